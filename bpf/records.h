@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Records as the kernel programs write them to the rings. They are private to the recorder: internal/spool reads
+ * them, and a test there holds these structs (by their BTF in the object) against the Go side, field by field.
+ *
+ * Every program reserves first and reads the clock after that. So a record whose time is before T was reserved
+ * before T, and a reader that notes T and then reads the producer positions knows that nothing beyond those
+ * positions is older than T.
+ */
+#ifndef WPROF_RECORDS_H
+#define WPROF_RECORDS_H
+
+#define COMM_LEN 16
+#define FILENAME_SHORT 128
+#define FILENAME_LONG 4096
+
+/* The kinds of records; those of events have the numbers of format.Kind. */
+enum rec_kind {
+	REC_SWITCH = 1,
+	REC_WAKING = 2,
+	REC_WAKEUP_NEW = 3,
+	REC_FORK = 4,
+	REC_EXEC = 5,
+	REC_RENAME = 6,
+	REC_EXIT = 7,
+	REC_FREE = 8,
+	REC_LOST = 11,
+	REC_TASK = 64, /* written by the task iterator */
+	REC_KIND_MAX = 65,
+};
+
+enum rec_flag {
+	REC_SUBJECT = 1, /* the filters want the record for its own thread; same bit as format.FlagSubject */
+	REC_OBJECT = 2,	 /* ... for the other one; same bit as format.FlagObject */
+	REC_LAST = 4,	 /* exit: last thread of the process */
+	REC_CUT = 8,	 /* exec: the path is longer */
+	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
+	REC_PREEMPTED = 32, /* switch: prev was preempted */
+	REC_SINCE = 64,	 /* task: since_ns is known */
+	REC_QUEUED = 128, /* task: it is runnable and waits; since_ns is since when */
+};
+
+struct rec_hdr {
+	__u64 ts;    /* CLOCK_MONOTONIC ns */
+	__u8 kind;   /* enum rec_kind */
+	__u8 flags;  /* enum rec_flag */
+	__u16 cpu;
+	__u32 tid;   /* the subject; 0 for idle */
+};
+
+/* Who a thread is. */
+struct rec_ident {
+	__u32 tid;
+	__u32 pid;
+	__u32 ppid;	  /* process id of the parent process */
+	__u32 task_flags; /* task_struct.flags: PF_KTHREAD 0x200000 */
+	__u64 start_ns;	  /* task_struct.start_time */
+	char comm[COMM_LEN];
+	char process_comm[COMM_LEN]; /* of the group leader */
+};
+
+struct rec_switch {
+	struct rec_hdr hdr; /* tid: prev */
+	__u32 next_tid;
+	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint hands them over */
+	__s16 prev_prio;
+	__s16 next_prio;
+	__u32 pad;
+};
+
+struct rec_waking { /* waking, wakeup_new */
+	struct rec_hdr hdr; /* tid: current */
+	__u32 wakee_tid;
+	__s16 prio;
+	__u16 target_cpu;
+};
+
+struct rec_fork {
+	struct rec_hdr hdr; /* tid: the forking thread */
+	struct rec_ident child;
+};
+
+struct rec_exec {
+	struct rec_hdr hdr; /* tid: after the exec, that is, the leader's */
+	struct rec_ident who;
+	__u32 old_tid;	    /* tid of the thread that called exec */
+	__u32 filename_len; /* bytes used in filename, without the 0 */
+	char filename[];    /* FILENAME_SHORT or FILENAME_LONG bytes are reserved */
+};
+
+struct rec_rename {
+	struct rec_hdr hdr;
+	struct rec_ident who; /* comm (and process_comm, for a leader) as it is called from now on */
+	char old_comm[COMM_LEN];
+};
+
+struct rec_exit {
+	struct rec_hdr hdr;
+	__u64 start_ns;
+	__u32 pid;
+	__u32 code;
+};
+
+struct rec_free {
+	struct rec_hdr hdr; /* tid: the freed thread */
+	__u64 start_ns;
+};
+
+/* Before the next record that could be written after a loss: how many of each kind were lost on hdr.cpu. */
+struct rec_lost {
+	struct rec_hdr hdr;
+	__u64 from;	  /* time of the first loss */
+	__u32 counts[16]; /* by rec_kind below 16 */
+};
+
+struct rec_task { /* task iterator */
+	struct rec_hdr hdr; /* cpu: where it runs or ran last; flags say whether the filters want it */
+	struct rec_ident who;
+	__u32 state;	/* raw task_struct.__state | exit_state */
+	__s16 prio;
+	__u16 pad;
+	__u64 since_ns; /* with REC_SINCE: an estimate of since when it is in this state, CLOCK_MONOTONIC */
+};
+
+#endif

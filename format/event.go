@@ -1,0 +1,47 @@
+package format
+
+// TaskID names a task definition within its section. 0 names none.
+type TaskID uint32
+
+// MaxArgs is the highest number of numeric fields that a kind may have.
+const MaxArgs = 12
+
+// AllCPUs is the CPU of an event that speaks of every CPU.
+const AllCPUs = ^uint32(0)
+
+// Flags are the bits of an event. The low four mean the same in every kind.
+type Flags uint32
+
+const (
+	FlagSubject Flags = 1 << 0 // the event's own task is visible; filters only clear it
+	FlagObject  Flags = 1 << 1 // the other side is visible; filters only clear it
+	FlagOpen    Flags = 1 << 2 // what the event tells had not ended when the window, or the chosen range, closed
+	FlagLate    Flags = 1 << 3 // turned up too late for its place; Event.Own has its own time
+
+	SwitchHasSince Flags = 1 << 4
+	SwitchApprox   Flags = 1 << 5
+	ExecHasOldTID  Flags = 1 << 4
+	ExecCut        Flags = 1 << 5
+	ExitLast       Flags = 1 << 4
+	StateHasSince  Flags = 1 << 4
+	StateHasWaking Flags = 1 << 5
+	StateApprox    Flags = 1 << 6
+	StateNew       Flags = 1 << 7
+
+	// FlagsVisible are the two visibility bits; an event with neither is not written.
+	FlagsVisible = FlagSubject | FlagObject
+)
+
+// Event is one event of a stream. The Reader reuses it: it is valid until the next call of Next.
+type Event struct {
+	Time  int64  // CLOCK_MONOTONIC, ns
+	Own   int64  // with FlagLate: the time at which it really happened, ns
+	Kind  Kind
+	Flags Flags
+	CPU   uint32 // AllCPUs when it speaks of all
+	Task  TaskID // see KindInfo.Task; 0 for none
+	// Args are the numeric fields in the order of the kind's table. Signed values and times are stored as
+	// uint64(int64); fields whose flag is not set are 0. The generated index constants and accessors name them.
+	Args [MaxArgs]uint64
+	Data []byte // the bytes field, if the kind has one; belongs to the Reader
+}

@@ -1,0 +1,214 @@
+package format
+
+// Kind is the kind of an event. The numbers are part of the format and never change.
+type Kind uint8
+
+// The event kinds; [Kinds] says what each means and which fields it has.
+const (
+	KindSwitch      Kind = 1
+	KindWaking      Kind = 2
+	KindWakeupNew   Kind = 3
+	KindFork        Kind = 4
+	KindExec        Kind = 5
+	KindRename      Kind = 6
+	KindExit        Kind = 7
+	KindFree        Kind = 8
+	KindStateCPU    Kind = 9
+	KindStateThread Kind = 10
+	KindLost        Kind = 11
+	KindCPULeft     Kind = 12
+
+	// MaxKind is the highest kind that this version knows.
+	MaxKind = KindCPULeft
+)
+
+// FieldType says how a field is stored and what its value is.
+type FieldType uint8
+
+const (
+	FieldUint  FieldType = iota + 1 // unsigned integer, uvarint
+	FieldSint                       // signed integer, zigzag varint
+	FieldTime                       // CLOCK_MONOTONIC ns; in the times column, as zigzag(event time - value)
+	FieldTask                       // id of a task definition, uvarint; 0 names no task
+	FieldState                      // State bits, uvarint
+	FieldCause                      // Cause, uvarint
+	FieldKind                       // Kind, uvarint; 0 means any
+	FieldBytes                      // uvarint length and bytes, in [Event.Data]; at most one a kind, always last
+)
+
+// Side says which of an event's two visibility bits the thread in a field goes by.
+type Side uint8
+
+const (
+	SideNone    Side = iota
+	SideSubject      // the event's own task
+	SideObject       // the other thread
+)
+
+// Field describes one field of an event kind.
+type Field struct {
+	Name string // in the text form; in CamelCase it names the accessor
+	Type FieldType
+	Unit string // "ns", "" where the type says it
+	Opt  Flags  // the flag that announces the field; 0: always there
+	Side Side   // for FieldTask: the side that the named thread stands on
+	Doc  string
+}
+
+// FlagInfo describes one flag of an event kind that announces no field or more than one.
+type FlagInfo struct {
+	Name string
+	Bit  Flags
+	Doc  string
+}
+
+// KindInfo describes one event kind.
+type KindInfo struct {
+	Kind   Kind
+	Name   string // in the text form, in -k lists and in statistics
+	Group  string // what switches it off in wprof-record -f no-GROUP: sched, wakeup, task-life; "" always there
+	Task   string // what the event's own task is
+	Object string // what the other side is; "" for events with one side
+	Fields []Field
+	Flags  []FlagInfo
+	Doc    string
+}
+
+// Kinds is the table of event kinds, in the order of their numbers.
+// It is a function so that nobody can change the table; the value is built once by the caller that keeps it.
+func Kinds() []KindInfo {
+	return []KindInfo{
+		{
+			Kind: KindSwitch, Name: "switch", Group: "sched",
+			Task: "the thread that leaves the CPU", Object: "the thread that takes it over",
+			Doc: "A CPU goes from one thread to the next (kernel tracepoint sched_switch).",
+			Fields: []Field{
+				{Name: "next", Type: FieldTask, Side: SideObject, Doc: "the thread that takes the CPU over"},
+				{Name: "prev_state", Type: FieldState, Doc: "the state in which the task leaves; R+ when it was preempted"},
+				{Name: "prev_prio", Type: FieldSint, Doc: "kernel priority of the task: 0-99 real time, 100-139 normal, -1 deadline"},
+				{Name: "next_prio", Type: FieldSint, Doc: "kernel priority of next"},
+				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Doc: "when next left a CPU last; absent when it has not run before or that is not known"},
+				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next had left then"},
+			},
+			Flags: []FlagInfo{{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"}},
+		},
+		{
+			Kind: KindWaking, Name: "waking", Group: "wakeup",
+			Task: "the waker: the thread running on the CPU where the waking happens, also when an interrupt wakes", Object: "the wakee",
+			Doc: "A thread is about to be made runnable (kernel tracepoint sched_waking).",
+			Fields: []Field{
+				{Name: "wakee", Type: FieldTask, Side: SideObject, Doc: "the thread that is woken"},
+				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the wakee"},
+				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that the wakee ran on last"},
+			},
+		},
+		{
+			Kind: KindWakeupNew, Name: "wakeup_new", Group: "wakeup",
+			Task: "the thread that made the new one", Object: "the new thread",
+			Doc: "A new thread is made runnable for the first time (kernel tracepoint sched_wakeup_new).",
+			Fields: []Field{
+				{Name: "wakee", Type: FieldTask, Side: SideObject, Doc: "the new thread"},
+				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the new thread"},
+				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that it is queued on"},
+			},
+		},
+		{
+			Kind: KindFork, Name: "fork", Group: "task-life",
+			Task: "the thread that forks", Object: "the new thread",
+			Doc: "A thread or process is made (kernel tracepoint sched_process_fork). The child's definition names its process and that process's parent.",
+			Fields: []Field{
+				{Name: "child", Type: FieldTask, Side: SideObject, Doc: "the new thread"},
+			},
+		},
+		{
+			Kind: KindExec, Name: "exec", Group: "task-life", Task: "the thread, as it is called after the exec",
+			Doc: "A process runs a new program (kernel tracepoint sched_process_exec).",
+			Fields: []Field{
+				{Name: "prev", Type: FieldTask, Side: SideSubject, Doc: "the definition that the thread had before"},
+				{Name: "old_tid", Type: FieldUint, Opt: ExecHasOldTID, Doc: "the thread id before, when a thread other than the leader called exec"},
+				{Name: "filename", Type: FieldBytes, Doc: "the path as it was given to exec"},
+			},
+			Flags: []FlagInfo{{Name: "cut", Bit: ExecCut, Doc: "the path was longer than what is stored"}},
+		},
+		{
+			Kind: KindRename, Name: "rename", Group: "task-life", Task: "the thread, under its new name",
+			Doc: "A thread changes its name (kernel tracepoint task_rename).",
+			Fields: []Field{
+				{Name: "prev", Type: FieldTask, Side: SideSubject, Doc: "the definition with the old name"},
+			},
+		},
+		{
+			Kind: KindExit, Name: "exit", Group: "task-life", Task: "the thread that exits",
+			Doc: "A thread ends (kernel tracepoint sched_process_exit); it still runs until its last switch.",
+			Fields: []Field{
+				{Name: "code", Type: FieldUint, Doc: "task_struct.exit_code: status << 8 | signal, as wait(2) tells it"},
+			},
+			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process"}},
+		},
+		{
+			Kind: KindFree, Name: "free", Group: "task-life", Task: "the thread whose memory is given back",
+			Doc: "The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.",
+		},
+		{
+			Kind: KindStateCPU, Name: "state_cpu", Group: "sched", Task: "the thread that runs on the CPU",
+			Doc: "Part of a state: who runs on a CPU. With the flag open: who still runs when the window closes.",
+			Fields: []Field{
+				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the task"},
+				{Name: "since", Type: FieldTime, Unit: "ns", Opt: StateHasSince, Doc: "since when it runs; absent when that is not known"},
+			},
+			Flags: []FlagInfo{{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"}},
+		},
+		{
+			Kind: KindStateThread, Name: "state_thread", Group: "sched", Task: "a live thread that is on no CPU",
+			Doc: "Part of a state: why a thread is off the CPU. The event's CPU is where it ran last. With the flag open: it is still off when the window closes.",
+			Fields: []Field{
+				{Name: "state", Type: FieldState, Doc: "the state in which it left, or R: it is runnable"},
+				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the task"},
+				{Name: "since", Type: FieldTime, Unit: "ns", Opt: StateHasSince, Doc: "since when; absent when that is not known"},
+				{Name: "woken", Type: FieldTime, Unit: "ns", Opt: StateHasWaking, Doc: "when it was woken without having run since"},
+				{Name: "waker", Type: FieldTask, Opt: StateHasWaking, Doc: "who woke it; 0 when not known"},
+				{Name: "waker_cpu", Type: FieldUint, Opt: StateHasWaking, Doc: "on which CPU the waker ran"},
+			},
+			Flags: []FlagInfo{
+				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},
+				{Name: "new", Bit: StateNew, Doc: "it has never run"},
+			},
+		},
+		{
+			Kind: KindLost, Name: "lost", Task: "none",
+			Doc: "Events are missing. The event stands at the end of the time in which they were lost.",
+			Fields: []Field{
+				{Name: "from", Type: FieldTime, Unit: "ns", Doc: "when the loss may have begun"},
+				{Name: "count", Type: FieldUint, Doc: "how many events; 0 when that is not known"},
+				{Name: "cause", Type: FieldCause, Doc: "why"},
+				{Name: "what", Type: FieldKind, Doc: "the kind of the lost events; 0: any"},
+			},
+		},
+		{
+			Kind: KindCPULeft, Name: "cpu_left", Group: "sched", Task: "the thread that is not shown to run from here on",
+			Doc: "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.",
+		},
+	}
+}
+
+// Cause says why events are missing.
+type Cause uint8
+
+const (
+	CauseRing      Cause = 1 // the ring buffer was full
+	CauseRecursion Cause = 2 // the kernel skipped a program that was already running on the CPU
+	CauseNesting   Cause = 3 // programs were nested deeper than there are scratch buffers
+	CauseDamage    Cause = 4 // the stream was damaged or truncated
+	CauseTail      Cause = 5 // lost after the last record that could be written
+	CauseThrottle  Cause = 6 // perf throttled a sampling event
+	CauseSideband  Cause = 7 // mapping and name records of perf were lost
+	CauseSpool     Cause = 8 // the recorder's spool was cut or damaged
+)
+
+// Causes names the causes of loss for the text form and for messages.
+func Causes() map[Cause]string {
+	return map[Cause]string{
+		CauseRing: "ring", CauseRecursion: "recursion", CauseNesting: "nesting", CauseDamage: "damage",
+		CauseTail: "tail", CauseThrottle: "throttle", CauseSideband: "sideband", CauseSpool: "spool",
+	}
+}

@@ -1,0 +1,52 @@
+package format
+
+// State is a thread's scheduler state as bits of our own, stable over kernel versions (the kernel's are in
+// include/linux/sched.h and were renumbered several times). 0 is R: running or runnable.
+type State uint32
+
+const (
+	StateRunnable        State = 0
+	StateInterruptible   State = 1 << 0 // S
+	StateUninterruptible State = 1 << 1 // D
+	StateStopped         State = 1 << 2 // T
+	StateTraced          State = 1 << 3 // t
+	StateDead            State = 1 << 4 // X
+	StateZombie          State = 1 << 5 // Z
+	StateParked          State = 1 << 6 // P
+	StateIdle            State = 1 << 7 // I: an idle kernel thread, uninterruptible without load
+	StatePreempted       State = 1 << 8 // +: still runnable, the CPU was taken away (R+)
+	StateKillable        State = 1 << 9 // K: fatal signals wake it
+	StateFrozen          State = 1 << 10
+	StateRTLock          State = 1 << 11
+)
+
+// String is the state as ps(1) and perf-sched(1) write it: S, D, T, t, X, Z, P, I, R, R+; DK for killable waits.
+func (s State) String() string {
+	base := "R"
+	for _, n := range stateNames() {
+		if s&n.bit != 0 {
+			base = n.name
+			break
+		}
+	}
+	if s&StateKillable != 0 {
+		base += "K"
+	}
+	if s&StatePreempted != 0 {
+		base += "+"
+	}
+	return base
+}
+
+type stateName struct {
+	bit  State
+	name string
+}
+
+// stateNames are in the order in which a bit wins when several are set.
+func stateNames() [10]stateName {
+	return [10]stateName{
+		{StateZombie, "Z"}, {StateDead, "X"}, {StateTraced, "t"}, {StateStopped, "T"}, {StateIdle, "I"},
+		{StateParked, "P"}, {StateFrozen, "F"}, {StateRTLock, "L"}, {StateUninterruptible, "D"}, {StateInterruptible, "S"},
+	}
+}
