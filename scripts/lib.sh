@@ -1,0 +1,20 @@
+# Shared by the scripts: sourced, not run. Finds Go even where root's PATH lacks it.
+# shellcheck shell=bash
+
+find_go() {
+	local dir home
+	command -v go >/dev/null && return
+	home=$(getent passwd "${SUDO_USER:-root}" | cut -d: -f6)
+	for dir in /usr/local/go/bin /usr/lib/go/bin "$home/go/bin" "$home/sdk"/go*/bin "$home/.local/go/bin" /snap/bin; do
+		[ -x "$dir/go" ] && PATH=$dir:$PATH && return
+	done
+	echo "${0##*/}: no Go compiler on PATH nor in the usual places; install Go 1.26 or later, or add its bin folder to PATH" >&2
+	return 1
+}
+
+# as_root COMMAND...: sudo only where it is needed and exists.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; return; fi
+	command -v sudo >/dev/null || { echo "${0##*/}: $1 needs root and there is no sudo here" >&2; return 1; }
+	sudo "$@"
+}
