@@ -34,8 +34,8 @@ const (
 
 // Event is one event of a stream. The Reader reuses it: it is valid until the next call of Next.
 type Event struct {
-	Time  int64  // CLOCK_MONOTONIC, ns
-	Own   int64  // with FlagLate: the time at which it really happened, ns
+	Time  int64 // CLOCK_MONOTONIC, ns
+	Own   int64 // with FlagLate: the time at which it really happened, ns
 	Kind  Kind
 	Flags Flags
 	CPU   uint32 // AllCPUs when it speaks of all

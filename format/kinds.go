@@ -28,7 +28,7 @@ type FieldType uint8
 const (
 	FieldUint  FieldType = iota + 1 // unsigned integer, uvarint
 	FieldSint                       // signed integer, zigzag varint
-	FieldTime                       // CLOCK_MONOTONIC ns; in the times column, as zigzag(event time - value)
+	FieldTime                       // CLOCK_MONOTONIC ns; in the times column, as zigzag(base - value)
 	FieldTask                       // id of a task definition, uvarint; 0 names no task
 	FieldState                      // State bits, uvarint
 	FieldCause                      // Cause, uvarint
@@ -45,6 +45,14 @@ const (
 	SideObject       // the other thread
 )
 
+// Base is the time that a FieldTime is stored as a distance from.
+type Base uint8
+
+const (
+	BaseEvent Base = iota // the event's own time
+	BaseLeft              // when the thread in the kind's first field left a CPU, as the switches before it in the block tell
+)
+
 // Field describes one field of an event kind.
 type Field struct {
 	Name string // in the text form; in CamelCase it names the accessor
@@ -52,6 +60,7 @@ type Field struct {
 	Unit string // "ns", "" where the type says it
 	Opt  Flags  // the flag that announces the field; 0: always there
 	Side Side   // for FieldTask: the side that the named thread stands on
+	Base Base   // for FieldTime
 	Doc  string
 }
 
@@ -87,7 +96,7 @@ func Kinds() []KindInfo {
 				{Name: "prev_state", Type: FieldState, Doc: "the state in which the task leaves; R+ when it was preempted"},
 				{Name: "prev_prio", Type: FieldSint, Doc: "kernel priority of the task: 0-99 real time, 100-139 normal, -1 deadline"},
 				{Name: "next_prio", Type: FieldSint, Doc: "kernel priority of next"},
-				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Doc: "when next left a CPU last; absent when it has not run before or that is not known"},
+				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Base: BaseLeft, Doc: "when next left a CPU last; absent when it has not run before or that is not known"},
 				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next had left then"},
 			},
 			Flags: []FlagInfo{{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"}},

@@ -1,0 +1,61 @@
+package format
+
+import "sync/atomic"
+
+// aheadBlocks is how many blocks may be read, checked and decompressed before they are asked for.
+const aheadBlocks = 4
+
+// loaded is a block on its way from the goroutine that reads ahead.
+type loaded struct {
+	Block
+	err error
+}
+
+// ahead reads blocks in another goroutine. The loaded blocks go round: whoever takes one gives it back.
+type ahead struct {
+	ready chan *loaded
+	free  chan *loaded
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+func startAhead(b *BlockReader) *ahead {
+	a := &ahead{
+		ready: make(chan *loaded, aheadBlocks), free: make(chan *loaded, aheadBlocks),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	for range aheadBlocks {
+		a.free <- new(loaded)
+	}
+	go a.run(b)
+	return a
+}
+
+func (a *ahead) run(b *BlockReader) {
+	defer close(a.done)
+	for {
+		select {
+		case <-a.stop:
+			return
+		case l := <-a.free:
+			if l.err = b.next(&l.Block); l.err != nil {
+				l.Skipped, l.Problem = b.Trailing()
+			}
+			// There is room for all of them, so this never waits.
+			a.ready <- l
+			if l.err != nil {
+				return
+			}
+		}
+	}
+}
+
+// skipAfter tells the goroutine that reads ahead which event blocks nobody will look at.
+type skipAfter struct {
+	set  atomic.Bool
+	time atomic.Int64
+}
+
+func (s *skipAfter) unwanted(h *BlockHeader) bool {
+	return h.Type == BlockEvents && s.set.Load() && min(h.First, h.Earliest) >= s.time.Load()
+}

@@ -1,0 +1,235 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Block is one whole block: its header has been checked, and so has its payload.
+type Block struct {
+	Header  BlockHeader
+	Offset  int64  // of the header in the stream
+	Stored  []byte // the payload as it stands in the stream
+	Payload []byte // decompressed
+	Skipped int64  // bytes before this block that belong to no whole block
+	Problem string // what was wrong with the first of them
+
+	unread bool // nobody wants the payload, so it is empty and was not checked
+}
+
+// BlockReader yields the whole blocks of a stream, in order, and skips what is damaged. It keeps one stored block in
+// memory and never more than a block may have.
+type BlockReader struct {
+	r        io.Reader
+	buf      []byte // bytes read: buf[pos:end] are still to be looked at
+	pos, end int
+	base     int64 // offset of buf[0] in the stream
+	err      error // of r, io.EOF included
+	dec      *zstd.Decoder
+	block    Block
+	skipped  int64
+	problem  string
+	wasted   int64 // bytes of payloads whose checksum was computed in vain
+	limit    int64 // where to give up if no block was found until then; 0: nowhere
+
+	// unwanted tells that a block's payload will not be looked at: it is neither checked nor decompressed.
+	unwanted func(*BlockHeader) bool
+}
+
+// NewBlockReader returns a BlockReader that begins at r's first byte.
+func NewBlockReader(r io.Reader) *BlockReader { return &BlockReader{r: r} }
+
+// Next returns the next whole block, or io.EOF. The block is valid until the next call. At io.EOF
+// [BlockReader.Trailing] tells what stood after the last whole block.
+func (b *BlockReader) Next() (*Block, error) {
+	if err := b.next(&b.block); err != nil {
+		return nil, err
+	}
+	return &b.block, nil
+}
+
+// Trailing is the number of bytes after the last whole block, and what was wrong with the first of them.
+func (b *BlockReader) Trailing() (int64, string) { return b.skipped, b.problem }
+
+// next reads the next whole block into the given one and uses its payload's memory again.
+func (b *BlockReader) next(into *Block) error {
+	for {
+		if !b.fill(BlockHeaderSize) {
+			return b.finish()
+		}
+		if b.limit > 0 && b.base+int64(b.pos) > b.limit {
+			return b.finish()
+		}
+		h, err := ParseBlockHeader(b.buf[b.pos:b.end])
+		if err != nil {
+			b.note(err)
+			b.resync()
+			continue
+		}
+		size := BlockHeaderSize + int(h.Stored)
+		if !b.fill(size) {
+			b.note(fmt.Errorf("the stream ends within a block of %d bytes", size))
+			b.resync()
+			continue
+		}
+		if b.take(h, into) {
+			return nil
+		}
+	}
+}
+
+// take makes a block of the stored payload that stands in the buffer, or skips it.
+func (b *BlockReader) take(h BlockHeader, into *Block) bool {
+	start := b.pos + BlockHeaderSize
+	stored := b.buf[start : start+int(h.Stored)]
+	wanted := b.unwanted == nil || !b.unwanted(&h)
+	if wanted && blockCRC(stored) != h.CRC {
+		b.note(errors.New("the checksum of a block does not match"))
+		b.skipDamaged(len(stored))
+		return false
+	}
+	payload := into.Payload[:0]
+	if wanted {
+		var err error
+		if payload, err = b.unpack(payload, h, stored); err != nil {
+			b.note(err)
+			b.skip(BlockHeaderSize + len(stored))
+			return false
+		}
+	}
+	*into = Block{Header: h, Offset: b.offset(), Stored: stored, Payload: payload, Skipped: b.skipped, Problem: b.problem, unread: !wanted}
+	b.skipped, b.problem = 0, ""
+	b.pos += BlockHeaderSize + len(stored)
+	return true
+}
+
+func (b *BlockReader) unpack(dst []byte, h BlockHeader, stored []byte) ([]byte, error) {
+	if cap(dst) < int(h.Raw) {
+		// A little more, so that the next block, which is nearly as long, finds room.
+		dst = make([]byte, 0, min(int(h.Raw)+int(h.Raw)/4, MaxBlockBytes))
+	}
+	if h.Flags&BlockZstd == 0 {
+		return append(dst, stored...), nil
+	}
+	if b.dec == nil {
+		var err error
+		if b.dec, err = newDecompressor(); err != nil {
+			return dst, err
+		}
+	}
+	out, err := b.dec.DecodeAll(stored, dst[:0:h.Raw])
+	if err != nil || len(out) != int(h.Raw) {
+		return dst, fmt.Errorf("a block of %d bytes does not decompress to the %d that it claims", len(stored), h.Raw)
+	}
+	return out, nil
+}
+
+// offset is where the next byte to be looked at stands in the stream.
+func (b *BlockReader) offset() int64 { return b.base + int64(b.pos) }
+
+// note keeps the first problem of a hole.
+func (b *BlockReader) note(err error) {
+	if b.problem == "" {
+		b.problem = fmt.Sprintf("at byte %d: %v", b.offset(), err)
+	}
+}
+
+func (b *BlockReader) skip(n int) {
+	b.pos += n
+	b.skipped += int64(n)
+}
+
+// skipDamaged skips a block whose payload is damaged. If bytes are missing within it, the next block begins before
+// its end, so its inside is searched. A hostile stream could make that quadratic: so much in vain and no more.
+func (b *BlockReader) skipDamaged(stored int) {
+	const patience = 64 << 20
+	b.wasted += int64(stored)
+	if b.wasted > patience+2*b.offset() {
+		b.skip(BlockHeaderSize + stored)
+		return
+	}
+	b.resync()
+}
+
+// resync skips at least a byte, up to the next marker or to where one may begin.
+func (b *BlockReader) resync() {
+	rest := b.buf[b.pos+1 : b.end]
+	if i := bytes.Index(rest, []byte(blockMarker)); i >= 0 {
+		b.skip(1 + i)
+		return
+	}
+	b.skip(1 + max(0, len(rest)-len(blockMarker)+1))
+}
+
+// fill reads until n bytes can be looked at. It takes what a read returns, so that a live stream is not held up.
+func (b *BlockReader) fill(n int) bool {
+	for idle := 0; b.end-b.pos < n; idle++ {
+		if b.err != nil {
+			return false
+		}
+		b.makeRoom(n)
+		got, err := b.r.Read(b.buf[b.end:])
+		b.end += got
+		b.err = err
+		if got > 0 {
+			idle = 0
+		} else if idle == 100 && err == nil {
+			b.err = io.ErrNoProgress
+		}
+	}
+	return true
+}
+
+// makeRoom keeps space for another read. The buffer grows as bytes arrive, not as a header promises them.
+func (b *BlockReader) makeRoom(n int) {
+	const least = 256 << 10
+	if b.end < len(b.buf) && b.pos+n <= len(b.buf) {
+		return
+	}
+	to := b.buf
+	if b.end-b.pos > len(b.buf)/2 {
+		to = make([]byte, max(least, min(2*len(b.buf), MaxBlockBytes+BlockHeaderSize+least)))
+	} else if len(b.buf) == 0 {
+		to = make([]byte, least)
+	}
+	copy(to, b.buf[b.pos:b.end])
+	b.base += int64(b.pos)
+	b.buf, b.end, b.pos = to, b.end-b.pos, 0
+}
+
+// finish is what next returns when no whole block follows.
+func (b *BlockReader) finish() error {
+	if rest := b.end - b.pos; rest > 0 {
+		b.note(errors.New("the stream ends within a block"))
+		b.skip(rest)
+	}
+	if b.err != nil && !errors.Is(b.err, io.EOF) {
+		return fmt.Errorf("read the stream at byte %d: %w", b.offset(), b.err)
+	}
+	return io.EOF
+}
+
+// findMarker skips to the next marker and returns how many bytes it skipped; all of them if there is none.
+func (b *BlockReader) findMarker() int64 {
+	for b.fill(len(blockMarker)) {
+		if i := bytes.Index(b.buf[b.pos:b.end], []byte(blockMarker)); i >= 0 {
+			b.skip(i)
+			return b.skipped
+		}
+		b.skip(b.end - b.pos - len(blockMarker) + 1)
+	}
+	b.skip(b.end - b.pos)
+	return b.skipped
+}
+
+// readError is the error that ended reading, nil for the end of the input.
+func (b *BlockReader) readError() error {
+	if errors.Is(b.err, io.EOF) {
+		return nil
+	}
+	return b.err
+}

@@ -1,0 +1,61 @@
+package format
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// definitions looks at a block of definitions: every id once, and nothing named before it is defined.
+func (c *checker) definitions(block *Block) {
+	err := c.voc.eachMember(new(Definitions).ProtoReflect(), block.Payload, func(m member) {
+		if m.m != nil {
+			c.tally.definitions++
+			c.definition(m)
+		}
+	})
+	if err != nil {
+		c.found("definitions", "%v", err)
+	}
+}
+
+func (c *checker) definition(m member) {
+	word := m.detail.word
+	if c.tally.definitions > maxSectionDefinitions {
+		if c.tally.definitions == maxSectionDefinitions+1 {
+			c.found("definitions", "the section has more than %d definitions; the rest is not looked at", maxSectionDefinitions)
+		}
+		return
+	}
+	switch d := m.m.Interface().(type) {
+	case *ClockSnapshot:
+		return
+	case *Task:
+		if d.Tid == 0 || d.Flags&uint32(TaskFlag_TASK_FLAG_IDLE) != 0 {
+			if c.ids.idle == nil {
+				c.ids.idle = map[TaskID]bool{}
+			}
+			c.ids.idle[TaskID(d.Id)] = true
+		}
+		c.refers(word, d.Id, "task", d.Continues)
+	case *Frame:
+		c.refers(word, d.Id, "module", d.Module)
+	case *Stack:
+		for _, frame := range d.Frames {
+			c.refers(word, d.Id, "frame", frame)
+		}
+		if int(d.KernelFrames) > len(d.Frames) {
+			c.found("definitions", "stack %d has %d frames, of which it says %d are the kernel's", d.Id, len(d.Frames), d.KernelFrames)
+		}
+	}
+	id := uint32(m.m.Get(m.m.Descriptor().Fields().ByName("id")).Uint())
+	if id == 0 {
+		c.found("definitions", "a %s is defined as 0, which names none", word)
+	} else if !c.ids.add(protoreflect.Name(word), id) {
+		c.found("definitions", "%s %d is defined twice", word, id)
+	}
+}
+
+func (c *checker) refers(word string, id uint32, to protoreflect.Name, target uint32) {
+	if target != 0 && !c.ids.has(to, target) {
+		c.found("definitions", "%s %d names %s %d, which is not defined before it", word, id, to, target)
+	}
+}

@@ -1,0 +1,174 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// findings are what Check says about a text's stream, one line each.
+func findings(t testing.TB, stream []byte) []string {
+	t.Helper()
+	var all []string
+	_, err := Check(bytes.NewReader(stream), func(f Finding) { all = append(all, fmt.Sprintf("%d: %s", f.Offset, f.Text)) })
+	if err != nil {
+		t.Fatalf("check: %v", err)
+	}
+	return all
+}
+
+func TestCheckFindsNothingInCleanStreams(t *testing.T) {
+	texts := map[string]string{"short": shortText, "empty": "section\nend\n"}
+	for _, name := range []string{"plain", "empty", "what a newer minor adds", "epochs"} {
+		texts[name] = canonicalTexts()[name]
+	}
+	texts["two states"] = "section open=1\ntask 1 tid=0\ntask 2 tid=2\n" +
+		"+0 cpu0 state_cpu 1\n+0 cpu1 state_cpu 1\n+0 cpu0 state_thread 2\n+1 cpu0 free 2\n" +
+		"+9 cpu0 state_cpu 2\n+9 cpu1 state_cpu 1\n+9 cpu1 state_cpu 1 open\nend\n"
+	for name, text := range texts {
+		if got := findings(t, undumped(t, text)); len(got) > 0 {
+			t.Errorf("%s: %s", name, strings.Join(got, "\n"))
+		}
+	}
+	var b bytes.Buffer
+	w := NewWriter(&b, WriterOptions{Level: 1, BlockBytes: 4 << 10})
+	writeSample(t, w, 0)
+	writeSample(t, w, 1)
+	if got := findings(t, b.Bytes()); len(got) > 0 {
+		t.Errorf("the Writer's stream: %s", strings.Join(got, "\n"))
+	}
+}
+
+func TestCheckFinds(t *testing.T) {
+	const tasks = "section open=100 close=+100\ntask 1 tid=1\ntask 2 tid=2\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"payload checksum", tasks + "block events bad_crc\n+1 cpu0 free 1\nend", "the checksum of a block does not match"},
+		{"header checksum", tasks + "block events bad_header_crc\n+1 cpu0 free 1\nend", "checksum of a block header does not match"},
+		{"garbage", tasks + "raw 0011\nend", "2 bytes before here belong to no whole block"},
+		{"truncated", tasks + "end\ncut 1", "bytes belong to no whole block"},
+		{"no end", tasks, "stops before the end block"},
+		{"dropped block", tasks + "block events drop\n+1 cpu0 free 1\nend", "block 3 of the section stands here, but block 2 should"},
+		{"no header", strings.Replace(tasks, "close=+100", "drop", 1) + "end", "the header block of section 1 is missing"},
+		{"after the end", "section\nend\nblock definitions", "a block stands after the end of its section"},
+		{"section within section", "section\nsection\nend", "a section begins before the one before it has ended"},
+		{"malformed session", "section\nend\nblock 1\npayload 00", "a header block is too short"},
+		{"header's number", "section @seq=3\nend", "the header block has the number 3, not 0"},
+		{"window", "section open=100 close=50\nend close=60", "the window closes before it opens"},
+		{"malformed definitions", tasks + "block 2\npayload 0aff\nend", "read definitions"},
+		{"malformed events", tasks + "block 3 @events=1\npayload ff\nend", "does not hold two columns of events"},
+		{"malformed event", tasks + "+1 cpu0 free 1\npayload 05\nend", "after 1 events of the block comes none, though it goes on"},
+		{"malformed end", "section\nblock 5\npayload 00", "an end block is too short"},
+		{"malformed index", "section\nblock 4\npayload 0a\nend", "read index"},
+		{"back in time", tasks + "+5 cpu0 free 1\n+4 cpu0 free 1\nend", "a free at +0.000000004 stands after an event at +0.000000005"},
+		{"back in time, next block", tasks + "+5 cpu0 free 1\nblock events\n+4 cpu0 free 1\nend", "a free at +0.000000004 stands after an event at"},
+		{"undefined task", tasks + "+5 cpu0 free 3\nend", "the free at +0.000000005 names task 3 as its own task, which is not defined before it"},
+		{"undefined other side", tasks + "+5 cpu0 fork 1 child=3\nend", "names task 3 as child"},
+		{"defined too late", tasks + "+5 cpu0 free 3\ntask 3\nend", "names task 3 as its own task"},
+		{"id of another section", "section close=5\ntask 1\nend close=5\nsection open=5 close=9\n+1 cpu0 free 1\nend", "names task 1 as its own task"},
+		{"defined twice", tasks + "task 1\nend", "task 1 is defined twice"},
+		{"defined as 0", tasks + "task 0\nend", "a task is defined as 0"},
+		{"continues nothing", tasks + "task 3 continues=4\nend", "task 3 names task 4, which is not defined before it"},
+		{"frame's module", tasks + "frame 1 module=1\nend", "frame 1 names module 1"},
+		{"stack's frame", tasks + "stack 1 frames=1\nend", "stack 1 names frame 1"},
+		{"kernel frames", tasks + "frame 1\nstack 1 frames=1 kernel_frames=2\nend", "stack 1 has 1 frames, of which it says 2"},
+		{"invisible", tasks + "+1 cpu0 fork 1 child=2 !subject !object\nend", "neither side of the fork at +0.000000001 is visible"},
+		{"before the window", tasks + "-1 cpu0 free 1\nend", "is before the window, which begins at +0.000000000"},
+		{"after the window", tasks + "+101 cpu0 free 1\nend", "is after the window, which ends at +0.000000100"},
+		{"after the close", "section\ntask 1\n+5 cpu0 free 1\nend close=+4", "closes at +0.000000004, but its last event is at +0.000000005"},
+		{"outside the kept range", "section range_start=+5 range_end=+8\n+4 all lost from=+4\nend", "is before the window, which begins at +0.000000005"},
+		{"future", tasks + "+5 cpu0 state_cpu 1 since=+6\nend", "tells since=+0.000000006, which is after it"},
+		{"late", tasks + "+5 cpu0 free 1 own=+5\nend", "is late, but its own time is +0.000000005"},
+		{"unknown state", tasks + "+5 cpu0 switch 1 next=2 prev_state=0x10000\nend", "has prev_state=0x10000, which means nothing"},
+		{"unknown cause", tasks + "+5 all lost from=+4 cause=99\nend", "has cause=99, which means nothing"},
+		{"no state", tasks + "block events state\n+5 cpu0 free 1\nend", "the block does not begin with a state, though it says so"},
+		{"CPU twice", tasks + "+0 cpu0 state_cpu 1\n+0 cpu0 state_cpu 2\nend", "the state tells twice who runs on cpu0"},
+		{"thread twice", tasks + "+0 cpu0 state_cpu 1\n+0 cpu0 state_thread 1\nend", "the state tells twice of task 1"},
+		{"first", tasks + "block events @first=+4\n+5 cpu0 free 1\nend", "claims +0.000000004 as its first time, but it is +0.000000005"},
+		{"last", tasks + "block events @last=+6\n+5 cpu0 free 1\nend", "as its last time, but it is +0.000000005"},
+		{"earliest", tasks + "block events @earliest=+5\n+5 cpu0 state_cpu 1 since=+2\nend", "as its earliest time, but it is +0.000000002"},
+		{"number of events", tasks + "block events @events=2\n+5 cpu0 free 1\nend", "the block claims 2 events and holds 1"},
+		{"no events", tasks + "block events\nend", "the block of events is empty"},
+		{"times of definitions", tasks + "block definitions @last=5\nend", "the header of a block without events tells of events"},
+		{"no index", tasks + "index none\nend", "the section has no index"},
+		{"index entry", tasks + "index\nentry header offset=5\nend", "entry 0 of the index does not tell what the block is"},
+		{"short index", tasks + "index\nentry none\nend", "the index lists 0 blocks, but the section has 2 before it"},
+		{"footer", tasks + "end footer=300,200,150", "the footer does not lead to"},
+		{"no footer", tasks + "end footer=none\npayload 0000000000000000000000000000000000000000000000000000000000000000000000000000000000", "no footer here"},
+		{"kind count", tasks + "+1 cpu0 free 1\nend\nkind free events=2 bytes=6", "claims 2 events of kind free, but the section has 1"},
+		{"kind bytes", tasks + "+1 cpu0 free 1\nend\nkind free events=1 bytes=1", "claims 1 bytes of kind free"},
+		{"kind missing", tasks + "+1 cpu0 free 1\nend\nkind none", "does not tell of the 1 events of kind free"},
+		{"raw bytes", tasks + "end raw_bytes=1", "claims 1 bytes of event payloads"},
+		{"stored bytes", tasks + "end stored_bytes=1", "claims 1 stored bytes of event payloads"},
+		{"definitions", tasks + "end definitions=1", "claims 1 definitions, but the section has 2"},
+		{"late events", tasks + "end late=1", "claims 1 late events"},
+		{"losses", tasks + "+5 all lost from=+4 count=7 cause=ring\nend\nloss count=6 cause=ring cpu=all", "events tell of 7 losses by ring, but the end block of 6"},
+		{"overlap", "section close=9\nend\nsection open=5\nend", "sections do not share a timeline"},
+		{"other boot", "section boot_id=a\nend\nsection boot_id=b\nend", "different boots"},
+		{"epoch after the last", "section\nend\nsection continues\nend", "an epoch of a session follows after its last one"},
+		{"epoch missing", "section\nend last=false\nsection continues epoch=2\nend", "epoch 2 follows after epoch 0"},
+		{"epoch expected", "section\nend last=false\nsection\nend", "an epoch of the one before it should follow"},
+		{"first epoch continues", "section continues\nend", "as its first epoch"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := findings(t, undumped(t, c.text))
+			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, c.want) }) {
+				t.Errorf("got %q\nwant among them %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCheckGathersRepetitions(t *testing.T) {
+	text := "section\n" + strings.Repeat("+1 cpu0 free 7\n", 100) + "end\n"
+	got := findings(t, undumped(t, text))
+	if len(got) != sameFindings+1 || !strings.Contains(got[sameFindings], "95 more findings") {
+		t.Errorf("got %d findings, the last %s", len(got), got[len(got)-1])
+	}
+}
+
+func TestCheckRefusesWhatItCannotJudge(t *testing.T) {
+	for want, text := range map[error]string{ErrNewer: "section major=2\nend\n", ErrNotStream: "raw 00\n"} {
+		if _, err := Check(bytes.NewReader(undumped(t, text)), func(Finding) {}); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+}
+
+// FuzzCheck gives Check and Dump blocks whose checksums are right and whose payloads are anything. What Dump writes
+// must lead to the same text again.
+func FuzzCheck(f *testing.F) {
+	for _, text := range canonicalTexts() {
+		blocks := NewBlockReader(bytes.NewReader(undumped(f, text)))
+		for {
+			b, err := blocks.Next()
+			if err != nil {
+				break
+			}
+			f.Add(byte(b.Header.Type), b.Header.First, b.Header.Events, slices.Clone(b.Payload))
+		}
+	}
+	head := undumped(f, "section id=1 open=5\ntask 1\n")
+	f.Fuzz(func(t *testing.T, typ byte, first int64, events uint32, payload []byte) {
+		h := BlockHeader{Type: BlockType(typ), Section: 1, Sequence: 2, First: first, Last: first, Earliest: first, Events: events}
+		stream, err := AppendBlock(slices.Clone(head), h, payload, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = Check(bytes.NewReader(stream), func(f Finding) {
+			if strings.ContainsAny(f.Text, "\n\x1b") {
+				t.Errorf("control characters in %q", f.Text)
+			}
+		})
+		var text bytes.Buffer
+		if err := Dump(&text, bytes.NewReader(stream)); errors.Is(err, ErrNewer) {
+			return
+		}
+		second, _ := dumped(t, undumped(t, text.String()))
+		if !sameLines(second, text.String()) {
+			t.Errorf("the text\n%s\nbecomes\n%s", text.String(), second)
+		}
+	})
+}

@@ -1,0 +1,30 @@
+package format
+
+// Damage is what a Reader found broken. Tools tell it and exit with status 4.
+type Damage struct {
+	Holes     int64  // places where something is missing
+	Blocks    int64  // blocks that are missing, as far as their numbers tell
+	Bytes     int64  // bytes that belong to no whole block
+	Truncated bool   // the stream stops before its end block
+	Detail    string // the first thing that was wrong
+}
+
+// damaged notes a hole: events may be missing from here on, until the next good one.
+func (r *Reader) damaged(detail string) {
+	if !r.hole {
+		r.damage.Holes++
+	}
+	r.hole = true
+	if r.damage.Detail == "" {
+		r.damage.Detail = detail
+	}
+}
+
+// Damage is what was found broken so far, nil if nothing was.
+func (r *Reader) Damage() *Damage {
+	if r.damage == (Damage{}) {
+		return nil
+	}
+	d := r.damage
+	return &d
+}

@@ -1,0 +1,137 @@
+package format
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// eventDecoder walks the two columns of an event block.
+type eventDecoder struct {
+	layouts *layouts
+	times   cursor
+	records cursor
+	now     int64
+	last    int64
+	left    uint32
+	leaving leftTable
+	unknown int64 // events of kinds that this version does not know, skipped
+}
+
+func (d *eventDecoder) start(h *BlockHeader, payload []byte) error {
+	d.left = 0
+	if len(payload) < 4 || h.Last < h.First {
+		return errMalformed
+	}
+	n := binary.LittleEndian.Uint32(payload)
+	rest := payload[4:]
+	if uint64(n) > uint64(len(rest)) {
+		return errMalformed
+	}
+	d.times = cursor{b: rest[:n:n]}
+	d.records = cursor{b: rest[n:]}
+	clear(d.leaving[:])
+	d.now, d.last, d.left = h.First, h.Last, h.Events
+	return nil
+}
+
+// next decodes the next event of a known kind. It returns false at the end and, with errMalformed, where the
+// columns do not hold what they should.
+func (d *eventDecoder) next(e *Event) (bool, error) {
+	for d.left > 0 {
+		d.left--
+		known, ok := d.record(e)
+		if !ok {
+			d.left = 0
+			return false, errMalformed
+		}
+		if known {
+			return true, nil
+		}
+		d.unknown++
+	}
+	return false, nil
+}
+
+// record decodes one record, and skips it if its kind is unknown.
+func (d *eventDecoder) record(e *Event) (known, ok bool) {
+	size := d.records.uvarint()
+	start := d.records.i
+	if size < 2 || size > uint64(len(d.records.b)-start) || d.times.i >= len(d.times.b) {
+		return false, false
+	}
+	end := start + int(size)
+	d.records.i = end
+	rec := cursor{b: d.records.b[:end], i: start + 2}
+	kind, times := Kind(rec.b[start]), int(rec.b[start+1])
+	// Every time takes at least one byte, so none of the reads below meets the end of its column.
+	if times == 0 || times > len(d.times.b)-d.times.i {
+		return false, false
+	}
+	now := d.now + int64(d.times.uvarint())
+	if now < d.now || now > d.last {
+		return false, false
+	}
+	d.now = now
+	if kind == 0 || kind > MaxKind {
+		d.skipTimes(times - 1)
+		return false, !d.times.bad
+	}
+	return true, d.fields(e, &rec, kind, times-1)
+}
+
+func (d *eventDecoder) fields(e *Event, rec *cursor, kind Kind, times int) bool {
+	l := &d.layouts[kind]
+	flags := Flags(rec.uvarint()) & l.flags
+	cpu, task := rec.uvarint(), rec.uvarint()
+	if cpu > math.MaxUint32 || task > math.MaxUint32 {
+		return false
+	}
+	*e = Event{Time: d.now, Kind: kind, Flags: flags, CPU: uint32(cpu) - 1, Task: TaskID(task)}
+	if flags&FlagLate != 0 {
+		e.Own = d.time(&times, d.now)
+	}
+	for _, s := range l.steps {
+		if s.opt != 0 && flags&s.opt == 0 {
+			continue
+		}
+		switch s.typ {
+		case FieldTime:
+			base := d.now
+			if s.at == BaseLeft {
+				base = d.leaving.base(e.Args[0], base)
+			}
+			e.Args[s.arg] = uint64(d.time(&times, base))
+		case FieldSint:
+			e.Args[s.arg] = uint64(unzigzag(rec.uvarint()))
+		case FieldBytes:
+			n := rec.uvarint()
+			if n > uint64(len(rec.b)-rec.i) {
+				return false
+			}
+			e.Data = rec.b[rec.i : rec.i+int(n) : rec.i+int(n)]
+			rec.i += int(n)
+		default:
+			e.Args[s.arg] = rec.uvarint()
+		}
+	}
+	if kind == KindSwitch {
+		d.leaving.leave(e.Task, d.now)
+	}
+	d.skipTimes(times)
+	return !rec.bad && !d.times.bad
+}
+
+// time reads the next time of the event, told from base; one that the record does not have is the event's own.
+func (d *eventDecoder) time(left *int, base int64) int64 {
+	if *left == 0 {
+		return d.now
+	}
+	*left--
+	return base - unzigzag(d.times.uvarint())
+}
+
+func (d *eventDecoder) skipTimes(n int) {
+	for range n {
+		d.times.uvarint()
+	}
+}

@@ -1,0 +1,118 @@
+package format
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// EpochBytes is how many bytes of definitions a section may hold before its writer should begin an epoch.
+const EpochBytes = 32 << 20
+
+const (
+	// maxSectionDefinitions and maxSectionDefinitionBytes bound what a reader keeps for one section. Writers
+	// begin an epoch long before.
+	maxSectionDefinitions     = 2 << 20
+	maxSectionDefinitionBytes = 96 << 20
+)
+
+// appendTask appends t as a member of a Definitions message. It is written by hand because a busy machine makes
+// ten thousand threads a second: see BenchmarkDefineTask.
+func appendTask(b []byte, t *Task) []byte {
+	start := len(b)
+	b = protowire.AppendTag(b, 1, protowire.BytesType)
+	b = append(b, 0) // the length; names are short, so one byte nearly always does
+	body := len(b)
+	b = appendNumber(b, 1, uint64(t.Id))
+	b = appendNumber(b, 2, uint64(int64(t.Tid)))
+	b = appendNumber(b, 3, uint64(int64(t.Pid)))
+	b = appendText(b, 4, t.Comm)
+	b = appendText(b, 5, t.ProcessComm)
+	b = appendNumber(b, 6, uint64(int64(t.Ppid)))
+	b = appendNumber(b, 7, uint64(t.Start))
+	b = appendNumber(b, 8, uint64(t.Flags))
+	b = appendNumber(b, 9, uint64(t.Continues))
+	b = append(b, t.unknownFields...)
+	if size := len(b) - body; size < 0x80 {
+		b[body-1] = byte(size)
+		return b
+	}
+	message := append([]byte(nil), b[body:]...)
+	b = protowire.AppendTag(b[:start], 1, protowire.BytesType)
+	return protowire.AppendBytes(b, message)
+}
+
+func appendNumber(b []byte, field protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+}
+
+func appendText(b []byte, field protowire.Number, v []byte) []byte {
+	if len(v) == 0 {
+		return b
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+}
+
+// countDefinitions is the number of members of a Definitions message.
+func countDefinitions(d *Definitions) int {
+	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks)
+}
+
+// definitions are those of one section, as far as they have been read.
+type definitions struct {
+	tasks  taskTable
+	clocks []*ClockSnapshot
+	count  int
+	bytes  int
+}
+
+// add reads the payload of a definition block. Members of kinds that this version does not use are passed over.
+func (d *definitions) add(payload []byte) error {
+	d.bytes += len(payload)
+	if d.bytes > maxSectionDefinitionBytes {
+		return fmt.Errorf("definitions of more than %d bytes in one section", maxSectionDefinitionBytes)
+	}
+	for len(payload) > 0 {
+		field, typ, n := protowire.ConsumeTag(payload)
+		if n < 0 {
+			return fmt.Errorf("read definitions: %w", protowire.ParseError(n))
+		}
+		size := protowire.ConsumeFieldValue(field, typ, payload[n:])
+		if size < 0 {
+			return fmt.Errorf("read definitions: %w", protowire.ParseError(size))
+		}
+		if typ == protowire.BytesType {
+			member, _ := protowire.ConsumeBytes(payload[n:])
+			if err := d.member(field, member); err != nil {
+				return err
+			}
+		}
+		payload = payload[n+size:]
+	}
+	return nil
+}
+
+func (d *definitions) member(field protowire.Number, member []byte) error {
+	if d.count++; d.count > maxSectionDefinitions {
+		return fmt.Errorf("more than %d definitions in one section", maxSectionDefinitions)
+	}
+	switch field {
+	case 1:
+		task := d.tasks.next()
+		if err := proto.Unmarshal(member, task); err != nil {
+			return fmt.Errorf("read the definition of a task: %w", err)
+		}
+		d.tasks.add()
+	case 6:
+		clocks := new(ClockSnapshot)
+		if err := proto.Unmarshal(member, clocks); err != nil {
+			return fmt.Errorf("read a clock snapshot: %w", err)
+		}
+		d.clocks = append(d.clocks, clocks)
+	}
+	return nil
+}

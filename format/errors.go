@@ -1,0 +1,15 @@
+package format
+
+import "errors"
+
+var (
+	// ErrNotStream is wrapped by errors about input that is no wprof stream at all.
+	ErrNotStream = errors.New("not a wprof stream")
+	// ErrNewer is wrapped by errors about streams that need a newer version of this package.
+	ErrNewer = errors.New("the stream needs a newer version of wprof")
+	// ErrOverlap is wrapped by errors about sections that cannot share a timeline: other boots, or windows that
+	// overlap.
+	ErrOverlap = errors.New("the sections do not share a timeline")
+
+	errMalformed = errors.New("malformed event block")
+)

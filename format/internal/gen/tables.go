@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	wprof "wprof/format"
+)
+
+// replaceTables puts current tables between the markers <!-- begin NAME --> and <!-- end NAME --> of the
+// specification. Every table must have its place.
+func replaceTables(doc []byte) ([]byte, error) {
+	tables := []struct {
+		name string
+		text string
+	}{{"kinds", kindTable()}, {"fields", fieldTables()}, {"states", stateTable()}, {"causes", causeTable()}}
+	for _, t := range tables {
+		begin := []byte("<!-- begin " + t.name + " -->\n")
+		end := []byte("<!-- end " + t.name + " -->\n")
+		from, to := bytes.Index(doc, begin), bytes.Index(doc, end)
+		if from < 0 || to < from {
+			return nil, fmt.Errorf("FORMAT.md has no place for the table of %s", t.name)
+		}
+		doc = slices.Concat(doc[:from+len(begin)], []byte(t.text), doc[to:])
+	}
+	return doc, nil
+}
+
+func kindTable() string {
+	var b strings.Builder
+	b.WriteString("| Number | Kind | Group | Subject (the event's own task) | Object | Meaning |\n|---|---|---|---|---|---|\n")
+	for _, k := range wprof.Kinds() {
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group), cell(k.Task), cell(dash(k.Object)), cell(k.Doc))
+	}
+	return b.String()
+}
+
+func fieldTables() string {
+	var b strings.Builder
+	for _, k := range wprof.Kinds() {
+		fmt.Fprintf(&b, "#### %s (%d)\n\n", k.Name, k.Kind)
+		if len(k.Fields) == 0 {
+			b.WriteString("No fields.\n\n")
+		} else {
+			b.WriteString("| Field | Type | Present | Side | Meaning |\n|---|---|---|---|---|\n")
+			for _, f := range k.Fields {
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", f.Name, typeName(f), present(f.Opt), sideName(f.Side), cell(f.Doc))
+			}
+			b.WriteString("\n")
+		}
+		for _, f := range k.Flags {
+			fmt.Fprintf(&b, "Flag 0x%x, %s: %s.\n\n", f.Bit, f.Name, f.Doc)
+		}
+	}
+	return b.String()
+}
+
+func stateTable() string {
+	var b strings.Builder
+	b.WriteString("| Value | Written as |\n|---|---|\n| 0x0 | R |\n")
+	for bit := wprof.StateInterruptible; bit <= wprof.StateRTLock; bit <<= 1 {
+		name := bit.String()
+		if bit == wprof.StateKillable {
+			name = "K, after the letter of another bit (DK)"
+		}
+		fmt.Fprintf(&b, "| 0x%x | %s |\n", uint32(bit), name)
+	}
+	return b.String()
+}
+
+func causeTable() string {
+	var b strings.Builder
+	b.WriteString("| Value | Cause | Meaning |\n|---|---|---|\n")
+	causes := wprof.Causes()
+	for c := range wprof.Cause(255) {
+		if name, ok := causes[c]; ok {
+			fmt.Fprintf(&b, "| %d | %s | %s |\n", c, name, causeDoc(c))
+		}
+	}
+	return b.String()
+}
+
+func causeDoc(c wprof.Cause) string {
+	switch c {
+	case wprof.CauseRing:
+		return "the ring buffer was full"
+	case wprof.CauseRecursion:
+		return "the kernel skipped a program that was already running on the CPU"
+	case wprof.CauseNesting:
+		return "programs were nested deeper than there are scratch buffers"
+	case wprof.CauseDamage:
+		return "the stream was damaged or truncated; readers make these events, writers may keep them"
+	case wprof.CauseTail:
+		return "lost after the last record that could be written"
+	case wprof.CauseThrottle:
+		return "perf throttled a sampling event"
+	case wprof.CauseSideband:
+		return "mapping and name records of perf were lost"
+	case wprof.CauseSpool:
+		return "the recorder's spool was cut or damaged"
+	default:
+		return ""
+	}
+}
+
+func typeName(f wprof.Field) string {
+	switch f.Type {
+	case wprof.FieldUint:
+		return "uint"
+	case wprof.FieldSint:
+		return "sint"
+	case wprof.FieldTime:
+		if f.Base == wprof.BaseLeft {
+			return "time, from leaving"
+		}
+		return "time"
+	case wprof.FieldTask:
+		return "task"
+	case wprof.FieldState:
+		return "state"
+	case wprof.FieldCause:
+		return "cause"
+	case wprof.FieldKind:
+		return "kind"
+	case wprof.FieldBytes:
+		return "bytes"
+	default:
+		return "?"
+	}
+}
+
+func present(opt wprof.Flags) string {
+	if opt == 0 {
+		return "always"
+	}
+	return fmt.Sprintf("with flag 0x%x", uint32(opt))
+}
+
+func sideName(s wprof.Side) string {
+	switch s {
+	case wprof.SideSubject:
+		return "subject"
+	case wprof.SideObject:
+		return "object"
+	default:
+		return "–"
+	}
+}
+
+// cell is text that may stand in a table: a bar would end the cell.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}

@@ -1,0 +1,418 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Reader reads the events of a stream in strict time order. It is used by one goroutine; another one reads, checks
+// and decompresses blocks ahead.
+type Reader struct {
+	file    *fileInput // nil: a pipe
+	input   *BlockReader
+	ahead   *ahead
+	skip    skipAfter
+	decoder eventDecoder
+	current *loaded // the block that decoder is in
+	waiting *loaded // a block that is looked at again after a lost event
+	event   Event
+	lost    Event
+	held    bool // event is decoded and comes after lost
+	err     error
+
+	section   inSection
+	sections  int
+	lastReal  *Session // the last session that was read
+	prevEnd   int64    // the time that the section of lastReal reached
+	firstOpen int64
+	now       int64 // time of the last event
+	hole      bool  // something is missing since the last event
+	damage    Damage
+	end       *End
+	onEnd     []func(*End)
+	unknown   int64
+}
+
+// NewReader reads the beginning of a stream. A regular file whose footers lead to its sections is checked at once:
+// sections that cannot share a timeline, or need a newer version, are refused here and not in the middle.
+func NewReader(r io.Reader) (*Reader, error) {
+	file, err := asFile(r)
+	if err != nil {
+		return nil, err
+	}
+	out := &Reader{file: file, now: math.MinInt64, prevEnd: math.MinInt64}
+	out.decoder.layouts = newLayouts()
+	if file != nil {
+		if err := file.checkSections(); err != nil {
+			return nil, err
+		}
+		r = file.from(0)
+	}
+	out.open(r)
+	if err := out.begin(); err != nil {
+		return nil, err
+	}
+	out.firstOpen = out.section.session.Open
+	return out, nil
+}
+
+// begin reads up to the first header block. If that is lost, it reads on to the first events, because their time
+// stands for the opening of the window then.
+func (r *Reader) begin() error {
+	r.input.limit = MaxBlockBytes + BlockHeaderSize
+	for !r.section.begun || !r.section.real && r.section.session.Open == 0 {
+		l := new(loaded)
+		err := r.input.next(&l.Block)
+		if errors.Is(err, io.EOF) {
+			if r.section.begun {
+				return nil
+			}
+			return r.notStream()
+		}
+		if err != nil {
+			return err
+		}
+		r.input.limit = 0
+		if _, err := r.accept(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) open(input io.Reader) {
+	r.input = NewBlockReader(input)
+	r.input.unwanted = r.skip.unwanted
+}
+
+func (r *Reader) notStream() error {
+	if n, problem := r.input.Trailing(); n > 0 {
+		return fmt.Errorf("%w: no whole block was found (%s)", ErrNotStream, problem)
+	}
+	return fmt.Errorf("%w: the input is empty", ErrNotStream)
+}
+
+// Next returns the next event, or io.EOF. The event is valid until the next call. Where the stream is damaged, a
+// lost event with cause damage stands for what is missing.
+func (r *Reader) Next() (*Event, error) {
+	if r.held {
+		r.held = false
+		return &r.event, nil
+	}
+	for {
+		if r.decoder.left > 0 {
+			ok, err := r.decoder.next(&r.event)
+			if ok {
+				return r.deliver(), nil
+			}
+			r.blockDone(err)
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		e, err := r.advance()
+		if err != nil {
+			r.err = err
+			r.stopAhead()
+			return nil, err
+		}
+		if e != nil {
+			return e, nil
+		}
+	}
+}
+
+// deliver is the event just decoded, or first the loss before it.
+func (r *Reader) deliver() *Event {
+	r.section.events++
+	if r.hole {
+		r.held = true
+		e := r.lostUntil(r.event.Time)
+		r.now = r.event.Time
+		return e
+	}
+	r.now = r.event.Time
+	return &r.event
+}
+
+// blockDone notes how decoding of a block ended.
+func (r *Reader) blockDone(err error) {
+	r.section.events += uint64(r.decoder.unknown)
+	r.unknown += r.decoder.unknown
+	r.decoder.unknown = 0
+	if err != nil {
+		r.damaged(fmt.Sprintf("at byte %d: an event block does not hold the events that it claims", r.current.Offset))
+	}
+}
+
+// lostUntil closes a hole: a lost event from the last good event to t.
+func (r *Reader) lostUntil(t int64) *Event {
+	r.hole = false
+	from := r.now
+	if from == math.MinInt64 {
+		from = min(t, r.firstOpen)
+	}
+	t = max(t, from)
+	r.lost = Event{Time: t, Kind: KindLost, Flags: FlagSubject, CPU: AllCPUs}
+	r.lost.Args[LostFrom] = uint64(from)
+	r.lost.Args[LostCause] = uint64(CauseDamage)
+	r.now = t
+	return &r.lost
+}
+
+// advance takes the next block. It returns an event only for a loss that has to be told first.
+func (r *Reader) advance() (*Event, error) {
+	l := r.waiting
+	r.waiting = nil
+	if l == nil {
+		l = r.load()
+	}
+	if l.err != nil {
+		return r.finish(l)
+	}
+	return r.accept(l)
+}
+
+// accept notes what is missing before a block and looks at it. A block that comes back after a lost event was told
+// is accepted again.
+func (r *Reader) accept(l *loaded) (*Event, error) {
+	r.skipped(l)
+	return r.take(l)
+}
+
+func (r *Reader) skipped(l *loaded) {
+	if l.Skipped == 0 {
+		return
+	}
+	r.damage.Bytes += l.Skipped
+	l.Skipped = 0
+	r.damaged(l.Problem)
+}
+
+// load gives the last block back and waits for the next one.
+func (r *Reader) load() *loaded {
+	if r.ahead == nil {
+		r.ahead = startAhead(r.input)
+		r.current = nil // one read before, not one of those that go round
+	}
+	if r.current != nil {
+		r.ahead.free <- r.current
+	}
+	r.current = <-r.ahead.ready
+	return r.current
+}
+
+// finish is the end of the input.
+func (r *Reader) finish(l *loaded) (*Event, error) {
+	if !errors.Is(l.err, io.EOF) {
+		return nil, l.err
+	}
+	r.skipped(l)
+	if !r.section.ended && !r.damage.Truncated {
+		r.damage.Truncated = true
+		r.damaged("the stream stops before its end block")
+		r.waiting = l
+		return r.lostUntil(r.closeTime()), nil
+	}
+	return nil, io.EOF
+}
+
+// closeTime is when the section's window closed, as far as that is known.
+func (r *Reader) closeTime() int64 {
+	if r.section.real {
+		return max(windowEnd(r.section.session), r.now)
+	}
+	return r.now
+}
+
+// take looks at one block in its place.
+func (r *Reader) take(l *loaded) (*Event, error) {
+	r.current = l
+	if l.Header.Type == BlockHeaderType {
+		return r.beginSection(l)
+	}
+	s := &r.section
+	if !s.begun || s.ended || l.Header.Section != s.number || l.Header.Sequence <= s.sequence {
+		if l.Header.Type != BlockEvents && l.Header.Type != BlockDefinitions {
+			r.damaged(fmt.Sprintf("at byte %d: a block of a section whose beginning is missing", l.Offset))
+			return nil, nil
+		}
+		r.beginOrphan(l)
+	}
+	if gap := l.Header.Sequence - s.sequence - 1; gap > 0 {
+		r.damage.Blocks += int64(gap)
+		r.damaged(fmt.Sprintf("at byte %d: %d blocks before this one are missing", l.Offset, gap))
+	}
+	s.sequence = l.Header.Sequence
+	switch l.Header.Type {
+	case BlockDefinitions:
+		if err := s.defs.add(l.Payload); err != nil {
+			r.damaged(fmt.Sprintf("at byte %d: %v", l.Offset, err))
+		}
+	case BlockEvents:
+		r.beginEvents(l)
+	case BlockEnd:
+		return r.endSection(l)
+	}
+	return nil, nil
+}
+
+func (r *Reader) beginEvents(l *loaded) {
+	if l.unread {
+		r.section.events += uint64(l.Header.Events)
+		return
+	}
+	if r.section.session.Open == 0 && !r.section.real {
+		r.section.session.Open = l.Header.First
+	}
+	if l.Header.First < r.now {
+		r.damaged(fmt.Sprintf("at byte %d: a block goes back in time", l.Offset))
+		return
+	}
+	if err := r.decoder.start(&l.Header, l.Payload); err != nil {
+		r.blockDone(err)
+	}
+}
+
+// beginSection is a header block. What was missing before it is told first, while the section before it is still
+// the current one; only an epoch of the same session leaves that to its own first event.
+func (r *Reader) beginSection(l *loaded) (*Event, error) {
+	_, session, err := ParseHeaderPayload(l.Payload)
+	if errors.Is(err, ErrNewer) {
+		return nil, err
+	}
+	if err != nil {
+		r.damaged(fmt.Sprintf("at byte %d: %v", l.Offset, err))
+		return nil, nil
+	}
+	s := &r.section
+	if s.begun && !s.ended && !r.hole {
+		r.damaged(fmt.Sprintf("at byte %d: a section begins before the one before it has ended", l.Offset))
+	}
+	if r.hole && s.begun && !s.ended && s.real && session.Id != s.session.Id {
+		s.ended = true
+		r.waiting = l
+		r.prevEnd = r.now
+		return r.lostUntil(min(r.closeTime(), max(windowStart(session), r.now))), nil
+	}
+	if s.ended {
+		r.hole = false // what is broken lies between two whole sections
+	}
+	if r.lastReal != nil {
+		if err := follows(r.lastReal, session, r.prevEnd); err != nil {
+			return nil, err
+		}
+	}
+	r.lastReal, r.prevEnd = session, math.MinInt64
+	r.enter(session, true, l.Header.Section)
+	r.section.sequence = l.Header.Sequence
+	return nil, nil
+}
+
+// beginOrphan enters a section whose header block is lost.
+func (r *Reader) beginOrphan(l *loaded) {
+	r.damaged(fmt.Sprintf("at byte %d: the header of a section is missing", l.Offset))
+	r.enter(new(Session), false, l.Header.Section)
+	r.section.sequence = l.Header.Sequence - 1
+	r.damage.Blocks++
+}
+
+func (r *Reader) enter(s *Session, isReal bool, number uint32) {
+	r.section = inSection{session: s, real: isReal, begun: true, number: number}
+	r.section.defs.clocks = s.Clocks[:len(s.Clocks):len(s.Clocks)]
+	r.sections++
+}
+
+// endSection is an end block. If it counts as many events as were delivered, a hole before it held none.
+func (r *Reader) endSection(l *loaded) (*Event, error) {
+	end, _, err := ParseEndPayload(l.Payload)
+	if err != nil {
+		r.damaged(fmt.Sprintf("at byte %d: %v", l.Offset, err))
+		return nil, nil
+	}
+	if r.hole && countEvents(end) != r.section.events {
+		r.section.sequence--
+		r.waiting = l
+		return r.lostUntil(max(end.Close, r.closeTime())), nil
+	}
+	r.hole = false
+	s := &r.section
+	s.ended = true
+	if s.real {
+		r.prevEnd = max(r.now, windowEndOr(s.session, end.Close))
+	}
+	r.end = end
+	for _, f := range r.onEnd {
+		f(end)
+	}
+	return nil, nil
+}
+
+func windowEndOr(s *Session, close int64) int64 {
+	if t := windowEnd(s); t != 0 {
+		return t
+	}
+	return close
+}
+
+func countEvents(e *End) uint64 {
+	n := uint64(0)
+	for _, k := range e.Kinds {
+		n += k.Events
+	}
+	return n
+}
+
+// Session is that of the current section. If its header block is lost, it is nearly empty.
+func (r *Reader) Session() *Session { return r.section.session }
+
+// Sections is the number of sections begun so far. When it changes after [Reader.Next], all ids have changed their
+// meaning.
+func (r *Reader) Sections() int { return r.sections }
+
+// Task is the definition of a task in the current section, nil for 0 and for one that is lost.
+func (r *Reader) Task(id TaskID) *Task { return r.section.defs.tasks.get(id) }
+
+// Clocks are the clock snapshots of the current section so far: its session's and those in definition blocks.
+func (r *Reader) Clocks() []*ClockSnapshot { return r.section.defs.clocks }
+
+// End is the end block of the last section that ended, nil before.
+func (r *Reader) End() *End { return r.end }
+
+// OnSectionEnd has f called for each end block, in its place, while Next runs.
+func (r *Reader) OnSectionEnd(f func(*End)) { r.onEnd = append(r.onEnd, f) }
+
+// FirstOpen is when the window of the first section opened. Times are told as distances from it.
+func (r *Reader) FirstOpen() int64 { return r.firstOpen }
+
+// Unknown is the number of events skipped because this version does not know their kind.
+func (r *Reader) Unknown() int64 { return r.unknown }
+
+// SkipAfter says that no event is wanted that begins at or after t: blocks with none else are not decompressed.
+func (r *Reader) SkipAfter(t int64) {
+	r.skip.time.Store(t)
+	r.skip.set.Store(true)
+}
+
+// Close ends the reading ahead. It does not close the input, and does not wait for a read of a pipe to return.
+func (r *Reader) Close() error {
+	r.err = errors.New("read from a closed stream")
+	r.decoder.left, r.held = 0, false
+	r.stopAhead()
+	return nil
+}
+
+// stopAhead ends the goroutine that reads ahead once its read returns. On files that is at once, and it is waited
+// for.
+func (r *Reader) stopAhead() {
+	if r.ahead == nil {
+		return
+	}
+	close(r.ahead.stop)
+	if r.file != nil {
+		<-r.ahead.done
+	}
+	r.ahead = nil
+}

@@ -1,0 +1,48 @@
+package format
+
+import "fmt"
+
+// inSection is what a Reader knows of the section it is in.
+type inSection struct {
+	session  *Session
+	real     bool // the session was read; false: its header block is lost
+	begun    bool
+	ended    bool
+	number   uint32
+	sequence uint32 // of the last block
+	events   uint64 // delivered or skipped because of their kind
+	defs     definitions
+}
+
+// follows tells whether a section may follow another one in a stream. prevEnd is the time up to which the previous
+// section is known to reach.
+func follows(prev, next *Session, prevEnd int64) error {
+	switch {
+	case next.Continues && next.Id == prev.Id && next.Epoch > prev.Epoch:
+		return nil
+	case next.BootId != prev.BootId:
+		return fmt.Errorf("%w: they were recorded on different machines or between different boots (%s and %s); convert each one by itself",
+			ErrOverlap, nameOf(prev), nameOf(next))
+	case windowStart(next) < max(windowEnd(prev), prevEnd):
+		return fmt.Errorf("%w: the window of a later one opens before the window of the one before it has closed; order them by time or convert each one by itself",
+			ErrOverlap)
+	}
+	return nil
+}
+
+// windowStart and windowEnd are the session's window, narrowed to what a time filter kept.
+func windowStart(s *Session) int64 { return max(s.Open, s.RangeStart) }
+
+func windowEnd(s *Session) int64 {
+	if s.RangeEnd != 0 && (s.Close == 0 || s.RangeEnd < s.Close) {
+		return s.RangeEnd
+	}
+	return s.Close
+}
+
+func nameOf(s *Session) string {
+	if s.Host == "" {
+		return "an unnamed one"
+	}
+	return s.Host
+}

@@ -1,0 +1,206 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// SectionSummary is what a section says about itself, without its events.
+type SectionSummary struct {
+	Session *Session // nil: its header block is lost
+	Index   *Index   // its own, or rebuilt from the block headers
+	End     *End     // nil: it has none
+	Offset  int64    // in the file
+	Size    int64
+	Version Version
+	Rebuilt bool // the index is not the file's own
+}
+
+// ReadSummary reads headers, indices and ends of all sections of a file, from its footers. Where a footer or an index
+// is missing, it goes from block header to block header and rebuilds the index. Payloads of other blocks are not
+// looked at.
+func ReadSummary(r io.ReaderAt, size int64) ([]SectionSummary, error) {
+	return readSummary(r, size, true)
+}
+
+func readSummary(r io.ReaderAt, size int64, indices bool) ([]SectionSummary, error) {
+	w := &walker{r: r, indices: indices}
+	var tail []SectionSummary
+	end := size
+	for end > 0 {
+		s, err := w.byFooter(end)
+		if errors.Is(err, ErrNewer) {
+			return nil, err
+		}
+		if err != nil {
+			break
+		}
+		tail = append(tail, *s)
+		end = s.Offset
+	}
+	slices.Reverse(tail)
+	if end == 0 {
+		return tail, nil
+	}
+	head, err := w.walk(0, end)
+	if err != nil {
+		return nil, err
+	}
+	if len(head)+len(tail) == 0 {
+		return nil, fmt.Errorf("%w: no whole block was found", ErrNotStream)
+	}
+	return append(head, tail...), nil
+}
+
+// walker finds the parts of sections in a file.
+type walker struct {
+	r       io.ReaderAt
+	indices bool // otherwise only sessions and ends are wanted
+	scratch [BlockHeaderSize]byte
+	unpack  BlockReader
+}
+
+// byFooter reads the section whose footer ends at end.
+func (w *walker) byFooter(end int64) (*SectionSummary, error) {
+	var b [FooterSize]byte
+	if end < FooterSize {
+		return nil, errNoMarker
+	}
+	if _, err := w.r.ReadAt(b[:], end-FooterSize); err != nil {
+		return nil, err
+	}
+	f, err := ParseFooter(b[:])
+	if err != nil {
+		return nil, err
+	}
+	if f.Section > uint64(end) {
+		return nil, errors.New("the footer leads beyond the beginning of the file")
+	}
+	s := &SectionSummary{Offset: end - int64(f.Section), Size: int64(f.Section)}
+	if err := w.session(s); err != nil {
+		return nil, err
+	}
+	endAt := end - int64(f.End)
+	if err := w.end(s, endAt); err != nil {
+		return nil, err
+	}
+	if !w.indices {
+		return s, nil
+	}
+	if f.Index != 0 && w.index(s, end-int64(f.Index)) == nil {
+		return s, nil
+	}
+	walked, err := w.walk(s.Offset, end)
+	if err != nil || len(walked) != 1 {
+		return nil, errors.New("the index is missing and the section is damaged")
+	}
+	return &walked[0], nil
+}
+
+func (w *walker) session(s *SectionSummary) error {
+	_, payload, err := w.block(s.Offset, BlockHeaderType)
+	if err != nil {
+		return err
+	}
+	s.Version, s.Session, err = ParseHeaderPayload(payload)
+	return err
+}
+
+func (w *walker) end(s *SectionSummary, offset int64) error {
+	_, payload, err := w.block(offset, BlockEnd)
+	if err != nil {
+		return err
+	}
+	s.End, _, err = ParseEndPayload(payload)
+	return err
+}
+
+func (w *walker) index(s *SectionSummary, offset int64) error {
+	_, payload, err := w.block(offset, BlockIndex)
+	if err != nil {
+		return err
+	}
+	s.Index, err = ParseIndexPayload(payload, offset-s.Offset)
+	return err
+}
+
+func (w *walker) header(offset int64) (BlockHeader, error) {
+	if _, err := w.r.ReadAt(w.scratch[:], offset); err != nil {
+		return BlockHeader{}, err
+	}
+	return ParseBlockHeader(w.scratch[:])
+}
+
+// block reads one block of a known type.
+func (w *walker) block(offset int64, want BlockType) (BlockHeader, []byte, error) {
+	h, err := w.header(offset)
+	if err != nil {
+		return h, nil, err
+	}
+	if h.Type != want {
+		return h, nil, fmt.Errorf("at byte %d: a block of type %d where one of type %d should be", offset, h.Type, want)
+	}
+	stored, err := io.ReadAll(io.NewSectionReader(w.r, offset+BlockHeaderSize, int64(h.Stored)))
+	if err != nil {
+		return h, nil, err
+	}
+	if len(stored) != int(h.Stored) || blockCRC(stored) != h.CRC {
+		return h, nil, fmt.Errorf("at byte %d: the checksum of a block does not match", offset)
+	}
+	payload, err := w.unpack.unpack(nil, h, stored)
+	return h, payload, err
+}
+
+// walk goes through the blocks between two offsets, from header to header, and over damage to the next marker.
+func (w *walker) walk(from, to int64) ([]SectionSummary, error) {
+	var found []SectionSummary
+	var current *SectionSummary
+	number := uint32(0)
+	for at := from; at+BlockHeaderSize <= to; {
+		h, err := w.header(at)
+		if err != nil || at+BlockHeaderSize+int64(h.Stored) > to {
+			if at, err = w.resync(at+1, to); err != nil {
+				return found, err
+			}
+			continue
+		}
+		next := at + BlockHeaderSize + int64(h.Stored)
+		if h.Type == BlockHeaderType || current == nil || h.Section != number || current.End != nil {
+			found = append(found, SectionSummary{Offset: at, Index: &Index{}, Rebuilt: true})
+			current, number = &found[len(found)-1], h.Section
+		}
+		if err := w.visit(current, h, at); errors.Is(err, ErrNewer) {
+			return found, err
+		}
+		current.Size = next - current.Offset
+		at = next
+	}
+	return found, nil
+}
+
+// visit enters one block. What is damaged in it is left out; reading the stream tells it.
+func (w *walker) visit(s *SectionSummary, h BlockHeader, at int64) error {
+	switch h.Type {
+	case BlockHeaderType:
+		if err := w.session(s); err != nil {
+			return err
+		}
+	case BlockEnd:
+		return w.end(s, at)
+	case BlockIndex:
+		return nil
+	}
+	if w.indices {
+		e := indexEntry{h, uint64(at - s.Offset)}
+		s.Index.Blocks = append(s.Index.Blocks, e.message())
+	}
+	return nil
+}
+
+// resync finds the next marker.
+func (w *walker) resync(from, to int64) (int64, error) {
+	b := BlockReader{r: io.NewSectionReader(w.r, from, to-from)}
+	return from + b.findMarker(), b.readError()
+}

@@ -1,0 +1,287 @@
+package format
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// ErrDamaged is wrapped by what [Dump] returns after it has written all that is whole.
+var ErrDamaged = errors.New("the stream is damaged")
+
+// Dump writes the stream as text (docs/text-form.md), so that [Undump] makes a stream with the same blocks of it.
+// Where the stream is damaged a comment says so; the rest is written, and the error then wraps [ErrDamaged].
+func Dump(w io.Writer, r io.Reader) error {
+	d := &dumper{voc: newTextVocabulary(), out: bufio.NewWriterSize(w, 64<<10), now: math.MinInt64}
+	d.tally.begin(nil)
+	blocks := NewBlockReader(r)
+	for {
+		block, err := blocks.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = d.block(block)
+		}
+		if err != nil {
+			return errors.Join(err, d.out.Flush())
+		}
+	}
+	return d.finish(blocks.Trailing())
+}
+
+// blockPlace is a block's section and number in it.
+type blockPlace struct{ section, sequence uint32 }
+
+// dumper turns blocks into lines. It keeps the counts of one section and nothing else from block to block.
+type dumper struct {
+	voc     *textVocabulary
+	out     *bufio.Writer
+	line    []byte
+	tally   textTally
+	assumed blockPlace // of the next block, if nothing is missing
+	implied blockPlace // what undump would give it
+	blocks  int
+	inside  bool  // a section has begun and not ended
+	now     int64 // time of the last event
+	damages int
+	err     error // of out
+}
+
+func (d *dumper) finish(trailing int64, problem string) error {
+	if d.blocks == 0 {
+		return fmt.Errorf("%w: no whole block was found", ErrNotStream)
+	}
+	if trailing > 0 {
+		d.damage("the last %d bytes belong to no whole block (%s)", trailing, problem)
+	}
+	if d.inside {
+		d.damage("the stream stops before the end block of its last section")
+	}
+	if err := d.out.Flush(); err != nil {
+		return fmt.Errorf("write the text form: %w", err)
+	}
+	if d.damages > 0 {
+		return fmt.Errorf("%w in %d places; comments in the text say where", ErrDamaged, d.damages)
+	}
+	return nil
+}
+
+// damage writes a comment about what is broken here.
+func (d *dumper) damage(format string, args ...any) {
+	d.damages++
+	d.write(fmt.Appendf(nil, "# damage: "+format+"\n", args...))
+}
+
+func (d *dumper) write(b []byte) {
+	if _, err := d.out.Write(b); err != nil && d.err == nil {
+		d.err = fmt.Errorf("write the text form: %w", err)
+	}
+}
+
+// block writes one block: a line for it and one for each of its parts. One whose payload is not what its type says
+// is written as bytes.
+func (d *dumper) block(block *Block) error {
+	d.blocks++
+	h := &block.Header
+	if block.Skipped > 0 {
+		d.damage("%d bytes before byte %d belong to no whole block (%s)", block.Skipped, block.Offset, block.Problem)
+	}
+	if h.Type != BlockHeaderType {
+		d.expect(block)
+	}
+	var err error
+	switch h.Type {
+	case BlockHeaderType:
+		err = d.header(block)
+	case BlockDefinitions:
+		err = d.definitions(block)
+	case BlockEvents:
+		err = d.events(block)
+	case BlockIndex:
+		err = d.index(block)
+	case BlockEnd:
+		err = d.end(block)
+	default:
+		d.opaque(block)
+	}
+	if errors.Is(err, ErrNewer) {
+		return err
+	}
+	if err != nil {
+		d.damage("at byte %d: %v", block.Offset, err)
+		d.opaque(block)
+	}
+	d.assumed.sequence, d.implied.sequence = h.Sequence+1, h.Sequence+1
+	return d.err
+}
+
+// expect tells of a block that is not the next one of the section.
+func (d *dumper) expect(block *Block) {
+	h := &block.Header
+	switch {
+	case h.Section != d.assumed.section || d.blocks == 1:
+		d.damage("at byte %d: the header of section %d is missing", block.Offset, h.Section)
+		d.assumed, d.inside = blockPlace{section: h.Section}, true
+		d.tally.begin(nil)
+	case !d.inside:
+		d.damage("at byte %d: a block stands after the end of its section", block.Offset)
+	case h.Sequence != d.assumed.sequence:
+		d.damage("at byte %d: block %d of the section stands here, not block %d", block.Offset, h.Sequence, d.assumed.sequence)
+	}
+}
+
+// blockLine writes what begins a block: word, then what b.header would not make of b.
+func (d *dumper) blockLine(word string, b *textBlock, block *Block) {
+	b.flags = block.Header.Flags & (BlockZstd | BlockState)
+	right := b.header(d.implied, block.Payload, block.Stored)
+	line := append(d.line[:0], word...)
+	if b.flags&BlockZstd != 0 {
+		line = append(line, " zstd"...)
+	}
+	if b.flags&BlockState != 0 {
+		line = append(line, " state"...)
+	}
+	for _, f := range headerFields() {
+		v := f.get(&block.Header)
+		if v == f.get(&right) {
+			continue
+		}
+		line = append(append(append(line, " @"...), f.name...), '=')
+		switch {
+		case f.time:
+			line = appendTextTime(line, int64(v), d.voc.open)
+		case f.name == "flags" || f.name == "crc":
+			line = fmt.Appendf(line, "%#x", v)
+		default:
+			line = strconv.AppendUint(line, v, 10)
+		}
+	}
+	d.tally.add(b, &block.Header, len(block.Stored))
+	d.line = line
+}
+
+func (d *dumper) header(block *Block) error {
+	version, session, err := ParseHeaderPayload(block.Payload)
+	if err != nil {
+		return err
+	}
+	if d.inside {
+		d.damage("at byte %d: a section begins before the one before it has ended", block.Offset)
+	}
+	d.implied = blockPlace{section: SectionNumber(session)}
+	d.inside, d.now = true, math.MinInt64
+	d.voc.open = session.Open
+	d.tally.begin(session)
+	d.blockLine("section", &textBlock{typ: BlockHeaderType}, block)
+	if version != CurrentVersion() {
+		d.line = fmt.Appendf(d.line, " major=%d minor=%d features=%#x", version.Major, version.Minor, version.Features)
+	}
+	always := fieldChoice{"id": true, "open": true}
+	if session.Continues {
+		for _, name := range []protoreflect.Name{"epoch", "host", "boot_id"} {
+			always[name] = true
+		}
+	}
+	m := session.ProtoReflect()
+	d.line = append(d.voc.appendFields(d.line, m, always), '\n')
+	d.write(d.voc.appendDetails(d.line, m, "  "))
+	d.implied.section, d.assumed.section = block.Header.Section, block.Header.Section
+	return nil
+}
+
+// opaque writes a block as bytes.
+func (d *dumper) opaque(block *Block) {
+	b := &textBlock{typ: block.Header.Type, opaque: true}
+	d.blockLine(fmt.Sprintf("block %d", block.Header.Type), b, block)
+	d.write(append(d.line, '\n'))
+	d.payload(block.Payload)
+}
+
+// payload writes bytes as the end of a payload.
+func (d *dumper) payload(b []byte) {
+	const perLine = 64
+	for ; len(b) > 0; b = b[min(perLine, len(b)):] {
+		d.line = hex.AppendEncode(append(d.line[:0], "  payload "...), b[:min(perLine, len(b))])
+		d.write(append(d.line, '\n'))
+	}
+}
+
+// events looks at all events first, because the line before them says how the header differs from them.
+func (d *dumper) events(block *Block) error {
+	b := &textBlock{typ: BlockEvents}
+	err := d.eachEvent(block, func(e *textEvent, size int) { b.count(e, size) }, &b.events)
+	if err != nil {
+		return err
+	}
+	d.blockLine("block events", b, block)
+	d.write(append(d.line, '\n'))
+	return d.eachEvent(block, func(e *textEvent, _ int) {
+		if e.Time < d.now {
+			d.damage("the next event goes back in time")
+		}
+		d.now = e.Time
+		d.line = append(d.voc.appendEvent(append(d.line[:0], "  "...), e), '\n')
+		d.write(d.line)
+	}, nil)
+}
+
+func (d *dumper) eachEvent(block *Block, f func(e *textEvent, size int), seen *recordCoder) error {
+	records, err := newRecordDecoder(&block.Header, block.Payload)
+	if err != nil {
+		return err
+	}
+	var e textEvent
+	for !records.done() {
+		size, err := records.next(d.voc.kindInfo, &e)
+		if err != nil {
+			return err
+		}
+		f(&e, size)
+	}
+	if seen != nil {
+		*seen = *records
+	}
+	return nil
+}
+
+func (d *dumper) end(block *Block) error {
+	end, footer, err := ParseEndPayload(block.Payload)
+	if err != nil {
+		return err
+	}
+	if d.tally.indexAt == 0 {
+		d.write([]byte("index none\n"))
+	}
+	m := end.ProtoReflect()
+	counted := d.tally.end().ProtoReflect()
+	choice := fieldChoice{"close": true, "last": !end.Last}
+	var none []byte
+	for _, name := range countedFields() {
+		f := m.Descriptor().Fields().ByName(name)
+		switch {
+		case m.Get(f).Equal(counted.Get(f)):
+			choice[name] = false
+			m.Clear(f)
+		case f.IsList() && !m.Has(f):
+			none = append(none, "  "+d.voc.detailOf("End", name).word+" none\n"...)
+		default:
+			choice[name] = true
+		}
+	}
+	right := d.tally.footer(len(block.Payload) - FooterSize)
+	d.blockLine("end", &textBlock{typ: BlockEnd}, block)
+	if footer != right {
+		d.line = fmt.Appendf(d.line, " footer=%d,%d,%d", footer.Section, footer.Index, footer.End)
+	}
+	d.line = append(d.voc.appendFields(d.line, m, choice), '\n')
+	d.write(append(d.voc.appendDetails(d.line, m, "  "), none...))
+	d.inside = false
+	return nil
+}

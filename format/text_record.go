@@ -1,0 +1,181 @@
+package format
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// The text form has a record codec of its own, straight from the table: it writes faults that the Writer refuses,
+// shows what the Reader skips, and is slow. That both read each other's streams is tested.
+
+// recordCoder encodes or decodes the records of one block, and keeps what the block's header says of them.
+type recordCoder struct {
+	times, records []byte
+	now            int64 // time of the event before; at first what the header calls the first time
+
+	first, last, earliest int64
+	events                uint32
+}
+
+// add appends an event. A time before that of the event before it becomes a delta that wraps around.
+func (c *recordCoder) add(info *KindInfo, e *textEvent) (size int, err error) {
+	timesBefore, recordsBefore := len(c.times), len(c.records)
+	c.times = binary.AppendUvarint(c.times, uint64(e.Time-c.now))
+	c.now = e.Time
+	past := c.span(info, e)
+	for _, t := range past {
+		c.times = binary.AppendUvarint(c.times, zigzag(e.Time-t))
+	}
+	if len(past) >= math.MaxUint8 {
+		return 0, errors.New("an event has at most 255 times")
+	}
+	record := []byte{byte(e.Kind), byte(1 + len(past))}
+	record = binary.AppendUvarint(record, uint64(e.Flags))
+	record = binary.AppendUvarint(record, uint64(e.CPU+1))
+	record = binary.AppendUvarint(record, uint64(e.Task))
+	for i, f := range info.Fields {
+		switch {
+		case f.Opt != 0 && e.Flags&f.Opt == 0 || f.Type == FieldTime:
+		case f.Type == FieldBytes:
+			record = append(binary.AppendUvarint(record, uint64(len(e.Data))), e.Data...)
+		case f.Type == FieldSint:
+			record = binary.AppendUvarint(record, zigzag(int64(e.Args[i])))
+		default:
+			record = binary.AppendUvarint(record, e.Args[i])
+		}
+	}
+	record = append(record, e.more...)
+	c.records = binary.AppendUvarint(c.records, uint64(len(record)))
+	c.records = append(c.records, record...)
+	return len(c.times) - timesBefore + len(c.records) - recordsBefore, nil
+}
+
+// span counts an event, and returns all its times but the first.
+func (c *recordCoder) span(info *KindInfo, e *textEvent) []int64 {
+	var past []int64
+	if e.Flags&FlagLate != 0 {
+		past = append(past, e.Own)
+	}
+	for i, f := range info.Fields {
+		if f.Type == FieldTime && (f.Opt == 0 || e.Flags&f.Opt != 0) {
+			past = append(past, int64(e.Args[i]))
+		}
+	}
+	past = append(past, e.moreTimes...)
+	if c.events == 0 {
+		c.first, c.last, c.earliest = e.Time, e.Time, e.Time
+	}
+	c.events++
+	c.last = max(c.last, e.Time)
+	c.earliest = min(c.earliest, e.Time)
+	for _, t := range past {
+		c.earliest = min(c.earliest, t)
+	}
+	return past
+}
+
+// payload is that of an event block.
+func (c *recordCoder) payload() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(c.times)))
+	return append(append(b, c.times...), c.records...)
+}
+
+// newRecordDecoder takes the columns of an event block apart.
+func newRecordDecoder(h *BlockHeader, payload []byte) (*recordCoder, error) {
+	if len(payload) < 4 {
+		return nil, errMalformed
+	}
+	n, rest := binary.LittleEndian.Uint32(payload), payload[4:]
+	if uint64(n) > uint64(len(rest)) {
+		return nil, errMalformed
+	}
+	return &recordCoder{times: rest[:n], records: rest[n:], now: h.First}, nil
+}
+
+// done tells whether both columns are used up.
+func (c *recordCoder) done() bool { return len(c.times) == 0 && len(c.records) == 0 }
+
+// next takes an event off the front of the columns.
+func (c *recordCoder) next(kindInfo func(Kind) KindInfo, e *textEvent) (size int, err error) {
+	timesBefore, recordsBefore := len(c.times), len(c.records)
+	*e = textEvent{}
+	records := cursor{b: c.records}
+	length := records.uvarint()
+	if records.bad || length < 2 || length > uint64(len(c.records)-records.i) {
+		return 0, errMalformed
+	}
+	record := cursor{b: c.records[records.i+2 : records.i+int(length)]}
+	e.Kind = Kind(c.records[records.i])
+	times, err := c.nextTimes(int(c.records[records.i+1]))
+	if err != nil {
+		return 0, err
+	}
+	c.records = c.records[records.i+int(length):]
+	flags, cpu, task := record.uvarint(), record.uvarint(), record.uvarint()
+	if max(flags, cpu, task) > math.MaxUint32 {
+		return 0, errMalformed
+	}
+	e.Time, e.Flags, e.CPU, e.Task = times[0], Flags(flags), uint32(cpu)-1, TaskID(task)
+	info := kindInfo(e.Kind)
+	if !e.fill(&info, times[1:], &record) {
+		return 0, errMalformed
+	}
+	c.span(&info, e)
+	return timesBefore - len(c.times) + recordsBefore - len(c.records), nil
+}
+
+// nextTimes takes the times of one event, as absolute ones.
+func (c *recordCoder) nextTimes(n int) ([]int64, error) {
+	column := cursor{b: c.times}
+	if n == 0 || n > len(c.times) {
+		return nil, errMalformed
+	}
+	times := make([]int64, n)
+	c.now += int64(column.uvarint())
+	times[0] = c.now
+	for i := range times[1:] {
+		times[1+i] = c.now - unzigzag(column.uvarint())
+	}
+	c.times = c.times[column.i:]
+	if column.bad {
+		return nil, errMalformed
+	}
+	return times, nil
+}
+
+// fill spreads times and record over the event's fields and keeps what is left over. What an older record does not
+// have is 0, or the event's own time.
+func (e *textEvent) fill(info *KindInfo, times []int64, record *cursor) bool {
+	nextTime := func() int64 {
+		if len(times) == 0 {
+			return e.Time
+		}
+		t := times[0]
+		times = times[1:]
+		return t
+	}
+	if e.Flags&FlagLate != 0 {
+		e.Own = nextTime()
+	}
+	for i, f := range info.Fields {
+		switch {
+		case f.Opt != 0 && e.Flags&f.Opt == 0:
+		case f.Type == FieldTime:
+			e.Args[i] = uint64(nextTime())
+		case f.Type == FieldSint:
+			e.Args[i] = uint64(unzigzag(record.uvarint()))
+		case f.Type == FieldBytes:
+			n := record.uvarint()
+			if n > uint64(len(record.b)-record.i) {
+				return false
+			}
+			e.Data = record.b[record.i:][:n]
+			record.i += int(n)
+		default:
+			e.Args[i] = record.uvarint()
+		}
+	}
+	e.moreTimes, e.more = times, record.b[record.i:]
+	return !record.bad
+}

@@ -1,0 +1,481 @@
+package format
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Undump reads the text form (docs/text-form.md) and writes the stream that it describes, faults included. It holds
+// one block at a time. Errors begin with the number of the line.
+func Undump(w io.Writer, r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxTextLine)
+	u := &undumper{voc: newTextVocabulary(), out: newBlockComposer(w)}
+	number := 0
+	for lines.Scan() {
+		number++
+		if err := u.line(lines.Text()); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("line %d: the line is longer than %d MiB", number+1, maxTextLine>>20)
+	} else if err != nil {
+		return fmt.Errorf("read the text form: %w", err)
+	}
+	err := u.finish()
+	if err == nil {
+		err = u.out.flush()
+	}
+	if err != nil {
+		return fmt.Errorf("line %d, the last one: %w", number, err)
+	}
+	return nil
+}
+
+// undumper turns lines into blocks.
+type undumper struct {
+	voc     *textVocabulary
+	out     *blockComposer
+	block   *textBlock // the one that the next lines belong to; nil between blocks
+	session *Session   // of the section
+	begun   bool       // a section, or a block without one, has begun
+	noIndex bool       // the section's end is to stand without an index
+	indexed bool       // the section has its index
+
+	sections uint64
+}
+
+// line takes one line. Its first word says what it is.
+func (u *undumper) line(line string) error {
+	words, err := splitTextLine(line)
+	if err != nil || len(words) == 0 {
+		return err
+	}
+	first := words[0]
+	if first.valued {
+		return fmt.Errorf("a line begins with a time, or with a word such as section, task, block or end, not with %s", clip(strings.TrimSpace(line)))
+	}
+	if strings.ContainsRune("+-0123456789", rune(first.key[0])) {
+		return u.event(words)
+	}
+	switch rest := words[1:]; first.key {
+	case "section":
+		return u.section(rest)
+	case "block":
+		return u.explicitBlock(rest)
+	case "index":
+		return u.index(rest)
+	case "end":
+		return u.end(rest)
+	case "payload":
+		return u.payload(rest)
+	case "raw":
+		return u.raw(rest)
+	case "cut":
+		return u.cut(rest)
+	}
+	return u.detail(words, len(line))
+}
+
+// section begins a section: its header block, to which the details that follow belong.
+func (u *undumper) section(words []textWord) error {
+	if err := u.finish(); err != nil {
+		return err
+	}
+	u.sections++
+	session := &Session{Id: u.sections}
+	if hasWord(words, "continues") && u.session != nil {
+		last := u.session
+		session = &Session{Id: last.Id, Epoch: last.Epoch + 1, Host: last.Host, BootId: last.BootId, Open: last.Open}
+	}
+	b := &textBlock{typ: BlockHeaderType, explicit: true, msg: session, version: CurrentVersion()}
+	// Times on the line may count from the opening, wherever that stands.
+	for _, opening := range []bool{true, false} {
+		for _, w := range words {
+			if (w.key == "open") != opening {
+				continue
+			}
+			if err := u.sectionWord(b, session, w); err != nil {
+				return err
+			}
+		}
+		u.voc.open = session.Open
+	}
+	u.session, u.block, u.begun, u.noIndex, u.indexed = session, b, true, false, false
+	return nil
+}
+
+func hasWord(words []textWord, key string) bool {
+	return slices.ContainsFunc(words, func(w textWord) bool { return w.key == key })
+}
+
+func (u *undumper) sectionWord(b *textBlock, session *Session, w textWord) error {
+	if done, err := setVersion(&b.version, w); done {
+		return err
+	}
+	if done, err := b.setWord(u.voc, w); done {
+		return err
+	}
+	return u.voc.setField(session.ProtoReflect(), w)
+}
+
+// setVersion takes a word about the version of the format.
+func setVersion(v *Version, w textWord) (done bool, err error) {
+	bits := 16
+	set := func(n uint64) { v.Features = n }
+	switch w.key {
+	case "major":
+		set = func(n uint64) { v.Major = uint16(n) }
+	case "minor":
+		set = func(n uint64) { v.Minor = uint16(n) }
+	case "features":
+		bits = 64
+	default:
+		return false, nil
+	}
+	n, err := parseTextUint(w.value, bits)
+	if err != nil {
+		return true, fmt.Errorf("%s: %w", w.key, err)
+	}
+	set(n)
+	return true, nil
+}
+
+// explicitBlock begins the block that the next lines belong to.
+func (u *undumper) explicitBlock(words []textWord) error {
+	if len(words) == 0 || words[0].valued {
+		return errors.New("block names no type; write block events, block definitions, or a number")
+	}
+	b, err := u.newBlock(words[0].key)
+	if err != nil {
+		return err
+	}
+	b.explicit, u.begun = true, true
+	return u.begin(b, words[1:])
+}
+
+func (u *undumper) newBlock(name string) (*textBlock, error) {
+	switch name {
+	case "events":
+		return &textBlock{typ: BlockEvents}, nil
+	case "definitions":
+		return &textBlock{typ: BlockDefinitions, msg: &Definitions{}}, nil
+	case "header":
+		return nil, errors.New("a header block is written by the word section; block 1 is one with any payload")
+	case "index", "end":
+		return nil, fmt.Errorf("such a block is written by the word %s alone; by its number it is one with any payload", name)
+	}
+	number, err := u.voc.blockTypes.parse("block type", name, 8)
+	if err != nil {
+		return nil, err
+	}
+	return &textBlock{typ: BlockType(number), opaque: true}, nil
+}
+
+// begin finishes the block so far and takes the next one.
+func (u *undumper) begin(b *textBlock, words []textWord) error {
+	if err := u.finish(); err != nil {
+		return err
+	}
+	for _, w := range words {
+		done, err := b.setWord(u.voc, w)
+		if err != nil {
+			return err
+		}
+		if !done {
+			return unknownName("property of a block", w.key, blockWords())
+		}
+	}
+	u.block = b
+	u.indexed = u.indexed || b.typ == BlockIndex
+	return nil
+}
+
+func (u *undumper) inSection(word string) error {
+	if !u.begun {
+		return fmt.Errorf("%s stands before the first section", word)
+	}
+	return nil
+}
+
+// event adds an event to the block of events, which begins here if none has.
+func (u *undumper) event(words []textWord) error {
+	if err := u.inSection("an event"); err != nil {
+		return err
+	}
+	e, err := u.voc.parseEvent(words)
+	if err != nil {
+		return err
+	}
+	b := u.block
+	state := isStateEvent(&e.Event)
+	if b == nil || b.typ != BlockEvents || b.opaque || !b.explicit && (b.full() || state && !b.inState) {
+		b = &textBlock{typ: BlockEvents}
+		if state {
+			b.flags = BlockState
+		}
+		if err := u.begin(b, nil); err != nil {
+			return err
+		}
+	}
+	b.inState = state
+	return b.addEvent(u.voc, e)
+}
+
+// isStateEvent tells whether an event is part of a state, as opposed to what is still open at the end.
+func isStateEvent(e *Event) bool {
+	return (e.Kind == KindStateCPU || e.Kind == KindStateThread) && e.Flags&FlagOpen == 0
+}
+
+// detail adds a part to a message: the innermost one under construction that has such parts, else to definitions.
+func (u *undumper) detail(words []textWord, length int) error {
+	word := words[0].key
+	if err := u.inSection(clip(word)); err != nil {
+		return err
+	}
+	d, into := u.findDetail(word)
+	if into == nil {
+		if d.word == "" {
+			return unknownName("line", word, u.lineWords())
+		}
+		if d.parent != "Definitions" {
+			return fmt.Errorf("%s belongs to %s; write it after that", word, strings.ToLower(string(d.parent)))
+		}
+		if err := u.begin(&textBlock{typ: BlockDefinitions, msg: &Definitions{}}, nil); err != nil {
+			return err
+		}
+		into = u.block.msg.ProtoReflect()
+	}
+	if err := u.block.grow(length); err != nil {
+		return err
+	}
+	if u.block.full() && !u.block.explicit && d.parent == "Definitions" {
+		if err := u.begin(&textBlock{typ: BlockDefinitions, msg: &Definitions{}}, nil); err != nil {
+			return err
+		}
+		into = u.block.msg.ProtoReflect()
+	}
+	if d.parent == "Definitions" {
+		if err := u.block.settle(); err != nil {
+			return err
+		}
+	}
+	return u.addDetail(d, into, words[1:])
+}
+
+// findDetail looks for the message that a detail belongs to, from the innermost one out.
+func (u *undumper) findDetail(word string) (found textDetail, into protoreflect.Message) {
+	for _, d := range u.voc.details {
+		if d.word != word {
+			continue
+		}
+		if found.word == "" || d.parent == "Definitions" {
+			found = d
+		}
+	}
+	if u.block == nil || u.block.msg == nil {
+		return found, nil
+	}
+	around := append([]protoreflect.Message{u.block.msg.ProtoReflect()}, u.block.inner...)
+	for i := len(around) - 1; i >= 0; i-- {
+		for _, d := range u.voc.details {
+			if d.word == word && d.parent == around[i].Descriptor().Name() {
+				u.block.inner = u.block.inner[:i]
+				return d, around[i]
+			}
+		}
+	}
+	return found, nil
+}
+
+func (u *undumper) addDetail(d textDetail, into protoreflect.Message, words []textWord) error {
+	f := into.Descriptor().Fields().ByName(d.field)
+	u.block.tell(d.field)
+	if len(words) == 1 && !words[0].valued && words[0].key == "none" {
+		into.Clear(f)
+		return nil
+	}
+	if f.Kind() == protoreflect.StringKind {
+		for _, w := range words {
+			value, err := parsePlainScalar(f, w.value+w.key)
+			if err != nil {
+				return fmt.Errorf("%s: %w", d.word, err)
+			}
+			into.Mutable(f).List().Append(value)
+		}
+		return nil
+	}
+	var m protoreflect.Message
+	if f.IsList() {
+		m = into.Mutable(f).List().AppendMutable().Message()
+	} else {
+		m = into.Mutable(f).Message()
+	}
+	u.block.inner = append(u.block.inner, m)
+	return u.setDetail(d, m, words)
+}
+
+func (u *undumper) setDetail(d textDetail, m protoreflect.Message, words []textWord) error {
+	lead := m.Descriptor().Fields().ByName(d.lead)
+	if lead != nil && len(words) > 0 && (words[0].key == "" || !words[0].valued) {
+		value, err := u.voc.parseScalar(lead, words[0].key+words[0].value)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", d.word, d.lead, err)
+		}
+		m.Set(lead, value)
+		words = words[1:]
+	}
+	seen := map[string]bool{}
+	for _, w := range words {
+		if seen[w.key] {
+			return fmt.Errorf("%s stands twice", clip(w.key))
+		}
+		seen[w.key] = true
+		if err := u.voc.setField(m, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lineWords are all words that a line may begin with.
+func (u *undumper) lineWords() []string {
+	words := []string{"section", "block", "index", "end", "payload", "raw", "cut"}
+	for _, d := range u.voc.details {
+		words = append(words, d.word)
+	}
+	return words
+}
+
+// index begins an index block; without entries it is the right one, index none leaves it out.
+func (u *undumper) index(words []textWord) error {
+	if err := u.inSection("index"); err != nil {
+		return err
+	}
+	if len(words) == 1 && words[0].key == "none" {
+		u.noIndex = true
+		return u.finish()
+	}
+	return u.begin(&textBlock{typ: BlockIndex, explicit: true, msg: &Index{}}, words)
+}
+
+// end writes the index, unless it is there or not wanted, and begins the end block.
+func (u *undumper) end(words []textWord) error {
+	if err := u.inSection("end"); err != nil {
+		return err
+	}
+	if !u.noIndex && !u.indexed {
+		if err := u.index(nil); err != nil {
+			return err
+		}
+	}
+	end := &End{Last: true}
+	b := &textBlock{typ: BlockEnd, explicit: true, msg: end}
+	if err := u.begin(b, nil); err != nil {
+		return err
+	}
+	for _, w := range words {
+		if err := u.endWord(b, end, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *undumper) endWord(b *textBlock, end *End, w textWord) (err error) {
+	if done, err := b.setWord(u.voc, w); done {
+		return err
+	}
+	if w.key == "footer" {
+		b.footer, err = parseTextFooter(w.value)
+		return err
+	}
+	b.tell(protoreflect.Name(w.key))
+	return u.voc.setField(end.ProtoReflect(), w)
+}
+
+// parseTextFooter reads none, or the footer's three distances.
+func parseTextFooter(s string) (textFooter, error) {
+	if s == "none" {
+		return textFooter{none: true}, nil
+	}
+	parts := strings.Split(s, ",")
+	if len(parts) != 3 {
+		return textFooter{}, fmt.Errorf("footer=%s: write none, or the distances to section, index and end", clip(s))
+	}
+	var distances [3]uint64
+	for i, part := range parts {
+		var err error
+		if distances[i], err = parseTextUint(part, 64); err != nil {
+			return textFooter{}, fmt.Errorf("footer: %w", err)
+		}
+	}
+	return textFooter{told: &Footer{Section: distances[0], Index: distances[1], End: distances[2]}}, nil
+}
+
+// payload adds bytes to the end of the block's payload.
+func (u *undumper) payload(words []textWord) error {
+	if u.block == nil {
+		return errors.New("payload stands outside of a block")
+	}
+	for _, w := range words {
+		more, err := parseTextHex(w.key)
+		if err == nil {
+			err = u.block.grow(len(more))
+		}
+		if err != nil {
+			return err
+		}
+		u.block.extra = append(u.block.extra, more...)
+	}
+	return nil
+}
+
+// raw writes bytes between blocks.
+func (u *undumper) raw(words []textWord) error {
+	if err := u.finish(); err != nil {
+		return err
+	}
+	for _, w := range words {
+		garbage, err := parseTextHex(w.key)
+		if err != nil {
+			return err
+		}
+		if err := u.out.write(garbage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut takes bytes off the end of what has been written.
+func (u *undumper) cut(words []textWord) error {
+	if len(words) != 1 || words[0].valued {
+		return errors.New("write cut and the number of bytes to take off the end")
+	}
+	n, err := parseTextUint(words[0].key, 32)
+	if err != nil {
+		return fmt.Errorf("cut: %w", err)
+	}
+	if err := u.finish(); err != nil {
+		return err
+	}
+	return u.out.cut(int(n))
+}
+
+// finish writes the block under construction.
+func (u *undumper) finish() error {
+	if u.block == nil {
+		return nil
+	}
+	b := u.block
+	u.block = nil
+	return u.out.add(b)
+}

@@ -1,0 +1,315 @@
+package format
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	defaultBlockBytes = 256 << 10
+	minBlockBytes     = 1 << 10
+	maxBlockTarget    = 8 << 20
+)
+
+// WriterOptions say how a Writer stores blocks.
+type WriterOptions struct {
+	Level      int  // compression: 0 none, 1 zstd fastest, 2 zstd default, 3 zstd better
+	BlockBytes int  // raw size at which a block is written; 0: 256 KiB
+	Live       bool // blocks are written when Flush says so, or before they get too long
+}
+
+// Writer writes a stream. Its methods return the first error of the underlying writer again and again.
+type Writer struct {
+	w       io.Writer
+	target  int
+	pack    *compressor
+	err     error
+	out     []byte // a block on its way
+	payload []byte
+	events  *EventBlock
+	defs    []byte // a Definitions message, held until the event block that uses it
+	state   bool   // the event block under construction begins with a state
+	section section
+	last    int64 // time of the last event of the whole stream
+}
+
+// section is what the Writer counts in one section.
+type section struct {
+	begun        bool
+	number       uint32
+	sequence     uint32
+	offset       uint64
+	index        []indexEntry
+	kinds        [MaxKind + 1]kindCount
+	raw, stored  uint64
+	definitions  uint64
+	defBytes     int64
+	late, events uint64
+}
+
+type kindCount struct{ events, bytes uint64 }
+
+type indexEntry struct {
+	header BlockHeader
+	offset uint64
+}
+
+// maxIndexEntries keeps an index well below the size of a block. A longer section gets none; a reader makes its own.
+const maxIndexEntries = 300_000
+
+// NewWriter returns a Writer to w. It makes one call of w.Write for each block. Wrong options are told by Begin.
+func NewWriter(w io.Writer, o WriterOptions) *Writer {
+	target := o.BlockBytes
+	if target == 0 {
+		target = defaultBlockBytes
+	}
+	if o.Live {
+		target = maxBlockTarget
+	}
+	pack, err := newCompressor(o.Level)
+	return &Writer{
+		w: w, target: min(max(target, minBlockBytes), maxBlockTarget), pack: pack, err: err,
+		events: NewEventBlock(), last: math.MinInt64,
+	}
+}
+
+// SectionNumber is the number by which the blocks of a section are known: it differs from those of the session's
+// other epochs and, as far as chance allows, from those of other recordings.
+func SectionNumber(s *Session) uint32 {
+	return uint32(s.GetId()) + uint32(s.GetId()>>32) + s.GetEpoch()
+}
+
+// Begin writes the header block of a new section. The section before it must have ended.
+func (w *Writer) Begin(s *Session) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.section.begun {
+		return errors.New("begin a section: the one before it has not ended")
+	}
+	payload, err := AppendHeaderPayload(w.payload[:0], CurrentVersion(), s)
+	if err != nil {
+		return err
+	}
+	w.payload = payload
+	w.section = section{begun: true, number: SectionNumber(s)}
+	return w.block(BlockHeader{Type: BlockHeaderType}, payload)
+}
+
+// Define adds definitions; their ids are the caller's. They are written before the event block that is under
+// construction now.
+func (w *Writer) Define(d *Definitions) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	defs, err := proto.MarshalOptions{}.MarshalAppend(w.defs, d)
+	if err != nil {
+		return fmt.Errorf("encode definitions: %w", err)
+	}
+	if len(defs)-len(w.defs) > MaxBlockBytes-w.target {
+		return fmt.Errorf("define %d bytes at once: a block cannot hold them", len(defs)-len(w.defs))
+	}
+	return w.defined(defs, countDefinitions(d))
+}
+
+// DefineTask adds the definition of one task.
+func (w *Writer) DefineTask(t *Task) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	return w.defined(appendTask(w.defs, t), 1)
+}
+
+func (w *Writer) defined(defs []byte, count int) error {
+	w.section.defBytes += int64(len(defs) - len(w.defs))
+	w.section.definitions += uint64(count)
+	w.defs = defs
+	if len(w.defs) >= w.target {
+		return w.writeDefinitions()
+	}
+	return nil
+}
+
+// DefinitionBytes is the size of the section's definitions so far. The caller begins an epoch at [EpochBytes].
+func (w *Writer) DefinitionBytes() int64 { return w.section.defBytes }
+
+// Write adds an event. Times must not decrease, over sections too, and one of the visibility bits must be set.
+func (w *Writer) Write(e *Event) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	if e.Time < w.last {
+		return fmt.Errorf("write an event at %d ns after one at %d ns: times must not decrease", e.Time, w.last)
+	}
+	if e.Flags&FlagsVisible == 0 {
+		return fmt.Errorf("write an event at %d ns: neither of its sides is visible", e.Time)
+	}
+	before := w.events.Len()
+	if err := w.events.Add(e); err != nil {
+		return fmt.Errorf("write an event at %d ns: %w", e.Time, err)
+	}
+	w.last = e.Time
+	size := w.events.Len()
+	k := &w.section.kinds[e.Kind]
+	k.events++
+	k.bytes += uint64(size - before)
+	if e.Flags&FlagLate != 0 {
+		w.section.late++
+	}
+	if size >= w.target {
+		return w.Flush()
+	}
+	return nil
+}
+
+// BeginState ends the block under construction: the next event begins a state, and a reader may start there.
+func (w *Writer) BeginState() error {
+	err := w.Flush()
+	w.state = true
+	return err
+}
+
+// Flush writes what is pending.
+func (w *Writer) Flush() error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	if err := w.writeDefinitions(); err != nil {
+		return err
+	}
+	if w.events.Events() == 0 {
+		return nil
+	}
+	h := w.events.Header()
+	if w.state {
+		h.Flags |= BlockState
+	}
+	w.payload = w.events.AppendPayload(w.payload[:0])
+	w.section.events += uint64(w.events.Events())
+	w.events.Reset()
+	w.state = false
+	return w.block(h, w.payload)
+}
+
+func (w *Writer) writeDefinitions() error {
+	if len(w.defs) == 0 {
+		return nil
+	}
+	err := w.block(BlockHeader{Type: BlockDefinitions}, w.defs)
+	w.defs = w.defs[:0]
+	return err
+}
+
+// EndSection fills in e what the Writer has counted and writes the index and the end block. Of very many processes
+// it keeps those with the most CPU time.
+func (w *Writer) EndSection(e *End) error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	w.count(e)
+	index := uint64(0)
+	if len(w.section.index) < maxIndexEntries {
+		index = w.section.offset
+		payload, err := proto.Marshal(w.indexMessage())
+		if err != nil {
+			return fmt.Errorf("encode the index: %w", err)
+		}
+		if err := w.block(BlockHeader{Type: BlockIndex}, payload); err != nil {
+			return err
+		}
+	}
+	payload, err := AppendEndPayload(w.payload[:0], e, index, w.section.offset)
+	if err != nil {
+		return err
+	}
+	w.payload = payload
+	err = w.block(BlockHeader{Type: BlockEnd}, payload)
+	w.section.begun = false
+	return err
+}
+
+func (w *Writer) count(e *End) {
+	s := &w.section
+	e.Kinds = nil
+	for kind, c := range s.kinds {
+		if c.events > 0 {
+			e.Kinds = append(e.Kinds, &KindCount{Kind: uint32(kind), Events: c.events, Bytes: c.bytes})
+		}
+	}
+	e.RawBytes, e.StoredBytes, e.Definitions, e.Late = s.raw, s.stored, s.definitions, s.late
+	if len(e.Processes) > maxProcesses {
+		slices.SortFunc(e.Processes, func(a, b *ProcessTime) int { return cmp.Compare(b.Ns, a.Ns) })
+		e.Processes = e.Processes[:maxProcesses]
+	}
+}
+
+func (w *Writer) indexMessage() *Index {
+	x := &Index{Blocks: make([]*IndexEntry, 0, len(w.section.index))}
+	for i := range w.section.index {
+		x.Blocks = append(x.Blocks, w.section.index[i].message())
+	}
+	return x
+}
+
+func (e *indexEntry) message() *IndexEntry {
+	h := &e.header
+	return &IndexEntry{
+		Type: uint32(h.Type), Flags: uint32(h.Flags), Offset: e.offset, Stored: h.Stored, Raw: h.Raw,
+		First: h.First, Last: h.Last, Earliest: h.Earliest, Events: h.Events,
+	}
+}
+
+// Counts is what the section under construction, or the last one, holds so far.
+func (w *Writer) Counts() Counts {
+	s := &w.section
+	return Counts{
+		Events: s.events + uint64(w.events.Events()), Definitions: s.definitions, Late: s.late,
+		RawBytes: s.raw, StoredBytes: s.stored, Bytes: s.offset,
+	}
+}
+
+// Counts are a section's events and sizes.
+type Counts struct {
+	Events, Definitions, Late uint64
+	RawBytes, StoredBytes     uint64 // of event payloads written
+	Bytes                     uint64 // of all blocks written
+}
+
+func (w *Writer) ready() error {
+	if w.err == nil && !w.section.begun {
+		return errors.New("write to a stream: no section has begun")
+	}
+	return w.err
+}
+
+// block writes one block of the section. Header and end stay readable without zstd.
+func (w *Writer) block(h BlockHeader, payload []byte) error {
+	s := &w.section
+	h.Section, h.Sequence = s.number, s.sequence
+	pack := w.pack
+	if h.Type == BlockHeaderType || h.Type == BlockEnd {
+		pack = &compressor{}
+	}
+	var written BlockHeader
+	w.out, written = pack.appendBlock(w.out[:0], h, payload)
+	if _, err := w.w.Write(w.out); err != nil {
+		w.err = fmt.Errorf("write the stream: %w", err)
+		return w.err
+	}
+	if h.Type == BlockEvents {
+		s.raw += uint64(written.Raw)
+		s.stored += uint64(written.Stored)
+	}
+	if len(s.index) < maxIndexEntries {
+		s.index = append(s.index, indexEntry{written, s.offset})
+	}
+	s.sequence++
+	s.offset += uint64(len(w.out))
+	return nil
+}

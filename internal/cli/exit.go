@@ -1,0 +1,54 @@
+package cli
+
+import "fmt"
+
+// The exit status is the same in all tools.
+const (
+	ExitOK      = 0
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitNewer   = 3
+	ExitDamaged = 4
+	ExitLost    = 5
+)
+
+type status struct {
+	code int
+	text string
+}
+
+// statuses are what the manual says about the exit status.
+func statuses() []status {
+	return []status{
+		{ExitOK, "done"},
+		{ExitFailed, "failed"},
+		{ExitUsage, "wrong usage"},
+		{ExitNewer, "the input needs a newer version"},
+		{ExitDamaged, "the input is damaged or truncated; the output is complete up to there"},
+		{ExitLost, "events were lost and --fail-on-loss was given"},
+	}
+}
+
+// ExitError is an error with the exit status that it leads to. Without Err nothing is printed.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit status %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Usagef is an error of the command line: exit status 2.
+func Usagef(format string, a ...any) error { return WithCode(ExitUsage, fmt.Errorf(format, a...)) }
+
+// Failf is a failure: exit status 1.
+func Failf(format string, a ...any) error { return WithCode(ExitFailed, fmt.Errorf(format, a...)) }
+
+// WithCode gives an error an exit status. err may be nil: then the status is all there is to say.
+func WithCode(code int, err error) error { return &ExitError{Code: code, Err: err} }

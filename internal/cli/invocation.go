@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Invocation is one run of a tool.
+type Invocation struct {
+	Tool    Tool
+	Args    []string // what is no flag
+	Command []string // what follows "--", for tools that run a command
+	Argv    []string // as it was typed, without the program's name
+	Std     Std
+
+	hasCommand bool
+	values     *cli.Context
+
+	signals signals
+	mu      sync.Mutex
+	cleanup []func()
+
+	downstreamClosed func()
+}
+
+// HasCommand says whether "--" was given to a tool that runs a command.
+func (inv *Invocation) HasCommand() bool { return inv.hasCommand }
+
+// Bool says whether a flag without value was given.
+func (inv *Invocation) Bool(name string) bool { return inv.values.Bool(name) }
+
+// String is a flag's value as it was typed, or its default.
+func (inv *Invocation) String(name string) string { return inv.values.String(name) }
+
+// Strings are the values of a List flag in the order in which they were given.
+func (inv *Invocation) Strings(name string) []string { return inv.values.StringSlice(name) }
+
+// IsSet says whether a flag was given.
+func (inv *Invocation) IsSet(name string) bool { return inv.values.IsSet(name) }
+
+// Duration is the value of a Duration flag. Wrong ones were refused before.
+func (inv *Invocation) Duration(name string) time.Duration {
+	d, _, _ := ParseDuration(inv.String(name))
+	return d
+}
+
+// Size is the value of a Size flag in bytes.
+func (inv *Invocation) Size(name string) int64 {
+	n, _ := ParseSize(inv.String(name))
+	return n
+}
+
+// Int is the value of an Int flag.
+func (inv *Invocation) Int(name string) int {
+	n, _ := strconv.Atoi(inv.String(name))
+	return n
+}
+
+// Warnf says something on standard error without ending the tool.
+func (inv *Invocation) Warnf(format string, a ...any) {
+	fmt.Fprintf(inv.Std.Err, "%s: %s\n", inv.Tool.Name, fmt.Sprintf(format, a...))
+}
+
+// warnBareDurations says what a small number without a unit came to, because seconds were probably meant.
+func (inv *Invocation) warnBareDurations() {
+	for _, f := range inv.Tool.flags() {
+		if f.Kind != Duration || !inv.IsSet(f.Name) {
+			continue
+		}
+		if d, bare, err := ParseDuration(inv.String(f.Name)); err == nil && bare && d > 0 && d < 100*time.Millisecond {
+			inv.Warnf("--%s %s means %s; write %ss for seconds", f.Name, inv.String(f.Name), d, inv.String(f.Name))
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package cli
+
+import "os"
+
+func giveToSudoUser(*os.File) error { return nil }

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestHelpIsCompleteAndNarrow(t *testing.T) {
+	help := sample(nil).help()
+	for _, line := range strings.Split(help, "\n") {
+		if len(line) > helpWidth {
+			t.Errorf("%d columns: %q", len(line), line)
+		}
+	}
+	for _, want := range []string{"-d, --dur DURATION", "[default: 1s]", "-S, --stacks[=KIND]", "wprof-sample a b", "--completion SHELL", "  5  events were lost"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help lacks %q:\n%s", want, help)
+		}
+	}
+}
+
+func TestManualPageRenders(t *testing.T) {
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("there is no groff here")
+	}
+	cmd := exec.Command(groff, "-man", "-Tutf8", "-ww")
+	cmd.Stdin = strings.NewReader(sample(nil).man())
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "warning") || !strings.Contains(string(out), "five seconds") {
+		t.Errorf("groff: %v:\n%s", err, out)
+	}
+}
+
+// completed are the words that bash offers behind a line.
+func completed(t *testing.T, script string, line ...string) string {
+	t.Helper()
+	words := ""
+	for _, w := range line {
+		words += " '" + w + "'"
+	}
+	out, err := exec.Command("bash", "-c", "source "+script+`; COMP_WORDS=(`+words+`); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _wprof_sample; echo "${COMPREPLY[@]}"`).CombinedOutput()
+	if err != nil {
+		t.Fatalf("bash: %v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestBashCompletesFlagsAndValues(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "completion")
+	if err := os.WriteFile(script, []byte(sample(nil).completion("bash")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line []string
+		want string
+	}{
+		{[]string{"wprof-sample", "--ver"}, "--verbose --version"},
+		{[]string{"wprof-sample", "-f", "no-w"}, "no-wakeup"},
+		{[]string{"wprof-sample", "-f", "sched,wak"}, "sched,wakeup"},
+		{[]string{"wprof-sample", "--completion", ""}, "bash zsh fish"},
+	} {
+		if got := completed(t, script, c.line...); got != c.want {
+			t.Errorf("%q completes to %q, want %q", c.line, got, c.want)
+		}
+	}
+}
+
+func TestShellsAcceptTheirScripts(t *testing.T) {
+	for shell, args := range map[string][]string{"zsh": {"-n"}, "fish": {"--no-execute"}, "bash": {"-n"}} {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			continue
+		}
+		script := filepath.Join(t.TempDir(), "completion")
+		if err := os.WriteFile(script, []byte(sample(nil).completion(shell)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(path, append(args, script)...).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s does not accept its completion: %v: %s", shell, err, out)
+		}
+	}
+}

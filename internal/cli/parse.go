@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+)
+
+func sorted(words []string) []string {
+	slices.Sort(words)
+	return words
+}
+
+// parse lets urfave/cli read the flags and checks every value before anything is done.
+func (t Tool) parse(argv []string) (*Invocation, error) {
+	w, err := t.spell(argv)
+	if err != nil {
+		return nil, err
+	}
+	inv := &Invocation{Tool: t, Args: w.args, Command: w.command, hasCommand: w.hasCommand, Argv: argv}
+	app := &cli.App{
+		Name: t.Name, HideHelp: true, HideVersion: true, HideHelpCommand: true, DisableSliceFlagSeparator: true,
+		Writer: io.Discard, ErrWriter: io.Discard, Flags: t.parserFlags(),
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return Usagef("%w", err) },
+		Action:         func(c *cli.Context) error { inv.values = c; return nil },
+	}
+	if err := app.Run(append([]string{t.Name}, w.flags...)); err != nil {
+		return nil, err
+	}
+	return inv, inv.check()
+}
+
+func (t Tool) parserFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, f := range t.flags() {
+		switch f.Kind {
+		case Bool:
+			flags = append(flags, &cli.BoolFlag{Name: f.Name})
+		case List:
+			flags = append(flags, &cli.StringSliceFlag{Name: f.Name})
+		default:
+			flags = append(flags, &cli.StringFlag{Name: f.Name, Value: f.Default})
+		}
+	}
+	return flags
+}
+
+// check judges every value that was given.
+func (inv *Invocation) check() error {
+	for _, f := range inv.Tool.flags() {
+		if !inv.values.IsSet(f.Name) || f.Kind == Bool {
+			continue
+		}
+		values := []string{inv.values.String(f.Name)}
+		if f.Kind == List {
+			values = inv.values.StringSlice(f.Name)
+		}
+		for _, v := range values {
+			if err := f.judge(v); err != nil {
+				return Usagef("--%s: %w", f.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (f Flag) judge(value string) error {
+	var err error
+	switch f.Kind {
+	case Duration:
+		_, _, err = ParseDuration(value)
+	case Size:
+		_, err = ParseSize(value)
+	case Int:
+		if _, e := strconv.Atoi(value); e != nil {
+			err = notANumber(value)
+		}
+	}
+	if err == nil && (f.Kind != Optional || value != "") {
+		err = choose(f, value)
+	}
+	if err == nil && f.Check != nil {
+		err = f.Check(value)
+	}
+	return err
+}
+
+type notANumber string
+
+func (v notANumber) Error() string { return strconv.Quote(string(v)) + " is not a whole number" }

@@ -1,0 +1,231 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests below run this test binary again as a small tool, because signals, terminals and closed pipes belong to a
+// whole process.
+func TestMain(m *testing.M) {
+	if os.Getenv("CLI_TEST_TOOL") != "" {
+		Main(processTool())
+	}
+	os.Exit(m.Run())
+}
+
+func processTool() Tool {
+	return Tool{
+		Name: "wprof-sample", Groups: []Group{{Flags: []Flag{
+			{Name: "output", Aliases: []string{"o"}, Kind: String}, {Name: "idle"}, {Name: "stop"}, {Name: "fail"},
+		}}},
+		Run: func(inv *Invocation) error {
+			if inv.Bool("stop") {
+				inv.HandleStop()
+				fmt.Fprintln(os.Stderr, "ready")
+				<-inv.Stopped()
+				fmt.Fprintln(os.Stderr, "stopped")
+				time.Sleep(10 * time.Second)
+				return nil
+			}
+			out, err := inv.CreateOutput(inv.String("output"), true)
+			if err != nil {
+				return err
+			}
+			defer out.Abort()
+			if inv.Bool("idle") {
+				fmt.Fprintln(os.Stderr, "ready")
+				time.Sleep(20 * time.Second)
+			}
+			in, _, err := inv.OpenInputs()
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(out.File, in); err != nil {
+				return err
+			}
+			if inv.Bool("fail") {
+				return Failf("it failed on purpose")
+			}
+			return out.Commit()
+		},
+	}
+}
+
+func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "CLI_TEST_TOOL=1")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	return cmd, &stderr
+}
+
+// ready starts a command and waits until it has said something.
+func ready(t *testing.T, cmd *exec.Cmd) (said *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	expect(t, r, "ready\n")
+	t.Cleanup(func() { _ = cmd.Process.Kill(); r.Close() })
+	return r
+}
+
+func expect(t *testing.T, r io.Reader, want string) {
+	t.Helper()
+	buf := make([]byte, len(want))
+	if _, err := io.ReadFull(r, buf); err != nil || string(buf) != want {
+		t.Fatalf("the tool said %q (%v), want %q", buf, err, want)
+	}
+}
+
+func endedBy(err error) syscall.Signal {
+	if e, ok := err.(*exec.ExitError); ok {
+		if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return status.Signal()
+		}
+	}
+	return 0
+}
+
+func TestSecondSignalEndsTheToolByIt(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		cmd, _ := command(t, "--stop")
+		said := ready(t, cmd)
+		_ = cmd.Process.Signal(sig)
+		expect(t, said, "stopped\n")
+		_ = cmd.Process.Signal(sig)
+		if got := endedBy(cmd.Wait()); got != sig {
+			t.Errorf("ended by %v, want %v", got, sig)
+		}
+	}
+}
+
+func TestClosedPipeEndsAnIdleToolQuietly(t *testing.T) {
+	cmd, _ := command(t, "--idle")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	ready(t, cmd)
+	w.Close()
+	r.Close()
+	began := time.Now()
+	if got := endedBy(cmd.Wait()); got != syscall.SIGPIPE || time.Since(began) > 5*time.Second {
+		t.Errorf("ended by %v after %v, want SIGPIPE at once", got, time.Since(began))
+	}
+}
+
+func TestInterruptedToolLeavesNoTemporaryFile(t *testing.T) {
+	dir := t.TempDir()
+	cmd, _ := command(t, "--idle", "-o", filepath.Join(dir, "out"))
+	ready(t, cmd)
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	if got := endedBy(cmd.Wait()); got != syscall.SIGINT {
+		t.Errorf("ended by %v, want SIGINT", got)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestOutputAppearsCompleteOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	elsewhere := filepath.Join(dir, "elsewhere")
+	link := filepath.Join(dir, "link")
+	if err := os.WriteFile(elsewhere, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, link); err != nil {
+		t.Fatal(err)
+	}
+	cmd, stderr := command(t, "--fail", "-o", filepath.Join(dir, "failed"))
+	cmd.Stdin = strings.NewReader("text")
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "on purpose") {
+		t.Errorf("the failing tool ended with %v: %s", err, stderr)
+	}
+	cmd, stderr = command(t, "-o", link)
+	cmd.Stdin = strings.NewReader("text")
+	cmd.Env = append(cmd.Env, "SUDO_UID=1234", "SUDO_GID=4321")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	if got, _ := os.ReadFile(elsewhere); string(got) != "precious" {
+		t.Errorf("the link was followed: %q", got)
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(link, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o777 != 0o600 {
+		t.Errorf("the output has mode %o, %v; want a regular file with 600", st.Mode, err)
+	}
+	if os.Getuid() == 0 && (st.Uid != 1234 || st.Gid != 4321) {
+		t.Errorf("the output belongs to %d:%d, want 1234:4321", st.Uid, st.Gid)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("the folder holds %v, want the two files", left)
+	}
+}
+
+func TestDevicesAreSimplyWritten(t *testing.T) {
+	cmd, stderr := command(t, "-o", "/dev/null")
+	cmd.Stdin = strings.NewReader("text")
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%v: %s", err, stderr)
+	}
+	if info, err := os.Stat("/dev/null"); err != nil || info.Mode()&os.ModeDevice == 0 {
+		t.Errorf("/dev/null is %v, %v", info.Mode(), err)
+	}
+	cmd, stderr = command(t, "-o", t.TempDir())
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "it is a folder") {
+		t.Errorf("a folder as output: %v, %s", err, stderr)
+	}
+}
+
+func TestTerminalAsBinaryOutputIsRefused(t *testing.T) {
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there is no /dev/ptmx here")
+	}
+	defer ptmx.Close()
+	if err := unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal to open: %v", err)
+	}
+	defer tty.Close()
+	cmd, stderr := command(t)
+	cmd.Stdout = tty
+	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != ExitUsage || !strings.Contains(stderr.String(), "-o FILE") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+	cmd, stderr = command(t)
+	cmd.Stdin = tty
+	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != ExitUsage || !strings.Contains(stderr.String(), "standard input is a terminal") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+)
+
+// Main runs a tool on the program's arguments and ends the program.
+func Main(t Tool) {
+	os.Exit(Run(t, os.Args[1:], Std{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+// Run runs a tool and returns its exit status. Errors have been printed then.
+func Run(t Tool, argv []string, std Std) int {
+	inv, err := t.parse(argv)
+	if err == nil {
+		inv.Std = std
+		err = inv.run()
+	}
+	return t.report(std, err)
+}
+
+func (inv *Invocation) run() error {
+	t, out := inv.Tool, inv.Std.Out
+	var text string
+	switch {
+	case inv.Bool("help"):
+		text = t.help()
+	case inv.Bool("version"):
+		text = t.Name + " " + Version() + "\n"
+	case inv.Bool("man"):
+		text = t.man()
+	case inv.IsSet("completion"):
+		text = t.completion(inv.String("completion"))
+	default:
+		inv.warnBareDurations()
+		inv.watchSignals()
+		defer inv.unwatchSignals()
+		return t.Run(inv)
+	}
+	_, err := out.WriteString(text)
+	return err
+}
+
+func (t Tool) report(std Std, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	code := ExitFailed
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		code = exit.Code
+		if exit.Err == nil {
+			return code
+		}
+	}
+	fmt.Fprintf(std.Err, "%s: %v\n", t.Name, err)
+	return code
+}
+
+// Version is the version of the module and, in a build from a checkout, of its commit.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	version := info.Main.Version
+	if version == "" {
+		version = "(devel)"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			version += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return version
+}

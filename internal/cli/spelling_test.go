@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func sample(run func(*Invocation) error) Tool {
+	return Tool{
+		Name: "wprof-sample", Summary: "tries every sort of flag", ArgsUsage: "[FILE...]",
+		Description: "A tool that exists for its flags.",
+		Groups: []Group{{Title: "Flags", Flags: []Flag{
+			{Name: "dur", Aliases: []string{"d"}, Kind: Duration, Value: "DURATION", Default: "1s", Usage: "How long to record."},
+			{Name: "output", Aliases: []string{"o"}, Kind: String, Value: "FILE", Files: true, Usage: "Write to a file."},
+			{Name: "all", Aliases: []string{"a"}, Usage: "Everything."},
+			{Name: "verbose", Aliases: []string{"v"}, Usage: "Say more."},
+			{Name: "uprobe", Aliases: []string{"U"}, Kind: List, Value: "PROBE", Usage: "A probe."},
+			{Name: "stacks", Aliases: []string{"S"}, Kind: Optional, Value: "KIND", Usage: "Take stacks."},
+			{Name: "feature", Aliases: []string{"f"}, Kind: String, Value: "LIST", Choices: []string{"sched", "wakeup"}, CommaList: true, Negate: true, Usage: "Switch features."},
+			{Name: "level", Aliases: []string{"z", "compress"}, Kind: Int, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Default: "1", Usage: "Compression."},
+			{Name: "ringbuf-size", Kind: Size, Value: "SIZE", Default: "8mb", Usage: "Ring size."},
+		}}},
+		Examples: []Example{{"wprof-sample -d5s", "five seconds"}, {"wprof-sample a b", "two files"}, {"wprof-sample -v", "say more"}},
+		Run:      run,
+	}
+}
+
+func TestSpellings(t *testing.T) {
+	for _, c := range []struct{ typed, flag, want string }{
+		{"-d5s", "dur", "5s"}, {"-d 5s", "dur", "5s"}, {"-d=5s", "dur", "5s"}, {"--dur=5s", "dur", "5s"}, {"--dur 5s", "dur", "5s"},
+		{"", "dur", "1s"}, {"a.part -o b", "output", "b"}, {"-o -", "output", "-"}, {"-av -o x", "output", "x"}, {"-avox", "output", "x"},
+		{"-S", "stacks", ""}, {"-Stimer=99hz", "stacks", "timer=99hz"}, {"-S+pmu=cycles,100", "stacks", "+pmu=cycles,100"}, {"--stacks=offcpu", "stacks", "offcpu"},
+		{"--compress 2", "level", "2"}, {"-z0", "level", "0"}, {"-d1s -d2s", "dur", "2s"}, {"-f no-sched,wakeup", "feature", "no-sched,wakeup"},
+	} {
+		inv, err := sample(nil).parse(strings.Fields(c.typed))
+		if err != nil {
+			t.Errorf("%q: %v", c.typed, err)
+			continue
+		}
+		if got := inv.String(c.flag); got != c.want {
+			t.Errorf("%q: --%s is %q, want %q", c.typed, c.flag, got, c.want)
+		}
+	}
+}
+
+func TestListsAreNeverSplit(t *testing.T) {
+	inv, err := sample(nil).parse([]string{"-U", "p:f a,b", "--uprobe=x,y", "-Uz"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := inv.Strings("uprobe"), []string{"p:f a,b", "x,y", "z"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("--uprobe is %q, want %q", got, want)
+	}
+}
+
+func TestArgumentsAndCommands(t *testing.T) {
+	inv, err := sample(nil).parse([]string{"a", "-v", "-", "--", "-b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a", "-", "-b"}; !reflect.DeepEqual(inv.Args, want) {
+		t.Errorf("arguments are %q, want %q", inv.Args, want)
+	}
+	tool := sample(nil)
+	tool.AllowCommand = true
+	if inv, err = tool.parse([]string{"-v", "--", "make", "-j8"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"make", "-j8"}; !reflect.DeepEqual(inv.Command, want) || len(inv.Args) != 0 {
+		t.Errorf("command is %q, want %q", inv.Command, want)
+	}
+}
+
+func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
+	for _, c := range []struct{ typed, want string }{
+		{"--duration 5s", "--dur"}, {"--verbos", "--verbose"}, {"-x", "there is no flag -x"}, {"-d", "needs a value"}, {"-d x", "not a duration"},
+		{"-o -v", "is a flag"}, {"-f no-shed", "sched"}, {"-z 9", "valid are 0, 1, 2, 3"}, {"--all=1", "takes no value"}, {"--ringbuf-size 3x", "unit"},
+	} {
+		var stderr bytes.Buffer
+		status := Run(sample(func(*Invocation) error { return nil }), strings.Fields(c.typed), Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
+		if status != ExitUsage || !strings.Contains(stderr.String(), c.want) || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%q: status %d, %q; want 2 and one line with %q", c.typed, status, stderr.String(), c.want)
+		}
+	}
+}
+
+func TestBareSmallDurationIsPointedOut(t *testing.T) {
+	var stderr bytes.Buffer
+	run := func(inv *Invocation) error {
+		if d := inv.Duration("dur").Milliseconds(); d != 5 {
+			t.Errorf("-d 5 is %d ms", d)
+		}
+		return nil
+	}
+	Run(sample(run), []string{"-d", "5"}, Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
+	if !strings.Contains(stderr.String(), "means 5ms; write 5s") {
+		t.Errorf("stderr is %q", stderr.String())
+	}
+}
+
+func TestExpandListsReadsFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(file, []byte("1\n\n# two\n 3 \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ExpandLists([]string{"0", "@" + file})
+	if want := []string{"0", "1", "3"}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	if err := os.WriteFile(file, make([]byte, maxListFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ExpandLists([]string{"@" + file}); err == nil {
+		t.Error("a list of more than 1 MiB was read")
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for s, want := range map[string]int64{"5s": 5e9, "250ms": 250e6, "1.5m": 90e9, "7": 7e6, "3us": 3000, "1h": 3600e9, "9ns": 9} {
+		if d, _, err := ParseDuration(s); err != nil || d.Nanoseconds() != want {
+			t.Errorf("%s is %v, %v; want %d ns", s, d, err, want)
+		}
+	}
+	for s, want := range map[string]int64{"8mb": 8 << 20, "64KB": 64 << 10, "12": 12, "1g": 1 << 30, "0.5mb": 512 << 10} {
+		if n, err := ParseSize(s); err != nil || n != want {
+			t.Errorf("%s is %d, %v; want %d", s, n, err, want)
+		}
+	}
+	for _, s := range []string{"", "s", "-5s", "1y", "1e400s", "NaNs", "5 s"} {
+		if _, _, err := ParseDuration(s); err == nil {
+			t.Errorf("%q was taken for a duration", s)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("-d5s --dur=6s a -- b")
+	f.Add("-Stimer -av -f no-sched")
+	f.Fuzz(func(t *testing.T, line string) {
+		_, _ = sample(nil).parse(strings.Split(line, " "))
+	})
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"io"
+	"os"
+)
+
+// FlagKind says what a flag's value is.
+type FlagKind int
+
+const (
+	Bool     FlagKind = iota
+	String            // any text
+	List              // text, may be given again and again; never split
+	Duration          // see [ParseDuration]
+	Size              // see [ParseSize]
+	Int               // a whole number
+	Optional          // a value that is attached or left out: -S, -Stimer=99hz, --sample=timer
+)
+
+// Flag defines one flag.
+type Flag struct {
+	Name    string   // the long name
+	Aliases []string // one letter: a short flag; more: another long name
+	Kind    FlagKind
+	Value   string   // what stands for the value in the help: DURATION
+	Default string   // as it would be typed; "" for none
+	Usage   string   // what it is for, in one or more sentences
+	Choices []string // the values that are valid; empty: any
+	// CommaList allows several of Choices in one value, separated by commas; Negate, each with no- before it.
+	CommaList bool
+	Negate    bool
+	Files     bool               // the value is a file, for completion
+	Repeat    bool               // documentation only: a List may always be repeated
+	Check     func(string) error // judges a value before anything else happens
+}
+
+// Group is a titled group of flags in the help.
+type Group struct {
+	Title string
+	Flags []Flag
+}
+
+// Example is a command worth copying.
+type Example struct {
+	Command, Text string
+}
+
+// Section is a piece of manual behind the flags.
+type Section struct {
+	Title, Text string
+}
+
+// Tool is one program.
+type Tool struct {
+	Name         string
+	Summary      string // one line
+	ArgsUsage    string // [FILE...]
+	Description  string
+	Groups       []Group
+	Examples     []Example
+	Sections     []Section
+	AllowCommand bool // what follows "--" is a command, not arguments
+	Run          func(*Invocation) error
+}
+
+// Std are the standard streams of a run.
+type Std struct {
+	In, Out *os.File
+	Err     io.Writer
+}
+
+// common are the flags that every tool has.
+func common() Group {
+	return Group{Title: "Help", Flags: []Flag{
+		{Name: "help", Aliases: []string{"h"}, Usage: "Show this help."},
+		{Name: "version", Usage: "Show the version."},
+		{Name: "completion", Kind: String, Value: "SHELL", Choices: []string{"bash", "zsh", "fish"}, Usage: "Print the completion script for a shell."},
+		{Name: "man", Usage: "Print the manual page."},
+	}}
+}
+
+func (t Tool) groups() []Group { return append(append([]Group(nil), t.Groups...), common()) }
+
+func (t Tool) flags() []Flag {
+	var all []Flag
+	for _, g := range t.groups() {
+		all = append(all, g.Flags...)
+	}
+	return all
+}
