@@ -5,7 +5,7 @@
  *
  * Every program reserves first and reads the clock after that. So a record whose time is before T was reserved
  * before T, and a reader that notes T and then reads the producer positions knows that nothing beyond those
- * positions is older than T.
+ * positions is older than T, less what stores take to be seen and the two clocks may differ: 10 us (WatermarkSlackNs).
  */
 #ifndef WPROF_RECORDS_H
 #define WPROF_RECORDS_H
@@ -37,7 +37,7 @@ enum rec_flag {
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
 	REC_PREEMPTED = 32, /* switch: prev was preempted */
 	REC_SINCE = 64,	 /* task: since_ns is known */
-	REC_QUEUED = 128, /* task: it is runnable and waits; since_ns is since when */
+	REC_QUEUED = 128, /* task: it is runnable and waits, whatever its state says; since_ns is since when */
 };
 
 struct rec_hdr {
@@ -62,7 +62,7 @@ struct rec_ident {
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
 	__u32 next_tid;
-	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint hands them over */
+	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint hands them over; no exit_state: 0x80 for a dead thread */
 	__s16 prev_prio;
 	__s16 next_prio;
 	__u32 pad;
@@ -85,7 +85,7 @@ struct rec_exec {
 	struct rec_ident who;
 	__u32 old_tid;	    /* tid of the thread that called exec */
 	__u32 filename_len; /* bytes used in filename, without the 0 */
-	char filename[];    /* FILENAME_SHORT or FILENAME_LONG bytes are reserved */
+	char filename[];    /* FILENAME_SHORT or FILENAME_LONG bytes are reserved; those behind the 0 are any */
 };
 
 struct rec_rename {
@@ -102,7 +102,7 @@ struct rec_exit {
 };
 
 struct rec_free {
-	struct rec_hdr hdr; /* tid: the freed thread */
+	struct rec_hdr hdr; /* tid: the freed thread; of a leader that an exec replaced: the tid of who called exec */
 	__u64 start_ns;
 };
 

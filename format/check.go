@@ -72,6 +72,8 @@ type checker struct {
 // sectionCheck is what has been seen of one section.
 type sectionCheck struct {
 	inside   bool
+	began    int64    // offset of its first block
+	holed    bool     // bytes or blocks of it are missing
 	session  *Session // nil: its header block is lost
 	version  Version
 	tally    textTally
@@ -114,6 +116,8 @@ func (c *checker) block(block *Block) error {
 		return c.header(block)
 	}
 	c.order(h)
+	c.holed = c.holed || block.Skipped > 0
+	c.tally.offset = uint64(block.Offset - c.began)
 	b := &textBlock{typ: h.Type}
 	switch h.Type {
 	case BlockDefinitions:
@@ -139,9 +143,11 @@ func (c *checker) order(h *BlockHeader) {
 	case h.Section != c.place.section || c.seen.Blocks == 1:
 		c.found("order", "the header block of section %d is missing", h.Section)
 		c.begin(nil, h.Section)
+		c.holed = true
 	case !c.inside:
 		c.found("order", "a block stands after the end of its section")
 	case h.Sequence != c.place.sequence:
+		c.holed = true
 		c.found("order", "block %d of the section stands here, but block %d should", h.Sequence, c.place.sequence)
 	}
 }
@@ -149,7 +155,7 @@ func (c *checker) order(h *BlockHeader) {
 func (c *checker) begin(s *Session, section uint32) {
 	c.tellRepeats()
 	c.seen.Sections++
-	c.sectionCheck = sectionCheck{inside: true, session: s, latest: math.MinInt64}
+	c.sectionCheck = sectionCheck{inside: true, began: c.at, session: s, latest: math.MinInt64}
 	c.tally.begin(s)
 	c.place = blockPlace{section: section}
 }
@@ -204,23 +210,38 @@ func (c *checker) follows(s *Session) {
 	}
 }
 
+// index holds an index against the blocks before it. Where bytes are missing, so may be what an entry is about.
 func (c *checker) index(block *Block) {
 	c.hasIndex = true
-	entries, right := 0, true
-	err := c.voc.eachMember(new(Index).ProtoReflect(), block.Payload, func(m member) {
-		same := m.m != nil && entries < len(c.tally.index) && proto.Equal(m.m.Interface(), c.tally.index[entries].message())
-		if !same && right {
-			c.found("index", "entry %d of the index does not tell what the block is", entries)
+	blocks, entries := c.tally.index, 0
+	unlisted := func(until uint64) {
+		for len(blocks) > 0 && blocks[0].offset < until {
+			c.found("index", "the index does not list the block at byte %d", c.began+int64(blocks[0].offset))
+			blocks = blocks[1:]
 		}
-		right = right && same
+	}
+	err := c.voc.eachMember(new(Index).ProtoReflect(), block.Payload, func(m member) {
+		if m.m == nil {
+			return
+		}
+		entry := m.m.Interface().(*IndexEntry)
+		unlisted(entry.Offset)
+		switch {
+		case len(blocks) > 0 && blocks[0].offset == entry.Offset:
+			if !proto.Equal(entry, blocks[0].message()) {
+				c.found("index", "entry %d of the index does not tell what the block is", entries)
+			}
+			blocks = blocks[1:]
+		case !c.holed:
+			c.found("index", "entry %d of the index lists a block where none begins", entries)
+		}
 		entries++
 	})
 	if err != nil {
 		c.found("index", "%v", err)
+		return
 	}
-	if right && entries != len(c.tally.index) {
-		c.found("index", "the index lists %d blocks, but the section has %d before it", entries, len(c.tally.index))
-	}
+	unlisted(math.MaxUint64)
 }
 
 // endOfStream looks at how the last section stopped.

@@ -152,10 +152,12 @@ func (s *stateCheck) event(e *Event, idle bool) string {
 		}
 		return ""
 	}
-	if !s.open || s.at != e.Time {
+	if s.promised {
 		*s = stateCheck{open: true, at: e.Time, cpus: map[uint32]bool{}, threads: map[TaskID]bool{}}
 	}
-	s.promised = false
+	if !s.open || s.at != e.Time {
+		return "" // a state event elsewhere tells of one thread only
+	}
 	if e.Kind == KindStateCPU {
 		if s.cpus[e.CPU] {
 			return "the state tells twice who runs on " + textCPU(e.CPU)

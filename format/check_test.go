@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // findings are what Check says about a text's stream, one line each.
@@ -25,6 +27,7 @@ func TestCheckFindsNothingInCleanStreams(t *testing.T) {
 	for _, name := range []string{"plain", "empty", "what a newer minor adds", "epochs"} {
 		texts[name] = canonicalTexts()[name]
 	}
+	texts["news of one thread"] = "section\ntask 1 tid=1\nblock events\n+1 cpu0 state_thread 1\n+1 cpu0 state_cpu 1\n+2 cpu0 free 1\nend\n"
 	texts["two states"] = "section open=1\ntask 1 tid=0\ntask 2 tid=2\n" +
 		"+0 cpu0 state_cpu 1\n+0 cpu1 state_cpu 1\n+0 cpu0 state_thread 2\n+1 cpu0 free 2\n" +
 		"+9 cpu0 state_cpu 2\n+9 cpu1 state_cpu 1\n+9 cpu1 state_cpu 1 open\nend\n"
@@ -93,8 +96,9 @@ func TestCheckFinds(t *testing.T) {
 		{"no events", tasks + "block events\nend", "the block of events is empty"},
 		{"times of definitions", tasks + "block definitions @last=5\nend", "the header of a block without events tells of events"},
 		{"no index", tasks + "index none\nend", "the section has no index"},
-		{"index entry", tasks + "index\nentry header offset=5\nend", "entry 0 of the index does not tell what the block is"},
-		{"short index", tasks + "index\nentry none\nend", "the index lists 0 blocks, but the section has 2 before it"},
+		{"index entry", tasks + "index\nentry header offset=5\nend", "entry 0 of the index lists a block where none begins"},
+		{"index of other blocks", tasks + "index\nentry header stored=7\nend", "entry 0 of the index does not tell what the block is"},
+		{"short index", tasks + "index\nentry none\nend", "the index does not list the block at byte 0"},
 		{"footer", tasks + "end footer=300,200,150", "the footer does not lead to"},
 		{"no footer", tasks + "end footer=none\npayload 0000000000000000000000000000000000000000000000000000000000000000000000000000000000", "no footer here"},
 		{"kind count", tasks + "+1 cpu0 free 1\nend\nkind free events=2 bytes=6", "claims 2 events of kind free, but the section has 1"},
@@ -121,11 +125,33 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
+// What follows from a hole is not told again as something else.
+func TestCheckTellsAHoleOnce(t *testing.T) {
+	got := findings(t, undumped(t, "section\ntask 1\n+1 cpu0 free 1\nblock events bad_crc\n+2 cpu0 free 1\nend raw_bytes=11 stored_bytes=11\nkind free events=1 bytes=7\n"))
+	if len(got) != 2 || !strings.Contains(got[0], "the checksum of a block does not match") || !strings.Contains(got[1], "block 4 of the section") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestCheckGathersRepetitions(t *testing.T) {
 	text := "section\n" + strings.Repeat("+1 cpu0 free 7\n", 100) + "end\n"
 	got := findings(t, undumped(t, text))
 	if len(got) != sameFindings+1 || !strings.Contains(got[sameFindings], "95 more findings") {
 		t.Errorf("got %d findings, the last %s", len(got), got[len(got)-1])
+	}
+}
+
+func TestCheckBoundsWhatItKeeps(t *testing.T) {
+	var got []string
+	c := &checker{voc: newTextVocabulary(), report: func(f Finding) { got = append(got, f.Text) }}
+	c.tally.definitions = maxSectionDefinitions
+	payload, err := proto.Marshal(&Definitions{Tasks: []*Task{{Id: 1}, {Id: 2}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.definitions(&Block{Payload: payload})
+	if len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("more than %d definitions", maxSectionDefinitions)) || c.ids.has("task", 1) {
+		t.Errorf("got %q", got)
 	}
 }
 

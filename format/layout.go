@@ -16,7 +16,7 @@ type layout struct {
 
 // leftTable remembers, within a block, when threads left a CPU. A thread that comes back left at a switch that the
 // block most often holds, so its since costs a zero instead of a number with two bytes of jitter (measured on the
-// ping-pong of the benchmarks: 2.7 stored bytes an event instead of 3.9). It is direct-mapped: another
+// ping-pong of the benchmarks: 2.9 stored bytes an event instead of 3.9). It is direct-mapped: another
 // thread in the slot makes a worse guess, on both sides alike.
 type leftTable [1 << 10]int64
 

@@ -14,7 +14,7 @@ type textEvent struct {
 	moreTimes []int64 // times after the known ones, absolute
 }
 
-// textFlag names the flags that every kind has; the visibility bits are written when they are cleared.
+// The flags that every kind has. The visibility bits are written when they are cleared.
 const (
 	textOpen      = "open"
 	textNoSubject = "!subject"

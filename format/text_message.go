@@ -224,7 +224,7 @@ func (v *textVocabulary) appendScalar(b []byte, f protoreflect.FieldDescriptor, 
 	}
 }
 
-// setField takes one word of a line into the message and returns the field's name.
+// setField takes one word of a line into the message.
 func (v *textVocabulary) setField(m protoreflect.Message, w textWord) error {
 	if w.key == "more" {
 		more, err := parseTextHex(w.value)

@@ -13,6 +13,7 @@ import (
 type recordCoder struct {
 	times, records []byte
 	now            int64 // time of the event before; at first what the header calls the first time
+	left           leftTable
 
 	first, last, earliest int64
 	events                uint32
@@ -23,13 +24,14 @@ func (c *recordCoder) add(info *KindInfo, e *textEvent) (size int, err error) {
 	timesBefore, recordsBefore := len(c.times), len(c.records)
 	c.times = binary.AppendUvarint(c.times, uint64(e.Time-c.now))
 	c.now = e.Time
-	past := c.span(info, e)
-	for _, t := range past {
-		c.times = binary.AppendUvarint(c.times, zigzag(e.Time-t))
-	}
+	past := e.past(info)
 	if len(past) >= math.MaxUint8 {
 		return 0, errors.New("an event has at most 255 times")
 	}
+	for _, p := range past {
+		c.times = binary.AppendUvarint(c.times, zigzag(c.from(p.base, e)-p.at))
+	}
+	c.span(e, past)
 	record := []byte{byte(e.Kind), byte(1 + len(past))}
 	record = binary.AppendUvarint(record, uint64(e.Flags))
 	record = binary.AppendUvarint(record, uint64(e.CPU+1))
@@ -51,28 +53,51 @@ func (c *recordCoder) add(info *KindInfo, e *textEvent) (size int, err error) {
 	return len(c.times) - timesBefore + len(c.records) - recordsBefore, nil
 }
 
-// span counts an event, and returns all its times but the first.
-func (c *recordCoder) span(info *KindInfo, e *textEvent) []int64 {
-	var past []int64
+// pastTime is a time that an event tells besides its own, and what it is told from.
+type pastTime struct {
+	at   int64
+	base Base
+}
+
+// past are the times of an event after its own, in the order of the column.
+func (e *textEvent) past(info *KindInfo) []pastTime {
+	var past []pastTime
 	if e.Flags&FlagLate != 0 {
-		past = append(past, e.Own)
+		past = append(past, pastTime{at: e.Own})
 	}
 	for i, f := range info.Fields {
 		if f.Type == FieldTime && (f.Opt == 0 || e.Flags&f.Opt != 0) {
-			past = append(past, int64(e.Args[i]))
+			past = append(past, pastTime{int64(e.Args[i]), f.Base})
 		}
 	}
-	past = append(past, e.moreTimes...)
+	for _, t := range e.moreTimes {
+		past = append(past, pastTime{at: t})
+	}
+	return past
+}
+
+// from is the time that another one is told from.
+func (c *recordCoder) from(base Base, e *textEvent) int64 {
+	if base == BaseLeft {
+		return c.left.base(e.Args[0], e.Time)
+	}
+	return e.Time
+}
+
+// span counts an event, and remembers who left a CPU at it.
+func (c *recordCoder) span(e *textEvent, past []pastTime) {
 	if c.events == 0 {
 		c.first, c.last, c.earliest = e.Time, e.Time, e.Time
 	}
 	c.events++
 	c.last = max(c.last, e.Time)
 	c.earliest = min(c.earliest, e.Time)
-	for _, t := range past {
-		c.earliest = min(c.earliest, t)
+	for _, p := range past {
+		c.earliest = min(c.earliest, p.at)
 	}
-	return past
+	if e.Kind == KindSwitch {
+		c.left.leave(e.Task, e.Time)
+	}
 }
 
 // payload is that of an event block.
@@ -116,53 +141,52 @@ func (c *recordCoder) next(kindInfo func(Kind) KindInfo, e *textEvent) (size int
 	if max(flags, cpu, task) > math.MaxUint32 {
 		return 0, errMalformed
 	}
-	e.Time, e.Flags, e.CPU, e.Task = times[0], Flags(flags), uint32(cpu)-1, TaskID(task)
+	e.Time, e.Flags, e.CPU, e.Task = c.now, Flags(flags), uint32(cpu)-1, TaskID(task)
 	info := kindInfo(e.Kind)
-	if !e.fill(&info, times[1:], &record) {
+	if !c.fill(e, &info, times, &record) {
 		return 0, errMalformed
 	}
-	c.span(&info, e)
+	c.span(e, e.past(&info))
 	return timesBefore - len(c.times) + recordsBefore - len(c.records), nil
 }
 
-// nextTimes takes the times of one event, as absolute ones.
+// nextTimes takes the times of one event: its own into now, the distances of the others into the result.
 func (c *recordCoder) nextTimes(n int) ([]int64, error) {
 	column := cursor{b: c.times}
 	if n == 0 || n > len(c.times) {
 		return nil, errMalformed
 	}
-	times := make([]int64, n)
 	c.now += int64(column.uvarint())
-	times[0] = c.now
-	for i := range times[1:] {
-		times[1+i] = c.now - unzigzag(column.uvarint())
+	distances := make([]int64, n-1)
+	for i := range distances {
+		distances[i] = unzigzag(column.uvarint())
 	}
 	c.times = c.times[column.i:]
 	if column.bad {
 		return nil, errMalformed
 	}
-	return times, nil
+	return distances, nil
 }
 
 // fill spreads times and record over the event's fields and keeps what is left over. What an older record does not
 // have is 0, or the event's own time.
-func (e *textEvent) fill(info *KindInfo, times []int64, record *cursor) bool {
-	nextTime := func() int64 {
-		if len(times) == 0 {
+func (c *recordCoder) fill(e *textEvent, info *KindInfo, distances []int64, record *cursor) bool {
+	nextTime := func(base Base) int64 {
+		if len(distances) == 0 {
 			return e.Time
 		}
-		t := times[0]
-		times = times[1:]
-		return t
+		d := distances[0]
+		distances = distances[1:]
+		return c.from(base, e) - d
 	}
 	if e.Flags&FlagLate != 0 {
-		e.Own = nextTime()
+		e.Own = nextTime(BaseEvent)
 	}
 	for i, f := range info.Fields {
 		switch {
 		case f.Opt != 0 && e.Flags&f.Opt == 0:
 		case f.Type == FieldTime:
-			e.Args[i] = uint64(nextTime())
+			e.Args[i] = uint64(nextTime(f.Base))
 		case f.Type == FieldSint:
 			e.Args[i] = uint64(unzigzag(record.uvarint()))
 		case f.Type == FieldBytes:
@@ -176,6 +200,9 @@ func (e *textEvent) fill(info *KindInfo, times []int64, record *cursor) bool {
 			e.Args[i] = record.uvarint()
 		}
 	}
-	e.moreTimes, e.more = times, record.b[record.i:]
+	for len(distances) > 0 {
+		e.moreTimes = append(e.moreTimes, nextTime(BaseEvent))
+	}
+	e.more = record.b[record.i:]
 	return !record.bad
 }

@@ -241,13 +241,13 @@ func (u *undumper) detail(words []textWord, length int) error {
 		return err
 	}
 	d, into := u.findDetail(word)
-	if into == nil {
+	if into == nil && d.parent != "Definitions" {
 		if d.word == "" {
 			return unknownName("line", word, u.lineWords())
 		}
-		if d.parent != "Definitions" {
-			return fmt.Errorf("%s belongs to %s; write it after that", word, strings.ToLower(string(d.parent)))
-		}
+		return fmt.Errorf("%s belongs to %s; write it after that", word, strings.ToLower(string(d.parent)))
+	}
+	if d.parent == "Definitions" && (into == nil || !u.block.explicit && u.block.full()) {
 		if err := u.begin(&textBlock{typ: BlockDefinitions, msg: &Definitions{}}, nil); err != nil {
 			return err
 		}
@@ -255,12 +255,6 @@ func (u *undumper) detail(words []textWord, length int) error {
 	}
 	if err := u.block.grow(length); err != nil {
 		return err
-	}
-	if u.block.full() && !u.block.explicit && d.parent == "Definitions" {
-		if err := u.begin(&textBlock{typ: BlockDefinitions, msg: &Definitions{}}, nil); err != nil {
-			return err
-		}
-		into = u.block.msg.ProtoReflect()
 	}
 	if d.parent == "Definitions" {
 		if err := u.block.settle(); err != nil {
@@ -270,7 +264,8 @@ func (u *undumper) detail(words []textWord, length int) error {
 	return u.addDetail(d, into, words[1:])
 }
 
-// findDetail looks for the message that a detail belongs to, from the innermost one out.
+// findDetail looks for the message under construction that a detail belongs to, from the innermost one out. Without
+// one it says where such details belong; definitions can begin anywhere.
 func (u *undumper) findDetail(word string) (found textDetail, into protoreflect.Message) {
 	for _, d := range u.voc.details {
 		if d.word != word {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 const helpWidth = 80
@@ -20,18 +21,18 @@ func (t Tool) help() string {
 			b.WriteString(f.help())
 		}
 	}
-	if len(t.Examples) > 0 {
-		b.WriteString("\nExamples:\n")
-	}
-	for _, e := range t.Examples {
-		b.WriteString(wrap("# "+e.Text, "  ", helpWidth) + wrapCommand(e.Command))
-	}
 	for _, s := range t.Sections {
 		fmt.Fprintf(&b, "\n%s:\n%s", s.Title, wrap(s.Text, "  ", helpWidth))
 	}
 	b.WriteString("\nExit status:\n")
 	for _, s := range statuses() {
 		b.WriteString(hang(fmt.Sprintf("  %d  ", s.code), s.text))
+	}
+	if len(t.Examples) > 0 {
+		b.WriteString("\nExamples:\n")
+	}
+	for _, e := range t.Examples {
+		b.WriteString(hang("  # ", e.Text) + wrapCommand(e.Command))
 	}
 	return b.String()
 }
@@ -47,40 +48,58 @@ func (t Tool) usage() string {
 	return usage
 }
 
-const flagColumn = 28
+// flagColumn is where the text of flags begins, longColumn where the long names of those begin that have no short one.
+const (
+	flagColumn = 28
+	longColumn = 6
+)
 
 func (f Flag) help() string {
 	head := "  " + f.synopsis() + "  "
-	text := f.describe()
-	if len(head) > flagColumn {
-		return strings.TrimRight(head, " ") + "\n" + wrap(text, strings.Repeat(" ", flagColumn), helpWidth)
+	if strings.HasPrefix(head, "  --") {
+		head = strings.Repeat(" ", longColumn-2) + head
 	}
-	return hang(head+strings.Repeat(" ", flagColumn-len(head)), text)
+	if n := columns(head); n <= flagColumn {
+		return hang(head+strings.Repeat(" ", flagColumn-n), f.describe())
+	}
+	return strings.TrimRight(head, " ") + "\n" + wrap(f.describe(), strings.Repeat(" ", flagColumn), helpWidth)
 }
 
 // synopsis is a flag as it is typed: -d, --dur DURATION.
 func (f Flag) synopsis() string {
+	value := f.valueSynopsis()
 	var names []string
-	for _, a := range f.Aliases {
-		if len(a) == 1 {
-			names = append(names, "-"+a)
+	for _, s := range f.shortFirst() {
+		if f.Kind == Optional && len(s) == 2 {
+			s += "[" + f.placeholder() + "]"
 		}
+		names = append(names, s)
 	}
-	names = append(names, "--"+f.Name)
-	for _, a := range f.Aliases {
-		if len(a) > 1 {
-			names = append(names, "--"+a)
-		}
-	}
-	s := strings.Join(names, ", ")
-	switch {
-	case f.Kind == Bool:
-	case f.Kind == Optional:
-		s += "[=" + f.placeholder() + "]"
+	return strings.Join(names, ", ") + value
+}
+
+func (f Flag) valueSynopsis() string {
+	switch f.Kind {
+	case Bool:
+		return ""
+	case Optional:
+		return "[=" + f.placeholder() + "]"
 	default:
-		s += " " + f.placeholder()
+		return " " + f.placeholder()
 	}
-	return s
+}
+
+// shortFirst are all names of a flag with their dashes, the short ones first.
+func (f Flag) shortFirst() []string {
+	var short, long []string
+	for _, s := range f.spellings() {
+		if len(s) == 2 {
+			short = append(short, s)
+		} else {
+			long = append(long, s)
+		}
+	}
+	return append(short, long...)
 }
 
 func (f Flag) placeholder() string {
@@ -111,9 +130,12 @@ func (f Flag) describe() string {
 	return text
 }
 
+// columns is the width of a text on the screen, as far as its letters are one column wide.
+func columns(s string) int { return utf8.RuneCountInString(s) }
+
 // hang wraps text behind a head, with later lines indented by the head's width.
 func hang(head, text string) string {
-	wrapped := wrap(text, strings.Repeat(" ", len(head)), helpWidth)
+	wrapped := wrap(text, strings.Repeat(" ", columns(head)), helpWidth)
 	return head + strings.TrimLeft(wrapped, " ")
 }
 
@@ -135,7 +157,7 @@ func wrap(text, indent string, width int) string {
 			continue
 		}
 		for _, word := range strings.Fields(raw) {
-			if line != "" && len(indent)+len(line)+1+len(word) > width {
+			if line != "" && columns(indent)+columns(line)+1+columns(word) > width {
 				flush()
 			}
 			if line != "" {
@@ -153,8 +175,8 @@ func wrapCommand(command string) string {
 	const indent = "    "
 	var b strings.Builder
 	line := indent
-	for i, word := range strings.Fields(command) {
-		if i > 0 && len(line)+len(word)+3 > helpWidth {
+	for i, word := range shellWords(command) {
+		if i > 0 && columns(line)+columns(word)+3 > helpWidth {
 			b.WriteString(line + " \\\n")
 			line = indent + "  "
 		} else if i > 0 {
@@ -163,4 +185,18 @@ func wrapCommand(command string) string {
 		line += word
 	}
 	return b.String() + line + "\n"
+}
+
+// shellWords cuts a command at spaces that no quotes protect.
+func shellWords(command string) []string {
+	var quote rune
+	return strings.FieldsFunc(command, func(r rune) bool {
+		switch {
+		case quote == r:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		}
+		return quote == 0 && r == ' '
+	})
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -11,38 +10,51 @@ import (
 
 // Invocation is one run of a tool.
 type Invocation struct {
-	Tool    Tool
-	Args    []string // what is no flag
-	Command []string // what follows "--", for tools that run a command
-	Argv    []string // as it was typed, without the program's name
-	Std     Std
+	Tool     Tool
+	Progname string   // what begins each message on standard error
+	Args     []string // what is no flag
+	Command  []string // what follows "--", for tools that run a command
+	Argv     []string // as it was typed, without the program's name
+	Std      Std
 
 	hasCommand bool
 	values     *cli.Context
 
-	signals signals
-	mu      sync.Mutex
-	cleanup []func()
-
-	downstreamClosed func()
+	signals    signals
+	ending     ending
+	downstream downstream
+	bar        bar
 }
 
 // HasCommand says whether "--" was given to a tool that runs a command.
 func (inv *Invocation) HasCommand() bool { return inv.hasCommand }
 
 // Bool says whether a flag without value was given.
-func (inv *Invocation) Bool(name string) bool { return inv.values.Bool(name) }
+func (inv *Invocation) Bool(name string) bool { return inv.values.Bool(key(name)) }
 
-// String is a flag's value as it was typed, or its default.
-func (inv *Invocation) String(name string) string { return inv.values.String(name) }
+// String is a flag's value as it was typed, the last one if there are several, or its default. An Optional flag that was
+// given without a value has "".
+func (inv *Invocation) String(name string) string {
+	for _, f := range inv.Tool.flags() {
+		if f.Name != name || f.Kind != List && f.Kind != Optional {
+			continue
+		}
+		if values := inv.given(f); len(values) > 0 {
+			return values[len(values)-1]
+		}
+		return f.Default
+	}
+	return inv.values.String(key(name))
+}
 
-// Strings are the values of a List flag in the order in which they were given.
-func (inv *Invocation) Strings(name string) []string { return inv.values.StringSlice(name) }
+// Strings are the values of a List or Optional flag in the order in which they were given.
+func (inv *Invocation) Strings(name string) []string { return inv.values.StringSlice(key(name)) }
 
 // IsSet says whether a flag was given.
-func (inv *Invocation) IsSet(name string) bool { return inv.values.IsSet(name) }
+func (inv *Invocation) IsSet(name string) bool { return inv.values.IsSet(key(name)) }
 
-// Duration is the value of a Duration flag. Wrong ones were refused before.
+// Duration is the value of a Duration flag. Wrong ones were refused before the tool ran; 0 for a flag without value and
+// default.
 func (inv *Invocation) Duration(name string) time.Duration {
 	d, _, _ := ParseDuration(inv.String(name))
 	return d
@@ -62,7 +74,8 @@ func (inv *Invocation) Int(name string) int {
 
 // Warnf says something on standard error without ending the tool.
 func (inv *Invocation) Warnf(format string, a ...any) {
-	fmt.Fprintf(inv.Std.Err, "%s: %s\n", inv.Tool.Name, fmt.Sprintf(format, a...))
+	inv.bar.interrupt(inv.Std.Err)
+	fmt.Fprintf(inv.Std.Err, "%s: %s\n", inv.Progname, oneLine(fmt.Sprintf(format, a...)))
 }
 
 // warnBareDurations says what a small number without a unit came to, because seconds were probably meant.
@@ -72,7 +85,7 @@ func (inv *Invocation) warnBareDurations() {
 			continue
 		}
 		if d, bare, err := ParseDuration(inv.String(f.Name)); err == nil && bare && d > 0 && d < 100*time.Millisecond {
-			inv.Warnf("--%s %s means %s; write %ss for seconds", f.Name, inv.String(f.Name), d, inv.String(f.Name))
+			inv.Warnf("--%s %s means %[2]s ms; did you mean %[2]ss?", f.Name, inv.String(f.Name))
 		}
 	}
 }

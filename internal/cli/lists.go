@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -11,7 +10,8 @@ import (
 const maxListFile = 1 << 20
 
 // ExpandLists replaces each "@FILE" by the lines of the file: one entry a line, without surrounding space; empty lines
-// and lines that begin with # say nothing. A file may have 1 MiB.
+// and lines that begin with # say nothing. A file may have 1 MiB. "@-" is refused, because standard input is where the
+// stream comes from. Errors are of wrong usage ([ExitUsage]).
 func ExpandLists(values []string) ([]string, error) {
 	var all []string
 	for _, v := range values {
@@ -19,6 +19,9 @@ func ExpandLists(values []string) ([]string, error) {
 		if !isFile {
 			all = append(all, v)
 			continue
+		}
+		if name == "-" || name == "" {
+			return nil, Usagef("%q names no file; write @FILE", v)
 		}
 		lines, err := readList(name)
 		if err != nil {
@@ -32,12 +35,13 @@ func ExpandLists(values []string) ([]string, error) {
 func readList(name string) ([]string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, Usagef("read the list @%s: %w", name, err)
+		return nil, Usagef("read the list @%s: %w", name, withoutPath(err))
 	}
 	defer f.Close()
 	limited := &io.LimitedReader{R: f, N: maxListFile + 1}
 	var lines []string
 	s := bufio.NewScanner(limited)
+	s.Buffer(nil, maxListFile+1)
 	for s.Scan() {
 		line := strings.TrimSpace(s.Text())
 		if line != "" && !strings.HasPrefix(line, "#") {
@@ -51,33 +55,4 @@ func readList(name string) ([]string, error) {
 		return nil, Usagef("read the list @%s: %w", name, err)
 	}
 	return lines, nil
-}
-
-// choose holds a value against a flag's choices.
-func choose(f Flag, value string) error {
-	if len(f.Choices) == 0 {
-		return nil
-	}
-	words := []string{value}
-	if f.CommaList {
-		words = strings.Split(value, ",")
-	}
-	for _, w := range words {
-		if f.Negate {
-			w = strings.TrimPrefix(w, "no-")
-		}
-		if !contains(f.Choices, w) {
-			return fmt.Errorf("%q is not one of its values; %s", w, didYouMean(w, f.Choices))
-		}
-	}
-	return nil
-}
-
-func contains(words []string, w string) bool {
-	for _, v := range words {
-		if v == w {
-			return true
-		}
-	}
-	return false
 }

@@ -18,7 +18,7 @@ func (t Tool) man() string {
 	for _, g := range t.groups() {
 		fmt.Fprintf(&b, ".SS %s\n", roff(g.Title))
 		for _, f := range g.Flags {
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.synopsis()), roff(f.describe()))
+			fmt.Fprintf(&b, ".TP\n%s\n%s\n", f.manSynopsis(), roff(f.describe()))
 		}
 	}
 	for _, s := range t.Sections {
@@ -45,6 +45,21 @@ func (t Tool) man() string {
 	return b.String()
 }
 
+// manSynopsis is synopsis with bold names and a slanted placeholder.
+func (f Flag) manSynopsis() string {
+	place := `\fI` + roff(f.placeholder()) + `\fR`
+	var names []string
+	for _, s := range f.shortFirst() {
+		name := `\fB` + roff(s) + `\fR`
+		if f.Kind == Optional && len(s) == 2 {
+			name += "[" + place + "]"
+		}
+		names = append(names, name)
+	}
+	value := strings.Replace(f.valueSynopsis(), f.placeholder(), place, 1)
+	return strings.Join(names, ", ") + value
+}
+
 func paragraphs(text string) string {
 	var b strings.Builder
 	for _, p := range strings.Split(strings.TrimSpace(text), "\n\n") {
@@ -57,14 +72,13 @@ func paragraphs(text string) string {
 	return b.String()
 }
 
-// roff escapes what the formatter would take for its own: backslashes, hyphens that are minus signs, and control
-// characters at the start of a line.
+// roff escapes what the formatter would take for its own: backslashes, what it prints as typographic characters that no
+// shell understands when they are copied, and control characters at the start of a line.
 func roff(s string) string {
-	s = strings.ReplaceAll(s, `\`, `\e`)
-	s = strings.ReplaceAll(s, "-", `\-`)
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(s)
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+		if strings.HasPrefix(l, ".") {
 			lines[i] = `\&` + l
 		}
 	}

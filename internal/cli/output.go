@@ -3,87 +3,168 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
-// Output is what a tool writes. A regular file appears under its name complete, by Commit, or not at all.
+// Output is what a tool writes. A regular file appears under its name complete, by [Output.Commit], or not at all. Writing
+// to a pipe that nobody reads any more ends the tool, see [Invocation.OnDownstreamClosed].
 type Output struct {
 	*os.File
-	inv       *Invocation
-	path      string // where the temporary file goes; "" for everything else
-	stdout    bool
-	regular   bool
-	committed bool
+	inv     *Invocation
+	path    string // where the temporary file goes; "" for everything else
+	name    string // for messages
+	stdout  bool
+	regular bool
+	watched *watcher // nil if the output is no pipe
+
+	mu      sync.Mutex // a signal may abort while the tool commits
+	settled bool
 }
 
 // CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output to a terminal is
-// refused. Regular files are written under a temporary name in the same folder, with mode 0600, for the user who called
-// sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs are simply
-// written.
+// refused as wrong usage. Regular files are written under a temporary name in the same folder, with mode 0600, for the
+// user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
+// are simply written, and so is what /dev/stdout and /dev/fd/N lead to. That a file cannot be written is found at once.
 func (inv *Invocation) CreateOutput(path string, binary bool) (*Output, error) {
-	if path == "" || path == "-" {
-		return inv.standardOutput(binary)
+	if path == "" || path == "-" || path == "/dev/stdout" {
+		return inv.standing(inv.Std.Out, "standard output", binary)
 	}
-	info, err := os.Lstat(path)
+	old, err := os.Lstat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0 && !leadsToDevice(path)):
+	case errors.Is(err, fs.ErrNotExist):
 		return inv.temporary(path)
 	case err != nil:
-		return nil, Failf("write %s: %w", path, err)
-	case info.IsDir():
+		return nil, cannotWrite(path, err)
+	case old.IsDir():
 		return nil, Failf("write %s: it is a folder; name a file in it", path)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, Failf("write %s: %w", path, err)
-	}
-	if binary && isTerminal(f) {
-		f.Close()
-		return nil, Usagef("%s is a terminal and the output is binary; name a file with -o FILE or write to a pipe", path)
-	}
-	return &Output{File: f, inv: inv}, nil
-}
-
-// leadsToDevice says whether a link such as /dev/stdout leads to something that is written and not replaced.
-func leadsToDevice(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-func (inv *Invocation) standardOutput(binary bool) (*Output, error) {
-	f := inv.Std.Out
-	if binary && isTerminal(f) {
-		return nil, Usagef("standard output is a terminal and the output is binary; name a file with -o FILE or write to a pipe")
-	}
-	o := &Output{File: f, inv: inv, stdout: true}
-	if info, err := f.Stat(); err == nil {
-		o.regular = info.Mode().IsRegular()
-		if info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
-			widenPipe(f)
-			inv.watchDownstream(f)
+	case isDescriptorLink(path):
+		return inv.opened(path, true, binary)
+	case old.Mode().IsRegular(), old.Mode()&fs.ModeSymlink != 0:
+		if err := replaceable(filepath.Dir(path), old); err != nil {
+			return nil, cannotWrite(path, err)
 		}
+		return inv.temporary(path)
+	}
+	return inv.opened(path, false, binary)
+}
+
+// isDescriptorLink says whether a path is one of the kernel's links to an open file, which only root's own folders hold.
+// Links to devices elsewhere are not followed: anyone may leave one in /tmp.
+func isDescriptorLink(path string) bool {
+	switch filepath.Dir(filepath.Clean(path)) {
+	case "/dev", "/dev/fd", "/proc/self/fd", "/proc/thread-self/fd":
+		info, err := os.Lstat(path)
+		return err == nil && info.Mode()&fs.ModeSymlink != 0
+	}
+	return false
+}
+
+// opened writes into what is there: a device or a FIFO, or through a descriptor's link also a regular file.
+func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
+	flags := os.O_WRONLY
+	if !link {
+		flags |= noFollow
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, cannotWrite(path, err)
+	}
+	o, err := inv.standing(f, path, binary)
+	if err == nil && o.regular {
+		if !link {
+			err = Failf("write %s: it became another file while it was opened", path)
+		} else if err = f.Truncate(0); err != nil {
+			err = cannotWrite(path, err)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	o.stdout = false
+	return o, nil
+}
+
+// standing is the output on a file that is open already and stays where it is.
+func (inv *Invocation) standing(f *os.File, name string, binary bool) (*Output, error) {
+	if binary && isTerminal(f) {
+		return nil, Usagef("%s is a terminal and the output is binary; name a file with -o FILE or write to a pipe", name)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, cannotWrite(name, err)
+	}
+	o := &Output{File: f, inv: inv, name: name, stdout: true, regular: info.Mode().IsRegular()}
+	if isPipe(info) {
+		widenPipe(f)
+		o.watched = inv.watchDownstream(f)
 	}
 	return o, nil
 }
 
+func isPipe(info fs.FileInfo) bool { return info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 }
+
+// maxBase leaves room in a file name of 255 bytes, which is what most file systems allow, for what makes it temporary.
+const maxBase = 200
+
+// temporary creates a file under a name of its own beside the one that it will get. Like O_NOFOLLOW, the O_EXCL by which
+// CreateTemp opens it follows no link.
 func (inv *Invocation) temporary(path string) (*Output, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
 		dir = "."
 	}
-	f, err := os.CreateTemp(dir, "."+base+".*.tmp")
+	if base == "" {
+		return nil, Failf("write %s: there is no such folder, and no file is named in it", path)
+	}
+	f, err := os.CreateTemp(dir, "."+base[:min(len(base), maxBase)]+".*.tmp")
 	if err != nil {
-		return nil, Failf("write %s: %w", path, err)
+		return nil, cannotWrite(path, err)
 	}
-	o := &Output{File: f, inv: inv, path: path, regular: true}
-	if err := giveToSudoUser(f); err != nil {
-		o.Abort()
-		return nil, Failf("write %s: %w", path, err)
-	}
+	o := &Output{File: f, inv: inv, path: path, name: path, regular: true}
 	inv.OnAbort(o.Abort)
+	if err := giveToSudoUser(f); err != nil {
+		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
+		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", path, withoutPath(err))
+	}
 	return o, nil
+}
+
+// Write writes to the output.
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	return n, o.judge(err)
+}
+
+// WriteString writes to the output.
+func (o *Output) WriteString(s string) (int, error) {
+	n, err := o.File.WriteString(s)
+	return n, o.judge(err)
+}
+
+// ReadFrom copies a reader to the output, inside the kernel where it can.
+func (o *Output) ReadFrom(r io.Reader) (int64, error) {
+	n, err := o.File.ReadFrom(r)
+	return n, o.judge(err)
+}
+
+// judge names the output as the user did, not by its temporary name, and ends the tool when nobody reads it any more. What
+// ReadFrom could not read is left as it is.
+func (o *Output) judge(err error) error {
+	if err == nil {
+		return nil
+	}
+	if isBrokenPipe(err) {
+		o.inv.closedDownstream()
+	}
+	if at, ok := err.(*fs.PathError); ok && at.Path == o.File.Name() {
+		return &fs.PathError{Op: "write", Path: o.name, Err: at.Err}
+	}
+	return err
 }
 
 // IsStdout says whether the output is standard output.
@@ -92,34 +173,55 @@ func (o *Output) IsStdout() bool { return o.stdout }
 // IsRegular says whether the output is a regular file, also when standard output leads to one.
 func (o *Output) IsRegular() bool { return o.regular }
 
-// Commit closes the output and gives a regular file its name.
+// Commit closes the output and gives a regular file its name. After an error nothing is left behind. A second Commit, or
+// one after Abort, is an error.
 func (o *Output) Commit() error {
-	if err := o.File.Close(); err != nil {
-		o.Abort()
-		return fmt.Errorf("write %s: %w", o.name(), err)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.settled {
+		return cannotWrite(o.name, fs.ErrClosed)
 	}
+	o.settled = true
+	o.unwatch()
+	err := o.File.Close()
 	if o.path != "" {
-		if err := os.Rename(o.File.Name(), o.path); err != nil {
-			o.Abort()
-			return fmt.Errorf("write %s: %w", o.path, err)
+		if err == nil {
+			err = os.Rename(o.File.Name(), o.path)
+		}
+		if err != nil {
+			os.Remove(o.File.Name())
 		}
 	}
-	o.committed = true
+	if err != nil {
+		return cannotWrite(o.name, err)
+	}
 	return nil
 }
 
-// Abort removes what was written to a regular file. After Commit it does nothing.
+// Abort removes what was written to a regular file and closes what the tool opened. After Commit it does nothing, so that
+// it can be deferred.
 func (o *Output) Abort() {
-	if o.committed || o.path == "" {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.settled {
 		return
 	}
-	o.File.Close()
-	os.Remove(o.File.Name())
+	o.settled = true
+	o.unwatch()
+	if !o.stdout {
+		o.File.Close()
+	}
+	if o.path != "" {
+		os.Remove(o.File.Name())
+	}
 }
 
-func (o *Output) name() string {
-	if o.path != "" {
-		return o.path
+func (o *Output) unwatch() {
+	if o.watched != nil {
+		o.watched.stop()
 	}
-	return o.File.Name()
+}
+
+func cannotWrite(name string, err error) error {
+	return WithCode(ExitFailed, fmt.Errorf("write %s: %w", name, withoutPath(err)))
 }

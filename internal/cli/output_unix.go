@@ -3,22 +3,52 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+const noFollow = unix.O_NOFOLLOW
+
+var errSticky = errors.New("it belongs to another user, and nobody else may replace it in this folder")
+
+// replaceable finds at once what the rename at the end would find: in a folder like /tmp a file is replaced only by its
+// owner, the folder's owner or root.
+func replaceable(dir string, old fs.FileInfo) error {
+	folder, err := os.Stat(dir)
+	if err != nil || folder.Mode()&fs.ModeSticky == 0 {
+		return err
+	}
+	user := os.Geteuid()
+	if user == 0 || owner(folder) == user || owner(old) == user {
+		return nil
+	}
+	return errSticky
+}
+
+func owner(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}
 
 // giveToSudoUser makes the user who called sudo the owner, because who looks at a capture is not root.
 func giveToSudoUser(f *os.File) error {
-	if os.Geteuid() != 0 || os.Getenv("SUDO_UID") == "" {
+	if os.Geteuid() != 0 {
 		return nil
 	}
-	uid, err := strconv.Atoi(os.Getenv("SUDO_UID"))
+	uid, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 31)
 	if err != nil {
 		return nil
 	}
-	gid, err := strconv.Atoi(os.Getenv("SUDO_GID"))
-	if err != nil {
-		gid = -1
+	group := -1
+	if gid, err := strconv.ParseUint(os.Getenv("SUDO_GID"), 10, 31); err == nil {
+		group = int(gid)
 	}
-	return f.Chown(uid, gid)
+	return f.Chown(int(uid), group)
 }

@@ -15,9 +15,31 @@ func TestHelpIsCompleteAndNarrow(t *testing.T) {
 			t.Errorf("%d columns: %q", len(line), line)
 		}
 	}
-	for _, want := range []string{"-d, --dur DURATION", "[default: 1s]", "-S, --stacks[=KIND]", "wprof-sample a b", "--completion SHELL", "  5  events were lost"} {
+	for _, want := range []string{"-d, --dur DURATION", "[default: 1s]", "-S[KIND], --stacks[=KIND]", "      --ringbuf-size SIZE", "wprof-sample a b", "--completion SHELL", "  5  events were lost"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("the help lacks %q:\n%s", want, help)
+		}
+	}
+}
+
+func TestCommonFlagsPrintAndDoNotRun(t *testing.T) {
+	for _, c := range []struct {
+		typed, want string
+	}{
+		{"--help", "wprof-sample - tries"}, {"-h", "wprof-sample - tries"}, {"a -vh -o b", "wprof-sample - tries"},
+		{"--version", "wprof-sample "}, {"--man", ".TH WPROF"}, {"--completion bash", "# bash completion"},
+		{"--completion=zsh", "#compdef wprof-sample"}, {"--completion fish", "# fish completion"},
+	} {
+		out, err := os.CreateTemp(t.TempDir(), "out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		tool := sample(func(*Invocation) error { t.Errorf("%q runs the tool", c.typed); return nil })
+		var stderr strings.Builder
+		status := Run(tool, strings.Fields(c.typed), Std{In: os.Stdin, Out: out, Err: &stderr})
+		if got, _ := os.ReadFile(out.Name()); status != ExitOK || stderr.Len() > 0 || !strings.HasPrefix(string(got), c.want) {
+			t.Errorf("%q: status %d, %q, stderr %q; want 0 and %q", c.typed, status, got[:min(len(got), 40)], stderr.String(), c.want)
 		}
 	}
 }

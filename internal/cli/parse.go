@@ -19,7 +19,7 @@ func (t Tool) parse(argv []string) (*Invocation, error) {
 	if err != nil {
 		return nil, err
 	}
-	inv := &Invocation{Tool: t, Args: w.args, Command: w.command, hasCommand: w.hasCommand, Argv: argv}
+	inv := &Invocation{Tool: t, Progname: t.Name, Args: w.args, Command: w.command, hasCommand: w.hasCommand, Argv: argv}
 	app := &cli.App{
 		Name: t.Name, HideHelp: true, HideVersion: true, HideHelpCommand: true, DisableSliceFlagSeparator: true,
 		Writer: io.Discard, ErrWriter: io.Discard, Flags: t.parserFlags(),
@@ -33,16 +33,20 @@ func (t Tool) parse(argv []string) (*Invocation, error) {
 	return inv, inv.check()
 }
 
+// key is a flag's name for urfave/cli. It may be none that the library acts on by itself: it answers a flag called help,
+// hidden or not, instead of running the action.
+func key(name string) string { return "flag-" + name }
+
 func (t Tool) parserFlags() []cli.Flag {
 	var flags []cli.Flag
 	for _, f := range t.flags() {
 		switch f.Kind {
 		case Bool:
-			flags = append(flags, &cli.BoolFlag{Name: f.Name})
-		case List:
-			flags = append(flags, &cli.StringSliceFlag{Name: f.Name})
+			flags = append(flags, &cli.BoolFlag{Name: key(f.Name)})
+		case List, Optional:
+			flags = append(flags, &cli.StringSliceFlag{Name: key(f.Name), KeepSpace: true})
 		default:
-			flags = append(flags, &cli.StringFlag{Name: f.Name, Value: f.Default})
+			flags = append(flags, &cli.StringFlag{Name: key(f.Name), Value: f.Default})
 		}
 	}
 	return flags
@@ -51,20 +55,24 @@ func (t Tool) parserFlags() []cli.Flag {
 // check judges every value that was given.
 func (inv *Invocation) check() error {
 	for _, f := range inv.Tool.flags() {
-		if !inv.values.IsSet(f.Name) || f.Kind == Bool {
+		if !inv.IsSet(f.Name) || f.Kind == Bool {
 			continue
 		}
-		values := []string{inv.values.String(f.Name)}
-		if f.Kind == List {
-			values = inv.values.StringSlice(f.Name)
-		}
-		for _, v := range values {
+		for _, v := range inv.given(f) {
 			if err := f.judge(v); err != nil {
 				return Usagef("--%s: %w", f.Name, err)
 			}
 		}
 	}
 	return nil
+}
+
+// given are a flag's values as they were typed, in order; of a flag that takes one only the last.
+func (inv *Invocation) given(f Flag) []string {
+	if f.Kind == List || f.Kind == Optional {
+		return inv.values.StringSlice(key(f.Name))
+	}
+	return []string{inv.values.String(key(f.Name))}
 }
 
 func (f Flag) judge(value string) error {
@@ -79,7 +87,7 @@ func (f Flag) judge(value string) error {
 			err = notANumber(value)
 		}
 	}
-	if err == nil && (f.Kind != Optional || value != "") {
+	if err == nil {
 		err = choose(f, value)
 	}
 	if err == nil && f.Check != nil {

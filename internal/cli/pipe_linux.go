@@ -9,5 +9,7 @@ import (
 // widenPipe makes a pipe hold 1 MiB, the most that an unprivileged process may ask for: fewer switches between the
 // tools of a pipeline. It is a help only.
 func widenPipe(f *os.File) {
-	_, _ = unix.FcntlInt(f.Fd(), unix.F_SETPIPE_SZ, 1<<20)
+	if fd, ok := descriptor(f); ok {
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, 1<<20)
+	}
 }

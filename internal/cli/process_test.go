@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,40 +30,85 @@ func TestMain(m *testing.M) {
 func processTool() Tool {
 	return Tool{
 		Name: "wprof-sample", Groups: []Group{{Flags: []Flag{
-			{Name: "output", Aliases: []string{"o"}, Kind: String}, {Name: "idle"}, {Name: "stop"}, {Name: "fail"},
+			{Name: "output", Aliases: []string{"o"}, Kind: String},
+			{Name: "do", Kind: String, Default: "copy", Choices: []string{"copy", "fail", "idle", "stop", "hook", "closed", "flood", "count"}},
+			{Name: "mark", Kind: String},
 		}}},
-		Run: func(inv *Invocation) error {
-			if inv.Bool("stop") {
-				inv.HandleStop()
-				fmt.Fprintln(os.Stderr, "ready")
-				<-inv.Stopped()
-				fmt.Fprintln(os.Stderr, "stopped")
-				time.Sleep(10 * time.Second)
-				return nil
-			}
-			out, err := inv.CreateOutput(inv.String("output"), true)
-			if err != nil {
-				return err
-			}
-			defer out.Abort()
-			if inv.Bool("idle") {
-				fmt.Fprintln(os.Stderr, "ready")
-				time.Sleep(20 * time.Second)
-			}
-			in, _, err := inv.OpenInputs()
-			if err != nil {
-				return err
-			}
-			if _, err := io.Copy(out.File, in); err != nil {
-				return err
-			}
-			if inv.Bool("fail") {
-				return Failf("it failed on purpose")
-			}
-			return out.Commit()
-		},
+		Run: runProcessTool,
 	}
 }
+
+func runProcessTool(inv *Invocation) error {
+	if mark := inv.String("mark"); mark != "" {
+		inv.OnAbort(func() {
+			// Long enough for the tool to trip over the output that was aborted before this.
+			time.Sleep(100 * time.Millisecond)
+			_ = os.WriteFile(mark, nil, 0o600)
+		})
+	}
+	if inv.String("do") == "stop" {
+		inv.HandleStop()
+		inv.say("ready\n")
+		<-inv.Stopped()
+		inv.say("stopped\n")
+		time.Sleep(10 * time.Second)
+		return nil
+	}
+	closed := make(chan struct{})
+	if inv.String("do") == "hook" {
+		inv.OnDownstreamClosed(func() { close(closed) })
+	}
+	out, err := inv.CreateOutput(inv.String("output"), true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	switch inv.String("do") {
+	case "idle":
+		inv.say("ready\n")
+		time.Sleep(20 * time.Second)
+	case "hook":
+		inv.say("ready\n")
+		<-closed
+		_, err := out.Write([]byte("text"))
+		inv.say(fmt.Sprintf("closed %t\n", errors.Is(err, unix.EPIPE)))
+		return nil
+	case "closed":
+		time.Sleep(100 * time.Millisecond) // until the output is being polled
+		err := out.Commit()
+		inv.say("ready\n")
+		time.Sleep(20 * time.Second)
+		return err
+	case "flood":
+		inv.say("ready\n")
+		for {
+			if _, err := out.Write(make([]byte, 1<<16)); err != nil {
+				return err
+			}
+		}
+	}
+	in, _, err := inv.OpenInputs()
+	if err != nil {
+		return err
+	}
+	if inv.String("do") == "count" {
+		inv.say("ready\n")
+		go func() {
+			<-inv.Stopped()
+			inv.say("stopped\n")
+		}()
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		return err
+	}
+	if inv.String("do") == "fail" {
+		return Failf("it failed on purpose")
+	}
+	return out.Commit()
+}
+
+// say tells the test something without the tool's name before it.
+func (inv *Invocation) say(s string) { io.WriteString(inv.Std.Err, s) }
 
 func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
@@ -109,7 +155,7 @@ func endedBy(err error) syscall.Signal {
 
 func TestSecondSignalEndsTheToolByIt(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		cmd, _ := command(t, "--stop")
+		cmd, _ := command(t, "--do=stop")
 		said := ready(t, cmd)
 		_ = cmd.Process.Signal(sig)
 		expect(t, said, "stopped\n")
@@ -121,7 +167,7 @@ func TestSecondSignalEndsTheToolByIt(t *testing.T) {
 }
 
 func TestClosedPipeEndsAnIdleToolQuietly(t *testing.T) {
-	cmd, _ := command(t, "--idle")
+	cmd, _ := command(t, "--do=idle")
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +184,7 @@ func TestClosedPipeEndsAnIdleToolQuietly(t *testing.T) {
 
 func TestInterruptedToolLeavesNoTemporaryFile(t *testing.T) {
 	dir := t.TempDir()
-	cmd, _ := command(t, "--idle", "-o", filepath.Join(dir, "out"))
+	cmd, _ := command(t, "--do=idle", "-o", filepath.Join(dir, "out"))
 	ready(t, cmd)
 	_ = cmd.Process.Signal(syscall.SIGINT)
 	if got := endedBy(cmd.Wait()); got != syscall.SIGINT {
@@ -159,7 +205,7 @@ func TestOutputAppearsCompleteOrNotAtAll(t *testing.T) {
 	if err := os.Symlink(elsewhere, link); err != nil {
 		t.Fatal(err)
 	}
-	cmd, stderr := command(t, "--fail", "-o", filepath.Join(dir, "failed"))
+	cmd, stderr := command(t, "--do=fail", "-o", filepath.Join(dir, "failed"))
 	cmd.Stdin = strings.NewReader("text")
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "on purpose") {
 		t.Errorf("the failing tool ended with %v: %s", err, stderr)
@@ -201,23 +247,7 @@ func TestDevicesAreSimplyWritten(t *testing.T) {
 }
 
 func TestTerminalAsBinaryOutputIsRefused(t *testing.T) {
-	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("there is no /dev/ptmx here")
-	}
-	defer ptmx.Close()
-	if err := unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("no terminal to open: %v", err)
-	}
-	defer tty.Close()
+	_, tty := terminal(t)
 	cmd, stderr := command(t)
 	cmd.Stdout = tty
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != ExitUsage || !strings.Contains(stderr.String(), "-o FILE") {

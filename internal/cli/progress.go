@@ -2,11 +2,40 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
 	"time"
 )
+
+// barInterval is the shortest time between two drawings.
+const barInterval = 100 * time.Millisecond
+
+const wipeLine = "\r\x1b[K"
+
+// bar is what a progress bar shares with messages, which must not end up in the middle of it.
+type bar struct {
+	mu    sync.Mutex
+	shown bool
+}
+
+// interrupt wipes a bar that is on the screen; the next Set draws it again.
+func (b *bar) interrupt(w io.Writer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.shown {
+		io.WriteString(w, wipeLine)
+		b.shown = false
+	}
+}
+
+func (b *bar) show(w io.Writer, line string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	io.WriteString(w, wipeLine+line)
+	b.shown = true
+}
 
 // StderrIsTerminal says whether a person sees standard error right away.
 func (inv *Invocation) StderrIsTerminal() bool {
@@ -14,14 +43,15 @@ func (inv *Invocation) StderrIsTerminal() bool {
 	return ok && isTerminal(f)
 }
 
-// Progress is a bar on standard error, drawn only if that is a terminal and at most ten times a second.
+// Progress is a bar on standard error, drawn only if that is a terminal and at most ten times a second. Its methods may be
+// called from several goroutines.
 type Progress struct {
 	inv   *Invocation
 	label string
-	draw  bool
 
 	mu    sync.Mutex
-	shown time.Time
+	draw  bool
+	drawn time.Time
 }
 
 // Progress begins a bar.
@@ -29,31 +59,31 @@ func (inv *Invocation) Progress(label string) *Progress {
 	return &Progress{inv: inv, label: label, draw: inv.StderrIsTerminal()}
 }
 
-// Set draws how much of the total is done. A total of 0 is one that is not known.
+// Set draws how much of the total is done, in any unit. A total of 0 is one that is not known.
 func (p *Progress) Set(done, total int64) {
-	if !p.draw {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.shown) < 100*time.Millisecond {
+	if !p.draw || time.Since(p.drawn) < barInterval {
 		return
 	}
-	p.shown = time.Now()
-	if total <= 0 {
-		fmt.Fprintf(p.inv.Std.Err, "\r%s %d\x1b[K", p.label, done)
-		return
-	}
-	const width = 30
-	full := int(min(done, total) * width / total)
-	fmt.Fprintf(p.inv.Std.Err, "\r%s [%s%s] %d%%\x1b[K", p.label, strings.Repeat("#", full), strings.Repeat(" ", width-full), min(done, total)*100/total)
+	p.drawn = time.Now()
+	p.inv.bar.show(p.inv.Std.Err, p.line(done, total))
 }
 
-// Done wipes the bar.
+func (p *Progress) line(done, total int64) string {
+	if total <= 0 {
+		return fmt.Sprintf("%s %d", p.label, done)
+	}
+	const width = 30
+	part := float64(max(0, min(done, total))) / float64(total)
+	full := int(part * width)
+	return fmt.Sprintf("%s [%s%s] %3d%%", p.label, strings.Repeat("#", full), strings.Repeat(" ", width-full), int(part*100))
+}
+
+// Done wipes the bar for good.
 func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.draw && !p.shown.IsZero() {
-		fmt.Fprint(p.inv.Std.Err, "\r\x1b[K")
-	}
+	p.draw = false
+	p.inv.bar.interrupt(p.inv.Std.Err)
 }

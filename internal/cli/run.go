@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 )
 
 // Main runs a tool on the program's arguments and ends the program.
@@ -37,7 +38,7 @@ func (inv *Invocation) run() error {
 	default:
 		inv.warnBareDurations()
 		inv.watchSignals()
-		defer inv.unwatchSignals()
+		defer inv.end()
 		return t.Run(inv)
 	}
 	_, err := out.WriteString(text)
@@ -56,8 +57,13 @@ func (t Tool) report(std Std, err error) int {
 			return code
 		}
 	}
-	fmt.Fprintf(std.Err, "%s: %v\n", t.Name, err)
+	fmt.Fprintf(std.Err, "%s: %s\n", t.Name, oneLine(err.Error()))
 	return code
+}
+
+// oneLine keeps a message greppable by the program's name, also when errors were joined.
+func oneLine(s string) string {
+	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "; ")
 }
 
 // Version is the version of the module and, in a build from a checkout, of its commit.
@@ -71,8 +77,11 @@ func Version() string {
 		version = "(devel)"
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			version += " " + s.Value[:min(12, len(s.Value))]
+		if s.Key != "vcs.revision" {
+			continue
+		}
+		if commit := s.Value[:min(12, len(s.Value))]; !strings.Contains(version, commit) {
+			version += " " + commit
 		}
 	}
 	return version

@@ -10,20 +10,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func endingSignals() []os.Signal { return []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} }
+// endingSignals leaves out SIGHUP where it is ignored already, because then nohup(1) asked for that. SIGINT is always
+// taken: a script's shell starts "tool &" with it ignored, and the script's kill -INT must still stop a recording.
+func endingSignals() []os.Signal {
+	all := []os.Signal{unix.SIGINT, unix.SIGTERM}
+	if !signal.Ignored(unix.SIGHUP) {
+		all = append(all, unix.SIGHUP)
+	}
+	return all
+}
 
 // raise ends the process by a signal's default action, so that the shell sees what ended it.
 func raise(sig os.Signal) {
 	signal.Reset(sig)
 	number := sig.(unix.Signal)
+	if number == unix.SIGPIPE {
+		writeToBrokenPipe()
+	}
 	_ = unix.Kill(unix.Getpid(), number)
-	time.Sleep(time.Second)
+	// The default action comes at once. It never does for a signal that was ignored when the process began, to which
+	// Reset goes back.
+	time.Sleep(100 * time.Millisecond)
 	os.Exit(128 + int(number))
 }
 
-// raisePipe ends the process by SIGPIPE. Go's runtime swallows that signal except when a write to standard output
-// meets a closed pipe, so that is what is done.
-func raisePipe() {
-	_, _ = os.Stdout.Write([]byte{0})
-	os.Exit(128 + int(unix.SIGPIPE))
+// writeToBrokenPipe dies by SIGPIPE. Go's runtime swallows a SIGPIPE that is sent, and takes the default action only when
+// a write to descriptor 1 or 2 fails; the output need not be one of them, so descriptor 1 is made a broken pipe.
+func writeToBrokenPipe() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	r.Close()
+	if dup(int(w.Fd()), 1) == nil {
+		_, _ = os.NewFile(1, "broken pipe").Write([]byte{0})
+	}
 }

@@ -2,8 +2,10 @@ package cli
 
 import "os"
 
+// statusControlC is what Windows reports for a process that Ctrl-C ended (STATUS_CONTROL_C_EXIT), cut to the part that
+// shells show alike.
+const statusControlC = 130
+
 func endingSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
-func raise(os.Signal) { os.Exit(130) }
-
-func raisePipe() { os.Exit(ExitFailed) }
+func raise(os.Signal) { os.Exit(statusControlC) }

@@ -7,7 +7,7 @@ import (
 
 // words are command-line arguments in the one spelling that the parser reads.
 type words struct {
-	flags      []string // --name or --name=value
+	flags      []string // --KEY or --KEY=value
 	args       []string
 	command    []string
 	hasCommand bool
@@ -83,8 +83,14 @@ func (s *speller) long(arg string) error {
 	return nil
 }
 
-// short reads the letters of one argument: flags without values until one takes the rest.
+// short reads the letters of one argument: flags without values until one takes the rest. The whole name of a flag is
+// refused: "-output x" would otherwise write a file called "utput".
 func (s *speller) short(letters string) error {
+	if name, _, _ := strings.Cut(letters, "="); len(name) > 1 {
+		if _, isLong := s.named[name]; isLong {
+			return Usagef("there is no flag -%s; did you mean --%s?", name, name)
+		}
+	}
 	for i := range letters {
 		letter := letters[i : i+1]
 		f, ok := s.named[letter]
@@ -108,10 +114,10 @@ func (s *speller) short(letters string) error {
 // separate takes the next argument as the value.
 func (s *speller) separate(f Flag, typed string) error {
 	if len(s.rest) == 0 {
-		return Usagef("%s needs a value: %s %s", typed, typed, f.Value)
+		return Usagef("%s needs a value: %s %s", typed, typed, f.placeholder())
 	}
 	value := s.rest[0]
-	if len(value) > 1 && value[0] == '-' && (value[1] < '0' || value[1] > '9') {
+	if len(value) > 1 && value[0] == '-' && !strings.ContainsRune("0123456789.", rune(value[1])) {
 		return Usagef("%s needs a value, and %s is a flag; write %s=%s if it is meant", typed, value, typed, value)
 	}
 	s.put(f, s.next())
@@ -119,27 +125,44 @@ func (s *speller) separate(f Flag, typed string) error {
 }
 
 func (s *speller) put(f Flag, value string) {
-	word := "--" + f.Name
+	word := "--" + key(f.Name)
 	if f.Kind != Bool {
 		word += "=" + value
 	}
 	s.out.flags = append(s.out.flags, word)
 }
 
+// unknown names the flags that were probably meant. A letter is near to every short word, so that for letters only the
+// other case counts.
 func (s *speller) unknown(typed string) error {
+	var near []string
+	if letters := strings.TrimLeft(typed, "-"); len(letters) >= 3 || strings.HasPrefix(typed, "--") {
+		near = Nearest("--"+letters, s.longFlags())
+	} else if other := swapCase(letters); other != letters {
+		if _, ok := s.named[other]; ok {
+			near = []string{"-" + other}
+		}
+	}
+	hint := fmt.Sprintf("%s --help lists them", s.tool.Name)
+	if len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return Usagef("there is no flag %s; %s", typed, hint)
+}
+
+func (s *speller) longFlags() []string {
 	var valid []string
 	for n := range s.named {
 		if len(n) > 1 {
 			valid = append(valid, "--"+n)
 		}
 	}
-	name := typed
-	if !strings.HasPrefix(name, "--") {
-		name = "-" + name
+	return sorted(valid)
+}
+
+func swapCase(s string) string {
+	if upper := strings.ToUpper(s); upper != s {
+		return upper
 	}
-	hint := fmt.Sprintf("%s --help lists them", s.tool.Name)
-	if near := Nearest(name, sorted(valid)); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return Usagef("there is no flag %s; %s", typed, hint)
+	return strings.ToLower(s)
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,7 +21,7 @@ func sample(run func(*Invocation) error) Tool {
 			{Name: "all", Aliases: []string{"a"}, Usage: "Everything."},
 			{Name: "verbose", Aliases: []string{"v"}, Usage: "Say more."},
 			{Name: "uprobe", Aliases: []string{"U"}, Kind: List, Value: "PROBE", Usage: "A probe."},
-			{Name: "stacks", Aliases: []string{"S"}, Kind: Optional, Value: "KIND", Usage: "Take stacks."},
+			{Name: "stacks", Aliases: []string{"S"}, Kind: Optional, Value: "KIND", Choices: []string{"timer", "offcpu", "pmu"}, Usage: "Take stacks."},
 			{Name: "feature", Aliases: []string{"f"}, Kind: String, Value: "LIST", Choices: []string{"sched", "wakeup"}, CommaList: true, Negate: true, Usage: "Switch features."},
 			{Name: "level", Aliases: []string{"z", "compress"}, Kind: Int, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Default: "1", Usage: "Compression."},
 			{Name: "ringbuf-size", Kind: Size, Value: "SIZE", Default: "8mb", Usage: "Ring size."},
@@ -34,7 +36,9 @@ func TestSpellings(t *testing.T) {
 		{"-d5s", "dur", "5s"}, {"-d 5s", "dur", "5s"}, {"-d=5s", "dur", "5s"}, {"--dur=5s", "dur", "5s"}, {"--dur 5s", "dur", "5s"},
 		{"", "dur", "1s"}, {"a.part -o b", "output", "b"}, {"-o -", "output", "-"}, {"-av -o x", "output", "x"}, {"-avox", "output", "x"},
 		{"-S", "stacks", ""}, {"-Stimer=99hz", "stacks", "timer=99hz"}, {"-S+pmu=cycles,100", "stacks", "+pmu=cycles,100"}, {"--stacks=offcpu", "stacks", "offcpu"},
-		{"--compress 2", "level", "2"}, {"-z0", "level", "0"}, {"-d1s -d2s", "dur", "2s"}, {"-f no-sched,wakeup", "feature", "no-sched,wakeup"},
+		{"--compress 2", "level", "2"}, {"-z0", "level", "0"}, {"-d1s -d2s", "dur", "2s"}, {"-f no-sched,wakeup", "feature", "no-sched,wakeup"}, {"-S -v", "stacks", ""},
+		{"-vSoffcpu", "stacks", "offcpu"}, {"-S=timer", "stacks", "timer"}, {"-Stimer -Soffcpu", "stacks", "offcpu"}, {"--stacks=", "stacks", ""},
+		{"-o x -o y", "output", "y"}, {"--output=-v", "output", "-v"}, {"-o-v", "output", "-v"}, {"--output -5", "output", "-5"}, {"--output=", "output", ""},
 	} {
 		inv, err := sample(nil).parse(strings.Fields(c.typed))
 		if err != nil {
@@ -48,11 +52,11 @@ func TestSpellings(t *testing.T) {
 }
 
 func TestListsAreNeverSplit(t *testing.T) {
-	inv, err := sample(nil).parse([]string{"-U", "p:f a,b", "--uprobe=x,y", "-Uz"})
+	inv, err := sample(nil).parse([]string{"-U", "p:f a,b", "--uprobe=x,y", "-U z "})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := inv.Strings("uprobe"), []string{"p:f a,b", "x,y", "z"}; !reflect.DeepEqual(got, want) {
+	if got, want := inv.Strings("uprobe"), []string{"p:f a,b", "x,y", " z "}; !reflect.DeepEqual(got, want) {
 		t.Errorf("--uprobe is %q, want %q", got, want)
 	}
 }
@@ -77,8 +81,10 @@ func TestArgumentsAndCommands(t *testing.T) {
 
 func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"--duration 5s", "--dur"}, {"--verbos", "--verbose"}, {"-x", "there is no flag -x"}, {"-d", "needs a value"}, {"-d x", "not a duration"},
-		{"-o -v", "is a flag"}, {"-f no-shed", "sched"}, {"-z 9", "valid are 0, 1, 2, 3"}, {"--all=1", "takes no value"}, {"--ringbuf-size 3x", "unit"},
+		{"--duration 5s", "--dur"}, {"--verbos", "--verbose"}, {"-x", "there is no flag -x; wprof-sample --help"}, {"-D 5s", "did you mean -d?"}, {"-verbos", "--verbose"}, {"-d", "needs a value"}, {"-d x", "not a duration"},
+		{"-o -v", "is a flag"}, {"-z 9", "valid are 0, 1, 2, 3"}, {"-f no-shed", "no-sched"}, {"-f sched,,wakeup", "\"\" is not one"},
+		{"-output x", "did you mean --output?"}, {"-Stimr", "timer"}, {"-d 1e3s", "not a duration"}, {"-o", "-o FILE"}, {"-avq", "there is no flag -avq"},
+		{"--ringbuf-size -1", "not a size"}, {"-z two", "not a whole number"}, {"--all=1", "takes no value"}, {"--ringbuf-size 3x", "unit"},
 	} {
 		var stderr bytes.Buffer
 		status := Run(sample(func(*Invocation) error { return nil }), strings.Fields(c.typed), Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
@@ -97,7 +103,7 @@ func TestBareSmallDurationIsPointedOut(t *testing.T) {
 		return nil
 	}
 	Run(sample(run), []string{"-d", "5"}, Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
-	if !strings.Contains(stderr.String(), "means 5ms; write 5s") {
+	if !strings.Contains(stderr.String(), "--dur 5 means 5 ms; did you mean 5s?") {
 		t.Errorf("stderr is %q", stderr.String())
 	}
 }
@@ -114,8 +120,10 @@ func TestExpandListsReadsFiles(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, maxListFile+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ExpandLists([]string{"@" + file}); err == nil {
-		t.Error("a list of more than 1 MiB was read")
+	for _, wrong := range []string{"@" + file, "@-", "@", "@" + file + ".missing"} {
+		if _, err := ExpandLists([]string{wrong}); err == nil {
+			t.Errorf("%s was read", wrong)
+		}
 	}
 }
 
@@ -130,9 +138,42 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s is %d, %v; want %d", s, n, err, want)
 		}
 	}
-	for _, s := range []string{"", "s", "-5s", "1y", "1e400s", "NaNs", "5 s"} {
+	for _, s := range []string{"", "s", "-5s", "1y", "1e400s", "NaNs", "5 s", "infs", "1e3s", "0x1p4s", "1_0s", "1.2.3s", "99999999999h"} {
 		if _, _, err := ParseDuration(s); err == nil {
 			t.Errorf("%q was taken for a duration", s)
+		}
+	}
+}
+
+func TestOptionalValuesAccumulate(t *testing.T) {
+	inv, err := sample(nil).parse([]string{"-S", "-S+pmu=cycles,100", "--stacks=timer=99hz"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := inv.Strings("stacks"), []string{"", "+pmu=cycles,100", "timer=99hz"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("--stacks is %q, want %q", got, want)
+	}
+	if inv, err = sample(nil).parse(nil); err != nil || inv.IsSet("stacks") || inv.Strings("stacks") != nil {
+		t.Errorf("--stacks is %q without being given, %v", inv.Strings("stacks"), err)
+	}
+}
+
+func TestExitStatusComesFromTheError(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+		said string
+	}{
+		{nil, ExitOK, ""},
+		{errors.New("broke"), ExitFailed, "wprof-sample: broke\n"},
+		{WithCode(ExitDamaged, nil), ExitDamaged, ""},
+		{fmt.Errorf("read x: %w", WithCode(ExitNewer, errors.New("too new"))), ExitNewer, "wprof-sample: read x: too new\n"},
+		{errors.Join(errors.New("one"), errors.New("two")), ExitFailed, "wprof-sample: one; two\n"},
+	} {
+		var stderr bytes.Buffer
+		code := Run(sample(func(*Invocation) error { return c.err }), nil, Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
+		if code != c.code || stderr.String() != c.said {
+			t.Errorf("%v: status %d, %q; want %d, %q", c.err, code, stderr.String(), c.code, c.said)
 		}
 	}
 }

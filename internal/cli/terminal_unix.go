@@ -9,6 +9,10 @@ import (
 )
 
 func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	fd, ok := descriptor(f)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 	return err == nil
 }

@@ -15,7 +15,7 @@ const (
 	Duration          // see [ParseDuration]
 	Size              // see [ParseSize]
 	Int               // a whole number
-	Optional          // a value that is attached or left out: -S, -Stimer=99hz, --sample=timer
+	Optional          // a value that is attached or left out: -S, -Stimer=99hz, --stacks=timer; may be repeated
 )
 
 // Flag defines one flag.
@@ -23,10 +23,12 @@ type Flag struct {
 	Name    string   // the long name
 	Aliases []string // one letter: a short flag; more: another long name
 	Kind    FlagKind
-	Value   string   // what stands for the value in the help: DURATION
-	Default string   // as it would be typed; "" for none
-	Usage   string   // what it is for, in one or more sentences
-	Choices []string // the values that are valid; empty: any
+	Value   string // what stands for the value in the help: DURATION
+	Default string // as it would be typed; "" for none
+	Usage   string // what it is for, in one or more sentences
+	// Choices are the values that are valid; empty: any. Of an Optional value only the word before "=" is held against
+	// them, and nothing of one that begins with +.
+	Choices []string
 	// CommaList allows several of Choices in one value, separated by commas; Negate, each with no- before it.
 	CommaList bool
 	Negate    bool
@@ -61,6 +63,7 @@ type Tool struct {
 	Examples     []Example
 	Sections     []Section
 	AllowCommand bool // what follows "--" is a command, not arguments
+	Plus         bool // reserved: an Optional value that begins with + always reaches the tool as it was typed
 	Run          func(*Invocation) error
 }
 

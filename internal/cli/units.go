@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// ParseDuration reads 5s, 1.5ms, 200us, 7ns, 2m or 1h; a number without a unit is milliseconds, and bare says so.
+// ParseDuration reads 5s, 1.5ms, 200us, 7ns, 2m or 1h. A number without a unit is milliseconds, and bare says so. Signs,
+// exponents, spaces and what no int64 of nanoseconds can hold are errors.
 func ParseDuration(s string) (d time.Duration, bare bool, err error) {
 	number, unit := splitUnit(s)
 	scale, ok := map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}[unit]
 	if !ok {
 		return 0, false, fmt.Errorf("%q is not a duration: the unit is one of ns, us, ms, s, m, h", s)
 	}
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil || math.IsNaN(v) || v < 0 {
+	v, err := decimal(number)
+	if err != nil {
 		return 0, false, fmt.Errorf("%q is not a duration like 5s, 250ms or 1.5m", s)
 	}
 	if v *= scale; v > math.MaxInt64/2 {
@@ -25,15 +26,16 @@ func ParseDuration(s string) (d time.Duration, bare bool, err error) {
 	return time.Duration(math.Round(v)), unit == "", nil
 }
 
-// ParseSize reads 64kb, 8mb or 1gb, in powers of 1024; a number without a unit is bytes.
+// ParseSize reads 64kb, 8mb or 1gb, in powers of 1024 and in either case, and returns bytes; a number without a unit is
+// bytes already. A part of a byte is rounded.
 func ParseSize(s string) (int64, error) {
 	number, unit := splitUnit(strings.ToLower(s))
 	scale, ok := map[string]float64{"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}[unit]
 	if !ok {
 		return 0, fmt.Errorf("%q is not a size: the unit is one of b, kb, mb, gb", s)
 	}
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil || math.IsNaN(v) || v < 0 {
+	v, err := decimal(number)
+	if err != nil {
 		return 0, fmt.Errorf("%q is not a size like 64kb or 8mb", s)
 	}
 	if v *= scale; v > math.MaxInt64/2 {
@@ -45,4 +47,12 @@ func ParseSize(s string) (int64, error) {
 func splitUnit(s string) (number, unit string) {
 	i := strings.LastIndexAny(s, "0123456789.") + 1
 	return s[:i], s[i:]
+}
+
+// decimal reads digits with at most one point: ParseFloat alone would take 1e3, 0x1p4 and infinity as well.
+func decimal(number string) (float64, error) {
+	if strings.Trim(number, "0123456789.") != "" {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(number, 64)
 }

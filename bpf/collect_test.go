@@ -1,0 +1,265 @@
+//go:build linux
+
+package bpf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Numbers of records.h.
+const (
+	recSwitch    = 1
+	recWaking    = 2
+	recWakeupNew = 3
+	recFork      = 4
+	recExec      = 5
+	recRename    = 6
+	recExit      = 7
+	recFree      = 8
+	recLost      = 11
+	recTask      = 64
+
+	flagSubject   = 1
+	flagObject    = 2
+	flagLast      = 4
+	flagCut       = 8
+	flagOnCPU     = 16
+	flagPreempted = 32
+	flagSince     = 64
+	flagQueued    = 128
+)
+
+// record is a copy of one record, and where it stood.
+type record struct {
+	bytes []byte
+	ring  int
+	at    uint64
+}
+
+func (r record) ts() int64        { return int64(binary.NativeEndian.Uint64(r.bytes)) }
+func (r record) kind() uint8      { return r.bytes[8] }
+func (r record) flags() uint8     { return r.bytes[9] }
+func (r record) cpu() int         { return int(binary.NativeEndian.Uint16(r.bytes[10:])) }
+func (r record) tid() int         { return r.u32(12) }
+func (r record) u32(at int) int   { return int(binary.NativeEndian.Uint32(r.bytes[at:])) }
+func (r record) u64(at int) int64 { return int64(binary.NativeEndian.Uint64(r.bytes[at:])) }
+func (r record) text(at, n int) string {
+	s, _, _ := bytes.Cut(r.bytes[at:at+n], []byte{0})
+	return string(s)
+}
+func (r record) next() int           { return r.u32(16) }
+func (r record) wakee() int          { return r.u32(16) }
+func (r record) identTID() int       { return r.u32(16) }
+func (r record) identPID() int       { return r.u32(20) }
+func (r record) identPPID() int      { return r.u32(24) }
+func (r record) identFlags() int     { return r.u32(28) }
+func (r record) identComm() string   { return r.text(40, 16) }
+func (r record) identLeader() string { return r.text(56, 16) }
+
+// Tests rename threads; the process's own name is that of the main thread, which this keeps for the main goroutine.
+func init() { runtime.LockOSThread() }
+
+func mustLoad(t *testing.T, o Options) *Tracer {
+	t.Helper()
+	tracer, err := Load(o)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := tracer.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tracer
+}
+
+// drain takes everything that is committed.
+func drain(tracer *Tracer) []record {
+	var all []record
+	for i, ring := range tracer.Rings() {
+		data, at := ring.Committed(ring.Producer())
+		size := len(data)
+		for len(data) > 0 {
+			bytes, rest := NextRecord(data)
+			if bytes != nil {
+				all = append(all, record{slices.Clone(bytes), i, at})
+			}
+			at += uint64(len(data) - len(rest))
+			data = rest
+		}
+		ring.Consume(size)
+	}
+	return all
+}
+
+// recording runs do with the window open and returns the records in the order of their times.
+func recording(t *testing.T, tracer *Tracer, do func()) []record {
+	t.Helper()
+	stop, done := make(chan struct{}), make(chan []record)
+	go func() {
+		var all []record
+		for {
+			select {
+			case <-stop:
+				done <- append(all, drain(tracer)...)
+				return
+			case <-time.After(5 * time.Millisecond):
+				all = append(all, drain(tracer)...)
+			}
+		}
+	}()
+	must(t, tracer.Arm())
+	do()
+	must(t, tracer.Disarm())
+	close(stop)
+	all := <-done
+	slices.SortStableFunc(all, func(a, b record) int { return int(a.ts() - b.ts()) })
+	for _, r := range all {
+		if r.kind() == recLost {
+			t.Fatalf("records were lost: %v", r)
+		}
+	}
+	if left, err := tracer.TailLosses(); err != nil || len(left) > 0 {
+		t.Fatalf("records were lost: %v, %v", left, err)
+	}
+	return all
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func count(records []record, keep func(record) bool) int {
+	n := 0
+	for _, r := range records {
+		if keep(r) {
+			n++
+		}
+	}
+	return n
+}
+
+func now() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}
+
+// switches of the calling thread so far, and a time for which the number holds.
+func switches() (n, at int64) {
+	var before, after unix.Rusage
+	for {
+		_ = unix.Getrusage(unix.RUSAGE_THREAD, &before)
+		at = now()
+		_ = unix.Getrusage(unix.RUSAGE_THREAD, &after)
+		if n = after.Nvcsw + after.Nivcsw; n == before.Nvcsw+before.Nivcsw {
+			return n, at
+		}
+	}
+}
+
+// onThread runs do on a thread of its own, which ends with it, and returns its thread id.
+func onThread(do func()) (tid int) {
+	var ended sync.WaitGroup
+	ended.Add(1)
+	go func() {
+		defer ended.Done()
+		runtime.LockOSThread() // without an unlock: the thread ends
+		tid = unix.Gettid()
+		do()
+	}()
+	ended.Wait()
+	for {
+		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", tid)); err != nil {
+			return tid
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// pair is two threads that hand a byte to and fro through pipes.
+type pair struct {
+	first, second int // thread ids
+	to, fro       [2]int
+	names         [2]string
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	p := &pair{names: [2]string{"wp-first", "wp-second"}}
+	must(t, unix.Pipe2(p.to[:], unix.O_CLOEXEC))
+	must(t, unix.Pipe2(p.fro[:], unix.O_CLOEXEC))
+	t.Cleanup(func() {
+		for _, fd := range append(p.to[:], p.fro[:]...) {
+			_ = unix.Close(fd)
+		}
+	})
+	return p
+}
+
+// play hands the byte round times; around runs on the first thread and calls its argument for that.
+func (p *pair) play(rounds int, around func(play func())) {
+	ready := make(chan struct{})
+	var both sync.WaitGroup
+	both.Add(2)
+	go func() {
+		defer both.Done()
+		runtime.LockOSThread()
+		setName(p.names[1])
+		p.second = unix.Gettid()
+		close(ready)
+		pass(p.to[0], p.fro[1])
+	}()
+	<-ready
+	go func() {
+		defer both.Done()
+		runtime.LockOSThread()
+		setName(p.names[0])
+		p.first = unix.Gettid()
+		around(func() {
+			b := []byte{1}
+			for range rounds {
+				_, _ = unix.Write(p.to[1], b)
+				_, _ = unix.Read(p.fro[0], b)
+			}
+		})
+		_, _ = unix.Write(p.to[1], []byte{0})
+	}()
+	both.Wait()
+}
+
+// pass answers each byte until it is 0.
+func pass(from, to int) {
+	for b := []byte{1}; b[0] != 0; {
+		_, _ = unix.Read(from, b)
+		_, _ = unix.Write(to, b)
+	}
+}
+
+func setName(name string) {
+	_ = os.WriteFile("/proc/thread-self/comm", []byte(name), 0)
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v: %s", name, err, out)
+	}
+}

@@ -1,0 +1,132 @@
+//go:build linux
+
+package bpf
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+)
+
+const (
+	filterEntries = 64
+	globBytes     = 32
+)
+
+// enum children in filter.h.
+const (
+	childrenNone = iota
+	childrenMeetProcess
+	childrenMeetName
+)
+
+// kernelFilter mirrors struct filter in filter.h.
+type kernelFilter struct {
+	Any, OnProcess, Idle, Kthread, NoIdle, NoKthread, Children, _ uint8
+	NotPID                                                        int32
+	IDCount                                                       [4]uint32
+	NameCount                                                     [4]uint32
+	IDs                                                           [4][filterEntries]int32
+	Names                                                         [4][filterEntries][globBytes]byte
+}
+
+func (o *Options) kernelFilter() (*kernelFilter, error) {
+	f := &o.Filter
+	k := &kernelFilter{
+		Idle: bit(f.Idle), Kthread: bit(f.Kthread), NoIdle: bit(f.NoIdle), NoKthread: bit(f.NoKthread),
+		Children: f.children(o.Follow),
+	}
+	if f.NoSelf {
+		k.NotPID = int32(o.SelfPID)
+	}
+	for i, list := range [4]struct {
+		what string
+		ids  []int32
+	}{{"process ids to keep", f.PIDs}, {"process ids to drop", f.NoPIDs}, {"thread ids to keep", f.TIDs}, {"thread ids to drop", f.NoTIDs}} {
+		n, err := fillIDs(&k.IDs[i], list.ids)
+		if err != nil {
+			return nil, fmt.Errorf("too many %s: %w", list.what, err)
+		}
+		k.IDCount[i] = n
+	}
+	for i, list := range [4]struct {
+		what  string
+		globs []string
+	}{{"process names to keep", f.Names}, {"process names to drop", f.NoNames}, {"thread names to keep", f.ThreadNames}, {"thread names to drop", f.NoThreadNames}} {
+		n, err := fillGlobs(&k.Names[i], list.globs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", list.what, err)
+		}
+		k.NameCount[i] = n
+	}
+	k.OnProcess = bit(len(f.PIDs) > 0 || f.Idle || f.Kthread || k.Children == childrenMeetProcess)
+	k.Any = bit(k.OnProcess != 0 || f.NoIdle || f.NoKthread || k.NotPID != 0 || k.IDCount != [4]uint32{} || k.NameCount != [4]uint32{})
+	return k, nil
+}
+
+func (f *Filter) children(follow bool) uint8 {
+	switch {
+	case follow, f.Children && (len(f.PIDs) > 0 || len(f.Names) == 0):
+		return childrenMeetProcess
+	case f.Children:
+		return childrenMeetName
+	}
+	return childrenNone
+}
+
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// fillIDs sorts, because the program searches by halves.
+func fillIDs(to *[filterEntries]int32, ids []int32) (uint32, error) {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	if len(ids) > filterEntries {
+		return 0, fmt.Errorf("%d given, the kernel programs compare with up to %d; wprof-filter takes more", len(ids), filterEntries)
+	}
+	for i := range to {
+		to[i] = math.MaxInt32
+	}
+	copy(to[:], ids)
+	return uint32(len(ids)), nil
+}
+
+func fillGlobs(to *[filterEntries][globBytes]byte, globs []string) (uint32, error) {
+	globs = slices.Compact(slices.Sorted(slices.Values(globs)))
+	if len(globs) > filterEntries {
+		return 0, fmt.Errorf("%d given, the kernel programs compare with up to %d; wprof-filter takes more", len(globs), filterEntries)
+	}
+	for i, glob := range globs {
+		if len(glob) > globBytes {
+			return 0, fmt.Errorf("%q is longer than the %d bytes that the kernel programs compare; thread names have up to 15", glob, globBytes)
+		}
+		if glob == "" || strings.ContainsRune(glob, 0) {
+			return 0, fmt.Errorf("%q can match no name", glob)
+		}
+		copy(to[i][:], glob)
+	}
+	return uint32(len(globs)), nil
+}
+
+func (o *Options) setFilter(spec *ebpf.CollectionSpec) error {
+	filter, err := o.kernelFilter()
+	if err != nil {
+		return err
+	}
+	if err := spec.Variables["filter"].Set(filter); err != nil {
+		return fmt.Errorf("set the filter: %w", err)
+	}
+	if err := spec.Variables["life_wanted"].Set(!o.NoTaskLife); err != nil {
+		return fmt.Errorf("set the filter: %w", err)
+	}
+	if filter.Children == childrenNone {
+		spec.Maps["followed"].MaxEntries = 1
+	}
+	return nil
+}

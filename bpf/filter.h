@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Does the filter want this thread. Everything here is read-only data, so that the verifier removes what was not
+ * asked for; without any filter nothing is left of it.
+ *
+ * A verdict on a name is kept by name, not by thread: a rename or a reused tid then needs no care at all. A small
+ * two-way table costs a few ns where task storage costs 60 and an LRU map 40 and more.
+ */
+#ifndef WPROF_FILTER_H
+#define WPROF_FILTER_H
+
+#define FILTER_ENTRIES 64
+#define GLOB_LEN 32
+#define VERDICTS 2048
+#define FOLLOWED_MAX 65536
+#define ANCESTORS_MAX 32
+
+enum id_list { PIDS, NO_PIDS, TIDS, NO_TIDS, ID_LISTS };
+enum name_list { NAMES, NO_NAMES, THREAD_NAMES, NO_THREAD_NAMES, NAME_LISTS };
+
+enum children {
+	CHILDREN_NONE,
+	CHILDREN_MEET_PROCESS, /* descendants meet the process condition */
+	CHILDREN_MEET_NAME,    /* ... the condition on the process name */
+};
+
+struct filter {
+	__u8 any;	 /* there is a filter */
+	__u8 on_process; /* there is a process condition: pids, idle, kthread or children */
+	__u8 idle;
+	__u8 kthread;
+	__u8 no_idle;
+	__u8 no_kthread;
+	__u8 children; /* enum children */
+	__u8 pad;
+	__s32 not_pid; /* the recorder, 0: keep it */
+	__u32 id_count[ID_LISTS];
+	__u32 name_count[NAME_LISTS];
+	__s32 ids[ID_LISTS][FILTER_ENTRIES];	       /* sorted, the rest is INT_MAX */
+	char names[NAME_LISTS][FILTER_ENTRIES][GLOB_LEN]; /* the rest is 0 */
+};
+
+const volatile struct filter filter;
+const volatile bool life_wanted = true; /* -f no-task-life: records of life carry identity only */
+
+struct name {
+	__u64 lo, hi; /* the 16 bytes of a comm */
+};
+
+struct verdict {
+	__u64 lo, hi; /* the name */
+	__u64 tag;    /* hash of the name, VERDICT_VALID, and a bit for each name_list that has it */
+};
+
+#define VERDICT_LISTS 0xfULL
+#define VERDICT_VALID 0x10ULL
+
+struct verdict verdicts[VERDICTS];
+
+/* Processes with an ancestor that the filter names. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, FOLLOWED_MAX);
+	__type(key, __s32);
+	__type(value, __u8);
+} followed SEC(".maps");
+
+volatile bool seeding = true; /* user space is still adding the descendants that were there before the programs */
+volatile __u64 unfollowed;    /* forks that found the map full */
+
+/*
+ * The index modulo size, a power of two. 6.1 forgets the bounds of an or and of an exclusive or, so the compiler must
+ * not find out that the mask is not needed.
+ */
+static __always_inline __u32 bounded(__u32 index, __u32 size)
+{
+	barrier_var(index);
+	return index & (size - 1);
+}
+
+/* Half by half, without a branch: it is inlined, because a call costs as much as the search. */
+static __always_inline bool id_listed(enum id_list list, __s32 id)
+{
+	__u32 at = 0;
+
+#pragma unroll
+	for (__u32 step = FILTER_ENTRIES / 2; step; step >>= 1) {
+		__s64 ahead = (__s64)filter.ids[list][bounded(at + step, FILTER_ENTRIES)] - id - 1;
+
+		at += step & ahead >> 63;
+	}
+	return filter.ids[list][bounded(at, FILTER_ENTRIES)] == id;
+}
+
+static __always_inline bool listed(enum id_list list, __s32 id)
+{
+	__u32 count = filter.id_count[list];
+
+	if (count == 0)
+		return false;
+	if (count == 1)
+		return filter.ids[list][0] == id;
+	return id_listed(list, id);
+}
+
+/* A bit for each byte of the name that equals c. */
+static __always_inline __u32 bytes_equal(__u64 lo, __u64 hi, __u8 c)
+{
+	const __u64 low7 = 0x7f7f7f7f7f7f7f7fULL, gather = 0x0102040810204080ULL;
+	__u64 all = c * 0x0101010101010101ULL;
+
+	lo ^= all;
+	hi ^= all;
+	lo = ~(((lo & low7) + low7) | lo | low7) >> 7;
+	hi = ~(((hi & low7) + low7) | hi | low7) >> 7;
+	return (lo * gather >> 56) | (hi * gather >> 56) << 8;
+}
+
+static __always_inline struct verdict *verdict_at(__u64 hash)
+{
+	return &verdicts[bounded(hash, VERDICTS)];
+}
+
+/* All ones if they are equal, without a branch: the verifier walks a loop with branches many times over. */
+static __always_inline __u32 equal_mask(__u32 a, __u32 b)
+{
+	__u32 differ = a ^ b;
+
+	differ |= -differ;
+	barrier_var(differ);
+	return (differ >> 31) - 1;
+}
+
+/*
+ * Bit i of at: what was seen of the glob matches the first i bytes of the name. So one pass over the glob does,
+ * without backtracking.
+ */
+/* Global functions are verified once, not for every caller. */
+__noinline int glob_matches(__u32 list, __u32 entry, __u64 lo, __u64 hi)
+{
+	const volatile char *glob = filter.names[0][bounded(list * FILTER_ENTRIES + entry, NAME_LISTS * FILTER_ENTRIES)];
+	__u32 zeros = bytes_equal(lo, hi, 0) | 1 << 15;
+	__u32 end = zeros & -zeros, inside = end - 1, at = 1;
+
+	for (int i = 0; i < GLOB_LEN; i++) {
+		__u8 c = glob[i];
+		__u32 star = equal_mask(c, '*'), any = equal_mask(c, '?');
+
+		if (!c)
+			break;
+		at = (star & -(at & -at) & (inside | end)) | (~star & (at & inside & (any | bytes_equal(lo, hi, c))) << 1);
+	}
+	return (at & end) != 0;
+}
+
+__noinline int judge_name(__u64 lo, __u64 hi, __u64 hash)
+{
+	struct verdict *v;
+	__u32 lists = 0;
+
+	for (__u32 list = 0; list < NAME_LISTS; list++)
+		for (__u32 i = 0; i < filter.name_count[list] && i < FILTER_ENTRIES; i++)
+			if (glob_matches(list, i, lo, hi)) {
+				lists |= 1 << list;
+				break;
+			}
+	v = verdict_at(hash);
+	if (v->tag)
+		v = verdict_at(hash ^ (bpf_get_prandom_u32() & 1));
+	v->tag = 0;
+	v->lo = lo;
+	v->hi = hi;
+	v->tag = (hash & ~(VERDICT_VALID | VERDICT_LISTS)) | VERDICT_VALID | lists;
+	return lists;
+}
+
+/* The name lists that match, a bit each. An entry that two CPUs write at a time does not match its hash. */
+static __always_inline __u32 lists_of_name(const struct name *n)
+{
+	__u64 hash = n->lo * 0x9e3779b97f4a7c15ULL ^ n->hi * 0xc2b2ae3d27d4eb4fULL;
+	const volatile struct verdict *v;
+	__u64 tag;
+
+	hash ^= hash >> 29;
+	hash *= 0xbf58476d1ce4e5b9ULL;
+	hash ^= hash >> 32;
+	v = verdict_at(hash);
+	tag = v->tag;
+	if ((tag | VERDICT_LISTS) == (hash | VERDICT_VALID | VERDICT_LISTS) && v->lo == n->lo && v->hi == n->hi)
+		return tag & VERDICT_LISTS;
+	v = verdict_at(hash ^ 1);
+	tag = v->tag;
+	if ((tag | VERDICT_LISTS) == (hash | VERDICT_VALID | VERDICT_LISTS) && v->lo == n->lo && v->hi == n->hi)
+		return tag & VERDICT_LISTS;
+	return judge_name(n->lo, n->hi, hash);
+}
+
+static __always_inline bool is_followed(__s32 pid)
+{
+	return bpf_map_lookup_elem(&followed, &pid) != NULL;
+}
+
+static __always_inline bool process_wanted(__s32 pid, __s32 tid, __u32 flags)
+{
+	if (!filter.on_process)
+		return true;
+	if (filter.idle && tid == 0)
+		return true;
+	if (filter.kthread && (flags & PF_KTHREAD) && tid != 0)
+		return true;
+	if (listed(PIDS, pid))
+		return true;
+	return filter.children == CHILDREN_MEET_PROCESS && is_followed(pid);
+}
+
+/* comm and leader are only looked at where a list of names asks for them. */
+static __always_inline bool names_wanted(__s32 pid, const struct name *comm, const struct name *leader)
+{
+	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES]) {
+		__u32 lists = lists_of_name(leader);
+
+		if (lists & 1 << NO_NAMES)
+			return false;
+		if (filter.name_count[NAMES] && !(lists & 1 << NAMES) &&
+		    !(filter.children == CHILDREN_MEET_NAME && is_followed(pid)))
+			return false;
+	}
+	if (filter.name_count[THREAD_NAMES] || filter.name_count[NO_THREAD_NAMES]) {
+		__u32 lists = lists_of_name(comm);
+
+		if (lists & 1 << NO_THREAD_NAMES)
+			return false;
+		if (filter.name_count[THREAD_NAMES] && !(lists & 1 << THREAD_NAMES))
+			return false;
+	}
+	return true;
+}
+
+static __always_inline bool ids_wanted(__s32 pid, __s32 tid, __u32 flags)
+{
+	if (filter.no_idle && tid == 0)
+		return false;
+	if (filter.no_kthread && (flags & PF_KTHREAD) && tid != 0)
+		return false;
+	if (filter.not_pid && pid == filter.not_pid)
+		return false;
+	if (listed(NO_PIDS, pid) || listed(NO_TIDS, tid))
+		return false;
+	if (filter.id_count[TIDS] && !listed(TIDS, tid))
+		return false;
+	return process_wanted(pid, tid, flags);
+}
+
+static __always_inline void read_name(struct name *n, struct task_struct *task)
+{
+	n->lo = *(__u64 *)&task->comm[0];
+	n->hi = *(__u64 *)&task->comm[8];
+}
+
+static __always_inline bool wanted(struct task_struct *task)
+{
+	struct name comm = {}, leader = {};
+
+	if (!filter.any)
+		return true;
+	if (!ids_wanted(task->tgid, task->pid, task->flags))
+		return false;
+	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES])
+		read_name(&leader, task->group_leader);
+	if (filter.name_count[THREAD_NAMES] || filter.name_count[NO_THREAD_NAMES])
+		read_name(&comm, task);
+	return names_wanted(task->tgid, &comm, &leader);
+}
+
+/* The same under the names of a record. */
+static __noinline bool ident_wanted(const struct rec_ident *who)
+{
+	if (!filter.any)
+		return true;
+	return ids_wanted(who->pid, who->tid, who->task_flags) &&
+	       names_wanted(who->pid, (const struct name *)who->comm, (const struct name *)who->process_comm);
+}
+
+static __always_inline bool begets_followed(struct task_struct *parent)
+{
+	struct name leader;
+
+	if (is_followed(parent->tgid))
+		return true;
+	if (filter.children == CHILDREN_MEET_PROCESS)
+		return listed(PIDS, parent->tgid);
+	read_name(&leader, parent->group_leader);
+	return lists_of_name(&leader) & 1 << NAMES;
+}
+
+/*
+ * A child of a followed process is followed. Until user space has added the processes that were there before,
+ * an ancestor may not be in the map yet: then all of them are asked.
+ */
+static __always_inline void follow_child(struct task_struct *parent, struct task_struct *child)
+{
+	__s32 pid = child->tgid;
+	__u8 one = 1;
+	bool follow;
+
+	if (filter.children == CHILDREN_NONE || child->pid != pid)
+		return;
+	follow = begets_followed(parent);
+	if (!follow && seeding)
+		for (int i = 0; i < ANCESTORS_MAX && !follow && parent->tgid > 1; i++) {
+			parent = parent->real_parent;
+			follow = begets_followed(parent);
+		}
+	if (follow && bpf_map_update_elem(&followed, &pid, &one, BPF_ANY))
+		__sync_fetch_and_add(&unfollowed, 1);
+}
+
+static __always_inline void unfollow(struct task_struct *task)
+{
+	__s32 pid = task->tgid;
+
+	if (filter.children != CHILDREN_NONE && task->pid == pid)
+		bpf_map_delete_elem(&followed, &pid);
+}
+
+#endif

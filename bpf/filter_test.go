@@ -1,0 +1,324 @@
+//go:build linux
+
+package bpf
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// who is what a filter judges a thread by.
+type who struct {
+	tid, pid      int32
+	flags         int
+	comm, process string
+}
+
+// wants says in plain words what the programs compute; followed are the descendants.
+func (f *Filter) wants(w who, followed map[int32]bool) bool {
+	const kthread = 0x200000
+	isIdle := w.tid == 0
+	isKthread := w.flags&kthread != 0 && !isIdle
+	if f.NoIdle && isIdle || f.NoKthread && isKthread || f.NoSelf && w.pid == int32(os.Getpid()) ||
+		slices.Contains(f.NoPIDs, w.pid) || slices.Contains(f.NoTIDs, w.tid) ||
+		matchesAny(f.NoNames, w.process) || matchesAny(f.NoThreadNames, w.comm) {
+		return false
+	}
+	if len(f.PIDs) > 0 || f.Idle || f.Kthread {
+		if !(slices.Contains(f.PIDs, w.pid) || f.Idle && isIdle || f.Kthread && isKthread || f.Children && len(f.PIDs) > 0 && followed[w.pid]) {
+			return false
+		}
+	}
+	if len(f.Names) > 0 && !matchesAny(f.Names, w.process) && !(f.Children && len(f.PIDs) == 0 && followed[w.pid]) {
+		return false
+	}
+	return (len(f.TIDs) == 0 || slices.Contains(f.TIDs, w.tid)) &&
+		(len(f.ThreadNames) == 0 || matchesAny(f.ThreadNames, w.comm))
+}
+
+// A filtered recording has what a recording of everything has, less what the filter does not want.
+func TestFiltersKeepWhatTheyWant(t *testing.T) {
+	self := int32(os.Getpid())
+	child := exec.Command("sh", "-c", "while :; do sleep 0.002; done")
+	must(t, child.Start())
+	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
+	shell := int32(child.Process.Pid)
+	for i, f := range []Filter{
+		{},
+		{PIDs: []int32{self}},
+		{PIDs: []int32{self, 1, 99999}},
+		{NoPIDs: []int32{self}},
+		{PIDs: []int32{shell}, Idle: true},
+		{PIDs: []int32{shell}, Children: true},
+		{PIDs: []int32{self}, Kthread: true, NoThreadNames: []string{"wp-second"}},
+		{Idle: true},
+		{Kthread: true},
+		{NoIdle: true, NoKthread: true},
+		{NoSelf: true},
+		{Names: []string{"bpf.te?t"}},
+		{Names: []string{"sh"}, Children: true},
+		{NoNames: []string{"*test"}},
+		{ThreadNames: []string{"wp-*"}},
+		{ThreadNames: []string{"*-f*st", "nothing"}, PIDs: []int32{self}},
+		{NoThreadNames: []string{"wp-second", "swapper*"}},
+		{ThreadNames: []string{"*"}, Names: []string{"?*"}},
+		{Names: manyGlobs("bpf.test")},
+		{PIDs: manyIDs(self)},
+		{TIDs: manyIDs(0)},
+		{NoTIDs: []int32{self, 0}},
+		{TIDs: []int32{0}, Names: []string{"bpf.test"}},
+	} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) { checkFilter(t, f) })
+	}
+}
+
+func checkFilter(t *testing.T, f Filter) {
+	all := mustLoad(t, Options{})
+	some := mustLoad(t, Options{Filter: f, SelfPID: os.Getpid()})
+	p := newPair(t)
+	var begin, end int64
+	var before, after map[int]record
+	p.play(500, func(play func()) {
+		before = readTasks(t, all)
+		must(t, all.Arm())
+		must(t, some.Arm())
+		begin = now()
+		play()
+		run(t, "true")
+		time.Sleep(20 * time.Millisecond)
+		end = now()
+		must(t, some.Disarm())
+		must(t, all.Disarm())
+		after = readTasks(t, all)
+	})
+	known := identities(before, after)
+	followed := map[int32]bool{}
+	processes, err := some.processes()
+	must(t, err)
+	for _, pid := range descendants(processes, func(p process) bool {
+		return slices.Contains(f.PIDs, p.pid) || len(f.PIDs) == 0 && matchesAny(f.Names, p.name)
+	}) {
+		followed[pid] = true
+	}
+	want := tally(drain(all), begin, end, known, func(w who) bool { return f.wants(w, followed) })
+	got := tally(drain(some), begin, end, known, nil)
+	different, total := 0, 0
+	for key := range merged(want, got) {
+		d := want[key] - got[key]
+		if d > 1 || d < -1 {
+			t.Errorf("%s: %d records, want %d", key, got[key], want[key])
+		}
+		if d != 0 {
+			different++
+		}
+		total += want[key]
+	}
+	if different > 4 {
+		t.Errorf("%d pairs of threads differ by a record, want none but at the edges of the window", different)
+	}
+	t.Logf("%d records", total)
+}
+
+// identities of the threads that were called the same before and after.
+func identities(before, after map[int]record) map[int]who {
+	known := map[int]who{}
+	for tid, b := range before {
+		a, ok := after[tid]
+		if ok && a.identComm() == b.identComm() && a.identLeader() == b.identLeader() {
+			known[tid] = who{int32(tid), int32(a.identPID()), a.identFlags(), a.identComm(), a.identLeader()}
+		}
+	}
+	return known
+}
+
+// tally counts switches and wakings by their threads and flags. With a judge it sets the flags as he would.
+func tally(records []record, begin, end int64, known map[int]who, judge func(who) bool) map[string]int {
+	counts := map[string]int{}
+	for _, r := range records {
+		if k := r.kind(); r.ts() < begin || r.ts() > end || k != recSwitch && k != recWaking {
+			continue
+		}
+		sides := [2]who{identity(known, r.tid(), r.cpu()), identity(known, r.next(), r.cpu())}
+		if sides[0].comm == "" || sides[1].comm == "" {
+			continue
+		}
+		flags := int(r.flags()) & (flagSubject | flagObject)
+		if judge != nil {
+			flags = 0
+			for i, side := range sides {
+				if judge(side) {
+					flags |= 1 << i
+				}
+			}
+		}
+		if flags != 0 {
+			counts[fmt.Sprintf("kind %d from %v to %v for sides %d", r.kind(), sides[0], sides[1], flags)]++
+		}
+	}
+	return counts
+}
+
+func identity(known map[int]who, tid, cpu int) who {
+	if tid == 0 {
+		name := "swapper/" + strconv.Itoa(cpu)
+		return who{comm: name, process: name}
+	}
+	return known[tid]
+}
+
+func merged(a, b map[string]int) map[string]bool {
+	keys := map[string]bool{}
+	for k := range a {
+		keys[k] = true
+	}
+	for k := range b {
+		keys[k] = true
+	}
+	return keys
+}
+
+func manyGlobs(last string) []string {
+	var globs []string
+	for i := range filterEntries - 1 {
+		globs = append(globs, fmt.Sprintf("no-such-*-%d", i))
+	}
+	return append(globs, last)
+}
+
+func manyIDs(one int32) []int32 {
+	ids := []int32{one}
+	for i := range int32(filterEntries - 1) {
+		ids = append(ids, 5_000_000+i)
+	}
+	return ids
+}
+
+func TestChildrenAreFollowed(t *testing.T) {
+	for name, f := range map[string]Filter{
+		"of a process": {PIDs: []int32{int32(os.Getpid())}, Children: true},
+		"of a name":    {Names: []string{"bpf.test"}, Children: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			records := recording(t, mustLoad(t, Options{Filter: f}), func() { run(t, "sh", "-c", "(sleep 0.01; true) & wait") })
+			var execs []string
+			for _, r := range records {
+				if r.kind() == recExec && r.flags()&flagSubject != 0 {
+					execs = append(execs, r.identComm())
+				}
+			}
+			if !slices.Equal(execs, []string{"sh", "sleep"}) {
+				t.Errorf("wanted execs of %q, want sh and sleep", execs)
+			}
+			slept := count(records, func(r record) bool { return r.kind() == recSwitch && r.flags()&flagSubject != 0 && r.u32(20)&1 != 0 })
+			if slept == 0 {
+				t.Error("no switch of the descendants")
+			}
+		})
+	}
+}
+
+// Processes that fork all the time while they are being added are not missed.
+func TestDescendantsThatForkMeanwhileAreFollowed(t *testing.T) {
+	script := `f() { if [ $1 -gt 0 ]; then (f $(($1 - 1))); else exec -a wp-leaf sleep 0.3; fi; }; while :; do f 12 & sleep 0.002; done`
+	child := exec.Command("bash", "-c", script)
+	must(t, child.Start())
+	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
+	for range 5 {
+		time.Sleep(100 * time.Millisecond)
+		tracer, err := Load(Options{Follow: true, NoSched: true, NoWakeup: true})
+		must(t, err)
+		must(t, tracer.FollowChildrenOf(child.Process.Pid))
+		var one uint8
+		missed := 0
+		processes, err := tracer.processes()
+		must(t, err)
+		for _, pid := range descendants(processes, func(p process) bool { return int(p.pid) == child.Process.Pid }) {
+			if tracer.collection.Maps["followed"].Lookup(pid, &one) != nil {
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+					missed++
+				}
+			}
+		}
+		if missed > 0 {
+			t.Errorf("%d descendants are not followed", missed)
+		}
+		must(t, tracer.Close())
+	}
+}
+
+func TestFollowedProcessesAreForgotten(t *testing.T) {
+	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, NoSched: true, NoWakeup: true})
+	for range 20 {
+		run(t, "true")
+	}
+	for range 100 {
+		n := 0
+		var pid int32
+		var one uint8
+		for it := tracer.collection.Maps["followed"].Iterate(); it.Next(&pid, &one); {
+			n++
+		}
+		if n == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Error("processes that are gone are still followed")
+}
+
+func TestRenamedThreadIsJudgedAnew(t *testing.T) {
+	tracer := mustLoad(t, Options{Filter: Filter{ThreadNames: []string{"wp-wanted"}}})
+	var tid int
+	var begin, end int64
+	records := recording(t, tracer, func() {
+		tid = onThread(func() {
+			for _, name := range []string{"wp-no", "wp-wanted", "wp-not"} {
+				setName(name)
+				if name == "wp-wanted" {
+					begin = now()
+				}
+				for range 50 {
+					_ = unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
+				}
+				if name == "wp-wanted" {
+					end = now()
+				}
+			}
+		})
+	})
+	inside, outside := 0, 0
+	for _, r := range records {
+		if r.kind() != recSwitch || r.tid() != tid || r.flags()&flagSubject == 0 {
+			continue
+		}
+		if r.ts() > begin && r.ts() < end {
+			inside++
+		} else {
+			outside++
+		}
+	}
+	if inside == 0 || outside > 1 {
+		t.Errorf("%d switches under the wanted name, %d under others", inside, outside)
+	}
+}
+
+func TestFiltersThatAreTooLongAreRefused(t *testing.T) {
+	for text, f := range map[string]Filter{
+		"65 given": {PIDs: append(manyIDs(1), 2)},
+		"32 bytes": {Names: []string{strings.Repeat("a", 33)}},
+		"no name":  {ThreadNames: []string{""}},
+		"up to 64": {NoNames: append(manyGlobs("a"), "b")},
+	} {
+		if _, err := Load(Options{Filter: f}); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("Load(%.50v): %v, want an error with %q", f, err, text)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+//go:build linux
+
+package bpf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// process is what following descendants needs to know of a process.
+type process struct {
+	pid, ppid int32
+	name      string
+}
+
+// FollowChildrenOf lets a process and its descendants, those that it has and those to come, meet the process
+// condition. It needs [Options.Follow] or Children.
+func (t *Tracer) FollowChildrenOf(pid int) error {
+	filter := &t.options.Filter
+	if filter.children(t.options.Follow) != childrenMeetProcess {
+		return errors.New("follow the children of a process: there is no process condition that they could meet")
+	}
+	if err := t.follow(int32(pid)); err != nil {
+		return err
+	}
+	return t.seedFollowed()
+}
+
+// seedFollowed adds the descendants that are there already. The programs follow forks by now, and as long as seeding
+// is set they ask all ancestors, so that no process is missed whose parent is added a moment too late.
+func (t *Tracer) seedFollowed() error {
+	if t.options.Filter.children(t.options.Follow) == childrenNone {
+		return nil
+	}
+	if err := t.setSeeding(true); err != nil {
+		return err
+	}
+	processes, err := t.processes()
+	if err != nil {
+		return err
+	}
+	isRoot, err := t.roots()
+	if err != nil {
+		return err
+	}
+	for _, pid := range descendants(processes, isRoot) {
+		if err := t.follow(pid); err != nil {
+			return err
+		}
+	}
+	return t.setSeeding(false)
+}
+
+func (t *Tracer) follow(pid int32) error {
+	if err := t.collection.Maps["followed"].Put(pid, uint8(1)); err != nil {
+		return fmt.Errorf("follow process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// Unfollowed tells how many descendants are not followed because there were too many at a time (65,536).
+func (t *Tracer) Unfollowed() (uint64, error) {
+	var n uint64
+	if err := t.collection.Variables["unfollowed"].Get(&n); err != nil {
+		return 0, fmt.Errorf("count the processes that are not followed: %w", err)
+	}
+	return n, nil
+}
+
+func (t *Tracer) setSeeding(on bool) error {
+	if err := t.collection.Variables["seeding"].Set(on); err != nil {
+		return fmt.Errorf("follow the processes that are there: %w", err)
+	}
+	return nil
+}
+
+// roots tells the processes whose descendants are followed.
+func (t *Tracer) roots() (func(process) bool, error) {
+	filter := &t.options.Filter
+	followed := make(map[int32]bool)
+	var pid int32
+	var one uint8
+	entries := t.collection.Maps["followed"].Iterate()
+	for entries.Next(&pid, &one) {
+		followed[pid] = true
+	}
+	if err := entries.Err(); err != nil {
+		return nil, fmt.Errorf("read which processes are followed: %w", err)
+	}
+	byName := filter.children(t.options.Follow) == childrenMeetName
+	return func(p process) bool {
+		return followed[p.pid] || slices.Contains(filter.PIDs, p.pid) || byName && matchesAny(filter.Names, p.name)
+	}, nil
+}
+
+// descendants of the roots, without these.
+func descendants(processes []process, isRoot func(process) bool) []int32 {
+	children := make(map[int32][]int32)
+	var queue, found []int32
+	for _, p := range processes {
+		children[p.ppid] = append(children[p.ppid], p.pid)
+		if isRoot(p) {
+			queue = append(queue, p.pid)
+		}
+	}
+	seen := make(map[int32]bool)
+	for len(queue) > 0 {
+		next := children[queue[0]]
+		queue = queue[1:]
+		for _, pid := range next {
+			if !seen[pid] {
+				seen[pid] = true
+				found = append(found, pid)
+				queue = append(queue, pid)
+			}
+		}
+	}
+	return found
+}
+
+// matchesAny compares as glob_matches in filter.h does: only * and ? are special.
+func matchesAny(globs []string, name string) bool {
+	special := strings.NewReplacer(`\`, `\\`, `[`, `\[`)
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		// path.Match keeps * and ? from a slash: a name with one is compared with another byte in its place.
+		flat := strings.NewReplacer("/", "\x01")
+		ok, err := path.Match(flat.Replace(special.Replace(glob)), flat.Replace(name))
+		return err == nil && ok
+	})
+}
+
+// Places of fields in struct rec_task.
+const (
+	taskBytes    = 88
+	taskTIDAt    = 16
+	taskPIDAt    = 20
+	taskPPIDAt   = 24
+	taskLeaderAt = 56
+)
+
+func (t *Tracer) processes() ([]process, error) {
+	var tasks bytes.Buffer
+	if err := t.ReadTasks(&tasks); err != nil {
+		return nil, err
+	}
+	var all []process
+	for record := range slices.Chunk(tasks.Bytes(), taskBytes) {
+		number := func(at int) int32 { return int32(binary.NativeEndian.Uint32(record[at:])) }
+		if number(taskTIDAt) != number(taskPIDAt) {
+			continue
+		}
+		name, _, _ := bytes.Cut(record[taskLeaderAt:taskLeaderAt+16], []byte{0})
+		all = append(all, process{number(taskPIDAt), number(taskPPIDAt), string(name)})
+	}
+	return all, nil
+}

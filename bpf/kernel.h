@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The fields of the kernel's structures that we read. Offsets are relocated when the programs are loaded; a field
+ * that not every kernel has is read behind bpf_core_field_exists().
+ */
+#ifndef WPROF_KERNEL_H
+#define WPROF_KERNEL_H
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* include/uapi/linux/bpf.h */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum {
+	BPF_ANY = 0,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1024,
+	BPF_RB_NO_WAKEUP = 1,
+};
+
+/* include/linux/sched.h */
+#define PF_IO_WORKER 0x10
+#define PF_USER_WORKER 0x4000 /* since 6.4, see life.h */
+#define PF_KTHREAD 0x200000
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct thread_info {
+	__u32 cpu;
+};
+
+struct rq {
+	__u64 clock;	  /* sched_clock() at the last update */
+	__u64 clock_task; /* the same without the time of interrupts and without stolen time */
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	__u64 exec_start;
+	__u64 sum_exec_runtime;
+	__u64 prev_sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+	unsigned char sched_delayed; /* since 6.12 */
+};
+
+struct sched_info {
+	unsigned long long last_arrival; /* rq.clock when it was put on a CPU last */
+	unsigned long long last_queued;	 /* rq.clock when it began to wait for a CPU; 0: it does not */
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not exited */
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	unsigned int flags;
+	int on_cpu;
+	int on_rq;
+	int prio;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	unsigned int policy;
+	int exit_state;
+	int exit_code;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	__u64 start_time;
+	char comm[16];
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct kernel_clone_args {
+	__u32 user_worker : 1; /* since 6.4 */
+};
+
+struct seq_file {
+	unsigned long long index;
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Who a thread is, and how that changes. These records are written whatever the filter wants, because a kept event may
+ * name the thread later; the flags say what the filter wants of them. A program may be preempted here, so a record
+ * can stand in a ring behind younger ones.
+ */
+#ifndef WPROF_LIFE_H
+#define WPROF_LIFE_H
+
+static __always_inline void write_comm(char *to, struct task_struct *task)
+{
+	/* Up to 6.1 the bytes behind the 0 are what was there before. */
+	__builtin_memset(to, 0, COMM_LEN);
+	bpf_probe_read_kernel_str(to, COMM_LEN, task->comm);
+}
+
+static __always_inline void write_ident(struct rec_ident *who, struct task_struct *task)
+{
+	who->tid = task->pid;
+	who->pid = task->tgid;
+	who->ppid = task->real_parent->tgid;
+	who->task_flags = task->flags;
+	who->start_ns = task->start_time;
+	write_comm(who->comm, task);
+	write_comm(who->process_comm, task->group_leader);
+}
+
+/* Not inlined: these programs are not the hot ones. */
+static __noinline bool thread_wanted(struct task_struct *task)
+{
+	return wanted(task);
+}
+
+static __always_inline __u8 life_side(bool want, __u8 side)
+{
+	return life_wanted && want ? side : 0;
+}
+
+static __always_inline void write_fork(struct task_struct *parent, struct task_struct *child)
+{
+	struct rec_fork *rec;
+
+	rec = reserve(REC_FORK, 0, parent->pid, sizeof(*rec));
+	if (!rec)
+		return;
+	write_ident(&rec->child, child);
+	rec->hdr.flags = life_side(thread_wanted(parent), REC_SUBJECT) | life_side(ident_wanted(&rec->child), REC_OBJECT);
+	submit(rec);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	follow_child(parent, child);
+	if (armed)
+		write_fork(parent, child);
+	return 0;
+}
+
+/*
+ * The kernel makes io_uring's workers, and vhost's since 6.4, without the fork tracepoint: their first wakeup tells
+ * them. It must be attached before sched_wakeup_new, so that the fork stands before that.
+ */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(user_worker, struct task_struct *worker)
+{
+	__u32 flags = PF_IO_WORKER;
+
+	if (bpf_core_field_exists(struct kernel_clone_args, user_worker))
+		flags |= PF_USER_WORKER;
+	if (armed && worker->flags & flags)
+		write_fork(bpf_get_current_task_btf(), worker);
+	return 0;
+}
+
+/* Returns whether all of the path was there. */
+static __always_inline bool write_exec(struct rec_exec *rec, struct task_struct *task, __u32 old_tid,
+				       const char *filename, __u32 room)
+{
+	long len;
+
+	write_ident(&rec->who, task);
+	rec->hdr.flags = life_side(ident_wanted(&rec->who), REC_SUBJECT);
+	rec->old_tid = old_tid;
+	len = bpf_probe_read_kernel_str(rec->filename, room, filename);
+	rec->filename_len = len > 0 ? len - 1 : 0;
+	return len < room;
+}
+
+/* Fires after the thread has become the leader and has its new name. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+{
+	struct rec_exec *rec, *longer;
+
+	if (!armed)
+		return 0;
+	rec = reserve(REC_EXEC, 0, task->pid, sizeof(*rec) + FILENAME_SHORT);
+	if (!rec)
+		return 0;
+	if (write_exec(rec, task, old_tid, bprm->filename, FILENAME_SHORT)) {
+		submit(rec);
+		return 0;
+	}
+	longer = reserve_again(&rec->hdr, sizeof(*rec) + FILENAME_LONG);
+	if (!longer) {
+		rec->hdr.flags |= REC_CUT;
+		submit(rec);
+		return 0;
+	}
+	if (!write_exec(longer, task, old_tid, bprm->filename, FILENAME_LONG))
+		longer->hdr.flags |= REC_CUT;
+	submit(longer);
+	bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* Fires before the change. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(task_rename, struct task_struct *task, const char *comm)
+{
+	struct rec_rename *rec;
+
+	if (!armed)
+		return 0;
+	rec = reserve(REC_RENAME, 0, task->pid, sizeof(*rec));
+	if (!rec)
+		return 0;
+	write_ident(&rec->who, task);
+	__builtin_memcpy(rec->old_comm, rec->who.comm, COMM_LEN);
+	__builtin_memset(rec->who.comm, 0, COMM_LEN);
+	bpf_probe_read_kernel_str(rec->who.comm, COMM_LEN, comm);
+	if (rec->who.tid == rec->who.pid)
+		__builtin_memcpy(rec->who.process_comm, rec->who.comm, COMM_LEN);
+	rec->hdr.flags = life_side(ident_wanted(&rec->who), REC_SUBJECT);
+	submit(rec);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(sched_process_exit, struct task_struct *task)
+{
+	struct rec_exit *rec;
+
+	if (!armed)
+		return 0;
+	rec = reserve(REC_EXIT, 0, task->pid, sizeof(*rec));
+	if (!rec)
+		return 0;
+	rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
+	if (task->signal->live.counter == 0)
+		rec->hdr.flags |= REC_LAST;
+	rec->start_ns = task->start_time;
+	rec->pid = task->tgid;
+	rec->code = task->exit_code;
+	submit(rec);
+	return 0;
+}
+
+/* When a thread other than the leader calls exec, the old leader is freed under the tid that the thread had. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(sched_process_free, struct task_struct *task)
+{
+	struct rec_free *rec;
+
+	if (armed) {
+		rec = reserve(REC_FREE, 0, task->pid, sizeof(*rec));
+		if (rec) {
+			rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
+			rec->start_ns = task->start_time;
+			submit(rec);
+		}
+	}
+	unfollow(task);
+	return 0;
+}
+
+#endif

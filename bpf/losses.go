@@ -1,0 +1,70 @@
+//go:build linux
+
+package bpf
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+const lostKinds = 16
+
+// Loss is how many records of a kind did not fit into a CPU's ring.
+type Loss struct {
+	CPU   int
+	Kind  uint8 // enum rec_kind
+	Count uint32
+	From  int64 // when the first of them was lost, CLOCK_MONOTONIC ns
+}
+
+// losses mirrors struct losses in ring.h.
+type losses struct {
+	untold uint32
+	_      uint32
+	from   uint64
+	counts [lostKinds]uint32
+}
+
+// lossCounters are the programs' own counters, one for each CPU, in memory shared with them.
+type lossCounters struct {
+	memory []byte
+	cpus   []losses
+}
+
+func mapLosses(m *ebpf.Map) (*lossCounters, error) {
+	n := int(m.MaxEntries())
+	memory, err := unix.Mmap(m.FD(), 0, n*int(unsafe.Sizeof(losses{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the counts of losses: %w", err)
+	}
+	return &lossCounters{memory, unsafe.Slice((*losses)(unsafe.Pointer(&memory[0])), n)}, nil
+}
+
+func (l *lossCounters) close() error { return unix.Munmap(l.memory) }
+
+// take does what tell_losses in ring.h does.
+func (l *lossCounters) take() []Loss {
+	var taken []Loss
+	for cpu := range l.cpus {
+		c := &l.cpus[cpu]
+		if atomic.LoadUint32(&c.untold) == 0 {
+			continue
+		}
+		atomic.StoreUint32(&c.untold, 0)
+		from := int64(atomic.SwapUint64(&c.from, 0))
+		for kind := range c.counts {
+			if n := atomic.SwapUint32(&c.counts[kind], 0); n != 0 {
+				taken = append(taken, Loss{CPU: cpu, Kind: uint8(kind), Count: n, From: from})
+			}
+		}
+	}
+	return taken
+}
+
+// TailLosses takes what was lost and is not told by a lost record in a ring, because none fitted since. It is
+// complete after [Tracer.Disarm].
+func (t *Tracer) TailLosses() ([]Loss, error) { return t.losses.take(), nil }

@@ -1,0 +1,115 @@
+//go:build linux
+
+package bpf
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Two tracers see the same events: one has room for all, the other one is read now and then.
+func TestHandledAndLostAddUpToWhatHappened(t *testing.T) {
+	for range 20 {
+		if lossesAddUp(t) {
+			return
+		}
+	}
+	t.Error("other processes were never quiet enough at the edges of the window")
+}
+
+// lossesAddUp tells whether both tracers had the same window: nothing happened between opening one and the other.
+func lossesAddUp(t *testing.T) bool {
+	roomy := mustLoad(t, Options{})
+	tight := mustLoad(t, Options{RingBytes: os.Getpagesize()})
+	var inBand []record
+	var opened, shut int64
+	newPair(t).play(3000, func(play func()) {
+		must(t, roomy.setArmed(true))
+		must(t, tight.setArmed(true))
+		opened = now()
+		play()
+		for range 5 {
+			setName("wp-renamed")
+			run(t, "true")
+			inBand = append(inBand, drain(tight)...)
+			for range 200 {
+				setName("wp-renamed")
+			}
+		}
+		shut = now()
+		must(t, tight.setArmed(false))
+		must(t, roomy.setArmed(false))
+	})
+	must(t, tight.Disarm())
+	must(t, roomy.Disarm())
+	inBand = append(inBand, drain(tight)...)
+
+	var happened, handled, told, untold [lostKinds]int
+	for _, r := range drain(roomy) {
+		if r.ts() < opened || r.ts() > shut {
+			return false
+		}
+		happened[r.kind()]++
+	}
+	var lastTold [1024]int64
+	for _, r := range inBand {
+		if r.kind() != recLost {
+			handled[r.kind()]++
+			continue
+		}
+		sum := 0
+		for kind := range lostKinds {
+			sum += r.u32(24 + 4*kind)
+			told[kind] += r.u32(24 + 4*kind)
+		}
+		if from := r.u64(16); from < max(opened, lastTold[r.cpu()]) || from > r.ts() || sum == 0 {
+			t.Errorf("%d losses told at %d since %d, the window opened at %d and the last ones were told at %d", sum, r.ts(), from, opened, lastTold[r.cpu()])
+		}
+		lastTold[r.cpu()] = r.ts()
+	}
+	left, err := tight.TailLosses()
+	must(t, err)
+	for _, l := range left {
+		untold[l.Kind] += int(l.Count)
+		if l.From < opened || l.From > shut {
+			t.Errorf("tail loss from %d, the window is %d to %d", l.From, opened, shut)
+		}
+	}
+	for _, tracer := range []*Tracer{roomy, tight} {
+		programs, err := tracer.Programs()
+		must(t, err)
+		for _, p := range programs {
+			if p.RecursionMisses > 0 {
+				return false
+			}
+		}
+	}
+	for kind := uint8(recSwitch); kind <= recFree; kind++ {
+		if handled[kind]+told[kind]+untold[kind] != happened[kind] {
+			t.Errorf("kind %d: %d handled, %d told as lost, %d at the end; %d happened", kind, handled[kind], told[kind], untold[kind], happened[kind])
+		}
+	}
+	if told[recSwitch] == 0 || told[recWaking] == 0 || untold[recRename] == 0 || handled[recSwitch] == 0 {
+		t.Errorf("handled %v, told %v, at the end %v: the test does not test", handled, told, untold)
+	}
+	if again, _ := tight.TailLosses(); len(again) != 0 {
+		t.Errorf("taken twice: %v", again)
+	}
+	return true
+}
+
+func TestRingsOfAnySizeAreMappedTwice(t *testing.T) {
+	tracer := mustLoad(t, Options{Rings: 1, RingBytes: 4 * os.Getpagesize()})
+	ring := tracer.Rings()[0]
+	must(t, tracer.Arm())
+	for ring.Producer() < uint64(10*ring.Bytes()) {
+		for _, r := range drain(tracer) {
+			if r.kind() == 0 || r.kind() > recLost || len(r.bytes) < 24 {
+				t.Fatalf("not a record: %v", r)
+			}
+		}
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
+	}
+}

@@ -1,0 +1,34 @@
+//go:build linux
+
+package bpf
+
+// Options say what is recorded and where to.
+type Options struct {
+	Rings      int // CPUs share rings when there are more of them; 0: one ring a CPU
+	RingBytes  int // size of each, a power of two and at least a page; 0: 8 MiB
+	NoSched    bool
+	NoWakeup   bool
+	NoTaskLife bool // fork, exec, rename, exit and free are written without the filters' bits, for identity only
+	Filter     Filter
+	SelfPID    int  // the process that Filter.NoSelf means
+	Follow     bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it
+}
+
+// Filter says which threads are wanted. A thread is wanted if it meets every condition that is given, a list being
+// met by any of its entries, and no deny-list has it. A record is written if one of its threads is wanted.
+//
+// PIDs, Idle, Kthread and Children make one condition, that on the process: any of them is enough.
+type Filter struct {
+	PIDs, NoPIDs                     []int32
+	TIDs, NoTIDs                     []int32
+	Names, NoNames                   []string // globs with * and ?, on the process's name: that of its leader
+	ThreadNames, NoThreadNames       []string
+	Idle, NoIdle, Kthread, NoKthread bool
+
+	// Children lets descendants of the processes in PIDs meet the process condition too. Without PIDs it lets
+	// descendants of processes whose name Names matches meet the condition on the name. Who has become a
+	// descendant stays one.
+	Children bool
+
+	NoSelf bool
+}

@@ -1,0 +1,156 @@
+//go:build linux
+
+package bpf
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func readTasks(t *testing.T, tracer *Tracer) map[int]record {
+	t.Helper()
+	var tasks bytes.Buffer
+	must(t, tracer.ReadTasks(&tasks))
+	byTID := map[int]record{}
+	for b := range slices.Chunk(tasks.Bytes(), taskBytes) {
+		r := record{bytes: b}
+		if r.kind() != recTask {
+			t.Fatalf("not a task: %v", b)
+		}
+		byTID[r.tid()] = r
+	}
+	return byTID
+}
+
+func TestTasksTellWhoLives(t *testing.T) {
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	child := exec.Command("sleep", "100")
+	must(t, child.Start())
+	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
+	time.Sleep(50 * time.Millisecond)
+	tasks := readTasks(t, tracer)
+	r, ok := tasks[child.Process.Pid]
+	if !ok {
+		t.Fatalf("the child is not among %d tasks", len(tasks))
+	}
+	if r.identComm() != "sleep" || r.identLeader() != "sleep" || r.identPID() != r.tid() || r.identPPID() != os.Getpid() {
+		t.Errorf("the child is %q in process %d %q of parent %d", r.identComm(), r.identPID(), r.identLeader(), r.identPPID())
+	}
+	if state := r.u32(72); state&3 != 1 || r.flags()&(flagOnCPU|flagQueued) != 0 {
+		t.Errorf("it sleeps: state %#x, flags %#x", state, r.flags())
+	}
+	const kthread = 0x200000
+	if r, ok := tasks[2]; ok && r.identComm() == "kthreadd" && r.identFlags()&kthread == 0 {
+		t.Error("kthreadd is no kernel thread")
+	}
+	if self := tasks[os.Getpid()]; self.identPPID() != os.Getppid() {
+		t.Errorf("parent %d, want %d", self.identPPID(), os.Getppid())
+	}
+}
+
+// The estimates are within 10 ms of what the threads themselves measured.
+func TestTasksTellSinceWhen(t *testing.T) {
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	var ready, done sync.WaitGroup
+	var mu sync.Mutex
+	slept := map[int]int64{} // tid: when it went to sleep
+	stop := make(chan struct{})
+	var wake [2]int
+	must(t, unix.Pipe2(wake[:], unix.O_CLOEXEC))
+	for i := range 3 {
+		ready.Add(1)
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			runtime.LockOSThread()
+			spin(time.Duration(i) * 20 * time.Millisecond) // a run before the sleep
+			mu.Lock()
+			slept[unix.Gettid()] = now()
+			mu.Unlock()
+			ready.Done()
+			_, _ = unix.Read(wake[0], make([]byte, 1))
+		}()
+	}
+	ready.Wait()
+	time.Sleep(300 * time.Millisecond)
+	// Spinners on one CPU: one of them runs, the others wait.
+	const spinners = 3
+	spinning := map[int]bool{}
+	for range spinners {
+		ready.Add(1)
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			runtime.LockOSThread()
+			pin(0)
+			mu.Lock()
+			spinning[unix.Gettid()] = true
+			mu.Unlock()
+			ready.Done()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					spin(time.Millisecond)
+				}
+			}
+		}()
+	}
+	ready.Wait()
+	time.Sleep(200 * time.Millisecond)
+	runtime.LockOSThread() // without an unlock: the thread ends with the test
+	pin(1)
+	onCPU, queued := 0, 0
+	for range 20 {
+		tasks := readTasks(t, tracer)
+		for tid, at := range slept {
+			r := tasks[tid]
+			if r.flags()&flagSince == 0 {
+				t.Errorf("a thread that went to sleep %d ms ago: since is not known", (now()-at)/1e6)
+			} else if off := r.u64(80) - at; off < -10e6 || off > 10e6 {
+				t.Errorf("a thread that went to sleep %d ms ago: since is wrong by %d us", (now()-at)/1e6, off/1e3)
+			}
+		}
+		for tid := range spinning {
+			r := tasks[tid]
+			if r.flags()&flagSince == 0 || r.ts()-r.u64(80) > 1e9 || r.u64(80) > r.ts() {
+				t.Errorf("a spinner: flags %#x, since %d us ago", r.flags(), (r.ts()-r.u64(80))/1e3)
+			}
+			if r.flags()&flagOnCPU != 0 {
+				onCPU++
+			}
+			if r.flags()&flagQueued != 0 {
+				queued++
+			}
+		}
+		time.Sleep(7 * time.Millisecond)
+	}
+	if onCPU < 5 || onCPU > 30 || queued < 20 {
+		t.Errorf("of 20 times, %d spinners ran and %d waited; want about 20 and 40", onCPU, queued)
+	}
+	close(stop)
+	_ = unix.Close(wake[1])
+	done.Wait()
+	_ = unix.Close(wake[0])
+}
+
+// pin keeps the calling thread on a CPU.
+func pin(cpu int) {
+	var one unix.CPUSet
+	one.Set(cpu)
+	_ = unix.SchedSetaffinity(0, &one)
+}
+
+func spin(d time.Duration) {
+	for end := now() + int64(d); now() < end; {
+	}
+}

@@ -1,0 +1,244 @@
+//go:build linux
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+const defaultRingBytes = 8 << 20
+
+// Tracer is the loaded and attached programs with their rings. Nothing of it outlives [Tracer.Close] or the process.
+type Tracer struct {
+	options    Options
+	collection *ebpf.Collection
+	links      []link.Link
+	rings      []*Ring
+	losses     *lossCounters
+
+	reading sync.Mutex // the task iterator keeps its clock in a variable
+	tasks   *link.Iter
+}
+
+// Load loads and attaches the programs. The window is shut until [Tracer.Arm]. An [Unsupported] says what is
+// missing; any error is found before a program is attached, or takes all of them off again.
+func Load(o Options) (*Tracer, error) {
+	types := btf.NewCache() // reading the kernel's types is a good part of loading
+	if err := check(types, o.tracepoints()); err != nil {
+		return nil, err
+	}
+	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	t := &Tracer{options: o}
+	if err := t.load(types); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (o *Options) setDefaults() error {
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return fmt.Errorf("count the CPUs: %w", err)
+	}
+	if o.Rings <= 0 || o.Rings > cpus {
+		o.Rings = cpus
+	}
+	if o.RingBytes == 0 {
+		o.RingBytes = defaultRingBytes
+	}
+	if o.RingBytes < os.Getpagesize() || o.RingBytes > 1<<30 || o.RingBytes&(o.RingBytes-1) != 0 {
+		return fmt.Errorf("a ring of %d bytes is not possible: the size must be a power of two from %d to %d", o.RingBytes, os.Getpagesize(), 1<<30)
+	}
+	return nil
+}
+
+func (t *Tracer) load(types *btf.Cache) error {
+	spec, err := t.options.spec()
+	if err != nil {
+		return err
+	}
+	if err := t.loadPrograms(spec, types); err != nil {
+		return err
+	}
+	if err := t.makeRings(spec.Maps["rings"].InnerMap); err != nil {
+		return err
+	}
+	if t.losses, err = mapLosses(t.collection.Maps["losses"]); err != nil {
+		return err
+	}
+	if err := t.attach(); err != nil {
+		return err
+	}
+	return t.seedFollowed()
+}
+
+func (o *Options) spec() (*ebpf.CollectionSpec, error) {
+	spec, err := loadWprof()
+	if err != nil {
+		return nil, fmt.Errorf("read the kernel programs: %w", err)
+	}
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("count the CPUs: %w", err)
+	}
+	o.dropUnwanted(spec)
+	if err := o.setFilter(spec); err != nil {
+		return nil, err
+	}
+	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
+	spec.Maps["rings"].InnerMap.MaxEntries = uint32(o.RingBytes)
+	spec.Maps["losses"].MaxEntries = uint32(cpus)
+	if err := spec.Variables["ring_count"].Set(uint32(o.Rings)); err != nil {
+		return nil, fmt.Errorf("set the number of rings: %w", err)
+	}
+	if err := spec.Variables["rings_shared"].Set(o.Rings < cpus); err != nil {
+		return nil, fmt.Errorf("set the number of rings: %w", err)
+	}
+	return spec, nil
+}
+
+// loadPrograms loads all programs at once. Since when a thread is in its state is read from fields that a kernel may
+// have in another way than we know; then the rest is loaded without.
+func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err error) {
+	options := ebpf.CollectionOptions{Cache: types}
+	t.collection, err = ebpf.NewCollectionWithOptions(spec, options)
+	if err == nil {
+		return nil
+	}
+	if err := spec.Variables["since_wanted"].Set(false); err != nil {
+		return fmt.Errorf("leave out times of the task iterator: %w", err)
+	}
+	var again error
+	if t.collection, again = ebpf.NewCollectionWithOptions(spec, options); again == nil {
+		return nil
+	}
+	return loadError(err)
+}
+
+func loadError(err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return unsupported(err, "the kernel does not let kernel programs be loaded (%v): it may be locked down, see /sys/kernel/security/lockdown", err)
+	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EACCES):
+		return unsupported(err, "this kernel does not take the kernel programs (%v): Linux 6.1 or later is needed", err)
+	}
+	return fmt.Errorf("load the kernel programs: %w", err)
+}
+
+func (t *Tracer) makeRings(inner *ebpf.MapSpec) error {
+	for i := range uint32(t.options.Rings) {
+		m, err := ebpf.NewMap(inner)
+		if err != nil {
+			return fmt.Errorf("make ring %d of %d bytes: %w", i, t.options.RingBytes, err)
+		}
+		ring, err := newRing(m)
+		if err != nil {
+			m.Close()
+			return err
+		}
+		t.rings = append(t.rings, ring)
+		err = t.collection.Maps["rings"].Put(i, m)
+		m.Close() // the array of maps holds it
+		if err != nil {
+			return fmt.Errorf("put ring %d in its place: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (t *Tracer) attach() error {
+	for _, p := range programs() {
+		program := t.collection.Programs[p.name]
+		if program == nil {
+			continue
+		}
+		if p.group == groupTasks {
+			iter, err := link.AttachIter(link.IterOptions{Program: program})
+			if err != nil {
+				return unsupported(err, "this kernel does not take the task iterator (%v)", err)
+			}
+			t.tasks = iter
+			continue
+		}
+		l, err := link.AttachTracing(link.TracingOptions{Program: program})
+		if err != nil {
+			return unsupported(err, "this kernel does not let a program be attached to the tracepoint %s (%v)", p.tracepoint, err)
+		}
+		t.links = append(t.links, l)
+	}
+	return nil
+}
+
+// Arm opens the window: records are written from now on.
+func (t *Tracer) Arm() error { return t.setArmed(true) }
+
+// Disarm shuts the window. When it returns, no program is still writing a record.
+func (t *Tracer) Disarm() error {
+	if err := t.setArmed(false); err != nil {
+		return err
+	}
+	// Programs run inside a read-side section of RCU; this waits until all that have seen the window open are done.
+	const membarrierGlobal = 1 // MEMBARRIER_CMD_GLOBAL, include/uapi/linux/membarrier.h
+	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno != 0 {
+		time.Sleep(20 * time.Millisecond) // CPUs without a tick refuse it
+	}
+	return nil
+}
+
+func (t *Tracer) setArmed(armed bool) error {
+	if err := t.collection.Variables["armed"].Set(armed); err != nil {
+		return fmt.Errorf("open or shut the window: %w", err)
+	}
+	return nil
+}
+
+// SetGeneration tells the programs the spool's generation, which their marks of what they have told carry.
+func (t *Tracer) SetGeneration(n uint32) error {
+	if err := t.collection.Variables["generation"].Set(n); err != nil {
+		return fmt.Errorf("set the generation: %w", err)
+	}
+	return nil
+}
+
+// Rings are valid until [Tracer.Close]. A CPU writes to the ring of its number modulo the number of rings.
+func (t *Tracer) Rings() []*Ring { return slices.Clone(t.rings) }
+
+// Close takes the programs off and gives the rings back.
+func (t *Tracer) Close() error {
+	var errs []error
+	closeAll := func(c io.Closer) { errs = append(errs, c.Close()) }
+	for _, l := range t.links {
+		closeAll(l)
+	}
+	if t.tasks != nil {
+		closeAll(t.tasks)
+	}
+	for _, r := range t.rings {
+		errs = append(errs, r.close())
+	}
+	if t.losses != nil {
+		errs = append(errs, t.losses.close())
+	}
+	if t.collection != nil {
+		t.collection.Close()
+	}
+	*t = Tracer{}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("take the kernel programs off: %w", err)
+	}
+	return nil
+}

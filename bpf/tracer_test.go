@@ -1,0 +1,237 @@
+//go:build linux
+
+package bpf
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestLoadsEachGroupAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		options Options
+		absent  []uint8
+	}{
+		"everything":   {Options{}, nil},
+		"no sched":     {Options{NoSched: true}, []uint8{recSwitch}},
+		"no wakeup":    {Options{NoWakeup: true}, []uint8{recWaking, recWakeupNew}},
+		"life only":    {Options{NoSched: true, NoWakeup: true}, []uint8{recSwitch, recWaking, recWakeupNew}},
+		"no task life": {Options{NoTaskLife: true}, nil},
+		"one ring":     {Options{Rings: 1}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			records := recording(t, mustLoad(t, c.options), func() { run(t, "true") })
+			var kinds [16]int
+			for _, r := range records {
+				kinds[r.kind()]++
+				if life := r.kind() >= recFork && r.kind() <= recFree; c.options.NoTaskLife && life && r.flags()&(flagSubject|flagObject) != 0 {
+					t.Errorf("a record of kind %d is wanted in spite of NoTaskLife", r.kind())
+				}
+			}
+			for kind := uint8(recSwitch); kind <= recFree; kind++ {
+				absent := strings.ContainsRune(string(c.absent), rune(kind))
+				if absent != (kinds[kind] == 0) && kind != recFree {
+					t.Errorf("%d records of kind %d, want some: %v", kinds[kind], kind, !absent)
+				}
+			}
+		})
+	}
+}
+
+func TestSwitchesAreThoseThatTheKernelCounts(t *testing.T) {
+	tracer := mustLoad(t, Options{})
+	p := newPair(t)
+	var begin, end, before, after int64
+	records := recording(t, tracer, func() {
+		p.play(3000, func(play func()) {
+			before, begin = switches()
+			play()
+			after, end = switches()
+		})
+	})
+	during := func(r record) bool { return r.kind() == recSwitch && r.ts() > begin && r.ts() < end }
+	left := count(records, func(r record) bool { return during(r) && r.tid() == p.first })
+	came := count(records, func(r record) bool { return during(r) && r.next() == p.first })
+	if want := int(after - before); left != want || came != want || want < 1000 {
+		t.Errorf("the thread left %d times and came %d times, the kernel counts %d", left, came, want)
+	}
+	wakings := func(waker, wakee int) int {
+		return count(records, func(r record) bool { return r.kind() == recWaking && r.tid() == waker && r.wakee() == wakee })
+	}
+	if there, back := wakings(p.first, p.second), wakings(p.second, p.first); there < 500 || back < 500 {
+		t.Errorf("%d wakings there and %d back, want most of 3000 each", there, back)
+	}
+	slept := count(records, func(r record) bool {
+		return during(r) && r.tid() == p.first && r.u32(20)&1 != 0 && r.flags()&flagPreempted == 0
+	})
+	if slept < left/2 {
+		t.Errorf("only %d of %d times it left asleep", slept, left)
+	}
+}
+
+func TestLifeOfAProcess(t *testing.T) {
+	tracer := mustLoad(t, Options{})
+	dir := t.TempDir()
+	long := filepath.Join(dir, strings.Repeat("d", 200), "echo-copy-of-mine")
+	must(t, os.MkdirAll(filepath.Dir(long), 0o755))
+	must(t, copyExecutable("/bin/true", long))
+	const forks = 7
+	records := recording(t, tracer, func() {
+		for range forks {
+			run(t, long)
+		}
+	})
+	self := os.Getpid()
+	children := map[int]bool{}
+	for _, r := range records {
+		if r.kind() == recFork && r.identPPID() == self && r.identTID() == r.identPID() {
+			children[r.identTID()] = true
+		}
+	}
+	if len(children) != forks {
+		t.Errorf("%d forks, want %d", len(children), forks)
+	}
+	of := func(kind uint8) func(record) bool {
+		return func(r record) bool { return r.kind() == kind && children[r.tid()] }
+	}
+	for kind, what := range map[uint8]string{recExec: "exec", recExit: "exit"} {
+		if n := count(records, of(kind)); n != forks {
+			t.Errorf("%d records of %s, want %d", n, what, forks)
+		}
+	}
+	if n := count(records, func(r record) bool { return r.kind() == recWakeupNew && children[r.wakee()] }); n != forks {
+		t.Errorf("%d wakeups of new threads, want %d", n, forks)
+	}
+	for _, r := range records {
+		switch {
+		case of(recExec)(r):
+			if got := r.text(80, len(r.bytes)-80); got != long || r.u32(76) != len(long) || r.flags()&flagCut != 0 {
+				t.Errorf("exec of %q (length %d, flags %#x), want %q", got, r.u32(76), r.flags(), long)
+			}
+			if r.identComm() != "echo-copy-of-mi" || r.identLeader() != "echo-copy-of-mi" || r.u32(72) != r.tid() {
+				t.Errorf("exec by %q of %q, formerly thread %d", r.identComm(), r.identLeader(), r.u32(72))
+			}
+		case of(recExit)(r):
+			if r.flags()&flagLast == 0 || r.u32(28) != 0 {
+				t.Errorf("exit with code %#x and flags %#x, want 0 and the last thread", r.u32(28), r.flags())
+			}
+		}
+	}
+}
+
+func TestRenamesTellBothNames(t *testing.T) {
+	tracer := mustLoad(t, Options{})
+	names := []string{"wp-one", "wp-two", "wp-three-is-long", "w"}
+	var tid int
+	records := recording(t, tracer, func() {
+		tid = onThread(func() {
+			for _, name := range names {
+				setName(name)
+			}
+		})
+	})
+	var got []record
+	for _, r := range records {
+		if r.kind() == recRename && r.tid() == tid {
+			got = append(got, r)
+		}
+	}
+	if len(got) != len(names) {
+		t.Fatalf("%d renames, want %d", len(got), len(names))
+	}
+	old := got[0].text(72, 16)
+	for i, r := range got {
+		want := names[i][:min(len(names[i]), 15)]
+		if r.identComm() != want || r.text(72, 16) != old || r.identLeader() == want {
+			t.Errorf("rename from %q to %q in process %q, want from %q to %q", r.text(72, 16), r.identComm(), r.identLeader(), old, want)
+		}
+		old = want
+	}
+	exits := count(records, func(r record) bool { return r.kind() == recExit && r.tid() == tid && r.flags()&flagLast == 0 })
+	if exits != 1 {
+		t.Errorf("%d exits of the thread that are not its process's, want 1", exits)
+	}
+}
+
+func TestNothingIsWrittenWithTheWindowShut(t *testing.T) {
+	tracer := mustLoad(t, Options{})
+	run(t, "true")
+	if n := len(drain(tracer)); n != 0 {
+		t.Errorf("%d records before the window opened", n)
+	}
+	must(t, tracer.Arm())
+	run(t, "true")
+	must(t, tracer.Disarm())
+	if len(drain(tracer)) == 0 {
+		t.Error("no record while the window was open")
+	}
+	run(t, "true")
+	if n := len(drain(tracer)); n != 0 {
+		t.Errorf("%d records after the window was shut", n)
+	}
+}
+
+func copyExecutable(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o755)
+}
+
+// A record that is older than a time stands before the position that the producer had after that time.
+func TestWatermark(t *testing.T) {
+	tracer := mustLoad(t, Options{})
+	type mark struct {
+		at        int64
+		positions []uint64
+	}
+	var marks []mark
+	var records []record
+	p := newPair(t)
+	must(t, tracer.Arm())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				records = append(records, drain(tracer)...)
+				return
+			default:
+			}
+			m := mark{at: now()}
+			for _, ring := range tracer.Rings() {
+				m.positions = append(m.positions, ring.Producer())
+			}
+			marks = append(marks, m)
+			records = append(records, drain(tracer)...)
+			_ = unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil)
+		}
+	}()
+	p.play(30_000, func(play func()) { play() })
+	close(stop)
+	<-done
+	worst, broken := int64(0), 0
+	next := make([]int, len(tracer.Rings()))
+	for _, r := range records {
+		for i := next[r.ring]; i < len(marks) && marks[i].positions[r.ring] <= r.at; i++ {
+			next[r.ring] = i
+		}
+		if i := next[r.ring]; marks[i].positions[r.ring] <= r.at && r.ts() < marks[i].at {
+			broken++
+			worst = max(worst, marks[i].at-r.ts())
+		}
+	}
+	t.Logf("%d records, %d marks, %d records late by up to %d ns", len(records), len(marks), broken, worst)
+	if worst > WatermarkSlackNs {
+		t.Errorf("a record was late by %d ns, want %d at most", worst, WatermarkSlackNs)
+	}
+	if len(records) < 10_000 || len(marks) < 100 {
+		t.Errorf("only %d records and %d marks", len(records), len(marks))
+	}
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What user space changes while the programs run.
+ */
+#ifndef WPROF_WINDOW_H
+#define WPROF_WINDOW_H
+
+volatile bool armed;		 /* the window is open: write records */
+volatile __u32 generation;	 /* of the spool; marks of what was told already carry it */
+
+#endif

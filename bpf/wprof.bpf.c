@@ -1,0 +1,36 @@
+//go:build ignore
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * All kernel programs, one object: loading ten of them together takes a tenth of the time that it takes one by one.
+ */
+#define __VMLINUX_H__ /* kernel.h stands for it */
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "records.h"
+#include "window.h"
+#include "ring.h"
+#include "filter.h"
+#include "sched.h"
+#include "life.h"
+#include "tasks.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Nothing but this keeps all records in the object's BTF. */
+union record {
+	struct rec_switch sched_switch;
+	struct rec_waking waking;
+	struct rec_fork fork;
+	struct rec_exec exec;
+	struct rec_rename rename;
+	struct rec_exit exit;
+	struct rec_free free;
+	struct rec_lost lost;
+	struct rec_task task;
+};
+
+const union record *records __attribute__((unused));

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// choose holds a value against a flag's choices.
+func choose(f Flag, value string) error {
+	if len(f.Choices) == 0 || f.Kind == Optional && (value == "" || value[0] == '+') {
+		return nil
+	}
+	valid := f.values()
+	for _, w := range f.words(value) {
+		if !slices.Contains(valid, w) {
+			return fmt.Errorf("%q is not one of its values; %s", w, didYouMean(w, f.suggestions(w)))
+		}
+	}
+	return nil
+}
+
+// words are the parts of a value that must be choices.
+func (f Flag) words(value string) []string {
+	switch {
+	case f.Kind == Optional:
+		word, _, _ := strings.Cut(value, "=")
+		return []string{word}
+	case f.CommaList:
+		return strings.Split(value, ",")
+	default:
+		return []string{value}
+	}
+}
+
+// values are all words that a value may be made of.
+func (f Flag) values() []string {
+	words := slices.Clone(f.Choices)
+	if f.Negate {
+		for _, c := range f.Choices {
+			words = append(words, "no-"+c)
+		}
+	}
+	return words
+}
+
+// suggestions are the values of the sort that was typed: "no-shed" was meant to be "no-sched".
+func (f Flag) suggestions(typed string) []string {
+	if f.Negate && strings.HasPrefix(typed, "no-") {
+		return f.values()[len(f.Choices):]
+	}
+	return f.Choices
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package cli
+
+import "golang.org/x/sys/unix"
+
+// dup makes descriptor to what from is.
+func dup(from, to int) error { return unix.Dup2(from, to) }

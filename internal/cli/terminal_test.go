@@ -1,0 +1,189 @@
+//go:build linux
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a pseudo-terminal: what is written to master is typed, what is shown is read from it.
+func terminal(t *testing.T) (master, tty *os.File) {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Skipf("there is no /dev/ptmx here: %v", err)
+	}
+	master = os.NewFile(uintptr(fd), "ptmx")
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminal to open: %v", err)
+	}
+	t.Cleanup(func() { tty.Close() })
+	// Wide enough that a shell need not scroll a line.
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 400}); err != nil {
+		t.Fatal(err)
+	}
+	return master, tty
+}
+
+// screen collects what a terminal shows.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// shows waits until the text is on the screen.
+func (s *screen) shows(want string) bool {
+	for range 200 {
+		s.mu.Lock()
+		found := strings.Contains(s.text.String(), want)
+		s.mu.Unlock()
+		if found {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return false
+}
+
+func TestProgressIsDrawnOnATerminalOnly(t *testing.T) {
+	master, tty := terminal(t)
+	inv := &Invocation{Progname: "wprof-sample", Std: Std{Err: tty}}
+	var shown screen
+	go io.Copy(&shown, master)
+	bar := inv.Progress("naming")
+	for i := range int64(1000) {
+		bar.Set(i+500, 1000)
+	}
+	inv.Warnf("lost 3 events")
+	bar.Done()
+	if !shown.shows("lost 3 events\r\n") {
+		t.Fatalf("the screen shows %q", shown.text.String())
+	}
+	if got, want := shown.text.String(), wipeLine+"naming [###############               ]  50%"+wipeLine+"wprof-sample: lost 3 events\r\n"; got != want {
+		t.Errorf("the screen shows %q, want %q", got, want)
+	}
+	var file strings.Builder
+	inv.Std.Err = &file
+	bar = inv.Progress("naming")
+	bar.Set(1, 2)
+	bar.Done()
+	if file.Len() != 0 {
+		t.Errorf("a file got %q", file.String())
+	}
+}
+
+// interactive are shells that read a terminal, with what keeps a user's settings out.
+func interactive() map[string][]string {
+	return map[string][]string{
+		"bash": {"--norc", "--noprofile", "-i"},
+		"zsh":  {"-f", "-i"},
+	}
+}
+
+// TestShellsCompleteWhatIsTyped types a line and the tabulator into real shells.
+func TestShellsCompleteWhatIsTyped(t *testing.T) {
+	for name, args := range interactive() {
+		t.Run(name, func(t *testing.T) {
+			path, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("there is no %s here", name)
+			}
+			script := filepath.Join(t.TempDir(), "completion")
+			if err := os.WriteFile(script, []byte(sample(nil).completion(name)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for typed, want := range map[string]string{
+				"wprof-sample --verb":                       "--verbose",
+				"wprof-sample --feature=sched,wak":          "--feature=sched,wakeup",
+				"wprof-sample -f no-w":                      "-f no-wakeup",
+				"wprof-sample --stacks=off":                 "--stacks=offcpu",
+				"wprof-sample -Soff":                        "-Soffcpu",
+				"wprof-sample -o " + script[:len(script)-4]: "-o " + script,
+			} {
+				if shown := typeInto(t, path, args, script, typed, want); shown != "" {
+					t.Errorf("%q does not become %q: %q", typed, want, shown)
+				}
+			}
+		})
+	}
+}
+
+// typeInto returns what was shown if what was wanted was not.
+func typeInto(t *testing.T, shell string, args []string, script, typed, want string) string {
+	t.Helper()
+	master, tty := terminal(t)
+	cmd := exec.Command(shell, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	cmd.Env = append(os.Environ(), "TERM=dumb", "HOME="+t.TempDir(), "PS1=", "PROMPT=")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	var shown screen
+	go io.Copy(&shown, master)
+	setup := ""
+	if strings.HasSuffix(shell, "zsh") {
+		setup += "autoload -U compinit; compinit -u -D; "
+	}
+	fmt.Fprintf(master, "%ssource %s; echo is''ready\n", setup, script)
+	if !shown.shows("isready") {
+		return shown.text.String()
+	}
+	io.WriteString(master, typed+"\t")
+	if !shown.shows(want) {
+		return shown.text.String()
+	}
+	return ""
+}
+
+func TestFishCompletes(t *testing.T) {
+	fish, err := exec.LookPath("fish")
+	if err != nil {
+		t.Skip("there is no fish here")
+	}
+	script := filepath.Join(t.TempDir(), "completion")
+	if err := os.WriteFile(script, []byte(sample(nil).completion("fish")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{
+		"--verb":              "--verbose",
+		"--feature=sched,wak": "--feature=sched,wakeup",
+		"-f no-w":             "no-wakeup",
+		"--stacks=off":        "--stacks=offcpu",
+		"--completion=z":      "--completion=zsh",
+	} {
+		cmd := exec.Command(fish, "--no-config", "-c", "source "+script+"; complete -C 'wprof-sample "+typed+"'")
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q completes to %q, %v; want %q", typed, out, err, want)
+		}
+	}
+}

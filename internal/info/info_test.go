@@ -1,0 +1,165 @@
+package info
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+// capture is the stream that a text describes.
+func capture(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := format.Undump(&b, strings.NewReader(text)); err != nil {
+		t.Fatalf("undump: %v", err)
+	}
+	return b.Bytes()
+}
+
+// printed is the summary of a stream, from a file and from a pipe; both must be the same.
+func printed(t *testing.T, stream []byte) (string, []string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.wprof")
+	if err := os.WriteFile(path, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fromFile, err := Summarize(f)
+	if err != nil {
+		t.Fatalf("summarize the file: %v", err)
+	}
+	fromPipe, err := Summarize(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatalf("summarize the pipe: %v", err)
+	}
+	var one, other strings.Builder
+	if err := fromFile.Print(&one, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fromPipe.Print(&other, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if one.String() != other.String() {
+		t.Errorf("from the file:\n%sfrom the pipe:\n%s", one.String(), other.String())
+	}
+	return one.String(), fromFile.Damage
+}
+
+const recording = `
+section host=box boot_id=b kernel_release=6.12.1 machine=x86_64 open=1000000000 close=+5s
+  command wprof-record -d5s -n "a b" "it's"
+  history "wprof-filter -p 12"
+  metadata key=run value="7"
+  cpu 0
+  cpu 1 node=1 offline
+  clock monotonic=1 realtime=5
+  clock monotonic=999000000 realtime=1700000000999000000
+task 1 tid=1
++1 cpu0 free 1
++2 cpu0 free 1
++3 cpu0 waking 1 wakee=1
++4 cpu3 lost from=+3 count=7 cause=ring what=switch
+end close=+5s last=false
+  kind free events=1234565 bytes=12345678
+  kind waking events=1
+  process 12 start=5 comm="ping" ns=1500000000
+  process 13 start=5 comm="b" ns=2000000000
+`
+
+func TestSummary(t *testing.T) {
+	time.Local = time.UTC
+	text := recording + `  loss cpu=cpu3 kind=switch cause=ring count=7
+section continues host=box boot_id=b close=6000000000
+end close=+5s
+  process 12 start=5 comm="ping2" ns=1000000000
+  loss cpu=all kind=any cause=recursion count=1
+  cost user_ns=1500000000 system_ns=250000 peak_rss=123456789 ring_bytes=8388608
+    program sched_switch runs=1000 ns=140000 recursion_misses=2
+`
+	const want = `
+host        box, Linux 6.12.1 x86_64, 2 CPUs in 2 NUMA nodes (1 offline)
+recorded    2023-11-14 22:13:21.000 +0000, for 5.000 s
+command     wprof-record -d5s -n 'a b' 'it'\''s'
+then        wprof-filter -p 12
+metadata    run=7
+epochs      2
+events      1,234,566, 246,913/s
+  1,234,565  100.0%  246,913/s  12.3 MB  free
+          1    0.0%        0/s      0 B  waking
+stored      39 B of 39 B, 0.0 bytes an event
+defined     1 definition
+CPU time    2 processes on CPU in the window
+  2.500 s  50.0%  pid 12  ping2
+  2.000 s  40.0%  pid 13  b
+lost        8 events
+  7      cpu3  switch  ring
+  1  all CPUs     any  recursion
+recorder    1.500 s of CPU (1.500 s user, 250.0 us system), peak memory 123.5 MB, rings 8.4 MB, spool 0 B
+  1,000 runs  140 ns each  2 skipped  sched_switch
+`
+	got, damage := printed(t, capture(t, text))
+	if _, rest, _ := strings.Cut(got, "\n"); rest != want || len(damage) > 0 {
+		t.Errorf("damage %q, got\n%swant\n%s", damage, rest, want)
+	}
+}
+
+func TestSummaryOfHostileNames(t *testing.T) {
+	const evil = `\x1b]0;x\x07\n\xff`
+	got, _ := printed(t, capture(t, `section host="`+strings.ReplaceAll(evil, `\xff`, "\u202e")+`" kernel_release="\x1b[31m" machine="\n" open=1
+  command "a\nb" "\x1b[2J" "c'd\n"
+  history "\x1b[2J"
+  metadata key="\n" value="\r"
+end
+  process 1 comm="`+evil+`" ns=1
+  cost user_ns=1
+    program "\x1b[2J"
+`))
+	for i, r := range got {
+		if r < ' ' && r != '\n' || r == 0x7f || r == 0x202e || r == '\ufffd' {
+			t.Errorf("the character %q stands at %d of\n%s", r, i, got)
+		}
+	}
+	for _, want := range []string{`"\x1b]0;x\a\n\xff"`, `$'a\nb' $'\x1b[2J' $'c\'d\n'`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+}
+
+func TestSummaryTellsDamage(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"section\n+1 cpu0 free 1\n", "has no end block"},
+		{"section drop\n+1 cpu0 free 1\nend\n", "the header of a section is missing"},
+		{"section\n+1 cpu0 free 1\nend\ncut 1\n", "has no end block"},
+	} {
+		got, damage := printed(t, capture(t, c.text))
+		if len(damage) == 0 || !strings.Contains(strings.Join(damage, "\n"), c.want) {
+			t.Errorf("%q: got %q, want %s", c.text, damage, c.want)
+		}
+		if !strings.Contains(got, "events      1\n") && !strings.Contains(got, "events      1,") {
+			t.Errorf("%q: the event is not counted:\n%s", c.text, got)
+		}
+	}
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for got, want := range map[string]string{
+		count(0): "0", count(999): "999", count(1000): "1,000", count(1234567): "1,234,567", count(-1234): "-1,234",
+		size(int64(999)): "999 B", size(int64(1000)): "1.0 kB", size(int64(12_345_678)): "12.3 MB", size(int64(999_990)): "1.0 MB",
+		seconds(5e9): "5.000 s", seconds(1234567e9): "1,234,567.000 s", seconds(1e6): "0.001 s", seconds(999): "1.0 us", seconds(0): "0.000 s",
+		seconds(-5e8): "-0.500 s",
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

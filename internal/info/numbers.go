@@ -1,0 +1,90 @@
+package info
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// count writes a number for people: 1,234,567.
+func count[T int | int64 | uint32 | uint64](n T) string {
+	digits := fmt.Sprint(n)
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// size writes a number of bytes for people: 12.3 MB, in steps of 1,000.
+func size[T int64 | uint64](n T) string {
+	v, unit := float64(n), 0
+	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
+	for v >= 999.95 && unit < len(units)-1 {
+		v, unit = v/1000, unit+1
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[unit])
+}
+
+// seconds writes nanoseconds as seconds: 5.000 s; what would show as nothing, as microseconds.
+func seconds(ns int64) string {
+	if ns != 0 && ns > -1e6 && ns < 1e6 {
+		return fmt.Sprintf("%.1f us", float64(ns)/1e3)
+	}
+	whole := fmt.Sprintf("%.3f", float64(ns)/1e9)
+	digits, fraction, _ := strings.Cut(whole, ".")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n == 0 {
+		return whole + " s"
+	}
+	return count(n) + "." + fraction + " s"
+}
+
+// percent writes a share.
+func percent(part, whole float64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", 100*part/whole)
+}
+
+// name makes a name from a capture safe to print: Linux allows any bytes in it, and a terminal obeys some.
+func name[T string | []byte](raw T) string {
+	s := string(raw)
+	if s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// commandLine writes a command so that a shell takes it back.
+func commandLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, arg := range argv {
+		words[i] = shellWord(arg)
+	}
+	return strings.Join(words, " ")
+}
+
+func shellWord(s string) string {
+	const plain = "-_./=:,@%+"
+	special := func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(plain, r)
+	}
+	switch quoted := strconv.Quote(s); {
+	case s != "" && !strings.ContainsFunc(s, special):
+		return s
+	case quoted == `"`+s+`"` || name(s) == s:
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	default:
+		return "$'" + strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`) + "'"
+	}
+}

@@ -1,0 +1,50 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Capability is one of Linux's capabilities(7); the numbers are those of include/uapi/linux/capability.h.
+type Capability uint
+
+// The capabilities that tracing needs.
+const (
+	CapSysAdmin Capability = 21
+	CapPerfmon  Capability = 38
+	CapBPF      Capability = 39
+)
+
+func (c Capability) String() string {
+	switch c {
+	case CapSysAdmin:
+		return "CAP_SYS_ADMIN"
+	case CapPerfmon:
+		return "CAP_PERFMON"
+	case CapBPF:
+		return "CAP_BPF"
+	}
+	return "capability " + strconv.Itoa(int(c))
+}
+
+// Capabilities are those in effect for a process.
+type Capabilities uint64
+
+// ReadCapabilities tells those of this process.
+func ReadCapabilities() (Capabilities, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, fmt.Errorf("read the capabilities: %w", err)
+	}
+	bits, err := strconv.ParseUint(statusField(string(status), "CapEff"), 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the capabilities: %w", err)
+	}
+	return Capabilities(bits), nil
+}
+
+// Has tells whether a capability is in effect; CAP_SYS_ADMIN includes the two that were split off it in Linux 5.8.
+func (c Capabilities) Has(want Capability) bool {
+	return c&(1<<want|1<<CapSysAdmin) != 0
+}

@@ -1,0 +1,23 @@
+package proc
+
+import "testing"
+
+func TestUsageGrowsWithWork(t *testing.T) {
+	before, err := ReadUsage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := Monotonic() + 30e6
+	for Monotonic() < deadline {
+	}
+	after, err := ReadUsage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Sub(before).CPU() <= 0 {
+		t.Errorf("30 ms of work cost %v", after.Sub(before).CPU())
+	}
+	if after.PeakRSS < 1<<20 {
+		t.Errorf("peak memory is %d bytes, less than any Go program needs", after.PeakRSS)
+	}
+}
