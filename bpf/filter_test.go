@@ -46,35 +46,35 @@ func (f *Filter) wants(w who, followed map[int32]bool) bool {
 
 // A filtered recording has what a recording of everything has, less what the filter does not want.
 func TestFiltersKeepWhatTheyWant(t *testing.T) {
-	self := int32(os.Getpid())
+	self := me(t)
 	child := exec.Command("sh", "-c", "while :; do sleep 0.002; done")
 	must(t, child.Start())
 	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
 	shell := int32(child.Process.Pid)
 	for i, f := range []Filter{
 		{},
-		{PIDs: []int32{self}},
-		{PIDs: []int32{self, 1, 99999}},
-		{NoPIDs: []int32{self}},
+		{PIDs: []int32{self.pid}},
+		{PIDs: []int32{self.pid, 1, 99999}},
+		{NoPIDs: []int32{self.pid}},
 		{PIDs: []int32{shell}, Idle: true},
 		{PIDs: []int32{shell}, Children: true},
-		{PIDs: []int32{self}, Kthread: true, NoThreadNames: []string{"wp-second"}},
+		{PIDs: []int32{self.pid}, Kthread: true, NoThreadNames: []string{"wp-second"}},
 		{Idle: true},
 		{Kthread: true},
 		{NoIdle: true, NoKthread: true},
 		{NoSelf: true},
-		{Names: []string{"bpf.te?t"}},
+		{Names: []string{"?" + self.name[1:]}},
 		{Names: []string{"sh"}, Children: true},
-		{NoNames: []string{"*test"}},
+		{NoNames: []string{"*" + self.name[len(self.name)-4:]}},
 		{ThreadNames: []string{"wp-*"}},
-		{ThreadNames: []string{"*-f*st", "nothing"}, PIDs: []int32{self}},
+		{ThreadNames: []string{"*-f*st", "nothing"}, PIDs: []int32{self.pid}},
 		{NoThreadNames: []string{"wp-second", "swapper*"}},
 		{ThreadNames: []string{"*"}, Names: []string{"?*"}},
-		{Names: manyGlobs("bpf.test")},
-		{PIDs: manyIDs(self)},
+		{Names: manyGlobs(self.name)},
+		{PIDs: manyIDs(self.pid)},
 		{TIDs: manyIDs(0)},
-		{NoTIDs: []int32{self, 0}},
-		{TIDs: []int32{0}, Names: []string{"bpf.test"}},
+		{NoTIDs: []int32{self.pid, 0}},
+		{TIDs: []int32{0}, Names: []string{self.name}},
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) { checkFilter(t, f) })
 	}
@@ -201,10 +201,19 @@ func manyIDs(one int32) []int32 {
 	return ids
 }
 
+// me is this process under the name that it has.
+func me(t *testing.T) process {
+	t.Helper()
+	name, err := os.ReadFile("/proc/self/comm")
+	must(t, err)
+	return process{pid: int32(os.Getpid()), name: strings.TrimSpace(string(name))}
+}
+
 func TestChildrenAreFollowed(t *testing.T) {
+	self := me(t)
 	for name, f := range map[string]Filter{
-		"of a process": {PIDs: []int32{int32(os.Getpid())}, Children: true},
-		"of a name":    {Names: []string{"bpf.test"}, Children: true},
+		"of a process": {PIDs: []int32{self.pid}, Children: true},
+		"of a name":    {Names: []string{self.name}, Children: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			records := recording(t, mustLoad(t, Options{Filter: f}), func() { run(t, "sh", "-c", "(sleep 0.01; true) & wait") })

@@ -23,8 +23,6 @@ type Loss struct {
 
 // losses mirrors struct losses in ring.h.
 type losses struct {
-	untold uint32
-	_      uint32
 	from   uint64
 	counts [lostKinds]uint32
 }
@@ -51,10 +49,6 @@ func (l *lossCounters) take() []Loss {
 	var taken []Loss
 	for cpu := range l.cpus {
 		c := &l.cpus[cpu]
-		if atomic.LoadUint32(&c.untold) == 0 {
-			continue
-		}
-		atomic.StoreUint32(&c.untold, 0)
 		from := int64(atomic.SwapUint64(&c.from, 0))
 		for kind := range c.counts {
 			if n := atomic.SwapUint32(&c.counts[kind], 0); n != 0 {

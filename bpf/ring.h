@@ -26,11 +26,14 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
+#define CPUS_MAX 8192
+
+/* There may be something to tell: read for every record, so it is not in the map. */
+volatile __u8 untold[CPUS_MAX];
+
 /* One a CPU; user space maps it and takes what is left at the end by the same protocol. */
 struct losses {
-	__u32 untold; /* there may be something to tell */
-	__u32 pad;
-	__u64 from;   /* time of the first loss that is not told yet; 0: none */
+	__u64 from; /* time of the first loss that is not told yet; 0: none */
 	__u32 counts[LOST_KINDS];
 };
 
@@ -47,29 +50,35 @@ struct {
  * the count, and then the second one sets it again, or both. A from that is left without a count is dropped with the
  * empty record that untold leads to.
  */
-static __always_inline void count_loss(struct losses *l, __u32 kind)
+static __always_inline void count_loss(__u32 cpu, __u32 kind)
 {
+	struct losses *l = bpf_map_lookup_elem(&losses, &cpu);
 	__u64 now = bpf_ktime_get_ns();
 
+	if (!l)
+		return;
 	__sync_val_compare_and_swap(&l->from, 0, now);
 	__sync_fetch_and_add(&l->counts[kind], 1);
 	__sync_val_compare_and_swap(&l->from, 0, now);
-	*(volatile __u32 *)&l->untold = 1;
+	untold[cpu & (CPUS_MAX - 1)] = 1;
 }
 
-static __noinline void tell_losses(void *ring, struct losses *l)
+static __noinline void tell_losses(void *ring, __u32 cpu)
 {
+	struct losses *l = bpf_map_lookup_elem(&losses, &cpu);
 	struct rec_lost *rec;
 	__u32 sum = 0;
 
+	if (!l)
+		return;
 	rec = bpf_ringbuf_reserve(ring, sizeof(*rec), 0);
 	if (!rec)
 		return;
-	*(volatile __u32 *)&l->untold = 0;
+	untold[cpu & (CPUS_MAX - 1)] = 0;
 	rec->hdr.ts = bpf_ktime_get_ns();
 	rec->hdr.kind = REC_LOST;
 	rec->hdr.flags = 0;
-	rec->hdr.cpu = bpf_get_smp_processor_id();
+	rec->hdr.cpu = cpu;
 	rec->hdr.tid = 0;
 	rec->from = __sync_lock_test_and_set(&l->from, 0);
 	for (int i = 0; i < LOST_KINDS; i++) {
@@ -93,22 +102,20 @@ static __always_inline void *ring_of(__u32 cpu)
 static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct losses *l = bpf_map_lookup_elem(&losses, &cpu);
 	void *ring = ring_of(cpu);
 	struct rec_hdr *hdr;
 
-	if (!ring || !l)
+	if (!ring)
 		return NULL;
-	if (*(volatile __u32 *)&l->untold)
-		tell_losses(ring, l);
-	__u64 early = bpf_ktime_get_ns();
+	if (untold[cpu & (CPUS_MAX - 1)])
+		tell_losses(ring, cpu);
 	hdr = bpf_ringbuf_reserve(ring, size, 0);
 	if (!hdr) {
-		count_loss(l, kind);
+		count_loss(cpu, kind);
 		return NULL;
 	}
 	/* Only now: see records.h on the order of reserving and reading the clock. */
-	hdr->ts = early;
+	hdr->ts = bpf_ktime_get_ns();
 	*(__u64 *)&hdr->kind = kind | (__u64)flags << 8 | (__u64)cpu << 16 | (__u64)tid << 32;
 	return hdr;
 }

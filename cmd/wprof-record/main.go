@@ -1,0 +1,72 @@
+//go:build linux
+
+// Command wprof-record records what every thread of this machine does: who runs where, who wakes whom, and how long
+// each waits. It is the only tool of the pipeline that needs Linux and privilege.
+package main
+
+import (
+	"os"
+
+	"wprof/internal/capture"
+	"wprof/internal/cli"
+	"wprof/internal/filter"
+)
+
+func main() {
+	capture.RunWaitingCommand()
+	os.Exit(capture.Main(tool(), os.Args[1:], cli.Std{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+func tool() cli.Tool {
+	return cli.Tool{
+		Name:    "wprof-record",
+		Summary: "record who runs, who waits and who wakes whom on this machine",
+		Description: "Records every context switch and wakeup of this machine, and the life of its threads, by eBPF programs " +
+			"in the kernel, and writes them as an event stream to standard output or a file. While it records, the " +
+			"kernel's records only go to a spool file; they are put in order and named when the window has closed.\n\n" +
+			"Needs CAP_BPF and CAP_PERFMON (root has them), Linux 6.1 or later, and a kernel with BTF.",
+		Groups: []cli.Group{
+			{Title: "What to record", Flags: []cli.Flag{
+				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Record so long; 0 until Ctrl-C. A number without a unit is milliseconds. With a command there is no default: its end is the recording's."},
+				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
+				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Usage: "Switch groups of events on, or off with no- before them: sched is context switches and states, wakeup is wakeups, task-life is fork, exec, rename, exit and free. All are on."},
+				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
+			}},
+			{Title: "Output", Flags: []cli.Flag{
+				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output. The spool is FILE.part until then."},
+				{Name: "compress", Aliases: []string{"z"}, Kind: cli.Int, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "Compress with zstd: 0 not at all, 1 fastest, 2 default, 3 better. Without it, 0 to a pipe and 1 to a regular file."},
+				{Name: "live", Usage: "Write events within 100 ms of their happening, not when the window has closed."},
+				{Name: "metadata", Aliases: []string{"M"}, Kind: cli.List, Value: "KEY=VALUE", Usage: "Store this in the capture."},
+			}},
+			filter.Flags(),
+			{Title: "Loss and cost", Flags: []cli.Flag{
+				{Name: "ringbuf-size", Kind: cli.Size, Value: "SIZE", Default: "8mb", Usage: "Size of each ring buffer, rounded up to a power of two."},
+				{Name: "ringbuf-cnt", Kind: cli.Int, Value: "N", Usage: "Number of ring buffers. Without it, one a CPU, but at most 1 GiB in all: then several CPUs share one."},
+				{Name: "fail-on-loss", Usage: "End with exit status 5 if any event was lost (125 with a command)."},
+				{Name: "stats", Usage: "Say at the end what the kernel programs cost (the kernel's own measuring is switched on for it), what went through each ring, and what the recorder used."},
+				{Name: "verbose", Aliases: []string{"v"}, Usage: "Say more on the way."},
+			}},
+		},
+		Examples: []cli.Example{
+			{Command: "wprof-record -d5s -o host.wprof", Text: "five seconds of this machine"},
+			{Command: "wprof-record -d5s | wprof-perfetto > t.pb", Text: "straight to a timeline"},
+			{Command: "wprof-record -o make.wprof -- make -j8", Text: "a command and its children, from the first instruction on"},
+			{Command: "wprof-record -d10s -p 1234 --children -o app.wprof", Text: "one process and its descendants"},
+			{Command: "wprof-record --live -d0 | wprof-info --dump | grep lost", Text: "watch as it happens"},
+		},
+		Sections: []cli.Section{
+			{Title: "A COMMAND", Text: "With -- COMMAND, the exit status is the command's own; 128 and the signal if one killed it. 125 means that " +
+				"wprof-record itself failed, 126 that the command could not be executed, 127 that there is none. What the " +
+				"command prints goes to standard error when the stream goes to standard output. If -d ends first, the " +
+				"recording stops and the command does not. Ctrl-C reaches the command, whose end ends the recording; SIGTERM " +
+				"and SIGHUP are passed on to it."},
+			{Title: "THE SPOOL", Text: "With -o FILE the spool is FILE.part; an older one is moved to FILE.part.1 and so on. If the recorder is " +
+				"killed, wprof-symbolize FILE.part -o FILE finishes what is whole. For a pipe the spool is a file without a name " +
+				"in $TMPDIR or /var/tmp. Spool and result exist together for a moment."},
+			{Title: "SIGNALS", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early, and everything is still written. The second " +
+				"one ends the recorder at once."},
+		},
+		AllowCommand: true,
+		Run:          capture.Run,
+	}
+}

@@ -1,0 +1,187 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/format"
+)
+
+func TestDurationIsTakenInAllItsSpellings(t *testing.T) {
+	needPrivilege(t)
+	for _, args := range [][]string{{"-d150ms"}, {"-d", "150ms"}, {"--dur=150ms"}, {"--dur", "0.15s"}, {"-d150"}} {
+		c := recorded(t, args...)
+		if w := c.window(); w < 150*time.Millisecond || w > 400*time.Millisecond {
+			t.Errorf("%v records for %v", args, w)
+		}
+	}
+}
+
+func TestSmallNumberWithoutUnitIsCommentedOn(t *testing.T) {
+	needPrivilege(t)
+	r := recorder(t, "-d5", "-o", filepath.Join(t.TempDir(), "x")).start()
+	if status := r.wait(); status != 0 || !strings.Contains(r.stderr.String(), "5 ms") {
+		t.Errorf("status %d: %s", status, r.stderr.String())
+	}
+}
+
+func TestFeaturesAreSwitchedOff(t *testing.T) {
+	needPrivilege(t)
+	life := []format.Kind{format.KindFork, format.KindExec, format.KindRename, format.KindExit, format.KindFree}
+	for list, gone := range map[string][]format.Kind{
+		"no-sched":            {format.KindSwitch, format.KindStateCPU, format.KindStateThread},
+		"no-wakeup":           {format.KindWaking, format.KindWakeupNew},
+		"no-task-life":        life,
+		"no-sched,no-wakeup":  {format.KindSwitch, format.KindWaking},
+		"no-task-life,wakeup": life,
+	} {
+		c := recorded(t, "-a", "-f", list, "--", "sh", "-c", "sleep 0.05; /bin/true; sleep 0.05")
+		if len(c.events) == 0 {
+			t.Errorf("-f %s records nothing", list)
+		}
+		for _, kind := range gone {
+			if n := c.count(kind); n > 0 {
+				t.Errorf("-f %s records %d events of kind %d", list, n, kind)
+			}
+		}
+	}
+}
+
+func TestCaptureDescribesItself(t *testing.T) {
+	needPrivilege(t)
+	c := recorded(t, "-d20ms", "-M", "build=1234", "--metadata", "note=a b", "--ringbuf-size", "300kb", "--ringbuf-cnt=1")
+	s := c.session
+	if s.Host == "" || s.BootId == "" || s.KernelRelease == "" || len(s.Cpus) == 0 || len(s.Clocks) == 0 || s.Id == 0 {
+		t.Errorf("the session lacks something: %v", s)
+	}
+	if got := strings.Join(s.Command, " "); !strings.HasPrefix(got, "wprof-record -o ") || !strings.HasSuffix(got, "--ringbuf-cnt=1") {
+		t.Errorf("command line %q", got)
+	}
+	if len(s.Metadata) != 2 || s.Metadata[1].Key != "note" || s.Metadata[1].Value != "a b" {
+		t.Errorf("metadata %v", s.Metadata)
+	}
+	rings := ""
+	for _, kv := range s.Config {
+		if kv.Key == "rings" {
+			rings = kv.Value
+		}
+	}
+	if rings != "1 of 512kb" {
+		t.Errorf("rings %q, want 1 of 512kb", rings)
+	}
+	if cost := c.end.Cost; cost.GetPeakRss() == 0 || cost.GetUserNs()+cost.GetSystemNs() == 0 || cost.GetSpoolBytes() == 0 {
+		t.Errorf("cost %v", cost)
+	}
+	if len(c.end.Clocks) == 0 {
+		t.Error("no clocks at the end")
+	}
+}
+
+func TestWrongUseIsFoundBeforeAnythingIsWritten(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.wprof")
+	for want, args := range map[string][]string{
+		"--dur":             {"--durr", "5s"},
+		"no-sched":          {"-f", "no-shed"},
+		"not a duration":    {"-d", "5x"},
+		"KEY=VALUE":         {"-M", "novalue"},
+		"no command":        {"--"},
+		"-- sleep 1":        {"sleep", "1"},
+		"8kb to 1gb":        {"--ringbuf-size", "100"},
+		"nothing to record": {"-f", "no-sched,no-wakeup,no-task-life"},
+	} {
+		r := recorder(t, append([]string{"-o", file}, args...)...).start()
+		status := r.wait()
+		wanted := 2
+		if args[0] == "--" {
+			wanted = 125
+		}
+		if status != wanted || !strings.Contains(r.stderr.String(), want) || strings.Count(r.stderr.String(), "\n") != 1 {
+			t.Errorf("%v: status %d: %s", args, status, r.stderr.String())
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestOutputThatCannotBeWrittenIsRefused(t *testing.T) {
+	needPrivilege(t)
+	for _, file := range []string{"/no/such/folder/x.wprof", "/proc/x.wprof", t.TempDir()} {
+		r := recorder(t, "-d10s", "-o", file).start()
+		if status := r.wait(); status != 1 || !strings.Contains(r.stderr.String(), file) {
+			t.Errorf("%s: status %d: %s", file, status, r.stderr.String())
+		}
+	}
+}
+
+func TestTerminalAsOutputIsRefused(t *testing.T) {
+	needPrivilege(t)
+	_, terminal := openTerminal(t)
+	r := recorder(t, "-d10s")
+	r.cmd.Stdout = terminal
+	if status := r.start().wait(); status != 2 || !strings.Contains(r.stderr.String(), "-o FILE") {
+		t.Errorf("status %d: %s", status, r.stderr.String())
+	}
+}
+
+func TestPersonAtATerminalSeesACountdown(t *testing.T) {
+	needPrivilege(t)
+	control, terminal := openTerminal(t)
+	r := recorder(t, "-d2s", "-o", filepath.Join(t.TempDir(), "x"))
+	r.cmd.Stderr = terminal
+	r.start()
+	shown := make([]byte, 4096)
+	n, err := control.Read(shown)
+	if err != nil || !strings.Contains(string(shown[:n]), "2s left") {
+		t.Errorf("the terminal shows %q (%v)", shown[:n], err)
+	}
+	if status := r.wait(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// openTerminal opens a new pseudo terminal: the end of whoever looks at it, and that of programs.
+func openTerminal(t *testing.T) (control, terminal *os.File) {
+	t.Helper()
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { control.Close() })
+	if err := unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	terminal = os.NewFile(fd, "terminal")
+	t.Cleanup(func() { terminal.Close() })
+	return control, terminal
+}
+
+func TestUnprivilegedUserIsToldWhichCapability(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	r := recorder(t, "-o", filepath.Join(dir, "x"))
+	r.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	status := r.start().wait()
+	for _, want := range []string{"CAP_BPF", "CAP_PERFMON", "root"} {
+		if !strings.Contains(r.stderr.String(), want) {
+			t.Errorf("status %d, the message does not name %s: %s", status, want, r.stderr.String())
+		}
+	}
+	if status != 1 {
+		t.Errorf("status %d, want 1", status)
+	}
+}

@@ -1,0 +1,176 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit statuses of a recorded command that did not run, and of the recorder's own failures while there is a command:
+// those of env(1).
+const (
+	StatusOwnFailure    = 125
+	StatusNotExecutable = 126
+	StatusNotFound      = 127
+)
+
+// CommandError says why a command cannot run.
+type CommandError struct {
+	Command string
+	Status  int // StatusNotExecutable or StatusNotFound
+	Err     error
+}
+
+func (e *CommandError) Error() string { return fmt.Sprintf("run %s: %v", e.Command, e.Err) }
+
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// lookUp finds the file of a command as execvp(3) does.
+func lookUp(command string) (path string, err error) {
+	if strings.Contains(command, "/") {
+		return command, executable(command)
+	}
+	failure := &CommandError{Command: command, Status: StatusNotFound, Err: errors.New("there is no such command on PATH")}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, command)
+		if dir == "" {
+			path = "./" + command
+		}
+		err := executable(path)
+		if err == nil {
+			return path, nil
+		}
+		if found := new(CommandError); errors.As(err, &found) && found.Status == StatusNotExecutable {
+			failure = found
+		}
+	}
+	return "", failure
+}
+
+// executable tells why a file cannot be executed.
+func executable(path string) error {
+	stat, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return &CommandError{Command: path, Status: StatusNotFound, Err: errors.New("there is no such file")}
+	case err != nil:
+		return &CommandError{Command: path, Status: StatusNotExecutable, Err: errors.Unwrap(err)}
+	case stat.IsDir():
+		return &CommandError{Command: path, Status: StatusNotExecutable, Err: errors.New("it is a folder")}
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS); err != nil {
+		return &CommandError{Command: path, Status: StatusNotExecutable, Err: err}
+	}
+	return nil
+}
+
+// command is the process to be recorded. It exists, and has its pid, before the window opens, and executes nothing of
+// its own until it is released.
+type command struct {
+	process *exec.Cmd
+	name    string
+	release *os.File // one byte lets it go; closing without one ends it
+	failure *os.File // the errno of a failed exec; closed by a successful one
+	done    chan struct{}
+	status  int
+	err     error
+}
+
+// startCommand starts this program a second time, under waitingName, to wait at the barrier in the new process and
+// then become the command: a Go program cannot stop between its fork and the exec. Besides the pid this keeps what
+// os/exec takes care of: limits, signals, open files.
+func startCommand(argv []string, stdout *os.File) (*command, error) {
+	path, err := lookUp(argv[0])
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the recorder's own program: %w", err)
+	}
+	barrier, release, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("create a pipe: %w", err)
+	}
+	defer barrier.Close()
+	failure, failureIn, err := os.Pipe()
+	if err != nil {
+		release.Close()
+		return nil, fmt.Errorf("create a pipe: %w", err)
+	}
+	defer failureIn.Close()
+
+	process := &exec.Cmd{
+		Path:       self,
+		Args:       append([]string{waitingName, os.Getenv(threadsVariable), path}, argv...),
+		Env:        append(os.Environ(), threadsVariable+"=1"),
+		Stdin:      os.Stdin,
+		Stdout:     stdout,
+		Stderr:     os.Stderr,
+		ExtraFiles: []*os.File{barrier, failureIn}, // descriptors 3 and 4
+	}
+	if err := process.Start(); err != nil {
+		release.Close()
+		failure.Close()
+		return nil, fmt.Errorf("start a process for %s: %w", argv[0], err)
+	}
+	c := &command{process: process, name: argv[0], release: release, failure: failure, done: make(chan struct{})}
+	go c.wait()
+	return c, nil
+}
+
+// PID is the command's process id, from before it runs.
+func (c *command) PID() int { return c.process.Process.Pid }
+
+// Release lets the command run.
+func (c *command) Release() error {
+	defer c.release.Close()
+	if _, err := c.release.Write([]byte{1}); err != nil {
+		return fmt.Errorf("start %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// Cancel ends a command that was not released; it is harmless after Release.
+func (c *command) Cancel() { c.release.Close() }
+
+// Done is closed when the command has ended.
+func (c *command) Done() <-chan struct{} { return c.done }
+
+// Signal passes a signal on.
+func (c *command) Signal(s os.Signal) { _ = c.process.Process.Signal(s) }
+
+// Status waits for the command's end: its exit status, 128 and the signal if one killed it, as shells say it; or why
+// it did not run.
+func (c *command) Status() (int, error) {
+	<-c.done
+	return c.status, c.err
+}
+
+func (c *command) wait() {
+	defer close(c.done)
+	var errno [1]byte
+	n, _ := c.failure.Read(errno[:])
+	c.failure.Close()
+	// An exit status that is not 0 is no error here: the process state has it.
+	_ = c.process.Wait()
+	if n == 1 {
+		c.status = StatusNotExecutable
+		if syscall.Errno(errno[0]) == syscall.ENOENT {
+			c.status = StatusNotFound
+		}
+		c.err = &CommandError{Command: c.name, Status: c.status, Err: syscall.Errno(errno[0])}
+		return
+	}
+	ended, _ := c.process.ProcessState.Sys().(syscall.WaitStatus)
+	c.status = ended.ExitStatus()
+	if ended.Signaled() {
+		c.status = 128 + int(ended.Signal())
+	}
+}

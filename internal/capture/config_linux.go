@@ -1,0 +1,164 @@
+package capture
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"wprof/bpf"
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/filter"
+	"wprof/internal/proc"
+)
+
+// Config is what a recording was asked to be.
+type Config struct {
+	Duration    time.Duration // 0: until stopped
+	Command     []string      // nil: none
+	All         bool          // with a command: record the whole system
+	Output      string        // "" or "-": standard output
+	Level       int           // of compression; -1: by the kind of output
+	Live        bool
+	Stats       bool
+	FailOnLoss  bool
+	Verbose     bool
+	Kernel      bpf.Options
+	CPUs        int
+	Metadata    []*format.KeyValue
+	CommandLine []string
+}
+
+const defaultDuration = time.Second
+
+// configure reads the flags; errors are of usage.
+func configure(inv *cli.Invocation) (*Config, error) {
+	if len(inv.Args) > 0 {
+		return nil, cli.Usagef("there is nothing to do with %s: a command to be recorded stands behind --, as in %s -- %s",
+			proc.Quote(inv.Args[0]), inv.Tool.Name, strings.Join(proc.QuoteAll(inv.Args), " "))
+	}
+	if inv.HasCommand() && len(inv.Command) == 0 {
+		return nil, cli.Usagef("no command follows --")
+	}
+	cpus, err := proc.CPUs("/sys")
+	if err != nil {
+		return nil, err
+	}
+	cfg := &Config{
+		Duration: defaultDuration, Command: inv.Command, All: inv.Bool("all"), Output: inv.String("output"), Level: -1,
+		Live: inv.Bool("live"), Stats: inv.Bool("stats"), FailOnLoss: inv.Bool("fail-on-loss"), Verbose: inv.Bool("verbose"),
+		CPUs:        cpusToServe(cpus),
+		CommandLine: append([]string{inv.Tool.Name}, inv.Argv...),
+	}
+	if inv.HasCommand() {
+		cfg.Duration = 0
+	}
+	if inv.IsSet("dur") {
+		cfg.Duration = inv.Duration("dur")
+	}
+	if inv.IsSet("compress") {
+		cfg.Level = inv.Int("compress")
+	}
+	if cfg.Metadata, err = metadata(inv.Strings("metadata")); err != nil {
+		return nil, err
+	}
+	if err := cfg.setKernel(inv); err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// cpusToServe is up to which CPU rings are made. Virtual machines may have hundreds of possible CPUs that never come
+// online; one that does while the recording goes on shares another's ring.
+func cpusToServe(cpus []*format.Cpu) int {
+	n := 1
+	for _, cpu := range cpus {
+		if !cpu.Offline {
+			n = max(n, int(cpu.Id)+1)
+		}
+	}
+	return n
+}
+
+// setKernel chooses what the kernel programs are told.
+func (cfg *Config) setKernel(inv *cli.Invocation) error {
+	spec, err := filter.FromInvocation(inv)
+	if err != nil {
+		return err
+	}
+	if inv.IsSet("ringbuf-cnt") && inv.Int("ringbuf-cnt") < 1 {
+		return cli.Usagef("--ringbuf-cnt must be at least 1")
+	}
+	plan, notes, err := PlanRings(cfg.CPUs, inv.Size("ringbuf-size"), inv.Int("ringbuf-cnt"))
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	for _, note := range notes {
+		inv.Warnf("%s", note)
+	}
+	cfg.Kernel = bpf.Options{
+		Rings: plan.Rings, RingBytes: plan.RingBytes,
+		Filter: bpf.Filter{
+			PIDs: spec.PIDs, NoPIDs: spec.NoPIDs, TIDs: spec.TIDs, NoTIDs: spec.NoTIDs,
+			Names: spec.Names, NoNames: spec.NoNames, ThreadNames: spec.ThreadNames, NoThreadNames: spec.NoThreadNames,
+			Idle: spec.Idle, NoIdle: spec.NoIdle, Kthread: spec.Kthread, NoKthread: spec.NoKthread,
+			Children: spec.Children, NoSelf: inv.Bool("no-self"),
+		},
+		SelfPID: os.Getpid(),
+		Follow:  len(cfg.Command) > 0 && !cfg.All,
+	}
+	return cfg.setFeatures(inv.Strings("feature"))
+}
+
+// setFeatures reads -f; the last word on a feature counts.
+func (cfg *Config) setFeatures(lists []string) error {
+	for _, list := range lists {
+		for word := range strings.SplitSeq(list, ",") {
+			name, off := strings.CutPrefix(word, "no-")
+			switch name {
+			case "sched":
+				cfg.Kernel.NoSched = off
+			case "wakeup":
+				cfg.Kernel.NoWakeup = off
+			case "task-life":
+				cfg.Kernel.NoTaskLife = off
+			}
+		}
+	}
+	if cfg.Kernel.NoSched && cfg.Kernel.NoWakeup && cfg.Kernel.NoTaskLife {
+		return cli.Usagef("--feature switches everything off: there is nothing to record")
+	}
+	return nil
+}
+
+// Features are the words that -f takes, each also with no- before it.
+func Features() []string { return []string{"sched", "wakeup", "task-life"} }
+
+func metadata(entries []string) ([]*format.KeyValue, error) {
+	var all []*format.KeyValue
+	for _, entry := range entries {
+		key, value, ok := strings.Cut(entry, "=")
+		if !ok || key == "" {
+			return nil, cli.Usagef("--metadata %s: write it as KEY=VALUE", proc.Quote(entry))
+		}
+		all = append(all, &format.KeyValue{Key: valid(key), Value: valid(value)})
+	}
+	return all, nil
+}
+
+// level is the compression: a pipe's reader would have to undo it at once.
+func (cfg *Config) level(regular bool) int {
+	switch {
+	case cfg.Level >= 0:
+		return cfg.Level
+	case regular:
+		return 1
+	}
+	return 0
+}
+
+// pace is for the rings as they were planned.
+func (cfg *Config) pace() pace {
+	plan := RingPlan{Rings: cfg.Kernel.Rings, RingBytes: cfg.Kernel.RingBytes}
+	return newPace(plan.RingBytes, plan.CPUsPerRing(cfg.CPUs), cfg.Live)
+}

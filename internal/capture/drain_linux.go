@@ -1,0 +1,69 @@
+package capture
+
+import (
+	"wprof/bpf"
+	"wprof/internal/proc"
+	"wprof/internal/spool"
+)
+
+// ring is one ring buffer of the kernel; *bpf.Ring in a recording.
+type ring interface {
+	// Producer and Consumer are positions in bytes since the ring was made.
+	Producer() uint64
+	Consumer() uint64
+	// Committed are the whole records from the consumer position up to the first busy one or limit.
+	Committed(limit uint64) (run []byte, from uint64)
+	Consume(n int)
+}
+
+// sink takes what the rings held; *spool.Writer in a recording.
+type sink interface {
+	Ring(ring int, from uint64, run []byte) error
+	Round(spool.Round) error
+}
+
+// drainer moves what the kernel programs have written to the spool, in rounds. It looks at no record and allocates
+// nothing, because it works while the window is open.
+type drainer struct {
+	rings    []ring
+	sink     sink
+	capacity float64 // bytes of one ring
+	limits   []uint64
+	drained  []uint64
+	read     []uint64 // bytes taken from each ring so far
+}
+
+func newDrainer(rings []ring, ringBytes int, sink sink) *drainer {
+	return &drainer{
+		rings: rings, sink: sink, capacity: float64(ringBytes),
+		limits: make([]uint64, len(rings)), drained: make([]uint64, len(rings)), read: make([]uint64, len(rings)),
+	}
+}
+
+// Round moves one round: clock first, then all producer positions, so that what is written beyond them is not older
+// than the clock. It tells how full the fullest ring was, and whether everything up to the positions was moved: a
+// record that is still being written holds back its ring.
+func (d *drainer) Round() (fill float64, all bool, err error) {
+	round := spool.Round{Time: proc.Monotonic() - bpf.WatermarkSlackNs, Producer: d.limits, Drained: d.drained}
+	for i, r := range d.rings {
+		d.limits[i] = r.Producer()
+	}
+	all = true
+	for i, r := range d.rings {
+		run, from := r.Committed(d.limits[i])
+		fill = max(fill, float64(d.limits[i]-from)/d.capacity)
+		if len(run) > 0 {
+			if err := d.sink.Ring(i, from, run); err != nil {
+				return fill, false, err
+			}
+			r.Consume(len(run))
+			d.read[i] += uint64(len(run))
+		}
+		d.drained[i] = from + uint64(len(run))
+		all = all && d.drained[i] == d.limits[i]
+	}
+	if err := d.sink.Round(round); err != nil {
+		return fill, all, err
+	}
+	return fill, all, nil
+}

@@ -1,0 +1,121 @@
+package capture
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"wprof/internal/spool"
+)
+
+// memoryRing is a ring whose records are single bytes.
+type memoryRing struct {
+	written  []byte
+	busyAt   uint64 // position of a record that is not committed; beyond the end for none
+	consumed uint64
+	log      *[]string
+	name     string
+}
+
+func (r *memoryRing) Producer() uint64 {
+	*r.log = append(*r.log, r.name+" position")
+	return uint64(len(r.written))
+}
+
+func (r *memoryRing) Consumer() uint64 { return r.consumed }
+
+func (r *memoryRing) Committed(limit uint64) ([]byte, uint64) {
+	*r.log = append(*r.log, r.name+" read")
+	return r.written[r.consumed:max(min(limit, r.busyAt), r.consumed)], r.consumed
+}
+
+func (r *memoryRing) Consume(n int) { r.consumed += uint64(n) }
+
+type memorySink struct {
+	rings  map[int]string
+	rounds []string
+	fail   error
+}
+
+func (s *memorySink) Ring(ring int, from uint64, run []byte) error {
+	if uint64(len(s.rings[ring])) != from {
+		return fmt.Errorf("ring %d goes on at %d after %d bytes", ring, from, len(s.rings[ring]))
+	}
+	s.rings[ring] += string(run)
+	return s.fail
+}
+
+func (s *memorySink) Round(r spool.Round) error {
+	s.rounds = append(s.rounds, fmt.Sprint(r.Producer, r.Drained))
+	return nil
+}
+
+func TestRoundReadsAllPositionsBeforeAnyRing(t *testing.T) {
+	var log []string
+	a := &memoryRing{written: []byte("aaaa"), busyAt: 9, log: &log, name: "a"}
+	b := &memoryRing{written: []byte("bb"), busyAt: 9, log: &log, name: "b"}
+	s := &memorySink{rings: map[int]string{}}
+	d := newDrainer([]ring{a, b}, 8, s)
+	fill, all, err := d.Round()
+	if err != nil || !all || fill != 0.5 {
+		t.Errorf("fill %v, all %v, %v; want 0.5, true", fill, all, err)
+	}
+	if want := []string{"a position", "b position", "a read", "b read"}; !slices.Equal(log, want) {
+		t.Errorf("order %v, want %v", log, want)
+	}
+	if s.rings[0] != "aaaa" || s.rings[1] != "bb" {
+		t.Errorf("the spool holds %v", s.rings)
+	}
+}
+
+func TestBusyRecordHoldsBackItsRingAlone(t *testing.T) {
+	var log []string
+	a := &memoryRing{written: []byte("aaaa"), busyAt: 1, log: &log}
+	b := &memoryRing{written: []byte("bb"), busyAt: 9, log: &log}
+	s := &memorySink{rings: map[int]string{}}
+	d := newDrainer([]ring{a, b}, 8, s)
+	if _, all, err := d.Round(); all || err != nil {
+		t.Errorf("all %v, %v; want false", all, err)
+	}
+	a.busyAt = 9
+	a.written = append(a.written, "AA"...)
+	if _, all, err := d.Round(); !all || err != nil {
+		t.Errorf("all %v, %v; want true", all, err)
+	}
+	want := []string{"[4 2] [1 2]", "[6 2] [6 2]"}
+	if !slices.Equal(s.rounds, want) || s.rings[0] != "aaaaAA" {
+		t.Errorf("rounds %v and ring %q, want %v", s.rounds, s.rings[0], want)
+	}
+	if !slices.Equal(d.read, []uint64{6, 2}) {
+		t.Errorf("bytes read %v", d.read)
+	}
+}
+
+func TestWhatTheSpoolDidNotTakeStaysInTheRing(t *testing.T) {
+	var log []string
+	a := &memoryRing{written: []byte("aaaa"), busyAt: 9, log: &log}
+	d := newDrainer([]ring{a}, 8, &memorySink{rings: map[int]string{}, fail: fmt.Errorf("disk full")})
+	if _, _, err := d.Round(); err == nil || a.consumed != 0 {
+		t.Errorf("%v, consumed %d", err, a.consumed)
+	}
+}
+
+func TestRoundsAllocateNothing(t *testing.T) {
+	log := make([]string, 0, 1<<16)
+	a := &memoryRing{written: []byte("aaaa"), busyAt: 9, log: &log}
+	d := newDrainer([]ring{a}, 8, nullSink{})
+	if n := testing.AllocsPerRun(1000, func() {
+		a.consumed = 0
+		log = log[:0]
+		if _, _, err := d.Round(); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("a round allocates %v times", n)
+	}
+}
+
+type nullSink struct{}
+
+func (nullSink) Ring(int, uint64, []byte) error { return nil }
+func (nullSink) Round(spool.Round) error        { return nil }

@@ -1,0 +1,45 @@
+package capture
+
+import "time"
+
+const (
+	shortestInterval = 20 * time.Millisecond
+	longestInterval  = 100 * time.Millisecond
+	liveInterval     = 25 * time.Millisecond
+
+	// targetFill is the share of a ring that a round should find used: little enough that a burst of eight times
+	// the rate still fits.
+	targetFill = 1.0 / 8
+
+	// burstBytes is what a CPU can write in a second when it does nothing but switch (two million records of 40
+	// bytes). A ring must outlast the interval at this rate, because a burst can begin right after a quiet round.
+	burstBytes = 80 << 20
+)
+
+// pace decides how long to wait between two rounds: seldom while little happens, because every round wakes a thread on
+// the traced machine, and as often as needed before a ring fills.
+type pace struct {
+	shortest, longest time.Duration
+	interval          time.Duration
+}
+
+// newPace is for rings of so many bytes, each shared by so many CPUs.
+func newPace(ringBytes, cpusPerRing int, live bool) pace {
+	longest := min(longestInterval, time.Duration(ringBytes)*time.Second/time.Duration(burstBytes*max(cpusPerRing, 1)))
+	longest = max(longest, time.Millisecond)
+	if live {
+		longest = min(longest, liveInterval)
+	}
+	shortest := min(shortestInterval, longest)
+	return pace{shortest: shortest, longest: longest, interval: shortest}
+}
+
+// Next is the wait after a round that found at most this share of a ring used. It shrinks at once and grows slowly.
+func (p *pace) Next(fill float64) time.Duration {
+	wanted := p.longest
+	if fill > 0 {
+		wanted = time.Duration(min(float64(p.interval)*targetFill/fill, float64(p.longest)))
+	}
+	p.interval = max(p.shortest, min(wanted, p.interval+p.interval/4))
+	return p.interval
+}

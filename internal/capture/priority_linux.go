@@ -1,0 +1,35 @@
+package capture
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// raisePriority puts the calling thread before all ordinary threads and tells how; restore puts it back. The thread
+// works for well under a tenth of the time, in turns of a millisecond. It must have them when every CPU is busy: at a
+// million events a second a ring of 8 MiB is full after 0.4 s.
+//
+// SCHED_RR is asked for first, because a nice value weighs only within the thread's own group: not against other
+// sessions (autogroup), nor against other services (cgroups).
+func raisePriority() (how string, restore func()) {
+	old, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return "normal", func() {}
+	}
+	restore = func() { _ = unix.SchedSetAttr(0, old, 0) }
+	for _, try := range []struct {
+		attr unix.SchedAttr
+		how  string
+	}{
+		{unix.SchedAttr{Policy: unix.SCHED_RR, Priority: 1}, "SCHED_RR 1"},
+		{unix.SchedAttr{Policy: unix.SCHED_NORMAL, Nice: -20}, "nice -20"},
+	} {
+		try.attr.Size = unix.SizeofSchedAttr
+		try.attr.Flags = unix.SCHED_FLAG_RESET_ON_FORK
+		if unix.SchedSetAttr(0, &try.attr, 0) == nil {
+			return try.how, restore
+		}
+	}
+	return fmt.Sprintf("nice %d", old.Nice), func() {}
+}

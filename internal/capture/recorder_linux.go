@@ -1,0 +1,302 @@
+package capture
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"wprof/bpf"
+	"wprof/format"
+	"wprof/internal/proc"
+	"wprof/internal/spool"
+)
+
+const (
+	// generationEvery is how much of a recording can be lost to what a killed recorder has left behind, and the
+	// grain in which a part of one can be cut out.
+	generationEvery = 2 * time.Second
+
+	// drainLimit bounds the wait for records that are still being written after the window has closed. A program
+	// runs for microseconds; what is held up longer is on a CPU that the hypervisor has taken away.
+	drainLimit = time.Second
+
+	// quietHeap is the heap below which no garbage is collected while the window is open. Rounds make none; cutting
+	// a generation makes a little.
+	quietHeap = 64 << 20
+)
+
+// recorder is one recording while its window is open. The methods behind run are called by its own thread alone.
+type recorder struct {
+	cfg     *Config
+	tracer  *bpf.Tracer
+	writer  *spool.Writer
+	command *command // nil: none
+	wake    *wake
+	pace    pace
+	drain   *drainer
+
+	opened   chan struct{} // closed when the window is open, or will never be
+	open     int64         // when the window opened; 0: it did not
+	close    int64
+	before   []bpf.ProgramStat // when the window opened
+	after    []bpf.ProgramStat
+	priority string
+	number   uint32 // of the generation
+	err      error
+}
+
+// prepare loads and attaches the kernel programs, with the window shut, and begins the spool.
+func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *command) (r *recorder, err error) {
+	r = &recorder{cfg: cfg, writer: writer, command: cmd, pace: cfg.pace(), opened: make(chan struct{})}
+	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			r.Close()
+		}
+	}()
+	if r.wake, err = newWake(); err != nil {
+		return nil, err
+	}
+	if cfg.Kernel.Follow {
+		if err := r.tracer.FollowChildrenOf(cmd.PID()); err != nil {
+			return nil, err
+		}
+	}
+	var rings []ring
+	for _, one := range r.tracer.Rings() {
+		rings = append(rings, one)
+	}
+	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, writer)
+	return r, writer.Begin(spool.Header{
+		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.NoSched,
+	})
+}
+
+// Run records until the duration is over or Stop is called. It has a thread of its own, with a priority of its own,
+// which ends with it.
+func (r *recorder) Run() error {
+	defer debug.SetGCPercent(debug.SetGCPercent(r.collect()))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(quietHeap))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// Never unlocked, so that the thread and its priority end here.
+		runtime.LockOSThread()
+		r.priority, _ = raisePriority()
+		r.err = r.record()
+	}()
+	<-done
+	return r.err
+}
+
+// collect is the garbage collector's setting: none below quietHeap, unless the same process finalises meanwhile.
+func (r *recorder) collect() int {
+	if r.cfg.Live {
+		return 100
+	}
+	return -1
+}
+
+// Stop closes the window.
+func (r *recorder) Stop() { r.wake.Call() }
+
+// Close takes the kernel programs off.
+func (r *recorder) Close() {
+	_ = r.tracer.Close()
+	if r.wake != nil {
+		_ = r.wake.Close()
+	}
+}
+
+func (r *recorder) record() error {
+	err := r.openWindow()
+	close(r.opened)
+	if err != nil {
+		return err
+	}
+	if err := r.rounds(); err != nil {
+		return err
+	}
+	return r.closeWindow()
+}
+
+// openWindow arms the programs before it lists the tasks, so that nobody is missed who begins meanwhile.
+func (r *recorder) openWindow() error {
+	if err := r.tracer.Arm(); err != nil {
+		return err
+	}
+	if err := r.listTasks(r.tracer.ReadTasks); err != nil {
+		return err
+	}
+	var err error
+	if r.before, err = r.tracer.Programs(); err != nil {
+		return err
+	}
+	open := proc.Monotonic()
+	if err := r.writer.Open(open); err != nil {
+		return err
+	}
+	r.open = open
+	if r.command != nil {
+		return r.command.Release()
+	}
+	return nil
+}
+
+// listTasks writes the first list; later ones go through Cut.
+func (r *recorder) listTasks(list func(io.Writer) error) error {
+	return list(writerFunc(func(b []byte) (int, error) { return len(b), r.writer.Tasks(b) }))
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// rounds is the work while the window is open.
+func (r *recorder) rounds() error {
+	deadline := int64(0)
+	if r.cfg.Duration > 0 {
+		deadline = r.open + r.cfg.Duration.Nanoseconds()
+	}
+	nextCut := r.open + generationEvery.Nanoseconds()
+	wait := r.pace.interval
+	for {
+		now := proc.Monotonic()
+		if deadline > 0 {
+			if now >= deadline {
+				return nil
+			}
+			wait = min(wait, time.Duration(deadline-now))
+		}
+		stopped, err := r.wake.Sleep(wait)
+		if err != nil || stopped {
+			return err
+		}
+		fill, _, err := r.drain.Round()
+		if err != nil {
+			return err
+		}
+		wait = r.pace.Next(fill)
+		if nextCut, err = r.cut(nextCut); err != nil {
+			return err
+		}
+	}
+}
+
+// cut begins a new generation when it is time: the programs are told its number, two rounds later everything that
+// they wrote under the old one has been drained.
+func (r *recorder) cut(next int64) (int64, error) {
+	if r.writer.CutDue() {
+		clocks, err := proc.ReadClocks()
+		if err != nil {
+			return next, err
+		}
+		return next, r.writer.Cut(clocks, r.tracer.ReadTasks)
+	}
+	if proc.Monotonic() < next {
+		return next, nil
+	}
+	r.number++
+	if err := r.tracer.SetGeneration(r.number); err != nil {
+		return next, err
+	}
+	return next + generationEvery.Nanoseconds(), r.writer.BumpGeneration(r.number)
+}
+
+// closeWindow ends the window and takes everything that was written in it.
+func (r *recorder) closeWindow() error {
+	r.close = proc.Monotonic()
+	if err := r.tracer.Disarm(); err != nil {
+		return err
+	}
+	limit := time.Now().Add(drainLimit)
+	for {
+		_, all, err := r.drain.Round()
+		if err != nil {
+			return err
+		}
+		if all || time.Now().After(limit) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	tail, err := r.tail()
+	if err != nil {
+		return err
+	}
+	return r.writer.End(tail)
+}
+
+// tail gathers what no record tells.
+func (r *recorder) tail() (spool.Tail, error) {
+	clocks, err := proc.ReadClocks()
+	if err != nil {
+		return spool.Tail{}, err
+	}
+	if r.after, err = r.tracer.Programs(); err != nil {
+		return spool.Tail{}, err
+	}
+	lost, err := r.tracer.TailLosses()
+	if err != nil {
+		return spool.Tail{}, err
+	}
+	tail := spool.Tail{Close: r.close, Clocks: clocks, Programs: r.countedPrograms()}
+	for _, loss := range lost {
+		tail.Losses = append(tail.Losses, spool.Loss{
+			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: format.CauseTail, Count: uint64(loss.Count), From: loss.From,
+		})
+	}
+	for _, cost := range tail.Programs {
+		if cost.RecursionMisses > 0 {
+			tail.Losses = append(tail.Losses, spool.Loss{
+				CPU: format.AllCPUs, Kind: kindOf(cost.Name), Cause: format.CauseRecursion, Count: cost.RecursionMisses, From: r.open,
+			})
+		}
+	}
+	return tail, nil
+}
+
+// programCosts are the programs' counters since the window opened.
+func (r *recorder) programCosts() []*format.ProgramCost {
+	var costs []*format.ProgramCost
+	for i, program := range r.after {
+		since := r.before[i]
+		costs = append(costs, &format.ProgramCost{
+			Name: program.Name, Runs: program.Runs - since.Runs, Ns: uint64(program.Time - since.Time),
+			RecursionMisses: program.RecursionMisses - since.RecursionMisses,
+		})
+	}
+	return costs
+}
+
+// countedPrograms are those that the kernel has counted anything of: without --stats that is only what it skipped.
+func (r *recorder) countedPrograms() []*format.ProgramCost {
+	return slices.DeleteFunc(r.programCosts(), func(c *format.ProgramCost) bool { return c.Runs+c.RecursionMisses == 0 })
+}
+
+// kindOf is the kind of events that a kernel program writes; 0 when it is named after none.
+func kindOf(program string) format.Kind {
+	names := map[string]format.Kind{
+		"sched_switch": format.KindSwitch, "sched_waking": format.KindWaking, "sched_wakeup_new": format.KindWakeupNew,
+		"sched_process_fork": format.KindFork, "sched_process_exec": format.KindExec, "task_rename": format.KindRename,
+		"sched_process_exit": format.KindExit, "sched_process_free": format.KindFree,
+	}
+	return names[program]
+}
+
+// ringBytes is the memory of all rings.
+func (cfg *Config) ringBytes() uint64 { return uint64(cfg.Kernel.Rings) * uint64(cfg.Kernel.RingBytes) }
+
+// bytesRead are the bytes taken from each ring.
+func (r *recorder) bytesRead() []uint64 { return slices.Clone(r.drain.read) }
+
+// describePace is for -v.
+func (r *recorder) describePace() string {
+	return fmt.Sprintf("rounds every %s to %s by a thread of priority %s", r.pace.shortest, r.pace.longest, r.priority)
+}

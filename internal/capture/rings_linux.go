@@ -1,0 +1,55 @@
+package capture
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+const (
+	defaultRingBytes = 8 << 20
+	// allRingsLimit bounds the memory of all rings where the user chose no number of them: on machines with more
+	// CPUs than it has room for, several share one.
+	allRingsLimit = 1 << 30
+	// smallestRing is two pages of 4 KiB; below that a ring cannot hold an exec with a long path.
+	smallestRing = 8 << 10
+	// largestRing is what package bpf takes.
+	largestRing = 1 << 30
+)
+
+// RingPlan is how many rings there are and how large each is.
+type RingPlan struct {
+	Rings, RingBytes int
+}
+
+// PlanRings chooses the rings for a number of CPUs. 0 for size or count means the default.
+func PlanRings(cpus int, size int64, count int) (plan RingPlan, notes []string, err error) {
+	if size == 0 {
+		size = defaultRingBytes
+	}
+	if size < smallestRing || size > largestRing {
+		return plan, nil, fmt.Errorf("--ringbuf-size must be from 8kb to 1gb")
+	}
+	plan.RingBytes = 1 << bits.Len64(uint64(size-1))
+	if int64(plan.RingBytes) != size {
+		notes = append(notes, fmt.Sprintf("--ringbuf-size rounded up to %s, because rings are powers of two", sizeFlag(plan.RingBytes)))
+	}
+	switch {
+	case count < 0:
+		return plan, nil, fmt.Errorf("--ringbuf-cnt must be at least 1")
+	case count > cpus:
+		notes = append(notes, fmt.Sprintf("--ringbuf-cnt reduced to %d, one for each CPU", cpus))
+		plan.Rings = cpus
+	case count > 0:
+		plan.Rings = count
+	default:
+		plan.Rings = min(cpus, max(allRingsLimit/plan.RingBytes, 1))
+		if plan.Rings < cpus {
+			notes = append(notes, fmt.Sprintf("%d CPUs share %d rings, so that they take no more than %s in all; --ringbuf-cnt decides otherwise",
+				cpus, plan.Rings, sizeFlag(allRingsLimit)))
+		}
+	}
+	return plan, notes, nil
+}
+
+// CPUsPerRing is how many CPUs write to the busiest ring.
+func (p RingPlan) CPUsPerRing(cpus int) int { return (cpus + p.Rings - 1) / p.Rings }

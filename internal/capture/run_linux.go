@@ -1,0 +1,310 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/proc"
+	"wprof/internal/spool"
+)
+
+// Main runs the tool and returns its exit status. Beside a command, wrong usage is the recorder's own failure too.
+func Main(t cli.Tool, argv []string, std cli.Std) int {
+	ran := false
+	inner := t.Run
+	t.Run = func(inv *cli.Invocation) error {
+		ran = true
+		return inner(inv)
+	}
+	status := cli.Run(t, argv, std)
+	if !ran && status != cli.ExitOK && slices.Contains(argv, "--") {
+		return StatusOwnFailure
+	}
+	return status
+}
+
+// Run is wprof-record: it records, finalises and reports.
+func Run(inv *cli.Invocation) error {
+	err := run(inv)
+	if err == nil || !inv.HasCommand() {
+		return err
+	}
+	// A command's own status comes as an error without text. The recorder's failures must not look like one.
+	status := new(cli.ExitError)
+	if errors.As(err, &status) && status.Err == nil {
+		return err
+	}
+	if failure := new(CommandError); errors.As(err, &failure) {
+		return cli.WithCode(failure.Status, err)
+	}
+	return cli.WithCode(StatusOwnFailure, err)
+}
+
+func run(inv *cli.Invocation) error {
+	started := proc.Monotonic()
+	cfg, err := configure(inv)
+	if err != nil {
+		return err
+	}
+	if err := check(cfg.Stats); err != nil {
+		return err
+	}
+	if inv.HasCommand() {
+		if _, err := lookUp(cfg.Command[0]); err != nil {
+			return err
+		}
+	}
+	inv.HandleStop()
+	out, err := inv.CreateOutput(cfg.Output, true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	s := &session{inv: inv, cfg: cfg, out: out, started: started}
+	return s.run()
+}
+
+// session is one run of the tool from the checks to the report.
+type session struct {
+	inv     *cli.Invocation
+	cfg     *Config
+	out     *cli.Output
+	started int64
+	written counter // what went to out
+	command *command
+	spool   *spool.Writer
+	rec     *recorder
+	stats   io.Closer // nil: the kernel does not measure
+	summary spool.Summary
+}
+
+func (s *session) run() error {
+	defer s.tidy()
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	stop := s.supervise()
+	err := s.record()
+	stop()
+	if err == nil {
+		err = s.out.Commit()
+	}
+	if err != nil {
+		return s.keepSpool(err)
+	}
+	if err := s.spool.Remove(); err != nil {
+		s.inv.Warnf("the spool is no longer needed, but stays: %v", err)
+	}
+	return s.report()
+}
+
+// prepare makes everything that a recording needs, in the order in which it can fail.
+func (s *session) prepare() error {
+	host, err := proc.ReadHost()
+	if err != nil {
+		return err
+	}
+	description, err := describe(s.cfg, host)
+	if err != nil {
+		return err
+	}
+	if err := s.createSpool(); err != nil {
+		return err
+	}
+	if s.inv.HasCommand() {
+		if s.command, err = startCommand(s.cfg.Command, s.commandOutput()); err != nil {
+			return err
+		}
+	}
+	if s.rec, err = prepare(s.cfg, s.spool, description, s.command); err != nil {
+		return err
+	}
+	if s.cfg.Stats {
+		if s.stats, err = s.rec.tracer.EnableStats(); err != nil {
+			return err
+		}
+		s.inv.Warnf("--stats has the kernel measure every BPF program on this machine until the recording ends, which costs each run about 40 ns")
+	}
+	return nil
+}
+
+// createSpool puts the spool beside a regular file that was named, so that it is found if the recorder dies.
+func (s *session) createSpool() (err error) {
+	if s.out.IsRegular() && !s.out.IsStdout() {
+		s.spool, err = spool.Create(s.cfg.Output + ".part")
+	} else {
+		s.spool, err = spool.CreateUnlinked("")
+	}
+	if err != nil {
+		return err
+	}
+	if aside := s.spool.MovedAside(); aside != "" {
+		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
+	}
+	if s.spool.OnTmpfs() {
+		s.inv.Warnf("the spool lies on a tmpfs and takes memory; set TMPDIR to a folder on a disk")
+	}
+	return nil
+}
+
+// commandOutput keeps what the command prints out of the stream.
+func (s *session) commandOutput() *os.File {
+	stream, err := s.out.Stat()
+	if err != nil {
+		return os.Stderr
+	}
+	standard, err := os.Stdout.Stat()
+	if s.out.IsStdout() || err == nil && os.SameFile(stream, standard) {
+		return os.Stderr
+	}
+	return os.Stdout
+}
+
+// record runs the recorder, then or meanwhile the finalisation.
+func (s *session) record() error {
+	if s.cfg.Live {
+		return s.recordLive()
+	}
+	if err := s.rec.Run(); err != nil {
+		return err
+	}
+	s.rec.Close()
+	return s.finalise(spool.Options{Progress: s.inv.Progress("writing").Set})
+}
+
+// recordLive finalises while it records. What fails downstream ends the recording.
+func (s *session) recordLive() error {
+	finalised := make(chan error, 1)
+	go func() {
+		err := s.finalise(spool.Options{Live: true})
+		if err != nil {
+			s.rec.Stop()
+		}
+		finalised <- err
+	}()
+	err := s.rec.Run()
+	if err != nil {
+		// Without an end the other side would wait for one.
+		_ = s.spool.Close()
+	}
+	s.rec.Close()
+	return errors.Join(err, <-finalised)
+}
+
+func (s *session) finalise(o spool.Options) error {
+	recorded, err := s.spool.Spool()
+	if err != nil {
+		return err
+	}
+	defer recorded.Close()
+	o.Cost = s.cost
+	s.written.w = s.out
+	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})
+	s.summary, err = recorded.Finalise(w, o)
+	if o.Progress != nil {
+		s.inv.Progress("writing").Done()
+	}
+	if err != nil {
+		return fmt.Errorf("write the recording: %w", err)
+	}
+	return nil
+}
+
+// cost is what the recorder has used so far, all stages.
+func (s *session) cost() *format.RecorderCost {
+	usage, err := proc.ReadUsage()
+	if err != nil {
+		return &format.RecorderCost{}
+	}
+	return &format.RecorderCost{
+		UserNs: usage.User.Nanoseconds(), SystemNs: usage.System.Nanoseconds(), PeakRss: usage.PeakRSS,
+		RingBytes: s.cfg.ringBytes(), SpoolBytes: uint64(s.spool.Bytes()),
+	}
+}
+
+// keepSpool leaves a spool with a name where it is, and says how the recording is finished from it.
+func (s *session) keepSpool(err error) error {
+	if s.spool.Path() == "" || s.rec.open == 0 {
+		_ = s.spool.Remove()
+		return err
+	}
+	path, output := proc.Quote(s.spool.Path()), proc.Quote(s.cfg.Output)
+	return fmt.Errorf("%w; what was recorded is kept: once that is mended, run wprof-symbolize %s -o %s", err, path, output)
+}
+
+// tidy takes back what is still there, whatever happened.
+func (s *session) tidy() {
+	if s.command != nil {
+		s.command.Cancel()
+	}
+	if s.rec != nil {
+		s.rec.Close()
+	} else if s.spool != nil {
+		_ = s.spool.Remove()
+	}
+	if s.stats != nil {
+		_ = s.stats.Close()
+	}
+	if s.spool != nil {
+		_ = s.spool.Close()
+	}
+}
+
+// counter counts what goes through it.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// report says what came of it, and how the tool ends.
+func (s *session) report() error {
+	if s.cfg.Stats {
+		s.writeStats(s.inv.Std.Err)
+	}
+	if s.cfg.Verbose {
+		s.sayOpen()
+	}
+	outcome := s.outcome()
+	s.inv.Warnf("%s", outcome.Summary())
+	if s.command != nil {
+		status, err := s.command.Status()
+		if err != nil {
+			return err
+		}
+		if s.cfg.FailOnLoss && outcome.Lossy() {
+			return cli.WithCode(StatusOwnFailure, errLost)
+		}
+		return cli.WithCode(status, nil)
+	}
+	if s.cfg.FailOnLoss && outcome.Lossy() {
+		return cli.WithCode(cli.ExitLost, errLost)
+	}
+	return nil
+}
+
+var errLost = errors.New("events were lost, and --fail-on-loss was given")
+
+func (s *session) outcome() *Outcome {
+	usage, _ := proc.ReadUsage()
+	o := &Outcome{
+		Threads: s.summary.Threads, Window: time.Duration(s.summary.Close - s.summary.Open),
+		CPU: usage.CPU(), PeakRSS: usage.PeakRSS, SpoolBytes: s.spool.Bytes(), OutputBytes: s.written.n,
+		RingBytes: s.cfg.Kernel.RingBytes, Losses: s.summary.Losses, Late: s.summary.Late,
+	}
+	for _, n := range s.summary.Events {
+		o.Events += n
+	}
+	return o
+}

@@ -1,0 +1,90 @@
+package capture
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/proc"
+)
+
+// describe makes the capture self-describing: where, with what and how it was recorded. The window's instants are not
+// known yet.
+func describe(cfg *Config, host proc.Host) (*format.Session, error) {
+	cpus, err := proc.CPUs("/sys")
+	if err != nil {
+		return nil, err
+	}
+	clocks, err := proc.ReadClocks()
+	if err != nil {
+		return nil, err
+	}
+	var id [8]byte
+	// crypto/rand.Read never fails: it ends the program instead.
+	_, _ = rand.Read(id[:])
+	return &format.Session{
+		Id:            binary.LittleEndian.Uint64(id[:]),
+		Host:          valid(host.Name),
+		BootId:        host.BootID,
+		KernelRelease: host.Release,
+		KernelVersion: host.Version,
+		Machine:       host.Machine,
+		Cpus:          cpus,
+		Clocks:        []*format.ClockSnapshot{clocks},
+		Command:       validWords(cfg.CommandLine),
+		Config:        resolved(cfg),
+		Metadata:      cfg.Metadata,
+		Version:       proc.Version(),
+		RecorderPid:   uint32(os.Getpid()),
+	}, nil
+}
+
+// valid makes a word fit for a message, whose strings are UTF-8; words of a command line can be anything.
+func valid(word string) string { return strings.ToValidUTF8(word, "\uFFFD") }
+
+func validWords(words []string) []string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = valid(word)
+	}
+	return all
+}
+
+// resolved is what the flags and defaults came to.
+func resolved(cfg *Config) []*format.KeyValue {
+	duration := "until stopped"
+	if cfg.Duration > 0 {
+		duration = cfg.Duration.String()
+	} else if len(cfg.Command) > 0 {
+		duration = "until the command ends"
+	}
+	config := []*format.KeyValue{
+		{Key: "duration", Value: duration},
+		{Key: "features", Value: strings.Join(features(cfg), ",")},
+		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
+		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
+	}
+	if len(cfg.Command) > 0 && !cfg.All {
+		config = append(config, &format.KeyValue{Key: "scope", Value: "the command and its children"})
+	} else {
+		config = append(config, &format.KeyValue{Key: "scope", Value: "the whole system"})
+	}
+	return config
+}
+
+func features(cfg *Config) []string {
+	var on []string
+	for _, f := range []struct {
+		name string
+		off  bool
+	}{{"sched", cfg.Kernel.NoSched}, {"wakeup", cfg.Kernel.NoWakeup}, {"task-life", cfg.Kernel.NoTaskLife}} {
+		if !f.off {
+			on = append(on, f.name)
+		}
+	}
+	return on
+}

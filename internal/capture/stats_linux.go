@@ -1,0 +1,55 @@
+package capture
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/proc"
+)
+
+// writeStats prints what --stats asked for: what the kernel programs, the rings and the recorder have cost.
+func (s *session) writeStats(to io.Writer) {
+	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "program\truns\tns/run\tskipped\t\n")
+	for _, p := range s.rec.programCosts() {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t\n", p.Name, grouped(p.Runs), p.Ns/max(p.Runs, 1), grouped(p.RecursionMisses))
+	}
+	_ = w.Flush()
+	fmt.Fprint(w, "ring\tbytes\tlost\t\n")
+	lost := s.lostByRing()
+	for i, n := range s.rec.bytesRead() {
+		fmt.Fprintf(w, "%d\t%s\t%s\t\n", i, grouped(n), grouped(lost[i]))
+	}
+	_ = w.Flush()
+	if usage, err := proc.ReadUsage(); err == nil {
+		fmt.Fprintf(to, "recorder: %s of CPU (%s user, %s system), peak memory %s, rings %s; %s\n", seconds(usage.CPU()),
+			seconds(usage.User), seconds(usage.System), bytesText(int64(usage.PeakRSS)), bytesText(int64(s.cfg.ringBytes())), s.rec.describePace())
+	}
+}
+
+// lostByRing adds up what did not fit into each ring.
+func (s *session) lostByRing() []uint64 {
+	lost := make([]uint64, s.cfg.Kernel.Rings)
+	for _, loss := range s.summary.Losses {
+		if loss.Cpu != format.AllCPUs && (loss.Cause == uint32(format.CauseRing) || loss.Cause == uint32(format.CauseTail)) {
+			lost[int(loss.Cpu)%len(lost)] += loss.Count
+		}
+	}
+	return lost
+}
+
+// sayOpen tells, with -v, how the recording was made.
+func (s *session) sayOpen() {
+	start := time.Duration(s.rec.open - s.started)
+	s.inv.Warnf("window open %s after the start; %s; spool %s", seconds(start), s.rec.describePace(), s.spoolName())
+}
+
+func (s *session) spoolName() string {
+	if path := s.spool.Path(); path != "" {
+		return path
+	}
+	return "without a name"
+}

@@ -1,0 +1,170 @@
+package capture
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"wprof/format"
+)
+
+// Outcome is what a finished recording came to.
+type Outcome struct {
+	Events      uint64
+	Threads     int
+	Window      time.Duration
+	CPU         time.Duration // of the recorder, all stages
+	PeakRSS     uint64
+	SpoolBytes  int64
+	OutputBytes int64
+	RingBytes   int // size of one ring
+	Losses      []*format.Loss
+	Late        uint64
+}
+
+// Lost is how many events are missing.
+func (o *Outcome) Lost() uint64 {
+	var lost uint64
+	for _, loss := range o.Losses {
+		lost += loss.Count
+	}
+	return lost
+}
+
+// Lossy tells whether anything is missing, counted or not.
+func (o *Outcome) Lossy() bool { return len(o.Losses) > 0 }
+
+// Summary is the line that a recording ends with: what was recorded, what it cost, and what was lost with the flag
+// that helps.
+func (o *Outcome) Summary() string {
+	return fmt.Sprintf("recorded %s of %s in %s; cost %s of CPU, %s of spool, %s of output; %s",
+		count(o.Events, "event"), count(uint64(o.Threads), "thread"), seconds(o.Window),
+		seconds(o.CPU), bytesText(o.SpoolBytes), bytesText(o.OutputBytes), o.lossText())
+}
+
+func (o *Outcome) lossText() string {
+	lost := o.Lost()
+	if lost == 0 {
+		if len(o.Losses) > 0 {
+			return "lost an unknown number of events (" + o.causesText() + ")"
+		}
+		return "nothing lost"
+	}
+	share := 100 * float64(lost) / float64(lost+o.Events)
+	text := fmt.Sprintf("lost %s (%.2g%%: %s)", count(lost, "event"), share, o.causesText())
+	if o.lostTo(format.CauseRing) || o.lostTo(format.CauseTail) {
+		text += fmt.Sprintf("; --ringbuf-size %s helps", sizeFlag(o.RingBytes*4))
+	}
+	return text
+}
+
+func (o *Outcome) lostTo(cause format.Cause) bool {
+	return slices.ContainsFunc(o.Losses, func(l *format.Loss) bool { return l.Cause == uint32(cause) })
+}
+
+// causesText names each cause once, with the CPUs where it happened.
+func (o *Outcome) causesText() string {
+	var parts []string
+	for cause := format.Cause(1); cause <= format.CauseSpool; cause++ {
+		cpus := map[uint32]bool{}
+		for _, loss := range o.Losses {
+			if loss.Cause == uint32(cause) {
+				cpus[loss.Cpu] = true
+			}
+		}
+		if len(cpus) > 0 {
+			parts = append(parts, causeText(cause)+cpusText(cpus))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func causeText(cause format.Cause) string {
+	switch cause {
+	case format.CauseRing:
+		return "ring full"
+	case format.CauseRecursion:
+		return "a program interrupted itself"
+	case format.CauseNesting:
+		return "programs nested too deep"
+	case format.CauseTail:
+		return "ring full at the end"
+	case format.CauseSpool:
+		return "spool damaged"
+	}
+	return format.Causes()[cause]
+}
+
+func cpusText(cpus map[uint32]bool) string {
+	if cpus[format.AllCPUs] {
+		return ""
+	}
+	if len(cpus) > 4 {
+		return fmt.Sprintf(" on %d CPUs", len(cpus))
+	}
+	var ids []int
+	for cpu := range cpus {
+		ids = append(ids, int(cpu))
+	}
+	slices.Sort(ids)
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = strconv.Itoa(id)
+	}
+	return " on CPU " + strings.Join(words, "+")
+}
+
+func count(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return grouped(n) + " " + what + "s"
+}
+
+// grouped writes 1234567 as 1,234,567.
+func grouped(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+func seconds(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%.3g ms", float64(d)/1e6)
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+func bytesText(n int64) string {
+	value, unit := float64(n), "B"
+	for _, next := range []string{"kB", "MB", "GB"} {
+		if value < 1000 {
+			break
+		}
+		value, unit = value/1000, next
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", value, unit)
+}
+
+// sizeFlag writes a number of bytes as the flags take it, in the largest binary unit that fits evenly.
+func sizeFlag(n int) string {
+	for _, unit := range []struct {
+		shift int
+		name  string
+	}{{30, "gb"}, {20, "mb"}, {10, "kb"}} {
+		if n >= 1<<unit.shift && n&(1<<unit.shift-1) == 0 {
+			return strconv.Itoa(n>>unit.shift) + unit.name
+		}
+	}
+	return strconv.Itoa(n) + "b"
+}

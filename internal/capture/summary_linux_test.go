@@ -1,0 +1,37 @@
+package capture
+
+import (
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+func TestSummaryNamesCostAndLoss(t *testing.T) {
+	o := Outcome{
+		Events: 1234567, Threads: 312, Window: 5 * time.Second, CPU: 210 * time.Millisecond,
+		SpoolBytes: 54_300_000, OutputBytes: 5_120_000, RingBytes: 8 << 20,
+	}
+	want := "recorded 1,234,567 events of 312 threads in 5.00 s; cost 210 ms of CPU, 54.3 MB of spool, 5.1 MB of output; nothing lost"
+	if got := o.Summary(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	o.Losses = []*format.Loss{
+		{Cpu: 1, Kind: 1, Cause: uint32(format.CauseRing), Count: 12000},
+		{Cpu: 0, Kind: 2, Cause: uint32(format.CauseRing), Count: 345},
+		{Cpu: format.AllCPUs, Cause: uint32(format.CauseRecursion), Count: 1},
+	}
+	want = "recorded 1,234,567 events of 312 threads in 5.00 s; cost 210 ms of CPU, 54.3 MB of spool, 5.1 MB of output; " +
+		"lost 12,346 events (0.99%: ring full on CPU 0+1, a program interrupted itself); --ringbuf-size 32mb helps"
+	if got := o.Summary(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestSizesAreWrittenAsTheFlagsTakeThem(t *testing.T) {
+	for n, want := range map[int]string{8 << 20: "8mb", 512 << 10: "512kb", 1 << 30: "1gb", 1000: "1000b"} {
+		if got := sizeFlag(n); got != want {
+			t.Errorf("sizeFlag(%d) = %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package capture
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervise ends the recording when it is time for a reason that is not its duration, and counts down on a terminal.
+// stop ends the supervision.
+//
+// With a command, an interrupt from the terminal reaches the command by itself, and its end is the recording's. Only
+// what was sent to the recorder alone is passed on.
+func (s *session) supervise() (stop func()) {
+	finished := make(chan struct{})
+	go s.countdown(finished)
+	if s.command == nil {
+		go func() {
+			select {
+			case <-s.inv.Stopped():
+				s.rec.Stop()
+			case <-finished:
+			}
+		}()
+		return func() { close(finished) }
+	}
+	// While the command runs, a closed pipe ends the recording and not the tool, which still has a status to pass
+	// on. This comes after the command's start, which would inherit that SIGPIPE is ignored.
+	s.inv.OnDownstreamClosed(s.rec.Stop)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP)
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				s.command.Signal(sig)
+			case <-s.command.Done():
+				signal.Stop(signals)
+				s.rec.Stop()
+				return
+			}
+		}
+	}()
+	return func() { close(finished) }
+}
+
+// countdown tells a person at a terminal how long it will take.
+func (s *session) countdown(finished <-chan struct{}) {
+	if !s.inv.StderrIsTerminal() || s.cfg.Duration < 2*time.Second {
+		return
+	}
+	select {
+	case <-s.rec.opened:
+	case <-finished:
+		return
+	}
+	end := time.Now().Add(s.cfg.Duration)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		left := time.Until(end).Round(time.Second)
+		if left <= 0 {
+			fmt.Fprint(s.inv.Std.Err, "\r\x1b[K")
+			return
+		}
+		fmt.Fprintf(s.inv.Std.Err, "\rrecording, %s left; Ctrl-C ends it early\x1b[K", left)
+		select {
+		case <-tick.C:
+		case <-s.inv.Stopped():
+			fmt.Fprint(s.inv.Std.Err, "\r\x1b[K")
+			return
+		case <-finished:
+			fmt.Fprint(s.inv.Std.Err, "\r\x1b[K")
+			return
+		}
+	}
+}

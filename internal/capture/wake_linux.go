@@ -1,0 +1,52 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// wake lets the reading thread sleep until some time or until another goroutine calls it. It sleeps in ppoll(2) and
+// not on a Go timer: a goroutine that is locked to its thread is woken by way of a second thread otherwise, and twice
+// the switches are twice the disturbance.
+type wake struct {
+	fd int
+}
+
+func newWake() (*wake, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("create an eventfd: %w", err)
+	}
+	return &wake{fd: fd}, nil
+}
+
+// Call ends this or the next Sleep.
+func (w *wake) Call() {
+	one := [8]byte{1}
+	// It can only fail when 2^64 calls are pending, and then the sleeper is awake anyway.
+	_, _ = unix.Write(w.fd, one[:])
+}
+
+// Sleep returns after d, or earlier with true if it was called.
+func (w *wake) Sleep(d time.Duration) (called bool, err error) {
+	fds := [1]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
+	timeout := unix.NsecToTimespec(max(d, 0).Nanoseconds())
+	n, err := unix.Ppoll(fds[:], &timeout, nil)
+	if errors.Is(err, unix.EINTR) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("wait for the next round: %w", err)
+	}
+	if n == 0 {
+		return false, nil
+	}
+	var count [8]byte
+	_, _ = unix.Read(w.fd, count[:])
+	return true, nil
+}
+
+func (w *wake) Close() error { return unix.Close(w.fd) }

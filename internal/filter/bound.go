@@ -1,0 +1,55 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/cli"
+)
+
+// Bound is one end of a time range. The zero value is none.
+type Bound struct {
+	set    bool
+	offset time.Duration // from the opening of the first window
+	at     time.Time     // not zero: this moment instead
+}
+
+// ParseBound reads an offset like 1.5s or 250ms, where a bare number is milliseconds, or a moment like
+// @2026-11-21T02:00:00.5Z. An empty text is no bound.
+func ParseBound(text string) (Bound, error) {
+	if text == "" {
+		return Bound{}, nil
+	}
+	if moment, ok := strings.CutPrefix(text, "@"); ok {
+		at, err := time.Parse(time.RFC3339Nano, strings.Replace(moment, " ", "T", 1))
+		if err != nil {
+			return Bound{}, fmt.Errorf("%q is not a moment like @2026-11-21T02:00:00.5Z or @2026-11-21T04:00:00+02:00", text)
+		}
+		return Bound{set: true, at: at}, nil
+	}
+	offset, _, err := cli.ParseDuration(text)
+	if err != nil {
+		return Bound{}, fmt.Errorf("%w, nor a moment like @2026-11-21T02:00:00.5Z", err)
+	}
+	return Bound{set: true, offset: offset}, nil
+}
+
+// resolve is the bound as CLOCK_MONOTONIC ns. A moment is put where the nearest clock snapshot before it says.
+func (b Bound) resolve(open int64, clocks []*format.ClockSnapshot) (int64, error) {
+	if b.at.IsZero() {
+		return open + int64(b.offset), nil
+	}
+	moment := b.at.UnixNano()
+	var near *format.ClockSnapshot
+	for _, c := range clocks {
+		if c.Realtime != 0 && (near == nil || c.Realtime <= moment) {
+			near = c
+		}
+	}
+	if near == nil {
+		return 0, fmt.Errorf("find %s in the capture: it does not tell what time of day it was; give an offset like 1.5s", b.at.Format(time.RFC3339Nano))
+	}
+	return near.Monotonic + moment - near.Realtime, nil
+}

@@ -1,0 +1,94 @@
+package filter
+
+import "wprof/format"
+
+// family knows the processes that descend from those of Spec.PIDs, as the recorder's kernel filter does: a process
+// belongs if its parent did when it was made, and stays when that parent ends.
+type family struct {
+	spec    *Spec
+	members map[int32]*member // the latest process of a pid
+	scanned format.TaskID     // definitions of this section that were read
+}
+
+type member struct {
+	start            int64 // of its leader; 0 when that has not been seen
+	ppid             int32
+	decided, belongs bool
+}
+
+const (
+	// scanAhead is how many ids without a definition are looked at before it is thought that no more have come.
+	scanAhead = 64
+	// maxScan bounds the work that a single id from a hostile stream can make.
+	maxScan = 1 << 20
+	// maxDepth is deeper than any process tree, and ends those that are no trees.
+	maxDepth = 256
+)
+
+func newFamily(s *Spec) *family { return &family{spec: s, members: make(map[int32]*member)} }
+
+// read takes in the definitions up to id, and those that came together with it: a parent may be mentioned after its
+// children, as states go by CPU and tid.
+func (f *family) read(defs interface {
+	Task(format.TaskID) *format.Task
+}, id format.TaskID) {
+	if id > f.scanned+maxScan {
+		f.scanned = id - 1
+	}
+	for missing := 0; missing < scanAhead || f.scanned < id; f.scanned++ {
+		d := defs.Task(f.scanned + 1)
+		if d == nil {
+			missing++
+			continue
+		}
+		missing = 0
+		f.note(d)
+	}
+	f.scanned -= scanAhead
+}
+
+// note enters the process of a definition.
+func (f *family) note(d *format.Task) *member {
+	m := f.members[d.Pid]
+	leader := d.Tid == d.Pid
+	if m == nil || leader && m.start != 0 && m.start != d.Start {
+		m = &member{ppid: d.Ppid}
+		f.members[d.Pid] = m
+	}
+	if leader {
+		m.start = d.Start
+	}
+	return m
+}
+
+// fork is told before the child is judged.
+func (f *family) fork(parent, child *format.Task) {
+	if parent == nil || child == nil || parent.Pid == child.Pid || !f.has(parent) {
+		return
+	}
+	m := f.note(child)
+	m.decided, m.belongs = true, true
+}
+
+// has tells whether the process of a thread belongs.
+func (f *family) has(d *format.Task) bool {
+	m := f.note(d)
+	if !m.decided {
+		m.decided, m.belongs = true, f.belongs(d.Pid, maxDepth)
+	}
+	return m.belongs
+}
+
+func (f *family) belongs(pid int32, depth int) bool {
+	if named(f.spec.PIDs, pid) {
+		return true
+	}
+	m := f.members[pid]
+	if m == nil || depth == 0 {
+		return false
+	}
+	if m.decided {
+		return m.belongs
+	}
+	return f.belongs(m.ppid, depth-1)
+}

@@ -1,0 +1,208 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// afterEnd is how far a pipe is read beyond the end of the time range, for losses that began inside.
+const afterEnd = int64(1e9)
+
+// phase is where the stream stands in the time range.
+type phase uint8
+
+const (
+	before phase = iota // nothing is written yet
+	inside
+	beyond // the end of the range has passed; losses that reach back into it are still written
+	done
+)
+
+// Filter is one pass over a stream.
+type Filter struct {
+	o     Options
+	in    io.Reader
+	r     *format.Reader
+	w     *format.Writer
+	tl    *timeline.Timeline
+	usage *timeline.Usage
+	kin   *family // nil without --children
+
+	phase      phase
+	start, end int64 // the range: what is at end is not in it any more
+	isPipe     bool
+
+	section    int  // number of the input's section that the output stands in
+	begun      bool // the output's section has begun
+	first      *format.Session
+	lastReal   *format.Session
+	session    *format.Session // of the input, in this section
+	clocks     int             // how many of the input's snapshots the output has
+	defined    idSet
+	stateAt    int64 // with stateBegins: a whole state begins, and its first kept event is still to come
+	stateNext  bool
+	last       int64 // time of the last event that was read
+	result     Result
+	failed     error // of a callback that cannot return it
+	unknownAll bool  // verdict on a thread whose definition is lost
+}
+
+// New reads the beginning of a stream. Nothing is written before Run.
+func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
+	r, err := format.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	f := &Filter{o: o, in: in, r: r, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64}
+	if err := f.setRange(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	f.first = r.Session()
+	f.w = format.NewWriter(out, format.WriterOptions{Level: o.Level, Live: f.live()})
+	f.tl, f.usage = timeline.New(r), timeline.NewUsage(r)
+	f.unknownAll = !o.Threads.allows()
+	if o.Threads.Children {
+		f.kin = newFamily(&f.o.Threads)
+	}
+	r.OnSectionEnd(func(e *format.End) { f.failed = errors.Join(f.failed, f.sectionEnd(e)) })
+	return f, nil
+}
+
+// setRange finds where the range lies. A start that is not after the opening of the window is none.
+func (f *Filter) setRange() error {
+	s, open := f.r.Session(), f.r.FirstOpen()
+	f.phase = inside
+	var err error
+	if f.o.Start.set {
+		if f.start, err = f.o.Start.resolve(open, f.r.Clocks()); err != nil {
+			return err
+		}
+		if f.start > max(open, s.RangeStart) {
+			f.phase = before
+		}
+	}
+	if f.o.End.set {
+		if f.end, err = f.o.End.resolve(open, f.r.Clocks()); err != nil {
+			return err
+		}
+	}
+	if f.o.Start.set && f.o.End.set && f.start >= f.end {
+		return fmt.Errorf("--start is not before --end")
+	}
+	return nil
+}
+
+// live tells whether the window is still open.
+func (f *Filter) live() bool { return f.isPipe && f.first.Close == 0 }
+
+// Run filters the whole stream. Also when it returns an error of the input, the output is whole up to there.
+func (f *Filter) Run() (Result, error) {
+	defer f.r.Close()
+	err := f.begin()
+	if err == nil {
+		if f.live() {
+			err = f.runLive()
+		} else {
+			err = f.runAll()
+		}
+	}
+	f.result.Damage = f.r.Damage()
+	return f.result, err
+}
+
+func (f *Filter) runAll() error {
+	for {
+		e, err := f.r.Next()
+		if finished, err := f.step(e, err); finished {
+			return err
+		}
+	}
+}
+
+// begin writes the first header and jumps to the start of the range where that can be done. With --children the way
+// there must be read: it tells who descends from whom.
+func (f *Filter) begin() error {
+	if err := f.enterSection(); err != nil {
+		return err
+	}
+	if f.phase != before || f.isPipe || f.kin != nil {
+		return nil
+	}
+	if err := f.r.SeekTime(f.start); err != nil {
+		return err
+	}
+	if s := f.r.Session(); s.Id != f.first.Id || s.Epoch != f.first.Epoch || s.Open != f.first.Open {
+		if err := f.endSection(f.firstEnd()); err != nil {
+			return err
+		}
+		return f.enterSection()
+	}
+	f.section = f.r.Sections()
+	return nil
+}
+
+// firstEnd is the end block of the first section, which was jumped over.
+func (f *Filter) firstEnd() *format.End {
+	if file, ok := f.in.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); ok {
+		if size, err := file.Seek(0, io.SeekEnd); err == nil {
+			if all, err := format.ReadSummary(file, size); err == nil && all[0].End != nil {
+				return all[0].End
+			}
+		}
+	}
+	return &format.End{Close: f.first.Open}
+}
+
+// step takes what Next returned and tells whether that was all.
+func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
+	if f.failed != nil {
+		return true, f.failed
+	}
+	if f.phase == done {
+		return true, f.finish()
+	}
+	if errors.Is(err, io.EOF) {
+		return true, f.finish()
+	}
+	if err != nil {
+		return true, errors.Join(err, f.finish())
+	}
+	if f.section != f.r.Sections() {
+		if err := f.nextSection(); err != nil {
+			return true, err
+		}
+	}
+	if err := f.event(e); err != nil {
+		return true, err
+	}
+	if f.phase == done {
+		return true, f.finish()
+	}
+	return false, nil
+}
+
+// event finds out where in the range an event stands.
+func (f *Filter) event(e *format.Event) error {
+	f.last = e.Time
+	if e.Time >= f.end {
+		return f.eventBeyond(e)
+	}
+	if f.phase == before && e.Time >= f.start {
+		if err := f.enterRange(e.Time == f.start && f.r.BeginsState()); err != nil {
+			return err
+		}
+	}
+	if f.r.BeginsState() {
+		f.stateNext, f.stateAt = true, e.Time
+	}
+	return f.judge(e)
+}

@@ -1,0 +1,122 @@
+package filter
+
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// kept is the mark of threads that are wanted under their present definition.
+const kept = 1
+
+// judge clears what is not wanted of an event and writes the rest. A thread is looked up once a side; it is judged
+// only when its definition changes.
+//
+// Measured: see BenchmarkJudge.
+func (f *Filter) judge(e *format.Event) error {
+	if e.Kind == format.KindLost {
+		f.tl.Apply(e)
+		return f.write(e)
+	}
+	pass := f.passes(e)
+	var keep format.Flags
+	var subject *timeline.Thread
+	if e.Flags&format.FlagSubject != 0 {
+		var wanted bool
+		var err error
+		if subject, wanted, err = f.side(e.Task, e, pass); err != nil {
+			return err
+		}
+		if wanted {
+			keep = format.FlagSubject
+		}
+	}
+	if hasObject(e.Kind) && e.Flags&format.FlagObject != 0 {
+		_, wanted, err := f.side(format.TaskID(e.Args[objectArg]), e, pass)
+		if err != nil {
+			return err
+		}
+		if wanted {
+			keep |= format.FlagObject
+		}
+	}
+	if keep == 0 {
+		pass = false
+	}
+	if !pass && (e.Kind == format.KindSwitch || e.Kind == format.KindStateCPU) {
+		if err := f.displaced(e, subject); err != nil {
+			return err
+		}
+	}
+	f.tl.Apply(e)
+	if !pass {
+		return nil
+	}
+	e.Flags = e.Flags&^format.FlagsVisible | keep
+	return f.write(e)
+}
+
+// objectArg is where the kinds with two sides name the other thread. A test holds both against the table.
+const objectArg = format.SwitchNext
+
+func hasObject(k format.Kind) bool { return k <= format.KindFork }
+
+// side judges one side of an event.
+func (f *Filter) side(id format.TaskID, e *format.Event, pass bool) (*timeline.Thread, bool, error) {
+	t := f.tl.Enter(id)
+	if t == nil {
+		return nil, f.unknownAll, nil
+	}
+	if t.Task != id || e.Kind == format.KindExec && f.tl.Caller(e) != nil {
+		if err := f.change(t, id, e, pass); err != nil {
+			return nil, false, err
+		}
+	}
+	return t, t.Mark == kept, nil
+}
+
+// passes judges what belongs to the record and not to a thread: kind and CPU.
+func (f *Filter) passes(e *format.Event) bool {
+	if !f.o.Kinds.Has(e.Kind) || !f.o.CPUs.Has(e.CPU) {
+		return false
+	}
+	switch e.Kind {
+	case format.KindStateThread:
+		return f.passesState(e)
+	case format.KindCPULeft:
+		t := f.tl.Thread(e.Task)
+		return t == nil || !t.New || f.o.Kinds.Has(format.KindWakeupNew)
+	}
+	return true
+}
+
+// passesState takes out of a thread's state what rests on kinds that are dropped.
+func (f *Filter) passesState(e *format.Event) bool {
+	if f.o.CPUs != nil {
+		return false // it may be running on a CPU that is not told of
+	}
+	if e.Flags&format.StateNew != 0 {
+		return f.o.Kinds.Has(format.KindWakeupNew)
+	}
+	if e.Flags&format.StateHasWaking != 0 && !f.o.Kinds.Has(format.KindWaking) {
+		e.Flags &^= format.StateHasWaking
+		e.Args[format.StateThreadWoken], e.Args[format.StateThreadWaker], e.Args[format.StateThreadWakerCPU] = 0, 0, 0
+	}
+	return true
+}
+
+// displaced leaves a mark when a dropped record tells that a kept thread does not run where it seemed to.
+func (f *Filter) displaced(e *format.Event, by *timeline.Thread) error {
+	t := f.tl.Running(e.CPU)
+	if t == nil || t == by || t.Mark != kept || t.Task == 0 {
+		return nil
+	}
+	return f.leave(t.Task, e.CPU, e.Time)
+}
+
+func (f *Filter) leave(task format.TaskID, cpu uint32, at int64) error {
+	left := format.Event{Time: at, Kind: format.KindCPULeft, Flags: format.FlagSubject, CPU: cpu, Task: task}
+	if !f.passes(&left) {
+		return nil
+	}
+	return f.write(&left)
+}

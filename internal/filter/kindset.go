@@ -1,0 +1,67 @@
+package filter
+
+import (
+	"slices"
+	"strings"
+
+	"wprof/format"
+)
+
+// KindSet says which kinds of events are dropped. The zero value keeps all.
+type KindSet struct {
+	dropped [format.MaxKind + 1]bool
+}
+
+// follows is the kind that decides over another one: states and cpu_left tell of switches that are not there.
+func follows(k format.Kind) format.Kind {
+	switch k {
+	case format.KindStateCPU, format.KindStateThread, format.KindCPULeft:
+		return format.KindSwitch
+	}
+	return k
+}
+
+// KindNames are the kinds that can be named. Losses are always kept, and states go with switches.
+func KindNames() []string {
+	var names []string
+	for _, k := range format.Kinds() {
+		if k.Kind != format.KindLost && follows(k.Kind) == k.Kind {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// MakeKindSet keeps the kinds in keep, all if there are none, without those in drop. The names were checked before.
+func MakeKindSet(keep, drop []string) KindSet {
+	var s KindSet
+	for _, k := range format.Kinds() {
+		name := nameOf(follows(k.Kind))
+		s.dropped[k.Kind] = k.Kind != format.KindLost &&
+			(len(keep) > 0 && !slices.Contains(keep, name) || slices.Contains(drop, name))
+	}
+	return s
+}
+
+func nameOf(kind format.Kind) string {
+	for _, k := range format.Kinds() {
+		if k.Kind == kind {
+			return k.Name
+		}
+	}
+	return ""
+}
+
+// Has tells whether a kind is kept.
+func (s *KindSet) Has(k format.Kind) bool { return k > format.MaxKind || !s.dropped[k] }
+
+// Dropped are the names of the kinds that are dropped, separated by commas.
+func (s *KindSet) Dropped() string {
+	var names []string
+	for _, k := range format.Kinds() {
+		if s.dropped[k.Kind] {
+			names = append(names, k.Name)
+		}
+	}
+	return strings.Join(names, ",")
+}

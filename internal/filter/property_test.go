@@ -1,0 +1,245 @@
+package filter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/timeline/simulate"
+)
+
+// capture writes what a simulated machine tells as a stream.
+type capture struct {
+	t testing.TB
+	w *format.Writer
+}
+
+func (c capture) check(err error) {
+	if err != nil {
+		c.t.Helper()
+		c.t.Fatal(err)
+	}
+}
+
+func (c capture) Begin(s *format.Session) { c.check(c.w.Begin(s)) }
+func (c capture) Define(d *format.Task)   { c.check(c.w.DefineTask(d)) }
+func (c capture) State()                  { c.check(c.w.BeginState()) }
+func (c capture) Event(e *format.Event)   { c.check(c.w.Write(e)) }
+func (c capture) End(e *format.End)       { c.check(c.w.EndSection(e)) }
+
+func simulated(t testing.TB, o simulate.Options, steps int) []byte {
+	var b bytes.Buffer
+	w := format.NewWriter(&b, format.WriterOptions{BlockBytes: 4096})
+	simulate.New(o, capture{t, w}).Run(steps)
+	return b.Bytes()
+}
+
+// told is what a stream says, without how it is laid out.
+type told struct {
+	sections []string
+	events   []string
+	tasks    []string
+}
+
+func tellAll(t testing.TB, stream []byte) told {
+	t.Helper()
+	r, err := format.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var all told
+	r.OnSectionEnd(func(*format.End) {
+		s := r.Session()
+		all.sections = append(all.sections, fmt.Sprint(s.Epoch, s.Open, s.RangeStart, s.RangeEnd))
+		for id := range format.TaskID(20000) {
+			if d := r.Task(id); d != nil {
+				all.tasks = append(all.tasks, fmt.Sprintf("section %d: %v", s.Epoch, d))
+			}
+		}
+	})
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.events = append(all.events, fmt.Sprintf("section %d: %+v", r.Session().Epoch, *e))
+	}
+	if d := r.Damage(); d != nil {
+		t.Fatalf("the filter wrote a damaged stream: %+v", d)
+	}
+	return all
+}
+
+// difference names the first thing in which two streams differ.
+func difference(a, b told) string {
+	for _, part := range []struct {
+		name string
+		a, b []string
+	}{{"sections", a.sections, b.sections}, {"events", a.events, b.events}, {"tasks", a.tasks, b.tasks}} {
+		for i := range max(len(part.a), len(part.b)) {
+			one, other := "nothing", "nothing"
+			if i < len(part.a) {
+				one = part.a[i]
+			}
+			if i < len(part.b) {
+				other = part.b[i]
+			}
+			if one != other {
+				return fmt.Sprintf("%s, number %d:\n  %s\n  %s", part.name, i, one, other)
+			}
+		}
+	}
+	return ""
+}
+
+func filtered(t testing.TB, stream []byte, isPipe bool, o Options) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	var in io.Reader = bytes.NewReader(stream)
+	if isPipe {
+		in = io.MultiReader(in)
+	}
+	f, err := New(in, &out, isPipe, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// condition is one flag; with joins the flags of several into one tool.
+type condition struct {
+	name string
+	set  func(*Options)
+}
+
+func conditions(rng *rand.Rand) []condition {
+	ids := func() []int32 {
+		var some []int32
+		for range 1 + rng.IntN(20) {
+			some = append(some, int32(11+rng.IntN(60)))
+		}
+		return some
+	}
+	globs := func() []string {
+		all := []string{"foo", "ba?", "f*", "worker", "food", "*"}
+		return all[rng.IntN(5):][:1]
+	}
+	kinds := func() []string {
+		names := KindNames()
+		rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		return names[:1+rng.IntN(4)]
+	}
+	at := func() Bound { return Bound{set: true, offset: time.Duration(rng.IntN(2_200_000))} }
+	p, nop, tid, notid, n, non, th, noth := ids(), ids(), ids(), ids(), globs(), globs(), globs(), globs()
+	k, nok, cpus := kinds(), kinds(), fmt.Sprintf("%d,%d", rng.IntN(3), rng.IntN(3))
+	start, end := at(), at()
+	if start.offset > end.offset {
+		start, end = end, start
+	}
+	end.offset++
+	idle, kthread := rng.IntN(2) == 0, rng.IntN(2) == 0
+	all := []condition{
+		{fmt.Sprint("-p ", p, " idle ", idle, " kthread ", kthread), func(o *Options) { o.Threads.PIDs, o.Threads.Idle, o.Threads.Kthread = p, idle, kthread }},
+		{fmt.Sprint("-P ", nop), func(o *Options) { o.Threads.NoPIDs = nop }},
+		{fmt.Sprint("--tid ", tid), func(o *Options) { o.Threads.TIDs = tid }},
+		{fmt.Sprint("--no-tid ", notid), func(o *Options) { o.Threads.NoTIDs = notid }},
+		{fmt.Sprint("-n ", n), func(o *Options) { o.Threads.Names = n }},
+		{fmt.Sprint("-N ", non), func(o *Options) { o.Threads.NoNames = non }},
+		{fmt.Sprint("--thread-name ", th), func(o *Options) { o.Threads.ThreadNames = th }},
+		{fmt.Sprint("--no-thread-name ", noth), func(o *Options) { o.Threads.NoThreadNames = noth }},
+		{"--no-idle", func(o *Options) { o.Threads.NoIdle = true }},
+		{"--no-kthread", func(o *Options) { o.Threads.NoKthread = true }},
+		{"--cpu " + cpus, func(o *Options) { o.CPUs, _ = ParseCPUs([]string{cpus}) }},
+		{fmt.Sprint("-k ", k), func(o *Options) { o.Kinds = join(o.Kinds, MakeKindSet(k, nil)) }},
+		{fmt.Sprint("-K ", nok), func(o *Options) { o.Kinds = join(o.Kinds, MakeKindSet(nil, nok)) }},
+		{fmt.Sprint("--start ", start.offset), func(o *Options) { o.Start = start }},
+		{fmt.Sprint("--end ", end.offset), func(o *Options) { o.End = end }},
+	}
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:2+rng.IntN(2)]
+}
+
+func join(a, b KindSet) KindSet {
+	for i := range a.dropped {
+		a.dropped[i] = a.dropped[i] || b.dropped[i]
+	}
+	return a
+}
+
+// rounds is enough to find every mistake that was made while this was written; more were run by hand.
+const rounds = 150
+
+func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T) {
+	kept := 0
+	for seed := range uint64(rounds) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		stream := simulated(t, simulate.Options{
+			Seed: seed / 3, CPUs: 3, Threads: 14, Losses: seed%2 == 0, Epochs: seed%3 == 0, Contradicts: seed%4 == 0,
+		}, 2000)
+		list := conditions(rng)
+		var one Options
+		for _, c := range list {
+			c.set(&one)
+		}
+		want := tellAll(t, filtered(t, stream, true, one))
+		kept += len(want.events)
+		if d := difference(want, tellAll(t, filtered(t, stream, false, one))); d != "" {
+			t.Errorf("seed %d, %v: from a pipe and from a file: %s", seed, names(list), d)
+		}
+		for order := range permutations(len(list)) {
+			out := stream
+			var chain []condition
+			for _, i := range order {
+				var o Options
+				list[i].set(&o)
+				out = filtered(t, out, rng.IntN(2) == 0, o)
+				chain = append(chain, list[i])
+			}
+			if d := difference(want, tellAll(t, out)); d != "" {
+				t.Fatalf("seed %d: in one tool, and as a chain of %v: %s", seed, names(chain), d)
+			}
+		}
+	}
+	if kept < 20000 {
+		t.Errorf("only %d events were kept in all: the test says little", kept)
+	}
+}
+
+func names(list []condition) []string {
+	var all []string
+	for _, c := range list {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+func permutations(n int) func(func([]int) bool) {
+	return func(yield func([]int) bool) {
+		var grow func(order []int) bool
+		grow = func(order []int) bool {
+			if len(order) == n {
+				return yield(order)
+			}
+			for i := range n {
+				if !slices.Contains(order, i) && !grow(append(slices.Clone(order), i)) {
+					return false
+				}
+			}
+			return true
+		}
+		grow(nil)
+	}
+}

@@ -1,0 +1,135 @@
+package filter
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// nextSection goes from one section of the input to the next one.
+func (f *Filter) nextSection() error {
+	if f.begun { // its end block is lost
+		if err := f.leaveSection(&format.End{Close: f.last}); err != nil {
+			return err
+		}
+	}
+	if f.phase == done {
+		return nil
+	}
+	return f.enterSection()
+}
+
+// enterSection takes in the section that the input now is in. The output's section begins with its first event, so
+// that sections before the time range leave nothing behind; only the first one is always there, because all times
+// count from its opening.
+func (f *Filter) enterSection() error {
+	s := f.r.Session()
+	isFirst := f.session == nil
+	f.section = f.r.Sections()
+	f.defined.clear()
+	if f.kin != nil {
+		f.kin.scanned = 0
+	}
+	if !isFirst {
+		f.tl.NewSection()
+		if !s.Continues || f.session.Id != s.Id {
+			f.tl.Lost(format.AllCPUs, f.last, max(f.last, s.Open))
+		}
+	}
+	f.tl.SetCoverage(timeline.CoverageOf(s))
+	f.session = s
+	if isFirst || f.phase == inside {
+		return f.beginSection()
+	}
+	return nil
+}
+
+// beginSection writes the header block of the output's section.
+func (f *Filter) beginSection() error {
+	s := proto.Clone(f.session).(*format.Session)
+	f.repair(s)
+	f.o.note(s)
+	if f.start > s.Open {
+		s.RangeStart = max(s.RangeStart, f.start)
+	}
+	if f.o.End.set && (s.Close == 0 || f.end < s.Close) && (s.RangeEnd == 0 || f.end < s.RangeEnd) {
+		s.RangeEnd = f.end
+	}
+	f.begun, f.clocks = true, len(f.session.Clocks)
+	return f.w.Begin(s)
+}
+
+// repair gives a section whose header is lost what its readers need: it goes on with the session before it.
+func (f *Filter) repair(s *format.Session) {
+	if f.lastReal == nil || s.BootId != "" || f.lastReal.BootId == "" {
+		f.lastReal = s
+		return
+	}
+	orphan := proto.Clone(f.lastReal).(*format.Session)
+	orphan.Continues, orphan.Epoch = true, orphan.Epoch+1
+	orphan.History, orphan.Config = f.session.History, nil
+	proto.Reset(s)
+	proto.Merge(s, orphan)
+	f.lastReal = s
+}
+
+// sectionEnd is called with the input's end blocks.
+func (f *Filter) sectionEnd(end *format.End) error {
+	if f.section != f.r.Sections() { // it had no events
+		if err := f.nextSection(); err != nil {
+			return err
+		}
+	}
+	if f.phase == done {
+		return nil
+	}
+	return f.leaveSection(end)
+}
+
+// leaveSection ends the output's section as the input's has ended. If the range begins or ends before the window
+// closed, its state is told here, for lack of an event that would have brought it about.
+func (f *Filter) leaveSection(end *format.End) error {
+	if f.phase == before && f.start < end.Close {
+		if err := f.enterRange(false); err != nil {
+			return err
+		}
+	}
+	if f.phase == beyond || f.phase == inside && f.end < end.Close {
+		if err := f.leaveRange(); err != nil {
+			return err
+		}
+	}
+	if !f.begun {
+		return nil
+	}
+	return f.endSection(end)
+}
+
+// endSection writes the end block: losses and cost are the recorder's, the rest is counted here.
+func (f *Filter) endSection(end *format.End) error {
+	out := proto.Clone(end).(*format.End)
+	if out.Close == 0 {
+		out.Close = max(f.last, f.session.Open)
+	}
+	if f.phase == done {
+		out.Last, out.Close = true, min(out.Close, f.end)
+	}
+	for _, l := range out.Losses {
+		f.result.Lost = f.result.Lost || l.Count > 0 && !f.o.Start.set && !f.o.End.set
+	}
+	out.Processes = f.usage.Close(out.Close)
+	if err := f.defineClocks(); err != nil {
+		return err
+	}
+	f.begun = false
+	return f.w.EndSection(out)
+}
+
+// finish ends the output where the input has ended, or where nothing more is wanted of it.
+func (f *Filter) finish() error {
+	if !f.begun {
+		return nil
+	}
+	return f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true})
+}

@@ -1,0 +1,73 @@
+package filter
+
+import "wprof/format"
+
+// Spec says which threads are wanted. An allow-list that is not empty is a condition: a thread must be named by one
+// of its entries, and all conditions must hold. A thread that a deny-list names is not wanted, whatever else says so.
+//
+// PIDs, Idle and Kthread are one condition together, on the process. Children adds the descendants of PIDs to it.
+type Spec struct {
+	PIDs, NoPIDs               []int32
+	TIDs, NoTIDs               []int32
+	Names, NoNames             []string // of the process, which is the name of its leader; globs
+	ThreadNames, NoThreadNames []string // globs
+	Idle, NoIdle               bool
+	Kthread, NoKthread         bool // kernel threads, without the idle ones
+	Children                   bool
+	NoSelf                     bool // leaves out the threads of the recorder
+}
+
+// Empty tells whether every thread is wanted.
+func (s *Spec) Empty() bool {
+	return !s.allows() && !s.denies()
+}
+
+func (s *Spec) allows() bool {
+	return s.judgesProcess() || len(s.TIDs)+len(s.Names)+len(s.ThreadNames) > 0
+}
+
+func (s *Spec) denies() bool {
+	return len(s.NoPIDs)+len(s.NoTIDs)+len(s.NoNames)+len(s.NoThreadNames) > 0 || s.NoIdle || s.NoKthread || s.NoSelf
+}
+
+func (s *Spec) judgesProcess() bool { return len(s.PIDs) > 0 || s.Idle || s.Kthread }
+
+// wants judges a thread by its definition. descends says that its process descends from one of PIDs.
+func (s *Spec) wants(d *format.Task, descends bool) bool {
+	idle := has(d, format.TaskFlag_TASK_FLAG_IDLE)
+	kthread := !idle && has(d, format.TaskFlag_TASK_FLAG_KTHREAD)
+	switch {
+	case s.NoIdle && idle, s.NoKthread && kthread, s.NoSelf && has(d, format.TaskFlag_TASK_FLAG_SELF):
+		return false
+	case named(s.NoPIDs, d.Pid), named(s.NoTIDs, d.Tid):
+		return false
+	case matches(s.NoNames, d.ProcessComm), matches(s.NoThreadNames, d.Comm):
+		return false
+	}
+	if s.judgesProcess() && !(named(s.PIDs, d.Pid) || descends || s.Idle && idle || s.Kthread && kthread) {
+		return false
+	}
+	return (len(s.TIDs) == 0 || named(s.TIDs, d.Tid)) &&
+		(len(s.Names) == 0 || matches(s.Names, d.ProcessComm)) &&
+		(len(s.ThreadNames) == 0 || matches(s.ThreadNames, d.Comm))
+}
+
+func has(d *format.Task, flag format.TaskFlag) bool { return d.Flags&uint32(flag) != 0 }
+
+func named(ids []int32, id int32) bool {
+	for _, x := range ids {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(globs []string, name []byte) bool {
+	for _, g := range globs {
+		if match(g, name) {
+			return true
+		}
+	}
+	return false
+}

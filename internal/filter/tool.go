@@ -1,0 +1,165 @@
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/proc"
+)
+
+// RecordFlags are the flags that judge a record and not its threads.
+func RecordFlags() cli.Group {
+	kinds := func(name, short, usage string) cli.Flag {
+		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: KindNames(), CommaList: true}
+	}
+	return cli.Group{Title: "Records to keep or to drop", Flags: []cli.Flag{
+		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a moment like @2026-11-21T02:00:00.5Z. The state at this time is written first."},
+		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens before this time. What is open then is told, marked open."},
+		{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs: 0-3,7."},
+		kinds("kind", "k", "Keep these kinds of events; states go with switch, losses are always kept."),
+		kinds("no-kind", "K", "Drop these kinds of events."),
+		{Name: "no-self", Usage: "Drop the recorder's own threads."},
+	}}
+}
+
+// OutputFlags say where the result goes and what the exit status tells.
+func OutputFlags() cli.Group {
+	return cli.Group{Title: "Output", Flags: []cli.Flag{
+		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to this file; without it, to standard output."},
+		{Name: "compress", Aliases: []string{"z"}, Kind: cli.String, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "Compression of blocks, from none to best. By default none to a pipe and 1 to a file."},
+		{Name: "fail-on-loss", Usage: "Exit with status 5 if events were lost."},
+	}}
+}
+
+func checkBound(text string) error {
+	_, err := ParseBound(text)
+	return err
+}
+
+func checkCPUs(text string) error {
+	_, err := ParseCPUs([]string{text})
+	return err
+}
+
+// OptionsFrom reads all flags.
+func OptionsFrom(inv *cli.Invocation) (Options, error) {
+	threads, err := FromInvocation(inv)
+	if err != nil {
+		return Options{}, err
+	}
+	threads.NoSelf = inv.Bool("no-self")
+	o := Options{
+		Threads: threads,
+		Kinds:   MakeKindSet(splitAll(inv.Strings("kind")), splitAll(inv.Strings("no-kind"))),
+		Version: cli.Version(),
+		Command: strings.Join(proc.QuoteAll(append([]string{inv.Tool.Name}, inv.Argv...)), " "),
+	}
+	if lists := inv.Strings("cpu"); len(lists) > 0 {
+		if o.CPUs, err = ParseCPUs(lists); err != nil {
+			return Options{}, cli.Usagef("--cpu: %w", err)
+		}
+	}
+	if o.Start, err = ParseBound(inv.String("start")); err != nil {
+		return Options{}, cli.Usagef("--start: %w", err)
+	}
+	if o.End, err = ParseBound(inv.String("end")); err != nil {
+		return Options{}, cli.Usagef("--end: %w", err)
+	}
+	return o, nil
+}
+
+func splitAll(lists []string) []string {
+	var words []string
+	for _, l := range lists {
+		words = append(words, strings.Split(l, ",")...)
+	}
+	return words
+}
+
+// Run is the tool wprof-filter.
+func Run(inv *cli.Invocation) error {
+	o, err := OptionsFrom(inv)
+	if err != nil {
+		return err
+	}
+	in, name, err := inv.OpenInputs()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := inv.CreateOutput(inv.String("output"), true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	o.Level = level(inv.String("compress"), out.IsRegular())
+	f, err := New(in, out, !isRegular(in), o)
+	if err != nil {
+		return inputError(name, err)
+	}
+	result, err := f.Run()
+	if err != nil && !wholeOutput(err) {
+		return inputError(name, err)
+	}
+	if commitErr := out.Commit(); commitErr != nil {
+		return cli.Failf("%w", commitErr)
+	}
+	return outcome(inv, name, result, err)
+}
+
+// level is the compression that was asked for, or what suits the output.
+func level(text string, regular bool) int {
+	switch {
+	case text != "":
+		return int(text[0] - '0')
+	case regular:
+		return 1
+	}
+	return 0
+}
+
+func isRegular(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
+// wholeOutput tells whether the output ends well-formed although the input could not be read to its end.
+func wholeOutput(err error) bool {
+	return errors.Is(err, format.ErrNewer) || errors.Is(err, format.ErrOverlap)
+}
+
+// inputError is an error about the input with the exit status that it has in every tool.
+func inputError(name string, err error) error {
+	err = fmt.Errorf("filter %s: %w", name, err)
+	if errors.Is(err, format.ErrNewer) {
+		return cli.WithCode(cli.ExitNewer, err)
+	}
+	return cli.WithCode(cli.ExitFailed, err)
+}
+
+// outcome turns what happened into messages and an exit status.
+func outcome(inv *cli.Invocation, name string, result Result, err error) error {
+	if result.Kept == 0 {
+		inv.Warnf("nothing of %s is kept: no event meets the conditions; the output is an empty capture", name)
+	}
+	switch {
+	case err != nil:
+		return inputError(name, err)
+	case result.Damage != nil:
+		d := result.Damage
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %d holes, %d blocks and %d bytes are missing; everything else was filtered",
+			name, d.Detail, d.Holes, d.Blocks, d.Bytes))
+	case result.Lost && inv.Bool("fail-on-loss"):
+		return cli.WithCode(cli.ExitLost, fmt.Errorf("events of %s are missing, and --fail-on-loss was given", name))
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package perfetto
+
+import (
+	"math"
+
+	"wprof/format"
+)
+
+// minSuspendNs tells a suspend from the jitter of reading two clocks one after the other. CLOCK_BOOTTIME gains on
+// CLOCK_MONOTONIC only while the machine is suspended.
+const minSuspendNs = int64(1e6)
+
+// clock turns CLOCK_MONOTONIC, the stream's, into CLOCK_BOOTTIME. The difference between the two is constant but for
+// suspends, and where a suspend happened between two snapshots is not known: the difference changes at the second.
+type clock struct {
+	offset  int64 // BOOTTIME - MONOTONIC now
+	until   int64 // the time from which offset no longer holds
+	known   bool
+	pending []*format.ClockSnapshot // later than the one that offset is from
+	last    *format.ClockSnapshot   // the latest that was added
+}
+
+func newClock() clock { return clock{until: math.MaxInt64} }
+
+// add takes a snapshot and tells whether it is news: snapshots of all sections stand in order of time.
+func (c *clock) add(s *format.ClockSnapshot) bool {
+	if c.last != nil && (s.Monotonic <= c.last.Monotonic || s.Boottime <= c.last.Boottime) {
+		return false
+	}
+	c.last = s
+	if !c.known {
+		c.offset, c.known = s.Boottime-s.Monotonic, true
+		return true
+	}
+	c.pending = append(c.pending, s)
+	c.until = c.pending[0].Monotonic
+	return true
+}
+
+// boottime is for times that do not decrease by much: one before a suspend that was passed gets the new difference.
+func (c *clock) boottime(t int64) uint64 {
+	if t >= c.until {
+		c.advance(t)
+	}
+	return uint64(max(t+c.offset, 0))
+}
+
+func (c *clock) advance(t int64) {
+	for len(c.pending) > 0 && c.pending[0].Monotonic <= t {
+		s := c.pending[0]
+		c.pending = c.pending[1:]
+		if gained := s.Boottime - s.Monotonic - c.offset; gained >= minSuspendNs {
+			c.offset += gained
+		}
+	}
+	c.until = math.MaxInt64
+	if len(c.pending) > 0 {
+		c.until = c.pending[0].Monotonic
+	}
+}

@@ -1,0 +1,71 @@
+package perfetto
+
+import (
+	"strings"
+	"testing"
+)
+
+// What wprof-filter -p 100 leaves: hidden threads take over CPUs, wake and are woken.
+func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
+	rows := look(t, written(t, strings.Replace(machine, "  cpu 0\n", "  history \"wprof-filter -p 100\"\n  cpu 0\n", 1)+`
+		+0 cpu0 state_cpu 2 prio=120
+		+0 cpu1 state_thread 3 state=S prio=120
+		+1000 cpu0 switch 2 next=4 prev_state=S prev_prio=120 next_prio=120 !object
+		+2000 cpu1 waking 4 wakee=2 prio=120 target_cpu=0 !subject
+		+2500 cpu1 waking 2 wakee=4 prio=120 target_cpu=0 !object
+		+3000 cpu0 switch 4 next=2 prev_state=S prev_prio=120 next_prio=120 !subject
+		+3500 cpu0 waking 2 wakee=3 prio=120 target_cpu=0
+		+4000 cpu0 cpu_left 2
+		+5000 cpu0 switch 4 next=3 prev_state=S prev_prio=120 next_prio=120 !subject
+		+6000 cpu0 switch 3 next=2 prev_state=S prev_prio=120 next_prio=120
+		end close=+1000000
+	`))
+	compare(t, "sched", rows[0], schedFields+" name", `
+		0 100 0 1000 S ping
+		0 4194305 1000 2000 S (filtered out)
+		0 100 3000 1000 R+ ping
+		0 4194305 4000 1000 S (filtered out)
+		0 101 5000 1000 S pong
+		0 100 6000 994000 R+ ping
+		0 0 1000000 0 - swapper
+		1 4194306 0 1000000 R+ (filtered out)
+		1 0 1000000 0 - swapper
+	`)
+	compare(t, "thread_state", only(rows[1], 100, 101), stateFields, `
+		100 0 1000 Running 0 -
+		100 1000 1000 S - -
+		100 2000 1000 R - 4194306
+		100 3000 1000 Running 0 -
+		100 4000 2000 R+ - -
+		100 6000 994000 Running 0 -
+		101 0 3500 S - -
+		101 3500 1500 R - 100
+		101 5000 1000 Running 0 -
+		101 6000 994000 S - -
+	`)
+}
+
+// A process or thread made by a hidden one belongs to its own process, not to the one that stands for the hidden.
+func TestChildrenOfHiddenThreads(t *testing.T) {
+	rows := look(t, written(t, machine+`
+		task 10 tid=300 pid=300 comm=child process_comm=child ppid=100 start=11
+		task 11 tid=301 pid=300 comm=thread process_comm=child ppid=100 start=12
+		+1000 cpu0 fork 2 child=10 !subject
+		+1100 cpu0 wakeup_new 2 wakee=10 prio=120 target_cpu=1 !subject
+		+1200 cpu0 fork 2 child=11 !subject
+		+1300 cpu0 wakeup_new 2 wakee=11 prio=120 target_cpu=1 !subject
+		+1400 cpu1 fork 10 child=2 !object
+		+1500 cpu1 switch 1 next=10 prev_state=R prev_prio=120 next_prio=120 !subject
+		end close=+1000000
+	`), threadSQL)
+	compare(t, "thread_state", only(rows[1], 300, 301), stateFields, `
+		300 1100 400 R - 4194305
+		300 1500 998500 Running 1 -
+		301 1300 998700 R - 4194305
+	`)
+	compare(t, "thread", rows[2][:3], "tid pid name", `
+		300 300 child
+		4194305 4194305 (filtered out)
+		301 300 thread
+	`)
+}

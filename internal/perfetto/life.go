@@ -1,0 +1,124 @@
+package perfetto
+
+import "wprof/format"
+
+// applyRare takes the events that are few.
+func (e *Encoder) applyRare(v *format.Event) {
+	c := e.cpu(v.CPU)
+	if c == nil {
+		return
+	}
+	switch v.Kind {
+	case format.KindFork:
+		e.fork(v, c)
+	case format.KindWakeupNew:
+		e.wakeupNew(v, c)
+	case format.KindStateCPU, format.KindStateThread:
+		e.state(v)
+		return // does not happen on the CPU
+	}
+	if v.Flags&format.FlagSubject == 0 {
+		return
+	}
+	switch v.Kind {
+	case format.KindExec:
+		e.exec(v, c)
+	case format.KindRename:
+		e.rename(v, c)
+	case format.KindExit:
+		k := e.task(v.Task, c)
+		e.full(v, c, func(ts uint64) { c.bundle.exit(ts, k) })
+	case format.KindFree:
+		e.free(v, c)
+	case format.KindCPULeft:
+		if k := e.task(v.Task, c); c.running == k.thread || c.running == nil {
+			e.handOver(c, v.Time, int64(format.StatePreempted), e.filteredOn(c, v.Time), 120)
+		}
+	}
+}
+
+// full writes an event with all its fields.
+func (e *Encoder) full(v *format.Event, c *cpu, write func(ts uint64)) {
+	ts := e.clock.boottime(v.Time)
+	e.makeRoom(c, ts, true)
+	write(ts)
+	c.last = v.Time
+}
+
+// handOver gives a CPU to a thread without an event that tells so. As a CPU's first switch it comes from idle.
+func (e *Encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32) {
+	if c.running == nil {
+		e.firstSwitch(c, at, e.idle, 120, 0, next, prio)
+		return
+	}
+	e.give(c, at, state, next, prio)
+}
+
+// fork makes a thread. With a hidden parent it is introduced as any other thread, because Perfetto would make it a
+// part of the parent's process.
+func (e *Encoder) fork(v *format.Event, c *cpu) {
+	if v.Flags&format.FlagObject == 0 {
+		return
+	}
+	id := format.TaskID(v.Args[format.ForkChild])
+	if v.Flags&format.FlagSubject == 0 {
+		e.task(id, c)
+		return
+	}
+	parent := e.task(v.Task, c)
+	if e.threads.get(id) != nil {
+		return
+	}
+	e.introduce(id, c, func(child *task) {
+		e.full(v, c, func(ts uint64) { c.bundle.newTask(ts, parent.tid, child, child.pid == parent.pid) })
+		child.shown = shown(format.StateRunnable)
+	})
+}
+
+// wakeupNew makes a new thread runnable, which for Perfetto it is from its fork on.
+func (e *Encoder) wakeupNew(v *format.Event, c *cpu) {
+	if v.Flags&format.FlagObject == 0 {
+		return
+	}
+	waker, wakee := e.sides(v, c, format.TaskID(v.Args[format.WakeupNewWakee]))
+	prio, target := int32(v.Args[format.WakeupNewPrio]), v.Args[format.WakeupNewTargetCPU]
+	kind := uint64(eventWakeupNew)
+	if wakee.shown == shownNothing {
+		kind = eventWaking // its fork was not seen
+	}
+	e.full(v, c, func(ts uint64) { c.bundle.fullWaking(kind, ts, waker.tid, wakee, prio, target) })
+	wakee.woken()
+}
+
+func (e *Encoder) rename(v *format.Event, c *cpu) {
+	before, after := e.task(format.TaskID(v.Args[format.RenamePrev]), c), e.task(v.Task, c)
+	if before.thread == after.thread {
+		e.full(v, c, func(ts uint64) { c.bundle.rename(ts, after.tid, before.name, after.name) })
+	}
+}
+
+// exec runs a new program. A thread that is not its process's leader takes over the leader's tid: the thread by the
+// old tid ends, and the leader goes on in its place.
+func (e *Encoder) exec(v *format.Event, c *cpu) {
+	before, after := e.task(format.TaskID(v.Args[format.ExecPrev]), c), e.task(v.Task, c)
+	if before.thread != after.thread && c.running == before.thread {
+		e.give(c, v.Time, int64(format.StateDead), after, 120)
+	}
+	file := validName(v.Data, unnamed)
+	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, before.tid, file) })
+}
+
+// free forgets a thread that Perfetto knows.
+func (e *Encoder) free(v *format.Event, c *cpu) {
+	d := e.defs.Task(v.Task)
+	if d == nil || e.threads.byTID[d.Tid] == nil || e.threads.byTID[d.Tid].start != d.Start {
+		return
+	}
+	k := e.task(v.Task, c)
+	by := int32(0)
+	if c.running != nil {
+		by = c.running.tid
+	}
+	e.full(v, c, func(ts uint64) { c.bundle.free(ts, by, k) })
+	delete(e.threads.byTID, k.tid)
+}

@@ -1,0 +1,158 @@
+package perfetto
+
+import (
+	"slices"
+
+	"wprof/format"
+)
+
+// opening is a state under construction: what the records of one time tell of CPUs and of threads that are on none.
+type opening struct {
+	pending bool
+	at      int64
+	first   bool // it opens a window: a CPU of which it does not tell is run by someone hidden
+	told    bool // by records, or the stream went through a filter
+	online  []uint32
+	running []runs
+	off     []off
+}
+
+type runs struct {
+	cpu  *cpu
+	task *task
+	prio int32
+}
+
+type off struct {
+	cpu      uint32
+	task     *task
+	prio     int32
+	want     shown
+	waker    *task // who made it runnable, if that is known
+	wakerCPU uint32
+}
+
+// Open begins a window at a time. The state that follows opens it.
+func (e *Encoder) Open(at int64, s *format.Session) {
+	e.now, e.opened = at, at
+	e.opening.pending, e.opening.first, e.opening.at = true, true, at
+	e.opening.told = len(s.History) > 0
+	e.opening.online = e.opening.online[:0]
+	for _, c := range s.Cpus {
+		if !c.Offline && c.Id < maxCPUs {
+			e.opening.online = append(e.opening.online, c.Id)
+		}
+	}
+}
+
+// state takes one record of a state. Those marked open stand at the end and tell what the window's close does anyway.
+func (e *Encoder) state(v *format.Event) {
+	if v.Flags&format.FlagOpen != 0 || v.Flags&format.FlagSubject == 0 {
+		return
+	}
+	o := &e.opening
+	o.pending, o.told, o.at = true, true, v.Time
+	c := e.cpu(v.CPU)
+	k := e.task(v.Task, c)
+	if k == c.lost || v.Kind == format.KindStateThread && k == e.idle {
+		return
+	}
+	if v.Kind == format.KindStateCPU {
+		o.running = append(o.running, runs{c, k, int32(v.Args[format.StateCPUPrio])})
+		return
+	}
+	one := off{cpu: v.CPU, task: k, prio: int32(v.Args[format.StateThreadPrio]), want: shown(rawState(v.StateThread().State()))}
+	if _, woken := v.StateThread().Woken(); woken && one.want != shown(format.StatePreempted) {
+		one.want = shown(format.StateRunnable)
+		if id, _ := v.StateThread().Waker(); id != 0 && e.defs.Task(id) != nil {
+			one.waker = e.task(id, c)
+			number, _ := v.StateThread().WakerCPU()
+			one.wakerCPU = uint32(min(number, maxCPUs))
+		}
+	}
+	o.off = append(o.off, one)
+}
+
+// endOpening shows what differs from what Perfetto has been shown: at a window's opening everything, in the middle of
+// it only what was lost before.
+//
+// A thread that is off the CPU needs a row in thread_state. A task state packet makes exactly that, but it knows only
+// R, S, D, T and Z. For idle kernel threads (I), traced (t) and parked (P) ones, the only thing that leaves the right
+// row is a switch: on one CPU, before its first thread, they run one after the other for no time.
+func (e *Encoder) endOpening() {
+	o := &e.opening
+	if !o.pending {
+		return
+	}
+	o.pending = false
+	o.off = slices.DeleteFunc(o.off, func(f off) bool { return f.task.shown == f.want || f.task.shown == shownRunning })
+	e.showRunning()
+	for _, f := range o.off {
+		if f.task.shown != f.want {
+			e.showOff(f)
+		}
+	}
+	if o.first && o.told {
+		e.hideUntold()
+	}
+	clear(o.running)
+	clear(o.off)
+	*o = opening{online: o.online, running: o.running[:0], off: o.off[:0]}
+}
+
+func (e *Encoder) showRunning() {
+	o := &e.opening
+	chained := false
+	for _, r := range o.running {
+		if r.cpu.running == r.task.thread {
+			continue
+		}
+		state := shown(format.StatePreempted)
+		if !chained {
+			state = e.chain(r.cpu, state)
+			chained = true
+		}
+		e.handOver(r.cpu, o.at, int64(state), r.task, r.prio)
+	}
+}
+
+// chain runs the threads whose state only a switch can tell for no time on a CPU, and returns the state in which the
+// last one leaves it.
+func (e *Encoder) chain(c *cpu, state shown) shown {
+	for _, f := range e.opening.off {
+		if taskState(f.want) == 0 {
+			e.handOver(c, e.opening.at, int64(state), f.task, f.prio)
+			state = f.want
+		}
+	}
+	return state
+}
+
+// showOff shows a thread that is off the CPU. One that is runnable because someone woke it shows who.
+func (e *Encoder) showOff(f off) {
+	at := e.clock.boottime(e.opening.at)
+	if f.waker != nil {
+		if c := e.cpu(f.wakerCPU); c != nil {
+			e.makeRoom(c, at, true)
+			c.bundle.fullWaking(eventWaking, at, f.waker.tid, f.task, f.prio, uint64(f.cpu))
+			c.last = max(c.last, e.opening.at)
+			f.task.woken()
+			return
+		}
+	}
+	if state := taskState(f.want); state != 0 {
+		e.out = appendTaskState(e.out, at, f.cpu, f.task, f.prio, state)
+		f.task.shown = f.want
+	}
+}
+
+// hideUntold gives CPUs of which the state tells nothing to someone hidden: a filter has removed who runs there.
+func (e *Encoder) hideUntold() {
+	o := &e.opening
+	for _, number := range o.online {
+		told := slices.ContainsFunc(o.running, func(r runs) bool { return r.cpu.number == number })
+		if c := e.cpu(number); c != nil && !told {
+			e.handOver(c, o.at, int64(format.StatePreempted), e.filteredOn(c, o.at), 120)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package perfetto
+
+import "wprof/format"
+
+// Fields of Trace and TracePacket, and the one sequence that all packets belong to.
+const (
+	tracePacket = 1
+
+	packetFtraceEvents    = 1
+	packetProcessTree     = 2
+	packetClockSnapshot   = 6
+	packetTimestamp       = 8
+	packetSequence        = 10
+	packetTrackEvent      = 11
+	packetInternedData    = 12
+	packetSequenceFlags   = 13
+	packetSystemInfo      = 45
+	packetTrackDescriptor = 60
+	packetTaskState       = 117
+
+	sequenceID = 1
+
+	clockRealtime  = 1
+	clockMonotonic = 3
+	clockBoottime  = 6
+)
+
+func beginPacket(out []byte) ([]byte, int) {
+	out, packet := begin(out, tracePacket)
+	return appendUint(out, packetSequence, sequenceID), packet
+}
+
+func beginTimedPacket(out []byte, at uint64) ([]byte, int) {
+	out, packet := beginPacket(out)
+	return appendUint(out, packetTimestamp, at), packet
+}
+
+func appendSystemInfo(out []byte, s *format.Session) []byte {
+	release := s.KernelRelease
+	if release == "" {
+		// Without a release Perfetto reads the states of switches as Linux 4.4 numbered them.
+		release = "6.1.0 (not recorded)"
+	}
+	out, packet := beginPacket(out)
+	out, info := begin(out, packetSystemInfo)
+	out, uts := begin(out, 1)
+	out = appendString(out, 1, "Linux")
+	out = appendString(out, 2, validName([]byte(s.KernelVersion), "not recorded"))
+	out = appendString(out, 3, validName([]byte(release), ""))
+	out = appendString(out, 4, validName([]byte(s.Machine), "not recorded"))
+	end(out, uts)
+	end(out, info)
+	end(out, packet)
+	return out
+}
+
+func appendClockSnapshot(out []byte, s *format.ClockSnapshot) []byte {
+	out, packet := beginTimedPacket(out, uint64(max(s.Boottime, 0)))
+	out, snapshot := begin(out, packetClockSnapshot)
+	for _, c := range [...]struct {
+		id uint64
+		at int64
+	}{{clockBoottime, s.Boottime}, {clockMonotonic, s.Monotonic}, {clockRealtime, s.Realtime}} {
+		var one int
+		out, one = begin(out, 1)
+		out = appendUint(out, 1, c.id)
+		out = appendUint(out, 2, uint64(max(c.at, 0)))
+		end(out, one)
+	}
+	out = appendUint(out, 2, clockBoottime)
+	end(out, snapshot)
+	end(out, packet)
+	return out
+}
+
+// appendProcess appends what makes a thread one of its process. The thread's own name is left out if it may change:
+// Perfetto would prefer it to every later one.
+func appendProcess(out []byte, at uint64, d *format.Task, name []byte) []byte {
+	out, packet := beginTimedPacket(out, at)
+	out, tree := begin(out, packetProcessTree)
+	out, process := begin(out, 1)
+	out = appendInt(out, 1, int64(d.Pid))
+	out = appendInt(out, 2, int64(d.Ppid))
+	out = appendString(out, 3, validName(d.ProcessComm, unnamed))
+	end(out, process)
+	out, thread := begin(out, 2)
+	out = appendInt(out, 1, int64(d.Tid))
+	if name != nil {
+		out = appendString(out, 2, name)
+	}
+	out = appendInt(out, 3, int64(d.Pid))
+	end(out, thread)
+	end(out, tree)
+	end(out, packet)
+	return out
+}
+
+// appendStandIn makes a thread that stands for what the stream does not tell.
+func appendStandIn(out []byte, at uint64, k *task) []byte {
+	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, k.name)
+}
+
+// taskState is a state in Perfetto's generic numbering, which has only these, and 0 for others.
+func taskState(raw shown) uint64 {
+	switch format.State(raw) {
+	case format.StateRunnable:
+		return 2
+	case format.StateInterruptible:
+		return 4
+	case format.StateUninterruptible:
+		return 5
+	case format.StateStopped:
+		return 6
+	case format.StateZombie:
+		return 7
+	}
+	return 0
+}
+
+// appendTaskState says in which state a thread is without a switch that led to it.
+func appendTaskState(out []byte, at uint64, cpu uint32, k *task, prio int32, state uint64) []byte {
+	out, packet := beginTimedPacket(out, at)
+	out, event := begin(out, packetTaskState)
+	out = appendUint(out, 1, uint64(cpu))
+	out = appendString(out, 2, k.name)
+	out = appendInt(out, 3, int64(k.tid))
+	out = appendUint(out, 4, state)
+	out = appendInt(out, 5, int64(prio))
+	end(out, event)
+	end(out, packet)
+	return out
+}

@@ -1,0 +1,93 @@
+package perfetto
+
+import "wprof/format"
+
+// This file is the hot path: a switch or a waking costs about 60 ns, of which half is finding tasks and names.
+
+// switched is a switch from one thread to the next, of which filters may have hidden one.
+func (e *Encoder) switched(v *format.Event) {
+	c := e.cpu(v.CPU)
+	if c == nil {
+		return
+	}
+	prev, next := e.sides(v, c, format.TaskID(v.Args[format.SwitchNext]))
+	state := int64(e.states[v.Args[format.SwitchPrevState]&uint64(len(e.states)-1)])
+	prio := int32(v.Args[format.SwitchNextPrio])
+	if c.running == nil {
+		e.firstSwitch(c, v.Time, prev, int32(v.Args[format.SwitchPrevPrio]), state, next, prio)
+		return
+	}
+	if c.running != prev.thread {
+		e.give(c, v.Time, int64(format.StatePreempted), prev, int32(v.Args[format.SwitchPrevPrio]))
+	}
+	e.give(c, v.Time, state, next, prio)
+}
+
+// sides are an event's own thread and the other one, or who stands for them.
+func (e *Encoder) sides(v *format.Event, c *cpu, other format.TaskID) (subject, object *task) {
+	if v.Flags&format.FlagsVisible == format.FlagsVisible {
+		return e.task(v.Task, c), e.task(other, c)
+	}
+	if v.Flags&format.FlagSubject != 0 {
+		return e.task(v.Task, c), e.filteredOn(c, v.Time)
+	}
+	return e.filteredOn(c, v.Time), e.task(other, c)
+}
+
+// give hands a CPU from the thread that Perfetto believes to run there to another one.
+func (e *Encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
+	if c.running == e.idle.thread {
+		state = 0 // what the kernel says of it, also where nobody told
+	}
+	ts := e.clock.boottime(at)
+	e.makeRoom(c, ts, false)
+	c.bundle.addSwitch(ts, state, next, prio)
+	e.ran(c, at, state, next)
+}
+
+// firstSwitch is a CPU's first one, which Perfetto needs in full.
+func (e *Encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, state int64, next *task, prio int32) {
+	ts := e.clock.boottime(at)
+	e.makeRoom(c, ts, true)
+	c.bundle.fullSwitch(ts, prev, prevPrio, state, next, prio)
+	c.running = prev.thread
+	e.ran(c, at, state, next)
+}
+
+func (e *Encoder) ran(c *cpu, at int64, state int64, next *task) {
+	c.running.shown = shown(state)
+	c.running = next.thread
+	next.shown = shownRunning
+	c.last = at
+}
+
+// waking is a wakee's way from blocked to runnable. Perfetto takes who runs on the CPU for the waker; where that is
+// someone else, the full event names the waker.
+func (e *Encoder) waking(v *format.Event) {
+	c := e.cpu(v.CPU)
+	if c == nil || v.Flags&format.FlagObject == 0 {
+		return
+	}
+	waker, wakee := e.sides(v, c, format.TaskID(v.Args[format.WakingWakee]))
+	if c.lost != nil && c.running == c.lost.thread {
+		e.give(c, v.Time, 0, waker, 120) // after a loss: a waker runs
+	}
+	ts := e.clock.boottime(v.Time)
+	prio, target := int32(v.Args[format.WakingPrio]), v.Args[format.WakingTargetCPU]
+	if c.running == waker.thread {
+		e.makeRoom(c, ts, false)
+		c.bundle.addWaking(ts, waker.tid, wakee, prio, target)
+	} else {
+		e.makeRoom(c, ts, true)
+		c.bundle.fullWaking(eventWaking, ts, waker.tid, wakee, prio, target)
+	}
+	wakee.woken()
+	c.last = v.Time
+}
+
+// woken is what Perfetto makes of a waking: a thread that it takes for running or runnable stays so.
+func (t *thread) woken() {
+	if t.shown != shownRunning {
+		t.shown = shown(format.StateRunnable)
+	}
+}

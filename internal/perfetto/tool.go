@@ -1,0 +1,63 @@
+package perfetto
+
+import (
+	"errors"
+	"fmt"
+
+	"wprof/format"
+	"wprof/internal/cli"
+)
+
+// largeTrace is the size, in bytes of scheduling events, from which the interface is slow or out of memory; see
+// docs/wprof-perfetto.md for what was measured.
+const largeTrace = 100 << 20
+
+// Run is the tool.
+func Run(inv *cli.Invocation) error {
+	in, source, err := inv.OpenInputs()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := inv.CreateOutput(inv.String("output"), true)
+	if err != nil {
+		return err
+	}
+	r, err := format.NewReader(in)
+	if err != nil {
+		out.Abort()
+		return withStatus(source, err)
+	}
+	defer r.Close()
+	done, err := Convert(r, out)
+	if err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer) {
+		out.Abort()
+		return withStatus(source, err)
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	if err != nil {
+		return withStatus(source, err)
+	}
+	if done.SkippedCPUs > 0 {
+		inv.Warnf("%d events of CPUs from %d on were left out, because Perfetto takes no more CPUs", done.SkippedCPUs, maxCPUs)
+	}
+	if done.Bytes > largeTrace {
+		inv.Warnf("the trace has %d MB, which the interface loads slowly or not at all; wprof-filter --start and --end cut a part out", done.Bytes>>20)
+	}
+	if d := r.Damage(); d != nil {
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %d holes, %d blocks and %d bytes are missing; the trace shows everything else",
+			source, d.Detail, d.Holes, d.Blocks, d.Bytes))
+	}
+	return nil
+}
+
+// withStatus gives an error its exit status.
+func withStatus(source string, err error) error {
+	err = fmt.Errorf("convert %s: %w", source, err)
+	if errors.Is(err, format.ErrNewer) {
+		return cli.WithCode(cli.ExitNewer, err)
+	}
+	return cli.WithCode(cli.ExitFailed, err)
+}

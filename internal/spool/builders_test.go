@@ -1,0 +1,62 @@
+package spool
+
+import "encoding/binary"
+
+func appendRecord(b []byte, record []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(record)))
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	b = append(b, record...)
+	for len(b)%8 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+func header(b []byte, time int64, kind, flags uint8, cpu int, tid uint32) {
+	le := binary.LittleEndian
+	le.PutUint64(b[hdrTime:], uint64(time))
+	b[hdrKind], b[hdrFlags] = kind, flags
+	le.PutUint16(b[hdrCPU:], uint16(cpu))
+	le.PutUint32(b[hdrTID:], tid)
+}
+
+func appendSwitch(to []byte, time int64, cpu int, prev, next uint32) []byte {
+	var b [switchSize]byte
+	header(b[:], time, recSwitch, sides, cpu, prev)
+	le := binary.LittleEndian
+	le.PutUint32(b[switchNext:], next)
+	le.PutUint32(b[switchPrevState:], 1)
+	le.PutUint16(b[switchPrevPrio:], 120)
+	le.PutUint16(b[switchNextPrio:], 120)
+	return appendRecord(to, b[:])
+}
+
+func appendWaking(to []byte, time int64, cpu int, waker, wakee uint32) []byte {
+	var b [wakingSize]byte
+	header(b[:], time, recWaking, sides, cpu, waker)
+	le := binary.LittleEndian
+	le.PutUint32(b[wakingWakee:], wakee)
+	le.PutUint16(b[wakingPrio:], 120)
+	le.PutUint16(b[wakingTarget:], uint16(cpu))
+	return appendRecord(to, b[:])
+}
+
+func taskRecord(time int64, tid uint32) []byte {
+	var b [taskSize]byte
+	header(b[:], time, recTask, recSubject, 0, tid)
+	le := binary.LittleEndian
+	le.PutUint32(b[taskWho+identTID:], tid)
+	le.PutUint32(b[taskWho+identPID:], tid)
+	le.PutUint64(b[taskWho+identStart:], uint64(tid))
+	copy(b[taskWho+identComm:], "pong")
+	copy(b[taskWho+identProcessComm:], "pong")
+	le.PutUint32(b[taskState:], 1)
+	return b[:]
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(b []byte) (int, error) {
+	c.n += int64(len(b))
+	return len(b), nil
+}

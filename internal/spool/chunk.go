@@ -1,0 +1,89 @@
+package spool
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+)
+
+// A spool file is a sequence of chunks: a header of 32 bytes, the payload, and zeros up to a multiple of 8.
+//
+//	 0  4  magic "WSPL"
+//	 4  1  type
+//	 5  1  flags
+//	 6  2  ring
+//	 8  4  length of the payload
+//	12  4  CRC-32C of the payload
+//	16  8  ring: position of the first byte in the ring; round: its time
+//	24  4  recording: a random number, the same in all chunks of a file
+//	28  4  CRC-32C of the 28 bytes before
+const (
+	chunkHeaderSize = 32
+	chunkMagic      = "WSPL"
+	// maxSmallChunk bounds the payload of every chunk but those of rings. A session message has no natural bound.
+	maxSmallChunk = 4 << 20
+	taskChunk     = 64 << 10
+	maxRings      = 1024
+)
+
+type chunkType uint8
+
+const (
+	chunkGeneration chunkType = 1 // beginning of a generation
+	chunkRing       chunkType = 2 // bytes of a ring
+	chunkTasks      chunkType = 3 // whole rec_task structs
+	chunkRound      chunkType = 4 // end of a round
+	chunkClocks     chunkType = 5 // format.ClockSnapshot
+	chunkEnd        chunkType = 6 // Tail
+)
+
+// chunkWhole is set on ring bytes that begin with a record, not within one.
+const chunkWhole = 1
+
+// pieceBytes is the most ring bytes in one chunk. A chunk is read as a whole, because nothing in it is trusted before
+// its checksum was found to match; so with many rings chunks are smaller.
+func pieceBytes(rings int) int {
+	return min(max(16<<20/max(rings, 1), 16<<10), 128<<10) &^ 7
+}
+
+type chunkHeader struct {
+	typ       chunkType
+	flags     uint8
+	ring      uint16
+	length    uint32
+	crc       uint32
+	position  uint64
+	recording uint32
+}
+
+func (h *chunkHeader) put(b []byte) {
+	_ = b[chunkHeaderSize-1]
+	le := binary.LittleEndian
+	copy(b, chunkMagic)
+	b[4], b[5] = byte(h.typ), h.flags
+	le.PutUint16(b[6:], h.ring)
+	le.PutUint32(b[8:], h.length)
+	le.PutUint32(b[12:], h.crc)
+	le.PutUint64(b[16:], h.position)
+	le.PutUint32(b[24:], h.recording)
+	le.PutUint32(b[28:], checksum(b[:28]))
+}
+
+var errNoChunk = errors.New("no chunk begins here")
+
+func parseChunkHeader(b []byte) (chunkHeader, error) {
+	le := binary.LittleEndian
+	if len(b) < chunkHeaderSize || string(b[:4]) != chunkMagic || checksum(b[:28]) != le.Uint32(b[28:]) {
+		return chunkHeader{}, errNoChunk
+	}
+	return chunkHeader{
+		typ: chunkType(b[4]), flags: b[5], ring: le.Uint16(b[6:]), length: le.Uint32(b[8:]), crc: le.Uint32(b[12:]),
+		position: le.Uint64(b[16:]), recording: le.Uint32(b[24:]),
+	}, nil
+}
+
+// padded is the length of a payload in the file.
+func padded(length int) int { return (length + 7) &^ 7 }
+
+// checksum is CRC-32C, for which processors have an instruction.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }

@@ -1,0 +1,28 @@
+//go:build !linux
+
+package spool
+
+import "os"
+
+func openUnlinked(dir string) (*os.File, error) { return openAndRemove(dir) }
+
+func isTmpfs(*os.File) bool { return false }
+
+func giveToUser(*os.File) error { return nil }
+
+func writeVector(file *os.File, parts [][]byte, offset int64) error {
+	for _, part := range parts {
+		if _, err := file.WriteAt(part, offset); err != nil {
+			return err
+		}
+		offset += int64(len(part))
+	}
+	return nil
+}
+
+func punch(*os.File, int64, int64) {}
+
+func openOld(path string) (*os.File, error) { return os.Open(path) }
+
+// lock does nothing: recording is done on Linux only.
+func lock(*os.File) error { return nil }

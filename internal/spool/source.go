@@ -1,0 +1,338 @@
+package spool
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// source is one ring, or the lists of tasks, as a sequence of records in the order of time.
+//
+// A ring is nearly in this order: a program reserves its record before it reads the clock, and another one can come
+// in between. Bytes of the ring that are not needed yet stay in the file; of the others a source holds as many as it
+// has room for, sorted, and yields those that nothing still unread can be older than. A round's clock says so: what
+// was reserved after it is not older. If room ends before the round does, the older half is taken for certain; that
+// has been wrong if a later record turns up older, and then it is told as late.
+type source struct {
+	r      io.ReaderAt
+	index  int
+	tasks  bool // records are rec_task structs without headers
+	room   int  // bytes that buf may hold before it yields the older half
+	sizes  [256]uint16
+	damage *Damage
+
+	extents []extent
+	front   int // extents before it are done with
+	seen    bool
+	end     uint64 // position in the ring up to which there are extents
+	mark    int64  // everything older has a position before end
+	waits   []wait
+
+	buf     []byte
+	base    uint64 // of buf[0], in bytes since the beginning of the source
+	parsed  int    // in buf
+	inside  bool   // the bytes to come begin within a record whose beginning is lost
+	entries []entry
+	at      int // entries before it are done with
+	messy   bool
+	bound   int64 // entries before it can be taken
+	newest  int64 // latest time of all records so far
+	gap     bool  // the record at gapAt waits for the time of the next one
+	gapAt   uint64
+	starts  []int64 // of tasks: times of the first records of the lists that were read and not taken yet
+}
+
+// extent is a piece of the spool file, or a gap where there should have been one.
+type extent struct {
+	offset int64
+	length uint32
+	crc    uint32
+	whole  bool // it begins with a record; of tasks: it begins a list
+	gap    bool
+}
+
+// entry is one record: its time and where it stands, in bytes since the beginning of the source.
+type entry struct {
+	time int64
+	at   uint64
+}
+
+// wait is a round that found a busy record: its clock counts when everything before position has been drained.
+type wait struct {
+	position uint64
+	time     int64
+}
+
+const never = math.MaxInt64
+
+// roundEnded raises the mark to the clock of the latest round all of whose records have been drained.
+func (s *source) roundEnded(time int64, producer, drained uint64) {
+	done := 0
+	for done < len(s.waits) && s.waits[done].position <= drained {
+		s.mark = s.waits[done].time
+		done++
+	}
+	s.waits = append(s.waits[:0], s.waits[done:]...)
+	if producer <= drained {
+		s.mark = time
+	} else if n := len(s.waits); n > 0 && s.waits[n-1].position == producer {
+		s.waits[n-1].time = time
+	} else if n < maxWaits {
+		s.waits = append(s.waits, wait{producer, time})
+	}
+}
+
+// maxWaits bounds what a ring that never goes on makes its source remember. Rounds beyond it do not count.
+const maxWaits = 4096
+
+// appendList adds a part of a list of tasks.
+func (s *source) appendList(c *chunk, begins bool) {
+	s.push(extent{offset: c.payload, length: c.length, crc: c.crc, whole: begins})
+}
+
+// append adds the bytes of one chunk. Repeats, which the overlap of two generations is made of, are dropped.
+func (s *source) append(c *chunk) {
+	e := extent{offset: c.payload, length: c.length, crc: c.crc, whole: c.flags&chunkWhole != 0}
+	if s.seen && c.position < s.end {
+		return
+	}
+	s.reach(c.position)
+	s.end = c.position + uint64(c.length)
+	s.push(e)
+}
+
+// reach notes that there are no bytes up to a position. It is a gap if there should be some.
+func (s *source) reach(position uint64) {
+	if s.seen && position > s.end {
+		s.push(extent{gap: true})
+	}
+	if !s.seen || position > s.end {
+		s.seen, s.end = true, position
+	}
+}
+
+func (s *source) push(e extent) {
+	if s.front > 64 && s.front*2 > len(s.extents) {
+		s.extents = append(s.extents[:0], s.extents[s.front:]...)
+		s.front = 0
+	}
+	s.extents = append(s.extents, e)
+}
+
+// ready tells whether there is a record that can be taken and is older than limit.
+func (s *source) ready(limit int64) (bool, error) {
+	for {
+		if s.at < len(s.entries) && s.entries[s.at].time < s.bound {
+			return s.entries[s.at].time < limit, nil
+		}
+		if s.front == len(s.extents) {
+			s.sort()
+			s.bound = s.mark
+			return s.at < len(s.entries) && s.entries[s.at].time < min(s.bound, limit), nil
+		}
+		if s.bound >= limit && s.at < len(s.entries) {
+			return false, nil
+		}
+		if err := s.fill(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// fill reads as much as there is room for.
+func (s *source) fill() error {
+	s.compact()
+	for s.front < len(s.extents) && len(s.buf) < s.room {
+		e := s.extents[s.front]
+		s.front++
+		if err := s.load(&e); err != nil {
+			return err
+		}
+	}
+	s.sort()
+	if s.front == len(s.extents) {
+		s.bound = s.mark
+		return nil
+	}
+	s.bound = math.MinInt64
+	if rest := s.entries[s.at:]; len(rest) > 0 {
+		s.bound = max(rest[len(rest)/2].time, rest[0].time+1)
+	}
+	return nil
+}
+
+// compact frees the bytes of records that are done with.
+func (s *source) compact() {
+	n := copy(s.entries, s.entries[s.at:])
+	s.entries, s.at = s.entries[:n], 0
+	from := s.base + uint64(s.parsed)
+	for i := range s.entries {
+		from = min(from, s.entries[i].at)
+	}
+	if s.gap {
+		from = min(from, s.gapAt)
+	}
+	n = copy(s.buf, s.buf[from-s.base:])
+	s.parsed -= int(from - s.base)
+	s.buf, s.base = s.buf[:n], from
+}
+
+func (s *source) load(e *extent) error {
+	if e.gap {
+		s.hole()
+		return nil
+	}
+	if e.whole && s.parsed < len(s.buf) && !s.tasks {
+		s.hole() // half a record, and its rest is not to come
+	}
+	n := len(s.buf)
+	s.buf = slices.Grow(s.buf, int(e.length))[:n+int(e.length)]
+	part := s.buf[n:]
+	if _, err := s.r.ReadAt(part, e.offset); err != nil {
+		return fmt.Errorf("read the spool: %w", err)
+	}
+	if checksum(part) != e.crc {
+		s.buf = s.buf[:n]
+		s.damage.Bad += chunkHeaderSize + int64(e.length)
+		s.hole()
+		return nil
+	}
+	if s.inside && !e.whole && !s.tasks {
+		s.buf = s.buf[:n]
+		return nil
+	}
+	s.inside = false
+	if s.tasks {
+		s.parseTasks(e.whole)
+	} else {
+		s.parse()
+	}
+	return nil
+}
+
+// hole puts a record where bytes are missing. What follows can be read only where a record is known to begin.
+func (s *source) hole() {
+	if s.tasks {
+		return
+	}
+	s.inside = true
+	if s.gap {
+		s.buf = s.buf[:s.parsed]
+		return
+	}
+	s.damage.Holes++
+	s.buf = s.buf[:s.parsed]
+	s.gap, s.gapAt = true, s.base+uint64(s.parsed)
+	var record [ringHeaderSize + gapSize]byte
+	le := binary.LittleEndian
+	le.PutUint32(record[:], gapSize)
+	record[ringHeaderSize+hdrKind] = recGap
+	le.PutUint64(record[ringHeaderSize+gapFrom:], uint64(s.newest))
+	s.buf = append(s.buf, record[:]...)
+	s.parsed = len(s.buf)
+}
+
+// parse takes the whole records in buf that it has not seen yet.
+func (s *source) parse() {
+	le := binary.LittleEndian
+	buf := s.buf
+	at := s.parsed
+	for len(buf)-at >= ringHeaderSize {
+		length := le.Uint32(buf[at:])
+		body := int(length &^ (ringBusy | ringDiscard))
+		next := at + ringHeaderSize + (body+7)&^7
+		if body > maxRecord || length&ringBusy != 0 {
+			s.parsed = at
+			s.hole()
+			return
+		}
+		if next > len(buf) {
+			break
+		}
+		if length&ringDiscard == 0 && body >= hdrSize {
+			b := buf[at+ringHeaderSize : at+ringHeaderSize+body]
+			if need := int(s.sizes[b[hdrKind]]); need != 0 && body >= need && b[hdrKind] != recTask {
+				s.insert(int64(le.Uint64(b[hdrTime:])), s.base+uint64(at))
+			}
+		}
+		at = next
+	}
+	s.parsed = at
+}
+
+// maxRecord is more than the longest record has; what claims more is damage.
+const maxRecord = 8 << 10
+
+func (s *source) parseTasks(begins bool) {
+	for ; len(s.buf)-s.parsed >= taskSize; s.parsed += taskSize {
+		b := s.buf[s.parsed:]
+		if b[hdrKind] != recTask {
+			continue
+		}
+		time := int64(binary.LittleEndian.Uint64(b[hdrTime:]))
+		if begins {
+			s.starts = append(s.starts, time)
+			begins = false
+		}
+		s.insert(time, s.base+uint64(s.parsed))
+	}
+	s.buf = s.buf[:s.parsed]
+}
+
+// insert puts a record into its place, which is nearly always the end.
+func (s *source) insert(time int64, at uint64) {
+	if s.gap {
+		s.gap = false
+		s.insert(time, s.gapAt)
+	}
+	i := len(s.entries)
+	s.entries = append(s.entries, entry{time, at})
+	if time >= s.newest {
+		s.newest = time
+		return
+	}
+	// Inversions span a few records: what an interrupt's programs write while another program works.
+	for steps := 0; i > s.at && s.entries[i-1].time > time; i-- {
+		if steps++; steps > 32 {
+			s.messy = true
+			break
+		}
+		s.entries[i] = s.entries[i-1]
+	}
+	s.entries[i] = entry{time, at}
+}
+
+func (s *source) sort() {
+	if !s.messy {
+		return
+	}
+	s.messy = false
+	slices.SortFunc(s.entries[s.at:], func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.at, b.at))
+	})
+}
+
+// record is the record of an entry without the ring's header.
+func (s *source) record(e *entry) []byte {
+	b := s.buf[e.at-s.base:]
+	if s.tasks {
+		return b[:taskSize]
+	}
+	length := binary.LittleEndian.Uint32(b) &^ (ringBusy | ringDiscard)
+	return b[ringHeaderSize : ringHeaderSize+length]
+}
+
+// offset is up to where the file is no longer needed by this source.
+func (s *source) offset(scanned int64) int64 {
+	if s.front < len(s.extents) {
+		for _, e := range s.extents[s.front:] {
+			if !e.gap {
+				return e.offset - chunkHeaderSize
+			}
+		}
+	}
+	return scanned
+}

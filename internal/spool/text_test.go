@@ -1,0 +1,352 @@
+package spool
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wprof/format"
+)
+
+// Spools are written as text, one action of the recorder a line, in the order of the file:
+//
+//	spool rings=2 recorder=9       begins it; also nosched=1, cpus=2
+//	task at=900 tid=10 comm=a ...  a thread of a list; lists end with any other line
+//	clocks 950                     a snapshot
+//	open 1000                      the window opens
+//	0: 1010 switch cpu=0 prev=10 next=11 state=1
+//	                               a record goes into ring 0
+//	busy 0                         records from here on stay in ring 0, behind one that is being written
+//	commit 0                       until here
+//	round 1100                     a round: all but what is busy goes into the file
+//	bump 1, cut 1300               generations; the tasks after cut are its list
+//	lost cpu=0 kind=1 count=3 from=1200 cause=tail
+//	end 2000                       with these losses
+//
+// and then what happens to the file:
+//
+//	drop generations 1             the first one is taken away
+//	flip 0 2                       a bit of the 3rd chunk of ring 0 changes
+//	lose 0 2                       that chunk is not there
+//	truncate 20                    so many bytes are missing at the end
+type spoolText struct {
+	w       *Writer
+	rings   []textRing
+	listing []byte
+	tail    Tail
+	step    func(after string) // called after each line that writes, for live tests
+	cut     *int64
+}
+
+type textRing struct {
+	pending  []byte
+	drained  uint64
+	produced uint64
+	busyAt   int // in pending; -1: not
+}
+
+// writeSpool makes the spool and returns the path of its file.
+func writeSpool(text, path string) error {
+	w, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	p := &spoolText{w: w}
+	return p.run(text, path)
+}
+
+func (p *spoolText) run(text, path string) error {
+	for n, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if err := p.line(words, path); err != nil {
+			return fmt.Errorf("line %d: %s: %w", n+1, line, err)
+		}
+		if p.step != nil {
+			p.step(words[0])
+		}
+	}
+	return nil
+}
+
+func (p *spoolText) line(words []string, path string) error {
+	if words[0] != "task" {
+		if err := p.endList(); err != nil {
+			return err
+		}
+	}
+	number := func(i int) int64 {
+		if i >= len(words) {
+			return 0
+		}
+		v, _ := strconv.ParseInt(words[i], 0, 64)
+		return v
+	}
+	f := fieldsOf(words)
+	switch words[0] {
+	case "spool":
+		p.rings = make([]textRing, f.number("rings"))
+		for i := range p.rings {
+			p.rings[i].busyAt = -1
+		}
+		s := &format.Session{Id: 0x1234567890, BootId: "boot", Host: "box"}
+		for i := range f.number("cpus") {
+			s.Cpus = append(s.Cpus, &format.Cpu{Id: uint32(i)})
+		}
+		return p.w.Begin(Header{Session: s, Rings: len(p.rings), RecorderPID: int(f.number("recorder")), NoSched: f.number("nosched") != 0})
+	case "task":
+		p.listing = append(p.listing, f.task()...)
+	case "clocks":
+		return p.w.Clocks(&format.ClockSnapshot{Monotonic: number(1), Boottime: number(1) + 5, Realtime: number(1) + 1e9})
+	case "open":
+		return p.w.Open(number(1))
+	case "busy":
+		p.rings[number(1)].busyAt = len(p.rings[number(1)].pending)
+	case "commit":
+		p.rings[number(1)].busyAt = -1
+	case "round":
+		return p.round(number(1))
+	case "bump":
+		return p.w.BumpGeneration(uint32(number(1)))
+	case "cut":
+		at := number(1)
+		p.cut = &at
+	case "lost":
+		p.tail.Losses = append(p.tail.Losses, Loss{
+			CPU: uint32(f.number("cpu")), Kind: format.Kind(f.number("kind")), Count: uint64(f.number("count")),
+			Cause: format.CauseTail, From: f.number("from"),
+		})
+	case "end":
+		p.tail.Close = number(1)
+		return p.w.End(p.tail)
+	case "drop", "flip", "lose", "truncate":
+		return injure(path, words[0], int(number(1)), int(number(2)))
+	default:
+		ring, err := strconv.Atoi(strings.TrimSuffix(words[0], ":"))
+		if err != nil || ring >= len(p.rings) || len(words) < 3 {
+			return errors.New("no such action")
+		}
+		r := &p.rings[ring]
+		record, err := recordOf(words[2], number(1), f)
+		if err != nil {
+			return err
+		}
+		before := len(r.pending)
+		r.pending = appendRecord(r.pending, record)
+		r.produced += uint64(len(r.pending) - before)
+	}
+	return nil
+}
+
+// endList writes the list of tasks that the lines before have told, as part of a cut if one is due.
+func (p *spoolText) endList() error {
+	list := p.listing
+	p.listing = nil
+	if p.cut == nil {
+		if len(list) == 0 {
+			return nil
+		}
+		return p.w.Tasks(list)
+	}
+	at := *p.cut
+	p.cut = nil
+	return p.w.Cut(&format.ClockSnapshot{Monotonic: at, Boottime: at + 5, Realtime: at + 1e9}, func(w io.Writer) error {
+		_, err := w.Write(list)
+		return err
+	})
+}
+
+func (p *spoolText) round(at int64) error {
+	r := Round{Time: at}
+	for i := range p.rings {
+		ring := &p.rings[i]
+		n := len(ring.pending)
+		if ring.busyAt >= 0 {
+			n = ring.busyAt
+			ring.busyAt = 0
+		}
+		if err := p.w.Ring(i, ring.drained, ring.pending[:n]); err != nil {
+			return err
+		}
+		ring.drained += uint64(n)
+		ring.pending = ring.pending[n:]
+		r.Producer, r.Drained = append(r.Producer, ring.produced), append(r.Drained, ring.drained)
+	}
+	return p.w.Round(r)
+}
+
+// injure does to the file what a crash or a bad disk would.
+func injure(path, how string, a, b int) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var damage Damage
+	scan := scanner{r: strings.NewReader(string(raw)), limit: int64(len(raw)), damage: &damage}
+	if how == "truncate" {
+		return os.WriteFile(path, raw[:len(raw)-a], 0o600)
+	}
+	generations, pieces := 0, 0
+	for {
+		c, err := scan.chunk()
+		if err != nil {
+			return fmt.Errorf("%s %d %d: there is no such chunk", how, a, b)
+		}
+		start := c.payload - chunkHeaderSize
+		switch {
+		case c.typ == chunkGeneration:
+			if generations++; how == "drop" && generations > b {
+				return os.WriteFile(path, raw[start:], 0o600)
+			}
+		case c.typ == chunkRing && int(c.ring) == a && how != "drop":
+			if pieces++; pieces <= b {
+				continue
+			}
+			if how == "flip" {
+				raw[c.payload+9] ^= 4
+			} else {
+				raw = append(raw[:start], raw[c.end():]...)
+			}
+			return os.WriteFile(path, raw, 0o600)
+		}
+	}
+}
+
+// fields are the words of the form NAME=VALUE.
+type fields map[string]string
+
+func fieldsOf(words []string) fields {
+	f := make(fields)
+	for _, w := range words {
+		if name, value, ok := strings.Cut(w, "="); ok {
+			f[name] = value
+		}
+	}
+	return f
+}
+
+func (f fields) number(name string) int64 {
+	v, _ := strconv.ParseInt(f[name], 0, 64)
+	return v
+}
+
+func (f fields) or(name string, otherwise int64) int64 {
+	if _, ok := f[name]; ok {
+		return f.number(name)
+	}
+	return otherwise
+}
+
+// flags are both sides unless sides= says 0, 1 (subject) or 2 (object), and what has a word of its own.
+func (f fields) flags() uint8 {
+	flags := uint8(f.or("sides", sides))
+	for name, bit := range map[string]uint8{"last": recLast, "cutname": recCut, "preempted": recPreempted, "running": recOnCPU, "queued": recQueued} {
+		if f.number(name) != 0 {
+			flags |= bit
+		}
+	}
+	if f["since"] != "" {
+		flags |= recSince
+	}
+	return flags
+}
+
+func (f fields) putIdentity(b []byte) {
+	le := binary.LittleEndian
+	tid := f.number("tid")
+	le.PutUint32(b[identTID:], uint32(tid))
+	le.PutUint32(b[identPID:], uint32(f.or("pid", tid)))
+	le.PutUint32(b[identPPID:], uint32(f.or("ppid", 1)))
+	le.PutUint32(b[identFlags:], uint32(f.number("pf")))
+	le.PutUint64(b[identStart:], uint64(f.or("start", 10*tid)))
+	copy(b[identComm:identComm+commLength-1], f["comm"])
+	process := f["process"]
+	if process == "" {
+		process = f["comm"]
+	}
+	copy(b[identProcessComm:identProcessComm+commLength-1], process)
+}
+
+func (f fields) task() []byte {
+	b := make([]byte, taskSize)
+	header(b, f.number("at"), recTask, f.flags()&^recObject, int(f.number("cpu")), uint32(f.number("tid")))
+	f.putIdentity(b[taskWho:])
+	le := binary.LittleEndian
+	le.PutUint32(b[taskState:], uint32(f.number("state")))
+	le.PutUint16(b[taskPrio:], uint16(f.or("prio", 120)))
+	le.PutUint64(b[taskTime:], uint64(f.number("since")))
+	return b
+}
+
+func recordOf(kind string, at int64, f fields) ([]byte, error) {
+	b := make([]byte, 4096+execSize)
+	head := func(kind uint8, tid string, size int) {
+		header(b, at, kind, f.flags(), int(f.number("cpu")), uint32(f.number(tid)))
+		b = b[:size]
+	}
+	le := binary.LittleEndian
+	switch kind {
+	case "switch":
+		head(recSwitch, "prev", switchSize)
+		le.PutUint32(b[switchNext:], uint32(f.number("next")))
+		le.PutUint32(b[switchPrevState:], uint32(f.number("state")))
+		le.PutUint16(b[switchPrevPrio:], uint16(f.or("prio", 120)))
+		le.PutUint16(b[switchNextPrio:], uint16(f.or("nextprio", 120)))
+	case "waking", "wakeup_new":
+		k := uint8(recWaking)
+		if kind == "wakeup_new" {
+			k = recWakeupNew
+		}
+		head(k, "waker", wakingSize)
+		le.PutUint32(b[wakingWakee:], uint32(f.number("wakee")))
+		le.PutUint16(b[wakingPrio:], uint16(f.or("prio", 120)))
+		le.PutUint16(b[wakingTarget:], uint16(f.number("target")))
+	case "fork":
+		head(recFork, "parent", forkSize)
+		f.putIdentity(b[forkChild:])
+	case "exec":
+		head(recExec, "tid", execSize+len(f["file"]))
+		f.putIdentity(b[execWho:])
+		le.PutUint32(b[execOldTID:], uint32(f.or("old", f.number("tid"))))
+		le.PutUint32(b[execFilenameLength:], uint32(len(f["file"])))
+		copy(b[execFilename:], f["file"])
+	case "rename":
+		head(recRename, "tid", renameSize)
+		f.putIdentity(b[renameWho:])
+		copy(b[renameWho+identSize:], f["old"])
+	case "exit":
+		head(recExit, "tid", exitSize)
+		le.PutUint32(b[exitCode:], uint32(f.number("code")))
+	case "free":
+		head(recFree, "tid", freeSize)
+		le.PutUint64(b[freeStart:], uint64(f.or("start", 10*f.number("tid"))))
+	case "lost":
+		head(recLost, "none", lostSize)
+		le.PutUint64(b[lostFrom:], uint64(f.number("from")))
+		le.PutUint32(b[lostCounts+4*recSwitch:], uint32(f.number("switch")))
+		le.PutUint32(b[lostCounts+4*recFork:], uint32(f.number("fork")))
+	default:
+		return nil, errors.New("no such record")
+	}
+	return b, nil
+}
+
+// spoolFile writes a spool from its text into a temporary file.
+func spoolFile(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "host.wprof.part")
+	if err := writeSpool(text, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

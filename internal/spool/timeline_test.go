@@ -1,0 +1,109 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// TestStatesAreWhatTimelineMakesOfTheEvents holds every state in a stream, but the first one, against the state that
+// internal/timeline has after the events before it.
+func TestStatesAreWhatTimelineMakesOfTheEvents(t *testing.T) {
+	texts, err := filepath.Glob("testdata/*.spool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, file := range texts {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(spoolFile(t, string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stream bytes.Buffer
+		if _, err := s.Finalise(format.NewWriter(&stream, format.WriterOptions{}), Options{}); err == nil {
+			held += holdStates(t, file, stream.Bytes())
+		}
+		s.Close()
+	}
+	if held < 20 {
+		t.Errorf("%d events of states were looked at, want 20 or more", held)
+	}
+}
+
+// holdStates returns how many events of states it has compared.
+func holdStates(t *testing.T, name string, stream []byte) int {
+	t.Helper()
+	r, err := format.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	tl := timeline.New(r)
+	var want, got []string
+	held, state, at := 0, false, int64(0)
+	compare := func() {
+		for _, line := range got {
+			if !slices.Contains(want, line) {
+				t.Errorf("%s: timeline does not have %s", name, line)
+			}
+		}
+		for _, line := range want {
+			if !slices.Contains(got, line) {
+				t.Errorf("%s: only timeline has %s", name, line)
+			}
+		}
+		held += len(got)
+		want, got, state = nil, nil, false
+	}
+	for sections := 1; ; {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			compare()
+			return held
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		isState := e.Kind == format.KindStateCPU || e.Kind == format.KindStateThread
+		if e.Time != at {
+			at = e.Time
+			compare()
+		}
+		if n := r.Sections(); n != sections {
+			sections = n
+			tl.NewSection()
+			compare()
+		} else if isState && e.Time > r.FirstOpen() && !state {
+			state = true
+			err = tl.WriteState(e.Time, e.Flags&format.FlagOpen != 0, func(e *format.Event) error {
+				want = append(want, stateText(e))
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else if !isState {
+			compare()
+		}
+		if state {
+			got = append(got, stateText(e))
+		}
+		tl.Apply(e)
+	}
+}
+
+func stateText(e *format.Event) string {
+	return fmt.Sprintf("%d %d %#x cpu%d %d %v", e.Time, e.Kind, e.Flags, e.CPU, e.Task, e.Args)
+}

@@ -1,0 +1,349 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+)
+
+// Writer writes a spool file. It is used by one goroutine; a [Spool] made from it may read at the same time.
+type Writer struct {
+	file  *os.File
+	path  string
+	moved string
+	tmpfs bool
+
+	begun     bool
+	first     generation
+	recording uint32
+	piece     int
+	size      int64
+	err       error  // the first failure: what comes after it in the file could not be told from garbage
+	scratch   []byte // payload of a small chunk
+	pieces    []byte // headers of the ring chunks of one call
+	vector    [][]byte
+	tasks     []byte // a list's bytes that are not written yet
+
+	next    uint32 // number of the generation to come
+	overlap int64  // where the bytes that go into both generations begin
+	rounds  int    // since BumpGeneration; -1: no cut is under way
+
+	shared shared
+}
+
+// shared is what a live [Spool] of the same file looks at from its own goroutine.
+type shared struct {
+	whole atomic.Int64  // bytes up to the last whole round
+	keep  atomic.Int64  // bytes from here on will be read again by Cut
+	ended atomic.Bool   // nothing follows
+	grown chan struct{} // one element: whole or ended has changed
+
+	reading sync.Mutex // held by a live Finalise
+	closed  bool
+}
+
+func (s *shared) end() {
+	s.ended.Store(true)
+	s.tell()
+}
+
+func (s *shared) publish(whole int64) {
+	s.whole.Store(whole)
+	s.tell()
+}
+
+func (s *shared) tell() {
+	select {
+	case s.grown <- struct{}{}:
+	default:
+	}
+}
+
+func newWriter(file *os.File, path string) *Writer {
+	w := &Writer{file: file, path: path, rounds: -1, tmpfs: isTmpfs(file)}
+	w.shared.grown = make(chan struct{}, 1)
+	w.shared.keep.Store(math.MaxInt64)
+	return w
+}
+
+// OnTmpfs tells that the spool takes memory, not disk.
+func (w *Writer) OnTmpfs() bool { return w.tmpfs }
+
+// MovedAside is the name that an old spool was given to make room for this one; "" if there was none.
+func (w *Writer) MovedAside() string { return w.moved }
+
+// Bytes is the length of the spool so far.
+func (w *Writer) Bytes() int64 { return w.size }
+
+// Path is the name of the file; "" if it has none.
+func (w *Writer) Path() string { return w.path }
+
+// Begin writes the header. It comes first.
+func (w *Writer) Begin(h Header) error {
+	if w.begun {
+		return errors.New("begin a spool: it has begun")
+	}
+	if h.Rings < 1 || h.Rings > maxRings {
+		return fmt.Errorf("begin a spool of %d rings: it takes 1 to %d", h.Rings, maxRings)
+	}
+	w.begun = true
+	w.recording = uint32(h.Session.GetId()) ^ uint32(h.Session.GetId()>>32)
+	w.piece = pieceBytes(h.Rings)
+	w.first = generation{
+		rings: uint32(h.Rings), recorderPID: uint32(h.RecorderPID), noSched: h.NoSched, first: true,
+		session: proto.Clone(h.Session).(*format.Session),
+	}
+	return w.generation()
+}
+
+func (w *Writer) generation() error {
+	payload, err := w.first.append(w.scratch[:0])
+	if err != nil {
+		return err
+	}
+	w.scratch = payload
+	return w.small(chunkGeneration, 0, payload)
+}
+
+// Ring appends what a ring held from position pos on: whole records, with the ring's 8-byte headers.
+func (w *Writer) Ring(ring int, pos uint64, raw []byte) error {
+	if err := w.ready(); err != nil || len(raw) == 0 {
+		return err
+	}
+	if ring < 0 || ring >= int(w.first.rings) {
+		return fmt.Errorf("spool ring %d: the spool has %d", ring, w.first.rings)
+	}
+	w.vector, w.pieces = w.vector[:0], w.pieces[:0]
+	count := (len(raw) + w.piece - 1) / w.piece
+	if need := count * chunkHeaderSize; cap(w.pieces) < need {
+		w.pieces = make([]byte, 0, need)
+	}
+	h := chunkHeader{typ: chunkRing, flags: chunkWhole, ring: uint16(ring), position: pos, recording: w.recording}
+	length := len(raw) + count*chunkHeaderSize
+	for len(raw) > 0 {
+		piece := raw[:min(len(raw), w.piece)]
+		raw = raw[len(piece):]
+		h.length, h.crc = uint32(len(piece)), checksum(piece)
+		at := len(w.pieces)
+		w.pieces = w.pieces[:at+chunkHeaderSize]
+		h.put(w.pieces[at:])
+		w.vector = append(w.vector, w.pieces[at:at+chunkHeaderSize], piece)
+		h.position += uint64(len(piece))
+		h.flags = 0
+	}
+	return w.write(length)
+}
+
+// Tasks appends what a task iterator wrote, in pieces of any length. A whole list goes in before the next Ring or Round.
+func (w *Writer) Tasks(raw []byte) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	for len(raw) > 0 {
+		n := min(len(raw), taskChunk-len(w.tasks))
+		w.tasks = append(w.tasks, raw[:n]...)
+		raw = raw[n:]
+		whole := len(w.tasks) / taskSize * taskSize
+		if len(w.tasks) < taskChunk && (len(raw) > 0 || whole < len(w.tasks)) {
+			continue
+		}
+		if err := w.small(chunkTasks, 0, w.tasks[:whole]); err != nil {
+			return err
+		}
+		w.tasks = append(w.tasks[:0], w.tasks[whole:]...)
+	}
+	return nil
+}
+
+// taskList makes Tasks an io.Writer.
+type taskList struct{ w *Writer }
+
+func (t taskList) Write(b []byte) (int, error) {
+	if err := t.w.Tasks(b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Round ends a round: everything before it can be recovered if the recorder is killed.
+func (w *Writer) Round(r Round) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	if n := int(w.first.rings); len(r.Producer) != n || len(r.Drained) != n {
+		return fmt.Errorf("spool a round of %d and %d positions: there are %d rings", len(r.Producer), len(r.Drained), n)
+	}
+	w.scratch = appendRound(w.scratch[:0], w.first.open, &r)
+	if err := w.small(chunkRound, uint64(r.Time), w.scratch); err != nil {
+		return err
+	}
+	w.shared.publish(w.size)
+	if w.rounds >= 0 {
+		w.rounds++
+	}
+	return nil
+}
+
+// Clocks appends a clock snapshot.
+func (w *Writer) Clocks(c *format.ClockSnapshot) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	payload, err := proto.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode the clocks: %w", err)
+	}
+	return w.small(chunkClocks, 0, payload)
+}
+
+// BumpGeneration tells that the kernel programs have been given the next generation's number: from here on, records
+// go into both generations until [Writer.Cut].
+func (w *Writer) BumpGeneration(n uint32) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	if w.rounds >= 0 {
+		return errors.New("bump the generation of a spool: a cut is under way")
+	}
+	w.next, w.overlap, w.rounds = n, w.size, 0
+	w.shared.keep.Store(w.overlap)
+	return nil
+}
+
+// CutDue tells that two rounds have passed since BumpGeneration: it is time for [Writer.Cut].
+func (w *Writer) CutDue() bool { return w.rounds >= 2 }
+
+// Cut begins the next generation: its header, the clocks, the list of all tasks, which the function tasks writes, and
+// the records since BumpGeneration once more. (*bpf.Tracer).ReadTasks is such a function.
+func (w *Writer) Cut(c *format.ClockSnapshot, tasks func(io.Writer) error) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	if !w.CutDue() {
+		return errors.New("cut a spool: two rounds have not passed since its generation was bumped")
+	}
+	from, to := w.overlap, w.size
+	w.first.number, w.first.first, w.rounds = w.next, false, -1
+	if err := w.generation(); err != nil {
+		return err
+	}
+	if err := w.Clocks(c); err != nil {
+		return err
+	}
+	w.tasks = w.tasks[:0]
+	if err := tasks(taskList{w}); err != nil {
+		return fmt.Errorf("list the tasks: %w", err)
+	}
+	if err := w.repeat(from, to); err != nil {
+		return err
+	}
+	w.shared.keep.Store(math.MaxInt64)
+	return nil
+}
+
+// repeat appends a part of the file again.
+func (w *Writer) repeat(from, to int64) error {
+	buf := make([]byte, min(to-from, 1<<20))
+	for from < to {
+		part := buf[:min(to-from, int64(len(buf)))]
+		if _, err := w.file.ReadAt(part, from); err != nil {
+			return w.fail("read back", err)
+		}
+		w.vector = append(w.vector[:0], part)
+		if err := w.write(len(part)); err != nil {
+			return err
+		}
+		from += int64(len(part))
+	}
+	w.shared.publish(w.size)
+	return nil
+}
+
+// Open tells when the window opened: after the first list of tasks, before a round with a later time. Records before it
+// only tell who is who.
+func (w *Writer) Open(at int64) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	// Every round and every generation tells it, so that it can hardly be damaged.
+	w.first.open = at
+	return nil
+}
+
+// End tells that the window has closed and all rings are empty. It comes last.
+func (w *Writer) End(t Tail) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	payload, err := appendTail(w.scratch[:0], w.first.open, &t)
+	if err != nil {
+		return err
+	}
+	if err := w.small(chunkEnd, 0, payload); err != nil {
+		return err
+	}
+	w.shared.whole.Store(w.size)
+	w.shared.end()
+	return nil
+}
+
+// Close closes the file; spools made from it can no longer be read. A live Finalise is told that nothing follows, and
+// has returned when Close does: without an End its stream is marked as cut.
+func (w *Writer) Close() error {
+	w.shared.end()
+	w.shared.reading.Lock()
+	defer w.shared.reading.Unlock()
+	w.shared.closed = true
+	return w.file.Close()
+}
+
+// Remove removes the file's name.
+func (w *Writer) Remove() error {
+	if w.path == "" {
+		return nil
+	}
+	return os.Remove(w.path)
+}
+
+func (w *Writer) ready() error {
+	if w.err == nil && !w.begun {
+		return errors.New("write to a spool: it has not begun")
+	}
+	return w.err
+}
+
+// small writes a chunk with one payload.
+func (w *Writer) small(typ chunkType, position uint64, payload []byte) error {
+	if len(payload) > maxSmallChunk {
+		return fmt.Errorf("spool %d bytes at once: %d are the most", len(payload), maxSmallChunk)
+	}
+	h := chunkHeader{typ: typ, length: uint32(len(payload)), crc: checksum(payload), position: position, recording: w.recording}
+	var header [chunkHeaderSize]byte
+	var zeros [8]byte
+	h.put(header[:])
+	pad := padded(len(payload)) - len(payload)
+	w.vector = append(w.vector[:0], header[:], payload, zeros[:pad])
+	return w.write(chunkHeaderSize + len(payload) + pad)
+}
+
+// write appends the parts in w.vector.
+func (w *Writer) write(length int) error {
+	if err := writeVector(w.file, w.vector, w.size); err != nil {
+		return w.fail("write", err)
+	}
+	w.size += int64(length)
+	return nil
+}
+
+func (w *Writer) fail(action string, err error) error {
+	w.err = fmt.Errorf("%s the spool: %w", action, err)
+	return w.err
+}

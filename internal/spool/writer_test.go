@@ -1,0 +1,167 @@
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wprof/format"
+)
+
+func TestCreateMovesAnOldSpoolAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "host.wprof.part")
+	for n, want := range []string{"", path + ".1", path + ".2"} {
+		w, err := Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		if got := w.MovedAside(); got != want {
+			t.Errorf("spool %d: the old one went to %q, want %q", n, got, want)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("spool %d: %v, %v; want mode 0600", n, info, err)
+		}
+	}
+}
+
+func TestCreateFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "x.part")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, path); err != nil {
+		t.Skip(err)
+	}
+	w, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if got, _ := os.ReadFile(victim); string(got) != "precious" {
+		t.Errorf("the file behind the link holds %q", got)
+	}
+	if info, err := os.Lstat(w.MovedAside()); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("%q is not the link (%v)", w.MovedAside(), err)
+	}
+}
+
+// TestRingBytesSurvivePieces: a run longer than a chunk is cut within records and comes back whole.
+func TestRingBytesSurvivePieces(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	const events = 30_000
+	var raw []byte
+	for i := range events {
+		raw = appendSwitch(raw, int64(1000+i), 0, 10, 11)
+	}
+	if len(raw) < 8*pieceBytes(1) {
+		t.Fatalf("%d bytes are too few", len(raw))
+	}
+	pos := uint64(len(raw))
+	for _, err := range []error{
+		w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}),
+		w.Open(900),
+		w.Ring(0, 0, raw),
+		w.Round(Round{Time: 1000 + events, Producer: []uint64{pos}, Drained: []uint64{pos}}),
+		w.End(Tail{Close: 1000 + events}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := w.Spool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := s.Finalise(format.NewWriter(io.Discard, format.WriterOptions{}), Options{})
+	if err != nil || summary.Events[format.KindSwitch] != events || summary.Damage != nil || summary.Late != 0 {
+		t.Errorf("%+v, %v; want %d switches", summary, err, events)
+	}
+}
+
+func TestTaskListsMayComeInPiecesOfAnyLength(t *testing.T) {
+	for _, piece := range []int{1, 7, taskSize, 1000, 1 << 20} {
+		w, err := Create(filepath.Join(t.TempDir(), "x.part"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}); err != nil {
+			t.Fatal(err)
+		}
+		var list []byte
+		for tid := range uint32(2000) {
+			list = append(list, taskRecord(100, tid+1)...)
+		}
+		for len(list) > 0 {
+			n := min(piece, len(list))
+			if err := w.Tasks(list[:n]); err != nil {
+				t.Fatal(err)
+			}
+			list = list[n:]
+		}
+		for _, err := range []error{w.Open(200), w.End(Tail{Close: 300})} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := w.Spool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		summary, err := s.Finalise(format.NewWriter(&out, format.WriterOptions{}), Options{})
+		if got := summary.Events[format.KindStateThread]; err != nil || got != 2*2000 {
+			t.Errorf("pieces of %d: %d states of threads, %v; want 2000 at the opening and at the close", piece, got, err)
+		}
+		w.Close()
+	}
+}
+
+func TestWriterRefusesWhatCannotBeRead(t *testing.T) {
+	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	session := &format.Session{}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{w.Open(1), "it has not begun"},
+		{w.Begin(Header{Session: session, Rings: maxRings + 1}), "it takes 1 to"},
+		{w.Begin(Header{Session: session, Rings: 2}), ""},
+		{w.Begin(Header{Session: session, Rings: 2}), "it has begun"},
+		{w.Ring(2, 0, []byte{1}), "the spool has 2"},
+		{w.Round(Round{Producer: []uint64{1}, Drained: []uint64{1}}), "there are 2 rings"},
+		{w.Cut(&format.ClockSnapshot{}, nil), "two rounds have not passed"},
+		{w.BumpGeneration(1), ""},
+		{w.BumpGeneration(2), "a cut is under way"},
+	} {
+		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
+			t.Errorf("%v, want %q", c.err, c.want)
+		}
+	}
+}
+
+func TestOpenSaysWhatIsNoSpool(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	for _, content := range []string{"", "text", strings.Repeat("WSPL", 1000)} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); !errors.Is(err, ErrNoSpool) {
+			t.Errorf("%.10q: %v, want ErrNoSpool", content, err)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package symbolize
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/filter"
+	"wprof/internal/proc"
+	"wprof/internal/spool"
+)
+
+// Run is the tool wprof-symbolize.
+func Run(inv *cli.Invocation) error {
+	if err := oneSpool(inv); err != nil {
+		return err
+	}
+	in, name, err := inv.OpenInputs()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if file := spoolFile(in); file != nil {
+		return recoverSpool(inv, file, name)
+	}
+	return passOn(inv, in, name)
+}
+
+// oneSpool refuses a spool among several files: it is no stream that another one could follow.
+func oneSpool(inv *cli.Invocation) error {
+	if len(inv.Args) < 2 {
+		return nil
+	}
+	for _, name := range inv.Args {
+		file, err := os.Open(name)
+		if err != nil {
+			continue // opening the inputs tells it
+		}
+		is := spoolFile(file) != nil
+		file.Close()
+		if is {
+			return cli.Usagef("%s is a spool, which is finished by itself: give no other file with it", name)
+		}
+	}
+	return nil
+}
+
+// spoolFile is the input if it is a spool. A damaged one is known by its name.
+func spoolFile(in io.Reader) *os.File {
+	file, ok := in.(*os.File)
+	if !ok {
+		return nil
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	var beginning [spool.BeginningBytes]byte
+	n, err := file.ReadAt(beginning[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	if spool.IsSpool(beginning[:n]) || strings.HasSuffix(file.Name(), ".part") {
+		return file
+	}
+	return nil
+}
+
+func recoverSpool(inv *cli.Invocation, file *os.File, name string) error {
+	recorded, err := spool.OpenFile(file)
+	if err != nil {
+		return cli.Failf("finish %s: %w", name, err)
+	}
+	out, err := inv.CreateOutput(inv.String("output"), true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	bar := inv.Progress("finishing " + name)
+	w := format.NewWriter(out, format.WriterOptions{Level: level(inv, out)})
+	summary, err := recorded.Finalise(w, spool.Options{Progress: bar.Set})
+	bar.Done()
+	if err != nil {
+		return cli.Failf("finish %s: %w", name, err)
+	}
+	if err := out.Commit(); err != nil {
+		return cli.Failf("%w", err)
+	}
+	return told(name, &summary)
+}
+
+// told says what was recovered, if that is not everything.
+func told(name string, s *spool.Summary) error {
+	if s.Damage == nil {
+		return nil
+	}
+	events := uint64(0)
+	for _, n := range s.Events {
+		events += n
+	}
+	return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s: %s; recovered: %d events of %.3f s",
+		name, s.Damage, events, float64(s.Close-s.Open)/1e9))
+}
+
+// passOn writes a stream as it came: every event, state and loss, and the definitions that they use.
+func passOn(inv *cli.Invocation, in io.Reader, name string) error {
+	out, err := inv.CreateOutput(inv.String("output"), true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	f, err := filter.New(in, out, !isRegular(in), filter.Options{
+		Level: level(inv, out), Version: cli.Version(),
+		Command: strings.Join(proc.QuoteAll(append([]string{inv.Tool.Name}, inv.Argv...)), " "),
+	})
+	if err != nil {
+		return inputError(name, err)
+	}
+	result, err := f.Run()
+	if err != nil && !errors.Is(err, format.ErrNewer) && !errors.Is(err, format.ErrOverlap) {
+		return inputError(name, err)
+	}
+	if err := out.Commit(); err != nil {
+		return cli.Failf("%w", err)
+	}
+	if err != nil {
+		return inputError(name, err)
+	}
+	if d := result.Damage; d != nil {
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %d holes, %d blocks and %d bytes are missing; everything else was passed on",
+			name, d.Detail, d.Holes, d.Blocks, d.Bytes))
+	}
+	return nil
+}
+
+func isRegular(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
+func inputError(name string, err error) error {
+	err = fmt.Errorf("read %s: %w", name, err)
+	if errors.Is(err, format.ErrNewer) {
+		return cli.WithCode(cli.ExitNewer, err)
+	}
+	return cli.WithCode(cli.ExitFailed, err)
+}
+
+// level is the compression that was asked for, or what suits the output.
+func level(inv *cli.Invocation, out *cli.Output) int {
+	switch text := inv.String("compress"); {
+	case text != "":
+		return int(text[0] - '0')
+	case out.IsRegular():
+		return 1
+	}
+	return 0
+}

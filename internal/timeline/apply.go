@@ -1,0 +1,269 @@
+package timeline
+
+import "wprof/format"
+
+const gone = format.StateDead | format.StateZombie
+
+// Apply takes the next event. Events come in the order of the stream. A side that is hidden is not followed, and a
+// thread that was followed until then is unknown from there on.
+//
+// Switches and wakings are nearly all events: see BenchmarkApply.
+func (tl *Timeline) Apply(e *format.Event) {
+	if e.Flags&format.FlagLate != 0 {
+		tl.applyLate(e)
+		return
+	}
+	switch e.Kind {
+	case format.KindSwitch:
+		tl.switched(e)
+	case format.KindWaking:
+		tl.waking(e, e.Time)
+	default:
+		tl.applyRare(e)
+	}
+}
+
+func (tl *Timeline) applyRare(e *format.Event) {
+	switch e.Kind {
+	case format.KindLost:
+		if losesSwitches(format.Kind(e.Args[format.LostWhat])) {
+			tl.Lost(e.CPU, int64(e.Args[format.LostFrom]), e.Time)
+		}
+	case format.KindWakeupNew:
+		tl.subject(e)
+		tl.wakeupNew(e)
+	case format.KindFork:
+		tl.subject(e)
+		tl.object(e, e.Args[format.ForkChild])
+	case format.KindExec:
+		tl.exec(e)
+	case format.KindRename, format.KindExit:
+		tl.subject(e)
+	case format.KindFree:
+		if t := tl.Enter(e.Task); t != nil {
+			tl.die(t)
+		}
+	case format.KindStateCPU:
+		tl.stateCPU(e)
+	case format.KindStateThread:
+		tl.stateThread(e)
+	case format.KindCPULeft:
+		tl.left(e)
+	}
+}
+
+// subject is the event's own thread, or nil if it is hidden.
+func (tl *Timeline) subject(e *format.Event) *Thread {
+	if e.Flags&format.FlagSubject == 0 {
+		return nil
+	}
+	return tl.see(e.Task)
+}
+
+// object is the thread on the event's other side, or nil if it is hidden.
+func (tl *Timeline) object(e *format.Event, id uint64) *Thread {
+	if e.Flags&format.FlagObject == 0 {
+		return nil
+	}
+	return tl.see(format.TaskID(id))
+}
+
+// hide makes a thread unknown that was followed before a filter took it away.
+func (tl *Timeline) hide(id format.TaskID, at int64) {
+	if t := tl.Thread(id); t != nil && t.slot >= 0 && t.slot < tl.sure {
+		tl.lose(t, at)
+	}
+}
+
+// lose makes a thread unknown, and with it what runs on its CPU.
+func (tl *Timeline) lose(t *Thread, at int64) {
+	if t.Status == Running {
+		tl.vacate(t)
+	}
+	tl.unknown(t, at)
+}
+
+func (tl *Timeline) switched(e *format.Event) {
+	prev, next := tl.subject(e), tl.object(e, e.Args[format.SwitchNext])
+	c := tl.cpu(e.CPU)
+	if c == nil {
+		return
+	}
+	if was := c.running; was != nil && was != prev {
+		c.running = nil
+		tl.unknown(was, e.Time)
+	}
+	if prev == nil {
+		tl.hide(e.Task, e.Time)
+	} else if !prev.idle {
+		tl.leave(prev, e)
+	}
+	c.seen, c.running, c.told = true, next, e.Time
+	c.since, c.sinceKnown, c.approx = e.Time, true, false
+	c.prio = int32(e.Args[format.SwitchNextPrio])
+	if next == nil {
+		tl.hide(format.TaskID(e.Args[format.SwitchNext]), e.Time)
+		return
+	}
+	next.Prio = c.prio
+	if next.idle {
+		next.Status = Running
+		return
+	}
+	tl.arrive(next, e.CPU, e.Time)
+	next.Since, next.SinceKnown, next.Approx = e.Time, true, false
+}
+
+// leave takes a thread off its CPU.
+func (tl *Timeline) leave(t *Thread, e *format.Event) {
+	state := format.State(e.Args[format.SwitchPrevState])
+	if t.Status == Running && t.CPU != e.CPU {
+		tl.vacate(t)
+	}
+	if state&gone != 0 {
+		tl.die(t)
+		return
+	}
+	if tl.coverage.SomeCPUs {
+		tl.unknown(t, e.Time)
+		return
+	}
+	tl.known(t)
+	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.SwitchPrevPrio])
+	t.Since, t.SinceKnown, t.Approx, t.New, t.told = e.Time, true, false, false, e.Time
+	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+}
+
+// arrive puts a thread on a CPU; since when is for the caller to say.
+func (tl *Timeline) arrive(t *Thread, cpu uint32, at int64) {
+	if t.Status == Running && t.CPU != cpu {
+		tl.vacate(t)
+	}
+	tl.known(t)
+	t.Status, t.CPU, t.State, t.New, t.told = Running, cpu, format.StateRunnable, false, at
+	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+}
+
+// waking notes the first waking of a time off the CPU. One that comes while the thread runs is not about a time off
+// the CPU, and one of a thread that has never run tells nothing that its wakeup_new does not.
+func (tl *Timeline) waking(e *format.Event, at int64) {
+	tl.subject(e)
+	t := tl.object(e, e.Args[format.WakingWakee])
+	if t == nil || t.Status != Off || t.Woken != 0 || t.New || at < t.Since {
+		return
+	}
+	t.Woken, t.Waker, t.WakerCPU = at, e.Task, e.CPU
+}
+
+func (tl *Timeline) wakeupNew(e *format.Event) {
+	t := tl.object(e, e.Args[format.WakeupNewWakee])
+	if t == nil || t.idle || t.Status != Unknown || tl.coverage != (Coverage{}) {
+		return
+	}
+	tl.known(t)
+	t.Status, t.CPU, t.State, t.New = Off, uint32(e.Args[format.WakeupNewTargetCPU]), format.StateRunnable, true
+	t.Prio, t.told = int32(e.Args[format.WakeupNewPrio]), e.Time
+	t.Since, t.SinceKnown, t.Approx = e.Time, true, false
+	t.Woken, t.Waker, t.WakerCPU = e.Time, e.Task, e.CPU
+}
+
+// exec of a thread other than the leader gives it the leader's tid and start: the thread that runs is then known as
+// the leader, which is gone.
+func (tl *Timeline) exec(e *format.Event) {
+	caller := tl.Caller(e)
+	t := tl.subject(e)
+	if caller == nil || t == nil || caller == t {
+		return
+	}
+	if caller.Status == Running {
+		since, known, approx, prio, cpu := caller.Since, caller.SinceKnown, caller.Approx, caller.Prio, caller.CPU
+		tl.die(caller)
+		tl.arrive(t, cpu, e.Time)
+		t.Since, t.SinceKnown, t.Approx, t.Prio = since, known, approx, prio
+		tl.cpus[cpu].running = t
+		return
+	}
+	tl.die(caller)
+}
+
+// Caller is the thread that called exec under another tid than it has after it; nil when the event is no such exec.
+func (tl *Timeline) Caller(e *format.Event) *Thread {
+	if e.Kind != format.KindExec || e.Flags&format.ExecHasOldTID == 0 {
+		return nil
+	}
+	tid := int32(e.Args[format.ExecOldTID])
+	if t := tl.Running(e.CPU); t != nil && t.TID == tid && !t.idle {
+		return t
+	}
+	if t := tl.byTID[tid]; t != nil && !t.idle {
+		return t
+	}
+	return nil
+}
+
+// stateCPU is told who runs on a CPU, whatever was thought before.
+func (tl *Timeline) stateCPU(e *format.Event) {
+	t := tl.subject(e)
+	c := tl.cpu(e.CPU)
+	if c == nil {
+		return
+	}
+	if was := c.running; was != nil && was != t {
+		c.running = nil
+		tl.unknown(was, e.Time)
+	}
+	c.seen, c.running, c.told = true, t, e.Time
+	c.since, c.sinceKnown = int64(e.Args[format.StateCPUSince]), e.Flags&format.StateHasSince != 0
+	c.approx = e.Flags&format.StateApprox != 0
+	c.prio = int32(e.Args[format.StateCPUPrio])
+	if t == nil {
+		return
+	}
+	t.Prio = c.prio
+	if t.idle {
+		t.Status = Running
+		return
+	}
+	tl.arrive(t, e.CPU, e.Time)
+	t.Since, t.SinceKnown, t.Approx = c.since, c.sinceKnown, c.approx
+}
+
+// stateThread is told why a thread is off the CPU, whatever was thought before.
+func (tl *Timeline) stateThread(e *format.Event) {
+	t := tl.subject(e)
+	if t == nil || t.idle {
+		return
+	}
+	if t.Status == Running {
+		tl.vacate(t)
+	}
+	state := format.State(e.Args[format.StateThreadState])
+	if state&gone != 0 {
+		tl.die(t)
+		return
+	}
+	if tl.coverage.SomeCPUs {
+		tl.unknown(t, e.Time)
+		return
+	}
+	tl.known(t)
+	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.StateThreadPrio])
+	t.Since, t.SinceKnown = int64(e.Args[format.StateThreadSince]), e.Flags&format.StateHasSince != 0
+	t.Approx, t.New, t.told = e.Flags&format.StateApprox != 0, e.Flags&format.StateNew != 0, e.Time
+	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+	if e.Flags&format.StateHasWaking != 0 {
+		t.Woken = int64(e.Args[format.StateThreadWoken])
+		t.Waker, t.WakerCPU = format.TaskID(e.Args[format.StateThreadWaker]), uint32(e.Args[format.StateThreadWakerCPU])
+	}
+}
+
+// left is told that a filter hides a thread from here on.
+func (tl *Timeline) left(e *format.Event) {
+	if t := tl.Thread(e.Task); t != nil && !t.idle {
+		tl.lose(t, e.Time)
+		return
+	}
+	if c := tl.cpu(e.CPU); c != nil {
+		c.running = nil
+	}
+}

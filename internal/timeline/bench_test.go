@@ -1,0 +1,42 @@
+package timeline
+
+import (
+	"testing"
+
+	"wprof/format"
+)
+
+type definitions map[format.TaskID]*format.Task
+
+func (d definitions) Task(id format.TaskID) *format.Task { return d[id] }
+
+// BenchmarkApply plays threads that wake each other in pairs: half of the events are switches, half wakings.
+func BenchmarkApply(b *testing.B) {
+	const threads, cpus = 2000, 8
+	defs := definitions{}
+	for i := range uint32(threads) {
+		defs[format.TaskID(i+1)] = &format.Task{Id: i + 1, Tid: int32(i + 10), Pid: int32(i + 10)}
+	}
+	var events []format.Event
+	for i := range threads * 4 {
+		cpu := i % cpus
+		of := func(n int) format.TaskID { return format.TaskID((n/cpus*cpus+cpu)%threads + 1) }
+		waking := format.Event{Kind: format.KindWaking, Flags: format.FlagsVisible, CPU: uint32(cpu), Task: of(i)}
+		waking.Waking().SetWakee(of(i + cpus))
+		change := format.Event{Kind: format.KindSwitch, Flags: format.FlagsVisible, CPU: uint32(cpu), Task: of(i)}
+		change.Switch().SetNext(of(i + cpus))
+		change.Switch().SetPrevState(format.StateInterruptible)
+		events = append(events, waking, change)
+	}
+	tl := New(defs)
+	now := int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range events {
+			now += 100
+			events[i].Time = now
+			tl.Apply(&events[i])
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
+}

@@ -1,0 +1,40 @@
+package timeline
+
+import "wprof/format"
+
+// applyLate takes an event that stands behind events that happened after it. What those have told already holds.
+func (tl *Timeline) applyLate(e *format.Event) {
+	switch e.Kind {
+	case format.KindSwitch:
+		tl.switchedLate(e)
+	case format.KindWaking:
+		tl.waking(e, e.Own)
+	default:
+		tl.applyRare(e)
+	}
+}
+
+func (tl *Timeline) switchedLate(e *format.Event) {
+	c := tl.cpu(e.CPU)
+	if c == nil {
+		return
+	}
+	own := *e
+	own.Time = e.Own
+	if c.told <= e.Own {
+		prev, next := tl.Enter(e.Task), tl.Enter(format.TaskID(e.Args[format.SwitchNext]))
+		if !prev.toldAfter(e.Own) && !next.toldAfter(e.Own) {
+			tl.switched(&own)
+			return
+		}
+	}
+	// The CPU has a later tenant, or one of the threads was seen elsewhere since. Only who left can still be news.
+	if prev := tl.subject(e); prev != nil && !prev.idle && !prev.toldAfter(e.Own) {
+		if prev.Status == Running {
+			tl.vacate(prev)
+		}
+		tl.leave(prev, &own)
+	}
+}
+
+func (t *Thread) toldAfter(at int64) bool { return t != nil && !t.idle && t.told > at }

@@ -1,0 +1,37 @@
+package timeline
+
+import "wprof/format"
+
+// losesSwitches tells whether a loss of a kind leaves the state of threads unknown.
+func losesSwitches(what format.Kind) bool {
+	switch what {
+	case format.KindWaking, format.KindWakeupNew, format.KindFork, format.KindExec, format.KindRename,
+		format.KindExit, format.KindFree:
+		return false
+	}
+	return true
+}
+
+// Lost says that events of a CPU, or with [format.AllCPUs] of every CPU, are missing from one time to another. What
+// runs there is unknown, and so is every thread that was off the CPU: it may have run there meanwhile. Only a thread
+// that runs on another CPU is where it was.
+func (tl *Timeline) Lost(cpu uint32, from, to int64) {
+	for i := range tl.cpus {
+		if cpu == format.AllCPUs || cpu == uint32(i) {
+			tl.cpus[i].running = nil
+			tl.cpus[i].told = to
+		}
+	}
+	sure := tl.sure
+	tl.sure = 0
+	for i := range sure {
+		t := tl.live[i]
+		if t.Status == Running && cpu != format.AllCPUs && t.CPU != cpu {
+			tl.swap(i, tl.sure)
+			tl.sure++
+			continue
+		}
+		t.forget(from)
+		t.told = to
+	}
+}

@@ -1,0 +1,207 @@
+package simulate
+
+import (
+	"math/rand/v2"
+
+	"wprof/format"
+)
+
+// Sink takes the stream.
+type Sink interface {
+	Begin(*format.Session)
+	Define(*format.Task)
+	State() // the next event begins a whole state
+	Event(*format.Event)
+	End(*format.End)
+}
+
+// Options say what happens besides scheduling.
+type Options struct {
+	Seed        uint64
+	CPUs        int
+	Threads     int
+	Losses      bool // events of a CPU go missing
+	Epochs      bool // new sections of the same session
+	Contradicts bool // names that change while nobody tells: the process's, for its other threads
+}
+
+// Machine makes events.
+type Machine struct {
+	Now     int64
+	CPUs    []CPU
+	Threads []*Thread // live ones
+	Sure    bool      // the stream tells the truth now: no event has gone missing that a lost event has not told of
+
+	o       Options
+	rng     *rand.Rand
+	sink    Sink
+	session *format.Session
+	nextID  format.TaskID
+	nextTID int32
+	lossy   int   // the CPU whose events go missing; -1 for none
+	from    int64 // since when
+	missing uint64
+	muted   int // events that are still to go missing
+	idle    *Thread
+}
+
+// CPU is what a CPU does.
+type CPU struct {
+	Running *Thread
+	Since   int64
+}
+
+// Status of a thread, as the kernel has it.
+type Status int
+
+const (
+	Running Status = iota
+	Runnable
+	Sleeping
+	Zombie
+)
+
+// Thread is one thread.
+type Thread struct {
+	TID, PID, PPID int32
+	Start          int64
+	Comm           string
+	Process        *Process
+	Kthread        bool
+
+	Status Status
+	CPU    int
+	State  format.State
+	Prio   int32
+	Since  int64
+	Woken  int64
+	Waker  *Thread
+	New    bool
+
+	def, prev format.TaskID
+	dirty     bool
+	wakerID   format.TaskID
+	wakerCPU  int
+}
+
+// Process is what threads share.
+type Process struct {
+	Comm   string
+	Leader *Thread // also when it has exited
+	live   int
+}
+
+// New makes a machine whose threads exist.
+func New(o Options, sink Sink) *Machine {
+	m := &Machine{
+		Now: 1e9, CPUs: make([]CPU, o.CPUs), o: o, rng: rand.New(rand.NewPCG(o.Seed, 7)), sink: sink, nextTID: 10, lossy: -1, Sure: true,
+		idle: &Thread{Comm: "swapper", Process: &Process{Comm: "swapper"}, Prio: 120},
+	}
+	for range o.Threads {
+		m.spawn(nil, m.rng.IntN(2) == 0)
+	}
+	for i := range m.CPUs {
+		m.CPUs[i] = CPU{m.idle, m.Now - 100}
+	}
+	for _, t := range m.Threads {
+		t.Status, t.State, t.Since, t.New = Sleeping, format.StateInterruptible, m.Now-int64(m.rng.IntN(1000)), false
+	}
+	return m
+}
+
+func (m *Machine) names() []string { return []string{"foo", "bar", "baz", "food", "worker"} }
+
+func (m *Machine) name() string { return m.names()[m.rng.IntN(len(m.names()))] }
+
+// spawn makes a thread that has never run.
+func (m *Machine) spawn(parent *Thread, process bool) *Thread {
+	t := &Thread{TID: m.newTID(), Start: m.Now, Prio: int32(100 + m.rng.IntN(40)), New: true, Status: Runnable, CPU: m.rng.IntN(len(m.CPUs)), Since: m.Now}
+	if process || parent == nil || parent.Kthread {
+		t.PID, t.Process = t.TID, &Process{Leader: t}
+		t.PPID, t.Comm = 1, m.name()
+		t.Kthread = parent == nil && m.rng.IntN(8) == 0
+		if parent != nil {
+			t.PPID, t.Comm = parent.PID, parent.Comm
+		}
+		t.Process.Comm = t.Comm
+	} else {
+		t.PID, t.PPID, t.Process, t.Comm = parent.PID, parent.PPID, parent.Process, parent.Comm
+	}
+	t.Process.live++
+	m.Threads = append(m.Threads, t)
+	return t
+}
+
+// newTID takes the next free one of a few, so that tids are soon used again.
+func (m *Machine) newTID() int32 {
+	for {
+		if m.nextTID++; m.nextTID > 120 {
+			m.nextTID = 11
+		}
+		if !m.used(m.nextTID) {
+			return m.nextTID
+		}
+	}
+}
+
+func (m *Machine) used(tid int32) bool {
+	for _, t := range m.Threads {
+		if t.TID == tid || t.PID == tid || t.Process.Leader.TID == tid {
+			return true
+		}
+	}
+	return false
+}
+
+// define returns the id of what a thread is called now.
+func (m *Machine) define(t *Thread) format.TaskID {
+	if t == nil {
+		return 0
+	}
+	if t.def != 0 && !t.dirty {
+		return t.def
+	}
+	m.nextID += format.TaskID(1 + m.rng.IntN(3))
+	d := &format.Task{
+		Id: uint32(m.nextID), Tid: t.TID, Pid: t.PID, Ppid: t.PPID, Start: t.Start,
+		Comm: []byte(t.Comm), ProcessComm: []byte(t.Process.Comm), Continues: uint32(t.def),
+	}
+	switch {
+	case t == m.idle:
+		d.Flags = uint32(format.TaskFlag_TASK_FLAG_IDLE)
+	case t.Kthread:
+		d.Flags = uint32(format.TaskFlag_TASK_FLAG_KTHREAD)
+	}
+	m.sink.Define(d)
+	t.def, t.dirty = m.nextID, false
+	return t.def
+}
+
+// emit writes an event, or counts it as lost.
+func (m *Machine) emit(e *format.Event) {
+	if m.lossy >= 0 {
+		if e.CPU == uint32(m.lossy) && m.muted > 0 && m.o.Losses {
+			m.muted--
+			m.missing++
+			m.Sure = false
+			return
+		}
+		if e.CPU == uint32(m.lossy) && m.muted == 0 {
+			m.endLoss(e.Time)
+		}
+	}
+	e.Flags |= format.FlagSubject
+	if e.Kind <= format.KindFork {
+		e.Flags |= format.FlagObject
+	}
+	m.sink.Event(e)
+}
+
+func (m *Machine) endLoss(at int64) {
+	if m.missing > 0 {
+		lost := &format.Event{Time: at, Kind: format.KindLost, Flags: format.FlagSubject, CPU: uint32(m.lossy)}
+		lost.Args = [format.MaxArgs]uint64{uint64(m.from), m.missing, uint64(format.CauseRing), 0}
+		m.sink.Event(lost)
+	}
+	m.lossy, m.missing, m.Sure = -1, 0, true
+}

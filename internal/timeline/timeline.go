@@ -1,0 +1,261 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+
+	"wprof/format"
+)
+
+// maxCPUs bounds what a hostile stream can make a Timeline allocate. The recorder tells CPUs in 16 bits.
+const maxCPUs = 1 << 16
+
+// Definitions is where the definitions of the current section are looked up; a [format.Reader] is one.
+type Definitions interface {
+	Task(format.TaskID) *format.Task
+}
+
+// Timeline is the scheduler's state after the events that were applied to it.
+type Timeline struct {
+	defs     Definitions
+	coverage Coverage
+	cpus     []cpu
+	// byID leads from an id of this section to its thread. Ids far beyond the number of threads are in sparse.
+	byID   []*Thread
+	sparse map[format.TaskID]*Thread
+	named  int               // ids of this section that have been seen
+	byTID  map[int32]*Thread // the latest thread of a tid
+	live   []*Thread         // those that are not dead; the first sure ones have a known status
+	sure   int
+	idle   []*Thread // in truth one
+	sorted []*Thread
+}
+
+// cpu is who runs on a CPU, as far as known, and since when.
+type cpu struct {
+	seen       bool
+	running    *Thread
+	since      int64
+	sinceKnown bool
+	approx     bool
+	prio       int32
+	told       int64
+}
+
+// New returns an empty Timeline.
+func New(defs Definitions) *Timeline {
+	return &Timeline{defs: defs, byTID: make(map[int32]*Thread)}
+}
+
+// NewSection is called when the ids of events change their meaning. Threads are kept. When time has passed between
+// the sections, because the new one does not continue the session of the one before, [Timeline.Lost] follows.
+func (tl *Timeline) NewSection() {
+	clear(tl.byID)
+	tl.byID = tl.byID[:0]
+	tl.sparse, tl.named = nil, 0
+	for _, t := range tl.live {
+		t.Task, t.Waker = 0, 0
+	}
+	for _, t := range tl.idle {
+		t.Task = 0
+	}
+}
+
+// Running is the thread that runs on a CPU; nil when that is not known.
+func (tl *Timeline) Running(cpu uint32) *Thread {
+	if uint64(cpu) < uint64(len(tl.cpus)) {
+		return tl.cpus[cpu].running
+	}
+	return nil
+}
+
+// RunningSince is since when the thread that [Timeline.Running] returns has been on the CPU. It holds for the idle
+// thread too.
+func (tl *Timeline) RunningSince(cpu uint32) (since int64, known bool) {
+	if tl.Running(cpu) == nil {
+		return 0, false
+	}
+	c := &tl.cpus[cpu]
+	return c.since, c.sinceKnown
+}
+
+// Thread is the thread that an id of this section names; nil when no event has shown it yet.
+func (tl *Timeline) Thread(id format.TaskID) *Thread {
+	if int64(id) < int64(len(tl.byID)) {
+		if t := tl.byID[id]; t != nil {
+			return t
+		}
+	}
+	return tl.sparse[id]
+}
+
+// Threads are all threads that are not dead, by tid and start; the idle thread is not among them.
+func (tl *Timeline) Threads() []*Thread {
+	threads := make([]*Thread, 0, len(tl.live))
+	return sortThreads(append(threads, tl.live...))
+}
+
+// CPUs are the CPUs that events have named.
+func (tl *Timeline) CPUs() []uint32 {
+	var all []uint32
+	for i := range tl.cpus {
+		if tl.cpus[i].seen {
+			all = append(all, uint32(i))
+		}
+	}
+	return all
+}
+
+// Enter returns the thread that an id names, as it was before the event that now names it: its Task may be another
+// one. It is nil for an id without a definition.
+func (tl *Timeline) Enter(id format.TaskID) *Thread {
+	if int64(id) < int64(len(tl.byID)) {
+		if t := tl.byID[id]; t != nil {
+			return t
+		}
+	}
+	return tl.enter(id)
+}
+
+// see returns the thread that an event names and notes under which definition.
+func (tl *Timeline) see(id format.TaskID) *Thread {
+	t := tl.Enter(id)
+	if t != nil && t.Task != id {
+		t.Task, t.Def = id, tl.defs.Task(id)
+	}
+	return t
+}
+
+func (tl *Timeline) enter(id format.TaskID) *Thread {
+	if t := tl.sparse[id]; t != nil {
+		return t
+	}
+	d := tl.defs.Task(id)
+	if d == nil || id == 0 {
+		return nil
+	}
+	t := tl.thread(d)
+	tl.named++
+	if int64(id) > 4*int64(tl.named)+1<<16 {
+		if tl.sparse == nil {
+			tl.sparse = make(map[format.TaskID]*Thread)
+		}
+		tl.sparse[id] = t
+		return t
+	}
+	for int64(len(tl.byID)) <= int64(id) {
+		tl.byID = append(tl.byID, nil)
+	}
+	tl.byID[id] = t
+	return t
+}
+
+// thread finds or makes the thread of a definition. A tid that another thread has now ends the one that had it.
+func (tl *Timeline) thread(d *format.Task) *Thread {
+	key := keyOf(d)
+	had := tl.byTID[key.TID]
+	if had != nil && had.Key == key && had.Status != Dead {
+		return had
+	}
+	t := &Thread{Key: key, Def: d, slot: -1, idle: d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0}
+	if had == nil || had.Start <= key.Start {
+		if had != nil {
+			tl.die(had)
+		}
+		tl.byTID[key.TID] = t
+	}
+	if t.idle {
+		tl.idle = append(tl.idle, t)
+	} else {
+		tl.add(t)
+	}
+	return t
+}
+
+// add makes a thread a live one whose state is not known.
+func (tl *Timeline) add(t *Thread) {
+	t.slot = len(tl.live)
+	tl.live = append(tl.live, t)
+}
+
+// known is called before a thread's status becomes Running or Off.
+func (tl *Timeline) known(t *Thread) {
+	if t.slot < 0 {
+		tl.add(t)
+	}
+	if t.slot >= tl.sure {
+		tl.swap(t.slot, tl.sure)
+		tl.sure++
+	}
+}
+
+// unknown makes a thread's state unknown from a time on. Whoever calls it looks after the CPU that it ran on.
+func (tl *Timeline) unknown(t *Thread, from int64) {
+	if t.idle || t.Status == Dead {
+		return
+	}
+	if t.slot < tl.sure {
+		tl.sure--
+		tl.swap(t.slot, tl.sure)
+	}
+	t.forget(from)
+}
+
+func (t *Thread) forget(from int64) {
+	t.Status, t.State, t.Since, t.SinceKnown, t.Approx, t.New = Unknown, 0, from, false, false, false
+	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+}
+
+// die ends a thread. It stays in the tables of ids, so that events that still name it find it.
+func (tl *Timeline) die(t *Thread) {
+	if t.Status == Running {
+		tl.vacate(t)
+	}
+	if t.slot >= 0 {
+		if t.slot < tl.sure {
+			tl.sure--
+			tl.swap(t.slot, tl.sure)
+		}
+		last := len(tl.live) - 1
+		tl.swap(t.slot, last)
+		tl.live[last] = nil
+		tl.live = tl.live[:last]
+		t.slot = -1
+	}
+	t.forget(t.Since)
+	t.Status = Dead
+	if tl.byTID[t.TID] == t {
+		delete(tl.byTID, t.TID)
+	}
+}
+
+// vacate takes a thread off the CPU that it is said to run on.
+func (tl *Timeline) vacate(t *Thread) {
+	if c := tl.cpu(t.CPU); c != nil && c.running == t {
+		c.running = nil
+	}
+}
+
+func (tl *Timeline) swap(i, j int) {
+	tl.live[i], tl.live[j] = tl.live[j], tl.live[i]
+	tl.live[i].slot, tl.live[j].slot = i, j
+}
+
+// cpu returns the state of a CPU, or nil if the number cannot be one.
+func (tl *Timeline) cpu(n uint32) *cpu {
+	if uint64(n) < uint64(len(tl.cpus)) {
+		return &tl.cpus[n]
+	}
+	if n >= maxCPUs {
+		return nil
+	}
+	tl.cpus = append(tl.cpus, make([]cpu, int(n)+1-len(tl.cpus))...)
+	return &tl.cpus[n]
+}
+
+func sortThreads(threads []*Thread) []*Thread {
+	slices.SortFunc(threads, func(a, b *Thread) int {
+		return cmp.Or(cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start))
+	})
+	return threads
+}

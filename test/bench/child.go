@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// usage is what a finished child cost.
+type usage struct {
+	wall    time.Duration
+	cpu     time.Duration
+	peakRSS int64 // bytes
+	out     string
+	err     string
+}
+
+// run runs a command to its end; its standard output goes to out, or is kept in usage.out when out is nil.
+func run(out io.Writer, stdin io.Reader, name string, args ...string) (usage, error) {
+	cmd := exec.Command(name, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	if out != nil {
+		cmd.Stdout = out
+	}
+	began := time.Now()
+	err := cmd.Run()
+	u := usage{wall: time.Since(began), out: stdout.String(), err: stderr.String()}
+	if cmd.ProcessState != nil {
+		u.take(cmd.ProcessState)
+	}
+	if err != nil {
+		return u, fmt.Errorf("run %s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(u.err))
+	}
+	return u, nil
+}
+
+func (u *usage) take(s *os.ProcessState) {
+	u.cpu = s.UserTime() + s.SystemTime()
+	u.peakRSS = s.SysUsage().(*syscall.Rusage).Maxrss << 10
+}
+
+// background is a tracer that runs beside a workload.
+type background struct {
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+	began  time.Time
+}
+
+func start(out io.Writer, name string, args ...string) (*background, error) {
+	b := &background{cmd: exec.Command(name, args...), began: time.Now()}
+	b.cmd.Stdout, b.cmd.Stderr = out, &b.stderr
+	if err := b.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// stop interrupts the tracer and waits until it has written everything.
+func (b *background) stop() (usage, error) {
+	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
+		return usage{}, fmt.Errorf("stop %s: %w", b.cmd.Path, err)
+	}
+	err := b.cmd.Wait()
+	u := usage{wall: time.Since(b.began), err: b.stderr.String()}
+	u.take(b.cmd.ProcessState)
+	if err != nil && !strings.Contains(err.Error(), "interrupt") {
+		return u, fmt.Errorf("%s: %w: %s", b.cmd.Path, err, strings.TrimSpace(u.err))
+	}
+	return u, nil
+}
+
+// pipeLoop is `perf bench sched pipe` pinned to one CPU: two processes that wake each other, four events a loop.
+type pipeLoop struct {
+	cpu   int
+	loops int
+}
+
+func (p pipeLoop) args() []string {
+	return []string{"-c", strconv.Itoa(p.cpu), "perf", "bench", "sched", "pipe", "-l", strconv.Itoa(p.loops)}
+}
+
+// seconds runs the benchmark and returns the time that it says it took.
+func (p pipeLoop) seconds() (float64, error) {
+	u, err := run(nil, nil, "taskset", p.args()...)
+	if err != nil {
+		return 0, err
+	}
+	m := regexp.MustCompile(`Total time: ([0-9.]+)`).FindStringSubmatch(u.out)
+	if m == nil {
+		return 0, fmt.Errorf("perf bench sched pipe did not say how long it took: %q", u.out)
+	}
+	return strconv.ParseFloat(m[1], 64)
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const pipeLoops = 150_000
+
+// slowdown compares the pinned pipe benchmark without tracing, under wprof-record and under perf sched record, in
+// turns.
+func (b *bench) slowdown() error {
+	work := pipeLoop{cpu: 1, loops: pipeLoops}
+	var ours, perf []float64
+	for i := 0; i < b.pairs; i++ {
+		before, err := work.seconds()
+		if err != nil {
+			return err
+		}
+		with, _, err := traced(nil, work, b.tool("wprof-record"), "-d60s", "-o", filepath.Join(b.tmp, "slow.wprof"))
+		if err != nil {
+			return err
+		}
+		between, err := work.seconds()
+		if err != nil {
+			return err
+		}
+		peer, _, err := traced(nil, work, "perf", "sched", "record", "-o", filepath.Join(b.tmp, "perf.data"))
+		if err != nil {
+			return err
+		}
+		ours, perf = append(ours, with/before), append(perf, peer/between)
+	}
+	b.add(Row{Name: "slowdown of the pinned pipe benchmark, switches and wakeups, no stacks", Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ours,
+		Command: "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record -d60s -o FILE"})
+	b.add(Row{Name: "the same under perf sched record", Unit: "×", Runs: perf, Command: "perf sched record -o FILE"})
+	return nil
+}
+
+// programs measures the kernel programs with the kernel's own statistics, whose floor of about 40 ns is included.
+func (b *bench) programs() error {
+	runs := map[string][]float64{}
+	for i := 0; i < b.few(); i++ {
+		file := filepath.Join(b.tmp, "programs.wprof")
+		if _, _, err := traced(nil, pipeLoop{cpu: 1, loops: pipeLoops}, b.tool("wprof-record"), "--stats", "-d60s", "-o", file); err != nil {
+			return err
+		}
+		c, err := readCapture(file)
+		if err != nil {
+			return err
+		}
+		for _, p := range c.cost.GetPrograms() {
+			if p.Runs > 10_000 {
+				runs[p.Name] = append(runs[p.Name], float64(p.Ns)/float64(p.Runs))
+			}
+		}
+	}
+	for name, values := range runs {
+		row := Row{Name: "kernel program " + name, Unit: "ns a run", Runs: values,
+			Command: "wprof-record --stats -d60s -o FILE beside taskset -c 1 perf bench sched pipe -l 150000"}
+		switch {
+		case strings.Contains(name, "switch"):
+			row.Hold, row.Limit = "140", 140
+		case strings.Contains(name, "wak"):
+			row.Hold, row.Limit = "130", 130
+		}
+		b.add(row)
+	}
+	return nil
+}
+
+// recorderCost measures the recorder's own CPU time for a million events, its memory and the bytes that it stores.
+func (b *bench) recorderCost() error {
+	var toPipe, toFile, bytes, memory, perfBytes []float64
+	for i := 0; i < b.few(); i++ {
+		work := pipeLoop{cpu: 1, loops: 2 * pipeLoops}
+		idle, err := b.setupCost()
+		if err != nil {
+			return err
+		}
+		pipe := filepath.Join(b.tmp, "pipe.wprof")
+		perEvent, _, err := b.costThrough(work, idle, pipe, true)
+		if err != nil {
+			return err
+		}
+		toPipe = append(toPipe, perEvent)
+		file := filepath.Join(b.tmp, "file.wprof")
+		perEvent, c, err := b.costThrough(work, idle, file, false)
+		if err != nil {
+			return err
+		}
+		toFile = append(toFile, perEvent)
+		bytes = append(bytes, float64(c.size)/float64(c.events))
+		memory = append(memory, (float64(c.cost.GetPeakRss())-float64(c.cost.GetRingBytes()))/(1<<20))
+		perEvent, err = b.perfBytes(work)
+		if err != nil {
+			return err
+		}
+		perfBytes = append(perfBytes, perEvent)
+	}
+	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, no stacks, to a pipe", Unit: "s", Hold: "0.12", Limit: 0.12, Runs: toPipe,
+		Command: "wprof-record -d60s | cat > FILE beside taskset -c 1 perf bench sched pipe -l 300000, less the CPU time of wprof-record -d1ms"})
+	b.add(Row{Name: "the same to a zstd file", Unit: "s", Hold: "0.28", Limit: 0.28, Runs: toFile, Command: "wprof-record -d60s -o FILE"})
+	b.add(Row{Name: "stored bytes per event, pipe benchmark, whole file", Unit: "bytes", Hold: "4", Limit: 4, Runs: bytes, Command: "size of FILE / events in its end block"})
+	b.add(Row{Name: "the same in perf.data", Unit: "bytes", Runs: perfBytes, Command: "perf sched record -o FILE; size / (4 × loops)"})
+	b.add(Row{Name: "peak memory of the recorder beyond its rings, all stages", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "wprof-record -d60s -o FILE; VmHWM less ring bytes"})
+	return nil
+}
+
+// setupCost is what a recording of nothing costs: loading, attaching, closing.
+func (b *bench) setupCost() (float64, error) {
+	u, err := run(nil, nil, b.tool("wprof-record"), "-d1ms", "-o", filepath.Join(b.tmp, "empty.wprof"))
+	return u.cpu.Seconds(), err
+}
+
+func (b *bench) costThrough(work pipeLoop, idle float64, file string, pipe bool) (float64, capture, error) {
+	args := []string{"-d60s"}
+	var out *os.File
+	if pipe {
+		var done func() error
+		var err error
+		if out, done, err = pipeTo(file); err != nil {
+			return 0, capture{}, err
+		}
+		defer done()
+	} else {
+		args = append(args, "-o", file)
+	}
+	var u usage
+	var err error
+	if out != nil {
+		_, u, err = traced(out, work, b.tool("wprof-record"), args...)
+		out.Close()
+		time.Sleep(200 * time.Millisecond)
+	} else {
+		_, u, err = traced(nil, work, b.tool("wprof-record"), args...)
+	}
+	if err != nil {
+		return 0, capture{}, err
+	}
+	c, err := readCapture(file)
+	if err != nil {
+		return 0, capture{}, err
+	}
+	return (u.cpu.Seconds() - idle) / float64(c.events) * 1e6, c, nil
+}
+
+// pipeTo is `| cat > file`: the write end of a pipe whose other end is copied into the file.
+func pipeTo(file string) (*os.File, func() error, error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, _ = f.ReadFrom(r)
+		f.Close()
+	})
+	return w, func() error { wg.Wait(); return r.Close() }, nil
+}
+
+func (b *bench) perfBytes(work pipeLoop) (float64, error) {
+	file := filepath.Join(b.tmp, "perf.data")
+	if _, _, err := traced(nil, work, "perf", "sched", "record", "-o", file); err != nil {
+		return 0, err
+	}
+	st, err := os.Stat(file)
+	if err != nil {
+		return 0, err
+	}
+	return float64(st.Size()) / float64(4*work.loops), nil
+}
+
+// startUp measures the time from the start of the program to its open window.
+func (b *bench) startUp() error {
+	var runs []float64
+	for i := 0; i < b.pairs; i++ {
+		file := filepath.Join(b.tmp, "start.wprof")
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			return err
+		}
+		if _, err := run(nil, nil, b.tool("wprof-record"), "-d10ms", "-o", file); err != nil {
+			return err
+		}
+		c, err := readCapture(file)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, float64(c.open-ts.Nano())/1e9)
+	}
+	b.add(Row{Name: "start of the program to open window", Unit: "s", Hold: "0.3", Limit: 0.3, Runs: runs, Command: "wprof-record -d10ms -o FILE; session.open less CLOCK_MONOTONIC before exec"})
+	return nil
+}
+
+// losses runs the pipe benchmark on every CPU at once and counts what is missing.
+func (b *bench) losses() error {
+	var lost, rate []float64
+	for i := 0; i < b.few(); i++ {
+		file := filepath.Join(b.tmp, "loss.wprof")
+		tracer, err := start(nil, b.tool("wprof-record"), "-d60s", "-o", file)
+		if err != nil {
+			return err
+		}
+		settle()
+		began := time.Now()
+		var wg sync.WaitGroup
+		errs := make([]error, 2)
+		for cpu := range errs {
+			wg.Go(func() { _, errs[cpu] = pipeLoop{cpu: cpu, loops: 5 * pipeLoops}.seconds() })
+		}
+		wg.Wait()
+		took := time.Since(began)
+		if _, err := tracer.stop(); err != nil {
+			return err
+		}
+		for _, err := range errs {
+			if err != nil {
+				return err
+			}
+		}
+		c, err := readCapture(file)
+		if err != nil {
+			return err
+		}
+		lost = append(lost, float64(c.lost))
+		rate = append(rate, float64(c.events)/took.Seconds()/1e6)
+	}
+	command := "wprof-record -d60s -o FILE beside perf bench sched pipe -l 750000 on CPU 0 and on CPU 1"
+	b.add(Row{Name: fmt.Sprintf("events lost at %s M events/s, default rings", number(median(rate))), Unit: "events", Hold: "0", Limit: 0, Runs: lost, Command: command})
+	b.add(Row{Name: "rate in that test", Unit: "M events/s", Runs: rate, Command: command})
+	return nil
+}
+
+// idle measures what the recorder costs when nothing happens.
+func (b *bench) idle() error {
+	var runs []float64
+	for i := 0; i < b.few(); i++ {
+		base, err := b.setupCost()
+		if err != nil {
+			return err
+		}
+		const window = 20 * time.Second
+		u, err := run(nil, nil, b.tool("wprof-record"), "-d", window.String(), "-o", filepath.Join(b.tmp, "idle.wprof"))
+		if err != nil {
+			return err
+		}
+		runs = append(runs, 100*(u.cpu.Seconds()-base)/window.Seconds())
+	}
+	b.add(Row{Name: "recorder's CPU on an idle machine, after set-up", Unit: "%", Hold: "0.2", Limit: 0.2, Runs: runs, Command: "wprof-record -d20s -o FILE less wprof-record -d1ms -o FILE"})
+	return nil
+}
+
+// few is the number of runs for figures that are not ratios of noisy times.
+func (b *bench) few() int {
+	if b.quick {
+		return 2
+	}
+	return 7
+}

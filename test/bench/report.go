@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// report writes docs/performance.md and, beside it, the raw runs that the next report is compared with.
+func report(markdown, raw string, rows []Row) error {
+	old := map[string]Row{}
+	if data, err := os.ReadFile(raw); err == nil {
+		var rows []Row
+		if err := json.Unmarshal(data, &rows); err != nil {
+			return fmt.Errorf("read the last report's runs from %s: %w", raw, err)
+		}
+		for _, r := range rows {
+			old[r.Name] = r
+		}
+	}
+	var w strings.Builder
+	w.WriteString("# Performance\n\n")
+	fmt.Fprintf(&w, "Written by `scripts/bench` on %s. Each figure is the median of the runs that stand below it, with the\n"+
+		"95%% interval of the median by order statistics (with fewer than six runs: their range). Slowdowns are ratios of\n"+
+		"neighbouring runs in turns. Times include the noise of a shared virtual machine.\n\n", time.Now().UTC().Format("2006-01-02"))
+	w.WriteString(machine())
+	w.WriteString("\n| What | Median | 95% interval | Hold | Held | Last report |\n|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		lo, hi := r.Interval()
+		last := "–"
+		if o, ok := old[r.Name]; ok {
+			last = number(o.Median())
+		}
+		fmt.Fprintf(&w, "| %s | %s %s | %s – %s | %s | %s | %s |\n", r.Name, number(r.Median()), r.Unit, number(lo), number(hi), r.Hold, r.Held(), last)
+	}
+	w.WriteString("\n## Every run\n\n")
+	for _, r := range rows {
+		fmt.Fprintf(&w, "**%s** (%s), `%s`", r.Name, r.Unit, r.Command)
+		if r.Note != "" {
+			fmt.Fprintf(&w, ". %s", r.Note)
+		}
+		w.WriteString("\n\n   ")
+		for _, v := range r.Runs {
+			w.WriteString(" " + number(v))
+		}
+		w.WriteString("\n\n")
+	}
+	data, err := json.MarshalIndent(rows, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(raw, append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(markdown, []byte(w.String()), 0o644)
+}
+
+func machine() string {
+	var uts unix.Utsname
+	_ = unix.Uname(&uts)
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	model := "unknown CPU"
+	for line := range strings.Lines(string(info)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			model = strings.TrimSpace(value)
+			break
+		}
+	}
+	threads, _ := os.ReadFile("/proc/loadavg")
+	tasks := "?"
+	if f := strings.Fields(string(threads)); len(f) > 3 {
+		_, tasks, _ = strings.Cut(f[3], "/")
+	}
+	var si unix.Sysinfo_t
+	_ = unix.Sysinfo(&si)
+	return fmt.Sprintf("Machine: %d × %s, %d MiB, Linux %s (virtual), %s threads, %s.\n",
+		runtime.NumCPU(), model, si.Totalram*uint64(si.Unit)>>20, unix.ByteSliceToString(uts.Release[:]), tasks, runtime.Version())
+}

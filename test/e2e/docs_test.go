@@ -1,0 +1,106 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// commands are the lines of a page that a reader would copy: in an indented block, and with one of our tools in them.
+func commands(page string) []string {
+	var all []string
+	for line := range strings.Lines(page) {
+		text, indented := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
+		text = strings.TrimPrefix(text, "$ ")
+		if indented && !strings.Contains(text, "[flags]") && regexp.MustCompile(`^(sudo )?wprof-[a-z]+( |$)`).MatchString(text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// tried is a command as the test runs it: without sudo, for a second at most, on a process that exists.
+func tried(command string) string {
+	command = strings.ReplaceAll(command, "sudo ", "")
+	command = regexp.MustCompile(`-d ?[0-9]+m?s\b`).ReplaceAllString(command, "-d500ms")
+	return regexp.MustCompile(`\b1234\b`).ReplaceAllString(command, strconv.Itoa(os.Getpid()))
+}
+
+func TestCommandsInTheDocumentationWork(t *testing.T) {
+	needPrivilege(t)
+	pages, err := filepath.Glob("../../docs/wprof-*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			found := commands(string(text))
+			if len(found) == 0 {
+				t.Fatal("the page shows no command")
+			}
+			dir := stage(t)
+			for _, command := range found {
+				try(t, dir, command)
+			}
+		})
+	}
+}
+
+// stage is a folder with what the pages take for granted: captures, one of them broken, a spool that was cut short, a
+// text form, and make(1).
+func stage(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"host.wprof", "capture.wprof", "a.wprof", "b.wprof"} {
+		tool(t, "wprof-record", "-d300ms", "-o", filepath.Join(dir, name))
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, "host.wprof"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "broken.wprof"), whole[:len(whole)*2/3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "case.txt"), tool(t, "wprof-info", "--dump", filepath.Join(dir, "a.wprof")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	killed := exec.Command(built.path("wprof-record"), "-d60s", "-o", filepath.Join(dir, "host.wprof"))
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	if err := os.WriteFile(filepath.Join(dir, "make"), []byte("#!/bin/sh\nsleep 0.1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func try(t *testing.T, dir, command string) {
+	t.Helper()
+	cmd := exec.Command("bash", "-o", "pipefail", "-c", tried(command))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+built.dir+":"+dir+":"+os.Getenv("PATH"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	if cut := strings.Contains(command, "broken.") || strings.Contains(command, ".part"); cut && cmd.ProcessState.ExitCode() == 4 {
+		return
+	}
+	if err != nil {
+		t.Errorf("%s\n(run as: %s)\n%v: %s", command, tried(command), err, stderr.String())
+	}
+}

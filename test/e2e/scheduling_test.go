@@ -1,0 +1,245 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wprof/test/engine"
+)
+
+// recording is one capture of this machine with everything in it that the tests below ask about.
+type recording struct {
+	capture, trace string
+	did            []did
+	steal          int64 // taken from all CPUs while it recorded, ns
+	sleeper        int   // pid of a sleep(1) that outlived the window at both ends
+}
+
+var (
+	recordOnce sync.Once
+	shared     recording
+)
+
+// theRecording records all modes of the workload once for all tests.
+func theRecording(t *testing.T) recording {
+	t.Helper()
+	needPrivilege(t)
+	recordOnce.Do(func() {
+		dir := built.dir
+		sleeper := exec.Command("sleep", "100")
+		if err := sleeper.Start(); err != nil {
+			t.Fatalf("start sleep: %v", err)
+		}
+		defer func() {
+			_ = sleeper.Process.Kill()
+			_ = sleeper.Wait()
+		}()
+		time.Sleep(50 * time.Millisecond)
+		shared.sleeper = sleeper.Process.Pid
+		before := stealNow(t)
+		capture := record(t, filepath.Join(dir, "all.wprof"), nil, func() {
+			for _, mode := range []string{"spin", "nap", "blocked", "stopped", "preempted", "pingpong", "life"} {
+				shared.did = append(shared.did, work(t, mode)...)
+			}
+		})
+		shared.steal = stealNow(t) - before
+		shared.trace = convert(t, filepath.Join(dir, "all.pb"), "wprof-perfetto", capture)
+		shared.capture = capture
+	})
+	if shared.capture == "" {
+		t.Fatal("the recording that this test looks at failed")
+	}
+	return shared
+}
+
+// checkTrace lets the engine and our own description of the format judge a whole trace.
+func checkTrace(t *testing.T, trace string) {
+	t.Helper()
+	engine.CheckStats(t, trace)
+}
+
+// number reads a cell of a query's result as an integer.
+func number(t *testing.T, row engine.Row, column string) int64 {
+	t.Helper()
+	switch v := row[column].(type) {
+	case int64:
+		return v
+	case float64:
+		return int64(v)
+	case nil:
+		t.Fatalf("%s is NULL in %v", column, row)
+	}
+	t.Fatalf("%s is %T in %v", column, row[column], row)
+	return 0
+}
+
+func query(t *testing.T, trace, sql string) []engine.Row {
+	t.Helper()
+	return engine.Query(t, trace, sql)[0]
+}
+
+func one(t *testing.T, trace, sql string) engine.Row {
+	t.Helper()
+	rows := query(t, trace, sql)
+	if len(rows) != 1 {
+		t.Fatalf("%d rows instead of one for %s", len(rows), sql)
+	}
+	return rows[0]
+}
+
+func TestRealTraceLoadsWithoutErrors(t *testing.T) {
+	r := theRecording(t)
+	checkTrace(t, r.trace)
+	if out := tool(t, "wprof-info", "--check", r.capture); strings.Contains(string(out), "damage") {
+		t.Errorf("wprof-info --check found: %s", out)
+	}
+}
+
+func TestSlicesOfEachCPUCoverTheWindowWithoutOverlap(t *testing.T) {
+	r := theRecording(t)
+	rows := query(t, r.trace, `
+		with s as (select cpu, ts, min(ts + dur, (select end_ts from trace_bounds)) as stop,
+		  iif(dur < 0, (select end_ts from trace_bounds), ts + dur) as finish,
+		  lag(iif(dur < 0, (select end_ts from trace_bounds), ts + dur)) over (partition by cpu order by ts) as before
+		  from sched)
+		select cpu, count(*) as slices, sum(before is not null and ts != before) as broken,
+		  min(ts) - (select start_ts from trace_bounds) as begins,
+		  (select end_ts from trace_bounds) - max(finish) as ends,
+		  sum(finish - ts) as covered, (select end_ts - start_ts from trace_bounds) as whole
+		from s group by cpu order by cpu`)
+	cpus, err := exec.Command("nproc").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.TrimSpace(string(cpus)); fmt.Sprint(len(rows)) != want {
+		t.Errorf("sched has %d CPUs, nproc says %s", len(rows), want)
+	}
+	for _, row := range rows {
+		if number(t, row, "broken") != 0 || number(t, row, "begins") != 0 || number(t, row, "ends") != 0 || number(t, row, "covered") != number(t, row, "whole") {
+			t.Errorf("slices do not tile the window: %v", row)
+		}
+	}
+}
+
+func TestTimeOnCPUIsWhatSchedstatCounted(t *testing.T) {
+	r := theRecording(t)
+	for _, d := range only(r.did, "cpu") {
+		row := one(t, r.trace, fmt.Sprintf(`select sum(dur) as ns from sched join thread using (utid) where tid = %d`, d.tid))
+		got := number(t, row, "ns")
+		// The workload reads its account shortly before its end; what comes after is the exit itself.
+		slack := d.to/100 + r.steal + 2_000_000
+		if diff := got - d.to; diff < -slack || diff > slack {
+			t.Errorf("thread %d ran %d ns in the trace, schedstat said %d (off by %.2f%%)", d.tid, got, d.to, 100*float64(diff)/float64(d.to))
+		}
+	}
+}
+
+// during is how long a thread was in a state between two times of CLOCK_MONOTONIC, ns, and in how many spans.
+func during(t *testing.T, r recording, tid int, state string, from, to int64) (ns, spans int64) {
+	t.Helper()
+	row := one(t, r.trace, fmt.Sprintf(`
+		with w as (select ts + %[3]d as a, ts + %[4]d as b from (select %[5]d as ts))
+		select coalesce(sum(min(s.ts + s.dur, b) - max(s.ts, a)), 0) as ns, count(*) as spans
+		from thread_state s join thread using (utid), w
+		where tid = %[1]d and state = '%[2]s' and s.dur > 0 and s.ts < b and s.ts + s.dur > a`,
+		tid, state, from, to, boottimeOffset(t, r)))
+	return number(t, row, "ns"), number(t, row, "spans")
+}
+
+// boottimeOffset is CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns, as the trace's own snapshot has it.
+func boottimeOffset(t *testing.T, r recording) int64 {
+	t.Helper()
+	row := one(t, r.trace, `
+		select (select clock_value from clock_snapshot where clock_name = 'BOOTTIME' limit 1) -
+		  (select clock_value from clock_snapshot where clock_name = 'MONOTONIC' limit 1) as ns`)
+	return number(t, row, "ns")
+}
+
+func TestStatesLastAsLongAsTheWorkloadSays(t *testing.T) {
+	r := theRecording(t)
+	for _, c := range []struct {
+		what  string
+		state []string
+		least float64 // share of the measured span that the state must take
+	}{
+		{"sleep", []string{"S"}, 0.95},
+		{"blocked", []string{"D", "DK"}, 0.95},
+		{"stopped", []string{"T"}, 0.95},
+	} {
+		spans := only(r.did, c.what)
+		if len(spans) < 5 {
+			t.Errorf("%s: the workload told of %d spans only", c.what, len(spans))
+		}
+		for _, d := range spans {
+			var in int64
+			for _, state := range c.state {
+				ns, _ := during(t, r, d.tid, state, d.from, d.to)
+				in += ns
+			}
+			whole := d.to - d.from
+			if in > whole || float64(in) < c.least*float64(whole)-1_000_000 {
+				t.Errorf("%s: thread %d was in %v for %d of %d ns", c.what, d.tid, c.state, in, whole)
+			}
+		}
+	}
+}
+
+func TestTwoSpinnersOnOneCPUArePreempted(t *testing.T) {
+	r := theRecording(t)
+	pair := only(r.did, "pair")
+	if len(pair) != 1 {
+		t.Fatalf("the workload told of %d pairs", len(pair))
+	}
+	d := pair[0]
+	waited, spans := during(t, r, d.tid, "R+", d.from, d.to)
+	if share := float64(waited) / float64(d.to-d.from); math.Abs(share-0.5) > 0.15 || spans < 10 {
+		t.Errorf("a spinner that shares its CPU with another was preempted for %.0f%% of the time in %d spans, want half of it in many", 100*share, spans)
+	}
+}
+
+func TestSleeperIsAsleepForTheWholeWindow(t *testing.T) {
+	r := theRecording(t)
+	rows := query(t, r.trace, fmt.Sprintf(`
+		select state, s.ts - (select start_ts from trace_bounds) as begins,
+		  (select end_ts from trace_bounds) - iif(s.dur < 0, (select end_ts from trace_bounds), s.ts + s.dur) as ends
+		from thread_state s join thread using (utid) where tid = %d and s.dur != 0`, r.sleeper))
+	if len(rows) != 1 || rows[0]["state"] != "S" || number(t, rows[0], "begins") != 0 || number(t, rows[0], "ends") != 0 {
+		t.Errorf("thread_state of `sleep 100` is %v, want one row in S from the first to the last nanosecond", rows)
+	}
+}
+
+func TestPingPongWakesBothWays(t *testing.T) {
+	r := theRecording(t)
+	a, b, loops := only(r.did, "pingpong")[0], only(r.did, "loops")[0].tid, only(r.did, "loops")[0].to
+	for _, edge := range []struct{ waker, wakee int }{{a.tid, b}, {b, a.tid}} {
+		row := one(t, r.trace, fmt.Sprintf(`
+			select count(*) as n from thread_state s join thread wakee using (utid) join thread waker on waker.utid = s.waker_utid
+			where wakee.tid = %d and waker.tid = %d`, edge.wakee, edge.waker))
+		if n := number(t, row, "n"); n < loops/2 {
+			t.Errorf("%d woke %d %d times, want about %d", edge.waker, edge.wakee, n, loops)
+		}
+	}
+}
+
+func TestNamesFollowTheThread(t *testing.T) {
+	r := theRecording(t)
+	child := only(r.did, "child")[0].tid
+	row := one(t, r.trace, fmt.Sprintf(`select name, end_ts is not null as ended from thread where tid = %d`, child))
+	if row["name"] != "exe" || number(t, row, "ended") != 1 {
+		t.Errorf("the child that executed and ended is %v", row)
+	}
+	text := string(tool(t, "wprof-info", "--dump", r.capture))
+	for _, name := range []string{`"first name"`, `"second name"`} {
+		if !strings.Contains(text, name) {
+			t.Errorf("the dump does not know the name %s", name)
+		}
+	}
+}

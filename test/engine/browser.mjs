@@ -1,0 +1,76 @@
+// A headless Chromium, driven over the pipe of its debugging protocol.
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {spawn} from 'node:child_process';
+
+export class Browser {
+  #answers = new Map();
+  #sent = 0;
+
+  static async start(width, height) {
+    const browser = new Browser();
+    browser.profile = fs.mkdtempSync(path.join(os.tmpdir(), 'wprof-chromium-'));
+    browser.child = spawn('chromium', [
+      '--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--remote-debugging-pipe',
+      `--window-size=${width},${height}`, `--user-data-dir=${browser.profile}`, 'about:blank',
+    ], {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
+    browser.#listen(browser.child.stdio[4]);
+    const {targetInfos} = await browser.#call('Target.getTargets');
+    const page = targetInfos.find((target) => target.type === 'page');
+    const {sessionId} = await browser.#call('Target.attachToTarget', {targetId: page.targetId, flatten: true});
+    browser.session = sessionId;
+    await browser.page('Page.enable');
+    await browser.page('Emulation.setDeviceMetricsOverride', {width, height, deviceScaleFactor: 1, mobile: false});
+    return browser;
+  }
+
+  // page sends a command to the page.
+  page(method, params = {}) {
+    return this.#call(method, params, this.session);
+  }
+
+  // run evaluates an expression in the page and returns its value.
+  async run(expression) {
+    const {result, exceptionDetails} = await this.page('Runtime.evaluate', {expression, returnByValue: true, awaitPromise: true});
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  async picture() {
+    const {data} = await this.page('Page.captureScreenshot', {format: 'png'});
+    return Buffer.from(data, 'base64');
+  }
+
+  async close() {
+    const gone = new Promise((resolve) => this.child.once('exit', resolve));
+    this.#call('Browser.close').catch(() => {});
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), 5000);
+    await gone;
+    clearTimeout(timer);
+    fs.rmSync(this.profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
+  }
+
+  #call(method, params = {}, sessionId) {
+    const id = ++this.#sent;
+    this.child.stdio[3].write(`${JSON.stringify({id, method, params, sessionId})}\0`);
+    return new Promise((resolve, reject) => this.#answers.set(id, {resolve, reject}));
+  }
+
+  #listen(stream) {
+    let buffered = '';
+    stream.setEncoding('utf8').on('data', (text) => {
+      const messages = (buffered + text).split('\0');
+      buffered = messages.pop();
+      for (const {id, result, error} of messages.map((message) => JSON.parse(message))) {
+        const waiting = this.#answers.get(id);
+        this.#answers.delete(id);
+        if (error) waiting?.reject(new Error(error.message));
+        else waiting?.resolve(result);
+      }
+    });
+    stream.on('close', () => {
+      for (const {reject} of this.#answers.values()) reject(new Error('chromium has ended'));
+    });
+  }
+}
