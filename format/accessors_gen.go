@@ -27,7 +27,7 @@ func (v SwitchEvent) SetNext(x TaskID) {
 	v.e.Args[SwitchNext] = uint64(x)
 }
 
-// PrevState is the state in which the task leaves; R+ when it was preempted.
+// PrevState is the state in which the task leaves; R+ when it could have run on: it was preempted, or yielded.
 func (v SwitchEvent) PrevState() State { return State(v.e.Args[SwitchPrevState]) }
 
 // SetPrevState sets prev_state.

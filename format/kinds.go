@@ -93,7 +93,7 @@ func Kinds() []KindInfo {
 			Doc: "A CPU goes from one thread to the next (kernel tracepoint sched_switch).",
 			Fields: []Field{
 				{Name: "next", Type: FieldTask, Side: SideObject, Doc: "the thread that takes the CPU over"},
-				{Name: "prev_state", Type: FieldState, Doc: "the state in which the task leaves; R+ when it was preempted"},
+				{Name: "prev_state", Type: FieldState, Doc: "the state in which the task leaves; R+ when it could have run on: it was preempted, or yielded"},
 				{Name: "prev_prio", Type: FieldSint, Doc: "kernel priority of the task: 0-99 real time, 100-139 normal, -1 deadline"},
 				{Name: "next_prio", Type: FieldSint, Doc: "kernel priority of next"},
 				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Base: BaseLeft, Doc: "when next left a CPU last; absent when it has not run before or that is not known"},

@@ -63,6 +63,26 @@ func TestClosedPipeEndsTheRecordingQuietly(t *testing.T) {
 	}
 }
 
+func TestClosedPipeLeavesTheCommandItsStatus(t *testing.T) {
+	needPrivilege(t)
+	for _, flags := range [][]string{nil, {"--live"}} {
+		out, in, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := recorder(t, append(flags, "--", "sh", "-c", "sleep 1; yes | head -n1; exit 6")...)
+		r.cmd.Stdout = in
+		r.start()
+		in.Close()
+		time.Sleep(500 * time.Millisecond)
+		out.Close()
+		// The command's own pipes must still end by SIGPIPE: head's end has to end yes without a word.
+		if status := r.wait(); status != 6 || r.stderr.String() != "y\n" {
+			t.Errorf("%v: status %d: %q", flags, status, r.stderr.String())
+		}
+	}
+}
+
 func TestTwoRecordersAtOnce(t *testing.T) {
 	needPrivilege(t)
 	dir := t.TempDir()

@@ -88,7 +88,7 @@ func (r *recorder) Run() error {
 		defer close(done)
 		// Never unlocked, so that the thread and its priority end here.
 		runtime.LockOSThread()
-		r.priority, _ = raisePriority()
+		r.priority = raisePriority()
 		r.err = r.record()
 	}()
 	<-done

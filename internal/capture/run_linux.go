@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/proc"
@@ -95,6 +97,10 @@ func (s *session) run() error {
 	if err == nil {
 		err = s.out.Commit()
 	}
+	if s.command != nil && errors.Is(err, unix.EPIPE) {
+		// Nobody wants the recording any more; the command's status is still to be passed on.
+		return s.commandStatus()
+	}
 	if err != nil {
 		return s.keepSpool(err)
 	}
@@ -175,41 +181,47 @@ func (s *session) record() error {
 		return err
 	}
 	s.rec.Close()
-	return s.finalise(spool.Options{Progress: s.inv.Progress("writing").Set})
+	recorded, err := s.spool.Spool()
+	if err != nil {
+		return err
+	}
+	bar := s.inv.Progress("writing")
+	defer bar.Done()
+	return s.finalise(recorded, spool.Options{Progress: bar.Set})
 }
 
 // recordLive finalises while it records. What fails downstream ends the recording.
 func (s *session) recordLive() error {
+	recorded, err := s.spool.Spool()
+	if err != nil {
+		return err
+	}
 	finalised := make(chan error, 1)
 	go func() {
-		err := s.finalise(spool.Options{Live: true})
+		err := s.finalise(recorded, spool.Options{Live: true})
 		if err != nil {
 			s.rec.Stop()
 		}
 		finalised <- err
 	}()
-	err := s.rec.Run()
+	err = s.rec.Run()
 	if err != nil {
 		// Without an end the other side would wait for one.
 		_ = s.spool.Close()
 	}
 	s.rec.Close()
-	return errors.Join(err, <-finalised)
+	if downstream := <-finalised; err == nil {
+		err = downstream
+	}
+	return err
 }
 
-func (s *session) finalise(o spool.Options) error {
-	recorded, err := s.spool.Spool()
-	if err != nil {
-		return err
-	}
+func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	defer recorded.Close()
 	o.Cost = s.cost
 	s.written.w = s.out
 	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})
 	s.summary, err = recorded.Finalise(w, o)
-	if o.Progress != nil {
-		s.inv.Progress("writing").Done()
-	}
 	if err != nil {
 		return fmt.Errorf("write the recording: %w", err)
 	}
@@ -278,20 +290,26 @@ func (s *session) report() error {
 	}
 	outcome := s.outcome()
 	s.inv.Warnf("%s", outcome.Summary())
+	if s.cfg.FailOnLoss && outcome.Lossy() && s.command != nil {
+		<-s.command.Done()
+		return cli.WithCode(StatusOwnFailure, errLost)
+	}
 	if s.command != nil {
-		status, err := s.command.Status()
-		if err != nil {
-			return err
-		}
-		if s.cfg.FailOnLoss && outcome.Lossy() {
-			return cli.WithCode(StatusOwnFailure, errLost)
-		}
-		return cli.WithCode(status, nil)
+		return s.commandStatus()
 	}
 	if s.cfg.FailOnLoss && outcome.Lossy() {
 		return cli.WithCode(cli.ExitLost, errLost)
 	}
 	return nil
+}
+
+// commandStatus waits for the command's end and makes the tool's of it.
+func (s *session) commandStatus() error {
+	status, err := s.command.Status()
+	if err != nil {
+		return err
+	}
+	return cli.WithCode(status, nil)
 }
 
 var errLost = errors.New("events were lost, and --fail-on-loss was given")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/cli"
 	"wprof/internal/proc"
 )
 
@@ -38,7 +39,7 @@ func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 		Command:       validWords(cfg.CommandLine),
 		Config:        resolved(cfg),
 		Metadata:      cfg.Metadata,
-		Version:       proc.Version(),
+		Version:       cli.Version(),
 		RecorderPid:   uint32(os.Getpid()),
 	}, nil
 }

@@ -49,7 +49,7 @@ func (b Bound) resolve(open int64, clocks []*format.ClockSnapshot) (int64, error
 		}
 	}
 	if near == nil {
-		return 0, fmt.Errorf("find %s in the capture: it does not tell what time of day it was; give an offset like 1.5s", b.at.Format(time.RFC3339Nano))
+		return 0, cli.Usagef("find %s in the capture: it does not tell what time of day it was; give an offset like 1.5s", b.at.Format(time.RFC3339Nano))
 	}
 	return near.Monotonic + moment - near.Realtime, nil
 }

@@ -2,11 +2,12 @@ package filter
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"wprof/format"
+	"wprof/internal/cli"
 	"wprof/internal/timeline"
 )
 
@@ -27,6 +28,7 @@ const (
 type Filter struct {
 	o     Options
 	in    io.Reader
+	input *stoppable // in, if it is a pipe and the range has an end
 	r     *format.Reader
 	w     *format.Writer
 	tl    *timeline.Timeline
@@ -37,8 +39,9 @@ type Filter struct {
 	start, end int64 // the range: what is at end is not in it any more
 	isPipe     bool
 
-	section    int  // number of the input's section that the output stands in
-	begun      bool // the output's section has begun
+	mu         sync.Mutex // of the output, on a live stream
+	section    int        // number of the input's section that the output stands in
+	begun      bool       // the output's section has begun
 	first      *format.Session
 	lastReal   *format.Session
 	session    *format.Session // of the input, in this section
@@ -54,13 +57,19 @@ type Filter struct {
 
 // New reads the beginning of a stream. Nothing is written before Run.
 func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
-	r, err := format.NewReader(in)
+	f := &Filter{o: o, in: in, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64}
+	if isPipe && o.End.set {
+		f.input = newStoppable(in)
+		f.in = f.input
+	}
+	r, err := format.NewReader(f.in)
 	if err != nil {
+		f.close()
 		return nil, err
 	}
-	f := &Filter{o: o, in: in, r: r, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64}
+	f.r = r
 	if err := f.setRange(); err != nil {
-		r.Close()
+		f.close()
 		return nil, err
 	}
 	f.first = r.Session()
@@ -70,8 +79,21 @@ func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
 	if o.Threads.Children {
 		f.kin = newFamily(&f.o.Threads)
 	}
-	r.OnSectionEnd(func(e *format.End) { f.failed = errors.Join(f.failed, f.sectionEnd(e)) })
+	r.OnSectionEnd(func(e *format.End) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.failed = errors.Join(f.failed, f.sectionEnd(e))
+	})
 	return f, nil
+}
+
+func (f *Filter) close() {
+	if f.r != nil {
+		f.r.Close()
+	}
+	if f.input != nil {
+		f.input.Close()
+	}
 }
 
 // setRange finds where the range lies. A start that is not after the opening of the window is none.
@@ -93,7 +115,7 @@ func (f *Filter) setRange() error {
 		}
 	}
 	if f.o.Start.set && f.o.End.set && f.start >= f.end {
-		return fmt.Errorf("--start is not before --end")
+		return cli.Usagef("--start is not before --end: nothing lies between them")
 	}
 	return nil
 }
@@ -103,7 +125,7 @@ func (f *Filter) live() bool { return f.isPipe && f.first.Close == 0 }
 
 // Run filters the whole stream. Also when it returns an error of the input, the output is whole up to there.
 func (f *Filter) Run() (Result, error) {
-	defer f.r.Close()
+	defer f.close()
 	err := f.begin()
 	if err == nil {
 		if f.live() {
@@ -113,8 +135,14 @@ func (f *Filter) Run() (Result, error) {
 		}
 	}
 	f.result.Damage = f.r.Damage()
+	if d := f.result.Damage; d != nil && f.stopped() && d.Holes <= 1 && d.Blocks == 0 {
+		f.result.Damage = nil // the cut is our own
+	}
 	return f.result, err
 }
+
+// stopped tells whether the input was ended here.
+func (f *Filter) stopped() bool { return f.input != nil && f.input.stopped.Load() }
 
 func (f *Filter) runAll() error {
 	for {
@@ -164,11 +192,13 @@ func (f *Filter) firstEnd() *format.End {
 
 // step takes what Next returned and tells whether that was all.
 func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
-	if f.failed != nil {
+	switch {
+	case f.failed != nil:
 		return true, f.failed
-	}
-	if f.phase == done {
+	case f.phase == done:
 		return true, f.finish()
+	case f.stopped():
+		return true, f.stop()
 	}
 	if errors.Is(err, io.EOF) {
 		return true, f.finish()

@@ -502,7 +502,7 @@ end`
 	}
 	f, err := New(bytes.NewReader(undump(t, cast+"end")), io.Discard, false, Options{Start: at})
 	if err == nil {
-		f.r.Close()
+		f.close()
 		t.Error("a capture without time of day was accepted")
 	}
 }

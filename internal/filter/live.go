@@ -1,8 +1,8 @@
 package filter
 
 import (
-	"errors"
-	"sync"
+	"io"
+	"sync/atomic"
 	"time"
 
 	"wprof/format"
@@ -11,56 +11,76 @@ import (
 // flushEvery bounds how long an event of a live stream waits for others.
 const flushEvery = 25 * time.Millisecond
 
+// stoppable is an input that can end before its writer ends it.
+type stoppable struct {
+	*io.PipeReader
+	w       *io.PipeWriter
+	stopped atomic.Bool
+}
+
+func newStoppable(in io.Reader) *stoppable {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.CopyBuffer(w, onlyReader{in}, make([]byte, 256<<10))
+		w.CloseWithError(err)
+	}()
+	return &stoppable{PipeReader: r, w: w}
+}
+
+// onlyReader hides other methods of a reader, which io.Copy would prefer to its buffer.
+type onlyReader struct{ io.Reader }
+
+func (s *stoppable) stop() {
+	s.stopped.Store(true)
+	s.w.Close()
+}
+
 // runLive passes events on while they are made, also when the next one keeps the reader waiting. One second after the
 // range it ends even if no event says that it has passed.
 func (f *Filter) runLive() error {
-	var mu sync.Mutex
-	finished := make(chan error, 1)
-	stopped := false
+	if left, ok := f.untilDeadline(); ok {
+		defer time.AfterFunc(left, f.input.stop).Stop()
+	}
+	tick := time.NewTicker(flushEvery)
+	finished := make(chan struct{})
+	flushed := make(chan struct{})
+	defer func() {
+		tick.Stop()
+		close(finished)
+		<-flushed
+	}()
 	go func() {
+		defer close(flushed)
 		for {
-			e, err := f.r.Next()
-			mu.Lock()
-			if stopped {
-				mu.Unlock()
+			select {
+			case <-finished:
 				return
-			}
-			end, err := f.step(e, err)
-			mu.Unlock()
-			if end {
-				finished <- err
-				return
+			case <-tick.C:
+				f.flush()
 			}
 		}
 	}()
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	deadline := f.deadline()
 	for {
-		select {
-		case err := <-finished:
+		e, err := f.r.Next()
+		f.mu.Lock()
+		end, err := f.step(e, err)
+		f.mu.Unlock()
+		if end {
 			return err
-		case <-deadline:
-			mu.Lock()
-			defer mu.Unlock()
-			stopped = true
-			return f.stop()
-		case <-tick.C:
-			mu.Lock()
-			var err error
-			if f.begun {
-				err = errors.Join(f.defineClocks(), f.w.Flush())
-			}
-			stopped = err != nil
-			mu.Unlock()
-			if err != nil {
-				return err
-			}
 		}
 	}
 }
 
-// stop ends the range without an event that says that it has passed.
+// flush writes what waits. If that fails, so does the next event.
+func (f *Filter) flush() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.begun && f.failed == nil {
+		f.failed = f.w.Flush()
+	}
+}
+
+// stop ends the range although no event has said that it has passed.
 func (f *Filter) stop() error {
 	if f.phase == before {
 		if err := f.enterRange(false); err != nil {
@@ -75,17 +95,17 @@ func (f *Filter) stop() error {
 	return f.finish()
 }
 
-// deadline is one second after the end of the range by this machine's clock; nil when that cannot be known.
-func (f *Filter) deadline() <-chan time.Time {
+// untilDeadline is the time until one second after the end of the range, by this machine's clock; false when there is
+// none.
+func (f *Filter) untilDeadline() (time.Duration, bool) {
 	var last *format.ClockSnapshot
 	for _, c := range f.first.Clocks {
 		if c.Realtime != 0 {
 			last = c
 		}
 	}
-	if !f.o.End.set || last == nil {
-		return nil
+	if f.input == nil || last == nil {
+		return 0, false
 	}
-	at := time.Unix(0, last.Realtime).Add(time.Duration(f.end - last.Monotonic + afterEnd))
-	return time.After(time.Until(at))
+	return time.Until(time.Unix(0, last.Realtime).Add(time.Duration(f.end - last.Monotonic + afterEnd))), true
 }

@@ -139,6 +139,10 @@ func wholeOutput(err error) bool {
 
 // inputError is an error about the input with the exit status that it has in every tool.
 func inputError(name string, err error) error {
+	var exit *cli.ExitError
+	if errors.As(err, &exit) {
+		return err
+	}
 	err = fmt.Errorf("filter %s: %w", name, err)
 	if errors.Is(err, format.ErrNewer) {
 		return cli.WithCode(cli.ExitNewer, err)

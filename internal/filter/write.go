@@ -17,6 +17,11 @@ func (f *Filter) write(e *format.Event) error {
 			return err
 		}
 	}
+	if len(f.r.Clocks()) > f.clocks {
+		if err := f.defineClocks(); err != nil {
+			return err
+		}
+	}
 	if err := f.defineFor(e); err != nil {
 		return err
 	}

@@ -147,7 +147,9 @@ func (e *Encoder) cpu(number uint32) *cpu {
 		}
 	}
 	if number >= maxCPUs {
-		e.skipped++
+		if number != format.AllCPUs {
+			e.skipped++
+		}
 		return nil
 	}
 	for uint64(len(e.cpus)) <= uint64(number) {

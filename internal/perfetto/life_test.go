@@ -117,9 +117,11 @@ func TestHostileNamesBecomeValid(t *testing.T) {
 	rows := look(t, written(t, machine+`
 		task 10 tid=300 pid=300 comm="a\xff\x1b[31m" process_comm="b\x00\n" ppid=100 start=11
 		task 11 tid=301 pid=301 comm="" process_comm="" ppid=100 start=11
+		task 12 tid=302 pid=302 comm="tmux: server" process_comm="tmux: server" ppid=100 start=11
 		+1500 cpu1 switch 1 next=10 prev_state=R prev_prio=120 next_prio=120
 		+1600 cpu1 switch 10 next=11 prev_state=R prev_prio=120 next_prio=120
+		+1700 cpu1 switch 11 next=12 prev_state=R prev_prio=120 next_prio=120
 		end close=+1000000
 	`), `select thread.name as name, p.name as process from thread join process p using (upid) where tid >= 300 and tid < 4194304 order by tid`)
-	compare(t, "names", rows[2], "name process", "a\ufffd\ufffd[31m b\ufffd\ufffd\n(unknown) (unknown)\n")
+	compare(t, "names", rows[2], "name process", "a\ufffd\ufffd[31m b\ufffd\ufffd\n(unknown) (unknown)\ntmux: server tmux: server\n")
 }

@@ -211,7 +211,7 @@ func (e *Encoder) describe(cpu uint32, rank, uuid uint64) {
 		e.notes.told = true
 		e.out = appendTrack(e.out, notesUUID, 0, "Recording", 0)
 	}
-	name := "All CPUs: lost"
+	name := "All CPUs"
 	if cpu != format.AllCPUs {
 		name = "CPU " + strconv.Itoa(int(cpu)) + ": lost and late"
 	}

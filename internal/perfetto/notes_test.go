@@ -1,6 +1,13 @@
 package perfetto
 
-import "testing"
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"wprof/format"
+)
 
 const noteSQL = `select track.name as track, slice.name as name, ts - 15000000000 as ts, dur, depth,
 	extract_arg(arg_set_id, 'debug.count') as count, extract_arg(arg_set_id, 'debug.cause') as cause,
@@ -35,7 +42,7 @@ func TestLossEndsWhatRan(t *testing.T) {
 	compare(t, "slices", rows[2], "track name ts dur depth count cause kind", `
 		CPU 0: lost and late lost waking: recursion 2000 3000 0 3 recursion waking
 		CPU 0: lost and late lost switch: ring 3000 2000 0 17 ring switch
-		All CPUs: lost lost: damage 6500 500 0 - damage any
+		All CPUs lost: damage 6500 500 0 - damage any
 	`)
 }
 
@@ -74,4 +81,29 @@ func TestOverlappingLossesDoNotCutEachOther(t *testing.T) {
 		lost waking: ring 1500 1000 0
 		lost fork: ring 2000 500 0
 	`)
+}
+
+// The engine refuses a whole trace for one CPU beyond its limit.
+func TestCPUsThatTheEngineRefusesAreLeftOut(t *testing.T) {
+	r, err := format.NewReader(bytes.NewReader(undump(t, machine+opening1+`
+		+1000 cpu1024 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+		+2000 cpu5000 lost from=+1500 count=1 cause=ring what=switch
+		+2000 cpu1023 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+		end close=+1000000
+	`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "trace.pb")
+	out, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	done, err := Convert(r, out)
+	if err != nil || done.SkippedCPUs != 1 {
+		t.Errorf("%d events skipped, want 1 (%v)", done.SkippedCPUs, err)
+	}
+	rows := look(t, name, `select max(cpu) as cpu from sched`)
+	compare(t, "CPUs", rows[2], "cpu", "1023\n")
 }

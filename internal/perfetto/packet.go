@@ -1,6 +1,10 @@
 package perfetto
 
-import "wprof/format"
+import (
+	"bytes"
+
+	"wprof/format"
+)
 
 // Fields of Trace and TracePacket, and the one sequence that all packets belong to.
 const (
@@ -81,7 +85,12 @@ func appendProcess(out []byte, at uint64, d *format.Task, name []byte) []byte {
 	out, process := begin(out, 1)
 	out = appendInt(out, 1, int64(d.Pid))
 	out = appendInt(out, 2, int64(d.Ppid))
-	out = appendString(out, 3, validName(d.ProcessComm, unnamed))
+	comm := validName(d.ProcessComm, unnamed)
+	out = appendString(out, 3, comm)
+	if bytes.IndexByte(comm, ' ') >= 0 {
+		// Of a command line of one argument Perfetto takes only what is before the space for the name.
+		out = appendString(out, 3, "")
+	}
 	end(out, process)
 	out, thread := begin(out, 2)
 	out = appendInt(out, 1, int64(d.Tid))

@@ -187,3 +187,17 @@ func TestStatesInTheMiddleChangeNothingThatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestCriticalPathFollowsWakers(t *testing.T) {
+	trace, err := convert(t, pingPong(t, 600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := look(t, trace, `include perfetto module sched.thread_executing_span_with_slice;
+		select name, count(*) as n from _critical_path_stack((select utid from thread where name = 'ping1'),
+			(select start_ts from trace_bounds), (select end_ts - start_ts from trace_bounds), 1, 1, 1, 1)
+		where name glob 'blocking thread_name: *' group by name`)
+	if len(rows[2]) != 1 || rows[2][0]["name"] != "blocking thread_name: ping0" || rows[2][0]["n"].(int64) < 40 {
+		t.Errorf("ping1 waits for %v, want ping0, about 50 times", rows[2])
+	}
+}

@@ -43,7 +43,7 @@ func TestTwoWindowsAndASuspendBetweenThem(t *testing.T) {
 		1 0 7003000000 0 -
 	`)
 	compare(t, "slices", rows[2], "track name ts dur", `
-		All CPUs: lost not recorded 1000000 7001000000
+		All CPUs not recorded 1000000 7001000000
 	`)
 	compare(t, "wall clock", rows[3], "first second", `
 		1700000000000000000 1700000007002000000

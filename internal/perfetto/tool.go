@@ -8,9 +8,9 @@ import (
 	"wprof/internal/cli"
 )
 
-// largeTrace is the size, in bytes of scheduling events, from which the interface is slow or out of memory; see
-// docs/wprof-perfetto.md for what was measured.
-const largeTrace = 100 << 20
+// largeTrace is the size in bytes from which the interface takes its time: 8 million events load in half a minute and
+// take 1.3 GB. docs/wprof-perfetto.md has what was measured.
+const largeTrace = 64 << 20
 
 // Run is the tool.
 func Run(inv *cli.Invocation) error {
@@ -44,7 +44,7 @@ func Run(inv *cli.Invocation) error {
 		inv.Warnf("%d events of CPUs from %d on were left out, because Perfetto takes no more CPUs", done.SkippedCPUs, maxCPUs)
 	}
 	if done.Bytes > largeTrace {
-		inv.Warnf("the trace has %d MB, which the interface loads slowly or not at all; wprof-filter --start and --end cut a part out", done.Bytes>>20)
+		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture", done.Bytes>>20)
 	}
 	if d := r.Damage(); d != nil {
 		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %d holes, %d blocks and %d bytes are missing; the trace shows everything else",

@@ -48,3 +48,43 @@ open 2000
 	}
 	holdStates(t, "epochs", stream.Bytes())
 }
+
+// TestEpochsDoNotFollowEachOtherForLiveThreadsAlone: the state at the beginning of an epoch may define more than the
+// limit by itself.
+func TestEpochsDoNotFollowEachOtherForLiveThreadsAlone(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("spool rings=1 recorder=9 cpus=1\n")
+	for tid := range 50 {
+		fmt.Fprintf(&text, "task at=1000 tid=%d comm=sleeper cpu=0 state=1 since=500\n", 100+tid)
+	}
+	text.WriteString("open 2000\n")
+	for i := range 100 {
+		fmt.Fprintf(&text, "0: %d waking cpu=0 waker=0 wakee=100\n", 3000+i)
+	}
+	text.WriteString("round 5000\nend 6000\n")
+	s, err := Open(spoolFile(t, text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	f := newFinaliser(s, format.NewWriter(&counter{}, format.WriterOptions{}), Options{})
+	f.out.full = 100
+	if summary, err := f.run(); err != nil || summary.Sections > 3 {
+		t.Errorf("%d sections, %v; want 3 at most", summary.Sections, err)
+	}
+}
+
+// TestStatesStopWhenNothingHappens: a gap of hours, or a damaged time, is not filled with states.
+func TestStatesStopWhenNothingHappens(t *testing.T) {
+	text := finaliseText(t, `spool rings=1 recorder=9 cpus=1
+task at=1000 tid=10 comm=alpha cpu=0 state=1 since=500
+open 2000
+0: 2100 waking cpu=0 waker=0 wakee=10
+0: 30000000000000 waking cpu=0 waker=0 wakee=10
+round 30000000000100
+end 30000000000200
+`)
+	if n := strings.Count(text, "block events state"); n < 50 || n > 100 {
+		t.Errorf("%d states in 30,000 s without an event, want those of ten minutes", n)
+	}
+}

@@ -141,16 +141,15 @@ func (s *Spool) visit(scan *scanner, c *chunk) error {
 	return err
 }
 
-// Spool is the same file for reading.
+// Spool is the same file for reading. It may be called from another goroutine after Begin.
 func (w *Writer) Spool() (*Spool, error) {
-	if err := w.ready(); err != nil {
-		return nil, err
+	if w.header == nil {
+		return nil, errors.New("read a spool: it has not begun")
 	}
 	if w.shared.ended.Load() {
 		return read(w.file, w.size)
 	}
-	first := w.first
-	return &Spool{r: w.file, file: w.file, first: &first, live: &w.shared, punch: w.path == ""}, nil
+	return &Spool{r: w.file, file: w.file, first: w.header, live: &w.shared, punch: w.path == ""}, nil
 }
 
 // Damage says what the spool lacks; nil: nothing. It is complete after Finalise.

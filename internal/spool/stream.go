@@ -25,10 +25,11 @@ type stream struct {
 	id        format.TaskID   // the last one given
 	from      int64           // when the window opened; never: it has not yet
 	last      int64           // time of the last event
+	toBegin   bool            // the next part of a state is its first
 	nextState int64
 	nextEpoch int64
-	due       int64 // the earlier one; before the opening, the opening; never: there is nothing to wait for
-	full      int64 // bytes of definitions at which an epoch begins
+	due       int64                 // the earlier one; before the opening, the opening; never: there is nothing to wait for
+	full      int64                 // bytes of definitions at which an epoch begins
 	clocks    *format.ClockSnapshot // the latest
 	losses    []*format.Loss
 	scratch   format.Task
@@ -125,11 +126,7 @@ func (s *stream) state(at int64, open bool) error {
 	if !s.states {
 		return nil
 	}
-	if !open {
-		if err := s.w.BeginState(); err != nil {
-			return err
-		}
-	}
+	s.toBegin = !open
 	flags := format.FlagSubject
 	if open {
 		flags |= format.FlagOpen
@@ -143,15 +140,30 @@ func (s *stream) state(at int64, open bool) error {
 			return err
 		}
 	}
-	return s.roster.threads.all(func(t *thread) error {
+	err := s.roster.threads.all(func(t *thread) error {
 		if !t.visible || !s.roster.isOff(t) {
 			return nil
 		}
 		return s.stateOfThread(t, at, flags)
 	})
+	s.toBegin = false
+	return err
+}
+
+// part is called before each part of a state. With the first one a block begins; a state of which nothing is known has
+// none.
+func (s *stream) part() error {
+	if !s.toBegin {
+		return nil
+	}
+	s.toBegin = false
+	return s.w.BeginState()
 }
 
 func (s *stream) stateOfCPU(c *cpu, n uint32, at int64, flags format.Flags) error {
+	if err := s.part(); err != nil {
+		return err
+	}
 	e := &s.e
 	*e = format.Event{Kind: format.KindStateCPU, Flags: flags, CPU: n, Task: s.name(c.running)}
 	v := e.StateCPU()
@@ -166,6 +178,9 @@ func (s *stream) stateOfCPU(c *cpu, n uint32, at int64, flags format.Flags) erro
 }
 
 func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
+	if err := s.part(); err != nil {
+		return err
+	}
 	e := &s.e
 	*e = format.Event{Kind: format.KindStateThread, Flags: flags, CPU: t.cpu, Task: s.name(t)}
 	v := e.StateThread()
@@ -257,7 +272,7 @@ func (s *stream) define(d *definition) format.TaskID {
 		s.summary.Threads++
 	}
 	d.id, d.section, d.before = s.id, s.section, nil
-	s.w.DefineTask(t) // an error stays with the Writer, and the event's Write returns it
+	_ = s.w.DefineTask(t) // an error stays with the Writer, and the event's Write returns it
 	if s.w.DefinitionBytes() > s.full && s.nextEpoch > s.last {
 		s.nextEpoch, s.due = s.last, s.last
 	}

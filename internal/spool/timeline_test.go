@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"wprof/format"
@@ -53,9 +54,11 @@ func holdStates(t *testing.T, name string, stream []byte) int {
 	tl := timeline.New(r)
 	var want, got []string
 	held, state, at := 0, false, int64(0)
+	begun := r.FirstOpen() // the state of this time begins a section: nothing is known before it
 	compare := func() {
 		for _, line := range got {
-			if !slices.Contains(want, line) {
+			// After a loss a list of tasks says what no event has said.
+			if !slices.Contains(want, line) && !strings.Contains(line, " approx ") {
 				t.Errorf("%s: timeline does not have %s", name, line)
 			}
 		}
@@ -82,10 +85,10 @@ func holdStates(t *testing.T, name string, stream []byte) int {
 			compare()
 		}
 		if n := r.Sections(); n != sections {
-			sections = n
+			sections, begun = n, e.Time
 			tl.NewSection()
 			compare()
-		} else if isState && e.Time > r.FirstOpen() && !state {
+		} else if isState && e.Time != begun && !state {
 			state = true
 			err = tl.WriteState(e.Time, e.Flags&format.FlagOpen != 0, func(e *format.Event) error {
 				want = append(want, stateText(e))
@@ -105,5 +108,9 @@ func holdStates(t *testing.T, name string, stream []byte) int {
 }
 
 func stateText(e *format.Event) string {
-	return fmt.Sprintf("%d %d %#x cpu%d %d %v", e.Time, e.Kind, e.Flags, e.CPU, e.Task, e.Args)
+	approx := ""
+	if e.Flags&format.StateApprox != 0 {
+		approx = " approx"
+	}
+	return fmt.Sprintf("%d %d %#x%s cpu%d %d %v", e.Time, e.Kind, e.Flags, approx, e.CPU, e.Task, e.Args)
 }

@@ -23,6 +23,7 @@ type Writer struct {
 
 	begun     bool
 	first     generation
+	header    *generation // first as it was at the beginning; nothing changes it
 	recording uint32
 	piece     int
 	size      int64
@@ -101,6 +102,8 @@ func (w *Writer) Begin(h Header) error {
 		rings: uint32(h.Rings), recorderPID: uint32(h.RecorderPID), noSched: h.NoSched, first: true,
 		session: proto.Clone(h.Session).(*format.Session),
 	}
+	header := w.first
+	w.header = &header
 	return w.generation()
 }
 

@@ -30,7 +30,7 @@ func commands(page string) []string {
 // tried is a command as the test runs it: without sudo, for a second at most, on a process that exists.
 func tried(command string) string {
 	command = strings.ReplaceAll(command, "sudo ", "")
-	command = regexp.MustCompile(`-d ?[0-9]+m?s\b`).ReplaceAllString(command, "-d500ms")
+	command = regexp.MustCompile(`-d ?[0-9]+(m?s)?\b`).ReplaceAllString(command, "-d500ms")
 	return regexp.MustCompile(`\b1234\b`).ReplaceAllString(command, strconv.Itoa(os.Getpid()))
 }
 
@@ -74,6 +74,9 @@ func stage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "case.txt"), tool(t, "wprof-info", "--dump", filepath.Join(dir, "a.wprof")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pids.txt"), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	killed := exec.Command(built.path("wprof-record"), "-d60s", "-o", filepath.Join(dir, "host.wprof"))

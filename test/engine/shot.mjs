@@ -36,6 +36,13 @@ const helpers = `
     const [row] = await rows("select s.id from thread_state s join thread using (utid) where tid = " + tid + " order by state = '" + state + "' desc, dur desc limit 1");
     await select('thread_state', row.id);
   };
+  window.sidebar = async () => {
+    document.querySelector('.pf-sidebar__toggle, [title*=idebar], .pf-sidebar button')?.click();
+    await nap(500);
+  };
+  window.scrollUp = () => {
+    for (const element of document.querySelectorAll('*')) if (element.scrollTop > 0) element.scrollTop = 0;
+  };
   window.slice = async (cpu) => {
     const [row] = await rows('select id from sched where utid != 0 and cpu = ' + cpu + ' order by dur desc limit 1');
     await select('sched_slice', row.id);
@@ -81,7 +88,11 @@ process.exit(status);
 async function loaded() {
   for (let second = 0, calm = 0; second < LOAD_SECONDS; second++) {
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    const busy = await browser.run(`!location.hash.startsWith('#!/viewer') || /Loading trace|Opening trace|Running query/.test(document.body.innerText)`);
+    const busy = await browser.run(`(() => {
+      const status = document.querySelector('.pf-omnibox input, .omnibox input')?.placeholder ?? '';
+      const text = document.body.innerText + status;
+      return !location.hash.startsWith('#!/viewer') || /(Loading|Opening) trace|Running (query|plugin)/.test(text);
+    })()`);
     calm = busy ? 0 : calm + 1;
     if (calm === 3) return true;
   }

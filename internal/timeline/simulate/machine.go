@@ -78,10 +78,10 @@ type Thread struct {
 	Waker  *Thread
 	New    bool
 
-	def, prev format.TaskID
-	dirty     bool
-	wakerID   format.TaskID
-	wakerCPU  int
+	def      format.TaskID
+	dirty    bool
+	wakerID  format.TaskID
+	wakerCPU int
 }
 
 // Process is what threads share.

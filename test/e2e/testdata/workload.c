@@ -75,7 +75,8 @@ static void spin(void)
 {
 	ns_t from = now();
 
-	spin_ms(400);
+	spin_ms(1500);
+	told("spun", tid(), 0, schedstat());
 	told("cpu", tid(), 0, schedstat());
 	told("spin", tid(), from, now());
 }

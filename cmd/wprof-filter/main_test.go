@@ -1,0 +1,334 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "wprof-filter-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "wprof-filter")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v: %s\n", err, out)
+		os.Exit(1)
+	}
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+const text = `
+section boot_id=b open=0 close=9000
+task 1 comm=swapper process_comm=swapper flags=idle
+task 2 tid=20 pid=20 comm=ping process_comm=ping start=5
+task 3 tid=30 pid=30 comm=pong process_comm=pong start=6
+task 4 tid=31 pid=30 comm=side process_comm=pong start=7
+task 5 tid=20 pid=20 comm=pong process_comm=pong start=5 continues=2
+0 cpu0 state_cpu 1 prio=120 since=-10
+0 cpu1 state_cpu 4 prio=120 since=-20
+0 cpu0 state_thread 2 state=S prio=120 since=-30
+0 cpu1 state_thread 3 state=D prio=120 since=-40 woken=-5 waker=1
+1000 cpu1 waking 4 wakee=2 target_cpu=0
+1500 cpu0 switch 1 next=2 since=-30 next_state=S
+2000 cpu0 rename 5 prev=2
+2500 cpu1 switch 4 next=3 prev_state=R+
+3000 cpu0 waking 5 wakee=4
+3500 cpu0 switch 5 next=4 prev_state=S since=2500 next_state=R+
+3600 cpu1 lost from=3550 count=2 cause=ring
+4000 cpu1 switch 3 next=1 prev_state=S
+5000 cpu0 exit 4
+5100 cpu0 switch 4 next=5 prev_state=X
+9000 cpu0 state_cpu 5 prio=120 open
+9000 cpu1 state_cpu 1 prio=120 open
+9000 cpu1 state_thread 3 state=S prio=120 since=4000 open
+end close=9000
+`
+
+func undump(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := format.Undump(&b, strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// said is a stream's definitions and events as text, without the blocks that they are in and the filters' history.
+func said(t *testing.T, stream []byte) string {
+	t.Helper()
+	var b strings.Builder
+	if err := format.Dump(&b, bytes.NewReader(stream)); err != nil {
+		t.Fatalf("%v in\n%s", err, b.String())
+	}
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		word := strings.Fields(line)[0]
+		if word != "block" && word != "history" && word != "config" && word != "section" && word != "end" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// run is one tool; the result is its output, its messages and its exit status.
+func run(t *testing.T, stdin io.Reader, args ...string) (out []byte, messages string, status int) {
+	t.Helper()
+	cmd := exec.Command(binary, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return stdout.Bytes(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+// chain runs tools at the same time, each reading what the one before it writes.
+func chain(t *testing.T, stream []byte, tools [][]string) []byte {
+	t.Helper()
+	var in io.Reader = bytes.NewReader(stream)
+	var out bytes.Buffer
+	var cmds []*exec.Cmd
+	for i, args := range tools {
+		cmd := exec.Command(binary, args...)
+		cmd.Stdin, cmd.Stderr = in, os.Stderr
+		if i == len(tools)-1 {
+			cmd.Stdout = &out
+		} else {
+			pipe, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			in = pipe
+		}
+		cmds = append(cmds, cmd)
+	}
+	for _, cmd := range cmds {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range cmds {
+		if err := cmds[len(cmds)-1-i].Wait(); err != nil {
+			t.Fatalf("%v: %v", tools, err)
+		}
+	}
+	return out.Bytes()
+}
+
+func TestProcessesInAChainAgreeInAnyOrder(t *testing.T) {
+	stream := undump(t, text)
+	file := filepath.Join(t.TempDir(), "in.wprof")
+	if err := os.WriteFile(file, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][3][]string{
+		{{"-n", "pong"}, {"--cpu", "0"}, {"--start", "1900ns"}},
+		{{"-p", "20", "--idle"}, {"-K", "rename"}, {"-N", "ping"}},
+		{{"--no-thread-name", "pong"}, {"--end=3us"}, {"--tid", "20,31"}},
+		{{"-k", "switch,exit"}, {"-P30"}, {"--start", "1.2us"}},
+		{{"--no-idle"}, {"--thread-name", "p*"}, {"-K", "waking"}},
+	} {
+		want, _, status := run(t, nil, append(append(append(c[0][:len(c[0]):len(c[0])], c[1]...), c[2]...), file)...)
+		if status != 0 {
+			t.Fatalf("%v: exit status %d", c, status)
+		}
+		for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+			tools := [][]string{c[order[0]], c[order[1]], c[order[2]]}
+			if got := said(t, chain(t, stream, tools)); got != said(t, want) {
+				t.Errorf("one tool with %v says\n%sthe chain %v\n%s", c, said(t, want), tools, got)
+			}
+		}
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, undump(t, text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	whole := write("whole", text)
+	cutOff := write("cut", strings.Replace(text, "end close=9000", "", 1))
+	newer := write("newer", "section boot_id=b features=0x8000\nend")
+	elsewhere := write("elsewhere", strings.ReplaceAll(text, "boot_id=b", "boot_id=c"))
+	for _, c := range []struct {
+		args    string
+		status  int
+		message string
+	}{
+		{whole, 0, ""},
+		{"-p 7 " + whole, 0, "nothing of"},
+		{whole + " " + elsewhere, 1, "do not share a timeline"},
+		{"-p x " + whole, 2, `"x" is not a process or thread id`},
+		{"-p 0 " + whole, 2, "--idle"},
+		{"-k swich " + whole, 2, "did you mean switch?"},
+		{"-k state_cpu " + whole, 2, `"state_cpu" is not one of its values`},
+		{"-K lost " + whole, 2, `"lost" is not one of its values`},
+		{"--cpu 3-1 " + whole, 2, "0-3,7"},
+		{"--start 2s --end 1s " + whole, 2, "--start is not before --end"},
+		{"--start @noon " + whole, 2, "is not a moment"},
+		{"--start @2026-01-01T00:00:00Z " + whole, 2, "does not tell what time of day"},
+		{"--children " + whole, 2, "--pid"},
+		{"-n @" + filepath.Join(dir, "missing") + " " + whole, 2, "missing"},
+		{newer, 3, "newer version"},
+		{cutOff, 4, "is damaged (the stream stops before its end block)"},
+		{"--fail-on-loss " + whole, 5, "are missing"},
+		{"--fail-on-loss --end 2us " + whole, 0, ""},
+		{filepath.Join(dir, "missing"), 1, "missing"},
+	} {
+		out, messages, status := run(t, nil, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(messages, c.message) || c.message == "" && messages != "" {
+			t.Errorf("%s: exit status %d, message %q; want %d, %q", c.args, status, messages, c.status, c.message)
+		}
+		if (status == 0 || status == 4 || status == 5 || strings.Contains(c.args, elsewhere)) && said(t, out) == "" && !strings.Contains(c.args, "-p 7") {
+			t.Errorf("%s: the output is empty", c.args)
+		}
+	}
+}
+
+func TestListsComeFromFiles(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "pids")
+	if err := os.WriteFile(list, []byte("# those that matter\n20\n\n31\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stream := undump(t, text)
+	a, _, _ := run(t, bytes.NewReader(stream), "--tid", "@"+list)
+	b, _, _ := run(t, bytes.NewReader(stream), "--tid", "20", "--tid=31")
+	if said(t, a) != said(t, b) || len(said(t, a)) < 500 {
+		t.Errorf("from the file\n%sfrom flags\n%s", said(t, a), said(t, b))
+	}
+}
+
+func TestFileIsCompressedAndPipeIsNot(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	stream := undump(t, text)
+	toPipe, _, _ := run(t, bytes.NewReader(stream))
+	run(t, bytes.NewReader(stream), "-o", out)
+	toFile, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, _, _ := run(t, bytes.NewReader(stream), "-z1")
+	packed := func(b []byte) bool {
+		r := format.NewBlockReader(bytes.NewReader(b))
+		for {
+			block, err := r.Next()
+			if err != nil {
+				return false
+			}
+			if block.Header.Flags&format.BlockZstd != 0 {
+				return true
+			}
+		}
+	}
+	if packed(toPipe) || !packed(toFile) || !packed(asked) {
+		t.Errorf("compressed: pipe %v, file %v, -z1 %v; want false, true, true", packed(toPipe), packed(toFile), packed(asked))
+	}
+	if said(t, toPipe) != said(t, toFile) {
+		t.Error("file and pipe do not say the same")
+	}
+}
+
+// A pipe that stays open is left when a second has passed in it after the range.
+func TestPipeIsClosedASecondAfterTheRange(t *testing.T) {
+	stream := undump(t, strings.Replace(text, "end close=9000", "2s cpu0 free 4", 1))
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	go writer.Write(stream)
+	out, messages, status := run(t, reader, "--end", "3us")
+	if status != 0 || messages != "" {
+		t.Errorf("exit status %d, %s", status, messages)
+	}
+	if got := said(t, out); !strings.Contains(got, "+0.000003000 cpu0 state_cpu 5") || strings.Contains(got, "exit") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// On a live stream in which nothing happens, the clock decides.
+func TestLiveStreamEndsASecondAfterTheRange(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	w := format.NewWriter(writer, format.WriterOptions{Live: true})
+	session := &format.Session{Id: 1, BootId: "b", Open: 1000, Clocks: []*format.ClockSnapshot{{Monotonic: 1000, Realtime: time.Now().UnixNano()}}}
+	e := format.Event{Time: 2000, Kind: format.KindStateCPU, Flags: format.FlagSubject, Task: 1}
+	for _, err := range []error{w.Begin(session), w.DefineTask(&format.Task{Id: 1, Tid: 5, Pid: 5}), w.Write(&e), w.Flush()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	out, messages, status := run(t, reader, "--end", "100ms")
+	if took := time.Since(start); took < 900*time.Millisecond || took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if status != 0 || messages != "" {
+		t.Errorf("exit status %d, %s", status, messages)
+	}
+	if got := said(t, out); !strings.Contains(got, "+0.100000000 cpu0 state_cpu 1 prio=0 open") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// What a live stream tells comes out while its writer has nothing more to say.
+func TestLiveStreamIsPassedOnAtOnce(t *testing.T) {
+	cmd := exec.Command(binary)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w := format.NewWriter(in, format.WriterOptions{Live: true})
+	e := format.Event{Time: 2000, Kind: format.KindExit, Flags: format.FlagSubject, Task: 1}
+	for _, err := range []error{w.Begin(&format.Session{Id: 1, BootId: "b", Open: 1000}), w.DefineTask(&format.Task{Id: 1, Tid: 5}), w.Write(&e), w.Flush()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := format.NewReader(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Next(); err != nil || got.Kind != format.KindExit {
+		t.Errorf("got %v, %v; want the exit while the input is open", got, err)
+	}
+	in.Close()
+	io.Copy(io.Discard, out)
+	cmd.Wait()
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/perfetto/schema"
+)
+
+const capture = `
+section host=test boot_id=b kernel_release=6.18.0 open=1000000000 close=+1000000
+  cpu 0
+  clock monotonic=1000000000 boottime=1000000000 realtime=1700000000000000000
+task 1 tid=0 pid=0 comm=swapper flags=2
+task 2 tid=100 pid=100 comm=busy process_comm=busy start=5
++0 cpu0 state_cpu 2 prio=120
++1000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+end close=+1000000
+`
+
+type tester struct {
+	t    *testing.T
+	path string
+}
+
+func build(t *testing.T) tester {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wprof-perfetto")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	return tester{t, path}
+}
+
+// run gives the tool an input through a pipe and returns what it wrote and its exit status.
+func (r tester) run(stdin []byte, args ...string) (stdout []byte, stderr string, status int) {
+	r.t.Helper()
+	cmd := exec.Command(r.path, args...)
+	cmd.Stdin = struct{ *bytes.Reader }{bytes.NewReader(stdin)}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		r.t.Fatal(err)
+	}
+	return out.Bytes(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func undump(t *testing.T, text string) []byte {
+	t.Helper()
+	var stream bytes.Buffer
+	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return stream.Bytes()
+}
+
+func packets(t *testing.T, trace []byte) int {
+	t.Helper()
+	decoded := new(schema.Trace)
+	if err := proto.Unmarshal(trace, decoded); err != nil {
+		t.Fatalf("not a trace: %v", err)
+	}
+	return len(decoded.Packet)
+}
+
+func TestPipeAndFileGiveTheSameTrace(t *testing.T) {
+	tool := build(t)
+	stream := undump(t, capture)
+	piped, stderr, status := tool.run(stream)
+	if status != 0 || stderr != "" || packets(t, piped) == 0 {
+		t.Fatalf("status %d, stderr %q, %d bytes", status, stderr, len(piped))
+	}
+	in, out := filepath.Join(t.TempDir(), "c.wprof"), filepath.Join(t.TempDir(), "t.pb")
+	if err := os.WriteFile(in, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, status := tool.run(nil, in, "-o", out); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	if file, err := os.ReadFile(out); err != nil || !bytes.Equal(file, piped) {
+		t.Errorf("the file differs from what the pipe got (%v)", err)
+	}
+}
+
+func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
+	tool := build(t)
+	stream := undump(t, capture)
+	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=test", "host=other").Replace(capture)
+	for _, c := range []struct {
+		what   string
+		stdin  []byte
+		status int
+		stderr string
+		trace  bool
+	}{
+		{"a truncated stream", stream[:len(stream)-60], 4, "damaged", true},
+		{"no stream", []byte("hello"), 1, "not a wprof stream", false},
+		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), 3, "newer", false},
+		{"two machines", append(bytes.Clone(stream), undump(t, other)...), 1, "different machines", true},
+	} {
+		out, stderr, status := tool.run(c.stdin)
+		if status != c.status || !strings.Contains(stderr, c.stderr) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: status %d, want %d; stderr %q", c.what, status, c.status, stderr)
+		}
+		if got := packets(t, out) > 0; got != c.trace {
+			t.Errorf("%s: a trace was written: %v, want %v", c.what, got, c.trace)
+		}
+	}
+}

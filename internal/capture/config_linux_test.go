@@ -1,0 +1,60 @@
+package capture
+
+import (
+	"testing"
+
+	"wprof/format"
+)
+
+func TestLastWordOnAFeatureCounts(t *testing.T) {
+	for _, c := range []struct {
+		lists                   []string
+		sched, wakeup, taskLife bool
+		wrong                   bool
+	}{
+		{nil, true, true, true, false},
+		{[]string{"no-sched,no-wakeup"}, false, false, true, false},
+		{[]string{"no-sched", "sched"}, true, true, true, false},
+		{[]string{"sched,no-task-life"}, true, true, false, false},
+		{[]string{"no-sched,no-wakeup,no-task-life"}, false, false, false, true},
+	} {
+		var cfg Config
+		err := cfg.setFeatures(c.lists)
+		k := &cfg.Kernel
+		if (err != nil) != c.wrong || k.NoSched == c.sched || k.NoWakeup == c.wakeup || k.NoTaskLife == c.taskLife {
+			t.Errorf("%v: %+v, %v", c.lists, k, err)
+		}
+	}
+}
+
+func TestRingsAreMadeForCPUsThatAreOnline(t *testing.T) {
+	cpus := []*format.Cpu{{Id: 0}, {Id: 1, Offline: true}, {Id: 2}, {Id: 3, Offline: true}}
+	if got := cpusToServe(cpus); got != 3 {
+		t.Errorf("rings for %d CPUs, want 3: CPU 2 is the last online one", got)
+	}
+}
+
+func TestCompressionFollowsTheOutput(t *testing.T) {
+	for _, c := range []struct {
+		asked   int
+		regular bool
+		want    int
+	}{{-1, true, 1}, {-1, false, 0}, {0, true, 0}, {3, false, 3}} {
+		cfg := Config{Level: c.asked}
+		if got := cfg.level(c.regular); got != c.want {
+			t.Errorf("-z %d, regular file %v: level %d, want %d", c.asked, c.regular, got, c.want)
+		}
+	}
+}
+
+func TestMetadataMustBePairs(t *testing.T) {
+	all, err := metadata([]string{"a=b=c", "key="})
+	if err != nil || len(all) != 2 || all[0].Value != "b=c" || all[1].Value != "" {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, wrong := range []string{"a", "=b", ""} {
+		if _, err := metadata([]string{wrong}); err == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+}

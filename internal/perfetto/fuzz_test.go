@@ -1,0 +1,133 @@
+package perfetto
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/perfetto/schema"
+)
+
+// One flipped byte anywhere in a stream costs at most a part of it, and what is left is well-formed.
+func TestFlippedBytesLeaveAWellFormedTrace(t *testing.T) {
+	stream := undump(t, machine+opening1+"end close=+1000000\n"+secondWindow)
+	for at := range stream {
+		flipped := bytes.Clone(stream)
+		flipped[at] ^= 0x55
+		r, err := format.NewReader(bytes.NewReader(flipped))
+		if err != nil {
+			continue
+		}
+		var trace bytes.Buffer
+		_, _ = Convert(r, &trace)
+		r.Close()
+		if err := proto.Unmarshal(trace.Bytes(), new(schema.Trace)); err != nil {
+			t.Fatalf("byte %d flipped: the trace is not well-formed: %v", at, err)
+		}
+	}
+}
+
+// hostile is an event whose every field is taken from a list of bytes, so that a fuzzer reaches the encoder's states
+// without having to find valid blocks first.
+func hostile(b []byte, e *format.Event) []byte {
+	take := func() uint64 {
+		if len(b) == 0 {
+			return 0
+		}
+		v := b[0]
+		b = b[1:]
+		return uint64(v)
+	}
+	e.Kind = format.Kind(take()%uint64(format.MaxKind+2) + 1)
+	e.Flags = format.Flags(take())
+	if e.Flags&format.FlagsVisible == 0 {
+		e.Flags |= format.FlagSubject
+	}
+	e.CPU = uint32(take() % 5)
+	if e.CPU == 4 {
+		e.CPU = format.AllCPUs
+	}
+	e.Task = format.TaskID(take() % 12)
+	e.Time += int64(take() % 50)
+	e.Own = e.Time - int64(take())
+	for i := range e.Args {
+		e.Args[i] = take() % 13
+	}
+	if e.Kind == format.KindLost {
+		e.Args[format.LostFrom] = uint64(e.Time - int64(take()))
+	}
+	return b
+}
+
+type fixedTasks []*format.Task
+
+func (f fixedTasks) Task(id format.TaskID) *format.Task {
+	if int(id) < len(f) {
+		return f[id]
+	}
+	return nil
+}
+
+func FuzzEncoder(f *testing.F) {
+	f.Add(bytes.Repeat([]byte{9, 3, 0, 2, 1, 0, 1, 2, 3, 1, 3, 1, 1, 1, 0, 3, 0, 120, 120, 2}, 8))
+	tasks := fixedTasks{
+		nil, {Tid: 0, Flags: 2}, {Tid: 1, Pid: 1, Start: 1}, {Tid: 2, Pid: 1, Start: 2}, {Tid: 2, Pid: 2, Start: 9}, nil,
+		{Tid: 7, Flags: 8}, {Tid: 7, Pid: 7, Start: 3}, {Tid: -1, Pid: -5, Start: -1, Comm: []byte("\xff")},
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var trace bytes.Buffer
+		e := NewEncoder(&trace, tasks)
+		e.Open(1000, &format.Session{Cpus: []*format.Cpu{{Id: 0}, {Id: 1}}})
+		v := format.Event{Time: 1000}
+		for len(b) > 0 {
+			b = hostile(b, &v)
+			if err := e.Event(&v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.Close(0); err != nil {
+			t.Fatal(err)
+		}
+		if err := proto.Unmarshal(trace.Bytes(), new(schema.Trace)); err != nil {
+			t.Fatalf("the trace is not well-formed: %v", err)
+		}
+		checkOrder(t, trace.Bytes())
+	})
+}
+
+// checkOrder holds a trace against what the engine needs of it: the switches of a CPU never go back in time.
+func checkOrder(t *testing.T, trace []byte) {
+	t.Helper()
+	decoded := new(schema.Trace)
+	if err := proto.Unmarshal(trace, decoded); err != nil {
+		t.Fatal(err)
+	}
+	last := map[uint32]uint64{}
+	for _, p := range decoded.Packet {
+		at := uint64(0)
+		for _, delta := range p.GetFtraceEvents().GetCompactSched().GetSwitchTimestamp() {
+			cpu := p.FtraceEvents.GetCpu()
+			if at += delta; at < last[cpu] || at > 1<<40 {
+				t.Fatalf("CPU %d goes from %d to %d", cpu, last[cpu], at)
+			}
+			last[cpu] = at
+		}
+	}
+}
+
+func TestConversionStopsWhenTheOutputDoes(t *testing.T) {
+	r, err := format.NewReader(bytes.NewReader(pingPong(t, 10_000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Convert(r, brokenPipe{}); err == nil {
+		t.Error("no error although nothing could be written")
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

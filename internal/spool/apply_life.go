@@ -1,0 +1,150 @@
+package spool
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+)
+
+func (a *applier) applyFork(b []byte, at int64) error {
+	parent := a.subject(b)
+	who := decodeIdentity(b[forkChild:])
+	child := a.tell(&who, at)
+	child.visible = child.visible || b[hdrFlags]&recObject != 0
+	e := a.event(b)
+	if !a.tells(e, at) {
+		return nil
+	}
+	e.Task = a.out.name(parent)
+	e.Fork().SetChild(a.out.name(child))
+	return a.out.write(e, at)
+}
+
+// applyExec makes a new definition, also when the program has the same name as the one before. A thread that was not
+// the leader continues under the leader's tid and start time, as in the kernel.
+func (a *applier) applyExec(b []byte, at int64) error {
+	le := binary.LittleEndian
+	who := decodeIdentity(b[execWho:])
+	old := le.Uint32(b[execOldTID:])
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	tells := a.tells(e, at)
+
+	t := a.thread(who.tid)
+	if old != who.tid && old != 0 {
+		if caller := a.threads.get(old); caller != nil && caller.status != gone && !caller.isIdle {
+			a.takeOver(caller, t)
+			t = caller
+		}
+	}
+	was := a.out.current(t)
+	v := e.Exec()
+	if tells {
+		v.SetPrev(a.out.define(was))
+	}
+	t.start = who.start
+	t = a.tell(&who, at)
+	t.visible = t.visible || e.Flags != 0
+	t.def, t.was = nil, was
+	if !tells {
+		return nil
+	}
+	e.Task = a.out.name(t)
+	if old != who.tid && old != 0 {
+		v.SetOldTID(uint64(old))
+	}
+	length := min(int(le.Uint32(b[execFilenameLength:])), len(b)-execFilename)
+	v.SetFilename(b[execFilename : execFilename+length])
+	if b[hdrFlags]&recCut != 0 {
+		e.Flags |= format.ExecCut
+	}
+	return a.out.write(e, at)
+}
+
+// takeOver does what the kernel does when a thread that is not the leader calls exec: the two exchange their tids, and
+// the caller is the leader from then on, with the leader's start time. The old leader is freed under the caller's tid.
+func (a *applier) takeOver(caller, leader *thread) {
+	was := a.out.current(caller)
+	tid := caller.tid
+	a.threads.take(caller)
+	a.threads.take(leader)
+	caller.tid, leader.tid = leader.tid, tid
+	if leader.told {
+		caller.start = leader.start
+	}
+	caller.def, caller.was = nil, was
+	leader.was, leader.def = leader.latest(), nil
+	if leader.status == running {
+		a.vacate(leader)
+	}
+	leader.status = gone
+	a.threads.put(caller)
+	a.threads.put(leader)
+}
+
+func (a *applier) applyRename(b []byte, at int64) error {
+	who := decodeIdentity(b[renameWho:])
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	tells := a.tells(e, at)
+	t := a.thread(who.tid)
+	if !t.told {
+		// Only the name before is known of what it was before.
+		before := who
+		copy(before.comm[:], b[renameWho+identSize:][:commLength])
+		if before.tid == before.pid {
+			before.processComm = before.comm
+		}
+		t = a.tell(&before, at)
+	}
+	was := a.out.current(t)
+	v := e.Rename()
+	if tells {
+		v.SetPrev(a.out.define(was))
+	}
+	t = a.tell(&who, at)
+	t.visible = t.visible || e.Flags != 0
+	if !tells {
+		return nil
+	}
+	e.Task = a.out.name(t)
+	return a.out.write(e, at)
+}
+
+func (a *applier) applyExit(b []byte, at int64) error {
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	if !a.tells(e, at) {
+		return nil
+	}
+	e.Task = a.out.name(a.subject(b))
+	v := e.Exit()
+	v.SetCode(uint64(binary.LittleEndian.Uint32(b[exitCode:])))
+	if b[hdrFlags]&recLast != 0 {
+		e.Flags |= format.ExitLast
+	}
+	return a.out.write(e, at)
+}
+
+func (a *applier) applyFree(b []byte, at int64) error {
+	le := binary.LittleEndian
+	tid, start := le.Uint32(b[hdrTID:]), int64(le.Uint64(b[freeStart:]))
+	t := a.threads.get(tid)
+	if t == nil || t.told && t.start != start {
+		t = a.threads.ghosts[threadKey{tid, start}]
+	}
+	if t == nil {
+		// Nothing but its end was ever told of it. It has no place in the table: the tid may be another one's.
+		t = &thread{identity: identity{tid: tid, start: start}}
+		t.comm = nameless(tid)
+	}
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	var err error
+	if a.tells(e, at) {
+		e.Task = a.out.name(t)
+		err = a.out.write(e, at)
+	}
+	a.drop(t)
+	return err
+}

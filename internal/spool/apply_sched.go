@@ -1,0 +1,169 @@
+package spool
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+)
+
+func (a *applier) applySwitch(b []byte, at int64) error {
+	_ = b[switchSize-1]
+	le := binary.LittleEndian
+	flags := b[hdrFlags]
+	n := uint32(le.Uint16(b[hdrCPU:]))
+	c := a.cpu(n)
+	tid := le.Uint32(b[hdrTID:])
+	prev := c.running
+	if prev == nil || prev.tid != tid {
+		prev = a.leaving(c, tid)
+	}
+	next := a.thread(le.Uint32(b[switchNext:]))
+	prevPrio, nextPrio := int32(int16(le.Uint16(b[switchPrevPrio:]))), int32(int16(le.Uint16(b[switchNextPrio:])))
+	state := kernelState(le.Uint32(b[switchPrevState:]))
+	// A thread that leaves while it could run on did not wait for anything. The kernel's own word covers only what is
+	// preempted inside the kernel: on the way back to user mode schedule() is called as if the thread wanted it.
+	if flags&recPreempted != 0 || state == format.StateRunnable && !prev.isIdle {
+		state = format.StatePreempted
+	}
+	prev.visible = flags&recSubject != 0
+	next.visible = flags&recObject != 0
+
+	if at >= a.out.from && flags&sides != 0 {
+		e := &a.switched
+		e.Flags = format.Flags(flags & sides)
+		e.CPU = n
+		e.Task = a.out.name(prev)
+		e.Args[format.SwitchNext] = uint64(a.out.name(next))
+		e.Args[format.SwitchPrevState] = uint64(state)
+		e.Args[format.SwitchPrevPrio] = uint64(int64(prevPrio))
+		e.Args[format.SwitchNextPrio] = uint64(int64(nextPrio))
+		if next.known && next.visible && next.status == off && next.losses == a.losses && !next.isNew && !next.isIdle {
+			e.Flags |= format.SwitchHasSince
+			if next.approx {
+				e.Flags |= format.SwitchApprox
+			}
+			e.Args[format.SwitchSince] = uint64(next.since)
+			e.Args[format.SwitchNextState] = uint64(next.state)
+		}
+		if err := a.out.write(e, at); err != nil {
+			return err
+		}
+	}
+	if at < c.at || !prev.isIdle && prev.at > at || !next.isIdle && next.at > at {
+		a.switchedBefore(c, n, prev, at, state, prevPrio)
+		return nil
+	}
+
+	if was := c.running; was != nil && was != prev {
+		c.running = nil
+		was.forget()
+	} else if was != nil && was.group != nil && at > c.counted {
+		was.group.ns += at - c.counted
+	}
+	switch {
+	case prev.isIdle:
+	case !prev.visible:
+		if prev.status == running && prev.cpu != n {
+			a.vacate(prev)
+		}
+		prev.forget()
+	default:
+		a.leave(prev, n, at, state, prevPrio)
+	}
+	c.seen, c.at, c.prio, c.counted = true, at, nextPrio, at
+	c.since, c.known, c.approx = at, true, false
+	if !next.visible {
+		a.hide(next)
+		c.running = nil
+		return nil
+	}
+	c.running = next
+	if next.isIdle {
+		return nil
+	}
+	a.arrive(next, n, at)
+	next.prio = nextPrio
+	return nil
+}
+
+// leaving is the thread that leaves a CPU on which another one was thought to run, or none.
+func (a *applier) leaving(c *cpu, tid uint32) *thread {
+	t := a.thread(tid)
+	was := c.running
+	// A thread that is not the leader and has called exec has the leader's tid some time before the exec is told.
+	if was != nil && t.status == gone && was.told && was.pid == tid && was.tid != tid {
+		a.takeOver(was, t)
+		return was
+	}
+	return t
+}
+
+// switchedBefore takes a switch that is older than what is known of its CPU or its threads: only the one that left can
+// still be news.
+func (a *applier) switchedBefore(c *cpu, n uint32, prev *thread, at int64, state format.State, prio int32) {
+	if prev.isIdle || prev.at > at || !prev.visible {
+		return
+	}
+	if c.running == prev {
+		c.running = nil
+	}
+	a.leave(prev, n, at, state, prio)
+}
+
+// hide makes a thread unknown that the filters do not want: what it does next is not recorded.
+func (a *applier) hide(t *thread) {
+	if t.status == running {
+		a.vacate(t)
+	}
+	t.forget()
+}
+
+func (a *applier) applyWaking(b []byte, at int64) error {
+	_ = b[wakingSize-1]
+	le := binary.LittleEndian
+	flags := b[hdrFlags]
+	n := uint32(le.Uint16(b[hdrCPU:]))
+	waker := a.subject(b)
+	wakee := a.thread(le.Uint32(b[wakingWakee:]))
+	if at >= a.out.from && flags&sides != 0 {
+		e := &a.woke
+		e.Flags = format.Flags(flags & sides)
+		e.CPU = n
+		e.Task = a.out.name(waker)
+		e.Args[format.WakingWakee] = uint64(a.out.name(wakee))
+		e.Args[format.WakingPrio] = uint64(int64(int16(le.Uint16(b[wakingPrio:]))))
+		e.Args[format.WakingTargetCPU] = uint64(le.Uint16(b[wakingTarget:]))
+		if err := a.out.write(e, at); err != nil {
+			return err
+		}
+	}
+	// The first waking counts. One that comes while the thread runs ends no time off the CPU.
+	if flags&recObject != 0 && wakee.status == off && wakee.losses == a.losses && wakee.woken == 0 && !wakee.isNew && at >= wakee.since {
+		wakee.woken, wakee.waker, wakee.wakerCPU = at, a.out.current(waker), n
+	}
+	return nil
+}
+
+func (a *applier) applyWakeupNew(b []byte, at int64) error {
+	le := binary.LittleEndian
+	waker, wakee := a.subject(b), a.thread(le.Uint32(b[wakingWakee:]))
+	wakee.visible = b[hdrFlags]&recObject != 0
+	prio, target := int32(int16(le.Uint16(b[wakingPrio:]))), uint32(le.Uint16(b[wakingTarget:]))
+	e := a.event(b)
+	if a.tells(e, at) {
+		e.Task = a.out.name(waker)
+		v := e.WakeupNew()
+		v.SetWakee(a.out.name(wakee))
+		v.SetPrio(prio)
+		v.SetTargetCPU(uint64(target))
+		if err := a.out.write(e, at); err != nil {
+			return err
+		}
+	}
+	if wakee.visible && wakee.status == unknown && !wakee.isIdle {
+		wakee.status, wakee.losses, wakee.isNew, wakee.cpu, wakee.prio = off, a.losses, true, target, prio
+		wakee.since, wakee.known, wakee.at = at, true, at
+		wakee.woken, wakee.waker, wakee.wakerCPU = at, a.out.current(waker), e.CPU
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package spool
+
+import (
+	"errors"
+
+	"wprof/format"
+)
+
+// finish takes what is left, tells what is still open, and ends the stream.
+func (f *finaliser) finish() error {
+	if f.open == 0 {
+		return errors.New("finalise the spool: the recording was cut off before its window opened")
+	}
+	end := f.endTime()
+	f.end = end
+	held := f.held(end)
+	for _, s := range f.rings {
+		s.mark = never
+	}
+	if err := f.until(end + 1); err != nil {
+		return err
+	}
+	if err := f.tellMissing(held, end); err != nil {
+		return err
+	}
+	if err := f.out.state(end, true); err != nil {
+		return err
+	}
+	var clocks *format.ClockSnapshot
+	if f.tail != nil {
+		clocks = f.tail.Clocks
+	}
+	return f.out.finish(end, f.cost(), clocks)
+}
+
+// endTime is when the window closed. The window of a live stream cannot close before what is already written.
+func (f *finaliser) endTime() int64 {
+	end := f.round
+	if f.tail != nil {
+		end = f.tail.Close
+	}
+	if f.opened {
+		end = max(end, f.out.last)
+	}
+	return max(end, f.open)
+}
+
+// held is from when on records are missing because they stood behind one that was still being written when draining
+// ended.
+func (f *finaliser) held(end int64) int64 {
+	for _, s := range f.rings {
+		if len(s.waits) > 0 {
+			end = min(end, s.mark)
+		}
+	}
+	return end
+}
+
+// tellMissing tells of losses that no record stands behind.
+func (f *finaliser) tellMissing(held, end int64) error {
+	if f.tail == nil {
+		f.spool.damage.Cut = true
+	}
+	for _, s := range f.rings {
+		if s.gap {
+			if err := f.apply.applyGap(s.newest, end); err != nil {
+				return err
+			}
+		}
+	}
+	if held < end {
+		if err := f.apply.applyGap(held, end); err != nil {
+			return err
+		}
+	}
+	if f.tail == nil {
+		return nil
+	}
+	for i := range f.tail.Losses {
+		l := &f.tail.Losses[i]
+		if l.Kind == format.KindSwitch || l.Kind == 0 {
+			f.apply.lost(l.CPU, end)
+		}
+		if err := f.out.lost(end, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *finaliser) cost() *format.RecorderCost {
+	cost := new(format.RecorderCost)
+	if f.options.Cost != nil {
+		if c := f.options.Cost(); c != nil {
+			cost = c
+		}
+	}
+	if cost.SpoolBytes == 0 {
+		cost.SpoolBytes = uint64(f.scan.limit)
+	}
+	if len(cost.Programs) == 0 && f.tail != nil {
+		cost.Programs = f.tail.Programs
+	}
+	return cost
+}
+
+func (f *finaliser) summary() Summary {
+	s := f.out.summary
+	s.Events = make(map[format.Kind]uint64)
+	for kind, n := range f.out.counts {
+		if n > 0 {
+			s.Events[format.Kind(kind)] = n
+		}
+	}
+	s.Damage = f.spool.Damage()
+	return s
+}

@@ -1,0 +1,136 @@
+package spool
+
+import (
+	"errors"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+)
+
+// scanRound looks at the chunks up to the end of the next round. It returns false when no whole round is left.
+func (f *finaliser) scanRound() (bool, error) {
+	for {
+		c, err := f.scan.chunk()
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		begins := !f.listing
+		f.listing = c.typ == chunkTasks
+		switch c.typ {
+		case chunkRing:
+			if int(c.ring) < len(f.rings) && int(c.length) <= pieceBytes(len(f.rings)) {
+				f.rings[c.ring].append(&c)
+			}
+		case chunkTasks:
+			if c.length <= taskChunk {
+				f.tasks.appendList(&c, begins)
+			}
+			err = f.listedUntil(&c)
+		case chunkRound:
+			var is bool
+			if is, err = f.endRound(&c); is && err == nil {
+				return true, nil
+			}
+		case chunkClocks:
+			err = f.clocks(&c)
+		case chunkEnd:
+			err = f.ended(&c)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// endRound notes which records a round makes certain. A round that is there a second time makes none.
+func (f *finaliser) endRound(c *chunk) (bool, error) {
+	time := int64(c.position)
+	if time <= f.round || int(c.length) != roundBytes(len(f.rings)) {
+		return false, nil
+	}
+	b, err := f.scan.read(c)
+	if err != nil || b == nil {
+		return false, err
+	}
+	f.round = time
+	for i, s := range f.rings {
+		producer, drained := roundPositions(b, i)
+		s.reach(drained)
+		s.roundEnded(time, producer, drained)
+	}
+	f.openAt(roundOpen(b))
+	return true, nil
+}
+
+// openAt takes the time at which the window opened; 0: it has not. If the file begins with a later generation, nothing
+// is known of what was before that. When all its tasks are listed, everybody is known.
+func (f *finaliser) openAt(at int64) {
+	if f.open != 0 || at <= 0 {
+		return
+	}
+	if !f.first.first {
+		at = max(at, f.newest+1, f.round)
+	}
+	f.open = min(at, f.end)
+	f.out.due = f.open
+}
+
+// listedUntil notes when the first list of a generation was complete.
+func (f *finaliser) listedUntil(c *chunk) error {
+	if f.first.first || f.open != 0 || c.length < taskSize {
+		return nil
+	}
+	b, err := f.scan.read(c)
+	if err != nil || b == nil {
+		return err
+	}
+	for ; len(b) >= taskSize; b = b[taskSize:] {
+		f.newest = max(f.newest, recordTime(b))
+	}
+	return nil
+}
+
+func (f *finaliser) clocks(c *chunk) error {
+	b, err := f.scan.read(c)
+	if err != nil || b == nil {
+		return err
+	}
+	clocks := new(format.ClockSnapshot)
+	if err := proto.Unmarshal(b, clocks); err != nil {
+		f.spool.damage.Bad += chunkHeaderSize + int64(c.length)
+		return nil
+	}
+	if last := f.out.clocks; last != nil && clocks.Monotonic <= last.Monotonic {
+		return nil // it is there a second time
+	}
+	f.out.clocks = clocks
+	if f.opened {
+		return f.out.w.Define(&format.Definitions{Clocks: []*format.ClockSnapshot{clocks}})
+	}
+	f.out.session.Clocks = append(f.out.session.Clocks, clocks)
+	return nil
+}
+
+// ended takes the tail of a live recording; that of a finished one is known from the beginning.
+func (f *finaliser) ended(c *chunk) error {
+	if f.tail != nil {
+		f.openAt(f.spool.open)
+		return nil
+	}
+	b, err := f.scan.read(c)
+	if err != nil || b == nil {
+		return err
+	}
+	open, tail, err := parseTail(b)
+	if err != nil {
+		return err
+	}
+	f.tail = tail
+	f.openAt(open)
+	return nil
+}
