@@ -2,7 +2,8 @@ package perfetto
 
 import "wprof/format"
 
-// This file is the hot path: a switch or a waking costs about 60 ns, of which half is finding tasks and names.
+// This file is the hot path. A conversion takes 60 to 100 ns an event, of which most is decoding, and allocates nothing
+// for an event; BenchmarkConvert and BenchmarkDecode measure both.
 
 // switched is a switch from one thread to the next, of which filters may have hidden one.
 func (e *Encoder) switched(v *format.Event) {

@@ -20,7 +20,7 @@ func commands(page string) []string {
 	for line := range strings.Lines(page) {
 		text, indented := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
 		text = strings.TrimPrefix(text, "$ ")
-		if indented && !strings.Contains(text, "[flags]") && regexp.MustCompile(`^(sudo )?wprof-[a-z]+( |$)`).MatchString(text) {
+		if indented && !regexp.MustCompile(`\[flags\]|FILE`).MatchString(text) && regexp.MustCompile(`^(sudo )?wprof-[a-z]+( |$)`).MatchString(text) {
 			all = append(all, text)
 		}
 	}
@@ -31,6 +31,7 @@ func commands(page string) []string {
 func tried(command string) string {
 	command = strings.ReplaceAll(command, "sudo ", "")
 	command = regexp.MustCompile(`-d ?[0-9]+(m?s)?\b`).ReplaceAllString(command, "-d500ms")
+	command = regexp.MustCompile(`\| grep .*`).ReplaceAllString(command, "| cat")
 	return regexp.MustCompile(`\b1234\b`).ReplaceAllString(command, strconv.Itoa(os.Getpid()))
 }
 
@@ -86,8 +87,10 @@ func stage(t *testing.T) string {
 	time.Sleep(1500 * time.Millisecond)
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
-	if err := os.WriteFile(filepath.Join(dir, "make"), []byte("#!/bin/sh\nsleep 0.1\n"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"make", "test"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nsleep 0.1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
