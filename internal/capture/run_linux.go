@@ -174,6 +174,9 @@ func (s *session) commandOutput() *os.File {
 
 // record runs the recorder, then or meanwhile the finalisation.
 func (s *session) record() error {
+	if s.cfg.Verbose {
+		go s.sayOpen()
+	}
 	if s.cfg.Live {
 		return s.recordLive()
 	}
@@ -284,9 +287,6 @@ func (c *counter) Write(b []byte) (int, error) {
 func (s *session) report() error {
 	if s.cfg.Stats {
 		s.writeStats(s.inv.Std.Err)
-	}
-	if s.cfg.Verbose {
-		s.sayOpen()
 	}
 	outcome := s.outcome()
 	s.inv.Warnf("%s", outcome.Summary())

@@ -41,8 +41,12 @@ func (s *session) lostByRing() []uint64 {
 	return lost
 }
 
-// sayOpen tells, with -v, how the recording was made.
+// sayOpen tells, with -v, when the window has opened and how the recording is made.
 func (s *session) sayOpen() {
+	<-s.rec.opened
+	if s.rec.open == 0 {
+		return
+	}
 	start := time.Duration(s.rec.open - s.started)
 	s.inv.Warnf("window open %s after the start; %s; spool %s", seconds(start), s.rec.describePace(), s.spoolName())
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"wprof/format"
 )
@@ -29,16 +28,13 @@ func (b *bench) add(r Row) {
 	fmt.Fprintf(os.Stderr, "%-72s %9s %s  [%s, %s]  hold %s %s\n", r.Name, number(r.Median()), r.Unit, number(lo), number(hi), r.Hold, r.Held())
 }
 
-// settle lets a tracer open its window before the workload begins.
-func settle() { time.Sleep(600 * time.Millisecond) }
-
 // traced runs the workload while a tracer runs, and returns the workload's seconds and the tracer's cost.
 func traced(out io.Writer, work pipeLoop, name string, args ...string) (float64, usage, error) {
 	tracer, err := start(out, name, args...)
 	if err != nil {
 		return 0, usage{}, err
 	}
-	settle()
+	tracer.settle()
 	seconds, err := work.seconds()
 	u, stopErr := tracer.stop()
 	return seconds, u, errors.Join(err, stopErr)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -50,12 +51,39 @@ func (u *usage) take(s *os.ProcessState) {
 // background is a tracer that runs beside a workload.
 type background struct {
 	cmd    *exec.Cmd
-	stderr bytes.Buffer
+	stderr announced
 	began  time.Time
+}
+
+// announced is a standard error that tells when "window open" has been said on it.
+type announced struct {
+	text bytes.Buffer
+	once sync.Once
+	said chan struct{}
+}
+
+func (a *announced) Write(p []byte) (int, error) {
+	n, err := a.text.Write(p)
+	if strings.Contains(a.text.String(), "window open") {
+		a.once.Do(func() { close(a.said) })
+	}
+	return n, err
+}
+
+func (a *announced) String() string { return a.text.String() }
+
+// settle lets a tracer open its window before the workload begins: ours says so, the others get a moment.
+func (b *background) settle() {
+	select {
+	case <-b.stderr.said:
+		time.Sleep(100 * time.Millisecond)
+	case <-time.After(time.Second):
+	}
 }
 
 func start(out io.Writer, name string, args ...string) (*background, error) {
 	b := &background{cmd: exec.Command(name, args...), began: time.Now()}
+	b.stderr.said = make(chan struct{})
 	b.cmd.Stdout, b.cmd.Stderr = out, &b.stderr
 	if err := b.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)

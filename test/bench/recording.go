@@ -23,7 +23,7 @@ func (b *bench) slowdown() error {
 		if err != nil {
 			return err
 		}
-		with, _, err := traced(nil, work, b.tool("wprof-record"), "-d60s", "-o", filepath.Join(b.tmp, "slow.wprof"))
+		with, _, err := traced(nil, work, b.tool("wprof-record"), "-v", "-d60s", "-o", filepath.Join(b.tmp, "slow.wprof"))
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (b *bench) programs() error {
 	runs := map[string][]float64{}
 	for i := 0; i < b.few(); i++ {
 		file := filepath.Join(b.tmp, "programs.wprof")
-		if _, _, err := traced(nil, pipeLoop{cpu: 1, loops: pipeLoops}, b.tool("wprof-record"), "--stats", "-d60s", "-o", file); err != nil {
+		if _, _, err := traced(nil, pipeLoop{cpu: 1, loops: pipeLoops}, b.tool("wprof-record"), "-v", "--stats", "-d60s", "-o", file); err != nil {
 			return err
 		}
 		c, err := readCapture(file)
@@ -120,7 +120,7 @@ func (b *bench) setupCost() (float64, error) {
 }
 
 func (b *bench) costThrough(work pipeLoop, idle float64, file string, pipe bool) (float64, capture, error) {
-	args := []string{"-d60s"}
+	args := []string{"-v", "-d60s"}
 	var out *os.File
 	if pipe {
 		var done func() error
@@ -209,11 +209,11 @@ func (b *bench) losses() error {
 	var lost, rate []float64
 	for i := 0; i < b.few(); i++ {
 		file := filepath.Join(b.tmp, "loss.wprof")
-		tracer, err := start(nil, b.tool("wprof-record"), "-d60s", "-o", file)
+		tracer, err := start(nil, b.tool("wprof-record"), "-v", "-d60s", "-o", file)
 		if err != nil {
 			return err
 		}
-		settle()
+		tracer.settle()
 		began := time.Now()
 		var wg sync.WaitGroup
 		errs := make([]error, 2)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -82,13 +83,17 @@ func convert(t *testing.T, to, name string, args ...string) string {
 // record records into a file while during runs.
 func record(t *testing.T, file string, args []string, during func()) string {
 	t.Helper()
-	cmd := exec.Command(built.path("wprof-record"), append([]string{"-d120s", "-o", file}, args...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	cmd := exec.Command(built.path("wprof-record"), append([]string{"-v", "-d120s", "-o", file}, args...)...)
+	stderr := &announced{word: "window open", said: make(chan struct{})}
+	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start the recorder: %v", err)
 	}
-	time.Sleep(time.Second)
+	select {
+	case <-stderr.said:
+	case <-time.After(30 * time.Second):
+		t.Errorf("the recorder did not say that its window is open: %s", stderr)
+	}
 	during()
 	time.Sleep(100 * time.Millisecond)
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -99,6 +104,24 @@ func record(t *testing.T, file string, args []string, during func()) string {
 	}
 	return file
 }
+
+// announced is a standard error that tells when a word has been said on it.
+type announced struct {
+	text bytes.Buffer
+	word string
+	once sync.Once
+	said chan struct{}
+}
+
+func (a *announced) Write(p []byte) (int, error) {
+	n, err := a.text.Write(p)
+	if strings.Contains(a.text.String(), a.word) {
+		a.once.Do(func() { close(a.said) })
+	}
+	return n, err
+}
+
+func (a *announced) String() string { return a.text.String() }
 
 // did is one line that the workload printed.
 type did struct {
