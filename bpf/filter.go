@@ -67,6 +67,12 @@ func (o *Options) kernelFilter() (*kernelFilter, error) {
 	return k, nil
 }
 
+// Validate finds lists that are longer than the programs can compare with. [Load] does so too.
+func (o *Options) Validate() error {
+	_, err := o.kernelFilter()
+	return err
+}
+
 func (f *Filter) children(follow bool) uint8 {
 	switch {
 	case follow, f.Children && (len(f.PIDs) > 0 || len(f.Names) == 0):

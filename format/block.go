@@ -54,6 +54,11 @@ type BlockHeader struct {
 
 var errNoMarker = errors.New("no block begins here")
 
+// spoolMarker begins the recorder's spool, which people meet when a recording was cut short.
+const spoolMarker = "WSPL"
+
+var errSpool = errors.New("it is the spool of a recording that was cut short; wprof-symbolize FILE.part -o FILE makes a stream of it")
+
 // crcTable is CRC-32C; crc32 recognises it and uses the processor's instruction.
 func crcTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
@@ -78,6 +83,9 @@ func (h *BlockHeader) AppendTo(dst []byte) []byte {
 // ParseBlockHeader reads the header at the start of b, which has at least [BlockHeaderSize] bytes.
 func ParseBlockHeader(b []byte) (BlockHeader, error) {
 	if len(b) < BlockHeaderSize || !bytes.HasPrefix(b, []byte(blockMarker)) {
+		if bytes.HasPrefix(b, []byte(spoolMarker)) {
+			return BlockHeader{}, errSpool
+		}
 		return BlockHeader{}, errNoMarker
 	}
 	le := binary.LittleEndian

@@ -105,7 +105,11 @@ func (r *run) start() *run {
 // wait returns the exit status; 128 and the signal if one ended it.
 func (r *run) wait() int {
 	r.t.Helper()
+	hangs := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) })
 	err := r.cmd.Wait()
+	if !hangs.Stop() {
+		r.t.Errorf("%v did not end by itself", r.cmd.Args)
+	}
 	failed := new(exec.ExitError)
 	if err != nil && !errors.As(err, &failed) {
 		r.t.Fatal(err)

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"errors"
 	"fmt"
 
 	"wprof/bpf"
@@ -8,7 +9,7 @@ import (
 )
 
 // check finds what keeps this process from recording on this machine, before anything is created or attached.
-func check(stats bool) error {
+func check(cfg *Config) error {
 	if err := bpf.Check(); err != nil {
 		return err
 	}
@@ -16,8 +17,12 @@ func check(stats bool) error {
 	if err != nil {
 		return err
 	}
-	if stats && !have.Has(proc.CapSysAdmin) {
+	if cfg.Stats && !have.Has(proc.CapSysAdmin) {
 		return fmt.Errorf("--stats needs %s, to have the kernel measure its programs: run it as root or leave out --stats", proc.CapSysAdmin)
+	}
+	if cfg.byID() && !proc.InitPIDNamespace() {
+		return errors.New("choosing threads by id, and following a command, needs the host's process ids, and this container has its own: " +
+			"start it with the host's PID namespace (--pid=host), choose by name, or record everything with -a")
 	}
 	return nil
 }

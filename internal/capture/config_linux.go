@@ -80,6 +80,19 @@ func cpusToServe(cpus []*format.Cpu) int {
 	return n
 }
 
+// filtered tells whether only some threads are recorded.
+func (cfg *Config) filtered() bool {
+	f := cfg.Kernel.Filter
+	return cfg.Kernel.Follow || len(f.PIDs)+len(f.NoPIDs)+len(f.TIDs)+len(f.NoTIDs)+len(f.Names)+len(f.NoNames)+
+		len(f.ThreadNames)+len(f.NoThreadNames) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
+}
+
+// byID tells whether threads are chosen by their ids.
+func (cfg *Config) byID() bool {
+	f := cfg.Kernel.Filter
+	return cfg.Kernel.Follow || len(f.PIDs)+len(f.NoPIDs)+len(f.TIDs)+len(f.NoTIDs) > 0 || f.NoSelf
+}
+
 // setKernel chooses what the kernel programs are told.
 func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	spec, err := filter.FromInvocation(inv)
@@ -106,6 +119,9 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 		},
 		SelfPID: os.Getpid(),
 		Follow:  len(cfg.Command) > 0 && !cfg.All,
+	}
+	if err := cfg.Kernel.Validate(); err != nil {
+		return cli.Usagef("%w", err)
 	}
 	return cfg.setFeatures(inv.Strings("feature"))
 }

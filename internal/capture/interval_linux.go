@@ -4,16 +4,18 @@ import "time"
 
 const (
 	shortestInterval = 20 * time.Millisecond
-	longestInterval  = 100 * time.Millisecond
+	longestInterval  = 200 * time.Millisecond
 	liveInterval     = 25 * time.Millisecond
 
 	// targetFill is the share of a ring that a round should find used: little enough that a burst of eight times
 	// the rate still fits.
 	targetFill = 1.0 / 8
 
-	// burstBytes is what a CPU can write in a second when it does nothing but switch (two million records of 40
-	// bytes). A ring must outlast the interval at this rate, because a burst can begin right after a quiet round.
-	burstBytes = 80 << 20
+	// burstBytes is what a CPU may begin to write in a second while the reader waits: 1.2 million records of 40 bytes.
+	// A ring must outlast the interval at this rate; one of 8 MiB makes it 167 ms. A round costs 0.3 ms with all that
+	// the Go runtime does around a thread that sleeps in a system call, so that shorter intervals would take more
+	// than 0.2% of a CPU on an idle machine.
+	burstBytes = 48 << 20
 )
 
 // pace decides how long to wait between two rounds: seldom while little happens, because every round wakes a thread on
@@ -26,7 +28,7 @@ type pace struct {
 // newPace is for rings of so many bytes, each shared by so many CPUs.
 func newPace(ringBytes, cpusPerRing int, live bool) pace {
 	longest := min(longestInterval, time.Duration(ringBytes)*time.Second/time.Duration(burstBytes*max(cpusPerRing, 1)))
-	longest = max(longest, time.Millisecond)
+	longest = max(longest.Truncate(time.Millisecond), time.Millisecond)
 	if live {
 		longest = min(longest, liveInterval)
 	}

@@ -16,8 +16,8 @@ func settle(p *pace, ringBytes int, rate float64) (interval time.Duration, fill 
 
 func TestQuietMachineIsReadSeldom(t *testing.T) {
 	p := newPace(8<<20, 1, false)
-	if interval, _ := settle(&p, 8<<20, 0); interval != 100*time.Millisecond {
-		t.Errorf("interval is %v, want 100ms", interval)
+	if interval, _ := settle(&p, 8<<20, 0); interval < 150*time.Millisecond || interval > 200*time.Millisecond {
+		t.Errorf("interval is %v, want 150 to 200ms", interval)
 	}
 }
 
@@ -25,7 +25,7 @@ func TestAMillionEventsASecondLeaveRoomInTheRing(t *testing.T) {
 	p := newPace(8<<20, 1, false)
 	// Two CPUs share a million records of 40 bytes.
 	interval, fill := settle(&p, 8<<20, 20e6)
-	if fill > 0.25 || interval < 20*time.Millisecond || interval > 100*time.Millisecond {
+	if fill > 0.25 || interval < 20*time.Millisecond || interval > 200*time.Millisecond {
 		t.Errorf("interval %v finds %.0f%% of the ring used, want at most 25%%", interval, fill*100)
 	}
 }
@@ -43,10 +43,10 @@ func TestBurstAfterQuietFitsTheRing(t *testing.T) {
 func TestIntervalShrinksAtOnceAndGrowsSlowly(t *testing.T) {
 	p := newPace(8<<20, 1, false)
 	settle(&p, 8<<20, 0)
-	if got := p.Next(0.6); got > 25*time.Millisecond {
+	if got := p.Next(0.6); got > 40*time.Millisecond {
 		t.Errorf("after a round that found 60%% of the ring used, the interval is %v", got)
 	}
-	if got := p.Next(0); got > 30*time.Millisecond {
+	if got := p.Next(0); got > 50*time.Millisecond {
 		t.Errorf("one quiet round after, the interval is %v already", got)
 	}
 }

@@ -33,6 +33,7 @@ const (
 type recorder struct {
 	cfg     *Config
 	tracer  *bpf.Tracer
+	tasks   taskList
 	writer  *spool.Writer
 	command *command // nil: none
 	wake    *wake
@@ -60,6 +61,7 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 			r.Close()
 		}
 	}()
+	r.tasks = taskList{tracer: r.tracer, wanted: !cfg.filtered()}
 	if r.wake, err = newWake(); err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func (r *recorder) openWindow() error {
 	if err := r.tracer.Arm(); err != nil {
 		return err
 	}
-	if err := r.listTasks(r.tracer.ReadTasks); err != nil {
+	if err := r.listTasks(r.tasks.write); err != nil {
 		return err
 	}
 	var err error
@@ -197,7 +199,7 @@ func (r *recorder) cut(next int64) (int64, error) {
 		if err != nil {
 			return next, err
 		}
-		return next, r.writer.Cut(clocks, r.tracer.ReadTasks)
+		return next, r.writer.Cut(clocks, r.tasks.write)
 	}
 	if proc.Monotonic() < next {
 		return next, nil

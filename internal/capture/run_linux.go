@@ -54,7 +54,7 @@ func run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if err := check(cfg.Stats); err != nil {
+	if err := check(cfg); err != nil {
 		return err
 	}
 	if inv.HasCommand() {
@@ -290,6 +290,9 @@ func (s *session) report() error {
 	}
 	outcome := s.outcome()
 	s.inv.Warnf("%s", outcome.Summary())
+	if outcome.Events == 0 && s.cfg.filtered() {
+		s.inv.Warnf("no event met the filters: is what they name running? wprof-record without them shows who is")
+	}
 	if s.cfg.FailOnLoss && outcome.Lossy() && s.command != nil {
 		<-s.command.Done()
 		return cli.WithCode(StatusOwnFailure, errLost)

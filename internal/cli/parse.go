@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -89,6 +90,9 @@ func (f Flag) judge(value string) error {
 	}
 	if err == nil {
 		err = choose(f, value)
+	}
+	if err == nil && f.Files && value == "" {
+		err = errors.New("the name of the file is empty")
 	}
 	if err == nil && f.Check != nil {
 		err = f.Check(value)

@@ -55,7 +55,7 @@ func (f *Filter) eventBeyond(e *format.Event) error {
 		f.tl.Apply(&lost)
 		return f.write(&lost)
 	}
-	if f.isPipe && e.Time >= f.end+min(afterEnd, math.MaxInt64-f.end) {
+	if f.live() && e.Time >= f.end+min(afterEnd, math.MaxInt64-f.end) {
 		return f.leaveRange()
 	}
 	return nil

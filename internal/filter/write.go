@@ -69,6 +69,11 @@ func (f *Filter) defineFor(e *format.Event) error {
 
 // define writes a definition after those that it continues.
 func (f *Filter) define(id format.TaskID) error {
+	if f.r.Task(id) == nil {
+		// Its definition was lost to damage. What comes after this filter must not take that for damage of its own.
+		f.defined.add(id)
+		return f.w.DefineTask(format.LostTask(id))
+	}
 	var chain []*format.Task
 	for d := f.r.Task(id); d != nil && !f.defined.has(format.TaskID(d.Id)); d = f.r.Task(format.TaskID(d.Continues)) {
 		f.defined.add(format.TaskID(d.Id))

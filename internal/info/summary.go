@@ -47,6 +47,9 @@ func Summarize(r io.Reader) (*Summary, error) {
 			if err != nil {
 				return nil, err
 			}
+			if len(sections) == 0 {
+				return fromPipe(f) // which says what stands there instead
+			}
 			return summary(info.Size(), sections, nil), nil
 		}
 	}
@@ -84,7 +87,7 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	}
 	trailing, problem := blocks.Trailing()
 	if len(sections) == 0 {
-		return nil, fmt.Errorf("%w: no whole block was found", format.ErrNotStream)
+		return nil, fmt.Errorf("%w: %s", format.ErrNotStream, cmp.Or(problem, "the input is empty"))
 	}
 	if trailing > 0 {
 		damage = append(damage, problem)

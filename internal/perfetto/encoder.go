@@ -194,7 +194,7 @@ func (e *Encoder) task(id format.TaskID, c *cpu) *task {
 // called instead of telling its process, when the thread is new.
 func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task {
 	d := e.defs.Task(id)
-	if id == 0 || d == nil {
+	if id == 0 || d.IsLost() {
 		return e.lostOn(c, e.now) // its definition was lost: not kept, it may still come
 	}
 	if d.Tid == 0 || d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0 {

@@ -111,7 +111,7 @@ func (e *Encoder) exec(v *format.Event, c *cpu) {
 // free forgets a thread that Perfetto knows.
 func (e *Encoder) free(v *format.Event, c *cpu) {
 	d := e.defs.Task(v.Task)
-	if d == nil || e.threads.byTID[d.Tid] == nil || e.threads.byTID[d.Tid].start != d.Start {
+	if d.IsLost() || e.threads.byTID[d.Tid] == nil || e.threads.byTID[d.Tid].start != d.Start {
 		return
 	}
 	k := e.task(v.Task, c)

@@ -64,7 +64,7 @@ func (e *Encoder) state(v *format.Event) {
 	one := off{cpu: v.CPU, task: k, prio: int32(v.Args[format.StateThreadPrio]), want: shown(rawState(v.StateThread().State()))}
 	if _, woken := v.StateThread().Woken(); woken && one.want != shown(format.StatePreempted) {
 		one.want = shown(format.StateRunnable)
-		if id, _ := v.StateThread().Waker(); id != 0 && e.defs.Task(id) != nil {
+		if id, _ := v.StateThread().Waker(); id != 0 && !e.defs.Task(id).IsLost() {
 			one.waker = e.task(id, c)
 			number, _ := v.StateThread().WakerCPU()
 			one.wakerCPU = uint32(min(number, maxCPUs))

@@ -131,7 +131,7 @@ func (tl *Timeline) enter(id format.TaskID) *Thread {
 		return t
 	}
 	d := tl.defs.Task(id)
-	if d == nil || id == 0 {
+	if id == 0 || d.IsLost() {
 		return nil
 	}
 	t := tl.thread(d)

@@ -1,0 +1,75 @@
+package spool
+
+import "encoding/binary"
+
+// LiveTask is a live thread that the kernel's list of tasks left out, as far as it is known otherwise.
+type LiveTask struct {
+	At             int64 // when this was so, CLOCK_MONOTONIC ns
+	TID, PID, PPID int
+	Comm           string
+	ProcessComm    string
+	Start          int64
+	Flags          uint32 // task_struct.flags
+	State          byte   // as ps(1) has it
+	Prio, CPU      int
+	Wanted         bool // the filters want it
+}
+
+// AppendTask appends the struct rec_task of a live thread, for [Writer.Tasks].
+func AppendTask(dst []byte, t LiveTask) []byte {
+	dst = append(dst, make([]byte, taskSize)...)
+	b, le := dst[len(dst)-taskSize:], binary.LittleEndian
+	le.PutUint64(b[hdrTime:], uint64(t.At))
+	b[hdrKind] = recTask
+	if t.Wanted {
+		b[hdrFlags] |= recSubject
+	}
+	if t.State == 'R' {
+		b[hdrFlags] |= recQueued
+	}
+	le.PutUint16(b[hdrCPU:], uint16(t.CPU))
+	le.PutUint32(b[hdrTID:], uint32(t.TID))
+	who := b[taskWho:]
+	le.PutUint32(who[identTID:], uint32(t.TID))
+	le.PutUint32(who[identPID:], uint32(t.PID))
+	le.PutUint32(who[identPPID:], uint32(t.PPID))
+	le.PutUint32(who[identFlags:], t.Flags)
+	le.PutUint64(who[identStart:], uint64(t.Start))
+	copy(who[identComm:identComm+commLength-1], t.Comm)
+	copy(who[identProcessComm:identProcessComm+commLength-1], t.ProcessComm)
+	le.PutUint32(b[taskState:], rawState(t.State))
+	le.PutUint16(b[taskPrio:], uint16(t.Prio))
+	return dst
+}
+
+// TaskIDs are the thread and process id in a struct rec_task.
+func TaskIDs(record []byte) (tid, pid int) {
+	who := record[taskWho:]
+	return int(binary.LittleEndian.Uint32(who[identTID:])), int(binary.LittleEndian.Uint32(who[identPID:]))
+}
+
+// TaskSize is the size of a struct rec_task.
+const TaskSize = taskSize
+
+// rawState is a letter of ps(1) as task_struct.__state | exit_state, include/linux/sched.h.
+func rawState(letter byte) uint32 {
+	switch letter {
+	case 'S':
+		return 0x1
+	case 'D':
+		return 0x2
+	case 'T':
+		return 0x4
+	case 't':
+		return 0x8
+	case 'X':
+		return 0x10
+	case 'Z':
+		return 0x20
+	case 'P':
+		return 0x40
+	case 'I':
+		return 0x402
+	}
+	return 0
+}
