@@ -50,8 +50,8 @@ func measure(bin, out, raw string, pairs int, quick bool, only string) error {
 	if !ran {
 		return fmt.Errorf("there is no part %q", only)
 	}
-	if quick || only != "" {
+	if quick {
 		return nil
 	}
-	return report(out, raw, b.rows)
+	return report(out, raw, b.rows, only != "")
 }

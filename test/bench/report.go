@@ -5,22 +5,27 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// report writes docs/performance.md and, beside it, the raw runs that the next report is compared with.
-func report(markdown, raw string, rows []Row) error {
+// report writes docs/performance.md and, beside it, the raw runs that the next report is compared with. Rows of parts
+// that were not measured this time stay as they were if the report is of one part.
+func report(markdown, raw string, rows []Row, part bool) error {
 	old := map[string]Row{}
 	if data, err := os.ReadFile(raw); err == nil {
-		var rows []Row
-		if err := json.Unmarshal(data, &rows); err != nil {
+		var last []Row
+		if err := json.Unmarshal(data, &last); err != nil {
 			return fmt.Errorf("read the last report's runs from %s: %w", raw, err)
 		}
-		for _, r := range rows {
+		for _, r := range last {
 			old[r.Name] = r
+		}
+		if part {
+			rows = replaced(last, rows)
 		}
 	}
 	var w strings.Builder
@@ -58,6 +63,19 @@ func report(markdown, raw string, rows []Row) error {
 		return err
 	}
 	return os.WriteFile(markdown, []byte(w.String()), 0o644)
+}
+
+// replaced are the last rows, with those that were measured again in their places.
+func replaced(last, again []Row) []Row {
+	for _, r := range again {
+		i := slices.IndexFunc(last, func(o Row) bool { return o.Name == r.Name })
+		if i < 0 {
+			last = append(last, r)
+		} else {
+			last[i] = r
+		}
+	}
+	return last
 }
 
 func machine() string {
