@@ -13,6 +13,9 @@
 #define COMM_LEN 16
 #define FILENAME_SHORT 128
 #define FILENAME_LONG 4096
+#define ARGS_SHORT 256
+#define ARGS_LONG 4096
+#define STACK_FRAMES 127 /* kernel.perf_event_max_stack is this by default */
 
 /* The kinds of records; those of events have the numbers of format.Kind. */
 enum rec_kind {
@@ -25,15 +28,18 @@ enum rec_kind {
 	REC_EXIT = 7,
 	REC_FREE = 8,
 	REC_LOST = 11,
+	REC_SAMPLE = 13,
 	REC_TASK = 64, /* written by the task iterator */
-	REC_KIND_MAX = 65,
+	REC_STACK = 65,
+	REC_ARGS = 66,
+	REC_KIND_MAX = 67,
 };
 
 enum rec_flag {
 	REC_SUBJECT = 1, /* the filters want the record for its own thread; same bit as format.FlagSubject */
 	REC_OBJECT = 2,	 /* ... for the other one; same bit as format.FlagObject */
 	REC_LAST = 4,	 /* exit: last thread of the process */
-	REC_CUT = 8,	 /* exec: the path is longer */
+	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper */
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
 	REC_PREEMPTED = 32, /* switch: prev was preempted */
 	REC_SINCE = 64,	 /* task: since_ns is known */
@@ -88,6 +94,14 @@ struct rec_exec {
 	char filename[];    /* FILENAME_SHORT or FILENAME_LONG bytes are reserved; those behind the 0 are any */
 };
 
+/* Just before the rec_exec of the same thread. */
+struct rec_args {
+	struct rec_hdr hdr;
+	__u32 pid;
+	__u32 len;   /* bytes used in args */
+	char args[]; /* argv, each word ended by a 0; ARGS_SHORT or ARGS_LONG bytes are reserved */
+};
+
 struct rec_rename {
 	struct rec_hdr hdr;
 	struct rec_ident who; /* comm (and process_comm, for a leader) as it is called from now on */
@@ -111,6 +125,27 @@ struct rec_lost {
 	struct rec_hdr hdr;
 	__u64 from;	  /* time of the first loss */
 	__u32 counts[16]; /* by rec_kind below 16 */
+};
+
+/*
+ * What a stack's id stands for. It comes once a generation, before the first record that names the id and not later
+ * than that by its time. A kernel stack's id is a hash of its addresses; that of a user stack also of its process and
+ * of how often that has called exec. No id is 0.
+ */
+struct rec_stack {
+	struct rec_hdr hdr;
+	__u64 id;
+	__u32 pid;	/* 0: a kernel stack */
+	__u32 count;
+	__u64 addrs[];	/* count of them, innermost first */
+};
+
+struct rec_sample {
+	struct rec_hdr hdr;
+	__u64 user;	/* ids of stacks; 0: none */
+	__u64 kernel;
+	__u32 pid;
+	__u32 source;	/* format.Source: 1 the timer */
 };
 
 struct rec_task { /* task iterator */

@@ -432,3 +432,32 @@ type CPULeftEvent struct{ e *Event }
 
 // CPULeft is the event seen as a cpu_left; the caller has looked at its kind.
 func (e *Event) CPULeft() CPULeftEvent { return CPULeftEvent{e} }
+
+// Indices of the fields of sample in Event.Args.
+const (
+	SampleStack  = 0
+	SampleSource = 1
+)
+
+// SampleEvent is an event of kind sample. What a CPU does at one moment of many: the session's sources say how often each of them looks. Idle CPUs are not sampled.
+// Its own task is the thread that runs on the CPU.
+type SampleEvent struct{ e *Event }
+
+// Sample is the event seen as a sample; the caller has looked at its kind.
+func (e *Event) Sample() SampleEvent { return SampleEvent{e} }
+
+// Stack is where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found.
+func (v SampleEvent) Stack() StackID { return StackID(v.e.Args[SampleStack]) }
+
+// SetStack sets stack.
+func (v SampleEvent) SetStack(x StackID) {
+	v.e.Args[SampleStack] = uint64(x)
+}
+
+// Source is id of the source, see Session.sources.
+func (v SampleEvent) Source() uint64 { return v.e.Args[SampleSource] }
+
+// SetSource sets source.
+func (v SampleEvent) SetSource(x uint64) {
+	v.e.Args[SampleSource] = x
+}

@@ -36,6 +36,7 @@ func (c *checker) definition(m member) {
 			c.ids.idle[TaskID(d.Id)] = true
 		}
 		c.refers(word, d.Id, "task", d.Continues)
+		c.refers(word, d.Id, "command", d.Command)
 	case *Frame:
 		c.refers(word, d.Id, "module", d.Module)
 	case *Stack:

@@ -106,6 +106,10 @@ func (c *checker) field(info *KindInfo, e *textEvent, f Field, value uint64) {
 			break
 		}
 		c.task(info, e, f.Name, TaskID(value))
+	case FieldStack:
+		if known = value>>32 == 0; known && value != 0 && !c.ids.has("stack", uint32(value)) {
+			c.found("stack", "the %s at %s names stack %d, which is not defined before it", info.Name, c.when(e.Time), value)
+		}
 	case FieldTime:
 		if int64(value) > e.Time {
 			c.found("future", "the %s at %s tells %s=%s, which is after it", info.Name, c.when(e.Time), f.Name, c.when(int64(value)))

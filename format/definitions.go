@@ -33,6 +33,7 @@ func appendTask(b []byte, t *Task) []byte {
 	b = appendNumber(b, 7, uint64(t.Start))
 	b = appendNumber(b, 8, uint64(t.Flags))
 	b = appendNumber(b, 9, uint64(t.Continues))
+	b = appendNumber(b, 10, uint64(t.Command))
 	b = append(b, t.unknownFields...)
 	if size := len(b) - body; size < 0x80 {
 		b[body-1] = byte(size)
@@ -41,6 +42,18 @@ func appendTask(b []byte, t *Task) []byte {
 	message := append([]byte(nil), b[body:]...)
 	b = protowire.AppendTag(b[:start], 1, protowire.BytesType)
 	return protowire.AppendBytes(b, message)
+}
+
+// appendMember appends m as a member of a Definitions message.
+func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, error) {
+	options := proto.MarshalOptions{}
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(options.Size(m)))
+	b, err := options.MarshalAppend(b, m)
+	if err != nil {
+		return nil, fmt.Errorf("encode a definition: %w", err)
+	}
+	return b, nil
 }
 
 func appendNumber(b []byte, field protowire.Number, v uint64) []byte {
@@ -59,15 +72,19 @@ func appendText(b []byte, field protowire.Number, v []byte) []byte {
 
 // countDefinitions is the number of members of a Definitions message.
 func countDefinitions(d *Definitions) int {
-	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks)
+	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands)
 }
 
 // definitions are those of one section, as far as they have been read.
 type definitions struct {
-	tasks  taskTable
-	clocks []*ClockSnapshot
-	count  int
-	bytes  int
+	tasks    table[Task, *Task]
+	modules  table[Module, *Module]
+	frames   table[Frame, *Frame]
+	stacks   table[Stack, *Stack]
+	commands table[Command, *Command]
+	clocks   []*ClockSnapshot
+	count    int
+	bytes    int
 }
 
 // add reads the payload of a definition block. Members of kinds that this version does not use are passed over.
@@ -102,17 +119,30 @@ func (d *definitions) member(field protowire.Number, member []byte) error {
 	}
 	switch field {
 	case 1:
-		task := d.tasks.next()
-		if err := proto.Unmarshal(member, task); err != nil {
-			return fmt.Errorf("read the definition of a task: %w", err)
-		}
-		d.tasks.add()
+		return enter(&d.tasks, member, "a task")
+	case 2:
+		return enter(&d.modules, member, "a module")
+	case 3:
+		return enter(&d.frames, member, "a frame")
+	case 4:
+		return enter(&d.stacks, member, "a stack")
 	case 6:
 		clocks := new(ClockSnapshot)
 		if err := proto.Unmarshal(member, clocks); err != nil {
 			return fmt.Errorf("read a clock snapshot: %w", err)
 		}
 		d.clocks = append(d.clocks, clocks)
+	case 7:
+		return enter(&d.commands, member, "a command line")
 	}
+	return nil
+}
+
+// enter reads one definition into its table.
+func enter[T any, P message[T]](t *table[T, P], member []byte, what string) error {
+	if err := proto.Unmarshal(member, t.next()); err != nil {
+		return fmt.Errorf("read the definition of %s: %w", what, err)
+	}
+	t.add()
 	return nil
 }

@@ -3,6 +3,9 @@ package format
 // TaskID names a task definition within its section. 0 names none.
 type TaskID uint32
 
+// StackID names a stack definition within its section. 0 names none.
+type StackID uint32
+
 // MaxArgs is the highest number of numeric fields that a kind may have.
 const MaxArgs = 12
 

@@ -17,9 +17,10 @@ const (
 	KindStateThread Kind = 10
 	KindLost        Kind = 11
 	KindCPULeft     Kind = 12
+	KindSample      Kind = 13
 
 	// MaxKind is the highest kind that this version knows.
-	MaxKind = KindCPULeft
+	MaxKind = KindSample
 )
 
 // FieldType says how a field is stored and what its value is.
@@ -33,6 +34,7 @@ const (
 	FieldState                      // State bits, uvarint
 	FieldCause                      // Cause, uvarint
 	FieldKind                       // Kind, uvarint; 0 means any
+	FieldStack                      // id of a stack definition, uvarint; 0 names no stack
 	FieldBytes                      // uvarint length and bytes, in [Event.Data]; at most one a kind, always last
 )
 
@@ -196,6 +198,14 @@ func Kinds() []KindInfo {
 		{
 			Kind: KindCPULeft, Name: "cpu_left", Group: "sched", Task: "the thread that is not shown to run from here on",
 			Doc: "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.",
+		},
+		{
+			Kind: KindSample, Name: "sample", Group: "samples", Task: "the thread that runs on the CPU",
+			Doc: "What a CPU does at one moment of many: the session's sources say how often each of them looks. Idle CPUs are not sampled.",
+			Fields: []Field{
+				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found"},
+				{Name: "source", Type: FieldUint, Doc: "id of the source, see Session.sources"},
+			},
 		},
 	}
 }

@@ -373,7 +373,19 @@ func (r *Reader) Session() *Session { return r.section.session }
 func (r *Reader) Sections() int { return r.sections }
 
 // Task is the definition of a task in the current section, nil for 0 and for one that is lost.
-func (r *Reader) Task(id TaskID) *Task { return r.section.defs.tasks.get(id) }
+func (r *Reader) Task(id TaskID) *Task { return r.section.defs.tasks.get(uint32(id)) }
+
+// Stack is the definition of a stack in the current section, nil for 0 and for one that is lost.
+func (r *Reader) Stack(id StackID) *Stack { return r.section.defs.stacks.get(uint32(id)) }
+
+// Frame is the definition of a frame in the current section, nil for 0 and for one that is lost.
+func (r *Reader) Frame(id uint32) *Frame { return r.section.defs.frames.get(id) }
+
+// Module is the definition of a module in the current section, nil for 0 and for one that is lost.
+func (r *Reader) Module(id uint32) *Module { return r.section.defs.modules.get(id) }
+
+// Command is the definition of a command line in the current section, nil for 0 and for one that is lost.
+func (r *Reader) Command(id uint32) *Command { return r.section.defs.commands.get(id) }
 
 // Clocks are the clock snapshots of the current section so far: its session's and those in definition blocks.
 func (r *Reader) Clocks() []*ClockSnapshot { return r.section.defs.clocks }

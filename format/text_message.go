@@ -32,8 +32,10 @@ func textDetails() []textDetail {
 		{"Session", "config", "config", ""},
 		{"Session", "metadata", "metadata", ""},
 		{"Session", "cpu", "cpus", "id"},
+		{"Session", "source", "sources", "id"},
 		{"Session", "clock", "clocks", ""},
 		{"Definitions", "clock", "clocks", ""},
+		{"Definitions", "cmdline", "commands", "id"},
 		{"Definitions", "task", "tasks", "id"},
 		{"Definitions", "module", "modules", "id"},
 		{"Definitions", "frame", "frames", "id"},
@@ -60,6 +62,7 @@ const (
 	valueCPU
 	valueTaskFlags
 	valueBlockType
+	valueModuleKind
 	valueHex // numbers and bytes
 )
 
@@ -68,6 +71,7 @@ func textValues() map[protoreflect.FullName]textValue {
 		"wprof.Session.id": valueHex, "wprof.Session.close": valueTime,
 		"wprof.Session.range_start": valueTime, "wprof.Session.range_end": valueTime,
 		"wprof.Task.flags": valueTaskFlags, "wprof.Module.build_id": valueHex, "wprof.Module.base": valueHex,
+		"wprof.Module.kind":  valueModuleKind,
 		"wprof.Frame.offset": valueHex, "wprof.Frame.function_offset": valueHex,
 		"wprof.IndexEntry.type": valueBlockType, "wprof.IndexEntry.first": valueTime,
 		"wprof.IndexEntry.last": valueTime, "wprof.IndexEntry.earliest": valueTime,
@@ -83,6 +87,7 @@ type textVocabulary struct {
 	causes     textNames
 	taskFlags  textNames
 	blockTypes textNames
+	modules    textNames // kinds of them
 	details    []textDetail
 	values     map[protoreflect.FullName]textValue
 	open       int64
@@ -92,7 +97,7 @@ func newTextVocabulary() *textVocabulary {
 	kinds := Kinds()
 	return &textVocabulary{
 		kinds: kinds, kindNames: kindNames(kinds), causes: causeNames(), taskFlags: taskFlagNames(),
-		blockTypes: blockTypeNames(), details: textDetails(), values: textValues(),
+		blockTypes: blockTypeNames(), modules: moduleKindNames(), details: textDetails(), values: textValues(),
 	}
 }
 
@@ -208,6 +213,8 @@ func (v *textVocabulary) appendScalar(b []byte, f protoreflect.FieldDescriptor, 
 		return append(b, v.taskFlags.bits(value.Uint())...)
 	case valueBlockType:
 		return append(b, v.blockTypes.text(value.Uint())...)
+	case valueModuleKind:
+		return append(b, v.modules.text(value.Uint())...)
 	case valueHex:
 		if f.Kind() == protoreflect.BytesKind {
 			return hex.AppendEncode(b, value.Bytes())
@@ -304,6 +311,9 @@ func (v *textVocabulary) parseScalar(f protoreflect.FieldDescriptor, s string) (
 		return protoreflect.ValueOfUint32(uint32(n)), err
 	case valueBlockType:
 		n, err := v.blockTypes.parse("block type", s, 32)
+		return protoreflect.ValueOfUint32(uint32(n)), err
+	case valueModuleKind:
+		n, err := v.modules.parse("kind of module", s, 32)
 		return protoreflect.ValueOfUint32(uint32(n)), err
 	case valueHex:
 		if f.Kind() == protoreflect.BytesKind {

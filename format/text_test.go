@@ -128,7 +128,7 @@ end close=+0.000000012
 `,
 		"what a newer minor adds": "section major=1 minor=9 features=0x0 id=0x1 open=0 more=f80101\n" + `block definitions
   task 3 tid=2 more=f80101
-  payload 3a0101
+  payload 7a0101
 block 99 @origin=5
   payload 0102
 block events

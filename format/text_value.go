@@ -149,6 +149,14 @@ func taskFlagNames() textNames {
 	}
 }
 
+func moduleKindNames() textNames {
+	return textNames{
+		uint64(ModuleKind_MODULE_UNKNOWN): "unknown", uint64(ModuleKind_MODULE_FILE): "file",
+		uint64(ModuleKind_MODULE_KERNEL): "kernel", uint64(ModuleKind_MODULE_KERNEL_MODULE): "kernel_module",
+		uint64(ModuleKind_MODULE_VDSO): "vdso", uint64(ModuleKind_MODULE_JIT): "jit", uint64(ModuleKind_MODULE_ANON): "anon",
+	}
+}
+
 func (n textNames) text(v uint64) string {
 	if name, ok := n[v]; ok {
 		return name

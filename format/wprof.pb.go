@@ -79,6 +79,67 @@ func (TaskFlag) EnumDescriptor() ([]byte, []int) {
 	return file_wprof_proto_rawDescGZIP(), []int{0}
 }
 
+type ModuleKind int32
+
+const (
+	ModuleKind_MODULE_UNKNOWN       ModuleKind = 0
+	ModuleKind_MODULE_FILE          ModuleKind = 1 // a file that was mapped
+	ModuleKind_MODULE_KERNEL        ModuleKind = 2 // the kernel's own code
+	ModuleKind_MODULE_KERNEL_MODULE ModuleKind = 3
+	ModuleKind_MODULE_VDSO          ModuleKind = 4 // the code that the kernel lends to every process
+	ModuleKind_MODULE_JIT           ModuleKind = 5 // code made at run time by a process that tells its names in a map file
+	ModuleKind_MODULE_ANON          ModuleKind = 6 // code made at run time that nothing tells of
+)
+
+// Enum value maps for ModuleKind.
+var (
+	ModuleKind_name = map[int32]string{
+		0: "MODULE_UNKNOWN",
+		1: "MODULE_FILE",
+		2: "MODULE_KERNEL",
+		3: "MODULE_KERNEL_MODULE",
+		4: "MODULE_VDSO",
+		5: "MODULE_JIT",
+		6: "MODULE_ANON",
+	}
+	ModuleKind_value = map[string]int32{
+		"MODULE_UNKNOWN":       0,
+		"MODULE_FILE":          1,
+		"MODULE_KERNEL":        2,
+		"MODULE_KERNEL_MODULE": 3,
+		"MODULE_VDSO":          4,
+		"MODULE_JIT":           5,
+		"MODULE_ANON":          6,
+	}
+)
+
+func (x ModuleKind) Enum() *ModuleKind {
+	p := new(ModuleKind)
+	*p = x
+	return p
+}
+
+func (x ModuleKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ModuleKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[1].Descriptor()
+}
+
+func (ModuleKind) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[1]
+}
+
+func (x ModuleKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ModuleKind.Descriptor instead.
+func (ModuleKind) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{1}
+}
+
 // ClockSnapshot holds several clocks read at one moment.
 type ClockSnapshot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -200,6 +261,67 @@ func (x *Cpu) GetOffline() bool {
 	return false
 }
 
+// Source is what takes samples. An event of kind sample names it by its id.
+type Source struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`      // timer
+	Period        int64                  `protobuf:"varint,3,opt,name=period,proto3" json:"period,omitempty"` // ns between two samples of one CPU
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source) Reset() {
+	*x = Source{}
+	mi := &file_wprof_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source) ProtoMessage() {}
+
+func (x *Source) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source.ProtoReflect.Descriptor instead.
+func (*Source) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Source) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Source) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Source) GetPeriod() int64 {
+	if x != nil {
+		return x.Period
+	}
+	return 0
+}
+
 type KeyValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -210,7 +332,7 @@ type KeyValue struct {
 
 func (x *KeyValue) Reset() {
 	*x = KeyValue{}
-	mi := &file_wprof_proto_msgTypes[2]
+	mi := &file_wprof_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -222,7 +344,7 @@ func (x *KeyValue) String() string {
 func (*KeyValue) ProtoMessage() {}
 
 func (x *KeyValue) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[2]
+	mi := &file_wprof_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -235,7 +357,7 @@ func (x *KeyValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyValue.ProtoReflect.Descriptor instead.
 func (*KeyValue) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{2}
+	return file_wprof_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *KeyValue) GetKey() string {
@@ -275,13 +397,14 @@ type Session struct {
 	RangeStart    int64                  `protobuf:"varint,18,opt,name=range_start,json=rangeStart,proto3" json:"range_start,omitempty"` // set by a time filter: the kept range
 	RangeEnd      int64                  `protobuf:"varint,19,opt,name=range_end,json=rangeEnd,proto3" json:"range_end,omitempty"`
 	RecorderPid   uint32                 `protobuf:"varint,20,opt,name=recorder_pid,json=recorderPid,proto3" json:"recorder_pid,omitempty"`
+	Sources       []*Source              `protobuf:"bytes,21,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_wprof_proto_msgTypes[3]
+	mi := &file_wprof_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -293,7 +416,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[3]
+	mi := &file_wprof_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -306,7 +429,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{3}
+	return file_wprof_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Session) GetId() uint64 {
@@ -449,6 +572,13 @@ func (x *Session) GetRecorderPid() uint32 {
 	return 0
 }
 
+func (x *Session) GetSources() []*Source {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
 // Task is one thread under one name.
 type Task struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -461,13 +591,14 @@ type Task struct {
 	Start         int64                  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`                               // task_struct.start_time; tid and start together name a thread
 	Flags         uint32                 `protobuf:"varint,8,opt,name=flags,proto3" json:"flags,omitempty"`                               // TaskFlag bits
 	Continues     uint32                 `protobuf:"varint,9,opt,name=continues,proto3" json:"continues,omitempty"`                       // the definition of the same thread before this one; 0 for none
+	Command       uint32                 `protobuf:"varint,10,opt,name=command,proto3" json:"command,omitempty"`                          // the command line of its process; 0 when not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_wprof_proto_msgTypes[4]
+	mi := &file_wprof_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +610,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[4]
+	mi := &file_wprof_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +623,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{4}
+	return file_wprof_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Task) GetId() uint32 {
@@ -558,23 +689,92 @@ func (x *Task) GetContinues() uint32 {
 	return 0
 }
 
-// The definitions of stacks are laid out here and filled by sources that take stacks.
+func (x *Task) GetCommand() uint32 {
+	if x != nil {
+		return x.Command
+	}
+	return 0
+}
+
+// Command is the command line of a process, as it was given to exec.
+type Command struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Args          []byte                 `protobuf:"bytes,2,opt,name=args,proto3" json:"args,omitempty"` // the words of argv, each ended by a 0 byte
+	Cut           bool                   `protobuf:"varint,3,opt,name=cut,proto3" json:"cut,omitempty"`  // there was more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Command) Reset() {
+	*x = Command{}
+	mi := &file_wprof_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Command) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Command) ProtoMessage() {}
+
+func (x *Command) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Command.ProtoReflect.Descriptor instead.
+func (*Command) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Command) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Command) GetArgs() []byte {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Command) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+// Module is a piece of code that frames stand in.
 type Module struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Path          []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	BuildId       []byte                 `protobuf:"bytes,3,opt,name=build_id,json=buildId,proto3" json:"build_id,omitempty"`
-	Device        uint64                 `protobuf:"varint,4,opt,name=device,proto3" json:"device,omitempty"`
+	Path          []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`                      // of a file, without " (deleted)"; [kernel]; [NAME] of a kernel module; [vdso]; of a JIT its map file; //anon
+	BuildId       []byte                 `protobuf:"bytes,3,opt,name=build_id,json=buildId,proto3" json:"build_id,omitempty"` // empty when there is none, or none is known
+	Device        uint64                 `protobuf:"varint,4,opt,name=device,proto3" json:"device,omitempty"`                 // of a file without a build-id: major << 32 | minor
 	Inode         uint64                 `protobuf:"varint,5,opt,name=inode,proto3" json:"inode,omitempty"`
-	Generation    uint64                 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
-	Base          uint64                 `protobuf:"varint,7,opt,name=base,proto3" json:"base,omitempty"`
+	Generation    uint64                 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"` // of the inode
+	Base          uint64                 `protobuf:"varint,7,opt,name=base,proto3" json:"base,omitempty"`             // of the kernel and its modules: the address at offset 0
+	Kind          uint32                 `protobuf:"varint,8,opt,name=kind,proto3" json:"kind,omitempty"`             // ModuleKind
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Module) Reset() {
 	*x = Module{}
-	mi := &file_wprof_proto_msgTypes[5]
+	mi := &file_wprof_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +786,7 @@ func (x *Module) String() string {
 func (*Module) ProtoMessage() {}
 
 func (x *Module) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[5]
+	mi := &file_wprof_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +799,7 @@ func (x *Module) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Module.ProtoReflect.Descriptor instead.
 func (*Module) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{5}
+	return file_wprof_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Module) GetId() uint32 {
@@ -651,6 +851,14 @@ func (x *Module) GetBase() uint64 {
 	return 0
 }
 
+func (x *Module) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+// Line is one function at a place in the code: the function itself, or what is inlined into it there.
 type Line struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Function      []byte                 `protobuf:"bytes,1,opt,name=function,proto3" json:"function,omitempty"`
@@ -662,7 +870,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_wprof_proto_msgTypes[6]
+	mi := &file_wprof_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +882,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[6]
+	mi := &file_wprof_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +895,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{6}
+	return file_wprof_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Line) GetFunction() []byte {
@@ -711,20 +919,24 @@ func (x *Line) GetLine() uint32 {
 	return 0
 }
 
+// Frame is one place in the code.
 type Frame struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Id             uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Module         uint32                 `protobuf:"varint,2,opt,name=module,proto3" json:"module,omitempty"`
-	Offset         uint64                 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
-	FunctionOffset uint64                 `protobuf:"varint,4,opt,name=function_offset,json=functionOffset,proto3" json:"function_offset,omitempty"`
-	Lines          []*Line                `protobuf:"bytes,5,rep,name=lines,proto3" json:"lines,omitempty"` // innermost inlined function first
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Module uint32                 `protobuf:"varint,2,opt,name=module,proto3" json:"module,omitempty"` // 0: the address was in nothing that is known
+	// Of a file: bytes from its beginning. Of the kernel and its modules: from Module.base. Of the vDSO: from the
+	// beginning of its image. Of everything else the address itself.
+	Offset         uint64  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	FunctionOffset uint64  `protobuf:"varint,4,opt,name=function_offset,json=functionOffset,proto3" json:"function_offset,omitempty"` // bytes from the beginning of the last line's function; 0 without lines
+	Lines          []*Line `protobuf:"bytes,5,rep,name=lines,proto3" json:"lines,omitempty"`                                          // innermost inlined function first; none when no name is known
+	Caller         bool    `protobuf:"varint,6,opt,name=caller,proto3" json:"caller,omitempty"`                                       // offset is a return address: its function is the one that holds offset-1
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_wprof_proto_msgTypes[7]
+	mi := &file_wprof_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +948,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[7]
+	mi := &file_wprof_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +961,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{7}
+	return file_wprof_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Frame) GetId() uint32 {
@@ -787,19 +999,27 @@ func (x *Frame) GetLines() []*Line {
 	return nil
 }
 
+func (x *Frame) GetCaller() bool {
+	if x != nil {
+		return x.Caller
+	}
+	return false
+}
+
+// Stack is a chain of calls, in user space, in the kernel, or from one into the other.
 type Stack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Frames        []uint32               `protobuf:"varint,2,rep,packed,name=frames,proto3" json:"frames,omitempty"`                          // outermost caller first, user frames before kernel frames
 	KernelFrames  uint32                 `protobuf:"varint,3,opt,name=kernel_frames,json=kernelFrames,proto3" json:"kernel_frames,omitempty"` // how many of them are the kernel's
-	Cut           bool                   `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`
+	Cut           bool                   `protobuf:"varint,4,opt,name=cut,proto3" json:"cut,omitempty"`                                       // one of the two parts was deeper than what is taken
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Stack) Reset() {
 	*x = Stack{}
-	mi := &file_wprof_proto_msgTypes[8]
+	mi := &file_wprof_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +1031,7 @@ func (x *Stack) String() string {
 func (*Stack) ProtoMessage() {}
 
 func (x *Stack) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[8]
+	mi := &file_wprof_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +1044,7 @@ func (x *Stack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stack.ProtoReflect.Descriptor instead.
 func (*Stack) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{8}
+	return file_wprof_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Stack) GetId() uint32 {
@@ -865,7 +1085,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_wprof_proto_msgTypes[9]
+	mi := &file_wprof_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1097,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[9]
+	mi := &file_wprof_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1110,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{9}
+	return file_wprof_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Probe) GetId() uint32 {
@@ -916,13 +1136,14 @@ type Definitions struct {
 	Stacks        []*Stack               `protobuf:"bytes,4,rep,name=stacks,proto3" json:"stacks,omitempty"`
 	Probes        []*Probe               `protobuf:"bytes,5,rep,name=probes,proto3" json:"probes,omitempty"`
 	Clocks        []*ClockSnapshot       `protobuf:"bytes,6,rep,name=clocks,proto3" json:"clocks,omitempty"`
+	Commands      []*Command             `protobuf:"bytes,7,rep,name=commands,proto3" json:"commands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Definitions) Reset() {
 	*x = Definitions{}
-	mi := &file_wprof_proto_msgTypes[10]
+	mi := &file_wprof_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1155,7 @@ func (x *Definitions) String() string {
 func (*Definitions) ProtoMessage() {}
 
 func (x *Definitions) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[10]
+	mi := &file_wprof_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +1168,7 @@ func (x *Definitions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Definitions.ProtoReflect.Descriptor instead.
 func (*Definitions) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{10}
+	return file_wprof_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Definitions) GetTasks() []*Task {
@@ -992,6 +1213,13 @@ func (x *Definitions) GetClocks() []*ClockSnapshot {
 	return nil
 }
 
+func (x *Definitions) GetCommands() []*Command {
+	if x != nil {
+		return x.Commands
+	}
+	return nil
+}
+
 type IndexEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          uint32                 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -1009,7 +1237,7 @@ type IndexEntry struct {
 
 func (x *IndexEntry) Reset() {
 	*x = IndexEntry{}
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1249,7 @@ func (x *IndexEntry) String() string {
 func (*IndexEntry) ProtoMessage() {}
 
 func (x *IndexEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1262,7 @@ func (x *IndexEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexEntry.ProtoReflect.Descriptor instead.
 func (*IndexEntry) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{11}
+	return file_wprof_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *IndexEntry) GetType() uint32 {
@@ -1110,7 +1338,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1350,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1363,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{12}
+	return file_wprof_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Index) GetBlocks() []*IndexEntry {
@@ -1156,7 +1384,7 @@ type KindCount struct {
 
 func (x *KindCount) Reset() {
 	*x = KindCount{}
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1396,7 @@ func (x *KindCount) String() string {
 func (*KindCount) ProtoMessage() {}
 
 func (x *KindCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1409,7 @@ func (x *KindCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KindCount.ProtoReflect.Descriptor instead.
 func (*KindCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{13}
+	return file_wprof_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *KindCount) GetKind() uint32 {
@@ -1217,7 +1445,7 @@ type ProcessTime struct {
 
 func (x *ProcessTime) Reset() {
 	*x = ProcessTime{}
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1457,7 @@ func (x *ProcessTime) String() string {
 func (*ProcessTime) ProtoMessage() {}
 
 func (x *ProcessTime) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1470,7 @@ func (x *ProcessTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTime.ProtoReflect.Descriptor instead.
 func (*ProcessTime) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{14}
+	return file_wprof_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ProcessTime) GetPid() int32 {
@@ -1285,7 +1513,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1525,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1538,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{15}
+	return file_wprof_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Loss) GetCpu() uint32 {
@@ -1354,7 +1582,7 @@ type ProgramCost struct {
 
 func (x *ProgramCost) Reset() {
 	*x = ProgramCost{}
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1594,7 @@ func (x *ProgramCost) String() string {
 func (*ProgramCost) ProtoMessage() {}
 
 func (x *ProgramCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1607,7 @@ func (x *ProgramCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgramCost.ProtoReflect.Descriptor instead.
 func (*ProgramCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{16}
+	return file_wprof_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ProgramCost) GetName() string {
@@ -1424,7 +1652,7 @@ type RecorderCost struct {
 
 func (x *RecorderCost) Reset() {
 	*x = RecorderCost{}
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1436,7 +1664,7 @@ func (x *RecorderCost) String() string {
 func (*RecorderCost) ProtoMessage() {}
 
 func (x *RecorderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1449,7 +1677,7 @@ func (x *RecorderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecorderCost.ProtoReflect.Descriptor instead.
 func (*RecorderCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{17}
+	return file_wprof_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RecorderCost) GetUserNs() int64 {
@@ -1514,7 +1742,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1754,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1767,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{18}
+	return file_wprof_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *End) GetKinds() []*KindCount {
@@ -1631,10 +1859,14 @@ const file_wprof_proto_rawDesc = "" +
 	"\x03Cpu\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x18\n" +
-	"\aoffline\x18\x03 \x01(\bR\aoffline\"2\n" +
+	"\aoffline\x18\x03 \x01(\bR\aoffline\"D\n" +
+	"\x06Source\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06period\x18\x03 \x01(\x03R\x06period\"2\n" +
 	"\bKeyValue\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xdf\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x88\x05\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x06R\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x17\n" +
@@ -1658,7 +1890,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\vrange_start\x18\x12 \x01(\x03R\n" +
 	"rangeStart\x12\x1b\n" +
 	"\trange_end\x18\x13 \x01(\x03R\brangeEnd\x12!\n" +
-	"\frecorder_pid\x18\x14 \x01(\rR\vrecorderPid\"\xcf\x01\n" +
+	"\frecorder_pid\x18\x14 \x01(\rR\vrecorderPid\x12'\n" +
+	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\"\xe9\x01\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x05R\x03tid\x12\x10\n" +
@@ -1668,7 +1901,13 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04ppid\x18\x06 \x01(\x05R\x04ppid\x12\x14\n" +
 	"\x05start\x18\a \x01(\x03R\x05start\x12\x14\n" +
 	"\x05flags\x18\b \x01(\rR\x05flags\x12\x1c\n" +
-	"\tcontinues\x18\t \x01(\rR\tcontinues\"\xa9\x01\n" +
+	"\tcontinues\x18\t \x01(\rR\tcontinues\x12\x18\n" +
+	"\acommand\x18\n" +
+	" \x01(\rR\acommand\"?\n" +
+	"\aCommand\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
+	"\x04args\x18\x02 \x01(\fR\x04args\x12\x10\n" +
+	"\x03cut\x18\x03 \x01(\bR\x03cut\"\xbd\x01\n" +
 	"\x06Module\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x19\n" +
@@ -1678,17 +1917,19 @@ const file_wprof_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x06 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
-	"\x04base\x18\a \x01(\x04R\x04base\"J\n" +
+	"\x04base\x18\a \x01(\x04R\x04base\x12\x12\n" +
+	"\x04kind\x18\b \x01(\rR\x04kind\"J\n" +
 	"\x04Line\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\fR\bfunction\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\fR\x04file\x12\x12\n" +
-	"\x04line\x18\x03 \x01(\rR\x04line\"\x93\x01\n" +
+	"\x04line\x18\x03 \x01(\rR\x04line\"\xab\x01\n" +
 	"\x05Frame\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06module\x18\x02 \x01(\rR\x06module\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x04R\x06offset\x12'\n" +
 	"\x0ffunction_offset\x18\x04 \x01(\x04R\x0efunctionOffset\x12!\n" +
-	"\x05lines\x18\x05 \x03(\v2\v.wprof.LineR\x05lines\"f\n" +
+	"\x05lines\x18\x05 \x03(\v2\v.wprof.LineR\x05lines\x12\x16\n" +
+	"\x06caller\x18\x06 \x01(\bR\x06caller\"f\n" +
 	"\x05Stack\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06frames\x18\x02 \x03(\rR\x06frames\x12#\n" +
@@ -1698,14 +1939,15 @@ const file_wprof_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\tR\n" +
-	"definition\"\xf9\x01\n" +
+	"definition\"\xa5\x02\n" +
 	"\vDefinitions\x12!\n" +
 	"\x05tasks\x18\x01 \x03(\v2\v.wprof.TaskR\x05tasks\x12'\n" +
 	"\amodules\x18\x02 \x03(\v2\r.wprof.ModuleR\amodules\x12$\n" +
 	"\x06frames\x18\x03 \x03(\v2\f.wprof.FrameR\x06frames\x12$\n" +
 	"\x06stacks\x18\x04 \x03(\v2\f.wprof.StackR\x06stacks\x12$\n" +
 	"\x06probes\x18\x05 \x03(\v2\f.wprof.ProbeR\x06probes\x12,\n" +
-	"\x06clocks\x18\x06 \x03(\v2\x14.wprof.ClockSnapshotR\x06clocks\"\xd6\x01\n" +
+	"\x06clocks\x18\x06 \x03(\v2\x14.wprof.ClockSnapshotR\x06clocks\x12*\n" +
+	"\bcommands\x18\a \x03(\v2\x0e.wprof.CommandR\bcommands\"\xd6\x01\n" +
 	"\n" +
 	"IndexEntry\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\rR\x04type\x12\x14\n" +
@@ -1765,7 +2007,17 @@ const file_wprof_proto_rawDesc = "" +
 	"\x11TASK_FLAG_KTHREAD\x10\x01\x12\x12\n" +
 	"\x0eTASK_FLAG_IDLE\x10\x02\x12\x12\n" +
 	"\x0eTASK_FLAG_SELF\x10\x04\x12\x15\n" +
-	"\x11TASK_FLAG_UNKNOWN\x10\bB\x0eZ\fwprof/formatb\x06proto3"
+	"\x11TASK_FLAG_UNKNOWN\x10\b*\x90\x01\n" +
+	"\n" +
+	"ModuleKind\x12\x12\n" +
+	"\x0eMODULE_UNKNOWN\x10\x00\x12\x0f\n" +
+	"\vMODULE_FILE\x10\x01\x12\x11\n" +
+	"\rMODULE_KERNEL\x10\x02\x12\x18\n" +
+	"\x14MODULE_KERNEL_MODULE\x10\x03\x12\x0f\n" +
+	"\vMODULE_VDSO\x10\x04\x12\x0e\n" +
+	"\n" +
+	"MODULE_JIT\x10\x05\x12\x0f\n" +
+	"\vMODULE_ANON\x10\x06B\x0eZ\fwprof/formatb\x06proto3"
 
 var (
 	file_wprof_proto_rawDescOnce sync.Once
@@ -1779,54 +2031,59 @@ func file_wprof_proto_rawDescGZIP() []byte {
 	return file_wprof_proto_rawDescData
 }
 
-var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_wprof_proto_goTypes = []any{
 	(TaskFlag)(0),         // 0: wprof.TaskFlag
-	(*ClockSnapshot)(nil), // 1: wprof.ClockSnapshot
-	(*Cpu)(nil),           // 2: wprof.Cpu
-	(*KeyValue)(nil),      // 3: wprof.KeyValue
-	(*Session)(nil),       // 4: wprof.Session
-	(*Task)(nil),          // 5: wprof.Task
-	(*Module)(nil),        // 6: wprof.Module
-	(*Line)(nil),          // 7: wprof.Line
-	(*Frame)(nil),         // 8: wprof.Frame
-	(*Stack)(nil),         // 9: wprof.Stack
-	(*Probe)(nil),         // 10: wprof.Probe
-	(*Definitions)(nil),   // 11: wprof.Definitions
-	(*IndexEntry)(nil),    // 12: wprof.IndexEntry
-	(*Index)(nil),         // 13: wprof.Index
-	(*KindCount)(nil),     // 14: wprof.KindCount
-	(*ProcessTime)(nil),   // 15: wprof.ProcessTime
-	(*Loss)(nil),          // 16: wprof.Loss
-	(*ProgramCost)(nil),   // 17: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 18: wprof.RecorderCost
-	(*End)(nil),           // 19: wprof.End
+	(ModuleKind)(0),       // 1: wprof.ModuleKind
+	(*ClockSnapshot)(nil), // 2: wprof.ClockSnapshot
+	(*Cpu)(nil),           // 3: wprof.Cpu
+	(*Source)(nil),        // 4: wprof.Source
+	(*KeyValue)(nil),      // 5: wprof.KeyValue
+	(*Session)(nil),       // 6: wprof.Session
+	(*Task)(nil),          // 7: wprof.Task
+	(*Command)(nil),       // 8: wprof.Command
+	(*Module)(nil),        // 9: wprof.Module
+	(*Line)(nil),          // 10: wprof.Line
+	(*Frame)(nil),         // 11: wprof.Frame
+	(*Stack)(nil),         // 12: wprof.Stack
+	(*Probe)(nil),         // 13: wprof.Probe
+	(*Definitions)(nil),   // 14: wprof.Definitions
+	(*IndexEntry)(nil),    // 15: wprof.IndexEntry
+	(*Index)(nil),         // 16: wprof.Index
+	(*KindCount)(nil),     // 17: wprof.KindCount
+	(*ProcessTime)(nil),   // 18: wprof.ProcessTime
+	(*Loss)(nil),          // 19: wprof.Loss
+	(*ProgramCost)(nil),   // 20: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 21: wprof.RecorderCost
+	(*End)(nil),           // 22: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
-	2,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
-	1,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
-	3,  // 2: wprof.Session.config:type_name -> wprof.KeyValue
-	3,  // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
-	7,  // 4: wprof.Frame.lines:type_name -> wprof.Line
-	5,  // 5: wprof.Definitions.tasks:type_name -> wprof.Task
-	6,  // 6: wprof.Definitions.modules:type_name -> wprof.Module
-	8,  // 7: wprof.Definitions.frames:type_name -> wprof.Frame
-	9,  // 8: wprof.Definitions.stacks:type_name -> wprof.Stack
-	10, // 9: wprof.Definitions.probes:type_name -> wprof.Probe
-	1,  // 10: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
-	12, // 11: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	17, // 12: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
-	14, // 13: wprof.End.kinds:type_name -> wprof.KindCount
-	15, // 14: wprof.End.processes:type_name -> wprof.ProcessTime
-	16, // 15: wprof.End.losses:type_name -> wprof.Loss
-	18, // 16: wprof.End.cost:type_name -> wprof.RecorderCost
-	1,  // 17: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	3,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
+	2,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
+	5,  // 2: wprof.Session.config:type_name -> wprof.KeyValue
+	5,  // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
+	4,  // 4: wprof.Session.sources:type_name -> wprof.Source
+	10, // 5: wprof.Frame.lines:type_name -> wprof.Line
+	7,  // 6: wprof.Definitions.tasks:type_name -> wprof.Task
+	9,  // 7: wprof.Definitions.modules:type_name -> wprof.Module
+	11, // 8: wprof.Definitions.frames:type_name -> wprof.Frame
+	12, // 9: wprof.Definitions.stacks:type_name -> wprof.Stack
+	13, // 10: wprof.Definitions.probes:type_name -> wprof.Probe
+	2,  // 11: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
+	8,  // 12: wprof.Definitions.commands:type_name -> wprof.Command
+	15, // 13: wprof.Index.blocks:type_name -> wprof.IndexEntry
+	20, // 14: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	17, // 15: wprof.End.kinds:type_name -> wprof.KindCount
+	18, // 16: wprof.End.processes:type_name -> wprof.ProcessTime
+	19, // 17: wprof.End.losses:type_name -> wprof.Loss
+	21, // 18: wprof.End.cost:type_name -> wprof.RecorderCost
+	2,  // 19: wprof.End.clocks:type_name -> wprof.ClockSnapshot
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_wprof_proto_init() }
@@ -1839,8 +2096,8 @@ func file_wprof_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   19,
+			NumEnums:      2,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

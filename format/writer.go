@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -124,6 +125,32 @@ func (w *Writer) DefineTask(t *Task) error {
 		return err
 	}
 	return w.defined(appendTask(w.defs, t), 1)
+}
+
+// DefineModule adds the definition of one module.
+func (w *Writer) DefineModule(m *Module) error { return w.defineMember(2, m) }
+
+// DefineFrame adds the definition of one frame, whose module is defined.
+func (w *Writer) DefineFrame(f *Frame) error { return w.defineMember(3, f) }
+
+// DefineStack adds the definition of one stack, whose frames are defined.
+func (w *Writer) DefineStack(s *Stack) error { return w.defineMember(4, s) }
+
+// DefineCommand adds the definition of one command line.
+func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c) }
+
+func (w *Writer) defineMember(field protowire.Number, m proto.Message) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	defs, err := appendMember(w.defs, field, m)
+	if err != nil {
+		return err
+	}
+	if len(defs)-len(w.defs) > MaxBlockBytes-w.target {
+		return fmt.Errorf("define %d bytes at once: a block cannot hold them", len(defs)-len(w.defs))
+	}
+	return w.defined(defs, 1)
 }
 
 func (w *Writer) defined(defs []byte, count int) error {

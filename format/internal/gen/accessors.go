@@ -107,6 +107,8 @@ func goType(t wprof.FieldType) string {
 		return "int64"
 	case wprof.FieldTask:
 		return "TaskID"
+	case wprof.FieldStack:
+		return "StackID"
 	case wprof.FieldState:
 		return "State"
 	case wprof.FieldCause:

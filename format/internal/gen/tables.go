@@ -118,6 +118,8 @@ func typeName(f wprof.Field) string {
 		return "time"
 	case wprof.FieldTask:
 		return "task"
+	case wprof.FieldStack:
+		return "stack"
 	case wprof.FieldState:
 		return "state"
 	case wprof.FieldCause:
