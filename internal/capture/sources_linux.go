@@ -53,7 +53,7 @@ func stacks(inv *cli.Invocation) (Stacks, error) {
 		}
 		period, err := parsePeriod(value)
 		if err != nil {
-			return s, cli.Usagef("%w", err)
+			return s, cli.Usagef("--stacks: %w", err)
 		}
 		s.Timer = period
 	}
@@ -67,17 +67,17 @@ func parsePeriod(value string) (time.Duration, error) {
 		return defaultPeriod, nil
 	}
 	if kind != nameTimer {
-		return 0, fmt.Errorf("--stacks=%s: there is no such kind of sample: %s is one", value, strings.Join(StackKinds(), ", "))
+		return 0, fmt.Errorf("%q is not a kind of sample; %s is one", kind, strings.Join(StackKinds(), ", "))
 	}
 	if !given {
 		return defaultPeriod, nil
 	}
 	period, err := periodOf(rate)
 	if err != nil {
-		return 0, fmt.Errorf("--stacks=%s: %w", value, err)
+		return 0, err
 	}
 	if period < shortestPeriod || period > longestPeriod {
-		return 0, fmt.Errorf("--stacks=%s: samples can be taken every %s to every %s", value, shortestPeriod, longestPeriod)
+		return 0, fmt.Errorf("%q: samples can be taken every %s to every %s", rate, shortestPeriod, longestPeriod)
 	}
 	return period, nil
 }
