@@ -8,6 +8,8 @@ type Header struct {
 	Rings       int
 	RecorderPID int
 	NoSched     bool // no switches are recorded, so nothing is known of what threads do
+	// Sources are what takes samples. They become those of the session.
+	Sources []*format.Source
 }
 
 // Round tells of one round of draining: the reader noted Time, then read all producer positions, then drained.
