@@ -43,6 +43,12 @@ type Options struct {
 	Live bool
 	// Progress is called now and then with the bytes of the spool that are done, and all of them; 0 while live.
 	Progress func(done, total int64)
+	// Names gives frames their names; nil: they get none. A live stream asks in a goroutine of its own, which has
+	// ended when Finalise returns.
+	Names     Namer
+	Symbolize Symbolize
+
+	sideband func() sideband // nil: that of internal/sideband
 	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
 	// filled in if they are not.
 	Cost func() *format.RecorderCost
@@ -59,4 +65,9 @@ type Summary struct {
 	Late        uint64
 	Sections    int
 	Damage      *Damage // nil: none
+
+	Samples      uint64
+	User, Kernel FrameCount
+	Stacks       StackCount
+	Modules      []ModuleFrames // those with the most nameless frames first
 }
