@@ -203,11 +203,28 @@ func (c *code) locate(pid uint32, address uint64) (*module, uint64) {
 	return c.moduleOf(definition), offset
 }
 
-func (c *code) locateKernel(address uint64) (*module, uint64) {
+// listen begins to ask for names beside a live stream, and returns what ends that.
+func (c *code) listen() func() {
+	if c.namer == nil {
+		return func() {}
+	}
+	c.asker = newAsker(c.namer)
+	return func() {
+		c.asker.end()
+		<-c.asker.done
+	}
+}
+
+// loadKernel takes what the spool has copied of the kernel.
+func (c *code) loadKernel() {
 	if c.kernel == nil {
 		kernel := c.load()
 		c.kernel = &kernel
 	}
+}
+
+func (c *code) locateKernel(address uint64) (*module, uint64) {
+	c.loadKernel()
 	k := c.kernel.find(address)
 	m := c.kernels[k]
 	if m == nil {

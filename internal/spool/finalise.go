@@ -53,6 +53,11 @@ func (s *Spool) Finalise(w *format.Writer, o Options) (Summary, error) {
 }
 
 func (f *finaliser) run() (Summary, error) {
+	if f.options.Live {
+		defer f.apply.code.listen()()
+	} else if err := f.gather(); err != nil {
+		return f.summary(), err
+	}
 	for {
 		more, err := f.step()
 		if err != nil {
@@ -142,7 +147,9 @@ func (f *finaliser) step() (bool, error) {
 	if err := f.until(min(f.watermark(), f.end+1)); err != nil {
 		return false, err
 	}
+	f.apply.code.answered()
 	if f.options.Live && f.spool.punch {
+		f.apply.code.loadKernel() // before its place in the file is given back
 		f.punchHoles()
 	}
 	return true, nil
