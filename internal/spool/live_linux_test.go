@@ -66,7 +66,7 @@ func live(t *testing.T, text string, after func(out *lockedBuffer, word string))
 				t.Error(err)
 			}
 			go func() {
-				summary, err := s.Finalise(format.NewWriter(out, format.WriterOptions{Live: true}), Options{Live: true})
+				summary, err := s.Finalise(format.NewWriter(out, format.WriterOptions{Live: true}), textLive())
 				done <- result{summary, err}
 			}()
 		}
@@ -213,7 +213,7 @@ func startBurst(t *testing.T) *burst {
 	s, err := w.Spool()
 	b.must(err)
 	go func() {
-		summary, err := s.Finalise(format.NewWriter(&counter{}, format.WriterOptions{Live: true}), Options{Live: true})
+		summary, err := s.Finalise(format.NewWriter(&counter{}, format.WriterOptions{Live: true}), textLive())
 		if err != nil {
 			t.Error(err)
 		}

@@ -111,7 +111,7 @@ func (f *finaliser) clocks(c *chunk) error {
 	}
 	clocks := new(format.ClockSnapshot)
 	if err := proto.Unmarshal(b, clocks); err != nil {
-		f.spool.damage.Bad += chunkHeaderSize + int64(c.length)
+		f.scan.damage.Bad += chunkHeaderSize + int64(c.length)
 		return nil
 	}
 	if last := f.out.clocks; last != nil && clocks.Monotonic <= last.Monotonic {
