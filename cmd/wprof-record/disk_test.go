@@ -105,3 +105,25 @@ func TestDiskFullWhileRecordingKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("only %d events were saved", len(c.events))
 	}
 }
+
+func TestFullDiskOfTheSpoolKeepsWhatWasRecorded(t *testing.T) {
+	needPrivilege(t)
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r := recorder(t, "-d60s", "--", os.Args[0], "workload", "yield", "3s")
+	r.cmd.Env = append(os.Environ(), "TMPDIR="+smallDisk(t, "2m"))
+	r.cmd.Stdout = out
+	if status := r.start().wait(); status != 125 {
+		t.Errorf("status %d", status)
+	}
+	if text := r.stderr.String(); !strings.Contains(text, "ended early") || !strings.Contains(text, "set TMPDIR") {
+		t.Errorf("it says %q", text)
+	}
+	if c := readFile(t, file); len(c.events) < 10_000 {
+		t.Errorf("%d events were kept", len(c.events))
+	}
+}

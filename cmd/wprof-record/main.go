@@ -20,17 +20,24 @@ func main() {
 func tool() cli.Tool {
 	return cli.Tool{
 		Name:    "wprof-record",
-		Summary: "record who runs, who waits and who wakes whom on this machine",
-		Description: "Records every context switch and wakeup of this machine, and the life of its threads, by eBPF programs " +
-			"in the kernel, and writes them as an event stream to standard output or a file. While it records, the " +
+		Summary: "record who runs what, who waits and who wakes whom on this machine",
+		Description: "Records every context switch and wakeup of this machine, the life of its threads, and samples with stacks of what " +
+			"they do, by eBPF programs in the kernel, and writes them as an event stream to standard output or a file. While it records, the " +
 			"kernel's records only go to a spool file; they are put in order and named when the window has closed.\n\n" +
 			"Needs CAP_BPF and CAP_PERFMON (root has them), Linux 6.1 or later, and a kernel with BTF.",
 		Groups: []cli.Group{
 			{Title: "What to record", Flags: []cli.Flag{
 				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Record so long; 0 until Ctrl-C. A number without a unit is milliseconds. With a command there is no default: its end is the recording's."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
-				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Usage: "Switch groups of events on, or off with no- before them: sched is context switches and states, wakeup is wakeups, task-life is fork, exec, rename, exit and free. All are on."},
+				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Usage: "Switch groups of events on, or off with no- before them: sched is context switches and states, wakeup is wakeups, task-life is fork, exec, rename, exit and free, samples is what -S says. All are on."},
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
+			}},
+			{Title: "Samples and stacks", Flags: []cli.Flag{
+				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Take samples of what runs, with its stack. timer looks at every CPU that is not idle, RATE times a second (99hz, 1khz) or once a period (5ms)."},
+				{Name: "no-stacks", Usage: "Take no samples."},
+				{Name: "no-kernel-stacks", Usage: "Leave the kernel's part out of stacks."},
+				{Name: "no-user-stacks", Usage: "Leave the user's part out of stacks."},
+				{Name: "symbolize", Kind: cli.String, Value: "yes|no", Default: "yes", Choices: []string{"yes", "no"}, Usage: "With no, functions in files that have a build-id and are still there are not named: wprof-symbolize can do that later."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output. The spool is FILE.part until then."},

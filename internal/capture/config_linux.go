@@ -23,6 +23,8 @@ type Config struct {
 	Stats       bool
 	FailOnLoss  bool
 	Verbose     bool
+	Stacks      Stacks
+	Symbolize   bool // name everything, also what could be named later
 	Kernel      bpf.Options
 	CPUs        int
 	Metadata    []*format.KeyValue
@@ -62,6 +64,10 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	if cfg.Metadata, err = metadata(inv.Strings("metadata")); err != nil {
 		return nil, err
 	}
+	if cfg.Stacks, err = stacks(inv); err != nil {
+		return nil, err
+	}
+	cfg.Symbolize = inv.String("symbolize") != "no"
 	if err := cfg.setKernel(inv); err != nil {
 		return nil, err
 	}
@@ -138,17 +144,29 @@ func (cfg *Config) setFeatures(lists []string) error {
 				cfg.Kernel.NoWakeup = off
 			case "task-life":
 				cfg.Kernel.NoTaskLife = off
+			case "samples":
+				cfg.setSamples(!off)
 			}
 		}
 	}
-	if cfg.Kernel.NoSched && cfg.Kernel.NoWakeup && cfg.Kernel.NoTaskLife {
+	if cfg.Kernel.NoSched && cfg.Kernel.NoWakeup && cfg.Kernel.NoTaskLife && cfg.Stacks.Timer == 0 {
 		return cli.Usagef("--feature switches everything off: there is nothing to record")
 	}
 	return nil
 }
 
 // Features are the words that -f takes, each also with no- before it.
-func Features() []string { return []string{"sched", "wakeup", "task-life"} }
+func Features() []string { return []string{"sched", "wakeup", "task-life", "samples"} }
+
+// setSamples switches samples on or off as the feature of that name says.
+func (cfg *Config) setSamples(on bool) {
+	switch {
+	case !on:
+		cfg.Stacks.Timer = 0
+	case cfg.Stacks.Timer == 0:
+		cfg.Stacks = Stacks{Timer: defaultPeriod, Kernel: true, User: true}
+	}
+}
 
 func metadata(entries []string) ([]*format.KeyValue, error) {
 	var all []*format.KeyValue

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"testing"
+	"time"
 
 	"wprof/format"
 )
@@ -17,6 +18,8 @@ func TestLastWordOnAFeatureCounts(t *testing.T) {
 		{[]string{"no-sched", "sched"}, true, true, true, false},
 		{[]string{"sched,no-task-life"}, true, true, false, false},
 		{[]string{"no-sched,no-wakeup,no-task-life"}, false, false, false, true},
+		{[]string{"no-sched,no-wakeup,no-task-life,samples"}, false, false, false, false},
+		{[]string{"samples,no-sched,no-wakeup,no-task-life", "no-samples"}, false, false, false, true},
 	} {
 		var cfg Config
 		err := cfg.setFeatures(c.lists)
@@ -55,6 +58,22 @@ func TestMetadataMustBePairs(t *testing.T) {
 	for _, wrong := range []string{"a", "=b", ""} {
 		if _, err := metadata([]string{wrong}); err == nil {
 			t.Errorf("%q is taken", wrong)
+		}
+	}
+}
+
+func TestPeriodsOfSamples(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"timer": 10 * time.Millisecond, "timer=99hz": 10101010, "timer=1khz": time.Millisecond, "timer=2.5ms": 2500 * time.Microsecond,
+		"+timer=1000Hz": time.Millisecond, "+": 10 * time.Millisecond,
+	} {
+		if got, err := parsePeriod(value); err != nil || got != want {
+			t.Errorf("-S%s: every %v, %v; want %v", value, got, err, want)
+		}
+	}
+	for _, value := range []string{"timer=", "timer=99", "timer=0hz", "timer=-5hz", "timer=nanhz", "timer=infhz", "timer=1mhz", "timer=1us", "timer=2m", "cpu=99hz", "=99hz"} {
+		if got, err := parsePeriod(value); err == nil {
+			t.Errorf("-S%s is taken as %v", value, got)
 		}
 	}
 }

@@ -84,6 +84,7 @@ type session struct {
 	rec     *recorder
 	stats   io.Closer // nil: the kernel does not measure
 	summary spool.Summary
+	early   error // why the recording ended early; nil: it did not
 }
 
 func (s *session) run() error {
@@ -181,13 +182,44 @@ func (s *session) record() error {
 		return s.recordLive()
 	}
 	if err := s.rec.Run(); err != nil {
-		return err
+		return s.salvage(err)
 	}
 	s.rec.Close()
 	recorded, err := s.spool.Spool()
 	if err != nil {
 		return err
 	}
+	return s.write(recorded)
+}
+
+// salvage writes what a recording has brought that its spool's disk was too small for.
+func (s *session) salvage(cause error) error {
+	if s.rec.open == 0 || !isFull(cause) {
+		return cause
+	}
+	s.rec.Close()
+	recorded, err := s.spool.Salvage()
+	if err != nil {
+		return cause
+	}
+	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint())
+	return s.write(recorded)
+}
+
+// isFull tells whether a file could not grow.
+func isFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+// roomHint says how to get more room for the spool.
+func (s *session) roomHint() string {
+	if s.spool.Path() != "" {
+		return "free some space, or write to another disk"
+	}
+	return "free some space, or set TMPDIR to a folder on a larger disk"
+}
+
+func (s *session) write(recorded *spool.Spool) error {
 	bar := s.inv.Progress("writing")
 	defer bar.Done()
 	return s.finalise(recorded, spool.Options{Progress: bar.Set})
@@ -243,11 +275,16 @@ func (s *session) cost() *format.RecorderCost {
 	}
 }
 
-// keepSpool leaves a spool with a name where it is, and says how the recording is finished from it.
+// keepSpool leaves a spool with a name where it is, if it holds anything, and says how the recording is finished from
+// it.
 func (s *session) keepSpool(err error) error {
 	if s.spool.Path() == "" || s.rec.open == 0 {
 		_ = s.spool.Remove()
 		return err
+	}
+	if _, empty := s.spool.Salvage(); empty != nil {
+		_ = s.spool.Remove()
+		return fmt.Errorf("%w; nothing had been recorded yet", err)
 	}
 	path, output := proc.Quote(s.spool.Path()), proc.Quote(s.cfg.Output)
 	return fmt.Errorf("%w; what was recorded is kept: once that is mended, run wprof-symbolize %s -o %s", err, path, output)
@@ -290,6 +327,9 @@ func (s *session) report() error {
 	}
 	outcome := s.outcome()
 	s.inv.Warnf("%s", outcome.Summary())
+	if s.early != nil {
+		return s.failEarly()
+	}
 	if outcome.Events == 0 && s.cfg.filtered() {
 		s.inv.Warnf("no event met the filters: is what they name running? wprof-record without them shows who is")
 	}
@@ -304,6 +344,15 @@ func (s *session) report() error {
 		return cli.WithCode(cli.ExitLost, errLost)
 	}
 	return nil
+}
+
+// failEarly ends the tool after a recording that is not whole. A command goes on, and is waited for.
+func (s *session) failEarly() error {
+	if s.command != nil {
+		<-s.command.Done()
+		return cli.WithCode(StatusOwnFailure, s.early)
+	}
+	return cli.WithCode(cli.ExitFailed, s.early)
 }
 
 // commandStatus waits for the command's end and makes the tool's of it.

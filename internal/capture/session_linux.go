@@ -41,6 +41,7 @@ func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 		Metadata:      cfg.Metadata,
 		Version:       cli.Version(),
 		RecorderPid:   uint32(os.Getpid()),
+		Sources:       cfg.Stacks.sources(),
 	}, nil
 }
 
@@ -69,6 +70,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}
+	if cfg.Stacks.Timer > 0 {
+		config = append(config, &format.KeyValue{Key: "samples", Value: cfg.Stacks.String()})
+	}
 	if len(cfg.Command) > 0 && !cfg.All {
 		config = append(config, &format.KeyValue{Key: "scope", Value: "the command and its children"})
 	} else {
@@ -82,7 +86,7 @@ func features(cfg *Config) []string {
 	for _, f := range []struct {
 		name string
 		off  bool
-	}{{"sched", cfg.Kernel.NoSched}, {"wakeup", cfg.Kernel.NoWakeup}, {"task-life", cfg.Kernel.NoTaskLife}} {
+	}{{"sched", cfg.Kernel.NoSched}, {"wakeup", cfg.Kernel.NoWakeup}, {"task-life", cfg.Kernel.NoTaskLife}, {"samples", cfg.Stacks.Timer == 0}} {
 		if !f.off {
 			on = append(on, f.name)
 		}

@@ -85,7 +85,7 @@ func (inv *Invocation) warnBareDurations() {
 			continue
 		}
 		if d, bare, err := ParseDuration(inv.String(f.Name)); err == nil && bare && d > 0 && d < 100*time.Millisecond {
-			inv.Warnf("--%s %s means %[2]s ms; did you mean %[2]ss?", f.Name, inv.String(f.Name))
+			inv.Warnf("--%s %s means %[2]s ms; a duration in seconds is --%[1]s %[2]ss", f.Name, inv.String(f.Name))
 		}
 	}
 }

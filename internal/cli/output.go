@@ -223,5 +223,21 @@ func (o *Output) unwatch() {
 }
 
 func cannotWrite(name string, err error) error {
-	return WithCode(ExitFailed, fmt.Errorf("write %s: %w", name, withoutPath(err)))
+	return WithCode(ExitFailed, fmt.Errorf("write %s: %w%s", name, withoutPath(err), writeHint(name, err)))
+}
+
+// writeHint says what helps against an error of the file system.
+func writeHint(name string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !onDisk(filepath.Dir(name)):
+		return "; make the folder " + filepath.Dir(name) + " first"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, errReadOnly):
+		return "; choose a folder that you may write to"
+	}
+	return ""
+}
+
+func onDisk(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -14,6 +14,9 @@ import (
 
 const noFollow = unix.O_NOFOLLOW
 
+// errReadOnly is what a read-only file system answers.
+const errReadOnly = unix.EROFS
+
 var errSticky = errors.New("it belongs to another user, and nobody else may replace it in this folder")
 
 // replaceable finds at once what the rename at the end would find: in a folder like /tmp a file is replaced only by its

@@ -103,7 +103,7 @@ func TestBareSmallDurationIsPointedOut(t *testing.T) {
 		return nil
 	}
 	Run(sample(run), []string{"-d", "5"}, Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
-	if !strings.Contains(stderr.String(), "--dur 5 means 5 ms; did you mean 5s?") {
+	if !strings.Contains(stderr.String(), "--dur 5 means 5 ms; a duration in seconds is --dur 5s") {
 		t.Errorf("stderr is %q", stderr.String())
 	}
 }
@@ -128,7 +128,7 @@ func TestExpandListsReadsFiles(t *testing.T) {
 }
 
 func TestUnits(t *testing.T) {
-	for s, want := range map[string]int64{"5s": 5e9, "250ms": 250e6, "1.5m": 90e9, "7": 7e6, "3us": 3000, "1h": 3600e9, "9ns": 9} {
+	for s, want := range map[string]int64{"5s": 5e9, "250ms": 250e6, "1.5m": 90e9, "1m5s": 65e9, "1h0.5m": 3630e9, "7": 7e6, "3us": 3000, "1h": 3600e9, "9ns": 9} {
 		if d, _, err := ParseDuration(s); err != nil || d.Nanoseconds() != want {
 			t.Errorf("%s is %v, %v; want %d ns", s, d, err, want)
 		}

@@ -8,22 +8,45 @@ import (
 	"time"
 )
 
-// ParseDuration reads 5s, 1.5ms, 200us, 7ns, 2m or 1h. A number without a unit is milliseconds, and bare says so. Signs,
-// exponents, spaces and what no int64 of nanoseconds can hold are errors.
+// ParseDuration reads 5s, 1.5ms, 200us, 7ns, 2m, 1h or several of them as in 1m30s. A number without a unit is
+// milliseconds, and bare says so. Signs, exponents, spaces and what no int64 of nanoseconds can hold are errors.
 func ParseDuration(s string) (d time.Duration, bare bool, err error) {
-	number, unit := splitUnit(s)
-	scale, ok := map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}[unit]
-	if !ok {
-		return 0, false, fmt.Errorf("%q is not a duration: the unit is one of ns, us, ms, s, m, h", s)
+	total := 0.0
+	rest := s
+	for {
+		var number, unit string
+		number, unit, rest = firstUnit(rest)
+		bare = unit == ""
+		if bare && len(number) < len(s) {
+			return 0, false, fmt.Errorf("%q is not a duration like 5s, 250ms or 1m30s", s)
+		}
+		scale, ok := map[string]float64{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}[unit]
+		if !ok {
+			return 0, false, fmt.Errorf("%q is not a duration: the unit is one of ns, us, ms, s, m, h", s)
+		}
+		v, err := decimal(number)
+		if err != nil {
+			return 0, false, fmt.Errorf("%q is not a duration like 5s, 250ms or 1m30s", s)
+		}
+		if total += v * scale; total > math.MaxInt64/2 {
+			return 0, false, fmt.Errorf("%q is longer than this tool can count", s)
+		}
+		if rest == "" {
+			return time.Duration(math.Round(total)), bare, nil
+		}
 	}
-	v, err := decimal(number)
-	if err != nil {
-		return 0, false, fmt.Errorf("%q is not a duration like 5s, 250ms or 1.5m", s)
+}
+
+const digits = "0123456789."
+
+// firstUnit splits off the first number with its unit.
+func firstUnit(s string) (number, unit, rest string) {
+	i := len(s) - len(strings.TrimLeft(s, digits))
+	j := strings.IndexAny(s[i:], digits)
+	if j < 0 {
+		return s[:i], s[i:], ""
 	}
-	if v *= scale; v > math.MaxInt64/2 {
-		return 0, false, fmt.Errorf("%q is longer than this tool can count", s)
-	}
-	return time.Duration(math.Round(v)), unit == "", nil
+	return s[:i], s[i : i+j], s[i+j:]
 }
 
 // ParseSize reads 64kb, 8mb or 1gb, in powers of 1024 and in either case, and returns bytes; a number without a unit is
@@ -45,13 +68,13 @@ func ParseSize(s string) (int64, error) {
 }
 
 func splitUnit(s string) (number, unit string) {
-	i := strings.LastIndexAny(s, "0123456789.") + 1
+	i := strings.LastIndexAny(s, digits) + 1
 	return s[:i], s[i:]
 }
 
 // decimal reads digits with at most one point: ParseFloat alone would take 1e3, 0x1p4 and infinity as well.
 func decimal(number string) (float64, error) {
-	if strings.Trim(number, "0123456789.") != "" {
+	if strings.Trim(number, digits) != "" {
 		return 0, strconv.ErrSyntax
 	}
 	return strconv.ParseFloat(number, 64)

@@ -80,7 +80,7 @@ func CreateUnlinked(dir string) (*Writer, error) {
 	}
 	file, err := openUnlinked(dir)
 	if err != nil {
-		return nil, fmt.Errorf("create a spool in %s: %w", dir, err)
+		return nil, fmt.Errorf("create a spool in %s: %w; set TMPDIR to a folder that can be written to", dir, err)
 	}
 	return newWriter(file, ""), nil
 }

@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,30 @@ func Run(inv *cli.Invocation) error {
 	}
 	defer in.Close()
 	if file := spoolFile(in); file != nil {
-		return recoverSpool(inv, file, name)
+		recorded, err := spool.OpenFile(file)
+		if err != nil {
+			return cli.Failf("finish %s: %w", name, err)
+		}
+		return recoverSpool(inv, recorded, name)
 	}
-	return passOn(inv, in, name)
+	if isRegular(in) {
+		return passOn(inv, in, name)
+	}
+	return fromPipe(inv, in, name)
+}
+
+// fromPipe looks at what a pipe begins with. A spool is read here and there, so it is copied into a file first.
+func fromPipe(inv *cli.Invocation, in io.Reader, name string) error {
+	ahead := bufio.NewReaderSize(in, 64<<10)
+	// What is too short for a spool is for the stream's reader to judge.
+	if beginning, _ := ahead.Peek(spool.BeginningBytes); !spool.IsSpool(beginning) {
+		return passOn(inv, ahead, name)
+	}
+	recorded, err := spool.CopyUnlinked(ahead)
+	if err != nil {
+		return cli.Failf("finish the spool from %s: %w", name, err)
+	}
+	return recoverSpool(inv, recorded, name)
 }
 
 // oneSpool refuses a spool among several files: it is no stream that another one could follow.
@@ -70,11 +92,8 @@ func spoolFile(in io.Reader) *os.File {
 	return nil
 }
 
-func recoverSpool(inv *cli.Invocation, file *os.File, name string) error {
-	recorded, err := spool.OpenFile(file)
-	if err != nil {
-		return cli.Failf("finish %s: %w", name, err)
-	}
+func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error {
+	defer recorded.Close()
 	out, err := inv.CreateOutput(inv.String("output"), true)
 	if err != nil {
 		return err

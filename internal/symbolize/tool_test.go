@@ -21,6 +21,13 @@ func run(t *testing.T, argv ...string) (stderr string, status int) {
 		t.Fatal(err)
 	}
 	defer null.Close()
+	return runOn(null, argv...)
+}
+
+// runOn runs it with an input.
+func runOn(in *os.File, argv ...string) (stderr string, status int) {
+	null, _ := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	defer null.Close()
 	var errs bytes.Buffer
 	tool := cli.Tool{
 		Name: "wprof-symbolize", Run: Run,
@@ -29,7 +36,7 @@ func run(t *testing.T, argv ...string) (stderr string, status int) {
 			{Name: "compress", Aliases: []string{"z"}, Kind: cli.String},
 		}}},
 	}
-	status = cli.Run(tool, argv, cli.Std{In: null, Out: null, Err: &errs})
+	status = cli.Run(tool, argv, cli.Std{In: in, Out: null, Err: &errs})
 	return errs.String(), status
 }
 
@@ -73,6 +80,34 @@ func dump(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+func TestSpoolThroughAPipeIsFinished(t *testing.T) {
+	part := record(t, true)
+	out := filepath.Join(t.TempDir(), "a")
+	if stderr, status := run(t, part, "-o", out); status != cli.ExitOK {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	spool, err := os.ReadFile(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	go func() {
+		defer writer.Close()
+		_, _ = writer.Write(spool)
+	}()
+	piped := filepath.Join(t.TempDir(), "b")
+	if stderr, status := runOn(in, "-o", piped); status != cli.ExitOK {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	if dump(t, out) != dump(t, piped) {
+		t.Error("a spool through a pipe becomes another stream than the file")
+	}
 }
 
 func TestWholeSpoolIsFinished(t *testing.T) {

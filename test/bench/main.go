@@ -12,7 +12,7 @@ func main() {
 	raw := flag.String("raw", "docs/performance.json", "every run, for the next report to compare with")
 	pairs := flag.Int("pairs", 20, "interleaved pairs for each slowdown")
 	quick := flag.Bool("quick", false, "few runs, and no report: a look between two changes")
-	only := flag.String("only", "", "one part: programs, slowdown, start, cost, loss, idle, convert")
+	only := flag.String("only", "", "one part: programs, slowdown, start, cost, loss, live, idle, convert")
 	flag.Parse()
 	if err := measure(*bin, *out, *raw, *pairs, *quick, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -35,7 +35,8 @@ func measure(bin, out, raw string, pairs int, quick bool, only string) error {
 		run  func() error
 	}{
 		{"programs", b.programs}, {"slowdown", b.slowdown}, {"start", b.startUp}, {"cost", b.recorderCost},
-		{"loss", b.losses}, {"idle", b.idle}, {"convert", b.converters},
+		{"loss", b.losses}, {"live", b.live}, {"idle", b.idle},
+		{"convert", b.converters},
 	}
 	ran := false
 	for _, p := range parts {

@@ -1,0 +1,111 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wprof/test/engine"
+)
+
+// program is a workload in one language whose functions take 20, 30 and 50 percent of its time.
+type program struct {
+	language string
+	build    func(t *testing.T, dir string) []string // the command that runs it
+	// As the functions are called in a trace: what the three are, and who calls the first two and the third.
+	alpha, beta, gamma, left, right string
+}
+
+const shareSeconds = "4"
+
+func programs() []program {
+	compile := func(source string, compiler ...string) func(*testing.T, string) []string {
+		return func(t *testing.T, dir string) []string {
+			t.Helper()
+			binary := filepath.Join(dir, "shares")
+			args := append(compiler[1:], "-o", binary, "testdata/shares/"+source)
+			if out, err := exec.Command(compiler[0], args...).CombinedOutput(); err != nil {
+				t.Fatalf("%s %s: %v: %s", compiler[0], strings.Join(args, " "), err, out)
+			}
+			return []string{binary, shareSeconds}
+		}
+	}
+	return []program{
+		{"C", compile("shares.c", "gcc", "-O2", "-fno-omit-frame-pointer"), "alpha", "beta", "gamma_", "left", "right"},
+		{"C++", compile("shares.cc", "g++", "-O2", "-fno-omit-frame-pointer"), "%work::spin<2>%", "%work::spin<3>%", "%work::spin<5>%", "work::Machine::left%", "work::Machine::right%"},
+		{"Go", compile("shares.go", "go", "build"), "main.alpha", "main.beta", "main.gamma", "main.left", "main.right"},
+		{"Rust", compile("shares.rs", "rustc", "-O", "-Cforce-frame-pointers=yes"), "shares::work::alpha", "shares::work::beta", "shares::work::gamma", "%Tree%::left", "%Tree%::right"},
+		{"node", func(*testing.T, string) []string {
+			return []string{"node", "--perf-basic-prof", "--no-turbo-inlining", "testdata/shares/shares.js", shareSeconds}
+		}, "%alpha %", "%beta %", "%gamma %", "%left %", "%right %"},
+	}
+}
+
+// sampled runs a program under the recorder and converts the capture.
+func sampled(t *testing.T, p program) (trace string) {
+	t.Helper()
+	needPrivilege(t)
+	dir := t.TempDir()
+	command := p.build(t, dir)
+	capture := filepath.Join(dir, "shares.wprof")
+	// Odd, so that the samples do not keep step with anything.
+	args := append([]string{"-Stimer=997hz", "-o", capture, "--"}, command...)
+	cmd := exec.Command(built.path("wprof-record"), args...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("wprof-record %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return convert(t, filepath.Join(dir, "shares.pb"), "wprof-perfetto", capture)
+}
+
+// callers lists for each sample of the program the function where it is and the one that called it.
+const callers = `
+	with f as (select c.id, c.parent_id, coalesce(fr.deobfuscated_name, fr.name) as name
+	  from stack_profile_callsite c join stack_profile_frame fr on c.frame_id = fr.id)
+	select leaf.name as leaf, caller.name as caller, count(*) as n
+	from perf_sample s join f leaf on s.callsite_id = leaf.id left join f caller on leaf.parent_id = caller.id
+	group by 1, 2`
+
+// leaves says how many samples are in functions whose name is like a pattern, and how many of these were called from
+// one that is like another.
+func leaves(t *testing.T, trace, name, caller string) (in, called int64) {
+	t.Helper()
+	row := one(t, trace, fmt.Sprintf(`select coalesce(sum(n), 0) as inside, coalesce(sum(iif(caller like '%s', n, 0)), 0) as called
+		from (%s) where leaf like '%s'`, caller, callers, name))
+	return number(t, row, "inside"), number(t, row, "called")
+}
+
+func TestSharesOfFunctionsAreTheirs(t *testing.T) {
+	for _, p := range programs() {
+		t.Run(p.language, func(t *testing.T) {
+			trace := sampled(t, p)
+			engine.CheckStats(t, trace)
+			alpha, alphaCalled := leaves(t, trace, p.alpha, p.left)
+			beta, betaCalled := leaves(t, trace, p.beta, p.left)
+			gamma, gammaCalled := leaves(t, trace, p.gamma, p.right)
+			n := float64(alpha + beta + gamma)
+			if n < 1000 {
+				t.Fatalf("%v samples in the three functions:\n%v", n, query(t, trace, callers+" order by n desc limit 20"))
+			}
+			for _, f := range []struct {
+				name  string
+				in    int64
+				share float64
+			}{{p.alpha, alpha, 0.2}, {p.beta, beta, 0.3}, {p.gamma, gamma, 0.5}} {
+				// 99% of samples of that size are within 2.576 standard deviations of the binomial distribution.
+				slack := 2.576 * math.Sqrt(f.share*(1-f.share)/n)
+				if got := float64(f.in) / n; math.Abs(got-f.share) > slack {
+					t.Errorf("%s has %.1f%% of %v samples, not %.0f%% ± %.1f%%", f.name, 100*got, n, 100*f.share, 100*slack)
+				}
+			}
+			// A sample in a function's first or last instructions, when it has no frame of its own, skips its caller.
+			if called := alphaCalled + betaCalled + gammaCalled; float64(called) < 0.98*n {
+				t.Errorf("%d of %v samples have the right caller:\n%v", called, n, query(t, trace, callers+" order by n desc limit 20"))
+			}
+		})
+	}
+}
