@@ -29,7 +29,10 @@ const (
 	recExit      = 7
 	recFree      = 8
 	recLost      = 11
+	recSample    = 13
 	recTask      = 64
+	recStack     = 65
+	recArgs      = 66
 
 	flagSubject   = 1
 	flagObject    = 2

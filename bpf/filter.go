@@ -67,8 +67,12 @@ func (o *Options) kernelFilter() (*kernelFilter, error) {
 	return k, nil
 }
 
-// Validate finds lists that are longer than the programs can compare with. [Load] does so too.
+// Validate finds lists that are longer than the programs can compare with, and periods that no timer takes. [Load]
+// does so too.
 func (o *Options) Validate() error {
+	if err := o.Sample.validate(); err != nil {
+		return err
+	}
 	_, err := o.kernelFilter()
 	return err
 }

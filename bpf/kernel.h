@@ -27,19 +27,25 @@ typedef _Bool bool;
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum {
 	BPF_ANY = 0,
 	BPF_F_NO_PREALLOC = 1,
+	BPF_F_USER_STACK = 256,
 	BPF_F_MMAPABLE = 1024,
 	BPF_RB_NO_WAKEUP = 1,
 };
 
+struct bpf_dynptr {
+	__u64 opaque[2];
+};
+
 /* include/linux/sched.h */
 #define PF_IO_WORKER 0x10
-#define PF_USER_WORKER 0x4000 /* since 6.4, see life.h */
+#define PF_USER_WORKER 0x4000 /* since 6.4, see worker_flags() */
 #define PF_KTHREAD 0x200000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -78,6 +84,11 @@ struct signal_struct {
 	atomic_t live; /* threads that have not exited */
 };
 
+struct mm_struct {
+	unsigned long arg_start;
+	unsigned long arg_end;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -95,6 +106,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct mm_struct *mm;
+	__u64 self_exec_id; /* how often the process, and those that it was forked from, called exec */
 	__u64 start_time;
 	char comm[16];
 };

@@ -7,6 +7,8 @@
 #ifndef WPROF_LIFE_H
 #define WPROF_LIFE_H
 
+const volatile bool args_wanted = true;
+
 static __always_inline void write_comm(char *to, struct task_struct *task)
 {
 	/* Up to 6.1 the bytes behind the 0 are what was there before. */
@@ -64,11 +66,7 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(user_worker, struct task_struct *worker)
 {
-	__u32 flags = PF_IO_WORKER;
-
-	if (bpf_core_field_exists(struct kernel_clone_args, user_worker))
-		flags |= PF_USER_WORKER;
-	if (armed && worker->flags & flags)
+	if (armed && worker->flags & worker_flags())
 		write_fork(bpf_get_current_task_btf(), worker);
 	return 0;
 }
@@ -87,6 +85,47 @@ static __always_inline bool write_exec(struct rec_exec *rec, struct task_struct 
 	return len < room;
 }
 
+/* Without a page fault: what is not in memory, because it was swapped out at once, is not told. */
+static __always_inline void write_args(struct rec_args *rec, struct task_struct *task, __u64 from, __u64 len, __u32 room)
+{
+	if (len > room) {
+		len = room;
+		rec->hdr.flags |= REC_CUT;
+	}
+	rec->pid = task->tgid;
+	rec->len = len;
+	if (bpf_probe_read_user(rec->args, len, (const void *)from))
+		bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
+	else
+		submit(rec);
+}
+
+/* The kernel has just put the words into the new memory, back to back. */
+static __always_inline void tell_args(struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+	struct rec_args *rec;
+	__u64 from, len;
+	__u8 flags;
+
+	if (!args_wanted || !mm)
+		return;
+	from = mm->arg_start;
+	len = mm->arg_end - from;
+	if (!len)
+		return;
+	flags = life_side(thread_wanted(task), REC_SUBJECT);
+	if (len <= ARGS_SHORT) {
+		rec = reserve(REC_ARGS, flags, task->pid, sizeof(*rec) + ARGS_SHORT);
+		if (rec)
+			write_args(rec, task, from, len, ARGS_SHORT);
+	} else {
+		rec = reserve(REC_ARGS, flags, task->pid, sizeof(*rec) + ARGS_LONG);
+		if (rec)
+			write_args(rec, task, from, len, ARGS_LONG);
+	}
+}
+
 /* Fires after the thread has become the leader and has its new name. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
@@ -95,6 +134,7 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct l
 
 	if (!armed)
 		return 0;
+	tell_args(task);
 	rec = reserve(REC_EXEC, 0, task->pid, sizeof(*rec) + FILENAME_SHORT);
 	if (!rec)
 		return 0;

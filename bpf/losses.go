@@ -13,10 +13,23 @@ import (
 
 const lostKinds = 16
 
-// Loss is how many records of a kind did not fit into a CPU's ring.
+// LossCause is why records were not written.
+type LossCause uint8
+
+const (
+	FullRing LossCause = iota
+	Nesting            // programs were nested deeper than there are scratch buffers
+)
+
+// LostDefinition in place of a kind stands for what is no event: stacks, and arguments of an exec. A sample whose stack
+// was lost is there, without it.
+const LostDefinition = 0
+
+// Loss is how many records of a kind were not written on a CPU.
 type Loss struct {
 	CPU   int
-	Kind  uint8 // enum rec_kind
+	Kind  uint8 // enum rec_kind, or LostDefinition
+	Cause LossCause
 	Count uint32
 	From  int64 // when the first of them was lost, CLOCK_MONOTONIC ns
 }
@@ -45,20 +58,22 @@ func mapLosses(m *ebpf.Map) (*lossCounters, error) {
 func (l *lossCounters) close() error { return unix.Munmap(l.memory) }
 
 // take does what tell_losses in ring.h does.
-func (l *lossCounters) take() []Loss {
+func (l *lossCounters) take(cause LossCause) []Loss {
 	var taken []Loss
 	for cpu := range l.cpus {
 		c := &l.cpus[cpu]
 		from := int64(atomic.SwapUint64(&c.from, 0))
 		for kind := range c.counts {
 			if n := atomic.SwapUint32(&c.counts[kind], 0); n != 0 {
-				taken = append(taken, Loss{CPU: cpu, Kind: uint8(kind), Count: n, From: from})
+				taken = append(taken, Loss{CPU: cpu, Kind: uint8(kind), Cause: cause, Count: n, From: from})
 			}
 		}
 	}
 	return taken
 }
 
-// TailLosses takes what was lost and is not told by a lost record in a ring, because none fitted since. It is
-// complete after [Tracer.Disarm].
-func (t *Tracer) TailLosses() ([]Loss, error) { return t.losses.take(), nil }
+// TailLosses takes what was lost and is not told by a lost record in a ring: because none fitted since, or because it
+// was lost by nesting, which no record tells. It is complete after [Tracer.Disarm].
+func (t *Tracer) TailLosses() ([]Loss, error) {
+	return append(t.losses.take(FullRing), t.refusals.take(Nesting)...), nil
+}

@@ -9,6 +9,8 @@ type Options struct {
 	NoSched    bool
 	NoWakeup   bool
 	NoTaskLife bool // fork, exec, rename, exit and free are written without the filters' bits, for identity only
+	NoArgs     bool // an exec does not tell the command line
+	Sample     Sample
 	Filter     Filter
 	SelfPID    int  // the process that Filter.NoSelf means
 	Follow     bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it

@@ -11,6 +11,7 @@ const (
 	groupLife group = iota
 	groupSched
 	groupWakeup
+	groupSample
 	groupTasks
 )
 
@@ -33,6 +34,7 @@ func programs() []program {
 		{"sched_wakeup_new", "sched_wakeup_new", groupWakeup},
 		{"sched_waking", "sched_waking", groupWakeup},
 		{"sched_switch", "sched_switch", groupSched},
+		{"sample", "", groupSample},
 		{"tasks", "", groupTasks},
 	}
 }
@@ -43,6 +45,8 @@ func (o *Options) wants(g group) bool {
 		return !o.NoSched
 	case groupWakeup:
 		return !o.NoWakeup
+	case groupSample:
+		return o.Sample.Period != 0
 	}
 	return true
 }
@@ -64,6 +68,11 @@ func (o *Options) dropUnwanted(spec *ebpf.CollectionSpec) {
 	for _, p := range programs() {
 		if !o.wants(p.group) {
 			delete(spec.Programs, p.name)
+		}
+	}
+	if !o.Sample.stacks() {
+		for _, name := range []string{"told_stacks", "scratch"} {
+			spec.Maps[name].MaxEntries = 1
 		}
 	}
 }

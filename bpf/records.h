@@ -35,11 +35,13 @@ enum rec_kind {
 	REC_KIND_MAX = 67,
 };
 
+#define LOST_DEFINITION 0
+
 enum rec_flag {
 	REC_SUBJECT = 1, /* the filters want the record for its own thread; same bit as format.FlagSubject */
 	REC_OBJECT = 2,	 /* ... for the other one; same bit as format.FlagObject */
 	REC_LAST = 4,	 /* exit: last thread of the process */
-	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper */
+	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper; sample: a stack is lost */
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
 	REC_PREEMPTED = 32, /* switch: prev was preempted */
 	REC_SINCE = 64,	 /* task: since_ns is known */
@@ -124,7 +126,7 @@ struct rec_free {
 struct rec_lost {
 	struct rec_hdr hdr;
 	__u64 from;	  /* time of the first loss */
-	__u32 counts[16]; /* by rec_kind below 16 */
+	__u32 counts[16]; /* by rec_kind below 16; at LOST_DEFINITION the others: stacks and arguments */
 };
 
 /*

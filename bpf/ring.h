@@ -45,22 +45,46 @@ struct {
 	__type(value, struct losses);
 } losses SEC(".maps");
 
+/* The same for what was not written because programs were nested too deep. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct losses);
+} refusals SEC(".maps");
+
 /*
  * from is set on both sides of the count: a lost record that is written in between has taken either from without
  * the count, and then the second one sets it again, or both. A from that is left without a count is dropped with the
  * empty record that untold leads to.
  */
+static __always_inline void add_loss(struct losses *l, __u32 kind)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	__sync_val_compare_and_swap(&l->from, 0, now);
+	__sync_fetch_and_add(&l->counts[kind < LOST_KINDS ? kind : LOST_DEFINITION], 1);
+	__sync_val_compare_and_swap(&l->from, 0, now);
+}
+
 static __always_inline void count_loss(__u32 cpu, __u32 kind)
 {
 	struct losses *l = bpf_map_lookup_elem(&losses, &cpu);
-	__u64 now = bpf_ktime_get_ns();
 
 	if (!l)
 		return;
-	__sync_val_compare_and_swap(&l->from, 0, now);
-	__sync_fetch_and_add(&l->counts[kind], 1);
-	__sync_val_compare_and_swap(&l->from, 0, now);
+	add_loss(l, kind);
 	untold[cpu & (CPUS_MAX - 1)] = 1;
+}
+
+/* What no scratch buffer was left for; only user space takes it. */
+static __always_inline void count_refusal(__u32 cpu, __u32 kind)
+{
+	struct losses *l = bpf_map_lookup_elem(&refusals, &cpu);
+
+	if (l)
+		add_loss(l, kind);
 }
 
 static __noinline void tell_losses(void *ring, __u32 cpu)

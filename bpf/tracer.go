@@ -25,7 +25,9 @@ type Tracer struct {
 	collection *ebpf.Collection
 	links      []link.Link
 	rings      []*Ring
-	losses     *lossCounters
+	losses     *lossCounters // full rings
+	refusals   *lossCounters // programs nested too deep
+	samples    []SampleEvent
 
 	reading sync.Mutex // the task iterator keeps its clock in a variable
 	tasks   *link.Iter
@@ -39,6 +41,12 @@ func Load(o Options) (*Tracer, error) {
 		return nil, err
 	}
 	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	if err := o.Sample.validate(); err != nil {
+		return nil, err
+	}
+	if err := o.Sample.checkRate(); err != nil {
 		return nil, err
 	}
 	t := &Tracer{options: o}
@@ -67,6 +75,9 @@ func (o *Options) setDefaults() error {
 }
 
 func (t *Tracer) load(types *btf.Cache) error {
+	if err := t.openSampleEvents(); err != nil {
+		return err
+	}
 	spec, err := t.options.spec()
 	if err != nil {
 		return err
@@ -78,6 +89,9 @@ func (t *Tracer) load(types *btf.Cache) error {
 		return err
 	}
 	if t.losses, err = mapLosses(t.collection.Maps["losses"]); err != nil {
+		return err
+	}
+	if t.refusals, err = mapLosses(t.collection.Maps["refusals"]); err != nil {
 		return err
 	}
 	if err := t.attach(); err != nil {
@@ -102,11 +116,14 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(o.RingBytes)
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
-	if err := spec.Variables["ring_count"].Set(uint32(o.Rings)); err != nil {
-		return nil, fmt.Errorf("set the number of rings: %w", err)
-	}
-	if err := spec.Variables["rings_shared"].Set(o.Rings < cpus); err != nil {
-		return nil, fmt.Errorf("set the number of rings: %w", err)
+	spec.Maps["refusals"].MaxEntries = uint32(cpus)
+	for name, value := range map[string]any{
+		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus, "args_wanted": !o.NoArgs,
+		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return nil, fmt.Errorf("set %s of the kernel programs: %w", name, err)
+		}
 	}
 	return spec, nil
 }
@@ -187,6 +204,12 @@ func (t *Tracer) attach() error {
 			t.tasks = iter
 			continue
 		}
+		if p.group == groupSample {
+			if err := t.attachSample(program.FD()); err != nil {
+				return err
+			}
+			continue
+		}
 		l, err := link.AttachTracing(link.TracingOptions{Program: program})
 		if err != nil {
 			return unsupported(err, "this kernel does not let a program be attached to the tracepoint %s (%v)", p.tracepoint, err)
@@ -197,11 +220,19 @@ func (t *Tracer) attach() error {
 }
 
 // Arm opens the window: records are written from now on.
-func (t *Tracer) Arm() error { return t.setArmed(true) }
+func (t *Tracer) Arm() error {
+	if err := t.setArmed(true); err != nil {
+		return err
+	}
+	return t.startSampling()
+}
 
 // Disarm shuts the window. When it returns, no program is still writing a record.
 func (t *Tracer) Disarm() error {
 	if err := t.setArmed(false); err != nil {
+		return err
+	}
+	if err := t.stopSampling(); err != nil {
 		return err
 	}
 	// Programs run inside a read-side section of RCU; this waits until all that have seen the window open are done.
@@ -240,11 +271,14 @@ func (t *Tracer) Close() error {
 	if t.tasks != nil {
 		closeAll(t.tasks)
 	}
+	errs = append(errs, t.closeSampleEvents())
 	for _, r := range t.rings {
 		errs = append(errs, r.close())
 	}
-	if t.losses != nil {
-		errs = append(errs, t.losses.close())
+	for _, l := range []*lossCounters{t.losses, t.refusals} {
+		if l != nil {
+			errs = append(errs, l.close())
+		}
 	}
 	if t.collection != nil {
 		t.collection.Close()

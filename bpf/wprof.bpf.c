@@ -10,12 +10,15 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
+#include "threads.h"
 #include "records.h"
 #include "window.h"
 #include "ring.h"
 #include "filter.h"
+#include "stacks.h"
 #include "sched.h"
 #include "life.h"
+#include "sample.h"
 #include "tasks.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -31,6 +34,9 @@ union record {
 	struct rec_free free;
 	struct rec_lost lost;
 	struct rec_task task;
+	struct rec_stack stack;
+	struct rec_args args;
+	struct rec_sample sample;
 };
 
 const union record *records __attribute__((unused));

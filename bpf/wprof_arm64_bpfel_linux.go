@@ -18,7 +18,11 @@ import (
 const (
 	wprofMapFollowed          = "followed"
 	wprofMapLosses            = "losses"
+	wprofMapRefusals          = "refusals"
 	wprofMapRings             = "rings"
+	wprofMapScratch           = "scratch"
+	wprofMapToldStacks        = "told_stacks"
+	wprofProgSample           = "sample"
 	wprofProgSchedProcessExec = "sched_process_exec"
 	wprofProgSchedProcessExit = "sched_process_exit"
 	wprofProgSchedProcessFork = "sched_process_fork"
@@ -29,6 +33,7 @@ const (
 	wprofProgTaskRename       = "task_rename"
 	wprofProgTasks            = "tasks"
 	wprofProgUserWorker       = "user_worker"
+	wprofVarArgsWanted        = "args_wanted"
 	wprofVarArmed             = "armed"
 	wprofVarFilter            = "filter"
 	wprofVarGeneration        = "generation"
@@ -36,8 +41,11 @@ const (
 	wprofVarRecords           = "records"
 	wprofVarRingCount         = "ring_count"
 	wprofVarRingsShared       = "rings_shared"
+	wprofVarSampleKernel      = "sample_kernel"
+	wprofVarSampleUser        = "sample_user"
 	wprofVarSeeding           = "seeding"
 	wprofVarSinceWanted       = "since_wanted"
+	wprofVarStackDepth        = "stack_depth"
 	wprofVarUnfollowed        = "unfollowed"
 	wprofVarUntold            = "untold"
 	wprofVarVerdicts          = "verdicts"
@@ -85,6 +93,7 @@ type wprofSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
+	Sample           *ebpf.ProgramSpec `ebpf:"sample"`
 	SchedProcessExec *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
@@ -101,27 +110,34 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
-	Followed *ebpf.MapSpec `ebpf:"followed"`
-	Losses   *ebpf.MapSpec `ebpf:"losses"`
-	Rings    *ebpf.MapSpec `ebpf:"rings"`
+	Followed   *ebpf.MapSpec `ebpf:"followed"`
+	Losses     *ebpf.MapSpec `ebpf:"losses"`
+	Refusals   *ebpf.MapSpec `ebpf:"refusals"`
+	Rings      *ebpf.MapSpec `ebpf:"rings"`
+	Scratch    *ebpf.MapSpec `ebpf:"scratch"`
+	ToldStacks *ebpf.MapSpec `ebpf:"told_stacks"`
 }
 
 // wprofVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofVariableSpecs struct {
-	Armed       *ebpf.VariableSpec `ebpf:"armed"`
-	Filter      *ebpf.VariableSpec `ebpf:"filter"`
-	Generation  *ebpf.VariableSpec `ebpf:"generation"`
-	LifeWanted  *ebpf.VariableSpec `ebpf:"life_wanted"`
-	Records     *ebpf.VariableSpec `ebpf:"records"`
-	RingCount   *ebpf.VariableSpec `ebpf:"ring_count"`
-	RingsShared *ebpf.VariableSpec `ebpf:"rings_shared"`
-	Seeding     *ebpf.VariableSpec `ebpf:"seeding"`
-	SinceWanted *ebpf.VariableSpec `ebpf:"since_wanted"`
-	Unfollowed  *ebpf.VariableSpec `ebpf:"unfollowed"`
-	Untold      *ebpf.VariableSpec `ebpf:"untold"`
-	Verdicts    *ebpf.VariableSpec `ebpf:"verdicts"`
+	ArgsWanted   *ebpf.VariableSpec `ebpf:"args_wanted"`
+	Armed        *ebpf.VariableSpec `ebpf:"armed"`
+	Filter       *ebpf.VariableSpec `ebpf:"filter"`
+	Generation   *ebpf.VariableSpec `ebpf:"generation"`
+	LifeWanted   *ebpf.VariableSpec `ebpf:"life_wanted"`
+	Records      *ebpf.VariableSpec `ebpf:"records"`
+	RingCount    *ebpf.VariableSpec `ebpf:"ring_count"`
+	RingsShared  *ebpf.VariableSpec `ebpf:"rings_shared"`
+	SampleKernel *ebpf.VariableSpec `ebpf:"sample_kernel"`
+	SampleUser   *ebpf.VariableSpec `ebpf:"sample_user"`
+	Seeding      *ebpf.VariableSpec `ebpf:"seeding"`
+	SinceWanted  *ebpf.VariableSpec `ebpf:"since_wanted"`
+	StackDepth   *ebpf.VariableSpec `ebpf:"stack_depth"`
+	Unfollowed   *ebpf.VariableSpec `ebpf:"unfollowed"`
+	Untold       *ebpf.VariableSpec `ebpf:"untold"`
+	Verdicts     *ebpf.VariableSpec `ebpf:"verdicts"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -144,16 +160,22 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
-	Followed *ebpf.Map `ebpf:"followed"`
-	Losses   *ebpf.Map `ebpf:"losses"`
-	Rings    *ebpf.Map `ebpf:"rings"`
+	Followed   *ebpf.Map `ebpf:"followed"`
+	Losses     *ebpf.Map `ebpf:"losses"`
+	Refusals   *ebpf.Map `ebpf:"refusals"`
+	Rings      *ebpf.Map `ebpf:"rings"`
+	Scratch    *ebpf.Map `ebpf:"scratch"`
+	ToldStacks *ebpf.Map `ebpf:"told_stacks"`
 }
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
 		m.Followed,
 		m.Losses,
+		m.Refusals,
 		m.Rings,
+		m.Scratch,
+		m.ToldStacks,
 	)
 }
 
@@ -161,24 +183,29 @@ func (m *wprofMaps) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofVariables struct {
-	Armed       *ebpf.Variable `ebpf:"armed"`
-	Filter      *ebpf.Variable `ebpf:"filter"`
-	Generation  *ebpf.Variable `ebpf:"generation"`
-	LifeWanted  *ebpf.Variable `ebpf:"life_wanted"`
-	Records     *ebpf.Variable `ebpf:"records"`
-	RingCount   *ebpf.Variable `ebpf:"ring_count"`
-	RingsShared *ebpf.Variable `ebpf:"rings_shared"`
-	Seeding     *ebpf.Variable `ebpf:"seeding"`
-	SinceWanted *ebpf.Variable `ebpf:"since_wanted"`
-	Unfollowed  *ebpf.Variable `ebpf:"unfollowed"`
-	Untold      *ebpf.Variable `ebpf:"untold"`
-	Verdicts    *ebpf.Variable `ebpf:"verdicts"`
+	ArgsWanted   *ebpf.Variable `ebpf:"args_wanted"`
+	Armed        *ebpf.Variable `ebpf:"armed"`
+	Filter       *ebpf.Variable `ebpf:"filter"`
+	Generation   *ebpf.Variable `ebpf:"generation"`
+	LifeWanted   *ebpf.Variable `ebpf:"life_wanted"`
+	Records      *ebpf.Variable `ebpf:"records"`
+	RingCount    *ebpf.Variable `ebpf:"ring_count"`
+	RingsShared  *ebpf.Variable `ebpf:"rings_shared"`
+	SampleKernel *ebpf.Variable `ebpf:"sample_kernel"`
+	SampleUser   *ebpf.Variable `ebpf:"sample_user"`
+	Seeding      *ebpf.Variable `ebpf:"seeding"`
+	SinceWanted  *ebpf.Variable `ebpf:"since_wanted"`
+	StackDepth   *ebpf.Variable `ebpf:"stack_depth"`
+	Unfollowed   *ebpf.Variable `ebpf:"unfollowed"`
+	Untold       *ebpf.Variable `ebpf:"untold"`
+	Verdicts     *ebpf.Variable `ebpf:"verdicts"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
+	Sample           *ebpf.Program `ebpf:"sample"`
 	SchedProcessExec *ebpf.Program `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.Program `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.Program `ebpf:"sched_process_fork"`
@@ -193,6 +220,7 @@ type wprofPrograms struct {
 
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
+		p.Sample,
 		p.SchedProcessExec,
 		p.SchedProcessExit,
 		p.SchedProcessFork,

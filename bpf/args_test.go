@@ -1,0 +1,51 @@
+//go:build linux
+
+package bpf
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func (r record) args() []byte { return r.bytes[24:][:r.u32(20)] }
+
+func TestArgumentsAreThoseOfTheExec(t *testing.T) {
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	for name, args := range map[string][]string{
+		"one":                 {"true"},
+		"empty ones":          {"", "", "a b", "", "\n", ""},
+		"as many as are told": {"true", strings.Repeat("x", argsLong-6)},
+		"one byte more":       {"true", strings.Repeat("x", argsLong-5)},
+		"short":               {"true", strings.Repeat("x", argsShort-6)},
+		"hardly long":         {"true", strings.Repeat("x", argsShort-5)},
+		"many":                strings.Split(strings.Repeat("word,", 5000), ","),
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.Cmd{Path: "/bin/true", Args: args}
+			records := recording(t, tracer, func() { must(t, command.Run()) })
+			want := []byte(strings.Join(args, "\x00") + "\x00")
+			isCut := len(want) > argsLong
+			want = want[:min(len(want), argsLong)]
+			pid := command.Process.Pid
+			for i, r := range records {
+				if r.kind() != recExec || r.tid() != pid {
+					continue
+				}
+				if i == 0 || records[i-1].kind() != recArgs {
+					t.Fatal("no arguments stand before the exec")
+				}
+				got := records[i-1]
+				if !bytes.Equal(got.args(), want) || got.flags()&flagCut != 0 != isCut || got.tid() != pid || got.u32(16) != pid {
+					t.Errorf("arguments of process %d %d: %.80q (%d bytes, flags %#x), want of %d %.80q (%d bytes)", got.tid(), got.u32(16), got.args(), len(got.args()), got.flags(), pid, want, len(want))
+				}
+				if got.flags()&flagSubject != r.flags()&flagSubject {
+					t.Errorf("the arguments have flags %#x, the exec %#x", got.flags(), r.flags())
+				}
+				return
+			}
+			t.Error("no exec")
+		})
+	}
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What a CPU is doing, asked by a timer: perf's software clock, whose handler is a hard interrupt. Sees no code that
+ * runs with interrupts off, but what turns them on again; and no idle thread, which the event leaves out.
+ */
+#ifndef WPROF_SAMPLE_H
+#define WPROF_SAMPLE_H
+
+#define SOURCE_TIMER 1 /* format.Source */
+
+const volatile bool sample_kernel, sample_user; /* stacks */
+
+SEC("perf_event")
+int sample(void *ctx)
+{
+	struct stack_ref kernel = {}, user = {};
+	struct task_struct *task;
+	struct rec_sample *rec;
+	struct scratch *s;
+
+	if (!armed)
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (!task->pid || !wanted(task))
+		return 0;
+	if (sample_kernel || sample_user) {
+		s = take_scratch(REC_SAMPLE);
+		if (!s)
+			return 0;
+		if (sample_user)
+			user = user_stack(ctx, s, task);
+		if (sample_kernel)
+			kernel = kernel_stack(ctx, s, task);
+		give_scratch(s);
+	}
+	rec = reserve(REC_SAMPLE, REC_SUBJECT | (user.lost || kernel.lost ? REC_CUT : 0), task->pid, sizeof(*rec));
+	if (!rec)
+		return 0;
+	rec->user = user.id;
+	rec->kernel = kernel.id;
+	rec->pid = task->tgid;
+	rec->source = SOURCE_TIMER;
+	submit(rec);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,360 @@
+//go:build linux
+
+package bpf
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// ARGS_SHORT and ARGS_LONG.
+const (
+	argsShort = 256
+	argsLong  = 4096
+)
+
+func (r record) stackID() uint64    { return uint64(r.u64(16)) }
+func (r record) stackPID() int      { return r.u32(24) }
+func (r record) frames() int        { return r.u32(28) }
+func (r record) addr(i int) uint64  { return uint64(r.u64(32 + 8*i)) }
+func (r record) userID() uint64     { return uint64(r.u64(16)) }
+func (r record) kernelID() uint64   { return uint64(r.u64(24)) }
+func (r record) samplePID() int     { return r.u32(32) }
+func (r record) addresses() string  { return string(r.bytes[32:]) }
+func (r record) is(kind uint8) bool { return r.kind() == kind }
+
+// checkStacks holds every stack and every sample of a recording against what records.h says, and returns the stacks.
+func checkStacks(t *testing.T, records []record) (stacks map[uint64]record, samples int) {
+	t.Helper()
+	stacks = map[uint64]record{}
+	for _, r := range records {
+		switch r.kind() {
+		case recStack:
+			if first, ok := stacks[r.stackID()]; ok {
+				if first.stackPID() != r.stackPID() || first.addresses() != r.addresses() {
+					t.Errorf("stack %#x is told as two different ones", r.stackID())
+				}
+				continue
+			}
+			checkStack(t, r)
+			stacks[r.stackID()] = r
+		case recSample:
+			samples++
+			if r.tid() == 0 || r.u32(36) != 1 || r.flags()&flagSubject == 0 || len(r.bytes) != 40 {
+				t.Errorf("a sample of thread %d, source %d, flags %#x", r.tid(), r.u32(36), r.flags())
+			}
+			for i, id := range []uint64{r.userID(), r.kernelID()} {
+				s, ok := stacks[id]
+				switch {
+				case id == 0:
+				case !ok:
+					t.Errorf("a sample of thread %d names stack %#x, which is not there before it", r.tid(), id)
+				case i == 0 && s.stackPID() != r.samplePID(), i == 1 && s.stackPID() != 0:
+					t.Errorf("a sample of process %d names as its stack %d one of process %d", r.samplePID(), i, s.stackPID())
+				}
+			}
+		}
+	}
+	return stacks, samples
+}
+
+func checkStack(t *testing.T, r record) {
+	t.Helper()
+	n := r.frames()
+	if n < 1 || n > stackFrames || len(r.bytes) != 32+8*n || r.stackID() == 0 || r.flags()&flagCut != 0 != (n == stackFrames) {
+		t.Errorf("stack %#x has %d frames, %d bytes and flags %#x", r.stackID(), n, len(r.bytes), r.flags())
+		return
+	}
+	for i := range n {
+		if a := r.addr(i); r.stackPID() == 0 && a>>63 != 1 || r.stackPID() != 0 && (a == 0 || a > 1<<56) {
+			t.Errorf("frame %d of %d of a stack of process %d is %#x", i, n, r.stackPID(), a)
+		}
+	}
+}
+
+// While programs of every kind interrupt each other, every stack is whole, and each generation has those that it uses.
+func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
+	for name, rings := range map[string]int{"a ring a CPU": 0, "one ring": 1} {
+		t.Run(name, func(t *testing.T) {
+			tracer := mustLoad(t, Options{Rings: rings, Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
+			bumps := []int64{0}
+			records := recording(t, tracer, func() {
+				stop := make(chan struct{})
+				go func() {
+					defer close(stop)
+					for g := range uint32(10) {
+						time.Sleep(100 * time.Millisecond)
+						bumps = append(bumps, now())
+						must(t, tracer.SetGeneration(g+1))
+					}
+				}()
+				for playing := true; playing; {
+					newPair(t).play(2000, func(play func()) { play() })
+					run(t, "sh", "-c", "for i in 1 2 3 4 5; do (true); done; /bin/true")
+					select {
+					case <-stop:
+						playing = false
+					default:
+					}
+				}
+			})
+			stacks, samples := checkStacks(t, records)
+			again := checkGenerations(t, records, bumps)
+			user, kernel := 0, 0
+			for _, s := range stacks {
+				if s.stackPID() == 0 {
+					kernel++
+				} else {
+					user++
+				}
+			}
+			t.Logf("%d samples, %d user and %d kernel stacks, %d told again", samples, user, kernel, again)
+			if samples < 1000 || user < 50 || kernel < 50 || again < 50 {
+				t.Errorf("%d samples, %d user and %d kernel stacks, %d told again: the test does not test", samples, user, kernel, again)
+			}
+		})
+	}
+}
+
+// checkGenerations returns how many stacks were told that an earlier generation had told already.
+func checkGenerations(t *testing.T, records []record, bumps []int64) (again int) {
+	t.Helper()
+	const settled = 20e6 // a CPU may be stopped between looking at the number and writing
+	last := map[uint64]int64{}
+	generation := 0
+	for _, r := range records {
+		for generation+1 < len(bumps) && r.ts() >= bumps[generation+1] {
+			generation++
+		}
+		switch {
+		case r.is(recStack):
+			if at, ok := last[r.stackID()]; ok && at < bumps[generation] {
+				again++
+			}
+			last[r.stackID()] = r.ts()
+		case r.is(recSample) && r.ts() > bumps[generation]+settled:
+			for _, id := range []uint64{r.userID(), r.kernelID()} {
+				if id != 0 && last[id] < bumps[generation] {
+					t.Errorf("generation %d names stack %#x and does not have it", generation, id)
+				}
+			}
+		}
+	}
+	return again
+}
+
+//go:noinline
+func innermost(d time.Duration) (n int) {
+	for end := now() + int64(d); now() < end; {
+		for i := range 1_000_000 {
+			n += i ^ n
+		}
+	}
+	return n
+}
+
+//go:noinline
+func outermost(d time.Duration) int { return innermost(d) + 1 }
+
+//go:noinline
+func recurse(depth int, d time.Duration) int {
+	if depth == 0 {
+		return outermost(d)
+	}
+	return recurse(depth-1, d) + 1
+}
+
+func functions(r record) []string {
+	var names []string
+	for i := range r.frames() {
+		if f := runtime.FuncForPC(uintptr(r.addr(i))); f != nil {
+			names = append(names, f.Name()[strings.LastIndexByte(f.Name(), '.')+1:])
+		}
+	}
+	return names
+}
+
+func TestStacksBeginWithTheInnermostFrame(t *testing.T) {
+	tracer := mustLoad(t, Options{Sample: Sample{Period: time.Millisecond, User: true}})
+	records := recording(t, tracer, func() { onThread(func() { outermost(300 * time.Millisecond) }) })
+	stacks, _ := checkStacks(t, records)
+	right := 0
+	for _, s := range stacks {
+		names := functions(s)
+		if s.stackPID() != os.Getpid() || !slices.Contains(names, "innermost") {
+			continue
+		}
+		in, out := slices.Index(names, "innermost"), slices.Index(names, "outermost")
+		if out != in+1 || s.flags()&flagCut != 0 {
+			t.Errorf("a stack is %v", names)
+		}
+		right++
+	}
+	if right == 0 {
+		t.Error("the thread was not seen")
+	}
+}
+
+func TestDeepStacksAreCut(t *testing.T) {
+	tracer := mustLoad(t, Options{Sample: Sample{Period: time.Millisecond, User: true}})
+	records := recording(t, tracer, func() { onThread(func() { recurse(300, 200*time.Millisecond) }) })
+	stacks, _ := checkStacks(t, records)
+	deep := 0
+	for _, s := range stacks {
+		if s.stackPID() == os.Getpid() && s.frames() == stackFrames && s.flags()&flagCut != 0 {
+			deep++
+		}
+	}
+	if deep == 0 {
+		t.Errorf("none of %d stacks is cut", len(stacks))
+	}
+}
+
+// Equal addresses are different code in another process, and after an exec.
+func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
+	if again := os.Getenv("WPROF_TEST_SPIN"); again != "" {
+		outermost(200 * time.Millisecond)
+		if n, _ := strconv.Atoi(again); n > 1 {
+			must(t, os.Setenv("WPROF_TEST_SPIN", strconv.Itoa(n-1)))
+			must(t, unix.Exec("/proc/self/exe", os.Args, os.Environ()))
+		}
+		return
+	}
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: time.Millisecond, User: true}})
+	var pids []int
+	records := recording(t, tracer, func() {
+		for range 2 {
+			c := exec.Command("/proc/self/exe", "-test.run", t.Name())
+			c.Env = append(os.Environ(), "WPROF_TEST_SPIN=2")
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			pids = append(pids, c.Process.Pid)
+		}
+	})
+	checkStacks(t, records)
+	type program struct{ pid, exec int }
+	execs := map[int]int{}
+	tellers := map[string]map[program]uint64{} // addresses to ids
+	programOf := map[uint64]program{}
+	for _, r := range records {
+		switch {
+		case r.is(recExec):
+			execs[r.tid()]++
+		case r.is(recStack) && slices.Contains(pids, r.stackPID()):
+			p := program{r.stackPID(), execs[r.stackPID()]}
+			if tellers[r.addresses()] == nil {
+				tellers[r.addresses()] = map[program]uint64{}
+			}
+			tellers[r.addresses()][p] = r.stackID()
+			programOf[r.stackID()] = p
+		}
+	}
+	shared := 0
+	for addresses, ids := range tellers {
+		if len(ids) == 4 {
+			shared++
+		}
+		distinct := map[uint64]bool{}
+		for p, id := range ids {
+			distinct[id] = true
+			if p.exec < 1 {
+				t.Errorf("a stack of process %d before its exec: %x", p.pid, addresses)
+			}
+		}
+		if len(distinct) != len(ids) {
+			t.Errorf("%d programs share %d ids", len(ids), len(distinct))
+		}
+	}
+	if shared == 0 {
+		t.Errorf("of %d stacks none was seen in all of 2 programs of 2 processes", len(tellers))
+	}
+}
+
+// What does not fit is counted, and no sample names a stack that is not there.
+func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Rings: 1, RingBytes: os.Getpagesize(), Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
+	var records []record
+	must(t, tracer.Arm())
+	onThread(func() {
+		for i := range 100 {
+			recurse(i, 5*time.Millisecond)
+			records = append(records, drain(tracer)...)
+		}
+	})
+	must(t, tracer.Disarm())
+	records = append(records, drain(tracer)...)
+	slices.SortStableFunc(records, func(a, b record) int { return int(a.ts() - b.ts()) })
+	checkStacks(t, records)
+	told, without := 0, 0
+	for _, r := range records {
+		switch {
+		case r.is(recLost):
+			told += r.u32(24 + 4*LostDefinition)
+		case r.is(recSample) && r.flags()&flagCut != 0:
+			without++
+			if r.userID() != 0 && r.kernelID() != 0 {
+				t.Error("a sample has both stacks and says that one is lost")
+			}
+		}
+	}
+	if told < without || without == 0 {
+		t.Errorf("%d stacks are told as lost, %d samples lack one", told, without)
+	}
+}
+
+func TestRefusedNestingIsCounted(t *testing.T) {
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: time.Millisecond, Kernel: true}})
+	take := func(levels int, taken uint64) {
+		type scratch [1064 / 8]uint64 // struct scratch; taken is the first
+		all := make([]scratch, ebpf.MustPossibleCPU())
+		for cpu := range all {
+			all[cpu][0] = taken
+		}
+		for level := range uint32(levels) {
+			must(t, tracer.collection.Maps["scratch"].Put(level, all))
+		}
+	}
+	sampled := func() int {
+		_, n := checkStacks(t, recording(t, tracer, func() { onThread(func() { innermost(100 * time.Millisecond) }) }))
+		return n
+	}
+	take(3, 1)
+	if sampled() == 0 {
+		t.Error("no sample with one of four levels left")
+	}
+	take(4, 1)
+	must(t, tracer.Arm())
+	begin := now()
+	onThread(func() { innermost(100 * time.Millisecond) })
+	must(t, tracer.Disarm())
+	if n := len(slices.DeleteFunc(drain(tracer), func(r record) bool { return !r.is(recSample) })); n > 0 {
+		t.Errorf("%d samples with no level left", n)
+	}
+	losses, err := tracer.TailLosses()
+	must(t, err)
+	refused := 0
+	for _, l := range losses {
+		if l.Cause != Nesting || l.Kind != recSample || l.From < begin || l.From > now() {
+			t.Errorf("a loss is %+v", l)
+		}
+		refused += int(l.Count)
+	}
+	if refused < 50 {
+		t.Errorf("%d samples counted as refused, want about 100", refused)
+	}
+	take(4, 0)
+	if sampled() == 0 {
+		t.Error("no sample with all levels free again")
+	}
+}
