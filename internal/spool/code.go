@@ -6,21 +6,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/sideband"
 )
-
-// mappings say what stands at an address of a process, at the time that the records have reached.
-type mappings interface {
-	// resolve returns nil for an address that is in no mapping.
-	resolve(pid uint32, address uint64) (*format.Module, uint64)
-	// version changes whenever resolve may find something else.
-	version(pid uint32) uint64
-}
 
 // code turns addresses into the frames and stacks of the stream. Ids are a section's, and so is what is remembered of
 // frames and stacks.
 type code struct {
 	out    *stream
-	maps   mappings
+	maps   *sideband.Tables // as of the time that the records have reached
 	told   *toldStacks
 	load   func() kernelCode
 	kernel *kernelCode // nil: not looked for yet
@@ -30,6 +23,7 @@ type code struct {
 	asker     *asker // of a live stream
 	names     *nameTable
 	modules   map[moduleKey]*module
+	byPointer map[*format.Module]*module
 	nowhere   module // of addresses that are in nothing
 	kernels   map[*kernelModule]*module
 
@@ -79,10 +73,11 @@ const (
 	partCost  = 160
 )
 
-func newCode(out *stream, maps mappings, load func() kernelCode, o *Options) *code {
+func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Options) *code {
 	c := &code{
 		out: out, maps: maps, told: newToldStacks(), load: load, namer: o.Names, symbolize: o.Symbolize,
 		names: newNameTable(), modules: make(map[moduleKey]*module), kernels: make(map[*kernelModule]*module),
+		byPointer: make(map[*format.Module]*module),
 	}
 	c.forget()
 	return c
@@ -103,6 +98,7 @@ func (c *code) forget() {
 		c.names.forget(c.modules)
 		clear(c.modules)
 		clear(c.kernels)
+		clear(c.byPointer)
 	}
 }
 
@@ -152,7 +148,7 @@ func (c *code) part(id uint64, at int64) (*part, bool) {
 	}
 	version := uint64(0)
 	if t.pid != 0 {
-		version = c.maps.version(t.pid)
+		version = c.maps.Version(t.pid)
 	}
 	if t.part == nil || t.section != c.section || t.version != version {
 		t.part, t.section, t.version = c.resolve(t), c.section, version
@@ -196,7 +192,7 @@ func (c *code) locate(pid uint32, address uint64) (*module, uint64) {
 	if pid == 0 {
 		return c.locateKernel(address)
 	}
-	definition, offset := c.maps.resolve(pid, address)
+	definition, offset := c.maps.Resolve(pid, address)
 	if definition == nil {
 		return &c.nowhere, address
 	}
@@ -236,12 +232,19 @@ func (c *code) locateKernel(address uint64) (*module, uint64) {
 
 // moduleOf is the module that a definition tells of. The first definition of the same code stays.
 func (c *code) moduleOf(definition *format.Module) *module {
+	if m := c.byPointer[definition]; m != nil {
+		return m
+	}
 	key := keyOf(definition)
 	m := c.modules[key]
 	if m == nil {
 		m = &module{definition: definition, wanted: c.namer != nil && c.symbolize.wants(definition)}
 		c.modules[key] = m
 	}
+	if len(c.byPointer) >= maxModules {
+		clear(c.byPointer)
+	}
+	c.byPointer[definition] = m
 	return m
 }
 

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/sideband"
 )
 
 // bufferBytes is what the buffers of all rings may hold together; see [source].
@@ -94,7 +95,7 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	f.tasks.tasks, f.tasks.mark = true, never
 	// A mapping is known to samples of the same time.
 	f.side = add(-1)
-	f.side.take, f.side.side = f.takeSide, newSideband(&f.options)
+	f.side.side, f.side.take = true, f.takeSide
 
 	r := newRoster(s.first.recorderPID)
 	f.out = &stream{
@@ -103,8 +104,8 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	}
 	f.out.summary.LostByCause = make(map[format.Cause]uint64)
 	f.apply = newApplier(r, f.tasks, f.out)
-	f.taker = sideTaker{applier: f.apply, table: f.side.side}
-	f.apply.code = newCode(f.out, f.side.side, func() kernelCode { return readKernelCode(s) }, &f.options)
+	f.taker = sideTaker{applier: f.apply, tables: sideband.NewTables()}
+	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
 	return f
 }
 

@@ -11,7 +11,7 @@ func (f *finaliser) gather() error {
 	}
 	g := newGatherer(f)
 	maps := code.maps
-	code.maps = g.side.side
+	code.maps = g.taker.tables
 	err := g.run()
 	code.maps = maps
 	if err != nil {
@@ -35,7 +35,7 @@ type gathered struct{ id, version uint64 }
 const maxGathered = 1 << 18
 
 func newGatherer(of *finaliser) *gatherer {
-	f := newFinaliser(of.spool, nil, Options{sideband: of.options.sideband})
+	f := newFinaliser(of.spool, nil, Options{})
 	g := &gatherer{finaliser: f, code: of.apply.code, seen: make(map[gathered]struct{})}
 	// Damage is counted by who comes after.
 	damage := new(Damage)
@@ -68,7 +68,9 @@ func (g *gatherer) run() error {
 }
 
 func (g *gatherer) takeMapping(b []byte, _ int64) error {
-	g.side.side.apply(b, deaf{})
+	if _, length := sideRecord(b, &g.taker.r); length > 0 {
+		g.taker.tables.Apply(&g.taker.r)
+	}
 	return nil
 }
 
@@ -81,7 +83,7 @@ func (g *gatherer) takeStack(b []byte, _ int64) error {
 	pid := le.Uint32(b[stackPID:])
 	key := gathered{id: le.Uint64(b[stackID:])}
 	if pid != 0 {
-		key.version = g.code.maps.version(pid)
+		key.version = g.code.maps.Version(pid)
 	}
 	if _, ok := g.seen[key]; ok {
 		return nil
@@ -100,10 +102,3 @@ func (g *gatherer) takeStack(b []byte, _ int64) error {
 	}
 	return nil
 }
-
-// deaf hears nothing of what side-band records tell beside mappings.
-type deaf struct{}
-
-func (deaf) sidebandLost(uint32, uint64)         {}
-func (deaf) throttled(uint32, bool)              {}
-func (deaf) commandAtStart(uint32, []byte, bool) {}

@@ -26,8 +26,8 @@ func (textNamer) Names(m *format.Module, at []Address, out []Name) error {
 
 // textOptions are those that spools in the text form are finalised with.
 func textOptions() Options {
-	return Options{Names: textNamer{}, sideband: newTextSideband}
+	return Options{Names: textNamer{}}
 }
 
 // textLive are those of a live stream: names come when they come, and are left to tests of their own.
-func textLive() Options { return Options{Live: true, sideband: newTextSideband} }
+func textLive() Options { return Options{Live: true} }

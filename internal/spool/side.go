@@ -5,101 +5,103 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/sideband"
 )
 
-// sideband reads the records of internal/sideband and knows what they come to: the mappings of every process, as of
-// the record that was applied last.
-type sideband interface {
-	mappings
-	// next tells the time and the length of the record that some bytes begin with; 0: they do not hold a whole one.
-	next(b []byte) (time int64, length int)
-	// apply takes the record that some bytes begin with. What concerns more than mappings it tells to.
-	apply(b []byte, to sideEvents)
+// sideRecord tells the time and the length of the side-band record that some bytes begin with; 0: they do not hold a
+// whole one.
+func sideRecord(b []byte, r *sideband.Record) (time int64, length int) {
+	length, err := sideband.Next(b, r)
+	if err != nil {
+		return 0, 0
+	}
+	return r.Time, length
 }
-
-// sideEvents is told what side-band records say beside mappings.
-type sideEvents interface {
-	sidebandLost(cpu uint32, count uint64)
-	throttled(cpu uint32, is bool)
-	commandAtStart(pid uint32, args []byte, cut bool)
-}
-
-// maxSideRecord is more than the longest side-band record has.
-const maxSideRecord = 32 << 10
 
 // sideGap is a time in which side-band records are missing.
 type sideGap struct{ from, to int64 }
 
-// sideTaker takes side-band records in the order of time, and is told what they say.
+// sideTaker takes side-band records in the order of time: mappings into the tables, and the rest to where it belongs.
 type sideTaker struct {
 	*applier
-	table sideband
-	at    int64 // time of the record that is being taken
-	last  int64 // of the one before
-	err   error
-	since map[uint32]int64 // by CPU: when its sampling was throttled
+	tables *sideband.Tables
+	r      sideband.Record
+	last   int64            // time of the record before
+	forgot int64            // when ended processes were dropped last
+	since  map[uint32]int64 // by CPU: when its sampling was throttled
 }
 
-// take takes the next record; gaps are those before it.
+// forgetEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
+const forgetEvery = 5e9
+
 func (s *sideTaker) take(b []byte, at int64) error {
-	s.at, s.err = at, nil
-	s.table.apply(b, s)
+	if _, length := sideRecord(b, &s.r); length == 0 {
+		return nil
+	}
+	since := s.last
 	s.last = at
-	return s.err
-}
-
-func (s *sideTaker) tell(l *Loss, at int64) {
-	if s.err == nil && at >= s.out.from {
-		s.err = s.out.lost(at, l)
+	switch r := &s.r; r.Kind {
+	case sideband.KindCommand:
+		s.commandAtStart(r.PID, r.Data, r.Cut)
+	case sideband.KindLost:
+		return s.tell(&Loss{CPU: r.CPU, Kind: format.KindSample, Cause: format.CauseSideband, Count: r.Count, From: since}, at)
+	case sideband.KindThrottled:
+		s.throttled(r.CPU, at)
+	case sideband.KindUnthrottled:
+		return s.unthrottled(r.CPU, at)
+	default:
+		s.tables.Apply(r)
 	}
-}
-
-func (s *sideTaker) sidebandLost(cpu uint32, count uint64) {
-	s.tell(&Loss{CPU: cpu, Cause: format.CauseSideband, Count: count, From: s.last}, s.at)
-}
-
-// throttled tells how long the kernel has kept sampling from a CPU, when that is over.
-func (s *sideTaker) throttled(cpu uint32, is bool) {
-	from, was := s.since[cpu]
-	switch {
-	case is && !was:
-		if s.since == nil {
-			s.since = make(map[uint32]int64)
-		}
-		s.since[cpu] = s.at
-	case !is && was:
-		delete(s.since, cpu)
-		s.tell(&Loss{CPU: cpu, Kind: format.KindSample, Cause: format.CauseThrottle, From: from}, s.at)
+	if at-s.forgot > forgetEvery {
+		s.forgot = at
+		s.tables.Forget()
 	}
+	return nil
+}
+
+// tell tells of a loss within the window. What is lost of the side-band leaves samples without names, so they are the
+// kind that it tells: no switch is missing.
+func (s *sideTaker) tell(l *Loss, at int64) error {
+	if at < s.out.from {
+		return nil
+	}
+	return s.out.lost(at, l)
+}
+
+func (s *sideTaker) throttled(cpu uint32, at int64) {
+	if _, ok := s.since[cpu]; ok || cpu > maxCPU {
+		return
+	}
+	if s.since == nil {
+		s.since = make(map[uint32]int64)
+	}
+	s.since[cpu] = at
+}
+
+// maxCPU bounds what a damaged CPU number can cost: records of the rings tell CPUs in 16 bits.
+const maxCPU = 1<<16 - 1
+
+// unthrottled tells how long the kernel has kept sampling from a CPU, when that is over.
+func (s *sideTaker) unthrottled(cpu uint32, at int64) error {
+	from, ok := s.since[cpu]
+	if !ok {
+		return nil
+	}
+	delete(s.since, cpu)
+	return s.tell(&Loss{CPU: cpu, Kind: format.KindSample, Cause: format.CauseThrottle, From: from}, at)
 }
 
 // finish tells of CPUs that are still throttled at the end.
 func (s *sideTaker) finish(end int64) error {
-	s.at, s.err = end, nil
 	for _, cpu := range slices.Sorted(maps.Keys(s.since)) {
-		s.throttled(cpu, false)
+		if err := s.unthrottled(cpu, end); err != nil {
+			return err
+		}
 	}
-	return s.err
+	return nil
 }
 
 // missing tells of side-band records that the spool has lost.
 func (s *sideTaker) missing(g sideGap, at int64) error {
-	s.err = nil
-	s.tell(&Loss{CPU: format.AllCPUs, Cause: format.CauseSpool, From: g.from}, at)
-	return s.err
+	return s.tell(&Loss{CPU: format.AllCPUs, Kind: format.KindSample, Cause: format.CauseSpool, From: g.from}, at)
 }
-
-func newSideband(o *Options) sideband {
-	if o.sideband != nil {
-		return o.sideband()
-	}
-	return noSideband{}
-}
-
-// noSideband knows no records and no mappings.
-type noSideband struct{}
-
-func (noSideband) next([]byte) (int64, int)                        { return 0, 0 }
-func (noSideband) apply([]byte, sideEvents)                        {}
-func (noSideband) resolve(uint32, uint64) (*format.Module, uint64) { return nil, 0 }
-func (noSideband) version(uint32) uint64                           { return 0 }

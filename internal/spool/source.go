@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"wprof/internal/sideband"
 )
 
 // source is one ring, or the side-band, or the lists of tasks, as a sequence of records in the order of time.
@@ -19,8 +21,8 @@ import (
 type source struct {
 	r      io.ReaderAt
 	index  int
-	tasks  bool     // records are rec_task structs without headers
-	side   sideband // the records are its; nil: they are not of the side-band
+	tasks  bool // records are rec_task structs without headers
+	side   bool // records are those of internal/sideband
 	take   func(record []byte, time int64) error
 	room   int // bytes that buf may hold before it yields the older half
 	sizes  [256]uint16
@@ -212,7 +214,7 @@ func (s *source) load(e *extent) error {
 	switch {
 	case s.tasks:
 		s.parseTasks(e.whole)
-	case s.side != nil:
+	case s.side:
 		s.parseSide()
 	default:
 		s.parse()
@@ -233,7 +235,7 @@ func (s *source) hole() {
 	s.damage.Holes++
 	s.buf = s.buf[:s.parsed]
 	s.gap, s.gapAt = true, s.base+uint64(s.parsed)
-	if s.side != nil {
+	if s.side {
 		s.gapSince = s.newest
 		return
 	}
@@ -278,10 +280,11 @@ func (s *source) parse() {
 const maxRecord = 8 << 10
 
 func (s *source) parseSide() {
+	var r sideband.Record
 	for s.parsed < len(s.buf) {
-		time, length := s.side.next(s.buf[s.parsed:])
+		time, length := sideRecord(s.buf[s.parsed:], &r)
 		if length == 0 {
-			if len(s.buf)-s.parsed > maxSideRecord {
+			if len(s.buf)-s.parsed > sideband.MaxRecord {
 				s.hole()
 			}
 			return
@@ -311,7 +314,7 @@ func (s *source) parseTasks(begins bool) {
 func (s *source) insert(time int64, at uint64) {
 	if s.gap {
 		s.gap = false
-		if s.side == nil {
+		if !s.side {
 			s.insert(time, s.gapAt)
 		} else if len(s.gaps) < maxWaits {
 			s.gaps = append(s.gaps, sideGap{s.gapSince, time})
@@ -350,7 +353,7 @@ func (s *source) record(e *entry) []byte {
 	if s.tasks {
 		return b[:taskSize]
 	}
-	if s.side != nil {
+	if s.side {
 		return b
 	}
 	length := binary.LittleEndian.Uint32(b) &^ (ringBusy | ringDiscard)

@@ -31,7 +31,8 @@ import (
 //	module x 0x1000 0xffffffffc0000000
 //	                               a kernel module: name, size and address
 //	side 1005 map pid=10 from=0x400000 to=0x500000 off=0x1000 path=/bin/a build=aa
-//	                               a side-band record; also fork, exec, exit, lost, throttle and command
+//	                               a side-band record; also fork, exec, exit, lost, throttled, unthrottled,
+//	                               command, kept and jit
 //	lost cpu=0 kind=1 count=3 from=1200 cause=tail
 //	end 2000                       with these losses
 //

@@ -47,8 +47,6 @@ type Options struct {
 	// ended when Finalise returns.
 	Names     Namer
 	Symbolize Symbolize
-
-	sideband func() sideband // nil: that of internal/sideband
 	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
 	// filled in if they are not.
 	Cost func() *format.RecorderCost
