@@ -49,6 +49,11 @@ func (l *lockedBuffer) has(at int64) bool {
 // live runs a spool's text with a live Finalise beside it. after is called after each line that was written.
 func live(t *testing.T, text string, after func(out *lockedBuffer, word string)) (string, Summary) {
 	t.Helper()
+	return liveWith(t, text, Options{Live: true}, after)
+}
+
+func liveWith(t *testing.T, text string, o Options, after func(out *lockedBuffer, word string)) (string, Summary) {
+	t.Helper()
 	w, err := CreateUnlinked(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +71,7 @@ func live(t *testing.T, text string, after func(out *lockedBuffer, word string))
 				t.Error(err)
 			}
 			go func() {
-				summary, err := s.Finalise(format.NewWriter(out, format.WriterOptions{Live: true}), textLive())
+				summary, err := s.Finalise(format.NewWriter(out, format.WriterOptions{Live: true}), o)
 				done <- result{summary, err}
 			}()
 		}
@@ -213,7 +218,7 @@ func startBurst(t *testing.T) *burst {
 	s, err := w.Spool()
 	b.must(err)
 	go func() {
-		summary, err := s.Finalise(format.NewWriter(&counter{}, format.WriterOptions{Live: true}), textLive())
+		summary, err := s.Finalise(format.NewWriter(&counter{}, format.WriterOptions{Live: true}), Options{Live: true})
 		if err != nil {
 			t.Error(err)
 		}

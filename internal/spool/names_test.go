@@ -28,6 +28,3 @@ func (textNamer) Names(m *format.Module, at []Address, out []Name) error {
 func textOptions() Options {
 	return Options{Names: textNamer{}}
 }
-
-// textLive are those of a live stream: names come when they come, and are left to tests of their own.
-func textLive() Options { return Options{Live: true} }
