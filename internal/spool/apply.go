@@ -15,11 +15,13 @@ type applier struct {
 	switched format.Event // reused: fields that do not change are set once
 	woke     format.Event
 	rare     format.Event
+	sampled  format.Event
+	code     *code
 }
 
 func newApplier(r *roster, lists *source, out *stream) *applier {
 	a := &applier{roster: r, lists: lists, out: out}
-	a.switched.Kind, a.woke.Kind = format.KindSwitch, format.KindWaking
+	a.switched.Kind, a.woke.Kind, a.sampled.Kind = format.KindSwitch, format.KindWaking, format.KindSample
 	return a
 }
 
@@ -54,6 +56,12 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		return a.applyLost(b, at)
 	case recTask:
 		a.applyTask(b, at)
+	case recStack:
+		a.code.told.tell(b, at)
+	case recSample:
+		return a.applySample(b, at)
+	case recArgs:
+		a.applyArgs(b)
 	case recGap:
 		return a.applyGap(int64(binary.LittleEndian.Uint64(b[gapFrom:])), at)
 	}

@@ -11,6 +11,7 @@ func (a *applier) applyFork(b []byte, at int64) error {
 	who := decodeIdentity(b[forkChild:])
 	child := a.tell(&who, at)
 	child.visible = child.visible || b[hdrFlags]&recObject != 0
+	inherit(child, parent)
 	e := a.event(b)
 	if !a.tells(e, at) {
 		return nil
@@ -18,6 +19,13 @@ func (a *applier) applyFork(b []byte, at int64) error {
 	e.Task = a.out.name(parent)
 	e.Fork().SetChild(a.out.name(child))
 	return a.out.write(e, at)
+}
+
+// inherit gives a new process the command line of the one that made it: it has that until it calls exec.
+func inherit(child, parent *thread) {
+	if c, p := child.group, parent.group; c != nil && p != nil && c != p && c.command == nil && p.command != nil {
+		c.setCommand(p.command)
+	}
 }
 
 // applyExec makes a new definition, also when the program has the same name as the one before. A thread that was not
@@ -46,6 +54,9 @@ func (a *applier) applyExec(b []byte, at int64) error {
 	t = a.tell(&who, at)
 	t.visible = t.visible || e.Flags != 0
 	t.def, t.was = nil, was
+	if command := a.out.commands.taken(who.pid); t.group != nil {
+		t.group.command = command
+	}
 	if !tells {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 //	 6  2  ring
 //	 8  4  length of the payload
 //	12  4  CRC-32C of the payload
-//	16  8  ring: position of the first byte in the ring; round: its time
+//	16  8  ring, side-band: position of the first byte in the ring or in all side-band bytes; round: its time
 //	24  4  recording: a random number, the same in all chunks of a file
 //	28  4  CRC-32C of the 28 bytes before
 const (
@@ -35,9 +35,12 @@ const (
 	chunkRound      chunkType = 4 // end of a round
 	chunkClocks     chunkType = 5 // format.ClockSnapshot
 	chunkEnd        chunkType = 6 // Tail
+	chunkSideband   chunkType = 7 // records of internal/sideband
+	chunkKallsyms   chunkType = 8 // a piece of /proc/kallsyms, packed
+	chunkModules    chunkType = 9 // a piece of /proc/modules
 )
 
-// chunkWhole is set on ring bytes that begin with a record, not within one.
+// chunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one.
 const chunkWhole = 1
 
 // pieceBytes is the most ring bytes in one chunk. A chunk is read as a whole, because nothing in it is trusted before

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/sideband"
 )
 
 // bufferBytes is what the buffers of all rings may hold together; see [source].
@@ -20,9 +21,11 @@ type finaliser struct {
 	scan    scanner
 	rings   []*source
 	tasks   *source
+	side    *source
 	merge   merger
 	out     *stream
 	apply   *applier
+	taker   sideTaker
 
 	first   *generation // the first of those in the file
 	open    int64       // when the window opened; 0: not known yet
@@ -51,6 +54,11 @@ func (s *Spool) Finalise(w *format.Writer, o Options) (Summary, error) {
 }
 
 func (f *finaliser) run() (Summary, error) {
+	if f.options.Live {
+		defer f.apply.code.listen()()
+	} else if err := f.gather(); err != nil {
+		return f.summary(), err
+	}
 	for {
 		more, err := f.step()
 		if err != nil {
@@ -74,7 +82,7 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	rings := int(s.first.rings)
 	room := max(bufferBytes/max(rings, 1), 2*pieceBytes(rings))
 	add := func(index int) *source {
-		src := &source{r: s.r, index: index, room: min(room, 1<<20), sizes: sizes, damage: &s.damage, mark: math.MinInt64, bound: math.MinInt64, newest: math.MinInt64}
+		src := &source{r: s.r, index: index, room: min(room, 1<<20), sizes: sizes, damage: &s.damage, mark: math.MinInt64, bound: math.MinInt64, newest: math.MinInt64, take: f.take}
 		// The rings of a recording begin at 0; those of a later generation anywhere.
 		src.seen = s.first.first
 		f.merge.sources = append(f.merge.sources, src)
@@ -85,6 +93,9 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	}
 	f.tasks = add(rings)
 	f.tasks.tasks, f.tasks.mark = true, never
+	// A mapping is known to samples of the same time.
+	f.side = add(-1)
+	f.side.side, f.side.take = true, f.takeSide
 
 	r := newRoster(s.first.recorderPID)
 	f.out = &stream{
@@ -93,6 +104,8 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	}
 	f.out.summary.LostByCause = make(map[format.Cause]uint64)
 	f.apply = newApplier(r, f.tasks, f.out)
+	f.taker = sideTaker{applier: f.apply, tables: sideband.NewTables()}
+	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
 	return f
 }
 
@@ -135,7 +148,9 @@ func (f *finaliser) step() (bool, error) {
 	if err := f.until(min(f.watermark(), f.end+1)); err != nil {
 		return false, err
 	}
+	f.apply.code.answered()
 	if f.options.Live && f.spool.punch {
+		f.apply.code.loadKernel() // before its place in the file is given back
 		f.punchHoles()
 	}
 	return true, nil
@@ -152,7 +167,7 @@ func (f *finaliser) watermark() int64 {
 
 // until takes the records before a time.
 func (f *finaliser) until(limit int64) error {
-	if err := f.merge.until(limit, f.take); err != nil {
+	if err := f.merge.until(limit); err != nil {
 		return err
 	}
 	if limit > f.out.due {
@@ -168,6 +183,23 @@ func (f *finaliser) take(record []byte, at int64) error {
 		}
 	}
 	return f.apply.apply(record, at)
+}
+
+// takeSide takes a side-band record, and before it tells of those that are missing.
+func (f *finaliser) takeSide(record []byte, at int64) error {
+	if at >= f.out.due {
+		if err := f.reach(at); err != nil {
+			return err
+		}
+	}
+	for len(f.side.gaps) > 0 && f.side.gaps[0].to <= at {
+		g := f.side.gaps[0]
+		f.side.gaps = f.side.gaps[1:]
+		if err := f.taker.missing(g, at); err != nil {
+			return err
+		}
+	}
+	return f.taker.take(record, at)
 }
 
 // reach does what is due at or before a time: open the window, write a state, begin an epoch.

@@ -17,7 +17,11 @@ func (f *finaliser) finish() error {
 	for _, s := range f.rings {
 		s.mark = never
 	}
+	f.side.mark = never
 	if err := f.until(end + 1); err != nil {
+		return err
+	}
+	if err := f.taker.finish(end); err != nil {
 		return err
 	}
 	if err := f.tellMissing(held, end); err != nil {
@@ -68,6 +72,11 @@ func (f *finaliser) tellMissing(held, end int64) error {
 			}
 		}
 	}
+	if s := f.side; s.gap {
+		if err := f.taker.missing(sideGap{s.gapSince, end}, end); err != nil {
+			return err
+		}
+	}
 	if held < end {
 		if err := f.apply.applyGap(held, end); err != nil {
 			return err
@@ -113,5 +122,6 @@ func (f *finaliser) summary() Summary {
 		}
 	}
 	s.Damage = f.spool.Damage()
+	f.apply.code.tell(&s)
 	return s
 }

@@ -37,7 +37,7 @@ func FuzzFinalise(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if _, err := s.Finalise(format.NewWriter(&out, format.WriterOptions{}), Options{}); err != nil {
+		if _, err := s.Finalise(format.NewWriter(&out, format.WriterOptions{}), textOptions()); err != nil {
 			return
 		}
 		r, err := format.NewReader(bytes.NewReader(out.Bytes()))
@@ -103,7 +103,7 @@ func TestAnyFlippedByteLeavesASoundStream(t *testing.T) {
 			continue
 		}
 		var out bytes.Buffer
-		if _, err := s.Finalise(format.NewWriter(&out, format.WriterOptions{}), Options{}); err != nil {
+		if _, err := s.Finalise(format.NewWriter(&out, format.WriterOptions{}), textOptions()); err != nil {
 			t.Errorf("byte %d: %v", i, err)
 			continue
 		}

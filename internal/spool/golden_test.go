@@ -54,7 +54,7 @@ func finaliseText(t *testing.T, text string) string {
 	}
 	defer s.Close()
 	var stream bytes.Buffer
-	if _, err := s.Finalise(format.NewWriter(&stream, format.WriterOptions{}), Options{}); err != nil {
+	if _, err := s.Finalise(format.NewWriter(&stream, format.WriterOptions{}), textOptions()); err != nil {
 		return fmt.Sprintf("error %v\n", err)
 	}
 	return streamText(t, stream.Bytes(), s.Damage())

@@ -49,6 +49,11 @@ func (l *lockedBuffer) has(at int64) bool {
 // live runs a spool's text with a live Finalise beside it. after is called after each line that was written.
 func live(t *testing.T, text string, after func(out *lockedBuffer, word string)) (string, Summary) {
 	t.Helper()
+	return liveWith(t, text, Options{Live: true}, after)
+}
+
+func liveWith(t *testing.T, text string, o Options, after func(out *lockedBuffer, word string)) (string, Summary) {
+	t.Helper()
 	w, err := CreateUnlinked(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +71,7 @@ func live(t *testing.T, text string, after func(out *lockedBuffer, word string))
 				t.Error(err)
 			}
 			go func() {
-				summary, err := s.Finalise(format.NewWriter(out, format.WriterOptions{Live: true}), Options{Live: true})
+				summary, err := s.Finalise(format.NewWriter(out, format.WriterOptions{Live: true}), o)
 				done <- result{summary, err}
 			}()
 		}

@@ -6,8 +6,8 @@ type merger struct {
 	heap    []*source // by the time of their first records; all of them are ready
 }
 
-// until calls take with every record before limit that can be taken.
-func (m *merger) until(limit int64, take func(record []byte, time int64) error) error {
+// until takes every record before limit that can be taken.
+func (m *merger) until(limit int64) error {
 	m.heap = m.heap[:0]
 	for _, s := range m.sources {
 		ok, err := s.ready(limit)
@@ -22,7 +22,7 @@ func (m *merger) until(limit int64, take func(record []byte, time int64) error) 
 		m.down(i)
 	}
 	for len(m.heap) > 0 {
-		if err := m.run(limit, take); err != nil {
+		if err := m.run(limit); err != nil {
 			return err
 		}
 	}
@@ -30,8 +30,9 @@ func (m *merger) until(limit int64, take func(record []byte, time int64) error) 
 }
 
 // run takes records from the first source as long as no other one has an older one.
-func (m *merger) run(limit int64, take func([]byte, int64) error) error {
+func (m *merger) run(limit int64) error {
 	s := m.heap[0]
+	take := s.take
 	other := m.second()
 	to := min(s.bound, limit)
 	if other != nil {

@@ -23,7 +23,10 @@ const (
 	recExit      = recordKind(format.KindExit)
 	recFree      = recordKind(format.KindFree)
 	recLost      = recordKind(format.KindLost)
+	recSample    = recordKind(format.KindSample)
 	recTask      = recordKind(64)
+	recStack     = recordKind(65)
+	recArgs      = recordKind(66)
 	// recGap is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the
 	// first record after the gap; at gapFrom stands that of the last one before.
 	recGap = recordKind(255)
@@ -93,6 +96,23 @@ const (
 	taskTime  = 80
 	taskSize  = 88
 
+	stackID    = 16
+	stackPID   = 24
+	stackCount = 28
+	stackAddrs = 32
+	stackSize  = 32
+
+	sampleUser   = 16
+	sampleKernel = 24
+	samplePID    = 32
+	sampleSource = 36
+	sampleSize   = 40
+
+	argsPID    = 16
+	argsLength = 20
+	argsWords  = 24
+	argsSize   = 24
+
 	gapFrom = 16
 	gapSize = 24
 )
@@ -115,6 +135,7 @@ func recordSizes() [256]uint16 {
 	return [256]uint16{
 		recSwitch: switchSize, recWaking: wakingSize, recWakeupNew: wakingSize, recFork: forkSize, recExec: execSize,
 		recRename: renameSize, recExit: exitSize, recFree: freeSize, recLost: lostSize, recTask: taskSize,
+		recStack: stackSize, recSample: sampleSize, recArgs: argsSize,
 	}
 }
 

@@ -43,6 +43,13 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 		"rec_task": {taskSize, []field{
 			hdr, {"who", taskWho, identSize}, {"state", taskState, 4}, {"prio", taskPrio, 2}, {"pad", 78, 2}, {"since_ns", taskTime, 8},
 		}},
+		"rec_stack": {stackSize, []field{
+			hdr, {"id", stackID, 8}, {"pid", stackPID, 4}, {"count", stackCount, 4}, {"addrs", stackAddrs, 0},
+		}},
+		"rec_sample": {sampleSize, []field{
+			hdr, {"user", sampleUser, 8}, {"kernel", sampleKernel, 8}, {"pid", samplePID, 4}, {"source", sampleSource, 4},
+		}},
+		"rec_args": {argsSize, []field{hdr, {"pid", argsPID, 4}, {"len", argsLength, 4}, {"args", argsWords, 0}}},
 	} {
 		c := types[name]
 		if c == nil {

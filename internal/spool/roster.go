@@ -102,6 +102,9 @@ func (r *roster) tell(who *identity, at int64) *thread {
 		t.def, t.was = nil, t.latest()
 	}
 	r.gather(t)
+	if d := t.def; d != nil && d.section == 0 {
+		d.command = t.group.command
+	}
 	return t
 }
 
@@ -118,7 +121,7 @@ func (r *roster) gather(t *thread) {
 	leader := t.tid == t.pid
 	g := r.groups[t.pid]
 	if g == nil || leader && g.start != 0 && g.start != t.start {
-		g = &process{pid: t.pid}
+		g = &process{pid: t.pid, made: r.list}
 		r.groups[t.pid] = g
 	}
 	t.join(g)
@@ -186,6 +189,11 @@ func (r *roster) newList(at int64) {
 	}
 	for _, t := range ended {
 		r.drop(t)
+	}
+	for pid, g := range r.groups {
+		if len(g.threads) == 0 && g.made < r.list { // its command line is all that was ever told of it
+			delete(r.groups, pid)
+		}
 	}
 	r.list++
 	r.listFrom = at

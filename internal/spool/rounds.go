@@ -26,6 +26,14 @@ func (f *finaliser) scanRound() (bool, error) {
 			if int(c.ring) < len(f.rings) && int(c.length) <= pieceBytes(len(f.rings)) {
 				f.rings[c.ring].append(&c)
 			}
+		case chunkSideband:
+			if c.length <= maxSmallChunk {
+				f.side.append(&c)
+			}
+		case chunkGeneration:
+			if f.round > 0 {
+				f.apply.code.told.cut(f.round)
+			}
 		case chunkTasks:
 			if c.length <= taskChunk {
 				f.tasks.appendList(&c, begins)
@@ -58,6 +66,7 @@ func (f *finaliser) endRound(c *chunk) (bool, error) {
 		return false, err
 	}
 	f.round = time
+	f.side.mark = time
 	for i, s := range f.rings {
 		producer, drained := roundPositions(b, i)
 		s.reach(drained)
@@ -102,7 +111,7 @@ func (f *finaliser) clocks(c *chunk) error {
 	}
 	clocks := new(format.ClockSnapshot)
 	if err := proto.Unmarshal(b, clocks); err != nil {
-		f.spool.damage.Bad += chunkHeaderSize + int64(c.length)
+		f.scan.damage.Bad += chunkHeaderSize + int64(c.length)
 		return nil
 	}
 	if last := f.out.clocks; last != nil && clocks.Monotonic <= last.Monotonic {

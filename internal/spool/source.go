@@ -7,9 +7,11 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"wprof/internal/sideband"
 )
 
-// source is one ring, or the lists of tasks, as a sequence of records in the order of time.
+// source is one ring, or the side-band, or the lists of tasks, as a sequence of records in the order of time.
 //
 // A ring is nearly in this order: a program reserves its record before it reads the clock, and another one can come
 // in between. Bytes of the ring that are not needed yet stay in the file; of the others a source holds as many as it
@@ -20,7 +22,9 @@ type source struct {
 	r      io.ReaderAt
 	index  int
 	tasks  bool // records are rec_task structs without headers
-	room   int  // bytes that buf may hold before it yields the older half
+	side   bool // records are those of internal/sideband
+	take   func(record []byte, time int64) error
+	room   int // bytes that buf may hold before it yields the older half
 	sizes  [256]uint16
 	damage *Damage
 
@@ -31,18 +35,20 @@ type source struct {
 	mark    int64  // everything older has a position before end
 	waits   []wait
 
-	buf     []byte
-	base    uint64 // of buf[0], in bytes since the beginning of the source
-	parsed  int    // in buf
-	inside  bool   // the bytes to come begin within a record whose beginning is lost
-	entries []entry
-	at      int // entries before it are done with
-	messy   bool
-	bound   int64 // entries before it can be taken
-	newest  int64 // latest time of all records so far
-	gap     bool  // the record at gapAt waits for the time of the next one
-	gapAt   uint64
-	starts  []int64 // of tasks: times of the first records of the lists that were read and not taken yet
+	buf      []byte
+	base     uint64 // of buf[0], in bytes since the beginning of the source
+	parsed   int    // in buf
+	inside   bool   // the bytes to come begin within a record whose beginning is lost
+	entries  []entry
+	at       int // entries before it are done with
+	messy    bool
+	bound    int64 // entries before it can be taken
+	newest   int64 // latest time of all records so far
+	gap      bool  // the record at gapAt waits for the time of the next one
+	gapAt    uint64
+	gapSince int64     // of the side-band: time of the last record before it
+	gaps     []sideGap // of the side-band: where bytes are missing
+	starts   []int64   // of tasks: times of the first records of the lists that were read and not taken yet
 }
 
 // extent is a piece of the spool file, or a gap where there should have been one.
@@ -205,9 +211,12 @@ func (s *source) load(e *extent) error {
 		return nil
 	}
 	s.inside = false
-	if s.tasks {
+	switch {
+	case s.tasks:
 		s.parseTasks(e.whole)
-	} else {
+	case s.side:
+		s.parseSide()
+	default:
 		s.parse()
 	}
 	return nil
@@ -226,6 +235,10 @@ func (s *source) hole() {
 	s.damage.Holes++
 	s.buf = s.buf[:s.parsed]
 	s.gap, s.gapAt = true, s.base+uint64(s.parsed)
+	if s.side {
+		s.gapSince = s.newest
+		return
+	}
 	var record [ringHeaderSize + gapSize]byte
 	le := binary.LittleEndian
 	le.PutUint32(record[:], gapSize)
@@ -266,6 +279,21 @@ func (s *source) parse() {
 // maxRecord is more than the longest record has; what claims more is damage.
 const maxRecord = 8 << 10
 
+func (s *source) parseSide() {
+	var r sideband.Record
+	for s.parsed < len(s.buf) {
+		time, length := sideRecord(s.buf[s.parsed:], &r)
+		if length == 0 {
+			if len(s.buf)-s.parsed > sideband.MaxRecord {
+				s.hole()
+			}
+			return
+		}
+		s.insert(time, s.base+uint64(s.parsed))
+		s.parsed += length
+	}
+}
+
 func (s *source) parseTasks(begins bool) {
 	for ; len(s.buf)-s.parsed >= taskSize; s.parsed += taskSize {
 		b := s.buf[s.parsed:]
@@ -286,7 +314,11 @@ func (s *source) parseTasks(begins bool) {
 func (s *source) insert(time int64, at uint64) {
 	if s.gap {
 		s.gap = false
-		s.insert(time, s.gapAt)
+		if !s.side {
+			s.insert(time, s.gapAt)
+		} else if len(s.gaps) < maxWaits {
+			s.gaps = append(s.gaps, sideGap{s.gapSince, time})
+		}
 	}
 	i := len(s.entries)
 	s.entries = append(s.entries, entry{time, at})
@@ -315,11 +347,14 @@ func (s *source) sort() {
 	})
 }
 
-// record is the record of an entry without the ring's header.
+// record is the record of an entry without the ring's header. Of the side-band, it is followed by others.
 func (s *source) record(e *entry) []byte {
 	b := s.buf[e.at-s.base:]
 	if s.tasks {
 		return b[:taskSize]
+	}
+	if s.side {
+		return b
 	}
 	length := binary.LittleEndian.Uint32(b) &^ (ringBusy | ringDiscard)
 	return b[ringHeaderSize : ringHeaderSize+length]

@@ -33,6 +33,7 @@ type stream struct {
 	clocks    *format.ClockSnapshot // the latest
 	losses    []*format.Loss
 	scratch   format.Task
+	commands  commands
 	e         format.Event // for what is rare
 
 	summary Summary
@@ -61,6 +62,7 @@ func (s *stream) begin(at, end int64) error {
 func (s *stream) beginSection() error {
 	s.section++
 	s.id = 0
+	s.commands.begin()
 	s.summary.Sections++
 	return s.w.Begin(s.session)
 }
@@ -238,6 +240,9 @@ func (s *stream) current(t *thread) *definition {
 		identity: t.identity, unknown: !t.told, idle: t.isIdle, before: t.was.link(s.section),
 		self: t.told && t.pid == s.roster.recorder && t.pid != 0,
 	}
+	if t.group != nil {
+		d.command = t.group.command
+	}
 	t.def, t.was = d, nil
 	return d
 }
@@ -272,11 +277,24 @@ func (s *stream) define(d *definition) format.TaskID {
 		s.summary.Threads++
 	}
 	d.id, d.section, d.before = s.id, s.section, nil
+	t.Command = s.commands.define(s, d.command)
 	_ = s.w.DefineTask(t) // an error stays with the Writer, and the event's Write returns it
-	if s.w.DefinitionBytes() > s.full && s.nextEpoch > s.last {
+	s.defined()
+	return d.id
+}
+
+// defined begins an epoch when definitions have become many.
+func (s *stream) defined() {
+	if s.w.DefinitionBytes() > s.full {
+		s.wantEpoch()
+	}
+}
+
+// wantEpoch begins an epoch before the next event.
+func (s *stream) wantEpoch() {
+	if s.nextEpoch > s.last {
 		s.nextEpoch, s.due = s.last, s.last
 	}
-	return d.id
 }
 
 // lost tells of events that are missing, and counts them.

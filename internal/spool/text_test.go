@@ -26,6 +26,13 @@ import (
 //	commit 0                       until here
 //	round 1100                     a round: all but what is busy goes into the file
 //	bump 1, cut 1300               generations; the tasks after cut are its list
+//	source 1 1000000               before spool: samples are taken every ms
+//	kallsyms 0xffffffff81000000    the address of _text
+//	module x 0x1000 0xffffffffc0000000
+//	                               a kernel module: name, size and address
+//	side 1005 map pid=10 from=0x400000 to=0x500000 off=0x1000 path=/bin/a build=aa
+//	                               a side-band record; also fork, exec, exit, lost, throttled, unthrottled,
+//	                               command, kept and jit
 //	lost cpu=0 kind=1 count=3 from=1200 cause=tail
 //	end 2000                       with these losses
 //
@@ -40,6 +47,8 @@ type spoolText struct {
 	rings   []textRing
 	listing []byte
 	tail    Tail
+	sources []*format.Source
+	side    []byte             // records of the round
 	step    func(after string) // called after each line that writes, for live tests
 	cut     *int64
 }
@@ -103,7 +112,15 @@ func (p *spoolText) line(words []string, path string) error {
 		for i := range f.number("cpus") {
 			s.Cpus = append(s.Cpus, &format.Cpu{Id: uint32(i)})
 		}
-		return p.w.Begin(Header{Session: s, Rings: len(p.rings), RecorderPID: int(f.number("recorder")), NoSched: f.number("nosched") != 0})
+		return p.w.Begin(Header{Session: s, Rings: len(p.rings), RecorderPID: int(f.number("recorder")), NoSched: f.number("nosched") != 0, Sources: p.sources})
+	case "source":
+		p.sources = append(p.sources, &format.Source{Id: uint32(number(1)), Name: "timer", Period: number(2)})
+	case "kallsyms":
+		return p.w.Kallsyms(strings.NewReader(fmt.Sprintf("0000000000000000 A fixed_percpu_data\n%016x T _text\n", uint64(hex(words[1])))))
+	case "module":
+		return p.w.Modules(fmt.Appendf(nil, "%s %d 0 - Live 0x%016x\n", words[1], number(2), hex(words[3])))
+	case "side":
+		p.side = appendSide(p.side, number(1), words[2], f)
 	case "task":
 		p.listing = append(p.listing, f.task()...)
 	case "clocks":
@@ -167,6 +184,10 @@ func (p *spoolText) endList() error {
 }
 
 func (p *spoolText) round(at int64) error {
+	if err := p.w.Sideband(p.side); err != nil {
+		return err
+	}
+	p.side = p.side[:0]
 	r := Round{Time: at}
 	for i := range p.rings {
 		ring := &p.rings[i]
@@ -238,6 +259,22 @@ func fieldsOf(words []string) fields {
 func (f fields) number(name string) int64 {
 	v, _ := strconv.ParseInt(f[name], 0, 64)
 	return v
+}
+
+// hex reads a number of 64 bits.
+func hex(text string) uint64 {
+	v, _ := strconv.ParseUint(text, 0, 64)
+	return v
+}
+
+// addresses are those of a list at commas.
+func (f fields) addresses(name string) (all []uint64) {
+	for text := range strings.SplitSeq(f[name], ",") {
+		if text != "" {
+			all = append(all, hex(text))
+		}
+	}
+	return all
 }
 
 func (f fields) or(name string, otherwise int64) int64 {
@@ -330,6 +367,27 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 	case "free":
 		head(recFree, "tid", freeSize)
 		le.PutUint64(b[freeStart:], uint64(f.or("start", 10*f.number("tid"))))
+	case "stack":
+		addresses := f.addresses("at")
+		head(recStack, "tid", stackSize+8*len(addresses))
+		le.PutUint64(b[stackID:], hex(f["id"]))
+		le.PutUint32(b[stackPID:], uint32(f.number("pid")))
+		le.PutUint32(b[stackCount:], uint32(len(addresses)))
+		for i, address := range addresses {
+			le.PutUint64(b[stackAddrs+8*i:], address)
+		}
+	case "sample":
+		head(recSample, "tid", sampleSize)
+		le.PutUint64(b[sampleUser:], hex(f["user"]))
+		le.PutUint64(b[sampleKernel:], hex(f["kernel"]))
+		le.PutUint32(b[samplePID:], uint32(f.or("pid", f.number("tid"))))
+		le.PutUint32(b[sampleSource:], uint32(f.or("source", 1)))
+	case "args":
+		words := strings.ReplaceAll(f["words"], ",", "\x00") + "\x00"
+		head(recArgs, "tid", argsSize+len(words))
+		le.PutUint32(b[argsPID:], uint32(f.or("pid", f.number("tid"))))
+		le.PutUint32(b[argsLength:], uint32(len(words)))
+		copy(b[argsWords:], words)
 	case "lost":
 		head(recLost, "none", lostSize)
 		le.PutUint64(b[lostFrom:], uint64(f.number("from")))

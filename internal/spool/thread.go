@@ -47,8 +47,10 @@ type process struct {
 	pid     uint32
 	start   int64
 	comm    comm
+	command *command // nil: not known
 	threads []*thread
-	ns      int64 // on CPU in this section
+	made    uint32 // number of the last list of tasks when it was made
+	ns      int64  // on CPU in this section
 }
 
 // definition is one name of one thread, as the stream defines it, or will when an event uses it.
@@ -58,6 +60,7 @@ type definition struct {
 	self    bool
 	idle    bool
 	before  *definition // the same thread's definition before
+	command *command    // nil: not known
 
 	section uint32 // number of the section in which id is valid
 	id      format.TaskID

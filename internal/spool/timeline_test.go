@@ -33,7 +33,7 @@ func TestStatesAreWhatTimelineMakesOfTheEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stream bytes.Buffer
-		if _, err := s.Finalise(format.NewWriter(&stream, format.WriterOptions{}), Options{}); err == nil {
+		if _, err := s.Finalise(format.NewWriter(&stream, format.WriterOptions{}), textOptions()); err == nil {
 			held += holdStates(t, file, stream.Bytes())
 		}
 		s.Close()

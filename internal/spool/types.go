@@ -8,6 +8,8 @@ type Header struct {
 	Rings       int
 	RecorderPID int
 	NoSched     bool // no switches are recorded, so nothing is known of what threads do
+	// Sources are what takes samples. They become those of the session.
+	Sources []*format.Source
 }
 
 // Round tells of one round of draining: the reader noted Time, then read all producer positions, then drained.
@@ -41,6 +43,10 @@ type Options struct {
 	Live bool
 	// Progress is called now and then with the bytes of the spool that are done, and all of them; 0 while live.
 	Progress func(done, total int64)
+	// Names gives frames their names; nil: they get none. A live stream asks in a goroutine of its own, which has
+	// ended when Finalise returns.
+	Names     Namer
+	Symbolize Symbolize
 	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
 	// filled in if they are not.
 	Cost func() *format.RecorderCost
@@ -57,4 +63,9 @@ type Summary struct {
 	Late        uint64
 	Sections    int
 	Damage      *Damage // nil: none
+
+	Samples      uint64
+	User, Kernel FrameCount
+	Stacks       StackCount
+	Modules      []ModuleFrames // those with the most nameless frames first
 }

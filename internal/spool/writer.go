@@ -36,6 +36,7 @@ type Writer struct {
 	next    uint32 // number of the generation to come
 	overlap int64  // where the bytes that go into both generations begin
 	rounds  int    // since BumpGeneration; -1: no cut is under way
+	side    uint64 // bytes of the side-band so far
 
 	shared shared
 }
@@ -102,6 +103,9 @@ func (w *Writer) Begin(h Header) error {
 		rings: uint32(h.Rings), recorderPID: uint32(h.RecorderPID), noSched: h.NoSched, first: true,
 		session: proto.Clone(h.Session).(*format.Session),
 	}
+	if len(h.Sources) > 0 {
+		w.first.session.Sources = h.Sources
+	}
 	header := w.first
 	w.header = &header
 	return w.generation()
@@ -124,12 +128,17 @@ func (w *Writer) Ring(ring int, pos uint64, raw []byte) error {
 	if ring < 0 || ring >= int(w.first.rings) {
 		return fmt.Errorf("spool ring %d: the spool has %d", ring, w.first.rings)
 	}
+	return w.split(chunkHeader{typ: chunkRing, ring: uint16(ring), position: pos}, raw)
+}
+
+// split writes bytes that begin with a record in chunks of one type.
+func (w *Writer) split(h chunkHeader, raw []byte) error {
 	w.vector, w.pieces = w.vector[:0], w.pieces[:0]
 	count := (len(raw) + w.piece - 1) / w.piece
 	if need := count * chunkHeaderSize; cap(w.pieces) < need {
 		w.pieces = make([]byte, 0, need)
 	}
-	h := chunkHeader{typ: chunkRing, flags: chunkWhole, ring: uint16(ring), position: pos, recording: w.recording}
+	h.flags, h.recording = chunkWhole, w.recording
 	length := len(raw) + count*chunkHeaderSize
 	for len(raw) > 0 {
 		piece := raw[:min(len(raw), w.piece)]
@@ -142,7 +151,20 @@ func (w *Writer) Ring(ring int, pos uint64, raw []byte) error {
 		h.position += uint64(len(piece))
 		h.flags = 0
 	}
-	return w.write(length)
+	var zeros [8]byte
+	pad := padded(int(h.length)) - int(h.length)
+	w.vector = append(w.vector, zeros[:pad])
+	return w.write(length + pad)
+}
+
+// Sideband appends whole side-band records of a round, before [Writer.Round] tells the round.
+func (w *Writer) Sideband(records []byte) error {
+	if err := w.ready(); err != nil || len(records) == 0 {
+		return err
+	}
+	at := w.side
+	w.side += uint64(len(records))
+	return w.split(chunkHeader{typ: chunkSideband, position: at}, records)
 }
 
 // Tasks appends what a task iterator wrote, in pieces of any length. A whole list goes in before the next Ring or Round.

@@ -1,0 +1,307 @@
+package spool
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+const sampleText = `
+source 1 10000000
+spool rings=1 recorder=9 cpus=1
+kallsyms 0xffffffff81000000
+module x 0x1000 0xffffffffc0000000
+task at=1000 tid=10 comm=alpha cpu=0 running=1 since=500
+side 1100 map pid=10 from=0x400000 to=0x500000 path=/bin/alpha build=aa
+side 1101 map pid=10 from=0x600000 to=0x700000 path=/bin/plain dev=1 ino=7
+side 1102 map pid=10 from=0x7ff000 to=0x800000 path=[vdso]
+open 2000
+0: 2100 stack cpu=0 tid=10 id=1 pid=10 at=0x400456,0x600456
+0: 2100 stack cpu=0 tid=10 id=2 at=0xffffffff81000510
+0: 2100 sample cpu=0 tid=10 user=1 kernel=2
+round 3000
+`
+
+func openText(t *testing.T, text string) *Spool {
+	t.Helper()
+	s, err := Open(spoolFile(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func finaliseWith(t *testing.T, text string, o Options) (string, Summary) {
+	t.Helper()
+	var stream bytes.Buffer
+	summary, err := openText(t, text).Finalise(format.NewWriter(&stream, format.WriterOptions{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return streamText(t, stream.Bytes(), summary.Damage), summary
+}
+
+// TestEpochsDefineStacksAgain: ids are a section's, and a stack, its frames and modules stand in each section that
+// names it.
+func TestEpochsDefineStacksAgain(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(sampleText)
+	const samples = 200
+	for i := range samples {
+		fmt.Fprintf(&text, "0: %d rename cpu=0 tid=10 comm=name%d old=x\n", 3100+10*i, i)
+		fmt.Fprintf(&text, "0: %d sample cpu=0 tid=10 user=1 kernel=2\n", 3105+10*i)
+	}
+	text.WriteString("round 9000\nend 9100\n")
+	var stream bytes.Buffer
+	f := newFinaliser(openText(t, text.String()), format.NewWriter(&stream, format.WriterOptions{}), textOptions())
+	f.out.full = 2000
+	summary, err := f.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := streamText(t, stream.Bytes(), nil)
+	for _, word := range []string{"  stack 1 ", "  module 1 ", "  frame 1 "} {
+		if n := strings.Count(out, word); n != summary.Sections || n < 3 {
+			t.Errorf("%q is there %d times, in %d sections", word, n, summary.Sections)
+		}
+	}
+	if summary.Samples != samples+1 || strings.Contains(out, "sample 1 stack=0") {
+		t.Errorf("%d samples, want %d, all with a stack", summary.Samples, samples+1)
+	}
+	if got, want := summary.User, (FrameCount{2 * (samples + 1), 2 * (samples + 1)}); got != want {
+		t.Errorf("user frames %+v, want %+v", got, want)
+	}
+}
+
+// askedNamer is the text namer, and notes what it is asked for.
+type askedNamer struct {
+	calls []string
+	err   error
+}
+
+func (n *askedNamer) Names(m *format.Module, at []Address, out []Name) error {
+	n.calls = append(n.calls, fmt.Sprintf("%s:%d", m.Path, len(at)))
+	if n.err != nil {
+		return n.err
+	}
+	return textNamer{}.Names(m, at, out)
+}
+
+// TestNamesAreAskedForModuleByModule: all frames of a module at once, before anything is written. What turns up later,
+// because a mapping has changed under a stack, is asked for by itself.
+func TestNamesAreAskedForModuleByModule(t *testing.T) {
+	namer := &askedNamer{}
+	finaliseWith(t, sampleText+`
+0: 3100 stack cpu=0 tid=10 id=3 pid=10 at=0x600111,0x400222,0x600456
+0: 3100 sample cpu=0 tid=10 user=3
+side 3200 map pid=10 from=0x400000 to=0x500000 path=/bin/later build=bb
+0: 3300 sample cpu=0 tid=10 user=3
+round 4000
+end 4100
+`, Options{Names: namer})
+	const want = "/bin/alpha:2 /bin/plain:2 [kernel]:1 /bin/later:1"
+	if got := strings.Join(namer.calls, " "); got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+}
+
+func TestSymbolizeNoNamesWhatCannotBeNamedLater(t *testing.T) {
+	out, summary := finaliseWith(t, sampleText+"end 3100\n", Options{Names: textNamer{}, Symbolize: SymbolizeNo})
+	for _, name := range []string{"plain_4", "[kernel]_5"} {
+		if !strings.Contains(out, name) {
+			t.Errorf("no %s in\n%s", name, out)
+		}
+	}
+	if strings.Contains(out, "alpha_4") {
+		t.Errorf("a file with a build-id is named in\n%s", out)
+	}
+	if got, want := summary.User, (FrameCount{2, 1}); got != want {
+		t.Errorf("user frames %+v, want %+v", got, want)
+	}
+}
+
+// startNamer says that threads begin in the first half of a file.
+type startNamer struct{}
+
+func (startNamer) Names(_ *format.Module, at []Address, out []Name) error {
+	for i, a := range at {
+		out[i] = Name{Function: "inner", OK: a.Offset < 0x8000}
+		if a.Offset < 0x1000 {
+			out[i].Function = "__libc_start_call_main"
+		}
+	}
+	return errors.New("no names from 0x8000 on")
+}
+
+// TestSummaryCountsFramesAndStacksThatLookCut, each by the samples that have them.
+func TestSummaryCountsFramesAndStacksThatLookCut(t *testing.T) {
+	_, summary := finaliseWith(t, sampleText+`
+0: 3100 stack cpu=0 tid=10 id=3 pid=10 at=0x402000
+0: 3100 sample cpu=0 tid=10 user=3 kernel=2
+0: 3101 sample cpu=0 tid=10 user=3
+0: 3200 stack cpu=0 tid=10 id=4 pid=10 at=0x609000,0x402000,0x609010
+0: 3200 sample cpu=0 tid=10 user=4
+0: 3300 stack cpu=0 tid=10 id=5 pid=10 at=0x7ff010
+0: 3300 sample cpu=0 tid=10 user=5
+0: 3400 stack cpu=0 tid=10 id=6 pid=10 at=0x402000,0x609020
+0: 3400 sample cpu=0 tid=10 user=6
+0: 3500 sample cpu=0 tid=10 user=99
+round 4000
+end 4100
+`, Options{Names: startNamer{}})
+	if want := uint64(7); summary.Samples != want {
+		t.Errorf("%d samples, want %d", summary.Samples, want)
+	}
+	if want := (StackCount{User: 6, Cut: 3, Lost: 1}); summary.Stacks != want {
+		t.Errorf("stacks %+v, want %+v", summary.Stacks, want)
+	}
+	if want := (FrameCount{10, 7}); summary.User != want {
+		t.Errorf("user frames %+v, want %+v", summary.User, want)
+	}
+	if want := (FrameCount{2, 2}); summary.Kernel != want {
+		t.Errorf("kernel frames %+v, want %+v", summary.Kernel, want)
+	}
+	var got []string
+	for _, m := range summary.Modules {
+		got = append(got, fmt.Sprintf("%s %d/%d cut %d %v", m.Path, m.Named, m.Seen, m.Cut, m.Err != nil))
+	}
+	const want = "/bin/plain 1/4 cut 1 true, /bin/alpha 5/5 cut 2 true, [kernel] 2/2 cut 0 true, [vdso] 1/1 cut 0 true"
+	if text := strings.Join(got, ", "); text != want {
+		t.Errorf("modules\n%s, want\n%s", text, want)
+	}
+}
+
+// slowNamer answers when it is told to.
+type slowNamer struct{ answer chan struct{} }
+
+func (n slowNamer) Names(m *format.Module, at []Address, out []Name) error {
+	<-n.answer
+	return textNamer{}.Names(m, at, out)
+}
+
+// TestLiveFramesGetTheirNamesLater: a live stream waits for no name. Once there is one, the frame and its stack are
+// defined again.
+func TestLiveFramesGetTheirNamesLater(t *testing.T) {
+	namer := slowNamer{make(chan struct{})}
+	round := 0
+	text, summary := liveWith(t, sampleText+`
+0: 3100 sample cpu=0 tid=10 user=1 kernel=2
+round 4000
+0: 4100 sample cpu=0 tid=10 user=1 kernel=2
+round 5000
+0: 5100 sample cpu=0 tid=10 user=1 kernel=2
+round 6000
+0: 6100 sample cpu=0 tid=10 user=1 kernel=2
+round 7000
+end 7100
+`, Options{Live: true, Names: namer}, func(out *lockedBuffer, word string) {
+		if word != "round" {
+			return
+		}
+		if round++; round == 2 {
+			if !out.has(3100) {
+				t.Error("the stream waits for names")
+			}
+			close(namer.answer)
+			time.Sleep(50 * time.Millisecond)
+		}
+		if round == 3 && !out.has(4100) {
+			t.Error("the third sample has not arrived")
+		}
+	})
+	if !strings.Contains(text, "  stack 1 frames=1,2,3 kernel_frames=1") || !strings.Contains(text, `line function="alpha_4"`) {
+		t.Errorf("no stack without names and no name in\n%s", text)
+	}
+	last := text[strings.LastIndex(text, "sample 1 stack="):]
+	if strings.HasPrefix(last, "sample 1 stack=1 ") {
+		t.Errorf("the last sample has the stack without names:\n%s", text)
+	}
+	if summary.User.Named == 0 || summary.User.Named >= summary.User.Seen {
+		t.Errorf("user frames %+v, want some with a name and some without", summary.User)
+	}
+}
+
+// TestKernelSymbolsSurviveInTheSpool, also when it is long and was cut off later.
+func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
+	path := t.TempDir() + "/x.part"
+	w, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var symbols strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&symbols, "%016x t symbol_%d\n", 0xffffffff81000000+uint64(i)*7919, i*i)
+	}
+	modules := strings.Repeat("x 4096 0 - Live 0xffffffffc0000000\n", 4000)
+	for _, err := range []error{
+		w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}),
+		w.Kallsyms(strings.NewReader(symbols.String())),
+		w.Modules([]byte(modules)),
+		w.Open(900),
+		w.Round(Round{Time: 1000, Producer: []uint64{0}, Drained: []uint64{0}}),
+		w.Kallsyms(strings.NewReader("too late\n")),
+		w.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	text := s.Kallsyms()
+	if text == nil {
+		t.Fatal("the spool has no symbols")
+	}
+	defer text.Close()
+	if got, err := io.ReadAll(text); err != nil || string(got) != symbols.String() {
+		t.Errorf("%d bytes of symbols (%v), want %d", len(got), err, symbols.Len())
+	}
+	if got, err := io.ReadAll(s.Modules()); err != nil || string(got) != modules {
+		t.Errorf("%d bytes of modules (%v), want %d", len(got), err, len(modules))
+	}
+	if s := openText(t, "spool rings=1 recorder=9\nopen 1000\nround 2000\n"); s.Kallsyms() != nil || s.Modules() != nil {
+		t.Error("a spool without symbols has some")
+	}
+}
+
+// TestToldStacksAreBounded: beyond the bound the generation before goes, then new stacks are refused.
+func TestToldStacksAreBounded(t *testing.T) {
+	s := newToldStacks()
+	record := func(id uint64) []byte {
+		b := make([]byte, stackSize+8*100)
+		header(b, 1000, recStack, 0, 0, 1)
+		le := binary.LittleEndian
+		le.PutUint64(b[stackID:], id)
+		le.PutUint32(b[stackCount:], 100)
+		for i := range 100 {
+			le.PutUint64(b[stackAddrs+8*i:], id<<20|uint64(i)<<50) // far apart: they do not pack well
+		}
+		return b
+	}
+	id := uint64(1)
+	for ; s.tell(record(id), 1000) != nil && id < 1<<20; id++ {
+		if id == 1000 {
+			s.cut(1000)
+		}
+	}
+	if s.refused != 1 || s.bytes > maxTold+4096 {
+		t.Errorf("%d bytes of %d stacks, %d refused; want up to %d, one refused", s.bytes, id, s.refused, maxTold)
+	}
+	if s.find(5, 1000) != nil {
+		t.Error("a stack of the generation before is still there")
+	}
+	if found := s.find(id-1, 1000); found == nil || len(found.addresses(nil)) != 100 || found.addresses(nil)[3] != (id-1)<<20|3<<50 {
+		t.Error("the last stack is not there as it was told")
+	}
+}

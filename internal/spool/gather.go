@@ -1,0 +1,104 @@
+package spool
+
+import "encoding/binary"
+
+// gather goes over the spool once before it is finalised, for the frames that will want a name: they are asked for
+// module by module. It reads definitions of stacks and the side-band, and steps over every event.
+func (f *finaliser) gather() error {
+	code := f.apply.code
+	if code.namer == nil || len(f.first.session.Sources) == 0 {
+		return nil
+	}
+	g := newGatherer(f)
+	maps := code.maps
+	code.maps = g.taker.tables
+	err := g.run()
+	code.maps = maps
+	if err != nil {
+		return err
+	}
+	code.names.askAll(code.namer, code.modules)
+	return nil
+}
+
+// gatherer reads a spool for the sake of its definitions of stacks, with mappings of its own.
+type gatherer struct {
+	*finaliser
+	code *code // of the finaliser that comes after it
+	seen map[gathered]struct{}
+}
+
+// gathered is a stack whose places were noted, with the mappings of that version.
+type gathered struct{ id, version uint64 }
+
+// maxGathered bounds what keeps a stack from being looked at again in each generation that tells it.
+const maxGathered = 1 << 18
+
+func newGatherer(of *finaliser) *gatherer {
+	f := newFinaliser(of.spool, nil, Options{})
+	g := &gatherer{finaliser: f, code: of.apply.code, seen: make(map[gathered]struct{})}
+	// Damage is counted by who comes after.
+	damage := new(Damage)
+	f.scan.damage = damage
+	var sizes [256]uint16
+	sizes[recStack] = stackSize
+	for _, s := range f.merge.sources {
+		s.damage, s.sizes, s.take = damage, sizes, g.takeStack
+	}
+	f.side.take = g.takeMapping
+	return g
+}
+
+func (g *gatherer) run() error {
+	for {
+		more, err := g.scanRound()
+		if err != nil {
+			return err
+		}
+		if !more {
+			for _, s := range g.merge.sources {
+				s.mark = never
+			}
+			return g.merge.until(never)
+		}
+		if err := g.merge.until(g.watermark()); err != nil {
+			return err
+		}
+	}
+}
+
+func (g *gatherer) takeMapping(b []byte, _ int64) error {
+	if _, length := sideRecord(b, &g.taker.r); length > 0 {
+		g.taker.tables.Apply(&g.taker.r)
+	}
+	return nil
+}
+
+// takeStack notes the places of a stack, as they are with the mappings of now.
+func (g *gatherer) takeStack(b []byte, _ int64) error {
+	if b[hdrKind] != recStack || g.code.names.full() {
+		return nil
+	}
+	le := binary.LittleEndian
+	pid := le.Uint32(b[stackPID:])
+	key := gathered{id: le.Uint64(b[stackID:])}
+	if pid != 0 {
+		key.version = g.code.maps.Version(pid)
+	}
+	if _, ok := g.seen[key]; ok {
+		return nil
+	}
+	if len(g.seen) >= maxGathered {
+		clear(g.seen)
+	}
+	g.seen[key] = struct{}{}
+	raw := b[stackAddrs:]
+	raw = raw[:8*min(int(le.Uint32(b[stackCount:])), len(raw)/8)]
+	for i := 0; i < len(raw); i += 8 {
+		m, offset := g.code.locate(pid, le.Uint64(raw[i:]))
+		if m.wanted {
+			g.code.names.note(m, Address{offset, i > 0})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package spool
+
+import (
+	"maps"
+	"slices"
+
+	"wprof/format"
+	"wprof/internal/sideband"
+)
+
+// sideRecord tells the time and the length of the side-band record that some bytes begin with; 0: they do not hold a
+// whole one.
+func sideRecord(b []byte, r *sideband.Record) (time int64, length int) {
+	length, err := sideband.Next(b, r)
+	if err != nil {
+		return 0, 0
+	}
+	return r.Time, length
+}
+
+// sideGap is a time in which side-band records are missing.
+type sideGap struct{ from, to int64 }
+
+// sideTaker takes side-band records in the order of time: mappings into the tables, and the rest to where it belongs.
+type sideTaker struct {
+	*applier
+	tables *sideband.Tables
+	r      sideband.Record
+	last   int64            // time of the record before
+	forgot int64            // when ended processes were dropped last
+	since  map[uint32]int64 // by CPU: when its sampling was throttled
+}
+
+// forgetEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
+const forgetEvery = 5e9
+
+func (s *sideTaker) take(b []byte, at int64) error {
+	if _, length := sideRecord(b, &s.r); length == 0 {
+		return nil
+	}
+	since := s.last
+	s.last = at
+	switch r := &s.r; r.Kind {
+	case sideband.KindCommand:
+		s.commandAtStart(r.PID, r.Data, r.Cut)
+	case sideband.KindLost:
+		return s.tell(&Loss{CPU: r.CPU, Kind: format.KindSample, Cause: format.CauseSideband, Count: r.Count, From: since}, at)
+	case sideband.KindThrottled:
+		s.throttled(r.CPU, at)
+	case sideband.KindUnthrottled:
+		return s.unthrottled(r.CPU, at)
+	default:
+		s.tables.Apply(r)
+	}
+	if at-s.forgot > forgetEvery {
+		s.forgot = at
+		s.tables.Forget()
+	}
+	return nil
+}
+
+// tell tells of a loss within the window. What is lost of the side-band leaves samples without names, so they are the
+// kind that it tells: no switch is missing.
+func (s *sideTaker) tell(l *Loss, at int64) error {
+	if at < s.out.from {
+		return nil
+	}
+	return s.out.lost(at, l)
+}
+
+func (s *sideTaker) throttled(cpu uint32, at int64) {
+	if _, ok := s.since[cpu]; ok || cpu > maxCPU {
+		return
+	}
+	if s.since == nil {
+		s.since = make(map[uint32]int64)
+	}
+	s.since[cpu] = at
+}
+
+// maxCPU bounds what a damaged CPU number can cost: records of the rings tell CPUs in 16 bits.
+const maxCPU = 1<<16 - 1
+
+// unthrottled tells how long the kernel has kept sampling from a CPU, when that is over.
+func (s *sideTaker) unthrottled(cpu uint32, at int64) error {
+	from, ok := s.since[cpu]
+	if !ok {
+		return nil
+	}
+	delete(s.since, cpu)
+	return s.tell(&Loss{CPU: cpu, Kind: format.KindSample, Cause: format.CauseThrottle, From: from}, at)
+}
+
+// finish tells of CPUs that are still throttled at the end.
+func (s *sideTaker) finish(end int64) error {
+	for _, cpu := range slices.Sorted(maps.Keys(s.since)) {
+		if err := s.unthrottled(cpu, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing tells of side-band records that the spool has lost.
+func (s *sideTaker) missing(g sideGap, at int64) error {
+	return s.tell(&Loss{CPU: format.AllCPUs, Kind: format.KindSample, Cause: format.CauseSpool, From: g.from}, at)
+}

@@ -1,0 +1,155 @@
+package spool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxSymbolsWindow is what unpacking /proc/kallsyms may take; the packing takes less.
+const maxSymbolsWindow = 8 << 20
+
+// Kallsyms copies the text of /proc/kallsyms into the spool, packed: it belongs to the beginning, before the first
+// round. It takes 60 ms of CPU and 3 MB of disk for the 10 MB of a usual kernel.
+func (w *Writer) Kallsyms(text io.Reader) error {
+	pieces := &pieceWriter{w: w, typ: chunkKallsyms}
+	pack, err := zstd.NewWriter(pieces, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(maxSymbolsWindow/8))
+	if err != nil {
+		return fmt.Errorf("pack the kernel's symbols: %w", err)
+	}
+	_, err = io.Copy(pack, text)
+	if err = errors.Join(err, pack.Close()); err != nil {
+		return fmt.Errorf("copy the kernel's symbols into the spool: %w", err)
+	}
+	return nil
+}
+
+// Modules copies the text of /proc/modules into the spool, before the first round.
+func (w *Writer) Modules(text []byte) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	_, err := (&pieceWriter{w: w, typ: chunkModules}).Write(text)
+	return err
+}
+
+// pieceWriter writes chunks of one type, whose positions count the bytes before them.
+type pieceWriter struct {
+	w    *Writer
+	typ  chunkType
+	done uint64
+}
+
+func (p *pieceWriter) Write(b []byte) (int, error) {
+	if err := p.w.ready(); err != nil {
+		return 0, err
+	}
+	n := 0
+	for n < len(b) {
+		piece := b[n:min(len(b), n+taskChunk)]
+		if err := p.w.small(p.typ, p.done, piece); err != nil {
+			return n, err
+		}
+		n += len(piece)
+		p.done += uint64(len(piece))
+	}
+	return n, nil
+}
+
+// Kallsyms is the text of /proc/kallsyms as it was when the recording began; nil: the spool does not have it. The
+// caller closes it.
+func (s *Spool) Kallsyms() io.ReadCloser {
+	pieces := s.pieces(chunkKallsyms)
+	if pieces == nil {
+		return nil
+	}
+	unpack, err := zstd.NewReader(pieces, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxSymbolsWindow))
+	if err != nil {
+		return nil
+	}
+	return symbolText{io.LimitReader(unpack, maxSymbols), unpack}
+}
+
+// maxSymbols is more than any kernel has: what unpacks to more is damage.
+const maxSymbols = 256 << 20
+
+type symbolText struct {
+	io.Reader
+	unpack *zstd.Decoder
+}
+
+func (t symbolText) Close() error {
+	t.unpack.Close()
+	return nil
+}
+
+// Modules is the text of /proc/modules as it was when the recording began; nil: the spool does not have it.
+func (s *Spool) Modules() io.Reader {
+	if p := s.pieces(chunkModules); p != nil {
+		return io.LimitReader(p, maxSmallChunk)
+	}
+	return nil
+}
+
+// pieces reads the payloads of all chunks of one type before the first round; nil: there are none.
+func (s *Spool) pieces(typ chunkType) io.Reader {
+	limit := s.limit
+	if s.live != nil {
+		limit = s.live.whole.Load()
+	}
+	p := &pieceReader{typ: typ, scan: scanner{r: s.r, limit: limit, damage: new(Damage)}}
+	if err := p.find(); err != nil {
+		return nil
+	}
+	return p
+}
+
+type pieceReader struct {
+	typ  chunkType
+	scan scanner
+	next uint64 // bytes before the next piece
+	rest []byte // of the piece that is being read; belongs to scan
+	err  error
+}
+
+// find goes to the next piece.
+func (p *pieceReader) find() error {
+	for {
+		c, err := p.scan.chunk()
+		switch {
+		case err != nil:
+			return err
+		case c.typ == chunkRound:
+			return io.EOF
+		case c.typ != p.typ || c.length > taskChunk:
+			continue
+		}
+		b, err := p.scan.read(&c)
+		if err != nil {
+			return err
+		}
+		if b == nil || c.position != p.next {
+			return errors.New("the copy of the kernel's symbols in the spool is damaged")
+		}
+		p.rest = b
+		p.next += uint64(len(b))
+		return nil
+	}
+}
+
+func (p *pieceReader) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		if p.err == nil {
+			p.err = p.find()
+		}
+		if p.err != nil {
+			return 0, p.err
+		}
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
