@@ -78,6 +78,7 @@ type sectionCheck struct {
 	version  Version
 	tally    textTally
 	ids      idTable
+	modules  moduleCheck
 	state    stateCheck
 	latest   int64 // time of the last event of the section
 	hasIndex bool
@@ -176,6 +177,7 @@ func (c *checker) header(block *Block) error {
 	c.follows(session)
 	c.begin(session, block.Header.Section)
 	c.version = version
+	c.sources(session)
 	if session.Close != 0 && session.Close < session.Open {
 		c.found("window", "the window closes before it opens")
 	}

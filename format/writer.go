@@ -105,7 +105,7 @@ func (w *Writer) Begin(s *Session) error {
 }
 
 // Define adds definitions; their ids are the caller's. They are written before the event block that is under
-// construction now.
+// construction now, sort by sort: a task's command line must have been defined by a call before.
 func (w *Writer) Define(d *Definitions) error {
 	if err := w.ready(); err != nil {
 		return err
