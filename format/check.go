@@ -207,7 +207,8 @@ func (c *checker) follows(s *Session) {
 	if c.ended != nil && !c.ended.Last && !same {
 		c.found("epoch", "another session begins, but an epoch of the one before it should follow")
 	}
-	if same && s.Epoch != c.lived.Epoch+1 {
+	// A filter leaves out the epochs before its time range, all but the first.
+	if isNext := s.Epoch == c.lived.Epoch+1; same && !isNext && !(s.RangeStart != 0 && s.Epoch > c.lived.Epoch) {
 		c.found("epoch", "epoch %d follows after epoch %d", s.Epoch, c.lived.Epoch)
 	}
 }

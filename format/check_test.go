@@ -48,6 +48,7 @@ func TestCheckFindsNothingInCleanStreams(t *testing.T) {
 	texts["two states"] = "section open=1\ntask 1 tid=0\ntask 2 tid=2\n" +
 		"+0 cpu0 state_cpu 1\n+0 cpu1 state_cpu 1\n+0 cpu0 state_thread 2\n+1 cpu0 free 2\n" +
 		"+9 cpu0 state_cpu 2\n+9 cpu1 state_cpu 1\n+9 cpu1 state_cpu 1 open\nend\n"
+	texts["epochs before a time range"] = "section boot_id=b open=5\nend last=false\nsection continues epoch=7 range_start=+2\nend\n"
 	texts["samples"] = samples + "+1 cpu0 sample 1 stack=1 source=1\n+2 cpu0 sample 1 source=1\nend\n"
 	texts["source of a newer version"] = "section minor=99\ntask 1 tid=1\n+1 cpu0 sample 1 source=7\nend\n"
 	for name, text := range texts {

@@ -52,7 +52,7 @@ func (d *definitions) decodeFrame(b []byte, frame *Frame) error {
 		case f.number == 6 && f.typ == protowire.VarintType:
 			frame.Caller = protowire.DecodeBool(f.value)
 		default:
-			frame.unknownFields = append(frame.unknownFields, f.raw...)
+			frame.unknownFields = f.appendUnknown(frame.unknownFields)
 		}
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (d *definitions) decodeLine(b []byte) (*Line, error) {
 		case f.number == 3 && f.typ == protowire.VarintType:
 			line.Line = uint32(f.value)
 		default:
-			line.unknownFields = append(line.unknownFields, f.raw...)
+			line.unknownFields = f.appendUnknown(line.unknownFields)
 		}
 	}
 	return line, nil

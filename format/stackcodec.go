@@ -46,7 +46,7 @@ func (d *definitions) decodeStack(b []byte, s *Stack) error {
 		case f.number == 4 && f.typ == protowire.VarintType:
 			s.Cut = protowire.DecodeBool(f.value)
 		default:
-			s.unknownFields = append(s.unknownFields, f.raw...)
+			s.unknownFields = f.appendUnknown(s.unknownFields)
 		}
 		if err != nil {
 			return err

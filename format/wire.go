@@ -1,6 +1,10 @@
 package format
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // wireField is one field of an encoded message.
 type wireField struct {
@@ -9,6 +13,12 @@ type wireField struct {
 	value  uint64 // of a varint
 	bytes  []byte // of a field that has a length
 	raw    []byte // all of it
+	tag    int    // bytes of raw before the value
+}
+
+// appendUnknown keeps a field that this version does not know, as protobuf does: its tag in the shortest form.
+func (f *wireField) appendUnknown(b []byte) []byte {
+	return append(protowire.AppendTag(b, f.number, f.typ), f.raw[f.tag:]...)
 }
 
 // nextField reads the first field of a message that is not empty.
@@ -18,7 +28,10 @@ func nextField(b []byte) (wireField, error) {
 	if n < 0 {
 		return f, protowire.ParseError(n)
 	}
-	f.number, f.typ = number, typ
+	if number > protowire.MaxValidNumber {
+		return f, errors.New("a field has a number that is too high")
+	}
+	f.number, f.typ, f.tag = number, typ, n
 	var size int
 	switch typ {
 	case protowire.VarintType:
