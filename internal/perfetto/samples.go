@@ -1,6 +1,10 @@
 package perfetto
 
-import "wprof/format"
+import (
+	"slices"
+
+	"wprof/format"
+)
 
 const (
 	// samplesSequence is the first of the sequences that samples have, one for each source: what decides when samples
@@ -27,10 +31,11 @@ type samples struct {
 // sampler is one source.
 type sampler struct {
 	sequence  uint64
-	name      string
-	period    int64 // ns; 0: not known
+	described bool // name and period are those of this section
+	name      []byte
+	period    uint64 // ns; 1 where it is not known
 	told      interned
-	taken     map[uint32]uint64 // samples by CPU
+	taken     map[uint32]uint64 // by CPU, samples times period
 	next      int64
 	nextBytes int64
 }
@@ -39,20 +44,19 @@ type sampler struct {
 func (s *samples) newSection(sources []*format.Source) {
 	s.sources = sources
 	for _, one := range s.samplers {
-		one.told = interned{}
+		one.described, one.told = false, interned{}
 	}
 }
 
-// sampler finds the source that an event names.
+// sampler finds the source that an event names; 0 stands for all that nobody told of.
 func (s *samples) sampler(id uint64) *sampler {
-	source := s.source(id)
-	if source == nil {
-		id, source = 0, new(format.Source)
-	}
 	one := s.samplers[id]
-	if one == nil && len(s.samplers) >= maxSources {
-		id, source = 0, new(format.Source)
-		one = s.samplers[id]
+	if one != nil && one.described {
+		return one
+	}
+	at := slices.IndexFunc(s.sources, func(source *format.Source) bool { return id != 0 && uint64(source.Id) == id })
+	if id != 0 && (at < 0 || one == nil && len(s.samplers) >= maxSources) {
+		return s.sampler(0)
 	}
 	if one == nil {
 		if s.samplers == nil {
@@ -61,17 +65,11 @@ func (s *samples) sampler(id uint64) *sampler {
 		one = &sampler{sequence: samplesSequence + uint64(len(s.samplers)), taken: make(map[uint32]uint64)}
 		s.samplers[id] = one
 	}
-	one.name, one.period = string(validName([]byte(source.Name), "samples")), max(source.Period, 0)
-	return one
-}
-
-func (s *samples) source(id uint64) *format.Source {
-	for _, source := range s.sources {
-		if id != 0 && uint64(source.Id) == id {
-			return source
-		}
+	one.described, one.name, one.period = true, []byte("samples"), 1
+	if at >= 0 {
+		one.name, one.period = clipped(validName([]byte(s.sources[at].Name), "samples")), uint64(max(s.sources[at].Period, 1))
 	}
-	return nil
+	return one
 }
 
 // sample is where a thread was at one moment.
@@ -82,7 +80,7 @@ func (e *Encoder) sample(v *format.Event) {
 	}
 	k := e.task(v.Task, c)
 	s := e.samples.sampler(v.Args[format.SampleSource])
-	s.taken[v.CPU]++
+	s.taken[v.CPU] += s.period
 	if s.reset(v.Time, e.written+int64(len(e.out))) {
 		e.out = s.appendDefaults(e.out)
 	}
@@ -134,7 +132,7 @@ func (s *sampler) appendDefaults(out []byte) []byte {
 	out, defaults := begin(out, packetDefaults)
 	out, perf := begin(out, 12)
 	out, timebase := begin(out, 1)
-	out = appendUint(out, 1, uint64(max(s.period, 1)))
+	out = appendUint(out, 1, s.period)
 	out = appendUint(out, 4, timebaseCPUClock)
 	out = appendString(out, 10, s.name)
 	end(out, timebase)
@@ -160,7 +158,7 @@ func (s *sampler) appendSample(out []byte, at uint64, cpu uint32, k *task, calls
 	if mode != 0 {
 		out = appendUint(out, 5, mode)
 	}
-	out = appendUint(out, 6, s.taken[cpu]*uint64(max(s.period, 1)))
+	out = appendUint(out, 6, s.taken[cpu])
 	endShort(out, body)
 	endShort(out, packet)
 	return out
