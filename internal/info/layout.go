@@ -16,7 +16,7 @@ const (
 
 // fact writes what something is about in the first column and its text in the second, on as many lines as that takes.
 func fact(w io.Writer, what, format string, a ...any) {
-	facts(w, what, strings.Fields(fmt.Sprintf(format, a...)), "")
+	facts(w, what, strings.Split(fmt.Sprintf(format, a...), " "), "")
 }
 
 // facts is fact of words that stay whole. joint stands at the end of each line that goes on.

@@ -100,20 +100,26 @@ func rate(period int64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", 1e9/float64(period)), "0"), ".") + " Hz"
 }
 
-func cpus(all []*format.Cpu) string {
-	offline, nodes := 0, map[int32]bool{}
+// countCPUs is how many CPUs there are, how many of them are offline, and on how many NUMA nodes they are.
+func countCPUs(all []*format.Cpu) (total, offline, nodes int) {
+	seen := map[int32]bool{}
 	for _, c := range all {
-		nodes[c.Node] = true
+		seen[c.Node] = true
 		if c.Offline {
 			offline++
 		}
 	}
+	return len(all), offline, len(seen)
+}
+
+func cpus(all []*format.Cpu) string {
+	_, offline, nodes := countCPUs(all)
 	text := count(len(all)) + " CPUs"
 	if len(all) == 1 {
 		text = "1 CPU"
 	}
-	if len(nodes) > 1 {
-		text += " in " + count(len(nodes)) + " NUMA nodes"
+	if nodes > 1 {
+		text += " in " + count(nodes) + " NUMA nodes"
 	}
 	if offline > 0 {
 		text += " (" + count(offline) + " offline)"
@@ -121,12 +127,21 @@ func cpus(all []*format.Cpu) string {
 	return text
 }
 
-// when is the wall-clock time of the opening, by the clock snapshot nearest to it, and how long the window was open.
+// when is the wall-clock time of the opening and how long the window was open.
 func (r *Recording) when() string {
 	length := "for a time that is not known"
 	if d := r.window(); d > 0 {
 		length = "for " + seconds(d)
 	}
+	start, known := r.start()
+	if !known {
+		return length
+	}
+	return start.Format("2006-01-02 15:04:05.000 -0700") + ", " + length
+}
+
+// start is the wall-clock time of the opening, by the clock snapshot nearest to it.
+func (r *Recording) start() (at time.Time, known bool) {
 	var best *format.ClockSnapshot
 	for _, c := range r.Clocks {
 		if c.Realtime != 0 && (best == nil || distance(c.Monotonic, r.Session.Open) < distance(best.Monotonic, r.Session.Open)) {
@@ -134,10 +149,9 @@ func (r *Recording) when() string {
 		}
 	}
 	if best == nil {
-		return length
+		return time.Time{}, false
 	}
-	start := time.Unix(0, best.Realtime-best.Monotonic+r.Session.Open)
-	return start.Format("2006-01-02 15:04:05.000 -0700") + ", " + length
+	return time.Unix(0, best.Realtime-best.Monotonic+r.Session.Open), true
 }
 
 func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }
@@ -211,11 +225,17 @@ func (r *Recording) printProcesses(w io.Writer) {
 	more(w, len(r.Processes)-listed)
 }
 
-func (r *Recording) printLosses(w io.Writer) {
+// lost is how many events are known to be lost.
+func (r *Recording) lost() uint64 {
 	total := uint64(0)
 	for _, l := range r.Losses {
 		total += l.Count
 	}
+	return total
+}
+
+func (r *Recording) printLosses(w io.Writer) {
+	total := r.lost()
 	switch {
 	case total > 0 || len(r.Losses) > 0:
 		fact(w, "lost", "%s", plural(total, "event"))
@@ -250,8 +270,10 @@ func (r *Recording) printCost(w io.Writer) {
 	if c == nil {
 		return
 	}
-	fact(w, "recorder", "%s of CPU (%s user, %s system), peak memory %s, rings %s, spool %s", seconds(c.UserNs+c.SystemNs),
-		seconds(c.UserNs), seconds(c.SystemNs), size(c.PeakRss), size(c.RingBytes), size(c.SpoolBytes))
+	facts(w, "recorder", []string{
+		fmt.Sprintf("%s of CPU (%s user, %s system),", seconds(c.UserNs+c.SystemNs), seconds(c.UserNs), seconds(c.SystemNs)),
+		"peak memory " + size(c.PeakRss) + ",", "rings " + size(c.RingBytes) + ",", "spool " + size(c.SpoolBytes),
+	}, "")
 	var rows [][]string
 	for _, p := range c.Programs {
 		each := "-"
