@@ -123,6 +123,7 @@ func TestRoundsAllocateNothing(t *testing.T) {
 
 type nullSink struct{}
 
+func (nullSink) Sideband([]byte) error          { return nil }
 func (nullSink) Ring(int, uint64, []byte) error { return nil }
 func (nullSink) Round(spool.Round) error        { return nil }
 
