@@ -67,6 +67,12 @@ static __always_inline void give_scratch(struct scratch *s)
 	*(volatile __u64 *)&s->taken = 0;
 }
 
+/* From memory, so that the verifier forgets what it knew of the count: else it walks on from each loop's every exit. */
+static __always_inline __u32 frames(struct scratch *s)
+{
+	return *(volatile __u32 *)&s->count;
+}
+
 #define MIX_A 0x9e3779b97f4a7c15ULL
 #define MIX_B 0xbf58476d1ce4e5b9ULL
 #define MIX_C 0x94d049bb133111ebULL
@@ -92,9 +98,9 @@ static __always_inline __u64 mixed(__u64 x)
 static __always_inline __u64 hash_stack(struct scratch *s, __u64 seed)
 {
 	__u64 even = seed, odd = ~seed;
-	__u32 count = s->count, last = count;
+	__u32 count = frames(s);
 
-	s->addrs[bounded(last, STACK_FRAMES + 1)] = 0;
+	s->addrs[bounded(frames(s), STACK_FRAMES + 1)] = 0;
 	for (__u32 i = 0; i < STACK_FRAMES && i < count; i += 2) {
 		even = (even ^ scrambled(s->addrs[i])) * MIX_B;
 		odd = (odd ^ scrambled(s->addrs[i + 1])) * MIX_C;
@@ -161,7 +167,7 @@ static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 
 
 	s->id = hash_stack(s, seed);
 	s->pid = pid;
-	s->hdr.flags = s->count >= stack_depth ? REC_CUT : 0;
+	s->hdr.flags = frames(s) >= stack_depth ? REC_CUT : 0;
 	if (tell_stack(s, tid))
 		ref.id = s->id;
 	else
@@ -209,7 +215,7 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 	if (bytes <= 0)
 		return (struct stack_ref){};
 	s->count = user_frames(s, bytes / sizeof(__u64));
-	if (!s->count)
+	if (!frames(s))
 		return (struct stack_ref){};
 	return refer_to_stack(s, user_seed(task), task->tgid, task->pid);
 }

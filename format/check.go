@@ -78,6 +78,7 @@ type sectionCheck struct {
 	version  Version
 	tally    textTally
 	ids      idTable
+	modules  moduleCheck
 	state    stateCheck
 	latest   int64 // time of the last event of the section
 	hasIndex bool
@@ -176,6 +177,7 @@ func (c *checker) header(block *Block) error {
 	c.follows(session)
 	c.begin(session, block.Header.Section)
 	c.version = version
+	c.sources(session)
 	if session.Close != 0 && session.Close < session.Open {
 		c.found("window", "the window closes before it opens")
 	}
@@ -205,7 +207,8 @@ func (c *checker) follows(s *Session) {
 	if c.ended != nil && !c.ended.Last && !same {
 		c.found("epoch", "another session begins, but an epoch of the one before it should follow")
 	}
-	if same && s.Epoch != c.lived.Epoch+1 {
+	// A filter leaves out the epochs before its time range, all but the first.
+	if isNext := s.Epoch == c.lived.Epoch+1; same && !isNext && !(s.RangeStart != 0 && s.Epoch > c.lived.Epoch) {
 		c.found("epoch", "epoch %d follows after epoch %d", s.Epoch, c.lived.Epoch)
 	}
 }

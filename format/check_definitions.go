@@ -36,16 +36,16 @@ func (c *checker) definition(m member) {
 			c.ids.idle[TaskID(d.Id)] = true
 		}
 		c.refers(word, d.Id, "task", d.Continues)
-		c.refers(word, d.Id, "command", d.Command)
+		c.refers(word, d.Id, "cmdline", d.Command)
 	case *Frame:
 		c.refers(word, d.Id, "module", d.Module)
+		c.frame(d)
+	case *Module:
+		if !c.ids.has("module", d.Id) {
+			c.modules.add(d)
+		}
 	case *Stack:
-		for _, frame := range d.Frames {
-			c.refers(word, d.Id, "frame", frame)
-		}
-		if int(d.KernelFrames) > len(d.Frames) {
-			c.found("definitions", "stack %d has %d frames, of which it says %d are the kernel's", d.Id, len(d.Frames), d.KernelFrames)
-		}
+		c.stack(d)
 	}
 	id := uint32(m.m.Get(m.m.Descriptor().Fields().ByName("id")).Uint())
 	if id == 0 {

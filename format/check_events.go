@@ -72,6 +72,9 @@ func (c *checker) event(e *textEvent) {
 			c.field(&info, e, f, e.Args[i])
 		}
 	}
+	if e.Kind == KindSample {
+		c.source(&info, e)
+	}
 	if problem := c.state.event(&e.Event, c.ids.idle[e.Task]); problem != "" {
 		c.found("state", "%s at %s: %s", info.Name, c.when(e.Time), problem)
 	}

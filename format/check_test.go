@@ -22,6 +22,23 @@ func findings(t testing.TB, stream []byte) []string {
 	return all
 }
 
+// samples is the beginning of a capture with a stack that goes from user space into the kernel.
+const samples = `section open=100 close=+100
+  source 1 name=timer period=10000000
+cmdline 1 args="x\x00-y\x00"
+task 1 tid=1 command=1
+module 1 path=/bin/x build_id=00ff kind=file
+module 2 path=[kernel] base=0xffffffff81000000 kind=kernel
+frame 1 module=1 offset=0x1234 function_offset=0x34 caller
+  line function=inlined file=a.c line=3
+  line function=main file=a.c line=9
+frame 2 module=1 offset=0x2000
+frame 3 module=2 offset=0x10 function_offset=0x10 caller
+  line function=entry_SYSCALL_64
+frame 4 offset=0xffffffffc0000000
+stack 1 frames=1,2,3,4 kernel_frames=2
+`
+
 func TestCheckFindsNothingInCleanStreams(t *testing.T) {
 	texts := map[string]string{"short": shortText, "empty": "section\nend\n"}
 	for _, name := range []string{"plain", "empty", "what a newer minor adds", "epochs"} {
@@ -31,6 +48,9 @@ func TestCheckFindsNothingInCleanStreams(t *testing.T) {
 	texts["two states"] = "section open=1\ntask 1 tid=0\ntask 2 tid=2\n" +
 		"+0 cpu0 state_cpu 1\n+0 cpu1 state_cpu 1\n+0 cpu0 state_thread 2\n+1 cpu0 free 2\n" +
 		"+9 cpu0 state_cpu 2\n+9 cpu1 state_cpu 1\n+9 cpu1 state_cpu 1 open\nend\n"
+	texts["epochs before a time range"] = "section boot_id=b open=5\nend last=false\nsection continues epoch=7 range_start=+2\nend\n"
+	texts["samples"] = samples + "+1 cpu0 sample 1 stack=1 source=1\n+2 cpu0 sample 1 source=1\nend\n"
+	texts["source of a newer version"] = "section minor=99\ntask 1 tid=1\n+1 cpu0 sample 1 source=7\nend\n"
 	for name, text := range texts {
 		if got := findings(t, undumped(t, text)); len(got) > 0 {
 			t.Errorf("%s: %s", name, strings.Join(got, "\n"))
@@ -76,6 +96,25 @@ func TestCheckFinds(t *testing.T) {
 		{"continues nothing", tasks + "task 3 continues=4\nend", "task 3 names task 4, which is not defined before it"},
 		{"frame's module", tasks + "frame 1 module=1\nend", "frame 1 names module 1"},
 		{"stack's frame", tasks + "stack 1 frames=1\nend", "stack 1 names frame 1"},
+		{"task's command", tasks + "task 3 command=4\nend", "task 3 names cmdline 4, which is not defined before it"},
+		{"sample's stack", samples + "+1 cpu0 sample 1 stack=9 source=1\nend", "the sample at +0.000000001 names stack 9, which is not defined before it"},
+		{"stack defined too late", samples + "+1 cpu0 sample 1 stack=9 source=1\nstack 9 frames=1,2,3,4\nend", "names stack 9, which is not"},
+		{"frame defined too late", samples + "stack 2 frames=9\nframe 9\nend", "stack 2 names frame 9, which is not defined before it"},
+		{"frame 0", samples + "stack 2 frames=1,0\nend", "stack 2 names frame 0, which is none"},
+		{"no frames", samples + "stack 2\nend", "stack 2 has no frames"},
+		{"kernel first", samples + "stack 2 frames=3,1 kernel_frames=1\nend", "frame 3 of stack 2 stands among the user frames, but it is a kernel frame"},
+		{"user last", samples + "stack 2 frames=1,2 kernel_frames=1\nend", "frame 2 of stack 2 stands among the kernel frames, but it is a user frame"},
+		{"kernel frames not counted", samples + "stack 2 frames=1,3\nend", "frame 3 of stack 2 stands among the user frames"},
+		{"source", samples + "+1 cpu0 sample 1 source=2\nend", "names source 2, which the session does not tell of"},
+		{"source 0", samples + "+1 cpu0 sample 1\nend", "names source 0, which the session does not tell of"},
+		{"source twice", "section\n  source 1\n  source 1\nend", "source 1 is defined twice"},
+		{"source defined as 0", "section\n  source 0\nend", "a source has the id 0"},
+		{"offset in file", samples + "frame 9 module=1 offset=0x8000000000000000\nend", "frame 9 stands at 0x8000000000000000 of a file"},
+		{"offset in kernel", samples + "frame 9 module=2 offset=0x8000000000000000\nend", "which is beyond all addresses"},
+		{"offset in vDSO", samples + "module 9 kind=vdso\nframe 9 module=9 offset=0x7fff00000000\nend", "of the vDSO, which is not so long"},
+		{"function offset", samples + "frame 9 module=1 offset=0x10 function_offset=0x11\n  line function=f\nend", "stands at 0x10, but 17 bytes into its function"},
+		{"function offset without a function", samples + "frame 9 module=1 offset=0x10 function_offset=0x1\nend", "is 1 bytes into a function, but has none"},
+		{"caller at 0", samples + "frame 9 module=1 caller\nend", "frame 9 is a return address, but nothing stands before it"},
 		{"kernel frames", tasks + "frame 1\nstack 1 frames=1 kernel_frames=2\nend", "stack 1 has 1 frames, of which it says 2"},
 		{"invisible", tasks + "+1 cpu0 fork 1 child=2 !subject !object\nend", "neither side of the fork at +0.000000001 is visible"},
 		{"before the window", tasks + "-1 cpu0 free 1\nend", "is before the window, which begins at +0.000000000"},

@@ -13,17 +13,15 @@ const EpochBytes = 32 << 20
 const (
 	// maxSectionDefinitions and maxSectionDefinitionBytes bound what a reader keeps for one section. Writers
 	// begin an epoch long before.
-	maxSectionDefinitions     = 2 << 20
+	maxSectionDefinitions     = 2 << 20 // and lines of frames
 	maxSectionDefinitionBytes = 96 << 20
+	maxSectionFrameIDs        = 32 << 20 // in its stacks
 )
 
 // appendTask appends t as a member of a Definitions message. It is written by hand because a busy machine makes
 // ten thousand threads a second: see BenchmarkDefineTask.
 func appendTask(b []byte, t *Task) []byte {
-	start := len(b)
-	b = protowire.AppendTag(b, 1, protowire.BytesType)
-	b = append(b, 0) // the length; names are short, so one byte nearly always does
-	body := len(b)
+	b, body := beginMember(b, 1)
 	b = appendNumber(b, 1, uint64(t.Id))
 	b = appendNumber(b, 2, uint64(int64(t.Tid)))
 	b = appendNumber(b, 3, uint64(int64(t.Pid)))
@@ -35,13 +33,7 @@ func appendTask(b []byte, t *Task) []byte {
 	b = appendNumber(b, 9, uint64(t.Continues))
 	b = appendNumber(b, 10, uint64(t.Command))
 	b = append(b, t.unknownFields...)
-	if size := len(b) - body; size < 0x80 {
-		b[body-1] = byte(size)
-		return b
-	}
-	message := append([]byte(nil), b[body:]...)
-	b = protowire.AppendTag(b[:start], 1, protowire.BytesType)
-	return protowire.AppendBytes(b, message)
+	return endMember(b, body)
 }
 
 // appendMember appends m as a member of a Definitions message.
@@ -54,20 +46,6 @@ func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, er
 		return nil, fmt.Errorf("encode a definition: %w", err)
 	}
 	return b, nil
-}
-
-func appendNumber(b []byte, field protowire.Number, v uint64) []byte {
-	if v == 0 {
-		return b
-	}
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
-}
-
-func appendText(b []byte, field protowire.Number, v []byte) []byte {
-	if len(v) == 0 {
-		return b
-	}
-	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
 }
 
 // countDefinitions is the number of members of a Definitions message.
@@ -85,6 +63,12 @@ type definitions struct {
 	clocks   []*ClockSnapshot
 	count    int
 	bytes    int
+	frameIDs int // in stacks
+
+	ids      slab[uint32]
+	lines    slab[Line]
+	pointers slab[*Line]
+	texts    slab[byte]
 }
 
 // add reads the payload of a definition block. Members of kinds that this version does not use are passed over.
@@ -114,8 +98,8 @@ func (d *definitions) add(payload []byte) error {
 }
 
 func (d *definitions) member(field protowire.Number, member []byte) error {
-	if d.count++; d.count > maxSectionDefinitions {
-		return fmt.Errorf("more than %d definitions in one section", maxSectionDefinitions)
+	if err := d.countOne(); err != nil {
+		return err
 	}
 	switch field {
 	case 1:
@@ -123,9 +107,15 @@ func (d *definitions) member(field protowire.Number, member []byte) error {
 	case 2:
 		return enter(&d.modules, member, "a module")
 	case 3:
-		return enter(&d.frames, member, "a frame")
+		if err := d.decodeFrame(member, d.frames.next()); err != nil {
+			return fmt.Errorf("read the definition of a frame: %w", err)
+		}
+		d.frames.add()
 	case 4:
-		return enter(&d.stacks, member, "a stack")
+		if err := d.decodeStack(member, d.stacks.next()); err != nil {
+			return fmt.Errorf("read the definition of a stack: %w", err)
+		}
+		d.stacks.add()
 	case 6:
 		clocks := new(ClockSnapshot)
 		if err := proto.Unmarshal(member, clocks); err != nil {
@@ -134,6 +124,20 @@ func (d *definitions) member(field protowire.Number, member []byte) error {
 		d.clocks = append(d.clocks, clocks)
 	case 7:
 		return enter(&d.commands, member, "a command line")
+	}
+	return nil
+}
+
+func (d *definitions) countOne() error {
+	if d.count++; d.count > maxSectionDefinitions {
+		return fmt.Errorf("more than %d definitions in one section, counting the lines of frames", maxSectionDefinitions)
+	}
+	return nil
+}
+
+func (d *definitions) countFrames(n int) error {
+	if d.frameIDs += n; d.frameIDs > maxSectionFrameIDs {
+		return fmt.Errorf("stacks of more than %d frames in one section", maxSectionFrameIDs)
 	}
 	return nil
 }

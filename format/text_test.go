@@ -96,15 +96,23 @@ func canonicalTexts() map[string]string {
   metadata key="k\n" value="\"v\""
   cpu 0 node=1
   cpu 1 offline
+  source 1 name="timer" period=10000000
   clock monotonic=1 boottime=2 realtime=3
 index
 end close=+0.000000007
 `,
 		"definitions in full": head + `block definitions zstd
   clock monotonic=1 boottime=-2 realtime=3
-  task 4294967295 tid=-1 pid=2 comm="\xff\x1b[31m\n\"" process_comm="p" ppid=3 start=-4 flags=kthread,idle,self,unknown,0x10 continues=9
-  module 1 path="/x" build_id=00ff device=1 inode=2 generation=3 base=0x10
-  frame 1 module=1 offset=0x20 function_offset=0x4
+  task 4294967295 tid=-1 pid=2 comm="\xff\x1b[31m\n\"" process_comm="p" ppid=3 start=-4 flags=kthread,idle,self,unknown,0x10 continues=9 command=4294967295
+  cmdline 4294967295 args="a b\x00\xff\x00" cut
+  module 1 path="/x" build_id=00ff device=1 inode=2 generation=3 base=0x10 kind=file
+  module 2 path="[kernel]" base=0xffffffff81000000 kind=kernel
+  module 3 path="[ext4]" kind=kernel_module
+  module 4 path="[vdso]" kind=vdso
+  module 5 path="/tmp/perf-9.map" kind=jit
+  module 6 path="//anon" kind=anon
+  module 7 kind=99
+  frame 1 module=1 offset=0x20 function_offset=0x4 caller
     line function="f" file="a.c" line=12
     line function="g"
   stack 1 frames=1,2,3 kernel_frames=1 cut
@@ -123,8 +131,9 @@ end close=+0.000000007
   +0.000000010 cpu0 state_thread 1 state=S prio=1 since=+0.000000001 woken=+0.000000002 waker=2 waker_cpu=1 approx new
   +0.000000011 all lost from=+0.000000001 count=18446744073709551615 cause=9 what=200
   +0.000000012 cpu4294967294 cpu_left 1
+  +0.000000013 cpu0 sample 1 stack=4294967295 source=18446744073709551615
 index
-end close=+0.000000012
+end close=+0.000000013
 `,
 		"what a newer minor adds": "section major=1 minor=9 features=0x0 id=0x1 open=0 more=f80101\n" + `block definitions
   task 3 tid=2 more=f80101

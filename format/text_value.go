@@ -150,11 +150,11 @@ func taskFlagNames() textNames {
 }
 
 func moduleKindNames() textNames {
-	return textNames{
-		uint64(ModuleKind_MODULE_UNKNOWN): "unknown", uint64(ModuleKind_MODULE_FILE): "file",
-		uint64(ModuleKind_MODULE_KERNEL): "kernel", uint64(ModuleKind_MODULE_KERNEL_MODULE): "kernel_module",
-		uint64(ModuleKind_MODULE_VDSO): "vdso", uint64(ModuleKind_MODULE_JIT): "jit", uint64(ModuleKind_MODULE_ANON): "anon",
+	names := textNames{}
+	for _, k := range ModuleKinds() {
+		names[uint64(k.Kind)] = k.Name
 	}
+	return names
 }
 
 func (n textNames) text(v uint64) string {

@@ -51,6 +51,7 @@ type section struct {
 	raw, stored  uint64
 	definitions  uint64
 	defBytes     int64
+	members      int64 // definitions and lines of frames
 	late, events uint64
 }
 
@@ -104,7 +105,7 @@ func (w *Writer) Begin(s *Session) error {
 }
 
 // Define adds definitions; their ids are the caller's. They are written before the event block that is under
-// construction now.
+// construction now, sort by sort: a task's command line must have been defined by a call before.
 func (w *Writer) Define(d *Definitions) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -113,8 +114,11 @@ func (w *Writer) Define(d *Definitions) error {
 	if err != nil {
 		return fmt.Errorf("encode definitions: %w", err)
 	}
-	if len(defs)-len(w.defs) > MaxBlockBytes-w.target {
-		return fmt.Errorf("define %d bytes at once: a block cannot hold them", len(defs)-len(w.defs))
+	if err := w.fits(defs); err != nil {
+		return err
+	}
+	for _, f := range d.Frames {
+		w.section.members += int64(len(f.Lines))
 	}
 	return w.defined(defs, countDefinitions(d))
 }
@@ -124,17 +128,28 @@ func (w *Writer) DefineTask(t *Task) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	return w.defined(appendTask(w.defs, t), 1)
+	return w.definedOne(appendTask(w.defs, t))
 }
 
 // DefineModule adds the definition of one module.
 func (w *Writer) DefineModule(m *Module) error { return w.defineMember(2, m) }
 
 // DefineFrame adds the definition of one frame, whose module is defined.
-func (w *Writer) DefineFrame(f *Frame) error { return w.defineMember(3, f) }
+func (w *Writer) DefineFrame(f *Frame) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	w.section.members += int64(len(f.Lines))
+	return w.definedOne(appendFrame(w.defs, f))
+}
 
 // DefineStack adds the definition of one stack, whose frames are defined.
-func (w *Writer) DefineStack(s *Stack) error { return w.defineMember(4, s) }
+func (w *Writer) DefineStack(s *Stack) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	return w.definedOne(appendStack(w.defs, s))
+}
 
 // DefineCommand adds the definition of one command line.
 func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c) }
@@ -147,15 +162,28 @@ func (w *Writer) defineMember(field protowire.Number, m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	if len(defs)-len(w.defs) > MaxBlockBytes-w.target {
-		return fmt.Errorf("define %d bytes at once: a block cannot hold them", len(defs)-len(w.defs))
+	return w.definedOne(defs)
+}
+
+func (w *Writer) definedOne(defs []byte) error {
+	if err := w.fits(defs); err != nil {
+		return err
 	}
 	return w.defined(defs, 1)
+}
+
+// fits refuses definitions that are longer than what a block has left when another one is due.
+func (w *Writer) fits(defs []byte) error {
+	if n := len(defs) - len(w.defs); n > MaxBlockBytes-w.target {
+		return fmt.Errorf("define %d bytes at once: a block cannot hold them", n)
+	}
+	return nil
 }
 
 func (w *Writer) defined(defs []byte, count int) error {
 	w.section.defBytes += int64(len(defs) - len(w.defs))
 	w.section.definitions += uint64(count)
+	w.section.members += int64(count)
 	w.defs = defs
 	if len(w.defs) >= w.target {
 		return w.writeDefinitions()
@@ -163,8 +191,12 @@ func (w *Writer) defined(defs []byte, count int) error {
 	return nil
 }
 
-// DefinitionBytes is the size of the section's definitions so far. The caller begins an epoch at [EpochBytes].
-func (w *Writer) DefinitionBytes() int64 { return w.section.defBytes }
+// DefinitionBytes is the size of the section's definitions so far, or more if they are very many: a reader bounds both.
+// The caller begins an epoch at [EpochBytes].
+func (w *Writer) DefinitionBytes() int64 {
+	const least = EpochBytes / (maxSectionDefinitions / 2) // a definition's part of the bound, in bytes
+	return max(w.section.defBytes, least*w.section.members)
+}
 
 // Write adds an event. Times must not decrease, over sections too, and one of the visibility bits must be set.
 func (w *Writer) Write(e *Event) error {

@@ -45,8 +45,9 @@ type Filter struct {
 	first      *format.Session
 	lastReal   *format.Session
 	session    *format.Session // of the input, in this section
+	opens      int64           // when the range of the output's section begins
 	clocks     int             // how many of the input's snapshots the output has
-	defined    idSet
+	defined    defined
 	stateAt    int64 // with stateBegins: a whole state begins, and its first kept event is still to come
 	stateNext  bool
 	last       int64 // time of the last event that was read
@@ -233,6 +234,9 @@ func (f *Filter) event(e *format.Event) error {
 	}
 	if f.r.BeginsState() {
 		f.stateNext, f.stateAt = true, e.Time
+	}
+	if f.phase == inside && e.Kind != format.KindLost {
+		f.result.Read++
 	}
 	return f.judge(e)
 }

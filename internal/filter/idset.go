@@ -1,23 +1,21 @@
 package filter
 
-import "wprof/format"
-
 // idSet is a set of ids. Ids far beyond the number of entries go to a map, so that naming a large one costs nothing.
-type idSet struct {
+type idSet[T ~uint32] struct {
 	dense  []bool
-	sparse map[format.TaskID]bool
+	sparse map[T]bool
 	count  int
 }
 
-func (s *idSet) has(id format.TaskID) bool {
+func (s *idSet[T]) has(id T) bool {
 	return int64(id) < int64(len(s.dense)) && s.dense[id] || s.sparse[id]
 }
 
-func (s *idSet) add(id format.TaskID) {
+func (s *idSet[T]) add(id T) {
 	s.count++
 	if int64(id) > 4*int64(s.count)+1<<16 {
 		if s.sparse == nil {
-			s.sparse = make(map[format.TaskID]bool)
+			s.sparse = make(map[T]bool)
 		}
 		s.sparse[id] = true
 		return
@@ -28,7 +26,7 @@ func (s *idSet) add(id format.TaskID) {
 	s.dense[id] = true
 }
 
-func (s *idSet) clear() {
+func (s *idSet[T]) clear() {
 	clear(s.dense)
 	s.sparse, s.count = nil, 0
 }

@@ -47,12 +47,23 @@ func (f *Filter) judge(e *format.Event) error {
 			return err
 		}
 	}
+	if e.Kind == format.KindSample {
+		f.named(subject, e.Task)
+	}
 	f.tl.Apply(e)
 	if !pass {
 		return nil
 	}
 	e.Flags = e.Flags&^format.FlagsVisible | keep
 	return f.write(e)
+}
+
+// named notes the definition under which a thread was judged. A sample tells the timeline nothing about scheduling, but
+// it may be the first event that shows a new name.
+func (f *Filter) named(t *timeline.Thread, id format.TaskID) {
+	if t != nil && t.Task != id {
+		t.Task, t.Def = id, f.r.Task(id)
+	}
 }
 
 // objectArg is where the kinds with two sides name the other thread. A test holds both against the table.

@@ -19,9 +19,20 @@ type Options struct {
 // Result is what happened.
 type Result struct {
 	Kept   uint64         // events written, without losses
+	Read   uint64         // events of the time range, without losses
+	Missed Miss           // where the time range lies, if it is not in the window
 	Lost   bool           // events are missing, as far as what was kept tells
 	Damage *format.Damage // nil if the input was whole
 }
+
+// Miss says how a time range misses the window of a capture.
+type Miss uint8
+
+const (
+	MissNone  Miss = iota
+	MissLate       // it begins when the window has closed
+	MissEarly      // it ends before the window opens
+)
 
 // note writes into a session what the options leave out of the stream, for whoever reads it.
 func (o *Options) note(s *format.Session) {

@@ -6,6 +6,34 @@ import (
 	"wprof/format"
 )
 
+// narrow writes the range into a session. One that misses the window is empty, at the edge of the window.
+func (f *Filter) narrow(s *format.Session) {
+	closes := s.Close
+	if s.RangeEnd != 0 && (closes == 0 || s.RangeEnd < closes) {
+		closes = s.RangeEnd
+	}
+	if f.start > s.Open {
+		s.RangeStart = max(s.RangeStart, f.start)
+		if closes != 0 {
+			s.RangeStart = min(s.RangeStart, max(closes, s.Open))
+		}
+	}
+	if f.o.End.set && (closes == 0 || f.end < closes) {
+		s.RangeEnd = max(f.end, s.Open, s.RangeStart)
+	}
+}
+
+// missed tells whether the range had nothing to do with the window. It is asked when the input has ended.
+func (f *Filter) missed() Miss {
+	switch {
+	case f.phase == before:
+		return MissLate
+	case f.o.End.set && f.end <= max(f.first.Open, f.first.RangeStart):
+		return MissEarly
+	}
+	return MissNone
+}
+
 // enterRange begins the time range with the state at its start. told says that the input tells it itself.
 func (f *Filter) enterRange(told bool) error {
 	f.phase = inside

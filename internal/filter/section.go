@@ -50,12 +50,8 @@ func (f *Filter) beginSection() error {
 	s := proto.Clone(f.session).(*format.Session)
 	f.repair(s)
 	f.o.note(s)
-	if f.start > s.Open {
-		s.RangeStart = max(s.RangeStart, f.start)
-	}
-	if f.o.End.set && (s.Close == 0 || f.end < s.Close) && (s.RangeEnd == 0 || f.end < s.RangeEnd) {
-		s.RangeEnd = f.end
-	}
+	f.narrow(s)
+	f.opens = max(s.Open, s.RangeStart)
 	f.begun, f.clocks = true, len(f.session.Clocks)
 	return f.w.Begin(s)
 }
@@ -115,6 +111,7 @@ func (f *Filter) endSection(end *format.End) error {
 	if f.phase == done {
 		out.Last, out.Close = true, min(out.Close, f.end)
 	}
+	out.Close = max(out.Close, f.opens)
 	for _, l := range out.Losses {
 		f.result.Lost = f.result.Lost || l.Count > 0 && !f.o.Start.set && !f.o.End.set
 	}
@@ -128,8 +125,10 @@ func (f *Filter) endSection(end *format.End) error {
 
 // finish ends the output where the input has ended, or where nothing more is wanted of it.
 func (f *Filter) finish() error {
-	if !f.begun {
-		return nil
+	var err error
+	if f.begun {
+		err = f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true})
 	}
-	return f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true})
+	f.result.Missed = f.missed()
+	return err
 }

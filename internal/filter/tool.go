@@ -153,7 +153,8 @@ func inputError(name string, err error) error {
 // outcome turns what happened into messages and an exit status.
 func outcome(inv *cli.Invocation, name string, result Result, err error) error {
 	if result.Kept == 0 {
-		inv.Warnf("nothing of %s is kept: no event meets the conditions; the output is an empty capture", name)
+		isNarrowed := inv.String("start") != "" || inv.String("end") != ""
+		inv.Warnf("nothing of %s is kept: %s; the output is an empty capture", name, result.whyEmpty(isNarrowed))
 	}
 	switch {
 	case err != nil:

@@ -103,7 +103,8 @@ CPU time    2 processes on CPU in the window
 lost        8 events
   7      cpu3  switch  ring
   1  all CPUs     any  recursion
-recorder    1.500 s of CPU (1.500 s user, 250.0 us system), peak memory 123.5 MB, rings 8.4 MB, spool 0 B
+recorder    1.500 s of CPU (1.500 s user, 250.0 us system), peak memory 123.5 MB, rings 8.4 MB,
+            spool 0 B
   1,000 runs  140 ns each  2 skipped  sched_switch
 `
 	got, damage := printed(t, capture(t, text))

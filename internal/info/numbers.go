@@ -65,13 +65,13 @@ func name[T string | []byte](raw T) string {
 	return strconv.Quote(s)
 }
 
-// commandLine writes a command so that a shell takes it back.
-func commandLine(argv []string) string {
+// shellWords are the words of a command so that a shell takes them back.
+func shellWords(argv []string) []string {
 	words := make([]string, len(argv))
 	for i, arg := range argv {
 		words[i] = shellWord(arg)
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 func shellWord(s string) string {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"wprof/format"
@@ -33,13 +32,9 @@ func (r *Recording) print(w io.Writer) {
 	r.printSession(w)
 	r.printEvents(w)
 	r.printProcesses(w)
+	r.printSampled(w)
 	r.printLosses(w)
 	r.printCost(w)
-}
-
-// fact writes one line: what it is about in the first column.
-func fact(w io.Writer, what, format string, a ...any) {
-	fmt.Fprintf(w, "%-11s %s\n", what, fmt.Sprintf(format, a...))
 }
 
 func (r *Recording) printSession(w io.Writer) {
@@ -60,7 +55,7 @@ func (r *Recording) printSession(w io.Writer) {
 	}
 	fact(w, "recorded", "%s", r.when())
 	if len(s.Command) > 0 {
-		fact(w, "command", "%s", commandLine(s.Command))
+		facts(w, "command", shellWords(s.Command), ` \`)
 	}
 	for _, line := range s.History {
 		fact(w, "then", "%s", name(line))
@@ -81,22 +76,50 @@ func (r *Recording) printSession(w io.Writer) {
 	if r.Epochs > 1 {
 		fact(w, "epochs", "%s", count(r.Epochs))
 	}
+	if len(s.Sources) > 0 {
+		fact(w, "sources", "%s", sources(s.Sources))
+	}
 }
 
-func cpus(all []*format.Cpu) string {
-	offline, nodes := 0, map[int32]bool{}
+func sources(all []*format.Source) string {
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = name(s.Name) + " " + rate(s.Period)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// rate is how often something happens every period of nanoseconds.
+func rate(period int64) string {
+	switch {
+	case period <= 0:
+		return "at an unknown rate"
+	case period > 1e9:
+		return "every " + seconds(period)
+	}
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", 1e9/float64(period)), "0"), ".") + " Hz"
+}
+
+// countCPUs is how many CPUs there are, how many of them are offline, and on how many NUMA nodes they are.
+func countCPUs(all []*format.Cpu) (total, offline, nodes int) {
+	seen := map[int32]bool{}
 	for _, c := range all {
-		nodes[c.Node] = true
+		seen[c.Node] = true
 		if c.Offline {
 			offline++
 		}
 	}
+	return len(all), offline, len(seen)
+}
+
+func cpus(all []*format.Cpu) string {
+	_, offline, nodes := countCPUs(all)
 	text := count(len(all)) + " CPUs"
 	if len(all) == 1 {
 		text = "1 CPU"
 	}
-	if len(nodes) > 1 {
-		text += " in " + count(len(nodes)) + " NUMA nodes"
+	if nodes > 1 {
+		text += " in " + count(nodes) + " NUMA nodes"
 	}
 	if offline > 0 {
 		text += " (" + count(offline) + " offline)"
@@ -104,12 +127,21 @@ func cpus(all []*format.Cpu) string {
 	return text
 }
 
-// when is the wall-clock time of the opening, by the clock snapshot nearest to it, and how long the window was open.
+// when is the wall-clock time of the opening and how long the window was open.
 func (r *Recording) when() string {
 	length := "for a time that is not known"
 	if d := r.window(); d > 0 {
 		length = "for " + seconds(d)
 	}
+	start, known := r.start()
+	if !known {
+		return length
+	}
+	return start.Format("2006-01-02 15:04:05.000 -0700") + ", " + length
+}
+
+// start is the wall-clock time of the opening, by the clock snapshot nearest to it.
+func (r *Recording) start() (at time.Time, known bool) {
 	var best *format.ClockSnapshot
 	for _, c := range r.Clocks {
 		if c.Realtime != 0 && (best == nil || distance(c.Monotonic, r.Session.Open) < distance(best.Monotonic, r.Session.Open)) {
@@ -117,10 +149,9 @@ func (r *Recording) when() string {
 		}
 	}
 	if best == nil {
-		return length
+		return time.Time{}, false
 	}
-	start := time.Unix(0, best.Realtime-best.Monotonic+r.Session.Open)
-	return start.Format("2006-01-02 15:04:05.000 -0700") + ", " + length
+	return time.Unix(0, best.Realtime-best.Monotonic+r.Session.Open), true
 }
 
 func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }
@@ -130,12 +161,12 @@ func (r *Recording) window() int64 { return max(0, r.Close-r.Session.Open) }
 
 func (r *Recording) printEvents(w io.Writer) {
 	fact(w, "events", "%s%s", count(r.Events), r.rate(r.Events))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var rows [][]string
 	for _, k := range r.Kinds {
 		share := percent(float64(k.Events), float64(r.Events))
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t  %s\n", count(k.Events), share, perSecond(k.Events, r.window()), size(k.Bytes), kindName(k.Kind))
+		rows = append(rows, []string{count(k.Events), share, perSecond(k.Events, r.window()), size(k.Bytes), kindName(k.Kind)})
 	}
-	flush(t)
+	table(w, rows)
 	if r.Raw > 0 && r.Events > 0 {
 		fact(w, "stored", "%s of %s, %.1f bytes an event", size(r.Stored), size(r.Raw), float64(r.Stored)/float64(r.Events))
 	}
@@ -144,9 +175,6 @@ func (r *Recording) printEvents(w io.Writer) {
 		fact(w, "late", "%s", plural(r.Late, "event"))
 	}
 }
-
-// flush ends a table; the writer below keeps its own error.
-func flush(t *tabwriter.Writer) { _ = t.Flush() }
 
 func (r *Recording) rate(n uint64) string {
 	if r.window() == 0 {
@@ -189,39 +217,44 @@ func (r *Recording) printProcesses(w io.Writer) {
 		return
 	}
 	fact(w, "CPU time", "%s on CPU in the window", plural(uint64(len(r.Processes)), "process"))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var rows [][]string
 	for _, p := range r.Processes[:min(listed, len(r.Processes))] {
-		fmt.Fprintf(t, "%s\t%s\tpid %d\t  %s\n", seconds(p.Ns), percent(float64(p.Ns), float64(r.window())), p.Pid, name(p.Comm))
+		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.window())), fmt.Sprintf("pid %d", p.Pid), name(p.Comm)})
 	}
-	flush(t)
+	table(w, rows)
 	more(w, len(r.Processes)-listed)
 }
 
-func more(w io.Writer, n int) {
-	if n > 0 {
-		fmt.Fprintf(w, "  and %s more\n", count(n))
-	}
-}
-
-func (r *Recording) printLosses(w io.Writer) {
+// lost is how many events are known to be lost.
+func (r *Recording) lost() uint64 {
 	total := uint64(0)
 	for _, l := range r.Losses {
 		total += l.Count
 	}
-	if total == 0 && len(r.Losses) == 0 {
+	return total
+}
+
+func (r *Recording) printLosses(w io.Writer) {
+	total := r.lost()
+	switch {
+	case total > 0 || len(r.Losses) > 0:
+		fact(w, "lost", "%s", plural(total, "event"))
+	case r.Cut:
+		fact(w, "lost", "not known: the end of the recording is missing")
+		return
+	default:
 		fact(w, "lost", "nothing")
 		return
 	}
-	fact(w, "lost", "%s", plural(total, "event"))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var rows [][]string
 	for _, l := range r.Losses[:min(listed, len(r.Losses))] {
 		where := "all CPUs"
 		if l.Cpu != format.AllCPUs {
 			where = fmt.Sprintf("cpu%d", l.Cpu)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t  %s\n", count(l.Count), where, kindName(l.Kind), causeName(l.Cause))
+		rows = append(rows, []string{count(l.Count), where, kindName(l.Kind), causeName(l.Cause)})
 	}
-	flush(t)
+	table(w, rows)
 	more(w, len(r.Losses)-listed)
 }
 
@@ -237,15 +270,17 @@ func (r *Recording) printCost(w io.Writer) {
 	if c == nil {
 		return
 	}
-	fact(w, "recorder", "%s of CPU (%s user, %s system), peak memory %s, rings %s, spool %s", seconds(c.UserNs+c.SystemNs),
-		seconds(c.UserNs), seconds(c.SystemNs), size(c.PeakRss), size(c.RingBytes), size(c.SpoolBytes))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	facts(w, "recorder", []string{
+		fmt.Sprintf("%s of CPU (%s user, %s system),", seconds(c.UserNs+c.SystemNs), seconds(c.UserNs), seconds(c.SystemNs)),
+		"peak memory " + size(c.PeakRss) + ",", "rings " + size(c.RingBytes) + ",", "spool " + size(c.SpoolBytes),
+	}, "")
+	var rows [][]string
 	for _, p := range c.Programs {
 		each := "-"
 		if p.Runs > 0 {
 			each = fmt.Sprintf("%.0f ns", float64(p.Ns)/float64(p.Runs))
 		}
-		fmt.Fprintf(t, "%s runs\t%s each\t%s skipped\t  %s\n", count(p.Runs), each, count(p.RecursionMisses), name(p.Name))
+		rows = append(rows, []string{count(p.Runs) + " runs", each + " each", count(p.RecursionMisses) + " skipped", name(p.Name)})
 	}
-	flush(t)
+	table(w, rows)
 }

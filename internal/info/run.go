@@ -2,6 +2,7 @@ package info
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 // Run is the tool.
 func Run(inv *cli.Invocation) error {
 	var modes []string
-	for _, mode := range []string{"check", "dump", "undump"} {
+	for _, mode := range []string{"check", "dump", "undump", "json"} {
 		if inv.Bool(mode) {
 			modes = append(modes, mode)
 		}
@@ -30,6 +31,8 @@ func Run(inv *cli.Invocation) error {
 		do = dump
 	case "undump":
 		do, binary = undump, true
+	case "json":
+		do = summarizeJSON
 	}
 	in, source, err := inv.OpenInputs()
 	if err != nil {
@@ -66,17 +69,68 @@ func withStatus(source string, err error) error {
 	return cli.WithCode(cli.ExitFailed, err)
 }
 
-func dump(w io.Writer, r io.Reader, _ string) error { return format.Dump(w, r) }
+func dump(w io.Writer, r io.Reader, _ string) error {
+	out := &writer{w: w}
+	err := format.Dump(out, r)
+	if out.err != nil {
+		return fmt.Errorf("write the text form: %w", out.err)
+	}
+	return err
+}
+
+// writer remembers why it failed, so that it is told once.
+type writer struct {
+	w   io.Writer
+	err error
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	n, err := w.w.Write(b)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
 
 func undump(w io.Writer, r io.Reader, _ string) error {
 	out := bufio.NewWriterSize(w, 256<<10)
-	if err := format.Undump(out, r); err != nil {
+	text := &lineCounter{r: r}
+	if err := format.Undump(out, text); err != nil && text.cut() == nil {
+		return err
+	}
+	if err := text.cut(); err != nil {
 		return err
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the stream: %w", err)
 	}
 	return nil
+}
+
+// lineCounter notes how a text ends: the last line of one that was cut may read as another one.
+type lineCounter struct {
+	r     io.Reader
+	lines int64
+	last  byte
+	ended bool
+}
+
+func (c *lineCounter) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	if n > 0 {
+		c.lines += int64(bytes.Count(b[:n], []byte{'\n'}))
+		c.last = b[n-1]
+	}
+	c.ended = c.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+// cut is an error if the text was read to its end and stops within a line.
+func (c *lineCounter) cut() error {
+	if !c.ended || c.last == 0 || c.last == '\n' {
+		return nil
+	}
+	return fmt.Errorf("line %d, the last one, was cut: it does not end with a newline; add one if the line is whole", c.lines+1)
 }
 
 // check prints what is wrong, one sentence a line, or that nothing is.
@@ -100,11 +154,19 @@ func check(w io.Writer, r io.Reader, source string) error {
 }
 
 func summarize(w io.Writer, r io.Reader, source string) error {
+	return summarizeAs(r, func(s *Summary) error { return s.Print(w, source) })
+}
+
+func summarizeJSON(w io.Writer, r io.Reader, source string) error {
+	return summarizeAs(r, func(s *Summary) error { return s.WriteJSON(w, source) })
+}
+
+func summarizeAs(r io.Reader, write func(*Summary) error) error {
 	s, err := Summarize(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Print(w, source); err != nil {
+	if err := write(s); err != nil {
 		return err
 	}
 	if len(s.Damage) > 0 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"wprof/format"
 )
@@ -33,6 +34,8 @@ type Recording struct {
 	Losses    []*format.Loss
 	Cost      *format.RecorderCost
 	Clocks    []*format.ClockSnapshot
+	Cut       bool     // an end block is missing, and with it counts
+	Sampled   *Sampled // nil: no samples were looked at
 }
 
 // Summarize reads a regular file's index and end blocks, and any other input from its beginning to its end.
@@ -50,16 +53,52 @@ func Summarize(r io.Reader) (*Summary, error) {
 			if len(sections) == 0 {
 				return fromPipe(f) // which says what stands there instead
 			}
-			return summary(info.Size(), sections, nil), nil
+			s := summary(info.Size(), sections, nil)
+			if s.samples() {
+				s.join(look(f, time.Now().Add(lookTime)))
+			}
+			return s, nil
 		}
 	}
 	return fromPipe(r)
+}
+
+// samples tells whether there may be any.
+func (s *Summary) samples() bool {
+	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.Cut || r.samples() > 0 })
+}
+
+// samples is how many samples there are, as far as end blocks tell.
+func (r *Recording) samples() uint64 {
+	for _, k := range r.Kinds {
+		if format.Kind(k.Kind) == format.KindSample {
+			return k.Events
+		}
+	}
+	return 0
+}
+
+// join gives each recording what its samples told.
+func (s *Summary) join(looked []*Sampled) {
+	for i := range s.Recordings {
+		r := &s.Recordings[i]
+		at := slices.IndexFunc(looked, func(l *Sampled) bool { return l.Session.Id == r.Session.Id })
+		if at < 0 {
+			continue
+		}
+		if looked[at].Samples > 0 {
+			r.Sampled = looked[at]
+		}
+		looked = looked[at+1:]
+	}
 }
 
 // fromPipe goes through all blocks.
 func fromPipe(r io.Reader) (*Summary, error) {
 	var sections []format.SectionSummary
 	var damage []string
+	r, looked := lookAside(r)
+	defer looked()
 	blocks := format.NewBlockReader(r)
 	number := uint32(0)
 	total := int64(0)
@@ -92,7 +131,9 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	if trailing > 0 {
 		damage = append(damage, problem)
 	}
-	return summary(total+trailing, sections, damage), nil
+	s := summary(total+trailing, sections, damage)
+	s.join(looked())
+	return s, nil
 }
 
 // visit takes one block into a section's summary. Of event blocks only the number of events is kept.
@@ -142,6 +183,7 @@ func (r *Recording) add(s *format.SectionSummary) {
 	r.Close = max(r.Close, s.Session.Close)
 	r.Clocks = append(r.Clocks, s.Session.Clocks...)
 	if s.End == nil {
+		r.Cut = true
 		for _, b := range s.Index.GetBlocks() {
 			if b.Type == uint32(format.BlockEvents) {
 				r.Events += uint64(b.Events)

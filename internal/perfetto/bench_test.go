@@ -80,6 +80,26 @@ func BenchmarkConvert(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/events, "ns/event")
 }
 
+// BenchmarkSamples is a stream of nothing but samples, of which most have a stack that was told before.
+func BenchmarkSamples(b *testing.B) {
+	const n = 200_000
+	stream, _, _ := samplesOf(b, n)
+	var size counter
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := format.NewReader(bytes.NewReader(stream))
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = 0
+		if _, err := Convert(r, &size); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(size)/n, "bytes/sample")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/sample")
+}
+
 // BenchmarkDecode is the part of BenchmarkConvert that is format.Reader's.
 func BenchmarkDecode(b *testing.B) {
 	const events = 1_000_000

@@ -71,7 +71,7 @@ func (c *conversion) section() error {
 			return err
 		}
 	}
-	c.e.NewSection()
+	c.e.NewSection(s)
 	c.e.Clocks(c.r.Clocks())
 	if closed {
 		c.e.NotRecorded(c.windowEnd(), windowStart(s))

@@ -26,9 +26,7 @@ type Encoder struct {
 	out     []byte
 	written int64
 
-	defs interface {
-		Task(format.TaskID) *format.Task
-	}
+	defs    Definitions
 	clock   clock
 	clocks  int // of this section's snapshots, how many were written
 	threads threads
@@ -37,6 +35,7 @@ type Encoder struct {
 	states  [1 << 12]uint16 // rawState of every combination of bits
 	opening opening
 	notes   notes
+	samples samples
 
 	opened    int64 // when the current window did
 	now       int64 // of the last event
@@ -55,10 +54,17 @@ type cpu struct {
 	lost     *task // stands for an unknown one
 }
 
-// NewEncoder returns an Encoder that looks definitions up in defs and writes to w.
-func NewEncoder(w io.Writer, defs interface {
+// Definitions finds what ids of the current section name, nil where nothing is known; [format.Reader] is one.
+type Definitions interface {
 	Task(format.TaskID) *format.Task
-}) *Encoder {
+	Command(id uint32) *format.Command
+	Stack(format.StackID) *format.Stack
+	Frame(id uint32) *format.Frame
+	Module(id uint32) *format.Module
+}
+
+// NewEncoder returns an Encoder that looks definitions up in defs and writes to w.
+func NewEncoder(w io.Writer, defs Definitions) *Encoder {
 	e := &Encoder{w: w, defs: defs, clock: newClock(), threads: newThreads(), now: math.MinInt64, nextFlush: math.MinInt64}
 	e.idle = e.threads.newTask(&thread{}, []byte("swapper"))
 	for s := range e.states {
@@ -70,10 +76,11 @@ func NewEncoder(w io.Writer, defs interface {
 // System describes the machine. It comes before all events.
 func (e *Encoder) System(s *format.Session) { e.out = appendSystemInfo(e.out, s) }
 
-// NewSection is called when the ids of events change their meaning.
-func (e *Encoder) NewSection() {
+// NewSection is called when the ids of events change their meaning to those of a session's section.
+func (e *Encoder) NewSection(s *format.Session) {
 	e.endOpening()
 	e.threads.newSection()
+	e.samples.newSection(s.Sources)
 	e.clocks = 0
 }
 
@@ -109,6 +116,8 @@ func (e *Encoder) apply(v *format.Event) {
 		e.switched(v)
 	case format.KindWaking:
 		e.waking(v)
+	case format.KindSample:
+		e.sample(v)
 	case format.KindLost:
 		e.lost(v)
 	default:
@@ -221,7 +230,7 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 	}
 	if (isNew || t.pid == 0) && d.Pid != 0 {
 		t.pid = d.Pid
-		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, nil)
+		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, e.command(d), nil)
 	}
 	return k
 }

@@ -62,20 +62,49 @@ func hostile(b []byte, e *format.Event) []byte {
 	return b
 }
 
-type fixedTasks []*format.Task
+// fixed are definitions, some of which name what is not defined.
+type fixed []*format.Task
 
-func (f fixedTasks) Task(id format.TaskID) *format.Task {
+func (f fixed) Task(id format.TaskID) *format.Task {
 	if int(id) < len(f) {
 		return f[id]
 	}
 	return nil
 }
 
+func (fixed) Command(id uint32) *format.Command {
+	if id == 1 {
+		return &format.Command{Id: 1, Args: []byte("a\x00\xff b\x00\x00c"), Cut: true}
+	}
+	return nil
+}
+
+func (fixed) Stack(id format.StackID) *format.Stack {
+	if id > 8 {
+		return nil
+	}
+	return &format.Stack{Id: uint32(id), Frames: []uint32{uint32(id), 1, uint32(id) + 2, 2}, KernelFrames: uint32(id), Cut: id&1 == 1}
+}
+
+func (fixed) Frame(id uint32) *format.Frame {
+	if id > 5 {
+		return nil
+	}
+	return &format.Frame{Id: id, Module: id, Offset: 1<<63 + uint64(id), Lines: make([]*format.Line, id), Caller: true}
+}
+
+func (fixed) Module(id uint32) *format.Module {
+	if id > 3 {
+		return nil
+	}
+	return &format.Module{Id: id, Path: []byte("/\xff/")[:id], BuildId: make([]byte, id)}
+}
+
 func FuzzEncoder(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{9, 3, 0, 2, 1, 0, 1, 2, 3, 1, 3, 1, 1, 1, 0, 3, 0, 120, 120, 2}, 8))
-	tasks := fixedTasks{
-		nil, {Tid: 0, Flags: 2}, {Tid: 1, Pid: 1, Start: 1}, {Tid: 2, Pid: 1, Start: 2}, {Tid: 2, Pid: 2, Start: 9}, nil,
-		{Tid: 7, Flags: 8}, {Tid: 7, Pid: 7, Start: 3}, {Tid: -1, Pid: -5, Start: -1, Comm: []byte("\xff")},
+	tasks := fixed{
+		nil, {Tid: 0, Flags: 2}, {Tid: 1, Pid: 1, Start: 1}, {Tid: 2, Pid: 1, Start: 2}, {Tid: 2, Pid: 2, Start: 9, Command: 2}, nil,
+		{Tid: 7, Flags: 8}, {Tid: 7, Pid: 7, Start: 3, Command: 1}, {Tid: -1, Pid: -5, Start: -1, Comm: []byte("\xff")},
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var trace bytes.Buffer

@@ -72,6 +72,9 @@ func (e *Encoder) fork(v *format.Event, c *cpu) {
 	e.introduce(id, c, func(child *task) {
 		e.full(v, c, func(ts uint64) { c.bundle.newTask(ts, parent.tid, child, child.pid == parent.pid) })
 		child.shown = shown(format.StateRunnable)
+		if d := e.defs.Task(id); child.pid != parent.pid && d.Command != 0 {
+			e.tellCommand(v, d)
+		}
 	})
 }
 
@@ -106,6 +109,15 @@ func (e *Encoder) exec(v *format.Event, c *cpu) {
 	}
 	file := validName(v.Data, unnamed)
 	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, before.tid, file) })
+	if d := e.defs.Task(v.Task); d != nil && after.tid == d.Tid {
+		e.tellCommand(v, d)
+	}
+}
+
+// tellCommand gives a process the command line that it has from an event on. It comes a moment after the event, because
+// a rename at the same time would name the process.
+func (e *Encoder) tellCommand(v *format.Event, d *format.Task) {
+	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, d, e.command(d), nil)
 }
 
 // free forgets a thread that Perfetto knows.

@@ -111,7 +111,8 @@ func (e *Encoder) late(v *format.Event) {
 	if v.CPU >= maxCPUs {
 		return
 	}
-	if c := e.cpu(v.CPU); c.last <= v.Own && e.opened <= v.Own {
+	// A sample disturbs nobody's order.
+	if c := e.cpu(v.CPU); (c.last <= v.Own || v.Kind == format.KindSample) && e.opened <= v.Own {
 		own := *v
 		own.Time = v.Own
 		e.apply(&own)

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// Fields of Trace and TracePacket, and the one sequence that all packets belong to.
+// Fields of Trace and TracePacket, and the sequence that all packets but those of samples belong to.
 const (
 	tracePacket = 1
 
@@ -19,7 +19,9 @@ const (
 	packetInternedData    = 12
 	packetSequenceFlags   = 13
 	packetSystemInfo      = 45
+	packetDefaults        = 59
 	packetTrackDescriptor = 60
+	packetPerfSample      = 66
 	packetTaskState       = 117
 
 	sequenceID = 1
@@ -77,20 +79,15 @@ func appendClockSnapshot(out []byte, s *format.ClockSnapshot) []byte {
 	return out
 }
 
-// appendProcess appends what makes a thread one of its process. The thread's own name is left out if it may change:
-// Perfetto would prefer it to every later one.
-func appendProcess(out []byte, at uint64, d *format.Task, name []byte) []byte {
+// appendProcess appends what makes a thread one of its process. Perfetto names a process by the first word of its
+// command line. The thread's own name is left out if it may change: Perfetto would prefer it to every later one.
+func appendProcess(out []byte, at uint64, d *format.Task, command [][]byte, name []byte) []byte {
 	out, packet := beginTimedPacket(out, at)
 	out, tree := begin(out, packetProcessTree)
 	out, process := begin(out, 1)
 	out = appendInt(out, 1, int64(d.Pid))
 	out = appendInt(out, 2, int64(d.Ppid))
-	comm := validName(d.ProcessComm, unnamed)
-	out = appendString(out, 3, comm)
-	if bytes.IndexByte(comm, ' ') >= 0 {
-		// Of a command line of one argument Perfetto takes only what is before the space for the name.
-		out = appendString(out, 3, "")
-	}
+	out = appendCommand(out, command, validName(d.ProcessComm, unnamed))
 	end(out, process)
 	out, thread := begin(out, 2)
 	out = appendInt(out, 1, int64(d.Tid))
@@ -104,9 +101,24 @@ func appendProcess(out []byte, at uint64, d *format.Task, name []byte) []byte {
 	return out
 }
 
+// appendCommand appends a command line's words, or where there is none the process's name.
+func appendCommand(out []byte, words [][]byte, name []byte) []byte {
+	if len(words) == 0 {
+		words = [][]byte{name}
+	}
+	for _, word := range words {
+		out = appendString(out, 3, word)
+	}
+	if len(words) == 1 && bytes.IndexByte(words[0], ' ') >= 0 {
+		// Of a command line of one word Perfetto takes only what is before the space for the name.
+		out = appendString(out, 3, "")
+	}
+	return out
+}
+
 // appendStandIn makes a thread that stands for what the stream does not tell.
 func appendStandIn(out []byte, at uint64, k *task) []byte {
-	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, k.name)
+	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, nil, k.name)
 }
 
 // taskState is a state in Perfetto's generic numbering, which has only these, and 0 for others.

@@ -50,3 +50,11 @@ func end(b []byte, body int) {
 	length[2] = byte(n>>14) | 0x80
 	length[3] = byte(n>>21) & 0x7f
 }
+
+// beginShort and endShort are for a message of at most nine numbers, so that its length fits one byte.
+func beginShort(b []byte, field uint64) ([]byte, int) {
+	b = append(appendTag(b, field, wireBytes), 0)
+	return b, len(b)
+}
+
+func endShort(b []byte, body int) { b[body-1] = byte(len(b) - body) }

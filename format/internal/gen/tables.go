@@ -15,7 +15,7 @@ func replaceTables(doc []byte) ([]byte, error) {
 	tables := []struct {
 		name string
 		text string
-	}{{"kinds", kindTable()}, {"fields", fieldTables()}, {"states", stateTable()}, {"causes", causeTable()}}
+	}{{"kinds", kindTable()}, {"fields", fieldTables()}, {"states", stateTable()}, {"causes", causeTable()}, {"modules", moduleTable()}}
 	for _, t := range tables {
 		begin := []byte("<!-- begin " + t.name + " -->\n")
 		end := []byte("<!-- end " + t.name + " -->\n")
@@ -80,6 +80,26 @@ func causeTable() string {
 		}
 	}
 	return b.String()
+}
+
+func moduleTable() string {
+	var b strings.Builder
+	b.WriteString("| Value | Kind | Meaning | path | Frame.offset | Part of a stack |\n|---|---|---|---|---|---|\n")
+	for _, m := range wprof.ModuleKinds() {
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s |\n", m.Kind, m.Name, cell(m.Doc), cell(m.Path), cell(m.Offset), partOf(m))
+	}
+	return b.String()
+}
+
+func partOf(m wprof.ModuleKindInfo) string {
+	switch {
+	case m.Kernel:
+		return "kernel"
+	case m.User:
+		return "user"
+	default:
+		return "either"
+	}
 }
 
 func causeDoc(c wprof.Cause) string {

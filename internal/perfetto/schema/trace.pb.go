@@ -223,6 +223,118 @@ func (TrackEvent_Type) EnumDescriptor() ([]byte, []int) {
 	return file_trace_proto_rawDescGZIP(), []int{17, 0}
 }
 
+type Timebase_Counter int32
+
+const (
+	Timebase_UNKNOWN_COUNTER Timebase_Counter = 0
+	Timebase_SW_CPU_CLOCK    Timebase_Counter = 1
+)
+
+// Enum value maps for Timebase_Counter.
+var (
+	Timebase_Counter_name = map[int32]string{
+		0: "UNKNOWN_COUNTER",
+		1: "SW_CPU_CLOCK",
+	}
+	Timebase_Counter_value = map[string]int32{
+		"UNKNOWN_COUNTER": 0,
+		"SW_CPU_CLOCK":    1,
+	}
+)
+
+func (x Timebase_Counter) Enum() *Timebase_Counter {
+	p := new(Timebase_Counter)
+	*p = x
+	return p
+}
+
+func (x Timebase_Counter) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Timebase_Counter) Descriptor() protoreflect.EnumDescriptor {
+	return file_trace_proto_enumTypes[3].Descriptor()
+}
+
+func (Timebase_Counter) Type() protoreflect.EnumType {
+	return &file_trace_proto_enumTypes[3]
+}
+
+func (x Timebase_Counter) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Do not use.
+func (x *Timebase_Counter) UnmarshalJSON(b []byte) error {
+	num, err := protoimpl.X.UnmarshalJSONEnum(x.Descriptor(), b)
+	if err != nil {
+		return err
+	}
+	*x = Timebase_Counter(num)
+	return nil
+}
+
+// Deprecated: Use Timebase_Counter.Descriptor instead.
+func (Timebase_Counter) EnumDescriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{27, 0}
+}
+
+type PerfSample_CpuMode int32
+
+const (
+	PerfSample_MODE_UNKNOWN PerfSample_CpuMode = 0
+	PerfSample_MODE_KERNEL  PerfSample_CpuMode = 1
+)
+
+// Enum value maps for PerfSample_CpuMode.
+var (
+	PerfSample_CpuMode_name = map[int32]string{
+		0: "MODE_UNKNOWN",
+		1: "MODE_KERNEL",
+	}
+	PerfSample_CpuMode_value = map[string]int32{
+		"MODE_UNKNOWN": 0,
+		"MODE_KERNEL":  1,
+	}
+)
+
+func (x PerfSample_CpuMode) Enum() *PerfSample_CpuMode {
+	p := new(PerfSample_CpuMode)
+	*p = x
+	return p
+}
+
+func (x PerfSample_CpuMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PerfSample_CpuMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_trace_proto_enumTypes[4].Descriptor()
+}
+
+func (PerfSample_CpuMode) Type() protoreflect.EnumType {
+	return &file_trace_proto_enumTypes[4]
+}
+
+func (x PerfSample_CpuMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Do not use.
+func (x *PerfSample_CpuMode) UnmarshalJSON(b []byte) error {
+	num, err := protoimpl.X.UnmarshalJSONEnum(x.Descriptor(), b)
+	if err != nil {
+		return err
+	}
+	*x = PerfSample_CpuMode(num)
+	return nil
+}
+
+// Deprecated: Use PerfSample_CpuMode.Descriptor instead.
+func (PerfSample_CpuMode) EnumDescriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{28, 0}
+}
+
 // Trace is a whole file: packets one after the other, so that two files make a file.
 type Trace struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -279,7 +391,9 @@ type TracePacket struct {
 	InternedData                *InternedData                `protobuf:"bytes,12,opt,name=interned_data,json=internedData" json:"interned_data,omitempty"`
 	SequenceFlags               *uint32                      `protobuf:"varint,13,opt,name=sequence_flags,json=sequenceFlags" json:"sequence_flags,omitempty"` // bits of SequenceFlag
 	SystemInfo                  *SystemInfo                  `protobuf:"bytes,45,opt,name=system_info,json=systemInfo" json:"system_info,omitempty"`
+	TracePacketDefaults         *TracePacketDefaults         `protobuf:"bytes,59,opt,name=trace_packet_defaults,json=tracePacketDefaults" json:"trace_packet_defaults,omitempty"` // of the sequence, until its state is cleared
 	TrackDescriptor             *TrackDescriptor             `protobuf:"bytes,60,opt,name=track_descriptor,json=trackDescriptor" json:"track_descriptor,omitempty"`
+	PerfSample                  *PerfSample                  `protobuf:"bytes,66,opt,name=perf_sample,json=perfSample" json:"perf_sample,omitempty"`
 	GenericKernelTaskStateEvent *GenericKernelTaskStateEvent `protobuf:"bytes,117,opt,name=generic_kernel_task_state_event,json=genericKernelTaskStateEvent" json:"generic_kernel_task_state_event,omitempty"`
 	unknownFields               protoimpl.UnknownFields
 	sizeCache                   protoimpl.SizeCache
@@ -378,9 +492,23 @@ func (x *TracePacket) GetSystemInfo() *SystemInfo {
 	return nil
 }
 
+func (x *TracePacket) GetTracePacketDefaults() *TracePacketDefaults {
+	if x != nil {
+		return x.TracePacketDefaults
+	}
+	return nil
+}
+
 func (x *TracePacket) GetTrackDescriptor() *TrackDescriptor {
 	if x != nil {
 		return x.TrackDescriptor
+	}
+	return nil
+}
+
+func (x *TracePacket) GetPerfSample() *PerfSample {
+	if x != nil {
+		return x.PerfSample
 	}
 	return nil
 }
@@ -1612,11 +1740,18 @@ func (x *InternedName) GetName() string {
 	return ""
 }
 
+// InternedData names what later packets of the sequence refer to by iid.
 type InternedData struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	EventCategories      []*InternedName        `protobuf:"bytes,1,rep,name=event_categories,json=eventCategories" json:"event_categories,omitempty"`
 	EventNames           []*InternedName        `protobuf:"bytes,2,rep,name=event_names,json=eventNames" json:"event_names,omitempty"`
 	DebugAnnotationNames []*InternedName        `protobuf:"bytes,3,rep,name=debug_annotation_names,json=debugAnnotationNames" json:"debug_annotation_names,omitempty"`
+	FunctionNames        []*InternedString      `protobuf:"bytes,5,rep,name=function_names,json=functionNames" json:"function_names,omitempty"`
+	Frames               []*Frame               `protobuf:"bytes,6,rep,name=frames" json:"frames,omitempty"`
+	Callstacks           []*Callstack           `protobuf:"bytes,7,rep,name=callstacks" json:"callstacks,omitempty"`
+	BuildIds             []*InternedString      `protobuf:"bytes,16,rep,name=build_ids,json=buildIds" json:"build_ids,omitempty"` // the bytes themselves
+	MappingPaths         []*InternedString      `protobuf:"bytes,17,rep,name=mapping_paths,json=mappingPaths" json:"mapping_paths,omitempty"`
+	Mappings             []*Mapping             `protobuf:"bytes,19,rep,name=mappings" json:"mappings,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -1672,6 +1807,514 @@ func (x *InternedData) GetDebugAnnotationNames() []*InternedName {
 	return nil
 }
 
+func (x *InternedData) GetFunctionNames() []*InternedString {
+	if x != nil {
+		return x.FunctionNames
+	}
+	return nil
+}
+
+func (x *InternedData) GetFrames() []*Frame {
+	if x != nil {
+		return x.Frames
+	}
+	return nil
+}
+
+func (x *InternedData) GetCallstacks() []*Callstack {
+	if x != nil {
+		return x.Callstacks
+	}
+	return nil
+}
+
+func (x *InternedData) GetBuildIds() []*InternedString {
+	if x != nil {
+		return x.BuildIds
+	}
+	return nil
+}
+
+func (x *InternedData) GetMappingPaths() []*InternedString {
+	if x != nil {
+		return x.MappingPaths
+	}
+	return nil
+}
+
+func (x *InternedData) GetMappings() []*Mapping {
+	if x != nil {
+		return x.Mappings
+	}
+	return nil
+}
+
+type InternedString struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Iid           *uint64                `protobuf:"varint,1,opt,name=iid" json:"iid,omitempty"`
+	Str           []byte                 `protobuf:"bytes,2,opt,name=str" json:"str,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InternedString) Reset() {
+	*x = InternedString{}
+	mi := &file_trace_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InternedString) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InternedString) ProtoMessage() {}
+
+func (x *InternedString) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InternedString.ProtoReflect.Descriptor instead.
+func (*InternedString) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *InternedString) GetIid() uint64 {
+	if x != nil && x.Iid != nil {
+		return *x.Iid
+	}
+	return 0
+}
+
+func (x *InternedString) GetStr() []byte {
+	if x != nil {
+		return x.Str
+	}
+	return nil
+}
+
+// Mapping is a file, or the kernel. The engine writes its path as the parts joined by slashes, with one before them.
+type Mapping struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Iid           *uint64                `protobuf:"varint,1,opt,name=iid" json:"iid,omitempty"`
+	BuildId       *uint64                `protobuf:"varint,2,opt,name=build_id,json=buildId" json:"build_id,omitempty"` // iid
+	PathStringIds []uint64               `protobuf:"varint,7,rep,name=path_string_ids,json=pathStringIds" json:"path_string_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mapping) Reset() {
+	*x = Mapping{}
+	mi := &file_trace_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mapping) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mapping) ProtoMessage() {}
+
+func (x *Mapping) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mapping.ProtoReflect.Descriptor instead.
+func (*Mapping) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Mapping) GetIid() uint64 {
+	if x != nil && x.Iid != nil {
+		return *x.Iid
+	}
+	return 0
+}
+
+func (x *Mapping) GetBuildId() uint64 {
+	if x != nil && x.BuildId != nil {
+		return *x.BuildId
+	}
+	return 0
+}
+
+func (x *Mapping) GetPathStringIds() []uint64 {
+	if x != nil {
+		return x.PathStringIds
+	}
+	return nil
+}
+
+type Frame struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Iid            *uint64                `protobuf:"varint,1,opt,name=iid" json:"iid,omitempty"`
+	FunctionNameId *uint64                `protobuf:"varint,2,opt,name=function_name_id,json=functionNameId" json:"function_name_id,omitempty"`
+	MappingId      *uint64                `protobuf:"varint,3,opt,name=mapping_id,json=mappingId" json:"mapping_id,omitempty"`
+	RelPc          *uint64                `protobuf:"varint,4,opt,name=rel_pc,json=relPc" json:"rel_pc,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Frame) Reset() {
+	*x = Frame{}
+	mi := &file_trace_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Frame) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Frame) ProtoMessage() {}
+
+func (x *Frame) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Frame.ProtoReflect.Descriptor instead.
+func (*Frame) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Frame) GetIid() uint64 {
+	if x != nil && x.Iid != nil {
+		return *x.Iid
+	}
+	return 0
+}
+
+func (x *Frame) GetFunctionNameId() uint64 {
+	if x != nil && x.FunctionNameId != nil {
+		return *x.FunctionNameId
+	}
+	return 0
+}
+
+func (x *Frame) GetMappingId() uint64 {
+	if x != nil && x.MappingId != nil {
+		return *x.MappingId
+	}
+	return 0
+}
+
+func (x *Frame) GetRelPc() uint64 {
+	if x != nil && x.RelPc != nil {
+		return *x.RelPc
+	}
+	return 0
+}
+
+type Callstack struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Iid           *uint64                `protobuf:"varint,1,opt,name=iid" json:"iid,omitempty"`
+	FrameIds      []uint64               `protobuf:"varint,2,rep,name=frame_ids,json=frameIds" json:"frame_ids,omitempty"` // outermost first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Callstack) Reset() {
+	*x = Callstack{}
+	mi := &file_trace_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Callstack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Callstack) ProtoMessage() {}
+
+func (x *Callstack) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Callstack.ProtoReflect.Descriptor instead.
+func (*Callstack) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Callstack) GetIid() uint64 {
+	if x != nil && x.Iid != nil {
+		return *x.Iid
+	}
+	return 0
+}
+
+func (x *Callstack) GetFrameIds() []uint64 {
+	if x != nil {
+		return x.FrameIds
+	}
+	return nil
+}
+
+type TracePacketDefaults struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	PerfSampleDefaults *PerfSampleDefaults    `protobuf:"bytes,12,opt,name=perf_sample_defaults,json=perfSampleDefaults" json:"perf_sample_defaults,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *TracePacketDefaults) Reset() {
+	*x = TracePacketDefaults{}
+	mi := &file_trace_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TracePacketDefaults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TracePacketDefaults) ProtoMessage() {}
+
+func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TracePacketDefaults.ProtoReflect.Descriptor instead.
+func (*TracePacketDefaults) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *TracePacketDefaults) GetPerfSampleDefaults() *PerfSampleDefaults {
+	if x != nil {
+		return x.PerfSampleDefaults
+	}
+	return nil
+}
+
+type PerfSampleDefaults struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Timebase      *Timebase              `protobuf:"bytes,1,opt,name=timebase" json:"timebase,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PerfSampleDefaults) Reset() {
+	*x = PerfSampleDefaults{}
+	mi := &file_trace_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PerfSampleDefaults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PerfSampleDefaults) ProtoMessage() {}
+
+func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PerfSampleDefaults.ProtoReflect.Descriptor instead.
+func (*PerfSampleDefaults) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *PerfSampleDefaults) GetTimebase() *Timebase {
+	if x != nil {
+		return x.Timebase
+	}
+	return nil
+}
+
+// Timebase is what decides when samples are taken.
+type Timebase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Period        *uint64                `protobuf:"varint,1,opt,name=period" json:"period,omitempty"` // of the counter
+	Counter       *Timebase_Counter      `protobuf:"varint,4,opt,name=counter,enum=wprof.perfetto.Timebase_Counter" json:"counter,omitempty"`
+	Name          *string                `protobuf:"bytes,10,opt,name=name" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Timebase) Reset() {
+	*x = Timebase{}
+	mi := &file_trace_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Timebase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Timebase) ProtoMessage() {}
+
+func (x *Timebase) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Timebase.ProtoReflect.Descriptor instead.
+func (*Timebase) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Timebase) GetPeriod() uint64 {
+	if x != nil && x.Period != nil {
+		return *x.Period
+	}
+	return 0
+}
+
+func (x *Timebase) GetCounter() Timebase_Counter {
+	if x != nil && x.Counter != nil {
+		return *x.Counter
+	}
+	return Timebase_UNKNOWN_COUNTER
+}
+
+func (x *Timebase) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+type PerfSample struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cpu           *uint32                `protobuf:"varint,1,opt,name=cpu" json:"cpu,omitempty"`
+	Pid           *uint32                `protobuf:"varint,2,opt,name=pid" json:"pid,omitempty"`
+	Tid           *uint32                `protobuf:"varint,3,opt,name=tid" json:"tid,omitempty"`
+	CallstackIid  *uint64                `protobuf:"varint,4,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"`
+	CpuMode       *PerfSample_CpuMode    `protobuf:"varint,5,opt,name=cpu_mode,json=cpuMode,enum=wprof.perfetto.PerfSample_CpuMode" json:"cpu_mode,omitempty"`
+	TimebaseCount *uint64                `protobuf:"varint,6,opt,name=timebase_count,json=timebaseCount" json:"timebase_count,omitempty"` // of the CPU so far
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PerfSample) Reset() {
+	*x = PerfSample{}
+	mi := &file_trace_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PerfSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PerfSample) ProtoMessage() {}
+
+func (x *PerfSample) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PerfSample.ProtoReflect.Descriptor instead.
+func (*PerfSample) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PerfSample) GetCpu() uint32 {
+	if x != nil && x.Cpu != nil {
+		return *x.Cpu
+	}
+	return 0
+}
+
+func (x *PerfSample) GetPid() uint32 {
+	if x != nil && x.Pid != nil {
+		return *x.Pid
+	}
+	return 0
+}
+
+func (x *PerfSample) GetTid() uint32 {
+	if x != nil && x.Tid != nil {
+		return *x.Tid
+	}
+	return 0
+}
+
+func (x *PerfSample) GetCallstackIid() uint64 {
+	if x != nil && x.CallstackIid != nil {
+		return *x.CallstackIid
+	}
+	return 0
+}
+
+func (x *PerfSample) GetCpuMode() PerfSample_CpuMode {
+	if x != nil && x.CpuMode != nil {
+		return *x.CpuMode
+	}
+	return PerfSample_MODE_UNKNOWN
+}
+
+func (x *PerfSample) GetTimebaseCount() uint64 {
+	if x != nil && x.TimebaseCount != nil {
+		return *x.TimebaseCount
+	}
+	return 0
+}
+
 // CompactSched holds events in columns; element i of each column belongs to event i. The thread that a switch takes
 // the CPU from is not told: it is the one that the CPU's event before gave it to.
 type FtraceEventBundle_CompactSched struct {
@@ -1693,7 +2336,7 @@ type FtraceEventBundle_CompactSched struct {
 
 func (x *FtraceEventBundle_CompactSched) Reset() {
 	*x = FtraceEventBundle_CompactSched{}
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +2348,7 @@ func (x *FtraceEventBundle_CompactSched) String() string {
 func (*FtraceEventBundle_CompactSched) ProtoMessage() {}
 
 func (x *FtraceEventBundle_CompactSched) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +2452,7 @@ type ProcessTree_Process struct {
 
 func (x *ProcessTree_Process) Reset() {
 	*x = ProcessTree_Process{}
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +2464,7 @@ func (x *ProcessTree_Process) String() string {
 func (*ProcessTree_Process) ProtoMessage() {}
 
 func (x *ProcessTree_Process) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +2512,7 @@ type ProcessTree_Thread struct {
 
 func (x *ProcessTree_Thread) Reset() {
 	*x = ProcessTree_Thread{}
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +2524,7 @@ func (x *ProcessTree_Thread) String() string {
 func (*ProcessTree_Thread) ProtoMessage() {}
 
 func (x *ProcessTree_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2571,7 @@ type ClockSnapshot_Clock struct {
 
 func (x *ClockSnapshot_Clock) Reset() {
 	*x = ClockSnapshot_Clock{}
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2583,7 @@ func (x *ClockSnapshot_Clock) String() string {
 func (*ClockSnapshot_Clock) ProtoMessage() {}
 
 func (x *ClockSnapshot_Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2625,7 @@ type SystemInfo_Utsname struct {
 
 func (x *SystemInfo_Utsname) Reset() {
 	*x = SystemInfo_Utsname{}
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2637,7 @@ func (x *SystemInfo_Utsname) String() string {
 func (*SystemInfo_Utsname) ProtoMessage() {}
 
 func (x *SystemInfo_Utsname) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2687,7 @@ const file_trace_proto_rawDesc = "" +
 	"\n" +
 	"\vtrace.proto\x12\x0ewprof.perfetto\"<\n" +
 	"\x05Trace\x123\n" +
-	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\xd9\x05\n" +
+	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\xef\x06\n" +
 	"\vTracePacket\x12F\n" +
 	"\rftrace_events\x18\x01 \x01(\v2!.wprof.perfetto.FtraceEventBundleR\fftraceEvents\x12>\n" +
 	"\fprocess_tree\x18\x02 \x01(\v2\x1b.wprof.perfetto.ProcessTreeR\vprocessTree\x12D\n" +
@@ -2057,8 +2700,11 @@ const file_trace_proto_rawDesc = "" +
 	"\rinterned_data\x18\f \x01(\v2\x1c.wprof.perfetto.InternedDataR\finternedData\x12%\n" +
 	"\x0esequence_flags\x18\r \x01(\rR\rsequenceFlags\x12;\n" +
 	"\vsystem_info\x18- \x01(\v2\x1a.wprof.perfetto.SystemInfoR\n" +
-	"systemInfo\x12J\n" +
-	"\x10track_descriptor\x18< \x01(\v2\x1f.wprof.perfetto.TrackDescriptorR\x0ftrackDescriptor\x12q\n" +
+	"systemInfo\x12W\n" +
+	"\x15trace_packet_defaults\x18; \x01(\v2#.wprof.perfetto.TracePacketDefaultsR\x13tracePacketDefaults\x12J\n" +
+	"\x10track_descriptor\x18< \x01(\v2\x1f.wprof.perfetto.TrackDescriptorR\x0ftrackDescriptor\x12;\n" +
+	"\vperf_sample\x18B \x01(\v2\x1a.wprof.perfetto.PerfSampleR\n" +
+	"perfSample\x12q\n" +
 	"\x1fgeneric_kernel_task_state_event\x18u \x01(\v2+.wprof.perfetto.GenericKernelTaskStateEventR\x1bgenericKernelTaskStateEvent\"\xaa\x05\n" +
 	"\x11FtraceEventBundle\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x121\n" +
@@ -2206,12 +2852,59 @@ const file_trace_proto_rawDesc = "" +
 	"\fstring_value\x18\x06 \x01(\tR\vstringValue\"4\n" +
 	"\fInternedName\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xea\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xd2\x04\n" +
 	"\fInternedData\x12G\n" +
 	"\x10event_categories\x18\x01 \x03(\v2\x1c.wprof.perfetto.InternedNameR\x0feventCategories\x12=\n" +
 	"\vevent_names\x18\x02 \x03(\v2\x1c.wprof.perfetto.InternedNameR\n" +
 	"eventNames\x12R\n" +
-	"\x16debug_annotation_names\x18\x03 \x03(\v2\x1c.wprof.perfetto.InternedNameR\x14debugAnnotationNames*`\n" +
+	"\x16debug_annotation_names\x18\x03 \x03(\v2\x1c.wprof.perfetto.InternedNameR\x14debugAnnotationNames\x12E\n" +
+	"\x0efunction_names\x18\x05 \x03(\v2\x1e.wprof.perfetto.InternedStringR\rfunctionNames\x12-\n" +
+	"\x06frames\x18\x06 \x03(\v2\x15.wprof.perfetto.FrameR\x06frames\x129\n" +
+	"\n" +
+	"callstacks\x18\a \x03(\v2\x19.wprof.perfetto.CallstackR\n" +
+	"callstacks\x12;\n" +
+	"\tbuild_ids\x18\x10 \x03(\v2\x1e.wprof.perfetto.InternedStringR\bbuildIds\x12C\n" +
+	"\rmapping_paths\x18\x11 \x03(\v2\x1e.wprof.perfetto.InternedStringR\fmappingPaths\x123\n" +
+	"\bmappings\x18\x13 \x03(\v2\x17.wprof.perfetto.MappingR\bmappings\"4\n" +
+	"\x0eInternedString\x12\x10\n" +
+	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x10\n" +
+	"\x03str\x18\x02 \x01(\fR\x03str\"^\n" +
+	"\aMapping\x12\x10\n" +
+	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x19\n" +
+	"\bbuild_id\x18\x02 \x01(\x04R\abuildId\x12&\n" +
+	"\x0fpath_string_ids\x18\a \x03(\x04R\rpathStringIds\"y\n" +
+	"\x05Frame\x12\x10\n" +
+	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12(\n" +
+	"\x10function_name_id\x18\x02 \x01(\x04R\x0efunctionNameId\x12\x1d\n" +
+	"\n" +
+	"mapping_id\x18\x03 \x01(\x04R\tmappingId\x12\x15\n" +
+	"\x06rel_pc\x18\x04 \x01(\x04R\x05relPc\":\n" +
+	"\tCallstack\x12\x10\n" +
+	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x1b\n" +
+	"\tframe_ids\x18\x02 \x03(\x04R\bframeIds\"k\n" +
+	"\x13TracePacketDefaults\x12T\n" +
+	"\x14perf_sample_defaults\x18\f \x01(\v2\".wprof.perfetto.PerfSampleDefaultsR\x12perfSampleDefaults\"J\n" +
+	"\x12PerfSampleDefaults\x124\n" +
+	"\btimebase\x18\x01 \x01(\v2\x18.wprof.perfetto.TimebaseR\btimebase\"\xa4\x01\n" +
+	"\bTimebase\x12\x16\n" +
+	"\x06period\x18\x01 \x01(\x04R\x06period\x12:\n" +
+	"\acounter\x18\x04 \x01(\x0e2 .wprof.perfetto.Timebase.CounterR\acounter\x12\x12\n" +
+	"\x04name\x18\n" +
+	" \x01(\tR\x04name\"0\n" +
+	"\aCounter\x12\x13\n" +
+	"\x0fUNKNOWN_COUNTER\x10\x00\x12\x10\n" +
+	"\fSW_CPU_CLOCK\x10\x01\"\xfb\x01\n" +
+	"\n" +
+	"PerfSample\x12\x10\n" +
+	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x12\x10\n" +
+	"\x03pid\x18\x02 \x01(\rR\x03pid\x12\x10\n" +
+	"\x03tid\x18\x03 \x01(\rR\x03tid\x12#\n" +
+	"\rcallstack_iid\x18\x04 \x01(\x04R\fcallstackIid\x12=\n" +
+	"\bcpu_mode\x18\x05 \x01(\x0e2\".wprof.perfetto.PerfSample.CpuModeR\acpuMode\x12%\n" +
+	"\x0etimebase_count\x18\x06 \x01(\x04R\rtimebaseCount\",\n" +
+	"\aCpuMode\x12\x10\n" +
+	"\fMODE_UNKNOWN\x10\x00\x12\x0f\n" +
+	"\vMODE_KERNEL\x10\x01*`\n" +
 	"\fSequenceFlag\x12\f\n" +
 	"\bSEQ_NONE\x10\x00\x12!\n" +
 	"\x1dSEQ_INCREMENTAL_STATE_CLEARED\x10\x01\x12\x1f\n" +
@@ -2229,74 +2922,96 @@ func file_trace_proto_rawDescGZIP() []byte {
 	return file_trace_proto_rawDescData
 }
 
-var file_trace_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_trace_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_trace_proto_goTypes = []any{
 	(SequenceFlag)(0),                          // 0: wprof.perfetto.SequenceFlag
 	(GenericKernelTaskStateEvent_TaskState)(0), // 1: wprof.perfetto.GenericKernelTaskStateEvent.TaskState
 	(TrackEvent_Type)(0),                       // 2: wprof.perfetto.TrackEvent.Type
-	(*Trace)(nil),                              // 3: wprof.perfetto.Trace
-	(*TracePacket)(nil),                        // 4: wprof.perfetto.TracePacket
-	(*FtraceEventBundle)(nil),                  // 5: wprof.perfetto.FtraceEventBundle
-	(*FtraceEvent)(nil),                        // 6: wprof.perfetto.FtraceEvent
-	(*SchedSwitch)(nil),                        // 7: wprof.perfetto.SchedSwitch
-	(*SchedWaking)(nil),                        // 8: wprof.perfetto.SchedWaking
-	(*SchedWakeupNew)(nil),                     // 9: wprof.perfetto.SchedWakeupNew
-	(*TaskNewtask)(nil),                        // 10: wprof.perfetto.TaskNewtask
-	(*TaskRename)(nil),                         // 11: wprof.perfetto.TaskRename
-	(*SchedProcessExec)(nil),                   // 12: wprof.perfetto.SchedProcessExec
-	(*SchedProcessExit)(nil),                   // 13: wprof.perfetto.SchedProcessExit
-	(*SchedProcessFree)(nil),                   // 14: wprof.perfetto.SchedProcessFree
-	(*GenericKernelTaskStateEvent)(nil),        // 15: wprof.perfetto.GenericKernelTaskStateEvent
-	(*ProcessTree)(nil),                        // 16: wprof.perfetto.ProcessTree
-	(*ClockSnapshot)(nil),                      // 17: wprof.perfetto.ClockSnapshot
-	(*SystemInfo)(nil),                         // 18: wprof.perfetto.SystemInfo
-	(*TrackDescriptor)(nil),                    // 19: wprof.perfetto.TrackDescriptor
-	(*TrackEvent)(nil),                         // 20: wprof.perfetto.TrackEvent
-	(*DebugAnnotation)(nil),                    // 21: wprof.perfetto.DebugAnnotation
-	(*InternedName)(nil),                       // 22: wprof.perfetto.InternedName
-	(*InternedData)(nil),                       // 23: wprof.perfetto.InternedData
-	(*FtraceEventBundle_CompactSched)(nil),     // 24: wprof.perfetto.FtraceEventBundle.CompactSched
-	(*ProcessTree_Process)(nil),                // 25: wprof.perfetto.ProcessTree.Process
-	(*ProcessTree_Thread)(nil),                 // 26: wprof.perfetto.ProcessTree.Thread
-	(*ClockSnapshot_Clock)(nil),                // 27: wprof.perfetto.ClockSnapshot.Clock
-	(*SystemInfo_Utsname)(nil),                 // 28: wprof.perfetto.SystemInfo.Utsname
+	(Timebase_Counter)(0),                      // 3: wprof.perfetto.Timebase.Counter
+	(PerfSample_CpuMode)(0),                    // 4: wprof.perfetto.PerfSample.CpuMode
+	(*Trace)(nil),                              // 5: wprof.perfetto.Trace
+	(*TracePacket)(nil),                        // 6: wprof.perfetto.TracePacket
+	(*FtraceEventBundle)(nil),                  // 7: wprof.perfetto.FtraceEventBundle
+	(*FtraceEvent)(nil),                        // 8: wprof.perfetto.FtraceEvent
+	(*SchedSwitch)(nil),                        // 9: wprof.perfetto.SchedSwitch
+	(*SchedWaking)(nil),                        // 10: wprof.perfetto.SchedWaking
+	(*SchedWakeupNew)(nil),                     // 11: wprof.perfetto.SchedWakeupNew
+	(*TaskNewtask)(nil),                        // 12: wprof.perfetto.TaskNewtask
+	(*TaskRename)(nil),                         // 13: wprof.perfetto.TaskRename
+	(*SchedProcessExec)(nil),                   // 14: wprof.perfetto.SchedProcessExec
+	(*SchedProcessExit)(nil),                   // 15: wprof.perfetto.SchedProcessExit
+	(*SchedProcessFree)(nil),                   // 16: wprof.perfetto.SchedProcessFree
+	(*GenericKernelTaskStateEvent)(nil),        // 17: wprof.perfetto.GenericKernelTaskStateEvent
+	(*ProcessTree)(nil),                        // 18: wprof.perfetto.ProcessTree
+	(*ClockSnapshot)(nil),                      // 19: wprof.perfetto.ClockSnapshot
+	(*SystemInfo)(nil),                         // 20: wprof.perfetto.SystemInfo
+	(*TrackDescriptor)(nil),                    // 21: wprof.perfetto.TrackDescriptor
+	(*TrackEvent)(nil),                         // 22: wprof.perfetto.TrackEvent
+	(*DebugAnnotation)(nil),                    // 23: wprof.perfetto.DebugAnnotation
+	(*InternedName)(nil),                       // 24: wprof.perfetto.InternedName
+	(*InternedData)(nil),                       // 25: wprof.perfetto.InternedData
+	(*InternedString)(nil),                     // 26: wprof.perfetto.InternedString
+	(*Mapping)(nil),                            // 27: wprof.perfetto.Mapping
+	(*Frame)(nil),                              // 28: wprof.perfetto.Frame
+	(*Callstack)(nil),                          // 29: wprof.perfetto.Callstack
+	(*TracePacketDefaults)(nil),                // 30: wprof.perfetto.TracePacketDefaults
+	(*PerfSampleDefaults)(nil),                 // 31: wprof.perfetto.PerfSampleDefaults
+	(*Timebase)(nil),                           // 32: wprof.perfetto.Timebase
+	(*PerfSample)(nil),                         // 33: wprof.perfetto.PerfSample
+	(*FtraceEventBundle_CompactSched)(nil),     // 34: wprof.perfetto.FtraceEventBundle.CompactSched
+	(*ProcessTree_Process)(nil),                // 35: wprof.perfetto.ProcessTree.Process
+	(*ProcessTree_Thread)(nil),                 // 36: wprof.perfetto.ProcessTree.Thread
+	(*ClockSnapshot_Clock)(nil),                // 37: wprof.perfetto.ClockSnapshot.Clock
+	(*SystemInfo_Utsname)(nil),                 // 38: wprof.perfetto.SystemInfo.Utsname
 }
 var file_trace_proto_depIdxs = []int32{
-	4,  // 0: wprof.perfetto.Trace.packet:type_name -> wprof.perfetto.TracePacket
-	5,  // 1: wprof.perfetto.TracePacket.ftrace_events:type_name -> wprof.perfetto.FtraceEventBundle
-	16, // 2: wprof.perfetto.TracePacket.process_tree:type_name -> wprof.perfetto.ProcessTree
-	17, // 3: wprof.perfetto.TracePacket.clock_snapshot:type_name -> wprof.perfetto.ClockSnapshot
-	20, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
-	23, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
-	18, // 6: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
-	19, // 7: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
-	15, // 8: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
-	6,  // 9: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
-	24, // 10: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
-	7,  // 11: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
-	8,  // 12: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
-	9,  // 13: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
-	10, // 14: wprof.perfetto.FtraceEvent.task_newtask:type_name -> wprof.perfetto.TaskNewtask
-	11, // 15: wprof.perfetto.FtraceEvent.task_rename:type_name -> wprof.perfetto.TaskRename
-	12, // 16: wprof.perfetto.FtraceEvent.sched_process_exec:type_name -> wprof.perfetto.SchedProcessExec
-	13, // 17: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
-	14, // 18: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
-	1,  // 19: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
-	25, // 20: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
-	26, // 21: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
-	27, // 22: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
-	28, // 23: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
-	21, // 24: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
-	2,  // 25: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
-	22, // 26: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
-	22, // 27: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
-	22, // 28: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	6,  // 0: wprof.perfetto.Trace.packet:type_name -> wprof.perfetto.TracePacket
+	7,  // 1: wprof.perfetto.TracePacket.ftrace_events:type_name -> wprof.perfetto.FtraceEventBundle
+	18, // 2: wprof.perfetto.TracePacket.process_tree:type_name -> wprof.perfetto.ProcessTree
+	19, // 3: wprof.perfetto.TracePacket.clock_snapshot:type_name -> wprof.perfetto.ClockSnapshot
+	22, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
+	25, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
+	20, // 6: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
+	30, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
+	21, // 8: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
+	33, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
+	17, // 10: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
+	8,  // 11: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
+	34, // 12: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
+	9,  // 13: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
+	10, // 14: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
+	11, // 15: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
+	12, // 16: wprof.perfetto.FtraceEvent.task_newtask:type_name -> wprof.perfetto.TaskNewtask
+	13, // 17: wprof.perfetto.FtraceEvent.task_rename:type_name -> wprof.perfetto.TaskRename
+	14, // 18: wprof.perfetto.FtraceEvent.sched_process_exec:type_name -> wprof.perfetto.SchedProcessExec
+	15, // 19: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
+	16, // 20: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
+	1,  // 21: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
+	35, // 22: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
+	36, // 23: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
+	37, // 24: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
+	38, // 25: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
+	23, // 26: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
+	2,  // 27: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
+	24, // 28: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
+	24, // 29: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
+	24, // 30: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
+	26, // 31: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
+	28, // 32: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
+	29, // 33: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
+	26, // 34: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
+	26, // 35: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
+	27, // 36: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
+	31, // 37: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
+	32, // 38: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
+	3,  // 39: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
+	4,  // 40: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_trace_proto_init() }
@@ -2309,8 +3024,8 @@ func file_trace_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trace_proto_rawDesc), len(file_trace_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   26,
+			NumEnums:      5,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

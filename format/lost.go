@@ -1,0 +1,45 @@
+package format
+
+// What a filter writes in the place of a definition that was lost to damage: only the id is left of it. So what comes
+// after the filter does not take the loss for damage of its own.
+
+// LostTask stands for a thread. Its tid is one that no thread has, and differs from those of other lost ones.
+func LostTask(id TaskID) *Task {
+	return &Task{
+		Id: uint32(id), Tid: -1, Start: -int64(id), Comm: []byte("(lost)"), ProcessComm: []byte("(lost)"),
+		Flags: uint32(TaskFlag_TASK_FLAG_UNKNOWN),
+	}
+}
+
+// IsLost says whether nothing but an id is known of a thread.
+func (t *Task) IsLost() bool { return t == nil || t.Tid < 0 }
+
+// LostStack stands for a stack: it has no frames.
+func LostStack(id StackID) *Stack { return &Stack{Id: uint32(id), Cut: true} }
+
+// IsLost says whether nothing but an id is known of a stack. It is shown as "(lost)".
+func (s *Stack) IsLost() bool { return s == nil || len(s.Frames) == 0 }
+
+// LostFrame stands for a frame: in no module, at 0, and called so.
+func LostFrame(id uint32) *Frame {
+	return &Frame{Id: id, Lines: []*Line{{Function: []byte("(lost)")}}}
+}
+
+// IsLost says whether nothing but an id is known of a frame.
+func (f *Frame) IsLost() bool {
+	return f == nil || f.Module == 0 && f.Offset == 0 && len(f.Lines) == 1 && string(f.Lines[0].GetFunction()) == "(lost)"
+}
+
+// LostModule stands for a module. What the offsets of its frames count from is not known.
+func LostModule(id uint32) *Module { return &Module{Id: id, Path: []byte("(lost)")} }
+
+// IsLost says whether nothing but an id is known of a module.
+func (m *Module) IsLost() bool {
+	return m == nil || m.Kind == uint32(ModuleKind_MODULE_UNKNOWN) && string(m.Path) == "(lost)"
+}
+
+// LostCommand stands for a command line: it has no words.
+func LostCommand(id uint32) *Command { return &Command{Id: id, Cut: true} }
+
+// IsLost says whether nothing but an id is known of a command line.
+func (c *Command) IsLost() bool { return c == nil || len(c.Args) == 0 && c.Cut }

@@ -1,0 +1,46 @@
+package format
+
+// ModuleKindInfo says what a kind of module is and what the offsets of its frames count from.
+type ModuleKindInfo struct {
+	Kind   ModuleKind
+	Name   string // in the text form
+	Doc    string
+	Path   string // what Module.path is
+	Offset string // what Frame.offset is
+	Kernel bool   // its frames are the kernel's
+	User   bool   // its frames are a process's
+}
+
+// ModuleKinds is the table of the kinds of modules, in the order of their numbers.
+func ModuleKinds() []ModuleKindInfo {
+	return []ModuleKindInfo{
+		{
+			Kind: ModuleKind_MODULE_UNKNOWN, Name: "unknown", Doc: "nothing is known of it: its definition was lost",
+			Path: "(lost)", Offset: "as the lost module had it",
+		},
+		{
+			Kind: ModuleKind_MODULE_FILE, Name: "file", User: true, Doc: "a file that was mapped",
+			Path: "of the file, as its process saw it, without \" (deleted)\"", Offset: "bytes from the beginning of the file",
+		},
+		{
+			Kind: ModuleKind_MODULE_KERNEL, Name: "kernel", Kernel: true, Doc: "the kernel's own code",
+			Path: "[kernel]", Offset: "address minus base",
+		},
+		{
+			Kind: ModuleKind_MODULE_KERNEL_MODULE, Name: "kernel_module", Kernel: true, Doc: "a module of the kernel",
+			Path: "its name in brackets: [ext4]", Offset: "address minus base",
+		},
+		{
+			Kind: ModuleKind_MODULE_VDSO, Name: "vdso", User: true, Doc: "the code that the kernel lends to every process",
+			Path: "[vdso]", Offset: "bytes from the beginning of its image",
+		},
+		{
+			Kind: ModuleKind_MODULE_JIT, Name: "jit", User: true, Doc: "code that a process made at run time and tells the names of in a map file; a module is one process",
+			Path: "of the map file: /tmp/perf-PID.map", Offset: "the address",
+		},
+		{
+			Kind: ModuleKind_MODULE_ANON, Name: "anon", User: true, Doc: "code that was made at run time and that nothing tells of",
+			Path: "//anon", Offset: "the address",
+		},
+	}
+}

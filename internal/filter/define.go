@@ -1,0 +1,128 @@
+package filter
+
+import "wprof/format"
+
+// defined says which definitions the output's section has.
+type defined struct {
+	tasks    idSet[format.TaskID]
+	stacks   idSet[format.StackID]
+	frames   idSet[uint32]
+	modules  idSet[uint32]
+	commands idSet[uint32]
+}
+
+func (d *defined) clear() {
+	d.tasks.clear()
+	d.stacks.clear()
+	d.frames.clear()
+	d.modules.clear()
+	d.commands.clear()
+}
+
+// defineFor defines what an event names: threads, hidden ones too, because they are named, though not followed; and
+// its stack.
+func (f *Filter) defineFor(e *format.Event) error {
+	if e.Task != 0 && !f.defined.tasks.has(e.Task) {
+		if err := f.defineTask(e.Task); err != nil {
+			return err
+		}
+	}
+	var id format.TaskID
+	switch e.Kind {
+	case format.KindSwitch, format.KindWaking, format.KindWakeupNew, format.KindFork:
+		id = format.TaskID(e.Args[objectArg])
+	case format.KindExec:
+		id = format.TaskID(e.Args[format.ExecPrev])
+	case format.KindRename:
+		id = format.TaskID(e.Args[format.RenamePrev])
+	case format.KindStateThread:
+		id = format.TaskID(e.Args[format.StateThreadWaker])
+	case format.KindSample:
+		return f.defineStack(e.Sample().Stack())
+	}
+	if id == 0 || f.defined.tasks.has(id) {
+		return nil
+	}
+	return f.defineTask(id)
+}
+
+// defineTask writes a definition after those that it continues, each after its command line. One that was lost to
+// damage is written as lost: what comes after this filter must not take that for damage of its own.
+func (f *Filter) defineTask(id format.TaskID) error {
+	var chain []*format.Task
+	for id != 0 && !f.defined.tasks.has(id) {
+		f.defined.tasks.add(id)
+		d := f.r.Task(id)
+		if d == nil {
+			d = format.LostTask(id)
+		}
+		chain = append(chain, d)
+		id = format.TaskID(d.Continues)
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		if err := f.defineCommand(chain[i].Command); err != nil {
+			return err
+		}
+		if err := f.w.DefineTask(chain[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Filter) defineCommand(id uint32) error {
+	if id == 0 || f.defined.commands.has(id) {
+		return nil
+	}
+	f.defined.commands.add(id)
+	d := f.r.Command(id)
+	if d == nil {
+		d = format.LostCommand(id)
+	}
+	return f.w.DefineCommand(d)
+}
+
+// defineStack writes a stack after its frames, and these after their modules. Most samples name a stack that is there.
+func (f *Filter) defineStack(id format.StackID) error {
+	if id == 0 || f.defined.stacks.has(id) {
+		return nil
+	}
+	f.defined.stacks.add(id)
+	d := f.r.Stack(id)
+	if d == nil {
+		d = format.LostStack(id)
+	}
+	for _, frame := range d.Frames {
+		if err := f.defineFrame(frame); err != nil {
+			return err
+		}
+	}
+	return f.w.DefineStack(d)
+}
+
+func (f *Filter) defineFrame(id uint32) error {
+	if id == 0 || f.defined.frames.has(id) {
+		return nil
+	}
+	f.defined.frames.add(id)
+	d := f.r.Frame(id)
+	if d == nil {
+		d = format.LostFrame(id)
+	}
+	if err := f.defineModule(d.Module); err != nil {
+		return err
+	}
+	return f.w.DefineFrame(d)
+}
+
+func (f *Filter) defineModule(id uint32) error {
+	if id == 0 || f.defined.modules.has(id) {
+		return nil
+	}
+	f.defined.modules.add(id)
+	d := f.r.Module(id)
+	if d == nil {
+		d = format.LostModule(id)
+	}
+	return f.w.DefineModule(d)
+}

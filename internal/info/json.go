@@ -1,0 +1,248 @@
+package info
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"wprof/format"
+)
+
+// Report is the summary as --json writes it. docs/wprof-info.md describes each field; a test holds the two together.
+// Lists are never null; what is not known is.
+type Report struct {
+	Source     string            `json:"source"`
+	Bytes      int64             `json:"bytes"`
+	Damage     []string          `json:"damage"`
+	Recordings []RecordingReport `json:"recordings"`
+}
+
+// RecordingReport is one recording of a [Report].
+type RecordingReport struct {
+	Host          string          `json:"host"`
+	KernelRelease string          `json:"kernel_release"`
+	KernelVersion string          `json:"kernel_version"`
+	Machine       string          `json:"machine"`
+	BootID        string          `json:"boot_id"`
+	CPUs          int             `json:"cpus"`
+	OfflineCPUs   int             `json:"offline_cpus"`
+	NUMANodes     int             `json:"numa_nodes"`
+	Start         *string         `json:"start"`
+	OpenNs        int64           `json:"open_ns"`
+	DurationNs    *int64          `json:"duration_ns"`
+	Command       []string        `json:"command"`
+	History       []string        `json:"history"`
+	KeptFromNs    *int64          `json:"kept_from_ns"`
+	KeptToNs      *int64          `json:"kept_to_ns"`
+	Config        []SettingReport `json:"config"`
+	Metadata      []SettingReport `json:"metadata"`
+	Version       string          `json:"version"`
+	RecorderPID   uint32          `json:"recorder_pid"`
+	Epochs        int             `json:"epochs"`
+	Complete      bool            `json:"complete"`
+	Sources       []SourceReport  `json:"sources"`
+	Events        uint64          `json:"events"`
+	Kinds         []KindReport    `json:"kinds"`
+	RawBytes      uint64          `json:"raw_bytes"`
+	StoredBytes   uint64          `json:"stored_bytes"`
+	Definitions   uint64          `json:"definitions"`
+	Late          uint64          `json:"late"`
+	Processes     []ProcessReport `json:"processes"`
+	Lost          uint64          `json:"lost"`
+	Losses        []LossReport    `json:"losses"`
+	Samples       *SamplesReport  `json:"samples"`
+	Cost          *CostReport     `json:"cost"`
+}
+
+// SettingReport is a name and its value.
+type SettingReport struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// SourceReport is what takes samples.
+type SourceReport struct {
+	ID       uint32 `json:"id"`
+	Name     string `json:"name"`
+	PeriodNs int64  `json:"period_ns"`
+}
+
+// KindReport is the events of one kind.
+type KindReport struct {
+	Kind      string   `json:"kind"`
+	Events    uint64   `json:"events"`
+	PerSecond *float64 `json:"per_second"`
+	Bytes     uint64   `json:"bytes"`
+}
+
+// ProcessReport is a process that was on a CPU.
+type ProcessReport struct {
+	PID     int32  `json:"pid"`
+	Comm    string `json:"comm"`
+	StartNs int64  `json:"start_ns"`
+	CPUNs   int64  `json:"cpu_ns"`
+}
+
+// LossReport is a number of lost events.
+type LossReport struct {
+	CPU   *uint32 `json:"cpu"`
+	Kind  string  `json:"kind"`
+	Cause string  `json:"cause"`
+	Count uint64  `json:"count"`
+}
+
+// SamplesReport is what the samples that were looked at tell.
+type SamplesReport struct {
+	LookedAt          uint64         `json:"looked_at"`
+	All               bool           `json:"all"`
+	WithStack         uint64         `json:"with_stack"`
+	KernelFrames      uint64         `json:"kernel_frames"`
+	KernelFramesNamed uint64         `json:"kernel_frames_named"`
+	UserFrames        uint64         `json:"user_frames"`
+	UserFramesNamed   uint64         `json:"user_frames_named"`
+	UserStacks        uint64         `json:"user_stacks"`
+	UserStacksCut     uint64         `json:"user_stacks_cut"`
+	TooDeep           uint64         `json:"too_deep"`
+	Modules           []ModuleReport `json:"modules"`
+}
+
+// ModuleReport is what samples tell of one module.
+type ModuleReport struct {
+	Path        string `json:"path"`
+	Kernel      bool   `json:"kernel"`
+	Frames      uint64 `json:"frames"`
+	FramesNamed uint64 `json:"frames_named"`
+	StacksCut   uint64 `json:"stacks_cut"`
+}
+
+// CostReport is what recording cost.
+type CostReport struct {
+	UserNs          int64           `json:"user_ns"`
+	SystemNs        int64           `json:"system_ns"`
+	PeakMemoryBytes uint64          `json:"peak_memory_bytes"`
+	RingBytes       uint64          `json:"ring_bytes"`
+	SpoolBytes      uint64          `json:"spool_bytes"`
+	Programs        []ProgramReport `json:"programs"`
+}
+
+// ProgramReport is what one kernel program cost.
+type ProgramReport struct {
+	Name    string `json:"name"`
+	Runs    uint64 `json:"runs"`
+	Ns      uint64 `json:"ns"`
+	Skipped uint64 `json:"skipped"`
+}
+
+// WriteJSON writes a summary as one JSON object.
+func (s *Summary) WriteJSON(w io.Writer, source string) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	if err := out.Encode(s.report(source)); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return nil
+}
+
+func (s *Summary) report(source string) *Report {
+	all := &Report{Source: source, Bytes: s.Bytes, Damage: list(s.Damage), Recordings: []RecordingReport{}}
+	for i := range s.Recordings {
+		all.Recordings = append(all.Recordings, s.Recordings[i].report())
+	}
+	return all
+}
+
+// list is a list that is never null.
+func list[T any](all []T) []T { return append([]T{}, all...) }
+
+// each is a list made element by element, never null.
+func each[T, U any](all []T, of func(T) U) []U {
+	out := make([]U, len(all))
+	for i, one := range all {
+		out[i] = of(one)
+	}
+	return out
+}
+
+func (r *Recording) report() RecordingReport {
+	s := r.Session
+	out := RecordingReport{
+		Host: s.Host, KernelRelease: s.KernelRelease, KernelVersion: s.KernelVersion, Machine: s.Machine, BootID: s.BootId,
+		OpenNs: s.Open, Command: list(s.Command), History: list(s.History), Version: s.Version, RecorderPID: s.RecorderPid,
+		Config: each(s.Config, setting), Metadata: each(s.Metadata, setting),
+		Epochs: r.Epochs, Complete: !r.Cut, Events: r.Events, RawBytes: r.Raw, StoredBytes: r.Stored,
+		Definitions: r.Defined, Late: r.Late, Lost: r.lost(),
+		Sources: each(s.Sources, func(x *format.Source) SourceReport { return SourceReport{x.Id, x.Name, x.Period} }),
+		Kinds:   each(r.Kinds, r.kindReport),
+		Processes: each(r.Processes, func(p *format.ProcessTime) ProcessReport {
+			return ProcessReport{p.Pid, string(p.Comm), p.Start, p.Ns}
+		}),
+		Losses:  each(r.Losses, lossReport),
+		Samples: r.Sampled.report(),
+		Cost:    costReport(r.Cost),
+	}
+	out.CPUs, out.OfflineCPUs, out.NUMANodes = countCPUs(s.Cpus)
+	if start, known := r.start(); known {
+		text := start.UTC().Format(time.RFC3339Nano)
+		out.Start = &text
+	}
+	if d := r.window(); d > 0 {
+		out.DurationNs = &d
+	}
+	if s.RangeStart != 0 {
+		from := s.RangeStart - s.Open
+		out.KeptFromNs = &from
+	}
+	if s.RangeEnd != 0 {
+		to := s.RangeEnd - s.Open
+		out.KeptToNs = &to
+	}
+	return out
+}
+
+func setting(kv *format.KeyValue) SettingReport { return SettingReport{kv.Key, kv.Value} }
+
+func (r *Recording) kindReport(k *format.KindCount) KindReport {
+	out := KindReport{Kind: kindName(k.Kind), Events: k.Events, Bytes: k.Bytes}
+	if d := r.window(); d > 0 {
+		rate := float64(k.Events) / (float64(d) / 1e9)
+		out.PerSecond = &rate
+	}
+	return out
+}
+
+func lossReport(l *format.Loss) LossReport {
+	out := LossReport{Kind: kindName(l.Kind), Cause: causeName(l.Cause), Count: l.Count}
+	if l.Cpu != format.AllCPUs {
+		out.CPU = &l.Cpu
+	}
+	return out
+}
+
+func (s *Sampled) report() *SamplesReport {
+	if s == nil {
+		return nil
+	}
+	return &SamplesReport{
+		LookedAt: s.Samples, All: s.All, WithStack: s.WithStack,
+		KernelFrames: s.Kernel.Frames, KernelFramesNamed: s.Kernel.Named,
+		UserFrames: s.User.Frames, UserFramesNamed: s.User.Named,
+		UserStacks: s.UserStacks, UserStacksCut: s.CutStacks, TooDeep: s.TooDeep,
+		Modules: each(s.Modules, func(m *ModuleCount) ModuleReport {
+			return ModuleReport{m.Path, m.Kernel, m.Frames, m.Named, m.CutStacks}
+		}),
+	}
+}
+
+func costReport(c *format.RecorderCost) *CostReport {
+	if c == nil {
+		return nil
+	}
+	return &CostReport{
+		UserNs: c.UserNs, SystemNs: c.SystemNs, PeakMemoryBytes: c.PeakRss, RingBytes: c.RingBytes, SpoolBytes: c.SpoolBytes,
+		Programs: each(c.Programs, func(p *format.ProgramCost) ProgramReport {
+			return ProgramReport{p.Name, p.Runs, p.Ns, p.RecursionMisses}
+		}),
+	}
+}

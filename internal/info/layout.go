@@ -1,0 +1,78 @@
+package info
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// pageWidth is what no line is longer than, but for one that holds a word that long.
+	pageWidth   = 100
+	labelWidth  = 12
+	columnSpace = 2
+)
+
+// fact writes what something is about in the first column and its text in the second, on as many lines as that takes.
+func fact(w io.Writer, what, format string, a ...any) {
+	facts(w, what, strings.Split(fmt.Sprintf(format, a...), " "), "")
+}
+
+// facts is fact of words that stay whole. joint stands at the end of each line that goes on.
+func facts(w io.Writer, what string, words []string, joint string) {
+	line := fmt.Sprintf("%-*s", labelWidth, what)
+	used := labelWidth
+	for i, word := range words {
+		space := 0
+		if i > 0 {
+			space = 1
+		}
+		if n := utf8.RuneCountInString(word); i > 0 && used+space+n+len(joint) > pageWidth {
+			fmt.Fprintln(w, line+joint)
+			line, used, space = strings.Repeat(" ", labelWidth), labelWidth, 0
+		}
+		line += strings.Repeat(" ", space) + word
+		used += space + utf8.RuneCountInString(word)
+	}
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
+}
+
+// table writes rows of columns that stand right, the last one left and as short as the page needs.
+func table(w io.Writer, rows [][]string) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row[:len(row)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		used := 0
+		for i, cell := range row[:len(row)-1] {
+			fmt.Fprintf(&line, "%*s", columnSpace+widths[i], cell)
+			used += columnSpace + widths[i]
+		}
+		fmt.Fprintln(w, line.String()+strings.Repeat(" ", columnSpace)+shortened(row[len(row)-1], pageWidth-used-columnSpace))
+	}
+}
+
+// shortened leaves out the middle of a text that is longer than n characters. Of a path, the end says most.
+func shortened(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	head := n / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(n-head-1):])
+}
+
+// more says how many rows were left out.
+func more(w io.Writer, n int) {
+	if n > 0 {
+		fmt.Fprintf(w, "  and %s more\n", count(n))
+	}
+}

@@ -1,0 +1,58 @@
+package info
+
+import (
+	"cmp"
+	"io"
+	"slices"
+)
+
+// worstModules is how many modules a list names.
+const worstModules = 5
+
+// printSampled says how many frames have names and how many stacks look cut, and which modules are the worst.
+func (r *Recording) printSampled(w io.Writer) {
+	s := r.Sampled
+	if s == nil {
+		return
+	}
+	of := plural(s.Samples, "sample")
+	if !s.All {
+		of = "the first " + of
+	}
+	fact(w, "samples", "%s of %s have a stack", count(s.WithStack), of)
+	if s.WithStack == 0 {
+		return
+	}
+	fact(w, "named", "%s of %s of the kernel, %s of %s of programs", percent(float64(s.Kernel.Named), float64(s.Kernel.Frames)),
+		plural(s.Kernel.Frames, "frame"), percent(float64(s.User.Named), float64(s.User.Frames)), plural(s.User.Frames, "frame"))
+	var rows [][]string
+	for _, m := range s.Modules[:min(worstModules, len(s.Modules))] {
+		if m.unnamed() > 0 {
+			rows = append(rows, []string{count(m.unnamed()), "not named", percent(float64(m.unnamed()), float64(m.Frames)) + " of its", name(m.Path)})
+		}
+	}
+	table(w, rows)
+	s.printCut(w)
+}
+
+func (s *Sampled) printCut(w io.Writer) {
+	if s.UserStacks > 0 {
+		fact(w, "cut short", "%s of %s of programs end after a frame or two, as code without frame pointers makes them",
+			percent(float64(s.CutStacks), float64(s.UserStacks)), plural(s.UserStacks, "stack"))
+	}
+	var rows [][]string
+	for _, m := range s.worstCut() {
+		rows = append(rows, []string{count(m.CutStacks), percent(float64(m.CutStacks), float64(s.CutStacks)), name(m.Path)})
+	}
+	table(w, rows[:min(worstModules, len(rows))])
+	if s.TooDeep > 0 {
+		fact(w, "too deep", "%s deeper than what is taken", plural(s.TooDeep, "stack"))
+	}
+}
+
+// worstCut are the modules in which stacks seem to be cut.
+func (s *Sampled) worstCut() []*ModuleCount {
+	all := slices.DeleteFunc(slices.Clone(s.Modules), func(m *ModuleCount) bool { return m.CutStacks == 0 })
+	slices.SortStableFunc(all, func(a, b *ModuleCount) int { return cmp.Compare(b.CutStacks, a.CutStacks) })
+	return all
+}

@@ -1,0 +1,232 @@
+package info
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/stacks"
+)
+
+// lookTime is how long samples of a regular file are looked at, so that the summary of any file takes less than a second.
+const lookTime = 600 * time.Millisecond
+
+// Sampled is what samples that were looked at tell of names and stacks. Each frame counts once for each sample that has
+// it in its stack.
+type Sampled struct {
+	Session    *format.Session
+	All        bool // no sample was left out
+	Samples    uint64
+	WithStack  uint64
+	TooDeep    uint64 // stacks deeper than what the recorder takes
+	UserStacks uint64
+	CutStacks  uint64 // of UserStacks, those that look cut; see stacks.LooksCut
+	Kernel     FrameCount
+	User       FrameCount
+	Modules    []*ModuleCount // worst first
+}
+
+// FrameCount is a number of frames and how many of them have the name of a function.
+type FrameCount struct{ Frames, Named uint64 }
+
+// ModuleCount is what samples tell of one module.
+type ModuleCount struct {
+	Path   string // [unknown]: in no known module
+	Kernel bool
+	FrameCount
+	CutStacks uint64 // that look cut and end in it
+}
+
+func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
+
+// look reads a stream's samples until a deadline; none if that is the zero time. Errors of the stream only end it:
+// others tell of them.
+func look(r io.Reader, deadline time.Time) []*Sampled {
+	stream, err := format.NewReader(r)
+	if err != nil {
+		return nil
+	}
+	defer stream.Close()
+	l := looker{stream: stream}
+	for n := 0; ; n++ {
+		v, err := stream.Next()
+		if stream.Sections() != l.sections {
+			l.section()
+		}
+		late := n%1024 == 1023 && !deadline.IsZero() && time.Now().After(deadline)
+		if err != nil || late {
+			return l.done(err == io.EOF)
+		}
+		if v.Kind == format.KindSample {
+			l.sample(v.Sample().Stack())
+		}
+	}
+}
+
+// looker adds up one recording after the other.
+type looker struct {
+	stream   *format.Reader
+	sections int
+	all      []*Sampled
+	modules  map[moduleKey]*ModuleCount
+	stacks   map[format.StackID]*stackFacts // of the current section
+}
+
+type moduleKey struct {
+	path   string
+	kernel bool
+}
+
+// stackFacts is what one stack adds to the sums.
+type stackFacts struct {
+	user, kernel FrameCount
+	modules      []moduleFacts
+	deep         bool
+	cut          *ModuleCount // where its user part ends, if that looks cut
+}
+
+type moduleFacts struct {
+	module *ModuleCount
+	FrameCount
+}
+
+func (l *looker) section() {
+	l.sections = l.stream.Sections()
+	l.stacks = make(map[format.StackID]*stackFacts)
+	s := l.stream.Session()
+	if n := len(l.all); n > 0 && s.Continues && l.all[n-1].Session.Id == s.Id {
+		return
+	}
+	l.settle(true)
+	l.all = append(l.all, &Sampled{Session: s})
+	l.modules = make(map[moduleKey]*ModuleCount)
+}
+
+// settle ends the current recording.
+func (l *looker) settle(all bool) {
+	if len(l.all) == 0 {
+		return
+	}
+	now := l.all[len(l.all)-1]
+	now.All = all
+	now.Modules = slices.SortedFunc(maps.Values(l.modules), func(a, b *ModuleCount) int {
+		return cmp.Or(cmp.Compare(b.unnamed(), a.unnamed()), cmp.Compare(b.Frames, a.Frames), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+func (l *looker) done(all bool) []*Sampled {
+	l.settle(all)
+	return l.all
+}
+
+func (l *looker) sample(id format.StackID) {
+	sum := l.all[len(l.all)-1]
+	sum.Samples++
+	stack := l.stream.Stack(id)
+	if stack == nil || len(stack.Frames) == 0 {
+		return
+	}
+	f := l.stacks[id]
+	if f == nil {
+		f = l.facts(stack)
+		l.stacks[id] = f
+	}
+	sum.WithStack++
+	sum.User.add(f.user)
+	sum.Kernel.add(f.kernel)
+	if f.deep {
+		sum.TooDeep++
+	}
+	if f.user.Frames > 0 {
+		sum.UserStacks++
+	}
+	if f.cut != nil {
+		sum.CutStacks++
+		f.cut.CutStacks++
+	}
+	for _, m := range f.modules {
+		m.module.add(m.FrameCount)
+	}
+}
+
+func (c *FrameCount) add(more FrameCount) {
+	c.Frames += more.Frames
+	c.Named += more.Named
+}
+
+func (l *looker) facts(stack *format.Stack) *stackFacts {
+	f := &stackFacts{deep: stack.Cut}
+	user := len(stack.Frames) - min(len(stack.Frames), int(stack.KernelFrames))
+	seen := make(map[*ModuleCount]int)
+	for i, id := range stack.Frames {
+		frame := l.stream.Frame(id)
+		one := FrameCount{Frames: 1}
+		if len(function(frame)) > 0 {
+			one.Named = 1
+		}
+		m := l.module(frame, i >= user)
+		if i == 0 && stacks.LooksCut(user, function(frame)) {
+			f.cut = m
+		}
+		if i < user {
+			f.user.add(one)
+		} else {
+			f.kernel.add(one)
+		}
+		at, found := seen[m]
+		if !found {
+			at = len(f.modules)
+			seen[m] = at
+			f.modules = append(f.modules, moduleFacts{module: m})
+		}
+		f.modules[at].add(one)
+	}
+	return f
+}
+
+// function is the function that a frame's code belongs to, whatever is inlined there; empty if that is not known.
+func function(f *format.Frame) []byte {
+	if f == nil || len(f.Lines) == 0 {
+		return nil
+	}
+	return f.Lines[len(f.Lines)-1].Function
+}
+
+func (l *looker) module(f *format.Frame, kernel bool) *ModuleCount {
+	key := moduleKey{"[unknown]", kernel}
+	if m := l.stream.Module(f.GetModule()); m != nil && len(m.Path) > 0 {
+		key.path = string(m.Path)
+	}
+	if l.modules[key] == nil {
+		l.modules[key] = &ModuleCount{Path: key.path, Kernel: key.kernel}
+	}
+	return l.modules[key]
+}
+
+// tee passes on what is read to another reader of the same stream until that one has enough.
+type tee struct{ *io.PipeWriter }
+
+func (t tee) Write(b []byte) (int, error) {
+	_, _ = t.PipeWriter.Write(b) // what the other reader does not want is no error
+	return len(b), nil
+}
+
+// lookAside looks at the samples of a stream while it is read: all of what is read from the reader that it returns.
+// wait ends it.
+func lookAside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
+	from, to := io.Pipe()
+	found := make(chan []*Sampled, 1)
+	go func() {
+		all := look(from, time.Time{})
+		from.Close()
+		found <- all
+	}()
+	return io.TeeReader(r, tee{to}), sync.OnceValue(func() []*Sampled {
+		to.Close()
+		return <-found
+	})
+}

@@ -1,0 +1,181 @@
+package info
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"wprof/format"
+)
+
+const sampledText = `
+section host=box open=1000000000 close=+10s id=7
+  source 1 name=timer period=10000000
+task 1 tid=1 pid=1 comm=a
+module 1 path="/usr/bin/app" kind=1
+module 2 path="/usr/lib/libc.so.6" kind=1
+module 3 path="[kernel]" kind=2
+frame 1 module=1 offset=1 caller
+  line function=_start
+frame 2 module=1 offset=2 caller
+  line function=inlined
+  line function=main
+frame 3 module=2 offset=3
+frame 4 module=3 offset=4
+  line function=read
+frame 5 module=3 offset=5
+frame 6 module=2 offset=6 caller
+  line function=memcpy
+frame 7 offset=99
+stack 1 frames=1,2
+stack 2 frames=1,2,3,4 kernel_frames=1
+stack 3 frames=6,3
+stack 4 frames=3 cut
+stack 5 frames=4,5 kernel_frames=2
+stack 6 frames=7,2,1
++1 cpu0 sample 1 stack=1 source=1
++2 cpu0 sample 1 stack=2 source=1
++3 cpu0 sample 1 stack=3 source=1
++4 cpu0 sample 1 stack=3 source=1
++5 cpu0 sample 1 stack=4 source=1
++6 cpu0 sample 1 stack=5 source=1
++7 cpu0 sample 1 stack=6 source=1
++8 cpu0 sample 1 stack=0 source=1
++9 cpu0 sample 1 stack=1 source=1
+`
+
+func TestSummaryOfSamples(t *testing.T) {
+	got, _ := printed(t, capture(t, sampledText+`
+end last=false
+section continues close=11000000000
+source 1 name=timer period=10000000
+task 1 tid=1 pid=1 comm=a
+module 9 path="/usr/bin/app" kind=1
+frame 1 module=9 offset=1 caller
+  line function=main
+stack 1 frames=1
++5s cpu0 sample 1 stack=1 source=1
+end
+`))
+	const want = `sources     timer 100 Hz
+`
+	if !strings.Contains(got, want) {
+		t.Errorf("the sources are missing in\n%s", got)
+	}
+	// User frames: 2 + 3 + 2*2 + 1 + 3 + 2 + 1 = 16, of which frame 3 (1+2+1) and frame 7 (1) have no name.
+	const samples = `samples     9 of 10 samples have a stack
+named       66.7% of 3 frames of the kernel, 68.8% of 16 frames of programs
+  4  not named   66.7% of its  /usr/lib/libc.so.6
+  1  not named  100.0% of its  [unknown]
+  1  not named   33.3% of its  [kernel]
+cut short   50.0% of 8 stacks of programs end after a frame or two, as code without frame pointers
+            makes them
+  3  75.0%  /usr/lib/libc.so.6
+  1  25.0%  /usr/bin/app
+too deep    1 stack deeper than what is taken
+`
+	if _, rest, _ := strings.Cut(got, "samples     "); !strings.HasPrefix("samples     "+rest, samples) {
+		t.Errorf("got\n%swant\n%s", got, samples)
+	}
+}
+
+// What is told of a part of the samples is said to be that.
+func TestPartOfTheSamples(t *testing.T) {
+	var b bytes.Buffer
+	w := format.NewWriter(&b, format.WriterOptions{})
+	if err := w.Begin(&format.Session{Id: 1, Open: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.DefineTask(&format.Task{Id: 1})
+	e := format.Event{Kind: format.KindSample, Flags: format.FlagSubject, Task: 1}
+	for i := range 5000 {
+		e.Time = int64(i + 1)
+		if err := w.Write(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.EndSection(&format.End{Close: 5001, Last: true}); err != nil {
+		t.Fatal(err)
+	}
+	got := look(bytes.NewReader(b.Bytes()), time.Now().Add(-time.Hour))
+	if len(got) != 1 || got[0].All || got[0].Samples != 1023 {
+		t.Fatalf("got %+v", got)
+	}
+	got = look(bytes.NewReader(b.Bytes()), time.Time{})
+	if len(got) != 1 || !got[0].All || got[0].Samples != 5000 {
+		t.Fatalf("without a deadline: %+v", got)
+	}
+}
+
+func TestNothingIsWiderThanThePage(t *testing.T) {
+	long := strings.Repeat("/a/long/path/of/some/file", 8)
+	args := strings.Repeat(` "an argument"`, 30)
+	got, _ := printed(t, capture(t, `
+section host=`+strings.Repeat("h", 60)+` kernel_release=`+strings.Repeat("6", 60)+` open=1 close=+5s
+  command wprof-record`+args+`
+  history "wprof-filter`+strings.Repeat(" -p 12", 40)+`"
+  metadata key=why value="`+strings.Repeat("because of it ", 20)+`"
+task 1 tid=1
+module 1 path="`+long+`"
+frame 1 module=1
+stack 1 frames=1
++1 cpu0 sample 1 stack=1
+end
+  process 12345678 comm="\x01\x02\x03\x04\x05\x06\x07\x08\x01\x02\x03\x04\x05\x06\x07" ns=123456789012345
+  cost user_ns=1500000000000 system_ns=25000000000000 peak_rss=123456789 ring_bytes=8388608 spool_bytes=123456789
+    program "`+strings.Repeat("p", 200)+`" runs=123456789 ns=1234567890 recursion_misses=12345
+`))
+	for line := range strings.Lines(got) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > pageWidth {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+	if !strings.Contains(got, `'an argument' \`+"\n            'an argument'") {
+		t.Errorf("the command cannot be copied:\n%s", got)
+	}
+}
+
+// Both the second look at a file and the look aside at a pipe bear any stream.
+func TestSamplesOfDamagedStreams(t *testing.T) {
+	stream := capture(t, sampledText+"end\n")
+	path := filepath.Join(t.TempDir(), "x.wprof")
+	for at := range stream {
+		broken := bytes.Clone(stream)
+		broken[at] ^= 0x55
+		for what, input := range map[string][]byte{"flipped": broken, "cut": stream[:at]} {
+			if _, err := Summarize(bytes.NewReader(input)); err != nil && at > 300 {
+				t.Fatalf("%s at %d: %v", what, at, err)
+			}
+		}
+		if at%16 != 0 {
+			continue
+		}
+		if err := os.WriteFile(path, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Summarize(f); err == nil {
+			if err := s.WriteJSON(new(bytes.Buffer), "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Close()
+	}
+}
+
+func TestRates(t *testing.T) {
+	for period, want := range map[int64]string{
+		1e7: "100 Hz", 1e6: "1000 Hz", 10101010: "99 Hz", 3e6: "333.33 Hz", 1e9: "1 Hz", 2e9: "every 2.000 s", 0: "at an unknown rate",
+	} {
+		if got := rate(period); got != want {
+			t.Errorf("%d: got %s, want %s", period, got, want)
+		}
+	}
+}

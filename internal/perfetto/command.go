@@ -1,0 +1,32 @@
+package perfetto
+
+import (
+	"bytes"
+
+	"wprof/format"
+)
+
+// maxWords bounds how many words of a command line are shown.
+const maxWords = 1024
+
+// command is the command line of a task's process word by word, nil where none is known.
+func (e *Encoder) command(d *format.Task) [][]byte {
+	if d.Command == 0 {
+		return nil
+	}
+	c := e.defs.Command(d.Command)
+	if c == nil || len(c.Args) == 0 || c.Args[0] == 0 {
+		return nil // without a first word the process would have no name
+	}
+	var words [][]byte
+	rest := c.Args
+	for len(rest) > 0 && len(words) < maxWords {
+		var word []byte
+		word, rest, _ = bytes.Cut(rest, []byte{0})
+		words = append(words, validName(word, ""))
+	}
+	if c.Cut || len(rest) > 0 {
+		words = append(words, []byte("…"))
+	}
+	return words
+}

@@ -1,0 +1,165 @@
+package perfetto
+
+import (
+	"slices"
+
+	"wprof/format"
+)
+
+const (
+	// samplesSequence is the first of the sequences that samples have, one for each source: what decides when samples
+	// are taken is a default of all packets of a sequence.
+	samplesSequence = 2
+	// maxSources bounds their number. Samples of more sources, and of unknown ones, share one.
+	maxSources = 16
+	// A trace that is cut at its front shows stacks from the next reset on. It repeats what is interned, so it waits
+	// until that is little of what has been written.
+	samplesResetNs    = int64(10e9)
+	samplesResetBytes = 4 << 20
+
+	timebaseCPUClock = 1
+	modeKernel       = 1
+)
+
+// samples are the sources of samples and what Perfetto has been told of stacks on each one's sequence.
+type samples struct {
+	sources   []*format.Source
+	samplers  map[uint64]*sampler
+	callstack []uint64 // scratch
+}
+
+// sampler is one source.
+type sampler struct {
+	sequence  uint64
+	described bool // name and period are those of this section
+	name      []byte
+	period    uint64 // ns; 1 where it is not known
+	told      interned
+	taken     map[uint32]uint64 // by CPU, samples times period
+	next      int64
+	nextBytes int64
+}
+
+// newSection forgets what ids mean.
+func (s *samples) newSection(sources []*format.Source) {
+	s.sources = sources
+	for _, one := range s.samplers {
+		one.described, one.told = false, interned{}
+	}
+}
+
+// sampler finds the source that an event names; 0 stands for all that nobody told of.
+func (s *samples) sampler(id uint64) *sampler {
+	one := s.samplers[id]
+	if one != nil && one.described {
+		return one
+	}
+	at := slices.IndexFunc(s.sources, func(source *format.Source) bool { return id != 0 && uint64(source.Id) == id })
+	if id != 0 && (at < 0 || one == nil && len(s.samplers) >= maxSources) {
+		return s.sampler(0)
+	}
+	if one == nil {
+		if s.samplers == nil {
+			s.samplers = make(map[uint64]*sampler)
+		}
+		one = &sampler{sequence: samplesSequence + uint64(len(s.samplers)), taken: make(map[uint32]uint64)}
+		s.samplers[id] = one
+	}
+	one.described, one.name, one.period = true, []byte("samples"), 1
+	if at >= 0 {
+		one.name, one.period = clipped(validName([]byte(s.sources[at].Name), "samples")), uint64(max(s.sources[at].Period, 1))
+	}
+	return one
+}
+
+// sample is where a thread was at one moment.
+func (e *Encoder) sample(v *format.Event) {
+	c := e.cpu(v.CPU)
+	if c == nil || v.Flags&format.FlagSubject == 0 {
+		return
+	}
+	k := e.task(v.Task, c)
+	s := e.samples.sampler(v.Args[format.SampleSource])
+	s.taken[v.CPU] += s.period
+	if s.reset(v.Time, e.written+int64(len(e.out))) {
+		e.out = s.appendDefaults(e.out)
+	}
+	callstack, mode := uint64(0), uint64(0)
+	if id := format.StackID(v.Args[format.SampleStack]); id != 0 {
+		stack := e.defs.Stack(id)
+		callstack = e.callstack(s, id, stack)
+		if stack != nil && stack.KernelFrames > 0 {
+			mode = modeKernel
+		}
+	}
+	e.out = s.appendSample(e.out, e.clock.boottime(v.Time), v.CPU, k, callstack, mode)
+}
+
+// callstack is what a sequence calls a stack, told before if it is new.
+func (e *Encoder) callstack(s *sampler, id format.StackID, stack *format.Stack) uint64 {
+	if stack == nil {
+		id = 0 // all whose definitions are missing are one
+	}
+	if known, found := s.told.stacks[id]; found {
+		return known
+	}
+	var packet, data int
+	e.out, packet = begin(e.out, tracePacket)
+	e.out = appendUint(e.out, packetSequence, s.sequence)
+	e.out = appendUint(e.out, packetSequenceFlags, needsState)
+	e.out, data = begin(e.out, packetInternedData)
+	e.out = e.internStack(e.out, &s.told, id, stack)
+	end(e.out, data)
+	end(e.out, packet)
+	return s.told.stacks[id]
+}
+
+// reset forgets from time to time what Perfetto was told; true where it has to be told anew.
+func (s *sampler) reset(t, written int64) bool {
+	if s.told.stacks != nil && (t < s.next || written < s.nextBytes) {
+		return false
+	}
+	s.next, s.nextBytes = t+samplesResetNs, written+samplesResetBytes
+	s.told = newInterned()
+	return true
+}
+
+// appendDefaults begins the sequence anew and tells what decides when its samples are taken.
+func (s *sampler) appendDefaults(out []byte) []byte {
+	out, packet := begin(out, tracePacket)
+	out = appendUint(out, packetSequence, s.sequence)
+	out = appendUint(out, packetSequenceFlags, stateCleared|needsState)
+	out, defaults := begin(out, packetDefaults)
+	out, perf := begin(out, 12)
+	out, timebase := begin(out, 1)
+	out = appendUint(out, 1, s.period)
+	out = appendUint(out, 4, timebaseCPUClock)
+	out = appendString(out, 10, s.name)
+	end(out, timebase)
+	end(out, perf)
+	end(out, defaults)
+	end(out, packet)
+	return out
+}
+
+// appendSample appends one packet for each sample.
+func (s *sampler) appendSample(out []byte, at uint64, cpu uint32, k *task, callstack, mode uint64) []byte {
+	out, packet := beginShort(out, tracePacket)
+	out = appendUint(out, packetTimestamp, at)
+	out = appendUint(out, packetSequence, s.sequence)
+	out = appendUint(out, packetSequenceFlags, needsState)
+	out, body := beginShort(out, packetPerfSample)
+	out = appendUint(out, 1, uint64(cpu))
+	out = appendUint(out, 2, uint64(uint32(k.pid)))
+	out = appendUint(out, 3, uint64(uint32(k.tid)))
+	if callstack != 0 {
+		out = appendUint(out, 4, callstack)
+	}
+	if mode != 0 {
+		out = appendUint(out, 5, mode)
+	}
+	out = appendUint(out, 6, s.taken[cpu])
+	endShort(out, body)
+	endShort(out, packet)
+	return out
+}

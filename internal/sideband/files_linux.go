@@ -1,0 +1,227 @@
+package sideband
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/format"
+)
+
+// Files are the files behind mappings, held open so that they can be read when their names, or the processes that
+// used them, are gone. Each is opened once.
+type Files struct {
+	mu     sync.Mutex
+	most   int
+	byFile map[fileKey]*file
+	build  map[string]*file
+	maps   map[uint32]*os.File // map files of generated code, by pid
+	stats  Stats
+}
+
+// Stats counts what became of files.
+type Stats struct {
+	Opened    int // that are held
+	TooLate   int // processes were gone, and their files could not be found by their path
+	OverLimit int // not opened, because so many are open already
+}
+
+// file is one file; f is nil if it could not be opened.
+type file struct {
+	f     *os.File
+	build []byte
+}
+
+// maxKnown bounds the files that are known, held or not.
+const maxKnown = 1 << 17
+
+func newFiles(most int) *Files {
+	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), maps: make(map[uint32]*os.File)}
+}
+
+// keep opens the file of a mapping if it is a new one. What is found in it is told by a record that comes before the
+// mapping's own.
+func (fs *Files) keep(r *Record, out []byte) []byte {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if len(fs.byFile)+len(fs.build) >= maxKnown {
+		fs.stats.OverLimit++
+		return out
+	}
+	key := fileKey{r.Device, r.Inode, r.Generation}
+	if len(r.BuildID) > 0 {
+		if fs.build[string(r.BuildID)] == nil {
+			fs.build[string(r.BuildID)] = fs.open(r)
+		}
+		return out
+	}
+	found := fs.byFile[key]
+	if found == nil {
+		found = fs.open(r)
+		fs.byFile[key] = found
+		if found.f != nil {
+			found.build, _ = ReadBuildID(found.f)
+		}
+		if len(found.build) > 0 {
+			if fs.build[string(found.build)] == nil {
+				fs.build[string(found.build)] = found
+			}
+			kept := Record{Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: found.build}
+			out = Append(out, &kept)
+		}
+	}
+	return out
+}
+
+// open finds the file of a mapping: through the mapping while the process lives, whatever has become of the file's
+// name and wherever it is mounted, else by its path.
+func (fs *Files) open(r *Record) *file {
+	if fs.stats.Opened >= fs.most {
+		fs.stats.OverLimit++
+		return &file{}
+	}
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", r.PID, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		f = openByPath(r)
+	}
+	if f == nil {
+		fs.stats.TooLate++
+		return &file{}
+	}
+	fs.stats.Opened++
+	return &file{f: f}
+}
+
+// openByPath opens a file where the process saw it, or where it stands for us, if it is still the same.
+func openByPath(r *Record) *os.File {
+	_, path := classify(r)
+	for _, at := range []string{fmt.Sprintf("/proc/%d/root%s", r.PID, path), string(path)} {
+		info, err := os.Lstat(at)
+		if err != nil || !info.Mode().IsRegular() {
+			continue // a FIFO would wait, a device might do anything
+		}
+		f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			continue
+		}
+		if isFileOf(f, r) {
+			return f
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// isFileOf holds a file against what the kernel has told of a mapping.
+func isFileOf(f *os.File, r *Record) bool {
+	if len(r.BuildID) > 0 {
+		build, err := ReadBuildID(f)
+		return err == nil && string(build) == string(r.BuildID)
+	}
+	var stat unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &stat) != nil || stat.Ino != r.Inode {
+		return false
+	}
+	generation, known := generationOf(f)
+	return !known || generation == r.Generation
+}
+
+// generationOf is the number that tells apart files that had the same inode one after the other. Not all file systems
+// tell it.
+func generationOf(f *os.File) (uint64, bool) {
+	const getVersion = 0x80087601 // FS_IOC_GETVERSION, include/uapi/linux/fs.h: a long by name, an int in fact
+	var version uint64
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), getVersion, uintptr(unsafe.Pointer(&version))); errno != 0 {
+		return 0, false
+	}
+	return uint64(uint32(version)), true
+}
+
+// Open returns the file of a module; false if it is not held. The caller does not close it.
+func (fs *Files) Open(m *format.Module) (*os.File, bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	found := fs.byFile[fileKey{m.Device, m.Inode, m.Generation}]
+	if len(m.BuildId) > 0 {
+		found = fs.build[string(m.BuildId)]
+	}
+	if found == nil || found.f == nil {
+		return nil, false
+	}
+	return found.f, true
+}
+
+// PerfMap returns the map file of a process's generated code; false if there was none.
+func (fs *Files) PerfMap(pid uint32) (*os.File, bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f, ok := fs.maps[pid]
+	return f, ok
+}
+
+func (fs *Files) hasMap(pid uint32) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.maps[pid] != nil
+}
+
+// keepMap opens the map file of a process's generated code, by the process id that the process sees, and tells whether it
+// is there.
+func (fs *Files) keepMap(pid uint32) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.maps[pid] != nil {
+		return true
+	}
+	if len(fs.maps) >= maxMaps {
+		return false
+	}
+	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, ownPID(pid))
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return false
+	}
+	fs.maps[pid] = f
+	return true
+}
+
+// maxMaps bounds the map files that are held.
+const maxMaps = 1024
+
+// Stats says what became of files so far.
+func (fs *Files) Stats() Stats {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.stats
+}
+
+// Close closes all.
+func (fs *Files) Close() {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	closed := map[*file]bool{}
+	for _, found := range fs.byFile {
+		if found.f != nil {
+			closed[found] = true
+			found.f.Close()
+		}
+	}
+	for _, found := range fs.build {
+		if found.f != nil && !closed[found] {
+			found.f.Close()
+		}
+	}
+	for _, f := range fs.maps {
+		f.Close()
+	}
+	clear(fs.byFile)
+	clear(fs.build)
+	clear(fs.maps)
+}

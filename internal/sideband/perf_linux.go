@@ -1,0 +1,87 @@
+package sideband
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	perfBitBuildID = 1 << 34 // perf_event_attr.build_id, since 5.12
+
+	// Offsets in struct perf_event_mmap_page, include/uapi/linux/perf_event.h.
+	pageHead = 1024
+	pageTail = 1032
+
+	sampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CPU | unix.PERF_SAMPLE_IDENTIFIER
+	// sampleIDSize is what sampleType puts behind every record of our events.
+	sampleIDSize = 32
+)
+
+// event is the side-band of one CPU: a perf event that counts nothing, and its ring.
+type event struct {
+	cpu  int
+	fd   int
+	mem  []byte
+	data []byte
+	tail uint64
+	copy []byte // a record that the end of the ring has split
+}
+
+func openEvent(cpu, pages int) (*event, error) {
+	attr := unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY,
+		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample_type: sampleType,
+		Bits: unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask |
+			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitBuildID,
+		Clockid: unix.CLOCK_MONOTONIC,
+		Wakeup:  1, // bytes: any record wakes who waits
+	}
+	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	e := &event{cpu: cpu, fd: fd}
+	for ; ; pages /= 2 {
+		e.mem, err = unix.Mmap(fd, 0, (1+pages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err == nil {
+			e.data = e.mem[os.Getpagesize():]
+			return e, nil
+		}
+		// Without CAP_IPC_LOCK, kernel.perf_event_mlock_kb is the most.
+		if pages == 1 || !errors.Is(err, unix.EPERM) {
+			unix.Close(fd)
+			return nil, fmt.Errorf("map its buffer: %w", err)
+		}
+	}
+}
+
+// read calls f with each record that is in the ring now. The bytes are valid until f returns.
+func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
+	head := atomic.LoadUint64((*uint64)(unsafe.Pointer(&e.mem[pageHead])))
+	size := uint64(len(e.data))
+	for head-e.tail >= 8 {
+		at := e.tail % size
+		header := *(*uint64)(unsafe.Pointer(&e.data[at]))
+		typ, misc, length := uint32(header), uint16(header>>32), header>>48
+		if length < 8 || length > head-e.tail {
+			break // the kernel does not write such a thing
+		}
+		record := e.data[at:min(at+length, size)]
+		if at+length > size {
+			e.copy = append(append(e.copy[:0], record...), e.data[:at+length-size]...)
+			record = e.copy
+		}
+		f(typ, misc, record[8:])
+		e.tail += length
+	}
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(&e.mem[pageTail])), e.tail)
+}
+
+func (e *event) close() error {
+	return errors.Join(unix.Munmap(e.mem), unix.Close(e.fd))
+}

@@ -1,0 +1,133 @@
+package sideband
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Kind is what a record tells.
+type Kind uint8
+
+const (
+	// KindMap is a new executable mapping of PID: Start, Length, Offset, and the file: Device, Inode, Generation
+	// or BuildID, and Path as perf tells it.
+	KindMap Kind = iota + 1
+	// KindExec is the end of all mappings of PID: it runs another program.
+	KindExec
+	// KindFork is a new process PID with the mappings of Parent.
+	KindFork
+	// KindExit is the end of the first thread of PID.
+	KindExit
+	// KindCommand is the command line of PID in Data, each word ended by a 0, as /proc has it when the recording
+	// begins.
+	KindCommand
+	// KindLost is a number of records, Count, that the kernel could not tell on CPU.
+	KindLost
+	// KindThrottled and KindUnthrottled are when the kernel stops and goes on sampling CPU.
+	KindThrottled
+	KindUnthrottled
+	// KindKept is the BuildID, perhaps empty, that stands in the file Device, Inode, Generation.
+	KindKept
+	// KindJIT is that PID tells the names of its generated code in a map file.
+	KindJIT
+
+	lastKind = KindJIT
+)
+
+// Record is one side-band record. Which fields it has is said by its kind; the others are 0.
+type Record struct {
+	Kind   Kind
+	Cut    bool  // Data is not all of it
+	Time   int64 // CLOCK_MONOTONIC ns
+	PID    uint32
+	Parent uint32
+	CPU    uint32
+	Count  uint64
+
+	Start, Length, Offset     uint64 // bytes
+	Device, Inode, Generation uint64 // Device: major << 32 | minor
+	BuildID                   []byte
+	Path                      []byte
+	Data                      []byte
+}
+
+const (
+	// MaxRecord is more than the longest record takes, bytes.
+	MaxRecord = 16 << 10
+	maxData   = 4096 // ARGS_LONG in bpf/records.h
+	maxPath   = 4096 // PATH_MAX in include/uapi/linux/limits.h
+	maxBuild  = 64   // GNU build-ids have 20 bytes, others 8 or 16
+
+	flagCut = 1
+)
+
+var errRecord = errors.New("a side-band record is damaged")
+
+// numbers are the numeric fields in the order in which they stand in a record.
+func (r *Record) numbers() [11]uint64 {
+	return [11]uint64{uint64(r.Time), uint64(r.PID), uint64(r.Parent), uint64(r.CPU), r.Count, r.Start, r.Length, r.Offset, r.Device, r.Inode, r.Generation}
+}
+
+// Append appends the record: a u16 length of all of it, kind and flags, a bit for each number that is not 0, these
+// numbers as varints, and the three texts, each after its length. Texts that are too long are cut.
+func Append(b []byte, r *Record) []byte {
+	start := len(b)
+	flags := byte(0)
+	if r.Cut {
+		flags = flagCut
+	}
+	b = append(b, 0, 0, byte(r.Kind), flags, 0, 0)
+	present := uint16(0)
+	for i, n := range r.numbers() {
+		if n != 0 {
+			present |= 1 << i
+			b = binary.AppendUvarint(b, n)
+		}
+	}
+	for _, t := range [...]struct {
+		text []byte
+		most int
+	}{{r.BuildID, maxBuild}, {r.Path, maxPath}, {r.Data, maxData}} {
+		text := t.text[:min(len(t.text), t.most)]
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
+	binary.LittleEndian.PutUint16(b[start:], uint16(len(b)-start))
+	binary.LittleEndian.PutUint16(b[start+4:], present)
+	return b
+}
+
+// Next reads the record that b begins with; its texts belong to b. Without an error, length is that of the record.
+func Next(b []byte, r *Record) (length int, err error) {
+	if len(b) < 6 {
+		return 0, errRecord
+	}
+	length = int(binary.LittleEndian.Uint16(b))
+	if length < 6 || length > len(b) {
+		return 0, errRecord
+	}
+	*r = Record{Kind: Kind(b[2]), Cut: b[3]&flagCut != 0}
+	present := binary.LittleEndian.Uint16(b[4:])
+	rest := b[6:length]
+	var n [11]uint64
+	for i := range n {
+		if present&(1<<i) == 0 {
+			continue
+		}
+		v, size := binary.Uvarint(rest)
+		if size <= 0 {
+			return 0, errRecord
+		}
+		n[i], rest = v, rest[size:]
+	}
+	r.Time, r.PID, r.Parent, r.CPU, r.Count = int64(n[0]), uint32(n[1]), uint32(n[2]), uint32(n[3]), n[4]
+	r.Start, r.Length, r.Offset, r.Device, r.Inode, r.Generation = n[5], n[6], n[7], n[8], n[9], n[10]
+	for _, text := range [...]*[]byte{&r.BuildID, &r.Path, &r.Data} {
+		v, size := binary.Uvarint(rest)
+		if size <= 0 || v > uint64(len(rest)-size) {
+			return 0, errRecord
+		}
+		*text, rest = rest[size:size+int(v):size+int(v)], rest[size+int(v):]
+	}
+	return length, nil
+}

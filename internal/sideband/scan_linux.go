@@ -1,0 +1,105 @@
+package sideband
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/proc"
+)
+
+// scan tells of the processes that are there already: executable mappings, command lines and map files.
+func (w *Watcher) scan() error {
+	pids, err := proc.PIDs("/proc")
+	if err != nil {
+		return fmt.Errorf("list the processes: %w", err)
+	}
+	generations := map[[2]uint64]uint64{}
+	var buf []byte
+	for _, pid := range pids {
+		buf = w.scanProcess(uint32(pid), buf, generations)
+	}
+	return nil
+}
+
+// scanProcess tells of one process. One that ends meanwhile tells what it still can.
+func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]uint64) []byte {
+	// Before the file is read: what changes afterwards is told by perf with a later time.
+	now := proc.Monotonic()
+	buf, err := readAll(fmt.Sprintf("/proc/%d/maps", pid), buf)
+	if err != nil || len(buf) == 0 {
+		return buf // a thread of the kernel
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for line := range bytes.Lines(buf) {
+		r := Record{Kind: KindMap, Time: now, PID: pid}
+		if parseLine(bytes.TrimSuffix(line, []byte("\n")), &r) {
+			w.setGeneration(&r, generations)
+			w.mapping(&r)
+		}
+	}
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err == nil && len(args) > 0 {
+		r := Record{Kind: KindCommand, Time: now, PID: pid, Data: args[:min(len(args), maxData)], Cut: len(args) > maxData}
+		w.pending = Append(w.pending, &r)
+	}
+	return buf
+}
+
+// setGeneration adds what /proc does not tell of a file, so that perf's records of it mean the same one.
+func (w *Watcher) setGeneration(r *Record, known map[[2]uint64]uint64) {
+	if r.Inode == 0 {
+		return
+	}
+	key := [2]uint64{r.Device, r.Inode}
+	generation, ok := known[key]
+	if !ok {
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", r.PID, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err == nil {
+			generation, _ = generationOf(f)
+			f.Close()
+		}
+		known[key] = generation
+	}
+	r.Generation = generation
+}
+
+// parseLine reads START-END PERMS OFFSET MAJOR:MINOR INODE PATH, see proc(5). False: the mapping is not executable.
+func parseLine(line []byte, r *Record) bool {
+	words := bytes.SplitN(line, []byte(" "), 6)
+	if len(words) < 6 || len(words[1]) < 3 || words[1][2] != 'x' {
+		return false
+	}
+	from, to, _ := bytes.Cut(words[0], []byte("-"))
+	major, minor, _ := bytes.Cut(words[3], []byte(":"))
+	var n [6]uint64
+	for i, word := range [...][]byte{from, to, words[2], major, minor} {
+		var err error
+		if n[i], err = strconv.ParseUint(string(word), 16, 64); err != nil {
+			return false
+		}
+	}
+	inode, err := strconv.ParseUint(string(words[4]), 10, 64)
+	if err != nil || n[1] <= n[0] {
+		return false
+	}
+	r.Start, r.Length, r.Offset, r.Device, r.Inode = n[0], n[1]-n[0], n[2], n[3]<<32|n[4], inode
+	r.Path = bytes.TrimLeft(words[5], " ")
+	return string(r.Path) != "[vsyscall]"
+}
+
+// readAll reads a file of /proc into a buffer that is used again.
+func readAll(path string, buf []byte) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return buf[:0], err
+	}
+	defer f.Close()
+	b := bytes.NewBuffer(buf[:0])
+	_, err = b.ReadFrom(f)
+	return b.Bytes(), err
+}

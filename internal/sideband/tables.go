@@ -1,0 +1,359 @@
+package sideband
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sort"
+
+	"wprof/format"
+)
+
+// Tables are the executable mappings of every process, as of the record that was applied last. They take
+//
+//   - 64 bytes for each mapping, of which there may be maxMappings; forks share those of their parent until they differ;
+//   - some 200 bytes for each file and for each process.
+type Tables struct {
+	processes map[uint32]*process
+	modules   map[moduleKey]*format.Module
+	builds    map[fileKey][]byte
+	mappings  int
+	refused   uint64
+	versions  uint64
+	clock     int64 // time of the last record
+}
+
+const (
+	maxMappings = 1 << 20
+	// maxProcesses bounds processes whose end was never told.
+	maxProcesses = 1 << 17
+	// maxModules bounds files that come and go. What is forgotten is made again when it is needed.
+	maxModules = 1 << 17
+	// grace is how long the mappings of a process stay after its first thread has ended and no address of it was
+	// asked for, ns.
+	grace = 10e9
+)
+
+type process struct {
+	maps    *space
+	version uint64
+	exited  int64 // when its first thread ended; 0: it has not
+	used    int64
+	jit     *format.Module
+}
+
+// space is what processes share after a fork.
+type space struct {
+	maps   []mapping // by start; they do not overlap
+	owners int
+}
+
+type mapping struct {
+	start, end uint64
+	offset     uint64 // in the module, at start
+	module     *format.Module
+}
+
+type fileKey struct{ device, inode, generation uint64 }
+
+type moduleKey struct {
+	kind  format.ModuleKind
+	build string
+	file  fileKey
+	path  string // only where nothing else tells modules apart
+}
+
+// NewTables returns tables without a process.
+func NewTables() *Tables {
+	return &Tables{
+		processes: make(map[uint32]*process), modules: make(map[moduleKey]*format.Module), builds: make(map[fileKey][]byte),
+	}
+}
+
+// Apply takes the next record; their times do not decrease. Records that tell of no mapping change nothing.
+func (t *Tables) Apply(r *Record) {
+	t.clock = max(t.clock, r.Time)
+	switch r.Kind {
+	case KindMap:
+		t.add(r)
+	case KindExec:
+		p := t.process(r.PID)
+		t.release(p)
+		p.maps, p.jit, p.exited = &space{owners: 1}, nil, 0
+		t.changed(p)
+	case KindFork:
+		t.fork(r.PID, r.Parent)
+	case KindExit:
+		if p := t.processes[r.PID]; p != nil {
+			p.exited = r.Time
+		}
+	case KindKept:
+		t.builds[fileKey{r.Device, r.Inode, r.Generation}] = bytes.Clone(r.BuildID)
+	case KindJIT:
+		t.jit(t.process(r.PID), r.PID)
+	}
+}
+
+func (t *Tables) changed(p *process) {
+	t.versions++
+	p.version = t.versions
+}
+
+func (t *Tables) process(pid uint32) *process {
+	p := t.processes[pid]
+	if p == nil {
+		if len(t.processes) >= maxProcesses {
+			t.forgetEnded()
+		}
+		p = &process{maps: &space{owners: 1}, used: t.clock}
+		t.processes[pid] = p
+		t.changed(p)
+	}
+	return p
+}
+
+// release takes a process's hold off its mappings.
+func (t *Tables) release(p *process) {
+	p.maps.owners--
+	if p.maps.owners == 0 {
+		t.mappings -= len(p.maps.maps)
+	}
+}
+
+// fork gives a new process the mappings of its parent. One of the same id from before is gone.
+func (t *Tables) fork(pid, parent uint32) {
+	if old := t.processes[pid]; old != nil {
+		t.release(old)
+		delete(t.processes, pid)
+	}
+	from := t.processes[parent]
+	if from == nil {
+		return
+	}
+	from.maps.owners++
+	p := &process{maps: from.maps, used: t.clock}
+	t.processes[pid] = p
+	t.changed(p)
+}
+
+// own lets a process change its mappings alone.
+func (t *Tables) own(p *process) {
+	if p.maps.owners == 1 {
+		return
+	}
+	p.maps.owners--
+	p.maps = &space{maps: slices.Clone(p.maps.maps), owners: 1}
+	t.mappings += len(p.maps.maps)
+}
+
+// add puts a mapping in its place. What it overlaps is cut off, as mmap(2) with MAP_FIXED does.
+func (t *Tables) add(r *Record) {
+	end := r.Start + r.Length
+	if r.Length == 0 || end < r.Start {
+		return
+	}
+	p := t.process(r.PID)
+	p.exited = 0
+	m := mapping{start: r.Start, end: end, offset: r.Offset, module: t.module(p, r)}
+	if !inFile(m.module) {
+		m.offset = r.Start
+	}
+	if format.ModuleKind(m.module.Kind) == format.ModuleKind_MODULE_VDSO {
+		m.offset = 0
+	}
+	if p.maps.has(&m) {
+		return // it was told and read from /proc, or only its protection has changed
+	}
+	if t.mappings >= maxMappings {
+		t.refused++
+		return
+	}
+	t.own(p)
+	before := len(p.maps.maps)
+	p.maps.put(m)
+	t.mappings += len(p.maps.maps) - before
+	t.changed(p)
+}
+
+func inFile(m *format.Module) bool { return inFileKind(format.ModuleKind(m.Kind)) }
+
+func inFileKind(kind format.ModuleKind) bool { return kind == format.ModuleKind_MODULE_FILE }
+
+func isGenerated(kind format.ModuleKind) bool { return kind == format.ModuleKind_MODULE_ANON }
+
+// has tells whether a mapping is there already.
+func (s *space) has(m *mapping) bool {
+	i := s.find(m.start)
+	return i >= 0 && m.end <= s.maps[i].end && s.maps[i].module == m.module && s.maps[i].offset+(m.start-s.maps[i].start) == m.offset
+}
+
+// find is the index of the mapping that holds an address; -1: none does.
+func (s *space) find(address uint64) int {
+	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].start > address }) - 1
+	if i >= 0 && address < s.maps[i].end {
+		return i
+	}
+	return -1
+}
+
+// put inserts a mapping in place of what it covers.
+func (s *space) put(m mapping) {
+	from := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].end > m.start })
+	to := from
+	var pieces [3]mapping
+	now := pieces[:0]
+	if to < len(s.maps) && s.maps[to].start < m.start {
+		left := s.maps[to]
+		left.end = m.start
+		now = append(now, left)
+	}
+	now = append(now, m)
+	for ; to < len(s.maps) && s.maps[to].start < m.end; to++ {
+		if old := s.maps[to]; old.end > m.end {
+			now = append(now, mapping{m.end, old.end, old.offset + (m.end - old.start), old.module})
+		}
+	}
+	s.maps = slices.Replace(s.maps, from, to, now...)
+	s.join(m.end)
+	s.join(m.start)
+}
+
+// join makes one mapping of two that meet at an address and go on in the same way: generated code comes in many small
+// pieces.
+func (s *space) join(at uint64) {
+	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].start >= at })
+	if i == 0 || i == len(s.maps) || s.maps[i].start != at {
+		return
+	}
+	a, b := &s.maps[i-1], &s.maps[i]
+	if a.end != b.start || a.module != b.module || a.offset+(a.end-a.start) != b.offset {
+		return
+	}
+	a.end = b.end
+	s.maps = slices.Delete(s.maps, i, i+1)
+}
+
+// module is what a mapping is of. Equal ones are the same pointer, until too many have come.
+func (t *Tables) module(p *process, r *Record) *format.Module {
+	if len(t.modules) >= maxModules {
+		clear(t.modules)
+		clear(t.builds)
+	}
+	kind, path := classify(r)
+	switch kind {
+	case format.ModuleKind_MODULE_FILE:
+		file := fileKey{r.Device, r.Inode, r.Generation}
+		build := r.BuildID
+		if len(build) == 0 {
+			build = t.builds[file]
+		}
+		if len(build) > 0 {
+			return t.intern(moduleKey{kind: kind, build: string(build)}, path)
+		}
+		if r.Inode == 0 {
+			return t.intern(moduleKey{kind: kind, path: string(path)}, path)
+		}
+		return t.intern(moduleKey{kind: kind, file: file}, path)
+	case format.ModuleKind_MODULE_ANON:
+		if p.jit != nil {
+			return p.jit
+		}
+	}
+	return t.intern(moduleKey{kind: kind, path: string(path)}, path)
+}
+
+func (t *Tables) intern(key moduleKey, path []byte) *format.Module {
+	if m := t.modules[key]; m != nil {
+		return m
+	}
+	m := &format.Module{
+		Kind: uint32(key.kind), Path: bytes.Clone(path), BuildId: []byte(key.build),
+		Device: key.file.device, Inode: key.file.inode, Generation: key.file.generation,
+	}
+	t.modules[key] = m
+	return m
+}
+
+// classify says what a mapping is of by its path; see perf_event_mmap_event in kernel/events/core.c and
+// show_map_vma in fs/proc/task_mmu.c.
+func classify(r *Record) (format.ModuleKind, []byte) {
+	path := bytes.TrimSuffix(r.Path, []byte(" (deleted)"))
+	switch {
+	case string(path) == "[vdso]":
+		return format.ModuleKind_MODULE_VDSO, path
+	case len(path) == 0, path[0] == '[', bytes.HasPrefix(path, []byte("//anon")), bytes.HasPrefix(path, []byte("anon_inode:")),
+		bytes.HasPrefix(path, []byte("/dev/zero")), bytes.HasPrefix(path, []byte("/SYSV")):
+		return format.ModuleKind_MODULE_ANON, []byte("//anon")
+	}
+	return format.ModuleKind_MODULE_FILE, path
+}
+
+// jit lets generated code of a process be named by its map file, also what is there already.
+func (t *Tables) jit(p *process, pid uint32) {
+	if p.jit != nil {
+		return
+	}
+	path := PerfMapPath(pid)
+	p.jit = t.intern(moduleKey{kind: format.ModuleKind_MODULE_JIT, path: path}, []byte(path))
+	t.own(p)
+	for i := range p.maps.maps {
+		if m := &p.maps.maps[i]; format.ModuleKind(m.module.Kind) == format.ModuleKind_MODULE_ANON {
+			m.module = p.jit
+		}
+	}
+	t.changed(p)
+}
+
+// PerfMapPath is what the map file of a process is called in a stream, by the process id that the recorder sees.
+func PerfMapPath(pid uint32) string { return fmt.Sprintf("/tmp/perf-%d.map", pid) }
+
+// Resolve says what stands at an address of a process, and where in it: see format.Frame on offsets. The module belongs
+// to the tables and does not change; equal ones are one pointer.
+func (t *Tables) Resolve(pid uint32, address uint64) (*format.Module, uint64) {
+	p := t.processes[pid]
+	if p == nil {
+		return nil, 0
+	}
+	p.used = t.clock
+	i := p.maps.find(address)
+	if i < 0 {
+		return nil, 0
+	}
+	m := &p.maps.maps[i]
+	return m.module, m.offset + (address - m.start)
+}
+
+// Version changes whenever Resolve may find something else for a process.
+func (t *Tables) Version(pid uint32) uint64 {
+	if p := t.processes[pid]; p != nil {
+		return p.version
+	}
+	return 0
+}
+
+// Forget drops processes that ended a while ago. It looks at all of them: call it every few seconds of the recording.
+func (t *Tables) Forget() {
+	for pid, p := range t.processes {
+		if p.exited != 0 && max(p.exited, p.used) < t.clock-grace {
+			t.release(p)
+			delete(t.processes, pid)
+		}
+	}
+}
+
+// forgetEnded drops every process whose first thread has ended, and if there is none, all.
+func (t *Tables) forgetEnded() {
+	for pid, p := range t.processes {
+		if p.exited != 0 {
+			t.release(p)
+			delete(t.processes, pid)
+		}
+	}
+	if len(t.processes) >= maxProcesses {
+		clear(t.processes)
+		t.mappings = 0
+	}
+}
+
+// Refused is the number of mappings that there was no room for.
+func (t *Tables) Refused() uint64 { return t.refused }

@@ -1,0 +1,387 @@
+package sideband
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+func needPrivilege(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("the side-band of other processes needs root")
+	}
+}
+
+// opened is a watcher that has read what is there already.
+func opened(t *testing.T, cfg Config) *Watcher {
+	t.Helper()
+	needPrivilege(t)
+	w, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = w.Close()
+		w.Files().Close()
+	})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// records are all that a watcher has told until now, in the order of time.
+func records(t *testing.T, w *Watcher) []Record {
+	t.Helper()
+	b := w.Drain(nil)
+	var all []Record
+	for len(b) > 0 {
+		var r Record
+		n, err := Next(b, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, b = append(all, r), b[n:]
+	}
+	return sorted(all)
+}
+
+// spin is a program of some milliseconds.
+const spin = `
+#include <time.h>
+int main(void)
+{
+	struct timespec t, end;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += 5000000;
+	do
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	while ((t.tv_sec - end.tv_sec) * 1000000000L + t.tv_nsec < end.tv_nsec);
+	return 0;
+}
+`
+
+// build compiles a program; without an id, it has none.
+func build(t *testing.T, path, source string, flags ...string) {
+	t.Helper()
+	cmd := exec.Command("gcc", append([]string{"-O1", "-x", "c", "-", "-o", path}, flags...)...)
+	cmd.Stdin = strings.NewReader(source)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("compile %s: %v: %s", path, err, out)
+	}
+}
+
+// copies makes programs out of one: the bytes of the build-id of each are its own. Those before without have none, but
+// differ in what follows the program.
+func copies(t *testing.T, dir string, n, without int) map[string][]byte {
+	t.Helper()
+	mark := strings.Repeat("ab", 20)
+	build(t, filepath.Join(dir, "with"), spin, "-Wl,--build-id=0x"+mark)
+	build(t, filepath.Join(dir, "without"), spin, "-Wl,--build-id=none")
+	with, err := os.ReadFile(filepath.Join(dir, "with"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := os.ReadFile(filepath.Join(dir, "without"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for i := range n {
+		name := fmt.Sprintf("copy-%d", i)
+		if i < without {
+			all[name] = append(bytes.Clone(bare), name...)
+			continue
+		}
+		id := fmt.Appendf(nil, "%020d", i)
+		all[name] = bytes.Replace(with, bytes.Repeat([]byte{0xab}, 20), id, 1)
+	}
+	return all
+}
+
+// runGone runs each program and removes it when it has ended.
+func runGone(t *testing.T, dir string, programs map[string][]byte) {
+	t.Helper()
+	for name, content := range programs {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(path).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// held checks that the file of each program is open, and is that one.
+func held(t *testing.T, w *Watcher, programs map[string][]byte) {
+	t.Helper()
+	tables := NewTables()
+	found := map[string]*format.Module{}
+	for _, r := range records(t, w) {
+		tables.Apply(&r)
+		if r.Kind == KindLost {
+			t.Errorf("perf lost %d records", r.Count)
+		}
+		name := filepath.Base(string(r.Path))
+		if r.Kind != KindMap || programs[name] == nil {
+			continue
+		}
+		m, offset := tables.Resolve(r.PID, r.Start)
+		if m == nil || offset != r.Offset {
+			t.Fatalf("%s: the start of its mapping is %v, %#x", name, m, offset)
+		}
+		found[name] = m
+	}
+	for name, content := range programs {
+		m := found[name]
+		if m == nil {
+			t.Errorf("%s was never mapped", name)
+			continue
+		}
+		f, ok := w.Files().Open(m)
+		if !ok {
+			t.Errorf("%s is not held: %+v", name, w.Files().Stats())
+			continue
+		}
+		got, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<30))
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: what is held is another file: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+func TestFilesOfShortProgramsAreHeld(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	programs := copies(t, dir, 110, 10)
+	w := opened(t, Config{OnThread: realTime})
+	runGone(t, dir, programs)
+	held(t, w, programs)
+}
+
+func TestFilesOfShortProgramsAreHeldOnABusyMachine(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	programs := copies(t, dir, 110, 10)
+	for range runtime.NumCPU() {
+		busy := exec.Command("sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = busy.Process.Kill()
+			_ = busy.Wait()
+		})
+	}
+	w := opened(t, Config{OnThread: realTime})
+	runGone(t, dir, programs)
+	held(t, w, programs)
+}
+
+func TestFilesOfAnotherMountNamespaceAreHeld(t *testing.T) {
+	needPrivilege(t)
+	dir, there := t.TempDir(), t.TempDir()
+	programs := copies(t, dir, 60, 5)
+	for name, content := range programs {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := opened(t, Config{OnThread: realTime})
+	script := `mount -t tmpfs none "$1" && for f in "$2"/copy-*; do n=${f##*/}; cp "$f" "$1/$n"; "$1/$n"; rm "$1/$n"; done`
+	if out, err := exec.Command("unshare", "-m", "sh", "-c", script, "sh", there, dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	held(t, w, programs)
+}
+
+// TestTablesAreThoseOfProc compares what the records come to with what /proc says of every process that lives on.
+func TestTablesAreThoseOfProc(t *testing.T) {
+	w := opened(t, Config{})
+	dir := t.TempDir()
+	build(t, filepath.Join(dir, "lib.so"), "int f(void) { return 1; }", "-shared", "-fPIC")
+	build(t, filepath.Join(dir, "main"), `
+		#include <dlfcn.h>
+		#include <stdio.h>
+		#include <unistd.h>
+		int main(int argc, char **argv) { dlopen(argv[1], RTLD_NOW); if (fork() == 0) pause(); puts("ready"); fflush(stdout); pause(); }`)
+	cmd := exec.Command(filepath.Join(dir, "main"), filepath.Join(dir, "lib.so"))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = exec.Command("pkill", "-P", fmt.Sprint(cmd.Process.Pid)).Run()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if _, err := out.Read(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	child, err := exec.Command("pgrep", "-P", fmt.Sprint(cmd.Process.Pid)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var childPID uint32
+	if _, err := fmt.Sscan(string(child), &childPID); err != nil {
+		t.Fatal(err)
+	}
+	tables := NewTables()
+	for _, r := range records(t, w) {
+		tables.Apply(&r)
+	}
+	for _, pid := range []uint32{uint32(cmd.Process.Pid), childPID, uint32(os.Getpid()), uint32(os.Getppid())} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for line := range bytes.Lines(text) {
+			var r Record
+			if !parseLine(bytes.TrimSpace(line), &r) {
+				continue
+			}
+			seen++
+			kind, path := classify(&r)
+			m, offset := tables.Resolve(pid, r.Start+r.Length-1)
+			if m == nil || m.Kind != uint32(kind) || string(m.Path) != string(path) {
+				t.Errorf("process %d: %s is %v", pid, bytes.TrimSpace(line), m)
+			} else if kind == format.ModuleKind_MODULE_FILE && offset != r.Offset+r.Length-1 {
+				t.Errorf("process %d: the end of %s is at %#x", pid, bytes.TrimSpace(line), offset)
+			}
+		}
+		if seen < 2 {
+			t.Errorf("process %d has %d executable mappings", pid, seen)
+		}
+	}
+}
+
+func TestGeneratedCodeIsFoundByItsMapFile(t *testing.T) {
+	w := opened(t, Config{})
+	dir := t.TempDir()
+	build(t, filepath.Join(dir, "jit"), `
+		#include <stdio.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			char path[64];
+			snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+			void *a = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			FILE *f = fopen(path, "w");
+			fprintf(f, "%lx 40 made up\n", (unsigned long)a);
+			fclose(f);
+			mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			printf("%d %lx\n", getpid(), (unsigned long)a);
+			usleep(20000);
+			unlink(path);
+			return 0;
+		}`)
+	out, err := exec.Command(filepath.Join(dir, "jit")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid uint32
+	var address uint64
+	if _, err := fmt.Sscanf(string(out), "%d %x", &pid, &address); err != nil {
+		t.Fatal(err)
+	}
+	w.Stop()
+	tables := NewTables()
+	for _, r := range records(t, w) {
+		tables.Apply(&r)
+	}
+	m, offset := tables.Resolve(pid, address+8)
+	if m == nil || m.Kind != uint32(format.ModuleKind_MODULE_JIT) || offset != address+8 || string(m.Path) != PerfMapPath(pid) {
+		t.Errorf("the generated code is %v, %#x", m, offset)
+	}
+	f, ok := w.Files().PerfMap(pid)
+	if !ok {
+		t.Fatal("its map file is not held")
+	}
+	if text, _ := io.ReadAll(f); !strings.Contains(string(text), "made up") {
+		t.Errorf("the map file says %q", text)
+	}
+}
+
+func TestLostRecordsAreTold(t *testing.T) {
+	w := opened(t, Config{Pages: 1})
+	w.Stop() // nobody reads
+	records(t, w)
+	for range 40 {
+		if err := exec.Command("true").Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	records(t, w) // makes room
+	if err := exec.Command("true").Run(); err != nil {
+		t.Fatal(err)
+	}
+	lost := uint64(0)
+	for deadline := time.Now().Add(5 * time.Second); lost == 0 && time.Now().Before(deadline); {
+		_ = exec.Command("true").Run()
+		for _, r := range records(t, w) {
+			if r.Kind == KindLost {
+				lost += r.Count
+			}
+		}
+	}
+	if lost == 0 {
+		t.Error("forty programs in a buffer of a page, and no loss is told")
+	}
+}
+
+func TestCommandLinesOfLivingProcesses(t *testing.T) {
+	needPrivilege(t)
+	cmd := exec.Command("sleep", "60", "")
+	cmd.Args = []string{"sleep", "60"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	time.Sleep(50 * time.Millisecond)
+	for _, r := range records(t, opened(t, Config{})) {
+		if r.Kind == KindCommand && r.PID == uint32(cmd.Process.Pid) {
+			if string(r.Data) != "sleep\x0060\x00" {
+				t.Errorf("its command line is %q", r.Data)
+			}
+			return
+		}
+	}
+	t.Error("its command line is not told")
+}
+
+func BenchmarkScan(b *testing.B) {
+	for b.Loop() {
+		w, err := Open(Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(w.Files().Stats().Opened), "files")
+		_ = w.Close()
+		w.Files().Close()
+	}
+}
