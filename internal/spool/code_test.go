@@ -178,6 +178,24 @@ end 4100
 	}
 }
 
+// TestGeneratedCodeIsNamedFromItsFirstMapping, although its map file is found only when the process ends.
+func TestGeneratedCodeIsNamedFromItsFirstMapping(t *testing.T) {
+	out, _ := finaliseWith(t, sampleText+`
+side 3010 map pid=10 from=0x900000 to=0x910000 path=//anon
+0: 3100 stack cpu=0 tid=10 id=3 pid=10 at=0x900010
+0: 3100 sample cpu=0 tid=10 user=3
+round 4000
+0: 4100 sample cpu=0 tid=10 user=3
+round 5000
+side 3010 jit pid=10
+round 6000
+end 6100
+`, textOptions())
+	if !strings.Contains(out, `path="/tmp/perf-10.map" kind=jit`) || strings.Contains(out, "//anon") {
+		t.Errorf("the samples before the map file was found are not in generated code with names:\n%s", out)
+	}
+}
+
 // TestKernelSymbolsSurviveInTheSpool, also when it is long and was cut off later.
 func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 	path := t.TempDir() + "/x.part"
