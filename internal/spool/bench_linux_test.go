@@ -1,11 +1,15 @@
 package spool
 
 import (
+	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/sideband"
 )
 
 // pingPong writes a spool of two CPUs with a ring each, on each of which two threads wake each other in rounds of 25 ms.
@@ -80,6 +84,136 @@ func BenchmarkFinalise(b *testing.B) {
 			n := float64(b.N) * events
 			b.ReportMetric(float64(cpuTime(b)-before)/n, "cpu-ns/event")
 			b.ReportMetric(float64(out.n)/n, "bytes/event")
+		})
+	}
+}
+
+// sampled writes a spool of samples: 4 processes that share 20 files, 4,000 stacks of 30 user and 10 kernel frames, told
+// once in each generation of 2 s.
+func sampled(tb testing.TB, samples int) *Spool {
+	tb.Helper()
+	w, err := Create(filepath.Join(tb.TempDir(), "bench.part"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { w.Close() })
+	must := func(err error) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	const start, processes, stacks = int64(1e12), 4, 4000
+	must(w.Begin(Header{
+		Session: &format.Session{Id: 7, Host: "bench"}, Rings: 1, RecorderPID: 1,
+		Sources: []*format.Source{{Id: 1, Name: "timer", Period: 1e6}},
+	}))
+	must(w.Kallsyms(strings.NewReader("ffffffff81000000 T _text\n")))
+	var tasks, side []byte
+	for pid := uint32(100); pid < 100+processes; pid++ {
+		tasks = append(tasks, taskRecord(start-1000, pid)...)
+		for file := range uint64(20) {
+			side = sideband.Append(side, &sideband.Record{
+				Kind: sideband.KindMap, Time: start - 900, PID: pid, Start: 0x400000 + file<<24, Length: 1 << 24,
+				Path: fmt.Appendf(nil, "/lib/lib%d.so", file), BuildID: fmt.Appendf(nil, "build-id%d", file),
+			})
+		}
+	}
+	must(w.Tasks(tasks))
+	must(w.Sideband(side))
+	must(w.Open(start))
+	random := rand.New(rand.NewPCG(1, 2))
+	var users [stacks][]uint64
+	for i := range users {
+		for range 30 {
+			users[i] = append(users[i], 0x400000+random.Uint64N(20)<<24+random.Uint64N(500)*64)
+		}
+	}
+	var ring []byte
+	pos, now, round, generation := uint64(0), start, start+25e6, start
+	told := make(map[uint64]bool)
+	flush := func() {
+		must(w.Ring(0, pos, ring))
+		pos += uint64(len(ring))
+		ring = ring[:0]
+		must(w.Round(Round{Time: now, Producer: []uint64{pos}, Drained: []uint64{pos}}))
+	}
+	tell := func(id uint64, pid uint32, at []uint64) {
+		if told[id] {
+			return
+		}
+		told[id] = true
+		b := make([]byte, stackSize+8*len(at))
+		header(b, now, recStack, 0, 0, pid)
+		le := binary.LittleEndian
+		le.PutUint64(b[stackID:], id)
+		le.PutUint32(b[stackPID:], pid)
+		le.PutUint32(b[stackCount:], uint32(len(at)))
+		for i, a := range at {
+			le.PutUint64(b[stackAddrs+8*i:], a)
+		}
+		ring = appendRecord(ring, b)
+	}
+	kernel := make([]uint64, 10)
+	for range samples {
+		pid := uint32(100 + random.IntN(processes))
+		n := random.Uint64N(stacks)
+		user, inKernel := n*processes+uint64(pid), n%200+1<<40
+		tell(user, pid, users[n])
+		for i := range kernel {
+			kernel[i] = 0xffffffff81000000 + (n%200)*4096 + uint64(i)*128
+		}
+		tell(inKernel, 0, kernel)
+		var b [sampleSize]byte
+		header(b[:], now, recSample, recSubject, 0, pid)
+		le := binary.LittleEndian
+		le.PutUint64(b[sampleUser:], user)
+		le.PutUint64(b[sampleKernel:], inKernel)
+		le.PutUint32(b[samplePID:], pid)
+		le.PutUint32(b[sampleSource:], 1)
+		ring = appendRecord(ring, b[:])
+		now += 10_000
+		if now > round {
+			flush()
+			round = now + 25e6
+		}
+		if now > generation+2e9 {
+			clear(told)
+			generation = now
+		}
+	}
+	flush()
+	must(w.End(Tail{Close: now}))
+	s, err := w.Spool()
+	must(err)
+	return s
+}
+
+// oneName names every place at once, so that what a namer costs is not counted.
+type oneName struct{}
+
+func (oneName) Names(_ *format.Module, at []Address, out []Name) error {
+	for i := range at {
+		out[i] = Name{Function: "a_function_of_some_length", Offset: at[i].Offset % 4096, OK: true}
+	}
+	return nil
+}
+
+// BenchmarkFinaliseSamples has 100,000 samples a second: a definition for each tenth of them or so.
+func BenchmarkFinaliseSamples(b *testing.B) {
+	const samples = 1_000_000
+	s := sampled(b, samples)
+	for name, o := range map[string]Options{"unnamed": {}, "named": {Names: oneName{}}} {
+		b.Run(name, func(b *testing.B) {
+			before := cpuTime(b)
+			out := &heapWatch{}
+			for range b.N {
+				if _, err := s.Finalise(format.NewWriter(out, format.WriterOptions{Level: 1}), o); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N)/samples, "cpu-ns/sample")
+			b.ReportMetric(float64(out.peak)/(1<<20), "heap-MiB")
+			b.ReportMetric(float64(out.written)/float64(b.N)/samples, "bytes/sample")
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"wprof/format"
 )
@@ -179,53 +178,21 @@ end 4100
 	}
 }
 
-// slowNamer answers when it is told to.
-type slowNamer struct{ answer chan struct{} }
-
-func (n slowNamer) Names(m *format.Module, at []Address, out []Name) error {
-	<-n.answer
-	return textNamer{}.Names(m, at, out)
-}
-
-// TestLiveFramesGetTheirNamesLater: a live stream waits for no name. Once there is one, the frame and its stack are
-// defined again.
-func TestLiveFramesGetTheirNamesLater(t *testing.T) {
-	namer := slowNamer{make(chan struct{})}
-	round := 0
-	text, summary := liveWith(t, sampleText+`
-0: 3100 sample cpu=0 tid=10 user=1 kernel=2
+// TestGeneratedCodeIsNamedFromItsFirstMapping, although its map file is found only when the process ends.
+func TestGeneratedCodeIsNamedFromItsFirstMapping(t *testing.T) {
+	out, _ := finaliseWith(t, sampleText+`
+side 3010 map pid=10 from=0x900000 to=0x910000 path=//anon
+0: 3100 stack cpu=0 tid=10 id=3 pid=10 at=0x900010
+0: 3100 sample cpu=0 tid=10 user=3
 round 4000
-0: 4100 sample cpu=0 tid=10 user=1 kernel=2
+0: 4100 sample cpu=0 tid=10 user=3
 round 5000
-0: 5100 sample cpu=0 tid=10 user=1 kernel=2
+side 3010 jit pid=10
 round 6000
-0: 6100 sample cpu=0 tid=10 user=1 kernel=2
-round 7000
-end 7100
-`, Options{Live: true, Names: namer}, func(out *lockedBuffer, word string) {
-		if word != "round" {
-			return
-		}
-		if round++; round == 2 {
-			if !out.has(3100) {
-				t.Error("the stream waits for names")
-			}
-			close(namer.answer)
-			time.Sleep(50 * time.Millisecond)
-		}
-		if round == 3 && !out.has(4100) {
-			t.Error("the third sample has not arrived")
-		}
-	})
-	if !strings.Contains(text, "  stack 1 frames=1,2,3 kernel_frames=1") || !strings.Contains(text, `line function="alpha_4"`) {
-		t.Errorf("no stack without names and no name in\n%s", text)
-	}
-	last := text[strings.LastIndex(text, "sample 1 stack="):]
-	if strings.HasPrefix(last, "sample 1 stack=1 ") {
-		t.Errorf("the last sample has the stack without names:\n%s", text)
-	}
-	if summary.User.Named == 0 || summary.User.Named >= summary.User.Seen {
-		t.Errorf("user frames %+v, want some with a name and some without", summary.User)
+end 6100
+`, textOptions())
+	if !strings.Contains(out, `path="/tmp/perf-10.map" kind=jit`) || strings.Contains(out, "//anon") {
+		t.Errorf("the samples before the map file was found are not in generated code with names:\n%s", out)
 	}
 }
 

@@ -3,9 +3,9 @@ package spool
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 // FrameCount counts frames by use: a frame counts once for every sample whose stack holds it.
@@ -26,8 +26,8 @@ type ModuleFrames struct {
 // StackCount counts samples by what their user stacks look like.
 type StackCount struct {
 	User uint64 // that have a user part
-	// Cut look as if the unwinder had stopped early: a user part of one or two frames, of which the outer one is no
-	// function with which threads begin. Code without frame pointers leaves such stacks.
+	// Cut look as if the unwinder had stopped early, see [stacks.LooksCut]. Generated code and that of the kernel's
+	// vDSO, which have no such functions, are left out where a stack has nothing else.
 	Cut  uint64
 	Lost uint64 // samples whose stack is 0 because its definition was lost, or could not be kept
 }
@@ -81,11 +81,8 @@ func (c *code) tallyPart(p *part, s *stack, sum *FrameCount, uses uint64) {
 
 // looksCut is the module in which a stack ends where no thread begins; nil: it does not look so.
 func (c *code) looksCut(p *part) *module {
-	if len(p.frames) > 2 {
-		return nil
-	}
 	outer := &c.frames[p.frames[0]]
-	if beginsThreads(outer.function) {
+	if !stacks.LooksCut(len(p.frames), []byte(outer.function)) {
 		return nil
 	}
 	for _, i := range p.frames {
@@ -100,22 +97,6 @@ func (c *code) looksCut(p *part) *module {
 		}
 	}
 	return nil
-}
-
-// beginsThreads tells whether threads begin with a function, so that a stack may well end there.
-func beginsThreads(function string) bool {
-	switch function {
-	case "_start", "start_thread", "clone", "clone3", "__clone", "__clone3", "thread_start":
-		return true
-	}
-	for _, prefix := range [...]string{
-		"__libc_start_main", "__libc_start_call_main", "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "std::rt::",
-	} {
-		if strings.HasPrefix(function, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // tell fills in what a summary says of stacks: the modules with the most frames that have no name first.

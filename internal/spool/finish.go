@@ -123,5 +123,6 @@ func (f *finaliser) summary() Summary {
 	}
 	s.Damage = f.spool.Damage()
 	f.apply.code.tell(&s)
+	s.Mappings = f.taker.tables.Refused()
 	return s
 }

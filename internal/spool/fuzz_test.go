@@ -60,7 +60,7 @@ func FuzzFinalise(f *testing.F) {
 
 // spoolBeginning is the first chunk of a spool with two rings.
 func spoolBeginning(f *testing.F) []byte {
-	raw, err := os.ReadFile(spoolFile(f, "spool rings=2 recorder=9 cpus=2\n"))
+	raw, err := os.ReadFile(spoolFile(f, "source 1 1000000\nspool rings=2 recorder=9 cpus=2\n"))
 	if err != nil {
 		f.Fatal(err)
 	}

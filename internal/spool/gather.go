@@ -1,6 +1,12 @@
 package spool
 
-import "encoding/binary"
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"wprof/internal/sideband"
+)
 
 // gather goes over the spool once before it is finalised, for the frames that will want a name: they are asked for
 // module by module. It reads definitions of stacks and the side-band, and steps over every event.
@@ -17,6 +23,8 @@ func (f *finaliser) gather() error {
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(g.jits, func(a, b jitSince) int { return cmp.Compare(a.at, b.at) })
+	f.taker.jits = g.jits
 	code.names.askAll(code.namer, code.modules)
 	return nil
 }
@@ -26,6 +34,7 @@ type gatherer struct {
 	*finaliser
 	code *code // of the finaliser that comes after it
 	seen map[gathered]struct{}
+	jits []jitSince
 }
 
 // gathered is a stack whose places were noted, with the mappings of that version.
@@ -68,8 +77,13 @@ func (g *gatherer) run() error {
 }
 
 func (g *gatherer) takeMapping(b []byte, _ int64) error {
-	if _, length := sideRecord(b, &g.taker.r); length > 0 {
-		g.taker.tables.Apply(&g.taker.r)
+	r := &g.taker.r
+	if _, length := sideRecord(b, r); length == 0 {
+		return nil
+	}
+	g.taker.tables.Apply(r)
+	if r.Kind == sideband.KindJIT && len(g.jits) < maxJits {
+		g.jits = append(g.jits, jitSince{r.Time, r.PID})
 	}
 	return nil
 }

@@ -10,11 +10,13 @@ import (
 
 // heapWatch is an output that looks at the heap now and then.
 type heapWatch struct {
-	writes int
-	peak   uint64
+	writes  int
+	written int
+	peak    uint64
 }
 
 func (h *heapWatch) Write(b []byte) (int, error) {
+	h.written += len(b)
 	if h.writes++; h.writes%16 == 0 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

@@ -29,7 +29,18 @@ type sideTaker struct {
 	last   int64            // time of the record before
 	forgot int64            // when ended processes were dropped last
 	since  map[uint32]int64 // by CPU: when its sampling was throttled
+	jits   []jitSince       // known beforehand, by time
 }
+
+// jitSince is from when on a process tells the names of its generated code. The recorder finds that out late, often
+// when the process ends, and its record has the time of the first such mapping.
+type jitSince struct {
+	at  int64
+	pid uint32
+}
+
+// maxJits bounds what is known beforehand; later ones count when their record comes.
+const maxJits = 1 << 16
 
 // forgetEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
 const forgetEvery = 5e9
@@ -39,7 +50,7 @@ func (s *sideTaker) take(b []byte, at int64) error {
 		return nil
 	}
 	since := s.last
-	s.last = at
+	s.last = max(since, at)
 	switch r := &s.r; r.Kind {
 	case sideband.KindCommand:
 		s.commandAtStart(r.PID, r.Data, r.Cut)
@@ -51,6 +62,10 @@ func (s *sideTaker) take(b []byte, at int64) error {
 		return s.unthrottled(r.CPU, at)
 	default:
 		s.tables.Apply(r)
+	}
+	for len(s.jits) > 0 && s.jits[0].at <= at {
+		s.tables.Apply(&sideband.Record{Kind: sideband.KindJIT, Time: s.jits[0].at, PID: s.jits[0].pid})
+		s.jits = s.jits[1:]
 	}
 	if at-s.forgot > forgetEvery {
 		s.forgot = at

@@ -67,5 +67,6 @@ type Summary struct {
 	Samples      uint64
 	User, Kernel FrameCount
 	Stacks       StackCount
+	Mappings     uint64         // that were not kept, because there were too many
 	Modules      []ModuleFrames // those with the most nameless frames first
 }
