@@ -72,8 +72,7 @@ named       66.7% of 3 frames of the kernel, 68.8% of 16 frames of programs
   4  not named   66.7% of its  /usr/lib/libc.so.6
   1  not named   33.3% of its  [kernel]
   1  not named  100.0% of its  [unknown]
-cut short   50.0% of 8 stacks of programs end after a frame or two, as code without frame pointers
-            makes them
+cut short   50.0% of 8 stacks of programs end after a frame or two
   3  75.0%  /usr/lib/libc.so.6
   1  25.0%  /usr/bin/app
 too deep    1 stack deeper than what is taken
