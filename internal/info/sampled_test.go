@@ -82,6 +82,24 @@ too deep    1 stack deeper than what is taken
 	}
 }
 
+// Each recording of a stream has its own.
+func TestSamplesOfTwoRecordings(t *testing.T) {
+	second := strings.NewReplacer("id=7", "id=8", "open=1000000000", "open=20000000000", "/usr/lib/libc.so.6", "/usr/lib/other").Replace(sampledText)
+	s, err := Summarize(bytes.NewReader(capture(t, sampledText+"end\n"+second+"+20 cpu0 sample 1 stack=1 source=1\nend\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		samples uint64
+		worst   string
+	}{{9, "/usr/lib/libc.so.6"}, {10, "/usr/lib/other"}} {
+		got := s.Recordings[i].Sampled
+		if got == nil || !got.All || got.Samples != want.samples || got.Modules[0].Path != want.worst {
+			t.Errorf("recording %d: got %+v, want %+v", i, got, want)
+		}
+	}
+}
+
 // What is told of a part of the samples is said to be that.
 func TestPartOfTheSamples(t *testing.T) {
 	var b bytes.Buffer

@@ -48,7 +48,7 @@ func Run(inv *cli.Invocation) error {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture", done.Bytes>>20)
 	}
 	if d := r.Damage(); d != nil {
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): missing are %s, %s, %s; the trace shows everything else",
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s, %s and %s are missing; the trace shows everything else",
 			source, d.Detail, counted(d.Holes, "hole"), counted(d.Blocks, "block"), counted(d.Bytes, "byte")))
 	}
 	return nil
