@@ -18,7 +18,10 @@ const (
 	maxBuildID      = 64
 )
 
-var errNoELF = errors.New("it is no ELF file")
+var (
+	errNoELF   = errors.New("it is no ELF file")
+	errBuildID = errors.New("its build-id differs")
+)
 
 // File is one ELF file: a program, a library, a debug file or the image of the vDSO.
 type File struct {
@@ -108,6 +111,16 @@ func (f *File) Address(offset uint64) (uint64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// mapsCode says whether the file tells where in it code is. What objcopy --only-keep-debug leaves does not.
+func (f *File) mapsCode() bool {
+	for _, p := range f.elf.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // section reads the contents of a section as they stand in the file, at most limit bytes.

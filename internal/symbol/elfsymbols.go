@@ -53,7 +53,7 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 		return nil
 	}
 	strings := io.NewSectionReader(f.r, int64(text.Offset), int64(text.FileSize))
-	base, ok := into.names.add(strings, text.FileSize)
+	base, ok := into.names.add(strings, text.FileSize, true)
 	if !ok {
 		return errors.New("read symbols: their names take more than 4 GiB")
 	}

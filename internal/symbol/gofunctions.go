@@ -43,7 +43,7 @@ func (f *File) addGoFunctions(into *functions) error {
 	if t.count > MaxSymbols {
 		return fmt.Errorf("read the Go program's functions: there are more than %d", MaxSymbols)
 	}
-	base, ok := into.names.add(io.NewSectionReader(t.r, int64(t.names), int64(t.size-t.names)), t.size-t.names)
+	base, ok := into.names.add(io.NewSectionReader(t.r, int64(t.names), int64(t.size-t.names)), t.size-t.names, false)
 	if !ok {
 		return errors.New("read the Go program's functions: their names take more than 4 GiB")
 	}

@@ -20,15 +20,16 @@ type namePart struct {
 	base uint64
 	size uint64
 	r    io.ReaderAt
+	elf  bool // names of symbols, which may have versions
 }
 
-// add appends a table of strings and says where it begins. It refuses what 32 bits cannot address.
-func (n *names) add(r io.ReaderAt, size uint64) (base uint32, ok bool) {
+// add appends a table of strings, which are names of ELF symbols or not, and says where it begins. It refuses what 32 bits cannot address.
+func (n *names) add(r io.ReaderAt, size uint64, elf bool) (base uint32, ok bool) {
 	if size > math.MaxUint32-n.end {
 		return 0, false
 	}
 	base = uint32(n.end)
-	n.parts = append(n.parts, namePart{base: n.end, size: size, r: r})
+	n.parts = append(n.parts, namePart{base: n.end, size: size, r: r, elf: elf})
 	n.end += size
 	return base, true
 }
@@ -36,7 +37,7 @@ func (n *names) add(r io.ReaderAt, size uint64) (base uint32, ok bool) {
 // addBytes appends a table of strings that is in memory.
 func (n *names) addBytes(b []byte) bool {
 	n.memory += int64(len(b))
-	_, ok := n.add(bytes.NewReader(b), uint64(len(b)))
+	_, ok := n.add(bytes.NewReader(b), uint64(len(b)), false)
 	return ok
 }
 
@@ -44,7 +45,11 @@ func (n *names) addBytes(b []byte) bool {
 func (n *names) read(place uint32) (string, bool) {
 	for _, p := range n.parts {
 		if at := uint64(place) - p.base; uint64(place) >= p.base && at < p.size {
-			return readName(p.r, at, p.size)
+			name, ok := readName(p.r, at, p.size)
+			if p.elf {
+				name = withoutVersion(name)
+			}
+			return name, ok
 		}
 	}
 	return "", false
