@@ -52,7 +52,7 @@ func finaliseWith(t *testing.T, text string, o Options) (string, Summary) {
 // names it.
 func TestEpochsDefineStacksAgain(t *testing.T) {
 	var text strings.Builder
-	text.WriteString(sampleText)
+	text.WriteString(strings.Replace(sampleText, "task ", "side 900 command pid=10 words=alpha\ntask ", 1))
 	const samples = 200
 	for i := range samples {
 		fmt.Fprintf(&text, "0: %d rename cpu=0 tid=10 comm=name%d old=x\n", 3100+10*i, i)
@@ -67,7 +67,7 @@ func TestEpochsDefineStacksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := streamText(t, stream.Bytes(), nil)
-	for _, word := range []string{"  stack 1 ", "  module 1 ", "  frame 1 "} {
+	for _, word := range []string{"  stack 1 ", "  module 1 ", "  frame 1 ", "  cmdline 1 "} {
 		if n := strings.Count(out, word); n != summary.Sections || n < 3 {
 			t.Errorf("%q is there %d times, in %d sections", word, n, summary.Sections)
 		}
