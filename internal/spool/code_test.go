@@ -196,6 +196,23 @@ end 6100
 	}
 }
 
+// TestLongSidebandRoundsArriveWhole: a round's records go into several chunks, which cut records.
+func TestLongSidebandRoundsArriveWhole(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("source 1 1\nspool rings=1 recorder=9\ntask at=1000 tid=10 comm=alpha cpu=0\nopen 2000\n")
+	const maps = 3000
+	for i := range maps {
+		fmt.Fprintf(&text, "side %d map pid=10 from=%#x to=%#x path=/%s/%d\n", 2100+i, 0x10000*(i+1), 0x10000*(i+2), strings.Repeat("x", i%200), i)
+		fmt.Fprintf(&text, "0: %d stack cpu=0 tid=10 id=%d pid=10 at=%#x\n", 2100+i, i+1, 0x10000*(i+1)+1)
+		fmt.Fprintf(&text, "0: %d sample cpu=0 tid=10 user=%d\n", 2100+i, i+1)
+	}
+	text.WriteString("round 9000\nend 9100\n")
+	out, summary := finaliseWith(t, text.String(), Options{})
+	if n := strings.Count(out, "offset=0x1\n"); n != maps || summary.Samples != maps {
+		t.Errorf("%d frames in a mapping of %d samples, want %d", n, summary.Samples, maps)
+	}
+}
+
 // TestKernelSymbolsSurviveInTheSpool, also when it is long and was cut off later.
 func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 	path := t.TempDir() + "/x.part"
