@@ -101,6 +101,7 @@ struct task_struct {
 	unsigned int policy;
 	int exit_state;
 	int exit_code;
+	unsigned int in_execve : 1;
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;

@@ -203,6 +203,15 @@ static __always_inline __u64 user_seed(struct task_struct *task)
 	return mixed((__u64)task->tgid << 32 ^ task->self_exec_id ^ scrambled(task->group_leader->start_time));
 }
 
+/*
+ * During an exec the memory and the number of execs are those of the new program, but the registers still those of the
+ * old one, whose calls cannot be walked any more: the one frame would be taken for new code.
+ */
+static __always_inline bool outlived_its_program(struct scratch *s, struct task_struct *task)
+{
+	return frames(s) == 1 && bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
 /* The user's part of the stack of the running thread. */
 static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s, struct task_struct *task)
 {
@@ -215,7 +224,7 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 	if (bytes <= 0)
 		return (struct stack_ref){};
 	s->count = user_frames(s, bytes / sizeof(__u64));
-	if (!frames(s))
+	if (!frames(s) || outlived_its_program(s, task))
 		return (struct stack_ref){};
 	return refer_to_stack(s, user_seed(task), task->tgid, task->pid);
 }

@@ -211,6 +211,98 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// What the tool says when nothing is kept is the reason.
+func TestNothingKeptSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, undump(t, text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	whole := write("whole", text)
+	empty := write("empty", "section boot_id=b open=1000 close=9000\nend")
+	lost := write("lost", "section boot_id=b open=1000 close=9000\n2000 all lost from=1500 count=3 cause=ring\nend close=9000")
+	some := write("some", "section boot_id=b open=1000 close=9000\ntask 1 tid=4 pid=4\n1500 cpu0 exit 1\n2000 all lost from=1500 count=3 cause=ring\nend close=9000")
+	broken := write("broken", "section boot_id=b open=1000 close=9000\ntask 1 tid=4 pid=4\nblock events bad_crc\n1500 cpu0 exit 1\nend close=9000")
+	half := write("half", "section boot_id=b open=1000 close=9000\ntask 1 tid=4 pid=4\n1200 cpu0 exit 1\nblock events bad_crc\n1500 cpu0 exit 1\nend close=9000")
+	opened := write("opened", "section boot_id=b open=1000 close=9000\n  clock monotonic=1000 realtime=1700000000000000000\ntask 1 tid=4 pid=4\n1200 cpu0 exit 1\nend close=9000")
+	for _, c := range []struct {
+		args   string
+		status int
+		why    string
+	}{
+		{"-p 7 " + whole, 0, "no event meets the conditions, as far as events were not lost"},
+		{"-p 7 " + opened, 0, "no event meets the conditions"},
+		{empty, 0, "it has no events"},
+		{"-p 7 " + empty, 0, "it has no events"},
+		{"--start 1us --end 2us " + empty, 0, "it has no events in the time range"},
+		{lost, 0, "all that it tells is that events were lost"},
+		{"-p 7 " + some, 0, "no event meets the conditions, as far as events were not lost"},
+		{broken, 4, "none of its events is whole"},
+		{"--start 5us " + broken, 4, "nothing that is whole of it lies in the time range"},
+		{"-p 7 " + half, 4, "no event that is whole meets the conditions"},
+		{"--start 1s " + whole, 0, "its window closes before --start"},
+		{"--end @2023-11-14T22:13:19Z " + opened, 0, "its window opens after --end"},
+	} {
+		out, messages, status := run(t, nil, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(messages, "is kept: "+c.why+"; the output is an empty capture") {
+			t.Errorf("%s: exit status %d, message %q; want %d, %q", c.args, status, messages, c.status, c.why)
+		}
+		if got := found(t, out); len(got) > 0 {
+			t.Errorf("%s: check of the output: %q", c.args, got)
+		}
+	}
+}
+
+// found is what a check of a stream finds.
+func found(t *testing.T, stream []byte) []string {
+	t.Helper()
+	var all []string
+	if _, err := format.Check(bytes.NewReader(stream), func(f format.Finding) { all = append(all, f.Text) }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Of a capture with many processes and their stacks, one process takes little.
+func TestOneProcessTakesItsOwnStacksOnly(t *testing.T) {
+	const processes = 100
+	var b strings.Builder
+	b.WriteString("section boot_id=b open=0 close=1000000\n  source 1 name=timer period=1000\nmodule 1 path=[kernel] kind=kernel\n")
+	for i := range processes {
+		p := i + 10
+		fmt.Fprintf(&b, "cmdline %d args=\"program\\x00%d\\x00\"\ntask %d tid=%d pid=%d comm=p%d process_comm=p%d start=5 command=%d\nmodule %d path=/bin/p%d kind=file\n",
+			p, p, p, p, p, p, p, p, p, p)
+		for j := range 20 {
+			fmt.Fprintf(&b, "frame %d%02d module=%d offset=0x%d00 function_offset=0x9\n  line function=function_%d_%d\nstack %d%02d frames=%d%02d\n",
+				p, j, p, j+1, i, j, p, j, p, j)
+		}
+	}
+	for i := range processes * 40 {
+		fmt.Fprintf(&b, "%d cpu0 sample %d stack=%d%02d source=1\n", 10*i, i%processes+10, i%processes+10, i/processes%20)
+	}
+	b.WriteString("end close=1000000")
+	stream := undump(t, b.String())
+	out, _, status := run(t, bytes.NewReader(stream), "-p", "42")
+	if got := found(t, out); status != 0 || len(got) > 0 {
+		t.Fatalf("exit status %d, check of the output: %q", status, got)
+	}
+	kept := said(t, out)
+	for what, want := range map[string]int{" sample 42 ": 40, " sample ": 40, "stack 42": 20, "  stack ": 20, "  frame ": 20, "module 42 ": 1, "  module ": 1, "  task ": 1, "  cmdline ": 1} {
+		if n := strings.Count(kept, what); n != want {
+			t.Errorf("%q stands %d times in the output, not %d", what, n, want)
+		}
+	}
+	if len(out) > len(stream)/40 {
+		t.Errorf("the output has %d bytes of %d", len(out), len(stream))
+	}
+	if chained := said(t, chain(t, stream, [][]string{{"-k", "sample"}, {"-p", "42"}})); chained != kept {
+		t.Errorf("the chain says\n%sone tool\n%s", chained, kept)
+	}
+}
+
 func TestListsComeFromFiles(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "pids")
 	if err := os.WriteFile(list, []byte("# those that matter\n20\n\n31\n"), 0o600); err != nil {

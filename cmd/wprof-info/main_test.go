@@ -104,6 +104,11 @@ func TestExitStatus(t *testing.T) {
 		{"no stream checked", []byte("hello"), "--check", 1, "", "not a wprof stream"},
 		{"nothing", nil, "--dump", 1, "", "not a wprof stream"},
 		{"wrong text", []byte("section\n+1 cpu0 swtch 1\n"), "--undump", 1, "", `wprof-info: standard input: line 2: there is no event kind "swtch"; the nearest is switch`},
+		{"text cut within a line", []byte("section\ntask 1 tid=1"), "--undump", 1, "", "wprof-info: standard input: line 2, the last one, was cut: it does not end with a newline; add one if the line is whole"},
+		{"text cut within a word", []byte("section\ntask 1 ti"), "--undump", 1, "", "line 2, the last one, was cut"},
+		{"summary as JSON", stream(text), "--json", 0, `"events": 3,`, ""},
+		{"damaged as JSON", cut, "--json", 4, `"complete": false,`, "--check says more"},
+		{"JSON of a check", nil, "--json --check", 2, "", "cannot be done in one run"},
 		{"two modes", nil, "--dump --check", 2, "", "cannot be done in one run"},
 		{"unknown flag", nil, "--dmup", 2, "", "--dump"},
 		{"no such file", nil, "/nonexistent", 1, "", "/nonexistent"},
@@ -161,5 +166,27 @@ func TestReaderOfTheOutputMayLeave(t *testing.T) {
 	out, err := exec.Command("sh", "-c", `"$0" --dump "$1" | head -n 3`, tool.path, path).CombinedOutput()
 	if err != nil || strings.Count(string(out), "\n") != 3 {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// Why the output failed is said once.
+func TestFullDiskIsToldOnce(t *testing.T) {
+	tool := build(t)
+	path := filepath.Join(t.TempDir(), "x.wprof")
+	if _, stderr, status := tool.run([]byte(text), "--undump", "-o", path); status != 0 {
+		t.Fatalf("--undump: status %d, %s", status, stderr)
+	}
+	for _, mode := range []string{"--dump", "--check", "--json", ""} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip("docs/kernels.md: this system has no /dev/full")
+		}
+		cmd := exec.Command(tool.path, strings.Fields(mode+" "+path)...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		if err := cmd.Run(); err == nil || strings.Count(stderr.String(), "no space left") != 1 {
+			t.Errorf("%s: %v, %s", mode, err, stderr.String())
+		}
+		full.Close()
 	}
 }

@@ -129,7 +129,11 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	if err := cfg.Kernel.Validate(); err != nil {
 		return cli.Usagef("%w", err)
 	}
-	return cfg.setFeatures(inv.Strings("feature"))
+	if err := cfg.setFeatures(inv.Strings("feature")); err != nil {
+		return err
+	}
+	cfg.Kernel.Sample = bpf.Sample{Period: cfg.Stacks.Timer, Kernel: cfg.Stacks.Kernel, User: cfg.Stacks.User}
+	return nil
 }
 
 // setFeatures reads -f; the last word on a feature counts.

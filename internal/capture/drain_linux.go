@@ -19,6 +19,7 @@ type ring interface {
 // sink takes what the rings held; *spool.Writer in a recording.
 type sink interface {
 	Ring(ring int, from uint64, run []byte) error
+	Sideband(records []byte) error
 	Round(spool.Round) error
 }
 
@@ -31,6 +32,9 @@ type drainer struct {
 	limits   []uint64
 	drained  []uint64
 	read     []uint64 // bytes taken from each ring so far
+	// side appends what the kernel has told of mappings until it is called; nil: that is not wanted.
+	side    func([]byte) []byte
+	records []byte
 }
 
 func newDrainer(rings []ring, ringBytes int, sink sink) *drainer {
@@ -62,8 +66,23 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 		d.drained[i] = from + uint64(len(run))
 		all = all && d.drained[i] == d.limits[i]
 	}
+	if err := d.drainSide(); err != nil {
+		return fill, false, err
+	}
 	if err := d.sink.Round(round); err != nil {
 		return fill, all, err
 	}
 	return fill, all, nil
+}
+
+// drainSide moves the side-band. It comes after the rings: what a record of the round needs to be understood was told
+// before that record was written.
+func (d *drainer) drainSide() error {
+	if d.side == nil {
+		return nil
+	}
+	if d.records = d.side(d.records[:0]); len(d.records) == 0 {
+		return nil
+	}
+	return d.sink.Sideband(d.records)
 }

@@ -33,6 +33,7 @@ func (r *memoryRing) Consume(n int) { r.consumed += uint64(n) }
 
 type memorySink struct {
 	rings  map[int]string
+	side   []string
 	rounds []string
 	fail   error
 }
@@ -42,6 +43,11 @@ func (s *memorySink) Ring(ring int, from uint64, run []byte) error {
 		return fmt.Errorf("ring %d goes on at %d after %d bytes", ring, from, len(s.rings[ring]))
 	}
 	s.rings[ring] += string(run)
+	return s.fail
+}
+
+func (s *memorySink) Sideband(records []byte) error {
+	s.side = append(s.side, string(records))
 	return s.fail
 }
 
@@ -117,5 +123,31 @@ func TestRoundsAllocateNothing(t *testing.T) {
 
 type nullSink struct{}
 
+func (nullSink) Sideband([]byte) error          { return nil }
 func (nullSink) Ring(int, uint64, []byte) error { return nil }
 func (nullSink) Round(spool.Round) error        { return nil }
+
+func TestSidebandIsReadAfterTheRingsOfARound(t *testing.T) {
+	var log []string
+	a := &memoryRing{written: []byte("aaaa"), busyAt: 9, log: &log, name: "a"}
+	s := &memorySink{rings: map[int]string{}}
+	d := newDrainer([]ring{a}, 8, s)
+	told := []string{"first", ""}
+	d.side = func(b []byte) []byte {
+		log = append(log, "side-band")
+		b = append(b, told[0]...)
+		told = told[1:]
+		return b
+	}
+	for range 2 {
+		if _, _, err := d.Round(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"a position", "a read", "side-band", "a position", "a read", "side-band"}; !slices.Equal(log, want) {
+		t.Errorf("order %v, want %v", log, want)
+	}
+	if !slices.Equal(s.side, []string{"first"}) {
+		t.Errorf("the spool holds %v", s.side)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"wprof/bpf"
 	"wprof/format"
 	"wprof/internal/proc"
+	"wprof/internal/sideband"
 	"wprof/internal/spool"
 )
 
@@ -39,6 +40,7 @@ type recorder struct {
 	wake    *wake
 	pace    pace
 	drain   *drainer
+	code    *code // nil: no samples are taken
 
 	opened   chan struct{} // closed when the window is open, or will never be
 	open     int64         // when the window opened; 0: it did not
@@ -53,6 +55,9 @@ type recorder struct {
 // prepare loads and attaches the kernel programs, with the window shut, and begins the spool.
 func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *command) (r *recorder, err error) {
 	r = &recorder{cfg: cfg, writer: writer, command: cmd, pace: cfg.pace(), opened: make(chan struct{})}
+	if cfg.Stacks.Timer > 0 {
+		r.code = beginCode()
+	}
 	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
 		return nil, err
 	}
@@ -75,9 +80,25 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 		rings = append(rings, one)
 	}
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, writer)
-	return r, writer.Begin(spool.Header{
-		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.NoSched,
-	})
+	header := spool.Header{
+		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.NoSched, Sources: cfg.Stacks.sources(),
+	}
+	if err := writer.Begin(header); err != nil {
+		return nil, err
+	}
+	return r, r.beginSide()
+}
+
+// beginSide tells what the side-band tells of: mappings for samples, and the command lines of what runs already.
+func (r *recorder) beginSide() error {
+	if r.code == nil {
+		return r.writer.Sideband(sideband.CommandLines(nil))
+	}
+	if err := r.code.watch(r.tracer); err != nil {
+		return err
+	}
+	r.drain.side = r.code.watcher.Drain
+	return r.code.begin(r.writer)
 }
 
 // Run records until the duration is over or Stop is called. It has a thread of its own, with a priority of its own,
@@ -111,6 +132,9 @@ func (r *recorder) Stop() { r.wake.Call() }
 // Close takes the kernel programs off.
 func (r *recorder) Close() {
 	_ = r.tracer.Close()
+	if r.code != nil {
+		r.code.end()
+	}
 	if r.wake != nil {
 		_ = r.wake.Close()
 	}
@@ -251,7 +275,7 @@ func (r *recorder) tail() (spool.Tail, error) {
 	tail := spool.Tail{Close: r.close, Clocks: clocks, Programs: r.countedPrograms()}
 	for _, loss := range lost {
 		tail.Losses = append(tail.Losses, spool.Loss{
-			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: format.CauseTail, Count: uint64(loss.Count), From: loss.From,
+			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss.Cause), Count: uint64(loss.Count), From: loss.From,
 		})
 	}
 	for _, cost := range tail.Programs {
@@ -262,6 +286,13 @@ func (r *recorder) tail() (spool.Tail, error) {
 		}
 	}
 	return tail, nil
+}
+
+func causeOf(cause bpf.LossCause) format.Cause {
+	if cause == bpf.Nesting {
+		return format.CauseNesting
+	}
+	return format.CauseTail
 }
 
 // programCosts are the programs' counters since the window opened.
@@ -287,7 +318,7 @@ func kindOf(program string) format.Kind {
 	names := map[string]format.Kind{
 		"sched_switch": format.KindSwitch, "sched_waking": format.KindWaking, "sched_wakeup_new": format.KindWakeupNew,
 		"sched_process_fork": format.KindFork, "sched_process_exec": format.KindExec, "task_rename": format.KindRename,
-		"sched_process_exit": format.KindExit, "sched_process_free": format.KindFree,
+		"sched_process_exit": format.KindExit, "sched_process_free": format.KindFree, "sample": format.KindSample,
 	}
 	return names[program]
 }

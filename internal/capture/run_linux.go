@@ -327,6 +327,9 @@ func (s *session) report() error {
 	}
 	outcome := s.outcome()
 	s.inv.Warnf("%s", outcome.Summary())
+	if text := outcome.CutText(); text != "" {
+		s.inv.Warnf("%s", text)
+	}
 	if s.early != nil {
 		return s.failEarly()
 	}
@@ -372,6 +375,7 @@ func (s *session) outcome() *Outcome {
 		Threads: s.summary.Threads, Window: time.Duration(s.summary.Close - s.summary.Open),
 		CPU: usage.CPU(), PeakRSS: usage.PeakRSS, SpoolBytes: s.spool.Bytes(), OutputBytes: s.written.n,
 		RingBytes: s.cfg.Kernel.RingBytes, Losses: s.summary.Losses, Late: s.summary.Late,
+		Stacks: s.summary.Stacks, Modules: s.summary.Modules, Rate: s.cfg.Stacks.Timer,
 	}
 	for _, n := range s.summary.Events {
 		o.Events += n

@@ -41,7 +41,6 @@ func describe(cfg *Config, host proc.Host) (*format.Session, error) {
 		Metadata:      cfg.Metadata,
 		Version:       cli.Version(),
 		RecorderPid:   uint32(os.Getpid()),
-		Sources:       cfg.Stacks.sources(),
 	}, nil
 }
 

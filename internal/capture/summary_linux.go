@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/spool"
 )
 
 // Outcome is what a finished recording came to.
@@ -22,6 +24,9 @@ type Outcome struct {
 	RingBytes   int // size of one ring
 	Losses      []*format.Loss
 	Late        uint64
+	Stacks      spool.StackCount
+	Modules     []spool.ModuleFrames
+	Rate        time.Duration // between two samples; 0: none are taken
 }
 
 // Lost is how many events are missing.
@@ -54,10 +59,33 @@ func (o *Outcome) lossText() string {
 	}
 	share := 100 * float64(lost) / float64(lost+o.Events)
 	text := fmt.Sprintf("lost %s (%.2g%%: %s)", count(lost, "event"), share, o.causesText())
+	if o.lostTo(format.CauseThrottle) {
+		text += "; a lower rate helps (-Stimer=" + rateText(2*o.Rate) + ")"
+	}
 	if o.lostTo(format.CauseRing) || o.lostTo(format.CauseTail) {
 		text += fmt.Sprintf("; --ringbuf-size %s helps", sizeFlag(o.RingBytes*4))
 	}
 	return text
+}
+
+// cutShare is the share of stacks above which a recording says that they look cut.
+const cutShare = 0.2
+
+// CutText says how many stacks end early, and where; "" when they are few.
+func (o *Outcome) CutText() string {
+	s := o.Stacks
+	if s.User == 0 || float64(s.Cut) <= cutShare*float64(s.User) {
+		return ""
+	}
+	worst := slices.SortedFunc(slices.Values(o.Modules), func(a, b spool.ModuleFrames) int { return cmp.Compare(b.Cut, a.Cut) })
+	var parts []string
+	for _, m := range worst[:min(len(worst), 3)] {
+		if m.Cut > 0 {
+			parts = append(parts, fmt.Sprintf("%.0f%% %s", 100*float64(m.Cut)/float64(s.Cut), m.Path))
+		}
+	}
+	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides who called it; build it with -fno-omit-frame-pointer",
+		100*float64(s.Cut)/float64(s.User), count(s.User, "user stack"), strings.Join(parts, ", "))
 }
 
 func (o *Outcome) lostTo(cause format.Cause) bool {
@@ -93,6 +121,10 @@ func causeText(cause format.Cause) string {
 		return "ring full at the end"
 	case format.CauseSpool:
 		return "spool damaged"
+	case format.CauseThrottle:
+		return "the kernel throttled sampling"
+	case format.CauseSideband:
+		return "mappings not told"
 	}
 	return format.Causes()[cause]
 }
@@ -115,6 +147,9 @@ func cpusText(cpus map[uint32]bool) string {
 	}
 	return " on CPU " + strings.Join(words, "+")
 }
+
+// rateText writes a period as -S takes it.
+func rateText(period time.Duration) string { return strconv.Itoa(int(time.Second/period)) + "hz" }
 
 func count(n uint64, what string) string {
 	if n == 1 {

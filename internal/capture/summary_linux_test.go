@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/spool"
 )
 
 func TestSummaryNamesCostAndLoss(t *testing.T) {
@@ -33,5 +34,23 @@ func TestSizesAreWrittenAsTheFlagsTakeThem(t *testing.T) {
 		if got := sizeFlag(n); got != want {
 			t.Errorf("sizeFlag(%d) = %s, want %s", n, got, want)
 		}
+	}
+}
+
+func TestManyCutStacksAreToldWithWhereTheyEnd(t *testing.T) {
+	o := Outcome{
+		Stacks: spool.StackCount{User: 1000, Cut: 300},
+		Modules: []spool.ModuleFrames{
+			{Path: "/usr/bin/few", Cut: 60}, {Path: "/usr/bin/none"}, {Path: "/usr/lib/libc.so.6", Cut: 240},
+		},
+	}
+	want := "30% of 1,000 user stacks look cut (80% /usr/lib/libc.so.6, 20% /usr/bin/few): " +
+		"code without frame pointers hides who called it; build it with -fno-omit-frame-pointer"
+	if got := o.CutText(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	o.Stacks.Cut = 200
+	if got := o.CutText(); got != "" {
+		t.Errorf("a fifth is told: %s", got)
 	}
 }

@@ -112,6 +112,9 @@ func (f *Filter) defineFrame(id uint32) error {
 	if err := f.defineModule(d.Module); err != nil {
 		return err
 	}
+	if f.o.Frame != nil {
+		d = f.o.Frame(d, f.r.Module(d.Module))
+	}
 	return f.w.DefineFrame(d)
 }
 

@@ -16,7 +16,7 @@ func (r *Result) whyEmpty(isNarrowed bool) string {
 	case r.Lost && r.Read == 0:
 		return "all that it tells is that events were lost"
 	case r.Lost:
-		return "no event meets the conditions, as far as they were not lost"
+		return "no event meets the conditions, as far as events were not lost"
 	case r.Read == 0 && isNarrowed:
 		return "it has no events in the time range"
 	case r.Read == 0:

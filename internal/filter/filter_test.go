@@ -537,3 +537,20 @@ func TestHeaderThatIsLostDoesNotBreakTheOutput(t *testing.T) {
 		t.Errorf("%d sections, damage %v; want 3 whole ones", r.Sections(), r.Damage())
 	}
 }
+
+// The switch that took the thread off its CPU was lost; where it runs now is on a CPU that is left out.
+func TestThreadThatTurnsUpOnADroppedCPULeavesTheOtherOne(t *testing.T) {
+	o := Options{}
+	o.CPUs, _ = ParseCPUs([]string{"0"})
+	expect(t, `
+100 cpu0 switch 1 next=2
+200 cpu1 switch 1 next=2
+300 cpu1 switch 2 next=1 prev_state=S`, o, `
+block definitions
+  task 1 comm="swapper" process_comm="swapper" flags=idle
+  task 2 tid=20 pid=20 comm="ping" process_comm="ping" start=5
+block events
+  +0100 cpu0 switch 1 next=2 prev_state=R prev_prio=0 next_prio=0
+  +0200 cpu0 cpu_left 2
+`)
+}

@@ -19,7 +19,7 @@ func (f *Filter) judge(e *format.Event) error {
 	}
 	pass := f.passes(e)
 	var keep format.Flags
-	var subject *timeline.Thread
+	var subject, object *timeline.Thread
 	if e.Flags&format.FlagSubject != 0 {
 		var wanted bool
 		var err error
@@ -31,8 +31,9 @@ func (f *Filter) judge(e *format.Event) error {
 		}
 	}
 	if hasObject(e.Kind) && e.Flags&format.FlagObject != 0 {
-		_, wanted, err := f.side(format.TaskID(e.Args[objectArg]), e, pass)
-		if err != nil {
+		var wanted bool
+		var err error
+		if object, wanted, err = f.side(format.TaskID(e.Args[objectArg]), e, pass); err != nil {
 			return err
 		}
 		if wanted {
@@ -49,6 +50,9 @@ func (f *Filter) judge(e *format.Event) error {
 	}
 	if e.Kind == format.KindSample {
 		f.named(subject, e.Task)
+	}
+	if !pass && f.o.CPUs != nil && (e.Kind == format.KindSwitch || isState(e)) {
+		return f.applyHidden(e, subject, object)
 	}
 	f.tl.Apply(e)
 	if !pass {
@@ -122,6 +126,37 @@ func (f *Filter) displaced(e *format.Event, by *timeline.Thread) error {
 		return nil
 	}
 	return f.leave(t.Task, e.CPU, e.Time)
+}
+
+// applyHidden applies a dropped record of a CPU that is left out, or of a thread that is off. After a loss it may tell
+// that a kept thread does not run on the other CPU where it seemed to.
+func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) error {
+	a, b := f.placeOf(subject), f.placeOf(object)
+	f.tl.Apply(e)
+	if err := f.leftPlace(subject, a, e); err != nil {
+		return err
+	}
+	return f.leftPlace(object, b, e)
+}
+
+// place is where a kept thread is shown to run, and under which name; no task: nowhere.
+type place struct {
+	task format.TaskID
+	cpu  uint32
+}
+
+func (f *Filter) placeOf(t *timeline.Thread) place {
+	if t == nil || t.Mark != kept || t.Status != timeline.Running || t.Idle() {
+		return place{}
+	}
+	return place{t.Task, t.CPU}
+}
+
+func (f *Filter) leftPlace(t *timeline.Thread, was place, e *format.Event) error {
+	if was.task == 0 || was.cpu == e.CPU || t.Status == timeline.Running && t.CPU == was.cpu {
+		return nil
+	}
+	return f.leave(was.task, was.cpu, e.Time)
 }
 
 func (f *Filter) leave(task format.TaskID, cpu uint32, at int64) error {

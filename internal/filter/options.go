@@ -14,6 +14,9 @@ type Options struct {
 	Command    string // for the session's history, as it could be typed again
 	Version    string // of the tool, for the session
 	Level      int    // compression, see format.WriterOptions
+	// Frame may give a frame another definition under the same id; nil: all stay. The module is nil if the frame has
+	// none.
+	Frame func(*format.Frame, *format.Module) *format.Frame
 }
 
 // Result is what happened.

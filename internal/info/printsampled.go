@@ -23,12 +23,12 @@ func (r *Recording) printSampled(w io.Writer) {
 	if s.WithStack == 0 {
 		return
 	}
-	fact(w, "named", "%s of %s of the kernel, %s of %s of programs", percent(float64(s.Kernel.Named), float64(s.Kernel.Frames)),
-		plural(s.Kernel.Frames, "frame"), percent(float64(s.User.Named), float64(s.User.Frames)), plural(s.User.Frames, "frame"))
+	fact(w, "named", "%s of %s of the kernel, %s of %s of programs", share(s.Kernel.Named, s.Kernel.Frames),
+		plural(s.Kernel.Frames, "frame"), share(s.User.Named, s.User.Frames), plural(s.User.Frames, "frame"))
 	var rows [][]string
 	for _, m := range s.Modules[:min(worstModules, len(s.Modules))] {
 		if m.unnamed() > 0 {
-			rows = append(rows, []string{count(m.unnamed()), "not named", percent(float64(m.unnamed()), float64(m.Frames)) + " of its", name(m.Path)})
+			rows = append(rows, []string{count(m.unnamed()), "not named", share(m.unnamed(), m.Frames) + " of its", name(m.Path)})
 		}
 	}
 	table(w, rows)
@@ -37,12 +37,11 @@ func (r *Recording) printSampled(w io.Writer) {
 
 func (s *Sampled) printCut(w io.Writer) {
 	if s.UserStacks > 0 {
-		fact(w, "cut short", "%s of %s of programs end after a frame or two, as code without frame pointers makes them",
-			percent(float64(s.CutStacks), float64(s.UserStacks)), plural(s.UserStacks, "stack"))
+		fact(w, "cut short", "%s of %s of programs end after a frame or two", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "stack"))
 	}
 	var rows [][]string
 	for _, m := range s.worstCut() {
-		rows = append(rows, []string{count(m.CutStacks), percent(float64(m.CutStacks), float64(s.CutStacks)), name(m.Path)})
+		rows = append(rows, []string{count(m.CutStacks), share(m.CutStacks, s.CutStacks), name(m.Path)})
 	}
 	table(w, rows[:min(worstModules, len(rows))])
 	if s.TooDeep > 0 {
@@ -56,3 +55,5 @@ func (s *Sampled) worstCut() []*ModuleCount {
 	slices.SortStableFunc(all, func(a, b *ModuleCount) int { return cmp.Compare(b.CutStacks, a.CutStacks) })
 	return all
 }
+
+func share(part, whole uint64) string { return percent(float64(part), float64(whole)) }

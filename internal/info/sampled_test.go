@@ -70,16 +70,33 @@ end
 	const samples = `samples     9 of 10 samples have a stack
 named       66.7% of 3 frames of the kernel, 68.8% of 16 frames of programs
   4  not named   66.7% of its  /usr/lib/libc.so.6
-  1  not named  100.0% of its  [unknown]
   1  not named   33.3% of its  [kernel]
-cut short   50.0% of 8 stacks of programs end after a frame or two, as code without frame pointers
-            makes them
+  1  not named  100.0% of its  [unknown]
+cut short   50.0% of 8 stacks of programs end after a frame or two
   3  75.0%  /usr/lib/libc.so.6
   1  25.0%  /usr/bin/app
 too deep    1 stack deeper than what is taken
 `
 	if _, rest, _ := strings.Cut(got, "samples     "); !strings.HasPrefix("samples     "+rest, samples) {
 		t.Errorf("got\n%swant\n%s", got, samples)
+	}
+}
+
+// Each recording of a stream has its own.
+func TestSamplesOfTwoRecordings(t *testing.T) {
+	second := strings.NewReplacer("id=7", "id=8", "open=1000000000", "open=20000000000", "/usr/lib/libc.so.6", "/usr/lib/other").Replace(sampledText)
+	s, err := Summarize(bytes.NewReader(capture(t, sampledText+"end\n"+second+"+20 cpu0 sample 1 stack=1 source=1\nend\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		samples uint64
+		worst   string
+	}{{9, "/usr/lib/libc.so.6"}, {10, "/usr/lib/other"}} {
+		got := s.Recordings[i].Sampled
+		if got == nil || !got.All || got.Samples != want.samples || got.Modules[0].Path != want.worst {
+			t.Errorf("recording %d: got %+v, want %+v", i, got, want)
+		}
 	}
 }
 

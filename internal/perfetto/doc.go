@@ -7,5 +7,8 @@
 // Perfetto has been shown so far. That is not always what is known: internal/timeline knows the scheduler's state, this
 // package knows the picture of it.
 //
+// Samples are packets of their own, on a sequence for each source: stacks, frames, modules and functions are interned
+// there, each told before the first sample that needs it, and told again from time to time.
+//
 // Times are CLOCK_BOOTTIME, which is what Perfetto takes ftrace's times for.
 package perfetto

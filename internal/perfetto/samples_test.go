@@ -114,6 +114,7 @@ func TestSamplesOfHiddenLateAndLost(t *testing.T) {
 		+3000 cpu0 sample 2 stack=9 source=1
 		+4000 cpu0 sample 2 stack=88 source=1
 		+4500 cpu0 sample 2 stack=89 source=7
+		+4800 cpu1 waking 3 wakee=2 prio=120 target_cpu=0
 		+5000 cpu1 sample 3 stack=4 source=1 own=+2500
 		end close=+1000000
 	`), sampleSQL, chainSQL, treeSQL)

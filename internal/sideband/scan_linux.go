@@ -42,12 +42,30 @@ func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]
 			w.mapping(&r)
 		}
 	}
-	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err == nil && len(args) > 0 {
-		r := Record{Kind: KindCommand, Time: now, PID: pid, Data: args[:min(len(args), maxData)], Cut: len(args) > maxData}
-		w.pending = Append(w.pending, &r)
-	}
+	w.pending = appendCommand(w.pending, pid, now)
 	return buf
+}
+
+// CommandLines appends the command lines of all processes, for a recording that needs nothing else of the side-band.
+func CommandLines(b []byte) []byte {
+	pids, err := proc.PIDs("/proc")
+	if err != nil {
+		return b // without /proc they are not known
+	}
+	for _, pid := range pids {
+		b = appendCommand(b, uint32(pid), proc.Monotonic())
+	}
+	return b
+}
+
+// appendCommand appends the command line of a process, if it has one: threads of the kernel have none.
+func appendCommand(b []byte, pid uint32, now int64) []byte {
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil || len(args) == 0 {
+		return b
+	}
+	r := Record{Kind: KindCommand, Time: now, PID: pid, Data: args[:min(len(args), maxData)], Cut: len(args) > maxData}
+	return Append(b, &r)
 }
 
 // setGeneration adds what /proc does not tell of a file, so that perf's records of it mean the same one.

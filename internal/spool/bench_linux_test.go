@@ -107,7 +107,9 @@ func sampled(tb testing.TB, samples int) *Spool {
 		Session: &format.Session{Id: 7, Host: "bench"}, Rings: 1, RecorderPID: 1,
 		Sources: []*format.Source{{Id: 1, Name: "timer", Period: 1e6}},
 	}))
-	must(w.Kallsyms(strings.NewReader("ffffffff81000000 T _text\n")))
+	symbols, err := PackKallsyms(strings.NewReader("ffffffff81000000 T _text\n"))
+	must(err)
+	must(w.Kallsyms(symbols))
 	var tasks, side []byte
 	for pid := uint32(100); pid < 100+processes; pid++ {
 		tasks = append(tasks, taskRecord(start-1000, pid)...)

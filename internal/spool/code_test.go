@@ -227,11 +227,11 @@ func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 	modules := strings.Repeat("x 4096 0 - Live 0xffffffffc0000000\n", 4000)
 	for _, err := range []error{
 		w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}),
-		w.Kallsyms(strings.NewReader(symbols.String())),
+		w.Kallsyms(packed(t, symbols.String())),
 		w.Modules([]byte(modules)),
 		w.Open(900),
 		w.Round(Round{Time: 1000, Producer: []uint64{0}, Drained: []uint64{0}}),
-		w.Kallsyms(strings.NewReader("too late\n")),
+		w.Kallsyms(packed(t, "too late\n")),
 		w.Close(),
 	} {
 		if err != nil {
@@ -288,4 +288,13 @@ func TestToldStacksAreBounded(t *testing.T) {
 	if found := s.find(id-1, 1000); found == nil || len(found.addresses(nil)) != 100 || found.addresses(nil)[3] != (id-1)<<20|3<<50 {
 		t.Error("the last stack is not there as it was told")
 	}
+}
+
+func packed(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := PackKallsyms(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

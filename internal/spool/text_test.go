@@ -116,7 +116,11 @@ func (p *spoolText) line(words []string, path string) error {
 	case "source":
 		p.sources = append(p.sources, &format.Source{Id: uint32(number(1)), Name: "timer", Period: number(2)})
 	case "kallsyms":
-		return p.w.Kallsyms(strings.NewReader(fmt.Sprintf("0000000000000000 A fixed_percpu_data\n%016x T _text\n", uint64(hex(words[1])))))
+		packed, err := PackKallsyms(strings.NewReader(fmt.Sprintf("0000000000000000 A fixed_percpu_data\n%016x T _text\n", uint64(hex(words[1])))))
+		if err != nil {
+			return err
+		}
+		return p.w.Kallsyms(packed)
 	case "module":
 		return p.w.Modules(fmt.Appendf(nil, "%s %d 0 - Live 0x%016x\n", words[1], number(2), hex(words[3])))
 	case "side":

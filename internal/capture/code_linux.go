@@ -1,0 +1,106 @@
+package capture
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/bpf"
+	"wprof/internal/sideband"
+	"wprof/internal/spool"
+)
+
+// code is what a recording of stacks must know of code: which is mapped where, the files that it stands in, and the
+// kernel's symbols as they are when it begins.
+type code struct {
+	watcher *sideband.Watcher
+	packed  chan packedSymbols
+	procs   int // GOMAXPROCS as it was
+}
+
+type packedSymbols struct {
+	kallsyms []byte
+	err      error
+}
+
+// spareThreads is how many more threads may run Go code while the window is open: neither the one that drains the rings
+// nor the one that opens files may have to wait for another goroutine.
+const spareThreads = 2
+
+// beginCode reads the kernel's symbols while the kernel programs are loaded.
+func beginCode() *code {
+	c := &code{packed: make(chan packedSymbols, 1)}
+	go func() {
+		var p packedSymbols
+		p.kallsyms, p.err = packKallsyms()
+		c.packed <- p
+	}()
+	return c
+}
+
+func packKallsyms() ([]byte, error) {
+	text, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return nil, fmt.Errorf("read the kernel's symbols: %w", err)
+	}
+	defer text.Close()
+	return spool.PackKallsyms(text)
+}
+
+// watch begins to watch mappings. What the kernel tells of throttling comes along.
+func (c *code) watch(tracer *bpf.Tracer) (err error) {
+	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
+	if c.watcher, err = sideband.Open(sideband.Config{OnThread: func() { raisePriority() }}); err != nil {
+		return err
+	}
+	for _, event := range tracer.SampleEvents() {
+		if fd, ok := c.watcher.OutputFD(event.CPU); ok {
+			if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_SET_OUTPUT, fd); err != nil {
+				return fmt.Errorf("have the kernel tell when it throttles sampling: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// begin puts into the spool what is known before the window opens.
+func (c *code) begin(w *spool.Writer) error {
+	p := <-c.packed
+	if p.err == nil {
+		p.err = w.Kallsyms(p.kallsyms)
+	}
+	if p.err != nil {
+		return p.err
+	}
+	// A kernel without modules has no such file.
+	if modules, err := os.ReadFile("/proc/modules"); err == nil {
+		if err := w.Modules(modules); err != nil {
+			return err
+		}
+	}
+	if err := c.watcher.Start(); err != nil {
+		return err
+	}
+	return w.Sideband(c.watcher.Drain(nil))
+}
+
+// end stops watching; the files stay open until Close.
+func (c *code) end() {
+	if c.watcher != nil {
+		_ = c.watcher.Close()
+	}
+	if c.procs > 0 {
+		runtime.GOMAXPROCS(c.procs)
+		c.procs = 0
+	}
+}
+
+// Close gives the files back.
+func (c *code) Close() {
+	c.end()
+	if c.watcher != nil {
+		c.watcher.Files().Close()
+	}
+}

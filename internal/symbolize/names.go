@@ -1,0 +1,150 @@
+package symbolize
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/spool"
+)
+
+// namer adds names to frames that have none.
+type namer struct {
+	names spool.Namer
+	again bool // also to those that have some
+	// Names that were asked for ahead, module by module; nil: each is asked for as it comes.
+	ahead map[moduleKey]map[spool.Address]spool.Name
+
+	frame  format.Frame
+	line   format.Line
+	result Result
+}
+
+// Result counts frames that had no name.
+type Result struct {
+	Nameless int
+	Named    int
+}
+
+// moduleKey is what makes modules of several sections the same code.
+type moduleKey struct {
+	kind                            uint32
+	path, build                     string
+	device, inode, generation, base uint64
+}
+
+func keyOf(m *format.Module) moduleKey {
+	return moduleKey{m.Kind, string(m.Path), string(m.BuildId), m.Device, m.Inode, m.Generation, m.Base}
+}
+
+// wants tells whether a frame is to be named.
+func (n *namer) wants(f *format.Frame, m *format.Module) bool {
+	if m == nil {
+		return false
+	}
+	switch format.ModuleKind(m.Kind) {
+	case format.ModuleKind_MODULE_ANON, format.ModuleKind_MODULE_UNKNOWN:
+		return false
+	}
+	return n.again || len(f.Lines) == 0
+}
+
+// define is the definition that a frame gets.
+func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
+	if !n.wants(f, m) {
+		return f
+	}
+	n.result.Nameless++
+	name := n.find(m, spool.Address{Offset: f.Offset, Caller: f.Caller})
+	if !name.OK {
+		return f
+	}
+	n.result.Named++
+	d, line := &n.frame, &n.line
+	d.Id, d.Module, d.Offset, d.Caller = f.Id, f.Module, f.Offset, f.Caller
+	line.Function = []byte(name.Function)
+	d.FunctionOffset, d.Lines = name.Offset, append(d.Lines[:0], line)
+	return d
+}
+
+func (n *namer) find(m *format.Module, at spool.Address) spool.Name {
+	if n.ahead != nil {
+		if name, ok := n.ahead[keyOf(m)][at]; ok {
+			return name
+		}
+	}
+	var out [1]spool.Name
+	_ = n.names.Names(m, []spool.Address{at}, out[:]) // why there is no name is the module's to tell
+	return out[0]
+}
+
+// gather reads all definitions of a file and asks for the names of their frames, so that each file of code is read
+// once however many there are.
+func (n *namer) gather(r io.ReaderAt, size int64) error {
+	wanted, modules, err := n.collect(r, size)
+	if err != nil {
+		return err
+	}
+	n.ahead = make(map[moduleKey]map[spool.Address]spool.Name, len(wanted))
+	for key, places := range wanted {
+		at := make([]spool.Address, 0, len(places))
+		for place := range places {
+			at = append(at, place)
+		}
+		out := make([]spool.Name, len(at))
+		_ = n.names.Names(modules[key], at, out)
+		for i := range at {
+			places[at[i]] = out[i]
+		}
+		n.ahead[key] = places
+	}
+	return nil
+}
+
+// collect finds all places that are to be named.
+func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[spool.Address]spool.Name, map[moduleKey]*format.Module, error) {
+	wanted, modules := map[moduleKey]map[spool.Address]spool.Name{}, map[moduleKey]*format.Module{}
+	section := map[uint32]*format.Module{}
+	total := 0
+	blocks := format.NewBlockReader(io.NewSectionReader(r, 0, size))
+	for {
+		block, err := blocks.Next()
+		if errors.Is(err, io.EOF) {
+			return wanted, modules, nil
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the definitions: %w", err)
+		}
+		switch block.Header.Type {
+		case format.BlockHeaderType:
+			clear(section)
+		case format.BlockDefinitions:
+			var d format.Definitions
+			if proto.Unmarshal(block.Payload, &d) != nil {
+				continue // the pass that writes tells what is wrong with it
+			}
+			for _, m := range d.Modules {
+				section[m.Id] = m
+			}
+			for _, f := range d.Frames {
+				m := section[f.Module]
+				if !n.wants(f, m) || total >= maxAhead {
+					continue
+				}
+				key := keyOf(m)
+				if wanted[key] == nil {
+					wanted[key], modules[key] = map[spool.Address]spool.Name{}, m
+				}
+				wanted[key][spool.Address{Offset: f.Offset, Caller: f.Caller}] = spool.Name{}
+				total++
+			}
+		}
+	}
+}
+
+// maxAhead bounds the places whose names are asked for ahead, of 100 bytes each and their names. Beyond it, each is
+// asked for as it comes.
+const maxAhead = 1 << 20
