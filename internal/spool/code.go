@@ -164,7 +164,7 @@ func (c *code) resolve(t *toldStack) *part {
 	}
 	c.key = c.key[:0]
 	for i := len(c.addresses) - 1; i >= 0; i-- {
-		m, offset := c.locate(t.pid, c.addresses[i])
+		m, offset := c.locate(t.pid, c.addresses[i], i > 0)
 		c.key = binary.LittleEndian.AppendUint32(c.key, c.frame(m, offset, i > 0))
 	}
 	flags := byte(0)
@@ -187,16 +187,22 @@ func (c *code) resolve(t *toldStack) *part {
 	return p
 }
 
-// locate finds the module that an address of a process, or of the kernel, stands in.
-func (c *code) locate(pid uint32, address uint64) (*module, uint64) {
-	if pid == 0 {
-		return c.locateKernel(address)
+// locate finds the module that an address of a process, or of the kernel, stands in. Of a caller it is the one with the
+// call, which may be the last instruction there.
+func (c *code) locate(pid uint32, address uint64, caller bool) (*module, uint64) {
+	back := uint64(0)
+	if caller && address > 0 {
+		back = 1
 	}
-	definition, offset := c.maps.Resolve(pid, address)
+	if pid == 0 {
+		m, offset := c.locateKernel(address - back)
+		return m, offset + back
+	}
+	definition, offset := c.maps.Resolve(pid, address-back)
 	if definition == nil {
 		return &c.nowhere, address
 	}
-	return c.moduleOf(definition), offset
+	return c.moduleOf(definition), offset + back
 }
 
 // listen begins to ask for names beside a live stream, and returns what ends that.

@@ -52,7 +52,7 @@ func finaliseWith(t *testing.T, text string, o Options) (string, Summary) {
 // names it.
 func TestEpochsDefineStacksAgain(t *testing.T) {
 	var text strings.Builder
-	text.WriteString(sampleText)
+	text.WriteString(strings.Replace(sampleText, "task ", "side 900 command pid=10 words=alpha\ntask ", 1))
 	const samples = 200
 	for i := range samples {
 		fmt.Fprintf(&text, "0: %d rename cpu=0 tid=10 comm=name%d old=x\n", 3100+10*i, i)
@@ -67,7 +67,7 @@ func TestEpochsDefineStacksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := streamText(t, stream.Bytes(), nil)
-	for _, word := range []string{"  stack 1 ", "  module 1 ", "  frame 1 "} {
+	for _, word := range []string{"  stack 1 ", "  module 1 ", "  frame 1 ", "  cmdline 1 "} {
 		if n := strings.Count(out, word); n != summary.Sections || n < 3 {
 			t.Errorf("%q is there %d times, in %d sections", word, n, summary.Sections)
 		}
@@ -193,6 +193,23 @@ end 6100
 `, textOptions())
 	if !strings.Contains(out, `path="/tmp/perf-10.map" kind=jit`) || strings.Contains(out, "//anon") {
 		t.Errorf("the samples before the map file was found are not in generated code with names:\n%s", out)
+	}
+}
+
+// TestLongSidebandRoundsArriveWhole: a round's records go into several chunks, which cut records.
+func TestLongSidebandRoundsArriveWhole(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("source 1 1\nspool rings=1 recorder=9\ntask at=1000 tid=10 comm=alpha cpu=0\nopen 2000\n")
+	const maps = 3000
+	for i := range maps {
+		fmt.Fprintf(&text, "side %d map pid=10 from=%#x to=%#x path=/%s/%d\n", 2100+i, 0x10000*(i+1), 0x10000*(i+2), strings.Repeat("x", i%200), i)
+		fmt.Fprintf(&text, "0: %d stack cpu=0 tid=10 id=%d pid=10 at=%#x\n", 2100+i, i+1, 0x10000*(i+1)+1)
+		fmt.Fprintf(&text, "0: %d sample cpu=0 tid=10 user=%d\n", 2100+i, i+1)
+	}
+	text.WriteString("round 9000\nend 9100\n")
+	out, summary := finaliseWith(t, text.String(), Options{})
+	if n := strings.Count(out, "offset=0x1\n"); n != maps || summary.Samples != maps {
+		t.Errorf("%d frames in a mapping of %d samples, want %d", n, summary.Samples, maps)
 	}
 }
 

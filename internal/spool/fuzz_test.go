@@ -86,11 +86,17 @@ func mend(raw []byte) {
 }
 
 func TestAnyFlippedByteLeavesASoundStream(t *testing.T) {
-	text, err := os.ReadFile("testdata/generations.spool")
-	if err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"testdata/generations.spool", "testdata/samples-generations.spool"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flipEveryByte(t, string(text))
 	}
-	raw, err := os.ReadFile(spoolFile(t, string(text)))
+}
+
+func flipEveryByte(t *testing.T, text string) {
+	raw, err := os.ReadFile(spoolFile(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (g *gatherer) takeStack(b []byte, _ int64) error {
 	raw := b[stackAddrs:]
 	raw = raw[:8*min(int(le.Uint32(b[stackCount:])), len(raw)/8)]
 	for i := 0; i < len(raw); i += 8 {
-		m, offset := g.code.locate(pid, le.Uint64(raw[i:]))
+		m, offset := g.code.locate(pid, le.Uint64(raw[i:]), i > 0)
 		if m.wanted {
 			g.code.names.note(m, Address{offset, i > 0})
 		}

@@ -137,20 +137,23 @@ func (n *nameTable) askAll(namer Namer, modules map[moduleKey]*module) {
 		return cmp.Or(cmp.Compare(a.definition.Kind, b.definition.Kind), cmp.Compare(string(a.definition.Path), string(b.definition.Path)))
 	})
 	var at []Address
-	var out []Name
+	out := make([]Name, maxAsked)
 	for _, m := range all {
-		if at = m.noted(at[:0]); len(at) == 0 {
-			continue
-		}
-		out = append(out[:0], make([]Name, len(at))...)
-		if err := namer.Names(m.definition, at, out); err != nil && m.count.err == nil {
-			m.count.err = err
-		}
-		for i := range at {
-			n.set(m, at[i], &out[i])
+		at = m.noted(at[:0])
+		for some := range slices.Chunk(at, maxAsked) {
+			clear(out)
+			if err := namer.Names(m.definition, some, out[:len(some)]); err != nil && m.count.err == nil {
+				m.count.err = err
+			}
+			for i := range some {
+				n.set(m, some[i], &out[i])
+			}
 		}
 	}
 }
+
+// maxAsked is how many places of a module are asked for at once.
+const maxAsked = 1 << 12
 
 // noted are the places of a module whose names nobody has been asked for, in order.
 func (m *module) noted(at []Address) []Address {

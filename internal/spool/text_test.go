@@ -40,7 +40,7 @@ import (
 //
 //	drop generations 1             the first one is taken away
 //	flip 0 2                       a bit of the 3rd chunk of ring 0 changes
-//	lose 0 2                       that chunk is not there
+//	lose 0 2                       that chunk is not there; ring -1 is the side-band
 //	truncate 20                    so many bytes are missing at the end
 type spoolText struct {
 	w       *Writer
@@ -233,7 +233,7 @@ func injure(path, how string, a, b int) error {
 			if generations++; how == "drop" && generations > b {
 				return os.WriteFile(path, raw[start:], 0o600)
 			}
-		case c.typ == chunkRing && int(c.ring) == a && how != "drop":
+		case how != "drop" && (c.typ == chunkRing && int(c.ring) == a || c.typ == chunkSideband && a == -1):
 			if pieces++; pieces <= b {
 				continue
 			}
