@@ -94,7 +94,7 @@ func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 					for g := range uint32(10) {
 						time.Sleep(100 * time.Millisecond)
 						b := bump{before: now()}
-						must(t, tracer.SetGeneration(g + 1))
+						must(t, tracer.SetGeneration(g+1))
 						b.after = now()
 						bumps = append(bumps, b)
 					}
