@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -71,8 +72,8 @@ func TestSamplesCountTimeOnCPU(t *testing.T) {
 	n := count(records, func(r record) bool { return r.is(recSample) && r.tid() == tid })
 	want := float64(busy) / float64(sample.Interval())
 	t.Logf("%d samples in %d ms on the CPU, want %.0f", n, busy/1e6, want)
-	// A hypervisor that stops the CPU delays a sample or drops it.
-	if off := math.Abs(float64(n) - want); off > 4*math.Sqrt(want)+want/20 || want < 100 {
+	// A hypervisor that stops the CPU has samples dropped; an emulated one drops a fifth of them.
+	if got := float64(n); got > want+4*math.Sqrt(want) || got < 0.75*want || want < 100 {
 		t.Errorf("%d samples in %d ms on the CPU, want %.0f", n, busy/1e6, want)
 	}
 }
@@ -122,9 +123,13 @@ func TestEachOnlineCPUIsSampled(t *testing.T) {
 
 func TestSamplesMeetTheFilter(t *testing.T) {
 	mine := make(chan int)
+	var ended atomic.Bool
+	defer ended.Store(true)
 	go onThread(func() {
 		mine <- unix.Gettid()
-		innermost(700 * time.Millisecond)
+		for !ended.Load() {
+			innermost(10 * time.Millisecond)
+		}
 	})
 	tid := <-mine
 	tracer := mustLoad(t, Options{Filter: Filter{TIDs: []int32{int32(tid)}}, Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
@@ -146,9 +151,20 @@ func TestSamplesMeetTheFilter(t *testing.T) {
 // Nobody is sampled on an idle CPU, not even what interrupts do there.
 func TestIdleIsNotSampled(t *testing.T) {
 	tracer := mustLoad(t, Options{Sample: Sample{Period: 200 * time.Microsecond, Kernel: true}})
-	records := recording(t, tracer, func() { time.Sleep(500 * time.Millisecond) })
-	running := map[int]int{}
 	idle := 0
+	for range 40 { // others may keep all CPUs busy for a while
+		idle += checkIdle(t, recording(t, tracer, func() { time.Sleep(500 * time.Millisecond) }))
+		if idle > 0 {
+			return
+		}
+	}
+	t.Error("no CPU was ever idle: the test does not test")
+}
+
+// checkIdle returns how often a CPU became idle.
+func checkIdle(t *testing.T, records []record) (idle int) {
+	t.Helper()
+	running := map[int]int{}
 	for _, r := range records {
 		switch {
 		case r.is(recSwitch):
@@ -162,9 +178,7 @@ func TestIdleIsNotSampled(t *testing.T) {
 			}
 		}
 	}
-	if idle == 0 {
-		t.Error("no CPU was ever idle: the test does not test")
-	}
+	return idle
 }
 
 func TestRatesThatTheKernelWouldThrottleAreRefused(t *testing.T) {

@@ -86,15 +86,17 @@ func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 	for name, rings := range map[string]int{"a ring a CPU": 0, "one ring": 1} {
 		t.Run(name, func(t *testing.T) {
 			tracer := mustLoad(t, Options{Rings: rings, Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
-			bumps := []int64{0}
+			bumps := []bump{{}}
 			records := recording(t, tracer, func() {
 				stop := make(chan struct{})
 				go func() {
 					defer close(stop)
 					for g := range uint32(10) {
 						time.Sleep(100 * time.Millisecond)
-						bumps = append(bumps, now())
+						b := bump{before: now()}
 						must(t, tracer.SetGeneration(g+1))
+						b.after = now()
+						bumps = append(bumps, b)
 					}
 				}()
 				for playing := true; playing; {
@@ -125,26 +127,29 @@ func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 	}
 }
 
+// bump is when a generation began: not before and not after.
+type bump struct{ before, after int64 }
+
 // checkGenerations returns how many stacks were told that an earlier generation had told already.
-func checkGenerations(t *testing.T, records []record, bumps []int64) (again int) {
+func checkGenerations(t *testing.T, records []record, bumps []bump) (again int) {
 	t.Helper()
 	const settled = 20e6 // a CPU may be stopped between looking at the number and writing
 	last := map[uint64]int64{}
 	generation := 0
 	for _, r := range records {
-		for generation+1 < len(bumps) && r.ts() >= bumps[generation+1] {
+		for generation+1 < len(bumps) && r.ts() >= bumps[generation+1].before {
 			generation++
 		}
 		switch {
 		case r.is(recStack):
-			if at, ok := last[r.stackID()]; ok && at < bumps[generation] {
+			if at, ok := last[r.stackID()]; ok && at < bumps[generation].before {
 				again++
 			}
 			last[r.stackID()] = r.ts()
-		case r.is(recSample) && r.ts() > bumps[generation]+settled:
+		case r.is(recSample) && r.ts() > bumps[generation].after+settled:
 			for _, id := range []uint64{r.userID(), r.kernelID()} {
-				if id != 0 && last[id] < bumps[generation] {
-					t.Errorf("generation %d names stack %#x and does not have it", generation, id)
+				if id != 0 && last[id] < bumps[generation].before {
+					t.Fatalf("generation %d names stack %#x and does not have it", generation, id)
 				}
 			}
 		}
@@ -334,8 +339,8 @@ func TestRefusedNestingIsCounted(t *testing.T) {
 		t.Error("no sample with one of four levels left")
 	}
 	take(4, 1)
-	must(t, tracer.Arm())
 	begin := now()
+	must(t, tracer.Arm())
 	onThread(func() { innermost(100 * time.Millisecond) })
 	must(t, tracer.Disarm())
 	if n := len(slices.DeleteFunc(drain(tracer), func(r record) bool { return !r.is(recSample) })); n > 0 {
@@ -354,6 +359,7 @@ func TestRefusedNestingIsCounted(t *testing.T) {
 		t.Errorf("%d samples counted as refused, want about 100", refused)
 	}
 	take(4, 0)
+	must(t, tracer.SetGeneration(1)) // which has none of the stacks that were told at first
 	if sampled() == 0 {
 		t.Error("no sample with all levels free again")
 	}
