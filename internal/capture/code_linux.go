@@ -52,7 +52,7 @@ func packKallsyms() ([]byte, error) {
 // watch begins to watch mappings. What the kernel tells of throttling comes along.
 func (c *code) watch(tracer *bpf.Tracer) (err error) {
 	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
-	if c.watcher, err = sideband.Open(sideband.Config{OnThread: func() { raisePriority() }}); err != nil {
+	if c.watcher, err = sideband.Open(sideband.Config{OnThread: func() { raisePriority(openPriority) }}); err != nil {
 		return err
 	}
 	for _, event := range tracer.SampleEvents() {

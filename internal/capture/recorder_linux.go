@@ -111,7 +111,7 @@ func (r *recorder) Run() error {
 		defer close(done)
 		// Never unlocked, so that the thread and its priority end here.
 		runtime.LockOSThread()
-		r.priority = raisePriority()
+		r.priority = raisePriority(drainPriority)
 		r.err = r.record()
 	}()
 	<-done

@@ -54,7 +54,9 @@ func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
 	}
-	w = &Watcher{files: newFiles(min(cfg.Files, raiseFileLimit()-sparedFiles)), stop: -1, jits: make(map[uint32]int64)}
+	most := min(cfg.Files, raiseFileLimit()-sparedFiles)
+	w = &Watcher{files: newFiles(most), stop: -1, jits: make(map[uint32]int64)}
+	grown := growTable(most)
 	defer func() {
 		if err != nil {
 			_ = w.Close()
@@ -84,7 +86,22 @@ func Open(cfg Config) (w *Watcher, err error) {
 	for _, e := range w.events {
 		w.ended.Go(func() { w.watch(e, cfg.OnThread) })
 	}
+	<-grown
 	return w, nil
+}
+
+// growTable makes room in this process's table of open files at once. Else the kernel doubles the table when it is full,
+// and for that it waits until every CPU has passed through a quiet state (expand_fdtable in fs/file.c): 10 to 30 ms, in
+// which no file is opened.
+func growTable(files int) (done <-chan struct{}) {
+	grown := make(chan struct{})
+	go func() {
+		defer close(grown)
+		if fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, files); err == nil {
+			_ = unix.Close(fd)
+		}
+	}()
+	return grown
 }
 
 // raiseFileLimit lets this process open as many files as it may, and says how many that are.
