@@ -254,6 +254,11 @@ func (s *session) recordLive() error {
 func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	defer recorded.Close()
 	o.Cost = s.cost
+	if s.rec.code != nil {
+		names := newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize)
+		defer names.Close()
+		o.Names = names
+	}
 	s.written.w = s.out
 	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})
 	s.summary, err = recorded.Finalise(w, o)
@@ -297,6 +302,9 @@ func (s *session) tidy() {
 	}
 	if s.rec != nil {
 		s.rec.Close()
+		if s.rec.code != nil {
+			s.rec.code.Close()
+		}
 	} else if s.spool != nil {
 		_ = s.spool.Remove()
 	}

@@ -280,7 +280,7 @@ func (c *code) name(f *frame) {
 	if !m.wanted {
 		return
 	}
-	at := Address{f.offset, f.caller}
+	at := Address{Offset: f.offset, Caller: f.caller}
 	ref, noted := m.names[side(f.caller)][f.offset]
 	switch {
 	case noted && ref.name != unasked:

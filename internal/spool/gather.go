@@ -111,7 +111,7 @@ func (g *gatherer) takeStack(b []byte, _ int64) error {
 	for i := 0; i < len(raw); i += 8 {
 		m, offset := g.code.locate(pid, le.Uint64(raw[i:]), i > 0)
 		if m.wanted {
-			g.code.names.note(m, Address{offset, i > 0})
+			g.code.names.note(m, Address{Offset: offset, Caller: i > 0})
 		}
 	}
 	return nil

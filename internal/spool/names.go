@@ -7,20 +7,14 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/symbol"
 )
 
 // Address is a place in a module.
-type Address struct {
-	Offset uint64 // as [format.Frame] has it
-	Caller bool   // it is where a call returns to
-}
+type Address = symbol.Address
 
 // Name is the function at a place.
-type Name struct {
-	Function string
-	Offset   uint64 // bytes from the function's beginning
-	OK       bool
-}
+type Name = symbol.Name
 
 // Namer finds the names of functions. An error says why a module has none; what out holds of it is used nevertheless.
 type Namer interface {
@@ -160,7 +154,7 @@ func (m *module) noted(at []Address) []Address {
 	for caller, names := range m.names {
 		for offset, ref := range names {
 			if ref.name == unasked {
-				at = append(at, Address{offset, caller == 1})
+				at = append(at, Address{Offset: offset, Caller: caller == 1})
 			}
 		}
 	}

@@ -1,0 +1,92 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"wprof/format"
+	"wprof/internal/sideband"
+	"wprof/internal/spool"
+	"wprof/internal/symbol"
+)
+
+// names gives the frames of a recording their names.
+type names struct {
+	resolver *symbol.Resolver
+	files    *sideband.Files
+	// later leaves out files that wprof-symbolize finds as well: those with a build-id that still stand at their path.
+	later bool
+}
+
+// newNames names from the files that were kept open, and from what the spool knows of the kernel.
+func newNames(recorded *spool.Spool, files *sideband.Files, later bool) *names {
+	n := &names{files: files, later: later}
+	n.resolver = symbol.NewResolver(symbol.Options{
+		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO,
+		Kallsyms: func() (io.ReadCloser, error) {
+			if text := recorded.Kallsyms(); text != nil {
+				return text, nil
+			}
+			return nil, os.ErrNotExist
+		},
+		Modules: func() (io.ReadCloser, error) {
+			if text := recorded.Modules(); text != nil {
+				return io.NopCloser(text), nil
+			}
+			return nil, os.ErrNotExist
+		},
+	})
+	return n
+}
+
+// Names implements spool.Namer.
+func (n *names) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
+	if n.later && namedLater(m) {
+		return nil
+	}
+	if err := n.resolver.Names(m, at, out); err != nil {
+		return err
+	}
+	if why := n.resolver.Why(m); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+func namedLater(m *format.Module) bool {
+	if format.ModuleKind(m.Kind) != format.ModuleKind_MODULE_FILE || len(m.BuildId) == 0 {
+		return false
+	}
+	info, err := os.Stat(string(m.Path))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// open hands over a file that was opened when it was mapped.
+func (n *names) open(m *format.Module) (io.ReaderAt, int64, func(), error) {
+	f, ok := n.files.Open(m)
+	if !ok {
+		return nil, 0, nil, os.ErrNotExist
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("look at %s: %w", m.Path, err)
+	}
+	return f, info.Size(), nil, nil
+}
+
+func (n *names) perfMap(m *format.Module) (io.ReadCloser, error) {
+	var pid uint32
+	if _, err := fmt.Sscanf(string(m.Path), "/tmp/perf-%d.map", &pid); err != nil {
+		return nil, fmt.Errorf("%s is no map file: %w", m.Path, err)
+	}
+	f, ok := n.files.PerfMap(pid)
+	if !ok {
+		return nil, os.ErrNotExist
+	}
+	return io.NopCloser(io.NewSectionReader(f, 0, 1<<62)), nil
+}
+
+// Close gives back what the names were read from.
+func (n *names) Close() { n.resolver.Close() }

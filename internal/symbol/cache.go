@@ -1,0 +1,117 @@
+package symbol
+
+import (
+	"container/list"
+
+	"wprof/format"
+)
+
+const (
+	// maxTables bounds the files that are open at a time.
+	maxTables = 64
+	// maxReasons bounds what is remembered about modules without names; then it is found out again.
+	maxReasons = 64 << 10
+)
+
+// tableKey says which modules share a table: those of one build-id, else of one file, else of one path.
+type tableKey struct {
+	kind                      uint32
+	buildID                   string
+	device, inode, generation uint64
+	path                      string
+}
+
+// reasonKey says what a failure is of. Another path may lead to the same build-id.
+type reasonKey struct {
+	table tableKey
+	path  string
+}
+
+func keyOf(m *format.Module) tableKey {
+	k := tableKey{kind: m.Kind}
+	switch {
+	case len(m.BuildId) > 0:
+		k.buildID = string(m.BuildId)
+		return k
+	case m.Device != 0 || m.Inode != 0:
+		k.device, k.inode, k.generation = m.Device, m.Inode, m.Generation
+	default:
+		k.path = string(m.Path)
+	}
+	if m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
+		k.path = string(m.Path)
+	}
+	return k
+}
+
+// Why says in a few words why a module has no names. It is empty if it has some, or was not asked for.
+func (r *Resolver) Why(m *format.Module) string {
+	switch format.ModuleKind(m.Kind) {
+	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
+		if r.kernel != nil && r.kernel.Table(string(m.Path)) == nil {
+			return ErrNoSymbols.Error()
+		}
+		return r.noNames
+	}
+	return r.reasons[reasonKey{keyOf(m), string(m.Path)}]
+}
+
+// Forget gives up what is known about a module, so that it is read again: a map of compiled code grows.
+func (r *Resolver) Forget(m *format.Module) {
+	key := keyOf(m)
+	delete(r.reasons, reasonKey{key, string(m.Path)})
+	if e := r.tables[key]; e != nil {
+		r.drop(e)
+	}
+}
+
+// load is what is known about a module, read if it has not been. It is nil if there are no names.
+func (r *Resolver) load(m *format.Module) *loaded {
+	switch format.ModuleKind(m.Kind) {
+	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
+		return r.kernelPart(m)
+	}
+	key := keyOf(m)
+	if e := r.tables[key]; e != nil {
+		r.recent.MoveToFront(e)
+		return e.Value.(*loaded)
+	}
+	why := reasonKey{key, string(m.Path)}
+	if _, failed := r.reasons[why]; failed {
+		return nil
+	}
+	l, err := r.read(m)
+	if err != nil {
+		if len(r.reasons) >= maxReasons {
+			clear(r.reasons)
+		}
+		r.reasons[why] = reason(err)
+		return nil
+	}
+	l.key = key
+	r.keep(l)
+	return l
+}
+
+// keep adds a table in front and gives up those behind that are over the budget.
+func (r *Resolver) keep(l *loaded) {
+	r.tables[l.key] = r.recent.PushFront(l)
+	r.bytes += l.table.Bytes()
+	for r.recent.Len() > 1 && (r.bytes > r.options.TableBytes || r.recent.Len() > maxTables) {
+		r.drop(r.recent.Back())
+	}
+}
+
+func (r *Resolver) drop(e *list.Element) {
+	l := r.recent.Remove(e).(*loaded)
+	delete(r.tables, l.key)
+	r.bytes -= l.table.Bytes()
+	l.release()
+}
+
+func (l *loaded) release() {
+	for _, f := range l.close {
+		f()
+	}
+	l.close = nil
+}

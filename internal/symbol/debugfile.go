@@ -1,0 +1,94 @@
+package symbol
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path"
+	"path/filepath"
+)
+
+// maxDebugLinkBytes bounds .gnu_debuglink: a file's name and a sum.
+const maxDebugLinkBytes = 4096 + 8
+
+// systemDebug is where distributions put debug files (GDB manual, Debugging Information in Separate Files).
+const systemDebug = "/usr/lib/debug"
+
+// DebugLink is the name of the separate debug file and the CRC-32 of its content.
+func (f *File) DebugLink() (name string, crc uint32, ok bool) {
+	b, ok := f.section(".gnu_debuglink", maxDebugLinkBytes)
+	if !ok {
+		return "", 0, false
+	}
+	end := bytes.IndexByte(b, 0)
+	if end <= 0 || (end+4)&^3+4 > len(b) {
+		return "", 0, false
+	}
+	name = string(b[:end])
+	if name != path.Base(name) || name == "." || name == ".." {
+		return "", 0, false
+	}
+	return name, f.elf.ByteOrder.Uint32(b[(end+4)&^3:]), true
+}
+
+// debugFiles are the places where the debug file of a file may be, most telling first. Those by debuglink need the path
+// of the file itself.
+func (f *File) debugFiles(filePath string, dirs []string) []string {
+	var list []string
+	for _, dir := range dirs {
+		list = append(list, byBuildID(dir, f.buildID)...)
+	}
+	name, _, ok := f.DebugLink()
+	if !ok {
+		return list
+	}
+	if filePath != "" {
+		dir := filepath.Dir(filePath)
+		list = append(list, filepath.Join(dir, name), filepath.Join(dir, ".debug", name))
+		for _, debug := range dirs {
+			list = append(list, filepath.Join(debug, dir, name))
+		}
+	}
+	for _, dir := range dirs {
+		list = append(list, filepath.Join(dir, name))
+	}
+	return list
+}
+
+// byBuildID is where a directory of debug files has the one of a build-id.
+func byBuildID(dir string, id []byte) []string {
+	if len(id) < 2 {
+		return nil
+	}
+	return []string{filepath.Join(dir, ".build-id", fmt.Sprintf("%x", id[:1]), fmt.Sprintf("%x.debug", id[1:]))}
+}
+
+// UseDebug takes the symbols from a separate debug file if it belongs to this one: by its build-id, or, where one of the
+// two has none, by the sum in .gnu_debuglink. The debug file must stay open as long as this one.
+func (f *File) UseDebug(debug *File) error {
+	if !debug.hasSymbols() {
+		return ErrNoSymbols
+	}
+	if f.buildID != nil && debug.buildID != nil {
+		if !bytes.Equal(f.buildID, debug.buildID) {
+			return errBuildID
+		}
+		f.debug = debug
+		return nil
+	}
+	_, want, ok := f.DebugLink()
+	if !ok {
+		return errors.New("it has no build-id")
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, io.NewSectionReader(debug.r, 0, int64(debug.size))); err != nil {
+		return fmt.Errorf("sum a debug file: %w", err)
+	}
+	if sum.Sum32() != want {
+		return errors.New("its checksum differs")
+	}
+	f.debug = debug
+	return nil
+}

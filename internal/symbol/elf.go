@@ -1,0 +1,193 @@
+package symbol
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	maxCodeSections = 4096
+	maxSections     = 64 << 10
+	maxSegments     = 64 << 10
+	maxSectionNames = 4 << 20
+	maxNoteBytes    = 64 << 10
+	maxBuildID      = 64
+)
+
+var (
+	errNoELF   = errors.New("it is no ELF file")
+	errBuildID = errors.New("its build-id differs")
+)
+
+// File is one ELF file: a program, a library, a debug file or the image of the vDSO.
+type File struct {
+	r       io.ReaderAt
+	size    uint64
+	elf     *elf.File
+	buildID []byte
+	debug   *File // where the symbols are, if not here
+}
+
+// Open reads the headers of an ELF file. The file is read through r as long as the File or its table is used.
+func Open(r io.ReaderAt, size int64) (_ *File, err error) {
+	defer recoverTo(&err, "read an ELF file")
+	if size < 0 {
+		return nil, errNoELF
+	}
+	if err := checkHeaders(r, uint64(size)); err != nil {
+		return nil, err
+	}
+	e, err := elf.NewFile(io.NewSectionReader(r, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("read an ELF file: %w", err)
+	}
+	f := &File{r: r, size: uint64(size), elf: e}
+	f.buildID = f.findBuildID()
+	return f, nil
+}
+
+// recoverTo turns a panic into an error. The standard library's readers say of themselves that they are not made for
+// hostile files.
+func recoverTo(err *error, doing string) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%s: it is malformed (%v)", doing, r)
+	}
+}
+
+// checkHeaders bounds what debug/elf will read: the numbers of segments and sections, and the sections' names, which it
+// would inflate.
+func checkHeaders(r io.ReaderAt, size uint64) error {
+	var head [64]byte
+	if n, _ := r.ReadAt(head[:], 0); n < 52 || !bytes.HasPrefix(head[:], []byte(elf.ELFMAG)) {
+		return errNoELF
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if elf.Data(head[elf.EI_DATA]) == elf.ELFDATA2MSB {
+		order = binary.BigEndian
+	}
+	wide := elf.Class(head[elf.EI_CLASS]) == elf.ELFCLASS64
+	sections, tail := uint64(order.Uint32(head[32:])), head[42:]
+	if wide {
+		sections, tail = order.Uint64(head[40:]), head[54:]
+	}
+	segments, entry := order.Uint16(tail[2:]), uint64(order.Uint16(tail[4:]))
+	count, nameIndex := order.Uint16(tail[6:]), uint64(order.Uint16(tail[8:]))
+	if segments == 0xffff || count >= 0xff00 || sections != 0 && count == 0 || nameIndex >= 0xff00 {
+		return errors.New("it has more than 65,279 sections or segments")
+	}
+	if count == 0 {
+		return nil
+	}
+	at := sections + nameIndex*entry
+	var header [64]byte
+	if at < sections || at > size {
+		return errors.New("its sections lie beyond its end")
+	}
+	if n, _ := r.ReadAt(header[:], int64(at)); n < 40 {
+		return errors.New("its sections lie beyond its end")
+	}
+	flags, length := uint64(order.Uint32(header[8:])), uint64(order.Uint32(header[20:]))
+	if wide {
+		flags, length = order.Uint64(header[8:]), order.Uint64(header[32:])
+	}
+	if flags&uint64(elf.SHF_COMPRESSED) != 0 || length > maxSectionNames {
+		return errors.New("its section names are compressed or too long")
+	}
+	return nil
+}
+
+// BuildID is what the linker wrote into .note.gnu.build-id, nil if it wrote nothing.
+func (f *File) BuildID() []byte { return f.buildID }
+
+// Address is the virtual address of a place in the file that is mapped executable.
+func (f *File) Address(offset uint64) (uint64, bool) {
+	for _, p := range f.elf.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && offset >= p.Off && offset-p.Off < p.Filesz {
+			return p.Vaddr + (offset - p.Off), true
+		}
+	}
+	return 0, false
+}
+
+// mapsCode says whether the file tells where in it code is. What objcopy --only-keep-debug leaves does not.
+func (f *File) mapsCode() bool {
+	for _, p := range f.elf.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// section reads the contents of a section as they stand in the file, at most limit bytes.
+func (f *File) section(name string, limit uint64) ([]byte, bool) {
+	s := f.elf.Section(name)
+	if s == nil || !f.holds(s) || s.FileSize > limit {
+		return nil, false
+	}
+	return f.bytes(s.Offset, s.FileSize)
+}
+
+// holds says whether the contents of a section are in the file, and not compressed.
+func (f *File) holds(s *elf.Section) bool {
+	return s.Type != elf.SHT_NOBITS && s.Type != elf.SHT_NULL && s.Flags&elf.SHF_COMPRESSED == 0 &&
+		s.Offset <= f.size && s.FileSize <= f.size-s.Offset
+}
+
+func (f *File) bytes(at, size uint64) ([]byte, bool) {
+	if at > f.size || size > f.size-at {
+		return nil, false
+	}
+	b := make([]byte, size)
+	n, _ := f.r.ReadAt(b, int64(at))
+	return b, n == len(b)
+}
+
+// findBuildID looks through the notes, in segments first, as the kernel does (lib/buildid.c).
+func (f *File) findBuildID() []byte {
+	for _, p := range f.elf.Progs {
+		if p.Type == elf.PT_NOTE && p.Filesz <= maxNoteBytes {
+			if id := f.buildIDIn(p.Off, p.Filesz, p.Align); id != nil {
+				return id
+			}
+		}
+	}
+	for _, s := range f.elf.Sections {
+		if s.Type == elf.SHT_NOTE && f.holds(s) && s.FileSize <= maxNoteBytes {
+			if id := f.buildIDIn(s.Offset, s.FileSize, s.Addralign); id != nil {
+				return id
+			}
+		}
+	}
+	return nil
+}
+
+func (f *File) buildIDIn(at, size, align uint64) []byte {
+	const gnuBuildID = 3 // NT_GNU_BUILD_ID
+	notes, _ := f.bytes(at, size)
+	if align != 8 {
+		align = 4
+	}
+	up := func(n uint32) uint64 { return (uint64(n) + align - 1) &^ (align - 1) }
+	for len(notes) >= 12 {
+		nameSize, descSize := f.elf.ByteOrder.Uint32(notes), f.elf.ByteOrder.Uint32(notes[4:])
+		kind := f.elf.ByteOrder.Uint32(notes[8:])
+		notes = notes[12:]
+		desc := up(nameSize)
+		if align == 8 {
+			desc = (12+uint64(nameSize)+7)&^7 - 12
+		}
+		if desc+uint64(descSize) > uint64(len(notes)) {
+			return nil
+		}
+		if kind == gnuBuildID && bytes.Equal(notes[:nameSize], []byte("GNU\x00")) && descSize > 0 && descSize <= maxBuildID {
+			return notes[desc : desc+uint64(descSize)]
+		}
+		notes = notes[min(desc+up(descSize), uint64(len(notes))):]
+	}
+	return nil
+}

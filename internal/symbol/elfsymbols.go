@@ -1,0 +1,203 @@
+package symbol
+
+import (
+	"bufio"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+)
+
+// ErrNoSymbols is told of a file that names no function.
+var ErrNoSymbols = errors.New("no symbols")
+
+// functions are those of a file as they are gathered, and where their names are.
+type functions struct {
+	list  []span
+	names names
+	code  []codeSection
+}
+
+// codeSection is a section with code.
+type codeSection struct{ start, end uint64 }
+
+// rawSymbol is an entry of a symbol table, of either class.
+type rawSymbol struct {
+	name    uint32
+	info    byte
+	section uint16
+	value   uint64
+	size    uint64
+}
+
+func (f *File) sectionOf(t elf.SectionType) *elf.Section {
+	for _, s := range f.elf.Sections {
+		if s.Type == t && f.holds(s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// addSymbols adds the functions of a symbol table: STT_FUNC, STT_GNU_IFUNC, and symbols of assembly that have neither
+// type nor size.
+func (f *File) addSymbols(into *functions, t elf.SectionType) error {
+	table := f.sectionOf(t)
+	if table == nil || int(table.Link) >= len(f.elf.Sections) {
+		return nil
+	}
+	text := f.elf.Sections[table.Link]
+	if !f.holds(text) {
+		return nil
+	}
+	strings := io.NewSectionReader(f.r, int64(text.Offset), int64(text.FileSize))
+	base, ok := into.names.add(strings, text.FileSize, true)
+	if !ok {
+		return errors.New("read symbols: their names take more than 4 GiB")
+	}
+	into.code = append(into.code, f.codeSections()...)
+	width := 24
+	if f.elf.Class == elf.ELFCLASS32 {
+		width = 16
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), 256<<10)
+	entry := make([]byte, width)
+	for i := uint64(0); i < table.FileSize/uint64(width); i++ {
+		if _, err := io.ReadFull(in, entry); err != nil {
+			return fmt.Errorf("read symbols: %w", err)
+		}
+		s := f.symbol(entry)
+		if !f.isCode(&s) || uint64(s.name) >= text.FileSize || f.isMapping(&s, strings, text.FileSize) {
+			continue
+		}
+		if len(into.list) >= MaxSymbols {
+			return fmt.Errorf("read symbols: there are more than %d functions", MaxSymbols)
+		}
+		into.addSymbol(&s, base)
+	}
+	return nil
+}
+
+// codeSections are the sections with code. Only symbols inside them count.
+func (f *File) codeSections() []codeSection {
+	var list []codeSection
+	for _, s := range f.elf.Sections {
+		if s.Flags&elf.SHF_EXECINSTR != 0 && s.Flags&elf.SHF_ALLOC != 0 && s.Addr+s.Size > s.Addr && len(list) < maxCodeSections {
+			list = append(list, codeSection{s.Addr, s.Addr + s.Size})
+		}
+	}
+	return list
+}
+
+func (f *File) symbol(b []byte) rawSymbol {
+	o := f.elf.ByteOrder
+	if f.elf.Class == elf.ELFCLASS32 {
+		return rawSymbol{name: o.Uint32(b), value: uint64(o.Uint32(b[4:])), size: uint64(o.Uint32(b[8:])), info: b[12],
+			section: o.Uint16(b[14:])}
+	}
+	return rawSymbol{name: o.Uint32(b), info: b[4], section: o.Uint16(b[6:]), value: o.Uint64(b[8:]), size: o.Uint64(b[16:])}
+}
+
+// isCode says whether a symbol may be a function.
+func (f *File) isCode(s *rawSymbol) bool {
+	switch elf.ST_TYPE(s.info) {
+	case elf.STT_FUNC, elf.STT_GNU_IFUNC:
+	case elf.STT_NOTYPE:
+		if s.size != 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	if s.name == 0 || s.section == 0 || int(s.section) >= len(f.elf.Sections) {
+		return false
+	}
+	section := f.elf.Sections[s.section]
+	if section.Flags&elf.SHF_EXECINSTR == 0 || section.Flags&elf.SHF_ALLOC == 0 {
+		return false
+	}
+	if f.elf.Machine == elf.EM_ARM {
+		s.value &^= 1 // Thumb
+	}
+	// A symbol at the end of its section (etext) marks the end.
+	return s.value >= section.Addr && s.value-section.Addr < section.Size
+}
+
+// isMapping finds the labels that tell code from data on Arm and RISC-V ("$x", "$d.1").
+func (f *File) isMapping(s *rawSymbol, r io.ReaderAt, size uint64) bool {
+	switch f.elf.Machine {
+	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
+	default:
+		return false
+	}
+	if elf.ST_TYPE(s.info) != elf.STT_NOTYPE || elf.ST_BIND(s.info) != elf.STB_LOCAL {
+		return false
+	}
+	name, ok := readName(r, uint64(s.name), size)
+	return !ok || strings.HasPrefix(name, "$") || strings.HasPrefix(name, ".L")
+}
+
+// addSymbol adds one function. Of several at one address a global one is meant rather than a weak one, a weak one rather
+// than a local one, and then, as in llvm-symbolizer, the largest and the last in the file.
+func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
+	binding := uint32(bindGlobal)
+	switch elf.ST_BIND(s.info) {
+	case elf.STB_LOCAL:
+		binding = bindLocal
+	case elf.STB_WEAK:
+		binding = bindWeak
+	}
+	if end := s.value + s.size; end >= s.value {
+		l.list = append(l.list, span{start: s.value, end: end, rank: binding | uint32(len(l.list)), name: nameBase + s.name})
+	}
+}
+
+// table sorts the functions.
+func (l *functions) table() *Table {
+	l.finish()
+	return newTable(l.list, innermost, l.names)
+}
+
+// finish gives the functions without a size their ends: where the next function begins or the section ends, and not
+// beyond a function around them.
+func (l *functions) finish() {
+	sort.Slice(l.list, func(i, j int) bool {
+		a, b := &l.list[i], &l.list[j]
+		if a.start != b.start {
+			return a.start < b.start
+		}
+		return a.end > b.end
+	})
+	var around []uint64 // ends of the functions that hold the current address
+	for i, next := 0, 0; i < len(l.list); i++ {
+		s := &l.list[i]
+		for len(around) > 0 && around[len(around)-1] <= s.start {
+			around = around[:len(around)-1]
+		}
+		if s.end > s.start {
+			around = append(around, s.end)
+			continue
+		}
+		for next = max(next, i); next < len(l.list) && l.list[next].start == s.start; next++ {
+		}
+		s.end = l.sectionEnd(s.start)
+		if next < len(l.list) {
+			s.end = min(s.end, l.list[next].start)
+		}
+		if len(around) > 0 {
+			s.end = min(s.end, around[len(around)-1])
+		}
+	}
+}
+
+// sectionEnd is the end of the section that holds an address.
+func (l *functions) sectionEnd(address uint64) uint64 {
+	for _, c := range l.code {
+		if address >= c.start && address < c.end {
+			return c.end
+		}
+	}
+	return address
+}

@@ -1,0 +1,145 @@
+package symbol
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	go118Magic = 0xfffffff0 // Go 1.18 and 1.19
+	go120Magic = 0xfffffff1 // Go 1.20 and later
+
+	maxGoScanBytes = 256 << 20 // how much read-only data is searched for the table
+)
+
+// goTable is the table of functions that every Go program carries for its own tracebacks, stripped or not: runtime's
+// pcHeader and what follows it (runtime/symtab.go).
+type goTable struct {
+	r       io.ReaderAt // from the header on
+	size    uint64
+	address uint64
+	order   binary.ByteOrder
+	word    uint64 // bytes of a pointer
+	count   uint64
+	text    uint64 // where functions are counted from; 0 since Go 1.26
+	names   uint64
+	funcs   uint64
+}
+
+// addGoFunctions adds the functions of a Go program.
+func (f *File) addGoFunctions(into *functions) error {
+	t := f.goTable()
+	if t == nil {
+		return nil
+	}
+	text, ok := f.goText(t)
+	if !ok {
+		return errors.New("read the Go program's functions: their addresses cannot be told")
+	}
+	if t.count > MaxSymbols {
+		return fmt.Errorf("read the Go program's functions: there are more than %d", MaxSymbols)
+	}
+	base, ok := into.names.add(io.NewSectionReader(t.r, int64(t.names), int64(t.size-t.names)), t.size-t.names, false)
+	if !ok {
+		return errors.New("read the Go program's functions: their names take more than 4 GiB")
+	}
+	return t.each(func(start, end, name uint32) {
+		into.list = append(into.list, span{start: text + uint64(start), end: text + uint64(end),
+			rank: bindGlobal | uint32(len(into.list)), name: base + name})
+	})
+}
+
+// each visits the functions in the order of their addresses: start and end counted from the program's text.
+func (t *goTable) each(visit func(start, end, name uint32)) error {
+	index, bodies := &window{r: t.r, size: t.size}, &window{r: t.r, size: t.size}
+	nameBytes := t.size - t.names
+	for i := uint64(0); i < t.count; i++ {
+		entry, ok := index.at(t.funcs+i*8, 12)
+		if !ok {
+			return errors.New("read the Go program's functions: the table is cut")
+		}
+		start, body, end := t.order.Uint32(entry), t.order.Uint32(entry[4:]), t.order.Uint32(entry[8:])
+		f, ok := bodies.at(t.funcs+uint64(body), 8) // struct _func: entryOff, nameOff
+		if !ok {
+			return errors.New("read the Go program's functions: the table is cut")
+		}
+		if name := t.order.Uint32(f[4:]); end > start && uint64(name) < nameBytes {
+			visit(start, end, name)
+		}
+	}
+	return nil
+}
+
+// goTable finds the table: by its section, else by how it begins.
+func (f *File) goTable() *goTable {
+	for _, s := range f.elf.Sections {
+		if f.holds(s) && strings.HasSuffix(s.Name, ".gopclntab") {
+			if t := f.goTableAt(s, 0); t != nil {
+				return t
+			}
+		}
+	}
+	for _, s := range f.elf.Sections {
+		if f.holds(s) && s.Type == elf.SHT_PROGBITS && s.Flags&elf.SHF_EXECINSTR == 0 && s.Flags&elf.SHF_ALLOC != 0 &&
+			(strings.HasPrefix(s.Name, ".rodata") || strings.HasPrefix(s.Name, ".data.rel.ro")) && s.FileSize <= maxGoScanBytes {
+			if t := f.scanGoTable(s); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// scanGoTable searches a section for a table's header.
+func (f *File) scanGoTable(s *elf.Section) *goTable {
+	w := &window{r: f.r, size: s.Offset + s.FileSize}
+	for at := uint64(0); at+8 <= s.FileSize; at += 8 {
+		head, ok := w.at(s.Offset+at, 8)
+		if !ok {
+			return nil
+		}
+		if magic := f.elf.ByteOrder.Uint32(head); magic != go118Magic && magic != go120Magic {
+			continue
+		}
+		if t := f.goTableAt(s, at); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// goTableAt reads the header at a place of a section.
+func (f *File) goTableAt(s *elf.Section, at uint64) *goTable {
+	size := s.FileSize - at
+	var head [8 + 8*8]byte
+	if n, _ := f.r.ReadAt(head[:min(size, uint64(len(head)))], int64(s.Offset+at)); n < 8+8*4 {
+		return nil
+	}
+	t := &goTable{r: io.NewSectionReader(f.r, int64(s.Offset+at), int64(size)), size: size, address: s.Addr + at,
+		order: f.elf.ByteOrder, word: uint64(head[7])}
+	if magic := t.order.Uint32(head[:]); magic != go118Magic && magic != go120Magic {
+		return nil
+	}
+	// pad1, pad2, minLC, ptrSize
+	if head[4] != 0 || head[5] != 0 || head[6] != 1 && head[6] != 2 && head[6] != 4 || t.word != 4 && t.word != 8 {
+		return nil
+	}
+	t.count, t.text, t.names, t.funcs = t.field(head[:], 0), t.field(head[:], 2), t.field(head[:], 3), t.field(head[:], 7)
+	if t.count == 0 || t.names >= size || t.funcs >= size || t.count > size/8 || t.count*8+4 > size-t.funcs {
+		return nil
+	}
+	return t
+}
+
+// field is one word of the header.
+func (t *goTable) field(head []byte, i uint64) uint64 {
+	b := head[8+i*t.word:]
+	if t.word == 4 {
+		return uint64(t.order.Uint32(b))
+	}
+	return t.order.Uint64(b)
+}

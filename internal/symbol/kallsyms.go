@@ -1,0 +1,137 @@
+package symbol
+
+import "sort"
+
+// kernelList is /proc/kallsyms as it is read: "ADDRESS TYPE NAME" and, of a module, "[MODULE]".
+type kernelList struct {
+	parts map[string]*kernelGather
+	last  *kernelGather // of the line before: lines of one module stand together
+	count int
+	bytes int
+	shown bool // an address is not zero
+}
+
+// kernelGather is the functions of one part of the kernel.
+type kernelGather struct {
+	name              string
+	list              []span // ends are not known yet; rank: place in the list
+	text              []byte
+	start, code, etop uint64 // _stext, _text, _etext
+}
+
+func (l *kernelList) line(line []byte) error {
+	word, rest := cutWord(line)
+	address, ok := parseHex(word)
+	kind, rest := cutWord(rest)
+	name, module := cutWord(rest)
+	if !ok || len(kind) != 1 || len(name) == 0 {
+		return nil
+	}
+	l.count++
+	l.shown = l.shown || address != 0
+	if !isText(kind[0]) || address == 0 || l.count > maxKernelSymbols || l.bytes+len(name)+1 > maxKernelNames {
+		return nil
+	}
+	part := l.part(module)
+	if part == nil {
+		return nil
+	}
+	part.add(address, name)
+	l.bytes += len(name) + 1
+	return nil
+}
+
+// isText says whether a symbol's type (nm(1)) is that of code, or of a weak symbol, which mostly is.
+func isText(kind byte) bool { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W' }
+
+// part finds what a line is of. It gives up on new modules when there are too many.
+func (l *kernelList) part(module []byte) *kernelGather {
+	name := kernelModuleOfKernel
+	if n := len(module); n > 2 && module[0] == '[' && module[n-1] == ']' {
+		module = module[1 : n-1]
+		if l.last != nil && l.last.name == string(module) {
+			return l.last
+		}
+		name = string(module)
+	}
+	part := l.parts[name]
+	if part == nil {
+		if len(l.parts) >= maxKernelModules {
+			return nil
+		}
+		part = &kernelGather{name: name}
+		l.parts[name] = part
+	}
+	l.last = part
+	return part
+}
+
+func (g *kernelGather) add(address uint64, name []byte) {
+	switch string(name) {
+	case "_text":
+		g.code = address
+	case "_stext":
+		g.start = address
+	case "_etext":
+		g.etop = address
+	}
+	g.list = append(g.list, span{start: address, rank: uint32(len(g.list)), name: uint32(len(g.text))})
+	g.text = append(append(g.text, name...), 0)
+}
+
+// part makes the table. It is nil without a function inside the part's range.
+func (g *kernelGather) part(name string, known map[string]KernelModule) *kernelPart {
+	sort.Slice(g.list, func(i, j int) bool {
+		if g.list[i].start != g.list[j].start {
+			return g.list[i].start < g.list[j].start
+		}
+		return g.list[i].rank < g.list[j].rank
+	})
+	module := g.bounds(name, known)
+	kept := g.list[:0]
+	for _, s := range g.list {
+		if s.start < module.Base || s.start >= module.End {
+			continue
+		}
+		s.start -= module.Base
+		if last := len(kept) - 1; last >= 0 {
+			if kept[last].start == s.start {
+				continue
+			}
+			kept[last].end = s.start
+		}
+		kept = append(kept, s)
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	kept[len(kept)-1].end = module.End - module.Base
+	var n names
+	n.addBytes(g.text)
+	return &kernelPart{KernelModule: module, table: newTable(kept, innermost, n)}
+}
+
+// bounds is where a part begins and ends.
+func (g *kernelGather) bounds(name string, known map[string]KernelModule) KernelModule {
+	first, last := g.list[0].start, g.list[len(g.list)-1].start
+	m := KernelModule{Name: name, Base: first, End: (last | (kernelPage - 1)) + 1}
+	if m.End == 0 {
+		m.End-- // the last page of all
+	}
+	if name != kernelModuleOfKernel {
+		if k, ok := known[name]; ok && k.End > k.Base {
+			return k
+		}
+		return m
+	}
+	switch {
+	case g.code != 0:
+		m.Base = g.code
+	case g.start != 0:
+		m.Base = g.start
+	}
+	if g.etop > m.Base {
+		m.End = g.etop
+	}
+	return m
+}

@@ -1,0 +1,141 @@
+package symbol
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strconv"
+)
+
+// ErrHidden is told of a list of kernel symbols without addresses.
+var ErrHidden = errors.New(
+	"read the kernel's symbols: all addresses are zero, they are shown only to a process with CAP_SYSLOG, see kernel.kptr_restrict")
+
+const (
+	maxKernelSymbols     = 4 << 20
+	maxKernelNames       = 128 << 20
+	maxKernelModules     = 64 << 10
+	kernelPage           = 4096 // an end that is not known is that of the page
+	kernelModuleOfKernel = "kernel"
+)
+
+// KernelModule is a part of the kernel's code.
+type KernelModule struct {
+	Name string // without brackets; "kernel" is the kernel itself
+	Base uint64 // of the kernel _text, else _stext; of a module where its code begins
+	End  uint64
+}
+
+// Kernel is the functions of a kernel and of its modules. Addresses in its tables count from their module's base, so
+// that they hold for another boot of the same kernel, which lies elsewhere.
+type Kernel struct {
+	modules map[string]*kernelPart
+}
+
+type kernelPart struct {
+	KernelModule
+	table *Table
+}
+
+// ParseModules reads /proc/modules.
+func ParseModules(r io.Reader) ([]KernelModule, error) {
+	var list []KernelModule
+	err := eachLine(r, func(line []byte) error {
+		fields := bytes.Fields(line) // name size users by state address
+		if len(fields) < 6 || len(list) >= maxKernelModules {
+			return nil
+		}
+		size, err := strconv.ParseUint(string(fields[1]), 10, 64)
+		base, ok := parseHex(fields[5])
+		if err == nil && ok && base != 0 && base+size >= base {
+			list = append(list, KernelModule{Name: string(fields[0]), Base: base, End: base + size})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the kernel's modules: %w", err)
+	}
+	return list, nil
+}
+
+// ParseKallsyms reads /proc/kallsyms. The kernel ends at _etext, a module where the list of modules says; the last
+// function of one that is not on the list ends with its page. Of several names of one address the first is meant, as
+// when the kernel writes an address itself: it sorts them for that.
+func ParseKallsyms(r io.Reader, modules []KernelModule) (*Kernel, error) {
+	list := &kernelList{parts: make(map[string]*kernelGather)}
+	if err := eachLine(r, list.line); err != nil {
+		return nil, fmt.Errorf("read the kernel's symbols: %w", err)
+	}
+	if list.count == 0 {
+		return nil, ErrNoSymbols
+	}
+	if !list.shown {
+		return nil, ErrHidden
+	}
+	known := make(map[string]KernelModule, len(modules))
+	for _, m := range modules {
+		known[m.Name] = m
+	}
+	k := &Kernel{modules: make(map[string]*kernelPart, len(list.parts))}
+	for name, gather := range list.parts {
+		if part := gather.part(name, known); part != nil {
+			k.modules[name] = part
+		}
+	}
+	return k, nil
+}
+
+// Modules are the parts of the kernel in the order of their addresses.
+func (k *Kernel) Modules() []KernelModule {
+	list := make([]KernelModule, 0, len(k.modules))
+	for _, part := range k.modules {
+		list = append(list, part.KernelModule)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Base < list[j].Base })
+	return list
+}
+
+// Module is one part of the kernel by its name, with or without brackets.
+func (k *Kernel) Module(name string) (KernelModule, bool) {
+	part := k.modules[withoutBrackets(name)]
+	if part == nil {
+		return KernelModule{}, false
+	}
+	return part.KernelModule, true
+}
+
+// Lookup is the function at an offset from the base of a part of the kernel.
+func (k *Kernel) Lookup(name string, offset uint64) (Symbol, bool) {
+	table := k.Table(name)
+	if table == nil {
+		return Symbol{}, false
+	}
+	return table.Lookup(offset)
+}
+
+// Table is the functions of one part of the kernel, addresses counted from its base; nil if it has none.
+func (k *Kernel) Table(name string) *Table {
+	part := k.modules[withoutBrackets(name)]
+	if part == nil {
+		return nil
+	}
+	return part.table
+}
+
+// Bytes is the memory that the tables take.
+func (k *Kernel) Bytes() int64 {
+	sum := int64(0)
+	for _, part := range k.modules {
+		sum += part.table.Bytes()
+	}
+	return sum
+}
+
+func withoutBrackets(name string) string {
+	if n := len(name); n > 2 && name[0] == '[' && name[n-1] == ']' {
+		return name[1 : n-1]
+	}
+	return name
+}

@@ -1,0 +1,72 @@
+package symbol
+
+import (
+	"bytes"
+	"io"
+	"math"
+)
+
+// maxNameBytes is the longest name that is read. The longest in Chromium and in rustc have 15,000 bytes.
+const maxNameBytes = 64 << 10
+
+// names is one or several tables of strings ended by a zero byte, addressed as if they followed one another.
+type names struct {
+	parts  []namePart
+	end    uint64
+	memory int64 // bytes of parts that are held for this table alone
+}
+
+type namePart struct {
+	base uint64
+	size uint64
+	r    io.ReaderAt
+	elf  bool // names of symbols, which may have versions
+}
+
+// add appends a table of strings, which are names of ELF symbols or not, and says where it begins. It refuses what 32 bits cannot address.
+func (n *names) add(r io.ReaderAt, size uint64, elf bool) (base uint32, ok bool) {
+	if size > math.MaxUint32-n.end {
+		return 0, false
+	}
+	base = uint32(n.end)
+	n.parts = append(n.parts, namePart{base: n.end, size: size, r: r, elf: elf})
+	n.end += size
+	return base, true
+}
+
+// addBytes appends a table of strings that is in memory.
+func (n *names) addBytes(b []byte) bool {
+	n.memory += int64(len(b))
+	_, ok := n.add(bytes.NewReader(b), uint64(len(b)), false)
+	return ok
+}
+
+// read is the string at a place. It fails on one that does not end.
+func (n *names) read(place uint32) (string, bool) {
+	for _, p := range n.parts {
+		if at := uint64(place) - p.base; uint64(place) >= p.base && at < p.size {
+			name, ok := readName(p.r, at, p.size)
+			if p.elf {
+				name = withoutVersion(name)
+			}
+			return name, ok
+		}
+	}
+	return "", false
+}
+
+func readName(r io.ReaderAt, at, size uint64) (string, bool) {
+	var short [192]byte // nine names of ten; longer ones are read again
+	for buf := short[:]; ; buf = make([]byte, maxNameBytes) {
+		if left := size - at; uint64(len(buf)) > left {
+			buf = buf[:left]
+		}
+		n, _ := r.ReadAt(buf, int64(at))
+		if end := bytes.IndexByte(buf[:n], 0); end >= 0 {
+			return string(buf[:end]), true
+		}
+		if n != len(short) {
+			return "", false
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package symbol
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"wprof/format"
+)
+
+var (
+	errNoFile   = errors.New("no such file")
+	errOther    = errors.New("another file is at its path now")
+	errUnknown  = errors.New("no file is mapped there")
+	errNoSource = errors.New("its symbols were not recorded")
+	errNoPlaces = errors.New("only its debug file is there, which does not say what is where in the file")
+)
+
+// reason is an error in the few words that Why tells.
+func reason(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoFile.Error()
+	}
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// read reads the table of a module.
+func (r *Resolver) read(m *format.Module) (*loaded, error) {
+	switch format.ModuleKind(m.Kind) {
+	case format.ModuleKind_MODULE_FILE:
+		return r.readFile(m)
+	case format.ModuleKind_MODULE_VDSO:
+		return r.readVDSO(m)
+	case format.ModuleKind_MODULE_JIT:
+		return r.readPerfMap(m)
+	}
+	return nil, errUnknown
+}
+
+func (r *Resolver) readVDSO(m *format.Module) (*loaded, error) {
+	if r.options.VDSO == nil {
+		return nil, errNoSource
+	}
+	image, err := r.options.VDSO()
+	if err != nil {
+		return nil, err
+	}
+	f, err := Open(bytes.NewReader(image), int64(len(image)))
+	if err != nil {
+		return nil, err
+	}
+	if len(m.BuildId) > 0 && f.buildID != nil && !bytes.Equal(m.BuildId, f.buildID) {
+		return nil, errBuildID
+	}
+	table, err := f.Table()
+	if err != nil {
+		return nil, err
+	}
+	return &loaded{table: table, file: f}, nil
+}
+
+func (r *Resolver) readPerfMap(m *format.Module) (*loaded, error) {
+	if r.options.PerfMap == nil {
+		return nil, errNoSource
+	}
+	in, err := r.options.PerfMap(m)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	table, err := ParsePerfMap(in)
+	if err != nil {
+		return nil, err
+	}
+	return &loaded{table: table}, nil
+}
+
+// kernelPart is the table of the kernel or of one of its modules.
+func (r *Resolver) kernelPart(m *format.Module) *loaded {
+	if r.kernel == nil && r.noNames == "" {
+		k, err := r.readKernel()
+		if err != nil {
+			r.noNames = reason(err)
+			return nil
+		}
+		r.kernel = k
+	}
+	if r.kernel == nil {
+		return nil
+	}
+	table := r.kernel.Table(string(m.Path))
+	if table == nil {
+		return nil
+	}
+	return &loaded{table: table}
+}
+
+func (r *Resolver) readKernel() (*Kernel, error) {
+	if r.options.Kallsyms == nil {
+		return nil, errNoSource
+	}
+	var modules []KernelModule
+	if r.options.Modules != nil {
+		// A kernel without modules has no list of them either.
+		if in, err := r.options.Modules(); err == nil {
+			modules, err = ParseModules(in)
+			in.Close()
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	in, err := r.options.Kallsyms()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return ParseKallsyms(in, modules)
+}
+
+// candidate is a place where a module's file may be.
+type candidate struct {
+	open   func() (io.ReaderAt, int64, func(), error)
+	agrees func(*File) error
+	path   string // empty if it has none
+}
+
+// readFile tries the candidates in turn. Of the reasons why none will do, one that is not "no such file" is told.
+func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
+	told := error(errNoFile)
+	for _, c := range r.candidates(m) {
+		l, err := r.try(&c)
+		if err == nil {
+			return l, nil
+		}
+		if reason(told) == errNoFile.Error() {
+			told = err
+		}
+	}
+	return nil, told
+}
+
+// candidates are the places where a module's file may be, best first.
+func (r *Resolver) candidates(m *format.Module) []candidate {
+	var list []candidate
+	buildID := func(f *File) error {
+		if len(m.BuildId) > 0 && !bytes.Equal(m.BuildId, f.buildID) {
+			return errBuildID
+		}
+		return nil
+	}
+	// What was recorded without a build-id, because it could not be read then, may still have one.
+	if r.options.Open != nil {
+		list = append(list, candidate{agrees: buildID,
+			open: func() (io.ReaderAt, int64, func(), error) { return r.options.Open(m) }})
+	}
+	name := string(m.Path)
+	if !path.IsAbs(name) || strings.IndexByte(name, 0) >= 0 {
+		return list
+	}
+	if !r.options.NoPaths {
+		same := func(file *os.File) error {
+			if len(m.BuildId) == 0 && !sameFile(file, m) {
+				return errOther
+			}
+			return nil
+		}
+		list = append(list, candidate{path: name, agrees: buildID, open: openPath(name, same)})
+	}
+	known := func(f *File) error {
+		if !bytes.Equal(m.BuildId, f.buildID) {
+			return errBuildID
+		}
+		return nil
+	}
+	for _, dir := range r.options.DebugDirs {
+		paths := []string{filepath.Join(dir, filepath.FromSlash(name))}
+		if len(m.BuildId) > 0 {
+			paths = append(paths, filepath.Join(dir, path.Base(name)))
+			paths = append(paths, byBuildID(dir, m.BuildId)...)
+		}
+		for _, p := range paths {
+			list = append(list, candidate{path: p, agrees: known, open: openPath(p, nil)})
+		}
+	}
+	return list
+}
+
+// openPath opens a regular file if check, which may be nil, agrees.
+func openPath(name string, check func(*os.File) error) func() (io.ReaderAt, int64, func(), error) {
+	return func() (io.ReaderAt, int64, func(), error) {
+		file, size, err := openRegular(name)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		if check != nil {
+			if err := check(file); err != nil {
+				file.Close()
+				return nil, 0, nil, err
+			}
+		}
+		return file, size, func() { file.Close() }, nil
+	}
+}
+
+// try reads the file at one place, with its debug file if it needs one.
+func (r *Resolver) try(c *candidate) (_ *loaded, err error) {
+	in, size, done, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	l := &loaded{}
+	if done != nil {
+		l.close = append(l.close, done)
+	}
+	defer func() {
+		if err != nil {
+			l.release()
+		}
+	}()
+	if in == nil {
+		return nil, errNoFile
+	}
+	if l.file, err = Open(in, size); err != nil {
+		return nil, err
+	}
+	if err = c.agrees(l.file); err != nil {
+		return nil, err
+	}
+	if !l.file.mapsCode() {
+		return nil, errNoPlaces
+	}
+	if !l.file.hasSymbols() {
+		r.findDebug(l, c.path)
+	}
+	l.table, err = l.file.Table()
+	return l, err
+}
+
+// findDebug gives a stripped file its debug file if there is one.
+func (r *Resolver) findDebug(l *loaded, filePath string) {
+	dirs := r.options.DebugDirs
+	if !r.options.NoPaths {
+		dirs = append(dirs[:len(dirs):len(dirs)], systemDebug)
+	}
+	for _, name := range l.file.debugFiles(filePath, dirs) {
+		in, size, err := openRegular(name)
+		if err != nil {
+			continue
+		}
+		debug, err := Open(in, size)
+		if err == nil {
+			err = l.file.UseDebug(debug)
+		}
+		if err == nil {
+			l.close = append(l.close, func() { in.Close() })
+			return
+		}
+		in.Close()
+	}
+}

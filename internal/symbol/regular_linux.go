@@ -1,0 +1,36 @@
+package symbol
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/format"
+)
+
+// openFlags keep a pipe that takes the file's place in between from holding the opening up.
+const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY
+
+// getVersion is FS_IOC_GETVERSION of 64-bit machines (include/uapi/linux/fs.h).
+const getVersion = 0x80087601
+
+// sameFile says whether a file is the one that a module without a build-id was mapped from. The generation, which tells
+// two files of one inode number apart, is asked for where the file system knows it.
+func sameFile(file *os.File, m *format.Module) bool {
+	if m.Inode == 0 {
+		return false
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+		return false
+	}
+	device := uint64(unix.Major(st.Dev))<<32 | uint64(unix.Minor(st.Dev))
+	if device != m.Device || st.Ino != m.Inode {
+		return false
+	}
+	if m.Generation == 0 {
+		return true
+	}
+	generation, err := unix.IoctlGetUint32(int(file.Fd()), getVersion)
+	return err != nil || uint64(generation) == m.Generation
+}

@@ -1,0 +1,135 @@
+package symbol
+
+import (
+	"container/list"
+	"fmt"
+	"io"
+
+	"wprof/format"
+)
+
+// DefaultTableBytes is how much memory tables take that are kept for the next question.
+const DefaultTableBytes = 64 << 20
+
+// Options say where a Resolver finds what it needs. What is nil is not there.
+type Options struct {
+	// Open hands over a file that was kept open. It is asked first. close is called when the file's table is given
+	// up, which may be long after the names were told; it may be nil.
+	Open func(*format.Module) (file io.ReaderAt, size int64, close func(), err error)
+	// NoPaths leaves the recording machine's paths alone: the modules' and /usr/lib/debug.
+	NoPaths bool
+	// DebugDirs are searched for DIR/path, DIR/name and DIR/.build-id/ab/cdef.debug, and for debug files.
+	DebugDirs []string
+	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
+	Kallsyms, Modules func() (io.ReadCloser, error)
+	// PerfMap is a process's map of compiled code.
+	PerfMap func(*format.Module) (io.ReadCloser, error)
+	// VDSO is the image of the recorded kernel's vDSO.
+	VDSO func() ([]byte, error)
+	// Form is how names of C++ and Rust are written.
+	Form Form
+	// TableBytes is DefaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
+	TableBytes int64
+}
+
+// Address is a place in a module, as a frame gives it.
+type Address struct {
+	Offset uint64 // what it counts from depends on the module's kind: see format.Frame
+	Caller bool   // a return address: the function meant is the one that holds Offset-1
+}
+
+// Name is the function that holds an address.
+type Name struct {
+	Function string
+	Offset   uint64 // of the address from the function's start
+	OK       bool   // there is such a function
+}
+
+// Resolver names addresses, module by module. It reads each file once and keeps tables within a budget. It is not safe
+// for concurrent use.
+type Resolver struct {
+	options Options
+	tables  map[tableKey]*list.Element // of *loaded
+	recent  list.List                  // the table used last in front
+	bytes   int64
+	reasons map[reasonKey]string
+	kernel  *Kernel
+	noNames string // why there is no kernel
+}
+
+// loaded is what is known about one module.
+type loaded struct {
+	key   tableKey
+	table *Table
+	file  *File // that the offsets are of; nil where offsets are the table's addresses
+	close []func()
+}
+
+// NewResolver makes a Resolver. Close gives back what it holds.
+func NewResolver(o Options) *Resolver {
+	if o.TableBytes == 0 {
+		o.TableBytes = DefaultTableBytes
+	}
+	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string)}
+}
+
+// Close gives up all tables and closes their files.
+func (r *Resolver) Close() {
+	for r.recent.Len() > 0 {
+		r.drop(r.recent.Back())
+	}
+}
+
+// Names names addresses of one module: out[i] is the function that holds at[i]. Where no name is known, out[i].OK is
+// false, and Why tells the reason if it is the module's. It is an error only to give less room than addresses.
+func (r *Resolver) Names(m *format.Module, at []Address, out []Name) error {
+	if len(out) < len(at) {
+		return fmt.Errorf("name %d addresses: there is room for %d names", len(at), len(out))
+	}
+	clear(out[:len(at)])
+	l := r.load(m)
+	if l == nil {
+		return nil
+	}
+	form := r.options.Form
+	if m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
+		form = RawForm
+	}
+	written := make(map[uint32]string) // by their place: many addresses share a function
+	for i, a := range at {
+		out[i] = l.name(a, form, written)
+	}
+	return nil
+}
+
+func (l *loaded) name(a Address, form Form, written map[uint32]string) Name {
+	offset, back := a.Offset, uint64(0)
+	if a.Caller {
+		if offset == 0 {
+			return Name{}
+		}
+		back = 1
+	}
+	address := offset - back
+	if l.file != nil {
+		var ok bool
+		if address, ok = l.file.Address(address); !ok {
+			return Name{}
+		}
+	}
+	i, ok := l.table.find(address)
+	if !ok {
+		return Name{}
+	}
+	place := l.table.pieces[i].name
+	function, ok := written[place]
+	if !ok {
+		if function, ok = l.table.name(i); !ok {
+			return Name{}
+		}
+		function = Demangle(function, form)
+		written[place] = function
+	}
+	start, _ := l.table.span(i)
+	return Name{Function: function, Offset: address + back - start, OK: true}
+}

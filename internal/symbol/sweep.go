@@ -1,0 +1,114 @@
+package symbol
+
+import (
+	"container/heap"
+	"math"
+	"sort"
+)
+
+// span is one function before it is sorted into a table.
+type span struct {
+	start, end uint64
+	rank       uint32 // of a symbol its binding and its number in the file, of a line of a map its number
+	name       uint32
+}
+
+// The two highest bits of a symbol's rank.
+const (
+	bindLocal  = 0 << 30
+	bindWeak   = 1 << 30
+	bindGlobal = 2 << 30
+	bindMask   = 3 << 30
+)
+
+// nearer says whether a holds an address rather than b, if both do.
+type nearer func(a, b *span) bool
+
+// innermost is how functions of a file nest: the one that begins last.
+func innermost(a, b *span) bool {
+	if a.start != b.start {
+		return a.start > b.start
+	}
+	if x, y := a.rank&bindMask, b.rank&bindMask; x != y {
+		return x > y
+	}
+	if a.end != b.end {
+		return a.end > b.end
+	}
+	return a.rank > b.rank
+}
+
+// latest is how lines of a map replace one another: the last one.
+func latest(a, b *span) bool { return a.rank > b.rank }
+
+// newTable sorts functions into a table. Each address goes to the nearest of the functions that hold it. The spans are
+// reordered.
+func newTable(spans []span, wins nearer, n names) *Table {
+	sort.Slice(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
+	t := &Table{names: n}
+	t.starts = make([]uint64, 0, len(spans))
+	t.pieces = make([]piece, 0, len(spans))
+	open := &openSpans{wins: wins}
+	for i := 0; i < len(spans); {
+		at := spans[i].start
+		t.close(open, at)
+		for ; i < len(spans) && spans[i].start == at; i++ {
+			heap.Push(open, &spans[i])
+		}
+		t.begin(open, at)
+	}
+	t.close(open, math.MaxUint64)
+	return t
+}
+
+// close ends the spans that end at or before an address, and lets those around them go on.
+func (t *Table) close(open *openSpans, until uint64) {
+	for len(open.spans) > 0 && open.spans[0].end <= until {
+		at := open.spans[0].end
+		for len(open.spans) > 0 && open.spans[0].end <= at {
+			heap.Pop(open)
+		}
+		if at < until {
+			t.begin(open, at)
+		}
+	}
+}
+
+// begin adds a piece of the nearest open span, unless that is what the last piece is of.
+func (t *Table) begin(open *openSpans, at uint64) {
+	if len(open.spans) == 0 {
+		return
+	}
+	s := open.spans[0]
+	into := at - s.start
+	size := s.end - s.start
+	if into > math.MaxUint32 {
+		return // no code is that large
+	}
+	next := piece{size: uint32(min(size, math.MaxUint32)), into: uint32(into), name: s.name}
+	if last := len(t.starts) - 1; last >= 0 {
+		start, _ := t.span(last)
+		if start == s.start && t.pieces[last].name == next.name && t.pieces[last].size == next.size {
+			return
+		}
+	}
+	t.starts = append(t.starts, at)
+	t.pieces = append(t.pieces, next)
+}
+
+// openSpans is a heap with the nearest span on top. What has ended is taken out only when it comes to the top.
+type openSpans struct {
+	spans []*span
+	wins  nearer
+}
+
+func (o *openSpans) Len() int           { return len(o.spans) }
+func (o *openSpans) Less(i, j int) bool { return o.wins(o.spans[i], o.spans[j]) }
+func (o *openSpans) Swap(i, j int)      { o.spans[i], o.spans[j] = o.spans[j], o.spans[i] }
+func (o *openSpans) Push(s any)         { o.spans = append(o.spans, s.(*span)) }
+func (o *openSpans) Pop() any {
+	last := len(o.spans) - 1
+	s := o.spans[last]
+	o.spans = o.spans[:last]
+	return s
+}

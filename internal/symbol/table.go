@@ -1,0 +1,66 @@
+package symbol
+
+import "sort"
+
+// MaxSymbols is how many functions of one file are kept: four times those of a browser built with all its symbols.
+const MaxSymbols = 6 << 20
+
+// Symbol is one function.
+type Symbol struct {
+	Name  string // as it stands in the file, without a version
+	Start uint64
+	Size  uint64 // bytes; of a function without a size as far as it was found to reach
+}
+
+// Table is the functions of one file, sorted by address: 20 bytes each, names apart. Names stay in the file that they
+// come from and are read when they are asked for, so the file must stay open as long as the table is used.
+type Table struct {
+	starts []uint64
+	pieces []piece
+	names  names
+}
+
+// piece is a range of addresses that one function has to itself. It begins at the entry of the same index in starts and
+// ends with the function or where the next piece begins. A function with others nested in it has several.
+type piece struct {
+	size uint32 // of the whole function
+	into uint32 // from the function's start to the piece's
+	name uint32 // place in names
+}
+
+// Len is the number of pieces: functions, and what nested functions leave of others.
+func (t *Table) Len() int { return len(t.starts) }
+
+// Bytes is the memory that the table takes.
+func (t *Table) Bytes() int64 { return int64(len(t.starts))*20 + t.names.memory }
+
+// Lookup is the function that holds an address. It fails where there is none, and where its name cannot be read.
+func (t *Table) Lookup(address uint64) (Symbol, bool) {
+	i, ok := t.find(address)
+	if !ok {
+		return Symbol{}, false
+	}
+	name, ok := t.name(i)
+	if !ok {
+		return Symbol{}, false
+	}
+	start, size := t.span(i)
+	return Symbol{Name: name, Start: start, Size: size}, true
+}
+
+// find is the piece that holds an address.
+func (t *Table) find(address uint64) (int, bool) {
+	i := sort.Search(len(t.starts), func(i int) bool { return t.starts[i] > address }) - 1
+	if i < 0 {
+		return 0, false
+	}
+	start, size := t.span(i)
+	return i, address-start < size
+}
+
+// span is the range of the function that a piece is part of.
+func (t *Table) span(i int) (start, size uint64) {
+	return t.starts[i] - uint64(t.pieces[i].into), uint64(t.pieces[i].size)
+}
+
+func (t *Table) name(i int) (string, bool) { return t.names.read(t.pieces[i].name) }
