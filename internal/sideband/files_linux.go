@@ -18,6 +18,7 @@ type Files struct {
 	most   int
 	byFile map[fileKey]*file
 	build  map[string]*file
+	all    []*os.File
 	maps   map[uint32]*os.File // map files of generated code, by pid
 	stats  Stats
 }
@@ -43,55 +44,71 @@ func newFiles(most int) *Files {
 }
 
 // keep opens the file of a mapping if it is a new one. What is found in it is told by a record that comes before the
-// mapping's own.
+// mapping's own. Nothing is locked while a file is opened.
 func (fs *Files) keep(r *Record, out []byte) []byte {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	if len(fs.byFile)+len(fs.build) >= maxKnown {
-		fs.stats.OverLimit++
+	if len(r.BuildID) > 0 {
+		id := string(r.BuildID)
+		if fs.isNew(func() bool { return fs.build[id] == nil }) {
+			fs.enter(fs.open(r), func(f *file) { fs.build[id] = f })
+		}
 		return out
 	}
 	key := fileKey{r.Device, r.Inode, r.Generation}
-	if len(r.BuildID) > 0 {
-		if fs.build[string(r.BuildID)] == nil {
-			fs.build[string(r.BuildID)] = fs.open(r)
+	if fs.isNew(func() bool { return fs.byFile[key] == nil }) {
+		f := fs.open(r)
+		if f.f != nil {
+			f.build, _ = ReadBuildID(f.f)
 		}
-		return out
-	}
-	found := fs.byFile[key]
-	if found == nil {
-		found = fs.open(r)
-		fs.byFile[key] = found
-		if found.f != nil {
-			found.build, _ = ReadBuildID(found.f)
-		}
-		if len(found.build) > 0 {
-			if fs.build[string(found.build)] == nil {
-				fs.build[string(found.build)] = found
+		fs.enter(f, func(f *file) {
+			fs.byFile[key] = f
+			if id := string(f.build); id != "" && fs.build[id] == nil {
+				fs.build[id] = f
 			}
-			kept := Record{Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: found.build}
-			out = Append(out, &kept)
-		}
+		})
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	// Each time: another CPU may be about to tell it, in a record that comes later.
+	if f := fs.byFile[key]; f != nil && len(f.build) > 0 {
+		out = Append(out, &Record{Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: f.build})
 	}
 	return out
+}
+
+// isNew tells whether a file is to be opened, and there is room for it.
+func (fs *Files) isNew(unknown func() bool) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if !unknown() {
+		return false
+	}
+	if fs.stats.Opened >= fs.most || len(fs.byFile)+len(fs.build) >= maxKnown {
+		fs.stats.OverLimit++
+		return false
+	}
+	return true
+}
+
+// enter keeps a file that was opened. If two threads have opened it, both are kept, but the second one is found.
+func (fs *Files) enter(f *file, put func(*file)) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f.f == nil {
+		fs.stats.TooLate++
+	} else {
+		fs.stats.Opened++
+		fs.all = append(fs.all, f.f)
+	}
+	put(f)
 }
 
 // open finds the file of a mapping: through the mapping while the process lives, whatever has become of the file's
 // name and wherever it is mounted, else by its path.
 func (fs *Files) open(r *Record) *file {
-	if fs.stats.Opened >= fs.most {
-		fs.stats.OverLimit++
-		return &file{}
-	}
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", r.PID, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		f = openByPath(r)
 	}
-	if f == nil {
-		fs.stats.TooLate++
-		return &file{}
-	}
-	fs.stats.Opened++
 	return &file{f: f}
 }
 
@@ -206,21 +223,13 @@ func (fs *Files) Stats() Stats {
 func (fs *Files) Close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	closed := map[*file]bool{}
-	for _, found := range fs.byFile {
-		if found.f != nil {
-			closed[found] = true
-			found.f.Close()
-		}
-	}
-	for _, found := range fs.build {
-		if found.f != nil && !closed[found] {
-			found.f.Close()
-		}
+	for _, f := range fs.all {
+		f.Close()
 	}
 	for _, f := range fs.maps {
 		f.Close()
 	}
+	fs.all = nil
 	clear(fs.byFile)
 	clear(fs.build)
 	clear(fs.maps)

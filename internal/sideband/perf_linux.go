@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -28,8 +29,11 @@ type event struct {
 	fd   int
 	mem  []byte
 	data []byte
-	tail uint64
-	copy []byte // a record that the end of the ring has split
+
+	mu      sync.Mutex // of the reader's side
+	tail    uint64
+	split   []byte // a record that the end of the ring has split
+	pending []byte // records that were not drained yet
 }
 
 func openEvent(cpu, pages int) (*event, error) {
@@ -73,8 +77,8 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 		}
 		record := e.data[at:min(at+length, size)]
 		if at+length > size {
-			e.copy = append(append(e.copy[:0], record...), e.data[:at+length-size]...)
-			record = e.copy
+			e.split = append(append(e.split[:0], record...), e.data[:at+length-size]...)
+			record = e.split
 		}
 		f(typ, misc, record[8:])
 		e.tail += length

@@ -33,16 +33,18 @@ func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]
 	if err != nil || len(buf) == 0 {
 		return buf // a thread of the kernel
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	var out []byte
 	for line := range bytes.Lines(buf) {
 		r := Record{Kind: KindMap, Time: now, PID: pid}
 		if parseLine(bytes.TrimSuffix(line, []byte("\n")), &r) {
 			w.setGeneration(&r, generations)
-			w.mapping(&r)
+			out = w.mapping(&r, out)
 		}
 	}
-	w.pending = appendCommand(w.pending, pid, now)
+	out = appendCommand(out, pid, now)
+	w.mu.Lock()
+	w.scans = append(w.scans, out...)
+	w.mu.Unlock()
 	return buf
 }
 

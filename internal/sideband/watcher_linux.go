@@ -27,25 +27,26 @@ const (
 type Config struct {
 	Pages int // of each CPU's buffer, a power of two
 	Files int // that are held open at most
-	// OnThread is called on the thread that opens files, before it begins.
+	// OnThread is called on each thread that opens files, before it begins.
 	OnThread func()
 }
 
-// Watcher takes the side-band records of all CPUs and holds the files of mappings. A thread of its own wakes as soon as
-// the kernel tells of a new mapping.
+// Watcher takes the side-band records of all CPUs and holds the files of mappings. Each CPU has a thread that wakes as
+// soon as the kernel tells of a new mapping there. It is bound to that CPU, where it comes before the process itself,
+// which cannot end before the file is open: no other CPU has to wake up first, which can take a virtual machine
+// longer than a short program lives.
 type Watcher struct {
 	events []*event
 	files  *Files
-	epoll  int
 	stop   int // an eventfd
-	done   chan struct{}
+	ended  sync.WaitGroup
 
-	mu      sync.Mutex
-	pending []byte // records that were not drained yet
-	jits    map[uint32]int64
+	mu    sync.Mutex
+	scans []byte           // records of what was there already, not drained yet
+	jits  map[uint32]int64 // processes with generated code, and since when
 }
 
-// Open begins: from now on nothing is missed. The thread begins with [Watcher.Start].
+// Open begins: from now on nothing is missed. [Watcher.Start] tells of what was there before.
 func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Pages == 0 {
 		cfg.Pages = defaultPages
@@ -53,7 +54,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
 	}
-	w = &Watcher{files: newFiles(min(cfg.Files, raiseFileLimit()-sparedFiles)), epoll: -1, stop: -1, jits: make(map[uint32]int64)}
+	w = &Watcher{files: newFiles(min(cfg.Files, raiseFileLimit()-sparedFiles)), stop: -1, jits: make(map[uint32]int64)}
 	defer func() {
 		if err != nil {
 			_ = w.Close()
@@ -77,11 +78,12 @@ func Open(cfg Config) (w *Watcher, err error) {
 		}
 		w.events = append(w.events, e)
 	}
-	if err := w.makeEpoll(); err != nil {
-		return nil, err
+	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return nil, fmt.Errorf("create an eventfd: %w", err)
 	}
-	w.done = make(chan struct{})
-	go w.watch(cfg.OnThread)
+	for _, e := range w.events {
+		w.ended.Go(func() { w.watch(e, cfg.OnThread) })
+	}
 	return w, nil
 }
 
@@ -110,115 +112,108 @@ func explain(err error) error {
 	return fmt.Errorf("watch which code is mapped: %w", err)
 }
 
-func (w *Watcher) makeEpoll() (err error) {
-	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return fmt.Errorf("create an epoll: %w", err)
-	}
-	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return fmt.Errorf("create an eventfd: %w", err)
-	}
-	fds := []int{w.stop}
-	for _, e := range w.events {
-		fds = append(fds, e.fd)
-	}
-	for _, fd := range fds {
-		if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
-			return fmt.Errorf("watch the buffers of perf: %w", err)
-		}
-	}
-	return nil
-}
-
 // Start tells of what is there already. It comes after Open, so that nothing falls between the two.
 func (w *Watcher) Start() error { return w.scan() }
 
-// watch is the thread: it sleeps until a buffer has something.
-func (w *Watcher) watch(onThread func()) {
-	defer close(w.done)
-	runtime.LockOSThread() // never unlocked, so that its priority ends with it
+// watch is a CPU's thread: it sleeps until the buffer has something.
+func (w *Watcher) watch(e *event, onThread func()) {
+	runtime.LockOSThread() // never unlocked, so that what it is set to ends with it
+	var cpu unix.CPUSet
+	cpu.Set(e.cpu)
+	_ = unix.SchedSetaffinity(0, &cpu) // elsewhere it works too, only later
 	if onThread != nil {
 		onThread()
 	}
-	var ready [64]unix.EpollEvent
 	for {
-		n, err := unix.EpollWait(w.epoll, ready[:], -1)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
+		fds := [2]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}, {Fd: int32(w.stop), Events: unix.POLLIN}}
+		_, err := unix.Ppoll(fds[:], nil, nil)
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			return // Drain still reads everything, only later
 		}
-		for _, r := range ready[:n] {
-			if int(r.Fd) == w.stop {
-				return
-			}
+		if fds[1].Revents != 0 {
+			return
 		}
-		w.mu.Lock()
-		w.read()
-		w.mu.Unlock()
+		if fds[0].Revents&unix.POLLIN != 0 {
+			e.mu.Lock()
+			w.read(e)
+			e.mu.Unlock()
+		} else if fds[0].Revents != 0 {
+			return // the CPU has gone offline
+		}
 	}
 }
 
-// read takes what is in the buffers. The files of mappings are opened on the way.
-func (w *Watcher) read() {
+// read takes what is in a buffer. The files of mappings are opened on the way.
+func (w *Watcher) read(e *event) {
 	var r Record
-	for _, e := range w.events {
-		e.read(func(typ uint32, misc uint16, b []byte) {
-			if parse(typ, misc, b, e.cpu, &r) {
-				w.take(&r)
-			}
-		})
-	}
+	e.read(func(typ uint32, misc uint16, b []byte) {
+		if parse(typ, misc, b, e.cpu, &r) {
+			e.pending = w.take(&r, e.pending)
+		}
+	})
 }
 
-func (w *Watcher) take(r *Record) {
+// take appends a record, and before it what its file tells.
+func (w *Watcher) take(r *Record, out []byte) []byte {
 	switch r.Kind {
 	case KindMap:
-		w.mapping(r)
-		return
+		return w.mapping(r, out)
 	case KindExec:
+		w.mu.Lock()
 		delete(w.jits, r.PID)
+		w.mu.Unlock()
 	case KindExit:
-		if since, ok := w.jits[r.PID]; ok {
-			w.mapFile(r.PID, since)
-			delete(w.jits, r.PID)
-		}
+		w.mu.Lock()
+		since := w.jits[r.PID]
+		delete(w.jits, r.PID)
+		w.mu.Unlock()
+		out = w.mapFile(r.PID, since, out)
 	}
-	w.pending = Append(w.pending, r)
+	return Append(out, r)
 }
 
 // mapping opens the file first and tells of it then.
-func (w *Watcher) mapping(r *Record) {
+func (w *Watcher) mapping(r *Record, out []byte) []byte {
 	kind, _ := classify(r)
 	if inFileKind(kind) {
-		w.pending = w.files.keep(r, w.pending)
+		out = w.files.keep(r, out)
 	}
-	w.pending = Append(w.pending, r)
+	out = Append(out, r)
 	if isGenerated(kind) {
-		if _, known := w.jits[r.PID]; !known && len(w.jits) < maxPending {
-			w.jits[r.PID] = r.Time
+		w.mu.Lock()
+		since, known := w.jits[r.PID]
+		if !known && len(w.jits) < maxPending {
+			since = r.Time
+			w.jits[r.PID] = since
 		}
-		w.mapFile(r.PID, w.jits[r.PID])
+		w.mu.Unlock()
+		out = w.mapFile(r.PID, since, out)
 	}
+	return out
 }
 
 // mapFile looks for the map file of a process's generated code.
-func (w *Watcher) mapFile(pid uint32, since int64) {
+func (w *Watcher) mapFile(pid uint32, since int64, out []byte) []byte {
 	if since == 0 || w.files.hasMap(pid) || !w.files.keepMap(pid) {
-		return
+		return out
 	}
-	r := Record{Kind: KindJIT, Time: since, PID: pid}
-	w.pending = Append(w.pending, &r)
+	return Append(out, &Record{Kind: KindJIT, Time: since, PID: pid})
 }
 
 // Drain appends the records that the kernel has told so far and that were not drained yet. Their times are those of
 // the clock, in the order of a CPU, not of all.
 func (w *Watcher) Drain(b []byte) []byte {
+	for _, e := range w.events {
+		e.mu.Lock()
+		w.read(e)
+		b = append(b, e.pending...)
+		e.pending = e.pending[:0]
+		e.mu.Unlock()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.read()
-	b = append(b, w.pending...)
-	w.pending = w.pending[:0]
+	b = append(b, w.scans...)
+	w.scans = nil
 	return b
 }
 
@@ -236,34 +231,32 @@ func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
 // Files are those that were opened. They outlive the Watcher.
 func (w *Watcher) Files() *Files { return w.files }
 
-// Stop ends the thread, and looks once more for map files. What is pending can still be drained.
+// Stop ends the threads, and looks once more for map files. What is pending can still be drained.
 func (w *Watcher) Stop() {
-	if w.done == nil {
+	if w.stop < 0 {
 		return
 	}
 	one := [8]byte{1}
 	_, _ = unix.Write(w.stop, one[:])
-	<-w.done
+	w.ended.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for pid, since := range w.jits {
-		w.mapFile(pid, since)
+		w.scans = w.mapFile(pid, since, w.scans)
 	}
 }
 
-// Close ends the thread and gives everything back but the files.
+// Close ends the threads and gives everything back but the files.
 func (w *Watcher) Close() error {
 	w.Stop()
 	var errs []error
 	for _, e := range w.events {
 		errs = append(errs, e.close())
 	}
-	for _, fd := range []int{w.epoll, w.stop} {
-		if fd >= 0 {
-			errs = append(errs, unix.Close(fd))
-		}
+	if w.stop >= 0 {
+		errs = append(errs, unix.Close(w.stop))
 	}
-	w.events, w.done, w.epoll, w.stop = nil, nil, -1, -1
+	w.events, w.stop = nil, -1
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop watching mappings: %w", err)
 	}
