@@ -1,7 +1,6 @@
 package spool
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -144,16 +143,7 @@ func sampled(tb testing.TB, samples int) *Spool {
 			return
 		}
 		told[id] = true
-		b := make([]byte, stackSize+8*len(at))
-		header(b, now, recStack, 0, 0, pid)
-		le := binary.LittleEndian
-		le.PutUint64(b[stackID:], id)
-		le.PutUint32(b[stackPID:], pid)
-		le.PutUint32(b[stackCount:], uint32(len(at)))
-		for i, a := range at {
-			le.PutUint64(b[stackAddrs+8*i:], a)
-		}
-		ring = appendRecord(ring, b)
+		ring = appendStack(ring, now, id, pid, len(at), func(i int) uint64 { return at[i] })
 	}
 	kernel := make([]uint64, 10)
 	for range samples {
@@ -165,14 +155,7 @@ func sampled(tb testing.TB, samples int) *Spool {
 			kernel[i] = 0xffffffff81000000 + (n%200)*4096 + uint64(i)*128
 		}
 		tell(inKernel, 0, kernel)
-		var b [sampleSize]byte
-		header(b[:], now, recSample, recSubject, 0, pid)
-		le := binary.LittleEndian
-		le.PutUint64(b[sampleUser:], user)
-		le.PutUint64(b[sampleKernel:], inKernel)
-		le.PutUint32(b[samplePID:], pid)
-		le.PutUint32(b[sampleSource:], 1)
-		ring = appendRecord(ring, b[:])
+		ring = appendSample(ring, now, pid, user, inKernel)
 		now += 10_000
 		if now > round {
 			flush()

@@ -41,6 +41,30 @@ func appendWaking(to []byte, time int64, cpu int, waker, wakee uint32) []byte {
 	return appendRecord(to, b[:])
 }
 
+func appendStack(to []byte, time int64, id uint64, pid uint32, count int, at func(i int) uint64) []byte {
+	b := make([]byte, stackSize+8*count)
+	header(b, time, recStack, 0, 0, pid)
+	le := binary.LittleEndian
+	le.PutUint64(b[stackID:], id)
+	le.PutUint32(b[stackPID:], pid)
+	le.PutUint32(b[stackCount:], uint32(count))
+	for i := range count {
+		le.PutUint64(b[stackAddrs+8*i:], at(i))
+	}
+	return appendRecord(to, b)
+}
+
+func appendSample(to []byte, time int64, tid uint32, user, kernel uint64) []byte {
+	var b [sampleSize]byte
+	header(b[:], time, recSample, recSubject, 0, tid)
+	le := binary.LittleEndian
+	le.PutUint64(b[sampleUser:], user)
+	le.PutUint64(b[sampleKernel:], kernel)
+	le.PutUint32(b[samplePID:], tid)
+	le.PutUint32(b[sampleSource:], 1)
+	return appendRecord(to, b[:])
+}
+
 func taskRecord(time int64, tid uint32) []byte {
 	var b [taskSize]byte
 	header(b[:], time, recTask, recSubject, 0, tid)

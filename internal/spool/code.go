@@ -67,7 +67,7 @@ type stack struct {
 
 const (
 	// maxCode bounds what a section remembers of frames and stacks; then an epoch begins.
-	maxCode   = 64 << 20
+	maxCode   = 40 << 20
 	frameCost = 160
 	stackCost = 200
 	partCost  = 160

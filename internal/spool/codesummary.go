@@ -15,7 +15,7 @@ type FrameCount struct {
 
 // ModuleFrames tells of the frames of one module.
 type ModuleFrames struct {
-	Path string
+	Path string // [unknown] of addresses that are in no mapping
 	Kind format.ModuleKind
 	FrameCount
 	// Cut are the stacks that end in this module where no thread begins; see [StackCount].
@@ -79,24 +79,34 @@ func (c *code) tallyPart(p *part, s *stack, sum *FrameCount, uses uint64) {
 	}
 }
 
-// looksCut is the module in which a stack ends where no thread begins; nil: it does not look so.
+// looksCut is the module that a stack looks cut in, nil if it does not: that of the last caller which stands in one. What
+// is beyond was taken for a caller because that module has no frame pointers.
 func (c *code) looksCut(p *part) *module {
 	outer := &c.frames[p.frames[0]]
 	if !stacks.LooksCut(len(p.frames), []byte(outer.function)) {
 		return nil
 	}
+	var ends *module
+	lent := true // all of it is code of the vDSO or generated
 	for _, i := range p.frames {
-		d := c.frames[i].module.definition
-		if d == nil {
-			return outer.module
+		m := c.frames[i].module
+		if m.definition == nil {
+			lent = false
+			continue
 		}
-		switch format.ModuleKind(d.Kind) {
-		case format.ModuleKind_MODULE_VDSO, format.ModuleKind_MODULE_JIT:
-		default:
-			return outer.module
+		if ends == nil {
+			ends = m
 		}
+		kind := format.ModuleKind(m.definition.Kind)
+		lent = lent && (kind == format.ModuleKind_MODULE_VDSO || kind == format.ModuleKind_MODULE_JIT)
 	}
-	return nil
+	switch {
+	case lent:
+		return nil
+	case ends == nil:
+		return outer.module
+	}
+	return ends
 }
 
 // tell fills in what a summary says of stacks: the modules with the most frames that have no name first.
@@ -134,7 +144,7 @@ func (m *module) tell(to []ModuleFrames) []ModuleFrames {
 	if n.frames == 0 {
 		return to
 	}
-	t := ModuleFrames{FrameCount: FrameCount{n.frames, n.named}, Cut: n.cut, Err: n.err}
+	t := ModuleFrames{Path: "[unknown]", FrameCount: FrameCount{n.frames, n.named}, Cut: n.cut, Err: n.err}
 	if d := m.definition; d != nil {
 		t.Path, t.Kind = string(d.Path), format.ModuleKind(d.Kind)
 	}

@@ -112,7 +112,7 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 // end is the time of the end of the recording, as far as the file tells.
 func (s *Spool) end() int64 {
 	if s.tail != nil {
-		return s.tail.Close
+		return min(s.tail.Close, never-1)
 	}
 	return s.close
 }

@@ -46,7 +46,7 @@ func (f *finaliser) endTime() int64 {
 	if f.opened {
 		end = max(end, f.out.last)
 	}
-	return max(end, f.open)
+	return min(max(end, f.open), never-1)
 }
 
 // held is from when on records are missing because they stood behind one that was still being written when draining

@@ -1,11 +1,13 @@
 package spool
 
 import (
+	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/sideband"
 )
 
 // heapWatch is an output that looks at the heap now and then.
@@ -69,4 +71,51 @@ func TestMemoryIsBoundedWhateverARoundHolds(t *testing.T) {
 		t.Errorf("the heap had %d MiB in use, want at most %d, for a round of %d", watch.peak>>20, bound>>20, w.Bytes()>>20)
 	}
 	t.Logf("heap in use: %d MiB at most, for a round of %d MiB", watch.peak>>20, w.Bytes()>>20)
+}
+
+// TestMemoryIsBoundedWhateverStacksThereAre: no two samples share a frame, let alone a stack.
+func TestMemoryIsBoundedWhateverStacksThereAre(t *testing.T) {
+	const samples, bound = 60_000, 192 << 20
+	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1, Sources: []*format.Source{{Id: 1}}}))
+	must(w.Sideband(sideband.Append(nil, &sideband.Record{
+		Kind: sideband.KindMap, Time: 1, PID: 100, Start: 1 << 30, Length: 1 << 40, Path: []byte("/bin/x"),
+	})))
+	must(w.Open(2))
+	random := rand.New(rand.NewPCG(1, 2))
+	var ring []byte
+	pos, now := uint64(0), int64(100)
+	for id := range uint64(samples) {
+		ring = appendStack(ring, now, id+1, 100, 30, func(int) uint64 { return 1<<30 + random.Uint64N(1<<33) })
+		ring = appendSample(ring, now, 100, id+1, 0)
+		if now += 100; id%1000 == 999 {
+			must(w.Ring(0, pos, ring))
+			pos += uint64(len(ring))
+			ring = ring[:0]
+			must(w.Round(Round{Time: now, Producer: []uint64{pos}, Drained: []uint64{pos}}))
+		}
+	}
+	must(w.End(Tail{Close: now}))
+	s, err := w.Spool()
+	must(err)
+	watch := &heapWatch{}
+	summary, err := s.Finalise(format.NewWriter(watch, format.WriterOptions{}), Options{Names: textNamer{}})
+	must(err)
+	if summary.Samples != samples || summary.Stacks.User != samples || summary.Sections < 3 {
+		t.Errorf("%d samples, %d with a stack, in %d sections; want %d in a few", summary.Samples, summary.Stacks.User, summary.Sections, samples)
+	}
+	if watch.peak > bound {
+		t.Errorf("the heap had %d MiB in use, want at most %d", watch.peak>>20, bound>>20)
+	}
+	t.Logf("heap in use: %d MiB at most, %d sections", watch.peak>>20, summary.Sections)
 }

@@ -56,8 +56,8 @@ const (
 const (
 	// maxNames and maxNameBytes bound what is remembered of names, for a whole recording: 30 bytes each and the
 	// names themselves.
-	maxNames     = 1 << 20
-	maxNameBytes = 32 << 20
+	maxNames     = 1 << 19
+	maxNameBytes = 24 << 20
 )
 
 // nameTable keeps each name once.

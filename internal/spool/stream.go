@@ -47,7 +47,7 @@ func (s *stream) begin(at, end int64) error {
 	s.summary.Open = at
 	s.nextState, s.nextEpoch = at, never
 	if s.live {
-		s.nextEpoch = at + epochEvery
+		s.nextEpoch = later(at, epochEvery)
 	}
 	for _, g := range s.roster.groups {
 		g.ns = 0
@@ -76,7 +76,7 @@ func (s *stream) reach(at int64) error {
 			err = s.epoch(max(s.nextEpoch, s.last))
 		} else {
 			err = s.state(s.nextState, false)
-			s.nextState += stateEvery
+			s.nextState = later(s.nextState, stateEvery)
 			if quiet := at - s.nextState; quiet > stateQuiet {
 				s.nextState += (quiet - stateQuiet) / stateEvery * stateEvery
 			}
@@ -86,6 +86,14 @@ func (s *stream) reach(at int64) error {
 		}
 	}
 	return nil
+}
+
+// later is a time after another one. Damaged times can be near the end of all.
+func later(at, by int64) int64 {
+	if at > never-by {
+		return never
+	}
+	return at + by
 }
 
 // epoch ends the section and begins the next one.
@@ -104,9 +112,9 @@ func (s *stream) epoch(at int64) error {
 	if err := s.beginSection(); err != nil {
 		return err
 	}
-	s.nextState, s.nextEpoch = at+stateEvery, never
+	s.nextState, s.nextEpoch = later(at, stateEvery), never
 	if s.live {
-		s.nextEpoch = at + epochEvery
+		s.nextEpoch = later(at, epochEvery)
 	}
 	err := s.state(at, false)
 	// Live threads alone may need that much; then an epoch is due when as much again was defined.

@@ -28,7 +28,7 @@ type toldStacks struct {
 const (
 	// maxTold bounds the stacks of both generations. When it is reached the older one goes; what is told beyond it
 	// is refused, and samples with such a stack have none.
-	maxTold = 48 << 20
+	maxTold = 32 << 20
 	// toldCost is what a stack takes beside its addresses.
 	toldCost = 160
 	maxCuts  = 1 << 10
