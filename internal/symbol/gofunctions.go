@@ -83,6 +83,9 @@ func (f *File) goTable() *goTable {
 			}
 		}
 	}
+	if f.elf.Section(".go.buildinfo") == nil {
+		return nil // no Go program: searching a browser would take a tenth of a second
+	}
 	for _, s := range f.elf.Sections {
 		if f.holds(s) && s.Type == elf.SHT_PROGBITS && s.Flags&elf.SHF_EXECINSTR == 0 && s.Flags&elf.SHF_ALLOC != 0 &&
 			(strings.HasPrefix(s.Name, ".rodata") || strings.HasPrefix(s.Name, ".data.rel.ro")) && s.FileSize <= maxGoScanBytes {
