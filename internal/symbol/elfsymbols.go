@@ -140,7 +140,7 @@ func (f *File) isMapping(s *rawSymbol, r io.ReaderAt, size uint64) bool {
 }
 
 // addSymbol adds one function. Of several at one address a global one is meant rather than a weak one, a weak one rather
-// than a local one, and then, as in llvm-symbolizer, the largest and the last in the file.
+// than a local one, and then, as in llvm-symbolizer, the largest and the last in the file: one with a size before one without.
 func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
 	binding := uint32(bindGlobal)
 	switch elf.ST_BIND(s.info) {
@@ -148,6 +148,9 @@ func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
 		binding = bindLocal
 	case elf.STB_WEAK:
 		binding = bindWeak
+	}
+	if s.size > 0 {
+		binding |= hasSize
 	}
 	if end := s.value + s.size; end >= s.value {
 		l.list = append(l.list, span{start: s.value, end: end, rank: binding | uint32(len(l.list)), name: nameBase + s.name})

@@ -69,6 +69,11 @@ func TestAliasMostWidelyBoundIsMeant(t *testing.T) {
 	checkNames(t, table, map[uint64]string{0x100: "large", 0x140: "two"})
 }
 
+func TestAliasWithASizeIsMeant(t *testing.T) {
+	table := tableOf(0x200, madeSymbol{"sized", bindGlobal | hasSize, 0x100, 0x20}, madeSymbol{"unsized", bindGlobal, 0x100, 0})
+	checkNames(t, table, map[uint64]string{0x100: "sized", 0x11f: "sized", 0x120: ""})
+}
+
 // TestTableEqualsSearchingAllSymbols holds the table against the rule itself on random symbols that nest, cross and share
 // addresses.
 func TestTableEqualsSearchingAllSymbols(t *testing.T) {
