@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -63,6 +64,7 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 		width = 16
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), 256<<10)
+	into.list = slices.Grow(into.list, int(min(table.FileSize/uint64(width), MaxSymbols)))
 	entry := make([]byte, width)
 	for i := uint64(0); i < table.FileSize/uint64(width); i++ {
 		if _, err := io.ReadFull(in, entry); err != nil {
@@ -173,6 +175,7 @@ func (l *functions) finish() {
 		}
 		return a.end > b.end
 	})
+	sort.Slice(l.code, func(i, j int) bool { return l.code[i].start < l.code[j].start })
 	var around []uint64 // ends of the functions that hold the current address
 	for i, next := 0, 0; i < len(l.list); i++ {
 		s := &l.list[i]
@@ -195,12 +198,11 @@ func (l *functions) finish() {
 	}
 }
 
-// sectionEnd is the end of the section that holds an address.
+// sectionEnd is the end of the section that holds an address. Sections are sorted.
 func (l *functions) sectionEnd(address uint64) uint64 {
-	for _, c := range l.code {
-		if address >= c.start && address < c.end {
-			return c.end
-		}
+	i := sort.Search(len(l.code), func(i int) bool { return l.code[i].start > address }) - 1
+	if i < 0 {
+		return address
 	}
-	return address
+	return max(address, l.code[i].end)
 }
