@@ -13,7 +13,7 @@ const (
 
 // addDebugData adds the symbols of .gnu_debugdata: an ELF file in an xz stream with the functions that are not exported
 // (Fedora's MiniDebugInfo).
-func (f *File) addDebugData(into *functions) error {
+func (f *File) addDebugData(into *functions, t elf.SectionType) error {
 	packed, ok := f.section(".gnu_debugdata", maxDebugDataBytes)
 	if !ok {
 		return nil
@@ -27,5 +27,5 @@ func (f *File) addDebugData(into *functions) error {
 		return fmt.Errorf("read .gnu_debugdata: %w", err)
 	}
 	into.names.memory += int64(len(image))
-	return inner.addSymbols(into, elf.SHT_SYMTAB)
+	return inner.addSymbols(into, t)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -63,6 +64,7 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 		width = 16
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), 256<<10)
+	into.list = slices.Grow(into.list, int(min(table.FileSize/uint64(width), MaxSymbols)))
 	entry := make([]byte, width)
 	for i := uint64(0); i < table.FileSize/uint64(width); i++ {
 		if _, err := io.ReadFull(in, entry); err != nil {
@@ -140,7 +142,7 @@ func (f *File) isMapping(s *rawSymbol, r io.ReaderAt, size uint64) bool {
 }
 
 // addSymbol adds one function. Of several at one address a global one is meant rather than a weak one, a weak one rather
-// than a local one, and then, as in llvm-symbolizer, the largest and the last in the file.
+// than a local one, and then, as in llvm-symbolizer, the largest and the last in the file: one with a size before one without.
 func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
 	binding := uint32(bindGlobal)
 	switch elf.ST_BIND(s.info) {
@@ -148,6 +150,9 @@ func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
 		binding = bindLocal
 	case elf.STB_WEAK:
 		binding = bindWeak
+	}
+	if s.size > 0 {
+		binding |= hasSize
 	}
 	if end := s.value + s.size; end >= s.value {
 		l.list = append(l.list, span{start: s.value, end: end, rank: binding | uint32(len(l.list)), name: nameBase + s.name})
@@ -170,6 +175,7 @@ func (l *functions) finish() {
 		}
 		return a.end > b.end
 	})
+	sort.Slice(l.code, func(i, j int) bool { return l.code[i].start < l.code[j].start })
 	var around []uint64 // ends of the functions that hold the current address
 	for i, next := 0, 0; i < len(l.list); i++ {
 		s := &l.list[i]
@@ -192,12 +198,11 @@ func (l *functions) finish() {
 	}
 }
 
-// sectionEnd is the end of the section that holds an address.
+// sectionEnd is the end of the section that holds an address. Sections are sorted.
 func (l *functions) sectionEnd(address uint64) uint64 {
-	for _, c := range l.code {
-		if address >= c.start && address < c.end {
-			return c.end
-		}
+	i := sort.Search(len(l.code), func(i int) bool { return l.code[i].start > address }) - 1
+	if i < 0 {
+		return address
 	}
-	return address
+	return max(address, l.code[i].end)
 }

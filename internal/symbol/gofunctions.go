@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ type goTable struct {
 }
 
 // addGoFunctions adds the functions of a Go program.
-func (f *File) addGoFunctions(into *functions) error {
+func (f *File) addGoFunctions(into *functions, _ elf.SectionType) error {
 	t := f.goTable()
 	if t == nil {
 		return nil
@@ -47,6 +48,7 @@ func (f *File) addGoFunctions(into *functions) error {
 	if !ok {
 		return errors.New("read the Go program's functions: their names take more than 4 GiB")
 	}
+	into.list = slices.Grow(into.list, int(t.count))
 	return t.each(func(start, end, name uint32) {
 		into.list = append(into.list, span{start: text + uint64(start), end: text + uint64(end),
 			rank: bindGlobal | uint32(len(into.list)), name: base + name})
@@ -82,6 +84,9 @@ func (f *File) goTable() *goTable {
 				return t
 			}
 		}
+	}
+	if f.elf.Section(".go.buildinfo") == nil {
+		return nil // no Go program: searching a browser would take a tenth of a second
 	}
 	for _, s := range f.elf.Sections {
 		if f.holds(s) && s.Type == elf.SHT_PROGBITS && s.Flags&elf.SHF_EXECINSTR == 0 && s.Flags&elf.SHF_ALLOC != 0 &&

@@ -1,21 +1,41 @@
 package symbol
 
-import "debug/elf"
+import (
+	"bufio"
+	"debug/elf"
+	"io"
+	"strings"
+)
 
-// goText is the address that a Go program's functions are counted from, runtime.text. It stands in runtime's moduledata;
-// up to Go 1.25 in the table's header too. Without C it is the beginning of .text.
+// Words of runtime's moduledata, the same since Go 1.18 (runtime/symtab.go).
+const (
+	moduleWordHeader = 0 // the table's address
+	moduleWordNames  = 1
+	moduleWordText   = 22
+)
+
+// maxModules bounds how many places are taken for a moduledata.
+const maxModules = 16
+
+// goText is the address that a Go program's functions are counted from, runtime.text. Up to Go 1.25 it stands in the
+// table's header, unless that waits for its relocation; and always in moduledata. Without both it is where .text begins,
+// which is right for programs that only Go's linker made.
 func (f *File) goText(t *goTable) (uint64, bool) {
 	if t.text != 0 && f.inCode(t.text) {
 		return t.text, true
 	}
-	if text, ok := f.moduleText(t); ok {
-		return text, true
+	if t.word == 8 {
+		if text, ok := f.moduleText(t); ok {
+			return text, true
+		}
+		if text, ok := f.relocatedModuleText(t); ok {
+			return text, true
+		}
 	}
-	s := f.elf.Section(".text")
-	if s == nil {
-		return 0, false
+	if s := f.elf.Section(".text"); s != nil {
+		return s.Addr, true
 	}
-	return s.Addr, true
+	return 0, false
 }
 
 func (f *File) inCode(address uint64) bool {
@@ -27,8 +47,75 @@ func (f *File) inCode(address uint64) bool {
 	return false
 }
 
-// moduleText reads moduledata.text.
+// moduleText finds moduledata by its first two words in the sections where it may be.
 func (f *File) moduleText(t *goTable) (uint64, bool) {
-	_ = elf.SHT_RELA
+	for _, s := range f.elf.Sections {
+		if !f.holds(s) || s.Flags&elf.SHF_ALLOC == 0 || s.FileSize > maxGoScanBytes ||
+			s.Name != ".go.module" && s.Name != ".noptrdata" && !strings.HasPrefix(s.Name, ".data") {
+			continue
+		}
+		w := &window{r: f.r, size: s.Offset + s.FileSize}
+		for at := s.Offset; at+8*(moduleWordText+1) <= w.size; at += 8 {
+			words, ok := w.at(at, 8*(moduleWordText+1))
+			if !ok {
+				break
+			}
+			word := func(i int) uint64 { return t.order.Uint64(words[8*i:]) }
+			if word(moduleWordHeader) == t.address && word(moduleWordNames) == t.address+t.names && f.inCode(word(moduleWordText)) {
+				return word(moduleWordText), true
+			}
+		}
+	}
 	return 0, false
+}
+
+// relocatedModuleText finds moduledata in a program that is not linked to a fixed address: the words stand in the
+// relocations that will write them.
+func (f *File) relocatedModuleText(t *goTable) (uint64, bool) {
+	var modules []uint64
+	f.eachRelative(func(at, value uint64) {
+		if value == t.address && len(modules) < maxModules {
+			modules = append(modules, at)
+		}
+	})
+	names, text := make([]bool, len(modules)), make([]uint64, len(modules))
+	f.eachRelative(func(at, value uint64) {
+		for i, m := range modules {
+			switch at {
+			case m + 8*moduleWordNames:
+				names[i] = value == t.address+t.names
+			case m + 8*moduleWordText:
+				text[i] = value
+			}
+		}
+	})
+	for i := range modules {
+		if names[i] && f.inCode(text[i]) {
+			return text[i], true
+		}
+	}
+	return 0, false
+}
+
+// eachRelative visits the relocations that add the program's own address: where, and what they add to.
+func (f *File) eachRelative(visit func(at, value uint64)) {
+	relative := uint64(elf.R_X86_64_RELATIVE)
+	if f.elf.Machine == elf.EM_AARCH64 {
+		relative = uint64(elf.R_AARCH64_RELATIVE)
+	}
+	entry := make([]byte, 24)
+	for _, s := range f.elf.Sections {
+		if s.Type != elf.SHT_RELA || !f.holds(s) || s.Flags&elf.SHF_ALLOC == 0 {
+			continue
+		}
+		in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(s.Offset), int64(s.FileSize)), windowBytes)
+		for {
+			if _, err := io.ReadFull(in, entry); err != nil {
+				break
+			}
+			if o := f.elf.ByteOrder; o.Uint64(entry[8:]) == relative {
+				visit(o.Uint64(entry), o.Uint64(entry[16:]))
+			}
+		}
+	}
 }

@@ -56,16 +56,14 @@ func (n *names) read(place uint32) (string, bool) {
 }
 
 func readName(r io.ReaderAt, at, size uint64) (string, bool) {
-	var short [192]byte // nine names of ten; longer ones are read again
-	for buf := short[:]; ; buf = make([]byte, maxNameBytes) {
-		if left := size - at; uint64(len(buf)) > left {
-			buf = buf[:left]
+	var short [256]byte // nearly all names; longer ones are read again
+	for buf := short[:]; ; buf = make([]byte, 16*len(buf)) {
+		asked := buf[:min(uint64(len(buf)), size-at)]
+		n, _ := r.ReadAt(asked, int64(at))
+		if end := bytes.IndexByte(asked[:n], 0); end >= 0 {
+			return string(asked[:end]), true
 		}
-		n, _ := r.ReadAt(buf, int64(at))
-		if end := bytes.IndexByte(buf[:n], 0); end >= 0 {
-			return string(buf[:end]), true
-		}
-		if n != len(short) {
+		if n < len(buf) || n >= maxNameBytes {
 			return "", false
 		}
 	}

@@ -13,12 +13,13 @@ type span struct {
 	name       uint32
 }
 
-// The two highest bits of a symbol's rank.
+// The highest bits of a symbol's rank. What is below is its number.
 const (
 	bindLocal  = 0 << 30
 	bindWeak   = 1 << 30
 	bindGlobal = 2 << 30
-	bindMask   = 3 << 30
+	hasSize    = 1 << 29
+	rankMask   = 7 << 29
 )
 
 // nearer says whether a holds an address rather than b, if both do.
@@ -29,7 +30,7 @@ func innermost(a, b *span) bool {
 	if a.start != b.start {
 		return a.start > b.start
 	}
-	if x, y := a.rank&bindMask, b.rank&bindMask; x != y {
+	if x, y := a.rank&rankMask, b.rank&rankMask; x != y {
 		return x > y
 	}
 	if a.end != b.end {

@@ -10,20 +10,32 @@ import (
 func (f *File) Table() (_ *Table, err error) {
 	defer recoverTo(&err, "read symbols")
 	l := &functions{}
-	err = f.addSymbols(l, elf.SHT_SYMTAB)
+	err = l.gather(f.addSymbols, elf.SHT_SYMTAB)
 	if len(l.list) == 0 && f.debug != nil {
-		err = errors.Join(err, f.debug.addSymbols(l, elf.SHT_SYMTAB))
+		err = errors.Join(err, l.gather(f.debug.addSymbols, elf.SHT_SYMTAB))
 	}
 	if len(l.list) == 0 {
-		err = errors.Join(err, f.addSymbols(l, elf.SHT_DYNSYM), f.addDebugData(l), f.addGoFunctions(l))
+		err = errors.Join(err, l.gather(f.addSymbols, elf.SHT_DYNSYM), l.gather(f.addDebugData, elf.SHT_SYMTAB),
+			l.gather(f.addGoFunctions, elf.SHT_NULL))
 	}
 	if len(l.list) > 0 {
-		return l.table(), nil // what could be read is right, even if more could not
+		return l.table(), nil
 	}
 	if err == nil {
 		err = ErrNoSymbols
 	}
 	return nil, err
+}
+
+// gather adds the functions of one source, all of them or none: where some are missing, one without a size would seem to
+// reach too far.
+func (l *functions) gather(add func(*functions, elf.SectionType) error, t elf.SectionType) error {
+	before := len(l.list)
+	err := add(l, t)
+	if err != nil {
+		l.list = l.list[:before]
+	}
+	return err
 }
 
 // hasSymbols says whether the file has a symbol table of its own.

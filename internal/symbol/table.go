@@ -2,8 +2,9 @@ package symbol
 
 import "sort"
 
-// MaxSymbols is how many functions of one file are kept: four times those of a browser built with all its symbols.
-const MaxSymbols = 6 << 20
+// MaxSymbols is how many functions one file may have. While its table is made it takes 44 bytes a function, at most
+// 132 MiB. A debug build of rustc has 0.3 million.
+const MaxSymbols = 3 << 20
 
 // Symbol is one function.
 type Symbol struct {
