@@ -56,13 +56,16 @@ func Open(cfg Config) (w *Watcher, err error) {
 	}
 	most := min(cfg.Files, raiseFileLimit()-sparedFiles)
 	w = &Watcher{files: newFiles(most), stop: -1, jits: make(map[uint32]int64)}
-	grown := growTable(most)
 	defer func() {
 		if err != nil {
 			_ = w.Close()
 			w.files.Close()
 		}
 	}()
+	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return nil, fmt.Errorf("create an eventfd: %w", err)
+	}
+	grown := growTable(w.stop, most)
 	cpus, err := proc.CPUs("/sys")
 	if err != nil {
 		return nil, err
@@ -80,9 +83,6 @@ func Open(cfg Config) (w *Watcher, err error) {
 		}
 		w.events = append(w.events, e)
 	}
-	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return nil, fmt.Errorf("create an eventfd: %w", err)
-	}
 	for _, e := range w.events {
 		w.ended.Go(func() { w.watch(e, cfg.OnThread) })
 	}
@@ -93,12 +93,12 @@ func Open(cfg Config) (w *Watcher, err error) {
 // growTable makes room in this process's table of open files at once. Else the kernel doubles the table when it is full,
 // and for that it waits until every CPU has passed through a quiet state (expand_fdtable in fs/file.c): 10 to 30 ms, in
 // which no file is opened.
-func growTable(files int) (done <-chan struct{}) {
+func growTable(fd, files int) (done <-chan struct{}) {
 	grown := make(chan struct{})
 	go func() {
 		defer close(grown)
-		if fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, files); err == nil {
-			_ = unix.Close(fd)
+		if far, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, files); err == nil {
+			_ = unix.Close(far)
 		}
 	}()
 	return grown
