@@ -1,5 +1,10 @@
 package format
 
+import (
+	"fmt"
+	"strconv"
+)
+
 // Damage is what a Reader found broken. Tools tell it and exit with status 4.
 type Damage struct {
 	Holes     int64  // places where something is missing
@@ -7,6 +12,17 @@ type Damage struct {
 	Bytes     int64  // bytes that belong to no whole block
 	Truncated bool   // the stream stops before its end block
 	Detail    string // the first thing that was wrong
+}
+
+// Missing says in words how much is missing: "1 hole, 2 blocks and 70000 bytes are".
+func (d *Damage) Missing() string {
+	counted := func(n int64, what string) string {
+		if n != 1 {
+			what += "s"
+		}
+		return strconv.FormatInt(n, 10) + " " + what
+	}
+	return fmt.Sprintf("%s, %s and %s are", counted(d.Holes, "hole"), counted(d.Blocks, "block"), counted(d.Bytes, "byte"))
 }
 
 // damaged notes a hole: events may be missing from here on, until the next good one.

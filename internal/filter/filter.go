@@ -88,6 +88,9 @@ func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
 	return f, nil
 }
 
+// Session is that of the input's first section.
+func (f *Filter) Session() *format.Session { return f.first }
+
 func (f *Filter) close() {
 	if f.r != nil {
 		f.r.Close()

@@ -161,10 +161,7 @@ func outcome(inv *cli.Invocation, name string, result Result, err error) error {
 		return inputError(name, err)
 	case result.Damage != nil:
 		d := result.Damage
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %d holes, %d blocks and %d bytes are missing; everything else was filtered",
-			name, d.Detail, d.Holes, d.Blocks, d.Bytes))
-	case result.Lost && inv.Bool("fail-on-loss"):
-		return cli.WithCode(cli.ExitLost, fmt.Errorf("events of %s are missing, and --fail-on-loss was given", name))
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; everything else was filtered", name, d.Detail, d.Missing()))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package perfetto
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	"wprof/format"
 	"wprof/internal/cli"
@@ -48,17 +47,9 @@ func Run(inv *cli.Invocation) error {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture", done.Bytes>>20)
 	}
 	if d := r.Damage(); d != nil {
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s, %s and %s are missing; the trace shows everything else",
-			source, d.Detail, counted(d.Holes, "hole"), counted(d.Blocks, "block"), counted(d.Bytes, "byte")))
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; the trace shows everything else", source, d.Detail, d.Missing()))
 	}
 	return nil
-}
-
-func counted(n int64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.FormatInt(n, 10) + " " + what
 }
 
 // withStatus gives an error its exit status.

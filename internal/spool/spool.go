@@ -152,6 +152,9 @@ func (w *Writer) Spool() (*Spool, error) {
 	return &Spool{r: w.file, file: w.file, first: w.header, live: &w.shared, punch: w.path == ""}, nil
 }
 
+// BootID names the boot of the machine that was recorded.
+func (s *Spool) BootID() string { return s.first.session.GetBootId() }
+
 // Damage says what the spool lacks; nil: nothing. It is complete after Finalise.
 func (s *Spool) Damage() *Damage {
 	if s.damage == (Damage{}) {

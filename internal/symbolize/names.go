@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"google.golang.org/protobuf/proto"
 
@@ -79,6 +80,15 @@ func (n *namer) find(m *format.Module, at spool.Address) spool.Name {
 	var out [1]spool.Name
 	_ = n.names.Names(m, []spool.Address{at}, out[:]) // why there is no name is the module's to tell
 	return out[0]
+}
+
+// gatherFile is gather for a file that another reader goes through as well.
+func (n *namer) gatherFile(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return n.gather(file, info.Size())
 }
 
 // gather reads all definitions of a file and asks for the names of their frames, so that each file of code is read

@@ -13,6 +13,7 @@ import (
 	"wprof/internal/filter"
 	"wprof/internal/proc"
 	"wprof/internal/spool"
+	"wprof/internal/symbol"
 )
 
 // Run is the tool wprof-symbolize.
@@ -101,7 +102,9 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	defer out.Abort()
 	bar := inv.Progress("finishing " + name)
 	w := format.NewWriter(out, format.WriterOptions{Level: level(inv, out)})
-	summary, err := recorded.Finalise(w, spool.Options{Progress: bar.Set})
+	resolver := symbol.NewResolver(spoolSources(inv, recorded))
+	defer resolver.Close()
+	summary, err := recorded.Finalise(w, spool.Options{Progress: bar.Set, Names: reasons{resolver}})
 	bar.Done()
 	if err != nil {
 		return cli.Failf("finish %s: %w", name, err)
@@ -125,19 +128,30 @@ func told(name string, s *spool.Summary) error {
 		name, s.Damage, events, float64(s.Close-s.Open)/1e9))
 }
 
-// passOn writes a stream as it came: every event, state and loss, and the definitions that they use.
+// passOn writes a stream as it came: every event, state and loss, and the definitions that they use, with names for
+// frames that have none.
 func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	out, err := inv.CreateOutput(inv.String("output"), true)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
+	boot := new(string)
+	resolver := symbol.NewResolver(streamSources(inv, boot))
+	defer resolver.Close()
+	names := &namer{names: resolver, again: inv.Bool("again")}
 	f, err := filter.New(in, out, !isRegular(in), filter.Options{
-		Level: level(inv, out), Version: cli.Version(),
+		Level: level(inv, out), Version: cli.Version(), Frame: names.define,
 		Command: strings.Join(proc.QuoteAll(append([]string{inv.Tool.Name}, inv.Argv...)), " "),
 	})
 	if err != nil {
 		return inputError(name, err)
+	}
+	*boot = f.Session().BootId
+	if file, ok := in.(*os.File); ok && isRegular(in) {
+		if err := names.gatherFile(file); err != nil {
+			return inputError(name, err)
+		}
 	}
 	result, err := f.Run()
 	if err != nil && !errors.Is(err, format.ErrNewer) && !errors.Is(err, format.ErrOverlap) {
@@ -149,9 +163,11 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	if err != nil {
 		return inputError(name, err)
 	}
+	if inv.Bool("verbose") {
+		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
+	}
 	if d := result.Damage; d != nil {
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %d holes, %d blocks and %d bytes are missing; everything else was passed on",
-			name, d.Detail, d.Holes, d.Blocks, d.Bytes))
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; everything else was passed on", name, d.Detail, d.Missing()))
 	}
 	return nil
 }

@@ -19,6 +19,9 @@ type program struct {
 	build    func(t *testing.T, dir string) []string // the command that runs it
 	// As the functions are called in a trace: what the three are, and who calls the first two and the third.
 	alpha, beta, gamma, left, right string
+	// The least share of samples that show the caller. A sample in a function's first or last instructions, where it has
+	// no frame of its own, skips it; and node interprets functions for a while before it compiles them.
+	called float64
 }
 
 const shareSeconds = "4"
@@ -36,13 +39,13 @@ func programs() []program {
 		}
 	}
 	return []program{
-		{"C", compile("shares.c", "gcc", "-O2", "-fno-omit-frame-pointer"), "alpha", "beta", "gamma_", "left", "right"},
-		{"C++", compile("shares.cc", "g++", "-O2", "-fno-omit-frame-pointer"), "%work::spin<2>%", "%work::spin<3>%", "%work::spin<5>%", "work::Machine::left%", "work::Machine::right%"},
-		{"Go", compile("shares.go", "go", "build"), "main.alpha", "main.beta", "main.gamma", "main.left", "main.right"},
-		{"Rust", compile("shares.rs", "rustc", "-O", "-Cforce-frame-pointers=yes"), "shares::work::alpha", "shares::work::beta", "shares::work::gamma", "%Tree%::left", "%Tree%::right"},
+		{"C", compile("shares.c", "gcc", "-O2", "-fno-omit-frame-pointer"), "alpha", "beta", "gamma_", "left", "right", 0.98},
+		{"C++", compile("shares.cc", "g++", "-O2", "-fno-omit-frame-pointer"), "%work::spin<2>%", "%work::spin<3>%", "%work::spin<5>%", "work::Machine::left%", "work::Machine::right%", 0.98},
+		{"Go", compile("shares.go", "go", "build"), "main.alpha", "main.beta", "main.gamma", "main.left", "main.right", 0.98},
+		{"Rust", compile("shares.rs", "rustc", "-O", "-Cforce-frame-pointers=yes"), "shares::work::alpha", "shares::work::beta", "shares::work::gamma", "%Tree%::left", "%Tree%::right", 0.98},
 		{"node", func(*testing.T, string) []string {
 			return []string{"node", "--perf-basic-prof", "--no-turbo-inlining", "testdata/shares/shares.js", shareSeconds}
-		}, "%alpha %", "%beta %", "%gamma %", "%left %", "%right %"},
+		}, "%alpha %", "%beta %", "%gamma %", "%left %", "%right %", 0.8},
 	}
 }
 
@@ -82,30 +85,44 @@ func leaves(t *testing.T, trace, name, caller string) (in, called int64) {
 func TestSharesOfFunctionsAreTheirs(t *testing.T) {
 	for _, p := range programs() {
 		t.Run(p.language, func(t *testing.T) {
-			trace := sampled(t, p)
-			engine.CheckStats(t, trace)
-			alpha, alphaCalled := leaves(t, trace, p.alpha, p.left)
-			beta, betaCalled := leaves(t, trace, p.beta, p.left)
-			gamma, gammaCalled := leaves(t, trace, p.gamma, p.right)
-			n := float64(alpha + beta + gamma)
-			if n < 1000 {
-				t.Fatalf("%v samples in the three functions:\n%v", n, query(t, trace, callers+" order by n desc limit 20"))
-			}
-			for _, f := range []struct {
-				name  string
-				in    int64
-				share float64
-			}{{p.alpha, alpha, 0.2}, {p.beta, beta, 0.3}, {p.gamma, gamma, 0.5}} {
-				// 99% of samples of that size are within 2.576 standard deviations of the binomial distribution.
-				slack := 2.576 * math.Sqrt(f.share*(1-f.share)/n)
-				if got := float64(f.in) / n; math.Abs(got-f.share) > slack {
-					t.Errorf("%s has %.1f%% of %v samples, not %.0f%% ± %.1f%%", f.name, 100*got, n, 100*f.share, 100*slack)
+			// Fifteen shares, each in its 99% interval: one of seven runs has one outside by chance alone, hardly any
+			// has it three times.
+			var wrong []string
+			for range 3 {
+				if wrong = sharesOf(t, p); len(wrong) == 0 {
+					return
 				}
 			}
-			// A sample in a function's first or last instructions, when it has no frame of its own, skips its caller.
-			if called := alphaCalled + betaCalled + gammaCalled; float64(called) < 0.98*n {
-				t.Errorf("%d of %v samples have the right caller:\n%v", called, n, query(t, trace, callers+" order by n desc limit 20"))
-			}
+			t.Error(strings.Join(wrong, "\n"))
 		})
 	}
+}
+
+// sharesOf runs a program and says what is outside its interval.
+func sharesOf(t *testing.T, p program) (wrong []string) {
+	t.Helper()
+	trace := sampled(t, p)
+	engine.CheckStats(t, trace)
+	alpha, alphaCalled := leaves(t, trace, p.alpha, p.left)
+	beta, betaCalled := leaves(t, trace, p.beta, p.left)
+	gamma, gammaCalled := leaves(t, trace, p.gamma, p.right)
+	n := float64(alpha + beta + gamma)
+	if n < 1000 {
+		t.Fatalf("%v samples in the three functions:\n%v", n, query(t, trace, callers+" order by n desc limit 20"))
+	}
+	for _, f := range []struct {
+		name  string
+		in    int64
+		share float64
+	}{{p.alpha, alpha, 0.2}, {p.beta, beta, 0.3}, {p.gamma, gamma, 0.5}} {
+		// 99% of samples of that size are within 2.576 standard deviations of the binomial distribution.
+		slack := 2.576 * math.Sqrt(f.share*(1-f.share)/n)
+		if got := float64(f.in) / n; math.Abs(got-f.share) > slack {
+			wrong = append(wrong, fmt.Sprintf("%s has %.1f%% of %v samples, not %.0f%% ± %.1f%%", f.name, 100*got, n, 100*f.share, 100*slack))
+		}
+	}
+	if called := alphaCalled + betaCalled + gammaCalled; float64(called) < p.called*n {
+		wrong = append(wrong, fmt.Sprintf("%d of %v samples have the right caller: %v", called, n, query(t, trace, callers+" order by n desc limit 20")))
+	}
+	return wrong
 }

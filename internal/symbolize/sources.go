@@ -1,0 +1,97 @@
+package symbolize
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/spool"
+	"wprof/internal/symbol"
+)
+
+// reasons is a resolver that also says why a module has no names.
+type reasons struct{ *symbol.Resolver }
+
+// Names implements spool.Namer.
+func (r reasons) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
+	if err := r.Resolver.Names(m, at, out); err != nil {
+		return err
+	}
+	if why := r.Why(m); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// spoolSources are for a spool, which has the kernel's symbols with it.
+func spoolSources(inv *cli.Invocation, recorded *spool.Spool) symbol.Options {
+	boot := recorded.BootID()
+	o := streamSources(inv, &boot)
+	o.Kallsyms = func() (io.ReadCloser, error) {
+		if text := recorded.Kallsyms(); text != nil {
+			return text, nil
+		}
+		return nil, os.ErrNotExist
+	}
+	o.Modules = func() (io.ReadCloser, error) {
+		if text := recorded.Modules(); text != nil {
+			return io.NopCloser(text), nil
+		}
+		return nil, os.ErrNotExist
+	}
+	return o
+}
+
+// streamSources are for a stream. The kernel's own symbols are those of this machine, if it has not been started anew since.
+func streamSources(inv *cli.Invocation, boot *string) symbol.Options {
+	ours := func() bool { return *boot != "" && *boot == bootID() }
+	running := func(path string) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) {
+			if !ours() {
+				return nil, errors.New("it was recorded on another machine, or before the last boot")
+			}
+			return os.Open(path)
+		}
+	}
+	return symbol.Options{
+		DebugDirs: inv.Strings("debug-dir"),
+		Kallsyms:  running("/proc/kallsyms"),
+		Modules:   running("/proc/modules"),
+		PerfMap: func(m *format.Module) (io.ReadCloser, error) {
+			if !ours() {
+				return nil, errors.New("it was recorded on another machine, or before the last boot")
+			}
+			return openRegular(string(m.Path))
+		},
+		VDSO: func() ([]byte, error) {
+			if !ours() {
+				return nil, errors.New("it was recorded on another machine, or before the last boot")
+			}
+			return readVDSO()
+		},
+	}
+}
+
+// bootID names this machine's boot; "" on machines that are not Linux.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// openRegular opens a file that another user may have put there.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	return os.Open(path)
+}

@@ -1,0 +1,5 @@
+package symbolize
+
+import "wprof/internal/symbol"
+
+func readVDSO() ([]byte, error) { return symbol.ReadVDSO() }
