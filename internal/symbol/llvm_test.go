@@ -70,7 +70,7 @@ func compareWithLLVM(t *testing.T, symbolizer, name string) {
 	f := openFile(t, name)
 	symbols := name // llvm-symbolizer mixes exported names with those of DWARF where both files are there
 	if !f.hasSymbols() {
-		for _, debug := range f.debugFiles(name, []string{systemDebug}) {
+		for _, debug := range f.debugFiles(name, true, []string{systemDebug}) {
 			if _, err := os.Stat(debug); err == nil && f.UseDebug(openFile(t, debug)) == nil {
 				symbols = debug
 				break

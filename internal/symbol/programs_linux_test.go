@@ -3,6 +3,7 @@ package symbol
 import (
 	"bytes"
 	"debug/elf"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -348,6 +349,32 @@ func TestNamesAreDemangledInBothForms(t *testing.T) {
 		}
 		if got := Demangle(c.mangled, FullForm); got != c.full {
 			t.Errorf("%s in full: got %s, want %s", c.mangled, got, c.full)
+		}
+	}
+}
+
+func TestFileKeptOpenHasItsDebugFileBesideItsPath(t *testing.T) {
+	program := buildC(t, "program.c")
+	stripped, debug := split(t, program, "program.debug")
+	copyFile(t, debug, filepath.Join(filepath.Dir(stripped), ".debug", "program.debug"))
+	image, err := os.ReadFile(stripped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := moduleOf(t, stripped)
+	if err := os.Remove(stripped); err != nil {
+		t.Fatal(err)
+	}
+	for _, noPaths := range []bool{false, true} {
+		o := raw()
+		o.NoPaths = noPaths
+		o.Open = func(*format.Module) (io.ReaderAt, int64, func(), error) {
+			return bytes.NewReader(image), int64(len(image)), nil, nil
+		}
+		r := newResolver(t, o)
+		got := nameOne(t, r, m, hotIn(t, program))
+		if got.OK == noPaths {
+			t.Errorf("paths left alone: %v: got %+v (%s)", noPaths, got, r.Why(m))
 		}
 	}
 }
