@@ -156,7 +156,8 @@ func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
 		binding |= hasSize
 	}
 	if end := s.value + s.size; end >= s.value {
-		l.list = append(l.list, span{start: s.value, end: end, rank: binding | uint32(len(l.list)), name: nameBase + s.name})
+		rank := binding | uint32(len(l.list))
+		l.list = append(l.list, span{start: s.value, end: end, rank: rank, name: nameBase + s.name})
 	}
 }
 
