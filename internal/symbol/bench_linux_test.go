@@ -17,7 +17,7 @@ func largestFile(b *testing.B) string {
 	}
 	best, most := "", 0
 	for _, pattern := range largeBinaries {
-		found, _ := filepath.Glob(pattern)
+		found, _ := filepath.Glob(inHome(pattern))
 		for _, name := range found {
 			if table, err := openFile(b, name).Table(); err == nil && table.Len() > most {
 				best, most = name, table.Len()

@@ -34,8 +34,8 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 }
 
 // debugFiles are the places where the debug file of a file may be, most telling first. Those by debuglink need the path
-// of the file itself.
-func (f *File) debugFiles(filePath string, dirs []string) []string {
+// of the file itself; beside says whether its own directory may be searched.
+func (f *File) debugFiles(filePath string, beside bool, dirs []string) []string {
 	var list []string
 	for _, dir := range dirs {
 		list = append(list, byBuildID(dir, f.buildID)...)
@@ -44,25 +44,26 @@ func (f *File) debugFiles(filePath string, dirs []string) []string {
 	if !ok {
 		return list
 	}
-	if filePath != "" {
-		dir := filepath.Dir(filePath)
-		list = append(list, filepath.Join(dir, name), filepath.Join(dir, ".debug", name))
-		for _, debug := range dirs {
-			list = append(list, filepath.Join(debug, dir, name))
-		}
+	own := filepath.Dir(filePath)
+	if filePath != "" && beside {
+		list = append(list, filepath.Join(own, name), filepath.Join(own, ".debug", name))
 	}
 	for _, dir := range dirs {
+		if filePath != "" {
+			list = append(list, filepath.Join(dir, own, name))
+		}
 		list = append(list, filepath.Join(dir, name))
 	}
 	return list
 }
 
-// byBuildID is where a directory of debug files has the one of a build-id.
+// byBuildID is where a directory of debug files has the debug file of a build-id, and the file itself.
 func byBuildID(dir string, id []byte) []string {
 	if len(id) < 2 {
 		return nil
 	}
-	return []string{filepath.Join(dir, ".build-id", fmt.Sprintf("%x", id[:1]), fmt.Sprintf("%x.debug", id[1:]))}
+	own := filepath.Join(dir, ".build-id", fmt.Sprintf("%x", id[:1]), fmt.Sprintf("%x", id[1:]))
+	return []string{own + ".debug", own}
 }
 
 // UseDebug takes the symbols from a separate debug file if it belongs to this one: by its build-id, or, where one of the

@@ -2,6 +2,7 @@ package symbol
 
 import (
 	"bufio"
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -155,7 +156,8 @@ func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
 		binding |= hasSize
 	}
 	if end := s.value + s.size; end >= s.value {
-		l.list = append(l.list, span{start: s.value, end: end, rank: binding | uint32(len(l.list)), name: nameBase + s.name})
+		rank := binding | uint32(len(l.list))
+		l.list = append(l.list, span{start: s.value, end: end, rank: rank, name: nameBase + s.name})
 	}
 }
 
@@ -168,14 +170,10 @@ func (l *functions) table() *Table {
 // finish gives the functions without a size their ends: where the next function begins or the section ends, and not
 // beyond a function around them.
 func (l *functions) finish() {
-	sort.Slice(l.list, func(i, j int) bool {
-		a, b := &l.list[i], &l.list[j]
-		if a.start != b.start {
-			return a.start < b.start
-		}
-		return a.end > b.end
+	slices.SortFunc(l.list, func(a, b span) int { // what has a size first
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
-	sort.Slice(l.code, func(i, j int) bool { return l.code[i].start < l.code[j].start })
+	slices.SortFunc(l.code, func(a, b codeSection) int { return cmp.Compare(a.start, b.start) })
 	var around []uint64 // ends of the functions that hold the current address
 	for i, next := 0, 0; i < len(l.list); i++ {
 		s := &l.list[i]

@@ -17,7 +17,7 @@ func exercise(t *testing.T, image []byte) {
 	}
 	f.BuildID()
 	f.DebugLink()
-	f.debugFiles("/bin/x", []string{"/debug"})
+	f.debugFiles("/bin/x", true, []string{"/debug"})
 	for offset := uint64(0); offset < uint64(len(image)); offset += 512 {
 		f.Address(offset)
 	}
@@ -98,6 +98,19 @@ func FuzzXZ(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		if out, err := inflateXZ(packed, 1<<20); err == nil && len(out) > 1<<20 {
 			t.Fatalf("got %d bytes", len(out))
+		}
+	})
+}
+
+func FuzzDemangle(f *testing.F) {
+	f.Add("_ZNSt6vectorIiSaIiEE9push_backERKi")
+	f.Add("_RNvC6_123foo3bar")
+	f.Add("_Z1fIiEDTcl1gfp_EET_")
+	f.Fuzz(func(t *testing.T, name string) {
+		for _, form := range []Form{ShortForm, FullForm} {
+			if got := Demangle(name, form); len(got) > 1<<maxDemangledPower && got != name {
+				t.Fatalf("got %d bytes", len(got))
+			}
 		}
 	})
 }

@@ -1,6 +1,9 @@
 package symbol
 
-import "sort"
+import (
+	"cmp"
+	"slices"
+)
 
 // kernelList is /proc/kallsyms as it is read: "ADDRESS TYPE NAME" and, of a module, "[MODULE]".
 type kernelList struct {
@@ -81,11 +84,8 @@ func (g *kernelGather) add(address uint64, name []byte) {
 
 // part makes the table. It is nil without a function inside the part's range.
 func (g *kernelGather) part(name string, known map[string]KernelModule) *kernelPart {
-	sort.Slice(g.list, func(i, j int) bool {
-		if g.list[i].start != g.list[j].start {
-			return g.list[i].start < g.list[j].start
-		}
-		return g.list[i].rank < g.list[j].rank
+	slices.SortFunc(g.list, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.rank, b.rank))
 	})
 	module := g.bounds(name, known)
 	kept := g.list[:0]

@@ -10,8 +10,8 @@ import (
 )
 
 // ErrHidden is told of a list of kernel symbols without addresses.
-var ErrHidden = errors.New(
-	"read the kernel's symbols: all addresses are zero, they are shown only to a process with CAP_SYSLOG, see kernel.kptr_restrict")
+var ErrHidden = errors.New("read the kernel's symbols: all addresses are zero, because kernel.kptr_restrict hides them " +
+	"from a process without CAP_SYSLOG")
 
 const (
 	maxKernelSymbols     = 4 << 20

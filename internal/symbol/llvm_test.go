@@ -15,19 +15,28 @@ import (
 	"testing"
 )
 
-// largeBinaries are what machines that build this have. Five of them must be there.
+// largeBinaries are what machines that build this have; what begins with ~ is in the user's folder. Five must be there.
 var largeBinaries = []string{
 	"/usr/lib/*/libLLVM*.so*", "/usr/lib/llvm-*/lib/libLLVM.so*", "/usr/bin/node", "/usr/local/go/bin/go", "/usr/lib/go*/bin/go",
-	"/lib/*/libc.so.6", "/usr/lib/*/libpython3*.so*", "/root/.pyenv/versions/*/lib/libpython3.*.so",
-	"/root/.rustup/toolchains/*/lib/librustc_driver-*.so", "/usr/lib/*/libclang-cpp.so*", "/usr/lib/*/libstdc++.so.6", "/usr/bin/perf",
+	"/lib/*/libc.so.6", "/usr/lib/*/libpython3*.so*", "~/.pyenv/versions/*/lib/libpython3.*.so",
+	"~/.rustup/toolchains/*/lib/librustc_driver-*.so", "/usr/lib/*/libclang-cpp.so*", "/usr/lib/*/libstdc++.so.6", "/usr/bin/perf",
 	"/usr/bin/bpftool", "/usr/lib/*/libcrypto.so*", "/usr/bin/gdb", "/usr/bin/python3",
+}
+
+// inHome puts the user's folder in the place of a leading ~.
+func inHome(name string) string {
+	home, err := os.UserHomeDir()
+	if rest, ok := strings.CutPrefix(name, "~"); ok && err == nil {
+		return home + rest
+	}
+	return name
 }
 
 // needTool is the path of a program that a test holds results against. It is missing only where nobody checks.
 func needTool(t testing.TB, names ...string) string {
 	t.Helper()
 	for _, name := range names {
-		if p, err := exec.LookPath(name); err == nil {
+		if p, err := exec.LookPath(inHome(name)); err == nil {
 			return p
 		}
 	}
@@ -43,7 +52,7 @@ func findLarge(t *testing.T, count int) []string {
 	t.Helper()
 	var list []string
 	for _, pattern := range largeBinaries {
-		found, err := filepath.Glob(pattern)
+		found, err := filepath.Glob(inHome(pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +79,7 @@ func compareWithLLVM(t *testing.T, symbolizer, name string) {
 	f := openFile(t, name)
 	symbols := name // llvm-symbolizer mixes exported names with those of DWARF where both files are there
 	if !f.hasSymbols() {
-		for _, debug := range f.debugFiles(name, []string{systemDebug}) {
+		for _, debug := range f.debugFiles(name, true, []string{systemDebug}) {
 			if _, err := os.Stat(debug); err == nil && f.UseDebug(openFile(t, debug)) == nil {
 				symbols = debug
 				break

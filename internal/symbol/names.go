@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// maxNameBytes is the longest name that is read. The longest in Chromium and in rustc have 15,000 bytes.
+// maxNameBytes is the longest name that is read. The longest in rustc has 1,222 bytes.
 const maxNameBytes = 64 << 10
 
 // names is one or several tables of strings ended by a zero byte, addressed as if they followed one another.
@@ -23,7 +23,8 @@ type namePart struct {
 	elf  bool // names of symbols, which may have versions
 }
 
-// add appends a table of strings, which are names of ELF symbols or not, and says where it begins. It refuses what 32 bits cannot address.
+// add appends a table of strings, which are names of ELF symbols or not, and says where it begins. It refuses what 32
+// bits cannot address.
 func (n *names) add(r io.ReaderAt, size uint64, elf bool) (base uint32, ok bool) {
 	if size > math.MaxUint32-n.end {
 		return 0, false
@@ -55,8 +56,9 @@ func (n *names) read(place uint32) (string, bool) {
 	return "", false
 }
 
+// readName reads the string at a place of a table.
 func readName(r io.ReaderAt, at, size uint64) (string, bool) {
-	var short [256]byte // nearly all names; longer ones are read again
+	var short [256]byte // nine of ten names in rustc, all but a few in C; longer ones are read again
 	for buf := short[:]; ; buf = make([]byte, 16*len(buf)) {
 		asked := buf[:min(uint64(len(buf)), size-at)]
 		n, _ := r.ReadAt(asked, int64(at))

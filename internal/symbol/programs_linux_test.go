@@ -3,6 +3,7 @@ package symbol
 import (
 	"bytes"
 	"debug/elf"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +63,7 @@ func buildGo(t testing.TB, environment []string, flags ...string) string {
 	dir := t.TempDir()
 	source := copyFile(t, "testdata/program.go.txt", filepath.Join(dir, "main.go"))
 	out := filepath.Join(dir, "program")
-	cmd := exec.Command(filepath.Join(runtimeRoot(t), "bin", "go"), append(append([]string{"build", "-o", out}, flags...), source)...)
+	cmd := exec.Command(filepath.Join(goRoot(t), "bin", "go"), append(append([]string{"build", "-o", out}, flags...), source)...)
 	cmd.Env = append(append(os.Environ(), "GOFLAGS="), environment...)
 	if b, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, b)
@@ -70,7 +71,7 @@ func buildGo(t testing.TB, environment []string, flags ...string) string {
 	return out
 }
 
-func runtimeRoot(t testing.TB) string {
+func goRoot(t testing.TB) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, "", needTool(t, "go", "/usr/local/go/bin/go"), "env", "GOROOT"))
 }
@@ -78,7 +79,7 @@ func runtimeRoot(t testing.TB) string {
 // buildRust builds testdata/program.rs with one way of mangling.
 func buildRust(t testing.TB, flags ...string) string {
 	t.Helper()
-	compiler := needTool(t, "rustc", "/root/.cargo/bin/rustc")
+	compiler := needTool(t, "rustc", "~/.cargo/bin/rustc")
 	out := filepath.Join(t.TempDir(), "program")
 	run(t, "", compiler, append([]string{"-O", "-g", "-o", out, "testdata/program.rs"}, flags...)...)
 	return out
@@ -192,14 +193,14 @@ func raw() Options { return Options{Form: RawForm} }
 
 func TestProgramsAreNamedAsNMDoes(t *testing.T) {
 	for name, build := range map[string]func(testing.TB) string{
-		"C":          func(t testing.TB) string { return buildC(t, "program.c") },
-		"C static":   func(t testing.TB) string { return buildC(t, "program.c", "-static") },
-		"C++":        func(t testing.TB) string { return buildC(t, "program.cc") },
-		"Go":         func(t testing.TB) string { return buildGo(t, nil) },
-		"Rust":       func(t testing.TB) string { return buildRust(t) },
-		"Rust v0":    func(t testing.TB) string { return buildRust(t, "-Csymbol-mangling-version=v0") },
-		"C no-pie":   func(t testing.TB) string { return buildC(t, "program.c", "-no-pie") },
-		"C lld-like": func(t testing.TB) string { return buildC(t, "program.c", "-Wl,-z,noseparate-code") },
+		"C":                func(t testing.TB) string { return buildC(t, "program.c") },
+		"C static":         func(t testing.TB) string { return buildC(t, "program.c", "-static") },
+		"C++":              func(t testing.TB) string { return buildC(t, "program.cc") },
+		"Go":               func(t testing.TB) string { return buildGo(t, nil) },
+		"Rust":             func(t testing.TB) string { return buildRust(t) },
+		"Rust v0":          func(t testing.TB) string { return buildRust(t, "-Csymbol-mangling-version=v0") },
+		"C no-pie":         func(t testing.TB) string { return buildC(t, "program.c", "-no-pie") },
+		"C in one segment": func(t testing.TB) string { return buildC(t, "program.c", "-Wl,-z,noseparate-code") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := build(t)
@@ -348,6 +349,32 @@ func TestNamesAreDemangledInBothForms(t *testing.T) {
 		}
 		if got := Demangle(c.mangled, FullForm); got != c.full {
 			t.Errorf("%s in full: got %s, want %s", c.mangled, got, c.full)
+		}
+	}
+}
+
+func TestFileKeptOpenHasItsDebugFileBesideItsPath(t *testing.T) {
+	program := buildC(t, "program.c")
+	stripped, debug := split(t, program, "program.debug")
+	copyFile(t, debug, filepath.Join(filepath.Dir(stripped), ".debug", "program.debug"))
+	image, err := os.ReadFile(stripped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := moduleOf(t, stripped)
+	if err := os.Remove(stripped); err != nil {
+		t.Fatal(err)
+	}
+	for _, noPaths := range []bool{false, true} {
+		o := raw()
+		o.NoPaths = noPaths
+		o.Open = func(*format.Module) (io.ReaderAt, int64, func(), error) {
+			return bytes.NewReader(image), int64(len(image)), nil, nil
+		}
+		r := newResolver(t, o)
+		got := nameOne(t, r, m, hotIn(t, program))
+		if got.OK == noPaths {
+			t.Errorf("paths left alone: %v: got %+v (%s)", noPaths, got, r.Why(m))
 		}
 	}
 }

@@ -130,7 +130,8 @@ func (r *Resolver) readKernel() (*Kernel, error) {
 type candidate struct {
 	open   func() (io.ReaderAt, int64, func(), error)
 	agrees func(*File) error
-	path   string // empty if it has none
+	path   string // by which a debug file is searched; empty if it has none
+	beside bool   // the path's own directory may be searched
 }
 
 // readFile tries the candidates in turn. Of the reasons why none will do, one that is not "no such file" is told.
@@ -157,13 +158,16 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 		}
 		return nil
 	}
-	// What was recorded without a build-id, because it could not be read then, may still have one.
-	if r.options.Open != nil {
-		list = append(list, candidate{agrees: buildID,
-			open: func() (io.ReaderAt, int64, func(), error) { return r.options.Open(m) }})
-	}
 	name := string(m.Path)
 	if !path.IsAbs(name) || strings.IndexByte(name, 0) >= 0 {
+		name = ""
+	}
+	// What was recorded without a build-id, because it could not be read then, may still have one.
+	if r.options.Open != nil {
+		list = append(list, candidate{path: name, beside: !r.options.NoPaths, agrees: buildID,
+			open: func() (io.ReaderAt, int64, func(), error) { return r.options.Open(m) }})
+	}
+	if name == "" {
 		return list
 	}
 	if !r.options.NoPaths {
@@ -173,7 +177,7 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 			}
 			return nil
 		}
-		list = append(list, candidate{path: name, agrees: buildID, open: openPath(name, same)})
+		list = append(list, candidate{path: name, beside: true, agrees: buildID, open: openPath(name, same)})
 	}
 	known := func(f *File) error {
 		if !bytes.Equal(m.BuildId, f.buildID) {
@@ -188,7 +192,7 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 			paths = append(paths, byBuildID(dir, m.BuildId)...)
 		}
 		for _, p := range paths {
-			list = append(list, candidate{path: p, agrees: known, open: openPath(p, nil)})
+			list = append(list, candidate{path: p, beside: true, agrees: known, open: openPath(p, nil)})
 		}
 	}
 	return list
@@ -239,19 +243,19 @@ func (r *Resolver) try(c *candidate) (_ *loaded, err error) {
 		return nil, errNoPlaces
 	}
 	if !l.file.hasSymbols() {
-		r.findDebug(l, c.path)
+		r.findDebug(l, c)
 	}
 	l.table, err = l.file.Table()
 	return l, err
 }
 
 // findDebug gives a stripped file its debug file if there is one.
-func (r *Resolver) findDebug(l *loaded, filePath string) {
+func (r *Resolver) findDebug(l *loaded, c *candidate) {
 	dirs := r.options.DebugDirs
 	if !r.options.NoPaths {
 		dirs = append(dirs[:len(dirs):len(dirs)], systemDebug)
 	}
-	for _, name := range l.file.debugFiles(filePath, dirs) {
+	for _, name := range l.file.debugFiles(c.path, c.beside, dirs) {
 		in, size, err := openRegular(name)
 		if err != nil {
 			continue

@@ -18,7 +18,8 @@ type Options struct {
 	Open func(*format.Module) (file io.ReaderAt, size int64, close func(), err error)
 	// NoPaths leaves the recording machine's paths alone: the modules' and /usr/lib/debug.
 	NoPaths bool
-	// DebugDirs are searched for DIR/path, DIR/name and DIR/.build-id/ab/cdef.debug, and for debug files.
+	// DebugDirs are searched for the module's file (DIR/path, DIR/name, DIR/.build-id/ab/cdef.debug and ab/cdef) and for
+	// debug files. A debug file that objcopy made does not do for the file itself: it does not say what is where in it.
 	DebugDirs []string
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)

@@ -89,11 +89,14 @@ func TestDebugDirectoriesHoldFilesOfForeignMachines(t *testing.T) {
 	program := buildC(t, "program.c")
 	at := hotIn(t, program)
 	id := moduleOf(t, program).BuildId
-	for _, place := range []string{"usr/lib/gone/program", "program", ".build-id"} {
+	for _, place := range []string{"usr/lib/gone/program", "program", ".build-id", ".build-id itself"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, place)
-		if place == ".build-id" {
+		switch place {
+		case ".build-id":
 			path = byBuildID(dir, id)[0]
+		case ".build-id itself":
+			path = byBuildID(dir, id)[1]
 		}
 		copyFile(t, program, path)
 		o := raw()
@@ -107,6 +110,20 @@ func TestDebugDirectoriesHoldFilesOfForeignMachines(t *testing.T) {
 		if got := nameOne(t, r, m, at); got.OK {
 			t.Errorf("%s: got %+v for another build-id", place, got)
 		}
+	}
+}
+
+func TestDebugFileAloneIsSaidNotToDo(t *testing.T) {
+	program := buildC(t, "program.c")
+	_, debug := split(t, program, "program.debug")
+	o := raw()
+	o.DebugDirs = []string{t.TempDir()}
+	m := moduleOf(t, program)
+	copyFile(t, debug, byBuildID(o.DebugDirs[0], m.BuildId)[0])
+	m.Path = []byte("/gone")
+	r := newResolver(t, o)
+	if got := nameOne(t, r, m, hotIn(t, program)); got.OK || r.Why(m) != errNoPlaces.Error() {
+		t.Errorf("got %+v, %q", got, r.Why(m))
 	}
 }
 

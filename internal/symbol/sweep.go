@@ -1,9 +1,10 @@
 package symbol
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
-	"sort"
+	"slices"
 )
 
 // span is one function before it is sorted into a table.
@@ -45,7 +46,7 @@ func latest(a, b *span) bool { return a.rank > b.rank }
 // newTable sorts functions into a table. Each address goes to the nearest of the functions that hold it. The spans are
 // reordered.
 func newTable(spans []span, wins nearer, n names) *Table {
-	sort.Slice(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	t := &Table{names: n}
 	t.starts = make([]uint64, 0, len(spans))
 	t.pieces = make([]piece, 0, len(spans))
