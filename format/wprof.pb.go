@@ -1733,9 +1733,9 @@ type End struct {
 	Late          uint64                 `protobuf:"varint,6,opt,name=late,proto3" json:"late,omitempty"`
 	Cost          *RecorderCost          `protobuf:"bytes,7,opt,name=cost,proto3" json:"cost,omitempty"`
 	Clocks        []*ClockSnapshot       `protobuf:"bytes,8,rep,name=clocks,proto3" json:"clocks,omitempty"`
-	Close         int64                  `protobuf:"varint,9,opt,name=close,proto3" json:"close,omitempty"` // when the window, or the section, closed
-	Last          bool                   `protobuf:"varint,10,opt,name=last,proto3" json:"last,omitempty"`  // no epoch of this session follows
-	Definitions   uint64                 `protobuf:"varint,11,opt,name=definitions,proto3" json:"definitions,omitempty"`
+	Close         int64                  `protobuf:"varint,9,opt,name=close,proto3" json:"close,omitempty"`              // when the window, or the section, closed
+	Last          bool                   `protobuf:"varint,10,opt,name=last,proto3" json:"last,omitempty"`               // no epoch of this session follows
+	Definitions   uint64                 `protobuf:"varint,11,opt,name=definitions,proto3" json:"definitions,omitempty"` // members of the definition blocks, clock snapshots among them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -18,7 +18,7 @@ func main() {
 		Examples: []cli.Example{
 			{Command: "wprof-record -d5s | wprof-filter -p 1234 | wprof-perfetto > t.pb", Text: "One process."},
 			{Command: "wprof-filter -n 'nginx*' --start 1.5s --end 1.6s -o part.wprof host.wprof", Text: "A tenth of a second of all processes called nginx."},
-			{Command: "wprof-filter -p 1234 --children -K waking,wakeup_new host.wprof | wprof-json", Text: "A process and its descendants, without wakeups."},
+			{Command: "wprof-filter -p 1234 --children -K waking,wakeup_new host.wprof | wprof-info", Text: "A process and its descendants, without wakeups."},
 			{Command: "wprof-filter --cpu 0-3,7 --no-idle host.wprof -o cpus.wprof", Text: "What happened on some CPUs."},
 		},
 		Run: filter.Run,

@@ -199,6 +199,7 @@ func TestExitStatus(t *testing.T) {
 		{cutOff, 4, "is damaged (the stream stops before its end block)"},
 		{"--fail-on-loss " + whole, 5, "are missing"},
 		{"--fail-on-loss --end 2us " + whole, 0, ""},
+		{"-o " + whole + " " + whole, 1, "it is the input as well"},
 		{filepath.Join(dir, "missing"), 1, "missing"},
 	} {
 		out, messages, status := run(t, nil, strings.Fields(c.args)...)

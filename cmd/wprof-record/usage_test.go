@@ -97,7 +97,7 @@ func TestWrongUseIsFoundBeforeAnythingIsWritten(t *testing.T) {
 		"no command":        {"--"},
 		"-- sleep 1":        {"sleep", "1"},
 		"8kb to 1gb":        {"--ringbuf-size", "100"},
-		"nothing to record": {"-f", "no-sched,no-wakeup,no-task-life"},
+		"nothing to record": {"-f", "no-sched,no-wakeup,no-task-life,no-samples"},
 	} {
 		r := recorder(t, append([]string{"-o", file}, args...)...).start()
 		status := r.wait()

@@ -63,6 +63,9 @@ func (inv *Invocation) openInput(path string) (f *os.File, name string, err erro
 		inv.ReadsPipe()
 		widenPipe(f)
 	}
+	if info.Mode().IsRegular() {
+		inv.inputs = append(inv.inputs, info)
+	}
 	return f, name, nil
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io/fs"
 	"strconv"
 	"time"
 
@@ -24,6 +25,7 @@ type Invocation struct {
 	ending     ending
 	downstream downstream
 	bar        bar
+	inputs     []fs.FileInfo // regular files that are read
 }
 
 // HasCommand says whether "--" was given to a tool that runs a command.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -41,6 +42,8 @@ func (inv *Invocation) CreateOutput(path string, binary bool) (*Output, error) {
 		return nil, cannotWrite(path, err)
 	case old.IsDir():
 		return nil, Failf("write %s: it is a folder; name a file in it", path)
+	case inv.isInput(path):
+		return nil, Failf("write %s: it is the input as well; name another file", path)
 	case isDescriptorLink(path):
 		return inv.opened(path, true, binary)
 	case old.Mode().IsRegular(), old.Mode()&fs.ModeSymlink != 0:
@@ -50,6 +53,13 @@ func (inv *Invocation) CreateOutput(path string, binary bool) (*Output, error) {
 		return inv.temporary(path)
 	}
 	return inv.opened(path, false, binary)
+}
+
+// isInput tells whether a path leads to a file that is being read. Under its temporary name the output would not harm it,
+// but it would be gone at the end.
+func (inv *Invocation) isInput(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && slices.ContainsFunc(inv.inputs, func(in fs.FileInfo) bool { return os.SameFile(in, info) })
 }
 
 // isDescriptorLink says whether a path is one of the kernel's links to an open file, which only root's own folders hold.

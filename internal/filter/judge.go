@@ -48,9 +48,6 @@ func (f *Filter) judge(e *format.Event) error {
 			return err
 		}
 	}
-	if e.Kind == format.KindSample {
-		f.named(subject, e.Task)
-	}
 	if !pass && f.o.CPUs != nil && (e.Kind == format.KindSwitch || isState(e)) {
 		return f.applyHidden(e, subject, object)
 	}
@@ -60,14 +57,6 @@ func (f *Filter) judge(e *format.Event) error {
 	}
 	e.Flags = e.Flags&^format.FlagsVisible | keep
 	return f.write(e)
-}
-
-// named notes the definition under which a thread was judged. A sample tells the timeline nothing about scheduling, but
-// it may be the first event that shows a new name.
-func (f *Filter) named(t *timeline.Thread, id format.TaskID) {
-	if t != nil && t.Task != id {
-		t.Task, t.Def = id, f.r.Task(id)
-	}
 }
 
 // objectArg is where the kinds with two sides name the other thread. A test holds both against the table.

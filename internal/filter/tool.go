@@ -162,6 +162,8 @@ func outcome(inv *cli.Invocation, name string, result Result, err error) error {
 	case result.Damage != nil:
 		d := result.Damage
 		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; everything else was filtered", name, d.Detail, d.Missing()))
+	case result.Lost && inv.Bool("fail-on-loss"):
+		return cli.WithCode(cli.ExitLost, fmt.Errorf("events of %s are missing, and --fail-on-loss was given", name))
 	}
 	return nil
 }

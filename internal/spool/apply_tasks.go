@@ -23,6 +23,9 @@ func (a *applier) applyTask(b []byte, at int64) {
 		return
 	}
 	t := a.threads.get(who.tid)
+	if b[hdrFlags]&recCut != 0 && t != nil && t.told && isNear(t.start, who.start) {
+		who.start = t.start
+	}
 	if t != nil && t.told && t.start == who.start && at-t.named < freshName {
 		t.listed = a.list
 	} else {
@@ -54,6 +57,11 @@ func (a *applier) applyTask(b []byte, at int64) {
 		}
 	}
 }
+
+// startSlack is how far off a start is that /proc tells: it counts ticks of 10 ms, and by another clock.
+const startSlack = 20e6
+
+func isNear(a, b int64) bool { return a-b <= startSlack && b-a <= startSlack }
 
 // place puts a thread on the CPU on which a list of tasks has found it, unless events have told who runs there.
 func (a *applier) place(t *thread) {

@@ -8,7 +8,7 @@ type LiveTask struct {
 	TID, PID, PPID int
 	Comm           string
 	ProcessComm    string
-	Start          int64
+	Start          int64  // to 10 ms, as /proc tells it
 	Flags          uint32 // task_struct.flags
 	State          byte   // as ps(1) has it
 	Prio, CPU      int
@@ -20,7 +20,7 @@ func AppendTask(dst []byte, t LiveTask) []byte {
 	dst = append(dst, make([]byte, taskSize)...)
 	b, le := dst[len(dst)-taskSize:], binary.LittleEndian
 	le.PutUint64(b[hdrTime:], uint64(t.At))
-	b[hdrKind] = recTask
+	b[hdrKind], b[hdrFlags] = recTask, recCut
 	if t.Wanted {
 		b[hdrFlags] |= recSubject
 	}

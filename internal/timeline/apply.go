@@ -37,7 +37,7 @@ func (tl *Timeline) applyRare(e *format.Event) {
 		tl.object(e, e.Args[format.ForkChild])
 	case format.KindExec:
 		tl.exec(e)
-	case format.KindRename, format.KindExit:
+	case format.KindRename, format.KindExit, format.KindSample:
 		tl.subject(e)
 	case format.KindFree:
 		if t := tl.Enter(e.Task); t != nil {

@@ -6,7 +6,7 @@ import "wprof/format"
 func losesSwitches(what format.Kind) bool {
 	switch what {
 	case format.KindWaking, format.KindWakeupNew, format.KindFork, format.KindExec, format.KindRename,
-		format.KindExit, format.KindFree:
+		format.KindExit, format.KindFree, format.KindSample:
 		return false
 	}
 	return true
