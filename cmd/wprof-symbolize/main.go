@@ -20,7 +20,7 @@ func tool() cli.Tool {
 			"writes everything up to the last whole round as a stream. The exit status is 4 if the recording was cut off.",
 		Groups: []cli.Group{
 			{Title: "Names", Flags: []cli.Flag{
-				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Usage: "Look for programs and debug files here too: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug. May be repeated."},
+				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: symbolize.CheckDir, Usage: "Look for programs and debug files here too: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug. May be repeated."},
 				{Name: "again", Usage: "Also name frames that have a name."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
@@ -30,7 +30,7 @@ func tool() cli.Tool {
 			}},
 		},
 		Examples: []cli.Example{
-			{Command: "wprof-symbolize --debug-dir /srv/debug host.wprof -o named.wprof", Text: "Name a capture of another machine from a folder of debug files."},
+			{Command: "wprof-symbolize --debug-dir debug host.wprof -o named.wprof", Text: "Name a capture of another machine from a folder of debug files."},
 			{Command: "wprof-symbolize host.wprof.part -o host.wprof", Text: "Finish a recording whose recorder was killed."},
 			{Command: "wprof-record -d5s --symbolize=no | wprof-symbolize | wprof-perfetto > t.pb", Text: "Name in a process of its own."},
 		},

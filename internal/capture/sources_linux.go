@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"wprof/bpf"
 	"wprof/format"
 	"wprof/internal/cli"
 )
@@ -106,7 +107,8 @@ func (s Stacks) sources() []*format.Source {
 	if s.Timer == 0 {
 		return nil
 	}
-	return []*format.Source{{Id: sourceTimer, Name: nameTimer, Period: s.Timer.Nanoseconds()}}
+	timer := bpf.Sample{Period: s.Timer}
+	return []*format.Source{{Id: sourceTimer, Name: nameTimer, Period: timer.Interval().Nanoseconds()}}
 }
 
 // String tells it as one would: every 10ms, with kernel and user stacks.

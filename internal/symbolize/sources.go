@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -22,6 +23,18 @@ func (r reasons) Names(m *format.Module, at []spool.Address, out []spool.Name) e
 	}
 	if why := r.Why(m); why != "" {
 		return errors.New(why)
+	}
+	return nil
+}
+
+// CheckDir judges a value of --debug-dir.
+func CheckDir(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", path)
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ func runOn(in *os.File, argv ...string) (stderr string, status int) {
 		Groups: []cli.Group{{Flags: []cli.Flag{
 			{Name: "output", Aliases: []string{"o"}, Kind: cli.String},
 			{Name: "compress", Aliases: []string{"z"}, Kind: cli.String},
+			{Name: "debug-dir", Kind: cli.List},
+			{Name: "again"},
+			{Name: "verbose", Aliases: []string{"v"}},
 		}}},
 	}
 	status = cli.Run(tool, argv, cli.Std{In: in, Out: null, Err: &errs})
@@ -88,21 +91,8 @@ func TestSpoolThroughAPipeIsFinished(t *testing.T) {
 	if stderr, status := run(t, part, "-o", out); status != cli.ExitOK {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
-	spool, err := os.ReadFile(part)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	go func() {
-		defer writer.Close()
-		_, _ = writer.Write(spool)
-	}()
 	piped := filepath.Join(t.TempDir(), "b")
-	if stderr, status := runOn(in, "-o", piped); status != cli.ExitOK {
+	if stderr, status := runOn(pipe(t, part), "-o", piped); status != cli.ExitOK {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	if dump(t, out) != dump(t, piped) {
@@ -215,4 +205,38 @@ func TestSpoolAmongOtherFilesIsRefused(t *testing.T) {
 	if stderr, status := run(t, part, part); status != cli.ExitUsage || !strings.Contains(stderr, "by itself") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
+}
+
+func TestFolderOfDebugFilesMustBeThere(t *testing.T) {
+	if err := CheckDir(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{file, file + "-missing"} {
+		if CheckDir(wrong) == nil {
+			t.Errorf("%s passes for a folder", wrong)
+		}
+	}
+}
+
+// pipe is a pipe with the bytes of a file in it.
+func pipe(t *testing.T, path string) *os.File {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close() })
+	go func() {
+		defer writer.Close()
+		_, _ = writer.Write(data)
+	}()
+	return in
 }

@@ -1,0 +1,160 @@
+package symbolize
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/hex"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/cli"
+)
+
+const program = "int inner(int i) { return i * 3; }\nint outer(int i) { return inner(i) + 1; }\nint main(int c, char **v) { return outer(c); }\n"
+
+// compiled is a program with a build-id, and where its functions stand in the file.
+type compiled struct {
+	path  string
+	build []byte
+	at    map[string]uint64
+}
+
+func compile(t *testing.T, name, id string) compiled {
+	t.Helper()
+	c := compiled{path: filepath.Join(t.TempDir(), name), at: map[string]uint64{}}
+	cmd := exec.Command("gcc", "-O0", "-x", "c", "-", "-o", c.path, "-Wl,--build-id=0x"+id)
+	cmd.Stdin = strings.NewReader(program)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.build, _ = hex.DecodeString(id)
+	f, err := elf.Open(c.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < p.Vaddr+p.Filesz {
+				c.at[s.Name] = s.Value - p.Vaddr + p.Off
+			}
+		}
+	}
+	return c
+}
+
+// capture writes a stream with one sample in inner, called from outer, of which outer may have a name already.
+func (c compiled) capture(t *testing.T, named string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "in.wprof")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := format.NewWriter(file, format.WriterOptions{})
+	outer := &format.Frame{Id: 1, Module: 1, Offset: c.at["main"], Caller: true} // behind outer's last byte
+	if named != "" {
+		outer.Lines = []*format.Line{{Function: []byte(named)}}
+	}
+	e := format.Event{Time: 2000, Kind: format.KindSample, Flags: format.FlagSubject, Task: 1}
+	e.Sample().SetStack(1)
+	e.Sample().SetSource(1)
+	for _, err := range []error{
+		w.Begin(&format.Session{Id: 5, BootId: "elsewhere", Open: 1000, Close: 3000, Sources: []*format.Source{{Id: 1, Name: "timer"}}}),
+		w.DefineTask(&format.Task{Id: 1, Tid: 7, Pid: 7, Comm: []byte("x")}),
+		w.DefineModule(&format.Module{Id: 1, Path: []byte(c.path), BuildId: c.build, Kind: uint32(format.ModuleKind_MODULE_FILE)}),
+		w.DefineFrame(outer),
+		w.DefineFrame(&format.Frame{Id: 2, Module: 1, Offset: c.at["inner"] + 5}),
+		w.DefineStack(&format.Stack{Id: 1, Frames: []uint32{1, 2}}),
+		w.Write(&e),
+		w.EndSection(&format.End{Close: 3000, Last: true}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// frames are the names of the sample's frames, from the outermost in.
+func frames(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := format.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			t.Fatal("the sample is gone")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != format.KindSample {
+			continue
+		}
+		var all []string
+		for _, id := range r.Stack(e.Sample().Stack()).Frames {
+			name := "?"
+			if lines := r.Frame(id).Lines; len(lines) > 0 {
+				name = string(lines[0].Function)
+			}
+			all = append(all, name)
+		}
+		return strings.Join(all, " ")
+	}
+}
+
+func TestFramesGetNames(t *testing.T) {
+	id, other := strings.Repeat("ab", 20), strings.Repeat("cd", 20)
+	here := compile(t, "here", id)
+	strange := compile(t, "strange", other)
+	strange.build = here.build
+	moved := here
+	moved.path = "/nonexistent/here"
+	for _, c := range []struct {
+		what  string
+		from  compiled
+		named string
+		flags []string
+		want  string
+	}{
+		{"the file at its path", here, "", nil, "outer inner"},
+		{"a name that is there", here, "mine", nil, "mine inner"},
+		{"--again", here, "mine", []string{"--again"}, "outer inner"},
+		{"another file at its path", strange, "", nil, "? ?"},
+		{"no file", moved, "", nil, "? ?"},
+		{"--debug-dir", moved, "", []string{"--debug-dir", filepath.Dir(here.path)}, "outer inner"},
+	} {
+		in, out := c.from.capture(t, c.named), filepath.Join(t.TempDir(), "out")
+		if stderr, status := run(t, append(c.flags, "-o", out, in)...); status != cli.ExitOK {
+			t.Fatalf("%s: status %d: %s", c.what, status, stderr)
+		}
+		if got := frames(t, out); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+		piped := filepath.Join(t.TempDir(), "piped")
+		if stderr, status := runOn(pipe(t, in), append(c.flags, "-o", piped)...); status != cli.ExitOK {
+			t.Fatalf("%s, through a pipe: status %d: %s", c.what, status, stderr)
+		}
+		if got := frames(t, piped); got != c.want {
+			t.Errorf("%s, through a pipe: %s, want %s", c.what, got, c.want)
+		}
+	}
+}
