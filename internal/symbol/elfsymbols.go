@@ -142,21 +142,13 @@ func (f *File) isMapping(s *rawSymbol, r io.ReaderAt, size uint64) bool {
 	return !ok || strings.HasPrefix(name, "$") || strings.HasPrefix(name, ".L")
 }
 
-// addSymbol adds one function. Of several at one address a global one is meant rather than a weak one, a weak one rather
-// than a local one, and then, as in llvm-symbolizer, the largest and the last in the file: one with a size before one without.
+// addSymbol adds one function.
 func (l *functions) addSymbol(s *rawSymbol, nameBase uint32) {
-	binding := uint32(bindGlobal)
-	switch elf.ST_BIND(s.info) {
-	case elf.STB_LOCAL:
-		binding = bindLocal
-	case elf.STB_WEAK:
-		binding = bindWeak
-	}
+	rank := uint32(len(l.list))
 	if s.size > 0 {
-		binding |= hasSize
+		rank |= hasSize
 	}
 	if end := s.value + s.size; end >= s.value {
-		rank := binding | uint32(len(l.list))
 		l.list = append(l.list, span{start: s.value, end: end, rank: rank, name: nameBase + s.name})
 	}
 }

@@ -51,7 +51,7 @@ func (f *File) addGoFunctions(into *functions, _ elf.SectionType) error {
 	into.list = slices.Grow(into.list, int(t.count))
 	return t.each(func(start, end, name uint32) {
 		into.list = append(into.list, span{start: text + uint64(start), end: text + uint64(end),
-			rank: bindGlobal | uint32(len(into.list)), name: base + name})
+			rank: hasSize | uint32(len(into.list)), name: base + name})
 	})
 }
 

@@ -294,24 +294,12 @@ func (tr *truth) excuse(address uint64, ours, theirs string) string {
 	switch {
 	case ours == "??" && !tr.anyHolds(address):
 		return "llvm names the nearest symbol, which ends before, or data"
-	case our != nil && their != nil && our.Value == their.Value && bindingOf(our) > bindingOf(their):
-		return "aliases: ours is more widely bound"
 	case our != nil && theirs == "??":
 		return "llvm sees only the nearest symbol, which ends before, not the one around it"
 	case our != nil && their == nil && len(tr.byName[theirs]) > 0:
 		return "llvm names the nearest symbol, which does not hold the address"
 	}
 	return ""
-}
-
-func bindingOf(s *elf.Symbol) int {
-	switch elf.ST_BIND(s.Info) {
-	case elf.STB_LOCAL:
-		return 0
-	case elf.STB_WEAK:
-		return 1
-	}
-	return 2
 }
 
 // openFile opens an ELF file for the length of a test.

@@ -10,28 +10,23 @@ import (
 // span is one function before it is sorted into a table.
 type span struct {
 	start, end uint64
-	rank       uint32 // of a symbol its binding and its number in the file, of a line of a map its number
+	rank       uint32 // of a symbol hasSize and its number in the file, of a line of a map its number
 	name       uint32
 }
 
-// The highest bits of a symbol's rank. What is below is its number.
-const (
-	bindLocal  = 0 << 30
-	bindWeak   = 1 << 30
-	bindGlobal = 2 << 30
-	hasSize    = 1 << 29
-	rankMask   = 7 << 29
-)
+// hasSize is the highest bit of a symbol's rank. What is below is its number.
+const hasSize = 1 << 31
 
 // nearer says whether a holds an address rather than b, if both do.
 type nearer func(a, b *span) bool
 
-// innermost is how functions of a file nest: the one that begins last.
+// innermost is how functions of a file nest: the one that begins last. Of several at one address, as in llvm-symbolizer, one
+// with a size is meant rather than one without, then the largest, then the last in the file.
 func innermost(a, b *span) bool {
 	if a.start != b.start {
 		return a.start > b.start
 	}
-	if x, y := a.rank&rankMask, b.rank&rankMask; x != y {
+	if x, y := a.rank&hasSize, b.rank&hasSize; x != y {
 		return x > y
 	}
 	if a.end != b.end {
