@@ -115,7 +115,7 @@ func TestFullDiskOfTheSpoolKeepsWhatWasRecorded(t *testing.T) {
 	}
 	defer out.Close()
 	r := recorder(t, "-d60s", "--", os.Args[0], "workload", "yield", "3s")
-	r.cmd.Env = append(os.Environ(), "TMPDIR="+smallDisk(t, "2m"))
+	r.cmd.Env = append(os.Environ(), "TMPDIR="+smallDisk(t, "4m"))
 	r.cmd.Stdout = out
 	if status := r.start().wait(); status != 125 {
 		t.Errorf("status %d", status)
