@@ -37,6 +37,8 @@ enum {
 	BPF_F_USER_STACK = 256,
 	BPF_F_MMAPABLE = 1024,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+	BPF_RB_AVAIL_DATA = 0,
 };
 
 struct bpf_dynptr {

@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
@@ -31,6 +32,7 @@ const WatermarkSlackNs = 10_000
 //
 // One goroutine may read it at a time; Producer and Consumer may be called by any.
 type Ring struct {
+	fd      int
 	control []byte
 	shared  []byte
 	data    []byte
@@ -48,8 +50,15 @@ func newRing(m *ebpf.Map) (*Ring, error) {
 		_ = unix.Munmap(control)
 		return nil, fmt.Errorf("map a ring of %d bytes: %w", size, err)
 	}
-	return &Ring{control: control, shared: shared, data: shared[page:], mask: uint64(size) - 1}, nil
+	fd, err := unix.FcntlInt(uintptr(m.FD()), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("keep a ring open: %w", err), unix.Munmap(control), unix.Munmap(shared))
+	}
+	return &Ring{fd: fd, control: control, shared: shared, data: shared[page:], mask: uint64(size) - 1}, nil
 }
+
+// FD is for epoll(7) with EPOLLET: an edge is when the ring fills, see [Options.WakesReader].
+func (r *Ring) FD() int { return r.fd }
 
 // Bytes is the size of the ring.
 func (r *Ring) Bytes() int { return int(r.mask) + 1 }
@@ -83,11 +92,7 @@ func (r *Ring) Consume(n int) {
 }
 
 func (r *Ring) close() error {
-	err := unix.Munmap(r.control)
-	if e := unix.Munmap(r.shared); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(unix.Munmap(r.control), unix.Munmap(r.shared), unix.Close(r.fd))
 }
 
 func position(page []byte) *uint64 { return (*uint64)(unsafe.Pointer(&page[0])) }

@@ -160,6 +160,26 @@ static __always_inline void *reserve_again(const struct rec_hdr *hdr, __u64 size
 	return again;
 }
 
+const volatile __u64 wake_bytes; /* that a ring holds before its reader is woken; 0: it never is */
+
+/*
+ * Wakes the reader of this CPU's ring when that fills. Records wake nobody: this is for the timer, which comes seldom
+ * enough to ask.
+ */
+static __always_inline void wake_reader(void)
+{
+	void *ring, *none;
+
+	if (!wake_bytes)
+		return;
+	ring = ring_of(bpf_get_smp_processor_id());
+	if (!ring || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < wake_bytes)
+		return;
+	none = bpf_ringbuf_reserve(ring, sizeof(__u64), 0);
+	if (none)
+		bpf_ringbuf_discard(none, BPF_RB_FORCE_WAKEUP);
+}
+
 static __always_inline void submit(void *rec)
 {
 	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);

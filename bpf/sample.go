@@ -33,6 +33,28 @@ func (s *Sample) Interval() time.Duration { return s.Period - s.Period/256 }
 
 func (s *Sample) stacks() bool { return s.Period != 0 && (s.Kernel || s.User) }
 
+const (
+	// wakeShare is the part of a ring that is full when the timer wakes its reader.
+	wakeShare = 4
+	// wakePeriod is the longest period, and wakeRing the smallest ring, with which the reader is still in time: a CPU
+	// that begins to write 24 MB a second has filled another 6% of such a ring when the timer comes.
+	wakePeriod = 20 * time.Millisecond
+	wakeRing   = 4 << 20
+)
+
+// WakesReader tells whether the timer wakes who waits for a ring that fills, so that the ring need not be looked at
+// often. It comes on CPUs that are busy; what idle ones write is little.
+func (o *Options) WakesReader() bool {
+	return o.Sample.Period > 0 && o.Sample.Period <= wakePeriod && o.RingBytes >= wakeRing
+}
+
+func (o *Options) wakeBytes() uint64 {
+	if !o.WakesReader() {
+		return 0
+	}
+	return uint64(o.RingBytes / wakeShare)
+}
+
 // SampleEvent is the perf event that samples a CPU. Its clock is CLOCK_MONOTONIC; its records have a sample id of
 // PERF_SAMPLE_IDENTIFIER alone. It writes none unless its output is redirected to another event's buffer
 // (PERF_EVENT_IOC_SET_OUTPUT): then that gets PERF_RECORD_THROTTLE and UNTHROTTLE.

@@ -20,6 +20,7 @@ int sample(void *ctx)
 
 	if (!armed)
 		return 0;
+	wake_reader();
 	task = bpf_get_current_task_btf();
 	if (!task->pid || !wanted(task))
 		return 0;

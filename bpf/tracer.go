@@ -120,6 +120,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	for name, value := range map[string]any{
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus, "args_wanted": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
+		"wake_bytes": o.wakeBytes(),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("set %s of the kernel programs: %w", name, err)

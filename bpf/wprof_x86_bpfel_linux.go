@@ -49,6 +49,7 @@ const (
 	wprofVarUnfollowed        = "unfollowed"
 	wprofVarUntold            = "untold"
 	wprofVarVerdicts          = "verdicts"
+	wprofVarWakeBytes         = "wake_bytes"
 )
 
 // loadWprof returns the embedded CollectionSpec for wprof.
@@ -138,6 +139,7 @@ type wprofVariableSpecs struct {
 	Unfollowed   *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Untold       *ebpf.VariableSpec `ebpf:"untold"`
 	Verdicts     *ebpf.VariableSpec `ebpf:"verdicts"`
+	WakeBytes    *ebpf.VariableSpec `ebpf:"wake_bytes"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -199,6 +201,7 @@ type wprofVariables struct {
 	Unfollowed   *ebpf.Variable `ebpf:"unfollowed"`
 	Untold       *ebpf.Variable `ebpf:"untold"`
 	Verdicts     *ebpf.Variable `ebpf:"verdicts"`
+	WakeBytes    *ebpf.Variable `ebpf:"wake_bytes"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.

@@ -198,5 +198,5 @@ func (cfg *Config) level(regular bool) int {
 // pace is for the rings as they were planned.
 func (cfg *Config) pace() pace {
 	plan := RingPlan{Rings: cfg.Kernel.Rings, RingBytes: cfg.Kernel.RingBytes}
-	return newPace(plan.RingBytes, plan.CPUsPerRing(cfg.CPUs), cfg.Live)
+	return newPace(plan.RingBytes, plan.CPUsPerRing(cfg.CPUs), cfg.Live, cfg.Kernel.WakesReader())
 }

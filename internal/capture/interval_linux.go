@@ -5,7 +5,9 @@ import "time"
 const (
 	shortestInterval = 20 * time.Millisecond
 	longestInterval  = 200 * time.Millisecond
-	liveInterval     = 25 * time.Millisecond
+	// wokenInterval is for rings whose reader is woken when they fill. It bounds what a killed recorder loses.
+	wokenInterval = 500 * time.Millisecond
+	liveInterval  = 25 * time.Millisecond
 
 	// targetFill is the share of a ring that a round should find used: little enough that a burst of eight times
 	// the rate still fits.
@@ -25,10 +27,13 @@ type pace struct {
 	interval          time.Duration
 }
 
-// newPace is for rings of so many bytes, each shared by so many CPUs.
-func newPace(ringBytes, cpusPerRing int, live bool) pace {
+// newPace is for rings of so many bytes, each shared by so many CPUs. With woken, the reader is called when one fills.
+func newPace(ringBytes, cpusPerRing int, live, woken bool) pace {
 	longest := min(longestInterval, time.Duration(ringBytes)*time.Second/time.Duration(burstBytes*max(cpusPerRing, 1)))
 	longest = max(longest.Truncate(time.Millisecond), time.Millisecond)
+	if woken {
+		longest = wokenInterval
+	}
 	if live {
 		longest = min(longest, liveInterval)
 	}

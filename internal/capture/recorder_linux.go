@@ -67,7 +67,11 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 		}
 	}()
 	r.tasks = taskList{tracer: r.tracer, wanted: !cfg.filtered()}
-	if r.wake, err = newWake(); err != nil {
+	var fds []int
+	for _, one := range r.tracer.Rings() {
+		fds = append(fds, one.FD())
+	}
+	if r.wake, err = newWake(fds); err != nil {
 		return nil, err
 	}
 	if cfg.Kernel.Follow {

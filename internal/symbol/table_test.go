@@ -8,10 +8,10 @@ import (
 
 // functionsOf makes functions as a symbol table gives them: what stands for rank, start and size.
 type madeSymbol struct {
-	name    string
-	rank uint32
-	start   uint64
-	size    uint64
+	name  string
+	rank  uint32
+	start uint64
+	size  uint64
 }
 
 func tableOf(end uint64, symbols ...madeSymbol) *Table {
