@@ -21,7 +21,7 @@ func TestReaderIsWokenWhenARingFills(t *testing.T) {
 	}
 	must(t, tracer.Arm())
 	defer func() { must(t, tracer.Disarm()) }()
-	pair(t)
+	takeTurns(t)
 	var events [8]unix.EpollEvent
 	n := 0
 	for deadline := time.Now().Add(30 * time.Second); n == 0 && time.Now().Before(deadline); {
@@ -39,8 +39,8 @@ func TestReaderIsWokenWhenARingFills(t *testing.T) {
 	}
 }
 
-// pair is two threads of one CPU that hand it to each other until the test ends.
-func pair(t *testing.T) {
+// takeTurns is two threads of one CPU that hand it to each other until the test ends.
+func takeTurns(t *testing.T) {
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
 	for range 2 {
