@@ -60,7 +60,7 @@ func TestCommandsInTheDocumentationWork(t *testing.T) {
 }
 
 // stage is a folder with what the pages take for granted: captures, one of them broken, a spool that was cut short, a
-// text form, and make(1).
+// text form, make(1), and a folder of debug files.
 func stage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -91,6 +91,9 @@ func stage(t *testing.T) string {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nsleep 0.1\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "debug"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

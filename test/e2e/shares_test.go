@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -43,9 +44,25 @@ func programs() []program {
 		{"C++", compile("shares.cc", "g++", "-O2", "-fno-omit-frame-pointer"), "%work::spin<2>%", "%work::spin<3>%", "%work::spin<5>%", "work::Machine::left%", "work::Machine::right%", 0.98},
 		{"Go", compile("shares.go", "go", "build"), "main.alpha", "main.beta", "main.gamma", "main.left", "main.right", 0.98},
 		{"Rust", compile("shares.rs", "rustc", "-O", "-Cforce-frame-pointers=yes"), "shares::work::alpha", "shares::work::beta", "shares::work::gamma", "%Tree%::left", "%Tree%::right", 0.98},
-		{"node", func(*testing.T, string) []string {
-			return []string{"node", "--perf-basic-prof", "--no-turbo-inlining", "testdata/shares/shares.js", shareSeconds}
+		{"node", func(t *testing.T, dir string) []string {
+			pid := filepath.Join(dir, "pid")
+			t.Cleanup(func() { removeMap(t, pid) })
+			return []string{"node", "--perf-basic-prof", "--logfile=" + filepath.Join(dir, "v8.log"), "--no-logfile-per-isolate",
+				"--no-turbo-inlining", "testdata/shares/shares.js", shareSeconds, pid}
 		}, "%alpha %", "%beta %", "%gamma %", "%left %", "%right %", 0.8},
+	}
+}
+
+// removeMap removes the map that a JIT has left in /tmp, where it stays for good.
+func removeMap(t *testing.T, pidFile string) {
+	t.Helper()
+	pid, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := os.Remove("/tmp/perf-" + string(pid) + ".map"); err != nil {
+		t.Error(err)
 	}
 }
 

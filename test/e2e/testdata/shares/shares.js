@@ -9,6 +9,7 @@ function gamma() { for (let i = 0; i < 5 * 3011; i++) sink ^= i; }
 function left() { alpha(); beta(); return sink; }
 function right() { gamma(); return sink; }
 
+require('fs').writeFileSync(process.argv[3], String(process.pid));
 const end = Date.now() + 1000 * Number(process.argv[2]);
 while (Date.now() < end) {
 	for (let i = 0; i < 100; i++) {
