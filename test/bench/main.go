@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 )
 
 func main() {
@@ -12,12 +13,43 @@ func main() {
 	raw := flag.String("raw", "docs/performance.json", "every run, for the next report to compare with")
 	pairs := flag.Int("pairs", 20, "interleaved pairs for each slowdown")
 	quick := flag.Bool("quick", false, "few runs, and no report: a look between two changes")
-	only := flag.String("only", "", "one part: programs, slowdown, start, cost, loss, live, idle, convert")
+	only := flag.String("only", "", "one part: "+strings.Join(parts(), ", "))
+	symbols := flag.String("symbols-of", "", "read the symbols of this ELF file, print how many they are and the seconds that took, and end")
 	flag.Parse()
+	if *symbols != "" {
+		if err := symbolsOf(*symbols); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := measure(*bin, *out, *raw, *pairs, *quick, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// part is a group of figures that are measured together.
+type part struct {
+	name string
+	run  func(*bench) error
+}
+
+func allParts() []part {
+	return []part{
+		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers},
+		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
+		{"idle", (*bench).idle}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
+		{"convert", (*bench).converters},
+	}
+}
+
+func parts() []string {
+	var names []string
+	for _, p := range allParts() {
+		names = append(names, p.name)
+	}
+	return names
 }
 
 func measure(bin, out, raw string, pairs int, quick bool, only string) error {
@@ -30,21 +62,13 @@ func measure(bin, out, raw string, pairs int, quick bool, only string) error {
 	if quick {
 		b.pairs = min(pairs, 4)
 	}
-	parts := []struct {
-		name string
-		run  func() error
-	}{
-		{"programs", b.programs}, {"slowdown", b.slowdown}, {"start", b.startUp}, {"cost", b.recorderCost},
-		{"loss", b.losses}, {"live", b.live}, {"idle", b.idle},
-		{"convert", b.converters},
-	}
 	ran := false
-	for _, p := range parts {
+	for _, p := range allParts() {
 		if only != "" && only != p.name {
 			continue
 		}
 		ran = true
-		if err := p.run(); err != nil {
+		if err := p.run(b); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}

@@ -26,7 +26,7 @@ func (b *bench) slowdown() error {
 		if err != nil {
 			return err
 		}
-		with, _, err := traced(nil, work, b.tool("wprof-record"), "-v", "-d60s", "-o", filepath.Join(b.tmp, "slow.wprof"))
+		with, _, err := traced(nil, work, b.tool("wprof-record"), "-v", "--no-stacks", "-d60s", "-o", filepath.Join(b.tmp, "slow.wprof"))
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (b *bench) slowdown() error {
 		ours, perf = append(ours, with/before), append(perf, peer/between)
 	}
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark, switches and wakeups, no stacks", Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ours,
-		Command: "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record -d60s -o FILE"})
+		Command: "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record --no-stacks -d60s -o FILE"})
 	b.add(Row{Name: "the same under perf sched record", Unit: "×", Runs: perf, Command: "perf sched record -o FILE"})
 	return nil
 }
@@ -59,7 +59,7 @@ func (b *bench) programs() error {
 			return err
 		}
 	}
-	const command = "wprof-record --stats -d60s -o FILE%s beside taskset -c 1 perf bench sched pipe -l 150000"
+	const command = "wprof-record --stats --no-stacks -d60s -o FILE%s beside taskset -c 1 perf bench sched pipe -l 150000"
 	for _, name := range slices.Sorted(maps.Keys(everything)) {
 		row := Row{Name: "kernel program " + name, Unit: "ns a run", Runs: everything[name], Command: fmt.Sprintf(command, "")}
 		switch {
@@ -80,7 +80,7 @@ func (b *bench) programs() error {
 // programRuns adds what each program takes for a run in one recording, ns.
 func (b *bench) programRuns(runs map[string][]float64, flags ...string) error {
 	file := filepath.Join(b.tmp, "programs.wprof")
-	args := append([]string{"-v", "--stats", "-d60s", "-o", file}, flags...)
+	args := append([]string{"-v", "--stats", "--no-stacks", "-d60s", "-o", file}, flags...)
 	if _, _, err := traced(nil, pipeLoop{cpu: 1, loops: pipeLoops}, b.tool("wprof-record"), args...); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (b *bench) recorderCost() error {
 	var toPipe, toFile, bytes, memory, perfBytes []float64
 	for i := 0; i < b.few(); i++ {
 		work := pipeLoop{cpu: 1, loops: 2 * pipeLoops}
-		idle, err := b.setupCost()
+		idle, err := b.setupCost("--no-stacks")
 		if err != nil {
 			return err
 		}
@@ -126,22 +126,23 @@ func (b *bench) recorderCost() error {
 		perfBytes = append(perfBytes, perEvent)
 	}
 	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, no stacks, to a pipe", Unit: "s", Hold: "0.12", Limit: 0.12, Runs: toPipe,
-		Command: "wprof-record -d60s | cat > FILE beside taskset -c 1 perf bench sched pipe -l 300000, less the CPU time of wprof-record -d1ms"})
-	b.add(Row{Name: "the same to a zstd file", Unit: "s", Hold: "0.28", Limit: 0.28, Runs: toFile, Command: "wprof-record -d60s -o FILE"})
+		Command: "wprof-record --no-stacks -d60s | cat > FILE beside taskset -c 1 perf bench sched pipe -l 300000, less the CPU time of wprof-record --no-stacks -d1ms"})
+	b.add(Row{Name: "the same to a zstd file", Unit: "s", Hold: "0.28", Limit: 0.28, Runs: toFile, Command: "wprof-record --no-stacks -d60s -o FILE"})
 	b.add(Row{Name: "stored bytes per event, pipe benchmark, whole file", Unit: "bytes", Hold: "4", Limit: 4, Runs: bytes, Command: "size of FILE / events in its end block"})
 	b.add(Row{Name: "the same in perf.data", Unit: "bytes", Runs: perfBytes, Command: "perf sched record -o FILE; size / (4 × loops)"})
-	b.add(Row{Name: "peak memory of the recorder beyond its rings, all stages", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "wprof-record -d60s -o FILE; VmHWM less ring bytes"})
+	b.add(Row{Name: "peak memory of the recorder beyond its rings, all stages, no stacks", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "wprof-record --no-stacks -d60s -o FILE; VmHWM less ring bytes"})
 	return nil
 }
 
 // setupCost is what a recording of nothing costs: loading, attaching, closing.
-func (b *bench) setupCost() (float64, error) {
-	u, err := run(nil, nil, b.tool("wprof-record"), "-d1ms", "-o", filepath.Join(b.tmp, "empty.wprof"))
+func (b *bench) setupCost(flags ...string) (float64, error) {
+	args := append([]string{"-d1ms", "-o", filepath.Join(b.tmp, "empty.wprof")}, flags...)
+	u, err := run(nil, nil, b.tool("wprof-record"), args...)
 	return u.cpu.Seconds(), err
 }
 
 func (b *bench) costThrough(work pipeLoop, idle float64, file string, pipe bool) (float64, capture, error) {
-	args := []string{"-v", "-d60s"}
+	args := []string{"-v", "--no-stacks", "-d60s"}
 	var out *os.File
 	if pipe {
 		var done func() error
