@@ -62,6 +62,9 @@ func run(inv *cli.Invocation) error {
 			return err
 		}
 	}
+	if text := nameless(cfg.Stacks); text != "" {
+		inv.Warnf("%s", text)
+	}
 	inv.HandleStop()
 	out, err := inv.CreateOutput(cfg.Output, true)
 	if err != nil {

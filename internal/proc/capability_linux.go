@@ -9,21 +9,30 @@ import (
 // Capability is one of Linux's capabilities(7); the numbers are those of include/uapi/linux/capability.h.
 type Capability uint
 
-// The capabilities that tracing needs.
+// The capabilities that tracing needs, or is the better for.
 const (
-	CapSysAdmin Capability = 21
-	CapPerfmon  Capability = 38
-	CapBPF      Capability = 39
+	CapDACReadSearch     Capability = 2
+	CapSysPtrace         Capability = 19
+	CapSysAdmin          Capability = 21
+	CapPerfmon           Capability = 38
+	CapBPF               Capability = 39
+	CapCheckpointRestore Capability = 40
 )
 
 func (c Capability) String() string {
 	switch c {
+	case CapDACReadSearch:
+		return "CAP_DAC_READ_SEARCH"
+	case CapSysPtrace:
+		return "CAP_SYS_PTRACE"
 	case CapSysAdmin:
 		return "CAP_SYS_ADMIN"
 	case CapPerfmon:
 		return "CAP_PERFMON"
 	case CapBPF:
 		return "CAP_BPF"
+	case CapCheckpointRestore:
+		return "CAP_CHECKPOINT_RESTORE"
 	}
 	return "capability " + strconv.Itoa(int(c))
 }
@@ -44,7 +53,11 @@ func ReadCapabilities() (Capabilities, error) {
 	return Capabilities(bits), nil
 }
 
-// Has tells whether a capability is in effect; CAP_SYS_ADMIN includes the two that were split off it in Linux 5.8.
+// Has tells whether a capability is in effect. CAP_SYS_ADMIN includes those that were split off it in Linux 5.8 and 5.9.
 func (c Capabilities) Has(want Capability) bool {
-	return c&(1<<want|1<<CapSysAdmin) != 0
+	switch want {
+	case CapPerfmon, CapBPF, CapCheckpointRestore:
+		return c&(1<<want|1<<CapSysAdmin) != 0
+	}
+	return c&(1<<want) != 0
 }

@@ -1,0 +1,55 @@
+package capture
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+
+	"wprof/internal/proc"
+)
+
+// nameless says which frames will have no names because this process has not the right to see what they are called;
+// "" when it has. Nothing is said of what nobody records.
+func nameless(stacks Stacks) string {
+	if stacks.Timer == 0 {
+		return ""
+	}
+	var parts []string
+	if stacks.Kernel && kernelHidden() {
+		parts = append(parts, "the kernel hides its addresses, and its frames will have no names: give it CAP_SYSLOG, and set "+
+			"kernel.kptr_restrict to 0 or 1")
+	}
+	have, err := proc.ReadCapabilities()
+	if stacks.User && err == nil {
+		if missing := missingForFiles(have); len(missing) > 0 {
+			parts = append(parts, "frames of programs that belong to others will have no names: that needs "+strings.Join(missing, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// missingForFiles lists the capabilities that opening what other users' processes have mapped needs, of those that are not
+// there (fs/proc/base.c: map_files is a folder of the process's owner, and its links want CAP_CHECKPOINT_RESTORE).
+func missingForFiles(have proc.Capabilities) []string {
+	var missing []string
+	for _, c := range []proc.Capability{proc.CapSysPtrace, proc.CapCheckpointRestore, proc.CapDACReadSearch} {
+		if !have.Has(c) {
+			missing = append(missing, c.String())
+		}
+	}
+	return missing
+}
+
+// kernelHidden tells whether /proc/kallsyms shows zeros in place of addresses (kernel/kallsyms.c: kallsyms_show_value).
+// Kernels before 6.15 list a few hundred symbols of CPUs first, whose addresses are small.
+func kernelHidden() bool {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	begin := make([]byte, 256<<10)
+	n, _ := io.ReadFull(f, begin)
+	return !bytes.Contains(begin[:n], []byte("\nf"))
+}
