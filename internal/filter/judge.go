@@ -44,7 +44,7 @@ func (f *Filter) judge(e *format.Event) error {
 		pass = false
 	}
 	if !pass && (e.Kind == format.KindSwitch || e.Kind == format.KindStateCPU) {
-		if err := f.displaced(e, subject); err != nil {
+		if err := f.displaced(e, subject, object); err != nil {
 			return err
 		}
 	}
@@ -109,18 +109,22 @@ func (f *Filter) passesState(e *format.Event) bool {
 }
 
 // displaced leaves a mark when a dropped record tells that a kept thread does not run where it seemed to.
-func (f *Filter) displaced(e *format.Event, by *timeline.Thread) error {
+func (f *Filter) displaced(e *format.Event, by, next *timeline.Thread) error {
 	t := f.tl.Running(e.CPU)
 	if t == nil || t == by || t.Mark != kept || t.Task == 0 {
 		return nil
 	}
-	return f.leave(t.Task, e.CPU, e.Time)
+	id := t.Task
+	if t == next {
+		id = format.TaskID(e.Args[objectArg]) // change has told it by this name
+	}
+	return f.leave(id, e.CPU, e.Time)
 }
 
 // applyHidden applies a dropped record of a CPU that is left out, or of a thread that is off. After a loss it may tell
 // that a kept thread does not run on the other CPU where it seemed to.
 func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) error {
-	a, b := f.placeOf(subject), f.placeOf(object)
+	a, b := f.placeOf(subject, e.Task), f.placeOf(object, format.TaskID(e.Args[objectArg]))
 	f.tl.Apply(e)
 	if err := f.leftPlace(subject, a, e); err != nil {
 		return err
@@ -128,17 +132,18 @@ func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) 
 	return f.leftPlace(object, b, e)
 }
 
-// place is where a kept thread is shown to run, and under which name; no task: nowhere.
+// place is where a kept thread is shown to run, and under which name: that of the event, under which change has just told
+// its state, if it is a new one. No task: nowhere.
 type place struct {
 	task format.TaskID
 	cpu  uint32
 }
 
-func (f *Filter) placeOf(t *timeline.Thread) place {
+func (f *Filter) placeOf(t *timeline.Thread, id format.TaskID) place {
 	if t == nil || t.Mark != kept || t.Status != timeline.Running || t.Idle() {
 		return place{}
 	}
-	return place{t.Task, t.CPU}
+	return place{id, t.CPU}
 }
 
 func (f *Filter) leftPlace(t *timeline.Thread, was place, e *format.Event) error {

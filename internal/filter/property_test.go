@@ -209,7 +209,7 @@ func wholeAndTrue(t testing.TB, seed uint64, stream []byte) {
 	}
 }
 
-// rounds is enough to find every mistake that was made while this was written; more were run by hand.
+// rounds is what a test has time for. A change of how threads are judged wants some thousands, by hand.
 const rounds = 150
 
 func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T) {
