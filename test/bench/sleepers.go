@@ -1,56 +1,58 @@
 package main
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 )
 
-const sleepingThreads = 2000
-
-// sleepers compares the pinned pipe benchmark beside many threads that wake up all the time, with and without a default
-// recording.
+// sleepers compares how often a machine of 2,000 threads that sleep and two that wake each other gets round, with and
+// without a default recording.
 func (b *bench) sleepers() error {
 	program := filepath.Join(b.tmp, "sleepers")
 	if err := compile(program, "test/bench/testdata/sleepers.c"); err != nil {
 		return err
 	}
-	cmd := exec.Command(program, fmt.Sprint(sleepingThreads))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", program, err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		return fmt.Errorf("wait for %d threads: %w", sleepingThreads, err)
-	}
-	work := pipeLoop{cpu: 1, loops: pipeLoops}
-	var ratios, lost []float64
+	file := filepath.Join(b.tmp, "sleepers.wprof")
+	var ratios, lost, rate []float64
 	for i := 0; i < b.pairs; i++ {
-		before, err := work.seconds()
+		before, err := rounds(program)
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(b.tmp, "sleepers.wprof")
-		with, _, err := traced(nil, work, b.tool("wprof-record"), "-v", "-d300s", "-o", file)
+		tracer, err := start(nil, b.tool("wprof-record"), "-v", "-d60s", "-o", file)
 		if err != nil {
+			return err
+		}
+		tracer.settle()
+		with, err := rounds(program)
+		_, stopErr := tracer.stop()
+		if err := errors.Join(err, stopErr); err != nil {
 			return err
 		}
 		c, err := readCapture(file)
 		if err != nil {
 			return err
 		}
-		ratios, lost = append(ratios, with/before), append(lost, float64(c.lost))
+		ratios, lost = append(ratios, before/with), append(lost, float64(c.lost))
+		rate = append(rate, before/1e6)
 	}
-	const command = "taskset -c 1 perf bench sched pipe -l 150000 beside test/bench/testdata/sleepers.c 2000, with and without wprof-record -d300s -o FILE"
-	b.add(Row{Name: "slowdown of 2,000 threads sleeping 1-5 ms plus pipe ping-pong, default recording", Unit: "×", Hold: "×1.25", Limit: 1.25, Runs: ratios, Command: command})
+	const command = "test/bench/testdata/sleepers.c, with and without wprof-record -d60s -o FILE"
+	b.add(Row{Name: "2,000 threads sleeping 1-5 ms plus pipe ping-pong, default recording: slowdown", Unit: "×", Hold: "×1.25", Limit: 1.25, Runs: ratios, Command: command})
 	b.add(Row{Name: "events lost in that test", Unit: "events", Hold: "0", Limit: 0, Runs: lost, Command: command})
+	b.add(Row{Name: "sleeps and turns in that test, not recorded", Unit: "M/s", Runs: rate, Command: command})
 	return nil
+}
+
+// rounds is how many sleeps and turns a second the program tells of.
+func rounds(program string) (float64, error) {
+	u, err := run(nil, nil, program, "3")
+	if err != nil {
+		return 0, err
+	}
+	var n float64
+	if _, err := fmt.Sscan(u.out, &n); err != nil || n == 0 {
+		return 0, fmt.Errorf("%s said %q: %w", program, u.out, err)
+	}
+	return n, nil
 }
