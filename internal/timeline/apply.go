@@ -40,7 +40,7 @@ func (tl *Timeline) applyRare(e *format.Event) {
 	case format.KindRename, format.KindExit, format.KindSample:
 		tl.subject(e)
 	case format.KindFree:
-		if t := tl.Enter(e.Task); t != nil {
+		if t := tl.see(e.Task); t != nil {
 			tl.die(t)
 		}
 	case format.KindStateCPU:
