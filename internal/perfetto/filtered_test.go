@@ -22,13 +22,15 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 	`))
 	compare(t, "sched", rows[0], schedFields+" name", `
 		0 100 0 1000 S ping
-		0 4194305 1000 2000 S (filtered out)
-		0 100 3000 1000 R+ ping
-		0 4194305 4000 1000 S (filtered out)
+		0 4194305 1000 2000 I (filtered out)
+		0 100 3000 1000 I ping
+		0 4194305 4000 1000 I (filtered out)
+		0 0 4001 0 R swapper
+		0 100 4001 0 - ping
 		0 101 5000 1000 S pong
-		0 100 6000 994000 R+ ping
+		0 100 6000 994000 I ping
 		0 0 1000000 0 - swapper
-		1 4194306 0 1000000 R+ (filtered out)
+		1 4194306 0 1000000 I (filtered out)
 		1 0 1000000 0 - swapper
 	`)
 	compare(t, "thread_state", only(rows[1], 100, 101), stateFields, `
@@ -36,7 +38,8 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 		100 1000 1000 S - -
 		100 2000 1000 R - 4194306
 		100 3000 1000 Running 0 -
-		100 4000 2000 R+ - -
+		100 4000 1 I - -
+		100 4001 1999 - - -
 		100 6000 994000 Running 0 -
 		101 0 3500 S - -
 		101 3500 1500 R - 100
