@@ -72,3 +72,22 @@ func TestChildrenOfHiddenThreads(t *testing.T) {
 		301 300 thread
 	`)
 }
+
+// Perfetto follows a waking only to a waker that runs, which a hidden thread under its own name would not.
+func TestCriticalPathOfAThreadThatSomeoneHiddenWakes(t *testing.T) {
+	rows := look(t, written(t, machine+`
+		+0 cpu0 state_cpu 2 prio=120
+		+0 cpu1 state_thread 3 state=S prio=120
+		+1000 cpu1 waking 4 wakee=3 prio=120 target_cpu=0 !subject
+		+3000 cpu0 switch 2 next=3 prev_state=S prev_prio=120 next_prio=120
+		+4000 cpu0 switch 3 next=2 prev_state=S prev_prio=120 next_prio=120
+		end close=+1000000
+	`), `include perfetto module sched.thread_executing_span_with_slice;
+		select ts - 15000000000 as ts, dur, name from _critical_path_stack((select utid from thread where tid = 101),
+			(select start_ts from trace_bounds), (select end_ts - start_ts from trace_bounds), 1, 1, 1, 1)
+		where name glob 'thread_state: *' order by ts`)
+	compare(t, "critical path", rows[2], "ts dur name", `
+		1000 2000 thread_state: R
+		3000 1000 thread_state: Running
+	`)
+}
