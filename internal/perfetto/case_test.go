@@ -79,7 +79,7 @@ func convert(t testing.TB, stream []byte) (string, error) {
 // Times in results count from BOOTTIME 15 s, which is when the window of [machine] opens.
 const (
 	schedSQL = `select cpu, tid, ts - 15000000000 as ts, iif(dur < 0, (select end_ts from trace_bounds) - ts, dur) as dur, end_state, name
-		from sched join thread using (utid) order by cpu, ts, dur`
+		from sched join thread using (utid) order by cpu, ts, dur, tid`
 	stateSQL = `select tid, s.ts - 15000000000 as ts, iif(s.dur < 0, (select end_ts from trace_bounds) - s.ts, s.dur) as dur, state, s.cpu,
 		(select tid from thread where thread.utid = s.waker_utid) as waker
 		from thread_state s join thread using (utid) where s.dur != 0 and s.ts < (select end_ts from trace_bounds) order by tid, s.ts`

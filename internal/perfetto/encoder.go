@@ -36,6 +36,7 @@ type Encoder struct {
 	opening opening
 	notes   notes
 	samples samples
+	unknown []unknown // not yet told
 
 	opened    int64 // when the current window did
 	now       int64 // of the last event
@@ -128,6 +129,7 @@ func (e *Encoder) apply(v *format.Event) {
 // flush appends all bundles and writes what there is.
 func (e *Encoder) flush() error {
 	e.nextFlush = e.now + flushNs
+	e.tellUnknown()
 	for _, c := range e.cpus {
 		if c != nil {
 			e.out = c.bundle.appendPacket(e.out, c.number)
@@ -239,6 +241,7 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 // one otherwise.
 func (e *Encoder) freeUnseen(c *cpu, t *thread) {
 	at := e.clock.boottime(max(e.now-1, c.last))
+	e.recall(t, at)
 	e.makeRoom(c, at, true)
 	c.bundle.free(at, 0, &task{thread: t, name: []byte(unnamed)})
 }
@@ -250,14 +253,15 @@ func (e *Encoder) makeRoom(c *cpu, at uint64, full bool) {
 	}
 }
 
-// Close ends the window: every CPU goes to idle, so that nobody seems to run on, and all is written.
+// Close ends the window: every CPU goes to idle, so that nobody seems to run on, and all is written. What is unknown from
+// here on is told with the next window, if there is one.
 func (e *Encoder) Close(at int64) error {
 	e.endOpening()
 	at = max(at, e.now)
 	e.now = at
 	for _, c := range e.cpus {
 		if c != nil && c.running != nil {
-			e.give(c, at, int64(format.StatePreempted), e.idle, 120)
+			e.takeOver(c, at, e.idle, 120)
 		}
 	}
 	return e.flush()

@@ -22,13 +22,15 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 	`))
 	compare(t, "sched", rows[0], schedFields+" name", `
 		0 100 0 1000 S ping
-		0 4194305 1000 2000 S (filtered out)
-		0 100 3000 1000 R+ ping
-		0 4194305 4000 1000 S (filtered out)
+		0 4194305 1000 2000 I (filtered out)
+		0 100 3000 1000 I ping
+		0 4194305 4000 1000 I (filtered out)
+		0 0 4001 0 R swapper
+		0 100 4001 0 - ping
 		0 101 5000 1000 S pong
-		0 100 6000 994000 R+ ping
+		0 100 6000 994000 I ping
 		0 0 1000000 0 - swapper
-		1 4194306 0 1000000 R+ (filtered out)
+		1 4194306 0 1000000 I (filtered out)
 		1 0 1000000 0 - swapper
 	`)
 	compare(t, "thread_state", only(rows[1], 100, 101), stateFields, `
@@ -36,7 +38,8 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 		100 1000 1000 S - -
 		100 2000 1000 R - 4194306
 		100 3000 1000 Running 0 -
-		100 4000 2000 R+ - -
+		100 4000 1 I - -
+		100 4001 1999 - - -
 		100 6000 994000 Running 0 -
 		101 0 3500 S - -
 		101 3500 1500 R - 100
@@ -67,5 +70,24 @@ func TestChildrenOfHiddenThreads(t *testing.T) {
 		300 300 child
 		4194305 4194305 (filtered out)
 		301 300 thread
+	`)
+}
+
+// Perfetto follows a waking only to a waker that runs, which a hidden thread under its own name would not.
+func TestCriticalPathOfAThreadThatSomeoneHiddenWakes(t *testing.T) {
+	rows := look(t, written(t, machine+`
+		+0 cpu0 state_cpu 2 prio=120
+		+0 cpu1 state_thread 3 state=S prio=120
+		+1000 cpu1 waking 4 wakee=3 prio=120 target_cpu=0 !subject
+		+3000 cpu0 switch 2 next=3 prev_state=S prev_prio=120 next_prio=120
+		+4000 cpu0 switch 3 next=2 prev_state=S prev_prio=120 next_prio=120
+		end close=+1000000
+	`), `include perfetto module sched.thread_executing_span_with_slice;
+		select ts - 15000000000 as ts, dur, name from _critical_path_stack((select utid from thread where tid = 101),
+			(select start_ts from trace_bounds), (select end_ts - start_ts from trace_bounds), 1, 1, 1, 1)
+		where name glob 'thread_state: *' order by ts`)
+	compare(t, "critical path", rows[2], "ts dur name", `
+		1000 2000 thread_state: R
+		3000 1000 thread_state: Running
 	`)
 }

@@ -5,6 +5,9 @@ import "wprof/format"
 // applyRare takes the events that are few.
 func (e *Encoder) applyRare(v *format.Event) {
 	c := e.cpu(v.CPU)
+	if v.Kind == format.KindCPULeft && v.CPU == format.AllCPUs {
+		e.hide(v)
+	}
 	if c == nil {
 		return
 	}
@@ -32,7 +35,7 @@ func (e *Encoder) applyRare(v *format.Event) {
 		e.free(v, c)
 	case format.KindCPULeft:
 		if k := e.task(v.Task, c); c.running == k.thread || c.running == nil {
-			e.handOver(c, v.Time, int64(format.StatePreempted), e.filteredOn(c, v.Time), 120)
+			e.takeOver(c, v.Time, e.filteredOn(c, v.Time), 120)
 		}
 	}
 }
@@ -90,7 +93,7 @@ func (e *Encoder) wakeupNew(v *format.Event, c *cpu) {
 		kind = eventWaking // its fork was not seen
 	}
 	e.full(v, c, func(ts uint64) { c.bundle.fullWaking(kind, ts, waker.tid, wakee, prio, target) })
-	wakee.woken()
+	e.woken(wakee, e.clock.boottime(v.Time))
 }
 
 func (e *Encoder) rename(v *format.Event, c *cpu) {
@@ -131,6 +134,7 @@ func (e *Encoder) free(v *format.Event, c *cpu) {
 	if c.running != nil {
 		by = c.running.tid
 	}
+	e.recall(k.thread, e.clock.boottime(v.Time))
 	e.full(v, c, func(ts uint64) { c.bundle.free(ts, by, k) })
 	delete(e.threads.byTID, k.tid)
 }

@@ -79,7 +79,7 @@ func (e *Encoder) lost(v *format.Event) {
 			continue
 		}
 		at := min(max(l.From(), c.last, e.opened), v.Time)
-		e.give(c, at, int64(format.StatePreempted), e.lostOn(c, at), 120)
+		e.takeOver(c, at, e.lostOn(c, at), 120)
 	}
 }
 

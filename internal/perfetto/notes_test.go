@@ -27,14 +27,16 @@ func TestLossEndsWhatRan(t *testing.T) {
 	`), noteSQL)
 	compare(t, "sched", rows[0][2:], schedFields+" name", `
 		0 100 0 1000 S ping
-		0 200 1000 2000 R+ sleeper
-		0 4195329 3000 3000 R+ (lost)
+		0 200 1000 2000 I sleeper
+		0 4195329 3000 3000 I (lost)
+		0 0 3001 0 R swapper
+		0 200 3001 0 - sleeper
 		0 100 6000 0 S ping
 		0 0 6000 500 R swapper
-		0 4195329 6500 993500 R+ (lost)
+		0 4195329 6500 993500 I (lost)
 		0 0 1000000 0 - swapper
 		1 0 0 6500 R swapper
-		1 4195330 6500 1500 R (lost)
+		1 4195330 6500 1500 I (lost)
 		1 101 8000 1000 D pong
 		1 0 9000 991000 R swapper
 		1 0 1000000 0 - swapper

@@ -85,10 +85,10 @@ func (e *Encoder) endOpening() {
 		return
 	}
 	o.pending = false
-	o.off = slices.DeleteFunc(o.off, func(f off) bool { return f.task.shown == f.want || f.task.shown == shownRunning })
+	o.off = slices.DeleteFunc(o.off, func(f off) bool { return f.task.shown == f.want })
 	e.showRunning()
 	for _, f := range o.off {
-		if f.task.shown != f.want {
+		if f.task.shown != f.want && f.task.shown != shownRunning {
 			e.showOff(f)
 		}
 	}
@@ -107,36 +107,59 @@ func (e *Encoder) showRunning() {
 		if r.cpu.running == r.task.thread {
 			continue
 		}
-		state := shown(format.StatePreempted)
+		state := o.left(r.cpu.running)
 		if !chained {
 			state = e.chain(r.cpu, state)
 			chained = true
 		}
-		e.handOver(r.cpu, o.at, int64(state), r.task, r.prio)
+		e.replace(r.cpu, state, r.task, r.prio)
 	}
+}
+
+// left is the state in which a thread has left its CPU, as far as the opening tells.
+func (o *opening) left(t *thread) shown {
+	if t != nil && t.isReal() {
+		for _, f := range o.off {
+			if f.task.thread == t {
+				return f.want
+			}
+		}
+	}
+	return shownUnknown
 }
 
 // chain runs the threads whose state only a switch can tell for no time on a CPU, and returns the state in which the
 // last one leaves it.
 func (e *Encoder) chain(c *cpu, state shown) shown {
 	for _, f := range e.opening.off {
-		if taskState(f.want) == 0 {
-			e.handOver(c, e.opening.at, int64(state), f.task, f.prio)
+		if taskState(f.want) == 0 && f.task.shown != shownRunning {
+			e.replace(c, state, f.task, f.prio)
 			state = f.want
 		}
 	}
 	return state
 }
 
+func (e *Encoder) replace(c *cpu, state shown, next *task, prio int32) {
+	if state == shownUnknown {
+		e.takeOver(c, e.opening.at, next, prio)
+		return
+	}
+	e.handOver(c, e.opening.at, int64(state), next, prio)
+}
+
 // showOff shows a thread that is off the CPU. One that is runnable because someone woke it shows who.
 func (e *Encoder) showOff(f off) {
 	at := e.clock.boottime(e.opening.at)
+	if e.recall(f.task.thread, at) {
+		at++ // the engine would take it before the switch
+	}
 	if f.waker != nil {
 		if c := e.cpu(f.wakerCPU); c != nil {
 			e.makeRoom(c, at, true)
 			c.bundle.fullWaking(eventWaking, at, f.waker.tid, f.task, f.prio, uint64(f.cpu))
 			c.last = max(c.last, e.opening.at)
-			f.task.woken()
+			e.woken(f.task, at)
 			return
 		}
 	}
@@ -152,7 +175,7 @@ func (e *Encoder) hideUntold() {
 	for _, number := range o.online {
 		told := slices.ContainsFunc(o.running, func(r runs) bool { return r.cpu.number == number })
 		if c := e.cpu(number); c != nil && !told {
-			e.handOver(c, o.at, int64(format.StatePreempted), e.filteredOn(c, o.at), 120)
+			e.takeOver(c, o.at, e.filteredOn(c, o.at), 120)
 		}
 	}
 }

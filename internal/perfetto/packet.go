@@ -121,11 +121,17 @@ func appendStandIn(out []byte, at uint64, k *task) []byte {
 	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, nil, k.name)
 }
 
+// Two of the states in Perfetto's generic numbering.
+const (
+	taskRunnable = 2
+	taskRunning  = 3
+)
+
 // taskState is a state in Perfetto's generic numbering, which has only these, and 0 for others.
 func taskState(raw shown) uint64 {
 	switch format.State(raw) {
 	case format.StateRunnable:
-		return 2
+		return taskRunnable
 	case format.StateInterruptible:
 		return 4
 	case format.StateUninterruptible:
@@ -138,12 +144,14 @@ func taskState(raw shown) uint64 {
 	return 0
 }
 
-// appendTaskState says in which state a thread is without a switch that led to it.
+// appendTaskState says in which state a thread is without a switch that led to it. One without a name keeps its own.
 func appendTaskState(out []byte, at uint64, cpu uint32, k *task, prio int32, state uint64) []byte {
 	out, packet := beginTimedPacket(out, at)
 	out, event := begin(out, packetTaskState)
 	out = appendUint(out, 1, uint64(cpu))
-	out = appendString(out, 2, k.name)
+	if k.name != nil {
+		out = appendString(out, 2, k.name)
+	}
 	out = appendInt(out, 3, int64(k.tid))
 	out = appendUint(out, 4, state)
 	out = appendInt(out, 5, int64(prio))

@@ -19,7 +19,7 @@ func (e *Encoder) switched(v *format.Event) {
 		return
 	}
 	if c.running != prev.thread {
-		e.give(c, v.Time, int64(format.StatePreempted), prev, int32(v.Args[format.SwitchPrevPrio]))
+		e.takeOver(c, v.Time, prev, int32(v.Args[format.SwitchPrevPrio]))
 	}
 	e.give(c, v.Time, state, next, prio)
 }
@@ -37,8 +37,8 @@ func (e *Encoder) sides(v *format.Event, c *cpu, other format.TaskID) (subject, 
 
 // give hands a CPU from the thread that Perfetto believes to run there to another one.
 func (e *Encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
-	if c.running == e.idle.thread {
-		state = 0 // what the kernel says of it, also where nobody told
+	if !c.running.isReal() {
+		state = c.running.leaves()
 	}
 	ts := e.clock.boottime(at)
 	e.makeRoom(c, ts, false)
@@ -48,6 +48,9 @@ func (e *Encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
 
 // firstSwitch is a CPU's first one, which Perfetto needs in full.
 func (e *Encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, state int64, next *task, prio int32) {
+	if !prev.isReal() {
+		state = prev.leaves()
+	}
 	ts := e.clock.boottime(at)
 	e.makeRoom(c, ts, true)
 	c.bundle.fullSwitch(ts, prev, prevPrio, state, next, prio)
@@ -57,6 +60,9 @@ func (e *Encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, stat
 
 func (e *Encoder) ran(c *cpu, at int64, state int64, next *task) {
 	c.running.shown = shown(state)
+	if next.shown <= shownRunning && next.isReal() {
+		e.appears(c, at, next.thread)
+	}
 	c.running = next.thread
 	next.shown = shownRunning
 	c.last = at
@@ -82,13 +88,16 @@ func (e *Encoder) waking(v *format.Event) {
 		e.makeRoom(c, ts, true)
 		c.bundle.fullWaking(eventWaking, ts, waker.tid, wakee, prio, target)
 	}
-	wakee.woken()
+	e.woken(wakee, ts)
 	c.last = v.Time
 }
 
 // woken is what Perfetto makes of a waking: a thread that it takes for running or runnable stays so.
-func (t *thread) woken() {
-	if t.shown != shownRunning {
-		t.shown = shown(format.StateRunnable)
+func (e *Encoder) woken(k *task, ts uint64) {
+	if k.shown == shownUnknown {
+		e.recall(k.thread, ts)
+	}
+	if k.shown != shownRunning {
+		k.shown = shown(format.StateRunnable)
 	}
 }

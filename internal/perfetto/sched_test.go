@@ -19,7 +19,7 @@ func TestOpeningStateIsThereFromTheFirstNanosecond(t *testing.T) {
 	compare(t, "sched", rows[0], schedFields, `
 		0 20 0 0 I
 		0 21 0 0 I
-		0 100 0 1000000 R+
+		0 100 0 1000000 I
 		0 0 1000000 0 -
 		1 0 0 1000000 R
 		1 0 1000000 0 -
@@ -152,7 +152,7 @@ func TestStreamWithoutOpeningState(t *testing.T) {
 	`))
 	compare(t, "sched", rows[0], schedFields, `
 		0 0 1000 1000 R
-		0 100 2000 998000 R+
+		0 100 2000 998000 I
 		0 0 1000000 0 -
 	`)
 	compare(t, "thread_state", rows[1], stateFields, `

@@ -33,10 +33,12 @@ func TestTwoWindowsAndASuspendBetweenThem(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+"end close=+1000000\n"+secondWindow), noteSQL,
 		`select to_realtime(15000000000) as first, to_realtime(22002000000) as second`, threadNamesSQL)
 	compare(t, "sched", rows[0][2:], schedFields, `
-		0 100 0 1000000 R+
+		0 100 0 1000000 I
 		0 0 1000000 7001000000 R
+		0 0 1000001 0 R
+		0 100 1000001 0 -
 		0 100 7002000000 1000 D
-		0 200 7002001000 999000 R+
+		0 200 7002001000 999000 I
 		0 0 7003000000 0 -
 		1 0 0 1000000 R
 		1 0 1000000 7002000000 R
@@ -67,7 +69,7 @@ func TestSuspendWithinAWindow(t *testing.T) {
 	compare(t, "sched", rows[0][2:6], schedFields, `
 		0 100 0 1000 S
 		0 0 1000 3000001000 R
-		0 100 3000002000 998000 R+
+		0 100 3000002000 998000 I
 		0 0 3001000000 0 -
 	`)
 	compare(t, "wall clock", rows[2], "before after", `
@@ -93,7 +95,7 @@ func TestEpochGoesOnInTheSameWindow(t *testing.T) {
 	compare(t, "sched", rows[0][2:], schedFields, `
 		0 100 0 1000 S
 		0 200 1000 599000 R+
-		0 100 600000 400000 R+
+		0 100 600000 400000 I
 		0 0 1000000 0 -
 		1 0 0 1000000 R
 		1 0 1000000 0 -

@@ -16,12 +16,24 @@ type thread struct {
 	shown    shown
 }
 
+// isReal tells whether it is a thread and not the idle one or one that stands for others.
+func (t *thread) isReal() bool { return t.tid != 0 && t.tid < filteredTID }
+
+// leaves is the state in which one that is not real leaves a CPU, whatever is told: for idle what the kernel says.
+func (t *thread) leaves() int64 {
+	if t.tid == 0 {
+		return 0
+	}
+	return stateNone
+}
+
 // shown is a thread's state in Perfetto's table thread_state: a raw state of the kernel, or one of these.
 type shown int32
 
 const (
 	shownNothing shown = -1 - iota // it has no row yet
 	shownRunning
+	shownUnknown // it left a CPU, or was hidden, and nothing tells how
 )
 
 // task is a thread under one name: what an id of the stream names.
