@@ -42,14 +42,15 @@ type recorder struct {
 	drain   *drainer
 	code    *code // nil: no samples are taken
 
-	opened   chan struct{} // closed when the window is open, or will never be
-	open     int64         // when the window opened; 0: it did not
-	close    int64
-	before   []bpf.ProgramStat // when the window opened
-	after    []bpf.ProgramStat
-	priority string
-	number   uint32 // of the generation
-	err      error
+	opened     chan struct{} // closed when the window is open, or will never be
+	open       int64         // when the window opened; 0: it did not
+	close      int64
+	before     []bpf.ProgramStat // when the window opened
+	after      []bpf.ProgramStat
+	unfollowed uint64 // descendants of chosen processes for which there was no room
+	priority   string
+	number     uint32 // of the generation
+	err        error
 }
 
 // prepare loads and attaches the kernel programs, with the window shut, and begins the spool.
@@ -270,6 +271,9 @@ func (r *recorder) tail() (spool.Tail, error) {
 		return spool.Tail{}, err
 	}
 	if r.after, err = r.tracer.Programs(); err != nil {
+		return spool.Tail{}, err
+	}
+	if r.unfollowed, err = r.tracer.Unfollowed(); err != nil {
 		return spool.Tail{}, err
 	}
 	lost, err := r.tracer.TailLosses()

@@ -341,6 +341,9 @@ func (s *session) report() error {
 	if text := outcome.CutText(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
+	if n := s.rec.unfollowed; n > 0 {
+		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", count(n, "descendant"))
+	}
 	if s.early != nil {
 		return s.failEarly()
 	}
