@@ -80,8 +80,8 @@ func (o *Outcome) CutText() string {
 	worst := slices.SortedFunc(slices.Values(o.Modules), func(a, b spool.ModuleFrames) int { return cmp.Compare(b.Cut, a.Cut) })
 	var parts []string
 	for _, m := range worst[:min(len(worst), 3)] {
-		if m.Cut > 0 {
-			parts = append(parts, fmt.Sprintf("%.0f%% %s", 100*float64(m.Cut)/float64(s.Cut), m.Path))
+		if share := 100 * float64(m.Cut) / float64(s.Cut); share >= 1 {
+			parts = append(parts, fmt.Sprintf("%.0f%% %s", share, m.Path))
 		}
 	}
 	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides who called it; build it with -fno-omit-frame-pointer",

@@ -237,7 +237,9 @@ func (r *Recording) lost() uint64 {
 func (r *Recording) printLosses(w io.Writer) {
 	total := r.lost()
 	switch {
-	case total > 0 || len(r.Losses) > 0:
+	case total == 0 && len(r.Losses) > 0:
+		fact(w, "lost", "an unknown number of events")
+	case total > 0:
 		fact(w, "lost", "%s", plural(total, "event"))
 	case r.Cut:
 		fact(w, "lost", "not known: the end of the recording is missing")
@@ -252,7 +254,11 @@ func (r *Recording) printLosses(w io.Writer) {
 		if l.Cpu != format.AllCPUs {
 			where = fmt.Sprintf("cpu%d", l.Cpu)
 		}
-		rows = append(rows, []string{count(l.Count), where, kindName(l.Kind), causeName(l.Cause)})
+		lost := count(l.Count)
+		if l.Count == 0 {
+			lost = "?"
+		}
+		rows = append(rows, []string{lost, where, kindName(l.Kind), causeName(l.Cause)})
 	}
 	table(w, rows)
 	more(w, len(r.Losses)-listed)
