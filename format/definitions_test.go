@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -349,4 +350,34 @@ func benchmarkRead(b *testing.B, payload []byte, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/all, "ns/definition")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/all, "B/definition")
 	b.ReportMetric(float64(len(payload))/float64(n), "encoded-B/definition")
+}
+
+// FORMAT.md says what End.definitions counts; --check holds writers to it.
+func TestEndCountsMembersOfDefinitionBlocks(t *testing.T) {
+	var b bytes.Buffer
+	w := NewWriter(&b, WriterOptions{})
+	clock := &ClockSnapshot{Monotonic: 1}
+	if err := w.Begin(&Session{Id: 1, Clocks: []*ClockSnapshot{clock}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Define(&Definitions{
+		Tasks: []*Task{{Id: 1}, {Id: 1}}, Modules: []*Module{{Id: 1}}, Frames: []*Frame{{Id: 1, Module: 1, Lines: []*Line{{}, {}}}},
+		Stacks: []*Stack{{Id: 1, Frames: []uint32{1, 1}}}, Probes: []*Probe{{Id: 1}}, Clocks: []*ClockSnapshot{clock}, Commands: []*Command{{Id: 1}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.EndSection(&End{Clocks: []*ClockSnapshot{clock}, Last: true}); err != nil {
+		t.Fatal(err)
+	}
+	sections, err := ReadSummary(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil || len(sections) != 1 || sections[0].End.Definitions != 8 {
+		t.Errorf("got %v, %v, want 8 definitions", sections, err)
+	}
+	if _, err := Check(bytes.NewReader(b.Bytes()), func(f Finding) {
+		if !strings.Contains(f.Text, "defined twice") {
+			t.Error(f.Text)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
 }

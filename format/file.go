@@ -57,18 +57,5 @@ func (f *fileInput) checkSections() error {
 	if errors.Is(err, ErrNewer) {
 		return err
 	}
-	var prev *SectionSummary
-	for i := range sections {
-		s := &sections[i]
-		if s.Session == nil {
-			continue
-		}
-		if prev != nil {
-			if err := follows(prev.Session, s.Session, windowEndOr(prev.Session, prev.End.GetClose())); err != nil {
-				return err
-			}
-		}
-		prev = s
-	}
-	return nil
+	return CheckTimeline(sections)
 }

@@ -21,10 +21,10 @@ func follows(prev, next *Session, prevEnd int64) error {
 	case next.Continues && next.Id == prev.Id && next.Epoch > prev.Epoch:
 		return nil
 	case next.BootId != prev.BootId:
-		return fmt.Errorf("%w: they were recorded on different machines or between different boots (%s and %s); convert each one by itself",
+		return fmt.Errorf("%w: they were recorded on different machines or between different boots (%s and %s); take each one by itself",
 			ErrOverlap, nameOf(prev), nameOf(next))
 	case windowStart(next) < max(windowEnd(prev), prevEnd):
-		return fmt.Errorf("%w: the window of a later one opens before the window of the one before it has closed; order them by time or convert each one by itself",
+		return fmt.Errorf("%w: the window of a later one opens before the window of the one before it has closed; order them by time or take each one by itself",
 			ErrOverlap)
 	}
 	return nil

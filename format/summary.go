@@ -54,6 +54,25 @@ func readSummary(r io.ReaderAt, size int64, indices bool) ([]SectionSummary, err
 	return append(head, tail...), nil
 }
 
+// CheckTimeline tells whether the sections of a stream share a timeline, in this order: the error wraps [ErrOverlap] if
+// not. Sections whose header is lost say nothing.
+func CheckTimeline(sections []SectionSummary) error {
+	var prev *SectionSummary
+	for i := range sections {
+		s := &sections[i]
+		if s.Session == nil {
+			continue
+		}
+		if prev != nil {
+			if err := follows(prev.Session, s.Session, windowEndOr(prev.Session, prev.End.GetClose())); err != nil {
+				return err
+			}
+		}
+		prev = s
+	}
+	return nil
+}
+
 // walker finds the parts of sections in a file.
 type walker struct {
 	r       io.ReaderAt

@@ -185,6 +185,8 @@ func TestExitStatus(t *testing.T) {
 		{"-p 7 " + whole, 0, "nothing of"},
 		{whole + " " + elsewhere, 1, "do not share a timeline"},
 		{"-p x " + whole, 2, `"x" is not a process or thread id`},
+		{"-p 7, " + whole, 2, `--pid: "7," has an empty entry; write one id`},
+		{"--no-tid= " + whole, 2, "--no-tid: the value is empty"},
 		{"-p 0 " + whole, 2, "--idle"},
 		{"-k swich " + whole, 2, "did you mean switch?"},
 		{"-k state_cpu " + whole, 2, `"state_cpu" is not one of its values`},

@@ -48,6 +48,9 @@ task 2 tid=13 pid=12 comm="b"
 end close=+5000
 `
 
+// later was recorded when the window of text had closed.
+const later = "section host=h boot_id=b open=9000\nend close=+5000\n"
+
 func TestPipelines(t *testing.T) {
 	tool := build(t)
 	stream, stderr, status := tool.run([]byte(text), "--undump")
@@ -109,6 +112,9 @@ func TestExitStatus(t *testing.T) {
 		{"summary as JSON", stream(text), "--json", 0, `"events": 3,`, ""},
 		{"damaged as JSON", cut, "--json", 4, `"complete": false,`, "--check says more"},
 		{"JSON of a check", nil, "--json --check", 2, "", "cannot be done in one run"},
+		{"two recordings in the wrong order", append(stream(later), stream(text)...), "", 1, "", "order them by time"},
+		{"two recordings in the wrong order as JSON", append(stream(later), stream(text)...), "--json", 1, "", "order them by time"},
+		{"two recordings in order", append(stream(text), stream(later)...), "", 0, "events      3, ", ""},
 		{"two modes", nil, "--dump --check", 2, "", "cannot be done in one run"},
 		{"unknown flag", nil, "--dmup", 2, "", "--dump"},
 		{"no such file", nil, "/nonexistent", 1, "", "/nonexistent"},
@@ -153,6 +159,33 @@ func TestOutputFile(t *testing.T) {
 	}
 	if dump, err := os.ReadFile(textPath); err != nil || !strings.Contains(string(dump), "switch 1 next=2") {
 		t.Errorf("the dump of a damaged stream: %v\n%s", err, dump)
+	}
+}
+
+func TestSeveralFilesAreOneStream(t *testing.T) {
+	tool := build(t)
+	dir := t.TempDir()
+	first, second, elsewhere := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	for path, stream := range map[string]string{first: text, second: later, elsewhere: "section host=x boot_id=c open=90000\nend\n"} {
+		if _, stderr, status := tool.run([]byte(stream), "--undump", "-o", path); status != 0 {
+			t.Fatalf("--undump: status %d, %s", status, stderr)
+		}
+	}
+	for _, c := range []struct {
+		files  []string
+		status int
+		stderr string
+	}{
+		{[]string{first, second}, 0, ""},
+		{[]string{second, first}, 1, second + ", " + first + ": the sections do not share a timeline"},
+		{[]string{first, elsewhere}, 1, "take each one by itself"},
+	} {
+		for _, mode := range []string{"", "--json"} {
+			out, stderr, status := tool.run(nil, append(strings.Fields(mode), c.files...)...)
+			if status != c.status || (len(out) > 0) != (status == 0) || !strings.Contains(stderr, c.stderr) || (stderr == "") != (status == 0) {
+				t.Errorf("%s %v: status %d, want %d; output\n%s\nstandard error %s", mode, c.files, status, c.status, out, stderr)
+			}
+		}
 	}
 }
 

@@ -13,6 +13,9 @@ func choose(f Flag, value string) error {
 	}
 	valid := f.values()
 	for _, w := range f.words(value) {
+		if w == "" && f.CommaList {
+			return EmptyEntry(value, "valid are "+strings.Join(f.Choices, ", "))
+		}
 		if !slices.Contains(valid, w) {
 			return fmt.Errorf("%q is not one of its values; %s", w, didYouMean(w, f.suggestions(w)))
 		}

@@ -1,6 +1,9 @@
 package cli
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The exit status is the same in all tools.
 const (
@@ -17,16 +20,19 @@ type status struct {
 	text string
 }
 
-// statuses are what the manual says about the exit status.
-func statuses() []status {
-	return []status{
+// statuses are what the manual says about the exit status. Of lost events only those tools tell that can be asked to mind them.
+func (t Tool) statuses() []status {
+	all := []status{
 		{ExitOK, "done"},
 		{ExitFailed, "failed"},
 		{ExitUsage, "wrong usage"},
 		{ExitNewer, "the input needs a newer version"},
 		{ExitDamaged, "the input is damaged or truncated; the output is complete up to there"},
-		{ExitLost, "events were lost and --fail-on-loss was given"},
 	}
+	if slices.ContainsFunc(t.flags(), func(f Flag) bool { return f.Name == "fail-on-loss" }) {
+		all = append(all, status{ExitLost, "events were lost and --fail-on-loss was given"})
+	}
+	return all
 }
 
 // ExitError is an error with the exit status that it leads to. Without Err nothing is printed.

@@ -25,7 +25,7 @@ func (t Tool) help() string {
 		fmt.Fprintf(&b, "\n%s:\n%s", s.Title, wrap(s.Text, "  ", helpWidth))
 	}
 	b.WriteString("\nExit status:\n")
-	for _, s := range statuses() {
+	for _, s := range t.statuses() {
 		b.WriteString(hang(fmt.Sprintf("  %d  ", s.code), s.text))
 	}
 	if len(t.Examples) > 0 {

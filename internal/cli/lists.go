@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -30,6 +31,14 @@ func ExpandLists(values []string) ([]string, error) {
 		all = append(all, lines...)
 	}
 	return all, nil
+}
+
+// EmptyEntry is what is wrong with a list whose entries have a comma too many between them. hint says what to do.
+func EmptyEntry(list, hint string) error {
+	if strings.TrimSpace(list) == "" {
+		return fmt.Errorf("the value is empty; %s", hint)
+	}
+	return fmt.Errorf("%q has an empty entry; %s", list, hint)
 }
 
 func readList(name string) ([]string, error) {

@@ -31,7 +31,7 @@ func (t Tool) man() string {
 		fmt.Fprintf(&b, "%s\n.PP\n.RS 4\n.EX\n%s\n.EE\n.RE\n.PP\n", roff(e.Text), roff(e.Command))
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, s := range statuses() {
+	for _, s := range t.statuses() {
 		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", s.code, roff(s.text))
 	}
 	b.WriteString(".SH SEE ALSO\n")

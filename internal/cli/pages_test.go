@@ -15,9 +15,25 @@ func TestHelpIsCompleteAndNarrow(t *testing.T) {
 			t.Errorf("%d columns: %q", len(line), line)
 		}
 	}
-	for _, want := range []string{"-d, --dur DURATION", "[default: 1s]", "-S[KIND], --stacks[=KIND]", "      --ringbuf-size SIZE", "wprof-sample a b", "--completion SHELL", "  5  events were lost"} {
+	for _, want := range []string{"-d, --dur DURATION", "[default: 1s]", "-S[KIND], --stacks[=KIND]", "      --ringbuf-size SIZE", "wprof-sample a b", "--completion SHELL", "  4  the input is damaged"} {
 		if !strings.Contains(help, want) {
 			t.Errorf("the help lacks %q:\n%s", want, help)
+		}
+	}
+}
+
+// Only a tool that can end with the status of lost events tells of it.
+func TestExitStatusOfLossIsThatOfItsFlag(t *testing.T) {
+	with := sample(nil)
+	with.Groups = append(with.Groups, Group{Title: "Loss", Flags: []Flag{{Name: "fail-on-loss", Usage: "Mind losses."}}})
+	for _, c := range []struct {
+		tool Tool
+		want bool
+	}{{sample(nil), false}, {with, true}} {
+		for page, text := range map[string]string{"help": c.tool.help(), "manual": c.tool.man()} {
+			if got := strings.Contains(text, "events were lost"); got != c.want {
+				t.Errorf("the %s tells of lost events: %v, want %v:\n%s", page, got, c.want, text)
+			}
 		}
 	}
 }

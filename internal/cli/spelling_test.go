@@ -82,7 +82,7 @@ func TestArgumentsAndCommands(t *testing.T) {
 func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
 		{"--duration 5s", "--dur"}, {"--output=", "empty"}, {"--verbos", "--verbose"}, {"-x", "there is no flag -x; wprof-sample --help"}, {"-D 5s", "did you mean -d?"}, {"-verbos", "--verbose"}, {"-d", "needs a value"}, {"-d x", "not a duration"},
-		{"-o -v", "is a flag"}, {"-z 9", "valid are 0, 1, 2, 3"}, {"-f no-shed", "no-sched"}, {"-f sched,,wakeup", "\"\" is not one"},
+		{"-o -v", "is a flag"}, {"-z 9", "valid are 0, 1, 2, 3"}, {"-f no-shed", "no-sched"}, {"-f sched,,wakeup", `--feature: "sched,,wakeup" has an empty entry; valid are sched, wakeup`},
 		{"-output x", "did you mean --output?"}, {"-Stimr", "timer"}, {"-d 1e3s", "not a duration"}, {"-o", "-o FILE"}, {"-avq", "there is no flag -avq"},
 		{"--ringbuf-size -1", "not a size"}, {"-z two", "not a whole number"}, {"--all=1", "takes no value"}, {"--ringbuf-size 3x", "unit"},
 	} {

@@ -84,6 +84,8 @@ func parseIDs(entries []string) ([]int32, error) {
 		for word := range strings.SplitSeq(entry, ",") {
 			id, err := strconv.ParseInt(strings.TrimSpace(word), 10, 32)
 			switch {
+			case strings.TrimSpace(word) == "":
+				return nil, cli.EmptyEntry(entry, "write one id, or several with a comma between two")
 			case err != nil || id < 0:
 				return nil, fmt.Errorf("%q is not a process or thread id", word)
 			case id == 0:

@@ -161,6 +161,12 @@ func (c *FrameCount) add(more FrameCount) {
 func (l *looker) facts(stack *format.Stack) *stackFacts {
 	f := &stackFacts{deep: stack.Cut}
 	user := len(stack.Frames) - min(len(stack.Frames), int(stack.KernelFrames))
+	ends, cut := stacks.LooksCut(user, func(i int) stacks.Frame {
+		frame := l.stream.Frame(stack.Frames[i])
+		// What was lost to damage was a caller: a frame without a definition, or one that a filter has named (lost).
+		lost := frame == nil || len(function(frame)) > 0
+		return stacks.Frame{Function: function(frame), Placed: lost || frame.Module != 0}
+	})
 	seen := make(map[*ModuleCount]int)
 	for i, id := range stack.Frames {
 		frame := l.stream.Frame(id)
@@ -169,7 +175,7 @@ func (l *looker) facts(stack *format.Stack) *stackFacts {
 			one.Named = 1
 		}
 		m := l.module(frame, i >= user)
-		if i == 0 && stacks.LooksCut(user, function(frame)) {
+		if i == ends && cut {
 			f.cut = m
 		}
 		if i < user {

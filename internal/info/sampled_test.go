@@ -72,13 +72,27 @@ named       66.7% of 3 frames of the kernel, 68.8% of 16 frames of programs
   4  not named   66.7% of its  /usr/lib/libc.so.6
   1  not named   33.3% of its  [kernel]
   1  not named  100.0% of its  [unknown]
-cut short   50.0% of 8 stacks of programs end after a frame or two
-  3  75.0%  /usr/lib/libc.so.6
-  1  25.0%  /usr/bin/app
+cut short   62.5% of 8 stacks of programs end after a frame or two
+  3  60.0%  /usr/lib/libc.so.6
+  2  40.0%  /usr/bin/app
 too deep    1 stack deeper than what is taken
 `
 	if _, rest, _ := strings.Cut(got, "samples     "); !strings.HasPrefix("samples     "+rest, samples) {
 		t.Errorf("got\n%swant\n%s", got, samples)
+	}
+}
+
+// What is in no module is no caller, but what was lost to damage is one.
+func TestStacksThatLookCut(t *testing.T) {
+	for frames, want := range map[string]uint64{"7,2,3": 1, "7,7,2,3": 1, "7,1,3": 0, "42,2,3": 0, "8,2,3": 0, "2,7,3": 0} {
+		text := strings.Split(sampledText, "stack 1 ")[0] + "frame 8\n  line function=(lost)\nstack 1 frames=" + frames + "\n+1 cpu0 sample 1 stack=1 source=1\nend\n"
+		s, err := Summarize(bytes.NewReader(capture(t, text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Recordings[0].Sampled; got == nil || got.UserStacks != 1 || got.CutStacks != want {
+			t.Errorf("frames %s: got %+v, want %d cut", frames, got, want)
+		}
 	}
 }
 

@@ -53,11 +53,11 @@ func Summarize(r io.Reader) (*Summary, error) {
 			if len(sections) == 0 {
 				return fromPipe(f) // which says what stands there instead
 			}
-			s := summary(info.Size(), sections, nil)
-			if s.samples() {
+			s, err := summary(info.Size(), sections, nil)
+			if err == nil && s.samples() {
 				s.join(look(f, time.Now().Add(lookTime)))
 			}
-			return s, nil
+			return s, err
 		}
 	}
 	return fromPipe(r)
@@ -131,7 +131,10 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	if trailing > 0 {
 		damage = append(damage, problem)
 	}
-	s := summary(total+trailing, sections, damage)
+	s, err := summary(total+trailing, sections, damage)
+	if err != nil {
+		return nil, err
+	}
 	s.join(looked())
 	return s, nil
 }
@@ -152,8 +155,11 @@ func visit(s *format.SectionSummary, b *format.Block) (err error) {
 	return err
 }
 
-// summary puts epochs together.
-func summary(bytes int64, sections []format.SectionSummary, damage []string) *Summary {
+// summary puts epochs together. What every other tool refuses has no summary either: recordings that share no timeline.
+func summary(bytes int64, sections []format.SectionSummary, damage []string) (*Summary, error) {
+	if err := format.CheckTimeline(sections); err != nil {
+		return nil, err
+	}
 	s := &Summary{Bytes: bytes, Damage: damage}
 	for i := range sections {
 		section := &sections[i]
@@ -174,7 +180,7 @@ func summary(bytes int64, sections []format.SectionSummary, damage []string) *Su
 	for i := range s.Recordings {
 		s.Recordings[i].sort()
 	}
-	return s
+	return s, nil
 }
 
 // add takes an epoch in. Where it has no end block, its event blocks at least tell how many events there are.

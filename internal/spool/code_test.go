@@ -154,17 +154,19 @@ func TestSummaryCountsFramesAndStacksThatLookCut(t *testing.T) {
 0: 3400 sample cpu=0 tid=10 user=6
 0: 3450 stack cpu=0 tid=10 id=7 pid=10 at=0x402000,0x999999
 0: 3450 sample cpu=0 tid=10 user=7
+0: 3470 stack cpu=0 tid=10 id=8 pid=10 at=0x609030,0x402000,0x999999,0x888888
+0: 3470 sample cpu=0 tid=10 user=8
 0: 3500 sample cpu=0 tid=10 user=99
 round 4000
 end 4100
 `, Options{Names: startNamer{}})
-	if want := uint64(8); summary.Samples != want {
+	if want := uint64(9); summary.Samples != want {
 		t.Errorf("%d samples, want %d", summary.Samples, want)
 	}
-	if want := (StackCount{User: 7, Cut: 4, Lost: 1}); summary.Stacks != want {
+	if want := (StackCount{User: 8, Cut: 5, Lost: 1}); summary.Stacks != want {
 		t.Errorf("stacks %+v, want %+v", summary.Stacks, want)
 	}
-	if want := (FrameCount{12, 8}); summary.User != want {
+	if want := (FrameCount{16, 9}); summary.User != want {
 		t.Errorf("user frames %+v, want %+v", summary.User, want)
 	}
 	if want := (FrameCount{2, 2}); summary.Kernel != want {
@@ -174,7 +176,7 @@ end 4100
 	for _, m := range summary.Modules {
 		got = append(got, fmt.Sprintf("%s %d/%d cut %d %v", m.Path, m.Named, m.Seen, m.Cut, m.Err != nil))
 	}
-	const want = "/bin/plain 1/4 cut 1 true, [unknown] 0/1 cut 0 false, /bin/alpha 6/6 cut 3 true, [kernel] 2/2 cut 0 true, [vdso] 1/1 cut 0 true"
+	const want = "/bin/plain 1/5 cut 1 true, [unknown] 0/3 cut 0 false, /bin/alpha 7/7 cut 4 true, [kernel] 2/2 cut 0 true, [vdso] 1/1 cut 0 true"
 	if text := strings.Join(got, ", "); text != want {
 		t.Errorf("modules\n%s, want\n%s", text, want)
 	}

@@ -79,34 +79,30 @@ func (c *code) tallyPart(p *part, s *stack, sum *FrameCount, uses uint64) {
 	}
 }
 
-// looksCut is the module that a stack looks cut in, nil if it does not: that of the last caller which stands in one. What
-// is beyond was taken for a caller because that module has no frame pointers.
+// looksCut is the module that a stack looks cut in, nil if it does not.
 func (c *code) looksCut(p *part) *module {
-	outer := &c.frames[p.frames[0]]
-	if !stacks.LooksCut(len(p.frames), []byte(outer.function)) {
+	ends, cut := stacks.LooksCut(len(p.frames), func(i int) stacks.Frame {
+		f := &c.frames[p.frames[i]]
+		return stacks.Frame{Function: []byte(f.function), Placed: f.module.definition != nil}
+	})
+	if !cut || c.isLent(p) {
 		return nil
 	}
-	var ends *module
-	lent := true // all of it is code of the vDSO or generated
+	return c.frames[p.frames[ends]].module
+}
+
+// isLent tells whether all of a stack is code of the vDSO or generated, where no thread begins.
+func (c *code) isLent(p *part) bool {
 	for _, i := range p.frames {
 		m := c.frames[i].module
 		if m.definition == nil {
-			lent = false
-			continue
+			return false
 		}
-		if ends == nil {
-			ends = m
+		if kind := format.ModuleKind(m.definition.Kind); kind != format.ModuleKind_MODULE_VDSO && kind != format.ModuleKind_MODULE_JIT {
+			return false
 		}
-		kind := format.ModuleKind(m.definition.Kind)
-		lent = lent && (kind == format.ModuleKind_MODULE_VDSO || kind == format.ModuleKind_MODULE_JIT)
 	}
-	switch {
-	case lent:
-		return nil
-	case ends == nil:
-		return outer.module
-	}
-	return ends
+	return true
 }
 
 // tell fills in what a summary says of stacks: the modules with the most frames that have no name first.

@@ -6,14 +6,30 @@ import (
 	"slices"
 )
 
+// Frame is what a stack is judged by.
+type Frame struct {
+	Function []byte // empty: its name is not known
+	Placed   bool   // it stands in a module
+}
+
 // LooksCut tells whether the user part of a stack seems to end before the function with which its thread began: code
 // without frame pointers ends a walk after a frame or two. depth is its number of frames, of which none means that there
-// is no user part; outermost is the function of the last caller, empty where its name is not known.
+// is no user part; frame tells them, the outermost caller first. ends is the outermost frame that counts.
+//
+// What is beyond the last caller that stands in a module is none: what code without frame pointers keeps in their
+// register was taken for one. Where no frame stands in a module, mappings are what is missing, and all of them count.
 //
 // Deeper stacks pass for whole, because a walk that goes wrong does so at once.
-func LooksCut(depth int, outermost []byte) bool {
+func LooksCut(depth int, frame func(int) Frame) (ends int, cut bool) {
+	for ends < depth && !frame(ends).Placed {
+		ends++
+	}
+	if ends == depth {
+		ends = 0
+	}
 	const shallow = 2
-	return depth > 0 && depth <= shallow && !Starts(outermost)
+	callers := depth - ends
+	return ends, callers > 0 && callers <= shallow && !Starts(frame(ends).Function)
 }
 
 // Starts tells whether threads begin in a function, or a stack of their own does. Versions (@@GLIBC_2.34) and the ABI
@@ -21,7 +37,7 @@ func LooksCut(depth int, outermost []byte) bool {
 func Starts(function []byte) bool {
 	name, _, _ := bytes.Cut(function, []byte("@"))
 	name = bytes.TrimSuffix(name, []byte(".abi0"))
-	if slices.Contains(startFunctions(), string(name)) {
+	if slices.Contains(startFunctions(), string(name)) || startsRust(name) {
 		return true
 	}
 	return slices.ContainsFunc(startPrefixes(), func(prefix string) bool { return bytes.HasPrefix(name, []byte(prefix)) })
@@ -40,4 +56,17 @@ func startPrefixes() []string {
 	return []string{
 		"__libc_start_main", "__clone", "__GI___clone", "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_",
 	}
+}
+
+// startsRust tells of Rust's runtime, which was itself built without frame pointers: a walk gets no further. Its functions
+// have moved from module to module, and how they are written depends on the mangling: with type arguments, with a type
+// in angle brackets, and with an underscore less.
+func startsRust(name []byte) bool {
+	name = bytes.TrimPrefix(name, []byte("<"))
+	if bytes.HasPrefix(name, []byte("std::rt::lang_start")) {
+		return true
+	}
+	plain, _, _ := bytes.Cut(name, []byte("::<"))
+	return bytes.HasPrefix(plain, []byte("std::sys")) &&
+		(bytes.HasSuffix(plain, []byte("::thread_start")) || bytes.HasSuffix(plain, []byte("_rust_begin_short_backtrace")))
 }
