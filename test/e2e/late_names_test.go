@@ -26,33 +26,18 @@ type namedFrames struct {
 
 func countNames(t *testing.T, in io.Reader, comm string) namedFrames {
 	t.Helper()
-	r, err := format.NewReader(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	n := namedFrames{names: map[string]int{}, kernel: map[bool]int{}}
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return n
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Kind != format.KindSample {
-			continue
-		}
+	eachSample(t, in, func(r *format.Reader, e *format.Event) {
 		stack := r.Stack(e.Sample().Stack())
 		if stack == nil {
-			continue
+			return
 		}
 		user := stack.Frames[:len(stack.Frames)-int(stack.KernelFrames)]
 		for _, id := range stack.Frames[len(user):] {
 			n.kernel[len(r.Frame(id).Lines) > 0]++
 		}
 		if task := r.Task(e.Task); task == nil || string(task.Comm) != comm || len(user) == 0 {
-			continue
+			return
 		}
 		name := ""
 		if f := r.Frame(user[len(user)-1]); len(f.Lines) > 0 {
@@ -60,7 +45,8 @@ func countNames(t *testing.T, in io.Reader, comm string) namedFrames {
 		}
 		n.samples++
 		n.names[name]++
-	}
+	})
+	return n
 }
 
 func countNamesOf(t *testing.T, capture, comm string) namedFrames {

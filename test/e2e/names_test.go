@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,35 +121,16 @@ type hotSample struct {
 	module  string
 }
 
-// hotSamples reads a capture for samples whose innermost user frame lies in the text of a program.
+// samples are those of a capture whose innermost user frame lies in the text of a program.
 func (h *hotOriginals) samples(t *testing.T, capture string) []hotSample {
 	t.Helper()
-	f, err := os.Open(capture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := format.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	var all []hotSample
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Kind != format.KindSample {
-			continue
-		}
+	eachSampleOf(t, capture, func(r *format.Reader, e *format.Event) {
 		if s, ok := h.sample(r, e); ok {
 			all = append(all, s)
 		}
-	}
+	})
+	return all
 }
 
 func (h *hotOriginals) sample(r *format.Reader, e *format.Event) (hotSample, bool) {
@@ -274,29 +254,12 @@ func TestKernelNamesAreThoseOfKallsyms(t *testing.T) {
 		_ = exec.Command("dd", "if=/dev/urandom", "of=/dev/null", "bs=1M", "count=300").Run()
 	})
 	symbols := kernelText(t)
-	f, err := os.Open(capture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := format.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	seen := map[uint32]bool{}
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Kind != format.KindSample || r.Stack(e.Sample().Stack()) == nil {
-			continue
-		}
+	eachSampleOf(t, capture, func(r *format.Reader, e *format.Event) {
 		stack := r.Stack(e.Sample().Stack())
+		if stack == nil {
+			return
+		}
 		for _, id := range stack.Frames[len(stack.Frames)-int(stack.KernelFrames):] {
 			frame := r.Frame(id)
 			module := r.Module(frame.Module)
@@ -314,7 +277,7 @@ func TestKernelNamesAreThoseOfKallsyms(t *testing.T) {
 				t.Errorf("%#x is called %s, kallsyms has %v", address, name, symbols.at(address))
 			}
 		}
-	}
+	})
 	if len(seen) < 20 {
 		t.Errorf("only %d kernel frames were seen", len(seen))
 	}

@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,41 +53,21 @@ func TestTenThousandSamplesASecond(t *testing.T) {
 		}
 	})
 	tool(t, "wprof-info", "--check", capture)
-	f, err := os.Open(capture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := format.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	spun := map[string]map[string]int{"same-alpha": {}, "same-beta_": {}}
 	places := map[string]map[uint64]bool{"same-alpha": {}, "same-beta_": {}}
 	samples := 0
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Kind != format.KindSample {
-			continue
-		}
+	eachSampleOf(t, capture, func(r *format.Reader, e *format.Event) {
 		samples++
 		stack := r.Stack(e.Sample().Stack())
 		wellFormed(t, r, stack)
 		comm := string(r.Task(e.Task).Comm)
 		user := stack.Frames[:len(stack.Frames)-int(stack.KernelFrames)]
 		if spun[comm] == nil || len(user) == 0 {
-			continue
+			return
 		}
 		leaf := r.Frame(user[len(user)-1])
 		if m := r.Module(leaf.Module); m == nil || filepath.Base(string(m.Path)) != comm {
-			continue
+			return
 		}
 		name := ""
 		if len(leaf.Lines) > 0 {
@@ -97,7 +75,7 @@ func TestTenThousandSamplesASecond(t *testing.T) {
 		}
 		spun[comm][name]++
 		places[comm][leaf.Offset] = true
-	}
+	})
 	for comm, own := range map[string]string{"same-alpha": "spin_alpha", "same-beta_": "spin_beta_"} {
 		other := map[string]string{"spin_alpha": "spin_beta_", "spin_beta_": "spin_alpha"}[own]
 		if spun[comm][own] < 200 || spun[comm][other] > 0 {

@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"wprof/format"
 )
 
 // binaries are the built tools and the workload; TestMain builds them once.
@@ -103,6 +107,38 @@ func record(t *testing.T, file string, args []string, during func()) string {
 		t.Fatalf("wprof-record: %v: %s", err, stderr.String())
 	}
 	return file
+}
+
+// eachSample visits the samples of a stream.
+func eachSample(t *testing.T, in io.Reader, visit func(*format.Reader, *format.Event)) {
+	t.Helper()
+	r, err := format.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == format.KindSample {
+			visit(r, e)
+		}
+	}
+}
+
+func eachSampleOf(t *testing.T, capture string, visit func(*format.Reader, *format.Event)) {
+	t.Helper()
+	f, err := os.Open(capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	eachSample(t, f, visit)
 }
 
 // announced is a standard error that tells when a word has been said on it.
