@@ -51,14 +51,18 @@ func (o *Outcome) Summary() string {
 
 func (o *Outcome) lossText() string {
 	lost := o.Lost()
-	if lost == 0 {
-		if len(o.Losses) > 0 {
-			return "lost an unknown number of events (" + o.causesText() + ")"
-		}
+	switch {
+	case !o.Lossy():
 		return "nothing lost"
+	case lost == 0:
+		return "lost an unknown number of events (" + o.causesText() + ")" + o.helpText()
 	}
 	share := 100 * float64(lost) / float64(lost+o.Events)
-	text := fmt.Sprintf("lost %s (%.2g%%: %s)", count(lost, "event"), share, o.causesText())
+	return fmt.Sprintf("lost %s (%.2g%%: %s)", count(lost, "event"), share, o.causesText()) + o.helpText()
+}
+
+// helpText names the flags that help against what was lost.
+func (o *Outcome) helpText() (text string) {
 	if o.lostTo(format.CauseThrottle) {
 		text += "; a lower rate helps (-Stimer=" + rateText(2*o.Rate) + ")"
 	}

@@ -29,6 +29,14 @@ func TestSummaryNamesCostAndLoss(t *testing.T) {
 	}
 }
 
+func TestWhatHelpsIsToldAlsoIfNobodyCounted(t *testing.T) {
+	o := Outcome{Rate: 100 * time.Microsecond, Losses: []*format.Loss{{Cpu: 1, Kind: uint32(format.KindSample), Cause: uint32(format.CauseThrottle)}}}
+	want := "lost an unknown number of events (the kernel throttled sampling on CPU 1); a lower rate helps (-Stimer=5000hz)"
+	if got := o.lossText(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestSizesAreWrittenAsTheFlagsTakeThem(t *testing.T) {
 	for n, want := range map[int]string{8 << 20: "8mb", 512 << 10: "512kb", 1 << 30: "1gb", 1000: "1000b"} {
 		if got := sizeFlag(n); got != want {
