@@ -5,23 +5,35 @@ import (
 	"strings"
 )
 
-// bashBody is the part that is the same for all tools. bash cuts words at "=", so that --flag=value arrives as three
-// words; COMP_WORDBREAKS without "=" makes it one. Both are brought to the flag, what stands before the value in the
-// current word, and the value begun. It works with bash 3.2, which macOS has.
-const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} head= attached= words= kind= i
+// bashBody is the part that is the same for all tools. bash cuts words at "=" and "@", so that --flag=value arrives as
+// three words and --flag=@value as --flag, =@ and value; COMP_WORDBREAKS without them makes it one. All are brought to the
+// flag, what stands before the value in the current word, and the value begun; "@" belongs to the value, because what is
+// offered takes its place too. It works with bash 3.2, which macOS has.
+const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} head= attached= given= left= words= kind= word i
 	local IFS=$'\n'
 	COMPREPLY=()
+	case $flag in
+	@) cur=@$cur flag=${COMP_WORDS[COMP_CWORD-2]%=} ;;
+	=@) cur=@$cur flag=${COMP_WORDS[COMP_CWORD-2]} attached=1 ;;
+	esac
 	if [[ $flag == = ]]; then flag=${COMP_WORDS[COMP_CWORD-2]} attached=1; fi
-	if [[ $cur == = ]]; then cur= attached=1; fi
+	case $cur in = | =@) cur=${cur#=} attached=1 ;; esac
 	if [[ $cur == --*=* ]]; then flag=${cur%%=*} head=$flag= cur=${cur#*=} attached=1
 	elif [[ $cur == -[!-]?* ]]; then flag=${cur:0:2} head=$flag cur=${cur:2} attached=1; fi
 `
 
 const bashEnd = `	if [[ -z $kind && -n $attached ]]; then cur=$head$cur head=; fi
-	if [[ $kind == list && $cur == *,* ]]; then head+=${cur%,*},; cur=${cur##*,}; fi
+	if [[ $kind == list && $cur == *,* ]]; then
+		given=,${cur%,*}, head+=${cur%,*}, cur=${cur##*,}
+		for word in ${words// /$'\n'}; do [[ $given == *,$word,* ]] || left+=$word$'\n'; done
+		words=$left
+	fi
 	case $kind in
 	list | words) words=${words// /$'\n'} ;;
 	files) COMPREPLY=($(compgen -f -P "$head" -- "$cur")); return ;;
+	entries)
+` + bashEntries + `		return
+		;;
 	any) return ;;
 	*)
 		if [[ $cur != -* ]]; then COMPREPLY=($(compgen -f -- "$cur")); return; fi
@@ -30,6 +42,17 @@ const bashEnd = `	if [[ -z $kind && -n $attached ]]; then cur=$head$cur head=; f
 	esac
 	COMPREPLY=($(compgen -P "$head" -W "$words" -- "$cur"))
 	if [[ $kind == list ]]; then compopt -o nospace 2>/dev/null; fi
+`
+
+// bashEntries offers files behind "@". bash would take "@" for a part of their names: it would quote it, and not see what
+// is a folder.
+const bashEntries = `		if [[ $cur != @* ]]; then return; fi
+		compopt +o filenames 2>/dev/null
+		for word in $(compgen -f -- "${cur#@}"); do
+			i=$head@$(printf %q "$word")
+			if [[ -d $word ]]; then i+=/; compopt -o nospace 2>/dev/null; fi
+			COMPREPLY+=("$i")
+		done
 `
 
 func (t Tool) bash() string {
@@ -68,6 +91,8 @@ func (f Flag) bash() string {
 		action = fmt.Sprintf("kind=words words='%s'", words)
 	case f.Files:
 		action = "kind=files"
+	case f.ListFile:
+		action = "kind=entries"
 	}
 	if f.Kind == Optional {
 		return "if [[ -n $attached ]]; then " + action + "; fi"

@@ -5,15 +5,48 @@ import (
 	"strings"
 )
 
+// fishBody are functions that flags call, with NAME for the tool's. A value begins behind "=" or the letter of a short flag.
+const fishBody = `function __NAME_value
+    commandline -ct | string replace -r -- '^(--[^=]*=|-[^-]=?)' ''
+end
+function __NAME_list
+    set -l head (__NAME_value | string match -r -- '.*,')
+    for word in $argv
+        string match -q -- "*,$word,*" ",$head"; or echo "$head$word"
+    end
+end
+function __NAME_entries
+    set -l file (__NAME_value | string replace -rf -- '^@' '')
+    and printf '@%s\n' (complete -C "'' $file")
+end
+`
+
+// fishCommand completes what stands behind "--" as if it stood alone.
+const fishCommand = `function __NAME_command
+    set -l words (commandline -opc)
+    set -l at (contains -i -- -- $words)
+    or return
+    complete -C (string join -- ' ' (string escape -- $words[(math $at + 1)..-1]) (commandline -ct))
+end
+complete -c TOOL -n 'contains -- -- (commandline -opc)' -x -a '(__NAME_command)'
+`
+
 func (t Tool) fish() string {
+	names := strings.NewReplacer("NAME", t.fishName(), "TOOL", t.Name)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# fish completion for %s\n", t.Name)
+	fmt.Fprintf(&b, "# fish completion for %s\n%s", t.Name, names.Replace(fishBody))
+	if t.AllowCommand {
+		b.WriteString(names.Replace(fishCommand))
+	}
 	for _, f := range t.flags() {
-		fmt.Fprintf(&b, "complete -c %s%s%s -d '%s'\n", t.Name, f.fishNames(), f.fishValue(),
+		fmt.Fprintf(&b, "complete -c %s%s%s -d '%s'\n", t.Name, f.fishNames(), f.fishValue(t.fishName()),
 			strings.NewReplacer("'", "", `\`, "").Replace(firstSentence(f.Usage)))
 	}
 	return b.String()
 }
+
+// fishName is what the names of the tool's functions begin with.
+func (t Tool) fishName() string { return strings.ReplaceAll(t.Name, "-", "_") }
 
 func (f Flag) fishNames() string {
 	names := ""
@@ -28,7 +61,7 @@ func (f Flag) fishNames() string {
 }
 
 // fishValue says what completes the value. A flag that fish is not told to need one is completed only when it is attached.
-func (f Flag) fishValue() string {
+func (f Flag) fishValue(name string) string {
 	need := " -x"
 	if f.Kind == Optional {
 		need = " -f"
@@ -38,11 +71,13 @@ func (f Flag) fishValue() string {
 	case f.Kind == Bool:
 		return ""
 	case some && f.CommaList:
-		return fmt.Sprintf("%s -a '(__fish_append , %s)'", need, words)
+		return fmt.Sprintf("%s -a '(__%s_list %s)'", need, name, words)
 	case some:
 		return fmt.Sprintf("%s -a '%s'", need, words)
 	case f.Files:
 		return " -r -F"
+	case f.ListFile:
+		return fmt.Sprintf("%s -a '(__%s_entries)'", need, name)
 	}
 	return need
 }

@@ -9,19 +9,31 @@ import (
 func (t Tool) zsh() string {
 	name := "_" + strings.ReplaceAll(t.Name, "-", "_")
 	var b strings.Builder
-	fmt.Fprintf(&b, "#compdef %s\n%s() {\n\t_arguments -s -S \\\n", t.Name, name)
+	fmt.Fprintf(&b, "#compdef %s\n%s() {\n", t.Name, name)
+	rest := "'*:file:_files'"
+	if t.AllowCommand {
+		b.WriteString(zshCommand)
+		rest = ""
+	}
+	b.WriteString("\t_arguments -s -S \\\n")
 	for _, f := range t.flags() {
 		for _, s := range f.spellings() {
 			fmt.Fprintf(&b, "\t\t%s \\\n", f.zsh(s))
 		}
 	}
-	rest := "'*:file:_files'"
-	if t.AllowCommand {
-		rest = "'*::command:_normal'"
-	}
 	fmt.Fprintf(&b, "\t\t%s\n}\nif [ \"$funcstack[1]\" = \"_%s\" ]; then %s \"$@\"; else compdef %s %s; fi\n", rest, t.Name, name, name, t.Name)
 	return b.String()
 }
+
+// zshCommand completes the command behind "--" as if it stood alone. _arguments offers none if "--" comes first.
+const zshCommand = `	local at=${words[(i)--]}
+	if (( at < CURRENT )); then
+		shift at words
+		(( CURRENT -= at ))
+		_normal
+		return
+	fi
+`
 
 // zsh is the specification of one spelling for _arguments.
 func (f Flag) zsh(spelling string) string {
@@ -67,6 +79,8 @@ func (f Flag) zshValue() string {
 		action = "(" + words + ")"
 	case f.Files:
 		action = "_files"
+	case f.ListFile:
+		action = "{ compset -P @ && _files }"
 	}
 	return colon + strings.ToLower(strings.ReplaceAll(f.placeholder(), ":", " ")) + ":" + action
 }

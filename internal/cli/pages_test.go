@@ -99,6 +99,10 @@ func TestBashCompletesFlagsAndValues(t *testing.T) {
 		{[]string{"wprof-sample", "--ver"}, "--verbose --version"},
 		{[]string{"wprof-sample", "-f", "no-w"}, "no-wakeup"},
 		{[]string{"wprof-sample", "-f", "sched,wak"}, "sched,wakeup"},
+		{[]string{"wprof-sample", "-f", "sched,"}, "sched,wakeup sched,no-sched sched,no-wakeup"},
+		{[]string{"wprof-sample", "--feature=no-sched,wakeup,no-"}, "--feature=no-sched,wakeup,no-wakeup"},
+		{[]string{"wprof-sample", "-p", ""}, ""},
+		{[]string{"wprof-sample", "-p", "1"}, ""},
 		{[]string{"wprof-sample", "--completion", ""}, "bash zsh fish"},
 	} {
 		if got := completed(t, script, c.line...); got != c.want {

@@ -24,6 +24,7 @@ func sample(run func(*Invocation) error) Tool {
 			{Name: "stacks", Aliases: []string{"S"}, Kind: Optional, Value: "KIND", Choices: []string{"timer", "offcpu", "pmu"}, Usage: "Take stacks."},
 			{Name: "feature", Aliases: []string{"f"}, Kind: String, Value: "LIST", Choices: []string{"sched", "wakeup"}, CommaList: true, Negate: true, Usage: "Switch features."},
 			{Name: "level", Aliases: []string{"z", "compress"}, Kind: Int, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Default: "1", Usage: "Compression."},
+			{Name: "pid", Aliases: []string{"p"}, Kind: List, Value: "PID", ListFile: true, Usage: "A process."},
 			{Name: "ringbuf-size", Kind: Size, Value: "SIZE", Default: "8mb", Usage: "Ring size."},
 		}}},
 		Examples: []Example{{"wprof-sample -d5s", "five seconds"}, {"wprof-sample a b", "two files"}, {"wprof-sample -v", "say more"}},

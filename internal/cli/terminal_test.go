@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -115,16 +116,30 @@ func TestShellsCompleteWhatIsTyped(t *testing.T) {
 				t.Skipf("there is no %s here", name)
 			}
 			script := filepath.Join(t.TempDir(), "completion")
-			if err := os.WriteFile(script, []byte(sample(nil).completion(name)), 0o600); err != nil {
+			tool := sample(nil)
+			tool.AllowCommand = true
+			if err := os.WriteFile(script, []byte(tool.completion(name)), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			begun := script[:len(script)-4]
+			t.Chdir(filepath.Dir(script))
+			someCommand(t)
 			for typed, want := range map[string]string{
-				"wprof-sample --verb":                       "--verbose",
-				"wprof-sample --feature=sched,wak":          "--feature=sched,wakeup",
-				"wprof-sample -f no-w":                      "-f no-wakeup",
-				"wprof-sample --stacks=off":                 "--stacks=offcpu",
-				"wprof-sample -Soff":                        "-Soffcpu",
-				"wprof-sample -o " + script[:len(script)-4]: "-o " + script,
+				"wprof-sample --verb":              "--verbose",
+				"wprof-sample --feature=sched,wak": "--feature=sched,wakeup",
+				"wprof-sample -f no-w":             "-f no-wakeup",
+				"wprof-sample --stacks=off":        "--stacks=offcpu",
+				"wprof-sample -Soff":               "-Soffcpu",
+				"wprof-sample -o " + begun:         "-o " + script,
+				"wprof-sample -p @" + begun:        "-p @" + script,
+				"wprof-sample -p@" + begun:         "-p@" + script,
+				"wprof-sample --pid=@" + begun:     "--pid=@" + script,
+				"wprof-sample --pid @":             "--pid @completion",
+				"wprof-sample -p@":                 "-p@completion",
+				"wprof-sample --pid=@":             "--pid=@completion",
+				"wprof-sample -- wprof-some":       "-- wprof-some-command",
+				"wprof-sample -v -- wprof-some":    "-v -- wprof-some-command",
+				"wprof-sample -- cat " + begun:     "cat " + script,
 			} {
 				if shown := typeInto(t, path, args, script, typed, want); shown != "" {
 					t.Errorf("%q does not become %q: %q", typed, want, shown)
@@ -132,6 +147,16 @@ func TestShellsCompleteWhatIsTyped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// someCommand puts wprof-some-command on the PATH.
+func someCommand(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "wprof-some-command"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
 // typeInto returns what was shown if what was wanted was not.
@@ -169,21 +194,36 @@ func TestFishCompletes(t *testing.T) {
 		t.Skip("there is no fish here")
 	}
 	script := filepath.Join(t.TempDir(), "completion")
-	if err := os.WriteFile(script, []byte(sample(nil).completion("fish")), 0o600); err != nil {
+	tool := sample(nil)
+	tool.AllowCommand = true
+	if err := os.WriteFile(script, []byte(tool.completion("fish")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for typed, want := range map[string]string{
-		"--verb":              "--verbose",
-		"--feature=sched,wak": "--feature=sched,wakeup",
-		"-f no-w":             "no-wakeup",
-		"--stacks=off":        "--stacks=offcpu",
-		"--completion=z":      "--completion=zsh",
+	begun := script[:len(script)-4]
+	someCommand(t)
+	for typed, want := range map[string][]string{
+		"--verb":                        {"--verbose"},
+		"--feature=sched,wak":           {"--feature=sched,wakeup"},
+		"-f no-w":                       {"no-wakeup"},
+		"-f sched,":                     {"sched,no-sched", "sched,no-wakeup", "sched,wakeup"},
+		"-fsched,wak":                   {"-fsched,wakeup"},
+		"--stacks=off":                  {"--stacks=offcpu"},
+		"--completion=z":                {"--completion=zsh"},
+		"-p @" + begun:                  {"@" + script},
+		"-p@" + begun:                   {"-p@" + script},
+		"--pid=@" + begun:               {"--pid=@" + script},
+		"-p ":                           nil,
+		"-- wprof-some":                 {"wprof-some-command"},
+		"-v -- wprof-some":              {"wprof-some-command"},
+		"-- cat " + begun:               {script},
+		"-- wprof-sample --feat":        {"--feature"},
+		"-- wprof-sample -- wprof-some": {"wprof-some-command"},
 	} {
-		cmd := exec.Command(fish, "--no-config", "-c", "source "+script+"; complete -C 'wprof-sample "+typed+"'")
+		cmd := exec.Command(fish, "--no-config", "-c", "source "+script+"; complete -C 'wprof-sample "+typed+"' | string replace -r '\\t.*' ''")
 		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("%q completes to %q, %v; want %q", typed, out, err, want)
+		if got := strings.Fields(string(out)); !slices.Equal(got, want) {
+			t.Errorf("%q completes to %q, %v; want %q", typed, got, err, want)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type Flag struct {
 	CommaList bool
 	Negate    bool
 	Files     bool               // the value is a file, for completion
+	ListFile  bool               // @FILE is a value, see [ExpandLists]; for completion
 	Repeat    bool               // documentation only: a List may always be repeated
 	Check     func(string) error // judges a value before anything else happens
 }

@@ -5,7 +5,7 @@ import "wprof/internal/cli"
 // Flags are the flags that choose threads, the same in the recorder and in the filter.
 func Flags() cli.Group {
 	list := func(name, short, value, usage string, check func(string) error) cli.Flag {
-		f := cli.Flag{Name: name, Kind: cli.List, Value: value, Usage: usage, Check: check}
+		f := cli.Flag{Name: name, Kind: cli.List, Value: value, Usage: usage, Check: check, ListFile: true}
 		if short != "" {
 			f.Aliases = []string{short}
 		}
