@@ -70,11 +70,16 @@ func TestClosedPipeLeavesTheCommandItsStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := recorder(t, append(flags, "--", "sh", "-c", "sleep 1; yes | head -n1; exit 6")...)
+		runs := filepath.Join(t.TempDir(), "runs")
+		r := recorder(t, append(flags, "--", "sh", "-c", `: > "$0"; sleep 0.7; yes | head -n1; exit 6`, runs)...)
 		r.cmd.Stdout = in
 		r.start()
 		in.Close()
-		time.Sleep(500 * time.Millisecond)
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(runs); err == nil {
+				break
+			}
+		}
 		out.Close()
 		// The command's own pipes must still end by SIGPIPE: head's end has to end yes without a word.
 		if status := r.wait(); status != 6 || r.stderr.String() != "y\n" {
