@@ -46,7 +46,7 @@ type load struct {
 
 func (b *bench) recordLoad(name string, loops int) (load, error) {
 	l := load{path: filepath.Join(b.tmp, name)}
-	tracer, err := start(nil, b.tool("wprof-record"), "-v", "-d300s", "-o", l.path)
+	tracer, err := start(nil, b.tool("wprof-record"), "-v", "--no-stacks", "-d300s", "-o", l.path)
 	if err != nil {
 		return l, err
 	}

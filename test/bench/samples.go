@@ -69,8 +69,10 @@ func (b *bench) mixed(flags ...string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	if err := compile(filepath.Join(dir, "short"), "test/bench/testdata/short.c"); err != nil {
-		return "", err
+	for _, name := range []string{"short", "pingpong"} {
+		if err := compile(filepath.Join(dir, name), "test/bench/testdata/"+name+".c"); err != nil {
+			return "", err
+		}
 	}
 	args := []string{"test/bench/testdata/mixed.sh", fmt.Sprint(mixedSeconds), dir}
 	if last := len(flags) - 1; flags[last] == "stripped" {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Several kinds of programs at once, for as many seconds as it is told: processes that wake each other, programs that
 # live 20 ms and are deleted, Go programs that compile Go, JavaScript with names from its compiler, an interpreter.
-# Usage: mixed.sh SECONDS FOLDER [stripped]; FOLDER holds short, and gets everything that is written. With "stripped",
+# Usage: mixed.sh SECONDS FOLDER [stripped]; FOLDER holds short and pingpong, and gets everything that is written. With "stripped",
 # programs that a distribution has stripped of their symbols run too.
 seconds=$1
 cd "$2" || exit 1
@@ -13,7 +13,7 @@ quiet() { "$@" >/dev/null 2>&1; }
 	cp short "short-$i" && "./short-$i"
 	rm -f "short-$i"
 done) &
-(while running; do quiet timeout "$seconds" perf bench sched pipe -l 20000; done) &
+./pingpong "$seconds" &
 mkdir -p compile && cat > compile/main.go <<'G'
 package main
 
@@ -34,6 +34,7 @@ if command -v node >/dev/null; then
 fi
 (while running; do quiet python3 -c 'import json, re; [json.dumps(json.loads(json.dumps(list(range(5000))))) for i in range(50)]'; done) &
 if [ "${3-}" = stripped ]; then
+	(while running; do quiet timeout "$seconds" perf bench sched pipe -l 20000; done) &
 	(while running; do seq 200000 | sort -R | gzip -c >/dev/null; done) &
 	(while running; do echo '#include <map>
 		#include <string>
