@@ -9,7 +9,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// nameless says which frames will have no names because this process has not the right to see what they are called;
+// nameless says which frames will or may have no names because this process has not the right to see what they are called;
 // "" when it has. Nothing is said of what nobody records.
 func nameless(stacks Stacks) string {
 	if stacks.Timer == 0 {
@@ -23,7 +23,7 @@ func nameless(stacks Stacks) string {
 	have, err := proc.ReadCapabilities()
 	if stacks.User && err == nil {
 		if missing := missingForFiles(have); len(missing) > 0 {
-			parts = append(parts, "frames of programs that belong to others will have no names: that needs "+strings.Join(missing, ", "))
+			parts = append(parts, "frames of programs that belong to others may have no names: that needs "+strings.Join(missing, ", "))
 		}
 	}
 	return strings.Join(parts, "; ")

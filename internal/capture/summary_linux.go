@@ -72,13 +72,17 @@ func (o *Outcome) helpText() (text string) {
 	return text
 }
 
-// cutShare is the share of stacks above which a recording says that they look cut.
-const cutShare = 0.2
+// cutShare is the share of stacks above which a recording says that they look cut, and cutFew the number below which a share
+// means nothing.
+const (
+	cutShare = 0.2
+	cutFew   = 20
+)
 
 // CutText says how many stacks end early, and where; "" when they are few.
 func (o *Outcome) CutText() string {
 	s := o.Stacks
-	if s.User == 0 || float64(s.Cut) <= cutShare*float64(s.User) {
+	if s.User < cutFew || float64(s.Cut) <= cutShare*float64(s.User) {
 		return ""
 	}
 	worst := slices.SortedFunc(slices.Values(o.Modules), func(a, b spool.ModuleFrames) int { return cmp.Compare(b.Cut, a.Cut) })

@@ -235,8 +235,13 @@ func (s *Sampled) report() *SamplesReport {
 	}
 }
 
+// unmeasured tells whether nobody was left at the end to say what recording had cost.
+func unmeasured(c *format.RecorderCost) bool {
+	return c.UserNs == 0 && c.SystemNs == 0 && c.PeakRss == 0
+}
+
 func costReport(c *format.RecorderCost) *CostReport {
-	if c == nil {
+	if c == nil || unmeasured(c) {
 		return nil
 	}
 	return &CostReport{

@@ -273,7 +273,11 @@ func causeName(cause uint32) string {
 
 func (r *Recording) printCost(w io.Writer) {
 	c := r.Cost
-	if c == nil {
+	switch {
+	case c == nil:
+		return
+	case unmeasured(c):
+		fact(w, "recorder", "its cost is not known: it was cut off")
 		return
 	}
 	facts(w, "recorder", []string{

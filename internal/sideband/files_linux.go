@@ -17,7 +17,8 @@ type Files struct {
 	mu     sync.Mutex
 	most   int
 	byFile map[fileKey]*file
-	build  map[string]*file
+	build  map[string]*file // the first file of a build-id
+	byPath map[buildKey]*file
 	all    []*os.File
 	maps   map[uint32]*os.File // map files of generated code, by pid
 	stats  Stats
@@ -36,20 +37,24 @@ type file struct {
 	build []byte
 }
 
+// buildKey tells apart the files of one build-id, of which only some may have symbols.
+type buildKey struct{ build, path string }
+
 // maxKnown bounds the files that are known, held or not.
 const maxKnown = 1 << 17
 
 func newFiles(most int) *Files {
-	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), maps: make(map[uint32]*os.File)}
+	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: make(map[uint32]*os.File)}
 }
 
 // keep opens the file of a mapping if it is a new one. What is found in it is told by a record that comes before the
 // mapping's own. Nothing is locked while a file is opened.
 func (fs *Files) keep(r *Record, out []byte) []byte {
 	if len(r.BuildID) > 0 {
-		id := string(r.BuildID)
-		if fs.isNew(func() bool { return fs.build[id] == nil }) {
-			fs.enter(fs.open(r), func(f *file) { fs.build[id] = f })
+		_, path := classify(r)
+		key := buildKey{string(r.BuildID), string(path)}
+		if fs.isNew(func() bool { return fs.byPath[key] == nil }) {
+			fs.enter(fs.open(r), func(f *file) { fs.putBuild(key, f) })
 		}
 		return out
 	}
@@ -61,18 +66,27 @@ func (fs *Files) keep(r *Record, out []byte) []byte {
 		}
 		fs.enter(f, func(f *file) {
 			fs.byFile[key] = f
-			if id := string(f.build); id != "" && fs.build[id] == nil {
-				fs.build[id] = f
-			}
 		})
 	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	// Each time: another CPU may be about to tell it, in a record that comes later.
 	if f := fs.byFile[key]; f != nil && len(f.build) > 0 {
+		_, path := classify(r)
+		if at := (buildKey{string(f.build), string(path)}); fs.byPath[at] == nil && len(fs.byPath) < maxKnown {
+			fs.putBuild(at, f)
+		}
 		out = Append(out, &Record{Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: f.build})
 	}
 	return out
+}
+
+// putBuild enters a file of a build-id. One that could not be opened gives way to one that can.
+func (fs *Files) putBuild(key buildKey, f *file) {
+	fs.byPath[key] = f
+	if first := fs.build[key.build]; first == nil || first.f == nil {
+		fs.build[key.build] = f
+	}
 }
 
 // isNew tells whether a file is to be opened, and there is room for it.
@@ -82,7 +96,7 @@ func (fs *Files) isNew(unknown func() bool) bool {
 	if !unknown() {
 		return false
 	}
-	if fs.stats.Opened >= fs.most || len(fs.byFile)+len(fs.build) >= maxKnown {
+	if fs.stats.Opened >= fs.most || len(fs.byFile)+len(fs.byPath) >= maxKnown {
 		fs.stats.OverLimit++
 		return false
 	}
@@ -163,7 +177,9 @@ func (fs *Files) Open(m *format.Module) (*os.File, bool) {
 	defer fs.mu.Unlock()
 	found := fs.byFile[fileKey{m.Device, m.Inode, m.Generation}]
 	if len(m.BuildId) > 0 {
-		found = fs.build[string(m.BuildId)]
+		if found = fs.byPath[buildKey{string(m.BuildId), string(m.Path)}]; found == nil || found.f == nil {
+			found = fs.build[string(m.BuildId)]
+		}
 	}
 	if found == nil || found.f == nil {
 		return nil, false

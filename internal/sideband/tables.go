@@ -248,7 +248,7 @@ func (t *Tables) module(p *process, r *Record) *format.Module {
 			build = t.builds[file]
 		}
 		if len(build) > 0 {
-			return t.intern(moduleKey{kind: kind, build: string(build)}, path)
+			return t.intern(moduleKey{kind: kind, build: string(build), path: string(path)}, path)
 		}
 		if r.Inode == 0 {
 			return t.intern(moduleKey{kind: kind, path: string(path)}, path)

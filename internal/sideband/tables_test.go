@@ -83,7 +83,8 @@ func TestBuildIDOfAFileIsKnownForItsMappings(t *testing.T) {
 	for _, r := range []Record{
 		{Kind: KindKept, Time: 1, Inode: 5, BuildID: []byte("abc")},
 		{Kind: KindMap, Time: 1, PID: 7, Start: 4096, Length: 4096, Inode: 5, Path: []byte("/x")},
-		{Kind: KindMap, Time: 2, PID: 8, Start: 8192, Length: 4096, BuildID: []byte("abc"), Path: []byte("/y (deleted)")},
+		{Kind: KindMap, Time: 2, PID: 8, Start: 8192, Length: 4096, BuildID: []byte("abc"), Path: []byte("/x (deleted)")},
+		{Kind: KindMap, Time: 3, PID: 9, Start: 8192, Length: 4096, BuildID: []byte("abc"), Path: []byte("/y")},
 	} {
 		tables.Apply(&r)
 	}
@@ -91,6 +92,10 @@ func TestBuildIDOfAFileIsKnownForItsMappings(t *testing.T) {
 	b, _ := tables.Resolve(8, 8192)
 	if a == nil || a != b || string(a.BuildId) != "abc" {
 		t.Errorf("one file is %v and %v", a, b)
+	}
+	// Another file may be the same code with its symbols.
+	if c, _ := tables.Resolve(9, 8192); c == nil || c == a || string(c.BuildId) != "abc" || string(c.Path) != "/y" {
+		t.Errorf("another file of that build-id is %v", c)
 	}
 }
 

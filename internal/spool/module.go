@@ -4,7 +4,8 @@ import (
 	"wprof/format"
 )
 
-// moduleKey is what makes two mappings the same code: the build-id where one is known, else the file, else the name.
+// moduleKey is what makes two mappings the same module: the build-id where one is known, else the file, else the name. Of one
+// build-id there may be several files, one of them stripped: they are told apart by their paths.
 type moduleKey struct {
 	kind                      format.ModuleKind
 	build                     string
@@ -16,7 +17,7 @@ func keyOf(m *format.Module) moduleKey {
 	k := moduleKey{kind: format.ModuleKind(m.Kind)}
 	switch {
 	case len(m.BuildId) > 0:
-		k.build = string(m.BuildId)
+		k.build, k.name = string(m.BuildId), string(m.Path)
 	case m.Inode != 0 && k.kind == format.ModuleKind_MODULE_FILE:
 		k.device, k.inode, k.generation = m.Device, m.Inode, m.Generation
 	default:

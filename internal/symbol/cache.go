@@ -60,6 +60,7 @@ func (r *Resolver) Why(m *format.Module) string {
 func (r *Resolver) Forget(m *format.Module) {
 	key := keyOf(m)
 	delete(r.reasons, reasonKey{key, string(m.Path)})
+	delete(r.thin, reasonKey{key, string(m.Path)})
 	if e := r.tables[key]; e != nil {
 		r.drop(e)
 	}
@@ -74,7 +75,11 @@ func (r *Resolver) load(m *format.Module) *loaded {
 	key := keyOf(m)
 	if e := r.tables[key]; e != nil {
 		r.recent.MoveToFront(e)
-		return e.Value.(*loaded)
+		l := e.Value.(*loaded)
+		if l.isThin() && l.path != string(m.Path) {
+			return r.enrich(e, m)
+		}
+		return l
 	}
 	why := reasonKey{key, string(m.Path)}
 	if _, failed := r.reasons[why]; failed {
@@ -88,7 +93,38 @@ func (r *Resolver) load(m *format.Module) *loaded {
 		r.reasons[why] = reason(err)
 		return nil
 	}
-	l.key = key
+	l.key, l.path = key, string(m.Path)
+	r.keep(l)
+	return l
+}
+
+// isThin tells that a file's own symbols are missing: what it exports is all there is.
+func (l *loaded) isThin() bool {
+	return l.file != nil && !l.file.hasSymbols() && (l.file.debug == nil || !l.file.debug.hasSymbols())
+}
+
+// enrich reads another file of a build-id, if the one that was read is stripped and the other may not be.
+func (r *Resolver) enrich(e *list.Element, m *format.Module) *loaded {
+	had := e.Value.(*loaded)
+	tried := reasonKey{had.key, string(m.Path)}
+	if r.thin[tried] {
+		return had
+	}
+	if len(r.thin) >= maxReasons {
+		clear(r.thin)
+	}
+	r.thin[tried] = true
+	l, err := r.read(m)
+	if err != nil {
+		return had
+	}
+	if l.isThin() {
+		l.release()
+		return had
+	}
+	delete(r.thin, tried)
+	l.key, l.path = had.key, string(m.Path)
+	r.drop(e)
 	r.keep(l)
 	return l
 }

@@ -54,6 +54,7 @@ type Resolver struct {
 	recent  list.List                  // the table used last in front
 	bytes   int64
 	reasons map[reasonKey]string
+	thin    map[reasonKey]bool // files that were read in vain for more than the table of their build-id has
 	kernel  *Kernel
 	noNames string // why there is no kernel
 }
@@ -61,6 +62,7 @@ type Resolver struct {
 // loaded is what is known about one module.
 type loaded struct {
 	key   tableKey
+	path  string // of the module that it was read for
 	table *Table
 	file  *File // that the offsets are of; nil where offsets are the table's addresses
 	close []func()
@@ -71,7 +73,7 @@ func NewResolver(o Options) *Resolver {
 	if o.TableBytes == 0 {
 		o.TableBytes = DefaultTableBytes
 	}
-	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string)}
+	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool)}
 }
 
 // Close gives up all tables and closes their files.

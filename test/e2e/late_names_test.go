@@ -219,7 +219,7 @@ func TestCapabilitiesDoWhatTheDocumentationSays(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, said)
 			}
-			if c.said != "" != strings.Contains(said, "will have no names") || !strings.Contains(said, c.said) {
+			if c.said != "" != strings.Contains(said, "have no names") || !strings.Contains(said, c.said) {
 				t.Errorf("it says %q, and should name %q", said, c.said)
 			}
 			n := countNamesOf(t, out, "caps-spin")
@@ -247,4 +247,65 @@ func recordWithout(dir, without, out string) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	said, err := cmd.CombinedOutput()
 	return string(said), err
+}
+
+// TestFilesOfOneBuildIDAreToldApart runs a stripped program and then the same one with its symbols, and a copy of it.
+func TestFilesOfOneBuildIDAreToldApart(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	full, stripped, again := filepath.Join(dir, "one-full"), filepath.Join(dir, "one-stripped"), filepath.Join(dir, "one-again")
+	source := filepath.Join(dir, "one.c")
+	// It exports a function, so that the stripped file has a table, and the spinning one is not in it.
+	text := `#include <time.h>
+__attribute__((noinline)) static void spin_here(long end) {
+	struct timespec t;
+	do { for (int i = 0; i < 300000; i++) __asm__ volatile(""); clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); } while (t.tv_nsec < end);
+}
+void exported(void) { __asm__ volatile(""); }
+int main(void) { spin_here(300000000); exported(); }`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{
+		{"gcc", "-O1", "-rdynamic", "-fno-omit-frame-pointer", "-Wl,--build-id=sha1", "-o", full, source},
+		{"strip", "-o", stripped, full}, {"cp", full, again},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", command, err, out)
+		}
+	}
+	capture := record(t, filepath.Join(dir, "one.wprof"), []string{"-Stimer=997hz"}, func() {
+		for _, program := range []string{stripped, full, again} {
+			if out, err := exec.Command(program).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", program, err, out)
+			}
+		}
+	})
+	for _, comm := range []string{"one-full", "one-again"} {
+		countNamesOf(t, capture, comm).mostly(t)
+	}
+	paths := map[string]map[string]bool{}
+	eachSampleOf(t, capture, func(r *format.Reader, e *format.Event) {
+		comm := string(r.Task(e.Task).Comm)
+		stack := r.Stack(e.Sample().Stack())
+		if !strings.HasPrefix(comm, "one-") || stack == nil {
+			return
+		}
+		for _, id := range stack.Frames[:len(stack.Frames)-int(stack.KernelFrames)] {
+			if m := r.Module(r.Frame(id).Module); m != nil && strings.HasPrefix(string(m.Path), dir) {
+				if paths[comm] == nil {
+					paths[comm] = map[string]bool{}
+				}
+				paths[comm][filepath.Base(string(m.Path))] = true
+			}
+		}
+	})
+	for comm, seen := range paths {
+		if len(seen) != 1 || !seen[comm] {
+			t.Errorf("samples of %s lie in %v", comm, seen)
+		}
+	}
+	if len(paths) != 3 {
+		t.Errorf("of three programs %d were sampled", len(paths))
+	}
 }
