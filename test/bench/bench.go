@@ -42,12 +42,13 @@ func traced(out io.Writer, work pipeLoop, name string, args ...string) (float64,
 
 // capture is what a finished stream says about itself.
 type capture struct {
-	events uint64
-	lost   uint64
-	size   int64
-	stored uint64 // bytes of event blocks
-	open   int64
-	cost   *format.RecorderCost
+	events   uint64
+	switches uint64
+	lost     uint64
+	size     int64
+	stored   uint64 // bytes of event blocks
+	open     int64
+	cost     *format.RecorderCost
 }
 
 func readCapture(path string) (capture, error) {
@@ -76,6 +77,9 @@ func readCapture(path string) (capture, error) {
 	end := r.End()
 	for _, k := range end.GetKinds() {
 		c.events += k.Events
+		if format.Kind(k.Kind) == format.KindSwitch {
+			c.switches += k.Events
+		}
 	}
 	for _, l := range end.GetLosses() {
 		c.lost += l.Count
