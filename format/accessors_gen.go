@@ -10,6 +10,7 @@ const (
 	SwitchNextPrio  = 3
 	SwitchSince     = 4
 	SwitchNextState = 5
+	SwitchStack     = 6
 )
 
 // SwitchEvent is an event of kind switch. A CPU goes from one thread to the next (kernel tracepoint sched_switch).
@@ -71,6 +72,17 @@ func (v SwitchEvent) SetNextState(x State) {
 	v.e.Flags |= 16
 }
 
+// Stack is where next was when it left then, and still was when it came back.
+func (v SwitchEvent) Stack() (StackID, bool) {
+	return StackID(v.e.Args[SwitchStack]), v.e.Flags&64 != 0
+}
+
+// SetStack sets stack and the flag that announces it.
+func (v SwitchEvent) SetStack(x StackID) {
+	v.e.Args[SwitchStack] = uint64(x)
+	v.e.Flags |= 64
+}
+
 // Approx tells that since is an estimate: next left before the recorder was attached.
 func (v SwitchEvent) Approx() bool { return v.e.Flags&32 != 0 }
 
@@ -79,6 +91,7 @@ const (
 	WakingWakee     = 0
 	WakingPrio      = 1
 	WakingTargetCPU = 2
+	WakingStack     = 3
 )
 
 // WakingEvent is an event of kind waking. A thread is about to be made runnable (kernel tracepoint sched_waking).
@@ -112,11 +125,23 @@ func (v WakingEvent) SetTargetCPU(x uint64) {
 	v.e.Args[WakingTargetCPU] = x
 }
 
+// Stack is where the waker was, with the interrupt that woke if it was one.
+func (v WakingEvent) Stack() (StackID, bool) {
+	return StackID(v.e.Args[WakingStack]), v.e.Flags&16 != 0
+}
+
+// SetStack sets stack and the flag that announces it.
+func (v WakingEvent) SetStack(x StackID) {
+	v.e.Args[WakingStack] = uint64(x)
+	v.e.Flags |= 16
+}
+
 // Indices of the fields of wakeup_new in Event.Args.
 const (
 	WakeupNewWakee     = 0
 	WakeupNewPrio      = 1
 	WakeupNewTargetCPU = 2
+	WakeupNewStack     = 3
 )
 
 // WakeupNewEvent is an event of kind wakeup_new. A new thread is made runnable for the first time (kernel tracepoint sched_wakeup_new).
@@ -148,6 +173,17 @@ func (v WakeupNewEvent) TargetCPU() uint64 { return v.e.Args[WakeupNewTargetCPU]
 // SetTargetCPU sets target_cpu.
 func (v WakeupNewEvent) SetTargetCPU(x uint64) {
 	v.e.Args[WakeupNewTargetCPU] = x
+}
+
+// Stack is where the thread that made the new one was.
+func (v WakeupNewEvent) Stack() (StackID, bool) {
+	return StackID(v.e.Args[WakeupNewStack]), v.e.Flags&16 != 0
+}
+
+// SetStack sets stack and the flag that announces it.
+func (v WakeupNewEvent) SetStack(x StackID) {
+	v.e.Args[WakeupNewStack] = uint64(x)
+	v.e.Flags |= 16
 }
 
 // Indices of the fields of fork in Event.Args.
@@ -304,6 +340,7 @@ const (
 	StateThreadWoken    = 3
 	StateThreadWaker    = 4
 	StateThreadWakerCPU = 5
+	StateThreadStack    = 6
 )
 
 // StateThreadEvent is an event of kind state_thread. Part of a state: why a thread is off the CPU. The event's CPU is where it ran last. With the flag open: it is still off when the window closes.
@@ -371,6 +408,17 @@ func (v StateThreadEvent) WakerCPU() (uint64, bool) {
 func (v StateThreadEvent) SetWakerCPU(x uint64) {
 	v.e.Args[StateThreadWakerCPU] = x
 	v.e.Flags |= 32
+}
+
+// Stack is where it is, as it was found after the window had closed without having run since.
+func (v StateThreadEvent) Stack() (StackID, bool) {
+	return StackID(v.e.Args[StateThreadStack]), v.e.Flags&256 != 0
+}
+
+// SetStack sets stack and the flag that announces it.
+func (v StateThreadEvent) SetStack(x StackID) {
+	v.e.Args[StateThreadStack] = uint64(x)
+	v.e.Flags |= 256
 }
 
 // Approx tells that since is an estimate: it began before the recorder was attached.

@@ -23,6 +23,8 @@ const (
 
 	SwitchHasSince Flags = 1 << 4
 	SwitchApprox   Flags = 1 << 5
+	SwitchHasStack Flags = 1 << 6
+	WakingHasStack Flags = 1 << 4
 	ExecHasOldTID  Flags = 1 << 4
 	ExecCut        Flags = 1 << 5
 	ExitLast       Flags = 1 << 4
@@ -30,6 +32,7 @@ const (
 	StateHasWaking Flags = 1 << 5
 	StateApprox    Flags = 1 << 6
 	StateNew       Flags = 1 << 7
+	StateHasStack  Flags = 1 << 8
 
 	// FlagsVisible are the two visibility bits; an event with neither is not written.
 	FlagsVisible = FlagSubject | FlagObject

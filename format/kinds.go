@@ -100,6 +100,7 @@ func Kinds() []KindInfo {
 				{Name: "next_prio", Type: FieldSint, Doc: "kernel priority of next"},
 				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Base: BaseLeft, Doc: "when next left a CPU last; absent when it has not run before or that is not known"},
 				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next had left then"},
+				{Name: "stack", Type: FieldStack, Opt: SwitchHasStack, Doc: "where next was when it left then, and still was when it came back"},
 			},
 			Flags: []FlagInfo{{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"}},
 		},
@@ -111,6 +112,7 @@ func Kinds() []KindInfo {
 				{Name: "wakee", Type: FieldTask, Side: SideObject, Doc: "the thread that is woken"},
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the wakee"},
 				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that the wakee ran on last"},
+				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the waker was, with the interrupt that woke if it was one"},
 			},
 		},
 		{
@@ -121,6 +123,7 @@ func Kinds() []KindInfo {
 				{Name: "wakee", Type: FieldTask, Side: SideObject, Doc: "the new thread"},
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the new thread"},
 				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that it is queued on"},
+				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the thread that made the new one was"},
 			},
 		},
 		{
@@ -179,6 +182,7 @@ func Kinds() []KindInfo {
 				{Name: "woken", Type: FieldTime, Unit: "ns", Opt: StateHasWaking, Doc: "when it was woken without having run since"},
 				{Name: "waker", Type: FieldTask, Opt: StateHasWaking, Doc: "who woke it; 0 when not known"},
 				{Name: "waker_cpu", Type: FieldUint, Opt: StateHasWaking, Doc: "on which CPU the waker ran"},
+				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is, as it was found after the window had closed without having run since"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},
@@ -222,6 +226,8 @@ const (
 	CauseThrottle  Cause = 6 // perf throttled a sampling event
 	CauseSideband  Cause = 7 // mapping and name records of perf were lost
 	CauseSpool     Cause = 8 // the recorder's spool was cut or damaged
+	// CauseDefinition: there was no room for what an event names, a stack or a command line. The event itself is there.
+	CauseDefinition Cause = 9
 )
 
 // Causes names the causes of loss for the text form and for messages.
@@ -229,5 +235,6 @@ func Causes() map[Cause]string {
 	return map[Cause]string{
 		CauseRing: "ring", CauseRecursion: "recursion", CauseNesting: "nesting", CauseDamage: "damage",
 		CauseTail: "tail", CauseThrottle: "throttle", CauseSideband: "sideband", CauseSpool: "spool",
+		CauseDefinition: "definition",
 	}
 }

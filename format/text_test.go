@@ -129,7 +129,7 @@ end close=+0.000000007
   +0.000000008 cpu0 free 0
   +0.000000009 cpu0 state_cpu 1 prio=1 open
   +0.000000010 cpu0 state_thread 1 state=S prio=1 since=+0.000000001 woken=+0.000000002 waker=2 waker_cpu=1 approx new
-  +0.000000011 all lost from=+0.000000001 count=18446744073709551615 cause=9 what=200
+  +0.000000011 all lost from=+0.000000001 count=18446744073709551615 cause=99 what=200
   +0.000000012 cpu4294967294 cpu_left 1
   +0.000000013 cpu0 sample 1 stack=4294967295 source=18446744073709551615
 index

@@ -27,6 +27,11 @@ func (f *Filter) defineFor(e *format.Event) error {
 			return err
 		}
 	}
+	if id := stackOf(e); id != 0 {
+		if err := f.defineStack(id); err != nil {
+			return err
+		}
+	}
 	var id format.TaskID
 	switch e.Kind {
 	case format.KindSwitch, format.KindWaking, format.KindWakeupNew, format.KindFork:
@@ -37,13 +42,43 @@ func (f *Filter) defineFor(e *format.Event) error {
 		id = format.TaskID(e.Args[format.RenamePrev])
 	case format.KindStateThread:
 		id = format.TaskID(e.Args[format.StateThreadWaker])
-	case format.KindSample:
-		return f.defineStack(e.Sample().Stack())
 	}
 	if id == 0 || f.defined.tasks.has(id) {
 		return nil
 	}
 	return f.defineTask(id)
+}
+
+// stackOf is the stack that an event names; 0: none.
+func stackOf(e *format.Event) format.StackID {
+	switch e.Kind {
+	case format.KindSwitch:
+		return format.StackID(e.Args[format.SwitchStack])
+	case format.KindWaking:
+		return format.StackID(e.Args[format.WakingStack])
+	case format.KindWakeupNew:
+		return format.StackID(e.Args[format.WakeupNewStack])
+	case format.KindStateThread:
+		return format.StackID(e.Args[format.StateThreadStack])
+	case format.KindSample:
+		return format.StackID(e.Args[format.SampleStack])
+	}
+	return 0
+}
+
+// hideStack takes the stack of a hidden thread out of an event that is kept for the other one's sake.
+func hideStack(e *format.Event) {
+	switch {
+	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject == 0:
+		e.Flags &^= format.SwitchHasStack
+		e.Args[format.SwitchStack] = 0
+	case e.Kind == format.KindWaking && e.Flags&format.FlagSubject == 0:
+		e.Flags &^= format.WakingHasStack
+		e.Args[format.WakingStack] = 0
+	case e.Kind == format.KindWakeupNew && e.Flags&format.FlagSubject == 0:
+		e.Flags &^= format.WakingHasStack
+		e.Args[format.WakeupNewStack] = 0
+	}
 }
 
 // defineTask writes a definition after those that it continues, each after its command line. One that was lost to

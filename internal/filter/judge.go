@@ -56,6 +56,7 @@ func (f *Filter) judge(e *format.Event) error {
 		return nil
 	}
 	e.Flags = e.Flags&^format.FlagsVisible | keep
+	hideStack(e)
 	return f.write(e)
 }
 

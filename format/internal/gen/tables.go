@@ -118,6 +118,8 @@ func causeDoc(c wprof.Cause) string {
 		return "perf throttled a sampling event"
 	case wprof.CauseSideband:
 		return "mapping and name records of perf were lost"
+	case wprof.CauseDefinition:
+		return "there was no room for what an event names, a stack or a command line; the event itself is there, without it"
 	case wprof.CauseSpool:
 		return "the recorder's spool was cut or damaged"
 	default:

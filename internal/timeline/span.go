@@ -1,0 +1,93 @@
+package timeline
+
+import "wprof/format"
+
+// SpanKind is what a thread does in a [Span].
+type SpanKind uint8
+
+const (
+	SpanUnknown  SpanKind = iota // events were lost, or a filter hides it
+	SpanNew                      // it is being made: from its start to the wakeup that lets it run
+	SpanRunning                  // on Span.CPU
+	SpanRunnable                 // it waits for a CPU: it was woken, or preempted
+	SpanBlocked                  // it waits for something else: Span.State says for what sort of thing
+)
+
+// Span is a part of a thread's life in the window in which it did one thing. The spans of a thread lie end to end, from
+// the opening of the window, or its start if that is later, to its last switch, or the close of the window if that is
+// earlier. So their lengths add up to its lifetime within the window exactly.
+type Span struct {
+	Thread   *Thread
+	Task     format.TaskID // the definition under which the thread was known when the span ended; 0: not of this section
+	Kind     SpanKind
+	From, To int64 // CLOCK_MONOTONIC ns; From < To
+	// Since is when what the span tells began: before From if the window cut it off. It is valid if SinceKnown.
+	Since      int64
+	SinceKnown bool
+	Approx     bool   // Since is an estimate
+	Open       bool   // it had not ended when the window closed
+	CPU        uint32 // Running: where; else where it ran last, or where it is queued
+	// State is that in which the thread had left its CPU: of Blocked why it waits, of Runnable R+ if it was preempted.
+	// Of Running it is that of the time off before.
+	State format.State
+	Prio  int32
+	// Stack is where the thread was while it was off the CPU, for Blocked, Runnable, and Running as of the time off
+	// before; 0: none was taken.
+	Stack format.StackID
+
+	// Of the time off the CPU that a Running span ended, and of Blocked and Runnable the one that they are part of.
+	Off OffCPU
+	// Next is who took the CPU over after a Running span; 0: not known, or hidden.
+	Next format.TaskID
+	// Left is the state in which a Running span was left.
+	Left format.State
+}
+
+// OffCPU is a time off the CPU. Its State and Stack are those of its Span.
+type OffCPU struct {
+	Known     bool  // Since is
+	Since     int64 // when the thread left its CPU, which may be before the window
+	Preempted bool  // it could have run on
+	// Woken is the first waking; 0: there was none, or it was not told.
+	Woken      int64
+	Waker      format.TaskID // 0: not known, or hidden
+	WakerCPU   uint32
+	WakerStack format.StackID // 0: none was taken
+	// Delay is how long the thread could run and did not: from waking, or from the preemption, to the end of the time off;
+	// 0 when neither is known.
+	Delay int64
+	// Compound is the thread's compound delay from here on: on a wakeup that of its waker at that moment and Delay; on
+	// a preemption what the thread had before and Delay. What a hidden, unknown or idle waker had is 0.
+	Compound int64
+	// Chain is how many wakeups Compound is made of: that of the waker and one; a preemption keeps it.
+	Chain uint32
+	// Prev is who ran before on the CPU that the thread came back on; 0: not known, or hidden.
+	Prev format.TaskID
+}
+
+// Spans tells what each thread did, span by span. A span is told when it ends, those of one thread in order of time. Its
+// memory is that of a [Timeline].
+type Spans struct {
+	tl   *Timeline
+	emit func(*Span)
+}
+
+// NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
+func NewSpans(defs Definitions, emit func(*Span)) *Spans {
+	return &Spans{tl: New(defs), emit: emit}
+}
+
+// Timeline is the state after the events that were applied, for the caller to look at.
+func (s *Spans) Timeline() *Timeline { return s.tl }
+
+// NewSection is called when the ids of events change their meaning.
+func (s *Spans) NewSection(session *format.Session) {}
+
+// Open opens a window: spans begin here.
+func (s *Spans) Open(at int64) {}
+
+// Apply takes the next event.
+func (s *Spans) Apply(e *format.Event) { s.tl.Apply(e) }
+
+// Close closes the window: it ends all spans and marks them open.
+func (s *Spans) Close(at int64) {}
