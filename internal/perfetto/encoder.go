@@ -253,7 +253,11 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 		if d.Ppid == kthreaddPID {
 			e.describeKthreadd()
 		}
-		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, e.command(d), nil)
+		var name []byte
+		if !e.options.Sched {
+			name = k.name // else the switches name it, and follow its renames
+		}
+		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, e.command(d), name)
 	}
 	return k
 }

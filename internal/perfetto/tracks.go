@@ -31,17 +31,13 @@ func (w *view) track(t *thread) uint64 {
 	}
 	d.told = w.seq.generation
 	w.e.out = w.seq.track(w.e.out, d.track, func(out []byte) []byte {
-		name := w.nameOf(t)
 		if t.pid == 0 {
 			// The engine would make it a thread of the idle process.
-			return appendString(out, trackName, name+" "+strconv.Itoa(int(t.tid)))
+			return appendString(out, trackName, string(t.drawn.name)+" "+strconv.Itoa(int(t.tid)))
 		}
 		out, thread := begin(out, trackThread)
 		out = appendInt(out, 1, int64(t.pid))
 		out = appendInt(out, 2, int64(t.tid))
-		if !w.on.Sched {
-			out = appendString(out, 5, name) // else the switches name it, and follow its renames
-		}
 		end(out, thread)
 		return out
 	})
@@ -63,12 +59,4 @@ func (w *view) stackTrack(t *thread) uint64 {
 		return appendUint(appendString(out, trackName, "stacks"), trackParent, parent)
 	})
 	return d.stackTrack
-}
-
-// nameOf is a thread's latest name.
-func (w *view) nameOf(t *thread) string {
-	if t.drawn.name == nil {
-		return unnamed
-	}
-	return string(t.drawn.name)
 }

@@ -1564,7 +1564,6 @@ type ThreadDescriptor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           *int32                 `protobuf:"varint,1,opt,name=pid" json:"pid,omitempty"`
 	Tid           *int32                 `protobuf:"varint,2,opt,name=tid" json:"tid,omitempty"`
-	ThreadName    *string                `protobuf:"bytes,5,opt,name=thread_name,json=threadName" json:"thread_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1611,13 +1610,6 @@ func (x *ThreadDescriptor) GetTid() int32 {
 		return *x.Tid
 	}
 	return 0
-}
-
-func (x *ThreadDescriptor) GetThreadName() string {
-	if x != nil && x.ThreadName != nil {
-		return *x.ThreadName
-	}
-	return ""
 }
 
 type TrackEvent struct {
@@ -2955,12 +2947,10 @@ const file_trace_proto_rawDesc = "" +
 	"parentUuid\x12%\n" +
 	"\x0echild_ordering\x18\v \x01(\x05R\rchildOrdering\x12,\n" +
 	"\x12sibling_order_rank\x18\f \x01(\x05R\x10siblingOrderRank\x12 \n" +
-	"\vdescription\x18\x0e \x01(\tR\vdescription\"W\n" +
+	"\vdescription\x18\x0e \x01(\tR\vdescription\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\x12\x1f\n" +
-	"\vthread_name\x18\x05 \x01(\tR\n" +
-	"threadName\"\xba\x03\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xba\x03\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
