@@ -66,7 +66,7 @@ func (m *machineSim) begin() {
 		Clocks: []*format.ClockSnapshot{{Monotonic: m.at, Boottime: m.at, Realtime: m.at}},
 	}))
 	m.w.DefineTask(&format.Task{Id: 1, Comm: []byte("swapper"), Flags: 2})
-	m.must(m.w.DefineModule(&format.Module{Id: 1, Path: []byte("[kernel]"), Kind: format.ModuleKind_MODULE_KERNEL}))
+	m.must(m.w.DefineModule(&format.Module{Id: 1, Path: []byte("[kernel]"), Kind: uint32(format.ModuleKind_MODULE_KERNEL)}))
 	for i := uint32(1); i <= 5; i++ {
 		m.must(m.w.DefineFrame(&format.Frame{Id: i, Module: 1, Offset: uint64(i) << 8, Lines: []*format.Line{{Function: fmt.Appendf(nil, "wait_%d", i)}}}))
 		m.must(m.w.DefineStack(&format.Stack{Id: i, Frames: []uint32{1, i}, KernelFrames: 2}))
