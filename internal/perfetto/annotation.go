@@ -40,7 +40,7 @@ func annotationNames() []string {
 		annWaker: "waker", annDelay: "delay_ns", annState: "state", annStack: "stack",
 		annCompound: "compound_delay_ns", annChain: "chain", annCPU: "cpu", annWakerCPU: "waker_cpu", annPrio: "prio",
 		annFrom: "switched_from", annTo: "switched_to", annTID: "tid", annPID: "pid",
-		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "since_ns",
+		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns",
 	}
 }
 

@@ -41,9 +41,9 @@ func TestEmbeddedStacksNestOverThreeSamples(t *testing.T) {
 		end close=+1000000
 	`, embedding())
 	compare(t, "slices", look(t, trace, embedSQL)[2], "name ts dur depth", `
-		main 100000 300000 0
+		main 99999 300001 0
 		other 100000 99997 1
-		app::work() 199999 200001 1
+		app::work 199999 200001 1
 		inner 199999 200001 2
 		do_syscall_64 200000 100000 3
 	`)

@@ -72,7 +72,7 @@ func (m *machineSim) begin() {
 		m.must(m.w.DefineStack(&format.Stack{Id: i, Frames: []uint32{1, i}, KernelFrames: 2}))
 	}
 	for i := 1; i <= simThreads; i++ {
-		m.w.DefineTask(&format.Task{Id: uint32(id(i)), Tid: int32(100 + i), Pid: int32(100 + i/3), Ppid: 1, Comm: fmt.Appendf(nil, "t%d", i), ProcessComm: []byte("p"), Start: int64(i)})
+		m.w.DefineTask(&format.Task{Id: uint32(id(i)), Tid: int32(100 + i), Pid: int32(101 + (i-1)/3*3), Ppid: 1, Comm: fmt.Appendf(nil, "t%d", i), ProcessComm: []byte("p"), Start: int64(i)})
 	}
 	for cpu := range m.running {
 		m.event(format.KindStateCPU, cpu, 0, 120)
@@ -237,13 +237,13 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 		}
 		rows := look(t, trace, fmt.Sprintf(randomFlowSQL, "wakes"), fmt.Sprintf(randomFlowSQL, "preempts"), `
 			with drawn as (select utid, s.ts as ts, s.dur as dur, s.name as name from slice s join thread_track t on t.id = s.track_id
-				where depth = 0 and (name glob 'on CPU *' or name glob 'blocked*')),
+				where depth = 0 and (s.name glob 'on CPU *' or s.name glob 'blocked*')),
 			states as (select utid, ts, iif(dur < 0, (select end_ts from trace_bounds) - ts, dur) as dur, state from thread_state
 				where (state = 'Running' or state not in ('R', 'R+')) and utid in (select utid from thread where tid > 100) and dur != 0)
 			select 'drawn only' as what, drawn.utid, drawn.ts, drawn.dur, name from drawn left join states using (utid, ts, dur)
 				where state is null or (state = 'Running') != (name glob 'on CPU *')
 			union all select 'state only', states.utid, states.ts, states.dur, state from states left join drawn using (utid, ts, dur) where name is null`,
-			`select sum(name glob 'on CPU *') as running, sum(name glob 'blocked*') as blocked, max(depth) as depth
+			`select sum(slice.name glob 'on CPU *') as running, sum(slice.name glob 'blocked*') as blocked, max(depth) as depth
 				from slice join thread_track t on t.id = track_id`)
 		wakeups, preemptions := told(t, stream)
 		if want, got := sortArrows(wakeups), sortArrows(arrowRows(rows[2])); !slices.Equal(got, want) || len(got) < 300 {
