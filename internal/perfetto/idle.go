@@ -3,7 +3,7 @@ package perfetto
 import (
 	"strconv"
 
-	"wprof/format"
+	"wprof/internal/timeline"
 )
 
 // idleTracks show what each CPU does while no thread runs on it. They stand together in a group of their own.
@@ -15,14 +15,12 @@ type idleTracks struct {
 
 type idleCPU struct {
 	track uint64
-	told  uint32
-	idle  bool
-	since int64 // ns of CLOCK_MONOTONIC
+	told  uint32 // the generation of the sequence that knows it
 }
 
 func (i *idleTracks) cpu(number uint32) *idleCPU {
 	if number >= maxCPUs {
-		number = maxCPUs // all that are beyond share one, on which nothing is drawn but instants
+		number = maxCPUs // all that are beyond share one
 	}
 	for uint64(len(i.cpus)) <= uint64(number) {
 		i.cpus = append(i.cpus, nil)
@@ -60,58 +58,17 @@ func (i *idleTracks) track(w *view, cpu uint32) uint64 {
 	return c.track
 }
 
-// follow is called when another thread may run on a CPU.
-func (i *idleTracks) follow(w *view, number uint32, at int64) {
-	if number >= maxCPUs {
+// draw draws a time in which a CPU was idle.
+func (i *idleTracks) draw(w *view, s *timeline.Span) {
+	if s.CPU >= maxCPUs {
 		return
 	}
-	t := w.spans.Timeline().Running(number)
-	idle := t != nil && t.Idle()
-	if !idle && (uint64(number) >= uint64(len(i.cpus)) || i.cpus[number] == nil) {
-		return
+	name := "idle"
+	if s.Open {
+		name += stillOpen
 	}
-	c := i.cpu(number)
-	if idle == c.idle {
-		return
-	}
-	if !idle {
-		i.end(w, number, at, "idle")
-		return
-	}
-	c.idle, c.since = true, max(at, w.e.opened)
-}
-
-// end draws a time in which a CPU was idle.
-func (i *idleTracks) end(w *view, number uint32, at int64, name string) {
-	c := i.cpus[number]
-	c.idle = false
-	if at <= c.since {
-		return
-	}
-	track := i.track(w, number)
-	id := w.name(name)
+	track, id := i.track(w, s.CPU), w.name(name)
 	w.seq.start(sliceBegin, track, id)
-	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(c.since))
-	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(at))
-	c.since = at
-}
-
-// lost ends what was idle where a loss begins.
-func (i *idleTracks) lost(w *view, v *format.Event) {
-	for number, c := range i.cpus {
-		if c == nil || !c.idle || v.CPU != format.AllCPUs && v.CPU != uint32(number) {
-			continue
-		}
-		if t := w.spans.Timeline().Running(uint32(number)); t == nil || !t.Idle() {
-			i.end(w, uint32(number), min(max(int64(v.Args[format.LostFrom]), c.since), v.Time), "idle")
-		}
-	}
-}
-
-func (i *idleTracks) close(w *view, at int64) {
-	for number, c := range i.cpus {
-		if c != nil && c.idle {
-			i.end(w, uint32(number), at, "idle"+stillOpen)
-		}
-	}
+	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.From))
+	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
 }

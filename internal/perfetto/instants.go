@@ -10,16 +10,6 @@ func (w *view) rare(v *format.Event, at int64) {
 	if !w.on.Threads {
 		return
 	}
-	switch v.Kind {
-	case format.KindLost:
-		w.idle.lost(w, v)
-		return
-	case format.KindStateCPU, format.KindCPULeft:
-		if v.Flags&format.FlagOpen == 0 {
-			w.idle.follow(w, v.CPU, at)
-		}
-		return
-	}
 	k := w.known(v.Task)
 	if v.Flags&format.FlagSubject == 0 || k == nil || !k.isReal() {
 		return
@@ -68,9 +58,7 @@ func (w *view) sampled(v *format.Event, at int64) {
 		of := w.stackOf(id)
 		track, name := w.track(k.thread), w.name("tick")
 		w.seq.start(instant, track, name)
-		if of.callstack != 0 {
-			w.seq.body = appendUint(w.seq.body, eventCallstack, of.callstack)
-		}
+		w.annotateStack(of)
 		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(at))
 	}
 	if w.on.EmbedStacks {

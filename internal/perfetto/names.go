@@ -52,13 +52,13 @@ func (w *view) called(k *task) string {
 
 // onCPU is the number of the name of a slice on a CPU.
 func (w *view) onCPU(cpu uint32, open bool) uint64 {
-	c := w.e.cpu(cpu)
-	if c == nil {
-		return w.name("on a CPU")
-	}
 	if open {
 		return w.name("on CPU " + strconv.Itoa(int(cpu)) + stillOpen)
 	}
+	if uint64(cpu) >= uint64(len(w.e.cpus)) || w.e.cpus[cpu] == nil {
+		return w.name("on CPU " + strconv.Itoa(int(cpu)))
+	}
+	c := w.e.cpus[cpu]
 	if c.onCPU.generation != w.seq.generation {
 		c.onCPU = cpuName{w.seq.generation, w.name("on CPU " + strconv.Itoa(int(cpu)))}
 	}

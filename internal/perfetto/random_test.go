@@ -239,7 +239,7 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 			with drawn as (select utid, s.ts as ts, s.dur as dur, s.name as name from slice s join thread_track t on t.id = s.track_id
 				where depth = 0 and (s.name glob 'on CPU *' or s.name glob 'blocked*')),
 			states as (select utid, ts, iif(dur < 0, (select end_ts from trace_bounds) - ts, dur) as dur, state from thread_state
-				where (state = 'Running' or state not in ('R', 'R+')) and utid in (select utid from thread where tid > 100) and dur != 0)
+				where (state = 'Running' or state not in ('R', 'R+')) and utid in (select utid from thread where tid > 100) and dur != 0 and ts < (select end_ts from trace_bounds))
 			select 'drawn only' as what, drawn.utid, drawn.ts, drawn.dur, name from drawn left join states using (utid, ts, dur)
 				where state is null or (state = 'Running') != (name glob 'on CPU *')
 			union all select 'state only', states.utid, states.ts, states.dur, state from states left join drawn using (utid, ts, dur) where name is null`,

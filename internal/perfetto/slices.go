@@ -16,15 +16,19 @@ func (w *view) ran(t *thread, s *timeline.Span) {
 	if w.on.Extras {
 		extras = w.extras(s)
 	}
+	began := s.From // the window may have cut its beginning off
+	if s.SinceKnown {
+		began = min(began, s.Since)
+	}
 	w.seq.start(sliceBegin, track, name)
 	if s.Off.Known {
-		w.seq.number(whyOff(s.State), uint64(max(s.From-s.Off.Since, 0)))
+		w.seq.number(whyOff(s.State), uint64(max(began-s.Off.Since, 0)))
 	}
 	if waker != 0 {
 		w.seq.value(annWaker, waker)
 	}
 	if s.Off.Woken != 0 {
-		w.seq.number(annDelay, uint64(max(s.Off.Delay, 0)))
+		w.seq.number(annDelay, uint64(max(began-s.Off.Woken, 0)))
 	}
 	if w.on.Extras {
 		w.annotateExtras(s, extras)
@@ -67,9 +71,6 @@ func (w *view) blocked(t *thread, s *timeline.Span) {
 	state := w.text(s.State.String())
 	w.seq.start(sliceBegin, track, name)
 	w.seq.value(annState, state)
-	if of.text != 0 {
-		w.seq.value(annStack, of.text)
-	}
 	if s.SinceKnown && s.Since < s.From {
 		w.seq.number(annLength, uint64(length))
 	}
@@ -78,9 +79,7 @@ func (w *view) blocked(t *thread, s *timeline.Span) {
 		w.seq.signed(annPrio, int64(s.Prio))
 	}
 	w.annotateIDs(t)
-	if of.callstack != 0 {
-		w.seq.body = appendUint(w.seq.body, eventCallstack, of.callstack)
-	}
+	w.annotateStack(of)
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.From))
 	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
 }

@@ -41,6 +41,16 @@ func (w *view) stackOf(id format.StackID) stackText {
 	return of
 }
 
+// annotateStack gives the event at hand a stack, as a text and in the form of newer engines.
+func (w *view) annotateStack(of stackText) {
+	if of.text != 0 {
+		w.seq.value(annStack, of.text)
+	}
+	if of.callstack != 0 {
+		w.seq.body = appendUint(w.seq.body, eventCallstack, of.callstack)
+	}
+}
+
 // joined are functions, given outermost first, with the innermost one first.
 func joined(functions []string) string {
 	var b strings.Builder

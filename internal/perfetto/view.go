@@ -81,13 +81,9 @@ func (w *view) resetIfDue(t int64) {
 }
 
 func (w *view) switched(v *format.Event, at int64) {
-	if !w.on.Threads {
-		return
-	}
-	if v.Flags&format.FlagsVisible == format.FlagsVisible && format.State(v.Args[format.SwitchPrevState])&format.StatePreempted != 0 {
+	if w.on.Threads && v.Flags&format.FlagsVisible == format.FlagsVisible && format.State(v.Args[format.SwitchPrevState])&format.StatePreempted != 0 {
 		w.preempted(v, at)
 	}
-	w.idle.follow(w, v.CPU, at)
 }
 
 // close ends the window: all spans end, and what waits for one is written.
@@ -98,7 +94,6 @@ func (w *view) close(at int64) {
 	for _, t := range w.e.threads.sorted() {
 		w.flushPreemption(t)
 	}
-	w.idle.close(w, at)
 }
 
 // threadOf is the thread of a span; nil if it was not introduced.
@@ -116,6 +111,12 @@ func (w *view) threadOf(s *timeline.Span) *thread {
 
 // span draws a span that has ended.
 func (w *view) span(s *timeline.Span) {
+	if s.Thread.Idle() {
+		if w.on.Threads {
+			w.idle.draw(w, s)
+		}
+		return
+	}
 	t := w.threadOf(s)
 	if t == nil || !t.isReal() {
 		return

@@ -27,7 +27,8 @@ func arrow(what uint64, tid int32, at int64) uint64 {
 	return uint64(at)<<23 ^ what ^ uint64(uint32(tid)) + 1<<63
 }
 
-// waking draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn.
+// waking draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn. Of a
+// thread of which nothing is known all are: the last one may turn out to be the one that counts.
 func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	var wakee *timeline.Thread
 	var before int64
@@ -37,15 +38,16 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 		}
 	}
 	w.spans.Apply(v)
-	if wakee == nil || wakee.Woken == before || wakee.Woken == 0 || !w.on.Threads || v.Flags&format.FlagSubject == 0 {
+	if wakee == nil || wakee.Woken == before && wakee.Status != timeline.Unknown || !w.on.Threads || v.Flags&format.FlagSubject == 0 {
 		return
 	}
 	from, to := w.known(v.Task), w.known(id)
 	if from == nil || to == nil || !to.isReal() {
 		return
 	}
-	name := w.wakes(to)
-	w.seq.start(instant, w.placeOf(from, v.CPU), name)
+	name, place, stack := w.wakes(to), w.placeOf(from, v.CPU), w.wakingStack(v)
+	w.seq.start(instant, place, name)
+	w.annotateStack(stack)
 	if w.on.Extras {
 		w.annotateWaking(v)
 	}
@@ -55,6 +57,17 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	w.seq.flow(eventFlow, arrow(arrowOfWaking, to.tid, at))
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(at))
 	to.drawn.woken = at
+}
+
+// wakingStack is where the waker was, if that was taken.
+func (w *view) wakingStack(v *format.Event) stackText {
+	if v.Flags&format.WakingHasStack == 0 {
+		return stackText{}
+	}
+	if v.Kind == format.KindWaking {
+		return w.stackOf(format.StackID(v.Args[format.WakingStack]))
+	}
+	return w.stackOf(format.StackID(v.Args[format.WakeupNewStack]))
 }
 
 func (w *view) annotateWaking(v *format.Event) {
