@@ -184,7 +184,7 @@ func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
 func (tl *Timeline) exec(e *format.Event) {
 	caller := tl.Caller(e)
 	t := tl.subject(e)
-	if caller == nil || t == nil || caller == t {
+	if caller == nil || t == nil || caller == t || t.idle {
 		return
 	}
 	if tl.spans != nil {

@@ -191,7 +191,7 @@ func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
 
 // execs gives the time on the CPU that one thread has begun to the one whose tid it takes over.
 func (s *Spans) execs(caller, t *Thread, e *format.Event) {
-	if caller.Status != Running || t.idle {
+	if caller.Status != Running {
 		s.dies(caller, e.Time)
 		return
 	}

@@ -11,6 +11,7 @@ func (s *Spans) put(t *Thread, to int64) {
 	}
 	if s.open {
 		s.span.Thread, s.span.Task, s.span.From, s.span.To = t, t.Task, tr.cursor, to
+		s.span.Since = min(s.span.Since, tr.cursor) // two events may contradict each other
 		s.emit(&s.span)
 	}
 	tr.cursor = to
