@@ -124,6 +124,7 @@ func FuzzEncoder(f *testing.F) {
 			t.Fatalf("the trace is not well-formed: %v", err)
 		}
 		checkOrder(t, trace.Bytes())
+		checkDrawn(t, trace.Bytes())
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -234,6 +235,11 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 		trace, err := convert(t, stream, options)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if whole, err := os.ReadFile(trace); err != nil {
+			t.Fatal(err)
+		} else {
+			checkDrawn(t, whole)
 		}
 		rows := look(t, trace, fmt.Sprintf(randomFlowSQL, "wakes"), fmt.Sprintf(randomFlowSQL, "preempts"), `
 			with drawn as (select utid, s.ts as ts, s.dur as dur, s.name as name from slice s join thread_track t on t.id = s.track_id
