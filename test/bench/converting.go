@@ -29,6 +29,7 @@ func (b *bench) converters() error {
 		hold float64
 	}{
 		{"wprof-perfetto", nil, 3},
+		{"wprof-perfetto", []string{"-e", "no-threads"}, 3},
 		{"wprof-filter", []string{"-p", strconv.Itoa(pid)}, 5},
 	}
 	for _, tool := range tools {
@@ -86,20 +87,31 @@ func (b *bench) converter(name string, args []string, hold float64, small, large
 		growth = append(growth, ten.wall.Seconds()/one.wall.Seconds()*10/(float64(large.events)/float64(small.events)))
 	}
 	command := fmt.Sprintf("%s %s -o OUT CAPTURE (%.1f M events)", name, strings.Join(args, " "), float64(large.events)/1e6)
-	b.add(Row{Name: name + strings.Join(append([]string{""}, short(args)...), " "), Unit: "M events/s", Hold: number(hold), Limit: hold, AtLeast: true, Runs: speed, Command: command})
+	name = strings.Join(append([]string{name}, short(args)...), " ")
+	b.add(Row{Name: name, Unit: "M events/s", Hold: number(hold), Limit: hold, AtLeast: true, Runs: speed, Command: command})
 	b.add(Row{Name: name + ": peak memory", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: command})
 	b.add(Row{Name: name + ": time for 10 times the capture", Unit: "×", Hold: "×10.5", Limit: 10.5, Runs: growth,
 		Command: fmt.Sprintf("%.1f M against %.1f M events, scaled to 10 times", float64(large.events)/1e6, float64(small.events)/1e6)})
-	if name == "wprof-perfetto" {
+	if strings.HasPrefix(name, "wprof-perfetto") {
+		b.perfettoBytes(bytes, len(args) == 0, small, pid)
+	}
+	return nil
+}
+
+func (b *bench) perfettoBytes(bytes []float64, threads bool, small load, pid int) {
+	row := Row{Name: "Perfetto bytes per event (switch or wakeup), scheduling only", Unit: "bytes", Hold: "8", Limit: 8, Runs: bytes, Command: "size of OUT / events"}
+	share := fmt.Sprintf("%.0f%% of these events are switches, which take more than wakeups", 100*float64(small.switches)/float64(small.events))
+	if threads {
+		row.Name, row.Hold, row.Limit = "Perfetto bytes per event (switch or wakeup), scheduling with thread view", "60", 60
+		row.Note = share + ": a slice takes 55 to 70 bytes, a wakeup or a preemption with its arrow 40 to 50"
+	} else {
 		here := ""
 		if pid > 16383 {
 			here = ", as here,"
 		}
-		b.add(Row{Name: "Perfetto bytes per event (switch or wakeup), scheduling only", Unit: "bytes", Hold: "8", Limit: 8, Runs: bytes, Command: "size of OUT / events",
-			Note: fmt.Sprintf("%.0f%% of these events are switches, which take more than wakeups; thread ids above 16383%s take a byte more than smaller ones",
-				100*float64(small.switches)/float64(small.events), here)})
+		row.Note = fmt.Sprintf("%s; thread ids above 16383%s take a byte more than smaller ones", share, here)
 	}
-	return nil
+	b.add(row)
 }
 
 func short(args []string) []string {
