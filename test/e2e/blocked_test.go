@@ -1,0 +1,449 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// blockedRun is one recording of testdata/blockers.c, with what was seen of it without the recorder.
+type blockedRun struct {
+	*blockedCapture
+	threads *blockedThreads
+	proc    *procStacks
+	kernel  *kernelSymbols
+	said    string // by the recorder, on standard error
+}
+
+// diskDir is a folder on a block device, so that reading and writing it blocks; "" if there is none. It is one that
+// WPROF_TEST_DISK names, or a temporary one.
+func diskDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if named := os.Getenv("WPROF_TEST_DISK"); named != "" {
+		dir = named
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	device := fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
+	if _, err := os.Stat(device); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// recordBlockers records the workload as the recorder's command.
+func recordBlockers(t *testing.T, flags []string, words ...string) *blockedRun {
+	t.Helper()
+	needPrivilege(t)
+	program, file := built.path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
+	args := append(append([]string{"-v", "--stats", "-o", file}, flags...), append([]string{"--", program}, words...)...)
+	b := &blockedRun{threads: newBlockedThreads(), proc: &procStacks{seen: map[int32]map[string]int{}}, kernel: kernelText(t)}
+	cmd := exec.Command(built.path("wprof-record"), args...)
+	b.said = b.follow(t, cmd)
+	b.blockedCapture = readBlocked(t, file, program, b.kernel, b.threads)
+	return b
+}
+
+// follow runs a command that prints what the workload prints, and watches the workload's threads meanwhile.
+func (b *blockedRun) follow(t *testing.T, cmd *exec.Cmd) (stderr string) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-b.threads.ready:
+			b.proc.watch(b.tids(), ended)
+		case <-ended:
+		}
+	}()
+	b.threads.listen(out)
+	close(ended)
+	<-watched
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %v: %s", cmd.Args, err, said.String())
+	}
+	if len(b.threads.tids) == 0 {
+		t.Fatalf("%v: the workload has told of no threads: %s", cmd.Args, said.String())
+	}
+	return said.String()
+}
+
+func (b *blockedRun) tids() (all []int32) {
+	for _, tid := range b.threads.tids {
+		all = append(all, tid)
+	}
+	return all
+}
+
+// wrongUser says what is wrong with the user part of a stack that should be in one of the chains of a thread. The whole
+// of it is compared, from the C library's clone() to the function that makes the system call.
+func wrongUser(s *stackSeen, work string, ways []string) string {
+	for _, way := range ways {
+		want := chain(work, way)
+		if slices.EqualFunc(s.user, want, func(p place, name string) bool {
+			return slices.Contains(p.names, name) && slices.Contains(p.names, p.named)
+		}) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("its user part is in none of %v", ways)
+}
+
+// wrongKernel says what is wrong with the kernel part of a stack. /proc shows the return address of every function but
+// those that the scheduler waits in (in_sched_functions), which are left out of both sides here: without them, the
+// two are to have the same functions and the same return addresses in them. The stack must go on to the scheduler,
+// so at least its last frame is such a function, and its name must be that of the kernel's symbols everywhere.
+func (b *blockedRun) wrongKernel(t *testing.T, s *stackSeen, tid int32) string {
+	from, to := schedulerText(t, b.kernel)
+	inScheduler := func(p place) bool { return p.address >= from && p.address < to }
+	if len(s.kernel) == 0 || !inScheduler(s.kernel[len(s.kernel)-1]) {
+		return "it does not end in the scheduler"
+	}
+	for _, p := range s.kernel {
+		if !slices.Contains(p.names, p.named) {
+			return fmt.Sprintf("%#x is called %q, kallsyms has %v", p.address, p.named, p.names)
+		}
+	}
+	shown := slices.DeleteFunc(slices.Clone(s.kernel), inScheduler)
+	for stack := range b.proc.seen[tid] {
+		if slices.EqualFunc(shown, strings.Fields(stack), func(p place, shown string) bool {
+			name, _, _ := strings.Cut(shown, "+")
+			return slices.Contains(p.names, name) && shown == fmt.Sprintf("%s+%#x", name, p.within)
+		}) {
+			return ""
+		}
+	}
+	return "its kernel part is none that /proc has shown"
+}
+
+// wrongStack says what is wrong with the stack of a thread that was blocked; "" for nothing.
+func (b *blockedRun) wrongStack(t *testing.T, s *stackSeen, name, work string, ways []string) string {
+	if s == nil {
+		return "it has no stack"
+	}
+	if s.cut {
+		return "it is cut"
+	}
+	if wrong := wrongUser(s, work, ways); wrong != "" {
+		return wrong
+	}
+	return b.wrongKernel(t, s, b.threads.tids[name])
+}
+
+// blocksOf are those of a thread.
+func (b *blockedRun) blocksOf(name string) (some []block) {
+	for _, block := range b.blocks {
+		if block.tid == b.threads.tids[name] {
+			some = append(some, block)
+		}
+	}
+	return some
+}
+
+// faults counts what is wrong with the stacks of something.
+type faults map[string]int
+
+func (f faults) total() (n int) {
+	for _, times := range f {
+		n += times
+	}
+	return n
+}
+
+// String lists the most frequent ones.
+func (f faults) String() string {
+	var lines []string
+	for what := range f {
+		lines = append(lines, what)
+	}
+	sort.Slice(lines, func(i, j int) bool { return f[lines[i]] > f[lines[j]] })
+	var out strings.Builder
+	for i, what := range lines {
+		if i == 12 {
+			fmt.Fprintf(&out, "\n  and %d others", len(lines)-i)
+			break
+		}
+		fmt.Fprintf(&out, "\n  %d times: %s", f[what], what)
+	}
+	return out.String()
+}
+
+// procLists are the stacks of a thread that /proc has shown.
+func (b *blockedRun) procLists(name string) faults {
+	return faults(b.proc.seen[b.threads.tids[name]])
+}
+
+const runFor = "3000" // ms
+
+func TestBlockedThreadsHaveTheStackThatTheyBlockWith(t *testing.T) {
+	needPrivilege(t)
+	words := []string{"run", runFor}
+	disk := diskDir(t)
+	if disk != "" {
+		words = append(words, disk)
+	}
+	b := recordBlockers(t, []string{"--offcpu-min", "0"}, words...)
+	t.Logf("%s", b.said)
+	for _, name := range []string{"nanosleep", "pipe", "write", "futex", "wake", "fault", "fsync"} {
+		t.Run(name, func(t *testing.T) {
+			if b.threads.tids[name] == 0 {
+				t.Skip("the folder is on no block device (docs/kernels.md)")
+			}
+			b.checkCount(t, name)
+			b.checkStacks(t, name)
+		})
+	}
+}
+
+// checkCount compares with the kernel's own count, which begins when the thread has a name and ends before it exits.
+func (b *blockedRun) checkCount(t *testing.T, name string) {
+	got, want := int64(len(b.blocksOf(name))), b.threads.blocks[b.threads.tids[name]]
+	if b.lost > 0 {
+		t.Fatalf("%d events are lost", b.lost)
+	}
+	if want < 20 || got < want || got > want+4 {
+		t.Errorf("it blocks %d times in the capture, the kernel counted %d", got, want)
+	}
+}
+
+func (b *blockedRun) checkStacks(t *testing.T, name string) {
+	wrong, seen, right := faults{}, faults{}, 0
+	for _, block := range b.blocksOf(name) {
+		if what := b.wrongStack(t, block.stack, name, "work_"+name, chains[name]); what != "" {
+			wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
+			continue
+		}
+		right++
+		seen[block.stack.String()]++
+	}
+	total := right + wrong.total()
+	t.Logf("%d of %d blocks have the right stack:%s", right, total, seen)
+	if wrong.total() > 0 {
+		t.Logf("wrong:%s", wrong)
+	}
+	if total == 0 || float64(right) < 0.95*float64(total) {
+		t.Errorf("%d of %d blocks have a wrong stack:%s\n/proc has shown:%s", wrong.total(), total, wrong, b.procLists(name))
+	}
+}
+
+func TestShortBlocksHaveNoStack(t *testing.T) {
+	const bound = 5 * time.Millisecond
+	// The kernel's programs take the length of a block a little earlier or later than the switch tells.
+	const unsure = 200 * time.Microsecond
+	b := recordBlockers(t, []string{"--offcpu-min", bound.String()}, "run", runFor)
+	for _, name := range []string{"nanosleep", "pipe", "futex"} {
+		long, short := 0, 0
+		wrong := faults{}
+		for _, block := range b.blocksOf(name) {
+			switch lasted := time.Duration(block.to - block.from); {
+			case lasted >= bound+unsure:
+				long++
+				if what := b.wrongStack(t, block.stack, name, "work_"+name, chains[name]); what != "" {
+					wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
+				}
+			case lasted <= bound-unsure:
+				short++
+				if block.stack != nil {
+					t.Errorf("%s has a stack for a block of %v", name, lasted)
+				}
+			}
+		}
+		t.Logf("%s: %d long and %d short blocks", name, long, short)
+		if float64(wrong.total()) > 0.05*float64(long) {
+			t.Errorf("%s: %d of %d long blocks have a wrong stack:%s", name, wrong.total(), long, wrong)
+		}
+		if name == "nanosleep" && (long < 20 || short < 20) {
+			t.Errorf("%s was blocked for long %d times and for a short time %d times", name, long, short)
+		}
+	}
+}
+
+func TestThreadsThatAreStillBlockedHaveAStack(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		flags []string
+	}{
+		{"since the window was open", []string{"-d1500ms", "--offcpu-min", "0"}},
+		{"longer than the bound", []string{"-d1500ms", "--offcpu-min", "100ms"}},
+		{"by default", []string{"-d1500ms"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { recordBlockers(t, c.flags, "stay", "4000").checkStillBlocked(t) })
+	}
+}
+
+// TestThreadsThatWereBlockedBeforeHaveAStack records threads that do nothing at all while the window is open.
+func TestThreadsThatWereBlockedBeforeHaveAStack(t *testing.T) {
+	needPrivilege(t)
+	program, file := built.path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
+	b := &blockedRun{threads: newBlockedThreads(), proc: &procStacks{seen: map[int32]map[string]int{}}, kernel: kernelText(t)}
+	recorded := make(chan error, 1)
+	go func() {
+		<-b.threads.ready
+		time.Sleep(200 * time.Millisecond)
+		out, err := exec.Command(built.path("wprof-record"), "-d500ms", "-o", file).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		recorded <- err
+	}()
+	b.follow(t, exec.Command(program, "stay", "15000"))
+	if err := <-recorded; err != nil {
+		t.Fatal(err)
+	}
+	b.blockedCapture = readBlocked(t, file, program, b.kernel, b.threads)
+	b.checkStillBlocked(t)
+}
+
+func (b *blockedRun) checkStillBlocked(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"nanosleep", "pipe", "futex"} {
+		at, found := b.open[b.threads.tids[name]]
+		if !found || !blocking(at.state) {
+			t.Errorf("%s: the capture does not say that it is still blocked: %+v", name, at)
+			continue
+		}
+		if what := b.wrongStack(t, at.stack, name, "stay_"+name, []string{name}); what != "" {
+			t.Errorf("%s: %s: %v\n/proc has shown:%s", name, what, at.stack, b.procLists(name))
+		}
+	}
+	if at, found := b.open[b.threads.tids["spin"]]; found && at.stack != nil {
+		t.Errorf("a thread that has never blocked has a stack: %v", at.stack)
+	}
+}
+
+func TestWakersHaveTheStackThatTheyWakeWith(t *testing.T) {
+	b := recordBlockers(t, []string{"-Swaker"}, "run", runFor)
+	for _, c := range []struct {
+		waker, way, wakee string
+		kernel            []string // one of these functions leads to it
+	}{
+		{"write", "write", "pipe", []string{"pipe_write", "anon_pipe_write"}},
+		{"wake", "wake", "futex", []string{"futex_wake"}},
+	} {
+		right, wrong := 0, faults{}
+		for _, w := range b.wakes {
+			if w.waker != b.threads.tids[c.waker] || w.wakee != b.threads.tids[c.wakee] {
+				continue
+			}
+			if what := wrongWaker(w.stack, "work_"+c.waker, c.way, c.kernel); what != "" {
+				wrong[fmt.Sprintf("%s: %v", what, w.stack)]++
+				continue
+			}
+			right++
+			if right == 1 {
+				t.Logf("%s: %v", c.waker, w.stack)
+			}
+		}
+		total := right + wrong.total()
+		if blocks := len(b.blocksOf(c.wakee)); total < blocks*9/10 || float64(right) < 0.95*float64(total) {
+			t.Errorf("%s wakes %d times, %s blocks %d times; %d have a wrong stack:%s", c.waker, total, c.wakee, blocks, wrong.total(), wrong)
+		}
+	}
+	b.checkTimerWakes(t)
+}
+
+// checkTimerWakes looks at who ends the naps: the timer's interrupt, whatever thread it hits.
+func (b *blockedRun) checkTimerWakes(t *testing.T) {
+	t.Helper()
+	right, wrong := 0, faults{}
+	for _, w := range b.wakes {
+		switch {
+		case w.wakee != b.threads.tids["nanosleep"]:
+		case w.stack != nil && inKernelPart(w.stack, []string{"hrtimer_wakeup"}) && tracerIn(w.stack) == "":
+			right++
+		default:
+			wrong[w.stack.String()]++
+		}
+	}
+	if right == 0 || float64(right) < 0.95*float64(right+wrong.total()) {
+		t.Errorf("of %d wakings of the napping thread these are not the timer's:%s", right+wrong.total(), wrong)
+	}
+}
+
+func wrongWaker(s *stackSeen, work, way string, kernel []string) string {
+	if s == nil {
+		return "it has no stack"
+	}
+	if wrong := wrongUser(s, work, []string{way}); wrong != "" {
+		return wrong
+	}
+	if !inKernelPart(s, kernel) {
+		return fmt.Sprintf("its kernel part has none of %v", kernel)
+	}
+	if f := tracerIn(s); f != "" {
+		return f + " is the tracer's"
+	}
+	if last := s.kernel[len(s.kernel)-1]; last.named != "try_to_wake_up" {
+		return "it does not end in try_to_wake_up"
+	}
+	return ""
+}
+
+func inKernelPart(s *stackSeen, functions []string) bool {
+	return slices.ContainsFunc(s.kernel, func(p place) bool { return slices.Contains(functions, p.named) })
+}
+
+// tracerIn is a function of a stack that is there only because somebody traces.
+func tracerIn(s *stackSeen) string {
+	for _, p := range s.kernel {
+		for _, prefix := range []string{"bpf_", "__bpf_", "__traceiter_", "__probestub_", "ftrace_", "kprobe_", "perf_", "__perf_", "arch_rethook", "finish_task_switch"} {
+			if strings.HasPrefix(p.named, prefix) {
+				return p.named
+			}
+		}
+	}
+	return ""
+}
+
+func TestStacksAreThereWhenAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		flags               []string
+		blocks, wakes, none bool
+	}{
+		{flags: []string{"--offcpu-min", "0"}, blocks: true},
+		{flags: []string{"-Swaker"}, wakes: true},
+		{flags: []string{"-Soffcpu", "-Swaker", "--offcpu-min", "0"}, blocks: true, wakes: true},
+		{flags: []string{"-S", "none"}, none: true},
+	} {
+		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
+			b := recordBlockers(t, c.flags, "run", "500")
+			blocks, wakes := 0, 0
+			for _, block := range b.blocks {
+				if block.stack != nil {
+					blocks++
+				}
+			}
+			for _, w := range b.wakes {
+				if w.stack != nil {
+					wakes++
+				}
+			}
+			if blocks > 0 != c.blocks || wakes > 0 != c.wakes || c.none && b.stacks > 0 {
+				t.Errorf("of %d blocks %d have a stack, of %d wakings %d; %d events name one", len(b.blocks), blocks, len(b.wakes), wakes, b.stacks)
+			}
+		})
+	}
+}
