@@ -33,14 +33,17 @@ const (
 	recTask      = 64
 	recStack     = 65
 	recArgs      = 66
+	recReturn    = 67
 
 	flagSubject   = 1
 	flagObject    = 2
 	flagLast      = 4
 	flagCut       = 8
 	flagOnCPU     = 16
+	flagAnnounced = 16
 	flagPreempted = 32
 	flagSince     = 64
+	flagStacked   = 64
 	flagQueued    = 128
 )
 

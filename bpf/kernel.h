@@ -49,6 +49,7 @@ struct bpf_dynptr {
 #define PF_IO_WORKER 0x10
 #define PF_USER_WORKER 0x4000 /* since 6.4, see worker_flags() */
 #define PF_KTHREAD 0x200000
+#define TASK_DEAD 0x80
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -104,6 +105,8 @@ struct task_struct {
 	int exit_state;
 	int exit_code;
 	unsigned int in_execve : 1;
+	unsigned long nvcsw;  /* how often it left a CPU to wait */
+	unsigned long nivcsw; /* ... and was preempted */
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;
@@ -113,6 +116,23 @@ struct task_struct {
 	__u64 self_exec_id; /* how often the process, and those that it was forked from, called exec */
 	__u64 start_time;
 	char comm[16];
+};
+
+/* Registers with which a thread has entered the kernel; arch/ARCH/include/asm/ptrace.h. */
+struct pt_regs {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long bp;
+	unsigned long ip;
+#define REGS_PC(regs) (regs)->ip
+#define REGS_FP(regs) (regs)->bp
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 regs[31];
+	__u64 pc;
+#define REGS_PC(regs) (regs)->pc
+#define REGS_FP(regs) (regs)->regs[29]
+#else
+#error "which registers hold the frame pointer?"
+#endif
 };
 
 struct linux_binprm {

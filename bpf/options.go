@@ -11,10 +11,17 @@ type Options struct {
 	NoTaskLife bool // fork, exec, rename, exit and free are written without the filters' bits, for identity only
 	NoArgs     bool // an exec does not tell the command line
 	Sample     Sample
+	OffCPU     OffCPU
+	Waker      Stacks
 	Filter     Filter
 	SelfPID    int  // the process that Filter.NoSelf means
 	Follow     bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it
 }
+
+// Stacks says which parts of a stack are taken.
+type Stacks struct{ Kernel, User bool }
+
+func (s Stacks) any() bool { return s.Kernel || s.User }
 
 // Filter says which threads are wanted. A thread is wanted if it meets every condition that is given, a list being
 // met by any of its entries, and no deny-list has it. A record is written if one of its threads is wanted.

@@ -11,8 +11,10 @@ const (
 	groupLife group = iota
 	groupSched
 	groupWakeup
+	groupReturn // runs when a thread has come back on a CPU
 	groupSample
 	groupTasks
+	groupBlocked
 )
 
 // program is one kernel program; its name is that of the C function.
@@ -33,9 +35,12 @@ func programs() []program {
 		{"sched_process_free", "sched_process_free", groupLife},
 		{"sched_wakeup_new", "sched_wakeup_new", groupWakeup},
 		{"sched_waking", "sched_waking", groupWakeup},
+		{"sched_exit", "sched_exit_tp", groupReturn},
+		{"switch_finished", "", groupReturn},
 		{"sched_switch", "sched_switch", groupSched},
 		{"sample", "", groupSample},
 		{"tasks", "", groupTasks},
+		{"blocked", "", groupBlocked},
 	}
 }
 
@@ -47,8 +52,17 @@ func (o *Options) wants(g group) bool {
 		return !o.NoWakeup
 	case groupSample:
 		return o.Sample.Period != 0
+	case groupBlocked:
+		return o.OffCPU.any()
 	}
 	return true
+}
+
+func (o *Options) wantsProgram(p program) bool {
+	if p.group == groupReturn {
+		return o.OffCPU.any() && o.OffCPU.Place.program() == p.name
+	}
+	return o.wants(p.group)
 }
 
 func allTracepoints() []string { return new(Options).tracepoints() }
@@ -56,7 +70,7 @@ func allTracepoints() []string { return new(Options).tracepoints() }
 func (o *Options) tracepoints() []string {
 	var names []string
 	for _, p := range programs() {
-		if p.tracepoint != "" && o.wants(p.group) {
+		if p.tracepoint != "" && o.wantsProgram(p) {
 			names = append(names, p.tracepoint)
 		}
 	}
@@ -66,11 +80,14 @@ func (o *Options) tracepoints() []string {
 // dropUnwanted leaves only the programs that were asked for.
 func (o *Options) dropUnwanted(spec *ebpf.CollectionSpec) {
 	for _, p := range programs() {
-		if !o.wants(p.group) {
+		if !o.wantsProgram(p) {
 			delete(spec.Programs, p.name)
 		}
 	}
-	if !o.Sample.stacks() {
+	if !o.OffCPU.any() || o.OffCPU.Place == AtDeparture {
+		spec.Maps["departures"].MaxEntries = 1
+	}
+	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() {
 		for _, name := range []string{"told_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1
 		}

@@ -32,7 +32,9 @@ enum rec_kind {
 	REC_TASK = 64, /* written by the task iterator */
 	REC_STACK = 65,
 	REC_ARGS = 66,
-	REC_KIND_MAX = 67,
+	REC_RETURN = 67,
+	REC_BLOCKED = 68, /* written by the iterator of blocked threads */
+	REC_KIND_MAX = 69,
 };
 
 #define LOST_DEFINITION 0
@@ -43,6 +45,9 @@ enum rec_flag {
 	REC_LAST = 4,	 /* exit: last thread of the process */
 	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper; sample: a stack is lost */
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
+	REC_ANNOUNCED = 16, /* switch: a rec_return follows on this CPU before its next switch, or is lost */
+	REC_STACKED = 64, /* switch, waking, wakeup_new: stacks follow the fixed part */
+	REC_TRACER = 16, /* stack: the innermost frames are those of the tracer */
 	REC_PREEMPTED = 32, /* switch: prev was preempted */
 	REC_SINCE = 64,	 /* task: since_ns is known */
 	REC_QUEUED = 128, /* task: it is runnable and waits, whatever its state says; since_ns is since when */
@@ -67,13 +72,20 @@ struct rec_ident {
 	char process_comm[COMM_LEN]; /* of the group leader */
 };
 
+/* Ids of stacks; 0: none. */
+struct rec_stacks {
+	__u64 user;
+	__u64 kernel;
+};
+
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
 	__u32 next_tid;
 	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint hands them over; no exit_state: 0x80 for a dead thread */
 	__s16 prev_prio;
 	__s16 next_prio;
-	__u32 pad;
+	__u32 distance; /* 0; for the reader's own use: how far behind its rec_return stands */
+	struct rec_stacks prev_stacks[]; /* with REC_STACKED one: of prev */
 };
 
 struct rec_waking { /* waking, wakeup_new */
@@ -81,6 +93,7 @@ struct rec_waking { /* waking, wakeup_new */
 	__u32 wakee_tid;
 	__s16 prio;
 	__u16 target_cpu;
+	struct rec_stacks stacks[]; /* with REC_STACKED one: of the waker */
 };
 
 struct rec_fork {
@@ -140,6 +153,23 @@ struct rec_stack {
 	__u32 pid;	/* 0: a kernel stack */
 	__u32 count;
 	__u64 addrs[];	/* count of them, innermost first */
+};
+
+/* Where a thread has come back to that was off its CPU. */
+struct rec_return {
+	struct rec_hdr hdr;
+	struct rec_stacks stacks;
+};
+
+/* Where a thread is that is blocked: kernel addresses, then user addresses, each innermost first. */
+struct rec_blocked {
+	struct rec_hdr hdr;
+	__u64 start_ns; /* task_struct.start_time */
+	__u32 pid;
+	__u32 cut;	/* 1: the kernel's part is deeper, 2: the user's */
+	__u32 kernel_count;
+	__u32 user_count;
+	__u64 addrs[];
 };
 
 struct rec_sample {

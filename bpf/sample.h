@@ -31,7 +31,7 @@ int sample(void *ctx)
 		if (sample_user)
 			user = user_stack(ctx, s, task);
 		if (sample_kernel)
-			kernel = kernel_stack(ctx, s, task);
+			kernel = kernel_stack(ctx, s, task, 0);
 		give_scratch(s);
 	}
 	rec = reserve(REC_SAMPLE, REC_SUBJECT | (user.lost || kernel.lost ? REC_CUT : 0), task->pid, sizeof(*rec));

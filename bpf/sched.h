@@ -15,6 +15,7 @@ static __always_inline __u8 sides(struct task_struct *subject, struct task_struc
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
+	struct rec_stacks stacks;
 	struct rec_switch *rec;
 	__u8 want;
 
@@ -23,21 +24,39 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	want = sides(prev, next);
 	if (!want)
 		return 0;
-	rec = reserve(REC_SWITCH, want | (preempt ? REC_PREEMPTED : 0), prev->pid, sizeof(*rec));
-	if (!rec)
-		return 0;
+	if (preempt)
+		want |= REC_PREEMPTED;
+	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
+	    take_stacks(ctx, prev, REC_RETURN, offcpu_user, offcpu_kernel, &stacks)) {
+		rec = reserve(REC_SWITCH, want | REC_STACKED, prev->pid, sizeof(*rec) + sizeof(stacks));
+		if (!rec)
+			return 0;
+		rec->prev_stacks[0] = stacks;
+	} else {
+		rec = reserve(REC_SWITCH, want, prev->pid, sizeof(*rec));
+		if (!rec)
+			return 0;
+	}
 	rec->next_tid = next->pid;
 	rec->prev_state = prev_state;
 	rec->prev_prio = prev->prio;
 	rec->next_prio = next->prio;
-	rec->pad = 0;
+	rec->distance = 0;
+	if (offcpu_place == OFFCPU_AT_RETURN) {
+		departs(prev->pid, prev_state & TASK_DEAD, rec->hdr.ts);
+		if (want & REC_OBJECT && announce_return(next, rec->hdr.ts))
+			rec->hdr.flags |= REC_ANNOUNCED;
+	}
 	submit(rec);
 	return 0;
 }
 
-static __always_inline int write_waking(__u32 kind, struct task_struct *wakee)
+const volatile bool waker_kernel, waker_user; /* stacks */
+
+static __always_inline int write_waking(void *ctx, __u32 kind, struct task_struct *wakee)
 {
 	struct task_struct *waker;
+	struct rec_stacks stacks;
 	struct rec_waking *rec;
 	__u8 want;
 
@@ -47,9 +66,17 @@ static __always_inline int write_waking(__u32 kind, struct task_struct *wakee)
 	want = sides(waker, wakee);
 	if (!want)
 		return 0;
-	rec = reserve(kind, want, waker->pid, sizeof(*rec));
-	if (!rec)
-		return 0;
+	if ((waker_kernel || waker_user) && want & REC_SUBJECT &&
+	    take_stacks(ctx, waker, REC_RETURN, waker_user, waker_kernel, &stacks)) {
+		rec = reserve(kind, want | REC_STACKED, waker->pid, sizeof(*rec) + sizeof(stacks));
+		if (!rec)
+			return 0;
+		rec->stacks[0] = stacks;
+	} else {
+		rec = reserve(kind, want, waker->pid, sizeof(*rec));
+		if (!rec)
+			return 0;
+	}
 	rec->wakee_tid = wakee->pid;
 	rec->prio = wakee->prio;
 	rec->target_cpu = wakee->thread_info.cpu;
@@ -61,13 +88,13 @@ static __always_inline int write_waking(__u32 kind, struct task_struct *wakee)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *wakee)
 {
-	return write_waking(REC_WAKING, wakee);
+	return write_waking(ctx, REC_WAKING, wakee);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(sched_wakeup_new, struct task_struct *wakee)
 {
-	return write_waking(REC_WAKEUP_NEW, wakee);
+	return write_waking(ctx, REC_WAKEUP_NEW, wakee);
 }
 
 #endif

@@ -161,13 +161,13 @@ struct stack_ref {
 };
 
 /* With the frames there. */
-static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid)
+static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u8 flags)
 {
 	struct stack_ref ref = {};
 
 	s->id = hash_stack(s, seed);
 	s->pid = pid;
-	s->hdr.flags = frames(s) >= stack_depth ? REC_CUT : 0;
+	s->hdr.flags = flags | (frames(s) >= stack_depth ? REC_CUT : 0);
 	if (tell_stack(s, tid))
 		ref.id = s->id;
 	else
@@ -175,15 +175,15 @@ static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 
 	return ref;
 }
 
-/* The kernel's part of the stack of the running thread. ctx is the program's own. */
-static __always_inline struct stack_ref kernel_stack(void *ctx, struct scratch *s, struct task_struct *task)
+/* The kernel's part of the stack of the running thread. ctx is the program's own; flags are REC_TRACER or 0. */
+static __always_inline struct stack_ref kernel_stack(void *ctx, struct scratch *s, struct task_struct *task, __u8 flags)
 {
 	long bytes = bpf_get_stack(ctx, s->addrs, STACK_FRAMES * sizeof(__u64), 0);
 
 	if (bytes <= 0)
 		return (struct stack_ref){};
 	s->count = bytes / sizeof(__u64);
-	return refer_to_stack(s, 0, 0, task->pid);
+	return refer_to_stack(s, 0, 0, task->pid, flags);
 }
 
 /* Where a frame pointer is none the walk may read anything; it ends with the first value that is no user address. */
@@ -226,7 +226,24 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 	s->count = user_frames(s, bytes / sizeof(__u64));
 	if (!frames(s) || outlived_its_program(s, task))
 		return (struct stack_ref){};
-	return refer_to_stack(s, user_seed(task), task->tgid, task->pid);
+	return refer_to_stack(s, user_seed(task), task->tgid, task->pid, 0);
+}
+
+/* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */
+static __always_inline bool take_stacks(void *ctx, struct task_struct *task, __u32 kind, bool user, bool kernel,
+					struct rec_stacks *to)
+{
+	struct scratch *s = take_scratch(kind);
+
+	to->user = to->kernel = 0;
+	if (!s)
+		return false;
+	if (user)
+		to->user = user_stack(ctx, s, task).id;
+	if (kernel)
+		to->kernel = kernel_stack(ctx, s, task, REC_TRACER).id;
+	give_scratch(s);
+	return true;
 }
 
 #endif

@@ -7,18 +7,21 @@ import (
 	"io"
 	"runtime"
 
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
 
 // ReadTasks writes a struct rec_task for each live thread, back to back. Threads that begin or end meanwhile may be
 // among them or not; the programs tell of those.
-func (t *Tracer) ReadTasks(w io.Writer) error {
+func (t *Tracer) ReadTasks(w io.Writer) error { return t.readIterator(t.tasks, w) }
+
+func (t *Tracer) readIterator(iterator *link.Iter, w io.Writer) error {
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	// The iterator learns the scheduler's clock from the CPU that it runs on, and yielding has it updated there.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r, err := t.tasks.Open()
+	r, err := iterator.Open()
 	if err != nil {
 		return fmt.Errorf("open the task iterator: %w", err)
 	}

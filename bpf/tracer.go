@@ -29,14 +29,18 @@ type Tracer struct {
 	refusals   *lossCounters // programs nested too deep
 	samples    []SampleEvent
 
-	reading sync.Mutex // the task iterator keeps its clock in a variable
+	reading sync.Mutex // the task iterators keep their clock in a variable
 	tasks   *link.Iter
+	blocked *link.Iter // nil: not asked for
 }
 
 // Load loads and attaches the programs. The window is shut until [Tracer.Arm]. An [Unsupported] says what is
 // missing; any error is found before a program is attached, or takes all of them off again.
 func Load(o Options) (*Tracer, error) {
 	types := btf.NewCache() // reading the kernel's types is a good part of loading
+	if err := o.OffCPU.validate(o.NoSched); err != nil {
+		return nil, err
+	}
 	if err := check(types, o.tracepoints()); err != nil {
 		return nil, err
 	}
@@ -49,12 +53,18 @@ func Load(o Options) (*Tracer, error) {
 	if err := o.Sample.checkRate(); err != nil {
 		return nil, err
 	}
-	t := &Tracer{options: o}
-	if err := t.load(types); err != nil {
+	var err error
+	for _, o.OffCPU.Place = range o.places(types) {
+		t := &Tracer{options: o}
+		if err = t.load(types); err == nil {
+			return t, nil
+		}
 		t.Close()
-		return nil, err
+		if !errors.Is(err, errNoProbe) {
+			break
+		}
 	}
-	return t, nil
+	return nil, err
 }
 
 func (o *Options) setDefaults() error {
@@ -120,6 +130,8 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	for name, value := range map[string]any{
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus, "args_wanted": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
+		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
+		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
 		"wake_bytes": o.wakeBytes(),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -197,27 +209,42 @@ func (t *Tracer) attach() error {
 		if program == nil {
 			continue
 		}
-		if p.group == groupTasks {
-			iter, err := link.AttachIter(link.IterOptions{Program: program})
-			if err != nil {
-				return unsupported(err, "this kernel does not take the task iterator (%v)", err)
-			}
-			t.tasks = iter
-			continue
+		if err := t.attachProgram(p, program); err != nil {
+			return err
 		}
-		if p.group == groupSample {
-			if err := t.attachSample(program.FD()); err != nil {
-				return err
-			}
-			continue
-		}
-		l, err := link.AttachTracing(link.TracingOptions{Program: program})
-		if err != nil {
-			return unsupported(err, "this kernel does not let a program be attached to the tracepoint %s (%v)", p.tracepoint, err)
-		}
-		t.links = append(t.links, l)
 	}
 	return nil
+}
+
+func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
+	switch {
+	case p.group == groupTasks:
+		t.tasks, err = attachIterator(program)
+		return err
+	case p.group == groupBlocked:
+		t.blocked, err = attachIterator(program)
+		return err
+	case p.group == groupSample:
+		return t.attachSample(program.FD())
+	}
+	var l link.Link
+	if p.tracepoint == "" {
+		l, err = attachFinish(program)
+	} else if l, err = link.AttachTracing(link.TracingOptions{Program: program}); err != nil {
+		err = unsupported(err, "this kernel does not let a program be attached to the tracepoint %s (%v)", p.tracepoint, err)
+	}
+	if err == nil {
+		t.links = append(t.links, l)
+	}
+	return err
+}
+
+func attachIterator(program *ebpf.Program) (*link.Iter, error) {
+	iter, err := link.AttachIter(link.IterOptions{Program: program})
+	if err != nil {
+		return nil, unsupported(err, "this kernel does not take the task iterator (%v)", err)
+	}
+	return iter, nil
 }
 
 // Arm opens the window: records are written from now on.
@@ -269,8 +296,10 @@ func (t *Tracer) Close() error {
 	for _, l := range t.links {
 		closeAll(l)
 	}
-	if t.tasks != nil {
-		closeAll(t.tasks)
+	for _, iter := range []*link.Iter{t.tasks, t.blocked} {
+		if iter != nil {
+			closeAll(iter)
+		}
 	}
 	errs = append(errs, t.closeSampleEvents())
 	for _, r := range t.rings {

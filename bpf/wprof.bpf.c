@@ -16,10 +16,11 @@
 #include "ring.h"
 #include "filter.h"
 #include "stacks.h"
-#include "sched.h"
 #include "life.h"
-#include "sample.h"
 #include "tasks.h"
+#include "offcpu.h"
+#include "sched.h"
+#include "sample.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -37,6 +38,9 @@ union record {
 	struct rec_stack stack;
 	struct rec_args args;
 	struct rec_sample sample;
+	struct rec_stacks stacks;
+	struct rec_return ret;
+	struct rec_blocked blocked;
 };
 
 const union record *records __attribute__((unused));

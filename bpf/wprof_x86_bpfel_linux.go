@@ -16,13 +16,16 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	wprofMapDepartures        = "departures"
 	wprofMapFollowed          = "followed"
 	wprofMapLosses            = "losses"
 	wprofMapRefusals          = "refusals"
 	wprofMapRings             = "rings"
 	wprofMapScratch           = "scratch"
 	wprofMapToldStacks        = "told_stacks"
+	wprofProgBlocked          = "blocked"
 	wprofProgSample           = "sample"
+	wprofProgSchedExit        = "sched_exit"
 	wprofProgSchedProcessExec = "sched_process_exec"
 	wprofProgSchedProcessExit = "sched_process_exit"
 	wprofProgSchedProcessFork = "sched_process_fork"
@@ -30,14 +33,20 @@ const (
 	wprofProgSchedSwitch      = "sched_switch"
 	wprofProgSchedWakeupNew   = "sched_wakeup_new"
 	wprofProgSchedWaking      = "sched_waking"
+	wprofProgSwitchFinished   = "switch_finished"
 	wprofProgTaskRename       = "task_rename"
 	wprofProgTasks            = "tasks"
 	wprofProgUserWorker       = "user_worker"
 	wprofVarArgsWanted        = "args_wanted"
 	wprofVarArmed             = "armed"
+	wprofVarClosedAt          = "closed_at"
 	wprofVarFilter            = "filter"
 	wprofVarGeneration        = "generation"
 	wprofVarLifeWanted        = "life_wanted"
+	wprofVarOffcpuKernel      = "offcpu_kernel"
+	wprofVarOffcpuMin         = "offcpu_min"
+	wprofVarOffcpuPlace       = "offcpu_place"
+	wprofVarOffcpuUser        = "offcpu_user"
 	wprofVarRecords           = "records"
 	wprofVarRingCount         = "ring_count"
 	wprofVarRingsShared       = "rings_shared"
@@ -50,6 +59,8 @@ const (
 	wprofVarUntold            = "untold"
 	wprofVarVerdicts          = "verdicts"
 	wprofVarWakeBytes         = "wake_bytes"
+	wprofVarWakerKernel       = "waker_kernel"
+	wprofVarWakerUser         = "waker_user"
 )
 
 // loadWprof returns the embedded CollectionSpec for wprof.
@@ -94,7 +105,9 @@ type wprofSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
+	Blocked          *ebpf.ProgramSpec `ebpf:"blocked"`
 	Sample           *ebpf.ProgramSpec `ebpf:"sample"`
+	SchedExit        *ebpf.ProgramSpec `ebpf:"sched_exit"`
 	SchedProcessExec *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
@@ -102,6 +115,7 @@ type wprofProgramSpecs struct {
 	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.ProgramSpec `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.ProgramSpec `ebpf:"sched_waking"`
+	SwitchFinished   *ebpf.ProgramSpec `ebpf:"switch_finished"`
 	TaskRename       *ebpf.ProgramSpec `ebpf:"task_rename"`
 	Tasks            *ebpf.ProgramSpec `ebpf:"tasks"`
 	UserWorker       *ebpf.ProgramSpec `ebpf:"user_worker"`
@@ -111,6 +125,7 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
+	Departures *ebpf.MapSpec `ebpf:"departures"`
 	Followed   *ebpf.MapSpec `ebpf:"followed"`
 	Losses     *ebpf.MapSpec `ebpf:"losses"`
 	Refusals   *ebpf.MapSpec `ebpf:"refusals"`
@@ -125,9 +140,14 @@ type wprofMapSpecs struct {
 type wprofVariableSpecs struct {
 	ArgsWanted   *ebpf.VariableSpec `ebpf:"args_wanted"`
 	Armed        *ebpf.VariableSpec `ebpf:"armed"`
+	ClosedAt     *ebpf.VariableSpec `ebpf:"closed_at"`
 	Filter       *ebpf.VariableSpec `ebpf:"filter"`
 	Generation   *ebpf.VariableSpec `ebpf:"generation"`
 	LifeWanted   *ebpf.VariableSpec `ebpf:"life_wanted"`
+	OffcpuKernel *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
+	OffcpuMin    *ebpf.VariableSpec `ebpf:"offcpu_min"`
+	OffcpuPlace  *ebpf.VariableSpec `ebpf:"offcpu_place"`
+	OffcpuUser   *ebpf.VariableSpec `ebpf:"offcpu_user"`
 	Records      *ebpf.VariableSpec `ebpf:"records"`
 	RingCount    *ebpf.VariableSpec `ebpf:"ring_count"`
 	RingsShared  *ebpf.VariableSpec `ebpf:"rings_shared"`
@@ -140,6 +160,8 @@ type wprofVariableSpecs struct {
 	Untold       *ebpf.VariableSpec `ebpf:"untold"`
 	Verdicts     *ebpf.VariableSpec `ebpf:"verdicts"`
 	WakeBytes    *ebpf.VariableSpec `ebpf:"wake_bytes"`
+	WakerKernel  *ebpf.VariableSpec `ebpf:"waker_kernel"`
+	WakerUser    *ebpf.VariableSpec `ebpf:"waker_user"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -162,6 +184,7 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
+	Departures *ebpf.Map `ebpf:"departures"`
 	Followed   *ebpf.Map `ebpf:"followed"`
 	Losses     *ebpf.Map `ebpf:"losses"`
 	Refusals   *ebpf.Map `ebpf:"refusals"`
@@ -172,6 +195,7 @@ type wprofMaps struct {
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
+		m.Departures,
 		m.Followed,
 		m.Losses,
 		m.Refusals,
@@ -187,9 +211,14 @@ func (m *wprofMaps) Close() error {
 type wprofVariables struct {
 	ArgsWanted   *ebpf.Variable `ebpf:"args_wanted"`
 	Armed        *ebpf.Variable `ebpf:"armed"`
+	ClosedAt     *ebpf.Variable `ebpf:"closed_at"`
 	Filter       *ebpf.Variable `ebpf:"filter"`
 	Generation   *ebpf.Variable `ebpf:"generation"`
 	LifeWanted   *ebpf.Variable `ebpf:"life_wanted"`
+	OffcpuKernel *ebpf.Variable `ebpf:"offcpu_kernel"`
+	OffcpuMin    *ebpf.Variable `ebpf:"offcpu_min"`
+	OffcpuPlace  *ebpf.Variable `ebpf:"offcpu_place"`
+	OffcpuUser   *ebpf.Variable `ebpf:"offcpu_user"`
 	Records      *ebpf.Variable `ebpf:"records"`
 	RingCount    *ebpf.Variable `ebpf:"ring_count"`
 	RingsShared  *ebpf.Variable `ebpf:"rings_shared"`
@@ -202,13 +231,17 @@ type wprofVariables struct {
 	Untold       *ebpf.Variable `ebpf:"untold"`
 	Verdicts     *ebpf.Variable `ebpf:"verdicts"`
 	WakeBytes    *ebpf.Variable `ebpf:"wake_bytes"`
+	WakerKernel  *ebpf.Variable `ebpf:"waker_kernel"`
+	WakerUser    *ebpf.Variable `ebpf:"waker_user"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
+	Blocked          *ebpf.Program `ebpf:"blocked"`
 	Sample           *ebpf.Program `ebpf:"sample"`
+	SchedExit        *ebpf.Program `ebpf:"sched_exit"`
 	SchedProcessExec *ebpf.Program `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.Program `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.Program `ebpf:"sched_process_fork"`
@@ -216,6 +249,7 @@ type wprofPrograms struct {
 	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeupNew   *ebpf.Program `ebpf:"sched_wakeup_new"`
 	SchedWaking      *ebpf.Program `ebpf:"sched_waking"`
+	SwitchFinished   *ebpf.Program `ebpf:"switch_finished"`
 	TaskRename       *ebpf.Program `ebpf:"task_rename"`
 	Tasks            *ebpf.Program `ebpf:"tasks"`
 	UserWorker       *ebpf.Program `ebpf:"user_worker"`
@@ -223,7 +257,9 @@ type wprofPrograms struct {
 
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
+		p.Blocked,
 		p.Sample,
+		p.SchedExit,
 		p.SchedProcessExec,
 		p.SchedProcessExit,
 		p.SchedProcessFork,
@@ -231,6 +267,7 @@ func (p *wprofPrograms) Close() error {
 		p.SchedSwitch,
 		p.SchedWakeupNew,
 		p.SchedWaking,
+		p.SwitchFinished,
 		p.TaskRename,
 		p.Tasks,
 		p.UserWorker,

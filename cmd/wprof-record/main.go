@@ -33,8 +33,9 @@ func tool() cli.Tool {
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
 			{Title: "Samples and stacks", Flags: []cli.Flag{
-				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Take samples of what runs, with its stack. timer looks at every CPU that is not idle, RATE times a second (99hz, 1khz) or once a period (5ms)."},
-				{Name: "no-stacks", Usage: "Take no samples."},
+				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Take stacks. timer samples every CPU that is not idle, RATE times a second (99hz, 1khz) or once a period (5ms); offcpu tells where threads waited, in the switch that brings them back; waker tells where each wakeup comes from; all is all of them. -SKIND replaces the defaults, -S+KIND adds to them."},
+				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Take the stack of times off the CPU that last at least so long; 0 of all."},
+				{Name: "no-stacks", Usage: "Take no stacks: neither samples nor those of waiting threads and wakers."},
 				{Name: "no-kernel-stacks", Usage: "Leave the kernel's part out of stacks."},
 				{Name: "no-user-stacks", Usage: "Leave the user's part out of stacks."},
 				{Name: "symbolize", Kind: cli.String, Value: "yes|no", Default: "yes", Choices: []string{"yes", "no"}, Usage: "With no, functions in files that have a build-id and are still there are not named: wprof-symbolize can do that later."},

@@ -24,7 +24,8 @@ type Config struct {
 	FailOnLoss  bool
 	Verbose     bool
 	Stacks      Stacks
-	Symbolize   bool // name everything, also what could be named later
+	OffCPUMin   time.Duration // threads that are off their CPU for less have no stack
+	Symbolize   bool          // name everything, also what could be named later
 	Kernel      bpf.Options
 	CPUs        int
 	Metadata    []*format.KeyValue
@@ -66,6 +67,10 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	}
 	if cfg.Stacks, err = stacks(inv); err != nil {
 		return nil, err
+	}
+	cfg.OffCPUMin = inv.Duration("offcpu-min")
+	if inv.IsSet("offcpu-min") && !cfg.Stacks.OffCPU {
+		return nil, cli.Usagef("--offcpu-min says of which times off the CPU stacks are taken, but none are: add -S+offcpu")
 	}
 	cfg.Symbolize = inv.String("symbolize") != "no"
 	if err := cfg.setKernel(inv); err != nil {
@@ -132,7 +137,32 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	if err := cfg.setFeatures(inv.Strings("feature")); err != nil {
 		return err
 	}
-	cfg.Kernel.Sample = bpf.Sample{Period: cfg.Stacks.Timer, Kernel: cfg.Stacks.Kernel, User: cfg.Stacks.User}
+	return cfg.setStacks()
+}
+
+// setStacks tells the kernel programs of what to take stacks. Those of what is not recorded have no place.
+func (cfg *Config) setStacks() error {
+	s, k := &cfg.Stacks, &cfg.Kernel
+	if s.OffCPU && k.NoSched {
+		if s.offCPUAsked {
+			return cli.Usagef("-Soffcpu needs switches, and -f no-sched leaves them out")
+		}
+		s.OffCPU = false
+	}
+	if s.Waker && k.NoWakeup {
+		if s.wakerAsked {
+			return cli.Usagef("-Swaker needs wakeups, and -f no-wakeup leaves them out")
+		}
+		s.Waker = false
+	}
+	parts := bpf.Stacks{Kernel: s.Kernel, User: s.User}
+	k.Sample = bpf.Sample{Period: s.Timer, Kernel: s.Kernel, User: s.User}
+	if s.OffCPU {
+		k.OffCPU = bpf.OffCPU{Stacks: parts, Min: cfg.OffCPUMin}
+	}
+	if s.Waker {
+		k.Waker = parts
+	}
 	return nil
 }
 
@@ -168,7 +198,10 @@ func (cfg *Config) setSamples(on bool) {
 	case !on:
 		cfg.Stacks.Timer = 0
 	case cfg.Stacks.Timer == 0:
-		cfg.Stacks = Stacks{Timer: defaultPeriod, Kernel: true, User: true}
+		cfg.Stacks.Timer = defaultPeriod
+		if !cfg.Stacks.OffCPU && !cfg.Stacks.Waker {
+			cfg.Stacks.Kernel, cfg.Stacks.User = true, true
+		}
 	}
 }
 

@@ -65,15 +65,17 @@ func TestMetadataMustBePairs(t *testing.T) {
 func TestPeriodsOfSamples(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"timer": 10 * time.Millisecond, "timer=99hz": 10101010, "timer=1khz": time.Millisecond, "timer=2.5ms": 2500 * time.Microsecond,
-		"+timer=1000Hz": time.Millisecond, "+": 10 * time.Millisecond,
+		"+timer=1000Hz": time.Millisecond, "all": 10 * time.Millisecond, "offcpu": 0, "+waker": 0,
 	} {
-		if got, err := parsePeriod(value); err != nil || got != want {
-			t.Errorf("-S%s: every %v, %v; want %v", value, got, err, want)
+		var got Stacks
+		if err := got.add(value); err != nil || got.Timer != want {
+			t.Errorf("-S%s: every %v, %v; want %v", value, got.Timer, err, want)
 		}
 	}
-	for _, value := range []string{"timer=", "timer=99", "timer=0hz", "timer=-5hz", "timer=nanhz", "timer=infhz", "timer=1mhz", "timer=1us", "timer=2m", "cpu=99hz", "=99hz"} {
-		if got, err := parsePeriod(value); err == nil {
-			t.Errorf("-S%s is taken as %v", value, got)
+	for _, value := range []string{"timer=", "timer=99", "timer=0hz", "timer=-5hz", "timer=nanhz", "timer=infhz", "timer=1mhz", "timer=1us", "timer=2m", "cpu=99hz", "=99hz", "offcpu=5ms", "all=99hz"} {
+		var got Stacks
+		if err := got.add(value); err == nil {
+			t.Errorf("-S%s is taken as %+v", value, got)
 		}
 	}
 }

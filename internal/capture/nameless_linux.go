@@ -12,7 +12,7 @@ import (
 // nameless says which frames will or may have no names because this process has not the right to see what they are called;
 // "" when it has. Nothing is said of what nobody records.
 func nameless(stacks Stacks) string {
-	if stacks.Timer == 0 {
+	if !stacks.Any() {
 		return ""
 	}
 	var parts []string

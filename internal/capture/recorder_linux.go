@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -42,21 +43,22 @@ type recorder struct {
 	drain   *drainer
 	code    *code // nil: no samples are taken
 
-	opened     chan struct{} // closed when the window is open, or will never be
-	open       int64         // when the window opened; 0: it did not
-	close      int64
-	before     []bpf.ProgramStat // when the window opened
-	after      []bpf.ProgramStat
-	unfollowed uint64 // descendants of chosen processes for which there was no room
-	priority   string
-	number     uint32 // of the generation
-	err        error
+	opened      chan struct{} // closed when the window is open, or will never be
+	open        int64         // when the window opened; 0: it did not
+	close       int64
+	before      []bpf.ProgramStat // when the window opened
+	after       []bpf.ProgramStat
+	unfollowed  uint64 // descendants of chosen processes for which there was no room
+	priority    string
+	offCPUPlace bpf.Place
+	number      uint32 // of the generation
+	err         error
 }
 
 // prepare loads and attaches the kernel programs, with the window shut, and begins the spool.
 func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *command) (r *recorder, err error) {
 	r = &recorder{cfg: cfg, writer: writer, command: cmd, pace: cfg.pace(), opened: make(chan struct{})}
-	if cfg.Stacks.Timer > 0 {
+	if cfg.Stacks.Any() {
 		r.code = beginCode()
 	}
 	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
@@ -67,6 +69,7 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 			r.Close()
 		}
 	}()
+	r.offCPUPlace = r.tracer.OffCPUPlace()
 	r.tasks = taskList{tracer: r.tracer, wanted: !cfg.filtered()}
 	var fds []int
 	for _, one := range r.tracer.Rings() {
@@ -87,6 +90,7 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, writer)
 	header := spool.Header{
 		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.NoSched, Sources: cfg.Stacks.sources(),
+		Stacks: cfg.Stacks.Any(), OffCPUMin: cfg.OffCPUMin.Nanoseconds(),
 	}
 	if err := writer.Begin(header); err != nil {
 		return nil, err
@@ -257,11 +261,26 @@ func (r *recorder) closeWindow() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
+	if err := r.listBlocked(); err != nil {
+		return err
+	}
 	tail, err := r.tail()
 	if err != nil {
 		return err
 	}
 	return r.writer.End(tail)
+}
+
+// listBlocked tells where the threads are that have not come back.
+func (r *recorder) listBlocked() error {
+	if !r.cfg.Stacks.OffCPU {
+		return nil
+	}
+	var list bytes.Buffer
+	if err := r.tracer.ReadBlocked(&list, r.close); err != nil {
+		return err
+	}
+	return r.writer.Blocked(list.Bytes())
 }
 
 // tail gathers what no record tells.
@@ -283,24 +302,35 @@ func (r *recorder) tail() (spool.Tail, error) {
 	tail := spool.Tail{Close: r.close, Clocks: clocks, Programs: r.countedPrograms()}
 	for _, loss := range lost {
 		tail.Losses = append(tail.Losses, spool.Loss{
-			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss.Cause), Count: uint64(loss.Count), From: loss.From,
+			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss), Count: uint64(loss.Count), From: loss.From,
 		})
 	}
 	for _, cost := range tail.Programs {
 		if cost.RecursionMisses > 0 {
 			tail.Losses = append(tail.Losses, spool.Loss{
-				CPU: format.AllCPUs, Kind: kindOf(cost.Name), Cause: format.CauseRecursion, Count: cost.RecursionMisses, From: r.open,
+				CPU: format.AllCPUs, Kind: kindOf(cost.Name), Cause: recursionCause(cost.Name), Count: cost.RecursionMisses, From: r.open,
 			})
 		}
 	}
 	return tail, nil
 }
 
-func causeOf(cause bpf.LossCause) format.Cause {
-	if cause == bpf.Nesting {
+func causeOf(loss bpf.Loss) format.Cause {
+	switch {
+	case loss.Kind == bpf.LostDefinition:
+		return format.CauseDefinition
+	case loss.Cause == bpf.Nesting:
 		return format.CauseNesting
 	}
 	return format.CauseTail
+}
+
+// recursionCause is what the kernel's skipping a program comes to: one that writes no events loses a stack only.
+func recursionCause(program string) format.Cause {
+	if kindOf(program) == 0 {
+		return format.CauseDefinition
+	}
+	return format.CauseRecursion
 }
 
 // programCosts are the programs' counters since the window opened.

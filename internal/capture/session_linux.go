@@ -70,7 +70,13 @@ func resolved(cfg *Config) []*format.KeyValue {
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}
 	if cfg.Stacks.Timer > 0 {
-		config = append(config, &format.KeyValue{Key: "samples", Value: cfg.Stacks.String()})
+		config = append(config, &format.KeyValue{Key: "samples", Value: cfg.Stacks.samples()})
+	}
+	if cfg.Stacks.OffCPU {
+		config = append(config, &format.KeyValue{Key: "off-CPU stacks", Value: fmt.Sprintf("from %s, %s", cfg.OffCPUMin, cfg.Stacks.parts())})
+	}
+	if cfg.Stacks.Waker {
+		config = append(config, &format.KeyValue{Key: "waker stacks", Value: cfg.Stacks.parts()})
 	}
 	if len(cfg.Command) > 0 && !cfg.All {
 		config = append(config, &format.KeyValue{Key: "scope", Value: "the command and its children"})

@@ -19,60 +19,99 @@ const (
 
 	sourceTimer   = 1 // rec_sample.source
 	nameTimer     = "timer"
+	nameOffCPU    = "offcpu"
+	nameWaker     = "waker"
+	nameAll       = "all"
 	longestPeriod = time.Minute
 )
 
-// Stacks say which samples are taken, and what of each stack.
+// Stacks say of what stacks are taken, and which part of each.
 type Stacks struct {
 	Timer  time.Duration // between two samples of a CPU; 0: none
+	OffCPU bool          // of threads that were off their CPU
+	Waker  bool          // of who wakes
 	Kernel bool
 	User   bool
+	// offCPUAsked and wakerAsked: not by default.
+	offCPUAsked, wakerAsked bool
 }
+
+// Any tells whether anything needs to know of code.
+func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker }
 
 // StackKinds are the words that -S takes.
-func StackKinds() []string { return []string{nameTimer} }
+func StackKinds() []string { return []string{nameTimer, nameOffCPU, nameWaker, nameAll} }
 
 // CheckStacks judges one value of -S before anything happens.
-func CheckStacks(value string) error {
-	_, err := parsePeriod(value)
-	return err
-}
+func CheckStacks(value string) error { return new(Stacks).add(value) }
 
 // stacks reads -S and the flags beside it. Without -S, and with -S alone, the defaults hold; -SKIND replaces them and
 // -S+KIND adds to them.
 func stacks(inv *cli.Invocation) (Stacks, error) {
-	s := Stacks{Timer: defaultPeriod, Kernel: !inv.Bool("no-kernel-stacks"), User: !inv.Bool("no-user-stacks")}
+	s := Stacks{Timer: defaultPeriod, OffCPU: true, Kernel: !inv.Bool("no-kernel-stacks"), User: !inv.Bool("no-user-stacks")}
 	if inv.Bool("no-stacks") {
 		if inv.IsSet("stacks") {
 			return s, cli.Usagef("--stacks and --no-stacks contradict each other")
 		}
 		return Stacks{}, nil
 	}
+	replaced := false
 	for _, value := range inv.Strings("stacks") {
-		if value == "" {
-			continue
+		if value != "" && value[0] != '+' && !replaced {
+			replaced = true
+			s.Timer, s.OffCPU = 0, false
 		}
-		period, err := parsePeriod(value)
-		if err != nil {
+		if err := s.add(value); err != nil {
 			return s, cli.Usagef("--stacks: %w", err)
 		}
-		s.Timer = period
+	}
+	if !s.Kernel && !s.User {
+		s.OffCPU, s.Waker = false, false
 	}
 	return s, nil
 }
 
-// parsePeriod reads timer, timer=99hz or timer=5ms, with or without a + before it.
-func parsePeriod(value string) (time.Duration, error) {
+// add takes one word: a kind, of the timer with its rate, with or without a + before it.
+func (s *Stacks) add(value string) error {
 	kind, rate, given := strings.Cut(strings.TrimPrefix(value, "+"), "=")
-	if kind == "" && !given {
-		return defaultPeriod, nil
+	if given && kind != nameTimer {
+		if kind == nameOffCPU || kind == nameWaker || kind == nameAll {
+			return fmt.Errorf("%q: only %s has a rate", value, nameTimer)
+		}
+		return unknownKind(kind)
 	}
-	if kind != nameTimer {
-		return 0, fmt.Errorf("%q is not a kind of sample; %s is one", kind, strings.Join(StackKinds(), ", "))
+	switch kind {
+	case "":
+		return nil
+	case nameTimer:
+		if !given {
+			s.Timer = defaultPeriod
+			return nil
+		}
+		period, err := parsePeriod(rate)
+		s.Timer = period
+		return err
+	case nameOffCPU:
+		s.OffCPU, s.offCPUAsked = true, true
+	case nameWaker:
+		s.Waker, s.wakerAsked = true, true
+	case nameAll:
+		if s.Timer == 0 {
+			s.Timer = defaultPeriod
+		}
+		s.OffCPU, s.Waker = true, true
+	default:
+		return unknownKind(kind)
 	}
-	if !given {
-		return defaultPeriod, nil
-	}
+	return nil
+}
+
+func unknownKind(kind string) error {
+	return fmt.Errorf("%q is not a kind of stack; %s are", kind, strings.Join(StackKinds(), ", "))
+}
+
+// parsePeriod reads 99hz or 5ms.
+func parsePeriod(rate string) (time.Duration, error) {
 	period, err := periodOf(rate)
 	if err != nil {
 		return 0, err
@@ -111,8 +150,13 @@ func (s Stacks) sources() []*format.Source {
 	return []*format.Source{{Id: sourceTimer, Name: nameTimer, Period: timer.Interval().Nanoseconds()}}
 }
 
-// String tells it as one would: every 10ms, with kernel and user stacks.
-func (s Stacks) String() string {
+// samples tells which are taken, as one would: every 10ms of a CPU, with kernel and user stacks.
+func (s Stacks) samples() string {
+	return fmt.Sprintf("every %s of a CPU, with %s", s.Timer, s.parts())
+}
+
+// parts are those that are taken of a stack.
+func (s Stacks) parts() string {
 	what := "kernel and user stacks"
 	switch {
 	case !s.Kernel && !s.User:
@@ -122,5 +166,5 @@ func (s Stacks) String() string {
 	case !s.User:
 		what = "kernel stacks"
 	}
-	return fmt.Sprintf("every %s of a CPU, with %s", s.Timer, what)
+	return what
 }

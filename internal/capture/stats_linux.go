@@ -18,6 +18,9 @@ func (s *session) writeStats(to io.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t\n", p.Name, grouped(p.Runs), p.Ns/max(p.Runs, 1), grouped(p.RecursionMisses))
 	}
 	_ = w.Flush()
+	if s.cfg.Stacks.OffCPU {
+		fmt.Fprintf(to, "off-CPU stacks: taken %s, of times from %s\n", s.rec.offCPUPlace, s.cfg.OffCPUMin)
+	}
 	fmt.Fprint(w, "ring\tbytes\tlost\t\n")
 	lost := s.lostByRing()
 	for i, n := range s.rec.bytesRead() {

@@ -66,7 +66,7 @@ func (o *Outcome) helpText() (text string) {
 	if o.lostTo(format.CauseThrottle) {
 		text += "; a lower rate helps (-Stimer=" + rateText(2*o.Rate) + ")"
 	}
-	if o.lostTo(format.CauseRing) || o.lostTo(format.CauseTail) {
+	if o.lostTo(format.CauseRing) || o.lostTo(format.CauseTail) || o.lostTo(format.CauseDefinition) {
 		text += fmt.Sprintf("; --ringbuf-size %s helps", sizeFlag(o.RingBytes*4))
 	}
 	return text
@@ -103,7 +103,7 @@ func (o *Outcome) lostTo(cause format.Cause) bool {
 // causesText names each cause once, with the CPUs where it happened.
 func (o *Outcome) causesText() string {
 	var parts []string
-	for cause := format.Cause(1); cause <= format.CauseSpool; cause++ {
+	for cause := format.Cause(1); cause <= format.CauseDefinition; cause++ {
 		cpus := map[uint32]bool{}
 		for _, loss := range o.Losses {
 			if loss.Cause == uint32(cause) {
@@ -131,6 +131,8 @@ func causeText(cause format.Cause) string {
 		return "spool damaged"
 	case format.CauseThrottle:
 		return "the kernel throttled sampling"
+	case format.CauseDefinition:
+		return "no room for a stack or a command line"
 	case format.CauseSideband:
 		return "mappings not told"
 	}

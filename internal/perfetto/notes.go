@@ -71,7 +71,7 @@ func (e *Encoder) lost(v *format.Event) {
 		name = "lost " + what + ": " + cause
 	}
 	e.note(note{cpu: v.CPU, from: l.From(), to: v.Time, name: name, count: l.Count(), cause: cause, what: what})
-	if !losesSwitches(l.What()) {
+	if !losesSwitches(l.What()) || l.Cause() == format.CauseDefinition {
 		return
 	}
 	for _, c := range e.cpus {

@@ -17,6 +17,9 @@ type applier struct {
 	rare     format.Event
 	sampled  format.Event
 	code     *code
+
+	offCPUMin int64 // ns; shorter times off have no stack
+	readAhead func(to int64) error
 }
 
 func newApplier(r *roster, lists *source, out *stream) *applier {

@@ -20,12 +20,20 @@ func (a *applier) applyLost(b []byte, at int64) error {
 		if count == 0 {
 			continue
 		}
-		l := Loss{CPU: n, Kind: format.Kind(kind), Cause: format.CauseRing, Count: uint64(count), From: int64(le.Uint64(b[lostFrom:]))}
+		l := Loss{CPU: n, Kind: format.Kind(kind), Cause: lossCause(kind), Count: uint64(count), From: int64(le.Uint64(b[lostFrom:]))}
 		if err := a.out.lost(at, &l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lossCause is why records of a kind did not fit; what is no event is no loss of events.
+func lossCause(kind int) format.Cause {
+	if kind == 0 {
+		return format.CauseDefinition
+	}
+	return format.CauseRing
 }
 
 // applyGap tells that bytes of a ring are missing. Which CPUs used the ring is not known.

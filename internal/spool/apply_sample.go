@@ -21,3 +21,17 @@ func (a *applier) applySample(b []byte, at int64) error {
 	e.Args[format.SampleSource] = uint64(le.Uint32(b[sampleSource:]))
 	return a.out.write(e, at)
 }
+
+// stackIDs are those of a struct rec_stacks.
+func stackIDs(b []byte) (user, kernel uint64) {
+	le := binary.LittleEndian
+	return le.Uint64(b[stacksUser:]), le.Uint64(b[stacksKernel:])
+}
+
+// trailing is the struct rec_stacks behind the fixed part of a record; nil: there is none.
+func trailing(b []byte, at int) []byte {
+	if b[hdrFlags]&recStacked == 0 || len(b) < at+stacksSize {
+		return nil
+	}
+	return b[at:]
+}

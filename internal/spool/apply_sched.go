@@ -37,13 +37,19 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		e.Args[format.SwitchPrevState] = uint64(state)
 		e.Args[format.SwitchPrevPrio] = uint64(int64(prevPrio))
 		e.Args[format.SwitchNextPrio] = uint64(int64(nextPrio))
-		if next.known && next.visible && next.status == off && next.losses == a.losses && !next.isNew && !next.isIdle {
+		if next.known && next.visible && a.isOff(next) && !next.isNew && !next.isIdle {
 			e.Flags |= format.SwitchHasSince
 			if next.approx {
 				e.Flags |= format.SwitchApprox
 			}
 			e.Args[format.SwitchSince] = uint64(next.since)
 			e.Args[format.SwitchNextState] = uint64(next.state)
+		}
+		e.Args[format.SwitchStack] = 0
+		if next.visible && !next.isIdle {
+			if err := a.tellOff(e, b, next, at); err != nil {
+				return err
+			}
 		}
 		if err := a.out.write(e, at); err != nil {
 			return err
@@ -69,6 +75,10 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		prev.forget()
 	default:
 		a.leave(prev, n, at, state, prevPrio)
+		if s := trailing(b, switchStacks); s != nil {
+			user, kernel := stackIDs(s)
+			prev.user, prev.kernel = a.code.told.find(user, at), a.code.told.find(kernel, at)
+		}
 	}
 	c.seen, c.at, c.prio, c.counted = true, at, nextPrio, at
 	c.since, c.known, c.approx = at, true, false
@@ -133,6 +143,7 @@ func (a *applier) applyWaking(b []byte, at int64) error {
 		e.Args[format.WakingWakee] = uint64(a.out.name(wakee))
 		e.Args[format.WakingPrio] = uint64(int64(int16(le.Uint16(b[wakingPrio:]))))
 		e.Args[format.WakingTargetCPU] = uint64(le.Uint16(b[wakingTarget:]))
+		a.tellWaker(e, format.WakingStack, b, at)
 		if err := a.out.write(e, at); err != nil {
 			return err
 		}
@@ -156,6 +167,7 @@ func (a *applier) applyWakeupNew(b []byte, at int64) error {
 		v.SetWakee(a.out.name(wakee))
 		v.SetPrio(prio)
 		v.SetTargetCPU(uint64(target))
+		a.tellWaker(e, format.WakeupNewStack, b, at)
 		if err := a.out.write(e, at); err != nil {
 			return err
 		}

@@ -23,21 +23,23 @@ const (
 	// maxSmallChunk bounds the payload of every chunk but those of rings. A session message has no natural bound.
 	maxSmallChunk = 4 << 20
 	taskChunk     = 64 << 10
+	blockedChunk  = 64 << 10
 	maxRings      = 1024
 )
 
 type chunkType uint8
 
 const (
-	chunkGeneration chunkType = 1 // beginning of a generation
-	chunkRing       chunkType = 2 // bytes of a ring
-	chunkTasks      chunkType = 3 // whole rec_task structs
-	chunkRound      chunkType = 4 // end of a round
-	chunkClocks     chunkType = 5 // format.ClockSnapshot
-	chunkEnd        chunkType = 6 // Tail
-	chunkSideband   chunkType = 7 // records of internal/sideband
-	chunkKallsyms   chunkType = 8 // a piece of /proc/kallsyms, packed
-	chunkModules    chunkType = 9 // a piece of /proc/modules
+	chunkGeneration chunkType = 1  // beginning of a generation
+	chunkRing       chunkType = 2  // bytes of a ring
+	chunkTasks      chunkType = 3  // whole rec_task structs
+	chunkRound      chunkType = 4  // end of a round
+	chunkClocks     chunkType = 5  // format.ClockSnapshot
+	chunkEnd        chunkType = 6  // Tail
+	chunkSideband   chunkType = 7  // records of internal/sideband
+	chunkKallsyms   chunkType = 8  // a piece of /proc/kallsyms, packed
+	chunkModules    chunkType = 9  // a piece of /proc/modules
+	chunkBlocked    chunkType = 10 // whole rec_blocked structs
 )
 
 // chunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one.

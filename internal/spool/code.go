@@ -102,22 +102,37 @@ func (c *code) forget() {
 	}
 }
 
-// stack is the id of a sample's stack, which it defines if the section does not know it yet; 0: there is none, or a
+// stack is the id of an event's stack, which it defines if the section does not know it yet; 0: there is none, or a
 // part of it was lost.
 func (c *code) stack(user, kernel uint64, at int64) format.StackID {
-	if user|kernel == 0 {
+	u, ok := c.find(user, at)
+	k, ok2 := c.find(kernel, at)
+	if !ok || !ok2 {
+		c.summary.lost++
+		return 0
+	}
+	return c.stackOf(u, k)
+}
+
+// find is what an id stands for; nil: there is no stack. It is false if its definition is not there.
+func (c *code) find(id uint64, at int64) (*toldStack, bool) {
+	if id == 0 {
+		return nil, true
+	}
+	t := c.told.find(id, at)
+	return t, t != nil
+}
+
+// stackOf is the id of a stack of two parts, of which either may be nil.
+func (c *code) stackOf(user, kernel *toldStack) format.StackID {
+	if user == nil && kernel == nil {
 		return 0
 	}
 	if c.section != c.out.section {
 		c.tally()
 		c.forget()
 	}
-	u, ok := c.part(user, at)
-	k, ok2 := c.part(kernel, at)
-	if !ok || !ok2 {
-		c.summary.lost++
-		return 0
-	}
+	u, k := c.part(user), c.part(kernel)
 	if u == nil && k == nil {
 		return 0
 	}
@@ -137,14 +152,10 @@ func (c *code) stack(user, kernel uint64, at int64) format.StackID {
 	return format.StackID(s.id)
 }
 
-// part is one side of a stack; nil: it has none. It is false if its definition is not there.
-func (c *code) part(id uint64, at int64) (*part, bool) {
-	if id == 0 {
-		return nil, true
-	}
-	t := c.told.find(id, at)
+// part is one side of a stack; nil: it has none.
+func (c *code) part(t *toldStack) *part {
 	if t == nil {
-		return nil, false
+		return nil
 	}
 	version := uint64(0)
 	if t.pid != 0 {
@@ -153,19 +164,24 @@ func (c *code) part(id uint64, at int64) (*part, bool) {
 	if t.part == nil || t.section != c.section || t.version != version {
 		t.part, t.section, t.version = c.resolve(t), c.section, version
 	}
-	return t.part, true
+	return t.part
 }
 
 // resolve finds the frames of a stack with the mappings of now.
 func (c *code) resolve(t *toldStack) *part {
 	c.addresses = t.addresses(c.addresses[:0])
-	if len(c.addresses) == 0 {
+	inner := 0
+	if t.tracer {
+		inner = c.tracerFrames(c.addresses)
+	}
+	if len(c.addresses) == inner {
 		return nil
 	}
 	c.key = c.key[:0]
-	for i := len(c.addresses) - 1; i >= 0; i-- {
-		m, offset := c.locate(t.pid, c.addresses[i], i > 0)
-		c.key = binary.LittleEndian.AppendUint32(c.key, c.frame(m, offset, i > 0))
+	for i := len(c.addresses) - 1; i >= inner; i-- {
+		caller := i > 0 || t.called
+		m, offset := c.locate(t.pid, c.addresses[i], caller)
+		c.key = binary.LittleEndian.AppendUint32(c.key, c.frame(m, offset, caller))
 	}
 	flags := byte(0)
 	if t.pid == 0 {
@@ -178,7 +194,7 @@ func (c *code) resolve(t *toldStack) *part {
 	if p := c.parts[string(c.key)]; p != nil {
 		return p
 	}
-	p := &part{frames: make([]uint32, len(c.addresses)), kernel: t.pid == 0, cut: t.cut}
+	p := &part{frames: make([]uint32, len(c.addresses)-inner), kernel: t.pid == 0, cut: t.cut}
 	for i := range p.frames {
 		p.frames[i] = binary.LittleEndian.Uint32(c.key[4*i:])
 	}
@@ -215,6 +231,12 @@ func (c *code) listen() func() {
 		c.asker.end()
 		<-c.asker.done
 	}
+}
+
+// tracerFrames is how many of the innermost frames are the recorder's own.
+func (c *code) tracerFrames(addresses []uint64) int {
+	c.loadKernel()
+	return c.kernel.tracerFrames(addresses)
 }
 
 // loadKernel takes what the spool has copied of the kernel.

@@ -36,6 +36,7 @@ type finaliser struct {
 	newest  int64 // time of the last task that was listed before the first round
 	listing bool  // the chunk before was part of a list
 	punched int64
+	blocked []chunk // lists of threads that are blocked at the end
 }
 
 // Finalise writes the stream.
@@ -85,6 +86,7 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 		src := &source{r: s.r, index: index, room: min(room, 1<<20), sizes: sizes, damage: &s.damage, mark: math.MinInt64, bound: math.MinInt64, newest: math.MinInt64, take: f.take}
 		// The rings of a recording begin at 0; those of a later generation anywhere.
 		src.seen = s.first.first
+		src.early = func(b []byte) { f.apply.code.told.keep(b) }
 		f.merge.sources = append(f.merge.sources, src)
 		return src
 	}
@@ -104,8 +106,11 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	}
 	f.out.summary.LostByCause = make(map[format.Cause]uint64)
 	f.apply = newApplier(r, f.tasks, f.out)
+	f.apply.offCPUMin, f.apply.readAhead = s.first.offCPUMin, f.merge.readAhead
 	f.taker = sideTaker{applier: f.apply, tables: sideband.NewTables()}
 	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
+	f.apply.code.told.rotated = r.keepBlocked
+	f.out.stackOf = f.apply.code.stackOf
 	return f
 }
 
@@ -167,11 +172,12 @@ func (f *finaliser) watermark() int64 {
 
 // until takes the records before a time.
 func (f *finaliser) until(limit int64) error {
-	if err := f.merge.until(limit); err != nil {
+	reached, err := f.merge.until(limit, f.watermark())
+	if err != nil {
 		return err
 	}
-	if limit > f.out.due {
-		return f.reach(limit - 1)
+	if reached > f.out.due {
+		return f.reach(reached - 1)
 	}
 	return nil
 }

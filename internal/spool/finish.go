@@ -27,6 +27,9 @@ func (f *finaliser) finish() error {
 	if err := f.tellMissing(held, end); err != nil {
 		return err
 	}
+	if err := f.tellBlocked(end); err != nil {
+		return err
+	}
 	if err := f.out.state(end, true); err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (f *finaliser) tellMissing(held, end int64) error {
 	}
 	for i := range f.tail.Losses {
 		l := &f.tail.Losses[i]
-		if l.Kind == format.KindSwitch || l.Kind == 0 {
+		if l.Kind == format.KindSwitch || l.Kind == 0 && l.Cause != format.CauseDefinition {
 			f.apply.lost(l.CPU, end)
 		}
 		if err := f.out.lost(end, l); err != nil {

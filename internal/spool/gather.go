@@ -12,7 +12,7 @@ import (
 // module by module. It reads definitions of stacks and the side-band, and steps over every event.
 func (f *finaliser) gather() error {
 	code := f.apply.code
-	if code.namer == nil || len(f.first.session.Sources) == 0 {
+	if code.namer == nil || !f.first.stacks {
 		return nil
 	}
 	g := newGatherer(f)
@@ -68,12 +68,22 @@ func (g *gatherer) run() error {
 			for _, s := range g.merge.sources {
 				s.mark = never
 			}
-			return g.merge.until(never)
+			if _, err := g.merge.until(never, never); err != nil {
+				return err
+			}
+			return g.eachBlocked(g.takeBlocked)
 		}
-		if err := g.merge.until(g.watermark()); err != nil {
+		if _, err := g.merge.until(g.watermark(), never); err != nil {
 			return err
 		}
 	}
+}
+
+// takeBlocked notes the places where a thread is blocked at the end.
+func (g *gatherer) takeBlocked(b []byte) {
+	split := blockedAddrs + 8*int(binary.LittleEndian.Uint32(b[blockedKernel:]))
+	g.notePlaces(0, b[blockedAddrs:split], true)
+	g.notePlaces(binary.LittleEndian.Uint32(b[blockedPID:]), b[split:], false)
 }
 
 func (g *gatherer) takeMapping(b []byte, _ int64) error {
@@ -107,12 +117,17 @@ func (g *gatherer) takeStack(b []byte, _ int64) error {
 	}
 	g.seen[key] = struct{}{}
 	raw := b[stackAddrs:]
-	raw = raw[:8*min(int(le.Uint32(b[stackCount:])), len(raw)/8)]
-	for i := 0; i < len(raw); i += 8 {
-		m, offset := g.code.locate(pid, le.Uint64(raw[i:]), i > 0)
+	g.notePlaces(pid, raw[:8*min(int(le.Uint32(b[stackCount:])), len(raw)/8)], false)
+	return nil
+}
+
+// notePlaces notes the places of one part of a stack; called: the innermost one is a return address too.
+func (g *gatherer) notePlaces(pid uint32, raw []byte, called bool) {
+	for i := 0; i < len(raw) && !g.code.names.full(); i += 8 {
+		caller := i > 0 || called
+		m, offset := g.code.locate(pid, binary.LittleEndian.Uint64(raw[i:]), caller)
 		if m.wanted {
-			g.code.names.note(m, Address{Offset: offset, Caller: i > 0})
+			g.code.names.note(m, Address{Offset: offset, Caller: caller})
 		}
 	}
-	return nil
 }

@@ -15,7 +15,11 @@ import (
 type kernelCode struct {
 	base    uint64 // address of _text; 0: not known
 	modules []kernelModule
+	tracer  []codeRange
 }
+
+// codeRange is the addresses of one function.
+type codeRange struct{ from, to uint64 }
 
 // kernelModule is the address range of a module, and its name.
 type kernelModule struct {
@@ -30,7 +34,7 @@ const maxKernelModules = 1 << 14
 func readKernelCode(s *Spool) kernelCode {
 	var k kernelCode
 	if text := s.Kallsyms(); text != nil {
-		k.base = kernelBase(text)
+		k.readSymbols(text)
 		text.Close()
 	}
 	if text := s.Modules(); text != nil {
@@ -39,19 +43,70 @@ func readKernelCode(s *Spool) kernelCode {
 	return k
 }
 
-// kernelBase is the address of _text in a text of /proc/kallsyms; it stands among the first lines of code.
-func kernelBase(text io.Reader) uint64 {
+// readSymbols takes the address of _text from a text of /proc/kallsyms, and the functions that call a kernel program or
+// are probed by one. They are followed by the next symbol of the kernel's own code, which is sorted by address.
+func (k *kernelCode) readSymbols(text io.Reader) {
 	lines := bufio.NewScanner(text)
+	open := false
 	for lines.Scan() {
 		line := lines.Bytes()
-		if !bytes.HasSuffix(line, []byte(" _text")) {
+		mine := entersTracer(line)
+		if !open && !mine && (k.base != 0 || !bytes.HasSuffix(line, []byte(" _text"))) {
 			continue
 		}
 		word, _, _ := bytes.Cut(line, []byte(" "))
-		base, _ := strconv.ParseUint(string(word), 16, 64)
-		return base
+		address, err := strconv.ParseUint(string(word), 16, 64)
+		if err != nil || address == 0 {
+			continue
+		}
+		if open {
+			k.tracer[len(k.tracer)-1].to = address
+			open = false
+		}
+		if mine && len(k.tracer) < maxTracerCode {
+			k.tracer = append(k.tracer, codeRange{address, address + 1})
+			open = true
+		} else if k.base == 0 && bytes.HasSuffix(line, []byte(" _text")) {
+			k.base = address
+		}
 	}
-	return 0
+}
+
+const (
+	maxTracerCode = 256
+	// maxTracerFrames bounds how far from the innermost frame the recorder's own ones are looked for.
+	maxTracerFrames = 12
+)
+
+// entersTracer tells whether a line of /proc/kallsyms is of the kernel's own function from which a kernel program is
+// called: of a tracepoint, or the one that is probed.
+func entersTracer(line []byte) bool {
+	const name = len("ffffffff00000000 t ")
+	if len(line) <= name || line[name-2]|0x20 != 't' {
+		return false
+	}
+	switch line[name] {
+	case '_':
+		return bytes.HasPrefix(line[name:], []byte("__traceiter_sched_")) || bytes.HasPrefix(line[name:], []byte("__bpf_trace_sched_"))
+	case 'b':
+		return bytes.HasPrefix(line[name:], []byte("bpf_trace_run"))
+	case 'f':
+		return bytes.HasPrefix(line[name:], []byte("finish_task_switch"))
+	}
+	return false
+}
+
+// tracerFrames is how many of the innermost frames are the recorder's own: those up to the last one that leads to it.
+func (k *kernelCode) tracerFrames(addresses []uint64) (n int) {
+	for i, address := range addresses[:min(len(addresses), maxTracerFrames)] {
+		if i > 0 {
+			address--
+		}
+		if slices.ContainsFunc(k.tracer, func(r codeRange) bool { return address >= r.from && address < r.to }) {
+			n = i + 1
+		}
+	}
+	return n
 }
 
 // kernelModules reads a text of /proc/modules: NAME SIZE USES USERS STATE ADDRESS, by address.

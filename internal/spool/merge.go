@@ -4,15 +4,19 @@ package spool
 type merger struct {
 	sources []*source
 	heap    []*source // by the time of their first records; all of them are ready
+	limit   int64     // what is not older stays
+	certain int64     // everything before it has been drained
 }
 
-// until takes every record before limit that can be taken.
-func (m *merger) until(limit int64) error {
+// until takes every record before limit that can be taken, and returns before which time they have been: a switch that
+// waits for its stack holds everything back that comes after it.
+func (m *merger) until(limit, certain int64) (int64, error) {
+	m.limit, m.certain = limit, certain
 	m.heap = m.heap[:0]
 	for _, s := range m.sources {
-		ok, err := s.ready(limit)
+		ok, err := m.ready(s)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if ok {
 			m.heap = append(m.heap, s)
@@ -22,19 +26,28 @@ func (m *merger) until(limit int64) error {
 		m.down(i)
 	}
 	for len(m.heap) > 0 {
-		if err := m.run(limit); err != nil {
-			return err
+		if err := m.run(); err != nil {
+			return 0, err
 		}
 	}
-	return nil
+	return m.limit, nil
+}
+
+// ready tells whether a source has a record that can be taken.
+func (m *merger) ready(s *source) (bool, error) {
+	ok, err := s.ready(m.limit)
+	if len(s.announced)+len(s.answered) > 0 {
+		m.limit = min(m.limit, s.held(m.certain))
+	}
+	return ok && s.entries[s.at].time < m.limit, err
 }
 
 // run takes records from the first source as long as no other one has an older one.
-func (m *merger) run(limit int64) error {
+func (m *merger) run() error {
 	s := m.heap[0]
 	take := s.take
 	other := m.second()
-	to := min(s.bound, limit)
+	to := min(s.bound, m.limit)
 	if other != nil {
 		t := other.entries[other.at].time
 		if s.index < other.index {
@@ -51,7 +64,7 @@ func (m *merger) run(limit int64) error {
 		i++
 	}
 	s.at = i
-	ok, err := s.ready(limit)
+	ok, err := m.ready(s)
 	if err != nil {
 		return err
 	}

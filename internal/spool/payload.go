@@ -17,6 +17,8 @@ type generation struct {
 	rings       uint32
 	recorderPID uint32
 	noSched     bool
+	stacks      bool
+	offCPUMin   int64 // ns
 	first       bool  // the rings are new: their positions begin with 0
 	open        int64 // when the window opened; 0: not yet
 	session     *format.Session
@@ -33,11 +35,14 @@ func (g *generation) append(b []byte) ([]byte, error) {
 	if g.first {
 		flags |= 2
 	}
+	if g.stacks {
+		flags |= 4
+	}
 	for _, v := range [...]uint32{g.number, g.rings, g.recorderPID, flags} {
 		b = le.AppendUint32(b, v)
 	}
 	b = le.AppendUint64(b, uint64(g.open))
-	b = le.AppendUint64(b, 0)
+	b = le.AppendUint64(b, uint64(g.offCPUMin))
 	b, err := proto.MarshalOptions{}.MarshalAppend(b, g.session)
 	if err != nil {
 		return nil, fmt.Errorf("encode the session: %w", err)
@@ -53,7 +58,8 @@ func parseGeneration(b []byte) (*generation, error) {
 	flags := le.Uint32(b[12:])
 	g := &generation{
 		number: le.Uint32(b), rings: le.Uint32(b[4:]), recorderPID: le.Uint32(b[8:]),
-		noSched: flags&1 != 0, first: flags&2 != 0, open: int64(le.Uint64(b[16:])), session: new(format.Session),
+		noSched: flags&1 != 0, first: flags&2 != 0, stacks: flags&4 != 0,
+		open: int64(le.Uint64(b[16:])), offCPUMin: int64(le.Uint64(b[24:])), session: new(format.Session),
 	}
 	if g.rings > maxRings {
 		return nil, fmt.Errorf("a spool of %d rings, more than the %d that are allowed", g.rings, maxRings)

@@ -27,6 +27,8 @@ const (
 	recTask      = recordKind(64)
 	recStack     = recordKind(65)
 	recArgs      = recordKind(66)
+	recReturn    = recordKind(67)
+	recBlocked   = recordKind(68)
 	// recGap is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the
 	// first record after the gap; at gapFrom stands that of the last one before.
 	recGap = recordKind(255)
@@ -42,6 +44,10 @@ const (
 	recPreempted = 32
 	recSince     = 64
 	recQueued    = 128
+
+	recAnnounced = 16 // of a switch
+	recTracer    = 16 // of a stack
+	recStacked   = 64 // of a switch, a waking or a wakeup_new
 )
 
 // Offsets in struct rec_hdr.
@@ -60,11 +66,14 @@ const (
 	switchPrevState = 20
 	switchPrevPrio  = 24
 	switchNextPrio  = 26
+	switchDistance  = 28
+	switchStacks    = 32
 	switchSize      = 32
 
 	wakingWakee  = 16
 	wakingPrio   = 20
 	wakingTarget = 22
+	wakingStacks = 24
 	wakingSize   = 24
 
 	forkChild = 16
@@ -102,6 +111,21 @@ const (
 	stackAddrs = 32
 	stackSize  = 32
 
+	stacksUser   = 0
+	stacksKernel = 8
+	stacksSize   = 16
+
+	returnStacks = 16
+	returnSize   = returnStacks + stacksSize
+
+	blockedStart  = 16
+	blockedPID    = 24
+	blockedCut    = 28
+	blockedKernel = 32
+	blockedUser   = 36
+	blockedAddrs  = 40
+	blockedSize   = 40
+
 	sampleUser   = 16
 	sampleKernel = 24
 	samplePID    = 32
@@ -135,7 +159,7 @@ func recordSizes() [256]uint16 {
 	return [256]uint16{
 		recSwitch: switchSize, recWaking: wakingSize, recWakeupNew: wakingSize, recFork: forkSize, recExec: execSize,
 		recRename: renameSize, recExit: exitSize, recFree: freeSize, recLost: lostSize, recTask: taskSize,
-		recStack: stackSize, recSample: sampleSize, recArgs: argsSize,
+		recStack: stackSize, recSample: sampleSize, recArgs: argsSize, recReturn: returnSize,
 	}
 }
 

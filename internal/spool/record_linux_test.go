@@ -29,9 +29,10 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 			{"comm", identComm, commLength}, {"process_comm", identProcessComm, commLength},
 		}},
 		"rec_switch": {switchSize, []field{
-			hdr, {"next_tid", switchNext, 4}, {"prev_state", switchPrevState, 4}, {"prev_prio", switchPrevPrio, 2}, {"next_prio", switchNextPrio, 2}, {"pad", 28, 4},
+			hdr, {"next_tid", switchNext, 4}, {"prev_state", switchPrevState, 4}, {"prev_prio", switchPrevPrio, 2}, {"next_prio", switchNextPrio, 2}, {"distance", switchDistance, 4},
+			{"prev_stacks", switchStacks, 0},
 		}},
-		"rec_waking": {wakingSize, []field{hdr, {"wakee_tid", wakingWakee, 4}, {"prio", wakingPrio, 2}, {"target_cpu", wakingTarget, 2}}},
+		"rec_waking": {wakingSize, []field{hdr, {"wakee_tid", wakingWakee, 4}, {"prio", wakingPrio, 2}, {"target_cpu", wakingTarget, 2}, {"stacks", wakingStacks, 0}}},
 		"rec_fork":   {forkSize, []field{hdr, {"child", forkChild, identSize}}},
 		"rec_exec": {execSize, []field{
 			hdr, {"who", execWho, identSize}, {"old_tid", execOldTID, 4}, {"filename_len", execFilenameLength, 4}, {"filename", execFilename, 0},
@@ -45,6 +46,12 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 		}},
 		"rec_stack": {stackSize, []field{
 			hdr, {"id", stackID, 8}, {"pid", stackPID, 4}, {"count", stackCount, 4}, {"addrs", stackAddrs, 0},
+		}},
+		"rec_stacks": {stacksSize, []field{{"user", stacksUser, 8}, {"kernel", stacksKernel, 8}}},
+		"rec_return": {returnSize, []field{hdr, {"stacks", returnStacks, stacksSize}}},
+		"rec_blocked": {blockedSize, []field{
+			hdr, {"start_ns", blockedStart, 8}, {"pid", blockedPID, 4}, {"cut", blockedCut, 4}, {"kernel_count", blockedKernel, 4},
+			{"user_count", blockedUser, 4}, {"addrs", blockedAddrs, 0},
 		}},
 		"rec_sample": {sampleSize, []field{
 			hdr, {"user", sampleUser, 8}, {"kernel", sampleKernel, 8}, {"pid", samplePID, 4}, {"source", sampleSource, 4},

@@ -219,6 +219,7 @@ func (r *roster) leave(t *thread, n uint32, at int64, state format.State, prio i
 	t.cpu, t.state, t.prio, t.at = n, state, prio, at
 	t.since, t.known, t.approx, t.isNew = at, true, false, false
 	t.woken, t.waker = 0, nil
+	t.user, t.kernel = nil, nil
 	t.status, t.losses = off, r.losses
 	if state&(format.StateDead|format.StateZombie) != 0 {
 		t.status = gone
@@ -232,6 +233,7 @@ func (r *roster) arrive(t *thread, n uint32, at int64) {
 	}
 	t.status, t.cpu, t.at = running, n, at
 	t.isNew, t.woken, t.waker = false, 0, nil
+	t.user, t.kernel = nil, nil
 }
 
 // vacate takes a thread off the CPU that it was thought to run on.

@@ -44,6 +44,8 @@ func (f *finaliser) scanRound() (bool, error) {
 			if is, err = f.endRound(&c); is && err == nil {
 				return true, nil
 			}
+		case chunkBlocked:
+			f.blocked = append(f.blocked, c)
 		case chunkClocks:
 			err = f.clocks(&c)
 		case chunkEnd:

@@ -48,7 +48,11 @@ type source struct {
 	gapAt    uint64
 	gapSince int64     // of the side-band: time of the last record before it
 	gaps     []sideGap // of the side-band: where bytes are missing
-	starts   []int64   // of tasks: times of the first records of the lists that were read and not taken yet
+
+	announced []announced
+	answered  []answered
+	early     func(stack []byte) // takes a rec_stack before its turn
+	starts    []int64            // of tasks: times of the first records of the lists that were read and not taken yet
 }
 
 // extent is a piece of the spool file, or a gap where there should have been one.
@@ -132,7 +136,13 @@ func (s *source) push(e extent) {
 func (s *source) ready(limit int64) (bool, error) {
 	for {
 		if s.at < len(s.entries) && s.entries[s.at].time < s.bound {
-			return s.entries[s.at].time < limit, nil
+			if len(s.announced) == 0 || s.front == len(s.extents) || !s.announces(s.entries[s.at].at) {
+				return s.entries[s.at].time < limit, nil
+			}
+			if err := s.lookBehind(); err != nil {
+				return false, err
+			}
+			continue
 		}
 		if s.front == len(s.extents) {
 			s.sort()
@@ -168,6 +178,19 @@ func (s *source) fill() error {
 		s.bound = max(rest[len(rest)/2].time, rest[0].time+1)
 	}
 	return nil
+}
+
+// lookBehind reads on where the return that the first record announces is not in the buffer.
+func (s *source) lookBehind() error {
+	if len(s.buf) >= 2*s.room {
+		s.announced = s.announced[:0]
+		return nil
+	}
+	e := s.extents[s.front]
+	s.front++
+	err := s.load(&e)
+	s.sort()
+	return err
 }
 
 // compact frees the bytes of records that are done with.
@@ -228,6 +251,7 @@ func (s *source) hole() {
 		return
 	}
 	s.inside = true
+	s.announced = s.announced[:0]
 	if s.gap {
 		s.buf = s.buf[:s.parsed]
 		return
@@ -268,7 +292,13 @@ func (s *source) parse() {
 		if length&ringDiscard == 0 && body >= hdrSize {
 			b := buf[at+ringHeaderSize : at+ringHeaderSize+body]
 			if need := int(s.sizes[b[hdrKind]]); need != 0 && body >= need && b[hdrKind] != recTask {
-				s.insert(int64(le.Uint64(b[hdrTime:])), s.base+uint64(at))
+				time, position := int64(le.Uint64(b[hdrTime:])), s.base+uint64(at)
+				if b[hdrKind] != recReturn {
+					s.insert(time, position)
+				}
+				if k := b[hdrKind]; k == recSwitch && (b[hdrFlags]&recAnnounced != 0 || len(s.announced) > 0) || k >= recStack {
+					s.note(b, time, position)
+				}
 			}
 		}
 		at = next

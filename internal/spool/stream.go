@@ -36,6 +36,8 @@ type stream struct {
 	commands  commands
 	e         format.Event // for what is rare
 
+	stackOf func(user, kernel *toldStack) format.StackID
+
 	summary Summary
 	counts  [format.MaxKind + 1]uint64
 }
@@ -212,6 +214,11 @@ func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
 			v.SetWaker(s.define(t.waker))
 		} else {
 			v.SetWaker(0)
+		}
+	}
+	if flags&format.FlagOpen != 0 {
+		if id := s.stackOf(t.user, t.kernel); id != 0 {
+			v.SetStack(id)
 		}
 	}
 	return s.write(e, at)

@@ -37,6 +37,9 @@ type thread struct {
 	since  int64
 	at     int64 // time of the event that set status
 
+	// Where it is while it is off its CPU, if that was told when it left, or at the very end.
+	user, kernel *toldStack
+
 	woken    int64 // first waking of this time off the CPU; 0: none
 	waker    *definition
 	wakerCPU uint32

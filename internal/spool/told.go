@@ -1,6 +1,7 @@
 package spool
 
 import (
+	"bytes"
 	"encoding/binary"
 )
 
@@ -9,6 +10,9 @@ type toldStack struct {
 	pid     uint32 // 0: a kernel stack
 	count   uint32
 	cut     bool
+	called  bool   // the innermost address is a return address too
+	owned   bool   // packed shares no memory with other stacks
+	tracer  bool   // the innermost frames are the recorder's own
 	packed  []byte // the addresses, each as the difference to the one before
 	section uint32 // number of the section in which part is valid
 	version uint64 // of the process's mappings, for which part is valid
@@ -21,6 +25,7 @@ type toldStacks struct {
 	current, previous map[uint64]*toldStack
 	arena             arena
 	bytes, before     int     // held by current and by what is only in previous
+	rotated           func()  // called when a generation has begun; may be nil
 	cuts              []int64 // times at which generations begin that the records have not reached yet
 	refused           uint64
 }
@@ -57,11 +62,19 @@ func (s *toldStacks) rotate() {
 	s.previous, s.before = s.current, s.bytes
 	s.current, s.bytes = make(map[uint64]*toldStack, len(s.previous)), 0
 	s.arena = nil
+	if s.rotated != nil {
+		s.rotated()
+	}
 }
 
 // tell keeps the content of a rec_stack; nil: there is no room for it.
 func (s *toldStacks) tell(b []byte, at int64) *toldStack {
 	s.reach(at)
+	return s.keep(b)
+}
+
+// keep is tell for a record whose turn has not come yet: then it is told again.
+func (s *toldStacks) keep(b []byte) *toldStack {
 	le := binary.LittleEndian
 	id := le.Uint64(b[stackID:])
 	if t := s.current[id]; t != nil {
@@ -82,6 +95,7 @@ func (s *toldStacks) tell(b []byte, at int64) *toldStack {
 		s.before -= len(t.packed) + toldCost
 	}
 	t.pid, t.count, t.cut = le.Uint32(b[stackPID:]), count, b[hdrFlags]&recCut != 0
+	t.tracer = b[hdrFlags]&recTracer != 0
 	t.packed = s.arena.keep(b[stackAddrs:][:8*count])
 	s.current[id] = t
 	s.bytes += len(t.packed) + toldCost
@@ -110,6 +124,16 @@ func (t *toldStack) addresses(to []uint64) []uint64 {
 		b = b[n:]
 	}
 	return to
+}
+
+// own is a copy that holds no memory but its own.
+func (t *toldStack) own() *toldStack {
+	if t == nil || cap(t.packed) == 0 || t.owned {
+		return t
+	}
+	c := *t
+	c.packed, c.owned = bytes.Clone(t.packed), true
+	return &c
 }
 
 // arena packs addresses into large pieces of memory.

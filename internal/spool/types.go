@@ -10,6 +10,10 @@ type Header struct {
 	NoSched     bool // no switches are recorded, so nothing is known of what threads do
 	// Sources are what takes samples. They become those of the session.
 	Sources []*format.Source
+	// Stacks: there are stacks, of samples or of anything else.
+	Stacks bool
+	// OffCPUMin is how long a thread must have been off its CPU, ns, for its stack to be told.
+	OffCPUMin int64
 }
 
 // Round tells of one round of draining: the reader noted Time, then read all producer positions, then drained.

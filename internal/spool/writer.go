@@ -101,6 +101,7 @@ func (w *Writer) Begin(h Header) error {
 	w.piece = pieceBytes(h.Rings)
 	w.first = generation{
 		rings: uint32(h.Rings), recorderPID: uint32(h.RecorderPID), noSched: h.NoSched, first: true,
+		stacks: h.Stacks || len(h.Sources) > 0, offCPUMin: h.OffCPUMin,
 		session: proto.Clone(h.Session).(*format.Session),
 	}
 	if len(h.Sources) > 0 {
@@ -184,6 +185,29 @@ func (w *Writer) Tasks(raw []byte) error {
 			return err
 		}
 		w.tasks = append(w.tasks[:0], w.tasks[whole:]...)
+	}
+	return nil
+}
+
+// Blocked appends a list of the threads that are blocked when the window has closed, as the kernel's iterator wrote it:
+// after the last round, before [Writer.End].
+func (w *Writer) Blocked(list []byte) error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	for len(list) > 0 {
+		n := 0
+		for n < blockedChunk && n < len(list) {
+			length := blockedLength(list[n:])
+			if length == 0 {
+				return errors.New("spool where threads are blocked: the list is damaged")
+			}
+			n += length
+		}
+		if err := w.small(chunkBlocked, 0, list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
 	}
 	return nil
 }

@@ -2,9 +2,12 @@ package timeline
 
 import "wprof/format"
 
-// losesSwitches tells whether a loss of a kind leaves the state of threads unknown.
-func losesSwitches(what format.Kind) bool {
-	switch what {
+// losesSwitches tells whether a loss leaves the state of threads unknown.
+func losesSwitches(e *format.Event) bool {
+	if format.Cause(e.Args[format.LostCause]) == format.CauseDefinition {
+		return false
+	}
+	switch format.Kind(e.Args[format.LostWhat]) {
 	case format.KindWaking, format.KindWakeupNew, format.KindFork, format.KindExec, format.KindRename,
 		format.KindExit, format.KindFree, format.KindSample:
 		return false

@@ -53,7 +53,7 @@ func (u *Usage) Apply(e *format.Event) {
 	case format.KindCPULeft:
 		u.runs(e.CPU, nil, e.Time)
 	case format.KindLost:
-		if losesSwitches(format.Kind(e.Args[format.LostWhat])) {
+		if losesSwitches(e) {
 			u.lost(e.CPU, int64(e.Args[format.LostFrom]))
 		}
 	}

@@ -1,0 +1,108 @@
+//go:build linux
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+)
+
+// OffCPU says of which times off the CPU the stack is taken. Switches have to be recorded.
+type OffCPU struct {
+	Stacks
+	Min   time.Duration // of shorter ones none is
+	Place Place         // where; [Load] finds the best one that the kernel has
+}
+
+// Place is where the stack of a thread that was off its CPU is taken.
+type Place uint8
+
+const (
+	AnyPlace    Place = iota // the first of the following that the kernel has
+	AtExit                   // tracepoint sched_exit_tp (Linux 6.15), in the thread that has come back
+	AtFinish                 // kprobe on finish_task_switch, in the same thread, with the run queue locked
+	AtDeparture              // tracepoint sched_switch, in the thread that leaves, however soon it is back
+)
+
+func (p Place) String() string {
+	return [...]string{
+		"where the kernel allows it", "at the return (sched_exit_tp)", "at the return (kprobe on finish_task_switch)", "at every departure (sched_switch)",
+	}[p]
+}
+
+// program is the one that takes the stack, if it is not that of sched_switch.
+func (p Place) program() string {
+	return [...]string{"", "sched_exit", "switch_finished", ""}[p]
+}
+
+func (o *OffCPU) validate(noSched bool) error {
+	switch {
+	case o.any() && noSched:
+		return errors.New("stacks of threads off the CPU stand in switches, which are not recorded")
+	case o.Min < 0:
+		return fmt.Errorf("take stacks of times off the CPU from %s: the time is negative", o.Min)
+	}
+	return nil
+}
+
+// enum offcpu_place in offcpu.h.
+func (o *OffCPU) kernelPlace() uint8 {
+	switch {
+	case !o.any():
+		return 0
+	case o.Place == AtDeparture:
+		return 2
+	}
+	return 1
+}
+
+// errNoProbe is why finish_task_switch cannot be probed.
+var errNoProbe = errors.New("finish_task_switch cannot be probed")
+
+// places are those that are worth trying, the best one first.
+func (o *Options) places(types *btf.Cache) []Place {
+	if !o.OffCPU.any() || o.OffCPU.Place != AnyPlace {
+		return []Place{o.OffCPU.Place}
+	}
+	if kernel, err := types.Kernel(); err == nil && checkTracepoint(kernel, "sched_exit_tp") == nil {
+		return []Place{AtExit}
+	}
+	return []Place{AtFinish, AtDeparture}
+}
+
+// attachFinish probes the function under the names that compilers give it.
+func attachFinish(program *ebpf.Program) (link.Link, error) {
+	var first error
+	for _, name := range []string{"finish_task_switch.isra.0", "finish_task_switch", "finish_task_switch.constprop.0"} {
+		l, err := link.Kprobe(name, program, nil)
+		if err == nil {
+			return l, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", errNoProbe, first)
+}
+
+// OffCPUPlace is where stacks of threads off their CPU are taken.
+func (t *Tracer) OffCPUPlace() Place { return t.options.OffCPU.Place }
+
+// ReadBlocked writes a struct rec_blocked for each thread that is blocked and has not run since a time, CLOCK_MONOTONIC
+// ns, back to back. It is for when the window is closed.
+func (t *Tracer) ReadBlocked(w io.Writer, since int64) error {
+	if t.blocked == nil {
+		return fmt.Errorf("read where threads are blocked: %w", fs.ErrNotExist)
+	}
+	if err := t.collection.Variables["closed_at"].Set(uint64(since)); err != nil {
+		return fmt.Errorf("tell the iterator when the window closed: %w", err)
+	}
+	return t.readIterator(t.blocked, w)
+}

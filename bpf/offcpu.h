@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Where threads are that are off their CPU.
+ *
+ * A thread's stack does not change while it is off, so it is taken when it comes back, by the thread itself: by then it
+ * is known how long it was away, and the many short times cost a look at the clock. The switch announces it, because it
+ * is written before. What is run is, as the kernel has it, the tracepoint sched_exit_tp (6.15), or a kprobe on
+ * finish_task_switch, which holds the run queue's lock meanwhile; where there is neither, every switch takes the stack
+ * of the thread that leaves, whatever it costs.
+ */
+#ifndef WPROF_OFFCPU_H
+#define WPROF_OFFCPU_H
+
+#define DEPARTURES 65536 /* 1 MiB */
+
+enum offcpu_place {
+	OFFCPU_NEVER,
+	OFFCPU_AT_RETURN,
+	OFFCPU_AT_DEPARTURE,
+};
+
+const volatile __u8 offcpu_place;
+const volatile bool offcpu_kernel, offcpu_user;
+const volatile __u64 offcpu_min; /* ns; times off that are shorter have no stack */
+
+/*
+ * When a thread left its CPU. Threads whose ids have the same low 16 bits share a place: the one that leaves later has
+ * it, and of the other it is not known how long it was off, so its stack is taken. If two of them come back within the
+ * same microseconds, one has no stack.
+ */
+struct departure {
+	__u64 at;
+	__u32 tid;
+	__u32 awaited; /* tid of the thread whose return is announced; 0: none */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, DEPARTURES);
+	__type(key, __u32);
+	__type(value, struct departure);
+} departures SEC(".maps");
+
+static __always_inline struct departure *departure_of(__u32 tid)
+{
+	__u32 place = tid & (DEPARTURES - 1);
+
+	return bpf_map_lookup_elem(&departures, &place);
+}
+
+static __always_inline void departs(__u32 tid, bool for_good, __u64 now)
+{
+	struct departure *d = departure_of(tid);
+
+	if (!d || !tid)
+		return;
+	d->at = now;
+	d->tid = for_good ? 0 : tid;
+}
+
+static __always_inline bool was_off_long(struct departure *d, struct task_struct *task, __u64 now)
+{
+	if (d->tid == (__u32)task->pid)
+		return now - d->at >= offcpu_min;
+	/* It left before the window opened, or has never run. */
+	return task->nvcsw + task->nivcsw != 0;
+}
+
+/* Tells whether the thread's stack is worth taking when it is on the CPU, and lets that happen. */
+static __always_inline bool announce_return(struct task_struct *task, __u64 now)
+{
+	__u32 tid = task->pid;
+	struct departure *d = departure_of(tid);
+
+	if (!d || !tid || !was_off_long(d, task, now))
+		return false;
+	d->awaited = tid;
+	return true;
+}
+
+static __always_inline int returned(void *ctx)
+{
+	struct task_struct *task;
+	struct rec_stacks stacks;
+	struct rec_return *rec;
+	struct departure *d;
+
+	if (!armed)
+		return 0;
+	task = bpf_get_current_task_btf();
+	d = departure_of(task->pid);
+	if (!d || !d->awaited || d->awaited != (__u32)task->pid)
+		return 0;
+	d->awaited = 0;
+	if (!take_stacks(ctx, task, REC_RETURN, offcpu_user, offcpu_kernel, &stacks))
+		return 0;
+	rec = reserve(REC_RETURN, 0, task->pid, sizeof(*rec));
+	if (!rec)
+		return 0;
+	rec->stacks = stacks;
+	submit(rec);
+	return 0;
+}
+
+/* In the thread that has come back, after the run queue's lock was given back. Newer kernels pass fewer arguments. */
+SEC("tp_btf/sched_exit_tp")
+int sched_exit(void *ctx)
+{
+	return returned(ctx);
+}
+
+SEC("kprobe/finish_task_switch")
+int switch_finished(void *ctx)
+{
+	return returned(ctx);
+}
+
+/* One iterator at a time. */
+static __u64 blocked_room[sizeof(struct rec_blocked) / sizeof(__u64) + 2 * (STACK_FRAMES + 1)];
+
+volatile __u64 closed_at; /* when the window closed, CLOCK_MONOTONIC */
+
+static __always_inline bool is_blocked(struct task_struct *task)
+{
+	return !small(task->on_cpu) && !is_queued(task) && !task->exit_state && task->__state && !(task->__state & TASK_DEAD);
+}
+
+/* Since when it has not run, CLOCK_MONOTONIC; never too early. */
+static __always_inline __u64 ran_last(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
+		return -1ULL;
+	learn_clock();
+	return task->sched_info.last_arrival + clock_ahead;
+}
+
+struct user_frame {
+	__u64 next;
+	__u64 ret;
+};
+
+/* Frame by frame, as perf_callchain_user() does in the thread itself. */
+static __always_inline __u32 walk_user(struct task_struct *task, __u64 *addrs)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct user_frame frame;
+	__u32 count = 0;
+	__u64 fp;
+
+	if (!regs)
+		return 0;
+	addrs[0] = REGS_PC(regs);
+	fp = REGS_FP(regs);
+	for (count = 1; count < STACK_FRAMES; count++) {
+		if (!fp || fp & 7 || bpf_copy_from_user_task(&frame, sizeof(frame), (void *)fp, task, 0))
+			break;
+		if ((frame.ret - 1) >> 56)
+			break;
+		addrs[count] = frame.ret;
+		fp = frame.next;
+	}
+	return (addrs[0] - 1) >> 56 ? 0 : count;
+}
+
+SEC("iter.s/task")
+int blocked(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct rec_blocked *rec = (struct rec_blocked *)blocked_room;
+	__u32 kernel = 0, user = 0;
+	struct rec_ident who;
+	unsigned long ran;
+	long bytes;
+
+	if (ctx->meta->seq_num == 0)
+		clock_ahead = CLOCK_UNKNOWN;
+	if (!task || !is_blocked(task) || ran_last(task) > closed_at)
+		return 0;
+	write_ident(&who, task);
+	ran = task->nvcsw + task->nivcsw;
+	if (!ran || !ident_wanted(&who))
+		return 0;
+	rec->cut = 0;
+	if (offcpu_kernel) {
+		bytes = bpf_get_task_stack(task, rec->addrs, STACK_FRAMES * sizeof(__u64), 0);
+		if (bytes > 0)
+			kernel = bytes / sizeof(__u64);
+		if (kernel >= STACK_FRAMES)
+			rec->cut |= 1;
+	}
+	if (offcpu_user && !(task->flags & (PF_KTHREAD | worker_flags()))) {
+		user = walk_user(task, rec->addrs + bounded(kernel, STACK_FRAMES + 1));
+		if (user >= STACK_FRAMES)
+			rec->cut |= 2;
+	}
+	/* What has run meanwhile has no stack. */
+	if (!is_blocked(task) || ran != task->nvcsw + task->nivcsw || ran_last(task) > closed_at || !(kernel + user))
+		return 0;
+	rec->hdr.ts = bpf_ktime_get_ns();
+	rec->hdr.kind = REC_BLOCKED;
+	rec->hdr.flags = REC_SUBJECT;
+	rec->hdr.cpu = task->thread_info.cpu;
+	rec->hdr.tid = task->pid;
+	rec->start_ns = task->start_time;
+	rec->pid = task->tgid;
+	rec->kernel_count = kernel;
+	rec->user_count = user;
+	bpf_seq_write(ctx->meta->seq, rec, sizeof(*rec) + bounded(kernel + user, 2 * (STACK_FRAMES + 1)) * sizeof(__u64));
+	return 0;
+}
+
+#endif

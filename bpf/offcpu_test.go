@@ -1,0 +1,185 @@
+//go:build linux
+
+package bpf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// return record: ids at the places of rec_return.stacks.
+func (r record) returnUser() int64   { return r.u64(16) }
+func (r record) returnKernel() int64 { return r.u64(24) }
+
+// sleeps has a thread of its own sleep n times for a while, and returns its id.
+func sleeps(n int, each time.Duration) (tid int) {
+	onThread(func() {
+		tid = unix.Gettid()
+		for range n {
+			pause := unix.NsecToTimespec(each.Nanoseconds())
+			_ = unix.Nanosleep(&pause, nil)
+		}
+	})
+	return tid
+}
+
+// stackOf is where the kernel says that a thread is.
+func stackOf(tid int) []byte {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stack", tid))
+	return text
+}
+
+func monotonic() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return now.Nano()
+}
+
+func waitFor(t *testing.T, condition func() bool) {
+	t.Helper()
+	for range 500 {
+		if condition() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("it did not happen within 5 s")
+}
+
+// mustLoadAt loads the programs to take stacks at a place; on a kernel without kprobes it skips the place that needs them.
+func mustLoadAt(t *testing.T, o Options, place Place) *Tracer {
+	t.Helper()
+	o.OffCPU.Place = place
+	if place == AtFinish || place == AtExit {
+		probe, err := Load(o)
+		if errors.Is(err, errNoProbe) || place == AtExit && errors.As(err, new(*Unsupported)) {
+			t.Skipf("this kernel cannot: %v (docs/kernels.md)", err)
+		}
+		if err == nil {
+			must(t, probe.Close())
+		}
+	}
+	return mustLoad(t, o)
+}
+
+func TestReturnOfAThreadThatWasOffLongHasAStack(t *testing.T) {
+	for _, place := range []Place{AnyPlace, AtExit, AtFinish} {
+		t.Run(place.String(), func(t *testing.T) {
+			tracer := mustLoadAt(t, Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true, User: true}, Min: 5 * time.Millisecond}}, place)
+			if tracer.OffCPUPlace() == AtDeparture {
+				t.Skip("this kernel takes stacks at the departure only (docs/kernels.md)")
+			}
+			short, long := 0, 0
+			records := recording(t, tracer, func() {
+				short = sleeps(20, time.Millisecond)
+				long = sleeps(10, 10*time.Millisecond)
+			})
+			announced, returned := map[int]int{}, map[int]int{}
+			waits := map[int]bool{} // by CPU
+			for _, r := range records {
+				switch {
+				case r.is(recSwitch):
+					if waits[r.cpu()] {
+						t.Errorf("no return on CPU %d before the switch at %d", r.cpu(), r.ts())
+					}
+					waits[r.cpu()] = r.flags()&flagAnnounced != 0
+					if waits[r.cpu()] {
+						announced[r.next()]++
+					}
+				case r.is(recReturn):
+					if !waits[r.cpu()] {
+						t.Errorf("a return at %d that no switch has announced", r.ts())
+					}
+					waits[r.cpu()] = false
+					if r.tid() == long && (r.returnUser() == 0 || r.returnKernel() == 0) {
+						t.Errorf("stacks %#x and %#x", r.returnUser(), r.returnKernel())
+					}
+					returned[r.tid()]++
+				}
+			}
+			if announced[long] < 10 || announced[long] != returned[long] || announced[short] > 3 {
+				t.Errorf("%d announced and %d returned of 10 long times off, %d of 20 short ones", announced[long], returned[long], announced[short])
+			}
+		})
+	}
+}
+
+func TestStackAtDepartureStandsInTheSwitch(t *testing.T) {
+	tracer := mustLoad(t, Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true, User: true}, Place: AtDeparture}})
+	tid := 0
+	records := recording(t, tracer, func() { tid = sleeps(20, time.Millisecond) })
+	n := 0
+	for _, r := range records {
+		if r.is(recSwitch) && r.tid() == tid && r.flags()&flagStacked != 0 && r.u64(32) != 0 && r.u64(40) != 0 {
+			n++
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d switches away from a thread that slept 20 times have its stacks", n)
+	}
+}
+
+func TestWakingHasTheStackOfTheWaker(t *testing.T) {
+	tracer := mustLoad(t, Options{Waker: Stacks{Kernel: true, User: true}})
+	records := recording(t, tracer, func() { run(t, "true") })
+	n := 0
+	for _, r := range records {
+		if (r.is(recWaking) || r.is(recWakeupNew)) && r.flags()&flagStacked != 0 && r.u64(32) != 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		t.Error("no waking has a kernel stack")
+	}
+}
+
+func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
+	for _, o := range []OffCPU{{Stacks: Stacks{Kernel: true}}, {Stacks: Stacks{User: true}}, {Stacks: Stacks{Kernel: true, User: true}}} {
+		tracer := mustLoad(t, Options{OffCPU: o})
+		var pipe [2]int
+		must(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+		tids, done := make(chan int), make(chan struct{})
+		go onThread(func() {
+			tids <- unix.Gettid()
+			_, _ = unix.Read(pipe[0], make([]byte, 1))
+			close(done)
+		})
+		tid := <-tids
+		waitFor(t, func() bool { return bytes.Contains(stackOf(tid), []byte("pipe_read")) })
+		var list bytes.Buffer
+		must(t, tracer.ReadBlocked(&list, monotonic()))
+		r, found := blockedRecord(list.Bytes(), tid)
+		if !found || r.u32(24) != os.Getpid() || r.u32(32) > 0 != o.Kernel || r.u32(36) > 0 != o.User {
+			t.Errorf("%+v: found %v, kernel %d, user %d frames", o.Stacks, found, r.u32(32), r.u32(36))
+		}
+		list.Reset()
+		must(t, tracer.ReadBlocked(&list, 1))
+		if _, found := blockedRecord(list.Bytes(), tid); found {
+			t.Error("a thread that has run since has a stack")
+		}
+		_, err := unix.Write(pipe[1], []byte{0})
+		must(t, err)
+		<-done
+		unix.Close(pipe[0])
+		unix.Close(pipe[1])
+	}
+}
+
+// blockedRecord finds the struct rec_blocked of a thread.
+func blockedRecord(list []byte, tid int) (record, bool) {
+	for len(list) >= 40 {
+		r := record{bytes: list}
+		size := 40 + 8*(r.u32(32)+r.u32(36))
+		if r.tid() == tid {
+			return record{bytes: list[:size]}, true
+		}
+		list = list[size:]
+	}
+	return record{bytes: make([]byte, 40)}, false
+}

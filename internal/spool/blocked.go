@@ -1,0 +1,68 @@
+package spool
+
+import "encoding/binary"
+
+// blockedLength is the length of the rec_blocked that a list begins with; 0: it begins with none.
+func blockedLength(list []byte) int {
+	if len(list) < blockedSize {
+		return 0
+	}
+	le := binary.LittleEndian
+	count := uint64(le.Uint32(list[blockedKernel:])) + uint64(le.Uint32(list[blockedUser:]))
+	if count > maxBlockedFrames || blockedSize+8*int(count) > len(list) || list[hdrKind] != recBlocked {
+		return 0
+	}
+	return blockedSize + 8*int(count)
+}
+
+// maxBlockedFrames is more than the iterator tells of one thread; what claims more is damage.
+const maxBlockedFrames = 512
+
+// eachBlocked calls f with every rec_blocked of the spool.
+func (f *finaliser) eachBlocked(take func(b []byte)) error {
+	for i := range f.blocked {
+		b, err := f.scan.read(&f.blocked[i])
+		if err != nil {
+			return err
+		}
+		for n := blockedLength(b); n > 0; n = blockedLength(b) {
+			take(b[:n])
+			b = b[n:]
+		}
+	}
+	return nil
+}
+
+// tellBlocked notes where the threads are that are still off their CPU at the end.
+func (f *finaliser) tellBlocked(end int64) error {
+	var shared arena
+	return f.eachBlocked(func(b []byte) {
+		le := binary.LittleEndian
+		t := f.apply.threads.get(le.Uint32(b[hdrTID:]))
+		if t == nil || t.start != int64(le.Uint64(b[blockedStart:])) || !f.apply.isOff(t) || t.woken != 0 || t.user != nil || t.kernel != nil {
+			return
+		}
+		if t.known && !t.approx && end-t.since < f.apply.offCPUMin {
+			return
+		}
+		t.kernel, t.user = blockedStacks(&shared, b)
+	})
+}
+
+// blockedStacks are the two parts of a stack that the iterator has told; nil: there is none.
+func blockedStacks(shared *arena, b []byte) (kernel, user *toldStack) {
+	le := binary.LittleEndian
+	cut, split := le.Uint32(b[blockedCut:]), blockedAddrs+8*int(le.Uint32(b[blockedKernel:]))
+	kernel = newTold(shared, 0, b[blockedAddrs:split], cut&1 != 0)
+	if kernel != nil {
+		kernel.called = true
+	}
+	return kernel, newTold(shared, le.Uint32(b[blockedPID:]), b[split:], cut&2 != 0)
+}
+
+func newTold(shared *arena, pid uint32, raw []byte, cut bool) *toldStack {
+	if len(raw) == 0 {
+		return nil
+	}
+	return &toldStack{pid: pid, count: uint32(len(raw) / 8), cut: cut, packed: shared.keep(raw)}
+}
