@@ -53,6 +53,7 @@ type stillOff struct {
 // blockedCapture is what a capture says of the workload's threads.
 type blockedCapture struct {
 	blocks []block
+	left   map[int32]int64 // how often a thread left a CPU to be blocked
 	wakes  []wake
 	open   map[int32]stillOff
 	stacks int // how many events name one, whatever thread they are about
@@ -87,7 +88,7 @@ func readBlocked(t *testing.T, capture, path string, kernel *kernelSymbols, thre
 	for _, tid := range threads.tids {
 		ours[tid] = true
 	}
-	b := &blockedCapture{open: map[int32]stillOff{}}
+	b := &blockedCapture{left: map[int32]int64{}, open: map[int32]stillOff{}}
 	for {
 		e, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -112,6 +113,9 @@ func (c *captureReader) take(b *blockedCapture, ours map[int32]bool, e *format.E
 	case format.KindSwitch:
 		s := e.Switch()
 		stack := c.stack(b)(s.Stack())
+		if prev := c.r.Task(e.Task).GetTid(); ours[prev] && blocking(s.PrevState()) {
+			b.left[prev]++
+		}
 		next := c.r.Task(s.Next()).GetTid()
 		since, known := s.Since()
 		if state, _ := s.NextState(); known && ours[next] && blocking(state) {

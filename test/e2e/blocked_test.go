@@ -114,14 +114,12 @@ func wrongUser(s *stackSeen, work string, ways []string) string {
 
 // wrongKernel says what is wrong with the kernel part of a stack. /proc shows the return address of every function but
 // those that the scheduler waits in (in_sched_functions), which are left out of both sides here: without them, the
-// two are to have the same functions and the same return addresses in them. The stack must go on to the scheduler,
-// so at least its last frame is such a function, and its name must be that of the kernel's symbols everywhere.
+// two are to have the same functions and the same return addresses in them. Every name must be that of the kernel's
+// symbols.
 func (b *blockedRun) wrongKernel(t *testing.T, s *stackSeen, tid int32) string {
+	t.Helper()
 	from, to := schedulerText(t, b.kernel)
 	inScheduler := func(p place) bool { return p.address >= from && p.address < to }
-	if len(s.kernel) == 0 || !inScheduler(s.kernel[len(s.kernel)-1]) {
-		return "it does not end in the scheduler"
-	}
 	for _, p := range s.kernel {
 		if !slices.Contains(p.names, p.named) {
 			return fmt.Sprintf("%#x is called %q, kallsyms has %v", p.address, p.named, p.names)
@@ -139,7 +137,20 @@ func (b *blockedRun) wrongKernel(t *testing.T, s *stackSeen, tid int32) string {
 	return "its kernel part is none that /proc has shown"
 }
 
-// wrongStack says what is wrong with the stack of a thread that was blocked; "" for nothing.
+// wrongSwitch says what is wrong with the stack of a thread that has come back, which took it itself. It goes on to the
+// function that switches, and has nothing of the kernel programs that are called there.
+func (b *blockedRun) wrongSwitch(t *testing.T, s *stackSeen, name string) string {
+	t.Helper()
+	if wrong := b.wrongStack(t, s, name, "work_"+name, chains[name]); wrong != "" {
+		return wrong
+	}
+	if last := s.kernel[len(s.kernel)-1]; last.named != "__schedule" {
+		return "it does not end in __schedule"
+	}
+	return ""
+}
+
+// wrongStack says what is wrong with the stack of a thread that is blocked; "" for nothing.
 func (b *blockedRun) wrongStack(t *testing.T, s *stackSeen, name, work string, ways []string) string {
 	if s == nil {
 		return "it has no stack"
@@ -220,19 +231,24 @@ func TestBlockedThreadsHaveTheStackThatTheyBlockWith(t *testing.T) {
 
 // checkCount compares with the kernel's own count, which begins when the thread has a name and ends before it exits.
 func (b *blockedRun) checkCount(t *testing.T, name string) {
-	got, want := int64(len(b.blocksOf(name))), b.threads.blocks[b.threads.tids[name]]
+	tid := b.threads.tids[name]
+	left, back, want := b.left[tid], int64(len(b.blocksOf(name))), b.threads.blocks[tid]
 	if b.lost > 0 {
 		t.Fatalf("%d events are lost", b.lost)
 	}
-	if want < 20 || got < want || got > want+4 {
-		t.Errorf("it blocks %d times in the capture, the kernel counted %d", got, want)
+	if want < 20 || left < want || left > want+4 {
+		t.Errorf("it blocks %d times in the capture, the kernel counted %d", left, want)
+	}
+	// There are threads of which a kernel may tell no switch away from them, and so not who comes then (docs/kernels.md).
+	if back > left || float64(back) < 0.99*float64(left) {
+		t.Errorf("it blocks %d times and comes back %d times", left, back)
 	}
 }
 
 func (b *blockedRun) checkStacks(t *testing.T, name string) {
 	wrong, seen, right := faults{}, faults{}, 0
 	for _, block := range b.blocksOf(name) {
-		if what := b.wrongStack(t, block.stack, name, "work_"+name, chains[name]); what != "" {
+		if what := b.wrongSwitch(t, block.stack, name); what != "" {
 			wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
 			continue
 		}
@@ -254,14 +270,14 @@ func TestShortBlocksHaveNoStack(t *testing.T) {
 	// The kernel's programs take the length of a block a little earlier or later than the switch tells.
 	const unsure = 200 * time.Microsecond
 	b := recordBlockers(t, []string{"--offcpu-min", bound.String()}, "run", runFor)
-	for _, name := range []string{"nanosleep", "pipe", "futex"} {
+	for _, name := range []string{"nanosleep", "pipe", "futex", "write"} {
 		long, short := 0, 0
 		wrong := faults{}
 		for _, block := range b.blocksOf(name) {
 			switch lasted := time.Duration(block.to - block.from); {
 			case lasted >= bound+unsure:
 				long++
-				if what := b.wrongStack(t, block.stack, name, "work_"+name, chains[name]); what != "" {
+				if what := b.wrongSwitch(t, block.stack, name); what != "" {
 					wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
 				}
 			case lasted <= bound-unsure:
@@ -335,7 +351,8 @@ func (b *blockedRun) checkStillBlocked(t *testing.T) {
 }
 
 func TestWakersHaveTheStackThatTheyWakeWith(t *testing.T) {
-	b := recordBlockers(t, []string{"-Swaker"}, "run", runFor)
+	// All of the machine: it is mostly an idle thread that a timer interrupts to end a nap.
+	b := recordBlockers(t, []string{"-a", "-Swaker"}, "run", runFor)
 	for _, c := range []struct {
 		waker, way, wakee string
 		kernel            []string // one of these functions leads to it
@@ -426,7 +443,7 @@ func TestStacksAreThereWhenAskedFor(t *testing.T) {
 		{flags: []string{"--offcpu-min", "0"}, blocks: true},
 		{flags: []string{"-Swaker"}, wakes: true},
 		{flags: []string{"-Soffcpu", "-Swaker", "--offcpu-min", "0"}, blocks: true, wakes: true},
-		{flags: []string{"-S", "none"}, none: true},
+		{flags: []string{"--no-stacks"}, none: true},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			b := recordBlockers(t, c.flags, "run", "500")

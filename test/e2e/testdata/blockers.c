@@ -25,6 +25,9 @@
 
 #define CHAINED __attribute__((noinline, used))
 
+// Without it gcc gives a function that calls none no frame of its own.
+#define FRAME() __asm__ volatile("" : : "r"(__builtin_frame_address(0)))
+
 enum {
 	FILE_BYTES = 16 << 20,
 	PAGE = 4096,
@@ -88,6 +91,7 @@ CHAINED long inner_nanosleep(long ms)
 {
 	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
 
+	FRAME();
 	return call(SYS_nanosleep, (long)&ts, 0, 0, 0);
 }
 CHAIN(nanosleep)
@@ -96,30 +100,35 @@ CHAINED long inner_pipe(long fd)
 {
 	char c;
 
+	FRAME();
 	return call(SYS_read, fd, (long)&c, 1, 0);
 }
 CHAIN(pipe)
 
 CHAINED long inner_write(long fd)
 {
+	FRAME();
 	return call(SYS_write, fd, (long)"x", 1, 0);
 }
 CHAIN(write)
 
 CHAINED long inner_futex(long address)
 {
+	FRAME();
 	return call(SYS_futex, address, FUTEX_WAIT_PRIVATE, 0, 0);
 }
 CHAIN(futex)
 
 CHAINED long inner_wake(long address)
 {
+	FRAME();
 	return call(SYS_futex, address, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 CHAIN(wake)
 
 CHAINED long inner_fault(long address)
 {
+	FRAME();
 	return *(volatile char *)address;
 }
 CHAIN(fault)
@@ -127,6 +136,7 @@ CHAIN(fault)
 // Both, because pages that are mapped are not dropped.
 CHAINED long inner_drop(long fd)
 {
+	FRAME();
 	call(SYS_madvise, (long)mapping, FILE_BYTES, MADV_DONTNEED, 0);
 	return call(SYS_fadvise64, fd, 0, 0, POSIX_FADV_DONTNEED);
 }
@@ -136,12 +146,14 @@ CHAINED long inner_dirty(long offset)
 {
 	static const char page[PAGE] = { 1 };
 
+	FRAME();
 	return call(SYS_pwrite64, synced, (long)page, PAGE, offset);
 }
 CHAIN(dirty)
 
 CHAINED long inner_fsync(long fd)
 {
+	FRAME();
 	return call(SYS_fsync, fd, 0, 0, 0);
 }
 CHAIN(fsync)
