@@ -16,7 +16,7 @@ import (
 
 // place is a frame of a capture.
 type place struct {
-	address uint64   // in the kernel
+	address uint64   // of the call, or where the thread is
 	names   []string // of the function, as the program's or the kernel's symbols have it
 	named   string   // as the capture has it
 	within  uint64   // bytes from the function's beginning
@@ -183,7 +183,7 @@ func before(f *format.Frame) uint64 {
 func (c *captureReader) userPlace(f *format.Frame) place {
 	p := place{named: nameOf(f)}
 	if m := c.r.Module(f.Module); m != nil && string(m.Path) == c.path {
-		p.names = c.program.at(before(f))
+		p.address, p.names = c.program.at(before(f))
 	}
 	return p
 }

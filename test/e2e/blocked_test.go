@@ -21,9 +21,25 @@ import (
 type blockedRun struct {
 	*blockedCapture
 	threads *blockedThreads
-	proc    *procStacks
+	proc    procStacks
 	kernel  *kernelSymbols
-	said    string // by the recorder, on standard error
+	// The functions that the scheduler waits in, which /proc leaves out of its stacks (in_sched_functions).
+	waitsFrom, waitsTo uint64
+	said               string // by the recorder, on standard error
+	known              map[judged]string
+}
+
+// judged is a stack and what it was to be: the same ones come by the thousand.
+type judged struct {
+	stack *stackSeen
+	work  string
+}
+
+func newBlockedRun(t *testing.T) *blockedRun {
+	t.Helper()
+	b := &blockedRun{threads: newBlockedThreads(), proc: procStacks{}, kernel: kernelText(t), known: map[judged]string{}}
+	b.waitsFrom, b.waitsTo = schedulerText(t, b.kernel)
+	return b
 }
 
 // diskDir is a folder on a block device, so that reading and writing it blocks; "" if there is none. It is one that
@@ -51,7 +67,7 @@ func recordBlockers(t *testing.T, flags []string, words ...string) *blockedRun {
 	needPrivilege(t)
 	program, file := built.path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
 	args := append(append([]string{"-v", "--stats", "-o", file}, flags...), append([]string{"--", program}, words...)...)
-	b := &blockedRun{threads: newBlockedThreads(), proc: &procStacks{seen: map[int32]map[string]int{}}, kernel: kernelText(t)}
+	b := newBlockedRun(t)
 	cmd := exec.Command(built.path("wprof-record"), args...)
 	b.said = b.follow(t, cmd)
 	b.blockedCapture = readBlocked(t, file, program, b.kernel, b.threads)
@@ -75,7 +91,9 @@ func (b *blockedRun) follow(t *testing.T, cmd *exec.Cmd) (stderr string) {
 		defer close(watched)
 		select {
 		case <-b.threads.ready:
-			b.proc.watch(b.tids(), ended)
+			if err := b.proc.watch(b.tids(), ended); err != nil {
+				t.Error(err)
+			}
 		case <-ended:
 		}
 	}()
@@ -113,35 +131,29 @@ func wrongUser(s *stackSeen, work string, ways []string) string {
 }
 
 // wrongKernel says what is wrong with the kernel part of a stack. /proc shows the return address of every function but
-// those that the scheduler waits in (in_sched_functions), which are left out of both sides here: without them, the
-// two are to have the same functions and the same return addresses in them. Every name must be that of the kernel's
-// symbols.
-func (b *blockedRun) wrongKernel(t *testing.T, s *stackSeen, tid int32) string {
-	t.Helper()
-	from, to := schedulerText(t, b.kernel)
-	inScheduler := func(p place) bool { return p.address >= from && p.address < to }
+// those that the scheduler waits in, which are left out of both sides here: without them, the two are to have the same
+// functions and the same return addresses in them, and the user part is to end where /proc says that the thread has
+// entered the kernel. Every name must be that of the kernel's symbols.
+func (b *blockedRun) wrongKernel(s *stackSeen, tid int32) string {
+	shown := []string{fmt.Sprintf("%#x", s.user[len(s.user)-1].address)}
 	for _, p := range s.kernel {
 		if !slices.Contains(p.names, p.named) {
 			return fmt.Sprintf("%#x is called %q, kallsyms has %v", p.address, p.named, p.names)
 		}
-	}
-	shown := slices.DeleteFunc(slices.Clone(s.kernel), inScheduler)
-	for stack := range b.proc.seen[tid] {
-		if slices.EqualFunc(shown, strings.Fields(stack), func(p place, shown string) bool {
-			name, _, _ := strings.Cut(shown, "+")
-			return slices.Contains(p.names, name) && shown == fmt.Sprintf("%s+%#x", name, p.within)
-		}) {
-			return ""
+		if p.address < b.waitsFrom || p.address >= b.waitsTo {
+			shown = append(shown, p.String())
 		}
 	}
-	return "its kernel part is none that /proc has shown"
+	if b.proc[tid][strings.Join(shown, " ")] == 0 {
+		return "it is none that /proc has shown"
+	}
+	return ""
 }
 
 // wrongSwitch says what is wrong with the stack of a thread that has come back, which took it itself. It goes on to the
 // function that switches, and has nothing of the kernel programs that are called there.
-func (b *blockedRun) wrongSwitch(t *testing.T, s *stackSeen, name string) string {
-	t.Helper()
-	if wrong := b.wrongStack(t, s, name, "work_"+name, chains[name]); wrong != "" {
+func (b *blockedRun) wrongSwitch(s *stackSeen, name string) string {
+	if wrong := b.wrongStack(s, name, "work_"+name, chains[name]); wrong != "" {
 		return wrong
 	}
 	if last := s.kernel[len(s.kernel)-1]; last.named != "__schedule" {
@@ -151,17 +163,25 @@ func (b *blockedRun) wrongSwitch(t *testing.T, s *stackSeen, name string) string
 }
 
 // wrongStack says what is wrong with the stack of a thread that is blocked; "" for nothing.
-func (b *blockedRun) wrongStack(t *testing.T, s *stackSeen, name, work string, ways []string) string {
-	if s == nil {
-		return "it has no stack"
-	}
-	if s.cut {
-		return "it is cut"
-	}
-	if wrong := wrongUser(s, work, ways); wrong != "" {
+func (b *blockedRun) wrongStack(s *stackSeen, name, work string, ways []string) string {
+	wrong, found := b.known[judged{s, work}]
+	if found {
 		return wrong
 	}
-	return b.wrongKernel(t, s, b.threads.tids[name])
+	switch {
+	case s == nil:
+		wrong = "it has no stack"
+	case s.cut:
+		wrong = "it is cut"
+	case len(s.kernel) == 0:
+		wrong = "it has no kernel part"
+	default:
+		if wrong = wrongUser(s, work, ways); wrong == "" {
+			wrong = b.wrongKernel(s, b.threads.tids[name])
+		}
+	}
+	b.known[judged{s, work}] = wrong
+	return wrong
 }
 
 // blocksOf are those of a thread.
@@ -204,7 +224,7 @@ func (f faults) String() string {
 
 // procLists are the stacks of a thread that /proc has shown.
 func (b *blockedRun) procLists(name string) faults {
-	return faults(b.proc.seen[b.threads.tids[name]])
+	return faults(b.proc[b.threads.tids[name]])
 }
 
 const runFor = "3000" // ms
@@ -246,22 +266,30 @@ func (b *blockedRun) checkCount(t *testing.T, name string) {
 }
 
 func (b *blockedRun) checkStacks(t *testing.T, name string) {
-	wrong, seen, right := faults{}, faults{}, 0
+	wrong, right := faults{}, map[*stackSeen]int{}
+	inWay, total := 0, 0
 	for _, block := range b.blocksOf(name) {
-		if what := b.wrongSwitch(t, block.stack, name); what != "" {
+		total++
+		if what := b.wrongSwitch(block.stack, name); what != "" {
 			wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
 			continue
 		}
-		right++
-		seen[block.stack.String()]++
+		right[block.stack]++
+		if wrongUser(block.stack, "work_"+name, chains[name][:1]) == "" {
+			inWay++
+		}
 	}
-	total := right + wrong.total()
-	t.Logf("%d of %d blocks have the right stack:%s", right, total, seen)
+	for stack, n := range right {
+		t.Logf("%d of %d blocks: %v", n, total, stack)
+	}
 	if wrong.total() > 0 {
-		t.Logf("wrong:%s", wrong)
+		t.Logf("%d of %d blocks have a wrong stack:%s", wrong.total(), total, wrong)
 	}
-	if total == 0 || float64(right) < 0.95*float64(total) {
+	if total == 0 || float64(wrong.total()) > 0.05*float64(total) {
 		t.Errorf("%d of %d blocks have a wrong stack:%s\n/proc has shown:%s", wrong.total(), total, wrong, b.procLists(name))
+	}
+	if inWay < total/2 {
+		t.Errorf("only %d of %d blocks are in inner_%s", inWay, total, chains[name][0])
 	}
 }
 
@@ -277,7 +305,7 @@ func TestShortBlocksHaveNoStack(t *testing.T) {
 			switch lasted := time.Duration(block.to - block.from); {
 			case lasted >= bound+unsure:
 				long++
-				if what := b.wrongSwitch(t, block.stack, name); what != "" {
+				if what := b.wrongSwitch(block.stack, name); what != "" {
 					wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
 				}
 			case lasted <= bound-unsure:
@@ -314,7 +342,7 @@ func TestThreadsThatAreStillBlockedHaveAStack(t *testing.T) {
 func TestThreadsThatWereBlockedBeforeHaveAStack(t *testing.T) {
 	needPrivilege(t)
 	program, file := built.path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
-	b := &blockedRun{threads: newBlockedThreads(), proc: &procStacks{seen: map[int32]map[string]int{}}, kernel: kernelText(t)}
+	b := newBlockedRun(t)
 	recorded := make(chan error, 1)
 	go func() {
 		<-b.threads.ready
@@ -341,7 +369,7 @@ func (b *blockedRun) checkStillBlocked(t *testing.T) {
 			t.Errorf("%s: the capture does not say that it is still blocked: %+v", name, at)
 			continue
 		}
-		if what := b.wrongStack(t, at.stack, name, "stay_"+name, []string{name}); what != "" {
+		if what := b.wrongStack(at.stack, name, "stay_"+name, []string{name}); what != "" {
 			t.Errorf("%s: %s: %v\n/proc has shown:%s", name, what, at.stack, b.procLists(name))
 		}
 	}

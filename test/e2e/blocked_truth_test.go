@@ -5,13 +5,12 @@ package e2e
 import (
 	"bufio"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -68,81 +67,92 @@ func chain(work, way string) []string {
 	return []string{"clone", "thread", work, "outer_" + way, "middle_" + way, "inner_" + way}
 }
 
-// procStacks are the kernel stacks that /proc has shown of threads while they were blocked, outermost first: functions
-// with the distance of the return address from their beginning, as the kernel prints it, joined by spaces.
-type procStacks struct {
-	mu   sync.Mutex
-	seen map[int32]map[string]int
+// procStacks are the stacks that /proc has shown of threads while they were blocked, and how often: the address in the
+// program, and the kernel's functions, outermost first, with the distance of the return address from their beginning,
+// as the kernel prints it; joined by spaces.
+type procStacks map[int32]map[string]int
+
+// procFiles are what /proc tells of a thread. They stay open, because many blocks are shorter than an open(2) takes.
+type procFiles struct {
+	tid                              int32
+	schedstat, wchan, stack, syscall *os.File
 }
 
-// watch looks at the threads of a process until done is closed.
-func (p *procStacks) watch(tids []int32, done <-chan struct{}) {
+func openProc(tid int32) (f *procFiles, err error) {
+	f = &procFiles{tid: tid}
+	for name, file := range map[string]**os.File{"schedstat": &f.schedstat, "wchan": &f.wchan, "stack": &f.stack, "syscall": &f.syscall} {
+		if *file, err = os.Open(fmt.Sprintf("/proc/%d/%s", tid, name)); err != nil {
+			f.close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *procFiles) close() {
+	for _, file := range []*os.File{f.schedstat, f.wchan, f.stack, f.syscall} {
+		_ = file.Close()
+	}
+}
+
+// watch looks at threads until done is closed.
+func (p procStacks) watch(tids []int32, done <-chan struct{}) error {
+	var all []*procFiles
+	for _, tid := range tids {
+		f, err := openProc(tid)
+		if err != nil {
+			return err
+		}
+		defer f.close()
+		all = append(all, f)
+		p[tid] = map[string]int{}
+	}
 	for {
-		for _, tid := range tids {
-			if stack, ok := blockedStack(tid); ok {
-				p.add(tid, stack)
+		for _, f := range all {
+			if stack, ok := f.blocked(); ok {
+				p[f.tid][stack]++
 			}
 		}
 		select {
 		case <-done:
-			return
-		case <-time.After(time.Millisecond):
+			return nil
+		case <-time.After(300 * time.Microsecond):
 		}
 	}
 }
 
-func (p *procStacks) add(tid int32, stack string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.seen[tid] == nil {
-		p.seen[tid] = map[string]int{}
-	}
-	p.seen[tid][stack]++
-}
-
-// blockedStack reads the kernel stack of a thread that is blocked, and was so all the time that it took to read it.
-// Of a thread that runs meanwhile /proc shows pieces.
-func blockedStack(tid int32) (stack string, ok bool) {
-	before, blocked := timesBlocked(tid)
-	if !blocked {
-		return "", false
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stack", tid))
-	if err != nil {
-		return "", false
-	}
-	if after, blocked := timesBlocked(tid); !blocked || after != before {
+// blocked reads the stack of a thread that was blocked at some moment, and has not run from before that until all was
+// read. Of a thread that runs meanwhile /proc shows pieces.
+func (f *procFiles) blocked() (stack string, ok bool) {
+	buf := make([]byte, 8192)
+	before := contents(f.schedstat, buf)
+	wchan := contents(f.wchan, buf) // "0" for a thread that is running or runnable
+	place := strings.Fields(contents(f.syscall, buf))
+	text := contents(f.stack, buf)
+	if wchan == "" || wchan == "0" || len(place) < 3 || before == "" || contents(f.schedstat, buf) != before {
 		return "", false
 	}
 	var frames []string
-	for line := range strings.Lines(string(text)) {
-		f := strings.Fields(line) // "[<0>] function+0x12/0x345 [module]"
-		place, _, slash := strings.Cut(f[1], "/")
+	for line := range strings.Lines(text) {
+		w := strings.Fields(line) // "[<0>] function+0x12/0x345 [module]"
+		where, _, slash := strings.Cut(w[1], "/")
 		if !slash {
 			return "", false
 		}
-		frames = append(frames, place)
+		frames = append(frames, where)
 	}
+	frames = append(frames, place[len(place)-1])
 	slices.Reverse(frames)
-	return strings.Join(frames, " "), len(frames) > 0
+	return strings.Join(frames, " "), len(frames) > 1
 }
 
-// timesBlocked is how often a thread has left a CPU of itself, and whether it is off it now.
-func timesBlocked(tid int32) (n int64, now bool) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
-	if err != nil {
-		return 0, false
+// contents is what a file holds, as far as it fits into buf; "" if it cannot be read.
+func contents(f *os.File, buf []byte) string {
+	n, err := f.ReadAt(buf, 0)
+	if n == 0 || err != nil && !errors.Is(err, io.EOF) {
+		return ""
 	}
-	for line := range strings.Lines(string(status)) {
-		f := strings.Fields(line)
-		switch f[0] {
-		case "State:":
-			now = f[1] == "S" || f[1] == "D"
-		case "voluntary_ctxt_switches:":
-			n, _ = strconv.ParseInt(f[1], 10, 64)
-		}
-	}
-	return n, now
+	return string(buf[:n])
 }
 
 // schedulerText is where the kernel keeps the functions that a thread waits in; /proc leaves them out of its stacks
@@ -189,18 +199,17 @@ func readProgram(t *testing.T, path string) *programSymbols {
 	return p
 }
 
-// at are the names of the function that holds an offset of the file.
-func (p *programSymbols) at(offset uint64) (names []string) {
+// at is the address of an offset of the file, and the names of the function that holds it.
+func (p *programSymbols) at(offset uint64) (address uint64, names []string) {
 	for _, load := range p.loads {
-		if load.Type != elf.PT_LOAD || offset < load.Off || offset >= load.Off+load.Filesz {
-			continue
-		}
-		address := load.Vaddr + offset - load.Off
-		for _, s := range p.functions {
-			if address >= s.Value && address < s.Value+s.Size {
-				names = append(names, s.Name)
-			}
+		if load.Type == elf.PT_LOAD && offset >= load.Off && offset < load.Off+load.Filesz {
+			address = load.Vaddr + offset - load.Off
 		}
 	}
-	return names
+	for _, s := range p.functions {
+		if address >= s.Value && address < s.Value+s.Size {
+			names = append(names, s.Name)
+		}
+	}
+	return address, names
 }
