@@ -85,7 +85,10 @@ func checkStack(t *testing.T, r record) {
 func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 	for name, rings := range map[string]int{"a ring a CPU": 0, "one ring": 1} {
 		t.Run(name, func(t *testing.T) {
-			tracer := mustLoad(t, Options{Rings: rings, Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
+			both := Stacks{Kernel: true, User: true}
+			tracer := mustLoad(t, Options{
+				Rings: rings, Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}, OffCPU: OffCPU{Stacks: both}, Waker: both,
+			})
 			bumps := []bump{{}}
 			records := recording(t, tracer, func() {
 				stop := make(chan struct{})

@@ -16,6 +16,7 @@ import (
 )
 
 func TestLoadsEachGroupAlone(t *testing.T) {
+	both := Stacks{Kernel: true, User: true}
 	for name, c := range map[string]struct {
 		options Options
 		absent  []uint8
@@ -27,6 +28,18 @@ func TestLoadsEachGroupAlone(t *testing.T) {
 		"no task life": {Options{NoTaskLife: true}, nil},
 		"one ring":     {Options{Rings: 1}, nil},
 		"no arguments": {Options{NoArgs: true}, []uint8{recArgs}},
+
+		"off-CPU stacks":           {Options{OffCPU: OffCPU{Stacks: both}}, nil},
+		"off-CPU, kernel":          {Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true}}, NoWakeup: true}, []uint8{recWaking, recWakeupNew}},
+		"off-CPU, user":            {Options{OffCPU: OffCPU{Stacks: Stacks{User: true}}}, nil},
+		"off-CPU at the departure": {Options{OffCPU: OffCPU{Stacks: both, Place: AtDeparture}}, nil},
+		"stacks of wakers":         {Options{Waker: both, NoSched: true}, []uint8{recSwitch}},
+		"all stacks":               {Options{OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}}, nil},
+		"all stacks at the departure, one ring, with filters of every kind": {Options{
+			Rings: 1, OffCPU: OffCPU{Stacks: both, Place: AtDeparture}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true},
+			Filter: Filter{PIDs: []int32{int32(os.Getpid())}, NoTIDs: []int32{1}, Names: []string{"*"}, NoNames: []string{"x"},
+				ThreadNames: []string{"*"}, Idle: true, Kthread: true, Children: true},
+		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			records := recording(t, mustLoad(t, c.options), func() { run(t, "true") })

@@ -16,7 +16,7 @@ import (
 
 // Spools are written as text, one action of the recorder a line, in the order of the file:
 //
-//	spool rings=2 recorder=9       begins it; also nosched=1, cpus=2
+//	spool rings=2 recorder=9       begins it; also nosched=1, cpus=2, stacks=1, offcpumin=1000
 //	task at=900 tid=10 comm=a ...  a thread of a list; lists end with any other line
 //	clocks 950                     a snapshot
 //	open 1000                      the window opens
@@ -27,12 +27,15 @@ import (
 //	round 1100                     a round: all but what is busy goes into the file
 //	bump 1, cut 1300               generations; the tasks after cut are its list
 //	source 1 1000000               before spool: samples are taken every ms
-//	kallsyms 0xffffffff81000000    the address of _text
+//	kallsyms 0xffffffff81000000    the address of _text; at +0x100 stands what calls a kernel program, at +0x300 what is
+//	                               probed by one
 //	module x 0x1000 0xffffffffc0000000
 //	                               a kernel module: name, size and address
 //	side 1005 map pid=10 from=0x400000 to=0x500000 off=0x1000 path=/bin/a build=aa
 //	                               a side-band record; also fork, exec, exit, lost, throttled, unthrottled,
 //	                               command, kept and jit
+//	blocked tid=10 pid=10 kernel=0xffffffff81000510 user=0x400456
+//	                               a thread of the list that is made when the window has closed
 //	lost cpu=0 kind=1 count=3 from=1200 cause=tail
 //	end 2000                       with these losses
 //
@@ -48,6 +51,7 @@ type spoolText struct {
 	listing []byte
 	tail    Tail
 	sources []*format.Source
+	blocked []byte
 	side    []byte             // records of the round
 	step    func(after string) // called after each line that writes, for live tests
 	cut     *int64
@@ -112,11 +116,15 @@ func (p *spoolText) line(words []string, path string) error {
 		for i := range f.number("cpus") {
 			s.Cpus = append(s.Cpus, &format.Cpu{Id: uint32(i)})
 		}
-		return p.w.Begin(Header{Session: s, Rings: len(p.rings), RecorderPID: int(f.number("recorder")), NoSched: f.number("nosched") != 0, Sources: p.sources})
+		return p.w.Begin(Header{Session: s, Rings: len(p.rings), RecorderPID: int(f.number("recorder")), NoSched: f.number("nosched") != 0, Sources: p.sources,
+			Stacks: f.number("stacks") != 0, OffCPUMin: f.number("offcpumin")})
 	case "source":
 		p.sources = append(p.sources, &format.Source{Id: uint32(number(1)), Name: "timer", Period: number(2)})
 	case "kallsyms":
-		packed, err := PackKallsyms(strings.NewReader(fmt.Sprintf("0000000000000000 A fixed_percpu_data\n%016x T _text\n", uint64(hex(words[1])))))
+		base := hex(words[1])
+		packed, err := PackKallsyms(strings.NewReader(fmt.Sprintf("0000000000000000 A fixed_percpu_data\n%016x T _text\n"+
+			"%016x t __traceiter_sched_exit_tp\n%016x T other\n%016x t finish_task_switch.isra.0\n%016x T another\n",
+			base, base+0x100, base+0x200, base+0x300, base+0x400)))
 		if err != nil {
 			return err
 		}
@@ -147,7 +155,12 @@ func (p *spoolText) line(words []string, path string) error {
 			CPU: uint32(f.number("cpu")), Kind: format.Kind(f.number("kind")), Count: uint64(f.number("count")),
 			Cause: format.CauseTail, From: f.number("from"),
 		})
+	case "blocked":
+		p.blocked = append(p.blocked, f.blocked()...)
 	case "end":
+		if err := p.w.Blocked(p.blocked); err != nil {
+			return err
+		}
 		p.tail.Close = number(1)
 		return p.w.End(p.tail)
 	case "drop", "flip", "lose", "truncate":
@@ -291,7 +304,8 @@ func (f fields) or(name string, otherwise int64) int64 {
 // flags are both sides unless sides= says 0, 1 (subject) or 2 (object), and what has a word of its own.
 func (f fields) flags() uint8 {
 	flags := uint8(f.or("sides", sides))
-	for name, bit := range map[string]uint8{"last": recLast, "cutname": recCut, "preempted": recPreempted, "running": recOnCPU, "queued": recQueued} {
+	for name, bit := range map[string]uint8{"last": recLast, "cutname": recCut, "preempted": recPreempted, "running": recOnCPU, "queued": recQueued,
+		"announced": recAnnounced, "tracer": recTracer, "stacked": recStacked} {
 		if f.number(name) != 0 {
 			flags |= bit
 		}
@@ -329,6 +343,31 @@ func (f fields) task() []byte {
 	return b
 }
 
+func (f fields) blocked() []byte {
+	le := binary.LittleEndian
+	kernel, user := f.addresses("kernel"), f.addresses("user")
+	b := make([]byte, blockedSize)
+	header(b, f.number("at"), recBlocked, recSubject, 0, uint32(f.number("tid")))
+	le.PutUint64(b[blockedStart:], uint64(f.or("start", 10*f.number("tid"))))
+	le.PutUint32(b[blockedPID:], uint32(f.or("pid", f.number("tid"))))
+	le.PutUint32(b[blockedCut:], uint32(f.number("cut")))
+	le.PutUint32(b[blockedKernel:], uint32(len(kernel)))
+	le.PutUint32(b[blockedUser:], uint32(len(user)))
+	for _, address := range append(kernel, user...) {
+		b = le.AppendUint64(b, address)
+	}
+	return b
+}
+
+// putStacks appends the ids of stacks to a record that has them.
+func (f fields) putStacks(b []byte, at int) []byte {
+	if f.number("stacked") == 0 {
+		return b
+	}
+	le := binary.LittleEndian
+	return le.AppendUint64(le.AppendUint64(b[:at], hex(f["user"])), hex(f["kernel"]))
+}
+
 func recordOf(kind string, at int64, f fields) ([]byte, error) {
 	b := make([]byte, 4096+execSize)
 	head := func(kind uint8, tid string, size int) {
@@ -343,6 +382,11 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		le.PutUint32(b[switchPrevState:], uint32(f.number("state")))
 		le.PutUint16(b[switchPrevPrio:], uint16(f.or("prio", 120)))
 		le.PutUint16(b[switchNextPrio:], uint16(f.or("nextprio", 120)))
+		b = f.putStacks(b, switchStacks)
+	case "return":
+		head(recReturn, "tid", returnSize)
+		le.PutUint64(b[returnStacks+stacksUser:], hex(f["user"]))
+		le.PutUint64(b[returnStacks+stacksKernel:], hex(f["kernel"]))
 	case "waking", "wakeup_new":
 		k := uint8(recWaking)
 		if kind == "wakeup_new" {
@@ -352,6 +396,7 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		le.PutUint32(b[wakingWakee:], uint32(f.number("wakee")))
 		le.PutUint16(b[wakingPrio:], uint16(f.or("prio", 120)))
 		le.PutUint16(b[wakingTarget:], uint16(f.number("target")))
+		b = f.putStacks(b, wakingStacks)
 	case "fork":
 		head(recFork, "parent", forkSize)
 		f.putIdentity(b[forkChild:])
@@ -397,6 +442,7 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		le.PutUint64(b[lostFrom:], uint64(f.number("from")))
 		le.PutUint32(b[lostCounts+4*recSwitch:], uint32(f.number("switch")))
 		le.PutUint32(b[lostCounts+4*recFork:], uint32(f.number("fork")))
+		le.PutUint32(b[lostCounts:], uint32(f.number("stacks")))
 	default:
 		return nil, errors.New("no such record")
 	}

@@ -48,6 +48,7 @@ type capture struct {
 	size     int64
 	stored   uint64 // bytes of event blocks
 	open     int64
+	close    int64
 	cost     *format.RecorderCost
 }
 
@@ -84,6 +85,7 @@ func readCapture(path string) (capture, error) {
 	for _, l := range end.GetLosses() {
 		c.lost += l.Count
 	}
+	c.close = end.GetClose()
 	c.stored, c.cost = end.GetStoredBytes(), end.GetCost()
 	return c, nil
 }

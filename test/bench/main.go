@@ -39,7 +39,7 @@ func allParts() []part {
 	return []part{
 		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers},
 		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
-		{"idle", (*bench).idle}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
+		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
 		{"convert", (*bench).converters},
 	}
 }

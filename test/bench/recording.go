@@ -50,9 +50,9 @@ func (b *bench) slowdown() error {
 // how much of that is left when a filter wants none of the events: the rest is the way through the ring.
 func (b *bench) programs() error {
 	everything, nothing := map[string][]float64{}, map[string][]float64{}
-	unwanted := []string{"-p", strconv.Itoa(os.Getpid())}
+	unwanted := []string{"--no-stacks", "-p", strconv.Itoa(os.Getpid())}
 	for i := 0; i < b.few(); i++ {
-		if err := b.programRuns(everything); err != nil {
+		if err := b.programRuns(everything, "--no-stacks"); err != nil {
 			return err
 		}
 		if err := b.programRuns(nothing, unwanted...); err != nil {
@@ -87,7 +87,7 @@ const whereTimeGoes = "58 to 65 ns of a run are the kernel's measuring and the c
 // programRuns adds what each program takes for a run in one recording, ns.
 func (b *bench) programRuns(runs map[string][]float64, flags ...string) error {
 	file := filepath.Join(b.tmp, "programs.wprof")
-	args := append([]string{"-v", "--stats", "--no-stacks", "-d60s", "-o", file}, flags...)
+	args := append([]string{"-v", "--stats", "-d60s", "-o", file}, flags...)
 	if _, _, err := traced(nil, pipeLoop{cpu: 1, loops: pipeLoops}, b.tool("wprof-record"), args...); err != nil {
 		return err
 	}

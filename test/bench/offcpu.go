@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// offcpu measures what the stacks of waiting threads cost: all of them, and those of the default threshold.
+func (b *bench) offcpu() error {
+	if err := b.offcpuSlowdown(); err != nil {
+		return err
+	}
+	if err := b.offcpuCost(); err != nil {
+		return err
+	}
+	return b.thresholds()
+}
+
+var everyStack = []string{"-v", "-Soffcpu", "--offcpu-min", "0", "-d60s", "-o"}
+
+func (b *bench) offcpuSlowdown() error {
+	work := pipeLoop{cpu: 1, loops: pipeLoops}
+	file := filepath.Join(b.tmp, "offcpu.wprof")
+	var all, usual []float64
+	for range b.pairs {
+		before, err := work.seconds()
+		if err != nil {
+			return err
+		}
+		with, _, err := traced(nil, work, b.tool("wprof-record"), append(everyStack, file)...)
+		if err != nil {
+			return err
+		}
+		between, err := work.seconds()
+		if err != nil {
+			return err
+		}
+		byDefault, _, err := traced(nil, work, b.tool("wprof-record"), "-v", "-d60s", "-o", file)
+		if err != nil {
+			return err
+		}
+		all, usual = append(all, with/before), append(usual, byDefault/between)
+	}
+	const bench = "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record "
+	b.add(Row{Name: "slowdown of the pinned pipe benchmark, every block's stack", Unit: "×", Hold: "×2.3", Limit: 2.3, Runs: all,
+		Command: bench + "-Soffcpu --offcpu-min 0 -d60s -o FILE"})
+	b.add(Row{Name: "slowdown of the pinned pipe benchmark, default recording", Unit: "×", Runs: usual, Command: bench + "-d60s -o FILE"})
+	return nil
+}
+
+// offcpuCost measures the recorder with every block's stack: CPU, the time after the window, and memory.
+func (b *bench) offcpuCost() error {
+	var cpu, after, memory, bytes []float64
+	programs := map[string][]float64{}
+	for range b.few() {
+		idle, err := b.setupCost("-Soffcpu", "--offcpu-min", "0")
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(b.tmp, "offcpu.wprof")
+		// Four events a loop: two switches and two wakings.
+		_, u, err := traced(nil, pipeLoop{cpu: 1, loops: 225_000}, b.tool("wprof-record"), append(everyStack, file)...)
+		if err != nil {
+			return err
+		}
+		ended := monotonic()
+		c, err := readCapture(file)
+		if err != nil {
+			return err
+		}
+		cpu = append(cpu, (u.cpu.Seconds()-idle)/float64(c.events)*1e6)
+		after = append(after, float64(ended-c.close)/1e9)
+		memory = append(memory, (float64(c.cost.GetPeakRss())-float64(c.cost.GetRingBytes()))/(1<<20))
+		bytes = append(bytes, float64(c.size)/float64(c.events))
+		if err := b.programRuns(programs, "-Soffcpu", "--offcpu-min", "0"); err != nil {
+			return err
+		}
+	}
+	const command = "wprof-record -Soffcpu --offcpu-min 0 -d60s -o FILE beside taskset -c 1 perf bench sched pipe -l 225000"
+	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, every block's stack", Unit: "s", Hold: "0.8", Limit: 0.8, Runs: cpu, Command: command})
+	b.add(Row{Name: "end of window to finished file, 0.9 M events with every block's stack", Unit: "s", Hold: "0.8", Limit: 0.8, Runs: after, Command: command + "; CLOCK_MONOTONIC after exit less session.close"})
+	b.add(Row{Name: "peak memory of the recorder beyond its rings, all stages, every block's stack", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: command})
+	b.add(Row{Name: "stored bytes per event, every block's stack", Unit: "bytes", Runs: bytes, Command: command})
+	for _, name := range []string{"sched_switch", "sched_exit"} {
+		b.add(Row{Name: "kernel program " + name + ", every block's stack", Unit: "ns a run", Runs: programs[name], Command: command + " --stats"})
+	}
+	return nil
+}
+
+// thresholds compares values of --offcpu-min on the machine of 2,000 sleepers, whose times off last 1 to 5 ms.
+func (b *bench) thresholds() error {
+	program := filepath.Join(b.tmp, "sleepers")
+	if err := compile(program, "test/bench/testdata/sleepers.c"); err != nil {
+		return err
+	}
+	file := filepath.Join(b.tmp, "sleepers.wprof")
+	values := []string{"0", "100us", "1ms", "5ms", "10ms"}
+	ratios := make([][]float64, len(values))
+	for range b.few() {
+		for i, value := range values {
+			before, err := rounds(program)
+			if err != nil {
+				return err
+			}
+			tracer, err := start(nil, b.tool("wprof-record"), "-v", "-d60s", "--offcpu-min", value, "-o", file)
+			if err != nil {
+				return err
+			}
+			tracer.settle()
+			with, err := rounds(program)
+			if _, stopErr := tracer.stop(); err == nil {
+				err = stopErr
+			}
+			if err != nil {
+				return err
+			}
+			ratios[i] = append(ratios[i], before/with)
+		}
+	}
+	for i, value := range values {
+		b.add(Row{Name: fmt.Sprintf("2,000 sleepers and ping-pong, --offcpu-min %s: slowdown", value), Unit: "×", Runs: ratios[i],
+			Command: "test/bench/testdata/sleepers.c, with and without wprof-record -d60s --offcpu-min " + value + " -o FILE"})
+	}
+	return nil
+}
+
+// monotonic is CLOCK_MONOTONIC, ns.
+func monotonic() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}
