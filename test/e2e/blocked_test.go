@@ -295,20 +295,18 @@ func (b *blockedRun) checkStacks(t *testing.T, name string) {
 
 func TestShortBlocksHaveNoStack(t *testing.T) {
 	const bound = 5 * time.Millisecond
-	// The kernel's programs take the length of a block a little earlier or later than the switch tells.
-	const unsure = 200 * time.Microsecond
 	b := recordBlockers(t, []string{"--offcpu-min", bound.String()}, "run", runFor)
 	for _, name := range []string{"nanosleep", "pipe", "futex", "write"} {
 		long, short := 0, 0
 		wrong := faults{}
 		for _, block := range b.blocksOf(name) {
 			switch lasted := time.Duration(block.to - block.from); {
-			case lasted >= bound+unsure:
+			case lasted >= bound:
 				long++
 				if what := b.wrongSwitch(block.stack, name); what != "" {
 					wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
 				}
-			case lasted <= bound-unsure:
+			default:
 				short++
 				if block.stack != nil {
 					t.Errorf("%s has a stack for a block of %v", name, lasted)
@@ -335,6 +333,15 @@ func TestThreadsThatAreStillBlockedHaveAStack(t *testing.T) {
 		{"by default", []string{"-d1500ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { recordBlockers(t, c.flags, "stay", "4000").checkStillBlocked(t) })
+	}
+}
+
+func TestThreadsThatHaveNotBeenBlockedForLongHaveNoStack(t *testing.T) {
+	b := recordBlockers(t, []string{"-d1500ms", "--offcpu-min", "20s"}, "stay", "4000")
+	for _, name := range []string{"nanosleep", "pipe", "futex"} {
+		if at, found := b.open[b.threads.tids[name]]; !found || !blocking(at.state) || at.stack != nil {
+			t.Errorf("%s, blocked for a second: %+v", name, at)
+		}
 	}
 }
 
