@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -69,13 +70,16 @@ func recordBlockers(t *testing.T, flags []string, words ...string) *blockedRun {
 	args := append(append([]string{"-v", "--stats", "-o", file}, flags...), append([]string{"--", program}, words...)...)
 	b := newBlockedRun(t)
 	cmd := exec.Command(built.path("wprof-record"), args...)
-	b.said = b.follow(t, cmd)
+	var err error
+	if b.said, err = b.follow(t, cmd); err != nil {
+		t.Fatalf("%v: %v: %s", args, err, b.said)
+	}
 	b.blockedCapture = readBlocked(t, file, program, b.kernel, b.threads)
 	return b
 }
 
 // follow runs a command that prints what the workload prints, and watches the workload's threads meanwhile.
-func (b *blockedRun) follow(t *testing.T, cmd *exec.Cmd) (stderr string) {
+func (b *blockedRun) follow(t *testing.T, cmd *exec.Cmd) (stderr string, err error) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -100,13 +104,10 @@ func (b *blockedRun) follow(t *testing.T, cmd *exec.Cmd) (stderr string) {
 	b.threads.listen(out)
 	close(ended)
 	<-watched
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %v: %s", cmd.Args, err, said.String())
+	if err = cmd.Wait(); len(b.threads.tids) == 0 {
+		t.Fatalf("%v: the workload has told of no threads: %v: %s", cmd.Args, err, said.String())
 	}
-	if len(b.threads.tids) == 0 {
-		t.Fatalf("%v: the workload has told of no threads: %s", cmd.Args, said.String())
-	}
-	return said.String()
+	return said.String(), err
 }
 
 func (b *blockedRun) tids() (all []int32) {
@@ -350,6 +351,7 @@ func TestThreadsThatWereBlockedBeforeHaveAStack(t *testing.T) {
 	needPrivilege(t)
 	program, file := built.path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
 	b := newBlockedRun(t)
+	workload := exec.Command(program, "stay", "60000")
 	recorded := make(chan error, 1)
 	go func() {
 		<-b.threads.ready
@@ -358,11 +360,11 @@ func TestThreadsThatWereBlockedBeforeHaveAStack(t *testing.T) {
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
-		recorded <- err
+		recorded <- errors.Join(err, workload.Process.Kill())
 	}()
-	b.follow(t, exec.Command(program, "stay", "15000"))
+	said, ended := b.follow(t, workload)
 	if err := <-recorded; err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v (the workload: %v: %s)", err, ended, said)
 	}
 	b.blockedCapture = readBlocked(t, file, program, b.kernel, b.threads)
 	b.checkStillBlocked(t)
@@ -430,6 +432,7 @@ func (b *blockedRun) checkTimerWakes(t *testing.T) {
 			wrong[w.stack.String()]++
 		}
 	}
+	t.Logf("%d wakings of the napping thread are the timer's, %d are not:%s", right, wrong.total(), wrong)
 	if right == 0 || float64(right) < 0.95*float64(right+wrong.total()) {
 		t.Errorf("of %d wakings of the napping thread these are not the timer's:%s", right+wrong.total(), wrong)
 	}
@@ -461,7 +464,7 @@ func inKernelPart(s *stackSeen, functions []string) bool {
 // tracerIn is a function of a stack that is there only because somebody traces.
 func tracerIn(s *stackSeen) string {
 	for _, p := range s.kernel {
-		for _, prefix := range []string{"bpf_", "__bpf_", "__traceiter_", "__probestub_", "ftrace_", "kprobe_", "perf_", "__perf_", "arch_rethook", "finish_task_switch"} {
+		for _, prefix := range []string{"bpf_trace_", "bpf_prog_", "bpf_get_", "__bpf_", "__traceiter_", "ftrace_", "kprobe_", "finish_task_switch"} {
 			if strings.HasPrefix(p.named, prefix) {
 				return p.named
 			}
