@@ -73,10 +73,10 @@ func resolved(cfg *Config) []*format.KeyValue {
 		config = append(config, &format.KeyValue{Key: "samples", Value: cfg.Stacks.samples()})
 	}
 	if cfg.Stacks.OffCPU {
-		config = append(config, &format.KeyValue{Key: "off-CPU stacks", Value: fmt.Sprintf("from %s, %s", cfg.OffCPUMin, cfg.Stacks.parts())})
+		config = append(config, &format.KeyValue{Key: format.ConfigOffCPUStacks, Value: fmt.Sprintf("from %s, %s", cfg.OffCPUMin, cfg.Stacks.parts())})
 	}
 	if cfg.Stacks.Waker {
-		config = append(config, &format.KeyValue{Key: "waker stacks", Value: cfg.Stacks.parts()})
+		config = append(config, &format.KeyValue{Key: format.ConfigWakerStacks, Value: cfg.Stacks.parts()})
 	}
 	if len(cfg.Command) > 0 && !cfg.All {
 		config = append(config, &format.KeyValue{Key: "scope", Value: "the command and its children"})

@@ -52,6 +52,7 @@ type RecordingReport struct {
 	Lost          uint64          `json:"lost"`
 	Losses        []LossReport    `json:"losses"`
 	Samples       *SamplesReport  `json:"samples"`
+	Stacks        *StacksReport   `json:"stacks"`
 	Cost          *CostReport     `json:"cost"`
 }
 
@@ -105,6 +106,19 @@ type SamplesReport struct {
 	UserStacksCut     uint64         `json:"user_stacks_cut"`
 	TooDeep           uint64         `json:"too_deep"`
 	Modules           []ModuleReport `json:"modules"`
+}
+
+// StacksReport is how many events that may tell a stack do, of those that were looked at.
+type StacksReport struct {
+	Off      StackedReport `json:"off_cpu"`
+	StillOff StackedReport `json:"still_off"`
+	Wakeups  StackedReport `json:"wakeups"`
+}
+
+// StackedReport is a number of events and how many of them have a stack.
+type StackedReport struct {
+	Events    uint64 `json:"events"`
+	WithStack uint64 `json:"with_stack"`
 }
 
 // ModuleReport is what samples tell of one module.
@@ -179,8 +193,8 @@ func (r *Recording) report() RecordingReport {
 			return ProcessReport{p.Pid, string(p.Comm), p.Start, p.Ns}
 		}),
 		Losses:  each(r.Losses, lossReport),
-		Samples: r.Sampled.report(),
-		Cost:    costReport(r.Cost),
+		Samples: r.Sampled.report(), Stacks: r.Waits.report(),
+		Cost: costReport(r.Cost),
 	}
 	out.CPUs, out.OfflineCPUs, out.NUMANodes = countCPUs(s.Cpus)
 	if start, known := r.start(); known {
@@ -218,6 +232,14 @@ func lossReport(l *format.Loss) LossReport {
 		out.CPU = &l.Cpu
 	}
 	return out
+}
+
+func (w *Waits) report() *StacksReport {
+	if w == nil {
+		return nil
+	}
+	one := func(s Stacked) StackedReport { return StackedReport{s.All, s.WithStack} }
+	return &StacksReport{one(w.Off), one(w.Still), one(w.Woken)}
 }
 
 func (s *Sampled) report() *SamplesReport {

@@ -95,7 +95,7 @@ func TestReport(t *testing.T) {
 	one := got["recordings"].([]any)[0].(map[string]any)
 	for key, want := range map[string]any{
 		"host": "box", "start": "2023-11-14T22:13:21Z", "duration_ns": 5e9, "events": 1234566.0, "cpus": 2.0, "offline_cpus": 1.0,
-		"numa_nodes": 2.0, "complete": true, "lost": 8.0, "samples": nil, "kept_from_ns": nil,
+		"numa_nodes": 2.0, "complete": true, "lost": 8.0, "samples": nil, "stacks": nil, "kept_from_ns": nil,
 	} {
 		if one[key] != want {
 			t.Errorf("%s is %v, want %v", key, one[key], want)

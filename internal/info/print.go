@@ -33,6 +33,7 @@ func (r *Recording) print(w io.Writer) {
 	r.printEvents(w)
 	r.printProcesses(w)
 	r.printSampled(w)
+	r.printWaits(w)
 	r.printLosses(w)
 	r.printCost(w)
 }

@@ -20,6 +20,7 @@ const lookTime = 600 * time.Millisecond
 type Sampled struct {
 	Session    *format.Session
 	All        bool // no sample was left out
+	Waits      Waits
 	Samples    uint64
 	WithStack  uint64
 	TooDeep    uint64 // stacks deeper than what the recorder takes
@@ -63,6 +64,8 @@ func look(r io.Reader, deadline time.Time) []*Sampled {
 		}
 		if v.Kind == format.KindSample {
 			l.sample(v.Sample().Stack())
+		} else if len(l.all) > 0 {
+			l.all[len(l.all)-1].Waits.event(v)
 		}
 	}
 }

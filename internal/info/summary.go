@@ -36,6 +36,7 @@ type Recording struct {
 	Clocks    []*format.ClockSnapshot
 	Cut       bool     // an end block is missing, and with it counts
 	Sampled   *Sampled // nil: no samples were looked at
+	Waits     *Waits   // nil: there are no stacks but those of samples, as far as was looked
 }
 
 // Summarize reads a regular file's index and end blocks, and any other input from its beginning to its end.
@@ -54,7 +55,7 @@ func Summarize(r io.Reader) (*Summary, error) {
 				return fromPipe(f) // which says what stands there instead
 			}
 			s, err := summary(info.Size(), sections, nil)
-			if err == nil && s.samples() {
+			if err == nil && s.stacks() {
 				s.join(look(f, time.Now().Add(lookTime)))
 			}
 			return s, err
@@ -63,9 +64,16 @@ func Summarize(r io.Reader) (*Summary, error) {
 	return fromPipe(r)
 }
 
-// samples tells whether there may be any.
-func (s *Summary) samples() bool {
-	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.Cut || r.samples() > 0 })
+// stacks tells whether there may be any.
+func (s *Summary) stacks() bool {
+	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.Cut || r.samples() > 0 || r.tellsWaits() })
+}
+
+// tellsWaits tells whether stacks of threads that wait, or of wakers, were asked for.
+func (r *Recording) tellsWaits() bool {
+	return slices.ContainsFunc(r.Session.GetConfig(), func(kv *format.KeyValue) bool {
+		return kv.Key == format.ConfigOffCPUStacks || kv.Key == format.ConfigWakerStacks
+	})
 }
 
 // samples is how many samples there are, as far as end blocks tell.
@@ -88,6 +96,9 @@ func (s *Summary) join(looked []*Sampled) {
 		}
 		if looked[at].Samples > 0 {
 			r.Sampled = looked[at]
+		}
+		if looked[at].Waits.any() {
+			r.Waits = &looked[at].Waits
 		}
 		looked = looked[at+1:]
 	}

@@ -71,7 +71,7 @@ func BenchmarkConvert(b *testing.B) {
 			b.Fatal(err)
 		}
 		size = 0
-		done, err := Convert(r, &size)
+		done, err := Convert(r, &size, schedOnly())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func BenchmarkSamples(b *testing.B) {
 			b.Fatal(err)
 		}
 		size = 0
-		if _, err := Convert(r, &size); err != nil {
+		if _, err := Convert(r, &size, schedOnly()); err != nil {
 			b.Fatal(err)
 		}
 	}

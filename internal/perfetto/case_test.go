@@ -40,10 +40,25 @@ const opening1 = `
 +0 cpu0 state_thread 8 state=D prio=120
 `
 
-// written is the trace of a stream that a text describes.
+// schedOnly and everything are the two ends of what a trace can show.
+func schedOnly() Options { return Options{Sched: true} }
+
+func everything() Options {
+	return Options{Sched: true, Threads: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true}
+}
+
+// written is the trace of a stream that a text describes, with scheduling alone: the thread view has tests of its own.
+// With all that can be shown it must satisfy the engine as well.
 func written(t testing.TB, text string) string {
 	t.Helper()
-	trace, err := convert(t, undump(t, text))
+	engine.CheckStats(t, writtenWith(t, text, everything()))
+	return writtenWith(t, text, schedOnly())
+}
+
+// writtenWith is the trace of a stream that a text describes.
+func writtenWith(t testing.TB, text string, options Options) string {
+	t.Helper()
+	trace, err := convert(t, undump(t, text), options)
 	if err != nil {
 		t.Fatalf("convert: %v", err)
 	}
@@ -59,7 +74,7 @@ func undump(t testing.TB, text string) []byte {
 	return stream.Bytes()
 }
 
-func convert(t testing.TB, stream []byte) (string, error) {
+func convert(t testing.TB, stream []byte, options Options) (string, error) {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))
 	if err != nil {
@@ -72,7 +87,7 @@ func convert(t testing.TB, stream []byte) (string, error) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	_, err = Convert(r, out)
+	_, err = Convert(r, out, options)
 	return trace, err
 }
 

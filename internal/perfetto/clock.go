@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"math"
+	"slices"
 
 	"wprof/format"
 )
@@ -18,7 +19,11 @@ type clock struct {
 	known   bool
 	pending []*format.ClockSnapshot // later than the one that offset is from
 	last    *format.ClockSnapshot   // the latest that was added
+	past    []step                  // of which suspends there have been few
 }
+
+// step is a difference that held until a time.
+type step struct{ offset, until int64 }
 
 func newClock() clock { return clock{until: math.MaxInt64} }
 
@@ -50,6 +55,7 @@ func (c *clock) advance(t int64) {
 		s := c.pending[0]
 		c.pending = c.pending[1:]
 		if gained := s.Boottime - s.Monotonic - c.offset; gained >= minSuspendNs {
+			c.past = append(c.past, step{c.offset, s.Monotonic})
 			c.offset += gained
 		}
 	}
@@ -57,4 +63,18 @@ func (c *clock) advance(t int64) {
 	if len(c.pending) > 0 {
 		c.until = c.pending[0].Monotonic
 	}
+}
+
+// earlier is for any time that is not in the future: one before a suspend has the difference that held then.
+func (c *clock) earlier(t int64) uint64 {
+	if n := len(c.past); n == 0 || t >= c.past[n-1].until {
+		return c.boottime(t)
+	}
+	i, _ := slices.BinarySearchFunc(c.past, t, func(s step, t int64) int {
+		if s.until <= t {
+			return -1
+		}
+		return 1
+	})
+	return uint64(max(t+c.past[i].offset, 0))
 }

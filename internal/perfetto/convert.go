@@ -16,8 +16,8 @@ type Summary struct {
 
 // Convert writes a stream as a trace. Whatever ends the stream, the trace is well-formed; errors of the stream come
 // back after all before them has been written.
-func Convert(r *format.Reader, w io.Writer) (Summary, error) {
-	c := conversion{r: r, e: NewEncoder(w, r)}
+func Convert(r *format.Reader, w io.Writer, options Options) (Summary, error) {
+	c := conversion{r: r, e: NewEncoder(w, r, options)}
 	r.OnSectionEnd(func(end *format.End) { c.closed = end.Close })
 	c.e.System(r.Session())
 	err := c.events()

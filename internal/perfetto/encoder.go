@@ -26,17 +26,20 @@ type Encoder struct {
 	out     []byte
 	written int64
 
-	defs    Definitions
-	clock   clock
-	clocks  int // of this section's snapshots, how many were written
-	threads threads
-	cpus    []*cpu
-	idle    *task
-	states  [1 << 12]uint16 // rawState of every combination of bits
-	opening opening
-	notes   notes
-	samples samples
-	unknown []unknown // not yet told
+	defs     Definitions
+	clock    clock
+	clocks   int // of this section's snapshots, how many were written
+	threads  threads
+	cpus     []*cpu
+	idle     *task
+	states   [1 << 12]uint16 // rawState of every combination of bits
+	opening  opening
+	notes    notes
+	samples  samples
+	unknown  []unknown // not yet told
+	options  Options
+	kthreadd bool  // Perfetto knows it
+	view     *view // nil: nothing is drawn of threads
 
 	opened    int64 // when the current window did
 	now       int64 // of the last event
@@ -53,6 +56,7 @@ type cpu struct {
 	bundle   bundle
 	filtered *task // stands for hidden threads
 	lost     *task // stands for an unknown one
+	onCPU    cpuName
 }
 
 // Definitions finds what ids of the current section name, nil where nothing is known; [format.Reader] is one.
@@ -65,11 +69,14 @@ type Definitions interface {
 }
 
 // NewEncoder returns an Encoder that looks definitions up in defs and writes to w.
-func NewEncoder(w io.Writer, defs Definitions) *Encoder {
-	e := &Encoder{w: w, defs: defs, clock: newClock(), threads: newThreads(), now: math.MinInt64, nextFlush: math.MinInt64}
+func NewEncoder(w io.Writer, defs Definitions, options Options) *Encoder {
+	e := &Encoder{w: w, options: options, defs: defs, clock: newClock(), threads: newThreads(), now: math.MinInt64, nextFlush: math.MinInt64}
 	e.idle = e.threads.newTask(&thread{}, []byte("swapper"))
 	for s := range e.states {
 		e.states[s] = uint16(rawState(format.State(s)))
+	}
+	if options.view() {
+		e.view = newView(e, options)
 	}
 	return e
 }
@@ -80,6 +87,9 @@ func (e *Encoder) System(s *format.Session) { e.out = appendSystemInfo(e.out, s)
 // NewSection is called when the ids of events change their meaning to those of a session's section.
 func (e *Encoder) NewSection(s *format.Session) {
 	e.endOpening()
+	if e.view != nil {
+		e.view.newSection(s)
+	}
 	e.threads.newSection()
 	e.samples.newSection(s.Sources)
 	e.clocks = 0
@@ -98,6 +108,9 @@ func (e *Encoder) Clocks(all []*format.ClockSnapshot) {
 func (e *Encoder) Event(v *format.Event) error {
 	if v.Flags&format.FlagLate != 0 {
 		e.late(v)
+		if e.view != nil {
+			e.view.event(v)
+		}
 		return e.flushed()
 	}
 	e.now = v.Time
@@ -105,6 +118,9 @@ func (e *Encoder) Event(v *format.Event) error {
 		e.endOpening()
 	}
 	e.apply(v)
+	if e.view != nil {
+		e.view.event(v)
+	}
 	if v.Time >= e.nextFlush || len(e.out) >= writeBytes {
 		return e.flush()
 	}
@@ -112,15 +128,17 @@ func (e *Encoder) Event(v *format.Event) error {
 }
 
 func (e *Encoder) apply(v *format.Event) {
-	switch v.Kind {
-	case format.KindSwitch:
-		e.switched(v)
-	case format.KindWaking:
-		e.waking(v)
-	case format.KindSample:
+	switch {
+	case v.Kind == format.KindSample:
 		e.sample(v)
-	case format.KindLost:
+	case v.Kind == format.KindLost:
 		e.lost(v)
+	case !e.options.Sched:
+		e.introduceAll(v)
+	case v.Kind == format.KindSwitch:
+		e.switched(v)
+	case v.Kind == format.KindWaking:
+		e.waking(v)
 	default:
 		e.applyRare(v)
 	}
@@ -218,7 +236,7 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 	}
 	isNew := t == nil || t.start != d.Start
 	if isNew {
-		if t != nil {
+		if t != nil && e.options.Sched {
 			e.freeUnseen(c, t)
 		}
 		t = &thread{tid: d.Tid, pid: d.Pid, start: d.Start, shown: shownNothing}
@@ -232,9 +250,25 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 	}
 	if (isNew || t.pid == 0) && d.Pid != 0 {
 		t.pid = d.Pid
-		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, e.command(d), nil)
+		if d.Ppid == kthreaddPID {
+			e.describeKthreadd()
+		}
+		var name []byte
+		if !e.options.Sched {
+			name = k.name // else the switches name it, and follow its renames
+		}
+		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, e.command(d), name)
 	}
 	return k
+}
+
+// describeKthreadd describes the parent of all kernel threads, by which the interface groups them. A filter may have
+// hidden it.
+func (e *Encoder) describeKthreadd() {
+	if !e.kthreadd && e.threads.byTID[kthreaddPID] == nil {
+		e.out = appendParent(e.out, e.clock.boottime(e.now), kthreaddPID, "kthreadd")
+	}
+	e.kthreadd = true
 }
 
 // freeUnseen ends a thread whose tid another one has now. It ends a moment before, because Perfetto would end the new
@@ -259,6 +293,9 @@ func (e *Encoder) Close(at int64) error {
 	e.endOpening()
 	at = max(at, e.now)
 	e.now = at
+	if e.view != nil {
+		e.view.close(at)
+	}
 	for _, c := range e.cpus {
 		if c != nil && c.running != nil {
 			e.takeOver(c, at, e.idle, 120)

@@ -22,7 +22,7 @@ func TestFlippedBytesLeaveAWellFormedTrace(t *testing.T) {
 			continue
 		}
 		var trace bytes.Buffer
-		_, _ = Convert(r, &trace)
+		_, _ = Convert(r, &trace, everything())
 		r.Close()
 		if err := proto.Unmarshal(trace.Bytes(), new(schema.Trace)); err != nil {
 			t.Fatalf("byte %d flipped: the trace is not well-formed: %v", at, err)
@@ -108,7 +108,7 @@ func FuzzEncoder(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var trace bytes.Buffer
-		e := NewEncoder(&trace, tasks)
+		e := NewEncoder(&trace, tasks, everything())
 		e.Open(1000, &format.Session{Cpus: []*format.Cpu{{Id: 0}, {Id: 1}}})
 		v := format.Event{Time: 1000}
 		for len(b) > 0 {
@@ -124,6 +124,7 @@ func FuzzEncoder(f *testing.F) {
 			t.Fatalf("the trace is not well-formed: %v", err)
 		}
 		checkOrder(t, trace.Bytes())
+		checkDrawn(t, trace.Bytes())
 	})
 }
 
@@ -152,7 +153,7 @@ func TestConversionStopsWhenTheOutputDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Convert(r, brokenPipe{}); err == nil {
+	if _, err := Convert(r, brokenPipe{}, everything()); err == nil {
 		t.Error("no error although nothing could be written")
 	}
 }

@@ -102,7 +102,7 @@ func TestCPUsThatTheEngineRefusesAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	done, err := Convert(r, out)
+	done, err := Convert(r, out, schedOnly())
 	if err != nil || done.SkippedCPUs != 1 {
 		t.Errorf("%d events skipped, want 1 (%v)", done.SkippedCPUs, err)
 	}

@@ -35,7 +35,10 @@ type off struct {
 // Open begins a window at a time. The state that follows opens it.
 func (e *Encoder) Open(at int64, s *format.Session) {
 	e.now, e.opened = at, at
-	e.opening.pending, e.opening.first, e.opening.at = true, true, at
+	if e.view != nil {
+		e.view.spans.Open(at)
+	}
+	e.opening.pending, e.opening.first, e.opening.at = e.options.Sched, true, at
 	e.opening.told = len(s.History) > 0
 	e.opening.online = e.opening.online[:0]
 	for _, c := range s.Cpus {

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// Fields of Trace and TracePacket, and the sequence that all packets but those of samples belong to.
+// Fields of Trace and TracePacket, and the sequence that all packets but those of samples and of the thread view belong to.
 const (
 	tracePacket = 1
 
@@ -19,6 +19,7 @@ const (
 	packetInternedData    = 12
 	packetSequenceFlags   = 13
 	packetSystemInfo      = 45
+	packetClock           = 58
 	packetDefaults        = 59
 	packetTrackDescriptor = 60
 	packetPerfSample      = 66
@@ -96,6 +97,22 @@ func appendProcess(out []byte, at uint64, d *format.Task, command [][]byte, name
 	}
 	out = appendInt(out, 3, int64(d.Pid))
 	end(out, thread)
+	end(out, tree)
+	end(out, packet)
+	return out
+}
+
+// kthreaddPID is the pid of the kernel's thread that makes all its others.
+const kthreaddPID = 2
+
+// appendParent appends the name of a process of which no thread is shown.
+func appendParent(out []byte, at uint64, pid int32, name string) []byte {
+	out, packet := beginTimedPacket(out, at)
+	out, tree := begin(out, packetProcessTree)
+	out, process := begin(out, 1)
+	out = appendInt(out, 1, int64(pid))
+	out = appendString(out, 3, name)
+	end(out, process)
 	end(out, tree)
 	end(out, packet)
 	return out

@@ -242,7 +242,7 @@ func samplesOf(t testing.TB, n int) (stream []byte, self, total map[string]int) 
 func TestEveryFunctionHasItsSamples(t *testing.T) {
 	const n = 20_000
 	stream, self, total := samplesOf(t, n)
-	trace, err := convert(t, stream)
+	trace, err := convert(t, stream, schedOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestEveryFunctionHasItsSamples(t *testing.T) {
 // What was interned is told again from time to time, so that a trace without its beginning still has its stacks.
 func TestSamplesWithoutTheBeginning(t *testing.T) {
 	stream, _, _ := samplesOf(t, 200_000)
-	trace, err := convert(t, stream)
+	trace, err := convert(t, stream, schedOnly())
 	if err != nil {
 		t.Fatal(err)
 	}

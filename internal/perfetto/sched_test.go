@@ -189,7 +189,7 @@ func TestStatesInTheMiddleChangeNothingThatIsKnown(t *testing.T) {
 }
 
 func TestCriticalPathFollowsWakers(t *testing.T) {
-	trace, err := convert(t, pingPong(t, 600))
+	trace, err := convert(t, pingPong(t, 600), schedOnly())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestTruncatedStreamBecomesAWholeTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	var trace bytes.Buffer
-	if _, err := Convert(r, &trace); err != nil {
+	if _, err := Convert(r, &trace, schedOnly()); err != nil {
 		t.Fatal(err)
 	}
 	if r.Damage() == nil {
@@ -142,7 +142,7 @@ func TestOverlappingSectionsEndWellFormed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if _, err := Convert(r, out); !errors.Is(err, format.ErrOverlap) {
+	if _, err := Convert(r, out, schedOnly()); !errors.Is(err, format.ErrOverlap) {
 		t.Errorf("got error %v, want ErrOverlap", err)
 	}
 	rows := look(t, name)
@@ -158,7 +158,7 @@ func TestCutTraceStillLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	var trace bytes.Buffer
-	if _, err := Convert(r, &trace); err != nil {
+	if _, err := Convert(r, &trace, schedOnly()); err != nil {
 		t.Fatal(err)
 	}
 	cut := 0

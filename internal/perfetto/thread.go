@@ -1,6 +1,12 @@
 package perfetto
 
-import "wprof/format"
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"wprof/format"
+)
 
 // Threads that stand for what the stream does not tell. Linux gives no tid above 1<<22 (PID_MAX_LIMIT in
 // include/linux/threads.h), so theirs cannot collide. Each CPU has its own, because one thread cannot run on two.
@@ -14,6 +20,7 @@ type thread struct {
 	tid, pid int32
 	start    int64
 	shown    shown
+	drawn    drawn
 }
 
 // isReal tells whether it is a thread and not the idle one or one that stands for others.
@@ -39,8 +46,9 @@ const (
 // task is a thread under one name: what an id of the stream names.
 type task struct {
 	*thread
-	name []byte // valid UTF-8
-	id   uint32 // of the name, for bundles' tables of names
+	name  []byte // valid UTF-8
+	id    uint32 // of the name, for bundles' tables of names
+	names taskNames
 }
 
 // threads are all threads that are alive and what the ids of the current section name.
@@ -88,7 +96,15 @@ func (t *threads) put(id format.TaskID, k *task) {
 
 func (t *threads) newTask(of *thread, name []byte) *task {
 	t.nextID++
+	of.drawn.name = name
 	return &task{thread: of, name: name, id: t.nextID}
+}
+
+// sorted are all threads by tid.
+func (t *threads) sorted() []*thread {
+	all := slices.Collect(maps.Values(t.byTID))
+	slices.SortFunc(all, func(a, b *thread) int { return cmp.Compare(a.tid, b.tid) })
+	return all
 }
 
 // rawState is a state as the kernel numbers it in sched_switch since 4.14, one bit of it: Perfetto prints all that are

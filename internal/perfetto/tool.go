@@ -29,7 +29,12 @@ func Run(inv *cli.Invocation) error {
 		return withStatus(source, err)
 	}
 	defer r.Close()
-	done, err := Convert(r, out)
+	options := DefaultOptions()
+	options.Set(inv.Strings("emit"))
+	if inv.IsSet("blocked-min") {
+		options.BlockedMin = inv.Duration("blocked-min")
+	}
+	done, err := Convert(r, out, options)
 	if err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer) {
 		out.Abort()
 		return withStatus(source, err)

@@ -17,7 +17,7 @@ func (a *applier) applySample(b []byte, at int64) error {
 	e := &a.sampled
 	e.Flags, e.CPU = format.Flags(flags), uint32(le.Uint16(b[hdrCPU:]))
 	e.Task = a.out.name(t)
-	e.Args[format.SampleStack] = uint64(a.code.stack(le.Uint64(b[sampleUser:]), le.Uint64(b[sampleKernel:]), at))
+	e.Args[format.SampleStack] = uint64(a.code.sampled(le.Uint64(b[sampleUser:]), le.Uint64(b[sampleKernel:]), at))
 	e.Args[format.SampleSource] = uint64(le.Uint32(b[sampleSource:]))
 	return a.out.write(e, at)
 }

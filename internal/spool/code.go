@@ -37,6 +37,7 @@ type code struct {
 	used    []*module
 	bytes   int
 	round   uint32 // counts the answers of the asker
+	weight  uint64 // of a use of a stack in the summary
 
 	addresses []uint64
 	key       []byte
@@ -102,6 +103,14 @@ func (c *code) forget() {
 	}
 }
 
+// sampled is the id of a sample's stack. The summary counts those alone: most threads that wait do so in the same few
+// functions.
+func (c *code) sampled(user, kernel uint64, at int64) format.StackID {
+	c.weight = 1
+	defer func() { c.weight = 0 }()
+	return c.stack(user, kernel, at)
+}
+
 // stack is the id of an event's stack, which it defines if the section does not know it yet; 0: there is none, or a
 // part of it was lost.
 func (c *code) stack(user, kernel uint64, at int64) format.StackID {
@@ -148,7 +157,7 @@ func (c *code) stackOf(user, kernel *toldStack) format.StackID {
 		c.define(key, s)
 	}
 	s.round = c.round
-	s.uses++
+	s.uses += c.weight
 	return format.StackID(s.id)
 }
 

@@ -30,8 +30,7 @@ func (tl *Timeline) applyRare(e *format.Event) {
 			tl.Lost(e.CPU, int64(e.Args[format.LostFrom]), e.Time)
 		}
 	case format.KindWakeupNew:
-		tl.subject(e)
-		tl.wakeupNew(e)
+		tl.wakeupNew(e, tl.subject(e))
 	case format.KindFork:
 		tl.subject(e)
 		tl.object(e, e.Args[format.ForkChild])
@@ -41,6 +40,9 @@ func (tl *Timeline) applyRare(e *format.Event) {
 		tl.subject(e)
 	case format.KindFree:
 		if t := tl.see(e.Task); t != nil {
+			if tl.spans != nil {
+				tl.spans.dies(t, e.Time)
+			}
 			tl.die(t)
 		}
 	case format.KindStateCPU:
@@ -88,6 +90,9 @@ func (tl *Timeline) switched(e *format.Event) {
 	c := tl.cpu(e.CPU)
 	if c == nil {
 		return
+	}
+	if tl.spans != nil {
+		tl.spans.switched(c, prev, next, e)
 	}
 	if was := c.running; was != nil && was != prev {
 		c.running = nil
@@ -147,18 +152,25 @@ func (tl *Timeline) arrive(t *Thread, cpu uint32, at int64) {
 // waking notes the first waking of a time off the CPU. One that comes while the thread runs is not about a time off
 // the CPU, and one of a thread that has never run tells nothing that its wakeup_new does not.
 func (tl *Timeline) waking(e *format.Event, at int64) {
-	tl.subject(e)
+	waker := tl.subject(e)
 	t := tl.object(e, e.Args[format.WakingWakee])
+	if tl.spans != nil && t != nil {
+		stack, _ := e.Waking().Stack()
+		tl.spans.woken(t, waker, e, at, stack)
+	}
 	if t == nil || t.Status != Off || t.Woken != 0 || t.New || at < t.Since {
 		return
 	}
 	t.Woken, t.Waker, t.WakerCPU = at, e.Task, e.CPU
 }
 
-func (tl *Timeline) wakeupNew(e *format.Event) {
+func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
 	t := tl.object(e, e.Args[format.WakeupNewWakee])
 	if t == nil || t.idle || t.Status != Unknown || tl.coverage != (Coverage{}) {
 		return
+	}
+	if tl.spans != nil {
+		tl.spans.wokenNew(t, waker, e)
 	}
 	tl.known(t)
 	t.Status, t.CPU, t.State, t.New = Off, uint32(e.Args[format.WakeupNewTargetCPU]), format.StateRunnable, true
@@ -172,8 +184,11 @@ func (tl *Timeline) wakeupNew(e *format.Event) {
 func (tl *Timeline) exec(e *format.Event) {
 	caller := tl.Caller(e)
 	t := tl.subject(e)
-	if caller == nil || t == nil || caller == t {
+	if caller == nil || t == nil || caller == t || t.idle {
 		return
+	}
+	if tl.spans != nil {
+		tl.spans.execs(caller, t, e)
 	}
 	if caller.Status == Running {
 		since, known, approx, prio, cpu := caller.Since, caller.SinceKnown, caller.Approx, caller.Prio, caller.CPU
@@ -208,6 +223,9 @@ func (tl *Timeline) stateCPU(e *format.Event) {
 	if c == nil {
 		return
 	}
+	if tl.spans != nil {
+		tl.spans.runs(c, t, e)
+	}
 	if was := c.running; was != nil && was != t {
 		c.running = nil
 		tl.unknown(was, e.Time)
@@ -233,6 +251,9 @@ func (tl *Timeline) stateThread(e *format.Event) {
 	t := tl.subject(e)
 	if t == nil || t.idle {
 		return
+	}
+	if tl.spans != nil {
+		tl.spans.isOff(t, e)
 	}
 	if t.Status == Running {
 		tl.vacate(t)
@@ -260,10 +281,16 @@ func (tl *Timeline) stateThread(e *format.Event) {
 // left is told that a filter hides a thread from here on.
 func (tl *Timeline) left(e *format.Event) {
 	if t := tl.Thread(e.Task); t != nil && !t.idle {
+		if tl.spans != nil {
+			tl.spans.loses(t, e.Time)
+		}
 		tl.lose(t, e.Time)
 		return
 	}
 	if c := tl.cpu(e.CPU); c != nil {
+		if tl.spans != nil {
+			tl.spans.idleEnds(e.CPU, e.Time, 0, false)
+		}
 		c.running = nil
 	}
 }

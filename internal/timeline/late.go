@@ -30,6 +30,9 @@ func (tl *Timeline) switchedLate(e *format.Event) {
 	}
 	// The CPU has a later tenant, or one of the threads was seen elsewhere since. Only who left can still be news.
 	if prev := tl.subject(e); prev != nil && !prev.idle && !prev.toldAfter(e.Own) {
+		if tl.spans != nil {
+			tl.spans.leaves(prev, &own)
+		}
 		if prev.Status == Running {
 			tl.vacate(prev)
 		}

@@ -21,6 +21,9 @@ func losesSwitches(e *format.Event) bool {
 func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 	for i := range tl.cpus {
 		if cpu == format.AllCPUs || cpu == uint32(i) {
+			if tl.spans != nil {
+				tl.spans.idleLost(uint32(i), from)
+			}
 			tl.cpus[i].running = nil
 			tl.cpus[i].told = to
 		}
@@ -33,6 +36,9 @@ func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 			tl.swap(i, tl.sure)
 			tl.sure++
 			continue
+		}
+		if tl.spans != nil {
+			tl.spans.lost(t, from)
 		}
 		t.forget(from)
 		t.told = to

@@ -16,6 +16,9 @@ const (
 // Span is a part of a thread's life in the window in which it did one thing. The spans of a thread lie end to end, from
 // the opening of the window, or its start if that is later, to its last switch, or the close of the window if that is
 // earlier. So their lengths add up to its lifetime within the window exactly.
+//
+// All CPUs share the idle thread: spans of which Thread.Idle is true are SpanRunning, go by CPU instead, and lie end to
+// end only with what else is known to have run on that CPU. Of them, Off says nothing.
 type Span struct {
 	Thread   *Thread
 	Task     format.TaskID // the definition under which the thread was known when the span ended; 0: not of this section
@@ -64,30 +67,3 @@ type OffCPU struct {
 	// Prev is who ran before on the CPU that the thread came back on; 0: not known, or hidden.
 	Prev format.TaskID
 }
-
-// Spans tells what each thread did, span by span. A span is told when it ends, those of one thread in order of time. Its
-// memory is that of a [Timeline].
-type Spans struct {
-	tl   *Timeline
-	emit func(*Span)
-}
-
-// NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
-func NewSpans(defs Definitions, emit func(*Span)) *Spans {
-	return &Spans{tl: New(defs), emit: emit}
-}
-
-// Timeline is the state after the events that were applied, for the caller to look at.
-func (s *Spans) Timeline() *Timeline { return s.tl }
-
-// NewSection is called when the ids of events change their meaning.
-func (s *Spans) NewSection(session *format.Session) {}
-
-// Open opens a window: spans begin here.
-func (s *Spans) Open(at int64) {}
-
-// Apply takes the next event.
-func (s *Spans) Apply(e *format.Event) { s.tl.Apply(e) }
-
-// Close closes the window: it ends all spans and marks them open.
-func (s *Spans) Close(at int64) {}

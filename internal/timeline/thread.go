@@ -41,6 +41,8 @@ type Thread struct {
 	Waker    format.TaskID
 	WakerCPU uint32
 
+	track *track // nil without Spans, and of the idle thread
+
 	told int64 // time of the event that set its state
 	slot int   // in Timeline.live; -1 when it is not there
 	idle bool  // the idle thread, of which every CPU has one under the same definition

@@ -29,6 +29,7 @@ type Timeline struct {
 	sure   int
 	idle   []*Thread // in truth one
 	sorted []*Thread
+	spans  *Spans // is told of every change; nil: nobody is
 }
 
 // cpu is who runs on a CPU, as far as known, and since when.
@@ -160,6 +161,9 @@ func (tl *Timeline) thread(d *format.Task) *Thread {
 	t := &Thread{Key: key, Def: d, slot: -1, idle: d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0}
 	if had == nil || had.Start <= key.Start {
 		if had != nil {
+			if tl.spans != nil {
+				tl.spans.dies(had, key.Start)
+			}
 			tl.die(had)
 		}
 		tl.byTID[key.TID] = t
@@ -167,6 +171,9 @@ func (tl *Timeline) thread(d *format.Task) *Thread {
 	if t.idle {
 		tl.idle = append(tl.idle, t)
 	} else {
+		if tl.spans != nil {
+			t.track = tl.spans.newTrack(t)
+		}
 		tl.add(t)
 	}
 	return t

@@ -220,7 +220,7 @@ func (x *TrackEvent_Type) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use TrackEvent_Type.Descriptor instead.
 func (TrackEvent_Type) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{17, 0}
+	return file_trace_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type Timebase_Counter int32
@@ -276,7 +276,7 @@ func (x *Timebase_Counter) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use Timebase_Counter.Descriptor instead.
 func (Timebase_Counter) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{27, 0}
+	return file_trace_proto_rawDescGZIP(), []int{28, 0}
 }
 
 type PerfSample_CpuMode int32
@@ -332,7 +332,7 @@ func (x *PerfSample_CpuMode) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use PerfSample_CpuMode.Descriptor instead.
 func (PerfSample_CpuMode) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{28, 0}
+	return file_trace_proto_rawDescGZIP(), []int{29, 0}
 }
 
 // Trace is a whole file: packets one after the other, so that two files make a file.
@@ -394,6 +394,7 @@ type TracePacket struct {
 	TracePacketDefaults         *TracePacketDefaults         `protobuf:"bytes,59,opt,name=trace_packet_defaults,json=tracePacketDefaults" json:"trace_packet_defaults,omitempty"` // of the sequence, until its state is cleared
 	TrackDescriptor             *TrackDescriptor             `protobuf:"bytes,60,opt,name=track_descriptor,json=trackDescriptor" json:"track_descriptor,omitempty"`
 	PerfSample                  *PerfSample                  `protobuf:"bytes,66,opt,name=perf_sample,json=perfSample" json:"perf_sample,omitempty"`
+	TimestampClockId            *uint32                      `protobuf:"varint,58,opt,name=timestamp_clock_id,json=timestampClockId" json:"timestamp_clock_id,omitempty"` // from 64 to 127: a clock of the sequence
 	GenericKernelTaskStateEvent *GenericKernelTaskStateEvent `protobuf:"bytes,117,opt,name=generic_kernel_task_state_event,json=genericKernelTaskStateEvent" json:"generic_kernel_task_state_event,omitempty"`
 	unknownFields               protoimpl.UnknownFields
 	sizeCache                   protoimpl.SizeCache
@@ -511,6 +512,13 @@ func (x *TracePacket) GetPerfSample() *PerfSample {
 		return x.PerfSample
 	}
 	return nil
+}
+
+func (x *TracePacket) GetTimestampClockId() uint32 {
+	if x != nil && x.TimestampClockId != nil {
+		return *x.TimestampClockId
+	}
+	return 0
 }
 
 func (x *TracePacket) GetGenericKernelTaskStateEvent() *GenericKernelTaskStateEvent {
@@ -1464,6 +1472,7 @@ type TrackDescriptor struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Uuid             *uint64                `protobuf:"varint,1,opt,name=uuid" json:"uuid,omitempty"`
 	Name             *string                `protobuf:"bytes,2,opt,name=name" json:"name,omitempty"`
+	Thread           *ThreadDescriptor      `protobuf:"bytes,4,opt,name=thread" json:"thread,omitempty"` // the track is the thread's own
 	ParentUuid       *uint64                `protobuf:"varint,5,opt,name=parent_uuid,json=parentUuid" json:"parent_uuid,omitempty"`
 	ChildOrdering    *int32                 `protobuf:"varint,11,opt,name=child_ordering,json=childOrdering" json:"child_ordering,omitempty"` // 3: by sibling_order_rank
 	SiblingOrderRank *int32                 `protobuf:"varint,12,opt,name=sibling_order_rank,json=siblingOrderRank" json:"sibling_order_rank,omitempty"`
@@ -1516,6 +1525,13 @@ func (x *TrackDescriptor) GetName() string {
 	return ""
 }
 
+func (x *TrackDescriptor) GetThread() *ThreadDescriptor {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
 func (x *TrackDescriptor) GetParentUuid() uint64 {
 	if x != nil && x.ParentUuid != nil {
 		return *x.ParentUuid
@@ -1544,20 +1560,75 @@ func (x *TrackDescriptor) GetDescription() string {
 	return ""
 }
 
+type ThreadDescriptor struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pid           *int32                 `protobuf:"varint,1,opt,name=pid" json:"pid,omitempty"`
+	Tid           *int32                 `protobuf:"varint,2,opt,name=tid" json:"tid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ThreadDescriptor) Reset() {
+	*x = ThreadDescriptor{}
+	mi := &file_trace_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ThreadDescriptor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ThreadDescriptor) ProtoMessage() {}
+
+func (x *ThreadDescriptor) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ThreadDescriptor.ProtoReflect.Descriptor instead.
+func (*ThreadDescriptor) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ThreadDescriptor) GetPid() int32 {
+	if x != nil && x.Pid != nil {
+		return *x.Pid
+	}
+	return 0
+}
+
+func (x *ThreadDescriptor) GetTid() int32 {
+	if x != nil && x.Tid != nil {
+		return *x.Tid
+	}
+	return 0
+}
+
 type TrackEvent struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	CategoryIids     []uint64               `protobuf:"varint,3,rep,name=category_iids,json=categoryIids" json:"category_iids,omitempty"`
-	DebugAnnotations []*DebugAnnotation     `protobuf:"bytes,4,rep,name=debug_annotations,json=debugAnnotations" json:"debug_annotations,omitempty"`
-	Type             *TrackEvent_Type       `protobuf:"varint,9,opt,name=type,enum=wprof.perfetto.TrackEvent_Type" json:"type,omitempty"`
-	NameIid          *uint64                `protobuf:"varint,10,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
-	TrackUuid        *uint64                `protobuf:"varint,11,opt,name=track_uuid,json=trackUuid" json:"track_uuid,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	CategoryIids       []uint64               `protobuf:"varint,3,rep,name=category_iids,json=categoryIids" json:"category_iids,omitempty"`
+	DebugAnnotations   []*DebugAnnotation     `protobuf:"bytes,4,rep,name=debug_annotations,json=debugAnnotations" json:"debug_annotations,omitempty"`
+	Type               *TrackEvent_Type       `protobuf:"varint,9,opt,name=type,enum=wprof.perfetto.TrackEvent_Type" json:"type,omitempty"`
+	NameIid            *uint64                `protobuf:"varint,10,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
+	TrackUuid          *uint64                `protobuf:"varint,11,opt,name=track_uuid,json=trackUuid" json:"track_uuid,omitempty"`
+	FlowIds            []uint64               `protobuf:"fixed64,47,rep,name=flow_ids,json=flowIds" json:"flow_ids,omitempty"`                                    // arrows begin here, or pass through
+	TerminatingFlowIds []uint64               `protobuf:"fixed64,48,rep,name=terminating_flow_ids,json=terminatingFlowIds" json:"terminating_flow_ids,omitempty"` // arrows end here
+	CallstackIid       *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"`                      // engines after v52 show it
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *TrackEvent) Reset() {
 	*x = TrackEvent{}
-	mi := &file_trace_proto_msgTypes[17]
+	mi := &file_trace_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1640,7 @@ func (x *TrackEvent) String() string {
 func (*TrackEvent) ProtoMessage() {}
 
 func (x *TrackEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[17]
+	mi := &file_trace_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1653,7 @@ func (x *TrackEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackEvent.ProtoReflect.Descriptor instead.
 func (*TrackEvent) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{17}
+	return file_trace_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TrackEvent) GetCategoryIids() []uint64 {
@@ -1620,19 +1691,41 @@ func (x *TrackEvent) GetTrackUuid() uint64 {
 	return 0
 }
 
+func (x *TrackEvent) GetFlowIds() []uint64 {
+	if x != nil {
+		return x.FlowIds
+	}
+	return nil
+}
+
+func (x *TrackEvent) GetTerminatingFlowIds() []uint64 {
+	if x != nil {
+		return x.TerminatingFlowIds
+	}
+	return nil
+}
+
+func (x *TrackEvent) GetCallstackIid() uint64 {
+	if x != nil && x.CallstackIid != nil {
+		return *x.CallstackIid
+	}
+	return 0
+}
+
 type DebugAnnotation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	NameIid       *uint64                `protobuf:"varint,1,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
-	UintValue     *uint64                `protobuf:"varint,3,opt,name=uint_value,json=uintValue" json:"uint_value,omitempty"`
-	IntValue      *int64                 `protobuf:"varint,4,opt,name=int_value,json=intValue" json:"int_value,omitempty"`
-	StringValue   *string                `protobuf:"bytes,6,opt,name=string_value,json=stringValue" json:"string_value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	NameIid        *uint64                `protobuf:"varint,1,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
+	UintValue      *uint64                `protobuf:"varint,3,opt,name=uint_value,json=uintValue" json:"uint_value,omitempty"`
+	IntValue       *int64                 `protobuf:"varint,4,opt,name=int_value,json=intValue" json:"int_value,omitempty"`
+	StringValue    *string                `protobuf:"bytes,6,opt,name=string_value,json=stringValue" json:"string_value,omitempty"`
+	StringValueIid *uint64                `protobuf:"varint,17,opt,name=string_value_iid,json=stringValueIid" json:"string_value_iid,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DebugAnnotation) Reset() {
 	*x = DebugAnnotation{}
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +1737,7 @@ func (x *DebugAnnotation) String() string {
 func (*DebugAnnotation) ProtoMessage() {}
 
 func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +1750,7 @@ func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugAnnotation.ProtoReflect.Descriptor instead.
 func (*DebugAnnotation) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{18}
+	return file_trace_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DebugAnnotation) GetNameIid() uint64 {
@@ -1688,6 +1781,13 @@ func (x *DebugAnnotation) GetStringValue() string {
 	return ""
 }
 
+func (x *DebugAnnotation) GetStringValueIid() uint64 {
+	if x != nil && x.StringValueIid != nil {
+		return *x.StringValueIid
+	}
+	return 0
+}
+
 type InternedName struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Iid           *uint64                `protobuf:"varint,1,opt,name=iid" json:"iid,omitempty"`
@@ -1698,7 +1798,7 @@ type InternedName struct {
 
 func (x *InternedName) Reset() {
 	*x = InternedName{}
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1810,7 @@ func (x *InternedName) String() string {
 func (*InternedName) ProtoMessage() {}
 
 func (x *InternedName) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1823,7 @@ func (x *InternedName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedName.ProtoReflect.Descriptor instead.
 func (*InternedName) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{19}
+	return file_trace_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *InternedName) GetIid() uint64 {
@@ -1742,23 +1842,24 @@ func (x *InternedName) GetName() string {
 
 // InternedData names what later packets of the sequence refer to by iid.
 type InternedData struct {
-	state                protoimpl.MessageState `protogen:"open.v1"`
-	EventCategories      []*InternedName        `protobuf:"bytes,1,rep,name=event_categories,json=eventCategories" json:"event_categories,omitempty"`
-	EventNames           []*InternedName        `protobuf:"bytes,2,rep,name=event_names,json=eventNames" json:"event_names,omitempty"`
-	DebugAnnotationNames []*InternedName        `protobuf:"bytes,3,rep,name=debug_annotation_names,json=debugAnnotationNames" json:"debug_annotation_names,omitempty"`
-	FunctionNames        []*InternedString      `protobuf:"bytes,5,rep,name=function_names,json=functionNames" json:"function_names,omitempty"`
-	Frames               []*Frame               `protobuf:"bytes,6,rep,name=frames" json:"frames,omitempty"`
-	Callstacks           []*Callstack           `protobuf:"bytes,7,rep,name=callstacks" json:"callstacks,omitempty"`
-	BuildIds             []*InternedString      `protobuf:"bytes,16,rep,name=build_ids,json=buildIds" json:"build_ids,omitempty"` // the bytes themselves
-	MappingPaths         []*InternedString      `protobuf:"bytes,17,rep,name=mapping_paths,json=mappingPaths" json:"mapping_paths,omitempty"`
-	Mappings             []*Mapping             `protobuf:"bytes,19,rep,name=mappings" json:"mappings,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	state                       protoimpl.MessageState `protogen:"open.v1"`
+	EventCategories             []*InternedName        `protobuf:"bytes,1,rep,name=event_categories,json=eventCategories" json:"event_categories,omitempty"`
+	EventNames                  []*InternedName        `protobuf:"bytes,2,rep,name=event_names,json=eventNames" json:"event_names,omitempty"`
+	DebugAnnotationNames        []*InternedName        `protobuf:"bytes,3,rep,name=debug_annotation_names,json=debugAnnotationNames" json:"debug_annotation_names,omitempty"`
+	FunctionNames               []*InternedString      `protobuf:"bytes,5,rep,name=function_names,json=functionNames" json:"function_names,omitempty"`
+	Frames                      []*Frame               `protobuf:"bytes,6,rep,name=frames" json:"frames,omitempty"`
+	Callstacks                  []*Callstack           `protobuf:"bytes,7,rep,name=callstacks" json:"callstacks,omitempty"`
+	BuildIds                    []*InternedString      `protobuf:"bytes,16,rep,name=build_ids,json=buildIds" json:"build_ids,omitempty"` // the bytes themselves
+	MappingPaths                []*InternedString      `protobuf:"bytes,17,rep,name=mapping_paths,json=mappingPaths" json:"mapping_paths,omitempty"`
+	Mappings                    []*Mapping             `protobuf:"bytes,19,rep,name=mappings" json:"mappings,omitempty"`
+	DebugAnnotationStringValues []*InternedString      `protobuf:"bytes,29,rep,name=debug_annotation_string_values,json=debugAnnotationStringValues" json:"debug_annotation_string_values,omitempty"`
+	unknownFields               protoimpl.UnknownFields
+	sizeCache                   protoimpl.SizeCache
 }
 
 func (x *InternedData) Reset() {
 	*x = InternedData{}
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1871,7 @@ func (x *InternedData) String() string {
 func (*InternedData) ProtoMessage() {}
 
 func (x *InternedData) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1884,7 @@ func (x *InternedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedData.ProtoReflect.Descriptor instead.
 func (*InternedData) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{20}
+	return file_trace_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InternedData) GetEventCategories() []*InternedName {
@@ -1849,6 +1950,13 @@ func (x *InternedData) GetMappings() []*Mapping {
 	return nil
 }
 
+func (x *InternedData) GetDebugAnnotationStringValues() []*InternedString {
+	if x != nil {
+		return x.DebugAnnotationStringValues
+	}
+	return nil
+}
+
 type InternedString struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Iid           *uint64                `protobuf:"varint,1,opt,name=iid" json:"iid,omitempty"`
@@ -1859,7 +1967,7 @@ type InternedString struct {
 
 func (x *InternedString) Reset() {
 	*x = InternedString{}
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1979,7 @@ func (x *InternedString) String() string {
 func (*InternedString) ProtoMessage() {}
 
 func (x *InternedString) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1992,7 @@ func (x *InternedString) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedString.ProtoReflect.Descriptor instead.
 func (*InternedString) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{21}
+	return file_trace_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InternedString) GetIid() uint64 {
@@ -1913,7 +2021,7 @@ type Mapping struct {
 
 func (x *Mapping) Reset() {
 	*x = Mapping{}
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +2033,7 @@ func (x *Mapping) String() string {
 func (*Mapping) ProtoMessage() {}
 
 func (x *Mapping) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2046,7 @@ func (x *Mapping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mapping.ProtoReflect.Descriptor instead.
 func (*Mapping) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{22}
+	return file_trace_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Mapping) GetIid() uint64 {
@@ -1974,7 +2082,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1986,7 +2094,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1999,7 +2107,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{23}
+	return file_trace_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Frame) GetIid() uint64 {
@@ -2040,7 +2148,7 @@ type Callstack struct {
 
 func (x *Callstack) Reset() {
 	*x = Callstack{}
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2160,7 @@ func (x *Callstack) String() string {
 func (*Callstack) ProtoMessage() {}
 
 func (x *Callstack) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2173,7 @@ func (x *Callstack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callstack.ProtoReflect.Descriptor instead.
 func (*Callstack) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{24}
+	return file_trace_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Callstack) GetIid() uint64 {
@@ -2084,6 +2192,7 @@ func (x *Callstack) GetFrameIds() []uint64 {
 
 type TracePacketDefaults struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
+	TimestampClockId   *uint32                `protobuf:"varint,58,opt,name=timestamp_clock_id,json=timestampClockId" json:"timestamp_clock_id,omitempty"`
 	PerfSampleDefaults *PerfSampleDefaults    `protobuf:"bytes,12,opt,name=perf_sample_defaults,json=perfSampleDefaults" json:"perf_sample_defaults,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -2091,7 +2200,7 @@ type TracePacketDefaults struct {
 
 func (x *TracePacketDefaults) Reset() {
 	*x = TracePacketDefaults{}
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2212,7 @@ func (x *TracePacketDefaults) String() string {
 func (*TracePacketDefaults) ProtoMessage() {}
 
 func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2225,14 @@ func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracePacketDefaults.ProtoReflect.Descriptor instead.
 func (*TracePacketDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{25}
+	return file_trace_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *TracePacketDefaults) GetTimestampClockId() uint32 {
+	if x != nil && x.TimestampClockId != nil {
+		return *x.TimestampClockId
+	}
+	return 0
 }
 
 func (x *TracePacketDefaults) GetPerfSampleDefaults() *PerfSampleDefaults {
@@ -2135,7 +2251,7 @@ type PerfSampleDefaults struct {
 
 func (x *PerfSampleDefaults) Reset() {
 	*x = PerfSampleDefaults{}
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2263,7 @@ func (x *PerfSampleDefaults) String() string {
 func (*PerfSampleDefaults) ProtoMessage() {}
 
 func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2276,7 @@ func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSampleDefaults.ProtoReflect.Descriptor instead.
 func (*PerfSampleDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{26}
+	return file_trace_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PerfSampleDefaults) GetTimebase() *Timebase {
@@ -2182,7 +2298,7 @@ type Timebase struct {
 
 func (x *Timebase) Reset() {
 	*x = Timebase{}
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2310,7 @@ func (x *Timebase) String() string {
 func (*Timebase) ProtoMessage() {}
 
 func (x *Timebase) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2323,7 @@ func (x *Timebase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timebase.ProtoReflect.Descriptor instead.
 func (*Timebase) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{27}
+	return file_trace_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Timebase) GetPeriod() uint64 {
@@ -2245,7 +2361,7 @@ type PerfSample struct {
 
 func (x *PerfSample) Reset() {
 	*x = PerfSample{}
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2373,7 @@ func (x *PerfSample) String() string {
 func (*PerfSample) ProtoMessage() {}
 
 func (x *PerfSample) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2386,7 @@ func (x *PerfSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSample.ProtoReflect.Descriptor instead.
 func (*PerfSample) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{28}
+	return file_trace_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PerfSample) GetCpu() uint32 {
@@ -2336,7 +2452,7 @@ type FtraceEventBundle_CompactSched struct {
 
 func (x *FtraceEventBundle_CompactSched) Reset() {
 	*x = FtraceEventBundle_CompactSched{}
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2348,7 +2464,7 @@ func (x *FtraceEventBundle_CompactSched) String() string {
 func (*FtraceEventBundle_CompactSched) ProtoMessage() {}
 
 func (x *FtraceEventBundle_CompactSched) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2568,7 @@ type ProcessTree_Process struct {
 
 func (x *ProcessTree_Process) Reset() {
 	*x = ProcessTree_Process{}
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2580,7 @@ func (x *ProcessTree_Process) String() string {
 func (*ProcessTree_Process) ProtoMessage() {}
 
 func (x *ProcessTree_Process) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2512,7 +2628,7 @@ type ProcessTree_Thread struct {
 
 func (x *ProcessTree_Thread) Reset() {
 	*x = ProcessTree_Thread{}
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2640,7 @@ func (x *ProcessTree_Thread) String() string {
 func (*ProcessTree_Thread) ProtoMessage() {}
 
 func (x *ProcessTree_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2679,7 @@ func (x *ProcessTree_Thread) GetTgid() int32 {
 
 type ClockSnapshot_Clock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	ClockId       *uint32                `protobuf:"varint,1,opt,name=clock_id,json=clockId" json:"clock_id,omitempty"` // 1 REALTIME, 3 MONOTONIC, 6 BOOTTIME
+	ClockId       *uint32                `protobuf:"varint,1,opt,name=clock_id,json=clockId" json:"clock_id,omitempty"` // 1 REALTIME, 3 MONOTONIC, 6 BOOTTIME, from 64 to 127 one of the packet's sequence
 	Timestamp     *uint64                `protobuf:"varint,2,opt,name=timestamp" json:"timestamp,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2571,7 +2687,7 @@ type ClockSnapshot_Clock struct {
 
 func (x *ClockSnapshot_Clock) Reset() {
 	*x = ClockSnapshot_Clock{}
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2699,7 @@ func (x *ClockSnapshot_Clock) String() string {
 func (*ClockSnapshot_Clock) ProtoMessage() {}
 
 func (x *ClockSnapshot_Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2625,7 +2741,7 @@ type SystemInfo_Utsname struct {
 
 func (x *SystemInfo_Utsname) Reset() {
 	*x = SystemInfo_Utsname{}
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +2753,7 @@ func (x *SystemInfo_Utsname) String() string {
 func (*SystemInfo_Utsname) ProtoMessage() {}
 
 func (x *SystemInfo_Utsname) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2803,7 @@ const file_trace_proto_rawDesc = "" +
 	"\n" +
 	"\vtrace.proto\x12\x0ewprof.perfetto\"<\n" +
 	"\x05Trace\x123\n" +
-	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\xef\x06\n" +
+	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\x9d\a\n" +
 	"\vTracePacket\x12F\n" +
 	"\rftrace_events\x18\x01 \x01(\v2!.wprof.perfetto.FtraceEventBundleR\fftraceEvents\x12>\n" +
 	"\fprocess_tree\x18\x02 \x01(\v2\x1b.wprof.perfetto.ProcessTreeR\vprocessTree\x12D\n" +
@@ -2704,7 +2820,8 @@ const file_trace_proto_rawDesc = "" +
 	"\x15trace_packet_defaults\x18; \x01(\v2#.wprof.perfetto.TracePacketDefaultsR\x13tracePacketDefaults\x12J\n" +
 	"\x10track_descriptor\x18< \x01(\v2\x1f.wprof.perfetto.TrackDescriptorR\x0ftrackDescriptor\x12;\n" +
 	"\vperf_sample\x18B \x01(\v2\x1a.wprof.perfetto.PerfSampleR\n" +
-	"perfSample\x12q\n" +
+	"perfSample\x12,\n" +
+	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12q\n" +
 	"\x1fgeneric_kernel_task_state_event\x18u \x01(\v2+.wprof.perfetto.GenericKernelTaskStateEventR\x1bgenericKernelTaskStateEvent\"\xaa\x05\n" +
 	"\x11FtraceEventBundle\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x121\n" +
@@ -2821,15 +2938,19 @@ const file_trace_proto_rawDesc = "" +
 	"\asysname\x18\x01 \x01(\tR\asysname\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
 	"\arelease\x18\x03 \x01(\tR\arelease\x12\x18\n" +
-	"\amachine\x18\x04 \x01(\tR\amachine\"\xd1\x01\n" +
+	"\amachine\x18\x04 \x01(\tR\amachine\"\x8b\x02\n" +
 	"\x0fTrackDescriptor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\x04R\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1f\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x128\n" +
+	"\x06thread\x18\x04 \x01(\v2 .wprof.perfetto.ThreadDescriptorR\x06thread\x12\x1f\n" +
 	"\vparent_uuid\x18\x05 \x01(\x04R\n" +
 	"parentUuid\x12%\n" +
 	"\x0echild_ordering\x18\v \x01(\x05R\rchildOrdering\x12,\n" +
 	"\x12sibling_order_rank\x18\f \x01(\x05R\x10siblingOrderRank\x12 \n" +
-	"\vdescription\x18\x0e \x01(\tR\vdescription\"\xc8\x02\n" +
+	"\vdescription\x18\x0e \x01(\tR\vdescription\"6\n" +
+	"\x10ThreadDescriptor\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xba\x03\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -2838,21 +2959,25 @@ const file_trace_proto_rawDesc = "" +
 	"\bname_iid\x18\n" +
 	" \x01(\x04R\anameIid\x12\x1d\n" +
 	"\n" +
-	"track_uuid\x18\v \x01(\x04R\ttrackUuid\"X\n" +
+	"track_uuid\x18\v \x01(\x04R\ttrackUuid\x12\x19\n" +
+	"\bflow_ids\x18/ \x03(\x06R\aflowIds\x120\n" +
+	"\x14terminating_flow_ids\x180 \x03(\x06R\x12terminatingFlowIds\x12#\n" +
+	"\rcallstack_iid\x188 \x01(\x04R\fcallstackIid\"X\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TYPE_SLICE_BEGIN\x10\x01\x12\x12\n" +
 	"\x0eTYPE_SLICE_END\x10\x02\x12\x10\n" +
-	"\fTYPE_INSTANT\x10\x03\"\x8b\x01\n" +
+	"\fTYPE_INSTANT\x10\x03\"\xb5\x01\n" +
 	"\x0fDebugAnnotation\x12\x19\n" +
 	"\bname_iid\x18\x01 \x01(\x04R\anameIid\x12\x1d\n" +
 	"\n" +
 	"uint_value\x18\x03 \x01(\x04R\tuintValue\x12\x1b\n" +
 	"\tint_value\x18\x04 \x01(\x03R\bintValue\x12!\n" +
-	"\fstring_value\x18\x06 \x01(\tR\vstringValue\"4\n" +
+	"\fstring_value\x18\x06 \x01(\tR\vstringValue\x12(\n" +
+	"\x10string_value_iid\x18\x11 \x01(\x04R\x0estringValueIid\"4\n" +
 	"\fInternedName\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xd2\x04\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xb7\x05\n" +
 	"\fInternedData\x12G\n" +
 	"\x10event_categories\x18\x01 \x03(\v2\x1c.wprof.perfetto.InternedNameR\x0feventCategories\x12=\n" +
 	"\vevent_names\x18\x02 \x03(\v2\x1c.wprof.perfetto.InternedNameR\n" +
@@ -2865,7 +2990,8 @@ const file_trace_proto_rawDesc = "" +
 	"callstacks\x12;\n" +
 	"\tbuild_ids\x18\x10 \x03(\v2\x1e.wprof.perfetto.InternedStringR\bbuildIds\x12C\n" +
 	"\rmapping_paths\x18\x11 \x03(\v2\x1e.wprof.perfetto.InternedStringR\fmappingPaths\x123\n" +
-	"\bmappings\x18\x13 \x03(\v2\x17.wprof.perfetto.MappingR\bmappings\"4\n" +
+	"\bmappings\x18\x13 \x03(\v2\x17.wprof.perfetto.MappingR\bmappings\x12c\n" +
+	"\x1edebug_annotation_string_values\x18\x1d \x03(\v2\x1e.wprof.perfetto.InternedStringR\x1bdebugAnnotationStringValues\"4\n" +
 	"\x0eInternedString\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x10\n" +
 	"\x03str\x18\x02 \x01(\fR\x03str\"^\n" +
@@ -2881,8 +3007,9 @@ const file_trace_proto_rawDesc = "" +
 	"\x06rel_pc\x18\x04 \x01(\x04R\x05relPc\":\n" +
 	"\tCallstack\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x1b\n" +
-	"\tframe_ids\x18\x02 \x03(\x04R\bframeIds\"k\n" +
-	"\x13TracePacketDefaults\x12T\n" +
+	"\tframe_ids\x18\x02 \x03(\x04R\bframeIds\"\x99\x01\n" +
+	"\x13TracePacketDefaults\x12,\n" +
+	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12T\n" +
 	"\x14perf_sample_defaults\x18\f \x01(\v2\".wprof.perfetto.PerfSampleDefaultsR\x12perfSampleDefaults\"J\n" +
 	"\x12PerfSampleDefaults\x124\n" +
 	"\btimebase\x18\x01 \x01(\v2\x18.wprof.perfetto.TimebaseR\btimebase\"\xa4\x01\n" +
@@ -2923,7 +3050,7 @@ func file_trace_proto_rawDescGZIP() []byte {
 }
 
 var file_trace_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_trace_proto_goTypes = []any{
 	(SequenceFlag)(0),                          // 0: wprof.perfetto.SequenceFlag
 	(GenericKernelTaskStateEvent_TaskState)(0), // 1: wprof.perfetto.GenericKernelTaskStateEvent.TaskState
@@ -2947,38 +3074,39 @@ var file_trace_proto_goTypes = []any{
 	(*ClockSnapshot)(nil),                      // 19: wprof.perfetto.ClockSnapshot
 	(*SystemInfo)(nil),                         // 20: wprof.perfetto.SystemInfo
 	(*TrackDescriptor)(nil),                    // 21: wprof.perfetto.TrackDescriptor
-	(*TrackEvent)(nil),                         // 22: wprof.perfetto.TrackEvent
-	(*DebugAnnotation)(nil),                    // 23: wprof.perfetto.DebugAnnotation
-	(*InternedName)(nil),                       // 24: wprof.perfetto.InternedName
-	(*InternedData)(nil),                       // 25: wprof.perfetto.InternedData
-	(*InternedString)(nil),                     // 26: wprof.perfetto.InternedString
-	(*Mapping)(nil),                            // 27: wprof.perfetto.Mapping
-	(*Frame)(nil),                              // 28: wprof.perfetto.Frame
-	(*Callstack)(nil),                          // 29: wprof.perfetto.Callstack
-	(*TracePacketDefaults)(nil),                // 30: wprof.perfetto.TracePacketDefaults
-	(*PerfSampleDefaults)(nil),                 // 31: wprof.perfetto.PerfSampleDefaults
-	(*Timebase)(nil),                           // 32: wprof.perfetto.Timebase
-	(*PerfSample)(nil),                         // 33: wprof.perfetto.PerfSample
-	(*FtraceEventBundle_CompactSched)(nil),     // 34: wprof.perfetto.FtraceEventBundle.CompactSched
-	(*ProcessTree_Process)(nil),                // 35: wprof.perfetto.ProcessTree.Process
-	(*ProcessTree_Thread)(nil),                 // 36: wprof.perfetto.ProcessTree.Thread
-	(*ClockSnapshot_Clock)(nil),                // 37: wprof.perfetto.ClockSnapshot.Clock
-	(*SystemInfo_Utsname)(nil),                 // 38: wprof.perfetto.SystemInfo.Utsname
+	(*ThreadDescriptor)(nil),                   // 22: wprof.perfetto.ThreadDescriptor
+	(*TrackEvent)(nil),                         // 23: wprof.perfetto.TrackEvent
+	(*DebugAnnotation)(nil),                    // 24: wprof.perfetto.DebugAnnotation
+	(*InternedName)(nil),                       // 25: wprof.perfetto.InternedName
+	(*InternedData)(nil),                       // 26: wprof.perfetto.InternedData
+	(*InternedString)(nil),                     // 27: wprof.perfetto.InternedString
+	(*Mapping)(nil),                            // 28: wprof.perfetto.Mapping
+	(*Frame)(nil),                              // 29: wprof.perfetto.Frame
+	(*Callstack)(nil),                          // 30: wprof.perfetto.Callstack
+	(*TracePacketDefaults)(nil),                // 31: wprof.perfetto.TracePacketDefaults
+	(*PerfSampleDefaults)(nil),                 // 32: wprof.perfetto.PerfSampleDefaults
+	(*Timebase)(nil),                           // 33: wprof.perfetto.Timebase
+	(*PerfSample)(nil),                         // 34: wprof.perfetto.PerfSample
+	(*FtraceEventBundle_CompactSched)(nil),     // 35: wprof.perfetto.FtraceEventBundle.CompactSched
+	(*ProcessTree_Process)(nil),                // 36: wprof.perfetto.ProcessTree.Process
+	(*ProcessTree_Thread)(nil),                 // 37: wprof.perfetto.ProcessTree.Thread
+	(*ClockSnapshot_Clock)(nil),                // 38: wprof.perfetto.ClockSnapshot.Clock
+	(*SystemInfo_Utsname)(nil),                 // 39: wprof.perfetto.SystemInfo.Utsname
 }
 var file_trace_proto_depIdxs = []int32{
 	6,  // 0: wprof.perfetto.Trace.packet:type_name -> wprof.perfetto.TracePacket
 	7,  // 1: wprof.perfetto.TracePacket.ftrace_events:type_name -> wprof.perfetto.FtraceEventBundle
 	18, // 2: wprof.perfetto.TracePacket.process_tree:type_name -> wprof.perfetto.ProcessTree
 	19, // 3: wprof.perfetto.TracePacket.clock_snapshot:type_name -> wprof.perfetto.ClockSnapshot
-	22, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
-	25, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
+	23, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
+	26, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
 	20, // 6: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
-	30, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
+	31, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
 	21, // 8: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
-	33, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
+	34, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
 	17, // 10: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
 	8,  // 11: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
-	34, // 12: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
+	35, // 12: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
 	9,  // 13: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
 	10, // 14: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
 	11, // 15: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
@@ -2988,30 +3116,32 @@ var file_trace_proto_depIdxs = []int32{
 	15, // 19: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
 	16, // 20: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
 	1,  // 21: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
-	35, // 22: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
-	36, // 23: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
-	37, // 24: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
-	38, // 25: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
-	23, // 26: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
-	2,  // 27: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
-	24, // 28: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
-	24, // 29: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
-	24, // 30: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
-	26, // 31: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
-	28, // 32: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
-	29, // 33: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
-	26, // 34: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
-	26, // 35: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
-	27, // 36: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
-	31, // 37: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
-	32, // 38: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
-	3,  // 39: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
-	4,  // 40: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	36, // 22: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
+	37, // 23: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
+	38, // 24: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
+	39, // 25: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
+	22, // 26: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
+	24, // 27: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
+	2,  // 28: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
+	25, // 29: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
+	25, // 30: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
+	25, // 31: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
+	27, // 32: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
+	29, // 33: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
+	30, // 34: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
+	27, // 35: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
+	27, // 36: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
+	28, // 37: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
+	27, // 38: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
+	32, // 39: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
+	33, // 40: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
+	3,  // 41: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
+	4,  // 42: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_trace_proto_init() }
@@ -3025,7 +3155,7 @@ func file_trace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trace_proto_rawDesc), len(file_trace_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,57 @@
+package info
+
+import (
+	"io"
+
+	"wprof/format"
+)
+
+// Waits is how many of the events that may tell a stack do.
+type Waits struct {
+	Off   Stacked // times off the CPU that ended
+	Still Stacked // threads that were off the CPU when the window closed
+	Woken Stacked // wakeups, by the waker
+}
+
+// Stacked is a number of events and how many of them have a stack.
+type Stacked struct{ All, WithStack uint64 }
+
+func (s *Stacked) add(has bool) {
+	s.All++
+	if has {
+		s.WithStack++
+	}
+}
+
+func (w *Waits) event(e *format.Event) {
+	switch e.Kind {
+	case format.KindSwitch:
+		if e.Flags&(format.SwitchHasSince|format.SwitchHasStack) != 0 {
+			w.Off.add(e.Flags&format.SwitchHasStack != 0)
+		}
+	case format.KindWaking, format.KindWakeupNew:
+		w.Woken.add(e.Flags&format.WakingHasStack != 0)
+	case format.KindStateThread:
+		if e.Flags&format.FlagOpen != 0 {
+			w.Still.add(e.Flags&format.StateHasStack != 0)
+		}
+	}
+}
+
+// any tells whether there is a stack at all.
+func (w *Waits) any() bool { return w.Off.WithStack+w.Still.WithStack+w.Woken.WithStack > 0 }
+
+// printWaits says how many waits tell where.
+func (r *Recording) printWaits(out io.Writer) {
+	if r.Waits == nil {
+		return
+	}
+	for _, one := range []struct {
+		label, what string
+		counted     Stacked
+	}{{"off CPU", "times off the CPU", r.Waits.Off}, {"still off", "threads off the CPU at the end", r.Waits.Still}, {"wakers", "wakeups", r.Waits.Woken}} {
+		if one.counted.WithStack > 0 {
+			fact(out, one.label, "%s of %s %s have a stack", count(one.counted.WithStack), count(one.counted.All), one.what)
+		}
+	}
+}

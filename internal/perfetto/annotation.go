@@ -1,0 +1,63 @@
+package perfetto
+
+import "wprof/format"
+
+// annotation is the number of an annotation's name, and its place in annotationNames.
+type annotation byte
+
+const (
+	annSlept annotation = iota + 1
+	annBlocked
+	annStopped
+	annTraced
+	annParked
+	annRestedIdle
+	annPreempted
+	annWaited
+	annWaker
+	annDelay
+	annState
+	annStack
+	annCompound
+	annChain
+	annCPU
+	annWakerCPU
+	annPrio
+	annFrom
+	annTo
+	annTID
+	annPID
+	annTargetCPU
+	annCode
+	annSignal
+	annLength
+)
+
+func annotationNames() []string {
+	return []string{
+		annSlept: "slept_ns", annBlocked: "blocked_ns", annStopped: "stopped_ns", annTraced: "traced_ns",
+		annParked: "parked_ns", annRestedIdle: "idle_ns", annPreempted: "preempted_ns", annWaited: "waited_ns",
+		annWaker: "waker", annDelay: "delay_ns", annState: "state", annStack: "stack",
+		annCompound: "compound_delay_ns", annChain: "chain", annCPU: "cpu", annWakerCPU: "waker_cpu", annPrio: "prio",
+		annFrom: "switched_from", annTo: "switched_to", annTID: "tid", annPID: "pid",
+		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns",
+	}
+}
+
+// whyOff names how long a thread was off its CPU by why it was.
+func whyOff(s format.State) annotation {
+	for _, why := range [...]struct {
+		state format.State
+		name  annotation
+	}{
+		{format.StatePreempted, annPreempted}, {format.StateInterruptible, annSlept}, {format.StateStopped, annStopped},
+		{format.StateTraced, annTraced}, {format.StateParked, annParked}, {format.StateIdle, annRestedIdle},
+		{format.StateUninterruptible, annBlocked}, {format.StateFrozen, annBlocked}, {format.StateRTLock, annBlocked},
+		{format.StateKillable, annBlocked},
+	} {
+		if s&why.state != 0 {
+			return why.name
+		}
+	}
+	return annWaited
+}

@@ -1,0 +1,110 @@
+package perfetto
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/internal/perfetto/schema"
+)
+
+// trackMoment is a TrackEvent with its time in ns of CLOCK_BOOTTIME.
+type trackMoment struct {
+	at  uint64
+	end uint64 // of a beginning: that of its slice
+	*schema.TrackEvent
+}
+
+// trackMoments are the track events of a trace in the order in which they were written.
+func trackMoments(t *testing.T, trace *schema.Trace) []trackMoment {
+	t.Helper()
+	type clockOf struct{ sequence, clock uint32 }
+	bases, defaults := map[clockOf]uint64{}, map[uint32]uint32{}
+	var all []trackMoment
+	for i, p := range trace.Packet {
+		sequence := p.GetTrustedPacketSequenceId()
+		if p.GetSequenceFlags()&stateCleared != 0 {
+			delete(defaults, sequence)
+		}
+		if d := p.GetTracePacketDefaults(); d.GetTimestampClockId() != 0 {
+			defaults[sequence] = d.GetTimestampClockId()
+		}
+		if s := p.GetClockSnapshot(); len(s.GetClocks()) == 2 && s.Clocks[1].GetClockId() >= firstClock {
+			bases[clockOf{sequence, s.Clocks[1].GetClockId()}] = s.Clocks[0].GetTimestamp()
+		}
+		if p.TrackEvent == nil {
+			continue
+		}
+		at := p.GetTimestamp()
+		clock := defaults[sequence]
+		if p.TimestampClockId != nil {
+			clock = *p.TimestampClockId
+		}
+		if clock != 0 && clock != clockBoottime {
+			base, known := bases[clockOf{sequence, clock}]
+			if !known {
+				t.Fatalf("packet %d has the time of a clock that was not told", i)
+			}
+			at += base
+		}
+		all = append(all, trackMoment{at: at, TrackEvent: p.TrackEvent})
+	}
+	return all
+}
+
+// checkDrawn holds track events against what the engine needs of them: on each track, taken by time and then in the
+// order in which they were written, every end is that of the slice that began last, and an arrow ends only after it
+// began.
+func checkDrawn(t *testing.T, trace []byte) {
+	t.Helper()
+	decoded := new(schema.Trace)
+	if err := proto.Unmarshal(trace, decoded); err != nil {
+		t.Fatal(err)
+	}
+	moments := trackMoments(t, decoded)
+	open := map[uint64]int{}
+	for i := range moments {
+		m := &moments[i]
+		switch m.GetType() {
+		case schema.TrackEvent_TYPE_SLICE_BEGIN:
+			if _, isOpen := open[m.GetTrackUuid()]; isOpen {
+				t.Fatalf("a slice of track %d begins before the one that was begun before has ended", m.GetTrackUuid())
+			}
+			open[m.GetTrackUuid()] = i
+		case schema.TrackEvent_TYPE_SLICE_END:
+			i, isOpen := open[m.GetTrackUuid()]
+			if !isOpen || m.at < moments[i].at {
+				t.Fatalf("a slice of track %d ends at %d without or before its beginning", m.GetTrackUuid(), m.at)
+			}
+			moments[i].end = m.at
+			delete(open, m.GetTrackUuid())
+		}
+	}
+	slices.SortStableFunc(moments, func(a, b trackMoment) int { return cmp.Compare(a.at, b.at) })
+	stacks, arrows := map[uint64][]uint64{}, map[uint64]bool{}
+	for _, m := range moments {
+		track := m.GetTrackUuid()
+		switch m.GetType() {
+		case schema.TrackEvent_TYPE_SLICE_BEGIN:
+			stacks[track] = append(stacks[track], m.end)
+		case schema.TrackEvent_TYPE_SLICE_END:
+			stack := stacks[track]
+			last := len(stack) - 1
+			if last < 0 || stack[last] != m.at {
+				t.Fatalf("track %d at %d: a slice ends that is not the innermost one", track, m.at)
+			}
+			stacks[track] = stack[:last]
+		}
+		for _, id := range m.FlowIds {
+			arrows[id] = true
+		}
+		for _, id := range m.TerminatingFlowIds {
+			if !arrows[id] {
+				t.Fatalf("track %d at %d: an arrow ends that has not begun", track, m.at)
+			}
+			delete(arrows, id)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package perfetto
+
+import (
+	"math"
+
+	"wprof/format"
+)
+
+// Sampled stacks are slices: a function lasts from the first sample that finds it to the next one that does not, or to
+// the end of the thread's time on the CPU. A slice is written when it ends, so an inner one before the one around it.
+//
+// The engine nests slices by when they begin, and those that begin together in the order in which they were written;
+// what it nests the wrong way round gets the other's length. So a slice around one that was written with the same
+// beginning begins 1 ns earlier for each such level, and slices that a sample ends make room for that.
+
+// embedded are the functions in which a thread is, outermost first, as the last sample told.
+type embedded struct {
+	open []embeddedSlice
+	last int64 // time of the last sample or end, ns of CLOCK_MONOTONIC
+}
+
+type embeddedSlice struct {
+	name  string
+	from  int64
+	inner int64 // the earliest beginning of a written slice within it
+}
+
+// embed takes a sample.
+func (w *view) embed(t *thread, at int64, id format.StackID) {
+	d := t.drawn.embedded
+	if d == nil {
+		d = &embedded{last: math.MinInt64}
+		t.drawn.embedded = d
+	}
+	var functions []string
+	if id != 0 {
+		functions = w.functions(w.e.defs.Stack(id))
+	}
+	functions = functions[max(len(functions)-maxFrames, 0):]
+	same := 0
+	for same < len(functions) && same < len(d.open) && d.open[same].name == functions[same] {
+		same++
+	}
+	room := int64(len(functions) - same)
+	if d.last != math.MinInt64 && at-room <= d.last {
+		return // too close to the sample before
+	}
+	w.endFrom(t, d, same, at-room)
+	for _, name := range functions[same:] {
+		d.open = append(d.open, embeddedSlice{name, at, math.MaxInt64})
+	}
+	d.last = at
+}
+
+// endFrom writes the open slices from a level on, the outermost first, because those may begin together.
+func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
+	if level == len(d.open) {
+		return
+	}
+	track := w.stackTrack(t)
+	to := w.e.clock.earlier(at)
+	earliest := int64(math.MaxInt64)
+	for _, s := range d.open[level:] {
+		name := w.name(s.name)
+		if s.inner <= s.from {
+			s.from = s.inner - 1
+		}
+		earliest = min(earliest, s.from)
+		w.seq.start(sliceBegin, track, name)
+		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.from))
+		w.e.out = w.seq.finish(w.e.out, track, to)
+	}
+	d.open = d.open[:level]
+	for i := range d.open {
+		d.open[i].inner = min(d.open[i].inner, earliest)
+	}
+}
+
+// endStack ends what samples found in a thread, because it leaves its CPU.
+func (w *view) endStack(t *thread, at int64) {
+	if d := t.drawn.embedded; d != nil && len(d.open) > 0 {
+		at = max(at, d.last+1)
+		w.endFrom(t, d, 0, at)
+		d.last = at
+	}
+}
+
+// endStacks ends what samples found in all threads.
+func (w *view) endStacks() {
+	if !w.on.EmbedStacks {
+		return
+	}
+	for _, t := range w.e.threads.sorted() {
+		w.endStack(t, w.e.now)
+	}
+}

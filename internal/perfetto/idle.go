@@ -1,0 +1,74 @@
+package perfetto
+
+import (
+	"strconv"
+
+	"wprof/internal/timeline"
+)
+
+// idleTracks show what each CPU does while no thread runs on it. They stand together in a group of their own.
+type idleTracks struct {
+	group uint64
+	told  uint32
+	cpus  []*idleCPU
+}
+
+type idleCPU struct {
+	track uint64
+	told  uint32 // the generation of the sequence that knows it
+}
+
+func (i *idleTracks) cpu(number uint32) *idleCPU {
+	if number >= maxCPUs {
+		number = maxCPUs // all that are beyond share one
+	}
+	for uint64(len(i.cpus)) <= uint64(number) {
+		i.cpus = append(i.cpus, nil)
+	}
+	if i.cpus[number] == nil {
+		i.cpus[number] = new(idleCPU)
+	}
+	return i.cpus[number]
+}
+
+// track is the track of a CPU's idle time.
+func (i *idleTracks) track(w *view, cpu uint32) uint64 {
+	c := i.cpu(cpu)
+	if c.told == w.seq.generation {
+		return c.track
+	}
+	if i.group == 0 {
+		i.group = w.newUUID()
+	}
+	if c.track == 0 {
+		c.track = w.newUUID()
+	}
+	if i.told != w.seq.generation {
+		i.told = w.seq.generation
+		w.e.out = w.seq.track(w.e.out, i.group, func(out []byte) []byte {
+			out = appendUint(appendString(out, trackName, "Idle"), trackOrder, orderByRank)
+			return appendString(out, trackDescription, "When each CPU had nothing to run, and whom interrupts woke meanwhile.")
+		})
+	}
+	c.told = w.seq.generation
+	w.e.out = w.seq.track(w.e.out, c.track, func(out []byte) []byte {
+		out = appendString(out, trackName, "Idle CPU "+strconv.Itoa(int(cpu)))
+		return appendUint(appendUint(out, trackParent, i.group), trackRank, uint64(cpu))
+	})
+	return c.track
+}
+
+// draw draws a time in which a CPU was idle.
+func (i *idleTracks) draw(w *view, s *timeline.Span) {
+	if s.CPU >= maxCPUs {
+		return
+	}
+	name := "idle"
+	if s.Open {
+		name += stillOpen
+	}
+	track, id := i.track(w, s.CPU), w.name(name)
+	w.seq.start(sliceBegin, track, id)
+	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.From))
+	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
+}

@@ -1,0 +1,82 @@
+package perfetto
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options are what a trace shows.
+type Options struct {
+	Sched       bool // scheduling: CPUs, thread states, perfetto's wakeup arrows
+	Threads     bool // the thread view: what each thread does, as slices on a track of its own
+	Extras      bool // all annotations of the thread view
+	TIDPID      bool // thread and process ids in it
+	TimerTicks  bool // an instant for each sample
+	EmbedStacks bool // sampled stacks as slices
+	// NativeStacks gives slices their stacks in the form that Perfetto has for it since v53; an older engine counts an
+	// error for each.
+	NativeStacks bool
+
+	// BlockedMin is the length from which a time blocked is drawn; negative: those that have a stack are, and those of a
+	// millisecond.
+	BlockedMin time.Duration
+}
+
+// blockedAnyway is how long a block is that is worth a slice although nobody took its stack.
+const blockedAnyway = time.Millisecond
+
+// DefaultOptions are the options where nothing is asked for.
+func DefaultOptions() Options { return Options{Sched: true, Threads: true, BlockedMin: -1} }
+
+// feature is a part of the trace that can be asked for by name.
+type feature struct {
+	name string
+	of   func(*Options) *bool
+}
+
+func features() []feature {
+	return []feature{
+		{"sched", func(o *Options) *bool { return &o.Sched }},
+		{"threads", func(o *Options) *bool { return &o.Threads }},
+		{"sched-extras", func(o *Options) *bool { return &o.Extras }},
+		{"tidpid", func(o *Options) *bool { return &o.TIDPID }},
+		{"timer-ticks", func(o *Options) *bool { return &o.TimerTicks }},
+		{"embed-stacks", func(o *Options) *bool { return &o.EmbedStacks }},
+		{"native-stacks", func(o *Options) *bool { return &o.NativeStacks }},
+	}
+}
+
+// Features are the names that -e takes.
+func Features() []string {
+	var names []string
+	for _, f := range features() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Set switches features on, or off with no- before them, by lists of valid names with commas between. The last word on
+// a feature counts.
+func (o *Options) Set(lists []string) {
+	all := features()
+	for _, list := range lists {
+		for word := range strings.SplitSeq(list, ",") {
+			name, off := strings.CutPrefix(word, "no-")
+			if i := slices.IndexFunc(all, func(f feature) bool { return f.name == name }); i >= 0 {
+				*all[i].of(o) = !off
+			}
+		}
+	}
+}
+
+// view tells whether anything is drawn of threads but their states.
+func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
+
+// drawsBlock tells whether a block of some length in ns is drawn.
+func (o *Options) drawsBlock(ns int64, hasStack bool) bool {
+	if o.BlockedMin < 0 {
+		return hasStack || ns >= int64(blockedAnyway)
+	}
+	return ns >= int64(o.BlockedMin)
+}

@@ -1,0 +1,215 @@
+package perfetto
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+)
+
+// The thread view has sequences of its own, one after the other, with as few bytes a packet as possible: names are told
+// once, and times count from the last reset, so that they take 4 or 5 bytes.
+
+const (
+	viewSequence = samplesSequence + maxSources + 2
+
+	// Clocks of a sequence, which must not go back: each reset takes the next one, and when all are used up the next
+	// sequence begins.
+	firstClock = 64
+	lastClock  = 127
+
+	// A trace that is cut at its front reads from the next reset on. A reset repeats what was told, so it waits until
+	// that is little of what has been written.
+	viewResetNs       = int64(4e9)
+	viewResetBytes    = 256 << 10 // with viewResetNs; alone it takes viewResetMaximum
+	viewResetMaximum  = 4 << 20
+	viewResetMultiple = 16
+)
+
+// sequence is one that packets of the thread view belong to, and what Perfetto has been told on it since the last reset.
+type sequence struct {
+	id, clock  uint64
+	stale      bool   // what ids mean has changed
+	base       uint64 // ns of CLOCK_BOOTTIME at which the clock is 0
+	generation uint32 // counts resets; what belongs to an older one has to be told again
+	began      int64  // bytes that were written before the reset
+	next       int64  // ns of CLOCK_MONOTONIC
+	repeats    int64  // bytes that a reset repeats
+	names      map[string]uint64
+	texts      map[string]uint64
+	stacks     map[format.StackID]stackText
+	told       interned
+	body       []byte // of the TrackEvent under construction
+}
+
+// due tells whether it is time for a reset.
+func (s *sequence) due(t, written int64) bool {
+	since := written - s.began
+	return s.generation == 0 || s.stale || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
+}
+
+// reset forgets what was told and appends the packet that tells Perfetto so.
+func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []byte {
+	s.generation++
+	s.stale = false
+	s.clock++
+	if s.id == 0 || s.clock > lastClock {
+		s.id, s.clock = max(s.id+1, viewSequence), firstClock
+	}
+	s.base, s.began, s.next, s.repeats = boottime, written, t+viewResetNs, 0
+	s.names, s.texts = make(map[string]uint64), make(map[string]uint64)
+	s.stacks, s.told = make(map[format.StackID]stackText), newInterned()
+
+	var packet, body, one int
+	out, packet = begin(out, tracePacket)
+	out, body = begin(out, packetClockSnapshot)
+	for _, c := range [...][2]uint64{{clockBoottime, boottime}, {s.clock, 0}} {
+		out, one = begin(out, 1)
+		out = appendUint(out, 1, c[0])
+		out = appendUint(out, 2, c[1])
+		end(out, one)
+	}
+	end(out, body)
+	out = appendUint(out, packetSequence, s.id)
+	out, body = begin(out, packetInternedData)
+	for i, name := range annotationNames() {
+		if name != "" {
+			out = appendName(out, 3, uint64(i), name)
+		}
+	}
+	end(out, body)
+	out = appendUint(out, packetSequenceFlags, stateCleared|needsState)
+	out, body = begin(out, packetDefaults)
+	out = appendUint(out, packetClock, s.clock)
+	end(out, body)
+	end(out, packet)
+	return out
+}
+
+// tell appends interned data of the sequence, which write appends to.
+func (s *sequence) tell(out []byte, write func(out []byte) []byte) []byte {
+	before := len(out)
+	out, packet := begin(out, tracePacket)
+	out = appendUint(out, packetSequence, s.id)
+	out = appendUint(out, packetSequenceFlags, needsState)
+	out, body := begin(out, packetInternedData)
+	out = write(out)
+	end(out, body)
+	end(out, packet)
+	s.repeats += int64(len(out) - before)
+	return out
+}
+
+// track appends a packet that describes a track; fields appends what else it has.
+func (s *sequence) track(out []byte, uuid uint64, fields func(out []byte) []byte) []byte {
+	before := len(out)
+	out, packet := begin(out, tracePacket)
+	out = appendUint(out, packetSequence, s.id)
+	out, body := begin(out, packetTrackDescriptor)
+	out = appendUint(out, 1, uuid)
+	out = fields(out)
+	end(out, body)
+	end(out, packet)
+	s.repeats += int64(len(out) - before)
+	return out
+}
+
+// Fields of InternedData that hold names of events and values of annotations.
+const (
+	internEventNames = 2
+	internTexts      = 29
+)
+
+// name is the number of an event's name.
+func (s *sequence) name(out []byte, name string) ([]byte, uint64) {
+	return s.intern(out, s.names, internEventNames, name)
+}
+
+// text is the number of an annotation's value.
+func (s *sequence) text(out []byte, text string) ([]byte, uint64) {
+	return s.intern(out, s.texts, internTexts, text)
+}
+
+func (s *sequence) intern(out []byte, known map[string]uint64, field uint64, text string) ([]byte, uint64) {
+	if id, found := known[text]; found {
+		return out, id
+	}
+	id := uint64(len(known)) + 1
+	known[text] = id
+	return s.tell(out, func(out []byte) []byte { return appendName(out, field, id, text) }), id
+}
+
+// Fields of TrackEvent, and the type of an instant.
+const (
+	eventAnnotation  = 4
+	eventType        = 9
+	eventName        = 10
+	eventTrack       = 11
+	eventFlow        = 47
+	eventFlowEnd     = 48
+	eventCallstack   = 56
+	annotationNumber = 3
+	annotationSigned = 4
+	annotationText   = 17
+
+	instant = 3
+)
+
+// start begins a TrackEvent; what is appended to it until put belongs to it. A name of 0 is none.
+func (s *sequence) start(typ, track, name uint64) {
+	b := append(s.body[:0], eventType<<3, byte(typ))
+	if name != 0 {
+		b = binary.AppendUvarint(append(b, eventName<<3), name)
+	}
+	s.body = binary.AppendUvarint(append(b, eventTrack<<3), track)
+}
+
+// number annotates the event with a number. Annotations have at most 127 bytes.
+func (s *sequence) number(a annotation, v uint64) {
+	b := append(s.body, eventAnnotation<<3|wireBytes, 0, 1<<3, byte(a), annotationNumber<<3)
+	b = binary.AppendUvarint(b, v)
+	b[len(s.body)+1] = byte(len(b) - len(s.body) - 2)
+	s.body = b
+}
+
+func (s *sequence) signed(a annotation, v int64) {
+	b := append(s.body, eventAnnotation<<3|wireBytes, 0, 1<<3, byte(a), annotationSigned<<3)
+	b = binary.AppendUvarint(b, uint64(v))
+	b[len(s.body)+1] = byte(len(b) - len(s.body) - 2)
+	s.body = b
+}
+
+// value annotates the event with a text that was told before.
+func (s *sequence) value(a annotation, text uint64) {
+	b := append(s.body, eventAnnotation<<3|wireBytes, 0, 1<<3, byte(a), annotationText<<3&0x7f|0x80, annotationText<<3>>7)
+	b = binary.AppendUvarint(b, text)
+	b[len(s.body)+1] = byte(len(b) - len(s.body) - 2)
+	s.body = b
+}
+
+// flow begins an arrow at the event, or ends one there. The engine takes fixed numbers of 8 bytes.
+func (s *sequence) flow(field, id uint64) {
+	s.body = binary.LittleEndian.AppendUint64(binary.AppendUvarint(s.body, field<<3|1), id)
+}
+
+// put appends the event as a packet. Times before the last reset are told by the clock of all.
+func (s *sequence) put(out []byte, at uint64) []byte {
+	var space [32]byte
+	head := append(space[:0], packetTimestamp<<3)
+	if at >= s.base {
+		head = binary.AppendUvarint(head, at-s.base)
+	} else {
+		head = binary.AppendUvarint(head, at)
+		head = appendUint(head, packetClock, clockBoottime)
+	}
+	head = binary.AppendUvarint(append(head, packetSequence<<3), s.id)
+	head = append(head, packetSequenceFlags<<3, needsState, packetTrackEvent<<3|wireBytes)
+	head = binary.AppendUvarint(head, uint64(len(s.body)))
+	out = binary.AppendUvarint(append(out, tracePacket<<3|wireBytes), uint64(len(head)+len(s.body)))
+	return append(append(out, head...), s.body...)
+}
+
+// finish appends the end of a slice.
+func (s *sequence) finish(out []byte, track, at uint64) []byte {
+	s.start(sliceEnd, track, 0)
+	return s.put(out, at)
+}

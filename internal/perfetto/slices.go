@@ -1,0 +1,133 @@
+package perfetto
+
+import "wprof/internal/timeline"
+
+// The slices of a thread's track lie end to end, because a thread's spans do. So no two overlap or start together, and
+// each is written whole when its span has ended.
+
+// ran draws a time on the CPU.
+func (w *view) ran(t *thread, s *timeline.Span) {
+	track, name := w.track(t), w.onCPU(s.CPU, s.Open)
+	var waker uint64
+	if s.Off.Woken != 0 {
+		waker = w.waker(s)
+	}
+	var extras extraTexts
+	if w.on.Extras {
+		extras = w.extras(s)
+	}
+	began := s.From // the window may have cut its beginning off
+	if s.SinceKnown {
+		began = min(began, s.Since)
+	}
+	w.seq.start(sliceBegin, track, name)
+	if s.Off.Known {
+		w.seq.number(whyOff(s.State), uint64(max(began-s.Off.Since, 0)))
+	}
+	if waker != 0 {
+		w.seq.value(annWaker, waker)
+	}
+	if s.Off.Woken != 0 {
+		w.seq.number(annDelay, uint64(max(began-s.Off.Woken, 0)))
+	}
+	if w.on.Extras {
+		w.annotateExtras(s, extras)
+	}
+	w.annotateIDs(t)
+	w.arrowsTo(t, s)
+	from := w.e.clock.earlier(s.From)
+	w.e.out = w.seq.put(w.e.out, from)
+	w.preemptionOf(t, s.From, from)
+	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
+}
+
+// waker is the number of who woke a thread; 0: that is not known.
+func (w *view) waker(s *timeline.Span) uint64 {
+	k := w.known(s.Off.Waker)
+	if k == nil {
+		return 0
+	}
+	return w.label(k)
+}
+
+// blocked draws a time in which a thread could not run.
+func (w *view) blocked(t *thread, s *timeline.Span) {
+	length := s.To - s.From
+	if s.SinceKnown {
+		length = s.To - min(s.Since, s.From)
+	}
+	if !w.on.drawsBlock(length, s.Stack != 0) {
+		return
+	}
+	track := w.track(t)
+	of := w.stackOf(s.Stack)
+	name := of.name
+	if name == 0 {
+		name = w.name("blocked (" + s.State.String() + ")")
+	}
+	if s.Open {
+		name = w.openName(s)
+	}
+	state := w.text(s.State.String())
+	w.seq.start(sliceBegin, track, name)
+	w.seq.value(annState, state)
+	if s.SinceKnown && s.Since < s.From {
+		w.seq.number(annLength, uint64(length))
+	}
+	if w.on.Extras {
+		w.seq.number(annCPU, uint64(s.CPU))
+		w.seq.signed(annPrio, int64(s.Prio))
+	}
+	w.annotateIDs(t)
+	w.annotateStack(of)
+	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.From))
+	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
+}
+
+func (w *view) openName(s *timeline.Span) uint64 {
+	return w.name(blockedName(w.blockedIn(s.Stack), s.State) + stillOpen)
+}
+
+// extraTexts are the numbers of texts that the extras need.
+type extraTexts struct{ state, from, to uint64 }
+
+func (w *view) extras(s *timeline.Span) extraTexts {
+	var x extraTexts
+	if !s.Open {
+		x.state = w.text(s.Left.String())
+	}
+	if k := w.known(s.Off.Prev); k != nil {
+		x.from = w.label(k)
+	}
+	if k := w.known(s.Next); k != nil {
+		x.to = w.label(k)
+	}
+	return x
+}
+
+func (w *view) annotateExtras(s *timeline.Span, x extraTexts) {
+	if s.Off.Chain > 0 || s.Off.Compound > 0 {
+		w.seq.number(annCompound, uint64(max(s.Off.Compound, 0)))
+		w.seq.number(annChain, uint64(s.Off.Chain))
+	}
+	w.seq.number(annCPU, uint64(s.CPU))
+	if s.Off.Woken != 0 {
+		w.seq.number(annWakerCPU, uint64(s.Off.WakerCPU))
+	}
+	w.seq.signed(annPrio, int64(s.Prio))
+	for _, one := range [...]struct {
+		name annotation
+		text uint64
+	}{{annFrom, x.from}, {annTo, x.to}, {annState, x.state}} {
+		if one.text != 0 {
+			w.seq.value(one.name, one.text)
+		}
+	}
+}
+
+func (w *view) annotateIDs(t *thread) {
+	if w.on.TIDPID {
+		w.seq.signed(annTID, int64(t.tid))
+		w.seq.signed(annPID, int64(t.pid))
+	}
+}

@@ -1,0 +1,172 @@
+package perfetto
+
+import (
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/symbol"
+)
+
+// maxStackText bounds the text of a stack in bytes.
+const maxStackText = 16 << 10
+
+// stackText is what a sequence was told of a stack.
+type stackText struct {
+	name      uint64 // of a block in it; 0: no function is known
+	text      uint64 // its functions, innermost first; 0: none
+	callstack uint64
+}
+
+// stackOf tells Perfetto of a stack.
+func (w *view) stackOf(id format.StackID) stackText {
+	if id == 0 {
+		return stackText{}
+	}
+	if known, found := w.seq.stacks[id]; found {
+		return known
+	}
+	stack := w.e.defs.Stack(id)
+	var of stackText
+	if w.on.NativeStacks {
+		w.e.out = w.seq.tell(w.e.out, func(out []byte) []byte { return w.e.internStack(out, &w.seq.told, id, stack) })
+		of.callstack = w.seq.told.stacks[id]
+	}
+	if in := w.blockedIn(id); in != "" {
+		of.name = w.name(blockedName(in, 0))
+	}
+	if functions := w.functions(stack); len(functions) > 0 {
+		of.text = w.text(joined(functions))
+	}
+	w.seq.stacks[id] = of
+	return of
+}
+
+// annotateStack gives the event at hand a stack, as a text and in the form of newer engines.
+func (w *view) annotateStack(of stackText) {
+	if of.text != 0 {
+		w.seq.value(annStack, of.text)
+	}
+	if of.callstack != 0 {
+		w.seq.body = appendUint(w.seq.body, eventCallstack, of.callstack)
+	}
+}
+
+// joined are functions, given outermost first, with the innermost one first.
+func joined(functions []string) string {
+	var b strings.Builder
+	for i := len(functions) - 1; i >= 0; i-- {
+		if b.Len()+len(functions[i]) > maxStackText {
+			b.WriteString("\n…")
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(functions[i])
+	}
+	return b.String()
+}
+
+func blockedName(in string, state format.State) string {
+	if in == "" {
+		return "blocked (" + state.String() + ")"
+	}
+	return "blocked: " + in
+}
+
+// frameNames are the functions of each frame of the section, outermost first.
+type frameNames struct{ byID map[uint32][]string }
+
+// functions are the functions of a stack, outermost first.
+func (w *view) functions(stack *format.Stack) []string {
+	if stack == nil {
+		return []string{frameLost}
+	}
+	ids, cut := stack.Frames, stack.Cut
+	if len(ids) > maxFrames {
+		ids, cut = ids[len(ids)-maxFrames:], true
+	}
+	var all []string
+	if cut {
+		all = append(all, frameCut)
+	}
+	for _, id := range ids {
+		all = append(all, w.functionsAt(id)...)
+	}
+	return all
+}
+
+// functionsAt are the functions at one place in the code: the function there, then what is inlined into it.
+func (w *view) functionsAt(id uint32) []string {
+	if known, found := w.frames.byID[id]; found {
+		return known
+	}
+	if w.frames.byID == nil {
+		w.frames.byID = make(map[uint32][]string)
+	}
+	var names []string
+	if f := w.e.defs.Frame(id); f == nil {
+		names = []string{frameLost}
+	} else {
+		lines := f.Lines[:min(len(f.Lines), maxInlined)]
+		for i := len(lines) - 1; i >= 0; i-- {
+			names = append(names, w.functionName(lines[i].GetFunction(), f.Module))
+		}
+		if len(names) == 0 {
+			names = []string{w.functionName(nil, f.Module)}
+		}
+	}
+	w.frames.byID[id] = names
+	return names
+}
+
+func (w *view) functionName(function []byte, module uint32) string {
+	if len(function) == 0 {
+		return string(validName([]byte(moduleName(w.e.defs.Module(module))), unnamed))
+	}
+	return string(clipped(validName([]byte(symbol.Demangle(string(function), symbol.ShortForm)), unnamed)))
+}
+
+// blockedIn is the function that tells best what a thread waits for: the kernel's innermost one but for the scheduler's
+// own, else the program's innermost. Without a name it is "".
+func (w *view) blockedIn(id format.StackID) string {
+	stack := w.e.defs.Stack(id)
+	if id == 0 || stack == nil {
+		return ""
+	}
+	kernel := len(stack.Frames) - min(int(stack.KernelFrames), len(stack.Frames))
+	for i := len(stack.Frames) - 1; i >= kernel; i-- {
+		names := w.functionsAt(stack.Frames[i])
+		for j := len(names) - 1; j >= 0; j-- {
+			if !isScheduler(names[j]) && !isUnnamed(names[j]) {
+				return names[j]
+			}
+		}
+	}
+	for i := kernel - 1; i >= max(kernel-maxFrames, 0); i-- {
+		names := w.functionsAt(stack.Frames[i])
+		if name := names[len(names)-1]; !isUnnamed(name) || i == 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func isUnnamed(name string) bool { return strings.HasPrefix(name, "[") }
+
+// isScheduler tells whether a function of the kernel is on the way of every thread that leaves its CPU.
+func isScheduler(name string) bool {
+	name, _, _ = strings.Cut(name, ".") // the compiler's .isra.0
+	for _, prefix := range [...]string{"preempt_schedule", "schedule_timeout", "schedule_hrtimeout", "io_schedule", "finish_task_switch"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	switch name {
+	case "schedule", "__schedule", "schedule_preempt_disabled", "schedule_idle", "schedule_user", "schedule_rtlock",
+		"__schedule_loop", "rt_mutex_schedule", "context_switch", "__switch_to", "__switch_to_asm", "__cond_resched",
+		"_cond_resched", "sched_exit", "__traceiter_sched_switch", "__traceiter_sched_exit_tp":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package perfetto
+
+import "strconv"
+
+// Fields of TrackDescriptor.
+const (
+	trackName        = 2
+	trackThread      = 4
+	trackParent      = 5
+	trackOrder       = 11
+	trackRank        = 12
+	trackDescription = 14
+
+	orderByRank = 3
+)
+
+// newUUID numbers a track.
+func (w *view) newUUID() uint64 {
+	w.uuids++
+	return w.uuids
+}
+
+// track is a thread's own track, told to Perfetto if it does not know it.
+func (w *view) track(t *thread) uint64 {
+	d := &t.drawn
+	if d.told == w.seq.generation {
+		return d.track
+	}
+	if d.track == 0 || d.pid != t.pid {
+		d.track, d.pid = w.newUUID(), t.pid
+	}
+	d.told = w.seq.generation
+	w.e.out = w.seq.track(w.e.out, d.track, func(out []byte) []byte {
+		if t.pid == 0 {
+			// The engine would make it a thread of the idle process.
+			return appendString(out, trackName, string(t.drawn.name)+" "+strconv.Itoa(int(t.tid)))
+		}
+		out, thread := begin(out, trackThread)
+		out = appendInt(out, 1, int64(t.pid))
+		out = appendInt(out, 2, int64(t.tid))
+		end(out, thread)
+		return out
+	})
+	return d.track
+}
+
+// stackTrack is the track of a thread's sampled stacks, below its own: instants there would come between them.
+func (w *view) stackTrack(t *thread) uint64 {
+	d := &t.drawn
+	if d.stacksTold == w.seq.generation {
+		return d.stackTrack
+	}
+	parent := w.track(t)
+	if d.stackTrack == 0 {
+		d.stackTrack = w.newUUID()
+	}
+	d.stacksTold = w.seq.generation
+	w.e.out = w.seq.track(w.e.out, d.stackTrack, func(out []byte) []byte {
+		return appendUint(appendString(out, trackName, "stacks"), trackParent, parent)
+	})
+	return d.stackTrack
+}

@@ -1,0 +1,80 @@
+package timeline
+
+import "wprof/format"
+
+// idling is the time that a CPU is idle.
+type idling struct {
+	thread        *Thread // nil: it is not, or that is not known
+	from          int64
+	since         int64
+	known, approx bool
+	prio          int32
+	seen          int64 // the last moment at which it was surely idle
+	told          int64 // spans are told up to here
+}
+
+// idleOn is the state of a CPU, or nil if the number cannot be one.
+func (s *Spans) idleOn(n uint32) *idling {
+	if n >= maxCPUs {
+		return nil
+	}
+	if int64(n) >= int64(len(s.idle)) {
+		s.idle = append(s.idle, make([]idling, int(n)+1-len(s.idle))...)
+	}
+	return &s.idle[n]
+}
+
+func (s *Spans) idleBegins(n uint32, t *Thread, i idling) {
+	c := s.idleOn(n)
+	if c == nil {
+		return
+	}
+	i.thread, i.told = t, c.told
+	i.seen = max(i.seen, i.from)
+	*c = i
+}
+
+// idleIs is told that a CPU is idle, and since when.
+func (s *Spans) idleIs(n uint32, t *Thread, i idling) {
+	c := s.idleOn(n)
+	if c == nil {
+		return
+	}
+	if c.thread != nil && (!i.known || !c.known || i.approx || c.approx || i.since == c.since) {
+		c.seen = max(c.seen, i.seen)
+		return
+	}
+	s.idleLost(n, 0)
+	s.idleBegins(n, t, i)
+}
+
+func (s *Spans) idleSeen(n uint32, at int64) {
+	if int64(n) < int64(len(s.idle)) && s.idle[n].thread != nil {
+		s.idle[n].seen = max(s.idle[n].seen, at)
+	}
+}
+
+// idleLost ends a CPU's idle time where it is last sure, or at the loss that makes it unknown.
+func (s *Spans) idleLost(n uint32, from int64) {
+	if int64(n) < int64(len(s.idle)) {
+		s.idleEnds(n, max(s.idle[n].seen, from), 0, false)
+	}
+}
+
+func (s *Spans) idleEnds(n uint32, to int64, next format.TaskID, open bool) {
+	if int64(n) >= int64(len(s.idle)) || s.idle[n].thread == nil {
+		return
+	}
+	c := &s.idle[n]
+	from := max(c.from, c.told, s.opened)
+	to = min(to, s.now)
+	if s.open && from < to {
+		s.span = Span{
+			Thread: c.thread, Task: c.thread.Task, Kind: SpanRunning, From: from, To: to, Since: c.since,
+			SinceKnown: c.known, Approx: c.approx, Open: open, CPU: n, Prio: c.prio, Next: next,
+		}
+		s.emit(&s.span)
+		c.told = to
+	}
+	c.thread = nil
+}

@@ -1,0 +1,295 @@
+package timeline
+
+import "wprof/format"
+
+// What follows is called by the Timeline before it changes a thread's state.
+
+// switched tells what a switch ends: a time on the CPU, and one off it.
+func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
+	if was := c.running; was != nil {
+		s.leavesCPU(was, prev, next, e)
+	}
+	switch {
+	case prev == nil:
+		s.hides(e.Task, e)
+	case !prev.idle:
+		s.leaves(prev, e)
+	}
+	switch {
+	case next == nil:
+		s.hides(format.TaskID(e.Args[format.SwitchNext]), e)
+	case next.idle:
+		s.idleBegins(e.CPU, next, idling{from: e.Time, since: e.Time, known: true, prio: int32(e.Args[format.SwitchNextPrio])})
+	default:
+		s.arrives(next, prev, e)
+	}
+}
+
+// leavesCPU is about who is thought to run on a CPU when a switch tells who left it.
+func (s *Spans) leavesCPU(was, prev, next *Thread, e *format.Event) {
+	leaves := was == prev || s.tl.Thread(e.Task) == was // it may be hidden from here on
+	if !was.idle {
+		if was != prev {
+			s.loses(was, s.sureOf(was, leaves, e.Time))
+		}
+		return
+	}
+	if !leaves {
+		s.idleLost(e.CPU, 0)
+		return
+	}
+	var id format.TaskID
+	if next != nil {
+		id = next.Task
+	}
+	s.idleEnds(e.CPU, e.Time, id, false)
+}
+
+func (s *Spans) sureOf(t *Thread, sure bool, at int64) int64 {
+	if sure {
+		return at
+	}
+	return t.track.seen
+}
+
+// hides is about a thread that a filter has hidden in an event: up to there it did what it did.
+func (s *Spans) hides(id format.TaskID, e *format.Event) {
+	t := s.tl.Thread(id)
+	if t == nil || t.idle {
+		return
+	}
+	elsewhere := t.Status == Running && t.CPU != e.CPU
+	s.loses(t, s.sureOf(t, !elsewhere, e.Time))
+}
+
+// leaves ends a thread's time on a CPU.
+func (s *Spans) leaves(t *Thread, e *format.Event) {
+	tr := t.track
+	left := format.State(e.Args[format.SwitchPrevState])
+	st, sure := t.believed()
+	// Nothing that is late comes after the loss that it was before.
+	if st.status == Running && st.cpu == e.CPU && (sure || s.late) {
+		end := Span{Left: left}
+		if e.Flags&format.FlagObject != 0 {
+			end.Next = format.TaskID(e.Args[format.SwitchNext])
+		}
+		s.tellRunning(t, st, e.Time, end)
+	} else {
+		tr.shown = true
+		s.settle(t)
+		s.gap(t, e.Time, false)
+		tr.compound, tr.chain = 0, 0
+	}
+	tr.becomes(e.Time)
+	tr.waking, tr.hint, tr.stack = waking{}, waking{}, 0
+	if left&gone != 0 {
+		tr.end()
+	}
+}
+
+// arrives ends a thread's time off the CPU.
+func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
+	tr := t.track
+	v := e.Switch()
+	if id, has := v.Stack(); has {
+		tr.stack = id
+	}
+	st, sure := t.believed()
+	since, known := v.Since()
+	if st.status != Off || !st.endsHere(sure, since, known, e.Flags&format.SwitchApprox != 0) {
+		st = s.startsOver(t, v, e)
+	}
+	var off OffCPU
+	if st.status == Off {
+		off = s.tellOff(t, st, e.Time, false)
+	} else {
+		s.gap(t, e.Time, false)
+	}
+	tr.becomes(e.Time)
+	tr.hint = waking{}
+	if prev == nil {
+		tr.comesBack(off, st.state, nil, 0)
+	} else {
+		tr.comesBack(off, st.state, prev, e.Task)
+	}
+}
+
+// endsHere tells whether the time off that a switch ends is the one that the thread was believed to be in. One that has
+// not run before brings no time.
+func (st *situation) endsHere(sure bool, since int64, known, approx bool) bool {
+	if st.new {
+		return sure && !known
+	}
+	return st.lasts(sure, since, known, approx) || sure && since < st.since
+}
+
+// startsOver is about a thread that has been elsewhere since it was seen last: the switch that brings it back says since
+// when it was off the CPU.
+func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, e *format.Event) (st situation) {
+	tr := t.track
+	stack := tr.stack
+	tr.stack, tr.shown = 0, true
+	s.settle(t)
+	tr.compound, tr.chain, tr.stack, tr.waking = 0, 0, stack, waking{}
+	since, known := v.Since()
+	if !known {
+		return situation{}
+	}
+	s.gap(t, since, false)
+	st = situation{
+		status: Off, known: true, approx: e.Flags&format.SwitchApprox != 0, cpu: t.CPU,
+		state: format.State(e.Args[format.SwitchNextState]), prio: v.NextPrio(), since: since,
+	}
+	if w := tr.hint; w.at >= since && w.at != 0 {
+		tr.waking, st.woken = w, w.at
+	}
+	return st
+}
+
+// woken notes a waking. What the waker has on its account at this moment passes to the wakee.
+func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.StackID) {
+	if t.idle || t.Status == Dead {
+		return
+	}
+	tr := t.track
+	tr.shown = true
+	w := waking{at: at, by: waker, cpu: e.CPU, stack: stack}
+	if waker != nil {
+		w.id = e.Task
+		if !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.track.doubt {
+			w.compound, w.chain = waker.track.compound, waker.track.chain
+		}
+	}
+	st, sure := t.believed()
+	if !sure {
+		tr.hint = w
+	}
+	if st.status != Off {
+		return
+	}
+	if sure {
+		tr.seen = max(tr.seen, at)
+	}
+	if st.woken == 0 && !st.new && at >= st.since {
+		tr.waking = w
+		tr.was.woken = at
+	}
+}
+
+// wokenNew ends the making of a thread.
+func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
+	tr := t.track
+	tr.shown, tr.making = true, !tr.known
+	s.settle(t)
+	s.gap(t, e.Time, false)
+	stack, _ := e.WakeupNew().Stack()
+	s.woken(t, waker, e, e.Time, stack)
+	tr.waking = tr.hint
+	tr.becomes(e.Time)
+	tr.hint, tr.stack = waking{}, 0
+}
+
+// execs gives the time on the CPU that one thread has begun to the one whose tid it takes over.
+func (s *Spans) execs(caller, t *Thread, e *format.Event) {
+	if caller.Status != Running {
+		s.dies(caller, e.Time)
+		return
+	}
+	from, to := caller.track, t.track
+	st, sure := caller.believed()
+	if sure {
+		s.tellRunning(caller, st, e.Time, Span{})
+	}
+	if !to.known {
+		// The leader has ended before, and was not told to have.
+		to.cursor = max(to.cursor, e.Time)
+	}
+	s.settle(t)
+	s.gap(t, e.Time, false)
+	to.becomes(e.Time)
+	to.off, to.offState, to.offStack, to.prev = from.off, from.offState, from.offStack, from.prev
+	to.waking, to.compound, to.chain = from.waking, from.compound, from.chain
+	s.dies(caller, e.Time)
+}
+
+// runs is told who runs on a CPU.
+func (s *Spans) runs(c *cpu, t *Thread, e *format.Event) {
+	if was := c.running; was != nil && was != t {
+		if was.idle {
+			s.idleLost(e.CPU, 0)
+		} else {
+			s.loses(was, was.track.seen)
+		}
+	}
+	if t == nil {
+		return
+	}
+	since, known := e.StateCPU().Since()
+	approx := e.Flags&format.StateApprox != 0
+	if !known {
+		since = e.Time
+	}
+	if t.idle {
+		s.idleIs(e.CPU, t, idling{from: since, since: since, known: known, approx: approx, prio: e.StateCPU().Prio(), seen: e.Time})
+		return
+	}
+	tr := t.track
+	st, sure := t.believed()
+	if st.status != Running || st.cpu != e.CPU || !st.lasts(sure, since, known, approx) {
+		tr.shown = true
+		s.settle(t)
+		s.gap(t, since, false)
+		tr.off, tr.offState, tr.offStack, tr.prev, tr.compound, tr.chain = OffCPU{}, 0, 0, nil, 0, 0
+		tr.waking, tr.hint = waking{}, waking{}
+	}
+	tr.becomes(e.Time)
+}
+
+// isOff is told why a thread is off the CPU.
+func (s *Spans) isOff(t *Thread, e *format.Event) {
+	v := e.StateThread()
+	if v.State()&gone != 0 {
+		s.dies(t, e.Time)
+		return
+	}
+	tr := t.track
+	st, sure := t.believed()
+	since, known := v.Since()
+	if !known {
+		since = e.Time
+	}
+	if st.status != Off || !st.lasts(sure, since, known, e.Flags&format.StateApprox != 0) {
+		tr.shown, tr.making = true, !tr.known && e.Flags&format.StateNew != 0
+		s.settle(t)
+		s.gap(t, since, false)
+		tr.waking, tr.stack, tr.compound, tr.chain = waking{}, 0, 0, 0
+	}
+	s.stateWaking(tr, v)
+	if id, has := v.Stack(); has {
+		tr.stack = id
+	}
+	tr.becomes(e.Time)
+	tr.hint = waking{}
+}
+
+// stateWaking takes the waking that a state tells, unless it was seen itself.
+func (s *Spans) stateWaking(tr *track, v format.StateThreadEvent) {
+	at, has := v.Woken()
+	if !has || at == tr.waking.at {
+		return
+	}
+	if at == tr.hint.at {
+		tr.waking = tr.hint
+		return
+	}
+	id, _ := v.Waker()
+	n, _ := v.WakerCPU()
+	tr.waking = waking{at: at, by: s.tl.Thread(id), id: id, cpu: uint32(n)}
+}
+
+// lost is called for each thread that a loss makes unknown: before the loss everything was told.
+func (s *Spans) lost(t *Thread, from int64) {
+	if t.Status == Running || t.Status == Off {
+		s.loses(t, max(t.track.seen, from))
+	}
+}

@@ -1,0 +1,137 @@
+package timeline
+
+import "wprof/format"
+
+// Spans tells what each thread did, span by span. A span is told when it ends, those of one thread in order of time. Its
+// memory is that of a [Timeline].
+type Spans struct {
+	tl     *Timeline
+	emit   func(*Span)
+	span   Span // the one that emit gets
+	idle   []idling
+	now    int64 // of the latest event
+	opened int64
+	closed int64 // when the last window closed
+	open   bool
+	before bool // there was a window before
+	late   bool // the event at hand is late
+}
+
+// NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
+func NewSpans(defs Definitions, emit func(*Span)) *Spans {
+	s := &Spans{tl: New(defs), emit: emit}
+	s.tl.spans = s
+	return s
+}
+
+// Timeline is the state after the events that were applied, for the caller to look at.
+func (s *Spans) Timeline() *Timeline { return s.tl }
+
+// NewSection is called when the ids of events change their meaning. A section that is no epoch also opens a window.
+func (s *Spans) NewSection(session *format.Session) {
+	s.tl.NewSection()
+	s.tl.SetCoverage(CoverageOf(session))
+	for _, t := range s.tl.live {
+		t.track.newSection()
+	}
+}
+
+// Open opens a window: spans begin here.
+func (s *Spans) Open(at int64) {
+	if s.before {
+		s.tl.Lost(format.AllCPUs, s.closed, max(s.closed, at))
+	}
+	s.opened, s.now, s.open = at, max(s.now, at), true
+	for _, t := range s.tl.live {
+		t.track.cursor, t.track.shown = max(at, min(t.Start, s.now)), false
+	}
+	clear(s.idle)
+}
+
+// Apply takes the next event.
+func (s *Spans) Apply(e *format.Event) {
+	s.now = max(s.now, e.Time)
+	s.late = e.Flags&format.FlagLate != 0
+	s.tl.Apply(e)
+	if !s.late {
+		s.sight(e)
+	}
+}
+
+// Close closes the window: it ends all spans and marks them open. Events that were applied are within the window, even
+// if they are later.
+func (s *Spans) Close(at int64) {
+	s.now = max(s.now, at)
+	s.tl.sorted = sortThreads(append(s.tl.sorted[:0], s.tl.live...))
+	for _, t := range s.tl.sorted {
+		s.closeThread(t)
+	}
+	for n := range s.idle {
+		s.idleEnds(uint32(n), s.now, 0, true)
+	}
+	s.open, s.before, s.closed = false, true, s.now
+}
+
+func (s *Spans) closeThread(t *Thread) {
+	tr := t.track
+	if !tr.shown {
+		return
+	}
+	st, sure := t.believed()
+	if !sure {
+		s.settle(t)
+		s.gap(t, s.now, true)
+		return
+	}
+	if st.status == Running {
+		s.tellRunning(t, st, s.now, Span{Open: true})
+	} else {
+		s.tellOff(t, st, s.now, true)
+	}
+}
+
+// sight notes that an event shows a thread where the timeline has it, or that it does not.
+func (s *Spans) sight(e *format.Event) {
+	switch e.Kind {
+	case format.KindWaking, format.KindWakeupNew, format.KindExit, format.KindSample:
+	case format.KindFork:
+		s.made(e)
+	default:
+		return
+	}
+	if e.Flags&format.FlagSubject == 0 {
+		return
+	}
+	t := s.tl.Thread(e.Task)
+	if t == nil || t.Status == Dead {
+		return
+	}
+	if t.idle {
+		s.idleSeen(e.CPU, e.Time)
+		return
+	}
+	tr := t.track
+	tr.shown = true
+	switch {
+	case t.Status == Running && t.CPU == e.CPU:
+		if !tr.doubt {
+			tr.seen = max(tr.seen, e.Time)
+		}
+	case t.Status != Unknown && e.Kind != format.KindSample:
+		// What takes samples may do so between the event of a switch and the switch.
+		tr.doubt = true
+	}
+}
+
+// made notes that a thread is being made.
+func (s *Spans) made(e *format.Event) {
+	if e.Flags&format.FlagObject == 0 {
+		return
+	}
+	t := s.tl.Thread(format.TaskID(e.Args[format.ForkChild]))
+	if t == nil || t.idle || t.Status != Unknown {
+		return
+	}
+	t.track.shown = true
+	t.track.making = !t.track.known
+}

@@ -1,0 +1,90 @@
+package timeline
+
+import "wprof/format"
+
+// put tells the span at hand up to a time and moves the cursor, so that the next one begins where this one ends.
+func (s *Spans) put(t *Thread, to int64) {
+	tr := t.track
+	to = min(to, s.now)
+	if to <= tr.cursor {
+		return
+	}
+	if s.open {
+		s.span.Thread, s.span.Task, s.span.From, s.span.To = t, t.Task, tr.cursor, to
+		s.span.Since = min(s.span.Since, tr.cursor) // two events may contradict each other
+		s.emit(&s.span)
+	}
+	tr.cursor = to
+}
+
+// gap tells a part of which nothing is known but that the thread was there.
+func (s *Spans) gap(t *Thread, to int64, open bool) {
+	s.span = Span{Kind: SpanUnknown, CPU: t.CPU, Prio: t.Prio, Open: open}
+	if t.track.making {
+		s.span.Kind, s.span.Since, s.span.SinceKnown = SpanNew, t.Start, true
+	}
+	s.put(t, to)
+}
+
+// tellRunning tells a time on a CPU, or a part of it; end says how it ended.
+func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
+	tr := t.track
+	s.span = Span{
+		Kind: SpanRunning, Since: st.since, SinceKnown: st.known, Approx: st.approx, Open: end.Open, CPU: st.cpu,
+		State: tr.offState, Prio: st.prio, Stack: tr.offStack, Off: tr.off, Next: end.Next, Left: end.Left,
+	}
+	off := &s.span.Off
+	if off.Woken != 0 {
+		off.Waker = taskOf(off.Waker, tr.waking.by)
+	}
+	off.Prev = taskOf(off.Prev, tr.prev)
+	s.put(t, to)
+}
+
+// tellOff tells a time off the CPU: what of it the thread was blocked, and what it waited for a CPU.
+func (s *Spans) tellOff(t *Thread, st situation, to int64, open bool) OffCPU {
+	off, ready := t.timeOff(&st, to)
+	s.span = Span{
+		Kind: SpanBlocked, Since: st.since, SinceKnown: st.known, Approx: st.approx, CPU: st.cpu, State: st.state,
+		Prio: st.prio, Stack: t.track.stack, Off: off, Open: open && ready >= to,
+	}
+	s.put(t, min(ready, to))
+	s.span.Kind, s.span.Open = SpanRunnable, open
+	if off.Woken != 0 && !off.Preempted {
+		s.span.Since, s.span.SinceKnown, s.span.Approx = off.Woken, true, false
+	}
+	s.put(t, to)
+	return off
+}
+
+// timeOff says what is known of a time off the CPU up to a time, and from when on the thread could run.
+func (t *Thread) timeOff(st *situation, to int64) (off OffCPU, ready int64) {
+	tr := t.track
+	w := &tr.waking
+	off = OffCPU{Known: st.known, Since: st.since, Preempted: st.preempted()}
+	if st.woken != 0 {
+		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.woken, w.task(), w.cpu, w.stack
+	}
+	switch {
+	case off.Preempted:
+		if st.known {
+			off.Delay = max(0, to-st.since)
+		}
+		off.Compound, off.Chain = tr.compound+off.Delay, tr.chain
+		return off, tr.cursor
+	case st.woken != 0:
+		off.Delay = max(0, to-st.woken)
+		off.Compound, off.Chain = w.compound+off.Delay, w.chain+1
+		return off, st.woken
+	case st.new:
+		return off, tr.cursor
+	}
+	return off, to
+}
+
+// comesBack notes the time off that a time on a CPU follows.
+func (tr *track) comesBack(off OffCPU, state format.State, prev *Thread, id format.TaskID) {
+	tr.off, tr.offState, tr.offStack, tr.prev = off, state, tr.stack, prev
+	tr.off.Prev = id
+	tr.compound, tr.chain = off.Compound, off.Chain
+}

@@ -1,0 +1,156 @@
+package timeline
+
+import "wprof/format"
+
+// track is up to where the spans of a thread have been told, and what its next ones need of the past.
+type track struct {
+	cursor int64 // spans are told up to here
+	seen   int64 // the last moment at which the thread was surely in its state
+	shown  bool  // something in this window has shown it alive
+	known  bool  // it was in a known state once
+	making bool  // its fork was seen, and nothing else yet
+	doubt  bool  // it was seen elsewhere: its state holds up to seen and no longer
+	// was is the state that it had when it became unknown. It holds up to seen, and on if what comes next says since
+	// when it lasts and that is the same.
+	was situation
+
+	waking waking         // of this time off, or the one before
+	hint   waking         // the latest one while its state was not sure
+	stack  format.StackID // of this time off
+
+	// The time off before this time on a CPU.
+	off      OffCPU
+	offState format.State
+	offStack format.StackID
+	prev     *Thread
+
+	compound int64
+	chain    uint32
+}
+
+// situation is what a thread does, as [Thread] has it.
+type situation struct {
+	status        Status
+	known, approx bool // since is
+	new           bool
+	cpu           uint32
+	state         format.State
+	prio          int32
+	since, woken  int64
+}
+
+// waking is who woke a thread, and what delay came with it.
+type waking struct {
+	at       int64
+	by       *Thread // nil: not known, or hidden
+	id       format.TaskID
+	cpu      uint32
+	stack    format.StackID
+	compound int64
+	chain    uint32
+}
+
+// newTrack begins the spans of a thread with its start, if that is in the window.
+func (s *Spans) newTrack(t *Thread) *track {
+	at := max(s.opened, min(t.Start, s.now))
+	return &track{cursor: at, seen: at}
+}
+
+// newSection drops what means something in the section before only.
+func (tr *track) newSection() {
+	for _, w := range [...]*waking{&tr.waking, &tr.hint} {
+		w.id, w.stack = 0, 0
+		if w.by != nil && w.by.Status == Dead {
+			w.by = nil
+		}
+	}
+	if tr.prev != nil && tr.prev.Status == Dead {
+		tr.prev = nil
+	}
+	tr.stack, tr.offStack, tr.off.WakerStack, tr.off.Waker, tr.off.Prev = 0, 0, 0, 0, 0
+}
+
+// task is the id of the thread in this section.
+func (w *waking) task() format.TaskID { return taskOf(w.id, w.by) }
+
+func taskOf(id format.TaskID, t *Thread) format.TaskID {
+	if id == 0 && t != nil {
+		return t.Task
+	}
+	return id
+}
+
+func (t *Thread) situation() situation {
+	return situation{
+		status: t.Status, known: t.SinceKnown, approx: t.Approx, new: t.New, cpu: t.CPU, state: t.State, prio: t.Prio,
+		since: t.Since, woken: t.Woken,
+	}
+}
+
+// believed is what a thread does now, if that is sure, or else what it did last, if that is known.
+func (t *Thread) believed() (st situation, sure bool) {
+	switch t.Status {
+	case Running, Off:
+		return t.situation(), !t.track.doubt
+	case Unknown:
+		return t.track.was, false
+	}
+	return situation{}, false
+}
+
+// preempted tells whether a thread that is off the CPU could have run on.
+func (st *situation) preempted() bool { return st.state&^format.StatePreempted == 0 && !st.new }
+
+// lasts tells whether a state that is told is the one that the thread was believed to be in all along.
+func (st *situation) lasts(sure bool, since int64, known, approx bool) bool {
+	if !known || !st.known || approx || st.approx {
+		return sure
+	}
+	return since == st.since
+}
+
+// becomes is called when a thread's state is known from a time on.
+func (tr *track) becomes(at int64) {
+	tr.seen = max(tr.seen, at)
+	tr.shown, tr.known, tr.making, tr.doubt = true, true, false, false
+	tr.was.status = Unknown
+}
+
+// loses is called when a thread's state becomes unknown: up to a time it is sure.
+func (s *Spans) loses(t *Thread, until int64) {
+	if t.idle || t.Status != Running && t.Status != Off {
+		return
+	}
+	tr := t.track
+	tr.was = t.situation()
+	if !tr.doubt {
+		tr.seen = max(tr.seen, min(until, s.now))
+	}
+	tr.doubt = false
+}
+
+// settle tells the state that a thread had, as far as that is sure.
+func (s *Spans) settle(t *Thread) {
+	st, _ := t.believed()
+	switch st.status {
+	case Running:
+		s.tellRunning(t, st, t.track.seen, Span{})
+	case Off:
+		s.tellOff(t, st, t.track.seen, false)
+	}
+}
+
+// dies ends a thread of which no last switch was seen.
+func (s *Spans) dies(t *Thread, at int64) {
+	if t.idle || t.Status == Dead {
+		return
+	}
+	if t.track.shown {
+		s.settle(t)
+		s.gap(t, at, false)
+	}
+	t.track.end()
+}
+
+// end leaves of a track what a thread needs that is dead.
+func (tr *track) end() { *tr = track{cursor: tr.cursor, seen: tr.cursor, known: true} }
