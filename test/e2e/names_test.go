@@ -310,7 +310,7 @@ func kernelText(t *testing.T) *kernelSymbols {
 	k := &kernelSymbols{names: map[uint64][]string{}}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())
-		if len(f) != 3 || !strings.ContainsAny(f[1], "tTwW") {
+		if len(f) < 3 || !strings.ContainsAny(f[1], "tTwW") { // a fourth word names the module
 			continue
 		}
 		address, err := strconv.ParseUint(f[0], 16, 64)

@@ -28,6 +28,10 @@ type binaries struct {
 var built binaries
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("WPROF_TEST_TOOLS"); dir != "" { // built already, for a machine that has no compiler
+		built.dir = dir
+		os.Exit(m.Run())
+	}
 	dir, err := os.MkdirTemp("", "wprof-e2e-")
 	if err == nil {
 		err = build(dir)
@@ -46,6 +50,9 @@ func build(dir string) error {
 	for _, args := range [][]string{
 		{"go", "build", "-o", dir + "/", "wprof/cmd/..."},
 		{"gcc", "-O1", "-Wall", "-o", filepath.Join(dir, "workload"), "testdata/workload.c"},
+		// No function may end in a jump or keep its frame to itself: what calls what is what the tests look at.
+		{"gcc", "-O1", "-Wall", "-static", "-no-pie", "-fno-pie", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
+			"-fno-optimize-sibling-calls", "-fno-shrink-wrap", "-o", filepath.Join(dir, "blockers"), "testdata/blockers.c"},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
