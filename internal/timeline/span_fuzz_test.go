@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 
 	"wprof/format"
@@ -46,6 +47,14 @@ func hostile(b []byte, e *format.Event) []byte {
 // Whatever a stream tells, nothing panics and the spans of every thread lie end to end.
 func FuzzSpans(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{9, 0, 3, 0, 2, 1, 0, 1, 2, 3, 1, 3, 1, 1, 1, 0, 3, 0, 120, 120, 2}, 8))
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		b := make([]byte, 600)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		f.Add(b)
+	}
 	defs := definitions{
 		1: {Tid: 0, Flags: 2}, 2: {Tid: 1, Pid: 1, Start: 1}, 3: {Tid: 2, Pid: 1, Start: 2}, 4: {Tid: 2, Pid: 2, Start: 1009},
 		6: {Tid: 7, Flags: 8}, 7: {Tid: 7, Pid: 7, Start: 1103}, 8: {Tid: -1, Pid: -5, Start: -1}, 9: {Tid: 3, Pid: 1, Start: 1 << 60},

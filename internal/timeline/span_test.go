@@ -564,3 +564,142 @@ func TestSpanSaysWhoRanBeforeAndAfter(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+func TestThreadOfAnEarlierWindowIsNotTakenToRunOn(t *testing.T) {
+	expectSpans(t, troupe+`
+100 cpu0 state_cpu 2
+end close=150
+section boot_id=b open=300
+task 2 tid=20 pid=20 comm=ping start=5
+task 3 tid=30 pid=30 comm=pong start=6
+320 cpu1 waking 2 wakee=3
+end close=400`, `
+ping running 100-150 cpu0 open
+ping unknown 300-400 open
+`, "ping")
+}
+
+func TestWakerIsNamedAsItWasCalledAtTheWaking(t *testing.T) {
+	expectSpans(t, troupe+`
+task 5 tid=30 pid=30 comm=renamed start=6 continues=3
+100 cpu1 state_cpu 3
+100 cpu0 state_thread 2 state=S since=90
+120 cpu1 waking 3 wakee=2
+125 cpu1 rename 5 prev=3
+130 cpu0 switch 1 next=2
+end close=200`, `
+ping blocked 100-120 S since 90
+ping runnable 120-130
+ping running 130-200 cpu0 woken 120 by pong on cpu1 delay 10 of 10 chain 1 open
+`, "ping")
+}
+
+func TestNewThreadIsNewEvenIfItsForkWasNotTold(t *testing.T) {
+	expectSpans(t, troupe+`
+task 5 tid=40 pid=40 comm=young start=110
+115 cpu0 wakeup_new 2 wakee=5 target_cpu=1
+end close=200`, `
+young new 110-115
+young runnable 115-200 woken 115 by ping on cpu0 delay 85 of 85 chain 1 open
+`, "young")
+}
+
+func TestWakingAfterALossBelongsToTheTimeOffThatItIsIn(t *testing.T) {
+	begin := troupe + `
+100 cpu0 state_cpu 2
+150 cpu0 lost from=120 count=3 cause=ring
+160 cpu1 waking 3 wakee=2 stack=8
+`
+	expectSpans(t, begin+"165 cpu0 switch 1 next=2 since=140 next_state=S\nend close=200", `
+ping running 100-120 cpu0
+ping unknown 120-140
+ping blocked 140-160 S
+ping runnable 160-165
+ping running 165-200 cpu0 woken 160 by pong on cpu1 at 8 delay 5 of 5 chain 1 open
+`, "ping")
+	expectSpans(t, begin+"170 cpu0 switch 1 next=2 since=165 next_state=S\nend close=200", `
+ping running 100-120 cpu0
+ping unknown 120-165
+ping blocked 165-170 S
+ping running 170-200 cpu0 open
+`, "ping")
+	expectSpans(t, begin+"170 cpu0 state_thread 2 state=S since=140 woken=160 waker=3 waker_cpu=1\nend close=200", `
+ping running 100-120 cpu0
+ping unknown 120-140
+ping blocked 140-160 S
+ping runnable 160-200 woken 160 by pong on cpu1 at 8 delay 40 of 40 chain 1 open
+`, "ping")
+}
+
+func TestStateOfAnotherThreadEndsIdleTimeWhereItIsLastSure(t *testing.T) {
+	expectSpans(t, troupe+`
+100 cpu0 state_cpu 1
+110 cpu0 waking 1 wakee=3
+130 cpu0 state_cpu 2 since=125
+end close=200`, `
+idle running 100-110 cpu0
+`, "idle")
+}
+
+func TestTimeOffThatWasSeenToBeginIsBelievedOverAnEarlierOne(t *testing.T) {
+	expectSpans(t, troupe+`
+100 cpu0 state_cpu 2
+120 cpu0 switch 2 next=1 prev_state=S
+130 cpu0 waking 1 wakee=2
+140 cpu0 switch 1 next=2 since=90 next_state=D
+end close=200`, `
+ping running 100-120 cpu0
+ping blocked 120-130 S
+ping runnable 130-140
+ping running 140-200 cpu0 woken 130 by idle on cpu0 delay 10 of 10 chain 1 open
+`, "ping")
+}
+
+func TestStateOfAnotherTimeOffTakesNothingFromTheOneBefore(t *testing.T) {
+	expectSpans(t, troupe+`
+100 cpu0 state_thread 2 state=S since=90 stack=7
+100 cpu1 state_cpu 1
+110 cpu1 switch 1 next=3 since=95 next_state=R+
+120 cpu0 state_cpu 1
+150 cpu0 state_thread 2 state=D since=140
+150 cpu1 state_thread 3 state=R+ since=145
+160 cpu1 switch 1 next=3 since=145 next_state=R+
+end close=200`, `
+ping unknown 100-140
+ping blocked 140-200 D open
+pong runnable 100-110 since 95
+pong unknown 110-145
+pong runnable 145-160
+pong running 160-200 cpu1 preempted 145 delay 15 of 15 chain 0 open
+`, "ping", "pong")
+}
+
+// What was before an epoch is not named by an id that now means someone else.
+func TestEpochForgetsAWakerThatHasEndedAndStacks(t *testing.T) {
+	expectSpans(t, troupe+`
+100 cpu0 state_cpu 1
+100 cpu1 state_cpu 3
+100 cpu0 state_thread 2 state=S since=90
+100 cpu0 state_thread 4 state=S since=90
+110 cpu1 waking 3 wakee=2
+111 cpu1 waking 3 wakee=4 stack=8
+115 cpu0 switch 1 next=4 stack=7
+120 cpu1 switch 3 next=1 prev_state=X
+end close=130
+section continues
+task 2 tid=20 pid=20 comm=ping start=5
+task 3 tid=50 pid=50 comm=other start=9
+task 4 tid=31 pid=30 comm=side start=7
+task 5 comm=idle flags=idle
+140 cpu1 switch 5 next=2
+150 cpu0 switch 4 next=5 prev_state=S
+end close=200`, `
+ping blocked 100-110 S since 90
+ping runnable 110-140
+ping running 140-200 cpu1 woken 110 by nobody on cpu1 delay 30 of 30 chain 1 open
+side blocked 100-111 S stack 7 since 90
+side runnable 111-115 stack 7
+side running 115-150 cpu0 woken 111 by nobody on cpu1 delay 4 of 4 chain 1
+side blocked 150-200 S open
+`, "ping", "side")
+}
