@@ -116,3 +116,51 @@ func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
 		}
 	}
 }
+
+func trackEvents(t *testing.T, trace []byte) (n int) {
+	t.Helper()
+	decoded := new(schema.Trace)
+	if err := proto.Unmarshal(trace, decoded); err != nil {
+		t.Fatalf("not a trace: %v", err)
+	}
+	for _, p := range decoded.Packet {
+		if p.TrackEvent != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func TestPartsAreChosenByFlags(t *testing.T) {
+	tool := build(t)
+	stream := undump(t, capture)
+	all, _, _ := tool.run(stream)
+	// busy on the CPU, then blocked; the CPU then idle: a beginning and an end each.
+	for _, c := range []struct {
+		args string
+		want int
+	}{
+		{"", 4}, {"-e no-threads", 0}, {"-e no-threads -e threads", 4}, {"-e no-threads,no-sched --emit=threads,tidpid", 4},
+		{"--blocked-min 500us", 6}, {"--blocked-min 0", 6}, {"--blocked-min 1s", 4},
+	} {
+		out, stderr, status := tool.run(stream, strings.Fields(c.args)...)
+		if status != 0 || stderr != "" {
+			t.Fatalf("%q: status %d: %s", c.args, status, stderr)
+		}
+		if got := trackEvents(t, out); got != c.want {
+			t.Errorf("%q: %d track events, want %d", c.args, got, c.want)
+		}
+	}
+	if out, _, _ := tool.run(stream, "-e", "sched,threads"); !bytes.Equal(out, all) {
+		t.Error("sched and threads are not what is there without -e")
+	}
+	for _, c := range []struct{ args, stderr string }{
+		{"-e thread", "did you mean threads?"}, {"-e no-embed-stack", "did you mean no-embed-stacks?"}, {"-e sched,,threads", "empty entry"},
+		{"--blocked-min 3x", "unit"},
+	} {
+		out, stderr, status := tool.run(stream, strings.Fields(c.args)...)
+		if status != 2 || !strings.Contains(stderr, c.stderr) || len(out) > 0 {
+			t.Errorf("%q: status %d, stderr %q, %d bytes", c.args, status, stderr, len(out))
+		}
+	}
+}

@@ -124,7 +124,8 @@ func (e *Encoder) note(n note) {
 	reset := e.resetNotes(n.to)
 	l, track := e.lane(n)
 	// Where all lanes are taken, the slice begins where the one before it ends.
-	from := e.clock.boottime(min(max(n.from, l.end), n.to))
+	n.from, n.to = max(n.from, l.end), max(n.to, l.end)
+	from := e.clock.boottime(min(n.from, n.to))
 	l.end = n.to
 
 	var packet, body int

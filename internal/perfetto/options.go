@@ -14,9 +14,6 @@ type Options struct {
 	TIDPID      bool // thread and process ids in it
 	TimerTicks  bool // an instant for each sample
 	EmbedStacks bool // sampled stacks as slices
-	// NativeStacks gives slices their stacks in the form that Perfetto has for it since v53; an older engine counts an
-	// error for each.
-	NativeStacks bool
 
 	// BlockedMin is the length from which a time blocked is drawn; negative: those that have a stack are, and those of a
 	// millisecond.
@@ -43,7 +40,6 @@ func features() []feature {
 		{"tidpid", func(o *Options) *bool { return &o.TIDPID }},
 		{"timer-ticks", func(o *Options) *bool { return &o.TimerTicks }},
 		{"embed-stacks", func(o *Options) *bool { return &o.EmbedStacks }},
-		{"native-stacks", func(o *Options) *bool { return &o.NativeStacks }},
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 	packetDefaults        = 59
 	packetTrackDescriptor = 60
 	packetPerfSample      = 66
+	packetExtensions      = 72
 	packetTaskState       = 117
 
 	sequenceID = 1

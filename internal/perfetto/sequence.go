@@ -59,6 +59,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	s.names, s.texts = make(map[string]uint64), make(map[string]uint64)
 	s.stacks, s.told = make(map[format.StackID]stackText), newInterned()
 
+	out = appendCallstackField(out)
 	var packet, body, one int
 	out, packet = begin(out, tracePacket)
 	out, body = begin(out, packetClockSnapshot)

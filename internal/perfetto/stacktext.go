@@ -27,10 +27,8 @@ func (w *view) stackOf(id format.StackID) stackText {
 	}
 	stack := w.e.defs.Stack(id)
 	var of stackText
-	if w.on.NativeStacks {
-		w.e.out = w.seq.tell(w.e.out, func(out []byte) []byte { return w.e.internStack(out, &w.seq.told, id, stack) })
-		of.callstack = w.seq.told.stacks[id]
-	}
+	w.e.out = w.seq.tell(w.e.out, func(out []byte) []byte { return w.e.internStack(out, &w.seq.told, id, stack) })
+	of.callstack = w.seq.told.stacks[id]
 	if in := w.blockedIn(id); in != "" {
 		of.name = w.name(blockedName(in, 0))
 	}
@@ -41,7 +39,7 @@ func (w *view) stackOf(id format.StackID) stackText {
 	return of
 }
 
-// annotateStack gives the event at hand a stack, as a text and in the form of newer engines.
+// annotateStack gives the event at hand a stack: as a text, and in the form that engines after v52 make flame graphs of.
 func (w *view) annotateStack(of stackText) {
 	if of.text != 0 {
 		w.seq.value(annStack, of.text)

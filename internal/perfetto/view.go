@@ -28,6 +28,7 @@ type drawn struct {
 	// CLOCK_MONOTONIC; 0: there is none.
 	woken, preempted int64
 	preempts         preemption
+	until            int64 // end of the last slice, ns of CLOCK_MONOTONIC
 	embedded         *embedded
 }
 
@@ -121,18 +122,25 @@ func (w *view) span(s *timeline.Span) {
 	if t == nil || !t.isReal() {
 		return
 	}
-	switch s.Kind {
-	case timeline.SpanRunning:
+	if s.Kind == timeline.SpanRunning {
 		w.endStack(t, s.To)
-		if w.on.Threads {
-			w.ran(t, s)
-		}
-	case timeline.SpanBlocked:
-		if w.on.Threads {
-			w.blocked(t, s)
-		}
+	}
+	// Of a thread that a damaged stream has under two starts, Perfetto has one track: there the first one is drawn.
+	if w.on.Threads && s.From >= t.drawn.until {
+		w.draw(t, s)
 	}
 	w.flushPreemption(t)
+}
+
+func (w *view) draw(t *thread, s *timeline.Span) {
+	switch s.Kind {
+	case timeline.SpanRunning:
+		t.drawn.until = s.To
+		w.ran(t, s)
+	case timeline.SpanBlocked:
+		t.drawn.until = s.To
+		w.blocked(t, s)
+	}
 }
 
 // known is the task that an id names, if it was introduced and is a thread or idle.

@@ -220,7 +220,7 @@ func (x *TrackEvent_Type) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use TrackEvent_Type.Descriptor instead.
 func (TrackEvent_Type) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{18, 0}
+	return file_trace_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Timebase_Counter int32
@@ -276,7 +276,7 @@ func (x *Timebase_Counter) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use Timebase_Counter.Descriptor instead.
 func (Timebase_Counter) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{28, 0}
+	return file_trace_proto_rawDescGZIP(), []int{29, 0}
 }
 
 type PerfSample_CpuMode int32
@@ -332,7 +332,7 @@ func (x *PerfSample_CpuMode) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use PerfSample_CpuMode.Descriptor instead.
 func (PerfSample_CpuMode) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{29, 0}
+	return file_trace_proto_rawDescGZIP(), []int{30, 0}
 }
 
 // Trace is a whole file: packets one after the other, so that two files make a file.
@@ -394,6 +394,7 @@ type TracePacket struct {
 	TracePacketDefaults         *TracePacketDefaults         `protobuf:"bytes,59,opt,name=trace_packet_defaults,json=tracePacketDefaults" json:"trace_packet_defaults,omitempty"` // of the sequence, until its state is cleared
 	TrackDescriptor             *TrackDescriptor             `protobuf:"bytes,60,opt,name=track_descriptor,json=trackDescriptor" json:"track_descriptor,omitempty"`
 	PerfSample                  *PerfSample                  `protobuf:"bytes,66,opt,name=perf_sample,json=perfSample" json:"perf_sample,omitempty"`
+	ExtensionDescriptor         *ExtensionDescriptor         `protobuf:"bytes,72,opt,name=extension_descriptor,json=extensionDescriptor" json:"extension_descriptor,omitempty"`
 	TimestampClockId            *uint32                      `protobuf:"varint,58,opt,name=timestamp_clock_id,json=timestampClockId" json:"timestamp_clock_id,omitempty"` // from 64 to 127: a clock of the sequence
 	GenericKernelTaskStateEvent *GenericKernelTaskStateEvent `protobuf:"bytes,117,opt,name=generic_kernel_task_state_event,json=genericKernelTaskStateEvent" json:"generic_kernel_task_state_event,omitempty"`
 	unknownFields               protoimpl.UnknownFields
@@ -510,6 +511,13 @@ func (x *TracePacket) GetTrackDescriptor() *TrackDescriptor {
 func (x *TracePacket) GetPerfSample() *PerfSample {
 	if x != nil {
 		return x.PerfSample
+	}
+	return nil
+}
+
+func (x *TracePacket) GetExtensionDescriptor() *ExtensionDescriptor {
+	if x != nil {
+		return x.ExtensionDescriptor
 	}
 	return nil
 }
@@ -1560,6 +1568,51 @@ func (x *TrackDescriptor) GetDescription() string {
 	return ""
 }
 
+// ExtensionDescriptor describes fields that the engine may not know, in the words of descriptor.proto.
+type ExtensionDescriptor struct {
+	state         protoimpl.MessageState       `protogen:"open.v1"`
+	ExtensionSet  *ExtensionDescriptor_FileSet `protobuf:"bytes,1,opt,name=extension_set,json=extensionSet" json:"extension_set,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtensionDescriptor) Reset() {
+	*x = ExtensionDescriptor{}
+	mi := &file_trace_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtensionDescriptor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtensionDescriptor) ProtoMessage() {}
+
+func (x *ExtensionDescriptor) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtensionDescriptor.ProtoReflect.Descriptor instead.
+func (*ExtensionDescriptor) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ExtensionDescriptor) GetExtensionSet() *ExtensionDescriptor_FileSet {
+	if x != nil {
+		return x.ExtensionSet
+	}
+	return nil
+}
+
 type ThreadDescriptor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           *int32                 `protobuf:"varint,1,opt,name=pid" json:"pid,omitempty"`
@@ -1570,7 +1623,7 @@ type ThreadDescriptor struct {
 
 func (x *ThreadDescriptor) Reset() {
 	*x = ThreadDescriptor{}
-	mi := &file_trace_proto_msgTypes[17]
+	mi := &file_trace_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1635,7 @@ func (x *ThreadDescriptor) String() string {
 func (*ThreadDescriptor) ProtoMessage() {}
 
 func (x *ThreadDescriptor) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[17]
+	mi := &file_trace_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1648,7 @@ func (x *ThreadDescriptor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThreadDescriptor.ProtoReflect.Descriptor instead.
 func (*ThreadDescriptor) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{17}
+	return file_trace_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ThreadDescriptor) GetPid() int32 {
@@ -1628,7 +1681,7 @@ type TrackEvent struct {
 
 func (x *TrackEvent) Reset() {
 	*x = TrackEvent{}
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1693,7 @@ func (x *TrackEvent) String() string {
 func (*TrackEvent) ProtoMessage() {}
 
 func (x *TrackEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1706,7 @@ func (x *TrackEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackEvent.ProtoReflect.Descriptor instead.
 func (*TrackEvent) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{18}
+	return file_trace_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TrackEvent) GetCategoryIids() []uint64 {
@@ -1725,7 +1778,7 @@ type DebugAnnotation struct {
 
 func (x *DebugAnnotation) Reset() {
 	*x = DebugAnnotation{}
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1790,7 @@ func (x *DebugAnnotation) String() string {
 func (*DebugAnnotation) ProtoMessage() {}
 
 func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1803,7 @@ func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugAnnotation.ProtoReflect.Descriptor instead.
 func (*DebugAnnotation) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{19}
+	return file_trace_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DebugAnnotation) GetNameIid() uint64 {
@@ -1798,7 +1851,7 @@ type InternedName struct {
 
 func (x *InternedName) Reset() {
 	*x = InternedName{}
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1863,7 @@ func (x *InternedName) String() string {
 func (*InternedName) ProtoMessage() {}
 
 func (x *InternedName) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1876,7 @@ func (x *InternedName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedName.ProtoReflect.Descriptor instead.
 func (*InternedName) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{20}
+	return file_trace_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *InternedName) GetIid() uint64 {
@@ -1859,7 +1912,7 @@ type InternedData struct {
 
 func (x *InternedData) Reset() {
 	*x = InternedData{}
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +1924,7 @@ func (x *InternedData) String() string {
 func (*InternedData) ProtoMessage() {}
 
 func (x *InternedData) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +1937,7 @@ func (x *InternedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedData.ProtoReflect.Descriptor instead.
 func (*InternedData) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{21}
+	return file_trace_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *InternedData) GetEventCategories() []*InternedName {
@@ -1967,7 +2020,7 @@ type InternedString struct {
 
 func (x *InternedString) Reset() {
 	*x = InternedString{}
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2032,7 @@ func (x *InternedString) String() string {
 func (*InternedString) ProtoMessage() {}
 
 func (x *InternedString) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2045,7 @@ func (x *InternedString) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedString.ProtoReflect.Descriptor instead.
 func (*InternedString) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{22}
+	return file_trace_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *InternedString) GetIid() uint64 {
@@ -2021,7 +2074,7 @@ type Mapping struct {
 
 func (x *Mapping) Reset() {
 	*x = Mapping{}
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2086,7 @@ func (x *Mapping) String() string {
 func (*Mapping) ProtoMessage() {}
 
 func (x *Mapping) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2099,7 @@ func (x *Mapping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mapping.ProtoReflect.Descriptor instead.
 func (*Mapping) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{23}
+	return file_trace_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Mapping) GetIid() uint64 {
@@ -2082,7 +2135,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2147,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2160,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{24}
+	return file_trace_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Frame) GetIid() uint64 {
@@ -2148,7 +2201,7 @@ type Callstack struct {
 
 func (x *Callstack) Reset() {
 	*x = Callstack{}
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2213,7 @@ func (x *Callstack) String() string {
 func (*Callstack) ProtoMessage() {}
 
 func (x *Callstack) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2226,7 @@ func (x *Callstack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callstack.ProtoReflect.Descriptor instead.
 func (*Callstack) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{25}
+	return file_trace_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Callstack) GetIid() uint64 {
@@ -2200,7 +2253,7 @@ type TracePacketDefaults struct {
 
 func (x *TracePacketDefaults) Reset() {
 	*x = TracePacketDefaults{}
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2265,7 @@ func (x *TracePacketDefaults) String() string {
 func (*TracePacketDefaults) ProtoMessage() {}
 
 func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2278,7 @@ func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracePacketDefaults.ProtoReflect.Descriptor instead.
 func (*TracePacketDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{26}
+	return file_trace_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TracePacketDefaults) GetTimestampClockId() uint32 {
@@ -2251,7 +2304,7 @@ type PerfSampleDefaults struct {
 
 func (x *PerfSampleDefaults) Reset() {
 	*x = PerfSampleDefaults{}
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2316,7 @@ func (x *PerfSampleDefaults) String() string {
 func (*PerfSampleDefaults) ProtoMessage() {}
 
 func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2329,7 @@ func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSampleDefaults.ProtoReflect.Descriptor instead.
 func (*PerfSampleDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{27}
+	return file_trace_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PerfSampleDefaults) GetTimebase() *Timebase {
@@ -2298,7 +2351,7 @@ type Timebase struct {
 
 func (x *Timebase) Reset() {
 	*x = Timebase{}
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2363,7 @@ func (x *Timebase) String() string {
 func (*Timebase) ProtoMessage() {}
 
 func (x *Timebase) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2376,7 @@ func (x *Timebase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timebase.ProtoReflect.Descriptor instead.
 func (*Timebase) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{28}
+	return file_trace_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Timebase) GetPeriod() uint64 {
@@ -2361,7 +2414,7 @@ type PerfSample struct {
 
 func (x *PerfSample) Reset() {
 	*x = PerfSample{}
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2426,7 @@ func (x *PerfSample) String() string {
 func (*PerfSample) ProtoMessage() {}
 
 func (x *PerfSample) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2439,7 @@ func (x *PerfSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSample.ProtoReflect.Descriptor instead.
 func (*PerfSample) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{29}
+	return file_trace_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PerfSample) GetCpu() uint32 {
@@ -2452,7 +2505,7 @@ type FtraceEventBundle_CompactSched struct {
 
 func (x *FtraceEventBundle_CompactSched) Reset() {
 	*x = FtraceEventBundle_CompactSched{}
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2517,7 @@ func (x *FtraceEventBundle_CompactSched) String() string {
 func (*FtraceEventBundle_CompactSched) ProtoMessage() {}
 
 func (x *FtraceEventBundle_CompactSched) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2621,7 @@ type ProcessTree_Process struct {
 
 func (x *ProcessTree_Process) Reset() {
 	*x = ProcessTree_Process{}
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2633,7 @@ func (x *ProcessTree_Process) String() string {
 func (*ProcessTree_Process) ProtoMessage() {}
 
 func (x *ProcessTree_Process) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +2681,7 @@ type ProcessTree_Thread struct {
 
 func (x *ProcessTree_Thread) Reset() {
 	*x = ProcessTree_Thread{}
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2693,7 @@ func (x *ProcessTree_Thread) String() string {
 func (*ProcessTree_Thread) ProtoMessage() {}
 
 func (x *ProcessTree_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2740,7 @@ type ClockSnapshot_Clock struct {
 
 func (x *ClockSnapshot_Clock) Reset() {
 	*x = ClockSnapshot_Clock{}
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +2752,7 @@ func (x *ClockSnapshot_Clock) String() string {
 func (*ClockSnapshot_Clock) ProtoMessage() {}
 
 func (x *ClockSnapshot_Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2794,7 @@ type SystemInfo_Utsname struct {
 
 func (x *SystemInfo_Utsname) Reset() {
 	*x = SystemInfo_Utsname{}
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2806,7 @@ func (x *SystemInfo_Utsname) String() string {
 func (*SystemInfo_Utsname) ProtoMessage() {}
 
 func (x *SystemInfo_Utsname) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,13 +2850,193 @@ func (x *SystemInfo_Utsname) GetMachine() string {
 	return ""
 }
 
+type ExtensionDescriptor_Field struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          *string                `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Extendee      *string                `protobuf:"bytes,2,opt,name=extendee" json:"extendee,omitempty"`
+	Number        *int32                 `protobuf:"varint,3,opt,name=number" json:"number,omitempty"`
+	Label         *int32                 `protobuf:"varint,4,opt,name=label" json:"label,omitempty"` // 1: optional
+	Type          *int32                 `protobuf:"varint,5,opt,name=type" json:"type,omitempty"`   // 4: uint64
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtensionDescriptor_Field) Reset() {
+	*x = ExtensionDescriptor_Field{}
+	mi := &file_trace_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtensionDescriptor_Field) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtensionDescriptor_Field) ProtoMessage() {}
+
+func (x *ExtensionDescriptor_Field) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtensionDescriptor_Field.ProtoReflect.Descriptor instead.
+func (*ExtensionDescriptor_Field) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{17, 0}
+}
+
+func (x *ExtensionDescriptor_Field) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *ExtensionDescriptor_Field) GetExtendee() string {
+	if x != nil && x.Extendee != nil {
+		return *x.Extendee
+	}
+	return ""
+}
+
+func (x *ExtensionDescriptor_Field) GetNumber() int32 {
+	if x != nil && x.Number != nil {
+		return *x.Number
+	}
+	return 0
+}
+
+func (x *ExtensionDescriptor_Field) GetLabel() int32 {
+	if x != nil && x.Label != nil {
+		return *x.Label
+	}
+	return 0
+}
+
+func (x *ExtensionDescriptor_Field) GetType() int32 {
+	if x != nil && x.Type != nil {
+		return *x.Type
+	}
+	return 0
+}
+
+type ExtensionDescriptor_File struct {
+	state         protoimpl.MessageState       `protogen:"open.v1"`
+	Name          *string                      `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Package       *string                      `protobuf:"bytes,2,opt,name=package" json:"package,omitempty"`
+	Extension     []*ExtensionDescriptor_Field `protobuf:"bytes,7,rep,name=extension" json:"extension,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtensionDescriptor_File) Reset() {
+	*x = ExtensionDescriptor_File{}
+	mi := &file_trace_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtensionDescriptor_File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtensionDescriptor_File) ProtoMessage() {}
+
+func (x *ExtensionDescriptor_File) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtensionDescriptor_File.ProtoReflect.Descriptor instead.
+func (*ExtensionDescriptor_File) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{17, 1}
+}
+
+func (x *ExtensionDescriptor_File) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *ExtensionDescriptor_File) GetPackage() string {
+	if x != nil && x.Package != nil {
+		return *x.Package
+	}
+	return ""
+}
+
+func (x *ExtensionDescriptor_File) GetExtension() []*ExtensionDescriptor_Field {
+	if x != nil {
+		return x.Extension
+	}
+	return nil
+}
+
+type ExtensionDescriptor_FileSet struct {
+	state         protoimpl.MessageState      `protogen:"open.v1"`
+	File          []*ExtensionDescriptor_File `protobuf:"bytes,1,rep,name=file" json:"file,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtensionDescriptor_FileSet) Reset() {
+	*x = ExtensionDescriptor_FileSet{}
+	mi := &file_trace_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtensionDescriptor_FileSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtensionDescriptor_FileSet) ProtoMessage() {}
+
+func (x *ExtensionDescriptor_FileSet) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtensionDescriptor_FileSet.ProtoReflect.Descriptor instead.
+func (*ExtensionDescriptor_FileSet) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{17, 2}
+}
+
+func (x *ExtensionDescriptor_FileSet) GetFile() []*ExtensionDescriptor_File {
+	if x != nil {
+		return x.File
+	}
+	return nil
+}
+
 var File_trace_proto protoreflect.FileDescriptor
 
 const file_trace_proto_rawDesc = "" +
 	"\n" +
 	"\vtrace.proto\x12\x0ewprof.perfetto\"<\n" +
 	"\x05Trace\x123\n" +
-	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\x9d\a\n" +
+	"\x06packet\x18\x01 \x03(\v2\x1b.wprof.perfetto.TracePacketR\x06packet\"\xf5\a\n" +
 	"\vTracePacket\x12F\n" +
 	"\rftrace_events\x18\x01 \x01(\v2!.wprof.perfetto.FtraceEventBundleR\fftraceEvents\x12>\n" +
 	"\fprocess_tree\x18\x02 \x01(\v2\x1b.wprof.perfetto.ProcessTreeR\vprocessTree\x12D\n" +
@@ -2820,7 +3053,8 @@ const file_trace_proto_rawDesc = "" +
 	"\x15trace_packet_defaults\x18; \x01(\v2#.wprof.perfetto.TracePacketDefaultsR\x13tracePacketDefaults\x12J\n" +
 	"\x10track_descriptor\x18< \x01(\v2\x1f.wprof.perfetto.TrackDescriptorR\x0ftrackDescriptor\x12;\n" +
 	"\vperf_sample\x18B \x01(\v2\x1a.wprof.perfetto.PerfSampleR\n" +
-	"perfSample\x12,\n" +
+	"perfSample\x12V\n" +
+	"\x14extension_descriptor\x18H \x01(\v2#.wprof.perfetto.ExtensionDescriptorR\x13extensionDescriptor\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12q\n" +
 	"\x1fgeneric_kernel_task_state_event\x18u \x01(\v2+.wprof.perfetto.GenericKernelTaskStateEventR\x1bgenericKernelTaskStateEvent\"\xaa\x05\n" +
 	"\x11FtraceEventBundle\x12\x10\n" +
@@ -2947,7 +3181,21 @@ const file_trace_proto_rawDesc = "" +
 	"parentUuid\x12%\n" +
 	"\x0echild_ordering\x18\v \x01(\x05R\rchildOrdering\x12,\n" +
 	"\x12sibling_order_rank\x18\f \x01(\x05R\x10siblingOrderRank\x12 \n" +
-	"\vdescription\x18\x0e \x01(\tR\vdescription\"6\n" +
+	"\vdescription\x18\x0e \x01(\tR\vdescription\"\xaa\x03\n" +
+	"\x13ExtensionDescriptor\x12P\n" +
+	"\rextension_set\x18\x01 \x01(\v2+.wprof.perfetto.ExtensionDescriptor.FileSetR\fextensionSet\x1ay\n" +
+	"\x05Field\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bextendee\x18\x02 \x01(\tR\bextendee\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x05R\x06number\x12\x14\n" +
+	"\x05label\x18\x04 \x01(\x05R\x05label\x12\x12\n" +
+	"\x04type\x18\x05 \x01(\x05R\x04type\x1a}\n" +
+	"\x04File\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\apackage\x18\x02 \x01(\tR\apackage\x12G\n" +
+	"\textension\x18\a \x03(\v2).wprof.perfetto.ExtensionDescriptor.FieldR\textension\x1aG\n" +
+	"\aFileSet\x12<\n" +
+	"\x04file\x18\x01 \x03(\v2(.wprof.perfetto.ExtensionDescriptor.FileR\x04file\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xba\x03\n" +
@@ -3050,7 +3298,7 @@ func file_trace_proto_rawDescGZIP() []byte {
 }
 
 var file_trace_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_trace_proto_goTypes = []any{
 	(SequenceFlag)(0),                          // 0: wprof.perfetto.SequenceFlag
 	(GenericKernelTaskStateEvent_TaskState)(0), // 1: wprof.perfetto.GenericKernelTaskStateEvent.TaskState
@@ -3074,74 +3322,82 @@ var file_trace_proto_goTypes = []any{
 	(*ClockSnapshot)(nil),                      // 19: wprof.perfetto.ClockSnapshot
 	(*SystemInfo)(nil),                         // 20: wprof.perfetto.SystemInfo
 	(*TrackDescriptor)(nil),                    // 21: wprof.perfetto.TrackDescriptor
-	(*ThreadDescriptor)(nil),                   // 22: wprof.perfetto.ThreadDescriptor
-	(*TrackEvent)(nil),                         // 23: wprof.perfetto.TrackEvent
-	(*DebugAnnotation)(nil),                    // 24: wprof.perfetto.DebugAnnotation
-	(*InternedName)(nil),                       // 25: wprof.perfetto.InternedName
-	(*InternedData)(nil),                       // 26: wprof.perfetto.InternedData
-	(*InternedString)(nil),                     // 27: wprof.perfetto.InternedString
-	(*Mapping)(nil),                            // 28: wprof.perfetto.Mapping
-	(*Frame)(nil),                              // 29: wprof.perfetto.Frame
-	(*Callstack)(nil),                          // 30: wprof.perfetto.Callstack
-	(*TracePacketDefaults)(nil),                // 31: wprof.perfetto.TracePacketDefaults
-	(*PerfSampleDefaults)(nil),                 // 32: wprof.perfetto.PerfSampleDefaults
-	(*Timebase)(nil),                           // 33: wprof.perfetto.Timebase
-	(*PerfSample)(nil),                         // 34: wprof.perfetto.PerfSample
-	(*FtraceEventBundle_CompactSched)(nil),     // 35: wprof.perfetto.FtraceEventBundle.CompactSched
-	(*ProcessTree_Process)(nil),                // 36: wprof.perfetto.ProcessTree.Process
-	(*ProcessTree_Thread)(nil),                 // 37: wprof.perfetto.ProcessTree.Thread
-	(*ClockSnapshot_Clock)(nil),                // 38: wprof.perfetto.ClockSnapshot.Clock
-	(*SystemInfo_Utsname)(nil),                 // 39: wprof.perfetto.SystemInfo.Utsname
+	(*ExtensionDescriptor)(nil),                // 22: wprof.perfetto.ExtensionDescriptor
+	(*ThreadDescriptor)(nil),                   // 23: wprof.perfetto.ThreadDescriptor
+	(*TrackEvent)(nil),                         // 24: wprof.perfetto.TrackEvent
+	(*DebugAnnotation)(nil),                    // 25: wprof.perfetto.DebugAnnotation
+	(*InternedName)(nil),                       // 26: wprof.perfetto.InternedName
+	(*InternedData)(nil),                       // 27: wprof.perfetto.InternedData
+	(*InternedString)(nil),                     // 28: wprof.perfetto.InternedString
+	(*Mapping)(nil),                            // 29: wprof.perfetto.Mapping
+	(*Frame)(nil),                              // 30: wprof.perfetto.Frame
+	(*Callstack)(nil),                          // 31: wprof.perfetto.Callstack
+	(*TracePacketDefaults)(nil),                // 32: wprof.perfetto.TracePacketDefaults
+	(*PerfSampleDefaults)(nil),                 // 33: wprof.perfetto.PerfSampleDefaults
+	(*Timebase)(nil),                           // 34: wprof.perfetto.Timebase
+	(*PerfSample)(nil),                         // 35: wprof.perfetto.PerfSample
+	(*FtraceEventBundle_CompactSched)(nil),     // 36: wprof.perfetto.FtraceEventBundle.CompactSched
+	(*ProcessTree_Process)(nil),                // 37: wprof.perfetto.ProcessTree.Process
+	(*ProcessTree_Thread)(nil),                 // 38: wprof.perfetto.ProcessTree.Thread
+	(*ClockSnapshot_Clock)(nil),                // 39: wprof.perfetto.ClockSnapshot.Clock
+	(*SystemInfo_Utsname)(nil),                 // 40: wprof.perfetto.SystemInfo.Utsname
+	(*ExtensionDescriptor_Field)(nil),          // 41: wprof.perfetto.ExtensionDescriptor.Field
+	(*ExtensionDescriptor_File)(nil),           // 42: wprof.perfetto.ExtensionDescriptor.File
+	(*ExtensionDescriptor_FileSet)(nil),        // 43: wprof.perfetto.ExtensionDescriptor.FileSet
 }
 var file_trace_proto_depIdxs = []int32{
 	6,  // 0: wprof.perfetto.Trace.packet:type_name -> wprof.perfetto.TracePacket
 	7,  // 1: wprof.perfetto.TracePacket.ftrace_events:type_name -> wprof.perfetto.FtraceEventBundle
 	18, // 2: wprof.perfetto.TracePacket.process_tree:type_name -> wprof.perfetto.ProcessTree
 	19, // 3: wprof.perfetto.TracePacket.clock_snapshot:type_name -> wprof.perfetto.ClockSnapshot
-	23, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
-	26, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
+	24, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
+	27, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
 	20, // 6: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
-	31, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
+	32, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
 	21, // 8: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
-	34, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
-	17, // 10: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
-	8,  // 11: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
-	35, // 12: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
-	9,  // 13: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
-	10, // 14: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
-	11, // 15: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
-	12, // 16: wprof.perfetto.FtraceEvent.task_newtask:type_name -> wprof.perfetto.TaskNewtask
-	13, // 17: wprof.perfetto.FtraceEvent.task_rename:type_name -> wprof.perfetto.TaskRename
-	14, // 18: wprof.perfetto.FtraceEvent.sched_process_exec:type_name -> wprof.perfetto.SchedProcessExec
-	15, // 19: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
-	16, // 20: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
-	1,  // 21: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
-	36, // 22: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
-	37, // 23: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
-	38, // 24: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
-	39, // 25: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
-	22, // 26: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
-	24, // 27: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
-	2,  // 28: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
-	25, // 29: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
-	25, // 30: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
-	25, // 31: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
-	27, // 32: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
-	29, // 33: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
-	30, // 34: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
-	27, // 35: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
-	27, // 36: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
-	28, // 37: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
-	27, // 38: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
-	32, // 39: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
-	33, // 40: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
-	3,  // 41: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
-	4,  // 42: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	35, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
+	22, // 10: wprof.perfetto.TracePacket.extension_descriptor:type_name -> wprof.perfetto.ExtensionDescriptor
+	17, // 11: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
+	8,  // 12: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
+	36, // 13: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
+	9,  // 14: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
+	10, // 15: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
+	11, // 16: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
+	12, // 17: wprof.perfetto.FtraceEvent.task_newtask:type_name -> wprof.perfetto.TaskNewtask
+	13, // 18: wprof.perfetto.FtraceEvent.task_rename:type_name -> wprof.perfetto.TaskRename
+	14, // 19: wprof.perfetto.FtraceEvent.sched_process_exec:type_name -> wprof.perfetto.SchedProcessExec
+	15, // 20: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
+	16, // 21: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
+	1,  // 22: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
+	37, // 23: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
+	38, // 24: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
+	39, // 25: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
+	40, // 26: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
+	23, // 27: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
+	43, // 28: wprof.perfetto.ExtensionDescriptor.extension_set:type_name -> wprof.perfetto.ExtensionDescriptor.FileSet
+	25, // 29: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
+	2,  // 30: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
+	26, // 31: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
+	26, // 32: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
+	26, // 33: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
+	28, // 34: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
+	30, // 35: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
+	31, // 36: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
+	28, // 37: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
+	28, // 38: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
+	29, // 39: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
+	28, // 40: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
+	33, // 41: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
+	34, // 42: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
+	3,  // 43: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
+	4,  // 44: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
+	41, // 45: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
+	42, // 46: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_trace_proto_init() }
@@ -3155,7 +3411,7 @@ func file_trace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trace_proto_rawDesc), len(file_trace_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   35,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
