@@ -56,8 +56,8 @@ type OffCPU struct {
 	Waker      format.TaskID // 0: not known, or hidden
 	WakerCPU   uint32
 	WakerStack format.StackID // 0: none was taken
-	// Delay is how long the thread could run and did not: from waking, or from the preemption, to the end of the time off;
-	// 0 when neither is known.
+	// Delay is how long the thread could run and did not: from waking, or from the preemption, to the end of the time off,
+	// or of the window; 0 when neither is known.
 	Delay int64
 	// Compound is the thread's compound delay from here on: on a wakeup that of its waker at that moment and Delay; on
 	// a preemption what the thread had before and Delay. What a hidden, unknown or idle waker had is 0.
