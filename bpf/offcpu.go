@@ -78,18 +78,33 @@ func (o *Options) places(types *btf.Cache) []Place {
 }
 
 // attachFinish probes the function under the names that compilers give it.
-func attachFinish(program *ebpf.Program) (link.Link, error) {
+func (t *Tracer) attachFinish(program *ebpf.Program) (link.Link, error) {
 	var first error
 	for _, name := range []string{"finish_task_switch.isra.0", "finish_task_switch", "finish_task_switch.constprop.0"} {
 		l, err := link.Kprobe(name, program, nil)
 		if err == nil {
-			return l, nil
+			if err = t.awaitProbe(); err == nil {
+				return l, nil
+			}
+			_ = l.Close()
 		}
 		if first == nil {
 			first = err
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", errNoProbe, first)
+}
+
+// awaitProbe sees the probe hit, which does not happen while kprobes are switched off (debugfs kprobes/enabled).
+func (t *Tracer) awaitProbe() error {
+	for range 20 {
+		var fired uint8
+		if err := t.collection.Variables["probe_fired"].Get(&fired); err != nil || fired != 0 {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return errors.New("the probe is never hit: kprobes may be switched off, see kprobes/enabled in debugfs")
 }
 
 // OffCPUPlace is where stacks of threads off their CPU are taken.

@@ -109,9 +109,15 @@ int sched_exit(void *ctx)
 	return returned(ctx);
 }
 
+__u8 probe_fired;
+
 SEC("kprobe/finish_task_switch")
 int switch_finished(void *ctx)
 {
+	if (!armed) {
+		probe_fired = 1;
+		return 0;
+	}
 	return returned(ctx);
 }
 

@@ -229,7 +229,7 @@ func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
 	}
 	var l link.Link
 	if p.tracepoint == "" {
-		l, err = attachFinish(program)
+		l, err = t.attachFinish(program)
 	} else if l, err = link.AttachTracing(link.TracingOptions{Program: program}); err != nil {
 		err = unsupported(err, "this kernel does not let a program be attached to the tracepoint %s (%v)", p.tracepoint, err)
 	}

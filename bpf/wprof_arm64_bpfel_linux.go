@@ -47,6 +47,7 @@ const (
 	wprofVarOffcpuMin         = "offcpu_min"
 	wprofVarOffcpuPlace       = "offcpu_place"
 	wprofVarOffcpuUser        = "offcpu_user"
+	wprofVarProbeFired        = "probe_fired"
 	wprofVarRecords           = "records"
 	wprofVarRingCount         = "ring_count"
 	wprofVarRingsShared       = "rings_shared"
@@ -148,6 +149,7 @@ type wprofVariableSpecs struct {
 	OffcpuMin    *ebpf.VariableSpec `ebpf:"offcpu_min"`
 	OffcpuPlace  *ebpf.VariableSpec `ebpf:"offcpu_place"`
 	OffcpuUser   *ebpf.VariableSpec `ebpf:"offcpu_user"`
+	ProbeFired   *ebpf.VariableSpec `ebpf:"probe_fired"`
 	Records      *ebpf.VariableSpec `ebpf:"records"`
 	RingCount    *ebpf.VariableSpec `ebpf:"ring_count"`
 	RingsShared  *ebpf.VariableSpec `ebpf:"rings_shared"`
@@ -219,6 +221,7 @@ type wprofVariables struct {
 	OffcpuMin    *ebpf.Variable `ebpf:"offcpu_min"`
 	OffcpuPlace  *ebpf.Variable `ebpf:"offcpu_place"`
 	OffcpuUser   *ebpf.Variable `ebpf:"offcpu_user"`
+	ProbeFired   *ebpf.Variable `ebpf:"probe_fired"`
 	Records      *ebpf.Variable `ebpf:"records"`
 	RingCount    *ebpf.Variable `ebpf:"ring_count"`
 	RingsShared  *ebpf.Variable `ebpf:"rings_shared"`

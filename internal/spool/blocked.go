@@ -1,6 +1,10 @@
 package spool
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"wprof/format"
+)
 
 // blockedLength is the length of the rec_blocked that a list begins with; 0: it begins with none.
 func blockedLength(list []byte) int {
@@ -33,16 +37,23 @@ func (f *finaliser) eachBlocked(take func(b []byte)) error {
 	return nil
 }
 
-// tellBlocked notes where the threads are that are still off their CPU at the end.
+// tellBlocked notes where the threads are that are still blocked at the end.
 func (f *finaliser) tellBlocked(end int64) error {
+	blocked := func(t *thread) bool {
+		short := t.known && !t.approx && end-t.since < f.apply.offCPUMin
+		return f.apply.isOff(t) && t.woken == 0 && !short && t.state != format.StateRunnable && t.state&format.StatePreempted == 0
+	}
+	_ = f.apply.threads.all(func(t *thread) error {
+		if !blocked(t) {
+			t.user, t.kernel = nil, nil // as told when it left
+		}
+		return nil
+	})
 	var shared arena
 	return f.eachBlocked(func(b []byte) {
 		le := binary.LittleEndian
 		t := f.apply.threads.get(le.Uint32(b[hdrTID:]))
-		if t == nil || t.start != int64(le.Uint64(b[blockedStart:])) || !f.apply.isOff(t) || t.woken != 0 || t.user != nil || t.kernel != nil {
-			return
-		}
-		if t.known && !t.approx && end-t.since < f.apply.offCPUMin {
+		if t == nil || t.start != int64(le.Uint64(b[blockedStart:])) || !blocked(t) || t.user != nil || t.kernel != nil {
 			return
 		}
 		t.kernel, t.user = blockedStacks(&shared, b)

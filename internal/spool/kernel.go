@@ -96,13 +96,18 @@ func entersTracer(line []byte) bool {
 	return false
 }
 
-// tracerFrames is how many of the innermost frames are the recorder's own: those up to the last one that leads to it.
+// tracerFrames is how many of the innermost frames are the recorder's own: those up to the last one that leads to it. An
+// interrupt of such a function, further out, is none of them.
 func (k *kernelCode) tracerFrames(addresses []uint64) (n int) {
 	for i, address := range addresses[:min(len(addresses), maxTracerFrames)] {
 		if i > 0 {
 			address--
 		}
-		if slices.ContainsFunc(k.tracer, func(r codeRange) bool { return address >= r.from && address < r.to }) {
+		mine := slices.ContainsFunc(k.tracer, func(r codeRange) bool { return address >= r.from && address < r.to })
+		if !mine && n > 0 {
+			return n
+		}
+		if mine {
 			n = i + 1
 		}
 	}
