@@ -91,14 +91,31 @@ func (b *bench) converter(name string, args []string, hold float64, small, large
 	b.add(Row{Name: name + ": time for 10 times the capture", Unit: "×", Hold: "×10.5", Limit: 10.5, Runs: growth,
 		Command: fmt.Sprintf("%.1f M against %.1f M events, scaled to 10 times", float64(large.events)/1e6, float64(small.events)/1e6)})
 	if name == "wprof-perfetto" {
-		here := ""
-		if pid > 16383 {
-			here = ", as here,"
-		}
-		b.add(Row{Name: "Perfetto bytes per event (switch or wakeup), scheduling only", Unit: "bytes", Hold: "8", Limit: 8, Runs: bytes, Command: "size of OUT / events",
-			Note: fmt.Sprintf("%.0f%% of these events are switches, which take more than wakeups; thread ids above 16383%s take a byte more than smaller ones",
-				100*float64(small.switches)/float64(small.events), here)})
+		return b.perfettoBytes(bytes, small, pid)
 	}
+	return nil
+}
+
+// perfettoBytes is how large a trace is, with the thread view as measured and without it.
+func (b *bench) perfettoBytes(withThreads []float64, of load, pid int) error {
+	out := filepath.Join(b.tmp, "sched.out")
+	if _, err := run(nil, nil, b.tool("wprof-perfetto"), "-e", "no-threads", "-o", out, of.path); err != nil {
+		return err
+	}
+	st, err := os.Stat(out)
+	if err != nil {
+		return err
+	}
+	here := ""
+	if pid > 16383 {
+		here = ", as here,"
+	}
+	const name = "Perfetto bytes per event (switch or wakeup), scheduling "
+	switches := 100 * float64(of.switches) / float64(of.events)
+	b.add(Row{Name: name + "only", Unit: "bytes", Hold: "8", Limit: 8, Runs: []float64{float64(st.Size()) / float64(of.events)}, Command: "size of wprof-perfetto -e no-threads -o OUT / events",
+		Note: fmt.Sprintf("%.0f%% of these events are switches, which take more than wakeups; thread ids above 16383%s take a byte more than smaller ones", switches, here)})
+	b.add(Row{Name: name + "with thread view", Unit: "bytes", Hold: "60", Limit: 60, Runs: withThreads, Command: "size of OUT / events",
+		Note: fmt.Sprintf("%.0f%% of these events are switches, which take most of it", switches)})
 	return nil
 }
 
