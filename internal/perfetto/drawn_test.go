@@ -97,10 +97,13 @@ func checkDrawn(t *testing.T, trace []byte) {
 			}
 			stacks[track] = stack[:last]
 		}
-		for _, id := range m.FlowIds {
+		for _, id := range m.FlowIdsOld {
+			if arrows[id] {
+				t.Fatalf("track %d at %d: arrow %d begins a second time", track, m.at, id)
+			}
 			arrows[id] = true
 		}
-		for _, id := range m.TerminatingFlowIds {
+		for _, id := range m.TerminatingFlowIdsOld {
 			if !arrows[id] {
 				t.Fatalf("track %d at %d: an arrow ends that has not begun", track, m.at)
 			}

@@ -145,8 +145,8 @@ const (
 	eventType        = 9
 	eventName        = 10
 	eventTrack       = 11
-	eventFlow        = 47
-	eventFlowEnd     = 48
+	eventArrow       = 36
+	eventArrowEnd    = 42
 	eventCallstack   = 56
 	annotationNumber = 3
 	annotationSigned = 4
@@ -187,9 +187,9 @@ func (s *sequence) value(a annotation, text uint64) {
 	s.body = b
 }
 
-// flow begins an arrow at the event, or ends one there. The engine takes fixed numbers of 8 bytes.
-func (s *sequence) flow(field, id uint64) {
-	s.body = binary.LittleEndian.AppendUint64(binary.AppendUvarint(s.body, field<<3|1), id)
+// arrow begins an arrow at the event, or ends one there.
+func (s *sequence) arrow(field, id uint64) {
+	s.body = appendUint(s.body, field, id)
 }
 
 // put appends the event as a packet. Times before the last reset are told by the clock of all.

@@ -14,6 +14,7 @@ type view struct {
 	seq   sequence
 	// uuids counts the tracks that were given numbers: small ones, because each event has one.
 	uuids  uint64
+	arrows uint64 // counts the numbers of arrows
 	idle   idleTracks
 	frames frameNames
 }
@@ -24,9 +25,8 @@ type drawn struct {
 	told, stacksTold  uint32 // the generation of the sequence that knows them
 	pid               int32  // when it was numbered
 	name              []byte // the latest one
-	// The arrows to the slice with which it comes back on a CPU: when it was woken and when it was preempted, in ns of
-	// CLOCK_MONOTONIC; 0: there is none.
-	woken, preempted int64
+	// The arrows to the slice with which it comes back on a CPU.
+	woken, preempted arrow
 	preempts         preemption
 	until            int64 // end of the last slice, ns of CLOCK_MONOTONIC
 	embedded         *embedded

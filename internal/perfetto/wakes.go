@@ -8,23 +8,44 @@ import (
 // Arrows lead from an instant, where a thread is woken or preempted, to the slice with which it comes back on a CPU. The
 // engine counts an error for an arrow that ends without having begun, so a slice ends only those of which the instant
 // was drawn.
+//
+// The numbers of arrows take Perfetto's older fields: the newer ones have 8 bytes a number, which would be a tenth of the
+// thread view. So that the numbers stay small, one is used again for the same thread when its arrow has ended.
+
+// arrow is one that leads to a thread: of its waking, or of its preemption.
+type arrow struct {
+	id uint64
+	at int64 // when it began, ns of CLOCK_MONOTONIC; 0: there is none
+}
+
+// begin begins an arrow and returns its number.
+func (w *view) begin(a *arrow, at int64) uint64 {
+	if a.id == 0 || a.at != 0 {
+		w.arrows++
+		a.id = w.arrows
+	}
+	a.at = at
+	return a.id
+}
+
+// end ends an arrow at the event at hand, if it is the one that began at a time.
+func (w *view) end(a *arrow, at int64) {
+	switch a.at {
+	case 0:
+		return
+	case at:
+		w.seq.arrow(eventArrowEnd, a.id)
+	default:
+		a.id = 0 // it never ends
+	}
+	a.at = 0
+}
 
 // preemption is an instant that waits for its slice: it is written within the slice that begins with it.
 type preemption struct {
-	at   int64
-	who  *task
-	flow uint64
-}
-
-// Arrows to one thread by what they are, in the bits above those of a tid.
-const (
-	arrowOfWaking = iota << 22
-	arrowOfPreemption
-)
-
-// arrow numbers an arrow by the thread that it leads to and when, so that both ends find the same number in the stream.
-func arrow(what uint64, tid int32, at int64) uint64 {
-	return uint64(at)<<23 ^ what ^ uint64(uint32(tid)) + 1<<63
+	at    int64
+	who   *task
+	arrow uint64
 }
 
 // waking draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn. Of a
@@ -54,9 +75,8 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	if w.on.TIDPID {
 		w.annotateIDs(to.thread)
 	}
-	w.seq.flow(eventFlow, arrow(arrowOfWaking, to.tid, at))
+	w.seq.arrow(eventArrow, w.begin(&to.drawn.woken, at))
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(at))
-	to.drawn.woken = at
 }
 
 // wakingStack is where the waker was, if that was taken.
@@ -95,8 +115,7 @@ func (w *view) preempted(v *format.Event, at int64) {
 	if by == nil || who == nil || !who.isReal() || by.thread == who.thread {
 		return
 	}
-	p := preemption{at, who, arrow(arrowOfPreemption, who.tid, at)}
-	who.drawn.preempted = at
+	p := preemption{at, who, w.begin(&who.drawn.preempted, at)}
 	if !by.isReal() {
 		w.drawPreemption(w.idle.track(w, v.CPU), p)
 		return
@@ -129,18 +148,16 @@ func (w *view) drawPreemption(track uint64, p preemption) {
 	if w.on.TIDPID {
 		w.annotateIDs(p.who.thread)
 	}
-	w.seq.flow(eventFlow, p.flow)
+	w.seq.arrow(eventArrow, p.arrow)
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(p.at))
 }
 
 // arrowsTo ends the arrows that lead to a slice.
 func (w *view) arrowsTo(t *thread, s *timeline.Span) {
-	d := &t.drawn
-	if d.woken != 0 && d.woken == s.Off.Woken {
-		w.seq.flow(eventFlowEnd, arrow(arrowOfWaking, t.tid, d.woken))
+	preempted := int64(-1)
+	if s.Off.Preempted {
+		preempted = s.Off.Since
 	}
-	if d.preempted != 0 && s.Off.Preempted && d.preempted == s.Off.Since {
-		w.seq.flow(eventFlowEnd, arrow(arrowOfPreemption, t.tid, d.preempted))
-	}
-	d.woken, d.preempted = 0, 0
+	w.end(&t.drawn.woken, s.Off.Woken)
+	w.end(&t.drawn.preempted, preempted)
 }

@@ -110,7 +110,7 @@ func (b *bench) sampleBytes(file string, samples int) (stream, trace float64, er
 	var sizes [4]int64
 	for i, in := range []string{whole, less} {
 		out := in + ".pb"
-		if _, err := run(nil, nil, b.tool("wprof-perfetto"), "-o", out, in); err != nil {
+		if _, err := run(nil, nil, b.tool("wprof-perfetto"), "-e", "no-threads", "-o", out, in); err != nil {
 			return 0, 0, err
 		}
 		for j, name := range []string{in, out} {

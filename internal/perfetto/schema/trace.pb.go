@@ -1666,17 +1666,17 @@ func (x *ThreadDescriptor) GetTid() int32 {
 }
 
 type TrackEvent struct {
-	state              protoimpl.MessageState `protogen:"open.v1"`
-	CategoryIids       []uint64               `protobuf:"varint,3,rep,name=category_iids,json=categoryIids" json:"category_iids,omitempty"`
-	DebugAnnotations   []*DebugAnnotation     `protobuf:"bytes,4,rep,name=debug_annotations,json=debugAnnotations" json:"debug_annotations,omitempty"`
-	Type               *TrackEvent_Type       `protobuf:"varint,9,opt,name=type,enum=wprof.perfetto.TrackEvent_Type" json:"type,omitempty"`
-	NameIid            *uint64                `protobuf:"varint,10,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
-	TrackUuid          *uint64                `protobuf:"varint,11,opt,name=track_uuid,json=trackUuid" json:"track_uuid,omitempty"`
-	FlowIds            []uint64               `protobuf:"fixed64,47,rep,name=flow_ids,json=flowIds" json:"flow_ids,omitempty"`                                    // arrows begin here, or pass through
-	TerminatingFlowIds []uint64               `protobuf:"fixed64,48,rep,name=terminating_flow_ids,json=terminatingFlowIds" json:"terminating_flow_ids,omitempty"` // arrows end here
-	CallstackIid       *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"`                      // engines after v52 show it
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	state                 protoimpl.MessageState `protogen:"open.v1"`
+	CategoryIids          []uint64               `protobuf:"varint,3,rep,name=category_iids,json=categoryIids" json:"category_iids,omitempty"`
+	DebugAnnotations      []*DebugAnnotation     `protobuf:"bytes,4,rep,name=debug_annotations,json=debugAnnotations" json:"debug_annotations,omitempty"`
+	Type                  *TrackEvent_Type       `protobuf:"varint,9,opt,name=type,enum=wprof.perfetto.TrackEvent_Type" json:"type,omitempty"`
+	NameIid               *uint64                `protobuf:"varint,10,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
+	TrackUuid             *uint64                `protobuf:"varint,11,opt,name=track_uuid,json=trackUuid" json:"track_uuid,omitempty"`
+	FlowIdsOld            []uint64               `protobuf:"varint,36,rep,name=flow_ids_old,json=flowIdsOld" json:"flow_ids_old,omitempty"`                                    // arrows begin here, or pass through
+	TerminatingFlowIdsOld []uint64               `protobuf:"varint,42,rep,name=terminating_flow_ids_old,json=terminatingFlowIdsOld" json:"terminating_flow_ids_old,omitempty"` // arrows end here
+	CallstackIid          *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"`                                // engines after v52 show it
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *TrackEvent) Reset() {
@@ -1744,16 +1744,16 @@ func (x *TrackEvent) GetTrackUuid() uint64 {
 	return 0
 }
 
-func (x *TrackEvent) GetFlowIds() []uint64 {
+func (x *TrackEvent) GetFlowIdsOld() []uint64 {
 	if x != nil {
-		return x.FlowIds
+		return x.FlowIdsOld
 	}
 	return nil
 }
 
-func (x *TrackEvent) GetTerminatingFlowIds() []uint64 {
+func (x *TrackEvent) GetTerminatingFlowIdsOld() []uint64 {
 	if x != nil {
-		return x.TerminatingFlowIds
+		return x.TerminatingFlowIdsOld
 	}
 	return nil
 }
@@ -3198,7 +3198,7 @@ const file_trace_proto_rawDesc = "" +
 	"\x04file\x18\x01 \x03(\v2(.wprof.perfetto.ExtensionDescriptor.FileR\x04file\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xba\x03\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xc8\x03\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3207,9 +3207,10 @@ const file_trace_proto_rawDesc = "" +
 	"\bname_iid\x18\n" +
 	" \x01(\x04R\anameIid\x12\x1d\n" +
 	"\n" +
-	"track_uuid\x18\v \x01(\x04R\ttrackUuid\x12\x19\n" +
-	"\bflow_ids\x18/ \x03(\x06R\aflowIds\x120\n" +
-	"\x14terminating_flow_ids\x180 \x03(\x06R\x12terminatingFlowIds\x12#\n" +
+	"track_uuid\x18\v \x01(\x04R\ttrackUuid\x12 \n" +
+	"\fflow_ids_old\x18$ \x03(\x04R\n" +
+	"flowIdsOld\x127\n" +
+	"\x18terminating_flow_ids_old\x18* \x03(\x04R\x15terminatingFlowIdsOld\x12#\n" +
 	"\rcallstack_iid\x188 \x01(\x04R\fcallstackIid\"X\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
