@@ -122,7 +122,10 @@ int switch_finished(void *ctx)
 }
 
 /* One iterator at a time. */
-static __u64 blocked_room[sizeof(struct rec_blocked) / sizeof(__u64) + 2 * (STACK_FRAMES + 1)];
+#define BLOCKED_WORDS 512
+static __u64 blocked_room[BLOCKED_WORDS];
+
+_Static_assert(sizeof(struct rec_blocked) / sizeof(__u64) + 2 * (STACK_FRAMES + 1) <= BLOCKED_WORDS, "both parts fit");
 
 volatile __u64 closed_at; /* when the window closed, CLOCK_MONOTONIC */
 
@@ -145,27 +148,44 @@ struct user_frame {
 	__u64 ret;
 };
 
-/* Frame by frame, as perf_callchain_user() does in the thread itself. */
-static __always_inline __u32 walk_user(struct task_struct *task, __u64 *addrs)
+struct user_walk {
+	struct task_struct *task;
+	__u64 fp;
+	__u32 first; /* word of blocked_room for the first frame */
+	__u32 count;
+};
+
+/* One frame, as perf_callchain_user() does in the thread itself. */
+static long walk_frame(__u32 index, struct user_walk *w)
+{
+	struct user_frame frame;
+
+	if (!w->fp || w->fp & 7 || bpf_copy_from_user_task(&frame, sizeof(frame), (void *)w->fp, w->task, 0))
+		return 1;
+	if ((frame.ret - 1) >> 56)
+		return 1;
+	blocked_room[bounded(w->first + w->count, BLOCKED_WORDS)] = frame.ret;
+	w->count++;
+	w->fp = frame.next;
+	return 0;
+}
+
+/* A loop of the kernel's: unrolled, these steps would take the verifier a quarter of a second. */
+static __always_inline __u32 walk_user(struct task_struct *task, __u32 first)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct user_frame frame;
-	__u32 count = 0;
-	__u64 fp;
+	struct user_walk w = {.task = task, .first = first, .count = 1};
+	__u64 pc;
 
 	if (!regs)
 		return 0;
-	addrs[0] = REGS_PC(regs);
-	fp = REGS_FP(regs);
-	for (count = 1; count < STACK_FRAMES; count++) {
-		if (!fp || fp & 7 || bpf_copy_from_user_task(&frame, sizeof(frame), (void *)fp, task, 0))
-			break;
-		if ((frame.ret - 1) >> 56)
-			break;
-		addrs[count] = frame.ret;
-		fp = frame.next;
-	}
-	return (addrs[0] - 1) >> 56 ? 0 : count;
+	pc = REGS_PC(regs);
+	if ((pc - 1) >> 56)
+		return 0;
+	blocked_room[bounded(first, BLOCKED_WORDS)] = pc;
+	w.fp = REGS_FP(regs);
+	bpf_loop(STACK_FRAMES - 1, walk_frame, &w, 0);
+	return w.count;
 }
 
 SEC("iter.s/task")
@@ -195,7 +215,7 @@ int blocked(struct bpf_iter__task *ctx)
 			rec->cut |= 1;
 	}
 	if (offcpu_user && !(task->flags & (PF_KTHREAD | worker_flags()))) {
-		user = walk_user(task, rec->addrs + bounded(kernel, STACK_FRAMES + 1));
+		user = walk_user(task, sizeof(*rec) / sizeof(__u64) + kernel);
 		if (user >= STACK_FRAMES)
 			rec->cut |= 2;
 	}
