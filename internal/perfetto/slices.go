@@ -56,7 +56,7 @@ func (w *view) blocked(t *thread, s *timeline.Span) {
 	if s.SinceKnown {
 		length = s.To - min(s.Since, s.From)
 	}
-	if !w.on.drawsBlock(length, s.Stack != 0) {
+	if !w.on.drawsBlock(s.State, length, s.Stack != 0) {
 		return
 	}
 	track := w.track(t)

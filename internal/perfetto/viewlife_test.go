@@ -29,8 +29,6 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 	compare(t, "drawn", rows[2], "ts thread name dur depth code waker delay", `
 		0 init blocked (D) (open) 1000000 0 - - -
 		0 kthreadd blocked (S) (open) 1000000 0 - - -
-		0 kworker/0:1 blocked (I) (open) 1000000 0 - - -
-		0 kworker/1:1 blocked (I) (open) 1000000 0 - - -
 		0 ping on CPU 0 (open) 1000000 0 - - -
 		0 pong blocked (S) (open) 1000000 0 - - -
 		0 sleeper blocked (S) (open) 1000000 0 - - -
