@@ -26,6 +26,7 @@ func main() {
 			{Command: "sudo wprof-record -d5s | wprof-perfetto > trace.pb", Text: "Look at the next five seconds of this machine."},
 			{Command: "wprof-perfetto host.wprof -o trace.pb", Text: "Convert a capture."},
 			{Command: "wprof-filter -n postgres host.wprof | wprof-perfetto -o trace.pb", Text: "Only the processes of one name."},
+			{Command: "wprof-perfetto -e sched-extras,embed-stacks --blocked-min 100us host.wprof -o trace.pb", Text: "Everything about a thread, and all that it was blocked for 100 µs or longer."},
 			{Command: "wprof-filter --start 2s --end 3s host.wprof | wprof-perfetto -o trace.pb", Text: "A second of a capture that is too large for the browser."},
 		},
 		Run: perfetto.Run,
