@@ -10,8 +10,8 @@ type definitions map[format.TaskID]*format.Task
 
 func (d definitions) Task(id format.TaskID) *format.Task { return d[id] }
 
-// BenchmarkApply plays threads that wake each other in pairs: half of the events are switches, half wakings.
-func BenchmarkApply(b *testing.B) {
+// pairs are threads that wake each other: half of the events are switches, half wakings.
+func pairs() (definitions, []format.Event) {
 	const threads, cpus = 2000, 8
 	defs := definitions{}
 	for i := range uint32(threads) {
@@ -28,6 +28,11 @@ func BenchmarkApply(b *testing.B) {
 		change.Switch().SetPrevState(format.StateInterruptible)
 		events = append(events, waking, change)
 	}
+	return defs, events
+}
+
+func BenchmarkApply(b *testing.B) {
+	defs, events := pairs()
 	tl := New(defs)
 	now := int64(0)
 	b.ReportAllocs()
@@ -39,4 +44,39 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
+}
+
+// BenchmarkSpans tells three spans for every two events.
+func BenchmarkSpans(b *testing.B) {
+	defs, events := pairs()
+	s := NewSpans(defs, func(*Span) {})
+	s.Open(0)
+	now := int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range events {
+			now += 100
+			events[i].Time = now
+			s.Apply(&events[i])
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
+}
+
+func TestSpansAllocateNothingForAnEvent(t *testing.T) {
+	defs, events := pairs()
+	s := NewSpans(defs, func(*Span) {})
+	s.Open(0)
+	now := int64(0)
+	play := func() {
+		for i := range events {
+			now += 100
+			events[i].Time = now
+			s.Apply(&events[i])
+		}
+	}
+	play()
+	if got := testing.AllocsPerRun(5, play); got != 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
 }

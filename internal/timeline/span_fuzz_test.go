@@ -62,7 +62,13 @@ func FuzzSpans(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		tiles := newTiles(1000)
-		s := NewSpans(defs, func(s *Span) { tiles.add(s) })
+		var s *Spans
+		s = NewSpans(defs, func(span *Span) {
+			tiles.add(span)
+			if span.To > s.now {
+				t.Errorf("tid %d: span up to %d, but it is %d", span.Thread.TID, span.To, s.now)
+			}
+		})
 		s.NewSection(&format.Session{})
 		s.Open(1000)
 		e := format.Event{Time: 1000}

@@ -572,7 +572,7 @@ end close=150
 section boot_id=b open=300
 task 2 tid=20 pid=20 comm=ping start=5
 task 3 tid=30 pid=30 comm=pong start=6
-320 cpu1 waking 2 wakee=3
+320 cpu0 waking 2 wakee=3
 end close=400`, `
 ping running 100-150 cpu0 open
 ping unknown 300-400 open
@@ -702,4 +702,13 @@ side runnable 111-115 stack 7
 side running 115-150 cpu0 woken 111 by nobody on cpu1 delay 4 of 4 chain 1
 side blocked 150-200 S open
 `, "ping", "side")
+}
+
+func TestExecOfTheIdleThreadSaysNothing(t *testing.T) {
+	expectSpans(t, troupe+`
+100 cpu0 state_cpu 2
+110 cpu0 exec 1 prev=1 old_tid=20 filename=/bin/new
+end close=200`, `
+ping running 100-200 cpu0 open
+`)
 }
