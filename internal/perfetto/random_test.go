@@ -30,7 +30,6 @@ type simThread struct {
 	state format.State // with which it left
 	woken bool
 	left  int64
-	cpu   int
 }
 
 const simThreads, simCPUs = 14, 3
