@@ -16,7 +16,7 @@ func main() {
 		Groups: []cli.Group{
 			{Title: "What to show", Flags: []cli.Flag{
 				{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Default: "sched,threads", Choices: perfetto.Features(), CommaList: true, Negate: true, Usage: "Add parts to the trace, or leave them out with no- before them. sched is CPUs and thread states. threads is the thread view: for each thread when it was on a CPU, who woke it and how long it then waited, what it was blocked in, forks, renames, execs and exits, and arrows from wakers to those that they wake and from preemptors to the preempted. Off by default are sched-extras: more annotations there (compound delay, chain of wakeups, CPUs, priorities, switched from and to); tidpid: thread and process ids in annotations and names; timer-ticks: a mark for each timer sample; embed-stacks: sampled stacks as nested slices over time."},
-				{Name: "blocked-min", Kind: cli.Duration, Value: "DURATION", Usage: "In the thread view, draw every time a thread was blocked for at least so long. A number without a unit is milliseconds. Without this flag those are drawn of which the recorder has taken a stack, and those of 1ms or more."},
+				{Name: "blocked-min", Kind: cli.Duration, Value: "DURATION", Usage: "In the thread view, draw every time a thread was blocked for at least so long. A number without a unit is milliseconds. Without this flag those are drawn of which the recorder has taken a stack, and those of 1ms or more, but not idle kernel threads."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},
@@ -26,6 +26,7 @@ func main() {
 			{Command: "sudo wprof-record -d5s | wprof-perfetto > trace.pb", Text: "Look at the next five seconds of this machine."},
 			{Command: "wprof-perfetto host.wprof -o trace.pb", Text: "Convert a capture."},
 			{Command: "wprof-filter -n postgres host.wprof | wprof-perfetto -o trace.pb", Text: "Only the processes of one name."},
+			{Command: "wprof-perfetto -e sched-extras,embed-stacks --blocked-min 100us host.wprof -o trace.pb", Text: "Everything about a thread, and all that it was blocked for 100 µs or longer."},
 			{Command: "wprof-filter --start 2s --end 3s host.wprof | wprof-perfetto -o trace.pb", Text: "A second of a capture that is too large for the browser."},
 		},
 		Run: perfetto.Run,

@@ -10,5 +10,8 @@
 // Samples are packets of their own, on a sequence for each source: stacks, frames, modules and functions are interned
 // there, each told before the first sample that needs it, and told again from time to time.
 //
+// What each thread does is drawn from the spans of internal/timeline, see [view]: slices, each written whole when its span
+// ends, on sequences that tell a name once and times by a clock of their own, because most of a trace is made of them.
+//
 // Times are CLOCK_BOOTTIME, which is what Perfetto takes ftrace's times for.
 package perfetto

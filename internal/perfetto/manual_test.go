@@ -22,16 +22,16 @@ func TestQueriesOfTheManual(t *testing.T) {
 		queries = append(queries, strings.TrimSpace(line))
 	}
 	queries = strings.SplitAfter(strings.ReplaceAll(strings.Join(queries, "\n"), "1234", "100"), ";")
-	trace := written(t, sampled+code+`
+	trace := writtenWith(t, sampled+code+`
 		+0 cpu0 state_cpu 2 prio=120
 		+1000 cpu0 waking 2 wakee=3 prio=120 target_cpu=0
 		+2000 cpu0 sample 2 stack=2 source=1
-		+3000 cpu0 switch 2 next=3 prev_state=R+ prev_prio=120 next_prio=120
+		+3000 cpu0 switch 2 next=3 prev_state=R+ prev_prio=120 next_prio=120 since=-100 next_state=S stack=4
 		+4000 cpu0 switch 3 next=2 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000
-	`)
+	`, DefaultOptions())
 	rows := engine.Query(t, trace, queries[:len(queries)-1]...)
-	if len(rows) < 6 || queries[len(queries)-1] != "" {
+	if len(rows) < 8 || queries[len(queries)-1] != "" {
 		t.Fatalf("found %q", queries)
 	}
 	for i, query := range queries[:len(queries)-1] {

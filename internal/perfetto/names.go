@@ -1,6 +1,10 @@
 package perfetto
 
-import "strconv"
+import (
+	"strconv"
+
+	"wprof/format"
+)
 
 // label is the number of what a task is called in annotations.
 func (w *view) label(k *task) uint64 {
@@ -72,6 +76,22 @@ const stillOpen = " (open)"
 type cpuName struct {
 	generation uint32
 	name       uint64
+}
+
+// stateText is what a sequence was told of a state.
+type stateText struct {
+	text uint64
+	name uint64 // of a block in it of which no stack was taken
+}
+
+// stateOf tells Perfetto of a state.
+func (w *view) stateOf(state format.State) stateText {
+	if known, found := w.seq.states[state]; found {
+		return known
+	}
+	of := stateText{text: w.text(state.String()), name: w.name(blockedName("", state))}
+	w.seq.states[state] = of
+	return of
 }
 
 // name is the number of a name, for those that are rare.

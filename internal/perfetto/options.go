@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"wprof/format"
 )
 
 // Options are what a trace shows.
 type Options struct {
-	Sched       bool // scheduling: CPUs, thread states, perfetto's wakeup arrows
+	Sched       bool // scheduling: CPUs, thread states, Perfetto's wakeup arrows
 	Threads     bool // the thread view: what each thread does, as slices on a track of its own
 	Extras      bool // all annotations of the thread view
 	TIDPID      bool // thread and process ids in it
@@ -16,7 +18,7 @@ type Options struct {
 	EmbedStacks bool // sampled stacks as slices
 
 	// BlockedMin is the length from which a time blocked is drawn; negative: those that have a stack are, and those of a
-	// millisecond.
+	// millisecond, but none of an idle kernel thread.
 	BlockedMin time.Duration
 }
 
@@ -69,10 +71,10 @@ func (o *Options) Set(lists []string) {
 // view tells whether anything is drawn of threads but their states.
 func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
 
-// drawsBlock tells whether a block of some length in ns is drawn.
-func (o *Options) drawsBlock(ns int64, hasStack bool) bool {
+// drawsBlock tells whether a block of some length in ns is drawn. A kernel thread that is idle has nothing to wait for.
+func (o *Options) drawsBlock(state format.State, ns int64, hasStack bool) bool {
 	if o.BlockedMin < 0 {
-		return hasStack || ns >= int64(blockedAnyway)
+		return state&format.StateIdle == 0 && (hasStack || ns >= int64(blockedAnyway))
 	}
 	return ns >= int64(o.BlockedMin)
 }

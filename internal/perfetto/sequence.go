@@ -23,6 +23,8 @@ const (
 	viewResetBytes    = 256 << 10 // with viewResetNs; alone it takes viewResetMaximum
 	viewResetMaximum  = 4 << 20
 	viewResetMultiple = 16
+	// viewToldMaximum bounds what is remembered of names, which a stream of nothing but new ones would fill.
+	viewToldMaximum = 32 << 20
 )
 
 // sequence is one that packets of the thread view belong to, and what Perfetto has been told on it since the last reset.
@@ -37,6 +39,7 @@ type sequence struct {
 	names      map[string]uint64
 	texts      map[string]uint64
 	stacks     map[format.StackID]stackText
+	states     map[format.State]stateText
 	told       interned
 	body       []byte // of the TrackEvent under construction
 }
@@ -44,7 +47,7 @@ type sequence struct {
 // due tells whether it is time for a reset.
 func (s *sequence) due(t, written int64) bool {
 	since := written - s.began
-	return s.generation == 0 || s.stale || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
+	return s.generation == 0 || s.stale || s.repeats >= viewToldMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
 }
 
 // reset forgets what was told and appends the packet that tells Perfetto so.
@@ -58,6 +61,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	s.base, s.began, s.next, s.repeats = boottime, written, t+viewResetNs, 0
 	s.names, s.texts = make(map[string]uint64), make(map[string]uint64)
 	s.stacks, s.told = make(map[format.StackID]stackText), newInterned()
+	s.states = make(map[format.State]stateText)
 
 	out = appendCallstackField(out)
 	var packet, body, one int

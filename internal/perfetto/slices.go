@@ -35,9 +35,7 @@ func (w *view) ran(t *thread, s *timeline.Span) {
 	}
 	w.annotateIDs(t)
 	w.arrowsTo(t, s)
-	from := w.e.clock.earlier(s.From)
-	w.e.out = w.seq.put(w.e.out, from)
-	w.preemptionOf(t, s.From, from)
+	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.From))
 	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
 }
 
@@ -56,21 +54,20 @@ func (w *view) blocked(t *thread, s *timeline.Span) {
 	if s.SinceKnown {
 		length = s.To - min(s.Since, s.From)
 	}
-	if !w.on.drawsBlock(length, s.Stack != 0) {
+	if !w.on.drawsBlock(s.State, length, s.Stack != 0) {
 		return
 	}
 	track := w.track(t)
-	of := w.stackOf(s.Stack)
+	of, state := w.stackOf(s.Stack), w.stateOf(s.State)
 	name := of.name
 	if name == 0 {
-		name = w.name("blocked (" + s.State.String() + ")")
+		name = state.name
 	}
 	if s.Open {
 		name = w.openName(s)
 	}
-	state := w.text(s.State.String())
 	w.seq.start(sliceBegin, track, name)
-	w.seq.value(annState, state)
+	w.seq.value(annState, state.text)
 	if s.SinceKnown && s.Since < s.From {
 		w.seq.number(annLength, uint64(length))
 	}
@@ -94,7 +91,7 @@ type extraTexts struct{ state, from, to uint64 }
 func (w *view) extras(s *timeline.Span) extraTexts {
 	var x extraTexts
 	if !s.Open {
-		x.state = w.text(s.Left.String())
+		x.state = w.stateOf(s.Left).text
 	}
 	if k := w.known(s.Off.Prev); k != nil {
 		x.from = w.label(k)

@@ -49,7 +49,7 @@ func Run(inv *cli.Invocation) error {
 		inv.Warnf("%d events of CPUs from %d on were left out, because Perfetto takes no more CPUs", done.SkippedCPUs, maxCPUs)
 	}
 	if done.Bytes > largeTrace {
-		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture", done.Bytes>>20)
+		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and -e no-threads makes a small trace", done.Bytes>>20)
 	}
 	if d := r.Damage(); d != nil {
 		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; the trace shows everything else", source, d.Detail, d.Missing()))

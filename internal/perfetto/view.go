@@ -25,11 +25,11 @@ type drawn struct {
 	told, stacksTold  uint32 // the generation of the sequence that knows them
 	pid               int32  // when it was numbered
 	name              []byte // the latest one
-	// The arrows to the slice with which it comes back on a CPU.
-	woken, preempted arrow
-	preempts         preemption
-	until            int64 // end of the last slice, ns of CLOCK_MONOTONIC
-	embedded         *embedded
+	// The arrows to the slice with which it comes back on a CPU; rewoken is of a waking that may count instead of the first.
+	woken, rewoken, preempted arrow
+	preempts                  preemption
+	until                     int64 // end of the last slice, ns of CLOCK_MONOTONIC
+	embedded                  *embedded
 }
 
 // taskNames are numbers of names that a task is in, as of a generation of the sequence.

@@ -66,6 +66,7 @@ func BenchmarkThreadView(b *testing.B) {
 		{"pairs", pairs(b, events), DefaultOptions()},
 		{"pairs/sched", pairs(b, events), schedOnly()},
 		{"pairs/extras", pairs(b, events), extras},
+		{"pairs/blocked", pairs(b, events), Options{Sched: true, Threads: true}},
 		{"pipe", pingPong(b, events), DefaultOptions()},
 	} {
 		b.Run(c.name, func(b *testing.B) {

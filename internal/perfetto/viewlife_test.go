@@ -29,8 +29,6 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 	compare(t, "drawn", rows[2], "ts thread name dur depth code waker delay", `
 		0 init blocked (D) (open) 1000000 0 - - -
 		0 kthreadd blocked (S) (open) 1000000 0 - - -
-		0 kworker/0:1 blocked (I) (open) 1000000 0 - - -
-		0 kworker/1:1 blocked (I) (open) 1000000 0 - - -
 		0 ping on CPU 0 (open) 1000000 0 - - -
 		0 pong blocked (S) (open) 1000000 0 - - -
 		0 sleeper blocked (S) (open) 1000000 0 - - -
@@ -227,5 +225,50 @@ func TestNativeStacks(t *testing.T) {
 	}
 	if used != 3 || depths[1] != 6 || depths[2] != 4 {
 		t.Errorf("%d slices have stacks, of depths %v", used, depths)
+	}
+}
+
+// A stream of nothing but new names does not fill the memory.
+func TestNamesOfPastEventsAreForgotten(t *testing.T) {
+	tasks := fixed{nil, {Tid: 5, Pid: 5, Start: 1, Comm: []byte("x")}}
+	var size counter
+	e := NewEncoder(&size, tasks, DefaultOptions())
+	e.Open(1000, &format.Session{})
+	v := format.Event{Time: 1000, Kind: format.KindExec, Flags: format.FlagSubject, Task: 1, Data: bytes.Repeat([]byte("x"), 4000)}
+	v.Args[format.ExecPrev] = 1
+	most := 0
+	for i := range 20_000 {
+		v.Time++
+		copy(v.Data, strings.Repeat("y", i%50)+string(rune('a'+i%26))+strings.Repeat("z", i/50%1000))
+		if err := e.Event(&v); err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, len(e.view.seq.names))
+	}
+	if most > viewToldMaximum/4000+1 || most < 1000 {
+		t.Errorf("up to %d names of 4 kB were kept", most)
+	}
+}
+
+// After a loss each waking may be the one that counts: the first if the thread has slept on all the while, or the last if
+// it has run meanwhile, which the switch tells that brings it back.
+func TestArrowsAfterALoss(t *testing.T) {
+	for _, c := range []struct{ since, arrows string }{
+		{"-100", "3000 ping wakes pong pong 5000\n7000 ping wakes pong pong 7500\n"},
+		{"+1500", "4000 ping wakes pong pong 5000\n7000 ping wakes pong pong 7500\n"},
+	} {
+		rows := look(t, writtenWith(t, machine+opening1+`
+			+2000 all lost from=+1000 cause=ring
+			+3000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
+			+3500 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
+			+4000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
+			+5000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 next_state=S since=`+c.since+`
+			+6000 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+			+7000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
+			+7500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+			end close=+1000000
+		`, DefaultOptions()), flowSQL, viewSQL)
+		compare(t, c.since, rows[2], "ts source what target target_ts", c.arrows)
+		compare(t, "marks", named(rows[3], "wakes"), "ts", "3000\n3500\n4000\n7000\n")
 	}
 }

@@ -41,7 +41,7 @@ func (w *view) end(a *arrow, at int64) {
 	a.at = 0
 }
 
-// preemption is an instant that waits for its slice: it is written within the slice that begins with it.
+// preemption is an instant that waits for its slice: the slice that begins with it has to be written first, to hold it.
 type preemption struct {
 	at    int64
 	who   *task
@@ -49,7 +49,7 @@ type preemption struct {
 }
 
 // waking draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn. Of a
-// thread of which nothing is known all are: the last one may turn out to be the one that counts.
+// thread of which nothing is known all are: the first or the last one will turn out to be the one that counts.
 func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	var wakee *timeline.Thread
 	var before int64
@@ -66,6 +66,10 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	if from == nil || to == nil || !to.isReal() {
 		return
 	}
+	arrow := &to.drawn.woken
+	if wakee.Status == timeline.Unknown && arrow.at != 0 {
+		arrow = &to.drawn.rewoken
+	}
 	name, place, stack := w.wakes(to), w.placeOf(from, v.CPU), w.wakingStack(v)
 	w.seq.start(instant, place, name)
 	w.annotateStack(stack)
@@ -75,7 +79,7 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	if w.on.TIDPID {
 		w.annotateIDs(to.thread)
 	}
-	w.seq.arrow(eventArrow, w.begin(&to.drawn.woken, at))
+	w.seq.arrow(eventArrow, w.begin(arrow, at))
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(at))
 }
 
@@ -124,15 +128,8 @@ func (w *view) preempted(v *format.Event, at int64) {
 	by.drawn.preempts = p
 }
 
-// preemptionOf draws the preemption with which a slice began that was just written.
-func (w *view) preemptionOf(t *thread, from int64, ts uint64) {
-	if p := t.drawn.preempts; p.who != nil && p.at == from {
-		w.flushPreemption(t)
-	}
-}
-
-// flushPreemption draws the preemption that a thread's slice should have begun with, whether there is one or not: an
-// arrow begins there.
+// flushPreemption draws the preemption with which a thread's slice began that was just written. If there is none, it is
+// drawn all the same: an arrow begins there.
 func (w *view) flushPreemption(t *thread) {
 	p := t.drawn.preempts
 	if p.who == nil {
@@ -159,5 +156,6 @@ func (w *view) arrowsTo(t *thread, s *timeline.Span) {
 		preempted = s.Off.Since
 	}
 	w.end(&t.drawn.woken, s.Off.Woken)
+	w.end(&t.drawn.rewoken, s.Off.Woken)
 	w.end(&t.drawn.preempted, preempted)
 }
