@@ -66,7 +66,7 @@ static __always_inline int write_waking(void *ctx, __u32 kind, struct task_struc
 	want = sides(waker, wakee);
 	if (!want)
 		return 0;
-	if ((waker_kernel || waker_user) && want & REC_SUBJECT &&
+	if ((waker_kernel || waker_user) &&
 	    take_stacks(ctx, waker, REC_RETURN, waker_user, waker_kernel, &stacks)) {
 		rec = reserve(kind, want | REC_STACKED, waker->pid, sizeof(*rec) + sizeof(stacks));
 		if (!rec)

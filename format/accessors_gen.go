@@ -410,7 +410,7 @@ func (v StateThreadEvent) SetWakerCPU(x uint64) {
 	v.e.Flags |= 32
 }
 
-// Stack is where it is, as it was found after the window had closed without having run since.
+// Stack is where it is, told only when the window, or the range that was kept, has closed: it has not run since.
 func (v StateThreadEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[StateThreadStack]), v.e.Flags&256 != 0
 }

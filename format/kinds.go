@@ -182,7 +182,7 @@ func Kinds() []KindInfo {
 				{Name: "woken", Type: FieldTime, Unit: "ns", Opt: StateHasWaking, Doc: "when it was woken without having run since"},
 				{Name: "waker", Type: FieldTask, Opt: StateHasWaking, Doc: "who woke it; 0 when not known"},
 				{Name: "waker_cpu", Type: FieldUint, Opt: StateHasWaking, Doc: "on which CPU the waker ran"},
-				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is, as it was found after the window had closed without having run since"},
+				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is, told only when the window, or the range that was kept, has closed: it has not run since"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},

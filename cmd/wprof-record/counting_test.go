@@ -120,6 +120,26 @@ func TestHandledAndLostAreWhatHappened(t *testing.T) {
 	}
 }
 
+// Nothing is known of a thread off its CPU after a loss of switches; the list at the end tells of those that hang.
+func TestHungThreadIsToldAtTheEndInSpiteOfALoss(t *testing.T) {
+	needPrivilege(t)
+	hung := workload(t, "nap", "60s")
+	c, _ := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-a"}, "yield", "1s")
+	if c.lost(format.KindSwitch) == 0 {
+		t.Fatal("nothing was lost, although the recorder was held up")
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Kind != format.KindStateThread || e.Flags&format.FlagOpen == 0 || c.tasks[e.Task].GetPid() != int32(hung.Process.Pid) {
+			continue
+		}
+		if e.Flags&format.StateHasStack != 0 {
+			return
+		}
+	}
+	t.Error("no thread of a process that sleeps has a state with a stack at the end")
+}
+
 // workloadPID is the process of the command.
 func (c *recording) workloadPID() int32 {
 	for i := range c.events {

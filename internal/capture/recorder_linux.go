@@ -245,7 +245,12 @@ func (r *recorder) cut(next int64) (int64, error) {
 }
 
 // closeWindow ends the window and takes everything that was written in it.
+//
+// All threads are listed once more before: where switches were lost, that alone tells who is blocked.
 func (r *recorder) closeWindow() error {
+	if err := r.listTasks(r.tasks.write); err != nil {
+		return err
+	}
 	r.close = proc.Monotonic()
 	if err := r.tracer.Disarm(); err != nil {
 		return err

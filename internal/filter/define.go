@@ -66,18 +66,12 @@ func stackOf(e *format.Event) format.StackID {
 	return 0
 }
 
-// hideStack takes the stack of a hidden thread out of an event that is kept for the other one's sake.
+// hideStack takes the stack of a hidden thread out of a switch that is kept for the other one's sake. A waking keeps that
+// of its waker, which says why the wakee goes on.
 func hideStack(e *format.Event) {
-	switch {
-	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject == 0:
+	if e.Kind == format.KindSwitch && e.Flags&format.FlagObject == 0 {
 		e.Flags &^= format.SwitchHasStack
 		e.Args[format.SwitchStack] = 0
-	case e.Kind == format.KindWaking && e.Flags&format.FlagSubject == 0:
-		e.Flags &^= format.WakingHasStack
-		e.Args[format.WakingStack] = 0
-	case e.Kind == format.KindWakeupNew && e.Flags&format.FlagSubject == 0:
-		e.Flags &^= format.WakingHasStack
-		e.Args[format.WakeupNewStack] = 0
 	}
 }
 

@@ -54,6 +54,9 @@ type Filter struct {
 	result     Result
 	failed     error // of a callback that cannot return it
 	unknownAll bool  // verdict on a thread whose definition is lost
+
+	// Where threads are that are off their CPU at the end of the range, as events after it tell.
+	waits map[timeline.Key]format.StackID
 }
 
 // New reads the beginning of a stream. Nothing is written before Run.

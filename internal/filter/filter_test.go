@@ -292,6 +292,42 @@ block events state
 `)
 }
 
+// Where a thread waits is told when it comes back, which may be after the range.
+func TestTimeRangeTellsWhereThreadsWaitAtItsEnd(t *testing.T) {
+	expect(t, `
+module 1 path=/bin/ping
+frame 1 module=1 offset=0x10
+frame 2 module=1 offset=0x20
+frame 3 module=1 offset=0x30
+stack 1 frames=1
+stack 2 frames=2
+stack 3 frames=3
+100 cpu0 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
+200 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+2000 cpu0 switch 1 next=2 since=100 next_state=D stack=1
+2100 cpu0 switch 2 next=1 prev_state=S
+2200 cpu0 switch 1 next=2 since=2100 next_state=S stack=2
+10000 cpu0 state_cpu 2 prio=120 open
+10000 cpu1 state_thread 3 state=S prio=120 since=200 stack=3 open`, Options{Start: ms(50), End: ms(1000)}, `
+block definitions
+  task 2 tid=20 pid=20 comm="ping" process_comm="ping" start=5
+  task 1 comm="swapper" process_comm="swapper" flags=idle
+  task 3 tid=30 pid=30 comm="pong" process_comm="pong" start=6
+  module 1 path="/bin/ping"
+  frame 1 module=1 offset=0x10
+  stack 1 frames=1
+  frame 3 module=1 offset=0x30
+  stack 3 frames=3
+block events
+  +0100 cpu0 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
+  +0200 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+  +1000 cpu0 state_cpu 1 prio=120 since=+0100 open
+  +1000 cpu1 state_cpu 1 prio=120 since=+0200 open
+  +1000 cpu0 state_thread 2 state=D prio=120 since=+0100 stack=1 open
+  +1000 cpu1 state_thread 3 state=S prio=120 since=+0200 stack=3 open
+`)
+}
+
 func TestRangeThatBeginsAtAStateDoesNotTellItTwice(t *testing.T) {
 	expect(t, `
 0 cpu0 state_cpu 1 prio=120

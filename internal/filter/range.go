@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"wprof/format"
+	"wprof/internal/timeline"
 )
 
 // narrow writes the range into a session. One that misses the window is empty, at the edge of the window.
@@ -55,11 +56,40 @@ func (f *Filter) leaveRange() error {
 	return f.tl.WriteState(f.end, true, f.writeState)
 }
 
+// noteWait takes from an event after the range the stack that a thread has at the range's end.
+func (f *Filter) noteWait(e *format.Event) {
+	var id format.TaskID
+	var since int64
+	switch {
+	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject != 0 && e.Flags&format.SwitchHasSince != 0:
+		id, since = format.TaskID(e.Args[format.SwitchNext]), int64(e.Args[format.SwitchSince])
+	case e.Kind == format.KindStateThread && e.Flags&format.StateHasSince != 0:
+		id, since = e.Task, int64(e.Args[format.StateThreadSince])
+	}
+	stack := stackOf(e)
+	if id == 0 || stack == 0 || since >= f.end {
+		return
+	}
+	t := f.tl.Enter(id)
+	if t == nil || t.Status != timeline.Off || t.SinceKnown && t.Since != since {
+		return
+	}
+	if f.waits == nil {
+		f.waits = make(map[timeline.Key]format.StackID)
+	}
+	if f.waits[t.Key] == 0 {
+		f.waits[t.Key] = stack
+	}
+}
+
 // writeState writes an event of a state that the timeline tells.
 func (f *Filter) writeState(e *format.Event) error {
 	t := f.tl.Thread(e.Task)
 	if t == nil || t.Mark != kept || !f.passes(e) {
 		return nil
+	}
+	if stack := f.waits[t.Key]; stack != 0 && e.Kind == format.KindStateThread && f.phase == done {
+		e.StateThread().SetStack(stack)
 	}
 	return f.write(e)
 }
@@ -76,6 +106,7 @@ func (f *Filter) eventBeyond(e *format.Event) error {
 		f.phase = beyond
 		f.r.SkipAfter(f.end)
 	}
+	f.noteWait(e)
 	if from := int64(e.Args[format.LostFrom]); e.Kind == format.KindLost && from < f.end {
 		lost := *e
 		lost.Time = f.end

@@ -76,6 +76,14 @@ func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
 	}
 }
 
+// endStale ends what the last sample found one period after it if the next one was due before: without switches nothing
+// else tells that the thread has left its CPU.
+func (w *view) endStale(t *thread, at, period int64) {
+	if d := t.drawn.embedded; d != nil && len(d.open) > 0 && period > 1 && at-d.last > 2*period {
+		w.endStack(t, d.last+period)
+	}
+}
+
 // endStack ends what samples found in a thread, because it leaves its CPU.
 func (w *view) endStack(t *thread, at int64) {
 	if d := t.drawn.embedded; d != nil && len(d.open) > 0 {

@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -46,5 +47,21 @@ func TestEmbeddedStacksNestOverThreeSamples(t *testing.T) {
 		app::work 199999 200001 1
 		inner 199999 200001 2
 		do_syscall_64 200000 100000 3
+	`)
+}
+
+// Without switches nothing tells that a thread has left its CPU but that it is not sampled any more.
+func TestEmbeddedStackEndsAPeriodAfterItsLastSample(t *testing.T) {
+	text := strings.Replace(machine, "  cpu 0\n", "  source 1 name=timer period=1000\n  cpu 0\n", 1)
+	trace := writtenWith(t, text+functionsText+`
+		+100000 cpu0 sample 2 stack=4 source=1
+		+101000 cpu0 sample 2 stack=4 source=1
+		+200000 cpu0 sample 2 stack=4 source=1
+		+200500 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+		end close=+1000000
+	`, embedding())
+	compare(t, "slices", look(t, trace, embedSQL)[2], "name ts dur depth", `
+		main 100000 2000 0
+		main 200000 500 0
 	`)
 }

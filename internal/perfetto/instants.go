@@ -62,6 +62,7 @@ func (w *view) sampled(v *format.Event, at int64) {
 		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(at))
 	}
 	if w.on.EmbedStacks {
+		w.endStale(k.thread, at, int64(w.e.samples.sampler(v.Args[format.SampleSource]).period))
 		w.embed(k.thread, at, id)
 	}
 }

@@ -107,11 +107,15 @@ func (e *Encoder) rename(v *format.Event, c *cpu) {
 // old tid ends, and the leader goes on in its place.
 func (e *Encoder) exec(v *format.Event, c *cpu) {
 	before, after := e.task(format.TaskID(v.Args[format.ExecPrev]), c), e.task(v.Task, c)
-	if before.thread != after.thread && c.running == before.thread {
+	old := before.tid
+	if tid, has := v.Exec().OldTID(); has {
+		old = int32(tid)
+	}
+	if c.running != nil && c.running != after.thread && c.running.tid == old && c.running.isReal() {
 		e.give(c, v.Time, int64(format.StateDead), after, 120)
 	}
 	file := validName(v.Data, unnamed)
-	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, before.tid, file) })
+	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, old, file) })
 	if d := e.defs.Task(v.Task); d != nil && after.tid == d.Tid {
 		e.tellCommand(v, d)
 	}

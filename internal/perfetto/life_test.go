@@ -94,6 +94,27 @@ func TestUsedAgainTidIsAnotherThread(t *testing.T) {
 }
 
 // A thread that is not the leader executes: it goes on under the leader's tid.
+// The recorder tells the definition that the thread had under the leader's id just before as the one before the exec.
+func TestExecByAnotherThreadUnderTheLeadersName(t *testing.T) {
+	rows := look(t, written(t, machine+opening1+`
+		task 8 tid=100 pid=100 comm=side process_comm=ping ppid=1 start=5 continues=3
+		task 9 tid=100 pid=100 comm=new process_comm=new ppid=1 start=5 continues=8
+		+1000 cpu0 switch 2 next=3 prev_state=X prev_prio=120 next_prio=120
+		+2000 cpu0 exec 9 prev=8 old_tid=101 filename="/bin/new"
+		+3000 cpu0 switch 9 next=1 prev_state=S prev_prio=120 next_prio=120
+		end close=+1000000
+	`))
+	compare(t, "thread_state", only(rows[1], 100, 101), stateFields, `
+		100 0 1000 Running 0 -
+		100 1000 1000 X - -
+		100 2000 1000 Running 0 -
+		100 3000 997000 S - -
+		101 0 1000 S - -
+		101 1000 1000 Running 0 -
+		101 2000 998000 X - -
+	`)
+}
+
 func TestExecByAnotherThreadThanTheLeader(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		task 9 tid=100 pid=100 comm=new process_comm=new ppid=1 start=5 continues=2

@@ -126,7 +126,7 @@ func (w *view) functionName(function []byte, module uint32) string {
 }
 
 // blockedIn is the function that tells best what a thread waits for: the kernel's innermost one but for the scheduler's
-// own, else the program's innermost. Without a name it is "".
+// own, else, or if that has no name, the program's innermost. Functions further out wait for it, and for anything else.
 func (w *view) blockedIn(id format.StackID) string {
 	stack := w.e.defs.Stack(id)
 	if id == 0 || stack == nil {
@@ -136,18 +136,24 @@ func (w *view) blockedIn(id format.StackID) string {
 	for i := len(stack.Frames) - 1; i >= kernel; i-- {
 		names := w.functionsAt(stack.Frames[i])
 		for j := len(names) - 1; j >= 0; j-- {
-			if !isScheduler(names[j]) && !isUnnamed(names[j]) {
+			switch {
+			case isUnnamed(names[j]) && kernel > 0:
+				return w.innermost(stack.Frames[kernel-1])
+			case !isScheduler(names[j]):
 				return names[j]
 			}
 		}
 	}
-	for i := kernel - 1; i >= max(kernel-maxFrames, 0); i-- {
-		names := w.functionsAt(stack.Frames[i])
-		if name := names[len(names)-1]; !isUnnamed(name) || i == 0 {
-			return name
-		}
+	if kernel == 0 {
+		return ""
 	}
-	return ""
+	return w.innermost(stack.Frames[kernel-1])
+}
+
+// innermost is the innermost function at a place, or where that is if it has no name.
+func (w *view) innermost(frame uint32) string {
+	names := w.functionsAt(frame)
+	return names[len(names)-1]
 }
 
 func isUnnamed(name string) bool { return strings.HasPrefix(name, "[") }

@@ -82,6 +82,9 @@ func (w *view) resetIfDue(t int64) {
 }
 
 func (w *view) switched(v *format.Event, at int64) {
+	if k := w.known(v.Task); k != nil && w.on.EmbedStacks {
+		w.endStack(k.thread, at) // also of a thread that was not known to run
+	}
 	if w.on.Threads && v.Flags&format.FlagsVisible == format.FlagsVisible && format.State(v.Args[format.SwitchPrevState])&format.StatePreempted != 0 {
 		w.preempted(v, at)
 	}

@@ -75,11 +75,26 @@ func (a *applier) applyRare(b []byte, at int64) error {
 func (a *applier) subject(b []byte) *thread {
 	tid := binary.LittleEndian.Uint32(b[hdrTID:])
 	if n := int(binary.LittleEndian.Uint16(b[hdrCPU:])); n < len(a.cpus) {
-		if t := a.cpus[n].running; t != nil && t.tid == tid {
-			return t
+		if t := a.cpus[n].running; t != nil {
+			if t.tid == tid {
+				return t
+			}
+			a.noticeExchange(t, tid)
 		}
 	}
 	return a.thread(tid)
+}
+
+// noticeExchange is told of a record that names by a tid who runs on a CPU. If that is the tid of the leader, who has
+// exited, the thread that was known to run there is calling exec: the two have exchanged their tids. The kernel tells
+// the exec later; until then the stream goes on naming the thread as before.
+func (a *applier) noticeExchange(running *thread, tid uint32) {
+	if !running.told || running.pid != tid || running.key != running.tid {
+		return
+	}
+	if leader := a.threads.get(tid); leader != nil && leader != running && (leader.exited || leader.status == gone) && leader.key == tid {
+		a.threads.exchange(running, leader)
+	}
 }
 
 // event is the beginning of an event that tells of a record.

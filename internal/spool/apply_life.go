@@ -40,8 +40,12 @@ func (a *applier) applyExec(b []byte, at int64) error {
 
 	t := a.thread(who.tid)
 	if old != who.tid && old != 0 {
-		if caller := a.threads.get(old); caller != nil && caller.status != gone && !caller.isIdle {
-			a.takeOver(caller, t)
+		caller, leader := a.threads.get(old), t
+		if t.tid == old && t.key != old {
+			caller, leader = t, caller
+		}
+		if caller != nil && leader != nil && caller.status != gone && !caller.isIdle && !leader.isIdle {
+			a.takeOver(caller, leader)
 			t = caller
 		}
 	}
@@ -76,10 +80,10 @@ func (a *applier) applyExec(b []byte, at int64) error {
 // the caller is the leader from then on, with the leader's start time. The old leader is freed under the caller's tid.
 func (a *applier) takeOver(caller, leader *thread) {
 	was := a.out.current(caller)
-	tid := caller.tid
-	a.threads.take(caller)
-	a.threads.take(leader)
-	caller.tid, leader.tid = leader.tid, tid
+	if caller.key == caller.tid {
+		a.threads.exchange(caller, leader)
+	}
+	caller.tid, leader.tid = caller.key, leader.key
 	if leader.told {
 		caller.start = leader.start
 	}
@@ -89,8 +93,6 @@ func (a *applier) takeOver(caller, leader *thread) {
 		a.vacate(leader)
 	}
 	leader.status = gone
-	a.threads.put(caller)
-	a.threads.put(leader)
 }
 
 func (a *applier) applyRename(b []byte, at int64) error {
@@ -98,6 +100,9 @@ func (a *applier) applyRename(b []byte, at int64) error {
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	tells := a.tells(e, at)
+	if n := int(e.CPU); n < len(a.cpus) && a.cpus[n].running != nil {
+		a.noticeExchange(a.cpus[n].running, who.tid)
+	}
 	t := a.thread(who.tid)
 	if !t.told {
 		// Only the name before is known of what it was before.
@@ -123,6 +128,7 @@ func (a *applier) applyRename(b []byte, at int64) error {
 }
 
 func (a *applier) applyExit(b []byte, at int64) error {
+	a.subject(b).exited = true
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	if !a.tells(e, at) {
@@ -141,7 +147,7 @@ func (a *applier) applyFree(b []byte, at int64) error {
 	le := binary.LittleEndian
 	tid, start := le.Uint32(b[hdrTID:]), int64(le.Uint64(b[freeStart:]))
 	t := a.threads.get(tid)
-	if t == nil || t.told && t.start != start {
+	if t == nil || t.told && t.start != start && t.key == t.tid {
 		t = a.threads.ghosts[threadKey{tid, start}]
 	}
 	if t == nil {

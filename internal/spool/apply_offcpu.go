@@ -8,7 +8,7 @@ import (
 
 // tellOff gives the switch that brings a thread back the stack that the thread had while it was off its CPU.
 func (a *applier) tellOff(e *format.Event, b []byte, next *thread, at int64) error {
-	if e.Flags&(format.SwitchHasSince|format.SwitchApprox) == format.SwitchHasSince && at-next.since < a.offCPUMin {
+	if e.Flags&format.SwitchHasSince != 0 && at-next.since < a.offCPUMin {
 		return nil
 	}
 	id := a.code.stackOf(next.user, next.kernel)
@@ -42,11 +42,11 @@ func (a *applier) returned(b []byte, at int64) (format.StackID, error) {
 	return a.code.stack(user, kernel, at), nil
 }
 
-// tellWaker gives a waking the stack of the waker.
+// tellWaker gives a waking the stack of the waker, whom the filters need not want: it says why the wakee goes on.
 func (a *applier) tellWaker(e *format.Event, arg int, b []byte, at int64) {
 	e.Args[arg] = 0
 	s := trailing(b, wakingStacks)
-	if s == nil || e.Flags&format.FlagSubject == 0 {
+	if s == nil {
 		return
 	}
 	user, kernel := stackIDs(s)

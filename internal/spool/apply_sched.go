@@ -15,7 +15,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	tid := le.Uint32(b[hdrTID:])
 	prev := c.running
 	if prev == nil || prev.tid != tid {
-		prev = a.leaving(c, tid)
+		prev = a.leaving(c, tid, le.Uint32(b[switchPrevState:]))
 	}
 	next := a.thread(le.Uint32(b[switchNext:]))
 	prevPrio, nextPrio := int32(int16(le.Uint16(b[switchPrevPrio:]))), int32(int16(le.Uint16(b[switchNextPrio:])))
@@ -97,15 +97,18 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 }
 
 // leaving is the thread that leaves a CPU on which another one was thought to run, or none.
-func (a *applier) leaving(c *cpu, tid uint32) *thread {
-	t := a.thread(tid)
-	was := c.running
-	// A thread that is not the leader and has called exec has the leader's tid some time before the exec is told.
-	if was != nil && t.status == gone && was.told && was.pid == tid && was.tid != tid {
-		a.takeOver(was, t)
-		return was
+func (a *applier) leaving(c *cpu, tid, state uint32) *thread {
+	t, was := a.thread(tid), c.running
+	if was == nil || t == was {
+		return t
 	}
-	return t
+	if state&(taskDead|exitDead|exitZombie) != 0 {
+		// The other side of an exchange: the leader is still dying, under the tid of the thread that runs elsewhere.
+		a.noticeExchange(t, was.tid)
+	} else {
+		a.noticeExchange(was, tid)
+	}
+	return a.thread(tid)
 }
 
 // switchedBefore takes a switch that is older than what is known of its CPU or its threads: only the one that left can

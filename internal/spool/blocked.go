@@ -40,7 +40,7 @@ func (f *finaliser) eachBlocked(take func(b []byte)) error {
 // tellBlocked notes where the threads are that are still blocked at the end.
 func (f *finaliser) tellBlocked(end int64) error {
 	blocked := func(t *thread) bool {
-		short := t.known && !t.approx && end-t.since < f.apply.offCPUMin
+		short := t.known && end-t.since < f.apply.offCPUMin
 		return f.apply.isOff(t) && t.woken == 0 && !short && t.state != format.StateRunnable && t.state&format.StatePreempted == 0
 	}
 	_ = f.apply.threads.all(func(t *thread) error {

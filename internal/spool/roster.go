@@ -87,7 +87,11 @@ func (r *roster) tell(who *identity, at int64) *thread {
 		return r.thread(who.tid)
 	}
 	t := r.threads.get(who.tid)
-	if t == nil || t.told && t.start != who.start {
+	if t != nil && t.key != t.tid {
+		as := *who
+		as.tid, as.start = t.tid, t.start
+		who = &as
+	} else if t == nil || t.told && t.start != who.start {
 		t = &thread{identity: *who}
 		r.threads.put(t)
 	}

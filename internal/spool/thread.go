@@ -20,6 +20,11 @@ type thread struct {
 	group *process
 	slot  int // in group.threads
 
+	// key is the tid under which records name it. It is another one than tid from when a thread that is not the leader
+	// and calls exec exchanges its tid with the leader, to when the exec is told.
+	key    uint32
+	exited bool
+
 	named   int64  // when it was named last by an event
 	listed  uint32 // number of the last list of tasks that it is in or that it is younger than
 	told    bool   // its identity is known, not only its tid
@@ -105,6 +110,7 @@ func (t *threads) get(tid uint32) *thread {
 
 // put enters a thread under its tid. One that had it becomes a ghost.
 func (t *threads) put(th *thread) {
+	th.key = th.tid
 	p := th.tid / threadPage
 	for uint32(len(t.pages)) <= p {
 		t.pages = append(t.pages, nil)
@@ -124,8 +130,16 @@ func (t *threads) put(th *thread) {
 
 // take takes a thread from under its tid.
 func (t *threads) take(th *thread) {
-	if t.get(th.tid) == th {
-		t.pages[th.tid/threadPage][th.tid%threadPage] = nil
+	if t.get(th.key) == th {
+		t.pages[th.key/threadPage][th.key%threadPage] = nil
+	}
+}
+
+// exchange lets two threads be found under each other's tid.
+func (t *threads) exchange(a, b *thread) {
+	a.key, b.key = b.key, a.key
+	for _, th := range [...]*thread{a, b} {
+		t.pages[th.key/threadPage][th.key%threadPage] = th
 	}
 }
 
