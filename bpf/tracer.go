@@ -60,9 +60,6 @@ func Load(o Options) (*Tracer, error) {
 			return t, nil
 		}
 		t.Close()
-		if !errors.Is(err, errNoProbe) {
-			break
-		}
 	}
 	return nil, err
 }

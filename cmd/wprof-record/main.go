@@ -34,7 +34,7 @@ func tool() cli.Tool {
 			}},
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Take stacks. timer samples every CPU that is not idle, RATE times a second (99hz, 1khz) or once a period (5ms); offcpu tells where threads waited, in the switch that brings them back; waker tells where each wakeup comes from; all is all of them. -SKIND replaces the defaults, -S+KIND adds to them."},
-				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "10ms", Usage: "Take the stack of times off the CPU that last at least so long; 0 of all. With 10ms, 2,000 threads that sleep for milliseconds are slowed down by a seventh; with 5ms by a third, with 1ms by a half (docs/performance.md)."},
+				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "10ms", Usage: "Take the stack of times off the CPU that last at least so long; 0 of all. A machine that does nothing but let 2,000 threads sleep for milliseconds takes a quarter longer with 10ms, half as long again with 5ms and three fifths with 1ms (docs/performance.md)."},
 				{Name: "no-stacks", Usage: "Take no stacks: neither samples nor those of waiting threads and wakers."},
 				{Name: "no-kernel-stacks", Usage: "Leave the kernel's part out of stacks."},
 				{Name: "no-user-stacks", Usage: "Leave the user's part out of stacks."},
