@@ -92,7 +92,7 @@ static __always_inline int returned(void *ctx)
 	if (!d || !d->awaited || d->awaited != (__u32)task->pid)
 		return 0;
 	d->awaited = 0;
-	if (!take_stacks(ctx, task, REC_RETURN, offcpu_user, offcpu_kernel, &stacks))
+	if (!take_stacks(ctx, task, offcpu_user, offcpu_kernel, &stacks))
 		return 0;
 	rec = reserve(REC_RETURN, 0, task->pid, sizeof(*rec));
 	if (!rec)

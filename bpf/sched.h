@@ -27,7 +27,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (preempt)
 		want |= REC_PREEMPTED;
 	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
-	    take_stacks(ctx, prev, REC_RETURN, offcpu_user, offcpu_kernel, &stacks)) {
+	    take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &stacks)) {
 		rec = reserve(REC_SWITCH, want | REC_STACKED, prev->pid, sizeof(*rec) + sizeof(stacks));
 		if (!rec)
 			return 0;
@@ -66,8 +66,7 @@ static __always_inline int write_waking(void *ctx, __u32 kind, struct task_struc
 	want = sides(waker, wakee);
 	if (!want)
 		return 0;
-	if ((waker_kernel || waker_user) &&
-	    take_stacks(ctx, waker, REC_RETURN, waker_user, waker_kernel, &stacks)) {
+	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks)) {
 		rec = reserve(kind, want | REC_STACKED, waker->pid, sizeof(*rec) + sizeof(stacks));
 		if (!rec)
 			return 0;

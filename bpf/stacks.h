@@ -230,10 +230,9 @@ static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s,
 }
 
 /* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */
-static __always_inline bool take_stacks(void *ctx, struct task_struct *task, __u32 kind, bool user, bool kernel,
-					struct rec_stacks *to)
+static __always_inline bool take_stacks(void *ctx, struct task_struct *task, bool user, bool kernel, struct rec_stacks *to)
 {
-	struct scratch *s = take_scratch(kind);
+	struct scratch *s = take_scratch(REC_STACK);
 
 	to->user = to->kernel = 0;
 	if (!s)
