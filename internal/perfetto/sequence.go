@@ -168,26 +168,19 @@ func (s *sequence) start(typ, track, name uint64) {
 	s.body = binary.AppendUvarint(append(b, eventTrack<<3), track)
 }
 
-// number annotates the event with a number. Annotations have at most 127 bytes.
-func (s *sequence) number(a annotation, v uint64) {
-	b := append(s.body, eventAnnotation<<3|wireBytes, 0, 1<<3, byte(a), annotationNumber<<3)
-	b = binary.AppendUvarint(b, v)
-	b[len(s.body)+1] = byte(len(b) - len(s.body) - 2)
-	s.body = b
-}
+// number annotates the event with a number.
+func (s *sequence) number(a annotation, v uint64) { s.annotate(a, annotationNumber, v) }
 
-func (s *sequence) signed(a annotation, v int64) {
-	b := append(s.body, eventAnnotation<<3|wireBytes, 0, 1<<3, byte(a), annotationSigned<<3)
-	b = binary.AppendUvarint(b, uint64(v))
-	b[len(s.body)+1] = byte(len(b) - len(s.body) - 2)
-	s.body = b
-}
+func (s *sequence) signed(a annotation, v int64) { s.annotate(a, annotationSigned, uint64(v)) }
 
 // value annotates the event with a text that was told before.
-func (s *sequence) value(a annotation, text uint64) {
-	b := append(s.body, eventAnnotation<<3|wireBytes, 0, 1<<3, byte(a), annotationText<<3&0x7f|0x80, annotationText<<3>>7)
-	b = binary.AppendUvarint(b, text)
-	b[len(s.body)+1] = byte(len(b) - len(s.body) - 2)
+func (s *sequence) value(a annotation, text uint64) { s.annotate(a, annotationText, text) }
+
+// annotate appends an annotation, which has at most 127 bytes, with one of the fields of a value.
+func (s *sequence) annotate(a annotation, field, v uint64) {
+	b, body := beginShort(s.body, eventAnnotation)
+	b = appendUint(appendUint(b, 1, uint64(a)), field, v)
+	endShort(b, body)
 	s.body = b
 }
 
