@@ -100,10 +100,7 @@ func (a *applier) applyRename(b []byte, at int64) error {
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	tells := a.tells(e, at)
-	if n := int(e.CPU); n < len(a.cpus) && a.cpus[n].running != nil {
-		a.noticeExchange(a.cpus[n].running, who.tid)
-	}
-	t := a.thread(who.tid)
+	t := a.subject(b)
 	if !t.told {
 		// Only the name before is known of what it was before.
 		before := who

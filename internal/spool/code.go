@@ -107,8 +107,9 @@ func (c *code) forget() {
 // functions.
 func (c *code) sampled(user, kernel uint64, at int64) format.StackID {
 	c.weight = 1
-	defer func() { c.weight = 0 }()
-	return c.stack(user, kernel, at)
+	id := c.stack(user, kernel, at)
+	c.weight = 0
+	return id
 }
 
 // stack is the id of an event's stack, which it defines if the section does not know it yet; 0: there is none, or a
