@@ -150,7 +150,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func count(records []record, keep func(record) bool) int {
+func count[R any](records []R, keep func(R) bool) int {
 	n := 0
 	for _, r := range records {
 		if keep(r) {
@@ -177,6 +177,35 @@ func switches() (n, at int64) {
 			return n, at
 		}
 	}
+}
+
+// departure is a switch away from a thread. It is untold how the thread came if it followed one of process 1, whose
+// departures some virtual machines' kernels tell nobody (docs/kernels.md).
+type departure struct {
+	record
+	untold bool
+}
+
+// leaving returns the departures of a thread after a time.
+func leaving(records []record, tid int, after int64) []departure {
+	var all []departure
+	last := map[int]int{}
+	for _, r := range records {
+		if r.kind() != recSwitch {
+			continue
+		}
+		before, known := last[r.cpu()]
+		if r.tid() == tid && r.ts() > after {
+			all = append(all, departure{r, known && before != tid && ofProcess1(before)})
+		}
+		last[r.cpu()] = r.next()
+	}
+	return all
+}
+
+func ofProcess1(tid int) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/1/task/%d", tid))
+	return err == nil
 }
 
 // onThread runs do on a thread of its own, which ends with it, and returns its thread id.
