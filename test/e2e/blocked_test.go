@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/test/tools"
 )
 
 // blockedRun is one recording of testdata/blockers.c, with what was seen of it without the recorder.
@@ -65,11 +67,11 @@ func diskDir(t *testing.T) string {
 // recordBlockers records the workload as the recorder's command.
 func recordBlockers(t *testing.T, flags []string, words ...string) *blockedRun {
 	t.Helper()
-	needPrivilege(t)
-	program, file := built.path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
+	tools.NeedPrivilege(t)
+	program, file := tools.Path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
 	args := append(append([]string{"-v", "--stats", "-o", file}, flags...), append([]string{"--", program}, words...)...)
 	b := newBlockedRun(t)
-	cmd := exec.Command(built.path("wprof-record"), args...)
+	cmd := exec.Command(tools.Path("wprof-record"), args...)
 	var err error
 	if b.said, err = b.follow(t, cmd); err != nil {
 		t.Fatalf("%v: %v: %s", args, err, b.said)
@@ -231,7 +233,7 @@ func (b *blockedRun) procLists(name string) faults {
 const runFor = "3000" // ms
 
 func TestBlockedThreadsHaveTheStackThatTheyBlockWith(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	words := []string{"run", runFor}
 	disk := diskDir(t)
 	if disk != "" {
@@ -348,15 +350,15 @@ func TestThreadsThatHaveNotBeenBlockedForLongHaveNoStack(t *testing.T) {
 
 // TestThreadsThatWereBlockedBeforeHaveAStack records threads that do nothing at all while the window is open.
 func TestThreadsThatWereBlockedBeforeHaveAStack(t *testing.T) {
-	needPrivilege(t)
-	program, file := built.path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
+	tools.NeedPrivilege(t)
+	program, file := tools.Path("blockers"), filepath.Join(t.TempDir(), "blocked.wprof")
 	b := newBlockedRun(t)
 	workload := exec.Command(program, "stay", "60000")
 	recorded := make(chan error, 1)
 	go func() {
 		<-b.threads.ready
 		time.Sleep(200 * time.Millisecond)
-		out, err := exec.Command(built.path("wprof-record"), "-d500ms", "-o", file).CombinedOutput()
+		out, err := exec.Command(tools.Path("wprof-record"), "-d500ms", "-o", file).CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}

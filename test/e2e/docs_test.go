@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"wprof/test/tools"
 )
 
 // commands are the lines of a page that a reader would copy: in an indented block, and with one of our tools in them.
@@ -36,7 +38,7 @@ func tried(command string) string {
 }
 
 func TestCommandsInTheDocumentationWork(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	pages, err := filepath.Glob("../../docs/wprof-*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
@@ -65,7 +67,7 @@ func stage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"host.wprof", "capture.wprof", "a.wprof", "b.wprof"} {
-		tool(t, "wprof-record", "-d300ms", "-o", filepath.Join(dir, name))
+		tools.Run(t, "wprof-record", "-d300ms", "-o", filepath.Join(dir, name))
 	}
 	whole, err := os.ReadFile(filepath.Join(dir, "host.wprof"))
 	if err != nil {
@@ -74,13 +76,13 @@ func stage(t *testing.T) string {
 	if err := os.WriteFile(filepath.Join(dir, "broken.wprof"), whole[:len(whole)*2/3], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "case.txt"), tool(t, "wprof-info", "--dump", filepath.Join(dir, "a.wprof")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "case.txt"), tools.Run(t, "wprof-info", "--dump", filepath.Join(dir, "a.wprof")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "pids.txt"), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	killed := exec.Command(built.path("wprof-record"), "-d60s", "-o", filepath.Join(dir, "host.wprof"))
+	killed := exec.Command(tools.Path("wprof-record"), "-d60s", "-o", filepath.Join(dir, "host.wprof"))
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func try(t *testing.T, dir, command string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-o", "pipefail", "-c", tried(command))
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+built.dir+":"+dir+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+tools.Folder()+":"+dir+":"+os.Getenv("PATH"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	err := cmd.Run()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wprof/test/tools"
 )
 
 // onCPU is the time on the CPU by thread id of one process, from a trace.
@@ -18,8 +20,8 @@ func onCPU(t *testing.T, trace string, tid int) int64 {
 func TestFilteredProcessKeepsItsTimeToTheNanosecond(t *testing.T) {
 	r := theRecording(t)
 	kept := only(r.did, "cpu")[0].tid
-	part := convert(t, filepath.Join(t.TempDir(), "part.wprof"), "wprof-filter", "-p", fmt.Sprint(kept), r.capture)
-	trace := convert(t, filepath.Join(t.TempDir(), "part.pb"), "wprof-perfetto", part)
+	part := tools.Convert(t, filepath.Join(t.TempDir(), "part.wprof"), "wprof-filter", "-p", fmt.Sprint(kept), r.capture)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "part.pb"), "wprof-perfetto", part)
 	checkTrace(t, trace)
 	if whole, filtered := onCPU(t, r.trace, kept), onCPU(t, trace, kept); whole != filtered || whole == 0 {
 		t.Errorf("thread %d ran %d ns in the whole trace and %d ns in the filtered one", kept, whole, filtered)
@@ -29,8 +31,8 @@ func TestFilteredProcessKeepsItsTimeToTheNanosecond(t *testing.T) {
 func TestNobodyKeptRunsOnWhileADroppedThreadRan(t *testing.T) {
 	r := theRecording(t)
 	pair := only(r.did, "pair")[0].tid
-	part := convert(t, filepath.Join(t.TempDir(), "part.wprof"), "wprof-filter", "-p", fmt.Sprint(pair), r.capture)
-	trace := convert(t, filepath.Join(t.TempDir(), "part.pb"), "wprof-perfetto", part)
+	part := tools.Convert(t, filepath.Join(t.TempDir(), "part.wprof"), "wprof-filter", "-p", fmt.Sprint(pair), r.capture)
+	trace := tools.Convert(t, filepath.Join(t.TempDir(), "part.pb"), "wprof-perfetto", part)
 	checkTrace(t, trace)
 	// The slices of the kept thread are the same ones in both traces, so none of them reaches over a dropped thread's.
 	slices := fmt.Sprintf(`select ts, dur, cpu from sched join thread using (utid) where tid = %d order by ts`, pair)
@@ -48,11 +50,11 @@ func TestNobodyKeptRunsOnWhileADroppedThreadRan(t *testing.T) {
 }
 
 func TestRecorderAndFilterAgreeOnOneProcess(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	var told []did
-	file := record(t, filepath.Join(dir, "named.wprof"), []string{"-n", "workload"}, func() { told = work(t, "preempted") })
-	trace := convert(t, filepath.Join(dir, "named.pb"), "wprof-perfetto", file)
+	file := tools.Record(t, filepath.Join(dir, "named.wprof"), []string{"-n", "workload"}, func() { told = work(t, "preempted") })
+	trace := tools.Convert(t, filepath.Join(dir, "named.pb"), "wprof-perfetto", file)
 	checkTrace(t, trace)
 	for _, d := range only(told, "cpu") {
 		got := onCPU(t, trace, d.tid)
@@ -60,7 +62,7 @@ func TestRecorderAndFilterAgreeOnOneProcess(t *testing.T) {
 			t.Errorf("thread %d recorded by name ran %d ns, schedstat said %d", d.tid, got, d.to)
 		}
 	}
-	again := convert(t, filepath.Join(dir, "again.wprof"), "wprof-filter", "-n", "workload", file)
+	again := tools.Convert(t, filepath.Join(dir, "again.wprof"), "wprof-filter", "-n", "workload", file)
 	if a, b := events(t, file), events(t, again); a != b {
 		t.Errorf("filtering what was recorded by the same filter changed it: %d bytes of events, then %d", len(a), len(b))
 	}
@@ -70,7 +72,7 @@ func TestRecorderAndFilterAgreeOnOneProcess(t *testing.T) {
 func events(t *testing.T, capture string) string {
 	t.Helper()
 	var lines strings.Builder
-	for line := range strings.Lines(string(tool(t, "wprof-info", "--dump", capture))) {
+	for line := range strings.Lines(string(tools.Run(t, "wprof-info", "--dump", capture))) {
 		if strings.HasPrefix(line, "  +") {
 			lines.WriteString(line)
 		}

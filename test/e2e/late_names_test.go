@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 // namedFrames are the samples of one program whose innermost user frame is in its own text.
@@ -103,29 +104,19 @@ func (n namedFrames) mostly(t *testing.T) {
 
 // TestSpoolOfAKilledRecorderHasNames needs what was mapped where, and the kernel's symbols, to be in the spool.
 func TestSpoolOfAKilledRecorderHasNames(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	spinning(t, filepath.Join(dir, "killed-spin"))
 	out := filepath.Join(dir, "killed.wprof")
-	cmd := exec.Command(built.path("wprof-record"), "-v", "-Stimer=997hz", "-d60s", "-o", out)
-	stderr := &announced{word: "window open", said: make(chan struct{})}
-	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-stderr.said:
-	case <-time.After(30 * time.Second):
-		t.Errorf("the recorder did not say that its window is open: %s", stderr)
-	}
+	recorder := tools.Start(t, "-Stimer=997hz", "-d60s", "-o", out)
 	stop := kernelLoad(t)
 	time.Sleep(1500 * time.Millisecond)
 	stop()
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	_ = recorder.Cmd.Process.Kill()
+	recorder.Wait()
 	finished := filepath.Join(dir, "finished.wprof")
 	const cutOff = 4
-	said, err := exec.Command(built.path("wprof-symbolize"), "-o", finished, out+".part").CombinedOutput()
+	said, err := exec.Command(tools.Path("wprof-symbolize"), "-o", finished, out+".part").CombinedOutput()
 	if status := new(exec.ExitError); !errors.As(err, &status) || status.ExitCode() != cutOff {
 		t.Fatalf("wprof-symbolize: %v, want status %d: %s", err, cutOff, said)
 	}
@@ -137,29 +128,29 @@ func TestSpoolOfAKilledRecorderHasNames(t *testing.T) {
 }
 
 func TestLiveStreamHasNames(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	program := filepath.Join(t.TempDir(), "live-spin")
 	spinning(t, program)
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	n := countNames(t, bytes.NewReader(tool(t, "wprof-record", "--live", "-Stimer=997hz", "-d1s")), "live-spin")
+	n := countNames(t, bytes.NewReader(tools.Run(t, "wprof-record", "--live", "-Stimer=997hz", "-d1s")), "live-spin")
 	n.mostly(t)
 }
 
 // TestNamesCanComeLater leaves the names to wprof-symbolize, by a file and by a pipe.
 func TestNamesCanComeLater(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	spinning(t, filepath.Join(dir, "later-spin"))
 	bare, named := filepath.Join(dir, "bare.wprof"), filepath.Join(dir, "named.wprof")
-	tool(t, "wprof-record", "--symbolize=no", "-Stimer=997hz", "-d1s", "-o", bare)
+	tools.Run(t, "wprof-record", "--symbolize=no", "-Stimer=997hz", "-d1s", "-o", bare)
 	if n := countNamesOf(t, bare, "later-spin"); n.samples < 100 || n.names[""] != n.samples {
 		t.Errorf("with --symbolize=no, of %d samples of the program these are the names: %v", n.samples, n.names)
 	}
-	tool(t, "wprof-symbolize", "-o", named, bare)
+	tools.Run(t, "wprof-symbolize", "-o", named, bare)
 	countNamesOf(t, named, "later-spin").mostly(t)
-	piped := exec.Command("bash", "-o", "pipefail", "-c", `cat "$0" | "$1"`, bare, built.path("wprof-symbolize"))
+	piped := exec.Command("bash", "-o", "pipefail", "-c", `cat "$0" | "$1"`, bare, tools.Path("wprof-symbolize"))
 	out, err := piped.Output()
 	if err != nil {
 		t.Fatalf("cat FILE | wprof-symbolize: %v", err)
@@ -172,7 +163,7 @@ var recordingCapabilities = []string{"bpf", "perfmon", "syslog", "sys_ptrace", "
 
 // TestCapabilitiesDoWhatTheDocumentationSays records as another user with all of them, and with all but one.
 func TestCapabilitiesDoWhatTheDocumentationSays(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +172,7 @@ func TestCapabilitiesDoWhatTheDocumentationSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := errors.Join(os.Chmod(dir, 0o777), copyFile(built.path("wprof-record"), filepath.Join(dir, "wprof-record"))); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o777), copyFile(tools.Path("wprof-record"), filepath.Join(dir, "wprof-record"))); err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "caps-spin")
@@ -251,7 +242,7 @@ func recordWithout(dir, without, out string) (string, error) {
 
 // TestFilesOfOneBuildIDAreToldApart runs a stripped program and then the same one with its symbols, and a copy of it.
 func TestFilesOfOneBuildIDAreToldApart(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	full, stripped, again := filepath.Join(dir, "one-full"), filepath.Join(dir, "one-stripped"), filepath.Join(dir, "one-again")
 	source := filepath.Join(dir, "one.c")
@@ -274,7 +265,7 @@ int main(void) { spin_here(300000000); exported(); }`
 			t.Fatalf("%v: %v: %s", command, err, out)
 		}
 	}
-	capture := record(t, filepath.Join(dir, "one.wprof"), []string{"-Stimer=997hz"}, func() {
+	capture := tools.Record(t, filepath.Join(dir, "one.wprof"), []string{"-Stimer=997hz"}, func() {
 		for _, program := range []string{stripped, full, again} {
 			if out, err := exec.Command(program).CombinedOutput(); err != nil {
 				t.Errorf("%s: %v: %s", program, err, out)

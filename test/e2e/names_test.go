@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 const (
@@ -41,9 +42,9 @@ func hotName(i int) string { return fmt.Sprintf("hot-%03d", i) }
 // theHotPrograms builds them once for all tests.
 func theHotPrograms(t *testing.T) *hotOriginals {
 	t.Helper()
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	hotOnce.Do(func() {
-		dir := filepath.Join(built.dir, "hot")
+		dir := filepath.Join(tools.Folder(), "hot")
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +214,7 @@ func copyFile(from, to string) error {
 
 func TestProgramsThatAreGoneHaveNames(t *testing.T) {
 	h := theHotPrograms(t)
-	h.check(t, record(t, filepath.Join(t.TempDir(), "gone.wprof"), []string{"-Stimer=1khz"}, func() { h.runHot(t) }))
+	h.check(t, tools.Record(t, filepath.Join(t.TempDir(), "gone.wprof"), []string{"-Stimer=1khz"}, func() { h.runHot(t) }))
 }
 
 func TestProgramsThatAreGoneHaveNamesOnABusyMachine(t *testing.T) {
@@ -228,7 +229,7 @@ func TestProgramsThatAreGoneHaveNamesOnABusyMachine(t *testing.T) {
 			_ = busy.Wait()
 		}()
 	}
-	h.check(t, record(t, filepath.Join(t.TempDir(), "busy.wprof"), []string{"-Stimer=1khz"}, func() { h.runHot(t) }))
+	h.check(t, tools.Record(t, filepath.Join(t.TempDir(), "busy.wprof"), []string{"-Stimer=1khz"}, func() { h.runHot(t) }))
 }
 
 // TestProgramsOfAnotherMountNamespaceHaveNames runs them from a file system that nobody else sees.
@@ -236,7 +237,7 @@ func TestProgramsOfAnotherMountNamespaceHaveNames(t *testing.T) {
 	h := theHotPrograms(t)
 	dir := t.TempDir()
 	script := `mount -t tmpfs none "$1" && for f in "$2"/hot-*; do n=${f##*/}; cp "$f" "$1/$n"; "$1/$n"; rm "$1/$n"; done`
-	capture := record(t, filepath.Join(t.TempDir(), "namespace.wprof"), []string{"-Stimer=1khz"}, func() {
+	capture := tools.Record(t, filepath.Join(t.TempDir(), "namespace.wprof"), []string{"-Stimer=1khz"}, func() {
 		if out, err := exec.Command("unshare", "-m", "sh", "-c", script, "sh", dir, h.dir).CombinedOutput(); err != nil {
 			t.Errorf("run the programs in a mount namespace: %v: %s", err, out)
 		}
@@ -249,8 +250,8 @@ func TestProgramsOfAnotherMountNamespaceHaveNames(t *testing.T) {
 
 // TestKernelNamesAreThoseOfKallsyms holds every kernel frame of a capture against the kernel's own list.
 func TestKernelNamesAreThoseOfKallsyms(t *testing.T) {
-	needPrivilege(t)
-	capture := record(t, filepath.Join(t.TempDir(), "kernel.wprof"), []string{"-Stimer=1khz"}, func() {
+	tools.NeedPrivilege(t)
+	capture := tools.Record(t, filepath.Join(t.TempDir(), "kernel.wprof"), []string{"-Stimer=1khz"}, func() {
 		_ = exec.Command("dd", "if=/dev/urandom", "of=/dev/null", "bs=1M", "count=300").Run()
 	})
 	symbols := kernelText(t)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wprof/test/engine"
+	"wprof/test/tools"
 )
 
 // recording is one capture of this machine with everything in it that the tests below ask about.
@@ -31,9 +32,9 @@ var (
 // theRecording records all modes of the workload once for all tests.
 func theRecording(t *testing.T) recording {
 	t.Helper()
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	recordOnce.Do(func() {
-		dir := built.dir
+		dir := tools.Folder()
 		sleeper := exec.Command("sleep", "100")
 		if err := sleeper.Start(); err != nil {
 			t.Fatalf("start sleep: %v", err)
@@ -45,13 +46,13 @@ func theRecording(t *testing.T) recording {
 		time.Sleep(50 * time.Millisecond)
 		shared.sleeper = sleeper.Process.Pid
 		before := stealNow(t)
-		capture := record(t, filepath.Join(dir, "all.wprof"), nil, func() {
+		capture := tools.Record(t, filepath.Join(dir, "all.wprof"), nil, func() {
 			for _, mode := range []string{"spin", "nap", "blocked", "stopped", "preempted", "pingpong", "life"} {
 				shared.did = append(shared.did, work(t, mode)...)
 			}
 		})
 		shared.steal = stealNow(t) - before
-		shared.trace = convert(t, filepath.Join(dir, "all.pb"), "wprof-perfetto", capture)
+		shared.trace = tools.Convert(t, filepath.Join(dir, "all.pb"), "wprof-perfetto", capture)
 		shared.capture = capture
 	})
 	if shared.capture == "" {
@@ -98,7 +99,7 @@ func one(t *testing.T, trace, sql string) engine.Row {
 func TestRealTraceLoadsWithoutErrors(t *testing.T) {
 	r := theRecording(t)
 	checkTrace(t, r.trace)
-	if out := tool(t, "wprof-info", "--check", r.capture); strings.Contains(string(out), "damage") {
+	if out := tools.Run(t, "wprof-info", "--check", r.capture); strings.Contains(string(out), "damage") {
 		t.Errorf("wprof-info --check found: %s", out)
 	}
 }
@@ -247,7 +248,7 @@ func TestNamesFollowTheThread(t *testing.T) {
 	if row["name"] != "exe" || number(t, row, "ended") != 1 {
 		t.Errorf("the child that executed and ended is %v", row)
 	}
-	text := string(tool(t, "wprof-info", "--dump", r.capture))
+	text := string(tools.Run(t, "wprof-info", "--dump", r.capture))
 	for _, name := range []string{`"first name"`, `"second name"`} {
 		if !strings.Contains(text, name) {
 			t.Errorf("the dump does not know the name %s", name)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"wprof/test/engine"
+	"wprof/test/tools"
 )
 
 // program is a workload in one language whose functions take 20, 30 and 50 percent of its time.
@@ -69,17 +70,17 @@ func removeMap(t *testing.T, pidFile string) {
 // sampled runs a program under the recorder and converts the capture.
 func sampled(t *testing.T, p program) (trace string) {
 	t.Helper()
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	command := p.build(t, dir)
 	capture := filepath.Join(dir, "shares.wprof")
 	// Odd, so that the samples do not keep step with anything.
 	args := append([]string{"-Stimer=997hz", "-o", capture, "--"}, command...)
-	cmd := exec.Command(built.path("wprof-record"), args...)
+	cmd := exec.Command(tools.Path("wprof-record"), args...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("wprof-record %s: %v: %s", strings.Join(args, " "), err, out)
 	}
-	return convert(t, filepath.Join(dir, "shares.pb"), "wprof-perfetto", capture)
+	return tools.Convert(t, filepath.Join(dir, "shares.pb"), "wprof-perfetto", capture)
 }
 
 // callers lists for each sample of the program the function where it is and the one that called it.

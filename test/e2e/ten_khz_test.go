@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 // sameAddresses builds two programs that spin for 20 ms each, in functions of two names at the same address. Their code has
@@ -36,10 +37,10 @@ int main(void) { spin_%s(20000000); }`, name, 10000+i, name)
 // TestTenThousandSamplesASecond takes them beside processes that wake each other and processes that are forked, of which
 // two have different code at equal addresses.
 func TestTenThousandSamplesASecond(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	sameAddresses(t, dir)
-	capture := record(t, filepath.Join(dir, "busy.wprof"), []string{"-Stimer=10khz"}, func() {
+	capture := tools.Record(t, filepath.Join(dir, "busy.wprof"), []string{"-Stimer=10khz"}, func() {
 		pipe := exec.Command("perf", "bench", "sched", "pipe", "-l", "100000")
 		if err := pipe.Start(); err != nil {
 			t.Fatal(err)
@@ -52,7 +53,7 @@ func TestTenThousandSamplesASecond(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	tool(t, "wprof-info", "--check", capture)
+	tools.Run(t, "wprof-info", "--check", capture)
 	spun := map[string]map[string]int{"same-alpha": {}, "same-beta_": {}}
 	places := map[string]map[uint64]bool{"same-alpha": {}, "same-beta_": {}}
 	samples := 0

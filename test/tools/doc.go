@@ -1,0 +1,2 @@
+// Package tools lets tests use the product as its users do: by its built binaries, its pipes and its exit statuses.
+package tools

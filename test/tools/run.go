@@ -1,0 +1,58 @@
+package tools
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Result is how a process ended.
+type Result struct {
+	Stdout, Stderr []byte
+	Status         int   // exit status; 128 and the signal if one ended it, 124 if it took too long
+	PeakBytes      int64 // of resident memory
+	Took           time.Duration
+}
+
+// Try runs a tool with this standard input, for limit at most.
+func Try(t testing.TB, limit time.Duration, stdin []byte, name string, args ...string) Result {
+	t.Helper()
+	cmd := exec.Command(Path(name), args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &stdout, &stderr
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+	err := cmd.Wait()
+	r := Result{stdout.Bytes(), stderr.Bytes(), 124, PeakBytes(cmd.ProcessState), time.Since(begin)}
+	if !late.Stop() {
+		return r
+	}
+	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
+		t.Fatalf("%s: %v", name, err)
+	}
+	r.Status = Status(cmd.ProcessState)
+	return r
+}
+
+// Run runs a tool to its end, which must be a good one, and returns its standard output.
+func Run(t testing.TB, name string, args ...string) []byte {
+	t.Helper()
+	r := Try(t, 10*time.Minute, nil, name, args...)
+	if r.Status != 0 {
+		t.Fatalf("%s %s: status %d: %s", name, strings.Join(args, " "), r.Status, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// Convert writes what a tool makes of its arguments to a file and returns its name.
+func Convert(t testing.TB, to, name string, args ...string) string {
+	t.Helper()
+	Run(t, name, append([]string{"-o", to}, args...)...)
+	return to
+}
