@@ -3,7 +3,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -123,14 +125,14 @@ func TestHandledAndLostAreWhatHappened(t *testing.T) {
 // Nothing is known of a thread off its CPU after a loss of switches; the list at the end tells of those that hang.
 func TestHungThreadIsToldAtTheEndInSpiteOfALoss(t *testing.T) {
 	needPrivilege(t)
-	hung := workload(t, "nap", "60s")
+	hung := hang(t)
 	c, _ := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-a"}, "yield", "1s")
 	if c.lost(format.KindSwitch) == 0 {
 		t.Fatal("nothing was lost, although the recorder was held up")
 	}
 	for i := range c.events {
 		e := &c.events[i]
-		if e.Kind != format.KindStateThread || e.Flags&format.FlagOpen == 0 || c.tasks[e.Task].GetPid() != int32(hung.Process.Pid) {
+		if e.Kind != format.KindStateThread || e.Flags&format.FlagOpen == 0 || c.tasks[e.Task].GetPid() != hung {
 			continue
 		}
 		if e.Flags&format.StateHasStack != 0 {
@@ -138,6 +140,27 @@ func TestHungThreadIsToldAtTheEndInSpiteOfALoss(t *testing.T) {
 		}
 	}
 	t.Error("no thread of a process that sleeps has a state with a stack at the end")
+}
+
+// hang starts a process with one thread, which sleeps until the test ends, and returns when it does.
+func hang(t *testing.T) (pid int32) {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asleep = strings.Contains(string(stat), "(sleep) S")
+	}
+	return int32(cmd.Process.Pid)
 }
 
 // workloadPID is the process of the command.
