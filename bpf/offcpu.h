@@ -231,6 +231,16 @@ int blocked(struct bpf_iter__task *ctx)
 	rec->pid = task->tgid;
 	rec->kernel_count = kernel;
 	rec->user_count = user;
+	rec->state = task->__state | task->exit_state;
+	rec->prio = task->prio;
+	rec->since_ns = 0;
+	if (since_wanted && bpf_core_field_exists(task->se.cfs_rq)) {
+		rec->since_ns = departure(task);
+		if (rec->since_ns) {
+			rec->since_ns += clock_ahead;
+			rec->hdr.flags |= REC_SINCE;
+		}
+	}
 	bpf_seq_write(ctx->meta->seq, rec, sizeof(*rec) + bounded(kernel + user, 2 * (STACK_FRAMES + 1)) * sizeof(__u64));
 	return 0;
 }

@@ -175,13 +175,13 @@ func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
 
 // blockedRecord finds the struct rec_blocked of a thread.
 func blockedRecord(list []byte, tid int) (record, bool) {
-	for len(list) >= 40 {
+	for len(list) >= 56 {
 		r := record{bytes: list}
-		size := 40 + 8*(r.u32(32)+r.u32(36))
+		size := 56 + 8*(r.u32(32)+r.u32(36))
 		if r.tid() == tid {
 			return record{bytes: list[:size]}, true
 		}
 		list = list[size:]
 	}
-	return record{bytes: make([]byte, 40)}, false
+	return record{bytes: make([]byte, 56)}, false
 }

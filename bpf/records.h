@@ -169,6 +169,9 @@ struct rec_blocked {
 	__u32 cut;	/* 1: the kernel's part is deeper, 2: the user's */
 	__u32 kernel_count;
 	__u32 user_count;
+	__u64 since_ns; /* as in rec_task */
+	__u32 state;	/* task_struct.__state */
+	__u32 prio;
 	__u64 addrs[];
 };
 

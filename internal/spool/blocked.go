@@ -53,11 +53,29 @@ func (f *finaliser) tellBlocked(end int64) error {
 	return f.eachBlocked(func(b []byte) {
 		le := binary.LittleEndian
 		t := f.apply.threads.get(le.Uint32(b[hdrTID:]))
-		if t == nil || t.start != int64(le.Uint64(b[blockedStart:])) || !blocked(t) || t.user != nil || t.kernel != nil {
+		if t == nil || t.start != int64(le.Uint64(b[blockedStart:])) {
+			return
+		}
+		f.apply.findBlocked(t, b, end)
+		if !blocked(t) || t.user != nil || t.kernel != nil {
 			return
 		}
 		t.kernel, t.user = blockedStacks(&shared, b)
 	})
+}
+
+// findBlocked takes from the iterator that a thread is off its CPU of which nothing else is known, because switches were
+// lost after all threads were listed. It may have been on a CPU still when the window closed.
+func (a *applier) findBlocked(t *thread, b []byte, end int64) {
+	le := binary.LittleEndian
+	since := int64(le.Uint64(b[blockedSince:]))
+	if t.status == running || t.status == gone || a.isOff(t) || b[hdrFlags]&recSince == 0 || since >= end {
+		return
+	}
+	t.forget()
+	t.status, t.losses, t.visible = off, a.losses, true
+	t.state, t.prio = kernelState(le.Uint32(b[blockedState:])), int32(le.Uint32(b[blockedPrio:]))
+	t.since, t.known, t.approx = since, true, true
 }
 
 // blockedStacks are the two parts of a stack that the iterator has told; nil: there is none.

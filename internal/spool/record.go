@@ -123,8 +123,11 @@ const (
 	blockedCut    = 28
 	blockedKernel = 32
 	blockedUser   = 36
-	blockedAddrs  = 40
-	blockedSize   = 40
+	blockedSince  = 40
+	blockedState  = 48
+	blockedPrio   = 52
+	blockedAddrs  = 56
+	blockedSize   = 56
 
 	sampleUser   = 16
 	sampleKernel = 24

@@ -51,7 +51,7 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 		"rec_return": {returnSize, []field{hdr, {"stacks", returnStacks, stacksSize}}},
 		"rec_blocked": {blockedSize, []field{
 			hdr, {"start_ns", blockedStart, 8}, {"pid", blockedPID, 4}, {"cut", blockedCut, 4}, {"kernel_count", blockedKernel, 4},
-			{"user_count", blockedUser, 4}, {"addrs", blockedAddrs, 0},
+			{"user_count", blockedUser, 4}, {"since_ns", blockedSince, 8}, {"state", blockedState, 4}, {"prio", blockedPrio, 4}, {"addrs", blockedAddrs, 0},
 		}},
 		"rec_sample": {sampleSize, []field{
 			hdr, {"user", sampleUser, 8}, {"kernel", sampleKernel, 8}, {"pid", samplePID, 4}, {"source", sampleSource, 4},

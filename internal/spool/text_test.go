@@ -353,6 +353,12 @@ func (f fields) blocked() []byte {
 	le.PutUint32(b[blockedCut:], uint32(f.number("cut")))
 	le.PutUint32(b[blockedKernel:], uint32(len(kernel)))
 	le.PutUint32(b[blockedUser:], uint32(len(user)))
+	le.PutUint32(b[blockedState:], uint32(f.or("state", 1)))
+	le.PutUint32(b[blockedPrio:], uint32(f.or("prio", 120)))
+	if since := f.number("since"); since != 0 {
+		b[hdrFlags] |= recSince
+		le.PutUint64(b[blockedSince:], uint64(since))
+	}
 	for _, address := range append(kernel, user...) {
 		b = le.AppendUint64(b, address)
 	}
