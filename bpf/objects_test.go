@@ -39,7 +39,7 @@ func TestRecordTypes(t *testing.T) {
 		"rec_hdr": 16, "rec_ident": 56, "rec_switch": 32, "rec_waking": 24, "rec_fork": 72, "rec_exec": 80,
 		"rec_rename": 88, "rec_exit": 32, "rec_free": 24, "rec_lost": 88, "rec_task": 88,
 		"rec_stack": 32, "rec_sample": 40, "rec_args": 24,
-		"rec_stacks": 16, "rec_return": 32, "rec_blocked": 40,
+		"rec_stacks": 16, "rec_return": 32, "rec_blocked": 56,
 	} {
 		if s := types[name]; s == nil || s.Size != size {
 			t.Errorf("%s is %v, want %d bytes", name, s, size)
