@@ -20,7 +20,7 @@ struct thread {
 };
 
 static int count, naps;
-static int arrived, left;
+static int arrived;
 static unsigned long turn;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t go = PTHREAD_COND_INITIALIZER, all = PTHREAD_COND_INITIALIZER;
