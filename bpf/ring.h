@@ -122,8 +122,8 @@ static __always_inline void *ring_of(__u32 cpu)
 	return bpf_map_lookup_elem(&rings, &slot);
 }
 
-/* Room for a record of the kind in this CPU's ring, with its header filled in; NULL: counted as lost. */
-static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
+/* Room for a record in this CPU's ring, with its header filled in; NULL: there is none, which the caller counts. */
+static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	void *ring = ring_of(cpu);
@@ -134,14 +134,22 @@ static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 si
 	if (untold[cpu & (CPUS_MAX - 1)])
 		tell_losses(ring, cpu);
 	hdr = bpf_ringbuf_reserve(ring, size, 0);
-	if (!hdr) {
-		count_loss(cpu, kind);
+	if (!hdr)
 		return NULL;
-	}
 	/* Only now: see records.h on the order of reserving and reading the clock. */
 	hdr->ts = bpf_ktime_get_ns();
 	*(__u64 *)&hdr->kind = kind | (__u64)flags << 8 | (__u64)cpu << 16 | (__u64)tid << 32;
 	return hdr;
+}
+
+/* The same; NULL: counted as lost. */
+static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
+{
+	void *rec = try_reserve(kind, flags, tid, size);
+
+	if (!rec)
+		count_loss(bpf_get_smp_processor_id(), kind);
+	return rec;
 }
 
 /* More room for a record that turned out to be longer than what was reserved for it; NULL: make do with that. */
