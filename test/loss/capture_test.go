@@ -40,6 +40,8 @@ type capture struct {
 	losses  []lost
 	leaves  []leaving
 	told    map[where]uint64 // by the end blocks
+	last    map[uint32]int64 // by CPU: the time of the last event that the kernel told
+	behind  int              // losses in whose time the same CPU has events
 }
 
 func read(t *testing.T, path string) *capture {
@@ -54,7 +56,7 @@ func read(t *testing.T, path string) *capture {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c := &capture{path: path, session: r.Session(), handled: map[where]uint64{}, told: map[where]uint64{}}
+	c := &capture{path: path, session: r.Session(), handled: map[where]uint64{}, told: map[where]uint64{}, last: map[uint32]int64{}}
 	r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
 			c.told[where{l.Cpu, format.Kind(l.Kind)}] += l.Count
@@ -80,12 +82,19 @@ func (c *capture) take(r *format.Reader, e *format.Event) {
 	switch e.Kind {
 	case format.KindLost:
 		l := e.Lost()
+		if l.Cause() == format.CauseRing && c.last[e.CPU] > l.From() {
+			c.behind++
+		}
 		c.losses = append(c.losses, lost{where{e.CPU, l.What()}, l.Cause(), l.Count(), l.From(), e.Time, e.Flags&format.FlagOpen != 0})
+		return
+	case format.KindStateCPU, format.KindStateThread:
+		c.handled[where{e.CPU, e.Kind}]++
 		return
 	case format.KindSwitch:
 		c.leaves = append(c.leaves, leaving{r.Task(e.Task).GetTid(), e.Time})
 	}
 	c.handled[where{e.CPU, e.Kind}]++
+	c.last[e.CPU] = e.Time
 }
 
 // sums are the loss events added up.
