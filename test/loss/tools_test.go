@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -186,4 +187,79 @@ func TestTimeRangesCutLosses(t *testing.T) {
 		sameLosses(t, strings.Join(args, " "), read(t, kept).losses, within(c.losses, r[0], r[1]))
 		tools.Run(t, "wprof-info", "--check", kept)
 	}
+}
+
+func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
+	c := lossy(t)
+	dir := t.TempDir()
+	from, to := c.quiet(t)
+	whole := tools.Convert(t, filepath.Join(dir, "whole"), "wprof-filter", "--start", c.offset(from), "--end", c.offset(to), c.path)
+	if losses := read(t, whole).losses; len(losses) > 0 {
+		t.Fatalf("from %s to %s there is the loss %+v", c.offset(from), c.offset(to), losses[0])
+	}
+	for _, one := range []struct {
+		tool         string
+		args         []string
+		lossy, whole int
+	}{
+		{"wprof-info", nil, 5, 5}, // what the recorder lost in its whole window
+		{"wprof-info", []string{"--json"}, 5, 5},
+		{"wprof-info", []string{"--check"}, 5, 0},
+		{"wprof-filter", nil, 5, 0},
+		{"wprof-filter", []string{"--start", c.offset(from), "--end", c.offset(to)}, 0, 0},
+		{"wprof-filter", []string{"-p", "1"}, 5, 0},
+		{"wprof-symbolize", nil, 5, 0},
+		{"wprof-perfetto", nil, 5, 0},
+		{"wprof-perfetto", []string{"-e", "no-threads"}, 5, 0},
+	} {
+		for file, want := range map[string]int{c.path: one.lossy, whole: one.whole} {
+			out := filepath.Join(dir, "out")
+			got := tools.Try(t, time.Minute, nil, one.tool, append(one.args, "--fail-on-loss", "-o", out, file)...)
+			if got.Status != want || want == 5 && !strings.Contains(string(got.Stderr), "--fail-on-loss was given") {
+				t.Errorf("%s %v %s: status %d, want %d: %s", one.tool, one.args, filepath.Base(file), got.Status, want, got.Stderr)
+			}
+			// The output is there whatever the status says.
+			if plain := tools.Try(t, time.Minute, nil, one.tool, append(one.args, "-o", out+"2", file)...); plain.Status != 0 {
+				t.Errorf("%s %v without the flag: status %d: %s", one.tool, one.args, plain.Status, plain.Stderr)
+			}
+			if a, b := size(t, out), size(t, out+"2"); a == 0 || one.tool == "wprof-perfetto" && a != b {
+				t.Errorf("%s %v: the output has %d bytes, without the flag %d", one.tool, one.args, a, b)
+			}
+		}
+	}
+	for _, tool := range []string{"wprof-record", "wprof-info", "wprof-filter", "wprof-symbolize", "wprof-perfetto"} {
+		if page := string(tools.Run(t, tool, "--man")); !strings.Contains(page, "events were lost and") {
+			t.Errorf("the manual page of %s does not tell of the exit status 5", tool)
+		}
+	}
+	if got := tools.Try(t, time.Minute, nil, "wprof-info", "--dump", "--fail-on-loss", c.path); got.Status != 2 {
+		t.Errorf("wprof-info --dump --fail-on-loss: status %d: %s", got.Status, got.Stderr)
+	}
+}
+
+// quiet is the longest time within the window in which nothing was lost.
+func (c *capture) quiet(t *testing.T) (from, to int64) {
+	t.Helper()
+	all := slices.Clone(c.losses)
+	slices.SortFunc(all, func(a, b lost) int { return cmp.Compare(a.from, b.from) })
+	until := c.session.Open
+	for _, l := range all {
+		if l.from-until > to-from {
+			from, to = until+1, l.from
+		}
+		until = max(until, l.at)
+	}
+	if to <= from {
+		t.Fatal("something was being lost all the time")
+	}
+	return from, to
+}
+
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }
