@@ -38,13 +38,24 @@ static __always_inline __u8 life_side(bool want, __u8 side)
 	return life_wanted && want ? side : 0;
 }
 
+/*
+ * Counts a record that did not fit as what it would have become: an event, if the filter wants one; else it would only
+ * have told who a thread is.
+ */
+static __noinline void count_life_loss(__u32 kind, bool want)
+{
+	count_loss(bpf_get_smp_processor_id(), life_wanted && want ? kind : LOST_DEFINITION);
+}
+
 static __always_inline void write_fork(struct task_struct *parent, struct task_struct *child)
 {
 	struct rec_fork *rec;
 
-	rec = reserve(REC_FORK, 0, parent->pid, sizeof(*rec));
-	if (!rec)
+	rec = try_reserve(REC_FORK, 0, parent->pid, sizeof(*rec));
+	if (!rec) {
+		count_life_loss(REC_FORK, thread_wanted(parent) || thread_wanted(child));
 		return;
+	}
 	write_ident(&rec->child, child);
 	rec->hdr.flags = life_side(thread_wanted(parent), REC_SUBJECT) | life_side(ident_wanted(&rec->child), REC_OBJECT);
 	submit(rec);
@@ -135,9 +146,11 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct l
 	if (!armed)
 		return 0;
 	tell_args(task);
-	rec = reserve(REC_EXEC, 0, task->pid, sizeof(*rec) + FILENAME_SHORT);
-	if (!rec)
+	rec = try_reserve(REC_EXEC, 0, task->pid, sizeof(*rec) + FILENAME_SHORT);
+	if (!rec) {
+		count_life_loss(REC_EXEC, thread_wanted(task));
 		return 0;
+	}
 	if (write_exec(rec, task, old_tid, bprm->filename, FILENAME_SHORT)) {
 		submit(rec);
 		return 0;
@@ -155,6 +168,23 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct l
 	return 0;
 }
 
+static __always_inline void write_new_name(struct rec_ident *who, const char *comm)
+{
+	__builtin_memset(who->comm, 0, COMM_LEN);
+	bpf_probe_read_kernel_str(who->comm, COMM_LEN, comm);
+	if (who->tid == who->pid)
+		__builtin_memcpy(who->process_comm, who->comm, COMM_LEN);
+}
+
+static __noinline void lose_rename(struct task_struct *task, const char *comm)
+{
+	struct rec_ident who;
+
+	write_ident(&who, task);
+	write_new_name(&who, comm);
+	count_life_loss(REC_RENAME, ident_wanted(&who));
+}
+
 /* Fires before the change. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(task_rename, struct task_struct *task, const char *comm)
@@ -163,15 +193,14 @@ int BPF_PROG(task_rename, struct task_struct *task, const char *comm)
 
 	if (!armed)
 		return 0;
-	rec = reserve(REC_RENAME, 0, task->pid, sizeof(*rec));
-	if (!rec)
+	rec = try_reserve(REC_RENAME, 0, task->pid, sizeof(*rec));
+	if (!rec) {
+		lose_rename(task, comm);
 		return 0;
+	}
 	write_ident(&rec->who, task);
 	__builtin_memcpy(rec->old_comm, rec->who.comm, COMM_LEN);
-	__builtin_memset(rec->who.comm, 0, COMM_LEN);
-	bpf_probe_read_kernel_str(rec->who.comm, COMM_LEN, comm);
-	if (rec->who.tid == rec->who.pid)
-		__builtin_memcpy(rec->who.process_comm, rec->who.comm, COMM_LEN);
+	write_new_name(&rec->who, comm);
 	rec->hdr.flags = life_side(ident_wanted(&rec->who), REC_SUBJECT);
 	submit(rec);
 	return 0;
@@ -184,9 +213,11 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 
 	if (!armed)
 		return 0;
-	rec = reserve(REC_EXIT, 0, task->pid, sizeof(*rec));
-	if (!rec)
+	rec = try_reserve(REC_EXIT, 0, task->pid, sizeof(*rec));
+	if (!rec) {
+		count_life_loss(REC_EXIT, thread_wanted(task));
 		return 0;
+	}
 	rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
 	if (task->signal->live.counter == 0)
 		rec->hdr.flags |= REC_LAST;
@@ -204,11 +235,13 @@ int BPF_PROG(sched_process_free, struct task_struct *task)
 	struct rec_free *rec;
 
 	if (armed) {
-		rec = reserve(REC_FREE, 0, task->pid, sizeof(*rec));
+		rec = try_reserve(REC_FREE, 0, task->pid, sizeof(*rec));
 		if (rec) {
 			rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
 			rec->start_ns = task->start_time;
 			submit(rec);
+		} else {
+			count_life_loss(REC_FREE, thread_wanted(task));
 		}
 	}
 	unfollow(task);

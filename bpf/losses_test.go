@@ -103,9 +103,10 @@ func lossesAddUp(t *testing.T) bool {
 	return true
 }
 
-// place is where a record is counted if it is lost.
+// place is where a record is counted if it is lost. One that the filter wants from neither side is no event: it tells
+// who a thread is.
 func place(r record) uint8 {
-	if r.kind() < lostKinds {
+	if r.kind() < lostKinds && r.flags()&(flagSubject|flagObject) != 0 {
 		return r.kind()
 	}
 	return LostDefinition

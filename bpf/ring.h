@@ -87,17 +87,18 @@ static __always_inline void count_refusal(__u32 cpu, __u32 kind)
 		add_loss(l, kind);
 }
 
-static __noinline void tell_losses(void *ring, __u32 cpu)
+/* Returns whether nothing is left to tell. */
+static __noinline bool tell_losses(void *ring, __u32 cpu)
 {
 	struct losses *l = bpf_map_lookup_elem(&losses, &cpu);
 	struct rec_lost *rec;
 	__u32 sum = 0;
 
 	if (!l)
-		return;
+		return true;
 	rec = bpf_ringbuf_reserve(ring, sizeof(*rec), 0);
 	if (!rec)
-		return;
+		return false;
 	untold[cpu & (CPUS_MAX - 1)] = 0;
 	rec->hdr.ts = bpf_ktime_get_ns();
 	rec->hdr.kind = REC_LOST;
@@ -113,6 +114,7 @@ static __noinline void tell_losses(void *ring, __u32 cpu)
 		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
 	else
 		bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
+	return true;
 }
 
 static __always_inline void *ring_of(__u32 cpu)
@@ -122,8 +124,8 @@ static __always_inline void *ring_of(__u32 cpu)
 	return bpf_map_lookup_elem(&rings, &slot);
 }
 
-/* Room for a record of the kind in this CPU's ring, with its header filled in; NULL: counted as lost. */
-static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
+/* Room for a record in this CPU's ring, with its header filled in; NULL: there is none, which the caller counts. */
+static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	void *ring = ring_of(cpu);
@@ -131,17 +133,26 @@ static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 si
 
 	if (!ring)
 		return NULL;
-	if (untold[cpu & (CPUS_MAX - 1)])
-		tell_losses(ring, cpu);
-	hdr = bpf_ringbuf_reserve(ring, size, 0);
-	if (!hdr) {
-		count_loss(cpu, kind);
+	/* What is shorter than a lost record may still fit, but would stand before the loss that it comes after. */
+	if (untold[cpu & (CPUS_MAX - 1)] && !tell_losses(ring, cpu))
 		return NULL;
-	}
+	hdr = bpf_ringbuf_reserve(ring, size, 0);
+	if (!hdr)
+		return NULL;
 	/* Only now: see records.h on the order of reserving and reading the clock. */
 	hdr->ts = bpf_ktime_get_ns();
 	*(__u64 *)&hdr->kind = kind | (__u64)flags << 8 | (__u64)cpu << 16 | (__u64)tid << 32;
 	return hdr;
+}
+
+/* The same; NULL: counted as lost. */
+static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
+{
+	void *rec = try_reserve(kind, flags, tid, size);
+
+	if (!rec)
+		count_loss(bpf_get_smp_processor_id(), kind);
+	return rec;
 }
 
 /* More room for a record that turned out to be longer than what was reserved for it; NULL: make do with that. */

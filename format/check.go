@@ -18,6 +18,7 @@ type Finding struct {
 // Checked is how much of a stream [Check] has seen.
 type Checked struct {
 	Sections, Blocks, Events, Bytes, Findings int64
+	Losses                                    int64 // of the events
 }
 
 // Check reads a whole stream and reports what is wrong with it: damage, order, ids that do not resolve, headers, index

@@ -25,6 +25,9 @@ func (c *checker) events(block *Block, b *textBlock) {
 			break
 		}
 		c.seen.Events++
+		if Kind(e.Kind) == KindLost {
+			c.seen.Losses++
+		}
 		b.count(&e, size)
 		c.event(&e)
 	}

@@ -226,7 +226,8 @@ const (
 	CauseThrottle  Cause = 6 // perf throttled a sampling event
 	CauseSideband  Cause = 7 // mapping and name records of perf were lost
 	CauseSpool     Cause = 8 // the recorder's spool was cut or damaged
-	// CauseDefinition: there was no room for what an event names, a stack or a command line. The event itself is there.
+	// CauseDefinition: there was no room for what an event names: a stack, a command line, or who a thread is whose
+	// own events were not asked for. The event itself is there.
 	CauseDefinition Cause = 9
 )
 

@@ -20,6 +20,7 @@ func main() {
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},
+				cli.FailOnLoss(),
 			}},
 		},
 		Examples: []cli.Example{

@@ -26,6 +26,7 @@ func tool() cli.Tool {
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to this file; without it, to standard output."},
 				{Name: "compress", Aliases: []string{"z"}, Kind: cli.String, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "Compression of blocks, from none to best. By default none to a pipe and 1 to a file."},
+				cli.FailOnLoss(),
 				{Name: "verbose", Aliases: []string{"v"}, Usage: "Say how many frames have a name now."},
 			}},
 		},

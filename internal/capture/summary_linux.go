@@ -132,7 +132,7 @@ func causeText(cause format.Cause) string {
 	case format.CauseThrottle:
 		return "the kernel throttled sampling"
 	case format.CauseDefinition:
-		return "no room for a stack or a command line"
+		return "no room for stacks, command lines or names"
 	case format.CauseSideband:
 		return "mappings not told"
 	}

@@ -112,9 +112,9 @@ func (f *Filter) endSection(end *format.End) error {
 		out.Last, out.Close = true, min(out.Close, f.end)
 	}
 	out.Close = max(out.Close, f.opens)
-	for _, l := range out.Losses {
-		f.result.Lost = f.result.Lost || l.Count > 0 && !f.o.Start.set && !f.o.End.set
-	}
+	// Of a range only its own loss events tell: the recorder's sums are those of its whole window.
+	isPart := f.o.Start.set || f.o.End.set || f.session.RangeStart != 0 || f.session.RangeEnd != 0
+	f.result.Lost = f.result.Lost || len(out.Losses) > 0 && !isPart
 	out.Processes = f.usage.Close(out.Close)
 	if err := f.defineClocks(); err != nil {
 		return err

@@ -32,7 +32,7 @@ func OutputFlags() cli.Group {
 	return cli.Group{Title: "Output", Flags: []cli.Flag{
 		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to this file; without it, to standard output."},
 		{Name: "compress", Aliases: []string{"z"}, Kind: cli.String, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "Compression of blocks, from none to best. By default none to a pipe and 1 to a file."},
-		{Name: "fail-on-loss", Usage: "Exit with status 5 if events were lost."},
+		cli.FailOnLoss(),
 	}}
 }
 
@@ -162,8 +162,6 @@ func outcome(inv *cli.Invocation, name string, result Result, err error) error {
 	case result.Damage != nil:
 		d := result.Damage
 		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; everything else was filtered", name, d.Detail, d.Missing()))
-	case result.Lost && inv.Bool("fail-on-loss"):
-		return cli.WithCode(cli.ExitLost, fmt.Errorf("events of %s are missing, and --fail-on-loss was given", name))
 	}
-	return nil
+	return inv.Lost(name, result.Lost)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"wprof/format"
@@ -22,6 +23,9 @@ func Run(inv *cli.Invocation) error {
 	}
 	if len(modes) > 1 {
 		return cli.Usagef("--%s cannot be done in one run; give one of them", strings.Join(modes, " and --"))
+	}
+	if inv.Bool("fail-on-loss") && (inv.Bool("dump") || inv.Bool("undump")) {
+		return cli.Usagef("--fail-on-loss does not go with --%s; the summary, --json and --check tell of losses", modes[0])
 	}
 	do, binary := summarize, false
 	switch strings.Join(modes, "") {
@@ -46,7 +50,8 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if err := do(out, in, source); err != nil {
+	lost, err := do(out, in, source)
+	if err != nil {
 		err = withStatus(source, err)
 		if complete := new(cli.ExitError); !errors.As(err, &complete) || complete.Code != cli.ExitDamaged {
 			out.Abort()
@@ -54,7 +59,10 @@ func Run(inv *cli.Invocation) error {
 		}
 		return errors.Join(err, out.Commit())
 	}
-	return out.Commit()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	return inv.Lost(source, lost)
 }
 
 // withStatus gives an error its exit status.
@@ -69,13 +77,13 @@ func withStatus(source string, err error) error {
 	return cli.WithCode(cli.ExitFailed, err)
 }
 
-func dump(w io.Writer, r io.Reader, _ string) error {
+func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	out := &writer{w: w}
-	err := format.Dump(out, r)
+	err = format.Dump(out, r)
 	if out.err != nil {
-		return fmt.Errorf("write the text form: %w", out.err)
+		return false, fmt.Errorf("write the text form: %w", out.err)
 	}
-	return err
+	return false, err
 }
 
 // writer remembers why it failed, so that it is told once.
@@ -92,19 +100,19 @@ func (w *writer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func undump(w io.Writer, r io.Reader, _ string) error {
+func undump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	out := bufio.NewWriterSize(w, 256<<10)
 	text := &lineCounter{r: r}
 	if err := format.Undump(out, text); err != nil && text.cut() == nil {
-		return err
+		return false, err
 	}
 	if err := text.cut(); err != nil {
-		return err
+		return false, err
 	}
 	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write the stream: %w", err)
+		return false, fmt.Errorf("write the stream: %w", err)
 	}
-	return nil
+	return false, nil
 }
 
 // lineCounter notes how a text ends: the last line of one that was cut may read as another one.
@@ -134,7 +142,7 @@ func (c *lineCounter) cut() error {
 }
 
 // check prints what is wrong, one sentence a line, or that nothing is.
-func check(w io.Writer, r io.Reader, source string) error {
+func check(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 	out := bufio.NewWriter(w)
 	seen, err := format.Check(r, func(f format.Finding) {
 		fmt.Fprintf(out, "at byte %s: %s\n", count(f.Offset), f.Text)
@@ -145,32 +153,32 @@ func check(w io.Writer, r io.Reader, source string) error {
 		fmt.Fprintf(out, "%s: sound: %s\n", source, held)
 	}
 	if flushErr := out.Flush(); flushErr != nil {
-		return fmt.Errorf("write the findings: %w", flushErr)
+		return false, fmt.Errorf("write the findings: %w", flushErr)
 	}
 	if err == nil && seen.Findings > 0 {
-		return fmt.Errorf("%w: %s among %s", format.ErrDamaged, plural(uint64(seen.Findings), "finding"), held)
+		return false, fmt.Errorf("%w: %s among %s", format.ErrDamaged, plural(uint64(seen.Findings), "finding"), held)
 	}
-	return err
+	return seen.Losses > 0, err
 }
 
-func summarize(w io.Writer, r io.Reader, source string) error {
+func summarize(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 	return summarizeAs(r, func(s *Summary) error { return s.Print(w, source) })
 }
 
-func summarizeJSON(w io.Writer, r io.Reader, source string) error {
+func summarizeJSON(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 	return summarizeAs(r, func(s *Summary) error { return s.WriteJSON(w, source) })
 }
 
-func summarizeAs(r io.Reader, write func(*Summary) error) error {
+func summarizeAs(r io.Reader, write func(*Summary) error) (lost bool, err error) {
 	s, err := Summarize(r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := write(s); err != nil {
-		return err
+		return false, err
 	}
 	if len(s.Damage) > 0 {
-		return fmt.Errorf("%w: %s; --check says more", format.ErrDamaged, s.Damage[0])
+		return false, fmt.Errorf("%w: %s; --check says more", format.ErrDamaged, s.Damage[0])
 	}
-	return nil
+	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return len(r.Losses) > 0 }), nil
 }

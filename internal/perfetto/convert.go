@@ -12,6 +12,7 @@ type Summary struct {
 	Events      int64
 	Bytes       int64 // of the trace
 	SkippedCPUs int64 // events of CPUs with numbers that Perfetto refuses
+	Lost        bool  // events are missing
 }
 
 // Convert writes a stream as a trace. Whatever ends the stream, the trace is well-formed; errors of the stream come
@@ -24,13 +25,14 @@ func Convert(r *format.Reader, w io.Writer, options Options) (Summary, error) {
 	if closeErr := c.e.Close(c.windowEnd()); err == nil {
 		err = closeErr
 	}
-	return Summary{Events: c.count, Bytes: c.e.written, SkippedCPUs: c.e.skipped}, err
+	return Summary{Events: c.count, Bytes: c.e.written, SkippedCPUs: c.e.skipped, Lost: c.lost}, err
 }
 
 type conversion struct {
 	r        *format.Reader
 	e        *Encoder
 	count    int64
+	lost     bool
 	sections int
 	session  *format.Session // of the window that is open
 	closed   int64           // when its section ended, as its end block tells
@@ -55,6 +57,7 @@ func (c *conversion) events() error {
 			c.e.Clocks(all)
 		}
 		c.count++
+		c.lost = c.lost || v.Kind == format.KindLost
 		if err := c.e.Event(v); err != nil {
 			return err
 		}

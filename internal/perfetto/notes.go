@@ -12,7 +12,7 @@ const (
 	notesUUID = 0x7770726f66 << 16 // tracks count up from here
 	// maxLanes bounds how many slices of a track may overlap. Perfetto nests the slices of a track and cuts those that
 	// do not nest, so one that overlaps goes to another track of the same name, which the interface shows as one.
-	maxLanes = 8
+	maxLanes = 16
 	// A trace that is cut at its front reads from the next reset on.
 	resetNs    = int64(4e9)
 	resetBytes = 1 << 20

@@ -54,7 +54,7 @@ func Run(inv *cli.Invocation) error {
 	if d := r.Damage(); d != nil {
 		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; the trace shows everything else", source, d.Detail, d.Missing()))
 	}
-	return nil
+	return inv.Lost(source, done.Lost)
 }
 
 // withStatus gives an error its exit status.

@@ -112,7 +112,10 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}
-	return told(name, &summary)
+	if err := told(name, &summary); err != nil {
+		return err
+	}
+	return inv.Lost(name, len(summary.Losses) > 0)
 }
 
 // told says what was recovered, if that is not everything.
@@ -169,7 +172,7 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	if d := result.Damage; d != nil {
 		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; everything else was passed on", name, d.Detail, d.Missing()))
 	}
-	return nil
+	return inv.Lost(name, result.Lost)
 }
 
 func isRegular(in io.Reader) bool {

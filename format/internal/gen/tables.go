@@ -119,7 +119,7 @@ func causeDoc(c wprof.Cause) string {
 	case wprof.CauseSideband:
 		return "mapping and name records of perf were lost"
 	case wprof.CauseDefinition:
-		return "there was no room for what an event names, a stack or a command line; the event itself is there, without it"
+		return "there was no room for what an event names: a stack, a command line, or who a thread is whose own events were not asked for; the event itself is there, without it"
 	case wprof.CauseSpool:
 		return "the recorder's spool was cut or damaged"
 	default:

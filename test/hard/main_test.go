@@ -1,0 +1,19 @@
+//go:build linux
+
+package hard
+
+import (
+	"testing"
+
+	"wprof/test/tools"
+)
+
+func TestMain(m *testing.M) {
+	tools.Main(m,
+		tools.C{Name: "crowd", Source: "testdata/crowd.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "forks", Source: "testdata/forks.c"},
+		tools.C{Name: "renames", Source: "testdata/renames.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "named", Source: "testdata/named.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "reuse", Source: "testdata/reuse.c", Flags: []string{"-pthread"}},
+	)
+}

@@ -1,0 +1,117 @@
+//go:build linux
+
+package loss
+
+import (
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"wprof/format"
+)
+
+// where is what losses are counted by.
+type where struct {
+	cpu  uint32
+	kind format.Kind
+}
+
+// lost is a loss event.
+type lost struct {
+	where
+	cause    format.Cause
+	count    uint64
+	from, at int64 // CLOCK_MONOTONIC ns
+	open     bool
+}
+
+// leaving is a switch away from a thread.
+type leaving struct {
+	tid int32
+	at  int64
+}
+
+// capture is what these tests ask about a stream.
+type capture struct {
+	path    string
+	session *format.Session
+	handled map[where]uint64
+	losses  []lost
+	leaves  []leaving
+	told    map[where]uint64 // by the end blocks
+	last    map[uint32]int64 // by CPU: the time of the last event that the kernel told
+	behind  int              // losses in whose time the same CPU has events
+}
+
+func read(t *testing.T, path string) *capture {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := format.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := &capture{path: path, session: r.Session(), handled: map[where]uint64{}, told: map[where]uint64{}, last: map[uint32]int64{}}
+	r.OnSectionEnd(func(end *format.End) {
+		for _, l := range end.Losses {
+			c.told[where{l.Cpu, format.Kind(l.Kind)}] += l.Count
+		}
+	})
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.take(r, e)
+	}
+	if d := r.Damage(); d != nil {
+		t.Fatalf("%s is damaged: %+v", path, d)
+	}
+	return c
+}
+
+func (c *capture) take(r *format.Reader, e *format.Event) {
+	switch e.Kind {
+	case format.KindLost:
+		l := e.Lost()
+		if l.Cause() == format.CauseRing && c.last[e.CPU] > l.From() {
+			c.behind++
+		}
+		c.losses = append(c.losses, lost{where{e.CPU, l.What()}, l.Cause(), l.Count(), l.From(), e.Time, e.Flags&format.FlagOpen != 0})
+		return
+	case format.KindStateCPU, format.KindStateThread:
+		c.handled[where{e.CPU, e.Kind}]++
+		return
+	case format.KindSwitch:
+		c.leaves = append(c.leaves, leaving{r.Task(e.Task).GetTid(), e.Time})
+	}
+	c.handled[where{e.CPU, e.Kind}]++
+	c.last[e.CPU] = e.Time
+}
+
+// sums are the loss events added up.
+func (c *capture) sums() map[where]uint64 {
+	sums := map[where]uint64{}
+	for _, l := range c.losses {
+		sums[l.where] += l.count
+	}
+	return sums
+}
+
+// left is how often a thread was switched away from in a time.
+func (c *capture) left(tid int32, from, to int64) (n int64) {
+	for _, l := range c.leaves {
+		if l.tid == tid && l.at > from && l.at <= to {
+			n++
+		}
+	}
+	return n
+}
