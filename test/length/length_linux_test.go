@@ -54,7 +54,7 @@ func jobs() []job {
 		{name: "wprof-info", brief: true, read: isSummary},
 		{name: "wprof-info --json", read: isJSON},
 		{name: "wprof-info --check", read: isSound},
-		{name: "wprof-info --dump", read: isText},
+		{name: "wprof-info --dump", brief: true, read: isText},
 	}
 }
 

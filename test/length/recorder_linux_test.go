@@ -185,7 +185,9 @@ func countStream(in io.Reader) (c counts) {
 func watch(t *testing.T, r *exec.Cmd, long time.Duration) (sizes []int64, held attached) {
 	t.Helper()
 	// It takes a moment to set up, and may finalise early only if something is wrong.
-	for end := time.Now().Add(long - 500*time.Millisecond); time.Now().Before(end); time.Sleep(time.Second) {
+	seconds := time.NewTicker(time.Second)
+	defer seconds.Stop()
+	for end := time.Now().Add(long - 500*time.Millisecond); time.Now().Before(end); <-seconds.C {
 		size, err := residentWithoutRings(r.Process.Pid)
 		if err != nil {
 			t.Fatalf("look at the recorder: %v", err)

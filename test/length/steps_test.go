@@ -142,6 +142,9 @@ func (s *stream) retire(cpu int) {
 			break
 		}
 	}
+	if len(s.ended) < 1<<14 {
+		s.ended = append(s.ended, t)
+	}
 }
 
 func (s *stream) sample(cpu int) {

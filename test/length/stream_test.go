@@ -27,6 +27,7 @@ type stream struct {
 	rng     uint64
 
 	live    []*thread
+	ended   []*thread     // in this section, as many as the recorder would remember
 	cpu     [cpus]*thread // who runs
 	idle    thread
 	nextTID int32
@@ -165,9 +166,10 @@ func (s *stream) end(last bool) {
 	for cpu, n := range s.lost {
 		e.Losses = append(e.Losses, &format.Loss{Cpu: cpu, Cause: uint32(format.CauseRing), Count: n})
 	}
-	for _, t := range s.live[:100] {
+	for _, t := range append(s.ended, s.live...) {
 		e.Processes = append(e.Processes, &format.ProcessTime{Pid: t.pid, Comm: t.comm, Ns: 1000, Start: t.start})
 	}
+	s.ended = s.ended[:0]
 	s.must(s.w.EndSection(e))
 	s.wrote.sections++
 	s.wrote.definitions += e.Definitions
