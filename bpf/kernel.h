@@ -87,6 +87,15 @@ struct signal_struct {
 	atomic_t live; /* threads that have not exited */
 };
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;	/* of its PID namespace; 0: the first one */
+	struct upid numbers[]; /* its number in that namespace and in those above, by level; numbers[1] up to 6.4 */
+};
+
 struct mm_struct {
 	unsigned long arg_start;
 	unsigned long arg_end;
@@ -111,6 +120,7 @@ struct task_struct {
 	int tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	__u64 self_exec_id; /* how often the process, and those that it was forked from, called exec */

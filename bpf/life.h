@@ -16,6 +16,22 @@ static __always_inline void write_comm(char *to, struct task_struct *task)
 	bpf_probe_read_kernel_str(to, COMM_LEN, task->comm);
 }
 
+#define MAX_NS_LEVEL 32 /* include/linux/pid_namespace.h */
+
+/* What a thread is called in its own PID namespace: 0 in the first one, so that machines without containers pay nothing. */
+static __always_inline __u32 ns_number(struct task_struct *task)
+{
+	struct pid *pid = task->thread_pid;
+	__u32 level = pid->level;
+	int nr = 0;
+
+	if (!level || level > MAX_NS_LEVEL)
+		return 0;
+	/* The kernel's struct upid has a pointer to the namespace beside nr. */
+	bpf_probe_read_kernel(&nr, sizeof(nr), (void *)pid->numbers + level * 16);
+	return nr;
+}
+
 static __always_inline void write_ident(struct rec_ident *who, struct task_struct *task)
 {
 	who->tid = task->pid;
@@ -25,6 +41,8 @@ static __always_inline void write_ident(struct rec_ident *who, struct task_struc
 	who->start_ns = task->start_time;
 	write_comm(who->comm, task);
 	write_comm(who->process_comm, task->group_leader);
+	who->ns_tid = ns_number(task);
+	who->ns_pid = ns_number(task->group_leader);
 }
 
 /* Not inlined: these programs are not the hot ones. */

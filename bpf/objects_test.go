@@ -36,8 +36,8 @@ func TestRecordTypes(t *testing.T) {
 	types, err := RecordTypes()
 	must(t, err)
 	for name, size := range map[string]uint32{
-		"rec_hdr": 16, "rec_ident": 56, "rec_switch": 32, "rec_waking": 24, "rec_fork": 72, "rec_exec": 80,
-		"rec_rename": 88, "rec_exit": 32, "rec_free": 24, "rec_lost": 88, "rec_task": 88,
+		"rec_hdr": 16, "rec_ident": 64, "rec_switch": 32, "rec_waking": 24, "rec_fork": 80, "rec_exec": 88,
+		"rec_rename": 96, "rec_exit": 32, "rec_free": 24, "rec_lost": 88, "rec_task": 96,
 		"rec_stack": 32, "rec_sample": 40, "rec_args": 24,
 		"rec_stacks": 16, "rec_return": 32, "rec_blocked": 56,
 	} {

@@ -70,6 +70,8 @@ struct rec_ident {
 	__u64 start_ns;	  /* task_struct.start_time */
 	char comm[COMM_LEN];
 	char process_comm[COMM_LEN]; /* of the group leader */
+	__u32 ns_tid;	  /* in the thread's own PID namespace; 0: that is the first one */
+	__u32 ns_pid;
 };
 
 /* Ids of stacks; 0: none. */

@@ -32,6 +32,8 @@ func appendTask(b []byte, t *Task) []byte {
 	b = appendNumber(b, 8, uint64(t.Flags))
 	b = appendNumber(b, 9, uint64(t.Continues))
 	b = appendNumber(b, 10, uint64(t.Command))
+	b = appendNumber(b, 11, uint64(int64(t.NsTid)))
+	b = appendNumber(b, 12, uint64(int64(t.NsPid)))
 	b = append(b, t.unknownFields...)
 	return endMember(b, body)
 }

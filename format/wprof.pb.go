@@ -592,6 +592,8 @@ type Task struct {
 	Flags         uint32                 `protobuf:"varint,8,opt,name=flags,proto3" json:"flags,omitempty"`                               // TaskFlag bits
 	Continues     uint32                 `protobuf:"varint,9,opt,name=continues,proto3" json:"continues,omitempty"`                       // the definition of the same thread before this one; 0 for none
 	Command       uint32                 `protobuf:"varint,10,opt,name=command,proto3" json:"command,omitempty"`                          // the command line of its process; 0 when not known
+	NsTid         int32                  `protobuf:"varint,11,opt,name=ns_tid,json=nsTid,proto3" json:"ns_tid,omitempty"`                 // tid in the thread's own PID namespace; 0 when that is the first one
+	NsPid         int32                  `protobuf:"varint,12,opt,name=ns_pid,json=nsPid,proto3" json:"ns_pid,omitempty"`                 // pid there
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -692,6 +694,20 @@ func (x *Task) GetContinues() uint32 {
 func (x *Task) GetCommand() uint32 {
 	if x != nil {
 		return x.Command
+	}
+	return 0
+}
+
+func (x *Task) GetNsTid() int32 {
+	if x != nil {
+		return x.NsTid
+	}
+	return 0
+}
+
+func (x *Task) GetNsPid() int32 {
+	if x != nil {
+		return x.NsPid
 	}
 	return 0
 }
@@ -1439,6 +1455,7 @@ type ProcessTime struct {
 	Comm          []byte                 `protobuf:"bytes,2,opt,name=comm,proto3" json:"comm,omitempty"`
 	Ns            int64                  `protobuf:"varint,3,opt,name=ns,proto3" json:"ns,omitempty"` // on CPU within the window, as far as the section tells
 	Start         int64                  `protobuf:"varint,4,opt,name=start,proto3" json:"start,omitempty"`
+	NsPid         int32                  `protobuf:"varint,5,opt,name=ns_pid,json=nsPid,proto3" json:"ns_pid,omitempty"` // in its own PID namespace; 0 when that is the first one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1497,6 +1514,13 @@ func (x *ProcessTime) GetNs() int64 {
 func (x *ProcessTime) GetStart() int64 {
 	if x != nil {
 		return x.Start
+	}
+	return 0
+}
+
+func (x *ProcessTime) GetNsPid() int32 {
+	if x != nil {
+		return x.NsPid
 	}
 	return 0
 }
@@ -1891,7 +1915,7 @@ const file_wprof_proto_rawDesc = "" +
 	"rangeStart\x12\x1b\n" +
 	"\trange_end\x18\x13 \x01(\x03R\brangeEnd\x12!\n" +
 	"\frecorder_pid\x18\x14 \x01(\rR\vrecorderPid\x12'\n" +
-	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\"\xe9\x01\n" +
+	"\asources\x18\x15 \x03(\v2\r.wprof.SourceR\asources\"\x97\x02\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x05R\x03tid\x12\x10\n" +
@@ -1903,7 +1927,9 @@ const file_wprof_proto_rawDesc = "" +
 	"\x05flags\x18\b \x01(\rR\x05flags\x12\x1c\n" +
 	"\tcontinues\x18\t \x01(\rR\tcontinues\x12\x18\n" +
 	"\acommand\x18\n" +
-	" \x01(\rR\acommand\"?\n" +
+	" \x01(\rR\acommand\x12\x15\n" +
+	"\x06ns_tid\x18\v \x01(\x05R\x05nsTid\x12\x15\n" +
+	"\x06ns_pid\x18\f \x01(\x05R\x05nsPid\"?\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04args\x18\x02 \x01(\fR\x04args\x12\x10\n" +
@@ -1964,12 +1990,13 @@ const file_wprof_proto_rawDesc = "" +
 	"\tKindCount\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x16\n" +
 	"\x06events\x18\x02 \x01(\x04R\x06events\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"Y\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"p\n" +
 	"\vProcessTime\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x12\n" +
 	"\x04comm\x18\x02 \x01(\fR\x04comm\x12\x0e\n" +
 	"\x02ns\x18\x03 \x01(\x03R\x02ns\x12\x14\n" +
-	"\x05start\x18\x04 \x01(\x03R\x05start\"X\n" +
+	"\x05start\x18\x04 \x01(\x03R\x05start\x12\x15\n" +
+	"\x06ns_pid\x18\x05 \x01(\x05R\x05nsPid\"X\n" +
 	"\x04Loss\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x14\n" +

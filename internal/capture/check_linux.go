@@ -24,5 +24,17 @@ func check(cfg *Config) error {
 		return errors.New("choosing threads by id, and following a command, needs the host's process ids, and this container has its own: " +
 			"start it with the host's PID namespace (--pid=host), choose by name, or record everything with -a")
 	}
+	return checkFiles(cfg, have)
+}
+
+// filesNeeded is the number of open files that kernel programs, their maps and the events of each CPU take, and some.
+func filesNeeded(cfg *Config) int { return 72 + 4*cfg.CPUs + cfg.Kernel.Rings }
+
+// checkFiles refuses a limit of open files below that, where this process has not the right to raise it.
+func checkFiles(cfg *Config, have proc.Capabilities) error {
+	limit := proc.FileLimit()
+	if least := filesNeeded(cfg); limit < least && !have.Has(proc.CapSysResource) {
+		return fmt.Errorf("recording needs some %d open files, and this process may have %d: raise the limit with ulimit -n %d", least, limit, 4*least)
+	}
 	return nil
 }

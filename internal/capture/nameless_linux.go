@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -27,6 +28,19 @@ func nameless(stacks Stacks) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// unheld says that files of programs could not be kept open, so that what has gone by now has no names.
+func (s *session) unheld() string {
+	if s.rec.code == nil || s.rec.code.watcher == nil {
+		return ""
+	}
+	n := s.rec.code.watcher.Files().Stats().OverLimit
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of code are in files that could not be kept open, because this process may have %d open (ulimit -n): "+
+		"functions in those that are gone by now have no names", count(uint64(n), "mapping"), proc.FileLimit())
 }
 
 // missingForFiles lists the capabilities that opening what other users' processes have mapped needs, of those that are not

@@ -132,6 +132,8 @@ func (s *session) prepare() error {
 			return err
 		}
 	}
+	// After the command has been started: its limits are its own.
+	proc.RaiseFileLimit(4 * filesNeeded(s.cfg))
 	if s.rec, err = prepare(s.cfg, s.spool, description, s.command); err != nil {
 		return err
 	}
@@ -339,6 +341,9 @@ func (s *session) report() error {
 	outcome := s.outcome()
 	s.inv.Warnf("%s", outcome.Summary())
 	if text := outcome.CutText(); text != "" {
+		s.inv.Warnf("%s", text)
+	}
+	if text := s.unheld(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
 	if n := s.rec.unfollowed; n > 0 {

@@ -80,6 +80,7 @@ type KindReport struct {
 // ProcessReport is a process that was on a CPU.
 type ProcessReport struct {
 	PID     int32  `json:"pid"`
+	NSPID   *int32 `json:"ns_pid"`
 	Comm    string `json:"comm"`
 	StartNs int64  `json:"start_ns"`
 	CPUNs   int64  `json:"cpu_ns"`
@@ -190,7 +191,11 @@ func (r *Recording) report() RecordingReport {
 		Sources: each(s.Sources, func(x *format.Source) SourceReport { return SourceReport{x.Id, x.Name, x.Period} }),
 		Kinds:   each(r.Kinds, r.kindReport),
 		Processes: each(r.Processes, func(p *format.ProcessTime) ProcessReport {
-			return ProcessReport{p.Pid, string(p.Comm), p.Start, p.Ns}
+			report := ProcessReport{PID: p.Pid, Comm: string(p.Comm), StartNs: p.Start, CPUNs: p.Ns}
+			if p.NsPid != 0 {
+				report.NSPID = &p.NsPid
+			}
+			return report
 		}),
 		Losses:  each(r.Losses, lossReport),
 		Samples: r.Sampled.report(), Stacks: r.Waits.report(),

@@ -217,13 +217,21 @@ func (r *Recording) printProcesses(w io.Writer) {
 	if len(r.Processes) == 0 {
 		return
 	}
-	fact(w, "CPU time", "%s on CPU in the window", plural(uint64(len(r.Processes)), "process"))
+	fact(w, "CPU time", "%s on CPU in the window", plural(uint64(len(r.Processes)+r.Others), "process"))
 	var rows [][]string
 	for _, p := range r.Processes[:min(listed, len(r.Processes))] {
-		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.window())), fmt.Sprintf("pid %d", p.Pid), name(p.Comm)})
+		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.window())), called(p), name(p.Comm)})
 	}
 	table(w, rows)
-	more(w, len(r.Processes)-listed)
+	more(w, len(r.Processes)+r.Others-listed)
+}
+
+// called is a process's id, and that by which its container knows it.
+func called(p *format.ProcessTime) string {
+	if p.NsPid != 0 {
+		return fmt.Sprintf("pid %d (%d in its namespace)", p.Pid, p.NsPid)
+	}
+	return fmt.Sprintf("pid %d", p.Pid)
 }
 
 // lost is how many events are known to be lost.

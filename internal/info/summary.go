@@ -30,7 +30,8 @@ type Recording struct {
 	Late      uint64
 	Defined   uint64
 	Kinds     []*format.KindCount
-	Processes []*format.ProcessTime
+	Processes []*format.ProcessTime // those with most time, at most maxProcesses
+	Others    int                   // processes, with less time
 	Losses    []*format.Loss
 	Cost      *format.RecorderCost
 	Clocks    []*format.ClockSnapshot
@@ -54,11 +55,17 @@ func Summarize(r io.Reader) (*Summary, error) {
 			if len(sections) == 0 {
 				return fromPipe(f) // which says what stands there instead
 			}
-			s, err := summary(info.Size(), sections, nil)
-			if err == nil && s.stacks() {
+			var e epochs
+			for i := range sections {
+				if err := e.add(&sections[i]); err != nil {
+					return nil, err
+				}
+			}
+			s := e.summary(info.Size(), nil)
+			if s.stacks() {
 				s.join(look(f, time.Now().Add(lookTime)))
 			}
-			return s, err
+			return s, nil
 		}
 	}
 	return fromPipe(r)
@@ -106,7 +113,8 @@ func (s *Summary) join(looked []*Sampled) {
 
 // fromPipe goes through all blocks.
 func fromPipe(r io.Reader) (*Summary, error) {
-	var sections []format.SectionSummary
+	var done epochs
+	var section *format.SectionSummary // that the blocks are in now
 	var damage []string
 	r, looked := lookAside(r)
 	defer looked()
@@ -125,27 +133,30 @@ func fromPipe(r io.Reader) (*Summary, error) {
 			damage = append(damage, b.Problem)
 		}
 		total = b.Offset + int64(format.BlockHeaderSize+len(b.Stored))
-		if len(sections) == 0 || b.Header.Type == format.BlockHeaderType || b.Header.Section != number {
-			sections = append(sections, format.SectionSummary{Offset: b.Offset, Index: &format.Index{}, Rebuilt: true})
+		if section == nil || b.Header.Type == format.BlockHeaderType || b.Header.Section != number {
+			if err := done.add(section); err != nil {
+				return nil, err
+			}
+			section = &format.SectionSummary{Offset: b.Offset, Index: &format.Index{}, Rebuilt: true}
 			number = b.Header.Section
 		}
-		if err := visit(&sections[len(sections)-1], b); errors.Is(err, format.ErrNewer) {
+		if err := visit(section, b); errors.Is(err, format.ErrNewer) {
 			return nil, err
 		} else if err != nil {
 			damage = append(damage, fmt.Sprintf("at byte %d: %v", b.Offset, err))
 		}
 	}
 	trailing, problem := blocks.Trailing()
-	if len(sections) == 0 {
+	if section == nil {
 		return nil, fmt.Errorf("%w: %s", format.ErrNotStream, cmp.Or(problem, "the input is empty"))
 	}
 	if trailing > 0 {
 		damage = append(damage, problem)
 	}
-	s, err := summary(total+trailing, sections, damage)
-	if err != nil {
+	if err := done.add(section); err != nil {
 		return nil, err
 	}
+	s := done.summary(total+trailing, damage)
 	s.join(looked())
 	return s, nil
 }
@@ -166,39 +177,11 @@ func visit(s *format.SectionSummary, b *format.Block) (err error) {
 	return err
 }
 
-// summary puts epochs together. What every other tool refuses has no summary either: recordings that share no timeline.
-func summary(bytes int64, sections []format.SectionSummary, damage []string) (*Summary, error) {
-	if err := format.CheckTimeline(sections); err != nil {
-		return nil, err
-	}
-	s := &Summary{Bytes: bytes, Damage: damage}
-	for i := range sections {
-		section := &sections[i]
-		if section.Session == nil {
-			s.Damage = append(s.Damage, fmt.Sprintf("at byte %d: the header of a section is missing", section.Offset))
-			section.Session = &format.Session{}
-		}
-		if section.End == nil {
-			s.Damage = append(s.Damage, fmt.Sprintf("the section at byte %d has no end block: it was cut", section.Offset))
-		}
-		last := len(s.Recordings) - 1
-		if last < 0 || !section.Session.Continues || s.Recordings[last].Session.Id != section.Session.Id {
-			s.Recordings = append(s.Recordings, Recording{Session: section.Session})
-			last++
-		}
-		s.Recordings[last].add(section)
-	}
-	for i := range s.Recordings {
-		s.Recordings[i].sort()
-	}
-	return s, nil
-}
-
 // add takes an epoch in. Where it has no end block, its event blocks at least tell how many events there are.
-func (r *Recording) add(s *format.SectionSummary) {
+func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 	r.Epochs++
-	r.Close = max(r.Close, s.Session.Close)
-	r.Clocks = append(r.Clocks, s.Session.Clocks...)
+	r.Close = max(r.Close, session.Close)
+	r.Clocks = append(r.Clocks, session.Clocks...)
 	if s.End == nil {
 		r.Cut = true
 		for _, b := range s.Index.GetBlocks() {
@@ -218,9 +201,7 @@ func (r *Recording) add(s *format.SectionSummary) {
 		r.Events += k.Events
 		r.addKind(k)
 	}
-	for _, p := range s.End.Processes {
-		r.addProcess(p)
-	}
+	r.addProcesses(s.End.Processes)
 	for _, l := range s.End.Losses {
 		r.addLoss(l)
 	}
@@ -250,25 +231,9 @@ func (r *Recording) addLoss(l *format.Loss) {
 	r.Losses = append(r.Losses, l)
 }
 
-func (r *Recording) addProcess(p *format.ProcessTime) { r.Processes = append(r.Processes, p) }
-
-// sort brings what matters most to the front, and adds up what the epochs tell of one process.
+// sort brings what matters most to the front.
 func (r *Recording) sort() {
-	byKey := func(a, b *format.ProcessTime) int {
-		return cmp.Or(cmp.Compare(a.Pid, b.Pid), cmp.Compare(a.Start, b.Start))
-	}
-	slices.SortStableFunc(r.Processes, byKey)
-	var sums []*format.ProcessTime
-	for _, p := range r.Processes {
-		if n := len(sums); n > 0 && byKey(sums[n-1], p) == 0 {
-			sums[n-1].Ns += p.Ns
-			sums[n-1].Comm = p.Comm
-			continue
-		}
-		sums = append(sums, p)
-	}
-	r.Processes = sums
-	slices.SortStableFunc(r.Processes, func(a, b *format.ProcessTime) int { return cmp.Compare(b.Ns, a.Ns) })
+	r.sumProcesses()
 	slices.SortStableFunc(r.Kinds, func(a, b *format.KindCount) int { return cmp.Compare(b.Events, a.Events) })
 	slices.SortStableFunc(r.Losses, func(a, b *format.Loss) int { return cmp.Compare(b.Count, a.Count) })
 }

@@ -27,6 +27,8 @@ const (
 	annTo
 	annTID
 	annPID
+	annNSTID
+	annNSPID
 	annTargetCPU
 	annCode
 	annSignal
@@ -39,7 +41,7 @@ func annotationNames() []string {
 		annParked: "parked_ns", annRestedIdle: "idle_ns", annPreempted: "preempted_ns", annWaited: "waited_ns",
 		annWaker: "waker", annDelay: "delay_ns", annState: "state", annStack: "stack",
 		annCompound: "compound_delay_ns", annChain: "chain", annCPU: "cpu", annWakerCPU: "waker_cpu", annPrio: "prio",
-		annFrom: "switched_from", annTo: "switched_to", annTID: "tid", annPID: "pid",
+		annFrom: "switched_from", annTo: "switched_to", annTID: "tid", annPID: "pid", annNSTID: "ns_tid", annNSPID: "ns_pid",
 		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns",
 	}
 }

@@ -239,7 +239,7 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 		if t != nil && e.options.Sched {
 			e.freeUnseen(c, t)
 		}
-		t = &thread{tid: d.Tid, pid: d.Pid, start: d.Start, shown: shownNothing}
+		t = &thread{tid: d.Tid, pid: d.Pid, nsTID: d.NsTid, nsPID: d.NsPid, start: d.Start, shown: shownNothing}
 		e.threads.byTID[d.Tid] = t
 	}
 	k := e.threads.newTask(t, validName(d.Comm, unnamed))
@@ -249,7 +249,7 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 		return k
 	}
 	if (isNew || t.pid == 0) && d.Pid != 0 {
-		t.pid = d.Pid
+		t.pid, t.nsTID, t.nsPID = d.Pid, d.NsTid, d.NsPid
 		if d.Ppid == kthreaddPID {
 			e.describeKthreadd()
 		}

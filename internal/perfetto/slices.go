@@ -126,5 +126,9 @@ func (w *view) annotateIDs(t *thread) {
 	if w.on.TIDPID {
 		w.seq.signed(annTID, int64(t.tid))
 		w.seq.signed(annPID, int64(t.pid))
+		if t.nsTID != 0 {
+			w.seq.signed(annNSTID, int64(t.nsTID))
+			w.seq.signed(annNSPID, int64(t.nsPID))
+		}
 	}
 }

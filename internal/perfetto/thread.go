@@ -17,10 +17,11 @@ const (
 
 // thread is one thread as Perfetto was shown it.
 type thread struct {
-	tid, pid int32
-	start    int64
-	shown    shown
-	drawn    drawn
+	tid, pid     int32
+	nsTID, nsPID int32 // in its own PID namespace; 0: that is the first one
+	start        int64
+	shown        shown
+	drawn        drawn
 }
 
 // isReal tells whether it is a thread and not the idle one or one that stands for others.

@@ -14,6 +14,7 @@ const (
 	CapDACReadSearch     Capability = 2
 	CapSysPtrace         Capability = 19
 	CapSysAdmin          Capability = 21
+	CapSysResource       Capability = 24
 	CapPerfmon           Capability = 38
 	CapBPF               Capability = 39
 	CapCheckpointRestore Capability = 40
@@ -25,6 +26,8 @@ func (c Capability) String() string {
 		return "CAP_DAC_READ_SEARCH"
 	case CapSysPtrace:
 		return "CAP_SYS_PTRACE"
+	case CapSysResource:
+		return "CAP_SYS_RESOURCE"
 	case CapSysAdmin:
 		return "CAP_SYS_ADMIN"
 	case CapPerfmon:

@@ -28,7 +28,7 @@ type Files struct {
 type Stats struct {
 	Opened    int // that are held
 	TooLate   int // processes were gone, and their files could not be found by their path
-	OverLimit int // not opened, because so many are open already
+	OverLimit int // mappings of files that were not opened, because so many are open already
 }
 
 // file is one file; f is nil if it could not be opened.

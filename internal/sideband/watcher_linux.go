@@ -3,6 +3,7 @@ package sideband
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 
@@ -54,12 +55,13 @@ func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
 	}
-	most := min(cfg.Files, raiseFileLimit()-sparedFiles)
-	w = &Watcher{files: newFiles(most), stop: -1, jits: make(map[uint32]int64)}
+	most := filesToHold(cfg.Files)
+	opened := &Watcher{files: newFiles(most), stop: -1, jits: make(map[uint32]int64)}
+	w = opened
 	defer func() {
-		if err != nil {
-			_ = w.Close()
-			w.files.Close()
+		if err != nil { // and w may be nil
+			_ = opened.Close()
+			opened.files.Close()
 		}
 	}()
 	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
@@ -104,15 +106,13 @@ func growTable(fd, files int) (done <-chan struct{}) {
 	return grown
 }
 
-// raiseFileLimit lets this process open as many files as it may, and says how many that are.
-func raiseFileLimit() int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return 1024
+// filesToHold leaves room for everything else that this process opens: where the limit is small, half of what is left.
+func filesToHold(want int) int {
+	left := proc.FileLimit()
+	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
+		left = max(0, left-len(open))
 	}
-	limit.Cur = limit.Max
-	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
-	return int(min(limit.Max, 1<<20))
+	return min(want, left-min(sparedFiles, left/2+4))
 }
 
 // explain says why perf refuses the side-band.

@@ -80,13 +80,13 @@ const (
 	forkSize  = forkChild + identSize
 
 	execWho            = 16
-	execOldTID         = 72
-	execFilenameLength = 76
-	execFilename       = 80
-	execSize           = 80
+	execOldTID         = 80
+	execFilenameLength = 84
+	execFilename       = 88
+	execSize           = 88
 
 	renameWho  = 16
-	renameSize = 88
+	renameSize = 96
 
 	exitCode = 28
 	exitSize = 32
@@ -100,10 +100,10 @@ const (
 	lostSize   = 88
 
 	taskWho   = 16
-	taskState = 72
-	taskPrio  = 76
-	taskTime  = 80
-	taskSize  = 88
+	taskState = 80
+	taskPrio  = 84
+	taskTime  = 88
+	taskSize  = 96
 
 	stackID    = 16
 	stackPID   = 24
@@ -153,7 +153,9 @@ const (
 	identStart       = 16
 	identComm        = 24
 	identProcessComm = 40
-	identSize        = 56
+	identNSTID       = 56
+	identNSPID       = 60
+	identSize        = 64
 	commLength       = 16
 )
 
@@ -193,6 +195,7 @@ type identity struct {
 	start          int64
 	comm           comm
 	processComm    comm
+	nsTID, nsPID   uint32 // in its own PID namespace; 0: that is the first one
 }
 
 // kernelThread is PF_KTHREAD in task_struct.flags.
@@ -205,6 +208,7 @@ func decodeIdentity(b []byte) identity {
 		tid: le.Uint32(b[identTID:]), pid: le.Uint32(b[identPID:]), ppid: le.Uint32(b[identPPID:]),
 		flags: le.Uint32(b[identFlags:]), start: int64(le.Uint64(b[identStart:])),
 		comm: comm(b[identComm:]), processComm: comm(b[identProcessComm:]),
+		nsTID: le.Uint32(b[identNSTID:]), nsPID: le.Uint32(b[identNSPID:]),
 	}
 }
 

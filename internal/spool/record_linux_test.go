@@ -27,6 +27,7 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 		"rec_ident": {identSize, []field{
 			{"tid", identTID, 4}, {"pid", identPID, 4}, {"ppid", identPPID, 4}, {"task_flags", identFlags, 4}, {"start_ns", identStart, 8},
 			{"comm", identComm, commLength}, {"process_comm", identProcessComm, commLength},
+			{"ns_tid", identNSTID, 4}, {"ns_pid", identNSPID, 4},
 		}},
 		"rec_switch": {switchSize, []field{
 			hdr, {"next_tid", switchNext, 4}, {"prev_state", switchPrevState, 4}, {"prev_prio", switchPrevPrio, 2}, {"next_prio", switchNextPrio, 2}, {"distance", switchDistance, 4},
@@ -42,7 +43,7 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 		"rec_free":   {freeSize, []field{hdr, {"start_ns", freeStart, 8}}},
 		"rec_lost":   {lostSize, []field{hdr, {"from", lostFrom, 8}, {"counts", lostCounts, 4 * lostKinds}}},
 		"rec_task": {taskSize, []field{
-			hdr, {"who", taskWho, identSize}, {"state", taskState, 4}, {"prio", taskPrio, 2}, {"pad", 78, 2}, {"since_ns", taskTime, 8},
+			hdr, {"who", taskWho, identSize}, {"state", taskState, 4}, {"prio", taskPrio, 2}, {"pad", 86, 2}, {"since_ns", taskTime, 8},
 		}},
 		"rec_stack": {stackSize, []field{
 			hdr, {"id", stackID, 8}, {"pid", stackPID, 4}, {"count", stackCount, 4}, {"addrs", stackAddrs, 0},

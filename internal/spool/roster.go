@@ -38,6 +38,7 @@ type cpu struct {
 
 type finishedProcess struct {
 	pid   uint32
+	nsPID uint32
 	start int64
 	comm  comm
 	ns    int64
@@ -129,6 +130,7 @@ func (r *roster) gather(t *thread) {
 		r.groups[t.pid] = g
 	}
 	t.join(g)
+	g.nsPID = t.nsPID
 	if leader {
 		g.start = t.start
 	}
@@ -169,7 +171,7 @@ func (r *roster) drop(t *thread) {
 }
 
 func (r *roster) finish(g *process) {
-	r.finished = append(r.finished, finishedProcess{g.pid, g.start, g.comm, g.ns})
+	r.finished = append(r.finished, finishedProcess{g.pid, g.nsPID, g.start, g.comm, g.ns})
 	if len(r.finished) >= maxFinished {
 		slices.SortFunc(r.finished, func(a, b finishedProcess) int { return cmp.Compare(b.ns, a.ns) })
 		r.finished = r.finished[:maxFinished/2]
@@ -265,12 +267,12 @@ func (r *roster) lost(n uint32, at int64) {
 func (r *roster) processes() []*format.ProcessTime {
 	var all []*format.ProcessTime
 	for _, f := range r.finished {
-		all = append(all, &format.ProcessTime{Pid: int32(f.pid), Comm: slices.Clone(f.comm.bytes()), Ns: f.ns, Start: f.start})
+		all = append(all, &format.ProcessTime{Pid: int32(f.pid), Comm: slices.Clone(f.comm.bytes()), Ns: f.ns, Start: f.start, NsPid: int32(f.nsPID)})
 	}
 	r.finished = r.finished[:0]
 	for _, g := range r.groups {
 		if g.ns > 0 {
-			all = append(all, &format.ProcessTime{Pid: int32(g.pid), Comm: slices.Clone(g.comm.bytes()), Ns: g.ns, Start: g.start})
+			all = append(all, &format.ProcessTime{Pid: int32(g.pid), Comm: slices.Clone(g.comm.bytes()), Ns: g.ns, Start: g.start, NsPid: int32(g.nsPID)})
 		}
 		g.ns = 0
 	}

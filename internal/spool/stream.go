@@ -272,6 +272,7 @@ func (s *stream) define(d *definition) format.TaskID {
 	proto.Reset(t)
 	t.Id, t.Tid, t.Pid, t.Ppid = uint32(s.id), int32(d.tid), int32(d.pid), int32(d.ppid)
 	t.Comm, t.ProcessComm, t.Start = d.comm.bytes(), d.processComm.bytes(), d.start
+	t.NsTid, t.NsPid = int32(d.nsTID), int32(d.nsPID)
 	if b := d.before; b != nil && b.section == s.section {
 		t.Continues = uint32(b.id)
 	}

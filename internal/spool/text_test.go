@@ -324,6 +324,8 @@ func (f fields) putIdentity(b []byte) {
 	le.PutUint32(b[identPPID:], uint32(f.or("ppid", 1)))
 	le.PutUint32(b[identFlags:], uint32(f.number("pf")))
 	le.PutUint64(b[identStart:], uint64(f.or("start", 10*tid)))
+	le.PutUint32(b[identNSTID:], uint32(f.number("nstid")))
+	le.PutUint32(b[identNSPID:], uint32(f.number("nspid")))
 	copy(b[identComm:identComm+commLength-1], f["comm"])
 	process := f["process"]
 	if process == "" {

@@ -53,6 +53,7 @@ type thread struct {
 // process gathers the threads that share a name and an account of CPU time.
 type process struct {
 	pid     uint32
+	nsPID   uint32 // in its own PID namespace; 0: that is the first one
 	start   int64
 	comm    comm
 	command *command // nil: not known

@@ -26,6 +26,7 @@ type usageCPU struct {
 
 type usageProcess struct {
 	pid   int32
+	nsPID int32
 	start int64 // of the leader; 0 when it has not been seen
 	comm  []byte
 	ns    int64
@@ -67,7 +68,7 @@ func (u *Usage) Close(at int64) []*format.ProcessTime {
 	var all []*format.ProcessTime
 	for _, p := range u.seen {
 		if p.ns > 0 {
-			all = append(all, &format.ProcessTime{Pid: p.pid, Comm: p.comm, Ns: p.ns, Start: p.start})
+			all = append(all, &format.ProcessTime{Pid: p.pid, Comm: p.comm, Ns: p.ns, Start: p.start, NsPid: p.nsPID})
 		}
 	}
 	slices.SortFunc(all, func(a, b *format.ProcessTime) int {
@@ -144,6 +145,6 @@ func (u *Usage) find(d *format.Task) *usageProcess {
 	if leader {
 		p.start = d.Start
 	}
-	p.comm = d.ProcessComm
+	p.comm, p.nsPID = d.ProcessComm, d.NsPid
 	return p
 }

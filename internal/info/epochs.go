@@ -1,0 +1,52 @@
+package info
+
+import (
+	"fmt"
+
+	"wprof/format"
+)
+
+// epochs puts sections together, one after the other, and keeps of each only what the summary tells.
+type epochs struct {
+	recordings []Recording
+	damage     []string
+	prev       *format.SectionSummary // the last one whose header was read
+}
+
+// add takes the next section in; nil is none. What every other tool refuses has no summary either: recordings that
+// share no timeline.
+func (e *epochs) add(s *format.SectionSummary) error {
+	if s == nil {
+		return nil
+	}
+	if s.Session != nil {
+		if e.prev != nil {
+			if err := format.CheckTimeline([]format.SectionSummary{*e.prev, *s}); err != nil {
+				return err
+			}
+		}
+		e.prev = s
+	}
+	session := s.Session
+	if session == nil {
+		e.damage = append(e.damage, fmt.Sprintf("at byte %d: the header of a section is missing", s.Offset))
+		session = &format.Session{}
+	}
+	if s.End == nil {
+		e.damage = append(e.damage, fmt.Sprintf("the section at byte %d has no end block: it was cut", s.Offset))
+	}
+	last := len(e.recordings) - 1
+	if last < 0 || !session.Continues || e.recordings[last].Session.Id != session.Id {
+		e.recordings = append(e.recordings, Recording{Session: session})
+		last++
+	}
+	e.recordings[last].add(session, s)
+	return nil
+}
+
+func (e *epochs) summary(bytes int64, damage []string) *Summary {
+	for i := range e.recordings {
+		e.recordings[i].sort()
+	}
+	return &Summary{Bytes: bytes, Damage: append(damage, e.damage...), Recordings: e.recordings}
+}

@@ -1,0 +1,2 @@
+// Package length holds the tools against inputs and recordings that are long: memory must not grow with them.
+package length

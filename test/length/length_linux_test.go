@@ -1,0 +1,229 @@
+package length
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+	"wprof/test/tools"
+)
+
+// verdict holds what was read of an output against what the generator knows of the input.
+type verdict func(written) error
+
+// job is one way to use a tool.
+type job struct {
+	name  string
+	args  func(total uint64) []string
+	wants func(total uint64) predicate // what a filter keeps; nil: everything
+	brief bool                         // left out of the long test: another one remembers the same
+	read  func(out io.Reader) verdict  // reads all of the output
+}
+
+func (j *job) command(total uint64) (tool string, args []string) {
+	tool, rest, _ := strings.Cut(j.name, " ")
+	args = strings.Fields(rest)
+	if j.args != nil {
+		args = append(args, j.args(total)...)
+	}
+	return tool, args
+}
+
+// jobs are all tools, with the flags that make them remember something.
+func jobs() []job {
+	return []job{
+		{name: "wprof-filter -n w*7", read: kept, wants: of(func(t *thread) bool {
+			return t.comm[0] == 'w' && t.comm[len(t.comm)-1] == '7'
+		})},
+		{name: "wprof-filter -P " + strconv.Itoa(keptPID) + " -K waking", brief: true, read: kept, wants: without(format.KindWaking, of(func(t *thread) bool {
+			return t.pid != keptPID
+		}))},
+		{name: "wprof-filter -p 1 --children --cpu 0-3", brief: true, read: kept, wants: below(4, of(func(t *thread) bool { return t.tid != 0 }))},
+		{name: "wprof-filter", args: middle, read: kept, wants: inTheMiddle},
+		{name: "wprof-symbolize", read: all},
+		{name: "wprof-perfetto", brief: true, read: isTrace},
+		{name: "wprof-perfetto -e no-threads,embed-stacks", brief: true, read: isTrace},
+		{name: "wprof-perfetto -e sched-extras,tidpid,timer-ticks,embed-stacks", read: isTrace},
+		{name: "wprof-info", brief: true, read: isSummary},
+		{name: "wprof-info --json", read: isJSON},
+		{name: "wprof-info --check", read: isSound},
+		{name: "wprof-info --dump", brief: true, read: isText},
+	}
+}
+
+// predicate says whether an event of these threads is wanted.
+type predicate func(e *format.Event, of, other *thread) bool
+
+// of wants the events of which one side is wanted, and losses.
+func of(wants func(*thread) bool) func(uint64) predicate {
+	return func(uint64) predicate {
+		return func(e *format.Event, of, other *thread) bool {
+			return e.Kind == format.KindLost || of != nil && wants(of) || other != nil && wants(other)
+		}
+	}
+}
+
+func without(kind format.Kind, wants func(uint64) predicate) func(uint64) predicate {
+	return func(total uint64) predicate {
+		return func(e *format.Event, of, other *thread) bool { return e.Kind != kind && wants(total)(e, of, other) }
+	}
+}
+
+func below(cpu uint32, wants func(uint64) predicate) func(uint64) predicate {
+	return func(total uint64) predicate {
+		return func(e *format.Event, of, other *thread) bool {
+			return (e.CPU < cpu || e.Kind == format.KindLost) && wants(total)(e, of, other)
+		}
+	}
+}
+
+// middle is half of the stream, from a quarter on.
+func middle(total uint64) []string {
+	from, to := middleOf(total)
+	return []string{"--start", fmt.Sprintf("%dns", from-opensAt), "--end", fmt.Sprintf("%dns", to-opensAt)}
+}
+
+func middleOf(total uint64) (from, to int64) {
+	length := closesAt(total) - opensAt
+	return opensAt + length/4, opensAt + length*3/4
+}
+
+func inTheMiddle(total uint64) predicate {
+	from, to := middleOf(total)
+	return func(e *format.Event, _, _ *thread) bool { return e.Time >= from && e.Time < to }
+}
+
+// bounds are those of the length of a stream.
+type bounds struct {
+	events        uint64
+	sectionBytes  int64
+	sectionEvents uint64
+}
+
+func (b bounds) isLong() bool { return b.events > 100_000_000 }
+
+// lengthOf is what to do: a section of a short stream ends earlier, so that it has some of them too.
+func lengthOf(t *testing.T) bounds {
+	t.Helper()
+	text := os.Getenv("WPROF_SOAK_EVENTS")
+	if text == "" {
+		return bounds{5_000_000, format.EpochBytes, 100_000}
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("WPROF_SOAK_EVENTS: %v", err)
+	}
+	return bounds{n, format.EpochBytes, 1 << 62}
+}
+
+// TestMemoryIsFlatWhateverTheLength pipes a stream, and one of a tenth of its length, through every tool: neither
+// threads that have ended nor stacks, names, sections and losses of long ago may stay in memory, and what comes out
+// is told by what the generator knows of its stream.
+func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
+	b := lengthOf(t)
+	for _, j := range jobs() {
+		if j.brief && b.isLong() {
+			continue
+		}
+		t.Run(strings.ReplaceAll(j.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			short := b
+			short.events /= 10
+			few := j.run(t, short)
+			many := j.run(t, b)
+			if t.Failed() {
+				return
+			}
+			t.Logf("soak: `%s`: %d million events, %d threads, %d definitions in %d sections: peak %s, and %s for a tenth; %.1f M events/s",
+				strings.Join(append([]string{j.name}, extra(j, b.events)...), " "), many.wrote.events/1e6, many.wrote.threads, many.wrote.definitions, many.wrote.sections, mib(many.peak), mib(few.peak),
+				float64(many.wrote.events)/many.took.Seconds()/1e6)
+			if limit := few.peak + few.peak/4 + 16<<20; many.peak > limit {
+				t.Errorf("peak memory is %s for %d events and %s for %d: it grows with the length", mib(few.peak), few.wrote.events, mib(many.peak), many.wrote.events)
+			}
+			if many.peak > 256<<20 {
+				t.Errorf("peak memory is %s", mib(many.peak))
+			}
+		})
+	}
+}
+
+func extra(j job, total uint64) []string {
+	if j.args == nil {
+		return nil
+	}
+	return j.args(total)
+}
+
+// ran is what a tool needed for a stream.
+type ran struct {
+	wrote written
+	peak  int64
+	took  time.Duration
+}
+
+// run pipes a stream of that length through the tool.
+func (j *job) run(t *testing.T, b bounds) ran {
+	t.Helper()
+	tool, args := j.command(b.events)
+	cmd := exec.Command(tools.Path(tool), args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	wrote := make(chan written, 1)
+	go func() {
+		// An error is the tool's end before that of its input, and that tells itself.
+		w, _ := generate(in, b, j.wants)
+		in.Close()
+		wrote <- w
+	}()
+	peak := watchPeak(cmd.Process.Pid)
+	holds := j.read(out)
+	w := <-wrote
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v: %v: %s", cmd.Args, err, stderr.String())
+	}
+	if err := holds(w); err != nil {
+		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	return ran{w, peak(), time.Since(begin)}
+}
+
+// watchPeak looks at what a process has been resident with at most until it is gone, and tells it then. What getrusage(2)
+// tells begins with what this process had when it made the other one.
+func watchPeak(pid int) func() int64 {
+	peak := make(chan int64, 1)
+	go func() {
+		var most int64
+		for {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			_, after, found := strings.Cut(string(text), "VmHWM:")
+			if err != nil || !found {
+				break
+			}
+			kb, _ := strconv.ParseInt(strings.Fields(after)[0], 10, 64)
+			most = max(most, kb<<10)
+			time.Sleep(20 * time.Millisecond)
+		}
+		peak <- most
+	}()
+	return func() int64 { return <-peak }
+}

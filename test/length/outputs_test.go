@@ -1,0 +1,237 @@
+package length
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"wprof/format"
+)
+
+// all expects every event again.
+func all(out io.Reader) verdict {
+	got := countStream(out)
+	return func(w written) error {
+		if err := got.sound(); err != nil {
+			return err
+		}
+		if got.definitions < w.definitions || got.sections != w.sections {
+			return fmt.Errorf("%d definitions in %d sections came out, %d in %d went in", got.definitions, got.sections, w.definitions, w.sections)
+		}
+		return sameKinds(got.kinds, w.kinds)
+	}
+}
+
+// kept expects the events that the filter wants. States are its own: it tells of threads that come to be kept, and of
+// all at the edges of a range; and where a hidden thread takes over, it tells that a kept one leaves the CPU.
+func kept(out io.Reader) verdict {
+	got := countStream(out)
+	return func(w written) error {
+		if err := got.sound(); err != nil {
+			return err
+		}
+		for _, k := range []format.Kind{format.KindCPULeft, format.KindStateCPU, format.KindStateThread} {
+			got.kinds[k], w.wantedKinds[k] = 0, 0
+		}
+		return sameKinds(got.kinds, w.wantedKinds)
+	}
+}
+
+func (c *counts) sound() error {
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.events == 0:
+		return errors.New("no event came out")
+	}
+	return nil
+}
+
+func sameKinds(got, want [format.MaxKind + 1]uint64) error {
+	for kind := range got {
+		if got[kind] != want[kind] {
+			return fmt.Errorf("%d events of kind %d came out, want %d", got[kind], kind, want[kind])
+		}
+	}
+	return nil
+}
+
+// isTrace counts the switches and wakings in Perfetto's columns, and walks through everything else.
+func isTrace(out io.Reader) verdict {
+	var switches, wakings, packets uint64
+	in := bufio.NewReaderSize(out, 1<<20)
+	var packet []byte
+	var err error
+	for err == nil {
+		if packet, err = nextPacket(in, packet); err != nil {
+			break
+		}
+		packets++
+		compact := member(member(packet, 1), 4)
+		switches += varints(member(compact, 1))
+		wakings += varints(member(compact, 7))
+	}
+	_, _ = io.Copy(io.Discard, out)
+	return func(w written) error {
+		if !errors.Is(err, io.EOF) {
+			return fmt.Errorf("after %d packets: %w", packets, err)
+		}
+		// Each section may add a switch a CPU, to begin with.
+		if want := w.kinds[format.KindSwitch]; switches < want || switches > want+want/50+uint64(w.sections)*cpus {
+			return fmt.Errorf("%d switches came out, %d went in", switches, want)
+		}
+		if want := w.kinds[format.KindWaking]; wakings != want {
+			return fmt.Errorf("%d wakings came out, %d went in", wakings, want)
+		}
+		return nil
+	}
+}
+
+// nextPacket reads the next packet of a trace; io.EOF at its end.
+func nextPacket(in *bufio.Reader, packet []byte) ([]byte, error) {
+	tag, err := in.ReadByte()
+	if err != nil {
+		return nil, err
+	}
+	if tag != 1<<3|byte(protowire.BytesType) {
+		return nil, fmt.Errorf("byte %#x stands where a packet should begin", tag)
+	}
+	size, shift := 0, 0
+	for {
+		b, err := in.ReadByte()
+		if err != nil {
+			return nil, io.ErrUnexpectedEOF
+		}
+		size |= int(b&0x7f) << shift
+		if shift += 7; b < 0x80 {
+			break
+		}
+	}
+	packet = slices.Grow(packet[:0], size)[:size]
+	if _, err := io.ReadFull(in, packet); err != nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return packet, nil
+}
+
+// member is the last field of that number in a message, if it is one with a length.
+func member(message []byte, number protowire.Number) (found []byte) {
+	for len(message) > 0 {
+		field, typ, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil
+		}
+		size := protowire.ConsumeFieldValue(field, typ, message[n:])
+		if size < 0 {
+			return nil
+		}
+		if field == number && typ == protowire.BytesType {
+			found, _ = protowire.ConsumeBytes(message[n:])
+		}
+		message = message[n+size:]
+	}
+	return found
+}
+
+// varints is how many of them there are in a packed field.
+func varints(packed []byte) (n uint64) {
+	for _, b := range packed {
+		if b < 0x80 {
+			n++
+		}
+	}
+	return n
+}
+
+// isSummary expects the number of events as wprof-info prints it.
+func isSummary(out io.Reader) verdict {
+	text, err := io.ReadAll(out)
+	return func(w written) error {
+		if want := "events      " + grouped(w.events); err == nil && !bytes.Contains(text, []byte(want)) {
+			return fmt.Errorf("the summary does not say %q: %s", want, text)
+		}
+		return err
+	}
+}
+
+// grouped writes a number as 1,234,567.
+func grouped(n uint64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
+}
+
+func isJSON(out io.Reader) verdict {
+	var summary struct {
+		Recordings []struct {
+			Events, Definitions, Lost uint64
+			Kinds                     []struct {
+				Kind   string
+				Events uint64
+			}
+		}
+	}
+	err := json.NewDecoder(out).Decode(&summary)
+	_, _ = io.Copy(io.Discard, out)
+	return func(w written) error {
+		if err != nil || len(summary.Recordings) != 1 {
+			return fmt.Errorf("%d recordings: %w", len(summary.Recordings), err)
+		}
+		r := summary.Recordings[0]
+		if r.Events != w.events || r.Definitions != w.definitions || r.Lost != w.lost {
+			return fmt.Errorf("it says %d events, %d definitions, %d lost; there are %d, %d, %d", r.Events, r.Definitions, r.Lost, w.events, w.definitions, w.lost)
+		}
+		var got [format.MaxKind + 1]uint64
+		for _, k := range r.Kinds {
+			for _, info := range format.Kinds() {
+				if info.Name == k.Kind {
+					got[info.Kind] = k.Events
+				}
+			}
+		}
+		return sameKinds(got, w.kinds)
+	}
+}
+
+func isSound(out io.Reader) verdict {
+	text, err := io.ReadAll(out)
+	return func(w written) error {
+		if want := "sound: " + grouped(w.events) + " events"; err == nil && !strings.Contains(string(text), want) {
+			return fmt.Errorf("it does not say %q: %s", want, text)
+		}
+		return err
+	}
+}
+
+// isText counts the lines of events.
+func isText(out io.Reader) verdict {
+	var events uint64
+	in := bufio.NewReaderSize(out, 1<<20)
+	lineBegins := true
+	var err error
+	for err == nil {
+		var line []byte
+		line, err = in.ReadSlice('\n')
+		if lineBegins && bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("+")) {
+			events++
+		}
+		if lineBegins = !errors.Is(err, bufio.ErrBufferFull); !lineBegins {
+			err = nil
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+	return func(w written) error {
+		if events != w.events {
+			return fmt.Errorf("%d lines of events (%w), %d events", events, err, w.events)
+		}
+		return nil
+	}
+}
