@@ -65,8 +65,11 @@ func run(inv *cli.Invocation) error {
 	if text := nameless(cfg.Stacks); text != "" {
 		inv.Warnf("%s", text)
 	}
-	out, err := inv.CreateOutput(cfg.Output, true)
-	if err != nil {
+	var out *cli.Output
+	if err := cli.AsUser(func() (err error) {
+		out, err = inv.CreateOutput(cfg.Output, true)
+		return err
+	}); err != nil {
 		return err
 	}
 	defer out.Abort()
@@ -147,11 +150,14 @@ func (s *session) prepare() error {
 
 // createSpool puts the spool beside a regular file that was named, so that it is found if the recorder dies.
 func (s *session) createSpool() (err error) {
-	if s.out.IsRegular() && !s.out.IsStdout() {
-		s.spool, err = spool.Create(s.cfg.Output + ".part")
-	} else {
-		s.spool, err = spool.CreateUnlinked("")
-	}
+	err = cli.AsUser(func() (err error) {
+		if s.out.IsRegular() && !s.out.IsStdout() {
+			s.spool, err = spool.Create(s.cfg.Output + ".part")
+		} else {
+			s.spool, err = spool.CreateUnlinked("")
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}

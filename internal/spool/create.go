@@ -102,7 +102,7 @@ func moveAside(path string) (string, error) {
 			err = os.Rename(path, to) // a file system without hard links
 		}
 		if err != nil {
-			return "", fmt.Errorf("move an old spool aside: %w", err)
+			return "", fmt.Errorf("move an old spool aside: %w; choose another output", err)
 		}
 		return to, nil
 	}
