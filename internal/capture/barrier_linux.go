@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"wprof/internal/cli"
 )
 
 // waitingName is the argv[0] by which this program knows that it is the process of a command that waits for its
@@ -33,15 +35,21 @@ func RunWaitingCommand() {
 		os.Exit(StatusOwnFailure)
 	}
 	threads, path, argv := os.Args[1], os.Args[2], os.Args[3:]
-	err := syscall.Exec(path, argv, commandEnvironment(os.Environ(), threads))
-	if errors.Is(err, syscall.ENOEXEC) {
-		// A script without #!: execvp(3), and so env(1), gives it to the shell.
-		err = syscall.Exec("/bin/sh", append([]string{"sh", path}, argv[1:]...), commandEnvironment(os.Environ(), threads))
-	}
+	err := cli.AsUser(func() error { return become(path, argv, commandEnvironment(os.Environ(), threads)) })
 	errno := syscall.EINVAL
 	errors.As(err, &errno)
 	_, _ = syscall.Write(failureFD, []byte{byte(errno)})
 	os.Exit(StatusNotExecutable)
+}
+
+// become returns only if the command cannot be executed.
+func become(path string, argv, environ []string) error {
+	err := syscall.Exec(path, argv, environ)
+	if errors.Is(err, syscall.ENOEXEC) {
+		// A script without #!: execvp(3), and so env(1), gives it to the shell.
+		err = syscall.Exec("/bin/sh", append([]string{"sh", path}, argv[1:]...), environ)
+	}
+	return err
 }
 
 // passBarrier is false when the recorder is gone or has given up.

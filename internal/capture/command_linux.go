@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/cli"
 )
 
 // Exit statuses of a recorded command that did not run, and of the recorder's own failures while there is a command:
@@ -31,8 +33,16 @@ func (e *CommandError) Error() string { return fmt.Sprintf("run %s: %v", e.Comma
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// lookUp finds the file of a command as execvp(3) does.
+// lookUp finds the file of a command as execvp(3) does, where the user can.
 func lookUp(command string) (path string, err error) {
+	err = cli.AsUser(func() error {
+		path, err = search(command)
+		return err
+	})
+	return path, err
+}
+
+func search(command string) (path string, err error) {
 	if strings.Contains(command, "/") {
 		return command, executable(command)
 	}

@@ -65,12 +65,16 @@ func run(inv *cli.Invocation) error {
 	if text := nameless(cfg.Stacks); text != "" {
 		inv.Warnf("%s", text)
 	}
-	inv.HandleStop()
-	out, err := inv.CreateOutput(cfg.Output, true)
-	if err != nil {
+	var out *cli.Output
+	if err := cli.AsUser(func() (err error) {
+		out, err = inv.CreateOutput(cfg.Output, true)
+		return err
+	}); err != nil {
 		return err
 	}
 	defer out.Abort()
+	// Not before: a FIFO is opened only when someone reads it, and waiting for that must end by the first signal.
+	inv.HandleStop()
 	s := &session{inv: inv, cfg: cfg, out: out, started: started}
 	return s.run()
 }
@@ -148,14 +152,18 @@ func (s *session) prepare() error {
 
 // createSpool puts the spool beside a regular file that was named, so that it is found if the recorder dies.
 func (s *session) createSpool() (err error) {
-	if s.out.IsRegular() && !s.out.IsStdout() {
-		s.spool, err = spool.Create(s.cfg.Output + ".part")
-	} else {
-		s.spool, err = spool.CreateUnlinked("")
-	}
+	err = cli.AsUser(func() (err error) {
+		if s.out.IsRegular() && !s.out.IsStdout() {
+			s.spool, err = spool.Create(s.cfg.Output + ".part")
+		} else {
+			s.spool, err = spool.CreateUnlinked("")
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	s.inv.OnAbort(s.dropUnopened)
 	if aside := s.spool.MovedAside(); aside != "" {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
 	}
@@ -163,6 +171,13 @@ func (s *session) createSpool() (err error) {
 		s.inv.Warnf("the spool lies on a tmpfs and takes memory; set TMPDIR to a folder on a disk")
 	}
 	return nil
+}
+
+// dropUnopened removes a spool in which nothing can have been recorded.
+func (s *session) dropUnopened() {
+	if !s.spool.Opened() {
+		_ = s.spool.Remove()
+	}
 }
 
 // commandOutput keeps what the command prints out of the stream.
@@ -285,10 +300,11 @@ func (s *session) cost() *format.RecorderCost {
 	}
 }
 
-// keepSpool leaves a spool with a name where it is, if it holds anything, and says how the recording is finished from
-// it.
+// keepSpool leaves a spool that holds anything where it can be found, and says how the recording is finished from it.
 func (s *session) keepSpool(err error) error {
-	if s.spool.Path() == "" || s.rec.open == 0 {
+	unlinked := s.spool.Path() == ""
+	if s.rec.open == 0 || unlinked && (s.cfg.Live || errors.Is(err, unix.EPIPE)) {
+		// Nothing is in it, most of it has been given back to the disk, or nobody wants it.
 		_ = s.spool.Remove()
 		return err
 	}
@@ -296,8 +312,15 @@ func (s *session) keepSpool(err error) error {
 		_ = s.spool.Remove()
 		return fmt.Errorf("%w; nothing had been recorded yet", err)
 	}
-	path, output := proc.Quote(s.spool.Path()), proc.Quote(s.cfg.Output)
-	return fmt.Errorf("%w; what was recorded is kept: once that is mended, run wprof-symbolize %s -o %s", err, path, output)
+	path, failed := s.spool.Keep()
+	if failed != nil {
+		return fmt.Errorf("%w; what was recorded is lost: %w", err, failed)
+	}
+	output := "FILE"
+	if !unlinked {
+		output = proc.Quote(s.cfg.Output)
+	}
+	return fmt.Errorf("%w; what was recorded is kept: once that is mended, run wprof-symbolize %s -o %s", err, proc.Quote(path), output)
 }
 
 // tidy takes back what is still there, whatever happened.
@@ -310,8 +333,9 @@ func (s *session) tidy() {
 		if s.rec.code != nil {
 			s.rec.code.Close()
 		}
-	} else if s.spool != nil {
-		_ = s.spool.Remove()
+	}
+	if s.spool != nil {
+		s.dropUnopened()
 	}
 	if s.stats != nil {
 		_ = s.stats.Close()

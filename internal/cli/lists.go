@@ -42,7 +42,11 @@ func EmptyEntry(list, hint string) error {
 }
 
 func readList(name string) ([]string, error) {
-	f, err := os.Open(name)
+	var f *os.File
+	err := AsUser(func() (err error) {
+		f, err = os.Open(name)
+		return err
+	})
 	if err != nil {
 		return nil, Usagef("read the list @%s: %w", name, withoutPath(err))
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ type Output struct {
 	*os.File
 	inv     *Invocation
 	path    string // where the temporary file goes; "" for everything else
+	unnamed bool   // the temporary file has no name yet
 	name    string // for messages
 	stdout  bool
 	regular bool
@@ -27,8 +29,8 @@ type Output struct {
 }
 
 // CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output to a terminal is
-// refused as wrong usage. Regular files are written under a temporary name in the same folder, with mode 0600, for the
-// user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
+// refused as wrong usage. Regular files are written without a name, or under a temporary one, in the same folder, with mode
+// 0600, for the user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
 // are simply written, and so is what /dev/stdout and /dev/fd/N lead to. That a file cannot be written is found at once.
 func (inv *Invocation) CreateOutput(path string, binary bool) (*Output, error) {
 	if path == "" || path == "-" || path == "/dev/stdout" {
@@ -121,8 +123,8 @@ func isPipe(info fs.FileInfo) bool { return info.Mode()&(fs.ModeNamedPipe|fs.Mod
 // maxBase leaves room in a file name of 255 bytes, which is what most file systems allow, for what makes it temporary.
 const maxBase = 200
 
-// temporary creates a file under a name of its own beside the one that it will get. Like O_NOFOLLOW, the O_EXCL by which
-// CreateTemp opens it follows no link.
+// temporary creates the file that will get the name path: one without a name, or, where that cannot be, under a name of its
+// own beside it. Like O_NOFOLLOW, the O_EXCL by which CreateTemp opens it follows no link.
 func (inv *Invocation) temporary(path string) (*Output, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
@@ -131,12 +133,19 @@ func (inv *Invocation) temporary(path string) (*Output, error) {
 	if base == "" {
 		return nil, Failf("write %s: there is no such folder, and no file is named in it", path)
 	}
-	f, err := os.CreateTemp(dir, "."+base[:min(len(base), maxBase)]+".*.tmp")
-	if err != nil {
-		return nil, cannotWrite(path, err)
+	hidden := "." + base[:min(len(base), maxBase)]
+	f := openNameless(dir, filepath.Join(dir, hidden+"."+rand.Text()+".tmp"))
+	unnamed := f != nil
+	if !unnamed {
+		var err error
+		if f, err = os.CreateTemp(dir, hidden+".*.tmp"); err != nil {
+			return nil, cannotWrite(path, err)
+		}
 	}
-	o := &Output{File: f, inv: inv, path: path, name: path, regular: true}
+	o := &Output{File: f, inv: inv, path: path, unnamed: unnamed, name: path, regular: true}
 	inv.OnAbort(o.Abort)
+	// The umask may have taken more than others' rights. Some file systems know no modes.
+	_ = f.Chmod(0o600)
 	if err := giveToSudoUser(f); err != nil {
 		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
 		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", path, withoutPath(err))
@@ -172,7 +181,7 @@ func (o *Output) judge(err error) error {
 		o.inv.closedDownstream()
 	}
 	if at, ok := err.(*fs.PathError); ok && at.Path == o.File.Name() {
-		return &fs.PathError{Op: "write", Path: o.name, Err: at.Err}
+		return fmt.Errorf("write %s: %w%s", o.name, at.Err, writeHint(o.name, at.Err))
 	}
 	return err
 }
@@ -193,19 +202,39 @@ func (o *Output) Commit() error {
 	}
 	o.settled = true
 	o.unwatch()
-	err := o.File.Close()
-	if o.path != "" {
-		if err == nil {
-			err = os.Rename(o.File.Name(), o.path)
-		}
-		if err != nil {
-			os.Remove(o.File.Name())
-		}
-	}
-	if err != nil {
+	if err := o.settle(); err != nil {
 		return cannotWrite(o.name, err)
 	}
 	return nil
+}
+
+// settle closes the file and gives it its name.
+func (o *Output) settle() error {
+	if o.path == "" {
+		return o.File.Close()
+	}
+	temporary := o.File.Name()
+	if o.unnamed {
+		err := giveName(o.File, o.path)
+		if err == nil {
+			return o.File.Close()
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = giveName(o.File, temporary) // nothing but a rename replaces a file
+		}
+		if err != nil {
+			o.File.Close()
+			return err
+		}
+	}
+	err := o.File.Close()
+	if err == nil {
+		err = os.Rename(temporary, o.path)
+	}
+	if err != nil {
+		os.Remove(temporary)
+	}
+	return err
 }
 
 // Abort removes what was written to a regular file and closes what the tool opened. After Commit it does nothing, so that
@@ -221,7 +250,7 @@ func (o *Output) Abort() {
 	if !o.stdout {
 		o.File.Close()
 	}
-	if o.path != "" {
+	if o.path != "" && !o.unnamed {
 		os.Remove(o.File.Name())
 	}
 }
@@ -243,6 +272,10 @@ func writeHint(name string, err error) string {
 		return "; make the folder " + filepath.Dir(name) + " first"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, errReadOnly):
 		return "; choose a folder that you may write to"
+	case isFull(err):
+		return "; free some space, or write to another disk"
+	case isTooLong(err):
+		return "; raise the limit on the length of files (ulimit -f)"
 	}
 	return ""
 }

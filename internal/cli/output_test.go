@@ -88,7 +88,7 @@ func TestFileOfAnotherUserInAStickyFolderIsRefusedAtOnce(t *testing.T) {
 func TestFailedWriteNamesTheOutputAsItWasTyped(t *testing.T) {
 	cmd, stderr := command(t, "-o", "/dev/full")
 	cmd.Stdin = strings.NewReader("text")
-	if err := cmd.Run(); err == nil || stderr.String() != "wprof-sample: write /dev/full: no space left on device\n" {
+	if err := cmd.Run(); err == nil || stderr.String() != "wprof-sample: write /dev/full: no space left on device; free some space, or write to another disk\n" {
 		t.Errorf("%v: %q", err, stderr)
 	}
 	target := filepath.Join(t.TempDir(), "out")

@@ -17,6 +17,12 @@ const noFollow = unix.O_NOFOLLOW
 // errReadOnly is what a read-only file system answers.
 const errReadOnly = unix.EROFS
 
+// isFull tells whether there is no room left, on the disk or for this user.
+func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// isTooLong tells whether a file may not grow (setrlimit(2), RLIMIT_FSIZE).
+func isTooLong(err error) bool { return errors.Is(err, unix.EFBIG) }
+
 var errSticky = errors.New("it belongs to another user, and nobody else may replace it in this folder")
 
 // replaceable finds at once what the rename at the end would find: in a folder like /tmp a file is replaced only by its

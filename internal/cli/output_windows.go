@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 
@@ -12,6 +13,12 @@ const noFollow = 0
 
 // errReadOnly is what a write-protected medium answers.
 const errReadOnly = windows.ERROR_WRITE_PROTECT
+
+func isFull(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
+}
+
+func isTooLong(error) bool { return false }
 
 func replaceable(string, fs.FileInfo) error { return nil }
 

@@ -4,43 +4,90 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 )
 
 // Create makes a spool at path, for the user behind sudo and nobody else. A file that is there is moved aside, see
 // [Writer.MovedAside].
+//
+// The spool is locked until it is closed, so that another recorder does not move it aside. It gets its name when it is
+// locked already: nobody finds it without. A file system without locks goes without.
 func Create(path string) (*Writer, error) {
-	moved, err := moveAside(path)
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := openNameless(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("create the spool: %w", err)
 	}
-	if err := giveToUser(file); err != nil {
-		file.Close()
-		os.Remove(path)
-		return nil, fmt.Errorf("give the spool to the user behind sudo: %w", err)
+	moved, err := "", errors.ErrUnsupported
+	if file != nil {
+		moved, err = makeRoom(path, func() error { return giveName(file, path) })
 	}
-	// Held until the file is closed, so that another recorder does not move it aside. A file system without locks
-	// goes without.
-	_ = lock(file)
+	if errors.Is(err, errors.ErrUnsupported) {
+		if file != nil {
+			file.Close()
+		}
+		moved, err = makeRoom(path, func() (err error) {
+			if file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+				_ = lock(file)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		if file != nil {
+			file.Close()
+		}
+		return nil, err
+	}
 	w := newWriter(file, path)
 	w.moved = moved
+	if err := w.own(); err != nil {
+		_ = w.Remove()
+		file.Close()
+		return nil, err
+	}
 	return w, nil
+}
+
+// makeRoom moves aside what is in the way until create no longer finds anything there.
+func makeRoom(path string, create func() error) (moved string, err error) {
+	// Who keeps making new ones there is another recorder, and will have its lock soon.
+	for range 100 {
+		if err = create(); err == nil || !errors.Is(err, os.ErrExist) {
+			break
+		}
+		if moved, err = moveAside(path); err != nil {
+			return "", err
+		}
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		err = fmt.Errorf("create the spool: %w", err)
+	}
+	return moved, err
+}
+
+// own gives the spool to the user who called sudo, and to nobody else whatever the umask.
+func (w *Writer) own() error {
+	// Some file systems know no modes.
+	_ = w.file.Chmod(0o600)
+	if err := giveToUser(w.file); err != nil {
+		return fmt.Errorf("give the spool to the user behind sudo: %w", err)
+	}
+	return nil
 }
 
 // errInUse is what lock returns about a file that another process has locked.
 var errInUse = errors.New("another wprof-record is writing it")
 
-// moveAside makes room at path: what is there goes to path.1, path.2 and so on.
+// moveAside makes room at path: what is there goes to path.1, path.2 and so on. It is locked meanwhile, so that of
+// several recorders one moves it.
 func moveAside(path string) (string, error) {
-	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		return "", nil
+	old, err := hold(path)
+	if err != nil {
+		return "", fmt.Errorf("create the spool %s: %w; choose another output", path, err)
 	}
-	if inUse(path) {
-		return "", fmt.Errorf("create the spool %s: %w; choose another output", path, errInUse)
+	if old != nil {
+		defer old.Close()
 	}
 	for n := 1; ; n++ {
 		to := path + "." + strconv.Itoa(n)
@@ -55,34 +102,59 @@ func moveAside(path string) (string, error) {
 			err = os.Rename(path, to) // a file system without hard links
 		}
 		if err != nil {
-			return "", fmt.Errorf("move an old spool aside: %w", err)
+			return "", fmt.Errorf("move an old spool aside: %w; choose another output", err)
 		}
 		return to, nil
 	}
 }
 
-func inUse(path string) bool {
-	file, err := openOld(path)
+// hold locks what stands at path. It returns nil about what cannot be opened: that is no spool of this user's.
+func hold(path string) (*os.File, error) {
+	for {
+		file, err := openOld(path)
+		if err != nil {
+			return nil, nil
+		}
+		if err := lock(file); errors.Is(err, errInUse) {
+			file.Close()
+			return nil, err
+		}
+		if standsAt(file, path) {
+			return file, nil
+		}
+		// Another recorder has moved it between the two.
+		file.Close()
+	}
+}
+
+// standsAt tells whether a name still leads to a file.
+func standsAt(file *os.File, path string) bool {
+	is, err := file.Stat()
 	if err != nil {
 		return false
 	}
-	defer file.Close()
-	return errors.Is(lock(file), errInUse)
+	found, err := os.Lstat(path)
+	return err == nil && os.SameFile(is, found)
 }
 
 // CreateUnlinked makes a spool that vanishes with its last user, in dir, or in $TMPDIR or /var/tmp if dir is "".
 func CreateUnlinked(dir string) (*Writer, error) {
 	if dir == "" {
-		dir = os.Getenv("TMPDIR")
-	}
-	if dir == "" {
-		dir = "/var/tmp"
+		dir = folder()
 	}
 	file, err := openUnlinked(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create a spool in %s: %w; set TMPDIR to a folder that can be written to", dir, err)
 	}
 	return newWriter(file, ""), nil
+}
+
+// folder is where spools go that nobody has named.
+func folder() string {
+	if dir := os.Getenv("TMPDIR"); dir != "" {
+		return dir
+	}
+	return "/var/tmp"
 }
 
 func openAndRemove(dir string) (*os.File, error) {

@@ -2,9 +2,16 @@
 
 package spool
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 func openUnlinked(dir string) (*os.File, error) { return openAndRemove(dir) }
+
+func openNameless(string) (*os.File, error) { return nil, nil }
+
+func giveName(*os.File, string) error { return errors.ErrUnsupported }
 
 func isTmpfs(*os.File) bool { return false }
 

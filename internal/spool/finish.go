@@ -1,15 +1,11 @@
 package spool
 
-import (
-	"errors"
-
-	"wprof/format"
-)
+import "wprof/format"
 
 // finish takes what is left, tells what is still open, and ends the stream.
 func (f *finaliser) finish() error {
 	if f.open == 0 {
-		return errors.New("finalise the spool: the recording was cut off before its window opened")
+		return errUnopened
 	}
 	end := f.endTime()
 	f.end = end

@@ -1,8 +1,12 @@
 package spool
 
 import (
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 )
 
 // ErrNoRound is what [Writer.Salvage] returns about a spool that has no whole round: nothing in it is certain.
@@ -19,6 +23,39 @@ func (w *Writer) Salvage() (*Spool, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Keep sees to it that the spool can be found when its writer is closed, and returns its name: the one that it has, or,
+// where it never had one or has lost it (its folder was removed), one in $TMPDIR or /var/tmp.
+func (w *Writer) Keep() (path string, err error) {
+	if w.path != "" && standsAt(w.file, w.path) {
+		return w.path, nil
+	}
+	path = filepath.Join(folder(), "wprof-"+rand.Text()+".part")
+	if err = giveName(w.file, path); err != nil {
+		// What had a name once can get none again.
+		err = w.copyTo(path)
+	} else if err = w.own(); err != nil {
+		os.Remove(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keep the spool in %s: %w", folder(), err)
+	}
+	w.path = path
+	return path, nil
+}
+
+func (w *Writer) copyTo(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, io.NewSectionReader(w.file, 0, w.size))
+	err = errors.Join(err, giveToUser(file), file.Close())
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
 }
 
 // CopyUnlinked copies a spool that comes through a pipe into a file without a name, so that it can be read as one.

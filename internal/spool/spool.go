@@ -10,6 +10,9 @@ import (
 // ErrNoSpool is wrapped by errors about files that are no spool.
 var ErrNoSpool = errors.New("not a spool of wprof-record")
 
+// errUnopened is about a spool that a recorder has left behind before it had recorded anything.
+var errUnopened = errors.New("the recording was cut off before its window opened: there is nothing to recover, remove the file")
+
 // Damage says what a spool lacks.
 type Damage struct {
 	Cut     bool  // it has no end: the recorder was killed, or the file was cut
@@ -84,6 +87,9 @@ func OpenFile(file *os.File) (*Spool, error) {
 	}
 	if !stat.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: it is not a regular file", ErrNoSpool)
+	}
+	if stat.Size() == 0 {
+		return nil, errUnopened
 	}
 	s, err := read(file, stat.Size())
 	if err != nil {

@@ -22,6 +22,7 @@ type Writer struct {
 	tmpfs bool
 
 	begun     bool
+	opened    atomic.Bool
 	first     generation
 	header    *generation // first as it was at the beginning; nothing changes it
 	recording uint32
@@ -324,6 +325,7 @@ func (w *Writer) Open(at int64) error {
 	}
 	// Every round and every generation tells it, so that it can hardly be damaged.
 	w.first.open = at
+	w.opened.Store(true)
 	return nil
 }
 
@@ -354,13 +356,16 @@ func (w *Writer) Close() error {
 	return w.file.Close()
 }
 
-// Remove removes the file's name.
+// Remove removes the file's name, unless it leads elsewhere by now.
 func (w *Writer) Remove() error {
-	if w.path == "" {
+	if w.path == "" || !standsAt(w.file, w.path) {
 		return nil
 	}
 	return os.Remove(w.path)
 }
+
+// Opened tells whether the window has opened. It may be called from any goroutine.
+func (w *Writer) Opened() bool { return w.opened.Load() }
 
 func (w *Writer) ready() error {
 	if w.err == nil && !w.begun {

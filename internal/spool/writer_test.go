@@ -156,12 +156,19 @@ func TestWriterRefusesWhatCannotBeRead(t *testing.T) {
 
 func TestOpenSaysWhatIsNoSpool(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	for _, content := range []string{"", "text", strings.Repeat("WSPL", 1000)} {
+	for _, content := range []string{"text", strings.Repeat("WSPL", 1000)} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Open(path); !errors.Is(err, ErrNoSpool) {
 			t.Errorf("%.10q: %v, want ErrNoSpool", content, err)
 		}
+	}
+	// What a recorder leaves behind that is killed before it has written anything.
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); !errors.Is(err, errUnopened) {
+		t.Errorf("an empty file: %v", err)
 	}
 }

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// AsUser calls a function with no more right to files than the user has who runs the tool: capabilities that the
+// program's file was given, for looking at other users' processes, are no leave to read other users' files. What counts is
+// the thread, so the function must not go on in another goroutine.
+func AsUser(do func() error) error {
+	if os.Getuid() == 0 {
+		return do()
+	}
+	runtime.LockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("read the capabilities: %w", err)
+	}
+	less := have
+	less[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	if less == have {
+		runtime.UnlockOSThread()
+		return do()
+	}
+	if err := unix.Capset(&header, &less[0]); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("lay down capabilities: %w", err)
+	}
+	err := do()
+	if unix.Capset(&header, &have[0]) == nil {
+		// Else the thread stays as it is and ends with its goroutine.
+		runtime.UnlockOSThread()
+	}
+	return err
+}
