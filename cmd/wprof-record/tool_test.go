@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,46 +16,15 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
-
-// tools is the folder of the built tools.
-var tools string
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "workload" {
 		runWorkload(os.Args[2:])
 		return
 	}
-	os.Exit(runTests(m))
-}
-
-func runTests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "wprof-record-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	// Others than root are to execute what is in it.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	tools = dir
-	build := exec.Command("go", "build", "-o", dir+"/", "wprof/cmd/...")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the tools:", err)
-		return 1
-	}
-	return m.Run()
-}
-
-func needPrivilege(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); os.Getuid() != 0 || err != nil {
-		t.Skip("recording needs root and BTF")
-	}
+	tools.Main(m)
 }
 
 // run is one run of a tool.
@@ -86,7 +54,7 @@ func (l *lockedBuffer) String() string {
 
 func recorder(t *testing.T, args ...string) *run {
 	t.Helper()
-	r := &run{t: t, cmd: exec.Command(filepath.Join(tools, "wprof-record"), args...)}
+	r := &run{t: t, cmd: exec.Command(tools.Path("wprof-record"), args...)}
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	// A process group of its own, as a shell would give it: signals to it must not reach the tests.
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
