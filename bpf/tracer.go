@@ -27,7 +27,11 @@ type Tracer struct {
 	rings      []*Ring
 	losses     *lossCounters // full rings
 	refusals   *lossCounters // programs nested too deep
-	samples    []SampleEvent
+
+	sampling sync.Mutex // CPUs come online at any time
+	samples  []SampleEvent
+	started  bool                    // the window is open
+	watched  func(SampleEvent) error // nil: nobody asked
 
 	reading sync.Mutex // the task iterators keep their clock in a variable
 	tasks   *link.Iter

@@ -6,6 +6,7 @@ $B mount -t sysfs sys /sys
 $B mount -t devtmpfs dev /dev
 $B mkdir -p /dev/pts /dev/shm /run/given /run/out /run/disk
 $B mount -t devpts devpts /dev/pts
+$B ln -s /proc/self/fd /dev/fd
 for module in /modules/*.ko; do $B insmod "$module" || $B echo "insmod $module failed"; done
 share() { $B mount -t 9p -o "trans=virtio,version=9p2000.L,msize=524288,$3" "$1" "$2" || $B poweroff -f; }
 share usr /usr ro,cache=loose
