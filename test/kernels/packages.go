@@ -8,7 +8,7 @@ type pkg struct {
 	skips []leftOut
 }
 
-// leftOut are tests that are not run in guests.
+// leftOut are tests that scripts/test-kernels does not run.
 type leftOut struct{ tests, why string }
 
 func parsePackages(text string) (all []pkg) {
@@ -20,7 +20,11 @@ func parsePackages(text string) (all []pkg) {
 		case "skip":
 			tests, why, _ := strings.Cut(rest, ": ")
 			last := &all[len(all)-1]
-			last.skips = append(last.skips, leftOut{tests, why})
+			last.skips = append(last.skips, leftOut{"that match `" + tests + "`", "they " + why})
+		case "only":
+			tests, why, _ := strings.Cut(rest, ": ")
+			last := &all[len(all)-1]
+			last.skips = append(last.skips, leftOut{"that do not match `" + tests + "`", why})
 		}
 	}
 	return all

@@ -36,9 +36,9 @@ func report(results []result, packages []pkg) string {
 
 func kernelSection(r result, all []result) string {
 	var b strings.Builder
-	where := "in a guest"
+	where := "in an emulated guest"
 	if r.kernel == "host" {
-		where = "a virtual machine, without emulation"
+		where = "this machine, without emulation"
 	}
 	fmt.Fprintf(&b, "### Linux %s, %s\n\n", r.release, where)
 	fmt.Fprintf(&b, "Stacks of threads off their CPU are taken %s.\n\n", orDash(r.place))
@@ -142,10 +142,10 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func leftOutSection(packages []pkg) string {
 	var b strings.Builder
-	b.WriteString("### Left out in guests\n\n| Tests of | Those that match | Why |\n|---|---|---|\n")
+	b.WriteString("### Left out\n\n| Tests of | Those | Why |\n|---|---|---|\n")
 	for _, p := range packages {
 		for _, s := range p.skips {
-			fmt.Fprintf(&b, "| `%s` | `%s` | they %s |\n", strings.TrimPrefix(p.path, "./"), cell(s.tests), s.why)
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.TrimPrefix(p.path, "./"), cell(s.tests), s.why)
 		}
 	}
 	return b.String()

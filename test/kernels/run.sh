@@ -34,6 +34,7 @@ while read -r word rest; do
 		package=$rest tests='' skipped=''
 		[ "$boot" != full ] || tests=.
 		;;
+	only) [ "$boot" != full ] || tests=${rest%%: *} ;;
 	skip) skipped=$skipped${skipped:+|}${rest%%: *} ;;
 	short) [ "$boot" != short ] || tests=$rest ;;
 	esac
