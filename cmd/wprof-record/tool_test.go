@@ -73,7 +73,7 @@ func (r *run) start() *run {
 // wait returns the exit status; 128 and the signal if one ended it.
 func (r *run) wait() int {
 	r.t.Helper()
-	hangs := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) })
+	hangs := time.AfterFunc(5*time.Minute, func() { _ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) })
 	err := r.cmd.Wait()
 	if !hangs.Stop() {
 		r.t.Errorf("%v did not end by itself", r.cmd.Args)
@@ -92,7 +92,7 @@ func (r *run) wait() int {
 // opened waits until the recorder has opened its window, and a little longer.
 func (r *run) opened(part string) {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if info, err := os.Stat(part); err == nil && info.Size() > 4096 {
 			time.Sleep(200 * time.Millisecond)
 			return
