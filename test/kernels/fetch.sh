@@ -85,6 +85,7 @@ make_initramfs() {
 	cp "$(command -v busybox)" "$root/busybox"
 	cp "$kernel"/modules/*.ko "$root/modules/"
 	install -m 755 "$init" "$root/init"
+	chmod 755 "$root"
 	(cd "$root" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$into"
 	rm -rf "$root"
 }
