@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,8 +65,71 @@ type SampleEvent struct {
 	ID  uint64 // as its records say it
 }
 
-// SampleEvents are those of the CPUs that were online, if sampling was asked for.
-func (t *Tracer) SampleEvents() []SampleEvent { return t.samples }
+// SampleEvents are those of the CPUs that are online, if sampling was asked for.
+func (t *Tracer) SampleEvents() []SampleEvent {
+	t.sampling.Lock()
+	defer t.sampling.Unlock()
+	return slices.Clone(t.samples)
+}
+
+// SampleCPU begins to sample a CPU that has come online since [Load], if sampling was asked for. One that was sampled
+// before and has been offline gets a new event: the kernel takes events off a CPU that goes offline and never puts them
+// back. With an error, or if it is offline again, it is as before.
+func (t *Tracer) SampleCPU(cpu int) error {
+	if t.options.Sample.Period == 0 {
+		return nil
+	}
+	t.sampling.Lock()
+	defer t.sampling.Unlock()
+	event, err := openSampleEvent(cpu, t.options.Sample.Interval())
+	if errors.Is(err, unix.ENODEV) {
+		return nil
+	}
+	if err != nil {
+		return sampleError(err)
+	}
+	if err := t.beginSampleEvent(event); err != nil {
+		return errors.Join(err, unix.Close(event.FD))
+	}
+	for i, old := range t.samples {
+		if old.CPU == cpu {
+			t.samples[i] = event
+			return unix.Close(old.FD)
+		}
+	}
+	t.samples = append(t.samples, event)
+	return nil
+}
+
+// beginSampleEvent makes an event what the others are now.
+func (t *Tracer) beginSampleEvent(event SampleEvent) error {
+	if err := event.setProgram(t.collection.Programs["sample"].FD()); err != nil {
+		return err
+	}
+	if t.watched != nil {
+		if err := t.watched(event); err != nil {
+			return err
+		}
+	}
+	if !t.started {
+		return nil
+	}
+	return event.enable()
+}
+
+// OnSampleEvent has f called with each event, those that there are and those that [Tracer.SampleCPU] makes, before it
+// samples.
+func (t *Tracer) OnSampleEvent(f func(SampleEvent) error) error {
+	t.sampling.Lock()
+	defer t.sampling.Unlock()
+	t.watched = f
+	for _, event := range t.samples {
+		if err := f(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (s *Sample) validate() error {
 	switch {
@@ -142,9 +206,23 @@ func openSampleEvent(cpu int, interval time.Duration) (SampleEvent, error) {
 
 func (t *Tracer) attachSample(program int) error {
 	for _, event := range t.samples {
-		if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_SET_BPF, program); err != nil {
-			return unsupported(err, "this kernel does not let a program be attached to a perf event (%v)", err)
+		if err := event.setProgram(program); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (e SampleEvent) setProgram(program int) error {
+	if err := unix.IoctlSetInt(e.FD, unix.PERF_EVENT_IOC_SET_BPF, program); err != nil {
+		return unsupported(err, "this kernel does not let a program be attached to a perf event (%v)", err)
+	}
+	return nil
+}
+
+func (e SampleEvent) enable() error {
+	if err := unix.IoctlSetInt(e.FD, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+		return fmt.Errorf("start sampling CPU %d: %w", e.CPU, err)
 	}
 	return nil
 }
@@ -154,20 +232,26 @@ func (s *Sample) stagger() time.Duration { return min(s.Interval(), 10*time.Mill
 
 // startSampling returns when all events are on.
 func (t *Tracer) startSampling() error {
+	t.sampling.Lock()
+	defer t.sampling.Unlock()
+	t.started = true
 	if len(t.samples) == 0 {
 		return nil
 	}
 	begin, step := time.Now(), t.options.Sample.stagger()/time.Duration(len(t.samples))
 	for i, event := range t.samples {
 		time.Sleep(time.Until(begin.Add(time.Duration(i) * step)))
-		if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
-			return fmt.Errorf("start sampling CPU %d: %w", event.CPU, err)
+		if err := event.enable(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 func (t *Tracer) stopSampling() error {
+	t.sampling.Lock()
+	defer t.sampling.Unlock()
+	t.started = false
 	for _, event := range t.samples {
 		if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
 			return fmt.Errorf("stop sampling CPU %d: %w", event.CPU, err)

@@ -278,3 +278,42 @@ func TestSampleEventsCanBeRedirected(t *testing.T) {
 		t.Error("redirected events do not sample")
 	}
 }
+
+// A CPU that has been offline is sampled by a new event.
+func TestCPUIsSampledAnew(t *testing.T) {
+	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: time.Millisecond}})
+	told := map[uint64]bool{}
+	must(t, tracer.OnSampleEvent(func(e SampleEvent) error {
+		told[e.ID] = true
+		return nil
+	}))
+	old := tracer.SampleEvents()
+	var since int64
+	records := recording(t, tracer, func() {
+		for _, e := range old {
+			must(t, tracer.SampleCPU(e.CPU))
+		}
+		since = monotonic()
+		for _, e := range old {
+			onThread(func() { pin(e.CPU); innermost(200 * time.Millisecond) })
+		}
+	})
+	sampled := map[int]int{}
+	for _, r := range records {
+		if r.is(recSample) && r.ts() > since {
+			sampled[r.cpu()]++
+		}
+	}
+	events := tracer.SampleEvents()
+	if len(events) != len(old) || len(told) != 2*len(old) {
+		t.Errorf("%d events in the place of %d, %d were told of", len(events), len(old), len(told))
+	}
+	for _, e := range events {
+		if n := sampled[e.CPU]; n < 20 || n > 1000 || !told[e.ID] {
+			t.Errorf("CPU %d: %d samples, want about 200", e.CPU, n)
+		}
+	}
+	if err := tracer.SampleCPU(4095); err == nil {
+		t.Error("a CPU that does not exist is sampled")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +28,11 @@ type Tracer struct {
 	rings      []*Ring
 	losses     *lossCounters // full rings
 	refusals   *lossCounters // programs nested too deep
-	samples    []SampleEvent
+
+	sampling sync.Mutex // CPUs come online at any time
+	samples  []SampleEvent
+	started  bool                    // the window is open
+	watched  func(SampleEvent) error // nil: nobody asked
 
 	reading sync.Mutex // the task iterators keep their clock in a variable
 	tasks   *link.Iter
@@ -45,6 +50,9 @@ func Load(o Options) (*Tracer, error) {
 		return nil, err
 	}
 	if err := o.setDefaults(); err != nil {
+		return nil, err
+	}
+	if err := o.checkFiles(); err != nil {
 		return nil, err
 	}
 	if err := o.Sample.validate(); err != nil {
@@ -157,9 +165,21 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 }
 
 func loadError(err error) error {
+	return explainLoadError(err, readWord("/sys/kernel/security/lockdown"))
+}
+
+// explainLoadError puts an error of bpf(2) into a sentence. The library's own guesses, such as at RLIMIT_MEMLOCK, are left
+// out where they cannot be right.
+func explainLoadError(err error, lockdown string) error {
 	switch {
+	case errors.Is(err, unix.EPERM) && strings.Contains(lockdown, "[confidentiality]"):
+		return unsupported(err, "the kernel does not let kernel programs be loaded: it is locked down for confidentiality, "+
+			"see /sys/kernel/security/lockdown; boot it without lockdown=confidentiality, or record on another machine")
 	case errors.Is(err, unix.EPERM):
-		return unsupported(err, "the kernel does not let kernel programs be loaded (%v): it may be locked down, see /sys/kernel/security/lockdown", err)
+		return unsupported(err, "bpf(2) is refused (%v): a container's seccomp profile or a security module forbids it; "+
+			"record outside the container", unix.EPERM)
+	case errors.Is(err, unix.ENOSYS):
+		return unsupported(err, "this kernel has no bpf(2), or a container's seccomp profile hides it: it must be built with CONFIG_BPF_SYSCALL")
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EACCES):
 		return unsupported(err, "this kernel does not take the kernel programs (%v): Linux 6.1 or later is needed", err)
 	}

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 func TestCommandsStatusIsPassedOn(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
 	if err := os.WriteFile(plain, []byte("text"), 0o644); err != nil {
@@ -40,7 +41,7 @@ func TestCommandsStatusIsPassedOn(t *testing.T) {
 }
 
 func TestCommandIsRecordedFromItsExecToItsLastSwitch(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	c := recorded(t, "--", "sh", "-c", "sleep 0.05; true")
 	var exec, exit, last *event
 	for i := range c.events {
@@ -75,7 +76,7 @@ func TestCommandIsRecordedFromItsExecToItsLastSwitch(t *testing.T) {
 }
 
 func TestOnlyTheCommandAndItsChildrenAreRecorded(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	other := workload(t, "nap", "60s")
 	c := recorded(t, "--", "sh", "-c", "sleep 0.1; true")
 	all := recorded(t, "-a", "--", "sh", "-c", "sleep 0.1; true")
@@ -98,7 +99,7 @@ func (c *recording) switchesOf(pid int) (n int) {
 }
 
 func TestCommandsOutputStaysOffTheStream(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	r := recorder(t, "--", "sh", "-c", "echo to the user; echo to the log >&2").start()
 	if status := r.wait(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.stderr.String())
@@ -116,7 +117,7 @@ func TestCommandsOutputStaysOffTheStream(t *testing.T) {
 }
 
 func TestRecordingEndsBeforeTheCommand(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	begin := time.Now()
 	r := recorder(t, "-d200ms", "-o", file, "--", "sh", "-c", "sleep 1; exit 9").start()
@@ -132,7 +133,7 @@ func TestRecordingEndsBeforeTheCommand(t *testing.T) {
 }
 
 func TestInterruptIsTheCommandsAffair(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; while :; do sleep 0.02; done`).start()
 	r.opened(file + ".part")
@@ -156,7 +157,7 @@ func TestInterruptIsTheCommandsAffair(t *testing.T) {
 }
 
 func TestSIGTERMIsPassedToTheCommand(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	r := recorder(t, "-o", file, "--", "sh", "-c", "while :; do sleep 0.02; done").start()
 	r.opened(file + ".part")
@@ -170,7 +171,7 @@ func TestSIGTERMIsPassedToTheCommand(t *testing.T) {
 }
 
 func TestFailureBesideACommandIs125(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	r := recorder(t, "-o", "/no/such/folder/x", "--", "touch", filepath.Join(t.TempDir(), "made")).start()
 	if status := r.wait(); status != 125 || !bytes.Contains([]byte(r.stderr.String()), []byte("/no/such/folder")) {
 		t.Errorf("status %d: %s", status, r.stderr.String())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 // recordWorkload records the workload as a command. during may do something to the recorder meanwhile.
@@ -65,7 +66,7 @@ func (c *recording) between(tid int32) []event {
 }
 
 func TestAMillionEventsASecondAreAllThere(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	c, printed := recordWorkload(t, nil, nil, "yield", "2s")
 	if n := c.lost(format.KindSwitch); n > 0 {
 		t.Errorf("%d switches were lost", n)
@@ -88,7 +89,7 @@ func TestAMillionEventsASecondAreAllThere(t *testing.T) {
 }
 
 func TestHandledAndLostAreWhatHappened(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	c, printed := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-f", "no-wakeup"}, "yield", "2s")
 	happened := int64(0)
 	for _, n := range counts(t, printed, "%d switched %d times") {
@@ -124,7 +125,7 @@ func TestHandledAndLostAreWhatHappened(t *testing.T) {
 
 // Nothing is known of a thread off its CPU after a loss of switches; the list at the end tells of those that hang.
 func TestHungThreadIsToldAtTheEndInSpiteOfALoss(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	hung := hang(t)
 	c, _ := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-a"}, "yield", "1s")
 	if c.lost(format.KindSwitch) == 0 {
@@ -174,7 +175,7 @@ func (c *recording) workloadPID() int32 {
 }
 
 func TestLossIsAnExitStatus(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	workload(t, "yield", "20s")
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	for _, c := range []struct {
@@ -195,7 +196,7 @@ func TestLossIsAnExitStatus(t *testing.T) {
 }
 
 func TestTimeOnCPUIsWhatTheSchedulerCounted(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	// Where the hypervisor took time from an idle CPU, the scheduler takes it off whoever runs there next
 	// (update_rq_clock_task), and no counter tells. So the second or third try may be the one that counts.
 	for try := 1; ; try++ {
@@ -270,7 +271,7 @@ func takenNow(t *testing.T) (ns int64) {
 }
 
 func TestLiveEventsArriveWhileTheRecordingGoesOn(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +307,7 @@ func TestLiveEventsArriveWhileTheRecordingGoesOn(t *testing.T) {
 }
 
 func TestStatsNameProgramsRingsAndRecorder(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	r := recorder(t, "--stats", "-d300ms", "-o", filepath.Join(t.TempDir(), "x")).start()
 	if status := r.wait(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.stderr.String())

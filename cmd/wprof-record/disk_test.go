@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/test/tools"
 )
 
 // smallDisk is a folder with little room.
@@ -41,13 +43,13 @@ func fill(t *testing.T, dir string, leave int64) string {
 
 func symbolize(t *testing.T, part, file string) (status int, said string) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(tools, "wprof-symbolize"), part, "-o", file)
+	cmd := exec.Command(tools.Path("wprof-symbolize"), part, "-o", file)
 	out, _ := cmd.CombinedOutput()
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
 func TestDiskFullWhileFinalisingKeepsTheSpool(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := smallDisk(t, "96m")
 	file := filepath.Join(dir, "x.wprof")
 	load := workload(t, "yield", "60s")
@@ -88,7 +90,7 @@ func TestDiskFullWhileFinalisingKeepsTheSpool(t *testing.T) {
 }
 
 func TestDiskFullWhileRecordingKeepsWhatIsThere(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := smallDisk(t, "4m")
 	file := filepath.Join(dir, "x.wprof")
 	workload(t, "yield", "60s")
@@ -107,7 +109,7 @@ func TestDiskFullWhileRecordingKeepsWhatIsThere(t *testing.T) {
 }
 
 func TestFullDiskOfTheSpoolKeepsWhatWasRecorded(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	out, err := os.Create(file)
 	if err != nil {

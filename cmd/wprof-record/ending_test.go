@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"wprof/test/tools"
 )
 
 func TestFirstSignalKeepsEverything(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		file := filepath.Join(t.TempDir(), "x.wprof")
 		r := recorder(t, "-d60s", "-o", file).start()
@@ -37,7 +39,7 @@ func TestFirstSignalKeepsEverything(t *testing.T) {
 }
 
 func TestClosedPipeEndsTheRecordingQuietly(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	for _, live := range []bool{false, true} {
 		args := []string{"-d60s"}
 		if live {
@@ -64,7 +66,7 @@ func TestClosedPipeEndsTheRecordingQuietly(t *testing.T) {
 }
 
 func TestClosedPipeLeavesTheCommandItsStatus(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	for _, flags := range [][]string{nil, {"--live"}} {
 		out, in, err := os.Pipe()
 		if err != nil {
@@ -89,7 +91,7 @@ func TestClosedPipeLeavesTheCommandItsStatus(t *testing.T) {
 }
 
 func TestTwoRecordersAtOnce(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
 	first := recorder(t, "-d2s", "-o", one).start()
@@ -109,7 +111,7 @@ func TestTwoRecordersAtOnce(t *testing.T) {
 }
 
 func TestKilledRecorderLeavesNothingAttachedAndASpoolToFinish(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	before := loadedPrograms(t)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	r := recorder(t, "-d60s", "-o", file).start()

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,46 +16,15 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
-
-// tools is the folder of the built tools.
-var tools string
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "workload" {
 		runWorkload(os.Args[2:])
 		return
 	}
-	os.Exit(runTests(m))
-}
-
-func runTests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "wprof-record-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	// Others than root are to execute what is in it.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	tools = dir
-	build := exec.Command("go", "build", "-o", dir+"/", "wprof/cmd/...")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the tools:", err)
-		return 1
-	}
-	return m.Run()
-}
-
-func needPrivilege(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); os.Getuid() != 0 || err != nil {
-		t.Skip("recording needs root and BTF")
-	}
+	tools.Main(m)
 }
 
 // run is one run of a tool.
@@ -86,7 +54,7 @@ func (l *lockedBuffer) String() string {
 
 func recorder(t *testing.T, args ...string) *run {
 	t.Helper()
-	r := &run{t: t, cmd: exec.Command(filepath.Join(tools, "wprof-record"), args...)}
+	r := &run{t: t, cmd: exec.Command(tools.Path("wprof-record"), args...)}
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	// A process group of its own, as a shell would give it: signals to it must not reach the tests.
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -105,7 +73,7 @@ func (r *run) start() *run {
 // wait returns the exit status; 128 and the signal if one ended it.
 func (r *run) wait() int {
 	r.t.Helper()
-	hangs := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) })
+	hangs := time.AfterFunc(5*time.Minute, func() { _ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) })
 	err := r.cmd.Wait()
 	if !hangs.Stop() {
 		r.t.Errorf("%v did not end by itself", r.cmd.Args)
@@ -124,7 +92,7 @@ func (r *run) wait() int {
 // opened waits until the recorder has opened its window, and a little longer.
 func (r *run) opened(part string) {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if info, err := os.Stat(part); err == nil && info.Size() > 4096 {
 			time.Sleep(200 * time.Millisecond)
 			return

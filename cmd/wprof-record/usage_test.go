@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 func TestDurationIsTakenInAllItsSpellings(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	for _, args := range [][]string{{"-d150ms"}, {"-d", "150ms"}, {"--dur=150ms"}, {"--dur", "0.15s"}, {"-d150"}} {
 		c := recorded(t, args...)
 		if w := c.window(); w < 150*time.Millisecond || w > 400*time.Millisecond {
@@ -26,7 +27,7 @@ func TestDurationIsTakenInAllItsSpellings(t *testing.T) {
 }
 
 func TestSmallNumberWithoutUnitIsCommentedOn(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	r := recorder(t, "-d5", "-o", filepath.Join(t.TempDir(), "x")).start()
 	if status := r.wait(); status != 0 || !strings.Contains(r.stderr.String(), "5 ms") {
 		t.Errorf("status %d: %s", status, r.stderr.String())
@@ -34,7 +35,7 @@ func TestSmallNumberWithoutUnitIsCommentedOn(t *testing.T) {
 }
 
 func TestFeaturesAreSwitchedOff(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	life := []format.Kind{format.KindFork, format.KindExec, format.KindRename, format.KindExit, format.KindFree}
 	for list, gone := range map[string][]format.Kind{
 		"no-sched":            {format.KindSwitch, format.KindStateCPU, format.KindStateThread},
@@ -56,7 +57,7 @@ func TestFeaturesAreSwitchedOff(t *testing.T) {
 }
 
 func TestCaptureDescribesItself(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	c := recorded(t, "-d20ms", "-M", "build=1234", "--metadata", "note=a b", "--ringbuf-size", "300kb", "--ringbuf-cnt=1")
 	s := c.session
 	if s.Host == "" || s.BootId == "" || s.KernelRelease == "" || len(s.Cpus) == 0 || len(s.Clocks) == 0 || s.Id == 0 {
@@ -86,7 +87,7 @@ func TestCaptureDescribesItself(t *testing.T) {
 }
 
 func TestWrongUseIsFoundBeforeAnythingIsWritten(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.wprof")
 	for want, args := range map[string][]string{
@@ -115,7 +116,7 @@ func TestWrongUseIsFoundBeforeAnythingIsWritten(t *testing.T) {
 }
 
 func TestOutputThatCannotBeWrittenIsRefused(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	for _, file := range []string{"/no/such/folder/x.wprof", "/proc/x.wprof", t.TempDir()} {
 		r := recorder(t, "-d10s", "-o", file).start()
 		if status := r.wait(); status != 1 || !strings.Contains(r.stderr.String(), file) {
@@ -125,7 +126,7 @@ func TestOutputThatCannotBeWrittenIsRefused(t *testing.T) {
 }
 
 func TestTerminalAsOutputIsRefused(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	_, terminal := openTerminal(t)
 	r := recorder(t, "-d10s")
 	r.cmd.Stdout = terminal
@@ -135,7 +136,7 @@ func TestTerminalAsOutputIsRefused(t *testing.T) {
 }
 
 func TestPersonAtATerminalSeesACountdown(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	control, terminal := openTerminal(t)
 	r := recorder(t, "-d2s", "-o", filepath.Join(t.TempDir(), "x"))
 	r.cmd.Stderr = terminal
@@ -171,7 +172,7 @@ func openTerminal(t *testing.T) (control, terminal *os.File) {
 }
 
 func TestUnprivilegedUserIsToldWhichCapability(t *testing.T) {
-	needPrivilege(t)
+	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	r := recorder(t, "-o", filepath.Join(dir, "x"))
 	r.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}

@@ -55,14 +55,16 @@ func (c *code) watch(tracer *bpf.Tracer) (err error) {
 	if c.watcher, err = sideband.Open(sideband.Config{OnThread: func() { raisePriority(openPriority) }}); err != nil {
 		return err
 	}
-	for _, event := range tracer.SampleEvents() {
-		if fd, ok := c.watcher.OutputFD(event.CPU); ok {
-			if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_SET_OUTPUT, fd); err != nil {
-				return fmt.Errorf("have the kernel tell when it throttles sampling: %w", err)
-			}
+	return tracer.OnSampleEvent(func(event bpf.SampleEvent) error {
+		fd, ok := c.watcher.OutputFD(event.CPU)
+		if !ok {
+			return nil
 		}
-	}
-	return nil
+		if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_SET_OUTPUT, fd); err != nil {
+			return fmt.Errorf("have the kernel tell when it throttles sampling: %w", err)
+		}
+		return nil
+	})
 }
 
 // begin puts into the spool what is known before the window opens.

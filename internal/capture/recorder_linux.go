@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,7 +42,8 @@ type recorder struct {
 	wake    *wake
 	pace    pace
 	drain   *drainer
-	code    *code // nil: no samples are taken
+	code    *code    // nil: no samples are taken
+	hotplug *hotplug // nil: closed, or this process may not listen
 
 	opened      chan struct{} // closed when the window is open, or will never be
 	open        int64         // when the window opened; 0: it did not
@@ -51,6 +53,7 @@ type recorder struct {
 	unfollowed  uint64 // descendants of chosen processes for which there was no room
 	priority    string
 	offCPUPlace bpf.Place
+	unsampled   error  // why CPUs that came online are not sampled, or what is mapped there not known
 	number      uint32 // of the generation
 	err         error
 }
@@ -61,6 +64,8 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 	if cfg.Stacks.Any() {
 		r.code = beginCode()
 	}
+	// CPUs seldom come and go: without the kernel's word of it there is a recording all the same.
+	r.hotplug, _ = openHotplug()
 	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
 		return nil, err
 	}
@@ -95,7 +100,28 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 	if err := writer.Begin(header); err != nil {
 		return nil, err
 	}
-	return r, r.beginSide()
+	if err := r.beginSide(); err != nil {
+		return r, err
+	}
+	if r.hotplug != nil {
+		r.hotplug.start(r.cameOnline)
+	}
+	return r, nil
+}
+
+// cameOnline samples a CPU that was offline when the recording began, or has been since. Its switches and wakeups are
+// told in any case.
+func (r *recorder) cameOnline(cpu int) {
+	var err error
+	if r.code != nil {
+		err = r.code.watcher.AddCPU(cpu)
+	}
+	if err == nil {
+		err = r.tracer.SampleCPU(cpu)
+	}
+	if err != nil {
+		r.unsampled = errors.Join(r.unsampled, fmt.Errorf("CPU %d came online: %w", cpu, err))
+	}
 }
 
 // beginSide tells what the side-band tells of: mappings for samples, and the command lines of what runs already.
@@ -140,6 +166,10 @@ func (r *recorder) Stop() { r.wake.Call() }
 
 // Close takes the kernel programs off.
 func (r *recorder) Close() {
+	if r.hotplug != nil {
+		r.hotplug.close()
+		r.hotplug = nil
+	}
 	_ = r.tracer.Close()
 	if r.code != nil {
 		r.code.end()

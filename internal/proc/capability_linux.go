@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 )
@@ -46,6 +48,9 @@ type Capabilities uint64
 // ReadCapabilities tells those of this process.
 func ReadCapabilities() (Capabilities, error) {
 	status, err := os.ReadFile("/proc/self/status")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, errors.New("read the capabilities of this process: there is no /proc/self/status; mount /proc (mount -t proc proc /proc)")
+	}
 	if err != nil {
 		return 0, fmt.Errorf("read the capabilities: %w", err)
 	}

@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +56,9 @@ func nodesByCPU(sysfs string) map[uint32]int32 {
 
 func readCPUList(path string) ([]uint32, error) {
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the list of CPUs: there is no %s; mount /sys (mount -t sysfs sys /sys)", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the list of CPUs: %w", err)
 	}

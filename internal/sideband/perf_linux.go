@@ -29,8 +29,11 @@ type event struct {
 	fd   int
 	mem  []byte
 	data []byte
+	stop int           // an eventfd: ends the CPU's thread
+	done chan struct{} // closed when it has ended
 
 	mu      sync.Mutex // of the reader's side
+	closed  bool
 	tail    uint64
 	split   []byte // a record that the end of the ring has split
 	pending []byte // records that were not drained yet
@@ -49,7 +52,11 @@ func openEvent(cpu, pages int) (*event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &event{cpu: cpu, fd: fd}
+	e := &event{cpu: cpu, fd: fd, done: make(chan struct{})}
+	if e.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("create an eventfd: %w", err)
+	}
 	for ; ; pages /= 2 {
 		e.mem, err = unix.Mmap(fd, 0, (1+pages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err == nil {
@@ -59,6 +66,7 @@ func openEvent(cpu, pages int) (*event, error) {
 		// Without CAP_IPC_LOCK, kernel.perf_event_mlock_kb is the most.
 		if pages == 1 || !errors.Is(err, unix.EPERM) {
 			unix.Close(fd)
+			unix.Close(e.stop)
 			return nil, fmt.Errorf("map its buffer: %w", err)
 		}
 	}
@@ -86,6 +94,14 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&e.mem[pageTail])), e.tail)
 }
 
+// stopThread returns when the CPU's thread has ended, which must have been started.
+func (e *event) stopThread() {
+	one := [8]byte{1}
+	_, _ = unix.Write(e.stop, one[:])
+	<-e.done
+}
+
 func (e *event) close() error {
-	return errors.Join(unix.Munmap(e.mem), unix.Close(e.fd))
+	e.closed = true
+	return errors.Join(unix.Munmap(e.mem), unix.Close(e.fd), unix.Close(e.stop))
 }

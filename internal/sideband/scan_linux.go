@@ -11,8 +11,9 @@ import (
 	"wprof/internal/proc"
 )
 
-// scan tells of the processes that are there already: executable mappings, command lines and map files.
-func (w *Watcher) scan() error {
+// scan tells of the processes that are there already: executable mappings and map files, and command lines if they are
+// wanted.
+func (w *Watcher) scan(commands bool) error {
 	pids, err := proc.PIDs("/proc")
 	if err != nil {
 		return fmt.Errorf("list the processes: %w", err)
@@ -20,13 +21,13 @@ func (w *Watcher) scan() error {
 	generations := map[[2]uint64]uint64{}
 	var buf []byte
 	for _, pid := range pids {
-		buf = w.scanProcess(uint32(pid), buf, generations)
+		buf = w.scanProcess(uint32(pid), buf, generations, commands)
 	}
 	return nil
 }
 
 // scanProcess tells of one process. One that ends meanwhile tells what it still can.
-func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]uint64) []byte {
+func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]uint64, commands bool) []byte {
 	// Before the file is read: what changes afterwards is told by perf with a later time.
 	now := proc.Monotonic()
 	buf, err := readAll(fmt.Sprintf("/proc/%d/maps", pid), buf)
@@ -41,7 +42,9 @@ func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]
 			out = w.mapping(&r, out)
 		}
 	}
-	out = appendCommand(out, pid, now)
+	if commands {
+		out = appendCommand(out, pid, now)
+	}
 	w.mu.Lock()
 	w.scans = append(w.scans, out...)
 	w.mu.Unlock()

@@ -37,12 +37,12 @@ type Config struct {
 // which cannot end before the file is open: no other CPU has to wake up first, which can take a virtual machine
 // longer than a short program lives.
 type Watcher struct {
-	events []*event
-	files  *Files
-	stop   int // an eventfd
-	ended  sync.WaitGroup
+	cfg   Config
+	files *Files
 
 	mu    sync.Mutex
+	cpus  []*event         // replaced, never changed; threads of theirs run until Stop
+	still bool             // no thread runs any more
 	scans []byte           // records of what was there already, not drained yet
 	jits  map[uint32]int64 // processes with generated code, and since when
 }
@@ -56,7 +56,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 		cfg.Files = defaultFiles
 	}
 	most := filesToHold(cfg.Files)
-	opened := &Watcher{files: newFiles(most), stop: -1, jits: make(map[uint32]int64)}
+	opened := &Watcher{cfg: cfg, files: newFiles(most), jits: make(map[uint32]int64)}
 	w = opened
 	defer func() {
 		if err != nil { // and w may be nil
@@ -64,10 +64,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 			opened.files.Close()
 		}
 	}()
-	if w.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return nil, fmt.Errorf("create an eventfd: %w", err)
-	}
-	grown := growTable(w.stop, most)
+	grown := growTable(most)
 	cpus, err := proc.CPUs("/sys")
 	if err != nil {
 		return nil, err
@@ -83,10 +80,8 @@ func Open(cfg Config) (w *Watcher, err error) {
 		if err != nil {
 			return nil, explain(err)
 		}
-		w.events = append(w.events, e)
-	}
-	for _, e := range w.events {
-		w.ended.Go(func() { w.watch(e, cfg.OnThread) })
+		go w.watch(e)
+		w.cpus = append(w.cpus, e)
 	}
 	<-grown
 	return w, nil
@@ -95,10 +90,15 @@ func Open(cfg Config) (w *Watcher, err error) {
 // growTable makes room in this process's table of open files at once. Else the kernel doubles the table when it is full,
 // and for that it waits until every CPU has passed through a quiet state (expand_fdtable in fs/file.c): 10 to 30 ms, in
 // which no file is opened.
-func growTable(fd, files int) (done <-chan struct{}) {
+func growTable(files int) (done <-chan struct{}) {
 	grown := make(chan struct{})
 	go func() {
 		defer close(grown)
+		fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC) // any file does
+		if err != nil {
+			return
+		}
+		defer unix.Close(fd)
 		if far, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, files); err == nil {
 			_ = unix.Close(far)
 		}
@@ -130,19 +130,20 @@ func explain(err error) error {
 }
 
 // Start tells of what is there already. It comes after Open, so that nothing falls between the two.
-func (w *Watcher) Start() error { return w.scan() }
+func (w *Watcher) Start() error { return w.scan(true) }
 
 // watch is a CPU's thread: it sleeps until the buffer has something.
-func (w *Watcher) watch(e *event, onThread func()) {
+func (w *Watcher) watch(e *event) {
+	defer close(e.done)
 	runtime.LockOSThread() // never unlocked, so that what it is set to ends with it
 	var cpu unix.CPUSet
 	cpu.Set(e.cpu)
 	_ = unix.SchedSetaffinity(0, &cpu) // elsewhere it works too, only later
-	if onThread != nil {
-		onThread()
+	if w.cfg.OnThread != nil {
+		w.cfg.OnThread()
 	}
 	for {
-		fds := [2]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}, {Fd: int32(w.stop), Events: unix.POLLIN}}
+		fds := [2]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}, {Fd: int32(e.stop), Events: unix.POLLIN}}
 		_, err := unix.Ppoll(fds[:], nil, nil)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return // Drain still reads everything, only later
@@ -217,15 +218,72 @@ func (w *Watcher) mapFile(pid uint32, since int64, out []byte) []byte {
 	return Append(out, &Record{Kind: KindJIT, Time: since, PID: pid})
 }
 
+// AddCPU begins to watch a CPU that has come online since [Open]. One that was watched before and has been offline is
+// watched anew: the kernel takes perf events off a CPU that goes offline and never puts them back. What was mapped there
+// meanwhile is read from /proc, as [Watcher.Start] does.
+func (w *Watcher) AddCPU(cpu int) error {
+	e, err := openEvent(cpu, w.cfg.Pages)
+	if errors.Is(err, unix.ENODEV) {
+		return nil // it has gone offline again
+	}
+	if err != nil {
+		return explain(err)
+	}
+	old, added := w.replace(e)
+	if !added {
+		return e.close()
+	}
+	go w.watch(e)
+	if old != nil {
+		if err := w.retire(old); err != nil {
+			return err
+		}
+	}
+	return w.scan(false)
+}
+
+// replace puts an event in the place of the one of the same CPU. False: the watcher has stopped.
+func (w *Watcher) replace(e *event) (old *event, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.still {
+		return nil, false
+	}
+	cpus := make([]*event, 0, len(w.cpus)+1)
+	for _, other := range w.cpus {
+		if other.cpu == e.cpu {
+			old = other
+		} else {
+			cpus = append(cpus, other)
+		}
+	}
+	w.cpus = append(cpus, e)
+	return old, true
+}
+
+// retire keeps what an event has told and was not drained yet, and gives it back.
+func (w *Watcher) retire(e *event) error {
+	e.stopThread()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w.read(e)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.scans = append(w.scans, e.pending...)
+	return e.close()
+}
+
+func (w *Watcher) events() []*event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cpus
+}
+
 // Drain appends the records that the kernel has told so far and that were not drained yet. Their times are those of
 // the clock, in the order of a CPU, not of all.
 func (w *Watcher) Drain(b []byte) []byte {
-	for _, e := range w.events {
-		e.mu.Lock()
-		w.read(e)
-		b = append(b, e.pending...)
-		e.pending = e.pending[:0]
-		e.mu.Unlock()
+	for _, e := range w.events() {
+		b = w.drain(e, b)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -234,10 +292,22 @@ func (w *Watcher) Drain(b []byte) []byte {
 	return b
 }
 
+func (w *Watcher) drain(e *event, b []byte) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return b
+	}
+	w.read(e)
+	b = append(b, e.pending...)
+	e.pending = e.pending[:0]
+	return b
+}
+
 // OutputFD is the perf event of a CPU, to whose buffer other events can be redirected with PERF_EVENT_IOC_SET_OUTPUT:
 // that is how throttling is told.
 func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
-	for _, e := range w.events {
+	for _, e := range w.events() {
 		if e.cpu == cpu {
 			return e.fd, true
 		}
@@ -250,12 +320,16 @@ func (w *Watcher) Files() *Files { return w.files }
 
 // Stop ends the threads, and looks once more for map files. What is pending can still be drained.
 func (w *Watcher) Stop() {
-	if w.stop < 0 {
+	w.mu.Lock()
+	before := w.still
+	w.still = true
+	w.mu.Unlock()
+	if before {
 		return
 	}
-	one := [8]byte{1}
-	_, _ = unix.Write(w.stop, one[:])
-	w.ended.Wait()
+	for _, e := range w.events() {
+		e.stopThread()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for pid, since := range w.jits {
@@ -267,13 +341,12 @@ func (w *Watcher) Stop() {
 func (w *Watcher) Close() error {
 	w.Stop()
 	var errs []error
-	for _, e := range w.events {
+	for _, e := range w.events() {
 		errs = append(errs, e.close())
 	}
-	if w.stop >= 0 {
-		errs = append(errs, unix.Close(w.stop))
-	}
-	w.events, w.stop = nil, -1
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cpus = nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop watching mappings: %w", err)
 	}

@@ -391,3 +391,50 @@ func BenchmarkScan(b *testing.B) {
 		w.Files().Close()
 	}
 }
+
+// A CPU that is watched anew, as one that has come back, loses nothing that was told before and after. That its thread is
+// in time for the files of programs of 5 ms is not asked here: it begins again and again.
+func TestWatchingACPUAnewLosesNothing(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	programs := copies(t, dir, 60, 0)
+	w := opened(t, Config{OnThread: realTime})
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			if err := w.AddCPU(n % runtime.NumCPU()); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	runGone(t, dir, programs)
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	mapped := map[string]bool{}
+	for _, r := range records(t, w) {
+		mapped[filepath.Base(string(r.Path))] = true
+	}
+	for name := range programs {
+		if !mapped[name] {
+			t.Errorf("%s was never mapped", name)
+		}
+	}
+	if n := len(w.events()); n != runtime.NumCPU() {
+		t.Errorf("%d CPUs are watched, want %d", n, runtime.NumCPU())
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.AddCPU(0); err != nil || len(w.events()) != 0 {
+		t.Errorf("a closed watcher watches %d CPUs: %v", len(w.events()), err)
+	}
+}

@@ -5,61 +5,12 @@ package e2e
 import (
 	"fmt"
 	"math"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"wprof/test/engine"
 	"wprof/test/tools"
 )
-
-// recording is one capture of this machine with everything in it that the tests below ask about.
-type recording struct {
-	capture, trace string
-	did            []did
-	steal          int64 // taken from all CPUs while it recorded, ns
-	sleeper        int   // pid of a sleep(1) that outlived the window at both ends
-}
-
-var (
-	recordOnce sync.Once
-	shared     recording
-)
-
-// theRecording records all modes of the workload once for all tests.
-func theRecording(t *testing.T) recording {
-	t.Helper()
-	tools.NeedPrivilege(t)
-	recordOnce.Do(func() {
-		dir := tools.Folder()
-		sleeper := exec.Command("sleep", "100")
-		if err := sleeper.Start(); err != nil {
-			t.Fatalf("start sleep: %v", err)
-		}
-		defer func() {
-			_ = sleeper.Process.Kill()
-			_ = sleeper.Wait()
-		}()
-		time.Sleep(50 * time.Millisecond)
-		shared.sleeper = sleeper.Process.Pid
-		before := stealNow(t)
-		capture := tools.Record(t, filepath.Join(dir, "all.wprof"), nil, func() {
-			for _, mode := range []string{"spin", "nap", "blocked", "stopped", "preempted", "pingpong", "life"} {
-				shared.did = append(shared.did, work(t, mode)...)
-			}
-		})
-		shared.steal = stealNow(t) - before
-		shared.trace = tools.Convert(t, filepath.Join(dir, "all.pb"), "wprof-perfetto", capture)
-		shared.capture = capture
-	})
-	if shared.capture == "" {
-		t.Fatal("the recording that this test looks at failed")
-	}
-	return shared
-}
 
 // checkTrace lets the engine and our own description of the format judge a whole trace.
 func checkTrace(t *testing.T, trace string) {
@@ -96,16 +47,16 @@ func one(t *testing.T, trace, sql string) engine.Row {
 	return rows[0]
 }
 
-func TestRealTraceLoadsWithoutErrors(t *testing.T) {
-	r := theRecording(t)
+func loadsWithoutErrors(t *testing.T, r recording) {
+	t.Helper()
 	checkTrace(t, r.trace)
 	if out := tools.Run(t, "wprof-info", "--check", r.capture); strings.Contains(string(out), "damage") {
 		t.Errorf("wprof-info --check found: %s", out)
 	}
 }
 
-func TestSlicesOfEachCPUCoverTheWindowWithoutOverlap(t *testing.T) {
-	r := theRecording(t)
+func slicesOfEachCPUCoverTheWindowWithoutOverlap(t *testing.T, r recording) {
+	t.Helper()
 	rows := query(t, r.trace, `
 		with s as (select cpu, ts, min(ts + dur, (select end_ts from trace_bounds)) as stop,
 		  iif(dur < 0, (select end_ts from trace_bounds), ts + dur) as finish,
@@ -116,12 +67,8 @@ func TestSlicesOfEachCPUCoverTheWindowWithoutOverlap(t *testing.T) {
 		  (select end_ts from trace_bounds) - max(finish) as ends,
 		  sum(finish - ts) as covered, (select end_ts - start_ts from trace_bounds) as whole
 		from s group by cpu order by cpu`)
-	cpus, err := exec.Command("nproc").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := strings.TrimSpace(string(cpus)); fmt.Sprint(len(rows)) != want {
-		t.Errorf("sched has %d CPUs, nproc says %s", len(rows), want)
+	if len(rows) != r.CPUs {
+		t.Errorf("sched has %d CPUs, the machine %d", len(rows), r.CPUs)
 	}
 	for _, row := range rows {
 		if number(t, row, "broken") != 0 || number(t, row, "begins") != 0 || number(t, row, "ends") != 0 || number(t, row, "covered") != number(t, row, "whole") {
@@ -130,13 +77,13 @@ func TestSlicesOfEachCPUCoverTheWindowWithoutOverlap(t *testing.T) {
 	}
 }
 
-func TestTimeOnCPUIsWhatSchedstatCounted(t *testing.T) {
-	r := theRecording(t)
+func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
+	t.Helper()
 	for _, d := range only(r.did, "spun") {
 		row := one(t, r.trace, fmt.Sprintf(`select sum(dur) as ns from sched join thread using (utid) where tid = %d`, d.tid))
 		got := number(t, row, "ns")
 		// The kernel tells stolen time in ticks of 10 ms, so up to one of them is missing from it.
-		slack := d.to/100 + r.steal + 10_000_000
+		slack := d.to/100 + r.Steal + 10_000_000
 		if diff := got - d.to; diff < -slack || diff > slack {
 			t.Errorf("thread %d ran %d ns in the trace, schedstat said %d (off by %.2f%%)", d.tid, got, d.to, 100*float64(diff)/float64(d.to))
 		}
@@ -164,8 +111,8 @@ func boottimeOffset(t *testing.T, r recording) int64 {
 	return number(t, row, "ns")
 }
 
-func TestStatesLastAsLongAsTheWorkloadSays(t *testing.T) {
-	r := theRecording(t)
+func statesLastAsLongAsTheWorkloadSays(t *testing.T, r recording) {
+	t.Helper()
 	for _, c := range []struct {
 		what  string
 		state []string
@@ -193,8 +140,8 @@ func TestStatesLastAsLongAsTheWorkloadSays(t *testing.T) {
 	}
 }
 
-func TestTwoSpinnersOnOneCPUArePreempted(t *testing.T) {
-	r := theRecording(t)
+func twoSpinnersOnOneCPUArePreempted(t *testing.T, r recording) {
+	t.Helper()
 	pair := only(r.did, "pair")
 	if len(pair) != 1 {
 		t.Fatalf("the workload told of %d pairs", len(pair))
@@ -209,7 +156,7 @@ func TestTwoSpinnersOnOneCPUArePreempted(t *testing.T) {
 		}
 	}
 	whole := d.to - d.from
-	if rest := whole - ran - preempted - waited; math.Abs(float64(rest)) > 0.1*float64(whole)+float64(r.steal) {
+	if rest := whole - ran - preempted - waited; math.Abs(float64(rest)) > 0.1*float64(whole)+float64(r.Steal) {
 		t.Errorf("of %d ns a spinner ran %d by schedstat and was preempted for %d and runnable for %d in the trace: %d are missing", whole, ran, preempted, waited, rest)
 	}
 	if share := float64(preempted) / float64(whole); share < 0.3 || spans < 10 {
@@ -217,19 +164,22 @@ func TestTwoSpinnersOnOneCPUArePreempted(t *testing.T) {
 	}
 }
 
-func TestSleeperIsAsleepForTheWholeWindow(t *testing.T) {
-	r := theRecording(t)
+func sleeperIsAsleepForTheWholeWindow(t *testing.T, r recording) {
+	t.Helper()
+	if r.Sleeper == 0 {
+		return // only a command is recorded
+	}
 	rows := query(t, r.trace, fmt.Sprintf(`
 		select state, s.ts - (select start_ts from trace_bounds) as begins,
 		  (select end_ts from trace_bounds) - iif(s.dur < 0, (select end_ts from trace_bounds), s.ts + s.dur) as ends
-		from thread_state s join thread using (utid) where tid = %d and s.dur != 0`, r.sleeper))
+		from thread_state s join thread using (utid) where tid = %d and s.dur != 0`, r.Sleeper))
 	if len(rows) != 1 || rows[0]["state"] != "S" || number(t, rows[0], "begins") != 0 || number(t, rows[0], "ends") != 0 {
 		t.Errorf("thread_state of `sleep 100` is %v, want one row in S from the first to the last nanosecond", rows)
 	}
 }
 
-func TestPingPongWakesBothWays(t *testing.T) {
-	r := theRecording(t)
+func pingPongWakesBothWays(t *testing.T, r recording) {
+	t.Helper()
 	a, b, loops := only(r.did, "pingpong")[0], only(r.did, "loops")[0].tid, only(r.did, "loops")[0].to
 	for _, edge := range []struct{ waker, wakee int }{{a.tid, b}, {b, a.tid}} {
 		row := one(t, r.trace, fmt.Sprintf(`
@@ -241,8 +191,8 @@ func TestPingPongWakesBothWays(t *testing.T) {
 	}
 }
 
-func TestNamesFollowTheThread(t *testing.T) {
-	r := theRecording(t)
+func namesFollowTheThread(t *testing.T, r recording) {
+	t.Helper()
 	child := only(r.did, "child")[0].tid
 	row := one(t, r.trace, fmt.Sprintf(`select name, end_ts is not null as ended from thread where tid = %d`, child))
 	if row["name"] != "exe" || number(t, row, "ended") != 1 {

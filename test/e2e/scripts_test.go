@@ -15,6 +15,9 @@ func TestScriptsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		{"install --bogus", "install: there is no flag --bogus; "},
 		{"install " + t.TempDir() + " more", "install: more is one argument too many; "},
 		{"quickstart --bogus", "quickstart: --bogus is no number of seconds"},
+		{"test-kernels --bogus", "test-kernels: --bogus is no kernel that it knows; "},
+		{"test-kernels 6.1 5.4", "test-kernels: 5.4 is no kernel that it knows; "},
+		{"test-kernels --report 6.1", "test-kernels: 6.1 is one argument too many: "},
 		{"test --bogus", "test: unknown argument --bogus "},
 	} {
 		words := strings.Fields(c.command)

@@ -18,6 +18,7 @@ import (
 func TestMain(m *testing.M) {
 	tools.Main(m,
 		tools.C{Name: "workload", Source: "testdata/workload.c"},
+		tools.C{Name: "deny", Source: "testdata/deny.c"},
 		// No function may end in a jump or keep its frame to itself: what calls what is what the tests look at.
 		tools.C{Name: "blockers", Source: "testdata/blockers.c", Flags: []string{"-static", "-no-pie", "-fno-pie",
 			"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls", "-fno-shrink-wrap"}})
@@ -25,6 +26,15 @@ func TestMain(m *testing.M) {
 
 // eachSample visits the samples of a stream.
 func eachSample(t *testing.T, in io.Reader, visit func(*format.Reader, *format.Event)) {
+	t.Helper()
+	eachEvent(t, in, func(r *format.Reader, e *format.Event) {
+		if e.Kind == format.KindSample {
+			visit(r, e)
+		}
+	})
+}
+
+func eachEvent(t *testing.T, in io.Reader, visit func(*format.Reader, *format.Event)) {
 	t.Helper()
 	r, err := format.NewReader(in)
 	if err != nil {
@@ -39,9 +49,7 @@ func eachSample(t *testing.T, in io.Reader, visit func(*format.Reader, *format.E
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == format.KindSample {
-			visit(r, e)
-		}
+		visit(r, e)
 	}
 }
 
@@ -65,15 +73,25 @@ type did struct {
 // work runs the workload in a mode and returns what it says it did.
 func work(t *testing.T, mode string) []did {
 	t.Helper()
+	return parseWork(t, string(runWorkload(t, mode)))
+}
+
+func runWorkload(t *testing.T, mode string) []byte {
+	t.Helper()
 	out, err := exec.Command(tools.Path("workload"), mode).Output()
 	if err != nil {
 		t.Errorf("workload %s: %v", mode, err)
 	}
+	return out
+}
+
+func parseWork(t *testing.T, said string) []did {
+	t.Helper()
 	var all []did
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(said) {
 		f := strings.Fields(line)
 		if len(f) != 4 {
-			t.Errorf("workload %s printed %q", mode, line)
+			t.Errorf("the workload printed %q", line)
 			continue
 		}
 		tid, _ := strconv.Atoi(f[1])

@@ -19,7 +19,8 @@ type C struct {
 var folder string
 
 // Main is the body of a TestMain: it builds the tools and the programs, runs the tests and ends the process.
-// The folder that WPROF_TEST_TOOLS names has them built already, for machines without a compiler.
+// The folder that WPROF_TEST_TOOLS names has them built already, for machines without a compiler; into the one that
+// WPROF_TEST_BUILD names the programs are built, and no test is run.
 func Main(m *testing.M, programs ...C) {
 	os.Exit(run(m, programs))
 }
@@ -28,16 +29,26 @@ func run(m *testing.M, programs []C) int {
 	if folder = os.Getenv("WPROF_TEST_TOOLS"); folder != "" {
 		return m.Run()
 	}
+	if into := os.Getenv("WPROF_TEST_BUILD"); into != "" {
+		return built(buildPrograms(into, programs))
+	}
 	var err error
 	if folder, err = os.MkdirTemp("", "wprof-test-tools-"); err == nil {
 		defer os.RemoveAll(folder)
 		err = build(folder, programs)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "build what is tested:", err)
-		return 1
+	if status := built(err); status != 0 {
+		return status
 	}
 	return m.Run()
+}
+
+func built(err error) (status int) {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "build what is tested:", err)
+	return 1
 }
 
 func build(dir string, programs []C) error {
@@ -45,14 +56,25 @@ func build(dir string, programs []C) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	commands := [][]string{{"go", "build", "-o", dir + "/", "wprof/cmd/..."}}
-	for _, p := range programs {
-		commands = append(commands, append([]string{"gcc", "-O1", "-Wall", "-o", filepath.Join(dir, p.Name), p.Source}, p.Flags...))
+	if err := command("go", "build", "-o", dir+"/", "wprof/cmd/..."); err != nil {
+		return err
 	}
-	for _, args := range commands {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
+	return buildPrograms(dir, programs)
+}
+
+func buildPrograms(dir string, programs []C) error {
+	for _, p := range programs {
+		args := append([]string{"-O1", "-Wall", "-o", filepath.Join(dir, p.Name), p.Source}, p.Flags...)
+		if err := command("gcc", args...); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func command(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func Start(t testing.TB, args ...string) *Recorder {
 		t.Fatalf("start the recorder: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-r.Cmd.Process.Pid, syscall.SIGKILL) })
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(r.Stderr.String(), "window open"); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !strings.Contains(r.Stderr.String(), "window open"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the recorder did not say that its window is open: %s", r.Stderr.String())
 		}
@@ -62,10 +62,10 @@ func (r *Recorder) Stop() int {
 	return r.Wait()
 }
 
-// Wait waits for the recorder's end, three minutes at most, and returns its exit status.
+// Wait waits for the recorder's end, ten minutes at most, and returns its exit status.
 func (r *Recorder) Wait() int {
 	r.t.Helper()
-	late := time.AfterFunc(3*time.Minute, func() { _ = r.Cmd.Process.Kill() })
+	late := time.AfterFunc(10*time.Minute, func() { _ = r.Cmd.Process.Kill() })
 	_ = r.Cmd.Wait()
 	if !late.Stop() {
 		r.t.Fatalf("%v did not end by itself: %s", r.Cmd.Args, r.Stderr.String())

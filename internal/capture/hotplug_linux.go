@@ -1,0 +1,83 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// hotplug tells of CPUs that come online. Those that go need nothing: the kernel takes their perf events away, and what
+// they wrote is still read.
+type hotplug struct {
+	events  *os.File
+	started bool
+	done    chan struct{}
+}
+
+// ueventGroup is the multicast group of the kernel's own messages (NETLINK_KOBJECT_UEVENT), group 2 is that of udev.
+const ueventGroup = 1
+
+// openHotplug begins to listen, so that nothing is missed until start.
+func openHotplug() (*hotplug, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
+	if err != nil {
+		return nil, fmt.Errorf("open a socket: %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: ueventGroup}); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("bind a socket: %w", err)
+	}
+	return &hotplug{events: os.NewFile(uintptr(fd), "uevents"), done: make(chan struct{})}, nil
+}
+
+// start calls online with each CPU that has come online since openHotplug, until close.
+func (h *hotplug) start(online func(cpu int)) {
+	h.started = true
+	go h.read(online)
+}
+
+func (h *hotplug) read(online func(cpu int)) {
+	defer close(h.done)
+	message := make([]byte, 8<<10) // the kernel's are of 2 KiB at most
+	for {
+		n, err := h.events.Read(message)
+		if errors.Is(err, unix.ENOBUFS) {
+			continue // some were lost; others follow
+		}
+		if err != nil {
+			return
+		}
+		if cpu, ok := cameOnline(message[:n]); ok {
+			online(cpu)
+		}
+	}
+}
+
+// cameOnline reads a message such as online@/devices/system/cpu/cpu1, with variables behind a zero byte.
+func cameOnline(message []byte) (cpu int, ok bool) {
+	head, _, _ := bytes.Cut(message, []byte{0})
+	device, ok := strings.CutPrefix(string(head), "online@")
+	if !ok || path.Dir(device) != "/devices/system/cpu" {
+		return 0, false
+	}
+	number, ok := strings.CutPrefix(path.Base(device), "cpu")
+	if !ok {
+		return 0, false
+	}
+	cpu, err := strconv.Atoi(number)
+	return cpu, err == nil && cpu >= 0
+}
+
+// close returns when no more CPUs are told of.
+func (h *hotplug) close() {
+	_ = h.events.Close()
+	if h.started {
+		<-h.done
+	}
+}

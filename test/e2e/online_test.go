@@ -1,0 +1,172 @@
+//go:build linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/format"
+	"wprof/test/tools"
+)
+
+// cpuToTake is a CPU that can go offline, and the file that says so.
+func cpuToTake(t *testing.T) (cpu int, file string) {
+	t.Helper()
+	tools.NeedPrivilege(t)
+	if os.Getenv("WPROF_TEST_CPU_OFFLINE") == "" {
+		t.Skip("taking a CPU away disturbs all that runs here; WPROF_TEST_CPU_OFFLINE=1 allows it (docs/kernels.md)")
+	}
+	files, err := filepath.Glob("/sys/devices/system/cpu/cpu[1-9]*/online")
+	if err != nil || len(files) == 0 {
+		t.Skip("no CPU can go offline here (docs/kernels.md)")
+	}
+	file = files[len(files)-1]
+	if _, err := fmt.Sscanf(filepath.Base(filepath.Dir(file)), "cpu%d", &cpu); err != nil {
+		t.Fatal(err)
+	}
+	return cpu, file
+}
+
+// setOnline returns the time of CLOCK_MONOTONIC, ns, at which it was done.
+func setOnline(t *testing.T, file, value string) int64 {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(value), 0); err != nil && value == "0" {
+		t.Skipf("this CPU does not go offline (docs/kernels.md): %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		t.Fatal(err)
+	}
+	return now.Nano()
+}
+
+// spinOn runs the workload, under a name, on one CPU.
+func spinOn(t *testing.T, cpu int, program string) {
+	t.Helper()
+	if out, err := exec.Command("taskset", "-c", fmt.Sprint(cpu), program, "spin").CombinedOutput(); err != nil {
+		t.Errorf("%s on CPU %d: %v: %s", program, cpu, err, out)
+	}
+}
+
+// spinners are copies of the workload that are told apart by their names.
+func spinners(t *testing.T, names ...string) (paths []string) {
+	t.Helper()
+	dir := t.TempDir()
+	content, err := os.ReadFile(tools.Path("workload"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// named is how many samples a program has on a CPU that show the program's own code.
+func named(t *testing.T, capture string, cpu int, comm string) (n int) {
+	t.Helper()
+	eachSampleOf(t, capture, func(r *format.Reader, e *format.Event) {
+		task := r.Task(e.Task)
+		if int(e.CPU) != cpu || task == nil || string(task.Comm) != comm {
+			return
+		}
+		stack := r.Stack(e.Sample().Stack())
+		if stack == nil || len(stack.Frames) == 0 {
+			return
+		}
+		for _, id := range stack.Frames {
+			if m := r.Module(r.Frame(id).Module); m != nil && filepath.Base(string(m.Path)) == comm {
+				n++
+				return
+			}
+		}
+	})
+	return n
+}
+
+func TestCPUThatGoesOfflineAndComesBackIsRecorded(t *testing.T) {
+	cpu, file := cpuToTake(t)
+	t.Cleanup(func() { setOnline(t, file, "1") })
+	programs := spinners(t, "before", "after")
+	capture := filepath.Join(t.TempDir(), "cpu.wprof")
+	r := tools.Start(t, "-d120s", "-o", capture)
+	spinOn(t, cpu, programs[0])
+	gone := setOnline(t, file, "0")
+	time.Sleep(time.Second)
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		t.Fatal(err)
+	}
+	back := now.Nano()
+	setOnline(t, file, "1")
+	time.Sleep(time.Second)
+	spinOn(t, cpu, programs[1])
+	if status := r.Stop(); status != 0 || strings.Contains(r.Stderr.String(), "missing") {
+		t.Fatalf("status %d: %s", status, r.Stderr.String())
+	}
+	checkAbsent(t, capture, cpu, gone, back)
+	for _, comm := range []string{"before", "after"} {
+		if n := named(t, capture, cpu, comm); n < 20 {
+			t.Errorf("%d samples on CPU %d are in the code of a program that spun there for 1.5 s %s it was offline", n, cpu, comm)
+		}
+	}
+}
+
+// A CPU that was offline when the recording began shares the ring of another.
+func TestCPUThatComesOnlineIsRecorded(t *testing.T) {
+	cpu, file := cpuToTake(t)
+	t.Cleanup(func() { setOnline(t, file, "1") })
+	programs := spinners(t, "late")
+	setOnline(t, file, "0")
+	capture := filepath.Join(t.TempDir(), "cpu.wprof")
+	r := tools.Start(t, "-d120s", "-o", capture)
+	time.Sleep(200 * time.Millisecond)
+	setOnline(t, file, "1")
+	time.Sleep(time.Second)
+	spinOn(t, cpu, programs[0])
+	if status := r.Stop(); status != 0 {
+		t.Fatalf("status %d: %s", status, r.Stderr.String())
+	}
+	if n := named(t, capture, cpu, "late"); n < 20 {
+		t.Errorf("%d samples on CPU %d are in the code of a program that spun there for 1.5 s", n, cpu)
+	}
+	checkAbsent(t, capture, cpu, 0, 0)
+}
+
+// checkAbsent checks that a capture is whole, that the CPU switched threads, and that it did not while it was offline.
+func checkAbsent(t *testing.T, capture string, cpu int, from, to int64) {
+	t.Helper()
+	tools.Run(t, "wprof-info", "--check", capture)
+	f, err := os.Open(capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	switches, absent := 0, 0
+	eachEvent(t, f, func(r *format.Reader, e *format.Event) {
+		if int(e.CPU) != cpu || e.Kind != format.KindSwitch && e.Kind != format.KindSample {
+			return
+		}
+		switches++
+		if e.Time > from && e.Time < to {
+			absent++
+		}
+	})
+	if switches < 20 || absent > 0 {
+		t.Errorf("%d switches and samples on CPU %d, %d of them while it was offline", switches, cpu, absent)
+	}
+}
