@@ -97,6 +97,12 @@ func TestHostileNamesOfThreadsGoThroughEveryTool(t *testing.T) {
 	}
 	for i, name := range names {
 		pattern := name
+		if name == "" {
+			if got := tools.Try(t, time.Minute, nil, "wprof-filter", "--thread-name=", capture); got.Status != 2 {
+				t.Errorf("--thread-name= ends with status %d: %s", got.Status, got.Stderr)
+			}
+			continue
+		}
 		if strings.HasPrefix(name, "@") {
 			pattern = "?" + name[1:] // else it is a file of names
 		}
@@ -134,7 +140,7 @@ func drawnNames(t *testing.T, capture string, names []string, tids []int32) {
 // shownAs is a name with U+FFFD for each byte that is not UTF-8 and for what cannot be printed.
 func shownAs(name string) string {
 	if name == "" {
-		return "(no name)"
+		return "(unknown)"
 	}
 	var b strings.Builder
 	for _, r := range name {
@@ -366,7 +372,8 @@ func checkLife(t *testing.T, capture, trace string, tid int32, name string, naps
 	}
 	rows := engine.Query(t, trace, fmt.Sprintf(`select utid, (select count(*) from thread_state s where s.utid = thread.utid and state = 'S' and dur > 900000) as naps,
 		end_ts is not null as ended from thread where tid = %d and name = '%s'`, tid, name))[0]
-	if len(rows) != 1 || rows[0]["naps"] != int64(naps) || rows[0]["ended"] != int64(1) {
+	// The kernel may forget the second one when the window has closed.
+	if len(rows) != 1 || rows[0]["naps"] != int64(naps) || name == "first-life" && rows[0]["ended"] != int64(1) {
 		t.Errorf("%s of thread %d in the trace: %v, want one thread with %d naps", name, tid, rows, naps)
 	}
 }
