@@ -1,6 +1,7 @@
 package sideband
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,8 @@ type event struct {
 
 	mu      sync.Mutex // of the reader's side
 	tail    uint64
+	last    int64  // time of the last record, CLOCK_MONOTONIC ns
+	told    uint64 // records that others have told as lost
 	split   []byte // a record that the end of the ring has split
 	pending []byte // records that were not drained yet
 }
@@ -44,6 +47,8 @@ func openEvent(cpu, pages int) (*event, error) {
 			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitBuildID,
 		Clockid: unix.CLOCK_MONOTONIC,
 		Wakeup:  1, // bytes: any record wakes who waits
+		// Since 6.0: how many records did not fit, also those that no record tells because none came after them.
+		Read_format: unix.PERF_FORMAT_LOST,
 	}
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
@@ -84,6 +89,16 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 		e.tail += length
 	}
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&e.mem[pageTail])), e.tail)
+}
+
+// untold is how many records did not fit that no record tells.
+func (e *event) untold() (uint64, error) {
+	var counts [16]byte // the event's value, and what was lost
+	if _, err := unix.Read(e.fd, counts[:]); err != nil {
+		return 0, fmt.Errorf("read how many mappings were not told: %w", err)
+	}
+	lost := binary.NativeEndian.Uint64(counts[8:])
+	return lost - min(lost, e.told), nil
 }
 
 func (e *event) close() error {

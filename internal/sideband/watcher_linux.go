@@ -165,6 +165,10 @@ func (w *Watcher) read(e *event) {
 	var r Record
 	e.read(func(typ uint32, misc uint16, b []byte) {
 		if parse(typ, misc, b, e.cpu, &r) {
+			e.last = r.Time
+			if r.Kind == KindLost {
+				e.told += r.Count
+			}
 			e.pending = w.take(&r, e.pending)
 		}
 	})
@@ -232,6 +236,32 @@ func (w *Watcher) Drain(b []byte) []byte {
 	b = append(b, w.scans...)
 	w.scans = nil
 	return b
+}
+
+// Untold is a number of records that did not fit into a CPU's buffer and that no record tells, because none has come
+// since.
+type Untold struct {
+	CPU   int
+	Count uint64
+	From  int64 // when the CPU has told something last, CLOCK_MONOTONIC ns
+}
+
+// Untold is to be asked when everything has been drained.
+func (w *Watcher) Untold() ([]Untold, error) {
+	var all []Untold
+	for _, e := range w.events {
+		e.mu.Lock()
+		count, err := e.untold()
+		if err != nil {
+			e.mu.Unlock()
+			return nil, err
+		}
+		if count > 0 {
+			all = append(all, Untold{e.cpu, count, e.last})
+		}
+		e.mu.Unlock()
+	}
+	return all, nil
 }
 
 // OutputFD is the perf event of a CPU, to whose buffer other events can be redirected with PERF_EVENT_IOC_SET_OUTPUT:
