@@ -18,8 +18,8 @@ import (
 
 const (
 	mib = 1 << 20
-	// most is what a tool may take: 256 MiB and what Go's runtime and definitions of these captures need.
-	most = 384 * mib
+	// most is what a tool may take.
+	most = 256 * mib
 )
 
 // crowd is how many threads this machine lets one test have, 10,000 at most.
