@@ -63,16 +63,7 @@ func (w *workload) until(end string) (before []string) {
 	return nil
 }
 
-// numbers runs a program and returns the numbers of each line that it prints.
-func numbers(t *testing.T, name string, args ...any) [][]int64 {
-	t.Helper()
-	out, err := exec.Command(tools.Path(name), strings.Fields(fmt.Sprintln(args...))...).Output()
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return parse(t, strings.Split(strings.TrimSpace(string(out)), "\n"))
-}
-
+// parse reads lines of numbers.
 func parse(t *testing.T, lines []string) [][]int64 {
 	t.Helper()
 	all := make([][]int64, len(lines))
