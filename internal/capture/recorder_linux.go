@@ -264,14 +264,16 @@ func (r *recorder) cut(next int64) (int64, error) {
 		}
 		return next, r.writer.Cut(clocks, r.tasks.write)
 	}
-	if proc.Monotonic() < next {
+	now := proc.Monotonic()
+	if now < next || r.writer.Cutting() {
 		return next, nil
 	}
 	r.number++
 	if err := r.tracer.SetGeneration(r.number); err != nil {
 		return next, err
 	}
-	return next + generationEvery.Nanoseconds(), r.writer.BumpGeneration(r.number)
+	// Not from next on: a recorder that stood still would have to begin several at once.
+	return now + generationEvery.Nanoseconds(), r.writer.BumpGeneration(r.number)
 }
 
 // closeWindow ends the window and takes everything that was written in it.
@@ -340,14 +342,35 @@ func (r *recorder) tail() (spool.Tail, error) {
 			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss), Count: uint64(loss.Count), From: loss.From,
 		})
 	}
-	for _, cost := range tail.Programs {
+	tail.Losses = append(tail.Losses, skipped(tail.Programs, r.open)...)
+	untold, err := r.untoldMappings()
+	tail.Losses = append(tail.Losses, untold...)
+	return tail, err
+}
+
+// skipped are the events that the kernel has skipped programs for, because they were running on that CPU already. It
+// counts them neither by CPU nor by time.
+func skipped(programs []*format.ProgramCost, since int64) (losses []spool.Loss) {
+	for _, cost := range programs {
 		if cost.RecursionMisses > 0 {
-			tail.Losses = append(tail.Losses, spool.Loss{
-				CPU: format.AllCPUs, Kind: kindOf(cost.Name), Cause: recursionCause(cost.Name), Count: cost.RecursionMisses, From: r.open,
+			losses = append(losses, spool.Loss{
+				CPU: format.AllCPUs, Kind: kindOf(cost.Name), Cause: recursionCause(cost.Name), Count: cost.RecursionMisses, From: since,
 			})
 		}
 	}
-	return tail, nil
+	return losses
+}
+
+// untoldMappings are the side-band records that were lost at the end. As in a recording, they are losses of samples.
+func (r *recorder) untoldMappings() (losses []spool.Loss, err error) {
+	if r.code == nil {
+		return nil, nil
+	}
+	untold, err := r.code.watcher.Untold()
+	for _, u := range untold {
+		losses = append(losses, spool.Loss{CPU: uint32(u.CPU), Kind: format.KindSample, Cause: format.CauseSideband, Count: u.Count, From: u.From})
+	}
+	return losses, err
 }
 
 func causeOf(loss bpf.Loss) format.Cause {

@@ -57,7 +57,7 @@ func OptionsFrom(inv *cli.Invocation) (Options, error) {
 		Threads: threads,
 		Kinds:   MakeKindSet(splitAll(inv.Strings("kind")), splitAll(inv.Strings("no-kind"))),
 		Version: cli.Version(),
-		Command: strings.Join(proc.QuoteAll(append([]string{inv.Tool.Name}, inv.Argv...)), " "),
+		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
 	}
 	if lists := inv.Strings("cpu"); len(lists) > 0 {
 		if o.CPUs, err = ParseCPUs(lists); err != nil {

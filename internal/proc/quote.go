@@ -19,6 +19,12 @@ func QuoteAll(argv []string) []string {
 	return words
 }
 
+// CommandLine is a command line as one text that can be typed again. A stream stores it as UTF-8, so what is none in
+// it becomes U+FFFD.
+func CommandLine(argv []string) string {
+	return strings.ToValidUTF8(strings.Join(QuoteAll(argv), " "), "\uFFFD")
+}
+
 func needsQuote(r rune) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':

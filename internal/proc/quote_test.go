@@ -19,6 +19,12 @@ func TestShellReadsBackWhatWasQuoted(t *testing.T) {
 	}
 }
 
+func TestCommandLinesAreUTF8(t *testing.T) {
+	if got := CommandLine([]string{"wprof-filter", "-n", "\xff\xfebad name"}); got != "wprof-filter -n '\uFFFDbad name'" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestPlainWordsStayPlain(t *testing.T) {
 	for _, word := range []string{"-d5s", "host.wprof", "--metadata", "a=b", "/tmp/x_y", "@list"} {
 		if Quote(word) != word {

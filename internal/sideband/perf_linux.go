@@ -1,6 +1,7 @@
 package sideband
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -35,6 +36,8 @@ type event struct {
 	mu      sync.Mutex // of the reader's side
 	closed  bool
 	tail    uint64
+	last    int64  // time of the last record, CLOCK_MONOTONIC ns
+	told    uint64 // records that others have told as lost
 	split   []byte // a record that the end of the ring has split
 	pending []byte // records that were not drained yet
 }
@@ -47,6 +50,8 @@ func openEvent(cpu, pages int) (*event, error) {
 			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitBuildID,
 		Clockid: unix.CLOCK_MONOTONIC,
 		Wakeup:  1, // bytes: any record wakes who waits
+		// Since 6.0: how many records did not fit, also those that no record tells because none came after them.
+		Read_format: unix.PERF_FORMAT_LOST,
 	}
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
@@ -92,6 +97,26 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 		e.tail += length
 	}
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&e.mem[pageTail])), e.tail)
+}
+
+// untold is how many records did not fit that no record tells.
+func (e *event) untold() (uint64, error) {
+	var counts [16]byte // the event's value, and what was lost
+	if _, err := unix.Read(e.fd, counts[:]); err != nil {
+		return 0, fmt.Errorf("read how many mappings were not told: %w", err)
+	}
+	lost := binary.NativeEndian.Uint64(counts[8:])
+	return lost - min(lost, e.told), nil
+}
+
+// untoldNow is untold of an event that may be in use, or closed by now.
+func (e *event) untoldNow() (uint64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return 0, nil
+	}
+	return e.untold()
 }
 
 // stopThread returns when the CPU's thread has ended, which must have been started.

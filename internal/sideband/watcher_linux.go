@@ -166,6 +166,10 @@ func (w *Watcher) read(e *event) {
 	var r Record
 	e.read(func(typ uint32, misc uint16, b []byte) {
 		if parse(typ, misc, b, e.cpu, &r) {
+			e.last = r.Time
+			if r.Kind == KindLost {
+				e.told += r.Count
+			}
 			e.pending = w.take(&r, e.pending)
 		}
 	})
@@ -267,10 +271,14 @@ func (w *Watcher) retire(e *event) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w.read(e)
+	untold, err := e.untold()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.scans = append(w.scans, e.pending...)
-	return e.close()
+	if untold > 0 {
+		w.scans = Append(w.scans, &Record{Kind: KindLost, Time: e.last, CPU: uint32(e.cpu), Count: untold})
+	}
+	return errors.Join(err, e.close())
 }
 
 func (w *Watcher) events() []*event {
@@ -302,6 +310,29 @@ func (w *Watcher) drain(e *event, b []byte) []byte {
 	b = append(b, e.pending...)
 	e.pending = e.pending[:0]
 	return b
+}
+
+// Untold is a number of records that did not fit into a CPU's buffer and that no record tells, because none has come
+// since.
+type Untold struct {
+	CPU   int
+	Count uint64
+	From  int64 // when the CPU has told something last, CLOCK_MONOTONIC ns
+}
+
+// Untold is to be asked when everything has been drained.
+func (w *Watcher) Untold() ([]Untold, error) {
+	var all []Untold
+	for _, e := range w.events() {
+		count, err := e.untoldNow()
+		if err != nil {
+			return nil, err
+		}
+		if count > 0 {
+			all = append(all, Untold{e.cpu, count, e.last})
+		}
+	}
+	return all, nil
 }
 
 // OutputFD is the perf event of a CPU, to whose buffer other events can be redirected with PERF_EVENT_IOC_SET_OUTPUT:

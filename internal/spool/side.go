@@ -26,7 +26,7 @@ type sideTaker struct {
 	*applier
 	tables *sideband.Tables
 	r      sideband.Record
-	last   int64            // time of the record before
+	last   map[uint32]int64 // by CPU: time of the record before that perf told
 	forgot int64            // when ended processes were dropped last
 	since  map[uint32]int64 // by CPU: when its sampling was throttled
 	jits   []jitSince       // known beforehand, by time
@@ -49,8 +49,7 @@ func (s *sideTaker) take(b []byte, at int64) error {
 	if _, length := sideRecord(b, &s.r); length == 0 {
 		return nil
 	}
-	since := s.last
-	s.last = max(since, at)
+	since := s.told(at)
 	switch r := &s.r; r.Kind {
 	case sideband.KindCommand:
 		s.commandAtStart(r.PID, r.Data, r.Cut)
@@ -72,6 +71,24 @@ func (s *sideTaker) take(b []byte, at int64) error {
 		s.tables.Forget()
 	}
 	return nil
+}
+
+// told is when perf has told something of the record's CPU before: what it could not tell since is lost.
+func (s *sideTaker) told(at int64) (before int64) {
+	switch s.r.Kind {
+	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT: // the recorder's own
+		return 0
+	}
+	cpu := s.r.CPU
+	if cpu > maxCPU {
+		return 0
+	}
+	if s.last == nil {
+		s.last = make(map[uint32]int64)
+	}
+	before = s.last[cpu]
+	s.last[cpu] = at
+	return before
 }
 
 // tell tells of a loss within the window. What is lost of the side-band leaves samples without names, so they are the

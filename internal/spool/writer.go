@@ -268,6 +268,9 @@ func (w *Writer) BumpGeneration(n uint32) error {
 	return nil
 }
 
+// Cutting tells that the generation was bumped and [Writer.Cut] is still to come.
+func (w *Writer) Cutting() bool { return w.rounds >= 0 }
+
 // CutDue tells that two rounds have passed since BumpGeneration: it is time for [Writer.Cut].
 func (w *Writer) CutDue() bool { return w.rounds >= 2 }
 

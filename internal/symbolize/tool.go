@@ -145,7 +145,7 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	names := &namer{names: resolver, again: inv.Bool("again")}
 	f, err := filter.New(in, out, !isRegular(in), filter.Options{
 		Level: level(inv, out), Version: cli.Version(), Frame: names.define,
-		Command: strings.Join(proc.QuoteAll(append([]string{inv.Tool.Name}, inv.Argv...)), " "),
+		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
 	})
 	if err != nil {
 		return inputError(name, err)

@@ -128,11 +128,11 @@ func TestHandledAndLostAreWhatHappenedInATinyRing(t *testing.T) {
 func TestHandledAndLostAreWhatHappenedWhileTheRecorderStoodStill(t *testing.T) {
 	tools.NeedPrivilege(t)
 	var stopped, went time.Time
-	all, some, did := twoRecordings(t, 100_000, 4500, []string{"--ringbuf-size", "1mb"}, func(r *tools.Recorder) {
+	all, some, did := twoRecordings(t, 100_000, 5500, []string{"--ringbuf-size", "1mb"}, func(r *tools.Recorder) {
 		time.Sleep(500 * time.Millisecond)
 		stopped = time.Now()
 		signal(t, r, syscall.SIGSTOP)
-		time.Sleep(3 * time.Second)
+		time.Sleep(4100 * time.Millisecond) // two generations of the spool, wherever they begin
 		signal(t, r, syscall.SIGCONT)
 		went = time.Now()
 	})

@@ -1,8 +1,11 @@
 package tools
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // Status is the exit status of a process that has ended; 128 and the signal if one ended it.
@@ -13,7 +16,30 @@ func Status(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// PeakBytes is the most memory that a process that has ended was resident with (getrusage(2), ru_maxrss).
-func PeakBytes(p *os.ProcessState) int64 {
-	return p.SysUsage().(*syscall.Rusage).Maxrss << 10
+// watchPeak looks until ended at the most memory that a process was resident with (VmHWM). ru_maxrss would tell that of
+// the test if it is more, because a program inherits it from the process that starts it.
+func watchPeak(pid int, ended <-chan struct{}) <-chan int64 {
+	peak := make(chan int64, 1)
+	go func() {
+		most := int64(0)
+		look := time.NewTicker(3 * time.Millisecond)
+		defer look.Stop()
+		for {
+			most = max(most, peakBytes(pid))
+			select {
+			case <-ended:
+				peak <- most
+				return
+			case <-look.C:
+			}
+		}
+	}()
+	return peak
+}
+
+func peakBytes(pid int) (n int64) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	_, _ = fmt.Sscan(after, &n)
+	return n << 10
 }

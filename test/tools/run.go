@@ -13,7 +13,7 @@ import (
 type Result struct {
 	Stdout, Stderr []byte
 	Status         int   // exit status; 128 and the signal if one ended it, 124 if it took too long
-	PeakBytes      int64 // of resident memory
+	PeakBytes      int64 // of resident memory, as it was seen every few milliseconds
 	Took           time.Duration
 }
 
@@ -28,8 +28,11 @@ func Try(t testing.TB, limit time.Duration, stdin []byte, name string, args ...s
 		t.Fatalf("start %s: %v", name, err)
 	}
 	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+	ended := make(chan struct{})
+	peak := watchPeak(cmd.Process.Pid, ended)
 	err := cmd.Wait()
-	r := Result{stdout.Bytes(), stderr.Bytes(), 124, PeakBytes(cmd.ProcessState), time.Since(begin)}
+	close(ended)
+	r := Result{stdout.Bytes(), stderr.Bytes(), 124, <-peak, time.Since(begin)}
 	if !late.Stop() {
 		return r
 	}

@@ -1,0 +1,139 @@
+//go:build linux
+
+package loss
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/format"
+	"wprof/test/tools"
+)
+
+// maxSampleRate is the kernel's bound on samples a second, by which it throttles.
+const maxSampleRate = "/proc/sys/kernel/perf_event_max_sample_rate"
+
+func setMaxSampleRate(t *testing.T, rate int) {
+	t.Helper()
+	if err := os.WriteFile(maxSampleRate, []byte(strconv.Itoa(rate)), 0); err != nil {
+		t.Fatalf("set the most samples a second to %d: %v", rate, err)
+	}
+}
+
+func monotonic() int64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return now.Nano()
+}
+
+// busy keeps every CPU busy until the test ends.
+func busy(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		cmd := exec.Command("sh", "-c", "while :; do :; done")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+	}
+}
+
+// The bound is lowered for a moment to what throttles a recording at 48 kHz and no other one.
+func TestThrottledSamplingIsALoss(t *testing.T) {
+	tools.NeedPrivilege(t)
+	text, err := os.ReadFile(maxSampleRate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	if usual < 60_000 {
+		t.Fatalf("the kernel allows %d samples a second, and the test needs 60,000", usual)
+	}
+	t.Cleanup(func() { setMaxSampleRate(t, usual) })
+	busy(t)
+	file := filepath.Join(t.TempDir(), "throttled.wprof")
+	r := tools.Start(t, "-d0", "-Stimer=48khz", "--ringbuf-size", "32mb", "--fail-on-loss", "-o", file)
+	time.Sleep(100 * time.Millisecond)
+	from := monotonic()
+	setMaxSampleRate(t, 30_000)
+	time.Sleep(300 * time.Millisecond)
+	setMaxSampleRate(t, usual)
+	to := monotonic()
+	time.Sleep(100 * time.Millisecond)
+	if status := r.Stop(); status != 5 || !strings.Contains(r.Stderr.String(), "the kernel throttled sampling") || !strings.Contains(r.Stderr.String(), "a lower rate helps") {
+		t.Fatalf("wprof-record: status %d, want 5: %s", status, r.Stderr.String())
+	}
+	c := read(t, file)
+	throttled, long := 0, int64(0)
+	for _, l := range c.losses {
+		if l.cause != format.CauseThrottle {
+			continue
+		}
+		throttled++
+		long += l.at - l.from
+		const slack = 20e6 // the kernel takes throttling back at a tick
+		if l.kind != format.KindSample || l.count != 0 || l.cpu == format.AllCPUs || l.from < from || l.at > to+slack {
+			t.Errorf("the loss %+v, the bound was low from %d to %d", l, from, to)
+		}
+	}
+	if throttled == 0 || long < 10e6 {
+		t.Errorf("%d losses tell of %d ns without samples", throttled, long)
+	}
+	if text := string(tools.Run(t, "wprof-info", file)); !strings.Contains(text, "throttle") {
+		t.Errorf("wprof-info does not tell of throttling: %s", text)
+	}
+}
+
+// mapStorm lets a process map code while the recorder stands still, and returns how many mappings did not fit.
+func mapStorm(t *testing.T, after func(*workload)) (c *capture, lost uint64) {
+	t.Helper()
+	tools.NeedPrivilege(t)
+	const maps = 30_000 // of 100 bytes at least, and a buffer has 512 KiB
+	w := workloadOf(t, "maps", maps)
+	file := filepath.Join(t.TempDir(), "maps.wprof")
+	r := tools.Start(t, "-d0", "-o", file)
+	signal(t, r, syscall.SIGSTOP)
+	w.begin()
+	w.until("done")
+	signal(t, r, syscall.SIGCONT)
+	after(w)
+	if status := r.Stop(); status != 0 || !strings.Contains(r.Stderr.String(), "mappings not told") {
+		t.Fatalf("wprof-record: status %d: %s", status, r.Stderr.String())
+	}
+	c = read(t, file)
+	for _, l := range c.losses {
+		if l.cause == format.CauseSideband {
+			lost += l.count
+			if l.kind != format.KindSample || l.from > l.at {
+				t.Errorf("the loss %+v", l)
+			}
+		}
+	}
+	if lost < maps-2*5300 {
+		t.Errorf("%d of %d mappings are told as lost, and at most 5,300 fit into each of two buffers", lost, maps)
+	}
+	return c, lost
+}
+
+func TestMappingsThatWereNotToldAreALoss(t *testing.T) {
+	mapStorm(t, func(w *workload) {
+		time.Sleep(200 * time.Millisecond)
+		w.begin() // what comes now tells what was lost before
+		w.until("done")
+	})
+}
+
+func TestMappingsThatWereNotToldAtTheEndAreALoss(t *testing.T) {
+	mapStorm(t, func(*workload) {})
+}
