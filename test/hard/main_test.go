@@ -7,5 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	tools.Main(m, tools.C{Name: "nested", Source: "testdata/nested.c", Flags: []string{"-pthread"}})
+	tools.Main(m, tools.C{Name: "nested", Source: "testdata/nested.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "newcode", Source: "../length/testdata/load.c", Flags: []string{"-pthread"}})
 }
