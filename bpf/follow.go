@@ -136,7 +136,7 @@ func matchesAny(globs []string, name string) bool {
 
 // Places of fields in struct rec_task.
 const (
-	taskBytes    = 88
+	taskBytes    = 96
 	taskTIDAt    = 16
 	taskPIDAt    = 20
 	taskPPIDAt   = 24

@@ -41,6 +41,9 @@ func TestRecordTypes(t *testing.T) {
 		"rec_stack": 32, "rec_sample": 40, "rec_args": 24,
 		"rec_stacks": 16, "rec_return": 32, "rec_blocked": 56,
 	} {
+		if name == "rec_task" && size != taskBytes {
+			t.Errorf("Go takes rec_task for %d bytes", taskBytes)
+		}
 		if s := types[name]; s == nil || s.Size != size {
 			t.Errorf("%s is %v, want %d bytes", name, s, size)
 		}

@@ -40,7 +40,7 @@ func TestTasksTellWhoLives(t *testing.T) {
 	if !ok {
 		t.Fatalf("the child is not among %d tasks", len(tasks))
 	}
-	for end := now() + 5e9; now() < end && len(r.bytes) > 0 && (r.identComm() != "sleep" || r.u32(72)&3 != 1); {
+	for end := now() + 5e9; now() < end && len(r.bytes) > 0 && (r.identComm() != "sleep" || r.u32(80)&3 != 1); {
 		time.Sleep(10 * time.Millisecond)
 		tasks = readTasks(t, tracer)
 		r = tasks[child.Process.Pid]
@@ -48,7 +48,7 @@ func TestTasksTellWhoLives(t *testing.T) {
 	if r.identComm() != "sleep" || r.identLeader() != "sleep" || r.identPID() != r.tid() || r.identPPID() != os.Getpid() {
 		t.Errorf("the child is %q in process %d %q of parent %d", r.identComm(), r.identPID(), r.identLeader(), r.identPPID())
 	}
-	if state := r.u32(72); state&3 != 1 || r.flags()&(flagOnCPU|flagQueued) != 0 {
+	if state := r.u32(80); state&3 != 1 || r.flags()&(flagOnCPU|flagQueued) != 0 {
 		t.Errorf("it sleeps: state %#x, flags %#x", state, r.flags())
 	}
 	const kthread = 0x200000
@@ -126,16 +126,16 @@ func TestTasksTellSinceWhen(t *testing.T) {
 		}
 		for tid, at := range slept {
 			r := tasks[tid]
-			worst = max(worst, r.u64(80)-at, at-r.u64(80))
-			if off := r.u64(80) - at; r.flags()&flagSince == 0 || off < -10e6 || off > 10e6 {
+			worst = max(worst, r.u64(88)-at, at-r.u64(88))
+			if off := r.u64(88) - at; r.flags()&flagSince == 0 || off < -10e6 || off > 10e6 {
 				wrong++
 				t.Logf("a thread that left %d ms ago: flags %#x, wrong by %d us", (now()-at)/1e6, r.flags(), off/1e3)
 			}
 		}
 		for tid := range spinning {
 			r := tasks[tid]
-			if r.flags()&flagSince == 0 || r.ts()-r.u64(80) > 1e9 || r.u64(80) > r.ts() {
-				t.Errorf("a spinner: flags %#x, since %d us ago", r.flags(), (r.ts()-r.u64(80))/1e3)
+			if r.flags()&flagSince == 0 || r.ts()-r.u64(88) > 1e9 || r.u64(88) > r.ts() {
+				t.Errorf("a spinner: flags %#x, since %d us ago", r.flags(), (r.ts()-r.u64(88))/1e3)
 			}
 			if r.flags()&flagOnCPU != 0 {
 				onCPU++

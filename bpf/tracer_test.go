@@ -130,11 +130,11 @@ func TestLifeOfAProcess(t *testing.T) {
 	for _, r := range records {
 		switch {
 		case of(recExec)(r):
-			if got := r.text(80, len(r.bytes)-80); got != long || r.u32(76) != len(long) || r.flags()&flagCut != 0 {
-				t.Errorf("exec of %q (length %d, flags %#x), want %q", got, r.u32(76), r.flags(), long)
+			if got := r.text(88, len(r.bytes)-88); got != long || r.u32(84) != len(long) || r.flags()&flagCut != 0 {
+				t.Errorf("exec of %q (length %d, flags %#x), want %q", got, r.u32(84), r.flags(), long)
 			}
-			if r.identComm() != "echo-copy-of-mi" || r.identLeader() != "echo-copy-of-mi" || r.u32(72) != r.tid() {
-				t.Errorf("exec by %q of %q, formerly thread %d", r.identComm(), r.identLeader(), r.u32(72))
+			if r.identComm() != "echo-copy-of-mi" || r.identLeader() != "echo-copy-of-mi" || r.u32(80) != r.tid() {
+				t.Errorf("exec by %q of %q, formerly thread %d", r.identComm(), r.identLeader(), r.u32(80))
 			}
 		case of(recExit)(r):
 			if r.flags()&flagLast == 0 || r.u32(28) != 0 {
@@ -164,11 +164,11 @@ func TestRenamesTellBothNames(t *testing.T) {
 	if len(got) != len(names) {
 		t.Fatalf("%d renames, want %d", len(got), len(names))
 	}
-	old := got[0].text(72, 16)
+	old := got[0].text(80, 16)
 	for i, r := range got {
 		want := names[i][:min(len(names[i]), 15)]
-		if r.identComm() != want || r.text(72, 16) != old || r.identLeader() == want {
-			t.Errorf("rename from %q to %q in process %q, want from %q to %q", r.text(72, 16), r.identComm(), r.identLeader(), old, want)
+		if r.identComm() != want || r.text(80, 16) != old || r.identLeader() == want {
+			t.Errorf("rename from %q to %q in process %q, want from %q to %q", r.text(80, 16), r.identComm(), r.identLeader(), old, want)
 		}
 		old = want
 	}
@@ -275,8 +275,8 @@ func TestExecByAThreadThatIsNotTheLeader(t *testing.T) {
 	})
 	oldTID := 0
 	for _, r := range records {
-		if r.kind() == recExec && r.tid() == child && r.text(80, 64) == "/bin/true" {
-			oldTID = r.u32(72)
+		if r.kind() == recExec && r.tid() == child && r.text(88, 64) == "/bin/true" {
+			oldTID = r.u32(80)
 		}
 	}
 	if oldTID == 0 || oldTID == child {

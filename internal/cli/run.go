@@ -16,7 +16,7 @@ func Main(t Tool) {
 // heapGoal is the memory beyond which garbage is collected more often than the heap doubles. A full section's
 // definitions take some 150 MiB, and those of the section before would be kept beside them. What the user sets by
 // GOMEMLIMIT stays.
-const heapGoal = 192 << 20
+const heapGoal = 224 << 20
 
 // Run runs a tool and returns its exit status. Errors have been printed then.
 func Run(t Tool, argv []string, std Std) int {

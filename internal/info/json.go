@@ -31,6 +31,8 @@ type RecordingReport struct {
 	Start         *string         `json:"start"`
 	OpenNs        int64           `json:"open_ns"`
 	DurationNs    *int64          `json:"duration_ns"`
+	SuspendedNs   int64           `json:"suspended_ns"`
+	ClockSetNs    int64           `json:"clock_set_ns"`
 	Command       []string        `json:"command"`
 	History       []string        `json:"history"`
 	KeptFromNs    *int64          `json:"kept_from_ns"`
@@ -206,6 +208,8 @@ func (r *Recording) report() RecordingReport {
 		text := start.UTC().Format(time.RFC3339Nano)
 		out.Start = &text
 	}
+	j := r.jumps()
+	out.SuspendedNs, out.ClockSetNs = j.suspended, j.set
 	if d := r.window(); d > 0 {
 		out.DurationNs = &d
 	}

@@ -55,6 +55,7 @@ func (r *Recording) printSession(w io.Writer) {
 		fact(w, "host", "%s", strings.Join(where, ", "))
 	}
 	fact(w, "recorded", "%s", r.when())
+	r.printJumps(w)
 	if len(s.Command) > 0 {
 		facts(w, "command", shellWords(s.Command), ` \`)
 	}

@@ -20,6 +20,7 @@ type clock struct {
 	pending []*format.ClockSnapshot // later than the one that offset is from
 	last    *format.ClockSnapshot   // the latest that was added
 	past    []step                  // of which suspends there have been few
+	wall    int64                   // the latest that Perfetto was shown of CLOCK_REALTIME
 }
 
 // step is a difference that held until a time.
@@ -40,6 +41,16 @@ func (c *clock) add(s *format.ClockSnapshot) bool {
 	c.pending = append(c.pending, s)
 	c.until = c.pending[0].Monotonic
 	return true
+}
+
+// shown is a snapshot as Perfetto may see it. Where the wall clock was set back, the engine takes all earlier times for
+// the one at which that was noticed, so from then on they are told as if it had run on.
+func (c *clock) shown(s *format.ClockSnapshot) *format.ClockSnapshot {
+	if s.Realtime < c.wall {
+		return &format.ClockSnapshot{Monotonic: s.Monotonic, Boottime: s.Boottime}
+	}
+	c.wall = s.Realtime
+	return s
 }
 
 // boottime is for times that do not decrease by much: one before a suspend that was passed gets the new difference.

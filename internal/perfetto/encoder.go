@@ -99,7 +99,7 @@ func (e *Encoder) NewSection(s *format.Session) {
 func (e *Encoder) Clocks(all []*format.ClockSnapshot) {
 	for ; e.clocks < len(all); e.clocks++ {
 		if e.clock.add(all[e.clocks]) {
-			e.out = appendClockSnapshot(e.out, all[e.clocks])
+			e.out = appendClockSnapshot(e.out, e.clock.shown(all[e.clocks]))
 		}
 	}
 }

@@ -69,6 +69,9 @@ func appendClockSnapshot(out []byte, s *format.ClockSnapshot) []byte {
 		id uint64
 		at int64
 	}{{clockBoottime, s.Boottime}, {clockMonotonic, s.Monotonic}, {clockRealtime, s.Realtime}} {
+		if c.id == clockRealtime && c.at == 0 {
+			continue // not known
+		}
 		var one int
 		out, one = begin(out, 1)
 		out = appendUint(out, 1, c.id)

@@ -37,6 +37,7 @@ func TestRecordersMemoryIsFlat(t *testing.T) {
 	})
 
 	r, counted := startRecorder(t, long)
+	peakOf := tools.WatchPeak(r.Process.Pid)
 	sizes, held := watch(t, r, long)
 	if err := r.Wait(); err != nil {
 		t.Fatalf("wprof-record: %v", err)
@@ -47,7 +48,7 @@ func TestRecordersMemoryIsFlat(t *testing.T) {
 	}
 	held.gone(t)
 
-	peak := tools.PeakBytes(r.ProcessState)
+	peak := peakOf()
 	early, late := compared(sizes, long)
 	t.Logf("soak: default recording for %v of a load of %.0f thousand events a second: %d million events, %d definitions, %d lost", long,
 		float64(got.events)/long.Seconds()/1e3, got.events/1e6, got.definitions, got.lost)

@@ -16,30 +16,29 @@ func Status(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// watchPeak looks until ended at the most memory that a process was resident with (VmHWM). ru_maxrss would tell that of
-// the test if it is more, because a program inherits it from the process that starts it.
-func watchPeak(pid int, ended <-chan struct{}) <-chan int64 {
+// WatchPeak looks at the most memory that a process was resident with (VmHWM) until it has ended, and tells it then, bytes.
+// ru_maxrss would tell that of the test if it is more, because a program inherits it from the process that starts it.
+func WatchPeak(pid int) func() int64 {
 	peak := make(chan int64, 1)
 	go func() {
 		most := int64(0)
-		look := time.NewTicker(3 * time.Millisecond)
-		defer look.Stop()
 		for {
-			most = max(most, peakBytes(pid))
-			select {
-			case <-ended:
-				peak <- most
-				return
-			case <-look.C:
+			now, alive := peakBytes(pid)
+			if !alive {
+				break
 			}
+			most = max(most, now)
+			time.Sleep(3 * time.Millisecond)
 		}
+		peak <- most
 	}()
-	return peak
+	return func() int64 { return <-peak }
 }
 
-func peakBytes(pid int) (n int64) {
+// peakBytes is false for a process that has ended, waited for or not.
+func peakBytes(pid int) (n int64, alive bool) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	_, after, alive := strings.Cut(string(text), "VmHWM:")
 	_, _ = fmt.Sscan(after, &n)
-	return n << 10
+	return n << 10, alive
 }

@@ -28,11 +28,9 @@ func Try(t testing.TB, limit time.Duration, stdin []byte, name string, args ...s
 		t.Fatalf("start %s: %v", name, err)
 	}
 	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
-	ended := make(chan struct{})
-	peak := watchPeak(cmd.Process.Pid, ended)
+	peak := WatchPeak(cmd.Process.Pid)
 	err := cmd.Wait()
-	close(ended)
-	r := Result{stdout.Bytes(), stderr.Bytes(), 124, <-peak, time.Since(begin)}
+	r := Result{stdout.Bytes(), stderr.Bytes(), 124, peak(), time.Since(begin)}
 	if !late.Stop() {
 		return r
 	}
