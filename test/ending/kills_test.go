@@ -84,7 +84,7 @@ func TestKilledRecorders(t *testing.T) {
 	result := &outcomes{kills: map[string]int{}}
 	// A few at a time: recorders do not disturb each other, and most of the time one waits.
 	t.Run("at", func(t *testing.T) {
-		slots := make(chan bool, 3)
+		slots := make(chan bool, 5)
 		for n := range kills {
 			m := moments[n%len(moments)]
 			t.Run(fmt.Sprintf("%s %d", m.name, n), func(t *testing.T) {
