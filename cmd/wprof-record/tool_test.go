@@ -124,7 +124,7 @@ func (r *run) wait() int {
 // opened waits until the recorder has opened its window, and a little longer.
 func (r *run) opened(part string) {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if info, err := os.Stat(part); err == nil && info.Size() > 4096 {
 			time.Sleep(200 * time.Millisecond)
 			return
