@@ -35,6 +35,8 @@ type drainer struct {
 	// side appends what the kernel has told of mappings until it is called; nil: that is not wanted.
 	side    func([]byte) []byte
 	records []byte
+	// last is the latest time that a round may have; 0: it may have any.
+	last int64
 }
 
 func newDrainer(rings []ring, ringBytes int, sink sink) *drainer {
@@ -48,7 +50,7 @@ func newDrainer(rings []ring, ringBytes int, sink sink) *drainer {
 // than the clock. It tells how full the fullest ring was, and whether everything up to the positions was moved: a
 // record that is still being written holds back its ring.
 func (d *drainer) Round() (fill float64, all bool, err error) {
-	round := spool.Round{Time: proc.Monotonic() - bpf.WatermarkSlackNs, Producer: d.limits, Drained: d.drained}
+	round := spool.Round{Time: d.time(), Producer: d.limits, Drained: d.drained}
 	for i, r := range d.rings {
 		d.limits[i] = r.Producer()
 	}
@@ -73,6 +75,21 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 		return fill, all, err
 	}
 	return fill, all, nil
+}
+
+// closed tells that nothing is written any more that happened after the window closed. A recording that is cut off ends with
+// its last round, which must not lie where nobody recorded.
+func (d *drainer) closed(at int64) { d.last = at }
+
+// time is the time of a round that begins now: later than that of any before it.
+func (d *drainer) time() int64 {
+	now := proc.Monotonic() - bpf.WatermarkSlackNs
+	if d.last == 0 || now < d.last {
+		return now
+	}
+	now = d.last
+	d.last++
+	return now
 }
 
 // drainSide moves the side-band. It comes after the rings: what a record of the round needs to be understood was told

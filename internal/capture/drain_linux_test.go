@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"wprof/internal/proc"
 	"wprof/internal/spool"
 )
 
@@ -35,6 +37,7 @@ type memorySink struct {
 	rings  map[int]string
 	side   []string
 	rounds []string
+	times  []int64
 	fail   error
 }
 
@@ -53,6 +56,7 @@ func (s *memorySink) Sideband(records []byte) error {
 
 func (s *memorySink) Round(r spool.Round) error {
 	s.rounds = append(s.rounds, fmt.Sprint(r.Producer, r.Drained))
+	s.times = append(s.times, r.Time)
 	return nil
 }
 
@@ -149,5 +153,22 @@ func TestSidebandIsReadAfterTheRingsOfARound(t *testing.T) {
 	}
 	if !slices.Equal(s.side, []string{"first"}) {
 		t.Errorf("the spool holds %v", s.side)
+	}
+}
+
+// A recorder that is killed there leaves a recording that ends with one of these rounds.
+func TestRoundsAfterTheCloseHaveItsTime(t *testing.T) {
+	s := &memorySink{rings: map[int]string{}}
+	d := newDrainer([]ring{&memoryRing{log: new([]string)}}, 8, s)
+	at := proc.Monotonic()
+	d.closed(at)
+	time.Sleep(time.Millisecond)
+	for range 3 {
+		if _, _, err := d.Round(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []int64{at, at + 1, at + 2}; !slices.Equal(s.times, want) {
+		t.Errorf("rounds of %v, want %v", s.times, want)
 	}
 }

@@ -284,6 +284,7 @@ func (r *recorder) closeWindow() error {
 		return err
 	}
 	r.close = proc.Monotonic()
+	r.drain.closed(r.close)
 	if err := r.tracer.Disarm(); err != nil {
 		return err
 	}

@@ -63,12 +63,13 @@ func (a attached) heldBy(pid string) {
 	}
 }
 
-// orphans are what exists although no process has it open, beyond what did so before. Others record on this machine too,
-// so what belongs to a process counts for nothing.
+// orphans are programs for tracing, and links, that exist although no process has them open, beyond those that were there
+// before. Others record on this machine too, so what belongs to a process counts for nothing, and neither do programs of
+// other types, which service managers attach to control groups.
 func orphans(t testing.TB, before attached) (left []string) {
 	t.Helper()
 	all, held := everything(t), attached{}
-	maps.DeleteFunc(all, func(id string, _ bool) bool { return before[id] })
+	maps.DeleteFunc(all, func(id string, _ bool) bool { return before[id] || strings.HasPrefix(id, "map ") })
 	if len(all) == 0 {
 		return nil
 	}
@@ -77,11 +78,29 @@ func orphans(t testing.TB, before attached) (left []string) {
 		held.heldBy(filepath.Base(pid))
 	}
 	for id := range all {
-		if !held[id] {
+		if !held[id] && !otherType(id) {
 			left = append(left, id)
 		}
 	}
 	return left
+}
+
+// otherType tells whether a program is of a type that recorders do not have.
+func otherType(id string) bool {
+	number := ebpf.ProgramID(0)
+	if n, _ := fmt.Sscanf(id, "prog %d", &number); n == 0 {
+		return false
+	}
+	program, err := ebpf.NewProgramFromID(number)
+	if err != nil {
+		return true // it is gone
+	}
+	defer program.Close()
+	switch program.Type() {
+	case ebpf.Tracing, ebpf.PerfEvent, ebpf.Kprobe, ebpf.RawTracepoint, ebpf.TracePoint:
+		return false
+	}
+	return true
 }
 
 // nothingLeft waits until the kernel has freed what a dead recorder had: the objects in had, which were its own, and what

@@ -348,3 +348,39 @@ func TestSecondSignalBeforeTheWindowLeavesNothing(t *testing.T) {
 		t.Errorf("status %d, the folder holds %v: %s", status, left, p.stderr[recorder].String())
 	}
 }
+
+// TestSecondSignalWhileFinalisingKeepsTheSpool: two signals at once, of two kinds so that they do not become one.
+func TestSecondSignalWhileFinalisingKeepsTheSpool(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	stamps := stamps(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.wprof")
+	p := &pipeline{t: t}
+	p.tools[recorder] = exec.Command(tools.Path("wprof-record"), "-v", "-d1s", "-Sall", "--offcpu-min=0", "-o", file)
+	cmd := p.tools[recorder]
+	cmd.Stderr = &p.stderr[recorder]
+	must(t, cmd.Start())
+	until(t, "the window is open", func() bool { return strings.Contains(p.stderr[recorder].String(), "window open") })
+	until(t, "the recorder finalises", func() bool { return !p.hasPrograms() })
+	for _, sig := range []syscall.Signal{unix.SIGSTOP, unix.SIGINT, unix.SIGTERM, unix.SIGCONT} {
+		_ = cmd.Process.Signal(sig)
+	}
+	_ = cmd.Wait()
+	left := names(t, dir)
+	switch status := tools.Status(cmd.ProcessState); {
+	case status == 130 || status == 143:
+		if said := p.said()[recorder]; said != "" || !slices.Equal(left, []string{"x.wprof.part"}) {
+			t.Fatalf("the folder holds %v, said: %q", left, said)
+		}
+		if r := tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", file); r.Status != 0 {
+			t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
+		}
+	case status == 0 && slices.Equal(left, []string{"x.wprof"}): // it was faster
+	default:
+		t.Fatalf("status %d, the folder holds %v: %s", status, left, p.stderr[recorder].String())
+	}
+	if n := whole(t, file).compare(t, readStamps(t, stamps)); n < 100 {
+		t.Errorf("%d departures could be compared", n)
+	}
+}
