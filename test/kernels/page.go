@@ -120,10 +120,21 @@ func skipsOf(kernel string, all []result) string {
 	b.WriteString("| Skipped | Why |\n|---|---|\n")
 	for _, reason := range sortedKeys(byReason) {
 		tests := byReason[reason]
-		slices.Sort(tests)
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(slices.Compact(tests), ", "), cell(reason))
+		fmt.Fprintf(&b, "| %s | %s |\n", briefly(tests), cell(reason))
 	}
 	return b.String() + "\n"
+}
+
+// briefly names whole tests in the place of many parts of them.
+func briefly(tests []string) string {
+	names := slices.Clone(tests)
+	if len(names) > 4 {
+		for i, name := range names {
+			names[i], _, _ = strings.Cut(name, "/")
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 func refusals(all []refusal) string {
