@@ -195,11 +195,11 @@ func judge(results []result, listed []*regexp.Regexp) error {
 	for _, r := range results {
 		for _, t := range r.everything() {
 			if t.failed > 0 || !t.ended {
-				errs = append(errs, fmt.Errorf("Linux %s (%s), %s: %d tests failed: %s", r.release, r.boot, t.name, t.failed, strings.Join(t.failures, ", ")))
+				errs = append(errs, fmt.Errorf("on Linux %s (%s), %s: %d tests failed: %s", r.release, r.boot, t.name, t.failed, strings.Join(t.failures, ", ")))
 			}
 			for _, s := range t.skips {
 				if !isListed(s.reason, listed) {
-					errs = append(errs, fmt.Errorf("Linux %s (%s), %s: %s skips for a reason that %s does not list: %q", r.release, r.boot, t.name, s.test, pageFile, s.reason))
+					errs = append(errs, fmt.Errorf("on Linux %s (%s), %s: %s skips for a reason that %s does not list: %q", r.release, r.boot, t.name, s.test, pageFile, s.reason))
 				}
 			}
 		}
