@@ -58,7 +58,11 @@ func checkCapabilities() error {
 func checkTracepoint(kernel *btf.Spec, name string) error {
 	var typedef *btf.Typedef
 	if err := kernel.TypeByName("btf_trace_"+name, &typedef); err != nil {
-		return unsupported(err, "this kernel lacks the tracepoint %s: Linux 6.1 or later is needed", name)
+		since := "6.1"
+		if name == "sched_exit_tp" {
+			since = "6.15"
+		}
+		return unsupported(err, "this kernel lacks the tracepoint %s: Linux %s or later is needed", name, since)
 	}
 	if name == "sched_switch" && parameters(typedef) < 5 {
 		return unsupported(nil, "this kernel is too old: its sched_switch does not tell the previous state; Linux 6.1 or later is needed")

@@ -259,7 +259,7 @@ func (b *blockedRun) checkCount(t *testing.T, name string) {
 	if b.lost > 0 {
 		t.Fatalf("%d events are lost", b.lost)
 	}
-	if want < 20 || left < want || left > want+4 {
+	if want < 5 || left < want || left > want+4 {
 		t.Errorf("it blocks %d times in the capture, the kernel counted %d", left, want)
 	}
 	// There are threads of which a kernel may tell no switch away from them, and so not who comes then (docs/kernels.md).

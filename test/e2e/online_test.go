@@ -76,7 +76,8 @@ func spinners(t *testing.T, names ...string) (paths []string) {
 	return paths
 }
 
-// named is how many samples a program has on a CPU that show the program's own code.
+// named is how many samples a program has on a CPU of whose user part it is known which file some frame is in. Where the
+// clock is read by a system call, most of them are in the C library, which hides the caller.
 func named(t *testing.T, capture string, cpu int, comm string) (n int) {
 	t.Helper()
 	eachSampleOf(t, capture, func(r *format.Reader, e *format.Event) {
@@ -85,11 +86,11 @@ func named(t *testing.T, capture string, cpu int, comm string) (n int) {
 			return
 		}
 		stack := r.Stack(e.Sample().Stack())
-		if stack == nil || len(stack.Frames) == 0 {
+		if stack == nil || stack.IsLost() {
 			return
 		}
-		for _, id := range stack.Frames {
-			if m := r.Module(r.Frame(id).Module); m != nil && filepath.Base(string(m.Path)) == comm {
+		for _, id := range stack.Frames[:len(stack.Frames)-int(stack.KernelFrames)] {
+			if m := r.Module(r.Frame(id).Module); m != nil && filepath.IsAbs(string(m.Path)) {
 				n++
 				return
 			}
@@ -121,7 +122,7 @@ func TestCPUThatGoesOfflineAndComesBackIsRecorded(t *testing.T) {
 	checkAbsent(t, capture, cpu, gone, back)
 	for _, comm := range []string{"before", "after"} {
 		if n := named(t, capture, cpu, comm); n < 20 {
-			t.Errorf("%d samples on CPU %d are in the code of a program that spun there for 1.5 s %s it was offline", n, cpu, comm)
+			t.Errorf("%d samples on CPU %d are in known files, of a program that spun there for 1.5 s %s it was offline", n, cpu, comm)
 		}
 	}
 }
@@ -142,7 +143,7 @@ func TestCPUThatComesOnlineIsRecorded(t *testing.T) {
 		t.Fatalf("status %d: %s", status, r.Stderr.String())
 	}
 	if n := named(t, capture, cpu, "late"); n < 20 {
-		t.Errorf("%d samples on CPU %d are in the code of a program that spun there for 1.5 s", n, cpu)
+		t.Errorf("%d samples on CPU %d are in known files, of a program that spun there for 1.5 s", n, cpu)
 	}
 	checkAbsent(t, capture, cpu, 0, 0)
 }

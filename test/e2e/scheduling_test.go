@@ -98,8 +98,17 @@ func during(t *testing.T, r recording, tid int, state string, from, to int64) (n
 		select coalesce(sum(min(s.ts + s.dur, b) - max(s.ts, a)), 0) as ns, count(*) as spans
 		from thread_state s join thread using (utid), w
 		where tid = %[1]d and state = '%[2]s' and s.dur > 0 and s.ts < b and s.ts + s.dur > a`,
-		tid, state, from, to, boottimeOffset(t, r)))
+		tid, state, from, to, r.offset(t)))
 	return number(t, row, "ns"), number(t, row, "spans")
+}
+
+// offset asks once for each trace.
+func (r recording) offset(t *testing.T) int64 {
+	t.Helper()
+	if *r.boottime == 0 {
+		*r.boottime = boottimeOffset(t, r)
+	}
+	return *r.boottime
 }
 
 // boottimeOffset is CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns, as the trace's own snapshot has it.

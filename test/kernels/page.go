@@ -120,10 +120,21 @@ func skipsOf(kernel string, all []result) string {
 	b.WriteString("| Skipped | Why |\n|---|---|\n")
 	for _, reason := range sortedKeys(byReason) {
 		tests := byReason[reason]
-		slices.Sort(tests)
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(slices.Compact(tests), ", "), cell(reason))
+		fmt.Fprintf(&b, "| %s | %s |\n", briefly(tests), cell(reason))
 	}
 	return b.String() + "\n"
+}
+
+// briefly names whole tests in the place of many parts of them.
+func briefly(tests []string) string {
+	names := slices.Clone(tests)
+	if len(names) > 4 {
+		for i, name := range names {
+			names[i], _, _ = strings.Cut(name, "/")
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 func refusals(all []refusal) string {
@@ -184,11 +195,11 @@ func judge(results []result, listed []*regexp.Regexp) error {
 	for _, r := range results {
 		for _, t := range r.everything() {
 			if t.failed > 0 || !t.ended {
-				errs = append(errs, fmt.Errorf("Linux %s (%s), %s: %d tests failed: %s", r.release, r.boot, t.name, t.failed, strings.Join(t.failures, ", ")))
+				errs = append(errs, fmt.Errorf("on Linux %s (%s), %s: %d tests failed: %s", r.release, r.boot, t.name, t.failed, strings.Join(t.failures, ", ")))
 			}
 			for _, s := range t.skips {
 				if !isListed(s.reason, listed) {
-					errs = append(errs, fmt.Errorf("Linux %s (%s), %s: %s skips for a reason that %s does not list: %q", r.release, r.boot, t.name, s.test, pageFile, s.reason))
+					errs = append(errs, fmt.Errorf("on Linux %s (%s), %s: %s skips for a reason that %s does not list: %q", r.release, r.boot, t.name, s.test, pageFile, s.reason))
 				}
 			}
 		}
