@@ -174,6 +174,16 @@ func summary(bytes int64, sections []format.SectionSummary, damage []string) (*S
 	s := &Summary{Bytes: bytes, Damage: damage}
 	for i := range sections {
 		section := &sections[i]
+		var next *format.SectionSummary
+		if i+1 < len(sections) {
+			next = &sections[i+1]
+		}
+		if section.LacksEpoch(next) {
+			s.Damage = append(s.Damage, fmt.Sprintf("the section at byte %d is not the last of its recording, and none follows", section.Offset))
+		}
+		if section.Problem != "" {
+			s.Damage = append(s.Damage, section.Problem)
+		}
 		if section.Session == nil {
 			s.Damage = append(s.Damage, fmt.Sprintf("at byte %d: the header of a section is missing", section.Offset))
 			section.Session = &format.Session{}
