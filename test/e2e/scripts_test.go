@@ -16,6 +16,9 @@ func TestScriptsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		{"install " + t.TempDir() + " more", "install: more is one argument too many; "},
 		{"quickstart --bogus", "quickstart: --bogus is no number of seconds"},
 		{"test --bogus", "test: unknown argument --bogus "},
+		{"fuzz", "fuzz: say how long "},
+		{"fuzz --bogus", "fuzz: --bogus is no duration; "},
+		{"fuzz 1s more", "fuzz: more is one argument too many; "},
 	} {
 		words := strings.Fields(c.command)
 		cmd := exec.Command("../../scripts/"+words[0], words[1:]...)
