@@ -502,7 +502,7 @@ func (v SampleEvent) SetStack(x StackID) {
 	v.e.Args[SampleStack] = uint64(x)
 }
 
-// Source is id of the source, see Session.sources.
+// Source is id of the source, see Session.sources; 0: it was lost.
 func (v SampleEvent) Source() uint64 { return v.e.Args[SampleSource] }
 
 // SetSource sets source.

@@ -86,7 +86,7 @@ func encodeStream(t testing.TB, events []Event, o WriterOptions) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.EndSection(new(End)); err != nil {
+	if err := w.EndSection(&End{Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

@@ -206,7 +206,7 @@ func (c *checker) follows(s *Session) {
 		c.found("epoch", "an epoch of a session follows after its last one")
 	}
 	if c.ended != nil && !c.ended.Last && !same {
-		c.found("epoch", "another session begins, but an epoch of the one before it should follow")
+		c.found("epoch", otherSession)
 	}
 	// A filter leaves out the epochs before its time range, all but the first.
 	if isNext := s.Epoch == c.lived.Epoch+1; same && !isNext && !(s.RangeStart != 0 && s.Epoch > c.lived.Epoch) {
@@ -252,6 +252,8 @@ func (c *checker) index(block *Block) {
 func (c *checker) endOfStream() {
 	if c.inside {
 		c.found("order", "the stream stops before the end block of its last section")
+	} else if c.ended != nil && !c.ended.Last {
+		c.found("epoch", lastMissing)
 	}
 	c.tellRepeats()
 }

@@ -6,6 +6,9 @@ import (
 
 // definitions looks at a block of definitions: every id once, and nothing named before it is defined.
 func (c *checker) definitions(block *Block) {
+	if c.tally.definitions > maxSectionDefinitions {
+		return // that has been told, and a packed block of no use takes seconds
+	}
 	err := c.voc.eachMember(new(Definitions).ProtoReflect(), block.Payload, func(m member) {
 		if m.m != nil {
 			c.tally.definitions++

@@ -108,10 +108,10 @@ func (c *checker) sources(s *Session) {
 	}
 }
 
-// source looks at whether the session tells of the source of a sample. What a newer version means by it is not known.
+// source looks at whether the session tells of the source of a sample, unless it was lost. What a newer version means by it is not known.
 func (c *checker) source(info *KindInfo, e *textEvent) {
 	id := e.Args[SampleSource]
-	if c.session == nil || c.version.Minor > Minor || id <= math.MaxUint32 && c.modules.sources[uint32(id)] {
+	if id == 0 || c.session == nil || c.version.Minor > Minor || id <= math.MaxUint32 && c.modules.sources[uint32(id)] {
 		return
 	}
 	c.found("source", "the %s at %s names source %d, which the session does not tell of", info.Name, c.when(e.Time), id)

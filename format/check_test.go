@@ -106,7 +106,7 @@ func TestCheckFinds(t *testing.T) {
 		{"user last", samples + "stack 2 frames=1,2 kernel_frames=1\nend", "frame 2 of stack 2 stands among the kernel frames, but it is a user frame"},
 		{"kernel frames not counted", samples + "stack 2 frames=1,3\nend", "frame 3 of stack 2 stands among the user frames"},
 		{"source", samples + "+1 cpu0 sample 1 source=2\nend", "names source 2, which the session does not tell of"},
-		{"source 0", samples + "+1 cpu0 sample 1\nend", "names source 0, which the session does not tell of"},
+		{"source untold", samples + "+1 cpu0 sample 1 source=3\nend", "names source 3, which the session does not tell of"},
 		{"source twice", "section\n  source 1\n  source 1\nend", "source 1 is defined twice"},
 		{"source defined as 0", "section\n  source 0\nend", "a source has the id 0"},
 		{"offset in file", samples + "frame 9 module=1 offset=0x8000000000000000\nend", "frame 9 stands at 0x8000000000000000 of a file"},

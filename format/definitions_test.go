@@ -87,7 +87,7 @@ func definedStream(t testing.TB, d *Definitions) []byte {
 		t.Fatal(err)
 	}
 	defineAll(t, w, d)
-	if err := w.EndSection(new(End)); err != nil {
+	if err := w.EndSection(&End{Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

@@ -208,7 +208,7 @@ func Kinds() []KindInfo {
 			Doc: "What a CPU does at one moment of many: the session's sources say how often each of them looks. Idle CPUs are not sampled.",
 			Fields: []Field{
 				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found"},
-				{Name: "source", Type: FieldUint, Doc: "id of the source, see Session.sources"},
+				{Name: "source", Type: FieldUint, Doc: "id of the source, see Session.sources; 0: it was lost"},
 			},
 		},
 	}

@@ -17,7 +17,7 @@ func TestLostDefinitionsAreWellFormed(t *testing.T) {
 		w.Begin(&Session{Sources: []*Source{{Id: 1}}}),
 		w.DefineTask(LostTask(7)), w.DefineStack(LostStack(8)), w.DefineModule(LostModule(3)), w.DefineFrame(LostFrame(2)),
 		w.DefineFrame(&Frame{Id: 4, Module: 3, Offset: 5}), w.DefineStack(stack), w.DefineCommand(LostCommand(1)),
-		w.Write(&sample), w.EndSection(&End{Close: 5}),
+		w.Write(&sample), w.EndSection(&End{Close: 5, Last: true}),
 	} {
 		if err != nil {
 			t.Fatal(err)

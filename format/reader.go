@@ -210,6 +210,10 @@ func (r *Reader) finish(l *loaded) (*Event, error) {
 		return nil, l.err
 	}
 	r.skipped(l)
+	if r.section.ended && r.expectsEpoch() {
+		r.damage.Truncated = true
+		r.damaged(lastMissing)
+	}
 	if !r.section.ended && !r.damage.Truncated {
 		r.damage.Truncated = true
 		r.damaged("the stream stops before its end block")
@@ -219,12 +223,23 @@ func (r *Reader) finish(l *loaded) (*Event, error) {
 	return nil, io.EOF
 }
 
-// closeTime is when the section's window closed, as far as that is known.
+// What is wrong with a stream where an end block says that an epoch follows, and none does.
+const (
+	lastMissing  = "the stream stops before the last epoch of its recording"
+	otherSession = "another session begins, but an epoch of the one before it should follow"
+)
+
+// expectsEpoch tells whether the section that has ended is not the last of its session.
+func (r *Reader) expectsEpoch() bool { return r.section.real && r.end != nil && !r.end.Last }
+
+// closeTime is when the section's window closed, as far as that is known: where it is not, at the last event, or at
+// its opening if there is none.
 func (r *Reader) closeTime() int64 {
+	s := r.section.session
 	if r.section.real {
-		return max(windowEnd(r.section.session), r.now)
+		return max(windowEnd(s), windowStart(s), r.now)
 	}
-	return r.now
+	return max(s.Open, r.now)
 }
 
 // take looks at one block in its place.
@@ -298,6 +313,9 @@ func (r *Reader) beginSection(l *loaded) (*Event, error) {
 		return r.lostUntil(min(r.closeTime(), max(windowStart(session), r.now))), nil
 	}
 	if s.ended {
+		if r.expectsEpoch() && !(session.Continues && session.Id == s.session.Id) {
+			r.damaged(fmt.Sprintf("at byte %d: "+otherSession, l.Offset))
+		}
 		r.hole = false // what is broken lies between two whole sections
 	}
 	if r.lastReal != nil {

@@ -233,7 +233,7 @@ func TestWriterRefusesWhatWouldNotBeAStream(t *testing.T) {
 	if err := w.Begin(&Session{}); err == nil {
 		t.Error("Begin within a section was taken")
 	}
-	if err := w.EndSection(new(End)); err != nil {
+	if err := w.EndSection(&End{Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Write(&Event{Time: 12, Kind: KindFree, Flags: FlagSubject}); err == nil {
@@ -292,7 +292,7 @@ func TestDefinitionsStandBeforeTheirUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.EndSection(new(End)); err != nil {
+	if err := w.EndSection(&End{Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := NewReader(&out)
@@ -344,7 +344,7 @@ func TestClocksAreTheSessionsAndThoseOfDefinitionBlocks(t *testing.T) {
 	if err := w.Define(&Definitions{Clocks: []*ClockSnapshot{{Monotonic: 4, Boottime: 5, Realtime: 6}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.EndSection(new(End)); err != nil {
+	if err := w.EndSection(&End{Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	_, r, err := readAll(&out)

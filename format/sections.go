@@ -20,6 +20,8 @@ func follows(prev, next *Session, prevEnd int64) error {
 	switch {
 	case next.Continues && next.Id == prev.Id && next.Epoch > prev.Epoch:
 		return nil
+	case prev.BootId == "" && next.BootId != "":
+		return nil // the header of the one before was lost: nothing says that they do not belong together
 	case next.BootId != prev.BootId:
 		return fmt.Errorf("%w: they were recorded on different machines or between different boots (%s and %s); take each one by itself",
 			ErrOverlap, nameOf(prev), nameOf(next))

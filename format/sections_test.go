@@ -185,7 +185,7 @@ func withStates(t testing.TB, sections int) []byte {
 				t.Fatal(err)
 			}
 		}
-		if err := w.EndSection(new(End)); err != nil {
+		if err := w.EndSection(&End{Last: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -376,7 +376,7 @@ func TestSkipAfterKeepsBlocksThatReachBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.EndSection(new(End)); err != nil {
+	if err := w.EndSection(&End{Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := NewReader(&out)

@@ -1,6 +1,8 @@
 package format
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +17,8 @@ type SectionSummary struct {
 	Offset  int64    // in the file
 	Size    int64
 	Version Version
-	Rebuilt bool // the index is not the file's own
+	Rebuilt bool   // the index is not the file's own
+	Problem string // what is wrong with its index or its block headers, or stands behind its end; "": nothing
 }
 
 // ReadSummary reads headers, indices and ends of all sections of a file, from its footers. Where a footer or an index
@@ -73,6 +76,15 @@ func CheckTimeline(sections []SectionSummary) error {
 	return nil
 }
 
+// LacksEpoch tells whether the end block of a section says that an epoch follows, and another section does or none,
+// which is nil.
+func (s *SectionSummary) LacksEpoch(next *SectionSummary) bool {
+	if s.Session == nil || s.End == nil || s.End.Last {
+		return false
+	}
+	return next == nil || next.Session != nil && !(next.Session.Continues && next.Session.Id == s.Session.Id)
+}
+
 // walker finds the parts of sections in a file.
 type walker struct {
 	r       io.ReaderAt
@@ -114,6 +126,9 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 	walked, err := w.walk(s.Offset, end)
 	if err != nil || len(walked) != 1 {
 		return nil, errors.New("the index is missing and the section is damaged")
+	}
+	if f.Index != 0 && walked[0].Problem == "" {
+		walked[0].Problem = fmt.Sprintf("at byte %d: the index is damaged", end-int64(f.Index))
 	}
 	return &walked[0], nil
 }
@@ -176,16 +191,20 @@ func (w *walker) block(offset int64, want BlockType) (BlockHeader, []byte, error
 func (w *walker) walk(from, to int64) ([]SectionSummary, error) {
 	var found []SectionSummary
 	var current *SectionSummary
-	number := uint32(0)
+	number, problem, reached := uint32(0), "", from
 	for at := from; at+BlockHeaderSize <= to; {
 		h, err := w.header(at)
 		if err != nil || at+BlockHeaderSize+int64(h.Stored) > to {
+			if problem == "" {
+				problem = fmt.Sprintf("at byte %d: there is no whole block", at)
+			}
 			if at, err = w.resync(at+1, to); err != nil {
 				return found, err
 			}
 			continue
 		}
 		next := at + BlockHeaderSize + int64(h.Stored)
+		reached = next
 		if h.Type == BlockHeaderType || current == nil || h.Section != number || current.End != nil {
 			found = append(found, SectionSummary{Offset: at, Index: &Index{}, Rebuilt: true})
 			current, number = &found[len(found)-1], h.Section
@@ -194,7 +213,14 @@ func (w *walker) walk(from, to int64) ([]SectionSummary, error) {
 			return found, err
 		}
 		current.Size = next - current.Offset
+		current.Problem, problem = cmp.Or(current.Problem, problem), ""
 		at = next
+	}
+	if reached < to && problem == "" {
+		problem = fmt.Sprintf("at byte %d: the stream ends within a block", reached)
+	}
+	if current != nil {
+		current.Problem = cmp.Or(current.Problem, problem)
 	}
 	return found, nil
 }
@@ -220,6 +246,12 @@ func (w *walker) visit(s *SectionSummary, h BlockHeader, at int64) error {
 
 // resync finds the next marker.
 func (w *walker) resync(from, to int64) (int64, error) {
+	// Where headers stand close together and lie, each of them leads here: a large read for each would take minutes.
+	var near [4 << 10]byte
+	n, _ := w.r.ReadAt(near[:min(int64(len(near)), to-from)], from)
+	if i := bytes.Index(near[:n], []byte(blockMarker)); i >= 0 {
+		return from + int64(i), nil
+	}
 	b := BlockReader{r: io.NewSectionReader(w.r, from, to-from)}
 	return from + b.findMarker(), b.readError()
 }

@@ -41,17 +41,19 @@ type blockPlace struct{ section, sequence uint32 }
 
 // dumper turns blocks into lines. It keeps the counts of one section and nothing else from block to block.
 type dumper struct {
-	voc     *textVocabulary
-	out     *bufio.Writer
-	line    []byte
-	tally   textTally
-	assumed blockPlace // of the next block, if nothing is missing
-	implied blockPlace // what undump would give it
-	blocks  int
-	inside  bool  // a section has begun and not ended
-	now     int64 // time of the last event
-	damages int
-	err     error // of out
+	voc       *textVocabulary
+	out       *bufio.Writer
+	line      []byte
+	tally     textTally
+	assumed   blockPlace // of the next block, if nothing is missing
+	implied   blockPlace // what undump would give it
+	blocks    int
+	inside    bool   // a section has begun and not ended
+	continued bool   // an epoch of session is to follow
+	session   uint64 // that was read last
+	now       int64  // time of the last event
+	damages   int
+	err       error // of out
 }
 
 func (d *dumper) finish(trailing int64, problem string) error {
@@ -63,6 +65,8 @@ func (d *dumper) finish(trailing int64, problem string) error {
 	}
 	if d.inside {
 		d.damage("the stream stops before the end block of its last section")
+	} else if d.continued {
+		d.damage(lastMissing)
 	}
 	if err := d.out.Flush(); err != nil {
 		return fmt.Errorf("write the text form: %w", err)
@@ -128,7 +132,7 @@ func (d *dumper) expect(block *Block) {
 	switch {
 	case h.Section != d.assumed.section || d.blocks == 1:
 		d.damage("at byte %d: the header of section %d is missing", block.Offset, h.Section)
-		d.assumed, d.inside = blockPlace{section: h.Section}, true
+		d.assumed, d.inside, d.continued = blockPlace{section: h.Section}, true, false
 		d.tally.begin(nil)
 	case !d.inside:
 		d.damage("at byte %d: a block stands after the end of its section", block.Offset)
@@ -175,8 +179,12 @@ func (d *dumper) header(block *Block) error {
 	if d.inside {
 		d.damage("at byte %d: a section begins before the one before it has ended", block.Offset)
 	}
+	if !d.inside && d.continued && !(session.Continues && session.Id == d.session) {
+		d.damage("at byte %d: "+otherSession, block.Offset)
+	}
+	d.session = session.Id
 	d.implied = blockPlace{section: SectionNumber(session)}
-	d.inside, d.now = true, math.MinInt64
+	d.inside, d.continued, d.now = true, true, math.MinInt64
 	d.voc.open = session.Open
 	d.tally.begin(session)
 	d.blockLine("section", &textBlock{typ: BlockHeaderType}, block)
@@ -259,6 +267,7 @@ func (d *dumper) end(block *Block) error {
 	if d.tally.indexAt == 0 {
 		d.write([]byte("index none\n"))
 	}
+	last := end.Last
 	m := end.ProtoReflect()
 	counted := d.tally.end().ProtoReflect()
 	choice := fieldChoice{"close": true, "last": !end.Last}
@@ -282,6 +291,6 @@ func (d *dumper) end(block *Block) error {
 	}
 	d.line = append(d.voc.appendFields(d.line, m, choice), '\n')
 	d.write(append(d.voc.appendDetails(d.line, m, "  "), none...))
-	d.inside = false
+	d.inside, d.continued = false, d.continued && !last
 	return nil
 }

@@ -155,7 +155,7 @@ end close=+0.000000002
 `,
 		"wrong ends": head + `index @events=9
   entry header flags=1 offset=2 stored=3 raw=4 first=+0.000000001 last=+0.000000002 earliest=-0.000000003 events=5
-end footer=200,100,150 raw_bytes=1 stored_bytes=2 late=3 close=-0.000000001 last=false definitions=7
+end footer=200,100,150 raw_bytes=1 stored_bytes=2 late=3 close=-0.000000001 definitions=7
   kind switch events=1 bytes=2
   process 5 comm="x" ns=10 start=3
   loss cpu=all kind=any cause=ring count=7

@@ -14,6 +14,8 @@ import (
 // cast are the threads of most captures here.
 const cast = `section id=0x1 boot_id=b open=0 close=10000
   command wprof-record
+  source 1 name=timer
+  source 2
 task 1 comm=swapper process_comm=swapper flags=idle
 task 2 tid=20 pid=20 comm=ping process_comm=ping start=5
 task 3 tid=30 pid=30 comm=pong process_comm=pong start=6

@@ -100,7 +100,6 @@ func TestWhatDamageTookOfStacksIsWrittenAsLost(t *testing.T) {
 				t.Fatal("the capture does not have it")
 			}
 			text := strings.Replace(cast+sampled+"\nend close=10000", lost+"\n", "block definitions bad_crc\n"+lost+"\nblock definitions\n", 1)
-			text = strings.Replace(text, "  command wprof-record\n", "  command wprof-record\n  source 1 name=timer\n  source 2\n", 1)
 			var out bytes.Buffer
 			f, err := New(bytes.NewReader(undump(t, text)), &out, false, Options{})
 			if err != nil {

@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"errors"
+
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
@@ -10,7 +12,7 @@ import (
 // nextSection goes from one section of the input to the next one.
 func (f *Filter) nextSection() error {
 	if f.begun { // its end block is lost
-		if err := f.leaveSection(&format.End{Close: f.last}); err != nil {
+		if err := f.leaveSection(&format.End{Close: f.last, Losses: f.losses.list()}); err != nil {
 			return err
 		}
 	}
@@ -52,8 +54,27 @@ func (f *Filter) beginSection() error {
 	f.o.note(s)
 	f.narrow(s)
 	f.opens = max(s.Open, s.RangeStart)
-	f.begun, f.clocks = true, len(f.session.Clocks)
+	f.begun, f.clocks, f.losses = true, len(f.session.Clocks), nil
+	f.sources = make(map[uint64]bool, len(s.Sources))
+	for _, source := range s.Sources {
+		f.sources[uint64(source.Id)] = true
+	}
+	if err := f.settleEnd(s); err != nil {
+		return err
+	}
 	return f.w.Begin(s)
+}
+
+// settleEnd writes the end block that waits for what follows, nil for the end of the output: an input that lacks its
+// last epoch must not make an output that lacks it too.
+func (f *Filter) settleEnd(next *format.Session) error {
+	end := f.ending
+	if end == nil {
+		return nil
+	}
+	f.ending = nil
+	end.Last = next == nil || !next.Continues || next.Id != f.endingID
+	return f.w.EndSection(end)
 }
 
 // repair gives a section whose header is lost what its readers need: it goes on with the session before it.
@@ -67,7 +88,19 @@ func (f *Filter) repair(s *format.Session) {
 	orphan.History, orphan.Config = f.session.History, nil
 	proto.Reset(s)
 	proto.Merge(s, orphan)
+	if f.endedLast {
+		f.begetSession(s)
+	}
 	f.lastReal = s
+}
+
+// begetSession makes a session that follows the one before, which has ended: what is lost with its header may be
+// anything but an epoch of that.
+func (f *Filter) begetSession(s *format.Session) {
+	s.Continues, s.Epoch, s.Id = false, 0, 0
+	s.Open, s.Close = max(f.session.Open, f.last, f.closed), 0
+	s.RangeStart, s.RangeEnd = 0, 0
+	s.Sources, s.Clocks = nil, f.session.Clocks
 }
 
 // sectionEnd is called with the input's end blocks.
@@ -120,15 +153,20 @@ func (f *Filter) endSection(end *format.End) error {
 		return err
 	}
 	f.begun = false
-	return f.w.EndSection(out)
+	f.ending, f.endingID = out, f.lastReal.Id
+	f.endedLast, f.closed = out.Last, out.Close
+	if out.Last {
+		return f.settleEnd(nil)
+	}
+	return nil
 }
 
 // finish ends the output where the input has ended, or where nothing more is wanted of it.
 func (f *Filter) finish() error {
 	var err error
 	if f.begun {
-		err = f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true})
+		err = f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true, Losses: f.losses.list()})
 	}
 	f.result.Missed = f.missed()
-	return err
+	return errors.Join(err, f.settleEnd(nil))
 }

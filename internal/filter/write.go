@@ -25,9 +25,13 @@ func (f *Filter) write(e *format.Event) error {
 	if err := f.defineFor(e); err != nil {
 		return err
 	}
+	if e.Kind == format.KindSample && !f.sources[e.Args[format.SampleSource]] {
+		e.Args[format.SampleSource] = 0 // it was lost with the header, which is the place to say so
+	}
 	f.usage.Apply(e)
 	if e.Kind == format.KindLost {
 		f.result.Lost = true
+		f.losses.add(e)
 	} else {
 		f.result.Kept++
 	}

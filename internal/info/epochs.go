@@ -11,6 +11,7 @@ type epochs struct {
 	recordings []Recording
 	damage     []string
 	prev       *format.SectionSummary // the last one whose header was read
+	before     *format.SectionSummary // the last one
 }
 
 // add takes the next section in; nil is none. What every other tool refuses has no summary either: recordings that
@@ -19,6 +20,7 @@ func (e *epochs) add(s *format.SectionSummary) error {
 	if s == nil {
 		return nil
 	}
+	e.follow(s)
 	if s.Session != nil {
 		if e.prev != nil {
 			if err := format.CheckTimeline([]format.SectionSummary{*e.prev, *s}); err != nil {
@@ -26,6 +28,9 @@ func (e *epochs) add(s *format.SectionSummary) error {
 			}
 		}
 		e.prev = s
+	}
+	if s.Problem != "" {
+		e.damage = append(e.damage, s.Problem)
 	}
 	session := s.Session
 	if session == nil {
@@ -44,7 +49,16 @@ func (e *epochs) add(s *format.SectionSummary) error {
 	return nil
 }
 
+// follow looks whether next, or nothing if it is nil, may come after the section before.
+func (e *epochs) follow(next *format.SectionSummary) {
+	if e.before != nil && e.before.LacksEpoch(next) {
+		e.damage = append(e.damage, fmt.Sprintf("the section at byte %d is not the last of its recording, and none follows", e.before.Offset))
+	}
+	e.before = next
+}
+
 func (e *epochs) summary(bytes int64, damage []string) *Summary {
+	e.follow(nil)
 	for i := range e.recordings {
 		e.recordings[i].sort()
 	}

@@ -50,13 +50,13 @@ type lastWaking struct {
 	times, tids, cpus, prios, names int // lengths of the columns before it
 	before                          uint64
 	waker                           int32
-	wakee                           *task
+	wakee                           *task // nil: there is no waking to be made one
 	prio                            int32
 	target                          uint64
 }
 
 func (b *bundle) addSwitch(at uint64, prevState int64, next *task, prio int32) {
-	if at == b.lastWaking {
+	if at == b.lastWaking && b.undo.wakee != nil {
 		b.spellOutWaking()
 	}
 	b.times = binary.AppendUvarint(b.times, at-b.lastSwitch)
@@ -89,6 +89,7 @@ func (b *bundle) spellOutWaking() {
 	b.lastWaking = u.before
 	b.count--
 	b.fullWaking(eventWaking, at, u.waker, u.wakee, u.prio, u.target)
+	u.wakee = nil
 }
 
 // index is the index of a task's name in the bundle's table.
@@ -153,6 +154,7 @@ func (b *bundle) reset() {
 	}
 	b.interned, b.count = 0, 0
 	b.lastSwitch, b.lastWaking, b.lastFull = 0, 0, 0
+	b.undo = lastWaking{}
 	b.generation++
 }
 

@@ -23,7 +23,7 @@ const (
 
 // samples are the sources of samples and what Perfetto has been told of stacks on each one's sequence.
 type samples struct {
-	sources   []*format.Source
+	sources   map[uint64]*format.Source
 	samplers  map[uint64]*sampler
 	callstack []uint64 // scratch
 }
@@ -42,7 +42,11 @@ type sampler struct {
 
 // newSection forgets what ids mean.
 func (s *samples) newSection(sources []*format.Source) {
-	s.sources = sources
+	s.sources = make(map[uint64]*format.Source, len(sources))
+	for _, source := range slices.Backward(sources) { // the first one of an id counts
+		s.sources[uint64(source.Id)] = source
+	}
+	delete(s.sources, 0)
 	for _, one := range s.samplers {
 		one.described, one.told = false, interned{}
 	}
@@ -54,8 +58,8 @@ func (s *samples) sampler(id uint64) *sampler {
 	if one != nil && one.described {
 		return one
 	}
-	at := slices.IndexFunc(s.sources, func(source *format.Source) bool { return id != 0 && uint64(source.Id) == id })
-	if id != 0 && (at < 0 || one == nil && len(s.samplers) >= maxSources) {
+	source := s.sources[id]
+	if id != 0 && (source == nil || one == nil && len(s.samplers) >= maxSources) {
 		return s.sampler(0)
 	}
 	if one == nil {
@@ -66,8 +70,8 @@ func (s *samples) sampler(id uint64) *sampler {
 		s.samplers[id] = one
 	}
 	one.described, one.name, one.period = true, []byte("samples"), 1
-	if at >= 0 {
-		one.name, one.period = clipped(validName([]byte(s.sources[at].Name), "samples")), uint64(max(s.sources[at].Period, 1))
+	if source != nil {
+		one.name, one.period = clipped(validName([]byte(source.Name), "samples")), uint64(max(source.Period, 1))
 	}
 	return one
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
@@ -132,17 +133,14 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[spool.Addr
 		case format.BlockHeaderType:
 			clear(section)
 		case format.BlockDefinitions:
-			var d format.Definitions
-			if proto.Unmarshal(block.Payload, &d) != nil {
-				continue // the pass that writes tells what is wrong with it
-			}
-			for _, m := range d.Modules {
-				section[m.Id] = m
-			}
-			for _, f := range d.Frames {
+			eachCode(block.Payload, func(m *format.Module) {
+				if len(section) < maxModules {
+					section[m.Id] = m
+				}
+			}, func(f *format.Frame) {
 				m := section[f.Module]
 				if !n.wants(f, m) || total >= maxAhead {
-					continue
+					return
 				}
 				key := keyOf(m)
 				if wanted[key] == nil {
@@ -150,10 +148,46 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[spool.Addr
 				}
 				wanted[key][spool.Address{Offset: f.Offset, Caller: f.Caller}] = spool.Name{}
 				total++
-			}
+			})
 		}
 	}
 }
+
+// eachCode visits modules and frames of a Definitions message one by one, because all of them together may take a hundred
+// times their bytes. It stops where the message is broken: the pass that writes tells that. A frame is valid during its
+// visit.
+func eachCode(payload []byte, module func(*format.Module), frame func(*format.Frame)) {
+	var f format.Frame
+	for len(payload) > 0 {
+		number, typ, tag := protowire.ConsumeTag(payload)
+		if tag < 0 {
+			return
+		}
+		size := protowire.ConsumeFieldValue(number, typ, payload[tag:])
+		if size < 0 {
+			return
+		}
+		body, _ := protowire.ConsumeBytes(payload[tag:])
+		payload = payload[tag+size:]
+		switch {
+		case typ != protowire.BytesType || number != 2 && number != 3:
+		case number == 2:
+			m := new(format.Module)
+			if proto.Unmarshal(body, m) != nil {
+				return
+			}
+			module(m)
+		default:
+			if proto.Unmarshal(body, &f) != nil {
+				return
+			}
+			frame(&f)
+		}
+	}
+}
+
+// maxModules bounds the modules of a section that names are asked for ahead in, of some 200 bytes each.
+const maxModules = 1 << 18
 
 // maxAhead bounds the places whose names are asked for ahead, of 100 bytes each and their names. Beyond it, each is
 // asked for as it comes.

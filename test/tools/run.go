@@ -15,6 +15,7 @@ type Result struct {
 	Status         int   // exit status; 128 and the signal if one ended it, 124 if it took too long
 	PeakBytes      int64 // of resident memory, as it was seen every few milliseconds
 	Took           time.Duration
+	CPU            time.Duration // in user mode and in the kernel
 }
 
 // Try runs a tool with this standard input, for limit at most.
@@ -30,7 +31,10 @@ func Try(t testing.TB, limit time.Duration, stdin []byte, name string, args ...s
 	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
 	peak := WatchPeak(cmd.Process.Pid)
 	err := cmd.Wait()
-	r := Result{stdout.Bytes(), stderr.Bytes(), 124, peak(), time.Since(begin)}
+	r := Result{
+		Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Status: 124, PeakBytes: peak(),
+		Took: time.Since(begin), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+	}
 	if !late.Stop() {
 		return r
 	}

@@ -1,0 +1,46 @@
+package filter
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"wprof/format"
+)
+
+// losses are what events of a section have told of losses. They stand for the recorder's counts where the end block
+// that has these was lost.
+type losses map[lossKey]uint64
+
+type lossKey struct {
+	cpu, kind, cause uint32
+}
+
+// maxLosses bounds the sorts of losses that are kept apart.
+const maxLosses = 4096
+
+func (l *losses) add(e *format.Event) {
+	told := e.Lost()
+	if told.Cause() == format.CauseDamage {
+		return // it is the reader's, and no recorder's
+	}
+	if *l == nil {
+		*l = make(losses)
+	}
+	key := lossKey{e.CPU, uint32(told.What()), uint32(told.Cause())}
+	if _, ok := (*l)[key]; !ok && len(*l) >= maxLosses {
+		key = lossKey{format.AllCPUs, 0, uint32(told.Cause()) % 256}
+	}
+	(*l)[key] += told.Count()
+}
+
+func (l losses) list() []*format.Loss {
+	keys := slices.SortedFunc(maps.Keys(l), func(a, b lossKey) int {
+		return cmp.Or(cmp.Compare(a.cause, b.cause), cmp.Compare(a.kind, b.kind), cmp.Compare(a.cpu, b.cpu))
+	})
+	var list []*format.Loss
+	for _, key := range keys {
+		list = append(list, &format.Loss{Cpu: key.cpu, Kind: key.kind, Cause: key.cause, Count: l[key]})
+	}
+	return list
+}

@@ -1,0 +1,39 @@
+//go:build linux
+
+package damage
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"wprof/test/tools"
+)
+
+func TestMain(m *testing.M) {
+	tools.Main(m, tools.C{Name: "worker", Source: "testdata/worker.c", Flags: []string{"-fno-omit-frame-pointer", "-lpthread"}})
+}
+
+// seeded is the source of random places. WPROF_DAMAGE_SEED chooses another one.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(1)
+	if text := os.Getenv("WPROF_DAMAGE_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("WPROF_DAMAGE_SEED: %v", err)
+		}
+	}
+	t.Logf("random places of WPROF_DAMAGE_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// everyWay tells whether each damaged file goes through all tools in all ways, however long that takes: ten minutes on
+// a machine that does nothing else. Otherwise each goes through one of the ways in turn, and each test ends after budget
+// with the places that it has got to. WPROF_DAMAGE_ALL=1 asks for it.
+func everyWay() bool { return os.Getenv("WPROF_DAMAGE_ALL") != "" }
+
+// budget bounds a test on a machine with a hundred other things to do. Alone, none needs a third of it.
+const budget = 75 * time.Second

@@ -1,0 +1,248 @@
+//go:build linux
+
+package damage
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/perfetto/schema"
+	"wprof/test/tools"
+)
+
+const (
+	// hang is how long a tool may take on a machine with a hundred other things to do; busy is how much of that it may
+	// be on a CPU, which no load changes.
+	hang = 5 * time.Minute
+	busy = 10 * time.Second
+	// peak is the most memory that a tool may have in use for a small file, however it is damaged.
+	peak = 192 << 20
+)
+
+// way is one way to read a stream with a tool.
+type way struct {
+	tool string
+	args []string
+	pipe bool
+	// judge tells what is wrong with the output, besides what holds for all; "": nothing.
+	judge func(c *captured, r *reckoning, out []byte) string
+}
+
+// captured is an intact stream and what is known of it.
+type captured struct {
+	stream []byte
+	pieces []piece
+}
+
+func ways() []way {
+	var all []way
+	for _, pipe := range []bool{false, true} {
+		all = append(all,
+			way{"wprof-filter", nil, pipe, judgeStream},
+			way{"wprof-symbolize", nil, pipe, judgeStream},
+			way{"wprof-perfetto", []string{"-e", "sched-extras,embed-stacks,timer-ticks"}, pipe, judgeTrace},
+			way{"wprof-info", nil, pipe, judgeText},
+			way{"wprof-info", []string{"--check"}, pipe, judgeText},
+			way{"wprof-info", []string{"--dump"}, pipe, judgeDump})
+	}
+	return all
+}
+
+func (w *way) String() string {
+	if w.pipe {
+		return w.tool + " " + strings.Join(w.args, " ") + " < FILE"
+	}
+	return w.tool + " " + strings.Join(w.args, " ") + " FILE"
+}
+
+// summary tells whether the tool reads of a regular file only what tells of all its sections.
+func (w *way) summary() bool { return w.tool == "wprof-info" && len(w.args) == 0 && !w.pipe }
+
+// run puts bytes through a tool; name is the file to put them in.
+func (w *way) run(t testing.TB, name string, stream []byte) tools.Result {
+	if w.pipe {
+		return tools.Try(t, hang, stream, w.tool, w.args...)
+	}
+	if err := os.WriteFile(name, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return tools.Try(t, hang, nil, w.tool, append([]string{name}, w.args...)...)
+}
+
+// sane is what holds for every tool and every input: it ends by itself, soon and small, with a status of the manual, and
+// a message of one line for each that is not 0.
+func sane(r *tools.Result, peak int64) string {
+	switch {
+	case r.Status > 4:
+		return fmt.Sprintf("status %d: %.2000s", r.Status, r.Stderr)
+	case bytes.Contains(r.Stderr, []byte("goroutine ")) || bytes.Contains(r.Stderr, []byte("panic")):
+		return fmt.Sprintf("it crashed: %.2000s", r.Stderr)
+	case r.CPU > busy:
+		return fmt.Sprintf("it took %v of CPU", r.CPU)
+	case r.PeakBytes > peak:
+		return fmt.Sprintf("it took %d MiB of memory", r.PeakBytes>>20)
+	case r.Status != 0 && len(bytes.TrimSpace(r.Stderr)) == 0:
+		return fmt.Sprintf("status %d and no message", r.Status)
+	}
+	return ""
+}
+
+// judge holds a tool's result against the reckoning.
+func (w *way) judgeAll(c *captured, d *damaged, r *reckoning, got *tools.Result) string {
+	if wrong := sane(got, peak); wrong != "" {
+		return wrong
+	}
+	want := r.status
+	if w.summary() && r.silent && got.Status == 0 {
+		want = 0
+	}
+	if got.Status != want {
+		return fmt.Sprintf("status %d, want %d: %s", got.Status, want, got.Stderr)
+	}
+	if want == 4 && !bytes.Contains(got.Stderr, []byte("damaged")) {
+		return fmt.Sprintf("the message does not speak of damage: %s", got.Stderr)
+	}
+	if want == 1 {
+		if !bytes.Contains(got.Stderr, []byte("not a wprof stream")) || len(got.Stdout) > 0 {
+			return fmt.Sprintf("%d bytes of output and the message %q of what is no stream", len(got.Stdout), got.Stderr)
+		}
+		return ""
+	}
+	return w.judge(c, r, got.Stdout)
+}
+
+func judgeText(_ *captured, _ *reckoning, out []byte) string {
+	if len(out) == 0 {
+		return "it says nothing"
+	}
+	return ""
+}
+
+// judgeStream holds a stream that must be sound and have the events of all whole blocks.
+func judgeStream(c *captured, r *reckoning, out []byte) string {
+	var findings []string
+	if _, err := format.Check(bytes.NewReader(out), func(f format.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
+		return fmt.Sprintf("its output is not sound: %v %q", err, findings)
+	}
+	got, err := readEvents(out)
+	if err != nil {
+		return err.Error()
+	}
+	return r.holds(c.pieces, got)
+}
+
+// readEvents reads the events of a sound stream, block by block.
+func readEvents(stream []byte) (all []format.Event, err error) {
+	blocks := format.NewBlockReader(bytes.NewReader(stream))
+	for {
+		b, err := blocks.Next()
+		if err != nil {
+			return all, nil //nolint:nilerr // the end; that the stream is sound has been checked
+		}
+		if b.Header.Type != format.BlockEvents {
+			continue
+		}
+		if err := format.DecodeEvents(b, func(e *format.Event) error {
+			c := *e
+			c.Data = bytes.Clone(e.Data)
+			all = append(all, c)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func judgeTrace(_ *captured, _ *reckoning, out []byte) string {
+	trace := new(schema.Trace)
+	if err := proto.Unmarshal(out, trace); err != nil {
+		return "the trace is not well-formed: " + err.Error()
+	}
+	if len(trace.Packet) == 0 {
+		return "the trace is empty"
+	}
+	return ""
+}
+
+// judgeDump holds the lines of events against those of the intact stream. Times count from the opening, which a lost
+// header takes along, so they are compared only while no header is lost.
+func judgeDump(c *captured, r *reckoning, out []byte) string {
+	isWhole := map[int]bool{}
+	for _, p := range r.whole {
+		isWhole[p.at] = true
+	}
+	var want []string
+	timed := true
+	for _, p := range c.pieces {
+		if p.typ == 1 {
+			timed = timed && isWhole[p.at]
+		}
+		if !isWhole[p.at] {
+			continue
+		}
+		for _, line := range p.lines {
+			want = append(want, comparable(line, timed))
+		}
+	}
+	got := eventLines(out)
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d events in the text, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if line := comparable(got[i], !strings.HasPrefix(want[i], "?")); line != want[i] {
+			return fmt.Sprintf("got %q, want %q", line, want[i])
+		}
+	}
+	return ""
+}
+
+// comparable is a line of the text form, without its times unless they mean something.
+func comparable(line string, timed bool) string {
+	if timed {
+		return line
+	}
+	return "?" + regexp.MustCompile(`^\s+\S+| (since|woken|own|from)=\S+`).ReplaceAllString(line, "")
+}
+
+// eventLines are the lines of a dump that tell events.
+func eventLines(text []byte) []string {
+	var all []string
+	for line := range strings.Lines(string(text)) {
+		if len(line) > 3 && line[:2] == "  " && strings.ContainsRune("+-0123456789", rune(line[2])) {
+			all = append(all, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return all
+}
+
+func event(e *format.Event) string {
+	return fmt.Sprintf("%d cpu%d kind %d flags %#x task %d %v", e.Time, int32(e.CPU), e.Kind, e.Flags, e.Task, e.Args)
+}
+
+// newCaptured dissects a stream and has wprof-info tell the lines of its events.
+func newCaptured(t *testing.T, stream []byte) *captured {
+	t.Helper()
+	c := &captured{stream: stream, pieces: dissect(t, stream)}
+	name := filepath.Join(t.TempDir(), "intact.wprof")
+	if err := os.WriteFile(name, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := eventLines(tools.Run(t, "wprof-info", "--dump", name))
+	if n := len(eventsOf(c.pieces)); n != len(lines) {
+		t.Fatalf("%d lines for %d events", len(lines), n)
+	}
+	for i := range c.pieces {
+		p := &c.pieces[i]
+		p.lines, lines = lines[:len(p.events)], lines[len(p.events):]
+	}
+	return c
+}
