@@ -52,9 +52,6 @@ func Load(o Options) (*Tracer, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
-	if err := o.checkFiles(); err != nil {
-		return nil, err
-	}
 	if err := o.Sample.validate(); err != nil {
 		return nil, err
 	}
@@ -98,6 +95,9 @@ func (t *Tracer) load(types *btf.Cache) error {
 		return err
 	}
 	if err := t.loadPrograms(spec, types); err != nil {
+		return err
+	}
+	if err := t.dropTypes(); err != nil {
 		return err
 	}
 	if err := t.makeRings(spec.Maps["rings"].InnerMap); err != nil {
@@ -162,6 +162,26 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 		return nil
 	}
 	return loadError(err)
+}
+
+// dropTypes closes what the library keeps open of each program's types, which only serves to ask for them: with it, a
+// limit of 64 open files would be too low.
+func (t *Tracer) dropTypes() error {
+	for name, p := range t.collection.Programs {
+		fd, err := unix.FcntlInt(uintptr(p.FD()), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("duplicate kernel program %s: %w", name, err)
+		}
+		same, err := ebpf.NewProgramFromFD(fd)
+		if err != nil {
+			return fmt.Errorf("open kernel program %s again: %w", name, err)
+		}
+		t.collection.Programs[name] = same
+		if err := p.Close(); err != nil {
+			return fmt.Errorf("close kernel program %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func loadError(err error) error {

@@ -17,10 +17,11 @@ type wake struct {
 }
 
 func newWake(rings []int) (w *wake, err error) {
-	w = &wake{fd: -1, rings: -1}
+	made := &wake{fd: -1, rings: -1}
+	w = made
 	defer func() {
-		if err != nil {
-			_ = w.Close()
+		if err != nil { // and w is nil
+			_ = made.Close()
 		}
 	}()
 	if w.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
