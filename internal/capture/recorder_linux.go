@@ -59,21 +59,25 @@ type recorder struct {
 }
 
 // prepare loads and attaches the kernel programs, with the window shut, and begins the spool.
-func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *command) (r *recorder, err error) {
-	r = &recorder{cfg: cfg, writer: writer, command: cmd, pace: cfg.pace(), opened: make(chan struct{})}
+func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *command) (*recorder, error) {
+	r := &recorder{cfg: cfg, writer: writer, command: cmd, pace: cfg.pace(), opened: make(chan struct{})}
+	if err := r.prepare(session); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *recorder) prepare(session *format.Session) (err error) {
+	cfg := r.cfg
 	if cfg.Stacks.Any() {
 		r.code = beginCode()
 	}
 	// CPUs seldom come and go: without the kernel's word of it there is a recording all the same.
 	r.hotplug, _ = openHotplug()
 	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
-		return nil, err
+		return err
 	}
-	defer func() {
-		if err != nil {
-			r.Close()
-		}
-	}()
 	r.offCPUPlace = r.tracer.OffCPUPlace()
 	r.tasks = taskList{tracer: r.tracer, wanted: !cfg.filtered()}
 	var fds []int
@@ -81,32 +85,32 @@ func prepare(cfg *Config, writer *spool.Writer, session *format.Session, cmd *co
 		fds = append(fds, one.FD())
 	}
 	if r.wake, err = newWake(fds); err != nil {
-		return nil, err
+		return err
 	}
 	if cfg.Kernel.Follow {
-		if err := r.tracer.FollowChildrenOf(cmd.PID()); err != nil {
-			return nil, err
+		if err := r.tracer.FollowChildrenOf(r.command.PID()); err != nil {
+			return err
 		}
 	}
 	var rings []ring
 	for _, one := range r.tracer.Rings() {
 		rings = append(rings, one)
 	}
-	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, writer)
+	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.writer)
 	header := spool.Header{
 		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.NoSched, Sources: cfg.Stacks.sources(),
 		Stacks: cfg.Stacks.Any(), OffCPUMin: cfg.OffCPUMin.Nanoseconds(),
 	}
-	if err := writer.Begin(header); err != nil {
-		return nil, err
+	if err := r.writer.Begin(header); err != nil {
+		return err
 	}
 	if err := r.beginSide(); err != nil {
-		return r, err
+		return err
 	}
 	if r.hotplug != nil {
 		r.hotplug.start(r.cameOnline)
 	}
-	return r, nil
+	return nil
 }
 
 // cameOnline samples a CPU that was offline when the recording began, or has been since. Its switches and wakeups are
@@ -170,7 +174,9 @@ func (r *recorder) Close() {
 		r.hotplug.close()
 		r.hotplug = nil
 	}
-	_ = r.tracer.Close()
+	if r.tracer != nil {
+		_ = r.tracer.Close()
+	}
 	if r.code != nil {
 		r.code.end()
 	}
