@@ -82,24 +82,37 @@ func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
 	for _, d := range only(r.did, "spun") {
 		row := one(t, r.trace, fmt.Sprintf(`select sum(dur) as ns from sched join thread using (utid) where tid = %d`, d.tid))
 		got := number(t, row, "ns")
-		// The kernel tells stolen time in ticks of 10 ms, so up to one of them is missing from it.
-		slack := d.to/100 + r.Steal + 10_000_000
-		if diff := got - d.to; diff < -slack || diff > slack {
-			t.Errorf("thread %d ran %d ns in the trace, schedstat said %d (off by %.2f%%)", d.tid, got, d.to, 100*float64(diff)/float64(d.to))
+		// The kernel tells stolen time, which schedstat leaves out, in ticks of 10 ms, so up to one of them is missing from it.
+		// On a host with many times more to do than CPUs, schedstat leaves out some per cent more than what it tells.
+		less, more := d.to/100+r.Steal+10_000_000, d.to/16+r.Steal+10_000_000
+		if diff := got - d.to; diff < -less || diff > more {
+			t.Errorf("thread %d ran %d ns in the trace, schedstat said %d (off by %.2f%%, %d ns were stolen)",
+				d.tid, got, d.to, 100*float64(diff)/float64(d.to), r.Steal)
 		}
 	}
 }
 
-// during is how long a thread was in a state between two times of CLOCK_MONOTONIC, ns, and in how many spans.
-func during(t *testing.T, r recording, tid int, state string, from, to int64) (ns, spans int64) {
+// inState is how long a thread was in one of some states, and in how many spans.
+type inState struct{ ns, spans int64 }
+
+// during asks for the states of threads between two times of CLOCK_MONOTONIC, ns: all in one query, because each goes
+// through the states of all threads.
+func during(t *testing.T, r recording, states string, asked ...did) []inState {
 	t.Helper()
-	row := one(t, r.trace, fmt.Sprintf(`
-		with w as (select ts + %[3]d as a, ts + %[4]d as b from (select %[5]d as ts))
-		select coalesce(sum(min(s.ts + s.dur, b) - max(s.ts, a)), 0) as ns, count(*) as spans
-		from thread_state s join thread using (utid), w
-		where tid = %[1]d and state = '%[2]s' and s.dur > 0 and s.ts < b and s.ts + s.dur > a`,
-		tid, state, from, to, r.offset(t)))
-	return number(t, row, "ns"), number(t, row, "spans")
+	var when []string
+	for i, d := range asked {
+		when = append(when, fmt.Sprintf("(%d, %d, %d, %d)", i, d.tid, d.from+r.offset(t), d.to+r.offset(t)))
+	}
+	found := make([]inState, len(asked))
+	for _, row := range query(t, r.trace, fmt.Sprintf(`
+		with w(i, tid, a, b) as (values %s),
+		s as materialized (select tid, ts, dur from thread_state join thread using (utid) where state in (%s) and dur > 0 and tid in (select tid from w))
+		select i, sum(min(s.ts + s.dur, b) - max(s.ts, a)) as ns, count(*) as spans
+		from w join s on s.tid = w.tid and s.ts < b and s.ts + s.dur > a group by i`,
+		strings.Join(when, ", "), states)) {
+		found[number(t, row, "i")] = inState{number(t, row, "ns"), number(t, row, "spans")}
+	}
+	return found
 }
 
 // offset asks once for each trace.
@@ -124,26 +137,22 @@ func statesLastAsLongAsTheWorkloadSays(t *testing.T, r recording) {
 	t.Helper()
 	for _, c := range []struct {
 		what  string
-		state []string
+		state string
 		least int64 // what the workload asked for, ns; the measured span also has the wait for a CPU after it
 	}{
-		{"sleep", []string{"S"}, 20e6},
-		{"blocked", []string{"D", "DK"}, 40e6},
-		{"stopped", []string{"T"}, 60e6},
+		{"sleep", "'S'", 20e6},
+		{"blocked", "'D', 'DK'", 40e6},
+		{"stopped", "'T'", 60e6},
 	} {
 		spans := only(r.did, c.what)
 		if len(spans) < 5 {
 			t.Errorf("%s: the workload told of %d spans only", c.what, len(spans))
 		}
-		for _, d := range spans {
-			var in int64
-			for _, state := range c.state {
-				ns, _ := during(t, r, d.tid, state, d.from, d.to)
-				in += ns
-			}
+		for i, in := range during(t, r, c.state, spans...) {
+			d := spans[i]
 			whole := d.to - d.from
-			if in > whole || in < c.least-c.least/100 {
-				t.Errorf("%s: thread %d was in %v for %d of %d ns, want at least %d", c.what, d.tid, c.state, in, whole, c.least)
+			if in.ns > whole || in.ns < c.least-c.least/100 {
+				t.Errorf("%s: thread %d was in %v for %d of %d ns, want at least %d", c.what, d.tid, c.state, in.ns, whole, c.least)
 			}
 		}
 	}
@@ -156,8 +165,7 @@ func twoSpinnersOnOneCPUArePreempted(t *testing.T, r recording) {
 		t.Fatalf("the workload told of %d pairs", len(pair))
 	}
 	d := pair[0]
-	preempted, spans := during(t, r, d.tid, "R+", d.from, d.to)
-	waited, _ := during(t, r, d.tid, "R", d.from, d.to)
+	preempted, waited := during(t, r, "'R+'", d)[0], during(t, r, "'R'", d)[0].ns
 	var ran int64
 	for _, c := range only(r.did, "cpu") {
 		if c.tid == d.tid {
@@ -165,11 +173,11 @@ func twoSpinnersOnOneCPUArePreempted(t *testing.T, r recording) {
 		}
 	}
 	whole := d.to - d.from
-	if rest := whole - ran - preempted - waited; math.Abs(float64(rest)) > 0.1*float64(whole)+float64(r.Steal) {
-		t.Errorf("of %d ns a spinner ran %d by schedstat and was preempted for %d and runnable for %d in the trace: %d are missing", whole, ran, preempted, waited, rest)
+	if rest := whole - ran - preempted.ns - waited; math.Abs(float64(rest)) > 0.1*float64(whole)+float64(r.Steal) {
+		t.Errorf("of %d ns a spinner ran %d by schedstat and was preempted for %d and runnable for %d in the trace: %d are missing", whole, ran, preempted.ns, waited, rest)
 	}
-	if share := float64(preempted) / float64(whole); share < 0.3 || spans < 10 {
-		t.Errorf("a spinner that shares its CPU with another was preempted for %.0f%% of the time in %d spans, want about half of it in many", 100*share, spans)
+	if share := float64(preempted.ns) / float64(whole); share < 0.3 || preempted.spans < 10 {
+		t.Errorf("a spinner that shares its CPU with another was preempted for %.0f%% of the time in %d spans, want about half of it in many", 100*share, preempted.spans)
 	}
 }
 
@@ -194,8 +202,9 @@ func pingPongWakesBothWays(t *testing.T, r recording) {
 		row := one(t, r.trace, fmt.Sprintf(`
 			select count(*) as n from thread_state s join thread wakee using (utid) join thread waker on waker.utid = s.waker_utid
 			where wakee.tid = %d and waker.tid = %d`, edge.wakee, edge.waker))
-		if n := number(t, row, "n"); n < loops/2 {
-			t.Errorf("%d woke %d %d times, want about %d", edge.waker, edge.wakee, n, loops)
+		// Who has not gone to sleep yet when its turn comes is not woken: often, where two CPUs are busy otherwise.
+		if n := number(t, row, "n"); n < loops/10 || n > loops {
+			t.Errorf("%d woke %d %d times, want up to %d", edge.waker, edge.wakee, n, loops)
 		}
 	}
 }

@@ -146,7 +146,8 @@ func keep(t *testing.T, r recording) {
 	}
 }
 
-var modes = []string{"spin", "nap", "blocked", "stopped", "preempted", "pingpong", "life"}
+// modes ends with one that lasts: the kernel frees a thread some time after its end, and a recording ends with its command.
+var modes = []string{"life", "spin", "nap", "blocked", "stopped", "preempted", "pingpong"}
 
 // recordMachine records the workload in all its modes, and a thread that sleeps beside it.
 func recordMachine(t *testing.T, file string, flags ...string) happened {
