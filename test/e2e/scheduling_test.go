@@ -99,29 +99,22 @@ type inState struct{ ns, spans int64 }
 // through the states of all threads.
 func during(t *testing.T, r recording, states string, asked ...did) []inState {
 	t.Helper()
+	offset := boottimeOffset(t, r)
 	var when []string
 	for i, d := range asked {
-		when = append(when, fmt.Sprintf("(%d, %d, %d, %d)", i, d.tid, d.from+r.offset(t), d.to+r.offset(t)))
+		when = append(when, fmt.Sprintf("(%d, %d, %d, %d)", i, d.tid, d.from+offset, d.to+offset))
 	}
 	found := make([]inState, len(asked))
 	for _, row := range query(t, r.trace, fmt.Sprintf(`
 		with w(i, tid, a, b) as (values %s),
-		s as materialized (select tid, ts, dur from thread_state join thread using (utid) where state in (%s) and dur > 0 and tid in (select tid from w))
+		s as materialized (select tid, ts, dur from thread cross join thread_state using (utid)
+		  where tid in (select tid from w) and state in (%s) and dur > 0)
 		select i, sum(min(s.ts + s.dur, b) - max(s.ts, a)) as ns, count(*) as spans
 		from w join s on s.tid = w.tid and s.ts < b and s.ts + s.dur > a group by i`,
 		strings.Join(when, ", "), states)) {
 		found[number(t, row, "i")] = inState{number(t, row, "ns"), number(t, row, "spans")}
 	}
 	return found
-}
-
-// offset asks once for each trace.
-func (r recording) offset(t *testing.T) int64 {
-	t.Helper()
-	if *r.boottime == 0 {
-		*r.boottime = boottimeOffset(t, r)
-	}
-	return *r.boottime
 }
 
 // boottimeOffset is CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns, as the trace's own snapshot has it.

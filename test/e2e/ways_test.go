@@ -23,7 +23,6 @@ type recording struct {
 	happened
 	capture, trace string
 	did            []did
-	boottime       *int64 // CLOCK_BOOTTIME less CLOCK_MONOTONIC, ns; 0: nobody has asked yet
 }
 
 // happened is what is known of a recording's machine without the recorder. It is kept beside captures that are looked at
@@ -89,7 +88,7 @@ func recordedBy(t *testing.T, way int) recording {
 	t.Helper()
 	recordOnce[way].Do(func() {
 		name := ways[way].name
-		r := recording{trace: filepath.Join(tools.Folder(), name+".pb"), boottime: new(int64)}
+		r := recording{trace: filepath.Join(tools.Folder(), name+".pb")}
 		if from := os.Getenv("WPROF_TEST_CAPTURES"); from != "" {
 			r.capture = filepath.Join(from, name+".wprof")
 			r.happened = readHappened(t, filepath.Join(from, name+".json"))
