@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"os"
@@ -74,10 +75,21 @@ func TestSamplesCountTimeOnCPU(t *testing.T) {
 	n := count(records, func(r record) bool { return r.is(recSample) && r.tid() == tid })
 	want := float64(busy) / float64(sample.Interval())
 	t.Logf("%d samples in %d ms on the CPU, want %.0f", n, busy/1e6, want)
-	// A hypervisor that stops the CPU has samples dropped; an emulated one drops a fifth of them.
-	if got := float64(n); got > want+4*math.Sqrt(want) || got < 0.75*want || want < 100 {
+	// A hypervisor that stops the CPU has samples dropped.
+	if got := float64(n); got > want+4*math.Sqrt(want) || got < 0.75*want/emulated(t) || want < 100 {
 		t.Errorf("%d samples in %d ms on the CPU, want %.0f", n, busy/1e6, want)
 	}
+}
+
+// emulated is by how much fewer samples do: an emulated CPU is late with its timers, the more so the busier its host is.
+func emulated(t *testing.T) float64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/cpuinfo")
+	must(t, err)
+	if bytes.Contains(text, []byte("QEMU TCG CPU")) {
+		return 5
+	}
+	return 1
 }
 
 func threadTime() int64 {
@@ -114,7 +126,7 @@ func TestEachOnlineCPUIsSampled(t *testing.T) {
 	ids := map[uint64]bool{}
 	for _, e := range tracer.SampleEvents() {
 		ids[e.ID] = true
-		if n := sampled[e.CPU]; n < 100 || len(phases[e.CPU]) < 10 {
+		if n := sampled[e.CPU]; float64(n) < 100/emulated(t) || len(phases[e.CPU]) < 10 {
 			t.Errorf("CPU %d: %d samples, at %d of 20 places of a tick; want about 250, at most of them", e.CPU, n, len(phases[e.CPU]))
 		}
 	}
