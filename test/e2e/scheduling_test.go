@@ -83,7 +83,7 @@ func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
 		row := one(t, r.trace, fmt.Sprintf(`select sum(dur) as ns from sched join thread using (utid) where tid = %d`, d.tid))
 		got := number(t, row, "ns")
 		// The kernel tells stolen time, which schedstat leaves out, in ticks of 10 ms, so up to one of them is missing from it.
-		// On a host with many times more to do than CPUs, schedstat leaves out some per cent more than what it tells.
+		// What the hypervisor takes from an idle CPU, the scheduler takes off whoever runs there next, and nobody tells it.
 		less, more := d.to/100+r.Steal+10_000_000, d.to/16+r.Steal+10_000_000
 		if diff := got - d.to; diff < -less || diff > more {
 			t.Errorf("thread %d ran %d ns in the trace, schedstat said %d (off by %.2f%%, %d ns were stolen)",

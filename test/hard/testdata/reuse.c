@@ -78,8 +78,10 @@ int main(int argc, char **argv)
 	FILE *most = fopen("/proc/sys/kernel/pid_max", "r");
 	if (!most || fscanf(most, "%d", &far) != 1)
 		return 1;
+	int from = last() + far / 2;
 	for (int done = 0, try = 0; done < pairs && try < 100 * pairs; try++) {
-		int tid = 1000 + (last() + far / 2 + try) % (far - 1000);
+		/* Who comes between is given the id, and the thread the next one: no other try may want that. */
+		int tid = 1000 + (from + 64 * try) % (far - 1000);
 		struct life first = {"first-life", 0, 3}, second = {"second-life", 0, 6};
 
 		if (!spawn(&first, tid) || !spawn(&second, tid))
