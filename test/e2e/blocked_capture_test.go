@@ -3,15 +3,13 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 // place is a frame of a capture.
@@ -73,35 +71,13 @@ type captureReader struct {
 // readBlocked reads what a capture says of the threads of a process that runs the program at path.
 func readBlocked(t *testing.T, capture, path string, kernel *kernelSymbols, threads *blockedThreads) *blockedCapture {
 	t.Helper()
-	f, err := os.Open(capture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := format.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	c := &captureReader{t: t, r: r, program: readProgram(t, path), path: path, kernel: kernel, known: map[format.StackID]*stackSeen{}}
+	c := &captureReader{t: t, program: readProgram(t, path), path: path, kernel: kernel, known: map[format.StackID]*stackSeen{}}
 	ours := map[int32]bool{}
 	for _, tid := range threads.tids {
 		ours[tid] = true
 	}
 	b := &blockedCapture{left: map[int32]int64{}, open: map[int32]stillOff{}}
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.take(b, ours, e)
-	}
-	if d := r.Damage(); d != nil {
-		t.Fatalf("the capture is damaged: %+v", d)
-	}
+	r := tools.WalkFile(t, capture, func(_ *format.Reader, e *format.Event) { c.take(b, ours, e) }, func(r *format.Reader) { c.r = r })
 	for _, loss := range r.End().GetLosses() {
 		b.lost += loss.Count
 	}

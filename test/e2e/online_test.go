@@ -158,7 +158,7 @@ func checkAbsent(t *testing.T, capture string, cpu int, from, to int64) {
 	}
 	defer f.Close()
 	switches, absent := 0, 0
-	eachEvent(t, f, func(r *format.Reader, e *format.Event) {
+	tools.Walk(t, f, func(r *format.Reader, e *format.Event) {
 		if int(e.CPU) != cpu || e.Kind != format.KindSwitch && e.Kind != format.KindSample {
 			return
 		}

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -27,30 +26,11 @@ func TestMain(m *testing.M) {
 // eachSample visits the samples of a stream.
 func eachSample(t *testing.T, in io.Reader, visit func(*format.Reader, *format.Event)) {
 	t.Helper()
-	eachEvent(t, in, func(r *format.Reader, e *format.Event) {
+	tools.Walk(t, in, func(r *format.Reader, e *format.Event) {
 		if e.Kind == format.KindSample {
 			visit(r, e)
 		}
 	})
-}
-
-func eachEvent(t *testing.T, in io.Reader, visit func(*format.Reader, *format.Event)) {
-	t.Helper()
-	r, err := format.NewReader(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		visit(r, e)
-	}
 }
 
 func eachSampleOf(t *testing.T, capture string, visit func(*format.Reader, *format.Event)) {

@@ -83,22 +83,8 @@ type told struct {
 
 func readTold(t testing.TB, in io.Reader) *told {
 	t.Helper()
-	r, err := format.NewReader(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	s := &told{open: r.Session().Open, left: map[int32][]int64{}}
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.add(t, r, e)
-	}
+	s := &told{left: map[int32][]int64{}}
+	r := tools.Walk(t, in, func(r *format.Reader, e *format.Event) { s.add(t, r, e) }, func(r *format.Reader) { s.open = r.Session().Open })
 	s.close = s.last
 	if end := r.End(); end != nil {
 		s.close = end.Close

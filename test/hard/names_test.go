@@ -57,7 +57,7 @@ func namedThreads(t *testing.T, program string, names []string) (capture string,
 func comms(t *testing.T, capture string) map[int32]map[string]int {
 	t.Helper()
 	all := map[int32]map[string]int{}
-	walk(t, capture, func(r *format.Reader, e *format.Event) {
+	tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
 		if e.Kind != format.KindSwitch || e.Flags&format.FlagSubject == 0 {
 			return
 		}
@@ -228,7 +228,7 @@ func TestHostileNamesOfProgramsGoThroughEveryTool(t *testing.T) {
 			pattern := strings.Replace(name, "@", "?", 1)
 			mine := tools.Convert(t, capture+".mine", "wprof-filter", "-n", pattern, capture)
 			seen := 0
-			walk(t, mine, func(r *format.Reader, e *format.Event) {
+			tools.WalkFile(t, mine, func(r *format.Reader, e *format.Event) {
 				if task := r.Task(e.Task); task.GetPid() == int32(pid) && e.Kind == format.KindSwitch && e.Flags&format.FlagSubject != 0 {
 					seen++
 					want := "an\nargument\x00\xff\x00\x1b[2J\x00\x00"
@@ -267,7 +267,7 @@ func TestTenThousandNamesInOrder(t *testing.T) {
 	}
 	tid := int32(parse(t, strings.Fields(r.Stdout.String()))[0][0])
 	next, ran := 0, map[string]int{}
-	walk(t, capture, func(r *format.Reader, e *format.Event) {
+	tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
 		task := r.Task(e.Task)
 		if task.GetTid() != tid {
 			return
@@ -353,7 +353,7 @@ func checkLife(t *testing.T, capture, trace string, tid int32, name string, naps
 	t.Helper()
 	kept := tools.Convert(t, filepath.Join(filepath.Dir(capture), "life"), "wprof-filter", "--tid", fmt.Sprint(tid), "--thread-name", name, capture)
 	starts, kinds, slept := map[int64]bool{}, map[format.Kind]int{}, 0
-	walk(t, kept, func(r *format.Reader, e *format.Event) {
+	tools.WalkFile(t, kept, func(r *format.Reader, e *format.Event) {
 		task := r.Task(e.Task)
 		if task.GetTid() != tid || e.Flags&format.FlagSubject == 0 {
 			return

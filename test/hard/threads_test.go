@@ -53,7 +53,7 @@ func TestTenThousandThreadsAreAllKnown(t *testing.T) {
 	rings := int64(0)
 	var opened, closed, switches, unlike int
 	begun := map[int32]bool{}
-	reader := walk(t, capture, func(r *format.Reader, e *format.Event) {
+	reader := tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
 		task := r.Task(e.Task)
 		if task == nil || fmt.Sprint(task.Pid) != pid || task.Tid == task.Pid {
 			return
@@ -95,7 +95,7 @@ func checkSwitches(t *testing.T, capture string, did [][]int64, pid string) {
 	for _, d := range did {
 		spans[int32(d[0])] = &span{switches: d[1], from: d[2], to: d[3]}
 	}
-	walk(t, capture, func(r *format.Reader, e *format.Event) {
+	tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
 		if e.Kind != format.KindSwitch {
 			return
 		}
@@ -127,7 +127,7 @@ func crowdThroughTools(t *testing.T, capture, pid string, count, switches int) {
 	bounded(t, "wprof-info --check", tools.Try(t, time.Minute, nil, "wprof-info", "--check", kept), most)
 	one := tools.Convert(t, filepath.Join(dir, "one.wprof"), "wprof-filter", "--thread-name", "crowd-00042", capture)
 	mine := 0
-	walk(t, one, func(r *format.Reader, e *format.Event) {
+	tools.WalkFile(t, one, func(r *format.Reader, e *format.Event) {
 		if e.Kind == format.KindSwitch && string(r.Task(e.Task).GetComm()) == "crowd-00042" {
 			mine++
 		}
@@ -172,7 +172,7 @@ func TestAHundredThousandForksAreAllThere(t *testing.T) {
 	}
 	forks, exits, codes := map[life]int{}, 0, map[uint64]int{}
 	lost := map[format.Kind]uint64{}
-	reader := walk(t, capture, func(r *format.Reader, e *format.Event) {
+	reader := tools.WalkFile(t, capture, func(r *format.Reader, e *format.Event) {
 		switch e.Kind {
 		case format.KindLost:
 			lost[e.Lost().What()] += e.Lost().Count()
@@ -225,7 +225,7 @@ func forksThroughTools(t *testing.T, capture, pid string) {
 	} {
 		bounded(t, fmt.Sprint(one.tool, one.args), tools.Try(t, 2*time.Minute, nil, one.tool, append(one.args, capture)...), most)
 	}
-	family := walk(t, filepath.Join(dir, "family"), func(*format.Reader, *format.Event) {})
+	family := tools.WalkFile(t, filepath.Join(dir, "family"), func(*format.Reader, *format.Event) {})
 	for _, k := range family.End().Kinds {
 		if format.Kind(k.Kind) == format.KindFork && k.Events < 99_000 {
 			t.Errorf("--children keeps %d forks", k.Events)

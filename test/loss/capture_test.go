@@ -3,12 +3,10 @@
 package loss
 
 import (
-	"errors"
-	"io"
-	"os"
 	"testing"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 // where is what losses are counted by.
@@ -46,35 +44,15 @@ type capture struct {
 
 func read(t *testing.T, path string) *capture {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := format.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	c := &capture{path: path, session: r.Session(), handled: map[where]uint64{}, told: map[where]uint64{}, last: map[uint32]int64{}}
-	r.OnSectionEnd(func(end *format.End) {
-		for _, l := range end.Losses {
-			c.told[where{l.Cpu, format.Kind(l.Kind)}] += l.Count
-		}
+	c := &capture{path: path, handled: map[where]uint64{}, told: map[where]uint64{}, last: map[uint32]int64{}}
+	tools.WalkFile(t, path, c.take, func(r *format.Reader) {
+		c.session = r.Session()
+		r.OnSectionEnd(func(end *format.End) {
+			for _, l := range end.Losses {
+				c.told[where{l.Cpu, format.Kind(l.Kind)}] += l.Count
+			}
+		})
 	})
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.take(r, e)
-	}
-	if d := r.Damage(); d != nil {
-		t.Fatalf("%s is damaged: %+v", path, d)
-	}
 	return c
 }
 
