@@ -158,6 +158,8 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[spool.Addr
 // visit.
 func eachCode(payload []byte, module func(*format.Module), frame func(*format.Frame)) {
 	var f format.Frame
+	fields := (*format.Definitions)(nil).ProtoReflect().Descriptor().Fields()
+	modules, frames := fields.ByName("modules").Number(), fields.ByName("frames").Number()
 	for len(payload) > 0 {
 		number, typ, tag := protowire.ConsumeTag(payload)
 		if tag < 0 {
@@ -170,14 +172,14 @@ func eachCode(payload []byte, module func(*format.Module), frame func(*format.Fr
 		body, _ := protowire.ConsumeBytes(payload[tag:])
 		payload = payload[tag+size:]
 		switch {
-		case typ != protowire.BytesType || number != 2 && number != 3:
-		case number == 2:
+		case typ != protowire.BytesType:
+		case number == modules:
 			m := new(format.Module)
 			if proto.Unmarshal(body, m) != nil {
 				return
 			}
 			module(m)
-		default:
+		case number == frames:
 			if proto.Unmarshal(body, &f) != nil {
 				return
 			}
