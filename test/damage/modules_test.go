@@ -97,10 +97,10 @@ func symbolized(t *testing.T, capture string, args ...string) string {
 	return ""
 }
 
-func xzOf(t testing.TB, raw []byte) []byte {
+func xzOf(t testing.TB, raw []byte, dictionary int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := xz.WriterConfig{DictCap: 1 << 16}.NewWriter(&b)
+	w, err := xz.WriterConfig{DictCap: dictionary}.NewWriter(&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,18 +199,22 @@ func hostileELFs(t testing.TB) map[string]struct {
 			f.section(".note.gnu.build-id").lie = func(h *elf.Section64) { h.Size = huge - h.Off }
 		}, false},
 		"a bomb in .gnu_debugdata": {func(f *elfFile) {
-			f.section(".gnu_debugdata").data = xzOf(t, make([]byte, 256<<20))
+			f.section(".gnu_debugdata").data = xzOf(t, make([]byte, 256<<20), 1<<16)
 			f.sections = append(f.sections[:3], f.sections[5:]...)
 		}, false},
 		"an ELF bomb in .gnu_debugdata": {func(f *elfFile) {
 			inner := filepath.Join(t.TempDir(), "inner")
 			soundELF().write(t, inner)
 			image, _ := os.ReadFile(inner)
-			f.section(".gnu_debugdata").data = xzOf(t, append(image, make([]byte, 256<<20)...))
+			f.section(".gnu_debugdata").data = xzOf(t, append(image, make([]byte, 256<<20)...), 1<<16)
+			f.sections = append(f.sections[:3], f.sections[5:]...)
+		}, false},
+		"a bomb that wants a dictionary of 64 MiB": {func(f *elfFile) {
+			f.section(".gnu_debugdata").data = xzOf(t, make([]byte, 96<<20), 64<<20)
 			f.sections = append(f.sections[:3], f.sections[5:]...)
 		}, false},
 		"half of .gnu_debugdata": {func(f *elfFile) {
-			all := xzOf(t, bytes.Repeat([]byte("no program"), 1000))
+			all := xzOf(t, bytes.Repeat([]byte("no program"), 1000), 1<<16)
 			f.section(".gnu_debugdata").data = all[:len(all)/2]
 			f.sections = append(f.sections[:3], f.sections[5:]...)
 		}, false},
