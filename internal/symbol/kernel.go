@@ -14,8 +14,8 @@ var ErrHidden = errors.New("read the kernel's symbols: all addresses are zero, b
 	"from a process without CAP_SYSLOG")
 
 const (
-	maxKernelSymbols     = 4 << 20
-	maxKernelNames       = 128 << 20
+	maxKernelSymbols     = 2 << 20
+	maxKernelNames       = 48 << 20
 	maxKernelModules     = 64 << 10
 	kernelPage           = 4096 // an end that is not known is that of the page
 	kernelModuleOfKernel = "kernel"
