@@ -129,8 +129,11 @@ func TestSpoolsThatLieDoNoHarm(t *testing.T) {
 		"a symbol of 256 MiB": func() []byte {
 			return compress(t, append([]byte("ffffffff81000000 T "), bytes.Repeat([]byte("x"), 256<<20)...))
 		},
-		"five million symbols":  func() []byte { return compress(t, symbols(5_000_000, "ffffffff%08x T f%d\n")) },
-		"two million modules":   func() []byte { return compress(t, symbols(2_000_000, "ffffffff%08x t f [m%d]\n")) },
+		"five million symbols": func() []byte { return compress(t, symbols(5_000_000, "ffffffff%08x T f%d\n")) },
+		"two million modules":  func() []byte { return compress(t, symbols(2_000_000, "ffffffff%08x t f [m%d]\n")) },
+		"names of 100 MiB": func() []byte {
+			return compress(t, symbols(100_000, "ffffffff%08x T "+strings.Repeat("n", 1000)+"%d\n"))
+		},
 		"half of what is there": func() []byte { return compress(t, symbols(50_000, "ffffffff%08x T f%d\n"))[:50_000] },
 	} {
 		got := finishSpool(t, name, s.withSymbols(text()))
