@@ -278,6 +278,10 @@ func hostileCases() map[string]hostileCase {
 			}
 			return h.done()
 		}, peak: definedPeak},
+		// More than a section may have, and as one message half a gigabyte.
+		"four million empty definitions in one block": {make: func(t testing.TB) []byte {
+			return newHostile(t, plain()).define(bytes.Repeat([]byte{2<<3 | 2, 0}, 4*mib)).done()
+		}},
 		"hundreds of thousands of sources": {make: func(t testing.TB) []byte {
 			s := plain()
 			for i := range 100_000 {
