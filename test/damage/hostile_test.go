@@ -278,7 +278,7 @@ func hostileCases() map[string]hostileCase {
 			}
 			return h.done()
 		}, peak: definedPeak},
-		// More than a section may have, and as one message half a gigabyte.
+		// More than a section may have, and as one message 400 MiB.
 		"four million empty definitions in one block": {make: func(t testing.TB) []byte {
 			return newHostile(t, plain()).define(bytes.Repeat([]byte{2<<3 | 2, 0}, 4*mib)).done()
 		}},
