@@ -384,6 +384,7 @@ func samplesOf(n int, stack func(i int) uint64) []format.Event {
 func TestHostileStreamsDoNoHarm(t *testing.T) {
 	for name, c := range hostileCases() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stream := c.make(t)
 			file := filepath.Join(t.TempDir(), "hostile.wprof")
 			all := ways()

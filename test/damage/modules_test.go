@@ -199,14 +199,14 @@ func hostileELFs(t testing.TB) map[string]struct {
 			f.section(".note.gnu.build-id").lie = func(h *elf.Section64) { h.Size = huge - h.Off }
 		}, false},
 		"a bomb in .gnu_debugdata": {func(f *elfFile) {
-			f.section(".gnu_debugdata").data = xzOf(t, make([]byte, 256<<20), 1<<16)
+			f.section(".gnu_debugdata").data = xzOf(t, make([]byte, 100<<20), 1<<16)
 			f.sections = append(f.sections[:3], f.sections[5:]...)
 		}, false},
 		"an ELF bomb in .gnu_debugdata": {func(f *elfFile) {
 			inner := filepath.Join(t.TempDir(), "inner")
 			soundELF().write(t, inner)
 			image, _ := os.ReadFile(inner)
-			f.section(".gnu_debugdata").data = xzOf(t, append(image, make([]byte, 256<<20)...), 1<<16)
+			f.section(".gnu_debugdata").data = xzOf(t, append(image, make([]byte, 100<<20)...), 1<<16)
 			f.sections = append(f.sections[:3], f.sections[5:]...)
 		}, false},
 		"a bomb that wants a dictionary of 64 MiB": {func(f *elfFile) {
@@ -237,6 +237,7 @@ func hostileELFs(t testing.TB) map[string]struct {
 func TestHostileProgramsDoNoHarm(t *testing.T) {
 	for name, c := range hostileELFs(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f, dir := soundELF(), t.TempDir()
 			c.file(f)
 			program := filepath.Join(dir, "program")
@@ -290,6 +291,7 @@ func TestHostilePerfMapsDoNoHarm(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "perf-12.map")
 			if err := os.WriteFile(path, []byte(text()), 0o600); err != nil {
 				t.Fatal(err)

@@ -64,6 +64,7 @@ func TestHostileTextsDoNoHarm(t *testing.T) {
 	sentence := regexp.MustCompile(`^wprof-info: .*line \d+[,:].*\n$`)
 	for name, c := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			text := []byte(c.text())
 			stream := filepath.Join(t.TempDir(), "out.wprof")
 			r := tools.Try(t, hang, text, "wprof-info", "--undump", "-o", stream)
