@@ -215,6 +215,9 @@ func FuzzCheck(f *testing.F) {
 			f.Add(byte(b.Header.Type), b.Header.First, b.Header.Events, slices.Clone(b.Payload))
 		}
 	}
+	for _, b := range captureBlocks(f) {
+		f.Add(byte(b.Header.Type), b.Header.First, b.Header.Events, b.Payload)
+	}
 	head := undumped(f, "section id=1 open=5\ntask 1\n")
 	f.Fuzz(func(t *testing.T, typ byte, first int64, events uint32, payload []byte) {
 		h := BlockHeader{Type: BlockType(typ), Section: 1, Sequence: 2, First: first, Last: first, Earliest: first, Events: events}

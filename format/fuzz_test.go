@@ -15,6 +15,9 @@ func FuzzReader(f *testing.F) {
 	f.Add(encodeStream(f, numbered(200), WriterOptions{Level: 1, BlockBytes: 1 << 10}))
 	f.Add(withStates(f, 2)[:4000])
 	f.Add([]byte(blockMarker))
+	for _, part := range captureParts(f) {
+		f.Add(part)
+	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		fromPipe := fuzzRead(t, pipe(stream))
 		r, err := NewReader(bytes.NewReader(stream))
@@ -41,6 +44,11 @@ func FuzzEventBlock(f *testing.F) {
 	}
 	h := b.Header()
 	f.Add(b.AppendPayload(nil), h.First, h.Last, h.Events)
+	for _, b := range captureBlocks(f) {
+		if b.Header.Type == BlockEvents {
+			f.Add(b.Payload, b.Header.First, b.Header.Last, b.Header.Events)
+		}
+	}
 	f.Fuzz(func(t *testing.T, payload []byte, first, last int64, events uint32) {
 		h := BlockHeader{Type: BlockEvents, First: first, Last: last, Events: events}
 		at := first

@@ -12,7 +12,20 @@ func captureParts(f *testing.F) [][]byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return [][]byte{stream[:12<<10], stream[len(stream)-16<<10:]}
+	return [][]byte{stream[:6<<10], stream[len(stream)-10<<10:]}
+}
+
+// captureBlocks are the blocks of a real capture.
+func captureBlocks(f *testing.F) (all []Block) {
+	parts := captureParts(f)
+	for blocks := NewBlockReader(bytes.NewReader(parts[len(parts)-1])); ; {
+		b, err := blocks.Next()
+		if err != nil {
+			return all
+		}
+		b.Payload = bytes.Clone(b.Payload)
+		all = append(all, *b)
+	}
 }
 
 // FuzzSummary finds sections from footers and indices, and where these lie, from block to block.
@@ -38,15 +51,9 @@ func FuzzSummary(f *testing.F) {
 
 // FuzzPayloads reads payloads that no checksum protects here.
 func FuzzPayloads(f *testing.F) {
-	for _, part := range captureParts(f) {
-		for blocks := NewBlockReader(bytes.NewReader(part)); ; {
-			b, err := blocks.Next()
-			if err != nil {
-				break
-			}
-			if b.Header.Type != BlockEvents && len(b.Payload) < 4<<10 {
-				f.Add(bytes.Clone(b.Payload))
-			}
+	for _, b := range captureBlocks(f) {
+		if b.Header.Type != BlockEvents && len(b.Payload) < 4<<10 {
+			f.Add(b.Payload)
 		}
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {

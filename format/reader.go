@@ -353,7 +353,11 @@ func (r *Reader) endSection(l *loaded) (*Event, error) {
 	if r.hole && countEvents(end) != r.section.events {
 		r.section.sequence--
 		r.waiting = l
-		return r.lostUntil(max(end.Close, r.closeTime())), nil
+		// Only what has no close is asked of the session: its window, and what was kept of it, may reach beyond an epoch.
+		if end.Close != 0 {
+			return r.lostUntil(end.Close), nil
+		}
+		return r.lostUntil(r.closeTime()), nil
 	}
 	r.hole = false
 	s := &r.section

@@ -392,3 +392,21 @@ func TestSkipAfterKeepsBlocksThatReachBack(t *testing.T) {
 		t.Errorf("got %+v and damage %+v, want the events at 100 and 300", events, r.Damage())
 	}
 }
+
+// What was kept of a session may reach beyond its first epoch; the events of the second one are not lost with that.
+func TestWhatAnEpochHasLostEndsWithItsClose(t *testing.T) {
+	a := sectionOf(t, &Session{Id: 1, BootId: "b", Open: 100, RangeEnd: 900}, "a", 110, 190)
+	b := sectionOf(t, &Session{Id: 1, BootId: "b", Open: 100, RangeEnd: 900, Continues: true, Epoch: 1}, "b", 200, 290)
+	for _, block := range blocksOf(t, a) {
+		if block.Header.Type == BlockEvents {
+			a[block.Offset+BlockHeaderSize] ^= 1
+		}
+	}
+	events, _, err := readAll(pipe(slices.Concat(a, b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != 3 || events[0].Kind != KindLost || events[0].Time != 190 || events[1].Time != 200 || events[2].Time != 290 {
+		t.Errorf("got %+v, want a loss until 190 and the events at 200 and 290", events)
+	}
+}

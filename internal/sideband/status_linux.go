@@ -13,7 +13,15 @@ func ownPID(pid uint32) uint32 {
 	if err != nil {
 		return pid
 	}
-	for line := range bytes.Lines(text) {
+	if own, ok := innermostPID(text); ok {
+		return own
+	}
+	return pid
+}
+
+// innermostPID is false for a text without the line.
+func innermostPID(status []byte) (pid uint32, ok bool) {
+	for line := range bytes.Lines(status) {
 		rest, ok := bytes.CutPrefix(line, []byte("NSpid:"))
 		if !ok {
 			continue
@@ -23,8 +31,8 @@ func ownPID(pid uint32) uint32 {
 			break
 		}
 		if own, err := strconv.ParseUint(string(words[len(words)-1]), 10, 32); err == nil {
-			return uint32(own)
+			return uint32(own), true
 		}
 	}
-	return pid
+	return 0, false
 }

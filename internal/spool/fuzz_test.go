@@ -58,6 +58,25 @@ func FuzzFinalise(f *testing.F) {
 	})
 }
 
+// FuzzChunks reads payloads of chunks that are read as a whole, and headers, without checksums in the way.
+func FuzzChunks(f *testing.F) {
+	f.Add(spoolBeginning(f)[chunkHeaderSize:])
+	tail, err := appendTail(nil, 5, &Tail{Close: 9, Losses: []Loss{{CPU: 1, Kind: format.KindSwitch, Cause: format.CauseRing, Count: 3}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(tail)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if g, err := parseGeneration(b); err == nil && (g.rings > maxRings || g.session == nil) {
+			t.Errorf("got %+v", g)
+		}
+		if _, tail, err := parseTail(b); err == nil && len(tail.Losses)*lossBytes > len(b) {
+			t.Errorf("got %d losses of %d bytes", len(tail.Losses), len(b))
+		}
+		_, _ = parseChunkHeader(b)
+	})
+}
+
 // spoolBeginning is the first chunk of a spool with two rings.
 func spoolBeginning(f *testing.F) []byte {
 	raw, err := os.ReadFile(spoolFile(f, "source 1 1000000\nspool rings=2 recorder=9 cpus=2\n"))

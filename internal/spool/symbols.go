@@ -84,7 +84,7 @@ func (s *Spool) Kallsyms() io.ReadCloser {
 }
 
 // maxSymbols is more than any kernel has: what unpacks to more is damage.
-const maxSymbols = 256 << 20
+const maxSymbols = 128 << 20
 
 type symbolText struct {
 	io.Reader

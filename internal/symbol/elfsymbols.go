@@ -15,6 +15,10 @@ import (
 // ErrNoSymbols is told of a file that names no function.
 var ErrNoSymbols = errors.New("no symbols")
 
+// maxSymbolEntries bounds the entries of a symbol table, functions or not: a file with a hole may have any number, of
+// which each takes 10 ns.
+const maxSymbolEntries = 32 << 20
+
 // functions are those of a file as they are gathered, and where their names are.
 type functions struct {
 	list  []span
@@ -64,10 +68,14 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 	if f.elf.Class == elf.ELFCLASS32 {
 		width = 16
 	}
+	count := table.FileSize / uint64(width)
+	if count > maxSymbolEntries {
+		return fmt.Errorf("read symbols: there are more than %d", maxSymbolEntries)
+	}
 	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), 256<<10)
-	into.list = slices.Grow(into.list, int(min(table.FileSize/uint64(width), MaxSymbols)))
+	into.list = slices.Grow(into.list, int(min(count, MaxSymbols)))
 	entry := make([]byte, width)
-	for i := uint64(0); i < table.FileSize/uint64(width); i++ {
+	for range count {
 		if _, err := io.ReadFull(in, entry); err != nil {
 			return fmt.Errorf("read symbols: %w", err)
 		}

@@ -88,6 +88,23 @@ func FuzzKallsyms(f *testing.F) {
 	})
 }
 
+// FuzzModules reads /proc/modules, which a spool has with it.
+func FuzzModules(f *testing.F) {
+	f.Add([]byte(modulesText))
+	f.Add([]byte("m 18446744073709551615 0 - Live 0xffffffffc0000000\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := ParseModules(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range list {
+			if m.End < m.Base || m.Base == 0 {
+				t.Fatalf("got %+v", m)
+			}
+		}
+	})
+}
+
 func FuzzXZ(f *testing.F) {
 	seed, err := os.ReadFile("testdata/mini.elf")
 	if err != nil {

@@ -50,8 +50,8 @@ func isText(kind byte) bool { return kind == 't' || kind == 'T' || kind == 'w' |
 // part finds what a line is of. It gives up on new modules when there are too many.
 func (l *kernelList) part(module []byte) *kernelGather {
 	name := kernelModuleOfKernel
-	if n := len(module); n > 2 && module[0] == '[' && module[n-1] == ']' {
-		module = module[1 : n-1]
+	if inner := withoutBrackets(module); len(inner) < len(module) {
+		module = inner
 		if l.last != nil && l.last.name == string(module) {
 			return l.last
 		}

@@ -14,8 +14,8 @@ var ErrHidden = errors.New("read the kernel's symbols: all addresses are zero, b
 	"from a process without CAP_SYSLOG")
 
 const (
-	maxKernelSymbols     = 4 << 20
-	maxKernelNames       = 128 << 20
+	maxKernelSymbols     = 2 << 20
+	maxKernelNames       = 48 << 20
 	maxKernelModules     = 64 << 10
 	kernelPage           = 4096 // an end that is not known is that of the page
 	kernelModuleOfKernel = "kernel"
@@ -133,9 +133,10 @@ func (k *Kernel) Bytes() int64 {
 	return sum
 }
 
-func withoutBrackets(name string) string {
-	if n := len(name); n > 2 && name[0] == '[' && name[n-1] == ']' {
-		return name[1 : n-1]
+// withoutBrackets takes all of them, so that a name that went through it once is found by itself.
+func withoutBrackets[T string | []byte](name T) T {
+	for n := len(name); n > 2 && name[0] == '[' && name[n-1] == ']'; n = len(name) {
+		name = name[1 : n-1]
 	}
 	return name
 }

@@ -9,16 +9,17 @@ import (
 const (
 	maxPerfMapLines = 2 << 20
 	maxPerfMapNames = 128 << 20
+	maxPerfMapBytes = 1 << 30 // a file with a hole may be of any size
 )
 
 // ParsePerfMap reads the map that a JIT compiler keeps of its code (Linux, tools/perf/Documentation/jit-interface.txt):
 // a line a function, "START SIZE NAME" with hexadecimal numbers and a name that may contain spaces. Memory is reused, so
 // where lines overlap the last one is meant. A line that is none, as the last one of a file that is still written, is
-// passed over. Beyond two million lines or 128 MiB of names the rest is passed over.
+// passed over. Beyond two million lines, 128 MiB of names or 1 GiB the rest is passed over.
 func ParsePerfMap(r io.Reader) (*Table, error) {
 	var spans []span
 	var text []byte
-	err := eachLine(r, func(line []byte) error {
+	err := eachLine(io.LimitReader(r, maxPerfMapBytes), func(line []byte) error {
 		start, size, name, ok := perfMapLine(line)
 		if !ok || len(spans) >= maxPerfMapLines || len(text)+len(name)+1 > maxPerfMapNames {
 			return nil

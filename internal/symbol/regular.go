@@ -7,8 +7,12 @@ import (
 
 var errNotRegular = errors.New("it is no regular file")
 
-// openRegular opens a file if it is a regular one. What is none is not even opened: opening a device or a pipe has
-// effects of its own.
+// errEmpty is also about files of /proc, which look regular: reading one may wait for ever (kmsg), or take from others
+// what they would have read.
+var errEmpty = errors.New("it is empty")
+
+// openRegular opens a file if it is a regular one with something in it. What is none is not even opened: opening a device
+// or a pipe has effects of its own.
 func openRegular(name string) (*os.File, int64, error) {
 	before, err := os.Stat(name)
 	if err != nil {
@@ -16,6 +20,9 @@ func openRegular(name string) (*os.File, int64, error) {
 	}
 	if !before.Mode().IsRegular() {
 		return nil, 0, errNotRegular
+	}
+	if before.Size() == 0 {
+		return nil, 0, errEmpty
 	}
 	file, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {

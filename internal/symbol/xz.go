@@ -87,19 +87,37 @@ func xzBlockHeader(in *bytes.Reader, size byte) (int, error) {
 	return max(int(dictionary), lzma.MinDictCap), nil
 }
 
-func inflateLZMA2(in io.Reader, out []byte, dictionary, limit int) ([]byte, error) {
+// inflateLZMA2 appends a block. It inflates it twice, because a buffer that grows would take three times the block.
+func inflateLZMA2(in *bytes.Reader, out []byte, dictionary, limit int) ([]byte, error) {
+	begin := in.Len()
 	block, err := lzma.Reader2Config{DictCap: dictionary}.NewReader2(in)
 	if err != nil {
 		return nil, fmt.Errorf("inflate xz: %w", err)
 	}
-	buf := bytes.NewBuffer(out)
-	if _, err := io.Copy(buf, io.LimitReader(block, int64(limit-len(out))+1)); err != nil {
+	size, err := io.Copy(io.Discard, io.LimitReader(block, int64(limit-len(out))+1))
+	if err != nil {
 		return nil, fmt.Errorf("inflate xz: %w", err)
 	}
-	if buf.Len() > limit {
+	if size > int64(limit-len(out)) {
 		return nil, fmt.Errorf("the xz stream holds more than %d MiB", limit>>20)
 	}
-	return buf.Bytes(), nil
+	if _, err := in.Seek(-int64(begin-in.Len()), io.SeekCurrent); err != nil {
+		return nil, fmt.Errorf("inflate xz: %w", err)
+	}
+	block, err = lzma.Reader2Config{DictCap: max(min(dictionary, int(size)), lzma.MinDictCap)}.NewReader2(in)
+	if err != nil {
+		return nil, fmt.Errorf("inflate xz: %w", err)
+	}
+	at := len(out)
+	out = append(out, make([]byte, size)...)
+	if _, err := io.ReadFull(block, out[at:]); err != nil {
+		return nil, fmt.Errorf("inflate xz: %w", err)
+	}
+	// What ends the block stands behind its last byte.
+	if _, err := io.Copy(io.Discard, block); err != nil {
+		return nil, fmt.Errorf("inflate xz: %w", err)
+	}
+	return out, nil
 }
 
 // xzSumAgrees checks the two sums that need no library. Others are left unchecked, as the format allows.

@@ -106,5 +106,8 @@ func openRegular(path string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file")
 	}
+	if info.Size() == 0 {
+		return nil, errors.New("it is empty") // or one of /proc, whose reading may wait for ever (kmsg)
+	}
 	return os.Open(path)
 }

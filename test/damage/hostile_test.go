@@ -278,6 +278,10 @@ func hostileCases() map[string]hostileCase {
 			}
 			return h.done()
 		}, peak: definedPeak},
+		// More than a section may have, and as one message 400 MiB.
+		"four million empty definitions in one block": {make: func(t testing.TB) []byte {
+			return newHostile(t, plain()).define(bytes.Repeat([]byte{2<<3 | 2, 0}, 4*mib)).done()
+		}},
 		"hundreds of thousands of sources": {make: func(t testing.TB) []byte {
 			s := plain()
 			for i := range 100_000 {
@@ -380,6 +384,7 @@ func samplesOf(n int, stack func(i int) uint64) []format.Event {
 func TestHostileStreamsDoNoHarm(t *testing.T) {
 	for name, c := range hostileCases() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stream := c.make(t)
 			file := filepath.Join(t.TempDir(), "hostile.wprof")
 			all := ways()

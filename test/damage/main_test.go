@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"wprof/test/tools"
 )
@@ -30,10 +29,6 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// everyWay tells whether each damaged file goes through all tools in all ways, however long that takes: ten minutes on
-// a machine that does nothing else. Otherwise each goes through one of the ways in turn, and each test ends after budget
-// with the places that it has got to. WPROF_DAMAGE_ALL=1 asks for it.
+// everyWay tells whether each damaged file goes through each tool both from a file and through a pipe. Otherwise the two
+// take turns. WPROF_DAMAGE_ALL=1 asks for it.
 func everyWay() bool { return os.Getenv("WPROF_DAMAGE_ALL") != "" }
-
-// budget bounds a test on a machine with a hundred other things to do. Alone, none needs a third of it.
-const budget = 75 * time.Second

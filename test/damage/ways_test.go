@@ -180,6 +180,7 @@ func judgeDump(c *captured, r *reckoning, out []byte) string {
 	for _, p := range r.whole {
 		isWhole[p.at] = true
 	}
+	times := regexp.MustCompile(`^\s+\S+| (since|woken|own|from)=\S+`)
 	var want []string
 	timed := true
 	for _, p := range c.pieces {
@@ -190,7 +191,7 @@ func judgeDump(c *captured, r *reckoning, out []byte) string {
 			continue
 		}
 		for _, line := range p.lines {
-			want = append(want, comparable(line, timed))
+			want = append(want, comparable(line, timed, times))
 		}
 	}
 	got := eventLines(out)
@@ -198,7 +199,7 @@ func judgeDump(c *captured, r *reckoning, out []byte) string {
 		return fmt.Sprintf("%d events in the text, want %d", len(got), len(want))
 	}
 	for i := range want {
-		if line := comparable(got[i], !strings.HasPrefix(want[i], "?")); line != want[i] {
+		if line := comparable(got[i], !strings.HasPrefix(want[i], "?"), times); line != want[i] {
 			return fmt.Sprintf("got %q, want %q", line, want[i])
 		}
 	}
@@ -206,11 +207,11 @@ func judgeDump(c *captured, r *reckoning, out []byte) string {
 }
 
 // comparable is a line of the text form, without its times unless they mean something.
-func comparable(line string, timed bool) string {
+func comparable(line string, timed bool, times *regexp.Regexp) string {
 	if timed {
 		return line
 	}
-	return "?" + regexp.MustCompile(`^\s+\S+| (since|woken|own|from)=\S+`).ReplaceAllString(line, "")
+	return "?" + times.ReplaceAllString(line, "")
 }
 
 // eventLines are the lines of a dump that tell events.

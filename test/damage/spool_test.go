@@ -1,0 +1,330 @@
+//go:build linux
+
+package damage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"wprof/format"
+	"wprof/test/tools"
+)
+
+// spooled is what a killed recorder has left behind, and what comes of it undamaged.
+type spooled struct {
+	spool  []byte
+	chunks []spoolChunk
+	told   *told
+}
+
+// spoolChunk is one chunk of a spool, found by docs/spool.md.
+type spoolChunk struct {
+	at, size int // size without the zeros behind it
+	typ      byte
+	opened   bool // of a round: the window is open
+}
+
+func (c *spoolChunk) end() int { return c.at + (c.size+7)&^7 }
+
+const (
+	generation = 1
+	round      = 4
+	kallsyms   = 8
+)
+
+// chunksOf goes from chunk to chunk; what a killed recorder was writing is left out.
+func chunksOf(spool []byte) (all []spoolChunk) {
+	for at := 0; at+32 <= len(spool) && string(spool[at:at+4]) == "WSPL"; {
+		c := spoolChunk{at: at, size: 32 + int(binary.LittleEndian.Uint32(spool[at+8:])), typ: spool[at+4]}
+		if c.end() > len(spool) {
+			break
+		}
+		c.opened = c.typ == round && binary.LittleEndian.Uint64(spool[at+32:]) != 0
+		all = append(all, c)
+		at = c.end()
+	}
+	return all
+}
+
+// opens tells whether something can be recovered of these chunks: the window opens in one.
+func opens(chunks []spoolChunk) bool {
+	first := slices.IndexFunc(chunks, func(c spoolChunk) bool { return c.typ == generation })
+	return first >= 0 && slices.ContainsFunc(chunks[first:], func(c spoolChunk) bool { return c.opened })
+}
+
+// recordSpool has a recorder killed in its second generation.
+func recordSpool(t *testing.T, args ...string) *spooled {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "x.wprof")
+	args = append(append([]string{"-d60s", "-o", name}, args...), "--", tools.Path("worker"), "60", "1")
+	r := tools.Start(t, args...)
+	var spool []byte
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		var err error
+		if spool, err = os.ReadFile(name + ".part"); err != nil {
+			t.Fatal(err)
+		}
+		chunks := chunksOf(spool)
+		last := 0
+		for i := range chunks {
+			if chunks[i].typ == generation {
+				last = i
+			}
+		}
+		if last > 0 && opens(chunks[last:]) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the recorder does not begin a second generation: %s", r.Stderr.String())
+		}
+	}
+	_ = syscall.Kill(-r.Cmd.Process.Pid, syscall.SIGKILL)
+	_ = r.Cmd.Wait()
+	spool, err := os.ReadFile(name + ".part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &spooled{spool: spool, chunks: chunksOf(spool)}
+	got := finishSpool(t, name+".part", spool)
+	if wrong := sane(&got, hostilePeak); wrong != "" || got.Status != 4 {
+		t.Fatalf("undamaged: status %d: %s %s", got.Status, got.Stderr, wrong)
+	}
+	if s.told, err = tell(got.Stdout); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes in %d chunks, %d events", len(spool), len(s.chunks), len(s.told.events))
+	return s
+}
+
+// finishSpool is wprof-symbolize; the result stands in Stdout.
+func finishSpool(t testing.TB, name string, spool []byte) tools.Result {
+	t.Helper()
+	if err := os.WriteFile(name, spool, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	result := name + ".result"
+	got := tools.Try(t, hang, nil, "wprof-symbolize", name, "-o", result)
+	var err error
+	if got.Stdout, err = os.ReadFile(result); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	_ = os.Remove(result)
+	return got
+}
+
+// judge holds what came of a damaged spool against what came of the whole one.
+func (s *spooled) judge(d *damaged, got *tools.Result) string {
+	if wrong := sane(got, hostilePeak); wrong != "" {
+		return wrong
+	}
+	left := slices.DeleteFunc(slices.Clone(s.chunks), func(c spoolChunk) bool { return d.from < c.at+c.size && c.at < d.to })
+	want := 1
+	if opens(left) {
+		want = 4
+	}
+	// Without the list of all tasks nothing is known to be complete before the second generation has one.
+	unsure := want == 4 && left[0].at > 0
+	if got.Status != want && !(unsure && got.Status == 1) {
+		return fmt.Sprintf("status %d, want %d: %s", got.Status, want, got.Stderr)
+	}
+	if bytes.Count(got.Stderr, []byte("\n")) != 1 {
+		return fmt.Sprintf("not one sentence: %s", got.Stderr)
+	}
+	if got.Status == 1 {
+		return judgeNothing(got)
+	}
+	if !bytes.Contains(got.Stderr, []byte("the recording was cut off: everything up to the last whole round is there")) {
+		return fmt.Sprintf("the message does not say what is there: %s", got.Stderr)
+	}
+	t, err := tell(got.Stdout)
+	if err != nil {
+		return err.Error()
+	}
+	return t.within(s.told)
+}
+
+// judgeNothing is for a spool of which nothing can be recovered.
+func judgeNothing(got *tools.Result) string {
+	if len(got.Stdout) > 0 {
+		return fmt.Sprintf("status 1 and %d bytes of output", len(got.Stdout))
+	}
+	for _, sentence := range []string{"before its window opened: there is nothing to recover", "not a spool of wprof-record"} {
+		if bytes.Contains(got.Stderr, []byte(sentence)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the message does not say why nothing is there: %s", got.Stderr)
+}
+
+// eachSpool puts damages of a spool through wprof-symbolize.
+func (s *spooled) each(t *testing.T, what string, count int, make func(i int) damaged) {
+	t.Helper()
+	dir, begin := t.TempDir(), time.Now()
+	var next, failures, recovered atomic.Int64
+	var wait sync.WaitGroup
+	for worker := range spoolWorkers {
+		wait.Go(func() {
+			name := filepath.Join(dir, fmt.Sprint(worker, ".part"))
+			for failures.Load() < 10 {
+				i := int(next.Add(1) - 1)
+				if i >= count {
+					return
+				}
+				d := make(i)
+				got := finishSpool(t, name, d.stream)
+				if wrong := s.judge(&d, &got); wrong != "" {
+					failures.Add(1)
+					t.Errorf("%s: %s", d.what, wrong)
+				}
+				if got.Status == 4 {
+					recovered.Add(1)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	t.Logf("%d %s in %v: of %d something was recovered", count, what, time.Since(begin).Round(time.Second), recovered.Load())
+}
+
+// spoolWorkers is how many spools are finished at a time.
+const spoolWorkers = 2
+
+// damage cuts and flips. The ends of chunks stand at multiples of 8, so the next byte is the next chunk's. Random places are
+// in what comes after the kernel's symbols, a megabyte that one checksum each 64 KiB stands for.
+func (s *spooled) damage(t *testing.T, beginning, random int) {
+	t.Helper()
+	rng := seeded(t)
+	s.each(t, "cuts in the beginning", min(beginning, len(s.spool)), func(i int) damaged { return cutAt(s.spool, i) })
+	var edges []int
+	for _, c := range s.chunks {
+		edges = append(edges, max(c.at-1, 0), c.at, c.at+1)
+	}
+	s.each(t, "cuts at the edges of chunks", len(edges), func(i int) damaged { return cutAt(s.spool, edges[i]) })
+	from := 0
+	for _, c := range s.chunks {
+		if c.typ == kallsyms {
+			from = c.end()
+		}
+	}
+	cuts, flips := rng.Perm(len(s.spool)-from), rng.Perm(len(s.spool)-from)
+	s.each(t, "random cuts", random, func(i int) damaged { return cutAt(s.spool, from+cuts[i]) })
+	s.each(t, "random flips", random, func(i int) damaged { return flipAt(s.spool, from+flips[i], byte(1+i%255)) })
+	// Each chunk in turn loses its header and its payload.
+	s.each(t, "flips in each chunk", 2*len(s.chunks), func(i int) damaged {
+		c := s.chunks[i/2]
+		return flipAt(s.spool, c.at+[]int{9, c.size - 1}[i%2], 1)
+	})
+}
+
+func TestDamagedSpoolsGiveBackWhatIsWhole(t *testing.T) {
+	tools.NeedPrivilege(t)
+	recordSpool(t, "--no-stacks").damage(t, 4096, 500)
+}
+
+// With stacks there are mappings and the kernel's symbols too, which take a tenth of a second to read.
+func TestDamagedSpoolsWithStacksGiveBackWhatIsWhole(t *testing.T) {
+	tools.NeedPrivilege(t)
+	recordSpool(t).damage(t, 0, 100)
+}
+
+// told is what a stream made of a spool tells.
+type told struct {
+	open, close int64
+	events      map[deed]int
+	lost        []loss
+}
+
+// deed is an event without what its definitions add: those may be in what is missing.
+type deed struct {
+	time            int64
+	kind            format.Kind
+	cpu             uint32
+	thread, another int32
+}
+
+type loss struct {
+	from, to int64
+	what     format.Kind // 0: any
+}
+
+// tell reads a stream, which must be sound.
+func tell(stream []byte) (*told, error) {
+	var findings []string
+	if _, err := format.Check(bytes.NewReader(stream), func(f format.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
+		return nil, fmt.Errorf("the result is not sound: %v %q", err, findings)
+	}
+	r, err := format.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	out := &told{open: r.Session().Open, close: r.Session().Close, events: map[deed]int{}}
+	last := out.open
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return out, nil //nolint:nilerr // the end; that the stream is sound has been checked
+		}
+		if e.Time < last {
+			return nil, fmt.Errorf("an event of %d after one of %d", e.Time, last)
+		}
+		last = e.Time
+		out.add(r, e)
+	}
+}
+
+func (s *told) add(r *format.Reader, e *format.Event) {
+	tid := func(id uint64) int32 {
+		if task := r.Task(format.TaskID(id)); task != nil {
+			return task.Tid
+		}
+		return -1
+	}
+	d := deed{time: e.Time, kind: e.Kind, cpu: e.CPU, thread: tid(uint64(e.Task))}
+	if e.Flags&format.FlagLate != 0 {
+		d.time = e.Own
+	}
+	switch e.Kind {
+	case format.KindLost:
+		s.lost = append(s.lost, loss{e.Lost().From(), e.Time, e.Lost().What()})
+		return
+	case format.KindStateCPU, format.KindStateThread:
+		return // at edges of the window, which may be others
+	case format.KindSwitch:
+		d.another = tid(e.Args[format.SwitchNext])
+	case format.KindWaking, format.KindWakeupNew, format.KindFork:
+		d.another = tid(e.Args[0])
+	}
+	s.events[d]++
+}
+
+// missing tells whether a loss speaks of an event.
+func (s *told) missing(d *deed) bool {
+	return slices.ContainsFunc(s.lost, func(l loss) bool {
+		return l.from <= d.time && d.time <= l.to && (l.what == 0 || l.what == d.kind)
+	})
+}
+
+// within tells what this has that the whole has not, or lacks without saying so; "": nothing.
+func (s *told) within(whole *told) string {
+	for d, n := range s.events {
+		if n > whole.events[d] {
+			return fmt.Sprintf("%+v is there %d times, want %d", d, n, whole.events[d])
+		}
+	}
+	for d, n := range whole.events {
+		if d.time >= s.open && d.time < s.close && s.events[d] < n && !s.missing(&d) {
+			return fmt.Sprintf("%+v is missing, %.6f s after the opening and %.6f s before the close", d, float64(d.time-s.open)/1e9, float64(s.close-d.time)/1e9)
+		}
+	}
+	return ""
+}
