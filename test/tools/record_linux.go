@@ -45,12 +45,23 @@ func Start(t testing.TB, args ...string) *Recorder {
 		t.Fatalf("start the recorder: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-r.Cmd.Process.Pid, syscall.SIGKILL) })
-	for deadline := time.Now().Add(3 * time.Minute); !strings.Contains(r.Stderr.String(), "window open"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	opened := func() bool { return strings.Contains(r.Stderr.String(), "window open") }
+	for deadline := time.Now().Add(3 * time.Minute); !opened(); time.Sleep(5 * time.Millisecond) {
+		if hasEnded(r.Cmd.Process.Pid) {
+			deadline = time.Now()
+			time.Sleep(time.Second) // until what it has said is read
+		}
+		if !opened() && !time.Now().Before(deadline) {
 			t.Fatalf("the recorder did not say that its window is open: %s", r.Stderr.String())
 		}
 	}
 	return r
+}
+
+// hasEnded tells of a process that nobody has waited for yet.
+func hasEnded(pid int) bool {
+	_, alive := peakBytes(pid)
+	return !alive
 }
 
 // Stop interrupts the recorder as Ctrl-C does and returns its exit status.
