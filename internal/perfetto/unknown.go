@@ -75,9 +75,10 @@ func (e *Encoder) appears(on *cpu, at int64, t *thread) {
 	}
 	for _, c := range e.cpus {
 		if c != nil && c != on && c.running == t {
-			// A moment before, because nothing orders what two CPUs do at the same time.
-			left := max(at-1, c.last)
-			e.give(c, left, stateNone, e.lostOn(c, left), 120)
+			// Its switch away is missing there, so it ran there for sure until that CPU's last event only.
+			sure := max(c.last, e.opened)
+			e.takeOver(c, sure, e.lostOn(c, sure), 120)
+			e.recall(t, e.clock.boottime(at))
 		}
 	}
 }
