@@ -84,7 +84,10 @@ func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
 		got := number(t, row, "ns")
 		// The kernel tells stolen time, which schedstat leaves out, in ticks of 10 ms, so up to one of them is missing from it.
 		// What the hypervisor takes from an idle CPU, the scheduler takes off whoever runs there next, and nobody tells it.
-		less, more := d.to/100+r.Steal+10_000_000, d.to/16+r.Steal+10_000_000
+		// Of a thread that follows one of process 1, some virtual machines' kernels do not tell that it came (docs/kernels.md).
+		hidden := number(t, one(t, r.trace, `select coalesce(sum(dur), 0) as ns from sched join thread using (utid) join process using (upid)
+			where pid = 1`), "ns")
+		less, more := d.to/100+r.Steal+hidden+10_000_000, d.to/16+r.Steal+10_000_000
 		if diff := got - d.to; diff < -less || diff > more {
 			t.Errorf("thread %d ran %d ns in the trace, schedstat said %d (off by %.2f%%, %d ns were stolen)",
 				d.tid, got, d.to, 100*float64(diff)/float64(d.to), r.Steal)
