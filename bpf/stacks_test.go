@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -292,26 +293,40 @@ func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Rings: 1, RingBytes: os.Getpagesize(), Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
 	var records []record
 	must(t, tracer.Arm())
-	onThread(func() {
-		for i := range 100 {
-			recurse(i, 5*time.Millisecond)
-			records = append(records, drain(tracer)...)
-		}
-	})
-	must(t, tracer.Disarm())
-	records = append(records, drain(tracer)...)
-	slices.SortStableFunc(records, func(a, b record) int { return int(a.ts() - b.ts()) })
-	checkStacks(t, records)
-	told, without := 0, 0
-	for _, r := range records {
-		switch {
-		case r.is(recLost):
-			told += r.u32(24 + 4*LostDefinition)
-		case r.is(recSample) && r.flags()&flagCut != 0:
-			without++
+	lacking := func(records []record) (samples int) {
+		for _, r := range records {
+			if !r.is(recSample) || r.flags()&flagCut == 0 {
+				continue
+			}
+			samples++
 			if r.userID() != 0 && r.kernelID() != 0 {
 				t.Error("a sample has both stacks and says that one is lost")
 			}
+		}
+		return samples
+	}
+	without := 0
+	onThread(func() {
+		// Only now and then the room that is left holds the sample and not its stack.
+		for i := 0; i < 100 || without < 3 && i < 4000; i++ {
+			for end := time.Now().Add(3 * time.Millisecond); time.Now().Before(end); {
+				recurse(rand.IntN(100), 50*time.Microsecond)
+			}
+			some := drain(tracer)
+			without += lacking(some)
+			records = append(records, some...)
+		}
+	})
+	must(t, tracer.Disarm())
+	last := drain(tracer)
+	without += lacking(last)
+	records = append(records, last...)
+	slices.SortStableFunc(records, func(a, b record) int { return int(a.ts() - b.ts()) })
+	checkStacks(t, records)
+	told := 0
+	for _, r := range records {
+		if r.is(recLost) {
+			told += r.u32(24 + 4*LostDefinition)
 		}
 	}
 	if told < without || without == 0 {
