@@ -212,13 +212,23 @@ func (fs *Files) keepMap(pid uint32) bool {
 	if len(fs.maps) >= maxMaps {
 		return false
 	}
-	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, ownPID(pid))
+	process, err := identityOf(pid)
+	if err != nil {
+		return false
+	}
+	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, process.pid)
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
+		return false
+	}
+	// Anybody may write to /tmp, also a map for somebody else's process.
+	var stat unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &stat) != nil || stat.Uid != 0 && stat.Uid != process.uid {
+		f.Close()
 		return false
 	}
 	fs.maps[pid] = f

@@ -7,31 +7,44 @@ import (
 	"strconv"
 )
 
-// ownPID is the process id that a process has in its own PID namespace, the innermost in the line NSpid of its status.
-func ownPID(pid uint32) uint32 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return pid
-	}
-	if own, ok := innermostPID(text); ok {
-		return own
-	}
-	return pid
+// identity is what /proc/PID/status says of a process (proc_pid_status(5)).
+type identity struct {
+	pid uint32 // in its own PID namespace, the innermost of the line NSpid
+	uid uint32 // the effective user, by the id that this process sees
 }
 
-// innermostPID is false for a text without the line.
-func innermostPID(status []byte) (pid uint32, ok bool) {
+func identityOf(pid uint32) (identity, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return identity{}, err
+	}
+	own, ok := statusNumber(text, "NSpid:", -1)
+	if !ok {
+		own = pid
+	}
+	uid, ok := statusNumber(text, "Uid:", 1)
+	if !ok {
+		return identity{}, fmt.Errorf("the status of process %d names no user", pid)
+	}
+	return identity{pid: own, uid: uid}, nil
+}
+
+// statusNumber is the word of a line, counted from 0, or from the end if it is negative; false for a text without it.
+func statusNumber(status []byte, name string, word int) (uint32, bool) {
 	for line := range bytes.Lines(status) {
-		rest, ok := bytes.CutPrefix(line, []byte("NSpid:"))
+		rest, ok := bytes.CutPrefix(line, []byte(name))
 		if !ok {
 			continue
 		}
 		words := bytes.Fields(rest)
-		if len(words) == 0 {
+		if word < 0 {
+			word += len(words)
+		}
+		if word < 0 || word >= len(words) {
 			break
 		}
-		if own, err := strconv.ParseUint(string(words[len(words)-1]), 10, 32); err == nil {
-			return uint32(own), true
+		if n, err := strconv.ParseUint(string(words[word]), 10, 32); err == nil {
+			return uint32(n), true
 		}
 	}
 	return 0, false

@@ -280,6 +280,21 @@ func TestTablesAreThoseOfProc(t *testing.T) {
 }
 
 func TestGeneratedCodeIsFoundByItsMapFile(t *testing.T) {
+	for _, c := range []struct {
+		owner, process string
+		held           bool
+	}{
+		{"root", "0, 0", true},
+		{"the process's user", "4711, 4711", true},
+		{"root, for another's process", "0, 4711", true},
+		{"another user", "4711, 4712", false},
+	} {
+		t.Run(c.owner, func(t *testing.T) { generatesCode(t, c.process, c.held) })
+	}
+}
+
+// generatesCode runs a program whose map file is one user's and whose effective user is another.
+func generatesCode(t *testing.T, users string, held bool) {
 	w := opened(t, Config{})
 	dir := t.TempDir()
 	build(t, filepath.Join(dir, "jit"), `
@@ -293,12 +308,13 @@ func TestGeneratedCodeIsFoundByItsMapFile(t *testing.T) {
 			void *a = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			FILE *f = fopen(path, "w");
 			fprintf(f, "%lx 40 made up\n", (unsigned long)a);
-			fclose(f);
+			int users[] = {`+users+`};
+			if (fclose(f) || chown(path, users[0], -1) || setresuid(-1, users[1], -1))
+				return 1;
 			mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			printf("%d %lx\n", getpid(), (unsigned long)a);
 			usleep(20000);
-			unlink(path);
-			return 0;
+			return seteuid(0) || unlink(path);
 		}`)
 	out, err := exec.Command(filepath.Join(dir, "jit")).Output()
 	if err != nil {
@@ -314,14 +330,20 @@ func TestGeneratedCodeIsFoundByItsMapFile(t *testing.T) {
 	for _, r := range records(t, w) {
 		tables.Apply(&r)
 	}
+	if _, ok := w.Files().PerfMap(pid); ok != held {
+		t.Fatalf("its map file is held: %v, want %v", ok, held)
+	}
 	m, offset := tables.Resolve(pid, address+8)
+	if !held {
+		if m != nil && m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
+			t.Errorf("the code of the map that is not held is %v", m)
+		}
+		return
+	}
 	if m == nil || m.Kind != uint32(format.ModuleKind_MODULE_JIT) || offset != address+8 || string(m.Path) != PerfMapPath(pid) {
 		t.Errorf("the generated code is %v, %#x", m, offset)
 	}
-	f, ok := w.Files().PerfMap(pid)
-	if !ok {
-		t.Fatal("its map file is not held")
-	}
+	f, _ := w.Files().PerfMap(pid)
 	if text, _ := io.ReadAll(f); !strings.Contains(string(text), "made up") {
 		t.Errorf("the map file says %q", text)
 	}
