@@ -10,43 +10,59 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"wprof/test/tools"
 )
 
 // usage is what a finished child cost.
 type usage struct {
 	wall    time.Duration
 	cpu     time.Duration
-	peakRSS int64 // bytes
+	peakRSS int64 // bytes; of runWatched
 	out     string
 	err     string
 }
 
 // run runs a command to its end; its standard output goes to out, or is kept in usage.out when out is nil.
 func run(out io.Writer, stdin io.Reader, name string, args ...string) (usage, error) {
+	return runBeside(nil, out, stdin, name, args...)
+}
+
+// runWatched is the same of a command whose memory is measured, which costs a little of the other CPU's time.
+func runWatched(name string, args ...string) (usage, error) {
+	var peak func() int64
+	u, err := runBeside(func(pid int) { peak = tools.WatchPeak(pid) }, nil, nil, name, args...)
+	if peak != nil {
+		u.peakRSS = peak()
+	}
+	return u, err
+}
+
+func runBeside(began func(pid int), out io.Writer, stdin io.Reader, name string, args ...string) (usage, error) {
 	cmd := exec.Command(name, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	if out != nil {
 		cmd.Stdout = out
 	}
-	began := time.Now()
-	err := cmd.Run()
-	u := usage{wall: time.Since(began), out: stdout.String(), err: stderr.String()}
-	if cmd.ProcessState != nil {
-		u.take(cmd.ProcessState)
+	at := time.Now()
+	if err := cmd.Start(); err != nil {
+		return usage{}, fmt.Errorf("start %s: %w", name, err)
 	}
+	if began != nil {
+		began(cmd.Process.Pid)
+	}
+	err := cmd.Wait()
+	u := usage{wall: time.Since(at), out: stdout.String(), err: stderr.String()}
+	u.take(cmd.ProcessState)
 	if err != nil {
 		return u, fmt.Errorf("run %s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(u.err))
 	}
 	return u, nil
 }
 
-func (u *usage) take(s *os.ProcessState) {
-	u.cpu = s.UserTime() + s.SystemTime()
-	u.peakRSS = s.SysUsage().(*syscall.Rusage).Maxrss << 10
-}
+func (u *usage) take(s *os.ProcessState) { u.cpu = s.UserTime() + s.SystemTime() }
 
 // background is a tracer that runs beside a workload.
 type background struct {

@@ -69,7 +69,7 @@ func (b *bench) converter(name string, args []string, hold float64, small, large
 	var speed, bytes, memory, growth []float64
 	out := filepath.Join(b.tmp, name+".out")
 	for i := 0; i < b.few(); i++ {
-		one, err := run(nil, nil, b.tool(name), append(args, "-o", out, small.path)...)
+		one, err := runWatched(b.tool(name), append(args, "-o", out, small.path)...)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (b *bench) converter(name string, args []string, hold float64, small, large
 			return err
 		}
 		bytes = append(bytes, float64(st.Size())/float64(small.events))
-		ten, err := run(nil, nil, b.tool(name), append(args, "-o", out, large.path)...)
+		ten, err := runWatched(b.tool(name), append(args, "-o", out, large.path)...)
 		if err != nil {
 			return err
 		}

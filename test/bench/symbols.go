@@ -25,7 +25,7 @@ func (b *bench) symbols() error {
 	var speed, memory []float64
 	count := 0
 	for i := 0; i < b.few(); i++ {
-		u, err := run(nil, nil, self, "-symbols-of", largest)
+		u, err := runWatched(self, "-symbols-of", largest)
 		if err != nil {
 			return err
 		}
