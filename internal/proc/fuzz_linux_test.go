@@ -24,3 +24,14 @@ func FuzzCPUList(f *testing.F) {
 		}
 	})
 }
+
+// FuzzStatus reads /proc/PID/status, whose first line a program names.
+func FuzzStatus(f *testing.F) {
+	f.Add([]byte("Name:\tNSpid:\nUmask:\t0022\nUid:\t0\t1000\t0\t0\nNSpid:\t4711\t12\nNSsid:\t1\n"))
+	f.Add([]byte("Uid:\t1\t1\nNSpid:\t4294967296\n"))
+	f.Fuzz(func(t *testing.T, status []byte) {
+		if id, err := parseIdentity(string(status), 1); err != nil && id != (Identity{}) {
+			t.Fatalf("got %v and %v", id, err)
+		}
+	})
+}

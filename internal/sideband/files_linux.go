@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/proc"
 )
 
 // Files are the files behind mappings, held open so that they can be read when their names, or the processes that
@@ -212,11 +213,11 @@ func (fs *Files) keepMap(pid uint32) bool {
 	if len(fs.maps) >= maxMaps {
 		return false
 	}
-	process, err := identityOf(pid)
+	process, err := proc.ReadIdentity(pid)
 	if err != nil {
 		return false
 	}
-	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, process.pid)
+	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, process.PID)
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
@@ -227,7 +228,7 @@ func (fs *Files) keepMap(pid uint32) bool {
 	}
 	// Anybody may write to /tmp, also a map for somebody else's process.
 	var stat unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &stat) != nil || stat.Uid != 0 && stat.Uid != process.uid {
+	if unix.Fstat(int(f.Fd()), &stat) != nil || stat.Uid != 0 && stat.Uid != process.UID {
 		f.Close()
 		return false
 	}

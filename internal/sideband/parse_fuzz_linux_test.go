@@ -37,14 +37,3 @@ func FuzzPerfRecord(f *testing.F) {
 		}
 	})
 }
-
-// FuzzStatus reads /proc/PID/status, whose first line a program names.
-func FuzzStatus(f *testing.F) {
-	f.Add([]byte("Name:\tNSpid:\nUmask:\t0022\nNSpid:\t4711\t12\nNSsid:\t1\n"))
-	f.Add([]byte("NSpid:\t4294967296\n"))
-	f.Fuzz(func(t *testing.T, status []byte) {
-		if pid, ok := statusNumber(status, "NSpid:", -1); !ok && pid != 0 {
-			t.Fatalf("got %d", pid)
-		}
-	})
-}
