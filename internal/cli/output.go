@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"wprof/internal/newfile"
 )
 
 // Output is what a tool writes. A regular file appears under its name complete, by [Output.Commit], or not at all. Writing
@@ -134,10 +136,13 @@ func (inv *Invocation) temporary(path string) (*Output, error) {
 		return nil, Failf("write %s: there is no such folder, and no file is named in it", path)
 	}
 	hidden := "." + base[:min(len(base), maxBase)]
-	f := openNameless(dir, filepath.Join(dir, hidden+"."+rand.Text()+".tmp"))
-	unnamed := f != nil
+	f, err := newfile.Nameless(dir, filepath.Join(dir, hidden+"."+rand.Text()+".tmp"))
+	unnamed := err == nil
+	if unnamed && !newfile.NamesCanBeGiven() {
+		_ = f.Close()
+		unnamed = false
+	}
 	if !unnamed {
-		var err error
 		if f, err = os.CreateTemp(dir, hidden+".*.tmp"); err != nil {
 			return nil, cannotWrite(path, err)
 		}
@@ -146,7 +151,7 @@ func (inv *Invocation) temporary(path string) (*Output, error) {
 	inv.OnAbort(o.Abort)
 	// The umask may have taken more than others' rights. Some file systems know no modes.
 	_ = f.Chmod(0o600)
-	if err := giveToSudoUser(f); err != nil {
+	if err := newfile.GiveToSudoUser(f); err != nil {
 		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
 		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", path, withoutPath(err))
 	}
@@ -215,12 +220,12 @@ func (o *Output) settle() error {
 	}
 	temporary := o.File.Name()
 	if o.unnamed {
-		err := giveName(o.File, o.path)
+		err := newfile.GiveName(o.File, o.path)
 		if err == nil {
 			return o.File.Close()
 		}
 		if errors.Is(err, fs.ErrExist) {
-			err = giveName(o.File, temporary) // nothing but a rename replaces a file
+			err = newfile.GiveName(o.File, temporary) // nothing but a rename replaces a file
 		}
 		if err != nil {
 			o.File.Close()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -44,20 +43,4 @@ func owner(info fs.FileInfo) int {
 		return int(st.Uid)
 	}
 	return -1
-}
-
-// giveToSudoUser makes the user who called sudo the owner, because who looks at a capture is not root.
-func giveToSudoUser(f *os.File) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	uid, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 31)
-	if err != nil {
-		return nil
-	}
-	group := -1
-	if gid, err := strconv.ParseUint(os.Getenv("SUDO_GID"), 10, 31); err == nil {
-		group = int(gid)
-	}
-	return f.Chown(int(uid), group)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"wprof/internal/newfile"
 )
 
 // Create makes a spool at path, for the user behind sudo and nobody else. A file that is there is moved aside, see
@@ -15,12 +17,13 @@ import (
 // locked already: nobody finds it without. A file system without locks goes without.
 func Create(path string) (*Writer, error) {
 	file, err := openNameless(filepath.Dir(path))
-	if err != nil {
+	moved := ""
+	switch {
+	case err == nil:
+		_ = lock(file)
+		moved, err = makeRoom(path, func() error { return newfile.GiveName(file, path) })
+	case !errors.Is(err, errors.ErrUnsupported):
 		return nil, fmt.Errorf("create the spool: %w", err)
-	}
-	moved, err := "", errors.ErrUnsupported
-	if file != nil {
-		moved, err = makeRoom(path, func() error { return giveName(file, path) })
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		if file != nil {
@@ -41,11 +44,7 @@ func Create(path string) (*Writer, error) {
 	}
 	w := newWriter(file, path)
 	w.moved = moved
-	if err := w.own(); err != nil {
-		_ = w.Remove()
-		file.Close()
-		return nil, err
-	}
+	w.own()
 	return w, nil
 }
 
@@ -66,14 +65,11 @@ func makeRoom(path string, create func() error) (moved string, err error) {
 	return moved, err
 }
 
-// own gives the spool to the user who called sudo, and to nobody else whatever the umask.
-func (w *Writer) own() error {
-	// Some file systems know no modes.
+// own gives the spool to the user who called sudo, and to nobody else whatever the umask. Some file systems know no modes
+// or no owners: what is recorded is worth more.
+func (w *Writer) own() {
 	_ = w.file.Chmod(0o600)
-	if err := giveToUser(w.file); err != nil {
-		return fmt.Errorf("give the spool to the user behind sudo: %w", err)
-	}
-	return nil
+	_ = newfile.GiveToSudoUser(w.file)
 }
 
 // errInUse is what lock returns about a file that another process has locked.
@@ -155,6 +151,18 @@ func folder() string {
 		return dir
 	}
 	return "/var/tmp"
+}
+
+// openNameless makes a file without a name.
+func openNameless(dir string) (*os.File, error) { return newfile.Nameless(dir, "spool in "+dir) }
+
+// openUnlinked makes a file that never had a name, or, where the file system cannot, one that has lost it.
+func openUnlinked(dir string) (*os.File, error) {
+	file, err := openNameless(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return openAndRemove(dir)
+	}
+	return file, err
 }
 
 func openAndRemove(dir string) (*os.File, error) {

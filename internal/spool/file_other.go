@@ -2,20 +2,9 @@
 
 package spool
 
-import (
-	"errors"
-	"os"
-)
-
-func openUnlinked(dir string) (*os.File, error) { return openAndRemove(dir) }
-
-func openNameless(string) (*os.File, error) { return nil, nil }
-
-func giveName(*os.File, string) error { return errors.ErrUnsupported }
+import "os"
 
 func isTmpfs(*os.File) bool { return false }
-
-func giveToUser(*os.File) error { return nil }
 
 func writeVector(file *os.File, parts [][]byte, offset int64) error {
 	for _, part := range parts {

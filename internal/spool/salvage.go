@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"wprof/internal/newfile"
 )
 
 // ErrNoRound is what [Writer.Salvage] returns about a spool that has no whole round: nothing in it is certain.
@@ -32,11 +34,11 @@ func (w *Writer) Keep() (path string, err error) {
 		return w.path, nil
 	}
 	path = filepath.Join(folder(), "wprof-"+rand.Text()+".part")
-	if err = giveName(w.file, path); err != nil {
+	if err = newfile.GiveName(w.file, path); err != nil {
 		// What had a name once can get none again.
 		err = w.copyTo(path)
-	} else if err = w.own(); err != nil {
-		os.Remove(path)
+	} else {
+		w.own()
 	}
 	if err != nil {
 		return "", fmt.Errorf("keep the spool in %s: %w", folder(), err)
@@ -51,7 +53,8 @@ func (w *Writer) copyTo(path string) error {
 		return err
 	}
 	_, err = io.Copy(file, io.NewSectionReader(w.file, 0, w.size))
-	err = errors.Join(err, giveToUser(file), file.Close())
+	_ = newfile.GiveToSudoUser(file)
+	err = errors.Join(err, file.Close())
 	if err != nil {
 		os.Remove(path)
 	}
