@@ -33,39 +33,50 @@ func (d damaged) flipped(stream []byte, bits byte) damaged {
 // workers is how many damaged files are put through a tool at a time: a tool waits for its input and its end.
 const workers = 4
 
-// each puts damages through every tool, and every other one through a pipe; if bothWays, each from a file and through a
-// pipe. A damaged stream is made when its turn comes.
-func each(t *testing.T, c *captured, count int, bothWays bool, make func(i int) damaged) {
+// share calls do with each number below count, several at a time, with the name of a file for it alone, until ten have
+// failed.
+func share(t *testing.T, workers, count int, extension string, do func(i int, name string) (failures int)) {
 	t.Helper()
-	all, begin := ways(), time.Now()
 	dir := t.TempDir()
-	var next, runs, failures atomic.Int64
+	var next, failures atomic.Int64
 	var wait sync.WaitGroup
 	for worker := range workers {
 		wait.Go(func() {
-			name := filepath.Join(dir, fmt.Sprint(worker, ".wprof"))
+			name := filepath.Join(dir, fmt.Sprint(worker, extension))
 			for failures.Load() < 10 {
 				i := int(next.Add(1) - 1)
 				if i >= count {
 					return
 				}
-				d := make(i)
-				r := reckon(c.pieces, &d)
-				for k := range all {
-					if !bothWays && !everyWay() && k != waysTurn(i, k) {
-						continue
-					}
-					got := all[k].run(t, name, d.stream)
-					runs.Add(1)
-					if wrong := all[k].judgeAll(c, &d, &r, &got); wrong != "" {
-						failures.Add(1)
-						t.Errorf("%s: %s: %s", d.what, &all[k], wrong)
-					}
-				}
+				failures.Add(int64(do(i, name)))
 			}
 		})
 	}
 	wait.Wait()
+}
+
+// each puts damages through every tool, and every other one through a pipe; if bothWays, each from a file and through a
+// pipe. A damaged stream is made when its turn comes.
+func each(t *testing.T, c *captured, count int, bothWays bool, make func(i int) damaged) {
+	t.Helper()
+	all, begin := ways(), time.Now()
+	var runs atomic.Int64
+	share(t, workers, count, ".wprof", func(i int, name string) (failures int) {
+		d := make(i)
+		r := reckon(c.pieces, &d)
+		for k := range all {
+			if !bothWays && !everyWay() && k != waysTurn(i, k) {
+				continue
+			}
+			got := all[k].run(t, name, d.stream)
+			runs.Add(1)
+			if wrong := all[k].judgeAll(c, &d, &r, &got); wrong != "" {
+				failures++
+				t.Errorf("%s: %s: %s", d.what, &all[k], wrong)
+			}
+		}
+		return failures
+	})
 	t.Logf("%d places, %d runs of tools in %v", count, runs.Load(), time.Since(begin).Round(time.Second))
 }
 

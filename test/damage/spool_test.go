@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -168,30 +167,20 @@ func judgeNothing(got *tools.Result) string {
 // eachSpool puts damages of a spool through wprof-symbolize.
 func (s *spooled) each(t *testing.T, what string, count int, make func(i int) damaged) {
 	t.Helper()
-	dir, begin := t.TempDir(), time.Now()
-	var next, failures, recovered atomic.Int64
-	var wait sync.WaitGroup
-	for worker := range spoolWorkers {
-		wait.Go(func() {
-			name := filepath.Join(dir, fmt.Sprint(worker, ".part"))
-			for failures.Load() < 10 {
-				i := int(next.Add(1) - 1)
-				if i >= count {
-					return
-				}
-				d := make(i)
-				got := finishSpool(t, name, d.stream)
-				if wrong := s.judge(&d, &got); wrong != "" {
-					failures.Add(1)
-					t.Errorf("%s: %s", d.what, wrong)
-				}
-				if got.Status == 4 {
-					recovered.Add(1)
-				}
-			}
-		})
-	}
-	wait.Wait()
+	begin := time.Now()
+	var recovered atomic.Int64
+	share(t, spoolWorkers, count, ".part", func(i int, name string) (failures int) {
+		d := make(i)
+		got := finishSpool(t, name, d.stream)
+		if wrong := s.judge(&d, &got); wrong != "" {
+			failures++
+			t.Errorf("%s: %s", d.what, wrong)
+		}
+		if got.Status == 4 {
+			recovered.Add(1)
+		}
+		return failures
+	})
 	t.Logf("%d %s in %v: of %d something was recovered", count, what, time.Since(begin).Round(time.Second), recovered.Load())
 }
 

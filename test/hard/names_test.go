@@ -34,23 +34,23 @@ func hostile() []string {
 // namedThreads records threads with these names; tids are theirs.
 func namedThreads(t *testing.T, program string, names []string) (capture string, pid int, tids []int32) {
 	t.Helper()
-	w := started(t, &exec.Cmd{Path: program, Args: []string{program, "an\nargument", "\xff", "\x1b[2J", ""}})
+	w := tools.StartWorkload(t, &exec.Cmd{Path: program, Args: []string{program, "an\nargument", "\xff", "\x1b[2J", ""}})
 	for _, name := range names {
 		if name == "" {
-			w.say("-\n")
+			w.Say("-\n")
 		} else {
-			w.say(hex.EncodeToString([]byte(name)) + "\n")
+			w.Say(hex.EncodeToString([]byte(name)) + "\n")
 		}
 	}
-	w.say("\n")
-	for _, line := range parse(t, w.until("ready")) {
+	w.Say("\n")
+	for _, line := range parse(t, w.Until("ready")) {
 		tids = append(tids, int32(line[0]))
 	}
 	capture = tools.Record(t, filepath.Join(t.TempDir(), "names.wprof"), []string{"-M", "note=\x1b[31m\n\xff"}, func() {
-		w.say("\n")
-		w.until("done")
+		w.Say("\n")
+		w.Until("done")
 	})
-	return capture, w.cmd.Process.Pid, tids
+	return capture, w.PID(), tids
 }
 
 // comms are the names of each thread's switches.

@@ -39,13 +39,13 @@ func crowd(t *testing.T) int {
 func TestTenThousandThreadsAreAllKnown(t *testing.T) {
 	tools.NeedPrivilege(t)
 	count := crowd(t)
-	w := started(t, exec.Command(tools.Path("crowd"), fmt.Sprint(count), "4"))
-	w.until("ready")
-	pid := fmt.Sprint(w.cmd.Process.Pid)
+	w := tools.StartWorkload(t, exec.Command(tools.Path("crowd"), fmt.Sprint(count), "4"))
+	w.Until("ready")
+	pid := w.PIDText()
 	capture := filepath.Join(t.TempDir(), "crowd.wprof")
 	r := tools.Start(t, "-d0", "-o", capture)
-	w.say("\n")
-	did := parse(t, w.until("done"))
+	w.Say("\n")
+	did := parse(t, w.Until("done"))
 	if status := r.Stop(); status != 0 {
 		t.Fatalf("wprof-record: status %d: %s", status, r.Stderr.String())
 	}

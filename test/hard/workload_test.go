@@ -3,65 +3,12 @@
 package hard
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"wprof/test/tools"
 )
-
-// workload is a program that waits for its turn.
-type workload struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	lines *bufio.Scanner
-}
-
-func started(t *testing.T, cmd *exec.Cmd) *workload {
-	t.Helper()
-	w := &workload{t: t, cmd: cmd}
-	var err error
-	if w.stdin, err = cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start %v: %v", cmd.Args, err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	w.lines = bufio.NewScanner(out)
-	return w
-}
-
-func (w *workload) say(text string) {
-	w.t.Helper()
-	if _, err := io.WriteString(w.stdin, text); err != nil {
-		w.t.Fatalf("tell %v: %v", w.cmd.Args, err)
-	}
-}
-
-// until waits for a line and returns those before it.
-func (w *workload) until(end string) (before []string) {
-	w.t.Helper()
-	for w.lines.Scan() {
-		if w.lines.Text() == end {
-			return before
-		}
-		before = append(before, w.lines.Text())
-	}
-	w.t.Fatalf("%v ended after %d lines", w.cmd.Args, len(before))
-	return nil
-}
 
 // parse reads lines of numbers.
 func parse(t *testing.T, lines []string) [][]int64 {

@@ -96,7 +96,7 @@ func TestThrottledSamplingIsALoss(t *testing.T) {
 }
 
 // mapStorm lets a process map code while the recorder stands still, and returns how many mappings did not fit.
-func mapStorm(t *testing.T, after func(*workload)) (c *capture, lost uint64) {
+func mapStorm(t *testing.T, after func(*tools.Workload)) (c *capture, lost uint64) {
 	t.Helper()
 	tools.NeedPrivilege(t)
 	const maps = 30_000 // of 100 bytes at least, and a buffer has 512 KiB
@@ -104,8 +104,8 @@ func mapStorm(t *testing.T, after func(*workload)) (c *capture, lost uint64) {
 	file := filepath.Join(t.TempDir(), "maps.wprof")
 	r := tools.Start(t, "-d0", "-o", file)
 	signal(t, r, syscall.SIGSTOP)
-	w.begin()
-	w.until("done")
+	w.Say("\n")
+	w.Until("done")
 	signal(t, r, syscall.SIGCONT)
 	after(w)
 	if status := r.Stop(); status != 0 || !strings.Contains(r.Stderr.String(), "mappings not told") {
@@ -127,13 +127,13 @@ func mapStorm(t *testing.T, after func(*workload)) (c *capture, lost uint64) {
 }
 
 func TestMappingsThatWereNotToldAreALoss(t *testing.T) {
-	mapStorm(t, func(w *workload) {
+	mapStorm(t, func(w *tools.Workload) {
 		time.Sleep(200 * time.Millisecond)
-		w.begin() // what comes now tells what was lost before
-		w.until("done")
+		w.Say("\n") // what comes now tells what was lost before
+		w.Until("done")
 	})
 }
 
 func TestMappingsThatWereNotToldAtTheEndAreALoss(t *testing.T) {
-	mapStorm(t, func(*workload) {})
+	mapStorm(t, func(*tools.Workload) {})
 }

@@ -24,13 +24,13 @@ func twoRecordings(t *testing.T, rounds, ms int, args []string, during func(*too
 	w := workloadOf(t, "pingpong", rounds, ms)
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "all.wprof"), filepath.Join(dir, "some.wprof")}
-	roomy := tools.Start(t, "-d0", "-p", w.pid(), "--no-stacks", "-f", "no-samples", "--ringbuf-size", "64mb", "-o", paths[0])
-	tight := tools.Start(t, append([]string{"-d0", "-p", w.pid(), "-o", paths[1]}, args...)...)
-	w.begin()
+	roomy := tools.Start(t, "-d0", "-p", w.PIDText(), "--no-stacks", "-f", "no-samples", "--ringbuf-size", "64mb", "-o", paths[0])
+	tight := tools.Start(t, append([]string{"-d0", "-p", w.PIDText(), "-o", paths[1]}, args...)...)
+	w.Say("\n")
 	if during != nil {
 		during(tight)
 	}
-	did = players(t, w.until("done"))
+	did = players(t, w.Until("done"))
 	for _, r := range []*tools.Recorder{tight, roomy} {
 		if status := r.Stop(); status != 0 {
 			t.Fatalf("%v: status %d: %s", r.Cmd.Args, status, r.Stderr.String())

@@ -31,8 +31,8 @@ func lossy(t *testing.T) *capture {
 		w := workloadOf(t, "pingpong", 10_000, 0)
 		file := tools.Record(t, filepath.Join(tools.Folder(), "lossy.wprof"), []string{"--ringbuf-size", "8kb"}, func() {
 			time.Sleep(50 * time.Millisecond)
-			w.begin()
-			w.until("done")
+			w.Say("\n")
+			w.Until("done")
 		})
 		tools.Run(t, "wprof-info", "--check", file)
 		lossyFile = file

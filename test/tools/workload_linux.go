@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"bufio"
+	"io"
+	"os/exec"
+	"strconv"
+	"testing"
+)
+
+// Workload is a program that waits for its turn on standard input and tells what it did on standard output.
+type Workload struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	lines *bufio.Scanner
+}
+
+// StartWorkload starts a program that ends with the test at the latest.
+func StartWorkload(t testing.TB, cmd *exec.Cmd) *Workload {
+	t.Helper()
+	w := &Workload{t: t, cmd: cmd}
+	var err error
+	if w.stdin, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start %v: %v", cmd.Args, err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	w.lines = bufio.NewScanner(out)
+	return w
+}
+
+// PID is the program's process id.
+func (w *Workload) PID() int { return w.cmd.Process.Pid }
+
+// PIDText is the same as an argument of a tool.
+func (w *Workload) PIDText() string { return strconv.Itoa(w.PID()) }
+
+// Say writes to the program.
+func (w *Workload) Say(text string) {
+	w.t.Helper()
+	if _, err := io.WriteString(w.stdin, text); err != nil {
+		w.t.Fatalf("tell %v: %v", w.cmd.Args, err)
+	}
+}
+
+// Until waits for a line and returns those before it.
+func (w *Workload) Until(end string) (before []string) {
+	w.t.Helper()
+	for w.lines.Scan() {
+		if w.lines.Text() == end {
+			return before
+		}
+		before = append(before, w.lines.Text())
+	}
+	w.t.Fatalf("%v ended after %d lines, without %q", w.cmd.Args, len(before), end)
+	return nil
+}
