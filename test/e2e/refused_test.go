@@ -52,7 +52,7 @@ func refusalsHere() []refusal {
 		{"kernel without perf events", deny(unix.SYS_PERF_EVENT_OPEN, int(unix.ENOSYS)), nil, "CONFIG_PERF_EVENTS"},
 		{"bpf(2) forbidden (seccomp)", deny(unix.SYS_BPF, int(unix.EPERM)), nil, "seccomp"},
 		{"kernel without bpf(2)", deny(unix.SYS_BPF, int(unix.ENOSYS)), nil, "CONFIG_BPF_SYSCALL"},
-		{"16 open files at most", []string{"sh", "-c", `ulimit -n 16 && exec "$0" "$@"`}, nil, "ulimit -n"},
+		{"16 open files at most, without CAP_SYS_RESOURCE", append(drop("-sys_resource"), "sh", "-c", `ulimit -n 16 && exec "$0" "$@"`), nil, "ulimit -n"},
 	}
 }
 
