@@ -21,7 +21,7 @@ run() { # PACKAGE TESTS SKIPPED
 	local name=${1#./}
 	name=${name//\//_}
 	[ -x "$given/tests/$name.test" ] || return
-	(cd "$given/src/$1" && timeout -k 10 2400 "$given/tests/$name.test" -test.v=test2json -test.timeout 2300s \
+	(cd "$given/src/$1" && timeout -k 10 2400 "$given/tests/$name.test" -test.v=test2json -test.timeout 2300s -test.parallel 1 \
 		-test.run "$2" ${3:+-test.skip "$3"}) >"$out/$name.txt" 2>&1 </dev/null
 	echo "$? $SECONDS" >"$out/$name.status"
 }
