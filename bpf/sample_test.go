@@ -3,7 +3,6 @@
 package bpf
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"os"
@@ -16,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/test/tools"
 )
 
 func TestSamplingLoadsWithAndWithoutEachPart(t *testing.T) {
@@ -84,9 +85,7 @@ func TestSamplesCountTimeOnCPU(t *testing.T) {
 // emulated is by how much fewer samples do: an emulated CPU is late with its timers, the more so the busier its host is.
 func emulated(t *testing.T) float64 {
 	t.Helper()
-	text, err := os.ReadFile("/proc/cpuinfo")
-	must(t, err)
-	if bytes.Contains(text, []byte("QEMU TCG CPU")) {
+	if tools.Emulated(t) {
 		return 5
 	}
 	return 1

@@ -28,10 +28,11 @@ type recording struct {
 // happened is what is known of a recording's machine without the recorder. It is kept beside captures that are looked at
 // elsewhere.
 type happened struct {
-	Work    string // what the workload has printed
-	Steal   int64  // taken from all CPUs while it recorded, ns
-	Sleeper int    // pid of a sleep(1) that outlived the window at both ends; 0: none was recorded
-	CPUs    int
+	Work     string // what the workload has printed
+	Taken    int64  // from all CPUs while it recorded, by hypervisor and interrupts, ns
+	Sleeper  int    // pid of a sleep(1) that outlived the window at both ends; 0: none was recorded
+	CPUs     int
+	Emulated bool // some of a sleep passes before the thread has left its CPU
 }
 
 // ways are those in which a capture comes about.
@@ -200,9 +201,9 @@ func beside(t *testing.T, record func() (work string)) happened {
 		_ = sleeper.Wait()
 	}()
 	time.Sleep(50 * time.Millisecond)
-	before := stealNow(t)
+	before := takenNow(t)
 	work := record()
-	return happened{Work: work, Steal: stealNow(t) - before, Sleeper: sleeper.Process.Pid, CPUs: runtime.NumCPU()}
+	return happened{Work: work, Taken: takenNow(t) - before, Sleeper: sleeper.Process.Pid, CPUs: runtime.NumCPU(), Emulated: tools.Emulated(t)}
 }
 
 func workAll(t *testing.T) string {

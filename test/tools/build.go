@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -91,4 +92,14 @@ func NeedPrivilege(t testing.TB) {
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); os.Getuid() != 0 || err != nil {
 		t.Skip("recording needs root and BTF")
 	}
+}
+
+// Emulated tells whether the CPUs are emulated by a program: late with everything, the more so the busier their host is.
+func Emulated(t testing.TB) bool {
+	t.Helper()
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(text, []byte("QEMU TCG CPU"))
 }
