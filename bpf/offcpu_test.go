@@ -154,6 +154,12 @@ func TestWakingHasTheStackOfTheWaker(t *testing.T) {
 	}
 }
 
+// isAsleep is false for a thread that has only lost its CPU on its way (proc_pid_stat(5), the third field).
+func isAsleep(tid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stat", tid))
+	return bytes.Contains(stat, []byte(") S "))
+}
+
 func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
 	for _, o := range []OffCPU{{Stacks: Stacks{Kernel: true}}, {Stacks: Stacks{User: true}}, {Stacks: Stacks{Kernel: true, User: true}}} {
 		tracer := mustLoad(t, Options{OffCPU: o})
@@ -166,7 +172,7 @@ func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
 			close(done)
 		})
 		tid := <-tids
-		waitFor(t, func() bool { return bytes.Contains(stackOf(tid), []byte("pipe_read")) })
+		waitFor(t, func() bool { return bytes.Contains(stackOf(tid), []byte("pipe_read")) && isAsleep(tid) })
 		var list bytes.Buffer
 		must(t, tracer.ReadBlocked(&list, monotonic()))
 		r, found := blockedRecord(list.Bytes(), tid)
