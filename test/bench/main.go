@@ -14,10 +14,18 @@ func main() {
 	pairs := flag.Int("pairs", 20, "interleaved pairs for each slowdown")
 	quick := flag.Bool("quick", false, "few runs, and no report: a look between two changes")
 	only := flag.String("only", "", "one part: "+strings.Join(parts(), ", "))
+	page := flag.Bool("page", false, "only write the report again from its runs")
 	symbols := flag.String("symbols-of", "", "read the symbols of this ELF file, print how many they are and the seconds that took, and end")
 	flag.Parse()
 	if *symbols != "" {
 		if err := symbolsOf(*symbols); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if *page {
+		if err := report(*out, *raw, nil, true); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}

@@ -15,18 +15,15 @@ import (
 // report writes docs/performance.md and, beside it, the raw runs that the next report is compared with. Rows of parts
 // that were not measured this time stay as they were if the report is of one part.
 func report(markdown, raw string, rows []Row, part bool) error {
-	old := map[string]Row{}
+	var old []Row
 	if data, err := os.ReadFile(raw); err == nil {
-		var last []Row
-		if err := json.Unmarshal(data, &last); err != nil {
+		if err := json.Unmarshal(data, &old); err != nil {
 			return fmt.Errorf("read the last report's runs from %s: %w", raw, err)
 		}
-		for _, r := range last {
-			old[r.Name] = r
-		}
-		if part {
-			rows = replaced(last, rows)
-		}
+	}
+	compare(rows, old, part)
+	if part {
+		rows = replaced(old, rows)
 	}
 	var w strings.Builder
 	w.WriteString("# Performance\n\n")
@@ -38,8 +35,8 @@ func report(markdown, raw string, rows []Row, part bool) error {
 	for _, r := range rows {
 		lo, hi := r.Interval()
 		last := "–"
-		if o, ok := old[r.Name]; ok {
-			last = number(o.Median())
+		if r.Last != nil {
+			last = number(*r.Last)
 		}
 		fmt.Fprintf(&w, "| %s | %s %s | %s – %s | %s | %s | %s |\n", r.Name, number(r.Median()), r.Unit, number(lo), number(hi), r.Hold, r.Held(), last)
 	}
@@ -63,6 +60,21 @@ func report(markdown, raw string, rows []Row, part bool) error {
 		return err
 	}
 	return os.WriteFile(markdown, []byte(w.String()), 0o644)
+}
+
+// compare puts the medians of the last whole report beside the rows. What is measured again in a part of a report stays
+// compared with the whole report before.
+func compare(rows, old []Row, part bool) {
+	for i := range rows {
+		at := slices.IndexFunc(old, func(o Row) bool { return o.Name == rows[i].Name })
+		if at < 0 {
+			continue
+		}
+		if rows[i].Last = old[at].Last; !part {
+			median := old[at].Median()
+			rows[i].Last = &median
+		}
+	}
 }
 
 // replaced are the last rows, with those that were measured again in their places.

@@ -16,6 +16,7 @@ type Row struct {
 	Runs    []float64 `json:"runs"`
 	Command string    `json:"command"`
 	Note    string    `json:"note,omitempty"`
+	Last    *float64  `json:"last,omitempty"` // median of the last whole report
 }
 
 // Median of the runs; NaN without any.
