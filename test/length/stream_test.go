@@ -225,7 +225,7 @@ func (s *stream) stack() uint64 {
 			BuildId: strconv.AppendUint([]byte("id"), s.rng, 16),
 		}))
 	}
-	f := &format.Frame{Module: s.ids.module, Offset: s.rng & 0xffffff, Caller: true}
+	f := &format.Frame{Module: s.ids.module, Offset: 16 + s.rng&0xffffff, Caller: true}
 	if s.random(2) == 0 { // the others are wprof-symbolize's to name
 		f.FunctionOffset, f.Lines = 3, []*format.Line{{Function: strconv.AppendUint([]byte("function"), s.rng, 36)}}
 	}
