@@ -22,7 +22,7 @@ func check(cfg *Config) error {
 	}
 	if cfg.byID() && !proc.InitPIDNamespace() {
 		return errors.New("choosing threads by id, and following a command, needs the host's process ids, and this container has its own: " +
-			"start it with the host's PID namespace (--pid=host), choose by name, or record everything with -a")
+			"start it with the host's PID namespace (--pid=host)")
 	}
 	return checkFiles(cfg, have)
 }

@@ -30,6 +30,16 @@ func nameless(stacks Stacks) string {
 	return strings.Join(parts, "; ")
 }
 
+// unknown says that this process sees only some of the machine's threads; "" when it sees all. The kernel lists those of
+// the PID namespace of whoever asks, and others become known by what they do.
+func unknown() string {
+	if proc.InitPIDNamespace() {
+		return ""
+	}
+	return "this container has process ids of its own: threads outside of it that do nothing are missing, most others have no name " +
+		"and no process, and functions of programs no names: start it with the host's PID namespace (--pid=host)"
+}
+
 // unheld says that files of programs could not be kept open, so that what has gone by now has no names.
 func (s *session) unheld() string {
 	if s.rec.code == nil || s.rec.code.watcher == nil {

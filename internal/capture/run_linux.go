@@ -62,8 +62,10 @@ func run(inv *cli.Invocation) error {
 			return err
 		}
 	}
-	if text := nameless(cfg.Stacks); text != "" {
-		inv.Warnf("%s", text)
+	for _, text := range []string{unknown(), nameless(cfg.Stacks)} {
+		if text != "" {
+			inv.Warnf("%s", text)
+		}
 	}
 	var out *cli.Output
 	if err := cli.AsUser(func() (err error) {

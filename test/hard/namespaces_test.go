@@ -189,6 +189,8 @@ func TestRecordingInsideANamespace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.wprof")
 	if r := inside("-d300ms", "-o", file); r.Status != 0 {
 		t.Fatalf("wprof-record in a PID namespace: status %d: %s", r.Status, r.Stderr)
+	} else if !bytes.Contains(r.Stderr, []byte("are missing, most others have no name and no process")) {
+		t.Errorf("a recording that misses most of the machine says only %q", r.Stderr)
 	}
 	tools.Run(t, "wprof-info", "--check", file)
 	var own map[string]string
