@@ -3,6 +3,7 @@
 package loss
 
 import (
+	"slices"
 	"testing"
 
 	"wprof/format"
@@ -82,6 +83,27 @@ func (c *capture) sums() map[where]uint64 {
 		sums[l.where] += l.count
 	}
 	return sums
+}
+
+// total is how often a kind is there, and was lost, on all CPUs.
+func (c *capture) total(kind format.Kind) (handled, lost uint64) {
+	for at, n := range c.handled {
+		if at.kind == kind {
+			handled += n
+		}
+	}
+	for at, n := range c.sums() {
+		if at.kind == kind {
+			lost += n
+		}
+	}
+	return handled, lost
+}
+
+// skipped tells of programs that were not run because they were running on that CPU already. Linux 7.2 lets others preempt
+// the program of a rename, and they rename, too; on which CPU, the kernel does not tell.
+func (c *capture) skipped(kind format.Kind) bool {
+	return slices.ContainsFunc(c.losses, func(l lost) bool { return l.kind == kind && l.cause == format.CauseRecursion })
 }
 
 // left is how often a thread was switched away from in a time.
