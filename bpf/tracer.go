@@ -192,7 +192,8 @@ func loadError(err error) error {
 // out where they cannot be right.
 func explainLoadError(err error, lockdown string) error {
 	switch {
-	case errors.Is(err, unix.EPERM) && strings.Contains(lockdown, "[confidentiality]"):
+	case (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL)) && strings.Contains(lockdown, "[confidentiality]"):
+		// It refuses the helpers that read memory, which the verifier calls an invalid argument.
 		return unsupported(err, "the kernel does not let kernel programs be loaded: it is locked down for confidentiality, "+
 			"see /sys/kernel/security/lockdown; boot it without lockdown=confidentiality, or record on another machine")
 	case errors.Is(err, unix.EPERM):
