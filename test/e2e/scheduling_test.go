@@ -77,6 +77,15 @@ func slicesOfEachCPUCoverTheWindowWithoutOverlap(t *testing.T, r recording) {
 	}
 }
 
+// inInterrupts is what interrupts may take besides of a time, ns: the kernel counts them in ticks, and an emulated CPU takes
+// milliseconds for a sample with stacks.
+func (r *recording) inInterrupts(ns int64) int64 {
+	if r.Emulated {
+		return ns / 3
+	}
+	return 0
+}
+
 func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
 	t.Helper()
 	for _, d := range only(r.did, "spun") {
@@ -87,7 +96,7 @@ func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
 		// Of a thread that follows one of process 1, some virtual machines' kernels do not tell that it came (docs/kernels.md).
 		hidden := number(t, one(t, r.trace, `select coalesce(sum(dur), 0) as ns from sched join thread using (utid) join process using (upid)
 			where pid = 1`), "ns")
-		less, more := d.to/100+r.Taken+hidden+10_000_000, d.to/16+r.Taken+10_000_000
+		less, more := d.to/100+r.Taken+hidden+10_000_000, d.to/16+r.Taken+10_000_000+r.inInterrupts(d.to)
 		if diff := got - d.to; diff < -less || diff > more {
 			t.Errorf("thread %d ran %d ns in the trace, schedstat said %d (off by %.2f%%, %d ns were taken)",
 				d.tid, got, d.to, 100*float64(diff)/float64(d.to), r.Taken)
@@ -173,7 +182,7 @@ func twoSpinnersOnOneCPUArePreempted(t *testing.T, r recording) {
 		}
 	}
 	whole := d.to - d.from
-	if rest := whole - ran - preempted.ns - waited; math.Abs(float64(rest)) > 0.1*float64(whole)+float64(r.Taken) {
+	if rest := whole - ran - preempted.ns - waited; math.Abs(float64(rest)) > 0.1*float64(whole)+float64(r.Taken+r.inInterrupts(whole)) {
 		t.Errorf("of %d ns a spinner ran %d by schedstat and was preempted for %d and runnable for %d in the trace: %d are missing", whole, ran, preempted.ns, waited, rest)
 	}
 	if share := float64(preempted.ns) / float64(whole); share < 0.3 || preempted.spans < 3 {
