@@ -79,7 +79,10 @@ func readBlocked(t *testing.T, capture, path string, kernel *kernelSymbols, thre
 	b := &blockedCapture{left: map[int32]int64{}, open: map[int32]stillOff{}}
 	r := tools.WalkFile(t, capture, func(_ *format.Reader, e *format.Event) { c.take(b, ours, e) }, func(r *format.Reader) { c.r = r })
 	for _, loss := range r.End().GetLosses() {
-		b.lost += loss.Count
+		// Linux 7.2 skips the program of an exit that another exit preempts, and counts that; no switch is missing for it.
+		if loss.Cause != uint32(format.CauseRecursion) || loss.Kind == uint32(format.KindSwitch) {
+			b.lost += loss.Count
+		}
 	}
 	return b
 }
