@@ -214,7 +214,7 @@ func (s *session) record() error {
 
 // salvage writes what a recording has brought that its spool's disk was too small for.
 func (s *session) salvage(cause error) error {
-	if s.rec.open == 0 || !isFull(cause) {
+	if !s.outgrew(cause) {
 		return cause
 	}
 	s.rec.Close()
@@ -222,7 +222,6 @@ func (s *session) salvage(cause error) error {
 	if err != nil {
 		return cause
 	}
-	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint())
 	return s.write(recorded)
 }
 
@@ -262,13 +261,23 @@ func (s *session) recordLive() error {
 	err = s.rec.Run()
 	if err != nil {
 		// Without an end the other side would wait for one.
-		_ = s.spool.Close()
+		s.spool.GiveUp()
 	}
 	s.rec.Close()
-	if downstream := <-finalised; err == nil {
-		err = downstream
+	downstream := <-finalised
+	if err == nil || s.outgrew(err) {
+		return downstream
 	}
 	return err
+}
+
+// outgrew tells whether a recording has ended early because its spool could not grow, and notes that it has.
+func (s *session) outgrew(cause error) bool {
+	if s.rec.open == 0 || !isFull(cause) {
+		return false
+	}
+	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint())
+	return true
 }
 
 func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
@@ -308,7 +317,7 @@ func (s *session) keepSpool(err error) error {
 		_ = s.spool.Remove()
 		return err
 	}
-	if _, empty := s.spool.Salvage(); empty != nil {
+	if _, unread := s.spool.Salvage(); errors.Is(unread, spool.ErrNoRound) {
 		_ = s.spool.Remove()
 		return fmt.Errorf("%w; nothing had been recorded yet", err)
 	}
