@@ -65,11 +65,8 @@ func run(inv *cli.Invocation) error {
 	if text := nameless(cfg.Stacks); text != "" {
 		inv.Warnf("%s", text)
 	}
-	var out *cli.Output
-	if err := cli.AsUser(func() (err error) {
-		out, err = inv.CreateOutput(cfg.Output, true)
-		return err
-	}); err != nil {
+	out, err := inv.CreateOutput(cfg.Output, true)
+	if err != nil {
 		return err
 	}
 	defer out.Abort()
@@ -112,7 +109,7 @@ func (s *session) run() error {
 	if err != nil {
 		return s.keepSpool(err)
 	}
-	if err := s.spool.Remove(); err != nil {
+	if err := s.removeSpool(); err != nil {
 		s.inv.Warnf("the spool is no longer needed, but stays: %v", err)
 	}
 	return s.report()
@@ -176,9 +173,12 @@ func (s *session) createSpool() (err error) {
 // dropUnopened removes a spool in which nothing can have been recorded.
 func (s *session) dropUnopened() {
 	if !s.spool.Opened() {
-		_ = s.spool.Remove()
+		_ = s.removeSpool()
 	}
 }
+
+// removeSpool removes the spool's name, with no more rights than its user has.
+func (s *session) removeSpool() error { return cli.AsUser(s.spool.Remove) }
 
 // commandOutput keeps what the command prints out of the stream.
 func (s *session) commandOutput() *os.File {
@@ -314,14 +314,18 @@ func (s *session) keepSpool(err error) error {
 	unlinked := s.spool.Path() == ""
 	if s.rec.open == 0 || unlinked && (s.cfg.Live || errors.Is(err, unix.EPIPE)) {
 		// Nothing is in it, most of it has been given back to the disk, or nobody wants it.
-		_ = s.spool.Remove()
+		_ = s.removeSpool()
 		return err
 	}
 	if _, unread := s.spool.Salvage(); errors.Is(unread, spool.ErrNoRound) {
-		_ = s.spool.Remove()
+		_ = s.removeSpool()
 		return fmt.Errorf("%w; nothing had been recorded yet", err)
 	}
-	path, failed := s.spool.Keep()
+	var path string
+	failed := cli.AsUser(func() (err error) {
+		path, err = s.spool.Keep()
+		return err
+	})
 	if failed != nil {
 		return fmt.Errorf("%w; what was recorded is lost: %w", err, failed)
 	}

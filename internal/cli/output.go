@@ -34,7 +34,16 @@ type Output struct {
 // refused as wrong usage. Regular files are written without a name, or under a temporary one, in the same folder, with mode
 // 0600, for the user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
 // are simply written, and so is what /dev/stdout and /dev/fd/N lead to. That a file cannot be written is found at once.
-func (inv *Invocation) CreateOutput(path string, binary bool) (*Output, error) {
+// All that is done to an output is done with its user's rights, see [AsUser].
+func (inv *Invocation) CreateOutput(path string, binary bool) (o *Output, err error) {
+	err = AsUser(func() (err error) {
+		o, err = inv.createOutput(path, binary)
+		return err
+	})
+	return o, err
+}
+
+func (inv *Invocation) createOutput(path string, binary bool) (*Output, error) {
 	if path == "" || path == "-" || path == "/dev/stdout" {
 		return inv.standing(inv.Std.Out, "standard output", binary)
 	}
@@ -207,7 +216,7 @@ func (o *Output) Commit() error {
 	}
 	o.settled = true
 	o.unwatch()
-	if err := o.settle(); err != nil {
+	if err := AsUser(o.settle); err != nil {
 		return cannotWrite(o.name, err)
 	}
 	return nil
@@ -256,7 +265,7 @@ func (o *Output) Abort() {
 		o.File.Close()
 	}
 	if o.path != "" && !o.unnamed {
-		os.Remove(o.File.Name())
+		_ = AsUser(func() error { return os.Remove(o.File.Name()) })
 	}
 }
 
