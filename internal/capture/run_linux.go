@@ -147,10 +147,10 @@ func (s *session) prepare() error {
 	return nil
 }
 
-// createSpool puts the spool beside a regular file that was named, so that it is found if the recorder dies.
+// createSpool puts the spool beside a file that the result will be, so that it is found if the recorder dies.
 func (s *session) createSpool() (err error) {
 	err = cli.AsUser(func() (err error) {
-		if s.out.IsRegular() && !s.out.IsStdout() {
+		if s.out.IsNamed() {
 			s.spool, err = spool.Create(s.cfg.Output + ".part")
 		} else {
 			s.spool, err = spool.CreateUnlinked("")
