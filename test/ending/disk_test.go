@@ -29,6 +29,18 @@ func smallDisk(t testing.TB, size string) string {
 	return dir
 }
 
+// spin keeps a CPU busy, so that a recording with many samples a second fills any disk here in seconds.
+func spin(t testing.TB) (flags []string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", "while :; do :; done")
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return []string{"-d100s", "-Sall", "-Stimer=5khz", "--offcpu-min=0"}
+}
+
 // fill leaves so many bytes free, in a file that can be removed.
 func fill(t testing.TB, dir string, leave int64) (filler string) {
 	t.Helper()
@@ -118,7 +130,7 @@ func TestDiskFullWhileSpooling(t *testing.T) {
 			stamps := stamps(t)
 			dir := smallDisk(t, "8m")
 			file := filepath.Join(dir, "x.wprof")
-			got, said := status(t, exec.Command(tools.Path("wprof-record"), append(args, "-d60s", "-Sall", "--offcpu-min=0", "-o", file)...))
+			got, said := status(t, exec.Command(tools.Path("wprof-record"), append(append(spin(t), args...), "-o", file)...))
 			if got != 1 {
 				t.Errorf("status %d", got)
 			}
@@ -148,7 +160,7 @@ func TestFileSizeLimitWhileSpooling(t *testing.T) {
 			stamps := stamps(t)
 			dir := t.TempDir()
 			file := filepath.Join(dir, "x.wprof")
-			got, said := status(t, limited("8000", "wprof-record", append(args, "-d60s", "-Sall", "--offcpu-min=0", "-o", file)...))
+			got, said := status(t, limited("8000", "wprof-record", append(append(spin(t), args...), "-o", file)...))
 			// The limit is each file's own: the result is shorter than the spool.
 			if got != 1 {
 				t.Errorf("status %d", got)
@@ -175,7 +187,7 @@ func TestDiskFullOfALiveStreamsSpool(t *testing.T) {
 	// Too small for what is given back at once.
 	spools := smallDisk(t, "4m")
 	t.Setenv("TMPDIR", spools)
-	r := tools.Start(t, "-d100s", "--live", "-Sall", "--offcpu-min=0")
+	r := tools.Start(t, append(spin(t), "--live")...)
 	if got := r.Wait(); got != 1 {
 		t.Errorf("status %d", got)
 	}
@@ -294,7 +306,7 @@ func TestDiskFullWhileFinalising(t *testing.T) {
 	stamps := stamps(t)
 	dir := smallDisk(t, "128m")
 	file := filepath.Join(dir, "x.wprof")
-	r := tools.Start(t, "-d60s", "-z0", "-Sall", "--offcpu-min=0", "-o", file)
+	r := tools.Start(t, append(spin(t), "-z0", "-o", file)...)
 	until(t, "there is enough in the spool", func() bool {
 		info, err := os.Stat(file + ".part")
 		return err == nil && info.Size() > 16<<20
