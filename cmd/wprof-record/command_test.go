@@ -27,7 +27,7 @@ func TestCommandsStatusIsPassedOn(t *testing.T) {
 		command []string
 	}{
 		{0, []string{"true"}}, {3, []string{"sh", "-c", "exit 3"}}, {128 + 15, []string{"sh", "-c", "kill -TERM $$"}},
-		{127, []string{"no-such-command"}}, {127, []string{dir + "/none"}}, {126, []string{plain}}, {126, []string{dir}},
+		{127, []string{"no-such-command"}}, {127, []string{dir + "/none"}}, {127, []string{""}}, {126, []string{plain}}, {126, []string{dir}},
 	} {
 		file := filepath.Join(t.TempDir(), "x.wprof")
 		r := recorder(t, append([]string{"-o", file, "--"}, c.command...)...).start()

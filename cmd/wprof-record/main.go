@@ -72,7 +72,7 @@ func tool() cli.Tool {
 				"killed, wprof-symbolize FILE.part -o FILE finishes what is whole. For a pipe the spool is a file without a name " +
 				"in $TMPDIR or /var/tmp. Spool and result exist together for a moment."},
 			{Title: "SIGNALS", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early, and everything is still written. The second " +
-				"one ends the recorder at once."},
+				"one, or a SIGQUIT, ends the recorder at once."},
 		},
 		AllowCommand: true,
 		Run:          capture.Run,

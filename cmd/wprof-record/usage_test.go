@@ -98,6 +98,8 @@ func TestWrongUseIsFoundBeforeAnythingIsWritten(t *testing.T) {
 		"no command":        {"--"},
 		"-- sleep 1":        {"sleep", "1"},
 		"8kb to 1gb":        {"--ringbuf-size", "100"},
+		"from 8kb to 1gb":   {"--ringbuf-size", "0"},
+		"is negative":       {"-d", "-1s"},
 		"nothing to record": {"-f", "no-sched,no-wakeup,no-task-life,no-samples"},
 	} {
 		r := recorder(t, append([]string{"-o", file}, args...)...).start()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/internal/cli"
+	"wprof/internal/proc"
 )
 
 // Exit statuses of a recorded command that did not run, and of the recorder's own failures while there is a command:
@@ -29,7 +30,7 @@ type CommandError struct {
 	Err     error
 }
 
-func (e *CommandError) Error() string { return fmt.Sprintf("run %s: %v", e.Command, e.Err) }
+func (e *CommandError) Error() string { return fmt.Sprintf("run %s: %v", proc.Quote(e.Command), e.Err) }
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
@@ -43,6 +44,9 @@ func lookUp(command string) (path string, err error) {
 }
 
 func search(command string) (path string, err error) {
+	if command == "" {
+		return "", &CommandError{Status: StatusNotFound, Err: errors.New("the name of the command is empty")}
+	}
 	if strings.Contains(command, "/") {
 		return command, executable(command)
 	}

@@ -6,7 +6,6 @@ import (
 )
 
 const (
-	defaultRingBytes = 8 << 20
 	// allRingsLimit bounds the memory of all rings where the user chose no number of them: on machines with more
 	// CPUs than it has room for, several share one.
 	allRingsLimit = 1 << 30
@@ -21,11 +20,8 @@ type RingPlan struct {
 	Rings, RingBytes int
 }
 
-// PlanRings chooses the rings for a number of CPUs. 0 for size or count means the default.
+// PlanRings chooses the rings for a number of CPUs. size is in bytes; a count of 0 means the default.
 func PlanRings(cpus int, size int64, count int) (plan RingPlan, notes []string, err error) {
-	if size == 0 {
-		size = defaultRingBytes
-	}
 	if size < smallestRing || size > largestRing {
 		return plan, nil, fmt.Errorf("--ringbuf-size must be from 8kb to 1gb")
 	}

@@ -10,13 +10,13 @@ func TestRingsFitTheMachine(t *testing.T) {
 		want  RingPlan
 		notes int
 	}{
-		{2, 0, 0, RingPlan{2, 8 << 20}, 0},
-		{128, 0, 0, RingPlan{128, 8 << 20}, 0},
-		{192, 0, 0, RingPlan{128, 8 << 20}, 1},
-		{192, 0, 192, RingPlan{192, 8 << 20}, 0},
+		{2, 8 << 20, 0, RingPlan{2, 8 << 20}, 0},
+		{128, 8 << 20, 0, RingPlan{128, 8 << 20}, 0},
+		{192, 8 << 20, 0, RingPlan{128, 8 << 20}, 1},
+		{192, 8 << 20, 192, RingPlan{192, 8 << 20}, 0},
 		{4, 3 << 20, 0, RingPlan{4, 4 << 20}, 1},
-		{4, 0, 9, RingPlan{4, 8 << 20}, 1},
-		{4, 0, 1, RingPlan{1, 8 << 20}, 0},
+		{4, 8 << 20, 9, RingPlan{4, 8 << 20}, 1},
+		{4, 8 << 20, 1, RingPlan{1, 8 << 20}, 0},
 		{4, 1 << 30, 0, RingPlan{1, 1 << 30}, 1},
 	} {
 		got, notes, err := PlanRings(c.cpus, c.size, c.count)
@@ -24,7 +24,7 @@ func TestRingsFitTheMachine(t *testing.T) {
 			t.Errorf("%d CPUs, size %d, count %d: %+v, notes %q, %v; want %+v", c.cpus, c.size, c.count, got, notes, err, c.want)
 		}
 	}
-	for _, size := range []int64{1, 4096, 2 << 30} {
+	for _, size := range []int64{0, 1, 4096, 2 << 30} {
 		if plan, _, err := PlanRings(2, size, 0); err == nil {
 			t.Errorf("size %d gives %+v, want an error", size, plan)
 		}

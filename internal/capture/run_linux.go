@@ -67,11 +67,8 @@ func run(inv *cli.Invocation) error {
 			inv.Warnf("%s", text)
 		}
 	}
-	var out *cli.Output
-	if err := cli.AsUser(func() (err error) {
-		out, err = inv.CreateOutput(cfg.Output, true)
-		return err
-	}); err != nil {
+	out, err := inv.CreateOutput(cfg.Output, true)
+	if err != nil {
 		return err
 	}
 	defer out.Abort()
@@ -114,7 +111,7 @@ func (s *session) run() error {
 	if err != nil {
 		return s.keepSpool(err)
 	}
-	if err := s.spool.Remove(); err != nil {
+	if err := s.removeSpool(); err != nil {
 		s.inv.Warnf("the spool is no longer needed, but stays: %v", err)
 	}
 	return s.report()
@@ -152,10 +149,10 @@ func (s *session) prepare() error {
 	return nil
 }
 
-// createSpool puts the spool beside a regular file that was named, so that it is found if the recorder dies.
+// createSpool puts the spool beside a file that the result will be, so that it is found if the recorder dies.
 func (s *session) createSpool() (err error) {
 	err = cli.AsUser(func() (err error) {
-		if s.out.IsRegular() && !s.out.IsStdout() {
+		if s.out.IsNamed() {
 			s.spool, err = spool.Create(s.cfg.Output + ".part")
 		} else {
 			s.spool, err = spool.CreateUnlinked("")
@@ -178,9 +175,12 @@ func (s *session) createSpool() (err error) {
 // dropUnopened removes a spool in which nothing can have been recorded.
 func (s *session) dropUnopened() {
 	if !s.spool.Opened() {
-		_ = s.spool.Remove()
+		_ = s.removeSpool()
 	}
 }
+
+// removeSpool removes the spool's name, with no more rights than its user has.
+func (s *session) removeSpool() error { return cli.AsUser(s.spool.Remove) }
 
 // commandOutput keeps what the command prints out of the stream.
 func (s *session) commandOutput() *os.File {
@@ -216,7 +216,7 @@ func (s *session) record() error {
 
 // salvage writes what a recording has brought that its spool's disk was too small for.
 func (s *session) salvage(cause error) error {
-	if s.rec.open == 0 || !isFull(cause) {
+	if !s.outgrew(cause) {
 		return cause
 	}
 	s.rec.Close()
@@ -224,7 +224,6 @@ func (s *session) salvage(cause error) error {
 	if err != nil {
 		return cause
 	}
-	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint())
 	return s.write(recorded)
 }
 
@@ -264,13 +263,23 @@ func (s *session) recordLive() error {
 	err = s.rec.Run()
 	if err != nil {
 		// Without an end the other side would wait for one.
-		_ = s.spool.Close()
+		s.spool.GiveUp()
 	}
 	s.rec.Close()
-	if downstream := <-finalised; err == nil {
-		err = downstream
+	downstream := <-finalised
+	if err == nil || s.outgrew(err) {
+		return downstream
 	}
 	return err
+}
+
+// outgrew tells whether a recording has ended early because its spool could not grow, and notes that it has.
+func (s *session) outgrew(cause error) bool {
+	if s.rec.open == 0 || !isFull(cause) {
+		return false
+	}
+	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint())
+	return true
 }
 
 func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
@@ -307,14 +316,18 @@ func (s *session) keepSpool(err error) error {
 	unlinked := s.spool.Path() == ""
 	if s.rec.open == 0 || unlinked && (s.cfg.Live || errors.Is(err, unix.EPIPE)) {
 		// Nothing is in it, most of it has been given back to the disk, or nobody wants it.
-		_ = s.spool.Remove()
+		_ = s.removeSpool()
 		return err
 	}
-	if _, empty := s.spool.Salvage(); empty != nil {
-		_ = s.spool.Remove()
+	if _, unread := s.spool.Salvage(); errors.Is(unread, spool.ErrNoRound) {
+		_ = s.removeSpool()
 		return fmt.Errorf("%w; nothing had been recorded yet", err)
 	}
-	path, failed := s.spool.Keep()
+	var path string
+	failed := cli.AsUser(func() (err error) {
+		path, err = s.spool.Keep()
+		return err
+	})
 	if failed != nil {
 		return fmt.Errorf("%w; what was recorded is lost: %w", err, failed)
 	}

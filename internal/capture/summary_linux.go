@@ -128,7 +128,7 @@ func causeText(cause format.Cause) string {
 	case format.CauseTail:
 		return "ring full at the end"
 	case format.CauseSpool:
-		return "spool damaged"
+		return "spool cut off or damaged"
 	case format.CauseThrottle:
 		return "the kernel throttled sampling"
 	case format.CauseDefinition:

@@ -9,8 +9,9 @@ import (
 )
 
 // AsUser calls a function with no more right to files than the user has who runs the tool: capabilities that the
-// program's file was given, for looking at other users' processes, are no leave to read other users' files. What counts is
-// the thread, so the function must not go on in another goroutine.
+// program's file was given, for looking at other users' processes, are no leave to read other users' files. None of them is
+// in effect meanwhile, because there are many ways to a file: those that let one look at a process also open what
+// /proc/PID/cwd, root and exe lead to. What counts is the thread, so the function must not go on in another goroutine.
 func AsUser(do func() error) error {
 	if os.Getuid() == 0 {
 		return do()
@@ -23,7 +24,7 @@ func AsUser(do func() error) error {
 		return fmt.Errorf("read the capabilities: %w", err)
 	}
 	less := have
-	less[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	less[0].Effective, less[1].Effective = 0, 0
 	if less == have {
 		runtime.UnlockOSThread()
 		return do()

@@ -41,6 +41,9 @@ func (inv *Invocation) OpenInputs() (in io.ReadCloser, name string, err error) {
 }
 
 func (inv *Invocation) openInput(path string) (f *os.File, name string, err error) {
+	if path == "" {
+		return nil, "", Failf(`read "": the name of the file is empty`)
+	}
 	if path == "-" {
 		f, name = inv.Std.In, "standard input"
 		if isTerminal(f) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -41,14 +42,24 @@ func EmptyEntry(list, hint string) error {
 	return fmt.Errorf("%q has an empty entry; %s", list, hint)
 }
 
-func readList(name string) ([]string, error) {
-	var f *os.File
-	err := AsUser(func() (err error) {
-		f, err = os.Open(name)
+// readList reads the file with its user's rights, to the end: files in /proc judge each reading, not the opening alone.
+func readList(name string) (lines []string, err error) {
+	err = AsUser(func() (err error) {
+		lines, err = readLines(name)
 		return err
 	})
 	if err != nil {
 		return nil, Usagef("read the list @%s: %w", name, withoutPath(err))
+	}
+	return lines, nil
+}
+
+var errLongList = errors.New("it is larger than 1 MiB")
+
+func readLines(name string) ([]string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	limited := &io.LimitedReader{R: f, N: maxListFile + 1}
@@ -62,10 +73,7 @@ func readList(name string) ([]string, error) {
 		}
 	}
 	if limited.N <= 0 {
-		return nil, Usagef("read the list @%s: it is larger than 1 MiB", name)
+		return nil, errLongList
 	}
-	if err := s.Err(); err != nil {
-		return nil, Usagef("read the list @%s: %w", name, err)
-	}
-	return lines, nil
+	return lines, s.Err()
 }

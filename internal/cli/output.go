@@ -24,6 +24,7 @@ type Output struct {
 	name    string // for messages
 	stdout  bool
 	regular bool
+	old     bool     // it still holds what was there before
 	watched *watcher // nil if the output is no pipe
 
 	mu      sync.Mutex // a signal may abort while the tool commits
@@ -34,7 +35,16 @@ type Output struct {
 // refused as wrong usage. Regular files are written without a name, or under a temporary one, in the same folder, with mode
 // 0600, for the user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
 // are simply written, and so is what /dev/stdout and /dev/fd/N lead to. That a file cannot be written is found at once.
-func (inv *Invocation) CreateOutput(path string, binary bool) (*Output, error) {
+// All that is done to an output is done with its user's rights, see [AsUser].
+func (inv *Invocation) CreateOutput(path string, binary bool) (o *Output, err error) {
+	err = AsUser(func() (err error) {
+		o, err = inv.createOutput(path, binary)
+		return err
+	})
+	return o, err
+}
+
+func (inv *Invocation) createOutput(path string, binary bool) (*Output, error) {
 	if path == "" || path == "-" || path == "/dev/stdout" {
 		return inv.standing(inv.Std.Out, "standard output", binary)
 	}
@@ -88,18 +98,14 @@ func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
 		return nil, cannotWrite(path, err)
 	}
 	o, err := inv.standing(f, path, binary)
-	if err == nil && o.regular {
-		if !link {
-			err = Failf("write %s: it became another file while it was opened", path)
-		} else if err = f.Truncate(0); err != nil {
-			err = cannotWrite(path, err)
-		}
+	if err == nil && o.regular && !link {
+		err = Failf("write %s: it became another file while it was opened", path)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	o.stdout = false
+	o.stdout, o.old = false, o.regular
 	return o, nil
 }
 
@@ -158,20 +164,39 @@ func (inv *Invocation) temporary(path string) (*Output, error) {
 	return o, nil
 }
 
+// empty throws away what a file behind a descriptor's link held before. Not before there is something to take its place:
+// a tool that cannot do its work leaves the file as it was.
+func (o *Output) empty() error {
+	if !o.old {
+		return nil
+	}
+	o.old = false
+	return o.File.Truncate(0)
+}
+
 // Write writes to the output.
 func (o *Output) Write(p []byte) (int, error) {
+	if err := o.empty(); err != nil {
+		return 0, o.judge(err)
+	}
 	n, err := o.File.Write(p)
 	return n, o.judge(err)
 }
 
 // WriteString writes to the output.
 func (o *Output) WriteString(s string) (int, error) {
+	if err := o.empty(); err != nil {
+		return 0, o.judge(err)
+	}
 	n, err := o.File.WriteString(s)
 	return n, o.judge(err)
 }
 
 // ReadFrom copies a reader to the output, inside the kernel where it can.
 func (o *Output) ReadFrom(r io.Reader) (int64, error) {
+	if err := o.empty(); err != nil {
+		return 0, o.judge(err)
+	}
 	n, err := o.File.ReadFrom(r)
 	return n, o.judge(err)
 }
@@ -197,6 +222,9 @@ func (o *Output) IsStdout() bool { return o.stdout }
 // IsRegular says whether the output is a regular file, also when standard output leads to one.
 func (o *Output) IsRegular() bool { return o.regular }
 
+// IsNamed says whether the output is a regular file that Commit will give its name.
+func (o *Output) IsNamed() bool { return o.path != "" }
+
 // Commit closes the output and gives a regular file its name. After an error nothing is left behind. A second Commit, or
 // one after Abort, is an error.
 func (o *Output) Commit() error {
@@ -207,7 +235,7 @@ func (o *Output) Commit() error {
 	}
 	o.settled = true
 	o.unwatch()
-	if err := o.settle(); err != nil {
+	if err := AsUser(o.settle); err != nil {
 		return cannotWrite(o.name, err)
 	}
 	return nil
@@ -216,7 +244,7 @@ func (o *Output) Commit() error {
 // settle closes the file and gives it its name.
 func (o *Output) settle() error {
 	if o.path == "" {
-		return o.File.Close()
+		return errors.Join(o.empty(), o.File.Close())
 	}
 	temporary := o.File.Name()
 	if o.unnamed {
@@ -256,7 +284,7 @@ func (o *Output) Abort() {
 		o.File.Close()
 	}
 	if o.path != "" && !o.unnamed {
-		os.Remove(o.File.Name())
+		_ = AsUser(func() error { return os.Remove(o.File.Name()) })
 	}
 }
 

@@ -164,6 +164,9 @@ func TestInputsAreOneStream(t *testing.T) {
 		t.Errorf("one file is a %T, %v; want an *os.File", in, err)
 	}
 	in.Close()
+	if _, _, err := (&Invocation{Args: []string{""}}).OpenInputs(); err == nil || err.Error() != `read "": the name of the file is empty` {
+		t.Errorf("an empty name: %v", err)
+	}
 	for _, wrong := range []string{dir, a + ".missing"} {
 		if _, _, err := (&Invocation{Args: []string{a, wrong}}).OpenInputs(); err == nil || !strings.HasPrefix(err.Error(), "read "+wrong) {
 			t.Errorf("%s: %v, want an error that names it", wrong, err)

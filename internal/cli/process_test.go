@@ -166,6 +166,26 @@ func TestSecondSignalEndsTheToolByIt(t *testing.T) {
 	}
 }
 
+// TestQuitEndsAToolAtOnce, also one that would go on after the first of the other signals.
+func TestQuitEndsAToolAtOnce(t *testing.T) {
+	for _, do := range []string{"stop", "idle"} {
+		dir := t.TempDir()
+		cmd, _ := command(t, "--do="+do, "-o", filepath.Join(dir, "out"))
+		said := ready(t, cmd)
+		_ = cmd.Process.Signal(syscall.SIGQUIT)
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGQUIT) {
+			t.Errorf("%s: exit status %d, want 131", do, got)
+		}
+		if text, _ := io.ReadAll(said); len(text) > 0 {
+			t.Errorf("%s: it says %.100q", do, text)
+		}
+		if left, _ := os.ReadDir(dir); len(left) != 0 {
+			t.Errorf("%s: left behind: %v", do, left)
+		}
+	}
+}
+
 func TestClosedPipeEndsAnIdleToolQuietly(t *testing.T) {
 	cmd, _ := command(t, "--do=idle")
 	r, w, err := os.Pipe()

@@ -8,7 +8,7 @@ import (
 
 // signals says what SIGINT, SIGTERM and SIGHUP do. By default the first one ends the tool. A tool that reads a pipe
 // counts the first and goes on to the end of its input, because whoever writes the pipe was interrupted too; the
-// recorder stops recording. The second one ends every tool by the signal.
+// recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT.
 type signals struct {
 	incoming chan os.Signal
 	stopped  chan struct{}
@@ -25,7 +25,7 @@ func (inv *Invocation) watchSignals() {
 	signal.Notify(s.incoming, endingSignals()...)
 	go func() {
 		for sig := range s.incoming {
-			if !s.tolerated() {
+			if isQuit(sig) || !s.tolerated() {
 				inv.die(sig)
 			}
 		}

@@ -13,17 +13,24 @@ import (
 // endingSignals leaves out SIGHUP where it is ignored already, because then nohup(1) asked for that. SIGINT is always
 // taken: a script's shell starts "tool &" with it ignored, and the script's kill -INT must still stop a recording.
 func endingSignals() []os.Signal {
-	all := []os.Signal{unix.SIGINT, unix.SIGTERM}
+	all := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGQUIT}
 	if !signal.Ignored(unix.SIGHUP) {
 		all = append(all, unix.SIGHUP)
 	}
 	return all
 }
 
+// isQuit tells of the signal that no tool goes on after.
+func isQuit(sig os.Signal) bool { return sig == unix.SIGQUIT }
+
 // raise ends the process by a signal's default action, so that the shell sees what ended it.
 func raise(sig os.Signal) {
-	signal.Reset(sig)
 	number := sig.(unix.Signal)
+	if number == unix.SIGQUIT {
+		// What Reset would go back to is Go's own action, which prints the stacks of all goroutines.
+		os.Exit(128 + int(number))
+	}
+	signal.Reset(sig)
 	if number == unix.SIGPIPE {
 		writeToBrokenPipe()
 	}

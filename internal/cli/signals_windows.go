@@ -8,4 +8,6 @@ const statusControlC = 130
 
 func endingSignals() []os.Signal { return []os.Signal{os.Interrupt} }
 
+func isQuit(os.Signal) bool { return false }
+
 func raise(os.Signal) { os.Exit(statusControlC) }

@@ -37,6 +37,9 @@ func OutputFlags() cli.Group {
 }
 
 func checkBound(text string) error {
+	if text == "" {
+		return errors.New("the value is empty; write an offset like 1.5s, or a moment like @2026-11-21T02:00:00.5Z")
+	}
 	_, err := ParseBound(text)
 	return err
 }

@@ -82,7 +82,12 @@ func (f *finaliser) tellMissing(held, end int64) error {
 		}
 	}
 	if f.tail == nil {
-		return nil
+		if held < end {
+			return nil
+		}
+		// What came after the last whole round is not there, and nothing else in the stream says so. Up to there no
+		// thread's state is in doubt.
+		return f.out.lost(end, &Loss{CPU: format.AllCPUs, Cause: format.CauseSpool, From: end})
 	}
 	for i := range f.tail.Losses {
 		l := &f.tail.Losses[i]

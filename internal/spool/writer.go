@@ -349,8 +349,12 @@ func (w *Writer) End(t Tail) error {
 	return nil
 }
 
+// GiveUp tells a live Finalise that nothing follows. Without an End its stream is marked as cut. The file stays open, for
+// [Writer.Salvage] and [Writer.Keep].
+func (w *Writer) GiveUp() { w.shared.end() }
+
 // Close closes the file; spools made from it can no longer be read. A live Finalise is told that nothing follows, and
-// has returned when Close does: without an End its stream is marked as cut.
+// has returned when Close does.
 func (w *Writer) Close() error {
 	w.shared.end()
 	w.shared.reading.Lock()

@@ -29,6 +29,18 @@ func smallDisk(t testing.TB, size string) string {
 	return dir
 }
 
+// spin keeps a CPU busy, so that a recording with many samples a second fills any disk here in seconds.
+func spin(t testing.TB) (flags []string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", "while :; do :; done")
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return []string{"-d100s", "-Sall", "-Stimer=5khz", "--offcpu-min=0"}
+}
+
 // fill leaves so many bytes free, in a file that can be removed.
 func fill(t testing.TB, dir string, leave int64) (filler string) {
 	t.Helper()
@@ -112,46 +124,84 @@ func status(t testing.TB, cmd *exec.Cmd) (int, string) {
 
 func TestDiskFullWhileSpooling(t *testing.T) {
 	tools.NeedPrivilege(t)
-	t.Parallel()
-	stamps := stamps(t)
-	dir := smallDisk(t, "8m")
-	file := filepath.Join(dir, "x.wprof")
-	got, said := status(t, exec.Command(tools.Path("wprof-record"), "-d60s", "-Sall", "--offcpu-min=0", "-o", file))
-	if got != 1 {
-		t.Errorf("status %d", got)
-	}
-	oneSentence(t, said, "wprof-record", "no space left on device", "free some space, or write to another disk", "wprof-symbolize "+file+".part -o "+file)
-	if left := names(t, dir); !slices.Equal(left, []string{"x.wprof.part"}) {
-		t.Errorf("the folder holds %v", left)
-	}
-	if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
-		t.Fatal(err)
-	}
-	if r := promised(t, said, ""); r.Status != 4 {
-		t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
-	}
-	if n := whole(t, file).compare(t, readStamps(t, stamps)); n < 100 {
-		t.Errorf("%d departures could be compared", n)
+	for name, args := range map[string][]string{"later": nil, "live": {"--live"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stamps := stamps(t)
+			dir := smallDisk(t, "8m")
+			file := filepath.Join(dir, "x.wprof")
+			got, said := status(t, exec.Command(tools.Path("wprof-record"), append(append(spin(t), args...), "-o", file)...))
+			if got != 1 {
+				t.Errorf("status %d", got)
+			}
+			oneSentence(t, said, "wprof-record", "no space left on device", "free some space, or write to another disk", "wprof-symbolize "+file+".part -o "+file)
+			if left := names(t, dir); !slices.Equal(left, []string{"x.wprof.part"}) {
+				t.Errorf("the folder holds %v", left)
+			}
+			if err := unix.Mount("none", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
+				t.Fatal(err)
+			}
+			// Of a live recording the output may have met the end of the disk first, and the spool have its end.
+			if r := promised(t, said, ""); r.Status != 4 && (args == nil || r.Status != 0) {
+				t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
+			}
+			if n := whole(t, file).compare(t, readStamps(t, stamps)); n < 100 {
+				t.Errorf("%d departures could be compared", n)
+			}
+		})
 	}
 }
 
 func TestFileSizeLimitWhileSpooling(t *testing.T) {
 	tools.NeedPrivilege(t)
-	t.Parallel()
-	stamps(t)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "x.wprof")
-	got, said := status(t, limited("8000", "wprof-record", "-d60s", "-Sall", "--offcpu-min=0", "-o", file))
-	// The limit is each file's own: the result is shorter than the spool.
-	if got != 1 {
+	for name, args := range map[string][]string{"later": nil, "live": {"--live"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stamps := stamps(t)
+			dir := t.TempDir()
+			file := filepath.Join(dir, "x.wprof")
+			got, said := status(t, limited("8000", "wprof-record", append(append(spin(t), args...), "-o", file)...))
+			// The limit is each file's own: the result is shorter than the spool.
+			if got != 1 {
+				t.Errorf("status %d", got)
+			}
+			oneSentence(t, said, "wprof-record", "file too large", "ended early")
+			if left := names(t, dir); !slices.Equal(left, []string{"x.wprof"}) {
+				t.Errorf("the folder holds %v", left)
+			}
+			s := whole(t, file)
+			if s.cut != s.close {
+				t.Errorf("the stream tells of no end before its time: %d, it closes at %d", s.cut, s.close)
+			}
+			if n := s.compare(t, readStamps(t, stamps)); n < 100 {
+				t.Errorf("%d departures could be compared", n)
+			}
+		})
+	}
+}
+
+// TestDiskFullOfALiveStreamsSpool: what has been written is whole, and both the message and the stream tell that it ended early.
+func TestDiskFullOfALiveStreamsSpool(t *testing.T) {
+	tools.NeedPrivilege(t)
+	stamps := stamps(t)
+	// Too small for what is given back at once.
+	spools := smallDisk(t, "4m")
+	t.Setenv("TMPDIR", spools)
+	r := tools.Start(t, append(spin(t), "--live")...)
+	if got := r.Wait(); got != 1 {
 		t.Errorf("status %d", got)
 	}
-	oneSentence(t, said, "wprof-record", "file too large", "ended early")
-	if left := names(t, dir); !slices.Equal(left, []string{"x.wprof"}) {
-		t.Errorf("the folder holds %v", left)
+	said := r.Stderr.String()
+	oneSentence(t, said, "wprof-record", "ended early", "no space left on device", "set TMPDIR to a folder on a larger disk", ": recorded ")
+	if left := names(t, spools); len(left) > 0 {
+		t.Errorf("the spool's folder holds %v", left)
 	}
-	if s := whole(t, file); s.events < 1000 {
-		t.Errorf("%d events were kept", s.events)
+	s := readTold(t, strings.NewReader(r.Stdout.String()))
+	if s.cut != s.close || s.close-s.open > 90e9 {
+		t.Errorf("the stream tells of an end at %d, it closes at %d", s.cut, s.close)
+	}
+	if n := s.compare(t, readStamps(t, stamps)); n < 100 {
+		t.Errorf("%d departures could be compared", n)
 	}
 }
 
@@ -256,7 +306,7 @@ func TestDiskFullWhileFinalising(t *testing.T) {
 	stamps := stamps(t)
 	dir := smallDisk(t, "128m")
 	file := filepath.Join(dir, "x.wprof")
-	r := tools.Start(t, "-d60s", "-z0", "-Sall", "--offcpu-min=0", "-o", file)
+	r := tools.Start(t, append(spin(t), "-z0", "-o", file)...)
 	until(t, "there is enough in the spool", func() bool {
 		info, err := os.Stat(file + ".part")
 		return err == nil && info.Size() > 16<<20

@@ -160,6 +160,43 @@ func TestOutputChangedWhileRecording(t *testing.T) {
 	}
 }
 
+// TestDescriptorAsOutput: a regular file behind /dev/fd is written as one behind standard output is, and only by a recording.
+func TestDescriptorAsOutput(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for _, way := range []string{"/dev/fd/3", "/proc/self/fd/3"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := filepath.Join(dir, "x.wprof")
+			old := strings.Repeat("what was there before ", 1<<16)
+			must(t, os.WriteFile(file, []byte(old), 0o600))
+			record := func(tmpdir string) (int, string) {
+				f, err := os.OpenFile(file, os.O_RDWR, 0)
+				must(t, err)
+				defer f.Close()
+				cmd := exec.Command(tools.Path("wprof-record"), "-d300ms", "-o", way)
+				cmd.ExtraFiles, cmd.Env = []*os.File{f}, append(os.Environ(), "TMPDIR="+tmpdir)
+				return status(t, cmd)
+			}
+			if got, said := record("/no/such/folder"); got != 1 || !strings.Contains(said, "/no/such/folder") {
+				t.Errorf("without a place for the spool: status %d: %s", got, said)
+			}
+			if text, err := os.ReadFile(file); string(text) != old {
+				t.Errorf("a recording that could not begin leaves %.30q, %v", text, err)
+			}
+			if got, said := record(t.TempDir()); got != 0 {
+				t.Errorf("status %d: %s", got, said)
+			}
+			if s := whole(t, file); s.events < 10 {
+				t.Errorf("%d events", s.events)
+			}
+			if left := names(t, dir); !slices.Equal(left, []string{"x.wprof"}) {
+				t.Errorf("the folder holds %v", left)
+			}
+		})
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -17,5 +17,6 @@ func TestMain(m *testing.M) {
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = flag.Set("test.parallel", "6")
 	}
-	tools.Main(m, tools.C{Name: "stamps", Source: "testdata/stamps.c", Flags: []string{"-pthread"}})
+	tools.Main(m, tools.C{Name: "stamps", Source: "testdata/stamps.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "onlynames", Source: "testdata/onlynames.c"})
 }

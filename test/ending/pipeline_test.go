@@ -349,6 +349,30 @@ func TestSecondSignalBeforeTheWindowLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestQuitEndsARecorderAtOnce, and its spool stays.
+func TestQuitEndsARecorderAtOnce(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.wprof")
+	r := tools.Start(t, "-d100s", "-o", file)
+	early := filepath.Join(t.TempDir(), "early")
+	until(t, "there is a whole round in the spool", func() bool {
+		return tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", early).Status == 4
+	})
+	must(t, r.Cmd.Process.Signal(unix.SIGQUIT))
+	if got, said := r.Wait(), r.Stderr.String(); got != 128+int(unix.SIGQUIT) || strings.Contains(said, "goroutine") {
+		t.Errorf("status %d: %.300q", got, said)
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"x.wprof.part"}) {
+		t.Errorf("the folder holds %v", left)
+	}
+	if r := tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", file); r.Status != 4 {
+		t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
+	}
+	whole(t, file)
+}
+
 // TestSecondSignalWhileFinalisingKeepsTheSpool: two signals at once, of two kinds so that they do not become one.
 func TestSecondSignalWhileFinalisingKeepsTheSpool(t *testing.T) {
 	tools.NeedPrivilege(t)

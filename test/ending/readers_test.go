@@ -17,7 +17,8 @@ import (
 	"wprof/test/tools"
 )
 
-// shell runs a pipeline in bash, with the tools on PATH, and returns the exit statuses and what was said.
+// shell runs a pipeline in bash, with the tools on PATH, and returns the exit statuses and what was said. After two minutes
+// all of it is killed, and there are no statuses.
 func shell(t testing.TB, pipeline string) (statuses, said string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", pipeline+`; echo "${PIPESTATUS[@]}" >&3`)
@@ -28,9 +29,10 @@ func shell(t testing.TB, pipeline string) (statuses, said string) {
 	cmd.ExtraFiles = []*os.File{w}
 	var stderr tools.Buffer
 	cmd.Stderr = &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	must(t, cmd.Start())
 	w.Close()
-	late := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(2*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer late.Stop()
 	text := make([]byte, 100)
 	n, _ := r.Read(text)
@@ -82,13 +84,14 @@ func TestHeadEndsEveryTool(t *testing.T) {
 	}
 }
 
-// TestReaderThatFailsEndsTheRecording: its message is the only one.
+// TestReaderThatFailsEndsTheRecording: its message is the only one. The recording by itself would go on for longer than the
+// pipeline may take.
 func TestReaderThatFailsEndsTheRecording(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for pipeline, want := range map[string]string{
-		"wprof-record -d100s | wprof-perfetto --no-such-flag":                         "141 2",
-		"wprof-record -d100s | wprof-filter | wprof-perfetto -o /no/such/folder/t.pb": "141 141 1",
-		"wprof-record -d100s --live | (head -c 5000 >/dev/null; exit 7)":              "141 7",
+		"wprof-record -d1000s | wprof-perfetto --no-such-flag":                         "141 2",
+		"wprof-record -d1000s | wprof-filter | wprof-perfetto -o /no/such/folder/t.pb": "141 141 1",
+		"wprof-record -d1000s --live | (head -c 5000 >/dev/null; exit 7)":              "141 7",
 	} {
 		t.Run(pipeline, func(t *testing.T) {
 			t.Parallel()

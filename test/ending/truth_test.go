@@ -79,6 +79,7 @@ type told struct {
 	left        map[int32][]int64
 	lost        [][2]int64 // times in which switches may be missing
 	holes       []int64    // the ends of losses that a damaged spool stands for
+	cut         int64      // where the stream says that the recording ended early; 0: it does not
 }
 
 func readTold(t testing.TB, in io.Reader) *told {
@@ -104,6 +105,12 @@ func (s *told) add(t testing.TB, r *format.Reader, e *format.Event) {
 	if e.Kind == format.KindLost {
 		if e.Lost().Cause() == format.CauseDamage {
 			return // where the stream was cut; nothing comes after it
+		}
+		if e.Lost().Cause() == format.CauseSpool {
+			s.cut = e.Time
+		}
+		if e.Lost().From() == e.Time {
+			return // nothing is missing before it
 		}
 		if what := e.Lost().What(); what == 0 || what == format.KindSwitch {
 			s.lost = append(s.lost, [2]int64{e.Lost().From(), e.Time})

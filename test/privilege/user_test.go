@@ -218,20 +218,88 @@ func owned(t testing.TB, file string, user uint32) {
 func TestFileCapabilitiesOpenNoFilesOfOthers(t *testing.T) {
 	tools.NeedPrivilege(t)
 	tool := capable(t, documented(t))
-	private := open(t, 0o700)
+	// Whoever gets past the outer folder may do what they like.
+	private := filepath.Join(open(t, 0o700), "inside")
+	must(t, os.Mkdir(private, 0o755))
+	must(t, os.Chmod(private, 0o755))
 	secret, program := filepath.Join(private, "secret"), filepath.Join(private, "program")
 	must(t, os.WriteFile(secret, []byte("very secret words\n"), 0o644))
 	must(t, os.WriteFile(program, []byte("#!/bin/sh\nexit 42\n"), 0o755))
 	must(t, os.Mkdir(filepath.Join(private, "open"), 0o777))
 	must(t, os.Chmod(filepath.Join(private, "open"), 0o777))
-	for _, args := range [][]string{
-		{"-p", "@" + secret}, {"-n", "@" + secret}, {"-M", "a=b", "-o", filepath.Join(private, "open", "x")}, {"--", program},
+	// What may look at a process also leads to the folders that it has open.
+	other := exec.Command("sleep", "1000")
+	other.Dir = private
+	must(t, other.Start())
+	t.Cleanup(func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	})
+	process := "/proc/" + strconv.Itoa(other.Process.Pid)
+	for _, c := range []struct {
+		args   []string
+		tmpdir string
+	}{
+		{args: []string{"-p", "@" + secret}},
+		{args: []string{"-n", "@" + secret}},
+		{args: []string{"-M", "a=b", "-o", filepath.Join(private, "open", "x")}},
+		{args: []string{"--", program}},
+		{tmpdir: filepath.Join(private, "open")},
+		{args: []string{"-p", "@" + process + "/cwd/secret"}},
+		{args: []string{"-p", "@" + process + "/root" + secret}},
+		{args: []string{"-p", "@" + process + "/exe"}},
+		{args: []string{"-n", "@" + process + "/environ"}},
+		{args: []string{"-o", process + "/cwd/open/x"}},
+		{args: []string{"--", process + "/cwd/program"}},
+		{args: []string{"--", process + "/exe", "0"}},
+		{tmpdir: process + "/cwd/open"},
 	} {
-		e := run(t, asNobody(exec.Command(tool, append([]string{"-d50ms"}, args...)...)))
+		cmd := asNobody(exec.Command(tool, append([]string{"-d50ms"}, c.args...)...))
+		cmd.Env = append(cmd.Env, "TMPDIR="+c.tmpdir)
+		e := run(t, cmd)
 		said := e.stderr.String()
 		if e.status == 0 || e.status == 42 || strings.Contains(said, "secret words") || !strings.Contains(said, "permission denied") {
-			t.Errorf("%q: status %d: %s", args, e.status, said)
+			t.Errorf("%q, TMPDIR %q: status %d: %s", c.args, c.tmpdir, e.status, said)
 		}
+	}
+	alone(t, filepath.Join(private, "open"), false)
+}
+
+// TestFileCapabilitiesPutNoFilesElsewhere changes the way to the output while it is recorded: at the end it leads where only
+// the recorder's capabilities could go.
+func TestFileCapabilitiesPutNoFilesElsewhere(t *testing.T) {
+	tools.NeedPrivilege(t)
+	tool := capable(t, documented(t))
+	private, folder, spools := open(t, 0o700), open(t, 0o777), open(t, 0o777)
+	inner := filepath.Join(private, "open")
+	must(t, os.Mkdir(inner, 0o777))
+	must(t, os.Chmod(inner, 0o777))
+	way := filepath.Join(open(t, 0o755), "way")
+	must(t, os.Symlink(folder, way))
+	cmd := asNobody(exec.Command(tool, "-d1s", "-o", filepath.Join(way, "x.wprof")))
+	cmd.Env = append(cmd.Env, "TMPDIR="+spools)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	must(t, cmd.Start())
+	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if info, err := os.Lstat(filepath.Join(folder, "x.wprof.part")); err == nil && info.Size() > 100 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	must(t, os.Symlink(inner, way+".new"))
+	must(t, os.Rename(way+".new", way))
+	_ = cmd.Wait()
+	if said := stderr.String(); tools.Status(cmd.ProcessState) != 1 || !strings.Contains(said, "permission denied") || !strings.Contains(said, "wprof-symbolize "+spools) {
+		t.Errorf("status %d: %s", tools.Status(cmd.ProcessState), said)
+	}
+	alone(t, inner, false)
+	if left := names(t, spools); len(left) != 1 {
+		t.Errorf("the folder for spools holds %v", left)
+	} else {
+		owned(t, filepath.Join(spools, left[0]), nobody)
 	}
 }
 
