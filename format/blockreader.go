@@ -55,6 +55,15 @@ func (b *BlockReader) Next() (*Block, error) {
 // Trailing is the number of bytes after the last whole block, and what was wrong with the first of them.
 func (b *BlockReader) Trailing() (int64, string) { return b.skipped, b.problem }
 
+// notStream is about input in which nothing but trailing bytes was found. What is wrong with the first of them may tell what
+// it is instead.
+func notStream(trailing int64, problem string) error {
+	if trailing > 0 {
+		return fmt.Errorf("%w: no whole block was found (%s)", ErrNotStream, problem)
+	}
+	return fmt.Errorf("%w: the input is empty", ErrNotStream)
+}
+
 // next reads the next whole block into the given one and uses its payload's memory again.
 func (b *BlockReader) next(into *Block) error {
 	for {

@@ -42,7 +42,7 @@ func Check(r io.Reader, report func(Finding)) (Checked, error) {
 	trailing, problem := blocks.Trailing()
 	c.seen.Bytes += trailing
 	if c.seen.Blocks == 0 {
-		return c.seen, fmt.Errorf("%w: no whole block was found", ErrNotStream)
+		return c.seen, notStream(trailing, problem)
 	}
 	if trailing > 0 {
 		c.at = c.seen.Bytes - trailing

@@ -87,12 +87,7 @@ func (r *Reader) open(input io.Reader) {
 	r.input.unwanted = r.skip.unwanted
 }
 
-func (r *Reader) notStream() error {
-	if n, problem := r.input.Trailing(); n > 0 {
-		return fmt.Errorf("%w: no whole block was found (%s)", ErrNotStream, problem)
-	}
-	return fmt.Errorf("%w: the input is empty", ErrNotStream)
-}
+func (r *Reader) notStream() error { return notStream(r.input.Trailing()) }
 
 // Next returns the next event, or io.EOF. The event is valid until the next call. Where the stream is damaged, a
 // lost event with cause damage stands for what is missing.

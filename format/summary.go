@@ -52,9 +52,19 @@ func readSummary(r io.ReaderAt, size int64, indices bool) ([]SectionSummary, err
 		return nil, err
 	}
 	if len(head)+len(tail) == 0 {
-		return nil, fmt.Errorf("%w: no whole block was found", ErrNotStream)
+		return nil, notStream(size, beginning(r))
 	}
 	return append(head, tail...), nil
+}
+
+// beginning is what is wrong with the first bytes of a file in which there is no block.
+func beginning(r io.ReaderAt) string {
+	b := make([]byte, BlockHeaderSize)
+	n, _ := r.ReadAt(b, 0)
+	if _, err := ParseBlockHeader(b[:n]); err != nil {
+		return "at byte 0: " + err.Error()
+	}
+	return "at byte 0: the block is not whole"
 }
 
 // CheckTimeline tells whether the sections of a stream share a timeline, in this order: the error wraps [ErrOverlap] if

@@ -58,7 +58,7 @@ type dumper struct {
 
 func (d *dumper) finish(trailing int64, problem string) error {
 	if d.blocks == 0 {
-		return fmt.Errorf("%w: no whole block was found", ErrNotStream)
+		return notStream(trailing, problem)
 	}
 	if trailing > 0 {
 		d.damage("the last %d bytes belong to no whole block (%s)", trailing, problem)

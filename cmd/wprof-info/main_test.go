@@ -129,6 +129,24 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// TestSpoolIsNamedAsOne: it is what people have when a recording was cut short.
+func TestSpoolIsNamedAsOne(t *testing.T) {
+	r := build(t)
+	spool := append([]byte("WSPL"), make([]byte, 4096)...)
+	file := filepath.Join(t.TempDir(), "x.wprof.part")
+	if err := os.WriteFile(file, spool, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []string{"--fail-on-loss", "--check", "--dump", "--json"} {
+		for _, input := range []string{file, "-"} {
+			_, stderr, status := r.run(spool, mode, input)
+			if status != 1 || !strings.Contains(stderr, "it is the spool of a recording that was cut short; wprof-symbolize FILE.part -o FILE") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s %s: status %d: %s", mode, input, status, stderr)
+			}
+		}
+	}
+}
+
 func TestOutputFile(t *testing.T) {
 	tool := build(t)
 	path := filepath.Join(t.TempDir(), "x.wprof")

@@ -44,6 +44,7 @@ func Create(path string) (*Writer, error) {
 	}
 	w := newWriter(file, path)
 	w.moved = moved
+	w.folder, _ = openFolder(filepath.Dir(path))
 	w.own()
 	return w, nil
 }

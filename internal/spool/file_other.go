@@ -2,7 +2,10 @@
 
 package spool
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 func isTmpfs(*os.File) bool { return false }
 
@@ -19,6 +22,8 @@ func writeVector(file *os.File, parts [][]byte, offset int64) error {
 func punch(*os.File, int64, int64) {}
 
 func openOld(path string) (*os.File, error) { return os.Open(path) }
+
+func openFolder(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // lock does nothing: recording is done on Linux only.
 func lock(*os.File) error { return nil }

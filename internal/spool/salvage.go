@@ -30,8 +30,8 @@ func (w *Writer) Salvage() (*Spool, error) {
 // Keep sees to it that the spool can be found when its writer is closed, and returns its name: the one that it has, or,
 // where it never had one or has lost it (its folder was removed), one in $TMPDIR or /var/tmp.
 func (w *Writer) Keep() (path string, err error) {
-	if w.path != "" && standsAt(w.file, w.path) {
-		return w.path, nil
+	if path := w.place(); path != "" {
+		return path, nil
 	}
 	path = filepath.Join(folder(), "wprof-"+rand.Text()+".part")
 	if err = newfile.GiveName(w.file, path); err != nil {

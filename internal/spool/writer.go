@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -16,10 +17,11 @@ import (
 
 // Writer writes a spool file. It is used by one goroutine; a [Spool] made from it may read at the same time.
 type Writer struct {
-	file  *os.File
-	path  string
-	moved string
-	tmpfs bool
+	file   *os.File
+	path   string
+	folder *os.File // of path; nil: it is not known
+	moved  string
+	tmpfs  bool
 
 	begun     bool
 	opened    atomic.Bool
@@ -360,15 +362,35 @@ func (w *Writer) Close() error {
 	w.shared.reading.Lock()
 	defer w.shared.reading.Unlock()
 	w.shared.closed = true
+	if w.folder != nil {
+		_ = w.folder.Close()
+	}
 	return w.file.Close()
 }
 
-// Remove removes the file's name, unless it leads elsewhere by now.
+// Remove removes the file's name, also in a folder that was moved. What leads elsewhere by now, or was given another name,
+// stays.
 func (w *Writer) Remove() error {
-	if w.path == "" || !standsAt(w.file, w.path) {
-		return nil
+	if path := w.place(); path != "" {
+		return os.Remove(path)
 	}
-	return os.Remove(w.path)
+	return nil
+}
+
+// place is where the file is found now, in the folder where it was made; "": it is not there, or never had a name.
+func (w *Writer) place() string {
+	if w.path == "" || standsAt(w.file, w.path) {
+		return w.path
+	}
+	if w.folder == nil {
+		return ""
+	}
+	// The link of the file itself does not tell: the kernel calls a file by what it was made as, and this one had no name.
+	folder, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.folder.Fd()))
+	if path := filepath.Join(folder, filepath.Base(w.path)); err == nil && standsAt(w.file, path) {
+		return path
+	}
+	return ""
 }
 
 // Opened tells whether the window has opened. It may be called from any goroutine.

@@ -77,6 +77,50 @@ func TestFolderReplacedWhileRecording(t *testing.T) {
 	}
 }
 
+// TestFolderMovedWhileRecording: the spool has gone with it, and is found.
+func TestFolderMovedWhileRecording(t *testing.T) {
+	tools.NeedPrivilege(t)
+	for _, c := range []struct {
+		name         string
+		replaced     bool // there is a folder again, for the result
+		status       int
+		moved, again []string // what the folders hold in the end
+		says         string
+	}{
+		{"replaced", true, 0, nil, []string{"x.wprof"}, ""},
+		{"gone", false, 1, []string{"x.wprof.part"}, nil, "run wprof-symbolize %s/x.wprof.part -o "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			parent := t.TempDir()
+			dir, moved := filepath.Join(parent, "a"), filepath.Join(parent, "b")
+			must(t, os.Mkdir(dir, 0o755))
+			file := filepath.Join(dir, "x.wprof")
+			r := tools.Start(t, "-d100s", "-o", file)
+			must(t, os.Rename(dir, moved))
+			if c.replaced {
+				must(t, os.Mkdir(dir, 0o755))
+			}
+			got, said := r.Stop(), r.Stderr.String()
+			if want := strings.Replace(c.says, "%s", moved, 1); got != c.status || !strings.Contains(said, want) {
+				t.Errorf("status %d, want %d, and %q: %s", got, c.status, want, said)
+			}
+			if left := names(t, moved); !slices.Equal(left, c.moved) {
+				t.Errorf("the folder that was moved holds %v, want %v", left, c.moved)
+			}
+			if !c.replaced {
+				must(t, os.Mkdir(dir, 0o755))
+				if r := promised(t, said, ""); r.Status != 0 {
+					t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
+				}
+			} else if left := names(t, dir); !slices.Equal(left, c.again) {
+				t.Errorf("the new folder holds %v, want %v", left, c.again)
+			}
+			whole(t, file)
+		})
+	}
+}
+
 // TestTMPDIRRemovedWhileRecording: a spool without a name does not mind.
 func TestTMPDIRRemovedWhileRecording(t *testing.T) {
 	tools.NeedPrivilege(t)
