@@ -591,6 +591,34 @@ func TestBlockThatGoesBackInTimeIsDropped(t *testing.T) {
 	}
 }
 
+// A block that stands twice, or behind the next one, costs nothing but what no order of time has a place for.
+func TestBlocksOutOfTheirPlaceAreRead(t *testing.T) {
+	stream := encodeStream(t, numbered(2000), WriterOptions{Level: 1, BlockBytes: 1 << 10})
+	blocks := blocksOf(t, stream)
+	joined := func(order ...int) (out []byte) {
+		for _, i := range order {
+			out = append(out, stream[blocks[i].Offset:][:BlockHeaderSize+len(blocks[i].Stored)]...)
+		}
+		return out
+	}
+	var order []int
+	for i := range blocks {
+		order = append(order, i)
+	}
+	for i := range blocks {
+		checkDamaged(t, joined(slices.Insert(slices.Clone(order), i, i)...), wholeEvents(t, stream, 0, 0))
+	}
+	for i, b := range blocks[1:] {
+		swapped := slices.Clone(order)
+		swapped[i], swapped[i+1] = i+1, i
+		dropped := blocks[i]
+		if dropped.Header.Type != BlockEvents || b.Header.Type != BlockEvents {
+			dropped = Block{}
+		}
+		checkDamaged(t, joined(swapped...), wholeEvents(t, stream, dropped.Offset, dropped.Offset+int64(len(dropped.Stored))))
+	}
+}
+
 func TestWhatFollowsTheEndIsDamageAndNoLoss(t *testing.T) {
 	stream := encodeStream(t, numbered(100), WriterOptions{})
 	events, r, err := readAll(pipe(append(stream, "tail -f"...)))
