@@ -212,24 +212,3 @@ func (b *BlockReader) finish() error {
 	}
 	return io.EOF
 }
-
-// findMarker skips to the next marker and returns how many bytes it skipped; all of them if there is none.
-func (b *BlockReader) findMarker() int64 {
-	for b.fill(len(blockMarker)) {
-		if i := bytes.Index(b.buf[b.pos:b.end], []byte(blockMarker)); i >= 0 {
-			b.skip(i)
-			return b.skipped
-		}
-		b.skip(b.end - b.pos - len(blockMarker) + 1)
-	}
-	b.skip(b.end - b.pos)
-	return b.skipped
-}
-
-// readError is the error that ended reading, nil for the end of the input.
-func (b *BlockReader) readError() error {
-	if errors.Is(b.err, io.EOF) {
-		return nil
-	}
-	return b.err
-}

@@ -176,6 +176,9 @@ func judgeTrace(_ *captured, _ *reckoning, out []byte) string {
 // judgeDump holds the lines of events against those of the intact stream. Times count from the opening, which a lost
 // header takes along, so they are compared only while no header is lost.
 func judgeDump(c *captured, r *reckoning, out []byte) string {
+	if r.moved {
+		return judgeText(c, r, out)
+	}
 	isWhole := map[int]bool{}
 	for _, p := range r.whole {
 		isWhole[p.at] = true
