@@ -456,9 +456,29 @@ func TestWhatIsNoStreamIsSaidToBeNone(t *testing.T) {
 			}
 		}
 	}
-	endless := &countingZeros{}
-	if _, err := NewReader(endless); !errors.Is(err, ErrNotStream) || endless.n > 40<<20 {
-		t.Errorf("endless zeros: got %v after %d bytes, want ErrNotStream soon", err, endless.n)
+	for name, read := range map[string]func(io.Reader) error{
+		"read":  func(r io.Reader) error { _, err := NewReader(r); return err },
+		"check": func(r io.Reader) error { _, err := Check(r, func(Finding) {}); return err },
+		"dump":  func(r io.Reader) error { return Dump(io.Discard, r) },
+	} {
+		endless := &countingZeros{}
+		err := read(endless)
+		if !errors.Is(err, ErrNotStream) || !strings.Contains(err.Error(), "no whole block is in its first 16 MiB") || endless.n > 40<<20 {
+			t.Errorf("%s endless zeros: got %v after %d bytes, want ErrNotStream soon", name, err, endless.n)
+		}
+	}
+}
+
+// A file ends, so it is looked through; a pipe may go on for ever.
+func TestFileIsLookedThroughForItsFirstBlock(t *testing.T) {
+	stream := append(make([]byte, 17_000_000), encodeStream(t, numbered(100), WriterOptions{})...)
+	checkDamaged(t, stream[1_000_000:], wholeEvents(t, stream, 0, 0))
+	events, r, err := readAll(bytes.NewReader(stream))
+	if err != nil || len(events) != 101 || r.Damage() == nil {
+		t.Errorf("got %d events and %v, want a loss and 100 events", len(events), err)
+	}
+	if _, err := NewReader(pipe(stream)); !errors.Is(err, ErrNotStream) {
+		t.Errorf("got %v from a pipe, want ErrNotStream", err)
 	}
 }
 

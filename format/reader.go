@@ -64,7 +64,6 @@ func NewReader(r io.Reader) (*Reader, error) {
 // begin reads up to the first header block. If that is lost, it reads on to the first events, because their time
 // stands for the opening of the window then.
 func (r *Reader) begin() error {
-	r.input.limit = MaxBlockBytes + BlockHeaderSize
 	for !r.section.begun || !r.section.real && r.section.session.Open == 0 {
 		l := new(loaded)
 		err := r.input.next(&l.Block)
@@ -77,7 +76,6 @@ func (r *Reader) begin() error {
 		if err != nil {
 			return err
 		}
-		r.input.limit = 0
 		if _, err := r.accept(l); err != nil {
 			return err
 		}
