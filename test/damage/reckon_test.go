@@ -161,6 +161,26 @@ func isLast(p *piece, pieces []piece) bool {
 	return false
 }
 
+// gaps is in how many places events are missing and a loss must be told: before whole blocks of events, and at the end. Nothing
+// is lost by damage between an end block and the header after it: FORMAT.md, Damage.
+func (r *reckoning) gaps(pieces []piece) (n int) {
+	missing := false
+	for _, p := range pieces {
+		if len(p.events) == 0 {
+			continue
+		}
+		isWhole := slices.ContainsFunc(r.whole, func(w piece) bool { return w.at == p.at })
+		if isWhole && missing {
+			n++
+		}
+		missing = !isWhole
+	}
+	if missing && r.status == 4 && r.whole[len(r.whole)-1].typ != 5 {
+		n++
+	}
+	return n
+}
+
 // holds tells what is wrong with the events that came of a damaged stream; "": nothing.
 func (r *reckoning) holds(pieces []piece, got []format.Event) string {
 	next := 0
