@@ -83,11 +83,12 @@ func streamsToDamage(t *testing.T) map[string][][]byte {
 	}
 	return map[string][][]byte{
 		"recorded":  blocksOf(t, recorded),
-		"simulated": blocksOf(t, simulated(t, simulate.Options{Seed: 3, CPUs: 2, Threads: 8, Epochs: true}, 700)),
+		"simulated": blocksOf(t, simulated(t, simulate.Options{Seed: 3, CPUs: 2, Threads: 8, Epochs: true}, 400)),
 	}
 }
 
 func TestOutputIsSoundWhicheverBlocksAreMissing(t *testing.T) {
+	t.Parallel()
 	for name, blocks := range streamsToDamage(t) {
 		t.Logf("%s: %d blocks", name, len(blocks))
 		for from := range blocks {
@@ -108,6 +109,7 @@ func TestOutputIsSoundWhicheverBlocksAreMissing(t *testing.T) {
 }
 
 func TestOutputIsSoundWhereverBlocksStand(t *testing.T) {
+	t.Parallel()
 	for name, blocks := range streamsToDamage(t) {
 		for i := range blocks {
 			for _, length := range []int{1, 2, 5} {
@@ -131,6 +133,7 @@ func TestOutputIsSoundWhereverBlocksStand(t *testing.T) {
 
 // Blocks are taken out, repeated and swapped with the next one at random, several of them at once.
 func TestOutputIsSoundAfterMuchDamage(t *testing.T) {
+	t.Parallel()
 	for name, blocks := range streamsToDamage(t) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for i := range 1000 {
