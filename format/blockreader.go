@@ -34,14 +34,34 @@ type BlockReader struct {
 	skipped  int64
 	problem  string
 	wasted   int64 // bytes of payloads whose checksum was computed in vain
-	limit    int64 // where to give up if no block was found until then; 0: nowhere
+	limit    int64 // where to give up if no block was found until then; 0: nowhere, or one was found
 
 	// unwanted tells that a block's payload will not be looked at: it is neither checked nor decompressed.
 	unwanted func(*BlockHeader) bool
 }
 
-// NewBlockReader returns a BlockReader that begins at r's first byte.
-func NewBlockReader(r io.Reader) *BlockReader { return &BlockReader{r: r} }
+// firstWithin is where the first whole block of an input has to begin that may have no end, bytes.
+const firstWithin = 16 << 20
+
+// NewBlockReader returns a BlockReader that begins at r's first byte. Unless r is finite, it gives up with an error that
+// wraps [ErrNotStream] where the first 16 MiB have no whole block.
+func NewBlockReader(r io.Reader) *BlockReader {
+	b := &BlockReader{r: r}
+	if !IsFinite(r) {
+		b.limit = firstWithin
+	}
+	return b
+}
+
+// IsFinite tells whether an input surely ends: a regular file, what is in memory, or what says so itself by a method
+// Finite. A pipe may not.
+func IsFinite(r io.Reader) bool {
+	if f, ok := r.(interface{ Finite() bool }); ok {
+		return f.Finite()
+	}
+	file, err := asFile(r)
+	return err == nil && file != nil
+}
 
 // Next returns the next whole block, or io.EOF. The block is valid until the next call. At io.EOF
 // [BlockReader.Trailing] tells what stood after the last whole block.
@@ -70,8 +90,8 @@ func (b *BlockReader) next(into *Block) error {
 		if !b.fill(BlockHeaderSize) {
 			return b.finish()
 		}
-		if b.limit > 0 && b.base+int64(b.pos) > b.limit {
-			return b.finish()
+		if b.limit > 0 && b.offset() > b.limit {
+			return fmt.Errorf("%w: no whole block is in its first 16 MiB (%s)", ErrNotStream, b.problem)
 		}
 		h, err := ParseBlockHeader(b.buf[b.pos:b.end])
 		if err != nil {
@@ -111,7 +131,7 @@ func (b *BlockReader) take(h BlockHeader, into *Block) bool {
 		}
 	}
 	*into = Block{Header: h, Offset: b.offset(), Stored: stored, Payload: payload, Skipped: b.skipped, Problem: b.problem, unread: !wanted}
-	b.skipped, b.problem = 0, ""
+	b.skipped, b.problem, b.limit = 0, "", 0
 	b.pos += BlockHeaderSize + len(stored)
 	return true
 }
@@ -220,25 +240,4 @@ func (b *BlockReader) finish() error {
 		return fmt.Errorf("read the stream at byte %d: %w", b.offset(), b.err)
 	}
 	return io.EOF
-}
-
-// findMarker skips to the next marker and returns how many bytes it skipped; all of them if there is none.
-func (b *BlockReader) findMarker() int64 {
-	for b.fill(len(blockMarker)) {
-		if i := bytes.Index(b.buf[b.pos:b.end], []byte(blockMarker)); i >= 0 {
-			b.skip(i)
-			return b.skipped
-		}
-		b.skip(b.end - b.pos - len(blockMarker) + 1)
-	}
-	b.skip(b.end - b.pos)
-	return b.skipped
-}
-
-// readError is the error that ended reading, nil for the end of the input.
-func (b *BlockReader) readError() error {
-	if errors.Is(b.err, io.EOF) {
-		return nil
-	}
-	return b.err
 }

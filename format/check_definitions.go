@@ -32,7 +32,8 @@ func (c *checker) definition(m member) {
 	case *ClockSnapshot:
 		return
 	case *Task:
-		if d.Tid == 0 || d.Flags&uint32(TaskFlag_TASK_FLAG_IDLE) != 0 {
+		// One whose definition was lost may have been idle.
+		if d.Tid == 0 || d.Flags&uint32(TaskFlag_TASK_FLAG_IDLE) != 0 || d.IsLost() {
 			if c.ids.idle == nil {
 				c.ids.idle = map[TaskID]bool{}
 			}

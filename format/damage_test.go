@@ -456,9 +456,29 @@ func TestWhatIsNoStreamIsSaidToBeNone(t *testing.T) {
 			}
 		}
 	}
-	endless := &countingZeros{}
-	if _, err := NewReader(endless); !errors.Is(err, ErrNotStream) || endless.n > 40<<20 {
-		t.Errorf("endless zeros: got %v after %d bytes, want ErrNotStream soon", err, endless.n)
+	for name, read := range map[string]func(io.Reader) error{
+		"read":  func(r io.Reader) error { _, err := NewReader(r); return err },
+		"check": func(r io.Reader) error { _, err := Check(r, func(Finding) {}); return err },
+		"dump":  func(r io.Reader) error { return Dump(io.Discard, r) },
+	} {
+		endless := &countingZeros{}
+		err := read(endless)
+		if !errors.Is(err, ErrNotStream) || !strings.Contains(err.Error(), "no whole block is in its first 16 MiB") || endless.n > 40<<20 {
+			t.Errorf("%s endless zeros: got %v after %d bytes, want ErrNotStream soon", name, err, endless.n)
+		}
+	}
+}
+
+// A file ends, so it is looked through; a pipe may go on for ever.
+func TestFileIsLookedThroughForItsFirstBlock(t *testing.T) {
+	stream := append(make([]byte, 17_000_000), encodeStream(t, numbered(100), WriterOptions{})...)
+	checkDamaged(t, stream[1_000_000:], wholeEvents(t, stream, 0, 0))
+	events, r, err := readAll(bytes.NewReader(stream))
+	if err != nil || len(events) != 101 || r.Damage() == nil {
+		t.Errorf("got %d events and %v, want a loss and 100 events", len(events), err)
+	}
+	if _, err := NewReader(pipe(stream)); !errors.Is(err, ErrNotStream) {
+		t.Errorf("got %v from a pipe, want ErrNotStream", err)
 	}
 }
 
@@ -588,6 +608,34 @@ func TestBlockThatGoesBackInTimeIsDropped(t *testing.T) {
 	}
 	if len(events) != 4 || events[1].Kind != KindLost || events[1].Time != 2000 || events[1].Lost().From() != 1000 || r.Damage() == nil {
 		t.Errorf("got %+v, want the events at 1000 and 2000 with a loss between them", events)
+	}
+}
+
+// A block that stands twice, or behind the next one, costs nothing but what no order of time has a place for.
+func TestBlocksOutOfTheirPlaceAreRead(t *testing.T) {
+	stream := encodeStream(t, numbered(2000), WriterOptions{Level: 1, BlockBytes: 1 << 10})
+	blocks := blocksOf(t, stream)
+	joined := func(order ...int) (out []byte) {
+		for _, i := range order {
+			out = append(out, stream[blocks[i].Offset:][:BlockHeaderSize+len(blocks[i].Stored)]...)
+		}
+		return out
+	}
+	var order []int
+	for i := range blocks {
+		order = append(order, i)
+	}
+	for i := range blocks {
+		checkDamaged(t, joined(slices.Insert(slices.Clone(order), i, i)...), wholeEvents(t, stream, 0, 0))
+	}
+	for i, b := range blocks[1:] {
+		swapped := slices.Clone(order)
+		swapped[i], swapped[i+1] = i+1, i
+		dropped := blocks[i]
+		if dropped.Header.Type != BlockEvents || b.Header.Type != BlockEvents {
+			dropped = Block{}
+		}
+		checkDamaged(t, joined(swapped...), wholeEvents(t, stream, dropped.Offset, dropped.Offset+int64(len(dropped.Stored))))
 	}
 }
 

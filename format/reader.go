@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // Reader reads the events of a stream in strict time order. It is used by one goroutine; another one reads, checks
@@ -26,6 +28,7 @@ type Reader struct {
 	sections  int
 	lastReal  *Session // the last session that was read
 	prevEnd   int64    // the time that the section of lastReal reached
+	reached   int64    // the time that whole recordings reached: what has lost its header does not begin before it
 	firstOpen int64
 	now       int64 // time of the last event
 	hole      bool  // something is missing since the last event
@@ -42,7 +45,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Reader{file: file, now: math.MinInt64, prevEnd: math.MinInt64}
+	out := &Reader{file: file, now: math.MinInt64, prevEnd: math.MinInt64, reached: math.MinInt64}
 	out.decoder.layouts = newLayouts()
 	if file != nil {
 		if err := file.checkSections(); err != nil {
@@ -61,7 +64,6 @@ func NewReader(r io.Reader) (*Reader, error) {
 // begin reads up to the first header block. If that is lost, it reads on to the first events, because their time
 // stands for the opening of the window then.
 func (r *Reader) begin() error {
-	r.input.limit = MaxBlockBytes + BlockHeaderSize
 	for !r.section.begun || !r.section.real && r.section.session.Open == 0 {
 		l := new(loaded)
 		err := r.input.next(&l.Block)
@@ -74,7 +76,6 @@ func (r *Reader) begin() error {
 		if err != nil {
 			return err
 		}
-		r.input.limit = 0
 		if _, err := r.accept(l); err != nil {
 			return err
 		}
@@ -244,18 +245,25 @@ func (r *Reader) take(l *loaded) (*Event, error) {
 		return r.beginSection(l)
 	}
 	s := &r.section
-	if !s.begun || s.ended || l.Header.Section != s.number || l.Header.Sequence <= s.sequence {
-		if l.Header.Type != BlockEvents && l.Header.Type != BlockDefinitions {
-			r.damaged(fmt.Sprintf("at byte %d: a block of a section whose beginning is missing", l.Offset))
+	if !s.begun || s.ended || l.Header.Section != s.number {
+		if problem := r.isNoOrphan(&l.Header); problem != "" {
+			r.damaged(fmt.Sprintf("at byte %d: %s", l.Offset, problem))
 			return nil, nil
 		}
 		r.beginOrphan(l)
 	}
-	if gap := l.Header.Sequence - s.sequence - 1; gap > 0 {
-		r.damage.Blocks += int64(gap)
-		r.damaged(fmt.Sprintf("at byte %d: %d blocks before this one are missing", l.Offset, gap))
+	if l.Header.Sequence <= s.sequence {
+		r.damaged(fmt.Sprintf("at byte %d: block %d of the section stands behind block %d", l.Offset, l.Header.Sequence, s.sequence))
+		if !s.takesLate(&l.Header) {
+			return nil, nil
+		}
+	} else {
+		if gap := l.Header.Sequence - s.sequence - 1; gap > 0 {
+			r.damage.Blocks += int64(gap)
+			r.damaged(fmt.Sprintf("at byte %d: %d blocks before this one are missing", l.Offset, gap))
+		}
+		s.sequence = l.Header.Sequence
 	}
-	s.sequence = l.Header.Sequence
 	switch l.Header.Type {
 	case BlockDefinitions:
 		if err := s.defs.add(l.Payload); err != nil {
@@ -269,7 +277,19 @@ func (r *Reader) take(l *loaded) (*Event, error) {
 	return nil, nil
 }
 
+// isNoOrphan tells why a block that belongs to no section that has begun does not begin one either; "": it does.
+func (r *Reader) isNoOrphan(h *BlockHeader) string {
+	switch {
+	case h.Type != BlockEvents && h.Type != BlockDefinitions:
+		return "a block of a section whose beginning is missing"
+	case h.Type == BlockEvents && h.First < max(r.now, r.reached):
+		return "a block goes back in time"
+	}
+	return ""
+}
+
 func (r *Reader) beginEvents(l *loaded) {
+	r.section.lastEvents = l.Header.Sequence
 	if l.unread {
 		r.section.events += uint64(l.Header.Events)
 		return
@@ -298,6 +318,10 @@ func (r *Reader) beginSection(l *loaded) (*Event, error) {
 		return nil, nil
 	}
 	s := &r.section
+	if s.begun && !s.ended && s.real && proto.Equal(session, s.session) {
+		r.damaged(fmt.Sprintf("at byte %d: the header of a section stands there again", l.Offset))
+		return nil, nil
+	}
 	if s.begun && !s.ended && !r.hole {
 		r.damaged(fmt.Sprintf("at byte %d: a section begins before the one before it has ended", l.Offset))
 	}
@@ -360,6 +384,9 @@ func (r *Reader) endSection(l *loaded) (*Event, error) {
 	if s.real {
 		r.prevEnd = max(r.now, windowEndOr(s.session, end.Close))
 	}
+	if end.Last {
+		r.reached = max(r.now, windowEndOr(s.session, end.Close))
+	}
 	r.end = end
 	for _, f := range r.onEnd {
 		f(end)
@@ -384,6 +411,9 @@ func countEvents(e *End) uint64 {
 
 // Session is that of the current section. If its header block is lost, it is nearly empty.
 func (r *Reader) Session() *Session { return r.section.session }
+
+// HeaderLost tells whether the header block of the current section is lost.
+func (r *Reader) HeaderLost() bool { return !r.section.real }
 
 // Sections is the number of sections begun so far. When it changes after [Reader.Next], all ids have changed their
 // meaning.

@@ -12,6 +12,14 @@ type inSection struct {
 	sequence uint32 // of the last block
 	events   uint64 // delivered or skipped because of their kind
 	defs     definitions
+
+	lastEvents uint32 // sequence number of the last event block
+}
+
+// takesLate tells whether a block that stands behind later ones is of use there. Definitions are: those that are known
+// already stay. Events are if they are not behind later ones.
+func (s *inSection) takesLate(h *BlockHeader) bool {
+	return h.Type == BlockDefinitions || h.Type == BlockEvents && h.Sequence > s.lastEvents
 }
 
 // follows tells whether a section may follow another one in a stream. prevEnd is the time up to which the previous

@@ -410,3 +410,35 @@ func TestWhatAnEpochHasLostEndsWithItsClose(t *testing.T) {
 		t.Errorf("got %+v, want a loss until 190 and the events at 200 and 290", events)
 	}
 }
+
+// counted counts what is read of a file.
+type counted struct {
+	*bytes.Reader
+	calls, bytes int
+}
+
+func (c *counted) ReadAt(b []byte, at int64) (int, error) {
+	n, err := c.Reader.ReadAt(b, at)
+	c.calls, c.bytes = c.calls+1, c.bytes+n
+	return n, err
+}
+
+func TestSummaryOfMarkersThatLieReadsTheFileOnce(t *testing.T) {
+	header := encodeStream(t, numbered(10), WriterOptions{})[:BlockHeaderSize]
+	whole := block(t, BlockHeader{Type: 99}, nil)
+	for name, unit := range map[string][]byte{
+		"markers":                   []byte(blockMarker),
+		"headers of no payload":     append(bytes.Clone(header), make([]byte, 8)...),
+		"blocks and bytes in turns": append(bytes.Clone(whole), make([]byte, 8)...),
+	} {
+		stream := append(encodeStream(t, numbered(10), WriterOptions{}), bytes.Repeat(unit, 4<<20/len(unit))...)
+		in := &counted{Reader: bytes.NewReader(stream)}
+		sections, err := ReadSummary(in, int64(len(stream)))
+		if err != nil || len(sections) == 0 || sections[0].Problem == "" && len(sections) == 1 {
+			t.Errorf("%s: got %d sections and %v, want one with a problem", name, len(sections), err)
+		}
+		if in.bytes > 2*len(stream) || in.calls > len(stream)/BlockHeaderSize {
+			t.Errorf("%s: %d reads of %d bytes in all for a file of %d", name, in.calls, in.bytes, len(stream))
+		}
+	}
+}

@@ -54,7 +54,7 @@ func (r *Reader) restart() {
 	r.current, r.waiting, r.held, r.hole = nil, nil, false, false
 	r.err, r.end = nil, nil
 	r.section = inSection{}
-	r.lastReal, r.prevEnd, r.now = nil, math.MinInt64, math.MinInt64
+	r.lastReal, r.prevEnd, r.reached, r.now = nil, math.MinInt64, math.MinInt64, math.MinInt64
 }
 
 // readDefinitions reads the definitions of the blocks that are jumped over.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // SectionSummary is what a section says about itself, without its events.
@@ -21,9 +23,9 @@ type SectionSummary struct {
 	Problem string // what is wrong with its index or its block headers, or stands behind its end; "": nothing
 }
 
-// ReadSummary reads headers, indices and ends of all sections of a file, from its footers. Where a footer or an index
-// is missing, it goes from block header to block header and rebuilds the index. Payloads of other blocks are not
-// looked at.
+// ReadSummary reads headers, indices and ends of all sections of a file, from its footers, and the headers of all blocks
+// that the indices list. Where these do not fit together, it goes from block header to block header and rebuilds the
+// index. Payloads of other blocks are not looked at.
 func ReadSummary(r io.ReaderAt, size int64) ([]SectionSummary, error) {
 	return readSummary(r, size, true)
 }
@@ -47,12 +49,15 @@ func readSummary(r io.ReaderAt, size int64, indices bool) ([]SectionSummary, err
 	if end == 0 {
 		return tail, nil
 	}
-	head, err := w.walk(0, end)
+	head, problem, err := w.walk(0, end)
 	if err != nil {
 		return nil, err
 	}
 	if len(head)+len(tail) == 0 {
 		return nil, notStream(size, beginning(r))
+	}
+	if len(head) == 0 {
+		tail[0].Problem = cmp.Or(problem, tail[0].Problem)
 	}
 	return append(head, tail...), nil
 }
@@ -76,7 +81,7 @@ func CheckTimeline(sections []SectionSummary) error {
 		if s.Session == nil {
 			continue
 		}
-		if prev != nil {
+		if prev != nil && !(prev.End == nil && proto.Equal(prev.Session, s.Session)) { // a header may stand twice
 			if err := follows(prev.Session, s.Session, windowEndOr(prev.Session, prev.End.GetClose())); err != nil {
 				return err
 			}
@@ -100,6 +105,7 @@ type walker struct {
 	r       io.ReaderAt
 	indices bool // otherwise only sessions and ends are wanted
 	scratch [BlockHeaderSize]byte
+	near    nearby
 	unpack  BlockReader
 }
 
@@ -130,10 +136,10 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 	if !w.indices {
 		return s, nil
 	}
-	if f.Index != 0 && w.index(s, end-int64(f.Index)) == nil {
+	if f.Index != 0 && w.index(s, end-int64(f.Index)) == nil && w.isWhole(s) {
 		return s, nil
 	}
-	walked, err := w.walk(s.Offset, end)
+	walked, _, err := w.walk(s.Offset, end)
 	if err != nil || len(walked) != 1 {
 		return nil, errors.New("the index is missing and the section is damaged")
 	}
@@ -141,6 +147,29 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 		walked[0].Problem = fmt.Sprintf("at byte %d: the index is damaged", end-int64(f.Index))
 	}
 	return &walked[0], nil
+}
+
+// isWhole tells whether the headers of a section's blocks are there: first those that its index lists, then those of
+// the index and the end block.
+func (w *walker) isWhole(s *SectionSummary) bool {
+	var order BlockOrder
+	at, until := s.Offset, s.Offset+s.Size
+	for i := 0; at+BlockHeaderSize <= until; i++ {
+		h, err := w.header(at)
+		if err != nil {
+			return false
+		}
+		e := indexEntry{h, uint64(at - s.Offset)}
+		isListed := i < len(s.Index.Blocks) && e.isOf(s.Index.Blocks[i])
+		if !isListed && (i < len(s.Index.Blocks) || h.Type != BlockIndex && h.Type != BlockEnd) {
+			return false
+		}
+		if begins, problem := order.Next(&h); problem != "" || begins != (i == 0) {
+			return false
+		}
+		at += BlockHeaderSize + int64(h.Stored)
+	}
+	return at == until && order.ended && order.Counted(s.End) == ""
 }
 
 func (w *walker) session(s *SectionSummary) error {
@@ -171,6 +200,9 @@ func (w *walker) index(s *SectionSummary, offset int64) error {
 }
 
 func (w *walker) header(offset int64) (BlockHeader, error) {
+	if b := w.near.at(offset); len(b) >= BlockHeaderSize {
+		return ParseBlockHeader(b)
+	}
 	if _, err := w.r.ReadAt(w.scratch[:], offset); err != nil {
 		return BlockHeader{}, err
 	}
@@ -197,42 +229,50 @@ func (w *walker) block(offset int64, want BlockType) (BlockHeader, []byte, error
 	return h, payload, err
 }
 
-// walk goes through the blocks between two offsets, from header to header, and over damage to the next marker.
-func (w *walker) walk(from, to int64) ([]SectionSummary, error) {
-	var found []SectionSummary
+// walk goes through the blocks between two offsets, from header to header, and over damage to the next one. The problem
+// is what is wrong where it found no section to tell it of.
+func (w *walker) walk(from, to int64) (found []SectionSummary, problem string, _ error) {
 	var current *SectionSummary
-	number, problem, reached := uint32(0), "", from
+	var order BlockOrder
+	reached := from
 	for at := from; at+BlockHeaderSize <= to; {
 		h, err := w.header(at)
 		if err != nil || at+BlockHeaderSize+int64(h.Stored) > to {
-			if problem == "" {
-				problem = fmt.Sprintf("at byte %d: there is no whole block", at)
-			}
+			problem = cmp.Or(problem, fmt.Sprintf("at byte %d: there is no whole block", at))
 			if at, err = w.resync(at+1, to); err != nil {
-				return found, err
+				return found, problem, err
 			}
 			continue
 		}
 		next := at + BlockHeaderSize + int64(h.Stored)
 		reached = next
-		if h.Type == BlockHeaderType || current == nil || h.Section != number || current.End != nil {
+		begins, misplaced := order.Next(&h)
+		if begins {
 			found = append(found, SectionSummary{Offset: at, Index: &Index{}, Rebuilt: true})
-			current, number = &found[len(found)-1], h.Section
+			current = &found[len(found)-1]
+		}
+		if misplaced != "" {
+			problem = cmp.Or(problem, fmt.Sprintf("at byte %d: %s", at, misplaced))
 		}
 		if err := w.visit(current, h, at); errors.Is(err, ErrNewer) {
-			return found, err
+			return found, problem, err
+		}
+		if h.Type == BlockEnd && current.End != nil && w.indices {
+			if wrong := order.Counted(current.End); wrong != "" {
+				problem = cmp.Or(problem, fmt.Sprintf("at byte %d: %s", at, wrong))
+			}
 		}
 		current.Size = next - current.Offset
 		current.Problem, problem = cmp.Or(current.Problem, problem), ""
 		at = next
 	}
-	if reached < to && problem == "" {
-		problem = fmt.Sprintf("at byte %d: the stream ends within a block", reached)
+	if reached < to {
+		problem = cmp.Or(problem, fmt.Sprintf("at byte %d: the stream ends within a block", reached))
 	}
 	if current != nil {
 		current.Problem = cmp.Or(current.Problem, problem)
 	}
-	return found, nil
+	return found, problem, nil
 }
 
 // visit enters one block. What is damaged in it is left out; reading the stream tells it.
@@ -254,14 +294,32 @@ func (w *walker) visit(s *SectionSummary, h BlockHeader, at int64) error {
 	return nil
 }
 
-// resync finds the next marker.
+// resync finds the next header that may be that of a block, and to if there is none.
 func (w *walker) resync(from, to int64) (int64, error) {
-	// Where headers stand close together and lie, each of them leads here: a large read for each would take minutes.
-	var near [4 << 10]byte
-	n, _ := w.r.ReadAt(near[:min(int64(len(near)), to-from)], from)
-	if i := bytes.Index(near[:n], []byte(blockMarker)); i >= 0 {
-		return from + int64(i), nil
+	for from+BlockHeaderSize <= to {
+		b := w.near.at(from)
+		if len(b) < BlockHeaderSize {
+			var err error
+			if b, err = w.near.read(w.r, from); err != nil {
+				return to, err
+			}
+			if len(b) < BlockHeaderSize {
+				return to, nil
+			}
+		}
+		i := bytes.Index(b, []byte(blockMarker))
+		switch {
+		case i < 0:
+			from += int64(len(b) - len(blockMarker) + 1)
+		case len(b)-i < BlockHeaderSize:
+			from += int64(i) // it needs more bytes
+		default:
+			from += int64(i)
+			if h, err := ParseBlockHeader(b[i:]); err == nil && from+BlockHeaderSize+int64(h.Stored) <= to {
+				return from, nil
+			}
+			from++
+		}
 	}
-	b := BlockReader{r: io.NewSectionReader(w.r, from, to-from)}
-	return from + b.findMarker(), b.readError()
+	return to, nil
 }

@@ -324,6 +324,13 @@ func (e *indexEntry) message() *IndexEntry {
 	}
 }
 
+// isOf tells whether it is what an index says of its block.
+func (e *indexEntry) isOf(m *IndexEntry) bool {
+	h := &e.header
+	return m.Type == uint32(h.Type) && m.Flags == uint32(h.Flags) && m.Offset == e.offset && m.Stored == h.Stored && m.Raw == h.Raw &&
+		m.First == h.First && m.Last == h.Last && m.Earliest == h.Earliest && m.Events == h.Events
+}
+
 // Counts is what the section under construction, or the last one, holds so far.
 func (w *Writer) Counts() Counts {
 	s := &w.section

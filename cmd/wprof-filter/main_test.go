@@ -253,7 +253,8 @@ func TestNothingKeptSaysWhy(t *testing.T) {
 		{"--end @2023-11-14T22:13:19Z " + opened, 0, "its window opens after --end"},
 	} {
 		out, messages, status := run(t, nil, strings.Fields(c.args)...)
-		if status != c.status || !strings.Contains(messages, "is kept: "+c.why+"; the output is an empty capture") {
+		isOne := strings.Count(messages, "\n") == 1
+		if status != c.status || !isOne || !strings.Contains(messages, "is kept: "+c.why+"; the output is an empty capture") {
 			t.Errorf("%s: exit status %d, message %q; want %d, %q", c.args, status, messages, c.status, c.why)
 		}
 		if got := found(t, out); len(got) > 0 {

@@ -27,7 +27,7 @@ func (t Tool) statuses() []status {
 		{ExitFailed, "failed"},
 		{ExitUsage, "wrong usage"},
 		{ExitNewer, "the input needs a newer version"},
-		{ExitDamaged, "the input is damaged or truncated; the output is complete up to there"},
+		{ExitDamaged, "the input is damaged or truncated; the output has everything that is whole"},
 	}
 	if slices.ContainsFunc(t.flags(), func(f Flag) bool { return f.Name == "fail-on-loss" }) {
 		all = append(all, status{ExitLost, "events were lost and --fail-on-loss was given"})

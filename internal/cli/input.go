@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,27 +18,22 @@ func (inv *Invocation) OpenInputs() (in io.ReadCloser, name string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}
-	var files inputs
-	var names []string
+	all := &joined{isFinite: true}
 	for _, path := range paths {
 		f, name, err := inv.openInput(path)
+		if err == nil {
+			all.files, all.names = append(all.files, f), append(all.names, name)
+			err = all.look(f, name, len(paths))
+		}
 		if err != nil {
-			files.Close()
+			all.Close()
 			return nil, "", err
 		}
-		files, names = append(files, f), append(names, name)
 	}
-	if len(files) == 1 {
-		return files[0], names[0], nil
+	if len(all.files) == 1 {
+		return all.files[0], all.names[0], nil
 	}
-	readers := make([]io.Reader, len(files))
-	for i, f := range files {
-		readers[i] = f
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(readers...), files}, strings.Join(names, ", "), nil
+	return all, strings.Join(all.names, ", "), nil
 }
 
 func (inv *Invocation) openInput(path string) (f *os.File, name string, err error) {
@@ -87,11 +83,53 @@ func withoutPath(err error) error {
 	return err
 }
 
-type inputs []*os.File
+// joined are several inputs, one after the other. An empty one is an error: it was to hold something.
+type joined struct {
+	files    []*os.File
+	names    []string
+	at       int  // of the file that is read
+	begun    bool // it is not empty
+	isFinite bool // all are regular files
+}
 
-func (in inputs) Close() error {
+// look notes what an input is, one of count.
+func (j *joined) look(f *os.File, name string, count int) error {
+	info, err := f.Stat()
+	if err != nil {
+		return Failf("read %s: %w", name, withoutPath(err))
+	}
+	isRegular := info.Mode().IsRegular()
+	j.isFinite = j.isFinite && isRegular
+	if isRegular && info.Size() == 0 && count > 1 {
+		return Failf("read %s: it is empty", name)
+	}
+	return nil
+}
+
+// Finite tells whether all of it are regular files.
+func (j *joined) Finite() bool { return j.isFinite }
+
+func (j *joined) Read(b []byte) (int, error) {
+	for j.at < len(j.files) {
+		n, err := j.files[j.at].Read(b)
+		j.begun = j.begun || n > 0
+		if !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		if !j.begun {
+			return 0, fmt.Errorf("%s is empty", j.names[j.at])
+		}
+		j.at, j.begun = j.at+1, false
+		if n > 0 {
+			return n, nil
+		}
+	}
+	return 0, io.EOF
+}
+
+func (j *joined) Close() error {
 	var errs []error
-	for _, f := range in {
+	for _, f := range j.files {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)

@@ -173,3 +173,27 @@ func TestInputsAreOneStream(t *testing.T) {
 		}
 	}
 }
+
+// An input that holds nothing was to hold something.
+func TestEmptyInputAmongSeveralIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	full, empty := filepath.Join(dir, "full"), filepath.Join(dir, "empty")
+	for path, text := range map[string]string{full: "text", empty: ""} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{full, empty}, {empty, full}, {empty, empty}} {
+		if _, _, err := (&Invocation{Args: args}).OpenInputs(); err == nil || err.Error() != "read "+empty+": it is empty" {
+			t.Errorf("%q: %v, want an error about the empty one", args, err)
+		}
+	}
+	in, _, err := (&Invocation{Args: []string{full, os.DevNull}}).OpenInputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if got, err := io.ReadAll(in); string(got) != "text" || err == nil || err.Error() != os.DevNull+" is empty" {
+		t.Errorf("got %q and %v, want the text and an error about %s", got, err, os.DevNull)
+	}
+}

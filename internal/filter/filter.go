@@ -43,7 +43,8 @@ type Filter struct {
 	section    int        // number of the input's section that the output stands in
 	begun      bool       // the output's section has begun
 	first      *format.Session
-	lastReal   *format.Session
+	written    *format.Session // of the output's last section
+	madeUp     bool            // its header was lost
 	session    *format.Session // of the input, in this section
 	opens      int64           // when the range of the output's section begins
 	sources    map[uint64]bool // of samples, that the output's session tells of

@@ -14,9 +14,13 @@ const flushEvery = 25 * time.Millisecond
 // stoppable is an input that can end before its writer ends it.
 type stoppable struct {
 	*io.PipeReader
-	w       *io.PipeWriter
-	stopped atomic.Bool
+	w        *io.PipeWriter
+	stopped  atomic.Bool
+	isFinite bool
 }
+
+// Finite tells whether the input surely ends.
+func (s *stoppable) Finite() bool { return s.isFinite }
 
 func newStoppable(in io.Reader) *stoppable {
 	r, w := io.Pipe()
@@ -24,7 +28,7 @@ func newStoppable(in io.Reader) *stoppable {
 		_, err := io.CopyBuffer(w, onlyReader{in}, make([]byte, 256<<10))
 		w.CloseWithError(err)
 	}()
-	return &stoppable{PipeReader: r, w: w}
+	return &stoppable{PipeReader: r, w: w, isFinite: format.IsFinite(in)}
 }
 
 // onlyReader hides other methods of a reader, which io.Copy would prefer to its buffer.

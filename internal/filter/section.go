@@ -77,28 +77,56 @@ func (f *Filter) settleEnd(next *format.Session) error {
 	return f.w.EndSection(end)
 }
 
-// repair gives a section whose header is lost what its readers need: it goes on with the session before it.
+// repair fits a section of a damaged input into the output: what is lost between two sections must not make them
+// contradict each other.
 func (f *Filter) repair(s *format.Session) {
-	if f.lastReal == nil || s.BootId != "" || f.lastReal.BootId == "" {
-		f.lastReal = s
-		return
+	before, isReal := f.written, !f.r.HeaderLost()
+	madeUp := f.madeUp
+	f.written, f.madeUp = s, !isReal
+	switch {
+	case before == nil || f.r.Damage() == nil:
+	case isReal:
+		f.fit(s, before, madeUp)
+	case f.endedLast || isAfter(s.Open, before):
+		f.begetSession(s, before)
+	default:
+		f.continueSession(s, before)
 	}
-	orphan := proto.Clone(f.lastReal).(*format.Session)
-	orphan.Continues, orphan.Epoch = true, orphan.Epoch+1
-	orphan.History, orphan.Config = f.session.History, nil
-	proto.Reset(s)
-	proto.Merge(s, orphan)
-	if f.endedLast {
-		f.begetSession(s)
-	}
-	f.lastReal = s
 }
 
-// begetSession makes a session that follows the one before, which has ended: what is lost with its header may be
-// anything but an epoch of that.
-func (f *Filter) begetSession(s *format.Session) {
-	s.Continues, s.Epoch, s.Id = false, 0, 0
-	s.Open, s.Close = max(f.session.Open, f.last, f.closed), 0
+// fit makes a section follow the output's section before it: numbers of lost epochs are not left out. madeUp says that
+// the header of that one was lost. It may be of the same session then: what is kept of that under its own name begins
+// here.
+func (f *Filter) fit(s, before *format.Session, madeUp bool) {
+	if s.Continues && s.Id == before.Id {
+		s.Continues, s.Epoch = !f.endedLast, before.Epoch+1
+	}
+	if reached := max(f.last, f.closed); madeUp && reached > max(s.Open, s.RangeStart) {
+		s.RangeStart = reached
+	}
+}
+
+// isAfter tells whether what begins at a time, 0 if that is not known, lies after a session's window.
+func isAfter(at int64, s *format.Session) bool {
+	closes := windowEnd(s)
+	return closes != 0 && at > closes
+}
+
+// continueSession makes a section whose header is lost the next epoch of the session before it.
+func (f *Filter) continueSession(s, before *format.Session) {
+	proto.Reset(s)
+	proto.Merge(s, before)
+	s.Continues, s.Epoch = true, before.Epoch+1
+	s.History, s.Config = f.session.History, nil
+}
+
+// begetSession makes a session that follows the one before it, on the same machine as far as anybody knows. Its number
+// differs from those of the sections around it, as far as chance allows.
+func (f *Filter) begetSession(s, before *format.Session) {
+	opens := max(s.Open, f.last, f.closed)
+	f.continueSession(s, before)
+	s.Continues, s.Epoch, s.Id = false, 0, before.Id+uint64(before.Epoch)+1
+	s.Open, s.Close = opens, 0
 	s.RangeStart, s.RangeEnd = 0, 0
 	s.Sources, s.Clocks = nil, f.session.Clocks
 }
@@ -138,8 +166,8 @@ func (f *Filter) leaveSection(end *format.End) error {
 // endSection writes the end block: losses and cost are the recorder's, the rest is counted here.
 func (f *Filter) endSection(end *format.End) error {
 	out := proto.Clone(end).(*format.End)
-	if out.Close == 0 {
-		out.Close = max(f.last, f.session.Open)
+	if out.Close == 0 || f.r.Damage() != nil { // then it may stand before events of its section
+		out.Close = max(out.Close, f.last, f.session.Open)
 	}
 	if f.phase == done {
 		out.Last, out.Close = true, min(out.Close, f.end)
@@ -153,7 +181,7 @@ func (f *Filter) endSection(end *format.End) error {
 		return err
 	}
 	f.begun = false
-	f.ending, f.endingID = out, f.lastReal.Id
+	f.ending, f.endingID = out, f.written.Id
 	f.endedLast, f.closed = out.Last, out.Close
 	if out.Last {
 		return f.settleEnd(nil)

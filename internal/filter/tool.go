@@ -155,16 +155,20 @@ func inputError(name string, err error) error {
 
 // outcome turns what happened into messages and an exit status.
 func outcome(inv *cli.Invocation, name string, result Result, err error) error {
+	rest := "everything else was filtered"
 	if result.Kept == 0 {
 		isNarrowed := inv.String("start") != "" || inv.String("end") != ""
-		inv.Warnf("nothing of %s is kept: %s; the output is an empty capture", name, result.whyEmpty(isNarrowed))
+		rest = fmt.Sprintf("nothing of %s is kept: %s; the output is an empty capture", name, result.whyEmpty(isNarrowed))
+		if err != nil || result.Damage == nil {
+			inv.Warnf("%s", rest)
+		}
 	}
 	switch {
 	case err != nil:
 		return inputError(name, err)
 	case result.Damage != nil:
 		d := result.Damage
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; everything else was filtered", name, d.Detail, d.Missing()))
+		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; %s", name, d.Detail, d.Missing(), rest))
 	}
 	return inv.Lost(name, result.Lost)
 }

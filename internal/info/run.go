@@ -86,14 +86,16 @@ func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	return false, err
 }
 
-// writer remembers why it failed, so that it is told once.
+// writer remembers how much was written, and why it failed, so that it is told once.
 type writer struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	bytes int64
+	err   error
 }
 
 func (w *writer) Write(b []byte) (int, error) {
 	n, err := w.w.Write(b)
+	w.bytes += int64(n)
 	if err != nil && w.err == nil {
 		w.err = err
 	}
@@ -101,7 +103,8 @@ func (w *writer) Write(b []byte) (int, error) {
 }
 
 func undump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
-	out := bufio.NewWriterSize(w, 256<<10)
+	to := &writer{w: w}
+	out := bufio.NewWriterSize(to, 256<<10)
 	text := &lineCounter{r: r}
 	if err := format.Undump(out, text); err != nil && text.cut() == nil {
 		return false, err
@@ -111,6 +114,9 @@ func undump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	}
 	if err := out.Flush(); err != nil {
 		return false, fmt.Errorf("write the stream: %w", err)
+	}
+	if to.bytes == 0 {
+		return false, errors.New("the text tells of no section, so there is nothing to write")
 	}
 	return false, nil
 }

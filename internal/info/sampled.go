@@ -216,6 +216,15 @@ func (l *looker) module(f *format.Frame, kernel bool) *ModuleCount {
 	return l.modules[key]
 }
 
+// aside reads what is read from an input.
+type aside struct {
+	io.Reader
+	in io.Reader
+}
+
+// Finite tells whether the input surely ends.
+func (a aside) Finite() bool { return format.IsFinite(a.in) }
+
 // tee passes on what is read to another reader of the same stream until that one has enough.
 type tee struct{ *io.PipeWriter }
 
@@ -230,11 +239,11 @@ func lookAside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
 	from, to := io.Pipe()
 	found := make(chan []*Sampled, 1)
 	go func() {
-		all := look(from, time.Time{})
+		all := look(aside{from, r}, time.Time{})
 		from.Close()
 		found <- all
 	}()
-	return io.TeeReader(r, tee{to}), sync.OnceValue(func() []*Sampled {
+	return aside{io.TeeReader(r, tee{to}), r}, sync.OnceValue(func() []*Sampled {
 		to.Close()
 		return <-found
 	})

@@ -119,7 +119,7 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	r, looked := lookAside(r)
 	defer looked()
 	blocks := format.NewBlockReader(r)
-	number := uint32(0)
+	var order format.BlockOrder
 	total := int64(0)
 	for {
 		b, err := blocks.Next()
@@ -133,17 +133,23 @@ func fromPipe(r io.Reader) (*Summary, error) {
 			damage = append(damage, b.Problem)
 		}
 		total = b.Offset + int64(format.BlockHeaderSize+len(b.Stored))
-		if section == nil || b.Header.Type == format.BlockHeaderType || b.Header.Section != number {
+		begins, problem := order.Next(&b.Header)
+		if begins {
 			if err := done.add(section); err != nil {
 				return nil, err
 			}
 			section = &format.SectionSummary{Offset: b.Offset, Index: &format.Index{}, Rebuilt: true}
-			number = b.Header.Section
 		}
 		if err := visit(section, b); errors.Is(err, format.ErrNewer) {
 			return nil, err
 		} else if err != nil {
-			damage = append(damage, fmt.Sprintf("at byte %d: %v", b.Offset, err))
+			problem = err.Error()
+		}
+		if b.Header.Type == format.BlockEnd && section.End != nil {
+			problem = cmp.Or(problem, order.Counted(section.End))
+		}
+		if problem != "" {
+			damage = append(damage, fmt.Sprintf("at byte %d: %s", b.Offset, problem))
 		}
 	}
 	trailing, problem := blocks.Trailing()

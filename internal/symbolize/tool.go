@@ -44,7 +44,7 @@ func fromPipe(inv *cli.Invocation, in io.Reader, name string) error {
 	ahead := bufio.NewReaderSize(in, 64<<10)
 	// What is too short for a spool is for the stream's reader to judge.
 	if beginning, _ := ahead.Peek(spool.BeginningBytes); !spool.IsSpool(beginning) {
-		return passOn(inv, ahead, name)
+		return passOn(inv, peeked{ahead, in}, name)
 	}
 	recorded, err := spool.CopyUnlinked(ahead)
 	if err != nil {
@@ -52,6 +52,15 @@ func fromPipe(inv *cli.Invocation, in io.Reader, name string) error {
 	}
 	return recoverSpool(inv, recorded, name)
 }
+
+// peeked is an input whose beginning was looked at.
+type peeked struct {
+	io.Reader
+	in io.Reader
+}
+
+// Finite tells whether the input surely ends.
+func (p peeked) Finite() bool { return format.IsFinite(p.in) }
 
 // oneSpool refuses a spool among several files: it is no stream that another one could follow.
 func oneSpool(inv *cli.Invocation) error {

@@ -16,12 +16,13 @@ import (
 
 // cutAt is the stream up to a byte.
 func cutAt(stream []byte, at int) damaged {
-	return damaged{fmt.Sprintf("cut at byte %d of %d", at, len(stream)), stream[:at], at, len(stream) + 1}
+	what := fmt.Sprintf("cut at byte %d of %d", at, len(stream))
+	return damaged{what: what, stream: stream[:at], from: at, to: len(stream) + 1}
 }
 
 // flipAt is the stream with one byte changed.
 func flipAt(stream []byte, at int, bits byte) damaged {
-	return damaged{fmt.Sprintf("byte %d changed by %#02x", at, bits), nil, at, at + 1}.flipped(stream, bits)
+	return damaged{what: fmt.Sprintf("byte %d changed by %#02x", at, bits), from: at, to: at + 1}.flipped(stream, bits)
 }
 
 func (d damaged) flipped(stream []byte, bits byte) damaged {
@@ -160,4 +161,64 @@ func TestFlipInEachBlockCostsThatBlockOnly(t *testing.T) {
 		places = append(places, p.at+30, p.at+p.size-1)
 	}
 	each(t, c, len(places), true, func(i int) damaged { return flipAt(c.stream, places[i], 1) })
+}
+
+// join is a stream of the given pieces of another one.
+func join(stream []byte, pieces []piece) []byte {
+	var all []byte
+	for _, p := range pieces {
+		all = append(all, stream[p.at:p.at+p.size]...)
+	}
+	return all
+}
+
+// Where an end block and the header after it are both gone, what follows must not be taken for what it is not.
+func TestZeroedNeighboursCostThemselvesOnly(t *testing.T) {
+	c := committed(t)
+	each(t, c, len(c.pieces)-1, false, func(i int) damaged {
+		from, to := c.pieces[i].at, c.pieces[i+1].at+c.pieces[i+1].size
+		stream := bytes.Clone(c.stream)
+		clear(stream[from:to])
+		return damaged{what: fmt.Sprintf("bytes %d to %d zeroed", from, to), stream: stream, from: from, to: to}
+	})
+}
+
+func TestZeroedPagesCostWhatTheyHitOnly(t *testing.T) {
+	const page = 4096
+	c := committed(t)
+	each(t, c, len(c.stream)/page+1, false, func(i int) damaged {
+		from, to := i*page, min(len(c.stream), (i+1)*page)
+		stream := bytes.Clone(c.stream)
+		clear(stream[from:to])
+		return damaged{what: fmt.Sprintf("bytes %d to %d zeroed", from, to), stream: stream, from: from, to: to}
+	})
+}
+
+func TestRemovedBlocksCostThemselvesOnly(t *testing.T) {
+	c := committed(t)
+	each(t, c, len(c.pieces), false, func(i int) damaged {
+		left := slices.Delete(slices.Clone(c.pieces), i, i+1)
+		return damaged{what: fmt.Sprintf("block %d removed", i), stream: join(c.stream, left), moved: true, kept: left}
+	})
+}
+
+func TestRepeatedBlocksCostNothing(t *testing.T) {
+	c := committed(t)
+	each(t, c, len(c.pieces), false, func(i int) damaged {
+		all := slices.Insert(slices.Clone(c.pieces), i, c.pieces[i])
+		return damaged{what: fmt.Sprintf("block %d repeated", i), stream: join(c.stream, all), moved: true, kept: c.pieces}
+	})
+}
+
+// Of two event blocks in the wrong order, the first one cannot be delivered any more.
+func TestSwappedBlocksCostNoMoreThanOne(t *testing.T) {
+	c := committed(t)
+	each(t, c, len(c.pieces)-1, false, func(i int) damaged {
+		all, kept := slices.Clone(c.pieces), slices.Clone(c.pieces)
+		all[i], all[i+1] = all[i+1], all[i]
+		if len(all[i].events) > 0 && len(all[i+1].events) > 0 {
+			kept = slices.Delete(kept, i, i+1)
+		}
+		return damaged{what: fmt.Sprintf("blocks %d and %d swapped", i, i+1), stream: join(c.stream, all), moved: true, kept: kept}
+	})
 }

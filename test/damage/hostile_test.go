@@ -8,12 +8,14 @@ import (
 	"hash/crc32"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
 const (
@@ -395,5 +397,41 @@ func TestHostileStreamsDoNoHarm(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of what is before the first block, a file may have any length, and what may go on for ever 16 MiB.
+func TestBytesBeforeTheFirstBlock(t *testing.T) {
+	c := committed(t)
+	const many = 17_000_000
+	stream := append(make([]byte, many), c.stream...)
+	d := damaged{stream: stream, moved: true, kept: c.pieces}
+	r := reckon(c.pieces, &d)
+	file := filepath.Join(t.TempDir(), "behind.wprof")
+	all := ways()
+	for i := range all {
+		w := &all[i]
+		if !w.pipe {
+			got := w.run(t, file, stream)
+			if wrong := w.judgeAll(c, &d, &r, &got); wrong != "" {
+				t.Errorf("%s: %s", w, wrong)
+			}
+			// Several regular files are one stream that ends, too.
+			if w.tool != "wprof-info" {
+				got = tools.Try(t, hang, nil, w.tool, append(slices.Clone(w.args), file, "testdata/capture.wprof")...)
+				if got.Status != 1 || !bytes.Contains(got.Stderr, []byte("do not share a timeline")) {
+					t.Errorf("%s with another file: status %d, %s", w, got.Status, got.Stderr)
+				}
+			}
+			continue
+		}
+		got := w.run(t, file, stream)
+		if got.Status != 1 || !bytes.Contains(got.Stderr, []byte("no whole block is in its first 16 MiB")) {
+			t.Errorf("%s: status %d, %s", w, got.Status, got.Stderr)
+		}
+		got = tools.Try(t, hang, nil, w.tool, append(slices.Clone(w.args), "/dev/zero")...)
+		if got.Status != 1 || !bytes.Contains(got.Stderr, []byte("no whole block is in its first 16 MiB")) {
+			t.Errorf("%s of /dev/zero: status %d, %s", w, got.Status, got.Stderr)
+		}
 	}
 }

@@ -109,7 +109,9 @@ func isDamage(e *format.Event) bool {
 type damaged struct {
 	what     string
 	stream   []byte
-	from, to int // the bytes that are not as they were, or missing
+	from, to int     // the bytes that are not as they were, or missing
+	moved    bool    // blocks were taken out, repeated or swapped, and the bytes are as they were
+	kept     []piece // of such a stream: those whose events are delivered, in order
 }
 
 func (d *damaged) leaves(p *piece) bool { return p.at >= d.to || p.at+p.size <= d.from }
@@ -118,21 +120,24 @@ func (d *damaged) leaves(p *piece) bool { return p.at >= d.to || p.at+p.size <= 
 type reckoning struct {
 	whole  []piece
 	status int
-	// silent: nothing that the tools read of a regular file for a summary is touched.
+	// silent: nothing is touched but definitions and events, which the summary of a regular file does not read.
 	silent bool
+	// moved: the text form has the blocks in another order, or twice.
+	moved bool
 }
 
 func reckon(pieces []piece, d *damaged) reckoning {
-	r := reckoning{status: 4}
-	touched := byte(0)
-	for i := range pieces {
-		if d.leaves(&pieces[i]) {
-			r.whole = append(r.whole, pieces[i])
-		} else if d.from < d.to {
-			touched = pieces[i].typ
-		}
+	if d.moved {
+		return reckoning{whole: d.kept, status: 4, moved: true}
 	}
-	r.silent = d.to <= len(d.stream) && (touched == 2 || touched == 3)
+	r := reckoning{status: 4}
+	for i := range pieces {
+		p := &pieces[i]
+		if d.leaves(p) {
+			r.whole = append(r.whole, *p)
+		}
+		r.silent = r.silent || (p.typ == 2 || p.typ == 3) && d.from >= p.at+headerBytes && d.to <= p.at+p.size
+	}
 	switch last := len(r.whole) - 1; {
 	case last < 0:
 		r.status = 1
@@ -154,6 +159,26 @@ func isLast(p *piece, pieces []piece) bool {
 		}
 	}
 	return false
+}
+
+// gaps is in how many places events are missing and a loss must be told: before whole blocks of events, and at the end. Nothing
+// is lost by damage between an end block and the header after it: FORMAT.md, Damage.
+func (r *reckoning) gaps(pieces []piece) (n int) {
+	missing := false
+	for _, p := range pieces {
+		if len(p.events) == 0 {
+			continue
+		}
+		isWhole := slices.ContainsFunc(r.whole, func(w piece) bool { return w.at == p.at })
+		if isWhole && missing {
+			n++
+		}
+		missing = !isWhole
+	}
+	if missing && r.status == 4 && r.whole[len(r.whole)-1].typ != 5 {
+		n++
+	}
+	return n
 }
 
 // holds tells what is wrong with the events that came of a damaged stream; "": nothing.

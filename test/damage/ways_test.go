@@ -162,7 +162,9 @@ func readEvents(stream []byte) (all []format.Event, err error) {
 	}
 }
 
-func judgeTrace(_ *captured, _ *reckoning, out []byte) string {
+// judgeTrace holds a trace that must be well-formed, draw a loss wherever events are missing, and have the wakings of all
+// whole blocks.
+func judgeTrace(c *captured, r *reckoning, out []byte) string {
 	trace := new(schema.Trace)
 	if err := proto.Unmarshal(out, trace); err != nil {
 		return "the trace is not well-formed: " + err.Error()
@@ -170,12 +172,61 @@ func judgeTrace(_ *captured, _ *reckoning, out []byte) string {
 	if len(trace.Packet) == 0 {
 		return "the trace is empty"
 	}
+	if got, want := slicesNamed(trace, "lost: damage"), r.gaps(c.pieces); got < want {
+		return fmt.Sprintf("the trace tells of damage %d times, but events are missing in %d places", got, want)
+	}
+	wakings := 0
+	for _, e := range eventsOf(r.whole) {
+		if e.Kind == format.KindWaking && e.Flags&format.FlagObject != 0 {
+			wakings++ // the wakee is visible
+		}
+	}
+	if got := wakingsIn(trace); got != wakings {
+		return fmt.Sprintf("the trace has %d wakings, want %d", got, wakings)
+	}
 	return ""
+}
+
+// slicesNamed counts the slices of a name.
+func slicesNamed(trace *schema.Trace, name string) (n int) {
+	type interned struct {
+		sequence uint32
+		id       uint64
+	}
+	names := map[interned]string{}
+	for _, p := range trace.Packet {
+		sequence := p.GetTrustedPacketSequenceId()
+		for _, one := range p.GetInternedData().GetEventNames() {
+			names[interned{sequence, one.GetIid()}] = one.GetName()
+		}
+		e := p.GetTrackEvent()
+		if e.GetType() == schema.TrackEvent_TYPE_SLICE_BEGIN && names[interned{sequence, e.GetNameIid()}] == name {
+			n++
+		}
+	}
+	return n
+}
+
+// wakingsIn counts the wakings of a trace, in both ways to write them.
+func wakingsIn(trace *schema.Trace) (n int) {
+	for _, p := range trace.Packet {
+		bundle := p.GetFtraceEvents()
+		n += len(bundle.GetCompactSched().GetWakingTimestamp())
+		for _, e := range bundle.GetEvent() {
+			if e.GetSchedWaking() != nil {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // judgeDump holds the lines of events against those of the intact stream. Times count from the opening, which a lost
 // header takes along, so they are compared only while no header is lost.
 func judgeDump(c *captured, r *reckoning, out []byte) string {
+	if r.moved {
+		return judgeText(c, r, out)
+	}
 	isWhole := map[int]bool{}
 	for _, p := range r.whole {
 		isWhole[p.at] = true

@@ -1,0 +1,84 @@
+package info
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"wprof/format"
+)
+
+// blocksOf cuts a sound stream into its blocks.
+func blocksOf(t *testing.T, stream []byte) [][]byte {
+	t.Helper()
+	var all [][]byte
+	r := format.NewBlockReader(bytes.NewReader(stream))
+	for {
+		b, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, stream[b.Offset:][:format.BlockHeaderSize+len(b.Stored)])
+	}
+}
+
+// damageTold is the damage that summaries tell of a stream in a file and in a pipe.
+func damageTold(t *testing.T, stream []byte) (ofFile, ofPipe []string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.wprof")
+	if err := os.WriteFile(path, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	file, err := Summarize(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := Summarize(io.MultiReader(bytes.NewReader(stream)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Damage, pipe.Damage
+}
+
+// Whatever is wrong with the blocks of a stream, but for the bytes of their payloads, is told without reading these.
+func TestSummaryTellsWhatIsWrongWithBlocks(t *testing.T) {
+	stream, err := os.ReadFile("../../test/damage/testdata/capture.wprof")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := blocksOf(t, stream)
+	tells := func(what string, i int, damaged ...[]byte) {
+		t.Helper()
+		if file, pipe := damageTold(t, bytes.Join(damaged, nil)); len(file) == 0 || len(pipe) == 0 {
+			t.Errorf("block %d %s: told of the file %q, of the pipe %q", i, what, file, pipe)
+		}
+	}
+	if file, pipe := damageTold(t, stream); len(file)+len(pipe) > 0 {
+		t.Errorf("of the whole stream is told %q and %q", file, pipe)
+	}
+	for i, b := range blocks {
+		tells("is gone", i, slices.Delete(slices.Clone(blocks), i, i+1)...)
+		tells("stands twice", i, slices.Insert(slices.Clone(blocks), i, b)...)
+		zeroed := slices.Clone(blocks)
+		zeroed[i] = append(make([]byte, format.BlockHeaderSize), b[format.BlockHeaderSize:]...)
+		tells("has no header", i, zeroed...)
+		if i+1 < len(blocks) {
+			swapped := slices.Clone(blocks)
+			swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
+			tells("stands behind the next one", i, swapped...)
+		}
+		tells("stands behind foreign bytes", i, slices.Insert(slices.Clone(blocks), i, make([]byte, 1<<20))...)
+	}
+}
