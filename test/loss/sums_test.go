@@ -31,6 +31,7 @@ func twoRecordings(t *testing.T, rounds, ms int, args []string, during func(*too
 		during(tight)
 	}
 	did = players(t, w.Until("done"))
+	w.Settle() // before the first window closes: only the other one would see it go to sleep
 	for _, r := range []*tools.Recorder{tight, roomy} {
 		if status := r.Stop(); status != 0 {
 			t.Fatalf("%v: status %d: %s", r.Cmd.Args, status, r.Stderr.String())

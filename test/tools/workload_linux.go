@@ -2,10 +2,15 @@ package tools
 
 import (
 	"bufio"
+	"bytes"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 )
 
 // Workload is a program that waits for its turn on standard input and tells what it did on standard output.
@@ -64,4 +69,25 @@ func (w *Workload) Until(end string) (before []string) {
 	}
 	w.t.Fatalf("%v ended after %d lines, without %q", w.cmd.Args, len(before), end)
 	return nil
+}
+
+// Settle waits until all of the program's threads are off their CPUs and wait for something (proc_pid_stat(5)).
+func (w *Workload) Settle() {
+	w.t.Helper()
+	for end := time.Now().Add(time.Minute); !w.isAsleep(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatalf("%v does not come to rest", w.cmd.Args)
+		}
+	}
+	time.Sleep(50 * time.Millisecond) // the state is set before the thread leaves
+}
+
+func (w *Workload) isAsleep() bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", w.PID()))
+	for _, stat := range stats {
+		if text, err := os.ReadFile(stat); err == nil && !bytes.Contains(text, []byte(") S ")) {
+			return false
+		}
+	}
+	return true
 }
