@@ -373,7 +373,7 @@ func (r *recorder) untoldMappings() (losses []spool.Loss, err error) {
 	if r.code == nil {
 		return nil, nil
 	}
-	untold, err := r.code.watcher.Untold()
+	untold, err := r.code.watcher.Untold(r.close)
 	for _, u := range untold {
 		losses = append(losses, spool.Loss{CPU: uint32(u.CPU), Kind: format.KindSample, Cause: format.CauseSideband, Count: u.Count, From: u.From})
 	}

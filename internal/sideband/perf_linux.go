@@ -36,8 +36,8 @@ type event struct {
 	mu      sync.Mutex // of the reader's side
 	closed  bool
 	tail    uint64
-	last    int64  // time of the last record, CLOCK_MONOTONIC ns
-	told    uint64 // records that others have told as lost
+	last    int64 // time of the last record, CLOCK_MONOTONIC ns
+	told    tellings
 	split   []byte // a record that the end of the ring has split
 	pending []byte // records that were not drained yet
 }
@@ -99,24 +99,24 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&e.mem[pageTail])), e.tail)
 }
 
-// untold is how many records did not fit that no record tells.
-func (e *event) untold() (uint64, error) {
+// untold is how many records did not fit that no record until then tells.
+func (e *event) untold(until int64) (uint64, error) {
 	var counts [16]byte // the event's value, and what was lost
 	if _, err := unix.Read(e.fd, counts[:]); err != nil {
 		return 0, fmt.Errorf("read how many mappings were not told: %w", err)
 	}
 	lost := binary.NativeEndian.Uint64(counts[8:])
-	return lost - min(lost, e.told), nil
+	return lost - min(lost, e.told.sum(until)), nil
 }
 
 // untoldNow is untold of an event that may be in use, or closed by now.
-func (e *event) untoldNow() (uint64, error) {
+func (e *event) untoldNow(until int64) (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return 0, nil
 	}
-	return e.untold()
+	return e.untold(until)
 }
 
 // stopThread returns when the CPU's thread has ended, which must have been started.
@@ -129,4 +129,37 @@ func (e *event) stopThread() {
 func (e *event) close() error {
 	e.closed = true
 	return errors.Join(unix.Munmap(e.mem), unix.Close(e.fd), unix.Close(e.stop))
+}
+
+// tellings are the records of lost ones: the last few with their times, CLOCK_MONOTONIC ns, and the sum of all before.
+type tellings struct {
+	before uint64
+	last   []telling
+}
+
+type telling struct {
+	at    int64
+	count uint64
+}
+
+// maxTellings is more than come between the end of a window and the last look at the rings.
+const maxTellings = 1024
+
+func (t *tellings) add(at int64, count uint64) {
+	if len(t.last) == maxTellings {
+		t.before += t.last[0].count
+		t.last = append(t.last[:0], t.last[1:]...)
+	}
+	t.last = append(t.last, telling{at, count})
+}
+
+// sum is how many they tell until a time.
+func (t *tellings) sum(until int64) uint64 {
+	sum := t.before
+	for _, one := range t.last {
+		if one.at <= until {
+			sum += one.count
+		}
+	}
+	return sum
 }

@@ -3,6 +3,7 @@ package sideband
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"sync"
@@ -168,7 +169,7 @@ func (w *Watcher) read(e *event) {
 		if parse(typ, misc, b, e.cpu, &r) {
 			e.last = r.Time
 			if r.Kind == KindLost {
-				e.told += r.Count
+				e.told.add(r.Time, r.Count)
 			}
 			e.pending = w.take(&r, e.pending)
 		}
@@ -271,7 +272,7 @@ func (w *Watcher) retire(e *event) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w.read(e)
-	untold, err := e.untold()
+	untold, err := e.untold(math.MaxInt64)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.scans = append(w.scans, e.pending...)
@@ -320,16 +321,17 @@ type Untold struct {
 	From  int64 // when the CPU has told something last, CLOCK_MONOTONIC ns
 }
 
-// Untold is to be asked when everything has been drained.
-func (w *Watcher) Untold() ([]Untold, error) {
+// Untold is to be asked when everything has been drained. What the kernel tells only after a time, the end of the window,
+// nobody reads: it counts as untold.
+func (w *Watcher) Untold(until int64) ([]Untold, error) {
 	var all []Untold
 	for _, e := range w.events() {
-		count, err := e.untoldNow()
+		count, err := e.untoldNow(until)
 		if err != nil {
 			return nil, err
 		}
 		if count > 0 {
-			all = append(all, Untold{e.cpu, count, e.last})
+			all = append(all, Untold{e.cpu, count, min(e.last, until)})
 		}
 	}
 	return all, nil
