@@ -13,24 +13,8 @@ import (
 
 	"wprof/format"
 	"wprof/internal/timeline/simulate"
+	"wprof/test/tools"
 )
-
-// blocksOf cuts a sound stream into its blocks.
-func blocksOf(t *testing.T, stream []byte) [][]byte {
-	t.Helper()
-	var all [][]byte
-	r := format.NewBlockReader(bytes.NewReader(stream))
-	for {
-		b, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, stream[b.Offset:][:format.BlockHeaderSize+len(b.Stored)])
-	}
-}
 
 // unsound tells what is wrong with what a filter makes of a damaged stream. mayOverlap says that whole sections may stand
 // where they cannot, which is refused.
@@ -82,8 +66,8 @@ func streamsToDamage(t *testing.T) map[string][][]byte {
 		t.Fatal(err)
 	}
 	return map[string][][]byte{
-		"recorded":  blocksOf(t, recorded),
-		"simulated": blocksOf(t, simulated(t, simulate.Options{Seed: 3, CPUs: 2, Threads: 8, Epochs: true}, 400)),
+		"recorded":  tools.BlocksOf(t, recorded),
+		"simulated": tools.BlocksOf(t, simulated(t, simulate.Options{Seed: 3, CPUs: 2, Threads: 8, Epochs: true}, 400)),
 	}
 }
 

@@ -2,7 +2,6 @@ package info
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,24 +9,8 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
-
-// blocksOf cuts a sound stream into its blocks.
-func blocksOf(t *testing.T, stream []byte) [][]byte {
-	t.Helper()
-	var all [][]byte
-	r := format.NewBlockReader(bytes.NewReader(stream))
-	for {
-		b, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, stream[b.Offset:][:format.BlockHeaderSize+len(b.Stored)])
-	}
-}
 
 // damageTold is the damage that summaries tell of a stream in a file and in a pipe.
 func damageTold(t *testing.T, stream []byte) (ofFile, ofPipe []string) {
@@ -58,7 +41,7 @@ func TestSummaryTellsWhatIsWrongWithBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := blocksOf(t, stream)
+	blocks := tools.BlocksOf(t, stream)
 	tells := func(what string, i int, damaged ...[]byte) {
 		t.Helper()
 		if file, pipe := damageTold(t, bytes.Join(damaged, nil)); len(file) == 0 || len(pipe) == 0 {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -46,4 +47,21 @@ func WalkFile(t testing.TB, path string, visit func(*format.Reader, *format.Even
 		t.Fatalf("%s is damaged: %+v", path, d)
 	}
 	return r
+}
+
+// BlocksOf cuts a sound stream into its blocks.
+func BlocksOf(t testing.TB, stream []byte) [][]byte {
+	t.Helper()
+	var all [][]byte
+	r := format.NewBlockReader(bytes.NewReader(stream))
+	for {
+		b, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, stream[b.Offset:][:format.BlockHeaderSize+len(b.Stored)])
+	}
 }
