@@ -1,0 +1,19 @@
+package flame
+
+import "wprof/format"
+
+// Piece is what a thread did for a while.
+type Piece struct {
+	From, To int64 // ns since the first window opened
+	Class    Class
+	State    format.State
+	CPU      uint32
+	Label    LabelID
+	Stack    NodeID
+}
+
+// Trail is what a thread did in order of time.
+type Trail interface {
+	// Each calls visit with every piece. The piece is valid until visit returns.
+	Each(visit func(*Piece) error) error
+}
