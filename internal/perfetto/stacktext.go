@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"wprof/format"
-	"wprof/internal/symbol"
+	"wprof/internal/stacks"
 )
 
 // maxStackText bounds the text of a stack in bytes.
@@ -78,15 +78,15 @@ type frameNames struct{ byID map[uint32][]string }
 // functions are the functions of a stack, outermost first.
 func (w *view) functions(stack *format.Stack) []string {
 	if stack == nil {
-		return []string{frameLost}
+		return []string{stacks.LostFrame}
 	}
 	ids, cut := stack.Frames, stack.Cut
-	if len(ids) > maxFrames {
-		ids, cut = ids[len(ids)-maxFrames:], true
+	if len(ids) > stacks.MaxFrames {
+		ids, cut = ids[len(ids)-stacks.MaxFrames:], true
 	}
 	var all []string
 	if cut {
-		all = append(all, frameCut)
+		all = append(all, stacks.CutFrame)
 	}
 	for _, id := range ids {
 		all = append(all, w.functionsAt(id)...)
@@ -104,9 +104,9 @@ func (w *view) functionsAt(id uint32) []string {
 	}
 	var names []string
 	if f := w.e.defs.Frame(id); f == nil {
-		names = []string{frameLost}
+		names = []string{stacks.LostFrame}
 	} else {
-		lines := f.Lines[:min(len(f.Lines), maxInlined)]
+		lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
 		for i := len(lines) - 1; i >= 0; i-- {
 			names = append(names, w.functionName(lines[i].GetFunction(), f.Module))
 		}
@@ -119,10 +119,7 @@ func (w *view) functionsAt(id uint32) []string {
 }
 
 func (w *view) functionName(function []byte, module uint32) string {
-	if len(function) == 0 {
-		return string(validName([]byte(moduleName(w.e.defs.Module(module))), unnamed))
-	}
-	return string(clipped(validName([]byte(symbol.Demangle(string(function), symbol.ShortForm)), unnamed)))
+	return stacks.FunctionName(function, w.e.defs.Module(module))
 }
 
 // blockedIn is the function that tells best what a thread waits for: the kernel's innermost one but for the scheduler's
