@@ -136,7 +136,7 @@ func (w *view) blockedIn(id format.StackID) string {
 			switch {
 			case isUnnamed(names[j]) && kernel > 0:
 				return w.innermost(stack.Frames[kernel-1])
-			case !isScheduler(names[j]):
+			case !stacks.IsScheduler(names[j]):
 				return names[j]
 			}
 		}
@@ -154,20 +154,3 @@ func (w *view) innermost(frame uint32) string {
 }
 
 func isUnnamed(name string) bool { return strings.HasPrefix(name, "[") }
-
-// isScheduler tells whether a function of the kernel is on the way of every thread that leaves its CPU.
-func isScheduler(name string) bool {
-	name, _, _ = strings.Cut(name, ".") // the compiler's .isra.0
-	for _, prefix := range [...]string{"preempt_schedule", "schedule_timeout", "schedule_hrtimeout", "io_schedule", "finish_task_switch"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	switch name {
-	case "schedule", "__schedule", "schedule_preempt_disabled", "schedule_idle", "schedule_user", "schedule_rtlock",
-		"__schedule_loop", "rt_mutex_schedule", "context_switch", "__switch_to", "__switch_to_asm", "__cond_resched",
-		"_cond_resched", "sched_exit", "__traceiter_sched_switch", "__traceiter_sched_exit_tp":
-		return true
-	}
-	return false
-}
