@@ -12,6 +12,13 @@ type Piece struct {
 	Stack    NodeID
 }
 
+// continues tells whether a piece only goes on with another one.
+func (p *Piece) continues(before *Piece) bool {
+	same := *before
+	same.From, same.To = before.To, p.To
+	return *p == same
+}
+
 // Trail is what a thread did in order of time.
 type Trail interface {
 	// Each calls visit with every piece. The piece is valid until visit returns.
