@@ -50,7 +50,7 @@ const (
 // Weight is a time by what the threads did in it, ns, and how often that was.
 type Weight struct {
 	On, Off, Unknown int64
-	Count            uint64 // samples on the CPU, times off it
+	Count            uint64 // samples on the CPU, waits off it
 }
 
 // Ns is all of the time.
