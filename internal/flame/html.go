@@ -23,7 +23,8 @@ func (p *Profile) WriteHTML(w io.Writer, v ...View) error {
 	if len(v) > 0 {
 		first = v[0]
 	}
-	script, style := joined(pageScripts()), joined([]string{"page.css"})
+	// A block keeps what the scripts declare out of the global scope.
+	script, style := "'use strict';\n{\n"+joined(pageScripts())+"}\n", joined([]string{"page.css"})
 	title, subtitle := p.Caption(first)
 
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -102,9 +103,8 @@ var pageFiles embed.FS
 // pageScripts stand in the page in this order: what runs at once is in the last one.
 func pageScripts() []string {
 	return []string{
-		"open.js", "units.js", "packed.js", "profile.js", "pairs.js", "graph.js", "merge.js", "layout.js", "palette.js",
-		"label.js", "flame.js", "search.js", "strip.js", "tooltip.js", "details.js", "crumbs.js", "threads.js", "keys.js",
-		"page.js", "close.js",
+		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "graph.js", "merge.js", "palette.js", "label.js",
+		"layout.js", "flame.js", "search.js", "strip.js", "tooltip.js", "details.js", "threads.js", "controls.js", "page.js",
 	}
 }
 

@@ -12,18 +12,18 @@ import (
 
 // pageTables tells the page how much it will unpack, so that it can make room at once.
 type pageTables struct {
-	Bytes   int `json:"bytes"`
-	Names   int `json:"names"` // without 0, the root's
-	Modules int `json:"modules"`
-	Symbols int `json:"symbols"`
-	Nodes   int `json:"nodes"`
-	Labels  int `json:"labels"`
-	CPUs    int `json:"cpus"`
-	Wakes   int `json:"wakes"`
-	Kinds   int `json:"kinds"`
-	Threads int `json:"threads"`
-	Cells   int `json:"cells"`
-	Pieces  int `json:"pieces"` // times within slots
+	Bytes   int   `json:"bytes"`
+	Names   int   `json:"names"` // without 0, the root's
+	Modules int   `json:"modules"`
+	Symbols int   `json:"symbols"`
+	Nodes   int   `json:"nodes"`
+	Labels  int   `json:"labels"`
+	CPUs    int   `json:"cpus"`
+	Wakes   int   `json:"wakes"`
+	Kinds   int   `json:"kinds"`
+	Threads int   `json:"threads"`
+	Cells   int   `json:"cells"`
+	Pieces  int   `json:"pieces"`  // times within slots
 	Longest int64 `json:"longest"` // of the pieces, ns
 
 	// Numbers of the notes about wakers.
@@ -145,9 +145,8 @@ func (e *pageEncoder) encodeTrie() {
 
 func (e *pageEncoder) encodeLabels() {
 	e.labels = numbersOf(e.use.labels)
-	e.tables.Labels = 1
 	for i, used := range e.use.labels {
-		if !used || i == 0 {
+		if !used && i > 0 {
 			continue
 		}
 		e.tables.Labels++
@@ -157,6 +156,7 @@ func (e *pageEncoder) encodeLabels() {
 		}
 	}
 	e.tables.CPUs = len(e.use.cpus)
+	e.number(uint64(e.names.of(cpuRoot(NoCPU), KindRoot)))
 	for _, cpu := range e.use.cpus {
 		e.number(uint64(e.names.of(cpuRoot(cpu), KindRoot)))
 	}

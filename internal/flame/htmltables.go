@@ -107,7 +107,7 @@ func (u *pageUse) names() *pageNames {
 		}
 	}
 	for i, used := range u.labels {
-		if !used || i == 0 {
+		if !used && i > 0 {
 			continue
 		}
 		l := &u.p.Labels[i]
@@ -115,6 +115,7 @@ func (u *pageUse) names() *pageNames {
 			n.add(l.root(by), KindRoot)
 		}
 	}
+	n.add(cpuRoot(NoCPU), KindRoot)
 	for _, cpu := range u.cpus {
 		n.add(cpuRoot(cpu), KindRoot)
 	}
