@@ -24,17 +24,19 @@ func (p *Profile) WriteHTML(w io.Writer, v ...View) error {
 		first = v[0]
 	}
 	// A block keeps what the scripts declare out of the global scope.
-	script, style := "'use strict';\n{\n"+joined(pageScripts())+"}\n", joined([]string{"page.css"})
-	title, subtitle := p.Caption(first)
+	script, style := "'use strict';\n{\n"+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
+	captions := p.pageCaptions(first)
 
 	out := bufio.NewWriterSize(w, 64<<10)
-	fmt.Fprintf(out, pageHead, contentPolicy(script, style), html.EscapeString(title), style)
+	fmt.Fprintf(out, pageHead, contentPolicy(script, style), html.EscapeString(captions[first.Mode].Title), style)
 	out.WriteString(joined([]string{"page.html"}))
 	tables, err := p.writeTables(out, first.Only)
 	if err != nil {
 		return fmt.Errorf("pack the profile: %w", err)
 	}
-	about, err := json.Marshal(pageAbout{Title: title, Subtitle: subtitle, View: first.forPage(), Slot: p.Slot, Slots: p.Slots, pageTables: tables})
+	about, err := json.Marshal(pageAbout{
+		Captions: captions, View: first.forPage(), Slot: p.Slot, Slots: p.Slots, Span: p.About.Span, pageTables: tables,
+	})
 	if err != nil {
 		return fmt.Errorf("describe the profile: %w", err)
 	}
@@ -44,12 +46,28 @@ func (p *Profile) WriteHTML(w io.Writer, v ...View) error {
 
 // pageAbout is what the page knows before it unpacks the profile.
 type pageAbout struct {
-	Title    string   `json:"title"`
-	Subtitle string   `json:"subtitle"`
-	View     pageView `json:"view"`
-	Slot     int64    `json:"slot"` // ns
-	Slots    int      `json:"slots"`
+	Captions []pageCaption `json:"captions"` // for each mode
+	View     pageView      `json:"view"`
+	Slot     int64         `json:"slot"` // ns
+	Slots    int           `json:"slots"`
+	Span     int64         `json:"span"` // ns
 	pageTables
+}
+
+type pageCaption struct {
+	Title    string `json:"title"`
+	Subtitle string `json:"subtitle"`
+}
+
+// pageCaptions leave out what the page itself shows: a range of time, and whether there are waits for work.
+func (p *Profile) pageCaptions(v View) []pageCaption {
+	v.From, v.To, v.NoIdleWaits = 0, 0, false
+	var all []pageCaption
+	for v.Mode = Wall; v.Mode <= Waker; v.Mode++ {
+		title, subtitle := p.Caption(v)
+		all = append(all, pageCaption{escaped(title), escaped(subtitle)})
+	}
+	return all
 }
 
 // pageView is a View as the page has it.

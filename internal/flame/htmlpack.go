@@ -111,14 +111,15 @@ func (e *pageEncoder) encodeNames() {
 	e.tables.Names = len(e.names.list)
 	before := ""
 	for _, n := range e.names.list {
+		text := escaped(n.text)
 		shared := 0
-		for shared < min(len(before), len(n.text)) && before[shared] == n.text[shared] {
+		for shared < min(len(before), len(text)) && before[shared] == text[shared] {
 			shared++
 		}
 		e.number(uint64(shared))
-		e.text(n.text[shared:])
+		e.text(text[shared:])
 		e.number(uint64(n.kind))
-		before = n.text
+		before = text
 	}
 	e.tables.WakerMark = e.names.of(wakerMark, KindNote)
 	e.tables.NotWoken = e.names.of(notWoken, KindNote)
@@ -129,7 +130,7 @@ func (e *pageEncoder) encodeTrie() {
 	t := e.trie
 	e.tables.Modules, e.tables.Symbols, e.tables.Nodes = len(t.modules), len(t.symbols), len(t.nodes)
 	for _, m := range t.modules {
-		e.text(m)
+		e.text(escaped(m))
 	}
 	for _, s := range t.symbols {
 		e.number(uint64(s.name))

@@ -33,13 +33,13 @@ class Profile {
     this.nameKind = new Uint8Array(about.names + 1);
     this.nameKind[0] = KIND.root;
     packed.texts(about.names, (i, text, kind) => {
-      this.name.push(plainText(text));
+      this.name.push(text);
       this.nameKind[i + 1] = kind;
     });
   }
 
   #readStacks(about, packed) {
-    this.module = Array.from({length: about.modules}, () => plainText(packed.text()));
+    this.module = Array.from({length: about.modules}, () => packed.text());
     const names = new Uint32Array(about.symbols);
     const modules = new Uint32Array(about.symbols);
     for (let i = 0; i < about.symbols; i++) {

@@ -35,9 +35,3 @@ function secondsText(ns, slot) {
 function countText(count, noun) {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
-
-// plainText is a name as it can be shown: what would steer a terminal, or turn the direction of what stands beside it, is
-// replaced.
-function plainText(text) {
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, '\ufffd');
-}
