@@ -27,6 +27,7 @@ function render() {
     redraw();
   }
   fit();
+  follow();
 }
 
 // fit makes the picture as high as its levels are, and not lower than the window: details need room too.
@@ -48,16 +49,19 @@ function redraw() {
   if (tools.widths) tools.widths.textContent = MODES[state.widths];
 }
 
+// headRoom is how much of the window the head keeps to itself: none of a low one.
+const headRoom = () => alone && state.top < window.innerHeight / 3 ? state.top : 0;
+
 // follow keeps the head in sight.
 function follow() {
-  tools.head.setAttribute('transform', `translate(0 ${window.scrollY})`);
+  tools.head.setAttribute('transform', `translate(0 ${headRoom() ? window.scrollY : 0})`);
 }
 
 // reveal scrolls to a level that is out of sight, or behind the head.
 function reveal(depth) {
   if (!alone) return;
   const y = levelTop(t, state, depth);
-  if (y < window.scrollY + state.top) window.scrollTo(0, y - state.top);
+  if (y < window.scrollY + headRoom()) window.scrollTo(0, y - headRoom());
   else if (y + t.look.row > window.scrollY + window.innerHeight) window.scrollTo(0, y + t.look.row + t.look.margin - window.innerHeight);
 }
 
@@ -169,5 +173,4 @@ if (alone) {
   window.addEventListener('scroll', follow);
   // What the root calls comes before what is called in the end, wherever the root stands.
   if (!state.icicle) window.scrollTo(0, document.documentElement.scrollHeight);
-  follow();
 }
