@@ -347,3 +347,95 @@ func TestSVGScriptDrawsTheStillPicture(t *testing.T) {
 		}
 	}
 }
+
+func TestSVGOfADifference(t *testing.T) {
+	t.Parallel()
+	now := graphOf(map[string]int64{"main;same": 40e6, "main;grew": 40e6, "main;new": 10e6, "main;shrank": 10e6})
+	before := graphOf(map[string]int64{"main;same": 80e6, "main;grew": 20e6, "main;gone;deep": 60e6, "main;shrank": 40e6})
+	now.Compare(before, 0.5)
+	p := openSVG(t, now, usualPicture)
+	p.wantLabels("the larger of both", "all", "main", "same", "grew", "new", "gone", "deep", "shrank")
+	for _, c := range []struct {
+		frame, class string
+		details      []string
+	}{
+		{"same", "d6", []string{"Now 40 ms, 40% of all, 1 time", "Before 40 ms, 40% of all, 1 time", "The same, the same share"}},
+		{"grew", "d12", []string{"Now 40 ms, 40% of all, 1 time", "Before 10 ms, 10% of all, 1 time", "+30 ms (+300%), +30 points"}},
+		{"shrank", "d2", []string{"Now 10 ms, 10% of all, 1 time", "Before 20 ms, 20% of all, 1 time", "−10 ms (−50%), −10 points"}},
+		{"new", "d10", []string{"Now 10 ms, 10% of all, 1 time", "Before 0 ns, 0% of all, 0 times", "New"}},
+		{"gone", "d0", []string{"Now 0 ns, 0% of all, 0 times", "Before 30 ms, 30% of all, 1 time", "Gone"}},
+	} {
+		at := p.label(c.frame, 0)
+		p.Hover(at.X, at.Y)
+		p.wantDetails("over "+c.frame, append([]string{c.frame, "Function"}, c.details...)...)
+		if class := p.classAt(c.frame); class != c.class {
+			t.Errorf("%s is filled as %s, want %s", c.frame, class, c.class)
+		}
+	}
+	if legend := strings.Join(p.texts(".legend text"), "; "); !strings.Contains(legend, "now 100 ms, 10 ms of it new; before 100 ms, 30 ms of it gone") {
+		t.Errorf("the legend is %s", legend)
+	}
+	if got := p.search("grew|gone"); got != "40% of time, before 40%" {
+		t.Errorf("found %q", got)
+	}
+	p.Key("Escape")
+	p.Key("w")
+	p.wantLabels("now", "all", "main", "same", "grew", "new", "shrank")
+	p.ClickOn(".widths")
+	p.wantLabels("before", "all", "main", "same", "grew", "gone", "deep", "shrank")
+}
+
+// classAt is how the frame with a label is filled.
+func (p picturePage) classAt(label string) string {
+	p.t.Helper()
+	s := p.label(label, 0)
+	return p.Text(fmt.Sprintf(`[...document.querySelectorAll('.frames path')].find((path) => {
+		const at = new DOMPoint(%v, %v).matrixTransform(path.getScreenCTM().inverse());
+		return path.isPointInFill(at);
+	}).getAttribute('class')`, s.X, s.Y))
+}
+
+func TestSVGFlowsIntoTheWindow(t *testing.T) {
+	t.Parallel()
+	p := openSVG(t, sketchOfThreads(30), usualPicture)
+	for _, width := range []int{1900, 900, 400} {
+		p.Resize(page.Size{Width: width, Height: 900}, 1)
+		var right []float64
+		p.Eval(`[...document.querySelectorAll('.frames path, .labels text, .head text, .tools > *:not(.unseen)')].map((e) => e.getBoundingClientRect().right)`, &right)
+		if most := slices.Max(right); most > float64(width)-margin+2 {
+			t.Errorf("in a window of %d something ends at %v", width, most)
+		}
+		if bars := slices.Max(right); bars < float64(width)-margin-2 {
+			t.Errorf("in a window of %d nothing reaches beyond %v", width, bars)
+		}
+	}
+}
+
+func TestSVGShowsTheRootOfDeepStacks(t *testing.T) {
+	t.Parallel()
+	s := newSketch(1)
+	var deep []step
+	for i := range 100 {
+		deep = append(deep, step{name: fmt.Sprintf("level_%d", i)})
+	}
+	s.add(Weight{On: 1e9}, deep...)
+	p := openSVG(t, s.done(), usualPicture)
+	seen := func(label string) bool {
+		at := p.label(label, 0)
+		var head float64
+		p.Eval(`document.querySelector('.head').getBoundingClientRect().bottom`, &head)
+		return at.Y > head && at.Y < 800
+	}
+	if !seen("all") || seen("level_99") {
+		t.Error("the picture does not open at its root")
+	}
+	for range 100 {
+		p.Key("ArrowUp")
+	}
+	if !seen("level_99") || seen("all") {
+		t.Error("the focus is out of sight")
+	}
+	if x, y := p.At(".search"); y < 0 || y > 100 || x < 0 {
+		t.Errorf("the search is at %v, %v of the window", x, y)
+	}
+}

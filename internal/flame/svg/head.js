@@ -29,8 +29,9 @@ function controls(svg, t) {
   head.prepend(screen);
   head.append(box);
   svg.append(head);
-  const hint = svg.querySelector('.legend').appendChild(element(SVG, 'g'));
-  hint.append(element(SVG, 'text', {class: 'hint'}, 'Click or Enter zooms, arrows move, / searches, Esc goes back'));
+  for (const hint of ['click or Enter: zoom', 'arrows: move', '/: search', 'Esc: back']) {
+    svg.querySelector('.legend').appendChild(element(SVG, 'g')).append(element(SVG, 'text', {}, hint));
+  }
   return {head, screen, box, bar, found, search, reset, flip, widths, status};
 }
 
