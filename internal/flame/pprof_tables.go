@@ -1,0 +1,204 @@
+package flame
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// pprofTables are the places in the code that a pprof profile names. A location has the id of its frame; notes, which are
+// no frames, come after all frames.
+type pprofTables struct {
+	p         *Profile
+	v         View
+	nodes     []bool // used, and so is everything below
+	frames    []bool
+	notes     map[string]uint64
+	functions map[profile.Function]*profile.Function
+}
+
+// moduleKey is a file, or another piece of code, at one version.
+type moduleKey struct {
+	path, buildID string
+	kernel        bool
+}
+
+// moduleRange is what of a module the used frames are in, in whole pages.
+type moduleRange struct {
+	moduleKey
+	first, last uint64 // offsets of the first and the last page
+}
+
+const (
+	pprofPage = 4096
+	// Addresses are made up, because one profile has many processes: modules of programs stand one after the other from
+	// where the first program used to be linked to.
+	pprofUser = 0x400000
+	// The kernel stands where x86-64 links it to, so that addresses are those in its own vmlinux, and its modules where they
+	// are loaded.
+	pprofKernel  = 0xffffffff81000000
+	pprofModules = 0xffffffffc0000000
+)
+
+func newPprofTables(p *Profile, v View) *pprofTables {
+	return &pprofTables{
+		p: p, v: v, nodes: make([]bool, len(p.Nodes)), frames: make([]bool, len(p.Frames)),
+		notes: make(map[string]uint64), functions: make(map[profile.Function]*profile.Function),
+	}
+}
+
+// use marks what a cell is at.
+func (t *pprofTables) use(c *Cell) {
+	for id := c.Stack; id != 0 && !t.nodes[id]; id = t.p.Nodes[id].Parent {
+		t.nodes[id] = true
+		t.frames[t.p.Nodes[id].Frame] = true
+	}
+	if note := t.v.pprofNote(c); note != "" && t.notes[note] == 0 {
+		t.notes[note] = uint64(len(t.p.Frames) + len(t.notes))
+	}
+}
+
+// fill puts the used places into a profile.
+func (t *pprofTables) fill(file *profile.Profile) {
+	mappings := t.mappings()
+	for id := range t.frames {
+		if !t.frames[id] {
+			continue
+		}
+		f := &t.p.Frames[id]
+		l := &profile.Location{ID: uint64(id), Line: t.lines(file, f)}
+		if m := mappings[f.module()]; m != nil && !f.Note {
+			l.Mapping = m
+			l.Address = f.Offset - m.Offset + m.Start
+			if m.Limit == 0 {
+				l.Address = 0
+			}
+			told(m, f)
+		}
+		file.Location = append(file.Location, l)
+	}
+	for note, id := range t.notes {
+		line := profile.Line{Function: t.function(file, Function{Name: note})}
+		file.Location = append(file.Location, &profile.Location{ID: id, Line: []profile.Line{line}})
+	}
+	for _, m := range mappings {
+		file.Mapping = append(file.Mapping, m)
+	}
+	slices.SortFunc(file.Mapping, func(a, b *profile.Mapping) int { return int(a.ID) - int(b.ID) })
+	slices.SortFunc(file.Location, func(a, b *profile.Location) int { return int(a.ID) - int(b.ID) })
+}
+
+// told says what is known of a mapping's locations, so that pprof does not look for its file to find out more.
+func told(m *profile.Mapping, f *Frame) {
+	m.HasFunctions = true
+	m.HasInlineFrames = m.HasInlineFrames || len(f.Functions) > 1
+	for _, fn := range f.Functions {
+		m.HasFilenames = m.HasFilenames || fn.File != ""
+		m.HasLineNumbers = m.HasLineNumbers || fn.Line != 0
+	}
+}
+
+// lines are a frame's functions, what is inlined innermost first.
+func (t *pprofTables) lines(file *profile.Profile, f *Frame) []profile.Line {
+	lines := make([]profile.Line, 0, len(f.Functions))
+	for _, fn := range slices.Backward(f.Functions) {
+		lines = append(lines, profile.Line{Function: t.function(file, fn), Line: int64(fn.Line)})
+	}
+	return lines
+}
+
+func (t *pprofTables) function(file *profile.Profile, fn Function) *profile.Function {
+	key := profile.Function{Name: text(fn.Name), SystemName: text(fn.Linkage), Filename: text(fn.File)}
+	if key.SystemName == "" {
+		key.SystemName = key.Name
+	}
+	if found := t.functions[key]; found != nil {
+		return found
+	}
+	made := &profile.Function{
+		ID: uint64(len(file.Function) + 1), Name: key.Name, SystemName: key.SystemName, Filename: key.Filename,
+	}
+	t.functions[key] = made
+	file.Function = append(file.Function, made)
+	return made
+}
+
+// module is where a frame is.
+func (f *Frame) module() moduleKey { return moduleKey{f.Module, f.BuildID, f.Kernel} }
+
+// mappings places the modules of the used frames so that they do not overlap.
+func (t *pprofTables) mappings() map[moduleKey]*profile.Mapping {
+	next := pprofPlaces{user: pprofUser, modules: pprofModules}
+	all := make(map[moduleKey]*profile.Mapping)
+	for i, r := range t.ranges() {
+		m := &profile.Mapping{ID: uint64(i + 1), File: pprofFile(r.moduleKey), BuildID: text(r.buildID)}
+		if size := r.last - r.first + pprofPage; size >= pprofPage {
+			if start, fits := next.place(&r, size); fits {
+				m.Start, m.Limit, m.Offset = start, start+size, r.first
+			}
+		}
+		all[r.moduleKey] = m
+	}
+	return all
+}
+
+// ranges are the modules of the used frames in the order of their first frame.
+func (t *pprofTables) ranges() []moduleRange {
+	var all []moduleRange
+	index := make(map[moduleKey]int)
+	for id := range t.frames {
+		f := &t.p.Frames[id]
+		if !t.frames[id] || f.Note || f.Module == "" {
+			continue
+		}
+		page := f.Offset &^ (pprofPage - 1)
+		i, found := index[f.module()]
+		if !found {
+			i = len(all)
+			index[f.module()] = i
+			all = append(all, moduleRange{f.module(), page, page})
+		}
+		all[i].first, all[i].last = min(all[i].first, page), max(all[i].last, page)
+	}
+	return all
+}
+
+// pprofPlaces are the first addresses that are free.
+type pprofPlaces struct {
+	user, modules uint64
+	hasKernel     bool
+}
+
+// place finds room for size bytes of a module. A page between two modules keeps pprof from taking them for one. What fits
+// nowhere can only be an address that a damaged or hostile capture made up: it has no addresses then.
+func (p *pprofPlaces) place(r *moduleRange, size uint64) (start uint64, fits bool) {
+	at, end := &p.user, uint64(1)<<63
+	switch {
+	case r.isKernel() && !p.hasKernel && r.last < pprofModules-pprofKernel-pprofPage:
+		p.hasKernel = true
+		return pprofKernel + r.first, true
+	case r.kernel:
+		at, end = &p.modules, ^uint64(pprofPage-1)
+	}
+	if size > end-*at-pprofPage {
+		return 0, false
+	}
+	start = *at
+	*at += size + pprofPage
+	return start, true
+}
+
+// isKernel tells of the kernel itself, which modules of it are not.
+func (m *moduleKey) isKernel() bool { return m.kernel && m.path == "[kernel]" }
+
+// pprofFile is the module's name as pprof knows it.
+func pprofFile(m moduleKey) string {
+	if m.isKernel() {
+		return "[kernel.kallsyms]"
+	}
+	return text(m.path)
+}
+
+// text is what a format may hold whose texts are UTF-8.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -1,0 +1,164 @@
+package flame
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"wprof/internal/cli"
+)
+
+// outputs are the open outputs of a request, in its order.
+type outputs []*cli.Output
+
+func (q *request) create(inv *cli.Invocation) (outputs, error) {
+	var all outputs
+	if q.buckets > 0 {
+		return nil, nil
+	}
+	for _, out := range q.outputs {
+		path := out.path
+		if path == "" {
+			path = inv.String("output")
+		}
+		// Pictures are text, but not for people.
+		isText := out.form == formFolded || out.form == formAnalysis
+		o, err := inv.CreateOutput(path, !isText)
+		if err != nil {
+			all.abort()
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func (all outputs) abort() {
+	for _, o := range all {
+		o.Abort()
+	}
+}
+
+// write writes a profile in all ways that were asked for.
+func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
+	for i, out := range q.outputs {
+		if err := q.writeForm(outs[i], out.form, p); err != nil {
+			return cli.Failf("%w", err)
+		}
+		if err := outs[i].Commit(); err != nil {
+			return err
+		}
+	}
+	if q.folder == "" {
+		return nil
+	}
+	folder, err := inv.CreateFolder(q.folder)
+	if err != nil {
+		return err
+	}
+	if err := p.WriteThreads(threadFolder{folder}, ThreadTable(q.folder), q.view, q.threadFiles()...); err != nil {
+		return cli.Failf("%w", err)
+	}
+	return nil
+}
+
+func (q *request) writeForm(w io.Writer, f form, p *Profile) error {
+	switch f {
+	case formSVG:
+		return p.Graph(q.view).WriteSVG(w, q.picture(p, q.view))
+	case formHTML:
+		return p.WriteHTML(w, q.view)
+	case formPprof:
+		return p.WritePprof(w, q.view)
+	case formSpeedscope:
+		return p.WriteSpeedscope(w, q.view)
+	case formAnalysis:
+		return p.WriteAnalysis(w, q.view)
+	}
+	return p.Graph(q.view).WriteFolded(w, q.text)
+}
+
+// picture is what stands around a graph of a view.
+func (q *request) picture(p *Profile, v View) Picture {
+	title, subtitle := p.Caption(v)
+	return Picture{Title: title, Subtitle: subtitle}
+}
+
+// threadFiles are what is written of each thread.
+func (q *request) threadFiles() []ThreadFile {
+	return []ThreadFile{
+		{Suffix: ".svg", Write: func(p *Profile, w io.Writer, v View) error {
+			return p.Graph(v).WriteSVG(w, q.picture(p, v))
+		}},
+		{Suffix: ".folded", Write: func(p *Profile, w io.Writer, v View) error { return p.Graph(v).WriteFolded(w, q.text) }},
+		AnalysisFile(),
+	}
+}
+
+// threadFolder is where the files of each thread go.
+type threadFolder struct{ *cli.Folder }
+
+func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create(name) }
+
+// compare writes the difference of a profile to another one.
+func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs outputs) error {
+	other := *q
+	base, verdict, err := other.read(inv, in, q.otherName(inv), q.base, q.filtersOther(inv))
+	if err != nil {
+		return err
+	}
+	defer base.Close()
+	g := p.Graph(q.view)
+	g.Compare(base.Graph(q.view), scale(p, base))
+	for i, out := range q.outputs {
+		if out.form == formSVG {
+			pic := q.picture(p, q.view)
+			pic.Subtitle += captionSep + "compared with " + base.when(q.view) + " of " + q.otherName(inv)
+			err = g.WriteSVG(outs[i], pic)
+		} else {
+			err = g.WriteFolded(outs[i], q.text)
+		}
+		if err != nil {
+			return cli.Failf("%w", err)
+		}
+		if err := outs[i].Commit(); err != nil {
+			return err
+		}
+	}
+	return verdict
+}
+
+// scale is how long one profile took for each second of another one.
+func scale(p, base *Profile) float64 {
+	if p.About.Window == 0 || base.About.Window == 0 {
+		return 1
+	}
+	return float64(p.About.Window) / float64(base.About.Window)
+}
+
+// writeBuckets writes a file of folded stacks for each slot of time in which there is something.
+func (q *request) writeBuckets(inv *cli.Invocation, p *Profile) error {
+	path := q.outputs[0].path
+	ext := filepath.Ext(path)
+	for n := range p.Slots {
+		v := q.view
+		v.From, v.To = n, n+1
+		g := p.Graph(v)
+		if g.Nodes[0].Total.Ns() == 0 {
+			continue
+		}
+		out, err := inv.CreateOutput(fmt.Sprintf("%s.%04d%s", strings.TrimSuffix(path, ext), n, ext), false)
+		if err != nil {
+			return err
+		}
+		if err := g.WriteFolded(out, q.text); err != nil {
+			out.Abort()
+			return cli.Failf("%w", err)
+		}
+		if err := out.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
