@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +30,9 @@ struct thread {
 	int tid;
 	long long begin, end, cpu;
 	long long off[CALLS];
-	long long in_wall, in_cpu; /* at the call that is under way */
 };
 
-static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER, alone = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t start;
 static long long deadline;
 static double seconds;
@@ -48,28 +47,63 @@ static long long now(clockid_t clock)
 	return t.tv_sec * 1000 * MS + t.tv_nsec;
 }
 
-static void enter(struct thread *t)
+/* What is measured is a function of its own, so that every moment of it is in its stacks: libc's system calls have no frame
+ * pointers, by which the function that calls them is passed over, so it is not that one. */
+#define MEASURED(call, index) \
+	static __attribute__((noinline)) void in_##call(struct thread *t, struct arguments *a) \
+	{ \
+		long long wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID); \
+		call_##call(a); \
+		cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu; \
+		t->off[index] += now(CLOCK_MONOTONIC) - wall - cpu; \
+	}
+
+#define CALL(call) static __attribute__((noinline)) void call_##call(struct arguments *a)
+
+struct arguments {
+	struct timespec time;
+	pthread_mutex_t *lock; /* NULL: wait for what never comes */
+	int file;
+	ssize_t result;
+};
+
+CALL(nanosleep) { a->result = nanosleep(&a->time, NULL); }
+CALL(read)
 {
-	t->in_wall = now(CLOCK_MONOTONIC);
-	t->in_cpu = now(CLOCK_THREAD_CPUTIME_ID);
+	char c;
+
+	a->result = read(a->file, &c, 1);
+}
+CALL(fsync) { a->result = fsync(a->file); }
+CALL(futex)
+{
+	static int never;
+
+	if (a->lock)
+		a->result = pthread_mutex_lock(a->lock);
+	else /* libc's timed waits use the register of the frame pointer for something else */
+		a->result = syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, &a->time, NULL, 0);
 }
 
-static void leave(struct thread *t, enum call call)
-{
-	long long cpu = now(CLOCK_THREAD_CPUTIME_ID) - t->in_cpu;
-
-	t->off[call] += now(CLOCK_MONOTONIC) - t->in_wall - cpu;
-}
+MEASURED(nanosleep, NANOSLEEP)
+MEASURED(futex, FUTEX)
+MEASURED(read, READ)
+MEASURED(fsync, FSYNC)
 
 static int goes_on(void) { return now(CLOCK_MONOTONIC) < deadline; }
 
 static void nap(struct thread *t, long long ns)
 {
-	struct timespec d = { ns / (1000 * MS), ns % (1000 * MS) };
+	struct arguments a = { .time = { ns / (1000 * MS), ns % (1000 * MS) } };
 
-	enter(t);
-	nanosleep(&d, NULL);
-	leave(t, NANOSLEEP);
+	in_nanosleep(t, &a);
+}
+
+static void take(struct thread *t, pthread_mutex_t *lock)
+{
+	struct arguments a = { .lock = lock };
+
+	in_futex(t, &a);
 }
 
 /* spin takes so much CPU time. */
@@ -98,17 +132,8 @@ static void nap50(struct thread *t)
 {
 	while (goes_on()) {
 		nap(t, 50 * MS);
-		struct timespec until;
-		clock_gettime(CLOCK_REALTIME, &until);
-		if ((until.tv_nsec += 50 * MS) >= 1000 * MS) {
-			until.tv_nsec -= 1000 * MS;
-			until.tv_sec++;
-		}
-		enter(t);
-		pthread_mutex_lock(&alone);
-		pthread_cond_timedwait(&never, &alone, &until);
-		pthread_mutex_unlock(&alone);
-		leave(t, FUTEX);
+		struct arguments a = { .time = { 0, 50 * MS } };
+		in_futex(t, &a);
 	}
 }
 
@@ -116,9 +141,7 @@ static void nap50(struct thread *t)
 static void holder(struct thread *t)
 {
 	while (goes_on()) {
-		enter(t);
-		pthread_mutex_lock(&held);
-		leave(t, FUTEX);
+		take(t, &held);
 		nap(t, 60 * MS);
 		pthread_mutex_unlock(&held);
 		nap(t, 40 * MS);
@@ -129,9 +152,7 @@ static void holder(struct thread *t)
 static void waiter(struct thread *t)
 {
 	while (goes_on()) {
-		enter(t);
-		pthread_mutex_lock(&held);
-		leave(t, FUTEX);
+		take(t, &held);
 		spin(2 * MS);
 		pthread_mutex_unlock(&held);
 		nap(t, 8 * MS);
@@ -140,16 +161,10 @@ static void waiter(struct thread *t)
 
 static void reader(struct thread *t)
 {
-	char c;
+	struct arguments a = { .file = feed[0] };
 
-	for (;;) {
-		enter(t);
-		ssize_t n = read(feed[0], &c, 1);
-		leave(t, READ);
-		if (n != 1)
-			return;
+	while (in_read(t, &a), a.result == 1)
 		spin(3 * MS);
-	}
 }
 
 /* Gives the reader something every 20 ms, and its end at last. */
@@ -163,19 +178,21 @@ static void feeder(struct thread *t)
 	close(feed[1]);
 }
 
+/* Not too often: to the CPU time that the kernel counts belongs what an idle CPU takes from the waking, within an interrupt, to
+ * the thread's first instruction, up to tens of microseconds for each wait. The thread does not run yet then. */
 static void syncer(struct thread *t)
 {
 	char path[4096];
-	static char block[64 << 10];
+	static char block[1 << 20];
 
 	snprintf(path, sizeof path, "%s/synced", folder);
 	int f = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+	struct arguments a = { .file = f };
 	while (f >= 0 && goes_on()) {
 		if (pwrite(f, block, sizeof block, 0) != sizeof block)
 			break;
-		enter(t);
-		fsync(f);
-		leave(t, FSYNC);
+		in_fsync(t, &a);
+		nap(t, 10 * MS);
 	}
 	unlink(path);
 	close(f);
