@@ -1,6 +1,8 @@
 package flame
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,7 +16,7 @@ type pprofTables struct {
 	v         View
 	nodes     []bool // used, and so is everything below
 	frames    []bool
-	notes     map[string]uint64
+	notes     []string
 	functions map[profile.Function]*profile.Function
 }
 
@@ -44,7 +46,7 @@ const (
 func newPprofTables(p *Profile, v View) *pprofTables {
 	return &pprofTables{
 		p: p, v: v, nodes: make([]bool, len(p.Nodes)), frames: make([]bool, len(p.Frames)),
-		notes: make(map[string]uint64), functions: make(map[profile.Function]*profile.Function),
+		functions: make(map[profile.Function]*profile.Function),
 	}
 }
 
@@ -54,8 +56,8 @@ func (t *pprofTables) use(c *Cell) {
 		t.nodes[id] = true
 		t.frames[t.p.Nodes[id].Frame] = true
 	}
-	if note := t.v.pprofNote(c); note != "" && t.notes[note] == 0 {
-		t.notes[note] = uint64(len(t.p.Frames) + len(t.notes))
+	if note := t.v.pprofNote(c); note != "" && !slices.Contains(t.notes, note) {
+		t.notes = append(t.notes, note)
 	}
 }
 
@@ -78,16 +80,17 @@ func (t *pprofTables) fill(file *profile.Profile) {
 		}
 		file.Location = append(file.Location, l)
 	}
-	for note, id := range t.notes {
+	for i, note := range t.notes {
 		line := profile.Line{Function: t.function(file, Function{Name: note})}
-		file.Location = append(file.Location, &profile.Location{ID: id, Line: []profile.Line{line}})
+		file.Location = append(file.Location, &profile.Location{ID: t.noteID(i), Line: []profile.Line{line}})
 	}
-	for _, m := range mappings {
-		file.Mapping = append(file.Mapping, m)
-	}
-	slices.SortFunc(file.Mapping, func(a, b *profile.Mapping) int { return int(a.ID) - int(b.ID) })
-	slices.SortFunc(file.Location, func(a, b *profile.Location) int { return int(a.ID) - int(b.ID) })
+	file.Mapping = slices.SortedFunc(maps.Values(mappings), func(a, b *profile.Mapping) int { return cmp.Compare(a.ID, b.ID) })
 }
+
+// note is the location of a note that is used.
+func (t *pprofTables) note(note string) uint64 { return t.noteID(slices.Index(t.notes, note)) }
+
+func (t *pprofTables) noteID(i int) uint64 { return uint64(len(t.p.Frames) + i) }
 
 // told says what is known of a mapping's locations, so that pprof does not look for its file to find out more.
 func told(m *profile.Mapping, f *Frame) {
