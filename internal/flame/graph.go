@@ -285,7 +285,8 @@ func (g *Graph) settle() {
 	}
 }
 
-func (g *Graph) compare(a, b int32) int {
-	x, y := &g.Nodes[a], &g.Nodes[b]
+func (g *Graph) compare(a, b int32) int { return compareFrames(&g.Nodes[a], &g.Nodes[b]) }
+
+func compareFrames(x, y *GraphNode) int {
 	return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Mark, y.Mark))
 }

@@ -5,6 +5,8 @@ import path from 'node:path';
 import {spawn} from 'node:child_process';
 
 export class Browser {
+  // told gets what the browser tells without being asked: the event's name and its parameters.
+  told = () => {};
   #answers = new Map();
   #sent = 0;
 
@@ -62,7 +64,11 @@ export class Browser {
     stream.setEncoding('utf8').on('data', (text) => {
       const messages = (buffered + text).split('\0');
       buffered = messages.pop();
-      for (const {id, result, error} of messages.map((message) => JSON.parse(message))) {
+      for (const {id, method, params, result, error} of messages.map((message) => JSON.parse(message))) {
+        if (method) {
+          this.told(method, params);
+          continue;
+        }
         const waiting = this.#answers.get(id);
         this.#answers.delete(id);
         if (error) waiting?.reject(new Error(error.message));

@@ -1,0 +1,184 @@
+package flame
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// captionSep stands between the parts of a caption; a picture breaks lines there.
+const captionSep = " · "
+
+// Caption says what a picture of a view is of: in its title where and whose time, in its subtitle how it was measured and
+// what is missing from it. Names in it are as the capture has them: any bytes.
+func (p *Profile) Caption(v View) (title, subtitle string) {
+	about := []string{v.what(), p.whose(v)}
+	if p.About.Host != "" {
+		about = append(about, p.About.Host)
+	}
+	told := []string{p.when(v)}
+	told = append(told, p.howMeasured(v)...)
+	told = append(told, p.missing(v)...)
+	return strings.Join(about, captionSep), strings.Join(told, captionSep)
+}
+
+// what is the part of the time that a view tells.
+func (v *View) what() string {
+	switch v.Mode {
+	case OnCPU:
+		return "On-CPU time"
+	case OffCPU:
+		return "Off-CPU time"
+	case Waker:
+		return "Off-CPU time by waker"
+	}
+	return "Wall-clock time"
+}
+
+// whose names the only thread or process of a view, or says how many there are.
+func (p *Profile) whose(v View) string {
+	var first *Thread
+	threads := 0
+	processes := make(map[int32]bool)
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		if first == nil {
+			first = t
+		}
+		threads++
+		processes[t.PID] = true
+	}
+	switch {
+	case first == nil:
+		return "no threads"
+	case threads == 1 && first.TID != 0:
+		l := p.Labels[first.Label]
+		return fmt.Sprintf("%s-%d/%d", l.Comm, first.PID, first.TID)
+	case len(processes) == 1:
+		return fmt.Sprintf("%s-%d", p.Labels[first.Label].Process, first.PID)
+	}
+	return grouped(uint64(len(processes))) + " processes"
+}
+
+// when says how long the window was and when it opened, in UTC: the capture may be looked at anywhere.
+func (p *Profile) when(v View) string {
+	text := spell(p.About.Window)
+	if v.To > 0 && p.Slot > 0 {
+		from, to := int64(v.From)*p.Slot, min(int64(v.To)*p.Slot, p.About.Span)
+		text = fmt.Sprintf("%s to %s of %s", spell(from), spell(to), spell(p.About.Span))
+	}
+	if !p.About.Start.IsZero() {
+		text += " from " + p.About.Start.UTC().Format(time.DateTime) + " UTC"
+	}
+	return text
+}
+
+// howMeasured says what told where in the code the time was spent.
+func (p *Profile) howMeasured(v View) []string {
+	var told []string
+	a := &p.About
+	if v.Mode == Wall || v.Mode == OnCPU {
+		var sources []string
+		for _, s := range a.Sources {
+			name := s.Name
+			if s.Period > 0 {
+				name = trimPoint(strconv.FormatFloat(1e9/float64(s.Period), 'f', 1, 64)) + " Hz " + s.Name
+			}
+			sources = append(sources, name)
+		}
+		if len(sources) == 0 {
+			sources = []string{"no sampling"}
+		}
+		told = append(told, strings.Join(sources, ", ")+", "+counted(a.Samples, "sample"))
+	}
+	if v.Mode != OnCPU && a.OffCPU != "" {
+		told = append(told, "off-CPU stacks: "+a.OffCPU)
+	}
+	return told
+}
+
+// missing says what is not in the picture although it happened, and what looks wrong in it.
+func (p *Profile) missing(v View) []string {
+	a := &p.About
+	var told []string
+	switch {
+	case a.Lost > 0:
+		told = append(told, counted(a.Lost, "event")+" lost")
+	case a.IsLossy:
+		told = append(told, "events lost")
+	default:
+		told = append(told, "nothing lost")
+	}
+	if a.UserStacks > 0 {
+		told = append(told, percent(float64(a.CutStacks)/float64(a.UserStacks))+" of user stacks cut")
+	}
+	if a.ShortBlocks > 0 && v.Mode != OnCPU {
+		told = append(told, fmt.Sprintf("%s of times off under %s left out", spell(a.ShortBlocks), spell(a.MinBlock)))
+	}
+	if v.NoIdleWaits && v.Mode != OnCPU {
+		told = append(told, "waits for work left out")
+	}
+	return told
+}
+
+// spell is a time in the unit that suits it, in three digits.
+func spell(ns int64) string {
+	for _, u := range []struct {
+		ns   float64
+		name string
+	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
+		if v := float64(ns) / u.ns; v >= 0.9995 {
+			return digits(v) + " " + u.name
+		}
+	}
+	return strconv.FormatInt(ns, 10) + " ns"
+}
+
+// percent is a share of one in percent, in three digits.
+func percent(share float64) string {
+	if share > 0 && share < 0.0001 {
+		return "<0.01%"
+	}
+	v := 100 * share
+	if v < 10 {
+		return trimPoint(strconv.FormatFloat(v, 'f', 2, 64)) + "%"
+	}
+	return trimPoint(strconv.FormatFloat(v, 'f', 1, 64)) + "%"
+}
+
+// digits are the first three of a number, or all before the point.
+func digits(v float64) string {
+	switch {
+	case v >= 999.5:
+		return grouped(uint64(v + 0.5))
+	case v >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 9.995:
+		return trimPoint(strconv.FormatFloat(v, 'f', 1, 64))
+	}
+	return trimPoint(strconv.FormatFloat(v, 'f', 2, 64))
+}
+
+func trimPoint(s string) string {
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+}
+
+// counted is a number of things.
+func counted(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return grouped(n) + " " + thing + "s"
+}
+
+// grouped is a number with a comma before each three digits.
+func grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

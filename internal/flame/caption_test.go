@@ -1,0 +1,69 @@
+package flame
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCaptionSaysWhoseTimeAndWhatIsMissing(t *testing.T) {
+	worker := &Thread{TID: 12, PID: 10, Label: 1}
+	main := &Thread{TID: 10, PID: 10, Label: 2}
+	other := &Thread{TID: 77, PID: 77, Label: 3}
+	p := &Profile{
+		About: About{
+			Host: "web1", Start: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600)), Window: 30e9, Span: 30e9,
+			Sources: []Source{{Name: "timer", Period: 10_101_010}}, Samples: 12345, CutStacks: 3, UserStacks: 100, Lost: 1,
+			OffCPU: "blocks of 1 ms and more", MinBlock: 1e6, ShortBlocks: 2345e6,
+		},
+		Labels: []Label{{}, {Comm: "work", Process: "nginx"}, {Comm: "nginx", Process: "nginx"}, {Comm: "sh", Process: "sh"}},
+		Slot:   1e9, Slots: 30,
+	}
+	for _, c := range []struct {
+		threads         []*Thread
+		v               View
+		title, subtitle string
+	}{
+		{
+			[]*Thread{main, worker}, View{}, "Wall-clock time · nginx-10 · web1",
+			"30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 12,345 samples · off-CPU stacks: blocks of 1 ms and more · " +
+				"1 event lost · 3% of user stacks cut · 2.35 s of times off under 1 ms left out",
+		},
+		{
+			[]*Thread{main, worker}, View{Mode: OnCPU, Only: func(t *Thread) bool { return t == worker }, From: 3, To: 5},
+			"On-CPU time · work-10/12 · web1",
+			"3 s to 5 s of 30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 12,345 samples · 1 event lost · " +
+				"3% of user stacks cut",
+		},
+		{
+			[]*Thread{main, other}, View{Mode: Waker, NoIdleWaits: true}, "Off-CPU time by waker · 2 processes · web1",
+			"30 s from 2026-03-04 04:06:07 UTC · off-CPU stacks: blocks of 1 ms and more · 1 event lost · " +
+				"3% of user stacks cut · 2.35 s of times off under 1 ms left out · waits for work left out",
+		},
+	} {
+		p.Threads = c.threads
+		title, subtitle := p.Caption(c.v)
+		if title != c.title || subtitle != c.subtitle {
+			t.Errorf("got  %s\n     %s\nwant %s\n     %s", title, subtitle, c.title, c.subtitle)
+		}
+	}
+	title, subtitle := (&Profile{About: About{IsLossy: true}}).Caption(View{Mode: OnCPU})
+	if title != "On-CPU time · no threads" || subtitle != "0 ns · no sampling, 0 samples · events lost" {
+		t.Errorf("of nothing: %s, %s", title, subtitle)
+	}
+}
+
+func TestNumbersAreInThreeDigits(t *testing.T) {
+	for ns, want := range map[int64]string{
+		0: "0 ns", 999: "999 ns", 1000: "1 µs", 999_400: "999 µs", 999_600: "1 ms", 12_340_000: "12.3 ms", 1e9: "1 s",
+		99_960_000_000: "100 s", 1_234_567_000_000: "1,235 s",
+	} {
+		if got := spell(ns); got != want {
+			t.Errorf("%d ns: %s, want %s", ns, got, want)
+		}
+	}
+	for share, want := range map[float64]string{0: "0%", 0.00001: "<0.01%", 0.0123: "1.23%", 0.5: "50%", 0.1234: "12.3%", 1: "100%"} {
+		if got := percent(share); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+}

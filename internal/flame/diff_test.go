@@ -1,0 +1,83 @@
+package flame
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// graphOf is a graph of paths, whose frames are functions, each with its time on the CPU.
+func graphOf(paths map[string]int64) *Graph {
+	g := &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
+	index := make(map[graphKey]int32)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		var steps []step
+		for name := range strings.SplitSeq(path, ";") {
+			steps = append(steps, step{name: name})
+		}
+		g.add(index, steps, MarkNone, Weight{On: paths[path], Count: 1})
+	}
+	g.settle()
+	return g
+}
+
+// pathOf is the way to a node, without the root.
+func (g *Graph) pathOf(i int32) string {
+	if g.Nodes[i].Parent <= 0 {
+		return g.Nodes[i].Name
+	}
+	return g.pathOf(g.Nodes[i].Parent) + ";" + g.Nodes[i].Name
+}
+
+func TestCompareFindsWhatOnlyOneSideHas(t *testing.T) {
+	own := graphOf(map[string]int64{"a;b": 10, "a;d": 20, "z": 5})
+	base := graphOf(map[string]int64{"a;b": 30, "a;c;x": 7, "a;c;w": 3, "a;d;e": 5})
+	own.Compare(base, 2)
+	got := make(map[string][2]int64)
+	for i := range own.Nodes {
+		if i > 0 {
+			got[own.pathOf(int32(i))] = [2]int64{own.Nodes[i].Total.Ns(), own.Base[i].Ns()}
+		}
+		if !slices.IsSortedFunc(own.Nodes[i].Children, own.compare) {
+			t.Errorf("the children of %q are out of order", own.pathOf(int32(i)))
+		}
+	}
+	want := map[string][2]int64{
+		"a": {30, 90}, "a;b": {10, 60}, "a;c": {0, 20}, "a;c;x": {0, 14}, "a;c;w": {0, 6}, "a;d": {20, 10}, "a;d;e": {0, 10},
+		"z": {5, 0},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if total := own.Base[0]; total.Ns() != 90 || total.Count != 8 || own.Depth != 3 || len(own.Base) != len(own.Nodes) {
+		t.Errorf("in all %+v, depth %d, %d totals of %d frames", total, own.Depth, len(own.Base), len(own.Nodes))
+	}
+}
+
+func TestCompareWithItselfIsNoDifference(t *testing.T) {
+	g := graphOf(map[string]int64{"a;b": 10, "a;b;c": 20, "z": 5})
+	frames := len(g.Nodes)
+	g.Compare(g, 1)
+	for i := range g.Nodes {
+		if g.Nodes[i].Total != g.Base[i] {
+			t.Errorf("%s: %+v and %+v", g.pathOf(int32(i)), g.Nodes[i].Total, g.Base[i])
+		}
+	}
+	if len(g.Nodes) != frames {
+		t.Errorf("%d frames became %d", frames, len(g.Nodes))
+	}
+}
+
+func TestCompareScaledRootIsTheSumOfItsParts(t *testing.T) {
+	base := graphOf(map[string]int64{"a": 1, "b": 1, "c;d": 1, "c;e": 1})
+	g := graphOf(map[string]int64{"a": 1})
+	g.Compare(base, 1.4)
+	var sum Weight
+	for _, child := range g.Nodes[0].Children {
+		sum.add(g.Base[child])
+	}
+	if sum != g.Base[0] {
+		t.Errorf("the root has %+v, what is on it %+v", g.Base[0], sum)
+	}
+}
