@@ -14,7 +14,11 @@ import (
 // before anything is written. A terminal as standard input is refused as wrong usage. Where one of them is a pipe,
 // ReadsPipe is said. Close closes them all.
 func (inv *Invocation) OpenInputs() (in io.ReadCloser, name string, err error) {
-	paths := inv.Args
+	return inv.OpenPaths(inv.Args...)
+}
+
+// OpenPaths opens what a flag names as [Invocation.OpenInputs] opens the arguments.
+func (inv *Invocation) OpenPaths(paths ...string) (in io.ReadCloser, name string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}

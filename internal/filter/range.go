@@ -9,7 +9,7 @@ import (
 
 // narrow writes the range into a session. One that misses the window is empty, at the edge of the window.
 func (f *Filter) narrow(s *format.Session) {
-	closes := windowEnd(s)
+	closes := timeline.WindowEnd(s)
 	if f.start > s.Open {
 		s.RangeStart = max(s.RangeStart, f.start)
 		if closes != 0 {
@@ -19,14 +19,6 @@ func (f *Filter) narrow(s *format.Session) {
 	if f.o.End.set && (closes == 0 || f.end < closes) {
 		s.RangeEnd = max(f.end, s.Open, s.RangeStart)
 	}
-}
-
-// windowEnd is when the window closes of which a session tells, narrowed to what was kept; 0: that is not known.
-func windowEnd(s *format.Session) int64 {
-	if s.RangeEnd != 0 && (s.Close == 0 || s.RangeEnd < s.Close) {
-		return s.RangeEnd
-	}
-	return s.Close
 }
 
 // missed tells whether the range had nothing to do with the window. It is asked when the input has ended.

@@ -108,7 +108,7 @@ func (f *Filter) fit(s, before *format.Session, madeUp bool) {
 
 // isAfter tells whether what begins at a time, 0 if that is not known, lies after a session's window.
 func isAfter(at int64, s *format.Session) bool {
-	closes := windowEnd(s)
+	closes := timeline.WindowEnd(s)
 	return closes != 0 && at > closes
 }
 

@@ -112,7 +112,7 @@ func Run(inv *cli.Invocation) error {
 	if commitErr := out.Commit(); commitErr != nil {
 		return cli.Failf("%w", commitErr)
 	}
-	return outcome(inv, name, result, err)
+	return outcome(inv, name, "the output is an empty capture", "everything else was filtered", result, err)
 }
 
 // level is the compression that was asked for, or what suits the output.
@@ -153,12 +153,11 @@ func inputError(name string, err error) error {
 	return cli.WithCode(cli.ExitFailed, err)
 }
 
-// outcome turns what happened into messages and an exit status.
-func outcome(inv *cli.Invocation, name string, result Result, err error) error {
-	rest := "everything else was filtered"
+// outcome turns what happened into messages and an exit status. empty and rest say what the output is then.
+func outcome(inv *cli.Invocation, name, empty, rest string, result Result, err error) error {
 	if result.Kept == 0 {
 		isNarrowed := inv.String("start") != "" || inv.String("end") != ""
-		rest = fmt.Sprintf("nothing of %s is kept: %s; the output is an empty capture", name, result.whyEmpty(isNarrowed))
+		rest = fmt.Sprintf("nothing of %s is kept: %s; %s", name, result.whyEmpty(isNarrowed), empty)
 		if err != nil || result.Damage == nil {
 			inv.Warnf("%s", rest)
 		}

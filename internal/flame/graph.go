@@ -104,7 +104,7 @@ func (p *Profile) Graph(v View) *Graph {
 
 // cell adds a cell's time to the graph.
 func (b *grapher) cell(t *Thread, c *Cell) {
-	w := b.weight(c)
+	w := b.v.weight(c)
 	if !b.v.tells(c.Class) || w.Ns() == 0 {
 		return
 	}
@@ -125,12 +125,12 @@ func (b *grapher) cell(t *Thread, c *Cell) {
 
 // weight is the cell's time within the view's slots. How often something was is not kept for each of them: it is shared
 // out by time.
-func (b *grapher) weight(c *Cell) Weight {
+func (v *View) weight(c *Cell) Weight {
 	ns, count := c.Ns, c.Count
-	if b.v.To > 0 {
+	if v.To > 0 {
 		ns = 0
 		for _, s := range c.Slots {
-			if int(s.Slot) >= b.v.From && int(s.Slot) < b.v.To {
+			if int(s.Slot) >= v.From && int(s.Slot) < v.To {
 				ns += s.Ns
 			}
 		}

@@ -2,12 +2,13 @@ package flame
 
 // Options say what to keep apart while a capture is read: everything costs memory.
 type Options struct {
-	Threads  bool  // ended threads, not only those of the same name together
+	Threads  bool  // each thread, not only those that have ended and had the same name together
 	Places   bool  // places in the code, not only functions
 	CPUs     bool  // CPUs
 	Wakes    int   // how many wakers in a row; 0: none
 	Slot     int64 // cut time into slots so long, ns; 0: not
-	MaxSlots int   // make slots twice as long where there would be more; 0: any number
+	MaxSlots int   // the most slots
+	Stretch  bool  // where there would be more, make each twice as long; else that is an error
 	Trail    bool  // what each thread did in order of time
 	MinBlock int64 // leave out times off the CPU shorter than this, ns
 	Idle     bool  // fold the idle threads too, which stand for CPUs that do nothing

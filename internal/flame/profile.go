@@ -25,9 +25,11 @@ type Profile struct {
 	Wakes  []Wake  // who woke, for [Options].Wakes; 0 is nobody
 
 	// Slot is how long one slot of time is, ns; 0: time was not cut into slots. Slots is their number. The first one begins
-	// with the first window.
+	// at About.From.
 	Slot  int64
 	Slots int
+
+	closeTrails func()
 }
 
 // About is what a profile is of, for titles.
@@ -35,7 +37,8 @@ type About struct {
 	Host, Kernel string
 	Start        time.Time // when the first window opened; zero if that is not known
 	Window       int64     // ns that were recorded or, after a time filter, kept; the sum of all windows
-	Span         int64     // ns from the first window's opening to the last one's close
+	From         int64     // ns from the opening of the first window to what is told: a time filter cuts off what is before
+	Span         int64     // ns from there to the last window's close
 	Sources      []Source  // of samples
 	Samples      uint64    // in the times on the CPU that were folded
 	Stray        uint64    // samples outside of any time on the CPU that is known of their thread
@@ -135,4 +138,11 @@ type Wake struct {
 	Label  LabelID // 0: not known
 	Stack  NodeID  // where the waker was; 0: no stack was taken
 	Before WakeID
+}
+
+// Close gives back what the threads' trails hold.
+func (p *Profile) Close() {
+	if p.closeTrails != nil {
+		p.closeTrails()
+	}
 }

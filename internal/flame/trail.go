@@ -4,7 +4,7 @@ import "wprof/format"
 
 // Piece is what a thread did for a while.
 type Piece struct {
-	From, To int64 // ns since the first window opened
+	From, To int64 // ns since About.From
 	Class    Class
 	State    format.State
 	CPU      uint32

@@ -1,16 +1,8 @@
 package perfetto
 
 import (
-	"bytes"
-
 	"wprof/format"
-)
-
-// Bounds of what is shown of a stack; a recorder takes at most 128 user frames and 128 of the kernel.
-const (
-	maxFrames  = 512  // of a stack; what is further out is cut
-	maxInlined = 64   // functions at one place, from the innermost one out
-	maxText    = 4096 // bytes of a name
+	"wprof/internal/stacks"
 )
 
 // Fields of InternedData.
@@ -45,18 +37,12 @@ func newInterned() interned {
 	}
 }
 
-// Names of frames that are no functions. They stand in brackets as perf's do.
-const (
-	frameCut  = "[cut]"  // the stack is deeper than what was taken
-	frameLost = "[lost]" // the definition is missing: the stream is damaged
-)
-
 // internStack appends a stack and all of it that Perfetto has not been told.
 func (e *Encoder) internStack(out []byte, told *interned, id format.StackID, stack *format.Stack) []byte {
 	chain := e.samples.callstack[:0]
 	if stack == nil {
 		var lost uint64
-		out, lost = e.internNote(out, told, frameLost)
+		out, lost = e.internNote(out, told, stacks.LostFrame)
 		chain = append(chain, lost)
 	} else {
 		out, chain = e.internFrames(out, told, stack, chain)
@@ -77,12 +63,12 @@ func (e *Encoder) internStack(out []byte, told *interned, id format.StackID, sta
 func (e *Encoder) internFrames(out []byte, told *interned, stack *format.Stack, chain []uint64) ([]byte, []uint64) {
 	ids := stack.Frames
 	cut := stack.Cut
-	if len(ids) > maxFrames {
-		ids, cut = ids[len(ids)-maxFrames:], true
+	if len(ids) > stacks.MaxFrames {
+		ids, cut = ids[len(ids)-stacks.MaxFrames:], true
 	}
 	if cut {
 		var note uint64
-		out, note = e.internNote(out, told, frameCut)
+		out, note = e.internNote(out, told, stacks.CutFrame)
 		chain = append(chain, note)
 	}
 	for _, id := range ids {
@@ -102,11 +88,11 @@ func (e *Encoder) internFrame(out []byte, told *interned, id uint32) ([]byte, fr
 	}
 	f := e.defs.Frame(id)
 	if f == nil {
-		out, note := e.internNote(out, told, frameLost)
+		out, note := e.internNote(out, told, stacks.LostFrame)
 		return out, frames{note, 1}
 	}
 	out, mapping := e.internModule(out, told, f.Module)
-	lines := f.Lines[:min(len(f.Lines), maxInlined)]
+	lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
 	if len(lines) == 0 {
 		lines = []*format.Line{{}}
 	}
@@ -115,7 +101,7 @@ func (e *Encoder) internFrame(out []byte, told *interned, id uint32) ([]byte, fr
 	for i := len(lines) - 1; i >= 0; i-- {
 		name := lines[i].GetFunction()
 		if len(name) == 0 {
-			name = []byte(moduleName(e.defs.Module(f.Module)))
+			name = []byte(stacks.ModuleName(e.defs.Module(f.Module)))
 		}
 		out = told.appendFrame(out, name, mapping, f.Offset)
 	}
@@ -138,7 +124,7 @@ func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []b
 	if !known {
 		name = uint64(len(t.functions)) + 1
 		t.functions[string(function)] = name
-		out = appendInterned(out, internFunctions, name, clipped(validName(function, unnamed)))
+		out = appendInterned(out, internFunctions, name, stacks.Clipped(stacks.Printable(function, stacks.Unnamed)))
 	}
 	t.frameIDs++
 	out, body := beginShort(out, internFrames)
@@ -155,14 +141,14 @@ func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []b
 func (e *Encoder) internModule(out []byte, told *interned, id uint32) ([]byte, uint64) {
 	m := e.defs.Module(id)
 	if m == nil {
-		m, id = &format.Module{Path: []byte(moduleName(nil))}, 0
+		m, id = &format.Module{Path: []byte(stacks.ModuleName(nil))}, 0
 	}
 	if known, found := told.modules[id]; found {
 		return out, known
 	}
 	number := uint64(len(told.modules)) + 1
 	told.modules[id] = number
-	out = appendInterned(out, internPaths, number, clipped(validName(m.Path, unnamed)))
+	out = appendInterned(out, internPaths, number, stacks.Clipped(stacks.Printable(m.Path, stacks.Unnamed)))
 	if len(m.BuildId) > 0 {
 		out = appendInterned(out, internBuildIDs, number, m.BuildId[:min(len(m.BuildId), 64)])
 	}
@@ -174,27 +160,6 @@ func (e *Encoder) internModule(out []byte, told *interned, id uint32) ([]byte, u
 	out = appendUint(out, 7, number)
 	endShort(out, body)
 	return out, number
-}
-
-// moduleName stands for a function without a name, so that a flame graph shows all of a module's as one. It is the
-// last part of the path, in brackets.
-func moduleName(m *format.Module) string {
-	if m == nil || len(m.Path) == 0 {
-		return "[unknown]"
-	}
-	path := bytes.TrimRight(m.Path, "/")
-	base := path[bytes.LastIndexByte(path, '/')+1:]
-	if len(base) > 1 && base[0] == '[' {
-		return string(base) // of the kernel
-	}
-	return "[" + string(base) + "]"
-}
-
-func clipped(name []byte) []byte {
-	if len(name) <= maxText {
-		return name
-	}
-	return append(bytes.ToValidUTF8(name[:maxText:maxText], nil), "…"...)
 }
 
 func appendInterned(out []byte, field, id uint64, text []byte) []byte {

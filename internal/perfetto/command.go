@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 // maxWords bounds how many words of a command line are shown.
@@ -23,7 +24,7 @@ func (e *Encoder) command(d *format.Task) [][]byte {
 	for len(rest) > 0 && len(words) < maxWords {
 		var word []byte
 		word, rest, _ = bytes.Cut(rest, []byte{0})
-		words = append(words, validName(word, ""))
+		words = append(words, stacks.Printable(word, ""))
 	}
 	if c.Cut || len(rest) > 0 {
 		words = append(words, []byte("…"))

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 // Sampled stacks are slices: a function lasts from the first sample that finds it to the next one that does not, or to
@@ -36,7 +37,7 @@ func (w *view) embed(t *thread, at int64, id format.StackID) {
 	if id != 0 {
 		functions = w.functions(w.e.defs.Stack(id))
 	}
-	functions = functions[max(len(functions)-maxFrames, 0):]
+	functions = functions[max(len(functions)-stacks.MaxFrames, 0):]
 	same := 0
 	for same < len(functions) && same < len(d.open) && d.open[same].name == functions[same] {
 		same++

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 const (
@@ -15,8 +16,6 @@ const (
 	flushNs = int64(500e6)
 	// writeBytes is how much is written at once.
 	writeBytes = 1 << 20
-
-	unnamed = "(unknown)"
 )
 
 // Encoder makes packets of events. They have to come in order, between Open and Close.
@@ -242,7 +241,7 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 		t = &thread{tid: d.Tid, pid: d.Pid, nsTID: d.NsTid, nsPID: d.NsPid, start: d.Start, shown: shownNothing}
 		e.threads.byTID[d.Tid] = t
 	}
-	k := e.threads.newTask(t, validName(d.Comm, unnamed))
+	k := e.threads.newTask(t, stacks.Printable(d.Comm, stacks.Unnamed))
 	e.threads.put(id, k)
 	if isNew && forked != nil {
 		forked(k)
@@ -277,7 +276,7 @@ func (e *Encoder) freeUnseen(c *cpu, t *thread) {
 	at := e.clock.boottime(max(e.now-1, c.last))
 	e.recall(t, at)
 	e.makeRoom(c, at, true)
-	c.bundle.free(at, 0, &task{thread: t, name: []byte(unnamed)})
+	c.bundle.free(at, 0, &task{thread: t, name: []byte(stacks.Unnamed)})
 }
 
 // makeRoom begins a new bundle unless the next event has its place in the current one.

@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 // rare takes the events that are few. Of those that happen to a thread an instant is drawn.
@@ -20,7 +21,7 @@ func (w *view) rare(v *format.Event, at int64) {
 			w.instant(k.thread, at, "fork: "+w.called(child), nil)
 		}
 	case format.KindExec:
-		w.instant(k.thread, at, "exec: "+string(clipped(validName(v.Data, unnamed))), nil)
+		w.instant(k.thread, at, "exec: "+string(stacks.Clipped(stacks.Printable(v.Data, stacks.Unnamed))), nil)
 	case format.KindRename:
 		if before := w.known(format.TaskID(v.Args[format.RenamePrev])); before != nil {
 			w.instant(k.thread, at, "rename: "+string(before.name)+" to "+string(k.name), nil)

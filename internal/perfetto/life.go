@@ -1,6 +1,9 @@
 package perfetto
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/stacks"
+)
 
 // applyRare takes the events that are few.
 func (e *Encoder) applyRare(v *format.Event) {
@@ -114,7 +117,7 @@ func (e *Encoder) exec(v *format.Event, c *cpu) {
 	if c.running != nil && c.running != after.thread && c.running.tid == old && c.running.isReal() {
 		e.give(c, v.Time, int64(format.StateDead), after, 120)
 	}
-	file := validName(v.Data, unnamed)
+	file := stacks.Printable(v.Data, stacks.Unnamed)
 	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, old, file) })
 	if d := e.defs.Task(v.Task); d != nil && after.tid == d.Tid {
 		e.tellCommand(v, d)

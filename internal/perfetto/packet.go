@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 // Fields of Trace and TracePacket, and the sequence that all packets but those of samples and of the thread view belong to.
@@ -53,9 +54,9 @@ func appendSystemInfo(out []byte, s *format.Session) []byte {
 	out, info := begin(out, packetSystemInfo)
 	out, uts := begin(out, 1)
 	out = appendString(out, 1, "Linux")
-	out = appendString(out, 2, validName([]byte(s.KernelVersion), "not recorded"))
-	out = appendString(out, 3, validName([]byte(release), ""))
-	out = appendString(out, 4, validName([]byte(s.Machine), "not recorded"))
+	out = appendString(out, 2, stacks.Printable([]byte(s.KernelVersion), "not recorded"))
+	out = appendString(out, 3, stacks.Printable([]byte(release), ""))
+	out = appendString(out, 4, stacks.Printable([]byte(s.Machine), "not recorded"))
 	end(out, uts)
 	end(out, info)
 	end(out, packet)
@@ -92,7 +93,7 @@ func appendProcess(out []byte, at uint64, d *format.Task, command [][]byte, name
 	out, process := begin(out, 1)
 	out = appendInt(out, 1, int64(d.Pid))
 	out = appendInt(out, 2, int64(d.Ppid))
-	out = appendCommand(out, command, validName(d.ProcessComm, unnamed))
+	out = appendCommand(out, command, stacks.Printable(d.ProcessComm, stacks.Unnamed))
 	end(out, process)
 	out, thread := begin(out, 2)
 	out = appendInt(out, 1, int64(d.Tid))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 const (
@@ -71,7 +72,7 @@ func (s *samples) sampler(id uint64) *sampler {
 	}
 	one.described, one.name, one.period = true, []byte("samples"), 1
 	if source != nil {
-		one.name, one.period = clipped(validName([]byte(source.Name), "samples")), uint64(max(source.Period, 1))
+		one.name, one.period = stacks.Clipped(stacks.Printable([]byte(source.Name), "samples")), uint64(max(source.Period, 1))
 	}
 	return one
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"wprof/format"
-	"wprof/internal/symbol"
+	"wprof/internal/stacks"
 )
 
 // maxStackText bounds the text of a stack in bytes.
@@ -78,15 +78,15 @@ type frameNames struct{ byID map[uint32][]string }
 // functions are the functions of a stack, outermost first.
 func (w *view) functions(stack *format.Stack) []string {
 	if stack == nil {
-		return []string{frameLost}
+		return []string{stacks.LostFrame}
 	}
 	ids, cut := stack.Frames, stack.Cut
-	if len(ids) > maxFrames {
-		ids, cut = ids[len(ids)-maxFrames:], true
+	if len(ids) > stacks.MaxFrames {
+		ids, cut = ids[len(ids)-stacks.MaxFrames:], true
 	}
 	var all []string
 	if cut {
-		all = append(all, frameCut)
+		all = append(all, stacks.CutFrame)
 	}
 	for _, id := range ids {
 		all = append(all, w.functionsAt(id)...)
@@ -104,9 +104,9 @@ func (w *view) functionsAt(id uint32) []string {
 	}
 	var names []string
 	if f := w.e.defs.Frame(id); f == nil {
-		names = []string{frameLost}
+		names = []string{stacks.LostFrame}
 	} else {
-		lines := f.Lines[:min(len(f.Lines), maxInlined)]
+		lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
 		for i := len(lines) - 1; i >= 0; i-- {
 			names = append(names, w.functionName(lines[i].GetFunction(), f.Module))
 		}
@@ -119,10 +119,7 @@ func (w *view) functionsAt(id uint32) []string {
 }
 
 func (w *view) functionName(function []byte, module uint32) string {
-	if len(function) == 0 {
-		return string(validName([]byte(moduleName(w.e.defs.Module(module))), unnamed))
-	}
-	return string(clipped(validName([]byte(symbol.Demangle(string(function), symbol.ShortForm)), unnamed)))
+	return stacks.FunctionName(function, w.e.defs.Module(module))
 }
 
 // blockedIn is the function that tells best what a thread waits for: the kernel's innermost one but for the scheduler's
@@ -139,7 +136,7 @@ func (w *view) blockedIn(id format.StackID) string {
 			switch {
 			case isUnnamed(names[j]) && kernel > 0:
 				return w.innermost(stack.Frames[kernel-1])
-			case !isScheduler(names[j]):
+			case !stacks.IsScheduler(names[j]):
 				return names[j]
 			}
 		}
@@ -157,20 +154,3 @@ func (w *view) innermost(frame uint32) string {
 }
 
 func isUnnamed(name string) bool { return strings.HasPrefix(name, "[") }
-
-// isScheduler tells whether a function of the kernel is on the way of every thread that leaves its CPU.
-func isScheduler(name string) bool {
-	name, _, _ = strings.Cut(name, ".") // the compiler's .isra.0
-	for _, prefix := range [...]string{"preempt_schedule", "schedule_timeout", "schedule_hrtimeout", "io_schedule", "finish_task_switch"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	switch name {
-	case "schedule", "__schedule", "schedule_preempt_disabled", "schedule_idle", "schedule_user", "schedule_rtlock",
-		"__schedule_loop", "rt_mutex_schedule", "context_switch", "__switch_to", "__switch_to_asm", "__cond_resched",
-		"_cond_resched", "sched_exit", "__traceiter_sched_switch", "__traceiter_sched_exit_tp":
-		return true
-	}
-	return false
-}

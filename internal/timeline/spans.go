@@ -36,6 +36,14 @@ func (s *Spans) NewSection(session *format.Session) {
 	}
 }
 
+// TellRunning tells what a thread that surely runs has done up to a time, which no event may be later than. The rest of its
+// time on the CPU follows as another span. It does nothing for other threads.
+func (s *Spans) TellRunning(t *Thread, to int64) {
+	if st, sure := t.believed(); sure && st.status == Running && !t.idle {
+		s.tellRunning(t, st, to, Span{})
+	}
+}
+
 // Open opens a window: spans begin here.
 func (s *Spans) Open(at int64) {
 	if s.before {

@@ -25,7 +25,8 @@ type Thread struct {
 	Def  *format.Task  // what Task says, or said in the section before
 
 	Status Status
-	Mark   uint8  // for the owner of the Timeline, which leaves it alone
+	Mark   uint8 // for the owner of the Timeline, which leaves it alone; so is Own
+	Own    any
 	CPU    uint32 // where it runs or ran last; of one that has never run, where it is queued
 	// State is how it left its CPU. It can run if that is R or R+, or if Woken is set.
 	State format.State

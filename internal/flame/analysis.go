@@ -1,0 +1,204 @@
+package flame
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// topStacks and topWaits are how many stacks an analysis tells of threads that were blocked, and that waited for work.
+const (
+	topStacks = 10
+	topWaits  = 3
+)
+
+// WriteAnalysis tells in words and figures where the time of the threads went that a view has ([View].Only, From and To;
+// the rest of it does not matter): on the CPU, off it by reason, waiting for a CPU and for work; how much of the window that
+// covers and what this means; where the threads were blocked longest; and what the recording itself cost.
+// Lines of the form "key: value" are for grep(1); a key stays as it is from version to version. Times are seconds.
+func (p *Profile) WriteAnalysis(w io.Writer, v View) error {
+	out := bufio.NewWriter(w)
+	b := p.breakDown(&v)
+	window := p.window(&v)
+	p.writeSubject(out, &v, &b, window)
+	b.writeShares(out, window, p.About.MinBlock)
+	b.writeCoverage(out, window, p.About.MinBlock)
+	p.writeTop(out, "Top %d blocking stacks", ClassBlocked, topStacks, &v)
+	p.writeTop(out, "Top %d waits for work", ClassIdle, topWaits, &v)
+	p.writeCost(out)
+	return out.Flush()
+}
+
+// writeSubject says what the analysis is of.
+func (p *Profile) writeSubject(w io.Writer, v *View, b *breakdown, window int64) {
+	fmt.Fprintf(w, "Wall-clock analysis\n\n")
+	line(w, "of", p.subject(v))
+	line(w, "threads", fmt.Sprint(b.threads))
+	p.writeAbout(w, window)
+}
+
+// writeAbout says what recording it is of.
+func (p *Profile) writeAbout(w io.Writer, window int64) {
+	a := &p.About
+	line(w, "host", joined(a.Host, a.Kernel))
+	if !a.Start.IsZero() {
+		line(w, "recorded", a.Start.Format("2006-01-02 15:04:05 -0700"))
+	}
+	line(w, "window", seconds(window))
+	for _, s := range a.Sources {
+		if s.Period > 0 {
+			line(w, "sampling", fmt.Sprintf("%s, %.4g Hz, %d samples", s.Name, 1e9/float64(s.Period), a.Samples))
+		}
+	}
+	if a.OffCPU != "" {
+		line(w, "off-CPU stacks", a.OffCPU)
+	}
+	switch {
+	case a.Lost > 0:
+		line(w, "lost", fmt.Sprintf("%d events: what they would have told is unknown", a.Lost))
+	case a.IsLossy:
+		line(w, "lost", "events, not known how many: what they would have told is unknown")
+	default:
+		line(w, "lost", "nothing")
+	}
+	if a.CutStacks > 0 {
+		line(w, "cut stacks", fmt.Sprintf("%.1f%% of stacks lack their outer functions", 100*part(int64(a.CutStacks), int64(a.UserStacks))))
+	}
+}
+
+// subject names the threads that a view tells of.
+func (p *Profile) subject(v *View) string {
+	var first *Thread
+	threads, processes := 0, make(map[int32]bool)
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		if first == nil {
+			first = t
+		}
+		threads++
+		processes[t.PID] = true
+	}
+	switch {
+	case threads == 0:
+		return "nothing: no thread of the capture was chosen"
+	case len(processes) > 1:
+		return fmt.Sprintf("%d processes", len(processes))
+	}
+	l := &p.Labels[first.Label]
+	process := fmt.Sprintf("process %s (pid %d)", l.Process, first.PID)
+	if threads > 1 || first.TID == first.PID {
+		return process
+	}
+	return fmt.Sprintf("thread %s (tid %d) of %s", l.Comm, first.TID, process)
+}
+
+// writeShares is the table of what the time is made of.
+func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
+	fmt.Fprintf(w, "\n%-23s%14s  %11s  %9s  %s\n", "", "time", "of lifetime", "of window", "count")
+	row := func(key string, s share, unit string) {
+		count := ""
+		if unit != "" {
+			count = fmt.Sprintf("%d %s", s.count, unit)
+		}
+		text := fmt.Sprintf("%-23s%14s  %10.1f%%  %8.1f%%  %s", key+":", seconds(s.ns), 100*part(s.ns, b.lifetime), 100*part(s.ns, window), count)
+		fmt.Fprintln(w, strings.TrimRight(text, " "))
+	}
+	row("on-CPU", b.onCPU, "samples")
+	row("off-CPU", b.blocked(), "times")
+	for _, r := range b.off {
+		row("  "+r.reason, r.share, "times")
+	}
+	row("scheduling delay", b.delay(), "times")
+	row("  runnable", b.runnable, "times")
+	row("  preempted", b.preempt, "times")
+	row("waits for work", b.idle, "times")
+	if b.unknown.ns > 0 {
+		row("unknown", b.unknown, "")
+	}
+	if b.leftOut > 0 {
+		row("off for less than "+shortDuration(minBlock), share{ns: b.leftOut}, "")
+	}
+	row("total", share{ns: b.total()}, "")
+}
+
+// writeCoverage tells how much of the window the threads were at work, and what this means.
+func (b *breakdown) writeCoverage(w io.Writer, window, minBlock int64) {
+	fmt.Fprintln(w)
+	line(w, "coverage", fmt.Sprintf("%.1f%% of the window", 100*b.coverage(window)))
+	line(w, "reading", b.reading(window, minBlock))
+	fmt.Fprintln(w)
+	wrapped(w, "", "Coverage is (on-CPU + off-CPU + scheduling delay) / window. Waits for work, unknown time and times off the CPU "+
+		"that were left out as too short are not in it: with them every thread's time adds up to its lifetime, whatever it did.")
+}
+
+// reading says what a coverage means.
+func (b *breakdown) reading(window, minBlock int64) string {
+	switch c := b.coverage(window); {
+	case c > 1.0005:
+		return fmt.Sprintf("several threads were at work at once, %.1f of them on average; look at each thread by itself to see "+
+			"what one of them waits for", c)
+	case c >= 0.5:
+		return "normal: most of the window is told"
+	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:
+		return fmt.Sprintf("mostly left out: times off the CPU below %s make up %s; record with a lower minimum to see them", shortDuration(minBlock), seconds(b.leftOut))
+	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns:
+		return "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters"
+	case b.lifetime < window/2:
+		return "short-lived: the threads were there for less than half of the window; start the recording with the command, or record for a shorter time"
+	}
+	return "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
+		"at who should have sent the work"
+}
+
+// writeCost tells what the recording itself cost.
+func (p *Profile) writeCost(w io.Writer) {
+	c := &p.About.Recorder
+	fmt.Fprint(w, "\nCost of the recording\n\n")
+	line(w, "recorder CPU", fmt.Sprintf("%s, %.1f%% of one CPU for as long as the window", seconds(c.CPU), 100*part(c.CPU, p.About.Window)))
+	line(w, "recorder memory", fmt.Sprintf("%.1f MiB at its peak", float64(c.Memory)/(1<<20)))
+	fmt.Fprintln(w)
+	wrapped(w, "", "The recorder's CPU time includes its start, and putting events in order and naming functions after the window. What its "+
+		"programs in the kernel take, about a microsecond a switch and a few a stack, is part of the recorded threads' own time.")
+}
+
+// line is a "key: value" line; a value that is longer goes on below.
+func line(w io.Writer, key, value string) {
+	wrapped(w, fmt.Sprintf("%-23s", key+":"), value)
+}
+
+// wrapped writes words in lines of 80 columns, behind a head that is left blank from the second line on.
+func wrapped(w io.Writer, head, text string) {
+	const columns = 80
+	at := head
+	for _, word := range strings.Fields(text) {
+		if len(at) > len(head) && len([]rune(at))+1+len([]rune(word)) > columns {
+			fmt.Fprintln(w, at)
+			at = strings.Repeat(" ", len(head))
+		}
+		if len(at) > len(head) {
+			at += " "
+		}
+		at += word
+	}
+	fmt.Fprintln(w, strings.TrimRight(at, " "))
+}
+
+func joined(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	}
+	return a + ", " + b
+}
+
+// seconds is a time to the microsecond.
+func seconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns)/1e9) }
+
+// shortDuration is a threshold as people write it.
+func shortDuration(ns int64) string { return time.Duration(ns).String() }

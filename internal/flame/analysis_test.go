@@ -1,0 +1,196 @@
+package flame
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"wprof/format"
+)
+
+// sample is a profile of two threads in a window of 10 s: main runs 2 s, sleeps 3 s, is delayed 1 s, waits for work 3 s, and
+// 1 s of short blocks is left out; the second one lived for 4 s and waited for disks.
+func sample() *Profile {
+	p := &Profile{
+		About: About{
+			Host: "vm", Kernel: "Linux 6.18", Start: time.Date(2026, 11, 21, 20, 30, 0, 0, time.UTC), Window: 10e9, MinBlock: 1e6,
+			Sources: []Source{{Name: "timer", Period: 20408163}}, Samples: 98, ShortBlocks: 1e9, Recorder: Cost{CPU: 3e8, Memory: 50 << 20},
+		},
+		Frames: []Frame{{}, {Functions: []Function{{Name: "main"}}}, {Functions: []Function{{Name: "nap"}, {Name: "inlined"}}},
+			{Functions: []Function{{Name: "do_nanosleep"}}, Kernel: true}, {Functions: []Function{{Name: "read_disk"}}}},
+		Nodes:  []Node{{}, {Frame: 1}, {Parent: 1, Frame: 2}, {Parent: 2, Frame: 3}, {Parent: 1, Frame: 4}, {Parent: 1, Frame: 4}},
+		Labels: []Label{{}, {PID: 10, TID: 10, Comm: "app", Process: "app"}, {PID: 10, TID: 11, Comm: "kworker/0:1 <x>", Process: "app"}},
+	}
+	cell := func(class Class, state format.State, stack NodeID, ns int64, count uint64) Cell {
+		return Cell{CellKey: CellKey{Class: class, State: state, CPU: NoCPU, Stack: stack}, Ns: ns, Count: count}
+	}
+	p.Threads = []*Thread{
+		{TID: 10, PID: 10, Label: 1, Lifetime: 10e9, Cells: []Cell{
+			cell(ClassOnCPU, 0, 1, 2e9, 98), cell(ClassBlocked, format.StateInterruptible, 3, 3e9, 300),
+			cell(ClassRunnable, format.StateInterruptible, 3, 6e8, 6), cell(ClassPreempted, 0, 1, 4e8, 4),
+			cell(ClassIdle, format.StateInterruptible, 2, 3e9, 3),
+		}},
+		{TID: 11, PID: 10, Label: 2, Start: 6e9, Lifetime: 4e9, Cells: []Cell{
+			cell(ClassBlocked, format.StateUninterruptible, 4, 15e8, 3), cell(ClassBlocked, format.StateUninterruptible, 5, 25e8, 5),
+		}},
+	}
+	return p
+}
+
+func analysisOf(t *testing.T, p *Profile, v View) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := p.WriteAnalysis(&out, v); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if utf8.RuneCountInString(line) > 81 || strings.TrimRight(line, " \n")+"\n" != line {
+			t.Errorf("%q is wider than 80 columns or ends in blanks", line)
+		}
+	}
+	return out.String()
+}
+
+// says checks lines of a text, in which blanks are one each.
+func says(t *testing.T, text string, want ...string) {
+	t.Helper()
+	flat := regexp.MustCompile(` +`).ReplaceAllString(text, " ")
+	for _, w := range want {
+		if !strings.Contains(flat, w+"\n") {
+			t.Errorf("there is no line %q in:\n%s", w, text)
+		}
+	}
+}
+
+func onlyThread(tid int32) View {
+	return View{Only: func(t *Thread) bool { return t.TID == tid }}
+}
+
+func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
+	text := analysisOf(t, sample(), onlyThread(10))
+	says(t, text, "of: process app (pid 10)", "threads: 1", "window: 10.000000 s",
+		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "off-CPU: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
+		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
+		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window",
+		"reading: normal: most of the window is told", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
+}
+
+func TestAnalysisOfAnotherThreadTellsItsLifetime(t *testing.T) {
+	text := analysisOf(t, sample(), onlyThread(11))
+	says(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
+		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window")
+	if !strings.Contains(text, "short-lived") {
+		t.Errorf("a thread that lived for less than half of the window is not said to:\n%s", text)
+	}
+}
+
+func TestAnalysisReadsItsCoverage(t *testing.T) {
+	p := sample()
+	says(t, analysisOf(t, p, View{}), "threads: 2", "coverage: 100.0% of the window", "reading: normal: most of the window is told")
+	p.Threads[1].Cells[0].Ns += 3e9
+	p.Threads[1].Lifetime += 3e9
+	if text := analysisOf(t, p, View{}); !strings.Contains(text, "several threads were at work at once, 1.3 of them") {
+		t.Errorf("coverage of 130%% is not read as several threads:\n%s", text)
+	}
+	p.Threads[0].Cells[1].Class = ClassIdle
+	if text := analysisOf(t, p, onlyThread(10)); !strings.Contains(text, "mostly idle") || !strings.Contains(text, "coverage:              30.0%") {
+		t.Errorf("six of ten seconds of waiting for work are not read as idle:\n%s", text)
+	}
+	p.Threads[0].Cells = p.Threads[0].Cells[:1]
+	if text := analysisOf(t, p, onlyThread(10)); !strings.Contains(text, "mostly left out") {
+		t.Errorf("eight of ten seconds of short blocks are not read as left out:\n%s", text)
+	}
+	says(t, analysisOf(t, p, onlyThread(12)), "of: nothing: no thread of the capture was chosen", "threads: 0")
+}
+
+func TestAnalysisRanksBlockingStacks(t *testing.T) {
+	text := analysisOf(t, sample(), View{})
+	says(t, text, "Top 2 blocking stacks of 2, innermost function first",
+		" 1. 4.000000 s, 57.1%: disk wait, 8 times, 0.500000 s each\n read_disk\n main", // two nodes that read alike
+		" 2. 3.000000 s, 42.9%: sleep, 300 times, 0.010000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
+		"Top 1 waits for work of 1, innermost function first")
+}
+
+func TestAnalysisOfSlotsTellsTheirTimeOnly(t *testing.T) {
+	p := sample()
+	p.Slot, p.Slots = 1e9, 10
+	p.Threads[0].Cells[0].Slots = []SlotTime{{Slot: 2, Ns: 5e8}, {Slot: 7, Ns: 15e8}}
+	says(t, analysisOf(t, p, View{From: 2, To: 4}), "window: 2.000000 s", "on-CPU: 0.500000 s 100.0% 25.0% 25 samples", "total: 0.500000 s 100.0% 25.0%")
+}
+
+func TestThreadTableSumsUpItsRows(t *testing.T) {
+	var out bytes.Buffer
+	if err := sample().WriteThreadAnalysis(&out, View{}); err != nil {
+		t.Fatal(err)
+	}
+	says(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
+		" 11 kworker_0_1__x_ 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
+}
+
+// shelf is a folder in memory.
+type shelf struct {
+	files   map[string]string
+	failing string
+}
+
+type shelved struct {
+	bytes.Buffer
+	in   *shelf
+	name string
+}
+
+func (s *shelf) Create(name string) (File, error) { return &shelved{in: s, name: name}, nil }
+
+func (f *shelved) Commit() error {
+	if f.name == f.in.failing {
+		return errors.New("no space")
+	}
+	if _, taken := f.in.files[f.name]; taken {
+		return fmt.Errorf("%s is there already", f.name)
+	}
+	f.in.files[f.name] = f.String()
+	return nil
+}
+
+func (f *shelved) Abort() {}
+
+func TestEachThreadHasItsOwnFiles(t *testing.T) {
+	p := sample()
+	again := *p.Threads[1] // the same thread id, used again
+	p.Threads = append(p.Threads, &again)
+	in := &shelf{files: make(map[string]string)}
+	if err := p.WriteThreads(in, ThreadTable("a/multithread_b.c/"), View{}, AnalysisFile()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"thread_10_main_analysis.txt": "threads: 1", "thread_11_kworker_0_1__x__analysis.txt": "total: 4.000000 s 100.0% 40.0%",
+		"thread_11_kworker_0_1__x__2_analysis.txt": "threads: 1", "b.c_thread_analysis.txt": "threads: 3",
+	} {
+		says(t, in.files[name], want)
+	}
+	if len(in.files) != 4 {
+		t.Errorf("%d files, want 4", len(in.files))
+	}
+	in = &shelf{files: make(map[string]string), failing: "thread_10_main_analysis.txt"}
+	if err := p.WriteThreads(in, "x", View{}, AnalysisFile()); err == nil || err.Error() != "no space" {
+		t.Errorf("a full disk is told as %v", err)
+	}
+}
+
+func TestRolesFitIntoFileNames(t *testing.T) {
+	p := sample()
+	for comm, want := range map[string]string{
+		"../../etc": ".._.._etc", "": "thread", "a b\n": "a_b_", "größe": "gr__e", "nginx-1.2_x+": "nginx-1.2_x+", "main": "main",
+		strings.Repeat("é", 40): strings.Repeat("_", 32),
+	} {
+		p.Labels[2].Comm = comm
+		if got := p.Role(p.Threads[1]); got != want {
+			t.Errorf("the role of %q is %q, want %q", comm, got, want)
+		}
+	}
+}

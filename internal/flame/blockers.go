@@ -1,0 +1,122 @@
+package flame
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// maxFrames is how many functions of a stack an analysis names.
+const maxFrames = 32
+
+// blocker is a stack in which threads were off the CPU, for one reason.
+type blocker struct {
+	reason string
+	frames []step // outermost first
+	share
+}
+
+// blockerKey is what time is summed up by before stacks are put into words: places in the code may differ that the words
+// do not tell apart.
+type blockerKey struct {
+	stack  NodeID
+	reason string
+}
+
+// blockers are the stacks of one class, the longest time first.
+func (p *Profile) blockers(class Class, v *View) []*blocker {
+	sums := make(map[blockerKey]*share)
+	var order []blockerKey // what comes first stays first among equals
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		for i := range t.Cells {
+			c := &t.Cells[i]
+			w := v.weight(c)
+			if c.Class != class || w.Ns() == 0 {
+				continue
+			}
+			key := blockerKey{c.Stack, Reason(c.Class, c.State)}
+			if sums[key] == nil {
+				sums[key] = new(share)
+				order = append(order, key)
+			}
+			sums[key].add(w)
+		}
+	}
+	return p.named(order, sums)
+}
+
+// named puts stacks into words and merges those that are the same then.
+func (p *Profile) named(order []blockerKey, sums map[blockerKey]*share) []*blocker {
+	g := grapher{p: p}
+	same := make(map[string]*blocker)
+	var all []*blocker
+	for _, key := range order {
+		frames := g.appendStack(nil, key.stack)
+		var text strings.Builder
+		text.WriteString(key.reason)
+		for _, f := range frames {
+			fmt.Fprintf(&text, "\x00%d%s", f.kind, f.name)
+		}
+		b := same[text.String()]
+		if b == nil {
+			b = &blocker{reason: key.reason, frames: frames}
+			same[text.String()] = b
+			all = append(all, b)
+		}
+		b.ns += sums[key].ns
+		b.count += sums[key].count
+	}
+	slices.SortStableFunc(all, func(x, y *blocker) int { return cmp.Compare(y.ns, x.ns) })
+	return all
+}
+
+// writeTop lists the stacks of a class in which most time was spent; nothing if there are none of waits for work.
+func (p *Profile) writeTop(w io.Writer, title string, class Class, top int, v *View) {
+	all := p.blockers(class, v)
+	if len(all) == 0 {
+		if class == ClassBlocked {
+			fmt.Fprint(w, "\nNo blocking stacks: no thread was blocked at work\n")
+		}
+		return
+	}
+	total := int64(0)
+	for _, b := range all {
+		total += b.ns
+	}
+	told := min(top, len(all))
+	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", told, len(all))
+	for i, b := range all[:told] {
+		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
+		if b.count > 0 {
+			fmt.Fprintf(w, ", %d times, %s each", b.count, seconds(b.ns/int64(b.count)))
+		}
+		fmt.Fprintln(w)
+		b.writeFrames(w)
+	}
+}
+
+func (b *blocker) writeFrames(w io.Writer) {
+	if len(b.frames) == 0 {
+		fmt.Fprintln(w, "      [no stack]")
+	}
+	for i := len(b.frames) - 1; i >= 0; i-- {
+		if i < len(b.frames)-maxFrames {
+			fmt.Fprintf(w, "      ... and %d more\n", i+1)
+			return
+		}
+		fmt.Fprintln(w, "      "+b.frames[i].text())
+	}
+}
+
+// text is a frame's name, with the kernel's functions marked as in folded stacks.
+func (s step) text() string {
+	if s.kind == KindKernel {
+		return s.name + "_[k]"
+	}
+	return s.name
+}

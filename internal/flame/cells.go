@@ -1,0 +1,147 @@
+package flame
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrSlots is wrapped by the error of a stream that is longer than all slots that there may be.
+var ErrSlots = errors.New("the capture is longer than")
+
+// fewCells is up to how many cells a search goes through all of them: most threads are in few places.
+const fewCells = 8
+
+// cell is where the time of a key is added up.
+func (t *thread) cell(key CellKey) *Cell {
+	if n := t.recent[key.Class]; int(n) < len(t.Cells) && t.Cells[n].CellKey == key {
+		return &t.Cells[n]
+	}
+	n := t.find(key)
+	t.recent[key.Class] = n
+	return &t.Cells[n]
+}
+
+func (t *thread) find(key CellKey) int32 {
+	if t.index == nil {
+		for i := range t.Cells {
+			if t.Cells[i].CellKey == key {
+				return int32(i)
+			}
+		}
+	} else if n, found := t.index[key]; found {
+		return n
+	}
+	n := int32(len(t.Cells))
+	t.Cells = append(t.Cells, Cell{CellKey: key})
+	switch {
+	case t.index != nil:
+		t.index[key] = n
+	case n == fewCells:
+		t.index = make(map[CellKey]int32, 4*fewCells)
+		for i := range t.Cells {
+			t.index[t.Cells[i].CellKey] = int32(i)
+		}
+	}
+	return n
+}
+
+// add adds a time to a cell, ns of CLOCK_MONOTONIC.
+func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
+	if !c.o.CPUs {
+		key.CPU = NoCPU
+	}
+	cell := t.cell(key)
+	cell.Ns += to - from
+	cell.Count += count
+	if c.p.Slot > 0 {
+		c.addSlots(cell, from-c.first, to-c.first)
+	}
+	if t.trail != nil {
+		c.fail(t.trail.add(Piece{From: from - c.first, To: to - c.first, Class: key.Class, State: key.State, CPU: key.CPU, Label: key.Label, Stack: key.Stack}))
+	}
+}
+
+// addSlots shares a time out among slots. The times of a thread come in order, so the latest slot is the last one.
+func (c *collector) addSlots(cell *Cell, from, to int64) {
+	if !c.widen(to) {
+		return
+	}
+	width := c.p.Slot
+	for n := max(0, from) / width; from < to; n++ {
+		end := min(to, (n+1)*width)
+		if last := len(cell.Slots) - 1; last >= 0 && cell.Slots[last].Slot == uint32(n) {
+			cell.Slots[last].Ns += end - from
+		} else {
+			cell.Slots = append(cell.Slots, SlotTime{uint32(n), end - from})
+		}
+		from = end
+	}
+}
+
+// widen makes slots longer until a time lies in one of as many as there may be.
+func (c *collector) widen(to int64) bool {
+	for (to-1)/c.p.Slot >= int64(c.o.MaxSlots) {
+		if !c.o.Stretch {
+			c.fail(fmt.Errorf("%w: %d of %v", ErrSlots, c.o.MaxSlots, time.Duration(c.p.Slot)))
+			return false
+		}
+		c.p.Slot *= 2
+		for _, t := range c.threads {
+			t.halveSlots()
+		}
+		for _, t := range c.ended {
+			t.halveSlots()
+		}
+		for _, t := range c.p.Threads {
+			halveSlots(t)
+		}
+	}
+	return true
+}
+
+func (t *thread) halveSlots() { halveSlots(&t.Thread) }
+
+// halveSlots makes one slot of each two.
+func halveSlots(t *Thread) {
+	for i := range t.Cells {
+		slots := t.Cells[i].Slots
+		kept := slots[:0]
+		for _, s := range slots {
+			s.Slot /= 2
+			if last := len(kept) - 1; last >= 0 && kept[last].Slot == s.Slot {
+				kept[last].Ns += s.Ns
+			} else {
+				kept = append(kept, s)
+			}
+		}
+		t.Cells[i].Slots = kept
+	}
+}
+
+// mergeSlots adds up two cells' slots.
+func mergeSlots(a, b []SlotTime) []SlotTime {
+	if len(a) == 0 {
+		return b
+	}
+	all := make([]SlotTime, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].Slot < b[0].Slot:
+			all, a = append(all, a[0]), a[1:]
+		case a[0].Slot > b[0].Slot:
+			all, b = append(all, b[0]), b[1:]
+		default:
+			all = append(all, SlotTime{a[0].Slot, a[0].Ns + b[0].Ns})
+			a, b = a[1:], b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
+// countSlots notes how many slots there are.
+func (c *collector) countSlots() {
+	if c.p.Slot > 0 {
+		c.p.Slots = int((c.p.About.Span + c.p.Slot - 1) / c.p.Slot)
+	}
+}

@@ -1,0 +1,316 @@
+package flame
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/stacks"
+	"wprof/internal/timeline"
+)
+
+// Collect reads a stream to its end and folds the time of its threads. With an error of the stream comes the profile of
+// all before it.
+func Collect(r *format.Reader, o Options) (*Profile, error) {
+	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
+	c := &collector{
+		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
+		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64,
+	}
+	c.spans = timeline.NewSpans(r, c.span)
+	if o.Trail {
+		c.trails = newTrails()
+	}
+	r.OnSectionEnd(func(end *format.End) { c.cost(end) })
+	err := timeline.Visit(r, c)
+	return p, errors.Join(err, c.failed, c.finish())
+}
+
+// collector is the [timeline.Visitor] that folds.
+type collector struct {
+	r      *format.Reader
+	o      Options
+	p      *Profile
+	places *places
+	spans  *timeline.Spans
+	trails *trails
+	failed error
+
+	labels map[Label]LabelID
+	byTask byID[LabelID] // of the current section
+	wakes  map[Wake]WakeID
+
+	threads []*thread // those that are not in the profile yet
+	swept   int       // how many were left when it was last looked which have ended
+	ended   map[LabelID]*thread
+
+	same  map[NodeID]uint32
+	paths map[string]uint32
+
+	first  int64 // when the first window opened
+	opened int64 // when this one did
+	now    int64
+	end    *format.End
+}
+
+// thread is a thread whose time is being added up.
+type thread struct {
+	Thread
+	of           *timeline.Thread // nil: those of one name that have ended
+	index        map[CellKey]int32
+	recent       [classes]int32 // where the latest cell of a class is
+	samples      []sampled      // of the time on the CPU that has not ended
+	wake         WakeID         // by which it was woken last
+	wokenAt      int64
+	shortBlocked int64 // ns of times off that were too short to keep
+	idle         []NodeID
+	trail        *threadTrail
+}
+
+func (c *collector) NewSection(s *format.Session) error {
+	c.spans.NewSection(s)
+	c.places.newSection()
+	c.byTask.clear()
+	return nil
+}
+
+func (c *collector) Open(s *format.Session, at, before int64, isFirst bool) error {
+	c.spans.Open(at)
+	c.opened, c.now, c.end = at, at, nil
+	c.about(s, at, isFirst)
+	return nil
+}
+
+func (c *collector) Close(at int64) error {
+	at = max(at, c.now)
+	c.spans.Close(at)
+	for _, t := range c.threads {
+		c.p.About.Stray += uint64(len(t.samples))
+		t.samples = t.samples[:0]
+	}
+	c.p.About.Window += max(0, at-c.opened)
+	c.p.About.Span = max(c.p.About.Span, at-c.first)
+	if c.end != nil && c.end.Cost != nil {
+		c.p.About.Recorder.CPU += c.end.Cost.UserNs + c.end.Cost.SystemNs
+		c.p.About.Recorder.Memory = max(c.p.About.Recorder.Memory, c.end.Cost.PeakRss)
+	}
+	return nil
+}
+
+func (c *collector) cost(end *format.End) { c.end = end }
+
+func (c *collector) Event(e *format.Event) error {
+	if e.Flags&format.FlagLate == 0 {
+		c.now = e.Time
+	}
+	switch e.Kind {
+	case format.KindSample:
+		c.spans.Apply(e)
+		c.sample(e)
+	case format.KindWaking:
+		if c.o.Wakes > 0 {
+			c.woken(e, format.TaskID(e.Args[format.WakingWakee]), stackOf(e.Waking().Stack()))
+		}
+		c.spans.Apply(e)
+	case format.KindWakeupNew:
+		if c.o.Wakes > 0 {
+			c.woken(e, format.TaskID(e.Args[format.WakeupNewWakee]), stackOf(e.WakeupNew().Stack()))
+		}
+		c.spans.Apply(e)
+	case format.KindLost:
+		c.p.About.IsLossy = true
+		c.p.About.Lost += e.Lost().Count()
+		c.spans.Apply(e)
+	default:
+		c.spans.Apply(e)
+	}
+	return c.failed
+}
+
+func stackOf(id format.StackID, _ bool) format.StackID { return id }
+
+// about takes what a session tells of the capture.
+func (c *collector) about(s *format.Session, at int64, isFirst bool) {
+	a := &c.p.About
+	for _, source := range s.Sources {
+		one := Source{Name: string(stacks.Printable([]byte(source.Name), stacks.Unnamed)), Period: source.Period}
+		if !slices.Contains(a.Sources, one) && len(a.Sources) < maxSources {
+			a.Sources = append(a.Sources, one)
+		}
+	}
+	if !isFirst {
+		return
+	}
+	c.first, a.From = at, at-c.r.FirstOpen()
+	a.Host, a.Kernel, a.MinBlock = string(stacks.Printable([]byte(s.Host), "")), string(stacks.Printable([]byte(s.KernelRelease), "")), c.o.MinBlock
+	for _, pair := range s.Config {
+		if pair.GetKey() == format.ConfigOffCPUStacks {
+			a.OffCPU = string(stacks.Printable([]byte(pair.GetValue()), ""))
+		}
+	}
+	for _, clock := range append(slices.Clone(s.Clocks), c.r.Clocks()...) {
+		if clock.GetRealtime() != 0 {
+			a.Start = time.Unix(0, clock.Realtime+(at-clock.Monotonic)).UTC()
+			break
+		}
+	}
+}
+
+// maxSources bounds how many sources of samples are told.
+const maxSources = 16
+
+// thread is what is kept of a timeline's thread.
+func (c *collector) thread(of *timeline.Thread) *thread {
+	if t, known := of.Own.(*thread); known {
+		return t
+	}
+	t := &thread{of: of}
+	t.TID, t.Start = of.TID, of.Start
+	if d := of.Def; d != nil {
+		t.PID, t.IsKernel = d.Pid, d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0
+	}
+	if c.trails != nil {
+		t.trail = c.trails.thread()
+	}
+	of.Own = t
+	c.threads = append(c.threads, t)
+	if len(c.threads) >= 2*c.swept+1024 {
+		c.sweep()
+	}
+	return t
+}
+
+// label is what a thread was called when a span ended.
+func (c *collector) label(t *thread, id format.TaskID) LabelID {
+	if id == 0 {
+		if t.Label == 0 {
+			t.Label = c.labelOf(t.of.Def)
+		}
+		return t.Label
+	}
+	l := c.taskLabel(id)
+	if l == 0 {
+		return c.label(t, 0)
+	}
+	t.Label = l
+	return l
+}
+
+// taskLabel is what a task of the current section is called; 0 if that is not known.
+func (c *collector) taskLabel(id format.TaskID) LabelID {
+	if known := c.byTask.get(uint32(id)); known != 0 {
+		return known
+	}
+	d := c.r.Task(id)
+	if id == 0 || d == nil {
+		return 0
+	}
+	l := c.labelOf(d)
+	c.byTask.put(uint32(id), l)
+	return l
+}
+
+func (c *collector) labelOf(d *format.Task) LabelID {
+	l := Label{Comm: stacks.Unnamed, Process: stacks.Unnamed}
+	if d != nil {
+		l = Label{PID: d.Pid, TID: d.Tid, Comm: c.name(d.Comm), Process: c.name(d.ProcessComm)}
+		if len(d.ProcessComm) == 0 {
+			l.Process = l.Comm
+		}
+	}
+	return c.internLabel(l)
+}
+
+func (c *collector) name(name []byte) string {
+	return c.places.one(string(stacks.Printable(name, stacks.Unnamed)))
+}
+
+func (c *collector) internLabel(l Label) LabelID {
+	if !c.o.Threads {
+		l.TID = 0
+	}
+	if known, found := c.labels[l]; found {
+		return known
+	}
+	id := LabelID(len(c.p.Labels))
+	c.p.Labels = append(c.p.Labels, l)
+	c.labels[l] = id
+	return id
+}
+
+// sweep takes the threads that have ended into the profile.
+func (c *collector) sweep() {
+	c.threads = slices.DeleteFunc(c.threads, func(t *thread) bool {
+		if t.of.Status != timeline.Dead {
+			return false
+		}
+		c.retire(t)
+		return true
+	})
+	c.swept = len(c.threads)
+}
+
+// finish takes all threads into the profile.
+func (c *collector) finish() error {
+	for _, t := range c.threads {
+		c.retire(t)
+	}
+	c.threads = nil
+	for _, t := range c.ended {
+		c.p.Threads = append(c.p.Threads, &t.Thread)
+	}
+	slices.SortFunc(c.p.Threads, func(a, b *Thread) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
+	})
+	c.countSlots()
+	return c.failed
+}
+
+// retire ends a thread: what it waited for is known now.
+func (c *collector) retire(t *thread) {
+	c.judgeIdle(t)
+	if t.trail != nil {
+		c.fail(t.trail.end())
+		t.Trail = idleTrail{t.trail, t.idle}
+	}
+	if t.Lifetime == 0 {
+		return
+	}
+	c.label(t, 0)
+	if c.o.Threads {
+		t.index, t.samples = nil, nil
+		c.p.Threads = append(c.p.Threads, &t.Thread)
+		return
+	}
+	c.merge(t)
+}
+
+// merge adds a thread to those of its name that have ended before.
+func (c *collector) merge(t *thread) {
+	into := c.ended[t.Label]
+	if into == nil {
+		if c.ended == nil {
+			c.ended = make(map[LabelID]*thread)
+		}
+		into = &thread{}
+		into.PID, into.Label, into.IsKernel = t.PID, t.Label, t.IsKernel
+		c.ended[t.Label] = into
+	}
+	into.Lifetime += t.Lifetime
+	for i := range t.Cells {
+		from := &t.Cells[i]
+		cell := into.cell(from.CellKey)
+		cell.Ns += from.Ns
+		cell.Count += from.Count
+		cell.Slots = mergeSlots(cell.Slots, from.Slots)
+	}
+}
+
+func (c *collector) fail(err error) {
+	if c.failed == nil {
+		c.failed = err
+	}
+}

@@ -1,0 +1,150 @@
+package flame
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Unit is what the weights of folded stacks are counted in.
+type Unit uint8
+
+const (
+	Microseconds Unit = iota
+	Nanoseconds
+	Milliseconds
+	Samples // samples on the CPU, times off it
+)
+
+// ns is the length of a unit; 0 of those that are no time.
+func (u Unit) ns() int64 {
+	return [...]int64{Microseconds: 1e3, Nanoseconds: 1, Milliseconds: 1e6, Samples: 0}[u]
+}
+
+// Text says how a graph is written as folded stacks.
+type Text struct {
+	Unit   Unit
+	Kernel bool // frames of the kernel end in _[k]
+}
+
+// Suffixes of frames.
+const (
+	kernelSuffix = "_[k]"
+	onSuffix     = "_[c]"
+	offSuffix    = "_[o]"
+)
+
+// WriteFolded writes folded stacks: a line each, with the frames from the root on, separated by semicolons, a space and
+// the weight. Of a graph that is compared with another one, the other's weight stands before its own, as difffolded.pl
+// writes it.
+//
+// Weights are whole numbers. What rounding takes from one line the next one of the same root gets, so that a root's lines
+// add up to its time; lines that come to nothing are left out.
+func (g *Graph) WriteFolded(w io.Writer, t Text) error {
+	f := folder{g: g, t: t, w: bufio.NewWriterSize(w, 64<<10)}
+	for _, child := range g.Nodes[0].Children {
+		f.own, f.base = rounder{unit: t.Unit}, rounder{unit: t.Unit}
+		f.write(child)
+	}
+	if f.line = append(f.line[:0], "[all]"...); g.Nodes[0].Self.Ns() > 0 {
+		f.weigh(0)
+	}
+	return f.w.Flush()
+}
+
+type folder struct {
+	g         *Graph
+	t         Text
+	w         *bufio.Writer
+	line      []byte
+	own, base rounder
+}
+
+// write writes a node's own line and those of all above it.
+func (f *folder) write(id int32) {
+	n := &f.g.Nodes[id]
+	length := len(f.line)
+	if length > 0 {
+		f.line = append(f.line, ';')
+	}
+	f.line = append(f.line, foldedName(n.Name)...)
+	if n.Kind == KindKernel && f.t.Kernel {
+		f.line = append(f.line, kernelSuffix...)
+	}
+	plain := len(f.line)
+	switch n.Mark {
+	case MarkOn:
+		f.line = append(f.line, onSuffix...)
+	case MarkOff:
+		f.line = append(f.line, offSuffix...)
+	}
+	f.weigh(id)
+	f.line = f.line[:plain]
+	for _, child := range n.Children {
+		f.write(child)
+	}
+	f.line = f.line[:length]
+}
+
+// weigh writes the line at hand with a node's own weight.
+func (f *folder) weigh(id int32) {
+	own := f.own.round(f.g.Nodes[id].Self)
+	if f.g.Base == nil {
+		if own == 0 {
+			return
+		}
+		_, _ = f.w.Write(f.line) // Flush returns the error
+	} else {
+		base := f.base.round(f.g.baseSelf(id))
+		if own == 0 && base == 0 {
+			return
+		}
+		_, _ = f.w.Write(f.line)
+		_ = f.w.WriteByte(' ')
+		_, _ = f.w.WriteString(strconv.FormatInt(base, 10))
+	}
+	_ = f.w.WriteByte(' ')
+	_, _ = f.w.WriteString(strconv.FormatInt(own, 10))
+	_ = f.w.WriteByte('\n')
+}
+
+// baseSelf is what of the other graph's weight belongs to a node alone.
+func (g *Graph) baseSelf(id int32) Weight {
+	self := g.Base[id]
+	for _, child := range g.Nodes[id].Children {
+		c := g.Base[child]
+		self.On -= c.On
+		self.Off -= c.Off
+		self.Unknown -= c.Unknown
+		self.Count -= c.Count
+	}
+	return self
+}
+
+// rounder makes whole numbers of weights whose sum is that of the weights, rounded.
+type rounder struct {
+	unit Unit
+	ns   int64 // of the weights so far
+	told int64
+}
+
+func (r *rounder) round(w Weight) int64 {
+	unit := r.unit.ns()
+	if unit == 0 {
+		return int64(w.Count)
+	}
+	r.ns += w.Ns()
+	all := (r.ns + unit/2) / unit
+	n := all - r.told
+	r.told = all
+	return n
+}
+
+// foldedName keeps what separates frames out of a name.
+func foldedName(name string) string {
+	if strings.IndexByte(name, ';') < 0 {
+		return name
+	}
+	return strings.ReplaceAll(name, ";", ":")
+}

@@ -1,0 +1,268 @@
+package flame
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/stacks"
+)
+
+// Frames that say something of a stack that is not there.
+const (
+	notSampled = "[not sampled]" // a time on the CPU in which no sample was taken
+	noStack    = "[no stack]"    // no stack was taken, or none was found
+)
+
+// byID is what ids of a section stand for. Ids far beyond the number of those that are used cost no memory.
+type byID[T comparable] struct {
+	dense  []T
+	sparse map[uint32]T
+}
+
+// maxDense bounds the part that is indexed by id.
+const maxDense = 1 << 21
+
+func (m *byID[T]) get(id uint32) T {
+	if uint64(id) < uint64(len(m.dense)) {
+		return m.dense[id]
+	}
+	return m.sparse[id]
+}
+
+func (m *byID[T]) put(id uint32, v T) {
+	if id >= maxDense {
+		if m.sparse == nil {
+			m.sparse = make(map[uint32]T)
+		}
+		m.sparse[id] = v
+		return
+	}
+	if int(id) >= len(m.dense) {
+		m.dense = append(m.dense, make([]T, int(id)+1-len(m.dense))...)
+	}
+	m.dense[id] = v
+}
+
+func (m *byID[T]) clear() {
+	clear(m.dense)
+	m.dense, m.sparse = m.dense[:0], nil
+}
+
+// places interns frames and stacks: those of one section by their ids, those of all by what they are.
+type places struct {
+	r       *format.Reader
+	p       *Profile
+	exact   bool // Options.Places
+	frames  map[string]FrameID
+	nodes   map[nodeKey]NodeID
+	names   map[string]string // one copy of each
+	key     []byte
+	byFrame byID[FrameID] // of the current section
+	byStack byID[place]
+	byWait  byID[place] // of times off the CPU
+
+	notSampled, noStack NodeID
+}
+
+type nodeKey struct {
+	parent NodeID
+	frame  FrameID
+}
+
+// place is a stack of the current section.
+type place struct {
+	node         NodeID
+	known        bool
+	hasUser, cut bool // it has a user part, and that looks cut
+}
+
+func newPlaces(r *format.Reader, p *Profile, exact bool) *places {
+	s := &places{r: r, p: p, exact: exact, frames: make(map[string]FrameID), nodes: make(map[nodeKey]NodeID), names: make(map[string]string)}
+	p.Frames, p.Nodes = make([]Frame, 1), make([]Node, 1)
+	s.notSampled = s.child(0, s.note(notSampled))
+	s.noStack = s.child(0, s.note(noStack))
+	return s
+}
+
+func (s *places) newSection() {
+	s.byFrame.clear()
+	s.byStack.clear()
+	s.byWait.clear()
+}
+
+// stack is where a stack of the current section leads to.
+func (s *places) stack(id format.StackID) place {
+	if id == 0 {
+		return place{node: s.noStack}
+	}
+	if known := s.byStack.get(uint32(id)); known.known {
+		return known
+	}
+	of := s.resolve(s.r.Stack(id), false)
+	s.byStack.put(uint32(id), of)
+	return of
+}
+
+// wait is where the stack leads to of a time off the CPU: to where the thread waited. The scheduler's own functions above
+// that say nothing, and the kernel leaves them out itself of a thread that is still off the CPU when the window closes
+// (stack_trace_save_tsk), which would tell the same place as two.
+func (s *places) wait(id format.StackID) place {
+	if id == 0 {
+		return place{node: s.noStack}
+	}
+	if known := s.byWait.get(uint32(id)); known.known {
+		return known
+	}
+	of := s.resolve(s.r.Stack(id), true)
+	s.byWait.put(uint32(id), of)
+	return of
+}
+
+// withoutScheduler is how many of the frames are left without the scheduler's own at the end.
+func (s *places) withoutScheduler(ids []uint32, kernel int) int {
+	for n := len(ids); n > kernel; n-- {
+		f := s.r.Frame(ids[n-1])
+		if f == nil || len(f.Lines) == 0 {
+			return n
+		}
+		for _, line := range f.Lines {
+			if name := string(line.GetFunction()); !stacks.IsScheduler(name) && name != "do_nanosleep" {
+				return n
+			}
+		}
+	}
+	return kernel
+}
+
+// resolve reads a stack. waits says that it is one of a time off the CPU.
+func (s *places) resolve(stack *format.Stack, waits bool) place {
+	if stack == nil {
+		return place{node: s.child(0, s.note(stacks.LostFrame)), known: true}
+	}
+	ids, cut := stack.Frames, stack.Cut
+	kernel := len(ids) - min(len(ids), int(stack.KernelFrames))
+	if waits {
+		ids = ids[:s.withoutScheduler(ids, kernel)]
+	}
+	of := place{known: true, hasUser: kernel > 0}
+	_, of.cut = stacks.LooksCut(kernel, func(i int) stacks.Frame { return s.judged(ids[i]) })
+	of.cut = of.cut || cut
+	if over := len(ids) - stacks.MaxFrames; over > 0 {
+		ids, kernel, cut = ids[over:], max(0, kernel-over), true
+	}
+	if len(ids) == 0 {
+		of.node = s.noStack
+		return of
+	}
+	if cut {
+		of.node = s.child(0, s.note(stacks.CutFrame))
+	}
+	for i, id := range ids {
+		of.node = s.child(of.node, s.frame(id, i >= kernel))
+	}
+	if waits && s.p.Nodes[of.node].Waits == "" {
+		s.p.Nodes[of.node].Waits = s.waits(ids[kernel:])
+	}
+	return of
+}
+
+// judged is what a frame says of where its stack ends.
+func (s *places) judged(id uint32) stacks.Frame {
+	f := s.r.Frame(id)
+	if f == nil || len(f.Lines) == 0 {
+		return stacks.Frame{Placed: f == nil || f.Module != 0}
+	}
+	return stacks.Frame{Function: f.Lines[len(f.Lines)-1].Function, Placed: true}
+}
+
+func (s *places) child(parent NodeID, frame FrameID) NodeID {
+	key := nodeKey{parent, frame}
+	if known, found := s.nodes[key]; found {
+		return known
+	}
+	id := NodeID(len(s.p.Nodes))
+	s.p.Nodes = append(s.p.Nodes, Node{Parent: parent, Frame: frame})
+	s.nodes[key] = id
+	return id
+}
+
+// note is a frame that is no place in the code.
+func (s *places) note(name string) FrameID {
+	return s.intern(Frame{Functions: []Function{{Name: name}}, Note: true})
+}
+
+func (s *places) frame(id uint32, kernel bool) FrameID {
+	// Nothing hinders a damaged stream to name a frame in both parts of a stack.
+	if known := s.byFrame.get(id); known != 0 && s.p.Frames[known].Kernel == kernel {
+		return known
+	}
+	f := s.r.Frame(id)
+	if f == nil {
+		return s.note(stacks.LostFrame)
+	}
+	known := s.intern(s.describe(f, kernel))
+	s.byFrame.put(id, known)
+	return known
+}
+
+func (s *places) describe(f *format.Frame, kernel bool) Frame {
+	m := s.r.Module(f.Module)
+	d := Frame{Kernel: kernel, Module: s.one(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.one(hex.EncodeToString(m.GetBuildId()))}
+	if s.exact {
+		d.Offset = f.Offset
+	}
+	lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
+	if len(lines) == 0 {
+		lines = []*format.Line{{}}
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		of := Function{Name: s.one(stacks.FunctionName(lines[i].GetFunction(), m))}
+		if s.exact {
+			of.Linkage = s.one(string(stacks.Clipped(stacks.Printable(lines[i].GetFunction(), ""))))
+			of.File = s.one(string(stacks.Clipped(stacks.Printable(lines[i].GetFile(), ""))))
+			of.Line = lines[i].GetLine()
+		}
+		d.Functions = append(d.Functions, of)
+	}
+	return d
+}
+
+// one is the only copy of a text.
+func (s *places) one(text string) string {
+	if known, found := s.names[text]; found {
+		return known
+	}
+	text = strings.Clone(text)
+	s.names[text] = text
+	return text
+}
+
+// intern finds a frame among those of all sections. Without Options.Places the same function is the same frame, wherever
+// it was called from.
+func (s *places) intern(f Frame) FrameID {
+	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note))
+	k = append(append(k, f.Module...), 0)
+	k = append(append(k, f.BuildID...), 0)
+	for shift := 0; shift < 64; shift += 8 {
+		k = append(k, byte(f.Offset>>shift))
+	}
+	for _, of := range f.Functions {
+		k = append(append(append(append(k, of.Name...), 0), of.File...), 0, byte(of.Line), byte(of.Line>>8), byte(of.Line>>16), byte(of.Line>>24))
+	}
+	s.key = k
+	if known, found := s.frames[string(k)]; found {
+		return known
+	}
+	id := FrameID(len(s.p.Frames))
+	s.p.Frames = append(s.p.Frames, f)
+	s.frames[string(k)] = id
+	return id
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}

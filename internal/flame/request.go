@@ -1,0 +1,204 @@
+package flame
+
+import (
+	"time"
+
+	"wprof/internal/cli"
+	"wprof/internal/filter"
+)
+
+// request is what the flags ask for.
+type request struct {
+	view    View
+	text    Text
+	collect Options
+	outputs []output
+	threads string // folder for the files of each thread; "" for none
+	buckets time.Duration
+	diff    bool
+	other   string // the capture to compare with; "": the same one
+	input   filter.Options
+	base    filter.Options // what is taken of the other one
+	asked   bool           // input leaves something out
+}
+
+// form is a way to write a profile.
+type form string
+
+const (
+	formFolded     form = "folded"
+	formSVG        form = "svg"
+	formHTML       form = "html"
+	formPprof      form = "pprof"
+	formSpeedscope form = "speedscope"
+	formAnalysis   form = "analysis"
+)
+
+// forms are all ways to write a profile.
+func forms() []form {
+	return []form{formFolded, formSVG, formHTML, formPprof, formSpeedscope, formAnalysis}
+}
+
+// output is a way to write a profile, and where to; no path: where -o leads.
+type output struct {
+	form form
+	path string
+}
+
+const (
+	// maxBuckets bounds the number of files of --buckets.
+	maxBuckets = 10_000
+	// pageSlots is into how many parts of time a page is cut, between half of it and all of it.
+	pageSlots   = 512
+	pageSlotMin = int64(time.Millisecond)
+)
+
+func parse(inv *cli.Invocation) (*request, error) {
+	q := &request{}
+	for _, step := range []func(*cli.Invocation) error{q.readMode, q.readFrames, q.readOutputs, q.readFilters, q.readDiff, q.readBuckets} {
+		if err := step(inv); err != nil {
+			return nil, err
+		}
+	}
+	q.settle()
+	return q, nil
+}
+
+func (q *request) readMode(inv *cli.Invocation) error {
+	modes := map[string]Mode{"wall": Wall, "on-cpu": OnCPU, "off-cpu": OffCPU, "waker": Waker, "wakeup-chain": Waker}
+	given := ""
+	for _, name := range []string{"wall", "on-cpu", "off-cpu", "waker", "wakeup-chain"} {
+		if !inv.IsSet(name) {
+			continue
+		}
+		if given != "" && !(given == "waker" && name == "wakeup-chain") {
+			return cli.Usagef("--%s and --%s tell different times; give one of them", given, name)
+		}
+		given, q.view.Mode = name, modes[name]
+	}
+	if q.view.Mode == Waker {
+		q.collect.Wakes = max(1, inv.Int("wakeup-chain"))
+	}
+	q.view.NoIdleWaits = inv.Bool("no-idle-waits")
+	q.collect.MinBlock = int64(inv.Duration("min-block"))
+	units := map[string]Unit{"ns": Nanoseconds, "us": Microseconds, "ms": Milliseconds, "samples": Samples}
+	q.text.Unit = units[inv.String("unit")]
+	return nil
+}
+
+func (q *request) readFrames(inv *cli.Invocation) error {
+	roots := map[string]Root{"process": ByProcess, "thread": ByThread, "comm": ByComm, "cpu": ByCPU, "none": ByNone}
+	q.view.By = roots[inv.String("by")]
+	q.view.States, q.view.Reverse = inv.Bool("state"), inv.Bool("reverse")
+	q.text.Kernel = inv.Bool("kernel-suffix")
+	return nil
+}
+
+func (q *request) readOutputs(inv *cli.Invocation) error {
+	unplaced := form("")
+	for _, f := range forms() {
+		if !inv.IsSet(string(f)) {
+			continue
+		}
+		for _, path := range inv.Strings(string(f)) {
+			if path == "" && unplaced != "" {
+				return cli.Usagef("--%s and --%s cannot share an output; write --%s=FILE", unplaced, f, f)
+			}
+			if path == "" {
+				unplaced = f
+			}
+			q.outputs = append(q.outputs, output{f, path})
+		}
+	}
+	q.threads = inv.String("threads")
+	if len(q.outputs) == 0 && (q.threads == "" || inv.IsSet("output")) {
+		q.outputs, unplaced = []output{{form: formFolded}}, formFolded
+	}
+	if unplaced == "" && inv.IsSet("output") {
+		return cli.Usagef("-o %s would stay empty: all that is written has a file of its own", inv.String("output"))
+	}
+	return nil
+}
+
+func (q *request) readFilters(inv *cli.Invocation) error {
+	o, err := filter.OptionsFrom(inv)
+	q.input, q.base, q.asked = o, o, filter.Asked(inv)
+	q.collect.Idle = inv.Bool("idle")
+	return err
+}
+
+func (q *request) readDiff(inv *cli.Invocation) error {
+	q.other = inv.String("diff")
+	ranged := inv.IsSet("diff-start") || inv.IsSet("diff-end")
+	if q.diff = inv.IsSet("diff") || ranged; !q.diff {
+		return nil
+	}
+	if inv.IsSet("diff") && q.other == "" {
+		return cli.Usagef("--diff names no capture")
+	}
+	for _, out := range q.outputs {
+		if out.form != formFolded && out.form != formSVG {
+			return cli.Usagef("--diff does not go with --%s; it does with --svg and --folded", out.form)
+		}
+	}
+	if q.threads != "" {
+		return cli.Usagef("--diff does not go with --threads")
+	}
+	if !inv.IsSet("by") {
+		q.view.By = ByComm
+	}
+	var err error
+	if q.base.Start, err = filter.ParseBound(inv.String("diff-start")); err != nil {
+		return cli.Usagef("--diff-start: %w", err)
+	}
+	if q.base.End, err = filter.ParseBound(inv.String("diff-end")); err != nil {
+		return cli.Usagef("--diff-end: %w", err)
+	}
+	return nil
+}
+
+func (q *request) readBuckets(inv *cli.Invocation) error {
+	if q.buckets = inv.Duration("buckets"); q.buckets == 0 {
+		if inv.IsSet("buckets") {
+			return cli.Usagef("--buckets 0 has no length; give one like 100ms")
+		}
+		return nil
+	}
+	switch {
+	case q.diff:
+		return cli.Usagef("--buckets does not go with --diff")
+	case len(q.outputs) != 1 || q.outputs[0].form != formFolded || q.threads != "":
+		return cli.Usagef("--buckets writes folded stacks and nothing else")
+	case q.text.Unit == Samples:
+		return cli.Usagef("--buckets does not go with --unit samples; what crosses from one into the next is told by time")
+	}
+	if q.outputs[0].path == "" {
+		q.outputs[0].path = inv.String("output")
+	}
+	if path := q.outputs[0].path; path == "" || path == "-" {
+		return cli.Usagef("--buckets writes several files; name them with -o FILE")
+	}
+	return nil
+}
+
+// settle says what has to be kept apart for all that was asked for.
+func (q *request) settle() {
+	c := &q.collect
+	c.Threads = q.view.By == ByThread || q.threads != ""
+	c.CPUs = q.view.By == ByCPU
+	for _, out := range q.outputs {
+		switch out.form {
+		case formHTML:
+			c.Threads, c.Slot, c.MaxSlots, c.Stretch = true, pageSlotMin, pageSlots, true
+		case formPprof:
+			c.Threads, c.Places, c.CPUs = true, true, true
+		case formSpeedscope:
+			c.Threads, c.Trail = true, true
+		case formAnalysis:
+			c.Threads = true
+		}
+	}
+	if q.buckets > 0 {
+		c.Slot, c.MaxSlots = int64(q.buckets), maxBuckets
+	}
+}

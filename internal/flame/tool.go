@@ -1,0 +1,126 @@
+package flame
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"wprof/format"
+	"wprof/internal/cli"
+	"wprof/internal/filter"
+)
+
+// Run is the tool.
+func Run(inv *cli.Invocation) error {
+	q, err := parse(inv)
+	if err != nil {
+		return err
+	}
+	in, name, err := inv.OpenInputs()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	base, err := q.openOther(inv, in)
+	if err != nil {
+		return err
+	}
+	if base != nil {
+		defer base.Close()
+	}
+	outs, err := q.create(inv)
+	if err != nil {
+		return err
+	}
+	defer outs.abort()
+	p, verdict, err := q.read(inv, in, name, q.input, q.asked)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if base != nil {
+		return errors.Join(q.compare(inv, p, base, outs), verdict)
+	}
+	if q.buckets > 0 {
+		err = q.writeBuckets(inv, p)
+	} else {
+		err = q.write(inv, p, outs)
+	}
+	if err != nil {
+		return err
+	}
+	return verdict
+}
+
+// read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and
+// has its exit status.
+func (q *request) read(inv *cli.Invocation, in io.Reader, name string, o filter.Options, asked bool) (p *Profile, verdict, err error) {
+	var through *filter.Through
+	if asked {
+		if through, err = filter.NewThrough(inv, in, name, o); err != nil {
+			return nil, nil, err
+		}
+		defer through.Close()
+		in = through
+	}
+	r, err := format.NewReader(in)
+	if err != nil {
+		return nil, nil, withStatus(name, err)
+	}
+	defer r.Close()
+	p, err = Collect(r, q.collect)
+	switch {
+	case errors.Is(err, ErrSlots):
+		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)
+	case err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer):
+		return nil, nil, withStatus(name, err)
+	case err != nil:
+		verdict = withStatus(name, err)
+	case through != nil:
+		verdict = through.Outcome()
+	case r.Damage() != nil:
+		d := r.Damage()
+		verdict = cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; the output shows everything else", name, d.Detail, d.Missing()))
+	default:
+		verdict = inv.Lost(name, p.About.IsLossy)
+	}
+	return p, verdict, nil
+}
+
+// withStatus gives an error its exit status.
+func withStatus(source string, err error) error {
+	err = fmt.Errorf("fold %s: %w", source, err)
+	if errors.Is(err, format.ErrNewer) {
+		return cli.WithCode(cli.ExitNewer, err)
+	}
+	return cli.WithCode(cli.ExitFailed, err)
+}
+
+// openOther opens what the input is compared with; nil without --diff.
+func (q *request) openOther(inv *cli.Invocation, in io.Reader) (io.ReadCloser, error) {
+	if !q.diff {
+		return nil, nil
+	}
+	paths := []string{q.other}
+	if q.other == "" {
+		if paths = inv.Args; !format.IsFinite(in) {
+			return nil, cli.Usagef("two ranges of one capture need a file that can be read twice; name a FILE")
+		}
+	} else if q.other == "-" && (len(inv.Args) == 0 || inv.Args[0] == "-") {
+		return nil, cli.Usagef("--diff - and the input cannot both be standard input")
+	}
+	base, _, err := inv.OpenPaths(paths...)
+	return base, err
+}
+
+// otherName is for messages.
+func (q *request) otherName(inv *cli.Invocation) string {
+	switch {
+	case q.other != "":
+		return q.other
+	case len(inv.Args) > 0:
+		return inv.Args[0]
+	}
+	return os.Stdin.Name()
+}

@@ -1,0 +1,69 @@
+package flame
+
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// woken notes who wakes a thread, before the timeline is told. What had woken the waker belongs to the chain if it
+// happened after the thread had left its CPU: before, the waker was not what the thread waited for.
+func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackID) {
+	if e.Flags&format.FlagObject == 0 {
+		return
+	}
+	tl := c.spans.Timeline()
+	of := tl.Enter(id)
+	if of == nil || of.Idle() || of.Status == timeline.Off && of.Woken != 0 {
+		return
+	}
+	at := e.Time
+	if e.Flags&format.FlagLate != 0 {
+		at = e.Own
+	}
+	var w Wake
+	if e.Flags&format.FlagSubject != 0 {
+		w.Label = c.taskLabel(e.Task)
+		if stack != 0 {
+			w.Stack = c.places.stack(stack).node
+		}
+		by := tl.Enter(e.Task)
+		if by != nil && !by.Idle() && of.Status == timeline.Off && of.SinceKnown {
+			if waker, known := by.Own.(*thread); known && waker.wokenAt >= of.Since {
+				w.Before = c.chain(waker.wake, c.o.Wakes-1)
+			}
+		}
+	}
+	t := c.thread(of)
+	t.wake, t.wokenAt = c.internWake(w), at
+}
+
+// chain is a chain of wakers that is no longer than so many.
+func (c *collector) chain(id WakeID, length int) WakeID {
+	if id == 0 || length == 0 {
+		return 0
+	}
+	w := c.p.Wakes[id]
+	w.Before = c.chain(w.Before, length-1)
+	return c.internWake(w)
+}
+
+func (c *collector) internWake(w Wake) WakeID {
+	if known, found := c.wakes[w]; found {
+		return known
+	}
+	id := WakeID(len(c.p.Wakes))
+	c.p.Wakes = append(c.p.Wakes, w)
+	c.wakes[w] = id
+	return id
+}
+
+// wakeOf is who ended a time off the CPU; 0: nobody has.
+func (c *collector) wakeOf(t *thread, s *timeline.Span) WakeID {
+	switch {
+	case s.Off.Woken == 0:
+		return 0
+	case s.Off.Woken == t.wokenAt:
+		return t.wake
+	}
+	return c.internWake(Wake{Label: c.taskLabel(s.Off.Waker)})
+}

@@ -1,0 +1,74 @@
+package stacks
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+
+	"wprof/format"
+	"wprof/internal/symbol"
+)
+
+// Bounds of what is shown of a stack; a recorder takes at most 128 user frames and 128 of the kernel.
+const (
+	MaxFrames  = 512  // of a stack; what is further out is cut
+	MaxInlined = 64   // functions at one place, from the innermost one out
+	maxText    = 4096 // bytes of a name
+)
+
+// Names of frames that are no functions. They stand in brackets as perf's do.
+const (
+	CutFrame  = "[cut]"  // the stack is deeper than what was taken
+	LostFrame = "[lost]" // the definition is missing: the stream is damaged
+)
+
+// Unnamed stands for a name that is empty.
+const Unnamed = "(unknown)"
+
+// FunctionName is what people call a function, or, if it has no name, what stands for all those of its module.
+func FunctionName(function []byte, module *format.Module) string {
+	if len(function) == 0 {
+		return string(Printable([]byte(ModuleName(module)), Unnamed))
+	}
+	return string(Clipped(Printable([]byte(symbol.Demangle(string(function), symbol.ShortForm)), Unnamed)))
+}
+
+// ModuleName stands for a function without a name, so that a flame graph shows all of a module's as one. It is the
+// last part of the path, in brackets.
+func ModuleName(m *format.Module) string {
+	if m == nil || len(m.Path) == 0 {
+		return "[unknown]"
+	}
+	path := bytes.TrimRight(m.Path, "/")
+	base := path[bytes.LastIndexByte(path, '/')+1:]
+	if len(base) > 1 && base[0] == '[' {
+		return string(base) // of the kernel
+	}
+	return "[" + string(base) + "]"
+}
+
+// Printable makes a name that viewers and a terminal can show: what is not UTF-8 or not printable becomes U+FFFD.
+// Threads may call themselves anything. none stands for an empty one.
+func Printable(name []byte, none string) []byte {
+	if len(name) == 0 {
+		return []byte(none)
+	}
+	clean := make([]byte, 0, len(name))
+	for len(name) > 0 {
+		r, size := utf8.DecodeRune(name)
+		if !unicode.IsPrint(r) {
+			r = utf8.RuneError
+		}
+		clean = utf8.AppendRune(clean, r)
+		name = name[size:]
+	}
+	return clean
+}
+
+// Clipped bounds a name.
+func Clipped(name []byte) []byte {
+	if len(name) <= maxText {
+		return name
+	}
+	return append(bytes.ToValidUTF8(name[:maxText:maxText], nil), "…"...)
+}

@@ -1,0 +1,20 @@
+package stacks
+
+import "strings"
+
+// IsScheduler tells whether a function of the kernel is on the way of every thread that leaves its CPU.
+func IsScheduler(name string) bool {
+	name, _, _ = strings.Cut(name, ".") // the compiler's .isra.0
+	for _, prefix := range [...]string{"preempt_schedule", "schedule_timeout", "schedule_hrtimeout", "io_schedule", "finish_task_switch"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	switch name {
+	case "schedule", "__schedule", "schedule_preempt_disabled", "schedule_idle", "schedule_user", "schedule_rtlock",
+		"__schedule_loop", "rt_mutex_schedule", "context_switch", "__switch_to", "__switch_to_asm", "__cond_resched",
+		"_cond_resched", "sched_exit", "__traceiter_sched_switch", "__traceiter_sched_exit_tp":
+		return true
+	}
+	return false
+}

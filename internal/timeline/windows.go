@@ -1,0 +1,110 @@
+package timeline
+
+import (
+	"errors"
+	"io"
+
+	"wprof/format"
+)
+
+// Visitor takes a stream as [Visit] tells it.
+type Visitor interface {
+	// NewSection is called when the ids of events change their meaning.
+	NewSection(*format.Session) error
+	// Open opens a window. before is when the one before it closed, if there was one.
+	Open(s *format.Session, at int64, before int64, isFirst bool) error
+	// Event is called with every event in order. It is valid until the call returns.
+	Event(*format.Event) error
+	// Close closes the window, in whatever way the stream has ended; 0: nobody tells when that was.
+	Close(at int64) error
+}
+
+// Visit reads a stream to its end. An epoch of a session goes on in the same window, any other section opens one. Errors
+// of the stream come back after everything before them was told.
+func Visit(r *format.Reader, v Visitor) error {
+	w := windows{r: r, v: v}
+	r.OnSectionEnd(func(end *format.End) { w.closed = end.Close })
+	err := w.events()
+	if closeErr := v.Close(w.end()); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+type windows struct {
+	r        *format.Reader
+	v        Visitor
+	sections int
+	session  *format.Session // of the window that is open
+	closed   int64           // when its section ended, as its end block tells
+}
+
+func (w *windows) events() error {
+	if err := w.section(); err != nil {
+		return err
+	}
+	for {
+		e, err := w.r.Next()
+		if w.r.Sections() != w.sections {
+			if err := w.section(); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.v.Event(e); err != nil {
+			return err
+		}
+	}
+}
+
+// section begins with the reader's current section.
+func (w *windows) section() error {
+	s := w.r.Session()
+	isFirst := w.session == nil
+	continues := !isFirst && (s.Continues || s.Open == 0)
+	closed := int64(0)
+	if !isFirst && !continues {
+		closed = w.end()
+		if err := w.v.Close(closed); err != nil {
+			return err
+		}
+	}
+	if err := w.v.NewSection(s); err != nil {
+		return err
+	}
+	if !continues {
+		if err := w.v.Open(s, WindowStart(s), closed, isFirst); err != nil {
+			return err
+		}
+	}
+	w.sections = w.r.Sections()
+	w.session, w.closed = s, 0
+	return nil
+}
+
+// end is when the window closes that is open; 0: that is not known.
+func (w *windows) end() int64 {
+	if w.session == nil {
+		return 0
+	}
+	if at := WindowEnd(w.session); at != 0 {
+		return at
+	}
+	return w.closed
+}
+
+// WindowStart is when the window opens of which a session tells, narrowed to what a time filter kept.
+func WindowStart(s *format.Session) int64 { return max(s.Open, s.RangeStart) }
+
+// WindowEnd is when the window closes of which a session tells, narrowed to what a time filter kept; 0: that is not known.
+func WindowEnd(s *format.Session) int64 {
+	if s.RangeEnd != 0 && (s.Close == 0 || s.RangeEnd < s.Close) {
+		return s.RangeEnd
+	}
+	return s.Close
+}
