@@ -91,7 +91,7 @@ func (f Flag) judge(value string) error {
 	if err == nil {
 		err = choose(f, value)
 	}
-	if err == nil && f.Files && value == "" {
+	if err == nil && f.Files && f.Kind != Optional && value == "" {
 		err = errors.New("the name of the file is empty")
 	}
 	if err == nil && f.Check != nil {

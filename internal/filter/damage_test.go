@@ -67,7 +67,7 @@ func streamsToDamage(t *testing.T) map[string][][]byte {
 	}
 	return map[string][][]byte{
 		"recorded":  tools.BlocksOf(t, recorded),
-		"simulated": tools.BlocksOf(t, simulated(t, simulate.Options{Seed: 3, CPUs: 2, Threads: 8, Epochs: true}, 400)),
+		"simulated": tools.BlocksOf(t, simulate.Stream(t, simulate.Options{Seed: 3, CPUs: 2, Threads: 8, Epochs: true}, 400)),
 	}
 }
 

@@ -14,32 +14,6 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// capture writes what a simulated machine tells as a stream.
-type capture struct {
-	t testing.TB
-	w *format.Writer
-}
-
-func (c capture) check(err error) {
-	if err != nil {
-		c.t.Helper()
-		c.t.Fatal(err)
-	}
-}
-
-func (c capture) Begin(s *format.Session) { c.check(c.w.Begin(s)) }
-func (c capture) Define(d *format.Task)   { c.check(c.w.DefineTask(d)) }
-func (c capture) State()                  { c.check(c.w.BeginState()) }
-func (c capture) Event(e *format.Event)   { c.check(c.w.Write(e)) }
-func (c capture) End(e *format.End)       { c.check(c.w.EndSection(e)) }
-
-func simulated(t testing.TB, o simulate.Options, steps int) []byte {
-	var b bytes.Buffer
-	w := format.NewWriter(&b, format.WriterOptions{BlockBytes: 4096})
-	simulate.New(o, newSampler(capture{t, w}, o.Seed)).Run(steps)
-	return b.Bytes()
-}
-
 // told is what a stream says, without how it is laid out.
 type told struct {
 	sections []string
@@ -216,7 +190,7 @@ func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T
 	kept := 0
 	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		stream := simulated(t, simulate.Options{
+		stream := simulate.Stream(t, simulate.Options{
 			Seed: seed / 3, CPUs: 3, Threads: 14, Losses: seed%2 == 0, Epochs: seed%3 == 0, Contradicts: seed%4 == 0,
 		}, 2000)
 		list := conditions(rng)

@@ -1,8 +1,10 @@
 package flame
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -62,7 +64,7 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	}
 }
 
-// addSlots shares a time out among slots. The times of a thread come in order, so the latest slot is the last one.
+// addSlots shares a time out among slots.
 func (c *collector) addSlots(cell *Cell, from, to int64) {
 	if !c.widen(to) {
 		return
@@ -70,13 +72,23 @@ func (c *collector) addSlots(cell *Cell, from, to int64) {
 	width := c.p.Slot
 	for n := max(0, from) / width; from < to; n++ {
 		end := min(to, (n+1)*width)
-		if last := len(cell.Slots) - 1; last >= 0 && cell.Slots[last].Slot == uint32(n) {
-			cell.Slots[last].Ns += end - from
-		} else {
-			cell.Slots = append(cell.Slots, SlotTime{uint32(n), end - from})
-		}
+		cell.slot(uint32(n)).Ns += end - from
 		from = end
 	}
+}
+
+// slot is where the time of a slot is added up. The times of a thread come in order, so it is the last one or a new one,
+// but for the idle thread, which all CPUs share.
+func (c *Cell) slot(n uint32) *SlotTime {
+	at := len(c.Slots)
+	if at > 0 && c.Slots[at-1].Slot >= n {
+		var found bool
+		if at, found = slices.BinarySearchFunc(c.Slots, n, func(s SlotTime, n uint32) int { return cmp.Compare(s.Slot, n) }); found {
+			return &c.Slots[at]
+		}
+	}
+	c.Slots = slices.Insert(c.Slots, at, SlotTime{Slot: n})
+	return &c.Slots[at]
 }
 
 // widen makes slots longer until a time lies in one of as many as there may be.

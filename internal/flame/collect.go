@@ -15,6 +15,7 @@ import (
 // Collect reads a stream to its end and folds the time of its threads. With an error of the stream comes the profile of
 // all before it.
 func Collect(r *format.Reader, o Options) (*Profile, error) {
+	o.Threads = o.Threads || o.Trail
 	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
 	c := &collector{
 		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
@@ -23,6 +24,7 @@ func Collect(r *format.Reader, o Options) (*Profile, error) {
 	c.spans = timeline.NewSpans(r, c.span)
 	if o.Trail {
 		c.trails = newTrails()
+		p.closeTrails = c.trails.Close
 	}
 	r.OnSectionEnd(func(end *format.End) { c.cost(end) })
 	err := timeline.Visit(r, c)
@@ -172,7 +174,7 @@ func (c *collector) thread(of *timeline.Thread) *thread {
 	if d := of.Def; d != nil {
 		t.PID, t.IsKernel = d.Pid, d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0
 	}
-	if c.trails != nil {
+	if c.trails != nil && !of.Idle() { // all CPUs share one, whose times overlap
 		t.trail = c.trails.thread()
 	}
 	of.Own = t

@@ -20,7 +20,7 @@ func TimeFlags() cli.Group {
 		{Name: "wakeup-chain", Kind: cli.Int, Value: "N", Check: checkChain, Usage: "As --waker, with who had woken the waker above that, and so on, N wakers at most (1 to " + strconv.Itoa(maxChain) + "), as long as that happened after the thread had left its CPU."},
 		{Name: "min-block", Kind: cli.Duration, Value: "DURATION", Usage: "Leave out times off the CPU that were shorter. A number without a unit is milliseconds."},
 		{Name: "no-idle-waits", Usage: "Leave out waits for work, which are [idle] otherwise: see below."},
-		{Name: "unit", Kind: cli.String, Value: "UNIT", Default: "us", Choices: []string{"ns", "us", "ms", "samples"}, Usage: "What folded stacks count: time, or how often: samples on the CPU and times off it."},
+		{Name: "unit", Kind: cli.String, Value: "UNIT", Default: "us", Choices: []string{"ns", "us", "ms", "samples"}, Usage: "What folded stacks count: time, or how often: samples on the CPU, and off it waits: each time that it was blocked, and each that it waited for a CPU."},
 	}}
 }
 
@@ -46,7 +46,7 @@ func OutputFlags() cli.Group {
 		form("pprof", "A profile for go tool pprof."),
 		form("speedscope", "Each thread in order of time, for speedscope."),
 		form("analysis", "A text: how much of the time on the CPU, how much off it and why, and where most."),
-		{Name: "threads", Kind: cli.String, Value: "FOLDER", Files: true, Usage: "Write a flame graph, folded stacks and an analysis of each thread into this folder, and a table of all."},
+		{Name: "per-thread", Kind: cli.String, Value: "FOLDER", Files: true, Usage: "Write a flame graph, folded stacks and an analysis of each thread into this folder, and a table of all."},
 		{Name: "buckets", Kind: cli.Duration, Value: "DURATION", Usage: "Write folded stacks for each so much time into a file of its own: with -o out.folded, out.0000.folded and so on. A number without a unit is milliseconds."},
 		{Name: "diff", Kind: cli.String, Value: "OTHER", Files: true, Usage: "Compare with this capture: what has grown since is red, what has shrunk blue, as if both had taken as long. Folded stacks have the other's weight before their own."},
 		{Name: "diff-start", Kind: cli.String, Value: "TIME", Usage: "With --diff-end: the time range of the other capture, which is the same one without --diff."},

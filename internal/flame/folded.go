@@ -14,7 +14,7 @@ const (
 	Microseconds Unit = iota
 	Nanoseconds
 	Milliseconds
-	Samples // samples on the CPU, times off it
+	Samples // samples on the CPU, waits off it
 )
 
 // ns is the length of a unit; 0 of those that are no time.
@@ -42,7 +42,7 @@ const (
 // Weights are whole numbers. What rounding takes from one line the next one of the same root gets, so that a root's lines
 // add up to its time; lines that come to nothing are left out.
 func (g *Graph) WriteFolded(w io.Writer, t Text) error {
-	f := folder{g: g, t: t, w: bufio.NewWriterSize(w, 64<<10)}
+	f := folder{g: g, t: t, w: bufio.NewWriterSize(w, 64<<10), selves: g.baseSelf()}
 	for _, child := range g.Nodes[0].Children {
 		f.own, f.base = rounder{unit: t.Unit}, rounder{unit: t.Unit}
 		f.write(child)
@@ -59,6 +59,7 @@ type folder struct {
 	w         *bufio.Writer
 	line      []byte
 	own, base rounder
+	selves    []Weight // of the other graph, by node
 }
 
 // write writes a node's own line and those of all above it.
@@ -96,7 +97,7 @@ func (f *folder) weigh(id int32) {
 		}
 		_, _ = f.w.Write(f.line) // Flush returns the error
 	} else {
-		base := f.base.round(f.g.baseSelf(id))
+		base := f.base.round(f.selves[id])
 		if own == 0 && base == 0 {
 			return
 		}
@@ -107,19 +108,6 @@ func (f *folder) weigh(id int32) {
 	_ = f.w.WriteByte(' ')
 	_, _ = f.w.WriteString(strconv.FormatInt(own, 10))
 	_ = f.w.WriteByte('\n')
-}
-
-// baseSelf is what of the other graph's weight belongs to a node alone.
-func (g *Graph) baseSelf(id int32) Weight {
-	self := g.Base[id]
-	for _, child := range g.Nodes[id].Children {
-		c := g.Base[child]
-		self.On -= c.On
-		self.Off -= c.Off
-		self.Unknown -= c.Unknown
-		self.Count -= c.Count
-	}
-	return self
 }
 
 // rounder makes whole numbers of weights whose sum is that of the weights, rounded.

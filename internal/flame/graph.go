@@ -50,7 +50,7 @@ const (
 // Weight is a time by what the threads did in it, ns, and how often that was.
 type Weight struct {
 	On, Off, Unknown int64
-	Count            uint64 // samples on the CPU, times off it
+	Count            uint64 // samples on the CPU, waits off it
 }
 
 // Ns is all of the time.
@@ -191,56 +191,70 @@ func (v *View) note(c *Cell) string {
 
 // appendRoot appends what stands below the stack of a cell.
 func (v *View) appendRoot(path []step, p *Profile, t *Thread, c *Cell) []step {
-	var name string
 	switch v.By {
-	case ByProcess:
-		l := p.Labels[c.Label]
-		name = l.Process + "-" + strconv.Itoa(int(l.PID))
-	case ByThread:
-		l := p.Labels[c.Label]
-		name = l.Comm + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
-	case ByComm:
-		name = p.Labels[c.Label].Comm
+	case ByProcess, ByThread, ByComm:
+		return append(path, step{name: p.Labels[c.Label].root(v.By), kind: KindRoot})
 	case ByCPU:
-		name = "CPU " + strconv.FormatUint(uint64(c.CPU), 10)
-	default:
-		return path
+		return append(path, step{name: cpuRoot(c.CPU), kind: KindRoot})
 	}
-	return append(path, step{name: name, kind: KindRoot})
+	return path
 }
+
+// root is what stands below the stacks of a thread with this label.
+func (l *Label) root(by Root) string {
+	switch by {
+	case ByProcess:
+		return l.Process + "-" + strconv.Itoa(int(l.PID))
+	case ByThread:
+		return l.Comm + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
+	}
+	return l.Comm
+}
+
+func cpuRoot(cpu uint32) string { return "CPU " + strconv.FormatUint(uint64(cpu), 10) }
 
 // appendStack appends the path of a call stack, outermost frame first.
 func (b *grapher) appendStack(path []step, id NodeID) []step {
 	first := len(path)
 	for ; id != 0; id = b.p.Nodes[id].Parent {
 		f := &b.p.Frames[b.p.Nodes[id].Frame]
-		kind := KindUser
-		switch {
-		case f.Note:
-			kind = KindNote
-		case f.Kernel:
-			kind = KindKernel
-		}
 		for i := len(f.Functions) - 1; i >= 0; i-- {
-			path = append(path, step{name: f.Functions[i].Name, kind: kind, module: f.Module})
+			path = append(path, step{name: f.Functions[i].Name, kind: f.kind(), module: f.Module})
 		}
 	}
 	slices.Reverse(path[first:])
 	return path
 }
 
+func (f *Frame) kind() Kind {
+	switch {
+	case f.Note:
+		return KindNote
+	case f.Kernel:
+		return KindKernel
+	}
+	return KindUser
+}
+
+// Notes about wakers.
+const (
+	wakerMark    = "--" // between a stack and that of who ended its wait
+	notWoken     = "[not woken]"
+	unknownWaker = "[unknown waker]"
+)
+
 // appendWakers appends who ended a time off the CPU: their stacks, innermost frame first, each with its thread's name above.
 func (b *grapher) appendWakers(path []step, c *Cell) []step {
 	if c.Wake == 0 {
-		return append(path, step{name: "--", kind: KindNote}, step{name: "[not woken]", kind: KindNote})
+		return append(path, step{name: wakerMark, kind: KindNote}, step{name: notWoken, kind: KindNote})
 	}
 	for id := c.Wake; id != 0; {
 		w := &b.p.Wakes[id]
-		path = append(path, step{name: "--", kind: KindNote})
+		path = append(path, step{name: wakerMark, kind: KindNote})
 		stack := len(path)
 		path = b.appendStack(path, w.Stack)
 		slices.Reverse(path[stack:])
-		name := step{name: "[unknown waker]", kind: KindNote}
+		name := step{name: unknownWaker, kind: KindNote}
 		if w.Label != 0 {
 			name = step{name: b.p.Labels[w.Label].Comm, kind: KindRoot}
 		}

@@ -59,8 +59,8 @@ type places struct {
 	names   map[string]string // one copy of each
 	key     []byte
 	byFrame byID[FrameID] // of the current section
-	byStack byID[place]
-	byWait  byID[place] // of times off the CPU
+	byStack byID[resolved]
+	byWait  byID[resolved] // of times off the CPU
 
 	notSampled, noStack NodeID
 }
@@ -70,8 +70,8 @@ type nodeKey struct {
 	frame  FrameID
 }
 
-// place is a stack of the current section.
-type place struct {
+// resolved is a stack of the current section.
+type resolved struct {
 	node         NodeID
 	known        bool
 	hasUser, cut bool // it has a user part, and that looks cut
@@ -92,9 +92,9 @@ func (s *places) newSection() {
 }
 
 // stack is where a stack of the current section leads to.
-func (s *places) stack(id format.StackID) place {
+func (s *places) stack(id format.StackID) resolved {
 	if id == 0 {
-		return place{node: s.noStack}
+		return resolved{node: s.noStack}
 	}
 	if known := s.byStack.get(uint32(id)); known.known {
 		return known
@@ -107,9 +107,9 @@ func (s *places) stack(id format.StackID) place {
 // wait is where the stack leads to of a time off the CPU: to where the thread waited. The scheduler's own functions above
 // that say nothing, and the kernel leaves them out itself of a thread that is still off the CPU when the window closes
 // (stack_trace_save_tsk), which would tell the same place as two.
-func (s *places) wait(id format.StackID) place {
+func (s *places) wait(id format.StackID) resolved {
 	if id == 0 {
-		return place{node: s.noStack}
+		return resolved{node: s.noStack}
 	}
 	if known := s.byWait.get(uint32(id)); known.known {
 		return known
@@ -136,18 +136,20 @@ func (s *places) withoutScheduler(ids []uint32, kernel int) int {
 }
 
 // resolve reads a stack. waits says that it is one of a time off the CPU.
-func (s *places) resolve(stack *format.Stack, waits bool) place {
+func (s *places) resolve(stack *format.Stack, waits bool) resolved {
 	if stack == nil {
-		return place{node: s.child(0, s.note(stacks.LostFrame)), known: true}
+		return resolved{node: s.child(0, s.note(stacks.LostFrame)), known: true}
 	}
 	ids, cut := stack.Frames, stack.Cut
 	kernel := len(ids) - min(len(ids), int(stack.KernelFrames))
 	if waits {
 		ids = ids[:s.withoutScheduler(ids, kernel)]
 	}
-	of := place{known: true, hasUser: kernel > 0}
-	_, of.cut = stacks.LooksCut(kernel, func(i int) stacks.Frame { return s.judged(ids[i]) })
-	of.cut = of.cut || cut
+	of := resolved{known: true, hasUser: kernel > 0}
+	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return s.judged(ids[i]) })
+	of.cut = cut || looksCut
+	// What is beyond is no caller, and differs from one time to the next.
+	ids, kernel = ids[ends:], kernel-ends
 	if over := len(ids) - stacks.MaxFrames; over > 0 {
 		ids, kernel, cut = ids[over:], max(0, kernel-over), true
 	}

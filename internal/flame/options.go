@@ -9,7 +9,7 @@ type Options struct {
 	Slot     int64 // cut time into slots so long, ns; 0: not
 	MaxSlots int   // the most slots
 	Stretch  bool  // where there would be more, make each twice as long; else that is an error
-	Trail    bool  // what each thread did in order of time
+	Trail    bool  // what each thread did in order of time; includes Threads
 	MinBlock int64 // leave out times off the CPU shorter than this, ns
 	Idle     bool  // fold the idle threads too, which stand for CPUs that do nothing
 }

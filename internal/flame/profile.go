@@ -79,7 +79,7 @@ type Thread struct {
 type Cell struct {
 	CellKey
 	Ns    int64
-	Count uint64     // samples on the CPU, times off it
+	Count uint64     // samples on the CPU, waits off it
 	Slots []SlotTime // where in the profile's slots the time lies, in order; nil without Options.Slots
 }
 

@@ -13,13 +13,13 @@ type request struct {
 	text    Text
 	collect Options
 	outputs []output
-	threads string // folder for the files of each thread; "" for none
+	folder  string // for the files of each thread; "" for none
 	buckets time.Duration
 	diff    bool
 	other   string // the capture to compare with; "": the same one
 	input   filter.Options
 	base    filter.Options // what is taken of the other one
-	asked   bool           // input leaves something out
+	asked   bool           // flags of the filter were given
 }
 
 // form is a way to write a profile.
@@ -110,12 +110,15 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 			q.outputs = append(q.outputs, output{f, path})
 		}
 	}
-	q.threads = inv.String("threads")
-	if len(q.outputs) == 0 && (q.threads == "" || inv.IsSet("output")) {
+	q.folder = inv.String("per-thread")
+	if len(q.outputs) == 0 && (q.folder == "" || inv.IsSet("output")) {
 		q.outputs, unplaced = []output{{form: formFolded}}, formFolded
 	}
 	if unplaced == "" && inv.IsSet("output") {
 		return cli.Usagef("-o %s would stay empty: all that is written has a file of its own", inv.String("output"))
+	}
+	if inv.IsSet("per-thread") && q.folder == "" {
+		return cli.Usagef("--per-thread names no folder")
 	}
 	return nil
 }
@@ -141,8 +144,8 @@ func (q *request) readDiff(inv *cli.Invocation) error {
 			return cli.Usagef("--diff does not go with --%s; it does with --svg and --folded", out.form)
 		}
 	}
-	if q.threads != "" {
-		return cli.Usagef("--diff does not go with --threads")
+	if q.folder != "" {
+		return cli.Usagef("--diff does not go with --per-thread")
 	}
 	if !inv.IsSet("by") {
 		q.view.By = ByComm
@@ -167,7 +170,7 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	switch {
 	case q.diff:
 		return cli.Usagef("--buckets does not go with --diff")
-	case len(q.outputs) != 1 || q.outputs[0].form != formFolded || q.threads != "":
+	case len(q.outputs) != 1 || q.outputs[0].form != formFolded || q.folder != "":
 		return cli.Usagef("--buckets writes folded stacks and nothing else")
 	case q.text.Unit == Samples:
 		return cli.Usagef("--buckets does not go with --unit samples; what crosses from one into the next is told by time")
@@ -184,7 +187,7 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 // settle says what has to be kept apart for all that was asked for.
 func (q *request) settle() {
 	c := &q.collect
-	c.Threads = q.view.By == ByThread || q.threads != ""
+	c.Threads = q.view.By == ByThread || q.folder != ""
 	c.CPUs = q.view.By == ByCPU
 	for _, out := range q.outputs {
 		switch out.form {
@@ -201,4 +204,9 @@ func (q *request) settle() {
 	if q.buckets > 0 {
 		c.Slot, c.MaxSlots = int64(q.buckets), maxBuckets
 	}
+}
+
+// filtersOther tells whether something of the other capture is left out.
+func (q *request) filtersOther(inv *cli.Invocation) bool {
+	return q.asked || inv.IsSet("diff-start") || inv.IsSet("diff-end")
 }

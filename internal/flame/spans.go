@@ -8,7 +8,7 @@ import (
 // sampled is a sample of a time on the CPU that has not ended.
 type sampled struct {
 	at    int64
-	place place
+	stack resolved
 }
 
 // manySamples is how many samples of a time on the CPU are kept before the part that they lie in is folded.
@@ -82,8 +82,8 @@ func (c *collector) ran(t *thread, s *timeline.Span, label LabelID) {
 		if i+1 < len(inside) {
 			to = one.at + (inside[i+1].at-one.at)/2
 		}
-		key.Stack = one.place.node
-		c.countStack(one.place)
+		key.Stack = one.stack.node
+		c.countStack(one.stack)
 		c.p.About.Samples++
 		c.add(t, key, from, to, 1)
 		from = to
@@ -91,7 +91,7 @@ func (c *collector) ran(t *thread, s *timeline.Span, label LabelID) {
 	t.samples = t.samples[:copy(t.samples, t.samples[last:])]
 }
 
-func (c *collector) countStack(p place) {
+func (c *collector) countStack(p resolved) {
 	if p.hasUser {
 		c.p.About.UserStacks++
 		if p.cut {
@@ -118,16 +118,13 @@ func (c *collector) waited(t *thread, s *timeline.Span, label LabelID) {
 	}
 	at := c.places.wait(s.Stack)
 	key.Stack = at.node
-	count := uint64(1)
-	if key.Class == ClassRunnable && s.Off.Known && s.Off.Woken > s.Off.Since {
-		count = 0 // the part of it in which the thread was blocked has been counted
-	} else {
+	if key.Class == ClassBlocked || s.Off.Preempted {
 		c.countStack(at)
 	}
 	if c.o.Wakes > 0 {
 		key.Wake = c.wakeOf(t, s)
 	}
-	c.add(t, key, s.From, s.To, count)
+	c.add(t, key, s.From, s.To, 1)
 }
 
 // timeOff is how long a thread was off the CPU in all when a part of that is told, ns.

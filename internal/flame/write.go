@@ -50,20 +50,91 @@ func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 			return err
 		}
 	}
+	if q.folder == "" {
+		return nil
+	}
+	folder, err := inv.CreateFolder(q.folder)
+	if err != nil {
+		return err
+	}
+	if err := p.WriteThreads(threadFolder{folder}, ThreadTable(q.folder), q.view, q.threadFiles()...); err != nil {
+		return cli.Failf("%w", err)
+	}
 	return nil
 }
 
 func (q *request) writeForm(w io.Writer, f form, p *Profile) error {
 	switch f {
-	case formFolded:
-		return p.Graph(q.view).WriteFolded(w, q.text)
+	case formSVG:
+		return p.Graph(q.view).WriteSVG(w, q.picture(p, q.view))
+	case formHTML:
+		return p.WriteHTML(w, q.view)
+	case formPprof:
+		return p.WritePprof(w, q.view)
+	case formSpeedscope:
+		return p.WriteSpeedscope(w, q.view)
+	case formAnalysis:
+		return p.WriteAnalysis(w, q.view)
 	}
-	return fmt.Errorf("%s", f)
+	return p.Graph(q.view).WriteFolded(w, q.text)
 }
+
+// picture is what stands around a graph of a view.
+func (q *request) picture(p *Profile, v View) Picture {
+	title, subtitle := p.Caption(v)
+	return Picture{Title: title, Subtitle: subtitle}
+}
+
+// threadFiles are what is written of each thread.
+func (q *request) threadFiles() []ThreadFile {
+	return []ThreadFile{
+		{Suffix: ".svg", Write: func(p *Profile, w io.Writer, v View) error {
+			return p.Graph(v).WriteSVG(w, q.picture(p, v))
+		}},
+		{Suffix: ".folded", Write: func(p *Profile, w io.Writer, v View) error { return p.Graph(v).WriteFolded(w, q.text) }},
+		AnalysisFile(),
+	}
+}
+
+// threadFolder is where the files of each thread go.
+type threadFolder struct{ *cli.Folder }
+
+func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create(name) }
 
 // compare writes the difference of a profile to another one.
 func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs outputs) error {
-	return nil
+	other := *q
+	base, verdict, err := other.read(inv, in, q.otherName(inv), q.base, q.filtersOther(inv))
+	if err != nil {
+		return err
+	}
+	defer base.Close()
+	g := p.Graph(q.view)
+	g.Compare(base.Graph(q.view), scale(p, base))
+	for i, out := range q.outputs {
+		if out.form == formSVG {
+			pic := q.picture(p, q.view)
+			pic.Subtitle += captionSep + "compared with " + base.when(q.view) + " of " + q.otherName(inv)
+			err = g.WriteSVG(outs[i], pic)
+		} else {
+			err = g.WriteFolded(outs[i], q.text)
+		}
+		if err != nil {
+			return cli.Failf("%w", err)
+		}
+		if err := outs[i].Commit(); err != nil {
+			return err
+		}
+	}
+	return verdict
+}
+
+// scale is how long one profile took for each second of another one.
+func scale(p, base *Profile) float64 {
+	if p.About.Window == 0 || base.About.Window == 0 {
+		return 1
+	}
+	return float64(p.About.Window) / float64(base.About.Window)
 }
 
 // writeBuckets writes a file of folded stacks for each slot of time in which there is something.

@@ -1,4 +1,4 @@
-package filter
+package simulate
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // sampler takes samples of a simulated machine on its way into a stream, with stacks of shared frames and modules, and
 // gives its threads command lines.
 type sampler struct {
-	capture
+	writing
 	rng      *rand.Rand
 	running  map[uint32]format.TaskID
 	modules  map[uint32]bool
@@ -20,8 +20,8 @@ type sampler struct {
 	lost     uint64 // in the section
 }
 
-func newSampler(c capture, seed uint64) *sampler {
-	return &sampler{capture: c, rng: rand.New(rand.NewPCG(seed, 11))}
+func newSampler(c writing, seed uint64) *sampler {
+	return &sampler{writing: c, rng: rand.New(rand.NewPCG(seed, 11))}
 }
 
 func (s *sampler) Begin(session *format.Session) {
@@ -29,14 +29,14 @@ func (s *sampler) Begin(session *format.Session) {
 	s.running, s.modules, s.frames = map[uint32]format.TaskID{}, map[uint32]bool{}, map[uint32]bool{}
 	s.stacks, s.commands = map[uint32]bool{}, map[uint32]bool{}
 	s.lost = 0
-	s.capture.Begin(session)
+	s.writing.Begin(session)
 }
 
 func (s *sampler) End(e *format.End) {
 	if s.lost > 0 {
 		e.Losses = []*format.Loss{{Cpu: format.AllCPUs, Cause: uint32(format.CauseRing), Count: s.lost}}
 	}
-	s.capture.End(e)
+	s.writing.End(e)
 }
 
 func (s *sampler) Define(d *format.Task) {
@@ -47,7 +47,7 @@ func (s *sampler) Define(d *format.Task) {
 		}
 		d.Command = id
 	}
-	s.capture.Define(d)
+	s.writing.Define(d)
 }
 
 func (s *sampler) Event(e *format.Event) {
@@ -55,7 +55,7 @@ func (s *sampler) Event(e *format.Event) {
 	if !isState && e.Kind != format.KindLost && s.rng.IntN(4) == 0 {
 		s.sample(e.Time, uint32(s.rng.IntN(4)))
 	}
-	s.capture.Event(e)
+	s.writing.Event(e)
 	switch e.Kind {
 	case format.KindLost:
 		s.lost += e.Lost().Count()
@@ -77,7 +77,7 @@ func (s *sampler) sample(at int64, cpu uint32) {
 		s.defineStack(id)
 		e.Sample().SetStack(format.StackID(id))
 	}
-	s.capture.Event(&e)
+	s.writing.Event(&e)
 }
 
 // defineStack defines a stack that is the same whenever it is defined.

@@ -1,0 +1,491 @@
+package flame
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+	"wprof/internal/timeline/simulate"
+)
+
+// window begins a capture of 1 ms with two CPUs and a program of two threads; code is where they can be.
+const window = `
+section host=box boot_id=b kernel_release=6.18.0 open=10000000000 close=+1000000
+  cpu 0
+  cpu 1
+  clock monotonic=10000000000 boottime=15000000000 realtime=1700000000000000000
+  source 1 name=timer period=10000000
+task 1 tid=0 pid=0 comm=swapper flags=2
+task 2 tid=100 pid=100 comm=main process_comm=app ppid=1 start=5
+task 3 tid=101 pid=100 comm=pool process_comm=app ppid=1 start=6
+task 4 tid=200 pid=200 comm=waker process_comm=waker ppid=1 start=7
+module 1 path="/bin/app" build_id=01abcd kind=file
+module 2 path="[kernel]" kind=kernel base=0xffffffff81000000
+frame 1 module=1 offset=0x1100 caller
+  line function="main"
+frame 2 module=1 offset=0x1200
+  line function="inner"
+  line function="_ZN3app4workEv"
+frame 3 module=2 offset=0x300 caller
+  line function="do_syscall_64"
+frame 4 module=2 offset=0x400 caller
+  line function="__x64_sys_epoll_wait"
+frame 5 module=2 offset=0x500 caller
+  line function="ep_poll"
+frame 6 module=2 offset=0x600 caller
+  line function="schedule"
+frame 7 module=2 offset=0x700
+  line function="__schedule"
+frame 8 module=2 offset=0x800 caller
+  line function="vfs_read"
+frame 9 module=1 offset=0x1110 caller
+  line function="main"
+frame 10 module=1 offset=0x1300
+  line function="a;b"
+stack 1 frames=1,2
+stack 2 frames=1,3,4,5,6,7 kernel_frames=5
+stack 3 frames=9,3,4,5 kernel_frames=3
+stack 4 frames=1,3,8,6,7 kernel_frames=4
+stack 5 frames=1,10
+`
+
+func undump(t testing.TB, text string) []byte {
+	t.Helper()
+	var stream bytes.Buffer
+	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+		t.Fatalf("undump: %v", err)
+	}
+	return stream.Bytes()
+}
+
+// collected is the profile of a stream.
+func collected(t testing.TB, stream []byte, o Options) *Profile {
+	t.Helper()
+	r, err := format.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := Collect(r, o)
+	if err != nil {
+		t.Fatalf("collect: %v", err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// folded is a stream as folded stacks in ns.
+func folded(t testing.TB, text string, o Options, v View) string {
+	t.Helper()
+	var out strings.Builder
+	if err := collected(t, undump(t, text), o).Graph(v).WriteFolded(&out, Text{Unit: Nanoseconds}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func compareLines(t *testing.T, got, want string) {
+	t.Helper()
+	clean := func(s string) (lines []string) {
+		for line := range strings.Lines(s) {
+			if line = strings.TrimSpace(line); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	if g, w := clean(got), clean(want); !slices.Equal(g, w) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(g, "\n"), strings.Join(w, "\n"))
+	}
+}
+
+// The thread of a program runs with two samples, is blocked, is woken and waits for a CPU, and runs without a sample.
+const oneThread = window + `
++0 cpu0 state_cpu 2 prio=120 since=-50
++0 cpu1 state_cpu 4 prio=120
++100000 cpu0 sample 2 stack=1 source=1
++300000 cpu0 sample 2 stack=5 source=1
++400000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++700000 cpu1 waking 4 wakee=2 prio=120 target_cpu=0 stack=1
++750000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+400000 next_state=S stack=4
+end close=+1000000
+`
+
+func TestTimeIsToldToTheNanosecond(t *testing.T) {
+	for _, c := range []struct {
+		view View
+		want string
+	}{
+		{View{}, `
+			app-100;[not sampled]_[c] 250000
+			app-100;main;a:b_[c] 200000
+			app-100;main;app::work;inner_[c] 200000
+			app-100;main;do_syscall_64;vfs_read;[runnable]_[o] 50000
+			app-100;main;do_syscall_64;vfs_read_[o] 300000
+			waker-200;[not sampled]_[c] 1000000`},
+		{View{Mode: OnCPU, By: ByThread}, `
+			main-100/100;[not sampled] 250000
+			main-100/100;main;a:b 200000
+			main-100/100;main;app::work;inner 200000
+			waker-200/200;[not sampled] 1000000`},
+		{View{Mode: OffCPU, By: ByComm, States: true}, `
+			main;main;do_syscall_64;vfs_read;[runnable] 50000
+			main;main;do_syscall_64;vfs_read;[sleep] 300000`},
+		{View{Mode: OffCPU, By: ByNone, Reverse: true}, `
+			vfs_read;do_syscall_64;main 300000
+			vfs_read;do_syscall_64;main;[runnable] 50000`},
+		{View{Mode: OnCPU, By: ByCPU}, `
+			CPU 0;[not sampled] 250000
+			CPU 0;main;a:b 200000
+			CPU 0;main;app::work;inner 200000
+			CPU 1;[not sampled] 1000000`},
+		{View{Mode: Waker, By: ByComm}, `
+			main;main;do_syscall_64;vfs_read;--;inner;app::work;main;waker 300000
+			main;main;do_syscall_64;vfs_read;[runnable];--;inner;app::work;main;waker 50000`},
+	} {
+		compareLines(t, folded(t, oneThread, Options{Threads: true, CPUs: true, Wakes: 1}, c.view), c.want)
+	}
+}
+
+// A thread of which nothing is seen but that it is off the CPU at both ends counts for the whole window.
+func TestThreadBlockedThroughTheWindow(t *testing.T) {
+	compareLines(t, folded(t, window+`
+		+0 cpu0 state_thread 2 state=D prio=120 since=-5000000000
+		+1000000 cpu0 state_thread 2 state=D prio=120 since=-5000000000 stack=4 open
+		end close=+1000000
+	`, Options{}, View{States: true}), `app-100;main;do_syscall_64;vfs_read;[disk wait]_[o] 1000000`)
+}
+
+func TestPreemptedThreadsAreRunnable(t *testing.T) {
+	text := window + `
+		+0 cpu0 state_cpu 2 prio=120 since=-50
+		+100000 cpu0 switch 2 next=4 prev_state=R+ prev_prio=120 next_prio=120
+		+900000 cpu0 switch 4 next=2 prev_state=S prev_prio=120 next_prio=120 since=+100000 next_state=R+
+		end close=+1000000
+	`
+	for _, c := range []struct {
+		view View
+		want string
+	}{
+		{View{Mode: OffCPU}, "app-100;[no stack];[runnable] 800000\nwaker-200;[no stack] 100000"},
+		{View{Mode: OffCPU, States: true}, "app-100;[no stack];[preempted] 800000\nwaker-200;[no stack];[sleep] 100000"},
+	} {
+		compareLines(t, folded(t, text, Options{}, c.view), c.want)
+	}
+}
+
+// A pool's thread waits in epoll_wait for a share of the time that it is blocked, seen from two places in the code and with
+// and without the scheduler's own functions.
+func waitsFor(us int) string {
+	return window + fmt.Sprintf(`
+		+0 cpu0 state_thread 3 state=S prio=120 since=-5000
+		+%d cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-5000 next_state=S stack=2
+		+%[1]d cpu0 switch 3 next=1 prev_state=D prev_prio=120 next_prio=120
+		+1000000 cpu0 state_thread 3 state=D prio=120 since=+%[1]d stack=4 open
+		end close=+1000000
+	`, us*1000)
+}
+
+func TestWaitsForWorkAreIdle(t *testing.T) {
+	for _, places := range []bool{false, true} {
+		for _, c := range []struct {
+			us   int
+			view View
+			want string
+		}{
+			{901, View{}, `
+				app-100;main;do_syscall_64;__x64_sys_epoll_wait;ep_poll;[idle]_[o] 901000
+				app-100;main;do_syscall_64;vfs_read_[o] 99000`},
+			{901, View{NoIdleWaits: true}, `app-100;main;do_syscall_64;vfs_read_[o] 99000`},
+			{900, View{}, `
+				app-100;main;do_syscall_64;__x64_sys_epoll_wait;ep_poll_[o] 900000
+				app-100;main;do_syscall_64;vfs_read_[o] 100000`},
+		} {
+			compareLines(t, folded(t, waitsFor(c.us), Options{Places: places}, c.view), c.want)
+		}
+	}
+}
+
+// Two places that are the same functions are one: 46 % each.
+func TestWaitsForWorkAreToldByFunctions(t *testing.T) {
+	text := window + `
+		+0 cpu0 state_thread 3 state=S prio=120 since=-5000
+		+460000 cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-5000 next_state=S stack=2
+		+460000 cpu0 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+		+920000 cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+460000 next_state=S stack=3
+		+920000 cpu0 switch 3 next=1 prev_state=D prev_prio=120 next_prio=120
+		end close=+1000000
+	`
+	for _, places := range []bool{false, true} {
+		compareLines(t, folded(t, text, Options{Places: places}, View{}), `
+			app-100;[no stack]_[o] 80000
+			app-100;main;do_syscall_64;__x64_sys_epoll_wait;ep_poll;[idle]_[o] 920000`)
+	}
+}
+
+func TestShortBlocksAreLeftOut(t *testing.T) {
+	for min, want := range map[int64]string{
+		350_000: "app-100;main;do_syscall_64;vfs_read 300000\napp-100;main;do_syscall_64;vfs_read;[runnable] 50000",
+		350_001: "",
+	} {
+		compareLines(t, folded(t, oneThread, Options{MinBlock: min}, View{Mode: OffCPU}), want)
+	}
+}
+
+// main is woken by pool, which waker had woken while main was blocked.
+const chained = window + `
++0 cpu0 state_thread 2 state=S prio=120 since=-5000
++0 cpu1 state_thread 3 state=S prio=120 since=%d
++0 cpu1 state_cpu 4 prio=120
++100000 cpu1 waking 4 wakee=3 prio=120 target_cpu=0 stack=1
++200000 cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-4000 next_state=S
++500000 cpu0 waking 3 wakee=2 prio=120 target_cpu=0 stack=5
++500000 cpu0 switch 3 next=2 prev_state=S prev_prio=120 next_prio=120 since=-5000 next_state=S stack=4
+end close=+1000000
+`
+
+func TestChainsOfWakers(t *testing.T) {
+	text := fmt.Sprintf(chained, -4000)
+	for n, want := range map[int]string{
+		1: "main;main;do_syscall_64;vfs_read;--;a:b;main;pool 500000",
+		2: "main;main;do_syscall_64;vfs_read;--;a:b;main;pool;--;inner;app::work;main;waker 500000",
+		3: "main;main;do_syscall_64;vfs_read;--;a:b;main;pool;--;inner;app::work;main;waker 500000",
+	} {
+		got := folded(t, text, Options{Wakes: n}, View{Mode: Waker, By: ByComm})
+		if !slices.Contains(strings.Split(got, "\n"), want) {
+			t.Errorf("%d wakers: got\n%s\nwant among it\n%s", n, got, want)
+		}
+	}
+}
+
+// Who was woken before the thread had left its CPU was not what the thread waited for.
+func TestChainsEndWhereTheWaiterStillRan(t *testing.T) {
+	got := folded(t, window+`
+		+0 cpu0 state_cpu 2 prio=120
+		+0 cpu1 state_cpu 4 prio=120
+		+100000 cpu1 waking 4 wakee=3 prio=120 target_cpu=1 stack=1
+		+150000 cpu1 switch 4 next=3 prev_state=S prev_prio=120 next_prio=120 since=-4000 next_state=S
+		+200000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+		+500000 cpu1 waking 3 wakee=2 prio=120 target_cpu=0 stack=5
+		+500000 cpu0 switch 1 next=2 prev_state=S prev_prio=120 next_prio=120 since=+200000 next_state=S stack=4
+		end close=+1000000
+	`, Options{Wakes: 4}, View{Mode: Waker, By: ByComm})
+	if want := "main;main;do_syscall_64;vfs_read;--;a:b;main;pool 300000\n"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant among it\n%s", got, want)
+	}
+}
+
+func TestRoundedWeightsAddUp(t *testing.T) {
+	b := newBuilder()
+	b.Labels = append(b.Labels, Label{PID: 1, TID: 1, Comm: "a", Process: "a"})
+	thread := &Thread{TID: 1, PID: 1, Label: 1}
+	for i := range 100 {
+		thread.Cells = append(thread.Cells, Cell{CellKey: CellKey{Class: ClassBlocked, Label: 1, Stack: b.stack(b.function(fmt.Sprint("f", i)))}, Ns: 333, Count: 1})
+	}
+	b.Threads = append(b.Threads, thread)
+	for unit, want := range map[Unit]int{Nanoseconds: 33_300, Microseconds: 33, Milliseconds: 0, Samples: 100} {
+		var out bytes.Buffer
+		if err := b.Graph(View{}).WriteFolded(&out, Text{Unit: unit}); err != nil {
+			t.Fatal(err)
+		}
+		if got := sumFolded(t, out.String()); got != want {
+			t.Errorf("unit %d: got %d, want %d", unit, got, want)
+		}
+	}
+}
+
+func sumFolded(t testing.TB, text string) (sum int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		n := 0
+		if _, err := fmt.Sscan(line[strings.LastIndexByte(line, ' '):], &n); err != nil || n <= 0 {
+			t.Fatalf("line %q: %d, %v", line, n, err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+func TestKernelFramesAreSuffixed(t *testing.T) {
+	p := collected(t, undump(t, oneThread), Options{})
+	var out strings.Builder
+	if err := p.Graph(View{Mode: Wall}).WriteFolded(&out, Text{Unit: Milliseconds, Kernel: true}); err != nil {
+		t.Fatal(err)
+	}
+	var ns strings.Builder
+	if err := p.Graph(View{Mode: Wall}).WriteFolded(&ns, Text{Unit: Nanoseconds, Kernel: true}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "app-100;main;do_syscall_64_[k];vfs_read_[k]_[o] 300000\n"; !strings.Contains(ns.String(), want) {
+		t.Errorf("got\n%s\nwant among it\n%s", ns.String(), want)
+	}
+	if sum := sumFolded(t, out.String()); sum != 2 {
+		t.Errorf("%d ms in all, want 2:\n%s", sum, out.String())
+	}
+}
+
+// Slots hold all of the time, each what lies in it.
+func TestSlotsHoldAllTime(t *testing.T) {
+	p := collected(t, undump(t, oneThread), Options{Slot: 100_000, MaxSlots: 10})
+	for n, want := range []int64{200_000, 200_000, 200_000, 200_000, 100_000, 100_000, 100_000, 150_000, 200_000, 200_000} {
+		got := p.Graph(View{From: n, To: n + 1}).Nodes[0].Total
+		if got.On != want || got.On+got.Off != 200_000 {
+			t.Errorf("slot %d: %+v, want %d of 200,000 ns on the CPU", n, got, want)
+		}
+	}
+	if p.Slots != 10 {
+		t.Errorf("%d slots, want 10", p.Slots)
+	}
+	long := collected(t, undump(t, oneThread), Options{Slot: 1000, MaxSlots: 7, Stretch: true})
+	if long.Slot != 256_000 || long.Slots != 4 {
+		t.Errorf("%d slots of %d ns, want 4 of 256,000", long.Slots, long.Slot)
+	}
+	r, err := format.NewReader(bytes.NewReader(undump(t, oneThread)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := Collect(r, Options{Slot: 100_000, MaxSlots: 9}); !errors.Is(err, ErrSlots) {
+		t.Errorf("one slot too many: %v", err)
+	}
+}
+
+// Whatever a machine does, each thread's cells, slots and trail add up to its lifetime, whatever is kept apart.
+func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
+	for seed := range uint64(60) {
+		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, Contradicts: seed%5 == 0}
+		stream := simulate.Stream(t, o, 400)
+		want := lifetimes(t, stream)
+		var all int64
+		for _, ns := range want {
+			all += ns
+		}
+		for _, kept := range []Options{{Threads: true, Trail: true}, {Threads: true, Places: true, CPUs: true, Wakes: 3, Slot: 1000, MaxSlots: 100, Stretch: true}, {Wakes: 1, Slot: 7, MaxSlots: 50, Stretch: true}} {
+			p := collected(t, stream, kept)
+			got := make(map[string]int64)
+			var sum int64
+			for _, thread := range p.Threads {
+				addUp(t, p, thread, kept)
+				got[fmt.Sprint(thread.TID, " ", thread.Start)] += thread.Lifetime
+				sum += thread.Lifetime
+			}
+			if sum != all {
+				t.Errorf("seed %d, %+v: %d ns in all, want %d", seed, kept, sum, all)
+			}
+			for thread, ns := range want {
+				if kept.Threads && got[thread] != ns {
+					t.Errorf("seed %d, thread %s: lifetime %d, want %d", seed, thread, got[thread], ns)
+				}
+			}
+		}
+	}
+}
+
+func addUp(t *testing.T, p *Profile, thread *Thread, kept Options) {
+	t.Helper()
+	var ns int64
+	for i := range thread.Cells {
+		cell := &thread.Cells[i]
+		ns += cell.Ns
+		var slots int64
+		for n, s := range cell.Slots {
+			slots += s.Ns
+			if n > 0 && s.Slot <= cell.Slots[n-1].Slot || int(s.Slot) >= p.Slots {
+				t.Errorf("slots %v of %d", cell.Slots, p.Slots)
+			}
+		}
+		if kept.Slot > 0 && slots != cell.Ns {
+			t.Errorf("slots hold %d of %d ns", slots, cell.Ns)
+		}
+	}
+	if ns != thread.Lifetime {
+		t.Errorf("thread %d: cells hold %d of %d ns", thread.TID, ns, thread.Lifetime)
+	}
+	if !kept.Trail {
+		return
+	}
+	ns = 0
+	last := int64(0)
+	if err := thread.Trail.Each(func(piece *Piece) error {
+		if piece.From < last {
+			t.Errorf("thread %d: a piece from %d after one to %d", thread.TID, piece.From, last)
+		}
+		ns, last = ns+piece.To-piece.From, piece.To
+		return nil
+	}); err != nil || ns != thread.Lifetime {
+		t.Errorf("thread %d: the trail has %d of %d ns, %v", thread.TID, ns, thread.Lifetime, err)
+	}
+}
+
+// lifetimes are how long each thread lived in the window, by the spans alone.
+func lifetimes(t testing.TB, stream []byte) map[string]int64 {
+	t.Helper()
+	r, err := format.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	l := living{told: make(map[string]int64)}
+	l.spans = timeline.NewSpans(r, func(s *timeline.Span) {
+		if !s.Thread.Idle() {
+			l.told[fmt.Sprint(s.Thread.TID, " ", s.Thread.Start)] += s.To - s.From
+		}
+	})
+	if err := timeline.Visit(r, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l.told
+}
+
+type living struct {
+	spans *timeline.Spans
+	told  map[string]int64
+}
+
+func (l *living) NewSection(s *format.Session) error { l.spans.NewSection(s); return nil }
+func (l *living) Event(e *format.Event) error        { l.spans.Apply(e); return nil }
+func (l *living) Close(at int64) error               { l.spans.Close(at); return nil }
+func (l *living) Open(_ *format.Session, at, _ int64, _ bool) error {
+	l.spans.Open(at)
+	return nil
+}
+
+// A stream of any bytes is folded without harm, and what is told adds up.
+func FuzzCollect(f *testing.F) {
+	f.Add(undump(f, oneThread), uint8(1))
+	f.Add(undump(f, fmt.Sprintf(chained, -4000)), uint8(3))
+	f.Add(undump(f, waitsFor(950)), uint8(6))
+	f.Add(simulate.Stream(f, simulate.Options{Seed: 4, CPUs: 2, Threads: 5, Losses: true, Epochs: true, Contradicts: true}, 80), uint8(7))
+	f.Fuzz(func(t *testing.T, stream []byte, which uint8) {
+		r, err := format.NewReader(bytes.NewReader(stream))
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		kept := Options{Threads: which&1 != 0, Places: which&2 != 0, CPUs: which&4 != 0, Wakes: int(which & 3), Trail: which&8 != 0, Idle: which&16 != 0}
+		if which&32 != 0 {
+			kept.Slot, kept.MaxSlots, kept.Stretch = 1000, 64, true
+		}
+		p, err := Collect(r, kept)
+		t.Cleanup(p.Close)
+		if err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer) {
+			t.Skip(err)
+		}
+		kept.Slot = 0 // of damaged input a time may lie before the window
+		for _, thread := range p.Threads {
+			if kept.Idle {
+				kept.Trail = false
+			}
+			addUp(t, p, thread, kept)
+		}
+		if err := p.Graph(View{States: true}).WriteFolded(io.Discard, Text{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

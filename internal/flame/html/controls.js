@@ -1,0 +1,36 @@
+// Controls are the buttons and fields above the graph. They tell what is chosen by onView(values), onTurn(isIcicle),
+// onSearch(text) and onReset().
+class Controls {
+  constructor(profile, root) {
+    this.root = root;
+    this.search = root.querySelector('#search');
+    this.#offer('mode', MODE.waker, profile.hasWakes);
+    root.querySelector('#by').namedItem('cpu').hidden = !profile.hasCPUs;
+    root.querySelector('#modes').addEventListener('change', (event) => this.onView({mode: Number(event.target.value)}));
+    this.#on('#by', (field) => this.onView({by: Number(field.value)}));
+    this.#on('#states', (field) => this.onView({states: field.checked}));
+    this.#on('#idle', (field) => this.onView({idle: field.checked}));
+    this.#on('#reverse', (field) => this.onView({reverse: field.checked}));
+    this.#on('#icicle', (field) => this.onTurn(field.checked));
+    this.search.addEventListener('input', () => this.onSearch(this.search.value));
+    root.querySelector('#reset').addEventListener('click', () => this.onReset());
+  }
+
+  #offer(name, value, isThere) {
+    this.root.querySelector(`[name=${name}][value="${value}"]`).closest('label').hidden = !isThere;
+  }
+
+  #on(selector, change) {
+    const field = this.root.querySelector(selector);
+    field.addEventListener('change', () => change(field));
+  }
+
+  show(view, isIcicle) {
+    this.root.querySelector(`[name=mode][value="${view.mode}"]`).checked = true;
+    this.root.querySelector('#by').value = view.by;
+    this.root.querySelector('#states').checked = view.states;
+    this.root.querySelector('#idle').checked = view.idle;
+    this.root.querySelector('#reverse').checked = view.reverse;
+    this.root.querySelector('#icicle').checked = isIcicle;
+  }
+}

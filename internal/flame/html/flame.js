@@ -1,0 +1,316 @@
+const ROW = 20; // px a level is high
+const PAN = 4; // px the mouse moves before it drags
+
+// Flame draws a graph on a canvas as large as what is seen of it, and takes mouse and keys. It tells of what happens by
+// onFocus(box), onHover(box, event) and onZoom(), which its owner sets.
+class Flame {
+  isIcicle = false;
+  zoomed = 0; // the node that fills the width
+  focused = 0;
+  rows = [];
+  #from = 0; // what is shown, ns
+  #to = 1;
+  #search = null;
+  #frame = 0; // of requestAnimationFrame, while one is to come
+  #drag = null;
+
+  constructor(profile, scroller, canvas, space) {
+    Object.assign(this, {profile, scroller, canvas, space});
+    this.context = canvas.getContext('2d', {alpha: false});
+    this.labels = new Labels(this.context);
+    scroller.addEventListener('scroll', () => this.draw());
+    canvas.addEventListener('pointerdown', (event) => this.#press(event));
+    canvas.addEventListener('pointermove', (event) => this.#move(event));
+    canvas.addEventListener('pointerup', (event) => this.#release(event));
+    canvas.addEventListener('pointercancel', () => { this.#drag = null; });
+    canvas.addEventListener('pointerleave', () => this.onHover(undefined));
+    canvas.addEventListener('wheel', (event) => this.#wheel(event), {passive: false});
+    new ResizeObserver(() => this.resize()).observe(scroller);
+  }
+
+  // show replaces the graph. What was zoomed into stays so if the new one has it.
+  show(graph) {
+    const names = (node) => this.graph?.path(node).map((at) => this.graph.name[at]) ?? [];
+    const [zoomed, focused] = [graph.find(names(this.zoomed)), graph.find(names(this.focused))];
+    this.graph = graph;
+    this.zoomed = zoomed;
+    this.focused = focused;
+    this.#range(graph.start[zoomed], graph.start[zoomed] + graph.total[zoomed]);
+    this.resize();
+    this.#toGround();
+  }
+
+  // mark shows what a search found; null for nothing.
+  mark(search) {
+    this.#search = search;
+    this.draw();
+  }
+
+  paint(palette) {
+    this.palette = palette;
+    this.draw();
+  }
+
+  turn(isIcicle) {
+    this.isIcicle = isIcicle;
+    this.#toGround();
+    this.draw();
+  }
+
+  resize() {
+    const {clientWidth: width, clientHeight: height} = this.scroller;
+    this.width = width;
+    this.height = height;
+    this.canvas.width = Math.round(width * devicePixelRatio);
+    this.canvas.height = Math.round(height * devicePixelRatio);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    if (!this.graph) return;
+    this.space.style.height = `${Math.max(height, this.#needed())}px`;
+    this.drawNow(); // an empty canvas would flicker
+  }
+
+  #needed() {
+    return (this.graph.levels + 1) * ROW + 1;
+  }
+
+  #toGround() {
+    this.scroller.scrollTop = this.isIcicle ? 0 : this.scroller.scrollHeight;
+  }
+
+  // top is where a level begins in the canvas, px.
+  top(depth) {
+    const space = Math.max(this.height, this.#needed());
+    return (this.isIcicle ? depth * ROW : space - (depth + 1) * ROW) - this.scroller.scrollTop;
+  }
+
+  #depthAt(y) {
+    const space = Math.max(this.height, this.#needed());
+    const down = y + this.scroller.scrollTop;
+    return Math.floor((this.isIcicle ? down : space - down) / ROW);
+  }
+
+  draw() {
+    this.#frame ||= requestAnimationFrame(() => this.drawNow());
+  }
+
+  drawNow() {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    if (!this.graph || !this.palette || this.width === 0) return;
+    const {context, palette} = this;
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.fillStyle = palette.page;
+    context.fillRect(0, 0, this.width, this.height);
+    context.font = '12px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    const [one, other] = [this.#depthAt(0), this.#depthAt(this.height)];
+    this.rows = layOut(this.graph, this.#from, this.#to, this.width, Math.max(one, other));
+    for (const row of this.rows.slice(Math.max(0, Math.min(one, other)))) for (const box of row) this.#box(box);
+    this.#focus();
+  }
+
+  #box(box) {
+    const {context} = this;
+    const {fill, ink} = this.#colours(box);
+    const y = this.top(box.depth);
+    context.globalAlpha = this.#isFaint(box) ? 0.5 : 1;
+    context.fillStyle = fill;
+    context.fillRect(box.x, y, Math.max(INVISIBLE, box.width - (box.width > 3 ? 1 : 0)), ROW - 1);
+    if (box.width < 24) return;
+    const text = this.labels.fit(this.text(box), box.width - 9);
+    if (!text) return;
+    context.globalAlpha = 1;
+    context.fillStyle = this.#isFaint(box) ? this.palette.text : ink;
+    context.fillText(text, box.x + 4, y + ROW / 2);
+  }
+
+  // Callers of what fills the width, and what a search did not find, step back.
+  #isFaint(box) {
+    if (this.#search && !this.#search.has(box)) return true;
+    return box.count === 1 && box.depth < this.graph.depth[this.zoomed];
+  }
+
+  #colours(box) {
+    const {graph, palette, profile} = this;
+    if (this.#search?.has(box)) return palette.hit;
+    if (box.count > 1) return palette.small;
+    const {node} = box;
+    return palette.box(graph.name[node], profile.nameKind[graph.name[node]], graph.on[node], graph.off[node]);
+  }
+
+  text(box) {
+    if (box.count > 1) return `(${box.count.toLocaleString('en')} small frames)`;
+    return this.name(box.node);
+  }
+
+  name(node) {
+    return node === 0 ? 'all' : this.profile.name[this.graph.name[node]];
+  }
+
+  #focus() {
+    const box = this.boxOf(this.focused);
+    if (!box || (this.focused === 0 && document.activeElement !== this.canvas)) return;
+    const {context, palette} = this;
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    context.strokeStyle = palette.accent;
+    context.strokeRect(box.x + 1, this.top(box.depth) + 1, Math.max(2, box.width - 3), ROW - 3);
+  }
+
+  // boxOf is the box that shows a node; undefined if it is not seen.
+  boxOf(node) {
+    return this.rows[this.graph.depth[node]]?.find((box) => box.node === node);
+  }
+
+  // isWhole tells whether nothing is zoomed into.
+  get isWhole() {
+    return this.zoomed === 0 && this.#from === 0 && this.#to >= this.graph.total[0];
+  }
+
+  // zoom makes a node fill the width; focus comes with it.
+  zoom(node) {
+    this.zoomed = node;
+    this.focus(node);
+    this.#glide(this.graph.start[node], this.graph.start[node] + this.graph.total[node]);
+    this.onZoom();
+  }
+
+  // spread makes a box of small frames fill the width.
+  spread(box) {
+    this.zoomed = this.graph.parent[box.node];
+    this.focus(box.node);
+    this.#glide(box.start, box.start + box.ns);
+    this.onZoom();
+  }
+
+  focus(node) {
+    this.focused = node;
+    const top = this.top(this.graph.depth[node]);
+    if (top < 0) this.scroller.scrollTop += top;
+    if (top + ROW > this.height) this.scroller.scrollTop += top + ROW - this.height;
+    this.draw();
+    this.onFocus(node);
+  }
+
+  // step moves the focus: along a level, or by one level up or down as it is seen.
+  step(key) {
+    const depth = this.graph.depth[this.focused];
+    const row = this.rows[depth] ?? [];
+    const at = row.findIndex((box) => box.node === this.focused);
+    const isOut = (key === 'ArrowUp') !== this.isIcicle; // away from the root
+    let next;
+    if (key === 'ArrowLeft') next = row[at - 1];
+    else if (key === 'ArrowRight') next = row[at + 1];
+    else if (isOut) next = this.#largestAbove(row[at]);
+    else if (this.focused > 0) next = {node: this.graph.parent[this.focused]};
+    if (next) this.focus(next.node);
+  }
+
+  #largestAbove(box) {
+    if (!box || box.count > 1) return undefined;
+    const above = (this.rows[box.depth + 1] ?? []).filter(({node}) => this.graph.parent[node] === box.node);
+    return above.reduce((best, other) => (best && best.ns >= other.ns ? best : other), undefined);
+  }
+
+  // enter zooms into what has the focus.
+  enter() {
+    const box = this.boxOf(this.focused);
+    if (box?.count > 1) this.spread(box);
+    else this.zoom(this.focused);
+  }
+
+  // scale zooms in or out around a place, px.
+  scale(factor, x = this.width / 2) {
+    const span = this.#to - this.#from;
+    const place = this.#from + span * x / this.width;
+    const next = Math.max(Math.min(span * factor, this.graph.total[0]), this.width); // 1 ns a pixel at most
+    this.#look(place - next * x / this.width, next);
+  }
+
+  #look(from, span) {
+    const all = this.graph.total[0];
+    const left = Math.max(0, Math.min(from, all - span));
+    this.#range(left, Math.min(all, left + span));
+    this.draw();
+  }
+
+  #range(from, to) {
+    this.#from = from;
+    this.#to = Math.max(to, from + 1);
+    this.#gliding = 0;
+  }
+
+  #gliding = 0; // counts glides: a newer one ends an older one
+
+  #glide(from, to) {
+    const [fromFirst, toFirst, begin] = [this.#from, this.#to, performance.now()];
+    if (matchMedia('(prefers-reduced-motion: reduce)').matches) {
+      this.#range(from, to);
+      this.draw();
+      return;
+    }
+    const glide = ++this.#gliding;
+    const step = (now) => {
+      if (glide !== this.#gliding) return;
+      const part = Math.min(1, Math.max(0, (now - begin) / 160));
+      const eased = 1 - (1 - part) ** 3;
+      this.#from = fromFirst + (from - fromFirst) * eased;
+      this.#to = toFirst + (to - toFirst) * eased;
+      this.drawNow();
+      if (part < 1) requestAnimationFrame(step);
+      else this.#range(from, to);
+    };
+    requestAnimationFrame(step);
+  }
+
+  #boxAt(event) {
+    const bounds = this.canvas.getBoundingClientRect();
+    const row = this.rows[this.#depthAt(event.clientY - bounds.top)];
+    return row && boxAt(row, event.clientX - bounds.left);
+  }
+
+  #press(event) {
+    if (event.button !== 0) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.#drag = {x: event.clientX, y: event.clientY, from: this.#from, scroll: this.scroller.scrollTop, isPan: false};
+  }
+
+  #move(event) {
+    const drag = this.#drag;
+    if (!drag) {
+      this.onHover(this.#boxAt(event), event);
+      return;
+    }
+    const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
+    drag.isPan ||= Math.hypot(dx, dy) > PAN;
+    if (!drag.isPan) return;
+    this.onHover(undefined);
+    this.scroller.scrollTop = drag.scroll - dy;
+    const span = this.#to - this.#from;
+    this.#look(drag.from - dx * span / this.width, span);
+  }
+
+  #release(event) {
+    const drag = this.#drag;
+    this.#drag = null;
+    if (!drag || drag.isPan) return;
+    const box = this.#boxAt(event);
+    if (!box) return;
+    if (box.count > 1) this.spread(box);
+    else this.zoom(box.node);
+  }
+
+  // The wheel scrolls; with Ctrl, as a pinch does, it zooms; sideways it pans.
+  #wheel(event) {
+    const sideways = event.shiftKey ? event.deltaY : event.deltaX;
+    if (event.ctrlKey) {
+      event.preventDefault();
+      this.scale(Math.exp(Math.max(-50, Math.min(50, event.deltaY)) / 100), event.clientX - this.canvas.getBoundingClientRect().left);
+    } else if (sideways !== 0) {
+      event.preventDefault();
+      const span = this.#to - this.#from;
+      this.#look(this.#from + sideways * span / this.width, span);
+    }
+  }
+}

@@ -1,0 +1,25 @@
+// Labels cuts names to the width of boxes.
+class Labels {
+  #widths = new Map(); // of whole texts, px
+
+  constructor(context) {
+    this.context = context;
+  }
+
+  // fit is as much of a text as a width has room for; '' if that says nothing.
+  fit(text, room) {
+    if (this.#width(text) <= room) return text;
+    let length = Math.min(text.length - 1, Math.ceil(text.length * room / this.#width(text)) + 2);
+    while (length > 1 && this.context.measureText(`${text.slice(0, length)}…`).width > room) length--;
+    return length > 1 ? `${text.slice(0, length)}…` : '';
+  }
+
+  #width(text) {
+    let width = this.#widths.get(text);
+    if (width === undefined) {
+      width = this.context.measureText(text).width;
+      this.#widths.set(text, width);
+    }
+    return width;
+  }
+}

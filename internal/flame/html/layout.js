@@ -1,0 +1,73 @@
+// Narrower siblings are put together, px: the mouse cannot hit them.
+const SMALL = 1.5;
+
+// Nothing narrower is drawn, px.
+const INVISIBLE = 0.5;
+
+// layOut finds the boxes of a graph that can be seen in a width when it shows a range of ns: for each level a list from
+// left to right. A box of several small siblings has their count and the first of them as its node. It does not look at
+// what stands above a box that is too small, so a graph of any size takes as long as what is seen of it.
+function layOut(graph, from, to, width, levels) {
+  const rows = Array.from({length: Math.min(levels, graph.levels) + 1}, () => []);
+  const scale = width / (to - from);
+
+  const add = (depth, node, count, start, ns) => {
+    const left = Math.max(0, (start - from) * scale);
+    const right = Math.min(width, (start + ns - from) * scale);
+    if (right - left >= INVISIBLE) rows[depth].push({node, count, start, ns, depth, x: left, width: right - left});
+  };
+  const visit = (node, depth) => {
+    add(depth, node, 1, graph.start[node], graph.total[node]);
+    if (depth + 1 < rows.length) children(node, depth + 1);
+  };
+  const children = (node, depth) => {
+    let first = 0;
+    let count = 0;
+    let end = 0;
+    const together = () => {
+      if (count > 1) add(depth, first, count, graph.start[first], end - graph.start[first]);
+      else if (count === 1 && graph.total[first] * scale >= INVISIBLE) visit(first, depth);
+      count = 0;
+    };
+    for (let i = firstBehind(graph, node, from); i < graph.childFrom[node + 1]; i++) {
+      const child = graph.child[i];
+      if (graph.start[child] >= to) break;
+      if (graph.total[child] * scale >= SMALL) {
+        together();
+        visit(child, depth);
+        continue;
+      }
+      if (count++ === 0) first = child;
+      end = graph.start[child] + graph.total[child];
+    }
+    together();
+  };
+
+  if (graph.total[0] > 0) visit(0, 0);
+  return rows;
+}
+
+// firstBehind is where among a node's children the first one is that ends behind a place.
+function firstBehind(graph, node, place) {
+  let low = graph.childFrom[node];
+  let high = graph.childFrom[node + 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const child = graph.child[middle];
+    if (graph.start[child] + graph.total[child] <= place) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// boxAt is the box of a row at x; undefined if none is there.
+function boxAt(row, x) {
+  let low = 0;
+  let high = row.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (row[middle].x + row[middle].width <= x) low = middle + 1;
+    else high = middle;
+  }
+  return row[low]?.x <= x ? row[low] : undefined;
+}

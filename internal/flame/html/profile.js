@@ -1,0 +1,164 @@
+// What a name is of; internal/flame's Kind.
+const KIND = {user: 0, kernel: 1, root: 2, note: 3};
+
+// What a thread did; internal/flame's Class.
+const CLASS = {unknown: 0, made: 1, onCPU: 2, runnable: 3, preempted: 4, blocked: 5, idle: 6};
+
+// Profile is where the time of threads went: columns of what internal/flame's Profile has. Names, stacks, labels
+// and wakes have 0 for none.
+class Profile {
+  constructor(about, packed) {
+    this.slot = about.slot;
+    this.slots = about.slot > 0 ? about.slots : 0;
+    this.notes = {wakerMark: about.wakerMark, notWoken: about.notWoken, unknownWaker: about.unknownWaker};
+    this.#readNames(about, packed);
+    this.#readStacks(about, packed);
+    this.#readLabels(about, packed);
+    this.#readWakes(about, packed);
+    this.#readKinds(about, packed);
+    this.#readThreads(about, packed);
+  }
+
+  get hasCPUs() {
+    return this.cpuRoot.length > 1;
+  }
+
+  get hasWakes() {
+    return this.wakeStack.length > 1;
+  }
+
+  // Numbers of names are in their order.
+  #readNames(about, packed) {
+    this.name = [''];
+    this.nameKind = new Uint8Array(about.names + 1);
+    this.nameKind[0] = KIND.root;
+    packed.texts(about.names, (i, text, kind) => {
+      this.name.push(text);
+      this.nameKind[i + 1] = kind;
+    });
+  }
+
+  #readStacks(about, packed) {
+    this.module = Array.from({length: about.modules}, () => packed.text());
+    const names = new Uint32Array(about.symbols);
+    const modules = new Uint32Array(about.symbols);
+    for (let i = 0; i < about.symbols; i++) {
+      names[i] = packed.number();
+      modules[i] = packed.number();
+    }
+    this.stackParent = new Uint32Array(about.nodes);
+    this.stackName = new Uint32Array(about.nodes);
+    this.stackModule = new Uint32Array(about.nodes);
+    for (let i = 1; i < about.nodes; i++) this.stackParent[i] = i - packed.number();
+    for (let i = 1; i < about.nodes; i++) {
+      const symbol = packed.number();
+      this.stackName[i] = names[symbol];
+      this.stackModule[i] = modules[symbol];
+    }
+  }
+
+  #readLabels(about, packed) {
+    this.processRoot = new Uint32Array(about.labels);
+    this.threadRoot = new Uint32Array(about.labels);
+    this.commRoot = new Uint32Array(about.labels);
+    for (let i = 0; i < about.labels; i++) {
+      this.processRoot[i] = packed.number();
+      this.threadRoot[i] = packed.number();
+      this.commRoot[i] = packed.number();
+    }
+    this.cpuRoot = new Uint32Array(about.cpus + 1);
+    for (let i = 0; i <= about.cpus; i++) this.cpuRoot[i] = packed.number();
+  }
+
+  #readWakes(about, packed) {
+    this.wakeLabel = new Uint32Array(about.wakes);
+    this.wakeStack = new Uint32Array(about.wakes);
+    this.wakeBefore = new Uint32Array(about.wakes);
+    for (let i = 1; i < about.wakes; i++) {
+      this.wakeLabel[i] = packed.number();
+      this.wakeStack[i] = packed.number();
+      this.wakeBefore[i] = packed.number();
+    }
+  }
+
+  // A kind is a class of time and the names of its notes, without and with reasons.
+  #readKinds(about, packed) {
+    this.kindClass = new Uint8Array(about.kinds);
+    this.kindNote = new Uint32Array(about.kinds);
+    this.kindReason = new Uint32Array(about.kinds);
+    for (let i = 0; i < about.kinds; i++) {
+      this.kindClass[i] = packed.number();
+      this.kindNote[i] = packed.number();
+      this.kindReason[i] = packed.number();
+    }
+  }
+
+  #readThreads(about, packed) {
+    this.tid = new Int32Array(about.threads);
+    this.pid = new Int32Array(about.threads);
+    this.threadLabel = new Uint32Array(about.threads);
+    this.lifetime = new Float64Array(about.threads);
+    this.cellsFrom = new Uint32Array(about.threads + 1); // cells of thread i end where those of i+1 begin
+    this.cellKind = new Uint16Array(about.cells);
+    this.cellLabel = new Uint32Array(about.cells);
+    this.cellStack = new Uint32Array(about.cells);
+    this.cellCPU = new Uint16Array(about.cpus ? about.cells : 0);
+    this.cellWake = new Uint32Array(about.wakes > 1 ? about.cells : 0);
+    this.cellNs = new Float64Array(about.cells);
+    this.cellCount = new Float64Array(about.cells);
+    this.piecesFrom = new Uint32Array(about.cells + 1);
+    this.pieceSlot = new Uint32Array(about.pieces);
+    this.pieceNs = new (about.longest < 2 ** 32 ? Uint32Array : Float64Array)(about.pieces);
+    for (let thread = 0; thread < about.threads; thread++) {
+      this.tid[thread] = packed.signed();
+      this.pid[thread] = packed.signed();
+      this.threadLabel[thread] = packed.number();
+      this.lifetime[thread] = packed.number();
+      this.#readCells(thread, packed);
+    }
+  }
+
+  #readCells(thread, packed) {
+    const from = this.cellsFrom[thread];
+    const to = from + packed.number();
+    this.cellsFrom[thread + 1] = to;
+    for (let i = from; i < to; i++) this.cellKind[i] = packed.number();
+    for (let i = from; i < to; i++) this.cellLabel[i] = packed.number();
+    for (let i = from, stack = 0; i < to; i++) this.cellStack[i] = stack += packed.signed();
+    if (this.cellCPU.length) for (let i = from; i < to; i++) this.cellCPU[i] = packed.number();
+    if (this.cellWake.length) for (let i = from; i < to; i++) this.cellWake[i] = packed.number();
+    for (let i = from; i < to; i++) this.#readTimes(i, packed);
+  }
+
+  #readTimes(cell, packed) {
+    this.cellCount[cell] = packed.number();
+    let ns = packed.signed();
+    const from = this.piecesFrom[cell];
+    const to = from + packed.number();
+    this.piecesFrom[cell + 1] = to;
+    for (let i = from, slot = 0; i < to; i++, slot++) this.pieceSlot[i] = slot += packed.number();
+    for (let i = from; i < to; i++) ns += this.pieceNs[i] = packed.number() || this.slot;
+    this.cellNs[cell] = ns;
+  }
+
+  // nsWithin is the time of a cell within slots, from included and to excluded; all of it if to is 0.
+  nsWithin(cell, from, to) {
+    if (to === 0) return this.cellNs[cell];
+    let ns = 0;
+    const end = this.piecesFrom[cell + 1];
+    for (let i = this.#pieceAt(cell, from); i < end && this.pieceSlot[i] < to; i++) ns += this.pieceNs[i];
+    return ns;
+  }
+
+  // pieceAt is the first piece of a cell that lies in this slot or behind it.
+  #pieceAt(cell, slot) {
+    let low = this.piecesFrom[cell];
+    let high = this.piecesFrom[cell + 1];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.pieceSlot[middle] < slot) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

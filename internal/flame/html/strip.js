@@ -1,0 +1,245 @@
+// What the strip tells apart, from below, as the palette's times: what a thread did in a time, by its class.
+const BANDS = ['on CPU', 'runnable', 'blocked', 'waiting for work', 'unknown'];
+const BAND_OF = {
+  [CLASS.onCPU]: 0, [CLASS.runnable]: 1, [CLASS.preempted]: 1, [CLASS.made]: 2, [CLASS.blocked]: 2, [CLASS.idle]: 3,
+  [CLASS.unknown]: 4,
+};
+
+const EDGE = 6; // px around an edge of the selection by which it is taken
+
+// Strip draws time against what threads did, slot by slot, and lets a range of slots be selected by mouse or keys. It tells
+// of it by onSelect(from, to), both 0 for all time, and of the slot under the mouse by onHover(lines, event).
+class Strip {
+  #drag = null;
+  #selected = {from: 0, to: 0};
+
+  constructor(profile, span, canvas) {
+    Object.assign(this, {profile, span, canvas});
+    this.context = canvas.getContext('2d', {alpha: false});
+    canvas.addEventListener('pointerdown', (event) => this.#press(event));
+    canvas.addEventListener('pointermove', (event) => this.#move(event));
+    canvas.addEventListener('pointerup', () => this.#release());
+    canvas.addEventListener('pointercancel', () => { this.#drag = null; });
+    canvas.addEventListener('pointerleave', () => this.onHover(undefined));
+    canvas.addEventListener('keydown', (event) => this.#key(event));
+    new ResizeObserver(() => this.draw()).observe(canvas);
+  }
+
+  // show adds up what a view tells, but for its range.
+  show(view) {
+    const {profile} = this;
+    const bandOfKind = Array.from(profile.kindClass, (kind) => (view.has(kind) ? BAND_OF[kind] : -1));
+    this.mode = view.mode;
+    this.bands = BANDS.map(() => new Float64Array(profile.slots));
+    for (let thread = 0; thread < profile.tid.length; thread++) {
+      if (view.hasThread(thread)) this.#addThread(thread, bandOfKind);
+    }
+    this.sums = new Float64Array(profile.slots);
+    for (const band of this.bands) band.forEach((ns, slot) => { this.sums[slot] += ns; });
+    this.threads = Math.max(...this.sums.map((ns, slot) => ns / this.#length(slot)), 0);
+    this.select(view);
+  }
+
+  select(view) {
+    this.#selected = {from: view.from, to: Math.min(view.to, this.profile.slots)};
+    this.canvas.setAttribute('aria-valuetext', this.text() || 'all time');
+    this.draw();
+  }
+
+  #addThread(thread, bandOfKind) {
+    const {profile, bands} = this;
+    for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) {
+      const band = bands[bandOfKind[profile.cellKind[cell]]];
+      if (!band) continue;
+      for (let i = profile.piecesFrom[cell]; i < profile.piecesFrom[cell + 1]; i++) {
+        band[profile.pieceSlot[i]] += profile.pieceNs[i];
+      }
+    }
+  }
+
+  // length is that of a slot, ns: the last one may be shorter.
+  #length(slot) {
+    return Math.max(1, Math.min(this.profile.slot, this.span - slot * this.profile.slot));
+  }
+
+  // text says what is selected; '' if nothing is.
+  text() {
+    const {from, to} = this.#selected;
+    if (to === 0) return '';
+    const {slot} = this.profile;
+    const end = Math.min(to * slot, this.span);
+    return `${secondsText(from * slot, slot)} s to ${secondsText(end, slot)} s (${timeText(end - from * slot)})`;
+  }
+
+  paint(palette) {
+    this.palette = palette;
+    this.draw();
+  }
+
+  draw() {
+    const {canvas, context, palette} = this;
+    if (!palette || !this.bands) return;
+    this.width = canvas.clientWidth;
+    this.height = canvas.clientHeight;
+    canvas.width = Math.round(this.width * devicePixelRatio);
+    canvas.height = Math.round(this.height * devicePixelRatio);
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.fillStyle = palette.page;
+    context.fillRect(0, 0, this.width, this.height);
+    this.#drawBands();
+    this.#drawSelection();
+    this.#drawAxis();
+  }
+
+  get #floor() {
+    return this.height - 16; // what is below is the axis's
+  }
+
+  #x(slot) {
+    return Math.min(1, slot * this.profile.slot / this.span) * this.width;
+  }
+
+  #slotAt(event) {
+    const x = event.clientX - this.canvas.getBoundingClientRect().left;
+    const slot = x / this.width * this.span / this.profile.slot;
+    return Math.max(0, Math.min(this.profile.slots, slot));
+  }
+
+  // Of all time a slot's whole height is all the time of its threads; of a part of it, that of the slot with most of it.
+  #drawBands() {
+    const {context, palette} = this;
+    for (let slot = 0; slot < this.profile.slots; slot++) {
+      const x = this.#x(slot);
+      const width = this.#x(slot + 1) - x;
+      const whole = this.mode === MODE.wall ? this.sums[slot] : this.threads * this.#length(slot);
+      if (whole === 0) continue;
+      let y = this.#floor;
+      this.bands.forEach((band, i) => {
+        const height = band[slot] / whole * (this.#floor - 1);
+        context.fillStyle = palette.times[i];
+        context.fillRect(x, y - height, width > 4 ? width - 1 : width + 0.5, height);
+        y -= height;
+      });
+    }
+  }
+
+  #drawSelection() {
+    const {from, to} = this.#selected;
+    if (to === 0) return;
+    const {context, palette} = this;
+    const [left, right] = [this.#x(from), this.#x(to)];
+    context.globalAlpha = 0.7;
+    context.fillStyle = palette.page;
+    context.fillRect(0, 0, left, this.#floor);
+    context.fillRect(right, 0, this.width - right, this.#floor);
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    context.strokeStyle = palette.accent;
+    context.strokeRect(left + 1, 1, Math.max(2, right - left - 2), this.#floor - 1);
+  }
+
+  #drawAxis() {
+    const {context, palette} = this;
+    const step = niceStep(this.span / Math.max(2, this.width / 90));
+    context.font = '11px system-ui, sans-serif';
+    context.textBaseline = 'alphabetic';
+    context.fillStyle = palette.line;
+    context.fillRect(0, this.#floor, this.width, 1);
+    for (let ns = 0; ns <= this.span; ns += step) {
+      const x = ns / this.span * this.width;
+      const text = `${Number((ns / 1e9).toPrecision(6))} s`;
+      if (x + 4 + context.measureText(text).width > this.width) break;
+      context.fillStyle = palette.line;
+      context.fillRect(Math.round(x), this.#floor, 1, 5);
+      context.fillStyle = palette.faint;
+      context.fillText(text, x + 4, this.height - 3);
+    }
+  }
+
+  // scaleText says what the whole height is.
+  scaleText() {
+    if (this.mode === MODE.wall) return 'share of the threads’ time';
+    const most = fourDigits(Math.max(this.threads, 0.001)).replace(/\.?0+$/, '');
+    return this.mode === MODE.onCPU ? `up to ${most} CPUs busy` : `up to ${most} threads off CPU`;
+  }
+
+  #press(event) {
+    if (event.button !== 0) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    const {from, to} = this.#selected;
+    const slot = this.#slotAt(event);
+    const near = (edge) => Math.abs(this.#x(slot) - this.#x(edge)) < EDGE;
+    if (to > 0 && near(from)) this.#drag = {fixed: to};
+    else if (to > 0 && near(to)) this.#drag = {fixed: from};
+    else if (slot > from && slot < to) this.#drag = {grip: slot - from, length: to - from, isClick: true};
+    else this.#drag = {fixed: slot, isNew: true, x: event.clientX, isClick: true};
+  }
+
+  #move(event) {
+    const drag = this.#drag;
+    const slot = this.#slotAt(event);
+    if (!drag) {
+      this.#cursor(slot);
+      this.onHover(this.#lines(Math.min(Math.floor(slot), this.profile.slots - 1)), event);
+      return;
+    }
+    if (drag.isNew && drag.isClick && Math.abs(event.clientX - drag.x) < PAN) return;
+    drag.isClick = false;
+    this.onHover(undefined);
+    if (drag.length) {
+      const from = Math.max(0, Math.min(Math.round(slot - drag.grip), this.profile.slots - drag.length));
+      this.onSelect(from, from + drag.length);
+      return;
+    }
+    const from = Math.floor(Math.min(slot, drag.fixed));
+    this.onSelect(from, Math.max(from + 1, Math.ceil(Math.max(slot, drag.fixed))));
+  }
+
+  // A click without a drag takes the selection away.
+  #release() {
+    const drag = this.#drag;
+    this.#drag = null;
+    if (drag?.isClick) this.onSelect(0, 0);
+  }
+
+  #cursor(slot) {
+    const {from, to} = this.#selected;
+    const near = (edge) => to > 0 && Math.abs(this.#x(slot) - this.#x(edge)) < EDGE;
+    this.canvas.style.cursor = near(from) || near(to) ? 'ew-resize' : slot > from && slot < to ? 'grab' : 'crosshair';
+  }
+
+  #lines(slot) {
+    const {profile} = this;
+    const end = Math.min((slot + 1) * profile.slot, this.span);
+    const lines = [`${secondsText(slot * profile.slot, profile.slot)} s to ${secondsText(end, profile.slot)} s`];
+    this.bands.forEach((band, i) => {
+      if (band[slot] === 0) return;
+      const share = shareText(band[slot], this.sums[slot]);
+      lines.push(`${BANDS[i]}: ${share}, ${fourDigits(band[slot] / this.#length(slot))} threads`);
+    });
+    return lines;
+  }
+
+  // Arrows move the selection, with Shift its end.
+  #key(event) {
+    const last = this.profile.slots;
+    const {from, to} = this.#selected;
+    const page = Math.max(1, Math.round(last / 10));
+    const by = {ArrowLeft: -1, ArrowRight: 1, PageDown: page, PageUp: -page, Home: -last, End: last}[event.key];
+    if (by === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (to === 0) this.onSelect(by < 0 ? last - page : 0, by < 0 ? last : page);
+    else if (event.shiftKey) this.onSelect(from, Math.max(from + 1, Math.min(last, to + by)));
+    else {
+      const moved = Math.max(0, Math.min(last - (to - from), from + by));
+      this.onSelect(moved, moved + to - from);
+    }
+  }
+}
+
+// niceStep is the next of 1, 2 and 5 times a power of ten.
+function niceStep(ns) {
+  const power = 10 ** Math.floor(Math.log10(ns));
+  return power * [1, 2, 5, 10].find((factor) => factor * power >= ns);
+}

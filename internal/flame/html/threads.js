@@ -1,0 +1,189 @@
+const THREAD = 40; // px a row is high
+
+// Threads lists threads with their times and lets some be chosen, by mouse or keys. Only rows that are seen are made: there
+// may be many thousands. It tells by onChoose(set), null for all.
+class Threads {
+  #listed = []; // numbers of threads
+  #chosen = null;
+  #active = 0; // row with the keyboard's focus
+  #filter = '';
+  #order = 'on';
+
+  constructor(profile, element) {
+    this.profile = profile;
+    this.list = element.querySelector('[role=listbox]');
+    this.space = this.list.querySelector('.space');
+    this.told = element.querySelector('.told');
+    this.all = element.querySelector('.all');
+    this.onChoose = () => {};
+    this.list.addEventListener('scroll', () => this.#draw());
+    this.list.addEventListener('click', (event) => this.#click(event));
+    this.list.addEventListener('keydown', (event) => this.#key(event));
+    this.all.addEventListener('click', () => this.onChoose(null));
+    this.#onInput(element.querySelector('input'), (value) => { this.#filter = value.toLowerCase(); });
+    this.#onInput(element.querySelector('select'), (value) => { this.#order = value; });
+    new ResizeObserver(() => this.#draw()).observe(this.list);
+  }
+
+  #onInput(input, take) {
+    input.addEventListener('input', () => {
+      take(input.value);
+      this.#active = 0;
+      this.list.scrollTop = 0;
+      this.#arrange();
+    });
+  }
+
+  // show takes the times of a view's range.
+  show(view) {
+    const {profile} = this;
+    this.#chosen = view.threads;
+    this.times = BANDS.map(() => new Float64Array(profile.tid.length));
+    for (let thread = 0; thread < profile.tid.length; thread++) {
+      for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) {
+        const band = BAND_OF[profile.kindClass[profile.cellKind[cell]]];
+        this.times[band][thread] += profile.nsWithin(cell, view.from, view.to);
+      }
+    }
+    this.#arrange();
+  }
+
+  choose(view) {
+    this.#chosen = view.threads;
+    this.#tell();
+    this.#draw();
+  }
+
+  #name(thread) {
+    const {profile} = this;
+    return profile.name[profile.commRoot[profile.threadLabel[thread]]];
+  }
+
+  #number(thread) {
+    const {profile} = this;
+    return profile.tid[thread] > 0 ? `${profile.pid[thread]}/${profile.tid[thread]}` : `${profile.pid[thread]}, ended`;
+  }
+
+  #off(thread) {
+    return this.times[1][thread] + this.times[2][thread] + this.times[3][thread];
+  }
+
+  #arrange() {
+    const {profile} = this;
+    const all = Array.from({length: profile.tid.length}, (_, i) => i);
+    const text = (thread) => `${this.#name(thread)} ${this.#number(thread)}`.toLowerCase();
+    this.#listed = this.#filter ? all.filter((thread) => text(thread).includes(this.#filter)) : all;
+    const value = {
+      on: (thread) => -this.times[0][thread],
+      runnable: (thread) => -this.times[1][thread],
+      blocked: (thread) => -this.times[2][thread],
+      tid: (thread) => profile.tid[thread],
+    }[this.#order];
+    this.#listed.sort((a, b) => value(a) - value(b) || a - b);
+    this.#active = Math.min(this.#active, Math.max(0, this.#listed.length - 1));
+    this.space.style.height = `${this.#listed.length * THREAD}px`;
+    this.#tell();
+    this.#draw();
+  }
+
+  #tell() {
+    const all = this.profile.tid.length;
+    const listed = this.#listed.length < all ? `${this.#listed.length.toLocaleString('en')} of ` : '';
+    const chosen = this.#chosen ? `, ${this.#chosen.size.toLocaleString('en')} chosen` : '';
+    this.told.textContent = `${listed}${countText(all, 'thread')}${chosen}`;
+    this.all.disabled = this.#chosen === null;
+  }
+
+  #draw() {
+    if (!this.times) return;
+    const first = Math.max(0, Math.floor(this.list.scrollTop / THREAD) - 4);
+    const last = Math.min(this.#listed.length, Math.ceil((this.list.scrollTop + this.list.clientHeight) / THREAD) + 4);
+    const rows = [];
+    for (let row = first; row < last; row++) rows.push(this.#row(row));
+    this.space.replaceChildren(...rows);
+    this.list.setAttribute('aria-activedescendant', this.#listed.length > 0 ? `thread-${this.#listed[this.#active]}` : '');
+  }
+
+  #row(row) {
+    const thread = this.#listed[row];
+    const element = document.createElement('div');
+    element.className = 'thread';
+    element.id = `thread-${thread}`;
+    element.role = 'option';
+    element.ariaSelected = String(this.#chosen?.has(thread) ?? false);
+    element.ariaPosInSet = row + 1;
+    element.ariaSetSize = this.#listed.length;
+    element.classList.toggle('active', row === this.#active);
+    element.style.top = `${row * THREAD}px`;
+    element.dataset.row = row;
+    element.title = `${this.#name(thread)} ${this.#number(thread)}\n${this.times.map((of, i) => `${BANDS[i]}: ${timeText(of[thread])}`).join('\n')}`;
+    element.append(...[
+      ['name', this.#name(thread)], ['number', this.#number(thread)],
+      ['on', timeText(this.times[0][thread])], ['off', timeText(this.#off(thread))],
+    ].map(([kind, text]) => {
+      const part = document.createElement('span');
+      part.className = kind;
+      part.textContent = text;
+      return part;
+    }), this.#bar(thread));
+    return element;
+  }
+
+  // bar is the thread's time by what it did.
+  #bar(thread) {
+    const bar = document.createElement('div');
+    bar.className = 'bar';
+    const whole = this.times.reduce((sum, of) => sum + of[thread], 0);
+    this.times.forEach((of, i) => {
+      const part = document.createElement('i');
+      part.className = `time-${i}`;
+      part.style.width = `${whole > 0 ? 100 * of[thread] / whole : 0}%`;
+      bar.append(part);
+    });
+    return bar;
+  }
+
+  #click(event) {
+    const row = event.target.closest('.thread')?.dataset.row;
+    if (row === undefined) return;
+    const from = this.#active;
+    this.#active = Number(row);
+    this.#take(event, from);
+  }
+
+  // take chooses the active row: alone, with Ctrl besides others, with Shift all from another one on.
+  #take(event, from) {
+    const thread = this.#listed[this.#active];
+    const rows = this.#listed.slice(Math.min(from, this.#active), Math.max(from, this.#active) + 1);
+    if (event.shiftKey) this.onChoose(new Set(rows));
+    else if (event.ctrlKey || event.metaKey) this.onChoose(this.#toggled(thread));
+    else this.onChoose(this.#chosen?.size === 1 && this.#chosen.has(thread) ? null : new Set([thread]));
+  }
+
+  #toggled(thread) {
+    const chosen = new Set(this.#chosen ?? []);
+    if (!chosen.delete(thread)) chosen.add(thread);
+    return chosen.size > 0 ? chosen : null;
+  }
+
+  #key(event) {
+    const page = Math.max(1, Math.floor(this.list.clientHeight / THREAD) - 1);
+    const last = this.#listed.length - 1;
+    const by = {ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page, Home: -last, End: last}[event.key];
+    if (last < 0 || event.altKey) return;
+    if (event.key === 'Enter' || event.key === ' ') {
+      this.#take(event, this.#active);
+    } else if (event.key === 'a' && (event.ctrlKey || event.metaKey)) {
+      this.onChoose(new Set(this.#listed));
+    } else if (by !== undefined) {
+      this.#active = Math.max(0, Math.min(last, this.#active + by));
+      const top = this.#active * THREAD;
+      this.list.scrollTop = Math.max(top + THREAD - this.list.clientHeight, Math.min(top, this.list.scrollTop));
+      this.#draw();
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

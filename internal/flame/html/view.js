@@ -1,0 +1,43 @@
+// What part of the time is told; internal/flame's Mode.
+const MODE = {wall: 0, onCPU: 1, offCPU: 2, waker: 3};
+
+// What stands below the stacks; internal/flame's Root.
+const BY = {process: 0, thread: 1, comm: 2, cpu: 3, none: 4};
+
+// View says which part of a profile is told and how its frames are put together. It never changes.
+class View {
+  mode = MODE.wall;
+  by = BY.process;
+  states = false; // with a frame for why a thread was off the CPU
+  reverse = false; // innermost frame first
+  idle = true; // with waits for work
+  from = 0; // slots, to excluded; both 0: all time
+  to = 0;
+  threads = null; // a Set of numbers of threads; null: all
+
+  constructor(values) {
+    Object.assign(this, values);
+    Object.freeze(this);
+  }
+
+  with(values) {
+    return new View({...this, ...values});
+  }
+
+  get isRange() {
+    return this.to > 0;
+  }
+
+  // has says whether time of a class is told.
+  has(kind) {
+    if (kind === CLASS.idle && !this.idle) return false;
+    if (this.mode === MODE.onCPU) return kind === CLASS.onCPU;
+    if (this.mode === MODE.wall) return true;
+    return kind !== CLASS.onCPU && kind !== CLASS.unknown;
+  }
+
+  // hasThread says whether a thread is told of.
+  hasThread(thread) {
+    return this.threads === null || this.threads.has(thread);
+  }
+}

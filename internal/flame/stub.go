@@ -1,0 +1,9 @@
+package flame
+
+import (
+	"errors"
+	"io"
+)
+
+func (p *Profile) WriteHTML(w io.Writer, v View) error       { return errors.New("no") }
+func (p *Profile) WriteSpeedscope(w io.Writer, v View) error { return errors.New("no") }

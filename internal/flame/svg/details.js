@@ -1,0 +1,62 @@
+// What is told of a frame, beside the mouse or the focused frame, and to screen readers.
+
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Small frames, with all above them'];
+
+// describe is the details of a frame, a line each; the first one is its name.
+function describe(t, i, zoomed) {
+  const lines = [nameOf(t, i)];
+  if (i > 0) lines.push([KINDS[t.kind[i]], fileOf(t, i)].filter(Boolean).join(' in '));
+  if (t.changes) return [...lines, ...differences(t, i)];
+  const time = t.now[i];
+  lines.push(`${spell(time)}, ${percent(time, t.now[0])} of all${zoomed ? `, ${percent(time, t.now[zoomed])} of zoomed` : ''}`);
+  if (t.self[i] > 0 && t.self[i] < time) lines.push(`${spell(t.self[i])} of it itself`);
+  const split = [[t.on[i], 'on CPU'], [t.off[i], 'off CPU'], [t.unknown[i], 'not known']].filter(([ns]) => ns > 0);
+  lines.push(split.map(([ns, what]) => split.length > 1 ? `${spell(ns)} ${what} (${percent(ns, time)})` : `all ${what}`).join(', '));
+  lines.push(occasions(t, i));
+  return lines;
+}
+
+// occasions is what was counted: samples on the CPU, and times off it.
+function occasions(t, i) {
+  if (t.off[i] === 0) return counted(t.times[i], 'sample');
+  if (t.on[i] === 0) return counted(t.times[i], 'time') + ' off the CPU';
+  return `${grouped(t.times[i])} samples and times off the CPU`;
+}
+
+function differences(t, i) {
+  const now = t.now[i], before = t.before[i];
+  const points = 100 * (now / (t.now[0] || 1) - before / (t.before[0] || 1));
+  const change = before > 0 && now > 0 ? ` (${now >= before ? '+' : '−'}${percent(Math.abs(now - before), before)})` : '';
+  return [
+    `Now ${spell(now)}, ${percent(now, t.now[0])} of all; ${grouped(t.times[i])} times`,
+    `Before ${spell(before)}, ${percent(before, t.before[0])} of all; ${grouped(t.timesBefore[i])} times`,
+    before === 0 ? 'New' : now === 0 ? 'Gone' : `${signed(now - before)}${change}, ${points < 0 ? '−' : '+'}${trimmed(Math.abs(points).toFixed(2))} points`,
+  ];
+}
+
+// Tip shows details beside a point and inside the window.
+class Tip {
+  constructor(svg) {
+    this.svg = svg;
+    this.box = svg.appendChild(element(SVG, 'foreignObject', {class: 'tip'}));
+    this.text = this.box.appendChild(element(XHTML, 'div', {class: 'details'}));
+    this.hide();
+  }
+
+  hide() {
+    this.box.style.display = 'none';
+  }
+
+  // show takes the point, in the picture's pixels, and how far above or below it the details keep.
+  show(lines, x, y, away) {
+    this.text.replaceChildren(...lines.map((line) => element(XHTML, 'div', {}, line)));
+    this.box.style.display = '';
+    const around = this.svg.getBoundingClientRect();
+    const right = Math.min(around.width, window.innerWidth - around.left), left = Math.max(0, -around.left);
+    const top = Math.max(0, -around.top), bottom = Math.min(around.height, window.innerHeight - around.top);
+    place(this.box, 0, 0, Math.min(480, right - left), bottom - top);
+    const {offsetWidth: width, offsetHeight: height} = this.text;
+    const below = y + away + height <= bottom;
+    place(this.box, Math.max(left, Math.min(x + 12, right - width - 4)), Math.max(top, below ? y + away : y - away - height), width + 1, height + 1);
+  }
+}

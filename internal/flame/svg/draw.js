@@ -1,0 +1,47 @@
+// What is drawn: bars of one fill as one path, and labels. The still picture in the file is made the same way.
+
+function classOf(t, i) {
+  const {steps, shares, shades} = t.look;
+  const kernel = t.kind[i] === Kind.kernel;
+  if (t.changes) {
+    const change = t.now[i] - t.before[i], whole = Math.max(t.now[0], t.before[0]);
+    const strength = change === 0 ? 0 : Math.floor(Math.min(1, 2 * Math.sqrt(Math.abs(change) / whole)) * steps + 0.5);
+    return `d${steps + Math.sign(change) * strength + (kernel ? 2 * steps + 1 : 0)}`;
+  }
+  if (t.kind[i] === Kind.small) return 'small';
+  if (t.kind[i] === Kind.root) return 'root';
+  if (t.kind[i] === Kind.note) return 'note';
+  if (t.on[i] + t.off[i] === 0) return 'unknown';
+  const share = Math.floor(t.on[i] / (t.on[i] + t.off[i]) * (shares - 1) + 0.5);
+  return `t${(share + (kernel ? shares : 0)) * shades + t.symbol[i] % shades}`;
+}
+
+// levelTop is the upper edge of a level of frames.
+const levelTop = (t, state, depth) => state.top + (state.icicle ? depth : t.rows - 1 - depth) * t.look.row;
+
+function draw(svg, t, state) {
+  const paths = new Map(), labels = document.createDocumentFragment();
+  state.rows = lay(t, t[state.widths], state.zoomed, state.width);
+  state.rows.forEach((row, depth) => {
+    const y = levelTop(t, state, depth);
+    for (const {frame, left, right, past} of row) {
+      const hit = state.found?.frames[frame];
+      const fill = hit ? 'hit' : past ? 'past' : classOf(t, frame);
+      const width = right - left > 2 ? right - left - 1 : right - left;
+      paths.set(fill, `${paths.get(fill) ?? ''}M${left} ${y}h${width}v${t.look.bar}h-${width}z`);
+      const label = fitting(nameOf(t, frame), Math.floor((width - 8) / t.look.letter));
+      if (label) labels.append(element(SVG, 'text', {x: left + 4, y: y + 13, ...(hit ? {class: 'on-hit'} : past ? {class: 'on-past'} : {})}, label));
+    }
+  });
+  svg.querySelector('.frames').replaceChildren(...[...paths].map(([fill, d]) => element(SVG, 'path', {class: fill, d})));
+  svg.querySelector('.labels').replaceChildren(labels);
+}
+
+// placeOf is where a frame is drawn; null if it is too narrow to be.
+const placeOf = (t, state, frame) => state.rows[t.depth[frame]].find((place) => place.frame === frame) ?? null;
+
+// outline puts a rectangle around a place.
+function outline(t, state, ring, spot) {
+  ring.style.display = spot ? '' : 'none';
+  if (spot) place(ring, spot.left - 0.5, levelTop(t, state, t.depth[spot.frame]) - 0.5, Math.max(2, spot.right - spot.left), t.look.bar + 1);
+}

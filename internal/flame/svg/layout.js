@@ -1,0 +1,36 @@
+// Where frames are. Edges are whole pixels: what is narrower than one is there if it covers the middle of one.
+
+// lay places a frame over the whole width, those below it too, and all above it by width. It returns for each level the
+// frames on it from left to right.
+function lay(t, widths, zoomed, width) {
+  const {margin} = t.look;
+  const rows = Array.from({length: t.rows}, () => []);
+  for (let i = t.parent[zoomed]; i >= 0; i = t.parent[i]) rows[t.depth[i]].push({frame: i, left: margin, right: width - margin, past: true});
+  const whole = widths[zoomed];
+  if (!(whole > 0)) return rows;
+  const pixel = (ns) => margin + Math.floor(ns / whole * (width - 2 * margin) + 0.5);
+  const next = new Float64Array(t.end[zoomed] - zoomed); // where the next frame on each begins
+  for (let i = zoomed; i < t.end[zoomed];) {
+    let from = 0;
+    if (i > zoomed) {
+      const below = t.parent[i] - zoomed;
+      from = next[below];
+      next[below] += widths[i];
+    }
+    next[i - zoomed] = from;
+    const left = pixel(from), right = pixel(from + widths[i]);
+    if (right > left) rows[t.depth[i]].push({frame: i, left, right, past: false});
+    i = right > left ? i + 1 : t.end[i];
+  }
+  return rows;
+}
+
+// under is the place in a row that a pixel is in.
+function under(row, x) {
+  let low = 0, high = row.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (row[middle].right <= x) low = middle + 1; else high = middle;
+  }
+  return row[low] && row[low].left <= x ? row[low] : null;
+}

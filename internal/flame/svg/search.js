@@ -1,0 +1,49 @@
+// Which frames a search finds, and how much of the time is in them.
+
+// matcher tells whether a name has a text in it or matches it as a regular expression.
+function matcher(term) {
+  const exact = /\p{Lu}/u.test(term);
+  const wanted = exact ? term : term.toLowerCase();
+  let pattern = null;
+  try {
+    pattern = new RegExp(term, exact ? 'u' : 'iu');
+  } catch {
+    // It is a text then.
+  }
+  return (name) => (exact ? name : name.toLowerCase()).includes(wanted) || (pattern?.test(name) ?? false);
+}
+
+// find marks the frames of a match. A frame's time is counted once, however many frames on it match too.
+function find(t, term) {
+  const symbols = t.names.map(matcher(term));
+  const found = {frames: new Uint8Array(t.count), outermost: [], count: 0};
+  for (let i = 1, covered = 0; i < t.count; i++) {
+    if (t.kind[i] === Kind.small || !symbols[t.symbol[i]]) continue;
+    found.frames[i] = 1;
+    found.count++;
+    if (i >= covered) {
+      found.outermost.push(i);
+      covered = t.end[i];
+    }
+  }
+  return found;
+}
+
+// share is how much of a frame's time is in what was found.
+function share(t, found, sum, frame) {
+  for (let i = frame; i > 0; i = t.parent[i]) if (found.frames[i]) return percent(sum[frame], sum[frame]);
+  let ns = 0;
+  for (const i of found.outermost) if (i >= frame && i < t.end[frame]) ns += sum[i];
+  return percent(ns, sum[frame]);
+}
+
+// result says what a search found. Small frames have no names to search in.
+function result(t, found, zoomed) {
+  let text = found.count ? `${share(t, found, t.now, 0)} of time` : 'not found';
+  if (found.count && t.changes) text += `, before ${share(t, found, t.before, 0)}`;
+  if (found.count && zoomed) text += `, ${share(t, found, t.now, zoomed)} of zoomed`;
+  let unseen = 0;
+  for (let i = 1; i < t.count; i++) if (t.kind[i] === Kind.small) unseen += t.now[i];
+  if (unseen / t.now[0] >= 0.001) text += ` (${percent(unseen, t.now[0])} in small frames not searched)`;
+  return text;
+}

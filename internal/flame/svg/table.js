@@ -1,0 +1,54 @@
+// The frames, as columns: each frame is followed by all above it, up to its `end`.
+
+const Kind = {user: 0, kernel: 1, root: 2, note: 3, small: 4};
+
+function decode(table) {
+  const records = table.frames.split(';').slice(0, -1);
+  const count = records.length;
+  const ints = () => new Int32Array(count), sums = () => new Float64Array(count);
+  const t = {
+    ...table, count, depth: ints(), parent: ints(), end: ints(), symbol: ints(), kind: new Uint8Array(count), rows: 0,
+    on: sums(), off: sums(), unknown: sums(), times: sums(), before: sums(), timesBefore: sums(),
+    now: sums(), larger: sums(), self: sums(), selfBefore: sums(),
+  };
+  const columns = [t.symbol, t.kind, t.on, t.off, t.unknown, t.times, t.before, t.timesBefore];
+  const path = [];
+  records.forEach((record, i) => {
+    const [up, ...values] = fields(record);
+    const depth = i ? t.depth[i - 1] + 1 - up : 0;
+    path[depth] = i;
+    t.depth[i] = depth;
+    t.parent[i] = depth ? path[depth - 1] : -1;
+    t.rows = Math.max(t.rows, depth + 1);
+    values.forEach((value, field) => { columns[field][i] = value; });
+    t.self[i] = t.on[i] + t.off[i] + t.unknown[i];
+    t.selfBefore[i] = t.before[i];
+  });
+  for (let i = count - 1; i >= 0; i--) settle(t, i);
+  return t;
+}
+
+function fields(record) {
+  const all = [0, 0, 0, 0, 0, 0, 0, 0, 0];
+  record.split(',').forEach((field, i) => { if (field) all[i] = parseInt(field, 36); });
+  return all;
+}
+
+// settle adds what is above a frame, which is settled, and adds the frame to the one below.
+function settle(t, i) {
+  t.now[i] = t.on[i] + t.off[i] + t.unknown[i];
+  t.larger[i] += Math.max(t.self[i], t.selfBefore[i]);
+  t.end[i] = Math.max(t.end[i], i + 1);
+  const parent = t.parent[i];
+  if (parent < 0) return;
+  for (const sum of [t.on, t.off, t.unknown, t.times, t.before, t.timesBefore, t.larger]) sum[parent] += sum[i];
+  t.end[parent] = Math.max(t.end[parent], t.end[i]);
+}
+
+function nameOf(t, i) {
+  if (i === 0) return 'all';
+  if (t.kind[i] === Kind.small) return `(${counted(t.symbol[i], 'small frame')})`;
+  return t.names[t.symbol[i]];
+}
+
+const fileOf = (t, i) => i && t.kind[i] !== Kind.small && t.files[t.symbol[i]] ? t.modules[t.files[t.symbol[i]] - 1] : '';

@@ -1,0 +1,41 @@
+package flame
+
+import "math"
+
+// class is the style of a frame. The script in the file says the same of what it draws: see draw.js.
+func (d *drawing) class(i int) string {
+	f := &d.frames[i]
+	n := &d.g.Nodes[f.node]
+	switch {
+	case d.changes:
+		return changeTone(f.together == 0 && n.Kind == KindKernel, changeStep(f.own.Ns()-f.base.Ns(), d.whole))
+	case f.together > 0:
+		return "small"
+	case n.Kind == KindRoot:
+		return "root"
+	case n.Kind == KindNote:
+		return "note"
+	case f.own.On+f.own.Off == 0:
+		return "unknown"
+	}
+	return timeTone(n.Kind == KindKernel, onShare(f.own), int(d.ids[i])%shades)
+}
+
+// onShare is which of the blends says how much of a time was on the CPU.
+func onShare(w Weight) int {
+	return int(float64(w.On)/float64(w.On+w.Off)*(shares-1) + 0.5)
+}
+
+// changeStep says how strong a change is: the root of its share of the whole, so that one of 0.2% is seen; from 25% on all
+// are as strong.
+func changeStep(ns, whole int64) int {
+	if ns == 0 || whole == 0 {
+		return 0
+	}
+	share := math.Abs(float64(ns)) / float64(whole)
+	step := int(min(1, 2*math.Sqrt(share))*steps + 0.5)
+	if ns < 0 {
+		return -step
+	}
+	return step
+}
