@@ -42,7 +42,7 @@ func (p *Profile) writeSubject(w io.Writer, v *View, b *breakdown, window int64)
 // writeAbout says what recording it is of.
 func (p *Profile) writeAbout(w io.Writer, window int64) {
 	a := &p.About
-	line(w, "host", joined(a.Host, a.Kernel))
+	line(w, "host", listed(a.Host, a.Kernel))
 	if !a.Start.IsZero() {
 		line(w, "recorded", a.Start.Format("2006-01-02 15:04:05 -0700"))
 	}
@@ -187,7 +187,7 @@ func wrapped(w io.Writer, head, text string) {
 	fmt.Fprintln(w, strings.TrimRight(at, " "))
 }
 
-func joined(a, b string) string {
+func listed(a, b string) string {
 	switch {
 	case a == "":
 		return b

@@ -15,7 +15,7 @@ import (
 
 // sample is a profile of two threads in a window of 10 s: main runs 2 s, sleeps 3 s, is delayed 1 s, waits for work 3 s, and
 // 1 s of short blocks is left out; the second one lived for 4 s and waited for disks.
-func sample() *Profile {
+func analysed() *Profile {
 	p := &Profile{
 		About: About{
 			Host: "vm", Kernel: "Linux 6.18", Start: time.Date(2026, 11, 21, 20, 30, 0, 0, time.UTC), Window: 10e9, MinBlock: 1e6,
@@ -72,7 +72,7 @@ func onlyThread(tid int32) View {
 }
 
 func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
-	text := analysisOf(t, sample(), onlyThread(10))
+	text := analysisOf(t, analysed(), onlyThread(10))
 	says(t, text, "of: process app (pid 10)", "threads: 1", "window: 10.000000 s",
 		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "off-CPU: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
 		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
@@ -81,7 +81,7 @@ func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 }
 
 func TestAnalysisOfAnotherThreadTellsItsLifetime(t *testing.T) {
-	text := analysisOf(t, sample(), onlyThread(11))
+	text := analysisOf(t, analysed(), onlyThread(11))
 	says(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
 		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window")
 	if !strings.Contains(text, "short-lived") {
@@ -90,7 +90,7 @@ func TestAnalysisOfAnotherThreadTellsItsLifetime(t *testing.T) {
 }
 
 func TestAnalysisReadsItsCoverage(t *testing.T) {
-	p := sample()
+	p := analysed()
 	says(t, analysisOf(t, p, View{}), "threads: 2", "coverage: 100.0% of the window", "reading: normal: most of the window is told")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
@@ -109,7 +109,7 @@ func TestAnalysisReadsItsCoverage(t *testing.T) {
 }
 
 func TestAnalysisRanksBlockingStacks(t *testing.T) {
-	text := analysisOf(t, sample(), View{})
+	text := analysisOf(t, analysed(), View{})
 	says(t, text, "Top 2 blocking stacks of 2, innermost function first",
 		" 1. 4.000000 s, 57.1%: disk wait, 8 times, 0.500000 s each\n read_disk\n main", // two nodes that read alike
 		" 2. 3.000000 s, 42.9%: sleep, 300 times, 0.010000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
@@ -117,7 +117,7 @@ func TestAnalysisRanksBlockingStacks(t *testing.T) {
 }
 
 func TestAnalysisOfSlotsTellsTheirTimeOnly(t *testing.T) {
-	p := sample()
+	p := analysed()
 	p.Slot, p.Slots = 1e9, 10
 	p.Threads[0].Cells[0].Slots = []SlotTime{{Slot: 2, Ns: 5e8}, {Slot: 7, Ns: 15e8}}
 	says(t, analysisOf(t, p, View{From: 2, To: 4}), "window: 2.000000 s", "on-CPU: 0.500000 s 100.0% 25.0% 25 samples", "total: 0.500000 s 100.0% 25.0%")
@@ -125,7 +125,7 @@ func TestAnalysisOfSlotsTellsTheirTimeOnly(t *testing.T) {
 
 func TestThreadTableSumsUpItsRows(t *testing.T) {
 	var out bytes.Buffer
-	if err := sample().WriteThreadAnalysis(&out, View{}); err != nil {
+	if err := analysed().WriteThreadAnalysis(&out, View{}); err != nil {
 		t.Fatal(err)
 	}
 	says(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
@@ -160,7 +160,7 @@ func (f *shelved) Commit() error {
 func (f *shelved) Abort() {}
 
 func TestEachThreadHasItsOwnFiles(t *testing.T) {
-	p := sample()
+	p := analysed()
 	again := *p.Threads[1] // the same thread id, used again
 	p.Threads = append(p.Threads, &again)
 	in := &shelf{files: make(map[string]string)}
@@ -183,7 +183,7 @@ func TestEachThreadHasItsOwnFiles(t *testing.T) {
 }
 
 func TestRolesFitIntoFileNames(t *testing.T) {
-	p := sample()
+	p := analysed()
 	for comm, want := range map[string]string{
 		"../../etc": ".._.._etc", "": "thread", "a b\n": "a_b_", "größe": "gr__e", "nginx-1.2_x+": "nginx-1.2_x+", "main": "main",
 		strings.Repeat("é", 40): strings.Repeat("_", 32),

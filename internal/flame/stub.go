@@ -5,5 +5,4 @@ import (
 	"io"
 )
 
-func (p *Profile) WriteHTML(w io.Writer, v View) error       { return errors.New("no") }
 func (p *Profile) WriteSpeedscope(w io.Writer, v View) error { return errors.New("no") }
