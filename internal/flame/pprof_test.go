@@ -224,6 +224,19 @@ func TestPprofTellsOfTheRecording(t *testing.T) {
 	}
 }
 
+// pprof shows the first mapping's name as that of the program.
+func TestPprofNamesTheProgram(t *testing.T) {
+	b := newBuilder()
+	in := func(module string) FrameID {
+		return b.frame(Frame{Functions: []Function{{Name: "f"}}, Module: module, Offset: 16, Kernel: module == "[kernel]"})
+	}
+	libc, kernel := in("/lib/libc.so.6"), in("[kernel]")
+	b.thread(1, 1, "a", cell(ClassOnCPU, 0, b.stack(libc, in("/bin/small")), 5, 1), cell(ClassOnCPU, 0, b.stack(libc, in("/bin/large"), kernel), 6, 1))
+	if file := parsePprof(t, b.Profile, View{}); file.Mapping[0].File != "/bin/large" || len(file.Mapping) != 4 {
+		t.Errorf("the first mapping is %v", file.Mapping[0])
+	}
+}
+
 // An empty profile is one too.
 func TestPprofOfNothing(t *testing.T) {
 	file := parsePprof(t, newBuilder().Profile, View{})
