@@ -226,6 +226,9 @@ func (s *places) describe(f *format.Frame, kernel bool) Frame {
 	d := Frame{Kernel: kernel, Module: s.one(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.one(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset
+		if f.Caller && d.Offset > 0 {
+			d.Offset--
+		}
 	}
 	lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
 	if len(lines) == 0 {

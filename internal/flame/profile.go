@@ -111,7 +111,7 @@ type Frame struct {
 	Note      bool   // it is no place in the code: [not sampled], [no stack], [cut], [lost]
 	Module    string // path of the file, or [kernel] and the like; "" if not known
 	BuildID   string // of the module, in hex; "" if there is none
-	Offset    uint64 // see format.Frame; 0 unless Options.Places
+	Offset    uint64 // see format.Frame, but in the call and not behind it; 0 unless Options.Places
 }
 
 // Function is a function's name, fit for people, and where it is.
