@@ -35,7 +35,8 @@ func (p *Profile) WriteHTML(w io.Writer, v ...View) error {
 		return fmt.Errorf("pack the profile: %w", err)
 	}
 	about, err := json.Marshal(pageAbout{
-		Captions: captions, View: first.forPage(), Slot: p.Slot, Slots: p.Slots, Span: p.About.Span, pageTables: tables,
+		Captions: captions, View: first.forPage(), Slot: p.Slot, Slots: p.Slots, Origin: p.About.From, Span: p.About.Span,
+		pageTables: tables,
 	})
 	if err != nil {
 		return fmt.Errorf("describe the profile: %w", err)
@@ -50,7 +51,8 @@ type pageAbout struct {
 	View     pageView      `json:"view"`
 	Slot     int64         `json:"slot"` // ns
 	Slots    int           `json:"slots"`
-	Span     int64         `json:"span"` // ns
+	Origin   int64         `json:"origin"` // of the first slot, ns since the recording began
+	Span     int64         `json:"span"`   // ns
 	pageTables
 }
 

@@ -140,7 +140,7 @@ class Flame {
   }
 
   text(box) {
-    if (box.count > 1) return `(${box.count.toLocaleString('en')} small frames)`;
+    if (box.count > 1) return `(${grouped(box.count)} small frames)`;
     return this.name(box.node);
   }
 

@@ -88,9 +88,9 @@ class Threads {
 
   #tell() {
     const all = this.profile.tid.length;
-    const listed = this.#listed.length < all ? `${this.#listed.length.toLocaleString('en')} of ` : '';
-    const chosen = this.#chosen ? `, ${this.#chosen.size.toLocaleString('en')} chosen` : '';
-    this.told.textContent = `${listed}${countText(all, 'thread')}${chosen}`;
+    const listed = this.#listed.length < all ? `${grouped(this.#listed.length)} of ` : '';
+    const chosen = this.#chosen ? `, ${grouped(this.#chosen.size)} chosen` : '';
+    this.told.textContent = `${listed}${counted(all, 'thread')}${chosen}`;
     this.all.disabled = this.#chosen === null;
   }
 
@@ -116,10 +116,10 @@ class Threads {
     element.classList.toggle('active', row === this.#active);
     element.style.top = `${row * THREAD}px`;
     element.dataset.row = row;
-    element.title = `${this.#name(thread)} ${this.#number(thread)}\n${this.times.map((of, i) => `${BANDS[i]}: ${timeText(of[thread])}`).join('\n')}`;
+    element.title = this.#hint(thread);
     element.append(...[
       ['name', this.#name(thread)], ['number', this.#number(thread)],
-      ['on', timeText(this.times[0][thread])], ['off', timeText(this.#off(thread))],
+      ['on', spell(this.times[0][thread])], ['off', spell(this.#off(thread))],
     ].map(([kind, text]) => {
       const part = document.createElement('span');
       part.className = kind;
@@ -127,6 +127,11 @@ class Threads {
       return part;
     }), this.#bar(thread));
     return element;
+  }
+
+  #hint(thread) {
+    const times = this.times.map((of, i) => `${BANDS[i]}: ${spell(of[thread])}`);
+    return [`${this.#name(thread)} ${this.#number(thread)}`, ...times].join('\n');
   }
 
   // bar is the thread's time by what it did.

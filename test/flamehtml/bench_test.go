@@ -1,4 +1,4 @@
-package flame
+package flamehtml
 
 import (
 	"io"

@@ -1,4 +1,4 @@
-package flame
+package flamehtml
 
 import (
 	"bufio"
@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"wprof/internal/flame"
 	"wprof/test/page"
 )
 
 // openPage writes a profile as a page and opens it.
-func openPage(t testing.TB, p *Profile, v ...View) *page.Page {
+func openPage(t testing.TB, p *flame.Profile, v ...flame.View) *page.Page {
 	t.Helper()
 	return openFile(t, writePage(t, p, v...))
 }
@@ -23,7 +24,7 @@ func openFile(t testing.TB, path string) *page.Page {
 	return pg
 }
 
-func writePage(t testing.TB, p *Profile, v ...View) string {
+func writePage(t testing.TB, p *flame.Profile, v ...flame.View) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
 	file, err := os.Create(path)
