@@ -47,7 +47,7 @@ func BenchmarkWriteHTML(b *testing.B) {
 
 // BenchmarkOpenHTML tells how long the page takes from its first byte to its first graph, and how long a frame takes to draw.
 func BenchmarkOpenHTML(b *testing.B) {
-	path := writePage(b, large().profile())
+	path := write(b, large().profile())
 	if dir := os.Getenv("SHOTS"); dir != "" {
 		data, _ := os.ReadFile(path)
 		_ = os.WriteFile(filepath.Join(dir, "large.html"), data, 0o644)

@@ -10,21 +10,34 @@ import (
 	"wprof/test/page"
 )
 
-// openPage writes a profile as a page and opens it.
-func openPage(t testing.TB, p *flame.Profile, v ...flame.View) *page.Page {
+// open writes a profile as a page and opens it. The test fails if the page logs an error or asks for anything.
+func open(t testing.TB, p *flame.Profile, v ...flame.View) *page.Page {
 	t.Helper()
-	return openFile(t, writePage(t, p, v...))
+	return openFile(t, write(t, p, v...))
 }
 
 func openFile(t testing.TB, path string) *page.Page {
 	t.Helper()
 	pg := page.Open(t, path)
-	pg.Wait("globalThis.wprof || document.querySelector('#trouble').textContent.startsWith('Cannot')")
-	pg.Eval("wprof.settled.then(() => true)", nil)
+	t.Cleanup(func() {
+		if told := pg.ConsoleErrors(); len(told) > 0 {
+			t.Errorf("the page logged %q", told)
+		}
+		if asked := pg.Requests(); len(asked) > 0 {
+			t.Errorf("the page asked for %q", asked)
+		}
+	})
+	pg.Wait("globalThis.wprof?.settled || /Cannot/.test(document.querySelector('#trouble').textContent)")
+	settle(pg)
 	return pg
 }
 
-func writePage(t testing.TB, p *flame.Profile, v ...flame.View) string {
+// settle waits until the page shows what it was last asked for.
+func settle(pg *page.Page) {
+	pg.Eval("(async () => { await wprof.settled; wprof.flame.drawNow(); return true; })()", nil)
+}
+
+func write(t testing.TB, p *flame.Profile, v ...flame.View) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
 	file, err := os.Create(path)
@@ -42,22 +55,4 @@ func writePage(t testing.TB, p *flame.Profile, v ...flame.View) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func TestHTMLShots(t *testing.T) {
-	dir := os.Getenv("SHOTS")
-	if dir == "" {
-		t.Skip()
-	}
-	for name, s := range map[string]sample{
-		"one":    {threads: 1, stacks: 60, depth: 14, functions: 80, cells: 40, slots: 100, asleep: 0.2},
-		"sixty":  {threads: 60, stacks: 600, depth: 24, functions: 400, cells: 60, slots: 300, asleep: 0.5},
-		"asleep": {threads: 8, stacks: 80, depth: 20, functions: 100, cells: 20, slots: 300, asleep: 0.99},
-	} {
-		pg := openPage(t, s.profile())
-		pg.Screenshot(filepath.Join(dir, name+"-light.png"))
-		pg.Prefer("color-scheme", "dark")
-		pg.Screenshot(filepath.Join(dir, name+"-dark.png"))
-		t.Log(name, pg.ConsoleErrors(), pg.Requests(), pg.Text("document.querySelector('#trouble').textContent"))
-	}
 }

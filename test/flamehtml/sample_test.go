@@ -114,8 +114,12 @@ func (m *sampleMaker) thread(i int) {
 	label := flame.LabelID(len(m.p.Labels) - 1)
 	t := &flame.Thread{TID: l.TID, PID: pid, Label: label, Lifetime: m.p.About.Span}
 	wait := flame.Cell{CellKey: flame.CellKey{Class: flame.ClassIdle, State: format.StateInterruptible, CPU: flame.NoCPU, Label: label, Stack: m.leaf()}, Count: 9}
+	has := map[flame.CellKey]bool{wait.CellKey: true}
 	for range m.cells {
-		t.Cells = append(t.Cells, flame.Cell{CellKey: m.key(label)})
+		if key := m.key(label); !has[key] {
+			has[key] = true
+			t.Cells = append(t.Cells, flame.Cell{CellKey: key})
+		}
 	}
 	for slot := range uint32(m.slots) {
 		rest := m.p.Slot
