@@ -163,6 +163,11 @@ class Flame {
     return this.rows[this.graph.depth[node]]?.find((box) => box.node === node);
   }
 
+  // range is what is shown, ns from the left.
+  get range() {
+    return {from: this.#from, to: this.#to};
+  }
+
   // isWhole tells whether nothing is zoomed into.
   get isWhole() {
     return this.zoomed === 0 && this.#from === 0 && this.#to >= this.graph.total[0];
