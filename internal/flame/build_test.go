@@ -101,7 +101,7 @@ func box() *builder {
 	)
 	serve := b.calls("start_thread", "serve", "k_epoll_wait")
 	c := cell(ClassOnCPU, 0, b.calls("start_thread", "serve", "answer"), 50e6, 5)
-	c.CPU = 3
+	c.CPU = 0
 	b.thread(10, 11, "server", c,
 		cell(ClassIdle, format.StateInterruptible, serve, 900e6, 12),
 		cell(ClassRunnable, 0, serve, 1e6, 12),

@@ -3,6 +3,7 @@ package flame
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/google/pprof/profile"
 	"github.com/klauspost/compress/gzip"
@@ -125,13 +126,13 @@ func pprofComments(a *About) []string {
 		all = append(all, "Linux "+text(a.Kernel))
 	}
 	for _, s := range a.Sources {
-		all = append(all, fmt.Sprintf("samples of %s every %d ns", text(s.Name), s.Period))
+		all = append(all, fmt.Sprintf("a sample of %s every %v", text(s.Name), time.Duration(s.Period)))
 	}
 	if a.OffCPU != "" {
 		all = append(all, "stacks off the CPU: "+text(a.OffCPU))
 	}
 	if a.ShortBlocks > 0 {
-		all = append(all, fmt.Sprintf("left out: %d ns of times off the CPU shorter than %d ns", a.ShortBlocks, a.MinBlock))
+		all = append(all, fmt.Sprintf("left out: %v of times off the CPU shorter than %v", time.Duration(a.ShortBlocks), time.Duration(a.MinBlock)))
 	}
 	if a.IsLossy {
 		all = append(all, fmt.Sprintf("events are missing: %d are known to be lost", a.Lost))

@@ -3,7 +3,6 @@ package flame
 import (
 	"bytes"
 	"io"
-	"strconv"
 
 	"github.com/google/pprof/profile"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,6 +17,8 @@ const (
 	sampleLabel        protowire.Number = 3
 	labelKey           protowire.Number = 1
 	labelString        protowire.Number = 2
+	labelNumber        protowire.Number = 3
+	labelUnit          protowire.Number = 4
 )
 
 // pprofSampleWriter writes samples behind a profile that has none. The library would need a kilobyte of memory for each; here
@@ -83,7 +84,7 @@ func (s *pprofSampleWriter) write(number protowire.Number, value []byte) {
 func (s *pprofSampleWriter) addLocations(c *Cell) {
 	s.packed = s.packed[:0]
 	if note := s.v.pprofNote(c); note != "" {
-		s.packed = protowire.AppendVarint(s.packed, s.tables.notes[note])
+		s.packed = protowire.AppendVarint(s.packed, s.tables.note(note))
 	}
 	for id := c.Stack; id != 0; id = s.p.Nodes[id].Parent {
 		s.packed = protowire.AppendVarint(s.packed, uint64(s.p.Nodes[id].Frame))
@@ -121,29 +122,48 @@ func (s *pprofSampleWriter) pack(number protowire.Number) {
 	s.sample = protowire.AppendBytes(s.sample, s.packed)
 }
 
-// addLabels adds who it was. Numbers are texts too: pprof would take them for amounts, scale them and show them with a unit.
+// addLabels adds who it was.
 func (s *pprofSampleWriter) addLabels(c *Cell) {
 	l := &s.p.Labels[c.Label]
-	s.addLabel("pid", strconv.Itoa(int(l.PID)))
-	s.addLabel("tid", strconv.Itoa(int(l.TID)))
-	s.addLabel("comm", l.Comm)
-	s.addLabel("process", l.Process)
+	s.addNumber("pid", uint64(l.PID))
+	s.addNumber("tid", uint64(l.TID))
+	s.addText("comm", l.Comm)
+	s.addText("process", l.Process)
 	if c.CPU != NoCPU {
-		s.addLabel("cpu", strconv.FormatUint(uint64(c.CPU), 10))
+		s.addNumber("cpu", uint64(c.CPU))
 	}
 	if !c.Class.OnCPU() {
-		s.addLabel("state", Reason(c.Class, c.State))
+		s.addText("state", Reason(c.Class, c.State))
 	}
 }
 
-func (s *pprofSampleWriter) addLabel(key, value string) {
+func (s *pprofSampleWriter) addText(key, value string) {
 	if value == "" {
 		return
 	}
-	s.label = protowire.AppendTag(s.label[:0], labelKey, protowire.VarintType)
-	s.label = protowire.AppendVarint(s.label, s.text(key))
+	s.beginLabel(key)
 	s.label = protowire.AppendTag(s.label, labelString, protowire.VarintType)
 	s.label = protowire.AppendVarint(s.label, s.text(value))
+	s.endLabel()
+}
+
+// addNumber adds a number, which pprof -tagfocus takes as it is, with the unit that pprof makes up for one without: a label
+// of neither text nor unit is lost when it is 0.
+func (s *pprofSampleWriter) addNumber(key string, value uint64) {
+	s.beginLabel(key)
+	s.label = protowire.AppendTag(s.label, labelNumber, protowire.VarintType)
+	s.label = protowire.AppendVarint(s.label, value)
+	s.label = protowire.AppendTag(s.label, labelUnit, protowire.VarintType)
+	s.label = protowire.AppendVarint(s.label, s.text(key))
+	s.endLabel()
+}
+
+func (s *pprofSampleWriter) beginLabel(key string) {
+	s.label = protowire.AppendTag(s.label[:0], labelKey, protowire.VarintType)
+	s.label = protowire.AppendVarint(s.label, s.text(key))
+}
+
+func (s *pprofSampleWriter) endLabel() {
 	s.sample = protowire.AppendTag(s.sample, sampleLabel, protowire.BytesType)
 	s.sample = protowire.AppendBytes(s.sample, s.label)
 }

@@ -1,6 +1,9 @@
 package flame
 
 import (
+	"cmp"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,9 +15,9 @@ import (
 type pprofTables struct {
 	p         *Profile
 	v         View
-	nodes     []bool // used, and so is everything below
-	frames    []bool
-	notes     map[string]uint64
+	frames    []bool  // used
+	ns        []int64 // of all cells that a frame is in
+	notes     []string
 	functions map[profile.Function]*profile.Function
 }
 
@@ -28,6 +31,13 @@ type moduleKey struct {
 type moduleRange struct {
 	moduleKey
 	first, last uint64 // offsets of the first and the last page
+	ns          int64  // of its frames
+}
+
+// isProgram tells of a file that is no library, as pprof does.
+func (m *moduleKey) isProgram() bool {
+	base := path.Base(m.path)
+	return !m.kernel && !strings.HasPrefix(base, "[") && !strings.HasSuffix(base, ".so") && !strings.Contains(base, ".so.")
 }
 
 const (
@@ -43,19 +53,20 @@ const (
 
 func newPprofTables(p *Profile, v View) *pprofTables {
 	return &pprofTables{
-		p: p, v: v, nodes: make([]bool, len(p.Nodes)), frames: make([]bool, len(p.Frames)),
-		notes: make(map[string]uint64), functions: make(map[profile.Function]*profile.Function),
+		p: p, v: v, frames: make([]bool, len(p.Frames)), ns: make([]int64, len(p.Frames)),
+		functions: make(map[profile.Function]*profile.Function),
 	}
 }
 
 // use marks what a cell is at.
 func (t *pprofTables) use(c *Cell) {
-	for id := c.Stack; id != 0 && !t.nodes[id]; id = t.p.Nodes[id].Parent {
-		t.nodes[id] = true
-		t.frames[t.p.Nodes[id].Frame] = true
+	for id := c.Stack; id != 0; id = t.p.Nodes[id].Parent {
+		frame := t.p.Nodes[id].Frame
+		t.frames[frame] = true
+		t.ns[frame] += c.Ns
 	}
-	if note := t.v.pprofNote(c); note != "" && t.notes[note] == 0 {
-		t.notes[note] = uint64(len(t.p.Frames) + len(t.notes))
+	if note := t.v.pprofNote(c); note != "" && !slices.Contains(t.notes, note) {
+		t.notes = append(t.notes, note)
 	}
 }
 
@@ -78,20 +89,22 @@ func (t *pprofTables) fill(file *profile.Profile) {
 		}
 		file.Location = append(file.Location, l)
 	}
-	for note, id := range t.notes {
+	for i, note := range t.notes {
 		line := profile.Line{Function: t.function(file, Function{Name: note})}
-		file.Location = append(file.Location, &profile.Location{ID: id, Line: []profile.Line{line}})
+		file.Location = append(file.Location, &profile.Location{ID: t.noteID(i), Line: []profile.Line{line}})
 	}
-	for _, m := range mappings {
-		file.Mapping = append(file.Mapping, m)
-	}
-	slices.SortFunc(file.Mapping, func(a, b *profile.Mapping) int { return int(a.ID) - int(b.ID) })
-	slices.SortFunc(file.Location, func(a, b *profile.Location) int { return int(a.ID) - int(b.ID) })
+	file.Mapping = slices.SortedFunc(maps.Values(mappings), func(a, b *profile.Mapping) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// told says what is known of a mapping's locations, so that pprof does not look for its file to find out more.
+// note is the location of a note that is used.
+func (t *pprofTables) note(note string) uint64 { return t.noteID(slices.Index(t.notes, note)) }
+
+func (t *pprofTables) noteID(i int) uint64 { return uint64(len(t.p.Frames) + i) }
+
+// told says what is known of a mapping's locations. Only where no function at all has a name, pprof looks for the file, by
+// its build-id, to find out more.
 func told(m *profile.Mapping, f *Frame) {
-	m.HasFunctions = true
+	m.HasFunctions = m.HasFunctions || f.isNamed()
 	m.HasInlineFrames = m.HasInlineFrames || len(f.Functions) > 1
 	for _, fn := range f.Functions {
 		m.HasFilenames = m.HasFilenames || fn.File != ""
@@ -124,6 +137,12 @@ func (t *pprofTables) function(file *profile.Profile, fn Function) *profile.Func
 	return made
 }
 
+// isNamed is false of a frame that has but its module's name in brackets.
+func (f *Frame) isNamed() bool {
+	first := &f.Functions[0]
+	return first.Linkage != "" || !strings.HasPrefix(first.Name, "[")
+}
+
 // module is where a frame is.
 func (f *Frame) module() moduleKey { return moduleKey{f.Module, f.BuildID, f.Kernel} }
 
@@ -143,7 +162,8 @@ func (t *pprofTables) mappings() map[moduleKey]*profile.Mapping {
 	return all
 }
 
-// ranges are the modules of the used frames in the order of their first frame.
+// ranges are the modules of the used frames in the order of their first frame; but the program that most time was spent
+// in comes first, because pprof puts the first one's name above what it shows.
 func (t *pprofTables) ranges() []moduleRange {
 	var all []moduleRange
 	index := make(map[moduleKey]int)
@@ -157,11 +177,21 @@ func (t *pprofTables) ranges() []moduleRange {
 		if !found {
 			i = len(all)
 			index[f.module()] = i
-			all = append(all, moduleRange{f.module(), page, page})
+			all = append(all, moduleRange{moduleKey: f.module(), first: page, last: page})
 		}
-		all[i].first, all[i].last = min(all[i].first, page), max(all[i].last, page)
+		r := &all[i]
+		r.first, r.last, r.ns = min(r.first, page), max(r.last, page), r.ns+t.ns[id]
 	}
+	slices.SortStableFunc(all, func(a, b moduleRange) int { return cmp.Compare(b.programNs(), a.programNs()) })
 	return all
+}
+
+// programNs puts what is no program behind all that are.
+func (r *moduleRange) programNs() int64 {
+	if r.isProgram() {
+		return r.ns
+	}
+	return -1
 }
 
 // pprofPlaces are the first addresses that are free.

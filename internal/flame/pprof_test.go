@@ -49,7 +49,12 @@ func sums(file *profile.Profile, by func(*profile.Sample) string) map[string][pp
 }
 
 func label(key string) func(*profile.Sample) string {
-	return func(s *profile.Sample) string { return strings.Join(s.Label[key], " ") }
+	return func(s *profile.Sample) string {
+		if numbers := s.NumLabel[key]; len(numbers) > 0 {
+			return strconv.FormatInt(numbers[0], 10)
+		}
+		return strings.Join(s.Label[key], " ")
+	}
 }
 
 func TestPprofTimesAddUpToLifetimes(t *testing.T) {
@@ -95,8 +100,8 @@ func TestPprofStacksAndLabels(t *testing.T) {
 			t.Errorf("state %q: %d, want %d", state, states[state][pprofWall], wall)
 		}
 	}
-	if got := sums(file, label("cpu"))["3"][pprofOnCPU]; got != 50e6 {
-		t.Errorf("on CPU 3: %d", got)
+	if got := sums(file, label("cpu"))["0"][pprofOnCPU]; got != 50e6 {
+		t.Errorf("on CPU 0: %d", got)
 	}
 	if got := sums(file, label("comm"))["server"][pprofWall]; got != 1000e6 {
 		t.Errorf("the server's wall: %d", got)
@@ -219,10 +224,38 @@ func TestPprofTellsOfTheRecording(t *testing.T) {
 	}
 }
 
+// pprof shows the first mapping's name as that of the program.
+func TestPprofNamesTheProgram(t *testing.T) {
+	b := newBuilder()
+	in := func(module string) FrameID {
+		return b.frame(Frame{Functions: []Function{{Name: "f"}}, Module: module, Offset: 16, Kernel: module == "[kernel]"})
+	}
+	libc, kernel := in("/lib/libc.so.6"), in("[kernel]")
+	b.thread(1, 1, "a", cell(ClassOnCPU, 0, b.stack(libc, in("/bin/small")), 5, 1), cell(ClassOnCPU, 0, b.stack(libc, in("/bin/large"), kernel), 6, 1))
+	if file := parsePprof(t, b.Profile, View{}); file.Mapping[0].File != "/bin/large" || len(file.Mapping) != 4 {
+		t.Errorf("the first mapping is %v", file.Mapping[0])
+	}
+}
+
 // An empty profile is one too.
 func TestPprofOfNothing(t *testing.T) {
 	file := parsePprof(t, newBuilder().Profile, View{})
 	if len(file.Sample) != 0 || len(file.SampleType) != int(pprofValues) {
 		t.Errorf("%v", file)
+	}
+}
+
+func TestPprofIsTheSameEachTime(t *testing.T) {
+	var one, other bytes.Buffer
+	p := box().Profile
+	for range 10 {
+		one.Reset()
+		if err := p.WritePprof(&one, View{States: true}); err != nil {
+			t.Fatal(err)
+		}
+		if other.Len() > 0 && !bytes.Equal(one.Bytes(), other.Bytes()) {
+			t.Fatal("two files of one profile differ")
+		}
+		one, other = other, one
 	}
 }

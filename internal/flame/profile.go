@@ -22,7 +22,9 @@ type Profile struct {
 	Frames []Frame // places in the code; 0 is none
 	Nodes  []Node  // call stacks as paths from the root; 0 is the empty stack
 	Labels []Label // names that threads had; 0 is none
-	Wakes  []Wake  // who woke, for [Options].Wakes; 0 is nobody
+	// Waits tells by which system call those of the stacks wait for work that do: epoll_wait.
+	Waits map[NodeID]string
+	Wakes []Wake // who woke, for [Options].Wakes; 0 is nobody
 
 	// Slot is how long one slot of time is, ns; 0: time was not cut into slots. Slots is their number. The first one begins
 	// at About.From.
@@ -109,7 +111,7 @@ type Frame struct {
 	Note      bool   // it is no place in the code: [not sampled], [no stack], [cut], [lost]
 	Module    string // path of the file, or [kernel] and the like; "" if not known
 	BuildID   string // of the module, in hex; "" if there is none
-	Offset    uint64 // see format.Frame; 0 unless Options.Places
+	Offset    uint64 // see format.Frame, but in the call and not behind it; 0 unless Options.Places
 }
 
 // Function is a function's name, fit for people, and where it is.
@@ -124,7 +126,6 @@ type Function struct {
 type Node struct {
 	Parent NodeID
 	Frame  FrameID
-	Waits  string // the system call by which servers wait for work that the stack is in: epoll_wait; "" for none
 }
 
 // Label is a name that a thread had.

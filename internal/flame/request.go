@@ -196,7 +196,7 @@ func (q *request) settle() {
 		case formPprof:
 			c.Threads, c.Places, c.CPUs = true, true, true
 		case formSpeedscope:
-			c.Threads, c.Trail = true, true
+			c.Threads, c.Places, c.Trail = true, true, true
 		case formAnalysis:
 			c.Threads = true
 		}

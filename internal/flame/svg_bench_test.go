@@ -8,7 +8,7 @@ import (
 
 // manyStacks is a graph of distinct stacks, 20 to 60 frames deep, of which one half parts from others early.
 func manyStacks(stacks int) *Graph {
-	b := newBuilder(7)
+	b := newSketch(7)
 	for i := range stacks {
 		path := []step{{name: fmt.Sprintf("worker-1/%d", i%64), kind: KindRoot}}
 		for depth := 20 + b.rnd.IntN(40); depth > 0; depth-- {

@@ -9,23 +9,23 @@ import (
 	"testing"
 )
 
-// builder makes graphs of what programs look like, the same for the same seed.
-type builder struct {
+// sketch makes graphs of what programs look like, the same for the same seed.
+type sketch struct {
 	g     *Graph
 	index map[graphKey]int32
 	rnd   *rand.Rand
 }
 
-func newBuilder(seed uint64) *builder {
-	return &builder{
+func newSketch(seed uint64) *sketch {
+	return &sketch{
 		g: &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}, index: make(map[graphKey]int32), rnd: rand.New(rand.NewPCG(seed, 0)),
 	}
 }
 
-func (b *builder) add(w Weight, steps ...step) { b.g.add(b.index, steps, MarkNone, w) }
+func (b *sketch) add(w Weight, steps ...step) { b.g.add(b.index, steps, MarkNone, w) }
 
 // thread adds one that is on the CPU for a share of its time in many places, and waits in few.
-func (b *builder) thread(root string, stacks int, ns int64, share float64) {
+func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
 	start := []step{{name: root, kind: KindRoot}, {name: "_start", module: "/usr/bin/server"}, {name: "main", module: "/usr/bin/server"}}
 	for range stacks {
 		path := append([]step{}, start...)
@@ -49,7 +49,7 @@ func (b *builder) thread(root string, stacks int, ns int64, share float64) {
 	}
 }
 
-func (b *builder) done() *Graph {
+func (b *sketch) done() *Graph {
 	b.g.settle()
 	return b.g
 }

@@ -1,0 +1,27 @@
+package flame
+
+import (
+	"io"
+	"runtime"
+	"testing"
+)
+
+// Samples go out one by one: what writing takes depends on the places in the code, not on the number of cells.
+func TestPprofTakesNoMemoryForSamples(t *testing.T) {
+	b := box()
+	thread := b.Threads[0]
+	for i := range 500_000 {
+		c := thread.Cells[i%3]
+		c.CPU = uint32(i)
+		thread.Cells = append(thread.Cells, c)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := b.WritePprof(io.Discard, View{}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 8 {
+		t.Errorf("%d MiB were allocated for %d cells, want 8 at most", used, len(thread.Cells))
+	}
+}

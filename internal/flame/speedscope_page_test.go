@@ -1,0 +1,120 @@
+package flame
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"wprof/format"
+	"wprof/test/page"
+)
+
+// speedscopePage is where scripts/fetch-speedscope puts it.
+const speedscopePage = "../../build/speedscope/index.html"
+
+// openInSpeedscope opens a file in speedscope.
+func openInSpeedscope(t *testing.T, name string, content []byte) *page.Page {
+	t.Helper()
+	if _, err := os.Stat(speedscopePage); err != nil {
+		if os.Getenv("CI") != "" || os.Getenv("WPROF_TEST_ALL") != "" {
+			t.Fatal("speedscope is missing; scripts/fetch-speedscope downloads it")
+		}
+		t.Skip("speedscope is missing; scripts/fetch-speedscope downloads it")
+	}
+	p := page.Open(t, speedscopePage)
+	p.Wait(`document.querySelector('input[type=file]')`)
+	p.Eval(fmt.Sprintf(`(() => {
+		const bytes = Uint8Array.from(atob(%q), (c) => c.charCodeAt(0));
+		const files = new DataTransfer();
+		files.items.add(new File([bytes], %q));
+		const input = document.querySelector('input[type=file]');
+		input.files = files.files;
+		input.dispatchEvent(new Event('change', {bubbles: true}));
+	})()`, base64.StdEncoding.EncodeToString(content), name), nil)
+	return p
+}
+
+// savedBySpeedscope is what speedscope has read, as it saves it itself.
+func savedBySpeedscope(t *testing.T, p *page.Page) *speedscopeFile {
+	t.Helper()
+	p.Eval(`window.saved = null; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }`, nil)
+	p.Key("Control+s")
+	p.Wait(`window.saved !== null`)
+	return readSpeedscope(t, []byte(p.Text(`window.saved`)))
+}
+
+// Speedscope's own importer has the threads under their names, and the same times in the same functions.
+func TestSpeedscopeItselfReadsTheFile(t *testing.T) {
+	t.Parallel()
+	b := withTrails(3, 300)
+	text := speedscopeOf(t, b.Profile, View{})
+	p := openInSpeedscope(t, "box.speedscope.json", text)
+	p.Wait(`document.body.innerText.includes('(1/2)')`)
+	ours, theirs := readSpeedscope(t, text), savedBySpeedscope(t, p)
+	if theirs.Name != ours.Name || len(theirs.Profiles) != len(ours.Profiles) {
+		t.Fatalf("speedscope has %d profiles of %q, want %d of %q", len(theirs.Profiles), theirs.Name, len(ours.Profiles), ours.Name)
+	}
+	for i, got := range theirs.Profiles {
+		want := ours.Profiles[i]
+		if got.Name != want.Name || got.EndValue-got.StartValue != want.EndValue-want.StartValue {
+			t.Errorf("speedscope has %s of %d ns, want %s of %d", got.Name, got.EndValue, want.Name, want.EndValue-want.StartValue)
+		}
+		if g, w := theirs.byStack(t, got), ours.byStack(t, want); !reflect.DeepEqual(g, w) {
+			t.Errorf("%s: speedscope has\n%v, want\n%v", got.Name, g, w)
+		}
+	}
+	if !strings.Contains(p.Text(`document.body.innerText`), ours.Profiles[0].Name) {
+		t.Errorf("speedscope does not show %s first: %s", ours.Profiles[0].Name, p.Text(`document.body.innerText`))
+	}
+	p.Key("n")
+	p.Wait(fmt.Sprintf(`document.body.innerText.includes(%q)`, ours.Profiles[1].Name+" (2/2)"))
+}
+
+// byStack adds up a profile's time.
+func (f *speedscopeFile) byStack(t testing.TB, p speedscopeProfile) map[string]int64 {
+	all := make(map[string]int64)
+	for _, i := range f.intervals(t, p) {
+		all[i.stack] += i.to - i.from
+	}
+	return all
+}
+
+// Its table of functions shows their total times.
+func TestSpeedscopeItselfShowsTotals(t *testing.T) {
+	t.Parallel()
+	b := box()
+	thread := b.Threads[0]
+	thread.Trail = trailOf(thread,
+		Piece{From: 0, To: 300e6, Class: ClassOnCPU, Stack: b.calls("main", "work", "spin")},
+		Piece{From: 300e6, To: 375e6, Class: ClassBlocked, State: format.StateUninterruptible, Stack: b.calls("main", "save", "k_fsync")},
+		Piece{From: 375e6, To: 400e6, Class: ClassRunnable, Stack: b.calls("main", "save", "k_fsync")})
+	p := openInSpeedscope(t, "box.speedscope.json", speedscopeOf(t, b.Profile, View{}))
+	p.Wait(`document.body.innerText.includes('Sandwich')`)
+	p.Key("3")
+	p.Wait(`document.body.innerText.includes('k_fsync')`)
+	text := p.Text(`[...document.querySelectorAll('tr')].map((row) => row.innerText.replace(/\s+/g, ' ')).join('\n')`)
+	for _, want := range []string{"300.00ms (75%) 300.00ms (75%) spin", "75.00ms (19%) 75.00ms (19%) [disk wait]", "100.00ms (25%) 0.00ns (<0.01%) k_fsync", "25.00ms (6.3%) 25.00ms (6.3%) [runnable]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no row %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestSpeedscopeItselfReadsOddNames(t *testing.T) {
+	t.Parallel()
+	b := newBuilder()
+	oddNames(func(args ...any) {
+		name := args[0].(string)
+		f := b.frame(Frame{Functions: []Function{{Name: name, File: name}}, Module: name})
+		thread := b.thread(1, int32(1+len(b.Threads)), name)
+		thread.Trail = trailOf(thread, Piece{From: 0, To: 10, Class: ClassOnCPU, Stack: b.stack(f, f)})
+	})
+	p := openInSpeedscope(t, "odd.json", speedscopeOf(t, b.Profile, View{}))
+	p.Wait(fmt.Sprintf(`document.body.innerText.includes('/%d)')`, len(b.Threads)))
+	if got := savedBySpeedscope(t, p); len(got.Profiles) != len(b.Threads) {
+		t.Errorf("speedscope has %d threads, want %d", len(got.Profiles), len(b.Threads))
+	}
+}
