@@ -114,28 +114,22 @@ class Flame {
     const {context} = this;
     const {fill, ink} = this.#colours(box);
     const y = this.top(box.depth);
-    context.globalAlpha = this.#isFaint(box) ? 0.5 : 1;
     context.fillStyle = fill;
-    context.fillRect(box.x, y, Math.max(INVISIBLE, box.width - (box.width > 3 ? 1 : 0)), ROW - 1);
+    context.fillRect(box.x, y, box.width > 2 ? box.width - 1 : box.width, ROW - 1);
     if (box.width < 24) return;
     const text = this.labels.fit(this.text(box), box.width - 9);
     if (!text) return;
-    context.globalAlpha = 1;
-    context.fillStyle = this.#isFaint(box) ? this.palette.text : ink;
+    context.fillStyle = ink;
     context.fillText(text, box.x + 4, y + ROW / 2);
   }
 
-  // Callers of what fills the width, and what a search did not find, step back.
-  #isFaint(box) {
-    if (this.#search && !this.#search.has(box)) return true;
-    return box.count === 1 && box.depth < this.graph.depth[this.zoomed];
-  }
-
+  // Callers of what fills the width step back.
   #colours(box) {
     const {graph, palette, profile} = this;
     if (this.#search?.has(box)) return palette.hit;
     if (box.count > 1) return palette.small;
     const {node} = box;
+    if (box.depth < graph.depth[this.zoomed]) return palette.past;
     return palette.box(graph.name[node], profile.nameKind[graph.name[node]], graph.on[node], graph.off[node]);
   }
 
@@ -152,7 +146,6 @@ class Flame {
     const box = this.boxOf(this.focused);
     if (!box || (this.focused === 0 && document.activeElement !== this.canvas)) return;
     const {context, palette} = this;
-    context.globalAlpha = 1;
     context.lineWidth = 2;
     context.strokeStyle = palette.accent;
     context.strokeRect(box.x + 1, this.top(box.depth) + 1, Math.max(2, box.width - 3), ROW - 3);
