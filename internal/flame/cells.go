@@ -9,31 +9,46 @@ import (
 )
 
 // ErrSlots is wrapped by the error of a stream that is longer than all slots that there may be.
-var ErrSlots = errors.New("the capture is longer than")
+var ErrSlots = errors.New("the capture is more than")
 
 // fewCells is up to how many cells a search goes through all of them: most threads are in few places.
 const fewCells = 8
 
+// maxCells is how many cells are kept. Beyond, a thread's new ones are one for all stacks.
+const maxCells = 1 << 20
+
 // cell is where the time of a key is added up.
-func (t *thread) cell(key CellKey) *Cell {
+func (c *collector) cell(t *thread, key CellKey) *Cell {
 	if n := t.recent[key.Class]; int(n) < len(t.Cells) && t.Cells[n].CellKey == key {
 		return &t.Cells[n]
 	}
-	n := t.find(key)
+	n, found := t.find(key)
+	if !found && c.cells >= maxCells {
+		key.Stack, key.Wake = c.places.more, 0
+		n, found = t.find(key)
+	}
+	if !found {
+		n = t.insert(key)
+		c.cells++
+	}
 	t.recent[key.Class] = n
 	return &t.Cells[n]
 }
 
-func (t *thread) find(key CellKey) int32 {
-	if t.index == nil {
-		for i := range t.Cells {
-			if t.Cells[i].CellKey == key {
-				return int32(i)
-			}
-		}
-	} else if n, found := t.index[key]; found {
-		return n
+func (t *thread) find(key CellKey) (n int32, found bool) {
+	if t.index != nil {
+		n, found = t.index[key]
+		return n, found
 	}
+	for i := range t.Cells {
+		if t.Cells[i].CellKey == key {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+func (t *thread) insert(key CellKey) int32 {
 	n := int32(len(t.Cells))
 	t.Cells = append(t.Cells, Cell{CellKey: key})
 	switch {
@@ -53,7 +68,7 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	if !c.o.CPUs {
 		key.CPU = NoCPU
 	}
-	cell := t.cell(key)
+	cell := c.cell(t, key)
 	cell.Ns += to - from
 	cell.Count += count
 	if c.p.Slot > 0 {
@@ -72,8 +87,13 @@ func (c *collector) addSlots(cell *Cell, from, to int64) {
 	width := c.p.Slot
 	for n := max(0, from) / width; from < to; n++ {
 		end := min(to, (n+1)*width)
+		before := len(cell.Slots)
 		cell.slot(uint32(n)).Ns += end - from
+		c.slots += len(cell.Slots) - before
 		from = end
+	}
+	if c.slots > maxSlotTimes {
+		c.stretch()
 	}
 }
 
@@ -91,31 +111,41 @@ func (c *Cell) slot(n uint32) *SlotTime {
 	return &c.Slots[at]
 }
 
+// maxSlotTimes bounds how many parts of cells' time are kept, 64 MiB. Slots become longer where they are more.
+const maxSlotTimes = 4 << 20
+
 // widen makes slots longer until a time lies in one of as many as there may be.
 func (c *collector) widen(to int64) bool {
 	for (to-1)/c.p.Slot >= int64(c.o.MaxSlots) {
-		if !c.o.Stretch {
-			c.fail(fmt.Errorf("%w: %d of %v", ErrSlots, c.o.MaxSlots, time.Duration(c.p.Slot)))
+		if !c.stretch() {
 			return false
-		}
-		c.p.Slot *= 2
-		for _, t := range c.threads {
-			t.halveSlots()
-		}
-		for _, t := range c.ended {
-			t.halveSlots()
-		}
-		for _, t := range c.p.Threads {
-			halveSlots(t)
 		}
 	}
 	return true
 }
 
-func (t *thread) halveSlots() { halveSlots(&t.Thread) }
+// stretch makes slots twice as long.
+func (c *collector) stretch() bool {
+	if !c.o.Stretch {
+		c.fail(fmt.Errorf("%w %d slots of %v can tell", ErrSlots, c.o.MaxSlots, time.Duration(c.p.Slot)))
+		return false
+	}
+	c.p.Slot *= 2
+	c.slots = 0
+	for _, t := range c.threads {
+		c.slots += halveSlots(&t.Thread)
+	}
+	for _, t := range c.ended {
+		c.slots += halveSlots(&t.Thread)
+	}
+	for _, t := range c.p.Threads {
+		c.slots += halveSlots(t)
+	}
+	return true
+}
 
-// halveSlots makes one slot of each two.
-func halveSlots(t *Thread) {
+// halveSlots makes one slot of each two, and tells how many parts of time there are then.
+func halveSlots(t *Thread) (parts int) {
 	for i := range t.Cells {
 		slots := t.Cells[i].Slots
 		kept := slots[:0]
@@ -128,7 +158,9 @@ func halveSlots(t *Thread) {
 			}
 		}
 		t.Cells[i].Slots = kept
+		parts += len(kept)
 	}
+	return parts
 }
 
 // mergeSlots adds up two cells' slots.

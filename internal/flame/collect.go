@@ -49,6 +49,9 @@ type collector struct {
 	swept   int       // how many were left when it was last looked which have ended
 	ended   map[LabelID]*thread
 
+	cells int // of all threads
+	slots int // parts of their time
+
 	same  map[NodeID]uint32
 	paths map[string]uint32
 
@@ -217,7 +220,10 @@ func (c *collector) taskLabel(id format.TaskID) LabelID {
 
 func (c *collector) labelOf(d *format.Task) LabelID {
 	l := Label{Comm: stacks.Unnamed, Process: stacks.Unnamed}
-	if d != nil {
+	switch {
+	case len(c.p.Labels) >= maxLabels:
+		l = Label{Comm: moreThreads, Process: moreThreads}
+	case d != nil:
 		l = Label{PID: d.Pid, TID: d.Tid, Comm: c.name(d.Comm), Process: c.name(d.ProcessComm)}
 		if len(d.ProcessComm) == 0 {
 			l.Process = l.Comm
@@ -228,6 +234,21 @@ func (c *collector) labelOf(d *format.Task) LabelID {
 
 func (c *collector) name(name []byte) string {
 	return c.places.one(string(stacks.Printable(name, stacks.Unnamed)))
+}
+
+// maxThreads is how many threads, or processes, are told apart. More that have ended are told by their names alone.
+const maxThreads = 100_000
+
+// maxLabels is how many names of threads are kept: a capture of days has more processes than anybody looks at.
+const (
+	maxLabels   = 500_000
+	moreThreads = "[more threads]"
+)
+
+// nameAlone is a label without ids.
+func (c *collector) nameAlone(id LabelID) LabelID {
+	l := c.p.Labels[id]
+	return c.internLabel(Label{Comm: l.Comm, Process: l.Process})
 }
 
 func (c *collector) internLabel(l Label) LabelID {
@@ -282,7 +303,7 @@ func (c *collector) retire(t *thread) {
 		return
 	}
 	c.label(t, 0)
-	if c.o.Threads {
+	if c.o.Threads && len(c.p.Threads) < maxThreads {
 		t.index, t.samples = nil, nil
 		c.p.Threads = append(c.p.Threads, &t.Thread)
 		return
@@ -292,6 +313,13 @@ func (c *collector) retire(t *thread) {
 
 // merge adds a thread to those of its name that have ended before.
 func (c *collector) merge(t *thread) {
+	if len(c.ended) >= maxThreads {
+		t.Label = c.nameAlone(t.Label)
+		for i := range t.Cells {
+			t.Cells[i].Label = c.nameAlone(t.Cells[i].Label)
+		}
+		t.PID = 0
+	}
 	into := c.ended[t.Label]
 	if into == nil {
 		if c.ended == nil {
@@ -302,9 +330,10 @@ func (c *collector) merge(t *thread) {
 		c.ended[t.Label] = into
 	}
 	into.Lifetime += t.Lifetime
+	c.cells -= len(t.Cells)
 	for i := range t.Cells {
 		from := &t.Cells[i]
-		cell := into.cell(from.CellKey)
+		cell := c.cell(into, from.CellKey)
 		cell.Ns += from.Ns
 		cell.Count += from.Count
 		cell.Slots = mergeSlots(cell.Slots, from.Slots)

@@ -264,6 +264,9 @@ func (b *grapher) appendWakers(path []step, c *Cell) []step {
 	return path
 }
 
+// maxGraphNodes bounds a graph to some 400 MiB. What would need more frames is told as [more stacks] of its root.
+const maxGraphNodes = 2 << 20
+
 // add puts a weight at the end of a path.
 func (g *Graph) add(index map[graphKey]int32, path []step, mark Mark, w Weight) {
 	at := int32(0)
@@ -273,6 +276,10 @@ func (g *Graph) add(index map[graphKey]int32, path []step, mark Mark, w Weight) 
 			key.mark = mark
 		}
 		next, found := index[key]
+		if !found && len(g.Nodes) >= maxGraphNodes && s.name != moreStacks {
+			g.add(index, append(path[:min(1, i):min(1, i)], step{name: moreStacks, kind: KindNote}), mark, w)
+			return
+		}
 		if !found {
 			next = int32(len(g.Nodes))
 			index[key] = next

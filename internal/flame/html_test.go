@@ -12,7 +12,12 @@ import (
 // openPage writes a profile as a page and opens it.
 func openPage(t testing.TB, p *Profile, v ...View) *page.Page {
 	t.Helper()
-	pg := page.Open(t, writePage(t, p, v...))
+	return openFile(t, writePage(t, p, v...))
+}
+
+func openFile(t testing.TB, path string) *page.Page {
+	t.Helper()
+	pg := page.Open(t, path)
 	pg.Wait("globalThis.wprof || document.querySelector('#trouble').textContent.startsWith('Cannot')")
 	pg.Eval("wprof.settled.then(() => true)", nil)
 	return pg

@@ -42,6 +42,7 @@ type sampleMaker struct {
 	p      *Profile
 	random *rand.Rand
 	leaves []NodeID
+	own    []NodeID // those of the process
 }
 
 func (m *sampleMaker) frames() {
@@ -104,6 +105,9 @@ func (m *sampleMaker) nodes() {
 // thread fills its slots: each has some of its cells, and a long wait for the rest.
 func (m *sampleMaker) thread(i int) {
 	pid := int32(1000 + i/12*100)
+	share := max(1, len(m.leaves)*12/m.threads)
+	first := min(i/12*share, len(m.leaves)-1)
+	m.own = m.leaves[first:min(first+share, len(m.leaves))]
 	l := Label{PID: pid, TID: pid + int32(i%12), Comm: fmt.Sprintf("worker-%d", i%12), Process: fmt.Sprintf("server%d", i/12)}
 	m.p.Labels = append(m.p.Labels, l)
 	label := LabelID(len(m.p.Labels) - 1)
@@ -148,7 +152,8 @@ func (c *Cell) put(slot uint32, ns int64) {
 	c.Slots = append(c.Slots, SlotTime{slot, ns})
 }
 
-func (m *sampleMaker) leaf() NodeID { return m.leaves[m.random.IntN(len(m.leaves))] }
+// leaf is a stack of the process: programs have little in common.
+func (m *sampleMaker) leaf() NodeID { return m.own[m.random.IntN(len(m.own))] }
 
 func (m *sampleMaker) key(label LabelID) CellKey {
 	k := CellKey{Class: ClassOnCPU, CPU: NoCPU, Label: label, Stack: m.leaf()}

@@ -59,7 +59,7 @@ func (c *collector) judgeIdle(t *thread) {
 			continue
 		}
 		all += cell.Ns
-		if c.p.Nodes[cell.Stack].Waits == "" {
+		if c.p.Waits[cell.Stack] == "" {
 			continue
 		}
 		same := c.sameFunctions(cell.Stack)
@@ -73,7 +73,7 @@ func (c *collector) judgeIdle(t *thread) {
 	}
 	for i := range t.Cells {
 		cell := &t.Cells[i]
-		if cell.Class == ClassBlocked && c.p.Nodes[cell.Stack].Waits != "" && c.sameFunctions(cell.Stack) == best {
+		if cell.Class == ClassBlocked && c.p.Waits[cell.Stack] != "" && c.sameFunctions(cell.Stack) == best {
 			cell.Class = ClassIdle
 			t.idle = append(t.idle, cell.Stack)
 		}

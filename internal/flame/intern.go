@@ -12,6 +12,13 @@ import (
 const (
 	notSampled = "[not sampled]" // a time on the CPU in which no sample was taken
 	noStack    = "[no stack]"    // no stack was taken, or none was found
+	moreStacks = "[more stacks]" // there are more different ones than can be kept
+)
+
+// Bounds of what is kept of stacks of all sections together, some 150 MiB. The largest captures at hand have a tenth.
+const (
+	maxNodes     = 3 << 20
+	maxNameBytes = 48 << 20
 )
 
 // byID is what ids of a section stand for. Ids far beyond the number of those that are used cost no memory.
@@ -57,12 +64,13 @@ type places struct {
 	frames  map[string]FrameID
 	nodes   map[nodeKey]NodeID
 	names   map[string]string // one copy of each
+	bytes   int               // of names and keys
 	key     []byte
 	byFrame byID[FrameID] // of the current section
 	byStack byID[resolved]
 	byWait  byID[resolved] // of times off the CPU
 
-	notSampled, noStack NodeID
+	notSampled, noStack, more NodeID
 }
 
 type nodeKey struct {
@@ -79,9 +87,10 @@ type resolved struct {
 
 func newPlaces(r *format.Reader, p *Profile, exact bool) *places {
 	s := &places{r: r, p: p, exact: exact, frames: make(map[string]FrameID), nodes: make(map[nodeKey]NodeID), names: make(map[string]string)}
-	p.Frames, p.Nodes = make([]Frame, 1), make([]Node, 1)
+	p.Frames, p.Nodes, p.Waits = make([]Frame, 1), make([]Node, 1), make(map[NodeID]string)
 	s.notSampled = s.child(0, s.note(notSampled))
 	s.noStack = s.child(0, s.note(noStack))
+	s.more = s.child(0, s.note(moreStacks))
 	return s
 }
 
@@ -160,11 +169,15 @@ func (s *places) resolve(stack *format.Stack, waits bool) resolved {
 	if cut {
 		of.node = s.child(0, s.note(stacks.CutFrame))
 	}
+	if len(s.p.Nodes)+len(ids) > maxNodes || s.bytes > maxNameBytes {
+		of.node = s.more
+		return of
+	}
 	for i, id := range ids {
 		of.node = s.child(of.node, s.frame(id, i >= kernel))
 	}
-	if waits && s.p.Nodes[of.node].Waits == "" {
-		s.p.Nodes[of.node].Waits = s.waits(ids[kernel:])
+	if call := s.waits(ids[kernel:]); waits && call != "" {
+		s.p.Waits[of.node] = call
 	}
 	return of
 }
@@ -233,6 +246,12 @@ func (s *places) describe(f *format.Frame, kernel bool) Frame {
 	return d
 }
 
+// What a name and a frame take in memory besides their text, bytes.
+const (
+	perName  = 48
+	perFrame = 200
+)
+
 // one is the only copy of a text.
 func (s *places) one(text string) string {
 	if known, found := s.names[text]; found {
@@ -240,6 +259,7 @@ func (s *places) one(text string) string {
 	}
 	text = strings.Clone(text)
 	s.names[text] = text
+	s.bytes += len(text) + perName
 	return text
 }
 
@@ -262,6 +282,7 @@ func (s *places) intern(f Frame) FrameID {
 	id := FrameID(len(s.p.Frames))
 	s.p.Frames = append(s.p.Frames, f)
 	s.frames[string(k)] = id
+	s.bytes += len(k) + perFrame
 	return id
 }
 

@@ -70,13 +70,13 @@ func timeEnds(scheme int, kernel bool, shade int) (on, off lab) {
 	nuance := float64(shade) - 1
 	switch {
 	case scheme == light && !kernel:
-		return lch(0.775+0.025*nuance, 0.135, 36+9*nuance), lch(0.785+0.025*nuance, 0.095, 248+7*nuance)
+		return lch(0.765+0.03*nuance, 0.145, 31+6*nuance), lch(0.785+0.025*nuance, 0.095, 248+7*nuance)
 	case scheme == light:
-		return lch(0.655+0.02*nuance, 0.165, 25+4*nuance), lch(0.655+0.02*nuance, 0.125, 262+5*nuance)
+		return lch(0.655+0.02*nuance, 0.175, 22+3*nuance), lch(0.655+0.02*nuance, 0.125, 262+5*nuance)
 	case !kernel:
-		return lch(0.535+0.02*nuance, 0.150, 36+9*nuance), lch(0.525+0.02*nuance, 0.110, 248+7*nuance)
+		return lch(0.535+0.025*nuance, 0.155, 31+6*nuance), lch(0.525+0.02*nuance, 0.110, 248+7*nuance)
 	}
-	return lch(0.435+0.018*nuance, 0.150, 25+4*nuance), lch(0.425+0.018*nuance, 0.125, 264+5*nuance)
+	return lch(0.435+0.018*nuance, 0.150, 20+3*nuance), lch(0.425+0.018*nuance, 0.125, 264+5*nuance)
 }
 
 // changeTones are the fills by growth.

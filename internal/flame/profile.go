@@ -22,7 +22,9 @@ type Profile struct {
 	Frames []Frame // places in the code; 0 is none
 	Nodes  []Node  // call stacks as paths from the root; 0 is the empty stack
 	Labels []Label // names that threads had; 0 is none
-	Wakes  []Wake  // who woke, for [Options].Wakes; 0 is nobody
+	// Waits tells by which system call those of the stacks wait for work that do: epoll_wait.
+	Waits map[NodeID]string
+	Wakes []Wake // who woke, for [Options].Wakes; 0 is nobody
 
 	// Slot is how long one slot of time is, ns; 0: time was not cut into slots. Slots is their number. The first one begins
 	// at About.From.
@@ -124,7 +126,6 @@ type Function struct {
 type Node struct {
 	Parent NodeID
 	Frame  FrameID
-	Waits  string // the system call by which servers wait for work that the stack is in: epoll_wait; "" for none
 }
 
 // Label is a name that a thread had.

@@ -15,8 +15,10 @@ type Picture struct {
 }
 
 const (
-	// mostShown is how many frames are shown by themselves at first. A browser lays out so many in some 10 ms.
-	mostShown = 100_000
+	// mostShown is how many frames are shown by themselves at first. A browser lays out so many in less than 0.1 s, and reads them in less than one.
+	mostShown = 200_000
+	// fewestShown is a number of frames that no names make too large.
+	fewestShown = 2000
 	// largestSVG is how large a file may be, bytes; where frames and names need more, fewer frames are shown.
 	largestSVG = 4_800_000
 )
@@ -27,17 +29,16 @@ const (
 // Where g is compared with another graph, it shows the difference: each frame is as wide as the larger of both, as is
 // told at [Graph.Compare], red if it grew, blue if it shrank.
 func (g *Graph) WriteSVG(w io.Writer, pic Picture) error {
-	for most := mostShown; ; most = most * 2 / 3 {
-		d := newDrawing(g, pic, most)
-		file, err := d.encode()
+	for most := mostShown; ; {
+		file, err := newDrawing(g, pic, most).encode()
 		if err != nil {
 			return err
 		}
-		if len(file) > largestSVG && most > 1000 {
-			continue
+		if len(file) <= largestSVG || most < fewestShown {
+			_, err = w.Write(file)
+			return err
 		}
-		_, err = w.Write(file)
-		return err
+		most = int(float64(most) * 0.9 * largestSVG / float64(len(file)))
 	}
 }
 

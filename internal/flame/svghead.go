@@ -17,7 +17,7 @@ const (
 	sansLetter   = 6.7 // of the widest fonts that may be there
 	titleLetters = 120
 	swatchWidth  = 14
-	swatchBeside = 19 // from a swatch to its text
+	swatchBeside = 5 // from swatches to their text
 	itemGap      = 16
 )
 
@@ -42,7 +42,10 @@ func (d *drawing) head(b *bytes.Buffer) int {
 	b.WriteString("</g>\n<g class=\"legend\">\n")
 	flow.x, flow.y = margin, flow.y+lineHeight+legendGap
 	for _, item := range d.legend() {
-		beside := max(0, len(item.tones)*swatchWidth+swatchBeside-swatchWidth)
+		beside := 0
+		if len(item.tones) > 0 {
+			beside = len(item.tones)*swatchWidth + swatchBeside
+		}
 		x, y := flow.place(float64(beside)+sansLetter*float64(utf8.RuneCountInString(item.text)), itemGap)
 		fmt.Fprintf(b, "<g transform=\"translate(%d %d)\">", x, y)
 		for i, t := range item.tones {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func ways() []way {
 			way{"wprof-filter", nil, pipe, judgeStream},
 			way{"wprof-symbolize", nil, pipe, judgeStream},
 			way{"wprof-perfetto", []string{"-e", "sched-extras,embed-stacks,timer-ticks"}, pipe, judgeTrace},
+			way{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, judgeFolded},
 			way{"wprof-info", nil, pipe, judgeText},
 			way{"wprof-info", []string{"--check"}, pipe, judgeText},
 			way{"wprof-info", []string{"--dump"}, pipe, judgeDump})
@@ -183,6 +185,21 @@ func judgeTrace(c *captured, r *reckoning, out []byte) string {
 	}
 	if got := wakingsIn(trace); got != wakings {
 		return fmt.Sprintf("the trace has %d wakings, want %d", got, wakings)
+	}
+	return ""
+}
+
+// judgeFolded holds folded stacks, of which every line is a stack and a weight.
+func judgeFolded(_ *captured, r *reckoning, out []byte) string {
+	if len(out) == 0 && len(eventsOf(r.whole)) > 0 {
+		return "it tells of no time"
+	}
+	for line := range bytes.Lines(out) {
+		end := bytes.LastIndexByte(line, ' ')
+		n, err := strconv.ParseInt(string(bytes.TrimSpace(line[end+1:])), 10, 64)
+		if err != nil || n <= 0 || end <= 0 {
+			return fmt.Sprintf("the line %q is no stack with a weight", line)
+		}
 	}
 	return ""
 }

@@ -66,7 +66,7 @@ func TestFewOpenFiles(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"wprof-filter", "-n", "newcode", file}, {"wprof-symbolize", file}, {"wprof-perfetto", file}, {"wprof-info", file},
+		{"wprof-filter", "-n", "newcode", file}, {"wprof-symbolize", file}, {"wprof-perfetto", file}, {"wprof-info", file}, {"wprof-flame", "--start", "1ms", file},
 		{"wprof-info", "--check", file}, {"wprof-info", "--dump", file},
 	} {
 		got := limited(t, "-n 16", args[0], args[1:]...)

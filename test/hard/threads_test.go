@@ -222,6 +222,8 @@ func forksThroughTools(t *testing.T, capture, pid string) {
 		{"wprof-filter", []string{"-p", pid, "--children", "-o", filepath.Join(dir, "family")}},
 		{"wprof-symbolize", []string{"-o", filepath.Join(dir, "named")}},
 		{"wprof-perfetto", []string{"-o", trace}},
+		{"wprof-flame", []string{"-o", filepath.Join(dir, "folded")}},
+		{"wprof-flame", []string{"--html", "-o", filepath.Join(dir, "page.html")}},
 	} {
 		bounded(t, fmt.Sprint(one.tool, one.args), tools.Try(t, 2*time.Minute, nil, one.tool, append(one.args, capture)...), most)
 	}

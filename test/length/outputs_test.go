@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -231,6 +232,54 @@ func isText(out io.Reader) verdict {
 	return func(w written) error {
 		if events != w.events {
 			return fmt.Errorf("%d lines of events (%w), %d events", events, err, w.events)
+		}
+		return nil
+	}
+}
+
+// isFolded walks through folded stacks, of which every line is a stack and a weight.
+func isFolded(out io.Reader) verdict {
+	var lines uint64
+	var wrong string
+	in := bufio.NewScanner(out)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		lines++
+		line := in.Text()
+		if n, err := strconv.ParseInt(line[strings.LastIndexByte(line, ' ')+1:], 10, 64); err != nil || n <= 0 {
+			wrong = line
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+	return func(written) error {
+		switch {
+		case in.Err() != nil:
+			return in.Err()
+		case lines == 0:
+			return errors.New("no stack came out")
+		case wrong != "":
+			return fmt.Errorf("%q is no stack with a weight", wrong)
+		}
+		return nil
+	}
+}
+
+// isPage holds a page that must be whole.
+func isPage(out io.Reader) verdict {
+	const end = "</html>\n"
+	var last []byte
+	b := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(b)
+		last = append(last, b[:n]...)
+		last = last[max(0, len(last)-len(end)):]
+		if err != nil {
+			break
+		}
+	}
+	return func(written) error {
+		if string(last) != end {
+			return fmt.Errorf("the page ends with %q", last)
 		}
 		return nil
 	}

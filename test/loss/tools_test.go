@@ -211,6 +211,8 @@ func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
 		{"wprof-symbolize", nil, 5, 0},
 		{"wprof-perfetto", nil, 5, 0},
 		{"wprof-perfetto", []string{"-e", "no-threads"}, 5, 0},
+		{"wprof-flame", nil, 5, 0},
+		{"wprof-flame", []string{"-K", "waking", "--svg"}, 5, 0},
 	} {
 		for file, want := range map[string]int{c.path: one.lossy, whole: one.whole} {
 			out := filepath.Join(dir, "out")
@@ -227,7 +229,7 @@ func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
 			}
 		}
 	}
-	for _, tool := range []string{"wprof-record", "wprof-info", "wprof-filter", "wprof-symbolize", "wprof-perfetto"} {
+	for _, tool := range []string{"wprof-record", "wprof-info", "wprof-filter", "wprof-symbolize", "wprof-perfetto", "wprof-flame"} {
 		if page := string(tools.Run(t, tool, "--man")); !strings.Contains(page, "events were lost and") {
 			t.Errorf("the manual page of %s does not tell of the exit status 5", tool)
 		}

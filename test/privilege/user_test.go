@@ -306,7 +306,7 @@ func TestReadersNeedNothing(t *testing.T) {
 	empty, writable := open(t, 0o755), open(t, 0o777)
 	bin := open(t, 0o755)
 	for _, c := range [][]string{
-		{"wprof-filter"}, {"wprof-filter", "-p", "1"}, {"wprof-symbolize"}, {"wprof-symbolize", "--again"}, {"wprof-perfetto"},
+		{"wprof-filter"}, {"wprof-filter", "-p", "1"}, {"wprof-symbolize"}, {"wprof-symbolize", "--again"}, {"wprof-perfetto"}, {"wprof-flame"}, {"wprof-flame", "--speedscope"},
 		{"wprof-info"}, {"wprof-info", "--check"}, {"wprof-info", "--dump"},
 	} {
 		tool := filepath.Join(bin, c[0])

@@ -224,11 +224,18 @@ class Page {
 
 async function open() {
   const about = JSON.parse(at('#about').textContent);
+  const t0 = performance.now();
   const packed = await Packed.open(document.querySelectorAll('script[type="application/octet-stream"]'), about.bytes);
-  const page = new Page(about, new Profile(about, packed));
+  const t1 = performance.now();
+  const profile = new Profile(about, packed);
+  const t2 = performance.now();
+  const page = new Page(about, profile);
+  page.times = {parse: t0, unpack: t1-t0, decode: t2-t1};
   at('#wait').remove();
   globalThis.wprof = page; // for the browser's console
   await page.start();
+  page.opened = performance.now();
+  page.times.merge = performance.now() - t2;
 }
 
 open().catch((error) => {

@@ -11,7 +11,7 @@ function describe(t, i, zoomed) {
   lines.push(`${spell(time)}, ${percent(time, t.now[0])} of all${zoomed ? `, ${percent(time, t.now[zoomed])} of zoomed` : ''}`);
   if (t.self[i] > 0 && t.self[i] < time) lines.push(`${spell(t.self[i])} of it itself`);
   const split = [[t.on[i], 'on CPU'], [t.off[i], 'off CPU'], [t.unknown[i], 'not known']].filter(([ns]) => ns > 0);
-  lines.push(split.map(([ns, what]) => split.length > 1 ? `${spell(ns)} ${what} (${percent(ns, time)})` : `all ${what}`).join(', '));
+  lines.push(split.map(([ns, what]) => split.length > 1 ? `${spell(ns)} ${what} (${percent(ns, time)})` : `All of it ${what}`).join(', '));
   lines.push(occasions(t, i));
   return lines;
 }

@@ -25,6 +25,8 @@ function controls(svg, t) {
   const widths = t.changes ? add('button', {class: 'widths', type: 'button', title: 'What widths show: now, before or the larger of both (w)'}) : null;
   const status = add('div', {class: 'unseen', 'aria-live': 'polite'});
   svg.append(box);
+  const hint = svg.querySelector('.legend').appendChild(element(SVG, 'g'));
+  hint.append(element(SVG, 'text', {class: 'hint'}, 'Click or Enter zooms, arrows move, / searches, Esc goes back'));
   return {box, bar, found, search, reset, flip, widths, status};
 }
 

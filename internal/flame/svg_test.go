@@ -1,0 +1,83 @@
+package flame
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+)
+
+// sketch makes graphs of what programs look like, the same for the same seed.
+type sketch struct {
+	g     *Graph
+	index map[graphKey]int32
+	rnd   *rand.Rand
+}
+
+func newSketch(seed uint64) *sketch {
+	return &sketch{
+		g: &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}, index: make(map[graphKey]int32), rnd: rand.New(rand.NewPCG(seed, 0)),
+	}
+}
+
+func (b *sketch) add(w Weight, steps ...step) { b.g.add(b.index, steps, MarkNone, w) }
+
+// thread adds one that is on the CPU for a share of its time in many places, and waits in few.
+func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
+	start := []step{{name: root, kind: KindRoot}, {name: "_start", module: "/usr/bin/server"}, {name: "main", module: "/usr/bin/server"}}
+	for range stacks {
+		path := append([]step{}, start...)
+		for depth := 3 + b.rnd.IntN(14); depth > 0; depth-- {
+			path = append(path, step{name: fmt.Sprintf("work::%s_%d(Request const&)", root[:1], b.rnd.IntN(3+len(path))), module: "/usr/bin/server"})
+		}
+		if b.rnd.IntN(3) == 0 {
+			for _, name := range []string{"entry_SYSCALL_64_after_hwframe", "do_syscall_64", "ksys_read", "vfs_read"}[:1+b.rnd.IntN(4)] {
+				path = append(path, step{name: name, kind: KindKernel, module: "[kernel]"})
+			}
+		}
+		b.add(Weight{On: int64(float64(ns) * share / float64(stacks) * 2 * b.rnd.Float64()), Count: uint64(b.rnd.IntN(20))}, path...)
+	}
+	for _, wait := range []string{"epoll_wait", "pthread_cond_wait", "read", "fsync"} {
+		path := append(append([]step{}, start...), step{name: "work::wait", module: "/usr/bin/server"}, step{name: wait, module: "/usr/lib/libc.so.6"},
+			step{name: "do_syscall_64", kind: KindKernel, module: "[kernel]"}, step{name: "schedule", kind: KindKernel, module: "[kernel]"})
+		if wait == "epoll_wait" {
+			path = append(path, step{name: "[idle]", kind: KindNote})
+		}
+		b.add(Weight{Off: int64(float64(ns) * (1 - share) / 2 * b.rnd.Float64()), Count: uint64(b.rnd.IntN(1000))}, path...)
+	}
+}
+
+func (b *sketch) done() *Graph {
+	b.g.settle()
+	return b.g
+}
+
+var usualPicture = Picture{
+	Title: "Wall-clock time · nginx-1234 · web1",
+	Subtitle: "30 s from 2026-03-04 04:06:07 UTC · 99 Hz timer, 12,345 samples · off-CPU stacks: blocks of 1 ms and more · " +
+		"1 event lost · 3.2% of user stacks cut",
+}
+
+func svgOf(t testing.TB, g *Graph, pic Picture) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := g.WriteSVG(&b, pic); err != nil {
+		t.Fatal(err)
+	}
+	for x := xml.NewDecoder(bytes.NewReader(b.Bytes())); ; {
+		if _, err := x.Token(); err == io.EOF {
+			return b.Bytes()
+		} else if err != nil {
+			t.Fatalf("the file is no XML: %v", err)
+		}
+	}
+}
+
+func TestSVGOfNothing(t *testing.T) {
+	g := &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
+	if file := svgOf(t, g, Picture{}); !bytes.Contains(file, []byte("<svg")) {
+		t.Errorf("got %s", file)
+	}
+}
