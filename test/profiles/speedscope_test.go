@@ -39,10 +39,15 @@ func inSpeedscope(t *testing.T, capture string) *saved {
 		t.Fatal(err)
 	}
 	s := new(saved)
-	if err := json.Unmarshal(page.Speedscope(t, "p.speedscope.json", text).SavedBySpeedscope(), s); err != nil {
+	decode(t, page.Speedscope(t, "p.speedscope.json", text).SavedBySpeedscope(), s)
+	return s
+}
+
+func decode(t *testing.T, text []byte, to *saved) {
+	t.Helper()
+	if err := json.Unmarshal(text, to); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // each visits the times of a thread in order, with the stack at each; an empty one where nothing is told.
