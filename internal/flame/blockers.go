@@ -52,11 +52,11 @@ func (p *Profile) blockers(class Class, v *View) []*blocker {
 
 // named puts stacks into words and merges those that are the same then.
 func (p *Profile) named(order []blockerKey, sums map[blockerKey]*share) []*blocker {
-	g := grapher{p: p}
+	g := newGrapher(p, View{})
 	same := make(map[string]*blocker)
 	var all []*blocker
 	for _, key := range order {
-		frames := g.appendStack(nil, key.stack)
+		frames := g.stack(key.stack)
 		var text strings.Builder
 		text.WriteString(key.reason)
 		for _, f := range frames {

@@ -11,18 +11,15 @@ import (
 
 // sketch makes graphs of what programs look like, the same for the same seed.
 type sketch struct {
-	g     *Graph
-	index map[graphKey]int32
-	rnd   *rand.Rand
+	*grapher
+	rnd *rand.Rand
 }
 
 func newSketch(seed uint64) *sketch {
-	return &sketch{
-		g: &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}, index: make(map[graphKey]int32), rnd: rand.New(rand.NewPCG(seed, 0)),
-	}
+	return &sketch{newGrapher(&Profile{}, View{}), rand.New(rand.NewPCG(seed, 0))}
 }
 
-func (b *sketch) add(w Weight, steps ...step) { b.g.add(b.index, steps, MarkNone, w) }
+func (b *sketch) add(w Weight, steps ...step) { b.addSteps(steps, w) }
 
 // thread adds one that is on the CPU for a share of its time in many places, and waits in few.
 func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
@@ -50,8 +47,7 @@ func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
 }
 
 func (b *sketch) done() *Graph {
-	b.g.settle()
-	return b.g
+	return b.end()
 }
 
 var usualPicture = Picture{
