@@ -77,3 +77,24 @@ func TestSVGOfNothing(t *testing.T) {
 		t.Errorf("got %s", file)
 	}
 }
+
+// sketchOfThreads has threads that are on the CPU for more and more of their time.
+func sketchOfThreads(threads int) *Graph {
+	s := newSketch(2)
+	for i := range threads {
+		s.thread(fmt.Sprintf("worker%d-1/%d", i, i+2), 40, 30e9, float64(i)/float64(2*threads))
+	}
+	return s.done()
+}
+
+// sketchOfChanges is a program that waits less than before, does something new, and no longer something else.
+func sketchOfChanges() *Graph {
+	now, before := newSketch(1), newSketch(1)
+	now.thread("main-1/1", 300, 30e9, 0.4)
+	before.thread("main-1/1", 330, 40e9, 0.2)
+	now.add(Weight{On: 3e9}, step{name: "main-1/1", kind: KindRoot}, step{name: "only_now"})
+	before.add(Weight{On: 8e9}, step{name: "main-1/1", kind: KindRoot}, step{name: "only_before"}, step{name: "far", kind: KindKernel})
+	g := now.done()
+	g.Compare(before.done(), 0.75)
+	return g
+}

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -67,12 +68,15 @@ func (p *Page) Reload() {
 	})
 }
 
-// Resize makes the page's window another size; scale is how many of the screen's pixels a CSS pixel has.
+// Resize makes the page's window another size, and waits until the page has been told; scale is how many of the screen's
+// pixels a CSS pixel has.
 func (p *Page) Resize(size Size, scale float64) {
 	p.t.Helper()
 	p.call("Emulation.setDeviceMetricsOverride", map[string]any{
 		"width": size.Width, "height": size.Height, "deviceScaleFactor": scale, "mobile": false,
 	}, nil)
+	p.Wait(fmt.Sprintf("innerWidth === %d && innerHeight === %d && devicePixelRatio === %v", size.Width, size.Height, scale))
+	p.Eval("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(0))))", nil)
 }
 
 // Prefer sets what the user prefers: ("color-scheme", "dark"), ("reduced-motion", "reduce"). It replaces what was set
