@@ -10,7 +10,7 @@ int main(void)
 
 	puts("ready");
 	fflush(stdout);
-	while (poll(&in, 1, 500) >= 0)
+	while (poll(&in, 1, -1) >= 0)
 		if (in.revents && read(0, &c, 1) <= 0)
 			break;
 	return 0;
