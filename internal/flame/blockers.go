@@ -92,7 +92,10 @@ func (p *Profile) writeTop(w io.Writer, title string, class Class, top int, v *V
 	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", told, len(all))
 	for i, b := range all[:told] {
 		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
-		if b.count > 0 {
+		switch {
+		case b.count == 1:
+			fmt.Fprint(w, ", once")
+		case b.count > 1:
 			fmt.Fprintf(w, ", %d times, %s each", b.count, seconds(b.ns/int64(b.count)))
 		}
 		fmt.Fprintln(w)
