@@ -94,7 +94,7 @@ func TestAnalysisReadsItsCoverage(t *testing.T) {
 	says(t, analysisOf(t, p, View{}), "threads: 2", "coverage: 100.0% of the window", "reading: normal: most of the window is told")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
-	if text := analysisOf(t, p, View{}); !strings.Contains(text, "several threads were at work at once, 1.3 of them") {
+	if text := analysisOf(t, p, View{}); !strings.Contains(text, "several threads: together they were at work for 1.3") {
 		t.Errorf("coverage of 130%% is not read as several threads:\n%s", text)
 	}
 	p.Threads[0].Cells[1].Class = ClassIdle

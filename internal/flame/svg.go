@@ -47,9 +47,10 @@ type drawing struct {
 	pic     Picture
 	g       *Graph
 	frames  []shown
-	rows    int
-	changes bool  // it shows a difference
-	whole   int64 // what a change is a share of, ns
+	places  []place // of frames
+	rows    int     // up to the last one in which something is seen
+	changes bool    // it shows a difference
+	whole   int64   // what a change is a share of, ns
 	symbols symbols
 	ids     []int32 // of the frames' symbols
 	used    map[string]bool
@@ -60,10 +61,13 @@ func newDrawing(g *Graph, pic Picture, most int) *drawing {
 	d := &drawing{pic: pic, g: g, frames: g.shrunk(most), changes: g.Base != nil, used: make(map[string]bool)}
 	root := &d.frames[0]
 	d.whole = max(root.own.Ns(), root.base.Ns())
+	d.places = d.lay()
 	d.ids = make([]int32, len(d.frames))
 	for i := range d.frames {
 		f := &d.frames[i]
-		d.rows = max(d.rows, int(f.depth)+1)
+		if p := d.places[i]; p.right > p.left {
+			d.rows = max(d.rows, int(f.depth)+1)
+		}
 		if f.together == 0 {
 			d.ids[i] = d.symbols.id(&g.Nodes[f.node])
 		}

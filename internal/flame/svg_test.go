@@ -11,18 +11,15 @@ import (
 
 // sketch makes graphs of what programs look like, the same for the same seed.
 type sketch struct {
-	g     *Graph
-	index map[graphKey]int32
-	rnd   *rand.Rand
+	*grapher
+	rnd *rand.Rand
 }
 
 func newSketch(seed uint64) *sketch {
-	return &sketch{
-		g: &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}, index: make(map[graphKey]int32), rnd: rand.New(rand.NewPCG(seed, 0)),
-	}
+	return &sketch{newGrapher(&Profile{}, View{}), rand.New(rand.NewPCG(seed, 0))}
 }
 
-func (b *sketch) add(w Weight, steps ...step) { b.g.add(b.index, steps, MarkNone, w) }
+func (b *sketch) add(w Weight, steps ...step) { b.addSteps(steps, w) }
 
 // thread adds one that is on the CPU for a share of its time in many places, and waits in few.
 func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
@@ -50,8 +47,7 @@ func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
 }
 
 func (b *sketch) done() *Graph {
-	b.g.settle()
-	return b.g
+	return b.end()
 }
 
 var usualPicture = Picture{
@@ -80,4 +76,25 @@ func TestSVGOfNothing(t *testing.T) {
 	if file := svgOf(t, g, Picture{}); !bytes.Contains(file, []byte("<svg")) {
 		t.Errorf("got %s", file)
 	}
+}
+
+// sketchOfThreads has threads that are on the CPU for more and more of their time.
+func sketchOfThreads(threads int) *Graph {
+	s := newSketch(2)
+	for i := range threads {
+		s.thread(fmt.Sprintf("worker%d-1/%d", i, i+2), 40, 30e9, float64(i)/float64(2*threads))
+	}
+	return s.done()
+}
+
+// sketchOfChanges is a program that waits less than before, does something new, and no longer something else.
+func sketchOfChanges() *Graph {
+	now, before := newSketch(1), newSketch(1)
+	now.thread("main-1/1", 300, 30e9, 0.4)
+	before.thread("main-1/1", 330, 40e9, 0.2)
+	now.add(Weight{On: 3e9}, step{name: "main-1/1", kind: KindRoot}, step{name: "only_now"})
+	before.add(Weight{On: 8e9}, step{name: "main-1/1", kind: KindRoot}, step{name: "only_before"}, step{name: "far", kind: KindKernel})
+	g := now.done()
+	g.Compare(before.done(), 0.75)
+	return g
 }

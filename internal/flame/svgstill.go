@@ -24,7 +24,7 @@ const (
 func (d *drawing) still(b *bytes.Buffer, top int) {
 	paths := make(map[string]*strings.Builder)
 	var labels bytes.Buffer
-	for i, p := range d.places() {
+	for i, p := range d.places {
 		if p.right <= p.left {
 			continue
 		}
@@ -61,8 +61,8 @@ func (d *drawing) still(b *bytes.Buffer, top int) {
 // place is where a frame is, in pixels.
 type place struct{ left, right int }
 
-// places are where the frames of the whole graph are. What a frame has alone is at its right.
-func (d *drawing) places() []place {
+// lay places the frames of the whole graph. What a frame has alone is at its right.
+func (d *drawing) lay() []place {
 	places := make([]place, len(d.frames))
 	next := make([]int64, len(d.frames)) // ns at which the next frame on this one begins
 	whole := d.frames[0].width

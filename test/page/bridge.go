@@ -47,8 +47,14 @@ type message struct {
 // startBridge starts a browser, which ends with the test.
 func startBridge(t testing.TB, width, height int, told func(string, json.RawMessage)) *bridge {
 	t.Helper()
+	// Not t.TempDir: a test's long name would make the names of the browser's sockets too long.
+	folder, err := os.MkdirTemp("", "wprof-page-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	cmd := exec.Command("node", filepath.Join(here(), "bridge.mjs"), strconv.Itoa(width), strconv.Itoa(height))
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -34,7 +35,13 @@ func Open(t testing.TB, path string) *Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Page{t: t, url: (&url.URL{Scheme: "file", Path: path}).String()}
+	return OpenURL(t, (&url.URL{Scheme: "file", Path: path}).String())
+}
+
+// OpenURL opens what a server on this machine has, in the same way.
+func OpenURL(t testing.TB, address string) *Page {
+	t.Helper()
+	p := &Page{t: t, url: address}
 	p.bridge = startBridge(t, 1280, 800, p.told)
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.call(domain+".enable", struct{}{}, nil)
@@ -61,12 +68,15 @@ func (p *Page) Reload() {
 	})
 }
 
-// Resize makes the page's window another size; scale is how many of the screen's pixels a CSS pixel has.
+// Resize makes the page's window another size, and waits until the page has been told; scale is how many of the screen's
+// pixels a CSS pixel has.
 func (p *Page) Resize(size Size, scale float64) {
 	p.t.Helper()
 	p.call("Emulation.setDeviceMetricsOverride", map[string]any{
 		"width": size.Width, "height": size.Height, "deviceScaleFactor": scale, "mobile": false,
 	}, nil)
+	p.Wait(fmt.Sprintf("innerWidth === %d && innerHeight === %d && devicePixelRatio === %v", size.Width, size.Height, scale))
+	p.Eval("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(0))))", nil)
 }
 
 // Prefer sets what the user prefers: ("color-scheme", "dark"), ("reduced-motion", "reduce"). It replaces what was set

@@ -70,8 +70,11 @@ func TestPagePrefersAndResizes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", scheme, got, want)
 		}
 	}
+	p.Eval(`addEventListener('resize', () => { window.told = [innerWidth, devicePixelRatio].join(); })`, nil)
 	p.Resize(Size{400, 300}, 2)
-	p.Wait("innerWidth === 400 && devicePixelRatio === 2")
+	if got := p.Text("told"); got != "400,2" {
+		t.Errorf("the page was told of %s", got)
+	}
 	file := filepath.Join(t.TempDir(), "p.png")
 	p.Screenshot(file)
 	if png, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(png), "\x89PNG") {

@@ -24,14 +24,20 @@ function occasions(t, i) {
 }
 
 function differences(t, i) {
-  const now = t.now[i], before = t.before[i];
-  const points = 100 * (now / (t.now[0] || 1) - before / (t.before[0] || 1));
-  const change = before > 0 && now > 0 ? ` (${now >= before ? '+' : '−'}${percent(Math.abs(now - before), before)})` : '';
-  return [
-    `Now ${spell(now)}, ${percent(now, t.now[0])} of all; ${grouped(t.times[i])} times`,
-    `Before ${spell(before)}, ${percent(before, t.before[0])} of all; ${grouped(t.timesBefore[i])} times`,
-    before === 0 ? 'New' : now === 0 ? 'Gone' : `${signed(now - before)}${change}, ${points < 0 ? '−' : '+'}${trimmed(Math.abs(points).toFixed(2))} points`,
-  ];
+  const side = (when, sum, times) => `${when} ${spell(sum[i])}, ${percent(sum[i], sum[0])} of all, ${counted(times[i], 'time')}`;
+  return [side('Now', t.now, t.times), side('Before', t.before, t.timesBefore), changeOf(t, t.now[i], t.before[i])];
+}
+
+// changeOf says by how much a time changed, of itself and in its share of all.
+function changeOf(t, now, before) {
+  if (before === 0) return 'New';
+  if (now === 0) return 'Gone';
+  const points = 100 * (now / t.now[0] - before / t.before[0]);
+  const share = trimmed(Math.abs(points).toFixed(2));
+  const ofAll = share === '0' ? 'the same share' : `${points < 0 ? '−' : '+'}${share} points`;
+  if (now === before) return `The same, ${ofAll}`;
+  const sign = now > before ? '+' : '−', change = Math.abs(now - before);
+  return `${sign}${spell(change)} (${sign}${percent(change, before)}), ${ofAll}`;
 }
 
 // Tip shows details beside a point and inside the window.

@@ -17,11 +17,14 @@ function classOf(t, i) {
 }
 
 // levelTop is the upper edge of a level of frames.
-const levelTop = (t, state, depth) => state.top + (state.icicle ? depth : t.rows - 1 - depth) * t.look.row;
+const levelTop = (t, state, depth) => state.top + (state.icicle ? depth : state.levels - 1 - depth) * t.look.row;
 
 function draw(svg, t, state) {
   const paths = new Map(), labels = document.createDocumentFragment();
   state.rows = lay(t, t[state.widths], state.zoomed, state.width);
+  const levels = levelsOf(state.rows);
+  if (state.zoomed === 0) state.levelsOfAll = levels;
+  state.levels = Math.max(levels, state.levelsOfAll); // no less than without zoom: the root stays where it is
   state.rows.forEach((row, depth) => {
     const y = levelTop(t, state, depth);
     for (const {frame, left, right, past} of row) {

@@ -24,10 +24,15 @@ function controls(svg, t) {
   const flip = add('button', {class: 'flip', type: 'button', title: 'Turn upside down (i)'}, 'Flip');
   const widths = t.changes ? add('button', {class: 'widths', type: 'button', title: 'What widths show: now, before or the larger of both (w)'}) : null;
   const status = add('div', {class: 'unseen', 'aria-live': 'polite'});
-  svg.append(box);
-  const hint = svg.querySelector('.legend').appendChild(element(SVG, 'g'));
-  hint.append(element(SVG, 'text', {class: 'hint'}, 'Click or Enter zooms, arrows move, / searches, Esc goes back'));
-  return {box, bar, found, search, reset, flip, widths, status};
+  // The head stays in sight, before the frames that scroll past it.
+  const head = svg.querySelector('.head'), screen = element(SVG, 'rect', {class: 'page', width: '100%'});
+  head.prepend(screen);
+  head.append(box);
+  svg.append(head);
+  for (const hint of ['click or Enter: zoom', 'arrows: move', '/: search', 'Esc: back']) {
+    svg.querySelector('.legend').appendChild(element(SVG, 'g')).append(element(SVG, 'text', {}, hint));
+  }
+  return {head, screen, box, bar, found, search, reset, flip, widths, status};
 }
 
 // flow puts the children of groups beside each other, in lines; it returns the last line's baseline.
@@ -65,7 +70,9 @@ function arrange(svg, tools, title, width, margin) {
     place(tools.box, width - margin - toolsWidth, 10, toolsWidth, TOOLS);
   }
   tools.bar.classList.toggle('narrow', !beside);
-  return flow(svg.querySelector('.legend'), y + LINE + 6, width, margin, 16);
+  const end = flow(svg.querySelector('.legend'), y + LINE + 6, width, margin, 16);
+  tools.screen.setAttribute('height', end + 8);
+  return end;
 }
 
 function place(box, x, y, width, height) {

@@ -25,6 +25,9 @@ function lay(t, widths, zoomed, width) {
   return rows;
 }
 
+// levelsOf is how many levels have something in them: what is too narrow to be seen takes no room.
+const levelsOf = (rows) => rows.findLastIndex((row) => row.length > 0) + 1;
+
 // under is the place in a row that a pixel is in.
 function under(row, x) {
   let low = 0, high = row.length;

@@ -2,8 +2,12 @@
 
 const svg = document.currentScript?.ownerSVGElement ?? document.documentElement;
 const t = decode(JSON.parse(svg.querySelector('metadata').textContent));
+const alone = svg === document.documentElement; // not within another page
 const title = svg.querySelector('title').textContent;
-const state = {zoomed: 0, focused: 0, found: null, rows: [], top: 0, width: 0, icicle: t.icicle, widths: t.changes ? 'larger' : 'now'};
+const state = {
+  zoomed: 0, focused: 0, found: null, rows: [], levels: 0, levelsOfAll: 0, top: 0, width: 0, icicle: t.icicle,
+  widths: t.changes ? 'larger' : 'now',
+};
 const MODES = {larger: 'Width: larger', now: 'Width: now', before: 'Width: before'};
 
 svg.setAttribute('role', 'group');
@@ -13,26 +17,52 @@ const focusRing = focus.appendChild(element(SVG, 'rect', {class: 'ring'}));
 const tools = controls(svg, t);
 const tip = new Tip(svg);
 
-// render draws everything for the width that there is.
+const widthNow = () => Math.max(320, Math.floor(alone ? svg.clientWidth || window.innerWidth : svg.getBoundingClientRect().width));
+
+// render draws everything for the width that there is, which may become less by a scroll bar.
 function render() {
-  const whole = svg === document.documentElement;
-  svg.removeAttribute('viewBox');
-  svg.setAttribute('width', '100%');
-  state.width = Math.max(320, Math.floor(whole ? svg.clientWidth || window.innerWidth : svg.getBoundingClientRect().width));
-  state.top = arrange(svg, tools, title, state.width, t.look.margin) + t.look.gap;
-  const height = state.top + t.rows * t.look.row + t.look.margin;
-  svg.setAttribute('height', whole ? Math.max(height, window.innerHeight) : height);
-  redraw();
+  for (let tries = 0; tries < 2 && widthNow() !== state.width; tries++) {
+    state.width = widthNow();
+    state.top = arrange(svg, tools, title, state.width, t.look.margin) + t.look.gap;
+    redraw();
+  }
+  fit();
+  follow();
+}
+
+// fit makes the picture as high as its levels are, and not lower than the window: details need room too.
+function fit() {
+  const height = state.top + state.levels * t.look.row + t.look.margin;
+  svg.setAttribute('height', alone ? Math.max(height, window.innerHeight) : height);
 }
 
 function redraw() {
+  const {levels} = state;
   draw(svg, t, state);
+  fit();
+  if (alone && !state.icicle) window.scrollBy(0, (state.levels - levels) * t.look.row);
   tip.hide();
   outline(t, state, hoverRing, null);
   mark();
   tools.reset.disabled = state.zoomed === 0;
   tools.found.textContent = state.found ? result(t, state.found, state.zoomed) : '';
   if (tools.widths) tools.widths.textContent = MODES[state.widths];
+}
+
+// headRoom is how much of the window the head keeps to itself: none of a low one.
+const headRoom = () => alone && state.top < window.innerHeight / 3 ? state.top : 0;
+
+// follow keeps the head in sight.
+function follow() {
+  tools.head.setAttribute('transform', `translate(0 ${headRoom() ? window.scrollY : 0})`);
+}
+
+// reveal scrolls to a level that is out of sight, or behind the head.
+function reveal(depth) {
+  if (!alone) return;
+  const y = levelTop(t, state, depth);
+  if (y < window.scrollY + headRoom()) window.scrollTo(0, y - headRoom());
+  else if (y + t.look.row > window.scrollY + window.innerHeight) window.scrollTo(0, y + t.look.row + t.look.margin - window.innerHeight);
 }
 
 // mark moves the ring to the focused frame, or to the zoomed one if that is not drawn.
@@ -53,7 +83,7 @@ function move(frame) {
   state.focused = frame;
   mark();
   focus.focus({preventScroll: true});
-  focusRing.scrollIntoView({block: 'nearest', inline: 'nearest'});
+  reveal(t.depth[frame]);
   const spot = placeOf(t, state, state.focused);
   if (!spot) return;
   const lines = describe(t, state.focused, state.zoomed);
@@ -94,15 +124,15 @@ function spotAt(event) {
   const around = svg.getBoundingClientRect();
   const x = event.clientX - around.left, y = event.clientY - around.top;
   const level = Math.floor((y - state.top) / t.look.row);
-  const row = state.rows[state.icicle ? level : t.rows - 1 - level];
+  const row = state.rows[state.icicle ? level : state.levels - 1 - level];
   return {x, y, spot: row ? under(row, x) : null};
 }
 
-const onTools = (event) => tools.box.contains(event.target);
+const onHead = (event) => event.clientY - tools.head.getBoundingClientRect().top < state.top - t.look.gap;
 
 svg.addEventListener('pointermove', (event) => {
   const {x, y, spot} = spotAt(event);
-  const shown = onTools(event) ? null : spot;
+  const shown = onHead(event) ? null : spot;
   outline(t, state, hoverRing, shown);
   svg.classList.toggle('over', Boolean(shown));
   if (shown) tip.show(describe(t, shown.frame, state.zoomed), x, y, 16);
@@ -114,7 +144,7 @@ svg.addEventListener('pointerleave', () => {
 });
 svg.addEventListener('click', (event) => {
   const {spot} = spotAt(event);
-  if (onTools(event) || !spot) return;
+  if (onHead(event) || !spot) return;
   zoom(spot.frame);
   focus.focus({preventScroll: true});
 });
@@ -136,4 +166,11 @@ listen(svg, tools, {
   out: () => zoom(Math.max(0, t.parent[state.zoomed])),
 });
 window.addEventListener('resize', render);
+svg.removeAttribute('viewBox');
+svg.setAttribute('width', '100%');
 render();
+if (alone) {
+  window.addEventListener('scroll', follow);
+  // What the root calls comes before what is called in the end, wherever the root stands.
+  if (!state.icicle) window.scrollTo(0, document.documentElement.scrollHeight);
+}

@@ -17,8 +17,6 @@ function spell(ns) {
   return `${ns} ns`;
 }
 
-const signed = (ns) => ns === 0 ? 'the same' : `${ns > 0 ? '+' : '−'}${spell(Math.abs(ns))}`;
-
 function percent(part, whole) {
   const v = whole > 0 ? 100 * part / whole : 0;
   if (v > 0 && v < 0.01) return '<0.01%';
