@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -68,6 +69,28 @@ func svgOf(t testing.TB, g *Graph, pic Picture) []byte {
 		} else if err != nil {
 			t.Fatalf("the file is no XML: %v", err)
 		}
+	}
+}
+
+// TestSVGShowsOneFrameOfAFunction: it may have called others, run itself and been blocked itself.
+func TestSVGShowsOneFrameOfAFunction(t *testing.T) {
+	g := &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
+	index := make(map[graphKey]int32)
+	f, k := step{name: "f", module: "m"}, step{name: "f", kind: KindKernel}
+	g.add(index, []step{f, k}, MarkOff, Weight{Off: 1})
+	g.add(index, []step{f}, MarkOn, Weight{On: 10})
+	g.add(index, []step{f}, MarkOff, Weight{Off: 100})
+	g.add(index, []step{k}, MarkOn, Weight{On: 1000})
+	g.settle()
+	var got []string
+	for _, s := range g.shrunk(10) {
+		got = append(got, fmt.Sprintf("%d: %d of %d on, %d of %d off", s.depth, s.self.On, s.own.On, s.self.Off, s.own.Off))
+	}
+	want := []string{
+		"0: 0 of 1010 on, 0 of 101 off", "1: 10 of 10 on, 100 of 101 off", "2: 0 of 0 on, 1 of 1 off", "1: 1000 of 1000 on, 0 of 0 off",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
