@@ -93,17 +93,17 @@ class Page {
     this.controls.show(view, this.isIcicle);
     if (differs('mode', 'idle', 'threads')) this.strip?.show(view);
     else this.strip?.select(view);
-    if (differs('from', 'to')) this.threads.show(view);
-    else this.threads.choose(view);
-    at('#graph').ariaBusy = 'true';
+    if (!differs('from', 'to')) this.threads.choose(view);
+    at('#graph').setAttribute('aria-busy', true);
     const graph = await inSlices(merge(this.profile, view), () => number !== this.#merging);
     if (!graph) return this.settled;
-    at('#graph').ariaBusy = 'false';
+    at('#graph').setAttribute('aria-busy', false);
     at('#nothing').hidden = graph.total[0] > 0;
     this.flame.show(graph);
     this.#look();
     this.crumbs.show(this.flame);
     this.details.show(this.flame.focused);
+    if (differs('from', 'to')) this.threads.show(view); // last: with many threads it takes longer than a frame
     return undefined;
   }
 

@@ -100,8 +100,10 @@ class Strip {
     return this.height - 16; // what is below is the axis's
   }
 
+  // x is where a slot begins, on a whole pixel of the screen: columns without seams.
   #x(slot) {
-    return Math.min(1, slot * this.profile.slot / this.span) * this.width;
+    const x = Math.min(1, slot * this.profile.slot / this.span) * this.width;
+    return Math.round(x * devicePixelRatio) / devicePixelRatio;
   }
 
   #slotAt(event) {
@@ -122,7 +124,7 @@ class Strip {
       this.bands.forEach((band, i) => {
         const height = band[slot] / whole * (this.#floor - 1);
         context.fillStyle = palette.times[i];
-        context.fillRect(x, y - height, width > 8 ? width - 1 : width + 0.3, height);
+        context.fillRect(x, y - height, width > 8 ? width - 1 : width, height);
         y -= height;
       });
     }
@@ -164,7 +166,7 @@ class Strip {
 
   // scaleText says what the whole height is.
   scaleText() {
-    if (this.mode === MODE.wall) return 'height: all time of the threads';
+    if (this.mode === MODE.wall) return 'height: all threads’ time';
     const most = digits(this.threads);
     return this.mode === MODE.onCPU ? `height: ${most} CPUs` : `height: ${most} threads`;
   }

@@ -20,9 +20,20 @@ class Threads {
     this.list.addEventListener('click', (event) => this.#click(event));
     this.list.addEventListener('keydown', (event) => this.#key(event));
     this.all.addEventListener('click', () => this.onChoose(null));
+    this.these = element.querySelector('.these');
+    this.these.addEventListener('click', () => this.onChoose(new Set(this.#listed)));
+    this.#numbers(element);
     this.#onInput(element.querySelector('input'), (value) => { this.#filter = value.toLowerCase(); });
     this.#onInput(element.querySelector('select'), (value) => { this.#order = value; });
     new ResizeObserver(() => this.#draw()).observe(this.list);
+  }
+
+  // numbers are of the process and the thread, or of the thread alone where there is one process.
+  #numbers(element) {
+    this.isOneProcess = this.profile.pid.every((pid) => pid === this.profile.pid[0]);
+    element.querySelector('.columns .number').textContent = this.isOneProcess ? 'tid' : 'pid/tid';
+    const longest = this.profile.tid.reduce((most, _, thread) => Math.max(most, this.#number(thread).length), 6);
+    element.style.setProperty('--number', `${longest}ch`);
   }
 
   #onInput(input, take) {
@@ -61,7 +72,8 @@ class Threads {
 
   #number(thread) {
     const {profile} = this;
-    return profile.tid[thread] > 0 ? `${profile.pid[thread]}/${profile.tid[thread]}` : `${profile.pid[thread]}, ended`;
+    const tid = profile.tid[thread] > 0 ? profile.tid[thread] : 'ended';
+    return this.isOneProcess ? `${tid}` : `${profile.pid[thread]}/${tid}`;
   }
 
   #off(thread) {
@@ -92,6 +104,7 @@ class Threads {
     const chosen = this.#chosen ? `, ${grouped(this.#chosen.size)} chosen` : '';
     this.told.textContent = `${listed}${counted(all, 'thread')}${chosen}`;
     this.all.disabled = this.#chosen === null;
+    this.these.hidden = this.#listed.length === all || this.#listed.length === 0;
   }
 
   #draw() {
@@ -109,10 +122,8 @@ class Threads {
     const element = document.createElement('div');
     element.className = 'thread';
     element.id = `thread-${thread}`;
-    element.role = 'option';
-    element.ariaSelected = String(this.#chosen?.has(thread) ?? false);
-    element.ariaPosInSet = row + 1;
-    element.ariaSetSize = this.#listed.length;
+    const aria = {role: 'option', 'aria-selected': this.#chosen?.has(thread) ?? false, 'aria-posinset': row + 1, 'aria-setsize': this.#listed.length};
+    for (const [name, value] of Object.entries(aria)) element.setAttribute(name, value);
     element.classList.toggle('active', row === this.#active);
     element.style.top = `${row * THREAD}px`;
     element.dataset.row = row;
