@@ -9,6 +9,8 @@ import (
 // Frames of one colour have three shades, so that neighbours are told apart. In a difference what grew is red, what shrank
 // blue, the stronger the more of the whole it is.
 //
+// Frames that are no code are nearly grey; of notes, which stand for much time at times, a tinge tells red from blue.
+//
 // Text on every fill has a contrast of at least 4.5 (WCAG AA): lightness is chosen for that, hues do not change it much.
 
 const (
@@ -117,6 +119,8 @@ func plainTones() []tone {
 	return []tone{
 		{"root", [schemes]string{lch(0.84, 0.018, 255).hex(), lch(0.43, 0.022, 255).hex()}},
 		{"note", [schemes]string{lch(0.90, 0.025, 90).hex(), lch(0.37, 0.018, 90).hex()}},
+		{"note-on", [schemes]string{lch(0.90, 0.045, 35).hex(), lch(0.385, 0.050, 35).hex()}},
+		{"note-off", [schemes]string{lch(0.90, 0.030, 245).hex(), lch(0.385, 0.040, 250).hex()}},
 		{"small", [schemes]string{lch(0.925, 0, 0).hex(), lch(0.32, 0, 0).hex()}},
 		{"unknown", [schemes]string{lch(0.76, 0, 0).hex(), lch(0.47, 0, 0).hex()}},
 		{"past", [schemes]string{lch(0.95, 0.004, 255).hex(), lch(0.28, 0.008, 255).hex()}},

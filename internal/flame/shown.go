@@ -1,6 +1,9 @@
 package flame
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // shown is a frame of a picture: one of a graph, or several small ones with the same parent together.
 type shown struct {
@@ -19,8 +22,9 @@ type shown struct {
 func (g *Graph) shrunk(most int) []shown {
 	s := &shrinker{g: g, base: g.baseSelf()}
 	s.widths = g.widths(s.base)
+	s.joinMarked()
 	s.least = leastShown(s.widths, most)
-	s.frame(0, -1)
+	s.frame([]int32{0}, -1)
 	s.settle()
 	return s.all
 }
@@ -83,22 +87,57 @@ func leastShown(widths []int64, most int) int64 {
 	return max(sorted[len(sorted)-most-1]+1, 1)
 }
 
-// frame shows a frame and what is above it.
-func (s *shrinker) frame(node, parent int32) {
-	n := &s.g.Nodes[node]
-	f := shown{node: node, depth: n.Depth, parent: parent, own: n.Total, self: n.Self}
-	if s.base != nil {
-		f.base, f.gone = s.g.Base[node], s.base[node]
+// joinMarked gives the widths of frames that differ in their marks only to the first one of them: a picture shows them as
+// one, as its colours tell on from off. A frame with others above it has no mark, and is the first one.
+func (s *shrinker) joinMarked() {
+	for i := range s.g.Nodes {
+		for twins := range s.g.twins(int32(i)) {
+			for _, twin := range twins[1:] {
+				s.widths[twins[0]] += s.widths[twin]
+				s.widths[twin] = 0
+			}
+		}
+	}
+}
+
+// twins are the children of a frame, those together that differ in their marks only.
+func (g *Graph) twins(node int32) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		for rest := g.Nodes[node].Children; len(rest) > 0; {
+			first := &g.Nodes[rest[0]]
+			same := 1
+			for same < len(rest) && g.Nodes[rest[same]].Name == first.Name && g.Nodes[rest[same]].Kind == first.Kind {
+				same++
+			}
+			if !yield(rest[:same:same]) {
+				return
+			}
+			rest = rest[same:]
+		}
+	}
+}
+
+// frame shows a frame, which twins are, and what is above it.
+func (s *shrinker) frame(twins []int32, parent int32) {
+	f := shown{node: twins[0], depth: s.g.Nodes[twins[0]].Depth, parent: parent}
+	for _, node := range twins {
+		n := &s.g.Nodes[node]
+		f.own.add(n.Total)
+		f.self.add(n.Self)
+		if s.base != nil {
+			f.base.add(s.g.Base[node])
+			f.gone.add(s.base[node])
+		}
 	}
 	at := int32(len(s.all))
 	s.all = append(s.all, f)
-	rest := shown{depth: n.Depth + 1, parent: at}
-	for _, child := range n.Children {
-		switch width := s.widths[child]; {
+	rest := shown{depth: f.depth + 1, parent: at}
+	for above := range s.g.twins(f.node) {
+		switch width := s.widths[above[0]]; {
 		case width >= s.least:
-			s.frame(child, at)
+			s.frame(above, at)
 		case width > 0:
-			s.putTogether(&rest, child)
+			s.putTogether(&rest, above)
 		}
 	}
 	if rest.together > 0 {
@@ -107,14 +146,16 @@ func (s *shrinker) frame(node, parent int32) {
 }
 
 // putTogether adds a small frame, with all above it, to those beside it.
-func (s *shrinker) putTogether(rest *shown, node int32) {
+func (s *shrinker) putTogether(rest *shown, twins []int32) {
 	if rest.together == 0 {
-		rest.node = node
+		rest.node = twins[0]
 	}
 	rest.together++
-	rest.own.add(s.g.Nodes[node].Total)
-	if s.base != nil {
-		rest.base.add(s.g.Base[node])
+	for _, node := range twins {
+		rest.own.add(s.g.Nodes[node].Total)
+		if s.base != nil {
+			rest.base.add(s.g.Base[node])
+		}
 	}
 	rest.self, rest.gone = rest.own, rest.base
 }

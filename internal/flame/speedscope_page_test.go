@@ -73,7 +73,7 @@ func TestSpeedscopeItselfReadsOddNames(t *testing.T) {
 	oddNames(func(args ...any) {
 		name := args[0].(string)
 		f := b.frame(Frame{Functions: []Function{{Name: name, File: name}}, Module: name})
-		thread := b.thread(1, int32(1+len(b.Threads)), name)
+		thread := b.thread(1, int32(1+len(b.Threads)), name, cell(ClassOnCPU, 0, 0, 10, 1))
 		thread.Trail = trailOf(thread, Piece{From: 0, To: 10, Class: ClassOnCPU, Stack: b.stack(f, f)})
 	})
 	p := page.Speedscope(t, "odd.json", speedscopeOf(t, b.Profile, View{}))

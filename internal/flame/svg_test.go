@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -19,7 +20,7 @@ func newSketch(seed uint64) *sketch {
 	return &sketch{newGrapher(&Profile{}, View{}), rand.New(rand.NewPCG(seed, 0))}
 }
 
-func (b *sketch) add(w Weight, steps ...step) { b.addSteps(steps, w) }
+func (b *sketch) add(w Weight, steps ...step) { b.addSteps(steps, MarkNone, w) }
 
 // thread adds one that is on the CPU for a share of its time in many places, and waits in few.
 func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
@@ -68,6 +69,27 @@ func svgOf(t testing.TB, g *Graph, pic Picture) []byte {
 		} else if err != nil {
 			t.Fatalf("the file is no XML: %v", err)
 		}
+	}
+}
+
+// TestSVGShowsOneFrameOfAFunction: it may have called others, run itself and been blocked itself.
+func TestSVGShowsOneFrameOfAFunction(t *testing.T) {
+	b := newGrapher(&Profile{}, View{})
+	f, k := step{name: "f", module: "m"}, step{name: "f", kind: KindKernel}
+	b.addSteps([]step{f, k}, MarkOff, Weight{Off: 1})
+	b.addSteps([]step{f}, MarkOn, Weight{On: 10})
+	b.addSteps([]step{f}, MarkOff, Weight{Off: 100})
+	b.addSteps([]step{k}, MarkOn, Weight{On: 1000})
+	g := b.end()
+	var got []string
+	for _, s := range g.shrunk(10) {
+		got = append(got, fmt.Sprintf("%d: %d of %d on, %d of %d off", s.depth, s.self.On, s.own.On, s.self.Off, s.own.Off))
+	}
+	want := []string{
+		"0: 0 of 1010 on, 0 of 101 off", "1: 10 of 10 on, 100 of 101 off", "2: 0 of 0 on, 1 of 1 off", "1: 1000 of 1000 on, 0 of 0 off",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -14,11 +14,22 @@ func (d *drawing) class(i int) string {
 	case n.Kind == KindRoot:
 		return "root"
 	case n.Kind == KindNote:
-		return "note"
+		return noteTone(f.own)
 	case f.own.On+f.own.Off == 0:
 		return "unknown"
 	}
 	return timeTone(n.Kind == KindKernel, onShare(f.own), int(d.ids[i])%shades)
+}
+
+// noteTone is the class of a note's fill.
+func noteTone(w Weight) string {
+	switch {
+	case w.On > 0 && w.Off == 0:
+		return "note-on"
+	case w.Off > 0 && w.On == 0:
+		return "note-off"
+	}
+	return "note"
 }
 
 // onShare is which of the blends says how much of a time was on the CPU.

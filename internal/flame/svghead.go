@@ -101,11 +101,21 @@ func (d *drawing) legend() []item {
 			}
 		}
 	}
-	for _, plain := range []struct{ class, text string }{
-		{"root", "process, thread or CPU"}, {"note", "[note]"}, {"small", "small frames"}, {"unknown", "not known"},
+	for _, plain := range []struct {
+		text    string
+		classes []string
+	}{
+		{"process, thread or CPU", []string{"root"}}, {"[note]", []string{"note-on", "note-off", "note"}},
+		{"small frames", []string{"small"}}, {"not known", []string{"unknown"}},
 	} {
-		if d.used[plain.class] {
-			items = append(items, item{[]tone{tones[plain.class]}, plain.text})
+		of := item{text: plain.text}
+		for _, class := range plain.classes {
+			if d.used[class] {
+				of.tones = append(of.tones, tones[class])
+			}
+		}
+		if len(of.tones) > 0 {
+			items = append(items, of)
 		}
 	}
 	return items

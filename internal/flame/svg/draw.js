@@ -10,7 +10,7 @@ function classOf(t, i) {
   }
   if (t.kind[i] === Kind.small) return 'small';
   if (t.kind[i] === Kind.root) return 'root';
-  if (t.kind[i] === Kind.note) return 'note';
+  if (t.kind[i] === Kind.note) return t.off[i] === 0 && t.on[i] > 0 ? 'note-on' : t.on[i] === 0 && t.off[i] > 0 ? 'note-off' : 'note';
   if (t.on[i] + t.off[i] === 0) return 'unknown';
   const share = Math.floor(t.on[i] / (t.on[i] + t.off[i]) * (shares - 1) + 0.5);
   return `t${(share + (kernel ? shares : 0)) * shades + t.symbol[i] % shades}`;

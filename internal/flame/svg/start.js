@@ -40,7 +40,7 @@ function redraw() {
   const {levels} = state;
   draw(svg, t, state);
   fit();
-  if (alone && !state.icicle) window.scrollBy(0, (state.levels - levels) * t.look.row);
+  if (alone && !state.icicle) scroll(window.scrollY + (state.levels - levels) * t.look.row);
   tip.hide();
   outline(t, state, hoverRing, null);
   mark();
@@ -57,12 +57,17 @@ function follow() {
   tools.head.setAttribute('transform', `translate(0 ${headRoom() ? window.scrollY : 0})`);
 }
 
+function scroll(y) {
+  window.scrollTo(0, y);
+  follow();
+}
+
 // reveal scrolls to a level that is out of sight, or behind the head.
 function reveal(depth) {
   if (!alone) return;
   const y = levelTop(t, state, depth);
-  if (y < window.scrollY + headRoom()) window.scrollTo(0, y - headRoom());
-  else if (y + t.look.row > window.scrollY + window.innerHeight) window.scrollTo(0, y + t.look.row + t.look.margin - window.innerHeight);
+  if (y < window.scrollY + headRoom()) scroll(y - headRoom());
+  else if (y + t.look.row > window.scrollY + window.innerHeight) scroll(y + t.look.row + t.look.margin - window.innerHeight);
 }
 
 // mark moves the ring to the focused frame, or to the zoomed one if that is not drawn.
@@ -172,5 +177,5 @@ render();
 if (alone) {
   window.addEventListener('scroll', follow);
   // What the root calls comes before what is called in the end, wherever the root stands.
-  if (!state.icicle) window.scrollTo(0, document.documentElement.scrollHeight);
+  if (!state.icicle) scroll(document.documentElement.scrollHeight);
 }
