@@ -8,12 +8,12 @@ import (
 )
 
 // addSteps puts a weight at the end of steps.
-func (b *grapher) addSteps(steps []step, w Weight) {
+func (b *grapher) addSteps(steps []step, mark Mark, w Weight) {
 	b.path = b.path[:0]
 	for _, s := range steps {
 		b.path = append(b.path, b.step(s.name, s.kind, s.module))
 	}
-	b.add(b.path, MarkNone, w)
+	b.add(b.path, mark, w)
 }
 
 // graphOf is a graph of paths, whose frames are functions, each with its time on the CPU.
@@ -24,7 +24,7 @@ func graphOf(paths map[string]int64) *Graph {
 		for name := range strings.SplitSeq(path, ";") {
 			steps = append(steps, step{name: name})
 		}
-		b.addSteps(steps, Weight{On: paths[path], Count: 1})
+		b.addSteps(steps, MarkNone, Weight{On: paths[path], Count: 1})
 	}
 	return b.end()
 }

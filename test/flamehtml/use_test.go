@@ -175,9 +175,11 @@ func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
 			flame.View{Mode: flame.Waker, NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
 		{"wall", func() { pg.Key("1") }, flame.View{NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
 		{"waits", func() { pg.Key("w") }, flame.View{States: true, Reverse: true, By: flame.ByThread}},
-		{"by name", func() { pg.Eval(`(() => {
+		{"by name", func() {
+			pg.Eval(`(() => {
 			const by = document.querySelector('#by'); by.value = 2; by.dispatchEvent(new Event('change', {bubbles: true}));
-		})()`, nil) }, flame.View{States: true, Reverse: true, By: flame.ByComm}},
+		})()`, nil)
+		}, flame.View{States: true, Reverse: true, By: flame.ByComm}},
 	} {
 		step.do()
 		settle(pg)
