@@ -419,8 +419,12 @@ func TestCommandIsRecordedToItsEnd(t *testing.T) {
 	if w.stdout.String() != "out\n" {
 		t.Errorf("standard output is %q, not the command's", w.stdout.String())
 	}
-	if text := w.read("cmd_single_thread_analysis.txt"); value(t, text, "window") < 0.5 {
-		t.Errorf("the command is told as:\n%s", text)
+	text := w.read("cmd_single_thread_analysis.txt")
+	if value(t, text, "window") < 0.5 || value(t, text, "threads") != 2 || value(t, text, "of") != 2 {
+		t.Errorf("a shell and its child are told as:\n%s", text)
+	}
+	if strings.Contains(w.read("cmd.folded"), "wprof-record") {
+		t.Errorf("the recorder, which the command was before, is told as well:\n%s", w.read("cmd.folded"))
 	}
 	w = script(t, "--", "true").run()
 	if all, _ := filepath.Glob(w.dir + "/combined_profile_true_*.svg"); len(all) != 1 {
