@@ -49,7 +49,7 @@ func (p *Profile) writeAbout(w io.Writer, window int64) {
 	line(w, "window", seconds(window))
 	for _, s := range a.Sources {
 		if s.Period > 0 {
-			line(w, "sampling", fmt.Sprintf("%s, %.4g Hz, %d samples", s.Name, 1e9/float64(s.Period), a.Samples))
+			line(w, "sampling", fmt.Sprintf("%s, %.4g Hz, %d samples in all", s.Name, 1e9/float64(s.Period), a.Samples))
 		}
 	}
 	if a.OffCPU != "" {
@@ -71,7 +71,7 @@ func (p *Profile) writeAbout(w io.Writer, window int64) {
 // subject names the threads that a view tells of.
 func (p *Profile) subject(v *View) string {
 	var first *Thread
-	threads, processes := 0, make(map[int32]bool)
+	threads := 0
 	for _, t := range p.Threads {
 		if v.Only != nil && !v.Only(t) {
 			continue
@@ -80,13 +80,12 @@ func (p *Profile) subject(v *View) string {
 			first = t
 		}
 		threads++
-		processes[t.PID] = true
 	}
 	switch {
 	case threads == 0:
 		return "nothing: no thread of the capture was chosen"
-	case len(processes) > 1:
-		return fmt.Sprintf("%d processes", len(processes))
+	case p.processes(v) > 1:
+		return fmt.Sprintf("%d processes", p.processes(v))
 	}
 	l := &p.Labels[first.Label]
 	process := fmt.Sprintf("process %s (pid %d)", l.Process, first.PID)
@@ -139,8 +138,8 @@ func (b *breakdown) writeCoverage(w io.Writer, window, minBlock int64) {
 func (b *breakdown) reading(window, minBlock int64) string {
 	switch c := b.coverage(window); {
 	case c > 1.0005:
-		return fmt.Sprintf("several threads were at work at once, %.1f of them on average; look at each thread by itself to see "+
-			"what one of them waits for", c)
+		return fmt.Sprintf("several threads: together they were at work for %.1f times the window; look at each by itself to see what "+
+			"it waits for", c)
 	case c >= 0.5:
 		return "normal: most of the window is told"
 	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:

@@ -94,7 +94,7 @@ func TestAnalysisReadsItsCoverage(t *testing.T) {
 	says(t, analysisOf(t, p, View{}), "threads: 2", "coverage: 100.0% of the window", "reading: normal: most of the window is told")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
-	if text := analysisOf(t, p, View{}); !strings.Contains(text, "several threads were at work at once, 1.3 of them") {
+	if text := analysisOf(t, p, View{}); !strings.Contains(text, "several threads: together they were at work for 1.3") {
 		t.Errorf("coverage of 130%% is not read as several threads:\n%s", text)
 	}
 	p.Threads[0].Cells[1].Class = ClassIdle
@@ -130,6 +130,17 @@ func TestThreadTableSumsUpItsRows(t *testing.T) {
 	}
 	says(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
 		" 11 kworker_0_1__x_ 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
+}
+
+func TestTableOfSeveralProcessesNamesThem(t *testing.T) {
+	p := analysed()
+	p.Threads[1].TID, p.Threads[1].PID = 20, 20
+	p.Labels[2].Process = "other"
+	var out bytes.Buffer
+	if err := p.WriteThreadAnalysis(&out, View{}); err != nil {
+		t.Fatal(err)
+	}
+	says(t, out.String(), "of: 2 processes", " 10 app:main 10.000 2.000 3.000 1.000 3.000 60.0%", " 20 other:main 4.000 0.000 4.000 0.000 0.000 40.0%")
 }
 
 // shelf is a folder in memory.

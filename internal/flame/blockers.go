@@ -52,11 +52,11 @@ func (p *Profile) blockers(class Class, v *View) []*blocker {
 
 // named puts stacks into words and merges those that are the same then.
 func (p *Profile) named(order []blockerKey, sums map[blockerKey]*share) []*blocker {
-	g := grapher{p: p}
+	g := newGrapher(p, View{})
 	same := make(map[string]*blocker)
 	var all []*blocker
 	for _, key := range order {
-		frames := g.appendStack(nil, key.stack)
+		frames := g.stack(key.stack)
 		var text strings.Builder
 		text.WriteString(key.reason)
 		for _, f := range frames {
@@ -92,7 +92,10 @@ func (p *Profile) writeTop(w io.Writer, title string, class Class, top int, v *V
 	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", told, len(all))
 	for i, b := range all[:told] {
 		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
-		if b.count > 0 {
+		switch {
+		case b.count == 1:
+			fmt.Fprint(w, ", once")
+		case b.count > 1:
 			fmt.Fprintf(w, ", %d times, %s each", b.count, seconds(b.ns/int64(b.count)))
 		}
 		fmt.Fprintln(w)

@@ -14,19 +14,12 @@ var ErrSlots = errors.New("the capture is more than")
 // fewCells is up to how many cells a search goes through all of them: most threads are in few places.
 const fewCells = 8
 
-// maxCells is how many cells are kept. Beyond, a thread's new ones are one for all stacks.
-const maxCells = 1 << 20
-
 // cell is where the time of a key is added up.
 func (c *collector) cell(t *thread, key CellKey) *Cell {
 	if n := t.recent[key.Class]; int(n) < len(t.Cells) && t.Cells[n].CellKey == key {
 		return &t.Cells[n]
 	}
 	n, found := t.find(key)
-	if !found && c.cells >= maxCells {
-		key.Stack, key.Wake = c.places.more, 0
-		n, found = t.find(key)
-	}
 	if !found {
 		n = t.insert(key)
 		c.cells++
@@ -55,12 +48,19 @@ func (t *thread) insert(key CellKey) int32 {
 	case t.index != nil:
 		t.index[key] = n
 	case n == fewCells:
-		t.index = make(map[CellKey]int32, 4*fewCells)
 		for i := range t.Cells {
-			t.index[t.Cells[i].CellKey] = int32(i)
+			t.put(t.Cells[i].CellKey, int32(i))
 		}
 	}
 	return n
+}
+
+// put notes where a cell is.
+func (t *thread) put(key CellKey, n int32) {
+	if t.index == nil {
+		t.index = make(map[CellKey]int32, 4*fewCells)
+	}
+	t.index[key] = n
 }
 
 // add adds a time to a cell, ns of CLOCK_MONOTONIC.
@@ -132,15 +132,7 @@ func (c *collector) stretch() bool {
 	}
 	c.p.Slot *= 2
 	c.slots = 0
-	for _, t := range c.threads {
-		c.slots += halveSlots(&t.Thread)
-	}
-	for _, t := range c.ended {
-		c.slots += halveSlots(&t.Thread)
-	}
-	for _, t := range c.p.Threads {
-		c.slots += halveSlots(t)
-	}
+	c.eachThread(func(t *thread) { c.slots += halveSlots(&t.Thread) })
 	return true
 }
 

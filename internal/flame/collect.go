@@ -15,20 +15,32 @@ import (
 // Collect reads a stream to its end and folds the time of its threads. With an error of the stream comes the profile of
 // all before it.
 func Collect(r *format.Reader, o Options) (*Profile, error) {
+	c := newCollector(r, o)
+	return c.p, c.collect()
+}
+
+func newCollector(r *format.Reader, o Options) *collector {
 	o.Threads = o.Threads || o.Trail
 	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
 	c := &collector{
 		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
-		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64,
+		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: usualBounds(), full: usualBounds(),
 	}
 	c.spans = timeline.NewSpans(r, c.span)
 	if o.Trail {
 		c.trails = newTrails()
 		p.closeTrails = c.trails.Close
 	}
-	r.OnSectionEnd(func(end *format.End) { c.cost(end) })
-	err := timeline.Visit(r, c)
-	return p, errors.Join(err, c.failed, c.finish())
+	return c
+}
+
+func (c *collector) collect() error {
+	c.r.OnSectionEnd(func(end *format.End) { c.end = end })
+	err := timeline.Visit(c.r, c)
+	if failed := c.finish(); !errors.Is(err, failed) {
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // collector is the [timeline.Visitor] that folds.
@@ -47,10 +59,13 @@ type collector struct {
 
 	threads []*thread // those that are not in the profile yet
 	swept   int       // how many were left when it was last looked which have ended
+	kept    []*thread // those of the profile that were told apart
 	ended   map[LabelID]*thread
 
 	cells int // of all threads
 	slots int // parts of their time
+
+	bounds, full bounds // of what is kept; full is from where on it is shrunk next
 
 	same  map[NodeID]uint32
 	paths map[string]uint32
@@ -105,8 +120,6 @@ func (c *collector) Close(at int64) error {
 	return nil
 }
 
-func (c *collector) cost(end *format.End) { c.end = end }
-
 func (c *collector) Event(e *format.Event) error {
 	if e.Flags&format.FlagLate == 0 {
 		c.now = e.Time
@@ -131,6 +144,9 @@ func (c *collector) Event(e *format.Event) error {
 		c.spans.Apply(e)
 	default:
 		c.spans.Apply(e)
+	}
+	if !c.held().within(c.full, 1, 1) {
+		c.shrink()
 	}
 	return c.failed
 }
@@ -282,9 +298,7 @@ func (c *collector) finish() error {
 		c.retire(t)
 	}
 	c.threads = nil
-	for _, t := range c.ended {
-		c.p.Threads = append(c.p.Threads, &t.Thread)
-	}
+	c.eachThread(func(t *thread) { c.p.Threads = append(c.p.Threads, &t.Thread) })
 	slices.SortFunc(c.p.Threads, func(a, b *Thread) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
 	})
@@ -303,9 +317,9 @@ func (c *collector) retire(t *thread) {
 		return
 	}
 	c.label(t, 0)
-	if c.o.Threads && len(c.p.Threads) < maxThreads {
-		t.index, t.samples = nil, nil
-		c.p.Threads = append(c.p.Threads, &t.Thread)
+	if c.o.Threads && len(c.kept) < maxThreads {
+		t.of, t.index, t.samples = nil, nil, nil
+		c.kept = append(c.kept, t)
 		return
 	}
 	c.merge(t)

@@ -387,6 +387,38 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 	}
 }
 
+// What is given up of a stream that has too much is the least of it, and no time is lost.
+func TestTooManyStacksGiveUpTheLeast(t *testing.T) {
+	for seed := range uint64(20) {
+		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
+		for _, kept := range []Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Trail: true}} {
+			whole := collected(t, stream, kept).Graph(View{By: ByNone})
+			r, err := format.NewReader(bytes.NewReader(stream))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newCollector(r, kept)
+			c.bounds = bounds{nodes: 200, bytes: 40_000, cells: 150}
+			c.full = c.bounds
+			if err := c.collect(); err != nil {
+				t.Fatal(err)
+			}
+			for _, thread := range c.p.Threads {
+				addUp(t, c.p, thread, kept)
+			}
+			g := c.p.Graph(View{By: ByNone})
+			if got, want := g.Nodes[0].Total, whole.Nodes[0].Total; got != want {
+				t.Errorf("seed %d, %+v: %+v in all, want %+v", seed, kept, got, want)
+			}
+			if len(g.Nodes) >= len(whole.Nodes) || !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Name == moreStacks }) {
+				t.Errorf("seed %d, %+v: %d of %d frames are left, none of them %s", seed, kept, len(g.Nodes), len(whole.Nodes), moreStacks)
+			}
+			r.Close()
+			c.p.Close()
+		}
+	}
+}
+
 func addUp(t *testing.T, p *Profile, thread *Thread, kept Options) {
 	t.Helper()
 	var ns int64

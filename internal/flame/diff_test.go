@@ -7,19 +7,26 @@ import (
 	"testing"
 )
 
+// addSteps puts a weight at the end of steps.
+func (b *grapher) addSteps(steps []step, mark Mark, w Weight) {
+	b.path = b.path[:0]
+	for _, s := range steps {
+		b.path = append(b.path, b.step(s.name, s.kind, s.module))
+	}
+	b.add(b.path, mark, w)
+}
+
 // graphOf is a graph of paths, whose frames are functions, each with its time on the CPU.
 func graphOf(paths map[string]int64) *Graph {
-	g := &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
-	index := make(map[graphKey]int32)
+	b := newGrapher(&Profile{}, View{})
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		var steps []step
 		for name := range strings.SplitSeq(path, ";") {
 			steps = append(steps, step{name: name})
 		}
-		g.add(index, steps, MarkNone, Weight{On: paths[path], Count: 1})
+		b.addSteps(steps, MarkNone, Weight{On: paths[path], Count: 1})
 	}
-	g.settle()
-	return g
+	return b.end()
 }
 
 // pathOf is the way to a node, without the root.

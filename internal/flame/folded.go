@@ -3,6 +3,7 @@ package flame
 import (
 	"bufio"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,6 +35,44 @@ const (
 	onSuffix     = "_[c]"
 	offSuffix    = "_[o]"
 )
+
+// WriteFolded writes what a view tells as folded stacks, see [Graph.WriteFolded]. Only the frames of one root are in memory
+// at a time.
+func (p *Profile) WriteFolded(w io.Writer, v View, t Text) error {
+	type part struct {
+		root string
+		cell *Cell
+	}
+	var parts []part
+	roots := make(map[string]string) // one copy of each
+	for _, thread := range p.Threads {
+		if v.Only != nil && !v.Only(thread) {
+			continue
+		}
+		for i := range thread.Cells {
+			cell := &thread.Cells[i]
+			root := v.root(p, cell)
+			if known, found := roots[root]; found {
+				root = known
+			} else {
+				roots[root] = root
+			}
+			parts = append(parts, part{root, cell})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.root, b.root) })
+	b := newGrapher(p, v)
+	for i, one := range parts {
+		if i > 0 && one.root != parts[i-1].root {
+			if err := b.end().WriteFolded(w, t); err != nil {
+				return err
+			}
+			b.begin()
+		}
+		b.cell(one.cell)
+	}
+	return b.end().WriteFolded(w, t)
+}
 
 // WriteFolded writes folded stacks: a line each, with the frames from the root on, separated by semicolons, a space and
 // the weight. Of a graph that is compared with another one, the other's weight stands before its own, as difffolded.pl

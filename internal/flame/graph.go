@@ -63,22 +63,21 @@ func (w *Weight) add(v Weight) {
 	w.Count += v.Count
 }
 
-// graphKey is what makes two frames of a graph with the same parent one.
-type graphKey struct {
-	parent int32
-	name   string
-	kind   Kind
-	mark   Mark
-}
-
 // grapher makes a graph of a profile.
 type grapher struct {
 	p     *Profile
 	v     View
 	g     *Graph
 	index map[graphKey]int32
-	path  []step
+	path  []stepID
+	steps []step
+	named map[stepKey]stepID
+	// frames are the steps of each frame of the profile, once they are needed.
+	frames [][]stepID
 }
+
+// stepID is an index into grapher.steps.
+type stepID uint32
 
 // step is a frame on the way to a graph's leaf.
 type step struct {
@@ -87,40 +86,97 @@ type step struct {
 	module string
 }
 
+// stepKey is what makes two steps from the same frame of a graph one.
+type stepKey struct {
+	name string
+	kind Kind
+}
+
+// graphKey is what makes two frames of a graph one.
+type graphKey struct {
+	parent int32
+	step   stepID
+	mark   Mark
+}
+
+func newGrapher(p *Profile, v View) *grapher {
+	b := &grapher{p: p, v: v, named: make(map[stepKey]stepID), frames: make([][]stepID, len(p.Frames))}
+	b.begin()
+	return b
+}
+
+// begin begins another graph.
+func (b *grapher) begin() {
+	b.g = &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
+	b.index = make(map[graphKey]int32)
+}
+
+func (b *grapher) end() *Graph {
+	b.g.settle()
+	return b.g
+}
+
 // Graph merges what a view tells of the profile.
 func (p *Profile) Graph(v View) *Graph {
-	b := &grapher{p: p, v: v, g: &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}, index: make(map[graphKey]int32)}
+	var cells []*Cell
 	for _, t := range p.Threads {
 		if v.Only != nil && !v.Only(t) {
 			continue
 		}
 		for i := range t.Cells {
-			b.cell(t, &t.Cells[i])
+			cells = append(cells, &t.Cells[i])
 		}
 	}
-	b.g.settle()
-	return b.g
+	if len(cells) > manyCells {
+		// What there is no room for is the least of it.
+		slices.SortStableFunc(cells, func(a, b *Cell) int { return cmp.Compare(b.Ns, a.Ns) })
+	}
+	b := newGrapher(p, v)
+	for _, c := range cells {
+		b.cell(c)
+	}
+	return b.end()
 }
 
+// manyCells is how many cells may need more frames than a graph has: no stack has more than 256 places.
+const manyCells = maxGraphNodes / 300
+
+// step is the id of a step, which is of the module in which it was seen first.
+func (b *grapher) step(name string, kind Kind, module string) stepID {
+	key := stepKey{name, kind}
+	id, found := b.named[key]
+	if !found {
+		id = stepID(len(b.steps))
+		b.steps = append(b.steps, step{name, kind, module})
+		b.named[key] = id
+	}
+	return id
+}
+
+func (b *grapher) note(name string) stepID { return b.step(name, KindNote, "") }
+
 // cell adds a cell's time to the graph.
-func (b *grapher) cell(t *Thread, c *Cell) {
+func (b *grapher) cell(c *Cell) {
 	w := b.v.weight(c)
-	if !b.v.tells(c.Class) || w.Ns() == 0 {
+	if !b.v.tells(c.Class) || w == (Weight{}) {
 		return
 	}
-	b.path = b.v.appendRoot(b.path[:0], b.p, t, c)
+	b.path = b.path[:0]
+	if b.v.By != ByNone {
+		b.path = append(b.path, b.step(b.v.root(b.p, c), KindRoot, ""))
+	}
 	roots := len(b.path)
-	b.path = b.appendStack(b.path, c.Stack)
+	b.appendStack(c.Stack)
 	if b.v.Reverse {
 		slices.Reverse(b.path[roots:])
 	}
 	if note := b.v.note(c); note != "" {
-		b.path = append(b.path, step{name: note, kind: KindNote})
+		b.path = append(b.path, b.note(note))
 	}
 	if b.v.Mode == Waker && c.Class.OffCPU() {
-		b.path = b.appendWakers(b.path, c)
+		b.appendWakers(c)
 	}
-	b.g.add(b.index, b.path, b.v.mark(c.Class), w)
+	b.add(b.path, b.v.mark(c.Class), w)
 }
 
 // weight is the cell's time within the view's slots. How often something was is not kept for each of them: it is shared
@@ -128,14 +184,14 @@ func (b *grapher) cell(t *Thread, c *Cell) {
 func (v *View) weight(c *Cell) Weight {
 	ns, count := c.Ns, c.Count
 	if v.To > 0 {
-		ns = 0
+		ns, count = 0, 0
 		for _, s := range c.Slots {
 			if int(s.Slot) >= v.From && int(s.Slot) < v.To {
 				ns += s.Ns
 			}
 		}
 		if c.Ns > 0 {
-			count = uint64(float64(count)*float64(ns)/float64(c.Ns) + 0.5)
+			count = uint64(float64(c.Count)*float64(ns)/float64(c.Ns) + 0.5)
 		}
 	}
 	w := Weight{Count: count}
@@ -189,23 +245,25 @@ func (v *View) note(c *Cell) string {
 	return classNames[c.Class]
 }
 
-// appendRoot appends what stands below the stack of a cell.
-func (v *View) appendRoot(path []step, p *Profile, t *Thread, c *Cell) []step {
+// root is what stands below the stack of a cell; "" for nothing.
+func (v *View) root(p *Profile, c *Cell) string {
 	switch v.By {
 	case ByProcess, ByThread, ByComm:
-		return append(path, step{name: p.Labels[c.Label].root(v.By), kind: KindRoot})
+		return p.Labels[c.Label].root(v.By)
 	case ByCPU:
-		return append(path, step{name: cpuRoot(c.CPU), kind: KindRoot})
+		return cpuRoot(c.CPU)
 	}
-	return path
+	return ""
 }
 
-// root is what stands below the stacks of a thread with this label.
+// root is what stands below the stacks of a thread with this label, which has no ids where threads were not told apart.
 func (l *Label) root(by Root) string {
-	switch by {
-	case ByProcess:
+	switch {
+	case by == ByProcess && l.PID != 0:
 		return l.Process + "-" + strconv.Itoa(int(l.PID))
-	case ByThread:
+	case by == ByProcess:
+		return l.Process
+	case by == ByThread && l.PID != 0:
 		return l.Comm + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
 	}
 	return l.Comm
@@ -214,16 +272,37 @@ func (l *Label) root(by Root) string {
 func cpuRoot(cpu uint32) string { return "CPU " + strconv.FormatUint(uint64(cpu), 10) }
 
 // appendStack appends the path of a call stack, outermost frame first.
-func (b *grapher) appendStack(path []step, id NodeID) []step {
-	first := len(path)
+func (b *grapher) appendStack(id NodeID) {
+	first := len(b.path)
 	for ; id != 0; id = b.p.Nodes[id].Parent {
-		f := &b.p.Frames[b.p.Nodes[id].Frame]
-		for i := len(f.Functions) - 1; i >= 0; i-- {
-			path = append(path, step{name: f.Functions[i].Name, kind: f.kind(), module: f.Module})
-		}
+		b.path = append(b.path, b.frame(b.p.Nodes[id].Frame)...)
 	}
-	slices.Reverse(path[first:])
-	return path
+	slices.Reverse(b.path[first:])
+}
+
+// stack is a call stack by itself, outermost frame first.
+func (b *grapher) stack(id NodeID) []step {
+	b.path = b.path[:0]
+	b.appendStack(id)
+	var all []step
+	for _, id := range b.path {
+		all = append(all, b.steps[id])
+	}
+	return all
+}
+
+// frame is the steps of a frame, innermost first.
+func (b *grapher) frame(id FrameID) []stepID {
+	if b.frames[id] != nil {
+		return b.frames[id]
+	}
+	f := &b.p.Frames[id]
+	steps := make([]stepID, 0, len(f.Functions))
+	for _, of := range slices.Backward(f.Functions) {
+		steps = append(steps, b.step(of.Name, f.kind(), f.Module))
+	}
+	b.frames[id] = steps
+	return steps
 }
 
 func (f *Frame) kind() Kind {
@@ -244,45 +323,44 @@ const (
 )
 
 // appendWakers appends who ended a time off the CPU: their stacks, innermost frame first, each with its thread's name above.
-func (b *grapher) appendWakers(path []step, c *Cell) []step {
+func (b *grapher) appendWakers(c *Cell) {
 	if c.Wake == 0 {
-		return append(path, step{name: wakerMark, kind: KindNote}, step{name: notWoken, kind: KindNote})
+		b.path = append(b.path, b.note(wakerMark), b.note(notWoken))
 	}
-	for id := c.Wake; id != 0; {
+	for id := c.Wake; id != 0; id = b.p.Wakes[id].Before {
 		w := &b.p.Wakes[id]
-		path = append(path, step{name: wakerMark, kind: KindNote})
-		stack := len(path)
-		path = b.appendStack(path, w.Stack)
-		slices.Reverse(path[stack:])
-		name := step{name: unknownWaker, kind: KindNote}
+		b.path = append(b.path, b.note(wakerMark))
+		stack := len(b.path)
+		b.appendStack(w.Stack)
+		slices.Reverse(b.path[stack:])
 		if w.Label != 0 {
-			name = step{name: b.p.Labels[w.Label].Comm, kind: KindRoot}
+			b.path = append(b.path, b.step(b.p.Labels[w.Label].Comm, KindRoot, ""))
+		} else {
+			b.path = append(b.path, b.note(unknownWaker))
 		}
-		path = append(path, name)
-		id = w.Before
 	}
-	return path
 }
 
-// maxGraphNodes bounds a graph to some 400 MiB. What would need more frames is told as [more stacks] of its root.
-const maxGraphNodes = 2 << 20
+// maxGraphNodes bounds a graph to some 200 MiB. What would need more frames is told as [more stacks] of its root.
+const maxGraphNodes = 1 << 20
 
 // add puts a weight at the end of a path.
-func (g *Graph) add(index map[graphKey]int32, path []step, mark Mark, w Weight) {
-	at := int32(0)
-	for i, s := range path {
-		key := graphKey{parent: at, name: s.name, kind: s.kind}
+func (b *grapher) add(path []stepID, mark Mark, w Weight) {
+	g, at := b.g, int32(0)
+	for i, id := range path {
+		key := graphKey{parent: at, step: id}
 		if i == len(path)-1 {
 			key.mark = mark
 		}
-		next, found := index[key]
-		if !found && len(g.Nodes) >= maxGraphNodes && s.name != moreStacks {
-			g.add(index, append(path[:min(1, i):min(1, i)], step{name: moreStacks, kind: KindNote}), mark, w)
-			return
-		}
+		next, found := b.index[key]
 		if !found {
+			if len(g.Nodes) >= maxGraphNodes && i > 0 && b.steps[id].name != moreStacks {
+				b.add(append(path[:1:1], b.note(moreStacks)), mark, w)
+				return
+			}
+			s := &b.steps[id]
 			next = int32(len(g.Nodes))
-			index[key] = next
+			b.index[key] = next
 			g.Nodes = append(g.Nodes, GraphNode{
 				Name: s.name, Kind: s.kind, Mark: key.mark, Parent: at, Depth: g.Nodes[at].Depth + 1, Module: s.module,
 			})

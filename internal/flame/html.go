@@ -35,7 +35,8 @@ func (p *Profile) WriteHTML(w io.Writer, v ...View) error {
 		return fmt.Errorf("pack the profile: %w", err)
 	}
 	about, err := json.Marshal(pageAbout{
-		Captions: captions, View: first.forPage(), Slot: p.Slot, Slots: p.Slots, Span: p.About.Span, pageTables: tables,
+		Captions: captions, View: first.forPage(), Slot: p.Slot, Slots: p.Slots, Origin: p.About.From, Span: p.About.Span,
+		pageTables: tables,
 	})
 	if err != nil {
 		return fmt.Errorf("describe the profile: %w", err)
@@ -50,7 +51,8 @@ type pageAbout struct {
 	View     pageView      `json:"view"`
 	Slot     int64         `json:"slot"` // ns
 	Slots    int           `json:"slots"`
-	Span     int64         `json:"span"` // ns
+	Origin   int64         `json:"origin"` // of the first slot, ns since the recording began
+	Span     int64         `json:"span"`   // ns
 	pageTables
 }
 
@@ -121,7 +123,7 @@ var pageFiles embed.FS
 // pageScripts stand in the page in this order: what runs at once is in the last one.
 func pageScripts() []string {
 	return []string{
-		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "graph.js", "merge.js", "palette.js", "label.js",
+		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "merge.js", "palette.js", "label.js",
 		"layout.js", "flame.js", "search.js", "strip.js", "tooltip.js", "details.js", "threads.js", "controls.js", "page.js",
 	}
 }

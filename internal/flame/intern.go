@@ -15,12 +15,6 @@ const (
 	moreStacks = "[more stacks]" // there are more different ones than can be kept
 )
 
-// Bounds of what is kept of stacks of all sections together, some 150 MiB. The largest captures at hand have a tenth.
-const (
-	maxNodes     = 3 << 20
-	maxNameBytes = 48 << 20
-)
-
 // byID is what ids of a section stand for. Ids far beyond the number of those that are used cost no memory.
 type byID[T comparable] struct {
 	dense  []T
@@ -65,6 +59,7 @@ type places struct {
 	nodes   map[nodeKey]NodeID
 	names   map[string]string // one copy of each
 	bytes   int               // of names and keys
+	closed  bool              // no stacks are taken any more
 	key     []byte
 	byFrame byID[FrameID] // of the current section
 	byStack byID[resolved]
@@ -86,12 +81,20 @@ type resolved struct {
 }
 
 func newPlaces(r *format.Reader, p *Profile, exact bool) *places {
-	s := &places{r: r, p: p, exact: exact, frames: make(map[string]FrameID), nodes: make(map[nodeKey]NodeID), names: make(map[string]string)}
+	s := &places{r: r, p: p, exact: exact}
+	s.reset()
+	return s
+}
+
+// reset forgets everything.
+func (s *places) reset() {
+	p := s.p
+	s.frames, s.nodes, s.names, s.bytes = make(map[string]FrameID), make(map[nodeKey]NodeID), make(map[string]string), 0
+	s.newSection()
 	p.Frames, p.Nodes, p.Waits = make([]Frame, 1), make([]Node, 1), make(map[NodeID]string)
 	s.notSampled = s.child(0, s.note(notSampled))
 	s.noStack = s.child(0, s.note(noStack))
 	s.more = s.child(0, s.note(moreStacks))
-	return s
 }
 
 func (s *places) newSection() {
@@ -169,7 +172,7 @@ func (s *places) resolve(stack *format.Stack, waits bool) resolved {
 	if cut {
 		of.node = s.child(0, s.note(stacks.CutFrame))
 	}
-	if len(s.p.Nodes)+len(ids) > maxNodes || s.bytes > maxNameBytes {
+	if s.closed {
 		of.node = s.more
 		return of
 	}

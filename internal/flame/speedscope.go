@@ -9,11 +9,13 @@ import (
 	"strconv"
 )
 
-// WriteSpeedscope writes what each thread did in order of time, as an evented profile of speedscope's for each thread that
-// has a trail, the one that was on the CPU longest first. Of the view it takes Mode, NoIdleWaits and Only; what the view does
+// WriteSpeedscope writes what each thread did in order of time, as a profile of speedscope's for each thread that has a
+// trail, the one that was on the CPU longest first. Of the view it takes Mode, NoIdleWaits and Only; what the view does
 // not tell is a gap. Times are ns since About.From; a thread's begin and end with its lifetime in the window.
 //
-// Why a thread was off the CPU is a frame on top of the stack. Pieces are read as they are written, one at a time.
+// Why a thread was off the CPU is a frame on top of the stack. Pieces are read as they are written, one at a time. The
+// profiles are of the type that has whole stacks: a million changes of tasks took 565 bytes each as frames that are entered
+// and left.
 func (p *Profile) WriteSpeedscope(w io.Writer, v View) error {
 	v.States = true
 	s := &speedscope{
@@ -65,12 +67,17 @@ func (s *speedscope) threads() []*Thread {
 		if t.Trail == nil || s.v.Only != nil && !s.v.Only(t) {
 			continue
 		}
+		tells := false
 		for i := range t.Cells {
-			if t.Cells[i].Class.OnCPU() {
-				onCPU[t] += t.Cells[i].Ns
+			c := &t.Cells[i]
+			tells = tells || s.v.tells(c.Class)
+			if c.Class.OnCPU() {
+				onCPU[t] += c.Ns
 			}
 		}
-		all = append(all, t)
+		if tells {
+			all = append(all, t)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b *Thread) int {
 		return cmp.Or(cmp.Compare(onCPU[b], onCPU[a]), cmp.Compare(b.Lifetime, a.Lifetime))
@@ -78,92 +85,102 @@ func (s *speedscope) threads() []*Thread {
 	return all
 }
 
-// thread writes a thread's profile, if there is a piece of it.
+// thread writes a thread's profile, if there is a piece of it. Its stacks and how long it was in each are two lists of the
+// format, for which the trail is read twice.
 func (s *speedscope) thread(t *Thread) error {
-	b := &speedscopeThread{speedscope: s, t: t}
-	if err := t.Trail.Each(b.piece); err != nil {
+	b := &speedscopeThread{speedscope: s, trail: t.Trail}
+	l := &s.p.Labels[t.Label]
+	if err := b.each(func(ns int64, stack []int) {
+		if b.stays++; b.stays == 1 {
+			b.begin(l.Comm + " " + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID)))
+		} else {
+			b.write(",")
+		}
+		b.stack(stack)
+	}); err != nil || b.stays == 0 {
 		return err
 	}
-	if b.begun {
-		b.leave(0)
-		s.write("\n],\"endValue\":")
-		s.int(b.until)
-		s.write("}")
+	b.write("],\"weights\":[")
+	b.stays = 0
+	if err := b.each(func(ns int64, stack []int) {
+		if b.stays++; b.stays > 1 {
+			b.write(",")
+		}
+		b.int(ns)
+	}); err != nil {
+		return err
 	}
+	b.write("],\"endValue\":")
+	b.int(b.until)
+	b.write("}")
 	return nil
 }
 
-// speedscopeThread writes one thread's profile. Frames stay open as long as the pieces that follow each other have them.
+// speedscopeThread writes one thread's profile.
 type speedscopeThread struct {
 	*speedscope
-	t           *Thread
-	begun       bool
-	isFollowing bool  // an event has been written
-	until       int64 // where the last piece ended
-	open, next  []int // frames, outermost first
+	trail      Trail
+	stays      int   // written so far
+	from       int64 // where the first piece begins
+	at, until  int64 // where the stack that has not been told yet begins and ends
+	open, next []int // that stack, outermost first, and the one of the next piece
 }
 
-// piece goes on with a piece.
-func (b *speedscopeThread) piece(p *Piece) error {
-	if p.To <= p.From {
-		return nil
+// each visits the stacks in order of time, and how long the thread was in each; an empty one where nothing is told.
+func (b *speedscopeThread) each(visit func(ns int64, stack []int)) error {
+	isFirst := true
+	b.open = b.open[:0]
+	become := func(from int64, stack []int) {
+		if slices.Equal(stack, b.open) {
+			return
+		}
+		if from > b.at {
+			visit(from-b.at, b.open)
+		}
+		b.at, b.open = from, append(b.open[:0], stack...)
 	}
-	if !b.begun {
-		b.begin(p.From)
+	err := b.trail.Each(func(p *Piece) error {
+		switch {
+		case p.To <= p.From:
+			return nil
+		case isFirst:
+			isFirst = false
+			b.from, b.at, b.until = p.From, p.From, p.From
+		case p.From > b.until: // between two recordings
+			become(b.until, nil)
+		}
+		b.next = b.appendStack(b.next[:0], p)
+		become(max(p.From, b.until), b.next)
+		b.until = max(b.until, p.To)
+		_, err := b.out.Write(nil) // the first error of all that was written
+		return err
+	})
+	if err == nil && b.until > b.at {
+		visit(b.until-b.at, b.open)
 	}
-	if p.From > b.until { // between two recordings
-		b.leave(0)
-	}
-	b.until = max(b.until, p.From)
-	b.next = b.appendStack(b.next[:0], p)
-	same := 0
-	for same < min(len(b.open), len(b.next)) && b.open[same] == b.next[same] {
-		same++
-	}
-	b.leave(same)
-	for _, frame := range b.next[same:] {
-		b.event('O', frame)
-	}
-	b.open, b.next = b.next, b.open
-	b.until = max(b.until, p.To)
-	_, err := b.out.Write(nil) // the first error of all that was written
 	return err
 }
 
-func (b *speedscopeThread) begin(from int64) {
-	b.begun, b.until = true, from
+func (b *speedscopeThread) begin(name string) {
 	if b.profiles++; b.profiles > 1 {
 		b.write(",")
 	}
-	l := &b.p.Labels[b.t.Label]
-	b.write("\n{\"type\":\"evented\",\"name\":")
-	b.text(l.Comm + " " + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID)))
+	b.write("\n{\"type\":\"sampled\",\"name\":")
+	b.text(name)
 	b.write(`,"unit":"nanoseconds","startValue":`)
-	b.int(from)
-	b.write(`,"events":[`)
+	b.int(b.from)
+	b.write(`,"samples":[`)
 }
 
-// leave closes the frames beyond the first few.
-func (b *speedscopeThread) leave(keep int) {
-	for len(b.open) > keep {
-		last := len(b.open) - 1
-		b.event('C', b.open[last])
-		b.open = b.open[:last]
+func (b *speedscopeThread) stack(frames []int) {
+	b.write("[")
+	for i, frame := range frames {
+		if i > 0 {
+			b.write(",")
+		}
+		b.int(int64(frame))
 	}
-}
-
-func (b *speedscopeThread) event(kind byte, frame int) {
-	if b.isFollowing {
-		b.write(",")
-	}
-	b.isFollowing = true
-	b.write("\n{\"type\":\"")
-	_ = b.out.WriteByte(kind)
-	b.write(`","at":`)
-	b.int(b.until)
-	b.write(`,"frame":`)
-	b.int(int64(frame))
-	b.write("}")
+	b.write("]")
 }
 
 // appendStack appends the frames of a piece, outermost first; none of what the view does not tell.
@@ -173,8 +190,7 @@ func (b *speedscopeThread) appendStack(stack []int, p *Piece) []int {
 		return stack
 	}
 	for id := p.Stack; id != 0; id = b.p.Nodes[id].Parent {
-		numbers := b.frame(b.p.Nodes[id].Frame)
-		for _, n := range slices.Backward(numbers) {
+		for _, n := range slices.Backward(b.frame(b.p.Nodes[id].Frame)) {
 			stack = append(stack, n)
 		}
 	}

@@ -1,9 +1,7 @@
 package flame
 
 import (
-	"encoding/base64"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,48 +10,14 @@ import (
 	"wprof/test/page"
 )
 
-// speedscopePage is where scripts/fetch-speedscope puts it.
-const speedscopePage = "../../build/speedscope/index.html"
-
-// openInSpeedscope opens a file in speedscope.
-func openInSpeedscope(t *testing.T, name string, content []byte) *page.Page {
-	t.Helper()
-	if _, err := os.Stat(speedscopePage); err != nil {
-		if os.Getenv("CI") != "" || os.Getenv("WPROF_TEST_ALL") != "" {
-			t.Fatal("speedscope is missing; scripts/fetch-speedscope downloads it")
-		}
-		t.Skip("speedscope is missing; scripts/fetch-speedscope downloads it")
-	}
-	p := page.Open(t, speedscopePage)
-	p.Wait(`document.querySelector('input[type=file]')`)
-	p.Eval(fmt.Sprintf(`(() => {
-		const bytes = Uint8Array.from(atob(%q), (c) => c.charCodeAt(0));
-		const files = new DataTransfer();
-		files.items.add(new File([bytes], %q));
-		const input = document.querySelector('input[type=file]');
-		input.files = files.files;
-		input.dispatchEvent(new Event('change', {bubbles: true}));
-	})()`, base64.StdEncoding.EncodeToString(content), name), nil)
-	return p
-}
-
-// savedBySpeedscope is what speedscope has read, as it saves it itself.
-func savedBySpeedscope(t *testing.T, p *page.Page) *speedscopeFile {
-	t.Helper()
-	p.Eval(`window.saved = null; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return '#'; }`, nil)
-	p.Key("Control+s")
-	p.Wait(`window.saved !== null`)
-	return readSpeedscope(t, []byte(p.Text(`window.saved`)))
-}
-
 // Speedscope's own importer has the threads under their names, and the same times in the same functions.
 func TestSpeedscopeItselfReadsTheFile(t *testing.T) {
 	t.Parallel()
 	b := withTrails(3, 300)
 	text := speedscopeOf(t, b.Profile, View{})
-	p := openInSpeedscope(t, "box.speedscope.json", text)
+	p := page.Speedscope(t, "box.speedscope.json", text)
 	p.Wait(`document.body.innerText.includes('(1/2)')`)
-	ours, theirs := readSpeedscope(t, text), savedBySpeedscope(t, p)
+	ours, theirs := readSpeedscope(t, text), readSpeedscope(t, p.SavedBySpeedscope())
 	if theirs.Name != ours.Name || len(theirs.Profiles) != len(ours.Profiles) {
 		t.Fatalf("speedscope has %d profiles of %q, want %d of %q", len(theirs.Profiles), theirs.Name, len(ours.Profiles), ours.Name)
 	}
@@ -91,7 +55,7 @@ func TestSpeedscopeItselfShowsTotals(t *testing.T) {
 		Piece{From: 0, To: 300e6, Class: ClassOnCPU, Stack: b.calls("main", "work", "spin")},
 		Piece{From: 300e6, To: 375e6, Class: ClassBlocked, State: format.StateUninterruptible, Stack: b.calls("main", "save", "k_fsync")},
 		Piece{From: 375e6, To: 400e6, Class: ClassRunnable, Stack: b.calls("main", "save", "k_fsync")})
-	p := openInSpeedscope(t, "box.speedscope.json", speedscopeOf(t, b.Profile, View{}))
+	p := page.Speedscope(t, "box.speedscope.json", speedscopeOf(t, b.Profile, View{}))
 	p.Wait(`document.body.innerText.includes('Sandwich')`)
 	p.Key("3")
 	p.Wait(`document.body.innerText.includes('k_fsync')`)
@@ -109,12 +73,12 @@ func TestSpeedscopeItselfReadsOddNames(t *testing.T) {
 	oddNames(func(args ...any) {
 		name := args[0].(string)
 		f := b.frame(Frame{Functions: []Function{{Name: name, File: name}}, Module: name})
-		thread := b.thread(1, int32(1+len(b.Threads)), name)
+		thread := b.thread(1, int32(1+len(b.Threads)), name, cell(ClassOnCPU, 0, 0, 10, 1))
 		thread.Trail = trailOf(thread, Piece{From: 0, To: 10, Class: ClassOnCPU, Stack: b.stack(f, f)})
 	})
-	p := openInSpeedscope(t, "odd.json", speedscopeOf(t, b.Profile, View{}))
+	p := page.Speedscope(t, "odd.json", speedscopeOf(t, b.Profile, View{}))
 	p.Wait(fmt.Sprintf(`document.body.innerText.includes('/%d)')`, len(b.Threads)))
-	if got := savedBySpeedscope(t, p); len(got.Profiles) != len(b.Threads) {
+	if got := readSpeedscope(t, p.SavedBySpeedscope()); len(got.Profiles) != len(b.Threads) {
 		t.Errorf("speedscope has %d threads, want %d", len(got.Profiles), len(b.Threads))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"wprof/format"
 )
 
-// speedscopeFile is speedscope's file format, as far as evented profiles go.
+// speedscopeFile is speedscope's file format.
 type speedscopeFile struct {
 	Schema             string `json:"$schema"`
 	Name               string
@@ -31,7 +31,9 @@ type speedscopeFile struct {
 type speedscopeProfile struct {
 	Type, Name, Unit     string
 	StartValue, EndValue int64
-	Events               []struct {
+	Samples              [][]int64
+	Weights              []int64
+	Events               []struct { // of the type evented, as speedscope saves it
 		Type      string
 		At, Frame int64
 	}
@@ -62,8 +64,30 @@ type interval struct {
 	stack    string
 }
 
-// intervals replays a profile's events, which must be balanced and in order; time of no stack is left out.
+// intervals are the times of a profile; time of no stack is left out.
 func (f *speedscopeFile) intervals(t testing.TB, p speedscopeProfile) (all []interval) {
+	t.Helper()
+	if p.Type == "evented" {
+		return f.replay(t, p)
+	}
+	at := p.StartValue
+	for i, stack := range p.Samples {
+		if p.Weights[i] <= 0 {
+			t.Fatalf("%s: a weight of %d", p.Name, p.Weights[i])
+		}
+		if len(stack) > 0 {
+			all = append(all, interval{at, at + p.Weights[i], f.names(stack)})
+		}
+		at += p.Weights[i]
+	}
+	if len(p.Samples) != len(p.Weights) || at != p.EndValue {
+		t.Fatalf("%s: %d stacks and %d weights end at %d, not at %d", p.Name, len(p.Samples), len(p.Weights), at, p.EndValue)
+	}
+	return all
+}
+
+// replay goes through events, which must be balanced and in order.
+func (f *speedscopeFile) replay(t testing.TB, p speedscopeProfile) (all []interval) {
 	t.Helper()
 	var open []int64
 	at := p.StartValue
@@ -190,8 +214,9 @@ func TestSpeedscopeThreads(t *testing.T) {
 	b := box()
 	lazy, busy := b.Threads[1], b.Threads[0]
 	lazy.Trail = trailOf(lazy, Piece{From: 0, To: 10, Class: ClassIdle, Stack: b.calls("serve")})
+	lazy.Cells = []Cell{cell(ClassIdle, 0, b.calls("serve"), 10, 1)}
 	busy.Trail = trailOf(busy, Piece{From: 0, To: 10, Class: ClassOnCPU, Stack: b.calls("main")})
-	b.thread(10, 12, "gone").Trail = pieces{}
+	b.thread(10, 12, "gone", cell(ClassOnCPU, 0, 0, 1, 1)).Trail = pieces{}
 	b.thread(10, 13, "untold")
 	names := func(v View) (all []string) {
 		for _, p := range readSpeedscope(t, speedscopeOf(t, b.Profile, v)).Profiles {
@@ -205,6 +230,9 @@ func TestSpeedscopeThreads(t *testing.T) {
 	if got := names(View{Only: func(t *Thread) bool { return t != busy }}); !reflect.DeepEqual(got, []string{"server 10/11"}) {
 		t.Errorf("one thread: %q", got)
 	}
+	if got := names(View{Mode: OnCPU}); !reflect.DeepEqual(got, []string{"box 10/10"}) {
+		t.Errorf("those that ran: %q", got)
+	}
 }
 
 // Speedscope adds up by frame: places in one function are one, and functions of one name in two files are two.
@@ -213,7 +241,7 @@ func TestSpeedscopeFramesAreFunctions(t *testing.T) {
 	at := func(line uint32, file, module string) FrameID {
 		return b.frame(Frame{Functions: []Function{{Name: "f", File: file, Line: line}}, Module: module, Offset: uint64(line)})
 	}
-	thread := b.thread(1, 1, "a")
+	thread := b.thread(1, 1, "a", cell(ClassOnCPU, 0, 0, 2, 1))
 	thread.Trail = trailOf(thread,
 		Piece{From: 0, To: 1, Class: ClassOnCPU, Stack: b.stack(at(3, "a.c", "/a"), at(4, "b.c", "/a"))},
 		Piece{From: 1, To: 2, Class: ClassOnCPU, Stack: b.stack(at(5, "a.c", "/a"), at(0, "", "/lib/c.so"))})
@@ -242,14 +270,14 @@ func (n endless) Each(visit func(*Piece) error) error {
 func TestSpeedscopeTakesNoMemoryForPieces(t *testing.T) {
 	b := newBuilder()
 	b.calls("main", "work", "spin")
-	b.thread(1, 1, "a").Trail = endless(1_000_000)
+	b.thread(1, 1, "a", cell(ClassOnCPU, 0, 0, 2, 1)).Trail = endless(1_000_000)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err := b.WriteSpeedscope(io.Discard, View{}); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 60 { // of which the pieces themselves, made here, are 48
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 110 { // of which the pieces themselves, made here twice, are 96
 		t.Errorf("%d MiB were allocated", used)
 	}
 }
@@ -258,7 +286,7 @@ func TestSpeedscopeTakesNoMemoryForPieces(t *testing.T) {
 func TestSpeedscopeEndsWithItsOutput(t *testing.T) {
 	b := newBuilder()
 	b.calls("main", "work", "spin")
-	b.thread(1, 1, "a").Trail = endless(1 << 62)
+	b.thread(1, 1, "a", cell(ClassOnCPU, 0, 0, 2, 1)).Trail = endless(1 << 62)
 	r, w := io.Pipe()
 	r.Close()
 	if err := b.WriteSpeedscope(w, View{}); err != io.ErrClosedPipe {

@@ -12,18 +12,15 @@ import (
 
 // sketch makes graphs of what programs look like, the same for the same seed.
 type sketch struct {
-	g     *Graph
-	index map[graphKey]int32
-	rnd   *rand.Rand
+	*grapher
+	rnd *rand.Rand
 }
 
 func newSketch(seed uint64) *sketch {
-	return &sketch{
-		g: &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}, index: make(map[graphKey]int32), rnd: rand.New(rand.NewPCG(seed, 0)),
-	}
+	return &sketch{newGrapher(&Profile{}, View{}), rand.New(rand.NewPCG(seed, 0))}
 }
 
-func (b *sketch) add(w Weight, steps ...step) { b.g.add(b.index, steps, MarkNone, w) }
+func (b *sketch) add(w Weight, steps ...step) { b.addSteps(steps, MarkNone, w) }
 
 // thread adds one that is on the CPU for a share of its time in many places, and waits in few.
 func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
@@ -51,8 +48,7 @@ func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
 }
 
 func (b *sketch) done() *Graph {
-	b.g.settle()
-	return b.g
+	return b.end()
 }
 
 var usualPicture = Picture{
@@ -78,14 +74,13 @@ func svgOf(t testing.TB, g *Graph, pic Picture) []byte {
 
 // TestSVGShowsOneFrameOfAFunction: it may have called others, run itself and been blocked itself.
 func TestSVGShowsOneFrameOfAFunction(t *testing.T) {
-	g := &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
-	index := make(map[graphKey]int32)
+	b := newGrapher(&Profile{}, View{})
 	f, k := step{name: "f", module: "m"}, step{name: "f", kind: KindKernel}
-	g.add(index, []step{f, k}, MarkOff, Weight{Off: 1})
-	g.add(index, []step{f}, MarkOn, Weight{On: 10})
-	g.add(index, []step{f}, MarkOff, Weight{Off: 100})
-	g.add(index, []step{k}, MarkOn, Weight{On: 1000})
-	g.settle()
+	b.addSteps([]step{f, k}, MarkOff, Weight{Off: 1})
+	b.addSteps([]step{f}, MarkOn, Weight{On: 10})
+	b.addSteps([]step{f}, MarkOff, Weight{Off: 100})
+	b.addSteps([]step{k}, MarkOn, Weight{On: 1000})
+	g := b.end()
 	var got []string
 	for _, s := range g.shrunk(10) {
 		got = append(got, fmt.Sprintf("%d: %d of %d on, %d of %d off", s.depth, s.self.On, s.own.On, s.self.Off, s.own.Off))

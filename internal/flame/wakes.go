@@ -47,18 +47,9 @@ func (c *collector) chain(id WakeID, length int) WakeID {
 	return c.internWake(w)
 }
 
-// maxWakes is how many different wakes are kept; of more the waker alone.
-const maxWakes = 1 << 20
-
 func (c *collector) internWake(w Wake) WakeID {
 	if known, found := c.wakes[w]; found {
 		return known
-	}
-	if len(c.p.Wakes) >= maxWakes {
-		w = Wake{Label: w.Label}
-		if known, found := c.wakes[w]; found {
-			return known
-		}
 	}
 	id := WakeID(len(c.p.Wakes))
 	c.p.Wakes = append(c.p.Wakes, w)

@@ -76,7 +76,7 @@ func (q *request) writeForm(w io.Writer, f form, p *Profile) error {
 	case formAnalysis:
 		return p.WriteAnalysis(w, q.view)
 	}
-	return p.Graph(q.view).WriteFolded(w, q.text)
+	return p.WriteFolded(w, q.view, q.text)
 }
 
 // picture is what stands around a graph of a view.

@@ -12,7 +12,8 @@ type Row struct {
 	Unit    string    `json:"unit"`
 	Hold    string    `json:"hold"` // the promise, as it is written; "" for a peer's figure
 	Limit   float64   `json:"limit"`
-	AtLeast bool      `json:"at_least"` // the limit is a lower one
+	AtLeast bool      `json:"at_least"`        // the limit is a lower one
+	Upper   bool      `json:"upper,omitempty"` // the upper end of the interval is held against it, not the median
 	Runs    []float64 `json:"runs"`
 	Command string    `json:"command"`
 	Note    string    `json:"note,omitempty"`
@@ -22,12 +23,15 @@ type Row struct {
 // Median of the runs; NaN without any.
 func (r Row) Median() float64 { return median(r.Runs) }
 
-// Held says whether the median keeps the promise: "yes", "no", or "" when there is none.
+// Held says whether the promise is kept: "yes", "no", or "" when there is none.
 func (r Row) Held() string {
 	if r.Hold == "" {
 		return ""
 	}
 	m := r.Median()
+	if r.Upper {
+		_, m = r.Interval()
+	}
 	if (r.AtLeast && m >= r.Limit) || (!r.AtLeast && m <= r.Limit) {
 		return "yes"
 	}

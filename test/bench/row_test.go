@@ -22,3 +22,14 @@ func TestIntervalOfFewRunsIsTheirRange(t *testing.T) {
 		t.Errorf("interval = %v to %v, want 1 to 3", lo, hi)
 	}
 }
+
+func TestUpperEndIsHeldWhereItIsPromised(t *testing.T) {
+	r := Row{Hold: "1", Limit: 1, Runs: []float64{0.9, 0.95, 1.1}}
+	if got := r.Held(); got != "yes" {
+		t.Errorf("a median of 0.95 is held to be %q", got)
+	}
+	r.Upper = true
+	if got := r.Held(); got != "**no**" {
+		t.Errorf("an upper end of 1.1 is held to be %q", got)
+	}
+}

@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"wprof/format"
 )
 
-const mixedSeconds = 10
+const mixedTime = 10 * time.Second
 
 // samples measures what timer samples cost, and how many of their frames get names, under a mixed load.
 func (b *bench) samples() error {
@@ -63,7 +64,9 @@ func (b *bench) samples() error {
 }
 
 // mixed records the mixed load, and returns the capture. A last flag "stripped" goes to the load.
-func (b *bench) mixed(flags ...string) (string, error) {
+func (b *bench) mixed(flags ...string) (string, error) { return b.mixedFor(mixedTime, flags...) }
+
+func (b *bench) mixedFor(length time.Duration, flags ...string) (string, error) {
 	dir, err := os.MkdirTemp(b.tmp, "mixed-")
 	if err != nil {
 		return "", err
@@ -74,12 +77,12 @@ func (b *bench) mixed(flags ...string) (string, error) {
 			return "", err
 		}
 	}
-	args := []string{"test/bench/testdata/mixed.sh", fmt.Sprint(mixedSeconds), dir}
+	args := []string{"test/bench/testdata/mixed.sh", fmt.Sprint(int(length.Seconds())), dir}
 	if last := len(flags) - 1; flags[last] == "stripped" {
 		args, flags = append(args, "stripped"), flags[:last]
 	}
 	file := filepath.Join(b.tmp, "mixed.wprof")
-	tracer, err := start(nil, b.tool("wprof-record"), append([]string{"-v", "-d60s", "-o", file}, flags...)...)
+	tracer, err := start(nil, b.tool("wprof-record"), append([]string{"-v", "-d300s", "-o", file}, flags...)...)
 	if err != nil {
 		return "", err
 	}

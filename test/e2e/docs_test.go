@@ -89,6 +89,13 @@ func stage(t *testing.T) string {
 	time.Sleep(1500 * time.Millisecond)
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
+	script, err := os.ReadFile("../../scripts/wprof-wallclock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wprof-wallclock"), script, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"make", "test"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nsleep 0.1\n"), 0o755); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ func TestMain(m *testing.M) {
 	tools.Main(m,
 		tools.C{Name: "workload", Source: "testdata/workload.c"},
 		tools.C{Name: "deny", Source: "testdata/deny.c"},
+		tools.C{Name: "many", Source: "testdata/many.c", Flags: []string{"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread"}},
 		// No function may end in a jump or keep its frame to itself: what calls what is what the tests look at.
 		tools.C{Name: "blockers", Source: "testdata/blockers.c", Flags: []string{"-static", "-no-pie", "-fno-pie",
 			"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls", "-fno-shrink-wrap"}})

@@ -35,7 +35,13 @@ func Open(t testing.TB, path string) *Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Page{t: t, url: (&url.URL{Scheme: "file", Path: path}).String()}
+	return OpenURL(t, (&url.URL{Scheme: "file", Path: path}).String())
+}
+
+// OpenURL opens what a server on this machine has, in the same way.
+func OpenURL(t testing.TB, address string) *Page {
+	t.Helper()
+	p := &Page{t: t, url: address}
 	p.bridge = startBridge(t, 1280, 800, p.told)
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.call(domain+".enable", struct{}{}, nil)

@@ -9,5 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	tools.Main(m, tools.C{Name: "known", Source: "testdata/known.c", Flags: []string{"-fno-omit-frame-pointer", "-pthread"}})
+	flags := []string{"-fno-omit-frame-pointer", "-pthread"}
+	tools.Main(m, tools.C{Name: "known", Source: "testdata/known.c", Flags: flags}, tools.C{Name: "server", Source: "testdata/server.c"})
 }

@@ -1,8 +1,8 @@
-const KIND_TEXT = ['function', 'kernel function', 'root', 'note'];
-const MARK_TEXT = ['', ', on CPU', ', off CPU'];
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note'];
+const MARKS = ['', ', on CPU', ', off CPU'];
 
-// Told says in words what a frame is; its graph is that of the flame it is shown by.
-class Told {
+// Telling says in words what the boxes of a flame are.
+class Telling {
   constructor(flame) {
     this.flame = flame;
   }
@@ -12,57 +12,51 @@ class Told {
   }
 
   kind(node) {
-    const {graph, flame} = this;
-    if (node === 0) return 'all that is shown';
-    const module = flame.profile.module[graph.module[node]];
-    return KIND_TEXT[flame.profile.nameKind[graph.name[node]]] + MARK_TEXT[graph.mark[node]] + (module ? ` in ${module}` : '');
+    const {graph, flame: {profile}} = this;
+    if (node === 0) return 'All that is chosen';
+    const module = profile.module[graph.module[node]];
+    return KINDS[profile.nameKind[graph.name[node]]] + MARKS[graph.mark[node]] + (module ? ` in ${module}` : '');
   }
 
   shares(ns) {
-    const {graph, flame} = this;
-    const shares = [`${shareText(ns, graph.total[0])} of all`];
-    if (flame.zoomed > 0) shares.push(`${shareText(ns, graph.total[flame.zoomed])} of ${flame.name(flame.zoomed)}`);
-    return shares.join(', ');
+    const {graph, flame: {zoomed}} = this;
+    return `${percent(ns, graph.total[0])} of all${zoomed ? `, ${percent(ns, graph.total[zoomed])} of zoomed` : ''}`;
   }
 
-  // count is of samples on the CPU and times off it.
-  count(node) {
-    const {graph} = this;
-    if (graph.off[node] === 0) return countText(graph.count[node], 'sample');
-    if (graph.on[node] === 0) return countText(graph.count[node], 'time');
-    return `${countText(graph.count[node], 'sample')} and times off`;
+  // occasions is what was counted: samples on the CPU, and times off it.
+  occasions(node) {
+    const {count, off, on} = this.graph;
+    if (off[node] === 0) return counted(count[node], 'sample');
+    if (on[node] === 0) return `${counted(count[node], 'time')} off the CPU`;
+    return `${grouped(count[node])} samples and times off the CPU`;
   }
 
-  // times are those that a frame has several of.
-  times(node) {
-    const {graph} = this;
-    const all = [['on CPU', graph.on[node]], ['off CPU', graph.off[node]], ['unknown', graph.unknown[node]]];
-    return all.filter(([, ns]) => ns > 0);
+  // split is a frame's time by what threads did in it, without what has none.
+  split(node) {
+    const {on, off, unknown} = this.graph;
+    return [['on CPU', on[node]], ['off CPU', off[node]], ['not known', unknown[node]]].filter(([, ns]) => ns > 0);
   }
 
-  // lines are for the tooltip.
+  // lines are for the tooltip and for those who hear the page.
   lines(box) {
     const {graph, flame} = this;
-    if (box.count > 1) return [flame.text(box), timeText(box.ns), this.shares(box.ns), 'click to see them'];
+    if (box.count > 1) return [flame.text(box), 'With all above them', `${spell(box.ns)}, ${this.shares(box.ns)}`];
     const {node} = box;
-    const lines = [flame.name(node), this.kind(node), `${timeText(graph.total[node])}, ${this.count(node)}`, this.shares(graph.total[node])];
-    const times = this.times(node);
-    if (times.length > 1) lines.push(times.map(([what, ns]) => `${what} ${timeText(ns)}`).join(', '));
-    return lines;
-  }
-
-  // sentence is for those who hear the page.
-  sentence(node) {
-    const {graph, flame} = this;
-    const ns = graph.total[node];
-    return `${flame.name(node)}, ${this.kind(node)}, ${timeText(ns)}, ${this.shares(ns)}, ${this.count(node)}`;
+    const time = graph.total[node];
+    const self = graph.self(node);
+    const split = this.split(node);
+    const lines = [flame.name(node), this.kind(node), `${spell(time)}, ${this.shares(time)}`];
+    if (self > 0 && self < time) lines.push(`${spell(self)} of it itself`);
+    if (split.length > 1) lines.push(split.map(([what, ns]) => `${spell(ns)} ${what} (${percent(ns, time)})`).join(', '));
+    else if (split.length === 1) lines.push(`All of it ${split[0][0]}`);
+    return [...lines, this.occasions(node)];
   }
 }
 
 // Details tells all about the frame that has the focus, with the way to it.
 class Details {
-  constructor(told, element) {
-    this.told = told;
+  constructor(telling, element) {
+    this.telling = telling;
     this.facts = element.querySelector('dl');
     this.name = element.querySelector('.name');
     this.callers = element.querySelector('ol');
@@ -72,16 +66,16 @@ class Details {
   }
 
   show(node) {
-    const {told, told: {graph, flame}} = this;
+    const {telling, telling: {graph, flame}} = this;
     this.node = node;
     this.name.textContent = flame.name(node);
     this.facts.replaceChildren();
-    this.#fact('Kind', told.kind(node));
+    this.#fact('Kind', telling.kind(node));
     this.#time('Time', graph.total[node]);
-    this.#fact('Share', told.shares(graph.total[node]));
+    this.#fact('Share', telling.shares(graph.total[node]));
     this.#time('Self', graph.self(node));
-    for (const [what, ns] of told.times(node)) this.#time(what[0].toUpperCase() + what.slice(1), ns);
-    this.#fact('Count', told.count(node));
+    for (const [what, ns] of telling.split(node)) this.#time(what[0].toUpperCase() + what.slice(1), ns);
+    this.#fact('Count', telling.occasions(node));
     this.callers.replaceChildren(...graph.path(node).slice(0, -1).reverse().map((caller) => this.#caller(caller)));
   }
 
@@ -98,19 +92,19 @@ class Details {
   #time(what, ns) {
     const value = document.createElement('data');
     value.value = ns;
-    value.title = exactText(ns);
-    value.textContent = timeText(ns);
+    value.title = `${grouped(ns)} ns`;
+    value.textContent = spell(ns);
     this.#fact(what, '').append(value);
   }
 
   #caller(node) {
-    const {graph, flame} = this.told;
+    const {graph, flame} = this.telling;
     const button = document.createElement('button');
     button.type = 'button';
     const name = document.createElement('span');
     name.textContent = flame.name(node);
     const share = document.createElement('span');
-    share.textContent = shareText(graph.total[node], graph.total[0]);
+    share.textContent = percent(graph.total[node], graph.total[0]);
     button.append(name, share);
     button.title = flame.name(node);
     button.addEventListener('click', () => this.onCaller(node));
@@ -120,12 +114,12 @@ class Details {
   }
 
   #nameOf() {
-    return this.told.flame.name(this.node);
+    return this.telling.flame.name(this.node);
   }
 
   // stackOf is the way to the frame as folded text has it.
   #stackOf() {
-    const {graph, flame} = this.told;
+    const {graph, flame} = this.telling;
     return graph.path(this.node).map((node) => flame.name(node).replaceAll(';', ':')).join(';');
   }
 }

@@ -13,6 +13,7 @@ class Flame {
   #search = null;
   #frame = 0; // of requestAnimationFrame, while one is to come
   #drag = null;
+  #hovered; // the box under the mouse
 
   constructor(profile, scroller, canvas, space) {
     Object.assign(this, {profile, scroller, canvas, space});
@@ -23,7 +24,7 @@ class Flame {
     canvas.addEventListener('pointermove', (event) => this.#move(event));
     canvas.addEventListener('pointerup', (event) => this.#release(event));
     canvas.addEventListener('pointercancel', () => { this.#drag = null; });
-    canvas.addEventListener('pointerleave', () => this.onHover(undefined));
+    canvas.addEventListener('pointerleave', () => this.#hover(undefined));
     canvas.addEventListener('wheel', (event) => this.#wheel(event), {passive: false});
     new ResizeObserver(() => this.resize()).observe(scroller);
   }
@@ -35,6 +36,7 @@ class Flame {
     this.graph = graph;
     this.zoomed = zoomed;
     this.focused = focused;
+    this.#hovered = undefined;
     this.#range(graph.start[zoomed], graph.start[zoomed] + graph.total[zoomed]);
     this.resize();
     this.#toGround();
@@ -107,40 +109,34 @@ class Flame {
     const [one, other] = [this.#depthAt(0), this.#depthAt(this.height)];
     this.rows = layOut(this.graph, this.#from, this.#to, this.width, Math.max(one, other));
     for (const row of this.rows.slice(Math.max(0, Math.min(one, other)))) for (const box of row) this.#box(box);
-    this.#focus();
+    this.#rings();
   }
 
   #box(box) {
     const {context} = this;
     const {fill, ink} = this.#colours(box);
     const y = this.top(box.depth);
-    context.globalAlpha = this.#isFaint(box) ? 0.5 : 1;
     context.fillStyle = fill;
-    context.fillRect(box.x, y, Math.max(INVISIBLE, box.width - (box.width > 3 ? 1 : 0)), ROW - 1);
+    context.fillRect(box.x, y, box.width > 2 ? box.width - 1 : box.width, ROW - 1);
     if (box.width < 24) return;
     const text = this.labels.fit(this.text(box), box.width - 9);
     if (!text) return;
-    context.globalAlpha = 1;
-    context.fillStyle = this.#isFaint(box) ? this.palette.text : ink;
+    context.fillStyle = ink;
     context.fillText(text, box.x + 4, y + ROW / 2);
   }
 
-  // Callers of what fills the width, and what a search did not find, step back.
-  #isFaint(box) {
-    if (this.#search && !this.#search.has(box)) return true;
-    return box.count === 1 && box.depth < this.graph.depth[this.zoomed];
-  }
-
+  // Callers of what fills the width step back.
   #colours(box) {
     const {graph, palette, profile} = this;
     if (this.#search?.has(box)) return palette.hit;
     if (box.count > 1) return palette.small;
     const {node} = box;
+    if (box.depth < graph.depth[this.zoomed]) return palette.past;
     return palette.box(graph.name[node], profile.nameKind[graph.name[node]], graph.on[node], graph.off[node]);
   }
 
   text(box) {
-    if (box.count > 1) return `(${box.count.toLocaleString('en')} small frames)`;
+    if (box.count > 1) return `(${grouped(box.count)} small frames)`;
     return this.name(box.node);
   }
 
@@ -148,19 +144,31 @@ class Flame {
     return node === 0 ? 'all' : this.profile.name[this.graph.name[node]];
   }
 
-  #focus() {
-    const box = this.boxOf(this.focused);
-    if (!box || (this.focused === 0 && document.activeElement !== this.canvas)) return;
-    const {context, palette} = this;
-    context.globalAlpha = 1;
-    context.lineWidth = 2;
-    context.strokeStyle = palette.accent;
-    context.strokeRect(box.x + 1, this.top(box.depth) + 1, Math.max(2, box.width - 3), ROW - 3);
+  // rings are around what has the mouse and what has the keyboard's focus.
+  #rings() {
+    const {palette} = this;
+    const hovered = this.#hovered && this.boxOf(this.#hovered.node);
+    if (hovered) this.#ring(hovered, palette.text, 1);
+    const focused = this.boxOf(this.focused);
+    if (focused && (this.focused > 0 || document.activeElement === this.canvas)) this.#ring(focused, palette.accent, 2);
+  }
+
+  #ring(box, colour, thickness) {
+    const {context} = this;
+    context.lineWidth = thickness;
+    context.strokeStyle = colour;
+    const half = thickness / 2;
+    context.strokeRect(box.x + half, this.top(box.depth) + half, Math.max(thickness, box.width - 1 - thickness), ROW - 1 - thickness);
   }
 
   // boxOf is the box that shows a node; undefined if it is not seen.
   boxOf(node) {
     return this.rows[this.graph.depth[node]]?.find((box) => box.node === node);
+  }
+
+  // range is what is shown, ns from the left.
+  get range() {
+    return {from: this.#from, to: this.#to};
   }
 
   // isWhole tells whether nothing is zoomed into.
@@ -264,6 +272,13 @@ class Flame {
     requestAnimationFrame(step);
   }
 
+  #hover(box, event) {
+    if (box?.node !== this.#hovered?.node) this.draw();
+    this.#hovered = box;
+    this.canvas.style.cursor = box ? 'pointer' : 'default';
+    this.onHover(box, event);
+  }
+
   #boxAt(event) {
     const bounds = this.canvas.getBoundingClientRect();
     const row = this.rows[this.#depthAt(event.clientY - bounds.top)];
@@ -279,13 +294,13 @@ class Flame {
   #move(event) {
     const drag = this.#drag;
     if (!drag) {
-      this.onHover(this.#boxAt(event), event);
+      this.#hover(this.#boxAt(event), event);
       return;
     }
     const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
     drag.isPan ||= Math.hypot(dx, dy) > PAN;
     if (!drag.isPan) return;
-    this.onHover(undefined);
+    this.#hover(undefined);
     this.scroller.scrollTop = drag.scroll - dy;
     const span = this.#to - this.#from;
     this.#look(drag.from - dx * span / this.width, span);

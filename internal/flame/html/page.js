@@ -4,6 +4,7 @@ const at = (selector) => document.querySelector(selector);
 class Page {
   #merging = 0; // counts views: what a newer one makes useless stops
   #searched = '';
+  #shaped; // the newest shape, and the view that it is of
 
   constructor(about, profile) {
     this.about = about;
@@ -11,13 +12,13 @@ class Page {
     this.view = new View({...about.view, threads: null});
     this.isIcicle = false;
     this.flame = new Flame(profile, at('#scroller'), at('#flame'), at('#space'));
-    this.told = new Told(this.flame);
+    this.telling = new Telling(this.flame);
     this.tooltip = new Tooltip(at('#tooltip'));
-    this.details = new Details(this.told, at('#details'));
+    this.details = new Details(this.telling, at('#details'));
     this.crumbs = new Crumbs(at('#crumbs'));
     this.controls = new Controls(profile, at('#controls'));
     this.threads = new Threads(profile, at('#threads'));
-    this.strip = profile.slots > 0 ? new Strip(profile, about.span, at('#strip')) : null;
+    this.strip = profile.slots > 0 ? new Strip(profile, about.origin, about.span, at('#strip')) : null;
     at('#time').hidden = !this.strip;
     this.#connect();
     this.#paint();
@@ -26,9 +27,12 @@ class Page {
 
   #connect() {
     const {flame, controls} = this;
-    flame.onHover = (box, event) => this.tooltip.show(box && this.told.lines(box), event);
+    flame.onHover = (box, event) => this.tooltip.show(box && this.telling.lines(box), event);
     flame.onFocus = (node) => this.#focus(node);
-    flame.onZoom = () => this.crumbs.show(flame);
+    flame.onZoom = () => {
+      this.crumbs.show(flame);
+      this.#tellFound();
+    };
     this.details.onCaller = (node) => flame.zoom(node);
     this.crumbs.onChoose = (node) => flame.zoom(node);
     this.threads.onChoose = (threads) => this.change({threads});
@@ -64,7 +68,7 @@ class Page {
     at('#colours').replaceChildren(
       item(user(8), 'on CPU'), item(user(0), 'off CPU'), item(user(4), 'on and off'), item(user(17), 'on CPU, kernel'),
       item(user(9), 'off CPU, kernel'), item(palette.root.fill, 'process, thread or CPU'), item(palette.note.fill, '[no function]'),
-      item(palette.small.fill, 'small frames'), item(palette.unknown.fill, 'not known'), item(palette.hit.fill, 'found'),
+      item(palette.small.fill, 'small frames'), item(palette.unknown.fill, 'not known'),
     );
     at('#bands').replaceChildren(...BANDS.map((text, i) => item(palette.times[i], text)));
   }
@@ -90,18 +94,27 @@ class Page {
     this.controls.show(view, this.isIcicle);
     if (differs('mode', 'idle', 'threads')) this.strip?.show(view);
     else this.strip?.select(view);
-    if (differs('from', 'to')) this.threads.show(view);
-    else this.threads.choose(view);
-    at('#graph').ariaBusy = 'true';
-    const graph = await inSlices(merge(this.profile, view), () => number !== this.#merging);
+    if (!differs('from', 'to')) this.threads.choose(view);
+    at('#graph').setAttribute('aria-busy', true);
+    const graph = await inSlices(this.#graph(view), () => number !== this.#merging);
     if (!graph) return this.settled;
-    at('#graph').ariaBusy = 'false';
+    at('#graph').setAttribute('aria-busy', false);
     at('#nothing').hidden = graph.total[0] > 0;
     this.flame.show(graph);
     this.#look();
     this.crumbs.show(this.flame);
     this.details.show(this.flame.focused);
+    if (differs('from', 'to')) this.threads.show(view); // last: with many threads it takes longer than a frame
     return undefined;
+  }
+
+  // graph makes the shape anew only where more than the range has changed.
+  *#graph(view) {
+    const names = ['mode', 'by', 'states', 'reverse', 'idle', 'threads'];
+    if (!this.#shaped || names.some((name) => this.#shaped.view[name] !== view[name])) {
+      this.#shaped = {view, ...yield* shapeOf(this.profile, view)};
+    }
+    return yield* weigh(this.profile, view, this.#shaped);
   }
 
   #caption() {
@@ -133,9 +146,14 @@ class Page {
   #look() {
     this.finder?.look(this.flame.graph);
     this.flame.mark(this.finder);
+    this.#tellFound();
+  }
+
+  #tellFound() {
+    const {finder, flame} = this;
     const found = at('#found');
-    found.value = this.finder ? shareText(this.finder.ns, this.flame.graph.total[0]) : '';
-    found.title = this.finder ? `${timeText(this.finder.ns)} in ${countText(this.finder.frames, 'frame')}` : '';
+    found.value = finder ? finder.text(flame.zoomed) : '';
+    found.title = finder ? `${spell(finder.ns(0))} in ${counted(finder.frames, 'frame')}` : '';
   }
 
   reset() {
@@ -157,7 +175,7 @@ class Page {
 
   #focus(node) {
     this.details.show(node);
-    at('#status').textContent = this.told.sentence(node);
+    at('#status').textContent = this.telling.lines({node, count: 1}).join('. ');
   }
 
   #key(event) {
@@ -169,7 +187,7 @@ class Page {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const isField = event.target.matches('input[type=search], select');
     if (event.key === 'Escape') this.back();
-    else if (event.key === 'Enter' && event.target.id === 'search') at('#flame').focus();
+    else if (event.key === 'Enter' && event.target.id === 'search') this.#next();
     else if (!isField && !this.#move(event) && !this.#command(event)) return;
     else if (isField) return;
     event.preventDefault();
@@ -181,11 +199,19 @@ class Page {
     this.controls.search.select();
   }
 
+  // next moves the focus to the next frame that a search found.
+  #next() {
+    const drawn = this.flame.rows.flat().filter((box) => this.finder?.has(box)).map((box) => box.node);
+    if (drawn.length === 0) return;
+    this.flame.focus(drawn[(drawn.indexOf(this.flame.focused) + 1) % drawn.length]);
+  }
+
   // Arrows and Enter belong to what has the keyboard's focus if that takes them.
   #move(event) {
     if (event.target !== document.body && event.target.id !== 'flame') return false;
     if (event.key.startsWith('Arrow')) this.flame.step(event.key);
-    else if (event.key === 'Enter') this.flame.enter();
+    else if (event.key === 'Enter' || event.key === ' ') this.flame.enter();
+    else if (event.key === 'Backspace') this.flame.zoom(Math.max(0, this.flame.graph.parent[this.flame.zoomed]));
     else return false;
     return true;
   }
@@ -202,6 +228,7 @@ class Page {
       's': () => this.change({states: !view.states}),
       'w': () => this.change({idle: !view.idle}),
       'b': () => this.change({by: this.#nextRoot()}),
+      'n': () => this.#next(),
       't': () => at('#threads input').focus(),
       '/': () => controls.search.focus(),
       '?': () => at('#help').showModal(),
@@ -224,18 +251,12 @@ class Page {
 
 async function open() {
   const about = JSON.parse(at('#about').textContent);
-  const t0 = performance.now();
   const packed = await Packed.open(document.querySelectorAll('script[type="application/octet-stream"]'), about.bytes);
-  const t1 = performance.now();
-  const profile = new Profile(about, packed);
-  const t2 = performance.now();
-  const page = new Page(about, profile);
-  page.times = {parse: t0, unpack: t1-t0, decode: t2-t1};
+  const page = new Page(about, new Profile(about, packed));
   at('#wait').remove();
   globalThis.wprof = page; // for the browser's console
   await page.start();
   page.opened = performance.now();
-  page.times.merge = performance.now() - t2;
 }
 
 open().catch((error) => {

@@ -1,47 +1,71 @@
-// Search finds the frames whose names a text is in, or that match it as a regular expression, and how much of a graph they
-// are.
+// matcher tells whether a name has a text in it or matches it as a regular expression. Capitals count if there are any.
+function matcher(term) {
+  const isExact = /\p{Lu}/u.test(term);
+  const wanted = isExact ? term : term.toLowerCase();
+  let pattern = null;
+  try {
+    pattern = new RegExp(term, isExact ? 'u' : 'iu');
+  } catch {
+    // It is a text then.
+  }
+  return (name) => (isExact ? name : name.toLowerCase()).includes(wanted) || (pattern?.test(name) ?? false);
+}
+
+// Search finds frames by their names, and how much of a graph they are.
 class Search {
-  isPattern = true;
   #found; // of each name
+  #outermost; // nodes that are found and are called by none such
   #within; // of each node: it, or one above it, is found
 
   constructor(profile, text) {
-    let matches;
-    try {
-      const pattern = new RegExp(text, 'i');
-      matches = (name) => pattern.test(name);
-    } catch {
-      this.isPattern = false; // f(int is no expression, but a name
-      const lower = text.toLowerCase();
-      matches = (name) => name.toLowerCase().includes(lower);
-    }
+    const matches = matcher(text);
     this.#found = Uint8Array.from(profile.name, (name, i) => (i > 0 && matches(name) ? 1 : 0));
   }
 
   // look counts time once where one found frame calls another.
   look(graph) {
     this.graph = graph;
-    this.ns = 0;
     this.frames = 0;
+    this.#outermost = [];
     const under = new Uint8Array(graph.length); // a frame that is found, or called by one
     this.#within = new Uint8Array(graph.length);
     for (let node = 1; node < graph.length; node++) {
-      const isFound = this.#found[graph.name[node]];
+      const isFound = graph.total[node] > 0 ? this.#found[graph.name[node]] : 0;
       const isUnder = under[graph.parent[node]];
       if (isFound) this.frames++;
-      if (isFound && !isUnder) this.ns += graph.total[node];
+      if (isFound && !isUnder) this.#outermost.push(node);
       under[node] = isFound | isUnder;
       this.#within[node] = isFound;
     }
     for (let node = graph.length - 1; node > 0; node--) this.#within[graph.parent[node]] |= this.#within[node];
   }
 
+  // ns is how much of a node's time is in what is found.
+  ns(node) {
+    const {graph} = this;
+    for (let at = node; at > 0; at = graph.parent[at]) if (this.#found[graph.name[at]]) return graph.total[node];
+    const [from, to] = [graph.start[node], graph.start[node] + graph.total[node]];
+    const isAbove = (at) => graph.depth[at] > graph.depth[node] && graph.start[at] >= from && graph.start[at] < to;
+    return this.#outermost.reduce((ns, at) => (isAbove(at) ? ns + graph.total[at] : ns), 0);
+  }
+
+  // text says what is found.
+  text(zoomed) {
+    if (this.frames === 0) return 'not found';
+    const of = (node) => percent(this.ns(node), this.graph.total[node]);
+    return `${of(0)} of time${zoomed ? `, ${of(zoomed)} of zoomed` : ''}`;
+  }
+
   // has tells whether a box is found; one of small frames, whether any of them or above them is.
   has(box) {
     const {graph} = this;
     if (box.count === 1) return box.node > 0 && this.#found[graph.name[box.node]] === 1;
-    const from = firstBehind(graph, graph.parent[box.node], box.start);
-    for (let i = from; i < from + box.count; i++) if (this.#within[graph.child[i]]) return true;
+    const parent = graph.parent[box.node];
+    for (let i = firstBehind(graph, parent, box.start); i < graph.childFrom[parent + 1]; i++) {
+      const child = graph.child[i];
+      if (graph.start[child] >= box.start + box.ns) break;
+      if (this.#within[child] && graph.total[child] > 0) return true;
+    }
     return false;
   }
 }

@@ -1,5 +1,5 @@
 // What the strip tells apart, from below, as the palette's times: what a thread did in a time, by its class.
-const BANDS = ['on CPU', 'runnable', 'blocked', 'waiting for work', 'unknown'];
+const BANDS = ['on CPU', 'runnable', 'blocked', 'waiting for work', 'not known'];
 const BAND_OF = {
   [CLASS.onCPU]: 0, [CLASS.runnable]: 1, [CLASS.preempted]: 1, [CLASS.made]: 2, [CLASS.blocked]: 2, [CLASS.idle]: 3,
   [CLASS.unknown]: 4,
@@ -13,8 +13,8 @@ class Strip {
   #drag = null;
   #selected = {from: 0, to: 0};
 
-  constructor(profile, span, canvas) {
-    Object.assign(this, {profile, span, canvas});
+  constructor(profile, origin, span, canvas) {
+    Object.assign(this, {profile, origin, span, canvas});
     this.context = canvas.getContext('2d', {alpha: false});
     canvas.addEventListener('pointerdown', (event) => this.#press(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
@@ -68,7 +68,12 @@ class Strip {
     if (to === 0) return '';
     const {slot} = this.profile;
     const end = Math.min(to * slot, this.span);
-    return `${secondsText(from * slot, slot)} s to ${secondsText(end, slot)} s (${timeText(end - from * slot)})`;
+    return `${this.#instant(from * slot)} to ${this.#instant(end)} (${spell(end - from * slot)})`;
+  }
+
+  // instant is a place in the strip as time since the recording began.
+  #instant(ns) {
+    return `${instant(this.origin + ns, this.profile.slot)} s`;
   }
 
   paint(palette) {
@@ -95,8 +100,10 @@ class Strip {
     return this.height - 16; // what is below is the axis's
   }
 
+  // x is where a slot begins, on a whole pixel of the screen: columns without seams.
   #x(slot) {
-    return Math.min(1, slot * this.profile.slot / this.span) * this.width;
+    const x = Math.min(1, slot * this.profile.slot / this.span) * this.width;
+    return Math.round(x * devicePixelRatio) / devicePixelRatio;
   }
 
   #slotAt(event) {
@@ -117,7 +124,7 @@ class Strip {
       this.bands.forEach((band, i) => {
         const height = band[slot] / whole * (this.#floor - 1);
         context.fillStyle = palette.times[i];
-        context.fillRect(x, y - height, width > 4 ? width - 1 : width + 0.5, height);
+        context.fillRect(x, y - height, width > 8 ? width - 1 : width, height);
         y -= height;
       });
     }
@@ -145,8 +152,9 @@ class Strip {
     context.textBaseline = 'alphabetic';
     context.fillStyle = palette.line;
     context.fillRect(0, this.#floor, this.width, 1);
-    for (let ns = 0; ns <= this.span; ns += step) {
-      const x = ns / this.span * this.width;
+    const {origin, span} = this;
+    for (let ns = Math.ceil(origin / step) * step; ns <= origin + span; ns += step) {
+      const x = (ns - origin) / span * this.width;
       const text = `${Number((ns / 1e9).toPrecision(6))} s`;
       if (x + 4 + context.measureText(text).width > this.width) break;
       context.fillStyle = palette.line;
@@ -158,9 +166,9 @@ class Strip {
 
   // scaleText says what the whole height is.
   scaleText() {
-    if (this.mode === MODE.wall) return 'share of the threads’ time';
-    const most = fourDigits(Math.max(this.threads, 0.001)).replace(/\.?0+$/, '');
-    return this.mode === MODE.onCPU ? `up to ${most} CPUs busy` : `up to ${most} threads off CPU`;
+    if (this.mode === MODE.wall) return 'height: all threads’ time';
+    const most = digits(this.threads);
+    return this.mode === MODE.onCPU ? `height: ${most} CPUs` : `height: ${most} threads`;
   }
 
   #press(event) {
@@ -211,11 +219,11 @@ class Strip {
   #lines(slot) {
     const {profile} = this;
     const end = Math.min((slot + 1) * profile.slot, this.span);
-    const lines = [`${secondsText(slot * profile.slot, profile.slot)} s to ${secondsText(end, profile.slot)} s`];
+    const lines = [`${this.#instant(slot * profile.slot)} to ${this.#instant(end)}`];
     this.bands.forEach((band, i) => {
       if (band[slot] === 0) return;
-      const share = shareText(band[slot], this.sums[slot]);
-      lines.push(`${BANDS[i]}: ${share}, ${fourDigits(band[slot] / this.#length(slot))} threads`);
+      const threads = digits(band[slot] / this.#length(slot));
+      lines.push(`${BANDS[i]}: ${percent(band[slot], this.sums[slot])}, ${threads === '1' ? '1 thread' : `${threads} threads`}`);
     });
     return lines;
   }

@@ -20,9 +20,20 @@ class Threads {
     this.list.addEventListener('click', (event) => this.#click(event));
     this.list.addEventListener('keydown', (event) => this.#key(event));
     this.all.addEventListener('click', () => this.onChoose(null));
+    this.these = element.querySelector('.these');
+    this.these.addEventListener('click', () => this.onChoose(new Set(this.#listed)));
+    this.#numbers(element);
     this.#onInput(element.querySelector('input'), (value) => { this.#filter = value.toLowerCase(); });
     this.#onInput(element.querySelector('select'), (value) => { this.#order = value; });
     new ResizeObserver(() => this.#draw()).observe(this.list);
+  }
+
+  // numbers are of the process and the thread, or of the thread alone where there is one process.
+  #numbers(element) {
+    this.isOneProcess = this.profile.pid.every((pid) => pid === this.profile.pid[0]);
+    element.querySelector('.columns .number').textContent = this.isOneProcess ? 'tid' : 'pid/tid';
+    const longest = this.profile.tid.reduce((most, _, thread) => Math.max(most, this.#number(thread).length), 6);
+    element.style.setProperty('--number', `${longest}ch`);
   }
 
   #onInput(input, take) {
@@ -61,7 +72,8 @@ class Threads {
 
   #number(thread) {
     const {profile} = this;
-    return profile.tid[thread] > 0 ? `${profile.pid[thread]}/${profile.tid[thread]}` : `${profile.pid[thread]}, ended`;
+    const tid = profile.tid[thread] > 0 ? profile.tid[thread] : 'ended';
+    return this.isOneProcess ? `${tid}` : `${profile.pid[thread]}/${tid}`;
   }
 
   #off(thread) {
@@ -88,10 +100,11 @@ class Threads {
 
   #tell() {
     const all = this.profile.tid.length;
-    const listed = this.#listed.length < all ? `${this.#listed.length.toLocaleString('en')} of ` : '';
-    const chosen = this.#chosen ? `, ${this.#chosen.size.toLocaleString('en')} chosen` : '';
-    this.told.textContent = `${listed}${countText(all, 'thread')}${chosen}`;
+    const listed = this.#listed.length < all ? `${grouped(this.#listed.length)} of ` : '';
+    const chosen = this.#chosen ? `, ${grouped(this.#chosen.size)} chosen` : '';
+    this.told.textContent = `${listed}${counted(all, 'thread')}${chosen}`;
     this.all.disabled = this.#chosen === null;
+    this.these.hidden = this.#listed.length === all || this.#listed.length === 0;
   }
 
   #draw() {
@@ -109,17 +122,15 @@ class Threads {
     const element = document.createElement('div');
     element.className = 'thread';
     element.id = `thread-${thread}`;
-    element.role = 'option';
-    element.ariaSelected = String(this.#chosen?.has(thread) ?? false);
-    element.ariaPosInSet = row + 1;
-    element.ariaSetSize = this.#listed.length;
+    const aria = {role: 'option', 'aria-selected': this.#chosen?.has(thread) ?? false, 'aria-posinset': row + 1, 'aria-setsize': this.#listed.length};
+    for (const [name, value] of Object.entries(aria)) element.setAttribute(name, value);
     element.classList.toggle('active', row === this.#active);
     element.style.top = `${row * THREAD}px`;
     element.dataset.row = row;
-    element.title = `${this.#name(thread)} ${this.#number(thread)}\n${this.times.map((of, i) => `${BANDS[i]}: ${timeText(of[thread])}`).join('\n')}`;
+    element.title = this.#hint(thread);
     element.append(...[
       ['name', this.#name(thread)], ['number', this.#number(thread)],
-      ['on', timeText(this.times[0][thread])], ['off', timeText(this.#off(thread))],
+      ['on', spell(this.times[0][thread])], ['off', spell(this.#off(thread))],
     ].map(([kind, text]) => {
       const part = document.createElement('span');
       part.className = kind;
@@ -127,6 +138,11 @@ class Threads {
       return part;
     }), this.#bar(thread));
     return element;
+  }
+
+  #hint(thread) {
+    const times = this.times.map((of, i) => `${BANDS[i]}: ${spell(of[thread])}`);
+    return [`${this.#name(thread)} ${this.#number(thread)}`, ...times].join('\n');
   }
 
   // bar is the thread's time by what it did.

@@ -1,37 +1,31 @@
-// How numbers are written for people.
+// Numbers as people read them: in three digits, as in captions.
 
-// timeText has four digits and the largest unit that leaves one before the point.
-function timeText(ns) {
-  for (const [unit, size] of [['s', 1e9], ['ms', 1e6], ['µs', 1e3]]) {
-    if (Math.abs(ns) >= size) return `${fourDigits(ns / size)} ${unit}`;
+const trimmed = (digits) => (digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits);
+const grouped = (n) => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ',');
+
+function digits(v) {
+  if (v >= 999.5) return grouped(v);
+  if (v >= 99.95) return v.toFixed(0);
+  return trimmed(v.toFixed(v >= 9.995 ? 1 : 2));
+}
+
+// spell is a time in ns in the unit that suits it.
+function spell(ns) {
+  for (const [unit, name] of [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']]) {
+    if (ns / unit >= 0.9995) return `${digits(ns / unit)} ${name}`;
   }
   return `${ns} ns`;
 }
 
-function fourDigits(value) {
-  const whole = Math.max(1, Math.floor(Math.log10(Math.abs(value))) + 1);
-  return whole >= 4 ? Math.round(value).toLocaleString('en') : value.toFixed(4 - whole);
+function percent(part, whole) {
+  const v = whole > 0 ? 100 * part / whole : 0;
+  if (v > 0 && v < 0.01) return '<0.01%';
+  return `${trimmed(v.toFixed(v < 10 ? 2 : 1))}%`;
 }
 
-// exactText has every nanosecond.
-function exactText(ns) {
-  return `${ns.toLocaleString('en')} ns`;
-}
+const counted = (n, thing) => `${grouped(n)} ${thing}${n === 1 ? '' : 's'}`;
 
-// shareText says how much of a whole a part is.
-function shareText(part, whole) {
-  if (whole === 0) return '0%';
-  const percent = 100 * part / whole;
-  if (percent > 0 && percent < 0.01) return '<0.01%';
-  return `${percent.toFixed(2)}%`;
-}
-
-// secondsText is a point in time of the window, as precise as slots of this length need.
-function secondsText(ns, slot) {
-  const digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(slot))));
-  return (ns / 1e9).toFixed(digits);
-}
-
-function countText(count, noun) {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+// instant is a point in time in s, as precise as slots of this length need.
+function instant(ns, slot) {
+  return (ns / 1e9).toFixed(Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(slot)))));
 }

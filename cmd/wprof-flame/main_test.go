@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+	"wprof/test/tools"
+)
+
+func TestMain(m *testing.M) { tools.Main(m) }
+
+// Over 10 ms busy and lazy share a CPU: busy works at its first half in one function, at its second in another.
+const capture = `
+section host=box boot_id=b kernel_release=6.18.0 open=1000000000 close=+10000000
+  cpu 0
+  clock monotonic=1000000000 boottime=1000000000 realtime=1700000000000000000
+  source 1 name=timer period=1000000
+task 1 tid=0 pid=0 comm=swapper flags=2
+task 2 tid=100 pid=100 comm=busy process_comm=busy start=5
+task 3 tid=101 pid=100 comm=lazy process_comm=busy start=6
+module 1 path="/bin/busy" build_id=01abcd kind=file
+frame 1 module=1 offset=0x1100 caller
+  line function="main" file="busy.c" line=7
+frame 2 module=1 offset=0x1200
+  line function="one" file="busy.c" line=17
+frame 3 module=1 offset=0x1300
+  line function="two"
+stack 1 frames=1,2
+stack 2 frames=1,3
++0 cpu0 state_cpu 2 prio=120
++0 cpu0 state_thread 3 state=S prio=120 since=-1000
++2000000 cpu0 sample 2 stack=1 source=1
++5000000 cpu0 switch 2 next=3 prev_state=R+ prev_prio=120 next_prio=120 since=-1000 next_state=S stack=1
++6000000 cpu0 switch 3 next=2 prev_state=S prev_prio=120 next_prio=120 since=+5000000 next_state=R+
++8000000 cpu0 sample 2 stack=2 source=1
++10000000 cpu0 state_cpu 2 prio=120 since=+6000000 open
++10000000 cpu0 state_thread 3 state=S prio=120 since=+6000000 stack=2 open
+end close=+10000000
+`
+
+func undump(t *testing.T, text string) []byte {
+	t.Helper()
+	var stream bytes.Buffer
+	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return stream.Bytes()
+}
+
+func written(t *testing.T, stream []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	if err := os.WriteFile(file, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func run(t *testing.T, stdin []byte, args ...string) tools.Result {
+	t.Helper()
+	return tools.Try(t, time.Minute, stdin, "wprof-flame", args...)
+}
+
+func TestFoldedStacksOfFilesAndPipes(t *testing.T) {
+	stream := undump(t, capture)
+	file := written(t, stream)
+	for _, c := range []struct{ args, want string }{
+		{"", `
+			busy-100;[no stack];[runnable]_[o] 1000
+			busy-100;[not sampled]_[c] 1000
+			busy-100;main;one_[c] 5000
+			busy-100;main;one_[o] 5000
+			busy-100;main;two_[c] 4000
+			busy-100;main;two_[o] 4000`},
+		{"--on-cpu --by thread --unit ns", `
+			busy-100/100;main;one 5000000
+			busy-100/100;main;two 4000000
+			lazy-100/101;[not sampled] 1000000`},
+		{"--off-cpu --state --unit=ms --by comm", `
+			busy;[no stack];[preempted] 1
+			lazy;main;one;[sleep] 5
+			lazy;main;two;[sleep] 4`},
+		{"--unit samples --by none --reverse", `
+			[no stack];[runnable]_[o] 1
+			one;main_[c] 1
+			one;main_[o] 1
+			two;main_[c] 1
+			two;main_[o] 1`},
+		{"--tid 101 --by comm", `
+			lazy;[not sampled]_[c] 1000
+			lazy;main;one_[o] 5000
+			lazy;main;two_[o] 4000`},
+		{"--start 5ms --end 7ms --by thread", `
+			busy-100/100;[no stack];[runnable]_[o] 1000
+			busy-100/100;[not sampled]_[c] 1000
+			lazy-100/101;[not sampled]_[c] 1000
+			lazy-100/101;main;two_[o] 1000`},
+		{"--start 5ms --diff-end 5ms --unit ns --by thread", `
+			busy-100/100;[no stack];[runnable]_[o] 0 1000000
+			busy-100/100;main;one_[c] 5000000 0
+			busy-100/100;main;two_[c] 0 4000000
+			lazy-100/101;[not sampled]_[c] 0 1000000
+			lazy-100/101;main;one_[o] 5000000 0
+			lazy-100/101;main;two_[o] 0 4000000`},
+		{"--min-block 4500us --off-cpu", `busy-100;main;one 5000`},
+		{"-n nobody", ""},
+	} {
+		got := run(t, nil, append(strings.Fields(c.args), file)...)
+		if got.Status != 0 {
+			t.Errorf("%q: status %d: %s", c.args, got.Status, got.Stderr)
+		}
+		if g, w := lines(string(got.Stdout)), lines(c.want); !slices.Equal(g, w) {
+			t.Errorf("%q: got\n%s\nwant\n%s", c.args, strings.Join(g, "\n"), strings.Join(w, "\n"))
+		}
+		if strings.Contains(c.args, "--diff") {
+			continue // reads the file twice
+		}
+		if piped := run(t, stream, strings.Fields(c.args)...); !bytes.Equal(piped.Stdout, got.Stdout) || piped.Status != 0 {
+			t.Errorf("%q: status %d, and from a pipe it says %s", c.args, piped.Status, piped.Stdout)
+		}
+	}
+}
+
+func lines(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
+	stream := undump(t, capture)
+	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=box", "host=other").Replace(capture)
+	for _, c := range []struct {
+		what   string
+		stdin  []byte
+		args   string
+		status int
+		stderr string
+		output bool
+	}{
+		{"a truncated stream", stream[:len(stream)-60], "", 4, "damaged", true},
+		{"a truncated stream, filtered", stream[:len(stream)-60], "-p 100", 4, "damaged", true},
+		{"no stream", []byte("hello"), "", 1, "not a wprof stream", false},
+		{"no stream, filtered", []byte("hello"), "-p 1", 1, "not a wprof stream", false},
+		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
+		{"two machines", append(bytes.Clone(stream), undump(t, other)...), "", 1, "different machines", true},
+		{"two machines, filtered", append(bytes.Clone(stream), undump(t, other)...), "-p 100", 1, "different machines", true},
+		{"nothing kept", stream, "-p 7", 0, "the output is empty", false},
+	} {
+		got := run(t, c.stdin, strings.Fields(c.args)...)
+		if got.Status != c.status || !strings.Contains(string(got.Stderr), c.stderr) || strings.Count(string(got.Stderr), "\n") != 1 {
+			t.Errorf("%s: status %d, want %d; stderr %q", c.what, got.Status, c.status, got.Stderr)
+		}
+		if len(got.Stdout) > 0 != c.output {
+			t.Errorf("%s: %d bytes of output, want some: %v", c.what, len(got.Stdout), c.output)
+		}
+	}
+}
+
+func TestWrongUsageIsRefused(t *testing.T) {
+	file := written(t, undump(t, capture))
+	for _, c := range []struct{ args, stderr string }{
+		{"--on-cpu --off-cpu", "--on-cpu and --off-cpu tell different times"},
+		{"--svg --html", "--svg and --html cannot share an output; write --html=FILE"},
+		{"--svg=a.svg -o b.svg", "-o b.svg would stay empty"},
+		{"--wakeup-chain 17", "from 1 to 16"},
+		{"--wakeup-chain x", "not a whole number"},
+		{"--buckets 0 -o x", "has no length"},
+		{"--buckets 1ms", "name them with -o FILE"},
+		{"--buckets 1ms --svg -o x", "folded stacks and nothing else"},
+		{"--by proces", "did you mean process?"},
+		{"--unit s", "not one of its values"},
+		{"--diff " + file + " --html", "--diff does not go with --html"},
+		{"--diff=", "empty"},
+		{"--start x", "moment"},
+		{"--diff-end x", "moment"},
+		{"--per-thread=", "empty"},
+		{"--min-block 3x", "unit"},
+	} {
+		got := run(t, nil, append(strings.Fields(c.args), file)...)
+		if got.Status != 2 || !strings.Contains(string(got.Stderr), c.stderr) || len(got.Stdout) > 0 || strings.Count(string(got.Stderr), "\n") != 1 {
+			t.Errorf("%q: status %d, stderr %q, %d bytes", c.args, got.Status, got.Stderr, len(got.Stdout))
+		}
+	}
+	if got := run(t, nil, "--buckets", "500ns", "-o", filepath.Join(t.TempDir(), "x"), file); got.Status != 2 || !strings.Contains(string(got.Stderr), "more than 10000") {
+		t.Errorf("too many buckets: status %d, %q", got.Status, got.Stderr)
+	}
+	if got := run(t, undump(t, capture), "--diff-end", "5ms"); got.Status != 2 || !strings.Contains(string(got.Stderr), "name a FILE") {
+		t.Errorf("two ranges of a pipe: status %d, %q", got.Status, got.Stderr)
+	}
+}
+
+// The buckets together have the time of the whole, each that of its own.
+func TestBuckets(t *testing.T) {
+	file := written(t, undump(t, capture))
+	dir := t.TempDir()
+	if got := run(t, nil, "--buckets", "3ms", "-o", filepath.Join(dir, "out.folded"), "--unit", "ns", file); got.Status != 0 {
+		t.Fatalf("status %d: %s", got.Status, got.Stderr)
+	}
+	for n, want := range []string{
+		"busy-100;main;one_[c] 3000000\nbusy-100;main;one_[o] 3000000",
+		"busy-100;[no stack];[runnable]_[o] 1000000\nbusy-100;[not sampled]_[c] 1000000\nbusy-100;main;one_[c] 2000000\nbusy-100;main;one_[o] 2000000",
+		"busy-100;main;two_[c] 3000000\nbusy-100;main;two_[o] 3000000",
+		"busy-100;main;two_[c] 1000000\nbusy-100;main;two_[o] 1000000",
+	} {
+		got, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("out.%04d.folded", n)))
+		if err != nil || strings.TrimSpace(string(got)) != want {
+			t.Errorf("bucket %d: %v, got\n%s\nwant\n%s", n, err, got, want)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 4 {
+		t.Errorf("%d files, want 4: %v", len(left), left)
+	}
+}
+
+// One run writes everything, complete, each file as a run of its own would.
+func TestSeveralOutputsOfOneRun(t *testing.T) {
+	file := written(t, undump(t, capture))
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	forms := []string{"folded", "svg", "html", "pprof", "speedscope", "analysis"}
+	var args []string
+	for _, form := range forms {
+		args = append(args, "--"+form+"="+in(form))
+	}
+	if got := run(t, nil, append(args, "--per-thread", in("threads"), file)...); got.Status != 0 || len(got.Stdout)+len(got.Stderr) > 0 {
+		t.Fatalf("status %d, %d bytes, %s", got.Status, len(got.Stdout), got.Stderr)
+	}
+	for _, form := range forms {
+		alone := run(t, nil, "--"+form, file)
+		text, err := os.ReadFile(in(form))
+		if err != nil || alone.Status != 0 || len(text) == 0 {
+			t.Errorf("--%s: %d bytes, %v, alone status %d: %s", form, len(text), err, alone.Status, alone.Stderr)
+		}
+		if !bytes.Equal(text, alone.Stdout) && form != "html" && form != "pprof" { // these tell what else was kept apart
+			t.Errorf("--%s differs beside the others", form)
+		}
+	}
+	files, _ := filepath.Glob(in("threads") + "/*")
+	for i := range files {
+		files[i] = filepath.Base(files[i])
+	}
+	want := []string{"thread_100_main.folded", "thread_100_main.svg", "thread_100_main_analysis.txt", "thread_101_lazy.folded", "thread_101_lazy.svg", "thread_101_lazy_analysis.txt", "threads_thread_analysis.txt"}
+	if !slices.Equal(files, want) {
+		t.Errorf("got %q, want %q", files, want)
+	}
+}

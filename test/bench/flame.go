@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// flame measures folding, on the captures that the other renderers are measured on, and drawing.
+func (b *bench) flame() error {
+	small, err := b.recordLoad("small.wprof", pipeLoops)
+	if err != nil {
+		return err
+	}
+	large, err := b.recordLoad("large.wprof", 10*pipeLoops)
+	if err != nil {
+		return err
+	}
+	if err := b.converter("wprof-flame", []string{"--folded"}, 5, small, large, 0); err != nil {
+		return err
+	}
+	return b.drawing()
+}
+
+// drawing measures what the outputs of wprof-flame take besides folding, of a capture of a minute of mixed load.
+func (b *bench) drawing() error {
+	length := time.Minute
+	if b.quick {
+		length = 10 * time.Second
+	}
+	file, err := b.mixedFor(length, "-Stimer=99hz", "-S+offcpu", "--offcpu-min=0")
+	if err != nil {
+		return err
+	}
+	c, err := readCapture(file)
+	if err != nil {
+		return err
+	}
+	out := func(name string) string { return filepath.Join(b.tmp, "flame."+name) }
+	var folding, memory, megabytes []float64
+	extra := map[string][]float64{}
+	for range b.few() {
+		folded, err := runWatched(b.tool("wprof-flame"), "--folded="+out("folded"), file)
+		if err != nil {
+			return err
+		}
+		folding = append(folding, folded.wall.Seconds())
+		memory = append(memory, float64(folded.peakRSS)/(1<<20))
+		for _, form := range []string{"svg", "html"} {
+			both, err := runWatched(b.tool("wprof-flame"), "--folded="+out("folded"), "--"+form+"="+out(form), file)
+			if err != nil {
+				return err
+			}
+			extra[form] = append(extra[form], max(0, both.wall.Seconds()-folded.wall.Seconds()))
+		}
+		st, err := os.Stat(out("svg"))
+		if err != nil {
+			return err
+		}
+		megabytes = append(megabytes, float64(st.Size())/1e6)
+	}
+	load := fmt.Sprintf("(%v of mixed load, %.1f M events, a stack of every block and 99 samples a second)", length, float64(c.events)/1e6)
+	b.add(Row{Name: "wprof-flame, folding a minute with stacks", Unit: "s", Runs: folding, Command: "wprof-flame --folded=OUT CAPTURE " + load})
+	b.add(Row{Name: "wprof-flame, folding a minute with stacks: peak memory", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "wprof-flame --folded=OUT CAPTURE " + load})
+	b.add(Row{Name: "SVG of a minute, after folding", Unit: "s", Hold: "2", Limit: 2, Runs: extra["svg"], Command: "wprof-flame --folded=OUT --svg=OUT CAPTURE less wprof-flame --folded=OUT CAPTURE " + load})
+	b.add(Row{Name: "its size", Unit: "MB", Hold: "5", Limit: 5, Runs: megabytes, Command: "size of OUT"})
+	b.add(Row{Name: "HTML page of a minute, after folding as well", Unit: "s", Runs: extra["html"], Command: "wprof-flame --folded=OUT --html=OUT CAPTURE less wprof-flame --folded=OUT CAPTURE " + load})
+	return nil
+}

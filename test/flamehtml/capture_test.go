@@ -1,0 +1,133 @@
+//go:build linux
+
+package flamehtml
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/test/page"
+	"wprof/test/tools"
+)
+
+// record records this machine while a part of this process spins and another one sleeps.
+func record(t *testing.T) string {
+	t.Helper()
+	tools.NeedPrivilege(t)
+	return tools.Record(t, filepath.Join(t.TempDir(), "host.wprof"), []string{"-Stimer=499hz", "-S+offcpu"}, func() {
+		for end := time.Now().Add(1200 * time.Millisecond); time.Now().Before(end); {
+			for begin := time.Now(); time.Since(begin) < 5*time.Millisecond; {
+			}
+			time.Sleep(3 * time.Millisecond)
+		}
+	})
+}
+
+// folded are the stacks that wprof-flame writes of a capture, with their ns.
+func folded(t *testing.T, args ...string) map[string]int64 {
+	t.Helper()
+	stacks := make(map[string]int64)
+	out := tools.Run(t, "wprof-flame", append([]string{"--folded", "--unit", "ns"}, args...)...)
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		at := strings.LastIndexByte(lines.Text(), ' ')
+		ns, err := strconv.ParseInt(lines.Text()[at+1:], 10, 64)
+		if err != nil {
+			t.Fatalf("wprof-flame wrote %q", lines.Text())
+		}
+		stacks[lines.Text()[:at]] += ns
+	}
+	return stacks
+}
+
+// shownStacks are the page's graph as folded stacks.
+func shownStacks(pg *page.Page) map[string]int64 {
+	var stacks map[string]int64
+	pg.Eval(`(() => {
+		const {graph: g} = wprof.flame, stacks = {};
+		for (let i = 1; i < g.length; i++) {
+			if (g.self(i) === 0) continue;
+			const path = g.path(i).map((n) => wprof.flame.name(n).replaceAll(';', ':')).join(';') + ['', '_[c]', '_[o]'][g.mark[i]];
+			stacks[path] = (stacks[path] ?? 0) + g.self(i);
+		}
+		return stacks;
+	})()`, &stacks)
+	return stacks
+}
+
+// A capture's page and its folded stacks tell the same, to the nanosecond.
+func TestPageOfACaptureTellsWhatFoldedStacksDo(t *testing.T) {
+	t.Parallel()
+	file := record(t)
+	html := filepath.Join(t.TempDir(), "host.html")
+	tools.Run(t, "wprof-flame", "--html="+html, file)
+	pg := openFile(t, html)
+	for _, c := range []struct {
+		view string
+		args []string
+	}{
+		{"{}", []string{"--wall"}},
+		{"{mode: 1}", []string{"--on-cpu"}},
+		{"{mode: 2, states: true}", []string{"--off-cpu", "--state"}},
+		{"{mode: 2, states: false, idle: false}", []string{"--off-cpu", "--no-idle-waits"}},
+		{"{mode: 0, idle: true, by: 1}", []string{"--wall", "--by", "thread"}},
+		{"{by: 0, reverse: true}", []string{"--wall", "--reverse"}},
+	} {
+		pg.Eval("wprof.change("+c.view+")", nil)
+		got, want := shownStacks(pg), folded(t, append(c.args, file)...)
+		if maps.Equal(got, want) && len(want) > 10 {
+			continue
+		}
+		for stack, ns := range want {
+			if got[stack] != ns {
+				t.Errorf("%v: the page tells %d ns of %s, want %d", c.args, got[stack], stack, ns)
+			}
+		}
+		t.Fatalf("%v: the page has %d stacks, want %d", c.args, len(got), len(want))
+	}
+}
+
+// A range of a page is what the capture has when it is cut to that range. Stacks are not compared: a cut changes how a time
+// on the CPU is shared out among the samples that are left. Nor is time off the CPU with that of which nothing is known: what
+// is told at the cut may say more. Other processes may be among those whose switches the kernel hides.
+func TestPageRangeIsThatOfTheCapture(t *testing.T) {
+	t.Parallel()
+	file := record(t)
+	html := filepath.Join(t.TempDir(), "host.html")
+	tools.Run(t, "wprof-flame", "--html="+html, file)
+	pg := openFile(t, html)
+	var slot int64
+	pg.Eval("wprof.profile.slot", &slot)
+	const from, to = 50, 190
+	pg.Eval(fmt.Sprintf("wprof.change({from: %d, to: %d})", from, to), nil)
+	cut := []string{"--start", fmt.Sprintf("%dns", from*slot), "--end", fmt.Sprintf("%dns", to*slot), file}
+	got, want := byRoot(shownStacks(pg)), byRoot(folded(t, cut...))
+	own := fmt.Sprintf("flamehtml.test-%d", os.Getpid())
+	for _, root := range []string{own, own + ", on CPU"} {
+		if got[root] != want[root] || want[root] == 0 {
+			t.Errorf("slots %d to %d of %v have %d ns of %s, want %d", from, to, time.Duration(slot), got[root], root, want[root])
+		}
+	}
+}
+
+// byRoot adds stacks up by root, those that were on the CPU for themselves.
+func byRoot(stacks map[string]int64) map[string]int64 {
+	sums := make(map[string]int64)
+	for stack, ns := range stacks {
+		root, _, _ := strings.Cut(stack, ";")
+		root = strings.TrimSuffix(root, "_[o]")
+		if stack, on := strings.CutSuffix(stack, "_[c]"); on {
+			root, _, _ = strings.Cut(stack, ";")
+			root += ", on CPU"
+		}
+		sums[root] += ns
+	}
+	return sums
+}

@@ -1,0 +1,58 @@
+package flamehtml
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"wprof/internal/flame"
+	"wprof/test/page"
+)
+
+// open writes a profile as a page and opens it. The test fails if the page logs an error or asks for anything.
+func open(t testing.TB, p *flame.Profile, v ...flame.View) *page.Page {
+	t.Helper()
+	return openFile(t, write(t, p, v...))
+}
+
+func openFile(t testing.TB, path string) *page.Page {
+	t.Helper()
+	pg := page.Open(t, path)
+	t.Cleanup(func() {
+		if told := pg.ConsoleErrors(); len(told) > 0 {
+			t.Errorf("the page logged %q", told)
+		}
+		if asked := pg.Requests(); len(asked) > 0 {
+			t.Errorf("the page asked for %q", asked)
+		}
+	})
+	pg.Wait("globalThis.wprof?.settled || /Cannot/.test(document.querySelector('#trouble').textContent)")
+	settle(pg)
+	return pg
+}
+
+// settle waits until the page shows what it was last asked for.
+func settle(pg *page.Page) {
+	pg.Eval("(async () => { await wprof.settled; wprof.flame.drawNow(); return true; })()", nil)
+}
+
+func write(t testing.TB, p *flame.Profile, v ...flame.View) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.html")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewWriter(file)
+	if err := p.WriteHTML(out, v...); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,283 @@
+package flamehtml
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wprof/internal/flame"
+	"wprof/test/page"
+)
+
+// stacksOf is a profile of one thread that was on the CPU for a time in each of the stacks, their outermost frames first.
+func stacksOf(ns func(i int) int64, stacks ...[]string) *flame.Profile {
+	p := &flame.Profile{
+		Frames: make([]flame.Frame, 1), Nodes: make([]flame.Node, 1), Wakes: make([]flame.Wake, 1),
+		Labels: []flame.Label{{}, {PID: 7, TID: 7, Comm: "tool", Process: "tool"}},
+	}
+	t := &flame.Thread{PID: 7, TID: 7, Label: 1}
+	for i, stack := range stacks {
+		at := flame.NodeID(0)
+		for _, name := range stack {
+			p.Frames = append(p.Frames, flame.Frame{Functions: []flame.Function{{Name: name}}, Module: name})
+			p.Nodes = append(p.Nodes, flame.Node{Parent: at, Frame: flame.FrameID(len(p.Frames) - 1)})
+			at = flame.NodeID(len(p.Nodes) - 1)
+		}
+		key := flame.CellKey{Class: flame.ClassOnCPU, CPU: flame.NoCPU, Label: 1, Stack: at}
+		t.Cells = append(t.Cells, flame.Cell{CellKey: key, Ns: ns(i), Count: 1})
+		t.Lifetime += ns(i)
+	}
+	p.Threads = []*flame.Thread{t}
+	p.About.Window, p.About.Span = t.Lifetime, t.Lifetime
+	return p
+}
+
+// hostile are names that would be markup, script or other text if a page let them.
+func hostile() []string {
+	return []string{
+		"</script><script>globalThis.hacked = 1</script>", "<img src=x onerror='globalThis.hacked=1'>", "<!--<script>", "]]>", "\"'&lt;&",
+		"${globalThis.hacked=1}", "</title><h1>", "a\x00b\x1b[31m\r\n", "\xff\xfe\x80", "\u202edesrever\u2066", "__proto__", "constructor",
+		strings.Repeat("std::vector<", 350), "日本語の関数", "🙂",
+	}
+}
+
+func TestPageKeepsNamesWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	var stacks [][]string
+	for _, name := range hostile() {
+		stacks = append(stacks, []string{"main", name, name})
+	}
+	p := stacksOf(func(int) int64 { return 1e9 }, stacks...)
+	p.About.Host = hostile()[0]
+	p.Labels[1].Comm, p.Labels[1].Process = hostile()[0], hostile()[1]
+	pg := open(t, p)
+	for _, b := range boxes(pg) {
+		pg.Hover(b.X+b.Width/2, b.Y)
+		pg.Click(b.X+b.Width/2, b.Y)
+		still(pg)
+		pg.Key("Escape")
+		still(pg)
+	}
+	var state struct {
+		Hacked, Titles, Images, Headings int
+	}
+	pg.Eval(`({Hacked: globalThis.hacked ?? 0, Images: document.images.length, Headings: document.querySelectorAll('h1').length})`, &state)
+	if state.Hacked != 0 || state.Images != 0 || state.Headings != 1 {
+		t.Errorf("names have become part of the page: %+v", state)
+	}
+	got := make(map[string]bool)
+	for _, r := range shownRows(pg, true) {
+		got[r.Name] = true
+	}
+	for _, want := range []string{
+		hostile()[0], hostile()[1], `a\x00b\x1b[31m\r\n`, `\xff\xfe\x80`, `\u202edesrever\u2066`, hostile()[12], "日本語の関数", "🙂",
+	} {
+		if !got[want] {
+			t.Errorf("no frame is called %.60q", want)
+		}
+	}
+	if len(got) != len(hostile())+2 {
+		t.Errorf("%d names are shown, want %d", len(got), len(hostile())+2)
+	}
+	if title := pg.Text("document.title"); !strings.Contains(title, hostile()[0]) {
+		t.Errorf("the title is %q", title)
+	}
+}
+
+func TestPagePutsSmallFramesTogether(t *testing.T) {
+	t.Parallel()
+	const small = 20_000
+	stacks := [][]string{{"main", "big"}}
+	for i := range small {
+		stacks = append(stacks, []string{"main", fmt.Sprintf("small_%05d", i), "leaf"})
+	}
+	pg := open(t, stacksOf(func(i int) int64 {
+		if i == 0 {
+			return small * 1000
+		}
+		return 1000
+	}, stacks...))
+	find := func() (found box) {
+		for _, b := range boxes(pg) {
+			if b.Count > found.Count && b.Count > 1 {
+				found = b
+			}
+		}
+		return found
+	}
+	b := find()
+	if b.Count != small || b.Name != "(20,000 small frames)" || b.Total != small*1000 {
+		t.Fatalf("small frames are shown as %+v", b)
+	}
+	pg.Hover(b.X+b.Width/2, b.Y)
+	pg.Wait("!document.querySelector('#tooltip').hidden")
+	if told := text(pg, "#tooltip"); !strings.Contains(told, "(20,000 small frames)") || !strings.Contains(told, "50% of all") {
+		t.Errorf("of small frames is told %q", told)
+	}
+	// Zoomed in far enough each of them is seen.
+	pg.Click(b.X+b.Width/2, b.Y)
+	still(pg)
+	for range 8 {
+		pg.Key("+")
+	}
+	settle(pg)
+	seen := 0
+	for _, b := range boxes(pg) {
+		if strings.HasPrefix(b.Name, "small_") {
+			seen++
+		}
+	}
+	if seen < 50 {
+		t.Errorf("zoomed in, %d of the small frames are seen", seen)
+	}
+	pg.Key("Home")
+	still(pg)
+	// They are found though they are too small to be drawn.
+	pg.Eval("wprof.search('small_0')", nil)
+	if got := text(pg, "#found"); got != "25% of time" {
+		t.Errorf("a search for a half of them finds %s", got)
+	}
+}
+
+func TestPageTooltipStaysInTheWindow(t *testing.T) {
+	t.Parallel()
+	p := stacksOf(func(int) int64 { return 1e9 }, []string{"main", strings.Repeat("long::name<", 200)}, []string{"main", "b", "c"})
+	pg := open(t, p)
+	for _, size := range []page.Size{{Width: 1280, Height: 800}, {Width: 500, Height: 420}} {
+		pg.Resize(size, 1)
+		pg.Wait(fmt.Sprintf("innerWidth === %d", size.Width))
+		settle(pg)
+		for _, b := range boxes(pg) {
+			for _, x := range []float64{b.X + 1, b.X + b.Width/2, b.X + b.Width - 2} {
+				if b.Y < 0 || b.Y >= float64(size.Height) {
+					continue
+				}
+				pg.Hover(x, b.Y)
+				var inside, shown bool
+				pg.Eval(`(() => {
+					const r = document.querySelector('#tooltip').getBoundingClientRect();
+					return r.left >= 0 && r.top >= 0 && r.right <= innerWidth && r.bottom <= innerHeight;
+				})()`, &inside)
+				pg.Eval("!document.querySelector('#tooltip').hidden", &shown)
+				if !shown || !inside {
+					t.Errorf("at %v, beside %q: shown %t, inside %t", size, b.Name, shown, inside)
+				}
+			}
+		}
+	}
+}
+
+func TestPageFitsItsWindow(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	for _, c := range []struct {
+		size  page.Size
+		scale float64
+	}{{page.Size{Width: 1600, Height: 1000}, 2}, {page.Size{Width: 700, Height: 900}, 1.5}, {page.Size{Width: 1280, Height: 800}, 1}} {
+		pg.Resize(c.size, c.scale)
+		pg.Wait(fmt.Sprintf("innerWidth === %d && devicePixelRatio === %g", c.size.Width, c.scale))
+		pg.Wait("Math.abs(wprof.flame.canvas.width - wprof.flame.scroller.clientWidth * devicePixelRatio) <= 1")
+		var overflow bool
+		pg.Eval("document.documentElement.scrollWidth > innerWidth", &overflow)
+		if overflow {
+			t.Errorf("at %v the page is wider than the window", c)
+		}
+		var width float64
+		pg.Eval("wprof.flame.scroller.clientWidth", &width)
+		if root := boxes(pg)[0]; root.Width != width {
+			t.Errorf("at %v the root is %.0f px wide, want %.0f", c, root.Width, width)
+		}
+	}
+}
+
+// Every text and every frame's label has the contrast that WCAG asks for at level AA.
+func TestPageIsReadableOnLightAndDark(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	b := wide(t, pg, 2)
+	pg.Click(b.X+b.Width/2, b.Y)
+	still(pg)
+	pages := make(map[string]string)
+	for _, scheme := range []string{"light", "dark"} {
+		pg.Prefer("color-scheme", scheme)
+		pg.Wait(fmt.Sprintf("matchMedia('(prefers-color-scheme: %s)').matches", scheme))
+		pg.Wait("wprof.flame.palette.page === getComputedStyle(document.documentElement).getPropertyValue('--page').trim()")
+		settle(pg)
+		var texts []struct{ Of, Text, Behind string }
+		pg.Eval(`(() => {
+			const rgb = (hex) => 'rgb(' + [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join(', ') + ')';
+			const seen = [];
+			for (const e of document.querySelectorAll('body *')) {
+				const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+				if (!own || e.closest('script, noscript, [hidden], dialog:not([open]), option')) continue;
+				let behind = e;
+				while (behind && getComputedStyle(behind).backgroundColor === 'rgba(0, 0, 0, 0)') behind = behind.parentElement;
+				seen.push({Of: e.tagName + '.' + e.className + '#' + e.id, Text: getComputedStyle(e).color,
+					Behind: getComputedStyle(behind ?? document.documentElement).backgroundColor});
+			}
+			const {palette} = wprof.flame;
+			for (const tone of [...palette.tones, palette.root, palette.note, palette.small, palette.unknown, palette.past, palette.hit]) {
+				seen.push({Of: 'label on ' + tone.fill, Text: rgb(tone.ink), Behind: rgb(tone.fill)});
+			}
+			seen.push({Of: 'axis', Text: rgb(palette.faint), Behind: rgb(palette.page)});
+			return seen;
+		})()`, &texts)
+		if len(texts) < 60 {
+			t.Fatalf("only %d texts are found", len(texts))
+		}
+		for _, s := range texts {
+			ratio, err := page.Contrast(s.Text, s.Behind)
+			if err != nil || ratio < 4.5 {
+				t.Errorf("%s: %s has %s on %s: contrast %.2f %v", scheme, s.Of, s.Text, s.Behind, ratio, err)
+			}
+		}
+		pages[scheme] = texts[len(texts)-1].Behind
+	}
+	if pages["light"] == pages["dark"] {
+		t.Errorf("light and dark are both %s", pages["light"])
+	}
+}
+
+func TestPageMovesLessForThoseWhoAskForIt(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	pg.Prefer("reduced-motion", "reduce")
+	b := wide(t, pg, 2)
+	pg.Click(b.X+b.Width/2, b.Y)
+	var now struct{ From, To float64 }
+	pg.Eval("wprof.flame.range", &now)
+	if now.To-now.From != float64(b.Total) {
+		t.Errorf("right after a click %v ns are shown, want %d at once", now.To-now.From, b.Total)
+	}
+}
+
+func TestPageSaysWhyItCannotShow(t *testing.T) {
+	t.Parallel()
+	whole, err := os.ReadFile(write(t, usual()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := []byte("default-src 'none'; img-src data:; script-src")
+	for name, c := range map[string]struct{ from, to, want string }{
+		"an old browser": {"globalThis.DecompressionStream", "globalThis.noSuchThing", "use a version from 2023"},
+		"a damaged file": {`<script type="application/octet-stream">`, `<script type="application/octet-stream">AAAA`, "Cannot show this profile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !bytes.Contains(whole, []byte(c.from)) || !bytes.Contains(whole, policy) {
+				t.Fatalf("the page has no %s", c.from)
+			}
+			file := bytes.Replace(whole, []byte(c.from), []byte(c.to), 1)
+			file = bytes.Replace(file, policy, []byte("script-src 'unsafe-inline'; x-script-src"), 1)
+			path := filepath.Join(t.TempDir(), "page.html")
+			if err := os.WriteFile(path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			pg := page.Open(t, path)
+			pg.Wait("document.querySelector('#trouble').textContent.includes(" + fmt.Sprintf("%q", c.want) + ")")
+		})
+	}
+}

@@ -1,0 +1,435 @@
+package flamehtml
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wprof/internal/flame"
+	"wprof/test/page"
+)
+
+// usual is a profile of two processes that is quick to look at.
+func usual() *flame.Profile {
+	return sample{threads: 20, stacks: 60, depth: 10, functions: 40, cells: 30, slots: 50, asleep: 0.3}.profile()
+}
+
+// box is a frame as it is drawn, in pixels of the window.
+type box struct {
+	Node, Count         int
+	Name                string
+	X, Y, Width         float64
+	On, Off, Unknown    int64
+	Parent, Total, Deep int64
+}
+
+// boxes are those that are drawn, the root's first.
+func boxes(pg *page.Page) []box {
+	var all []box
+	pg.Eval(`(() => {
+		const {flame} = wprof, g = flame.graph, at = flame.canvas.getBoundingClientRect();
+		flame.drawNow();
+		return flame.rows.flat().map((b) => ({Node: b.node, Count: b.count, Name: flame.text(b), X: at.left + b.x,
+			Y: at.top + flame.top(b.depth) + 9, Width: b.width, On: g.on[b.node], Off: g.off[b.node], Unknown: g.unknown[b.node],
+			Parent: g.parent[b.node], Total: b.ns, Deep: b.depth}));
+	})()`, &all)
+	return all
+}
+
+// wide is the first box of a depth that can be hit.
+func wide(t *testing.T, pg *page.Page, deep int64) box {
+	t.Helper()
+	for _, b := range boxes(pg) {
+		if b.Deep == deep && b.Count == 1 && b.Width > 40 {
+			return b
+		}
+	}
+	t.Fatalf("no box of depth %d is wide enough", deep)
+	return box{}
+}
+
+// text is what an element shows.
+func text(pg *page.Page, selector string) string {
+	return pg.Text(fmt.Sprintf("document.querySelector(%q).textContent", selector))
+}
+
+// detail is the exact number of ns that the details show for Time, Self, On CPU, …; -1 for none.
+func detail(pg *page.Page, what string) int64 {
+	var ns int64
+	pg.Eval(fmt.Sprintf(`(() => {
+		const term = [...document.querySelectorAll('#details dt')].find((e) => e.textContent === %q);
+		return term ? Number(term.nextSibling.querySelector('data').value) : -1;
+	})()`, what), &ns)
+	return ns
+}
+
+// still lets the page come to rest after a zoom.
+func still(pg *page.Page) {
+	pg.Wait(`(() => {
+		const now = JSON.stringify(wprof.flame.range), before = window.lastRange;
+		window.lastRange = now;
+		return now === before;
+	})()`)
+	pg.Eval("new Promise((r) => setTimeout(() => r(true), 250))", nil)
+	settle(pg)
+}
+
+func TestPageZoomsByClickAndKey(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	pg := open(t, p)
+	b := wide(t, pg, 3)
+	pg.Click(b.X+b.Width/2, b.Y)
+	still(pg)
+	var zoomed int
+	pg.Eval("wprof.flame.zoomed", &zoomed)
+	if zoomed != b.Node {
+		t.Fatalf("after a click on node %d, %d is zoomed into", b.Node, zoomed)
+	}
+	for _, now := range boxes(pg) {
+		if now.Node == b.Node && now.Width < 600 {
+			t.Errorf("the frame that was clicked on is %.0f px wide", now.Width)
+		}
+	}
+	if got := detail(pg, "Time"); got != b.Total {
+		t.Errorf("the details tell %d ns of a frame of %d", got, b.Total)
+	}
+	if got := text(pg, "#details .name"); got != b.Name {
+		t.Errorf("the details are of %q, want %q", got, b.Name)
+	}
+	var crumbs []string
+	pg.Eval("[...document.querySelectorAll('#crumbs button')].map((e) => e.textContent)", &crumbs)
+	if len(crumbs) != 4 || crumbs[0] != "all" || crumbs[3] != b.Name {
+		t.Errorf("the way to the frame is %q, want four ending in %q", crumbs, b.Name)
+	}
+	pg.Key("Backspace")
+	still(pg)
+	if pg.Eval("wprof.flame.zoomed", &zoomed); zoomed != int(b.Parent) {
+		t.Errorf("one step out is %d, want %d", zoomed, b.Parent)
+	}
+	pg.Key("Escape")
+	still(pg)
+	if pg.Eval("wprof.flame.zoomed", &zoomed); zoomed != 0 {
+		t.Errorf("after Escape %d is zoomed into", zoomed)
+	}
+}
+
+func TestPageIsUsedByKeysAlone(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	pg := open(t, p)
+	var focused int
+	for _, key := range []string{"ArrowUp", "ArrowUp", "ArrowRight", "ArrowLeft", "ArrowUp"} {
+		pg.Key(key)
+	}
+	pg.Eval("wprof.flame.focused", &focused)
+	var deep int
+	pg.Eval("wprof.flame.graph.depth[wprof.flame.focused]", &deep)
+	if deep != 3 {
+		t.Fatalf("three steps up lead to depth %d", deep)
+	}
+	if said, name := text(pg, "#status"), text(pg, "#details .name"); !strings.HasPrefix(said, name) || !strings.Contains(said, "% of all") {
+		t.Errorf("of %q is said %q", name, said)
+	}
+	pg.Key("Enter")
+	still(pg)
+	var zoomed int
+	if pg.Eval("wprof.flame.zoomed", &zoomed); zoomed != focused {
+		t.Errorf("Enter zooms into %d, want %d", zoomed, focused)
+	}
+	pg.Key("i")
+	pg.Wait("wprof.isIcicle && wprof.flame.top(0) === -wprof.flame.scroller.scrollTop")
+	pg.Key("ArrowUp") // the caller is above now
+	if pg.Eval("wprof.flame.graph.depth[wprof.flame.focused]", &deep); deep != 2 {
+		t.Errorf("up in an icicle leads to depth %d, want 2", deep)
+	}
+	pg.Key("?")
+	pg.Wait("document.querySelector('#help').open")
+	pg.Key("Escape")
+	pg.Wait("!document.querySelector('#help').open")
+	pg.Key("Home")
+	still(pg)
+	pg.Wait("wprof.flame.isWhole")
+}
+
+func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	pg := open(t, p)
+	whole := func(v flame.View) flame.Weight { return p.Graph(v).Nodes[0].Total }
+	for _, step := range []struct {
+		what string
+		do   func()
+		view flame.View
+	}{
+		{"on CPU", func() { pg.ClickOn("[name=mode][value='1']") }, flame.View{Mode: flame.OnCPU}},
+		{"off CPU", func() { pg.Key("3") }, flame.View{Mode: flame.OffCPU}},
+		{"no waits", func() { pg.ClickOn("#idle") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true}},
+		{"reasons", func() { pg.Key("s") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true, States: true}},
+		{"reverse", func() { pg.Key("r") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true, States: true, Reverse: true}},
+		{"by thread", func() { pg.Key("b") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
+		{"wakers", func() { pg.ClickOn("[name=mode][value='3']") },
+			flame.View{Mode: flame.Waker, NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
+		{"wall", func() { pg.Key("1") }, flame.View{NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
+		{"waits", func() { pg.Key("w") }, flame.View{States: true, Reverse: true, By: flame.ByThread}},
+		{"by name", func() {
+			pg.Eval(`(() => {
+			const by = document.querySelector('#by'); by.value = 2; by.dispatchEvent(new Event('change', {bubbles: true}));
+		})()`, nil)
+		}, flame.View{States: true, Reverse: true, By: flame.ByComm}},
+	} {
+		step.do()
+		settle(pg)
+		compare(t, step.what, shownRows(pg, true), rowsOf(p.Graph(step.view), true))
+		w := whole(step.view)
+		if got := detail(pg, "Time"); got != w.Ns() {
+			t.Errorf("%s: the page tells %d ns in all, want %d", step.what, got, w.Ns())
+		}
+		if got := detail(pg, "On CPU"); w.On > 0 && got != w.On {
+			t.Errorf("%s: the page tells %d ns on CPU, want %d", step.what, got, w.On)
+		}
+		if got := detail(pg, "Off CPU"); w.Off > 0 && got != w.Off {
+			t.Errorf("%s: the page tells %d ns off CPU, want %d", step.what, got, w.Off)
+		}
+	}
+	if title, _ := p.Caption(flame.View{}); text(pg, "h1") != title {
+		t.Errorf("the title is %q, want %q", text(pg, "h1"), title)
+	}
+}
+
+func TestPageKeepsTheZoomWhereItCan(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	b := wide(t, pg, 2)
+	pg.Click(b.X+b.Width/2, b.Y)
+	still(pg)
+	pg.Key("3")
+	still(pg)
+	if got := pg.Text("wprof.flame.name(wprof.flame.zoomed)"); got != b.Name {
+		t.Errorf("off the CPU the page shows %q, before %q", got, b.Name)
+	}
+}
+
+func TestPageChoosesThreads(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	pg := open(t, p)
+	// The list has the threads with the most time on the CPU first.
+	first := func() int {
+		var i int
+		pg.Eval("Number(document.querySelector('.thread').id.slice('thread-'.length))", &i)
+		return i
+	}
+	i := first()
+	on := func(t *flame.Thread) (ns int64) {
+		for j := range t.Cells {
+			if t.Cells[j].Class == flame.ClassOnCPU {
+				ns += t.Cells[j].Ns
+			}
+		}
+		return ns
+	}
+	for _, other := range p.Threads {
+		if on(other) > on(p.Threads[i]) {
+			t.Errorf("thread %d is the first in the list, but %d was longer on the CPU", p.Threads[i].TID, other.TID)
+		}
+	}
+	pg.ClickOn(".thread")
+	settle(pg)
+	only := func(tids ...int32) flame.View {
+		return flame.View{Only: func(t *flame.Thread) bool {
+			for _, tid := range tids {
+				if t.TID == tid {
+					return true
+				}
+			}
+			return false
+		}}
+	}
+	compare(t, "one thread", shownRows(pg, true), rowsOf(p.Graph(only(p.Threads[i].TID)), true))
+	pg.Key("t")
+	pg.Type("worker-3")
+	pg.Wait("document.querySelectorAll('.thread').length === 2")
+	pg.Eval("document.querySelector('[role=listbox]').focus()", nil)
+	pg.Key("ArrowDown")
+	pg.Key("Enter")
+	settle(pg)
+	var chosen []int
+	pg.Eval("[...wprof.view.threads]", &chosen)
+	if len(chosen) != 1 || p.Labels[p.Threads[chosen[0]].Label].Comm != "worker-3" {
+		t.Fatalf("threads %v are chosen", chosen)
+	}
+	pg.Key("Control+a")
+	settle(pg)
+	compare(t, "both worker-3", shownRows(pg, true), rowsOf(p.Graph(only(1003, 1103)), true))
+	if got := text(pg, "#threads .told"); got != "2 of 20 threads, 2 chosen" {
+		t.Errorf("the list says %q", got)
+	}
+	pg.ClickOn("#threads .all")
+	settle(pg)
+	compare(t, "all", shownRows(pg, true), rowsOf(p.Graph(flame.View{}), true))
+}
+
+func TestPageSelectsARangeOfTime(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	pg := open(t, p)
+	var strip struct{ X, Y, Width, Height float64 }
+	pg.Eval("document.querySelector('#strip').getBoundingClientRect().toJSON()", &strip)
+	at := func(slot float64) float64 { return strip.X + slot/float64(p.Slots)*strip.Width }
+	y := strip.Y + 20
+	selected := func(what string, from, to int, said string) {
+		t.Helper()
+		settle(pg)
+		v := flame.View{From: from, To: to}
+		compare(t, what, shownRows(pg, false), rowsOf(p.Graph(v), false))
+		if got := text(pg, "#range"); got != said {
+			t.Errorf("%s: the page says %q, want %q", what, got, said)
+		}
+		total := p.Graph(v).Nodes[0].Total.Ns()
+		if got := detail(pg, "Time"); got != total {
+			t.Errorf("%s: the page tells %d ns, want %d", what, got, total)
+		}
+	}
+	pg.Drag(at(10.4), y, at(19.6), y)
+	selected("a drag", 10, 20, "1.0 s to 2.0 s (1 s)")
+	pg.Drag(at(20), y, at(29.7), y)
+	selected("the right edge", 10, 30, "1.0 s to 3.0 s (2 s)")
+	pg.Drag(at(15), y, at(20), y)
+	selected("moved", 15, 35, "1.5 s to 3.5 s (2 s)")
+	pg.Eval("document.querySelector('#strip').focus()", nil)
+	pg.Key("ArrowLeft")
+	selected("the left arrow", 14, 34, "1.4 s to 3.4 s (2 s)")
+	pg.Key("Shift+ArrowRight")
+	selected("Shift and the right arrow", 14, 35, "1.4 s to 3.5 s (2.1 s)")
+	pg.Key("End")
+	selected("the end", 29, 50, "2.9 s to 5.0 s (2.1 s)")
+	pg.Key("Escape")
+	selected("Escape", 0, 0, "")
+	pg.Drag(at(44.5), y, at(5.5), y)
+	selected("leftwards", 5, 45, "0.5 s to 4.5 s (4 s)")
+	pg.Click(at(48), y)
+	selected("a click", 0, 0, "")
+	pg.Key("PageDown")
+	selected("by keys alone", 0, 5, "0.0 s to 0.5 s (500 ms)")
+	pg.ClickOn("#whole")
+	selected("the button", 0, 0, "")
+}
+
+// What the strip draws is what the slots have: on the CPU, waiting for one, blocked, waiting for work, unknown.
+func TestPageStripAddsUpSlots(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	pg := open(t, p)
+	want := make([][]float64, 5)
+	for i := range want {
+		want[i] = make([]float64, p.Slots)
+	}
+	band := map[flame.Class]int{flame.ClassOnCPU: 0, flame.ClassRunnable: 1, flame.ClassPreempted: 1, flame.ClassBlocked: 2,
+		flame.ClassNew: 2, flame.ClassIdle: 3, flame.ClassUnknown: 4}
+	for _, thread := range p.Threads {
+		for i := range thread.Cells {
+			for _, s := range thread.Cells[i].Slots {
+				want[band[thread.Cells[i].Class]][s.Slot] += float64(s.Ns)
+			}
+		}
+	}
+	var got [][]float64
+	pg.Eval("wprof.strip.bands.map((band) => [...band])", &got)
+	for i := range want {
+		for slot := range want[i] {
+			if got[i][slot] != want[i][slot] {
+				t.Fatalf("band %d of slot %d has %v ns, want %v", i, slot, got[i][slot], want[i][slot])
+			}
+		}
+	}
+	// A red column is as high as its share.
+	share := want[0][7] / float64(p.Slot*int64(len(p.Threads)))
+	var red float64
+	pg.Eval(`(() => {
+		const strip = document.querySelector('#strip'), context = strip.getContext('2d');
+		const tone = getComputedStyle(document.documentElement).getPropertyValue('--time-0').trim();
+		const column = context.getImageData(Math.round((7.5 / 50) * strip.width), 0, 1, strip.height).data;
+		let n = 0;
+		for (let y = 0; y < strip.height; y++) {
+			const [r, g, b] = column.slice(4 * y);
+			if ('#' + [r, g, b].map((v) => v.toString(16).padStart(2, '0')).join('') === tone) n++;
+		}
+		return n / (strip.height - 17);
+	})()`, &red)
+	if math.Abs(red-share) > 0.05 {
+		t.Errorf("the red column is %.3f of the strip's height, want %.3f", red, share)
+	}
+}
+
+func TestPageSearchesAndTellsTheShare(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	pg := open(t, p)
+	for _, term := range []string{"commit_lookup", "^(merge|flush)_", "engine::", "operator()(", "nothing like it", "_1"} {
+		pg.Key("/")
+		pg.Eval("document.querySelector('#search').select()", nil)
+		pg.Type(term)
+		got := text(pg, "#found")
+		if want := foundShare(p.Graph(flame.View{}), term); got != want {
+			t.Errorf("%q: the page says %q, want %q", term, got, want)
+		}
+		pg.Eval("document.querySelector('#search').blur()", nil)
+	}
+	// What is found is drawn in a colour of its own.
+	var colours []string
+	pg.Eval(`(() => {
+		wprof.search('engine::');
+		const {flame} = wprof, context = flame.context;
+		flame.drawNow();
+		const {width, height} = flame.canvas, pixels = context.getImageData(0, 0, width, height).data;
+		const at = (x, y) => pixels.slice(4 * (Math.round(y) * width + Math.round(x)));
+		const hex = ([r, g, b]) => '#' + [r, g, b].map((v) => v.toString(16).padStart(2, '0')).join('');
+		return flame.rows.flat().filter((b) => b.width > 8 && b.count === 1 && flame.name(b.node).includes('engine::') && flame.top(b.depth) > 0)
+			.map((b) => hex(at(b.x + 2, flame.top(b.depth) + 2)));
+	})()`, &colours)
+	hit := strings.TrimSpace(pg.Text("getComputedStyle(document.documentElement).getPropertyValue('--hit')"))
+	if len(colours) < 3 {
+		t.Fatalf("only %d frames are found", len(colours))
+	}
+	for _, c := range colours {
+		if c != hit {
+			t.Errorf("a frame that is found is drawn in %s, want %s", c, hit)
+		}
+	}
+	pg.Key("Escape")
+	if got := text(pg, "#found"); got != "" {
+		t.Errorf("after Escape the page still says %q", got)
+	}
+}
+
+// foundShare is how much of a graph's time has a frame on its stack that a search finds, as the page tells it.
+func foundShare(g *flame.Graph, term string) string {
+	pattern, err := regexp.Compile("(?i)" + term)
+	matches := func(name string) bool {
+		return strings.Contains(strings.ToLower(name), strings.ToLower(term)) || err == nil && pattern.MatchString(name)
+	}
+	var ns int64
+	under := make([]bool, len(g.Nodes))
+	for i := 1; i < len(g.Nodes); i++ {
+		n := &g.Nodes[i]
+		found := matches(n.Name)
+		if found && !under[n.Parent] {
+			ns += n.Total.Ns()
+		}
+		under[i] = found || under[n.Parent]
+	}
+	if ns == 0 {
+		return "not found"
+	}
+	percent := 100 * float64(ns) / float64(g.Nodes[0].Total.Ns())
+	digits := 1
+	if percent < 10 {
+		digits = 2
+	}
+	text := strconv.FormatFloat(percent, 'f', digits, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "% of time"
+}

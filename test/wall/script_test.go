@@ -1,0 +1,477 @@
+//go:build linux
+
+package wall
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"wprof/test/tools"
+)
+
+// wallclock is a run of scripts/wprof-wallclock in a folder of its own.
+type wallclock struct {
+	t              testing.TB
+	dir            string // where it runs and writes
+	cmd            *exec.Cmd
+	stdout, stderr tools.Buffer
+}
+
+// script prepares a run of the script as it is installed, with the tools of the test on PATH.
+func script(t testing.TB, args ...string) *wallclock {
+	t.Helper()
+	text, err := os.ReadFile("../../scripts/wprof-wallclock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	path := filepath.Join(bin, "wprof-wallclock")
+	if err := os.WriteFile(path, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := &wallclock{t: t, dir: t.TempDir(), cmd: exec.Command(path, args...)}
+	w.cmd.Dir, w.cmd.Stdout, w.cmd.Stderr = w.dir, &w.stdout, &w.stderr
+	w.cmd.Env = append(os.Environ(), "PATH="+tools.Folder()+":"+os.Getenv("PATH"))
+	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return w
+}
+
+// start starts the script and returns when its recording has begun.
+func (w *wallclock) start() *wallclock {
+	w.t.Helper()
+	if err := w.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGKILL) })
+	return w
+}
+
+// spooling waits until the window is open: the spool of a capture grows again and again.
+func (w *wallclock) spooling(prefix string) *wallclock {
+	w.t.Helper()
+	last, grown := int64(0), 0
+	for end := time.Now().Add(3 * time.Minute); grown < 8; time.Sleep(20 * time.Millisecond) {
+		if st, err := os.Stat(filepath.Join(w.dir, prefix+".wprof.part")); err == nil && st.Size() > last {
+			last = st.Size()
+			grown++
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("the spool does not grow: %s", w.stderr.String())
+		}
+	}
+	return w
+}
+
+// wait returns the script's exit status; a script that hangs fails the test.
+func (w *wallclock) wait() int {
+	w.t.Helper()
+	late := time.AfterFunc(5*time.Minute, func() { _ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGKILL) })
+	err := w.cmd.Wait()
+	if !late.Stop() {
+		w.t.Fatalf("%v did not end: %s", w.cmd.Args, w.stderr.String())
+	}
+	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
+		w.t.Fatal(err)
+	}
+	return tools.Status(w.cmd.ProcessState)
+}
+
+// run runs the script to an end with status 0.
+func (w *wallclock) run() *wallclock {
+	w.t.Helper()
+	if status := w.start().wait(); status != 0 {
+		w.t.Fatalf("%v: status %d: %s", w.cmd.Args, status, w.stderr.String())
+	}
+	return w
+}
+
+// files are the names of all files that the script left.
+func (w *wallclock) files() (names []string) {
+	w.t.Helper()
+	err := filepath.WalkDir(w.dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, strings.TrimPrefix(path, w.dir+"/"))
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return names
+}
+
+func (w *wallclock) read(name string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// of are the names of what the script writes of a process with one thread.
+func of(prefix string) []string {
+	names := []string{prefix + ".folded", prefix + ".svg", prefix + ".wprof", prefix + "_single_thread_analysis.txt"}
+	slices.Sort(names)
+	return names
+}
+
+// value is what an analysis says behind a key; the first number of it.
+func value(t testing.TB, analysis, key string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(key) + `: +([0-9.]+)`).FindStringSubmatch(analysis)
+	if m == nil {
+		t.Fatalf("there is no %q in:\n%s", key, analysis)
+	}
+	v, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// sleeper is a process that does nothing for so many seconds.
+func sleeper(t testing.TB, seconds string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sleep", seconds)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func TestWrongUseIsToldInOneSentence(t *testing.T) {
+	tools.NeedPrivilege(t)
+	known := startKnown(t, 1)
+	pid := known.PIDText()
+	other := threadOf(t, known.PID())
+	ended := sleeper(t, "0")
+	for zombie := false; !zombie; time.Sleep(10 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", ended.Process.Pid))
+		zombie = err != nil || bytes.Contains(stat, []byte(") Z "))
+	}
+	for _, c := range []struct {
+		status int
+		args   []string
+		says   string
+	}{
+		{2, nil, "say which process to record"},
+		{2, []string{"known"}, "known is no process id; processes of that name are "},
+		{2, []string{"no-such-name"}, "no-such-name is no process id; give a number"},
+		{2, []string{"12x"}, "12x is no process id"},
+		{2, []string{"0"}, "0 is no process id"},
+		{2, []string{"99999999999999999999"}, "is no process id"},
+		{1, []string{"4194304"}, "record process 4194304: there is no such process"},
+		{1, []string{other}, "record process " + other + ": it is a thread of process " + pid},
+		{1, []string{strconv.Itoa(ended.Process.Pid)}, "it has ended already"},
+		{2, []string{pid, "1"}, "1 is one argument too many"},
+		{2, []string{pid, "-d", "0"}, "-d 0 is no duration"},
+		{2, []string{pid, "-d", "soon"}, "-d soon is no duration"},
+		{2, []string{pid, "-d-3"}, "-d -3 is no duration"},
+		{2, []string{pid, "-d"}, "-d needs a value"},
+		{2, []string{pid, "-f", "0"}, "-f 0 is no frequency"},
+		{2, []string{pid, "-f", "99.5"}, "-f 99.5 is no frequency"},
+		{2, []string{pid, "-f99999"}, "-f 99999 is too often"},
+		{2, []string{pid, "-m", "-1"}, "-m -1 is no time"},
+		{2, []string{pid, "--min-block=1ms"}, "-m 1ms is no time"},
+		{2, []string{pid, "-o", "/tmp"}, "-o /tmp is a folder"},
+		{2, []string{pid, "-o", "x/"}, "-o x/ is no beginning of file names"},
+		{2, []string{pid, "-x"}, "there is no flag -x"},
+		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin"},
+		{2, []string{pid, "--", "true"}, "a process and a command cannot be recorded together"},
+		{2, []string{"--"}, "there is no command behind --"},
+		{1, []string{pid, "-d1", "-o", "none/x"}, "write none/x.wprof: no such file or directory; make the folder none first"},
+		{125, []string{"-o", "none/x", "--", "true"}, "write none/x.wprof: no such file or directory; make the folder none first"},
+		{127, []string{"--", "no-such-command"}, "run no-such-command: there is no such command"},
+	} {
+		w := script(t, c.args...)
+		status := w.start().wait()
+		said := strings.TrimPrefix(w.stderr.String(), fmt.Sprintf("wprof-wallclock: recording process %s (known) for 1 s\n", pid))
+		if status != c.status || !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%q: status %d, want %d; it says %q, want one line with %q", c.args, status, c.status, said, c.says)
+		}
+		if left := w.files(); len(left) > 0 {
+			t.Errorf("%q: it leaves %v", c.args, left)
+		}
+	}
+}
+
+// threadOf is a thread of a process that is not its first one.
+func threadOf(t testing.TB, pid int) string {
+	t.Helper()
+	all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, path := range all {
+		if tid := filepath.Base(path); tid != strconv.Itoa(pid) {
+			return tid
+		}
+	}
+	t.Fatalf("process %d has one thread", pid)
+	return ""
+}
+
+func TestProcessOfOneThreadHasOneSetOfFiles(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	pid := sleeper(t, "300").Process.Pid
+	w := script(t, strconv.Itoa(pid), "-d", "0.5", "-o", "nap").run()
+	if got := w.files(); !slices.Equal(got, of("nap")) {
+		t.Errorf("it leaves %v, want %v", got, of("nap"))
+	}
+	for _, name := range w.files() {
+		if st, err := os.Stat(filepath.Join(w.dir, name)); err != nil || st.Mode() != 0o600 {
+			t.Errorf("%s: mode %v, %v", name, st.Mode(), err)
+		}
+	}
+	text := w.read("nap_single_thread_analysis.txt")
+	window := value(t, text, "window")
+	if window < 0.5 || value(t, text, "threads") != 1 || value(t, text, "total") != window || value(t, text, "sleep") != window || value(t, text, "coverage") != 100 {
+		t.Errorf("a process that sleeps all the time is told as:\n%s", text)
+	}
+	if !strings.Contains(text, "nanosleep_[k]") || value(t, text, "recorder CPU") <= 0 {
+		t.Errorf("the analysis does not tell where the thread was, or what the recorder cost:\n%s", text)
+	}
+	if got, want := weight(t, w.read("nap.folded")), window*1e6; math.Abs(got-want) > 2 {
+		t.Errorf("folded stacks add up to %.0f us, the window is %.0f", got, want)
+	}
+	wellFormed(t, w.read("nap.svg"))
+}
+
+// weight is the sum of folded stacks.
+func weight(t testing.TB, folded string) (sum float64) {
+	t.Helper()
+	for line := range strings.Lines(folded) {
+		n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
+		if err != nil {
+			t.Fatalf("folded line %q: %v", line, err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+func wellFormed(t testing.TB, svg string) {
+	t.Helper()
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("the picture is no XML: %v", err)
+		}
+	}
+}
+
+func TestEveryThreadHasItsFilesAndAddsUp(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	known := startKnown(t, 1)
+	w := script(t, known.PIDText(), "-d2", "-f", "99hz", "-m0", "-o", "sub/of.it")
+	if err := os.Mkdir(filepath.Join(w.dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.start().spooling("sub/of.it")
+	all := work(t, known)
+	if status := w.wait(); status != 0 {
+		t.Fatalf("status %d: %s", status, w.stderr.String())
+	}
+	want := of("sub/of.it")
+	roles := map[string]string{"main": known.PIDText()}
+	for _, m := range all {
+		roles[m.name] = strconv.Itoa(m.tid)
+	}
+	whole := w.read("sub/of.it_single_thread_analysis.txt")
+	window, onCPU, folded := value(t, whole, "window"), 0.0, 0.0
+	for role, tid := range roles {
+		name := "sub/multithread_of.it/thread_" + tid + "_" + role
+		want = append(want, name+".svg", name+".folded", name+"_analysis.txt")
+		text := w.read(name + "_analysis.txt")
+		if value(t, text, "threads") != 1 || value(t, text, "window") != window || value(t, text, "total") != window {
+			t.Errorf("%s lived for all of the window of %v s:\n%s", role, window, text)
+		}
+		onCPU += value(t, text, "on-CPU")
+		folded += weight(t, w.read(name+".folded"))
+		wellFormed(t, w.read(name+".svg"))
+	}
+	table := w.read("sub/multithread_of.it/of.it_thread_analysis.txt")
+	want = append(want, "sub/multithread_of.it/of.it_thread_analysis.txt")
+	slices.Sort(want)
+	got := w.files()
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("it leaves %v, want %v", got, want)
+	}
+	threads := float64(len(roles))
+	near := func(what string, got, want, by float64) {
+		if math.Abs(got-want) > by {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	near("threads", value(t, whole, "threads"), threads, 0)
+	near("the total of all", value(t, whole, "total"), threads*window, 1e-5)
+	near("on-CPU of all", value(t, whole, "on-CPU"), onCPU, 1e-5)
+	near("folded stacks of the threads", folded, weight(t, w.read("sub/of.it.folded")), 2*threads)
+	near("folded stacks of all", weight(t, w.read("sub/of.it.folded")), threads*window*1e6, 2*threads)
+	near("coverage", value(t, whole, "coverage"),
+		100*(value(t, whole, "on-CPU")+value(t, whole, "off-CPU")+value(t, whole, "scheduling delay"))/window, 0.1)
+	if n := len(regexp.MustCompile(`(?m)^ *\d+ \S+( +[\d.]+){5} +[\d.]+%$`).FindAllString(table, -1)); n != len(roles) {
+		t.Errorf("the table has %d rows, want %d:\n%s", n, len(roles), table)
+	}
+}
+
+func TestWaitingForWorkIsNoCoverage(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	server := tools.StartWorkload(t, exec.Command(tools.Path("server")))
+	server.Until("ready")
+	w := script(t, server.PIDText(), "-d", "1s", "-o", "idle").run()
+	text := w.read("idle_single_thread_analysis.txt")
+	idle, window := value(t, text, "waits for work"), value(t, text, "window")
+	if idle < window/2 || value(t, text, "coverage") >= 50 || !strings.Contains(text, "mostly idle") || !strings.Contains(w.stderr.String(), "mostly idle") {
+		t.Errorf("a server without work is told as:\n%s\n%s", text, w.stderr.String())
+	}
+}
+
+func TestEndOfTheProcessEndsTheRecording(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	process := sleeper(t, "300")
+	pid := strconv.Itoa(process.Process.Pid)
+	w := script(t, pid, "-d", "1000", "-o", "gone").start().spooling("gone")
+	_ = process.Process.Kill() // a zombie from now on, as this test has not waited for it
+	if status := w.wait(); status != 0 {
+		t.Fatalf("status %d: %s", status, w.stderr.String())
+	}
+	if said := w.stderr.String(); !strings.Contains(said, "process "+pid+" ended before 1000 s were over; writing what was recorded\n") {
+		t.Errorf("it does not say that the process ended: %s", said)
+	}
+	text := w.read("gone_single_thread_analysis.txt")
+	if got := w.files(); !slices.Equal(got, of("gone")) || value(t, text, "sleep") <= 0 {
+		t.Errorf("it leaves %v, and tells:\n%s", got, text)
+	}
+}
+
+func TestInterruptedRecordingIsWritten(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	for _, send := range []func(pid int) error{
+		func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }, // as Ctrl-C does
+		func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
+	} {
+		w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1000", "-o", "cut").start().spooling("cut")
+		if err := send(w.cmd.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		if status := w.wait(); status != 0 || !strings.Contains(w.stderr.String(), "interrupted before 1000 s were over") {
+			t.Errorf("status %d: %s", status, w.stderr.String())
+		}
+		if got := w.files(); !slices.Equal(got, of("cut")) {
+			t.Errorf("it leaves %v", got)
+		}
+	}
+}
+
+func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1000", "-o", "killed").start().spooling("killed")
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", w.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range strings.Fields(string(children)) {
+		pid, _ := strconv.Atoi(child)
+		if name, _ := os.ReadFile("/proc/" + child + "/comm"); string(name) == "wprof-record\n" {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	if status := w.wait(); status != 128+9 {
+		t.Errorf("status %d, want that of a recorder that was killed: %s", status, w.stderr.String())
+	}
+	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
+		t.Errorf("what was recorded is told as:\n%s\n%s", text, w.stderr.String())
+	}
+}
+
+func TestCommandIsRecordedToItsEnd(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	w := script(t, "-o", "cmd", "--", "sh", "-c", "echo out; sleep 0.5; exit 7")
+	if status := w.start().wait(); status != 7 {
+		t.Fatalf("status %d, want 7: %s", status, w.stderr.String())
+	}
+	if w.stdout.String() != "out\n" {
+		t.Errorf("standard output is %q, not the command's", w.stdout.String())
+	}
+	text := w.read("cmd_single_thread_analysis.txt")
+	if value(t, text, "window") < 0.5 || value(t, text, "threads") != 2 || value(t, text, "of") != 2 {
+		t.Errorf("a shell and its child are told as:\n%s", text)
+	}
+	if strings.Contains(w.read("cmd.folded"), "wprof-record") {
+		t.Errorf("the recorder, which the command was before, is told as well:\n%s", w.read("cmd.folded"))
+	}
+	w = script(t, "--", "true").run()
+	if all, _ := filepath.Glob(w.dir + "/combined_profile_true_*.svg"); len(all) != 1 {
+		t.Errorf("without -o it leaves %v", w.files())
+	}
+}
+
+func TestNamesTellProcessAndTime(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	pid := sleeper(t, "300").Process.Pid
+	w := script(t, strconv.Itoa(pid), "-d0.2").run()
+	for _, name := range w.files() {
+		if !regexp.MustCompile(fmt.Sprintf(`^combined_profile_pid%d_\d{8}_\d{6}(\.svg|\.folded|\.wprof|_single_thread_analysis\.txt)$`, pid)).MatchString(name) {
+			t.Errorf("a file is called %s", name)
+		}
+	}
+}
+
+func TestRootIsAskedForWhereItIsNeeded(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1")
+	sudo := t.TempDir()
+	if err := os.WriteFile(filepath.Join(sudo, "sudo"), []byte("#!/bin/sh\necho \"sudo $*\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{w.dir, sudo, filepath.Dir(w.cmd.Path)} {
+		for _, dir := range []string{dir, filepath.Dir(dir)} {
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.cmd.Env = append(w.cmd.Env, "PATH="+tools.Folder()+":"+sudo+":/usr/bin:/bin", "TMPDIR=/tmp")
+	w.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	w.run()
+	if want := "sudo -- " + w.cmd.Path + " " + strings.Join(w.cmd.Args[1:], " ") + "\n"; w.stdout.String() != want {
+		t.Errorf("it goes on by %q, want %q", w.stdout.String(), want)
+	}
+}
+
+func TestHelpFitsATerminal(t *testing.T) {
+	w := script(t, "--help").run()
+	for line := range strings.Lines(w.stdout.String()) {
+		if len(line) > 81 {
+			t.Errorf("%q is wider than 80 columns", line)
+		}
+	}
+}
