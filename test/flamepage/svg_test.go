@@ -49,7 +49,8 @@ func TestSVGOfCaptures(t *testing.T) {
 			frame, share := widest(string(tools.Run(t, "wprof-flame", "--by", s.by, "--unit=ns", capture)))
 
 			p := page.Open(t, svg)
-			shoot(t, p, s.name)
+			shoot(t, p, s.name+"-dark", "dark")
+			shoot(t, p, s.name, "light")
 			p.Key("/")
 			p.Type("^" + frame + "$")
 			found := p.Text(`document.querySelector('.found').textContent`)
@@ -61,7 +62,7 @@ func TestSVGOfCaptures(t *testing.T) {
 			if got := p.Text(`document.querySelector('.found').textContent`); got != found+", 100% of zoomed" {
 				t.Errorf("in %s the picture says %s, and %s before", frame, got, found)
 			}
-			shoot(t, p, s.name+"-zoomed")
+			shoot(t, p, s.name+"-zoomed", "light")
 			p.ClickOn(".reset")
 			if got := p.Text(`document.querySelector('.found').textContent`); got != found {
 				t.Errorf("after the reset the picture says %s, and %s before", got, found)
@@ -107,14 +108,10 @@ func percentage(text string) float64 {
 }
 
 // shoot keeps a picture where one is asked for.
-func shoot(t *testing.T, p *page.Page, name string) {
+func shoot(t *testing.T, p *page.Page, name, scheme string) {
 	t.Helper()
-	folder := os.Getenv("WPROF_SHOTS")
-	if folder == "" {
-		return
-	}
-	for _, scheme := range []string{"dark", "light"} {
+	if folder := os.Getenv("WPROF_SHOTS"); folder != "" {
 		p.Prefer("color-scheme", scheme)
-		p.Screenshot(filepath.Join(folder, "flame-"+name+"-"+scheme+".png"))
+		p.Screenshot(filepath.Join(folder, "flame-"+name+".png"))
 	}
 }
