@@ -68,12 +68,7 @@ func detail(pg *page.Page, what string) int64 {
 
 // still lets the page come to rest after a zoom.
 func still(pg *page.Page) {
-	pg.Wait(`(() => {
-		const now = JSON.stringify(wprof.flame.range), before = window.lastRange;
-		window.lastRange = now;
-		return now === before;
-	})()`)
-	pg.Eval("new Promise((r) => setTimeout(() => r(true), 250))", nil)
+	pg.Wait("!wprof.flame.isGliding")
 	settle(pg)
 }
 
