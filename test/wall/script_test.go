@@ -391,21 +391,58 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1000", "-o", "killed").start().spooling("killed")
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", w.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, child := range strings.Fields(string(children)) {
-		pid, _ := strconv.Atoi(child)
-		if name, _ := os.ReadFile("/proc/" + child + "/comm"); string(name) == "wprof-record\n" {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
+	_ = syscall.Kill(w.recorder(), syscall.SIGKILL)
 	if status := w.wait(); status != 128+9 {
 		t.Errorf("status %d, want that of a recorder that was killed: %s", status, w.stderr.String())
 	}
 	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
 		t.Errorf("what was recorded is told as:\n%s\n%s", text, w.stderr.String())
+	}
+}
+
+// recorder is the recorder that the script has started.
+func (w *wallclock) recorder() (pid int) {
+	w.t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", w.cmd.Process.Pid))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if name, _ := os.ReadFile("/proc/" + child + "/comm"); string(name) == "wprof-record\n" {
+			pid, _ = strconv.Atoi(child)
+			return pid
+		}
+	}
+	w.t.Fatal("the script runs no recorder")
+	return 0
+}
+
+func TestSecondInterruptEndsEverything(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1000", "-o", "twice").start().spooling("twice")
+	recorder := w.recorder()
+	_ = syscall.Kill(recorder, syscall.SIGSTOP) // it is not to end before the second one
+	_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGINT)
+	pending := regexp.MustCompile(`(?m)^ShdPnd:\s*[0-9a-f]*[2367abef]$`) // SIGINT is the second bit
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", recorder)); pending.Match(status) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the first interrupt does not reach the recorder")
+		}
+	}
+	_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGINT)
+	_ = syscall.Kill(recorder, syscall.SIGCONT)
+	if status := w.wait(); status != 130 {
+		t.Errorf("status %d, want 130: %s", status, w.stderr.String())
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "twice.svg")); err == nil {
+		t.Error("it goes on and writes a profile")
+	}
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d", recorder)); err == nil {
+		t.Error("the recorder runs on")
 	}
 }
 
