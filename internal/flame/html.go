@@ -123,7 +123,7 @@ var pageFiles embed.FS
 // pageScripts stand in the page in this order: what runs at once is in the last one.
 func pageScripts() []string {
 	return []string{
-		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "graph.js", "merge.js", "palette.js", "label.js",
+		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "merge.js", "palette.js", "label.js",
 		"layout.js", "flame.js", "search.js", "strip.js", "tooltip.js", "details.js", "threads.js", "controls.js", "page.js",
 	}
 }

@@ -1,91 +1,78 @@
 package flamehtml
 
 import (
+	"bufio"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
+
+	"wprof/internal/flame"
 )
 
-// large is what a page has to cope with: a million stack nodes, 100,000 stacks, 5,000 threads.
-func large() sample {
-	return sample{threads: 5000, stacks: 100_000, depth: 30, functions: 20_000, cells: 60, slots: 600, asleep: 0.5}
+// large is what a page has to cope with: a million nodes of stacks, 100,000 stacks, 5,000 threads, ten million times within
+// slots.
+func large() *flame.Profile {
+	return sample{threads: 5000, stacks: 100_000, depth: 30, functions: 20_000, cells: 60, slots: 600, asleep: 0.5}.profile()
 }
 
-type countWriter struct{ n int64 }
+type counter struct{ bytes int64 }
 
-func (c *countWriter) Write(b []byte) (int, error) {
-	c.n += int64(len(b))
+func (c *counter) Write(b []byte) (int, error) {
+	c.bytes += int64(len(b))
 	return len(b), nil
 }
 
-var _ io.Writer = (*countWriter)(nil)
+var _ io.Writer = (*counter)(nil)
 
-func BenchmarkWriteHTML(b *testing.B) {
-	p := large().profile()
-	cells, pieces := 0, 0
-	for _, t := range p.Threads {
-		cells += len(t.Cells)
-		for i := range t.Cells {
-			pieces += len(t.Cells[i].Slots)
-		}
-	}
-	b.Logf("%d nodes, %d cells, %d pieces", len(p.Nodes), cells, pieces)
+func BenchmarkWrite(b *testing.B) {
+	p := large()
 	b.ReportAllocs()
-	var before, after runtime.MemStats
 	for b.Loop() {
-		runtime.ReadMemStats(&before)
-		var out countWriter
-		if err := p.WriteHTML(&out); err != nil {
+		var size counter
+		out := bufio.NewWriter(&size)
+		if err := p.WriteHTML(out); err != nil {
 			b.Fatal(err)
 		}
-		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(out.n)/1e6, "MB")
+		b.ReportMetric(float64(size.bytes)/1e6, "MB")
 	}
 }
 
-// BenchmarkOpenHTML tells how long the page takes from its first byte to its first graph, and how long a frame takes to draw.
-func BenchmarkOpenHTML(b *testing.B) {
-	path := write(b, large().profile())
-	if dir := os.Getenv("SHOTS"); dir != "" {
-		data, _ := os.ReadFile(path)
-		_ = os.WriteFile(filepath.Join(dir, "large.html"), data, 0o644)
-	}
+// BenchmarkOpen tells how long the page takes from its start to its first graph, how long other graphs take, and the
+// longest time between two frames while a zoom glides and while a range of time is dragged. All in ms.
+func BenchmarkOpen(b *testing.B) {
+	path := write(b, large())
 	for b.Loop() {
 		pg := openFile(b, path)
 		var ms map[string]float64
 		pg.Eval(`(async () => {
-			const ready = performance.now();
-			const times = {};
+			const ms = {'opened-ms': wprof.opened, 'nodes': wprof.flame.graph.length};
+			const frame = () => new Promise((resume) => requestAnimationFrame(resume));
 			const timed = async (name, work) => {
 				const begin = performance.now();
 				await work();
-				times[name] = performance.now() - begin;
+				ms[name] = performance.now() - begin;
 			};
-			await timed('draw', () => wprof.flame.drawNow());
-			await timed('thread', () => wprof.change({by: 1}));
-			await timed('drawThreads', () => wprof.flame.drawNow());
-			await timed('reverse', () => wprof.change({reverse: true}));
-			await timed('drawReverse', () => wprof.flame.drawNow());
-			await timed('byNone', () => wprof.change({by: 4}));
-			await timed('range', () => wprof.change({by: 0, reverse: false, from: 100, to: 200}));
-			await timed('wakers', () => wprof.change({mode: 3, from: 0, to: 0}));
-			await timed('nodes', () => wprof.change({mode: 0}));
-			times.search = 0;
-			await timed('search', () => wprof.search('merge'));
-			times.nodes = wprof.flame.graph.length;
-			times.heapMB = performance.memory.usedJSHeapSize / 1e6;
-			return times;
+			const frames = async (name, each) => {
+				let last = await frame();
+				ms[name] = 0;
+				for (let i = 0; i < 30; i++) {
+					each(i);
+					const now = await frame();
+					ms[name] = Math.max(ms[name], now - last);
+					last = now;
+				}
+			};
+			await timed('draw-ms', () => wprof.flame.drawNow());
+			await timed('search-ms', () => wprof.search('merge'));
+			await frames('glide-frame-ms', (i) => i === 0 && wprof.flame.zoom(wprof.flame.graph.child[0]));
+			await frames('drag-frame-ms', (i) => wprof.strip.onSelect(100 + i, 300 + i));
+			await timed('dragged-ms', () => wprof.settled);
+			await timed('whole-ms', () => wprof.change({from: 0, to: 0}));
+			await timed('thread-ms', () => wprof.change({by: 1}));
+			await timed('reverse-ms', () => wprof.change({by: 0, reverse: true}));
+			return ms;
 		})()`, &ms)
 		for name, v := range ms {
 			b.ReportMetric(v, name)
 		}
-		var open float64
-		pg.Eval("wprof.opened", &open)
-		b.ReportMetric(open, "open-ms")
-		var detail map[string]float64
-		pg.Eval("wprof.times ?? {}", &detail)
-		b.Log(detail)
 	}
 }

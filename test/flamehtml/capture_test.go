@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -95,7 +96,7 @@ func TestPageOfACaptureTellsWhatFoldedStacksDo(t *testing.T) {
 
 // A range of a page is what the capture has when it is cut to that range. Stacks are not compared: a cut changes how a time
 // on the CPU is shared out among the samples that are left. Nor is time off the CPU with that of which nothing is known: what
-// is told at the cut may say more.
+// is told at the cut may say more. Other processes may be among those whose switches the kernel hides.
 func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 	t.Parallel()
 	file := record(t)
@@ -108,21 +109,12 @@ func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 	pg.Eval(fmt.Sprintf("wprof.change({from: %d, to: %d})", from, to), nil)
 	cut := []string{"--start", fmt.Sprintf("%dns", from*slot), "--end", fmt.Sprintf("%dns", to*slot), file}
 	got, want := byRoot(shownStacks(pg)), byRoot(folded(t, cut...))
-	if len(want) < 2 {
-		t.Fatalf("the range has %v", want)
-	}
-	for root := range maps.Keys(union(got, want)) {
-		if got[root] != want[root] {
+	own := fmt.Sprintf("flamehtml.test-%d", os.Getpid())
+	for _, root := range []string{own, own + ", on CPU"} {
+		if got[root] != want[root] || want[root] == 0 {
 			t.Errorf("slots %d to %d of %v have %d ns of %s, want %d", from, to, time.Duration(slot), got[root], root, want[root])
 		}
 	}
-}
-
-// union has all keys of both.
-func union(a, b map[string]int64) map[string]int64 {
-	both := maps.Clone(a)
-	maps.Copy(both, b)
-	return both
 }
 
 // byRoot adds stacks up by root, those that were on the CPU for themselves.

@@ -32,6 +32,7 @@ function layOut(graph, from, to, width, levels) {
     for (let i = firstBehind(graph, node, from); i < graph.childFrom[node + 1]; i++) {
       const child = graph.child[i];
       if (graph.start[child] >= to) break;
+      if (graph.total[child] === 0) continue;
       if (graph.total[child] * scale >= SMALL) {
         together();
         visit(child, depth);

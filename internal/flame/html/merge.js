@@ -1,17 +1,38 @@
-// merge makes the graph of a view, as internal/flame's Profile.Graph does. It gives way from time to time, so that the page
-// stays alive: run it with inSlices.
-function* merge(profile, view) {
-  const merger = new Merger(profile, view);
-  let worked = 0;
+// shapeOf makes the shape of a view's graph for any range of time, as internal/flame's Profile.Graph does, and tells by end
+// at which of its nodes each cell's path ends, -1 if the view does not have it. It gives way from time to time, so that the
+// page stays alive: run it with inSlices.
+function* shapeOf(profile, view) {
+  const shaper = new Shaper(profile, view);
+  const end = new Int32Array(profile.cellNs.length).fill(-1);
+  for (const cell of cellsOf(profile, view)) {
+    const kind = profile.kindClass[profile.cellKind[cell]];
+    if (view.has(kind) && profile.cellNs[cell] > 0) end[cell] = shaper.end(cell, kind);
+    if (cell % 4096 === 0) yield;
+  }
+  const {shape} = shaper;
+  yield* shape.settle();
+  return {shape, end};
+}
+
+// weigh makes the graph of a view's range of time.
+function* weigh(profile, view, {shape, end}) {
+  const graph = new Graph(shape);
+  for (const cell of cellsOf(profile, view)) {
+    if (end[cell] >= 0) {
+      const ns = profile.nsWithin(cell, view.from, view.to);
+      if (ns > 0) graph.add(end[cell], profile.kindClass[profile.cellKind[cell]], ns, profile.countWithin(cell, ns));
+    }
+    if (cell % 4096 === 0) yield;
+  }
+  yield* graph.settle();
+  return graph;
+}
+
+function* cellsOf(profile, view) {
   for (let thread = 0; thread < profile.tid.length; thread++) {
     if (!view.hasThread(thread)) continue;
-    for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) {
-      merger.cell(cell);
-      if (++worked % 4096 === 0) yield;
-    }
+    for (let cell = profile.cellsFrom[thread]; cell < profile.cellsFrom[thread + 1]; cell++) yield cell;
   }
-  yield* merger.graph.settle();
-  return merger.graph;
 }
 
 // inSlices runs a generator to its end, a few milliseconds at a time, and returns what it does; undefined if it was to
@@ -39,10 +60,11 @@ function giveWay() {
   });
 }
 
-class Merger {
-  graph = new Graph();
+// Shaper finds where in a shape cells belong.
+class Shaper {
+  shape = new Shape();
 
-  // Where in the graph a stack stands above the root with which it was last met: most cells have most of their stack in
+  // Where in the shape a stack stands above the root with which it was last met: most cells have most of their stack in
   // common with one before.
   #knownNode;
   #knownRoot;
@@ -54,20 +76,17 @@ class Merger {
     this.#knownRoot = new Int32Array(profile.stackParent.length).fill(-1);
   }
 
-  // cell adds a cell's time to the graph.
-  cell(cell) {
+  // end is the node at the end of a cell's path: root, stack, note, wakers. Only that node is marked.
+  end(cell, kind) {
     const {profile, view} = this;
-    const kind = profile.kindClass[profile.cellKind[cell]];
-    if (!view.has(kind)) return;
-    const ns = profile.nsWithin(cell, view.from, view.to);
-    if (ns === 0) return;
-    this.graph.add(this.#end(cell, this.#mark(kind)), kind, ns, this.#count(cell, ns));
-  }
-
-  // count is not kept for each slot: it is shared out by time.
-  #count(cell, ns) {
-    const {cellCount, cellNs} = this.profile;
-    return this.view.isRange ? Math.floor(cellCount[cell] * ns / cellNs[cell] + 0.5) : cellCount[cell];
+    const mark = this.#mark(kind);
+    const stack = profile.cellStack[cell];
+    const note = (view.states ? profile.kindReason : profile.kindNote)[profile.cellKind[cell]];
+    const isLast = note === 0 && view.mode !== MODE.waker;
+    let at = this.#root(cell, isLast && stack === 0 ? mark : MARK.none);
+    if (stack > 0) at = this.#stack(at, stack, isLast ? mark : MARK.none);
+    if (note > 0) at = this.shape.step(at, note, mark, 0);
+    return view.mode === MODE.waker ? this.#wakers(at, cell) : at;
   }
 
   #mark(kind) {
@@ -75,26 +94,14 @@ class Merger {
     return kind === CLASS.onCPU ? MARK.on : MARK.off;
   }
 
-  // end is the node at the end of a cell's path: root, stack, note, wakers. Only that node is marked.
-  #end(cell, mark) {
-    const {profile, view} = this;
-    const stack = profile.cellStack[cell];
-    const note = (view.states ? profile.kindReason : profile.kindNote)[profile.cellKind[cell]];
-    const isLast = note === 0 && view.mode !== MODE.waker;
-    let at = this.#root(cell, isLast && stack === 0 ? mark : MARK.none);
-    if (stack > 0) at = this.#stack(at, stack, isLast ? mark : MARK.none);
-    if (note > 0) at = this.graph.step(at, note, mark, 0);
-    return view.mode === MODE.waker ? this.#wakers(at, cell) : at;
-  }
-
   #root(cell, mark) {
     const {profile, view} = this;
     const label = profile.cellLabel[cell];
     switch (view.by) {
-      case BY.process: return this.graph.step(0, profile.processRoot[label], mark, 0);
-      case BY.thread: return this.graph.step(0, profile.threadRoot[label], mark, 0);
-      case BY.comm: return this.graph.step(0, profile.commRoot[label], mark, 0);
-      case BY.cpu: return this.graph.step(0, profile.cpuRoot[profile.cellCPU[cell]], mark, 0);
+      case BY.process: return this.shape.step(0, profile.processRoot[label], mark, 0);
+      case BY.thread: return this.shape.step(0, profile.threadRoot[label], mark, 0);
+      case BY.comm: return this.shape.step(0, profile.commRoot[label], mark, 0);
+      case BY.cpu: return this.shape.step(0, profile.cpuRoot[profile.cellCPU[cell]], mark, 0);
       default: return 0;
     }
   }
@@ -104,14 +111,14 @@ class Merger {
     const {stackName, stackModule, stackParent} = this.profile;
     if (this.view.reverse) return this.#reversed(at, stack, mark);
     if (mark === MARK.none) return this.#frame(at, stack);
-    return this.graph.step(this.#frame(at, stackParent[stack]), stackName[stack], mark, stackModule[stack]);
+    return this.shape.step(this.#frame(at, stackParent[stack]), stackName[stack], mark, stackModule[stack]);
   }
 
   #frame(root, stack) {
     if (stack === 0) return root;
     if (this.#knownRoot[stack] === root) return this.#knownNode[stack];
     const {stackName, stackModule, stackParent} = this.profile;
-    const node = this.graph.step(this.#frame(root, stackParent[stack]), stackName[stack], MARK.none, stackModule[stack]);
+    const node = this.shape.step(this.#frame(root, stackParent[stack]), stackName[stack], MARK.none, stackModule[stack]);
     this.#knownRoot[stack] = root;
     this.#knownNode[stack] = node;
     return node;
@@ -120,7 +127,7 @@ class Merger {
   #reversed(at, stack, mark) {
     const {stackName, stackModule, stackParent} = this.profile;
     for (; stack > 0; stack = stackParent[stack]) {
-      at = this.graph.step(at, stackName[stack], stackParent[stack] > 0 ? MARK.none : mark, stackModule[stack]);
+      at = this.shape.step(at, stackName[stack], stackParent[stack] > 0 ? MARK.none : mark, stackModule[stack]);
     }
     return at;
   }
@@ -129,11 +136,11 @@ class Merger {
   #wakers(at, cell) {
     const {notes, cellWake, wakeStack, wakeLabel, wakeBefore, commRoot} = this.profile;
     let wake = cellWake.length > 0 ? cellWake[cell] : 0;
-    if (wake === 0) return this.graph.step(this.graph.step(at, notes.wakerMark, MARK.none, 0), notes.notWoken, MARK.none, 0);
+    if (wake === 0) return this.shape.step(this.shape.step(at, notes.wakerMark, MARK.none, 0), notes.notWoken, MARK.none, 0);
     for (; wake > 0; wake = wakeBefore[wake]) {
-      at = this.#reversed(this.graph.step(at, notes.wakerMark, MARK.none, 0), wakeStack[wake], MARK.none);
+      at = this.#reversed(this.shape.step(at, notes.wakerMark, MARK.none, 0), wakeStack[wake], MARK.none);
       const label = wakeLabel[wake];
-      at = this.graph.step(at, label > 0 ? commRoot[label] : notes.unknownWaker, MARK.none, 0);
+      at = this.shape.step(at, label > 0 ? commRoot[label] : notes.unknownWaker, MARK.none, 0);
     }
     return at;
   }

@@ -4,6 +4,7 @@ const at = (selector) => document.querySelector(selector);
 class Page {
   #merging = 0; // counts views: what a newer one makes useless stops
   #searched = '';
+  #shaped; // the newest shape, and the view that it is of
 
   constructor(about, profile) {
     this.about = about;
@@ -95,7 +96,7 @@ class Page {
     else this.strip?.select(view);
     if (!differs('from', 'to')) this.threads.choose(view);
     at('#graph').setAttribute('aria-busy', true);
-    const graph = await inSlices(merge(this.profile, view), () => number !== this.#merging);
+    const graph = await inSlices(this.#graph(view), () => number !== this.#merging);
     if (!graph) return this.settled;
     at('#graph').setAttribute('aria-busy', false);
     at('#nothing').hidden = graph.total[0] > 0;
@@ -105,6 +106,15 @@ class Page {
     this.details.show(this.flame.focused);
     if (differs('from', 'to')) this.threads.show(view); // last: with many threads it takes longer than a frame
     return undefined;
+  }
+
+  // graph makes the shape anew only where more than the range has changed.
+  *#graph(view) {
+    const names = ['mode', 'by', 'states', 'reverse', 'idle', 'threads'];
+    if (!this.#shaped || names.some((name) => this.#shaped.view[name] !== view[name])) {
+      this.#shaped = {view, ...yield* shapeOf(this.profile, view)};
+    }
+    return yield* weigh(this.profile, view, this.#shaped);
   }
 
   #caption() {

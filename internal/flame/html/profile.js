@@ -150,6 +150,11 @@ class Profile {
     return ns;
   }
 
+  // countWithin is how often a cell was, in a part of its time. That is not kept for each slot: it is shared out by time.
+  countWithin(cell, ns) {
+    return Math.floor(this.cellCount[cell] * ns / this.cellNs[cell] + 0.5);
+  }
+
   // pieceAt is the first piece of a cell that lies in this slot or behind it.
   #pieceAt(cell, slot) {
     let low = this.piecesFrom[cell];

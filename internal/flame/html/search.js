@@ -30,7 +30,7 @@ class Search {
     const under = new Uint8Array(graph.length); // a frame that is found, or called by one
     this.#within = new Uint8Array(graph.length);
     for (let node = 1; node < graph.length; node++) {
-      const isFound = this.#found[graph.name[node]];
+      const isFound = graph.total[node] > 0 ? this.#found[graph.name[node]] : 0;
       const isUnder = under[graph.parent[node]];
       if (isFound) this.frames++;
       if (isFound && !isUnder) this.#outermost.push(node);
@@ -60,8 +60,12 @@ class Search {
   has(box) {
     const {graph} = this;
     if (box.count === 1) return box.node > 0 && this.#found[graph.name[box.node]] === 1;
-    const from = firstBehind(graph, graph.parent[box.node], box.start);
-    for (let i = from; i < from + box.count; i++) if (this.#within[graph.child[i]]) return true;
+    const parent = graph.parent[box.node];
+    for (let i = firstBehind(graph, parent, box.start); i < graph.childFrom[parent + 1]; i++) {
+      const child = graph.child[i];
+      if (graph.start[child] >= box.start + box.ns) break;
+      if (this.#within[child] && graph.total[child] > 0) return true;
+    }
     return false;
   }
 }
