@@ -423,16 +423,9 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1000", "-o", "twice").start().spooling("twice")
 	recorder := w.recorder()
 	_ = syscall.Kill(recorder, syscall.SIGSTOP) // it is not to end before the second one
+	threadsSay(t, recorder, `^State:\s*T`)      // else one of them may still take the first one
 	_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGINT)
-	pending := regexp.MustCompile(`(?m)^ShdPnd:\s*[0-9a-f]*[2367abef]$`) // SIGINT is the second bit
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", recorder)); pending.Match(status) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the first interrupt does not reach the recorder")
-		}
-	}
+	threadsSay(t, recorder, `^ShdPnd:\s*[0-9a-f]*[2367abef]$`) // SIGINT is the second bit
 	_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGINT)
 	_ = syscall.Kill(recorder, syscall.SIGCONT)
 	if status := w.wait(); status != 130 {
@@ -443,6 +436,24 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 	}
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d", recorder)); err == nil {
 		t.Error("the recorder runs on")
+	}
+}
+
+// threadsSay waits until the status of all threads of a process has a line.
+func threadsSay(t testing.TB, pid int, line string) {
+	t.Helper()
+	want := regexp.MustCompile("(?m)" + line)
+	does := func() bool {
+		all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		return !slices.ContainsFunc(all, func(path string) bool {
+			text, err := os.ReadFile(path)
+			return err != nil || !want.Match(text)
+		})
+	}
+	for end := time.Now().Add(2 * time.Minute); !does(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not all threads of process %d say %s", pid, line)
+		}
 	}
 }
 
