@@ -515,6 +515,27 @@ func TestRootIsAskedForWhereItIsNeeded(t *testing.T) {
 	}
 }
 
+func TestFilesBelongToWhoCalledSudo(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	w := script(t, startKnown(t, 1).PIDText(), "-d0.3", "-o", "mine")
+	w.cmd.Env = append(w.cmd.Env, "SUDO_UID=65534", "SUDO_GID=65533")
+	w.run()
+	names := append(w.files(), "multithread_mine")
+	if len(names) < 10 {
+		t.Errorf("it leaves but %v", names)
+	}
+	for _, name := range names {
+		st, err := os.Stat(filepath.Join(w.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := st.Sys().(*syscall.Stat_t); owner.Uid != 65534 || owner.Gid != 65533 {
+			t.Errorf("%s belongs to %d, group %d", name, owner.Uid, owner.Gid)
+		}
+	}
+}
+
 func TestHelpFitsATerminal(t *testing.T) {
 	w := script(t, "--help").run()
 	for line := range strings.Lines(w.stdout.String()) {
