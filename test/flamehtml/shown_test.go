@@ -54,13 +54,14 @@ func TestPageKeepsNamesWhereTheyBelong(t *testing.T) {
 	p.About.Host = hostile()[0]
 	p.Labels[1].Comm, p.Labels[1].Process = hostile()[0], hostile()[1]
 	pg := open(t, p)
+	pg.Prefer("reduced-motion", "reduce")
 	for _, b := range boxes(pg) {
-		pg.Hover(b.X+b.Width/2, b.Y)
-		pg.Click(b.X+b.Width/2, b.Y)
-		still(pg)
-		pg.Key("Escape")
-		still(pg)
+		if b.Deep == 3 {
+			pg.Click(b.X+b.Width/2, b.Y) // moves the mouse there, too
+			pg.Key("Escape")
+		}
 	}
+	settle(pg)
 	var state struct {
 		Hacked, Titles, Images, Headings int
 	}

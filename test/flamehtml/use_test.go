@@ -68,12 +68,7 @@ func detail(pg *page.Page, what string) int64 {
 
 // still lets the page come to rest after a zoom.
 func still(pg *page.Page) {
-	pg.Wait(`(() => {
-		const now = JSON.stringify(wprof.flame.range), before = window.lastRange;
-		window.lastRange = now;
-		return now === before;
-	})()`)
-	pg.Eval("new Promise((r) => setTimeout(() => r(true), 250))", nil)
+	pg.Wait("!wprof.flame.isGliding")
 	settle(pg)
 }
 
@@ -268,6 +263,9 @@ func TestPageChoosesThreads(t *testing.T) {
 	if got := text(pg, "#threads .told"); got != "2 of 20 threads, 2 chosen" {
 		t.Errorf("the list says %q", got)
 	}
+	pg.Key("t")
+	pg.Key("Escape")
+	pg.Wait("document.querySelector('#threads input').value === '' && wprof.view.threads.size === 2")
 	pg.ClickOn("#threads .all")
 	settle(pg)
 	compare(t, "all", shownRows(pg, true), rowsOf(p.Graph(flame.View{}), true))
@@ -317,6 +315,39 @@ func TestPageSelectsARangeOfTime(t *testing.T) {
 	selected("by keys alone", 0, 5, "0.0 s to 0.5 s (500 ms)")
 	pg.ClickOn("#whole")
 	selected("the button", 0, 0, "")
+}
+
+// Times count from the opening of the recording, also where a filter has cut off its beginning.
+func TestPageCountsTimeFromTheRecordingsStart(t *testing.T) {
+	t.Parallel()
+	p := usual()
+	p.About.From = 5e9
+	pg := open(t, p, flame.View{From: 10, To: 20})
+	if got := text(pg, "#range"); got != "6.0 s to 7.0 s (1 s)" {
+		t.Errorf("the page says that %s is selected", got)
+	}
+}
+
+func TestPageCopiesNamesAndStacks(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	b := wide(t, pg, 2)
+	pg.Click(b.X+b.Width/2, b.Y)
+	still(pg)
+	pg.Eval("document.addEventListener('copy', () => { globalThis.copied = getSelection().toString() || document.activeElement.value; })", nil)
+	var path []string
+	pg.Eval("wprof.flame.graph.path(wprof.flame.focused).map((n) => wprof.flame.name(n))", &path)
+	pg.Eval("Object.defineProperty(navigator, 'clipboard', {value: undefined})", nil) // as on a server without TLS
+	pg.Key("c")
+	pg.Wait("document.querySelector('.copy-name').textContent === 'Copied'")
+	if got := pg.Text("globalThis.copied"); got != b.Name {
+		t.Errorf("copied %q, want %q", got, b.Name)
+	}
+	pg.ClickOn(".copy-stack")
+	pg.Wait("document.querySelector('.copy-stack').textContent === 'Copied'")
+	if got := pg.Text("globalThis.copied"); got != strings.Join(path, ";") {
+		t.Errorf("copied %q, want %q", got, path)
+	}
 }
 
 // What the strip draws is what the slots have: on the CPU, waiting for one, blocked, waiting for work, unknown.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -49,6 +50,9 @@ func TestProgressIsDrawnOnATerminal(t *testing.T) {
 	tty, shown := terminal(t)
 	w.cmd.Stderr = tty
 	w.run()
+	for end := time.Now().Add(time.Minute); !strings.HasSuffix(shown.String(), "what was recorded\r\n") && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond) // until all of it is read
+	}
 	steps := map[string]bool{}
 	for _, m := range regexp.MustCompile(`recording process `+pid+` \(sleep\) \[(#* *)\] \d of 2 s`).FindAllStringSubmatch(shown.String(), -1) {
 		steps[m[1]] = true

@@ -126,13 +126,22 @@ class Details {
 
 async function copy(text, button) {
   const before = button.dataset.text ??= button.textContent;
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = 'Copied';
-  } catch {
-    button.textContent = 'The browser refused';
-  }
+  const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false) || copyByHand(text);
+  button.textContent = isCopied ? 'Copied' : 'The browser refused';
   setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+// copyByHand does what the user would do: where a page came from a server without TLS, browsers have nothing else.
+function copyByHand(text) {
+  const focused = document.activeElement;
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand('copy');
+  field.remove();
+  focused?.focus();
+  return isCopied;
 }
 
 // Crumbs are the frames from the root to the one that is zoomed into.

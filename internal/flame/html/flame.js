@@ -5,6 +5,7 @@ const PAN = 4; // px the mouse moves before it drags
 // onFocus(box), onHover(box, event) and onZoom(), which its owner sets.
 class Flame {
   isIcicle = false;
+  isGliding = false; // from one range to another
   zoomed = 0; // the node that fills the width
   focused = 0;
   rows = [];
@@ -14,6 +15,7 @@ class Flame {
   #frame = 0; // of requestAnimationFrame, while one is to come
   #drag = null;
   #hovered; // the box under the mouse
+  #glides = 0; // a newer glide ends an older one
 
   constructor(profile, scroller, canvas, space) {
     Object.assign(this, {profile, scroller, canvas, space});
@@ -246,10 +248,9 @@ class Flame {
   #range(from, to) {
     this.#from = from;
     this.#to = Math.max(to, from + 1);
-    this.#gliding = 0;
+    this.#glides++;
+    this.isGliding = false;
   }
-
-  #gliding = 0; // counts glides: a newer one ends an older one
 
   #glide(from, to) {
     const [fromFirst, toFirst, begin] = [this.#from, this.#to, performance.now()];
@@ -258,9 +259,10 @@ class Flame {
       this.draw();
       return;
     }
-    const glide = ++this.#gliding;
+    const glide = ++this.#glides;
+    this.isGliding = true;
     const step = (now) => {
-      if (glide !== this.#gliding) return;
+      if (glide !== this.#glides) return;
       const part = Math.min(1, Math.max(0, (now - begin) / 160));
       const eased = 1 - (1 - part) ** 3;
       this.#from = fromFirst + (from - fromFirst) * eased;

@@ -186,7 +186,7 @@ class Page {
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const isField = event.target.matches('input[type=search], select');
-    if (event.key === 'Escape') this.back();
+    if (event.key === 'Escape') this.#leave(event.target);
     else if (event.key === 'Enter' && event.target.id === 'search') this.#next();
     else if (!isField && !this.#move(event) && !this.#command(event)) return;
     else if (isField) return;
@@ -197,6 +197,16 @@ class Page {
     event.preventDefault();
     this.controls.search.focus();
     this.controls.search.select();
+  }
+
+  // leave goes one step back; out of a field of the thread list, only that.
+  #leave(from) {
+    const filter = at('#threads input');
+    if (from === filter) {
+      filter.value = '';
+      filter.dispatchEvent(new Event('input'));
+    } else this.back();
+    if (from.matches('input')) at('#flame').focus();
   }
 
   // next moves the focus to the next frame that a search found.
