@@ -35,7 +35,7 @@ func NewThrough(inv *cli.Invocation, in io.Reader, name string, o Options) (*Thr
 	r, w := io.Pipe()
 	f, err := New(in, w, !isRegular(in), o)
 	if err != nil {
-		return nil, inputError(name, err)
+		return nil, cli.InputError("filter", name, err)
 	}
 	t := &Through{PipeReader: r, inv: inv, name: name, isFinite: format.IsFinite(in), finished: make(chan struct{})}
 	go func() {

@@ -103,11 +103,11 @@ func Run(inv *cli.Invocation) error {
 	o.Level = level(inv.String("compress"), out.IsRegular())
 	f, err := New(in, out, !isRegular(in), o)
 	if err != nil {
-		return inputError(name, err)
+		return cli.InputError("filter", name, err)
 	}
 	result, err := f.Run()
 	if err != nil && !wholeOutput(err) {
-		return inputError(name, err)
+		return cli.InputError("filter", name, err)
 	}
 	if commitErr := out.Commit(); commitErr != nil {
 		return cli.Failf("%w", commitErr)
@@ -140,19 +140,6 @@ func wholeOutput(err error) bool {
 	return errors.Is(err, format.ErrNewer) || errors.Is(err, format.ErrOverlap)
 }
 
-// inputError is an error about the input with the exit status that it has in every tool.
-func inputError(name string, err error) error {
-	var exit *cli.ExitError
-	if errors.As(err, &exit) {
-		return err
-	}
-	err = fmt.Errorf("filter %s: %w", name, err)
-	if errors.Is(err, format.ErrNewer) {
-		return cli.WithCode(cli.ExitNewer, err)
-	}
-	return cli.WithCode(cli.ExitFailed, err)
-}
-
 // outcome turns what happened into messages and an exit status. empty and rest say what the output is then.
 func outcome(inv *cli.Invocation, name, empty, rest string, result Result, err error) error {
 	if result.Kept == 0 {
@@ -164,10 +151,10 @@ func outcome(inv *cli.Invocation, name, empty, rest string, result Result, err e
 	}
 	switch {
 	case err != nil:
-		return inputError(name, err)
+		return cli.InputError("filter", name, err)
 	case result.Damage != nil:
 		d := result.Damage
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; %s", name, d.Detail, d.Missing(), rest))
+		return cli.Damaged(name, d, rest)
 	}
 	return inv.Lost(name, result.Lost)
 }

@@ -71,7 +71,7 @@ func (p *Profile) writeAbout(w io.Writer, window int64) {
 // subject names the threads that a view tells of.
 func (p *Profile) subject(v *View) string {
 	var first *Thread
-	threads, processes := 0, make(map[int32]bool)
+	threads := 0
 	for _, t := range p.Threads {
 		if v.Only != nil && !v.Only(t) {
 			continue
@@ -80,13 +80,12 @@ func (p *Profile) subject(v *View) string {
 			first = t
 		}
 		threads++
-		processes[t.PID] = true
 	}
 	switch {
 	case threads == 0:
 		return "nothing: no thread of the capture was chosen"
-	case len(processes) > 1:
-		return fmt.Sprintf("%d processes", len(processes))
+	case p.processes(v) > 1:
+		return fmt.Sprintf("%d processes", p.processes(v))
 	}
 	l := &p.Labels[first.Label]
 	process := fmt.Sprintf("process %s (pid %d)", l.Process, first.PID)

@@ -132,6 +132,17 @@ func TestThreadTableSumsUpItsRows(t *testing.T) {
 		" 11 kworker_0_1__x_ 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
 }
 
+func TestTableOfSeveralProcessesNamesThem(t *testing.T) {
+	p := analysed()
+	p.Threads[1].TID, p.Threads[1].PID = 20, 20
+	p.Labels[2].Process = "other"
+	var out bytes.Buffer
+	if err := p.WriteThreadAnalysis(&out, View{}); err != nil {
+		t.Fatal(err)
+	}
+	says(t, out.String(), "of: 2 processes", " 10 app:main 10.000 2.000 3.000 1.000 3.000 60.0%", " 20 other:main 4.000 0.000 4.000 0.000 0.000 40.0%")
+}
+
 // shelf is a folder in memory.
 type shelf struct {
 	files   map[string]string

@@ -37,7 +37,10 @@ func newCollector(r *format.Reader, o Options) *collector {
 func (c *collector) collect() error {
 	c.r.OnSectionEnd(func(end *format.End) { c.end = end })
 	err := timeline.Visit(c.r, c)
-	return errors.Join(err, c.failed, c.finish())
+	if failed := c.finish(); !errors.Is(err, failed) {
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // collector is the [timeline.Visitor] that folds.

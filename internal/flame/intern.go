@@ -104,30 +104,22 @@ func (s *places) newSection() {
 }
 
 // stack is where a stack of the current section leads to.
-func (s *places) stack(id format.StackID) resolved {
-	if id == 0 {
-		return resolved{node: s.noStack}
-	}
-	if known := s.byStack.get(uint32(id)); known.known {
-		return known
-	}
-	of := s.resolve(s.r.Stack(id), false)
-	s.byStack.put(uint32(id), of)
-	return of
-}
+func (s *places) stack(id format.StackID) resolved { return s.lookUp(&s.byStack, id, false) }
 
 // wait is where the stack leads to of a time off the CPU: to where the thread waited. The scheduler's own functions above
 // that say nothing, and the kernel leaves them out itself of a thread that is still off the CPU when the window closes
 // (stack_trace_save_tsk), which would tell the same place as two.
-func (s *places) wait(id format.StackID) resolved {
+func (s *places) wait(id format.StackID) resolved { return s.lookUp(&s.byWait, id, true) }
+
+func (s *places) lookUp(in *byID[resolved], id format.StackID, waits bool) resolved {
 	if id == 0 {
 		return resolved{node: s.noStack}
 	}
-	if known := s.byWait.get(uint32(id)); known.known {
+	if known := in.get(uint32(id)); known.known {
 		return known
 	}
-	of := s.resolve(s.r.Stack(id), true)
-	s.byWait.put(uint32(id), of)
+	of := s.resolve(s.r.Stack(id), waits)
+	in.put(uint32(id), of)
 	return of
 }
 

@@ -87,14 +87,13 @@ func leastShown(widths []int64, most int) int64 {
 	return max(sorted[len(sorted)-most-1]+1, 1)
 }
 
-// joinMarked gives the widths of frames that differ in their marks only to the first one of them: a picture shows them as
+// joinMarked adds the widths of frames that differ in their marks only to the first one of them: a picture shows them as
 // one, as its colours tell on from off. A frame with others above it has no mark, and is the first one.
 func (s *shrinker) joinMarked() {
 	for i := range s.g.Nodes {
 		for twins := range s.g.twins(int32(i)) {
 			for _, twin := range twins[1:] {
 				s.widths[twins[0]] += s.widths[twin]
-				s.widths[twin] = 0
 			}
 		}
 	}

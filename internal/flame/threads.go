@@ -86,12 +86,18 @@ func (p *Profile) WriteThreadAnalysis(w io.Writer, v View) error {
 	line(out, "threads", fmt.Sprint(all.threads))
 	p.writeAbout(out, window)
 	fmt.Fprintf(out, "\n%7s %-15s %9s %9s %9s %9s %9s %6s\n", "tid", "role", "lifetime", "on-CPU", "blocked", "delay", "idle", "cover")
+	several := p.processes(&v) > 1
 	for _, t := range p.Threads {
-		if v.Only == nil || v.Only(t) {
-			var b breakdown
-			b.add(t, &v)
-			b.writeRow(out, fmt.Sprint(t.TID), p.Role(t), window)
+		if v.Only != nil && !v.Only(t) {
+			continue
 		}
+		role := p.Role(t)
+		if several {
+			role = p.Labels[t.Label].Process + ":" + role
+		}
+		var b breakdown
+		b.add(t, &v)
+		b.writeRow(out, fmt.Sprint(t.TID), role, window)
 	}
 	all.writeRow(out, "all", "", window)
 	if missing := all.unknown.ns + all.leftOut; missing > 0 {
@@ -101,6 +107,17 @@ func (p *Profile) WriteThreadAnalysis(w io.Writer, v View) error {
 	all.writeCoverage(out, window, p.About.MinBlock)
 	p.writeCost(out)
 	return out.Flush()
+}
+
+// processes is how many processes a view tells of.
+func (p *Profile) processes(v *View) int {
+	pids := make(map[int32]bool)
+	for _, t := range p.Threads {
+		if v.Only == nil || v.Only(t) {
+			pids[t.PID] = true
+		}
+	}
+	return len(pids)
 }
 
 func (b *breakdown) writeRow(w io.Writer, tid, role string, window int64) {

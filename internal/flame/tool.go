@@ -2,7 +2,6 @@ package flame
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -66,7 +65,7 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, o filter.
 	}
 	r, err := format.NewReader(in)
 	if err != nil {
-		return nil, nil, withStatus(name, err)
+		return nil, nil, cli.InputError("fold", name, err)
 	}
 	defer r.Close()
 	p, err = Collect(r, q.collect)
@@ -74,27 +73,18 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, o filter.
 	case errors.Is(err, ErrSlots):
 		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)
 	case err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer):
-		return nil, nil, withStatus(name, err)
+		return nil, nil, cli.InputError("fold", name, err)
 	case err != nil:
-		verdict = withStatus(name, err)
+		verdict = cli.InputError("fold", name, err)
 	case through != nil:
 		verdict = through.Outcome()
 	case r.Damage() != nil:
 		d := r.Damage()
-		verdict = cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; the output shows everything else", name, d.Detail, d.Missing()))
+		verdict = cli.Damaged(name, d, "the output shows everything else")
 	default:
 		verdict = inv.Lost(name, p.About.IsLossy)
 	}
 	return p, verdict, nil
-}
-
-// withStatus gives an error its exit status.
-func withStatus(source string, err error) error {
-	err = fmt.Errorf("fold %s: %w", source, err)
-	if errors.Is(err, format.ErrNewer) {
-		return cli.WithCode(cli.ExitNewer, err)
-	}
-	return cli.WithCode(cli.ExitFailed, err)
 }
 
 // openOther opens what the input is compared with; nil without --diff.

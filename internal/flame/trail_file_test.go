@@ -1,6 +1,7 @@
 package flame
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -176,5 +177,21 @@ func TestTrailsSayWhereTheyCannotBeKept(t *testing.T) {
 	}
 	if err := thread.Each(func(*Piece) error { return nil }); err == nil {
 		t.Error("a trail that could not be kept is read as if it were whole")
+	}
+}
+
+// The whole of a capture that cannot be kept is one failure, told once.
+func TestTrailsFailureIsToldOnce(t *testing.T) {
+	t.Setenv("TMPDIR", "/nonexistent")
+	r, err := format.NewReader(bytes.NewReader(undump(t, oneThread)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := newCollector(r, Options{Trail: true})
+	defer c.p.Close()
+	c.trails.limit = 0
+	if err := c.collect(); err == nil || strings.Count(err.Error(), "TMPDIR") != 1 {
+		t.Errorf("got %v", err)
 	}
 }

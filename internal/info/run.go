@@ -52,7 +52,7 @@ func Run(inv *cli.Invocation) error {
 	}
 	lost, err := do(out, in, source)
 	if err != nil {
-		err = withStatus(source, err)
+		err = cli.InputError("", source, err)
 		if complete := new(cli.ExitError); !errors.As(err, &complete) || complete.Code != cli.ExitDamaged {
 			out.Abort()
 			return err
@@ -63,18 +63,6 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	return inv.Lost(source, lost)
-}
-
-// withStatus gives an error its exit status.
-func withStatus(source string, err error) error {
-	err = fmt.Errorf("%s: %w", source, err)
-	switch {
-	case errors.Is(err, format.ErrNewer):
-		return cli.WithCode(cli.ExitNewer, err)
-	case errors.Is(err, format.ErrDamaged):
-		return cli.WithCode(cli.ExitDamaged, err)
-	}
-	return cli.WithCode(cli.ExitFailed, err)
 }
 
 func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {

@@ -2,7 +2,6 @@ package perfetto
 
 import (
 	"errors"
-	"fmt"
 
 	"wprof/format"
 	"wprof/internal/cli"
@@ -26,7 +25,7 @@ func Run(inv *cli.Invocation) error {
 	r, err := format.NewReader(in)
 	if err != nil {
 		out.Abort()
-		return withStatus(source, err)
+		return cli.InputError("convert", source, err)
 	}
 	defer r.Close()
 	options := DefaultOptions()
@@ -37,13 +36,13 @@ func Run(inv *cli.Invocation) error {
 	done, err := Convert(r, out, options)
 	if err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer) {
 		out.Abort()
-		return withStatus(source, err)
+		return cli.InputError("convert", source, err)
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
 	if err != nil {
-		return withStatus(source, err)
+		return cli.InputError("convert", source, err)
 	}
 	if done.SkippedCPUs > 0 {
 		inv.Warnf("%d events of CPUs from %d on were left out, because Perfetto takes no more CPUs", done.SkippedCPUs, maxCPUs)
@@ -52,16 +51,7 @@ func Run(inv *cli.Invocation) error {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and -e no-threads makes a small trace", done.Bytes>>20)
 	}
 	if d := r.Damage(); d != nil {
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; the trace shows everything else", source, d.Detail, d.Missing()))
+		return cli.Damaged(source, d, "the trace shows everything else")
 	}
 	return inv.Lost(source, done.Lost)
-}
-
-// withStatus gives an error its exit status.
-func withStatus(source string, err error) error {
-	err = fmt.Errorf("convert %s: %w", source, err)
-	if errors.Is(err, format.ErrNewer) {
-		return cli.WithCode(cli.ExitNewer, err)
-	}
-	return cli.WithCode(cli.ExitFailed, err)
 }

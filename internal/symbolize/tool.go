@@ -157,29 +157,29 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
 	})
 	if err != nil {
-		return inputError(name, err)
+		return cli.InputError("read", name, err)
 	}
 	*boot = f.Session().BootId
 	if file, ok := in.(*os.File); ok && isRegular(in) {
 		if err := names.gatherFile(file); err != nil {
-			return inputError(name, err)
+			return cli.InputError("read", name, err)
 		}
 	}
 	result, err := f.Run()
 	if err != nil && !errors.Is(err, format.ErrNewer) && !errors.Is(err, format.ErrOverlap) {
-		return inputError(name, err)
+		return cli.InputError("read", name, err)
 	}
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}
 	if err != nil {
-		return inputError(name, err)
+		return cli.InputError("read", name, err)
 	}
 	if inv.Bool("verbose") {
 		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
 	}
 	if d := result.Damage; d != nil {
-		return cli.WithCode(cli.ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; everything else was passed on", name, d.Detail, d.Missing()))
+		return cli.Damaged(name, d, "everything else was passed on")
 	}
 	return inv.Lost(name, result.Lost)
 }
@@ -191,14 +191,6 @@ func isRegular(in io.Reader) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode().IsRegular()
-}
-
-func inputError(name string, err error) error {
-	err = fmt.Errorf("read %s: %w", name, err)
-	if errors.Is(err, format.ErrNewer) {
-		return cli.WithCode(cli.ExitNewer, err)
-	}
-	return cli.WithCode(cli.ExitFailed, err)
 }
 
 // level is the compression that was asked for, or what suits the output.

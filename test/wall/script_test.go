@@ -391,21 +391,69 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1000", "-o", "killed").start().spooling("killed")
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", w.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, child := range strings.Fields(string(children)) {
-		pid, _ := strconv.Atoi(child)
-		if name, _ := os.ReadFile("/proc/" + child + "/comm"); string(name) == "wprof-record\n" {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
+	_ = syscall.Kill(w.recorder(), syscall.SIGKILL)
 	if status := w.wait(); status != 128+9 {
 		t.Errorf("status %d, want that of a recorder that was killed: %s", status, w.stderr.String())
 	}
 	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
 		t.Errorf("what was recorded is told as:\n%s\n%s", text, w.stderr.String())
+	}
+}
+
+// recorder is the recorder that the script has started.
+func (w *wallclock) recorder() (pid int) {
+	w.t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", w.cmd.Process.Pid))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if name, _ := os.ReadFile("/proc/" + child + "/comm"); string(name) == "wprof-record\n" {
+			pid, _ = strconv.Atoi(child)
+			return pid
+		}
+	}
+	w.t.Fatal("the script runs no recorder")
+	return 0
+}
+
+func TestSecondInterruptEndsEverything(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1000", "-o", "twice").start().spooling("twice")
+	recorder := w.recorder()
+	_ = syscall.Kill(recorder, syscall.SIGSTOP) // it is not to end before the second one
+	threadsSay(t, recorder, `^State:\s*T`)      // else one of them may still take the first one
+	_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGINT)
+	threadsSay(t, recorder, `^ShdPnd:\s*[0-9a-f]*[2367abef]$`) // SIGINT is the second bit
+	_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGINT)
+	_ = syscall.Kill(recorder, syscall.SIGCONT)
+	if status := w.wait(); status != 130 {
+		t.Errorf("status %d, want 130: %s", status, w.stderr.String())
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "twice.svg")); err == nil {
+		t.Error("it goes on and writes a profile")
+	}
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d", recorder)); err == nil {
+		t.Error("the recorder runs on")
+	}
+}
+
+// threadsSay waits until the status of all threads of a process has a line.
+func threadsSay(t testing.TB, pid int, line string) {
+	t.Helper()
+	want := regexp.MustCompile("(?m)" + line)
+	does := func() bool {
+		all, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+		return !slices.ContainsFunc(all, func(path string) bool {
+			text, err := os.ReadFile(path)
+			return err != nil || !want.Match(text)
+		})
+	}
+	for end := time.Now().Add(2 * time.Minute); !does(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not all threads of process %d say %s", pid, line)
+		}
 	}
 }
 
@@ -419,8 +467,12 @@ func TestCommandIsRecordedToItsEnd(t *testing.T) {
 	if w.stdout.String() != "out\n" {
 		t.Errorf("standard output is %q, not the command's", w.stdout.String())
 	}
-	if text := w.read("cmd_single_thread_analysis.txt"); value(t, text, "window") < 0.5 {
-		t.Errorf("the command is told as:\n%s", text)
+	text := w.read("cmd_single_thread_analysis.txt")
+	if value(t, text, "window") < 0.5 || value(t, text, "threads") != 2 || value(t, text, "of") != 2 {
+		t.Errorf("a shell and its child are told as:\n%s", text)
+	}
+	if strings.Contains(w.read("cmd.folded"), "wprof-record") {
+		t.Errorf("the recorder, which the command was before, is told as well:\n%s", w.read("cmd.folded"))
 	}
 	w = script(t, "--", "true").run()
 	if all, _ := filepath.Glob(w.dir + "/combined_profile_true_*.svg"); len(all) != 1 {
@@ -460,6 +512,27 @@ func TestRootIsAskedForWhereItIsNeeded(t *testing.T) {
 	w.run()
 	if want := "sudo -- " + w.cmd.Path + " " + strings.Join(w.cmd.Args[1:], " ") + "\n"; w.stdout.String() != want {
 		t.Errorf("it goes on by %q, want %q", w.stdout.String(), want)
+	}
+}
+
+func TestFilesBelongToWhoCalledSudo(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	w := script(t, startKnown(t, 1).PIDText(), "-d0.3", "-o", "mine")
+	w.cmd.Env = append(w.cmd.Env, "SUDO_UID=65534", "SUDO_GID=65533")
+	w.run()
+	names := append(w.files(), "multithread_mine")
+	if len(names) < 10 {
+		t.Errorf("it leaves but %v", names)
+	}
+	for _, name := range names {
+		st, err := os.Stat(filepath.Join(w.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner := st.Sys().(*syscall.Stat_t); owner.Uid != 65534 || owner.Gid != 65533 {
+			t.Errorf("%s belongs to %d, group %d", name, owner.Uid, owner.Gid)
+		}
 	}
 }
 

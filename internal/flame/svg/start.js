@@ -40,6 +40,7 @@ function redraw() {
   const {levels} = state;
   draw(svg, t, state);
   fit();
+  // The root stays where it is; at first, that brings it into sight: what it calls comes before what is called in the end.
   if (alone && !state.icicle) scroll(window.scrollY + (state.levels - levels) * t.look.row);
   tip.hide();
   outline(t, state, hoverRing, null);
@@ -174,8 +175,4 @@ window.addEventListener('resize', render);
 svg.removeAttribute('viewBox');
 svg.setAttribute('width', '100%');
 render();
-if (alone) {
-  window.addEventListener('scroll', follow);
-  // What the root calls comes before what is called in the end, wherever the root stands.
-  if (!state.icicle) scroll(document.documentElement.scrollHeight);
-}
+if (alone) window.addEventListener('scroll', follow);

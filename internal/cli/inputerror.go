@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"wprof/format"
+)
+
+// InputError is an error about an input, with what was being done to it, and the exit status that it has in every tool. One
+// that has a status stays as it is.
+func InputError(doing, source string, err error) error {
+	var exit *ExitError
+	if errors.As(err, &exit) {
+		return err
+	}
+	if doing != "" {
+		source = doing + " " + source
+	}
+	err = fmt.Errorf("%s: %w", source, err)
+	switch {
+	case errors.Is(err, format.ErrNewer):
+		return WithCode(ExitNewer, err)
+	case errors.Is(err, format.ErrDamaged):
+		return WithCode(ExitDamaged, err)
+	}
+	return WithCode(ExitFailed, err)
+}
+
+// Damaged is the error of an input of which all that is whole was read; rest says what became of it.
+func Damaged(source string, d *format.Damage, rest string) error {
+	return WithCode(ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; %s", source, d.Detail, d.Missing(), rest))
+}
