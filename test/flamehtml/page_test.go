@@ -27,7 +27,7 @@ func openFile(t testing.TB, path string) *page.Page {
 			t.Errorf("the page asked for %q", asked)
 		}
 	})
-	pg.Wait("globalThis.wprof?.settled || /Cannot/.test(document.querySelector('#trouble').textContent)")
+	pg.Wait("globalThis.wprof?.settled || /Cannot/.test(document.querySelector('#trouble')?.textContent)")
 	settle(pg)
 	return pg
 }

@@ -190,6 +190,9 @@ func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
 			t.Errorf("%s: the page tells %d ns off CPU, want %d", step.what, got, w.Off)
 		}
 	}
+	if got := text(pg, "#details h3"); got != "Calls" {
+		t.Errorf("in a reverse graph the way to the root is headed %q", got)
+	}
 	if title, _ := p.Caption(flame.View{}); text(pg, "h1") != title {
 		t.Errorf("the title is %q, want %q", text(pg, "h1"), title)
 	}

@@ -60,12 +60,15 @@ class Details {
     this.facts = element.querySelector('dl');
     this.name = element.querySelector('.name');
     this.callers = element.querySelector('ol');
+    this.way = element.querySelector('h3');
     this.onCaller = () => {};
     element.querySelector('.copy-name').addEventListener('click', (event) => copy(this.#nameOf(), event.target));
     element.querySelector('.copy-stack').addEventListener('click', (event) => copy(this.#stackOf(), event.target));
   }
 
-  show(node) {
+  // show takes whether what is nearer to the root is called, not calling.
+  show(node, isReverse) {
+    this.way.textContent = isReverse ? 'Calls' : 'Called by';
     const {telling, telling: {graph, flame}} = this;
     this.node = node;
     this.name.textContent = flame.name(node);

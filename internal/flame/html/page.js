@@ -71,6 +71,7 @@ class Page {
       item(palette.small.fill, 'small frames'), item(palette.unknown.fill, 'not known'),
     );
     at('#bands').replaceChildren(...BANDS.map((text, i) => item(palette.times[i], text)));
+    if (this.strip?.bands) this.#showStrip();
   }
 
   // change shows another view; it is settled once the promise is.
@@ -92,7 +93,7 @@ class Page {
     const number = ++this.#merging;
     this.#caption();
     this.controls.show(view, this.isIcicle);
-    if (differs('mode', 'idle', 'threads')) this.strip?.show(view);
+    if (differs('mode', 'idle', 'threads')) this.#showStrip();
     else this.strip?.select(view);
     if (!differs('from', 'to')) this.threads.choose(view);
     at('#graph').setAttribute('aria-busy', true);
@@ -103,9 +104,15 @@ class Page {
     this.flame.show(graph);
     this.#look();
     this.crumbs.show(this.flame);
-    this.details.show(this.flame.focused);
+    this.details.show(this.flame.focused, view.reverse);
     if (differs('from', 'to')) this.threads.show(view); // last: with many threads it takes longer than a frame
     return undefined;
+  }
+
+  #showStrip() {
+    if (!this.strip) return;
+    this.strip.show(this.view);
+    this.strip.bands.forEach((band, i) => { at('#bands').children[i].hidden = band.every((ns) => ns === 0); });
   }
 
   // graph makes the shape anew only where more than the range has changed.
@@ -174,7 +181,7 @@ class Page {
   }
 
   #focus(node) {
-    this.details.show(node);
+    this.details.show(node, this.view.reverse);
     at('#status').textContent = this.telling.lines({node, count: 1}).join('. ');
   }
 
