@@ -29,7 +29,7 @@ function controls(svg, t) {
   head.prepend(screen);
   head.append(box);
   svg.append(head);
-  for (const hint of ['click or Enter: zoom', 'arrows: move', '/: search', 'Esc: back']) {
+  for (const hint of ['click: zoom', 'arrows: move', '/: search', 'Esc: back']) {
     svg.querySelector('.legend').appendChild(element(SVG, 'g')).append(element(SVG, 'text', {}, hint));
   }
   return {head, screen, box, bar, found, search, reset, flip, widths, status};
