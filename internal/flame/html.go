@@ -18,13 +18,9 @@ import (
 //
 // The page has the cells of the profile, not a graph: it merges them as [Profile.Graph] does. Its numbers are of 53 bits,
 // which is 104 days of one thread to the nanosecond.
-func (p *Profile) WriteHTML(w io.Writer, v ...View) error {
-	var first View
-	if len(v) > 0 {
-		first = v[0]
-	}
+func (p *Profile) WriteHTML(w io.Writer, first View) error {
 	// A block keeps what the scripts declare out of the global scope.
-	script, style := "'use strict';\n{\n"+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
+	script, style := "'use strict';\n{\n"+sharedScript+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
 	captions := p.pageCaptions(first)
 
 	out := bufio.NewWriterSize(w, 64<<10)
@@ -120,7 +116,7 @@ func sourceHash(source string) string {
 //go:embed html
 var pageFiles embed.FS
 
-// pageScripts stand in the page in this order: what runs at once is in the last one.
+// pageScripts stand in the page in this order, after those that the SVG has too: what runs at once is in the last one.
 func pageScripts() []string {
 	return []string{
 		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "merge.js", "palette.js", "label.js",

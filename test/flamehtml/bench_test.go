@@ -29,7 +29,7 @@ func BenchmarkWrite(b *testing.B) {
 	for b.Loop() {
 		var size counter
 		out := bufio.NewWriter(&size)
-		if err := p.WriteHTML(out); err != nil {
+		if err := p.WriteHTML(out, flame.View{}); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(size.bytes)/1e6, "MB")

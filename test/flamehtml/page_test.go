@@ -45,7 +45,11 @@ func write(t testing.TB, p *flame.Profile, v ...flame.View) string {
 		t.Fatal(err)
 	}
 	out := bufio.NewWriter(file)
-	if err := p.WriteHTML(out, v...); err != nil {
+	var first flame.View
+	if len(v) > 0 {
+		first = v[0]
+	}
+	if err := p.WriteHTML(out, first); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.Flush(); err != nil {
