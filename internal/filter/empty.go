@@ -1,7 +1,7 @@
 package filter
 
 // whyEmpty says why nothing is kept. isNarrowed: a time range was given.
-func (r *Result) whyEmpty(isNarrowed bool) string {
+func (r *Result) whyEmpty(isNarrowed bool, words Words) string {
 	switch {
 	case r.Damage != nil && r.Read == 0 && isNarrowed:
 		return "nothing that is whole of it lies in the time range"
@@ -10,9 +10,9 @@ func (r *Result) whyEmpty(isNarrowed bool) string {
 	case r.Damage != nil:
 		return "no event that is whole meets the conditions"
 	case r.Missed == MissLate:
-		return "its window closes before --start"
+		return "its window closes before " + words.Start
 	case r.Missed == MissEarly:
-		return "its window opens after --end"
+		return "its window opens after " + words.End
 	case r.Lost && r.Read == 0:
 		return "all that it tells is that events were lost"
 	case r.Lost:

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -129,7 +130,7 @@ func (f *Filter) setRange() error {
 		}
 	}
 	if f.o.Start.set && f.o.End.set && f.start >= f.end {
-		return cli.Usagef("--start is not before --end: nothing lies between them")
+		return cli.Usagef("%s is not before %s: nothing lies between them", cmp.Or(f.o.start, "--start"), cmp.Or(f.o.end, "--end"))
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ type Options struct {
 	CPUs       *CPUSet // nil: all
 	Kinds      KindSet
 	Start, End Bound
+	start, end string // the flags of these, for messages; "": --start and --end
 	Command    string // for the session's history, as it could be typed again
 	Version    string // of the tool, for the session
 	Level      int    // compression, see format.WriterOptions

@@ -24,20 +24,29 @@ type Through struct {
 	*io.PipeReader
 	inv      *cli.Invocation
 	name     string
+	words    Words
 	isFinite bool
 	finished chan struct{}
 	result   Result
 	err      error
 }
 
+// Words are how messages speak of a filter.
+type Words struct {
+	Start, End string // the flags of the time range
+	Empty      string // what comes of it if nothing is kept; "": the tool says so itself
+	Rest       string // what comes of a damaged input
+}
+
 // NewThrough begins to filter an input. The name is for messages.
-func NewThrough(inv *cli.Invocation, in io.Reader, name string, o Options) (*Through, error) {
+func NewThrough(inv *cli.Invocation, in io.Reader, name string, o Options, words Words) (*Through, error) {
+	o.start, o.end = words.Start, words.End
 	r, w := io.Pipe()
 	f, err := New(in, w, !isRegular(in), o)
 	if err != nil {
 		return nil, cli.InputError("filter", name, err)
 	}
-	t := &Through{PipeReader: r, inv: inv, name: name, isFinite: format.IsFinite(in), finished: make(chan struct{})}
+	t := &Through{PipeReader: r, inv: inv, name: name, words: words, isFinite: format.IsFinite(in), finished: make(chan struct{})}
 	go func() {
 		defer close(t.finished)
 		t.result, t.err = f.Run()
@@ -57,5 +66,5 @@ func (t *Through) Finite() bool { return t.isFinite }
 func (t *Through) Outcome() error {
 	t.Close()
 	<-t.finished
-	return outcome(t.inv, t.name, "the output is empty", "the output shows everything else", t.result, t.err)
+	return outcome(t.inv, t.name, t.words, t.result, t.err)
 }

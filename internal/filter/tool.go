@@ -112,7 +112,7 @@ func Run(inv *cli.Invocation) error {
 	if commitErr := out.Commit(); commitErr != nil {
 		return cli.Failf("%w", commitErr)
 	}
-	return outcome(inv, name, "the output is an empty capture", "everything else was filtered", result, err)
+	return outcome(inv, name, Words{"--start", "--end", "the output is an empty capture", "everything else was filtered"}, result, err)
 }
 
 // level is the compression that was asked for, or what suits the output.
@@ -140,12 +140,13 @@ func wholeOutput(err error) bool {
 	return errors.Is(err, format.ErrNewer) || errors.Is(err, format.ErrOverlap)
 }
 
-// outcome turns what happened into messages and an exit status. empty and rest say what the output is then.
-func outcome(inv *cli.Invocation, name, empty, rest string, result Result, err error) error {
+// outcome turns what happened into messages and an exit status.
+func outcome(inv *cli.Invocation, name string, words Words, result Result, err error) error {
+	rest := words.Rest
 	if result.Kept == 0 {
-		isNarrowed := inv.String("start") != "" || inv.String("end") != ""
-		rest = fmt.Sprintf("nothing of %s is kept: %s; %s", name, result.whyEmpty(isNarrowed), empty)
-		if err != nil || result.Damage == nil {
+		isNarrowed := inv.String(words.Start[2:]) != "" || inv.String(words.End[2:]) != ""
+		rest = fmt.Sprintf("nothing of %s is kept: %s; %s", name, result.whyEmpty(isNarrowed, words), words.Empty)
+		if words.Empty != "" && (err != nil || result.Damage == nil) {
 			inv.Warnf("%s", rest)
 		}
 	}

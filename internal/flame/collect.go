@@ -309,6 +309,9 @@ func (c *collector) finish() error {
 // retire ends a thread: what it waited for is known now.
 func (c *collector) retire(t *thread) {
 	c.judgeIdle(t)
+	if c.o.Spread {
+		c.spread(t)
+	}
 	if t.trail != nil {
 		c.fail(t.trail.end())
 		t.Trail = idleTrail{t.trail, t.idle}

@@ -31,6 +31,34 @@ func (g *Graph) Compare(base *Graph, scale float64) {
 	}
 }
 
+// agreeOnIdle makes a wait for work in one profile one in the other as well: what is nine tenths of a thread's waits in one
+// and a little less in the other has not changed its nature.
+func agreeOnIdle(a, b *Profile) {
+	idle := make(map[string]bool)
+	for _, p := range []*Profile{a, b} {
+		p.eachWait(ClassIdle, func(_ *Cell, key string) { idle[key] = true })
+	}
+	for _, p := range []*Profile{a, b} {
+		p.eachWait(ClassBlocked, func(c *Cell, key string) {
+			if idle[key] {
+				c.Class = ClassIdle
+			}
+		})
+	}
+}
+
+// eachWait visits the cells of a class that are in system calls that wait for work, each with its thread's name and its
+// functions in one text.
+func (p *Profile) eachWait(class Class, visit func(c *Cell, key string)) {
+	for _, t := range p.Threads {
+		for i := range t.Cells {
+			if c := &t.Cells[i]; c.Class == class && p.Waits[c.Stack] != "" {
+				visit(c, p.Labels[c.Label].Comm+"\x00"+p.functionsOf(c.Stack))
+			}
+		}
+	}
+}
+
 // comparer finds the frames of one graph in another.
 type comparer struct {
 	g     *Graph

@@ -89,20 +89,26 @@ func (c *collector) sameFunctions(id NodeID) uint32 {
 	if known, found := c.same[id]; found {
 		return known
 	}
+	path := c.p.functionsOf(id)
+	number, found := c.paths[path]
+	if !found {
+		number = uint32(len(c.paths))
+		c.paths[path] = number
+	}
+	c.same[id] = number
+	return number
+}
+
+// functionsOf are the functions of a stack in one text.
+func (p *Profile) functionsOf(id NodeID) string {
 	var path strings.Builder
-	for n := id; n != 0; n = c.p.Nodes[n].Parent {
-		for _, f := range c.p.Frames[c.p.Nodes[n].Frame].Functions {
+	for ; id != 0; id = p.Nodes[id].Parent {
+		for _, f := range p.Frames[p.Nodes[id].Frame].Functions {
 			path.WriteString(f.Name)
 			path.WriteByte(';')
 		}
 	}
-	number, found := c.paths[path.String()]
-	if !found {
-		number = uint32(len(c.paths))
-		c.paths[path.String()] = number
-	}
-	c.same[id] = number
-	return number
+	return path.String()
 }
 
 // idleTrail is a trail in which the waits for work are told as such.

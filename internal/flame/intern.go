@@ -64,6 +64,7 @@ type places struct {
 	byFrame byID[FrameID] // of the current section
 	byStack byID[resolved]
 	byWait  byID[resolved] // of times off the CPU
+	byWaker byID[resolved] // of those who end them
 
 	notSampled, noStack, more NodeID
 }
@@ -78,6 +79,7 @@ type resolved struct {
 	node         NodeID
 	known        bool
 	hasUser, cut bool // it has a user part, and that looks cut
+	interrupt    bool // it is an interrupt's
 }
 
 func newPlaces(r *format.Reader, p *Profile, exact bool) *places {
@@ -101,26 +103,51 @@ func (s *places) newSection() {
 	s.byFrame.clear()
 	s.byStack.clear()
 	s.byWait.clear()
+	s.byWaker.clear()
 }
 
-// stack is where a stack of the current section leads to.
-func (s *places) stack(id format.StackID) resolved { return s.lookUp(&s.byStack, id, false) }
+// purpose is what a stack was taken of.
+type purpose uint8
+
+const (
+	ofSample purpose = iota
+	ofWait           // a time off the CPU
+	ofWaker          // what ends one
+)
+
+// stack is where a sample's stack leads to.
+func (s *places) stack(id format.StackID) resolved { return s.lookUp(&s.byStack, id, ofSample) }
 
 // wait is where the stack leads to of a time off the CPU: to where the thread waited. The scheduler's own functions above
 // that say nothing, and the kernel leaves them out itself of a thread that is still off the CPU when the window closes
 // (stack_trace_save_tsk), which would tell the same place as two.
-func (s *places) wait(id format.StackID) resolved { return s.lookUp(&s.byWait, id, true) }
+func (s *places) wait(id format.StackID) resolved { return s.lookUp(&s.byWait, id, ofWait) }
 
-func (s *places) lookUp(in *byID[resolved], id format.StackID, waits bool) resolved {
+// waker is where the stack leads to of who wakes. Of an interrupt it is the interrupt's part alone: who was interrupted
+// does not matter.
+func (s *places) waker(id format.StackID) resolved { return s.lookUp(&s.byWaker, id, ofWaker) }
+
+func (s *places) lookUp(in *byID[resolved], id format.StackID, of purpose) resolved {
 	if id == 0 {
 		return resolved{node: s.noStack}
 	}
 	if known := in.get(uint32(id)); known.known {
 		return known
 	}
-	of := s.resolve(s.r.Stack(id), waits)
-	in.put(uint32(id), of)
-	return of
+	to := s.resolve(s.r.Stack(id), of)
+	in.put(uint32(id), to)
+	return to
+}
+
+// interruptAt is where in a stack an interrupt begins; its length if none does.
+func (s *places) interruptAt(ids []uint32, kernel int) int {
+	for i := kernel; i < len(ids); i++ {
+		f := s.r.Frame(ids[i])
+		if f != nil && len(f.Lines) > 0 && stacks.IsInterrupt(string(f.Lines[len(f.Lines)-1].GetFunction())) {
+			return i
+		}
+	}
+	return len(ids)
 }
 
 // withoutScheduler is how many of the frames are left without the scheduler's own at the end.
@@ -139,17 +166,21 @@ func (s *places) withoutScheduler(ids []uint32, kernel int) int {
 	return kernel
 }
 
-// resolve reads a stack. waits says that it is one of a time off the CPU.
-func (s *places) resolve(stack *format.Stack, waits bool) resolved {
+func (s *places) resolve(stack *format.Stack, from purpose) resolved {
 	if stack == nil {
 		return resolved{node: s.child(0, s.note(stacks.LostFrame)), known: true}
 	}
 	ids, cut := stack.Frames, stack.Cut
 	kernel := len(ids) - min(len(ids), int(stack.KernelFrames))
-	if waits {
-		ids = ids[:s.withoutScheduler(ids, kernel)]
-	}
 	of := resolved{known: true, hasUser: kernel > 0}
+	switch from {
+	case ofWait:
+		ids = ids[:s.withoutScheduler(ids, kernel)]
+	case ofWaker:
+		if at := s.interruptAt(ids, kernel); at < len(ids) {
+			ids, kernel, cut, of = ids[at:], 0, false, resolved{known: true, interrupt: true}
+		}
+	}
 	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return s.judged(ids[i]) })
 	of.cut = cut || looksCut
 	// What is beyond is no caller, and differs from one time to the next.
@@ -171,8 +202,10 @@ func (s *places) resolve(stack *format.Stack, waits bool) resolved {
 	for i, id := range ids {
 		of.node = s.child(of.node, s.frame(id, i >= kernel))
 	}
-	if call := s.waits(ids[kernel:]); waits && call != "" {
-		s.p.Waits[of.node] = call
+	if from == ofWait {
+		if call := s.waits(ids[kernel:]); call != "" {
+			s.p.Waits[of.node] = call
+		}
 	}
 	return of
 }

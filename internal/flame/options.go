@@ -10,6 +10,7 @@ type Options struct {
 	MaxSlots int   // the most slots
 	Stretch  bool  // where there would be more, make each twice as long; else that is an error
 	Trail    bool  // what each thread did in order of time; includes Threads
+	Spread   bool  // share a thread's time on the CPU out among all of its samples, not span by span
 	MinBlock int64 // leave out times off the CPU shorter than this, ns
 	Idle     bool  // fold the idle threads too, which stand for CPUs that do nothing
 }

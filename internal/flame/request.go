@@ -1,8 +1,10 @@
 package flame
 
 import (
+	"path/filepath"
 	"time"
 
+	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 )
@@ -80,6 +82,7 @@ func (q *request) readMode(inv *cli.Invocation) error {
 		q.collect.Wakes = max(1, inv.Int("wakeup-chain"))
 	}
 	q.view.NoIdleWaits = inv.Bool("no-idle-waits")
+	q.collect.Spread = inv.String("spread") == "thread"
 	q.collect.MinBlock = int64(inv.Duration("min-block"))
 	units := map[string]Unit{"ns": Nanoseconds, "us": Microseconds, "ms": Milliseconds, "samples": Samples}
 	q.text.Unit = units[inv.String("unit")]
@@ -110,6 +113,18 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 			q.outputs = append(q.outputs, output{f, path})
 		}
 	}
+	for i, out := range q.outputs {
+		if out.form == formHTML || out.form == formSpeedscope {
+			if q.collect.Spread {
+				return cli.Usagef("--%s shows time in its order, and --spread thread does not keep that", out.form)
+			}
+		}
+		for _, before := range q.outputs[:i] {
+			if q.pathOf(inv, out) != "" && q.pathOf(inv, out) == q.pathOf(inv, before) {
+				return cli.Usagef("--%s and --%s both write %s; name another file for one", before.form, out.form, q.pathOf(inv, out))
+			}
+		}
+	}
 	q.folder = inv.String("per-thread")
 	if len(q.outputs) == 0 && (q.folder == "" || inv.IsSet("output")) {
 		q.outputs, unplaced = []output{{form: formFolded}}, formFolded
@@ -123,10 +138,25 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 	return nil
 }
 
+// pathOf is where an output goes; "" for standard output.
+func (q *request) pathOf(inv *cli.Invocation, out output) string {
+	path := out.path
+	if path == "" {
+		path = inv.String("output")
+	}
+	if path == "" || path == "-" {
+		return ""
+	}
+	return filepath.Clean(path)
+}
+
 func (q *request) readFilters(inv *cli.Invocation) error {
 	o, err := filter.OptionsFrom(inv)
 	q.input, q.base, q.asked = o, o, filter.Asked(inv)
-	q.collect.Idle = inv.Bool("idle")
+	q.collect.Idle = inv.Bool("idle") || inv.Bool("idle-threads")
+	if err == nil && !o.Kinds.Has(format.KindSwitch) {
+		return cli.Usagef("without events of kind switch nothing tells how threads spend their time")
+	}
 	return err
 }
 
@@ -172,6 +202,8 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 		return cli.Usagef("--buckets does not go with --diff")
 	case len(q.outputs) != 1 || q.outputs[0].form != formFolded || q.folder != "":
 		return cli.Usagef("--buckets writes folded stacks and nothing else")
+	case q.collect.Spread:
+		return cli.Usagef("--buckets shows time in its order, and --spread thread does not keep that")
 	case q.text.Unit == Samples:
 		return cli.Usagef("--buckets does not go with --unit samples; what crosses from one into the next is told by time")
 	}
@@ -204,9 +236,4 @@ func (q *request) settle() {
 	if q.buckets > 0 {
 		c.Slot, c.MaxSlots = int64(q.buckets), maxBuckets
 	}
-}
-
-// filtersOther tells whether something of the other capture is left out.
-func (q *request) filtersOther(inv *cli.Invocation) bool {
-	return q.asked || inv.IsSet("diff-start") || inv.IsSet("diff-end")
 }

@@ -33,7 +33,7 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	defer outs.abort()
-	p, verdict, err := q.read(inv, in, name, q.input, q.asked)
+	p, verdict, err := q.read(inv, in, name, q.own())
 	if err != nil {
 		return err
 	}
@@ -52,12 +52,32 @@ func Run(inv *cli.Invocation) error {
 	return verdict
 }
 
+const restShown = "the output shows everything else"
+
+// selection is what is taken of a capture.
+type selection struct {
+	filter.Options
+	asked bool // something may be left out
+	words filter.Words
+}
+
+// own is what is taken of the input.
+func (q *request) own() selection {
+	return selection{q.input, q.asked, filter.Words{Start: "--start", End: "--end", Empty: "the output is empty", Rest: restShown}}
+}
+
+// compared is what is taken of the capture that the input is compared with.
+func (q *request) compared(inv *cli.Invocation) selection {
+	ranged := inv.IsSet("diff-start") || inv.IsSet("diff-end")
+	return selection{q.base, q.asked || ranged, filter.Words{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
+}
+
 // read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and
 // has its exit status.
-func (q *request) read(inv *cli.Invocation, in io.Reader, name string, o filter.Options, asked bool) (p *Profile, verdict, err error) {
+func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of selection) (p *Profile, verdict, err error) {
 	var through *filter.Through
-	if asked {
-		if through, err = filter.NewThrough(inv, in, name, o); err != nil {
+	if of.asked {
+		if through, err = filter.NewThrough(inv, in, name, of.Options, of.words); err != nil {
 			return nil, nil, err
 		}
 		defer through.Close()
@@ -80,7 +100,7 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, o filter.
 		verdict = through.Outcome()
 	case r.Damage() != nil:
 		d := r.Damage()
-		verdict = cli.Damaged(name, d, "the output shows everything else")
+		verdict = cli.Damaged(name, d, restShown)
 	default:
 		verdict = inv.Lost(name, p.About.IsLossy)
 	}

@@ -5,6 +5,9 @@ import (
 	"wprof/internal/timeline"
 )
 
+// interruptName stands for who wakes from within an interrupt: whoever was interrupted has nothing to do with it.
+const interruptName = "[interrupt]"
+
 // woken notes who wakes a thread, before the timeline is told. What had woken the waker belongs to the chain if it
 // happened after the thread had left its CPU: before, the waker was not what the thread waited for.
 func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackID) {
@@ -20,17 +23,19 @@ func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackI
 	if e.Flags&format.FlagLate != 0 {
 		at = e.Own
 	}
-	var w Wake
-	if e.Flags&format.FlagSubject != 0 {
-		w.Label = c.taskLabel(e.Task)
-		if stack != 0 {
-			w.Stack = c.places.stack(stack).node
-		}
-		by := tl.Enter(e.Task)
-		if by != nil && !by.Idle() && of.Status == timeline.Off && of.SinceKnown {
-			if waker, known := by.Own.(*thread); known && waker.wokenAt >= of.Since {
-				w.Before = c.chain(waker.wake, c.o.Wakes-1)
-			}
+	// A filter that hides the waker leaves its name and its stack: they say why the thread goes on.
+	w := Wake{Label: c.taskLabel(e.Task)}
+	var from resolved
+	if stack != 0 {
+		from = c.places.waker(stack)
+		w.Stack = from.node
+	}
+	switch by := tl.Enter(e.Task); {
+	case from.interrupt:
+		w.Label = c.internLabel(Label{Comm: interruptName, Process: interruptName})
+	case by != nil && !by.Idle() && of.Status == timeline.Off && of.SinceKnown:
+		if waker, known := by.Own.(*thread); known && waker.wokenAt >= of.Since {
+			w.Before = c.chain(waker.wake, c.o.Wakes-1)
 		}
 	}
 	t := c.thread(of)

@@ -104,13 +104,17 @@ func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create
 // compare writes the difference of a profile to another one.
 func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs outputs) error {
 	other := *q
-	base, verdict, err := other.read(inv, in, q.otherName(inv), q.base, q.filtersOther(inv))
+	base, verdict, err := other.read(inv, in, q.otherName(inv), q.compared(inv))
 	if err != nil {
 		return err
 	}
 	defer base.Close()
-	g := p.Graph(q.view)
-	g.Compare(base.Graph(q.view), scale(p, base))
+	agreeOnIdle(p, base)
+	g, was := p.Graph(q.view), base.Graph(q.view)
+	if was.Nodes[0].Total.Ns() == 0 {
+		return cli.Failf("compare with %s: nothing of it is left to compare with; choose processes by name (-n) where their ids differ, and a range that lies within its window", q.otherName(inv))
+	}
+	g.Compare(was, scale(p, base))
 	for i, out := range q.outputs {
 		if out.form == formSVG {
 			pic := q.picture(p, q.view)

@@ -20,7 +20,7 @@ func (s *Spans) put(t *Thread, to int64) {
 // gap tells a part of which nothing is known but that the thread was there.
 func (s *Spans) gap(t *Thread, to int64, open bool) {
 	s.span = Span{Kind: SpanUnknown, CPU: t.CPU, Prio: t.Prio, Open: open}
-	if t.track.making {
+	if t.track.making && s.tl.coverage == (Coverage{}) { // else it may have run where nobody tells
 		s.span.Kind, s.span.Since, s.span.SinceKnown = SpanNew, t.Start, true
 	}
 	s.put(t, to)
