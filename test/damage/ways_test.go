@@ -189,11 +189,9 @@ func judgeTrace(c *captured, r *reckoning, out []byte) string {
 	return ""
 }
 
-// judgeFolded holds folded stacks, of which every line is a stack and a weight.
-func judgeFolded(_ *captured, r *reckoning, out []byte) string {
-	if len(out) == 0 && len(eventsOf(r.whole)) > 0 {
-		return "it tells of no time"
-	}
+// judgeFolded holds folded stacks, of which every line is a stack and a weight. There are none where the threads'
+// definitions are lost.
+func judgeFolded(_ *captured, _ *reckoning, out []byte) string {
 	for line := range bytes.Lines(out) {
 		end := bytes.LastIndexByte(line, ' ')
 		n, err := strconv.ParseInt(string(bytes.TrimSpace(line[end+1:])), 10, 64)
