@@ -111,6 +111,7 @@ func TestFoldedStacksOfFilesAndPipes(t *testing.T) {
 			lazy-100/101;main;two_[o] 0 4000000`},
 		{"--min-block 4500us --off-cpu", `busy-100;main;one 5000`},
 		{"-n nobody", ""},
+		{"--idle-threads --on-cpu --by comm --start 9ms", "busy;[not sampled] 1000"},
 	} {
 		got := run(t, nil, append(strings.Fields(c.args), file)...)
 		if got.Status != 0 {
@@ -185,6 +186,13 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--start x", "moment"},
 		{"--diff-end x", "moment"},
 		{"--per-thread=", "empty"},
+		{"--svg=x --html=./x", "--svg and --html both write x"},
+		{"--svg=x --folded -o x", "--folded and --svg both write x"},
+		{"--html --spread thread", "time in its order"},
+		{"--spread thread --buckets 1ms -o x", "time in its order"},
+		{"-K switch", "without events of kind switch"},
+		{"-k sample", "without events of kind switch"},
+		{"--diff-start 2ms --diff-end 1ms", "--diff-start is not before --diff-end"},
 		{"--min-block 3x", "unit"},
 	} {
 		got := run(t, nil, append(strings.Fields(c.args), file)...)
@@ -194,6 +202,9 @@ func TestWrongUsageIsRefused(t *testing.T) {
 	}
 	if got := run(t, nil, "--buckets", "500ns", "-o", filepath.Join(t.TempDir(), "x"), file); got.Status != 2 || !strings.Contains(string(got.Stderr), "more than 10000") {
 		t.Errorf("too many buckets: status %d, %q", got.Status, got.Stderr)
+	}
+	if got := run(t, nil, "--diff-start", "50ms", file); got.Status != 1 || strings.Count(string(got.Stderr), "\n") != 1 || !strings.Contains(string(got.Stderr), "nothing of it is left to compare with") {
+		t.Errorf("nothing to compare with: status %d, %q", got.Status, got.Stderr)
 	}
 	if got := run(t, undump(t, capture), "--diff-end", "5ms"); got.Status != 2 || !strings.Contains(string(got.Stderr), "name a FILE") {
 		t.Errorf("two ranges of a pipe: status %d, %q", got.Status, got.Stderr)

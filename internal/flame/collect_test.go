@@ -281,6 +281,70 @@ func TestChainsEndWhereTheWaiterStillRan(t *testing.T) {
 	}
 }
 
+// A filter that hides the waker leaves its name and its stack.
+func TestWakersThatAFilterHides(t *testing.T) {
+	text := strings.Replace(oneThread, "waking 4 wakee=2 prio=120 target_cpu=0 stack=1", "waking 4 wakee=2 prio=120 target_cpu=0 stack=1 !subject", 1)
+	got := folded(t, text, Options{Wakes: 1}, View{Mode: Waker, By: ByComm})
+	if want := "main;main;do_syscall_64;vfs_read;--;inner;app::work;main;waker 300000\n"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant among it\n%s", got, want)
+	}
+}
+
+// Who an interrupt hit has woken nobody, and neither has who woke that one.
+func TestInterruptsWake(t *testing.T) {
+	text := strings.Replace(fmt.Sprintf(chained, -4000), "waking 3 wakee=2 prio=120 target_cpu=0 stack=5", "waking 3 wakee=2 prio=120 target_cpu=0 stack=9", 1)
+	text = strings.Replace(text, "stack 5 frames=1,10", `frame 20 module=2 offset=0x2000 caller
+		  line function="asm_sysvec_apic_timer_interrupt"
+		frame 21 module=2 offset=0x2100
+		  line function="hrtimer_wakeup"
+		stack 5 frames=1,10
+		stack 9 frames=1,10,20,21 kernel_frames=2`, 1)
+	got := folded(t, text, Options{Wakes: 3}, View{Mode: Waker, By: ByComm})
+	if want := "main;main;do_syscall_64;vfs_read;--;hrtimer_wakeup;asm_sysvec_apic_timer_interrupt;[interrupt] 500000\n"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant among it\n%s", got, want)
+	}
+}
+
+// A thread runs three times: the long time has a sample, and one of the short ones.
+const bursts = window + `
++0 cpu0 state_cpu 2 prio=120 since=-50
++400000 cpu0 sample 2 stack=1 source=1
++600000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++700000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+600000 next_state=S
++705000 cpu0 sample 2 stack=5 source=1
++710000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
++800000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+710000 next_state=S
++830000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+end close=+1000000
+`
+
+func TestTimeIsSharedOutBySpanOrByThread(t *testing.T) {
+	for spread, want := range map[bool]string{
+		false: "main;[not sampled] 30000\nmain;main;a:b 10000\nmain;main;app::work;inner 600000",
+		true:  "main;main;a:b 320000\nmain;main;app::work;inner 320000",
+	} {
+		compareLines(t, folded(t, bursts, Options{Spread: spread}, View{Mode: OnCPU, By: ByComm}), want)
+	}
+	// Without a sample there is nothing to share it out among.
+	compareLines(t, folded(t, strings.ReplaceAll(bursts, " sample 2 ", " sample 4 "), Options{Spread: true}, View{Mode: OnCPU, By: ByComm}), "main;[not sampled] 640000")
+}
+
+// What is a wait for work on one side of a difference is one on both.
+func TestDifferencesAgreeOnWaitsForWork(t *testing.T) {
+	idle := collected(t, undump(t, waitsFor(950)), Options{})
+	busy := collected(t, undump(t, waitsFor(850)), Options{})
+	agreeOnIdle(idle, busy)
+	g := busy.Graph(View{By: ByNone})
+	g.Compare(idle.Graph(View{By: ByNone}), 1)
+	var out strings.Builder
+	if err := g.WriteFolded(&out, Text{Unit: Nanoseconds}); err != nil {
+		t.Fatal(err)
+	}
+	compareLines(t, out.String(), `
+		main;do_syscall_64;__x64_sys_epoll_wait;ep_poll;[idle]_[o] 950000 850000
+		main;do_syscall_64;vfs_read_[o] 50000 150000`)
+}
+
 func TestRoundedWeightsAddUp(t *testing.T) {
 	b := newBuilder()
 	b.Labels = append(b.Labels, Label{PID: 1, TID: 1, Comm: "a", Process: "a"})
@@ -391,7 +455,7 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 func TestTooManyStacksGiveUpTheLeast(t *testing.T) {
 	for seed := range uint64(20) {
 		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
-		for _, kept := range []Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Trail: true}} {
+		for _, kept := range []Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Trail: true}, {Spread: true}} {
 			whole := collected(t, stream, kept).Graph(View{By: ByNone})
 			r, err := format.NewReader(bytes.NewReader(stream))
 			if err != nil {
