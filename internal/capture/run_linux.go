@@ -167,7 +167,11 @@ func (s *session) createSpool() (err error) {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
 	}
 	if s.spool.OnTmpfs() {
-		s.inv.Warnf("the spool lies on a tmpfs and takes memory; set TMPDIR to a folder on a disk")
+		instead := "set TMPDIR to a folder on a disk"
+		if s.out.IsNamed() { // the spool is beside it
+			instead = "name a file on a disk with -o"
+		}
+		s.inv.Warnf("the spool lies on a tmpfs and takes memory; %s", instead)
 	}
 	return nil
 }
