@@ -21,7 +21,7 @@ func TimeFlags() cli.Group {
 		{Name: "spread", Kind: cli.String, Value: "SCOPE", Default: "span", Choices: []string{"span", "thread"}, Usage: "How time on a CPU is shared out. span: each time that a thread was on a CPU among the samples in it; one without a sample is [not sampled]. thread: all of a thread's time among all of its samples, evenly. For programs that run in bursts shorter than the time between two samples, span tells too much of long bursts; thread is right on average, and needs some samples."},
 		{Name: "min-block", Kind: cli.Duration, Value: "DURATION", Usage: "Leave out times off the CPU that were shorter. A number without a unit is milliseconds."},
 		{Name: "no-idle-waits", Usage: "Leave out waits for work, which are [idle] otherwise: see below. A lock for which a thread waits nearly all the time counts as one."},
-		{Name: "idle-threads", Usage: "Tell the time of the idle threads too, in which a CPU has nothing to do. --idle keeps them alone."},
+		{Name: "idle-threads", Usage: "Tell the time of the idle threads too, in which a CPU has nothing to do. --idle is a condition: it keeps nothing else."},
 		{Name: "unit", Kind: cli.String, Value: "UNIT", Default: "us", Choices: []string{"ns", "us", "ms", "samples"}, Usage: "What folded stacks count: time, or how often: samples on the CPU, and off it waits: each time that it was blocked, and each that it waited for a CPU."},
 	}}
 }
