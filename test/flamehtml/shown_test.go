@@ -194,6 +194,75 @@ func TestPageFitsItsWindow(t *testing.T) {
 	}
 }
 
+// A window that is made smaller or larger leaves in sight what was, and the page does not go elsewhere by itself.
+func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
+	t.Parallel()
+	deep := []string{"main"}
+	for i := range 50 {
+		deep = append(deep, fmt.Sprintf("level_%d", i))
+	}
+	for name, p := range map[string]*flame.Profile{"few levels": usual(), "many": stacksOf(func(int) int64 { return 1e9 }, deep)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pg := open(t, p)
+			isSeen := func(when, node string) {
+				t.Helper()
+				var is bool
+				pg.Eval(fmt.Sprintf(`(() => {
+					const {flame} = wprof, {graph} = flame, top = flame.top(graph.depth[%[1]s]);
+					flame.drawNow();
+					return Boolean(flame.boxOf(%[1]s)) && top >= 0 && top + 19 <= flame.height && flame.height === flame.scroller.clientHeight;
+				})()`, node), &is)
+				if !is {
+					t.Errorf("%s node %s is out of sight", when, node)
+				}
+			}
+			sizes := []page.Size{{Width: 1400, Height: 900}, {Width: 1400, Height: 500}, {Width: 900, Height: 700}, {Width: 1400, Height: 900}, {Width: 1400, Height: 420}}
+			for _, icicle := range []bool{false, true} {
+				pg.Eval(fmt.Sprintf("wprof.turn(%v)", icicle), nil)
+				for _, size := range sizes {
+					pg.Resize(size, 1)
+					isSeen(fmt.Sprintf("icicle %v, at %v", icicle, size), "0")
+				}
+			}
+			if name != "many" {
+				return
+			}
+			pg.Eval("wprof.turn(false); wprof.flame.focus(40)", nil)
+			pg.Resize(page.Size{Width: 1400, Height: 410}, 1)
+			pg.Resize(page.Size{Width: 1400, Height: 600}, 1)
+			isSeen("far from the root", "40")
+		})
+	}
+}
+
+// Merging large profiles takes a while, in which the graph is of the page's colour already.
+func TestPageIsOfItsColourBeforeTheGraphIsThere(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	for _, scheme := range []string{"light", "dark"} {
+		pg.Prefer("color-scheme", scheme)
+		pg.Wait("wprof.flame.palette.page === getComputedStyle(document.documentElement).getPropertyValue('--page').trim()")
+		var shown []int
+		pg.Eval(`(async () => {
+			const [scroller, space, canvas] = ['div', 'div', 'canvas'].map((tag) => document.createElement(tag));
+			scroller.style = 'position: fixed; inset: 0';
+			space.append(canvas);
+			scroller.append(space);
+			const flame = new wprof.flame.constructor(wprof.profile, scroller, canvas, space);
+			flame.paint(wprof.flame.palette);
+			document.body.append(scroller);
+			await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+			scroller.remove();
+			return [...flame.context.getImageData(canvas.width / 2, canvas.height - 1, 1, 1).data].slice(0, 3);
+		})()`, &shown)
+		colour := fmt.Sprintf("#%02x%02x%02x", shown[0], shown[1], shown[2])
+		if want := pg.Text("wprof.flame.palette.page"); colour != want {
+			t.Errorf("%s: without a graph the canvas is %s, want %s", scheme, colour, want)
+		}
+	}
+}
+
 // Every text and every frame's label has the contrast that WCAG asks for at level AA.
 func TestPageIsReadableOnLightAndDark(t *testing.T) {
 	t.Parallel()
