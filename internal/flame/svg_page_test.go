@@ -245,6 +245,26 @@ func TestSVGSearchCountsTimeOnce(t *testing.T) {
 	}
 }
 
+func TestSVGSearchTakesNamesAsTheyAreShown(t *testing.T) {
+	t.Parallel()
+	g := graphOf(map[string]int64{"main;[runnable]": 1e9, "main;std::vector<int>::operator[]": 2e9, "main;reader": 3e9, "main;writer": 4e9})
+	p := openSVG(t, g, usualPicture)
+	for _, c := range []struct{ term, found, how string }{
+		{"[runnable]", "10% of time", "searched as text"},
+		{"std::vector<int>::operator[]", "20% of time", "searched as text"},
+		{"^(read|writ)er$", "70% of time", "searched as a regular expression"},
+		{"(?:(?:(?:[a-z:<>\\[\\]]+)+)+)+!", "this regular expression takes too long; make it simpler", "searched as a regular expression"},
+	} {
+		if found := p.search(c.term); found != c.found {
+			t.Errorf("%s: %q, want %q", c.term, found, c.found)
+		}
+		if how := p.Text(`document.querySelector('.found').title`); how != c.how {
+			t.Errorf("%s: %q, want %q", c.term, how, c.how)
+		}
+		p.Key("Escape")
+	}
+}
+
 // still is what is drawn of frames.
 type still struct {
 	Paths []struct {

@@ -160,7 +160,7 @@ class Page {
     const {finder, flame} = this;
     const found = at('#found');
     found.value = finder ? finder.text(flame.zoomed) : '';
-    found.title = finder ? `${spell(finder.ns(0))} in ${counted(finder.frames, 'frame')}` : '';
+    found.title = finder ? `${spell(finder.ns(0))} in ${counted(finder.frames, 'frame')}, ${howSought(finder.sought)}` : '';
   }
 
   reset() {
