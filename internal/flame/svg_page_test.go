@@ -135,7 +135,7 @@ func TestSVGTellsDetailsUnderTheMouse(t *testing.T) {
 	vfs := p.label("vfs_read", 0)
 	p.Hover(vfs.X, vfs.Y)
 	p.wantDetails("over vfs_read", "vfs_read", "Kernel function in [kernel]", "40 ms, 40% of all",
-		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 samples and times off the CPU")
+		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 events: samples, times off the CPU")
 	p.Hover(vfs.X, vfs.Y+300)
 	p.wantDetails("beside all frames")
 
