@@ -266,3 +266,18 @@ func TestSeveralOutputsOfOneRun(t *testing.T) {
 		t.Errorf("got %q, want %q", files, want)
 	}
 }
+
+// A picture of a difference says in its title that it is one, and of what.
+func TestTitleOfADifferenceNamesTheOther(t *testing.T) {
+	file := written(t, undump(t, capture))
+	for _, c := range []struct{ args, title, told string }{
+		{"--svg --diff " + file, "<title>Wall-clock time compared with x.wprof · busy-100 · box</title>", "compared with 10 ms from 2023-11-14 22:13:20 UTC of " + file},
+		{"--svg --on-cpu --start 5ms --diff-start 1ms --diff-end 5ms", "<title>On-CPU time compared with 1 ms to 5 ms of x.wprof · busy-100 · box</title>",
+			"compared with 4 ms from 2023-11-14 22:13:20 UTC of " + file},
+	} {
+		got := run(t, nil, append(strings.Fields(c.args), file)...)
+		if svg := string(got.Stdout); got.Status != 0 || !strings.Contains(svg, c.title) || !strings.Contains(svg, c.told+"</desc>") {
+			t.Errorf("%s: status %d %s, the head is %.600s", c.args, got.Status, got.Stderr, svg)
+		}
+	}
+}

@@ -13,14 +13,19 @@ const captionSep = " · "
 // Caption says what a picture of a view is of: in its title where and whose time, in its subtitle how it was measured and
 // what is missing from it. Names in it are as the capture has them: any bytes.
 func (p *Profile) Caption(v View) (title, subtitle string) {
-	about := []string{v.what(), p.whose(v)}
-	if p.About.Host != "" {
-		about = append(about, p.About.Host)
-	}
 	told := []string{p.when(v)}
 	told = append(told, p.howMeasured(v)...)
 	told = append(told, p.missing(v)...)
-	return strings.Join(about, captionSep), strings.Join(told, captionSep)
+	return p.title(v.what(), v), strings.Join(told, captionSep)
+}
+
+// title says of what, whose and where.
+func (p *Profile) title(what string, v View) string {
+	about := []string{what, p.whose(v)}
+	if p.About.Host != "" {
+		about = append(about, p.About.Host)
+	}
+	return strings.Join(about, captionSep)
 }
 
 // what is the part of the time that a view tells.
@@ -40,6 +45,7 @@ func (v *View) what() string {
 func (p *Profile) whose(v View) string {
 	var first *Thread
 	threads := 0
+	names := make(map[string]int64) // of processes, with ns
 	processes := make(map[int32]bool)
 	for _, t := range p.Threads {
 		if v.Only != nil && !v.Only(t) {
@@ -50,6 +56,9 @@ func (p *Profile) whose(v View) string {
 		}
 		threads++
 		processes[t.PID] = true
+		for i := range t.Cells {
+			names[p.Labels[t.Cells[i].Label].Process] += v.weight(&t.Cells[i]).Ns()
+		}
 	}
 	switch {
 	case first == nil:
@@ -58,9 +67,20 @@ func (p *Profile) whose(v View) string {
 		l := p.Labels[first.Label]
 		return fmt.Sprintf("%s-%d/%d", l.Comm, first.PID, first.TID)
 	case len(processes) == 1:
-		return fmt.Sprintf("%s-%d", p.Labels[first.Label].Process, first.PID)
+		return fmt.Sprintf("%s-%d", longest(names, p.Labels[first.Label].Process), first.PID)
 	}
 	return grouped(uint64(len(processes))) + " processes"
+}
+
+// longest is the name that had the most time; this one unless another had more. A command that wprof-record started was
+// wprof-record until it was executed.
+func longest(names map[string]int64, name string) string {
+	for other, ns := range names {
+		if ns > names[name] || ns == names[name] && ns > 0 && other < name {
+			name = other
+		}
+	}
+	return name
 }
 
 // when says how long the window was and when it opened, in UTC: the capture may be looked at anywhere.
@@ -93,11 +113,36 @@ func (p *Profile) howMeasured(v View) []string {
 			sources = []string{"no sampling"}
 		}
 		told = append(told, strings.Join(sources, ", ")+", "+counted(a.Samples, "sample"))
+		if share := p.notSampled(&v); share >= muchNotSampled && len(a.Sources) > 0 {
+			told = append(told, percent(share)+" of the time on CPU not sampled")
+		}
 	}
 	if v.Mode != OnCPU && a.OffCPU != "" {
 		told = append(told, "off-CPU stacks: "+a.OffCPU)
 	}
 	return told
+}
+
+// muchNotSampled is a share of the time on the CPU without samples that is worth a word.
+const muchNotSampled = 0.05
+
+// notSampled is the share of a view's time on the CPU that has no sample.
+func (p *Profile) notSampled(v *View) float64 {
+	var all, none int64
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		for i := range t.Cells {
+			c := &t.Cells[i]
+			on := v.weight(c).On
+			all += on
+			if f := &p.Frames[p.Nodes[c.Stack].Frame]; on > 0 && f.Note && f.Functions[0].Name == notSampled {
+				none += on
+			}
+		}
+	}
+	return part(none, all)
 }
 
 // missing says what is not in the picture although it happened, and what looks wrong in it.

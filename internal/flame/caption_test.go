@@ -52,6 +52,37 @@ func TestCaptionSaysWhoseTimeAndWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A command that wprof-record started has its name, not the recorder's, and a capture tells of how little it has samples.
+func TestCaptionNamesWhatTheTimeWasSpentIn(t *testing.T) {
+	on := func(label LabelID, stack NodeID, ns int64) Cell {
+		return Cell{CellKey: CellKey{Class: ClassOnCPU, Label: label, Stack: stack}, Ns: ns}
+	}
+	p := &Profile{
+		About:  About{Window: 1e9, Sources: []Source{{Name: "timer"}}, Samples: 4},
+		Labels: []Label{{}, {Comm: "wprof-record", Process: "wprof-record"}, {Comm: "work", Process: "work"}},
+		Frames: []Frame{{}, {Functions: []Function{{Name: "main"}}}, {Note: true, Functions: []Function{{Name: "[not sampled]"}}}},
+		Nodes:  []Node{{}, {Frame: 1}, {Frame: 2}},
+	}
+	for _, c := range []struct {
+		sampled, not    int64
+		v               View
+		title, subtitle string
+	}{
+		{42e6, 57e6, View{}, "Wall-clock time · work-9", "1 s · timer, 4 samples · 58% of the time on CPU not sampled · nothing lost"},
+		{96e6, 3e6, View{Mode: OnCPU}, "On-CPU time · work-9", "1 s · timer, 4 samples · nothing lost"},
+		{42e6, 57e6, View{Mode: OffCPU}, "Off-CPU time · work-9", "1 s · nothing lost"},
+	} {
+		p.Threads = []*Thread{
+			{PID: 9, Label: 1, Cells: []Cell{on(1, 2, 1e6)}},
+			{PID: 9, Label: 2, Cells: []Cell{on(2, 1, c.sampled), on(2, 2, c.not)}},
+		}
+		title, subtitle := p.Caption(c.v)
+		if title != c.title || subtitle != c.subtitle {
+			t.Errorf("got  %s\n     %s\nwant %s\n     %s", title, subtitle, c.title, c.subtitle)
+		}
+	}
+}
+
 func TestNumbersAreInThreeDigits(t *testing.T) {
 	for ns, want := range map[int64]string{
 		0: "0 ns", 999: "999 ns", 1000: "1 µs", 999_400: "999 µs", 999_600: "1 ms", 12_340_000: "12.3 ms", 1e9: "1 s",

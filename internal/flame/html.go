@@ -20,7 +20,7 @@ import (
 // which is 104 days of one thread to the nanosecond.
 func (p *Profile) WriteHTML(w io.Writer, first View) error {
 	// A block keeps what the scripts declare out of the global scope.
-	script, style := "'use strict';\n{\n"+sharedScript+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
+	script, style := "'use strict';\n{\n"+sharedScript()+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
 	captions := p.pageCaptions(first)
 
 	out := bufio.NewWriterSize(w, 64<<10)

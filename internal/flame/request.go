@@ -18,6 +18,7 @@ type request struct {
 	folder  string // for the files of each thread; "" for none
 	buckets time.Duration
 	diff    bool
+	ranged  bool   // the other one has a range of its own
 	other   string // the capture to compare with; "": the same one
 	input   filter.Options
 	base    filter.Options // what is taken of the other one
@@ -162,8 +163,8 @@ func (q *request) readFilters(inv *cli.Invocation) error {
 
 func (q *request) readDiff(inv *cli.Invocation) error {
 	q.other = inv.String("diff")
-	ranged := inv.IsSet("diff-start") || inv.IsSet("diff-end")
-	if q.diff = inv.IsSet("diff") || ranged; !q.diff {
+	q.ranged = inv.IsSet("diff-start") || inv.IsSet("diff-end")
+	if q.diff = inv.IsSet("diff") || q.ranged; !q.diff {
 		return nil
 	}
 	if inv.IsSet("diff") && q.other == "" {

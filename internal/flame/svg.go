@@ -144,7 +144,7 @@ func (d *drawing) tones() []tone {
 
 // script writes what makes the picture interactive, as one script.
 func script(b *bytes.Buffer) error {
-	b.WriteString("<script><![CDATA[\n'use strict';\n(() => {\n" + sharedScript)
+	b.WriteString("<script><![CDATA[\n'use strict';\n(() => {\n" + sharedScript())
 	for _, name := range []string{"text", "table", "layout", "head", "details", "search", "draw", "keys", "start"} {
 		part, err := svgFiles.ReadFile("svg/" + name + ".js")
 		if err != nil {

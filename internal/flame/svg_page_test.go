@@ -135,7 +135,7 @@ func TestSVGTellsDetailsUnderTheMouse(t *testing.T) {
 	vfs := p.label("vfs_read", 0)
 	p.Hover(vfs.X, vfs.Y)
 	p.wantDetails("over vfs_read", "vfs_read", "Kernel function in [kernel]", "40 ms, 40% of all",
-		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 samples and times off the CPU")
+		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 events: samples, times off the CPU")
 	p.Hover(vfs.X, vfs.Y+300)
 	p.wantDetails("beside all frames")
 
@@ -242,6 +242,26 @@ func TestSVGSearchCountsTimeOnce(t *testing.T) {
 	p.Key("Enter")
 	if got := p.Text(`document.querySelector('.focus').getAttribute('aria-label')`); !strings.HasPrefix(got, "foo. ") {
 		t.Errorf("Enter goes to %q", got)
+	}
+}
+
+func TestSVGSearchTakesNamesAsTheyAreShown(t *testing.T) {
+	t.Parallel()
+	g := graphOf(map[string]int64{"main;[runnable]": 1e9, "main;std::vector<int>::operator[]": 2e9, "main;reader": 3e9, "main;writer": 4e9})
+	p := openSVG(t, g, usualPicture)
+	for _, c := range []struct{ term, found, how string }{
+		{"[runnable]", "10% of time", "searched as text"},
+		{"std::vector<int>::operator[]", "20% of time", "searched as text"},
+		{"^(read|writ)er$", "70% of time", "searched as a regular expression"},
+		{"(?:(?:(?:[a-z:<>\\[\\]]+)+)+)+!", "this regular expression takes too long; make it simpler", "searched as a regular expression"},
+	} {
+		if found := p.search(c.term); found != c.found {
+			t.Errorf("%s: %q, want %q", c.term, found, c.found)
+		}
+		if how := p.Text(`document.querySelector('.found').title`); how != c.how {
+			t.Errorf("%s: %q, want %q", c.term, how, c.how)
+		}
+		p.Key("Escape")
 	}
 }
 

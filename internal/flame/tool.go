@@ -67,9 +67,8 @@ func (q *request) own() selection {
 }
 
 // compared is what is taken of the capture that the input is compared with.
-func (q *request) compared(inv *cli.Invocation) selection {
-	ranged := inv.IsSet("diff-start") || inv.IsSet("diff-end")
-	return selection{q.base, q.asked || ranged, filter.Words{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
+func (q *request) compared() selection {
+	return selection{q.base, q.asked || q.ranged, filter.Words{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
 }
 
 // read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and

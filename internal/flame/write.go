@@ -85,6 +85,19 @@ func (q *request) picture(p *Profile, v View) Picture {
 	return Picture{Title: title, Subtitle: subtitle}
 }
 
+// pictureOfBoth is what stands around the difference to another profile. The title says that it is one, and the other's name
+// first: a long title loses its end.
+func (q *request) pictureOfBoth(p, base *Profile, name string) Picture {
+	pic := q.picture(p, q.view)
+	other := filepath.Base(name)
+	if from := base.About.From; q.ranged {
+		other = fmt.Sprintf("%s to %s of %s", spell(from), spell(from+base.About.Span), other)
+	}
+	pic.Title = p.title(q.view.what()+" compared with "+other, q.view)
+	pic.Subtitle += captionSep + "compared with " + base.when(q.view) + " of " + name
+	return pic
+}
+
 // threadFiles are what is written of each thread.
 func (q *request) threadFiles() []ThreadFile {
 	return []ThreadFile{
@@ -104,7 +117,7 @@ func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create
 // compare writes the difference of a profile to another one.
 func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs outputs) error {
 	other := *q
-	base, verdict, err := other.read(inv, in, q.otherName(inv), q.compared(inv))
+	base, verdict, err := other.read(inv, in, q.otherName(inv), q.compared())
 	if err != nil {
 		return err
 	}
@@ -117,9 +130,7 @@ func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs ou
 	g.Compare(was, scale(p, base))
 	for i, out := range q.outputs {
 		if out.form == formSVG {
-			pic := q.picture(p, q.view)
-			pic.Subtitle += captionSep + "compared with " + base.when(q.view) + " of " + q.otherName(inv)
-			err = g.WriteSVG(outs[i], pic)
+			err = g.WriteSVG(outs[i], q.pictureOfBoth(p, base, q.otherName(inv)))
 		} else {
 			err = g.WriteFolded(outs[i], q.text)
 		}

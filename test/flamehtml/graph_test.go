@@ -48,7 +48,7 @@ func shownRows(pg *page.Page, counts bool) []row {
 		const visit = (i) => {
 			if (g.total[i] === 0) return;
 			if (i > 0) rows.push({Depth: g.depth[i], Kind: p.nameKind[g.name[i]], Mark: g.mark[i], Name: wprof.flame.name(i),
-				On: g.on[i], Off: g.off[i], Unknown: g.unknown[i], Of: %t ? g.count[i] : -1});
+				On: g.on[i], Off: g.off[i], Unknown: g.unknown[i], Of: %t ? g.samples[i] + g.waits[i] + g.gaps[i] : -1});
 			for (let at = g.childFrom[i]; at < g.childFrom[i + 1]; at++) visit(g.child[at]);
 		};
 		visit(0);

@@ -194,6 +194,134 @@ func TestPageFitsItsWindow(t *testing.T) {
 	}
 }
 
+// A window that is made smaller or larger leaves in sight what was, and the page does not go elsewhere by itself.
+func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
+	t.Parallel()
+	deep := []string{"main"}
+	for i := range 50 {
+		deep = append(deep, fmt.Sprintf("level_%d", i))
+	}
+	for name, p := range map[string]*flame.Profile{"few levels": usual(), "many": stacksOf(func(int) int64 { return 1e9 }, deep)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pg := open(t, p)
+			isSeen := func(when, node string) {
+				t.Helper()
+				var is bool
+				pg.Eval(fmt.Sprintf(`(() => {
+					const {flame} = wprof, {graph} = flame, top = flame.top(graph.depth[%[1]s]);
+					flame.drawNow();
+					return Boolean(flame.boxOf(%[1]s)) && top >= 0 && top + 19 <= flame.height && flame.height === flame.scroller.clientHeight;
+				})()`, node), &is)
+				if !is {
+					t.Errorf("%s node %s is out of sight", when, node)
+				}
+			}
+			sizes := []page.Size{{Width: 1400, Height: 900}, {Width: 1400, Height: 500}, {Width: 900, Height: 700}, {Width: 1400, Height: 900}, {Width: 1400, Height: 420}}
+			for _, icicle := range []bool{false, true} {
+				pg.Eval(fmt.Sprintf("wprof.turn(%v)", icicle), nil)
+				for _, size := range sizes {
+					pg.Resize(size, 1)
+					isSeen(fmt.Sprintf("icicle %v, at %v", icicle, size), "0")
+				}
+			}
+			if name != "many" {
+				return
+			}
+			pg.Eval("wprof.turn(false); wprof.flame.focus(40)", nil)
+			pg.Resize(page.Size{Width: 1400, Height: 410}, 1)
+			pg.Resize(page.Size{Width: 1400, Height: 600}, 1)
+			isSeen("far from the root", "40")
+		})
+	}
+}
+
+// notes is a profile of a thread with notes of each kind: on the CPU, off it, and a rare one among the others.
+func notes() *flame.Profile {
+	p := stacksOf(func(i int) int64 { return []int64{454e6, 197e3, 500e6}[i] }, []string{"main", "read"}, []string{"main", "read"}, []string{"[not sampled]"})
+	for i, f := range p.Frames {
+		if i > 0 && f.Functions[0].Name == "[not sampled]" {
+			p.Frames[i].Note = true
+		}
+	}
+	cells := p.Threads[0].Cells
+	cells[0].Class, cells[0].Count = flame.ClassRunnable, 60
+	cells[1].Stack, cells[1].Count = cells[0].Stack, 4812
+	cells[2].Count = 0
+	return p
+}
+
+// Notes stand for much time at times: their colours tell where, as in the SVG.
+func TestPageTellsNotesOnAndOffTheCPUApart(t *testing.T) {
+	t.Parallel()
+	pg := open(t, notes(), flame.View{States: true})
+	var fills map[string]string
+	pg.Eval(`(() => {
+		const {flame} = wprof;
+		flame.drawNow();
+		const {width, height} = flame.canvas, pixels = flame.context.getImageData(0, 0, width, height).data;
+		const at = (x, y) => [...pixels.slice(4 * (Math.round(y) * width + Math.round(x))).slice(0, 3)];
+		const hex = (b) => '#' + at(b.x + 2, flame.top(b.depth) + 2).map((v) => v.toString(16).padStart(2, '0')).join('');
+		return Object.fromEntries(flame.rows.flat().map((b) => [flame.text(b), hex(b)]));
+	})()`, &fills)
+	for note, property := range map[string]string{"[not sampled]": "--note-on", "[runnable]": "--note-off"} {
+		got := fills[note]
+		if want := strings.TrimSpace(pg.Text(fmt.Sprintf("getComputedStyle(document.documentElement).getPropertyValue(%q)", property))); got != want {
+			t.Errorf("%s is drawn in %s, want %s", note, got, want)
+		}
+	}
+	var legend []struct {
+		Text  string
+		Fills int
+	}
+	pg.Eval("[...document.querySelectorAll('#colours > span')].map((e) => ({Text: e.textContent, Fills: e.querySelectorAll('i').length}))", &legend)
+	found := false
+	for _, item := range legend {
+		found = found || item.Text == "[note]" && item.Fills == 3
+	}
+	if !found {
+		t.Errorf("the legend has no [note] of three colours: %+v", legend)
+	}
+}
+
+// Samples and times off the CPU are two numbers, and shares of a whole add up to it.
+func TestPageTellsWhatAddsUp(t *testing.T) {
+	t.Parallel()
+	pg := open(t, notes())
+	pg.Eval("wprof.search('read')", nil)
+	told := pg.Text("wprof.telling.lines({node: wprof.flame.graph.path(wprof.flame.rows.flat().find((b) => wprof.flame.text(b) === 'main').node).at(-1), count: 1}).join('; ')")
+	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 times off the CPU"; !strings.HasSuffix(told, want) {
+		t.Errorf("the page tells %q, want it to end in %q", told, want)
+	}
+}
+
+// Merging large profiles takes a while, in which the graph is of the page's colour already.
+func TestPageIsOfItsColourBeforeTheGraphIsThere(t *testing.T) {
+	t.Parallel()
+	pg := open(t, usual())
+	for _, scheme := range []string{"light", "dark"} {
+		pg.Prefer("color-scheme", scheme)
+		pg.Wait("wprof.flame.palette.page === getComputedStyle(document.documentElement).getPropertyValue('--page').trim()")
+		var shown []int
+		pg.Eval(`(async () => {
+			const [scroller, space, canvas] = ['div', 'div', 'canvas'].map((tag) => document.createElement(tag));
+			scroller.style = 'position: fixed; inset: 0';
+			space.append(canvas);
+			scroller.append(space);
+			const flame = new wprof.flame.constructor(wprof.profile, scroller, canvas, space);
+			flame.paint(wprof.flame.palette);
+			document.body.append(scroller);
+			await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+			scroller.remove();
+			return [...flame.context.getImageData(canvas.width / 2, canvas.height - 1, 1, 1).data].slice(0, 3);
+		})()`, &shown)
+		colour := fmt.Sprintf("#%02x%02x%02x", shown[0], shown[1], shown[2])
+		if want := pg.Text("wprof.flame.palette.page"); colour != want {
+			t.Errorf("%s: without a graph the canvas is %s, want %s", scheme, colour, want)
+		}
+	}
+}
+
 // Every text and every frame's label has the contrast that WCAG asks for at level AA.
 func TestPageIsReadableOnLightAndDark(t *testing.T) {
 	t.Parallel()
@@ -220,7 +348,7 @@ func TestPageIsReadableOnLightAndDark(t *testing.T) {
 					Behind: getComputedStyle(behind ?? document.documentElement).backgroundColor});
 			}
 			const {palette} = wprof.flame;
-			for (const tone of [...palette.tones, palette.root, palette.note, palette.small, palette.unknown, palette.past, palette.hit]) {
+			for (const tone of [...palette.tones, palette.root, ...Object.values(palette.notes), palette.small, palette.unknown, palette.past, palette.hit]) {
 				seen.push({Of: 'label on ' + tone.fill, Text: rgb(tone.ink), Behind: rgb(tone.fill)});
 			}
 			seen.push({Of: 'axis', Text: rgb(palette.faint), Behind: rgb(palette.page)});

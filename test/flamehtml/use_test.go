@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -440,11 +441,54 @@ func TestPageSearchesAndTellsTheShare(t *testing.T) {
 	}
 }
 
+// Names are taken as they are shown, though all of them may be regular expressions too.
+func TestPageSearchTakesNamesAsTheyAreShown(t *testing.T) {
+	t.Parallel()
+	pg := open(t, stacksOf(func(i int) int64 { return int64(i+1) * 1e9 },
+		[]string{"main", "[runnable]"}, []string{"main", "std::vector<int>::operator[]"}, []string{"main", "reader"}, []string{"main", "writer"}))
+	for _, c := range []struct{ term, found, how string }{
+		{"[runnable]", "10% of time", "1 s in 1 frame, searched as text"},
+		{"[Runnable]", "100% of time", "10 s in 6 frames, searched as a regular expression"},
+		{"std::vector<int>::operator[]", "20% of time", "2 s in 1 frame, searched as text"},
+		{"^(read|writ)er$", "70% of time", "7 s in 2 frames, searched as a regular expression"},
+		{"[wr]", "100% of time", "10 s in 4 frames, searched as a regular expression"},
+		{"(", "not found", "0 ns in 0 frames, searched as text"},
+	} {
+		pg.Eval(fmt.Sprintf("wprof.search(%q)", c.term), nil)
+		if found, how := text(pg, "#found"), pg.Text("document.querySelector('#found').title"); found != c.found || how != c.how {
+			t.Errorf("%s: the page says %q, %q, want %q, %q", c.term, found, how, c.found, c.how)
+		}
+	}
+}
+
+// A regular expression may take longer than anybody lives; the page says so and stays alive.
+func TestPageGivesUpSlowRegularExpressions(t *testing.T) {
+	t.Parallel()
+	var stacks [][]string
+	for i := range 200 {
+		stacks = append(stacks, []string{"main", fmt.Sprintf("%s_%d", strings.Repeat("abc_", 1+i%20), i)})
+	}
+	pg := open(t, stacksOf(func(int) int64 { return 1e9 }, stacks...))
+	for _, term := range []string{"(?:[a-z_]+)+x1", "^(a|b|ab|bc|abc|c|c_|_)*!", `([a-z_]*)*\1x1`} {
+		pg.Eval(fmt.Sprintf("wprof.search(%q)", term), nil)
+		if got, want := text(pg, "#found"), "this regular expression takes too long; make it simpler"; got != want {
+			t.Errorf("%s: the page says %q, want %q", term, got, want)
+		}
+	}
+	pg.Eval("wprof.search('c__[12]$')", nil)
+	if got := text(pg, "#found"); got != "1% of time" {
+		t.Errorf("after it the page finds %q", got)
+	}
+}
+
 // foundShare is how much of a graph's time has a frame on its stack that a search finds, as the page tells it.
 func foundShare(g *flame.Graph, term string) string {
-	pattern, err := regexp.Compile("(?i)" + term)
-	matches := func(name string) bool {
-		return strings.Contains(strings.ToLower(name), strings.ToLower(term)) || err == nil && pattern.MatchString(name)
+	has := func(name string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(term)) }
+	matches := has
+	if !slices.ContainsFunc(g.Nodes[1:], func(n flame.GraphNode) bool { return has(n.Name) }) {
+		if pattern, err := regexp.Compile("(?i)" + term); err == nil {
+			matches = pattern.MatchString
+		}
 	}
 	var ns int64
 	under := make([]bool, len(g.Nodes))

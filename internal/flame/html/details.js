@@ -23,12 +23,14 @@ class Telling {
     return `${percent(ns, graph.total[0])} of all${zoomed ? `, ${percent(ns, graph.total[zoomed])} of zoomed` : ''}`;
   }
 
-  // occasions is what was counted: samples on the CPU, and times off it.
+  // occasions is what was counted.
   occasions(node) {
-    const {count, off, on} = this.graph;
-    if (off[node] === 0) return counted(count[node], 'sample');
-    if (on[node] === 0) return `${counted(count[node], 'time')} off the CPU`;
-    return `${grouped(count[node])} samples and times off the CPU`;
+    const {off, on, unknown, samples, waits, gaps} = this.graph;
+    const told = [];
+    if (on[node] > 0) told.push(counted(samples[node], 'sample'));
+    if (off[node] > 0) told.push(`${counted(waits[node], 'time')} off the CPU`);
+    if (unknown[node] > 0) told.push(`${counted(gaps[node], 'time')} not known`);
+    return told.join(', ');
   }
 
   // split is a frame's time by what threads did in it, without what has none.
@@ -47,7 +49,8 @@ class Telling {
     const split = this.split(node);
     const lines = [flame.name(node), this.kind(node), `${spell(time)}, ${this.shares(time)}`];
     if (self > 0 && self < time) lines.push(`${spell(self)} of it itself`);
-    if (split.length > 1) lines.push(split.map(([what, ns]) => `${spell(ns)} ${what} (${percent(ns, time)})`).join(', '));
+    const shares = percents(split.map(([, ns]) => ns));
+    if (split.length > 1) lines.push(split.map(([what, ns], part) => `${spell(ns)} ${what} (${shares[part]})`).join(', '));
     else if (split.length === 1) lines.push(`All of it ${split[0][0]}`);
     return [...lines, this.occasions(node)];
   }

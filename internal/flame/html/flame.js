@@ -16,12 +16,16 @@ class Flame {
   #drag = null;
   #hovered; // the box under the mouse
   #glides = 0; // a newer glide ends an older one
+  #below = 0; // px under what is seen
 
   constructor(profile, scroller, canvas, space) {
     Object.assign(this, {profile, scroller, canvas, space});
     this.context = canvas.getContext('2d', {alpha: false});
     this.labels = new Labels(this.context);
-    scroller.addEventListener('scroll', () => this.draw());
+    scroller.addEventListener('scroll', () => {
+      this.#keepPlace();
+      this.draw();
+    });
     canvas.addEventListener('pointerdown', (event) => this.#press(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
     canvas.addEventListener('pointerup', (event) => this.#release(event));
@@ -69,9 +73,19 @@ class Flame {
     this.canvas.height = Math.round(height * devicePixelRatio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    if (!this.graph) return;
-    this.space.style.height = `${Math.max(height, this.#needed())}px`;
-    this.drawNow(); // an empty canvas would flicker
+    if (this.graph) {
+      this.space.style.height = `${Math.max(height, this.#needed())}px`;
+      if (!this.isIcicle) this.scroller.scrollTop = this.scroller.scrollHeight - height - this.#below;
+      this.#keepPlace();
+    }
+    this.drawNow(); // an empty canvas would flicker, and it is black
+  }
+
+  // keepPlace notes what resize is to keep: stacks stand on the lower edge. What the browser scrolls because the height has
+  // changed comes before resize, and is no place that anyone chose.
+  #keepPlace() {
+    const {scrollHeight, scrollTop, clientHeight} = this.scroller;
+    if (clientHeight === this.height) this.#below = Math.max(0, scrollHeight - scrollTop - clientHeight);
   }
 
   #needed() {
@@ -80,6 +94,7 @@ class Flame {
 
   #toGround() {
     this.scroller.scrollTop = this.isIcicle ? 0 : this.scroller.scrollHeight;
+    this.#keepPlace();
   }
 
   // top is where a level begins in the canvas, px.
@@ -101,11 +116,12 @@ class Flame {
   drawNow() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    if (!this.graph || !this.palette || this.width === 0) return;
+    if (!this.palette || !this.width) return;
     const {context, palette} = this;
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     context.fillStyle = palette.page;
     context.fillRect(0, 0, this.width, this.height);
+    if (!this.graph) return;
     context.font = '12px system-ui, sans-serif';
     context.textBaseline = 'middle';
     const [one, other] = [this.#depthAt(0), this.#depthAt(this.height)];
@@ -199,6 +215,7 @@ class Flame {
     const top = this.top(this.graph.depth[node]);
     if (top < 0) this.scroller.scrollTop += top;
     if (top + ROW > this.height) this.scroller.scrollTop += top + ROW - this.height;
+    this.#keepPlace();
     this.draw();
     this.onFocus(node);
   }

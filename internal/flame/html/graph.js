@@ -8,14 +8,17 @@ class Graph {
     this.on = new Float64Array(length); // ns, of a node and all above
     this.off = new Float64Array(length);
     this.unknown = new Float64Array(length);
-    this.count = new Float64Array(length);
+    this.samples = new Float64Array(length); // on the CPU
+    this.waits = new Float64Array(length); // times off it
+    this.gaps = new Float64Array(length); // times of which nothing is known
   }
 
   add(node, kind, ns, count) {
-    if (kind === CLASS.onCPU) this.on[node] += ns;
-    else if (kind === CLASS.unknown) this.unknown[node] += ns;
-    else this.off[node] += ns;
-    this.count[node] += count;
+    let [time, times] = [this.off, this.waits];
+    if (kind === CLASS.onCPU) [time, times] = [this.on, this.samples];
+    else if (kind === CLASS.unknown) [time, times] = [this.unknown, this.gaps];
+    time[node] += ns;
+    times[node] += count;
   }
 
   // settle adds up what is above each node, and puts children side by side: start is where a node begins, in ns from the
@@ -26,7 +29,9 @@ class Graph {
       this.on[parent] += this.on[node];
       this.off[parent] += this.off[node];
       this.unknown[parent] += this.unknown[node];
-      this.count[parent] += this.count[node];
+      this.samples[parent] += this.samples[node];
+      this.waits[parent] += this.waits[node];
+      this.gaps[parent] += this.gaps[node];
     }
     yield;
     this.total = new Float64Array(this.length);

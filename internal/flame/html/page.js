@@ -57,20 +57,27 @@ class Page {
   }
 
   #legend(palette) {
-    const item = (fill, text) => {
-      const swatch = document.createElement('i');
-      swatch.style.background = fill;
+    const swatch = (fill) => {
+      const box = document.createElement('i');
+      box.style.background = fill;
+      return box;
+    };
+    const item = (text, ...fills) => {
+      const swatches = document.createElement('span');
+      swatches.className = 'swatches';
+      swatches.append(...fills.map(swatch));
       const entry = document.createElement('span');
-      entry.append(swatch, text);
+      entry.append(swatches, text);
       return entry;
     };
     const user = (share) => palette.tones[share * 3 + 1].fill;
     at('#colours').replaceChildren(
-      item(user(8), 'on CPU'), item(user(0), 'off CPU'), item(user(4), 'on and off'), item(user(17), 'on CPU, kernel'),
-      item(user(9), 'off CPU, kernel'), item(palette.root.fill, 'process, thread or CPU'), item(palette.note.fill, '[no function]'),
-      item(palette.small.fill, 'small frames'), item(palette.unknown.fill, 'not known'),
+      item('on CPU', user(8)), item('off CPU', user(0)), item('on and off', user(4)), item('on CPU, kernel', user(17)),
+      item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.root.fill),
+      item('[note]', palette.notes.on.fill, palette.notes.off.fill, palette.notes.both.fill),
+      item('small frames', palette.small.fill), item('not known', palette.unknown.fill),
     );
-    at('#bands').replaceChildren(...BANDS.map((text, i) => item(palette.times[i], text)));
+    at('#bands').replaceChildren(...BANDS.map((text, i) => item(text, palette.times[i])));
     if (this.strip?.bands) this.#showStrip();
   }
 
@@ -160,7 +167,7 @@ class Page {
     const {finder, flame} = this;
     const found = at('#found');
     found.value = finder ? finder.text(flame.zoomed) : '';
-    found.title = finder ? `${spell(finder.ns(0))} in ${counted(finder.frames, 'frame')}` : '';
+    found.title = finder ? `${spell(finder.ns(0))} in ${counted(finder.frames, 'frame')}, ${howSought(finder.sought)}` : '';
   }
 
   reset() {

@@ -7,7 +7,7 @@ class Palette {
     const of = (name) => style.getPropertyValue(`--${name}`).trim();
     this.tones = Array.from({length: 2 * Palette.#shares * Palette.#shades}, (_, i) => inked(of(`t${i}`)));
     this.root = inked(of('root'));
-    this.note = inked(of('note'));
+    this.notes = {on: inked(of('note-on')), off: inked(of('note-off')), both: inked(of('note'))};
     this.unknown = inked(of('unknown'));
     this.small = inked(of('small'));
     this.past = inked(of('past'));
@@ -19,7 +19,7 @@ class Palette {
   // box is the fill and ink of a frame by its name and times.
   box(name, kind, on, off) {
     if (kind === KIND.root) return this.root;
-    if (kind === KIND.note) return this.note;
+    if (kind === KIND.note) return this.notes[on > 0 && off === 0 ? 'on' : off > 0 && on === 0 ? 'off' : 'both'];
     if (on + off === 0) return this.unknown;
     const share = Math.floor(on / (on + off) * (Palette.#shares - 1) + 0.5) + (kind === KIND.kernel ? Palette.#shares : 0);
     return this.tones[share * Palette.#shades + name % Palette.#shades];

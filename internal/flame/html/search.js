@@ -1,16 +1,3 @@
-// matcher tells whether a name has a text in it or matches it as a regular expression. Capitals count if there are any.
-function matcher(term) {
-  const isExact = /\p{Lu}/u.test(term);
-  const wanted = isExact ? term : term.toLowerCase();
-  let pattern = null;
-  try {
-    pattern = new RegExp(term, isExact ? 'u' : 'iu');
-  } catch {
-    // It is a text then.
-  }
-  return (name) => (isExact ? name : name.toLowerCase()).includes(wanted) || (pattern?.test(name) ?? false);
-}
-
 // Search finds frames by their names, and how much of a graph they are.
 class Search {
   #found; // of each name
@@ -18,8 +5,8 @@ class Search {
   #within; // of each node: it, or one above it, is found
 
   constructor(profile, text) {
-    const matches = matcher(text);
-    this.#found = Uint8Array.from(profile.name, (name, i) => (i > 0 && matches(name) ? 1 : 0));
+    this.sought = seek(profile.name, text);
+    this.#found = this.sought.isSlow ? new Uint8Array(profile.name.length) : this.sought.has;
   }
 
   // look counts time once where one found frame calls another.
@@ -51,6 +38,7 @@ class Search {
 
   // text says what is found.
   text(zoomed) {
+    if (this.sought.isSlow) return TOO_SLOW;
     if (this.frames === 0) return 'not found';
     const of = (node) => percent(this.ns(node), this.graph.total[node]);
     return `${of(0)} of time${zoomed ? `, ${of(zoomed)} of zoomed` : ''}`;

@@ -23,4 +23,20 @@ function percent(part, whole) {
   return `${trimmed(v.toFixed(v < 10 ? 2 : 1))}%`;
 }
 
+// percents are the shares of all parts of a whole. They are as precise as the smallest one needs, and the largest one has
+// what rounding leaves: so they add up to 100%.
+function percents(parts) {
+  const whole = parts.reduce((sum, part) => sum + part, 0);
+  const precision = parts.some((part) => 100 * part / whole < 10) ? 2 : 1;
+  const unit = 100 * 10 ** precision;
+  const rounded = parts.map((part) => Math.round(part / whole * unit));
+  const largest = parts.indexOf(Math.max(...parts));
+  rounded[largest] = unit - rounded.reduce((sum, share, i) => (i === largest ? sum : sum + share), 0);
+  return rounded.map((share, i) => {
+    if (share === 0 && parts[i] > 0) return '<0.01%';
+    if (share === unit && parts[i] < whole) return '>99.99%';
+    return `${trimmed((share / 10 ** precision).toFixed(precision))}%`;
+  });
+}
+
 const counted = (n, thing) => `${grouped(n)} ${thing}${n === 1 ? '' : 's'}`;

@@ -11,16 +11,17 @@ function describe(t, i, zoomed) {
   lines.push(`${spell(time)}, ${percent(time, t.now[0])} of all${zoomed ? `, ${percent(time, t.now[zoomed])} of zoomed` : ''}`);
   if (t.self[i] > 0 && t.self[i] < time) lines.push(`${spell(t.self[i])} of it itself`);
   const split = [[t.on[i], 'on CPU'], [t.off[i], 'off CPU'], [t.unknown[i], 'not known']].filter(([ns]) => ns > 0);
-  lines.push(split.map(([ns, what]) => split.length > 1 ? `${spell(ns)} ${what} (${percent(ns, time)})` : `All of it ${what}`).join(', '));
+  const shares = percents(split.map(([ns]) => ns));
+  lines.push(split.map(([ns, what], part) => split.length > 1 ? `${spell(ns)} ${what} (${shares[part]})` : `All of it ${what}`).join(', '));
   lines.push(occasions(t, i));
   return lines;
 }
 
-// occasions is what was counted: samples on the CPU, and times off it.
+// occasions is what was counted: samples on the CPU, and times off it. The table has them in one number.
 function occasions(t, i) {
   if (t.off[i] === 0) return counted(t.times[i], 'sample');
   if (t.on[i] === 0) return counted(t.times[i], 'time') + ' off the CPU';
-  return `${grouped(t.times[i])} samples and times off the CPU`;
+  return `${counted(t.times[i], 'event')}: samples, times off the CPU`;
 }
 
 function differences(t, i) {

@@ -18,7 +18,7 @@ function controls(svg, t) {
   const found = add('output', {class: 'found', 'aria-live': 'polite'});
   const search = add('input', {
     class: 'search', type: 'search', placeholder: 'Search', 'aria-label': 'Search for frames, by text or regular expression',
-    title: 'Text or regular expression; capitals count if there are any (/ or Ctrl-F)', spellcheck: 'false', autocomplete: 'off',
+    title: 'Text or, if no name has it, a regular expression; capitals count if there are any (/ or Ctrl-F)', spellcheck: 'false', autocomplete: 'off',
   });
   const reset = add('button', {class: 'reset', type: 'button', title: 'Show everything (Esc)'}, 'Reset zoom');
   const flip = add('button', {class: 'flip', type: 'button', title: 'Turn upside down (i)'}, 'Flip');

@@ -1,24 +1,12 @@
 // Which frames a search finds, and how much of the time is in them.
 
-// matcher tells whether a name has a text in it or matches it as a regular expression.
-function matcher(term) {
-  const exact = /\p{Lu}/u.test(term);
-  const wanted = exact ? term : term.toLowerCase();
-  let pattern = null;
-  try {
-    pattern = new RegExp(term, exact ? 'u' : 'iu');
-  } catch {
-    // It is a text then.
-  }
-  return (name) => (exact ? name : name.toLowerCase()).includes(wanted) || (pattern?.test(name) ?? false);
-}
-
 // find marks the frames of a match. A frame's time is counted once, however many frames on it match too.
 function find(t, term) {
-  const symbols = t.names.map(matcher(term));
-  const found = {frames: new Uint8Array(t.count), outermost: [], count: 0};
+  const sought = seek(t.names, term);
+  const found = {sought, frames: new Uint8Array(t.count), outermost: [], count: 0};
+  if (sought.isSlow) return found;
   for (let i = 1, covered = 0; i < t.count; i++) {
-    if (t.kind[i] === Kind.small || !symbols[t.symbol[i]]) continue;
+    if (t.kind[i] === Kind.small || !sought.has[t.symbol[i]]) continue;
     found.frames[i] = 1;
     found.count++;
     if (i >= covered) {
@@ -39,6 +27,7 @@ function share(t, found, sum, frame) {
 
 // result says what a search found. Small frames have no names to search in.
 function result(t, found, zoomed) {
+  if (found.sought.isSlow) return TOO_SLOW;
   let text = found.count ? `${share(t, found, t.now, 0)} of time` : 'not found';
   if (found.count && t.changes) text += `, before ${share(t, found, t.before, 0)}`;
   if (found.count && zoomed) text += `, ${share(t, found, t.now, zoomed)} of zoomed`;
