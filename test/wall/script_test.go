@@ -335,6 +335,33 @@ func TestEveryThreadHasItsFilesAndAddsUp(t *testing.T) {
 	}
 }
 
+// A tenth of the bursts or so has a sample: span by span the rest would be told as without one.
+func TestShortTimesOnTheCPUAreToldWhereSamplesAre(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	bursts := tools.StartWorkload(t, exec.Command(tools.Path("bursts")))
+	bursts.Until("ready")
+	w := script(t, bursts.PIDText(), "-d2", "-f", "199", "-m0", "-o", "short").run()
+	text := w.read("short_single_thread_analysis.txt")
+	window, onCPU := value(t, text, "window"), value(t, text, "on-CPU")
+	if samples := regexp.MustCompile(`on-CPU: .* [1-9]\d* samples`); onCPU <= 0 || !samples.MatchString(text) {
+		t.Fatalf("the bursts have no samples:\n%s", text)
+	}
+	folded := w.read("short.folded")
+	if strings.Contains(folded, "[not sampled]") || strings.Contains(w.read("short.svg"), "[not sampled]") || strings.Contains(text, "not sampled:") {
+		t.Errorf("time on the CPU is told as not sampled:\n%s\n%s", folded, text)
+	}
+	told := 0.0
+	for line := range strings.Lines(folded) {
+		if strings.Contains(line, "_[c] ") {
+			told += weight(t, line)
+		}
+	}
+	if math.Abs(told-1e6*onCPU) > 2 || math.Abs(weight(t, folded)-1e6*window) > 2 {
+		t.Errorf("folded stacks tell %.0f us on the CPU of %.0f, and the analysis %v s of %v", told, weight(t, folded), onCPU, window)
+	}
+}
+
 func TestWaitingForWorkIsNoCoverage(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
