@@ -222,7 +222,7 @@ func TestThreadTableSumsUpItsRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
-		" 11 kworker_0_1__x_ 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
+		" 11 kworker/0:1 <x> 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
 }
 
 func TestTableOfSeveralProcessesNamesThem(t *testing.T) {
@@ -289,7 +289,7 @@ func TestEachThreadHasItsOwnFiles(t *testing.T) {
 func TestRolesFitIntoFileNames(t *testing.T) {
 	p := analysed()
 	for comm, want := range map[string]string{
-		"../../etc": ".._.._etc", "": "thread", "a b\n": "a_b_", "größe": "gr__e", "nginx-1.2_x+": "nginx-1.2_x+", "main": "main",
+		"日本語": "___", "../../etc": ".._.._etc", "": "thread", "a b\n": "a_b_", "größe": "gr__e", "nginx-1.2_x+": "nginx-1.2_x+", "main": "main",
 		strings.Repeat("é", 40): strings.Repeat("_", 32),
 	} {
 		p.Labels[2].Comm = comm

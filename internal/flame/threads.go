@@ -91,7 +91,7 @@ func (p *Profile) WriteThreadAnalysis(w io.Writer, v View) error {
 		if v.Only != nil && !v.Only(t) {
 			continue
 		}
-		role := p.Role(t)
+		role := p.roleName(t)
 		if several {
 			role = p.Labels[t.Label].Process + ":" + role
 		}
