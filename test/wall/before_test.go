@@ -4,11 +4,14 @@ package wall
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"wprof/test/tools"
 )
@@ -102,5 +105,42 @@ func TestFilesOfEarlierThreadsAreReplaced(t *testing.T) {
 	}
 	if made, _ := filepath.Glob(in + "/thread_*_main_analysis.txt"); len(made) != 1 {
 		t.Errorf("of this recording's main thread there are %v", made)
+	}
+}
+
+func TestProgressFitsTheTerminal(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	long := filepath.Join(t.TempDir(), "fifteen-letters")
+	if err := os.Symlink(tools.Path("server"), long); err != nil {
+		t.Fatal(err)
+	}
+	for columns, bar := range map[int]bool{0: true, 40: false, 132: true} {
+		process := tools.StartWorkload(t, exec.Command(long))
+		process.Until("ready")
+		w := script(t, process.PIDText(), "-d", "1.00000", "-o", "bar")
+		tty, shown := terminal(t)
+		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(columns)}); err != nil {
+			t.Fatal(err)
+		}
+		w.cmd.Stderr = tty
+		w.run()
+		allShown(shown)
+		if columns == 0 {
+			columns = 80 // the terminal does not know
+		}
+		drawn := 0
+		for _, text := range strings.Split(shown.String(), "\r\x1b[K")[1:] {
+			text, _, _ = strings.Cut(text, "\r\n")
+			if strings.Contains(text, "fifteen") || strings.Contains(text, "recording") {
+				drawn++
+			}
+			if len(text) >= columns {
+				t.Errorf("%q has %d columns, and the terminal %d", text, len(text), columns)
+			}
+		}
+		if drawn < 2 || strings.Contains(shown.String(), ") [") != bar {
+			t.Errorf("on %d columns %d lines are drawn, with a bar: %v, in %q", columns, drawn, !bar, shown.String())
+		}
 	}
 }
