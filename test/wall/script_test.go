@@ -194,8 +194,16 @@ func TestWrongUseIsToldInOneSentence(t *testing.T) {
 		{2, []string{pid, "--min-block=1ms"}, "-m 1ms is no time"},
 		{2, []string{pid, "-o", "/tmp"}, "-o /tmp is a folder"},
 		{2, []string{pid, "-o", "x/"}, "-o x/ is no beginning of file names"},
-		{2, []string{pid, "-x"}, "there is no flag -x"},
-		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin"},
+		{2, []string{pid, "-x"}, "there is no flag -x; -d SECONDS, "},
+		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin; did you mean --duration?"},
+		{2, []string{pid, "--freq", "9"}, "there is no flag --freq; did you mean --frequency?"},
+		{2, []string{pid, "-duration=3"}, "there is no flag -duration; did you mean --duration?"},
+		{2, []string{pid, "-output", "x"}, "there is no flag -output; did you mean --output?"},
+		{2, []string{pid, "-D", "3"}, "there is no flag -D; did you mean -d?"},
+		{2, []string{pid, "--speed"}, "there is no flag --speed; -d SECONDS, "},
+		{2, []string{pid, "-d", "."}, "-d . is no duration"},
+		{2, []string{pid, "-d", ".0"}, "-d .0 is no duration"},
+		{2, []string{pid, "-o", "a\nb"}, "has a line break or another control character in it"},
 		{2, []string{pid, "--", "true"}, "a process and a command cannot be recorded together"},
 		{2, []string{"--"}, "there is no command behind --"},
 		{1, []string{pid, "-d1", "-o", "none/x"}, "write none/x.wprof: no such file or directory; make the folder none first"},
@@ -422,6 +430,9 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 	if status := w.wait(); status != 128+9 {
 		t.Errorf("status %d, want that of a recorder that was killed: %s", status, w.stderr.String())
 	}
+	if said := w.stderr.String(); strings.Contains(said, "line ") || strings.Contains(said, "Killed") {
+		t.Errorf("the shell has its own word: %s", said)
+	}
 	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
 		t.Errorf("what was recorded is told as:\n%s\n%s", text, w.stderr.String())
 	}
@@ -457,6 +468,11 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 	_ = syscall.Kill(recorder, syscall.SIGCONT)
 	if status := w.wait(); status != 130 {
 		t.Errorf("status %d, want 130: %s", status, w.stderr.String())
+	}
+	const how = "what was recorded is in twice.wprof.part: finish it by wprof-symbolize twice.wprof.part -o twice.wprof, or remove it\n"
+	_, err := os.Stat(filepath.Join(w.dir, "twice.wprof.part"))
+	if said := strings.ReplaceAll(w.stderr.String(), "'", ""); strings.Contains(said, how) != (err == nil) {
+		t.Errorf("the spool is left: %v; it says %s", err == nil, said)
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "twice.svg")); err == nil {
 		t.Error("it goes on and writes a profile")
@@ -511,7 +527,7 @@ func TestNamesTellProcessAndTime(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	pid := sleeper(t, "300").Process.Pid
-	w := script(t, strconv.Itoa(pid), "-d0.2").run()
+	w := script(t, strconv.Itoa(pid), "-d.2").run()
 	for _, name := range w.files() {
 		if !regexp.MustCompile(fmt.Sprintf(`^combined_profile_pid%d_\d{8}_\d{6}(\.svg|\.folded|\.wprof|_single_thread_analysis\.txt)$`, pid)).MatchString(name) {
 			t.Errorf("a file is called %s", name)
