@@ -24,7 +24,8 @@ func (p *Profile) WriteAnalysis(w io.Writer, v View) error {
 	window := p.window(&v)
 	p.writeSubject(out, &v, &b, window)
 	b.writeShares(out, window, p.About.MinBlock)
-	b.writeCoverage(out, window, p.About.MinBlock)
+	b.writeNotSampled(out)
+	b.writeCoverage(out, window, &p.About)
 	p.writeTop(out, "Top %d blocking stacks", ClassBlocked, topStacks, &v)
 	p.writeTop(out, "Top %d waits for work", ClassIdle, topWaits, &v)
 	p.writeCost(out)
@@ -101,12 +102,15 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 	row := func(key string, s share, unit string) {
 		count := ""
 		if unit != "" {
-			count = fmt.Sprintf("%d %s", s.count, unit)
+			count = howOften(s.count, unit)
 		}
 		text := fmt.Sprintf("%-23s%14s  %10.1f%%  %8.1f%%  %s", key+":", seconds(s.ns), 100*part(s.ns, b.lifetime), 100*part(s.ns, window), count)
 		fmt.Fprintln(w, strings.TrimRight(text, " "))
 	}
 	row("on-CPU", b.onCPU, "samples")
+	if b.notSampled.ns > 0 {
+		row("  not sampled", b.notSampled, "")
+	}
 	row("off-CPU", b.blocked(), "times")
 	for _, r := range b.off {
 		row("  "+r.reason, r.share, "times")
@@ -124,40 +128,46 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 	row("total", share{ns: b.total()}, "")
 }
 
+// writeNotSampled says what to do where time on the CPU has no place in the code.
+func (b *breakdown) writeNotSampled(w io.Writer) {
+	if b.notSampled.ns == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	wrapped(w, "", fmt.Sprintf("%.1f%% of the time on the CPU has no sample, so nothing tells where in the code it was: sample more often "+
+		"(wprof-wallclock -f, wprof-record -Stimer) or record for longer.", 100*part(b.notSampled.ns, b.onCPU.ns)))
+}
+
+// howOften is how often something was: 3 times, once.
+func howOften(n uint64, unit string) string {
+	switch {
+	case n != 1:
+		return fmt.Sprintf("%d %s", n, unit)
+	case unit == "times":
+		return "once"
+	}
+	return "1 " + strings.TrimSuffix(unit, "s")
+}
+
 // writeCoverage tells how much of the window the threads were at work, and what this means.
-func (b *breakdown) writeCoverage(w io.Writer, window, minBlock int64) {
+func (b *breakdown) writeCoverage(w io.Writer, window int64, a *About) {
 	fmt.Fprintln(w)
 	line(w, "coverage", fmt.Sprintf("%.1f%% of the window", 100*b.coverage(window)))
-	line(w, "reading", b.reading(window, minBlock))
+	line(w, "reading", b.reading(window, a))
 	fmt.Fprintln(w)
 	wrapped(w, "", "Coverage is (on-CPU + off-CPU + scheduling delay) / window. Waits for work, unknown time and times off the CPU "+
 		"that were left out as too short are not in it: with them every thread's time adds up to its lifetime, whatever it did.")
-}
-
-// reading says what a coverage means.
-func (b *breakdown) reading(window, minBlock int64) string {
-	switch c := b.coverage(window); {
-	case c > 1.0005:
-		return fmt.Sprintf("several threads: together they were at work for %.1f times the window; look at each by itself to see what "+
-			"it waits for", c)
-	case c >= 0.5:
-		return "normal: most of the window is told"
-	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:
-		return fmt.Sprintf("mostly left out: times off the CPU below %s make up %s; record with a lower minimum to see them", shortDuration(minBlock), seconds(b.leftOut))
-	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns:
-		return "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters"
-	case b.lifetime < window/2:
-		return "short-lived: the threads were there for less than half of the window; start the recording with the command, or record for a shorter time"
-	}
-	return "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
-		"at who should have sent the work"
 }
 
 // writeCost tells what the recording itself cost.
 func (p *Profile) writeCost(w io.Writer) {
 	c := &p.About.Recorder
 	fmt.Fprint(w, "\nCost of the recording\n\n")
-	line(w, "recorder CPU", fmt.Sprintf("%s, %.1f%% of one CPU for as long as the window", seconds(c.CPU), 100*part(c.CPU, p.About.Window)))
+	cpu := seconds(c.CPU)
+	if p.About.Window >= int64(time.Second) { // the recorder's start alone takes longer than a very short window
+		cpu += fmt.Sprintf(", %.1f%% of one CPU for as long as the window", 100*part(c.CPU, p.About.Window))
+	}
+	line(w, "recorder CPU", cpu)
 	line(w, "recorder memory", fmt.Sprintf("%.1f MiB at its peak", float64(c.Memory)/(1<<20)))
 	fmt.Fprintln(w)
 	wrapped(w, "", "The recorder's CPU time includes its start, and putting events in order and naming functions after the window. What its "+

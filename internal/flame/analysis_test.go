@@ -91,10 +91,11 @@ func TestAnalysisOfAnotherThreadTellsItsLifetime(t *testing.T) {
 
 func TestAnalysisReadsItsCoverage(t *testing.T) {
 	p := analysed()
-	says(t, analysisOf(t, p, View{}), "threads: 2", "coverage: 100.0% of the window", "reading: normal: most of the window is told")
+	says(t, analysisOf(t, p, View{}), "threads: 2", "coverage: 100.0% of the window",
+		"reading: normal: most of the window is told, 70% of it blocked", " (mostly disk wait)")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
-	if text := analysisOf(t, p, View{}); !strings.Contains(text, "several threads: together they were at work for 1.3") {
+	if text := analysisOf(t, p, View{}); !strings.Contains(text, "several threads: their time on the CPU") {
 		t.Errorf("coverage of 130%% is not read as several threads:\n%s", text)
 	}
 	p.Threads[0].Cells[1].Class = ClassIdle
@@ -106,6 +107,98 @@ func TestAnalysisReadsItsCoverage(t *testing.T) {
 		t.Errorf("eight of ten seconds of short blocks are not read as left out:\n%s", text)
 	}
 	says(t, analysisOf(t, p, onlyThread(12)), "of: nothing: no thread of the capture was chosen", "threads: 0")
+}
+
+// reads checks the reading of a profile, whose lines are joined.
+func reads(t *testing.T, p *Profile, want string) {
+	t.Helper()
+	text := analysisOf(t, p, View{})
+	_, got, _ := strings.Cut(text, "reading:")
+	got, _, _ = strings.Cut(got, "\n\n")
+	if got = strings.Join(strings.Fields(got), " "); got != want {
+		t.Errorf("it reads %q, want %q:\n%s", got, want, text)
+	}
+}
+
+func TestReadingSaysWhatWasMostOfTheTime(t *testing.T) {
+	b := newBuilder()
+	in := b.calls("main", "read", "k_read")
+	b.thread(10, 10, "app", cell(ClassBlocked, format.StateInterruptible, in, 1e9, 1))
+	reads(t, b.Profile, "normal: most of the window is told, 100% of it blocked (sleep)")
+	b.thread(10, 11, "hand", cell(ClassOnCPU, 0, in, 6e6, 1))
+	reads(t, b.Profile, "several threads: their time on the CPU, blocked and waiting for a CPU adds up to 1.006 times the window, "+
+		"99% of it off the CPU (sleep); look at each by itself")
+	for tid := int32(12); tid < 22; tid++ {
+		b.thread(10, tid, "hand", cell(ClassBlocked, format.StateInterruptible, in, 96e7, 1), cell(ClassOnCPU, 0, in, 3e7, 1),
+			cell(ClassBlocked, format.StateUninterruptible, in, 1e7, 1))
+	}
+	reads(t, b.Profile, "several threads: their time on the CPU, blocked and waiting for a CPU adds up to 11.0 times the window, "+
+		"97% of it off the CPU (mostly sleep); look at each by itself")
+	b = newBuilder()
+	in = b.calls("main")
+	b.thread(10, 10, "app", cell(ClassOnCPU, 0, in, 9e8, 30), cell(ClassPreempted, 0, in, 1e8, 1))
+	reads(t, b.Profile, "normal: most of the window is told, 90% of it on the CPU")
+	b.Threads[0].Cells[0].Ns, b.Threads[0].Cells[1].Ns = 2e8, 8e8
+	reads(t, b.Profile, "normal: most of the window is told, 80% of it waiting for a CPU")
+}
+
+func TestReadingOfTheUnknownKnowsWhetherEventsWereLost(t *testing.T) {
+	b := newBuilder()
+	b.thread(10, 10, "app", cell(ClassUnknown, 0, 0, 1e9, 1))
+	reads(t, b.Profile, "mostly unknown: what these threads did is not told by the capture, although no events were lost; they are filtered "+
+		"out, or the kernel did not tell them")
+	b.About.IsLossy = true
+	reads(t, b.Profile, "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters")
+}
+
+func TestAnalysisTellsWhatHasNoSample(t *testing.T) {
+	text := analysisOf(t, box().Profile, View{}) // 1 ms of 351
+	says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so nothing tells where in the code it",
+		" disk wait: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
+	p := analysed()
+	p.Threads[0].Cells[0].Count, p.Threads[0].Cells[1].Count = 1, 1
+	text = analysisOf(t, p, onlyThread(10))
+	says(t, text, "on-CPU: 2.000000 s 20.0% 20.0% 1 sample", " sleep: 3.000000 s 30.0% 30.0% once")
+	if strings.Contains(text, "not sampled") || strings.Contains(text, "no sample") {
+		t.Errorf("time with samples is told as without:\n%s", text)
+	}
+}
+
+func TestLockWaitedForAllTheTimeIsNamed(t *testing.T) {
+	const idle = "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
+		"at who should have sent the work"
+	for _, c := range []struct{ inner, call, lock string }{
+		{"pop", "epoll_wait", ""}, {"pop", "futex", "most of these waits are for a futex, and"},
+		{"__pthread_mutex_lock@GLIBC_2.2.5", "futex", "but 100% of these waits are in __pthread_mutex_lock@GLIBC_2.2.5:"},
+		{"pthread_rwlock_rdlock", "futex_waitv", "but 100% of these waits are in pthread_rwlock_rdlock:"},
+		{"__new_sem_wait", "futex", "but 100% of these waits are in __new_sem_wait:"},
+		{"___lll_lock_wait", "futex", "but 100% of these waits are in ___lll_lock_wait:"},
+		{"my_sem_waiter", "futex", "most of these waits are for a futex, and"},
+	} {
+		b := newBuilder()
+		stack := b.calls("main", "work", c.inner, "__lll_lock_wait", "k_futex")
+		if !isLock(c.inner) {
+			stack = b.calls("main", "work", c.inner, "k_futex")
+		}
+		b.Waits = map[NodeID]string{stack: c.call}
+		b.thread(10, 10, "app", cell(ClassIdle, format.StateInterruptible, stack, 1e9, 1))
+		above := "\n\nA lock that a thread waits for nearly all the time counts as a wait for work,"
+		text := analysisOf(t, b.Profile, View{})
+		if strings.Contains(text, above) != (c.lock != "") || isLock(c.inner) != strings.Contains(strings.Join(strings.Fields(text), " "), "in which there is "+c.inner+". 1.") {
+			t.Errorf("above the stack of %s in %s stands:\n%s", c.inner, c.call, text)
+		}
+		if c.lock == "" {
+			reads(t, b.Profile, idle)
+		} else {
+			reads(t, b.Profile, idle+"; "+c.lock+" a lock waited for nearly all the time counts as a wait for work too, so look at the stack")
+		}
+	}
+}
+
+func TestVeryShortWindowHasNoShareOfTheRecorder(t *testing.T) {
+	p := analysed()
+	p.About.Window = 3e6
+	says(t, analysisOf(t, p, View{}), "recorder CPU: 0.300000 s")
 }
 
 func TestAnalysisRanksBlockingStacks(t *testing.T) {
@@ -129,7 +222,7 @@ func TestThreadTableSumsUpItsRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
-		" 11 kworker_0_1__x_ 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
+		" 11 kworker/0:1 <x> 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
 }
 
 func TestTableOfSeveralProcessesNamesThem(t *testing.T) {
@@ -196,7 +289,7 @@ func TestEachThreadHasItsOwnFiles(t *testing.T) {
 func TestRolesFitIntoFileNames(t *testing.T) {
 	p := analysed()
 	for comm, want := range map[string]string{
-		"../../etc": ".._.._etc", "": "thread", "a b\n": "a_b_", "größe": "gr__e", "nginx-1.2_x+": "nginx-1.2_x+", "main": "main",
+		"日本語": "___", "../../etc": ".._.._etc", "": "thread", "a b\n": "a_b_", "größe": "gr__e", "nginx-1.2_x+": "nginx-1.2_x+", "main": "main",
 		strings.Repeat("é", 40): strings.Repeat("_", 32),
 	} {
 		p.Labels[2].Comm = comm

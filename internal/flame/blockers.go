@@ -15,6 +15,7 @@ const maxFrames = 32
 type blocker struct {
 	reason string
 	frames []step // outermost first
+	stack  NodeID // one that reads so
 	share
 }
 
@@ -64,7 +65,7 @@ func (p *Profile) named(order []blockerKey, sums map[blockerKey]*share) []*block
 		}
 		b := same[text.String()]
 		if b == nil {
-			b = &blocker{reason: key.reason, frames: frames}
+			b = &blocker{reason: key.reason, frames: frames, stack: key.stack}
 			same[text.String()] = b
 			all = append(all, b)
 		}
@@ -90,6 +91,9 @@ func (p *Profile) writeTop(w io.Writer, title string, class Class, top int, v *V
 	}
 	told := min(top, len(all))
 	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", told, len(all))
+	if class == ClassIdle {
+		p.writeLocks(w, all[:told])
+	}
 	for i, b := range all[:told] {
 		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
 		switch {

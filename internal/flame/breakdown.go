@@ -7,15 +7,19 @@ import (
 
 // breakdown is where the time of some threads went, by what they did.
 type breakdown struct {
-	threads  int
-	lifetime int64 // ns in the window, of all of them together
-	onCPU    share
-	off      []reasonShare // at work, the longest first: what is neither a delay nor a wait for work
-	runnable share
-	preempt  share
-	idle     share
-	unknown  share
-	leftOut  int64 // ns of times off the CPU that Options.MinBlock left out
+	threads    int
+	lifetime   int64 // ns in the window, of all of them together
+	onCPU      share
+	notSampled share         // of it, what no sample tells the place of
+	off        []reasonShare // at work, the longest first: what is neither a delay nor a wait for work
+	runnable   share
+	preempt    share
+	idle       share
+	unknown    share
+	futex      int64  // ns of idle that is for a futex
+	locked     int64  // of it, what is in a function that waits for a lock
+	lock       string // one such function
+	leftOut    int64  // ns of times off the CPU that Options.MinBlock left out
 }
 
 // share is a time and how often it was.
@@ -40,20 +44,26 @@ func (p *Profile) breakDown(v *View) breakdown {
 	var b breakdown
 	for _, t := range p.Threads {
 		if v.Only == nil || v.Only(t) {
-			b.add(t, v)
+			b.add(p, t, v)
 		}
 	}
 	slices.SortStableFunc(b.off, func(x, y reasonShare) int { return cmp.Compare(y.ns, x.ns) })
 	return b
 }
 
-func (b *breakdown) add(t *Thread, v *View) {
+func (b *breakdown) add(p *Profile, t *Thread, v *View) {
 	told := int64(0)
 	for i := range t.Cells {
 		c := &t.Cells[i]
 		w := v.weight(c)
 		b.in(c).add(w)
 		told += w.Ns()
+		switch {
+		case c.Class == ClassOnCPU && p.isNotSampled(c.Stack):
+			b.notSampled.add(w)
+		case c.Class == ClassIdle:
+			b.addIdle(p, c.Stack, w.Ns())
+		}
 	}
 	b.threads++
 	if v.To > 0 { // how long a thread lived in a part of the window is known by what it did there only
@@ -62,6 +72,12 @@ func (b *breakdown) add(t *Thread, v *View) {
 	}
 	b.lifetime += t.Lifetime
 	b.leftOut += max(0, t.Lifetime-told)
+}
+
+// isNotSampled tells whether a stack stands for there being no sample.
+func (p *Profile) isNotSampled(stack NodeID) bool {
+	f := &p.Frames[p.Nodes[stack].Frame]
+	return f.Note && f.Functions[0].Name == notSampled
 }
 
 // in is the share that a cell's time belongs to.

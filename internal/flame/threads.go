@@ -91,12 +91,12 @@ func (p *Profile) WriteThreadAnalysis(w io.Writer, v View) error {
 		if v.Only != nil && !v.Only(t) {
 			continue
 		}
-		role := p.Role(t)
+		role := p.roleName(t)
 		if several {
 			role = p.Labels[t.Label].Process + ":" + role
 		}
 		var b breakdown
-		b.add(t, &v)
+		b.add(p, t, &v)
 		b.writeRow(out, fmt.Sprint(t.TID), role, window)
 	}
 	all.writeRow(out, "all", "", window)
@@ -104,7 +104,7 @@ func (p *Profile) WriteThreadAnalysis(w io.Writer, v View) error {
 		fmt.Fprintln(out)
 		wrapped(out, "", fmt.Sprintf("%s of the lifetimes are unknown, or times off the CPU that were left out as too short: in no column.", seconds(missing)))
 	}
-	all.writeCoverage(out, window, p.About.MinBlock)
+	all.writeCoverage(out, window, &p.About)
 	p.writeCost(out)
 	return out.Flush()
 }

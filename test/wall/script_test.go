@@ -194,8 +194,16 @@ func TestWrongUseIsToldInOneSentence(t *testing.T) {
 		{2, []string{pid, "--min-block=1ms"}, "-m 1ms is no time"},
 		{2, []string{pid, "-o", "/tmp"}, "-o /tmp is a folder"},
 		{2, []string{pid, "-o", "x/"}, "-o x/ is no beginning of file names"},
-		{2, []string{pid, "-x"}, "there is no flag -x"},
-		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin"},
+		{2, []string{pid, "-x"}, "there is no flag -x; -d SECONDS, "},
+		{2, []string{pid, "--duratoin=3"}, "there is no flag --duratoin; did you mean --duration?"},
+		{2, []string{pid, "--freq", "9"}, "there is no flag --freq; did you mean --frequency?"},
+		{2, []string{pid, "-duration=3"}, "there is no flag -duration; did you mean --duration?"},
+		{2, []string{pid, "-output", "x"}, "there is no flag -output; did you mean --output?"},
+		{2, []string{pid, "-D", "3"}, "there is no flag -D; did you mean -d?"},
+		{2, []string{pid, "--speed"}, "there is no flag --speed; -d SECONDS, "},
+		{2, []string{pid, "-d", "."}, "-d . is no duration"},
+		{2, []string{pid, "-d", ".0"}, "-d .0 is no duration"},
+		{2, []string{pid, "-o", "a\nb"}, "has a line break or another control character in it"},
 		{2, []string{pid, "--", "true"}, "a process and a command cannot be recorded together"},
 		{2, []string{"--"}, "there is no command behind --"},
 		{1, []string{pid, "-d1", "-o", "none/x"}, "write none/x.wprof: no such file or directory; make the folder none first"},
@@ -335,6 +343,33 @@ func TestEveryThreadHasItsFilesAndAddsUp(t *testing.T) {
 	}
 }
 
+// A tenth of the bursts or so has a sample: span by span the rest would be told as without one.
+func TestShortTimesOnTheCPUAreToldWhereSamplesAre(t *testing.T) {
+	tools.NeedPrivilege(t)
+	t.Parallel()
+	bursts := tools.StartWorkload(t, exec.Command(tools.Path("bursts")))
+	bursts.Until("ready")
+	w := script(t, bursts.PIDText(), "-d2", "-f", "199", "-m0", "-o", "short").run()
+	text := w.read("short_single_thread_analysis.txt")
+	window, onCPU := value(t, text, "window"), value(t, text, "on-CPU")
+	if samples := regexp.MustCompile(`on-CPU: .* [1-9]\d* samples`); onCPU <= 0 || !samples.MatchString(text) {
+		t.Fatalf("the bursts have no samples:\n%s", text)
+	}
+	folded := w.read("short.folded")
+	if strings.Contains(folded, "[not sampled]") || strings.Contains(w.read("short.svg"), "[not sampled]") || strings.Contains(text, "not sampled:") {
+		t.Errorf("time on the CPU is told as not sampled:\n%s\n%s", folded, text)
+	}
+	told := 0.0
+	for line := range strings.Lines(folded) {
+		if strings.Contains(line, "_[c] ") {
+			told += weight(t, line)
+		}
+	}
+	if math.Abs(told-1e6*onCPU) > 2 || math.Abs(weight(t, folded)-1e6*window) > 2 {
+		t.Errorf("folded stacks tell %.0f us on the CPU of %.0f, and the analysis %v s of %v", told, weight(t, folded), onCPU, window)
+	}
+}
+
 func TestWaitingForWorkIsNoCoverage(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
@@ -395,6 +430,9 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 	if status := w.wait(); status != 128+9 {
 		t.Errorf("status %d, want that of a recorder that was killed: %s", status, w.stderr.String())
 	}
+	if said := w.stderr.String(); strings.Contains(said, "line ") || strings.Contains(said, "Killed") {
+		t.Errorf("the shell has its own word: %s", said)
+	}
 	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
 		t.Errorf("what was recorded is told as:\n%s\n%s", text, w.stderr.String())
 	}
@@ -430,6 +468,11 @@ func TestSecondInterruptEndsEverything(t *testing.T) {
 	_ = syscall.Kill(recorder, syscall.SIGCONT)
 	if status := w.wait(); status != 130 {
 		t.Errorf("status %d, want 130: %s", status, w.stderr.String())
+	}
+	const how = "what was recorded is in twice.wprof.part: finish it by wprof-symbolize twice.wprof.part -o twice.wprof, or remove it\n"
+	_, err := os.Stat(filepath.Join(w.dir, "twice.wprof.part"))
+	if said := strings.ReplaceAll(w.stderr.String(), "'", ""); strings.Contains(said, how) != (err == nil) {
+		t.Errorf("the spool is left: %v; it says %s", err == nil, said)
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "twice.svg")); err == nil {
 		t.Error("it goes on and writes a profile")
@@ -484,7 +527,7 @@ func TestNamesTellProcessAndTime(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	pid := sleeper(t, "300").Process.Pid
-	w := script(t, strconv.Itoa(pid), "-d0.2").run()
+	w := script(t, strconv.Itoa(pid), "-d.2").run()
 	for _, name := range w.files() {
 		if !regexp.MustCompile(fmt.Sprintf(`^combined_profile_pid%d_\d{8}_\d{6}(\.svg|\.folded|\.wprof|_single_thread_analysis\.txt)$`, pid)).MatchString(name) {
 			t.Errorf("a file is called %s", name)

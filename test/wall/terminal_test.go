@@ -42,6 +42,13 @@ func terminal(t testing.TB) (tty *os.File, shown *tools.Buffer) {
 	return tty, shown
 }
 
+// allShown waits until what a run that has ended wrote is read.
+func allShown(shown *tools.Buffer) {
+	for end := time.Now().Add(time.Minute); !strings.HasSuffix(shown.String(), "what was recorded\r\n") && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 func TestProgressIsDrawnOnATerminal(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
@@ -50,9 +57,7 @@ func TestProgressIsDrawnOnATerminal(t *testing.T) {
 	tty, shown := terminal(t)
 	w.cmd.Stderr = tty
 	w.run()
-	for end := time.Now().Add(time.Minute); !strings.HasSuffix(shown.String(), "what was recorded\r\n") && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond) // until all of it is read
-	}
+	allShown(shown)
 	steps := map[string]bool{}
 	for _, m := range regexp.MustCompile(`recording process `+pid+` \(sleep\) \[(#* *)\] \d of 2 s`).FindAllStringSubmatch(shown.String(), -1) {
 		steps[m[1]] = true
