@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"wprof/internal/cli"
 	"wprof/internal/proc"
 )
 
@@ -50,7 +51,7 @@ func (s *session) unheld() string {
 		return ""
 	}
 	return fmt.Sprintf("%s of code are in files that could not be kept open, because this process may have %d open (ulimit -n): "+
-		"functions in those that are gone by now have no names", count(uint64(n), "mapping"), proc.FileLimit())
+		"functions in those that are gone by now have no names", cli.Counted(uint64(n), "mapping"), proc.FileLimit())
 }
 
 // missingForFiles lists the capabilities that opening what other users' processes have mapped needs, of those that are not

@@ -390,7 +390,7 @@ func (s *session) report() error {
 		s.inv.Warnf("%s", text)
 	}
 	if n := s.rec.unfollowed; n > 0 {
-		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", count(n, "descendant"))
+		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", cli.Counted(n, "descendant"))
 	}
 	if err := s.rec.unsampled; err != nil {
 		s.inv.Warnf("samples of a CPU are missing: %v", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/cli"
 	"wprof/internal/proc"
 )
 
@@ -15,7 +16,7 @@ func (s *session) writeStats(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "program\truns\tns/run\tskipped\t\n")
 	for _, p := range s.rec.programCosts() {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t\n", p.Name, grouped(p.Runs), p.Ns/max(p.Runs, 1), grouped(p.RecursionMisses))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t\n", p.Name, cli.Grouped(p.Runs), p.Ns/max(p.Runs, 1), cli.Grouped(p.RecursionMisses))
 	}
 	_ = w.Flush()
 	if s.cfg.Stacks.OffCPU {
@@ -24,7 +25,7 @@ func (s *session) writeStats(to io.Writer) {
 	fmt.Fprint(w, "ring\tbytes\tlost\t\n")
 	lost := s.lostByRing()
 	for i, n := range s.rec.bytesRead() {
-		fmt.Fprintf(w, "%d\t%s\t%s\t\n", i, grouped(n), grouped(lost[i]))
+		fmt.Fprintf(w, "%d\t%s\t%s\t\n", i, cli.Grouped(n), cli.Grouped(lost[i]))
 	}
 	_ = w.Flush()
 	if usage, err := proc.ReadUsage(); err == nil {

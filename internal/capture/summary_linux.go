@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/cli"
 	"wprof/internal/spool"
 )
 
@@ -45,7 +46,7 @@ func (o *Outcome) Lossy() bool { return len(o.Losses) > 0 }
 // that helps.
 func (o *Outcome) Summary() string {
 	return fmt.Sprintf("recorded %s of %s in %s; cost %s of CPU, %s of spool, %s of output; %s",
-		count(o.Events, "event"), count(uint64(o.Threads), "thread"), seconds(o.Window),
+		cli.Counted(o.Events, "event"), cli.Counted(uint64(o.Threads), "thread"), seconds(o.Window),
 		seconds(o.CPU), bytesText(o.SpoolBytes), bytesText(o.OutputBytes), o.lossText())
 }
 
@@ -58,7 +59,7 @@ func (o *Outcome) lossText() string {
 		return "lost an unknown number of events (" + o.causesText() + ")" + o.helpText()
 	}
 	share := 100 * float64(lost) / float64(lost+o.Events)
-	return fmt.Sprintf("lost %s (%.2g%%: %s)", count(lost, "event"), share, o.causesText()) + o.helpText()
+	return fmt.Sprintf("lost %s (%.2g%%: %s)", cli.Counted(lost, "event"), share, o.causesText()) + o.helpText()
 }
 
 // helpText names the flags that help against what was lost.
@@ -93,7 +94,7 @@ func (o *Outcome) CutText() string {
 		}
 	}
 	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides who called it; build it with -fno-omit-frame-pointer",
-		100*float64(s.Cut)/float64(s.User), count(s.User, "user stack"), strings.Join(parts, ", "))
+		100*float64(s.Cut)/float64(s.User), cli.Counted(s.User, "user stack"), strings.Join(parts, ", "))
 }
 
 func (o *Outcome) lostTo(cause format.Cause) bool {
@@ -160,22 +161,6 @@ func cpusText(cpus map[uint32]bool) string {
 
 // rateText writes a period as -S takes it.
 func rateText(period time.Duration) string { return strconv.Itoa(int(time.Second/period)) + "hz" }
-
-func count(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return grouped(n) + " " + what + "s"
-}
-
-// grouped writes 1234567 as 1,234,567.
-func grouped(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}
 
 func seconds(d time.Duration) string {
 	switch {

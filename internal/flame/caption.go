@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"wprof/internal/cli"
 )
 
 // captionSep stands between the parts of a caption; a picture breaks lines there.
@@ -69,7 +71,7 @@ func (p *Profile) whose(v View) string {
 	case len(processes) == 1:
 		return fmt.Sprintf("%s-%d", longest(names, p.Labels[first.Label].Process), first.PID)
 	}
-	return grouped(uint64(len(processes))) + " processes"
+	return cli.Grouped(uint64(len(processes))) + " processes"
 }
 
 // longest is the name that had the most time; this one unless another had more. A command that wprof-record started was
@@ -112,7 +114,7 @@ func (p *Profile) howMeasured(v View) []string {
 		if len(sources) == 0 {
 			sources = []string{"no sampling"}
 		}
-		told = append(told, strings.Join(sources, ", ")+", "+counted(a.Samples, "sample"))
+		told = append(told, strings.Join(sources, ", ")+", "+cli.Counted(a.Samples, "sample"))
 		if share := p.notSampled(&v); share >= muchNotSampled && len(a.Sources) > 0 {
 			told = append(told, percent(share)+" of the time on CPU not sampled")
 		}
@@ -151,7 +153,7 @@ func (p *Profile) missing(v View) []string {
 	var told []string
 	switch {
 	case a.Lost > 0:
-		told = append(told, counted(a.Lost, "event")+" lost")
+		told = append(told, cli.Counted(a.Lost, "event")+" lost")
 	case a.IsLossy:
 		told = append(told, "events lost")
 	default:
@@ -198,7 +200,7 @@ func percent(share float64) string {
 func digits(v float64) string {
 	switch {
 	case v >= 999.5:
-		return grouped(uint64(v + 0.5))
+		return cli.Grouped(uint64(v + 0.5))
 	case v >= 99.95:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case v >= 9.995:
@@ -209,21 +211,4 @@ func digits(v float64) string {
 
 func trimPoint(s string) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
-}
-
-// counted is a number of things.
-func counted(n uint64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return grouped(n) + " " + thing + "s"
-}
-
-// grouped is a number with a comma before each three digits.
-func grouped(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -271,12 +271,17 @@ func (c *collector) internLabel(l Label) LabelID {
 	if !c.o.Threads {
 		l.TID = 0
 	}
-	if known, found := c.labels[l]; found {
-		return known
+	return intern(c.labels, &c.p.Labels, l)
+}
+
+// intern is where a value stands among all that are different.
+func intern[K comparable, ID ~uint32](known map[K]ID, all *[]K, value K) ID {
+	if id, found := known[value]; found {
+		return id
 	}
-	id := LabelID(len(c.p.Labels))
-	c.p.Labels = append(c.p.Labels, l)
-	c.labels[l] = id
+	id := ID(len(*all))
+	*all = append(*all, value)
+	known[value] = id
 	return id
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"wprof/internal/cli"
 )
 
 // Measures in pixels. Labels are of fixed pitch, so that what fits is known without asking a browser.
@@ -93,7 +95,7 @@ func (d *drawing) name(i int) string {
 	case i == 0:
 		return "all"
 	case f.together > 0:
-		return "(" + counted(uint64(f.together), "small frame") + ")"
+		return "(" + cli.Counted(uint64(f.together), "small frame") + ")"
 	}
 	return d.symbols.all[d.ids[i]].name
 }

@@ -53,13 +53,7 @@ func (c *collector) chain(id WakeID, length int) WakeID {
 }
 
 func (c *collector) internWake(w Wake) WakeID {
-	if known, found := c.wakes[w]; found {
-		return known
-	}
-	id := WakeID(len(c.p.Wakes))
-	c.p.Wakes = append(c.p.Wakes, w)
-	c.wakes[w] = id
-	return id
+	return intern(c.wakes, &c.p.Wakes, w)
 }
 
 // wakeOf is who ended a time off the CPU; 0: nobody has.

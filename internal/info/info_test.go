@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/cli"
 )
 
 // capture is the stream that a text describes.
@@ -156,7 +157,7 @@ func TestSummaryTellsDamage(t *testing.T) {
 
 func TestNumbersForPeople(t *testing.T) {
 	for got, want := range map[string]string{
-		count(0): "0", count(999): "999", count(1000): "1,000", count(1234567): "1,234,567", count(-1234): "-1,234",
+		cli.Grouped(0): "0", cli.Grouped(999): "999", cli.Grouped(1000): "1,000", cli.Grouped(1234567): "1,234,567", cli.Grouped(-1234): "-1,234",
 		size(int64(999)): "999 B", size(int64(1000)): "1.0 kB", size(int64(12_345_678)): "12.3 MB", size(int64(999_990)): "1.0 MB",
 		seconds(5e9): "5.000 s", seconds(1234567e9): "1,234,567.000 s", seconds(1e6): "0.001 s", seconds(999): "1.0 us", seconds(0): "0.000 s",
 		seconds(-5e8): "-0.500 s",

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"wprof/internal/cli"
 )
 
 const (
@@ -73,6 +75,6 @@ func shortened(s string, n int) string {
 // more says how many rows were left out.
 func more(w io.Writer, n int) {
 	if n > 0 {
-		fmt.Fprintf(w, "  and %s more\n", count(n))
+		fmt.Fprintf(w, "  and %s more\n", cli.Grouped(n))
 	}
 }

@@ -6,20 +6,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// count writes a number for people: 1,234,567.
-func count[T int | int64 | uint32 | uint64](n T) string {
-	digits := fmt.Sprint(n)
-	sign := ""
-	if digits[0] == '-' {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
+	"wprof/internal/cli"
+)
 
 // size writes a number of bytes for people: 12.3 MB, in steps of 1,000.
 func size[T int64 | uint64](n T) string {
@@ -45,7 +34,7 @@ func seconds(ns int64) string {
 	if err != nil || n == 0 {
 		return whole + " s"
 	}
-	return count(n) + "." + fraction + " s"
+	return cli.Grouped(n) + "." + fraction + " s"
 }
 
 // percent writes a share.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/cli"
 )
 
 // listed is how many lines a list has before the rest is only counted.
@@ -76,7 +77,7 @@ func (r *Recording) printSession(w io.Writer) {
 		fact(w, "metadata", "%s=%s", name(m.Key), name(m.Value))
 	}
 	if r.Epochs > 1 {
-		fact(w, "epochs", "%s", count(r.Epochs))
+		fact(w, "epochs", "%s", cli.Grouped(r.Epochs))
 	}
 	if len(s.Sources) > 0 {
 		fact(w, "sources", "%s", sources(s.Sources))
@@ -116,15 +117,15 @@ func countCPUs(all []*format.Cpu) (total, offline, nodes int) {
 
 func cpus(all []*format.Cpu) string {
 	_, offline, nodes := countCPUs(all)
-	text := count(len(all)) + " CPUs"
+	text := cli.Grouped(len(all)) + " CPUs"
 	if len(all) == 1 {
 		text = "1 CPU"
 	}
 	if nodes > 1 {
-		text += " in " + count(nodes) + " NUMA nodes"
+		text += " in " + cli.Grouped(nodes) + " NUMA nodes"
 	}
 	if offline > 0 {
-		text += " (" + count(offline) + " offline)"
+		text += " (" + cli.Grouped(offline) + " offline)"
 	}
 	return text
 }
@@ -162,11 +163,11 @@ func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) 
 func (r *Recording) window() int64 { return max(0, r.Close-r.Session.Open) }
 
 func (r *Recording) printEvents(w io.Writer) {
-	fact(w, "events", "%s%s", count(r.Events), r.rate(r.Events))
+	fact(w, "events", "%s%s", cli.Grouped(r.Events), r.rate(r.Events))
 	var rows [][]string
 	for _, k := range r.Kinds {
 		share := percent(float64(k.Events), float64(r.Events))
-		rows = append(rows, []string{count(k.Events), share, perSecond(k.Events, r.window()), size(k.Bytes), kindName(k.Kind)})
+		rows = append(rows, []string{cli.Grouped(k.Events), share, perSecond(k.Events, r.window()), size(k.Bytes), kindName(k.Kind)})
 	}
 	table(w, rows)
 	if r.Raw > 0 && r.Events > 0 {
@@ -189,7 +190,7 @@ func perSecond(n uint64, window int64) string {
 	if window == 0 {
 		return "-"
 	}
-	return count(int64(math.Round(float64(n)/(float64(window)/1e9)))) + "/s"
+	return cli.Grouped(int64(math.Round(float64(n)/(float64(window)/1e9)))) + "/s"
 }
 
 func plural(n uint64, what string) string {
@@ -199,7 +200,7 @@ func plural(n uint64, what string) string {
 	if strings.HasSuffix(what, "s") {
 		what += "e"
 	}
-	return count(n) + " " + what + "s"
+	return cli.Grouped(n) + " " + what + "s"
 }
 
 func kindName(kind uint32) string {
@@ -264,7 +265,7 @@ func (r *Recording) printLosses(w io.Writer) {
 		if l.Cpu != format.AllCPUs {
 			where = fmt.Sprintf("cpu%d", l.Cpu)
 		}
-		lost := count(l.Count)
+		lost := cli.Grouped(l.Count)
 		if l.Count == 0 {
 			lost = "?"
 		}
@@ -300,7 +301,7 @@ func (r *Recording) printCost(w io.Writer) {
 		if p.Runs > 0 {
 			each = fmt.Sprintf("%.0f ns", float64(p.Ns)/float64(p.Runs))
 		}
-		rows = append(rows, []string{count(p.Runs) + " runs", each + " each", count(p.RecursionMisses) + " skipped", name(p.Name)})
+		rows = append(rows, []string{cli.Grouped(p.Runs) + " runs", each + " each", cli.Grouped(p.RecursionMisses) + " skipped", name(p.Name)})
 	}
 	table(w, rows)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"io"
 	"slices"
+
+	"wprof/internal/cli"
 )
 
 // worstModules is how many modules a list names.
@@ -19,7 +21,7 @@ func (r *Recording) printSampled(w io.Writer) {
 	if !s.All {
 		of = "the first " + of
 	}
-	fact(w, "samples", "%s of %s have a stack", count(s.WithStack), of)
+	fact(w, "samples", "%s of %s have a stack", cli.Grouped(s.WithStack), of)
 	if s.WithStack == 0 {
 		return
 	}
@@ -28,7 +30,7 @@ func (r *Recording) printSampled(w io.Writer) {
 	var rows [][]string
 	for _, m := range s.Modules[:min(worstModules, len(s.Modules))] {
 		if m.unnamed() > 0 {
-			rows = append(rows, []string{count(m.unnamed()), "not named", share(m.unnamed(), m.Frames) + " of its", name(m.Path)})
+			rows = append(rows, []string{cli.Grouped(m.unnamed()), "not named", share(m.unnamed(), m.Frames) + " of its", name(m.Path)})
 		}
 	}
 	table(w, rows)
@@ -41,7 +43,7 @@ func (s *Sampled) printCut(w io.Writer) {
 	}
 	var rows [][]string
 	for _, m := range s.worstCut() {
-		rows = append(rows, []string{count(m.CutStacks), share(m.CutStacks, s.CutStacks), name(m.Path)})
+		rows = append(rows, []string{cli.Grouped(m.CutStacks), share(m.CutStacks, s.CutStacks), name(m.Path)})
 	}
 	table(w, rows[:min(worstModules, len(rows))])
 	if s.TooDeep > 0 {

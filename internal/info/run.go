@@ -139,7 +139,7 @@ func (c *lineCounter) cut() error {
 func check(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 	out := bufio.NewWriter(w)
 	seen, err := format.Check(r, func(f format.Finding) {
-		fmt.Fprintf(out, "at byte %s: %s\n", count(f.Offset), f.Text)
+		fmt.Fprintf(out, "at byte %s: %s\n", cli.Grouped(f.Offset), f.Text)
 	})
 	held := fmt.Sprintf("%s in %s and %s, %s", plural(uint64(seen.Events), "event"),
 		plural(uint64(seen.Blocks), "block"), plural(uint64(seen.Sections), "section"), size(seen.Bytes))

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"wprof/format"
+	"wprof/internal/cli"
 )
 
 // Waits is how many of the events that may tell a stack do.
@@ -51,7 +52,7 @@ func (r *Recording) printWaits(out io.Writer) {
 		counted     Stacked
 	}{{"off CPU", "times off the CPU", r.Waits.Off}, {"still off", "threads off the CPU at the end", r.Waits.Still}, {"wakers", "wakeups", r.Waits.Woken}} {
 		if one.counted.WithStack > 0 {
-			fact(out, one.label, "%s of %s %s have a stack", count(one.counted.WithStack), count(one.counted.All), one.what)
+			fact(out, one.label, "%s of %s %s have a stack", cli.Grouped(one.counted.WithStack), cli.Grouped(one.counted.All), one.what)
 		}
 	}
 }

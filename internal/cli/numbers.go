@@ -1,0 +1,23 @@
+package cli
+
+import "strconv"
+
+// Grouped is a whole number for people: 1,234,567.
+func Grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
+	sign, digits := "", strconv.FormatUint(uint64(n), 10)
+	if n < 0 {
+		sign, digits = "-", strconv.FormatUint(-uint64(n), 10)
+	}
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return sign + digits
+}
+
+// Counted is a number of things, whose plural ends in s.
+func Counted(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Grouped(n) + " " + thing + "s"
+}
