@@ -149,7 +149,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 			if strings.Contains(text, "fifteen") || strings.Contains(text, "recording") {
 				drawn++
 			}
-			if len(text) >= columns {
+			if len(text) >= columns || strings.Contains(text, ") [") && !strings.HasSuffix(text, " of 1.00000 s") {
 				t.Errorf("%q has %d columns, and the terminal %d", text, len(text), columns)
 			}
 		}
