@@ -14,37 +14,3 @@ type Options struct {
 	MinBlock int64 // leave out times off the CPU shorter than this, ns
 	Idle     bool  // fold the idle threads too, which stand for CPUs that do nothing
 }
-
-// Mode is what part of the time is told.
-type Mode uint8
-
-const (
-	Wall   Mode = iota // all of it
-	OnCPU              // on a CPU
-	OffCPU             // off the CPU: blocked, and waiting for a CPU
-	Waker              // off the CPU, with who ended it
-)
-
-// Root is what stands below the stacks.
-type Root uint8
-
-const (
-	ByProcess Root = iota
-	ByThread
-	ByComm // names of threads
-	ByCPU
-	ByNone
-)
-
-// View says which part of a profile is told, and how its frames are put together.
-type View struct {
-	Mode        Mode
-	By          Root
-	States      bool // a frame for why a thread was off the CPU
-	Reverse     bool // innermost frame first
-	NoIdleWaits bool // leave out ClassIdle
-	// Only says which threads are told; nil: all.
-	Only func(*Thread) bool
-	// From and To are slots, To beyond the last one; both 0: all time.
-	From, To int
-}
