@@ -197,7 +197,7 @@ func (c *collector) thread(of *timeline.Thread) *thread {
 	}
 	of.Own = t
 	c.threads = append(c.threads, t)
-	if len(c.threads) >= 2*c.swept+1024 {
+	if len(c.threads) >= 2*c.swept+c.bounds.unswept {
 		c.sweep()
 	}
 	return t

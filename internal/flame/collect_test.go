@@ -66,18 +66,23 @@ func undump(t testing.TB, text string) []byte {
 
 // collected is the profile of a stream.
 func collected(t testing.TB, stream []byte, o Options) *Profile {
+	return collectedWithin(t, stream, o, usualBounds())
+}
+
+func collectedWithin(t testing.TB, stream []byte, o Options, b bounds) *Profile {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	p, err := Collect(r, o)
-	if err != nil {
+	c := newCollector(r, o)
+	c.bounds, c.full = b, b
+	if err := c.collect(); err != nil {
 		t.Fatalf("collect: %v", err)
 	}
-	t.Cleanup(p.Close)
-	return p
+	t.Cleanup(c.p.Close)
+	return c.p
 }
 
 // folded is a stream as folded stacks in ns.
@@ -431,7 +436,9 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 			all += ns
 		}
 		for _, kept := range []Options{{Threads: true, Trail: true}, {Threads: true, Places: true, CPUs: true, Wakes: 3, Slot: 1000, MaxSlots: 100, Stretch: true}, {Wakes: 1, Slot: 7, MaxSlots: 50, Stretch: true}} {
-			p := collected(t, stream, kept)
+			within := usualBounds()
+			within.unswept = int(seed%2)*1024 + 1 // threads that have ended leave at once, or at the end
+			p := collectedWithin(t, stream, kept, within)
 			got := make(map[string]int64)
 			var sum int64
 			for _, thread := range p.Threads {
@@ -457,28 +464,17 @@ func TestTooManyStacksGiveUpTheLeast(t *testing.T) {
 		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
 		for _, kept := range []Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Trail: true}, {Spread: true}} {
 			whole := collected(t, stream, kept).Graph(View{By: ByNone})
-			r, err := format.NewReader(bytes.NewReader(stream))
-			if err != nil {
-				t.Fatal(err)
+			p := collectedWithin(t, stream, kept, bounds{nodes: 200, bytes: 40_000, cells: 150, unswept: 1})
+			for _, thread := range p.Threads {
+				addUp(t, p, thread, kept)
 			}
-			c := newCollector(r, kept)
-			c.bounds = bounds{nodes: 200, bytes: 40_000, cells: 150}
-			c.full = c.bounds
-			if err := c.collect(); err != nil {
-				t.Fatal(err)
-			}
-			for _, thread := range c.p.Threads {
-				addUp(t, c.p, thread, kept)
-			}
-			g := c.p.Graph(View{By: ByNone})
+			g := p.Graph(View{By: ByNone})
 			if got, want := g.Nodes[0].Total, whole.Nodes[0].Total; got != want {
 				t.Errorf("seed %d, %+v: %+v in all, want %+v", seed, kept, got, want)
 			}
 			if len(g.Nodes) >= len(whole.Nodes) || !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Name == moreStacks }) {
 				t.Errorf("seed %d, %+v: %d of %d frames are left, none of them %s", seed, kept, len(g.Nodes), len(whole.Nodes), moreStacks)
 			}
-			r.Close()
-			c.p.Close()
 		}
 	}
 }

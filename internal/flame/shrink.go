@@ -13,10 +13,14 @@ type bounds struct {
 	nodes int // stacks, and wakes
 	bytes int // of names
 	cells int
+	// unswept is how many threads there may be before it is looked for those that have ended.
+	unswept int
 }
 
 // usualBounds come to some 150 MiB.
-func usualBounds() bounds { return bounds{nodes: 1 << 20, bytes: 48 << 20, cells: 400_000} }
+func usualBounds() bounds {
+	return bounds{nodes: 1 << 20, bytes: 48 << 20, cells: 400_000, unswept: 1024}
+}
 
 func (c *collector) held() bounds {
 	return bounds{nodes: len(c.p.Nodes) + len(c.p.Wakes), bytes: c.places.bytes, cells: c.cells}
@@ -32,7 +36,7 @@ func (b bounds) within(of bounds, parts, whole int) bool {
 func (c *collector) shrink() {
 	if c.trails != nil {
 		c.places.closed = true
-		c.full = bounds{math.MaxInt, math.MaxInt, math.MaxInt}
+		c.full = bounds{nodes: math.MaxInt, bytes: math.MaxInt, cells: math.MaxInt}
 		return
 	}
 	times := make([]int64, 0, c.cells)
@@ -50,7 +54,7 @@ func (c *collector) shrink() {
 	}
 	// Where that was not enough, because there are so many threads, it is done again when there is twice as much.
 	held := c.held()
-	c.full = bounds{max(c.bounds.nodes, 2*held.nodes), max(c.bounds.bytes, 2*held.bytes), max(c.bounds.cells, 2*held.cells)}
+	c.full = bounds{nodes: max(c.bounds.nodes, 2*held.nodes), bytes: max(c.bounds.bytes, 2*held.bytes), cells: max(c.bounds.cells, 2*held.cells)}
 }
 
 // giveUp takes the stacks off all cells of so much time or less, and forgets those that nothing names any more.
