@@ -116,8 +116,9 @@ func TestPprofPageDrawsFunctions(t *testing.T) {
 	capture, _, _ := record(t, "rooms")
 	at := serve(t, pprofOf(t, capture))
 	for sampleType, functions := range map[string][]string{"on_cpu": {"spin_room", "spinner"}, "off_cpu": {"napper", "locker", "hrtimer_nanosleep"}} {
-		p := page.OpenURL(t, at+"/flamegraph?si="+sampleType)
 		for _, function := range functions {
+			// Focused: a box that is narrow has no text.
+			p := page.OpenURL(t, at+"/flamegraph?si="+sampleType+"&f="+function)
 			p.Wait(fmt.Sprintf(`[...document.querySelectorAll('.boxtext')].some((box) => box.innerText === %q)`, function))
 		}
 	}
