@@ -62,6 +62,23 @@ func (w *Weight) add(v Weight) {
 	w.Count += v.Count
 }
 
+// adopt tells all frames which are their children.
+func (g *Graph) adopt() {
+	counts := make([]int32, len(g.Nodes))
+	for i := 1; i < len(g.Nodes); i++ {
+		counts[g.Nodes[i].Parent]++
+	}
+	all := make([]int32, len(g.Nodes))
+	for i := range g.Nodes {
+		n := counts[i]
+		g.Nodes[i].Children, all = all[:0:n], all[n:]
+	}
+	for i := 1; i < len(g.Nodes); i++ {
+		parent := &g.Nodes[g.Nodes[i].Parent]
+		parent.Children = append(parent.Children, int32(i))
+	}
+}
+
 // settle adds up what is above each frame and puts children in order.
 func (g *Graph) settle() {
 	for i := len(g.Nodes) - 1; i >= 0; i-- {

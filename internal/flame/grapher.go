@@ -9,7 +9,8 @@ import (
 type grapher struct {
 	p     *Profile
 	v     View
-	g     *Graph
+	nodes []seed // 0 is the root of all
+	self  []Weight
 	index map[graphKey]int32
 	path  []stepID
 	steps []step
@@ -49,13 +50,33 @@ func newGrapher(p *Profile, v View) *grapher {
 
 // begin begins another graph.
 func (b *grapher) begin() {
-	b.g = &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
+	b.nodes, b.self = append(b.nodes[:0], seed{parent: -1}), append(b.self[:0], Weight{})
 	b.index = make(map[graphKey]int32)
 }
 
+// end makes the graph: its frames are large, and so they are made when their number is known.
 func (b *grapher) end() *Graph {
-	b.g.settle()
-	return b.g
+	b.index = nil
+	g := &Graph{Nodes: make([]GraphNode, len(b.nodes))}
+	for i, one := range b.nodes {
+		n := &g.Nodes[i]
+		n.Kind, n.Parent, n.Mark, n.Self = KindRoot, one.parent, one.mark, b.self[i]
+		if i > 0 {
+			s := &b.steps[one.step]
+			n.Name, n.Kind, n.Module, n.Depth = s.name, s.kind, s.module, g.Nodes[one.parent].Depth+1
+			g.Depth = max(g.Depth, int(n.Depth))
+		}
+	}
+	g.adopt()
+	g.settle()
+	return g
+}
+
+// seed is what becomes a frame of a graph.
+type seed struct {
+	parent int32
+	step   stepID
+	mark   Mark
 }
 
 // Graph merges what a view tells of the profile.
@@ -196,7 +217,7 @@ const maxGraphNodes = 1 << 20
 
 // add puts a weight at the end of a path.
 func (b *grapher) add(path []stepID, mark Mark, w Weight) {
-	g, at := b.g, int32(0)
+	at := int32(0)
 	for i, id := range path {
 		key := graphKey{parent: at, step: id}
 		if i == len(path)-1 {
@@ -204,20 +225,15 @@ func (b *grapher) add(path []stepID, mark Mark, w Weight) {
 		}
 		next, found := b.index[key]
 		if !found {
-			if len(g.Nodes) >= maxGraphNodes && i > 0 && b.steps[id].name != moreStacks {
+			if len(b.nodes) >= maxGraphNodes && i > 0 && b.steps[id].name != moreStacks {
 				b.add(append(path[:1:1], b.note(moreStacks)), mark, w)
 				return
 			}
-			s := &b.steps[id]
-			next = int32(len(g.Nodes))
+			next = int32(len(b.nodes))
 			b.index[key] = next
-			g.Nodes = append(g.Nodes, GraphNode{
-				Name: s.name, Kind: s.kind, Mark: key.mark, Parent: at, Depth: g.Nodes[at].Depth + 1, Module: s.module,
-			})
-			g.Nodes[at].Children = append(g.Nodes[at].Children, next)
-			g.Depth = max(g.Depth, int(g.Nodes[next].Depth))
+			b.nodes, b.self = append(b.nodes, seed{at, id, key.mark}), append(b.self, Weight{})
 		}
 		at = next
 	}
-	g.Nodes[at].Self.add(w)
+	b.self[at].add(w)
 }
