@@ -73,9 +73,9 @@ func (b *bench) wallclockBeside(name, program string, args ...string) error {
 	}
 	b.add(row)
 	const command = "scripts/wprof-wallclock PID -d %d"
-	b.add(Row{Name: "the same, from the start of wprof-wallclock to its end", Unit: "×", Runs: whole, Command: fmt.Sprintf(command, int(wallclockTurn.Seconds())),
+	b.add(Row{Name: "wprof-wallclock beside " + article(name) + " process, from its start to its end", Unit: "×", Runs: whole, Command: fmt.Sprintf(command, int(wallclockTurn.Seconds())),
 		Note: "its start and what it writes at the end weigh five times as much here as in the half minute that is the default"})
-	b.add(Row{Name: "recorder's CPU beside it, start and names included", Unit: "% of a CPU", Runs: cost, Command: fmt.Sprintf(command, int(wallclockTurn.Seconds()))})
+	b.add(Row{Name: "recorder's CPU beside " + article(name) + " process, start and names included", Unit: "% of a CPU", Runs: cost, Command: fmt.Sprintf(command, int(wallclockTurn.Seconds()))})
 	return nil
 }
 
