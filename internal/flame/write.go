@@ -104,7 +104,7 @@ func (q *request) threadFiles() []ThreadFile {
 		{Suffix: ".svg", Write: func(p *Profile, w io.Writer, v View) error {
 			return p.Graph(v).WriteSVG(w, q.picture(p, v))
 		}},
-		{Suffix: ".folded", Write: func(p *Profile, w io.Writer, v View) error { return p.Graph(v).WriteFolded(w, q.text) }},
+		{Suffix: ".folded", Write: func(p *Profile, w io.Writer, v View) error { return p.WriteFolded(w, v, q.text) }},
 		AnalysisFile(),
 	}
 }
@@ -116,8 +116,7 @@ func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create
 
 // compare writes the difference of a profile to another one.
 func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs outputs) error {
-	other := *q
-	base, verdict, err := other.read(inv, in, q.otherName(inv), q.compared())
+	base, verdict, err := q.read(inv, in, q.otherName(inv), q.compared())
 	if err != nil {
 		return err
 	}
