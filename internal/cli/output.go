@@ -141,6 +141,27 @@ func (inv *Invocation) temporary(path string) (*Output, error) {
 	if base == "" {
 		return nil, Failf("write %s: there is no such folder, and no file is named in it", path)
 	}
+	// Who aborts from here on waits until there is something to remove: not a moment may pass in which a signal leaves the
+	// file behind.
+	o := &Output{inv: inv, path: path, name: path, regular: true}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	inv.OnAbort(o.Abort)
+	if err := o.createTemporary(dir, base); err != nil {
+		o.settled = true
+		return nil, err
+	}
+	// The umask may have taken more than others' rights. Some file systems know no modes.
+	_ = o.File.Chmod(0o600)
+	if err := newfile.GiveToSudoUser(o.File); err != nil {
+		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
+		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", path, withoutPath(err))
+	}
+	return o, nil
+}
+
+// createTemporary opens the file that Commit gives its name.
+func (o *Output) createTemporary(dir, base string) error {
 	hidden := "." + base[:min(len(base), maxBase)]
 	f, err := newfile.Nameless(dir, filepath.Join(dir, hidden+"."+rand.Text()+".tmp"))
 	unnamed := err == nil
@@ -150,18 +171,11 @@ func (inv *Invocation) temporary(path string) (*Output, error) {
 	}
 	if !unnamed {
 		if f, err = os.CreateTemp(dir, hidden+".*.tmp"); err != nil {
-			return nil, cannotWrite(path, err)
+			return cannotWrite(o.path, err)
 		}
 	}
-	o := &Output{File: f, inv: inv, path: path, unnamed: unnamed, name: path, regular: true}
-	inv.OnAbort(o.Abort)
-	// The umask may have taken more than others' rights. Some file systems know no modes.
-	_ = f.Chmod(0o600)
-	if err := newfile.GiveToSudoUser(f); err != nil {
-		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
-		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", path, withoutPath(err))
-	}
-	return o, nil
+	o.File, o.unnamed = f, unnamed
+	return nil
 }
 
 // empty throws away what a file behind a descriptor's link held before. Not before there is something to take its place:
