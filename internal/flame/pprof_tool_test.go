@@ -2,7 +2,6 @@ package flame
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"net/http"
 	"os"
@@ -16,23 +15,18 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/tools"
 )
 
-// pprofTool runs Go's own pprof.
+// pprofTool runs Go's own pprof, which must have nothing to complain about.
 func pprofTool(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"tool", "pprof"}, args...)...)
-	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	late := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
-	out, err := cmd.Output()
-	complaint := regexp.MustCompile(`tagfocus:Interpreted '\d+' as range, not regexp`).ReplaceAllString(stderr.String(), "")
-	if err != nil || strings.TrimSpace(complaint) != "" {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.String())
+	out, said := tools.Pprof(t, args...)
+	complaint := regexp.MustCompile(`tagfocus:Interpreted '\d+' as range, not regexp`).ReplaceAllString(said, "")
+	if strings.TrimSpace(complaint) != "" {
+		t.Fatalf("pprof %q: %s", args, said)
 	}
-	return string(out)
+	return out
 }
 
 func writePprof(t *testing.T, p *Profile, v View) string {

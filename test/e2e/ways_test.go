@@ -201,9 +201,9 @@ func beside(t *testing.T, record func() (work string)) happened {
 		_ = sleeper.Wait()
 	}()
 	time.Sleep(50 * time.Millisecond)
-	before := takenNow(t)
+	before := tools.TakenNow(t)
 	work := record()
-	return happened{Work: work, Taken: takenNow(t) - before, Sleeper: sleeper.Process.Pid, CPUs: runtime.NumCPU(), Emulated: tools.Emulated(t)}
+	return happened{Work: work, Taken: tools.TakenNow(t) - before, Sleeper: sleeper.Process.Pid, CPUs: runtime.NumCPU(), Emulated: tools.Emulated(t)}
 }
 
 func workAll(t *testing.T) string {

@@ -35,7 +35,7 @@ func record(t *testing.T, program string) (capture string, rooms map[string]room
 	t.Helper()
 	tools.NeedPrivilege(t)
 	capture = filepath.Join(t.TempDir(), program+".wprof")
-	before := takenNow(t)
+	before := tools.TakenNow(t)
 	cmd := exec.Command(tools.Path("wprof-record"), "-S+timer=997hz", "--offcpu-min", "0", "-o", capture, "--", tools.Path(program))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -62,26 +62,7 @@ func record(t *testing.T, program string) (capture string, rooms map[string]room
 	if len(rooms) != 3 {
 		t.Fatalf("the workload printed %q", out)
 	}
-	return capture, rooms, takenNow(t) - before
-}
-
-// takenNow is the time that hypervisor and interrupts took from all CPUs since boot, ns (proc(5): the sixth to eighth
-// fields of /proc/stat, in ticks of 10 ms). Where the kernel measures these, a thread's CPU clock leaves them out.
-func takenNow(t *testing.T) int64 {
-	t.Helper()
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := int64(0)
-	for _, field := range strings.Fields(strings.SplitN(string(text), "\n", 2)[0])[6:9] {
-		ticks, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += ticks
-	}
-	return sum * 10_000_000
+	return capture, rooms, tools.TakenNow(t) - before
 }
 
 // threeTimes passes if one of three runs does: that a thread waits for its CPU just between two looks at the clock does not

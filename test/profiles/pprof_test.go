@@ -4,7 +4,6 @@ package profiles
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"wprof/test/page"
 	"wprof/test/tools"
@@ -22,17 +20,8 @@ import (
 // pprof runs Go's own pprof, which finds programs by the paths in the profile alone.
 func pprof(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"tool", "pprof"}, args...)...)
-	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	late := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.String())
-	}
-	return string(out)
+	out, _ := tools.Pprof(t, args...)
+	return out
 }
 
 func pprofOf(t *testing.T, capture string) string {

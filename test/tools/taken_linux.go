@@ -1,6 +1,4 @@
-//go:build linux
-
-package e2e
+package tools
 
 import (
 	"os"
@@ -9,9 +7,9 @@ import (
 	"testing"
 )
 
-// takenNow is the time that hypervisor and interrupts took from all CPUs since boot, ns (proc(5): the sixth to eighth
-// fields of /proc/stat, in ticks of 10 ms). Where the kernel measures these, schedstat leaves them out.
-func takenNow(t *testing.T) int64 {
+// TakenNow is the time that hypervisor and interrupts took from all CPUs since boot, ns (proc(5): the sixth to eighth
+// fields of /proc/stat, in ticks of 10 ms). Where the kernel measures these, schedstat and a thread's CPU clock leave them out.
+func TakenNow(t testing.TB) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
