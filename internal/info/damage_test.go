@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -15,23 +14,7 @@ import (
 // damageTold is the damage that summaries tell of a stream in a file and in a pipe.
 func damageTold(t *testing.T, stream []byte) (ofFile, ofPipe []string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.wprof")
-	if err := os.WriteFile(path, stream, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	file, err := Summarize(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipe, err := Summarize(io.MultiReader(bytes.NewReader(stream)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, pipe := summarized(t, stream, io.MultiReader(bytes.NewReader(stream)))
 	return file.Damage, pipe.Damage
 }
 

@@ -2,6 +2,7 @@ package info
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,8 +23,8 @@ func capture(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// printed is the summary of a stream, from a file and from a pipe; both must be the same.
-func printed(t *testing.T, stream []byte) (string, []string) {
+// summarized are the summaries of a stream in a file and of the same from another reader.
+func summarized(t *testing.T, stream []byte, in io.Reader) (ofFile, ofOther *Summary) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.wprof")
 	if err := os.WriteFile(path, stream, 0o600); err != nil {
@@ -34,14 +35,19 @@ func printed(t *testing.T, stream []byte) (string, []string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	fromFile, err := Summarize(f)
-	if err != nil {
+	if ofFile, err = Summarize(f); err != nil {
 		t.Fatalf("summarize the file: %v", err)
 	}
-	fromPipe, err := Summarize(bytes.NewReader(stream))
-	if err != nil {
-		t.Fatalf("summarize the pipe: %v", err)
+	if ofOther, err = Summarize(in); err != nil {
+		t.Fatalf("summarize the other reader: %v", err)
 	}
+	return ofFile, ofOther
+}
+
+// printed is the summary of a stream, from a file and from a pipe; both must be the same.
+func printed(t *testing.T, stream []byte) (string, []string) {
+	t.Helper()
+	fromFile, fromPipe := summarized(t, stream, bytes.NewReader(stream))
 	var one, other strings.Builder
 	if err := fromFile.Print(&one, "x"); err != nil {
 		t.Fatal(err)
