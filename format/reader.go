@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 
 	"google.golang.org/protobuf/proto"
@@ -35,6 +36,7 @@ type Reader struct {
 	damage    Damage
 	end       *End
 	onEnd     []func(*End)
+	onLeave   []func()
 	unknown   int64
 }
 
@@ -216,7 +218,18 @@ func (r *Reader) finish(l *loaded) (*Event, error) {
 		r.waiting = l
 		return r.lostUntil(r.closeTime()), nil
 	}
+	r.leave()
 	return nil, io.EOF
+}
+
+// leave says that the definitions of the current section are all that it has.
+func (r *Reader) leave() {
+	if !r.section.begun {
+		return
+	}
+	for _, f := range r.onLeave {
+		f()
+	}
 }
 
 // What is wrong with a stream where an end block says that an epoch follows, and none does.
@@ -357,6 +370,7 @@ func (r *Reader) beginOrphan(l *loaded) {
 }
 
 func (r *Reader) enter(s *Session, isReal bool, number uint32) {
+	r.leave()
 	r.section = inSection{session: s, real: isReal, begun: true, number: number}
 	r.section.defs.clocks = s.Clocks[:len(s.Clocks):len(s.Clocks)]
 	r.sections++
@@ -442,6 +456,13 @@ func (r *Reader) End() *End { return r.end }
 
 // OnSectionEnd has f called for each end block, in its place, while Next runs.
 func (r *Reader) OnSectionEnd(f func(*End)) { r.onEnd = append(r.onEnd, f) }
+
+// OnLeave has f called while Next runs: before the definitions of a section are forgotten, because another one begins, and
+// at the end of the stream. All of the section's definitions have been read then.
+func (r *Reader) OnLeave(f func()) { r.onLeave = append(r.onLeave, f) }
+
+// Stacks are the definitions of stacks in the current section so far, by id.
+func (r *Reader) Stacks() iter.Seq[*Stack] { return r.section.defs.stacks.all() }
 
 // FirstOpen is when the window of the first section opened. Times are told as distances from it.
 func (r *Reader) FirstOpen() int64 { return r.firstOpen }

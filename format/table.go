@@ -1,6 +1,12 @@
 package format
 
-import "google.golang.org/protobuf/proto"
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+)
 
 // message is a definition: a protobuf message with an id.
 type message[T any] interface {
@@ -59,4 +65,30 @@ func (t *table[T, P]) get(id uint32) P {
 		return nil
 	}
 	return t.sparse[id]
+}
+
+// all yields the definitions by id.
+func (t *table[T, P]) all() iter.Seq[P] {
+	return func(yield func(P) bool) {
+		var sparse []uint32
+		if len(t.sparse) > 0 {
+			sparse = slices.Sorted(maps.Keys(t.sparse))
+		}
+		for id, d := range t.dense {
+			for len(sparse) > 0 && sparse[0] < uint32(id) {
+				if !yield(t.sparse[sparse[0]]) {
+					return
+				}
+				sparse = sparse[1:]
+			}
+			if d != nil && !yield(d) {
+				return
+			}
+		}
+		for _, id := range sparse {
+			if !yield(t.sparse[id]) {
+				return
+			}
+		}
+	}
 }

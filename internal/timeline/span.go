@@ -51,6 +51,7 @@ type OffCPU struct {
 	Known     bool  // Since is
 	Since     int64 // when the thread left its CPU, which may be before the window
 	Preempted bool  // it could have run on
+	New       bool  // it had never run
 	// Woken is the first waking; 0: there was none, or it was not told.
 	Woken      int64
 	Waker      format.TaskID // 0: not known, or hidden

@@ -61,7 +61,7 @@ func (s *Spans) tellOff(t *Thread, st situation, to int64, open bool) OffCPU {
 func (t *Thread) timeOff(st *situation, to int64) (off OffCPU, ready int64) {
 	tr := t.track
 	w := &tr.waking
-	off = OffCPU{Known: st.known, Since: st.since, Preempted: st.preempted()}
+	off = OffCPU{Known: st.known, Since: st.since, Preempted: st.preempted(), New: st.new}
 	if st.woken != 0 {
 		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.woken, w.task(), w.cpu, w.stack
 	}
@@ -87,4 +87,18 @@ func (tr *track) comesBack(off OffCPU, state format.State, prev *Thread, id form
 	tr.off, tr.offState, tr.offStack, tr.prev = off, state, tr.stack, prev
 	tr.off.Prev = id
 	tr.compound, tr.chain = off.Compound, off.Chain
+}
+
+// Back is the time off the CPU that a thread's time on it follows, with the state in which the thread had left and the
+// stack with which it was off. It is called of a thread that runs, after the switch that brought it back was applied.
+func (t *Thread) Back() (off OffCPU, state format.State, stack format.StackID) {
+	tr := t.track
+	if tr == nil {
+		return OffCPU{}, 0, 0
+	}
+	off = tr.off
+	if off.Woken != 0 {
+		off.Waker = taskOf(off.Waker, tr.waking.by)
+	}
+	return off, tr.offState, tr.offStack
 }

@@ -1,0 +1,292 @@
+package records
+
+import "wprof/format"
+
+// Version is that of the schema. A new field or kind raises the second number, any other change the first.
+const Version = "3.1"
+
+// Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
+type Kind uint8
+
+// The kinds; [Kinds] says what each means and which fields it has.
+const (
+	Switch Kind = iota + 1
+	Waking
+	WakeupNew
+	Timer
+	PMUEvent
+	HardIRQ
+	SoftIRQ
+	WorkQueue
+	IPISend
+	IPI
+	Fork
+	Exec
+	TaskRename
+	TaskExit
+	TaskFree
+	Lost
+
+	MaxKind = Lost
+)
+
+// FieldType says what the value of a field is and where [Record] has it.
+type FieldType uint8
+
+const (
+	TypeInstant  FieldType = iota + 1 // ns from the opening of the first window, in Values
+	TypeDuration                      // ns, in Values
+	TypeInt                           // in Values
+	TypeStack                         // id of a stack, in Values
+	TypeWord                          // index in Field.Words, in Values
+	TypeText                          // any text, in Text; at most one a kind
+	TypeTask                          // in Tasks
+	TypeRenamed                       // a task with its old name, in Tasks and Text
+	TypeNumbers                       // one for each of the header's pmus, in Numbers
+)
+
+// Field is one field of a kind, beside those that every record has.
+type Field struct {
+	Name  string
+	Type  FieldType
+	Opt   bool     // it may be absent
+	Words []string // of TypeWord: all that it can be
+	Doc   string
+	Slot  int // where in Values or Tasks it is
+}
+
+// KindInfo describes a kind.
+type KindInfo struct {
+	Kind    Kind
+	Name    string
+	Source  format.Kind // the kind of event of which it is made; 0: the recorder has no source of it yet
+	Ours    bool        // not part of the schema that scripts written for others know
+	NoTask  bool        // it is about a CPU, not about a thread
+	Fields  []Field
+	Doc     string
+	Example string // values of a line, for people
+}
+
+// IsLong tells whether records of the kind end something that took time: ts is its end.
+func (k *KindInfo) IsLong() bool { return k.Field("dur") != nil }
+
+// Field finds a field by its name; nil if the kind has none.
+func (k *KindInfo) Field(name string) *Field {
+	for i := range k.Fields {
+		if k.Fields[i].Name == name {
+			return &k.Fields[i]
+		}
+	}
+	return nil
+}
+
+// Indices of the fields in Record.Has; a test holds them to the table.
+const (
+	SwitchPrev = iota
+	SwitchNext
+	SwitchPrevState
+	SwitchPrevPrio
+	SwitchNextPrio
+	SwitchWakingTime
+	SwitchWakingReason
+	SwitchWaker
+	SwitchWakingCPU
+	SwitchOffCPU
+	SwitchNextState
+	SwitchOffCPUStack
+	SwitchDelay
+	SwitchChain
+	SwitchPMUs
+)
+
+const (
+	WakingWaker = iota
+	WakingWakee
+	WakingStack
+)
+
+const (
+	TimerTask = iota
+	TimerStack
+)
+
+const (
+	ForkTask = iota
+	ForkChild
+)
+
+const (
+	ExecTask = iota
+	ExecFilename
+	ExecOldTID
+)
+
+// LifeTask is the task of the kinds that have nothing else.
+const LifeTask = 0
+
+const (
+	LostDuration = iota
+	LostStart
+	LostCount
+	LostCause
+	LostWhat
+)
+
+// Kinds is the table of kinds, in the order of their numbers.
+func Kinds() []KindInfo {
+	kinds := table()
+	for i := range kinds {
+		kinds[i].Kind = Kind(i + 1)
+		place(kinds[i].Fields)
+	}
+	return kinds
+}
+
+// place gives fields their slots.
+func place(fields []Field) {
+	values, tasks := 0, 0
+	for i := range fields {
+		switch f := &fields[i]; f.Type {
+		case TypeTask, TypeRenamed:
+			f.Slot, tasks = tasks, tasks+1
+		case TypeText, TypeNumbers:
+		default:
+			f.Slot, values = values, values+1
+		}
+	}
+}
+
+func table() []KindInfo {
+	return []KindInfo{
+		{
+			Name: "switch", Source: format.KindSwitch, NoTask: true,
+			Doc: "A CPU goes from one thread to the next.",
+			Fields: []Field{
+				{Name: "prev", Type: TypeTask, Doc: "the thread that leaves the CPU"},
+				{Name: "next", Type: TypeTask, Doc: "the thread that takes it over"},
+				{Name: "prev_state", Type: TypeWord, Words: StateNames(), Doc: "the state in which prev leaves"},
+				{Name: "prev_prio", Type: TypeInt, Doc: "kernel priority of prev: 0-99 real time, 100-139 normal, -1 deadline"},
+				{Name: "next_prio", Type: TypeInt, Doc: "kernel priority of next"},
+				{Name: "waking_ts", Type: TypeInstant, Opt: true, Doc: "since when next could run: when it was woken, or preempted; absent when that was before the window"},
+				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could"},
+				{Name: "waker", Type: TypeTask, Opt: true, Doc: "who woke it, or took the CPU from it"},
+				{Name: "waking_cpu", Type: TypeInt, Opt: true, Doc: "on which CPU that was"},
+				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "how long next was off the CPU; from the window's start when it left before"},
+				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next had left its CPU"},
+				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code next had blocked"},
+				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, with what its waker had waited at that moment, and the waker's waker, and so on"},
+				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "of how many wakeups compound_delay is made"},
+				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU"},
+			},
+		},
+		{
+			Name: "waking", Source: format.KindWaking, NoTask: true, Doc: "A thread wakes another one, which can run from here on.",
+			Fields: wakingFields("the thread on the CPU where the waking happens, also when an interrupt wakes", "the thread that is woken"),
+		},
+		{
+			Name: "wakeup_new", Source: format.KindWakeupNew, NoTask: true, Doc: "A new thread can run for the first time.",
+			Fields: wakingFields("the thread that made it", "the new thread"),
+		},
+		{
+			Name: "timer", Source: format.KindSample, Doc: "A sample: what a CPU does at a moment. Idle CPUs are not sampled.",
+			Fields: []Field{
+				{Name: "task", Type: TypeTask, Doc: "the thread that runs"},
+				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "where in the code it is; absent when no stack was taken"},
+			},
+		},
+		{
+			Name: "pmu_event", Doc: "A hardware counter has counted so many events.",
+			Fields: []Field{
+				{Name: "task", Type: TypeTask, Doc: "the thread that runs"},
+				{Name: "pmu", Type: TypeText, Doc: "the counter's name"},
+				{Name: "sample_period", Type: TypeInt, Opt: true, Doc: "after how many events it tells"},
+				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "where in the code the thread is"},
+				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "what the counters say"},
+			},
+		},
+		{
+			Name: "hardirq", Doc: "An interrupt was handled.",
+			Fields: long("the thread that was interrupted",
+				Field{Name: "irq", Type: TypeInt, Doc: "its number"},
+				Field{Name: "action", Type: TypeText, Doc: "the handler's name"},
+				Field{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted meanwhile"}),
+		},
+		{
+			Name: "softirq", Doc: "A soft interrupt was handled.",
+			Fields: long("the thread that was interrupted", Field{Name: "action", Type: TypeText, Doc: "its name: timer, rcu, net_rx, …"}),
+		},
+		{
+			Name: "wq", Doc: "A work item of a work queue was done.",
+			Fields: long("the worker", Field{Name: "desc", Type: TypeText, Doc: "the function's name"}),
+		},
+		{
+			Name: "ipi_send", Doc: "A CPU sends an interrupt to another one.",
+			Fields: []Field{
+				{Name: "task", Type: TypeTask, Doc: "the thread that sends"},
+				{Name: "kind", Type: TypeText, Doc: "what it is for"},
+				{Name: "target_cpu", Type: TypeInt, Opt: true, Doc: "to which CPU; absent when to several"},
+			},
+		},
+		{
+			Name: "ipi", Doc: "An interrupt from another CPU was handled.",
+			Fields: long("the thread that was interrupted",
+				Field{Name: "kind", Type: TypeText, Doc: "what it is for"},
+				Field{Name: "sender_cpu", Type: TypeInt, Opt: true, Doc: "from which CPU"},
+				Field{Name: "ipi_delay", Type: TypeDuration, Opt: true, Doc: "from sending to the beginning of its handling"}),
+		},
+		{
+			Name: "fork", Source: format.KindFork, Doc: "A thread or process is made.",
+			Fields: []Field{
+				{Name: "task", Type: TypeTask, Doc: "the thread that forks"},
+				{Name: "child", Type: TypeTask, Doc: "the new thread"},
+			},
+		},
+		{
+			Name: "exec", Source: format.KindExec, Doc: "A process runs a new program.",
+			Fields: []Field{
+				{Name: "task", Type: TypeTask, Doc: "the thread, as it is called from here on"},
+				{Name: "filename", Type: TypeText, Doc: "the path as it was given to exec"},
+				{Name: "old_tid", Type: TypeInt, Opt: true, Doc: "its thread id before, when another thread than the leader called exec"},
+			},
+		},
+		{
+			Name: "task_rename", Source: format.KindRename, Doc: "A thread changes its name.",
+			Fields: []Field{{Name: "task", Type: TypeRenamed, Doc: "the thread under its new name, with old_comm, the one before"}},
+		},
+		{
+			Name: "task_exit", Source: format.KindExit, Doc: "A thread ends; it still runs until its last switch.",
+			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
+		},
+		{
+			Name: "task_free", Source: format.KindFree, Doc: "The kernel forgets a thread; its thread id can be used again.",
+			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
+		},
+		{
+			Name: "lost", Source: format.KindLost, Ours: true, NoTask: true, Doc: "Events are missing. cpu is absent when they may be missing on any CPU.",
+			Fields: []Field{
+				{Name: "dur", Type: TypeDuration, Doc: "the time in which they were lost"},
+				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "when the loss may have begun; absent when that was before the window"},
+				{Name: "count", Type: TypeInt, Opt: true, Doc: "how many; absent when that is not known"},
+				{Name: "cause", Type: TypeWord, Words: causeNames(), Doc: "why"},
+				{Name: "what", Type: TypeWord, Words: eventNames(), Opt: true, Doc: "the kind of event, as wprof-info calls it; absent: any"},
+			},
+		},
+	}
+}
+
+func wakingFields(waker, wakee string) []Field {
+	return []Field{
+		{Name: "waker", Type: TypeTask, Doc: waker},
+		{Name: "wakee", Type: TypeTask, Doc: wakee},
+		{Name: "waker_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code the waker was"},
+	}
+}
+
+// long are the fields of a kind whose records end something.
+func long(task string, fields ...Field) []Field {
+	return append([]Field{
+		{Name: "task", Type: TypeTask, Doc: task},
+		{Name: "dur", Type: TypeDuration, Doc: "how long it took"},
+		{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "when it began; absent when that was before the window"},
+	}, fields...)
+}

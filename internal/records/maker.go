@@ -1,0 +1,204 @@
+package records
+
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// Maker makes records of events. It is the [timeline.Visitor] of a stream.
+type Maker struct {
+	r      *format.Reader
+	emit   func(*Record) error
+	wanted [MaxKind + 1]bool
+	kinds  [format.MaxKind + 1]Kind
+	states [1 << 12]uint8
+	spans  *timeline.Spans // nil: nothing is derived
+	tl     *timeline.Timeline
+	stacks *Stacks
+	texts  texts
+	tasks  tasks
+
+	first  int64 // when the first window opened
+	opened int64 // when the current one did
+	window Window
+	lost   bool
+	causes int // words for them
+	events int
+	rec    Record
+}
+
+// Window is what is known of the time that a stream tells of, from the opening of the first window.
+type Window struct {
+	Start, End int64 // ns; of End what the last window's is
+	Closed     bool  // End is known
+}
+
+// NewMaker returns a Maker that tells emit of every record of the wanted kinds, nil for all. It has to be made before the
+// stream is read.
+func NewMaker(r *format.Reader, wanted []Kind, emit func(*Record) error) *Maker {
+	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), causes: len(causeNames()), events: len(eventNames())}
+	m.tasks = newTasks(r, m.first, &m.texts)
+	for _, k := range Kinds() {
+		m.kinds[k.Source] = k.Kind
+		m.wanted[k.Kind] = wanted == nil
+	}
+	m.kinds[0] = 0
+	for _, k := range wanted {
+		m.wanted[k] = true
+	}
+	if m.wanted[Switch] {
+		m.spans = timeline.NewSpans(r, func(*timeline.Span) {})
+		m.tl = m.spans.Timeline()
+	}
+	return m
+}
+
+// Stacks are the stacks of the stream, for whoever is told of a record.
+func (m *Maker) Stacks() *Stacks { return m.stacks }
+
+// Window is the time that the stream tells of, once it was visited.
+func (m *Maker) Window() Window { return m.window }
+
+// Lost tells whether events are missing, as far as the stream was visited.
+func (m *Maker) Lost() bool { return m.lost }
+
+// NotUTF8 is the first text that held other bytes than UTF-8, as records show it; "": none did.
+func (m *Maker) NotUTF8() string {
+	if m.texts.first != "" {
+		return m.texts.first
+	}
+	return m.stacks.texts.first
+}
+
+// NewSection implements [timeline.Visitor].
+func (m *Maker) NewSection(s *format.Session) error {
+	m.tasks.newSection()
+	if m.spans != nil {
+		m.spans.NewSection(s)
+	}
+	return nil
+}
+
+// Open implements [timeline.Visitor].
+func (m *Maker) Open(_ *format.Session, at, _ int64, isFirst bool) error {
+	m.opened = at
+	if isFirst {
+		m.window.Start = at - m.first
+	}
+	if m.spans != nil {
+		m.spans.Open(at)
+	}
+	return nil
+}
+
+// Close implements [timeline.Visitor].
+func (m *Maker) Close(at int64) error {
+	m.window.End, m.window.Closed = at-m.first, at != 0
+	if m.spans != nil {
+		m.spans.Close(at)
+	}
+	return nil
+}
+
+// Event implements [timeline.Visitor].
+func (m *Maker) Event(e *format.Event) error {
+	if m.spans != nil {
+		m.spans.Apply(e)
+	}
+	m.lost = m.lost || e.Kind == format.KindLost
+	kind := m.kinds[e.Kind]
+	if !m.wanted[kind] {
+		return nil
+	}
+	r := &m.rec
+	r.Time, r.Kind, r.CPU, r.Has, r.Text = e.Time-m.first, kind, e.CPU, 0, ""
+	switch kind {
+	case Switch:
+		m.switched(r, e)
+	case Waking, WakeupNew:
+		m.woken(r, e)
+	case Timer:
+		r.Tasks[0], r.Has = m.subject(e), 1<<TimerTask
+		m.stack(r, TimerStack, 0, format.StackID(e.Args[format.SampleStack]))
+	case Fork:
+		r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.Args[format.ForkChild]), 1<<ForkTask|1<<ForkChild
+	case Exec:
+		m.execs(r, e)
+	case TaskRename:
+		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
+		r.Text = m.tasks.of(format.TaskID(e.Args[format.RenamePrev]), e.CPU).Comm
+	case TaskExit, TaskFree:
+		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
+	case Lost:
+		m.lostEvents(r, e)
+	}
+	return m.emit(r)
+}
+
+// subject is the event's own task.
+func (m *Maker) subject(e *format.Event) *Task {
+	if e.Flags&format.FlagSubject == 0 {
+		return m.tasks.filtered
+	}
+	return m.tasks.of(e.Task, e.CPU)
+}
+
+// object is the task on the other side.
+func (m *Maker) object(e *format.Event, id uint64) *Task {
+	if e.Flags&format.FlagObject == 0 {
+		return m.tasks.filtered
+	}
+	return m.tasks.of(format.TaskID(id), e.CPU)
+}
+
+// stack sets a field, in its slot, if the stack is known.
+func (m *Maker) stack(r *Record, field, slot int, id format.StackID) {
+	if id == 0 {
+		return
+	}
+	if known := m.stacks.ID(id); known != 0 {
+		r.Values[slot] = known
+		r.Has |= 1 << field
+	}
+}
+
+func (m *Maker) woken(r *Record, e *format.Event) {
+	r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.Args[format.WakingWakee]), 1<<WakingWaker|1<<WakingWakee
+	if e.Flags&format.WakingHasStack != 0 {
+		m.stack(r, WakingStack, 0, format.StackID(e.Args[format.WakingStack]))
+	}
+}
+
+func (m *Maker) execs(r *Record, e *format.Event) {
+	r.Tasks[0], r.Text, r.Has = m.subject(e), m.texts.clean(e.Data), 1<<ExecTask|1<<ExecFilename
+	if e.Flags&format.ExecHasOldTID != 0 {
+		r.Values[0] = int64(e.Args[format.ExecOldTID])
+		r.Has |= 1 << ExecOldTID
+	}
+}
+
+func (m *Maker) lostEvents(r *Record, e *format.Event) {
+	from := int64(e.Args[format.LostFrom])
+	r.Values[0], r.Has = max(0, e.Time-from), 1<<LostDuration|1<<LostCause
+	if from >= m.opened {
+		r.Values[1] = from - m.first
+		r.Has |= 1 << LostStart
+	}
+	if n := e.Args[format.LostCount]; n != 0 {
+		r.Values[2] = int64(min(n, 1<<53))
+		r.Has |= 1 << LostCount
+	}
+	r.Values[3] = int64(known(e.Args[format.LostCause], m.causes))
+	if what := e.Args[format.LostWhat]; what != 0 {
+		r.Values[4] = int64(known(what, m.events))
+		r.Has |= 1 << LostWhat
+	}
+}
+
+// known is the index of a word; that of unknown for a number that a newer version knows.
+func known(n uint64, words int) uint64 {
+	if n >= uint64(words) {
+		return 0
+	}
+	return n
+}

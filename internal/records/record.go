@@ -1,0 +1,44 @@
+package records
+
+import "wprof/format"
+
+const (
+	maxValues = 12
+	maxTasks  = 3
+)
+
+// Record is one event. What a kind's fields are is in [Kinds]: those of TypeTask are in Tasks, in their order, TypeText in
+// Text, TypeNumbers in Numbers, and all others in Values. It is valid until whoever is told of it returns; the tasks stay.
+type Record struct {
+	Time    int64 // ns from the opening of the first window
+	Kind    Kind
+	CPU     uint32 // [format.AllCPUs]: it speaks of all
+	Has     uint32 // bit i: field i of the kind is there
+	Values  [maxValues]int64
+	Tasks   [maxTasks]*Task
+	Text    string // valid UTF-8
+	Numbers []float64
+}
+
+// AllCPUs is the CPU of a record that speaks of every CPU.
+const AllCPUs = format.AllCPUs
+
+// Lacks tells whether a field is absent.
+func (r *Record) Lacks(field int) bool { return r.Has&(1<<field) == 0 }
+
+// Task is who a record speaks of: a thread under one name. Strings are valid UTF-8.
+type Task struct {
+	// Number counts the tasks in the order in which records name them first, from 0. A thread that goes on in another
+	// section of the stream is another task there.
+	Number  int64
+	TID     int32 // 0: of an idle thread; -1: nothing is known of it, or a filter hides it
+	PID     int32 // 0: of an idle thread, or not known
+	Comm    string
+	PComm   string // the name of the process
+	PPID    int32  // 0: not known
+	Start   int64  // when the thread was made, ns from the opening of the first window; valid if PID is not 0
+	Command string // the command line of its process, words with spaces between; "": not known
+	Kernel  bool   // it is a kernel thread
+	Idle    bool   // it is a CPU's idle thread
+	JSON    []byte // the JSON object
+}

@@ -1,0 +1,56 @@
+package records
+
+import (
+	"slices"
+	"testing"
+)
+
+// The constants that name fields are where the table has them, and no kind has more than a Record holds.
+func TestTableFitsRecord(t *testing.T) {
+	fields := map[Kind]map[string]int{
+		Switch: {"prev": SwitchPrev, "next": SwitchNext, "prev_state": SwitchPrevState, "prev_prio": SwitchPrevPrio,
+			"next_prio": SwitchNextPrio, "waking_ts": SwitchWakingTime, "waking_reason": SwitchWakingReason, "waker": SwitchWaker,
+			"waking_cpu": SwitchWakingCPU, "offcpu_dur": SwitchOffCPU, "next_state": SwitchNextState,
+			"offcpu_stack_id": SwitchOffCPUStack, "compound_delay": SwitchDelay, "compound_chain_len": SwitchChain, "pmus": SwitchPMUs},
+		Waking:     {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack},
+		WakeupNew:  {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack},
+		Timer:      {"task": TimerTask, "stack_id": TimerStack},
+		Fork:       {"task": ForkTask, "child": ForkChild},
+		Exec:       {"task": ExecTask, "filename": ExecFilename, "old_tid": ExecOldTID},
+		TaskRename: {"task": LifeTask}, TaskExit: {"task": LifeTask}, TaskFree: {"task": LifeTask},
+		Lost: {"dur": LostDuration, "start_ts": LostStart, "count": LostCount, "cause": LostCause, "what": LostWhat},
+	}
+	slots := map[string]int{
+		"prev_state": slotPrevState, "prev_prio": slotPrevPrio, "next_prio": slotNextPrio, "waking_ts": slotWakingTime,
+		"waking_reason": slotReason, "waking_cpu": slotWakingCPU, "offcpu_dur": slotOffCPU, "next_state": slotNextState,
+		"offcpu_stack_id": slotStack, "compound_delay": slotDelay, "compound_chain_len": slotChain,
+	}
+	kinds := Kinds()
+	if len(kinds) != int(MaxKind) {
+		t.Fatalf("%d kinds, want %d", len(kinds), MaxKind)
+	}
+	for _, k := range kinds {
+		values, tasks := 0, 0
+		for i, f := range k.Fields {
+			if want, named := fields[k.Kind][f.Name]; named && want != i || !named && k.Source != 0 {
+				t.Errorf("%s.%s is field %d, its constant says %d (%v)", k.Name, f.Name, i, want, named)
+			}
+			if k.Kind == Switch && f.Type != TypeTask && f.Type != TypeNumbers && slots[f.Name] != f.Slot {
+				t.Errorf("switch.%s has slot %d, its constant says %d", f.Name, f.Slot, slots[f.Name])
+			}
+			switch f.Type {
+			case TypeTask, TypeRenamed:
+				tasks++
+			case TypeText, TypeNumbers:
+			default:
+				values++
+			}
+			if (f.Type == TypeWord) != (f.Words != nil) || slices.Contains(f.Words, "") {
+				t.Errorf("%s.%s has the words %q", k.Name, f.Name, f.Words)
+			}
+		}
+		if values > maxValues || tasks > maxTasks {
+			t.Errorf("%s has %d values and %d tasks", k.Name, values, tasks)
+		}
+	}
+}

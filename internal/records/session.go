@@ -1,0 +1,75 @@
+package records
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"wprof/format"
+)
+
+// Session is what a stream says about itself: what the header of the JSON output has, and the columns of a session.
+type Session struct {
+	TimerHz  int64    // samples a second of one CPU; 0: none were taken
+	Stacks   []string // what stacks were taken of: timer, offcpu, waker
+	PMUs     []string
+	Metadata map[string]string // nil: none
+	Extras   []string          // command lines: the recorder's, then those of the filters
+	Host     string
+	BootID   string
+	Opened   time.Time // when the first window opened, UTC; zero: not known
+}
+
+// Nanoseconds is how [Session.Opened] is written: RFC 3339 with all nine digits.
+const Nanoseconds = "2006-01-02T15:04:05.000000000Z"
+
+// Describe reads a session.
+func Describe(s *format.Session) Session {
+	out := Session{Host: valid(s.Host), BootID: valid(s.BootId), Opened: openedAt(s)}
+	for _, source := range s.Sources {
+		if source.GetPeriod() > 0 {
+			out.TimerHz = (int64(time.Second) + source.Period/2) / source.Period
+			out.Stacks = append(out.Stacks, "timer")
+		}
+	}
+	for _, pair := range s.Config {
+		switch pair.GetKey() {
+		case format.ConfigOffCPUStacks:
+			out.Stacks = append(out.Stacks, "offcpu")
+		case format.ConfigWakerStacks:
+			out.Stacks = append(out.Stacks, "waker")
+		}
+	}
+	out.Stacks = slices.Compact(out.Stacks)
+	for _, pair := range s.Metadata {
+		if out.Metadata == nil {
+			out.Metadata = make(map[string]string)
+		}
+		out.Metadata[valid(pair.GetKey())] = valid(pair.GetValue())
+	}
+	if len(s.Command) > 0 {
+		out.Extras = append(out.Extras, valid(strings.Join(s.Command, " ")))
+	}
+	for _, command := range s.History {
+		out.Extras = append(out.Extras, valid(command))
+	}
+	return out
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "�") }
+
+// openedAt is the wall-clock time of the window's opening, by the clock snapshot next to it.
+func openedAt(s *format.Session) time.Time {
+	var next *format.ClockSnapshot
+	for _, c := range s.Clocks {
+		if c.GetRealtime() != 0 && (next == nil || distance(c, s.Open) < distance(next, s.Open)) {
+			next = c
+		}
+	}
+	if next == nil {
+		return time.Time{}
+	}
+	return time.Unix(0, next.Realtime+s.Open-next.Monotonic).UTC()
+}
+
+func distance(c *format.ClockSnapshot, at int64) int64 { return max(c.Monotonic-at, at-c.Monotonic) }

@@ -1,0 +1,198 @@
+package records
+
+import (
+	"iter"
+	"strconv"
+
+	"wprof/format"
+	"wprof/internal/stacks"
+	"wprof/internal/symbol"
+)
+
+// Stack is one stack: where in the code a thread was.
+type Stack struct {
+	ID     int64 // counts on over sections, and never repeats
+	Frames []Frame
+	Cut    bool // it was deeper than what was taken
+}
+
+// Place says whose code a frame is.
+type Place uint8
+
+const (
+	User Place = iota
+	Kernel
+	Python
+)
+
+// Frame is one function on a stack. Strings are valid UTF-8.
+type Frame struct {
+	Place    Place
+	Function string // "": not known
+	Offset   uint64 // bytes from the function's beginning; of a frame without a name, in the module
+	Inlined  bool   // into the one before it
+	File     string // "": not known
+	Line     uint32 // 0: not known
+	Module   string // path of the file, [kernel], …; "": not known
+}
+
+// Unknown stands for a name that is not known.
+const Unknown = "<unknown>"
+
+// AppendName appends the frame as the schema writes it: "[U] main+0x1a".
+func (f *Frame) AppendName(b []byte) []byte {
+	switch f.Place {
+	case Kernel:
+		b = append(b, "[K] "...)
+	case Python:
+		b = append(b, "[Py] "...)
+	default:
+		b = append(b, "[U] "...)
+	}
+	switch {
+	case f.Function == "":
+		return append(b, Unknown...)
+	case f.Inlined:
+		return append(append(b, f.Function...), " (inlined)"...)
+	}
+	b = append(b, f.Function...)
+	if f.Offset != 0 && f.Place != Python {
+		b = strconv.AppendUint(append(b, "+0x"...), f.Offset, 16)
+	}
+	return b
+}
+
+// AppendSource appends "path:line", or nothing.
+func (f *Frame) AppendSource(b []byte) []byte {
+	if f.File == "" {
+		return b
+	}
+	b = append(b, f.File...)
+	if f.Line != 0 {
+		b = strconv.AppendUint(append(b, ':'), uint64(f.Line), 10)
+	}
+	return b
+}
+
+// Stacks makes stacks of the definitions of a stream, section by section.
+type Stacks struct {
+	r     *format.Reader
+	texts texts
+	base  int64 // of the current section's ids
+	last  int64 // highest id so far
+	known map[uint32][]Frame
+	stack Stack
+}
+
+// NewStacks returns the Stacks of a stream. It has to be made before the stream is read.
+func NewStacks(r *format.Reader) *Stacks {
+	s := &Stacks{r: r}
+	r.OnLeave(s.leave)
+	return s
+}
+
+// leave is the end of a section: the next one's ids follow its own.
+func (s *Stacks) leave() {
+	for d := range s.r.Stacks() {
+		s.last = max(s.last, s.base+int64(d.Id))
+	}
+	s.base = s.last
+	clear(s.known)
+}
+
+// ID is the id of a stack of the current section; 0 if it is not defined.
+func (s *Stacks) ID(id format.StackID) int64 {
+	if id == 0 || s.r.Stack(id) == nil {
+		return 0
+	}
+	return s.base + int64(id)
+}
+
+// All are the stacks of the current section so far. Each is valid until the next one.
+func (s *Stacks) All() iter.Seq[*Stack] {
+	return func(yield func(*Stack) bool) {
+		for d := range s.r.Stacks() {
+			if !yield(s.of(d)) {
+				return
+			}
+		}
+	}
+}
+
+// Get is the stack with an id of the current section; nil if it is not defined. It is valid until the next one.
+func (s *Stacks) Get(id format.StackID) *Stack {
+	d := s.r.Stack(id)
+	if d == nil {
+		return nil
+	}
+	return s.of(d)
+}
+
+func (s *Stacks) of(d *format.Stack) *Stack {
+	s.stack = Stack{ID: s.base + int64(d.Id), Frames: s.stack.Frames[:0], Cut: d.Cut}
+	ids := d.Frames
+	if len(ids) > stacks.MaxFrames {
+		ids, s.stack.Cut = ids[len(ids)-stacks.MaxFrames:], true
+	}
+	kernel := len(ids) - min(int(d.KernelFrames), len(ids))
+	for i, id := range ids {
+		place := User
+		if i >= kernel {
+			place = Kernel
+		}
+		for _, f := range s.framesAt(id) {
+			f.Place = place
+			s.stack.Frames = append(s.stack.Frames, f)
+		}
+	}
+	return &s.stack
+}
+
+// framesAt are the functions at one place in the code: the function there, then what is inlined into it.
+func (s *Stacks) framesAt(id uint32) []Frame {
+	if known, found := s.known[id]; found {
+		return known
+	}
+	if s.known == nil {
+		s.known = make(map[uint32][]Frame)
+	}
+	frames := s.describe(s.r.Frame(id))
+	s.known[id] = frames
+	return frames
+}
+
+func (s *Stacks) describe(f *format.Frame) []Frame {
+	if f == nil {
+		return []Frame{{}}
+	}
+	var module string
+	if m := s.r.Module(f.Module); m != nil {
+		module = s.name(m.Path)
+	}
+	lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
+	if len(lines) == 0 {
+		return []Frame{{Offset: f.Offset, Module: module}}
+	}
+	all := make([]Frame, 0, len(lines))
+	for i := len(lines) - 1; i >= 0; i-- {
+		l := lines[i]
+		at := Frame{
+			Function: s.function(l.Function), Inlined: i < len(lines)-1, File: s.name(l.File), Line: l.Line, Module: module,
+		}
+		if !at.Inlined {
+			at.Offset = f.FunctionOffset
+		}
+		all = append(all, at)
+	}
+	return all
+}
+
+func (s *Stacks) function(raw []byte) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	return s.name([]byte(symbol.Demangle(string(raw), symbol.ShortForm)))
+}
+
+// name bounds a name, so that a hostile one does not make a line of megabytes for each stack.
+func (s *Stacks) name(raw []byte) string { return s.texts.clean(stacks.Clipped(raw)) }

@@ -1,0 +1,119 @@
+package records
+
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// Slots of a switch's fields in Record.Values.
+const (
+	slotPrevState = iota
+	slotPrevPrio
+	slotNextPrio
+	slotWakingTime
+	slotReason
+	slotWakingCPU
+	slotOffCPU
+	slotNextState
+	slotStack
+	slotDelay
+	slotChain
+)
+
+// preemptor is who has taken the CPU from a thread that could have run on.
+type preemptor struct {
+	by  *Task
+	cpu uint32
+	at  int64
+}
+
+func (m *Maker) switched(r *Record, e *format.Event) {
+	prevState := format.State(e.Args[format.SwitchPrevState])
+	r.Tasks[0], r.Tasks[1] = m.subject(e), m.object(e, e.Args[format.SwitchNext])
+	r.Values[slotPrevState] = int64(m.states[prevState&(1<<12-1)])
+	r.Values[slotPrevPrio] = int64(e.Args[format.SwitchPrevPrio])
+	r.Values[slotNextPrio] = int64(e.Args[format.SwitchNextPrio])
+	r.Has = 1<<SwitchPrev | 1<<SwitchNext | 1<<SwitchPrevState | 1<<SwitchPrevPrio | 1<<SwitchNextPrio
+	if e.Flags&format.FlagObject != 0 {
+		m.comesBack(r, e)
+	}
+	if prevState&format.StatePreempted != 0 && e.Flags&format.FlagSubject != 0 {
+		m.preempts(r.Tasks[1], e)
+	}
+}
+
+// preempts remembers who preempted a thread, for when it comes back.
+func (m *Maker) preempts(by *Task, e *format.Event) {
+	t := m.tl.Thread(e.Task)
+	if t == nil || t.Idle() || by == m.tasks.filtered {
+		return
+	}
+	p, ok := t.Own.(*preemptor)
+	if !ok {
+		p = new(preemptor)
+		t.Own = p
+	}
+	*p = preemptor{by, e.CPU, e.Time}
+}
+
+// comesBack tells of the time off the CPU that a switch ends: what the event says by itself, and the rest from the state
+// of the scheduler, unless the event has come too late for that.
+func (m *Maker) comesBack(r *Record, e *format.Event) {
+	v := e.Switch()
+	if since, has := v.Since(); has {
+		r.Values[slotOffCPU] = max(0, e.Time-max(since, m.opened))
+		r.Values[slotNextState] = int64(m.states[e.Args[format.SwitchNextState]&(1<<12-1)])
+		r.Has |= 1<<SwitchOffCPU | 1<<SwitchNextState
+	}
+	if id, has := v.Stack(); has {
+		m.stack(r, SwitchOffCPUStack, slotStack, id)
+	}
+	t := m.tl.Thread(format.TaskID(e.Args[format.SwitchNext]))
+	if t == nil || t.Idle() || e.Flags&format.FlagLate != 0 {
+		return
+	}
+	off, _, _ := t.Back()
+	switch {
+	case off.Preempted && off.Known:
+		m.wasPreempted(r, t, &off)
+	case off.Woken != 0:
+		m.wasWoken(r, e, &off)
+	default:
+		return
+	}
+	r.Values[slotDelay], r.Values[slotChain] = off.Compound, int64(off.Chain)
+	r.Has |= 1<<SwitchDelay | 1<<SwitchChain
+}
+
+func (m *Maker) wasWoken(r *Record, e *format.Event, off *timeline.OffCPU) {
+	m.couldRun(r, off.Woken, Woken)
+	if off.New {
+		r.Values[slotReason] = WokenNew
+		r.Values[slotNextState] = stateNew
+		r.Has |= 1 << SwitchNextState
+	}
+	if off.Waker != 0 {
+		r.Tasks[2] = m.tasks.of(off.Waker, off.WakerCPU)
+		r.Has |= 1 << SwitchWaker
+	}
+	r.Values[slotWakingCPU] = int64(off.WakerCPU)
+	r.Has |= 1 << SwitchWakingCPU
+}
+
+func (m *Maker) wasPreempted(r *Record, t *timeline.Thread, off *timeline.OffCPU) {
+	m.couldRun(r, off.Since, Preempted)
+	if p, ok := t.Own.(*preemptor); ok && p.at == off.Since {
+		r.Tasks[2], r.Values[slotWakingCPU] = p.by, int64(p.cpu)
+		r.Has |= 1<<SwitchWaker | 1<<SwitchWakingCPU
+	}
+}
+
+// couldRun says since when a thread could run, and why.
+func (m *Maker) couldRun(r *Record, at int64, reason int64) {
+	if at >= m.opened {
+		r.Values[slotWakingTime] = at - m.first
+		r.Has |= 1 << SwitchWakingTime
+	}
+	r.Values[slotReason] = reason
+	r.Has |= 1 << SwitchWakingReason
+}

@@ -1,0 +1,124 @@
+package records
+
+import (
+	"bytes"
+	"strconv"
+
+	"wprof/format"
+)
+
+// tasks are those that records of the current section name.
+type tasks struct {
+	r        *format.Reader
+	first    int64
+	texts    *texts
+	count    int64
+	byID     []*Task
+	sparse   map[format.TaskID]*Task // ids far beyond the number of tasks
+	named    int
+	idle     map[uint32]*Task
+	filtered *Task
+	lost     *Task
+}
+
+func newTasks(r *format.Reader, first int64, texts *texts) tasks {
+	t := tasks{r: r, first: first, texts: texts, idle: make(map[uint32]*Task)}
+	t.filtered = t.standIn("<filtered>")
+	t.lost = t.standIn("<lost>")
+	return t
+}
+
+func (t *tasks) standIn(name string) *Task {
+	return t.finish(&Task{TID: -1, Comm: name, PComm: Unknown})
+}
+
+// finish numbers a task and writes its object.
+func (t *tasks) finish(k *Task) *Task {
+	k.Number = t.count
+	t.count++
+	b := append(make([]byte, 0, 64+len(k.Comm)+len(k.PComm)), '{')
+	if !k.Idle {
+		b = append(strconv.AppendInt(append(b, `"tid":`...), int64(k.TID), 10), ',')
+	}
+	b = strconv.AppendInt(append(b, `"pid":`...), int64(k.PID), 10)
+	b = AppendString(append(b, `,"comm":`...), k.Comm)
+	b = AppendString(append(b, `,"pcomm":`...), k.PComm)
+	k.JSON = append(b, '}')
+	return k
+}
+
+func (t *tasks) newSection() {
+	clear(t.byID)
+	t.byID, t.sparse, t.named = t.byID[:0], nil, 0
+}
+
+// of is the task that an id names on a CPU, which matters to idle ones only.
+func (t *tasks) of(id format.TaskID, cpu uint32) *Task {
+	var k *Task
+	if int64(id) < int64(len(t.byID)) {
+		k = t.byID[id]
+	}
+	if k == nil {
+		k = t.find(id)
+	}
+	if k.Idle {
+		return t.idleOn(cpu)
+	}
+	return k
+}
+
+func (t *tasks) find(id format.TaskID) *Task {
+	if k := t.sparse[id]; k != nil {
+		return k
+	}
+	d := t.r.Task(id)
+	if d.IsLost() {
+		return t.lost // not kept: its definition may still come
+	}
+	k := t.describe(d)
+	t.named++
+	if int64(id) > 4*int64(t.named)+1<<16 {
+		if t.sparse == nil {
+			t.sparse = make(map[format.TaskID]*Task)
+		}
+		t.sparse[id] = k
+		return k
+	}
+	for int64(len(t.byID)) <= int64(id) {
+		t.byID = append(t.byID, nil)
+	}
+	t.byID[id] = k
+	return k
+}
+
+func (t *tasks) describe(d *format.Task) *Task {
+	has := func(flag format.TaskFlag) bool { return d.Flags&uint32(flag) != 0 }
+	switch {
+	case d.Tid == 0 || has(format.TaskFlag_TASK_FLAG_IDLE):
+		return &Task{Idle: true}
+	case d.Pid == 0 || has(format.TaskFlag_TASK_FLAG_UNKNOWN):
+		return t.finish(&Task{TID: d.Tid, Comm: "TID " + strconv.Itoa(int(d.Tid)), PComm: Unknown})
+	}
+	k := &Task{
+		TID: d.Tid, PID: d.Pid, Comm: t.texts.clean(d.Comm), PComm: t.texts.clean(d.ProcessComm), PPID: d.Ppid,
+		Start: d.Start - t.first, Kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD),
+	}
+	if k.PComm == "" {
+		k.PComm = Unknown
+	}
+	if c := t.r.Command(d.Command); c != nil {
+		k.Command = t.texts.clean(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
+	}
+	return t.finish(k)
+}
+
+// idleOn is the idle thread of a CPU. They share one definition.
+func (t *tasks) idleOn(cpu uint32) *Task {
+	if k := t.idle[cpu]; k != nil {
+		return k
+	}
+	name := "swapper/" + strconv.FormatUint(uint64(cpu), 10)
+	k := t.finish(&Task{Comm: name, PComm: name, Idle: true, Kernel: true})
+	t.idle[cpu] = k
+	return k
+}

@@ -1,0 +1,55 @@
+package records
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// texts makes valid UTF-8 of what may be anything, and remembers whether it had to.
+type texts struct {
+	first string // the first one that was none, as it is shown
+}
+
+// clean replaces what is not UTF-8 by U+FFFD.
+func (t *texts) clean(raw []byte) string {
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	s := strings.ToValidUTF8(string(raw), "�")
+	if t.first == "" {
+		t.first = s
+	}
+	return s
+}
+
+// AppendString appends a JSON string. s is valid UTF-8.
+func AppendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		b = appendEscape(b, c)
+		from = i + 1
+	}
+	b = append(b, s[from:]...)
+	return append(b, '"')
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	const digits = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\t':
+		return append(b, '\\', 't')
+	case '\r':
+		return append(b, '\\', 'r')
+	}
+	return append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+}
