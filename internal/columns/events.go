@@ -11,16 +11,18 @@ type event struct {
 }
 
 // eventFields are the columns of a kind, in the order of the table.
-func eventFields(k *records.KindInfo, numa bool) []field[event] {
+func eventFields(k *records.KindInfo, o Options) []field[event] {
 	fields := []field[event]{
 		integer("ts", func(e *event) int64 { return e.Time }),
 		optionalShort("cpu", func(e *event) (int64, bool) { return int64(e.CPU), e.CPU != records.AllCPUs }),
 	}
-	if numa {
+	if o.NUMA {
 		fields = append(fields, optionalShort("numa", func(e *event) (int64, bool) { return int64(e.node), e.node >= 0 }))
 	}
 	for i := range k.Fields {
-		fields = append(fields, eventField(&k.Fields[i], i))
+		if f := &k.Fields[i]; f.Type != records.TypeStack || !o.NoStacks {
+			fields = append(fields, eventField(f, i))
+		}
 	}
 	return fields
 }
@@ -83,7 +85,7 @@ func taskGroup(f *records.Field, number int) field[event] {
 
 // optionalTask is the group of columns of a task that may be nil.
 func optionalTask(name string, get func(*event) *records.Task) field[event] {
-	name1 := func(of func(*records.Task) string) func(*event) (string, bool) {
+	textOf := func(of func(*records.Task) string) func(*event) (string, bool) {
 		return func(e *event) (string, bool) {
 			if t := get(e); t != nil {
 				return of(t), true
@@ -104,12 +106,12 @@ func optionalTask(name string, get func(*event) *records.Task) field[event] {
 			}
 			return 0, false
 		}),
-		optionalText("comm", name1(func(t *records.Task) string { return t.Comm })),
-		optionalText("pcomm", name1(func(t *records.Task) string { return t.PComm })),
+		optionalText("comm", textOf(func(t *records.Task) string { return t.Comm })),
+		optionalText("pcomm", textOf(func(t *records.Task) string { return t.PComm })),
 	)
 }
 
-// keep copies a record into a row. Times off the CPU may be any number where a stream is damaged.
+// keep copies a record into a row.
 func (e *event) keep(r *records.Record, node int32) {
 	numbers := e.Numbers[:0]
 	e.Record, e.node = *r, node

@@ -35,7 +35,6 @@ type file[R any] struct {
 	done    chan struct{}
 	failed  atomic.Bool
 	err     error // of the goroutine; valid if failed is set
-	rows    int64
 }
 
 type batch[R any] struct {
@@ -44,7 +43,7 @@ type batch[R any] struct {
 }
 
 // newFile begins a file of so many bytes of dictionary a column at most.
-func newFile[R any](out io.Writer, name string, dictionary int64, fields ...field[R]) *file[R] {
+func newFile[R any](out io.Writer, name string, dictionary int64, fields []field[R]) *file[R] {
 	schema := parquet.NewSchema(name, nodeOf(fields))
 	options := []parquet.WriterOption{
 		schema, parquet.Compression(codec), parquet.PageBufferSize(pageBytes), parquet.DictionaryMaxBytes(dictionary),
@@ -81,7 +80,6 @@ func (f *file[R]) add(texts int) (*R, error) {
 		f.filling = b
 	}
 	b.bytes += texts
-	f.rows++
 	b.rows = b.rows[:len(b.rows)+1]
 	return &b.rows[len(b.rows)-1], nil
 }

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"io"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -15,11 +14,10 @@ const maxStack = 1 << 20
 
 // stackRow is a row of stacks.parquet.
 type stackRow struct {
-	id             int64
-	cut            bool
-	frames         []records.Frame
-	texts          []byte
-	files, modules bool // some frame has one
+	id      int64
+	cut     bool
+	frames  []records.Frame
+	sourced bool // the file of some frame is known
 }
 
 // frameRow is a row of frames.parquet.
@@ -34,30 +32,23 @@ type stackFiles struct {
 	frames *file[frameRow]
 }
 
-func newStackFiles(stacks, frames io.Writer) *stackFiles {
-	return &stackFiles{
-		newFile(stacks, "stacks", nameDictionary, stackFields()...),
-		newFile(frames, "frames", nameDictionary, frameFields()...),
-	}
-}
-
 func stackFields() []field[stackRow] {
 	return []field[stackRow]{
 		integer("id", func(r *stackRow) int64 { return r.id }),
 		lines("frames", func(*stackRow) bool { return true }, func(f *records.Frame, b []byte) []byte { return f.AppendName(b) }),
-		lines("srcs", func(r *stackRow) bool { return r.files }, func(f *records.Frame, b []byte) []byte { return f.AppendSource(b) }),
-		lines("modules", func(r *stackRow) bool { return r.modules }, func(f *records.Frame, b []byte) []byte { return append(b, f.Module...) }),
+		lines("srcs", func(r *stackRow) bool { return r.sourced }, func(f *records.Frame, b []byte) []byte { return f.AppendSource(b) }),
+		lines("modules", func(*stackRow) bool { return true }, func(f *records.Frame, b []byte) []byte { return append(b, f.Module...) }),
 		flag("cut", func(r *stackRow) bool { return r.cut }),
 	}
 }
 
-// lines is a column with a text of each frame, or an empty list where the texts say nothing.
-func lines(name string, any func(*stackRow) bool, appendText func(*records.Frame, []byte) []byte) field[stackRow] {
+// lines is a column with a text of each frame; has tells whether the texts of a stack say anything.
+func lines(name string, has func(*stackRow) bool, appendText func(*records.Frame, []byte) []byte) field[stackRow] {
 	return one(name, parquet.List(textNode()), leaf[stackRow]{isText: true, append: func(to []parquet.Value, rows []stackRow) []parquet.Value {
 		var texts []byte // values stay where they are when it grows
 		for i := range rows {
 			r := &rows[i]
-			if len(r.frames) == 0 || !any(r) {
+			if len(r.frames) == 0 || !has(r) {
 				to = append(to, parquet.Value{})
 				continue
 			}
@@ -106,8 +97,7 @@ func (s *stackFiles) one(stack *records.Stack) error {
 	}
 	row.id, row.cut = stack.ID, stack.Cut || len(frames) < len(stack.Frames)
 	row.frames = append(row.frames[:0], frames...)
-	row.files = slices.ContainsFunc(frames, func(f records.Frame) bool { return f.File != "" })
-	row.modules = slices.ContainsFunc(frames, func(f records.Frame) bool { return f.Module != "" })
+	row.sourced = slices.ContainsFunc(frames, func(f records.Frame) bool { return f.File != "" })
 	for i := range frames {
 		f := &frames[i]
 		at, err := s.frames.add(textsOfFrame(f))

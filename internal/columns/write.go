@@ -13,8 +13,8 @@ import (
 // Options say what is written.
 type Options struct {
 	Kinds    []records.Kind // nil: all
-	NoStacks bool           // no files of stacks and frames
-	Numa     bool           // the NUMA node of each event's CPU
+	NoStacks bool           // no files of stacks and frames, and no column that names a stack
+	NUMA     bool           // the NUMA node of each event's CPU
 }
 
 // Result is what writing came to.
@@ -36,14 +36,13 @@ const (
 func Write(r *format.Reader, create func(name string) (io.Writer, error), o Options) (Result, error) {
 	w := &writer{r: r, create: create, options: o}
 	if err := w.begin(); err != nil {
-		w.end() // nobody wants what it says: the files will be thrown away
+		_ = w.end() // the files will be thrown away
 		return Result{}, err
 	}
 	err := timeline.Visit(r, w)
-	if leaveErr := w.leaveLast(); err == nil {
-		err = leaveErr
-	}
-	if endErr := w.end(); endErr != nil {
+	w.leaveLast()
+	isWhole := err == nil && r.Damage() == nil
+	if endErr := w.complete(isWhole); endErr != nil {
 		err = endErr
 	}
 	return Result{Events: w.events, Lost: w.Lost(), NotUTF8: w.NotUTF8(), Window: w.Window()}, err
@@ -56,18 +55,18 @@ type writer struct {
 	create  func(name string) (io.Writer, error)
 	options Options
 
-	kinds  [records.MaxKind + 1]kindFile
-	stacks *stackFiles // nil: not wanted
-	tasks  *file[taskRow]
-	files  []ending
+	kinds   [records.MaxKind + 1]kindFile
+	stacks  *stackFiles // nil: not wanted
+	tasks   *file[taskRow]
+	session *file[sessionRow]
+	files   []ending
 
-	nodes      map[uint32]int32 // of CPUs
-	told       told
-	left       int // sections whose stacks are written
-	events     int64
-	stackCount int64
-	session    records.Session
-	leaveErr   error
+	nodes  map[uint32]int32 // of CPUs; nil: not wanted
+	told   told
+	left   int // sections whose stacks are written
+	events int64
+	about  sessionRow
+	failed error // while stacks were written
 }
 
 // kindFile is the file of a kind.
@@ -85,24 +84,49 @@ type ending interface {
 	close() error
 }
 
-// begin begins all files, and has the section's stacks written before the Maker forgets them.
+// begin begins all files.
 func (w *writer) begin() error {
-	w.r.OnLeave(w.leave)
 	w.Maker = records.NewMaker(w.r, w.options.Kinds, w.record)
-	w.session = records.Describe(w.r.Session())
+	w.Stacks().OnLeave(w.leave)
+	w.r.OnSectionEnd(func(end *format.End) {
+		for _, l := range end.Losses {
+			w.about.lost += int64(l.Count)
+		}
+	})
+	w.about.Session = records.Describe(w.r.Session())
+	if w.options.NUMA {
+		w.nodes = nodesOf(w.r.Session())
+	}
 	for _, k := range records.Kinds() {
 		if k.Source == 0 || w.options.Kinds != nil && !slices.Contains(w.options.Kinds, k.Kind) {
 			continue
 		}
-		out, err := w.create(k.Name + Extension)
+		f, err := create(w, k.Name, taskDictionary, eventFields(&k, w.options))
 		if err != nil {
 			return err
 		}
-		f := newFile(out, k.Name, taskDictionary, eventFields(&k, w.options.Numa)...)
 		w.kinds[k.Kind] = kindFile{f, taskFieldsOf(k.Fields)}
-		w.files = append(w.files, f)
 	}
 	return w.beginOthers()
+}
+
+func nodesOf(s *format.Session) map[uint32]int32 {
+	nodes := make(map[uint32]int32)
+	for _, c := range s.Cpus {
+		nodes[c.GetId()] = c.GetNode()
+	}
+	return nodes
+}
+
+// create begins a file.
+func create[R any](w *writer, name string, dictionary int64, fields []field[R]) (*file[R], error) {
+	out, err := w.create(name + Extension)
+	if err != nil {
+		return nil, err
+	}
+	f := newFile(out, name, dictionary, fields)
+	w.files = append(w.files, f)
+	return f, nil
 }
 
 // Extension ends the names of files.
@@ -117,40 +141,21 @@ func taskFieldsOf(fields []records.Field) (all []taskField) {
 	return all
 }
 
-func (w *writer) beginOthers() error {
+func (w *writer) beginOthers() (err error) {
 	if !w.options.NoStacks {
-		stacks, err := w.create("stacks" + Extension)
-		if err != nil {
+		w.stacks = new(stackFiles)
+		if w.stacks.stacks, err = create(w, "stacks", nameDictionary, stackFields()); err != nil {
 			return err
 		}
-		frames, err := w.create("frames" + Extension)
-		if err != nil {
+		if w.stacks.frames, err = create(w, "frames", nameDictionary, frameFields()); err != nil {
 			return err
 		}
-		w.stacks = newStackFiles(stacks, frames)
-		w.files = append(w.files, w.stacks.stacks, w.stacks.frames)
 	}
-	tasks, err := w.create("tasks" + Extension)
-	if err != nil {
+	if w.tasks, err = create(w, "tasks", taskDictionary, taskFields()); err != nil {
 		return err
 	}
-	w.tasks = newFile(tasks, "tasks", taskDictionary, taskFields()...)
-	w.files = append(w.files, w.tasks)
-	return nil
-}
-
-// NewSection implements [timeline.Visitor].
-func (w *writer) NewSection(s *format.Session) error {
-	if w.leaveErr != nil {
-		return w.leaveErr
-	}
-	if w.options.Numa {
-		w.nodes = make(map[uint32]int32)
-		for _, c := range s.Cpus {
-			w.nodes[c.GetId()] = c.GetNode()
-		}
-	}
-	return w.Maker.NewSection(s)
+	w.session, err = create(w, "session", taskDictionary, sessionFields())
+	return err
 }
 
 // record makes a row of a record.
@@ -194,20 +199,32 @@ func (w *writer) tell(k *kindFile, r *records.Record) error {
 // leave writes the stacks of the section that ends.
 func (w *writer) leave() {
 	w.left = w.r.Sections()
-	if w.stacks == nil || w.leaveErr != nil {
+	if w.stacks == nil || w.failed != nil {
 		return
 	}
-	var n int64
-	n, w.leaveErr = w.stacks.write(w.Stacks())
-	w.stackCount += n
+	n, err := w.stacks.write(w.Stacks())
+	w.about.stackCount += n
+	w.failed = err
 }
 
 // leaveLast writes the stacks of a section that the reader could not read to its end.
-func (w *writer) leaveLast() error {
+func (w *writer) leaveLast() {
 	if w.left != w.r.Sections() {
 		w.leave()
 	}
-	return w.leaveErr
+}
+
+// complete tells of the session and completes all files. Errors are those of writing.
+func (w *writer) complete(isWhole bool) error {
+	row, err := w.session.add(0)
+	if err == nil {
+		w.about.window, w.about.isWhole = w.Window(), isWhole
+		if w.options.NoStacks {
+			w.about.Stacks = nil
+		}
+		*row = w.about
+	}
+	return errors.Join(w.end(), w.failed)
 }
 
 // end completes all files.
@@ -215,9 +232,11 @@ func (w *writer) end() error {
 	for _, f := range w.files {
 		f.end()
 	}
-	var errs []error
+	var first error
 	for _, f := range w.files {
-		errs = append(errs, f.close())
+		if err := f.close(); first == nil {
+			first = err
+		}
 	}
-	return errors.Join(errs...)
+	return first
 }
