@@ -16,7 +16,7 @@ func jqRecipes() []recipe {
 		{"What was run", `wprof-json -k exec host.wprof | jq -r 'select(.t) | "\(.ts)\t\(.task.tid)\t\(.filename)"'`},
 		{"The functions that samples were in", `wprof-json -k timer host.wprof | jq -rn 'reduce inputs as $l ({s: {}}; if $l.id then .s[$l.id|tostring] = $l.frames[-1] elif $l.stack_id then .n[.s[$l.stack_id|tostring]] += 1 else . end) | .n // {} | to_entries | sort_by(-.value)[:10][] | "\(.value)\t\(.key)"'`},
 		{"Where threads were blocked, by time", `wprof-json -k switch host.wprof | jq -rn 'reduce inputs as $l ({s: {}}; if $l.id then .s[$l.id|tostring] = ($l.frames | join(";")) elif $l.offcpu_stack_id then .n["\($l.next.comm);" + .s[$l.offcpu_stack_id|tostring]] += $l.offcpu_dur else . end) | .n // {} | to_entries | sort_by(-.value)[:10][] | "\(.value)\t\(.key)"'`},
-		{"Whether anything was lost", `wprof-json --no-stacks host.wprof | jq -n 'input | .lost'`},
+		{"Whether anything was lost", `wprof-json --no-stacks -k lost host.wprof | jq 'select(.version) | .lost'`},
 	}
 }
 
