@@ -10,8 +10,8 @@ func jqRecipes() []recipe {
 	return []recipe{
 		{"How many events there are of each kind", `wprof-json host.wprof | jq -rn 'reduce (inputs | select(.t)) as $e ({}; .[$e.t] += 1) | to_entries[] | "\(.value)\t\(.key)"'`},
 		{"Who came back on a CPU after more than 100 ms, and from what state", `wprof-json -k switch --no-stacks host.wprof | jq -c 'select(.offcpu_dur > 0.1) | [.ts, .next.comm, .offcpu_dur, .next_state]'`},
-		{"The ten longest waits for a CPU", `wprof-json -k switch --no-stacks host.wprof | jq -c 'select(.waking_ts) | [.ts - .waking_ts, .next.comm, .next.tid, .waking_reason, .cpu]' | sort -t[ -k2 -gr | head`},
-		{"Who wakes whom, and how often", `wprof-json -k waking --no-stacks host.wprof | jq -r 'select(.t) | "\(.waker.comm) -> \(.wakee.comm)"' | sort | uniq -c | sort -rn | head`},
+		{"The ten longest waits for a CPU", `wprof-json -k switch --no-stacks host.wprof | jq -r 'select(.waking_ts) | [.ts - .waking_ts, .next.comm, .next.tid, .waking_reason, .cpu] | @tsv' | sort -g | tail`},
+		{"Who wakes whom, and how often", `wprof-json -k waking --no-stacks host.wprof | jq -r 'select(.t) | "\(.waker.comm) -> \(.wakee.comm)"' | sort | uniq -c | sort -n | tail`},
 		{"Seconds on the CPU of each thread", `wprof-json -k switch --no-stacks host.wprof | jq -n 'reduce (inputs | select(.t)) as $e ({}; (if .at[$e.cpu|tostring] then .ran["\($e.prev.tid) \($e.prev.comm)"] += $e.ts - .at[$e.cpu|tostring] else . end) | .at[$e.cpu|tostring] = $e.ts) | .ran'`},
 		{"What was run", `wprof-json -k exec host.wprof | jq -r 'select(.t) | "\(.ts)\t\(.task.tid)\t\(.filename)"'`},
 		{"The functions that samples were in", `wprof-json -k timer host.wprof | jq -rn 'reduce inputs as $l ({s: {}}; if $l.id then .s[$l.id|tostring] = $l.frames[-1] elif $l.stack_id then .n[.s[$l.stack_id|tostring]] += 1 else . end) | .n // {} | to_entries | sort_by(-.value)[:10][] | "\(.value)\t\(.key)"'`},
