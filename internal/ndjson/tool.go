@@ -120,7 +120,10 @@ type job struct {
 }
 
 func (j *job) run() error {
-	if j.parquet != "" || j.chrome {
+	if j.parquet != "" {
+		return j.columns()
+	}
+	if j.chrome {
 		return errors.New("not yet")
 	}
 	out, err := j.inv.CreateOutput(j.inv.String("output"), false)
