@@ -36,6 +36,9 @@ func theCapture(t *testing.T) *capture {
 		c.path = tools.Record(t, filepath.Join(tools.Folder(), "busy.wprof"), args, func() { c.said = beBusy(t) })
 		c.lines = readLines(t, tools.Run(t, "wprof-json", c.path))
 		c.dump = readDump(t, tools.Run(t, "wprof-info", "--dump", c.path))
+		if n := c.lines.header.Lost; n == nil || *n != 0 {
+			t.Fatal("events were lost: the tests need all")
+		}
 		recorded = c
 	})
 	if recorded == nil {
