@@ -58,6 +58,9 @@ func TestEveryEventAndEveryStackIsALine(t *testing.T) {
 	if n := *c.lines.header.StackCount; n != len(c.lines.stacks) || n != c.dump.stacks || n < 100 {
 		t.Errorf("stack_cnt is %d, there are %d lines of stacks, and the text form defines %d", n, len(c.lines.stacks), c.dump.stacks)
 	}
+	if last := c.lines.events[len(c.lines.events)-1].TS; last > *c.lines.header.Dur {
+		t.Errorf("an event of %d, but the window lasts for %d", last, *c.lines.header.Dur)
+	}
 	inSections(t, &c.lines)
 	consistent(t, &c.lines)
 }
@@ -95,8 +98,5 @@ func consistent(t *testing.T, l *lines) {
 				t.Errorf("event %d names stack %d, which has no line", i, id)
 			}
 		}
-	}
-	if l.header.Dur != nil && last > *l.header.Dur {
-		t.Errorf("an event of %d, but the window lasts for %d", last, *l.header.Dur)
 	}
 }
