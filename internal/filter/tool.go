@@ -17,7 +17,7 @@ func RecordFlags() cli.Group {
 	kinds := func(name, short, usage string) cli.Flag {
 		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: KindNames(), CommaList: true}
 	}
-	return cli.Group{Title: "Records to keep or to drop", Flags: append(RangeFlags(),
+	return cli.Group{Title: "Records to keep or to drop", Flags: append(RangeFlags("The state at this time is written first.", "What is open then is told, marked open."),
 		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs: 0-3,7."},
 		kinds("kind", "k", "Keep these kinds of events; states go with switch, losses are always kept."),
 		kinds("no-kind", "K", "Drop these kinds of events."),
@@ -25,11 +25,11 @@ func RecordFlags() cli.Group {
 	)}
 }
 
-// RangeFlags are the ends of a time range.
-func RangeFlags() []cli.Flag {
+// RangeFlags are the ends of a time range. What a tool makes of them is said behind what they are.
+func RangeFlags(start, end string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a moment like @2026-11-21T02:00:00.5Z. The state at this time is written first."},
-		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens before this time. What is open then is told, marked open."},
+		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a moment like @2026-11-21T02:00:00.5Z. " + start},
+		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens before this time. " + end},
 	}
 }
 

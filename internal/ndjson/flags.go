@@ -28,7 +28,10 @@ func FormFlags() cli.Group {
 }
 
 // RangeFlags choose a time.
-func RangeFlags() cli.Group { return cli.Group{Title: "Which time", Flags: filter.RangeFlags()} }
+func RangeFlags() cli.Group {
+	return cli.Group{Title: "Which time", Flags: filter.RangeFlags(
+		"Times still count from the opening of the window; what began before is told from here on.", "The header's dur ends there.")}
+}
 
 // OutputFlags say where it goes.
 func OutputFlags() cli.Group {

@@ -23,10 +23,15 @@ func Features() []string { return []string{"numa"} }
 // always are the fields of an event that cannot be left out.
 func always() []string { return []string{"ts", "t"} }
 
+// available are the kinds that the recorder has a source of.
+func available() []records.KindInfo {
+	return slices.DeleteFunc(records.Kinds(), func(k records.KindInfo) bool { return k.Source == 0 })
+}
+
 // FieldNames are the names that --fields takes.
 func FieldNames() []string {
 	names := append(always(), "cpu", "numa")
-	for _, k := range records.Kinds() {
+	for _, k := range available() {
 		for _, f := range k.Fields {
 			if !slices.Contains(names, f.Name) {
 				names = append(names, f.Name)
@@ -39,10 +44,21 @@ func FieldNames() []string {
 // KindNames are the names that -k takes.
 func KindNames() []string {
 	var names []string
-	for _, k := range records.Kinds() {
+	for _, k := range available() {
 		names = append(names, k.Name)
 	}
 	return names
+}
+
+// kindsOf are the kinds with these names; nil for none.
+func kindsOf(names []string) []records.Kind {
+	var kinds []records.Kind
+	for _, k := range available() {
+		if slices.Contains(names, k.Name) {
+			kinds = append(kinds, k.Kind)
+		}
+	}
+	return kinds
 }
 
 // has tells whether a field is written.

@@ -3,13 +3,11 @@ package ndjson
 import (
 	"errors"
 	"io"
-	"slices"
 	"strings"
 
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
-	"wprof/internal/records"
 )
 
 const restWritten = "the output has everything else"
@@ -57,12 +55,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 		},
 		chrome: inv.Bool("chrome"), parquet: inv.String("parquet"), asked: inv.IsSet("start") || inv.IsSet("end"),
 	}
-	if inv.IsSet("parquet") && q.parquet == "" {
-		return nil, cli.Usagef("--parquet names no folder")
-	}
-	for _, name := range words(inv.Strings("kind")) {
-		q.Kinds = append(q.Kinds, records.Kind(slices.Index(KindNames(), name)+1))
-	}
+	q.Kinds = kindsOf(words(inv.Strings("kind")))
 	var err error
 	if q.times, err = filter.RangeFrom(inv); err != nil {
 		return nil, err
@@ -127,7 +120,10 @@ type job struct {
 }
 
 func (j *job) run() error {
-	if j.parquet != "" || j.chrome {
+	if j.parquet != "" {
+		return j.columns()
+	}
+	if j.chrome {
 		return errors.New("not yet")
 	}
 	out, err := j.inv.CreateOutput(j.inv.String("output"), false)

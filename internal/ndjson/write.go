@@ -147,9 +147,8 @@ type events struct {
 	text  []byte
 	count int64
 
-	mu      sync.Mutex // held while an event is taken, if the stream is live
-	isLive  bool
-	stopped chan struct{}
+	mu     sync.Mutex // held while an event is taken, if the stream is live
+	isLive bool
 }
 
 func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error) {

@@ -36,6 +36,9 @@ type Frame struct {
 	Module   string // path of the file, [kernel], …; "": not known
 }
 
+// maxKnown is how many frames are kept as they are told. Most stand in many stacks.
+const maxKnown = 100_000
+
 // Unknown stands for a name that is not known.
 const Unknown = "<unknown>"
 
@@ -163,6 +166,9 @@ func (s *Stacks) framesAt(id uint32) []Frame {
 	}
 	if s.known == nil {
 		s.known = make(map[uint32][]Frame)
+	}
+	if len(s.known) >= maxKnown {
+		clear(s.known)
 	}
 	frames := s.describe(s.r.Frame(id))
 	s.known[id] = frames
