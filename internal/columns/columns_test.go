@@ -55,7 +55,7 @@ func (f files) rows(t testing.TB, name string) (all []string) {
 	for {
 		n, err := in.Read(rows)
 		for _, row := range rows[:n] {
-			all = append(all, asJSON(t, row))
+			all = append(all, asJSON(t, readable(row)))
 		}
 		if errors.Is(err, io.EOF) {
 			return all
@@ -65,6 +65,19 @@ func (f files) rows(t testing.TB, name string) (all []string) {
 		}
 		clear(rows)
 	}
+}
+
+// readable has strings where the library reads bytes: the values of maps.
+func readable(value any) any {
+	switch v := value.(type) {
+	case []byte:
+		return string(v)
+	case map[string]any:
+		for key := range v {
+			v[key] = readable(v[key])
+		}
+	}
+	return value
 }
 
 func asJSON(t testing.TB, row any) string {

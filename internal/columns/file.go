@@ -29,7 +29,7 @@ type shape struct {
 // several CPUs.
 type file[R any] struct {
 	columns   []leaf[R]
-	w         *parquet.Writer
+	w         *parquet.GenericWriter[any]
 	group     *parquet.ConcurrentRowGroupWriter
 	texts     []int // bytes of texts in the open page of a column
 	pageTexts int   // how many of them a page may have
@@ -72,7 +72,7 @@ func newFile[R any](out io.Writer, name string, s shape, all *common, fields []f
 			options = append(options, parquet.SkipPageBounds(path...))
 		}
 	}
-	w := parquet.NewWriter(out, options...)
+	w := parquet.NewGenericWriter[any](out, options...)
 	f := &file[R]{
 		columns: columns, all: all, w: w, group: w.BeginRowGroup(), texts: make([]int, len(columns)), pageTexts: s.texts,
 		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
