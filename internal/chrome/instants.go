@@ -63,7 +63,8 @@ func (c *conversion) instant(k *task, cpu uint32, at int64, name string, more fu
 
 // sampled draws a sample.
 func (c *conversion) sampled(k *task, v *format.Event, at int64) {
-	b := append(append(c.out.next(), `{"ph":"i","s":"t","cat":"sample","name":"sample",`...), c.placeOf(k, v.CPU)...)
+	place := c.placeOf(k, v.CPU)
+	b := append(append(c.out.next(), `{"ph":"i","s":"t","cat":"sample","name":"sample",`...), place...)
 	b = appendMicros(b, at-c.first)
 	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(v.CPU), 10)
 	of := c.stackOf(format.StackID(v.Args[format.SampleStack]))

@@ -72,7 +72,7 @@ func (o *output) close() error {
 	return o.err
 }
 
-// next begins another event: what is between it and the one before.
+// next begins another event: what is between it and the one before. Nothing else may be written until it is whole.
 func (o *output) next() []byte {
 	if !o.any {
 		o.any = true

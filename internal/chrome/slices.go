@@ -99,7 +99,9 @@ func (c *conversion) before(b []byte, s *timeline.Span) []byte {
 	if s.SinceKnown {
 		began = min(began, s.Since)
 	}
-	if off.Known {
+	if off.New {
+		b = append(b, `,"new":true`...)
+	} else if off.Known {
 		b = appendMicros(append(b, `,"off_us":`...), max(began-off.Since, 0))
 		b = append(append(append(b, `,"was":"`...), c.stateName(s.State)...), '"')
 	}
