@@ -7,16 +7,23 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Bounds of what one file holds in memory. There are some twenty, of which a few are busy.
+// Bounds of what files hold in memory. There are some twenty, of which a few are busy.
 const (
-	batchRows  = 1024    // rows that go to the file's goroutine at once
-	batchBytes = 1 << 20 // of the texts in them; one row may have more
-	batches    = 3       // under way
-	groupRows  = 1 << 18 // rows of a row group
-	groupBytes = 4 << 20 // of a row group, as it is stored
-	pageBytes  = 128 << 10
-	textBytes  = 512 << 10 // of the texts of a page
+	batchRows  = 1024      // rows that go to the file's goroutine at once
+	batchBytes = 1 << 20   // of the texts in them; one row may have more
+	batches    = 3         // under way
+	groupRows  = 1 << 20   // rows of a row group
+	ownBytes   = 2 << 20   // of a file's row group, as it is stored
+	allBytes   = 24 << 20  // of all row groups beyond that, shared by the files in proportion of their rows
+	textBytes  = 256 << 10 // of the texts of a page
 )
+
+// shape says how a file is cut. Every page and every row group is remembered until the file is complete, 120 bytes and 1.2 kB
+// a column: the larger they are, the less a long stream takes. Pages are held one a column, before they are compressed.
+type shape struct {
+	page       int   // bytes of a page
+	dictionary int64 // bytes of a column's dictionary, beyond which a row group has texts as they are
+}
 
 // file is one Parquet file. A goroutine of its own makes columns of rows and writes them, so that files are written on
 // several CPUs.
@@ -28,6 +35,8 @@ type file[R any] struct {
 	held    int   // rows in the open row group
 	values  []parquet.Value
 
+	rows    int64  // added so far
+	all     *int64 // the same of all files
 	filling *batch[R]
 	made    int
 	queue   chan *batch[R]
@@ -39,14 +48,15 @@ type file[R any] struct {
 
 type batch[R any] struct {
 	rows  []R
-	bytes int
+	bytes int   // of their texts
+	group int64 // bytes that the row group may have
 }
 
-// newFile begins a file of so many bytes of dictionary a column at most.
-func newFile[R any](out io.Writer, name string, dictionary int64, fields []field[R]) *file[R] {
+// newFile begins a file. Its rows are counted in all as well, which is that of all files.
+func newFile[R any](out io.Writer, name string, s shape, all *int64, fields []field[R]) *file[R] {
 	schema := parquet.NewSchema(name, nodeOf(fields))
 	options := []parquet.WriterOption{
-		schema, parquet.Compression(codec), parquet.PageBufferSize(pageBytes), parquet.DictionaryMaxBytes(dictionary),
+		schema, parquet.Compression(new(codec)), parquet.PageBufferSize(s.page), parquet.DictionaryMaxBytes(s.dictionary),
 		parquet.DataPageStatistics(false),
 	}
 	columns := leavesOf(fields)
@@ -57,7 +67,7 @@ func newFile[R any](out io.Writer, name string, dictionary int64, fields []field
 	}
 	w := parquet.NewWriter(out, options...)
 	f := &file[R]{
-		columns: columns, w: w, group: w.BeginRowGroup(), texts: make([]int, len(columns)),
+		columns: columns, all: all, w: w, group: w.BeginRowGroup(), texts: make([]int, len(columns)),
 		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
 	}
 	go f.run()
@@ -97,7 +107,13 @@ func (f *file[R]) next() *batch[R] {
 	return <-f.free
 }
 
+// send hands over what was added. The size of a row group follows from what was added to all files, not from how fast they
+// are written, so that the same stream gives the same files.
 func (f *file[R]) send() {
+	n := int64(len(f.filling.rows))
+	f.rows += n
+	*f.all += n
+	f.filling.group = ownBytes + int64(allBytes*float64(f.rows)/float64(*f.all))
 	f.queue <- f.filling
 	f.filling = nil
 }
@@ -163,7 +179,7 @@ func (f *file[R]) write(b *batch[R]) error {
 		}
 	}
 	f.held += len(b.rows)
-	if f.held >= groupRows || f.group.Size() >= groupBytes {
+	if f.held >= groupRows || f.group.Size() >= b.group {
 		return f.flush()
 	}
 	return nil
