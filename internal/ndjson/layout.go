@@ -19,6 +19,7 @@ type layout struct {
 
 type kindLayout struct {
 	name   []byte // behind the time
+	noCPU  bool   // an event may speak of all CPUs
 	fields []fieldLayout
 	stacks []stackField
 }
@@ -53,7 +54,7 @@ func newLayout(o *Options, nodes map[uint32]int32) *layout {
 }
 
 func layKind(k *records.KindInfo, o *Options) kindLayout {
-	out := kindLayout{name: []byte(`,"t":"` + k.Name + `"`)}
+	out := kindLayout{name: []byte(`,"t":"` + k.Name + `"`), noCPU: k.Kind == records.Lost}
 	for i := range k.Fields {
 		f := &k.Fields[i]
 		if !o.has(f) {
@@ -76,7 +77,7 @@ func (l *layout) append(b []byte, r *records.Record) []byte {
 	k := &l.kinds[r.Kind]
 	b = l.appendTime(append(b, l.start...), r.Time)
 	b = append(b, k.name...)
-	if r.CPU != records.AllCPUs {
+	if r.CPU != records.AllCPUs || !k.noCPU {
 		b = l.appendCPU(b, r.CPU)
 	}
 	for i := range k.fields {

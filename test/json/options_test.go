@@ -85,7 +85,7 @@ func TestStacksAreLeftOut(t *testing.T) {
 
 func TestKindsAreChosen(t *testing.T) {
 	c := theCapture(t)
-	for _, kinds := range []string{"switch", "timer,exec", "waking,wakeup_new,task_rename", "task_exit", "hardirq"} {
+	for _, kinds := range []string{"switch", "timer,exec", "waking,wakeup_new,task_rename", "task_exit"} {
 		l := c.read(t, "-k", kinds)
 		var want []event
 		for _, e := range c.lines.events {

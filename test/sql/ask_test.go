@@ -47,7 +47,7 @@ func ask(t testing.TB, engine, dir string, blocks []block) []answer {
 	return answers
 }
 
-// engines is the folder of both. Where they are missing the test is skipped, or fails if all tests have to run.
+// engines is the folder of both, and of pandas. Where they are missing the test is skipped, or fails if all tests have to run.
 func engines(t testing.TB) string {
 	t.Helper()
 	folder, err := filepath.Abs("../../build/sql")
