@@ -29,6 +29,7 @@ type shape struct {
 // several CPUs.
 type file[R any] struct {
 	columns   []leaf[R]
+	out       sink
 	w         *parquet.GenericWriter[any]
 	group     *parquet.ConcurrentRowGroupWriter
 	texts     []int // bytes of texts in the open page of a column
@@ -45,6 +46,20 @@ type file[R any] struct {
 	done    chan struct{}
 	failed  atomic.Bool
 	err     error // of the goroutine; valid if failed is set
+}
+
+// sink is where a file goes. It keeps the error of writing, which says by itself what is to be known.
+type sink struct {
+	io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
 }
 
 type batch[R any] struct {
@@ -72,11 +87,12 @@ func newFile[R any](out io.Writer, name string, s shape, all *common, fields []f
 			options = append(options, parquet.SkipPageBounds(path...))
 		}
 	}
-	w := parquet.NewGenericWriter[any](out, options...)
 	f := &file[R]{
-		columns: columns, all: all, w: w, group: w.BeginRowGroup(), texts: make([]int, len(columns)), pageTexts: s.texts,
+		columns: columns, all: all, out: sink{Writer: out}, texts: make([]int, len(columns)), pageTexts: s.texts,
 		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
 	}
+	f.w = parquet.NewGenericWriter[any](&f.out, options...)
+	f.group = f.w.BeginRowGroup()
 	go f.run()
 	return f
 }
@@ -157,10 +173,13 @@ func (f *file[R]) run() {
 }
 
 func (f *file[R]) note(err error) {
-	if err != nil {
-		f.err = err
-		f.failed.Store(true)
+	if err == nil {
+		return
 	}
+	if f.err = err; f.out.err != nil {
+		f.err = f.out.err
+	}
+	f.failed.Store(true)
 }
 
 func (f *file[R]) write(b *batch[R]) error {

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"errors"
 	"io"
 	"slices"
 
@@ -231,7 +230,10 @@ func (w *writer) complete(isWhole bool) error {
 		}
 		*row = w.about
 	}
-	return errors.Join(w.end(), w.failed)
+	if err := w.end(); err != nil {
+		return err
+	}
+	return w.failed
 }
 
 // end completes all files.
