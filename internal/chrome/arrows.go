@@ -17,12 +17,19 @@ type preemption struct {
 	cpu uint32
 }
 
-// leaves notes who preempts a thread, for when it comes back.
-func (c *conversion) leaves(tr *track, s *timeline.Span) {
-	tr.preempted = preemption{}
-	if s.Left&format.StatePreempted != 0 && s.Next != 0 {
-		tr.preempted = preemption{s.To, c.tasks.of(s.Next), s.CPU}
+// preempted notes who preempts a thread, for when it comes back. It asks the switch, because of a thread that was not known
+// to run no span ends here.
+func (c *conversion) preempted(v *format.Event) {
+	const sure = format.FlagsVisible
+	if v.Flags&(sure|format.FlagLate) != sure || format.State(v.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
+		return
 	}
+	t, k := c.spans.Timeline().Thread(v.Task), c.tasks.of(v.Task)
+	if t == nil || t.Idle() || k == nil || k.idle {
+		return
+	}
+	by := c.tasks.of(format.TaskID(v.Args[format.SwitchNext]))
+	c.trackOf(t, k).preempted = preemption{v.Time, by, v.CPU}
 }
 
 // arrives draws the arrow to a slice with which a thread comes back on a CPU.
