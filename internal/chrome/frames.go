@@ -50,7 +50,7 @@ func (c *conversion) stackOf(id format.StackID) *stackText {
 	if text, found := c.stackTexts[id]; found {
 		return text
 	}
-	text := c.describe(c.stacks.Get(id))
+	text := c.describe(c.stacks.Get(c.stacks.ID(id)))
 	c.stackTexts[id] = text
 	return text
 }

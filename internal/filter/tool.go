@@ -17,14 +17,20 @@ func RecordFlags() cli.Group {
 	kinds := func(name, short, usage string) cli.Flag {
 		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: KindNames(), CommaList: true}
 	}
-	return cli.Group{Title: "Records to keep or to drop", Flags: []cli.Flag{
-		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a moment like @2026-11-21T02:00:00.5Z. The state at this time is written first."},
-		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens before this time. What is open then is told, marked open."},
-		{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs: 0-3,7."},
+	return cli.Group{Title: "Records to keep or to drop", Flags: append(RangeFlags("The state at this time is written first.", "What is open then is told, marked open."),
+		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs: 0-3,7."},
 		kinds("kind", "k", "Keep these kinds of events; states go with switch, losses are always kept."),
 		kinds("no-kind", "K", "Drop these kinds of events."),
-		{Name: "no-self", Usage: "Drop the recorder's own threads."},
-	}}
+		cli.Flag{Name: "no-self", Usage: "Drop the recorder's own threads."},
+	)}
+}
+
+// RangeFlags are the ends of a time range. What a tool makes of them is said behind what they are.
+func RangeFlags(start, end string) []cli.Flag {
+	return []cli.Flag{
+		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a moment like @2026-11-21T02:00:00.5Z. " + start},
+		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens before this time. " + end},
+	}
 }
 
 // OutputFlags say where the result goes and what the exit status tells.
@@ -56,16 +62,23 @@ func OptionsFrom(inv *cli.Invocation) (Options, error) {
 		return Options{}, err
 	}
 	threads.NoSelf = inv.Bool("no-self")
-	o := Options{
-		Threads: threads,
-		Kinds:   MakeKindSet(splitAll(inv.Strings("kind")), splitAll(inv.Strings("no-kind"))),
-		Version: cli.Version(),
-		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
+	o, err := RangeFrom(inv)
+	if err != nil {
+		return Options{}, err
 	}
+	o.Threads, o.Kinds = threads, MakeKindSet(splitAll(inv.Strings("kind")), splitAll(inv.Strings("no-kind")))
 	if lists := inv.Strings("cpu"); len(lists) > 0 {
 		if o.CPUs, err = ParseCPUs(lists); err != nil {
 			return Options{}, cli.Usagef("--cpu: %w", err)
 		}
+	}
+	return o, nil
+}
+
+// RangeFrom reads the flags of [RangeFlags]: everything in the range is kept.
+func RangeFrom(inv *cli.Invocation) (o Options, err error) {
+	o = Options{
+		Kinds: MakeKindSet(nil, nil), Version: cli.Version(), Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
 	}
 	if o.Start, err = ParseBound(inv.String("start")); err != nil {
 		return Options{}, cli.Usagef("--start: %w", err)

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"wprof/format"
+	"wprof/internal/newfile"
 )
 
 const (
@@ -53,7 +54,7 @@ func (s *trails) thread() *threadTrail { return &threadTrail{of: s} }
 func (s *trails) Close() {
 	if s.file != nil {
 		s.file.Close()
-		discardTrailFile(s.file)
+		newfile.Discard(s.file)
 	}
 	*s = trails{limit: s.limit, failed: os.ErrClosed}
 }
@@ -150,7 +151,7 @@ func (s *trails) append(t *threadTrail) error {
 		return nil
 	}
 	if s.file == nil {
-		file, err := createTrailFile()
+		file, err := newfile.Temporary("wprof-trail")
 		if err != nil {
 			return err
 		}

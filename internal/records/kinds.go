@@ -57,27 +57,12 @@ type Field struct {
 
 // KindInfo describes a kind.
 type KindInfo struct {
-	Kind    Kind
-	Name    string
-	Source  format.Kind // the kind of event of which it is made; 0: the recorder has no source of it yet
-	Ours    bool        // not part of the schema that scripts written for others know
-	NoTask  bool        // it is about a CPU, not about a thread
-	Fields  []Field
-	Doc     string
-	Example string // values of a line, for people
-}
-
-// IsLong tells whether records of the kind end something that took time: ts is its end.
-func (k *KindInfo) IsLong() bool { return k.Field("dur") != nil }
-
-// Field finds a field by its name; nil if the kind has none.
-func (k *KindInfo) Field(name string) *Field {
-	for i := range k.Fields {
-		if k.Fields[i].Name == name {
-			return &k.Fields[i]
-		}
-	}
-	return nil
+	Kind   Kind
+	Name   string
+	Source format.Kind // the kind of event of which it is made; 0: the recorder has no source of it yet
+	Ours   bool        // not part of the schema that scripts written for others know
+	Fields []Field
+	Doc    string
 }
 
 // Indices of the fields in Record.Has; a test holds them to the table.
@@ -159,7 +144,7 @@ func place(fields []Field) {
 func table() []KindInfo {
 	return []KindInfo{
 		{
-			Name: "switch", Source: format.KindSwitch, NoTask: true,
+			Name: "switch", Source: format.KindSwitch,
 			Doc: "A CPU goes from one thread to the next.",
 			Fields: []Field{
 				{Name: "prev", Type: TypeTask, Doc: "the thread that leaves the CPU"},
@@ -180,11 +165,11 @@ func table() []KindInfo {
 			},
 		},
 		{
-			Name: "waking", Source: format.KindWaking, NoTask: true, Doc: "A thread wakes another one, which can run from here on.",
+			Name: "waking", Source: format.KindWaking, Doc: "A thread wakes another one, which can run from here on.",
 			Fields: wakingFields("the thread on the CPU where the waking happens, also when an interrupt wakes", "the thread that is woken"),
 		},
 		{
-			Name: "wakeup_new", Source: format.KindWakeupNew, NoTask: true, Doc: "A new thread can run for the first time.",
+			Name: "wakeup_new", Source: format.KindWakeupNew, Doc: "A new thread can run for the first time.",
 			Fields: wakingFields("the thread that made it", "the new thread"),
 		},
 		{
@@ -262,7 +247,7 @@ func table() []KindInfo {
 			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
 		},
 		{
-			Name: "lost", Source: format.KindLost, Ours: true, NoTask: true, Doc: "Events are missing. cpu is absent when they may be missing on any CPU.",
+			Name: "lost", Source: format.KindLost, Ours: true, Doc: "Events are missing. cpu is absent when they may be missing on any CPU.",
 			Fields: []Field{
 				{Name: "dur", Type: TypeDuration, Doc: "the time in which they were lost"},
 				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "when the loss may have begun; absent when that was before the window"},

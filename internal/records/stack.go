@@ -2,6 +2,7 @@ package records
 
 import (
 	"iter"
+	"math"
 	"strconv"
 
 	"wprof/format"
@@ -35,6 +36,9 @@ type Frame struct {
 	Line     uint32 // 0: not known
 	Module   string // path of the file, [kernel], …; "": not known
 }
+
+// maxKnown is how many frames are kept as they are told. Most stand in many stacks.
+const maxKnown = 100_000
 
 // Unknown stands for a name that is not known.
 const Unknown = "<unknown>"
@@ -82,6 +86,7 @@ type Stacks struct {
 	last  int64 // highest id so far
 	known map[uint32][]Frame
 	stack Stack
+	each  []func()
 }
 
 // NewStacks returns the Stacks of a stream. It has to be made before the stream is read.
@@ -91,8 +96,14 @@ func NewStacks(r *format.Reader) *Stacks {
 	return s
 }
 
+// OnLeave has f called when all stacks of a section have been read, before another section begins and at the end.
+func (s *Stacks) OnLeave(f func()) { s.each = append(s.each, f) }
+
 // leave is the end of a section: the next one's ids follow its own.
 func (s *Stacks) leave() {
+	for _, f := range s.each {
+		f()
+	}
 	for d := range s.r.Stacks() {
 		s.last = max(s.last, s.base+int64(d.Id))
 	}
@@ -119,9 +130,13 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 	}
 }
 
-// Get is the stack with an id of the current section; nil if it is not defined. It is valid until the next one.
-func (s *Stacks) Get(id format.StackID) *Stack {
-	d := s.r.Stack(id)
+// Get is the stack with an id that a record has; nil if it is of another section than the current one. It is valid until
+// the next one.
+func (s *Stacks) Get(id int64) *Stack {
+	if id <= s.base || id > s.base+math.MaxUint32 {
+		return nil
+	}
+	d := s.r.Stack(format.StackID(id - s.base))
 	if d == nil {
 		return nil
 	}
@@ -155,6 +170,9 @@ func (s *Stacks) framesAt(id uint32) []Frame {
 	}
 	if s.known == nil {
 		s.known = make(map[uint32][]Frame)
+	}
+	if len(s.known) >= maxKnown {
+		clear(s.known)
 	}
 	frames := s.describe(s.r.Frame(id))
 	s.known[id] = frames

@@ -115,3 +115,34 @@ func eventNames() []string {
 	}
 	return slices.Clip(all)
 }
+
+// StateDoc says what a state is.
+type StateDoc struct {
+	Letter string // as ps(1) writes it
+	Doc    string
+}
+
+// StateDocs are parallel to [StateNames].
+func StateDocs() []StateDoc {
+	return []StateDoc{
+		stateRunnable:        {"R", "it could run on, but was not preempted: the idle thread leaves so"},
+		statePreempted:       {"R+", "it could run on: another one took the CPU, or it yielded"},
+		stateInterruptible:   {"S", "waits for an event, and signals wake it"},
+		stateUninterruptible: {"D", "waits for an event, mostly a disk, and signals do not wake it"},
+		stateKillable:        {"DK", "the same, but fatal signals wake it"},
+		stateStopped:         {"T", "stopped by a signal"},
+		stateTraced:          {"t", "stopped by a debugger"},
+		stateExitDead:        {"X", "has ended"},
+		stateExitZombie:      {"Z", "has ended, and nobody has asked yet how"},
+		stateExitTrace:       {"XZ", "has ended, and a debugger has to be told"},
+		stateParked:          {"P", "a kernel thread of a CPU that is not in use"},
+		stateTaskDead:        {"", "the kernel's TASK_DEAD; the recorder tells exit_dead"},
+		stateRTLock:          {"L", "waits for a lock of a real-time kernel"},
+		stateFreezable:       {"", "waits, and may be frozen; the recorder tells the wait"},
+		stateFrozen:          {"F", "frozen, as by a cgroup"},
+		stateIdle:            {"I", "an idle kernel thread"},
+		stateWaking:          {"", "is being woken; the recorder tells the state before"},
+		stateNew:             {"", "has never run before"},
+		stateUnknown:         {"", "not known"},
+	}
+}

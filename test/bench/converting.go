@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,21 +24,26 @@ func (b *bench) converters() error {
 	if err != nil {
 		return err
 	}
-	tools := []struct {
-		name string
-		args []string
-		hold float64
-	}{
-		{"wprof-perfetto", nil, 3},
-		{"wprof-perfetto", []string{"-e", "no-threads"}, 3},
-		{"wprof-filter", []string{"-p", strconv.Itoa(pid)}, 5},
-	}
-	for _, tool := range tools {
-		if err := b.converter(tool.name, tool.args, tool.hold, small, large, pid); err != nil {
+	out := filepath.Join(b.tmp, "out")
+	for _, c := range []converter{
+		{tool: "wprof-perfetto", out: "-o", path: out, hold: 3},
+		{tool: "wprof-perfetto", args: []string{"-e", "no-threads"}, out: "-o", path: out, hold: 3},
+		{tool: "wprof-filter", args: []string{"-p", strconv.Itoa(pid)}, out: "-o", path: out, hold: 5},
+	} {
+		if err := b.converter(c, small, large, pid); err != nil {
 			return err
 		}
 	}
 	return b.perfScript()
+}
+
+// converter is one way to convert a capture.
+type converter struct {
+	tool string
+	args []string
+	out  string // the flag that says where to
+	path string
+	hold float64 // M events/s; 0: no promise
 }
 
 type load struct {
@@ -65,20 +71,22 @@ func (b *bench) recordLoad(name string, loops int) (load, error) {
 	return l, err
 }
 
-func (b *bench) converter(name string, args []string, hold float64, small, large load, pid int) error {
+func (b *bench) converter(c converter, small, large load, pid int) error {
 	var speed, bytes, memory, growth []float64
-	out := filepath.Join(b.tmp, name+".out")
+	run := func(l load) (usage, error) {
+		return runWatched(b.tool(c.tool), append(slices.Clone(c.args), c.out, c.path, l.path)...)
+	}
 	for i := 0; i < b.few(); i++ {
-		one, err := runWatched(b.tool(name), append(args, "-o", out, small.path)...)
+		one, err := run(small)
 		if err != nil {
 			return err
 		}
-		st, err := os.Stat(out)
+		st, err := os.Stat(c.path)
 		if err != nil {
 			return err
 		}
 		bytes = append(bytes, float64(st.Size())/float64(small.events))
-		ten, err := runWatched(b.tool(name), append(args, "-o", out, large.path)...)
+		ten, err := run(large)
 		if err != nil {
 			return err
 		}
@@ -86,16 +94,32 @@ func (b *bench) converter(name string, args []string, hold float64, small, large
 		memory = append(memory, float64(ten.peakRSS)/(1<<20))
 		growth = append(growth, ten.wall.Seconds()/one.wall.Seconds()*10/(float64(large.events)/float64(small.events)))
 	}
-	command := fmt.Sprintf("%s %s -o OUT CAPTURE (%.1f M events)", name, strings.Join(args, " "), float64(large.events)/1e6)
-	name = strings.Join(append([]string{name}, short(args)...), " ")
-	b.add(Row{Name: name, Unit: "M events/s", Hold: number(hold), Limit: hold, AtLeast: true, Runs: speed, Command: command})
+	b.addConverter(c, small, large, speed, memory, growth)
+	if c.tool == "wprof-perfetto" {
+		b.perfettoBytes(bytes, len(c.args) == 0, small, pid)
+	}
+	return nil
+}
+
+func (b *bench) addConverter(c converter, small, large load, speed, memory, growth []float64) {
+	to := "OUT"
+	if c.path == os.DevNull {
+		to = os.DevNull
+	}
+	words := append([]string{c.tool}, c.args...)
+	command := fmt.Sprintf("%s %s %s CAPTURE (%.1f M events)", strings.Join(words, " "), c.out, to, float64(large.events)/1e6)
+	if c.out != "-o" {
+		words = append(words, c.out)
+	}
+	name := strings.Join(append(words[:1:1], short(words[1:])...), " ")
+	row := Row{Name: name, Unit: "M events/s", Runs: speed, Command: command}
+	if c.hold != 0 {
+		row.Hold, row.Limit, row.AtLeast = number(c.hold), c.hold, true
+	}
+	b.add(row)
 	b.add(Row{Name: name + ": peak memory", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: command})
 	b.add(Row{Name: name + ": time for 10 times the capture", Unit: "×", Hold: "×10.5", Limit: 10.5, Runs: growth,
 		Command: fmt.Sprintf("%.1f M against %.1f M events, scaled to 10 times", float64(large.events)/1e6, float64(small.events)/1e6)})
-	if strings.HasPrefix(name, "wprof-perfetto") {
-		b.perfettoBytes(bytes, len(args) == 0, small, pid)
-	}
-	return nil
 }
 
 func (b *bench) perfettoBytes(bytes []float64, threads bool, small load, pid int) {

@@ -17,7 +17,8 @@ func (b *bench) flame() error {
 	if err != nil {
 		return err
 	}
-	if err := b.converter("wprof-flame", []string{"--folded"}, 5, small, large, 0); err != nil {
+	folding := converter{tool: "wprof-flame", args: []string{"--folded"}, out: "-o", path: filepath.Join(b.tmp, "folded"), hold: 5}
+	if err := b.converter(folding, small, large, 0); err != nil {
 		return err
 	}
 	return b.drawing()

@@ -48,7 +48,7 @@ func allParts() []part {
 		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers},
 		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
 		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
-		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"wallclock", (*bench).wallclock},
+		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"wallclock", (*bench).wallclock},
 	}
 }
 

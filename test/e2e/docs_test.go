@@ -43,7 +43,7 @@ func TestCommandsInTheDocumentationWork(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
 	}
-	for _, page := range append(pages, "../../README.md") {
+	for _, page := range append(pages, "../../docs/json.md", "../../README.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

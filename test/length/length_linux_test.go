@@ -27,6 +27,7 @@ type job struct {
 	keeps bool                         // keeps what is different in the whole stream, up to a bound of its own
 	brief bool                         // left out of the long test: another one remembers the same
 	read  func(out io.Reader) verdict  // reads all of the output
+	files func(folder string) verdict  // what the tool has written into its working folder; nil: nothing
 }
 
 func (j *job) command(total uint64) (tool string, args []string) {
@@ -56,6 +57,7 @@ func jobs() []job {
 		{name: "wprof-flame", brief: true, keeps: true, read: isFolded},
 		{name: "wprof-flame --wakeup-chain 4 --by thread", keeps: true, read: isFolded},
 		{name: "wprof-flame --html", brief: true, keeps: true, read: isPage},
+		{name: "wprof-json --parquet columns -e numa", keeps: true, read: isNothing, files: areColumns},
 		{name: "wprof-info", lists: true, brief: true, read: isSummary},
 		{name: "wprof-info --json", lists: true, read: isJSON},
 		{name: "wprof-info --check", read: isSound},
@@ -191,6 +193,9 @@ func (j *job) run(t *testing.T, b bounds) ran {
 	t.Helper()
 	tool, args := j.command(b.events)
 	cmd := exec.Command(tools.Path(tool), args...)
+	if j.files != nil {
+		cmd.Dir = t.TempDir()
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
@@ -221,6 +226,11 @@ func (j *job) run(t *testing.T, b bounds) ran {
 	}
 	if err := holds(w); err != nil {
 		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	if j.files != nil {
+		if err := j.files(cmd.Dir)(w); err != nil {
+			t.Fatalf("%v: %v", cmd.Args, err)
+		}
 	}
 	return ran{w, peak(), time.Since(begin)}
 }

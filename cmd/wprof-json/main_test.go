@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/ndjson"
+	"wprof/test/tools"
+)
+
+func TestMain(m *testing.M) { tools.Main(m) }
+
+// Busy and lazy share a CPU for 10 ms: lazy sleeps from the beginning, is woken at 4 ms, and takes the CPU at 5 ms.
+const capture = `
+section host=box boot_id=b kernel_release=6.18.0 open=1000000000 close=+10000000
+  cpu 0 node=3
+  clock monotonic=1000000000 boottime=1000000000 realtime=1700000000000000000
+  source 1 name=timer period=1000000
+  command wprof-record
+  metadata key=job value="night \"7\""
+task 1 tid=0 pid=0 comm=swapper flags=2
+task 2 tid=100 pid=100 comm=busy process_comm=busy start=5
+task 3 tid=101 pid=100 comm=lazy process_comm=busy start=6
+task 4 tid=102 pid=0 flags=8
+task 5 tid=101 pid=100 comm="\xff\"\n" process_comm=busy start=6 continues=3
+module 1 path="/bin/busy" build_id=01abcd kind=file
+module 2 path="[kernel]" kind=kernel
+frame 1 module=1 offset=0x1100 function_offset=0x1a caller
+  line function="work" file="work.h" line=3
+  line function="main" file="busy.c" line=7
+frame 2 module=2 offset=0x10
+frame 3 module=2 offset=0x20
+  line function="schedule"
+stack 1 frames=1
+stack 7 frames=1,2,3 kernel_frames=2
++0 cpu0 state_cpu 2 prio=120
++0 cpu0 state_thread 3 state=S prio=120 since=-1000
++2000000 cpu0 sample 2 stack=1 source=1
++4000000 cpu0 waking 2 wakee=3 prio=120 target_cpu=0
++5000000 cpu0 switch 2 next=3 prev_state=R+ prev_prio=120 next_prio=120 since=-1000 next_state=S stack=7
++5500000 cpu0 rename 5 prev=3
++6000000 cpu0 switch 5 next=2 prev_state=S prev_prio=120 next_prio=120 since=+5000000 next_state=R+
++7000000 cpu0 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
++8000000 cpu0 waking 4 wakee=2 prio=120 target_cpu=0
++9000000 all lost from=+8000000 count=3 cause=ring what=switch
+end close=+10000000
+`
+
+const stacks = `
+{"id":1,"frames":["[U] main+0x1a","[U] work (inlined)"],"srcs":["busy.c:7","work.h:3"],"modules":["/bin/busy","/bin/busy"]}
+{"id":7,"frames":["[U] main+0x1a","[U] work (inlined)","[K] <unknown>","[K] schedule"],"srcs":["busy.c:7","work.h:3","",""],"modules":["/bin/busy","/bin/busy","[kernel]","[kernel]"]}`
+
+const (
+	busy = `{"tid":100,"pid":100,"comm":"busy","pcomm":"busy"}`
+	lazy = `{"tid":101,"pid":100,"comm":"lazy","pcomm":"busy"}`
+)
+
+const events = `
+{"ts":0.002000000,"t":"timer","cpu":0,"task":` + busy + `,"stack_id":1}
+{"ts":0.004000000,"t":"waking","cpu":0,"waker":` + busy + `,"wakee":` + lazy + `}
+{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_ts":0.004000000,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.005000000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}
+{"ts":0.005500000,"t":"task_rename","cpu":0,"task":{"tid":101,"pid":100,"comm":"�\"\n","pcomm":"busy","old_comm":"lazy"}}
+{"ts":0.006000000,"t":"switch","cpu":0,"prev":{"tid":101,"pid":100,"comm":"�\"\n","pcomm":"busy"},"next":` + busy + `,"prev_state":"interruptible_sleep","prev_prio":120,"next_prio":120,"waking_ts":0.005000000,"waking_reason":"preempted","waker":` + lazy + `,"waking_cpu":0,"offcpu_dur":0.001000000,"next_state":"preempted","compound_delay":0.001000000,"compound_chain_len":0}
+{"ts":0.007000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":{"pid":0,"comm":"swapper/0","pcomm":"swapper/0"},"prev_state":"uninterruptible_sleep","prev_prio":120,"next_prio":120}
+{"ts":0.008000000,"t":"waking","cpu":0,"waker":{"tid":102,"pid":0,"comm":"TID 102","pcomm":"<unknown>"},"wakee":` + busy + `}
+{"ts":0.009000000,"t":"lost","dur":0.001000000,"start_ts":0.008000000,"count":3,"cause":"ring","what":"switch"}`
+
+func header(dur, count, lost, unit string) string {
+	return `{"version":"3.1","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","lost":` + lost + `,"time_unit":"` + unit + `"}`
+}
+
+func undump(t *testing.T, text string) []byte {
+	t.Helper()
+	var stream bytes.Buffer
+	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return stream.Bytes()
+}
+
+func run(t *testing.T, stdin []byte, args ...string) tools.Result {
+	t.Helper()
+	return tools.Try(t, time.Minute, stdin, "wprof-json", args...)
+}
+
+func lines(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+func compare(t *testing.T, what, got, want string) {
+	t.Helper()
+	if g, w := lines(got), lines(want); !slices.Equal(g, w) {
+		for i := range max(len(g), len(w)) {
+			if i >= len(g) || i >= len(w) || g[i] != w[i] {
+				t.Errorf("%s: line %d: got\n%s\nwant\n%s", what, i, strings.Join(g[min(i, len(g)):], "\n"), strings.Join(w[min(i, len(w)):], "\n"))
+				return
+			}
+		}
+	}
+}
+
+// Every sort of line, from a file and from a pipe.
+func TestLines(t *testing.T) {
+	stream := undump(t, capture)
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	if err := os.WriteFile(file, stream, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := header("0.010000000", "2", "3", "s") + stacks + events
+	for _, got := range []tools.Result{run(t, nil, file), run(t, stream)} {
+		compare(t, "plain", string(got.Stdout), want)
+		if got.Status != 0 || strings.Count(string(got.Stderr), "\n") != 1 || !strings.Contains(string(got.Stderr), "not UTF-8") {
+			t.Errorf("status %d, %s", got.Status, got.Stderr)
+		}
+	}
+}
+
+func TestWhatIsWritten(t *testing.T) {
+	stream := undump(t, capture)
+	seven := lines(stacks)[1]
+	for _, c := range []struct{ args, want string }{
+		{"-k lost", header("0.010000000", "2", "3", "s") + stacks + "\n" + lines(events)[7]},
+		{"-k task_rename --no-stacks", strings.Replace(header("0.010000000", "0", "3", "s"), `"stacks":["timer"]`, `"stacks":[]`, 1) + "\n" + lines(events)[3]},
+		{"-k timer,lost --fields cause,cpu --time ns", header("10000000", "2", "3", "ns") + stacks + `
+			{"ts":2000000,"t":"timer","cpu":0}
+			{"ts":9000000,"t":"lost","cause":"ring"}`},
+		{"-k timer -e numa --fields numa", header("0.010000000", "2", "3", "s") + stacks + `
+			{"ts":0.002000000,"t":"timer","numa":3}`},
+		{"--stream -k switch --fields offcpu_stack_id,offcpu_dur", header("0.010000000", "null", "null", "s") + "\n" + seven + `
+			{"ts":0.005000000,"t":"switch","offcpu_dur":0.005000000,"offcpu_stack_id":7}
+			{"ts":0.006000000,"t":"switch","offcpu_dur":0.001000000}
+			{"ts":0.007000000,"t":"switch"}`},
+		{"--stream -k switch --fields offcpu_dur", header("0.010000000", "null", "null", "s") + `
+			{"ts":0.005000000,"t":"switch","offcpu_dur":0.005000000}
+			{"ts":0.006000000,"t":"switch","offcpu_dur":0.001000000}
+			{"ts":0.007000000,"t":"switch"}`},
+	} {
+		got := run(t, stream, strings.Fields(c.args)...)
+		if got.Status != 0 {
+			t.Errorf("%s: status %d: %s", c.args, got.Status, got.Stderr)
+		}
+		compare(t, c.args, string(got.Stdout), c.want)
+	}
+}
+
+// A part of the time: what began before it is told from its start on.
+func TestTimeRange(t *testing.T) {
+	got := run(t, undump(t, capture), "--start", "4.5ms", "--end", "5.2ms", "-k", "switch")
+	switched := `{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.000500000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}`
+	if got.Status != 0 {
+		t.Errorf("status %d: %s", got.Status, got.Stderr)
+	}
+	all := lines(string(got.Stdout))
+	if !strings.Contains(all[0], `"dur":0.000700000`) || !strings.Contains(all[0], "--start 4.5ms") || all[len(all)-1] != switched {
+		t.Errorf("got\n%s\nwant\n%s", got.Stdout, switched)
+	}
+}
+
+func TestArrayIsOneValue(t *testing.T) {
+	stream := undump(t, capture)
+	plain := lines(string(run(t, stream).Stdout))
+	for _, stream := range [][]byte{stream, stream[:len(stream)-60]} {
+		var all []json.RawMessage
+		got := run(t, stream, "--array")
+		if err := json.Unmarshal(got.Stdout, &all); err != nil {
+			t.Fatalf("%v: %s", err, got.Stdout)
+		}
+		for i, value := range all[1:] {
+			if i+1 < len(plain) && string(value) != plain[i+1] {
+				t.Errorf("element %d is %s, want %s", i+1, value, plain[i+1])
+			}
+		}
+	}
+}
+
+func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
+	stream := undump(t, capture)
+	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=box", "host=other").Replace(capture)
+	quiet := []string{"--no-stacks", "-k", "waking,switch,timer,lost", "--fields", "cpu"}
+	for _, c := range []struct {
+		what   string
+		stdin  []byte
+		args   string
+		status int
+		stderr string
+		output bool
+	}{
+		{"a truncated stream", stream[:len(stream)-60], "", 4, "damaged", true},
+		{"a truncated stream, as it comes", stream[:len(stream)-60], "--stream", 4, "damaged", true},
+		{"a truncated stream, a part of it", stream[:len(stream)-60], "--start 1ms", 4, "damaged", true},
+		{"no stream", []byte("hello"), "", 1, "not a wprof stream", false},
+		{"no stream, as it comes", []byte("hello"), "--stream", 1, "not a wprof stream", false},
+		{"no stream, a part of it", []byte("hello"), "--start 1ms", 1, "not a wprof stream", false},
+		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
+		{"two machines", append(bytes.Clone(stream), undump(t, other)...), "", 1, "different machines", false},
+		{"two machines, as they come", append(bytes.Clone(stream), undump(t, other)...), "--stream", 1, "different machines", true},
+		{"nothing in the range", stream, "--start 1h", 0, "the output has no events", true},
+		{"a loss that fails", stream, "--fail-on-loss", 5, "are missing", true},
+	} {
+		got := run(t, c.stdin, append(quiet, strings.Fields(c.args)...)...)
+		told := strings.Split(strings.TrimSuffix(string(got.Stderr), "\n"), "\n")
+		told = slices.DeleteFunc(told, func(line string) bool { return strings.Contains(line, "UTF-8") })
+		if got.Status != c.status || len(told) != 1 || !strings.Contains(told[0], c.stderr) {
+			t.Errorf("%s: status %d, want %d; stderr %q", c.what, got.Status, c.status, got.Stderr)
+		}
+		if len(got.Stdout) > 0 != c.output {
+			t.Errorf("%s: %d bytes of output, want some: %v", c.what, len(got.Stdout), c.output)
+		}
+		for _, line := range lines(string(got.Stdout)) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%s: no JSON: %s", c.what, line)
+			}
+		}
+	}
+}
+
+func TestWrongUsageIsRefused(t *testing.T) {
+	for _, c := range []struct{ args, stderr string }{
+		{"-k swich", "did you mean switch?"},
+		{"-k hardirq", "not one of its values"},
+		{"--fields tss", "did you mean ts or task?"},
+		{"-e nuna", "numa"},
+		{"--time ms", "not one of its values"},
+		{"--parquet x --chrome", "--parquet does not go with --chrome"},
+		{"--parquet x -o y", "--parquet does not go with --output"},
+		{"--parquet=", "the name of the file is empty"},
+		{"--chrome --stream", "--chrome does not go with --stream"},
+		{"--schema=html", "not one of its values"},
+		{"--schema FILE", "--schema reads nothing"},
+		{"--start x", "moment"},
+	} {
+		got := run(t, nil, strings.Fields(c.args)...)
+		if got.Status != 2 || !strings.Contains(string(got.Stderr), c.stderr) || len(got.Stdout) > 0 || strings.Count(string(got.Stderr), "\n") != 1 {
+			t.Errorf("%q: status %d, stderr %q, %d bytes", c.args, got.Status, got.Stderr, len(got.Stdout))
+		}
+	}
+}
+
+// The page in the documentation is what the tool prints.
+func TestPageIsCurrent(t *testing.T) {
+	want, err := ndjson.Markdown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/json.md")
+	if err != nil || !bytes.Equal(page, want) {
+		t.Errorf("docs/json.md is not what it should be (%v): wprof-json --schema=md > docs/json.md", err)
+	}
+	if got := run(t, nil, "--schema=md"); !bytes.Equal(got.Stdout, want) {
+		t.Errorf("--schema=md prints %.200s", got.Stdout)
+	}
+}

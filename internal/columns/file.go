@@ -1,0 +1,197 @@
+package columns
+
+import (
+	"io"
+	"sync/atomic"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Bounds of what files hold in memory. There are some twenty, of which a few are busy.
+const (
+	batchRows  = 1024      // rows that go to the file's goroutine at once
+	batchBytes = 1 << 20   // of the texts in them; one row may have more
+	batches    = 3         // under way
+	groupRows  = 1 << 20   // rows of a row group
+	ownBytes   = 2 << 20   // of a file's row group, as it is stored
+	allBytes   = 24 << 20  // of all row groups beyond that, shared by the files in proportion of their rows
+	textBytes  = 256 << 10 // of the texts of a page
+)
+
+// shape says how a file is cut. Every page and every row group is remembered until the file is complete, 120 bytes and 1.2 kB
+// a column: the larger they are, the less a long stream takes. Pages are held one a column, before they are compressed.
+type shape struct {
+	page       int   // bytes of a page
+	dictionary int64 // bytes of a column's dictionary, beyond which a row group has texts as they are
+}
+
+// file is one Parquet file. A goroutine of its own makes columns of rows and writes them, so that files are written on
+// several CPUs.
+type file[R any] struct {
+	columns []leaf[R]
+	w       *parquet.Writer
+	group   *parquet.ConcurrentRowGroupWriter
+	texts   []int // bytes of texts in the open page of a column
+	held    int   // rows in the open row group
+	values  []parquet.Value
+
+	rows    int64  // added so far
+	all     *int64 // the same of all files
+	filling *batch[R]
+	made    int
+	queue   chan *batch[R]
+	free    chan *batch[R]
+	done    chan struct{}
+	failed  atomic.Bool
+	err     error // of the goroutine; valid if failed is set
+}
+
+type batch[R any] struct {
+	rows  []R
+	bytes int   // of their texts
+	group int64 // bytes that the row group may have
+}
+
+// newFile begins a file. Its rows are counted in all as well, which is that of all files.
+func newFile[R any](out io.Writer, name string, s shape, all *int64, fields []field[R]) *file[R] {
+	schema := parquet.NewSchema(name, nodeOf(fields))
+	options := []parquet.WriterOption{
+		schema, parquet.Compression(new(codec)), parquet.PageBufferSize(s.page), parquet.DictionaryMaxBytes(s.dictionary),
+		parquet.DataPageStatistics(false),
+	}
+	columns := leavesOf(fields)
+	for i, path := range schema.Columns() {
+		if columns[i].isText {
+			options = append(options, parquet.SkipPageBounds(path...))
+		}
+	}
+	w := parquet.NewWriter(out, options...)
+	f := &file[R]{
+		columns: columns, all: all, w: w, group: w.BeginRowGroup(), texts: make([]int, len(columns)),
+		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
+	}
+	go f.run()
+	return f
+}
+
+// add is the next row, to be filled in by the caller before the next call; texts is how many bytes its texts have at most.
+// What the row held before is still in it.
+func (f *file[R]) add(texts int) (*R, error) {
+	b := f.filling
+	if b != nil && (len(b.rows) == cap(b.rows) || b.bytes+texts > batchBytes && len(b.rows) > 0) {
+		f.send()
+		b = nil
+	}
+	if b == nil {
+		if f.failed.Load() {
+			return nil, f.err
+		}
+		b = f.next()
+		f.filling = b
+	}
+	b.bytes += texts
+	b.rows = b.rows[:len(b.rows)+1]
+	return &b.rows[len(b.rows)-1], nil
+}
+
+func (f *file[R]) next() *batch[R] {
+	select {
+	case b := <-f.free:
+		return b
+	default:
+	}
+	if f.made < batches {
+		f.made++
+		return &batch[R]{rows: make([]R, 0, batchRows)}
+	}
+	return <-f.free
+}
+
+// send hands over what was added. The size of a row group follows from what was added to all files, not from how fast they
+// are written, so that the same stream gives the same files.
+func (f *file[R]) send() {
+	n := int64(len(f.filling.rows))
+	f.rows += n
+	*f.all += n
+	f.filling.group = ownBytes + int64(allBytes*float64(f.rows)/float64(*f.all))
+	f.queue <- f.filling
+	f.filling = nil
+}
+
+// end has everything written that was added; close tells when it is.
+func (f *file[R]) end() {
+	if f.filling != nil {
+		f.send()
+	}
+	close(f.queue)
+}
+
+// close waits for the file to be complete.
+func (f *file[R]) close() error {
+	<-f.done
+	return f.err
+}
+
+func (f *file[R]) run() {
+	defer close(f.done)
+	for b := range f.queue {
+		if f.err == nil {
+			f.note(f.write(b))
+		}
+		b.rows, b.bytes = b.rows[:0], 0
+		f.free <- b
+	}
+	if f.err == nil {
+		f.note(f.flush())
+	}
+	if f.err == nil {
+		f.note(f.w.Close())
+	}
+}
+
+func (f *file[R]) note(err error) {
+	if err != nil {
+		f.err = err
+		f.failed.Store(true)
+	}
+}
+
+func (f *file[R]) write(b *batch[R]) error {
+	writers := f.group.ColumnWriters()
+	for i := range f.columns {
+		c := &f.columns[i]
+		f.values = c.append(f.values[:0], b.rows)
+		if _, err := writers[i].WriteRowValues(f.values); err != nil {
+			return err
+		}
+		if !c.isText {
+			continue
+		}
+		// A page counts the indices of texts, not the texts, so that dictionaries could grow to any size in it.
+		for _, v := range f.values {
+			f.texts[i] += len(v.ByteArray())
+		}
+		if f.texts[i] > textBytes {
+			f.texts[i] = 0
+			if err := writers[i].Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	f.held += len(b.rows)
+	if f.held >= groupRows || f.group.Size() >= b.group {
+		return f.flush()
+	}
+	return nil
+}
+
+// flush ends the row group.
+func (f *file[R]) flush() error {
+	if f.held == 0 {
+		return nil
+	}
+	f.held = 0
+	clear(f.texts)
+	_, err := f.group.Commit()
+	return err
+}

@@ -1,0 +1,73 @@
+package columns
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"wprof/internal/records"
+)
+
+// sessionRow is the row of session.parquet.
+type sessionRow struct {
+	records.Session
+	stackCount int64
+	window     records.Window
+	lost       int64
+	isWhole    bool // lost is all
+}
+
+// sessionFields are those of the header of the JSON lines, and start_ts: where a time range was cut out, it is what queries
+// need to tell what the first thread on a CPU has run.
+func sessionFields() []field[sessionRow] {
+	fields := []field[sessionRow]{
+		text("version", func(*sessionRow) string { return records.Version }),
+		text("timestamp", func(r *sessionRow) string { return r.opened(time.RFC3339) }),
+		optionalInteger("dur", func(r *sessionRow) (int64, bool) {
+			return max(0, r.window.End-r.window.Start), r.window.Closed
+		}),
+		integer("timer_freq_hz", func(r *sessionRow) int64 { return r.TimerHz }),
+	}
+	for _, source := range []string{"ipis", "requests", "scx", "cuda", "pystacks", "pytrace", "pytorch", "utrace"} {
+		fields = append(fields, flag("capture_"+source, func(*sessionRow) bool { return false }))
+	}
+	return append(fields,
+		integer("start_ts", func(r *sessionRow) int64 { return r.window.Start }),
+		texts("stacks", func(r *sessionRow) []string { return r.Stacks }),
+		integer("stack_cnt", func(r *sessionRow) int64 { return r.stackCount }),
+		texts("pmus", func(r *sessionRow) []string { return r.PMUs }),
+		metadata(),
+		texts("extras", func(r *sessionRow) []string { return r.Extras }),
+		text("host", func(r *sessionRow) string { return r.Host }),
+		text("boot_id", func(r *sessionRow) string { return r.BootID }),
+		text("start_time", func(r *sessionRow) string { return r.opened(records.Nanoseconds) }),
+		optionalInteger("lost", func(r *sessionRow) (int64, bool) { return r.lost, r.isWhole }),
+		text("time_unit", func(*sessionRow) string { return "ns" }),
+	)
+}
+
+// opened is when the first window opened; "": that is not known.
+func (r *sessionRow) opened(layout string) string {
+	if r.Opened.IsZero() {
+		return ""
+	}
+	return r.Opened.Format(layout)
+}
+
+// metadata is a column of maps.
+func metadata() field[sessionRow] {
+	keys := func(r *sessionRow) []string { return slices.Sorted(maps.Keys(r.Metadata)) }
+	values := func(r *sessionRow) (all []string) {
+		for _, key := range keys(r) {
+			all = append(all, r.Metadata[key])
+		}
+		return all
+	}
+	value := func(s *string) parquet.Value { return textValue(*s) }
+	return field[sessionRow]{
+		name: "metadata", node: parquet.Map(textNode(), textNode()),
+		leaves: []leaf[sessionRow]{listLeaf(true, keys, value), listLeaf(true, values, value)},
+	}
+}

@@ -1,0 +1,127 @@
+package columns
+
+import (
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"wprof/internal/records"
+)
+
+// maxStack is how many bytes the texts of one stack may have; beyond that it is cut. Inlined functions with the longest
+// names could make it 500 times as much.
+const maxStack = 1 << 20
+
+// stackRow is a row of stacks.parquet.
+type stackRow struct {
+	id      int64
+	cut     bool
+	frames  []records.Frame
+	sourced bool // the file of some frame is known
+}
+
+// frameRow is a row of frames.parquet.
+type frameRow struct {
+	records.Frame
+	stack, position int64
+}
+
+// stackFiles are the files of stacks.
+type stackFiles struct {
+	stacks *file[stackRow]
+	frames *file[frameRow]
+}
+
+func stackFields() []field[stackRow] {
+	return []field[stackRow]{
+		integer("id", func(r *stackRow) int64 { return r.id }),
+		lines("frames", func(*stackRow) bool { return true }, func(f *records.Frame, b []byte) []byte { return f.AppendName(b) }),
+		lines("srcs", func(r *stackRow) bool { return r.sourced }, func(f *records.Frame, b []byte) []byte { return f.AppendSource(b) }),
+		lines("modules", func(*stackRow) bool { return true }, func(f *records.Frame, b []byte) []byte { return append(b, f.Module...) }),
+		flag("cut", func(r *stackRow) bool { return r.cut }),
+	}
+}
+
+// lines is a column with a text of each frame; has tells whether the texts of a stack say anything.
+func lines(name string, has func(*stackRow) bool, appendText func(*records.Frame, []byte) []byte) field[stackRow] {
+	return one(name, parquet.List(textNode()), leaf[stackRow]{isText: true, append: func(to []parquet.Value, rows []stackRow) []parquet.Value {
+		var texts []byte // values stay where they are when it grows
+		for i := range rows {
+			r := &rows[i]
+			if len(r.frames) == 0 || !has(r) {
+				to = append(to, parquet.Value{})
+				continue
+			}
+			for at := range r.frames {
+				from := len(texts)
+				texts = appendText(&r.frames[at], texts)
+				to = append(to, parquet.ByteArrayValue(texts[from:]).Level(min(at, 1), 1, 0))
+			}
+		}
+		return to
+	}})
+}
+
+func frameFields() []field[frameRow] {
+	places := []string{records.User: "user", records.Kernel: "kernel", records.Python: "python"}
+	known := func(s string) (string, bool) { return s, s != "" }
+	return []field[frameRow]{
+		integer("stack_id", func(r *frameRow) int64 { return r.stack }),
+		integer("position", func(r *frameRow) int64 { return r.position }),
+		word("place", places, func(r *frameRow) int64 { return int64(r.Place) }),
+		optionalText("function", func(r *frameRow) (string, bool) { return known(r.Function) }),
+		integer("offset", func(r *frameRow) int64 { return int64(r.Offset) }),
+		flag("inlined", func(r *frameRow) bool { return r.Inlined }),
+		optionalText("file", func(r *frameRow) (string, bool) { return known(r.File) }),
+		optionalInteger("line", func(r *frameRow) (int64, bool) { return int64(r.Line), r.Line != 0 }),
+		optionalText("module", func(r *frameRow) (string, bool) { return known(r.Module) }),
+	}
+}
+
+// write writes a section's stacks.
+func (s *stackFiles) write(all *records.Stacks) (count int64, err error) {
+	for stack := range all.All() {
+		if err := s.one(stack); err != nil {
+			return count, err
+		}
+		count++
+	}
+	return count, nil
+}
+
+func (s *stackFiles) one(stack *records.Stack) error {
+	frames, texts := innermost(stack.Frames)
+	row, err := s.stacks.add(texts)
+	if err != nil {
+		return err
+	}
+	row.id, row.cut = stack.ID, stack.Cut || len(frames) < len(stack.Frames)
+	row.frames = append(row.frames[:0], frames...)
+	row.sourced = slices.ContainsFunc(frames, func(f records.Frame) bool { return f.File != "" })
+	for i := range frames {
+		f := &frames[i]
+		at, err := s.frames.add(textsOfFrame(f))
+		if err != nil {
+			return err
+		}
+		at.stack, at.position, at.Frame = stack.ID, int64(i), *f
+	}
+	return nil
+}
+
+// innermost are as many frames as maxStack allows, and how many bytes their texts have.
+func innermost(frames []records.Frame) ([]records.Frame, int) {
+	texts := 0
+	for i := len(frames) - 1; i >= 0; i-- {
+		if texts += textsOfFrame(&frames[i]); texts > maxStack {
+			return frames[i+1:], texts
+		}
+	}
+	return frames, texts
+}
+
+// textsOfFrame is how many bytes the texts of a frame have at most.
+func textsOfFrame(f *records.Frame) int {
+	const digits = 48 // an offset, a line and what stands around them
+	return len(f.Function) + len(f.File) + len(f.Module) + digits
+}

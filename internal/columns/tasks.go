@@ -1,0 +1,39 @@
+package columns
+
+import "wprof/internal/records"
+
+// taskRow is a row of tasks.parquet.
+type taskRow struct {
+	*records.Task
+	first int64 // when a record names it first
+}
+
+func taskFields() []field[taskRow] {
+	return []field[taskRow]{
+		integer("number", func(r *taskRow) int64 { return r.Number }),
+		integer("first_ts", func(r *taskRow) int64 { return r.first }),
+		optionalShort("tid", func(r *taskRow) (int64, bool) { return int64(r.TID), !r.Idle }),
+		requiredShort("pid", func(r *taskRow) int64 { return int64(r.PID) }),
+		text("comm", func(r *taskRow) string { return r.Comm }),
+		text("pcomm", func(r *taskRow) string { return r.PComm }),
+		optionalShort("ppid", func(r *taskRow) (int64, bool) { return int64(r.PPID), r.PPID != 0 }),
+		optionalInteger("start", func(r *taskRow) (int64, bool) { return r.Start, r.PID != 0 }),
+		optionalText("command", func(r *taskRow) (string, bool) { return r.Command, r.Command != "" }),
+		flag("kernel", func(r *taskRow) bool { return r.Kernel }),
+		flag("idle", func(r *taskRow) bool { return r.Idle }),
+	}
+}
+
+// told is the set of tasks that have a row already, by their numbers.
+type told []uint64
+
+// add tells whether a task was not yet in the set. Numbers follow one another.
+func (s *told) add(number int64) bool {
+	at, bit := number>>6, uint64(1)<<(number&63)
+	for int64(len(*s)) <= at {
+		*s = append(*s, 0)
+	}
+	isNew := (*s)[at]&bit == 0
+	(*s)[at] |= bit
+	return isNew
+}

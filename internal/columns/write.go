@@ -1,0 +1,249 @@
+package columns
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"wprof/format"
+	"wprof/internal/records"
+	"wprof/internal/timeline"
+)
+
+// Options say what is written.
+type Options struct {
+	Kinds    []records.Kind // nil: all
+	NoStacks bool           // no files of stacks and frames, and no column that names a stack
+	NUMA     bool           // the NUMA node of each event's CPU
+}
+
+// Result is what writing came to.
+type Result struct {
+	Events  int64  // rows of files of events
+	Lost    bool   // events are missing
+	NotUTF8 string // the first text that held other bytes than UTF-8, as it is shown; "": none did
+	Window  records.Window
+}
+
+// Shapes of files: of the kinds that nearly all events are of, of other events and tasks, and of stacks.
+func busy() shape     { return shape{512 << 10, 64 << 10} }
+func quiet() shape    { return shape{128 << 10, 64 << 10} }
+func ofStacks() shape { return shape{128 << 10, 512 << 10} }
+
+// Write writes a stream as files, each into what create makes of its name. Whatever ends the stream, the files are
+// complete; errors of the stream come back after all before them has been written.
+func Write(r *format.Reader, create func(name string) (io.Writer, error), o Options) (Result, error) {
+	w := &writer{r: r, create: create, options: o}
+	if err := w.begin(); err != nil {
+		_ = w.end() // the files will be thrown away
+		return Result{}, err
+	}
+	err := timeline.Visit(r, w)
+	w.leaveLast()
+	isWhole := err == nil && r.Damage() == nil
+	if endErr := w.complete(isWhole); endErr != nil {
+		err = endErr
+	}
+	return Result{Events: w.events, Lost: w.Lost(), NotUTF8: w.NotUTF8(), Window: w.Window()}, err
+}
+
+// writer is the [timeline.Visitor] that makes rows of what its Maker makes of a stream.
+type writer struct {
+	*records.Maker
+	r       *format.Reader
+	create  func(name string) (io.Writer, error)
+	options Options
+
+	kinds   [records.MaxKind + 1]kindFile
+	stacks  *stackFiles // nil: not wanted
+	tasks   *file[taskRow]
+	session *file[sessionRow]
+	files   []ending
+
+	nodes  map[uint32]int32 // of CPUs; nil: not wanted
+	told   told
+	rows   int64 // of all files
+	left   int   // sections whose stacks are written
+	events int64
+	about  sessionRow
+	failed error // while stacks were written
+}
+
+// kindFile is the file of a kind.
+type kindFile struct {
+	*file[event]
+	tasks []taskField
+}
+
+// taskField is where a record of the kind has a task.
+type taskField struct{ number, slot int }
+
+// ending is how files of all kinds of rows end.
+type ending interface {
+	end()
+	close() error
+}
+
+// begin begins all files.
+func (w *writer) begin() error {
+	w.Maker = records.NewMaker(w.r, w.options.Kinds, w.record)
+	w.Stacks().OnLeave(w.leave)
+	w.r.OnSectionEnd(func(end *format.End) {
+		for _, l := range end.Losses {
+			w.about.lost += int64(l.Count)
+		}
+	})
+	w.about.Session = records.Describe(w.r.Session())
+	if w.options.NUMA {
+		w.nodes = nodesOf(w.r.Session())
+	}
+	for _, k := range records.Kinds() {
+		if k.Source == 0 || w.options.Kinds != nil && !slices.Contains(w.options.Kinds, k.Kind) {
+			continue
+		}
+		f, err := create(w, k.Name, shapeOf(k.Kind), eventFields(&k, w.options))
+		if err != nil {
+			return err
+		}
+		w.kinds[k.Kind] = kindFile{f, taskFieldsOf(k.Fields)}
+	}
+	return w.beginOthers()
+}
+
+func nodesOf(s *format.Session) map[uint32]int32 {
+	nodes := make(map[uint32]int32)
+	for _, c := range s.Cpus {
+		nodes[c.GetId()] = c.GetNode()
+	}
+	return nodes
+}
+
+func shapeOf(k records.Kind) shape {
+	if k == records.Switch || k == records.Waking {
+		return busy()
+	}
+	return quiet()
+}
+
+// create begins a file.
+func create[R any](w *writer, name string, s shape, fields []field[R]) (*file[R], error) {
+	out, err := w.create(name + Extension)
+	if err != nil {
+		return nil, err
+	}
+	f := newFile(out, name, s, &w.rows, fields)
+	w.files = append(w.files, f)
+	return f, nil
+}
+
+// Extension ends the names of files.
+const Extension = ".parquet"
+
+func taskFieldsOf(fields []records.Field) (all []taskField) {
+	for i, f := range fields {
+		if f.Type == records.TypeTask || f.Type == records.TypeRenamed {
+			all = append(all, taskField{i, f.Slot})
+		}
+	}
+	return all
+}
+
+func (w *writer) beginOthers() (err error) {
+	if !w.options.NoStacks {
+		w.stacks = new(stackFiles)
+		if w.stacks.stacks, err = create(w, "stacks", ofStacks(), stackFields()); err != nil {
+			return err
+		}
+		if w.stacks.frames, err = create(w, "frames", ofStacks(), frameFields()); err != nil {
+			return err
+		}
+	}
+	if w.tasks, err = create(w, "tasks", quiet(), taskFields()); err != nil {
+		return err
+	}
+	w.session, err = create(w, "session", quiet(), sessionFields())
+	return err
+}
+
+// record makes a row of a record.
+func (w *writer) record(r *records.Record) error {
+	k := &w.kinds[r.Kind]
+	if err := w.tell(k, r); err != nil {
+		return err
+	}
+	row, err := k.add(textsOf(r, len(k.tasks)))
+	if err != nil {
+		return err
+	}
+	node := int32(-1)
+	if n, known := w.nodes[r.CPU]; known {
+		node = n
+	}
+	row.keep(r, node)
+	w.events++
+	return nil
+}
+
+// tell makes rows of the tasks that a record is the first to name.
+func (w *writer) tell(k *kindFile, r *records.Record) error {
+	for _, f := range k.tasks {
+		if r.Lacks(f.number) {
+			continue
+		}
+		t := r.Tasks[f.slot]
+		if !w.told.add(t.Number) {
+			continue
+		}
+		row, err := w.tasks.add(len(t.JSON) + len(t.Command))
+		if err != nil {
+			return err
+		}
+		*row = taskRow{t, r.Time}
+	}
+	return nil
+}
+
+// leave writes the stacks of the section that ends.
+func (w *writer) leave() {
+	w.left = w.r.Sections()
+	if w.stacks == nil || w.failed != nil {
+		return
+	}
+	n, err := w.stacks.write(w.Stacks())
+	w.about.stackCount += n
+	w.failed = err
+}
+
+// leaveLast writes the stacks of a section that the reader could not read to its end.
+func (w *writer) leaveLast() {
+	if w.left != w.r.Sections() {
+		w.leave()
+	}
+}
+
+// complete tells of the session and completes all files. Errors are those of writing.
+func (w *writer) complete(isWhole bool) error {
+	row, err := w.session.add(0)
+	if err == nil {
+		w.about.window, w.about.isWhole = w.Window(), isWhole
+		if w.options.NoStacks {
+			w.about.Stacks = nil
+		}
+		*row = w.about
+	}
+	return errors.Join(w.end(), w.failed)
+}
+
+// end completes all files.
+func (w *writer) end() error {
+	for _, f := range w.files {
+		f.end()
+	}
+	var first error
+	for _, f := range w.files {
+		if err := f.close(); first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,75 @@
+package ndjson
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goccy/go-json"
+
+	"wprof/format"
+	"wprof/internal/records"
+)
+
+// header is the first line. The tags are the one list of its fields; doc is for the schema.
+type header struct {
+	Version    string            `json:"version" doc:"version of this schema: a new field or kind raises the second number, any other change the first"`
+	Timestamp  string            `json:"timestamp" doc:"when the window opened, to the second: RFC 3339, UTC; empty when the capture does not tell"`
+	Dur        *instant          `json:"dur" doc:"how long the window was open; null when that is not known yet, or not known"`
+	TimerHz    int64             `json:"timer_freq_hz" doc:"timer samples a second of each CPU; 0: none were taken"`
+	IPIs       bool              `json:"capture_ipis" doc:"whether interrupts between CPUs were recorded"`
+	Requests   bool              `json:"capture_requests" doc:"whether requests were recorded"`
+	Scx        bool              `json:"capture_scx" doc:"whether sched_ext events were recorded"`
+	CUDA       bool              `json:"capture_cuda" doc:"whether CUDA activity was recorded"`
+	PyStacks   bool              `json:"capture_pystacks" doc:"whether Python stacks were taken"`
+	PyTrace    bool              `json:"capture_pytrace" doc:"whether Python calls were recorded"`
+	PyTorch    bool              `json:"capture_pytorch" doc:"whether PyTorch operators were recorded"`
+	Utrace     bool              `json:"capture_utrace" doc:"whether user-defined probes were recorded"`
+	Stacks     []string          `json:"stacks" doc:"of what stacks were taken: timer (samples), offcpu (where threads blocked), waker"`
+	StackCount *int64            `json:"stack_cnt" doc:"number of stack lines, which follow; null with --stream, where they stand among the events"`
+	PMUs       []string          `json:"pmus" doc:"names of the hardware counters that the pmus of events are parallel to"`
+	Metadata   map[string]string `json:"metadata,omitempty" doc:"what the user wrote into the capture"`
+	Extras     []string          `json:"extras,omitempty" doc:"command lines worth knowing again: the recorder's, then those of the filters"`
+	Host       string            `json:"host" doc:"name of the machine"`
+	BootID     string            `json:"boot_id" doc:"its boot, as in /proc/sys/kernel/random/boot_id"`
+	StartTime  string            `json:"start_time" doc:"when the window opened: RFC 3339, UTC, nanoseconds; empty when the capture does not tell"`
+	Lost       *uint64           `json:"lost" doc:"how many events are known to be missing; null with --stream, and when the capture is cut short"`
+	TimeUnit   string            `json:"time_unit" doc:"of all times and durations: s, or with --time ns ns"`
+}
+
+// instant is a time in the unit that was asked for.
+type instant struct {
+	l  *layout
+	ns int64
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (i *instant) MarshalJSON() ([]byte, error) { return i.l.appendTime(nil, i.ns), nil }
+
+// newHeader is what a session tells by itself.
+func newHeader(s *format.Session, o *Options, l *layout) header {
+	about := records.Describe(s)
+	h := header{
+		Version: records.Version, TimerHz: about.TimerHz, Stacks: []string{}, PMUs: []string{}, Metadata: about.Metadata,
+		Extras: about.Extras, Host: about.Host, BootID: about.BootID, TimeUnit: "s",
+	}
+	h.PMUs = append(h.PMUs, about.PMUs...)
+	if !o.NoStacks {
+		h.Stacks = append(h.Stacks, about.Stacks...)
+	}
+	if o.Nanoseconds {
+		h.TimeUnit = "ns"
+	}
+	if !about.Opened.IsZero() {
+		h.Timestamp, h.StartTime = about.Opened.Format(time.RFC3339), about.Opened.Format(records.Nanoseconds)
+	}
+	return h
+}
+
+// line is a value as the schema writes it, compact and readable.
+func (l *layout) line(b []byte, before string, value any) ([]byte, error) {
+	text, err := json.MarshalWithOption(value, json.DisableHTMLEscape())
+	if err != nil {
+		return nil, fmt.Errorf("encode a line: %w", err)
+	}
+	return append(append(append(b, before...), text...), l.end...), nil
+}

@@ -1,0 +1,74 @@
+package ndjson
+
+import (
+	"slices"
+
+	"wprof/internal/records"
+)
+
+// Options are what is written, and how.
+type Options struct {
+	Nanoseconds bool           // times are integers in ns instead of seconds with nine decimals
+	Kinds       []records.Kind // nil: all
+	Fields      []string       // of events, besides ts and t; nil: all
+	NoStacks    bool           // no stack lines, and no field that names one
+	NUMA        bool           // the NUMA node beside the CPU
+	Array       bool           // one array instead of lines
+	Stream      bool           // events are written while they come, and each stack before the first event that names it
+}
+
+// Features are the names that -e takes.
+func Features() []string { return []string{"numa"} }
+
+// always are the fields of an event that cannot be left out.
+func always() []string { return []string{"ts", "t"} }
+
+// available are the kinds that the recorder has a source of.
+func available() []records.KindInfo {
+	return slices.DeleteFunc(records.Kinds(), func(k records.KindInfo) bool { return k.Source == 0 })
+}
+
+// FieldNames are the names that --fields takes.
+func FieldNames() []string {
+	names := append(always(), "cpu", "numa")
+	for _, k := range available() {
+		for _, f := range k.Fields {
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}
+
+// KindNames are the names that -k takes.
+func KindNames() []string {
+	var names []string
+	for _, k := range available() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// kindsOf are the kinds with these names; nil for none.
+func kindsOf(names []string) []records.Kind {
+	var kinds []records.Kind
+	for _, k := range available() {
+		if slices.Contains(names, k.Name) {
+			kinds = append(kinds, k.Kind)
+		}
+	}
+	return kinds
+}
+
+// has tells whether a field is written.
+func (o *Options) has(f *records.Field) bool {
+	if o.NoStacks && f.Type == records.TypeStack {
+		return false
+	}
+	return o.hasName(f.Name)
+}
+
+func (o *Options) hasName(name string) bool {
+	return o.Fields == nil || slices.Contains(o.Fields, name)
+}

@@ -1,0 +1,121 @@
+package ndjson
+
+import (
+	"encoding/json"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/records"
+)
+
+// The examples of the page, written by the encoder itself.
+
+func sampleLayout() *layout { return newLayout(&Options{}, nil) }
+
+func sampleHeader() ([]byte, error) {
+	l := sampleLayout()
+	at := time.Date(2026, 11, 21, 2, 0, 0, 123456789, time.UTC).UnixNano()
+	h := newHeader(&format.Session{
+		Host: "web-7", BootId: "5a8e1d5c-8d5b-4a8e-9d53-0f7c2b1de9a4", Open: 1,
+		Clocks:  []*format.ClockSnapshot{{Monotonic: 1, Boottime: 1, Realtime: at}},
+		Sources: []*format.Source{{Id: 1, Name: "timer", Period: 10_000_000}},
+		Config:  []*format.KeyValue{{Key: format.ConfigOffCPUStacks}},
+		Command: []string{"wprof-record", "-d5s", "-o", "host.wprof"},
+	}, &Options{}, l)
+	stacks, lost := int64(42), uint64(0)
+	h.Dur, h.StackCount, h.Lost = &instant{l, 5_000_213_337}, &stacks, &lost
+	return l.line(nil, "", &h)
+}
+
+func sampleStack() ([]byte, error) {
+	lines := stackLines{l: sampleLayout()}
+	return lines.append(nil, &records.Stack{ID: 17, Frames: []records.Frame{
+		{Function: "main", Offset: 0x1a, File: "src/main.c", Line: 42, Module: "/usr/bin/app"},
+		{Function: "work", Inlined: true, File: "src/work.c", Line: 118, Module: "/usr/bin/app"},
+		{Function: "read", Offset: 0x19, Module: "/usr/lib/libc.so.6"},
+		{Place: records.Kernel, Function: "do_syscall_64", Offset: 0x6b, Module: "[kernel]"},
+		{Place: records.Kernel, Function: "pipe_read", Offset: 0x1d4, Module: "[kernel]"},
+	}})
+}
+
+func sampleTask(tid, pid int32, comm, process string) *records.Task {
+	text, _ := json.Marshal(struct {
+		TID   int32  `json:"tid"`
+		PID   int32  `json:"pid"`
+		Comm  string `json:"comm"`
+		PComm string `json:"pcomm"`
+	}{tid, pid, comm, process})
+	return &records.Task{JSON: text}
+}
+
+// sampleEvent is a line of a kind with all of its fields but the counters of hardware.
+func sampleEvent(k *records.KindInfo) []byte {
+	r := records.Record{Kind: k.Kind, CPU: 3, Time: 500_123_456}
+	tasks := []*records.Task{
+		sampleTask(1234, 1000, "worker", "app"), sampleTask(5678, 5000, "redis-server", "redis-server"), sampleTask(1000, 1000, "app", "app"),
+	}
+	for i := range k.Fields {
+		f := &k.Fields[i]
+		if f.Type == records.TypeNumbers || k.Kind == records.Exec && i == records.ExecOldTID {
+			continue
+		}
+		r.Has |= 1 << i
+		switch f.Type {
+		case records.TypeTask, records.TypeRenamed:
+			r.Tasks[f.Slot] = tasks[f.Slot]
+		case records.TypeText:
+		default:
+			r.Values[f.Slot] = sampleValue(f)
+		}
+	}
+	r.Text = sampleText(k)
+	return sampleLayout().append(nil, &r)
+}
+
+func sampleValue(f *records.Field) int64 {
+	switch f.Name {
+	case "dur":
+		return 11_568
+	case "start_ts", "waking_ts":
+		return 500_111_888
+	case "offcpu_dur":
+		return 5_000_000
+	case "compound_delay":
+		return 11_568
+	case "ipi_delay":
+		return 200
+	case "prev_state", "next_state":
+		return 2
+	case "prev_prio", "next_prio":
+		return 120
+	case "cause":
+		return 1
+	case "what", "waking_reason":
+		return 0
+	case "count":
+		return 250
+	case "compound_chain_len", "sender_cpu", "target_cpu", "waking_cpu":
+		return 1
+	case "sample_period":
+		return 1_000_000
+	}
+	return 17
+}
+
+func sampleText(k *records.KindInfo) string {
+	switch k.Kind {
+	case records.Exec:
+		return "/usr/bin/redis-server"
+	case records.TaskRename:
+		return "app"
+	case records.PMUEvent:
+		return "cache-misses"
+	case records.HardIRQ:
+		return "nvme0q1"
+	case records.SoftIRQ:
+		return "net_rx"
+	case records.WorkQueue:
+		return "wb_workfn"
+	}
+	return "reschedule"
+}

@@ -1,0 +1,267 @@
+package ndjson
+
+import (
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/records"
+	"wprof/internal/timeline"
+)
+
+// flushEvery bounds how long an event of a live stream waits for others.
+const flushEvery = 25 * time.Millisecond
+
+// flushBytes is how much of header and stacks is written at once.
+const flushBytes = 256 << 10
+
+// Result is what writing came to.
+type Result struct {
+	Events  int64
+	Lost    bool           // events are missing
+	NotUTF8 string         // the first text that held other bytes than UTF-8, as it is shown; "": none did
+	Damage  *format.Damage // nil if the input was whole
+}
+
+// Write writes a stream that can be read again and again: open begins at its first byte. Whatever ends the stream, the
+// output is complete up to there; errors of the stream come back after that.
+func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result, error) {
+	found, err := look(open)
+	if err != nil {
+		return Result{}, err
+	}
+	r, err := open()
+	if err != nil {
+		return Result{}, err
+	}
+	defer r.Close()
+	l := newLayout(&o, nodesOf(r.Session()))
+	h := newHeader(r.Session(), &o, l)
+	if found.end != 0 {
+		h.Dur = &instant{l, max(0, found.end-found.start)}
+	}
+	if found.whole {
+		h.Lost = &found.lost
+	}
+	stacks := found.stacks
+	if o.NoStacks {
+		stacks = 0
+	}
+	h.StackCount = &stacks
+	if err := writeHeader(w, l, &o, &h); err != nil {
+		return Result{}, err
+	}
+	if !o.NoStacks && stacks > 0 {
+		if err := writeStacks(open, found.whole, w, l); err != nil {
+			return Result{}, err
+		}
+	}
+	e := events{l: l, w: newWriter(w, l)}
+	return e.visit(r, w, &o)
+}
+
+// Stream writes a stream while it comes. It begins with what the header of the stream tells.
+func Stream(r *format.Reader, w io.Writer, o Options, isLive bool) (Result, error) {
+	l := newLayout(&o, nodesOf(r.Session()))
+	h := newHeader(r.Session(), &o, l)
+	if end := timeline.WindowEnd(r.Session()); end != 0 {
+		h.Dur = &instant{l, max(0, end-timeline.WindowStart(r.Session()))}
+	}
+	if err := writeHeader(w, l, &o, &h); err != nil {
+		return Result{}, err
+	}
+	e := events{l: l, w: newWriter(w, l), told: make(map[int64]struct{})}
+	e.lines.l = l
+	if isLive {
+		defer e.flushNowAndThen()()
+	}
+	return e.visit(r, w, &o)
+}
+
+func nodesOf(s *format.Session) map[uint32]int32 {
+	nodes := make(map[uint32]int32)
+	for _, cpu := range s.Cpus {
+		nodes[cpu.GetId()] = cpu.GetNode()
+	}
+	return nodes
+}
+
+func writeHeader(w io.Writer, l *layout, o *Options, h *header) error {
+	before := ""
+	if o.Array {
+		before = "["
+	}
+	line, err := l.line(nil, before, h)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(line)
+	return err
+}
+
+// writeStacks writes a line for every stack that the stream defines.
+func writeStacks(open func() (*format.Reader, error), skip bool, w io.Writer, l *layout) error {
+	r, err := open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if skip {
+		r.SkipAfter(math.MinInt64)
+	}
+	stacks := records.NewStacks(r)
+	lines := stackLines{l: l}
+	var out []byte
+	var failed error
+	stacks.OnLeave(func() {
+		for stack := range stacks.All() {
+			if out, failed = lines.append(out, stack); failed != nil {
+				return
+			}
+			if len(out) >= flushBytes {
+				if _, failed = w.Write(out); failed != nil {
+					return
+				}
+				out = out[:0]
+			}
+		}
+	})
+	if err := drain(r); err != nil {
+		return err
+	}
+	if failed == nil {
+		_, failed = w.Write(out)
+	}
+	return failed
+}
+
+// events writes the events of a stream.
+type events struct {
+	l     *layout
+	w     *writer
+	maker *records.Maker
+	lines stackLines
+	told  map[int64]struct{} // stacks of the current section that have a line; nil: all have
+	text  []byte
+	count int64
+
+	mu     sync.Mutex // held while an event is taken, if the stream is live
+	isLive bool
+}
+
+func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error) {
+	e.maker = records.NewMaker(r, o.Kinds, e.put)
+	err := timeline.Visit(r, e)
+	e.lock()
+	if closeErr := e.w.close(); err == nil {
+		err = closeErr
+	}
+	e.unlock()
+	if o.Array {
+		if _, endErr := io.WriteString(w, "\n]\n"); err == nil {
+			err = endErr
+		}
+	}
+	return Result{Events: e.count, Lost: e.maker.Lost(), NotUTF8: e.maker.NotUTF8(), Damage: r.Damage()}, err
+}
+
+// put takes a record, after the stacks that it names if these have no line yet.
+func (e *events) put(r *records.Record) error {
+	e.count++
+	if e.told != nil {
+		if err := e.tellStacks(r); err != nil {
+			return err
+		}
+	}
+	return e.w.put(r)
+}
+
+func (e *events) tellStacks(r *records.Record) error {
+	for _, f := range e.l.kinds[r.Kind].stacks {
+		if r.Has&f.bit == 0 {
+			continue
+		}
+		id := r.Values[f.slot]
+		if _, told := e.told[id]; told {
+			continue
+		}
+		stack := e.maker.Stacks().Get(id)
+		if stack == nil {
+			continue
+		}
+		var err error
+		if e.text, err = e.lines.append(e.text[:0], stack); err != nil {
+			return err
+		}
+		if err := e.w.putLine(e.text); err != nil {
+			return err
+		}
+		e.told[id] = struct{}{}
+	}
+	return nil
+}
+
+// NewSection implements [timeline.Visitor].
+func (e *events) NewSection(s *format.Session) error {
+	e.lock()
+	defer e.unlock()
+	clear(e.told)
+	return e.maker.NewSection(s)
+}
+
+// Open implements [timeline.Visitor].
+func (e *events) Open(s *format.Session, at, before int64, isFirst bool) error {
+	return e.maker.Open(s, at, before, isFirst)
+}
+
+// Event implements [timeline.Visitor].
+func (e *events) Event(v *format.Event) error {
+	if !e.isLive {
+		return e.maker.Event(v)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.maker.Event(v)
+}
+
+// Close implements [timeline.Visitor].
+func (e *events) Close(at int64) error { return e.maker.Close(at) }
+
+func (e *events) lock() {
+	if e.isLive {
+		e.mu.Lock()
+	}
+}
+
+func (e *events) unlock() {
+	if e.isLive {
+		e.mu.Unlock()
+	}
+}
+
+// flushNowAndThen writes what has come also when nothing follows. What it returns ends that.
+func (e *events) flushNowAndThen() (stop func()) {
+	e.isLive = true
+	ended, ending := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(flushEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ending:
+				return
+			case <-tick.C:
+				e.mu.Lock()
+				e.w.flush()
+				e.mu.Unlock()
+			}
+		}
+	}()
+	return func() {
+		close(ending)
+		<-ended
+	}
+}

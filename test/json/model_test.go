@@ -1,0 +1,273 @@
+//go:build linux
+
+package json
+
+import (
+	"strconv"
+	"testing"
+)
+
+// model is the state of the scheduler once more, from the text form of a capture alone: what a switch tells about the time
+// that its next thread was off its CPU. The definitions are those of the schema; it knows whole captures only.
+type model struct {
+	d       *dump
+	threads map[threadKey]*thread
+	running map[int]*thread // by CPU
+	// broken counts switches where events contradict each other, by the pid of the thread that comes back.
+	broken map[int]int
+}
+
+type threadKey struct {
+	tid   int
+	start int64
+}
+
+type thread struct {
+	task  taskLine
+	id    int  // its latest definition
+	on    bool // a CPU
+	off   bool // it is off its CPU; neither: not known
+	since ns
+	timed bool // since is known
+	state string
+	fresh bool // it has never run
+	by    *preemption
+	woken *waking
+	// What it has waited for CPUs, with what its wakers had.
+	delay ns
+	chain int
+}
+
+type preemption struct {
+	by  taskLine
+	cpu int
+}
+
+type waking struct {
+	at    ns
+	by    taskLine
+	byID  int
+	cpu   int
+	delay ns
+	chain int
+}
+
+// want is what a switch has to tell.
+type want struct {
+	derived
+	waker *taskLine
+}
+
+func newModel(d *dump) *model {
+	m := &model{d: d, threads: map[threadKey]*thread{}, running: map[int]*thread{}, broken: map[int]int{}}
+	for i := range d.states {
+		m.begins(&d.states[i])
+	}
+	return m
+}
+
+// of is the thread that an id names.
+func (m *model) of(id int) *thread {
+	k := m.d.tasks[id]
+	key := threadKey{k.tid, k.start}
+	t := m.threads[key]
+	if t == nil {
+		t = &thread{}
+		m.threads[key] = t
+	}
+	t.task, t.id = k, id
+	return t
+}
+
+// begins takes a state at the opening of the window.
+func (m *model) begins(e *eventLine) {
+	t := m.of(e.task)
+	if e.kind == "state_cpu" {
+		m.running[e.cpu] = t
+		t.on = true
+		return
+	}
+	t.off, t.state, t.fresh = true, e.fields["state"], e.flags["new"]
+	t.since, t.timed = e.time("since")
+	if at, has := e.time("woken"); has {
+		t.woken = &waking{at: at, cpu: e.number("waker_cpu"), byID: e.number("waker")}
+		t.woken.by = m.d.tasks[t.woken.byID]
+	}
+}
+
+// take takes the next event, and tells what it has to say if it is a switch; nil: that is not for this model to say.
+func (m *model) take(e *eventLine) *want {
+	switch e.kind {
+	case "switch":
+		return m.switched(e)
+	case "waking":
+		t := m.of(e.number("wakee"))
+		if t.off && t.woken == nil && !t.fresh && (!t.timed || e.at >= t.since) {
+			t.woken = m.wakes(e)
+		}
+	case "wakeup_new":
+		t := m.of(e.number("wakee"))
+		*t = thread{task: t.task, id: t.id, off: true, fresh: true, woken: m.wakes(e)}
+	case "exec":
+		m.execs(e)
+	}
+	return nil
+}
+
+func (m *model) wakes(e *eventLine) *waking {
+	w := &waking{at: e.at, by: m.d.tasks[e.task], byID: e.task, cpu: e.cpu}
+	if by := m.of(e.task); !by.task.idle && m.running[e.cpu] == by {
+		w.delay, w.chain = by.delay, by.chain
+	}
+	return w
+}
+
+// execs: a thread that is not its process's first one gets that one's id when it runs a new program.
+func (m *model) execs(e *eventLine) {
+	if _, has := e.fields["old_tid"]; !has {
+		return
+	}
+	t, was := m.of(e.task), m.running[e.cpu]
+	if was == nil || was == t {
+		return
+	}
+	t.on, t.off, t.delay, t.chain = true, false, was.delay, was.chain
+	m.running[e.cpu] = t
+	*was = thread{task: was.task, id: was.id}
+}
+
+func (m *model) switched(e *eventLine) *want {
+	prev, next := m.of(e.task), m.of(e.number("next"))
+	if was := m.running[e.cpu]; was != nil && was != prev && !was.task.idle {
+		*was = thread{task: was.task, id: was.id} // it has left without being seen to
+	}
+	if !prev.task.idle {
+		m.leaves(prev, next, e)
+	}
+	m.running[e.cpu] = next
+	w := &want{}
+	if next.task.idle {
+		return w
+	}
+	return m.comesBack(next, e, w)
+}
+
+func (m *model) leaves(t, next *thread, e *eventLine) {
+	delay, chain := t.delay, t.chain
+	if !t.on {
+		delay, chain = 0, 0 // it has come without being seen to
+	}
+	*t = thread{
+		task: t.task, id: t.id, off: true, since: e.at, timed: true, state: e.fields["prev_state"], delay: delay, chain: chain,
+		by: &preemption{next.task, e.cpu},
+	}
+}
+
+func isPreempted(state string) bool { return state == "R" || state == "R+" }
+
+func (m *model) comesBack(t *thread, e *eventLine, w *want) *want {
+	was := *t
+	*t = thread{task: was.task, id: was.id, on: true}
+	since, timed := e.time("since")
+	if timed {
+		off := e.at - max(since, 0)
+		w.OffCPU, w.NextState = &off, stateWord(e.fields["next_state"])
+	}
+	if text, has := e.fields["stack"]; has && text != "0" {
+		id, _ := strconv.ParseInt(text, 10, 64)
+		w.OffCPUStackID = &id
+	}
+	if !was.off || was.timed != timed || timed && was.since != since || timed && was.state != e.fields["next_state"] {
+		if was.fresh && !timed {
+			return m.wasWoken(t, &was, e, w)
+		}
+		if was.off && !was.timed && !timed {
+			return m.wasOff(t, &was, e, w)
+		}
+		m.broken[t.task.pid]++
+		return nil
+	}
+	return m.wasOff(t, &was, e, w)
+}
+
+func (m *model) wasOff(t, was *thread, e *eventLine, w *want) *want {
+	switch {
+	case isPreempted(was.state) && !was.fresh:
+		if !was.timed {
+			return w
+		}
+		delay, chain := was.delay+e.at-was.since, was.chain
+		w.WakingReason, w.Delay, w.Chain = "preempted", &delay, &chain
+		if was.since >= 0 {
+			w.WakingTS = &was.since
+		}
+		if was.by != nil {
+			w.waker, w.WakingCPU = &was.by.by, &was.by.cpu
+		}
+		t.delay, t.chain = delay, chain
+	case was.woken != nil:
+		return m.wasWoken(t, was, e, w)
+	}
+	return w
+}
+
+func (m *model) wasWoken(t, was *thread, e *eventLine, w *want) *want {
+	by := was.woken
+	if by == nil {
+		return w
+	}
+	w.WakingReason = "woken"
+	if was.fresh {
+		w.WakingReason, w.NextState = "woken_new", "new"
+	}
+	delay, chain := by.delay+e.at-by.at, by.chain+1
+	w.Delay, w.Chain, w.WakingCPU = &delay, &chain, &by.cpu
+	if by.at >= 0 {
+		w.WakingTS = &by.at
+	}
+	if by.byID != 0 {
+		w.waker = &by.by
+	}
+	t.delay, t.chain = delay, chain
+	return w
+}
+
+// stateWord is the word of the schema for a state as ps(1) writes it.
+func stateWord(letters string) string {
+	return map[string]string{
+		"R": "runnable", "R+": "preempted", "S": "interruptible_sleep", "D": "uninterruptible_sleep", "DK": "killable_sleep",
+		"T": "stopped", "t": "traced", "X": "exit_dead", "Z": "exit_zombie", "I": "idle", "P": "parked",
+	}[letters]
+}
+
+func TestSwitchesTellWhatASecondReckoningDoes(t *testing.T) {
+	c := theCapture(t)
+	if len(c.lines.events) != len(c.dump.events) {
+		t.Fatalf("%d lines, but %d events in the text form", len(c.lines.events), len(c.dump.events))
+	}
+	m := newModel(c.dump)
+	compared, told := 0, map[string]int{}
+	for i := range c.dump.events {
+		line, e := &c.lines.events[i], &c.dump.events[i]
+		if line.TS != e.at || line.CPU != nil && *line.CPU != e.cpu {
+			t.Fatalf("event %d is of %d on CPU %d, in the text form of %d on %d", i, line.TS, *line.CPU, e.at, e.cpu)
+		}
+		w := m.take(e)
+		if w == nil {
+			continue
+		}
+		compared++
+		told[line.WakingReason]++
+		if got, want := shownLine(line), shownWant(w); got != want {
+			t.Errorf("switch at %d to %d:\n got %s\nwant %s", e.at, line.Next.tid(), got, want)
+		}
+	}
+	for pid, n := range m.broken {
+		if pid != 1 { // whose leaving the kernel may hide: docs/kernels.md
+			t.Errorf("%d switches to threads of process %d contradict what was told before", n, pid)
+		}
+	}
+	if compared < 5000 || told["woken"] < 1000 || told["woken_new"] < 100 || told["preempted"] < 20 {
+		t.Errorf("%d switches compared, %v", compared, told)
+	}
+}
