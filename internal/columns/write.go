@@ -26,9 +26,9 @@ type Result struct {
 }
 
 // Shapes of files: of the kinds that nearly all events are of, of other events and tasks, and of stacks.
-func busy() shape     { return shape{512 << 10, 64 << 10} }
-func quiet() shape    { return shape{128 << 10, 64 << 10} }
-func ofStacks() shape { return shape{128 << 10, 512 << 10} }
+func busy() shape     { return shape{page: 512 << 10, texts: 256 << 10, dictionary: 64 << 10} }
+func quiet() shape    { return shape{page: 64 << 10, texts: 64 << 10, dictionary: 64 << 10} }
+func ofStacks() shape { return shape{page: 128 << 10, texts: 256 << 10, dictionary: 512 << 10} }
 
 // Write writes a stream as files, each into what create makes of its name. Whatever ends the stream, the files are
 // complete; errors of the stream come back after all before them has been written.
@@ -62,8 +62,8 @@ type writer struct {
 
 	nodes  map[uint32]int32 // of CPUs; nil: not wanted
 	told   told
-	rows   int64 // of all files
-	left   int   // sections whose stacks are written
+	common common
+	left   int // sections whose stacks are written
 	events int64
 	about  sessionRow
 	failed error // while stacks were written
@@ -131,7 +131,7 @@ func create[R any](w *writer, name string, s shape, fields []field[R]) (*file[R]
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(out, name, s, &w.rows, fields)
+	f := newFile(out, name, s, &w.common, fields)
 	w.files = append(w.files, f)
 	return f, nil
 }
