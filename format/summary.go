@@ -134,6 +134,7 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 		return nil, err
 	}
 	if !w.indices {
+		s.keepTimeline()
 		return s, nil
 	}
 	if f.Index != 0 && w.index(s, end-int64(f.Index)) == nil && w.isWhole(s) {
@@ -147,6 +148,14 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 		walked[0].Problem = fmt.Sprintf("at byte %d: the index is damaged", end-int64(f.Index))
 	}
 	return &walked[0], nil
+}
+
+// keepTimeline drops what [CheckTimeline] does not look at: a long recording has thousands of sections, and each of them
+// lists CPUs and processes again.
+func (s *SectionSummary) keepTimeline() {
+	s.Session.Cpus, s.Session.Config, s.Session.Command, s.Session.History = nil, nil, nil, nil
+	s.Session.Metadata, s.Session.Clocks, s.Session.Sources = nil, nil, nil
+	s.End = &End{Close: s.End.Close, Last: s.End.Last}
 }
 
 // isWhole tells whether the headers of a section's blocks are there: first those that its index lists, then those of
