@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,13 +21,15 @@ type verdict func(written) error
 
 // job is one way to use a tool.
 type job struct {
-	name  string
-	args  func(total uint64) []string
-	wants func(total uint64) predicate // what a filter keeps; nil: everything
-	lists bool                         // has a list of processes, which grows until it is full
-	keeps bool                         // keeps what is different in the whole stream, up to a bound of its own
-	brief bool                         // left out of the long test: another one remembers the same
-	read  func(out io.Reader) verdict  // reads all of the output
+	name   string
+	args   func(total uint64) []string
+	wants  func(total uint64) predicate // what a filter keeps; nil: everything
+	lists  bool                         // has a list of processes, which grows until it is full
+	folder bool                         // writes into a folder that its last argument names, and nothing to its standard output
+	file   bool                         // reads a file instead of a pipe
+	keeps  bool                         // keeps what is different in the whole stream, up to a bound of its own
+	brief  bool                         // left out of the long test: another one remembers the same
+	read   func(out io.Reader) verdict  // reads all of the output
 }
 
 func (j *job) command(total uint64) (tool string, args []string) {
@@ -53,9 +56,16 @@ func jobs() []job {
 		{name: "wprof-perfetto", brief: true, read: isTrace},
 		{name: "wprof-perfetto -e no-threads,embed-stacks", brief: true, read: isTrace},
 		{name: "wprof-perfetto -e sched-extras,tidpid,timer-ticks,embed-stacks", read: isTrace},
+		{name: "wprof-perfetto", file: true, brief: true, read: isTrace},
 		{name: "wprof-flame", brief: true, keeps: true, read: isFolded},
 		{name: "wprof-flame --wakeup-chain 4 --by thread", keeps: true, read: isFolded},
 		{name: "wprof-flame --html", brief: true, keeps: true, read: isPage},
+		{name: "wprof-json", brief: true, read: isLines},
+		{name: "wprof-json --no-stacks --time ns", brief: true, read: isLines},
+		{name: "wprof-json --stream", read: isLines},
+		{name: "wprof-json", file: true, brief: true, read: isLines},
+		{name: "wprof-json --stream", file: true, brief: true, read: isLines},
+		{name: "wprof-json --parquet", folder: true, keeps: true, read: isNothing},
 		{name: "wprof-info", lists: true, brief: true, read: isSummary},
 		{name: "wprof-info --json", lists: true, read: isJSON},
 		{name: "wprof-info --check", read: isSound},
@@ -146,7 +156,11 @@ func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 		if j.brief && b.isLong() {
 			continue
 		}
-		t.Run(strings.ReplaceAll(j.name, " ", "_"), func(t *testing.T) {
+		name := strings.ReplaceAll(j.name, " ", "_")
+		if j.file {
+			name += "_FILE"
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			short := b
 			short.events /= 10
@@ -190,6 +204,15 @@ type ran struct {
 func (j *job) run(t *testing.T, b bounds) ran {
 	t.Helper()
 	tool, args := j.command(b.events)
+	if j.folder {
+		args = append(args, filepath.Join(t.TempDir(), "out"))
+	}
+	var inFile written
+	if j.file {
+		var path string
+		path, inFile = j.write(t, b)
+		args = append(args, path)
+	}
 	cmd := exec.Command(tools.Path(tool), args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -208,6 +231,11 @@ func (j *job) run(t *testing.T, b bounds) ran {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	wrote := make(chan written, 1)
 	go func() {
+		if j.file {
+			in.Close()
+			wrote <- inFile
+			return
+		}
 		// An error is the tool's end before that of its input, and that tells itself.
 		w, _ := generate(in, b, j.wants)
 		in.Close()
@@ -223,4 +251,18 @@ func (j *job) run(t *testing.T, b bounds) ran {
 		t.Fatalf("%v: %v", cmd.Args, err)
 	}
 	return ran{w, peak(), time.Since(begin)}
+}
+
+// write puts the stream into a file.
+func (j *job) write(t *testing.T, b bounds) (path string, w written) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "long.wprof"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if w, err = generate(f, b, j.wants); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name(), w
 }
