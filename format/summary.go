@@ -134,7 +134,6 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 		return nil, err
 	}
 	if !w.indices {
-		s.keepTimeline()
 		return s, nil
 	}
 	if f.Index != 0 && w.index(s, end-int64(f.Index)) == nil && w.isWhole(s) {
@@ -148,14 +147,6 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 		walked[0].Problem = fmt.Sprintf("at byte %d: the index is damaged", end-int64(f.Index))
 	}
 	return &walked[0], nil
-}
-
-// keepTimeline drops what [CheckTimeline] does not look at: a long recording has thousands of sections, and each of them
-// lists CPUs and processes again.
-func (s *SectionSummary) keepTimeline() {
-	s.Session.Cpus, s.Session.Config, s.Session.Command, s.Session.History = nil, nil, nil, nil
-	s.Session.Metadata, s.Session.Clocks, s.Session.Sources = nil, nil, nil
-	s.End = &End{Close: s.End.Close, Last: s.End.Last}
 }
 
 // isWhole tells whether the headers of a section's blocks are there: first those that its index lists, then those of
@@ -186,8 +177,16 @@ func (w *walker) session(s *SectionSummary) error {
 	if err != nil {
 		return err
 	}
-	s.Version, s.Session, err = ParseHeaderPayload(payload)
+	if s.Version, s.Session, err = ParseHeaderPayload(payload); err == nil && !w.indices {
+		s.Session.keepTimeline()
+	}
 	return err
+}
+
+// keepTimeline drops what [CheckTimeline] does not look at: a long recording has thousands of sections, and each lists its
+// CPUs and, in its end block, processes again.
+func (s *Session) keepTimeline() {
+	s.Cpus, s.Config, s.Command, s.History, s.Metadata, s.Clocks, s.Sources = nil, nil, nil, nil, nil, nil, nil
 }
 
 func (w *walker) end(s *SectionSummary, offset int64) error {
@@ -195,7 +194,9 @@ func (w *walker) end(s *SectionSummary, offset int64) error {
 	if err != nil {
 		return err
 	}
-	s.End, _, err = ParseEndPayload(payload)
+	if s.End, _, err = ParseEndPayload(payload); err == nil && !w.indices {
+		s.End = &End{Close: s.End.Close, Last: s.End.Last}
+	}
 	return err
 }
 
