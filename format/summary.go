@@ -177,8 +177,16 @@ func (w *walker) session(s *SectionSummary) error {
 	if err != nil {
 		return err
 	}
-	s.Version, s.Session, err = ParseHeaderPayload(payload)
+	if s.Version, s.Session, err = ParseHeaderPayload(payload); err == nil && !w.indices {
+		s.Session.keepTimeline()
+	}
 	return err
+}
+
+// keepTimeline drops what [CheckTimeline] does not look at: a long recording has thousands of sections, and each lists its
+// CPUs and, in its end block, processes again.
+func (s *Session) keepTimeline() {
+	s.Cpus, s.Config, s.Command, s.History, s.Metadata, s.Clocks, s.Sources = nil, nil, nil, nil, nil, nil, nil
 }
 
 func (w *walker) end(s *SectionSummary, offset int64) error {
@@ -186,7 +194,9 @@ func (w *walker) end(s *SectionSummary, offset int64) error {
 	if err != nil {
 		return err
 	}
-	s.End, _, err = ParseEndPayload(payload)
+	if s.End, _, err = ParseEndPayload(payload); err == nil && !w.indices {
+		s.End = &End{Close: s.End.Close, Last: s.End.Last}
+	}
 	return err
 }
 

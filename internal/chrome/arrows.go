@@ -8,7 +8,12 @@ import (
 )
 
 // Arrows lead from an instant, where a thread is woken or preempted, to the slice with which it comes back on a CPU. Both
-// ends are written then, each right after what it belongs to: an importer that goes by order binds it to that.
+// ends are written then, each right after what it belongs to, to which an importer that goes by order binds it.
+//
+// An end that belongs to a slice stands inset ns after its beginning. At that moment itself another slice of the row ends,
+// which Chrome's own viewer takes for the one that encloses it, and Perfetto, which sorts slices that begin together by
+// their length, may see the arrow's end before its slice.
+const inset = 1
 
 // preemption is who has taken the CPU from a thread that could have run on.
 type preemption struct {
@@ -17,12 +22,19 @@ type preemption struct {
 	cpu uint32
 }
 
-// leaves notes who preempts a thread, for when it comes back.
-func (c *conversion) leaves(tr *track, s *timeline.Span) {
-	tr.preempted = preemption{}
-	if s.Left&format.StatePreempted != 0 && s.Next != 0 {
-		tr.preempted = preemption{s.To, c.tasks.of(s.Next), s.CPU}
+// preempted notes who preempts a thread, for when it comes back. It asks the switch, because of a thread that was not known
+// to run no span ends here.
+func (c *conversion) preempted(v *format.Event) {
+	const sure = format.FlagsVisible
+	if v.Flags&(sure|format.FlagLate) != sure || format.State(v.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
+		return
 	}
+	t, k := c.spans.Timeline().Thread(v.Task), c.tasks.of(v.Task)
+	if t == nil || t.Idle() || k == nil || k.idle {
+		return
+	}
+	by := c.tasks.of(format.TaskID(v.Args[format.SwitchNext]))
+	c.trackOf(t, k).preempted = preemption{v.Time, by, v.CPU}
 }
 
 // arrives draws the arrow to a slice with which a thread comes back on a CPU.
@@ -36,7 +48,7 @@ func (c *conversion) arrives(tr *track, k *task, s *timeline.Span) {
 	}
 	c.arrowID++
 	c.arrow('s', what, from, at)
-	c.arrow('f', what, tr.place, s.From)
+	c.arrow('f', what, tr.place, s.From+min(inset, s.To-s.From-1))
 }
 
 func (c *conversion) arrow(phase byte, what string, place []byte, at int64) {
@@ -59,7 +71,8 @@ func (c *conversion) drawOrigin(tr *track, k *task, s *timeline.Span) (place []b
 		if p.by == nil || !off.Known || p.at != off.Since {
 			return nil, 0, ""
 		}
-		return c.drawChange("preempts", p.by, k, p.cpu, p.at, 0), p.at, "preempts"
+		at = p.at + 2*inset // where an arrow to the same slice has ended
+		return c.drawChange("preempts", p.by, k, p.cpu, at, 0), at, "preempts"
 	}
 	if w := c.waker(off); w != nil && off.Woken >= c.opened {
 		return c.drawChange("wakes", w, k, off.WakerCPU, off.Woken, off.WakerStack), off.Woken, "wakes"

@@ -107,7 +107,7 @@ func checkArrows(t testing.TB, tr *trace) {
 		switch e.Phase {
 		case "s":
 			before := tr.TraceEvents[i-1]
-			if before.Phase != "i" || before.TID != e.TID || before.Time != e.Time || began[e.ID] {
+			if before.Phase != "i" || before.TID != e.TID || ns(t, e.Time)-ns(t, before.Time) > inset || began[e.ID] {
 				t.Errorf("arrow %+v does not begin at an instant of its own, but at %+v", e, before)
 			}
 			began[e.ID] = true
@@ -117,7 +117,7 @@ func checkArrows(t testing.TB, tr *trace) {
 			}
 			delete(began, e.ID)
 			ends := slices.ContainsFunc(tr.TraceEvents[max(0, i-12):i], func(s event) bool {
-				return s.Name == "Running" && s.TID == e.TID && s.Time == e.Time
+				return s.Name == "Running" && s.TID == e.TID && ns(t, e.Time)-ns(t, s.Time) <= inset
 			})
 			if !ends {
 				t.Errorf("arrow %+v does not end at a slice before it", e)

@@ -13,7 +13,7 @@ type recording struct {
 	until map[int64]int64 // end of the last slice of a row, CLOCK_MONOTONIC ns
 }
 
-// lost draws a loss, from when it may have begun to when it was told. Slices of a row must not overlap, so it begins at
+// lostEvents draws a loss, from when it may have begun to when it was told. Slices of a row must not overlap, so it begins at
 // the earliest where the one before ends; the arguments tell its true length.
 func (c *conversion) lostEvents(v *format.Event) {
 	l := v.Lost()

@@ -82,7 +82,6 @@ func (c *conversion) ran(tr *track, k *task, s *timeline.Span) {
 		c.occupied(row, k, s)
 	}
 	c.arrives(tr, k, s)
-	c.leaves(tr, s)
 }
 
 // occupied draws a time on a CPU in the row of the CPU.

@@ -18,6 +18,7 @@ const (
 // all of them.
 const maxCPUs = 1 << 16
 
+// lostOn is the row of what was lost on a CPU.
 func lostOn(cpu uint32) int64 {
 	if cpu >= maxCPUs {
 		return allCPUsTID
@@ -25,6 +26,7 @@ func lostOn(cpu uint32) int64 {
 	return lostTID + int64(cpu)
 }
 
+// known is a CPU that has a row, or all of them.
 func known(cpu uint32) uint32 {
 	if cpu >= maxCPUs {
 		return format.AllCPUs

@@ -95,7 +95,9 @@ func (c *conversion) Event(v *format.Event) error {
 	c.count++
 	c.spans.Apply(v)
 	switch v.Kind {
-	case format.KindSwitch, format.KindWaking:
+	case format.KindSwitch:
+		c.preempted(v)
+	case format.KindWaking, format.KindWakeupNew, format.KindStateCPU, format.KindStateThread:
 	case format.KindLost:
 		c.lost = true
 		c.lostEvents(v)

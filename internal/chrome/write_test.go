@@ -81,7 +81,7 @@ X Runnable 100/101 @100.001 +0.499 {"cpu":1,"prio":120,"waker":"ping 100"}
 i wakes_pong 100/100 @100.001 {"cpu":0,"tid":101}
 s wakes 100/100 @100.001 id=1
 X Running 100/101 @100.500 +99.500 {"cpu":1,"delay_us":0.499,"left":"D","off_us":100.600,"prio":119,"waker":"ping 100","was":"S"}
-f wakes 100/101 @100.500 id=1e
+f wakes 100/101 @100.501 id=1e
 X pong 4194305/4194322 @100.500 +99.500 {"pid":100,"prio":119,"tid":101}
 X Blocked_(D) 100/101 @200.000 +800.000 {"open":true,"prio":119,"state":"D"}
 X Blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
@@ -97,7 +97,7 @@ X Runnable 100/101 @100.000 +0.500 {"cpu":1,"prio":120,"waker":"idle"}
 i wakes_pong 4194305/4194322 @100.000 {"cpu":1,"tid":101}
 s wakes 4194305/4194322 @100.000 id=1
 X Running 100/101 @100.500 +899.500 {"cpu":1,"delay_us":0.500,"off_us":100.600,"open":true,"prio":120,"waker":"idle","was":"S"}
-f wakes 100/101 @100.500 id=1e
+f wakes 100/101 @100.501 id=1e
 X pong 4194305/4194322 @100.500 +899.500 {"pid":100,"prio":120,"tid":101}
 X Blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
 `},
@@ -115,20 +115,20 @@ X Runnable 200/200 @1.000 +1.000 {"cpu":0,"prio":120,"waker":"ping 100"}
 i wakes_hog 100/100 @1.000 {"cpu":0,"tid":200}
 s wakes 100/100 @1.000 id=1
 X Running 200/200 @2.000 +3.000 {"cpu":0,"delay_us":1.000,"left":"S","off_us":102.000,"prio":120,"waker":"ping 100","was":"S"}
-f wakes 200/200 @2.000 id=1e
+f wakes 200/200 @2.001 id=1e
 X hog 4194305/4194321 @2.000 +3.000 {"pid":200,"prio":120,"tid":200}
 X Blocked_(S) 100/101 @0.000 +3.000 {"length_us":3.100,"prio":120,"state":"S"}
 X Runnable 100/101 @3.000 +2.000 {"cpu":1,"prio":120,"waker":"hog 200"}
 i wakes_pong 200/200 @3.000 {"cpu":0,"tid":101}
 s wakes 200/200 @3.000 id=2
 X Running 100/101 @5.000 +1.000 {"chain":2,"compound_delay_us":3.000,"cpu":0,"delay_us":2.000,"left":"S","off_us":5.100,"prio":120,"waker":"hog 200","was":"S"}
-f wakes 100/101 @5.000 id=2e
+f wakes 100/101 @5.001 id=2e
 X pong 4194305/4194321 @5.000 +1.000 {"pid":100,"prio":120,"tid":101}
 X Runnable_(preempted) 100/100 @2.000 +4.000 {"cpu":0,"prio":120}
-i preempts_ping 200/200 @2.000 {"cpu":0,"tid":100}
-s preempts 200/200 @2.000 id=3
+i preempts_ping 200/200 @2.002 {"cpu":0,"tid":100}
+s preempts 200/200 @2.002 id=3
 X Running 100/100 @6.000 +994.000 {"cpu":0,"delay_us":4.000,"off_us":4.000,"open":true,"prio":120,"was":"R+"}
-f preempts 100/100 @6.000 id=3e
+f preempts 100/100 @6.001 id=3e
 X ping 4194305/4194321 @6.000 +994.000 {"pid":100,"prio":120,"tid":100}
 X Blocked_(S) 200/200 @5.000 +995.000 {"open":true,"prio":120,"state":"S"}
 X Blocked_(S) 100/101 @6.000 +994.000 {"open":true,"prio":120,"state":"S"}
@@ -152,7 +152,7 @@ i fork:_ping 100/100 @1.000 {"child":300,"cpu":0}
 i wakes_child 100/100 @1.500 {"cpu":0,"tid":300}
 s wakes 100/100 @1.500 id=1
 X Runnable 300/300 @1.500 +0.500 {"cpu":1,"prio":120,"waker":"ping 100"}
-f wakes 300/300 @2.000 id=1e
+f wakes 300/300 @2.001 id=1e
 X Running 300/300 @2.000 +2.000 {"cpu":1,"delay_us":0.500,"left":"X","new":true,"prio":120,"waker":"ping 100"}
 X child 4194305/4194322 @2.000 +2.000 {"pid":300,"prio":120,"tid":300}
 i rename:_ping_to_child 300/300 @2.500 {"cpu":1}

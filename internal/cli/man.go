@@ -36,7 +36,7 @@ func (t Tool) man() string {
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	var others []string
-	for _, name := range []string{"wprof-filter", "wprof-flame", "wprof-info", "wprof-perfetto", "wprof-record", "wprof-symbolize"} {
+	for _, name := range []string{"wprof-filter", "wprof-flame", "wprof-info", "wprof-json", "wprof-perfetto", "wprof-record", "wprof-symbolize"} {
 		if name != t.Name {
 			others = append(others, fmt.Sprintf(".BR %s (1)", roff(name)))
 		}

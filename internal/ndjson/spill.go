@@ -38,20 +38,22 @@ func reread(in io.Reader) (*rereadable, error) {
 	return t, nil
 }
 
-// fill copies the input. What is no stream is found before it fills the disk.
+// fill copies the input. What may go on for ever without being a stream is found before it fills the disk.
 func (t *rereadable) fill(in io.Reader) error {
 	n, err := t.copy(io.LimitReader(in, probeBytes))
 	if err != nil {
 		return err
 	}
-	if n == probeBytes {
-		r, err := format.NewReader(io.NewSectionReader(t.file, 0, n))
+	if !format.IsFinite(in) {
+		r, err := format.NewReader(struct{ io.Reader }{io.NewSectionReader(t.file, 0, n)})
 		if errors.Is(err, format.ErrNotStream) {
 			return err
 		}
 		if err == nil {
 			r.Close()
 		}
+	}
+	if n == probeBytes {
 		if _, err := t.copy(in); err != nil {
 			return err
 		}

@@ -145,6 +145,10 @@ func TestEngineFindsTheSameAsInItsOwnFormat(t *testing.T) {
 	if got, want := byTID(t, all.json, flows), byTID(t, all.perfetto, flows); !maps.Equal(got, want) || want[0] < 4000 {
 		t.Errorf("the JSON has %d arrows, Perfetto's format %d", got[0], want[0])
 	}
+	missed := `select slice.name, count(*) from flow join slice on slice.id = slice_in where slice.name != 'Running' group by 1`
+	if rows := engine.Query(t, all.json, missed)[0]; len(rows) > 0 {
+		t.Errorf("arrows end at other slices than those of running: %v", rows)
+	}
 	compareNames(t, all, want)
 }
 

@@ -52,6 +52,8 @@ func ways() []way {
 			way{"wprof-symbolize", nil, pipe, judgeStream},
 			way{"wprof-perfetto", []string{"-e", "sched-extras,embed-stacks,timer-ticks"}, pipe, judgeTrace},
 			way{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, judgeFolded},
+			way{"wprof-json", nil, pipe, judgeLines},
+			way{"wprof-json", []string{"--stream", "-e", "numa"}, pipe, judgeLines},
 			way{"wprof-info", nil, pipe, judgeText},
 			way{"wprof-info", []string{"--check"}, pipe, judgeText},
 			way{"wprof-info", []string{"--dump"}, pipe, judgeDump})

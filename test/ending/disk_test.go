@@ -250,7 +250,7 @@ func TestDiskFullWhileRendering(t *testing.T) {
 		args []string
 	}{
 		{"wprof-filter", []string{"-z0", "-o"}}, {"wprof-symbolize", []string{"-z0", "-o"}}, {"wprof-perfetto", []string{"-o"}},
-		{"wprof-flame", []string{"--speedscope", "-o"}},
+		{"wprof-flame", []string{"--speedscope", "-o"}}, {"wprof-json", []string{"-o"}}, {"wprof-json", []string{"--stream", "-o"}},
 	} {
 		full := append(append([]string{capture}, c.args...), "/dev/full")
 		r := tools.Try(t, time.Minute, nil, c.tool, full...)
@@ -284,7 +284,7 @@ func TestDiskFullWhileRendering(t *testing.T) {
 			t.Errorf("%s under a limit leaves %v", c.tool, left)
 		}
 	}
-	for _, tool := range []string{"wprof-info", "wprof-perfetto", "wprof-filter", "wprof-symbolize", "wprof-flame"} {
+	for _, tool := range []string{"wprof-info", "wprof-perfetto", "wprof-filter", "wprof-symbolize", "wprof-flame", "wprof-json"} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)

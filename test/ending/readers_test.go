@@ -55,11 +55,15 @@ func TestHeadEndsEveryTool(t *testing.T) {
 		{"wprof-record -d100s --live | wprof-symbolize | head -c 1000", "141 141 0"},
 		{"wprof-record -d100s --live | wprof-perfetto | head -c 1000", "141 141 0"},
 		{"wprof-record -d100s --live | wprof-info --dump | head", "141 141 0"},
+		{"wprof-record -d100s --live | wprof-json --stream -k exec | head -c 1000", "141 141 0"},
+		{"wprof-record -d100s --live | wprof-json | head -c 1000", "141 141 0"},
 		{"wprof-record -d100s | true", "141 0"},
 		{"wprof-filter " + file + " | head -c 1000", "141 0"},
 		{"wprof-symbolize -z0 " + file + " | head -c 1000", "141 0"},
 		{"wprof-perfetto " + file + " | head -c 1000", "141 0"},
 		{"wprof-info --dump " + file + " | head", "141 0"},
+		{"wprof-json " + file + " | head -c 1000", "141 0"},
+		{"cat " + file + " | wprof-json --stream | head -c 1000", "* 141 0"},
 		{"cat " + file + " | wprof-filter | wprof-perfetto | head -c 1000", "* 141 0"},
 	} {
 		t.Run(strings.ReplaceAll(c.pipeline, dir+"/", ""), func(t *testing.T) {
@@ -89,6 +93,7 @@ func TestHeadEndsEveryTool(t *testing.T) {
 func TestReaderThatFailsEndsTheRecording(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for pipeline, want := range map[string]string{
+		"wprof-record -d1000s | wprof-json -k no-such-kind":                            "141 2",
 		"wprof-record -d1000s | wprof-perfetto --no-such-flag":                         "141 2",
 		"wprof-record -d1000s | wprof-filter | wprof-perfetto -o /no/such/folder/t.pb": "141 141 1",
 		"wprof-record -d1000s --live | (head -c 5000 >/dev/null; exit 7)":              "141 7",

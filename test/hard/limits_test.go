@@ -67,7 +67,7 @@ func TestFewOpenFiles(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"wprof-filter", "-n", "newcode", file}, {"wprof-symbolize", file}, {"wprof-perfetto", file}, {"wprof-info", file}, {"wprof-flame", "--start", "1ms", file},
-		{"wprof-info", "--check", file}, {"wprof-info", "--dump", file},
+		{"wprof-info", "--check", file}, {"wprof-info", "--dump", file}, {"wprof-json", file}, {"wprof-json", "--stream", "--start", "1ms", file},
 	} {
 		got := limited(t, "-n 16", args[0], args[1:]...)
 		if got.Status != 0 || len(got.Stderr) > 0 {

@@ -224,6 +224,8 @@ func forksThroughTools(t *testing.T, capture, pid string) {
 		{"wprof-perfetto", []string{"-o", trace}},
 		{"wprof-flame", []string{"-o", filepath.Join(dir, "folded")}},
 		{"wprof-flame", []string{"--html", "-o", filepath.Join(dir, "page.html")}},
+		{"wprof-json", []string{"-o", filepath.Join(dir, "lines.json")}},
+		{"wprof-json", []string{"--stream", "-o", filepath.Join(dir, "stream.json")}},
 	} {
 		bounded(t, fmt.Sprint(one.tool, one.args), tools.Try(t, 2*time.Minute, nil, one.tool, append(one.args, capture)...), most)
 	}

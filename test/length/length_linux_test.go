@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ type job struct {
 	lists bool                         // has a list of processes, which grows until it is full
 	keeps bool                         // keeps what is different in the whole stream, up to a bound of its own
 	brief bool                         // left out of the long test: another one remembers the same
+	file  bool                         // reads a file instead of a pipe
 	read  func(out io.Reader) verdict  // reads all of the output
 	files func(folder string) verdict  // what the tool has written into its working folder; nil: nothing
 }
@@ -54,9 +56,15 @@ func jobs() []job {
 		{name: "wprof-perfetto", brief: true, read: isTrace},
 		{name: "wprof-perfetto -e no-threads,embed-stacks", brief: true, read: isTrace},
 		{name: "wprof-perfetto -e sched-extras,tidpid,timer-ticks,embed-stacks", read: isTrace},
+		{name: "wprof-perfetto", file: true, brief: true, read: isTrace},
 		{name: "wprof-flame", brief: true, keeps: true, read: isFolded},
 		{name: "wprof-flame --wakeup-chain 4 --by thread", keeps: true, read: isFolded},
 		{name: "wprof-flame --html", brief: true, keeps: true, read: isPage},
+		{name: "wprof-json", brief: true, read: isLines},
+		{name: "wprof-json --no-stacks --time ns", brief: true, read: isLines},
+		{name: "wprof-json --stream", read: isLines},
+		{name: "wprof-json", file: true, brief: true, read: isLines},
+		{name: "wprof-json --stream", file: true, brief: true, read: isLines},
 		{name: "wprof-json --parquet columns -e numa", keeps: true, read: isNothing, files: areColumns},
 		{name: "wprof-info", lists: true, brief: true, read: isSummary},
 		{name: "wprof-info --json", lists: true, read: isJSON},
@@ -148,7 +156,11 @@ func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 		if j.brief && b.isLong() {
 			continue
 		}
-		t.Run(strings.ReplaceAll(j.name, " ", "_"), func(t *testing.T) {
+		name := strings.ReplaceAll(j.name, " ", "_")
+		if j.file {
+			name += "_FILE"
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			short := b
 			short.events /= 10
@@ -192,6 +204,12 @@ type ran struct {
 func (j *job) run(t *testing.T, b bounds) ran {
 	t.Helper()
 	tool, args := j.command(b.events)
+	var inFile written
+	if j.file {
+		var path string
+		path, inFile = j.write(t, b)
+		args = append(args, path)
+	}
 	cmd := exec.Command(tools.Path(tool), args...)
 	if j.files != nil {
 		cmd.Dir = t.TempDir()
@@ -213,6 +231,11 @@ func (j *job) run(t *testing.T, b bounds) ran {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	wrote := make(chan written, 1)
 	go func() {
+		if j.file {
+			in.Close()
+			wrote <- inFile
+			return
+		}
 		// An error is the tool's end before that of its input, and that tells itself.
 		w, _ := generate(in, b, j.wants)
 		in.Close()
@@ -233,4 +256,18 @@ func (j *job) run(t *testing.T, b bounds) ran {
 		}
 	}
 	return ran{w, peak(), time.Since(begin)}
+}
+
+// write puts the stream into a file.
+func (j *job) write(t *testing.T, b bounds) (path string, w written) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "long.wprof"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if w, err = generate(f, b, j.wants); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name(), w
 }

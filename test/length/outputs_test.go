@@ -237,6 +237,58 @@ func isText(out io.Reader) verdict {
 	}
 }
 
+// isLines counts lines of JSON by kind.
+func isLines(out io.Reader) verdict {
+	kinds, stacks, count := map[string]uint64{}, int64(0), int64(-1)
+	in := bufio.NewReaderSize(out, 1<<20)
+	var wrong string
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			break
+		}
+		_, after, _ := bytes.Cut(line[:min(len(line), 60)], []byte(`,"t":"`))
+		kind, _, isEvent := bytes.Cut(after, []byte(`"`))
+		switch {
+		case line[0] != '{' || line[len(line)-2] != '}':
+			wrong = string(line)
+		case isEvent:
+			kinds[string(kind)]++
+		case bytes.HasPrefix(line, []byte(`{"id":`)):
+			stacks++
+		default:
+			var head struct {
+				Count *int64 `json:"stack_cnt"`
+			}
+			if err := json.Unmarshal(line, &head); err != nil {
+				wrong = string(line)
+			}
+			if head.Count != nil {
+				count = *head.Count
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+	return func(w written) error {
+		if wrong != "" {
+			return fmt.Errorf("the line %q", wrong)
+		}
+		if count >= 0 && count != stacks {
+			return fmt.Errorf("stack_cnt is %d, there are %d lines of stacks", count, stacks)
+		}
+		for name, kind := range map[string]format.Kind{
+			"switch": format.KindSwitch, "waking": format.KindWaking, "wakeup_new": format.KindWakeupNew, "timer": format.KindSample,
+			"fork": format.KindFork, "exec": format.KindExec, "task_rename": format.KindRename, "task_exit": format.KindExit,
+			"task_free": format.KindFree, "lost": format.KindLost,
+		} {
+			if kinds[name] != w.kinds[kind] {
+				return fmt.Errorf("%d lines of kind %s came out, %d events went in", kinds[name], name, w.kinds[kind])
+			}
+		}
+		return nil
+	}
+}
+
 // isFolded walks through folded stacks, of which every line is a stack and a weight.
 func isFolded(out io.Reader) verdict {
 	var lines uint64

@@ -213,6 +213,9 @@ func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
 		{"wprof-perfetto", []string{"-e", "no-threads"}, 5, 0},
 		{"wprof-flame", nil, 5, 0},
 		{"wprof-flame", []string{"-K", "waking", "--svg"}, 5, 0},
+		{"wprof-json", nil, 5, 0},
+		{"wprof-json", []string{"--stream", "-k", "switch"}, 5, 0},
+		{"wprof-json", []string{"--start", c.offset(from), "--end", c.offset(to)}, 0, 0},
 	} {
 		for file, want := range map[string]int{c.path: one.lossy, whole: one.whole} {
 			out := filepath.Join(dir, "out")
@@ -229,7 +232,7 @@ func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
 			}
 		}
 	}
-	for _, tool := range []string{"wprof-record", "wprof-info", "wprof-filter", "wprof-symbolize", "wprof-perfetto", "wprof-flame"} {
+	for _, tool := range []string{"wprof-record", "wprof-info", "wprof-filter", "wprof-symbolize", "wprof-perfetto", "wprof-flame", "wprof-json"} {
 		if page := string(tools.Run(t, tool, "--man")); !strings.Contains(page, "events were lost and") {
 			t.Errorf("the manual page of %s does not tell of the exit status 5", tool)
 		}

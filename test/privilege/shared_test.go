@@ -100,7 +100,7 @@ func TestNoLinkIsFollowedInASharedFolder(t *testing.T) {
 				// The others write the same way.
 				out := filepath.Join(private, "out")
 				trap.lay(t, victim, out)
-				for _, tool := range []string{"wprof-filter", "wprof-symbolize", "wprof-perfetto", "wprof-flame"} {
+				for _, tool := range []string{"wprof-filter", "wprof-symbolize", "wprof-perfetto", "wprof-flame", "wprof-json"} {
 					if e := run(t, asRoot(0, tool, file, "-o", out)); e.status != 0 {
 						t.Errorf("%s: status %d: %s", tool, e.status, e.stderr.String())
 					}
