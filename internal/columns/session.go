@@ -26,7 +26,7 @@ func sessionFields() []field[sessionRow] {
 		text("version", func(*sessionRow) string { return records.Version }),
 		text("timestamp", func(r *sessionRow) string { return r.opened(time.RFC3339) }),
 		optionalInteger("dur", func(r *sessionRow) (int64, bool) {
-			return max(0, r.window.End-r.window.Start), r.window.Closed
+			return r.window.Length(), r.window.Closed
 		}),
 		integer("timer_freq_hz", func(r *sessionRow) int64 { return r.TimerHz }),
 	}
