@@ -7,27 +7,38 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Bounds of what one file holds in memory. There are some twenty, of which a few are busy.
+// Bounds of what files hold in memory. There are some twenty, of which a few are busy.
 const (
-	batchRows  = 1024    // rows that go to the file's goroutine at once
-	batchBytes = 1 << 20 // of the texts in them; one row may have more
-	batches    = 3       // under way
-	groupRows  = 1 << 18 // rows of a row group
-	groupBytes = 4 << 20 // of a row group, as it is stored
-	pageBytes  = 128 << 10
-	textBytes  = 512 << 10 // of the texts of a page
+	batchRows  = 1024     // rows that go to the file's goroutine at once
+	batchBytes = 1 << 20  // of the texts in them; one row may have more
+	batches    = 3        // under way
+	groupRows  = 1 << 20  // rows of a row group
+	ownBytes   = 2 << 20  // of a file's row group, as it is stored
+	allBytes   = 24 << 20 // of all row groups beyond that, shared by the files in proportion of their rows
 )
+
+// shape says how a file is cut. Every page and every row group is remembered until the file is complete, 120 bytes and 1.2 kB
+// a column: the larger they are, the less a long stream takes. Pages are held one a column, before they are compressed.
+type shape struct {
+	page       int   // bytes of a page
+	texts      int   // bytes of the texts of a page; by itself a page counts their indices only
+	dictionary int64 // bytes of a column's dictionary, beyond which a row group has texts as they are
+}
 
 // file is one Parquet file. A goroutine of its own makes columns of rows and writes them, so that files are written on
 // several CPUs.
 type file[R any] struct {
-	columns []leaf[R]
-	w       *parquet.Writer
-	group   *parquet.ConcurrentRowGroupWriter
-	texts   []int // bytes of texts in the open page of a column
-	held    int   // rows in the open row group
-	values  []parquet.Value
+	columns   []leaf[R]
+	out       sink
+	w         *parquet.GenericWriter[any]
+	group     *parquet.ConcurrentRowGroupWriter
+	texts     []int // bytes of texts in the open page of a column
+	pageTexts int   // how many of them a page may have
+	held      int   // rows in the open row group
+	values    []parquet.Value
 
+	rows    int64 // added so far
+	all     *common
 	filling *batch[R]
 	made    int
 	queue   chan *batch[R]
@@ -37,16 +48,37 @@ type file[R any] struct {
 	err     error // of the goroutine; valid if failed is set
 }
 
-type batch[R any] struct {
-	rows  []R
-	bytes int
+// sink is where a file goes. It keeps the error of writing, which says by itself what is to be known.
+type sink struct {
+	io.Writer
+	err error
 }
 
-// newFile begins a file of so many bytes of dictionary a column at most.
-func newFile[R any](out io.Writer, name string, dictionary int64, fields []field[R]) *file[R] {
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}
+
+type batch[R any] struct {
+	rows  []R
+	bytes int   // of their texts
+	group int64 // bytes that the row group may have
+}
+
+// common is what all files of a stream have in common.
+type common struct {
+	codec codec
+	rows  int64 // added so far
+}
+
+// newFile begins a file.
+func newFile[R any](out io.Writer, name string, s shape, all *common, fields []field[R]) *file[R] {
 	schema := parquet.NewSchema(name, nodeOf(fields))
 	options := []parquet.WriterOption{
-		schema, parquet.Compression(codec), parquet.PageBufferSize(pageBytes), parquet.DictionaryMaxBytes(dictionary),
+		schema, parquet.Compression(&all.codec), parquet.PageBufferSize(s.page), parquet.DictionaryMaxBytes(s.dictionary),
 		parquet.DataPageStatistics(false),
 	}
 	columns := leavesOf(fields)
@@ -55,11 +87,12 @@ func newFile[R any](out io.Writer, name string, dictionary int64, fields []field
 			options = append(options, parquet.SkipPageBounds(path...))
 		}
 	}
-	w := parquet.NewWriter(out, options...)
 	f := &file[R]{
-		columns: columns, w: w, group: w.BeginRowGroup(), texts: make([]int, len(columns)),
+		columns: columns, all: all, out: sink{Writer: out}, texts: make([]int, len(columns)), pageTexts: s.texts,
 		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
 	}
+	f.w = parquet.NewGenericWriter[any](&f.out, options...)
+	f.group = f.w.BeginRowGroup()
 	go f.run()
 	return f
 }
@@ -97,7 +130,13 @@ func (f *file[R]) next() *batch[R] {
 	return <-f.free
 }
 
+// send hands over what was added. The size of a row group follows from what was added to all files, not from how fast they
+// are written, so that the same stream gives the same files.
 func (f *file[R]) send() {
+	n := int64(len(f.filling.rows))
+	f.rows += n
+	f.all.rows += n
+	f.filling.group = ownBytes + int64(allBytes*float64(f.rows)/float64(f.all.rows))
 	f.queue <- f.filling
 	f.filling = nil
 }
@@ -134,10 +173,13 @@ func (f *file[R]) run() {
 }
 
 func (f *file[R]) note(err error) {
-	if err != nil {
-		f.err = err
-		f.failed.Store(true)
+	if err == nil {
+		return
 	}
+	if f.err = err; f.out.err != nil {
+		f.err = f.out.err
+	}
+	f.failed.Store(true)
 }
 
 func (f *file[R]) write(b *batch[R]) error {
@@ -151,11 +193,11 @@ func (f *file[R]) write(b *batch[R]) error {
 		if !c.isText {
 			continue
 		}
-		// A page counts the indices of texts, not the texts, so that dictionaries could grow to any size in it.
+		// A dictionary is only looked at between pages, so that it could grow to any size in one.
 		for _, v := range f.values {
 			f.texts[i] += len(v.ByteArray())
 		}
-		if f.texts[i] > textBytes {
+		if f.texts[i] > f.pageTexts {
 			f.texts[i] = 0
 			if err := writers[i].Flush(); err != nil {
 				return err
@@ -163,7 +205,7 @@ func (f *file[R]) write(b *batch[R]) error {
 		}
 	}
 	f.held += len(b.rows)
-	if f.held >= groupRows || f.group.Size() >= groupBytes {
+	if f.held >= groupRows || f.group.Size() >= b.group {
 		return f.flush()
 	}
 	return nil

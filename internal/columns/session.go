@@ -19,7 +19,8 @@ type sessionRow struct {
 	isWhole    bool // lost is all
 }
 
-// sessionFields are those of the header of the JSON lines.
+// sessionFields are those of the header of the JSON lines, and start_ts: where a time range was cut out, it is what queries
+// need to tell what the first thread on a CPU has run.
 func sessionFields() []field[sessionRow] {
 	fields := []field[sessionRow]{
 		text("version", func(*sessionRow) string { return records.Version }),
@@ -33,6 +34,7 @@ func sessionFields() []field[sessionRow] {
 		fields = append(fields, flag("capture_"+source, func(*sessionRow) bool { return false }))
 	}
 	return append(fields,
+		integer("start_ts", func(r *sessionRow) int64 { return r.window.Start }),
 		texts("stacks", func(r *sessionRow) []string { return r.Stacks }),
 		integer("stack_cnt", func(r *sessionRow) int64 { return r.stackCount }),
 		texts("pmus", func(r *sessionRow) []string { return r.PMUs }),

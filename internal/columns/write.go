@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"errors"
 	"io"
 	"slices"
 
@@ -25,11 +24,10 @@ type Result struct {
 	Window  records.Window
 }
 
-// Bytes of a column's dictionary, beyond which a row group has texts as they are.
-const (
-	taskDictionary = 256 << 10
-	nameDictionary = 1 << 20
-)
+// Shapes of files: of the kinds that nearly all events are of, of other events and tasks, and of stacks.
+func busy() shape     { return shape{page: 512 << 10, texts: 256 << 10, dictionary: 64 << 10} }
+func quiet() shape    { return shape{page: 64 << 10, texts: 64 << 10, dictionary: 64 << 10} }
+func ofStacks() shape { return shape{page: 128 << 10, texts: 256 << 10, dictionary: 512 << 10} }
 
 // Write writes a stream as files, each into what create makes of its name. Whatever ends the stream, the files are
 // complete; errors of the stream come back after all before them has been written.
@@ -63,6 +61,7 @@ type writer struct {
 
 	nodes  map[uint32]int32 // of CPUs; nil: not wanted
 	told   told
+	common common
 	left   int // sections whose stacks are written
 	events int64
 	about  sessionRow
@@ -101,7 +100,7 @@ func (w *writer) begin() error {
 		if k.Source == 0 || w.options.Kinds != nil && !slices.Contains(w.options.Kinds, k.Kind) {
 			continue
 		}
-		f, err := create(w, k.Name, taskDictionary, eventFields(&k, w.options))
+		f, err := create(w, k.Name, shapeOf(k.Kind), eventFields(&k, w.options))
 		if err != nil {
 			return err
 		}
@@ -118,13 +117,20 @@ func nodesOf(s *format.Session) map[uint32]int32 {
 	return nodes
 }
 
+func shapeOf(k records.Kind) shape {
+	if k == records.Switch || k == records.Waking {
+		return busy()
+	}
+	return quiet()
+}
+
 // create begins a file.
-func create[R any](w *writer, name string, dictionary int64, fields []field[R]) (*file[R], error) {
+func create[R any](w *writer, name string, s shape, fields []field[R]) (*file[R], error) {
 	out, err := w.create(name + Extension)
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(out, name, dictionary, fields)
+	f := newFile(out, name, s, &w.common, fields)
 	w.files = append(w.files, f)
 	return f, nil
 }
@@ -144,17 +150,17 @@ func taskFieldsOf(fields []records.Field) (all []taskField) {
 func (w *writer) beginOthers() (err error) {
 	if !w.options.NoStacks {
 		w.stacks = new(stackFiles)
-		if w.stacks.stacks, err = create(w, "stacks", nameDictionary, stackFields()); err != nil {
+		if w.stacks.stacks, err = create(w, "stacks", ofStacks(), stackFields()); err != nil {
 			return err
 		}
-		if w.stacks.frames, err = create(w, "frames", nameDictionary, frameFields()); err != nil {
+		if w.stacks.frames, err = create(w, "frames", ofStacks(), frameFields()); err != nil {
 			return err
 		}
 	}
-	if w.tasks, err = create(w, "tasks", taskDictionary, taskFields()); err != nil {
+	if w.tasks, err = create(w, "tasks", quiet(), taskFields()); err != nil {
 		return err
 	}
-	w.session, err = create(w, "session", taskDictionary, sessionFields())
+	w.session, err = create(w, "session", quiet(), sessionFields())
 	return err
 }
 
@@ -224,7 +230,10 @@ func (w *writer) complete(isWhole bool) error {
 		}
 		*row = w.about
 	}
-	return errors.Join(w.end(), w.failed)
+	if err := w.end(); err != nil {
+		return err
+	}
+	return w.failed
 }
 
 // end completes all files.

@@ -10,15 +10,15 @@ import (
 
 // columns writes Parquet files. None appears before all are complete.
 func (j *job) columns() error {
-	folder, err := j.inv.CreateFolder(j.parquet)
-	if err != nil {
-		return err
-	}
 	r, err := format.NewReader(j.in)
 	if err != nil {
 		return cli.InputError("convert", j.name, err)
 	}
 	defer r.Close()
+	folder, err := j.inv.CreateFolder(j.parquet)
+	if err != nil {
+		return err
+	}
 	var outputs []*cli.Output
 	create := func(name string) (io.Writer, error) {
 		out, err := folder.Create(name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/chrome"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 )
@@ -70,7 +71,7 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	case q.parquet != "":
 		form, without = "--parquet", []string{"chrome", "array", "stream", "fields", "time", "output"}
 	case q.chrome:
-		form, without = "--chrome", []string{"array", "stream", "fields", "kind", "time", "emit"}
+		form, without = "--chrome", []string{"array", "stream", "fields", "kind", "time"}
 	}
 	for _, name := range without {
 		if inv.IsSet(name) {
@@ -123,9 +124,6 @@ func (j *job) run() error {
 	if j.parquet != "" {
 		return j.columns()
 	}
-	if j.chrome {
-		return errors.New("not yet")
-	}
 	out, err := j.inv.CreateOutput(j.inv.String("output"), false)
 	if err != nil {
 		return err
@@ -142,12 +140,15 @@ func (j *job) run() error {
 }
 
 func (j *job) write(out io.Writer) (Result, error) {
-	if j.Stream {
+	if j.Stream || j.chrome {
 		r, err := format.NewReader(j.in)
 		if err != nil {
 			return Result{}, fatal(err)
 		}
 		defer r.Close()
+		if j.chrome {
+			return j.writeChrome(r, out)
+		}
 		return Stream(r, out, j.Options, !format.IsFinite(j.in))
 	}
 	again, err := reread(j.in)
@@ -159,6 +160,11 @@ func (j *job) write(out io.Writer) (Result, error) {
 		return Result{}, fatal(err)
 	}
 	return Write(again.open, out, j.Options)
+}
+
+func (j *job) writeChrome(r *format.Reader, out io.Writer) (Result, error) {
+	done, err := chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Numa: j.NUMA})
+	return Result{Events: done.Events, Lost: done.Lost, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err
 }
 
 // fatalError is one with which there is no output, of whatever sort it is.

@@ -2,6 +2,7 @@ package records
 
 import (
 	"iter"
+	"math"
 	"strconv"
 
 	"wprof/format"
@@ -132,6 +133,9 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 // Get is the stack with an id that a record has; nil if it is of another section than the current one. It is valid until
 // the next one.
 func (s *Stacks) Get(id int64) *Stack {
+	if id <= s.base || id > s.base+math.MaxUint32 {
+		return nil
+	}
 	d := s.r.Stack(format.StackID(id - s.base))
 	if d == nil {
 		return nil

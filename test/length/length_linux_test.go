@@ -21,15 +21,15 @@ type verdict func(written) error
 
 // job is one way to use a tool.
 type job struct {
-	name   string
-	args   func(total uint64) []string
-	wants  func(total uint64) predicate // what a filter keeps; nil: everything
-	lists  bool                         // has a list of processes, which grows until it is full
-	folder bool                         // writes into a folder that its last argument names, and nothing to its standard output
-	file   bool                         // reads a file instead of a pipe
-	keeps  bool                         // keeps what is different in the whole stream, up to a bound of its own
-	brief  bool                         // left out of the long test: another one remembers the same
-	read   func(out io.Reader) verdict  // reads all of the output
+	name  string
+	args  func(total uint64) []string
+	wants func(total uint64) predicate // what a filter keeps; nil: everything
+	lists bool                         // has a list of processes, which grows until it is full
+	keeps bool                         // keeps what is different in the whole stream, up to a bound of its own
+	brief bool                         // left out of the long test: another one remembers the same
+	file  bool                         // reads a file instead of a pipe
+	read  func(out io.Reader) verdict  // reads all of the output
+	files func(folder string) verdict  // what the tool has written into its working folder; nil: nothing
 }
 
 func (j *job) command(total uint64) (tool string, args []string) {
@@ -65,7 +65,7 @@ func jobs() []job {
 		{name: "wprof-json --stream", read: isLines},
 		{name: "wprof-json", file: true, brief: true, read: isLines},
 		{name: "wprof-json --stream", file: true, brief: true, read: isLines},
-		{name: "wprof-json --parquet", folder: true, keeps: true, read: isNothing},
+		{name: "wprof-json --parquet columns -e numa", keeps: true, read: isNothing, files: areColumns},
 		{name: "wprof-info", lists: true, brief: true, read: isSummary},
 		{name: "wprof-info --json", lists: true, read: isJSON},
 		{name: "wprof-info --check", read: isSound},
@@ -204,9 +204,6 @@ type ran struct {
 func (j *job) run(t *testing.T, b bounds) ran {
 	t.Helper()
 	tool, args := j.command(b.events)
-	if j.folder {
-		args = append(args, filepath.Join(t.TempDir(), "out"))
-	}
 	var inFile written
 	if j.file {
 		var path string
@@ -214,6 +211,9 @@ func (j *job) run(t *testing.T, b bounds) ran {
 		args = append(args, path)
 	}
 	cmd := exec.Command(tools.Path(tool), args...)
+	if j.files != nil {
+		cmd.Dir = t.TempDir()
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	in, err := cmd.StdinPipe()
@@ -249,6 +249,11 @@ func (j *job) run(t *testing.T, b bounds) ran {
 	}
 	if err := holds(w); err != nil {
 		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	if j.files != nil {
+		if err := j.files(cmd.Dir)(w); err != nil {
+			t.Fatalf("%v: %v", cmd.Args, err)
+		}
 	}
 	return ran{w, peak(), time.Since(begin)}
 }

@@ -289,17 +289,6 @@ func isLines(out io.Reader) verdict {
 	}
 }
 
-// isNothing: there is nothing on standard output.
-func isNothing(out io.Reader) verdict {
-	n, _ := io.Copy(io.Discard, out)
-	return func(written) error {
-		if n != 0 {
-			return fmt.Errorf("%d bytes came out", n)
-		}
-		return nil
-	}
-}
-
 // isFolded walks through folded stacks, of which every line is a stack and a weight.
 func isFolded(out io.Reader) verdict {
 	var lines uint64

@@ -1,0 +1,33 @@
+package chrome
+
+const digits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+
+// appendMicros appends ns as µs with three decimals: a float64 would not hold them in a trace of some months.
+func appendMicros(b []byte, ns int64) []byte {
+	n := uint64(ns)
+	if ns < 0 {
+		b = append(b, '-')
+		n = -n
+	}
+	var text [24]byte
+	at := len(text) - 4
+	us, rest := n/1000, n%1000
+	text[at] = '.'
+	text[at+1] = byte('0' + rest/100)
+	text[at+2] = digits[rest%100*2]
+	text[at+3] = digits[rest%100*2+1]
+	for us >= 100 {
+		at -= 2
+		two := us % 100 * 2
+		us /= 100
+		text[at], text[at+1] = digits[two], digits[two+1]
+	}
+	if us >= 10 {
+		at -= 2
+		text[at], text[at+1] = digits[us*2], digits[us*2+1]
+	} else {
+		at--
+		text[at] = byte('0' + us)
+	}
+	return append(b, text[at:]...)
+}

@@ -1,0 +1,15 @@
+package chrome
+
+// Options are what a trace shows.
+type Options struct {
+	NoStacks bool // no stack, and no function that a thread is blocked in
+	Numa     bool // the NUMA node of each CPU
+}
+
+// Result is what a conversion came to.
+type Result struct {
+	Events  int64  // of the stream
+	Bytes   int64  // of the trace
+	Lost    bool   // events are missing
+	NotUTF8 string // the first text that held other bytes than UTF-8, as it is shown; "": none did
+}

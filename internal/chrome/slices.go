@@ -1,0 +1,199 @@
+package chrome
+
+import (
+	"strconv"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// The slices of a row lie end to end, because a thread's spans do: no two overlap.
+
+// span draws a span that has ended. Nearly all of a trace is written here: see BenchmarkWrite.
+func (c *conversion) span(s *timeline.Span) {
+	if s.Thread.Idle() {
+		return
+	}
+	k := c.taskOf(s)
+	if k == nil || k.idle {
+		return
+	}
+	tr := c.trackOf(s.Thread, k)
+	// Of a thread that a damaged stream has under two starts there is one row: there the first one is drawn.
+	if s.From < tr.until {
+		return
+	}
+	switch s.Kind {
+	case timeline.SpanRunning:
+		c.ran(tr, k, s)
+	case timeline.SpanRunnable:
+		c.waited(tr, k, s)
+	case timeline.SpanBlocked:
+		c.blocked(tr, s)
+	default:
+		return
+	}
+	tr.until = s.To
+}
+
+// taskOf is who a span is of; nil if that is not known.
+func (c *conversion) taskOf(s *timeline.Span) *task {
+	if s.Task != 0 {
+		return c.tasks.of(s.Task)
+	}
+	if tr, ok := s.Thread.Own.(*track); ok && tr.named != nil {
+		return tr.named
+	}
+	if s.Thread.Def.IsLost() {
+		return nil
+	}
+	return c.tasks.describe(s.Thread.Def) // another section has named it
+}
+
+// begin begins a slice up to its end's time; from there its arguments follow.
+func (c *conversion) begin(name string, tr *track, s *timeline.Span) []byte {
+	b := append(append(c.out.next(), `{"ph":"X","cat":"thread","name":`...), name...)
+	return c.times(append(append(b, ','), tr.place...), s)
+}
+
+// times appends when a span begins and how long it lasts.
+func (c *conversion) times(b []byte, s *timeline.Span) []byte {
+	b = append(appendMicros(b, s.From-c.first), `,"dur":`...)
+	return appendMicros(b, s.To-s.From)
+}
+
+// ran draws a time on a CPU: in the row of the thread, and in that of the CPU.
+func (c *conversion) ran(tr *track, k *task, s *timeline.Span) {
+	row := c.cpu(s.CPU)
+	b := c.begin(`"Running"`, tr, s)
+	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(s.CPU), 10)
+	b = strconv.AppendInt(append(b, `,"prio":`...), int64(s.Prio), 10)
+	if row != nil {
+		b = append(b, row.node...)
+	}
+	b = c.before(b, s)
+	if s.Open {
+		b = append(b, `,"open":true`...)
+	} else if s.Left != 0 || s.Next != 0 {
+		b = append(append(append(b, `,"left":"`...), c.stateName(s.Left)...), '"')
+	}
+	c.out.b = append(b, "}}"...)
+	if row != nil {
+		c.occupied(row, k, s)
+	}
+	c.arrives(tr, k, s)
+}
+
+// occupied draws a time on a CPU in the row of the CPU.
+func (c *conversion) occupied(row *cpuRow, k *task, s *timeline.Span) {
+	b := append(append(c.out.next(), `{"ph":"X","cat":"cpu",`...), k.onCPU...)
+	b = append(c.times(append(b, row.place...), s), k.onCPUEnd...)
+	c.out.b = append(strconv.AppendInt(append(b, `,"prio":`...), int64(s.Prio), 10), "}}"...)
+}
+
+// before appends the time off the CPU that a time on it follows.
+func (c *conversion) before(b []byte, s *timeline.Span) []byte {
+	off := &s.Off
+	began := s.From // the window may have cut its beginning off
+	if s.SinceKnown {
+		began = min(began, s.Since)
+	}
+	if off.New {
+		b = append(b, `,"new":true`...)
+	} else if off.Known {
+		b = appendMicros(append(b, `,"off_us":`...), max(began-off.Since, 0))
+		b = append(append(append(b, `,"was":"`...), c.stateName(s.State)...), '"')
+	}
+	if k := c.waker(off); k != nil {
+		b = append(append(append(b, `,"waker":"`...), k.label...), '"')
+	}
+	return c.delay(b, off)
+}
+
+// delay appends how long a thread could run and did not.
+func (c *conversion) delay(b []byte, off *timeline.OffCPU) []byte {
+	if off.Woken == 0 && !(off.Preempted && off.Known) {
+		return b
+	}
+	b = appendMicros(append(b, `,"delay_us":`...), off.Delay)
+	if off.Compound != off.Delay || off.Chain > 1 {
+		b = appendMicros(append(b, `,"compound_delay_us":`...), off.Compound)
+		b = strconv.AppendUint(append(b, `,"chain":`...), uint64(off.Chain), 10)
+	}
+	return b
+}
+
+// waker is who woke a thread; nil: that is not known, or nobody did.
+func (c *conversion) waker(off *timeline.OffCPU) *task {
+	if off.Woken == 0 || off.Waker == 0 {
+		return nil
+	}
+	return c.tasks.of(off.Waker)
+}
+
+// waited draws a time in which a thread could run and did not.
+func (c *conversion) waited(tr *track, k *task, s *timeline.Span) {
+	name := `"Runnable"`
+	if s.Off.Preempted && s.State&format.StatePreempted != 0 {
+		name = `"Runnable (preempted)"`
+	}
+	b := c.begin(name, tr, s)
+	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(s.CPU), 10)
+	b = strconv.AppendInt(append(b, `,"prio":`...), int64(s.Prio), 10)
+	if w := c.waker(&s.Off); w != nil {
+		b = append(append(append(b, `,"waker":"`...), w.label...), '"')
+	}
+	if s.Open {
+		b = append(b, `,"open":true`...)
+	}
+	c.out.b = append(b, "}}"...)
+	if s.Open {
+		c.drawOrigin(tr, k, s) // it does not come back
+	}
+}
+
+// blocked draws a time in which a thread could not run.
+func (c *conversion) blocked(tr *track, s *timeline.Span) {
+	of := c.stackOf(s.Stack)
+	name := of.blocked
+	if name == "" {
+		name = c.state(s.State).blocked
+	}
+	b := c.begin(name, tr, s)
+	b = append(append(b, `,"args":{"state":"`...), c.stateName(s.State)...)
+	b = strconv.AppendInt(append(b, `","prio":`...), int64(s.Prio), 10)
+	if s.SinceKnown && s.Since < s.From {
+		b = appendMicros(append(b, `,"length_us":`...), s.To-s.Since)
+	}
+	if s.Open {
+		b = append(b, `,"open":true`...)
+	}
+	c.out.b = append(of.endArgs(b), '}')
+}
+
+// stateText is how a state is written.
+type stateText struct {
+	name    string
+	blocked string // a block in it of which no stack was taken, as a JSON string
+}
+
+func (c *conversion) state(s format.State) stateText {
+	if known, found := c.states[s]; found {
+		return known
+	}
+	text := stateText{name: s.String(), blocked: `"Blocked (` + s.String() + `)"`}
+	if len(c.states) < 1<<12 { // all that are; a hostile stream may have more
+		c.states[s] = text
+	}
+	return text
+}
+
+func (c *conversion) stateName(s format.State) string {
+	switch s {
+	case format.StateInterruptible:
+		return "S"
+	case format.StatePreempted:
+		return "R+"
+	}
+	return c.state(s).name
+}

@@ -1,0 +1,125 @@
+package chrome
+
+import (
+	"bytes"
+	"strconv"
+
+	"wprof/format"
+	"wprof/internal/records"
+	"wprof/internal/stacks"
+)
+
+// task is who a definition names: a thread under one name.
+type task struct {
+	tid, pid int32
+	idle     bool
+	unknown  bool // of which the stream does not know the process
+	kernel   bool
+	comm     string
+	process  string // what its process is called
+	command  string // its command line; "": not known
+	name     []byte // comm as a JSON string
+	label    []byte // comm and tid without quotes, for use within a JSON string
+	onCPU    []byte // the slices of a CPU: what stands between "cat" and "ts", and from "dur" on
+	onCPUEnd []byte
+	row      *track // nil: not looked up
+}
+
+// tasks are those of the current section.
+type tasks struct {
+	r      *format.Reader
+	texts  *records.Texts
+	byID   []*task
+	sparse map[format.TaskID]*task // ids far beyond the number of tasks
+	named  int
+}
+
+func (t *tasks) newSection() {
+	clear(t.byID)
+	t.byID, t.sparse, t.named = t.byID[:0], nil, 0
+}
+
+// of is the task that an id names; nil if it is not defined.
+func (t *tasks) of(id format.TaskID) *task {
+	if uint64(id) < uint64(len(t.byID)) {
+		if k := t.byID[id]; k != nil {
+			return k
+		}
+	}
+	return t.find(id)
+}
+
+func (t *tasks) find(id format.TaskID) *task {
+	if k := t.sparse[id]; k != nil || id == 0 {
+		return k
+	}
+	d := t.r.Task(id)
+	if d.IsLost() {
+		return nil // its definition may still come
+	}
+	k := t.describe(d)
+	t.named++
+	if int64(id) > 4*int64(t.named)+1<<16 {
+		if t.sparse == nil {
+			t.sparse = make(map[format.TaskID]*task)
+		}
+		t.sparse[id] = k
+		return k
+	}
+	for int64(len(t.byID)) <= int64(id) {
+		t.byID = append(t.byID, nil)
+	}
+	t.byID[id] = k
+	return k
+}
+
+func (t *tasks) describe(d *format.Task) *task {
+	has := func(flag format.TaskFlag) bool { return d.Flags&uint32(flag) != 0 }
+	k := &task{tid: d.Tid, pid: d.Pid, kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD)}
+	switch {
+	case d.Tid == 0 || has(format.TaskFlag_TASK_FLAG_IDLE):
+		k.idle, k.comm = true, "idle"
+	case d.Pid == 0 || has(format.TaskFlag_TASK_FLAG_UNKNOWN):
+		k.unknown, k.pid, k.comm, k.process = true, unknownPID, "TID "+strconv.Itoa(int(d.Tid)), records.Unknown
+	default:
+		k.comm, k.process = t.called(d.Comm), t.called(d.ProcessComm)
+		t.command(k, d)
+	}
+	k.finish()
+	return k
+}
+
+func (t *tasks) called(name []byte) string {
+	if len(name) == 0 {
+		return stacks.Unnamed
+	}
+	return t.texts.Clean(stacks.Clipped(name))
+}
+
+// command names a process by the first word of its command line, where that is known.
+func (t *tasks) command(k *task, d *format.Task) {
+	c := t.r.Command(d.Command)
+	if c == nil {
+		return
+	}
+	args := bytes.TrimRight(c.Args, "\x00")
+	first, _, _ := bytes.Cut(args, []byte{0})
+	if len(first) == 0 {
+		return
+	}
+	k.process = t.texts.Clean(stacks.Clipped(first))
+	k.command = t.texts.Clean(stacks.Clipped(bytes.ReplaceAll(args, []byte{0}, []byte{' '})))
+}
+
+// finish writes the texts that every slice needs.
+func (k *task) finish() {
+	k.name = records.AppendString(nil, k.comm)
+	k.label = append([]byte{}, k.name[1:len(k.name)-1]...)
+	if k.idle {
+		return
+	}
+	k.label = strconv.AppendInt(append(k.label, ' '), int64(k.tid), 10)
+	k.onCPU = append(append([]byte(`"name":`), k.name...), `,"pid":4194305,"tid":`...)
+	k.onCPUEnd = strconv.AppendInt([]byte(`,"args":{"tid":`), int64(k.tid), 10)
+	k.onCPUEnd = strconv.AppendInt(append(k.onCPUEnd, `,"pid":`...), int64(k.pid), 10)
+}

@@ -1,0 +1,115 @@
+package chrome
+
+import (
+	"strconv"
+
+	"wprof/internal/records"
+	"wprof/internal/timeline"
+)
+
+// track is the row of a thread. Tools have one for each tid, so a thread whose tid is used again goes on in the row of the
+// one before, which then has the name of the last.
+type track struct {
+	place     []byte // `"pid":12,"tid":34,"ts":`
+	pid       int32
+	named     *task // whose name the tool was told last
+	until     int64 // end of the last slice, CLOCK_MONOTONIC ns
+	preempted preemption
+}
+
+// place is what a row is known by.
+type place struct{ pid, tid int32 }
+
+// named is how a process was introduced.
+type named struct {
+	name, command string
+	byLeader      bool
+}
+
+// tracks are those of all threads. A thread keeps its own while it lives; byPlace and processes are those that the current
+// section has named, so that they do not grow with the length of the stream.
+type tracks struct {
+	byPlace   map[place]*track
+	processes map[int32]named
+}
+
+func newTracks() tracks {
+	return tracks{byPlace: make(map[place]*track), processes: make(map[int32]named)}
+}
+
+func (t *tracks) newSection() {
+	clear(t.byPlace)
+	clear(t.processes)
+}
+
+// trackOf is the row of a thread that the stream names so. Its names are told when they change.
+func (c *conversion) trackOf(t *timeline.Thread, k *task) *track {
+	tr, ok := t.Own.(*track)
+	if !ok {
+		tr = c.track(place{k.pid, t.TID})
+		t.Own = tr
+	}
+	if tr.named != k {
+		c.introduce(tr, k)
+	}
+	return tr
+}
+
+func (c *conversion) track(at place) *track {
+	tr := c.tracks.byPlace[at]
+	if tr == nil {
+		text := strconv.AppendInt([]byte(`"pid":`), int64(at.pid), 10)
+		text = strconv.AppendInt(append(text, `,"tid":`...), int64(at.tid), 10)
+		tr = &track{place: append(text, `,"ts":`...), pid: at.pid}
+		c.tracks.byPlace[at] = tr
+	}
+	return tr
+}
+
+// introduce tells a thread's name and that of its process.
+func (c *conversion) introduce(tr *track, k *task) {
+	if k.idle {
+		return
+	}
+	if tr.named == nil || tr.named.comm != k.comm {
+		c.metadata("thread_name", int64(tr.pid), int64(k.tid), "name", k.comm)
+	}
+	tr.named = k
+	before, told := c.tracks.processes[tr.pid]
+	now := named{k.process, k.command, k.tid == k.pid}
+	if told && (before == now || before.byLeader && !now.byLeader) {
+		return
+	}
+	c.tracks.processes[tr.pid] = now
+	if before.name != now.name {
+		c.metadata("process_name", int64(tr.pid), 0, "name", now.name)
+	}
+	if before.command != now.command {
+		c.metadata("process_labels", int64(tr.pid), 0, "labels", now.command)
+	}
+	if k.kernel && !told {
+		c.sorted("process_sort_index", int64(tr.pid), 0, 1)
+	}
+}
+
+// metadata tells a text about a process, or, with a tid, about a thread.
+func (c *conversion) metadata(what string, pid, tid int64, key, value string) {
+	b := c.beginMetadata(what, pid, tid)
+	b = append(append(append(b, '"'), key...), `":`...)
+	c.out.b = append(records.AppendString(b, value), "}}"...)
+}
+
+// sorted says where a process or thread stands among the others.
+func (c *conversion) sorted(what string, pid, tid, rank int64) {
+	b := append(c.beginMetadata(what, pid, tid), `"sort_index":`...)
+	c.out.b = append(strconv.AppendInt(b, rank, 10), "}}"...)
+}
+
+func (c *conversion) beginMetadata(what string, pid, tid int64) []byte {
+	b := append(append(c.out.next(), `{"ph":"M","name":"`...), what...)
+	b = strconv.AppendInt(append(b, `","pid":`...), pid, 10)
+	if tid != 0 {
+		b = strconv.AppendInt(append(b, `,"tid":`...), tid, 10)
+	}
+	return append(b, `,"args":{`...)
+}

@@ -1,0 +1,229 @@
+//go:build linux
+
+package chrome
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/chrome"
+	"wprof/test/engine"
+	"wprof/test/tools"
+)
+
+func TestMain(m *testing.M) { tools.Main(m) }
+
+// traces are what a real capture of a busy machine comes to.
+type traces struct {
+	capture, perfetto, json string
+	done                    chrome.Result
+}
+
+func record(t *testing.T) traces {
+	t.Helper()
+	tools.NeedPrivilege(t)
+	dir := t.TempDir()
+	capture := tools.Record(t, filepath.Join(dir, "busy.wprof"), []string{"-S"}, func() { work(t) })
+	all := traces{capture: capture, json: filepath.Join(dir, "busy.json")}
+	all.perfetto = tools.Convert(t, filepath.Join(dir, "busy.pb"), "wprof-perfetto", capture)
+	all.done = convert(t, capture, all.json)
+	return all
+}
+
+func convert(t *testing.T, capture, to string) chrome.Result {
+	t.Helper()
+	in, err := os.Open(capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	r, err := format.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	done, err := chrome.Write(r, out, chrome.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// work is pipes that make shells, short programs, and two threads that wake each other.
+func work(t *testing.T) {
+	t.Helper()
+	played := make(chan error)
+	go func() { played <- pingPong(4000) }()
+	for range 40 {
+		if err := exec.Command("sh", "-c", "ls / | cat | wc -l; (sleep 0.002); true").Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-played; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pingPong(rounds int) error {
+	there, hit, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	back, answer, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, f := range []*os.File{there, hit, back, answer} {
+			f.Close()
+		}
+	}()
+	go func() {
+		runtime.LockOSThread()
+		ball := make([]byte, 1)
+		for range rounds {
+			_, _ = there.Read(ball)
+			_, _ = answer.Write(ball)
+		}
+	}()
+	runtime.LockOSThread()
+	ball := make([]byte, 1)
+	for range rounds {
+		if _, err := hit.Write(ball); err != nil {
+			return err
+		}
+		if _, err := back.Read(ball); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unsure are threads of which Perfetto tells a state that nobody has told of: it has to end a run somewhere.
+const unsure = `(select tid from thread_state join thread using (utid) where state is null)`
+
+// byTID is a number for each thread.
+func byTID(t *testing.T, trace, sql string) map[int64]int64 {
+	t.Helper()
+	all := make(map[int64]int64)
+	for _, row := range engine.Query(t, trace, sql)[0] {
+		all[row["tid"].(int64)] = row["n"].(int64)
+	}
+	return all
+}
+
+// Perfetto's engine takes the JSON without a complaint, and finds in it what it finds in wprof-perfetto's trace: for each
+// thread the same time on CPUs, to the nanosecond, the same name, and the same number of arrows.
+func TestEngineFindsTheSameAsInItsOwnFormat(t *testing.T) {
+	t.Parallel()
+	all := record(t)
+	engine.CheckCounts(t, all.json)
+	want := byTID(t, all.perfetto, `select tid, sum(dur) as n from sched join thread using (utid)
+		where tid between 1 and 4194304 and dur > 0 and tid not in `+unsure+` group by tid`)
+	got := byTID(t, all.json, `select tid, sum(dur) as n from slice join thread_track on track_id = thread_track.id
+		join thread using (utid) where slice.name = 'Running' group by tid`)
+	if len(want) < 100 {
+		t.Errorf("only %d threads have run", len(want))
+	}
+	for tid, ran := range want {
+		if got[tid] != ran {
+			t.Errorf("thread %d has run for %d ns in the JSON, in Perfetto's format for %d", tid, got[tid], ran)
+		}
+	}
+	flows := `select count(*) as n, 0 as tid from flow`
+	if got, want := byTID(t, all.json, flows), byTID(t, all.perfetto, flows); !maps.Equal(got, want) || want[0] < 4000 {
+		t.Errorf("the JSON has %d arrows, Perfetto's format %d", got[0], want[0])
+	}
+	missed := `select slice.name, count(*) from flow join slice on slice.id = slice_in where slice.name != 'Running' group by 1`
+	if rows := engine.Query(t, all.json, missed)[0]; len(rows) > 0 {
+		t.Errorf("arrows end at other slices than those of running: %v", rows)
+	}
+	compareNames(t, all, want)
+}
+
+// compareNames leaves out tids that two threads had: Perfetto tells them apart.
+func compareNames(t *testing.T, all traces, of map[int64]int64) {
+	t.Helper()
+	const names = `select tid, group_concat(thread.name) as name, count(*) as times from thread where tid between 1 and 4194304 group by tid`
+	ours := make(map[int64]string)
+	for _, row := range engine.Query(t, all.json, names)[0] {
+		ours[row["tid"].(int64)], _ = row["name"].(string)
+	}
+	compared := 0
+	for _, row := range engine.Query(t, all.perfetto, names)[0] {
+		tid := row["tid"].(int64)
+		if _, runs := of[tid]; !runs || row["times"].(int64) != 1 {
+			continue
+		}
+		compared++
+		if ours[tid] != row["name"] {
+			t.Errorf("thread %d is %q in the JSON, %q in Perfetto's format", tid, ours[tid], row["name"])
+		}
+	}
+	if compared < 100 {
+		t.Errorf("only %d names were compared", compared)
+	}
+}
+
+// What any program reads in the JSON is what the stream has: all samples, forks, and so on, of threads that are known.
+func TestEveryMomentIsThere(t *testing.T) {
+	t.Parallel()
+	all := record(t)
+	want := make(map[string]int)
+	events := int64(0)
+	tools.WalkFile(t, all.capture, func(r *format.Reader, e *format.Event) {
+		events++
+		name, drawn := map[format.Kind]string{
+			format.KindSample: "sample", format.KindFork: "fork", format.KindExec: "exec", format.KindRename: "rename", format.KindExit: "exit",
+		}[e.Kind]
+		if drawn && !r.Task(e.Task).IsLost() {
+			want[name]++
+		}
+	})
+	text, err := os.ReadFile(all.json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trace struct {
+		TraceEvents []struct {
+			Phase    string `json:"ph"`
+			Category string `json:"cat"`
+			Name     string `json:"name"`
+		} `json:"traceEvents"`
+	}
+	if err := json.Unmarshal(text, &trace); err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]int)
+	for _, e := range trace.TraceEvents {
+		if e.Phase == "i" && (e.Category == "life" || e.Category == "sample") {
+			got[kindOf(e.Name)]++
+		}
+	}
+	if !maps.Equal(got, want) || all.done.Events != events || all.done.Lost {
+		t.Errorf("the JSON has %v of %+v, the stream %v of %d events", got, all.done, want, events)
+	}
+	if all.done.Bytes != int64(len(text)) {
+		t.Errorf("%d bytes were told, %d written", all.done.Bytes, len(text))
+	}
+}
+
+func kindOf(name string) string {
+	for i := range len(name) {
+		if name[i] == ':' {
+			return name[:i]
+		}
+	}
+	return name
+}
