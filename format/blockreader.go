@@ -36,8 +36,9 @@ type BlockReader struct {
 	wasted   int64 // bytes of payloads whose checksum was computed in vain
 	limit    int64 // where to give up if no block was found until then; 0: nowhere, or one was found
 
-	// unwanted tells that a block's payload will not be looked at: it is neither checked nor decompressed.
-	unwanted func(*BlockHeader) bool
+	// unwanted tells that a block's payload will not be looked at: it is not decompressed, nor checked unless checksAll is set.
+	unwanted  func(*BlockHeader) bool
+	checksAll bool
 }
 
 // firstWithin is where the first whole block of an input has to begin that may have no end, bytes.
@@ -116,7 +117,7 @@ func (b *BlockReader) take(h BlockHeader, into *Block) bool {
 	start := b.pos + BlockHeaderSize
 	stored := b.buf[start : start+int(h.Stored)]
 	wanted := b.unwanted == nil || !b.unwanted(&h)
-	if wanted && blockCRC(stored) != h.CRC {
+	if (wanted || b.checksAll) && blockCRC(stored) != h.CRC {
 		b.note(errors.New("the checksum of a block does not match"))
 		b.skipDamaged(len(stored))
 		return false

@@ -476,6 +476,13 @@ func (r *Reader) SkipAfter(t int64) {
 	r.skip.set.Store(true)
 }
 
+// SkipEvents says that no event is wanted, but what is defined and what ends sections: blocks of events are checked and not
+// decompressed. It is called before the first Next.
+func (r *Reader) SkipEvents() {
+	r.input.checksAll = true
+	r.SkipAfter(math.MinInt64)
+}
+
 // Close ends the reading ahead. It does not close the input, and does not wait for a read of a pipe to return.
 func (r *Reader) Close() error {
 	r.err = errors.New("read from a closed stream")

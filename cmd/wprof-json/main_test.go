@@ -292,3 +292,27 @@ func TestPageIsCurrent(t *testing.T) {
 		t.Errorf("--schema=md prints %.200s", got.Stdout)
 	}
 }
+
+// A folder never holds files of two captures, and one that was made for nothing goes again.
+func TestColumnsOfOneCaptureOnly(t *testing.T) {
+	stream := undump(t, capture)
+	dir := filepath.Join(t.TempDir(), "columns")
+	if got := run(t, []byte("hello"), "--parquet", dir); got.Status != 1 {
+		t.Errorf("no stream: status %d", got.Status)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a folder was left behind")
+	}
+	for _, c := range []struct {
+		args, stderr string
+		status       int
+	}{
+		{"-k switch,timer", "", 0}, {"", "", 0}, {"", "", 0},
+		{"-k switch", "waking.parquet is there from before", 1}, {"--no-stacks", "stacks.parquet is there from before", 1},
+	} {
+		got := run(t, stream, append(strings.Fields(c.args), "--parquet", dir)...)
+		if got.Status != c.status || !strings.Contains(string(got.Stderr), c.stderr) {
+			t.Errorf("%q: status %d, %s", c.args, got.Status, got.Stderr)
+		}
+	}
+}

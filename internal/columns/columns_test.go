@@ -353,6 +353,9 @@ func columnType(f *records.Field) string {
 	case records.TypeText, records.TypeWord:
 		return presence + "STRING"
 	}
+	if f.Short {
+		return presence + "INT(32,true)"
+	}
 	return presence + "INT(64,true)"
 }
 

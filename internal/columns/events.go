@@ -53,8 +53,13 @@ func eventField(f *records.Field, number int) field[event] {
 		}
 		return word(f.Name, f.Words, get)
 	}
-	if f.Opt {
+	switch {
+	case f.Opt && f.Short:
+		return optionalShort(f.Name, getOptional)
+	case f.Opt:
 		return optionalInteger(f.Name, getOptional)
+	case f.Short:
+		return requiredShort(f.Name, get)
 	}
 	return integer(f.Name, get)
 }

@@ -2,7 +2,6 @@ package columns
 
 import (
 	"io"
-	"slices"
 
 	"wprof/format"
 	"wprof/internal/records"
@@ -96,7 +95,7 @@ func (w *writer) begin() error {
 		w.nodes = records.Nodes(w.r.Session())
 	}
 	for _, k := range records.Kinds() {
-		if !k.IsAvailable() || w.options.Kinds != nil && !slices.Contains(w.options.Kinds, k.Kind) {
+		if !w.options.has(&k) {
 			continue
 		}
 		f, err := create(w, k.Name, shapeOf(k.Kind), eventFields(&k, w.options))
@@ -126,9 +125,6 @@ func create[R any](w *writer, name string, s shape, fields []field[R]) (*file[R]
 	return f, nil
 }
 
-// Extension ends the names of files.
-const Extension = ".parquet"
-
 func taskFieldsOf(fields []records.Field) (all []taskField) {
 	for i, f := range fields {
 		if f.Type == records.TypeTask || f.Type == records.TypeRenamed {
@@ -141,17 +137,17 @@ func taskFieldsOf(fields []records.Field) (all []taskField) {
 func (w *writer) beginOthers() (err error) {
 	if !w.options.NoStacks {
 		w.stacks = new(stackFiles)
-		if w.stacks.stacks, err = create(w, "stacks", ofStacks(), stackFields()); err != nil {
+		if w.stacks.stacks, err = create(w, stacksName, ofStacks(), stackFields()); err != nil {
 			return err
 		}
-		if w.stacks.frames, err = create(w, "frames", ofStacks(), frameFields()); err != nil {
+		if w.stacks.frames, err = create(w, framesName, ofStacks(), frameFields()); err != nil {
 			return err
 		}
 	}
-	if w.tasks, err = create(w, "tasks", quiet(), taskFields()); err != nil {
+	if w.tasks, err = create(w, tasksName, quiet(), taskFields()); err != nil {
 		return err
 	}
-	w.session, err = create(w, "session", quiet(), sessionFields())
+	w.session, err = create(w, sessionName, quiet(), sessionFields())
 	return err
 }
 

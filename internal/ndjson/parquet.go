@@ -2,6 +2,7 @@ package ndjson
 
 import (
 	"io"
+	"slices"
 
 	"wprof/format"
 	"wprof/internal/cli"
@@ -19,6 +20,11 @@ func (j *job) columns() error {
 	if err != nil {
 		return err
 	}
+	defer folder.Abort()
+	options := columns.Options{Kinds: j.Kinds, NoStacks: j.NoStacks, NUMA: j.NUMA}
+	if err := staysAlone(folder, j.parquet, columns.Files(options)); err != nil {
+		return err
+	}
 	var outputs []*cli.Output
 	create := func(name string) (io.Writer, error) {
 		out, err := folder.Create(name)
@@ -32,7 +38,7 @@ func (j *job) columns() error {
 			out.Abort()
 		}
 	}()
-	done, err := columns.Write(r, create, columns.Options{Kinds: j.Kinds, NoStacks: j.NoStacks, NUMA: j.NUMA})
+	done, err := columns.Write(r, create, options)
 	if err != nil && !endsWell(err) {
 		return cli.InputError("convert", j.name, err)
 	}
@@ -42,4 +48,15 @@ func (j *job) columns() error {
 		}
 	}
 	return j.verdict(Result{Events: done.Events, Lost: done.Lost, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err)
+}
+
+// staysAlone refuses a folder with files of another capture that would stay beside those that are written: queries over them
+// would mix the two.
+func staysAlone(folder *cli.Folder, path string, written []string) error {
+	for _, name := range columns.Files(columns.Options{}) {
+		if !slices.Contains(written, name) && folder.Has(name) {
+			return cli.Failf("write %s: %s is there from before, and would not be of the same capture; remove it, or name another folder", path, name)
+		}
+	}
+	return nil
 }

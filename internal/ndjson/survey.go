@@ -3,7 +3,6 @@ package ndjson
 import (
 	"errors"
 	"io"
-	"math"
 
 	"wprof/format"
 	"wprof/internal/records"
@@ -36,7 +35,7 @@ func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDam
 	}
 	defer r.Close()
 	if skip {
-		r.SkipAfter(math.MinInt64)
+		r.SkipEvents()
 	}
 	found.whole = true
 	closed, isFirst := int64(0), true

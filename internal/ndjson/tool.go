@@ -76,8 +76,12 @@ func parse(inv *cli.Invocation) (*request, error) {
 func (q *request) refuse(inv *cli.Invocation) error {
 	form, without := "", []string(nil)
 	switch {
+	case q.parquet == "-":
+		return cli.Usagef("--parquet writes a folder of files, and - is none; name a folder")
+	case q.parquet != "" && inv.IsSet("time") && !q.Nanoseconds:
+		return cli.Usagef("--parquet writes whole nanoseconds; leave out --time s")
 	case q.parquet != "":
-		form, without = "--parquet", []string{"chrome", "array", "stream", "fields", "time", "output"}
+		form, without = "--parquet", []string{"chrome", "array", "stream", "fields", "output"}
 	case q.chrome:
 		form, without = "--chrome", []string{"array", "stream", "fields", "kind", "time"}
 	}

@@ -2,7 +2,6 @@ package ndjson
 
 import (
 	"io"
-	"math"
 	"sync"
 	"time"
 
@@ -102,7 +101,7 @@ func writeStacks(open func() (*format.Reader, error), skip bool, w io.Writer, l 
 	}
 	defer r.Close()
 	if skip {
-		r.SkipAfter(math.MinInt64)
+		r.SkipEvents()
 	}
 	stacks := records.NewStacks(r)
 	lines := stackLines{l: l}

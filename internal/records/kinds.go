@@ -51,6 +51,7 @@ type Field struct {
 	Name  string
 	Type  FieldType
 	Opt   bool     // it may be absent
+	Short bool     // of TypeInt: what fits 32 bits, as numbers of CPUs and threads do
 	Words []string // of TypeWord: all that it can be
 	Doc   string
 	Slot  int // where in Values or Tasks it is
@@ -160,12 +161,12 @@ func table() []KindInfo {
 				{Name: "prev", Type: TypeTask, Doc: "the thread that leaves the CPU"},
 				{Name: "next", Type: TypeTask, Doc: "the thread that takes it over"},
 				{Name: "prev_state", Type: TypeWord, Words: StateNames(), Doc: "the state in which prev leaves"},
-				{Name: "prev_prio", Type: TypeInt, Doc: "kernel priority of prev: 0-99 real time, 100-139 normal, -1 deadline"},
-				{Name: "next_prio", Type: TypeInt, Doc: "kernel priority of next"},
+				{Name: "prev_prio", Type: TypeInt, Short: true, Doc: "kernel priority of prev: 0-99 real time, 100-139 normal, -1 deadline"},
+				{Name: "next_prio", Type: TypeInt, Short: true, Doc: "kernel priority of next"},
 				{Name: "waking_ts", Type: TypeInstant, Opt: true, Doc: "since when next could run: when it was woken, or preempted; absent when that was before the window"},
 				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could"},
 				{Name: "waker", Type: TypeTask, Opt: true, Doc: "who woke it, or took the CPU from it"},
-				{Name: "waking_cpu", Type: TypeInt, Opt: true, Doc: "on which CPU that was"},
+				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "on which CPU that was"},
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "how long next was off the CPU; from the window's start when it left before"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next had left its CPU"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code next had blocked"},
@@ -202,7 +203,7 @@ func table() []KindInfo {
 		{
 			Name: "hardirq", Doc: "An interrupt was handled.",
 			Fields: long("the thread that was interrupted",
-				Field{Name: "irq", Type: TypeInt, Doc: "its number"},
+				Field{Name: "irq", Type: TypeInt, Short: true, Doc: "its number"},
 				Field{Name: "action", Type: TypeText, Doc: "the handler's name"},
 				Field{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted meanwhile"}),
 		},
@@ -219,14 +220,14 @@ func table() []KindInfo {
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that sends"},
 				{Name: "kind", Type: TypeText, Doc: "what it is for"},
-				{Name: "target_cpu", Type: TypeInt, Opt: true, Doc: "to which CPU; absent when to several"},
+				{Name: "target_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "to which CPU; absent when to several"},
 			},
 		},
 		{
 			Name: "ipi", Doc: "An interrupt from another CPU was handled.",
 			Fields: long("the thread that was interrupted",
 				Field{Name: "kind", Type: TypeText, Doc: "what it is for"},
-				Field{Name: "sender_cpu", Type: TypeInt, Opt: true, Doc: "from which CPU"},
+				Field{Name: "sender_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "from which CPU"},
 				Field{Name: "ipi_delay", Type: TypeDuration, Opt: true, Doc: "from sending to the beginning of its handling"}),
 		},
 		{
@@ -241,7 +242,7 @@ func table() []KindInfo {
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread, as it is called from here on"},
 				{Name: "filename", Type: TypeText, Doc: "the path as it was given to exec"},
-				{Name: "old_tid", Type: TypeInt, Opt: true, Doc: "its thread id before, when another thread than the leader called exec"},
+				{Name: "old_tid", Type: TypeInt, Short: true, Opt: true, Doc: "its thread id before, when another thread than the leader called exec"},
 			},
 		},
 		{
