@@ -17,7 +17,7 @@ func main() {
 		Examples: []cli.Example{
 			{Command: `wprof-json host.wprof | jq -c 'select(.t == "switch" and .offcpu_dur > 0.1)'`, Text: "Who came back on a CPU after more than 100 ms."},
 			{Command: "wprof-json --parquet columns host.wprof && duckdb -c \"select next.comm, max(offcpu_dur) from 'columns/switch.parquet' group by 1\"", Text: "SQL over a capture."},
-			{Command: `sudo wprof-record --live | wprof-json --stream -k exec --fields task,filename | jq -c .filename`, Text: "What is being run, as it happens."},
+			{Command: `sudo wprof-record --live | wprof-json --stream -k exec --fields task,filename | jq -c 'select(.t) | .filename'`, Text: "What is being run, as it happens."},
 			{Command: "wprof-filter -p 1234 host.wprof | wprof-json --time ns --array -o process.json", Text: "One process, as an array, with whole nanoseconds."},
 			{Command: "wprof-json --chrome host.wprof -o trace.json", Text: "For tools that read only Chrome's trace events."},
 		},

@@ -73,7 +73,8 @@ const events = `
 {"ts":0.009000000,"t":"lost","dur":0.001000000,"start_ts":0.008000000,"count":3,"cause":"ring","what":"switch"}`
 
 func header(dur, count, lost, unit string) string {
-	return `{"version":"3.1","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","lost":` + lost + `,"time_unit":"` + unit + `"}`
+	zero := map[string]string{"s": "0.000000000", "ns": "0"}[unit]
+	return `{"version":"3.1","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
 }
 
 func undump(t *testing.T, text string) []byte {
@@ -163,8 +164,37 @@ func TestTimeRange(t *testing.T) {
 		t.Errorf("status %d: %s", got.Status, got.Stderr)
 	}
 	all := lines(string(got.Stdout))
-	if !strings.Contains(all[0], `"dur":0.000700000`) || !strings.Contains(all[0], "--start 4.5ms") || all[len(all)-1] != switched {
+	if !strings.Contains(all[0], `"dur":0.000700000`) || !strings.Contains(all[0], `"start_ts":0.004500000`) || !strings.Contains(all[0], "--start 4.5ms") || all[len(all)-1] != switched {
 		t.Errorf("got\n%s\nwant\n%s", got.Stdout, switched)
+	}
+}
+
+// Of two recordings one header tells, and a line of the time between them. Stacks have ids of their own.
+func TestTwoRecordings(t *testing.T) {
+	later := strings.NewReplacer("open=1000000000", "open=3000000000", "monotonic=1000000000", "monotonic=3000000000",
+		"key=job", "key=again", "command wprof-record", `command wprof-record -o "b c"`).Replace(capture)
+	stream := append(undump(t, capture), undump(t, later)...)
+	all := lines(string(run(t, stream, "-k", "gap,lost").Stdout))
+	for _, want := range []string{`"dur":2.010000000`, `"stack_cnt":4`, `"metadata":{"again":"night \"7\"","job":"night \"7\""}`, `"lost":6`, `"extras":["wprof-record","wprof-record -o 'b c'"]`} {
+		if !strings.Contains(all[0], want) {
+			t.Errorf("the header lacks %s: %s", want, all[0])
+		}
+	}
+	lost := lines(events)[7]
+	want := []string{lost, `{"ts":2.000000000,"t":"gap","dur":1.990000000,"start_ts":0.010000000}`, strings.Replace(lost, `"ts":0.`, `"ts":2.`, 1)}
+	want[2] = strings.Replace(want[2], `"start_ts":0.`, `"start_ts":2.`, 1)
+	if !slices.Equal(all[5:], want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(all[5:], "\n"), strings.Join(want, "\n"))
+	}
+	if got := lines(string(run(t, stream, "-k", "gap,lost", "--start", "1s").Stdout)); !strings.Contains(got[0], `"dur":0.010000000`) || !strings.Contains(got[0], `"start_ts":2.000000000`) || !slices.Equal(got[3:], want[2:]) {
+		t.Errorf("a part of the second: %s", got)
+	}
+	if got := lines(string(run(t, undump(t, capture), "-k", "switch", "--fields", "offcpu_stack_id").Stdout)); !strings.Contains(got[3], `"offcpu_stack_id":7`) {
+		t.Errorf("got %s", got)
+	}
+	second := lines(string(run(t, stream, "-k", "switch", "--fields", "offcpu_stack_id").Stdout))
+	if !strings.HasPrefix(second[4], `{"id":14,`) || !strings.Contains(second[8], `"offcpu_stack_id":14`) {
+		t.Errorf("stacks of the second recording: %s", second)
 	}
 }
 
@@ -206,6 +236,7 @@ func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
 		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
 		{"two machines", append(bytes.Clone(stream), undump(t, other)...), "", 1, "different machines", false},
 		{"two machines, as they come", append(bytes.Clone(stream), undump(t, other)...), "--stream", 1, "different machines", true},
+		{"a kind without a source", stream, "-k hardirq", 0, "no source", true},
 		{"nothing in the range", stream, "--start 1h", 0, "the output has no events", true},
 		{"a loss that fails", stream, "--fail-on-loss", 5, "are missing", true},
 	} {
@@ -229,7 +260,6 @@ func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
 func TestWrongUsageIsRefused(t *testing.T) {
 	for _, c := range []struct{ args, stderr string }{
 		{"-k swich", "did you mean switch?"},
-		{"-k hardirq", "not one of its values"},
 		{"--fields tss", "did you mean ts or task?"},
 		{"-e nuna", "numa"},
 		{"--time ms", "not one of its values"},

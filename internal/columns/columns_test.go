@@ -314,8 +314,8 @@ func TestSchemaFollowsTheTable(t *testing.T) {
 	}
 	for _, k := range records.Kinds() {
 		file := got[k.Name+Extension]
-		if (file != nil) != (k.Source != 0) {
-			t.Errorf("%s: has a file: %v, has a source: %v", k.Name, file != nil, k.Source != 0)
+		if (file != nil) != k.IsAvailable() {
+			t.Errorf("%s: has a file: %v, has a source: %v", k.Name, file != nil, k.IsAvailable())
 		}
 		if file == nil {
 			continue

@@ -19,14 +19,13 @@ type sessionRow struct {
 	isWhole    bool // lost is all
 }
 
-// sessionFields are those of the header of the JSON lines, and start_ts: where a time range was cut out, it is what queries
-// need to tell what the first thread on a CPU has run.
+// sessionFields are those of the header of the JSON lines.
 func sessionFields() []field[sessionRow] {
 	fields := []field[sessionRow]{
 		text("version", func(*sessionRow) string { return records.Version }),
 		text("timestamp", func(r *sessionRow) string { return r.opened(time.RFC3339) }),
 		optionalInteger("dur", func(r *sessionRow) (int64, bool) {
-			return max(0, r.window.End-r.window.Start), r.window.Closed
+			return r.window.Length(), r.window.Closed
 		}),
 		integer("timer_freq_hz", func(r *sessionRow) int64 { return r.TimerHz }),
 	}
@@ -34,7 +33,6 @@ func sessionFields() []field[sessionRow] {
 		fields = append(fields, flag("capture_"+source, func(*sessionRow) bool { return false }))
 	}
 	return append(fields,
-		integer("start_ts", func(r *sessionRow) int64 { return r.window.Start }),
 		texts("stacks", func(r *sessionRow) []string { return r.Stacks }),
 		integer("stack_cnt", func(r *sessionRow) int64 { return r.stackCount }),
 		texts("pmus", func(r *sessionRow) []string { return r.PMUs }),
@@ -43,6 +41,7 @@ func sessionFields() []field[sessionRow] {
 		text("host", func(r *sessionRow) string { return r.Host }),
 		text("boot_id", func(r *sessionRow) string { return r.BootID }),
 		text("start_time", func(r *sessionRow) string { return r.opened(records.Nanoseconds) }),
+		integer("start_ts", func(r *sessionRow) int64 { return r.window.Start }),
 		optionalInteger("lost", func(r *sessionRow) (int64, bool) { return r.lost, r.isWhole }),
 		text("time_unit", func(*sessionRow) string { return "ns" }),
 	)

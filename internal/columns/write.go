@@ -92,12 +92,11 @@ func (w *writer) begin() error {
 			w.about.lost += int64(l.Count)
 		}
 	})
-	w.about.Session = records.Describe(w.r.Session())
 	if w.options.NUMA {
-		w.nodes = nodesOf(w.r.Session())
+		w.nodes = records.Nodes(w.r.Session())
 	}
 	for _, k := range records.Kinds() {
-		if k.Source == 0 || w.options.Kinds != nil && !slices.Contains(w.options.Kinds, k.Kind) {
+		if !k.IsAvailable() || w.options.Kinds != nil && !slices.Contains(w.options.Kinds, k.Kind) {
 			continue
 		}
 		f, err := create(w, k.Name, shapeOf(k.Kind), eventFields(&k, w.options))
@@ -107,14 +106,6 @@ func (w *writer) begin() error {
 		w.kinds[k.Kind] = kindFile{f, taskFieldsOf(k.Fields)}
 	}
 	return w.beginOthers()
-}
-
-func nodesOf(s *format.Session) map[uint32]int32 {
-	nodes := make(map[uint32]int32)
-	for _, c := range s.Cpus {
-		nodes[c.GetId()] = c.GetNode()
-	}
-	return nodes
 }
 
 func shapeOf(k records.Kind) shape {
@@ -224,7 +215,7 @@ func (w *writer) leaveLast() {
 func (w *writer) complete(isWhole bool) error {
 	row, err := w.session.add(0)
 	if err == nil {
-		w.about.window, w.about.isWhole = w.Window(), isWhole
+		w.about.Session, w.about.window, w.about.isWhole = w.Session(), w.Window(), isWhole
 		if w.options.NoStacks {
 			w.about.Stacks = nil
 		}

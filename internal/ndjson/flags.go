@@ -8,7 +8,7 @@ import (
 // WhatFlags say what is written.
 func WhatFlags() cli.Group {
 	return cli.Group{Title: "What to write", Flags: []cli.Flag{
-		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: KindNames(), CommaList: true, Usage: "Write events of these kinds only. What events say about others, such as how long a thread was off its CPU, stays."},
+		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: KindNames(), CommaList: true, Usage: "Write events of these kinds only. What events say about others, such as how long a thread was off its CPU, stays. The recorder has no source yet of pmu_event, hardirq, softirq, wq, ipi_send and ipi."},
 		{Name: "fields", Kind: cli.List, Value: "LIST", Choices: FieldNames(), CommaList: true, Usage: "Of events, write these fields only, and always ts and t. A task is one field."},
 		{Name: "no-stacks", Usage: "Leave out stacks, and the fields of events that name them."},
 		{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Usage: "Add fields. numa is the NUMA node of each event's CPU."},
@@ -30,7 +30,7 @@ func FormFlags() cli.Group {
 // RangeFlags choose a time.
 func RangeFlags() cli.Group {
 	return cli.Group{Title: "Which time", Flags: filter.RangeFlags(
-		"Times still count from the opening of the window; what began before is told from here on.", "The header's dur ends there.")}
+		"Times still count from the opening of the window, and the header's start_ts tells this one; how long a thread was off its CPU counts from here on.", "The header's dur ends there.")}
 }
 
 // OutputFlags say where it goes.

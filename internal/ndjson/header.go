@@ -6,16 +6,15 @@ import (
 
 	"github.com/goccy/go-json"
 
-	"wprof/format"
 	"wprof/internal/records"
 )
 
 // header is the first line. The tags are the one list of its fields; doc is for the schema.
 type header struct {
-	Version    string            `json:"version" doc:"version of this schema: a new field or kind raises the second number, any other change the first"`
+	Version    string            `json:"version" doc:"of this schema: a new field or kind raises the second number, any other change the first"`
 	Timestamp  string            `json:"timestamp" doc:"when the window opened, to the second: RFC 3339, UTC; empty when the capture does not tell"`
-	Dur        *instant          `json:"dur" doc:"how long the window was open; null when that is not known yet, or not known"`
-	TimerHz    int64             `json:"timer_freq_hz" doc:"timer samples a second of each CPU; 0: none were taken"`
+	Dur        *instant          `json:"dur" doc:"how long the window was open, or the part of it that was cut out; of several recordings from the first opening to the last closing; null when that is not known, or, with --stream, not yet"`
+	TimerHz    int64             `json:"timer_freq_hz" doc:"timer samples a second of each CPU; 0: none were taken; of several recordings that of the first that took some"`
 	IPIs       bool              `json:"capture_ipis" doc:"whether interrupts between CPUs were recorded"`
 	Requests   bool              `json:"capture_requests" doc:"whether requests were recorded"`
 	Scx        bool              `json:"capture_scx" doc:"whether sched_ext events were recorded"`
@@ -32,7 +31,8 @@ type header struct {
 	Host       string            `json:"host" doc:"name of the machine"`
 	BootID     string            `json:"boot_id" doc:"its boot, as in /proc/sys/kernel/random/boot_id"`
 	StartTime  string            `json:"start_time" doc:"when the window opened: RFC 3339, UTC, nanoseconds; empty when the capture does not tell"`
-	Lost       *uint64           `json:"lost" doc:"how many events are known to be missing; null with --stream, and when the capture is cut short"`
+	Start      *instant          `json:"start_ts" doc:"where the events begin on the scale of their times: 0, or where --start has cut; from there to start_ts + dur the capture tells"`
+	Lost       *uint64           `json:"lost" doc:"how many events the recorder has lost, in all of the recording; null with --stream, and when the capture is damaged"`
 	TimeUnit   string            `json:"time_unit" doc:"of all times and durations: s, or with --time ns ns"`
 }
 
@@ -46,11 +46,13 @@ type instant struct {
 func (i *instant) MarshalJSON() ([]byte, error) { return i.l.appendTime(nil, i.ns), nil }
 
 // newHeader is what a session tells by itself.
-func newHeader(s *format.Session, o *Options, l *layout) header {
-	about := records.Describe(s)
+func newHeader(about *records.Session, window records.Window, o *Options, l *layout) header {
 	h := header{
 		Version: records.Version, TimerHz: about.TimerHz, Stacks: []string{}, PMUs: []string{}, Metadata: about.Metadata,
-		Extras: about.Extras, Host: about.Host, BootID: about.BootID, TimeUnit: "s",
+		Extras: about.Extras, Host: about.Host, BootID: about.BootID, Start: &instant{l, window.Start}, TimeUnit: "s",
+	}
+	if window.Closed {
+		h.Dur = &instant{l, window.Length()}
 	}
 	h.PMUs = append(h.PMUs, about.PMUs...)
 	if !o.NoStacks {

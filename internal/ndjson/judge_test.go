@@ -33,7 +33,7 @@ func converted(stream []byte, o Options) (out []byte, result Result, is bool) {
 	}
 	defer r.Close()
 	if o.Stream {
-		result, _ = Stream(r, &b, o, false)
+		result, _ = Stream(r, &b, o, false, true)
 	} else {
 		result, _ = Write(opener(stream), &b, o)
 	}

@@ -54,7 +54,7 @@ func newLayout(o *Options, nodes map[uint32]int32) *layout {
 }
 
 func layKind(k *records.KindInfo, o *Options) kindLayout {
-	out := kindLayout{name: []byte(`,"t":"` + k.Name + `"`), noCPU: k.Kind == records.Lost}
+	out := kindLayout{name: []byte(`,"t":"` + k.Name + `"`), noCPU: !hasCPU(k)}
 	for i := range k.Fields {
 		f := &k.Fields[i]
 		if !o.has(f) {

@@ -105,7 +105,7 @@ func (p *page) tasks() {
 
 func (p *page) kind(k *records.KindInfo) {
 	p.text("### `" + k.Name + "`\n\n" + k.Doc)
-	if k.Source == 0 {
+	if !k.IsAvailable() {
 		p.text("The recorder has no source of these yet: no capture has any.")
 	}
 	if k.Ours {
@@ -170,15 +170,17 @@ from the table that the encoder uses.
   ` + "`--start`" + `. Seconds with nine decimals fit a double to the nanosecond up to 97 days.
 - **Optional** fields are absent where there is nothing to tell. New fields and kinds may come with a new minor version:
   pass over what you do not know.
-- **Sections of a capture**: one header for all epochs of a session, and for several captures one after the other. The
-  ids of stacks count on and never repeat under one header; they need not be without gaps.
+- **Sections of a capture**: one header for all epochs of a session, and for several captures one after the other, with a
+  ` + "`gap`" + ` between two. The ids of stacks count on and never repeat under one header; they need not be without gaps.
 - **Names** may be any bytes. What is not UTF-8 is shown as U+FFFD, and a message says so once.
 - **What is missing** is an event, ` + "`lost`" + `, and a number in the header.
 - ` + "`--stream`" + ` writes events while they come: ` + "`stack_cnt`" + ` and ` + "`lost`" + ` are null then, of live input ` + "`dur`" + ` too, and each stack
   line stands just before the first event that names it.
 - ` + "`--array`" + ` writes the same objects as one array. ` + "`--parquet`" + ` writes the same names as columns: [sql.md](sql.md).
-- Events of a capture that have no line: the states that a capture repeats every 10 s, which tell nothing new to who reads
-  all of it.
+- **No line** tells what the states tell that a capture repeats every 10 s and at its end: who runs on a CPU that switches to
+  nobody, and where threads are that sleep through all of it. ` + "`wprof-flame`" + ` and ` + "`wprof-perfetto`" + ` show them.
+- An event that came too late for its place stands at the earliest time that was still possible.
+- ` + "`--fields`" + ` makes lines that lack what the schema asks for.
 `
 
 const aboutStacks = `Every stack that the capture defines is a line, whether an event names it or not. User frames stand before kernel frames,

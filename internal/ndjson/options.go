@@ -23,15 +23,10 @@ func Features() []string { return []string{"numa"} }
 // always are the fields of an event that cannot be left out.
 func always() []string { return []string{"ts", "t"} }
 
-// available are the kinds that the recorder has a source of.
-func available() []records.KindInfo {
-	return slices.DeleteFunc(records.Kinds(), func(k records.KindInfo) bool { return k.Source == 0 })
-}
-
 // FieldNames are the names that --fields takes.
 func FieldNames() []string {
 	names := append(always(), "cpu", "numa")
-	for _, k := range available() {
+	for _, k := range records.Kinds() {
 		for _, f := range k.Fields {
 			if !slices.Contains(names, f.Name) {
 				names = append(names, f.Name)
@@ -44,7 +39,7 @@ func FieldNames() []string {
 // KindNames are the names that -k takes.
 func KindNames() []string {
 	var names []string
-	for _, k := range available() {
+	for _, k := range records.Kinds() {
 		names = append(names, k.Name)
 	}
 	return names
@@ -53,7 +48,7 @@ func KindNames() []string {
 // kindsOf are the kinds with these names; nil for none.
 func kindsOf(names []string) []records.Kind {
 	var kinds []records.Kind
-	for _, k := range available() {
+	for _, k := range records.Kinds() {
 		if slices.Contains(names, k.Name) {
 			kinds = append(kinds, k.Kind)
 		}

@@ -15,15 +15,16 @@ func sampleLayout() *layout { return newLayout(&Options{}, nil) }
 func sampleHeader() ([]byte, error) {
 	l := sampleLayout()
 	at := time.Date(2026, 11, 21, 2, 0, 0, 123456789, time.UTC).UnixNano()
-	h := newHeader(&format.Session{
+	about := records.Describe(&format.Session{
 		Host: "web-7", BootId: "5a8e1d5c-8d5b-4a8e-9d53-0f7c2b1de9a4", Open: 1,
 		Clocks:  []*format.ClockSnapshot{{Monotonic: 1, Boottime: 1, Realtime: at}},
 		Sources: []*format.Source{{Id: 1, Name: "timer", Period: 10_000_000}},
 		Config:  []*format.KeyValue{{Key: format.ConfigOffCPUStacks}},
 		Command: []string{"wprof-record", "-d5s", "-o", "host.wprof"},
-	}, &Options{}, l)
+	})
+	h := newHeader(&about, records.Window{End: 5_000_213_337, Closed: true}, &Options{}, l)
 	stacks, lost := int64(42), uint64(0)
-	h.Dur, h.StackCount, h.Lost = &instant{l, 5_000_213_337}, &stacks, &lost
+	h.StackCount, h.Lost = &stacks, &lost
 	return l.line(nil, "", &h)
 }
 

@@ -68,7 +68,7 @@ func schema() object {
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"$id", "urn:wprof:json:" + records.Version},
 		{"title", "A line of wprof-json"},
-		{"description", "Version " + records.Version + ". A header line, stack lines, then events in order of time. " +
+		{"description", "Exactly version " + records.Version + ", with all fields: newer minor versions may have more, --fields leaves some out. A header line, stack lines, then events in order of time. " +
 			"Times and durations are numbers in the header's time_unit, times from the opening of the first window."},
 		{"type", "object"},
 		{"if", object{{"required", []string{"t"}}}},
@@ -123,7 +123,7 @@ func kindSchema(k *records.KindInfo) object {
 		{"numa", object{{"description", commonDoc("numa")}, {"type", "integer"}}},
 	}
 	required := []string{"ts", "t"}
-	if k.Kind != records.Lost {
+	if hasCPU(k) {
 		required = append(required, "cpu")
 	}
 	for i := range k.Fields {
@@ -135,6 +135,9 @@ func kindSchema(k *records.KindInfo) object {
 	}
 	return closed(k.Doc, properties, required)
 }
+
+// hasCPU tells whether all records of a kind are about one CPU.
+func hasCPU(k *records.KindInfo) bool { return k.Kind != records.Lost && k.Kind != records.Gap }
 
 // commonDoc says what a field is that every event has.
 func commonDoc(name string) string {
@@ -194,7 +197,11 @@ func structFields(t reflect.Type) []structField {
 func describeStruct(t reflect.Type, doc string) object {
 	properties, required := object{}, []string{}
 	for _, f := range structFields(t) {
-		properties = append(properties, member{f.name, append(object{{"description", f.doc}}, goSchema(f.typ)...)})
+		of := goSchema(f.typ)
+		if f.name == "version" {
+			of = object{{"const", records.Version}}
+		}
+		properties = append(properties, member{f.name, append(object{{"description", f.doc}}, of...)})
 		if !f.optional {
 			required = append(required, f.name)
 		}

@@ -6,7 +6,7 @@ import "wprof/internal/records"
 type stackLine struct {
 	ID      int64    `json:"id" doc:"what the stack_id, offcpu_stack_id and waker_stack_id of events name; never used again in the output"`
 	Frames  []string `json:"frames" doc:"functions, outermost caller first, user frames before kernel frames: [U] name+0x1a, [K] name+0x4b, [Py] name; (inlined) instead of an offset for a function that is inlined into the one before it; no offset when it is zero; <unknown> for a function without a name"`
-	Srcs    []string `json:"srcs,omitempty" doc:"parallel to frames: path:line, or empty; absent when none is known"`
+	Srcs    []string `json:"srcs,omitempty" doc:"parallel to frames: path:line, path alone where the line is not known, or empty; absent when none is known"`
 	Modules []string `json:"modules" doc:"parallel to frames: the file or kernel module that the function is in, or empty"`
 }
 

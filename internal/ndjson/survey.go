@@ -6,16 +6,16 @@ import (
 	"math"
 
 	"wprof/format"
+	"wprof/internal/records"
 	"wprof/internal/timeline"
 )
 
 // survey is what the header tells of a stream that is known at its end only.
 type survey struct {
+	records.About
 	stacks int64
 	lost   uint64
 	whole  bool // lost is all
-	start  int64
-	end    int64 // 0: not known
 }
 
 // look reads what a survey needs of a stream, and no events: unless it is damaged, because the events decide then which of
@@ -38,20 +38,27 @@ func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDam
 	if skip {
 		r.SkipAfter(math.MinInt64)
 	}
-	found = survey{start: timeline.WindowStart(r.Session()), whole: true}
+	found.whole = true
+	closed, isFirst := int64(0), true
 	r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
 			found.lost += l.Count
 		}
-		found.end = end.Close
+		closed = end.Close
 	})
 	r.OnLeave(func() {
 		for range r.Stacks() {
 			found.stacks++
 		}
-		if at := timeline.WindowEnd(r.Session()); at != 0 {
-			found.end = at
+		s := r.Session()
+		if isFirst || !timeline.GoesOn(s) {
+			found.Open(s, timeline.WindowStart(s))
 		}
+		if at := timeline.WindowEnd(s); at != 0 {
+			closed = at
+		}
+		found.Close(closed)
+		closed, isFirst = 0, false
 	})
 	err = drain(r)
 	return found, r.Damage() != nil, err

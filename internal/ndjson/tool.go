@@ -3,12 +3,14 @@ package ndjson
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"wprof/format"
 	"wprof/internal/chrome"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/records"
 )
 
 const restWritten = "the output has everything else"
@@ -57,6 +59,12 @@ func parse(inv *cli.Invocation) (*request, error) {
 		chrome: inv.Bool("chrome"), parquet: inv.String("parquet"), asked: inv.IsSet("start") || inv.IsSet("end"),
 	}
 	q.Kinds = kindsOf(words(inv.Strings("kind")))
+	q.NUMA = q.NUMA || slices.Contains(q.Fields, "numa")
+	for _, k := range records.Kinds() {
+		if slices.Contains(q.Kinds, k.Kind) && !k.IsAvailable() {
+			inv.Warnf("no capture has events of kind %s yet: the recorder has no source of them", k.Name)
+		}
+	}
 	var err error
 	if q.times, err = filter.RangeFrom(inv); err != nil {
 		return nil, err
@@ -149,7 +157,7 @@ func (j *job) write(out io.Writer) (Result, error) {
 		if j.chrome {
 			return j.writeChrome(r, out)
 		}
-		return Stream(r, out, j.Options, !format.IsFinite(j.in))
+		return Stream(r, out, j.Options, !format.IsFinite(j.in), len(j.inv.Args) < 2)
 	}
 	again, err := reread(j.in)
 	if err != nil {

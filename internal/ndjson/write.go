@@ -37,11 +37,8 @@ func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result,
 		return Result{}, err
 	}
 	defer r.Close()
-	l := newLayout(&o, nodesOf(r.Session()))
-	h := newHeader(r.Session(), &o, l)
-	if found.end != 0 {
-		h.Dur = &instant{l, max(0, found.end-found.start)}
-	}
+	l := newLayout(&o, records.Nodes(r.Session()))
+	h := newHeader(&found.Session, found.Window(r.FirstOpen()), &o, l)
 	if found.whole {
 		h.Lost = &found.lost
 	}
@@ -62,13 +59,17 @@ func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result,
 	return e.visit(r, w, &o)
 }
 
-// Stream writes a stream while it comes. It begins with what the header of the stream tells.
-func Stream(r *format.Reader, w io.Writer, o Options, isLive bool) (Result, error) {
-	l := newLayout(&o, nodesOf(r.Session()))
-	h := newHeader(r.Session(), &o, l)
-	if end := timeline.WindowEnd(r.Session()); end != 0 {
-		h.Dur = &instant{l, max(0, end-timeline.WindowStart(r.Session()))}
-	}
+// Stream writes a stream while it comes. It begins with what the header of its first section tells; isOne says that no other
+// recording follows.
+func Stream(r *format.Reader, w io.Writer, o Options, isLive, isOne bool) (Result, error) {
+	l := newLayout(&o, records.Nodes(r.Session()))
+	s := r.Session()
+	var about records.About
+	about.Open(s, timeline.WindowStart(s))
+	about.Close(timeline.WindowEnd(s))
+	window := about.Window(r.FirstOpen())
+	window.Closed = window.Closed && isOne
+	h := newHeader(&about.Session, window, &o, l)
 	if err := writeHeader(w, l, &o, &h); err != nil {
 		return Result{}, err
 	}
@@ -78,14 +79,6 @@ func Stream(r *format.Reader, w io.Writer, o Options, isLive bool) (Result, erro
 		defer e.flushNowAndThen()()
 	}
 	return e.visit(r, w, &o)
-}
-
-func nodesOf(s *format.Session) map[uint32]int32 {
-	nodes := make(map[uint32]int32)
-	for _, cpu := range s.Cpus {
-		nodes[cpu.GetId()] = cpu.GetNode()
-	}
-	return nodes
 }
 
 func writeHeader(w io.Writer, l *layout, o *Options, h *header) error {

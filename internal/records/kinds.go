@@ -26,8 +26,9 @@ const (
 	TaskExit
 	TaskFree
 	Lost
+	Gap
 
-	MaxKind = Lost
+	MaxKind = Gap
 )
 
 // FieldType says what the value of a field is and where [Record] has it.
@@ -60,10 +61,14 @@ type KindInfo struct {
 	Kind   Kind
 	Name   string
 	Source format.Kind // the kind of event of which it is made; 0: the recorder has no source of it yet
+	Made   bool        // no event tells it: it follows from where windows open and close
 	Ours   bool        // not part of the schema that scripts written for others know
 	Fields []Field
 	Doc    string
 }
+
+// IsAvailable tells whether captures can have records of the kind.
+func (k *KindInfo) IsAvailable() bool { return k.Source != 0 || k.Made }
 
 // Indices of the fields in Record.Has; a test holds them to the table.
 const (
@@ -117,6 +122,11 @@ const (
 	LostWhat
 )
 
+const (
+	GapDuration = iota
+	GapStart
+)
+
 // Kinds is the table of kinds, in the order of their numbers.
 func Kinds() []KindInfo {
 	kinds := table()
@@ -159,7 +169,7 @@ func table() []KindInfo {
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "how long next was off the CPU; from the window's start when it left before"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next had left its CPU"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code next had blocked"},
-				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, with what its waker had waited at that moment, and the waker's waker, and so on"},
+				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, and before that the chain of its wakers: this wait, and what the waker had on its account at the moment of the waking; after a preemption, what next had itself. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
 				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "of how many wakeups compound_delay is made"},
 				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU"},
 			},
@@ -254,6 +264,13 @@ func table() []KindInfo {
 				{Name: "count", Type: TypeInt, Opt: true, Doc: "how many; absent when that is not known"},
 				{Name: "cause", Type: TypeWord, Words: causeNames(), Doc: "why"},
 				{Name: "what", Type: TypeWord, Words: eventNames(), Opt: true, Doc: "the kind of event, as wprof-info calls it; absent: any"},
+			},
+		},
+		{
+			Name: "gap", Made: true, Ours: true, Doc: "Of a capture that is made of several recordings: nothing was recorded from the closing of one window to the opening of the next one, which is at ts. It has no cpu.",
+			Fields: []Field{
+				{Name: "dur", Type: TypeDuration, Doc: "the time between the two"},
+				{Name: "start_ts", Type: TypeInstant, Doc: "when the window before closed"},
 			},
 		},
 	}

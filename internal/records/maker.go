@@ -20,17 +20,12 @@ type Maker struct {
 
 	first  int64 // when the first window opened
 	opened int64 // when the current one did
-	window Window
+	now    int64 // of the last event
+	about  About
 	lost   bool
 	causes int // words for them
 	events int
 	rec    Record
-}
-
-// Window is what is known of the time that a stream tells of, from the opening of the first window.
-type Window struct {
-	Start, End int64 // ns; of End what the last window's is
-	Closed     bool  // End is known
 }
 
 // NewMaker returns a Maker that tells emit of every record of the wanted kinds, nil for all. It has to be made before the
@@ -56,8 +51,11 @@ func NewMaker(r *format.Reader, wanted []Kind, emit func(*Record) error) *Maker 
 // Stacks are the stacks of the stream, for whoever is told of a record.
 func (m *Maker) Stacks() *Stacks { return m.stacks }
 
+// Session is what the recordings of the stream say about themselves, as far as it was visited.
+func (m *Maker) Session() Session { return m.about.Session }
+
 // Window is the time that the stream tells of, once it was visited.
-func (m *Maker) Window() Window { return m.window }
+func (m *Maker) Window() Window { return m.about.Window(m.first) }
 
 // Lost tells whether events are missing, as far as the stream was visited.
 func (m *Maker) Lost() bool { return m.lost }
@@ -80,20 +78,31 @@ func (m *Maker) NewSection(s *format.Session) error {
 }
 
 // Open implements [timeline.Visitor].
-func (m *Maker) Open(_ *format.Session, at, _ int64, isFirst bool) error {
+func (m *Maker) Open(s *format.Session, at, before int64, isFirst bool) error {
 	m.opened = at
-	if isFirst {
-		m.window.Start = at - m.first
-	}
 	if m.spans != nil {
 		m.spans.Open(at)
 	}
-	return nil
+	isGap := m.about.some && m.wanted[Gap]
+	m.about.Open(s, at)
+	if !isGap {
+		return nil
+	}
+	return m.gap(max(before, m.now), at)
+}
+
+// gap tells that nothing was recorded between two windows.
+func (m *Maker) gap(from, to int64) error {
+	r := &m.rec
+	r.Time, r.Kind, r.CPU, r.Text = to-m.first, Gap, AllCPUs, ""
+	r.Values[0], r.Values[1] = max(0, to-from), from-m.first
+	r.Has = 1<<GapDuration | 1<<GapStart
+	return m.emit(r)
 }
 
 // Close implements [timeline.Visitor].
 func (m *Maker) Close(at int64) error {
-	m.window.End, m.window.Closed = at-m.first, at != 0
+	m.about.Close(at)
 	if m.spans != nil {
 		m.spans.Close(at)
 	}
@@ -105,6 +114,7 @@ func (m *Maker) Event(e *format.Event) error {
 	if m.spans != nil {
 		m.spans.Apply(e)
 	}
+	m.now = e.Time
 	m.lost = m.lost || e.Kind == format.KindLost
 	kind := m.kinds[e.Kind]
 	if !m.wanted[kind] {

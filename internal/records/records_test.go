@@ -19,6 +19,7 @@ func TestTableFitsRecord(t *testing.T) {
 		Exec:       {"task": ExecTask, "filename": ExecFilename, "old_tid": ExecOldTID},
 		TaskRename: {"task": LifeTask}, TaskExit: {"task": LifeTask}, TaskFree: {"task": LifeTask},
 		Lost: {"dur": LostDuration, "start_ts": LostStart, "count": LostCount, "cause": LostCause, "what": LostWhat},
+		Gap:  {"dur": GapDuration, "start_ts": GapStart},
 	}
 	slots := map[string]int{
 		"prev_state": slotPrevState, "prev_prio": slotPrevPrio, "next_prio": slotNextPrio, "waking_ts": slotWakingTime,
@@ -32,7 +33,7 @@ func TestTableFitsRecord(t *testing.T) {
 	for _, k := range kinds {
 		values, tasks := 0, 0
 		for i, f := range k.Fields {
-			if want, named := fields[k.Kind][f.Name]; named && want != i || !named && k.Source != 0 {
+			if want, named := fields[k.Kind][f.Name]; named && want != i || !named && k.IsAvailable() {
 				t.Errorf("%s.%s is field %d, its constant says %d (%v)", k.Name, f.Name, i, want, named)
 			}
 			if k.Kind == Switch && f.Type != TypeTask && f.Type != TypeNumbers && slots[f.Name] != f.Slot {

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/proc"
 )
 
 // Session is what a stream says about itself: what the header of the JSON output has, and the columns of a session.
 type Session struct {
-	TimerHz  int64    // samples a second of one CPU; 0: none were taken
+	TimerHz  int64    // samples a second of one CPU; 0: none were taken. Of several recordings that of the first that took any
 	Stacks   []string // what stacks were taken of: timer, offcpu, waker
 	PMUs     []string
 	Metadata map[string]string // nil: none
@@ -48,13 +49,43 @@ func Describe(s *format.Session) Session {
 		out.Metadata[valid(pair.GetKey())] = valid(pair.GetValue())
 	}
 	if len(s.Command) > 0 {
-		out.Extras = append(out.Extras, valid(strings.Join(s.Command, " ")))
+		out.Extras = append(out.Extras, proc.CommandLine(s.Command))
 	}
 	for _, command := range s.History {
 		out.Extras = append(out.Extras, valid(command))
 	}
 	return out
 }
+
+// Add takes what another recording of the same stream has besides.
+func (s *Session) Add(more Session) {
+	if s.TimerHz == 0 {
+		s.TimerHz = more.TimerHz
+	}
+	s.Stacks = union(s.Stacks, more.Stacks)
+	s.PMUs = union(s.PMUs, more.PMUs)
+	s.Extras = union(s.Extras, more.Extras)
+	for key, value := range more.Metadata {
+		if s.Metadata == nil {
+			s.Metadata = make(map[string]string)
+		}
+		if _, has := s.Metadata[key]; !has && len(s.Metadata) < maxTold {
+			s.Metadata[key] = value
+		}
+	}
+}
+
+func union(all, more []string) []string {
+	for _, one := range more {
+		if len(all) < maxTold && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// maxTold bounds what is told of very many recordings.
+const maxTold = 1000
 
 func valid(s string) string { return strings.ToValidUTF8(s, "�") }
 
@@ -73,3 +104,12 @@ func openedAt(s *format.Session) time.Time {
 }
 
 func distance(c *format.ClockSnapshot, at int64) int64 { return max(c.Monotonic-at, at-c.Monotonic) }
+
+// Nodes are the NUMA nodes of CPUs.
+func Nodes(s *format.Session) map[uint32]int32 {
+	nodes := make(map[uint32]int32)
+	for _, cpu := range s.Cpus {
+		nodes[cpu.GetId()] = cpu.GetNode()
+	}
+	return nodes
+}

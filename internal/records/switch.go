@@ -30,7 +30,7 @@ type preemptor struct {
 func (m *Maker) switched(r *Record, e *format.Event) {
 	prevState := format.State(e.Args[format.SwitchPrevState])
 	r.Tasks[0], r.Tasks[1] = m.subject(e), m.object(e, e.Args[format.SwitchNext])
-	r.Values[slotPrevState] = int64(m.states[prevState&(1<<12-1)])
+	r.Values[slotPrevState] = int64(m.state(prevState))
 	r.Values[slotPrevPrio] = int64(e.Args[format.SwitchPrevPrio])
 	r.Values[slotNextPrio] = int64(e.Args[format.SwitchNextPrio])
 	r.Has = 1<<SwitchPrev | 1<<SwitchNext | 1<<SwitchPrevState | 1<<SwitchPrevPrio | 1<<SwitchNextPrio
@@ -40,6 +40,14 @@ func (m *Maker) switched(r *Record, e *format.Event) {
 	if prevState&format.StatePreempted != 0 && e.Flags&format.FlagSubject != 0 {
 		m.preempts(r.Tasks[1], e)
 	}
+}
+
+// state is the word for a state.
+func (m *Maker) state(s format.State) uint8 {
+	if s < format.State(len(m.states)) {
+		return m.states[s]
+	}
+	return uint8(stateOf(s))
 }
 
 // preempts remembers who preempted a thread, for when it comes back.
@@ -62,7 +70,7 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	v := e.Switch()
 	if since, has := v.Since(); has {
 		r.Values[slotOffCPU] = max(0, e.Time-max(since, m.opened))
-		r.Values[slotNextState] = int64(m.states[e.Args[format.SwitchNextState]&(1<<12-1)])
+		r.Values[slotNextState] = int64(m.state(format.State(e.Args[format.SwitchNextState])))
 		r.Has |= 1<<SwitchOffCPU | 1<<SwitchNextState
 	}
 	if id, has := v.Stack(); has {

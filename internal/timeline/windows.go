@@ -66,7 +66,7 @@ func (w *windows) events() error {
 func (w *windows) section() error {
 	s := w.r.Session()
 	isFirst := w.session == nil
-	continues := !isFirst && (s.Continues || s.Open == 0)
+	continues := !isFirst && GoesOn(s)
 	closed := int64(0)
 	if !isFirst && !continues {
 		closed = w.end()
@@ -97,6 +97,10 @@ func (w *windows) end() int64 {
 	}
 	return w.closed
 }
+
+// GoesOn tells whether a section that is not the first one goes on in the window of the one before it. One whose header is
+// lost passes for such.
+func GoesOn(s *format.Session) bool { return s.Continues || s.Open == 0 }
 
 // WindowStart is when the window opens of which a session tells, narrowed to what a time filter kept.
 func WindowStart(s *format.Session) int64 { return max(s.Open, s.RangeStart) }

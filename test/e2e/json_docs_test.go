@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,8 +46,12 @@ func TestOneLinersForJq(t *testing.T) {
 	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "host.wprof")
+	thrice := filepath.Join(dir, "thrice")
+	if err := exec.Command("cp", "/bin/true", thrice).Run(); err != nil {
+		t.Fatal(err)
+	}
 	tools.Run(t, "wprof-record", "-o", file, "-a", "--", "bash", "-c",
-		`for i in 1 2 3; do /bin/true; sleep 0.15; done; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done`)
+		`for i in 1 2 3; do `+thrice+`; sleep 0.15; done; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done`)
 	answers := map[string]string{}
 	for question, command := range oneLiners(t) {
 		cmd := exec.Command("bash", "-c", command)
@@ -89,8 +94,24 @@ func TestOneLinersForJq(t *testing.T) {
 			t.Errorf("%d events of kind %s, wprof-info says %d", counted[name], name, k.Events)
 		}
 	}
-	if runs := strings.Count(answers["What was run"], "/sleep\n"); runs != 3 {
-		t.Errorf("%d times sleep, want 3:\n%s", runs, answers["What was run"])
+	var seconds map[string]float64
+	if err := json.Unmarshal([]byte(answers["Seconds on the CPU of each thread: from its switches, the opening of the window and its end"]), &seconds); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, s := range seconds {
+		sum += s
+	}
+	var header struct{ Dur float64 }
+	first, _, _ := strings.Cut(string(tools.Run(t, "wprof-json", "-k", "lost", file)), "\n")
+	if err := json.Unmarshal([]byte(first), &header); err != nil {
+		t.Fatal(err)
+	}
+	if cpus := sum / header.Dur; math.Abs(cpus-math.Round(cpus)) > 1e-6 || cpus < 1 {
+		t.Errorf("all threads together used %v CPUs: %v", cpus, seconds)
+	}
+	if runs := strings.Count(answers["What was run"], thrice+"\n"); runs != 3 {
+		t.Errorf("%d runs, want 3:\n%s", runs, answers["What was run"])
 	}
 	if got := strings.TrimSpace(answers["Whether anything was lost"]); got != strconv.FormatUint(info.Recordings[0].Lost, 10) {
 		t.Errorf("lost %s, want %d", got, info.Recordings[0].Lost)

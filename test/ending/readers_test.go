@@ -56,7 +56,7 @@ func TestHeadEndsEveryTool(t *testing.T) {
 		{"wprof-record -d100s --live | wprof-perfetto | head -c 1000", "141 141 0"},
 		{"wprof-record -d100s --live | wprof-info --dump | head", "141 141 0"},
 		{"wprof-record -d100s --live | wprof-json --stream -k exec | head -c 1000", "141 141 0"},
-		{"wprof-record -d100s --live | wprof-json | head -c 1000", "141 141 0"},
+		{"wprof-record -d100s --live | wprof-json | sleep 1", "141 141 0"},
 		{"wprof-record -d100s | true", "141 0"},
 		{"wprof-filter " + file + " | head -c 1000", "141 0"},
 		{"wprof-symbolize -z0 " + file + " | head -c 1000", "141 0"},

@@ -43,8 +43,6 @@ func TestRowsAreTheLines(t *testing.T) {
 	}
 	compareLines(t, "stacks", stacks, lines["stacks"])
 	session := rowsOf(t, dir, "session")
-	delete(session[0], "start_ts")
-	session[0]["time_unit"] = "ns"
 	compareLines(t, "session", session, lines["header"])
 	if len(lines["switch"]) < 1000 || len(stacks) < 20 || session[0]["metadata"] == nil {
 		t.Errorf("%d switches, %d stacks and the metadata %v are too few", len(lines["switch"]), len(stacks), session[0]["metadata"])
