@@ -9,12 +9,12 @@ import (
 
 // Bounds of what files hold in memory. There are some twenty, of which a few are busy.
 const (
-	batchRows  = 1024     // rows that go to the file's goroutine at once
+	batchRows  = 512      // rows that go to the file's goroutine at once
 	batchBytes = 1 << 20  // of the texts in them; one row may have more
 	batches    = 3        // under way
 	groupRows  = 1 << 20  // rows of a row group
-	ownBytes   = 2 << 20  // of a file's row group, as it is stored
-	allBytes   = 24 << 20 // of all row groups beyond that, shared by the files in proportion of their rows
+	ownBytes   = 1 << 20  // of a file's row group, as it is stored
+	allBytes   = 12 << 20 // of all row groups beyond that, shared by the files in proportion of their rows
 )
 
 // shape says how a file is cut. Every page and every row group is remembered until the file is complete, 120 bytes and 1.2 kB

@@ -24,9 +24,9 @@ type Result struct {
 }
 
 // Shapes of files: of the kinds that nearly all events are of, of other events and tasks, and of stacks.
-func busy() shape     { return shape{page: 512 << 10, texts: 256 << 10, dictionary: 64 << 10} }
-func quiet() shape    { return shape{page: 64 << 10, texts: 64 << 10, dictionary: 64 << 10} }
-func ofStacks() shape { return shape{page: 128 << 10, texts: 256 << 10, dictionary: 512 << 10} }
+func busy() shape     { return shape{page: 256 << 10, texts: 256 << 10, dictionary: 64 << 10} }
+func quiet() shape    { return shape{page: 32 << 10, texts: 32 << 10, dictionary: 32 << 10} }
+func ofStacks() shape { return shape{page: 64 << 10, texts: 128 << 10, dictionary: 256 << 10} }
 
 // Write writes a stream as files, each into what create makes of its name. Whatever ends the stream, the files are
 // complete; errors of the stream come back after all before them has been written.
