@@ -99,7 +99,7 @@ func expected(t testing.TB, stream []byte, o Options) map[string][]string {
 	defer r.Close()
 	kinds := records.Kinds()
 	want := make(map[string][]string)
-	m := records.NewMaker(r, o.Kinds, func(rec *records.Record) error {
+	m := records.NewMaker(r, records.Options{Kinds: o.Kinds}, func(rec *records.Record) error {
 		k := &kinds[rec.Kind-1]
 		want[k.Name] = append(want[k.Name], asJSON(t, eventRow(k, rec, o)))
 		return nil
@@ -256,7 +256,7 @@ func compareTasks(t *testing.T, got files, stream []byte) {
 	var want []string
 	told := make(map[*records.Task]bool)
 	kinds := records.Kinds()
-	m := records.NewMaker(r, nil, func(rec *records.Record) error {
+	m := records.NewMaker(r, records.Options{}, func(rec *records.Record) error {
 		for i, f := range kinds[rec.Kind-1].Fields {
 			if f.Type != records.TypeTask && f.Type != records.TypeRenamed || rec.Lacks(i) {
 				continue

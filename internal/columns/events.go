@@ -128,7 +128,7 @@ func textsOf(r *records.Record, tasks int) int {
 	n := len(r.Text)
 	for _, t := range r.Tasks[:tasks] {
 		if t != nil {
-			n += len(t.JSON)
+			n += len(t.Comm) + len(t.PComm)
 		}
 	}
 	return n

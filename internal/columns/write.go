@@ -84,7 +84,7 @@ type ending interface {
 
 // begin begins all files.
 func (w *writer) begin() error {
-	w.Maker = records.NewMaker(w.r, w.options.Kinds, w.record)
+	w.Maker = records.NewMaker(w.r, records.Options{Kinds: w.options.Kinds}, w.record)
 	w.Stacks().OnLeave(w.leave)
 	w.r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
@@ -180,7 +180,7 @@ func (w *writer) tell(k *kindFile, r *records.Record) error {
 		if !w.told.add(t.Number) {
 			continue
 		}
-		row, err := w.tasks.add(len(t.JSON) + len(t.Command))
+		row, err := w.tasks.add(len(t.Comm) + len(t.PComm) + len(t.Command))
 		if err != nil {
 			return err
 		}

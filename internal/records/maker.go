@@ -28,17 +28,22 @@ type Maker struct {
 	rec    Record
 }
 
-// NewMaker returns a Maker that tells emit of every record of the wanted kinds, nil for all. It has to be made before the
-// stream is read.
-func NewMaker(r *format.Reader, wanted []Kind, emit func(*Record) error) *Maker {
+// Options are what records are made of.
+type Options struct {
+	Kinds []Kind // nil: all
+	JSON  bool   // Task.JSON is wanted
+}
+
+// NewMaker returns a Maker that tells emit of every record that is wanted. It has to be made before the stream is read.
+func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), causes: len(causeNames()), events: len(eventNames())}
-	m.tasks = newTasks(r, m.first, &m.texts)
+	m.tasks = newTasks(r, m.first, &m.texts, o.JSON)
 	for _, k := range Kinds() {
 		m.kinds[k.Source] = k.Kind
-		m.wanted[k.Kind] = wanted == nil
+		m.wanted[k.Kind] = o.Kinds == nil
 	}
 	m.kinds[0] = 0
-	for _, k := range wanted {
+	for _, k := range o.Kinds {
 		m.wanted[k] = true
 	}
 	if m.wanted[Switch] {

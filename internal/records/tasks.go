@@ -12,6 +12,8 @@ type tasks struct {
 	r        *format.Reader
 	first    int64
 	texts    *texts
+	json     bool              // Task.JSON is wanted
+	names    map[string]string // of the current section: most threads share theirs
 	count    int64
 	byID     []*Task
 	sparse   map[format.TaskID]*Task // ids far beyond the number of tasks
@@ -21,8 +23,8 @@ type tasks struct {
 	lost     *Task
 }
 
-func newTasks(r *format.Reader, first int64, texts *texts) tasks {
-	t := tasks{r: r, first: first, texts: texts, idle: make(map[uint32]*Task)}
+func newTasks(r *format.Reader, first int64, texts *texts, json bool) tasks {
+	t := tasks{r: r, first: first, texts: texts, json: json, names: make(map[string]string), idle: make(map[uint32]*Task)}
 	t.filtered = t.standIn("<filtered>")
 	t.lost = t.standIn("<lost>")
 	return t
@@ -36,6 +38,9 @@ func (t *tasks) standIn(name string) *Task {
 func (t *tasks) finish(k *Task) *Task {
 	k.Number = t.count
 	t.count++
+	if !t.json {
+		return k
+	}
 	b := append(make([]byte, 0, 64+len(k.Comm)+len(k.PComm)), '{')
 	if !k.Idle {
 		b = append(strconv.AppendInt(append(b, `"tid":`...), int64(k.TID), 10), ',')
@@ -50,6 +55,7 @@ func (t *tasks) finish(k *Task) *Task {
 func (t *tasks) newSection() {
 	clear(t.byID)
 	t.byID, t.sparse, t.named = t.byID[:0], nil, 0
+	clear(t.names)
 }
 
 // of is the task that an id names on a CPU, which matters to idle ones only.
@@ -100,16 +106,26 @@ func (t *tasks) describe(d *format.Task) *Task {
 		return t.finish(&Task{TID: d.Tid, Comm: "TID " + strconv.Itoa(int(d.Tid)), PComm: Unknown})
 	}
 	k := &Task{
-		TID: d.Tid, PID: d.Pid, Comm: t.texts.clean(d.Comm), PComm: t.texts.clean(d.ProcessComm), PPID: d.Ppid,
+		TID: d.Tid, PID: d.Pid, Comm: t.name(d.Comm), PComm: t.name(d.ProcessComm), PPID: d.Ppid,
 		Start: d.Start - t.first, Kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD),
 	}
 	if k.PComm == "" {
 		k.PComm = Unknown
 	}
-	if c := t.r.Command(d.Command); c != nil {
-		k.Command = t.texts.clean(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
+	if c := t.r.Command(d.Command); c != nil && !t.json {
+		k.Command = t.name(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
 	}
 	return t.finish(k)
+}
+
+// name is a name as valid text, one copy of it.
+func (t *tasks) name(raw []byte) string {
+	if known, found := t.names[string(raw)]; found {
+		return known
+	}
+	name := t.texts.clean(raw)
+	t.names[string(raw)] = name
+	return name
 }
 
 // idleOn is the idle thread of a CPU. They share one definition.
