@@ -82,3 +82,11 @@ func lineOf(e *format.Event) string {
 		format.KindFree: "task_free", format.KindLost: "lost",
 	}[e.Kind]
 }
+
+// judgeJSON holds what must be one value of JSON.
+func judgeJSON(_ *captured, _ *reckoning, out []byte) string {
+	if !json.Valid(out) {
+		return fmt.Sprintf("it is no JSON; it ends in %q", out[max(0, len(out)-80):])
+	}
+	return ""
+}

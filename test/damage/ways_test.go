@@ -54,6 +54,7 @@ func ways() []way {
 			way{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, judgeFolded},
 			way{"wprof-json", nil, pipe, judgeLines},
 			way{"wprof-json", []string{"--stream", "-e", "numa"}, pipe, judgeLines},
+			way{"wprof-json", []string{"--chrome"}, pipe, judgeJSON},
 			way{"wprof-info", nil, pipe, judgeText},
 			way{"wprof-info", []string{"--check"}, pipe, judgeText},
 			way{"wprof-info", []string{"--dump"}, pipe, judgeDump})

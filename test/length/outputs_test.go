@@ -336,3 +336,31 @@ func isPage(out io.Reader) verdict {
 		return nil
 	}
 }
+
+// isChrome expects an event a line, and at least as many of them as there were switches.
+func isChrome(out io.Reader) verdict {
+	lines, wrong, last := uint64(0), "", ""
+	in := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			break
+		}
+		lines++
+		last = string(line)
+		if isEvent := bytes.HasPrefix(line, []byte(`{"ph":`)); isEvent && !json.Valid(bytes.TrimSuffix(line, []byte(",\n"))) {
+			wrong = last
+		}
+	}
+	return func(w written) error {
+		switch {
+		case wrong != "":
+			return fmt.Errorf("a line is no event: %s", wrong)
+		case !strings.HasSuffix(strings.TrimSpace(last), "}"):
+			return fmt.Errorf("the trace ends with %q", last)
+		case lines < w.events/2:
+			return fmt.Errorf("%d lines for %d events", lines, w.events)
+		}
+		return nil
+	}
+}

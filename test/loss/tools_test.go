@@ -215,6 +215,7 @@ func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
 		{"wprof-flame", []string{"-K", "waking", "--svg"}, 5, 0},
 		{"wprof-json", nil, 5, 0},
 		{"wprof-json", []string{"--stream", "-k", "switch"}, 5, 0},
+		{"wprof-json", []string{"--chrome"}, 5, 0},
 		{"wprof-json", []string{"--start", c.offset(from), "--end", c.offset(to)}, 0, 0},
 	} {
 		for file, want := range map[string]int{c.path: one.lossy, whole: one.whole} {
