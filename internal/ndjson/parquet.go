@@ -2,12 +2,18 @@ package ndjson
 
 import (
 	"io"
+	"runtime/debug"
 	"slices"
 
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/columns"
 )
+
+// columnsMemory is from how many bytes on garbage is collected sooner. What a Parquet file's footer has to tell of its parts
+// is kept until the file is complete, some 0.4 bytes an event: a long capture has more of it than of anything else, and
+// should not have room for as much garbage besides.
+const columnsMemory = 192 << 20
 
 // columns writes Parquet files. None appears before all are complete.
 func (j *job) columns() error {
@@ -21,6 +27,7 @@ func (j *job) columns() error {
 		return err
 	}
 	defer folder.Abort()
+	debug.SetMemoryLimit(columnsMemory)
 	options := columns.Options{Kinds: j.Kinds, NoStacks: j.NoStacks, NUMA: j.NUMA}
 	if err := staysAlone(folder, j.parquet, columns.Files(options)); err != nil {
 		return err
