@@ -40,7 +40,7 @@ func (tr *trace) running(t testing.TB) (sum int64) {
 	t.Helper()
 	for _, e := range tr.TraceEvents {
 		if e.Name == "Running" && e.Category == "thread" {
-			sum += ns(t, e.Duration)
+			sum += length(t, e.Duration)
 		}
 	}
 	return sum
@@ -88,7 +88,7 @@ func checkRows(t testing.TB, tr *trace) {
 		}
 		at := ns(t, e.Time)
 		row := fmt.Sprintf("%d/%d", e.PID, e.TID)
-		rows[row] = append(rows[row], slice{at, at + ns(t, e.Duration), e.Name})
+		rows[row] = append(rows[row], slice{at, at + length(t, e.Duration), e.Name})
 	}
 	for row, all := range rows {
 		slices.SortStableFunc(all, func(a, b slice) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })

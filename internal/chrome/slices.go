@@ -59,7 +59,7 @@ func (c *conversion) begin(name string, tr *track, s *timeline.Span) []byte {
 // times appends when a span begins and how long it lasts.
 func (c *conversion) times(b []byte, s *timeline.Span) []byte {
 	b = append(appendMicros(b, s.From-c.first), `,"dur":`...)
-	return appendMicros(b, s.To-s.From)
+	return appendLength(b, s.To-s.From)
 }
 
 // ran draws a time on a CPU: in the row of the thread, and in that of the CPU.
