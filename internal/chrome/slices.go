@@ -27,7 +27,7 @@ func (c *conversion) span(s *timeline.Span) {
 	case timeline.SpanRunning:
 		c.ran(tr, k, s)
 	case timeline.SpanRunnable:
-		c.waited(tr, k, s)
+		c.waited(tr, s)
 	case timeline.SpanBlocked:
 		c.blocked(tr, s)
 	default:
@@ -81,7 +81,7 @@ func (c *conversion) ran(tr *track, k *task, s *timeline.Span) {
 	if row != nil {
 		c.occupied(row, k, s)
 	}
-	c.arrives(tr, k, s)
+	c.arrives(tr, s)
 }
 
 // occupied draws a time on a CPU in the row of the CPU.
@@ -132,7 +132,7 @@ func (c *conversion) waker(off *timeline.OffCPU) *task {
 }
 
 // waited draws a time in which a thread could run and did not.
-func (c *conversion) waited(tr *track, k *task, s *timeline.Span) {
+func (c *conversion) waited(tr *track, s *timeline.Span) {
 	name := `"Runnable"`
 	if s.Off.Preempted && s.State&format.StatePreempted != 0 {
 		name = `"Runnable (preempted)"`
@@ -147,9 +147,6 @@ func (c *conversion) waited(tr *track, k *task, s *timeline.Span) {
 		b = append(b, `,"open":true`...)
 	}
 	c.out.b = append(b, "}}"...)
-	if s.Open {
-		c.drawOrigin(tr, k, s) // it does not come back
-	}
 }
 
 // blocked draws a time in which a thread could not run.

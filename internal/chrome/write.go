@@ -93,11 +93,21 @@ func (c *conversion) Open(s *format.Session, at, before int64, isFirst bool) err
 // Event implements [timeline.Visitor].
 func (c *conversion) Event(v *format.Event) error {
 	c.count++
+	switch v.Kind {
+	case format.KindWaking:
+		stack, _ := v.Waking().Stack()
+		c.woken(v, format.TaskID(v.Args[format.WakingWakee]), stack)
+		return c.out.flush()
+	case format.KindWakeupNew:
+		stack, _ := v.WakeupNew().Stack()
+		c.woken(v, format.TaskID(v.Args[format.WakeupNewWakee]), stack)
+		return c.out.flush()
+	}
 	c.spans.Apply(v)
 	switch v.Kind {
 	case format.KindSwitch:
 		c.preempted(v)
-	case format.KindWaking, format.KindWakeupNew, format.KindStateCPU, format.KindStateThread:
+	case format.KindStateCPU, format.KindStateThread:
 	case format.KindLost:
 		c.lost = true
 		c.lostEvents(v)

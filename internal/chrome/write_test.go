@@ -149,7 +149,7 @@ task 6 tid=300 pid=300 comm=child process_comm=child start=1000001000 continues=
 X Running 100/100 @0.000 +5.000 {"cpu":0,"prio":120}
 X ping 4194305/4194321 @0.000 +5.000 {"pid":100,"prio":120,"tid":100}
 i fork:_ping 100/100 @1.000 {"child":300,"cpu":0}
-i wakes_child 100/100 @1.500 {"cpu":0,"tid":300}
+i wakes_ping 100/100 @1.500 {"cpu":0,"tid":300}
 s wakes 100/100 @1.500 id=1
 X Runnable 300/300 @1.500 +0.500 {"cpu":1,"prio":120,"waker":"ping 100"}
 f wakes 300/300 @2.001 id=1e

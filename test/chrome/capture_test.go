@@ -9,7 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"wprof/format"
 	"wprof/internal/chrome"
@@ -150,6 +153,41 @@ func TestEngineFindsTheSameAsInItsOwnFormat(t *testing.T) {
 		t.Errorf("arrows end at other slices than those of running: %v", rows)
 	}
 	compareNames(t, all, want)
+	compareMarks(t, all)
+}
+
+// compareMarks counts marks by name: a name is that of the moment, also of a thread that is renamed soon after.
+func compareMarks(t *testing.T, all traces) {
+	t.Helper()
+	marks := func(trace, of string) map[string]int64 {
+		counts := make(map[string]int64)
+		for _, row := range engine.Query(t, trace, `select slice.name, count(*) as n from slice where `+of+` group by 1`)[0] {
+			counts[printable(row["name"].(string))] += row["n"].(int64)
+		}
+		return counts
+	}
+	got, want := marks(all.json, `category in ('wakes', 'preempts', 'life')`), marks(all.perfetto, `dur = 0`)
+	for name := range maps.Keys(want) {
+		if got[name] != want[name] {
+			t.Errorf("the JSON has %d marks %q, Perfetto's format %d", got[name], name, want[name])
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("the JSON has marks that Perfetto's format has not: %v", got)
+	}
+	if want["wakes sh"] < 40 || want["exec: /bin/sh"]+want["exec: /usr/bin/sh"] < 40 {
+		t.Errorf("hardly a shell was seen: %v", want)
+	}
+}
+
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, name)
 }
 
 // compareNames leaves out tids that two threads had: Perfetto tells them apart.
