@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 )
 
@@ -178,7 +179,7 @@ func (c *conversion) state(s format.State) stateText {
 	if known, found := c.states[s]; found {
 		return known
 	}
-	text := stateText{name: s.String(), blocked: `"Blocked (` + s.String() + `)"`}
+	text := stateText{name: s.String(), blocked: quoted(stacks.BlockedName("", s))}
 	if len(c.states) < 1<<12 { // all that are; a hostile stream may have more
 		c.states[s] = text
 	}
