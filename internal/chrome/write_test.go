@@ -228,6 +228,44 @@ func TestTraceSaysWhatItIsOf(t *testing.T) {
 	}
 }
 
+func TestTraceSaysWhatAllItsRecordingsAreOf(t *testing.T) {
+	other := strings.NewReplacer("open=1000000000", "open=1005000000", `"-S"`, `"-a"`, "key=run value=7", "key=run value=8\n  metadata key=more value=9")
+	stream := append(undump(t, machine+state+"end close=+1000000\n"), undump(t, other.Replace(machine)+"end close=+1000000\n")...)
+	tr, _, _ := written(t, stream, Options{})
+	want := map[string]any{
+		"host": "box", "boot_id": "b", "start_time": "2023-11-14T22:13:20.000000000Z", "command": "wprof-record -S", "command 2": "wprof-record -a",
+		"metadata run": "7", "metadata more": "9", "lost": false,
+	}
+	if !maps.Equal(tr.OtherData, want) {
+		t.Errorf("it says %q, want %q", tr.OtherData, want)
+	}
+}
+
+// Where a switch is missing, nothing is drawn of what nobody knows: how long the thread ran that did not leave, and what the
+// one did before that had not come.
+func TestNothingIsDrawnWhereASwitchIsMissing(t *testing.T) {
+	text := machine + state + `
++100000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-100 next_state=S
++200000 cpu1 sample 3 source=1
++300000 cpu1 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120
++400000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+350000 next_state=S
+end close=+1000000
+`
+	tr, _, _ := written(t, undump(t, text), Options{})
+	compare(t, tr.lines(), `
+X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
+X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
+X blocked_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
+X Running 100/101 @100.000 +100.000 {"cpu":1,"off_us":100.100,"prio":120,"was":"S"}
+X pong 4194305/4194322 @100.000 +100.000 {"pid":100,"prio":120,"tid":101}
+i sample 100/101 @200.000 {"cpu":1}
+X blocked_(S) 100/101 @350.000 +50.000 {"prio":120,"state":"S"}
+X Running 100/101 @400.000 +600.000 {"cpu":1,"off_us":50.000,"open":true,"prio":120,"was":"S"}
+X pong 4194305/4194322 @400.000 +600.000 {"pid":100,"prio":120,"tid":101}
+X blocked_(S) 200/200 @300.000 +700.000 {"open":true,"prio":120,"state":"S"}
+`)
+}
+
 // Losses of one CPU that overlap are drawn end to end, and tell their lengths; so is the time between two windows.
 func TestRecordingIsDrawn(t *testing.T) {
 	first := undump(t, machine+state+"+5000 cpu0 lost from=+1000 count=3 cause=ring\n+6000 cpu0 lost from=+2000 cause=nesting what=waking\nend close=+1000000\n")
