@@ -8,47 +8,104 @@ import (
 )
 
 // Arrows lead from an instant, where a thread is woken or preempted, to the slice with which it comes back on a CPU. Both
-// ends are written then, each right after what it belongs to, to which an importer that goes by order binds it.
+// ends are written then, the second right after its slice, to which an importer that goes by order binds it. The instant is
+// written when it is told, for the names that threads have then.
 //
 // An end that belongs to a slice stands inset ns after its beginning. At that moment itself another slice of the row ends,
 // which Chrome's own viewer takes for the one that encloses it, and Perfetto, which sorts slices that begin together by
 // their length, may see the arrow's end before its slice.
 const inset = 1
 
-// preemption is who has taken the CPU from a thread that could have run on.
-type preemption struct {
-	at  int64
-	by  *task // nil: nobody has
-	cpu uint32
+// origin is an instant that may become the beginning of an arrow.
+type origin struct {
+	at    int64  // when it is drawn, CLOCK_MONOTONIC ns
+	event int64  // when timeline says that it was
+	place []byte // its row; nil: there is none
 }
 
-// preempted notes who preempts a thread, for when it comes back. It asks the switch, because of a thread that was not known
-// to run no span ends here.
+// origins are those of a thread: of its first waking, of a waking that may count instead because nothing was known of the
+// thread, and of its preemption.
+type origins struct{ woken, rewoken, preempted origin }
+
+// woken takes a waking and draws it if it makes a thread runnable; further ones of the same time off the CPU are not drawn.
+// Of a thread of which nothing is known all are: the first or the last one will turn out to be the one that counts.
+func (c *conversion) woken(v *format.Event, id format.TaskID, stack format.StackID) {
+	var wakee *timeline.Thread
+	var before int64
+	if v.Flags&format.FlagObject != 0 {
+		if wakee = c.spans.Timeline().Enter(id); wakee != nil {
+			before = wakee.Woken
+		}
+	}
+	c.spans.Apply(v)
+	if wakee == nil || wakee.Idle() || v.Flags&format.FlagSubject == 0 || wakee.Woken == before && wakee.Status != timeline.Unknown {
+		return
+	}
+	by, to := c.tasks.of(v.Task), c.tasks.of(id)
+	if by == nil || to == nil || to.idle {
+		return
+	}
+	at := happenedAt(v)
+	o := &c.trackOf(wakee, to).origins
+	one := &o.woken
+	if wakee.Status == timeline.Unknown && o.woken.place != nil {
+		one = &o.rewoken
+	}
+	*one = origin{at, at, c.drawChange("wakes", by, to, v.CPU, at, stack)}
+}
+
+// preempted draws that a thread takes the CPU from one that could have run on. It asks the switch, because of a thread that
+// was not known to run no span ends here.
 func (c *conversion) preempted(v *format.Event) {
-	const sure = format.FlagsVisible
-	if v.Flags&(sure|format.FlagLate) != sure || format.State(v.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
+	if v.Flags&format.FlagsVisible != format.FlagsVisible || format.State(v.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
 		return
 	}
 	t, k := c.spans.Timeline().Thread(v.Task), c.tasks.of(v.Task)
-	if t == nil || t.Idle() || k == nil || k.idle {
+	by := c.tasks.of(format.TaskID(v.Args[format.SwitchNext]))
+	if t == nil || t.Idle() || k == nil || k.idle || by == nil || by == k {
 		return
 	}
-	by := c.tasks.of(format.TaskID(v.Args[format.SwitchNext]))
-	c.trackOf(t, k).preempted = preemption{v.Time, by, v.CPU}
+	at := happenedAt(v)
+	drawn := at + 2*inset // where an arrow to the same slice has ended
+	c.trackOf(t, k).origins.preempted = origin{drawn, at, c.drawChange("preempts", by, k, v.CPU, drawn, 0)}
+}
+
+// happenedAt is when an event happened, also if it is told late.
+func happenedAt(v *format.Event) int64 {
+	if v.Flags&format.FlagLate != 0 {
+		return v.Own
+	}
+	return v.Time
 }
 
 // arrives draws the arrow to a slice with which a thread comes back on a CPU.
-func (c *conversion) arrives(tr *track, k *task, s *timeline.Span) {
+func (c *conversion) arrives(tr *track, s *timeline.Span) {
+	o := tr.origins
+	tr.origins = origins{}
 	if !s.SinceKnown || s.Since != s.From {
 		return // it goes on from before the window, or under another tid
 	}
-	from, at, what := c.drawOrigin(tr, k, s)
-	if from == nil {
+	from, what := o.of(&s.Off)
+	if from.place == nil {
 		return
 	}
 	c.arrowID++
-	c.arrow('s', what, from, at)
+	c.arrow('s', what, from.place, from.at)
 	c.arrow('f', what, tr.place, s.From+min(inset, s.To-s.From-1))
+}
+
+// of is where the arrow to the slice that follows a time off the CPU begins.
+func (o *origins) of(off *timeline.OffCPU) (from origin, what string) {
+	switch {
+	case off.Preempted && off.Known && o.preempted.event == off.Since:
+		return o.preempted, "preempts"
+	case off.Preempted || off.Woken == 0:
+	case o.woken.event == off.Woken:
+		return o.woken, "wakes"
+	case o.rewoken.event == off.Woken:
+		return o.rewoken, "wakes"
+	}
+	return origin{}, ""
 }
 
 func (c *conversion) arrow(phase byte, what string, place []byte, at int64) {
@@ -60,24 +117,6 @@ func (c *conversion) arrow(phase byte, what string, place []byte, at int64) {
 		b = append(b, `,"bp":"e"`...)
 	}
 	c.out.b = append(b, '}')
-}
-
-// drawOrigin draws the moment since which a thread could run, where another one made it so: its waking, or its preemption.
-// It returns whose row that is in; nil where nothing was drawn.
-func (c *conversion) drawOrigin(tr *track, k *task, s *timeline.Span) (place []byte, at int64, what string) {
-	off := &s.Off
-	if off.Preempted {
-		p := tr.preempted
-		if p.by == nil || !off.Known || p.at != off.Since {
-			return nil, 0, ""
-		}
-		at = p.at + 2*inset // where an arrow to the same slice has ended
-		return c.drawChange("preempts", p.by, k, p.cpu, at, 0), at, "preempts"
-	}
-	if w := c.waker(off); w != nil && off.Woken >= c.opened {
-		return c.drawChange("wakes", w, k, off.WakerCPU, off.Woken, off.WakerStack), off.Woken, "wakes"
-	}
-	return nil, 0, ""
 }
 
 // drawChange draws a moment at which one thread changes what another one can do. It returns whose row that is in; nil if

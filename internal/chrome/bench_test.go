@@ -49,7 +49,7 @@ func pingPong(t testing.TB, n int) []byte {
 	return stream.Bytes()
 }
 
-// BenchmarkWrite took 258 ns and 490 bytes an event on two virtual CPUs that others used as well.
+// BenchmarkWrite took 245 ns and 492 bytes an event on two virtual CPUs that others used as well.
 func BenchmarkWrite(b *testing.B) {
 	const events = 1_000_000
 	stream := pingPong(b, events)

@@ -61,7 +61,7 @@ func (c *conversion) describe(s *records.Stack) *stackText {
 	}
 	text := &stackText{innermost: quoted(name(&s.Frames[len(s.Frames)-1]))}
 	if in := blockedIn(s.Frames); in != "" {
-		text.blocked = quoted("Blocked in " + in)
+		text.blocked = quoted(stacks.BlockedName(in, 0))
 	}
 	if leaf, fits := c.tree.add(s); fits {
 		text.end = `},"sf":` + strconv.FormatUint(uint64(leaf), 10)
@@ -81,25 +81,17 @@ func name(f *records.Frame) string {
 	return stacks.ModuleName(&format.Module{Path: []byte(f.Module)})
 }
 
-// blockedIn is the function that tells best what a thread waits for: the kernel's innermost one but for the scheduler's
-// own, else, or if that has no name, the program's innermost.
+// blockedIn is the function that tells best what a thread waits for; "": there is none.
 func blockedIn(frames []records.Frame) string {
+	names := make([]string, len(frames))
+	for i := range frames {
+		names[i] = name(&frames[i])
+	}
 	user := slices.IndexFunc(frames, func(f records.Frame) bool { return f.Place == records.Kernel })
 	if user < 0 {
 		user = len(frames)
 	}
-	for i := len(frames) - 1; i >= user; i-- {
-		switch f := &frames[i]; {
-		case f.Function == "" && user > 0:
-			return name(&frames[user-1])
-		case !stacks.IsScheduler(name(f)):
-			return name(f)
-		}
-	}
-	if user == 0 {
-		return ""
-	}
-	return name(&frames[user-1])
+	return stacks.BlockedIn(names[:user], names[user:])
 }
 
 // inline is a stack that stands in its event, innermost function first, as tools show stacks.

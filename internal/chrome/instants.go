@@ -14,10 +14,7 @@ func (c *conversion) happened(v *format.Event) {
 	if v.Flags&format.FlagSubject == 0 || k == nil || k.idle {
 		return
 	}
-	at := v.Time
-	if v.Flags&format.FlagLate != 0 {
-		at = v.Own
-	}
+	at := happenedAt(v)
 	switch v.Kind {
 	case format.KindSample:
 		c.sampled(k, v, at)

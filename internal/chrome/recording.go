@@ -52,7 +52,7 @@ func (c *conversion) note(cpu uint32, from, to int64, name string, args func([]b
 	b = strconv.AppendInt(append(b, `,"pid":`...), recordingPID, 10)
 	b = append(strconv.AppendInt(append(b, `,"tid":`...), tid, 10), `,"ts":`...)
 	b = append(appendMicros(b, from-c.first), `,"dur":`...)
-	b = append(appendMicros(b, to-from), `,"args":{`...)
+	b = append(appendLength(b, to-from), `,"args":{`...)
 	c.out.b = append(args(b), "}}"...)
 }
 

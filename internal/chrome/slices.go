@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 )
 
@@ -27,7 +28,7 @@ func (c *conversion) span(s *timeline.Span) {
 	case timeline.SpanRunning:
 		c.ran(tr, k, s)
 	case timeline.SpanRunnable:
-		c.waited(tr, k, s)
+		c.waited(tr, s)
 	case timeline.SpanBlocked:
 		c.blocked(tr, s)
 	default:
@@ -59,7 +60,7 @@ func (c *conversion) begin(name string, tr *track, s *timeline.Span) []byte {
 // times appends when a span begins and how long it lasts.
 func (c *conversion) times(b []byte, s *timeline.Span) []byte {
 	b = append(appendMicros(b, s.From-c.first), `,"dur":`...)
-	return appendMicros(b, s.To-s.From)
+	return appendLength(b, s.To-s.From)
 }
 
 // ran draws a time on a CPU: in the row of the thread, and in that of the CPU.
@@ -81,7 +82,7 @@ func (c *conversion) ran(tr *track, k *task, s *timeline.Span) {
 	if row != nil {
 		c.occupied(row, k, s)
 	}
-	c.arrives(tr, k, s)
+	c.arrives(tr, s)
 }
 
 // occupied draws a time on a CPU in the row of the CPU.
@@ -132,7 +133,7 @@ func (c *conversion) waker(off *timeline.OffCPU) *task {
 }
 
 // waited draws a time in which a thread could run and did not.
-func (c *conversion) waited(tr *track, k *task, s *timeline.Span) {
+func (c *conversion) waited(tr *track, s *timeline.Span) {
 	name := `"Runnable"`
 	if s.Off.Preempted && s.State&format.StatePreempted != 0 {
 		name = `"Runnable (preempted)"`
@@ -147,9 +148,6 @@ func (c *conversion) waited(tr *track, k *task, s *timeline.Span) {
 		b = append(b, `,"open":true`...)
 	}
 	c.out.b = append(b, "}}"...)
-	if s.Open {
-		c.drawOrigin(tr, k, s) // it does not come back
-	}
 }
 
 // blocked draws a time in which a thread could not run.
@@ -181,7 +179,7 @@ func (c *conversion) state(s format.State) stateText {
 	if known, found := c.states[s]; found {
 		return known
 	}
-	text := stateText{name: s.String(), blocked: `"Blocked (` + s.String() + `)"`}
+	text := stateText{name: s.String(), blocked: quoted(stacks.BlockedName("", s))}
 	if len(c.states) < 1<<12 { // all that are; a hostile stream may have more
 		c.states[s] = text
 	}

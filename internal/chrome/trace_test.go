@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,6 +51,20 @@ func ns(t testing.TB, n json.Number) int64 {
 	return value
 }
 
+// length reads how long a slice lasts, in ns.
+func length(t testing.TB, n json.Number) int64 {
+	t.Helper()
+	if text := n.String(); text != "0.000" && !strings.HasSuffix(text, "6") {
+		t.Fatalf("the length %s is not 0.4 ns short", n)
+	}
+	return int64(math.Round(micros(n) * 1000))
+}
+
+func micros(n json.Number) float64 {
+	f, _ := n.Float64()
+	return f
+}
+
 func undump(t testing.TB, text string) []byte {
 	t.Helper()
 	var stream bytes.Buffer
@@ -94,7 +109,7 @@ func (tr *trace) lines() (all []string) {
 		}
 		line := fmt.Sprintf("%s %s %d/%d @%s", e.Phase, strings.ReplaceAll(e.Name, " ", "_"), e.PID, e.TID, e.Time)
 		if e.Duration != "" {
-			line += " +" + e.Duration.String()
+			line += fmt.Sprintf(" +%.3f", micros(e.Duration))
 		}
 		if e.ID != 0 {
 			line += fmt.Sprintf(" id=%d%s", e.ID, e.Binds)

@@ -10,11 +10,11 @@ import (
 // track is the row of a thread. Tools have one for each tid, so a thread whose tid is used again goes on in the row of the
 // one before, which then has the name of the last.
 type track struct {
-	place     []byte // `"pid":12,"tid":34,"ts":`
-	pid       int32
-	named     *task // whose name the tool was told last
-	until     int64 // end of the last slice, CLOCK_MONOTONIC ns
-	preempted preemption
+	place   []byte // `"pid":12,"tid":34,"ts":`
+	pid     int32
+	named   *task // whose name the tool was told last
+	until   int64 // end of the last slice, CLOCK_MONOTONIC ns
+	origins origins
 }
 
 // place is what a row is known by.

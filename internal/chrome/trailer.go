@@ -8,7 +8,7 @@ import (
 	"wprof/internal/records"
 )
 
-// finish ends the trace, with what the stream says about itself.
+// finish ends the trace, with what all recordings of the stream say about themselves.
 func (c *conversion) finish(s *records.Session) {
 	b := append(c.out.b, "\n],\n"+`"displayTimeUnit":"ns","otherData":{"host":`...)
 	b = records.AppendString(b, s.Host)

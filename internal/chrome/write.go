@@ -12,10 +12,9 @@ import (
 // after all before them has been written.
 func Write(r *format.Reader, w io.Writer, o Options) (Result, error) {
 	c := newConversion(r, newOutput(w), o)
-	session := records.Describe(r.Session())
 	c.out.b = append(c.out.b, `{"traceEvents":[`+"\n"...)
 	err := timeline.Visit(r, c)
-	c.finish(&session)
+	c.finish(&c.about.Session)
 	if failed := c.out.close(); failed != nil {
 		err = failed
 	}
@@ -33,8 +32,8 @@ type conversion struct {
 	spans   *timeline.Spans
 	stacks  *records.Stacks
 	texts   records.Texts
+	about   records.About
 	first   int64 // when the first window opened
-	opened  int64 // when the current one did
 	count   int64
 	lost    bool
 
@@ -80,7 +79,7 @@ func (c *conversion) Open(s *format.Session, at, before int64, isFirst bool) err
 	if !isFirst {
 		c.notRecorded(before, at)
 	}
-	c.opened = at
+	c.about.Open(s, at)
 	for _, one := range s.Cpus {
 		if !one.Offline {
 			c.cpu(one.Id)
@@ -93,11 +92,21 @@ func (c *conversion) Open(s *format.Session, at, before int64, isFirst bool) err
 // Event implements [timeline.Visitor].
 func (c *conversion) Event(v *format.Event) error {
 	c.count++
+	switch v.Kind {
+	case format.KindWaking:
+		stack, _ := v.Waking().Stack()
+		c.woken(v, format.TaskID(v.Args[format.WakingWakee]), stack)
+		return c.out.flush()
+	case format.KindWakeupNew:
+		stack, _ := v.WakeupNew().Stack()
+		c.woken(v, format.TaskID(v.Args[format.WakeupNewWakee]), stack)
+		return c.out.flush()
+	}
 	c.spans.Apply(v)
 	switch v.Kind {
 	case format.KindSwitch:
 		c.preempted(v)
-	case format.KindWaking, format.KindWakeupNew, format.KindStateCPU, format.KindStateThread:
+	case format.KindStateCPU, format.KindStateThread:
 	case format.KindLost:
 		c.lost = true
 		c.lostEvents(v)
@@ -110,5 +119,6 @@ func (c *conversion) Event(v *format.Event) error {
 // Close implements [timeline.Visitor].
 func (c *conversion) Close(at int64) error {
 	c.spans.Close(at)
+	c.about.Close(at)
 	return c.out.flush()
 }

@@ -76,15 +76,15 @@ func TestWhatThreadsDoIsDrawn(t *testing.T) {
 `, `
 X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
 X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
-X Blocked_in_futex_wait 100/101 @0.000 +100.001 main;futex_wait;schedule {"length_us":100.101,"prio":120,"state":"S"}
+X blocked:_futex_wait 100/101 @0.000 +100.001 main;futex_wait;schedule {"length_us":100.101,"prio":120,"state":"S"}
 X Runnable 100/101 @100.001 +0.499 {"cpu":1,"prio":120,"waker":"ping 100"}
 i wakes_pong 100/100 @100.001 {"cpu":0,"tid":101}
 s wakes 100/100 @100.001 id=1
 X Running 100/101 @100.500 +99.500 {"cpu":1,"delay_us":0.499,"left":"D","off_us":100.600,"prio":119,"waker":"ping 100","was":"S"}
 f wakes 100/101 @100.501 id=1e
 X pong 4194305/4194322 @100.500 +99.500 {"pid":100,"prio":119,"tid":101}
-X Blocked_(D) 100/101 @200.000 +800.000 {"open":true,"prio":119,"state":"D"}
-X Blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
+X blocked_(D) 100/101 @200.000 +800.000 {"open":true,"prio":119,"state":"D"}
+X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
 `},
 		"an interrupt that wakes while the CPU is idle": {`
 +100000 cpu1 waking 1 wakee=3 prio=120 target_cpu=1
@@ -92,14 +92,14 @@ X Blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":
 `, `
 X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
 X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
-X Blocked_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
+X blocked_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
 X Runnable 100/101 @100.000 +0.500 {"cpu":1,"prio":120,"waker":"idle"}
 i wakes_pong 4194305/4194322 @100.000 {"cpu":1,"tid":101}
 s wakes 4194305/4194322 @100.000 id=1
 X Running 100/101 @100.500 +899.500 {"cpu":1,"delay_us":0.500,"off_us":100.600,"open":true,"prio":120,"waker":"idle","was":"S"}
 f wakes 100/101 @100.501 id=1e
 X pong 4194305/4194322 @100.500 +899.500 {"pid":100,"prio":120,"tid":101}
-X Blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
+X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
 `},
 		"a preemption, and delays that add up": {`
 +1000 cpu0 waking 2 wakee=4 prio=120 target_cpu=0
@@ -110,14 +110,14 @@ X Blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":
 `, `
 X Running 100/100 @0.000 +2.000 {"cpu":0,"left":"R+","prio":120}
 X ping 4194305/4194321 @0.000 +2.000 {"pid":100,"prio":120,"tid":100}
-X Blocked_(S) 200/200 @0.000 +1.000 {"length_us":101.000,"prio":120,"state":"S"}
+X blocked_(S) 200/200 @0.000 +1.000 {"length_us":101.000,"prio":120,"state":"S"}
 X Runnable 200/200 @1.000 +1.000 {"cpu":0,"prio":120,"waker":"ping 100"}
 i wakes_hog 100/100 @1.000 {"cpu":0,"tid":200}
 s wakes 100/100 @1.000 id=1
 X Running 200/200 @2.000 +3.000 {"cpu":0,"delay_us":1.000,"left":"S","off_us":102.000,"prio":120,"waker":"ping 100","was":"S"}
 f wakes 200/200 @2.001 id=1e
 X hog 4194305/4194321 @2.000 +3.000 {"pid":200,"prio":120,"tid":200}
-X Blocked_(S) 100/101 @0.000 +3.000 {"length_us":3.100,"prio":120,"state":"S"}
+X blocked_(S) 100/101 @0.000 +3.000 {"length_us":3.100,"prio":120,"state":"S"}
 X Runnable 100/101 @3.000 +2.000 {"cpu":1,"prio":120,"waker":"hog 200"}
 i wakes_pong 200/200 @3.000 {"cpu":0,"tid":101}
 s wakes 200/200 @3.000 id=2
@@ -130,8 +130,8 @@ s preempts 200/200 @2.002 id=3
 X Running 100/100 @6.000 +994.000 {"cpu":0,"delay_us":4.000,"off_us":4.000,"open":true,"prio":120,"was":"R+"}
 f preempts 100/100 @6.001 id=3e
 X ping 4194305/4194321 @6.000 +994.000 {"pid":100,"prio":120,"tid":100}
-X Blocked_(S) 200/200 @5.000 +995.000 {"open":true,"prio":120,"state":"S"}
-X Blocked_(S) 100/101 @6.000 +994.000 {"open":true,"prio":120,"state":"S"}
+X blocked_(S) 200/200 @5.000 +995.000 {"open":true,"prio":120,"state":"S"}
+X blocked_(S) 100/101 @6.000 +994.000 {"open":true,"prio":120,"state":"S"}
 `},
 		"a life, a sample and a loss": {`
 task 5 tid=300 pid=300 comm=ping process_comm=ping start=1000001000
@@ -149,7 +149,7 @@ task 6 tid=300 pid=300 comm=child process_comm=child start=1000001000 continues=
 X Running 100/100 @0.000 +5.000 {"cpu":0,"prio":120}
 X ping 4194305/4194321 @0.000 +5.000 {"pid":100,"prio":120,"tid":100}
 i fork:_ping 100/100 @1.000 {"child":300,"cpu":0}
-i wakes_child 100/100 @1.500 {"cpu":0,"tid":300}
+i wakes_ping 100/100 @1.500 {"cpu":0,"tid":300}
 s wakes 100/100 @1.500 id=1
 X Runnable 300/300 @1.500 +0.500 {"cpu":1,"prio":120,"waker":"ping 100"}
 f wakes 300/300 @2.001 id=1e
@@ -160,8 +160,8 @@ i exec:_/bin/child� 300/300 @2.600 {"cpu":1}
 i sample 300/300 @2.700 main {"cpu":1,"function":"main"}
 i exit 300/300 @3.000 {"code":0,"cpu":1,"signal":9}
 X lost:_ring 4194306/4259857 @5.000 +4.000 {"cause":"ring","count":3,"length_us":4.000}
-X Blocked_(S) 100/101 @0.000 +5.000 {"length_us":5.100,"prio":120,"state":"S"}
-X Blocked_(S) 200/200 @0.000 +5.000 {"length_us":105.000,"prio":120,"state":"S"}
+X blocked_(S) 100/101 @0.000 +5.000 {"length_us":5.100,"prio":120,"state":"S"}
+X blocked_(S) 200/200 @0.000 +5.000 {"length_us":105.000,"prio":120,"state":"S"}
 `},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -226,6 +226,44 @@ func TestTraceSaysWhatItIsOf(t *testing.T) {
 	if !maps.Equal(tr.OtherData, want) || tr.DisplayTimeUnit != "ns" || !done.Lost || done.Events != 5 {
 		t.Errorf("it says %q, %q, and the result %+v; want %v", tr.OtherData, tr.DisplayTimeUnit, done, want)
 	}
+}
+
+func TestTraceSaysWhatAllItsRecordingsAreOf(t *testing.T) {
+	other := strings.NewReplacer("open=1000000000", "open=1005000000", `"-S"`, `"-a"`, "key=run value=7", "key=run value=8\n  metadata key=more value=9")
+	stream := append(undump(t, machine+state+"end close=+1000000\n"), undump(t, other.Replace(machine)+"end close=+1000000\n")...)
+	tr, _, _ := written(t, stream, Options{})
+	want := map[string]any{
+		"host": "box", "boot_id": "b", "start_time": "2023-11-14T22:13:20.000000000Z", "command": "wprof-record -S", "command 2": "wprof-record -a",
+		"metadata run": "7", "metadata more": "9", "lost": false,
+	}
+	if !maps.Equal(tr.OtherData, want) {
+		t.Errorf("it says %q, want %q", tr.OtherData, want)
+	}
+}
+
+// Where a switch is missing, nothing is drawn of what nobody knows: how long the thread ran that did not leave, and what the
+// one did before that had not come.
+func TestNothingIsDrawnWhereASwitchIsMissing(t *testing.T) {
+	text := machine + state + `
++100000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-100 next_state=S
++200000 cpu1 sample 3 source=1
++300000 cpu1 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120
++400000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+350000 next_state=S
+end close=+1000000
+`
+	tr, _, _ := written(t, undump(t, text), Options{})
+	compare(t, tr.lines(), `
+X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
+X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
+X blocked_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
+X Running 100/101 @100.000 +100.000 {"cpu":1,"off_us":100.100,"prio":120,"was":"S"}
+X pong 4194305/4194322 @100.000 +100.000 {"pid":100,"prio":120,"tid":101}
+i sample 100/101 @200.000 {"cpu":1}
+X blocked_(S) 100/101 @350.000 +50.000 {"prio":120,"state":"S"}
+X Running 100/101 @400.000 +600.000 {"cpu":1,"off_us":50.000,"open":true,"prio":120,"was":"S"}
+X pong 4194305/4194322 @400.000 +600.000 {"pid":100,"prio":120,"tid":101}
+X blocked_(S) 200/200 @300.000 +700.000 {"open":true,"prio":120,"state":"S"}
+`)
 }
 
 // Losses of one CPU that overlap are drawn end to end, and tell their lengths; so is the time between two windows.

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/stacks"
 )
 
 // label is the number of what a task is called in annotations.
@@ -89,7 +90,7 @@ func (w *view) stateOf(state format.State) stateText {
 	if known, found := w.seq.states[state]; found {
 		return known
 	}
-	of := stateText{text: w.text(state.String()), name: w.name(blockedName("", state))}
+	of := stateText{text: w.text(state.String()), name: w.name(stacks.BlockedName("", state))}
 	w.seq.states[state] = of
 	return of
 }

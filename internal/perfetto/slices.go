@@ -1,6 +1,9 @@
 package perfetto
 
-import "wprof/internal/timeline"
+import (
+	"wprof/internal/stacks"
+	"wprof/internal/timeline"
+)
 
 // The slices of a thread's track lie end to end, because a thread's spans do. So no two overlap or start together, and
 // each is written whole when its span has ended.
@@ -82,7 +85,7 @@ func (w *view) blocked(t *thread, s *timeline.Span) {
 }
 
 func (w *view) openName(s *timeline.Span) uint64 {
-	return w.name(blockedName(w.blockedIn(s.Stack), s.State) + stillOpen)
+	return w.name(stacks.BlockedName(w.blockedIn(s.Stack), s.State) + stillOpen)
 }
 
 // extraTexts are the numbers of texts that the extras need.

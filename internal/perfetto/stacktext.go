@@ -30,7 +30,7 @@ func (w *view) stackOf(id format.StackID) stackText {
 	w.e.out = w.seq.tell(w.e.out, func(out []byte) []byte { return w.e.internStack(out, &w.seq.told, id, stack) })
 	of.callstack = w.seq.told.stacks[id]
 	if in := w.blockedIn(id); in != "" {
-		of.name = w.name(blockedName(in, 0))
+		of.name = w.name(stacks.BlockedName(in, 0))
 	}
 	if functions := w.functions(stack); len(functions) > 0 {
 		of.text = w.text(joined(functions))
@@ -63,13 +63,6 @@ func joined(functions []string) string {
 		b.WriteString(functions[i])
 	}
 	return b.String()
-}
-
-func blockedName(in string, state format.State) string {
-	if in == "" {
-		return "blocked (" + state.String() + ")"
-	}
-	return "blocked: " + in
 }
 
 // frameNames are the functions of each frame of the section, outermost first.
@@ -122,35 +115,19 @@ func (w *view) functionName(function []byte, module uint32) string {
 	return stacks.FunctionName(function, w.e.defs.Module(module))
 }
 
-// blockedIn is the function that tells best what a thread waits for: the kernel's innermost one but for the scheduler's
-// own, else, or if that has no name, the program's innermost. Functions further out wait for it, and for anything else.
+// blockedIn is the function that tells best what a thread waits for; "": there is none.
 func (w *view) blockedIn(id format.StackID) string {
 	stack := w.e.defs.Stack(id)
 	if id == 0 || stack == nil {
 		return ""
 	}
-	kernel := len(stack.Frames) - min(int(stack.KernelFrames), len(stack.Frames))
-	for i := len(stack.Frames) - 1; i >= kernel; i-- {
-		names := w.functionsAt(stack.Frames[i])
-		for j := len(names) - 1; j >= 0; j-- {
-			switch {
-			case isUnnamed(names[j]) && kernel > 0:
-				return w.innermost(stack.Frames[kernel-1])
-			case !stacks.IsScheduler(names[j]):
-				return names[j]
-			}
-		}
+	user := len(stack.Frames) - min(int(stack.KernelFrames), len(stack.Frames))
+	var program, kernel []string
+	if user > 0 {
+		program = w.functionsAt(stack.Frames[user-1])
 	}
-	if kernel == 0 {
-		return ""
+	for _, frame := range stack.Frames[user:] {
+		kernel = append(kernel, w.functionsAt(frame)...)
 	}
-	return w.innermost(stack.Frames[kernel-1])
+	return stacks.BlockedIn(program, kernel)
 }
-
-// innermost is the innermost function at a place, or where that is if it has no name.
-func (w *view) innermost(frame uint32) string {
-	names := w.functionsAt(frame)
-	return names[len(names)-1]
-}
-
-func isUnnamed(name string) bool { return strings.HasPrefix(name, "[") }

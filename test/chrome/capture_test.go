@@ -9,7 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"wprof/format"
 	"wprof/internal/chrome"
@@ -31,7 +34,7 @@ func record(t *testing.T) traces {
 	dir := t.TempDir()
 	capture := tools.Record(t, filepath.Join(dir, "busy.wprof"), []string{"-S"}, func() { work(t) })
 	all := traces{capture: capture, json: filepath.Join(dir, "busy.json")}
-	all.perfetto = tools.Convert(t, filepath.Join(dir, "busy.pb"), "wprof-perfetto", capture)
+	all.perfetto = tools.Convert(t, filepath.Join(dir, "busy.pb"), "wprof-perfetto", "--blocked-min", "0", capture)
 	all.done = convert(t, capture, all.json)
 	return all
 }
@@ -150,6 +153,68 @@ func TestEngineFindsTheSameAsInItsOwnFormat(t *testing.T) {
 		t.Errorf("arrows end at other slices than those of running: %v", rows)
 	}
 	compareNames(t, all, want)
+	compareMarks(t, all)
+	compareRows(t, all)
+}
+
+// compareRows compares what each thread does with the thread view of Perfetto's format, also of threads of which switches
+// are missing: the same slices, by name.
+func compareRows(t *testing.T, all traces) {
+	t.Helper()
+	type slices struct{ number, length int64 }
+	rows := func(trace, name, of string) map[string]slices {
+		found := make(map[string]slices)
+		for _, row := range engine.Query(t, trace, `select tid || ' ' || `+name+` as name, count(*) as n, sum(slice.dur) as dur from slice
+			join thread_track on track_id = thread_track.id join thread using (utid) where `+of+` group by 1`)[0] {
+			found[printable(row["name"].(string))] = slices{row["n"].(int64), row["dur"].(int64)}
+		}
+		return found
+	}
+	got := rows(all.json, `slice.name`, `category = 'thread' and slice.name not like 'Runnable%'`)
+	want := rows(all.perfetto, `iif(slice.name like 'on CPU %', 'Running', replace(slice.name, ' (open)', ''))`, `slice.dur > 0`)
+	for name, w := range want {
+		if got[name] != w {
+			t.Errorf("thread and slice %s: the JSON has %+v, Perfetto's format %+v", name, got[name], w)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("the JSON has slices that Perfetto's format has not: %v", got)
+	}
+}
+
+// compareMarks counts marks by name: a name is that of the moment, also of a thread that is renamed soon after.
+func compareMarks(t *testing.T, all traces) {
+	t.Helper()
+	marks := func(trace, of string) map[string]int64 {
+		counts := make(map[string]int64)
+		for _, row := range engine.Query(t, trace, `select slice.name, count(*) as n from slice where `+of+` group by 1`)[0] {
+			counts[printable(row["name"].(string))] += row["n"].(int64)
+		}
+		return counts
+	}
+	got, want := marks(all.json, `category in ('wakes', 'preempts', 'life')`), marks(all.perfetto, `dur = 0`)
+	for name := range maps.Keys(want) {
+		if got[name] != want[name] {
+			t.Errorf("the JSON has %d marks %q, Perfetto's format %d", got[name], name, want[name])
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("the JSON has marks that Perfetto's format has not: %v", got)
+	}
+	if want["wakes sh"] < 40 || want["exec: /bin/sh"]+want["exec: /usr/bin/sh"] < 40 {
+		t.Errorf("hardly a shell was seen: %v", want)
+	}
+}
+
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, name)
 }
 
 // compareNames leaves out tids that two threads had: Perfetto tells them apart.
