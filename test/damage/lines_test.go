@@ -41,9 +41,11 @@ func judgeLines(c *captured, r *reckoning, out []byte) string {
 			}
 			ids[*l.ID] = true
 		default:
-			if l.Cause == "damage" {
+			switch {
+			case l.T == "gap": // no event: it follows from what is left of the windows
+			case l.Cause == "damage":
 				damages++
-			} else {
+			default:
 				got[l.T]++
 			}
 			for _, id := range []*int64{l.StackID, l.OffCPU, l.Waker} {

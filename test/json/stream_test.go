@@ -117,6 +117,18 @@ func TestRecordingsAreWrittenOneAfterTheOther(t *testing.T) {
 	consistent(t, &both)
 	base := both.stacks[n].ID - alone.stacks[0].ID
 	want := slices.Clone(c.lines.events)
+	closed := *c.lines.header.Dur
+	for i, e := range both.events {
+		if e.T == "gap" {
+			if i != len(want) || e.TS != apart || *e.StartTS != closed || *e.Dur != apart-closed {
+				t.Errorf("line %d tells of a gap from %d to %d, it is from %d to %d behind %d lines", i, *e.StartTS, e.TS, closed, apart, len(want))
+			}
+			want = append(want, e)
+		}
+	}
+	if len(want) != len(c.lines.events)+1 {
+		t.Errorf("%d gaps, want 1", len(want)-len(c.lines.events))
+	}
 	for _, e := range alone.events {
 		want = append(want, e.later(apart, base))
 	}
