@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/byid"
 	"wprof/internal/records"
 	"wprof/internal/stacks"
 )
@@ -27,30 +28,16 @@ type task struct {
 
 // tasks are those of the current section.
 type tasks struct {
-	r      *format.Reader
-	texts  *records.Texts
-	byID   []*task
-	sparse map[format.TaskID]*task // ids far beyond the number of tasks
-	named  int
+	r     *format.Reader
+	texts *records.Texts
+	byID  byid.Table[*task]
 }
 
-func (t *tasks) newSection() {
-	clear(t.byID)
-	t.byID, t.sparse, t.named = t.byID[:0], nil, 0
-}
+func (t *tasks) newSection() { t.byID.Clear() }
 
 // of is the task that an id names; nil if it is not defined.
 func (t *tasks) of(id format.TaskID) *task {
-	if uint64(id) < uint64(len(t.byID)) {
-		if k := t.byID[id]; k != nil {
-			return k
-		}
-	}
-	return t.find(id)
-}
-
-func (t *tasks) find(id format.TaskID) *task {
-	if k := t.sparse[id]; k != nil || id == 0 {
+	if k := t.byID.Get(uint32(id)); k != nil {
 		return k
 	}
 	d := t.r.Task(id)
@@ -58,18 +45,7 @@ func (t *tasks) find(id format.TaskID) *task {
 		return nil // its definition may still come
 	}
 	k := t.describe(d)
-	t.named++
-	if int64(id) > 4*int64(t.named)+1<<16 {
-		if t.sparse == nil {
-			t.sparse = make(map[format.TaskID]*task)
-		}
-		t.sparse[id] = k
-		return k
-	}
-	for int64(len(t.byID)) <= int64(id) {
-		t.byID = append(t.byID, nil)
-	}
-	t.byID[id] = k
+	t.byID.Put(uint32(id), k)
 	return k
 }
 

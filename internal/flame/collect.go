@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/byid"
 	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 )
@@ -53,7 +54,7 @@ type collector struct {
 	failed error
 
 	labels map[Label]LabelID
-	byTask byID[LabelID] // of the current section
+	byTask byid.Table[LabelID] // of the current section
 	wakes  map[Wake]WakeID
 
 	threads []*thread // those that are not in the profile yet
@@ -92,7 +93,7 @@ type thread struct {
 func (c *collector) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
 	c.places.newSection()
-	c.byTask.clear()
+	c.byTask.Clear()
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/byid"
 	"wprof/internal/stacks"
 )
 
@@ -14,41 +15,6 @@ const (
 	noStack    = "[no stack]"    // no stack was taken, or none was found
 	moreStacks = "[more stacks]" // there are more different ones than can be kept
 )
-
-// byID is what ids of a section stand for. Ids far beyond the number of those that are used cost no memory.
-type byID[T comparable] struct {
-	dense  []T
-	sparse map[uint32]T
-}
-
-// maxDense bounds the part that is indexed by id.
-const maxDense = 1 << 21
-
-func (m *byID[T]) get(id uint32) T {
-	if uint64(id) < uint64(len(m.dense)) {
-		return m.dense[id]
-	}
-	return m.sparse[id]
-}
-
-func (m *byID[T]) put(id uint32, v T) {
-	if id >= maxDense {
-		if m.sparse == nil {
-			m.sparse = make(map[uint32]T)
-		}
-		m.sparse[id] = v
-		return
-	}
-	if int(id) >= len(m.dense) {
-		m.dense = append(m.dense, make([]T, int(id)+1-len(m.dense))...)
-	}
-	m.dense[id] = v
-}
-
-func (m *byID[T]) clear() {
-	clear(m.dense)
-	m.dense, m.sparse = m.dense[:0], nil
-}
 
 // places interns frames and stacks: those of one section by their ids, those of all by what they are.
 type places struct {
@@ -61,10 +27,10 @@ type places struct {
 	bytes   int               // of names and keys
 	closed  bool              // no stacks are taken any more
 	key     []byte
-	byFrame byID[FrameID] // of the current section
-	byStack byID[resolved]
-	byWait  byID[resolved] // of times off the CPU
-	byWaker byID[resolved] // of those who end them
+	byFrame byid.Table[FrameID] // of the current section
+	byStack byid.Table[resolved]
+	byWait  byid.Table[resolved] // of times off the CPU
+	byWaker byid.Table[resolved] // of those who end them
 
 	notSampled, noStack, more NodeID
 }
@@ -100,10 +66,10 @@ func (s *places) reset() {
 }
 
 func (s *places) newSection() {
-	s.byFrame.clear()
-	s.byStack.clear()
-	s.byWait.clear()
-	s.byWaker.clear()
+	s.byFrame.Clear()
+	s.byStack.Clear()
+	s.byWait.Clear()
+	s.byWaker.Clear()
 }
 
 // purpose is what a stack was taken of.
@@ -127,15 +93,15 @@ func (s *places) wait(id format.StackID) resolved { return s.lookUp(&s.byWait, i
 // does not matter.
 func (s *places) waker(id format.StackID) resolved { return s.lookUp(&s.byWaker, id, ofWaker) }
 
-func (s *places) lookUp(in *byID[resolved], id format.StackID, of purpose) resolved {
+func (s *places) lookUp(in *byid.Table[resolved], id format.StackID, of purpose) resolved {
 	if id == 0 {
 		return resolved{node: s.noStack}
 	}
-	if known := in.get(uint32(id)); known.known {
+	if known := in.Get(uint32(id)); known.known {
 		return known
 	}
 	to := s.resolve(s.r.Stack(id), of)
-	in.put(uint32(id), to)
+	in.Put(uint32(id), to)
 	return to
 }
 
@@ -237,7 +203,7 @@ func (s *places) note(name string) FrameID {
 
 func (s *places) frame(id uint32, kernel bool) FrameID {
 	// Nothing hinders a damaged stream to name a frame in both parts of a stack.
-	if known := s.byFrame.get(id); known != 0 && s.p.Frames[known].Kernel == kernel {
+	if known := s.byFrame.Get(id); known != 0 && s.p.Frames[known].Kernel == kernel {
 		return known
 	}
 	f := s.r.Frame(id)
@@ -245,7 +211,7 @@ func (s *places) frame(id uint32, kernel bool) FrameID {
 		return s.note(stacks.LostFrame)
 	}
 	known := s.intern(s.describe(f, kernel))
-	s.byFrame.put(id, known)
+	s.byFrame.Put(id, known)
 	return known
 }
 

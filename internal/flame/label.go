@@ -23,7 +23,7 @@ func (c *collector) label(t *thread, id format.TaskID) LabelID {
 
 // taskLabel is what a task of the current section is called; 0 if that is not known.
 func (c *collector) taskLabel(id format.TaskID) LabelID {
-	if known := c.byTask.get(uint32(id)); known != 0 {
+	if known := c.byTask.Get(uint32(id)); known != 0 {
 		return known
 	}
 	d := c.r.Task(id)
@@ -31,7 +31,7 @@ func (c *collector) taskLabel(id format.TaskID) LabelID {
 		return 0
 	}
 	l := c.labelOf(d)
-	c.byTask.put(uint32(id), l)
+	c.byTask.Put(uint32(id), l)
 	return l
 }
 

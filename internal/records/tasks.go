@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/byid"
 )
 
 // tasks are those that records of the current section name.
@@ -15,9 +16,7 @@ type tasks struct {
 	json     bool              // Task.JSON is wanted
 	names    map[string]string // of the current section: most threads share theirs
 	count    int64
-	byID     []*Task
-	sparse   map[format.TaskID]*Task // ids far beyond the number of tasks
-	named    int
+	byID     byid.Table[*Task]
 	idle     map[uint32]*Task
 	filtered *Task
 	lost     *Task
@@ -53,17 +52,13 @@ func (t *tasks) finish(k *Task) *Task {
 }
 
 func (t *tasks) newSection() {
-	clear(t.byID)
-	t.byID, t.sparse, t.named = t.byID[:0], nil, 0
+	t.byID.Clear()
 	clear(t.names)
 }
 
 // of is the task that an id names on a CPU, which matters to idle ones only.
 func (t *tasks) of(id format.TaskID, cpu uint32) *Task {
-	var k *Task
-	if int64(id) < int64(len(t.byID)) {
-		k = t.byID[id]
-	}
+	k := t.byID.Get(uint32(id))
 	if k == nil {
 		k = t.find(id)
 	}
@@ -74,26 +69,12 @@ func (t *tasks) of(id format.TaskID, cpu uint32) *Task {
 }
 
 func (t *tasks) find(id format.TaskID) *Task {
-	if k := t.sparse[id]; k != nil {
-		return k
-	}
 	d := t.r.Task(id)
 	if d.IsLost() {
 		return t.lost // not kept: its definition may still come
 	}
 	k := t.describe(d)
-	t.named++
-	if int64(id) > 4*int64(t.named)+1<<16 {
-		if t.sparse == nil {
-			t.sparse = make(map[format.TaskID]*Task)
-		}
-		t.sparse[id] = k
-		return k
-	}
-	for int64(len(t.byID)) <= int64(id) {
-		t.byID = append(t.byID, nil)
-	}
-	t.byID[id] = k
+	t.byID.Put(uint32(id), k)
 	return k
 }
 

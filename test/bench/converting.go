@@ -12,11 +12,7 @@ import (
 
 // converters measures the renderers on a capture of both CPUs' pipe benchmarks.
 func (b *bench) converters() error {
-	small, err := b.recordLoad("small.wprof", pipeLoops)
-	if err != nil {
-		return err
-	}
-	large, err := b.recordLoad("large.wprof", 10*pipeLoops)
+	small, large, err := b.recordLoads()
 	if err != nil {
 		return err
 	}
@@ -49,6 +45,14 @@ type converter struct {
 type load struct {
 	path string
 	capture
+}
+
+// recordLoads records what renderers are measured on, and ten times as much of it.
+func (b *bench) recordLoads() (small, large load, err error) {
+	if small, err = b.recordLoad("small.wprof", pipeLoops); err == nil {
+		large, err = b.recordLoad("large.wprof", 10*pipeLoops)
+	}
+	return small, large, err
 }
 
 func (b *bench) recordLoad(name string, loops int) (load, error) {

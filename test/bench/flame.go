@@ -9,11 +9,7 @@ import (
 
 // flame measures folding, on the captures that the other renderers are measured on, and drawing.
 func (b *bench) flame() error {
-	small, err := b.recordLoad("small.wprof", pipeLoops)
-	if err != nil {
-		return err
-	}
-	large, err := b.recordLoad("large.wprof", 10*pipeLoops)
+	small, large, err := b.recordLoads()
 	if err != nil {
 		return err
 	}
@@ -26,15 +22,7 @@ func (b *bench) flame() error {
 
 // drawing measures what the outputs of wprof-flame take besides folding, of a capture of a minute of mixed load.
 func (b *bench) drawing() error {
-	length := time.Minute
-	if b.quick {
-		length = 10 * time.Second
-	}
-	file, err := b.mixedFor(length, "-Stimer=99hz", "-S+offcpu", "--offcpu-min=0")
-	if err != nil {
-		return err
-	}
-	c, err := readCapture(file)
+	file, _, load, err := b.minuteOfStacks()
 	if err != nil {
 		return err
 	}
@@ -61,11 +49,23 @@ func (b *bench) drawing() error {
 		}
 		megabytes = append(megabytes, float64(st.Size())/1e6)
 	}
-	load := fmt.Sprintf("(%v of mixed load, %.1f M events, a stack of every block and 99 samples a second)", length, float64(c.events)/1e6)
 	b.add(Row{Name: "wprof-flame, folding a minute with stacks", Unit: "s", Runs: folding, Command: "wprof-flame --folded=OUT CAPTURE " + load})
 	b.add(Row{Name: "wprof-flame, folding a minute with stacks: peak memory", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "wprof-flame --folded=OUT CAPTURE " + load})
 	b.add(Row{Name: "SVG of a minute, after folding", Unit: "s", Hold: "2", Limit: 2, Runs: extra["svg"], Command: "wprof-flame --folded=OUT --svg=OUT CAPTURE less wprof-flame --folded=OUT CAPTURE " + load})
 	b.add(Row{Name: "its size", Unit: "MB", Hold: "5", Limit: 5, Runs: megabytes, Command: "size of OUT"})
 	b.add(Row{Name: "HTML page of a minute, after folding as well", Unit: "s", Runs: extra["html"], Command: "wprof-flame --folded=OUT --html=OUT CAPTURE less wprof-flame --folded=OUT CAPTURE " + load})
 	return nil
+}
+
+// minuteOfStacks is a capture of a minute of mixed load with a stack of every block; load says so in reports.
+func (b *bench) minuteOfStacks() (file string, c capture, load string, err error) {
+	length := time.Minute
+	if b.quick {
+		length = 10 * time.Second
+	}
+	if file, err = b.mixedFor(length, "-Stimer=99hz", "-S+offcpu", "--offcpu-min=0"); err == nil {
+		c, err = readCapture(file)
+	}
+	load = fmt.Sprintf("(%v of mixed load, %.1f M events, a stack of every block and 99 samples a second)", length, float64(c.events)/1e6)
+	return file, c, load, err
 }

@@ -1,20 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // json measures wprof-json on the captures that the other renderers are measured on, and on one with many stacks. Lines go
 // to /dev/null: ten times the capture makes gigabytes of them, and what is measured is the tool.
 func (b *bench) json() error {
-	small, err := b.recordLoad("small.wprof", pipeLoops)
-	if err != nil {
-		return err
-	}
-	large, err := b.recordLoad("large.wprof", 10*pipeLoops)
+	small, large, err := b.recordLoads()
 	if err != nil {
 		return err
 	}
@@ -33,15 +27,7 @@ func (b *bench) json() error {
 
 // jsonOfStacks measures a capture of a minute of mixed load with a stack of every block.
 func (b *bench) jsonOfStacks() error {
-	length := time.Minute
-	if b.quick {
-		length = 10 * time.Second
-	}
-	file, err := b.mixedFor(length, "-Stimer=99hz", "-S+offcpu", "--offcpu-min=0")
-	if err != nil {
-		return err
-	}
-	c, err := readCapture(file)
+	file, c, load, err := b.minuteOfStacks()
 	if err != nil {
 		return err
 	}
@@ -62,7 +48,7 @@ func (b *bench) jsonOfStacks() error {
 			speed = append(speed, float64(c.events)/one.wall.Seconds()/1e6)
 			memory = append(memory, float64(one.peakRSS)/(1<<20))
 		}
-		command := fmt.Sprintf("%s (%v of mixed load, %.1f M events, a stack of every block and 99 samples a second)", form.name, length, float64(c.events)/1e6)
+		command := form.name + " " + load
 		b.add(Row{Name: form.name, Unit: "M events/s", Hold: number(form.hold), Limit: form.hold, AtLeast: true, Runs: speed, Command: command})
 		b.add(Row{Name: form.name + ": peak memory", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: command})
 	}
