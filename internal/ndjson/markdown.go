@@ -46,7 +46,10 @@ func (p *page) example(line []byte, err error) {
 	p.text("```json\n" + strings.TrimSuffix(string(line), "\n") + "\n```\n")
 }
 
-func (p *page) row(cells ...string) { p.text("| " + strings.Join(cells, " | ") + " |") }
+// row writes a row of a table. <unknown> is text there, and no element of HTML.
+func (p *page) row(cells ...string) {
+	p.text("| " + strings.ReplaceAll(strings.Join(cells, " | "), "<", `\<`) + " |")
+}
 
 func (p *page) head(cells ...string) {
 	p.row(cells...)
