@@ -205,6 +205,8 @@ func (e *events) NewSection(s *format.Session) error {
 
 // Open implements [timeline.Visitor].
 func (e *events) Open(s *format.Session, at, before int64, isFirst bool) error {
+	e.lock()
+	defer e.unlock()
 	return e.maker.Open(s, at, before, isFirst)
 }
 
