@@ -52,14 +52,15 @@ func ways() []way {
 			way{"wprof-symbolize", nil, pipe, judgeStream},
 			way{"wprof-perfetto", []string{"-e", "sched-extras,embed-stacks,timer-ticks"}, pipe, judgeTrace},
 			way{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, judgeFolded},
-			way{"wprof-json", nil, pipe, judgeLines},
-			way{"wprof-json", []string{"--stream", "-e", "numa"}, pipe, judgeLines},
-			way{"wprof-json", []string{"--chrome"}, pipe, judgeJSON},
 			way{"wprof-info", nil, pipe, judgeText},
 			way{"wprof-info", []string{"--check"}, pipe, judgeText},
 			way{"wprof-info", []string{"--dump"}, pipe, judgeDump})
 	}
-	return all
+	// From a pipe, wprof-json reads what it has copied to a file, and the others of its ways read a file as they do a pipe.
+	return append(all,
+		way{"wprof-json", nil, false, judgeLines},
+		way{"wprof-json", []string{"--stream", "-e", "numa"}, true, judgeLines},
+		way{"wprof-json", []string{"--chrome"}, true, judgeJSON})
 }
 
 func (w *way) String() string {
