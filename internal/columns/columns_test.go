@@ -256,14 +256,15 @@ func compareTasks(t *testing.T, got files, stream []byte) {
 	var want []string
 	told := make(map[*records.Task]bool)
 	kinds := records.Kinds()
-	m := records.NewMaker(r, records.Options{}, func(rec *records.Record) error {
+	var m *records.Maker
+	m = records.NewMaker(r, records.Options{}, func(rec *records.Record) error {
 		for i, f := range kinds[rec.Kind-1].Fields {
 			if f.Type != records.TypeTask && f.Type != records.TypeRenamed || rec.Lacks(i) {
 				continue
 			}
 			if k := rec.Tasks[f.Slot]; !told[k] {
 				told[k] = true
-				want = append(want, asJSON(t, taskRowOf(k, rec.Time)))
+				want = append(want, asJSON(t, taskRowOf(k, rec.Time, m.Command(k))))
 			}
 		}
 		return nil
@@ -282,7 +283,7 @@ func compareTasks(t *testing.T, got files, stream []byte) {
 	}
 }
 
-func taskRowOf(k *records.Task, first int64) map[string]any {
+func taskRowOf(k *records.Task, first int64, command string) map[string]any {
 	row := taskOf(k, true)
 	row["number"], row["first_ts"], row["kernel"], row["idle"] = k.Number, first, k.Kernel, k.Idle
 	row["ppid"], row["start"], row["command"] = nil, nil, nil
@@ -292,8 +293,8 @@ func taskRowOf(k *records.Task, first int64) map[string]any {
 	if k.PID != 0 {
 		row["start"] = k.Start
 	}
-	if k.Command != "" {
-		row["command"] = k.Command
+	if command != "" {
+		row["command"] = command
 	}
 	return row
 }

@@ -5,7 +5,8 @@ import "wprof/internal/records"
 // taskRow is a row of tasks.parquet.
 type taskRow struct {
 	*records.Task
-	first int64 // when a record names it first
+	first   int64 // when a record names it first
+	command string
 }
 
 func taskFields() []field[taskRow] {
@@ -18,7 +19,7 @@ func taskFields() []field[taskRow] {
 		text("pcomm", func(r *taskRow) string { return r.PComm }),
 		optionalShort("ppid", func(r *taskRow) (int64, bool) { return int64(r.PPID), r.PPID != 0 }),
 		optionalInteger("start", func(r *taskRow) (int64, bool) { return r.Start, r.PID != 0 }),
-		optionalText("command", func(r *taskRow) (string, bool) { return r.Command, r.Command != "" }),
+		optionalText("command", func(r *taskRow) (string, bool) { return r.command, r.command != "" }),
 		flag("kernel", func(r *taskRow) bool { return r.Kernel }),
 		flag("idle", func(r *taskRow) bool { return r.Idle }),
 	}

@@ -180,11 +180,12 @@ func (w *writer) tell(k *kindFile, r *records.Record) error {
 		if !w.told.add(t.Number) {
 			continue
 		}
-		row, err := w.tasks.add(len(t.Comm) + len(t.PComm) + len(t.Command))
+		command := w.Command(t)
+		row, err := w.tasks.add(len(t.Comm) + len(t.PComm) + len(command))
 		if err != nil {
 			return err
 		}
-		*row = taskRow{t, r.Time}
+		*row = taskRow{t, r.Time, command}
 	}
 	return nil
 }

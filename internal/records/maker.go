@@ -1,6 +1,8 @@
 package records
 
 import (
+	"bytes"
+
 	"wprof/format"
 	"wprof/internal/timeline"
 )
@@ -55,6 +57,16 @@ func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 
 // Stacks are the stacks of the stream, for whoever is told of a record.
 func (m *Maker) Stacks() *Stacks { return m.stacks }
+
+// Command is the command line of a task's process, words with spaces between; "": it is not known. It is asked for while a
+// record of the task is told.
+func (m *Maker) Command(t *Task) string {
+	c := m.r.Command(t.command)
+	if c == nil {
+		return ""
+	}
+	return m.texts.clean(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
+}
 
 // Session is what the recordings of the stream say about themselves, as far as it was visited.
 func (m *Maker) Session() Session { return m.about.Session }

@@ -37,8 +37,8 @@ type Task struct {
 	PComm   string // the name of the process
 	PPID    int32  // 0: not known
 	Start   int64  // when the thread was made, ns from the opening of the first window; valid if PID is not 0
-	Command string // the command line of its process, words with spaces between; "": not known, or Task.JSON is wanted
 	Kernel  bool   // it is a kernel thread
 	Idle    bool   // it is a CPU's idle thread
 	JSON    []byte // the JSON object; nil if it is not wanted
+	command uint32 // see [Maker.Command]
 }

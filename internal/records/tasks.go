@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bytes"
 	"strconv"
 
 	"wprof/format"
@@ -13,8 +12,7 @@ type tasks struct {
 	r        *format.Reader
 	first    int64
 	texts    *texts
-	json     bool              // Task.JSON is wanted
-	names    map[string]string // of the current section: most threads share theirs
+	json     bool // Task.JSON is wanted
 	count    int64
 	byID     byid.Table[*Task]
 	idle     map[uint32]*Task
@@ -23,7 +21,7 @@ type tasks struct {
 }
 
 func newTasks(r *format.Reader, first int64, texts *texts, json bool) tasks {
-	t := tasks{r: r, first: first, texts: texts, json: json, names: make(map[string]string), idle: make(map[uint32]*Task)}
+	t := tasks{r: r, first: first, texts: texts, json: json, idle: make(map[uint32]*Task)}
 	t.filtered = t.standIn("<filtered>")
 	t.lost = t.standIn("<lost>")
 	return t
@@ -53,7 +51,6 @@ func (t *tasks) finish(k *Task) *Task {
 
 func (t *tasks) newSection() {
 	t.byID.Clear()
-	clear(t.names)
 }
 
 // of is the task that an id names on a CPU, which matters to idle ones only.
@@ -87,26 +84,13 @@ func (t *tasks) describe(d *format.Task) *Task {
 		return t.finish(&Task{TID: d.Tid, Comm: "TID " + strconv.Itoa(int(d.Tid)), PComm: Unknown})
 	}
 	k := &Task{
-		TID: d.Tid, PID: d.Pid, Comm: t.name(d.Comm), PComm: t.name(d.ProcessComm), PPID: d.Ppid,
-		Start: d.Start - t.first, Kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD),
+		TID: d.Tid, PID: d.Pid, Comm: t.texts.view(d.Comm), PComm: t.texts.view(d.ProcessComm), PPID: d.Ppid,
+		Start: d.Start - t.first, Kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD), command: d.Command,
 	}
 	if k.PComm == "" {
 		k.PComm = Unknown
 	}
-	if c := t.r.Command(d.Command); c != nil && !t.json {
-		k.Command = t.name(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
-	}
 	return t.finish(k)
-}
-
-// name is a name as valid text, one copy of it.
-func (t *tasks) name(raw []byte) string {
-	if known, found := t.names[string(raw)]; found {
-		return known
-	}
-	name := t.texts.clean(raw)
-	t.names[string(raw)] = name
-	return name
 }
 
 // idleOn is the idle thread of a CPU. They share one definition.

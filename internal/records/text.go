@@ -3,6 +3,7 @@ package records
 import (
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // texts makes valid UTF-8 of what may be anything, and remembers whether it had to.
@@ -20,6 +21,14 @@ func (t *texts) clean(raw []byte) string {
 		t.first = s
 	}
 	return s
+}
+
+// view is clean without a copy where none is needed: for what never changes, as definitions do not.
+func (t *texts) view(raw []byte) string {
+	if len(raw) == 0 || !utf8.Valid(raw) {
+		return t.clean(raw)
+	}
+	return unsafe.String(&raw[0], len(raw))
 }
 
 // AppendString appends a JSON string. s is valid UTF-8.
