@@ -1,6 +1,8 @@
 package chrome
 
-const digits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+import "wprof/internal/records"
+
+const digits = records.Digits
 
 // appendMicros appends ns as µs with three decimals: a float64 would not hold them in a trace of some months.
 func appendMicros(b []byte, ns int64) []byte {

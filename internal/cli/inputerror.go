@@ -27,6 +27,12 @@ func InputError(doing, source string, err error) error {
 	return WithCode(ExitFailed, err)
 }
 
+// EndsWell tells whether what came of an input before an error ends well-formed all the same: sections that cannot be read
+// turn up late on a pipe.
+func EndsWell(err error) bool {
+	return errors.Is(err, format.ErrOverlap) || errors.Is(err, format.ErrNewer)
+}
+
 // Damaged is the error of an input of which all that is whole was read; rest says what became of it.
 func Damaged(source string, d *format.Damage, rest string) error {
 	return WithCode(ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; %s", source, d.Detail, d.Missing(), rest))

@@ -50,7 +50,7 @@ func NewThrough(inv *cli.Invocation, in io.Reader, name string, o Options, words
 	go func() {
 		defer close(t.finished)
 		t.result, t.err = f.Run()
-		if t.err != nil && !wholeOutput(t.err) {
+		if t.err != nil && !cli.EndsWell(t.err) {
 			w.CloseWithError(t.err)
 			return
 		}

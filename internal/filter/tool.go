@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/proc"
 )
@@ -119,7 +118,7 @@ func Run(inv *cli.Invocation) error {
 		return cli.InputError("filter", name, err)
 	}
 	result, err := f.Run()
-	if err != nil && !wholeOutput(err) {
+	if err != nil && !cli.EndsWell(err) {
 		return cli.InputError("filter", name, err)
 	}
 	if commitErr := out.Commit(); commitErr != nil {
@@ -146,11 +145,6 @@ func isRegular(in io.Reader) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode().IsRegular()
-}
-
-// wholeOutput tells whether the output ends well-formed although the input could not be read to its end.
-func wholeOutput(err error) bool {
-	return errors.Is(err, format.ErrNewer) || errors.Is(err, format.ErrOverlap)
 }
 
 // outcome turns what happened into messages and an exit status.

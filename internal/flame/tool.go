@@ -91,7 +91,7 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of select
 	switch {
 	case errors.Is(err, ErrSlots):
 		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)
-	case err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer):
+	case err != nil && !cli.EndsWell(err):
 		return nil, nil, cli.InputError("fold", name, err)
 	case err != nil:
 		verdict = cli.InputError("fold", name, err)

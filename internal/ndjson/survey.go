@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"wprof/format"
+	"wprof/internal/cli"
 	"wprof/internal/records"
 	"wprof/internal/timeline"
 )
@@ -68,7 +69,7 @@ func drain(r *format.Reader) error {
 	for {
 		_, err := r.Next()
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, format.ErrNewer), errors.Is(err, format.ErrOverlap):
+		case errors.Is(err, io.EOF), cli.EndsWell(err):
 			return nil
 		case err != nil:
 			return err

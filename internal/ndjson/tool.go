@@ -191,7 +191,7 @@ func endsWell(err error) bool {
 	if errors.As(err, new(fatalError)) {
 		return false
 	}
-	return errors.Is(err, format.ErrOverlap) || errors.Is(err, format.ErrNewer)
+	return cli.EndsWell(err)
 }
 
 // verdict says what happened, in messages and by the error's exit status.

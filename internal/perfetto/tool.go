@@ -1,8 +1,6 @@
 package perfetto
 
 import (
-	"errors"
-
 	"wprof/format"
 	"wprof/internal/cli"
 )
@@ -34,7 +32,7 @@ func Run(inv *cli.Invocation) error {
 		options.BlockedMin = inv.Duration("blocked-min")
 	}
 	done, err := Convert(r, out, options)
-	if err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer) {
+	if err != nil && !cli.EndsWell(err) {
 		out.Abort()
 		return cli.InputError("convert", source, err)
 	}

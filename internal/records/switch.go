@@ -80,7 +80,7 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	if t == nil || t.Idle() || e.Flags&format.FlagLate != 0 {
 		return
 	}
-	off, _, _ := t.Back()
+	off := t.Back()
 	switch {
 	case off.Preempted && off.Known:
 		m.wasPreempted(r, t, &off)

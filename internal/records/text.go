@@ -31,6 +31,9 @@ func (t *texts) view(raw []byte) string {
 	return unsafe.String(&raw[0], len(raw))
 }
 
+// Digits are all numbers of two digits, one behind the other, for encoders that write very many decimals.
+const Digits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+
 // AppendString appends a JSON string. s is valid UTF-8.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')

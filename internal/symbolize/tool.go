@@ -166,7 +166,7 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 		}
 	}
 	result, err := f.Run()
-	if err != nil && !errors.Is(err, format.ErrNewer) && !errors.Is(err, format.ErrOverlap) {
+	if err != nil && !cli.EndsWell(err) {
 		return cli.InputError("read", name, err)
 	}
 	if err := out.Commit(); err != nil {

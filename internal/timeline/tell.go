@@ -31,13 +31,8 @@ func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
 	tr := t.track
 	s.span = Span{
 		Kind: SpanRunning, Since: st.since, SinceKnown: st.known, Approx: st.approx, Open: end.Open, CPU: st.cpu,
-		State: tr.offState, Prio: st.prio, Stack: tr.offStack, Off: tr.off, Next: end.Next, Left: end.Left,
+		State: tr.offState, Prio: st.prio, Stack: tr.offStack, Off: t.Back(), Next: end.Next, Left: end.Left,
 	}
-	off := &s.span.Off
-	if off.Woken != 0 {
-		off.Waker = taskOf(off.Waker, tr.waking.by)
-	}
-	off.Prev = taskOf(off.Prev, tr.prev)
 	s.put(t, to)
 }
 
@@ -89,16 +84,17 @@ func (tr *track) comesBack(off OffCPU, state format.State, prev *Thread, id form
 	tr.compound, tr.chain = off.Compound, off.Chain
 }
 
-// Back is the time off the CPU that a thread's time on it follows, with the state in which the thread had left and the
-// stack with which it was off. It is called of a thread that runs, after the switch that brought it back was applied.
-func (t *Thread) Back() (off OffCPU, state format.State, stack format.StackID) {
+// Back is the time off the CPU that a thread's time on it follows, by the ids of this section. It is called of a thread that
+// runs, after the switch that brought it back was applied.
+func (t *Thread) Back() OffCPU {
 	tr := t.track
 	if tr == nil {
-		return OffCPU{}, 0, 0
+		return OffCPU{}
 	}
-	off = tr.off
+	off := tr.off
 	if off.Woken != 0 {
 		off.Waker = taskOf(off.Waker, tr.waking.by)
 	}
-	return off, tr.offState, tr.offStack
+	off.Prev = taskOf(off.Prev, tr.prev)
+	return off
 }
