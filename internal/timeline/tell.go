@@ -31,8 +31,9 @@ func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
 	tr := t.track
 	s.span = Span{
 		Kind: SpanRunning, Since: st.since, SinceKnown: st.known, Approx: st.approx, Open: end.Open, CPU: st.cpu,
-		State: tr.offState, Prio: st.prio, Stack: tr.offStack, Off: t.Back(), Next: end.Next, Left: end.Left,
+		State: tr.offState, Prio: st.prio, Stack: tr.offStack, Off: tr.off, Next: end.Next, Left: end.Left,
 	}
+	tr.nameIn(&s.span.Off)
 	s.put(t, to)
 }
 
@@ -92,9 +93,14 @@ func (t *Thread) Back() OffCPU {
 		return OffCPU{}
 	}
 	off := tr.off
+	tr.nameIn(&off)
+	return off
+}
+
+// nameIn gives those of whom a time off the CPU tells their ids of this section.
+func (tr *track) nameIn(off *OffCPU) {
 	if off.Woken != 0 {
 		off.Waker = taskOf(off.Waker, tr.waking.by)
 	}
 	off.Prev = taskOf(off.Prev, tr.prev)
-	return off
 }
