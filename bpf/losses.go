@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const lostKinds = 16
+const lostKinds = 64 // REC_EVENTS in records.h: all kinds of events
 
 // LossCause is why records were not written.
 type LossCause uint8

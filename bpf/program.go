@@ -2,7 +2,11 @@
 
 package bpf
 
-import "github.com/cilium/ebpf"
+import (
+	"github.com/cilium/ebpf"
+
+	"wprof/format"
+)
 
 // group is what a program belongs to in [Options].
 type group int
@@ -22,25 +26,26 @@ type program struct {
 	name       string
 	tracepoint string
 	group      group
+	kind       format.Kind // of the events that it writes; 0: it writes none, or lists of threads
 }
 
 // programs are listed in the order in which they are attached, which is the order in which a tracepoint calls them.
 func programs() []program {
 	return []program{
-		{"sched_process_fork", "sched_process_fork", groupLife},
-		{"user_worker", "sched_wakeup_new", groupLife},
-		{"sched_process_exec", "sched_process_exec", groupLife},
-		{"task_rename", "task_rename", groupLife},
-		{"sched_process_exit", "sched_process_exit", groupLife},
-		{"sched_process_free", "sched_process_free", groupLife},
-		{"sched_wakeup_new", "sched_wakeup_new", groupWakeup},
-		{"sched_waking", "sched_waking", groupWakeup},
-		{"sched_exit", "sched_exit_tp", groupReturn},
-		{"switch_finished", "", groupReturn},
-		{"sched_switch", "sched_switch", groupSched},
-		{"sample", "", groupSample},
-		{"tasks", "", groupTasks},
-		{"blocked", "", groupBlocked},
+		{"sched_process_fork", "sched_process_fork", groupLife, format.KindFork},
+		{"user_worker", "sched_wakeup_new", groupLife, format.KindFork},
+		{"sched_process_exec", "sched_process_exec", groupLife, format.KindExec},
+		{"task_rename", "task_rename", groupLife, format.KindRename},
+		{"sched_process_exit", "sched_process_exit", groupLife, format.KindExit},
+		{"sched_process_free", "sched_process_free", groupLife, format.KindFree},
+		{"sched_wakeup_new", "sched_wakeup_new", groupWakeup, format.KindWakeupNew},
+		{"sched_waking", "sched_waking", groupWakeup, format.KindWaking},
+		{"sched_exit", "sched_exit_tp", groupReturn, 0},
+		{"switch_finished", "", groupReturn, 0},
+		{"sched_switch", "sched_switch", groupSched, format.KindSwitch},
+		{"sample", "", groupSample, format.KindSample},
+		{"tasks", "", groupTasks, 0},
+		{"blocked", "", groupBlocked, 0},
 	}
 }
 

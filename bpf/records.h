@@ -29,7 +29,8 @@ enum rec_kind {
 	REC_FREE = 8,
 	REC_LOST = 11,
 	REC_SAMPLE = 13,
-	REC_TASK = 64, /* written by the task iterator */
+	REC_EVENTS = 64, /* kinds of events are below */
+	REC_TASK = 64,	 /* written by the task iterator */
 	REC_STACK = 65,
 	REC_ARGS = 66,
 	REC_RETURN = 67,
@@ -141,7 +142,7 @@ struct rec_free {
 struct rec_lost {
 	struct rec_hdr hdr;
 	__u64 from;	  /* time of the first loss */
-	__u32 counts[16]; /* by rec_kind below 16; at LOST_DEFINITION the others: stacks and arguments */
+	__u32 counts[REC_EVENTS]; /* by rec_kind; at LOST_DEFINITION what is no event: stacks and arguments */
 };
 
 /*

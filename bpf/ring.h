@@ -9,8 +9,6 @@
 #ifndef WPROF_RING_H
 #define WPROF_RING_H
 
-#define LOST_KINDS 16
-
 const volatile __u32 ring_count = 1;
 const volatile bool rings_shared; /* there are more CPUs than rings */
 
@@ -34,7 +32,7 @@ volatile __u8 untold[CPUS_MAX];
 /* One a CPU; user space maps it and takes what is left at the end by the same protocol. */
 struct losses {
 	__u64 from; /* time of the first loss that is not told yet; 0: none */
-	__u32 counts[LOST_KINDS];
+	__u32 counts[REC_EVENTS];
 };
 
 struct {
@@ -64,7 +62,7 @@ static __always_inline void add_loss(struct losses *l, __u32 kind)
 	__u64 now = bpf_ktime_get_ns();
 
 	__sync_val_compare_and_swap(&l->from, 0, now);
-	__sync_fetch_and_add(&l->counts[kind < LOST_KINDS ? kind : LOST_DEFINITION], 1);
+	__sync_fetch_and_add(&l->counts[kind < REC_EVENTS ? kind : LOST_DEFINITION], 1);
 	__sync_val_compare_and_swap(&l->from, 0, now);
 }
 
@@ -106,7 +104,7 @@ static __noinline bool tell_losses(void *ring, __u32 cpu)
 	rec->hdr.cpu = cpu;
 	rec->hdr.tid = 0;
 	rec->from = __sync_lock_test_and_set(&l->from, 0);
-	for (int i = 0; i < LOST_KINDS; i++) {
+	for (int i = 0; i < REC_EVENTS; i++) {
 		rec->counts[i] = __sync_lock_test_and_set(&l->counts[i], 0);
 		sum += rec->counts[i];
 	}

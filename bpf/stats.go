@@ -9,6 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 // ProgramStat is what the kernel counts of a program. Runs and time are counted only while [Tracer.EnableStats] is on
@@ -35,6 +37,16 @@ func (t *Tracer) Programs() ([]ProgramStat, error) {
 		all = append(all, ProgramStat{p.name, stats.RunCount, stats.Runtime, stats.RecursionMisses})
 	}
 	return all, nil
+}
+
+// KindOf is the kind of events that a program writes; 0: none, so that what it could not do is no loss of events.
+func KindOf(program string) format.Kind {
+	for _, p := range programs() {
+		if p.name == program {
+			return p.kind
+		}
+	}
+	return 0
 }
 
 // EnableStats has the kernel measure all programs on this machine until it is closed.

@@ -361,7 +361,7 @@ func skipped(programs []*format.ProgramCost, since int64) (losses []spool.Loss) 
 	for _, cost := range programs {
 		if cost.RecursionMisses > 0 {
 			losses = append(losses, spool.Loss{
-				CPU: format.AllCPUs, Kind: kindOf(cost.Name), Cause: recursionCause(cost.Name), Count: cost.RecursionMisses, From: since,
+				CPU: format.AllCPUs, Kind: bpf.KindOf(cost.Name), Cause: recursionCause(cost.Name), Count: cost.RecursionMisses, From: since,
 			})
 		}
 	}
@@ -392,7 +392,7 @@ func causeOf(loss bpf.Loss) format.Cause {
 
 // recursionCause is what the kernel's skipping a program comes to: one that writes no events loses a stack only.
 func recursionCause(program string) format.Cause {
-	if kindOf(program) == 0 {
+	if bpf.KindOf(program) == 0 {
 		return format.CauseDefinition
 	}
 	return format.CauseRecursion
@@ -414,16 +414,6 @@ func (r *recorder) programCosts() []*format.ProgramCost {
 // countedPrograms are those that the kernel has counted anything of: without --stats that is only what it skipped.
 func (r *recorder) countedPrograms() []*format.ProgramCost {
 	return slices.DeleteFunc(r.programCosts(), func(c *format.ProgramCost) bool { return c.Runs+c.RecursionMisses == 0 })
-}
-
-// kindOf is the kind of events that a kernel program writes; 0 when it is named after none.
-func kindOf(program string) format.Kind {
-	names := map[string]format.Kind{
-		"sched_switch": format.KindSwitch, "sched_waking": format.KindWaking, "sched_wakeup_new": format.KindWakeupNew,
-		"sched_process_fork": format.KindFork, "sched_process_exec": format.KindExec, "task_rename": format.KindRename,
-		"sched_process_exit": format.KindExit, "sched_process_free": format.KindFree, "sample": format.KindSample,
-	}
-	return names[program]
 }
 
 // ringBytes is the memory of all rings.

@@ -36,6 +36,8 @@ type Filter struct {
 	usage *timeline.Usage
 	kin   *family // nil without --children
 
+	twoSided [format.MaxKind + 1]bool
+
 	phase      phase
 	start, end int64 // the range: what is at end is not in it any more
 	isPipe     bool
@@ -69,7 +71,7 @@ type Filter struct {
 
 // New reads the beginning of a stream. Nothing is written before Run.
 func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
-	f := &Filter{o: o, in: in, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64}
+	f := &Filter{o: o, in: in, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64, twoSided: twoSided()}
 	if isPipe && o.End.set {
 		f.input = newStoppable(in)
 		f.in = f.input

@@ -30,7 +30,7 @@ func (f *Filter) judge(e *format.Event) error {
 			keep = format.FlagSubject
 		}
 	}
-	if hasObject(e.Kind) && e.Flags&format.FlagObject != 0 {
+	if f.twoSided[e.Kind] && e.Flags&format.FlagObject != 0 {
 		var wanted bool
 		var err error
 		if object, wanted, err = f.side(format.TaskID(e.Args[objectArg]), e, pass); err != nil {
@@ -60,10 +60,16 @@ func (f *Filter) judge(e *format.Event) error {
 	return f.write(e)
 }
 
-// objectArg is where the kinds with two sides name the other thread. A test holds both against the table.
+// objectArg is where the kinds with two sides name the other thread. A test holds it against the table.
 const objectArg = format.SwitchNext
 
-func hasObject(k format.Kind) bool { return k <= format.KindFork }
+// twoSided are the kinds of events that have another side than their own task.
+func twoSided() (all [format.MaxKind + 1]bool) {
+	for _, k := range format.Kinds() {
+		all[k.Kind] = k.Object != ""
+	}
+	return all
+}
 
 // side judges one side of an event.
 func (f *Filter) side(id format.TaskID, e *format.Event, pass bool) (*timeline.Thread, bool, error) {

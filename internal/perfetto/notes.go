@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/timeline"
 )
 
 // Losses and late events are slices on tracks of their own, one for each CPU and one for all, below one parent.
@@ -71,7 +72,7 @@ func (e *Encoder) lost(v *format.Event) {
 		name = "lost " + what + ": " + cause
 	}
 	e.note(note{cpu: v.CPU, from: l.From(), to: v.Time, name: name, count: l.Count(), cause: cause, what: what})
-	if !losesSwitches(l.What()) || l.Cause() == format.CauseDefinition {
+	if !timeline.LosesState(v) {
 		return
 	}
 	for _, c := range e.cpus {
@@ -81,15 +82,6 @@ func (e *Encoder) lost(v *format.Event) {
 		at := min(max(l.From(), c.last, e.opened), v.Time)
 		e.takeOver(c, at, e.lostOn(c, at), 120)
 	}
-}
-
-// losesSwitches tells whether a loss of a kind leaves open who runs.
-func losesSwitches(what format.Kind) bool {
-	switch what {
-	case 0, format.KindSwitch, format.KindStateCPU, format.KindCPULeft:
-		return true
-	}
-	return what > format.MaxKind
 }
 
 func kindName(k format.Kind) string {

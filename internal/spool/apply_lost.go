@@ -8,19 +8,20 @@ import (
 
 func (a *applier) applyLost(b []byte, at int64) error {
 	le := binary.LittleEndian
-	n := uint32(le.Uint16(b[hdrCPU:]))
-	if le.Uint32(b[lostCounts+4*int(recSwitch):]) > 0 {
-		a.lost(n, at)
+	l := Loss{CPU: uint32(le.Uint16(b[hdrCPU:])), From: int64(le.Uint64(b[lostFrom:]))}
+	counts := b[lostCounts:min(len(b), lostCounts+4*lostKinds)]
+	if losesSwitches(counts) {
+		a.lost(l.CPU, at)
 	}
 	if at < a.out.from {
 		return nil
 	}
-	for kind := range lostKinds {
-		count := le.Uint32(b[lostCounts+4*kind:])
-		if count == 0 {
+	for kind := range len(counts) / 4 {
+		l.Count = uint64(le.Uint32(counts[4*kind:]))
+		if l.Count == 0 {
 			continue
 		}
-		l := Loss{CPU: n, Kind: format.Kind(kind), Cause: lossCause(kind), Count: uint64(count), From: int64(le.Uint64(b[lostFrom:]))}
+		l.Kind, l.Cause = lossOf(kind)
 		if err := a.out.lost(at, &l); err != nil {
 			return err
 		}
@@ -28,12 +29,28 @@ func (a *applier) applyLost(b []byte, at int64) error {
 	return nil
 }
 
-// lossCause is why records of a kind did not fit; what is no event is no loss of events.
-func lossCause(kind int) format.Cause {
-	if kind == 0 {
-		return format.CauseDefinition
+// losesSwitches tells whether any count of a lost record may be of switches.
+func losesSwitches(counts []byte) bool {
+	for kind := range len(counts) / 4 {
+		if binary.LittleEndian.Uint32(counts[4*kind:]) == 0 {
+			continue
+		}
+		if what, cause := lossOf(kind); cause == format.CauseRing && (what == 0 || what == format.KindSwitch) {
+			return true
+		}
 	}
-	return format.CauseRing
+	return false
+}
+
+// lossOf is what a count in a lost record is of: no event at 0, and any event where only a newer recorder knows which.
+func lossOf(kind int) (format.Kind, format.Cause) {
+	switch {
+	case kind == 0:
+		return 0, format.CauseDefinition
+	case kind > int(format.MaxKind):
+		return 0, format.CauseRing
+	}
+	return format.Kind(kind), format.CauseRing
 }
 
 // applyGap tells that bytes of a ring are missing. Which CPUs used the ring is not known.

@@ -96,8 +96,8 @@ const (
 
 	lostFrom   = 16
 	lostCounts = 24
-	lostKinds  = 16
-	lostSize   = 88
+	lostKinds  = 64 // REC_EVENTS: kinds of events are below
+	lostSize   = 88 // with the 16 kinds that the first version counted
 
 	taskWho   = 16
 	taskState = 80
@@ -143,6 +143,9 @@ const (
 	gapFrom = 16
 	gapSize = 24
 )
+
+// Every kind of event has its count in a lost record.
+const _ = uint(lostKinds - 1 - format.MaxKind)
 
 // Offsets in struct rec_ident.
 const (

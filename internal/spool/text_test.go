@@ -446,8 +446,11 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		le.PutUint32(b[argsLength:], uint32(len(words)))
 		copy(b[argsWords:], words)
 	case "lost":
-		head(recLost, "none", lostSize)
+		head(recLost, "none", int(f.or("size", lostCounts+4*lostKinds)))
 		le.PutUint64(b[lostFrom:], uint64(f.number("from")))
+		if n := f.number("highest"); n != 0 {
+			le.PutUint32(b[lostCounts+4*(lostKinds-1):], uint32(n))
+		}
 		le.PutUint32(b[lostCounts+4*recSwitch:], uint32(f.number("switch")))
 		le.PutUint32(b[lostCounts+4*recFork:], uint32(f.number("fork")))
 		le.PutUint32(b[lostCounts:], uint32(f.number("stacks")))

@@ -26,7 +26,7 @@ func (tl *Timeline) Apply(e *format.Event) {
 func (tl *Timeline) applyRare(e *format.Event) {
 	switch e.Kind {
 	case format.KindLost:
-		if losesSwitches(e) {
+		if LosesState(e) {
 			tl.Lost(e.CPU, int64(e.Args[format.LostFrom]), e.Time)
 		}
 	case format.KindWakeupNew:

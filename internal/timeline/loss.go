@@ -2,17 +2,19 @@ package timeline
 
 import "wprof/format"
 
-// losesSwitches tells whether a loss leaves the state of threads unknown.
-func losesSwitches(e *format.Event) bool {
-	if format.Cause(e.Args[format.LostCause]) == format.CauseDefinition {
+// LosesState tells whether a lost event leaves unknown what threads do: one of a kind that says who runs or waits, or
+// of one that this version does not know.
+func LosesState(e *format.Event) bool {
+	l := e.Lost()
+	if l.Cause() == format.CauseDefinition {
 		return false
 	}
-	switch format.Kind(e.Args[format.LostWhat]) {
-	case format.KindWaking, format.KindWakeupNew, format.KindFork, format.KindExec, format.KindRename,
-		format.KindExit, format.KindFree, format.KindSample:
-		return false
+	switch what := l.What(); what {
+	case 0, format.KindSwitch, format.KindStateCPU, format.KindStateThread, format.KindCPULeft, format.KindLost:
+		return true
+	default:
+		return what > format.MaxKind
 	}
-	return true
 }
 
 // Lost says that events of a CPU, or with [format.AllCPUs] of every CPU, are missing from one time to another. What

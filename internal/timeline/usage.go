@@ -54,7 +54,7 @@ func (u *Usage) Apply(e *format.Event) {
 	case format.KindCPULeft:
 		u.runs(e.CPU, nil, e.Time)
 	case format.KindLost:
-		if losesSwitches(e) {
+		if LosesState(e) {
 			u.lost(e.CPU, int64(e.Args[format.LostFrom]))
 		}
 	}

@@ -191,7 +191,8 @@ func (m *Machine) emit(e *format.Event) {
 		}
 	}
 	e.Flags |= format.FlagSubject
-	if e.Kind <= format.KindFork {
+	switch e.Kind {
+	case format.KindSwitch, format.KindWaking, format.KindWakeupNew, format.KindFork:
 		e.Flags |= format.FlagObject
 	}
 	m.sink.Event(e)

@@ -1,0 +1,32 @@
+package timeline
+
+import (
+	"testing"
+
+	"wprof/format"
+)
+
+// Whoever shows a loss and whoever follows threads go by the same rule.
+func TestLossesOfSchedulingLeaveStatesUnknown(t *testing.T) {
+	loses := func(what format.Kind, cause format.Cause) bool {
+		e := format.Event{Kind: format.KindLost}
+		v := e.Lost()
+		v.SetWhat(what)
+		v.SetCause(cause)
+		return LosesState(&e)
+	}
+	for _, k := range format.Kinds() {
+		want := k.Group == "sched" || k.Kind == format.KindLost
+		if got := loses(k.Kind, format.CauseRing); got != want {
+			t.Errorf("a lost %s leaves states unknown: %v, want %v", k.Name, got, want)
+		}
+	}
+	for _, what := range []format.Kind{0, format.MaxKind + 1, 255} {
+		if !loses(what, format.CauseRing) {
+			t.Errorf("a lost event of kind %d leaves states known", what)
+		}
+		if loses(what, format.CauseDefinition) {
+			t.Errorf("a lost definition of an event of kind %d leaves states unknown", what)
+		}
+	}
+}
