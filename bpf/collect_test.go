@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/proc"
 )
 
 // Numbers of records.h.
@@ -160,11 +162,7 @@ func count[R any](records []R, keep func(R) bool) int {
 	return n
 }
 
-func now() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return ts.Nano()
-}
+func now() int64 { return proc.Monotonic() }
 
 // switches of the calling thread so far, and a time for which the number holds.
 func switches() (n, at int64) {

@@ -35,12 +35,6 @@ func stackOf(tid int) []byte {
 	return text
 }
 
-func monotonic() int64 {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return now.Nano()
-}
-
 func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
 	for range 6000 {
@@ -174,7 +168,7 @@ func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
 		tid := <-tids
 		waitFor(t, func() bool { return bytes.Contains(stackOf(tid), []byte("pipe_read")) && isAsleep(tid) })
 		var list bytes.Buffer
-		must(t, tracer.ReadBlocked(&list, monotonic()))
+		must(t, tracer.ReadBlocked(&list, now()))
 		r, found := blockedRecord(list.Bytes(), tid)
 		if !found || r.u32(24) != os.Getpid() || r.u32(32) > 0 != o.Kernel || r.u32(36) > 0 != o.User {
 			t.Errorf("%+v: found %v, kernel %d, user %d frames", o.Stacks, found, r.u32(32), r.u32(36))

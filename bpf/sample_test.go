@@ -304,7 +304,7 @@ func TestCPUIsSampledAnew(t *testing.T) {
 		for _, e := range old {
 			must(t, tracer.SampleCPU(e.CPU))
 		}
-		since = monotonic()
+		since = now()
 		for _, e := range old {
 			onThread(func() { pin(e.CPU); innermost(200 * time.Millisecond) })
 		}

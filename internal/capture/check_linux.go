@@ -17,6 +17,9 @@ func check(cfg *Config) error {
 	if err != nil {
 		return err
 	}
+	if err := proc.CheckClocks(); err != nil {
+		return err
+	}
 	if cfg.Stats && !have.Has(proc.CapSysAdmin) {
 		return fmt.Errorf("--stats needs %s, to have the kernel measure its programs: run it as root or leave out --stats", proc.CapSysAdmin)
 	}

@@ -8,12 +8,27 @@ import (
 	"wprof/format"
 )
 
-// Monotonic is CLOCK_MONOTONIC now, the clock of all events.
+// Monotonic is the kernel's own CLOCK_MONOTONIC now, the clock of all events, whatever this process's time namespace adds to
+// it.
 func Monotonic() int64 {
+	now, _ := kernelTime(unix.CLOCK_MONOTONIC) // it fails for unknown clocks only
+	return now
+}
+
+// kernelTime reads a clock as the kernel itself has it.
+func kernelTime(clock int32) (int64, error) {
 	var ts unix.Timespec
-	// It fails for unknown clocks only.
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return ts.Nano()
+	if err := unix.ClockGettime(clock, &ts); err != nil {
+		return 0, fmt.Errorf("read clock %d: %w", clock, err)
+	}
+	ahead, _ := ownOffsets() // CheckClocks has reported the error
+	switch clock {
+	case unix.CLOCK_MONOTONIC:
+		return ts.Nano() - ahead.monotonic, nil
+	case unix.CLOCK_BOOTTIME:
+		return ts.Nano() - ahead.boottime, nil
+	}
+	return ts.Nano(), nil
 }
 
 // snapshotTries is how often a clock is read. The tightest reading wins: one that was interrupted half-way would put
@@ -45,12 +60,12 @@ func aheadOfMonotonic(clock int32) (ahead, width int64, err error) {
 	width = -1
 	for range snapshotTries {
 		before := Monotonic()
-		var ts unix.Timespec
-		if err := unix.ClockGettime(clock, &ts); err != nil {
-			return 0, 0, fmt.Errorf("read clock %d: %w", clock, err)
+		now, err := kernelTime(clock)
+		if err != nil {
+			return 0, 0, err
 		}
 		if w := Monotonic() - before; width < 0 || w < width {
-			width, ahead = w, ts.Nano()-before-w/2
+			width, ahead = w, now-before-w/2
 		}
 	}
 	return ahead, width, nil

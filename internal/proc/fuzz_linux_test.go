@@ -35,3 +35,12 @@ func FuzzStatus(f *testing.F) {
 		}
 	})
 }
+
+func FuzzOffsets(f *testing.F) {
+	f.Add("monotonic      100000         5\nboottime           -1 999999999\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if offsets, err := parseOffsets(text); err != nil && offsets != (clockOffsets{}) {
+			t.Fatalf("got %v and %v", offsets, err)
+		}
+	})
+}

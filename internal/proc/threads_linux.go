@@ -111,12 +111,13 @@ func parseStat(stat []byte, ahead int64) (Thread, bool) {
 	return t, true
 }
 
+// bootAhead is how far CLOCK_BOOTTIME, as proc(5) tells it to this process's time namespace, is ahead of [Monotonic].
 func bootAhead() int64 {
-	var boot, mono unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) != nil {
+	var boot unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
 		return 0
 	}
-	return boot.Nano() - mono.Nano()
+	return boot.Nano() - Monotonic()
 }
 
 // InitPIDNamespace says whether process ids here are the kernel's own. The first namespace has a fixed number,

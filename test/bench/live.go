@@ -7,9 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"wprof/format"
+	"wprof/internal/proc"
 )
 
 // live measures how long an event takes from its happening to this program, which reads --live from a pipe and looks
@@ -82,10 +81,6 @@ func readDelays(from io.Reader) ([]float64, error) {
 		if e.Kind != format.KindSwitch {
 			continue
 		}
-		var ts unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-			return nil, err
-		}
-		delays = append(delays, float64(ts.Nano()-e.Time)/1e6)
+		delays = append(delays, float64(proc.Monotonic()-e.Time)/1e6)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"wprof/internal/proc"
 )
 
 // offcpu measures what the stacks of waiting threads cost: all of them, and those of the default threshold.
@@ -69,7 +69,7 @@ func (b *bench) offcpuCost() error {
 		if err != nil {
 			return err
 		}
-		ended := monotonic()
+		ended := proc.Monotonic()
 		c, err := readCapture(file)
 		if err != nil {
 			return err
@@ -128,11 +128,4 @@ func (b *bench) thresholds() error {
 			Command: "test/bench/testdata/sleepers.c, with and without wprof-record -d60s --offcpu-min " + value + " -o FILE"})
 	}
 	return nil
-}
-
-// monotonic is CLOCK_MONOTONIC, ns.
-func monotonic() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return ts.Nano()
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"wprof/internal/proc"
 )
 
 const pipeLoops = 150_000
@@ -217,10 +217,7 @@ func (b *bench) startUp() error {
 	var runs []float64
 	for i := 0; i < b.pairs; i++ {
 		file := filepath.Join(b.tmp, "start.wprof")
-		var ts unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-			return err
-		}
+		began := proc.Monotonic()
 		if _, err := run(nil, nil, b.tool("wprof-record"), "-d10ms", "-o", file); err != nil {
 			return err
 		}
@@ -228,7 +225,7 @@ func (b *bench) startUp() error {
 		if err != nil {
 			return err
 		}
-		runs = append(runs, float64(c.open-ts.Nano())/1e9)
+		runs = append(runs, float64(c.open-began)/1e9)
 	}
 	b.add(Row{Name: "start of the program to open window", Unit: "s", Hold: "0.3", Limit: 0.3, Runs: runs, Command: "wprof-record -d10ms -o FILE; session.open less CLOCK_MONOTONIC before exec"})
 	return nil

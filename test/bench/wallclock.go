@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"wprof/internal/proc"
 )
 
 const (
@@ -104,12 +106,12 @@ type turn struct {
 
 func (b *bench) wallclockTurn(work *fixedWork) (turn, error) {
 	prefix := filepath.Join(b.tmp, "wallclock")
-	from := monotonic()
+	from := proc.Monotonic()
 	seconds := strconv.Itoa(int(wallclockTurn.Seconds()))
 	if _, err := run(nil, nil, "scripts/wprof-wallclock", strconv.Itoa(work.cmd.Process.Pid), "-d", seconds, "-o", prefix); err != nil {
 		return turn{}, err
 	}
-	to := monotonic()
+	to := proc.Monotonic()
 	c, err := readCapture(prefix + ".wprof")
 	if err != nil {
 		return turn{}, err
@@ -159,7 +161,7 @@ func startWork(program string, args ...string) (*fixedWork, error) {
 		return nil, err
 	}
 	go w.read(out)
-	for end := time.Now().Add(time.Minute); len(w.between(0, monotonic())) == 0; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(w.between(0, proc.Monotonic())) == 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.stop()
 			return nil, fmt.Errorf("%s does no work", program)
@@ -182,9 +184,9 @@ func (w *fixedWork) read(out io.Reader) {
 
 // during is the work done in so much time from now on.
 func (w *fixedWork) during(d time.Duration) pieces {
-	from := monotonic()
+	from := proc.Monotonic()
 	time.Sleep(d)
-	return w.between(from, monotonic())
+	return w.between(from, proc.Monotonic())
 }
 
 // between is the work begun and ended within a time.

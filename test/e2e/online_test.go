@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wprof/format"
+	"wprof/internal/proc"
 	"wprof/test/tools"
 )
 
@@ -43,11 +42,7 @@ func setOnline(t *testing.T, file, value string) int64 {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		t.Fatal(err)
-	}
-	return now.Nano()
+	return proc.Monotonic()
 }
 
 // spinOn runs the workload, under a name, on one CPU.
@@ -116,11 +111,7 @@ func TestCPUThatGoesOfflineAndComesBackIsRecorded(t *testing.T) {
 	spinOn(t, cpu, programs[0])
 	gone := setOnline(t, file, "0")
 	time.Sleep(time.Second)
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		t.Fatal(err)
-	}
-	back := now.Nano()
+	back := proc.Monotonic()
 	setOnline(t, file, "1")
 	time.Sleep(time.Second)
 	spinOn(t, cpu, programs[1])

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wprof/format"
+	"wprof/internal/proc"
 	"wprof/test/tools"
 )
 
@@ -26,12 +25,6 @@ func setMaxSampleRate(t *testing.T, rate int) {
 	if err := os.WriteFile(maxSampleRate, []byte(strconv.Itoa(rate)), 0); err != nil {
 		t.Fatalf("set the most samples a second to %d: %v", rate, err)
 	}
-}
-
-func monotonic() int64 {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return now.Nano()
 }
 
 // busy keeps every CPU busy until the test ends.
@@ -65,11 +58,11 @@ func TestThrottledSamplingIsALoss(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "throttled.wprof")
 	r := tools.Start(t, "-d0", "-Stimer=48khz", "--ringbuf-size", "32mb", "--fail-on-loss", "-o", file)
 	time.Sleep(100 * time.Millisecond)
-	from := monotonic()
+	from := proc.Monotonic()
 	setMaxSampleRate(t, 30_000)
 	time.Sleep(300 * time.Millisecond)
 	setMaxSampleRate(t, usual)
-	to := monotonic()
+	to := proc.Monotonic()
 	time.Sleep(100 * time.Millisecond)
 	if status := r.Stop(); status != 5 || !strings.Contains(r.Stderr.String(), "the kernel throttled sampling") || !strings.Contains(r.Stderr.String(), "a lower rate helps") {
 		t.Fatalf("wprof-record: status %d, want 5: %s", status, r.Stderr.String())

@@ -1,0 +1,73 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// clockOffsets are how far the clocks that this process reads are ahead of the kernel's own, ns: those of its time
+// namespace (time_namespaces(7)). BPF programs and perf events know the kernel's own alone.
+type clockOffsets struct{ monotonic, boottime int64 }
+
+// ownOffsets is constant: setns(2) refuses another time namespace to a process with several threads.
+var ownOffsets = sync.OnceValues(readOffsets)
+
+// initTimeNamespace has a fixed number, PROC_TIME_INIT_INO in include/linux/proc_ns.h.
+const initTimeNamespace = "time:[4026531834]"
+
+// CheckClocks tells why this process cannot know the kernel's own clocks.
+func CheckClocks() error {
+	_, err := ownOffsets()
+	return err
+}
+
+// readOffsets has none where the kernel has no time namespaces. /proc/self/timens_offsets tells those of the namespace in
+// which children are born, which is another one only between unshare(2) and an exec, on kernels before 6.3.
+func readOffsets() (clockOffsets, error) {
+	own, err := os.Readlink("/proc/self/ns/time")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && own == initTimeNamespace {
+		return clockOffsets{}, nil
+	}
+	if err != nil {
+		return clockOffsets{}, fmt.Errorf("read the time namespace: %w", err)
+	}
+	if children, err := os.Readlink("/proc/self/ns/time_for_children"); err != nil || children != own {
+		return clockOffsets{}, errors.New("read the offsets of the time namespace: the kernel tells only those of child processes, " +
+			"and they have another one: start the recorder as a child (unshare --fork)")
+	}
+	text, err := os.ReadFile("/proc/self/timens_offsets")
+	if err != nil {
+		return clockOffsets{}, fmt.Errorf("read the offsets of the time namespace: %w", err)
+	}
+	return parseOffsets(string(text))
+}
+
+// parseOffsets reads lines of CLOCK SECONDS NANOSECONDS.
+func parseOffsets(text string) (o clockOffsets, err error) {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) != 3 {
+			return clockOffsets{}, fmt.Errorf("read the offsets of the time namespace: %q is no offset", line)
+		}
+		seconds, err := strconv.ParseInt(words[1], 10, 34) // the kernel allows 146 years
+		if err != nil {
+			return clockOffsets{}, fmt.Errorf("read the offsets of the time namespace: %w", err)
+		}
+		ns, err := strconv.ParseInt(words[2], 10, 31)
+		if err != nil {
+			return clockOffsets{}, fmt.Errorf("read the offsets of the time namespace: %w", err)
+		}
+		switch words[0] {
+		case "monotonic":
+			o.monotonic = seconds*1e9 + ns
+		case "boottime":
+			o.boottime = seconds*1e9 + ns
+		}
+	}
+	return o, nil
+}
