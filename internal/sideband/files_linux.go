@@ -120,17 +120,40 @@ func (fs *Files) enter(f *file, put func(*file)) {
 // open finds the file of a mapping: through the mapping while the process lives, whatever has become of the file's
 // name and wherever it is mounted, else by its path.
 func (fs *Files) open(r *Record) *file {
-	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", r.PID, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
+	f := openMapped(r)
+	if f == nil {
 		f = openByPath(r)
 	}
 	return &file{f: f}
 }
 
+// openMapped opens a file through a mapping of it; nil: the process is gone, or has another mapping there.
+func openMapped(r *Record) *os.File {
+	for _, task := range r.tasks() {
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", task, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err == nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// tasks are the folders of /proc that may show a process, best first.
+func (r *Record) tasks() []uint32 {
+	if r.tid == 0 || r.tid == r.PID {
+		return []uint32{r.PID}
+	}
+	return []uint32{r.tid, r.PID}
+}
+
 // openByPath opens a file where the process saw it, or where it stands for us, if it is still the same.
 func openByPath(r *Record) *os.File {
 	_, path := classify(r)
-	for _, at := range []string{fmt.Sprintf("/proc/%d/root%s", r.PID, path), string(path)} {
+	var places []string
+	for _, task := range r.tasks() {
+		places = append(places, fmt.Sprintf("/proc/%d/root%s", task, path))
+	}
+	for _, at := range append(places, string(path)) {
 		info, err := os.Lstat(at)
 		if err != nil || !info.Mode().IsRegular() {
 			continue // a FIFO would wait, a device might do anything

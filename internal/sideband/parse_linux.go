@@ -59,7 +59,7 @@ func parseMap(misc uint16, b []byte, r *Record) bool {
 		return false
 	}
 	le := binary.LittleEndian
-	r.Kind, r.PID = KindMap, le.Uint32(b)
+	r.Kind, r.PID, r.tid = KindMap, le.Uint32(b), le.Uint32(b[4:])
 	r.Start, r.Length, r.Offset = le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])
 	if misc&miscBuildID != 0 {
 		r.BuildID = b[36 : 36+min(int(b[32]), 20)]

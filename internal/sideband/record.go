@@ -49,6 +49,10 @@ type Record struct {
 	BuildID                   []byte
 	Path                      []byte
 	Data                      []byte
+
+	// tid is the thread that has mapped it, or another one of PID; only the Watcher knows it. A process whose first
+	// thread has ended shows its memory in the folders of the others alone.
+	tid uint32
 }
 
 const (

@@ -6,8 +6,6 @@ import (
 	"os"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"wprof/internal/proc"
 )
 
@@ -30,13 +28,13 @@ func (w *Watcher) scan(commands bool) error {
 func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]uint64, commands bool) []byte {
 	// Before the file is read: what changes afterwards is told by perf with a later time.
 	now := proc.Monotonic()
-	buf, err := readAll(fmt.Sprintf("/proc/%d/maps", pid), buf)
-	if err != nil || len(buf) == 0 {
+	tid, buf := readOf(pid, "maps", buf)
+	if len(buf) == 0 {
 		return buf // a thread of the kernel
 	}
 	var out []byte
 	for line := range bytes.Lines(buf) {
-		r := Record{Kind: KindMap, Time: now, PID: pid}
+		r := Record{Kind: KindMap, Time: now, PID: pid, tid: tid}
 		if parseLine(bytes.TrimSuffix(line, []byte("\n")), &r) {
 			w.setGeneration(&r, generations)
 			out = w.mapping(&r, out)
@@ -49,6 +47,29 @@ func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]
 	w.scans = append(w.scans, out...)
 	w.mu.Unlock()
 	return buf
+}
+
+// readOf reads a file of /proc that tells of a process's memory, and names the thread that shows it: the first one until
+// it ends, then any other. The text is empty for threads of the kernel.
+func readOf(pid uint32, name string, buf []byte) (tid uint32, text []byte) {
+	text, err := readAll(fmt.Sprintf("/proc/%d/%s", pid, name), buf)
+	if err != nil || len(text) > 0 {
+		return pid, text
+	}
+	others, err := proc.PIDs(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return pid, text
+	}
+	for _, other := range others {
+		if other == int(pid) {
+			continue
+		}
+		text, err = readAll(fmt.Sprintf("/proc/%d/%s", other, name), text)
+		if err == nil && len(text) > 0 {
+			return uint32(other), text
+		}
+	}
+	return pid, text[:0]
 }
 
 // CommandLines appends the command lines of all processes, for a recording that needs nothing else of the side-band.
@@ -65,8 +86,8 @@ func CommandLines(b []byte) []byte {
 
 // appendCommand appends the command line of a process, if it has one: threads of the kernel have none.
 func appendCommand(b []byte, pid uint32, now int64) []byte {
-	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(args) == 0 {
+	_, args := readOf(pid, "cmdline", nil)
+	if len(args) == 0 {
 		return b
 	}
 	r := Record{Kind: KindCommand, Time: now, PID: pid, Data: args[:min(len(args), maxData)], Cut: len(args) > maxData}
@@ -81,8 +102,7 @@ func (w *Watcher) setGeneration(r *Record, known map[[2]uint64]uint64) {
 	key := [2]uint64{r.Device, r.Inode}
 	generation, ok := known[key]
 	if !ok {
-		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", r.PID, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err == nil {
+		if f := openMapped(r); f != nil {
 			generation, _ = generationOf(f)
 			f.Close()
 		}

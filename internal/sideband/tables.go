@@ -29,8 +29,7 @@ const (
 	maxProcesses = 1 << 17
 	// maxModules bounds files that come and go. What is forgotten is made again when it is needed.
 	maxModules = 1 << 17
-	// grace is how long the mappings of a process stay after its first thread has ended and no address of it was
-	// asked for, ns.
+	// grace is how long the mappings of a process stay after its end and the last look at them, ns.
 	grace = 10e9
 )
 
@@ -38,7 +37,7 @@ type process struct {
 	maps    *space
 	version uint64
 	exited  int64 // when its first thread ended; 0: it has not
-	used    int64
+	used    int64 // when an address was looked up, or a mapping came, last
 	jit     *format.Module
 }
 
@@ -153,7 +152,7 @@ func (t *Tables) add(r *Record) {
 		return
 	}
 	p := t.process(r.PID)
-	p.exited = 0
+	p.used = t.clock
 	m := mapping{start: r.Start, end: end, offset: r.Offset, module: t.module(p, r)}
 	if !inFile(m.module) {
 		m.offset = r.Start
@@ -332,9 +331,10 @@ func (t *Tables) Version(pid uint32) uint64 {
 }
 
 // Forget drops processes that ended a while ago. It looks at all of them: call it every few seconds of the recording.
-func (t *Tables) Forget() {
+// The records tell only of the end of first threads: lives says whether another thread of a process goes on.
+func (t *Tables) Forget(lives func(pid uint32) bool) {
 	for pid, p := range t.processes {
-		if p.exited != 0 && max(p.exited, p.used) < t.clock-grace {
+		if p.exited != 0 && max(p.exited, p.used) < t.clock-grace && !lives(pid) {
 			t.release(p)
 			delete(t.processes, pid)
 		}

@@ -279,6 +279,93 @@ func TestTablesAreThoseOfProc(t *testing.T) {
 	}
 }
 
+// TestProcessesWithoutTheirFirstThread show their mappings, files and words through the others.
+func TestProcessesWithoutTheirFirstThread(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	program, library := filepath.Join(dir, "main"), filepath.Join(dir, "lib.so")
+	build(t, library, "int f(void) { return 1; }", "-shared", "-fPIC")
+	build(t, program, `
+		#include <fcntl.h>
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		static void *other(void *library)
+		{
+			getchar();
+			mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(library, O_RDONLY), 0);
+			unlink(library);
+			puts("mapped");
+			fflush(stdout);
+			pause();
+			return 0;
+		}
+		int main(int argc, char **argv)
+		{
+			pthread_t t;
+			pthread_create(&t, 0, other, argv[1]);
+			pthread_exit(0);
+		}`, "-pthread")
+	cmd := exec.Command(program, library)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	pid := uint32(cmd.Process.Pid)
+	for {
+		if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid)); err != nil {
+			t.Fatal(err)
+		} else if len(maps) == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	w := opened(t, Config{OnThread: realTime})
+	if _, err := io.WriteString(in, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	mapped, words := map[string]bool{}, ""
+	tables := NewTables()
+	for _, r := range records(t, w) {
+		tables.Apply(&r)
+		if r.PID != pid {
+			continue
+		}
+		if r.Kind == KindCommand {
+			words = string(r.Data)
+		}
+		if m, _ := tables.Resolve(pid, r.Start); r.Kind == KindMap && m != nil {
+			_, mapped[string(m.Path)] = w.Files().Open(m)
+		}
+	}
+	for _, path := range []string{program, library} {
+		if held, ok := mapped[path]; !ok || !held {
+			t.Errorf("%s is mapped: %v, and held: %v", path, ok, held)
+		}
+	}
+	if want := program + "\x00" + library + "\x00"; words != want {
+		t.Errorf("its command line is %q, want %q", words, want)
+	}
+}
+
 func TestGeneratedCodeIsFoundByItsMapFile(t *testing.T) {
 	for _, c := range []struct {
 		owner, process string

@@ -217,6 +217,36 @@ func TestLongSidebandRoundsArriveWhole(t *testing.T) {
 	}
 }
 
+// TestCodeOutlivesTheFirstThread: a process whose first thread has ended goes on in the others, however long they are idle.
+// The end of the last one ends it.
+func TestCodeOutlivesTheFirstThread(t *testing.T) {
+	out, summary := finaliseWith(t, strings.Replace(sampleText, "side 1100", "task at=1001 tid=12 pid=10 comm=worker\nside 1100", 1)+`
+0: 3100 exit cpu=0 tid=10
+side 3100 exit pid=10
+0: 3200 stack cpu=0 tid=12 id=3 pid=10 at=0x400222
+0: 3200 sample cpu=0 tid=12 pid=10 user=3
+round 4000
+side 20000000000 exec pid=20
+0: 30000000000 stack cpu=0 tid=12 id=4 pid=10 at=0x400333
+0: 30000000000 sample cpu=0 tid=12 pid=10 user=4
+0: 30000000100 exit cpu=0 tid=12
+round 30000001000
+side 50000000000 exec pid=20
+0: 50000000100 stack cpu=0 tid=12 id=5 pid=10 at=0x400555
+0: 50000000100 sample cpu=0 tid=12 pid=10 user=5
+round 50000001000
+end 50000001000
+`, textOptions())
+	for place, want := range map[string]bool{"alpha_2": true, "alpha_3": true, "alpha_5": false} {
+		if strings.Contains(out, place) != want {
+			t.Errorf("%s is named: %v, want %v", place, !want, want)
+		}
+	}
+	if summary.Samples != 4 {
+		t.Errorf("%d samples, want 4", summary.Samples)
+	}
+}
+
 // TestKernelSymbolsSurviveInTheSpool, also when it is long and was cut off later.
 func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 	path := t.TempDir() + "/x.part"

@@ -170,6 +170,14 @@ func (r *roster) drop(t *thread) {
 	}
 }
 
+// lives tells whether a process has a thread that has not exited.
+func (r *roster) lives(pid uint32) bool {
+	g := r.groups[pid]
+	return g != nil && slices.ContainsFunc(g.threads, (*thread).lives)
+}
+
+func (t *thread) lives() bool { return !t.exited && t.status != gone }
+
 func (r *roster) finish(g *process) {
 	r.finished = append(r.finished, finishedProcess{g.pid, g.nsPID, g.start, g.comm, g.ns})
 	if len(r.finished) >= maxFinished {

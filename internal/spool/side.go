@@ -68,7 +68,7 @@ func (s *sideTaker) take(b []byte, at int64) error {
 	}
 	if at-s.forgot > forgetEvery {
 		s.forgot = at
-		s.tables.Forget()
+		s.tables.Forget(s.lives)
 	}
 	return nil
 }
