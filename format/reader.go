@@ -53,9 +53,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 		if err := file.checkSections(); err != nil {
 			return nil, err
 		}
-		r = file.from(0)
+		out.open(file, 0)
+	} else {
+		out.input = NewBlockReader(r)
+		out.input.unwanted = out.skip.unwanted
 	}
-	out.open(r)
 	if err := out.begin(); err != nil {
 		return nil, err
 	}
@@ -85,8 +87,10 @@ func (r *Reader) begin() error {
 	return nil
 }
 
-func (r *Reader) open(input io.Reader) {
-	r.input = NewBlockReader(input)
+// open reads on from a byte of the file.
+func (r *Reader) open(file *fileInput, offset int64) {
+	r.input = NewBlockReader(file.from(offset))
+	r.input.base = offset
 	r.input.unwanted = r.skip.unwanted
 }
 

@@ -7,7 +7,9 @@ import (
 
 // SeekTime continues at the last state that begins at or before t, or at the beginning of the stream. The events
 // that follow are complete from there: ids are defined, and the state tells who runs where. [Reader.Sections] counts
-// the jump as the beginning of a section. On a pipe it does nothing.
+// the jump as the beginning of a section. Where something is missing from what it would jump over, it reads on from the
+// beginning, which reports it. Of what it jumps over, the payloads of event blocks and those of definition blocks of
+// earlier sections are not checked. On a pipe it does nothing.
 func (r *Reader) SeekTime(t int64) error {
 	if r.file == nil {
 		return nil
@@ -18,19 +20,37 @@ func (r *Reader) SeekTime(t int64) error {
 	}
 	target, state := findState(sections, t)
 	r.restart()
-	s := &sections[target]
-	if state == nil || s.Session == nil {
-		r.open(r.file.from(s.Offset))
+	if state == nil || !r.jump(sections[:target+1], state) {
+		r.restart()
+		r.damage = Damage{} // it is met again
+		r.open(r.file, 0)
 		return r.begin()
+	}
+	return nil
+}
+
+// jump goes to a state in the last of the sections. It returns false where something is missing before it.
+func (r *Reader) jump(sections []SectionSummary, state *IndexEntry) bool {
+	last := len(sections) - 1
+	for i := range last {
+		s := &sections[i]
+		if s.Session == nil || s.End == nil || s.Problem != "" || s.LacksEpoch(&sections[i+1]) {
+			return false
+		}
+	}
+	s := &sections[last]
+	w := &walker{r: r.file}
+	if s.Session == nil || s.Problem != "" && !w.isWholeUntil(s, state) {
+		return false
 	}
 	r.lastReal = s.Session
 	r.enter(s.Session, true, 0)
-	if err := r.readDefinitions(s, state); err != nil {
-		return err
+	if !r.readDefinitions(w, s, state) {
+		return false
 	}
 	r.now = state.First
-	r.open(r.file.from(s.Offset + int64(state.Offset)))
-	return nil
+	r.open(r.file, s.Offset+int64(state.Offset))
+	return true
 }
 
 // findState finds the section and the block in it to continue at; no block means the section's beginning.
@@ -47,7 +67,7 @@ func findState(sections []SectionSummary, t int64) (int, *IndexEntry) {
 	return 0, nil
 }
 
-// restart forgets where the reader stood. What was damaged stays known.
+// restart forgets where the reader stood.
 func (r *Reader) restart() {
 	r.stopAhead()
 	r.decoder.left, r.decoder.unknown = 0, 0
@@ -57,29 +77,25 @@ func (r *Reader) restart() {
 	r.lastReal, r.prevEnd, r.reached, r.now = nil, math.MinInt64, math.MinInt64, math.MinInt64
 }
 
-// readDefinitions reads the definitions of the blocks that are jumped over.
-func (r *Reader) readDefinitions(s *SectionSummary, state *IndexEntry) error {
-	w := &walker{r: r.file}
+// readDefinitions reads the definitions of the blocks that are jumped over. It returns false if one of them is damaged.
+func (r *Reader) readDefinitions(w *walker, s *SectionSummary, state *IndexEntry) bool {
 	h, err := w.header(s.Offset + int64(state.Offset))
 	if err != nil {
-		return fmt.Errorf("seek to a time: %w", err)
+		return false
 	}
 	for _, e := range s.Index.Blocks {
 		if e.Offset >= state.Offset {
 			break
 		}
+		r.section.events += uint64(e.Events)
 		if e.Type != uint32(BlockDefinitions) {
 			continue
 		}
 		_, payload, err := w.block(s.Offset+int64(e.Offset), BlockDefinitions)
-		if err == nil {
-			err = r.section.defs.add(payload)
-		}
-		if err != nil {
-			r.damaged(fmt.Sprintf("definitions in a block at byte %d: %v", s.Offset+int64(e.Offset), err))
-			r.hole = false
+		if err != nil || r.section.defs.add(payload) != nil {
+			return false
 		}
 	}
 	r.section.number, r.section.sequence = h.Section, h.Sequence-1
-	return nil
+	return true
 }

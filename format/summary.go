@@ -172,6 +172,26 @@ func (w *walker) isWhole(s *SectionSummary) bool {
 	return at == until && order.ended && order.Counted(s.End) == ""
 }
 
+// isWholeUntil tells whether the blocks of a section follow each other without a hole up to one of them.
+func (w *walker) isWholeUntil(s *SectionSummary, until *IndexEntry) bool {
+	var order BlockOrder
+	at, end := s.Offset, s.Offset+int64(until.Offset)
+	for at <= end {
+		h, err := w.header(at)
+		if err != nil {
+			return false
+		}
+		if begins, problem := order.Next(&h); problem != "" || begins != (at == s.Offset) {
+			return false
+		}
+		if at == end {
+			return true
+		}
+		at += BlockHeaderSize + int64(h.Stored)
+	}
+	return false
+}
+
 func (w *walker) session(s *SectionSummary) error {
 	_, payload, err := w.block(s.Offset, BlockHeaderType)
 	if err != nil {

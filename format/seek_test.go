@@ -1,0 +1,89 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// A jump must not hide damage: what a whole reading reports of a damaged block header, before and after the place that it
+// jumps to, is reported after a jump too, with the same places in the file. So is what is damaged in a payload that the
+// jump needs, or that comes after it.
+func TestSeekReportsTheDamageThatItJumpsOver(t *testing.T) {
+	stream := withStates(t, 3)
+	r, err := NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SeekTime(15000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	stateAt := r.current.Offset
+	for _, b := range blocksOf(t, stream) {
+		places := []int64{b.Offset + 16}
+		if b.Header.Section > 1 && b.Header.Type != BlockEvents || b.Offset > stateAt {
+			places = append(places, b.Offset+BlockHeaderSize)
+		}
+		for _, at := range places {
+			damaged := bytes.Clone(stream)
+			damaged[at] ^= 1
+			what := fmt.Sprintf("byte %d, in block %d of section %d, type %d", at, b.Header.Sequence, b.Header.Section, b.Header.Type)
+			whole, err := NewReader(bytes.NewReader(damaged))
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if _, err := rest(whole); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			jumped, err := NewReader(bytes.NewReader(damaged))
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if err := jumped.SeekTime(15000); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if _, err := rest(jumped); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if want, got := whole.Damage(), jumped.Damage(); want == nil || got == nil || *got != *want {
+				t.Errorf("%s: after a jump the damage is %+v, want %+v", what, got, want)
+			}
+		}
+	}
+}
+
+// The end block's counts tell whether a hole held events. A jump keeps count of what it leaves out.
+func TestDamageAfterAJumpIsNoLossWhereNoEventIsMissing(t *testing.T) {
+	stream := withStates(t, 1)
+	blocks := blocksOf(t, stream)
+	for i := range blocks {
+		if blocks[i].Header.Type == BlockIndex {
+			stream[blocks[i].Offset+BlockHeaderSize] ^= 1
+		}
+	}
+	r, err := NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SeekTime(5000); err != nil {
+		t.Fatal(err)
+	}
+	events, err := rest(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Damage() == nil {
+		t.Error("the damage of the index is not reported")
+	}
+	for _, e := range events {
+		if e.Kind == KindLost {
+			t.Errorf("an event is reported as lost at %d", e.Time)
+		}
+	}
+	if events[0].Time != 5000 {
+		t.Errorf("the first event is at %d, want the state at 5000", events[0].Time)
+	}
+}
