@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -114,6 +116,51 @@ func TestCommandsOutputStaysOffTheStream(t *testing.T) {
 	if status := r.wait(); status != 0 || r.stdout.String() != "to the user\n" {
 		t.Errorf("with -o: status %d, standard output %q", status, r.stdout.String())
 	}
+}
+
+// TestCommandInheritsOpenFiles: what a user opens for a command under any number is there in it, and nothing else.
+func TestCommandInheritsOpenFiles(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const script = "ls /proc/self/fd; cat <&3; cat <&4; cat <&6; echo back >&5"
+	plain := exec.Command("sh", "-c", script)
+	want := withOpenFiles(t, plain, plain.Output)
+	r := recorder(t, "-o", filepath.Join(t.TempDir(), "x"), "--", "sh", "-c", script)
+	got := withOpenFiles(t, r.cmd, func() ([]byte, error) {
+		if status := r.start().wait(); status != 0 {
+			t.Errorf("status %d: %s", status, r.stderr.String())
+		}
+		return []byte(r.stdout.String()), nil
+	})
+	if got != want || !strings.HasSuffix(want, "file 3\nfile 4\nfile 6\nback 5\n") {
+		t.Errorf("with the recorder a command reads %q, without it %q", got, want)
+	}
+}
+
+// withOpenFiles runs a program with files under the numbers 3 to 6, and returns what it has printed and written into the one
+// of number 5.
+func withOpenFiles(t *testing.T, cmd *exec.Cmd, run func() ([]byte, error)) string {
+	t.Helper()
+	for fd := 3; fd <= 6; fd++ {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, fmt.Appendln(nil, "file", fd), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, file)
+	}
+	printed, err := run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(cmd.ExtraFiles[2].Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(printed) + strings.Replace(string(written), "\n", " ", 1)
 }
 
 func TestRecordingEndsBeforeTheCommand(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -11,35 +12,40 @@ import (
 )
 
 // waitingName is the argv[0] by which this program knows that it is the process of a command that waits for its
-// start. The words after it are the value of threadsVariable to restore, the path of the command, and its argv.
+// start. The words after it are the descriptors of the two pipes to the recorder, the value of threadsVariable to restore, the
+// path of the command, and its argv.
 const waitingName = "wprof-record: waiting to run"
 
 // threadsVariable keeps the waiting process from starting threads: they would be part of the recording, because they
 // end with the exec.
 const threadsVariable = "GOMAXPROCS"
 
-const (
-	barrierFD = 3
-	failureFD = 4
-)
-
 // RunWaitingCommand returns at once, unless this process was started to become a recorded command: then it waits for
 // its start, becomes the command and never returns. A main function calls it first.
 func RunWaitingCommand() {
-	if len(os.Args) < 4 || os.Args[0] != waitingName {
+	if len(os.Args) < 6 || os.Args[0] != waitingName {
 		return
 	}
-	syscall.CloseOnExec(barrierFD)
-	syscall.CloseOnExec(failureFD)
-	if !passBarrier() {
+	barrier, failure := descriptor(os.Args[1]), descriptor(os.Args[2])
+	if !passBarrier(barrier) {
 		os.Exit(StatusOwnFailure)
 	}
-	threads, path, argv := os.Args[1], os.Args[2], os.Args[3:]
+	threads, path, argv := os.Args[3], os.Args[4], os.Args[5:]
 	err := cli.AsUser(func() error { return become(path, argv, commandEnvironment(os.Environ(), threads)) })
 	errno := syscall.EINVAL
 	errors.As(err, &errno)
-	_, _ = syscall.Write(failureFD, []byte{byte(errno)})
+	_, _ = syscall.Write(failure, []byte{byte(errno)})
 	os.Exit(StatusNotExecutable)
+}
+
+// descriptor is an inherited one, which the command does not inherit.
+func descriptor(number string) int {
+	fd, err := strconv.Atoi(number)
+	if err != nil {
+		os.Exit(StatusOwnFailure)
+	}
+	syscall.CloseOnExec(fd)
+	return fd
 }
 
 // become returns only if the command cannot be executed.
@@ -53,10 +59,10 @@ func become(path string, argv, environ []string) error {
 }
 
 // passBarrier is false when the recorder is gone or has given up.
-func passBarrier() bool {
+func passBarrier(barrier int) bool {
 	var start [1]byte
 	for {
-		n, err := syscall.Read(barrierFD, start[:])
+		n, err := syscall.Read(barrier, start[:])
 		if !errors.Is(err, syscall.EINTR) {
 			return n == 1
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -121,14 +122,13 @@ func startCommand(argv []string, stdout *os.File) (*command, error) {
 	defer failureIn.Close()
 
 	process := &exec.Cmd{
-		Path:       self,
-		Args:       append([]string{waitingName, os.Getenv(threadsVariable), path}, argv...),
-		Env:        append(os.Environ(), threadsVariable+"=1"),
-		Stdin:      os.Stdin,
-		Stdout:     stdout,
-		Stderr:     os.Stderr,
-		ExtraFiles: []*os.File{barrier, failureIn}, // descriptors 3 and 4
+		Path:   self,
+		Env:    append(os.Environ(), threadsVariable+"=1"),
+		Stdin:  os.Stdin,
+		Stdout: stdout,
+		Stderr: os.Stderr,
 	}
+	process.Args = append([]string{waitingName, inherit(barrier), inherit(failureIn), os.Getenv(threadsVariable), path}, argv...)
 	if err := process.Start(); err != nil {
 		release.Close()
 		failure.Close()
@@ -137,6 +137,14 @@ func startCommand(argv []string, stdout *os.File) (*command, error) {
 	c := &command{process: process, name: argv[0], release: release, failure: failure, done: make(chan struct{})}
 	go c.wait()
 	return c, nil
+}
+
+// inherit lets processes that are started from now on have a file under the number that it has here, and returns the number.
+// ExtraFiles would give it number 3, which the user may have opened for the command.
+func inherit(f *os.File) string {
+	fd := f.Fd()
+	_, _ = unix.FcntlInt(fd, unix.F_SETFD, 0) // it fails for unknown descriptors only
+	return strconv.FormatUint(uint64(fd), 10)
 }
 
 // PID is the command's process id, from before it runs.
