@@ -57,12 +57,21 @@ struct verdict {
 
 struct verdict verdicts[VERDICTS];
 
+/*
+ * A process id is free for reuse before sched_process_free tells that its process is gone, so the id alone does not say
+ * which process it is. The start time stays when a thread that is not the leader calls exec.
+ */
+struct process_key {
+	__u64 start_ns; /* task_struct.start_time of the leader */
+	__u64 pid;
+};
+
 /* Processes with an ancestor that the filter names. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, FOLLOWED_MAX);
-	__type(key, __s32);
+	__type(key, struct process_key);
 	__type(value, __u8);
 } followed SEC(".maps");
 
@@ -196,26 +205,35 @@ static __always_inline __u32 lists_of_name(const struct name *n)
 	return judge_name(n->lo, n->hi, hash);
 }
 
-static __always_inline bool is_followed(__s32 pid)
+static __always_inline struct process_key process_of(struct task_struct *task)
 {
-	return bpf_map_lookup_elem(&followed, &pid) != NULL;
+	return (struct process_key){.start_ns = task->group_leader->start_time, .pid = task->tgid};
 }
 
-static __always_inline bool process_wanted(__s32 pid, __s32 tid, __u32 flags)
+static __always_inline bool is_followed(struct task_struct *task)
 {
+	struct process_key key = process_of(task);
+
+	return bpf_map_lookup_elem(&followed, &key) != NULL;
+}
+
+static __always_inline bool process_wanted(struct task_struct *task)
+{
+	__s32 tid = task->pid;
+
 	if (!filter.on_process)
 		return true;
 	if (filter.idle && tid == 0)
 		return true;
-	if (filter.kthread && (flags & PF_KTHREAD) && tid != 0)
+	if (filter.kthread && (task->flags & PF_KTHREAD) && tid != 0)
 		return true;
-	if (listed(PIDS, pid))
+	if (listed(PIDS, task->tgid))
 		return true;
-	return filter.children == CHILDREN_MEET_PROCESS && is_followed(pid);
+	return filter.children == CHILDREN_MEET_PROCESS && is_followed(task);
 }
 
 /* comm and leader are only looked at where a list of names asks for them. */
-static __always_inline bool names_wanted(__s32 pid, const struct name *comm, const struct name *leader)
+static __always_inline bool names_wanted(struct task_struct *task, const struct name *comm, const struct name *leader)
 {
 	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES]) {
 		__u32 lists = lists_of_name(leader);
@@ -223,7 +241,7 @@ static __always_inline bool names_wanted(__s32 pid, const struct name *comm, con
 		if (lists & 1 << NO_NAMES)
 			return false;
 		if (filter.name_count[NAMES] && !(lists & 1 << NAMES) &&
-		    !(filter.children == CHILDREN_MEET_NAME && is_followed(pid)))
+		    !(filter.children == CHILDREN_MEET_NAME && is_followed(task)))
 			return false;
 	}
 	if (filter.name_count[THREAD_NAMES] || filter.name_count[NO_THREAD_NAMES]) {
@@ -237,11 +255,13 @@ static __always_inline bool names_wanted(__s32 pid, const struct name *comm, con
 	return true;
 }
 
-static __always_inline bool ids_wanted(__s32 pid, __s32 tid, __u32 flags)
+static __always_inline bool ids_wanted(struct task_struct *task)
 {
+	__s32 pid = task->tgid, tid = task->pid;
+
 	if (filter.no_idle && tid == 0)
 		return false;
-	if (filter.no_kthread && (flags & PF_KTHREAD) && tid != 0)
+	if (filter.no_kthread && (task->flags & PF_KTHREAD) && tid != 0)
 		return false;
 	if (filter.not_pid && pid == filter.not_pid)
 		return false;
@@ -249,7 +269,7 @@ static __always_inline bool ids_wanted(__s32 pid, __s32 tid, __u32 flags)
 		return false;
 	if (filter.id_count[TIDS] && !listed(TIDS, tid))
 		return false;
-	return process_wanted(pid, tid, flags);
+	return process_wanted(task);
 }
 
 static __always_inline void read_name(struct name *n, struct task_struct *task)
@@ -264,29 +284,28 @@ static __always_inline bool wanted(struct task_struct *task)
 
 	if (!filter.any)
 		return true;
-	if (!ids_wanted(task->tgid, task->pid, task->flags))
+	if (!ids_wanted(task))
 		return false;
 	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES])
 		read_name(&leader, task->group_leader);
 	if (filter.name_count[THREAD_NAMES] || filter.name_count[NO_THREAD_NAMES])
 		read_name(&comm, task);
-	return names_wanted(task->tgid, &comm, &leader);
+	return names_wanted(task, &comm, &leader);
 }
 
 /* The same under the names of a record. */
-static __noinline bool ident_wanted(const struct rec_ident *who)
+static __noinline bool ident_wanted(const struct rec_ident *who, struct task_struct *task)
 {
 	if (!filter.any)
 		return true;
-	return ids_wanted(who->pid, who->tid, who->task_flags) &&
-	       names_wanted(who->pid, (const struct name *)who->comm, (const struct name *)who->process_comm);
+	return ids_wanted(task) && names_wanted(task, (const struct name *)who->comm, (const struct name *)who->process_comm);
 }
 
 static __always_inline bool begets_followed(struct task_struct *parent)
 {
 	struct name leader;
 
-	if (is_followed(parent->tgid))
+	if (is_followed(parent))
 		return true;
 	if (filter.children == CHILDREN_MEET_PROCESS)
 		return listed(PIDS, parent->tgid);
@@ -300,11 +319,11 @@ static __always_inline bool begets_followed(struct task_struct *parent)
  */
 static __always_inline void follow_child(struct task_struct *parent, struct task_struct *child)
 {
-	__s32 pid = child->tgid;
+	struct process_key key;
 	__u8 one = 1;
 	bool follow;
 
-	if (filter.children == CHILDREN_NONE || child->pid != pid)
+	if (filter.children == CHILDREN_NONE || child->pid != child->tgid)
 		return;
 	follow = begets_followed(parent);
 	if (!follow && seeding)
@@ -312,16 +331,19 @@ static __always_inline void follow_child(struct task_struct *parent, struct task
 			parent = parent->real_parent;
 			follow = begets_followed(parent);
 		}
-	if (follow && bpf_map_update_elem(&followed, &pid, &one, BPF_ANY))
+	key = process_of(child);
+	if (follow && bpf_map_update_elem(&followed, &key, &one, BPF_ANY))
 		__sync_fetch_and_add(&unfollowed, 1);
 }
 
 static __always_inline void unfollow(struct task_struct *task)
 {
-	__s32 pid = task->tgid;
+	struct process_key key;
 
-	if (filter.children != CHILDREN_NONE && task->pid == pid)
-		bpf_map_delete_elem(&followed, &pid);
+	if (filter.children == CHILDREN_NONE || task->pid != task->tgid)
+		return;
+	key = process_of(task);
+	bpf_map_delete_elem(&followed, &key);
 }
 
 #endif

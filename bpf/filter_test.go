@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,10 +105,10 @@ func checkFilter(t *testing.T, f Filter) {
 	followed := map[int32]bool{}
 	processes, err := some.processes()
 	must(t, err)
-	for _, pid := range descendants(processes, func(p process) bool {
+	for _, p := range descendants(processes, func(p process) bool {
 		return slices.Contains(f.PIDs, p.pid) || len(f.PIDs) == 0 && matchesAny(f.Names, p.name)
 	}) {
-		followed[pid] = true
+		followed[p.pid] = true
 	}
 	want := tally(drain(all), begin, end, known, func(w who) bool { return f.wants(w, followed) })
 	got := tally(drain(some), begin, end, known, nil)
@@ -245,13 +247,14 @@ func TestDescendantsThatForkMeanwhileAreFollowed(t *testing.T) {
 		tracer, err := Load(Options{Follow: true, NoSched: true, NoWakeup: true})
 		must(t, err)
 		must(t, tracer.FollowChildrenOf(child.Process.Pid))
-		var one uint8
 		missed := 0
 		processes, err := tracer.processes()
 		must(t, err)
-		for _, pid := range descendants(processes, func(p process) bool { return int(p.pid) == child.Process.Pid }) {
-			if tracer.collection.Maps["followed"].Lookup(pid, &one) != nil {
-				if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+		followed, err := tracer.followed()
+		must(t, err)
+		for _, p := range descendants(processes, func(p process) bool { return int(p.pid) == child.Process.Pid }) {
+			if !followed[p.key()] {
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d", p.pid)); err == nil {
 					missed++
 				}
 			}
@@ -269,18 +272,78 @@ func TestFollowedProcessesAreForgotten(t *testing.T) {
 		run(t, "true")
 	}
 	for range 100 {
-		n := 0
-		var pid int32
-		var one uint8
-		for it := tracer.collection.Maps["followed"].Iterate(); it.Next(&pid, &one); {
-			n++
-		}
-		if n == 0 {
+		followed, err := tracer.followed()
+		must(t, err)
+		if len(followed) == 0 {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Error("processes that are gone are still followed")
+}
+
+// A process id may be used again before the kernel tells that the process that had it is gone.
+func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
+	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}})
+	const rounds = 20
+	twice := map[int]bool{}
+	records := recording(t, tracer, func() {
+		for range rounds {
+			pid, err := forkAs(0)
+			must(t, err)
+			kill(t, pid)
+			_, err = forkAs(pid)
+			if errors.Is(err, unix.EEXIST) { // another process has the id by now
+				continue
+			}
+			must(t, err)
+			time.Sleep(50 * time.Millisecond) // the first process is freed
+			kill(t, pid)
+			twice[pid] = true
+		}
+	})
+	if len(twice) == 0 {
+		t.Errorf("none of %d process ids could be used again", rounds)
+	}
+	wanted, unwanted := 0, 0
+	for _, r := range records {
+		switch {
+		case !r.is(recExit) || !twice[r.tid()]:
+		case r.flags()&flagSubject != 0:
+			wanted++
+		default:
+			unwanted++
+		}
+	}
+	if wanted < 2*len(twice) || unwanted > 0 {
+		t.Errorf("%d exits of descendants are wanted and %d are not, want %d and none", wanted, unwanted, 2*len(twice))
+	}
+}
+
+// forkAs makes a process that waits to be killed, with a process id; 0: with any.
+func forkAs(pid int) (int, error) {
+	want := int32(pid)
+	args := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize uint64 }{
+		exitSignal: uint64(unix.SIGCHLD),
+	}
+	if pid != 0 {
+		args.setTID, args.setTIDSize = uint64(uintptr(unsafe.Pointer(&want))), 1
+	}
+	got, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0)
+	for errno == 0 && got == 0 { // the new process: one thread, so it must not call anything of the runtime
+		_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(got), nil
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	must(t, unix.Kill(pid, unix.SIGKILL))
+	_, err := unix.Wait4(pid, nil, 0, nil)
+	must(t, err)
 }
 
 func TestRenamedThreadIsJudgedAnew(t *testing.T) {

@@ -15,8 +15,17 @@ import (
 // process is what following descendants needs to know of a process.
 type process struct {
 	pid, ppid int32
+	start     int64 // task_struct.start_time
 	name      string
 }
+
+// processKey mirrors struct process_key in filter.h.
+type processKey struct {
+	Start int64
+	PID   uint64
+}
+
+func (p process) key() processKey { return processKey{p.start, uint64(p.pid)} }
 
 // FollowChildrenOf lets a process and its descendants, those that it has and those to come, meet the process
 // condition. It needs [Options.Follow] or Children.
@@ -25,7 +34,15 @@ func (t *Tracer) FollowChildrenOf(pid int) error {
 	if filter.children(t.options.Follow) != childrenMeetProcess {
 		return errors.New("follow the children of a process: there is no process condition that they could meet")
 	}
-	if err := t.follow(int32(pid)); err != nil {
+	processes, err := t.processes()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(processes, func(p process) bool { return p.pid == int32(pid) })
+	if i < 0 {
+		return fmt.Errorf("follow the children of process %d: there is no such process", pid)
+	}
+	if err := t.follow(processes[i]); err != nil {
 		return err
 	}
 	return t.seedFollowed()
@@ -48,17 +65,17 @@ func (t *Tracer) seedFollowed() error {
 	if err != nil {
 		return err
 	}
-	for _, pid := range descendants(processes, isRoot) {
-		if err := t.follow(pid); err != nil {
+	for _, p := range descendants(processes, isRoot) {
+		if err := t.follow(p); err != nil {
 			return err
 		}
 	}
 	return t.setSeeding(false)
 }
 
-func (t *Tracer) follow(pid int32) error {
-	if err := t.collection.Maps["followed"].Put(pid, uint8(1)); err != nil {
-		return fmt.Errorf("follow process %d: %w", pid, err)
+func (t *Tracer) follow(p process) error {
+	if err := t.collection.Maps["followed"].Put(p.key(), uint8(1)); err != nil {
+		return fmt.Errorf("follow process %d: %w", p.pid, err)
 	}
 	return nil
 }
@@ -82,41 +99,49 @@ func (t *Tracer) setSeeding(on bool) error {
 // roots tells the processes whose descendants are followed.
 func (t *Tracer) roots() (func(process) bool, error) {
 	filter := &t.options.Filter
-	followed := make(map[int32]bool)
-	var pid int32
+	followed, err := t.followed()
+	if err != nil {
+		return nil, err
+	}
+	byName := filter.children(t.options.Follow) == childrenMeetName
+	return func(p process) bool {
+		return followed[p.key()] || slices.Contains(filter.PIDs, p.pid) || byName && matchesAny(filter.Names, p.name)
+	}, nil
+}
+
+func (t *Tracer) followed() (map[processKey]bool, error) {
+	all := make(map[processKey]bool)
+	var key processKey
 	var one uint8
 	entries := t.collection.Maps["followed"].Iterate()
-	for entries.Next(&pid, &one) {
-		followed[pid] = true
+	for entries.Next(&key, &one) {
+		all[key] = true
 	}
 	if err := entries.Err(); err != nil {
 		return nil, fmt.Errorf("read which processes are followed: %w", err)
 	}
-	byName := filter.children(t.options.Follow) == childrenMeetName
-	return func(p process) bool {
-		return followed[p.pid] || slices.Contains(filter.PIDs, p.pid) || byName && matchesAny(filter.Names, p.name)
-	}, nil
+	return all, nil
 }
 
 // descendants of the roots, without these.
-func descendants(processes []process, isRoot func(process) bool) []int32 {
-	children := make(map[int32][]int32)
-	var queue, found []int32
+func descendants(processes []process, isRoot func(process) bool) []process {
+	children := make(map[int32][]process)
+	var queue, found []process
 	for _, p := range processes {
-		children[p.ppid] = append(children[p.ppid], p.pid)
+		children[p.ppid] = append(children[p.ppid], p)
 		if isRoot(p) {
-			queue = append(queue, p.pid)
+			queue = append(queue, p)
 		}
 	}
 	seen := make(map[int32]bool)
 	for len(queue) > 0 {
-		next := children[queue[0]]
+		next := children[queue[0].pid]
 		queue = queue[1:]
-		for _, pid := range next {
-			if !seen[pid] {
-				seen[pid] = true
-				found = append(found, pid)
-				queue = append(queue, pid)
+		for _, p := range next {
+			if !seen[p.pid] {
+				seen[p.pid] = true
+				found = append(found, p)
+				queue = append(queue, p)
 			}
 		}
 	}
@@ -140,6 +165,7 @@ const (
 	taskTIDAt    = 16
 	taskPIDAt    = 20
 	taskPPIDAt   = 24
+	taskStartAt  = 32
 	taskLeaderAt = 56
 )
 
@@ -155,7 +181,8 @@ func (t *Tracer) processes() ([]process, error) {
 			continue
 		}
 		name, _, _ := bytes.Cut(record[taskLeaderAt:taskLeaderAt+16], []byte{0})
-		all = append(all, process{number(taskPIDAt), number(taskPPIDAt), string(name)})
+		start := int64(binary.NativeEndian.Uint64(record[taskStartAt:]))
+		all = append(all, process{number(taskPIDAt), number(taskPPIDAt), start, string(name)})
 	}
 	return all, nil
 }

@@ -75,7 +75,7 @@ static __always_inline void write_fork(struct task_struct *parent, struct task_s
 		return;
 	}
 	write_ident(&rec->child, child);
-	rec->hdr.flags = life_side(thread_wanted(parent), REC_SUBJECT) | life_side(ident_wanted(&rec->child), REC_OBJECT);
+	rec->hdr.flags = life_side(thread_wanted(parent), REC_SUBJECT) | life_side(ident_wanted(&rec->child, child), REC_OBJECT);
 	submit(rec);
 }
 
@@ -107,7 +107,7 @@ static __always_inline bool write_exec(struct rec_exec *rec, struct task_struct 
 	long len;
 
 	write_ident(&rec->who, task);
-	rec->hdr.flags = life_side(ident_wanted(&rec->who), REC_SUBJECT);
+	rec->hdr.flags = life_side(ident_wanted(&rec->who, task), REC_SUBJECT);
 	rec->old_tid = old_tid;
 	len = bpf_probe_read_kernel_str(rec->filename, room, filename);
 	rec->filename_len = len > 0 ? len - 1 : 0;
@@ -200,7 +200,7 @@ static __noinline void lose_rename(struct task_struct *task, const char *comm)
 
 	write_ident(&who, task);
 	write_new_name(&who, comm);
-	count_life_loss(REC_RENAME, ident_wanted(&who));
+	count_life_loss(REC_RENAME, ident_wanted(&who, task));
 }
 
 /* Fires before the change. */
@@ -219,7 +219,7 @@ int BPF_PROG(task_rename, struct task_struct *task, const char *comm)
 	write_ident(&rec->who, task);
 	__builtin_memcpy(rec->old_comm, rec->who.comm, COMM_LEN);
 	write_new_name(&rec->who, comm);
-	rec->hdr.flags = life_side(ident_wanted(&rec->who), REC_SUBJECT);
+	rec->hdr.flags = life_side(ident_wanted(&rec->who, task), REC_SUBJECT);
 	submit(rec);
 	return 0;
 }

@@ -204,7 +204,7 @@ int blocked(struct bpf_iter__task *ctx)
 		return 0;
 	write_ident(&who, task);
 	ran = task->nvcsw + task->nivcsw;
-	if (!ran || !ident_wanted(&who))
+	if (!ran || !ident_wanted(&who, task))
 		return 0;
 	rec->cut = 0;
 	if (offcpu_kernel) {

@@ -117,7 +117,7 @@ int tasks(struct bpf_iter__task *ctx)
 	rec.state = task->__state | task->exit_state;
 	rec.prio = task->prio;
 	write_ident(&rec.who, task);
-	if (ident_wanted(&rec.who))
+	if (ident_wanted(&rec.who, task))
 		rec.hdr.flags |= REC_SUBJECT;
 	rec.hdr.ts = bpf_ktime_get_ns();
 	write_since(&rec, task);
