@@ -19,8 +19,8 @@ func (c *checker) events(block *Block, b *textBlock) {
 	c.state.begin(h.Flags&BlockState != 0)
 	var e textEvent
 	for !records.done() {
-		size, err := records.next(c.voc.kindInfo, &e)
-		if err != nil {
+		var size int
+		if size, err = records.next(c.voc.kindInfo, &e); err != nil {
 			c.found("events", "after %d events of the block comes none, though it goes on", records.events)
 			break
 		}
@@ -30,6 +30,9 @@ func (c *checker) events(block *Block, b *textBlock) {
 		}
 		b.count(&e, size)
 		c.event(&e)
+	}
+	if err == nil && len(records.records) > 0 && c.version.Minor <= Minor {
+		c.found("events", "%d bytes after the events of the block mean nothing", len(records.records))
 	}
 	b.events = *records
 	c.eventsHeader(h, records)

@@ -81,11 +81,11 @@ func (d *eventDecoder) record(e *Event) (known, ok bool) {
 
 func (d *eventDecoder) fields(e *Event, rec *cursor, kind Kind, times int) bool {
 	l := &d.layouts[kind]
-	flags := Flags(rec.uvarint()) & l.flags
-	cpu, task := rec.uvarint(), rec.uvarint()
-	if cpu > math.MaxUint32 || task > math.MaxUint32 {
+	bits, cpu, task := rec.uvarint(), rec.uvarint(), rec.uvarint()
+	if bits|cpu|task > math.MaxUint32 {
 		return false
 	}
+	flags := Flags(bits) & l.flags
 	// Field by field: 2 ns faster than a composite literal, which is made elsewhere and copied.
 	e.Time, e.Own, e.Kind, e.Flags, e.CPU, e.Task, e.Data = d.now, 0, kind, flags, uint32(cpu)-1, TaskID(task), nil
 	clear(e.Args[:])

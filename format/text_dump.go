@@ -230,7 +230,8 @@ func (d *dumper) events(block *Block) error {
 	}
 	d.blockLine("block events", b, block)
 	d.write(append(d.line, '\n'))
-	return d.eachEvent(block, func(e *textEvent, _ int) {
+	columns := b.events.records // of a newer version, behind those that are known
+	err = d.eachEvent(block, func(e *textEvent, _ int) {
 		if e.Time < d.now {
 			d.damage("the next event goes back in time")
 		}
@@ -238,6 +239,8 @@ func (d *dumper) events(block *Block) error {
 		d.line = append(d.voc.appendEvent(append(d.line[:0], "  "...), e), '\n')
 		d.write(d.line)
 	}, nil)
+	d.payload(columns)
+	return err
 }
 
 func (d *dumper) eachEvent(block *Block, f func(e *textEvent, size int), seen *recordCoder) error {

@@ -17,6 +17,7 @@ type recordCoder struct {
 
 	first, last, earliest int64
 	events                uint32
+	claimed               uint32 // events by the block's header, when decoding
 }
 
 // add appends an event. A time before that of the event before it becomes a delta that wraps around.
@@ -115,11 +116,14 @@ func newRecordDecoder(h *BlockHeader, payload []byte) (*recordCoder, error) {
 	if uint64(n) > uint64(len(rest)) {
 		return nil, errMalformed
 	}
-	return &recordCoder{times: rest[:n], records: rest[n:], now: h.First}, nil
+	return &recordCoder{times: rest[:n], records: rest[n:], now: h.First, claimed: h.Events}, nil
 }
 
-// done tells whether both columns are used up.
-func (c *recordCoder) done() bool { return len(c.times) == 0 && len(c.records) == 0 }
+// done tells whether both columns are used up. After the events of the header may stand columns of a newer version, which
+// are then what is left of records.
+func (c *recordCoder) done() bool {
+	return len(c.times) == 0 && (len(c.records) == 0 || c.events >= c.claimed)
+}
 
 // next takes an event off the front of the columns.
 func (c *recordCoder) next(kindInfo func(Kind) KindInfo, e *textEvent) (size int, err error) {

@@ -144,6 +144,7 @@ block events
   +0.000000001 cpu0 kind200 3 flags=0x10 more_times=+0.000000000,-0.000000005 more=0a0b
   +0.000000001 cpu0 kind0 0
   +0.000000002 cpu0 free 3 flags=0x80000000 more_times=+0.000000009 more=0a
+  payload 0301030803010308
 index
 end close=+0.000000002 more=f80101
 `,
