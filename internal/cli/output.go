@@ -46,6 +46,9 @@ func (inv *Invocation) CreateOutput(path string, binary bool) (o *Output, err er
 
 func (inv *Invocation) createOutput(path string, binary bool) (*Output, error) {
 	if path == "" || path == "-" || path == "/dev/stdout" {
+		if isClosed(inv.Std.Out) {
+			return nil, inv.errClosed()
+		}
 		return inv.standing(inv.Std.Out, "standard output", binary)
 	}
 	old, err := os.Lstat(path)
@@ -124,6 +127,15 @@ func (inv *Invocation) standing(f *os.File, name string, binary bool) (*Output, 
 		o.watched = inv.watchDownstream(f)
 	}
 	return o, nil
+}
+
+// errClosed is the error of a standard output that is not there. See [isClosed] for the null device.
+func (inv *Invocation) errClosed() error {
+	hint := "redirect it"
+	if slices.ContainsFunc(inv.Tool.flags(), func(f Flag) bool { return f.Name == "output" }) {
+		hint = "name a file with -o FILE or redirect it"
+	}
+	return Failf("write standard output: it is closed, or the null device opened for reading as well; %s (> FILE, > %s)", hint, os.DevNull)
 }
 
 func isPipe(info fs.FileInfo) bool { return info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"golang.org/x/sys/windows"
 )
@@ -18,5 +19,8 @@ func isFull(err error) bool {
 }
 
 func isTooLong(error) bool { return false }
+
+// isClosed is false: writing to a closed standard stream fails here.
+func isClosed(*os.File) bool { return false }
 
 func replaceable(string, fs.FileInfo) error { return nil }

@@ -49,6 +49,9 @@ func (inv *Invocation) run() error {
 		defer inv.end()
 		return t.Run(inv)
 	}
+	if isClosed(out) {
+		return inv.errClosed()
+	}
 	_, err := out.WriteString(text)
 	return err
 }
