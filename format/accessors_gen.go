@@ -287,7 +287,7 @@ func (v ExitEvent) SetCode(x uint64) {
 	v.e.Args[ExitCode] = x
 }
 
-// Last tells that it is the last thread of its process.
+// Last tells that it is the last thread of its process, and none of its exits before has this flag.
 func (v ExitEvent) Last() bool { return v.e.Flags&16 != 0 }
 
 // FreeEvent is an event of kind free. The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.

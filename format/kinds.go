@@ -157,7 +157,7 @@ func Kinds() []KindInfo {
 			Fields: []Field{
 				{Name: "code", Type: FieldUint, Doc: "task_struct.exit_code: status << 8 | signal, as wait(2) tells it"},
 			},
-			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process"}},
+			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process, and none of its exits before has this flag"}},
 		},
 		{
 			Kind: KindFree, Name: "free", Group: "task-life", Task: "the thread whose memory is given back",

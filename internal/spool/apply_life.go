@@ -2,6 +2,7 @@ package spool
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"wprof/format"
 )
@@ -125,19 +126,39 @@ func (a *applier) applyRename(b []byte, at int64) error {
 }
 
 func (a *applier) applyExit(b []byte, at int64) error {
-	a.subject(b).exited = true
+	t := a.subject(b)
+	t.exited = true
+	last := b[hdrFlags]&recLast != 0 && a.endsProcess(t, binary.LittleEndian.Uint32(b[exitPID:]))
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	if !a.tells(e, at) {
 		return nil
 	}
-	e.Task = a.out.name(a.subject(b))
+	e.Task = a.out.name(t)
 	v := e.Exit()
 	v.SetCode(uint64(binary.LittleEndian.Uint32(b[exitCode:])))
-	if b[hdrFlags]&recLast != 0 {
+	if last {
 		e.Flags |= format.ExitLast
 	}
 	return a.out.write(e, at)
+}
+
+// endsProcess tells whether an exit with recLast is its process's last. The kernel takes a thread out of signal->live some
+// time before it tells of its exit (do_exit in kernel/exit.c), so several threads that exit together find it 0; the last of
+// them ends the process.
+func (a *applier) endsProcess(t *thread, pid uint32) bool {
+	g := t.group
+	if g == nil {
+		g = a.groups[pid]
+	}
+	if g == nil {
+		return true // nothing but this is known of it
+	}
+	if g.ended || slices.ContainsFunc(g.threads, (*thread).lives) {
+		return false
+	}
+	g.ended = true
+	return true
 }
 
 func (a *applier) applyFree(b []byte, at int64) error {

@@ -88,6 +88,7 @@ const (
 	renameWho  = 16
 	renameSize = 96
 
+	exitPID  = 24
 	exitCode = 28
 	exitSize = 32
 

@@ -39,7 +39,7 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 			hdr, {"who", execWho, identSize}, {"old_tid", execOldTID, 4}, {"filename_len", execFilenameLength, 4}, {"filename", execFilename, 0},
 		}},
 		"rec_rename": {renameSize, []field{hdr, {"who", renameWho, identSize}, {"old_comm", renameWho + identSize, commLength}}},
-		"rec_exit":   {exitSize, []field{hdr, {"start_ns", 16, 8}, {"pid", 24, 4}, {"code", exitCode, 4}}},
+		"rec_exit":   {exitSize, []field{hdr, {"start_ns", 16, 8}, {"pid", exitPID, 4}, {"code", exitCode, 4}}},
 		"rec_free":   {freeSize, []field{hdr, {"start_ns", freeStart, 8}}},
 		"rec_lost":   {lostCounts + 4*lostKinds, []field{hdr, {"from", lostFrom, 8}, {"counts", lostCounts, 4 * lostKinds}}},
 		"rec_task": {taskSize, []field{

@@ -420,6 +420,7 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		copy(b[renameWho+identSize:], f["old"])
 	case "exit":
 		head(recExit, "tid", exitSize)
+		le.PutUint32(b[exitPID:], uint32(f.or("pid", f.number("tid"))))
 		le.PutUint32(b[exitCode:], uint32(f.number("code")))
 	case "free":
 		head(recFree, "tid", freeSize)

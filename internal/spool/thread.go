@@ -60,6 +60,7 @@ type process struct {
 	threads []*thread
 	made    uint32 // number of the last list of tasks when it was made
 	ns      int64  // on CPU in this section
+	ended   bool   // an exit was told as its last
 }
 
 // definition is one name of one thread, as the stream defines it, or will when an event uses it.

@@ -15,6 +15,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "renames", Source: "testdata/renames.c", Flags: []string{"-pthread"}},
 		tools.C{Name: "named", Source: "testdata/named.c", Flags: []string{"-pthread"}},
 		tools.C{Name: "reuse", Source: "testdata/reuse.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "together", Source: "testdata/together.c", Flags: []string{"-pthread"}},
 		tools.C{Name: "nested", Source: "testdata/nested.c", Flags: []string{"-pthread"}},
 		tools.C{Name: "newcode", Source: "../length/testdata/load.c", Flags: []string{"-pthread"}},
 	)
