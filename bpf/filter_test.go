@@ -289,10 +289,10 @@ func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
 	twice := map[int]bool{}
 	records := recording(t, tracer, func() {
 		for range rounds {
-			pid, err := forkAs(0)
+			pid, err := forkAs(0, waitRaw)
 			must(t, err)
 			kill(t, pid)
-			_, err = forkAs(pid)
+			_, err = forkAs(pid, waitRaw)
 			if errors.Is(err, unix.EEXIST) { // another process has the id by now
 				continue
 			}
@@ -320,8 +320,9 @@ func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
 	}
 }
 
-// forkAs makes a process that waits to be killed, with a process id; 0: with any.
-func forkAs(pid int) (int, error) {
+// forkAs makes a process that does something until it is killed, with a process id; 0: with any. It has one thread, so
+// it must not call anything of the runtime.
+func forkAs(pid int, do func()) (int, error) {
 	want := int32(pid)
 	args := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize uint64 }{
 		exitSignal: uint64(unix.SIGCHLD),
@@ -330,14 +331,16 @@ func forkAs(pid int) (int, error) {
 		args.setTID, args.setTIDSize = uint64(uintptr(unsafe.Pointer(&want))), 1
 	}
 	got, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0)
-	for errno == 0 && got == 0 { // the new process: one thread, so it must not call anything of the runtime
-		_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+	for errno == 0 && got == 0 {
+		do()
 	}
 	if errno != 0 {
 		return 0, errno
 	}
 	return int(got), nil
 }
+
+func waitRaw() { _, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0) }
 
 func kill(t *testing.T, pid int) {
 	t.Helper()

@@ -3,15 +3,13 @@
  * Where threads are that are off their CPU.
  *
  * A thread's stack does not change while it is off, so it is taken when it comes back, by the thread itself: by then it
- * is known how long it was away, and the many short times cost a look at the clock. The switch announces it, because it
- * is written before. What is run is, as the kernel has it, the tracepoint sched_exit_tp (6.15), or a kprobe on
+ * is known how long ago it came the last time, and the many short times cost a look at the clock. The switch announces
+ * it, because it is written before. What is run is, as the kernel has it, the tracepoint sched_exit_tp (6.15), or a kprobe on
  * finish_task_switch, which holds the run queue's lock meanwhile; where there is neither, every switch takes the stack
  * of the thread that leaves, whatever it costs.
  */
 #ifndef WPROF_OFFCPU_H
 #define WPROF_OFFCPU_H
-
-#define DEPARTURES 65536 /* 1 MiB */
 
 enum offcpu_place {
 	OFFCPU_NEVER,
@@ -23,59 +21,58 @@ const volatile __u8 offcpu_place;
 const volatile bool offcpu_kernel, offcpu_user;
 const volatile __u64 offcpu_min; /* ns; times off that are shorter have no stack */
 
-/*
- * When a thread left its CPU. Threads whose ids have the same low 16 bits share a place: the one that leaves later has
- * it, and of the other it is not known how long it was off, so its stack is taken. If two of them come back within the
- * same microseconds, one has no stack.
- */
-struct departure {
-	__u64 at;
+/* The thread whose return is announced on a CPU; 0: none. A cache line each, because every CPU writes its own. */
+struct awaited {
 	__u32 tid;
-	__u32 awaited; /* tid of the thread whose return is announced; 0: none */
+	__u32 pad[15];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, DEPARTURES);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct departure);
-} departures SEC(".maps");
+	__type(value, struct awaited);
+} awaited SEC(".maps");
 
-static __always_inline struct departure *departure_of(__u32 tid)
+/*
+ * Whether a thread that is about to be put on the CPU can have been off for offcpu_min. The kernel keeps when a thread
+ * came on its CPU, not when it left: a time that was shorter passes after a run that makes up for it, and the reader,
+ * who knows both ends, drops its stack. So a thread pays for such a stack once in offcpu_min at the most. Where the
+ * kernel does not keep it (no CONFIG_SCHED_INFO or no CONFIG_FAIR_GROUP_SCHED) every time off passes.
+ */
+static __always_inline bool may_be_off_long(struct task_struct *task)
 {
-	__u32 place = tid & (DEPARTURES - 1);
-
-	return bpf_map_lookup_elem(&departures, &place);
+	if (!since_wanted || !bpf_core_field_exists(task->sched_info.last_arrival) ||
+	    !bpf_core_field_exists(task->se.cfs_rq))
+		return true;
+	return task->se.cfs_rq->rq->clock - task->sched_info.last_arrival >= offcpu_min;
 }
 
-static __always_inline void departs(__u32 tid, bool for_good, __u64 now)
+/*
+ * Tells whether the thread's stack is worth taking when it is on the CPU, and lets that happen. The thread comes back
+ * before this CPU switches again, so one word a CPU is enough.
+ */
+static __always_inline bool announce_return(struct task_struct *task, __u32 cpu)
 {
-	struct departure *d = departure_of(tid);
+	struct awaited *on = bpf_map_lookup_elem(&awaited, &cpu);
+	bool has_run = task->nvcsw + task->nivcsw != 0;
 
-	if (!d || !tid)
-		return;
-	d->at = now;
-	d->tid = for_good ? 0 : tid;
-}
-
-static __always_inline bool was_off_long(struct departure *d, struct task_struct *task, __u64 now)
-{
-	if (d->tid == (__u32)task->pid)
-		return now - d->at >= offcpu_min;
-	/* It left before the window opened, or has never run. */
-	return task->nvcsw + task->nivcsw != 0;
-}
-
-/* Tells whether the thread's stack is worth taking when it is on the CPU, and lets that happen. */
-static __always_inline bool announce_return(struct task_struct *task, __u64 now)
-{
-	__u32 tid = task->pid;
-	struct departure *d = departure_of(tid);
-
-	if (!d || !tid || !was_off_long(d, task, now))
+	if (!on || !task->pid || !has_run || !may_be_off_long(task))
 		return false;
-	d->awaited = tid;
+	on->tid = task->pid;
 	return true;
+}
+
+static __always_inline bool is_awaited(struct task_struct *task)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), tid;
+	struct awaited *on = bpf_map_lookup_elem(&awaited, &cpu);
+
+	if (!on || !on->tid)
+		return false;
+	tid = on->tid;
+	on->tid = 0;
+	return tid == (__u32)task->pid;
 }
 
 static __always_inline int returned(void *ctx)
@@ -83,15 +80,12 @@ static __always_inline int returned(void *ctx)
 	struct task_struct *task;
 	struct rec_stacks stacks;
 	struct rec_return *rec;
-	struct departure *d;
 
 	if (!armed)
 		return 0;
 	task = bpf_get_current_task_btf();
-	d = departure_of(task->pid);
-	if (!d || !d->awaited || d->awaited != (__u32)task->pid)
+	if (!is_awaited(task))
 		return 0;
-	d->awaited = 0;
 	if (!take_stacks(ctx, task, offcpu_user, offcpu_kernel, &stacks))
 		return 0;
 	rec = reserve(REC_RETURN, 0, task->pid, sizeof(*rec));

@@ -89,9 +89,6 @@ func (o *Options) dropUnwanted(spec *ebpf.CollectionSpec) {
 			delete(spec.Programs, p.name)
 		}
 	}
-	if !o.OffCPU.any() || o.OffCPU.Place == AtDeparture {
-		spec.Maps["departures"].MaxEntries = 1
-	}
 	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() {
 		for _, name := range []string{"told_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1

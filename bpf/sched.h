@@ -42,11 +42,8 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	rec->prev_prio = prev->prio;
 	rec->next_prio = next->prio;
 	rec->distance = 0;
-	if (offcpu_place == OFFCPU_AT_RETURN) {
-		departs(prev->pid, prev_state & TASK_DEAD, rec->hdr.ts);
-		if (want & REC_OBJECT && announce_return(next, rec->hdr.ts))
-			rec->hdr.flags |= REC_ANNOUNCED;
-	}
+	if (offcpu_place == OFFCPU_AT_RETURN && want & REC_OBJECT && announce_return(next, rec->hdr.cpu))
+		rec->hdr.flags |= REC_ANNOUNCED;
 	submit(rec);
 	return 0;
 }

@@ -132,6 +132,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	spec.Maps["rings"].InnerMap.MaxEntries = uint32(o.RingBytes)
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["refusals"].MaxEntries = uint32(cpus)
+	spec.Maps["awaited"].MaxEntries = uint32(cpus)
 	for name, value := range map[string]any{
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus, "args_wanted": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),

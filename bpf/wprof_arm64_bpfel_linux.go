@@ -16,7 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	wprofMapDepartures        = "departures"
+	wprofMapAwaited           = "awaited"
 	wprofMapFollowed          = "followed"
 	wprofMapLosses            = "losses"
 	wprofMapRefusals          = "refusals"
@@ -126,7 +126,7 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
-	Departures *ebpf.MapSpec `ebpf:"departures"`
+	Awaited    *ebpf.MapSpec `ebpf:"awaited"`
 	Followed   *ebpf.MapSpec `ebpf:"followed"`
 	Losses     *ebpf.MapSpec `ebpf:"losses"`
 	Refusals   *ebpf.MapSpec `ebpf:"refusals"`
@@ -186,7 +186,7 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
-	Departures *ebpf.Map `ebpf:"departures"`
+	Awaited    *ebpf.Map `ebpf:"awaited"`
 	Followed   *ebpf.Map `ebpf:"followed"`
 	Losses     *ebpf.Map `ebpf:"losses"`
 	Refusals   *ebpf.Map `ebpf:"refusals"`
@@ -197,7 +197,7 @@ type wprofMaps struct {
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
-		m.Departures,
+		m.Awaited,
 		m.Followed,
 		m.Losses,
 		m.Refusals,
