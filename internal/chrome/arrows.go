@@ -24,11 +24,11 @@ type origin struct {
 }
 
 // origins are those of a thread: of its first waking, of a waking that may count instead because nothing was known of the
-// thread, and of its preemption.
-type origins struct{ woken, rewoken, preempted origin }
+// thread, of one while it ran, which may count for the slice after this one, and of its preemption.
+type origins struct{ woken, rewoken, early, preempted origin }
 
 // woken takes a waking and draws it if it makes a thread runnable; further ones of the same time off the CPU are not drawn.
-// Of a thread of which nothing is known all are: the first or the last one will turn out to be the one that counts.
+// Of a thread that runs, or of which nothing is known, all are: any may turn out to be the one that counts.
 func (c *conversion) woken(v *format.Event, id format.TaskID, stack format.StackID) {
 	var wakee *timeline.Thread
 	var before int64
@@ -38,17 +38,19 @@ func (c *conversion) woken(v *format.Event, id format.TaskID, stack format.Stack
 		}
 	}
 	c.spans.Apply(v)
-	if wakee == nil || wakee.Idle() || v.Flags&format.FlagSubject == 0 || wakee.Woken == before && wakee.Status != timeline.Unknown {
+	at := happenedAt(v)
+	if wakee == nil || wakee.Idle() || v.Flags&format.FlagSubject == 0 || wakee.Woken == before && !wakee.WokenEarly(at) {
 		return
 	}
 	by, to := c.tasks.of(v.Task), c.tasks.of(id)
 	if by == nil || to == nil || to.idle {
 		return
 	}
-	at := happenedAt(v)
 	o := &c.trackOf(wakee, to).origins
 	one := &o.woken
-	if wakee.Status == timeline.Unknown && o.woken.place != nil {
+	if wakee.Status == timeline.Running {
+		one = &o.early
+	} else if wakee.Status == timeline.Unknown && o.woken.place != nil {
 		one = &o.rewoken
 	}
 	*one = origin{at, at, c.drawChange("wakes", by, to, v.CPU, at, stack)}
@@ -81,7 +83,7 @@ func happenedAt(v *format.Event) int64 {
 // arrives draws the arrow to a slice with which a thread comes back on a CPU.
 func (c *conversion) arrives(tr *track, s *timeline.Span) {
 	o := tr.origins
-	tr.origins = origins{}
+	tr.origins = origins{rewoken: o.early}
 	if !s.SinceKnown || s.Since != s.From {
 		return // it goes on from before the window, or under another tid
 	}

@@ -83,9 +83,9 @@ type thread struct {
 	index        map[CellKey]int32
 	recent       [classes]int32 // where the latest cell of a class is
 	samples      []sampled      // of the time on the CPU that has not ended
-	wake         WakeID         // by which it was woken last
-	wokenAt      int64
-	shortBlocked int64 // ns of times off that were too short to keep
+	woken        waking         // that ended its latest time off the CPU, or ends the one that it is in
+	early        waking         // the latest one while it ran, which may end the next one: see timeline
+	shortBlocked int64          // ns of times off that were too short to keep
 	idle         []NodeID
 	trail        *threadTrail
 }

@@ -119,7 +119,7 @@ func (c *collector) compact() {
 		for i := range t.samples {
 			t.samples[i].stack.node = r.node(t.samples[i].stack.node)
 		}
-		t.wake = r.wake(c, t.wake)
+		t.woken.wake, t.early.wake = r.wake(c, t.woken.wake), r.wake(c, t.early.wake)
 	})
 	clear(c.same)
 	clear(c.paths)

@@ -103,6 +103,9 @@ func (c *collector) countStack(p resolved) {
 // waited folds a part of a time off the CPU.
 func (c *collector) waited(t *thread, s *timeline.Span, label LabelID) {
 	key := CellKey{Class: ClassBlocked, State: s.State, CPU: s.CPU, Label: label}
+	if c.o.Wakes > 0 {
+		key.Wake = c.wakeOf(t, s)
+	}
 	switch {
 	case s.Kind == timeline.SpanRunnable && s.Off.Preempted:
 		key.Class = ClassPreempted
@@ -120,9 +123,6 @@ func (c *collector) waited(t *thread, s *timeline.Span, label LabelID) {
 	key.Stack = at.node
 	if key.Class == ClassBlocked || s.Off.Preempted {
 		c.countStack(at)
-	}
-	if c.o.Wakes > 0 {
-		key.Wake = c.wakeOf(t, s)
 	}
 	c.add(t, key, s.From, s.To, 1)
 }

@@ -8,6 +8,12 @@ import (
 // interruptName stands for who wakes from within an interrupt: whoever was interrupted has nothing to do with it.
 const interruptName = "[interrupt]"
 
+// waking is that of a thread.
+type waking struct {
+	wake WakeID
+	at   int64
+}
+
 // woken notes who wakes a thread, before the timeline is told. What had woken the waker belongs to the chain if it
 // happened after the thread had left its CPU: before, the waker was not what the thread waited for.
 func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackID) {
@@ -16,7 +22,7 @@ func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackI
 	}
 	tl := c.spans.Timeline()
 	of := tl.Enter(id)
-	if of == nil || of.Idle() || of.Status == timeline.Off && of.Woken != 0 {
+	if of == nil || of.Idle() || of.Status == timeline.Off && of.Woken != 0 || e.Task == id {
 		return
 	}
 	at := e.Time
@@ -34,12 +40,16 @@ func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackI
 	case from.interrupt:
 		w.Label = c.internLabel(Label{Comm: interruptName, Process: interruptName})
 	case by != nil && !by.Idle() && of.Status == timeline.Off && of.SinceKnown:
-		if waker, known := by.Own.(*thread); known && waker.wokenAt >= of.Since {
-			w.Before = c.chain(waker.wake, c.o.Wakes-1)
+		if waker, known := by.Own.(*thread); known && waker.woken.at >= of.Since {
+			w.Before = c.chain(waker.woken.wake, c.o.Wakes-1)
 		}
 	}
 	t := c.thread(of)
-	t.wake, t.wokenAt = c.internWake(w), at
+	if of.Status == timeline.Running {
+		t.early = waking{c.internWake(w), at}
+	} else {
+		t.woken = waking{c.internWake(w), at}
+	}
 }
 
 // chain is a chain of wakers that is no longer than so many.
@@ -61,8 +71,11 @@ func (c *collector) wakeOf(t *thread, s *timeline.Span) WakeID {
 	switch {
 	case s.Off.Woken == 0:
 		return 0
-	case s.Off.Woken == t.wokenAt:
-		return t.wake
+	case s.Off.Woken == t.early.at:
+		t.woken, t.early = t.early, waking{}
+	}
+	if s.Off.Woken == t.woken.at {
+		return t.woken.wake
 	}
 	return c.internWake(Wake{Label: c.taskLabel(s.Off.Waker)})
 }

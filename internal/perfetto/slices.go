@@ -31,7 +31,7 @@ func (w *view) ran(t *thread, s *timeline.Span) {
 		w.seq.value(annWaker, waker)
 	}
 	if s.Off.Woken != 0 {
-		w.seq.number(annDelay, uint64(max(began-s.Off.Woken, 0)))
+		w.seq.number(annDelay, uint64(max(began-s.Off.Ready(), 0)))
 	}
 	if w.on.Extras {
 		w.annotateExtras(s, extras)

@@ -25,11 +25,12 @@ type drawn struct {
 	told, stacksTold  uint32 // the generation of the sequence that knows them
 	pid               int32  // when it was numbered
 	name              []byte // the latest one
-	// The arrows to the slice with which it comes back on a CPU; rewoken is of a waking that may count instead of the first.
-	woken, rewoken, preempted arrow
-	preempts                  preemption
-	until                     int64 // end of the last slice, ns of CLOCK_MONOTONIC
-	embedded                  *embedded
+	// The arrows to the slice with which it comes back on a CPU; rewoken is of a waking that may count instead of the
+	// first, early of one while it ran, which may count for the slice after this one.
+	woken, rewoken, early, preempted arrow
+	preempts                         preemption
+	until                            int64 // end of the last slice, ns of CLOCK_MONOTONIC
+	embedded                         *embedded
 }
 
 // taskNames are numbers of names that a task is in, as of a generation of the sequence.

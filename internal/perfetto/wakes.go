@@ -49,7 +49,7 @@ type preemption struct {
 }
 
 // waking draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn. Of a
-// thread of which nothing is known all are: the first or the last one will turn out to be the one that counts.
+// thread that runs, or of which nothing is known, all are: any may turn out to be the one that counts.
 func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	var wakee *timeline.Thread
 	var before int64
@@ -59,7 +59,7 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 		}
 	}
 	w.spans.Apply(v)
-	if wakee == nil || wakee.Woken == before && wakee.Status != timeline.Unknown || !w.on.Threads || v.Flags&format.FlagSubject == 0 {
+	if wakee == nil || wakee.Woken == before && !wakee.WokenEarly(at) || !w.on.Threads || v.Flags&format.FlagSubject == 0 {
 		return
 	}
 	from, to := w.known(v.Task), w.known(id)
@@ -67,7 +67,9 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 		return
 	}
 	arrow := &to.drawn.woken
-	if wakee.Status == timeline.Unknown && arrow.at != 0 {
+	if wakee.Status == timeline.Running {
+		arrow = &to.drawn.early
+	} else if wakee.Status == timeline.Unknown && arrow.at != 0 {
 		arrow = &to.drawn.rewoken
 	}
 	name, place, stack := w.wakes(to), w.placeOf(from, v.CPU), w.wakingStack(v)
@@ -158,4 +160,5 @@ func (w *view) arrowsTo(t *thread, s *timeline.Span) {
 	w.end(&t.drawn.woken, s.Off.Woken)
 	w.end(&t.drawn.rewoken, s.Off.Woken)
 	w.end(&t.drawn.preempted, preempted)
+	t.drawn.rewoken, t.drawn.early = t.drawn.early, arrow{}
 }

@@ -52,13 +52,14 @@ type OffCPU struct {
 	Since     int64 // when the thread left its CPU, which may be before the window
 	Preempted bool  // it could have run on
 	New       bool  // it had never run
-	// Woken is the first waking; 0: there was none, or it was not told.
+	// Woken is the waking that ended the wait; 0: there was none, or it was not told. It is before Since when the thread
+	// was woken while it went to sleep.
 	Woken      int64
 	Waker      format.TaskID // 0: not known, or hidden
 	WakerCPU   uint32
 	WakerStack format.StackID // 0: none was taken
-	// Delay is how long the thread could run and did not: from waking, or from the preemption, to the end of the time off,
-	// or of the window; 0 when neither is known.
+	// Delay is how long the thread could run and did not: from the waking, or from when it left if that was later, to the
+	// end of the time off, or of the window; 0 when neither is known.
 	Delay int64
 	// Compound is the thread's compound delay from here on: on a wakeup that of its waker at that moment and Delay; on
 	// a preemption what the thread had before and Delay. What a hidden, unknown or idle waker had is 0.
@@ -67,4 +68,12 @@ type OffCPU struct {
 	Chain uint32
 	// Prev is who ran before on the CPU that the thread came back on; 0: not known, or hidden.
 	Prev format.TaskID
+}
+
+// Ready is since when a thread that was woken could run and did not.
+func (o *OffCPU) Ready() int64 {
+	if o.Known {
+		return max(o.Woken, o.Since)
+	}
+	return o.Woken
 }

@@ -21,6 +21,8 @@ type truth struct {
 	part
 	compound, passed int64 // passed: what the first waker of this time off had
 	chain, links     uint32
+	early            int64 // what the waker of Thread.Early had
+	earlyLinks       uint32
 }
 
 // part is a part of a thread's life, in words that tell all that is compared.
@@ -56,6 +58,12 @@ func (o *oracle) look(t *simulate.Thread, now int64) {
 			was.passed, was.links = by.compound, by.chain
 		}
 	}
+	if t.Early != was.Early && t.Early.At != 0 {
+		was.early, was.earlyLinks = 0, 0
+		if by := o.threads[t.Early.By]; by != nil {
+			was.early, was.earlyLinks = by.compound, by.chain
+		}
+	}
 	if t.Status == simulate.Running && was.Status != simulate.Running {
 		o.comesBack(was, now)
 	}
@@ -72,6 +80,8 @@ func (o *oracle) comesBack(was *truth, now int64) {
 	switch {
 	case was.State&^format.StatePreempted == 0 && !was.New:
 		was.compound += now - was.Since
+	case was.Raced:
+		was.compound, was.chain = was.early+now-was.Since, was.earlyLinks+1
 	case was.Woken != 0:
 		was.compound, was.chain = was.passed+now-was.Woken, was.links+1
 	}
@@ -122,11 +132,14 @@ func TestSpansAreWhatTheThreadsOfRandomMachinesDid(t *testing.T) {
 				got[s.Thread.Key] = append(got[s.Thread.Key], partOf(s))
 			}
 		}
-		f.m = simulate.New(simulate.Options{Seed: seed, CPUs: 1 + int(seed%5), Threads: 12, Epochs: seed%2 > 0}, f)
+		f.m = simulate.New(simulate.Options{Seed: seed, CPUs: 1 + int(seed%5), Threads: 12, Epochs: seed%2 > 0, Races: seed%3 > 0}, f)
 		o := &oracle{m: f.m, threads: map[*simulate.Thread]*truth{}, parts: map[Key][]part{}}
 		f.each = o.after
 		f.m.Run(3000)
 		for _, was := range o.threads {
+			if was.Raced { // whether it was woken is not sure until it comes back
+				was.what = "blocked " + was.State.String()
+			}
 			o.ends(was, f.end)
 		}
 		for key, want := range o.parts {

@@ -67,8 +67,12 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 	tr := t.track
 	left := format.State(e.Args[format.SwitchPrevState])
 	st, sure := t.believed()
+	early := waking{}
 	// Nothing that is late comes after the loss that it was before.
 	if st.status == Running && st.cpu == e.CPU && (sure || s.late) {
+		if !isRunnable(left) && s.tl.coverage == (Coverage{}) {
+			early = tr.early
+		}
 		end := Span{Left: left}
 		if e.Flags&format.FlagObject != 0 {
 			end.Next = format.TaskID(e.Args[format.SwitchNext])
@@ -81,7 +85,7 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 		tr.compound, tr.chain = 0, 0
 	}
 	tr.becomes(e.Time)
-	tr.waking, tr.hint, tr.stack = waking{}, waking{}, 0
+	tr.waking, tr.early, tr.stack = waking{}, early, 0
 	if left&gone != 0 {
 		tr.end()
 	}
@@ -98,6 +102,8 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	since, known := v.Since()
 	if st.status != Off || !st.endsHere(sure, since, known, e.Flags&format.SwitchApprox != 0) {
 		st = s.startsOver(t, v, e)
+	} else if w := s.early(tr); w.at != 0 && st.woken == 0 && !st.new && !st.preempted() {
+		tr.waking, st.woken = w, w.at
 	}
 	var off OffCPU
 	if st.status == Off {
@@ -106,7 +112,7 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 		s.gap(t, e.Time, false)
 	}
 	tr.becomes(e.Time)
-	tr.hint = waking{}
+	tr.early = waking{}
 	if prev == nil {
 		tr.comesBack(off, st.state, nil, 0)
 	} else {
@@ -133,18 +139,46 @@ func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, e *format.Event) (st
 	tr.compound, tr.chain, tr.stack, tr.waking = 0, 0, stack, waking{}
 	since, known := v.Since()
 	if !known {
-		return situation{}
+		return s.wokenUnseen(t, v)
 	}
 	s.gap(t, since, false)
 	st = situation{
 		status: Off, known: true, approx: e.Flags&format.SwitchApprox != 0, cpu: t.CPU,
 		state: format.State(e.Args[format.SwitchNextState]), prio: v.NextPrio(), since: since,
 	}
-	if w := tr.hint; w.at >= since && w.at != 0 {
+	if w := tr.early; w.at >= since && w.at != 0 {
 		tr.waking, st.woken = w, w.at
 	}
 	return st
 }
+
+// wokenUnseen is about a thread of which nothing was known when it was woken: from there on it waited for a CPU. Had it
+// run then, the switch with which it left would have come in between.
+func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) situation {
+	w := s.early(t.track)
+	if w.at == 0 || t.Status != Unknown || s.tl.coverage != (Coverage{}) {
+		return situation{}
+	}
+	s.gap(t, w.at, false)
+	t.track.waking = w
+	return situation{status: Off, vague: true, cpu: t.CPU, prio: v.NextPrio(), since: w.at, woken: w.at}
+}
+
+// early is the latest waking of a thread that ran, or of which nothing was known, unless another one may have been lost
+// since.
+//
+// Who wakes a thread need not wait until it has left its CPU: from when it sets its state on, until the switch is told, it
+// can be woken, and then never sleeps though it leaves in a state of sleep. Mostly it notices the waking and goes on to
+// run, so that the next sleep has a waking of its own. So the early one counts when the thread comes back without any
+// other one.
+func (s *Spans) early(tr *track) waking {
+	if tr.early.losses != s.losses {
+		return waking{}
+	}
+	return tr.early
+}
+
+func isRunnable(left format.State) bool { return left&^format.StatePreempted == 0 }
 
 // woken notes a waking. What the waker has on its account at this moment passes to the wakee.
 func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.StackID) {
@@ -153,7 +187,7 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 	}
 	tr := t.track
 	tr.shown = true
-	w := waking{at: at, by: waker, cpu: e.CPU, stack: stack}
+	w := waking{at: at, by: waker, cpu: e.CPU, stack: stack, losses: s.losses}
 	if waker != nil {
 		w.id = e.Task
 		if !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.track.doubt {
@@ -161,8 +195,9 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 		}
 	}
 	st, sure := t.believed()
-	if !sure {
-		tr.hint = w
+	// A thread that wakes itself was about to sleep, and goes on to run.
+	if waker != t && (!sure || st.status == Running && at >= st.since) {
+		tr.early = w
 	}
 	if st.status != Off {
 		return
@@ -184,9 +219,9 @@ func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
 	s.gap(t, e.Time, false)
 	stack, _ := e.WakeupNew().Stack()
 	s.woken(t, waker, e, e.Time, stack)
-	tr.waking = tr.hint
+	tr.waking = tr.early
 	tr.becomes(e.Time)
-	tr.hint, tr.stack = waking{}, 0
+	tr.early, tr.stack = waking{}, 0
 }
 
 // execs gives the time on the CPU that one thread has begun to the one whose tid it takes over.
@@ -208,7 +243,7 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 	s.gap(t, e.Time, false)
 	to.becomes(e.Time)
 	to.off, to.offState, to.offStack, to.prev = from.off, from.offState, from.offStack, from.prev
-	to.waking, to.compound, to.chain = from.waking, from.compound, from.chain
+	to.waking, to.early, to.compound, to.chain = from.waking, from.early, from.compound, from.chain
 	s.dies(caller, e.Time)
 }
 
@@ -240,7 +275,7 @@ func (s *Spans) runs(c *cpu, t *Thread, e *format.Event) {
 		s.settle(t)
 		s.gap(t, since, false)
 		tr.off, tr.offState, tr.offStack, tr.prev, tr.compound, tr.chain = OffCPU{}, 0, 0, nil, 0, 0
-		tr.waking, tr.hint = waking{}, waking{}
+		tr.waking, tr.early = waking{}, waking{}
 	}
 	tr.becomes(e.Time)
 }
@@ -263,13 +298,16 @@ func (s *Spans) isOff(t *Thread, e *format.Event) {
 		s.settle(t)
 		s.gap(t, since, false)
 		tr.waking, tr.stack, tr.compound, tr.chain = waking{}, 0, 0, 0
+		sure = false
 	}
 	s.stateWaking(tr, v)
 	if id, has := v.Stack(); has {
 		tr.stack = id
 	}
 	tr.becomes(e.Time)
-	tr.hint = waking{}
+	if !sure {
+		tr.early = waking{}
+	}
 }
 
 // stateWaking takes the waking that a state tells, unless it was seen itself.
@@ -278,8 +316,8 @@ func (s *Spans) stateWaking(tr *track, v format.StateThreadEvent) {
 	if !has || at == tr.waking.at {
 		return
 	}
-	if at == tr.hint.at {
-		tr.waking = tr.hint
+	if at == tr.early.at {
+		tr.waking = tr.early
 		return
 	}
 	id, _ := v.Waker()

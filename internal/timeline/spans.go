@@ -13,8 +13,9 @@ type Spans struct {
 	opened int64
 	closed int64 // when the last window closed
 	open   bool
-	before bool // there was a window before
-	late   bool // the event at hand is late
+	before bool   // there was a window before
+	late   bool   // the event at hand is late
+	losses uint32 // counts losses after which a waking may be missing
 }
 
 // NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
@@ -49,6 +50,7 @@ func (s *Spans) Open(at int64) {
 	if s.before {
 		s.tl.Lost(format.AllCPUs, s.closed, max(s.closed, at))
 	}
+	s.losses++
 	s.opened, s.now, s.open = at, max(s.now, at), true
 	for _, t := range s.tl.live {
 		t.track.cursor, t.track.shown = max(at, min(t.Start, s.now)), false
@@ -60,6 +62,9 @@ func (s *Spans) Open(at int64) {
 func (s *Spans) Apply(e *format.Event) {
 	s.now = max(s.now, e.Time)
 	s.late = e.Flags&format.FlagLate != 0
+	if e.Kind == format.KindLost && (LosesState(e) || e.Lost().What() == format.KindWaking) {
+		s.losses++
+	}
 	s.tl.Apply(e)
 	if !s.late {
 		s.sight(e)

@@ -47,7 +47,7 @@ func (s *Spans) tellOff(t *Thread, st situation, to int64, open bool) OffCPU {
 	s.put(t, min(ready, to))
 	s.span.Kind, s.span.Open = SpanRunnable, open
 	if off.Woken != 0 && !off.Preempted {
-		s.span.Since, s.span.SinceKnown, s.span.Approx = off.Woken, true, false
+		s.span.Since, s.span.SinceKnown, s.span.Approx = ready, true, false
 	}
 	s.put(t, to)
 	return off
@@ -69,9 +69,10 @@ func (t *Thread) timeOff(st *situation, to int64) (off OffCPU, ready int64) {
 		off.Compound, off.Chain = tr.compound+off.Delay, tr.chain
 		return off, tr.cursor
 	case st.woken != 0:
-		off.Delay = max(0, to-st.woken)
+		ready = off.Ready()
+		off.Delay = max(0, to-ready)
 		off.Compound, off.Chain = w.compound+off.Delay, w.chain+1
-		return off, st.woken
+		return off, ready
 	case st.new:
 		return off, tr.cursor
 	}

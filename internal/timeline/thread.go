@@ -52,4 +52,8 @@ type Thread struct {
 // Idle tells whether it is the idle thread. All CPUs share one, so its CPU and Since mean nothing.
 func (t *Thread) Idle() bool { return t.idle }
 
+// WokenEarly tells whether a thread that ran at a time, or of which nothing was known, was woken then: a time off the CPU
+// that follows may be ended by that.
+func (t *Thread) WokenEarly(at int64) bool { return t.track != nil && t.track.early.at == at }
+
 func keyOf(d *format.Task) Key { return Key{TID: d.Tid, Start: d.Start} }

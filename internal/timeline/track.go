@@ -15,7 +15,7 @@ type track struct {
 	was situation
 
 	waking waking         // of this time off, or the one before
-	hint   waking         // the latest one while its state was not sure
+	early  waking         // the latest one while it ran, or while its state was not sure: see [Spans.early]
 	stack  format.StackID // of this time off
 
 	// The time off before this time on a CPU.
@@ -33,6 +33,7 @@ type situation struct {
 	status        Status
 	known, approx bool // since is
 	new           bool
+	vague         bool // it is off the CPU, and how it left is not known
 	cpu           uint32
 	state         format.State
 	prio          int32
@@ -48,6 +49,7 @@ type waking struct {
 	stack    format.StackID
 	compound int64
 	chain    uint32
+	losses   uint32 // of wakings and switches, until then
 }
 
 // newTrack begins the spans of a thread with its start, if that is in the window.
@@ -58,7 +60,7 @@ func (s *Spans) newTrack(t *Thread) *track {
 
 // newSection drops what means something in the section before only.
 func (tr *track) newSection() {
-	for _, w := range [...]*waking{&tr.waking, &tr.hint} {
+	for _, w := range [...]*waking{&tr.waking, &tr.early} {
 		w.id, w.stack = 0, 0
 		if w.by != nil && w.by.Status == Dead {
 			w.by = nil
@@ -99,7 +101,9 @@ func (t *Thread) believed() (st situation, sure bool) {
 }
 
 // preempted tells whether a thread that is off the CPU could have run on.
-func (st *situation) preempted() bool { return st.state&^format.StatePreempted == 0 && !st.new }
+func (st *situation) preempted() bool {
+	return st.state&^format.StatePreempted == 0 && !st.new && !st.vague
+}
 
 // lasts tells whether a state that is told is the one that the thread was believed to be in all along.
 func (st *situation) lasts(sure bool, since int64, known, approx bool) bool {
@@ -125,6 +129,7 @@ func (s *Spans) loses(t *Thread, until int64) {
 	tr.was = t.situation()
 	if !tr.doubt {
 		tr.seen = max(tr.seen, min(until, s.now))
+		tr.early = waking{}
 	}
 	tr.doubt = false
 }

@@ -22,6 +22,7 @@ type Options struct {
 	Threads     int
 	Losses      bool // events of a CPU go missing
 	Epochs      bool // new sections of the same session
+	Races       bool // threads are woken while they go to sleep
 	Contradicts bool // names that change while nobody tells: the process's, for its other threads
 }
 
@@ -77,11 +78,19 @@ type Thread struct {
 	Woken  int64
 	Waker  *Thread
 	New    bool
+	Early  Early // the latest waking while it ran
+	Raced  bool  // it left in a state of sleep, and Early had woken it
 
 	def      format.TaskID
 	dirty    bool
 	wakerID  format.TaskID
 	wakerCPU int
+}
+
+// Early is a waking of a thread that runs.
+type Early struct {
+	At int64 // 0: there was none
+	By *Thread
 }
 
 // Process is what threads share.

@@ -106,9 +106,15 @@ func (m *Machine) switchTo(cpu int, next *Thread, state format.State) {
 			prev.Status = Zombie
 		case state&^format.StatePreempted == 0:
 			prev.Status = Runnable
+		case prev.Early.At != 0 && m.rng.IntN(2) == 0:
+			prev.Status, prev.Raced = Runnable, true
+		}
+		if !prev.Raced {
+			prev.Early = Early{}
 		}
 	}
 	if next != m.idle {
+		next.Early, next.Raced = Early{}, false
 		next.Status, next.CPU, next.State, next.Since, next.Woken, next.Waker, next.New = Running, cpu, 0, m.Now, 0, nil, false
 	}
 	c.Running, c.Since = next, m.Now
@@ -124,7 +130,8 @@ func (m *Machine) wakeSome(cpu int) {
 		return
 	}
 	t := m.Threads[m.rng.IntN(len(m.Threads))]
-	if t.Status != Sleeping && !(t.Status == Runnable && !t.New) {
+	early := m.o.Races && t.Status == Running && t.CPU != cpu
+	if t.Status != Sleeping && !early && (t.Status != Runnable || t.New || t.Raced) {
 		return
 	}
 	e := m.event(format.KindWaking, cpu, m.CPUs[cpu].Running)
@@ -132,8 +139,12 @@ func (m *Machine) wakeSome(cpu int) {
 	v.SetWakee(m.define(t))
 	v.SetPrio(t.Prio + int32(m.rng.IntN(2)))
 	v.SetTargetCPU(uint64(t.CPU))
-	t.Status = Runnable
-	if t.Woken == 0 {
+	if early {
+		t.Early = Early{m.Now, m.CPUs[cpu].Running}
+	} else {
+		t.Status = Runnable
+	}
+	if t.Woken == 0 && !early {
 		t.Woken, t.Waker, t.wakerID, t.wakerCPU = m.Now, m.CPUs[cpu].Running, e.Task, cpu
 	}
 	m.emit(e)
