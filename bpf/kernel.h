@@ -41,6 +41,8 @@ enum {
 	BPF_RB_AVAIL_DATA = 0,
 };
 
+#define EBUSY 16
+
 struct bpf_dynptr {
 	__u64 opaque[2];
 };
@@ -101,6 +103,16 @@ struct mm_struct {
 	unsigned long arg_end;
 };
 
+/* include/linux/mm.h */
+#define VM_WRITE 0x2
+#define VM_SHARED 0x8
+#define VM_UFFD_MISSING 0x200
+
+struct vm_area_struct {
+	unsigned long vm_end;
+	unsigned long vm_flags;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -133,13 +145,17 @@ struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
 	unsigned long bp;
 	unsigned long ip;
+	unsigned long cs; /* two bytes since 6.9 */
 #define REGS_PC(regs) (regs)->ip
 #define REGS_FP(regs) (regs)->bp
+#define REGS_32BIT(regs) (*(__u8 *)&(regs)->cs == 0x23) /* __USER32_CS */
 #elif defined(__TARGET_ARCH_arm64)
 	__u64 regs[31];
 	__u64 pc;
+	__u64 pstate;
 #define REGS_PC(regs) (regs)->pc
-#define REGS_FP(regs) (regs)->regs[29]
+#define REGS_32BIT(regs) ((regs)->pstate & 0x10) /* PSR_MODE32_BIT */
+#define REGS_FP(regs) (REGS_32BIT(regs) ? 0 : (regs)->regs[29]) /* 32-bit code has none that compilers agree on */
 #else
 #error "which registers hold the frame pointer?"
 #endif

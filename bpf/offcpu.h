@@ -142,19 +142,67 @@ struct user_frame {
 	__u64 ret;
 };
 
+struct user_frame32 {
+	__u32 next;
+	__u32 ret;
+};
+
 struct user_walk {
 	struct task_struct *task;
 	__u64 fp;
 	__u32 first; /* word of blocked_room for the first frame */
 	__u32 count;
+	bool narrow; /* frames of 32-bit code */
+	bool readable;
+	bool refused; /* there may be more frames, but their memory is locked */
 };
+
+/*
+ * A stack is private memory. A frame pointer that is none may lead into a mapped file, whose server may hang, or to
+ * memory that another thread of the process has to provide.
+ */
+static long look_at_frame(struct task_struct *task, struct vm_area_struct *area, struct user_walk *w)
+{
+	__u64 size = w->narrow ? sizeof(struct user_frame32) : sizeof(struct user_frame);
+
+	w->readable = (area->vm_flags & (VM_WRITE | VM_SHARED | VM_UFFD_MISSING)) == VM_WRITE && area->vm_end - w->fp >= size;
+	return 0;
+}
+
+/*
+ * Reading waits for mmap_lock, which a process that hangs may hold for writing for as long as it hangs. To find the
+ * area takes the lock only if that is free.
+ */
+static __always_inline bool can_read_frame(struct user_walk *w)
+{
+	long err;
+
+	w->readable = false;
+	err = bpf_find_vma(w->task, w->fp, look_at_frame, w, 0);
+	if (err == -EBUSY)
+		w->refused = true;
+	return !err && w->readable;
+}
+
+static __always_inline long read_frame(struct user_walk *w, struct user_frame *frame)
+{
+	struct user_frame32 narrow;
+	long err;
+
+	if (!w->narrow)
+		return bpf_copy_from_user_task(frame, sizeof(*frame), (void *)w->fp, w->task, 0);
+	err = bpf_copy_from_user_task(&narrow, sizeof(narrow), (void *)w->fp, w->task, 0);
+	frame->next = narrow.next;
+	frame->ret = narrow.ret;
+	return err;
+}
 
 /* One frame, as perf_callchain_user() does in the thread itself. */
 static long walk_frame(__u32 index, struct user_walk *w)
 {
 	struct user_frame frame;
 
-	if (!w->fp || w->fp & 7 || bpf_copy_from_user_task(&frame, sizeof(frame), (void *)w->fp, w->task, 0))
+	if (!w->fp || w->fp & (w->narrow ? 3 : 7) || !can_read_frame(w) || read_frame(w, &frame))
 		return 1;
 	if ((frame.ret - 1) >> 56)
 		return 1;
@@ -165,7 +213,7 @@ static long walk_frame(__u32 index, struct user_walk *w)
 }
 
 /* A loop of the kernel's: unrolled, these steps would take the verifier a quarter of a second. */
-static __always_inline __u32 walk_user(struct task_struct *task, __u32 first)
+static __always_inline __u32 walk_user(struct task_struct *task, __u32 first, bool *cut)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct user_walk w = {.task = task, .first = first, .count = 1};
@@ -178,7 +226,9 @@ static __always_inline __u32 walk_user(struct task_struct *task, __u32 first)
 		return 0;
 	blocked_room[bounded(first, BLOCKED_WORDS)] = pc;
 	w.fp = REGS_FP(regs);
+	w.narrow = REGS_32BIT(regs);
 	bpf_loop(STACK_FRAMES - 1, walk_frame, &w, 0);
+	*cut = w.refused || w.count >= STACK_FRAMES;
 	return w.count;
 }
 
@@ -190,6 +240,7 @@ int blocked(struct bpf_iter__task *ctx)
 	__u32 kernel = 0, user = 0;
 	struct rec_ident who;
 	unsigned long ran;
+	bool cut = false;
 	long bytes;
 
 	if (ctx->meta->seq_num == 0)
@@ -209,8 +260,8 @@ int blocked(struct bpf_iter__task *ctx)
 			rec->cut |= 1;
 	}
 	if (offcpu_user && !(task->flags & (PF_KTHREAD | worker_flags()))) {
-		user = walk_user(task, sizeof(*rec) / sizeof(__u64) + kernel);
-		if (user >= STACK_FRAMES)
+		user = walk_user(task, sizeof(*rec) / sizeof(__u64) + kernel, &cut);
+		if (cut)
 			rec->cut |= 2;
 	}
 	/* What has run meanwhile has no stack. */

@@ -169,7 +169,7 @@ struct rec_blocked {
 	struct rec_hdr hdr;
 	__u64 start_ns; /* task_struct.start_time */
 	__u32 pid;
-	__u32 cut;	/* 1: the kernel's part is deeper, 2: the user's */
+	__u32 cut;	/* 1: the kernel's part is deeper, 2: the user's, or its memory was locked */
 	__u32 kernel_count;
 	__u32 user_count;
 	__u64 since_ns; /* as in rec_task */
