@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"wprof/internal/printable"
 )
 
 // Main runs a tool on the program's arguments and ends the program.
@@ -72,9 +74,10 @@ func (t Tool) report(std Std, err error) int {
 	return code
 }
 
-// oneLine keeps a message greppable by the program's name, also when errors were joined.
+// oneLine keeps a message greppable by the program's name, also when errors were joined, and what it quotes from doing
+// anything to a terminal.
 func oneLine(s string) string {
-	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "; ")
+	return printable.Text(strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "; "))
 }
 
 // Version is the version of the module and, in a build from a checkout, of its commit.

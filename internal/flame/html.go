@@ -10,6 +10,8 @@ import (
 	"html"
 	"io"
 	"strings"
+
+	"wprof/internal/printable"
 )
 
 // WriteHTML writes a page that draws the profile on a canvas and needs nothing but itself. The first view is the one that
@@ -63,7 +65,7 @@ func (p *Profile) pageCaptions(v View) []pageCaption {
 	var all []pageCaption
 	for v.Mode = Wall; v.Mode <= Waker; v.Mode++ {
 		title, subtitle := p.Caption(v)
-		all = append(all, pageCaption{escaped(title), escaped(subtitle)})
+		all = append(all, pageCaption{printable.Text(title), printable.Text(subtitle)})
 	}
 	return all
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/flate"
+
+	"wprof/internal/printable"
 )
 
 // pageTables tells the page how much it will unpack, so that it can make room at once.
@@ -114,7 +116,7 @@ func (e *pageEncoder) encodeNames() {
 	e.tables.Names = len(e.names.list)
 	before := ""
 	for _, n := range e.names.list {
-		text := escaped(n.text)
+		text := printable.Text(n.text)
 		shared := 0
 		for shared < min(len(before), len(text)) && before[shared] == text[shared] {
 			shared++
@@ -133,7 +135,7 @@ func (e *pageEncoder) encodeTrie() {
 	t := e.trie
 	e.tables.Modules, e.tables.Symbols, e.tables.Nodes = len(t.modules), len(t.symbols), len(t.nodes)
 	for _, m := range t.modules {
-		e.text(escaped(m))
+		e.text(printable.Text(m))
 	}
 	for _, s := range t.symbols {
 		e.number(uint64(s.name))

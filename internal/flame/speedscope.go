@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"wprof/internal/printable"
 )
 
 // WriteSpeedscope writes what each thread did in order of time, as a profile of speedscope's for each thread that has a
@@ -263,5 +265,5 @@ func (s *speedscope) int(n int64) {
 // text writes a JSON string of any bytes.
 func (s *speedscope) text(value string) {
 	quoted, _ := json.Marshal(value) // fails for no string
-	_, _ = s.out.Write(quoted)
+	_, _ = s.out.Write(printable.JSON(quoted))
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+
+	"wprof/internal/printable"
 )
 
 // Picture is what an SVG tells besides its graph. Any bytes are taken.
@@ -57,7 +59,7 @@ type drawing struct {
 }
 
 func newDrawing(g *Graph, pic Picture, most int) *drawing {
-	pic.Title, pic.Subtitle = escaped(pic.Title), escaped(pic.Subtitle)
+	pic.Title, pic.Subtitle = printable.Text(pic.Title), printable.Text(pic.Subtitle)
 	d := &drawing{pic: pic, g: g, frames: g.shrunk(most), changes: g.Base != nil, used: make(map[string]bool)}
 	root := &d.frames[0]
 	d.whole = max(root.own.Ns(), root.base.Ns())

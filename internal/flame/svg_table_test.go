@@ -131,7 +131,7 @@ func TestPrintableNames(t *testing.T) {
 		"right\u202eleft": `right\u202eleft`, "\ufffe": `\ufffe`, "\ufffd": "\ufffd",
 		strings.Repeat("é", 1000): strings.Repeat("é", 150) + "…" + strings.Repeat("é", 50),
 	} {
-		if got := printable(name); got != want {
+		if got := pictureName(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
@@ -162,7 +162,7 @@ func TestSVGTakesNamesOfAnyBytes(t *testing.T) {
 		p.Key("ArrowLeft")
 	}
 	for _, child := range g.Nodes[0].Children {
-		name := printable(g.Nodes[child].Name)
+		name := pictureName(g.Nodes[child].Name)
 		if got := p.details(); len(got) == 0 || got[0] != name {
 			t.Errorf("details %q, want those of %q", got, name)
 		}
@@ -183,10 +183,10 @@ func checkNames(t *testing.T, name, module, title string) {
 		t.Errorf("%q: the file is no UTF-8", name)
 	}
 	table := tableOf(t, file)
-	if !slices.Contains(table.Names, printable(name)) {
+	if !slices.Contains(table.Names, pictureName(name)) {
 		t.Errorf("%q is not among %q", name, table.Names)
 	}
-	if module != "" && !slices.Contains(table.Modules, printable(module)) {
+	if module != "" && !slices.Contains(table.Modules, pictureName(module)) {
 		t.Errorf("%q is not among %q", module, table.Modules)
 	}
 }

@@ -24,7 +24,7 @@ func (s *symbols) id(n *GraphNode) int32 {
 	if !known {
 		id = int32(len(s.all))
 		s.ids[key] = id
-		s.all = append(s.all, symbol{printable(n.Name), printable(n.Module)})
+		s.all = append(s.all, symbol{pictureName(n.Name), pictureName(n.Module)})
 	}
 	return id
 }

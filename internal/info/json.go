@@ -1,12 +1,14 @@
 package info
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	"wprof/format"
+	"wprof/internal/printable"
 )
 
 // Report is the summary as --json writes it. docs/wprof-info.md describes each field; a test holds the two together.
@@ -153,10 +155,14 @@ type ProgramReport struct {
 
 // WriteJSON writes a summary as one JSON object.
 func (s *Summary) WriteJSON(w io.Writer, source string) error {
-	out := json.NewEncoder(w)
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
 	if err := out.Encode(s.report(source)); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	if _, err := w.Write(printable.JSON(text.Bytes())); err != nil {
 		return fmt.Errorf("write the summary: %w", err)
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"wprof/internal/cli"
+	"wprof/internal/printable"
 )
 
 // size writes a number of bytes for people: 12.3 MB, in steps of 1,000.
@@ -48,7 +48,7 @@ func percent(part, whole float64) string {
 // name makes a name from a capture safe to print: Linux allows any bytes in it, and a terminal obeys some.
 func name[T string | []byte](raw T) string {
 	s := string(raw)
-	if s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if s != "" && printable.Is(s) {
 		return s
 	}
 	return strconv.Quote(s)

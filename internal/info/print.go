@@ -11,6 +11,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/cli"
+	"wprof/internal/printable"
 )
 
 // listed is how many lines a list has before the rest is only counted.
@@ -19,7 +20,7 @@ const listed = 10
 // Print writes a summary for people.
 func (s *Summary) Print(w io.Writer, source string) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s\n", source, size(s.Bytes))
+	fmt.Fprintf(out, "%s: %s\n", printable.Text(source), size(s.Bytes))
 	for i := range s.Recordings {
 		s.Recordings[i].print(out)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/cli"
+	"wprof/internal/printable"
 )
 
 // Run is the tool.
@@ -139,12 +140,12 @@ func (c *lineCounter) cut() error {
 func check(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 	out := bufio.NewWriter(w)
 	seen, err := format.Check(r, func(f format.Finding) {
-		fmt.Fprintf(out, "at byte %s: %s\n", cli.Grouped(f.Offset), f.Text)
+		fmt.Fprintf(out, "at byte %s: %s\n", cli.Grouped(f.Offset), printable.Text(f.Text))
 	})
 	held := fmt.Sprintf("%s in %s and %s, %s", plural(uint64(seen.Events), "event"),
 		plural(uint64(seen.Blocks), "block"), plural(uint64(seen.Sections), "section"), size(seen.Bytes))
 	if err == nil && seen.Findings == 0 {
-		fmt.Fprintf(out, "%s: sound: %s\n", source, held)
+		fmt.Fprintf(out, "%s: sound: %s\n", printable.Text(source), held)
 	}
 	if flushErr := out.Flush(); flushErr != nil {
 		return false, fmt.Errorf("write the findings: %w", flushErr)

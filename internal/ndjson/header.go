@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-json"
 
+	"wprof/internal/printable"
 	"wprof/internal/records"
 )
 
@@ -73,5 +74,5 @@ func (l *layout) line(b []byte, before string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a line: %w", err)
 	}
-	return append(append(append(b, before...), text...), l.end...), nil
+	return append(append(append(b, before...), printable.JSON(text)...), l.end...), nil
 }

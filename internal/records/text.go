@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unsafe"
+
+	"wprof/internal/printable"
 )
 
 // texts makes valid UTF-8 of what may be anything, and remembers whether it had to.
@@ -34,13 +36,22 @@ func (t *texts) view(raw []byte) string {
 // Digits are all numbers of two digits, one behind the other, for encoders that write very many decimals.
 const Digits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
-// AppendString appends a JSON string. s is valid UTF-8.
+// AppendString appends a JSON string, in which a terminal finds nothing to obey. s is valid UTF-8.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
+		if c >= ' ' && c != '"' && c != '\\' && c < 0x7f {
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if !printable.Rune(r) {
+				b = printable.AppendEscape(append(b, s[from:i]...), r)
+				from = i + size
+			}
+			i += size - 1
 			continue
 		}
 		b = append(b, s[from:i]...)

@@ -2,10 +2,10 @@ package stacks
 
 import (
 	"bytes"
-	"unicode"
 	"unicode/utf8"
 
 	"wprof/format"
+	"wprof/internal/printable"
 	"wprof/internal/symbol"
 )
 
@@ -56,7 +56,7 @@ func Printable(name []byte, none string) []byte {
 	clean := make([]byte, 0, len(name))
 	for len(name) > 0 {
 		r, size := utf8.DecodeRune(name)
-		if !unicode.IsPrint(r) {
+		if !printable.Rune(r) {
 			r = utf8.RuneError
 		}
 		clean = utf8.AppendRune(clean, r)
