@@ -90,7 +90,8 @@ type session struct {
 	rec     *recorder
 	stats   io.Closer // nil: the kernel does not measure
 	summary spool.Summary
-	early   error // why the recording ended early; nil: it did not
+	early   error  // why the recording ended early; nil: it did not
+	unnamed string // why frames have no names; "": for no reason that they all share
 }
 
 func (s *session) run() error {
@@ -291,8 +292,16 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	o.Cost = s.cost
 	if s.rec.code != nil {
 		names := newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize)
-		defer names.Close()
-		o.Names = names
+		limited := &interruptible{names: names, stop: s.interrupt()}
+		defer func() {
+			if limited.stopped {
+				s.unnamed = errInterrupted.Error()
+				return // names may still be at work
+			}
+			s.unnamed = names.resolver.MapsCut()
+			names.Close()
+		}()
+		o.Names = limited
 	}
 	s.written.w = s.out
 	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})
@@ -301,6 +310,20 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 		return fmt.Errorf("write the recording: %w", err)
 	}
 	return nil
+}
+
+// interrupt is closed by the first signal, unless that has ended the recording, or will: a live one has its names while it
+// goes on. A nil channel never is.
+func (s *session) interrupt() <-chan struct{} {
+	select {
+	case <-s.inv.Stopped():
+		return nil
+	default:
+	}
+	if s.cfg.Live {
+		return nil
+	}
+	return s.inv.Stopped()
 }
 
 // cost is what the recorder has used so far, all stages.
@@ -386,8 +409,10 @@ func (s *session) report() error {
 	if text := outcome.CutText(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
-	if text := s.unheld(); text != "" {
-		s.inv.Warnf("%s", text)
+	for _, text := range []string{s.unheld(), s.unnamed} {
+		if text != "" {
+			s.inv.Warnf("%s", text)
+		}
 	}
 	if n := s.rec.unfollowed; n > 0 {
 		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", cli.Counted(n, "descendant"))

@@ -1,25 +1,92 @@
 package symbol
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"time"
 )
 
 const (
 	maxPerfMapLines = 2 << 20
 	maxPerfMapNames = 128 << 20
-	maxPerfMapBytes = 1 << 30 // a file with a hole may be of any size
+	maxPerfMapBytes = 128 << 20 // a file with a hole may be of any size
 )
+
+// errBudget ends the reading of a map whose [mapBudget] is used up.
+var errBudget = errors.New("map files of generated code are too large or too many: not all were read")
+
+// mapBudget bounds what reading map files may cost: any user of the recorded machine can have one for each process. It
+// grows again slowly, for recordings without an end.
+type mapBudget struct {
+	bytes int64
+	time  time.Duration
+	grown time.Time
+	cut   int // map files that were not read to their end
+}
+
+const (
+	mapsBytes       = 512 << 20
+	mapsTime        = 10 * time.Second
+	mapsBytesGrowth = 8 << 20 // a second
+	mapsTimeGrowth  = 0.1     // a second
+)
+
+func (b *mapBudget) grow() {
+	seconds := time.Since(b.grown).Seconds()
+	b.grown = time.Now()
+	b.bytes = int64(min(mapsBytes, float64(b.bytes)+seconds*mapsBytesGrowth))
+	b.time = time.Duration(min(float64(mapsTime), float64(b.time)+seconds*mapsTimeGrowth*float64(time.Second)))
+}
+
+// read parses a map within the budget. What could be read of a file that is cut is used.
+func (b *mapBudget) read(in io.Reader) (*Table, error) {
+	b.grow()
+	limited := &budgetReader{in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
+	before, started := limited.left, time.Now()
+	table, err := ParsePerfMap(limited)
+	b.bytes -= before - limited.left
+	b.time = max(0, b.time-time.Since(started))
+	if !limited.cut {
+		return table, err
+	}
+	b.cut++
+	if table == nil {
+		return nil, errBudget
+	}
+	return table, nil
+}
+
+// budgetReader ends early when its bytes or its time are used up.
+type budgetReader struct {
+	in       io.Reader
+	left     int64
+	deadline time.Time
+	cut      bool
+}
+
+func (r *budgetReader) Read(b []byte) (int, error) {
+	if r.left <= 0 || time.Now().After(r.deadline) {
+		var more [1]byte
+		if n, _ := r.in.Read(more[:]); n > 0 {
+			r.cut = true
+		}
+		return 0, io.EOF
+	}
+	n, err := r.in.Read(b[:min(int64(len(b)), r.left)])
+	r.left -= int64(n)
+	return n, err
+}
 
 // ParsePerfMap reads the map that a JIT compiler keeps of its code (Linux, tools/perf/Documentation/jit-interface.txt):
 // a line a function, "START SIZE NAME" with hexadecimal numbers and a name that may contain spaces. Memory is reused, so
 // where lines overlap the last one is meant. A line that is none, as the last one of a file that is still written, is
-// passed over. Beyond two million lines, 128 MiB of names or 1 GiB the rest is passed over.
+// passed over. Beyond two million lines or 128 MiB of names the rest is passed over.
 func ParsePerfMap(r io.Reader) (*Table, error) {
 	var spans []span
 	var text []byte
-	err := eachLine(io.LimitReader(r, maxPerfMapBytes), func(line []byte) error {
+	err := eachLine(r, func(line []byte) error {
 		start, size, name, ok := perfMapLine(line)
 		if !ok || len(spans) >= maxPerfMapLines || len(text)+len(name)+1 > maxPerfMapNames {
 			return nil

@@ -2,8 +2,12 @@ package symbol
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
+	"time"
+
+	"wprof/format"
 )
 
 func TestPerfMapLaterLineReplacesEarlier(t *testing.T) {
@@ -20,4 +24,65 @@ func TestPerfMapWithoutLinesHasNoSymbols(t *testing.T) {
 	if _, err := ParsePerfMap(strings.NewReader("hello\n" + strings.Repeat("x", 3*maxLineBytes) + "\n")); !errors.Is(err, ErrNoSymbols) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// zeros is a file of a size that is all hole.
+type zeros struct{ left, read int64 }
+
+func (z *zeros) Read(b []byte) (int, error) {
+	if z.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(b)), z.left)
+	clear(b[:n])
+	z.left -= n
+	z.read += n
+	return int(n), nil
+}
+
+// TestPerfMapsOfAllProcessesAreBounded: what all map files together may take is bounded, however large each is, and it is
+// said that some were not read to the end.
+func TestPerfMapsOfAllProcessesAreBounded(t *testing.T) {
+	const files = 30
+	var read int64
+	r := NewResolver(Options{PerfMap: func(m *format.Module) (io.ReadCloser, error) {
+		z := &zeros{left: 1 << 30}
+		return countedCloser{io.MultiReader(strings.NewReader("1000 100 first\n"), z), func() { read += z.read }}, nil
+	}})
+	r.maps.time = time.Hour
+	defer r.Close()
+	named, out := 0, make([]Name, 1)
+	for i := range files {
+		m := &format.Module{Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte{'0' + byte(i)}}
+		if err := r.Names(m, []Address{{Offset: 0x1000}}, out); err != nil {
+			t.Fatal(err)
+		}
+		if out[0].OK {
+			named++
+		} else if r.Why(m) != errBudget.Error() {
+			t.Fatalf("no name, because %q", r.Why(m))
+		}
+	}
+	if read > 2*mapsBytes || named < mapsBytes/maxPerfMapBytes {
+		t.Errorf("%d MiB were read, %d of %d maps have names", read>>20, named, files)
+	}
+	if text := r.MapsCut(); !strings.Contains(text, "(30 were not)") {
+		t.Errorf("it says %q", text)
+	}
+	// The time is shared too.
+	r.maps = mapBudget{bytes: mapsBytes, grown: time.Now().Add(time.Hour)}
+	m := &format.Module{Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte("late")}
+	if err := r.Names(m, []Address{{Offset: 0x1000}}, out); err != nil || out[0].OK || r.maps.cut != 1 {
+		t.Errorf("after the time for all maps has passed, one is read: %v, %v", out, err)
+	}
+}
+
+type countedCloser struct {
+	io.Reader
+	done func()
+}
+
+func (c countedCloser) Close() error {
+	c.done()
+	return nil
 }

@@ -76,7 +76,7 @@ func (r *Resolver) readPerfMap(m *format.Module) (*loaded, error) {
 		return nil, err
 	}
 	defer in.Close()
-	table, err := ParsePerfMap(in)
+	table, err := r.maps.read(in)
 	if err != nil {
 		return nil, err
 	}

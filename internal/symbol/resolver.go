@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"fmt"
 	"io"
+	"time"
 
 	"wprof/format"
 )
@@ -57,6 +58,7 @@ type Resolver struct {
 	thin    map[reasonKey]bool // files that were read in vain for more than the table of their build-id has
 	kernel  *Kernel
 	noNames string // why there is no kernel
+	maps    mapBudget
 }
 
 // loaded is what is known about one module.
@@ -73,7 +75,17 @@ func NewResolver(o Options) *Resolver {
 	if o.TableBytes == 0 {
 		o.TableBytes = DefaultTableBytes
 	}
-	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool)}
+	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool),
+		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now()}}
+}
+
+// MapsCut says that map files of generated code were not read to their ends; "" if all were.
+func (r *Resolver) MapsCut() string {
+	if r.maps.cut == 0 {
+		return ""
+	}
+	return fmt.Sprintf("map files of generated code are too large, or too many, to be read to their ends (%d were not): functions in "+
+		"the generated code of these processes may have no names", r.maps.cut)
 }
 
 // Close gives up all tables and closes their files.

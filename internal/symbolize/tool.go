@@ -118,6 +118,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	if err != nil {
 		return cli.Failf("finish %s: %w", name, err)
 	}
+	warnOfMaps(inv, resolver)
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}
@@ -125,6 +126,12 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 		return err
 	}
 	return inv.Lost(name, len(summary.Losses) > 0)
+}
+
+func warnOfMaps(inv *cli.Invocation, resolver *symbol.Resolver) {
+	if text := resolver.MapsCut(); text != "" {
+		inv.Warnf("%s", text)
+	}
 }
 
 // told says what was recovered, if that is not everything.
@@ -169,6 +176,7 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	if err != nil && !cli.EndsWell(err) {
 		return cli.InputError("read", name, err)
 	}
+	warnOfMaps(inv, resolver)
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}

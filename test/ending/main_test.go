@@ -18,5 +18,6 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "6")
 	}
 	tools.Main(m, tools.C{Name: "stamps", Source: "testdata/stamps.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "maps", Source: "testdata/maps.c"},
 		tools.C{Name: "onlynames", Source: "testdata/onlynames.c"})
 }

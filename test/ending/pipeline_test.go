@@ -408,3 +408,36 @@ func TestSecondSignalWhileFinalisingKeepsTheSpool(t *testing.T) {
 		t.Errorf("%d departures could be compared", n)
 	}
 }
+
+// TestFirstSignalWhileNamingLeavesNamesOut: any user can have map files that take long to read. The first signal ends that,
+// and the recording is whole but for names.
+func TestFirstSignalWhileNamingLeavesNamesOut(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const processes = 4
+	w := tools.StartWorkload(t, exec.Command(tools.Path("maps"), fmt.Sprint(processes), fmt.Sprint(1<<30)))
+	maps := w.Until("ready")
+	t.Cleanup(func() {
+		for _, path := range maps {
+			_ = os.Remove(strings.TrimSpace(path))
+		}
+	})
+	file := filepath.Join(t.TempDir(), "x.wprof")
+	p := &pipeline{t: t}
+	cmd := exec.Command(tools.Path("wprof-record"), "-v", "-d1s", "-o", file)
+	p.tools[recorder], cmd.Stderr = cmd, &p.stderr[recorder]
+	must(t, cmd.Start())
+	until(t, "the window is open", func() bool { return strings.Contains(p.stderr[recorder].String(), "window open") })
+	until(t, "the recorder finalises", func() bool { return !p.hasPrograms() })
+	_ = cmd.Process.Signal(unix.SIGTERM)
+	_ = cmd.Wait()
+	said := p.stderr[recorder].String()
+	if status := tools.Status(cmd.ProcessState); status != 0 {
+		t.Fatalf("status %d: %s", status, said)
+	}
+	if !strings.Contains(said, "names were left out because of a signal") && !strings.Contains(said, "map files of generated code are too large") {
+		t.Errorf("it says %q", said)
+	}
+	if r := tools.Try(t, time.Minute, nil, "wprof-info", "--check", file); r.Status != 0 {
+		t.Errorf("wprof-info --check: status %d: %s", r.Status, r.Stderr)
+	}
+}
