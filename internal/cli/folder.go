@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"wprof/internal/newfile"
@@ -11,45 +12,56 @@ import (
 type Folder struct {
 	inv  *Invocation
 	path string
-	made bool // it was not there before
+	dir  *os.File // the folder itself, also where its name has come to lead to another one
+	made bool     // it was not there before
 }
 
 // CreateFolder makes a folder, unless it is there, with mode 0700 and for the user who called sudo if one did, as
-// [Invocation.CreateOutput] makes files.
+// [Invocation.CreateOutput] makes files. Links that others may have left there are not followed, see [newfile.OpenFolder].
 func (inv *Invocation) CreateFolder(path string) (*Folder, error) {
 	if path == "" {
 		return nil, Failf(`write "": the name of the folder is empty`)
 	}
-	made := false
-	err := AsUser(func() error {
-		info, err := os.Stat(path)
-		if err == nil && !info.IsDir() {
-			return errNoFolder
-		}
-		if err == nil {
-			return nil
-		}
-		if err := os.Mkdir(path, 0o700); err != nil {
-			return err
-		}
-		made = true
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return newfile.GiveToSudoUser(f)
-	})
-	if err != nil {
+	f := &Folder{inv: inv, path: path}
+	if err := AsUser(f.open); err != nil {
 		return nil, cannotWrite(path, err)
 	}
-	f := &Folder{inv, path, made}
 	inv.OnAbort(f.Abort)
 	return f, nil
 }
 
+func (f *Folder) open() (err error) {
+	info, err := os.Stat(f.path)
+	switch {
+	case err == nil && !info.IsDir():
+		return errNoFolder
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.Mkdir(f.path, 0o700); err != nil {
+			return err
+		}
+		f.made = true
+	case err != nil:
+		return err
+	}
+	if f.dir, err = newfile.OpenFolder(f.path); err != nil {
+		return err
+	}
+	if !f.made {
+		return nil
+	}
+	opened, err := f.dir.Stat()
+	if err != nil {
+		return err
+	}
+	if named, err := os.Lstat(f.path); err != nil || !os.SameFile(named, opened) {
+		return errReplaced
+	}
+	return newfile.GiveToSudoUser(f.dir)
+}
+
 // Abort removes a folder that was made and that nothing has come into. It does no harm afterwards.
 func (f *Folder) Abort() {
+	_ = f.dir.Close() // some systems remove no open ones
 	if f.made {
 		_ = AsUser(func() error { return os.Remove(f.path) })
 	}
@@ -57,13 +69,16 @@ func (f *Folder) Abort() {
 
 // Has tells whether a file is in the folder.
 func (f *Folder) Has(name string) bool {
-	_, err := os.Lstat(f.path + string(os.PathSeparator) + name)
+	_, err := os.Lstat(newfile.PathIn(f.dir, name))
 	return err == nil
 }
 
-var errNoFolder = errors.New("it is no folder; name another one")
+var (
+	errNoFolder = errors.New("it is no folder; name another one")
+	errReplaced = errors.New("another folder took its place while it was made; name one where nobody else may write")
+)
 
 // Create begins a file in the folder, see [Invocation.CreateOutput].
 func (f *Folder) Create(name string) (*Output, error) {
-	return f.inv.CreateOutput(f.path+string(os.PathSeparator)+name, false)
+	return f.inv.createOutputAs(newfile.PathIn(f.dir, name), f.path+string(os.PathSeparator)+name, false, f)
 }

@@ -19,9 +19,10 @@ import (
 type Output struct {
 	*os.File
 	inv     *Invocation
-	path    string // where the temporary file goes; "" for everything else
-	unnamed bool   // the temporary file has no name yet
-	name    string // for messages
+	path    string  // where the temporary file goes; "" for everything else
+	unnamed bool    // the temporary file has no name yet
+	name    string  // for messages
+	folder  *Folder // keeps that open in which it is made; nil: it is named by its path
 	stdout  bool
 	regular bool
 	old     bool     // it still holds what was there before
@@ -37,14 +38,22 @@ type Output struct {
 // are simply written, and so is what /dev/stdout and /dev/fd/N lead to. That a file cannot be written is found at once.
 // All that is done to an output is done with its user's rights, see [AsUser].
 func (inv *Invocation) CreateOutput(path string, binary bool) (o *Output, err error) {
+	return inv.createOutputAs(path, path, binary, nil)
+}
+
+// createOutputAs opens an output that messages call by another name.
+func (inv *Invocation) createOutputAs(path, name string, binary bool, folder *Folder) (o *Output, err error) {
 	err = AsUser(func() (err error) {
-		o, err = inv.createOutput(path, binary)
+		o, err = inv.createOutput(path, name, binary)
 		return err
 	})
+	if o != nil {
+		o.folder = folder
+	}
 	return o, err
 }
 
-func (inv *Invocation) createOutput(path string, binary bool) (*Output, error) {
+func (inv *Invocation) createOutput(path, name string, binary bool) (*Output, error) {
 	if path == "" || path == "-" || path == "/dev/stdout" {
 		if isClosed(inv.Std.Out) {
 			return nil, inv.errClosed()
@@ -54,20 +63,20 @@ func (inv *Invocation) createOutput(path string, binary bool) (*Output, error) {
 	old, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return inv.temporary(path)
+		return inv.temporary(path, name)
 	case err != nil:
-		return nil, cannotWrite(path, err)
+		return nil, cannotWrite(name, err)
 	case old.IsDir():
-		return nil, Failf("write %s: it is a folder; name a file in it", path)
+		return nil, Failf("write %s: it is a folder; name a file in it", name)
 	case inv.isInput(path):
-		return nil, Failf("write %s: it is the input as well; name another file", path)
+		return nil, Failf("write %s: it is the input as well; name another file", name)
 	case isDescriptorLink(path):
 		return inv.opened(path, true, binary)
 	case old.Mode().IsRegular(), old.Mode()&fs.ModeSymlink != 0:
 		if err := replaceable(filepath.Dir(path), old); err != nil {
-			return nil, cannotWrite(path, err)
+			return nil, cannotWrite(name, err)
 		}
-		return inv.temporary(path)
+		return inv.temporary(path, name)
 	}
 	return inv.opened(path, false, binary)
 }
@@ -145,17 +154,17 @@ const maxBase = 200
 
 // temporary creates the file that will get the name path: one without a name, or, where that cannot be, under a name of its
 // own beside it. Like O_NOFOLLOW, the O_EXCL by which CreateTemp opens it follows no link.
-func (inv *Invocation) temporary(path string) (*Output, error) {
+func (inv *Invocation) temporary(path, name string) (*Output, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
 		dir = "."
 	}
 	if base == "" {
-		return nil, Failf("write %s: there is no such folder, and no file is named in it", path)
+		return nil, Failf("write %s: there is no such folder, and no file is named in it", name)
 	}
 	// Who aborts from here on waits until there is something to remove: not a moment may pass in which a signal leaves the
 	// file behind.
-	o := &Output{inv: inv, path: path, name: path, regular: true}
+	o := &Output{inv: inv, path: path, name: name, regular: true}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	inv.OnAbort(o.Abort)
@@ -167,7 +176,7 @@ func (inv *Invocation) temporary(path string) (*Output, error) {
 	_ = o.File.Chmod(0o600)
 	if err := newfile.GiveToSudoUser(o.File); err != nil {
 		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
-		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", path, withoutPath(err))
+		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", name, withoutPath(err))
 	}
 	return o, nil
 }
@@ -183,7 +192,7 @@ func (o *Output) createTemporary(dir, base string) error {
 	}
 	if !unnamed {
 		if f, err = os.CreateTemp(dir, hidden+".*.tmp"); err != nil {
-			return cannotWrite(o.path, err)
+			return cannotWrite(o.name, err)
 		}
 	}
 	o.File, o.unnamed = f, unnamed

@@ -1,0 +1,60 @@
+package newfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// errLink is the error of a link that somebody else may have left where a folder was expected.
+var errLink = errors.New("it is another user's link, which is not followed; name a folder")
+
+// OpenFolder opens a folder to make files in it. In folders that others may write to a link to one is a trap: only one of
+// this user's, root's or the user's who called sudo is followed.
+func OpenFolder(path string) (*os.File, error) {
+	f, err := openFolder(path, unix.O_NOFOLLOW)
+	if !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
+		return f, err
+	}
+	var link unix.Stat_t
+	if unix.Lstat(path, &link) != nil || link.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return nil, err
+	}
+	if !isTrusted(link.Uid) {
+		return nil, &os.PathError{Op: "open", Path: path, Err: errLink}
+	}
+	return openFolder(path, 0)
+}
+
+// openFolder opens also what may be written to and not be listed.
+func openFolder(path string, flags int) (*os.File, error) {
+	flags |= unix.O_DIRECTORY | unix.O_CLOEXEC
+	fd, err := unix.Open(path, flags, 0)
+	if errors.Is(err, unix.EACCES) {
+		fd, err = unix.Open(path, flags|unix.O_PATH, 0)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func isTrusted(owner uint32) bool {
+	sudo, _, isSudo := sudoUser()
+	return owner == 0 || int(owner) == os.Geteuid() || isSudo && int(owner) == sudo
+}
+
+// PathIn is the path of a file in an open folder that leads there whatever has become of the folder's name since. Without
+// /proc it is by that name.
+func PathIn(folder *os.File, name string) string {
+	path := fmt.Sprintf("/proc/self/fd/%d", folder.Fd())
+	opened, err := folder.Stat()
+	if err == nil {
+		if there, err := os.Stat(path); err == nil && os.SameFile(there, opened) {
+			return path + "/" + name
+		}
+	}
+	return folder.Name() + "/" + name
+}
