@@ -284,7 +284,7 @@ func TestFollowedProcessesAreForgotten(t *testing.T) {
 
 // A process id may be used again before the kernel tells that the process that had it is gone.
 func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
-	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}})
+	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, NoSched: true, NoWakeup: true})
 	const rounds = 20
 	twice := map[int]bool{}
 	records := recording(t, tracer, func() {

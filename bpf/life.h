@@ -246,6 +246,21 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	return 0;
 }
 
+/* The leader may be freed before its threads: then the memory is another thread's, or nobody's. */
+static __always_inline void write_dead(struct rec_free *rec, struct task_struct *task)
+{
+	struct task_struct *leader = task->group_leader;
+
+	rec->start_ns = task->start_time;
+	rec->pid = task->tgid;
+	rec->task_flags = task->flags;
+	write_comm(rec->comm, task);
+	if (leader->tgid == task->tgid && leader->pid == task->tgid && leader->start_time <= task->start_time)
+		write_comm(rec->process_comm, leader);
+	else
+		__builtin_memset(rec->process_comm, 0, COMM_LEN);
+}
+
 /* When a thread other than the leader calls exec, the old leader is freed under the tid that the thread had. */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(sched_process_free, struct task_struct *task)
@@ -256,7 +271,7 @@ int BPF_PROG(sched_process_free, struct task_struct *task)
 		rec = try_reserve(REC_FREE, 0, task->pid, sizeof(*rec));
 		if (rec) {
 			rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
-			rec->start_ns = task->start_time;
+			write_dead(rec, task);
 			submit(rec);
 		} else {
 			count_life_loss(REC_FREE, thread_wanted(task));

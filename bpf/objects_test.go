@@ -37,7 +37,7 @@ func TestRecordTypes(t *testing.T) {
 	must(t, err)
 	for name, size := range map[string]uint32{
 		"rec_hdr": 16, "rec_ident": 64, "rec_switch": 32, "rec_waking": 24, "rec_fork": 80, "rec_exec": 88,
-		"rec_rename": 96, "rec_exit": 32, "rec_free": 24, "rec_lost": 280, "rec_task": 96,
+		"rec_rename": 96, "rec_exit": 32, "rec_free": 64, "rec_lost": 280, "rec_task": 96,
 		"rec_stack": 32, "rec_sample": 40, "rec_args": 24,
 		"rec_stacks": 16, "rec_return": 32, "rec_blocked": 56,
 	} {

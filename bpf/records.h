@@ -133,9 +133,14 @@ struct rec_exit {
 	__u32 code;
 };
 
+/* It says who the thread was, because one that died before the window is told by nothing else. */
 struct rec_free {
 	struct rec_hdr hdr; /* tid: the freed thread; of a leader that an exec replaced: the tid of who called exec */
 	__u64 start_ns;
+	__u32 pid;
+	__u32 task_flags;
+	char comm[COMM_LEN];
+	char process_comm[COMM_LEN]; /* empty: the leader has been freed before */
 };
 
 /* Before the next record that could be written after a loss: how many of each kind were lost on hdr.cpu. */

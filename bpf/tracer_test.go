@@ -101,6 +101,7 @@ func TestLifeOfAProcess(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Dir(long), 0o755))
 	must(t, copyExecutable("/bin/true", long))
 	const forks = 7
+	run(t, "true") // the first one makes another process, to see what the kernel can
 	records := recording(t, tracer, func() {
 		for range forks {
 			run(t, long)
@@ -141,6 +142,34 @@ func TestLifeOfAProcess(t *testing.T) {
 				t.Errorf("exit with code %#x and flags %#x, want 0 and the last thread", r.u32(28), r.flags())
 			}
 		}
+	}
+}
+
+func TestFreedThreadsSayWhoTheyWere(t *testing.T) {
+	self := me(t)
+	pid := 0
+	records := recording(t, mustLoad(t, Options{}), func() {
+		var err error
+		pid, err = forkAs(0, waitRaw)
+		must(t, err)
+		kill(t, pid)
+		onThread(func() { setName("wp-freed") })
+		time.Sleep(200 * time.Millisecond) // for both to be freed
+	})
+	process, thread := 0, 0
+	for _, r := range records {
+		if !r.is(recFree) {
+			continue
+		}
+		switch of, comm, leader := r.u32(24), r.text(32, 16), r.text(48, 16); {
+		case r.tid() == pid && of == pid && comm == leader && comm != "":
+			process++
+		case of == os.Getpid() && comm == "wp-freed" && leader == self.name:
+			thread++
+		}
+	}
+	if process != 1 || thread != 1 {
+		t.Errorf("%d and %d of a freed process and a freed thread say who they were, want 1 and 1", process, thread)
 	}
 }
 

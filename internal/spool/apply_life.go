@@ -170,8 +170,7 @@ func (a *applier) applyFree(b []byte, at int64) error {
 	}
 	if t == nil {
 		// Nothing but its end was ever told of it. It has no place in the table: the tid may be another one's.
-		t = &thread{identity: identity{tid: tid, start: start}}
-		t.comm = nameless(tid)
+		t = a.dead(b, tid, start)
 	}
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
@@ -182,4 +181,22 @@ func (a *applier) applyFree(b []byte, at int64) error {
 	}
 	a.drop(t)
 	return err
+}
+
+// dead is a thread of which nothing is known but what the record of its end says.
+func (a *applier) dead(b []byte, tid uint32, start int64) *thread {
+	t := &thread{identity: identity{tid: tid, start: start}}
+	if len(b) < freeNamedSize {
+		t.comm = nameless(tid)
+		return t
+	}
+	le := binary.LittleEndian
+	t.pid, t.flags = le.Uint32(b[freePID:]), le.Uint32(b[freeFlags:])
+	t.comm, t.processComm = comm(b[freeComm:]), comm(b[freeProcessComm:])
+	t.told = true
+	// Its process may live on. If the id is another process's by now, that is younger than the thread.
+	if leader := a.threads.get(t.pid); leader != nil && leader.told && leader.pid == t.pid && leader.start <= start && tid != t.pid {
+		t.ppid = leader.ppid
+	}
+	return t
 }

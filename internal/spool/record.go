@@ -92,8 +92,13 @@ const (
 	exitCode = 28
 	exitSize = 32
 
-	freeStart = 16
-	freeSize  = 24
+	freeStart       = 16
+	freePID         = 24
+	freeFlags       = 28
+	freeComm        = 32
+	freeProcessComm = 48
+	freeNamedSize   = 64
+	freeSize        = 24 // without who it was, as the first version wrote it
 
 	lostFrom   = 16
 	lostCounts = 24

@@ -40,8 +40,11 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 		}},
 		"rec_rename": {renameSize, []field{hdr, {"who", renameWho, identSize}, {"old_comm", renameWho + identSize, commLength}}},
 		"rec_exit":   {exitSize, []field{hdr, {"start_ns", 16, 8}, {"pid", exitPID, 4}, {"code", exitCode, 4}}},
-		"rec_free":   {freeSize, []field{hdr, {"start_ns", freeStart, 8}}},
-		"rec_lost":   {lostCounts + 4*lostKinds, []field{hdr, {"from", lostFrom, 8}, {"counts", lostCounts, 4 * lostKinds}}},
+		"rec_free": {freeNamedSize, []field{
+			hdr, {"start_ns", freeStart, 8}, {"pid", freePID, 4}, {"task_flags", freeFlags, 4},
+			{"comm", freeComm, commLength}, {"process_comm", freeProcessComm, commLength},
+		}},
+		"rec_lost": {lostCounts + 4*lostKinds, []field{hdr, {"from", lostFrom, 8}, {"counts", lostCounts, 4 * lostKinds}}},
 		"rec_task": {taskSize, []field{
 			hdr, {"who", taskWho, identSize}, {"state", taskState, 4}, {"prio", taskPrio, 2}, {"pad", 86, 2}, {"since_ns", taskTime, 8},
 		}},

@@ -423,8 +423,18 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		le.PutUint32(b[exitPID:], uint32(f.or("pid", f.number("tid"))))
 		le.PutUint32(b[exitCode:], uint32(f.number("code")))
 	case "free":
-		head(recFree, "tid", freeSize)
+		size := freeSize
+		if f["comm"] != "" {
+			size = freeNamedSize
+		}
+		head(recFree, "tid", size)
 		le.PutUint64(b[freeStart:], uint64(f.or("start", 10*f.number("tid"))))
+		if size == freeNamedSize {
+			le.PutUint32(b[freePID:], uint32(f.or("pid", f.number("tid"))))
+			le.PutUint32(b[freeFlags:], uint32(f.number("pf")))
+			copy(b[freeComm:], f["comm"])
+			copy(b[freeProcessComm:], f["process"])
+		}
 	case "stack":
 		addresses := f.addresses("at")
 		head(recStack, "tid", stackSize+8*len(addresses))
