@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/bpf"
+	"wprof/internal/proc"
 	"wprof/internal/sideband"
 	"wprof/internal/spool"
 )
@@ -68,7 +69,7 @@ func (c *code) watch(tracer *bpf.Tracer) (err error) {
 }
 
 // begin puts into the spool what is known before the window opens.
-func (c *code) begin(w *spool.Writer) error {
+func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 	p := <-c.packed
 	if p.err == nil {
 		p.err = w.Kallsyms(p.kallsyms)
@@ -85,7 +86,23 @@ func (c *code) begin(w *spool.Writer) error {
 	if err := c.watcher.Start(); err != nil {
 		return err
 	}
-	return w.Sideband(c.watcher.Drain(nil))
+	own, err := ownFunctions(tracer)
+	if err != nil {
+		return err
+	}
+	return w.Sideband(c.watcher.Drain(own))
+}
+
+// ownFunctions are the functions of the recorder's own programs, which were loaded before anybody watched.
+func ownFunctions(tracer *bpf.Tracer) (records []byte, err error) {
+	functions, err := tracer.Functions()
+	now := proc.Monotonic()
+	for _, f := range functions {
+		records = sideband.Append(records, &sideband.Record{
+			Kind: sideband.KindFunction, Time: now, Start: f.Start, Length: uint64(f.Length), Path: []byte(f.Name),
+		})
+	}
+	return records, err
 }
 
 // end stops watching; the files stay open until Close.

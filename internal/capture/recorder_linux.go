@@ -137,7 +137,7 @@ func (r *recorder) beginSide() error {
 		return err
 	}
 	r.drain.side = r.code.watcher.Drain
-	return r.code.begin(r.writer)
+	return r.code.begin(r.writer, r.tracer)
 }
 
 // Run records until the duration is over or Stop is called. It has a thread of its own, with a priority of its own,

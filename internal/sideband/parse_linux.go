@@ -45,11 +45,33 @@ func parse(typ uint32, misc uint16, b []byte, cpu int, r *Record) bool {
 	case unix.PERF_RECORD_EXIT:
 		r.Kind, r.PID = KindExit, le.Uint32(body)
 		return r.PID == le.Uint32(body[8:]) // the first thread
+	case unix.PERF_RECORD_KSYMBOL:
+		return parseFunction(body, r)
 	case unix.PERF_RECORD_LOST:
 		r.Kind, r.Count = KindLost, le.Uint64(body[8:])
 		return true
 	}
 	return false
+}
+
+// parseFunction reads: address, length, type, flags, and the name, ended by 0.
+func parseFunction(b []byte, r *Record) bool {
+	const unregister = 1 // PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
+	le := binary.LittleEndian
+	r.Kind, r.Start, r.Length = KindFunction, le.Uint64(b), uint64(le.Uint32(b[8:]))
+	if le.Uint16(b[14:])&unregister != 0 {
+		r.Kind = KindFunctionGone
+	}
+	r.Path = text(b[16:])
+	return r.Start != 0
+}
+
+// text is what stands before a 0.
+func text(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
 }
 
 // parseMap reads: pid, tid, address, length, offset in the file, then either device, inode and generation or a
@@ -67,9 +89,6 @@ func parseMap(misc uint16, b []byte, r *Record) bool {
 		r.Device = uint64(le.Uint32(b[32:]))<<32 | uint64(le.Uint32(b[36:]))
 		r.Inode, r.Generation = le.Uint64(b[40:]), le.Uint64(b[48:])
 	}
-	r.Path = b[64:]
-	if i := bytes.IndexByte(r.Path, 0); i >= 0 {
-		r.Path = r.Path[:i]
-	}
+	r.Path = text(b[64:])
 	return r.PID != ^uint32(0) // the kernel's own mappings
 }

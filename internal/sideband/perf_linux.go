@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	perfBitKsymbol = 1 << 29 // perf_event_attr.ksymbol, since 5.1
 	perfBitBuildID = 1 << 34 // perf_event_attr.build_id, since 5.12
 
 	// Offsets in struct perf_event_mmap_page, include/uapi/linux/perf_event.h.
@@ -47,7 +48,7 @@ func openEvent(cpu, pages int) (*event, error) {
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY,
 		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample_type: sampleType,
 		Bits: unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask |
-			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitBuildID,
+			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitKsymbol | perfBitBuildID,
 		Clockid: unix.CLOCK_MONOTONIC,
 		Wakeup:  1, // bytes: any record wakes who waits
 		// Since 6.0: how many records did not fit, also those that no record tells because none came after them.

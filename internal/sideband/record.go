@@ -30,8 +30,12 @@ const (
 	KindKept
 	// KindJIT is that PID tells the names of its generated code in a map file.
 	KindJIT
+	// KindFunction is a function that the kernel has got, of a BPF program or a trampoline: Start, Length, and its name in
+	// Path. KindFunctionGone is the end of it.
+	KindFunction
+	KindFunctionGone
 
-	lastKind = KindJIT
+	lastKind = KindFunctionGone
 )
 
 // Record is one side-band record. Which fields it has is said by its kind; the others are 0.

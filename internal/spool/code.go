@@ -12,11 +12,12 @@ import (
 // code turns addresses into the frames and stacks of the stream. Ids are a section's, and so is what is remembered of
 // frames and stacks.
 type code struct {
-	out    *stream
-	maps   *sideband.Tables // as of the time that the records have reached
-	told   *toldStacks
-	load   func() kernelCode
-	kernel *kernelCode // nil: not looked for yet
+	out      *stream
+	maps     *sideband.Tables // as of the time that the records have reached
+	told     *toldStacks
+	load     func() kernelCode
+	kernel   *kernelCode // nil: not looked for yet
+	programs programs
 
 	symbolize Symbolize
 	namer     Namer
@@ -167,7 +168,7 @@ func (c *code) part(t *toldStack) *part {
 	if t == nil {
 		return nil
 	}
-	version := uint64(0)
+	version := c.programs.version
 	if t.pid != 0 {
 		version = c.maps.Version(t.pid)
 	}
@@ -258,6 +259,9 @@ func (c *code) loadKernel() {
 }
 
 func (c *code) locateKernel(address uint64) (*module, uint64) {
+	if m := c.programs.find(address); m != nil {
+		return m, address - m.definition.Base
+	}
 	c.loadKernel()
 	k := c.kernel.find(address)
 	m := c.kernels[k]
@@ -309,6 +313,9 @@ func (c *code) frame(m *module, offset uint64, caller bool) uint32 {
 // name gives a frame its name, or, in a live stream, asks for it.
 func (c *code) name(f *frame) {
 	m := f.module
+	if m.function != "" {
+		f.function, f.start = m.function, f.offset
+	}
 	if !m.wanted {
 		return
 	}

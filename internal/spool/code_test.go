@@ -247,6 +247,39 @@ end 50000001000
 	}
 }
 
+// TestProgramsAreNamedAsLongAsTheyAreThere: the functions of BPF programs come and go, and another may come to stand where
+// one was.
+func TestProgramsAreNamedAsLongAsTheyAreThere(t *testing.T) {
+	sample := func(at int, place string) string {
+		return fmt.Sprintf("0: %d sample cpu=0 tid=10 kernel=%s\n", at, place)
+	}
+	out, summary := finaliseWith(t, sampleText+`
+0: 3000 stack cpu=0 tid=10 id=3 at=0xffffffffc1000010
+0: 3001 stack cpu=0 tid=10 id=4 at=0xffffffffc1000050
+side 3100 function from=0xffffffffc1000000 to=0xffffffffc1000040 path=bpf_prog_first
+side 3100 function from=0xffffffffc1000040 to=0xffffffffc1000080 path=bpf_prog_second
+`+sample(3150, "3")+sample(3151, "4")+`
+side 3200 gone from=0xffffffffc1000000 to=0xffffffffc1000040
+`+sample(3250, "3")+sample(3251, "4")+`
+side 3300 function from=0xffffffffc1000000 to=0xffffffffc1000060 path=bpf_prog_third
+`+sample(3350, "3")+sample(3351, "4")+`
+round 4000
+end 4100
+`, textOptions())
+	var got []string
+	for line := range strings.Lines(out) {
+		if i := strings.Index(line, "bpf_prog_"); i >= 0 {
+			got = append(got, strings.Trim(line[i:], "\"\n"))
+		}
+	}
+	if text := strings.Join(got, " "); text != "bpf_prog_first bpf_prog_second bpf_prog_third bpf_prog_third" || strings.Count(out, `path="[bpf]" base=`) != 3 {
+		t.Errorf("functions of programs: %s\n%s", text, out)
+	}
+	if want := uint64(7); summary.Samples != want || summary.Stacks.Lost > 0 {
+		t.Errorf("%d samples, want %d; stacks %+v", summary.Samples, want, summary.Stacks)
+	}
+}
+
 // TestKernelSymbolsSurviveInTheSpool, also when it is long and was cut off later.
 func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 	path := t.TempDir() + "/x.part"

@@ -31,7 +31,8 @@ type module struct {
 	definition *format.Module // without an id; nil: of addresses that are in nothing
 	section    uint32         // number of the section in which id is valid
 	id         uint32
-	wanted     bool // names are asked for
+	wanted     bool   // names are asked for
+	function   string // all of it is this function
 
 	// The frames of this section, as indices in code.frames: by offset, those that are callers apart.
 	frames [2]map[uint64]uint32

@@ -59,6 +59,10 @@ func (s *sideTaker) take(b []byte, at int64) error {
 		s.throttled(r.CPU, at)
 	case sideband.KindUnthrottled:
 		return s.unthrottled(r.CPU, at)
+	case sideband.KindFunction:
+		s.code.programs.add(r.Start, r.Length, string(r.Path))
+	case sideband.KindFunctionGone:
+		s.code.programs.remove(r.Start, r.Length)
 	default:
 		s.tables.Apply(r)
 	}

@@ -33,7 +33,7 @@ import (
 //	                               a kernel module: name, size and address
 //	side 1005 map pid=10 from=0x400000 to=0x500000 off=0x1000 path=/bin/a build=aa
 //	                               a side-band record; also fork, exec, exit, lost, throttled, unthrottled,
-//	                               command, kept and jit
+//	                               command, kept, jit, function and gone
 //	blocked tid=10 pid=10 kernel=0xffffffff81000510 user=0x400456
 //	                               a thread of the list that is made when the window has closed
 //	lost cpu=0 kind=1 count=3 from=1200 cause=tail

@@ -70,6 +70,9 @@ func (r *Resolver) Forget(m *format.Module) {
 func (r *Resolver) load(m *format.Module) *loaded {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
+		if string(m.Path) == bpfPrograms {
+			return nil // others may stand there by now
+		}
 		return r.kernelPart(m)
 	}
 	key := keyOf(m)

@@ -19,6 +19,7 @@ const (
 	maxKernelModules     = 64 << 10
 	kernelPage           = 4096 // an end that is not known is that of the page
 	kernelModuleOfKernel = "kernel"
+	bpfPrograms          = "[bpf]"
 )
 
 // KernelModule is a part of the kernel's code.
