@@ -27,6 +27,7 @@ typedef _Bool bool;
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
@@ -40,6 +41,7 @@ enum {
 	BPF_RB_FORCE_WAKEUP = 2,
 	BPF_RB_AVAIL_DATA = 0,
 };
+#define BPF_F_CURRENT_CPU 0xffffffffULL
 
 #define EBUSY 16
 
@@ -161,8 +163,32 @@ struct pt_regs {
 #endif
 };
 
+struct super_block {
+	__u32 s_dev;
+};
+
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	__u32 i_generation;
+	struct timespec64 i_ctime;   /* up to 6.5 */
+	struct timespec64 __i_ctime; /* up to 6.10 */
+	__s64 i_ctime_sec;
+	__u32 i_ctime_nsec;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
 struct linux_binprm {
 	const char *filename;
+	struct file *file;
 };
 
 struct kernel_clone_args {

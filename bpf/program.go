@@ -19,6 +19,7 @@ const (
 	groupSample
 	groupTasks
 	groupBlocked
+	groupCode // user stacks are taken, whose code has files
 )
 
 // program is one kernel program; its name is that of the C function.
@@ -35,6 +36,7 @@ func programs() []program {
 		{"sched_process_fork", "sched_process_fork", groupLife, format.KindFork},
 		{"user_worker", "sched_wakeup_new", groupLife, format.KindFork},
 		{"sched_process_exec", "sched_process_exec", groupLife, format.KindExec},
+		{"new_program", "sched_process_exec", groupCode, 0},
 		{"task_rename", "task_rename", groupLife, format.KindRename},
 		{"sched_process_exit", "sched_process_exit", groupLife, format.KindExit},
 		{"sched_process_free", "sched_process_free", groupLife, format.KindFree},
@@ -59,8 +61,15 @@ func (o *Options) wants(g group) bool {
 		return o.Sample.Period != 0
 	case groupBlocked:
 		return o.OffCPU.any()
+	case groupCode:
+		return o.takesUserStacks()
 	}
 	return true
+}
+
+// takesUserStacks tells whether any event has the user's part of a stack.
+func (o *Options) takesUserStacks() bool {
+	return o.Sample.Period != 0 && o.Sample.User || o.OffCPU.User || o.Waker.User
 }
 
 func (o *Options) wantsProgram(p program) bool {

@@ -17,6 +17,7 @@
 #include "filter.h"
 #include "stacks.h"
 #include "life.h"
+#include "newprogram.h"
 #include "tasks.h"
 #include "offcpu.h"
 #include "sched.h"

@@ -19,11 +19,13 @@ const (
 	wprofMapAwaited           = "awaited"
 	wprofMapFollowed          = "followed"
 	wprofMapLosses            = "losses"
+	wprofMapNewPrograms       = "new_programs"
 	wprofMapRefusals          = "refusals"
 	wprofMapRings             = "rings"
 	wprofMapScratch           = "scratch"
 	wprofMapToldStacks        = "told_stacks"
 	wprofProgBlocked          = "blocked"
+	wprofProgNewProgram       = "new_program"
 	wprofProgSample           = "sample"
 	wprofProgSchedExit        = "sched_exit"
 	wprofProgSchedProcessExec = "sched_process_exec"
@@ -107,6 +109,7 @@ type wprofSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofProgramSpecs struct {
 	Blocked          *ebpf.ProgramSpec `ebpf:"blocked"`
+	NewProgram       *ebpf.ProgramSpec `ebpf:"new_program"`
 	Sample           *ebpf.ProgramSpec `ebpf:"sample"`
 	SchedExit        *ebpf.ProgramSpec `ebpf:"sched_exit"`
 	SchedProcessExec *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
@@ -126,13 +129,14 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
-	Awaited    *ebpf.MapSpec `ebpf:"awaited"`
-	Followed   *ebpf.MapSpec `ebpf:"followed"`
-	Losses     *ebpf.MapSpec `ebpf:"losses"`
-	Refusals   *ebpf.MapSpec `ebpf:"refusals"`
-	Rings      *ebpf.MapSpec `ebpf:"rings"`
-	Scratch    *ebpf.MapSpec `ebpf:"scratch"`
-	ToldStacks *ebpf.MapSpec `ebpf:"told_stacks"`
+	Awaited     *ebpf.MapSpec `ebpf:"awaited"`
+	Followed    *ebpf.MapSpec `ebpf:"followed"`
+	Losses      *ebpf.MapSpec `ebpf:"losses"`
+	NewPrograms *ebpf.MapSpec `ebpf:"new_programs"`
+	Refusals    *ebpf.MapSpec `ebpf:"refusals"`
+	Rings       *ebpf.MapSpec `ebpf:"rings"`
+	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
+	ToldStacks  *ebpf.MapSpec `ebpf:"told_stacks"`
 }
 
 // wprofVariableSpecs contains global variables before they are loaded into the kernel.
@@ -186,13 +190,14 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
-	Awaited    *ebpf.Map `ebpf:"awaited"`
-	Followed   *ebpf.Map `ebpf:"followed"`
-	Losses     *ebpf.Map `ebpf:"losses"`
-	Refusals   *ebpf.Map `ebpf:"refusals"`
-	Rings      *ebpf.Map `ebpf:"rings"`
-	Scratch    *ebpf.Map `ebpf:"scratch"`
-	ToldStacks *ebpf.Map `ebpf:"told_stacks"`
+	Awaited     *ebpf.Map `ebpf:"awaited"`
+	Followed    *ebpf.Map `ebpf:"followed"`
+	Losses      *ebpf.Map `ebpf:"losses"`
+	NewPrograms *ebpf.Map `ebpf:"new_programs"`
+	Refusals    *ebpf.Map `ebpf:"refusals"`
+	Rings       *ebpf.Map `ebpf:"rings"`
+	Scratch     *ebpf.Map `ebpf:"scratch"`
+	ToldStacks  *ebpf.Map `ebpf:"told_stacks"`
 }
 
 func (m *wprofMaps) Close() error {
@@ -200,6 +205,7 @@ func (m *wprofMaps) Close() error {
 		m.Awaited,
 		m.Followed,
 		m.Losses,
+		m.NewPrograms,
 		m.Refusals,
 		m.Rings,
 		m.Scratch,
@@ -243,6 +249,7 @@ type wprofVariables struct {
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofPrograms struct {
 	Blocked          *ebpf.Program `ebpf:"blocked"`
+	NewProgram       *ebpf.Program `ebpf:"new_program"`
 	Sample           *ebpf.Program `ebpf:"sample"`
 	SchedExit        *ebpf.Program `ebpf:"sched_exit"`
 	SchedProcessExec *ebpf.Program `ebpf:"sched_process_exec"`
@@ -261,6 +268,7 @@ type wprofPrograms struct {
 func (p *wprofPrograms) Close() error {
 	return _WprofClose(
 		p.Blocked,
+		p.NewProgram,
 		p.Sample,
 		p.SchedExit,
 		p.SchedProcessExec,

@@ -53,7 +53,10 @@ func packKallsyms() ([]byte, error) {
 // watch begins to watch mappings. What the kernel tells of throttling comes along.
 func (c *code) watch(tracer *bpf.Tracer) (err error) {
 	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
-	if c.watcher, err = sideband.Open(sideband.Config{OnThread: func() { raisePriority(openPriority) }}); err != nil {
+	c.watcher, err = sideband.Open(sideband.Config{
+		OnThread: func() { raisePriority(openPriority) }, OnPrograms: tracer.ReportNewPrograms,
+	})
+	if err != nil {
 		return err
 	}
 	return tracer.OnSampleEvent(func(event bpf.SampleEvent) error {

@@ -41,17 +41,22 @@ func unknown() string {
 		"and no process, and functions of programs no names: start it with the host's PID namespace (--pid=host)"
 }
 
-// unheld says that files of programs could not be kept open, so that what has gone by now has no names.
+// unheld says which files of programs were not opened, so that functions in them have no names.
 func (s *session) unheld() string {
 	if s.rec.code == nil || s.rec.code.watcher == nil {
 		return ""
 	}
-	n := s.rec.code.watcher.Files().Stats().OverLimit
-	if n == 0 {
-		return ""
+	var parts []string
+	stats := s.rec.code.watcher.Files().Stats()
+	if n := stats.OverLimit; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s of code are in files that could not be kept open, because this process may have %d open (ulimit -n): "+
+			"functions in those that are gone by now have no names", cli.Counted(uint64(n), "mapping"), proc.FileLimit()))
 	}
-	return fmt.Sprintf("%s of code are in files that could not be kept open, because this process may have %d open (ulimit -n): "+
-		"functions in those that are gone by now have no names", cli.Counted(uint64(n), "mapping"), proc.FileLimit())
+	if n := stats.Unopened; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s of code did not open in time: functions in them may have no names; a file system does not answer, "+
+			"or many programs began at once", cli.Counted(uint64(n), "file")))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // missingForFiles lists the capabilities that opening what other users' processes have mapped needs, of those that are not

@@ -305,6 +305,12 @@ func (r *recorder) closeWindow() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
+	if r.code != nil {
+		r.code.watcher.Settle()
+		if err := r.drain.drainSide(); err != nil {
+			return err
+		}
+	}
 	if err := r.listBlocked(); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type Files struct {
 	byPath map[buildKey]*file
 	all    []*os.File
 	maps   map[uint32]*os.File // map files of generated code, by pid
+	closed bool
 	stats  Stats
 }
 
@@ -30,13 +31,19 @@ type Stats struct {
 	Opened    int // that are held
 	TooLate   int // processes were gone, and their files could not be found by their path
 	OverLimit int // mappings of files that were not opened, because so many are open already
+	Unopened  int // files that did not open before the recording ended, or that too many others came before
 }
 
-// file is one file; f is nil if it could not be opened.
+// file is one file; f is nil as long as it could not be opened.
 type file struct {
-	f     *os.File
-	build []byte
+	f       *os.File
+	build   []byte
+	pending bool // somebody is about to open it
+	tries   int
 }
+
+// maxTries is how often a file is looked for: a process can be gone too soon, and the next one that maps the file lives longer.
+const maxTries = 4
 
 // buildKey tells apart the files of one build-id, of which only some may have symbols.
 type buildKey struct{ build, path string }
@@ -48,83 +55,105 @@ func newFiles(most int) *Files {
 	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: make(map[uint32]*os.File)}
 }
 
-// keep opens the file of a mapping if it is a new one. What is found in it is told by a record that comes before the
-// mapping's own. Nothing is locked while a file is opened.
-func (fs *Files) keep(r *Record, out []byte) []byte {
-	if len(r.BuildID) > 0 {
-		_, path := classify(r)
-		key := buildKey{string(r.BuildID), string(path)}
-		if fs.isNew(func() bool { return fs.byPath[key] == nil }) {
-			fs.enter(fs.open(r), func(f *file) { fs.putBuild(key, f) })
-		}
-		return out
-	}
-	key := fileKey{r.Device, r.Inode, r.Generation}
-	if fs.isNew(func() bool { return fs.byFile[key] == nil }) {
-		f := fs.open(r)
-		if f.f != nil {
-			f.build, _ = ReadBuildID(f.f)
-		}
-		fs.enter(f, func(f *file) {
-			fs.byFile[key] = f
-		})
-	}
+// claim tells whether the file of a mapping is to be opened: it is new, or could not be opened yet. Who gets true calls
+// [Files.opened] or [Files.unclaim].
+func (fs *Files) claim(r *Record) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	// Each time: another CPU may be about to tell it, in a record that comes later.
-	if f := fs.byFile[key]; f != nil && len(f.build) > 0 {
-		_, path := classify(r)
-		if at := (buildKey{string(f.build), string(path)}); fs.byPath[at] == nil && len(fs.byPath) < maxKnown {
-			fs.putBuild(at, f)
-		}
-		out = Append(out, &Record{Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: f.build})
-	}
-	return out
-}
-
-// putBuild enters a file of a build-id. One that could not be opened gives way to one that can.
-func (fs *Files) putBuild(key buildKey, f *file) {
-	fs.byPath[key] = f
-	if first := fs.build[key.build]; first == nil || first.f == nil {
-		fs.build[key.build] = f
-	}
-}
-
-// isNew tells whether a file is to be opened, and there is room for it.
-func (fs *Files) isNew(unknown func() bool) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	if !unknown() {
+	f := fs.known(r)
+	if f != nil && (f.pending || f.f != nil || f.tries >= maxTries) {
 		return false
 	}
-	if fs.stats.Opened >= fs.most || len(fs.byFile)+len(fs.byPath) >= maxKnown {
+	if fs.stats.Opened >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
 		fs.stats.OverLimit++
 		return false
 	}
+	if f == nil {
+		f = new(file)
+		if len(r.BuildID) > 0 {
+			fs.byPath[pathKey(r.BuildID, r)] = f
+		} else {
+			fs.byFile[r.file()] = f
+		}
+	}
+	f.pending = true
 	return true
 }
 
-// enter keeps a file that was opened. If two threads have opened it, both are kept, but the second one is found.
-func (fs *Files) enter(f *file, put func(*file)) {
+func (fs *Files) known(r *Record) *file {
+	if len(r.BuildID) > 0 {
+		return fs.byPath[pathKey(r.BuildID, r)]
+	}
+	return fs.byFile[r.file()]
+}
+
+func pathKey(build []byte, r *Record) buildKey {
+	_, path := classify(r)
+	return buildKey{string(build), string(path)}
+}
+
+// file says which file a mapping without a build-id is of.
+func (r *Record) file() fileKey { return fileKey{r.Device, r.Inode, r.Generation} }
+
+// unclaim leaves a file to whoever maps it next.
+func (fs *Files) unclaim(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f.f == nil {
-		fs.stats.TooLate++
-	} else {
-		fs.stats.Opened++
-		fs.all = append(fs.all, f.f)
+	if f := fs.known(r); f != nil {
+		f.pending = false
 	}
-	put(f)
+	fs.stats.Unopened++
+}
+
+// opened keeps the file of a mapping, nil if it was not found, and appends what was found in it.
+func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
+	build, generation := r.BuildID, r.Generation
+	if opened != nil && len(build) == 0 {
+		build, _ = ReadBuildID(opened)
+		if known, ok := generationOf(opened); ok {
+			generation = known
+		}
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.known(r)
+	if fs.closed || f == nil {
+		if opened != nil {
+			opened.Close()
+		}
+		return out
+	}
+	f.pending = false
+	f.tries++
+	if opened == nil {
+		fs.stats.TooLate++
+		return out
+	}
+	f.f, f.build = opened, build
+	fs.stats.Opened++
+	fs.all = append(fs.all, opened)
+	if len(build) > 0 {
+		fs.byPath[pathKey(build, r)] = f
+		if fs.build[string(build)] == nil {
+			fs.build[string(build)] = f
+		}
+	}
+	if len(r.BuildID) > 0 {
+		return out
+	}
+	fs.byFile[fileKey{r.Device, r.Inode, generation}] = f
+	return Append(out, &Record{
+		Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: build, Offset: generation,
+	})
 }
 
 // open finds the file of a mapping: through the mapping while the process lives, whatever has become of the file's
 // name and wherever it is mounted, else by its path.
-func (fs *Files) open(r *Record) *file {
-	f := openMapped(r)
-	if f == nil {
-		f = openByPath(r)
+func open(r *Record, parent uint32) *os.File {
+	if f := openMapped(r); f != nil {
+		return f
 	}
-	return &file{f: f}
+	return openByPath(r, parent)
 }
 
 // openMapped opens a file through a mapping of it; nil: the process is gone, or has another mapping there.
@@ -146,11 +175,15 @@ func (r *Record) tasks() []uint32 {
 	return []uint32{r.tid, r.PID}
 }
 
-// openByPath opens a file where the process saw it, or where it stands for us, if it is still the same.
-func openByPath(r *Record) *os.File {
+// openByPath opens a file where the process or its parent saw it, or where it stands for us, if it is still the same.
+func openByPath(r *Record, parent uint32) *os.File {
 	_, path := classify(r)
 	var places []string
-	for _, task := range r.tasks() {
+	tasks := r.tasks()
+	if parent != 0 {
+		tasks = append(tasks, parent)
+	}
+	for _, task := range tasks {
 		places = append(places, fmt.Sprintf("/proc/%d/root%s", task, path))
 	}
 	for _, at := range append(places, string(path)) {
@@ -181,7 +214,7 @@ func isFileOf(f *os.File, r *Record) bool {
 		return false
 	}
 	generation, known := generationOf(f)
-	return !known || generation == r.Generation
+	return !known || r.Generation == 0 || generation == r.Generation
 }
 
 // generationOf is the number that tells apart files that had the same inode one after the other. Not all file systems
@@ -228,35 +261,44 @@ func (fs *Files) hasMap(pid uint32) bool {
 // keepMap opens the map file of a process's generated code, by the process id that the process sees, and tells whether it
 // is there.
 func (fs *Files) keepMap(pid uint32) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	if fs.maps[pid] != nil {
+	if fs.hasMap(pid) {
 		return true
 	}
-	if len(fs.maps) >= maxMaps {
+	f := openMap(pid)
+	if f == nil {
 		return false
 	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.maps[pid] != nil || fs.closed || len(fs.maps) >= maxMaps {
+		f.Close()
+		return fs.maps[pid] != nil
+	}
+	fs.maps[pid] = f
+	return true
+}
+
+func openMap(pid uint32) *os.File {
 	process, err := proc.ReadIdentity(pid)
 	if err != nil {
-		return false
+		return nil
 	}
 	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, process.PID)
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return false
+		return nil
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return false
+		return nil
 	}
 	// Anybody may write to /tmp, also a map for somebody else's process.
 	var stat unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &stat) != nil || stat.Uid != 0 && stat.Uid != process.UID {
 		f.Close()
-		return false
+		return nil
 	}
-	fs.maps[pid] = f
-	return true
+	return f
 }
 
 // maxMaps bounds the map files that are held.
@@ -266,13 +308,25 @@ const maxMaps = 1024
 func (fs *Files) Stats() Stats {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	return fs.stats
+	stats := fs.stats
+	for _, f := range fs.byFile {
+		if f.pending {
+			stats.Unopened++
+		}
+	}
+	for _, f := range fs.byPath {
+		if f.pending {
+			stats.Unopened++
+		}
+	}
+	return stats
 }
 
 // Close closes all.
 func (fs *Files) Close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
+	fs.closed = true
 	for _, f := range fs.all {
 		f.Close()
 	}
@@ -281,6 +335,7 @@ func (fs *Files) Close() {
 	}
 	fs.all = nil
 	clear(fs.byFile)
+	clear(fs.byPath)
 	clear(fs.build)
 	clear(fs.maps)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,59 +24,92 @@ const (
 	sampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CPU | unix.PERF_SAMPLE_IDENTIFIER
 	// sampleIDSize is what sampleType puts behind every record of our events.
 	sampleIDSize = 32
+
+	// wakeShare is the part of a CPU's buffer that is full when its thread is woken. Records come with each thread, process,
+	// name and mapping: to be woken by each made a thread's creation take twice as long.
+	wakeShare = 4
+	// maxRequests bounds the files that a CPU's records name before anybody takes them.
+	maxRequests = 1024
 )
 
 // event is the side-band of one CPU: a perf event that counts nothing, and its ring.
 type event struct {
-	cpu  int
-	fd   int
-	mem  []byte
-	data []byte
-	stop int           // an eventfd: ends the CPU's thread
-	done chan struct{} // closed when it has ended
+	cpu      int
+	fd       int
+	programs int // a second event with the same buffer: its records wake the thread, see [Config.OnPrograms]
+	mem      []byte
+	data     []byte
+	stop     int           // an eventfd: ends the CPU's thread
+	stopping atomic.Bool   // the thread must not touch the descriptors any more
+	done     chan struct{} // closed when it has ended
 
-	mu      sync.Mutex // of the reader's side
+	mu      sync.Mutex // of the reader's side; never held while a file is opened
 	closed  bool
 	tail    uint64
 	last    int64 // time of the last record, CLOCK_MONOTONIC ns
 	told    tellings
 	split   []byte // a record that the end of the ring has split
 	pending []byte // records that were not drained yet
+	wanted  []request
+	program bool // a program was reported since the thread looked last
 }
 
+// openEvent makes a CPU's event with a buffer of so many pages, or fewer: without CAP_IPC_LOCK, kernel.perf_event_mlock_kb
+// is the most.
 func openEvent(cpu, pages int) (*event, error) {
+	for ; ; pages /= 2 {
+		e, err := openEventOf(cpu, pages)
+		if pages == 1 || !errors.Is(err, unix.EPERM) || !errors.Is(err, errMapBuffer) {
+			return e, err
+		}
+	}
+}
+
+var errMapBuffer = errors.New("map its buffer")
+
+func openEventOf(cpu, pages int) (made *event, err error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY,
 		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Sample_type: sampleType,
 		Bits: unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask |
 			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitKsymbol | perfBitBuildID,
 		Clockid: unix.CLOCK_MONOTONIC,
-		Wakeup:  1, // bytes: any record wakes who waits
+		Wakeup:  uint32(pages * os.Getpagesize() / wakeShare),
 		// Since 6.0: how many records did not fit, also those that no record tells because none came after them.
 		Read_format: unix.PERF_FORMAT_LOST,
 	}
-	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
-	if err != nil {
+	e := &event{cpu: cpu, fd: -1, programs: -1, stop: -1, done: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			_ = e.close()
+		}
+	}()
+	if e.fd, err = unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC); err != nil {
 		return nil, err
 	}
-	e := &event{cpu: cpu, fd: fd, done: make(chan struct{})}
 	if e.stop, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		unix.Close(fd)
 		return nil, fmt.Errorf("create an eventfd: %w", err)
 	}
-	for ; ; pages /= 2 {
-		e.mem, err = unix.Mmap(fd, 0, (1+pages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		if err == nil {
-			e.data = e.mem[os.Getpagesize():]
-			return e, nil
-		}
-		// Without CAP_IPC_LOCK, kernel.perf_event_mlock_kb is the most.
-		if pages == 1 || !errors.Is(err, unix.EPERM) {
-			unix.Close(fd)
-			unix.Close(e.stop)
-			return nil, fmt.Errorf("map its buffer: %w", err)
-		}
+	if e.mem, err = unix.Mmap(e.fd, 0, (1+pages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return nil, fmt.Errorf("%w: %w", errMapBuffer, err)
 	}
+	e.data = e.mem[os.Getpagesize():]
+	return e, e.openPrograms()
+}
+
+// openPrograms makes the event that reports programs. Each of its records wakes who waits for the buffer.
+func (e *event) openPrograms() (err error) {
+	attr := unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+		Sample_type: unix.PERF_SAMPLE_RAW, Bits: unix.PerfBitUseClockID, Clockid: unix.CLOCK_MONOTONIC, Sample: 1, Wakeup: 1,
+	}
+	if e.programs, err = unix.PerfEventOpen(&attr, -1, e.cpu, -1, unix.PERF_FLAG_FD_CLOEXEC); err != nil {
+		return err
+	}
+	if err = unix.IoctlSetInt(e.programs, unix.PERF_EVENT_IOC_SET_OUTPUT, e.fd); err != nil {
+		return fmt.Errorf("have programs reported: %w", err)
+	}
+	return nil
 }
 
 // read calls f with each record that is in the ring now. The bytes are valid until f returns.
@@ -120,16 +154,40 @@ func (e *event) untoldNow(until int64) (uint64, error) {
 	return e.untold(until)
 }
 
-// stopThread returns when the CPU's thread has ended, which must have been started.
-func (e *event) stopThread() {
+// stopSoon has the CPU's thread end when it is not opening a file any more.
+func (e *event) stopSoon() {
+	e.stopping.Store(true)
 	one := [8]byte{1}
 	_, _ = unix.Write(e.stop, one[:])
-	<-e.done
+}
+
+// stopThread returns when the CPU's thread has ended, which must have been started, or at the deadline: then it is in a
+// system call that opens a file, and touches nothing of the event when that returns.
+func (e *event) stopThread(deadline <-chan time.Time) {
+	e.stopSoon()
+	select {
+	case <-e.done:
+	case <-deadline:
+	}
 }
 
 func (e *event) close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
 	e.closed = true
-	return errors.Join(unix.Munmap(e.mem), unix.Close(e.fd), unix.Close(e.stop))
+	var errs []error
+	if e.mem != nil {
+		errs = append(errs, unix.Munmap(e.mem))
+	}
+	for _, fd := range []int{e.fd, e.programs, e.stop} {
+		if fd >= 0 {
+			errs = append(errs, unix.Close(fd))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // tellings are the records of lost ones: the last few with their times, CLOCK_MONOTONIC ns, and the sum of all before.

@@ -26,7 +26,8 @@ const (
 	// KindThrottled and KindUnthrottled are when the kernel stops and goes on sampling CPU.
 	KindThrottled
 	KindUnthrottled
-	// KindKept is the BuildID, perhaps empty, that stands in the file Device, Inode, Generation.
+	// KindKept is what was found in a file that a mapping calls Device, Inode, Generation: the BuildID, perhaps empty, and as
+	// Offset its generation, which /proc does not tell of a mapping.
 	KindKept
 	// KindJIT is that PID tells the names of its generated code in a map file.
 	KindJIT

@@ -16,16 +16,15 @@ func (w *Watcher) scan(commands bool) error {
 	if err != nil {
 		return fmt.Errorf("list the processes: %w", err)
 	}
-	generations := map[[2]uint64]uint64{}
 	var buf []byte
 	for _, pid := range pids {
-		buf = w.scanProcess(uint32(pid), buf, generations, commands)
+		buf = w.scanProcess(uint32(pid), buf, commands)
 	}
 	return nil
 }
 
 // scanProcess tells of one process. One that ends meanwhile tells what it still can.
-func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]uint64, commands bool) []byte {
+func (w *Watcher) scanProcess(pid uint32, buf []byte, commands bool) []byte {
 	// Before the file is read: what changes afterwards is told by perf with a later time.
 	now := proc.Monotonic()
 	tid, buf := readOf(pid, "maps", buf)
@@ -33,13 +32,14 @@ func (w *Watcher) scanProcess(pid uint32, buf []byte, generations map[[2]uint64]
 		return buf // a thread of the kernel
 	}
 	var out []byte
+	var wanted []request
 	for line := range bytes.Lines(buf) {
 		r := Record{Kind: KindMap, Time: now, PID: pid, tid: tid}
 		if parseLine(bytes.TrimSuffix(line, []byte("\n")), &r) {
-			w.setGeneration(&r, generations)
-			out = w.mapping(&r, out)
+			out, wanted = w.take(&r, out, wanted)
 		}
 	}
+	w.opener.add(wanted)
 	if commands {
 		out = appendCommand(out, pid, now)
 	}
@@ -92,23 +92,6 @@ func appendCommand(b []byte, pid uint32, now int64) []byte {
 	}
 	r := Record{Kind: KindCommand, Time: now, PID: pid, Data: args[:min(len(args), maxData)], Cut: len(args) > maxData}
 	return Append(b, &r)
-}
-
-// setGeneration adds what /proc does not tell of a file, so that perf's records of it mean the same one.
-func (w *Watcher) setGeneration(r *Record, known map[[2]uint64]uint64) {
-	if r.Inode == 0 {
-		return
-	}
-	key := [2]uint64{r.Device, r.Inode}
-	generation, ok := known[key]
-	if !ok {
-		if f := openMapped(r); f != nil {
-			generation, _ = generationOf(f)
-			f.Close()
-		}
-		known[key] = generation
-	}
-	r.Generation = generation
 }
 
 // parseLine reads START-END PERMS OFFSET MAJOR:MINOR INODE PATH, see proc(5). False: the mapping is not executable.

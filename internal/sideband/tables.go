@@ -16,7 +16,7 @@ import (
 type Tables struct {
 	processes map[uint32]*process
 	modules   map[moduleKey]*format.Module
-	builds    map[fileKey][]byte
+	kept      map[fileKey]keptFile
 	mappings  int
 	refused   uint64
 	versions  uint64
@@ -55,6 +55,12 @@ type mapping struct {
 
 type fileKey struct{ device, inode, generation uint64 }
 
+// keptFile is what was found in a file.
+type keptFile struct {
+	build      []byte
+	generation uint64
+}
+
 type moduleKey struct {
 	kind  format.ModuleKind
 	build string
@@ -65,7 +71,7 @@ type moduleKey struct {
 // NewTables returns tables without a process.
 func NewTables() *Tables {
 	return &Tables{
-		processes: make(map[uint32]*process), modules: make(map[moduleKey]*format.Module), builds: make(map[fileKey][]byte),
+		processes: make(map[uint32]*process), modules: make(map[moduleKey]*format.Module), kept: make(map[fileKey]keptFile),
 	}
 }
 
@@ -87,7 +93,7 @@ func (t *Tables) Apply(r *Record) {
 			p.exited = r.Time
 		}
 	case KindKept:
-		t.builds[fileKey{r.Device, r.Inode, r.Generation}] = bytes.Clone(r.BuildID)
+		t.kept[fileKey{r.Device, r.Inode, r.Generation}] = keptFile{build: bytes.Clone(r.BuildID), generation: r.Offset}
 	case KindJIT:
 		t.jit(t.process(r.PID), r.PID)
 	}
@@ -236,15 +242,15 @@ func (s *space) join(at uint64) {
 func (t *Tables) module(p *process, r *Record) *format.Module {
 	if len(t.modules) >= maxModules {
 		clear(t.modules)
-		clear(t.builds)
+		clear(t.kept)
 	}
 	kind, path := classify(r)
 	switch kind {
 	case format.ModuleKind_MODULE_FILE:
 		file := fileKey{r.Device, r.Inode, r.Generation}
 		build := r.BuildID
-		if len(build) == 0 {
-			build = t.builds[file]
+		if kept, ok := t.kept[file]; ok && len(build) == 0 {
+			build, file.generation = kept.build, kept.generation
 		}
 		if len(build) > 0 {
 			return t.intern(moduleKey{kind: kind, build: string(build), path: string(path)}, path)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,22 +32,34 @@ type Config struct {
 	Files int // that are held open at most
 	// OnThread is called on each thread that opens files, before it begins.
 	OnThread func()
+	// OnPrograms is called with an event of each CPU. Where it has something written to that event's buffer when a program
+	// begins whose file is new, the file is opened before the program ends, whoever removes it then; without, files are
+	// found when the CPU's buffer fills, and when it is drained.
+	OnPrograms func(cpu, fd int) error
 }
 
-// Watcher takes the side-band records of all CPUs and holds the files of mappings. Each CPU has a thread that wakes as
-// soon as the kernel tells of a new mapping there. It is bound to that CPU, where it comes before the process itself,
-// which cannot end before the file is open: no other CPU has to wake up first, which can take a virtual machine
-// longer than a short program lives.
+// Watcher takes the side-band records of all CPUs and holds the files of mappings.
+//
+// Whoever drains it moves records and never waits for a file system: what opens files, or looks at names, is done by the
+// threads of the CPUs and of the opener. A CPU's thread wakes when its buffer is a quarter full, or at once when a new
+// program begins there. It is bound to that CPU, where it comes before the program itself, which cannot end before its
+// file is open: no other CPU has to wake up first, which can take a virtual machine longer than a short program lives.
 type Watcher struct {
-	cfg   Config
-	files *Files
+	cfg    Config
+	files  *Files
+	opener *opener
 
-	mu    sync.Mutex
-	cpus  []*event         // replaced, never changed; threads of theirs run until Stop
-	still bool             // no thread runs any more
-	scans []byte           // records of what was there already, not drained yet
-	jits  map[uint32]int64 // processes with generated code, and since when
+	mu      sync.Mutex
+	cpus    []*event             // replaced, never changed; threads of theirs run until Stop
+	still   bool                 // no thread runs any more
+	kept    []byte               // what was found in files, not drained yet
+	scans   []byte               // records of what was there already, not drained yet
+	jits    map[uint32]int64     // processes with generated code, and since when
+	parents [2]map[uint32]uint32 // of the processes that began last; the second is the older half
 }
+
+// maxParents bounds each half of what is known of parents.
+const maxParents = 4096
 
 // Open begins: from now on nothing is missed. [Watcher.Start] tells of what was there before.
 func Open(cfg Config) (w *Watcher, err error) {
@@ -58,6 +71,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 	}
 	most := filesToHold(cfg.Files)
 	opened := &Watcher{cfg: cfg, files: newFiles(most), jits: make(map[uint32]int64)}
+	opened.opener = newOpener(opened.open, opened.refuse, cfg.OnThread)
 	w = opened
 	defer func() {
 		if err != nil { // and w may be nil
@@ -74,12 +88,12 @@ func Open(cfg Config) (w *Watcher, err error) {
 		if cpu.Offline {
 			continue
 		}
-		e, err := openEvent(int(cpu.Id), cfg.Pages)
-		if errors.Is(err, unix.ENODEV) {
-			continue // it has gone offline just now
-		}
+		e, err := w.openEvent(int(cpu.Id))
 		if err != nil {
-			return nil, explain(err)
+			return nil, err
+		}
+		if e == nil {
+			continue
 		}
 		go w.watch(e)
 		w.cpus = append(w.cpus, e)
@@ -130,10 +144,46 @@ func explain(err error) error {
 	return fmt.Errorf("watch which code is mapped: %w", err)
 }
 
-// Start tells of what is there already. It comes after Open, so that nothing falls between the two.
-func (w *Watcher) Start() error { return w.scan(true) }
+// openEvent is nil if the CPU has just gone offline.
+func (w *Watcher) openEvent(cpu int) (*event, error) {
+	e, err := openEvent(cpu, w.cfg.Pages)
+	if errors.Is(err, unix.ENODEV) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	if w.cfg.OnPrograms != nil {
+		if err := w.cfg.OnPrograms(cpu, e.programs); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
+	return e, nil
+}
 
-// watch is a CPU's thread: it sleeps until the buffer has something.
+// settleTime is how long the beginning and the end of a recording wait for files that do not open.
+const settleTime = time.Second
+
+// Start tells of what is there already. It comes after Open, so that nothing falls between the two.
+func (w *Watcher) Start() error {
+	err := w.scan(true)
+	w.Settle()
+	return err
+}
+
+// Settle waits until the files that are known have been opened, but not for long.
+func (w *Watcher) Settle() { w.opener.settle(time.Now().Add(settleTime)) }
+
+// After a new program a CPU's thread looks at the buffer again and again for half a second, after 1 ms, 2 ms, 4 ms and so
+// on: it has its libraries and its generated code mapped then.
+const (
+	firstLook = time.Millisecond
+	lastLook  = 256 * time.Millisecond
+	// lookElsewhere is from when on the other CPUs' buffers are looked at as well: the program may have moved.
+	lookElsewhere = 16 * time.Millisecond
+)
+
+// watch is a CPU's thread.
 func (w *Watcher) watch(e *event) {
 	defer close(e.done)
 	runtime.LockOSThread() // never unlocked, so that what it is set to ends with it
@@ -143,44 +193,95 @@ func (w *Watcher) watch(e *event) {
 	if w.cfg.OnThread != nil {
 		w.cfg.OnThread()
 	}
+	pause := time.Duration(0) // 0: until it is woken
 	for {
-		fds := [2]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}, {Fd: int32(e.stop), Events: unix.POLLIN}}
-		_, err := unix.Ppoll(fds[:], nil, nil)
-		if err != nil && !errors.Is(err, unix.EINTR) {
+		woken, ok := e.sleep(pause)
+		if !ok {
 			return // Drain still reads everything, only later
 		}
-		if fds[1].Revents != 0 {
-			return
+		if !woken && pause >= lookElsewhere {
+			for _, other := range w.events() {
+				w.serve(other)
+			}
 		}
-		if fds[0].Revents&unix.POLLIN != 0 {
-			e.mu.Lock()
-			w.read(e)
-			e.mu.Unlock()
-		} else if fds[0].Revents != 0 {
-			return // the CPU has gone offline
+		program := w.serve(e)
+		switch {
+		case e.stopping.Load():
+			return
+		case program:
+			pause = firstLook
+		case !woken && pause < lastLook:
+			pause *= 2
+		case !woken:
+			pause = 0
 		}
 	}
 }
 
-// read takes what is in a buffer. The files of mappings are opened on the way.
+// sleep returns when the buffer is to be read, or with false after a time; a time of 0 never passes. It is not ok when the
+// thread is to end, or the CPU has gone offline.
+func (e *event) sleep(pause time.Duration) (woken, ok bool) {
+	fds := [2]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}, {Fd: int32(e.stop), Events: unix.POLLIN}}
+	var timeout *unix.Timespec
+	if pause > 0 {
+		t := unix.NsecToTimespec(pause.Nanoseconds())
+		timeout = &t
+	}
+	_, err := unix.Ppoll(fds[:], timeout, nil)
+	if err != nil && !errors.Is(err, unix.EINTR) || fds[1].Revents != 0 || fds[0].Revents&^unix.POLLIN != 0 {
+		return false, false
+	}
+	return fds[0].Revents != 0, true
+}
+
+// serve reads a CPU's buffer and opens the files that it names. It tells whether a program was reported.
+func (w *Watcher) serve(e *event) (program bool) {
+	requests, program := w.collect(e)
+	for i := range requests {
+		w.open(&requests[i])
+	}
+	return program
+}
+
+// collect reads a CPU's buffer, and takes what is to be opened.
+func (w *Watcher) collect(e *event) (requests []request, program bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, false
+	}
+	w.read(e)
+	requests, program = e.wanted, e.program
+	e.wanted, e.program = nil, false
+	return requests, program
+}
+
+// read takes what is in a buffer.
 func (w *Watcher) read(e *event) {
 	var r Record
 	e.read(func(typ uint32, misc uint16, b []byte) {
-		if parse(typ, misc, b, e.cpu, &r) {
-			e.last = r.Time
-			if r.Kind == KindLost {
-				e.told.add(r.Time, r.Count)
-			}
-			e.pending = w.take(&r, e.pending)
+		if typ == unix.PERF_RECORD_SAMPLE {
+			e.program = true
+			return
 		}
+		if !parse(typ, misc, b, e.cpu, &r) {
+			return
+		}
+		e.last = r.Time
+		if r.Kind == KindLost {
+			e.told.add(r.Time, r.Count)
+		}
+		e.pending, e.wanted = w.take(&r, e.pending, e.wanted)
 	})
 }
 
-// take appends a record, and before it what its file tells.
-func (w *Watcher) take(r *Record, out []byte) []byte {
+// take appends a record, and what is to be opened for it.
+func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []request) {
 	switch r.Kind {
 	case KindMap:
-		return w.mapping(r, out)
+		wanted = w.mapping(r, wanted)
+	case KindFork:
+		w.noteParent(r)
 	case KindExec:
 		w.mu.Lock()
 		delete(w.jits, r.PID)
@@ -190,19 +291,20 @@ func (w *Watcher) take(r *Record, out []byte) []byte {
 		since := w.jits[r.PID]
 		delete(w.jits, r.PID)
 		w.mu.Unlock()
-		out = w.mapFile(r.PID, since, out)
+		wanted = w.wantMap(r.PID, since, wanted)
 	}
-	return Append(out, r)
+	return Append(out, r), wanted
 }
 
-// mapping opens the file first and tells of it then.
-func (w *Watcher) mapping(r *Record, out []byte) []byte {
+// mapping appends what is to be opened for a mapping.
+func (w *Watcher) mapping(r *Record, wanted []request) []request {
 	kind, _ := classify(r)
-	if inFileKind(kind) {
-		out = w.files.keep(r, out)
-	}
-	out = Append(out, r)
-	if isGenerated(kind) {
+	switch {
+	case inFileKind(kind):
+		if w.files.claim(r) {
+			return w.want(requestFor(r), wanted)
+		}
+	case isGenerated(kind):
 		w.mu.Lock()
 		since, known := w.jits[r.PID]
 		if !known && len(w.jits) < maxPending {
@@ -210,29 +312,83 @@ func (w *Watcher) mapping(r *Record, out []byte) []byte {
 			w.jits[r.PID] = since
 		}
 		w.mu.Unlock()
-		out = w.mapFile(r.PID, since, out)
+		return w.wantMap(r.PID, since, wanted)
 	}
-	return out
+	return wanted
 }
 
-// mapFile looks for the map file of a process's generated code.
-func (w *Watcher) mapFile(pid uint32, since int64, out []byte) []byte {
-	if since == 0 || w.files.hasMap(pid) || !w.files.keepMap(pid) {
-		return out
+// wantMap asks for the map file of a process's generated code, once each time that somebody takes what is wanted.
+func (w *Watcher) wantMap(pid uint32, since int64, wanted []request) []request {
+	if since == 0 || w.files.hasMap(pid) {
+		return wanted
 	}
-	return Append(out, &Record{Kind: KindJIT, Time: since, PID: pid})
+	for i := range wanted {
+		if wanted[i].generated && wanted[i].r.PID == pid {
+			return wanted
+		}
+	}
+	return w.want(request{generated: true, r: Record{Kind: KindJIT, Time: since, PID: pid}}, wanted)
+}
+
+func (w *Watcher) want(one request, wanted []request) []request {
+	if len(wanted) >= maxRequests {
+		w.refuse(&one)
+		return wanted
+	}
+	return append(wanted, one)
+}
+
+// open opens what a request names. It may take for ever.
+func (w *Watcher) open(one *request) {
+	var found []byte
+	if one.generated {
+		if w.files.keepMap(one.r.PID) {
+			found = Append(nil, &one.r)
+		}
+	} else {
+		found = w.files.opened(&one.r, open(&one.r, w.parentOf(one.r.PID)), nil)
+	}
+	if len(found) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = append(w.kept, found...)
+}
+
+func (w *Watcher) refuse(one *request) {
+	if !one.generated {
+		w.files.unclaim(&one.r)
+	}
+}
+
+// noteParent remembers who made a process: the parent sees its files when the process is gone.
+func (w *Watcher) noteParent(r *Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.parents[0] == nil || len(w.parents[0]) >= maxParents {
+		w.parents[0], w.parents[1] = make(map[uint32]uint32), w.parents[0]
+	}
+	w.parents[0][r.PID] = r.Parent
+}
+
+// parentOf is 0 if it is not known.
+func (w *Watcher) parentOf(pid uint32) uint32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if parent := w.parents[0][pid]; parent != 0 {
+		return parent
+	}
+	return w.parents[1][pid]
 }
 
 // AddCPU begins to watch a CPU that has come online since [Open]. One that was watched before and has been offline is
 // watched anew: the kernel takes perf events off a CPU that goes offline and never puts them back. What was mapped there
 // meanwhile is read from /proc, as [Watcher.Start] does.
 func (w *Watcher) AddCPU(cpu int) error {
-	e, err := openEvent(cpu, w.cfg.Pages)
-	if errors.Is(err, unix.ENODEV) {
-		return nil // it has gone offline again
-	}
-	if err != nil {
-		return explain(err)
+	e, err := w.openEvent(cpu)
+	if err != nil || e == nil { // it has gone offline again
+		return err
 	}
 	old, added := w.replace(e)
 	if !added {
@@ -268,17 +424,18 @@ func (w *Watcher) replace(e *event) (old *event, ok bool) {
 
 // retire keeps what an event has told and was not drained yet, and gives it back.
 func (w *Watcher) retire(e *event) error {
-	e.stopThread()
+	e.stopThread(time.After(settleTime))
+	requests, _ := w.collect(e)
+	w.opener.add(requests)
+	untold, err := e.untoldNow(math.MaxInt64)
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	w.read(e)
-	untold, err := e.untold(math.MaxInt64)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.scans = append(w.scans, e.pending...)
 	if untold > 0 {
 		w.scans = Append(w.scans, &Record{Kind: KindLost, Time: e.last, CPU: uint32(e.cpu), Count: untold})
 	}
+	w.mu.Unlock()
+	e.mu.Unlock()
 	return errors.Join(err, e.close())
 }
 
@@ -289,25 +446,25 @@ func (w *Watcher) events() []*event {
 }
 
 // Drain appends the records that the kernel has told so far and that were not drained yet. Their times are those of
-// the clock, in the order of a CPU, not of all.
+// the clock, in the order of a CPU, not of all. It does not wait for files.
 func (w *Watcher) Drain(b []byte) []byte {
+	w.mu.Lock()
+	b = append(b, w.kept...) // before the mappings of these files
+	w.kept = w.kept[:0]
+	b = append(b, w.scans...)
+	w.scans = nil
+	w.mu.Unlock()
 	for _, e := range w.events() {
 		b = w.drain(e, b)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	b = append(b, w.scans...)
-	w.scans = nil
 	return b
 }
 
 func (w *Watcher) drain(e *event, b []byte) []byte {
+	requests, _ := w.collect(e)
+	w.opener.add(requests)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
-		return b
-	}
-	w.read(e)
 	b = append(b, e.pending...)
 	e.pending = e.pending[:0]
 	return b
@@ -356,18 +513,24 @@ func (w *Watcher) Stop() {
 	w.mu.Lock()
 	before := w.still
 	w.still = true
+	var wanted []request
+	for pid, since := range w.jits {
+		wanted = append(wanted, request{generated: true, r: Record{Kind: KindJIT, Time: since, PID: pid}})
+	}
 	w.mu.Unlock()
 	if before {
 		return
 	}
 	for _, e := range w.events() {
-		e.stopThread()
+		e.stopSoon()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for pid, since := range w.jits {
-		w.scans = w.mapFile(pid, since, w.scans)
+	deadline := time.After(settleTime)
+	for _, e := range w.events() {
+		e.stopThread(deadline)
 	}
+	w.opener.add(wanted)
+	w.Settle()
+	w.opener.close()
 }
 
 // Close ends the threads and gives everything back but the files.

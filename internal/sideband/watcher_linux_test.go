@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"wprof/bpf"
 	"wprof/format"
 )
 
@@ -26,6 +29,14 @@ func needPrivilege(t *testing.T) {
 func opened(t *testing.T, cfg Config) *Watcher {
 	t.Helper()
 	needPrivilege(t)
+	tracer, err := bpf.Load(bpf.Options{
+		RingBytes: 64 << 10, NoSched: true, NoWakeup: true, NoTaskLife: true, Sample: bpf.Sample{Period: time.Second, User: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tracer.Close() })
+	cfg.OnPrograms = tracer.ReportNewPrograms
 	w, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +55,8 @@ func opened(t *testing.T, cfg Config) *Watcher {
 func records(t *testing.T, w *Watcher) []Record {
 	t.Helper()
 	b := w.Drain(nil)
+	w.Settle()
+	b = w.Drain(b)
 	var all []Record
 	for len(b) > 0 {
 		var r Record
@@ -545,5 +558,55 @@ func TestWatchingACPUAnewLosesNothing(t *testing.T) {
 	}
 	if err := w.AddCPU(0); err != nil || len(w.events()) != 0 {
 		t.Errorf("a closed watcher watches %d CPUs: %v", len(w.events()), err)
+	}
+}
+
+// TestTheThreadsOfCPUsSleepOn checks that what programs do often does not wake a thread each time: that would make it
+// several times as slow.
+func TestTheThreadsOfCPUsSleepOn(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "busy")
+	build(t, program, `
+		#include <pthread.h>
+		#include <sys/mman.h>
+		#include <sys/prctl.h>
+		static void *nothing(void *p) { return p; }
+		int main(void)
+		{
+			for (int i = 0; i < 4000; i++) {
+				pthread_t t;
+				pthread_create(&t, 0, nothing, 0);
+				pthread_join(t, 0);
+				prctl(PR_SET_NAME, i & 1 ? "a" : "b");
+				munmap(mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+			}
+		}`, "-pthread")
+	w := opened(t, Config{OnThread: realTime})
+	switches := func() int64 {
+		var usage unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+			t.Fatal(err)
+		}
+		return usage.Nvcsw
+	}
+	before := switches()
+	if out, err := exec.Command(program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if n := switches() - before; n > 2000 {
+		t.Errorf("4,000 new threads, names and mappings, and the watcher slept and woke %d times", n)
+	}
+	mappings := 0
+	for _, r := range records(t, w) {
+		if r.Kind == KindLost {
+			t.Errorf("perf lost %d records", r.Count)
+		}
+		if r.Kind == KindMap && string(r.Path) == "//anon" {
+			mappings++
+		}
+	}
+	if mappings < 4000 {
+		t.Errorf("%d of 4,000 mappings are told", mappings)
 	}
 }

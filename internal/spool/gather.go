@@ -1,8 +1,11 @@
 package spool
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
+	"io"
 	"slices"
 
 	"wprof/internal/sideband"
@@ -15,10 +18,15 @@ func (f *finaliser) gather() error {
 	if code.namer == nil || !f.first.stacks {
 		return nil
 	}
+	var err error
+	if f.taker.kept, err = f.readKept(); err != nil {
+		return err
+	}
 	g := newGatherer(f)
+	g.taker.kept = f.taker.kept
 	maps := code.maps
 	code.maps = g.taker.tables
-	err := g.run()
+	err = g.run()
 	code.maps = maps
 	if err != nil {
 		return err
@@ -27,6 +35,59 @@ func (f *finaliser) gather() error {
 	f.taker.jits = g.jits
 	code.names.askAll(code.namer, code.modules)
 	return nil
+}
+
+// readKept reads what was found in files, in the order of the times of their mappings. The recorder finds it out later than
+// it writes these.
+func (f *finaliser) readKept() (kept []sideband.Record, err error) {
+	scan := scanner{r: f.scan.r, limit: f.scan.limit, damage: new(Damage)}
+	var end uint64  // position after the chunk before
+	var rest []byte // of a record that goes on in the next chunk
+	for {
+		c, err := scan.chunk()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.typ != chunkSideband || c.position < end {
+			continue
+		}
+		b, err := scan.read(&c)
+		if err != nil {
+			return nil, err
+		}
+		if c.position != end || c.flags&chunkWhole != 0 {
+			rest = nil
+		}
+		end = c.position + uint64(c.length)
+		kept, rest = appendKept(kept, append(rest, b...))
+	}
+	slices.SortStableFunc(kept, func(a, b sideband.Record) int { return cmp.Compare(a.Time, b.Time) })
+	return kept, nil
+}
+
+// maxKept bounds what is known beforehand; later ones count when their record comes.
+const maxKept = 1 << 17
+
+// appendKept returns also what is left of the bytes.
+func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []byte) {
+	var r sideband.Record
+	for {
+		_, length := sideRecord(b, &r)
+		if length == 0 {
+			if len(b) > sideband.MaxRecord {
+				b = nil // damage
+			}
+			return kept, b
+		}
+		if b = b[length:]; r.Kind == sideband.KindKept && len(kept) < maxKept {
+			kept = append(kept, sideband.Record{
+				Kind: r.Kind, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, Offset: r.Offset, BuildID: bytes.Clone(r.BuildID),
+			})
+		}
+	}
 }
 
 // gatherer reads a spool for the sake of its definitions of stacks, with mappings of its own.
@@ -86,11 +147,12 @@ func (g *gatherer) takeBlocked(b []byte) {
 	g.notePlaces(binary.LittleEndian.Uint32(b[blockedPID:]), b[split:], false)
 }
 
-func (g *gatherer) takeMapping(b []byte, _ int64) error {
+func (g *gatherer) takeMapping(b []byte, at int64) error {
 	r := &g.taker.r
 	if _, length := sideRecord(b, r); length == 0 {
 		return nil
 	}
+	g.taker.applyKept(at)
 	g.taker.tables.Apply(r)
 	if r.Kind == sideband.KindJIT && len(g.jits) < maxJits {
 		g.jits = append(g.jits, jitSince{r.Time, r.PID})

@@ -26,10 +26,11 @@ type sideTaker struct {
 	*applier
 	tables *sideband.Tables
 	r      sideband.Record
-	last   map[uint32]int64 // by CPU: time of the record before that perf told
-	forgot int64            // when ended processes were dropped last
-	since  map[uint32]int64 // by CPU: when its sampling was throttled
-	jits   []jitSince       // known beforehand, by time
+	last   map[uint32]int64  // by CPU: time of the record before that perf told
+	forgot int64             // when ended processes were dropped last
+	since  map[uint32]int64  // by CPU: when its sampling was throttled
+	jits   []jitSince        // known beforehand, by time
+	kept   []sideband.Record // the same of files
 }
 
 // jitSince is from when on a process tells the names of its generated code. The recorder finds that out late, often
@@ -50,6 +51,7 @@ func (s *sideTaker) take(b []byte, at int64) error {
 		return nil
 	}
 	since := s.told(at)
+	s.applyKept(at)
 	switch r := &s.r; r.Kind {
 	case sideband.KindCommand:
 		s.commandAtStart(r.PID, r.Data, r.Cut)
@@ -75,6 +77,14 @@ func (s *sideTaker) take(b []byte, at int64) error {
 		s.tables.Forget(s.lives)
 	}
 	return nil
+}
+
+// applyKept lets the mappings from a time on know what was found in their files.
+func (s *sideTaker) applyKept(at int64) {
+	for len(s.kept) > 0 && s.kept[0].Time <= at {
+		s.tables.Apply(&s.kept[0])
+		s.kept = s.kept[1:]
+	}
 }
 
 // told is when perf has told something of the record's CPU before: what it could not tell since is lost.

@@ -45,7 +45,7 @@ type part struct {
 
 func allParts() []part {
 	return []part{
-		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers},
+		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers}, {"creation", (*bench).creation},
 		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
 		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
 		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"wallclock", (*bench).wallclock},

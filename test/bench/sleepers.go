@@ -16,7 +16,7 @@ func (b *bench) sleepers() error {
 	file := filepath.Join(b.tmp, "sleepers.wprof")
 	var ratios, lost, rate []float64
 	for i := 0; i < b.pairs; i++ {
-		before, err := rounds(program)
+		before, err := rounds(program, "3")
 		if err != nil {
 			return err
 		}
@@ -25,7 +25,7 @@ func (b *bench) sleepers() error {
 			return err
 		}
 		tracer.settle()
-		with, err := rounds(program)
+		with, err := rounds(program, "3")
 		_, stopErr := tracer.stop()
 		if err := errors.Join(err, stopErr); err != nil {
 			return err
@@ -46,8 +46,8 @@ func (b *bench) sleepers() error {
 }
 
 // rounds is how many sleeps and turns a second the program tells of.
-func rounds(program string) (float64, error) {
-	u, err := run(nil, nil, program, "3")
+func rounds(program string, args ...string) (float64, error) {
+	u, err := run(nil, nil, program, args...)
 	if err != nil {
 		return 0, err
 	}

