@@ -58,7 +58,8 @@ func lockMemory(t *testing.T) (pid int) {
 	go serveFUSE(int(device.Fd()), writing)
 	path, err := unix.BytePtrFromString(filepath.Join(folder, "file"))
 	must(t, err)
-	pid, err = forkAs(0, func() { mapOver(path) })
+	pid, err = forkAs(0, mapOver, uintptr(unsafe.Pointer(path)), 0)
+	runtime.KeepAlive(path)
 	must(t, err)
 	t.Cleanup(func() {
 		_ = unix.Unmount(folder, unix.MNT_FORCE)
@@ -81,14 +82,16 @@ func stateOf(pid int) string {
 	return state
 }
 
-// mapOver runs in a process of one thread.
-func mapOver(path *byte) {
+// mapOver locks the memory of a process that forkAs made.
+//
+//go:nosplit
+func mapOver(path, _ uintptr) {
 	here := unix.AT_FDCWD
-	fd, _, _ := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(here), uintptr(unsafe.Pointer(path)), unix.O_RDWR, 0, 0, 0)
+	fd, _, _ := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(here), path, unix.O_RDWR, 0, 0, 0)
 	page, _, _ := unix.RawSyscall6(unix.SYS_MMAP, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED, fd, 0)
 	_, _, _ = unix.RawSyscall(unix.SYS_GETRANDOM, page, 1, 0) // makes the page dirty
 	_, _, _ = unix.RawSyscall6(unix.SYS_MMAP, page, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED, ^uintptr(0), 0)
-	waitRaw()
+	waitRaw(0, 0)
 }
 
 // serveFUSE is a file system with one file of a page, which answers everything but a write: include/uapi/linux/fuse.h.

@@ -289,10 +289,10 @@ func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
 	twice := map[int]bool{}
 	records := recording(t, tracer, func() {
 		for range rounds {
-			pid, err := forkAs(0, waitRaw)
+			pid, err := forkAs(0, waitRaw, 0, 0)
 			must(t, err)
 			kill(t, pid)
-			_, err = forkAs(pid, waitRaw)
+			_, err = forkAs(pid, waitRaw, 0, 0)
 			if errors.Is(err, unix.EEXIST) { // another process has the id by now
 				continue
 			}
@@ -320,9 +320,9 @@ func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
 	}
 }
 
-// forkAs makes a process that does something until it is killed, with a process id; 0: with any. It has one thread, so
-// it must not call anything of the runtime.
-func forkAs(pid int, do func()) (int, error) {
+// forkAs makes a process that calls do with a and b until it is killed, with a process id; 0: with any. It has one
+// thread, so do must not enter the runtime, not even to grow its stack: it is marked go:nosplit.
+func forkAs(pid int, do func(a, b uintptr), a, b uintptr) (int, error) {
 	want := int32(pid)
 	args := struct{ flags, pidfd, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize uint64 }{
 		exitSignal: uint64(unix.SIGCHLD),
@@ -332,7 +332,7 @@ func forkAs(pid int, do func()) (int, error) {
 	}
 	got, _, errno := unix.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0)
 	for errno == 0 && got == 0 {
-		do()
+		do(a, b)
 	}
 	if errno != 0 {
 		return 0, errno
@@ -340,7 +340,8 @@ func forkAs(pid int, do func()) (int, error) {
 	return int(got), nil
 }
 
-func waitRaw() { _, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0) }
+//go:nosplit
+func waitRaw(_, _ uintptr) { _, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0) }
 
 func kill(t *testing.T, pid int) {
 	t.Helper()

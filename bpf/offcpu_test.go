@@ -153,9 +153,9 @@ func TestShortTimesOffAreNotAnnouncedWhateverTheThreadIDs(t *testing.T) {
 			pin(0)
 			p := newPair(t)
 			var err error
-			pids[0], err = forkAs(0, func() { passRaw(p.to[0], p.fro[1]) })
+			pids[0], err = forkAs(0, passRaw, uintptr(p.to[0]), uintptr(p.fro[1]))
 			must(t, err)
-			pids[1], err = forkAs(pids[0]+apart, func() { passRaw(p.fro[0], p.to[1]) })
+			pids[1], err = forkAs(pids[0]+apart, passRaw, uintptr(p.fro[0]), uintptr(p.to[1]))
 			must(t, err)
 			_, err = unix.Write(p.to[1], []byte{1})
 			must(t, err)
@@ -204,12 +204,14 @@ func allowPIDs(t *testing.T, limit int) {
 	t.Cleanup(func() { must(t, os.WriteFile(path, was, 0)) })
 }
 
-// passRaw hands each byte on, without anything of the runtime.
-func passRaw(from, to int) {
+// passRaw hands each byte on, in a process that forkAs made.
+//
+//go:nosplit
+func passRaw(from, to uintptr) {
 	var b [1]byte
 	for {
-		_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(from), uintptr(unsafe.Pointer(&b)), 1)
-		_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(to), uintptr(unsafe.Pointer(&b)), 1)
+		_, _, _ = unix.RawSyscall(unix.SYS_READ, from, uintptr(unsafe.Pointer(&b)), 1)
+		_, _, _ = unix.RawSyscall(unix.SYS_WRITE, to, uintptr(unsafe.Pointer(&b)), 1)
 	}
 }
 

@@ -99,6 +99,7 @@ func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 						time.Sleep(100 * time.Millisecond)
 						b := bump{before: now()}
 						must(t, tracer.SetGeneration(g+1))
+						tracer.AwaitPrograms()
 						b.after = now()
 						bumps = append(bumps, b)
 					}
@@ -137,7 +138,6 @@ type bump struct{ before, after int64 }
 // checkGenerations returns how many stacks were told that an earlier generation had told already.
 func checkGenerations(t *testing.T, records []record, bumps []bump) (again int) {
 	t.Helper()
-	const settled = 20e6 // a CPU may be stopped between looking at the number and writing
 	last := map[uint64]int64{}
 	generation := 0
 	for _, r := range records {
@@ -150,7 +150,7 @@ func checkGenerations(t *testing.T, records []record, bumps []bump) (again int) 
 				again++
 			}
 			last[r.stackID()] = r.ts()
-		case r.is(recSample) && r.ts() > bumps[generation].after+settled:
+		case r.is(recSample) && r.ts() > bumps[generation].after:
 			for _, id := range []uint64{r.userID(), r.kernelID()} {
 				if id != 0 && last[id] < bumps[generation].before {
 					t.Fatalf("generation %d names stack %#x and does not have it", generation, id)

@@ -302,12 +302,18 @@ func (t *Tracer) Disarm() error {
 	if err := t.stopSampling(); err != nil {
 		return err
 	}
-	// Programs run inside a read-side section of RCU; this waits until all that have seen the window open are done.
+	t.AwaitPrograms()
+	return nil
+}
+
+// AwaitPrograms returns when all programs that were running when it was called have ended, also on a CPU that the
+// hypervisor has taken away. It takes milliseconds, and may be called from any goroutine.
+func (t *Tracer) AwaitPrograms() {
+	// Programs run inside a read-side section of RCU; this waits for all of them.
 	const membarrierGlobal = 1 // MEMBARRIER_CMD_GLOBAL, include/uapi/linux/membarrier.h
 	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno != 0 {
 		time.Sleep(20 * time.Millisecond) // CPUs without a tick refuse it
 	}
-	return nil
 }
 
 func (t *Tracer) setArmed(armed bool) error {
@@ -317,7 +323,8 @@ func (t *Tracer) setArmed(armed bool) error {
 	return nil
 }
 
-// SetGeneration tells the programs the spool's generation, which their marks of what they have told carry.
+// SetGeneration tells the programs the spool's generation, which their marks of what they have told carry. Until
+// [Tracer.AwaitPrograms] has returned, some may still go by the one before.
 func (t *Tracer) SetGeneration(n uint32) error {
 	if err := t.collection.Variables["generation"].Set(n); err != nil {
 		return fmt.Errorf("set the generation: %w", err)

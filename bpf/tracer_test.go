@@ -150,7 +150,7 @@ func TestFreedThreadsSayWhoTheyWere(t *testing.T) {
 	pid := 0
 	records := recording(t, mustLoad(t, Options{}), func() {
 		var err error
-		pid, err = forkAs(0, waitRaw)
+		pid, err = forkAs(0, waitRaw, 0, 0)
 		must(t, err)
 		kill(t, pid)
 		onThread(func() { setName("wp-freed") })

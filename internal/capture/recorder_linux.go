@@ -55,6 +55,7 @@ type recorder struct {
 	offCPUPlace bpf.Place
 	unsampled   error  // why CPUs that came online are not sampled, or what is mapped there not known
 	number      uint32 // of the generation
+	bumped      *bump  // its last change
 	err         error
 }
 
@@ -260,10 +261,10 @@ func (r *recorder) rounds() error {
 	}
 }
 
-// cut begins a new generation when it is time: the programs are told its number, two rounds later everything that
-// they wrote under the old one has been drained.
+// cut begins a new generation when it is time: the programs are given its number, and once those that were running then
+// have ended and a round has drained what they wrote, the old one can end.
 func (r *recorder) cut(next int64) (int64, error) {
-	if r.writer.CutDue() {
+	if drained := r.bumped.drained(); r.writer.CutDue() && drained {
 		clocks, err := proc.ReadClocks()
 		if err != nil {
 			return next, err
@@ -278,6 +279,7 @@ func (r *recorder) cut(next int64) (int64, error) {
 	if err := r.tracer.SetGeneration(r.number); err != nil {
 		return next, err
 	}
+	r.bumped = newBump(r.tracer.AwaitPrograms)
 	// Not from next on: a recorder that stood still would have to begin several at once.
 	return now + generationEvery.Nanoseconds(), r.writer.BumpGeneration(r.number)
 }
