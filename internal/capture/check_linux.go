@@ -5,11 +5,16 @@ import (
 	"fmt"
 
 	"wprof/bpf"
+	"wprof/internal/cli"
 	"wprof/internal/proc"
 )
 
 // check finds what keeps this process from recording on this machine, before anything is created or attached.
 func check(cfg *Config) error {
+	if !proc.InitUserNamespace() {
+		return errors.New("recording needs root on the machine itself, and this process is in a user namespace, where the kernel lets nobody " +
+			"trace (a rootless container, unshare --user): record outside of it (sudo wprof-record)")
+	}
 	if err := bpf.Check(); err != nil {
 		return err
 	}
@@ -27,8 +32,15 @@ func check(cfg *Config) error {
 		return errors.New("choosing threads by id, and following a command, needs the host's process ids, and this container has its own: " +
 			"start it with the host's PID namespace (--pid=host)")
 	}
+	// The data of each ring is mapped twice.
+	if err := cli.CheckAddressSpace(2*cfg.ringBytes() + recordingSpace); err != nil {
+		return err
+	}
 	return checkFiles(cfg, have)
 }
+
+// recordingSpace is the memory of a recorder beside its rings.
+const recordingSpace = 128 << 20
 
 // filesNeeded is the number of open files that kernel programs, their maps and the events of each CPU take, and some.
 func filesNeeded(cfg *Config) int { return 52 + 5*cfg.CPUs + cfg.Kernel.Rings }

@@ -97,7 +97,7 @@ type session struct {
 func (s *session) run() error {
 	defer s.tidy()
 	if err := s.prepare(); err != nil {
-		return err
+		return s.withRoomHint(err)
 	}
 	stop := s.supervise()
 	err := s.record()
@@ -237,9 +237,17 @@ func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
+// withRoomHint says what to do about an error of a spool that could not grow before the window opened.
+func (s *session) withRoomHint(err error) error {
+	if s.spool == nil || s.rec != nil && s.rec.open != 0 || !isFull(err) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, s.roomHint())
+}
+
 // roomHint says how to get more room for the spool.
 func (s *session) roomHint() string {
-	if s.spool.Path() != "" {
+	if s.out.IsNamed() { // the spool is beside it
 		return "free some space, or write to another disk"
 	}
 	return "free some space, or set TMPDIR to a folder on a larger disk"
@@ -344,7 +352,7 @@ func (s *session) keepSpool(err error) error {
 	if s.rec.open == 0 || unlinked && (s.cfg.Live || errors.Is(err, unix.EPIPE)) {
 		// Nothing is in it, most of it has been given back to the disk, or nobody wants it.
 		_ = s.removeSpool()
-		return err
+		return s.withRoomHint(err)
 	}
 	if _, unread := s.spool.Salvage(); errors.Is(unread, spool.ErrNoRound) {
 		_ = s.removeSpool()

@@ -25,6 +25,10 @@ func Run(t Tool, argv []string, std Std) int {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(heapGoal)
 	}
+	err := checkLimits()
+	if err != nil {
+		return t.report(std, err)
+	}
 	inv, err := t.parse(argv)
 	if err == nil {
 		inv.Std = std

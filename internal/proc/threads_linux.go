@@ -126,3 +126,10 @@ func InitPIDNamespace() bool {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	return err != nil || link == "pid:[4026531836]"
 }
+
+// InitUserNamespace says whether privilege here is that of the machine. The first namespace has a fixed number,
+// PROC_USER_INIT_INO in include/linux/proc_ns.h.
+func InitUserNamespace() bool {
+	link, err := os.Readlink("/proc/self/ns/user")
+	return err != nil || link == "user:[4026531837]"
+}

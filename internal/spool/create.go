@@ -154,8 +154,11 @@ func folder() string {
 	return "/var/tmp"
 }
 
+// namelessSpool is what a file without a name is called in messages, with its folder.
+const namelessSpool = "spool in "
+
 // openNameless makes a file without a name.
-func openNameless(dir string) (*os.File, error) { return newfile.Nameless(dir, "spool in "+dir) }
+func openNameless(dir string) (*os.File, error) { return newfile.Nameless(dir, namelessSpool+dir) }
 
 // openUnlinked makes a file that never had a name, or, where the file system cannot, one that has lost it.
 func openUnlinked(dir string) (*os.File, error) {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -427,6 +429,13 @@ func (w *Writer) write(length int) error {
 }
 
 func (w *Writer) fail(action string, err error) error {
-	w.err = fmt.Errorf("%s the spool: %w", action, err)
+	if at := new(fs.PathError); errors.As(err, &at) {
+		err = at.Err
+	}
+	what := w.file.Name()
+	if !strings.HasPrefix(what, namelessSpool) {
+		what = "spool " + what
+	}
+	w.err = fmt.Errorf("%s the %s: %w", action, what, err)
 	return w.err
 }

@@ -52,6 +52,11 @@ func refusalsHere() []refusal {
 		{"kernel without perf events", deny(unix.SYS_PERF_EVENT_OPEN, int(unix.ENOSYS)), nil, "CONFIG_PERF_EVENTS"},
 		{"bpf(2) forbidden (seccomp)", deny(unix.SYS_BPF, int(unix.EPERM)), nil, "seccomp"},
 		{"kernel without bpf(2)", deny(unix.SYS_BPF, int(unix.ENOSYS)), nil, "CONFIG_BPF_SYSCALL"},
+		{"root in a user namespace", []string{"unshare", "--user", "--map-root-user"}, nil, "user namespace"},
+		{"the same, without stacks", []string{"unshare", "--user", "--map-root-user"}, []string{"--no-stacks"}, "user namespace"},
+		{"no room for the spool", []string{"unshare", "-m", "sh", "-c", `mount -t tmpfs -o size=64k none "${3%/*}" && exec "$0" "$@"`}, nil, "free some space"},
+		{"3 open files at most", []string{"sh", "-c", `ulimit -n 3 && exec "$0" "$@"`}, nil, "ulimit -n"},
+		{"800 MB of address space at most", []string{"sh", "-c", `ulimit -v 800000 && exec "$0" "$@"`}, nil, "ulimit -v"},
 		{"16 open files at most, without CAP_SYS_RESOURCE", append(drop("-sys_resource"), "sh", "-c", `ulimit -n 16 && exec "$0" "$@"`), nil, "ulimit -n"},
 	}
 }

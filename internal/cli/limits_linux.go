@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// fewFiles is what a tool opens at least.
+	fewFiles = 1
+	// renderingSpace is the address space that a tool needs beside what Go's runtime has taken by its start.
+	renderingSpace = 256 << 20
+)
+
+// checkLimits finds limits under which Go's runtime would end the program on the way, and print where it was.
+func checkLimits() error {
+	if err := checkFiles(); err != nil {
+		return err
+	}
+	return CheckAddressSpace(renderingSpace)
+}
+
+// checkFiles opens nothing by way of package os, which begins with what may be refused.
+func checkFiles() error {
+	var opened []int
+	defer func() {
+		for _, fd := range opened {
+			_ = unix.Close(fd)
+		}
+	}()
+	for len(opened) < fewFiles {
+		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
+		// As the limit is no number of a descriptor, it is also an invalid argument.
+		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) {
+			return Failf("open files: this process may have no more; raise the limit (ulimit -n 1024)")
+		}
+		if err != nil {
+			return nil // the first use tells
+		}
+		opened = append(opened, fd)
+	}
+	return nil
+}
+
+// CheckAddressSpace tells that a limit (ulimit -v) leaves less than so many bytes more.
+func CheckAddressSpace(more uint64) error {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+		return nil
+	}
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return nil
+	}
+	var pages uint64
+	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
+		return nil
+	}
+	if need := pages*uint64(os.Getpagesize()) + more; need > limit.Cur {
+		return Failf("this process needs %d MiB of address space and may have %d: raise the limit (ulimit -v unlimited)", need>>20, limit.Cur>>20)
+	}
+	return nil
+}
