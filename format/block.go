@@ -108,6 +108,8 @@ func (h *BlockHeader) check() error {
 		return fmt.Errorf("a block claims %d bytes, more than the %d that are allowed", max(h.Raw, h.Stored), MaxBlockBytes)
 	case h.Flags&BlockZstd == 0 && h.Stored != h.Raw:
 		return fmt.Errorf("a block that is not compressed claims %d bytes of %d", h.Stored, h.Raw)
+	case !isTime(h.First) || !isTime(h.Last) || !isTime(h.Earliest):
+		return fmt.Errorf("the header of a block: %w", errTime)
 	}
 	return nil
 }

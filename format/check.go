@@ -142,7 +142,7 @@ func (c *checker) block(block *Block) error {
 // order looks at whether this is the next block of the section.
 func (c *checker) order(h *BlockHeader) {
 	switch {
-	case h.Section != c.place.section || c.seen.Blocks == 1:
+	case h.Section != c.place.section || c.seen.Sections == 0:
 		c.found("order", "the header block of section %d is missing", h.Section)
 		c.begin(nil, h.Section)
 		c.holed = true

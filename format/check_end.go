@@ -68,12 +68,12 @@ func (c *checker) kinds(end, counted *End) {
 func (c *checker) losses(end, counted *End) {
 	total := map[uint32]uint64{}
 	for _, l := range end.Losses {
-		total[l.Cause] += l.Count
+		total[l.Cause] = Sum(total[l.Cause], l.Count)
 	}
 	told := map[uint32]uint64{}
 	for _, l := range counted.Losses {
 		if Cause(l.Cause) != CauseDamage {
-			told[l.Cause] += l.Count
+			told[l.Cause] = Sum(told[l.Cause], l.Count)
 		}
 	}
 	for cause := range uint32(256) {

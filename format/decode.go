@@ -130,7 +130,11 @@ func (d *eventDecoder) time(left *int, base int64) int64 {
 		return d.now
 	}
 	*left--
-	return base - unzigzag(d.times.uvarint())
+	t := base - unzigzag(d.times.uvarint())
+	if !isTime(t) {
+		d.times.bad = true
+	}
+	return t
 }
 
 func (d *eventDecoder) skipTimes(n int) {

@@ -105,7 +105,7 @@ func (d *definitions) member(field protowire.Number, member []byte) error {
 	}
 	switch field {
 	case 1:
-		return enter(&d.tasks, member, "a task")
+		return d.enterTask(member)
 	case 2:
 		return enter(&d.modules, member, "a module")
 	case 3:
@@ -121,6 +121,9 @@ func (d *definitions) member(field protowire.Number, member []byte) error {
 	case 6:
 		clocks := new(ClockSnapshot)
 		if err := proto.Unmarshal(member, clocks); err != nil {
+			return fmt.Errorf("read a clock snapshot: %w", err)
+		}
+		if err := checkTimes(clocks.ProtoReflect()); err != nil {
 			return fmt.Errorf("read a clock snapshot: %w", err)
 		}
 		d.clocks = append(d.clocks, clocks)
@@ -144,11 +147,30 @@ func (d *definitions) countFrames(n int) error {
 	return nil
 }
 
+func (d *definitions) enterTask(member []byte) error {
+	if err := read(&d.tasks, member, "a task"); err != nil {
+		return err
+	}
+	if !isTime(d.tasks.next().Start) {
+		return fmt.Errorf("read the definition of a task: %w", errTime)
+	}
+	d.tasks.add()
+	return nil
+}
+
 // enter reads one definition into its table.
 func enter[T any, P message[T]](t *table[T, P], member []byte, what string) error {
+	if err := read(t, member, what); err != nil {
+		return err
+	}
+	t.add()
+	return nil
+}
+
+// read decodes a definition into the room that its table has for the next one.
+func read[T any, P message[T]](t *table[T, P], member []byte, what string) error {
 	if err := proto.Unmarshal(member, t.next()); err != nil {
 		return fmt.Errorf("read the definition of %s: %w", what, err)
 	}
-	t.add()
 	return nil
 }

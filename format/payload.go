@@ -128,6 +128,9 @@ func ParseIndexPayload(b []byte, offset int64) (*Index, error) {
 		return nil, fmt.Errorf("read the index: %w", err)
 	}
 	for i, e := range x.Blocks {
+		if !isTime(e.First) || !isTime(e.Last) || !isTime(e.Earliest) {
+			return nil, fmt.Errorf("read the index: %w", errTime)
+		}
 		if e.Offset >= uint64(offset) || i > 0 && e.Offset < x.Blocks[i-1].Offset+BlockHeaderSize {
 			return nil, errors.New("the index names a block where none can be")
 		}
@@ -139,5 +142,8 @@ func unmarshalBounded(b []byte, most int, m proto.Message) error {
 	if len(b) > most {
 		return fmt.Errorf("it takes %d bytes, more than the %d that are allowed", len(b), most)
 	}
-	return proto.Unmarshal(b, m)
+	if err := proto.Unmarshal(b, m); err != nil {
+		return err
+	}
+	return checkTimes(m.ProtoReflect())
 }

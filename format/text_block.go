@@ -233,7 +233,7 @@ func addLoss(all []*Loss, more *Loss) []*Loss {
 	const most = 4096
 	i, found := slices.BinarySearchFunc(all, more, compareLoss)
 	if found {
-		all[i].Count += more.Count
+		all[i].Count = Sum(all[i].Count, more.Count)
 		return all
 	}
 	if len(all) == most {

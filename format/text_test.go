@@ -181,8 +181,8 @@ section id=0x6 host="c" boot_id="b" open=20
 index
 end close=+0.000000000
 `,
-		"times beyond counting": "section id=0x1 open=9223372036854775807\nblock events\n" +
-			"  0x8000000000000000 all free 0\n  0xfffffffffffffffe all free 0\nindex\nend close=+0.000000000\n",
+		"the first and the last time": "section id=0x1 open=2305843009213693951\nblock events\n" +
+			"  -4611686018.427387902 all free 0\n  -0.000000001 all free 0\nindex\nend close=+0.000000000\n",
 	}
 }
 

@@ -2,6 +2,7 @@ package columns
 
 import (
 	"io"
+	"math"
 
 	"wprof/format"
 	"wprof/internal/records"
@@ -88,7 +89,7 @@ func (w *writer) begin() error {
 	w.Stacks().OnLeave(w.leave)
 	w.r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
-			w.about.lost += int64(l.Count)
+			w.about.lost = format.Sum(w.about.lost, int64(min(l.Count, math.MaxInt64)))
 		}
 	})
 	if w.options.NUMA {

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -36,12 +37,21 @@ func ParseBound(text string) (Bound, error) {
 	return Bound{set: true, offset: offset}, nil
 }
 
-// resolve is the bound as CLOCK_MONOTONIC ns. A moment is put where the nearest clock snapshot before it says.
+// resolve is the bound as CLOCK_MONOTONIC ns, or the nearest time that a stream can tell.
 func (b Bound) resolve(open int64, clocks []*format.ClockSnapshot) (int64, error) {
+	at, err := b.place(open, clocks)
+	return max(-format.MaxTime, min(at, format.MaxTime)), err
+}
+
+// place puts a moment where the nearest clock snapshot before it says.
+func (b Bound) place(open int64, clocks []*format.ClockSnapshot) (int64, error) {
 	if b.at.IsZero() {
-		return open + int64(b.offset), nil
+		return format.Sum(open, int64(b.offset)), nil
 	}
 	moment := b.at.UnixNano()
+	if seconds := b.at.Unix(); seconds != moment/1e9 && seconds != moment/1e9-1 { // years before 1678 and after 2262
+		moment = max(-1, min(seconds, 1)) * (math.MaxInt64 / 4)
+	}
 	var near *format.ClockSnapshot
 	for _, c := range clocks {
 		if c.Realtime != 0 && (near == nil || c.Realtime <= moment) {
@@ -51,5 +61,5 @@ func (b Bound) resolve(open int64, clocks []*format.ClockSnapshot) (int64, error
 	if near == nil {
 		return 0, cli.Usagef("find %s in the capture: it does not tell what time of day it was; give an offset like 1.5s", b.at.Format(time.RFC3339Nano))
 	}
-	return near.Monotonic + moment - near.Realtime, nil
+	return format.Sum(format.Sum(moment, -near.Realtime), near.Monotonic), nil
 }

@@ -31,7 +31,7 @@ func (l *losses) add(e *format.Event) {
 	if _, ok := (*l)[key]; !ok && len(*l) >= maxLosses {
 		key = lossKey{format.AllCPUs, 0, uint32(told.Cause()) % 256}
 	}
-	(*l)[key] += told.Count()
+	(*l)[key] = format.Sum((*l)[key], told.Count())
 }
 
 func (l losses) list() []*format.Loss {

@@ -86,7 +86,10 @@ func (c *collector) addSlots(cell *Cell, from, to int64) {
 	}
 	width := c.p.Slot
 	for n := max(0, from) / width; from < to; n++ {
-		end := min(to, (n+1)*width)
+		end := to
+		if n < (to-1)/width {
+			end = (n + 1) * width
+		}
 		before := len(cell.Slots)
 		cell.slot(uint32(n)).Ns += end - from
 		c.slots += len(cell.Slots) - before

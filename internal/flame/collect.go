@@ -70,6 +70,7 @@ type collector struct {
 	same  map[NodeID]uint32
 	paths map[string]uint32
 
+	told   int64 // ns of all threads together
 	first  int64 // when the first window opened
 	opened int64 // when this one did
 	now    int64
@@ -111,10 +112,10 @@ func (c *collector) Close(at int64) error {
 		c.p.About.Stray += uint64(len(t.samples))
 		t.samples = t.samples[:0]
 	}
-	c.p.About.Window += max(0, at-c.opened)
+	c.p.About.Window = format.Sum(c.p.About.Window, max(0, at-c.opened))
 	c.p.About.Span = max(c.p.About.Span, at-c.first)
 	if c.end != nil && c.end.Cost != nil {
-		c.p.About.Recorder.CPU += c.end.Cost.UserNs + c.end.Cost.SystemNs
+		c.p.About.Recorder.CPU = format.Sum(c.p.About.Recorder.CPU, format.Sum(c.end.Cost.UserNs, c.end.Cost.SystemNs))
 		c.p.About.Recorder.Memory = max(c.p.About.Recorder.Memory, c.end.Cost.PeakRss)
 	}
 	return nil
@@ -140,7 +141,7 @@ func (c *collector) Event(e *format.Event) error {
 		c.spans.Apply(e)
 	case format.KindLost:
 		c.p.About.IsLossy = true
-		c.p.About.Lost += e.Lost().Count()
+		c.p.About.Lost = format.Sum(c.p.About.Lost, e.Lost().Count())
 		c.spans.Apply(e)
 	default:
 		c.spans.Apply(e)

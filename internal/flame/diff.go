@@ -1,6 +1,9 @@
 package flame
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Compare puts the totals of base beside those of g, for WriteSVG and others to show the difference. Scale is how long g
 // was recorded for one second of base. What only base has is added to g, with no time of its own. Base stays as it is.
@@ -10,6 +13,10 @@ func (g *Graph) Compare(base *Graph, scale float64) {
 		c.known[i] = len(g.Nodes[i].Children)
 	}
 	g.Base = make([]Weight, len(g.Nodes))
+	// Both are added up together, and what is short in one may be endless in the other.
+	if most, total := float64(math.MaxInt64/2-g.Nodes[0].Total.Ns()/2), float64(base.Nodes[0].Total.Ns()); total*scale > most {
+		scale = most / total
+	}
 	for i := range base.Nodes {
 		n := &base.Nodes[i]
 		if i > 0 {

@@ -28,7 +28,7 @@ func (r *Recording) jumps() (j jumps) {
 		if c.Boottime != 0 {
 			if boot != nil {
 				if d := c.Boottime - boot.Boottime - (c.Monotonic - boot.Monotonic); d >= leastJump {
-					j.suspended += d
+					j.suspended = format.Sum(j.suspended, d)
 				}
 			}
 			boot = c
@@ -39,7 +39,7 @@ func (r *Recording) jumps() (j jumps) {
 		if real != nil {
 			ran := c.Boottime - real.Boottime
 			if d := c.Realtime - real.Realtime - ran; max(d, -d) >= leastJump+ran/1000 {
-				j.set += d
+				j.set = format.Sum(j.set, d)
 			}
 		}
 		real = c

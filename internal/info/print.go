@@ -241,7 +241,7 @@ func called(p *format.ProcessTime) string {
 func (r *Recording) lost() uint64 {
 	total := uint64(0)
 	for _, l := range r.Losses {
-		total += l.Count
+		total = format.Sum(total, l.Count)
 	}
 	return total
 }

@@ -27,7 +27,7 @@ func (r *Recording) sumProcesses() {
 	sums := r.Processes[:0]
 	for _, p := range r.Processes {
 		if n := len(sums); n > 0 && byKey(sums[n-1], p) == 0 {
-			sums[n-1].Ns += p.Ns
+			sums[n-1].Ns = format.Sum(sums[n-1].Ns, p.Ns)
 			sums[n-1].Comm = p.Comm
 			continue
 		}

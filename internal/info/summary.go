@@ -192,19 +192,19 @@ func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 		r.Cut = true
 		for _, b := range s.Index.GetBlocks() {
 			if b.Type == uint32(format.BlockEvents) {
-				r.Events += uint64(b.Events)
+				r.Events = format.Sum(r.Events, uint64(b.Events))
 			}
 		}
 		return
 	}
 	r.Close = max(r.Close, s.End.Close)
 	r.Clocks = append(r.Clocks, s.End.Clocks...)
-	r.Raw += s.End.RawBytes
-	r.Stored += s.End.StoredBytes
-	r.Late += s.End.Late
-	r.Defined += s.End.Definitions
+	r.Raw = format.Sum(r.Raw, s.End.RawBytes)
+	r.Stored = format.Sum(r.Stored, s.End.StoredBytes)
+	r.Late = format.Sum(r.Late, s.End.Late)
+	r.Defined = format.Sum(r.Defined, s.End.Definitions)
 	for _, k := range s.End.Kinds {
-		r.Events += k.Events
+		r.Events = format.Sum(r.Events, k.Events)
 		r.addKind(k)
 	}
 	r.addProcesses(s.End.Processes)
@@ -219,8 +219,8 @@ func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 func (r *Recording) addKind(k *format.KindCount) {
 	for _, have := range r.Kinds {
 		if have.Kind == k.Kind {
-			have.Events += k.Events
-			have.Bytes += k.Bytes
+			have.Events = format.Sum(have.Events, k.Events)
+			have.Bytes = format.Sum(have.Bytes, k.Bytes)
 			return
 		}
 	}
@@ -230,7 +230,7 @@ func (r *Recording) addKind(k *format.KindCount) {
 func (r *Recording) addLoss(l *format.Loss) {
 	for _, have := range r.Losses {
 		if have.Cpu == l.Cpu && have.Kind == l.Kind && have.Cause == l.Cause {
-			have.Count += l.Count
+			have.Count = format.Sum(have.Count, l.Count)
 			return
 		}
 	}

@@ -42,7 +42,7 @@ func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDam
 	closed, isFirst := int64(0), true
 	r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
-			found.lost += l.Count
+			found.lost = format.Sum(found.lost, l.Count)
 		}
 		closed = end.Close
 	})

@@ -66,12 +66,12 @@ func (t *Thread) timeOff(st *situation, to int64) (off OffCPU, ready int64) {
 		if st.known {
 			off.Delay = max(0, to-st.since)
 		}
-		off.Compound, off.Chain = tr.compound+off.Delay, tr.chain
+		off.Compound, off.Chain = format.Sum(tr.compound, off.Delay), tr.chain
 		return off, tr.cursor
 	case st.woken != 0:
 		ready = off.Ready()
 		off.Delay = max(0, to-ready)
-		off.Compound, off.Chain = w.compound+off.Delay, w.chain+1
+		off.Compound, off.Chain = format.Sum(w.compound, off.Delay), w.chain+1
 		return off, ready
 	case st.new:
 		return off, tr.cursor

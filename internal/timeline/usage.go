@@ -88,7 +88,7 @@ func (u *Usage) runs(n uint32, p *usageProcess, at int64) {
 	}
 	c := &u.cpus[n]
 	if c.running != nil && at > c.from {
-		c.running.ns += at - c.from
+		c.running.ns = format.Sum(c.running.ns, at-c.from)
 	}
 	c.running, c.from = p, at
 }

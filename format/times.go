@@ -1,0 +1,48 @@
+package format
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// MaxTime bounds every time and length of time in a stream, so that the difference of any two fits into 64 bits: 73 years,
+// ns. The time of day is bounded by maxDate, in the year 2116.
+const (
+	MaxTime = 1<<61 - 1
+	maxDate = 1<<62 - 1
+)
+
+var errTime = errors.New("times in a stream are at most 73 years")
+
+func isTime(t int64) bool { return -MaxTime <= t && t <= MaxTime }
+
+// checkTimes looks at all times of a message: its signed numbers of 64 bits are nothing else.
+func checkTimes(m protoreflect.Message) (err error) {
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Kind() == protoreflect.MessageKind && field.IsList():
+			for i := 0; err == nil && i < v.List().Len(); i++ {
+				err = checkTimes(v.List().Get(i).Message())
+			}
+		case field.Kind() == protoreflect.MessageKind:
+			err = checkTimes(v.Message())
+		case field.Kind() == protoreflect.Int64Kind:
+			err = checkTime(field, v.Int())
+		}
+		return err == nil
+	})
+	return err
+}
+
+func checkTime(field protoreflect.FieldDescriptor, t int64) error {
+	most := int64(MaxTime)
+	if field.Name() == "realtime" {
+		most = maxDate
+	}
+	if t < -most || t > most {
+		return fmt.Errorf("%s is %d ns: %w", field.FullName().Name(), t, errTime)
+	}
+	return nil
+}

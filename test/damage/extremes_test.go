@@ -1,0 +1,519 @@
+//go:build linux
+
+package damage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"wprof/format"
+	"wprof/internal/chrome"
+	"wprof/internal/columns"
+	"wprof/internal/filter"
+	"wprof/internal/flame"
+	"wprof/internal/info"
+	"wprof/internal/ndjson"
+	"wprof/internal/perfetto"
+	"wprof/internal/perfetto/schema"
+)
+
+const (
+	// Whoever allocates or counts by a number from the stream runs into these.
+	extremesBytes = 3 << 30 // of address space
+	extremesCPU   = 1800    // seconds of CPU time for all of them
+)
+
+// extremes are the values that every numeric field gets; the first ones alone without WPROF_DAMAGE_ALL.
+func extremes() []uint64 {
+	all := []uint64{1<<61 - 1, 1 << 31, math.MaxInt64, math.MaxUint64, 7<<61 + 1} // the last is 1 - 1<<61
+	if !everyWay() {
+		return all
+	}
+	for _, negative := range []int64{-1 << 31, -1<<61 + 1, -1 << 61} {
+		all = append(all, uint64(negative))
+	}
+	return append(all, 0, 1, 127, math.MaxInt32, math.MaxUint32, 1<<40, 1<<60+1, 1<<61, 1<<62, 1<<63)
+}
+
+// capturedBy is a small recording with everything in it, as the parts of which a stream is put together.
+type capturedBy struct {
+	session, epoch *format.Session
+	definitions    *format.Definitions
+	events         []format.Event
+	end            *format.End
+	index          *format.Index
+	block          format.BlockHeader // replaces what the blocks of events would say, where it is not 0
+}
+
+func newCapture() *capturedBy {
+	clock := func(at int64) *format.ClockSnapshot {
+		return &format.ClockSnapshot{Monotonic: at, Boottime: at + 500, Realtime: 1_700_000_000_000_000_000 + at}
+	}
+	c := &capturedBy{
+		session: &format.Session{
+			Id: 7, Host: "h", BootId: "b", Open: 1000, Close: 9000, RangeStart: 1000, RangeEnd: 9000, RecorderPid: 3,
+			Cpus: []*format.Cpu{{Id: 0}, {Id: 1, Node: 1}}, Clocks: []*format.ClockSnapshot{clock(1000)},
+			Sources: []*format.Source{{Id: 1, Name: "timer", Period: 100}},
+		},
+		definitions: &format.Definitions{
+			Tasks: []*format.Task{
+				{Id: 1, Comm: []byte("swapper/0"), Flags: 2},
+				{Id: 2, Tid: 10, Pid: 10, Ppid: 1, Comm: []byte("a"), ProcessComm: []byte("a"), Start: 5, Command: 1, NsTid: 1, NsPid: 1},
+				{Id: 3, Tid: 11, Pid: 10, Ppid: 1, Comm: []byte("b"), ProcessComm: []byte("a"), Start: 1200},
+				{Id: 4, Tid: 11, Pid: 10, Ppid: 1, Comm: []byte("c"), ProcessComm: []byte("a"), Start: 1200, Continues: 3},
+			},
+			Commands: []*format.Command{{Id: 1, Args: []byte("a\x00b\x00")}},
+			Modules: []*format.Module{
+				{Id: 1, Path: []byte("/bin/a"), Device: 1, Inode: 2, Generation: 3, Kind: 1},
+				{Id: 2, Path: []byte("[kernel]"), Base: 0xffffffff81000000, Kind: 2},
+			},
+			Frames: []*format.Frame{
+				{Id: 1, Module: 1, Offset: 100, FunctionOffset: 4, Lines: []*format.Line{{Function: []byte("main"), File: []byte("a.c"), Line: 7}}, Caller: true},
+				{Id: 2, Module: 2, Offset: 200, FunctionOffset: 5, Lines: []*format.Line{{Function: []byte("schedule")}}},
+			},
+			Stacks: []*format.Stack{{Id: 1, Frames: []uint32{1, 2}, KernelFrames: 1}, {Id: 2, Frames: []uint32{1}}},
+			Clocks: []*format.ClockSnapshot{clock(2000)},
+		},
+		end: &format.End{
+			Kinds: []*format.KindCount{{Kind: 1, Events: 3, Bytes: 40}, {Kind: 13, Events: 3, Bytes: 20}}, RawBytes: 100, StoredBytes: 90,
+			Processes: []*format.ProcessTime{{Pid: 10, Comm: []byte("a"), Ns: 4000, Start: 5, NsPid: 1}, {Pid: 12, Ns: 5}},
+			Losses:    []*format.Loss{{Cpu: 0, Kind: 1, Cause: 1, Count: 2}, {Cpu: 1, Kind: 1, Cause: 1, Count: 3}}, Late: 1,
+			Cost: &format.RecorderCost{
+				UserNs: 1000, SystemNs: 2000, PeakRss: 5000, RingBytes: 10, SpoolBytes: 20,
+				Programs: []*format.ProgramCost{{Name: "p", Runs: 3, Ns: 100, RecursionMisses: 1}, {Name: "q", Runs: 3, Ns: 100}},
+			},
+			Clocks: []*format.ClockSnapshot{clock(9000)}, Close: 9000, Last: true, Definitions: 11,
+		},
+		index: &format.Index{Blocks: []*format.IndexEntry{
+			{Type: 1}, {Type: 2, Offset: 200}, {Type: 3, Offset: 600, First: 1000, Last: 8000, Earliest: 5, Events: 5},
+		}},
+	}
+	c.epoch = proto.Clone(c.session).(*format.Session)
+	c.epoch.Continues, c.epoch.Epoch = true, 1
+	c.events = everyKind()
+	return c
+}
+
+// everyKind has events of every kind with all of their fields, in two blocks.
+func everyKind() []format.Event {
+	at := func(time int64, kind format.Kind, flags format.Flags, cpu uint32, task format.TaskID, args ...uint64) format.Event {
+		e := format.Event{Time: time, Kind: kind, Flags: 3 | flags, CPU: cpu, Task: task}
+		copy(e.Args[:], args)
+		return e
+	}
+	return []format.Event{
+		at(1000, format.KindStateCPU, format.StateHasSince, 0, 2, 120, 900),
+		at(1000, format.KindStateThread, format.StateHasSince|format.StateHasWaking|format.StateHasStack, 1, 4, 1, 120, 800, 950, 2, 0, 1),
+		at(1100, format.KindSample, 0, 0, 2, 1, 1),
+		at(1200, format.KindFork, 0, 0, 2, 3),
+		at(1250, format.KindWakeupNew, 1<<4, 0, 2, 3, 120, 1, 1),
+		at(1300, format.KindSwitch, format.SwitchHasSince|format.SwitchHasStack, 1, 1, 3, 0, 120, 120, 1250, 0, 1),
+		at(1400, format.KindRename, 0, 1, 4, 3),
+		at(1450, format.KindExec, format.ExecHasOldTID, 1, 4, 4, 11),
+		at(1500, format.KindSwitch, 0, 0, 2, 1, 1, 120, 120),
+		at(1600, format.KindWaking, format.WakingHasStack, 1, 4, 2, 120, 0, 1),
+		at(1700, format.KindSwitch, format.SwitchHasSince|format.SwitchHasStack, 0, 1, 2, 0, 120, 120, 1500, 1, 1),
+		at(1800, format.KindLost, 0, 1, 0, 1750, 2, 1, 1),
+		at(1900, format.KindLost, 0, format.AllCPUs, 0, 1850, 2, 2, 0),
+		{Time: 2000, Own: 1950, Kind: format.KindSwitch, Flags: 3 | format.FlagLate, CPU: 0, Task: 2, Args: [format.MaxArgs]uint64{4, 1, 120, 120}},
+		at(3000, format.KindStateCPU, format.StateHasSince, 0, 2, 120, 2500),
+		at(3000, format.KindStateThread, format.StateHasSince, 1, 4, 2, 120, 2600),
+		at(4000, format.KindSample, 0, 0, 2, 2, 1),
+		at(5000, format.KindCPULeft, 0, 0, 2),
+		at(6000, format.KindSwitch, format.SwitchHasSince, 1, 1, 4, 0, 120, 120, 2600, 2),
+		at(6500, format.KindExit, 0, 1, 4, 256),
+		at(7000, format.KindSwitch, 0, 1, 4, 1, uint64(format.StateDead), 120, 120),
+		at(8000, format.KindFree, 0, 1, 4),
+	}
+}
+
+// stream puts the parts together: a section and its epoch, and a recording that follows.
+func (c *capturedBy) stream(t testing.TB) []byte {
+	definitions, err := proto.Marshal(c.definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := func(s *format.Session, events []format.Event, end *format.End) []byte {
+		h := newHostile(t, s).define(definitions)
+		block := format.NewEventBlock()
+		for i := range events {
+			if err := block.Add(&events[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		header := block.Header()
+		header.First, header.Last, header.Earliest = or(c.block.First, header.First), or(c.block.Last, header.Last), or(c.block.Earliest, header.Earliest)
+		header.Events = or(c.block.Events, header.Events)
+		h.block(header, block.AppendPayload(nil), 1)
+		index, err := proto.Marshal(c.index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := len(h.b)
+		h.block(format.BlockHeader{Type: format.BlockIndex}, index, 0)
+		payload, err := format.AppendEndPayload(nil, end, uint64(at), uint64(len(h.b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h.block(format.BlockHeader{Type: format.BlockEnd}, payload, 0).b
+	}
+	half := len(c.events) / 2
+	first := proto.Clone(c.end).(*format.End)
+	first.Last = false
+	return append(section(c.session, c.events[:half], first), section(c.epoch, c.events[half:], c.end)...)
+}
+
+func or[T int64 | uint32](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// spoiled are streams in which one number is extreme, by what it is.
+func spoiled(t testing.TB, visit func(name string, stream []byte)) {
+	t.Helper()
+	messages := func(c *capturedBy) []proto.Message {
+		return []proto.Message{c.session, c.epoch, c.definitions, c.end, c.index}
+	}
+	base := newCapture()
+	visit("as it was", base.stream(t))
+	for m := range messages(base) {
+		for n := range numbersOf(messages(base)[m].ProtoReflect()) {
+			for _, v := range extremes() {
+				c := newCapture()
+				one := numbersOf(messages(c)[m].ProtoReflect())[n]
+				one.set(v)
+				visit(fmt.Sprintf("%s = %#x", one.name, v), c.stream(t))
+			}
+		}
+	}
+	for i := range base.events {
+		e := &base.events[i]
+		for field := range 4 + fieldsOf(e.Kind) {
+			for _, v := range extremes() {
+				c := newCapture()
+				name := c.spoil(i, field, v)
+				visit(fmt.Sprintf("event %d, kind %d, %s = %#x", i, e.Kind, name, v), c.stream(t))
+			}
+		}
+	}
+	for _, v := range extremes() {
+		for i, part := range []format.BlockHeader{{First: int64(v)}, {Last: int64(v)}, {Earliest: int64(v)}, {Events: uint32(v)}} {
+			c := newCapture()
+			c.block = part
+			visit(fmt.Sprintf("block header, number %d = %#x", i, v), c.stream(t))
+		}
+	}
+}
+
+func fieldsOf(kind format.Kind) int {
+	for _, k := range format.Kinds() {
+		if k.Kind == kind {
+			return len(k.Fields)
+		}
+	}
+	return 0
+}
+
+// spoil makes one number of an event extreme. Events whose order would be another one then are left out.
+func (c *capturedBy) spoil(i, field int, v uint64) (name string) {
+	e := &c.events[i]
+	switch field {
+	case 0:
+		e.Time = int64(v)
+		var kept []format.Event
+		for n, other := range c.events {
+			if n < i && other.Time <= e.Time || n == i || n > i && other.Time >= e.Time {
+				kept = append(kept, other)
+			}
+		}
+		c.events = kept
+		return "time"
+	case 1:
+		e.Own = int64(v)
+		e.Flags |= format.FlagLate
+		return "own time"
+	case 2:
+		e.CPU = uint32(v)
+		return "CPU"
+	case 3:
+		e.Task = format.TaskID(v)
+		return "task"
+	}
+	e.Args[field-4] = v
+	return "field " + strconv.Itoa(field-4)
+}
+
+// number is a numeric field of a message, or the first of a list of numbers.
+type number struct {
+	name string
+	set  func(uint64)
+}
+
+func numbersOf(m protoreflect.Message) (all []number) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		switch {
+		case f.Kind() == protoreflect.MessageKind && f.IsList():
+			for n := range m.Get(f).List().Len() {
+				all = append(all, numbersOf(m.Get(f).List().Get(n).Message())...)
+			}
+		case f.Kind() == protoreflect.MessageKind:
+			if m.Has(f) {
+				all = append(all, numbersOf(m.Mutable(f).Message())...)
+			}
+		case valueOf(f, 0).IsValid():
+			all = append(all, number{string(f.FullName()), func(v uint64) {
+				if f.IsList() {
+					m.Mutable(f).List().Set(0, valueOf(f, v))
+				} else {
+					m.Set(f, valueOf(f, v))
+				}
+			}})
+		}
+	}
+	return all
+}
+
+// valueOf is a number as the value of a field; not valid of one that has none.
+func valueOf(f protoreflect.FieldDescriptor, v uint64) protoreflect.Value {
+	switch f.Kind() {
+	case protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(int32(v))
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(int64(v))
+	case protoreflect.Uint32Kind:
+		return protoreflect.ValueOfUint32(uint32(v))
+	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return protoreflect.ValueOfUint64(v)
+	}
+	return protoreflect.Value{}
+}
+
+// converted is one way to make something of a stream without a process of its own. It returns what is wrong with it.
+type converted struct {
+	name string
+	make func(stream []byte) error
+}
+
+func conversions() []converted {
+	read := func(convert func(*format.Reader) error) func([]byte) error {
+		return func(stream []byte) error {
+			r, err := format.NewReader(bytes.NewReader(stream))
+			if err != nil {
+				return nil // it is refused
+			}
+			defer r.Close()
+			return convert(r)
+		}
+	}
+	trace := func(o perfetto.Options) func([]byte) error {
+		return read(func(r *format.Reader) error {
+			var out bytes.Buffer
+			_, _ = perfetto.Convert(r, &out, o)
+			return proto.Unmarshal(out.Bytes(), new(schema.Trace))
+		})
+	}
+	profile := func(o flame.Options, write func(*flame.Profile) error) func([]byte) error {
+		return read(func(r *format.Reader) error {
+			p, err := flame.Collect(r, o)
+			defer p.Close()
+			if err != nil {
+				return nil
+			}
+			for _, t := range p.Threads {
+				for _, cell := range t.Cells {
+					if cell.Ns < 0 || t.Lifetime < 0 {
+						return fmt.Errorf("thread %d has %d ns of %d", t.TID, cell.Ns, t.Lifetime)
+					}
+				}
+			}
+			return write(p)
+		})
+	}
+	view := flame.View{}
+	pages := flame.Options{Threads: true, Slot: 1000, MaxSlots: 1500, Stretch: true, Idle: true}
+	lines := func(o ndjson.Options) func([]byte) error {
+		return func(stream []byte) error {
+			var out bytes.Buffer
+			_, _ = ndjson.Write(func() (*format.Reader, error) { return format.NewReader(bytes.NewReader(stream)) }, &out, o)
+			return areJSON(out.Bytes())
+		}
+	}
+	through := func(o filter.Options) func([]byte) error {
+		return func(stream []byte) error {
+			var out bytes.Buffer
+			f, err := filter.New(bytes.NewReader(stream), &out, false, o)
+			if err != nil {
+				return nil
+			}
+			_, _ = f.Run()
+			return nil
+		}
+	}
+	bound := func(text string) filter.Bound {
+		b, err := filter.ParseBound(text)
+		if err != nil {
+			panic(err)
+		}
+		return b
+	}
+	return []converted{
+		{"perfetto", trace(perfetto.DefaultOptions())},
+		{"perfetto with everything", trace(perfetto.Options{Sched: true, Threads: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true})},
+		{"folded", profile(flame.Options{}, func(p *flame.Profile) error { return p.WriteFolded(io.Discard, view, flame.Text{}) })},
+		{"wakeup chain", profile(flame.Options{Wakes: 4, CPUs: true, Spread: true}, func(p *flame.Profile) error {
+			return p.WriteFolded(io.Discard, flame.View{Mode: flame.Waker, By: flame.ByCPU, States: true, Reverse: true}, flame.Text{Unit: flame.Nanoseconds})
+		})},
+		{"svg", profile(flame.Options{Threads: true, Idle: true}, func(p *flame.Profile) error {
+			title, subtitle := p.Caption(view)
+			return p.Graph(view).WriteSVG(io.Discard, flame.Picture{Title: title, Subtitle: subtitle})
+		})},
+		{"html", profile(pages, func(p *flame.Profile) error { return p.WriteHTML(io.Discard, view) })},
+		{"pprof", profile(flame.Options{Threads: true, Places: true, CPUs: true}, func(p *flame.Profile) error { return p.WritePprof(io.Discard, view) })},
+		{"speedscope", profile(flame.Options{Threads: true, Places: true, Trail: true}, func(p *flame.Profile) error {
+			var out bytes.Buffer
+			if err := p.WriteSpeedscope(&out, view); err != nil {
+				return err
+			}
+			return areJSON(out.Bytes())
+		})},
+		{"analysis", profile(flame.Options{Threads: true}, func(p *flame.Profile) error {
+			if err := p.WriteThreadAnalysis(io.Discard, view); err != nil {
+				return err
+			}
+			return p.WriteAnalysis(io.Discard, view)
+		})},
+		{"diff", profile(flame.Options{Threads: true}, func(p *flame.Profile) error {
+			g := p.Graph(view)
+			g.Compare(p.Graph(view), 1.5)
+			return g.WriteSVG(io.Discard, flame.Picture{})
+		})},
+		{"buckets", profile(flame.Options{Slot: 100, MaxSlots: 10_000}, func(p *flame.Profile) error {
+			for n := range p.Slots {
+				if err := p.Graph(flame.View{From: n, To: n + 1}).WriteFolded(io.Discard, flame.Text{}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})},
+		{"lines", lines(ndjson.Options{NUMA: true})},
+		{"lines of ns", lines(ndjson.Options{Nanoseconds: true, Array: true})},
+		{"live lines", read(func(r *format.Reader) error {
+			var out bytes.Buffer
+			_, _ = ndjson.Stream(r, &out, ndjson.Options{Stream: true}, false, true)
+			return areJSON(out.Bytes())
+		})},
+		{"chrome", read(func(r *format.Reader) error {
+			var out bytes.Buffer
+			_, _ = chrome.Write(r, &out, chrome.Options{Numa: true})
+			return areJSON(out.Bytes())
+		})},
+		{"columns", read(func(r *format.Reader) error {
+			_, _ = columns.Write(r, func(string) (io.Writer, error) { return io.Discard, nil }, columns.Options{NUMA: true})
+			return nil
+		})},
+		{"summary", func(stream []byte) error {
+			s, err := info.Summarize(bytes.NewReader(stream))
+			if err != nil {
+				return nil
+			}
+			var out bytes.Buffer
+			if err := s.WriteJSON(&out, "x"); err != nil {
+				return err
+			}
+			if err := areJSON(out.Bytes()); err != nil {
+				return err
+			}
+			return s.Print(io.Discard, "x")
+		}},
+		{"check", func(stream []byte) error {
+			_, _ = format.Check(bytes.NewReader(stream), func(format.Finding) {})
+			return nil
+		}},
+		{"dump", func(stream []byte) error { _ = format.Dump(io.Discard, bytes.NewReader(stream)); return nil }},
+		{"filter", through(filter.Options{Threads: filter.Spec{TIDs: []int32{10}}})},
+		{"filter by family and CPU", through(filter.Options{Threads: filter.Spec{PIDs: []int32{10}, Children: true, NoIdle: true}, Start: bound("500ns"), End: bound("4us")})},
+		{"filter by a far range", through(filter.Options{Start: bound("500ns"), End: bound("1000000h")})},
+		{"filter by time of day", through(filter.Options{Start: bound("@2023-11-14T22:13:20.000001Z"), End: bound("@2300-01-01T00:00:00Z")})},
+		{"symbolize", through(filter.Options{Frame: func(f *format.Frame, _ *format.Module) *format.Frame { return f }})},
+	}
+}
+
+// areJSON holds lines, or one value, against JSON's grammar.
+func areJSON(out []byte) error {
+	d := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var v json.RawMessage
+		if err := d.Decode(&v); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// Whatever number a stream has in any of its fields, every output ends, with little memory and steps. A process of its own
+// has limits for both, which end it; each stream goes through a few outputs, and through all with WPROF_DAMAGE_ALL.
+func TestExtremeNumbersDoNoHarm(t *testing.T) {
+	const file = "WPROF_EXTREMES"
+	if path := os.Getenv(file); path != "" {
+		everyExtreme(t, path)
+		return
+	}
+	path := filepath.Join(t.TempDir(), "latest")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestExtremeNumbersDoNoHarm$", "-test.v")
+	cmd.Env = append(os.Environ(), file+"="+path, "GOMEMLIMIT=1GiB", "GOMAXPROCS=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		latest, _ := os.ReadFile(path)
+		t.Errorf("%v, at %s: %.6000s", err, latest, out)
+	}
+	t.Logf("%s", out)
+}
+
+// everyExtreme writes what it does into a file, for when it is ended.
+func everyExtreme(t *testing.T, path string) {
+	for resource, most := range map[int]uint64{syscall.RLIMIT_AS: extremesBytes, syscall.RLIMIT_CPU: extremesCPU} {
+		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	latest, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer latest.Close()
+	all := conversions()
+	streams, runs := 0, 0
+	spoiled(t, func(name string, stream []byte) {
+		streams++
+		for n, c := range all {
+			if !everyWay() && streams > 1 && (n+streams)%8 != 0 {
+				continue
+			}
+			runs++
+			if _, err := latest.WriteAt(fmt.Appendf(nil, "%-120s", c.name+": "+name), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.make(stream); err != nil {
+				t.Errorf("%s: %s: %v", c.name, name, err)
+			}
+		}
+	})
+	t.Logf("soak: %d streams with one extreme number each, %d outputs made of them", streams, runs)
+}
