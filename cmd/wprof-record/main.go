@@ -75,6 +75,5 @@ func tool() cli.Tool {
 				"one, or a SIGQUIT, ends the recorder at once."},
 		},
 		AllowCommand: true,
-		Run:          capture.Run,
 	}
 }

@@ -45,6 +45,8 @@ type recorder struct {
 	code    *code    // nil: no samples are taken
 	hotplug *hotplug // nil: closed, or this process may not listen
 
+	opens       func()        // called just before the window opens
+	closed      func()        // called when it has closed
 	opened      chan struct{} // closed when the window is open, or will never be
 	open        int64         // when the window opened; 0: it did not
 	close       int64
@@ -210,6 +212,7 @@ func (r *recorder) openWindow() error {
 	if r.before, err = r.tracer.Programs(); err != nil {
 		return err
 	}
+	r.opens()
 	open := proc.Monotonic()
 	if err := r.writer.Open(open); err != nil {
 		return err
@@ -292,6 +295,7 @@ func (r *recorder) closeWindow() error {
 		return err
 	}
 	r.close = proc.Monotonic()
+	r.closed()
 	r.drain.closed(r.close)
 	if err := r.tracer.Disarm(); err != nil {
 		return err

@@ -16,13 +16,12 @@ import (
 	"wprof/internal/spool"
 )
 
-// Main runs the tool and returns its exit status. Beside a command, wrong usage is the recorder's own failure too.
+// Main records, finalises, reports and returns the exit status of the process, which then ends. Beside a command, wrong usage is the recorder's own failure too.
 func Main(t cli.Tool, argv []string, std cli.Std) int {
-	ran := false
-	inner := t.Run
+	ran, boost := false, beginBoost()
 	t.Run = func(inv *cli.Invocation) error {
 		ran = true
-		return inner(inv)
+		return runOwn(inv, boost)
 	}
 	status := cli.Run(t, argv, std)
 	if !ran && status != cli.ExitOK && slices.Contains(argv, "--") {
@@ -31,9 +30,9 @@ func Main(t cli.Tool, argv []string, std cli.Std) int {
 	return status
 }
 
-// Run is wprof-record: it records, finalises and reports.
-func Run(inv *cli.Invocation) error {
-	err := run(inv)
+// runOwn runs, and keeps the recorder's own failures apart from a command's status.
+func runOwn(inv *cli.Invocation, boost *booster) error {
+	err := run(inv, boost)
 	if err == nil || !inv.HasCommand() {
 		return err
 	}
@@ -48,8 +47,10 @@ func Run(inv *cli.Invocation) error {
 	return cli.WithCode(StatusOwnFailure, err)
 }
 
-func run(inv *cli.Invocation) error {
-	started := proc.Monotonic()
+// run records, finalises and reports.
+func run(inv *cli.Invocation, boost *booster) error {
+	s := &session{inv: inv, started: proc.Monotonic(), boost: boost}
+	defer s.tidy()
 	cfg, err := configure(inv)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func run(inv *cli.Invocation) error {
 	defer out.Abort()
 	// Not before: a FIFO is opened only when someone reads it, and waiting for that must end by the first signal.
 	inv.HandleStop()
-	s := &session{inv: inv, cfg: cfg, out: out, started: started}
+	s.cfg, s.out = cfg, out
 	return s.run()
 }
 
@@ -88,6 +89,7 @@ type session struct {
 	command *command
 	spool   *spool.Writer
 	rec     *recorder
+	boost   *booster
 	stats   io.Closer // nil: the kernel does not measure
 	summary spool.Summary
 	early   error  // why the recording ended early; nil: it did not
@@ -95,7 +97,6 @@ type session struct {
 }
 
 func (s *session) run() error {
-	defer s.tidy()
 	if err := s.prepare(); err != nil {
 		return s.withRoomHint(err)
 	}
@@ -104,6 +105,9 @@ func (s *session) run() error {
 	stop()
 	if err == nil {
 		err = s.out.Commit()
+	}
+	if s.command != nil {
+		s.boost.End() // else only with the process, whose end takes its time too
 	}
 	if s.command != nil && errors.Is(err, unix.EPIPE) {
 		// Nobody wants the recording any more; the command's status is still to be passed on.
@@ -132,9 +136,11 @@ func (s *session) prepare() error {
 		return err
 	}
 	if s.inv.HasCommand() {
+		s.boost.End() // which the command would inherit
 		if s.command, err = startCommand(s.cfg.Command, s.commandOutput()); err != nil {
 			return err
 		}
+		s.boost = beginBoost()
 	}
 	// After the command has been started: its limits are its own.
 	proc.RaiseFileLimit(4 * filesNeeded(s.cfg))
@@ -202,6 +208,7 @@ func (s *session) commandOutput() *os.File {
 
 // record runs the recorder, then or meanwhile the finalisation.
 func (s *session) record() error {
+	s.rec.opens, s.rec.closed = s.boost.End, func() { s.boost = beginBoost() }
 	if s.cfg.Verbose {
 		go s.sayOpen()
 	}

@@ -1,0 +1,155 @@
+package capture
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/proc"
+)
+
+const (
+	boostPriority = drainPriority
+	// crowd is how many runnable threads a CPU has on an overloaded machine. A thread that has slept waits for a turn
+	// of 3 ms of each.
+	crowd = 8
+	// boostLimit is the CPU time that boosted threads may take: several times what a recording needs to begin, and
+	// what a million events with stacks need to be written.
+	boostLimit = time.Second
+	boostPoll  = 20 * time.Millisecond
+)
+
+// booster gives this process's ordinary threads a real-time priority while it begins or ends a recording on an
+// overloaded machine. Beginning one has more than a thousand waits for a CPU, each of which lasts up to a second where
+// 250 threads are runnable on each CPU. A nice value of -20 is not enough there: a quarter of a CPU's time, and waits of
+// 3 to 500 ms.
+//
+// Threads that have chosen a priority keep it: they have SCHED_FLAG_RESET_ON_FORK, boosted ones have not. Those that
+// boosted threads begin are boosted too. A process that is started meanwhile would also be.
+type booster struct {
+	normal unix.SchedAttr // of an ordinary thread
+	ended  chan struct{}
+	mu     sync.Mutex
+	done   bool
+}
+
+// beginBoost lasts until End, or until boostLimit is used up. nil: there is no need, or this process has been started
+// with a priority of its own.
+func beginBoost() *booster {
+	if !isCrowded() {
+		return nil
+	}
+	for _, tid := range threadIDs() { // the first thread may have been given a priority by now
+		normal, err := unix.SchedGetAttr(tid, 0)
+		if err == nil && normal.Policy == unix.SCHED_NORMAL && normal.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0 {
+			b := &booster{normal: *normal, ended: make(chan struct{})}
+			b.raise()
+			go b.limit()
+			return b
+		}
+	}
+	return nil
+}
+
+// End takes the priority back. It may be called again, and on nil.
+func (b *booster) End() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.done {
+		return
+	}
+	b.done = true
+	close(b.ended)
+	b.setAll(b.isBoosted, b.normal)
+}
+
+// limit ends the boost when it has taken its time. A thread that was about to begin at the end of the boost is in no list
+// yet, and has the priority of its parent: it is found a moment later.
+func (b *booster) limit() {
+	b.awaitLimit()
+	b.End()
+	time.Sleep(boostPoll)
+	b.setAll(b.isBoosted, b.normal)
+}
+
+func (b *booster) awaitLimit() {
+	before, err := proc.ReadUsage()
+	for err == nil {
+		select {
+		case <-b.ended:
+			return
+		case <-time.After(boostPoll):
+		}
+		b.raise()
+		var now proc.Usage
+		if now, err = proc.ReadUsage(); now.CPU()-before.CPU() > boostLimit {
+			return
+		}
+	}
+}
+
+// raise boosts the threads that are there.
+func (b *booster) raise() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.done {
+		b.setAll(b.isOrdinary, unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: boostPriority})
+	}
+}
+
+func (b *booster) isOrdinary(a *unix.SchedAttr) bool {
+	return a.Policy == unix.SCHED_NORMAL && a.Nice == b.normal.Nice && a.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0
+}
+
+func (b *booster) isBoosted(a *unix.SchedAttr) bool {
+	return a.Policy == unix.SCHED_RR && a.Priority == boostPriority && a.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0
+}
+
+// setAll sets the priority of some threads, until none of them is left that has begun meanwhile.
+func (b *booster) setAll(which func(*unix.SchedAttr) bool, to unix.SchedAttr) {
+	for again := true; again; {
+		again = false
+		for _, tid := range threadIDs() {
+			attr, err := unix.SchedGetAttr(tid, 0)
+			if err == nil && which(attr) && unix.SchedSetAttr(tid, &to, 0) == nil {
+				again = true
+			}
+		}
+	}
+}
+
+func threadIDs() (tids []int) {
+	folder, err := os.Open("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(-1)
+	for _, name := range names {
+		if tid, err := strconv.Atoi(name); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
+}
+
+// isCrowded tells whether many threads wait for each CPU, by the third word of proc_loadavg(5).
+func isCrowded() bool {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return false
+	}
+	var runnable int
+	if _, err := fmt.Sscanf(string(text), "%s %s %s %d/", new(string), new(string), new(string), &runnable); err != nil {
+		return false
+	}
+	cpus, err := proc.CPUs("/sys")
+	return err == nil && runnable >= crowd*len(cpus)
+}
