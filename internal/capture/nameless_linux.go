@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"wprof/internal/cli"
@@ -57,6 +58,29 @@ func (s *session) unheld() string {
 			"or many programs began at once", cli.Counted(uint64(n), "file")))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// unreadNamed is how many processes unreadText names.
+const unreadNamed = 8
+
+// unreadText says which processes hung before the recording began, so that nothing is known of their memory; "": none.
+func unreadText(pids []int, code bool) string {
+	if len(pids) == 0 {
+		return ""
+	}
+	var named []string
+	for _, pid := range pids[:min(len(pids), unreadNamed)] {
+		named = append(named, strconv.Itoa(pid))
+	}
+	if more := len(pids) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("%d more", more))
+	}
+	missing := "command lines"
+	if code {
+		missing = "functions and command lines"
+	}
+	return fmt.Sprintf("%s of processes that hang with their memory locked are missing (PID %s): /proc/PID/maps and /proc/PID/cmdline could not be read; "+
+		"their stacks show what they wait for", missing, strings.Join(named, ", "))
 }
 
 // missingForFiles lists the capabilities that opening what other users' processes have mapped needs, of those that are not

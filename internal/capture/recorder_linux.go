@@ -55,6 +55,7 @@ type recorder struct {
 	unfollowed  uint64 // descendants of chosen processes for which there was no room
 	priority    string
 	offCPUPlace bpf.Place
+	unread      []int  // processes whose command lines could not be read
 	unsampled   error  // why CPUs that came online are not sampled, or what is mapped there not known
 	number      uint32 // of the generation
 	bumped      *bump  // its last change
@@ -134,7 +135,9 @@ func (r *recorder) cameOnline(cpu int) {
 // beginSide tells what the side-band tells of: mappings for samples, and the command lines of what runs already.
 func (r *recorder) beginSide() error {
 	if r.code == nil {
-		return r.writer.Sideband(sideband.CommandLines(nil))
+		var commands []byte
+		commands, r.unread = sideband.CommandLines()
+		return r.writer.Sideband(commands)
 	}
 	if err := r.code.watch(r.tracer); err != nil {
 		return err
@@ -365,6 +368,14 @@ func (r *recorder) tail() (spool.Tail, error) {
 	untold, err := r.untoldMappings()
 	tail.Losses = append(tail.Losses, untold...)
 	return tail, err
+}
+
+// unreadProcesses are those of which /proc has not told what they are, because something holds them up.
+func (r *recorder) unreadProcesses() []int {
+	if r.code != nil && r.code.watcher != nil {
+		return r.code.watcher.Unread()
+	}
+	return r.unread
 }
 
 // skipped are the events that the kernel has skipped programs for, because they were running on that CPU already. It

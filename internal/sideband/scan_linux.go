@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"sync"
+	"time"
 
 	"wprof/internal/proc"
 )
@@ -16,22 +19,33 @@ func (w *Watcher) scan(commands bool) error {
 	if err != nil {
 		return fmt.Errorf("list the processes: %w", err)
 	}
-	var buf []byte
-	for _, pid := range pids {
-		buf = w.scanProcess(uint32(pid), buf, commands)
-	}
+	w.visits.visit(pids, func(pid int) {
+		began := time.Now()
+		out := w.scanProcess(uint32(pid), commands)
+		if time.Since(began) > visitDeadline {
+			// It may have changed between the time that the records have and that at which it could be read.
+			out = w.scanProcess(uint32(pid), commands)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.still {
+			w.scans = append(w.scans, out...)
+		}
+	})
 	return nil
 }
 
+// Unread are the processes that could not be read so far, because something holds them up.
+func (w *Watcher) Unread() []int { return w.visits.unread() }
+
 // scanProcess tells of one process. One that ends meanwhile tells what it still can.
-func (w *Watcher) scanProcess(pid uint32, buf []byte, commands bool) []byte {
+func (w *Watcher) scanProcess(pid uint32, commands bool) (out []byte) {
 	// Before the file is read: what changes afterwards is told by perf with a later time.
 	now := proc.Monotonic()
-	tid, buf := readOf(pid, "maps", buf)
+	tid, buf := readOf(pid, "maps", nil)
 	if len(buf) == 0 {
-		return buf // a thread of the kernel
+		return nil // a thread of the kernel
 	}
-	var out []byte
 	var wanted []request
 	for line := range bytes.Lines(buf) {
 		r := Record{Kind: KindMap, Time: now, PID: pid, tid: tid}
@@ -43,10 +57,7 @@ func (w *Watcher) scanProcess(pid uint32, buf []byte, commands bool) []byte {
 	if commands {
 		out = appendCommand(out, pid, now)
 	}
-	w.mu.Lock()
-	w.scans = append(w.scans, out...)
-	w.mu.Unlock()
-	return buf
+	return out
 }
 
 // readOf reads a file of /proc that tells of a process's memory, and names the thread that shows it: the first one until
@@ -72,16 +83,25 @@ func readOf(pid uint32, name string, buf []byte) (tid uint32, text []byte) {
 	return pid, text[:0]
 }
 
-// CommandLines appends the command lines of all processes, for a recording that needs nothing else of the side-band.
-func CommandLines(b []byte) []byte {
+// CommandLines returns the command lines of all processes, for a recording that needs nothing else of the side-band, and
+// the processes that could not be read because something holds them up.
+func CommandLines() (records []byte, unread []int) {
 	pids, err := proc.PIDs("/proc")
 	if err != nil {
-		return b // without /proc they are not known
+		return nil, nil // without /proc they are not known
 	}
-	for _, pid := range pids {
-		b = appendCommand(b, uint32(pid), proc.Monotonic())
-	}
-	return b
+	var visits visitor
+	var mu sync.Mutex
+	visits.visit(pids, func(pid int) {
+		record := appendCommand(nil, uint32(pid), proc.Monotonic())
+		mu.Lock()
+		defer mu.Unlock()
+		records = append(records, record...)
+	})
+	unread = visits.unread()
+	mu.Lock()
+	defer mu.Unlock()
+	return slices.Clone(records), unread
 }
 
 // appendCommand appends the command line of a process, if it has one: threads of the kernel have none.

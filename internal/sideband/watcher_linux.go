@@ -48,6 +48,7 @@ type Watcher struct {
 	cfg    Config
 	files  *Files
 	opener *opener
+	visits visitor
 
 	mu      sync.Mutex
 	cpus    []*event             // replaced, never changed; threads of theirs run until Stop
