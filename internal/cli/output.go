@@ -53,8 +53,19 @@ func (inv *Invocation) createOutputAs(path, name string, binary bool, folder *Fo
 	return o, err
 }
 
+// CreateStatusOutput is [Invocation.CreateOutput] for a text that repeats what the exit status says. It may be discarded, so
+// a standard output that looks closed is taken: Python's DEVNULL does, see [isClosed].
+func (inv *Invocation) CreateStatusOutput(path string) (*Output, error) {
+	if isStandardOutput(path) {
+		return inv.standing(inv.Std.Out, "standard output", false)
+	}
+	return inv.CreateOutput(path, false)
+}
+
+func isStandardOutput(path string) bool { return path == "" || path == "-" || path == "/dev/stdout" }
+
 func (inv *Invocation) createOutput(path, name string, binary bool) (*Output, error) {
-	if path == "" || path == "-" || path == "/dev/stdout" {
+	if isStandardOutput(path) {
 		if isClosed(inv.Std.Out) {
 			return nil, inv.errClosed()
 		}

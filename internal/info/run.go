@@ -47,7 +47,7 @@ func Run(inv *cli.Invocation) error {
 	if len(inv.Args) == 0 || inv.Args[0] == "-" {
 		source = "standard input"
 	}
-	out, err := inv.CreateOutput(inv.String("output"), binary)
+	out, err := createOutput(inv, binary)
 	if err != nil {
 		return err
 	}
@@ -64,6 +64,14 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	return inv.Lost(source, lost)
+}
+
+func createOutput(inv *cli.Invocation, binary bool) (*cli.Output, error) {
+	path := inv.String("output")
+	if inv.Bool("check") {
+		return inv.CreateStatusOutput(path)
+	}
+	return inv.CreateOutput(path, binary)
 }
 
 func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {

@@ -14,11 +14,11 @@ import (
 )
 
 // TestClosedStandardOutputIsRefused: what a tool has to say goes nowhere then, and it says so, as date(1) does. The null
-// device is a place like any other.
+// device is a place like any other, and the answer of --check is its exit status.
 func TestClosedStandardOutputIsRefused(t *testing.T) {
 	file := tools.Convert(t, filepath.Join(t.TempDir(), "c.wprof"), "wprof-info", "--undump", emptySection(t))
 	runs := [][]string{
-		{"wprof-info", file}, {"wprof-info", "--check", file}, {"wprof-info", "--dump", file}, {"wprof-flame", file}, {"wprof-filter", file},
+		{"wprof-info", file}, {"wprof-info", "--dump", file}, {"wprof-flame", file}, {"wprof-filter", file},
 		{"wprof-json", file}, {"wprof-perfetto", file}, {"wprof-symbolize", file}, {"wprof-info", "--version"}, {"wprof-flame", "--help"},
 		{"wprof-filter", "--man"}, {"wprof-json", "--completion", "bash"},
 	}
@@ -34,7 +34,7 @@ func TestClosedStandardOutputIsRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, script := range []string{`exec "$@" >/dev/null`, `exec "$@" <>/dev/null >&0 2>&0`, `exec "$@" </dev/null >/dev/null 2>/dev/null`} {
+	for _, script := range []string{`exec "$@" --check >&-`, `exec "$@" --check 1<>/dev/null`, `exec "$@" >/dev/null`, `exec "$@" <>/dev/null >&0 2>&0`, `exec "$@" </dev/null >/dev/null 2>/dev/null`} {
 		if status, said := runScript(t, script, []string{tools.Path("wprof-info"), file}); status != 0 {
 			t.Errorf("%s: status %d: %s", script, status, said)
 		}
