@@ -81,7 +81,7 @@ func (n *names) perfMap(m *format.Module) (io.ReadCloser, error) {
 	if _, err := fmt.Sscanf(string(m.Path), "/tmp/perf-%d.map", &pid); err != nil {
 		return nil, fmt.Errorf("%s is no map file: %w", m.Path, err)
 	}
-	f, ok := n.files.PerfMap(pid)
+	f, ok := n.files.PerfMap(pid, int64(m.Generation))
 	if !ok {
 		return nil, os.ErrNotExist
 	}

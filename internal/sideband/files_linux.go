@@ -21,7 +21,7 @@ type Files struct {
 	build  map[string]*file // the first file of a build-id
 	byPath map[buildKey]*file
 	all    []*os.File
-	maps   map[uint32]*os.File // map files of generated code, by pid
+	maps   map[mapKey]*os.File // map files of generated code
 	closed bool
 	stats  Stats
 }
@@ -52,7 +52,7 @@ type buildKey struct{ build, path string }
 const maxKnown = 1 << 17
 
 func newFiles(most int) *Files {
-	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: make(map[uint32]*os.File)}
+	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: make(map[mapKey]*os.File)}
 }
 
 // claim tells whether the file of a mapping is to be opened: it is new, or could not be opened yet. Who gets true calls
@@ -244,37 +244,43 @@ func (fs *Files) Open(m *format.Module) (*os.File, bool) {
 	return found.f, true
 }
 
-// PerfMap returns the map file of a process's generated code; false if there was none.
-func (fs *Files) PerfMap(pid uint32) (*os.File, bool) {
+// mapKey is the map file of one program: a process id is used again, and exec begins another program.
+type mapKey struct {
+	pid   uint32
+	since int64 // when generated code was mapped first
+}
+
+// PerfMap returns the map file of the program that first mapped generated code at a time; false if there was none.
+func (fs *Files) PerfMap(pid uint32, since int64) (*os.File, bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	f, ok := fs.maps[pid]
+	f, ok := fs.maps[mapKey{pid, since}]
 	return f, ok
 }
 
-func (fs *Files) hasMap(pid uint32) bool {
+func (fs *Files) hasMap(key mapKey) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	return fs.maps[pid] != nil
+	return fs.maps[key] != nil
 }
 
 // keepMap opens the map file of a process's generated code, by the process id that the process sees, and tells whether it
 // is there.
-func (fs *Files) keepMap(pid uint32) bool {
-	if fs.hasMap(pid) {
+func (fs *Files) keepMap(key mapKey) bool {
+	if fs.hasMap(key) {
 		return true
 	}
-	f := openMap(pid)
+	f := openMap(key.pid)
 	if f == nil {
 		return false
 	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if fs.maps[pid] != nil || fs.closed || len(fs.maps) >= maxMaps {
+	if fs.maps[key] != nil || fs.closed || len(fs.maps) >= maxMaps {
 		f.Close()
-		return fs.maps[pid] != nil
+		return fs.maps[key] != nil
 	}
-	fs.maps[pid] = f
+	fs.maps[key] = f
 	return true
 }
 

@@ -29,7 +29,8 @@ const (
 	// KindKept is what was found in a file that a mapping calls Device, Inode, Generation: the BuildID, perhaps empty, and as
 	// Offset its generation, which /proc does not tell of a mapping.
 	KindKept
-	// KindJIT is that PID tells the names of its generated code in a map file.
+	// KindJIT is that the program of PID writes the names of its generated code, the first of which was mapped at Time,
+	// into a map file.
 	KindJIT
 	// KindFunction is a function that the kernel has got, of a BPF program or a trampoline: Start, Length, and its name in
 	// Path. KindFunctionGone is the end of it.

@@ -39,6 +39,7 @@ type process struct {
 	exited  int64 // when its first thread ended; 0: it has not
 	used    int64 // when an address was looked up, or a mapping came, last
 	jit     *format.Module
+	began   int64 // when its program did
 }
 
 // space is what processes share after a fork.
@@ -84,10 +85,10 @@ func (t *Tables) Apply(r *Record) {
 	case KindExec:
 		p := t.process(r.PID)
 		t.release(p)
-		p.maps, p.jit, p.exited = &space{owners: 1}, nil, 0
+		p.maps, p.jit, p.exited, p.began = &space{owners: 1}, nil, 0, r.Time
 		t.changed(p)
 	case KindFork:
-		t.fork(r.PID, r.Parent)
+		t.fork(r)
 	case KindExit:
 		if p := t.processes[r.PID]; p != nil {
 			p.exited = r.Time
@@ -95,7 +96,7 @@ func (t *Tables) Apply(r *Record) {
 	case KindKept:
 		t.kept[fileKey{r.Device, r.Inode, r.Generation}] = keptFile{build: bytes.Clone(r.BuildID), generation: r.Offset}
 	case KindJIT:
-		t.jit(t.process(r.PID), r.PID)
+		t.jit(t.process(r.PID), r)
 	}
 }
 
@@ -126,17 +127,18 @@ func (t *Tables) release(p *process) {
 }
 
 // fork gives a new process the mappings of its parent. One of the same id from before is gone.
-func (t *Tables) fork(pid, parent uint32) {
+func (t *Tables) fork(r *Record) {
+	pid := r.PID
 	if old := t.processes[pid]; old != nil {
 		t.release(old)
 		delete(t.processes, pid)
 	}
-	from := t.processes[parent]
+	from := t.processes[r.Parent]
 	if from == nil {
 		return
 	}
 	from.maps.owners++
-	p := &process{maps: from.maps, used: t.clock}
+	p := &process{maps: from.maps, used: t.clock, began: r.Time}
 	t.processes[pid] = p
 	t.changed(p)
 }
@@ -293,13 +295,15 @@ func classify(r *Record) (format.ModuleKind, []byte) {
 	return format.ModuleKind_MODULE_FILE, path
 }
 
-// jit lets generated code of a process be named by its map file, also what is there already.
-func (t *Tables) jit(p *process, pid uint32) {
-	if p.jit != nil {
+// jit lets generated code of a process be named by its map file, also what is there already. The record may come when
+// another program has begun under the same id.
+func (t *Tables) jit(p *process, r *Record) {
+	if p.jit != nil || r.Time < p.began {
 		return
 	}
-	path := PerfMapPath(pid)
-	p.jit = t.intern(moduleKey{kind: format.ModuleKind_MODULE_JIT, path: path}, []byte(path))
+	path := PerfMapPath(r.PID)
+	file := fileKey{generation: uint64(r.Time)}
+	p.jit = t.intern(moduleKey{kind: format.ModuleKind_MODULE_JIT, path: path, file: file}, []byte(path))
 	t.own(p)
 	for i := range p.maps.maps {
 		if m := &p.maps.maps[i]; format.ModuleKind(m.module.Kind) == format.ModuleKind_MODULE_ANON {

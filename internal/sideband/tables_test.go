@@ -3,6 +3,7 @@ package sideband
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"wprof/format"
@@ -134,6 +135,32 @@ func TestGeneratedCodeBecomesThatOfItsMap(t *testing.T) {
 	if n := len(tables.processes[7].maps.maps); n != 1 {
 		t.Errorf("pieces that meet are %d mappings", n)
 	}
+}
+
+// TestGeneratedCodeBelongsToOneProgram: exec and a reused id begin another program, whose map file is another one, and what
+// is found out late of the program before does not touch it.
+func TestGeneratedCodeBelongsToOneProgram(t *testing.T) {
+	tables := NewTables()
+	var found []*format.Module
+	begin := func(r Record) {
+		r.PID = 7
+		tables.Apply(&r)
+		tables.Apply(&Record{Kind: KindMap, Time: r.Time + 1, PID: 7, Start: 4096, Length: 4096, Path: []byte("//anon")})
+		tables.Apply(&Record{Kind: KindJIT, Time: r.Time - 8, PID: 7}) // of the program before
+		if m, _ := tables.Resolve(7, 4096); m == nil || m.Kind != uint32(format.ModuleKind_MODULE_ANON) {
+			t.Errorf("before its map file is found, generated code is %v", m)
+		}
+		tables.Apply(&Record{Kind: KindJIT, Time: r.Time + 1, PID: 7})
+		m, _ := tables.Resolve(7, 4096)
+		if m == nil || m.Kind != uint32(format.ModuleKind_MODULE_JIT) || slices.Contains(found, m) {
+			t.Errorf("generated code is %v, before it was of %v", m, found)
+		}
+		found = append(found, m)
+	}
+	tables.Apply(&Record{Kind: KindMap, Time: 50, PID: 1, Start: 1 << 20, Length: 4096, Path: []byte("/x")})
+	begin(Record{Kind: KindFork, Time: 100, Parent: 1})
+	begin(Record{Kind: KindExec, Time: 200})
+	begin(Record{Kind: KindFork, Time: 400, Parent: 1})
 }
 
 func TestEndedProcessesAreForgottenLater(t *testing.T) {

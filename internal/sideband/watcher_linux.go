@@ -283,10 +283,9 @@ func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []reque
 		wanted = w.mapping(r, wanted)
 	case KindFork:
 		w.noteParent(r)
+		w.forgetMap(r.PID)
 	case KindExec:
-		w.mu.Lock()
-		delete(w.jits, r.PID)
-		w.mu.Unlock()
+		w.forgetMap(r.PID)
 	case KindExit:
 		w.mu.Lock()
 		since := w.jits[r.PID]
@@ -295,6 +294,13 @@ func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []reque
 		wanted = w.wantMap(r.PID, since, wanted)
 	}
 	return Append(out, r), wanted
+}
+
+// forgetMap ends the search for the map file of a process's generated code: another program begins under its id.
+func (w *Watcher) forgetMap(pid uint32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.jits, pid)
 }
 
 // mapping appends what is to be opened for a mapping.
@@ -320,7 +326,7 @@ func (w *Watcher) mapping(r *Record, wanted []request) []request {
 
 // wantMap asks for the map file of a process's generated code, once each time that somebody takes what is wanted.
 func (w *Watcher) wantMap(pid uint32, since int64, wanted []request) []request {
-	if since == 0 || w.files.hasMap(pid) {
+	if since == 0 || w.files.hasMap(mapKey{pid, since}) {
 		return wanted
 	}
 	for i := range wanted {
@@ -343,7 +349,7 @@ func (w *Watcher) want(one request, wanted []request) []request {
 func (w *Watcher) open(one *request) {
 	var found []byte
 	if one.generated {
-		if w.files.keepMap(one.r.PID) {
+		if w.files.keepMap(mapKey{one.r.PID, one.r.Time}) {
 			found = Append(nil, &one.r)
 		}
 	} else {

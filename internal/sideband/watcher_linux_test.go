@@ -430,10 +430,11 @@ func generatesCode(t *testing.T, users string, held bool) {
 	for _, r := range records(t, w) {
 		tables.Apply(&r)
 	}
-	if _, ok := w.Files().PerfMap(pid); ok != held {
+	m, offset := tables.Resolve(pid, address+8)
+	f, ok := w.Files().PerfMap(pid, int64(m.GetGeneration()))
+	if ok != held {
 		t.Fatalf("its map file is held: %v, want %v", ok, held)
 	}
-	m, offset := tables.Resolve(pid, address+8)
 	if !held {
 		if m != nil && m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
 			t.Errorf("the code of the map that is not held is %v", m)
@@ -443,7 +444,6 @@ func generatesCode(t *testing.T, users string, held bool) {
 	if m == nil || m.Kind != uint32(format.ModuleKind_MODULE_JIT) || offset != address+8 || string(m.Path) != PerfMapPath(pid) {
 		t.Errorf("the generated code is %v, %#x", m, offset)
 	}
-	f, _ := w.Files().PerfMap(pid)
 	if text, _ := io.ReadAll(f); !strings.Contains(string(text), "made up") {
 		t.Errorf("the map file says %q", text)
 	}

@@ -195,7 +195,7 @@ side 3010 jit pid=10
 round 6000
 end 6100
 `, textOptions())
-	if !strings.Contains(out, `path="/tmp/perf-10.map" kind=jit`) || strings.Contains(out, "//anon") {
+	if !strings.Contains(out, `path="/tmp/perf-10.map" generation=3010 kind=jit`) || strings.Contains(out, "//anon") {
 		t.Errorf("the samples before the map file was found are not in generated code with names:\n%s", out)
 	}
 }

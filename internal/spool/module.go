@@ -21,7 +21,7 @@ func keyOf(m *format.Module) moduleKey {
 	case m.Inode != 0 && k.kind == format.ModuleKind_MODULE_FILE:
 		k.device, k.inode, k.generation = m.Device, m.Inode, m.Generation
 	default:
-		k.name = string(m.Path)
+		k.generation, k.name = m.Generation, string(m.Path)
 	}
 	return k
 }

@@ -39,7 +39,7 @@ func keyOf(m *format.Module) tableKey {
 		k.path = string(m.Path)
 	}
 	if m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
-		k.path = string(m.Path)
+		k.generation, k.path = m.Generation, string(m.Path)
 	}
 	return k
 }
