@@ -21,8 +21,8 @@ const (
 	// times that.
 	maxSessionBytes = 1 << 20
 	maxEndBytes     = 4 << 20
-	// maxProcesses is how many processes an end block lists: those with the most CPU time.
-	maxProcesses = 1 << 15
+	// MaxProcesses is how many processes an end block lists: those with the most CPU time.
+	MaxProcesses = 1 << 15
 )
 
 // Version is what a header block says about the stream before its Session.

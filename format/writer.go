@@ -302,9 +302,9 @@ func (w *Writer) count(e *End) {
 		}
 	}
 	e.RawBytes, e.StoredBytes, e.Definitions, e.Late = s.raw, s.stored, s.definitions, s.late
-	if len(e.Processes) > maxProcesses {
+	if len(e.Processes) > MaxProcesses {
 		slices.SortFunc(e.Processes, func(a, b *ProcessTime) int { return cmp.Compare(b.Ns, a.Ns) })
-		e.Processes = e.Processes[:maxProcesses]
+		e.Processes = e.Processes[:MaxProcesses]
 	}
 }
 

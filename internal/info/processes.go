@@ -7,13 +7,11 @@ import (
 	"wprof/format"
 )
 
-// maxProcesses bounds the accounts of a recording of many epochs: one that runs for a week sees millions of processes.
-const maxProcesses = 1 << 14
-
-// addProcesses takes an epoch's accounts in.
+// addProcesses takes an epoch's accounts in. The bound is that of one end block also for a recording of many epochs: one
+// that runs for a week sees millions of processes.
 func (r *Recording) addProcesses(all []*format.ProcessTime) {
 	r.Processes = append(r.Processes, all...)
-	if len(r.Processes) > 2*maxProcesses {
+	if len(r.Processes) > 2*format.MaxProcesses {
 		r.sumProcesses()
 	}
 }
@@ -34,9 +32,9 @@ func (r *Recording) sumProcesses() {
 		sums = append(sums, p)
 	}
 	slices.SortStableFunc(sums, func(a, b *format.ProcessTime) int { return cmp.Compare(b.Ns, a.Ns) })
-	if len(sums) > maxProcesses {
-		r.Others += len(sums) - maxProcesses
-		sums = sums[:maxProcesses]
+	if len(sums) > format.MaxProcesses {
+		r.Others += len(sums) - format.MaxProcesses
+		sums = sums[:format.MaxProcesses]
 	}
 	clear(r.Processes[len(sums):])
 	r.Processes = sums

@@ -30,7 +30,7 @@ type Recording struct {
 	Late      uint64
 	Defined   uint64
 	Kinds     []*format.KindCount
-	Processes []*format.ProcessTime // those with most time, at most maxProcesses
+	Processes []*format.ProcessTime // those with most time, at most format.MaxProcesses
 	Others    int                   // processes, with less time
 	Losses    []*format.Loss
 	Cost      *format.RecorderCost

@@ -44,9 +44,6 @@ type finishedProcess struct {
 	ns    int64
 }
 
-// maxFinished bounds the accounts of ended processes; then those with the least CPU time go.
-const maxFinished = 1 << 14
-
 func newRoster(recorder uint32) *roster {
 	r := &roster{groups: make(map[uint32]*process), recorder: recorder}
 	r.idle = &thread{told: true, isIdle: true, visible: true}
@@ -180,9 +177,9 @@ func (t *thread) lives() bool { return !t.exited && t.status != gone }
 
 func (r *roster) finish(g *process) {
 	r.finished = append(r.finished, finishedProcess{g.pid, g.nsPID, g.start, g.comm, g.ns})
-	if len(r.finished) >= maxFinished {
+	if len(r.finished) >= 2*format.MaxProcesses {
 		slices.SortFunc(r.finished, func(a, b finishedProcess) int { return cmp.Compare(b.ns, a.ns) })
-		r.finished = r.finished[:maxFinished/2]
+		r.finished = r.finished[:format.MaxProcesses]
 	}
 }
 
