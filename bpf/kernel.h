@@ -59,6 +59,13 @@ struct bpf_dynptr {
 
 struct thread_info {
 	__u32 cpu;
+#if defined(__TARGET_ARCH_arm64)
+	__u64 preempt_count;
+#endif
+};
+
+struct pcpu_hot { /* x86, 6.2 to 6.14 */
+	int preempt_count;
 };
 
 struct rq {
@@ -118,6 +125,7 @@ struct vm_area_struct {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	void *stack;
 	unsigned int flags;
 	int on_cpu;
 	int on_rq;
@@ -148,6 +156,9 @@ struct pt_regs {
 	unsigned long bp;
 	unsigned long ip;
 	unsigned long cs; /* two bytes since 6.9 */
+	unsigned long orig_ax;
+#define REGS_SYSCALL(regs) (int)(regs)->orig_ax
+#define SYSCALL_YIELD 24
 #define REGS_PC(regs) (regs)->ip
 #define REGS_FP(regs) (regs)->bp
 #define REGS_32BIT(regs) (*(__u8 *)&(regs)->cs == 0x23) /* __USER32_CS */
@@ -155,6 +166,9 @@ struct pt_regs {
 	__u64 regs[31];
 	__u64 pc;
 	__u64 pstate;
+	__s32 syscallno;
+#define REGS_SYSCALL(regs) (regs)->syscallno
+#define SYSCALL_YIELD 124
 #define REGS_PC(regs) (regs)->pc
 #define REGS_32BIT(regs) ((regs)->pstate & 0x10) /* PSR_MODE32_BIT */
 #define REGS_FP(regs) (REGS_32BIT(regs) ? 0 : (regs)->regs[29]) /* 32-bit code has none that compilers agree on */
@@ -162,6 +176,8 @@ struct pt_regs {
 #error "which registers hold the frame pointer?"
 #endif
 };
+
+#define SYSCALL_YIELD_32BIT 158 /* on both */
 
 struct super_block {
 	__u32 s_dev;

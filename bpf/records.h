@@ -49,7 +49,9 @@ enum rec_flag {
 	REC_ANNOUNCED = 16, /* switch: a rec_return follows on this CPU before its next switch, or is lost */
 	REC_STACKED = 64, /* switch, waking, wakeup_new: stacks follow the fixed part */
 	REC_TRACER = 16, /* stack: the innermost frames are those of the tracer */
-	REC_PREEMPTED = 32, /* switch: prev was preempted */
+	REC_PREEMPTED = 32, /* switch: prev was preempted inside the kernel */
+	REC_YIELDED = 128,  /* switch: prev called sched_yield */
+	REC_INTERRUPT = 32, /* waking: it happens in an interrupt */
 	REC_SINCE = 64,	 /* task: since_ns is known */
 	REC_QUEUED = 128, /* task: it is runnable and waits, whatever its state says; since_ns is since when */
 };
@@ -84,7 +86,7 @@ struct rec_stacks {
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
 	__u32 next_tid;
-	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint hands them over; no exit_state: 0x80 for a dead thread */
+	__u32 prev_state; /* raw task_struct.__state bits, as the tracepoint hands them over; with exit_state if that is 0x80, dead */
 	__s16 prev_prio;
 	__s16 next_prio;
 	__u32 distance; /* 0; for the reader's own use: how far behind its rec_return stands */

@@ -11,6 +11,20 @@ static __always_inline __u8 sides(struct task_struct *subject, struct task_struc
 	return (wanted(subject) ? REC_SUBJECT : 0) | (wanted(object) ? REC_OBJECT : 0);
 }
 
+/*
+ * Whether a thread that leaves while it could run on has called sched_yield. A thread that is preempted on its way back
+ * from that passes for one as well.
+ */
+static __always_inline bool has_yielded(struct task_struct *prev)
+{
+	struct pt_regs *regs;
+
+	if (!prev->pid || prev->flags & (PF_KTHREAD | worker_flags()))
+		return false;
+	regs = (struct pt_regs *)bpf_task_pt_regs(prev);
+	return REGS_SYSCALL(regs) == (REGS_32BIT(regs) ? SYSCALL_YIELD_32BIT : SYSCALL_YIELD);
+}
+
 /* Cannot see: a thread that is put back on its CPU without a switch. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
@@ -26,6 +40,8 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		return 0;
 	if (preempt)
 		want |= REC_PREEMPTED;
+	else if (!prev_state && has_yielded(prev))
+		want |= REC_YIELDED;
 	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
 	    take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &stacks)) {
 		rec = reserve(REC_SWITCH, want | REC_STACKED, prev->pid, sizeof(*rec) + sizeof(stacks));
@@ -39,6 +55,8 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	}
 	rec->next_tid = next->pid;
 	rec->prev_state = prev_state;
+	if (prev_state & TASK_DEAD)
+		rec->prev_state |= prev->exit_state;
 	rec->prev_prio = prev->prio;
 	rec->next_prio = next->prio;
 	rec->distance = 0;
@@ -63,6 +81,8 @@ static __always_inline int write_waking(void *ctx, __u32 kind, struct task_struc
 	want = sides(waker, wakee);
 	if (!want)
 		return 0;
+	if (kind == REC_WAKING && in_interrupt(ctx, waker))
+		want |= REC_INTERRUPT;
 	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks)) {
 		rec = reserve(kind, want | REC_STACKED, waker->pid, sizeof(*rec) + sizeof(stacks));
 		if (!rec)

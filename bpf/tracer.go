@@ -94,6 +94,9 @@ func (t *Tracer) load(types *btf.Cache) error {
 	if err != nil {
 		return err
 	}
+	if err := findPreemptCount(spec, types); err != nil {
+		return err
+	}
 	if err := t.loadPrograms(spec, types); err != nil {
 		return err
 	}

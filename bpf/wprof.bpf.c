@@ -20,6 +20,7 @@
 #include "newprogram.h"
 #include "tasks.h"
 #include "offcpu.h"
+#include "interrupt.h"
 #include "sched.h"
 #include "sample.h"
 

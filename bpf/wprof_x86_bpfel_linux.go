@@ -49,6 +49,7 @@ const (
 	wprofVarOffcpuMin         = "offcpu_min"
 	wprofVarOffcpuPlace       = "offcpu_place"
 	wprofVarOffcpuUser        = "offcpu_user"
+	wprofVarPreemptCountPlace = "preempt_count_place"
 	wprofVarProbeFired        = "probe_fired"
 	wprofVarRecords           = "records"
 	wprofVarRingCount         = "ring_count"
@@ -143,31 +144,32 @@ type wprofMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofVariableSpecs struct {
-	ArgsWanted   *ebpf.VariableSpec `ebpf:"args_wanted"`
-	Armed        *ebpf.VariableSpec `ebpf:"armed"`
-	ClosedAt     *ebpf.VariableSpec `ebpf:"closed_at"`
-	Filter       *ebpf.VariableSpec `ebpf:"filter"`
-	Generation   *ebpf.VariableSpec `ebpf:"generation"`
-	LifeWanted   *ebpf.VariableSpec `ebpf:"life_wanted"`
-	OffcpuKernel *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
-	OffcpuMin    *ebpf.VariableSpec `ebpf:"offcpu_min"`
-	OffcpuPlace  *ebpf.VariableSpec `ebpf:"offcpu_place"`
-	OffcpuUser   *ebpf.VariableSpec `ebpf:"offcpu_user"`
-	ProbeFired   *ebpf.VariableSpec `ebpf:"probe_fired"`
-	Records      *ebpf.VariableSpec `ebpf:"records"`
-	RingCount    *ebpf.VariableSpec `ebpf:"ring_count"`
-	RingsShared  *ebpf.VariableSpec `ebpf:"rings_shared"`
-	SampleKernel *ebpf.VariableSpec `ebpf:"sample_kernel"`
-	SampleUser   *ebpf.VariableSpec `ebpf:"sample_user"`
-	Seeding      *ebpf.VariableSpec `ebpf:"seeding"`
-	SinceWanted  *ebpf.VariableSpec `ebpf:"since_wanted"`
-	StackDepth   *ebpf.VariableSpec `ebpf:"stack_depth"`
-	Unfollowed   *ebpf.VariableSpec `ebpf:"unfollowed"`
-	Untold       *ebpf.VariableSpec `ebpf:"untold"`
-	Verdicts     *ebpf.VariableSpec `ebpf:"verdicts"`
-	WakeBytes    *ebpf.VariableSpec `ebpf:"wake_bytes"`
-	WakerKernel  *ebpf.VariableSpec `ebpf:"waker_kernel"`
-	WakerUser    *ebpf.VariableSpec `ebpf:"waker_user"`
+	ArgsWanted        *ebpf.VariableSpec `ebpf:"args_wanted"`
+	Armed             *ebpf.VariableSpec `ebpf:"armed"`
+	ClosedAt          *ebpf.VariableSpec `ebpf:"closed_at"`
+	Filter            *ebpf.VariableSpec `ebpf:"filter"`
+	Generation        *ebpf.VariableSpec `ebpf:"generation"`
+	LifeWanted        *ebpf.VariableSpec `ebpf:"life_wanted"`
+	OffcpuKernel      *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
+	OffcpuMin         *ebpf.VariableSpec `ebpf:"offcpu_min"`
+	OffcpuPlace       *ebpf.VariableSpec `ebpf:"offcpu_place"`
+	OffcpuUser        *ebpf.VariableSpec `ebpf:"offcpu_user"`
+	PreemptCountPlace *ebpf.VariableSpec `ebpf:"preempt_count_place"`
+	ProbeFired        *ebpf.VariableSpec `ebpf:"probe_fired"`
+	Records           *ebpf.VariableSpec `ebpf:"records"`
+	RingCount         *ebpf.VariableSpec `ebpf:"ring_count"`
+	RingsShared       *ebpf.VariableSpec `ebpf:"rings_shared"`
+	SampleKernel      *ebpf.VariableSpec `ebpf:"sample_kernel"`
+	SampleUser        *ebpf.VariableSpec `ebpf:"sample_user"`
+	Seeding           *ebpf.VariableSpec `ebpf:"seeding"`
+	SinceWanted       *ebpf.VariableSpec `ebpf:"since_wanted"`
+	StackDepth        *ebpf.VariableSpec `ebpf:"stack_depth"`
+	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
+	Untold            *ebpf.VariableSpec `ebpf:"untold"`
+	Verdicts          *ebpf.VariableSpec `ebpf:"verdicts"`
+	WakeBytes         *ebpf.VariableSpec `ebpf:"wake_bytes"`
+	WakerKernel       *ebpf.VariableSpec `ebpf:"waker_kernel"`
+	WakerUser         *ebpf.VariableSpec `ebpf:"waker_user"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -217,31 +219,32 @@ func (m *wprofMaps) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofVariables struct {
-	ArgsWanted   *ebpf.Variable `ebpf:"args_wanted"`
-	Armed        *ebpf.Variable `ebpf:"armed"`
-	ClosedAt     *ebpf.Variable `ebpf:"closed_at"`
-	Filter       *ebpf.Variable `ebpf:"filter"`
-	Generation   *ebpf.Variable `ebpf:"generation"`
-	LifeWanted   *ebpf.Variable `ebpf:"life_wanted"`
-	OffcpuKernel *ebpf.Variable `ebpf:"offcpu_kernel"`
-	OffcpuMin    *ebpf.Variable `ebpf:"offcpu_min"`
-	OffcpuPlace  *ebpf.Variable `ebpf:"offcpu_place"`
-	OffcpuUser   *ebpf.Variable `ebpf:"offcpu_user"`
-	ProbeFired   *ebpf.Variable `ebpf:"probe_fired"`
-	Records      *ebpf.Variable `ebpf:"records"`
-	RingCount    *ebpf.Variable `ebpf:"ring_count"`
-	RingsShared  *ebpf.Variable `ebpf:"rings_shared"`
-	SampleKernel *ebpf.Variable `ebpf:"sample_kernel"`
-	SampleUser   *ebpf.Variable `ebpf:"sample_user"`
-	Seeding      *ebpf.Variable `ebpf:"seeding"`
-	SinceWanted  *ebpf.Variable `ebpf:"since_wanted"`
-	StackDepth   *ebpf.Variable `ebpf:"stack_depth"`
-	Unfollowed   *ebpf.Variable `ebpf:"unfollowed"`
-	Untold       *ebpf.Variable `ebpf:"untold"`
-	Verdicts     *ebpf.Variable `ebpf:"verdicts"`
-	WakeBytes    *ebpf.Variable `ebpf:"wake_bytes"`
-	WakerKernel  *ebpf.Variable `ebpf:"waker_kernel"`
-	WakerUser    *ebpf.Variable `ebpf:"waker_user"`
+	ArgsWanted        *ebpf.Variable `ebpf:"args_wanted"`
+	Armed             *ebpf.Variable `ebpf:"armed"`
+	ClosedAt          *ebpf.Variable `ebpf:"closed_at"`
+	Filter            *ebpf.Variable `ebpf:"filter"`
+	Generation        *ebpf.Variable `ebpf:"generation"`
+	LifeWanted        *ebpf.Variable `ebpf:"life_wanted"`
+	OffcpuKernel      *ebpf.Variable `ebpf:"offcpu_kernel"`
+	OffcpuMin         *ebpf.Variable `ebpf:"offcpu_min"`
+	OffcpuPlace       *ebpf.Variable `ebpf:"offcpu_place"`
+	OffcpuUser        *ebpf.Variable `ebpf:"offcpu_user"`
+	PreemptCountPlace *ebpf.Variable `ebpf:"preempt_count_place"`
+	ProbeFired        *ebpf.Variable `ebpf:"probe_fired"`
+	Records           *ebpf.Variable `ebpf:"records"`
+	RingCount         *ebpf.Variable `ebpf:"ring_count"`
+	RingsShared       *ebpf.Variable `ebpf:"rings_shared"`
+	SampleKernel      *ebpf.Variable `ebpf:"sample_kernel"`
+	SampleUser        *ebpf.Variable `ebpf:"sample_user"`
+	Seeding           *ebpf.Variable `ebpf:"seeding"`
+	SinceWanted       *ebpf.Variable `ebpf:"since_wanted"`
+	StackDepth        *ebpf.Variable `ebpf:"stack_depth"`
+	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
+	Untold            *ebpf.Variable `ebpf:"untold"`
+	Verdicts          *ebpf.Variable `ebpf:"verdicts"`
+	WakeBytes         *ebpf.Variable `ebpf:"wake_bytes"`
+	WakerKernel       *ebpf.Variable `ebpf:"waker_kernel"`
+	WakerUser         *ebpf.Variable `ebpf:"waker_user"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.

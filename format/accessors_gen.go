@@ -86,6 +86,12 @@ func (v SwitchEvent) SetStack(x StackID) {
 // Approx tells that since is an estimate: next left before the recorder was attached.
 func (v SwitchEvent) Approx() bool { return v.e.Flags&32 != 0 }
 
+// Preempt tells that the kernel took the CPU from the task inside the kernel. Without it, and without yield, R+ means on its way back to user mode.
+func (v SwitchEvent) Preempt() bool { return v.e.Flags&128 != 0 }
+
+// Yield tells that the task called sched_yield.
+func (v SwitchEvent) Yield() bool { return v.e.Flags&256 != 0 }
+
 // Indices of the fields of waking in Event.Args.
 const (
 	WakingWakee     = 0
@@ -135,6 +141,9 @@ func (v WakingEvent) SetStack(x StackID) {
 	v.e.Args[WakingStack] = uint64(x)
 	v.e.Flags |= 16
 }
+
+// Interrupt tells that an interrupt wakes: the waker is only whom it has interrupted. Not set for soft interrupts within the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt within the kernel, but for wakings in page faults of a program.
+func (v WakingEvent) Interrupt() bool { return v.e.Flags&32 != 0 }
 
 // Indices of the fields of wakeup_new in Event.Args.
 const (
@@ -426,6 +435,9 @@ func (v StateThreadEvent) Approx() bool { return v.e.Flags&64 != 0 }
 
 // New tells that it has never run.
 func (v StateThreadEvent) New() bool { return v.e.Flags&128 != 0 }
+
+// Interrupt tells that an interrupt woke it: the waker is only whom that had interrupted.
+func (v StateThreadEvent) Interrupt() bool { return v.e.Flags&512 != 0 }
 
 // Indices of the fields of lost in Event.Args.
 const (

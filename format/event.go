@@ -24,7 +24,10 @@ const (
 	SwitchHasSince Flags = 1 << 4
 	SwitchApprox   Flags = 1 << 5
 	SwitchHasStack Flags = 1 << 6
+	SwitchPreempt  Flags = 1 << 7
+	SwitchYield    Flags = 1 << 8
 	WakingHasStack Flags = 1 << 4
+	WakingInIRQ    Flags = 1 << 5
 	ExecHasOldTID  Flags = 1 << 4
 	ExecCut        Flags = 1 << 5
 	ExitLast       Flags = 1 << 4
@@ -33,6 +36,7 @@ const (
 	StateApprox    Flags = 1 << 6
 	StateNew       Flags = 1 << 7
 	StateHasStack  Flags = 1 << 8
+	StateWokenIRQ  Flags = 1 << 9
 
 	// FlagsVisible are the two visibility bits; an event with neither is not written.
 	FlagsVisible = FlagSubject | FlagObject

@@ -102,7 +102,11 @@ func Kinds() []KindInfo {
 				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next had left then"},
 				{Name: "stack", Type: FieldStack, Opt: SwitchHasStack, Doc: "where next was when it left then, and still was when it came back"},
 			},
-			Flags: []FlagInfo{{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"}},
+			Flags: []FlagInfo{
+				{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"},
+				{Name: "preempt", Bit: SwitchPreempt, Doc: "the kernel took the CPU from the task inside the kernel. Without it, and without yield, R+ means on its way back to user mode"},
+				{Name: "yield", Bit: SwitchYield, Doc: "the task called sched_yield"},
+			},
 		},
 		{
 			Kind: KindWaking, Name: "waking", Group: "wakeup",
@@ -114,6 +118,7 @@ func Kinds() []KindInfo {
 				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that the wakee ran on last"},
 				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the waker was, with the interrupt that woke if it was one"},
 			},
+			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "an interrupt wakes: the waker is only whom it has interrupted. Not set for soft interrupts within the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt within the kernel, but for wakings in page faults of a program"}},
 		},
 		{
 			Kind: KindWakeupNew, Name: "wakeup_new", Group: "wakeup",
@@ -187,6 +192,7 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},
 				{Name: "new", Bit: StateNew, Doc: "it has never run"},
+				{Name: "interrupt", Bit: StateWokenIRQ, Doc: "an interrupt woke it: the waker is only whom that had interrupted"},
 			},
 		},
 		{

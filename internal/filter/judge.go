@@ -109,7 +109,7 @@ func (f *Filter) passesState(e *format.Event) bool {
 		return f.o.Kinds.Has(format.KindWakeupNew)
 	}
 	if e.Flags&format.StateHasWaking != 0 && !f.o.Kinds.Has(format.KindWaking) {
-		e.Flags &^= format.StateHasWaking
+		e.Flags &^= format.StateHasWaking | format.StateWokenIRQ
 		e.Args[format.StateThreadWoken], e.Args[format.StateThreadWaker], e.Args[format.StateThreadWakerCPU] = 0, 0, 0
 	}
 	return true

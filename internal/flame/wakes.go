@@ -37,7 +37,7 @@ func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackI
 		w.Stack = from.node
 	}
 	switch by := tl.Enter(e.Task); {
-	case from.interrupt:
+	case from.interrupt || e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0:
 		w.Label = c.internLabel(Label{Comm: interruptName, Process: interruptName})
 	case by != nil && !by.Idle() && of.Status == timeline.Off && of.SinceKnown:
 		if waker, known := by.Own.(*thread); known && waker.woken.at >= of.Since {
@@ -76,6 +76,9 @@ func (c *collector) wakeOf(t *thread, s *timeline.Span) WakeID {
 	}
 	if s.Off.Woken == t.woken.at {
 		return t.woken.wake
+	}
+	if s.Off.WokenIRQ {
+		return c.internWake(Wake{Label: c.internLabel(Label{Comm: interruptName, Process: interruptName})})
 	}
 	return c.internWake(Wake{Label: c.taskLabel(s.Off.Waker)})
 }

@@ -31,6 +31,12 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	if at >= a.out.from && flags&sides != 0 {
 		e := &a.switched
 		e.Flags = format.Flags(flags & sides)
+		if flags&recPreempted != 0 {
+			e.Flags |= format.SwitchPreempt
+		}
+		if flags&recYielded != 0 {
+			e.Flags |= format.SwitchYield
+		}
 		e.CPU = n
 		e.Task = a.out.name(prev)
 		e.Args[format.SwitchNext] = uint64(a.out.name(next))
@@ -141,6 +147,9 @@ func (a *applier) applyWaking(b []byte, at int64) error {
 	if at >= a.out.from && flags&sides != 0 {
 		e := &a.woke
 		e.Flags = format.Flags(flags & sides)
+		if flags&recInterrupt != 0 {
+			e.Flags |= format.WakingInIRQ
+		}
 		e.CPU = n
 		e.Task = a.out.name(waker)
 		e.Args[format.WakingWakee] = uint64(a.out.name(wakee))
@@ -153,7 +162,7 @@ func (a *applier) applyWaking(b []byte, at int64) error {
 	}
 	// The first waking counts. One that comes while the thread runs ends no time off the CPU.
 	if flags&recObject != 0 && wakee.status == off && wakee.losses == a.losses && wakee.woken == 0 && !wakee.isNew && at >= wakee.since {
-		wakee.woken, wakee.waker, wakee.wakerCPU = at, a.out.current(waker), n
+		wakee.woken, wakee.waker, wakee.wakerCPU, wakee.wokenIRQ = at, a.out.current(waker), n, flags&recInterrupt != 0
 	}
 	return nil
 }
@@ -178,7 +187,7 @@ func (a *applier) applyWakeupNew(b []byte, at int64) error {
 	if wakee.visible && wakee.status == unknown && !wakee.isIdle {
 		wakee.status, wakee.losses, wakee.isNew, wakee.cpu, wakee.prio = off, a.losses, true, target, prio
 		wakee.since, wakee.known, wakee.at = at, true, at
-		wakee.woken, wakee.waker, wakee.wakerCPU = at, a.out.current(waker), e.CPU
+		wakee.woken, wakee.waker, wakee.wakerCPU, wakee.wokenIRQ = at, a.out.current(waker), e.CPU, false
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ const (
 	recSince     = 64
 	recQueued    = 128
 
+	recInterrupt = 32  // of a waking
+	recYielded   = 128 // of a switch
+
 	recAnnounced = 16 // of a switch
 	recTracer    = 16 // of a stack
 	recStacked   = 64 // of a switch, a waking or a wakeup_new
@@ -246,6 +249,9 @@ func kernelState(raw uint32) format.State {
 		return format.StateInterruptible
 	case taskUninterruptible:
 		return format.StateUninterruptible
+	}
+	if raw&(exitDead|exitZombie) != 0 {
+		raw &^= taskDead // which says no more
 	}
 	var s format.State
 	for _, b := range [...]struct {

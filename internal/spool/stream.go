@@ -210,6 +210,9 @@ func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
 	if t.woken != 0 {
 		v.SetWoken(t.woken)
 		v.SetWakerCPU(uint64(t.wakerCPU))
+		if t.wokenIRQ {
+			e.Flags |= format.StateWokenIRQ
+		}
 		if t.waker != nil {
 			v.SetWaker(s.define(t.waker))
 		} else {

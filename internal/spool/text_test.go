@@ -305,7 +305,7 @@ func (f fields) or(name string, otherwise int64) int64 {
 func (f fields) flags() uint8 {
 	flags := uint8(f.or("sides", sides))
 	for name, bit := range map[string]uint8{"last": recLast, "cutname": recCut, "preempted": recPreempted, "running": recOnCPU, "queued": recQueued,
-		"announced": recAnnounced, "tracer": recTracer, "stacked": recStacked} {
+		"announced": recAnnounced, "tracer": recTracer, "stacked": recStacked, "interrupt": recInterrupt, "yielded": recYielded} {
 		if f.number(name) != 0 {
 			flags |= bit
 		}

@@ -48,6 +48,7 @@ type thread struct {
 	woken    int64 // first waking of this time off the CPU; 0: none
 	waker    *definition
 	wakerCPU uint32
+	wokenIRQ bool // an interrupt woke it
 }
 
 // process gathers the threads that share a name and an account of CPU time.

@@ -136,7 +136,7 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	tl.known(t)
 	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.SwitchPrevPrio])
 	t.Since, t.SinceKnown, t.Approx, t.New, t.told = e.Time, true, false, false, e.Time
-	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
 }
 
 // arrive puts a thread on a CPU; since when is for the caller to say.
@@ -146,7 +146,7 @@ func (tl *Timeline) arrive(t *Thread, cpu uint32, at int64) {
 	}
 	tl.known(t)
 	t.Status, t.CPU, t.State, t.New, t.told = Running, cpu, format.StateRunnable, false, at
-	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
 }
 
 // waking notes the first waking of a time off the CPU. One that comes while the thread runs is not about a time off
@@ -161,7 +161,7 @@ func (tl *Timeline) waking(e *format.Event, at int64) {
 	if t == nil || t.Status != Off || t.Woken != 0 || t.New || at < t.Since {
 		return
 	}
-	t.Woken, t.Waker, t.WakerCPU = at, e.Task, e.CPU
+	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = at, e.Task, e.CPU, e.Flags&format.WakingInIRQ != 0
 }
 
 func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
@@ -176,7 +176,7 @@ func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
 	t.Status, t.CPU, t.State, t.New = Off, uint32(e.Args[format.WakeupNewTargetCPU]), format.StateRunnable, true
 	t.Prio, t.told = int32(e.Args[format.WakeupNewPrio]), e.Time
 	t.Since, t.SinceKnown, t.Approx = e.Time, true, false
-	t.Woken, t.Waker, t.WakerCPU = e.Time, e.Task, e.CPU
+	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = e.Time, e.Task, e.CPU, false
 }
 
 // exec of a thread other than the leader gives it the leader's tid and start: the thread that runs is then known as
@@ -271,10 +271,11 @@ func (tl *Timeline) stateThread(e *format.Event) {
 	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.StateThreadPrio])
 	t.Since, t.SinceKnown = int64(e.Args[format.StateThreadSince]), e.Flags&format.StateHasSince != 0
 	t.Approx, t.New, t.told = e.Flags&format.StateApprox != 0, e.Flags&format.StateNew != 0, e.Time
-	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
 	if e.Flags&format.StateHasWaking != 0 {
 		t.Woken = int64(e.Args[format.StateThreadWoken])
 		t.Waker, t.WakerCPU = format.TaskID(e.Args[format.StateThreadWaker]), uint32(e.Args[format.StateThreadWakerCPU])
+		t.WokenIRQ = e.Flags&format.StateWokenIRQ != 0
 	}
 }
 

@@ -58,11 +58,13 @@ type OffCPU struct {
 	Waker      format.TaskID // 0: not known, or hidden
 	WakerCPU   uint32
 	WakerStack format.StackID // 0: none was taken
+	WokenIRQ   bool           // an interrupt woke it; Waker is only whom that had interrupted
 	// Delay is how long the thread could run and did not: from the waking, or from when it left if that was later, to the
 	// end of the time off, or of the window; 0 when neither is known.
 	Delay int64
 	// Compound is the thread's compound delay from here on: on a wakeup that of its waker at that moment and Delay; on
-	// a preemption what the thread had before and Delay. What a hidden, unknown or idle waker had is 0.
+	// a preemption what the thread had before and Delay. What a hidden, unknown or idle waker had is 0, and so
+	// is what an interrupt had.
 	Compound int64
 	// Chain is how many wakeups Compound is made of: that of the waker and one; a preemption keeps it.
 	Chain uint32

@@ -169,3 +169,21 @@ ping unknown 120-160
 ping running 160-200 cpu0 open
 `, "ping")
 }
+
+// Whom an interrupt has interrupted is not what the wakee waited for.
+func TestChainsBeginAnewWhereAnInterruptWakes(t *testing.T) {
+	expectSpans(t, troupe+`
+100 cpu0 state_cpu 2
+100 cpu1 state_cpu 3
+110 cpu1 switch 3 next=1 prev_state=R+
+120 cpu0 switch 2 next=1 prev_state=S
+140 cpu1 switch 1 next=3 since=110 next_state=R+
+150 cpu1 waking 3 wakee=2 interrupt
+160 cpu0 switch 1 next=2 since=120 next_state=S
+end close=200`, `
+ping running 100-120 cpu0
+ping blocked 120-150 S
+ping runnable 150-160
+ping running 160-200 cpu0 woken 150 by pong on cpu1 delay 10 of 10 chain 1 open
+`, "ping")
+}

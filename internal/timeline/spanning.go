@@ -188,9 +188,10 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 	tr := t.track
 	tr.shown = true
 	w := waking{at: at, by: waker, cpu: e.CPU, stack: stack, losses: s.losses}
+	w.irq = e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0
 	if waker != nil {
 		w.id = e.Task
-		if !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.track.doubt {
+		if !w.irq && !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.track.doubt {
 			w.compound, w.chain = waker.track.compound, waker.track.chain
 		}
 	}
@@ -300,7 +301,7 @@ func (s *Spans) isOff(t *Thread, e *format.Event) {
 		tr.waking, tr.stack, tr.compound, tr.chain = waking{}, 0, 0, 0
 		sure = false
 	}
-	s.stateWaking(tr, v)
+	s.stateWaking(tr, e)
 	if id, has := v.Stack(); has {
 		tr.stack = id
 	}
@@ -311,7 +312,8 @@ func (s *Spans) isOff(t *Thread, e *format.Event) {
 }
 
 // stateWaking takes the waking that a state tells, unless it was seen itself.
-func (s *Spans) stateWaking(tr *track, v format.StateThreadEvent) {
+func (s *Spans) stateWaking(tr *track, e *format.Event) {
+	v := e.StateThread()
 	at, has := v.Woken()
 	if !has || at == tr.waking.at {
 		return
@@ -322,7 +324,7 @@ func (s *Spans) stateWaking(tr *track, v format.StateThreadEvent) {
 	}
 	id, _ := v.Waker()
 	n, _ := v.WakerCPU()
-	tr.waking = waking{at: at, by: s.tl.Thread(id), id: id, cpu: uint32(n)}
+	tr.waking = waking{at: at, by: s.tl.Thread(id), id: id, cpu: uint32(n), irq: e.Flags&format.StateWokenIRQ != 0}
 }
 
 // lost is called for each thread that a loss makes unknown: before the loss everything was told.

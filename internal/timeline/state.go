@@ -84,5 +84,8 @@ func (t *Thread) offState(e *format.Event, id format.TaskID, at int64) {
 		v.SetWoken(t.Woken)
 		v.SetWaker(t.Waker)
 		v.SetWakerCPU(uint64(t.WakerCPU))
+		if t.WokenIRQ {
+			e.Flags |= format.StateWokenIRQ
+		}
 	}
 }

@@ -60,6 +60,7 @@ func (t *Thread) timeOff(st *situation, to int64) (off OffCPU, ready int64) {
 	off = OffCPU{Known: st.known, Since: st.since, Preempted: st.preempted(), New: st.new}
 	if st.woken != 0 {
 		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.woken, w.task(), w.cpu, w.stack
+		off.WokenIRQ = w.irq
 	}
 	switch {
 	case off.Preempted:

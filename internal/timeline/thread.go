@@ -41,6 +41,7 @@ type Thread struct {
 	Woken    int64
 	Waker    format.TaskID
 	WakerCPU uint32
+	WokenIRQ bool // an interrupt woke it; Waker is only whom that had interrupted
 
 	track *track // nil without Spans, and of the idle thread
 

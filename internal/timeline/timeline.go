@@ -210,7 +210,7 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 
 func (t *Thread) forget(from int64) {
 	t.Status, t.State, t.Since, t.SinceKnown, t.Approx, t.New = Unknown, 0, from, false, false, false
-	t.Woken, t.Waker, t.WakerCPU = 0, 0, 0
+	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
 }
 
 // die ends a thread. It stays in the tables of ids, so that events that still name it find it.

@@ -50,6 +50,7 @@ type waking struct {
 	compound int64
 	chain    uint32
 	losses   uint32 // of wakings and switches, until then
+	irq      bool   // an interrupt woke; by is only whom that had interrupted
 }
 
 // newTrack begins the spans of a thread with its start, if that is in the window.

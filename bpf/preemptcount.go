@@ -1,0 +1,81 @@
+//go:build linux
+
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+)
+
+// Where a CPU's preempt count is on x86: see interrupt.h.
+const (
+	preemptCountVariable = 1 + iota // __preempt_count: up to 6.1, and since 6.15
+	preemptCountHot                 // pcpu_hot.preempt_count
+)
+
+// preemptCountID stands in the programs for the id of the kernel's variable, PREEMPT_COUNT_ID. The library resolves
+// addresses of variables only, and of a per-CPU one the kernel wants the id of its type.
+const preemptCountID = 0x7072656570746364
+
+const pseudoBTFID = asm.Register(3) // BPF_PSEUDO_BTF_ID
+
+// findPreemptCount sets where the programs read the preempt count. Where they cannot, they go by where the thread was
+// interrupted.
+func findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) error {
+	if runtime.GOARCH != "amd64" {
+		return nil
+	}
+	kernel, err := types.Kernel()
+	if err != nil {
+		return fmt.Errorf("read the kernel's types: %w", err)
+	}
+	for place, name := range map[uint32]string{preemptCountVariable: "__preempt_count", preemptCountHot: "pcpu_hot"} {
+		var variable *btf.Var
+		if err := kernel.TypeByName(name, &variable); errors.Is(err, btf.ErrNotFound) {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("find the kernel's variable %s: %w", name, err)
+		}
+		id, err := kernel.TypeID(variable)
+		if err != nil {
+			return fmt.Errorf("find the kernel's variable %s: %w", name, err)
+		}
+		if !isReadable(id) {
+			continue
+		}
+		if err := spec.Variables["preempt_count_place"].Set(place); err != nil {
+			return fmt.Errorf("set preempt_count_place of the kernel programs: %w", err)
+		}
+		for _, program := range spec.Programs {
+			setPreemptCount(program.Instructions, id)
+		}
+	}
+	return nil
+}
+
+// isReadable tells whether programs can read a per-CPU variable: the kernel looks its address up by name, which it knows only
+// with CONFIG_KALLSYMS_ALL.
+func isReadable(id btf.TypeID) bool {
+	load := asm.LoadImm(asm.R1, int64(id), asm.DWord)
+	load.Src = pseudoBTFID
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.SocketFilter, License: "GPL", Instructions: asm.Instructions{load, asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	if err != nil {
+		return false
+	}
+	return program.Close() == nil
+}
+
+func setPreemptCount(instructions asm.Instructions, id btf.TypeID) {
+	for i := range instructions {
+		if in := &instructions[i]; in.OpCode.IsDWordLoad() && in.Src == 0 && in.Constant == preemptCountID {
+			in.Src, in.Constant = pseudoBTFID, int64(id)
+		}
+	}
+}
