@@ -775,15 +775,20 @@ func (x *Command) GetCut() bool {
 
 // Module is a piece of code that frames stand in.
 type Module struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Path          []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`                      // of a file, without " (deleted)"; [kernel]; [NAME] of a kernel module; [vdso]; of a JIT its map file; //anon
-	BuildId       []byte                 `protobuf:"bytes,3,opt,name=build_id,json=buildId,proto3" json:"build_id,omitempty"` // empty when there is none, or none is known
-	Device        uint64                 `protobuf:"varint,4,opt,name=device,proto3" json:"device,omitempty"`                 // of a file without a build-id: major << 32 | minor
-	Inode         uint64                 `protobuf:"varint,5,opt,name=inode,proto3" json:"inode,omitempty"`
-	Generation    uint64                 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"` // of the inode
-	Base          uint64                 `protobuf:"varint,7,opt,name=base,proto3" json:"base,omitempty"`             // of the kernel and its modules: the address at offset 0
-	Kind          uint32                 `protobuf:"varint,8,opt,name=kind,proto3" json:"kind,omitempty"`             // ModuleKind
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Id         uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Path       []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`                      // of a file, without " (deleted)"; [kernel]; [NAME] of a kernel module; [vdso]; of a JIT its map file; //anon
+	BuildId    []byte                 `protobuf:"bytes,3,opt,name=build_id,json=buildId,proto3" json:"build_id,omitempty"` // empty when there is none, or none is known
+	Device     uint64                 `protobuf:"varint,4,opt,name=device,proto3" json:"device,omitempty"`                 // of a file without a build-id: major << 32 | minor
+	Inode      uint64                 `protobuf:"varint,5,opt,name=inode,proto3" json:"inode,omitempty"`
+	Generation uint64                 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"` // of the inode
+	Base       uint64                 `protobuf:"varint,7,opt,name=base,proto3" json:"base,omitempty"`             // of the kernel and its modules: the address at offset 0
+	Kind       uint32                 `protobuf:"varint,8,opt,name=kind,proto3" json:"kind,omitempty"`             // ModuleKind
+	// Of a file without a build-id, when it was mapped: bytes, and ns since 1970 of the last change of its contents and of its
+	// inode, as the file system has them. All 0: not known, or it may have been changed since it was mapped.
+	Size          uint64 `protobuf:"varint,9,opt,name=size,proto3" json:"size,omitempty"`
+	Mtime         uint64 `protobuf:"varint,10,opt,name=mtime,proto3" json:"mtime,omitempty"`
+	Ctime         uint64 `protobuf:"varint,11,opt,name=ctime,proto3" json:"ctime,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -870,6 +875,27 @@ func (x *Module) GetBase() uint64 {
 func (x *Module) GetKind() uint32 {
 	if x != nil {
 		return x.Kind
+	}
+	return 0
+}
+
+func (x *Module) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Module) GetMtime() uint64 {
+	if x != nil {
+		return x.Mtime
+	}
+	return 0
+}
+
+func (x *Module) GetCtime() uint64 {
+	if x != nil {
+		return x.Ctime
 	}
 	return 0
 }
@@ -1933,7 +1959,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04args\x18\x02 \x01(\fR\x04args\x12\x10\n" +
-	"\x03cut\x18\x03 \x01(\bR\x03cut\"\xbd\x01\n" +
+	"\x03cut\x18\x03 \x01(\bR\x03cut\"\xfd\x01\n" +
 	"\x06Module\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x19\n" +
@@ -1944,7 +1970,11 @@ const file_wprof_proto_rawDesc = "" +
 	"generation\x18\x06 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04base\x18\a \x01(\x04R\x04base\x12\x12\n" +
-	"\x04kind\x18\b \x01(\rR\x04kind\"J\n" +
+	"\x04kind\x18\b \x01(\rR\x04kind\x12\x12\n" +
+	"\x04size\x18\t \x01(\x04R\x04size\x12\x14\n" +
+	"\x05mtime\x18\n" +
+	" \x01(\x04R\x05mtime\x12\x14\n" +
+	"\x05ctime\x18\v \x01(\x04R\x05ctime\"J\n" +
 	"\x04Line\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\fR\bfunction\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\fR\x04file\x12\x12\n" +

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ type Files struct {
 // Stats counts what became of files.
 type Stats struct {
 	Opened    int // that are held
-	TooLate   int // processes were gone, and their files could not be found by their path
+	TooLate   int // processes were gone, and their files could not be found by their path, or may have been changed
 	OverLimit int // mappings of files that were not opened, because so many are open already
 	Unopened  int // files that did not open before the recording ended, or that too many others came before
 }
@@ -37,10 +38,16 @@ type Stats struct {
 // file is one file; f is nil as long as it could not be opened.
 type file struct {
 	f       *os.File
-	build   []byte
-	pending bool // somebody is about to open it
+	stat    unix.Stat_t // at the last look, if the kernel did not report its build-id
+	looked  int64       // time of the mapping for which that was
+	changed bool        // between two looks
+	pending bool        // somebody is about to open it
 	tries   int
 }
+
+// lookAgain is how long after a look at a file without a build-id another mapping of it leads to the next one, ns: it may
+// have been overwritten.
+const lookAgain = 1e9
 
 // maxTries is how often a file is looked for: a process can be gone too soon, and the next one that maps the file lives longer.
 const maxTries = 4
@@ -55,12 +62,16 @@ func newFiles(most int) *Files {
 	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: make(map[mapKey]*os.File)}
 }
 
-// claim tells whether the file of a mapping is to be opened: it is new, or could not be opened yet. Who gets true calls
-// [Files.opened] or [Files.unclaim].
+// claim tells whether the file of a mapping is to be opened: it is new, could not be opened yet, or may have been overwritten.
+// Who gets true calls [Files.opened] or [Files.unclaim].
 func (fs *Files) claim(r *Record) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.known(r)
+	if f != nil && f.f != nil && !f.pending && len(r.BuildID) == 0 && r.Time-f.looked > lookAgain {
+		f.pending = true
+		return true
+	}
 	if f != nil && (f.pending || f.f != nil || f.tries >= maxTries) {
 		return false
 	}
@@ -101,6 +112,9 @@ func (fs *Files) unclaim(r *Record) {
 	defer fs.mu.Unlock()
 	if f := fs.known(r); f != nil {
 		f.pending = false
+		if f.f != nil {
+			return
+		}
 	}
 	fs.stats.Unopened++
 }
@@ -108,10 +122,15 @@ func (fs *Files) unclaim(r *Record) {
 // opened keeps the file of a mapping, nil if it was not found, and appends what was found in it.
 func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	build, generation := r.BuildID, r.Generation
+	var stat unix.Stat_t
 	if opened != nil && len(build) == 0 {
 		build, _ = ReadBuildID(opened)
 		if known, ok := generationOf(opened); ok {
 			generation = known
+		}
+		if unix.Fstat(int(opened.Fd()), &stat) != nil || changedSince(&stat, r.Time) {
+			opened.Close()
+			opened = nil
 		}
 	}
 	fs.mu.Lock()
@@ -124,14 +143,13 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		return out
 	}
 	f.pending = false
-	f.tries++
-	if opened == nil {
-		fs.stats.TooLate++
+	if f.f != nil {
+		if !f.look(opened, &stat, r.Time) {
+			return out
+		}
+	} else if !fs.hold(f, opened, &stat, r.Time) {
 		return out
 	}
-	f.f, f.build = opened, build
-	fs.stats.Opened++
-	fs.all = append(fs.all, opened)
 	if len(build) > 0 {
 		fs.byPath[pathKey(build, r)] = f
 		if fs.build[string(build)] == nil {
@@ -142,9 +160,48 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		return out
 	}
 	fs.byFile[fileKey{r.Device, r.Inode, generation}] = f
-	return Append(out, &Record{
-		Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: build, Offset: generation,
-	})
+	kept := Record{Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: build, Offset: generation}
+	stateNow(&stat).put(&kept)
+	return Append(out, &kept)
+}
+
+func stateNow(stat *unix.Stat_t) fileState {
+	return fileState{uint64(stat.Size), uint64(stat.Mtim.Nano()), uint64(stat.Ctim.Nano())}
+}
+
+// changedSince tells whether a file may have been changed between its mapping and now. A time that has not come yet is that
+// of a clock which was set back since, or of another machine: it tells nothing.
+func changedSince(stat *unix.Stat_t, mapped int64) bool {
+	now := time.Now().UnixNano()
+	changed := stat.Ctim.Nano()
+	return changed > now-(proc.Monotonic()-mapped) && changed <= now
+}
+
+// hold keeps an opened file; nil: it was not found.
+func (fs *Files) hold(f *file, opened *os.File, stat *unix.Stat_t, at int64) bool {
+	f.tries++
+	if opened == nil {
+		fs.stats.TooLate++
+		return false
+	}
+	f.f, f.stat, f.looked = opened, *stat, at
+	fs.stats.Opened++
+	fs.all = append(fs.all, opened)
+	return true
+}
+
+// look closes what was opened of a file that is held, and tells whether the file has been changed since the last look.
+func (f *file) look(opened *os.File, stat *unix.Stat_t, at int64) bool {
+	if opened == nil {
+		return false
+	}
+	opened.Close()
+	f.looked = at
+	if stateNow(stat) == stateNow(&f.stat) {
+		return false
+	}
+	f.stat, f.changed = *stat, true
+	return true
 }
 
 // open finds the file of a mapping: through the mapping while the process lives, whatever has become of the file's
@@ -228,8 +285,16 @@ func generationOf(f *os.File) (uint64, bool) {
 	return uint64(uint32(version)), true
 }
 
-// Open returns the file of a module; false if it is not held. The caller does not close it.
+// Open returns the file of a module; false if it is not held, or may have been changed since it was mapped. The caller does
+// not close it.
 func (fs *Files) Open(m *format.Module) (*os.File, bool) {
+	f, was := fs.find(m)
+	return f, f != nil && (len(m.BuildId) > 0 || isStill(f, was))
+}
+
+// find returns the held file of a module, nil if there is none or it was seen to change since it was mapped, and what it was
+// like at the last look. The state of a mapping may be unknown if it was reported before the file was opened first.
+func (fs *Files) find(m *format.Module) (f *os.File, was unix.Stat_t) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	found := fs.byFile[fileKey{m.Device, m.Inode, m.Generation}]
@@ -237,11 +302,23 @@ func (fs *Files) Open(m *format.Module) (*os.File, bool) {
 		if found = fs.byPath[buildKey{string(m.BuildId), string(m.Path)}]; found == nil || found.f == nil {
 			found = fs.build[string(m.BuildId)]
 		}
+		if found == nil {
+			return nil, was
+		}
+		return found.f, was
 	}
-	if found == nil || found.f == nil {
-		return nil, false
+	if found == nil || (found.changed || stateOf(m) != fileState{}) && stateOf(m) != stateNow(&found.stat) {
+		return nil, was
 	}
-	return found.f, true
+	return found.f, found.stat
+}
+
+// isStill tells whether a file is sure to have the contents that it had. Whoever removes one of its names, or the last,
+// changes its ctime too.
+func isStill(f *os.File, was unix.Stat_t) bool {
+	var now unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &now) == nil &&
+		now.Size == was.Size && now.Mtim == was.Mtim && (now.Ctim == was.Ctim || now.Nlink != was.Nlink)
 }
 
 // mapKey is the map file of one program: a process id is used again, and exec begins another program.
@@ -316,12 +393,12 @@ func (fs *Files) Stats() Stats {
 	defer fs.mu.Unlock()
 	stats := fs.stats
 	for _, f := range fs.byFile {
-		if f.pending {
+		if f.pending && f.f == nil {
 			stats.Unopened++
 		}
 	}
 	for _, f := range fs.byPath {
-		if f.pending {
+		if f.pending && f.f == nil {
 			stats.Unopened++
 		}
 	}

@@ -26,8 +26,8 @@ const (
 	// KindThrottled and KindUnthrottled are when the kernel stops and goes on sampling CPU.
 	KindThrottled
 	KindUnthrottled
-	// KindKept is what was found in a file that a mapping calls Device, Inode, Generation: the BuildID, perhaps empty, and as
-	// Offset its generation, which /proc does not tell of a mapping.
+	// KindKept is what was found in a file that a mapping calls Device, Inode, Generation: the BuildID, perhaps empty, as
+	// Offset its generation, which /proc does not tell of a mapping, and its [fileState]: Length, Start and Count.
 	KindKept
 	// KindJIT is that the program of PID writes the names of its generated code, the first of which was mapped at Time,
 	// into a map file.

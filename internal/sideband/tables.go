@@ -60,12 +60,23 @@ type fileKey struct{ device, inode, generation uint64 }
 type keptFile struct {
 	build      []byte
 	generation uint64
+	state      fileState
 }
+
+// fileState changes when a file is overwritten in place: see format.Module. The zero value is not known.
+type fileState struct{ size, mtime, ctime uint64 }
+
+func (s fileState) put(r *Record) { r.Length, r.Start, r.Count = s.size, s.mtime, s.ctime }
+
+func stateIn(r *Record) fileState { return fileState{r.Length, r.Start, r.Count} }
+
+func stateOf(m *format.Module) fileState { return fileState{m.Size, m.Mtime, m.Ctime} }
 
 type moduleKey struct {
 	kind  format.ModuleKind
 	build string
 	file  fileKey
+	state fileState
 	path  string // only where nothing else tells modules apart
 }
 
@@ -94,7 +105,7 @@ func (t *Tables) Apply(r *Record) {
 			p.exited = r.Time
 		}
 	case KindKept:
-		t.kept[fileKey{r.Device, r.Inode, r.Generation}] = keptFile{build: bytes.Clone(r.BuildID), generation: r.Offset}
+		t.kept[fileKey{r.Device, r.Inode, r.Generation}] = keptFile{build: bytes.Clone(r.BuildID), generation: r.Offset, state: stateIn(r)}
 	case KindJIT:
 		t.jit(t.process(r.PID), r)
 	}
@@ -250,9 +261,9 @@ func (t *Tables) module(p *process, r *Record) *format.Module {
 	switch kind {
 	case format.ModuleKind_MODULE_FILE:
 		file := fileKey{r.Device, r.Inode, r.Generation}
-		build := r.BuildID
+		build, state := r.BuildID, fileState{}
 		if kept, ok := t.kept[file]; ok && len(build) == 0 {
-			build, file.generation = kept.build, kept.generation
+			build, file.generation, state = kept.build, kept.generation, kept.state
 		}
 		if len(build) > 0 {
 			return t.intern(moduleKey{kind: kind, build: string(build), path: string(path)}, path)
@@ -260,7 +271,7 @@ func (t *Tables) module(p *process, r *Record) *format.Module {
 		if r.Inode == 0 {
 			return t.intern(moduleKey{kind: kind, path: string(path)}, path)
 		}
-		return t.intern(moduleKey{kind: kind, file: file}, path)
+		return t.intern(moduleKey{kind: kind, file: file, state: state}, path)
 	case format.ModuleKind_MODULE_ANON:
 		if p.jit != nil {
 			return p.jit
@@ -276,6 +287,7 @@ func (t *Tables) intern(key moduleKey, path []byte) *format.Module {
 	m := &format.Module{
 		Kind: uint32(key.kind), Path: bytes.Clone(path), BuildId: []byte(key.build),
 		Device: key.file.device, Inode: key.file.inode, Generation: key.file.generation,
+		Size: key.state.size, Mtime: key.state.mtime, Ctime: key.state.ctime,
 	}
 	t.modules[key] = m
 	return m

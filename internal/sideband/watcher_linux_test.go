@@ -16,6 +16,7 @@ import (
 
 	"wprof/bpf"
 	"wprof/format"
+	"wprof/internal/proc"
 )
 
 func needPrivilege(t *testing.T) {
@@ -609,4 +610,75 @@ func TestTheThreadsOfCPUsSleepOn(t *testing.T) {
 	if mappings < 4000 {
 		t.Errorf("%d of 4,000 mappings are told", mappings)
 	}
+}
+
+// TestFilesThatAreOverwrittenAreNotHeld checks that no other content is taken for what was mapped, where no build-id tells
+// the two apart.
+func TestFilesThatAreOverwrittenAreNotHeld(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	programs := copies(t, dir, 1, 1)
+	w := opened(t, Config{OnThread: realTime})
+	path := filepath.Join(dir, "copy-0")
+	if err := os.WriteFile(path, programs["copy-0"], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	tables := NewTables()
+	var m *format.Module
+	for _, r := range records(t, w) {
+		if tables.Apply(&r); r.Kind == KindMap && string(r.Path) == path {
+			m, _ = tables.Resolve(r.PID, r.Start)
+		}
+	}
+	if m == nil {
+		t.Fatal("the program was never mapped")
+	}
+	if _, ok := w.Files().Open(m); !ok {
+		t.Fatal("the program is not held")
+	}
+	if err := os.WriteFile(path, append(programs["copy-0"], "another"...), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := w.Files().Open(m); ok {
+		t.Error("a file that was overwritten since is taken for the one that was mapped")
+	}
+}
+
+// TestFilesThatMayHaveBeenChangedAreNotHeld opens a file that was changed after its mapping and before it could be opened.
+func TestFilesThatMayHaveBeenChangedAreNotHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		mapped int64
+		held   bool
+	}{"before": {proc.Monotonic() - int64(time.Minute), false}, "after": {proc.Monotonic(), true}} {
+		files := newFiles(1)
+		defer files.Close()
+		r := Record{Kind: KindMap, Time: c.mapped, PID: 1, Device: 1, Inode: 2, Path: []byte(path)}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !files.claim(&r) {
+			t.Fatal("nobody is to open it")
+		}
+		found := files.opened(&r, f, nil)
+		if _, held := files.Open(&format.Module{Device: 1, Inode: 2, Generation: generationIn(found)}); held != c.held || len(found) > 0 != c.held {
+			t.Errorf("mapped %s its last change: held is %v, and the record has %d bytes", name, held, len(found))
+		}
+	}
+}
+
+// generationIn is the generation that a record tells of a file; 0 without one.
+func generationIn(record []byte) uint64 {
+	var r Record
+	if _, err := Next(record, &r); err != nil {
+		return 0
+	}
+	return r.Offset
 }

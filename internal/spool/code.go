@@ -446,6 +446,7 @@ func (c *code) defineModule(m *module) uint32 {
 	proto.Reset(d)
 	d.Id, d.Path, d.BuildId, d.Device, d.Inode = m.id, from.Path, from.BuildId, from.Device, from.Inode
 	d.Generation, d.Base, d.Kind = from.Generation, from.Base, from.Kind
+	d.Size, d.Mtime, d.Ctime = from.Size, from.Mtime, from.Ctime
 	_ = c.out.w.DefineModule(d)
 	return m.id
 }

@@ -83,9 +83,9 @@ func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []b
 			return kept, b
 		}
 		if b = b[length:]; r.Kind == sideband.KindKept && len(kept) < maxKept {
-			kept = append(kept, sideband.Record{
-				Kind: r.Kind, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, Offset: r.Offset, BuildID: bytes.Clone(r.BuildID),
-			})
+			own := r
+			own.BuildID, own.Path, own.Data = bytes.Clone(r.BuildID), nil, nil
+			kept = append(kept, own)
 		}
 	}
 }

@@ -4,12 +4,13 @@ import (
 	"wprof/format"
 )
 
-// moduleKey is what makes two mappings the same module: the build-id where one is known, else the file, else the name. Of one
+// moduleKey is what makes two mappings the same module: the build-id where one is known, else the file as long as it is not overwritten, else the name. Of one
 // build-id there may be several files, one of them stripped: they are told apart by their paths.
 type moduleKey struct {
 	kind                      format.ModuleKind
 	build                     string
 	device, inode, generation uint64
+	size, mtime, ctime        uint64
 	name                      string
 }
 
@@ -20,6 +21,7 @@ func keyOf(m *format.Module) moduleKey {
 		k.build, k.name = string(m.BuildId), string(m.Path)
 	case m.Inode != 0 && k.kind == format.ModuleKind_MODULE_FILE:
 		k.device, k.inode, k.generation = m.Device, m.Inode, m.Generation
+		k.size, k.mtime, k.ctime = m.Size, m.Mtime, m.Ctime
 	default:
 		k.generation, k.name = m.Generation, string(m.Path)
 	}

@@ -13,11 +13,13 @@ const (
 	maxReasons = 64 << 10
 )
 
-// tableKey says which modules share a table: those of one build-id, else of one file, else of one path.
+// tableKey says which modules share a table: those of one build-id, else of one file that was not
+// overwritten, else of one path.
 type tableKey struct {
 	kind                      uint32
 	buildID                   string
 	device, inode, generation uint64
+	size, mtime, ctime        uint64
 	path                      string
 }
 
@@ -35,6 +37,7 @@ func keyOf(m *format.Module) tableKey {
 		return k
 	case m.Device != 0 || m.Inode != 0:
 		k.device, k.inode, k.generation = m.Device, m.Inode, m.Generation
+		k.size, k.mtime, k.ctime = m.Size, m.Mtime, m.Ctime
 	default:
 		k.path = string(m.Path)
 	}

@@ -10,7 +10,7 @@ import (
 	"wprof/format"
 )
 
-// identify tells device and inode of a module's file, as they are recorded where there is no build-id.
+// identify says which file a module is, as it is recorded where there is no build-id.
 func identify(t testing.TB, m *format.Module) {
 	t.Helper()
 	st, err := os.Stat(string(m.Path))
@@ -19,4 +19,5 @@ func identify(t testing.TB, m *format.Module) {
 	}
 	sys := st.Sys().(*syscall.Stat_t)
 	m.Device, m.Inode = uint64(unix.Major(sys.Dev))<<32|uint64(unix.Minor(sys.Dev)), sys.Ino
+	m.Size, m.Mtime, m.Ctime = uint64(sys.Size), uint64(sys.Mtim.Nano()), uint64(sys.Ctim.Nano())
 }

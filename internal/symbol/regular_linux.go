@@ -14,10 +14,11 @@ const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY
 // getVersion is FS_IOC_GETVERSION of 64-bit machines (include/uapi/linux/fs.h).
 const getVersion = 0x80087601
 
-// sameFile says whether a file is the one that a module without a build-id was mapped from. The generation, which tells
+// sameFile says whether a file is the one that a module without a build-id was mapped from, and was not changed since; what
+// was not recorded is not the same. Whoever sets the mtime back changes the ctime. The generation, which tells
 // two files of one inode number apart, is asked for where the file system knows it.
 func sameFile(file *os.File, m *format.Module) bool {
-	if m.Inode == 0 {
+	if m.Inode == 0 || m.Size == 0 {
 		return false
 	}
 	var st unix.Stat_t
@@ -26,6 +27,9 @@ func sameFile(file *os.File, m *format.Module) bool {
 	}
 	device := uint64(unix.Major(st.Dev))<<32 | uint64(unix.Minor(st.Dev))
 	if device != m.Device || st.Ino != m.Inode {
+		return false
+	}
+	if uint64(st.Size) != m.Size || uint64(st.Mtim.Nano()) != m.Mtime || uint64(st.Ctim.Nano()) != m.Ctime {
 		return false
 	}
 	if m.Generation == 0 {

@@ -63,6 +63,8 @@ func TestFileAtThePathIsUsedOnlyIfItIsTheOne(t *testing.T) {
 		"no build-id now":       {module(without, func(m *format.Module) { m.BuildId = id }), "its build-id differs"},
 		"by its inode":          {module(without, func(m *format.Module) { identify(t, m) }), ""},
 		"a copy":                {module(without, func(m *format.Module) { identify(t, m); m.Path = []byte(copied) }), errOther.Error()},
+		"overwritten":           {module(without, func(m *format.Module) { identify(t, m); m.Ctime-- }), errOther.Error()},
+		"of a state not known":  {module(without, func(m *format.Module) { identify(t, m); m.Size, m.Mtime, m.Ctime = 0, 0, 0 }), errOther.Error()},
 		"of nothing known":      {module(without, func(*format.Module) {}), errOther.Error()},
 		"deleted":               {module(program, func(m *format.Module) { m.Path = []byte("/no/such/file") }), "no such file"},
 		"a pipe":                {module(program, func(m *format.Module) { m.Path = []byte(fifo) }), errNotRegular.Error()},

@@ -36,10 +36,11 @@ type moduleKey struct {
 	kind                            uint32
 	path, build                     string
 	device, inode, generation, base uint64
+	size, mtime, ctime              uint64
 }
 
 func keyOf(m *format.Module) moduleKey {
-	return moduleKey{m.Kind, string(m.Path), string(m.BuildId), m.Device, m.Inode, m.Generation, m.Base}
+	return moduleKey{m.Kind, string(m.Path), string(m.BuildId), m.Device, m.Inode, m.Generation, m.Base, m.Size, m.Mtime, m.Ctime}
 }
 
 // wants tells whether a frame is to be named.
