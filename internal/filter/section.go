@@ -54,6 +54,7 @@ func (f *Filter) beginSection() error {
 	f.o.note(s)
 	f.narrow(s)
 	f.opens = max(s.Open, s.RangeStart)
+	f.usage.NewSection(s)
 	f.begun, f.clocks, f.losses = true, len(f.session.Clocks), nil
 	f.sources = make(map[uint64]bool, len(s.Sources))
 	for _, source := range s.Sources {

@@ -80,3 +80,19 @@ func TestSpansAllocateNothingForAnEvent(t *testing.T) {
 		t.Errorf("%v allocations, want none", got)
 	}
 }
+
+func BenchmarkUsage(b *testing.B) {
+	defs, events := pairs()
+	u := NewUsage(defs)
+	u.NewSection(&format.Session{})
+	now := int64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range events {
+			now += 100
+			events[i].Time = now
+			u.Apply(&events[i])
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
+}

@@ -15,6 +15,7 @@ type Spans struct {
 	open   bool
 	before bool   // there was a window before
 	late   bool   // the event at hand is late
+	sums   bool   // only spans of running threads are wanted, of them only thread, kind, begin and end, and no idle ones
 	losses uint32 // counts losses after which a waking may be missing
 }
 
@@ -42,6 +43,23 @@ func (s *Spans) NewSection(session *format.Session) {
 func (s *Spans) TellRunning(t *Thread, to int64) {
 	if st, sure := t.believed(); sure && st.status == Running && !t.idle {
 		s.tellRunning(t, st, to, Span{})
+	}
+}
+
+// TellAllRunning tells what all threads that run have done up to a time, as far as it is sure. No event after it may be
+// earlier.
+func (s *Spans) TellAllRunning(to int64) {
+	s.now = max(s.now, to)
+	for _, t := range s.tl.live {
+		st, sure := t.believed()
+		if st.status != Running {
+			continue
+		}
+		if sure {
+			s.tellRunning(t, st, s.now, Span{})
+		} else {
+			s.settle(t)
+		}
 	}
 }
 

@@ -19,6 +19,10 @@ func (s *Spans) put(t *Thread, to int64) {
 
 // gap tells a part of which nothing is known but that the thread was there.
 func (s *Spans) gap(t *Thread, to int64, open bool) {
+	if s.sums {
+		t.track.cursor = max(t.track.cursor, min(to, s.now))
+		return
+	}
 	s.span = Span{Kind: SpanUnknown, CPU: t.CPU, Prio: t.Prio, Open: open}
 	if t.track.making && s.tl.coverage == (Coverage{}) { // else it may have run where nobody tells
 		s.span.Kind, s.span.Since, s.span.SinceKnown = SpanNew, t.Start, true
@@ -28,6 +32,11 @@ func (s *Spans) gap(t *Thread, to int64, open bool) {
 
 // tellRunning tells a time on a CPU, or a part of it; end says how it ended.
 func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
+	if s.sums {
+		s.span.Kind = SpanRunning
+		s.put(t, to)
+		return
+	}
 	tr := t.track
 	s.span = Span{
 		Kind: SpanRunning, Since: st.since, SinceKnown: st.known, Approx: st.approx, Open: end.Open, CPU: st.cpu,
@@ -39,6 +48,10 @@ func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
 
 // tellOff tells a time off the CPU: what of it the thread was blocked, and what it waited for a CPU.
 func (s *Spans) tellOff(t *Thread, st situation, to int64, open bool) OffCPU {
+	if s.sums {
+		t.track.cursor = max(t.track.cursor, min(to, s.now))
+		return OffCPU{}
+	}
 	off, ready := t.timeOff(&st, to)
 	s.span = Span{
 		Kind: SpanBlocked, Since: st.since, SinceKnown: st.known, Approx: st.approx, CPU: st.cpu, State: st.state,

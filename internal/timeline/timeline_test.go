@@ -447,6 +447,7 @@ end close=+1000`
 	_, r := follow(t, text, func(tl *Timeline, e *format.Event) {
 		if u == nil {
 			u = NewUsage(tl.defs)
+			u.NewSection(&format.Session{})
 		}
 		u.Apply(e)
 	})

@@ -7,21 +7,20 @@ import (
 	"wprof/format"
 )
 
-// Usage adds up each process's time on the CPU, as far as one section tells: for the end block. The idle threads are
-// not counted.
+// Usage adds up each process's time on the CPU, section by section: for end blocks. It counts the spans of threads that
+// run, so that its sums are those of every output that shows them. The idle threads are not counted.
 type Usage struct {
-	defs    Definitions
-	cpus    []usageCPU
-	byID    []*usageProcess
-	named   int                     // ids with a definition that have been seen
-	byPID   map[int32]*usageProcess // the latest process of a pid
+	spans   *Spans
+	section int
+	byPID   map[int32]*usageProcess // the latest process of a pid in this section
 	seen    []*usageProcess
-	nothing usageProcess // stands for idle threads and for ids without a definition
 }
 
-type usageCPU struct {
-	running *usageProcess // nil: not known, or nobody who counts
-	from    int64
+// usageThread is in whose account a thread's time goes. It is the thread's Own.
+type usageThread struct {
+	section int
+	def     *format.Task
+	process *usageProcess
 }
 
 type usageProcess struct {
@@ -32,109 +31,76 @@ type usageProcess struct {
 	ns    int64
 }
 
-// NewUsage returns a Usage for a section that begins.
+// NewUsage returns a Usage for a stream that begins.
 func NewUsage(defs Definitions) *Usage {
-	return &Usage{defs: defs, byPID: make(map[int32]*usageProcess)}
+	u := &Usage{byPID: make(map[int32]*usageProcess)}
+	u.spans = NewSpans(defs, u.span)
+	u.spans.sums = true
+	return u
 }
 
-// Apply takes the next event. Late ones say nothing here: whoever ran then has been counted without them.
+// NewSection is called where a section begins, with [Usage.Close] before it at the end of the last one.
+func (u *Usage) NewSection(s *format.Session) {
+	isFirst := u.section == 0
+	u.section++
+	continues := !isFirst && GoesOn(s)
+	if !isFirst && !continues {
+		u.spans.Close(u.spans.now)
+	}
+	u.spans.NewSection(s)
+	if !continues {
+		u.spans.Open(WindowStart(s))
+	}
+}
+
+// Apply takes the next event. Of a waking it matters only that the waker runs.
 func (u *Usage) Apply(e *format.Event) {
-	switch e.Kind {
-	case format.KindSwitch:
-		if e.Flags&format.FlagLate != 0 {
-			return
-		}
-		var next *usageProcess
-		if e.Flags&format.FlagObject != 0 {
-			next = u.process(format.TaskID(e.Args[format.SwitchNext]))
-		}
-		u.runs(e.CPU, next, e.Time)
-	case format.KindStateCPU:
-		u.state(e)
-	case format.KindCPULeft:
-		u.runs(e.CPU, nil, e.Time)
-	case format.KindLost:
-		if LosesState(e) {
-			u.lost(e.CPU, int64(e.Args[format.LostFrom]))
-		}
+	if e.Kind != format.KindWaking {
+		u.spans.Apply(e)
+		return
+	}
+	s := u.spans
+	s.now = max(s.now, e.Time)
+	s.tl.subject(e)
+	if e.Flags&format.FlagLate == 0 {
+		s.sight(e)
 	}
 }
 
-// Close returns what every process used up to the end of the section and begins anew.
+// Close returns what every process used up to the end of the section.
 func (u *Usage) Close(at int64) []*format.ProcessTime {
-	for i := range u.cpus {
-		u.runs(uint32(i), nil, at)
-	}
+	u.spans.TellAllRunning(at)
 	var all []*format.ProcessTime
 	for _, p := range u.seen {
-		if p.ns > 0 {
-			all = append(all, &format.ProcessTime{Pid: p.pid, Comm: p.comm, Ns: p.ns, Start: p.start, NsPid: p.nsPID})
-		}
+		all = append(all, &format.ProcessTime{Pid: p.pid, Comm: p.comm, Ns: p.ns, Start: p.start, NsPid: p.nsPID})
 	}
 	slices.SortFunc(all, func(a, b *format.ProcessTime) int {
 		return cmp.Or(cmp.Compare(a.Pid, b.Pid), cmp.Compare(a.Start, b.Start))
 	})
-	*u = *NewUsage(u.defs)
+	u.section++
+	u.seen = nil
+	clear(u.byPID)
 	return all
 }
 
-// runs says who has a CPU from a time on.
-func (u *Usage) runs(n uint32, p *usageProcess, at int64) {
-	if uint64(n) >= uint64(len(u.cpus)) {
-		if n >= maxCPUs || p == nil {
-			return
-		}
-		u.cpus = append(u.cpus, make([]usageCPU, int(n)+1-len(u.cpus))...)
-	}
-	c := &u.cpus[n]
-	if c.running != nil && at > c.from {
-		c.running.ns = format.Sum(c.running.ns, at-c.from)
-	}
-	c.running, c.from = p, at
+func (u *Usage) span(s *Span) {
+	p := u.process(s.Thread)
+	p.ns = format.Sum(p.ns, s.To-s.From)
 }
 
-func (u *Usage) state(e *format.Event) {
-	if e.Flags&format.FlagSubject == 0 {
-		u.runs(e.CPU, nil, e.Time)
-		return
+func (u *Usage) process(t *Thread) *usageProcess {
+	of, _ := t.Own.(*usageThread)
+	if of == nil {
+		of = new(usageThread)
+		t.Own = of
 	}
-	u.runs(e.CPU, u.process(e.Task), e.Time)
-}
-
-func (u *Usage) lost(cpu uint32, from int64) {
-	for i := range u.cpus {
-		if cpu == format.AllCPUs || cpu == uint32(i) {
-			u.runs(uint32(i), nil, from)
-		}
+	if of.section != u.section || of.def != t.Def {
+		*of = usageThread{section: u.section, def: t.Def, process: u.find(t.Def)}
 	}
-}
-
-func (u *Usage) process(id format.TaskID) *usageProcess {
-	if int64(id) < int64(len(u.byID)) {
-		if p := u.byID[id]; p != nil {
-			return p
-		}
-	}
-	d := u.defs.Task(id)
-	p := u.find(d)
-	if d == nil {
-		return p
-	}
-	u.named++
-	// Ids far beyond the number of threads are looked up every time: only a hostile stream has them.
-	if int64(id) <= 4*int64(u.named)+1<<16 {
-		for int64(len(u.byID)) <= int64(id) {
-			u.byID = append(u.byID, nil)
-		}
-		u.byID[id] = p
-	}
-	return p
+	return of.process
 }
 
 func (u *Usage) find(d *format.Task) *usageProcess {
-	if d == nil || d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0 {
-		return &u.nothing
-	}
 	p := u.byPID[d.Pid]
 	leader := d.Tid == d.Pid
 	if p == nil || leader && p.start != 0 && p.start != d.Start {

@@ -175,7 +175,7 @@ func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 				float64(many.wrote.events)/many.took.Seconds()/1e6)
 			limit := few.peak + few.peak/4 + 8<<20
 			if j.lists {
-				limit += 8 << 20
+				limit += 16 << 20
 			}
 			if many.peak > limit && !j.keeps {
 				t.Errorf("peak memory is %s for %d events and %s for %d: it grows with the length", mib(few.peak), few.wrote.events, mib(many.peak), many.wrote.events)

@@ -142,7 +142,7 @@ func (s *stream) retire(cpu int) {
 			break
 		}
 	}
-	if len(s.ended) < 1<<14 {
+	if len(s.ended) < format.MaxProcesses {
 		s.ended = append(s.ended, t)
 	}
 }
