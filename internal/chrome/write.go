@@ -18,7 +18,7 @@ func Write(r *format.Reader, w io.Writer, o Options) (Result, error) {
 	if failed := c.out.close(); failed != nil {
 		err = failed
 	}
-	done := Result{Events: c.count, Bytes: c.out.written, Lost: c.lost, NotUTF8: c.texts.NotUTF8()}
+	done := Result{Events: c.count, Bytes: c.out.written, Lost: c.lost, Forgotten: c.spans.Timeline().Forgotten(), NotUTF8: c.texts.NotUTF8()}
 	if done.NotUTF8 == "" {
 		done.NotUTF8 = c.stacks.NotUTF8()
 	}

@@ -7,6 +7,14 @@ func FailOnLoss() Flag {
 	return Flag{Name: "fail-on-loss", Usage: "Exit with status 5 if events were lost."}
 }
 
+// Forgot warns of threads of an input that a tool has forgotten, because more were alive than it keeps. A thread that is seen
+// again is forgotten again, so that one can count twice.
+func (inv *Invocation) Forgot(input string, threads int64) {
+	if threads > 0 {
+		inv.Warnf("%s: %s threads whose end was not recorded were forgotten; their times are unknown from there until they are seen again", input, Grouped(threads))
+	}
+}
+
 // Lost is the error of an input in which events are missing; nil if there are none or nobody minds.
 func (inv *Invocation) Lost(input string, lost bool) error {
 	if !lost || !inv.Bool("fail-on-loss") {

@@ -152,6 +152,7 @@ func (f *Filter) Run() (Result, error) {
 		}
 	}
 	f.result.Damage = f.r.Damage()
+	f.result.Forgotten = f.tl.Forgotten()
 	if d := f.result.Damage; d != nil && f.stopped() && d.Holes <= 1 && d.Blocks == 0 {
 		f.result.Damage = nil // the cut is our own
 	}

@@ -22,11 +22,12 @@ type Options struct {
 
 // Result is what happened.
 type Result struct {
-	Kept   uint64         // events written, without losses
-	Read   uint64         // events of the time range, without losses
-	Missed Miss           // where the time range lies, if it is not in the window
-	Lost   bool           // events are missing, as far as what was kept tells
-	Damage *format.Damage // nil if the input was whole
+	Kept      uint64         // events written, without losses
+	Read      uint64         // events of the time range, without losses
+	Missed    Miss           // where the time range lies, if it is not in the window
+	Forgotten int64          // threads whose state was forgotten, see [timeline.Timeline]
+	Lost      bool           // events are missing, as far as what was kept tells
+	Damage    *format.Damage // nil if the input was whole
 }
 
 // Miss says how a time range misses the window of a capture.

@@ -149,6 +149,7 @@ func isRegular(in io.Reader) bool {
 
 // outcome turns what happened into messages and an exit status.
 func outcome(inv *cli.Invocation, name string, words Words, result Result, err error) error {
+	inv.Forgot(name, result.Forgotten)
 	rest := words.Rest
 	if result.Kept == 0 {
 		isNarrowed := inv.String(words.Start[2:]) != "" || inv.String(words.End[2:]) != ""

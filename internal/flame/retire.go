@@ -30,6 +30,7 @@ func (c *collector) finish() error {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
 	})
 	c.countSlots()
+	c.p.About.Forgotten = c.spans.Timeline().Forgotten()
 	return c.failed
 }
 

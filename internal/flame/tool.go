@@ -88,6 +88,7 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of select
 	}
 	defer r.Close()
 	p, err = Collect(r, q.collect)
+	inv.Forgot(name, p.About.Forgotten)
 	switch {
 	case errors.Is(err, ErrSlots):
 		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)

@@ -54,7 +54,7 @@ func (j *job) columns() error {
 			return err
 		}
 	}
-	return j.verdict(Result{Events: done.Events, Lost: done.Lost, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err)
+	return j.verdict(Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err)
 }
 
 // staysAlone refuses a folder with files of another capture that would stay beside those that are written: queries over them

@@ -176,7 +176,7 @@ func (j *job) write(out io.Writer) (Result, error) {
 
 func (j *job) writeChrome(r *format.Reader, out io.Writer) (Result, error) {
 	done, err := chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Numa: j.NUMA})
-	return Result{Events: done.Events, Lost: done.Lost, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err
+	return Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err
 }
 
 // fatalError is one with which there is no output, of whatever sort it is.
@@ -199,6 +199,7 @@ func (j *job) verdict(result Result, err error) error {
 	if result.NotUTF8 != "" {
 		j.inv.Warnf("names that are not UTF-8 have U+FFFD in place of what is not; the first is %q", result.NotUTF8)
 	}
+	j.inv.Forgot(j.name, result.Forgotten)
 	switch {
 	case err != nil:
 		return cli.InputError("convert", j.name, err)

@@ -18,10 +18,11 @@ const flushBytes = 256 << 10
 
 // Result is what writing came to.
 type Result struct {
-	Events  int64
-	Lost    bool           // events are missing
-	NotUTF8 string         // the first text that held other bytes than UTF-8, as it is shown; "": none did
-	Damage  *format.Damage // nil if the input was whole
+	Events    int64
+	Forgotten int64          // threads, see [timeline.Timeline]
+	Lost      bool           // events are missing
+	NotUTF8   string         // the first text that held other bytes than UTF-8, as it is shown; "": none did
+	Damage    *format.Damage // nil if the input was whole
 }
 
 // Write writes a stream that can be read again and again: open begins at its first byte. Whatever ends the stream, the
@@ -156,7 +157,7 @@ func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error
 			err = endErr
 		}
 	}
-	return Result{Events: e.count, Lost: e.maker.Lost(), NotUTF8: e.maker.NotUTF8(), Damage: r.Damage()}, err
+	return Result{Events: e.count, Lost: e.maker.Lost(), Forgotten: e.maker.Forgotten(), NotUTF8: e.maker.NotUTF8(), Damage: r.Damage()}, err
 }
 
 // put takes a record, after the stacks that it names if these have no line yet.

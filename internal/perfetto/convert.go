@@ -12,6 +12,7 @@ type Summary struct {
 	Events      int64
 	Bytes       int64 // of the trace
 	SkippedCPUs int64 // events of CPUs with numbers that Perfetto refuses
+	Forgotten   int64 // threads that the trace ends, although nothing tells that they did
 	Lost        bool  // events are missing
 }
 
@@ -21,7 +22,7 @@ func Convert(r *format.Reader, w io.Writer, options Options) (Summary, error) {
 	c := conversion{r: r, e: NewEncoder(w, r, options)}
 	c.e.System(r.Session())
 	err := timeline.Visit(r, &c)
-	return Summary{Events: c.count, Bytes: c.e.written, SkippedCPUs: c.e.skipped, Lost: c.lost}, err
+	return Summary{Events: c.count, Bytes: c.e.written, SkippedCPUs: c.e.skipped, Lost: c.lost, Forgotten: c.e.forgotten()}, err
 }
 
 // conversion is the [timeline.Visitor] that encodes.

@@ -116,6 +116,9 @@ func (e *Encoder) Event(v *format.Event) error {
 	if e.opening.pending && (v.Time != e.opening.at || v.Kind != format.KindStateCPU && v.Kind != format.KindStateThread) {
 		e.endOpening()
 	}
+	if e.threads.areTooMany() {
+		e.forgetThreads(e.cpu(min(v.CPU, maxCPUs-1)))
+	}
 	e.apply(v)
 	if e.view != nil {
 		e.view.event(v)

@@ -20,6 +20,7 @@ type thread struct {
 	tid, pid     int32
 	nsTID, nsPID int32 // in its own PID namespace; 0: that is the first one
 	start        int64
+	number       uint32 // of its first name
 	shown        shown
 	drawn        drawn
 }
@@ -60,10 +61,13 @@ type threads struct {
 	sparse map[format.TaskID]*task
 	named  int
 	nextID uint32
+
+	most      int // threads
+	forgotten int64
 }
 
 func newThreads() threads {
-	return threads{byTID: make(map[int32]*thread), sparse: make(map[format.TaskID]*task)}
+	return threads{most: maxThreads, byTID: make(map[int32]*thread), sparse: make(map[format.TaskID]*task)}
 }
 
 // newSection forgets ids; the threads stay.
@@ -98,6 +102,9 @@ func (t *threads) put(id format.TaskID, k *task) {
 func (t *threads) newTask(of *thread, name []byte) *task {
 	t.nextID++
 	of.drawn.name = name
+	if of.number == 0 {
+		of.number = t.nextID
+	}
 	return &task{thread: of, name: name, id: t.nextID}
 }
 

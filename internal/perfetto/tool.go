@@ -42,6 +42,7 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return cli.InputError("convert", source, err)
 	}
+	inv.Forgot(source, done.Forgotten)
 	if done.SkippedCPUs > 0 {
 		inv.Warnf("%d events of CPUs from %d on were left out, because Perfetto takes no more CPUs", done.SkippedCPUs, maxCPUs)
 	}

@@ -77,6 +77,14 @@ func (m *Maker) Window() Window { return m.about.Window(m.first) }
 // Lost tells whether events are missing, as far as the stream was visited.
 func (m *Maker) Lost() bool { return m.lost }
 
+// Forgotten is how many threads were forgotten, see [timeline.Timeline].
+func (m *Maker) Forgotten() int64 {
+	if m.tl == nil {
+		return 0
+	}
+	return m.tl.Forgotten()
+}
+
 // NotUTF8 is the first text that held other bytes than UTF-8, as records show it; "": none did.
 func (m *Maker) NotUTF8() string {
 	if m.texts.first != "" {

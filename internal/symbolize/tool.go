@@ -186,6 +186,7 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	if inv.Bool("verbose") {
 		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
 	}
+	inv.Forgot(name, result.Forgotten)
 	if d := result.Damage; d != nil {
 		return cli.Damaged(name, d, "everything else was passed on")
 	}

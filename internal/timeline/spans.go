@@ -1,6 +1,10 @@
 package timeline
 
-import "wprof/format"
+import (
+	"math"
+
+	"wprof/format"
+)
 
 // Spans tells what each thread did, span by span. A span is told when it ends, those of one thread in order of time. Its
 // memory is that of a [Timeline].
@@ -11,6 +15,7 @@ type Spans struct {
 	idle   []idling
 	now    int64 // of the latest event
 	opened int64
+	forgot int64 // when threads were forgotten last
 	closed int64 // when the last window closed
 	open   bool
 	before bool   // there was a window before
@@ -21,7 +26,7 @@ type Spans struct {
 
 // NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
 func NewSpans(defs Definitions, emit func(*Span)) *Spans {
-	s := &Spans{tl: New(defs), emit: emit}
+	s := &Spans{tl: New(defs), emit: emit, forgot: math.MinInt64}
 	s.tl.spans = s
 	return s
 }

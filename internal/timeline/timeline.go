@@ -21,15 +21,18 @@ type Timeline struct {
 	coverage Coverage
 	cpus     []cpu
 	// byID leads from an id of this section to its thread. Ids far beyond the number of threads are in sparse.
-	byID   []*Thread
-	sparse map[format.TaskID]*Thread
-	named  int               // ids of this section that have been seen
-	byTID  map[int32]*Thread // the latest thread of a tid
-	live   []*Thread         // those that are not dead; the first sure ones have a known status
-	sure   int
-	idle   []*Thread // in truth one
-	sorted []*Thread
-	spans  *Spans // is told of every change; nil: nobody is
+	byID      []*Thread
+	sparse    map[format.TaskID]*Thread
+	named     int               // ids of this section that have been seen
+	byTID     map[int32]*Thread // the latest thread of a tid
+	live      []*Thread         // those that are not dead; the first sure ones have a known status
+	sure      int
+	idle      []*Thread // in truth one
+	sorted    []*Thread
+	held      int // threads that were made since the tables were cleaned last, and those that were left then
+	most      int // how many may be held
+	forgotten int64
+	spans     *Spans // is told of every change; nil: nobody is
 }
 
 // cpu is who runs on a CPU, as far as known, and since when.
@@ -45,7 +48,7 @@ type cpu struct {
 
 // New returns an empty Timeline.
 func New(defs Definitions) *Timeline {
-	return &Timeline{defs: defs, byTID: make(map[int32]*Thread)}
+	return &Timeline{defs: defs, byTID: make(map[int32]*Thread), most: maxThreads}
 }
 
 // NewSection is called when the ids of events change their meaning. Threads are kept. When time has passed between
@@ -158,6 +161,7 @@ func (tl *Timeline) thread(d *format.Task) *Thread {
 	if had != nil && had.Key == key && had.Status != Dead {
 		return had
 	}
+	tl.held++
 	t := &Thread{Key: key, Def: d, slot: -1, idle: d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0}
 	if had == nil || had.Start <= key.Start {
 		if had != nil {

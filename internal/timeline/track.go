@@ -55,7 +55,7 @@ type waking struct {
 
 // newTrack begins the spans of a thread with its start, if that is in the window.
 func (s *Spans) newTrack(t *Thread) *track {
-	at := max(s.opened, min(t.Start, s.now))
+	at := max(s.opened, s.forgot, min(t.Start, s.now))
 	return &track{cursor: at, seen: at}
 }
 
@@ -63,13 +63,8 @@ func (s *Spans) newTrack(t *Thread) *track {
 func (tr *track) newSection() {
 	for _, w := range [...]*waking{&tr.waking, &tr.early} {
 		w.id, w.stack = 0, 0
-		if w.by != nil && w.by.Status == Dead {
-			w.by = nil
-		}
 	}
-	if tr.prev != nil && tr.prev.Status == Dead {
-		tr.prev = nil
-	}
+	tr.dropDead()
 	tr.stack, tr.offStack, tr.off.WakerStack, tr.off.Waker, tr.off.Prev = 0, 0, 0, 0, 0
 }
 

@@ -259,6 +259,28 @@ func hostileCases() map[string]hostileCase {
 			}
 			return h.real(exits(5, func(i int, e *format.Event) { e.Task = format.TaskID(1 + i*100) })...).done()
 		}, peak: definedPeak},
+		"threads without an end": {make: func(t testing.TB) []byte {
+			sections, threads := 3, 60_000
+			if everyWay() {
+				sections, threads = 6, 100_000
+			}
+			var all []byte
+			for n := range sections {
+				s := plain()
+				s.Epoch, s.Continues = uint32(n), n > 0
+				h := newHostile(t, s)
+				d := member(nil, 1, 1, 1, 8, 2)
+				events := exits(threads, func(i int, e *format.Event) {
+					tid := n*threads + i + 1
+					d = member(d, 1, 1, i+2, 2, tid, 3, tid, 7, 5)
+					e.Time += int64(n * threads)
+					e.Kind, e.Flags, e.Task = format.KindSwitch, 3, format.TaskID(i+2)
+					e.Args[format.SwitchNext], e.Args[format.SwitchPrevState] = 1, uint64(format.StateInterruptible)
+				})
+				all = append(all, h.define(d).real(events...).end(&format.End{Last: n == sections-1, Close: 1 << 40})...)
+			}
+			return all
+		}},
 		"a hundred thousand lines of one frame": {make: func(t testing.TB) []byte {
 			lines := bytes.Repeat([]byte{5<<3 | 2, 0}, 100_000)
 			frame := append(protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1), lines...)

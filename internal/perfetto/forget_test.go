@@ -1,0 +1,51 @@
+package perfetto
+
+import (
+	"bytes"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/perfetto/schema"
+)
+
+// Nothing makes a stream report the end of a thread: the trace ends those that were introduced first, and those that have left
+// a CPU for the last time before them.
+func TestThreadsWithoutAnEndAreEnded(t *testing.T) {
+	const most, threads = 64, 1000
+	tasks := fixed{nil, {Flags: 2}}
+	for i := range int32(threads) {
+		tasks = append(tasks, &format.Task{Tid: i + 1, Pid: i + 1, Start: 5})
+	}
+	var trace bytes.Buffer
+	e := NewEncoder(&trace, tasks, everything())
+	e.threads.most = most
+	e.Open(1000, &format.Session{Cpus: []*format.Cpu{{Id: 0}}})
+	v := format.Event{Time: 1000, Kind: format.KindSwitch, Flags: format.FlagsVisible}
+	for i := range uint64(threads) {
+		v.Task = format.TaskID(i + 2)
+		v.Args[format.SwitchNext], v.Args[format.SwitchPrevState] = 1, uint64(format.StateInterruptible)
+		if i%2 == 1 {
+			v.Args[format.SwitchPrevState] = uint64(format.StateDead)
+		}
+		v.Time += 10
+		if err := e.Event(&v); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(e.threads.byTID); n > most {
+			t.Fatalf("%d threads are kept, want %d at most", n, most)
+		}
+	}
+	if err := e.Close(v.Time); err != nil {
+		t.Fatal(err)
+	}
+	// All that have left for the last time go first, so half of those that are left are alive.
+	if n := e.threads.forgotten; n == 0 || n > threads/2 {
+		t.Errorf("%d living threads were forgotten", n)
+	}
+	if err := proto.Unmarshal(trace.Bytes(), new(schema.Trace)); err != nil {
+		t.Fatal(err)
+	}
+	checkOrder(t, trace.Bytes())
+}
