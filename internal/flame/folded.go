@@ -62,16 +62,16 @@ func (p *Profile) WriteFolded(w io.Writer, v View, t Text) error {
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.root, b.root) })
 	b := newGrapher(p, v)
+	out := bufio.NewWriterSize(w, foldedBuffer)
 	for i, one := range parts {
 		if i > 0 && one.root != parts[i-1].root {
-			if err := b.end().WriteFolded(w, t); err != nil {
-				return err
-			}
+			b.end().writeFolded(out, t)
 			b.begin()
 		}
 		b.cell(one.cell)
 	}
-	return b.end().WriteFolded(w, t)
+	b.end().writeFolded(out, t)
+	return out.Flush()
 }
 
 // WriteFolded writes folded stacks: a line each, with the frames from the root on, separated by semicolons, a space and
@@ -81,7 +81,15 @@ func (p *Profile) WriteFolded(w io.Writer, v View, t Text) error {
 // Weights are whole numbers. What rounding takes from one line the next one of the same root gets, so that a root's lines
 // add up to its time; lines that come to nothing are left out.
 func (g *Graph) WriteFolded(w io.Writer, t Text) error {
-	f := folder{g: g, t: t, w: bufio.NewWriterSize(w, 64<<10), selves: g.baseSelf()}
+	out := bufio.NewWriterSize(w, foldedBuffer)
+	g.writeFolded(out, t)
+	return out.Flush()
+}
+
+const foldedBuffer = 64 << 10
+
+func (g *Graph) writeFolded(w *bufio.Writer, t Text) {
+	f := folder{g: g, t: t, w: w, selves: g.baseSelf()}
 	for _, child := range g.Nodes[0].Children {
 		f.own, f.base = rounder{unit: t.Unit}, rounder{unit: t.Unit}
 		f.write(child)
@@ -89,7 +97,6 @@ func (g *Graph) WriteFolded(w io.Writer, t Text) error {
 	if f.line = append(f.line[:0], "[all]"...); g.Nodes[0].Self.Ns() > 0 {
 		f.weigh(0)
 	}
-	return f.w.Flush()
 }
 
 type folder struct {
@@ -134,7 +141,7 @@ func (f *folder) weigh(id int32) {
 		if own == 0 {
 			return
 		}
-		_, _ = f.w.Write(f.line) // Flush returns the error
+		_, _ = f.w.Write(f.line) // its Flush returns the error
 	} else {
 		base := f.base.round(f.selves[id])
 		if own == 0 && base == 0 {
