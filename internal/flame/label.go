@@ -54,11 +54,11 @@ func (c *collector) name(name []byte) string {
 }
 
 // maxThreads is how many threads, or processes, are told apart. More that have ended are told by their names alone.
-const maxThreads = 100_000
+const maxThreads = 50_000
 
 // maxLabels is how many names of threads are kept: a capture of days has more processes than anybody looks at.
 const (
-	maxLabels   = 500_000
+	maxLabels   = 200_000
 	moreThreads = "[more threads]"
 )
 
