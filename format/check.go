@@ -179,8 +179,8 @@ func (c *checker) header(block *Block) error {
 	c.begin(session, block.Header.Section)
 	c.version = version
 	c.sources(session)
-	if session.Close != 0 && session.Close < session.Open {
-		c.found("window", "the window closes before it opens")
+	if problem := sessionProblem(session); problem != "" {
+		c.found("session", "%s", problem)
 	}
 	if block.Header.Sequence != 0 {
 		c.found("order", "the header block has the number %d, not 0", block.Header.Sequence)
@@ -193,9 +193,6 @@ func (c *checker) header(block *Block) error {
 
 func (c *checker) follows(s *Session) {
 	if c.lived == nil {
-		if s.Continues && s.Epoch == 0 {
-			c.found("epoch", "the section continues a session, but as its first epoch")
-		}
 		return
 	}
 	if err := follows(c.lived, s, c.reach); err != nil {
@@ -203,7 +200,7 @@ func (c *checker) follows(s *Session) {
 	}
 	same := s.Id == c.lived.Id && s.Continues
 	if c.ended != nil && c.ended.Last && same {
-		c.found("epoch", "an epoch of a session follows after its last one")
+		c.found("epoch", lateEpoch)
 	}
 	if c.ended != nil && !c.ended.Last && !same {
 		c.found("epoch", otherSession)

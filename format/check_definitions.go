@@ -33,7 +33,7 @@ func (c *checker) definition(m member) {
 		return
 	case *Task:
 		// One whose definition was lost may have been idle.
-		if d.Tid == 0 || d.Flags&uint32(TaskFlag_TASK_FLAG_IDLE) != 0 || d.IsLost() {
+		if d.IsIdle() || d.IsLost() {
 			if c.ids.idle == nil {
 				c.ids.idle = map[TaskID]bool{}
 			}

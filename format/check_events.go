@@ -124,13 +124,10 @@ func (c *checker) field(info *KindInfo, e *textEvent, f Field, value uint64) {
 			c.found("future", "the %s at %s tells %s=%s, which is after it", info.Name, c.when(e.Time), f.Name, c.when(int64(value)))
 		}
 	case FieldState:
-		var all State = StateKillable | StatePreempted
-		for _, n := range stateNames() {
-			all |= n.bit
-		}
-		known = value&^uint64(all) == 0
+		known = value&^uint64(knownStates()) == 0
 	case FieldCause:
 		_, known = c.voc.causes[value]
+		known = known || value == 0
 	case FieldKind:
 		_, known = c.voc.kindNames[value]
 	}
@@ -138,6 +135,9 @@ func (c *checker) field(info *KindInfo, e *textEvent, f Field, value uint64) {
 		c.found("value", "the %s at %s has %s=%s, which means nothing", info.Name, c.when(e.Time), f.Name, c.voc.appendArg(nil, f.Type, value, nil))
 	}
 }
+
+// noState is what is wrong with a block whose events do not begin with the state that its header promises.
+const noState = "the block does not begin with a state, though it says so"
 
 // stateCheck holds the events of one state against each other.
 type stateCheck struct {
@@ -161,7 +161,7 @@ func (s *stateCheck) event(e *Event, idle bool) string {
 		promised := s.promised
 		s.promised, s.open = false, false
 		if promised {
-			return "the block does not begin with a state, though it says so"
+			return noState
 		}
 		return ""
 	}

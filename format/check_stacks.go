@@ -4,93 +4,39 @@ import "math"
 
 // moduleCheck is what the frames and stacks of a section are held against.
 type moduleCheck struct {
-	modules map[uint32]moduleSide
+	modules map[uint32]*Module // kind and base of each
 	frames  map[uint32]part
 	sources map[uint32]bool
 }
 
-// moduleSide is what is kept of a module.
-type moduleSide struct {
-	part part
-	kind ModuleKind
-	base uint64
-}
-
-// part is the part of a stack that a frame may stand in.
-type part uint8
-
-const (
-	partEither part = iota // nothing says
-	partUser
-	partKernel
-)
-
-func (p part) String() string { return [...]string{"either", "user", "kernel"}[p] }
-
 func (m *moduleCheck) add(d *Module) {
-	side := moduleSide{kind: ModuleKind(d.Kind), base: d.Base}
-	for _, k := range ModuleKinds() {
-		switch {
-		case k.Kind == side.kind && k.Kernel:
-			side.part = partKernel
-		case k.Kind == side.kind && k.User:
-			side.part = partUser
-		}
-	}
 	if m.modules == nil {
-		m.modules = map[uint32]moduleSide{}
+		m.modules = map[uint32]*Module{}
 	}
-	m.modules[d.Id] = side
+	m.modules[d.Id] = &Module{Kind: d.Kind, Base: d.Base}
 }
 
 // frame looks at whether an offset can be one in its module.
 func (c *checker) frame(d *Frame) {
 	m := c.modules.modules[d.Module]
-	if m.part != partEither && !c.ids.has("frame", d.Id) {
+	if p := partOf(m); p != partEither && !c.ids.has("frame", d.Id) {
 		if c.modules.frames == nil {
 			c.modules.frames = map[uint32]part{}
 		}
-		c.modules.frames[d.Id] = m.part
+		c.modules.frames[d.Id] = p
 	}
-	switch {
-	case m.kind == ModuleKind_MODULE_FILE && d.Offset > math.MaxInt64:
-		c.found("offset", "frame %d stands at %#x of a file, which no file is long enough for", d.Id, d.Offset)
-	case m.part == partKernel && d.Offset+m.base < m.base:
-		c.found("offset", "frame %d stands at %#x from %#x, which is beyond all addresses", d.Id, d.Offset, m.base)
-	case m.kind == ModuleKind_MODULE_VDSO && d.Offset > math.MaxUint32:
-		c.found("offset", "frame %d stands at %#x of the vDSO, which is not so long", d.Id, d.Offset)
-	}
-	switch {
-	case len(d.Lines) == 0 && d.FunctionOffset != 0:
-		c.found("offset", "frame %d is %d bytes into a function, but has none", d.Id, d.FunctionOffset)
-	case m.part != partEither && d.FunctionOffset > d.Offset:
-		c.found("offset", "frame %d stands at %#x, but %d bytes into its function", d.Id, d.Offset, d.FunctionOffset)
-	case d.Caller && d.Offset == 0 && m.part != partKernel:
-		c.found("offset", "frame %d is a return address, but nothing stands before it", d.Id)
+	if problem := d.Problem(m); problem != "" {
+		c.found("offset", "%s", problem)
 	}
 }
 
 // stack looks at whether its frames are there and in order.
 func (c *checker) stack(d *Stack) {
-	user := len(d.Frames) - int(d.KernelFrames)
-	if user < 0 {
-		c.found("definitions", "stack %d has %d frames, of which it says %d are the kernel's", d.Id, len(d.Frames), d.KernelFrames)
-	}
-	for i, frame := range d.Frames {
-		if frame == 0 {
-			c.found("definitions", "stack %d names frame 0, which is none", d.Id)
-		}
+	for _, frame := range d.Frames {
 		c.refers("stack", d.Id, "frame", frame)
-		should := partUser
-		if i >= user {
-			should = partKernel
-		}
-		if is := c.modules.frames[frame]; user >= 0 && is != partEither && is != should {
-			c.found("order of frames", "frame %d of stack %d stands among the %s frames, but it is a %s frame", frame, d.Id, should, is)
-		}
 	}
-	if len(d.Frames) == 0 && !d.Cut {
-		c.found("definitions", "stack %d has no frames", d.Id)
+	if problem := d.problem(func(frame uint32) part { return c.modules.frames[frame] }); problem != "" {
+		c.found("definitions of stacks", "%s", problem)
 	}
 }
 

@@ -71,8 +71,12 @@ func TestCheckFindsNothingInCleanStreams(t *testing.T) {
 	texts["samples"] = samples + "+1 cpu0 sample 1 stack=1 source=1\n+2 cpu0 sample 1 source=1\nend\n"
 	texts["source of a newer version"] = "section minor=99\ntask 1 tid=1\n+1 cpu0 sample 1 source=7\nend\n"
 	for name, text := range texts {
-		if got := findings(t, undumped(t, text)); len(got) > 0 {
+		stream := undumped(t, text)
+		if got := findings(t, stream); len(got) > 0 {
 			t.Errorf("%s: %s", name, strings.Join(got, "\n"))
+		}
+		if _, r, err := readAll(pipe(stream)); err != nil || r.Damage() != nil {
+			t.Errorf("%s: the Reader finds damage: %v, %v", name, err, r.Damage())
 		}
 	}
 	var b bytes.Buffer

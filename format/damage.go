@@ -30,7 +30,7 @@ func (r *Reader) damaged(detail string) {
 	if !r.hole {
 		r.damage.Holes++
 	}
-	r.hole = true
+	r.hole, r.section.holed = true, true
 	if r.damage.Detail == "" {
 		r.damage.Detail = detail
 	}

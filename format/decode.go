@@ -15,10 +15,15 @@ type eventDecoder struct {
 	left    uint32
 	leaving leftTable
 	unknown int64 // events of kinds that this version does not know, skipped
+
+	// newer: a newer version may have written the block, so values that this one does not know are no faults.
+	newer bool
+	// fault is what cannot be true of the event that was decoded last; "": nothing. Whoever looks at it clears it.
+	fault string
 }
 
 func (d *eventDecoder) start(h *BlockHeader, payload []byte) error {
-	d.left = 0
+	d.left, d.fault = 0, ""
 	if len(payload) < 4 || h.Last < h.First {
 		return errMalformed
 	}
@@ -50,6 +55,13 @@ func (d *eventDecoder) next(e *Event) (bool, error) {
 		d.unknown++
 	}
 	return false, nil
+}
+
+// done ends a block: it returns how many events were skipped, and whether times are left that belong to no event.
+func (d *eventDecoder) done() (unknown int64, hasTimes bool) {
+	unknown, hasTimes = d.unknown, d.times.i < len(d.times.b)
+	d.unknown, d.times = 0, cursor{}
+	return unknown, hasTimes
 }
 
 // record decodes one record, and skips it if its kind is unknown.
@@ -91,6 +103,9 @@ func (d *eventDecoder) fields(e *Event, rec *cursor, kind Kind, times int) bool 
 	clear(e.Args[:])
 	if flags&FlagLate != 0 {
 		e.Own = d.time(&times, d.now)
+		if e.Own >= d.now {
+			d.fault = futureTime
+		}
 	}
 	for i := range l.steps {
 		s := &l.steps[i]
@@ -108,17 +123,24 @@ func (d *eventDecoder) fields(e *Event, rec *cursor, kind Kind, times int) bool 
 			e.Args[s.arg] = uint64(unzigzag(rec.uvarint()))
 		case FieldBytes:
 			n := rec.uvarint()
-			if n > uint64(len(rec.b)-rec.i) {
+			if n > uint64(len(rec.b)-rec.i) || n > MaxDataBytes {
 				return false
 			}
 			e.Data = rec.b[rec.i : rec.i+int(n) : rec.i+int(n)]
 			rec.i += int(n)
 		default:
-			e.Args[s.arg] = rec.uvarint()
+			v := rec.uvarint()
+			if v > s.most {
+				v = d.unknownValue(s.typ, v)
+			}
+			e.Args[s.arg] = v
 		}
 	}
 	if kind == KindSwitch {
 		d.leaving.leave(e.Task, d.now)
+	}
+	if flags&FlagsVisible == 0 {
+		d.fault = "neither side of an event is visible"
 	}
 	d.skipTimes(times)
 	return !rec.bad && !d.times.bad
@@ -131,8 +153,9 @@ func (d *eventDecoder) time(left *int, base int64) int64 {
 	}
 	*left--
 	t := base - unzigzag(d.times.uvarint())
-	if !isTime(t) {
-		d.times.bad = true
+	if t > d.now || t < -MaxTime {
+		d.times.bad = d.times.bad || !isTime(t)
+		d.fault = futureTime
 	}
 	return t
 }

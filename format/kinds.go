@@ -235,6 +235,8 @@ const (
 	// CauseDefinition: there was no room for what an event names: a stack, a command line, or who a thread is whose
 	// own events were not asked for. The event itself is there.
 	CauseDefinition Cause = 9
+
+	maxCause = CauseDefinition
 )
 
 // Causes names the causes of loss for the text form and for messages.

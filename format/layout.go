@@ -1,11 +1,14 @@
 package format
 
+import "math"
+
 // step is what encoder and decoder do for one field of a kind.
 type step struct {
-	typ FieldType
-	arg uint8
-	at  Base  // for FieldTime
-	opt Flags // 0: always
+	typ  FieldType
+	arg  uint8
+	at   Base   // for FieldTime
+	opt  Flags  // 0: always
+	most uint64 // highest value that this version knows
 }
 
 // layout is a kind's record as a list of steps.
@@ -39,7 +42,7 @@ func newLayouts() *layouts {
 		l := layout{flags: FlagSubject | FlagObject | FlagOpen | FlagLate}
 		for i, f := range k.Fields {
 			l.flags |= f.Opt
-			l.steps = append(l.steps, step{f.Type, uint8(i), f.Base, f.Opt})
+			l.steps = append(l.steps, step{f.Type, uint8(i), f.Base, f.Opt, mostOf(f.Type)})
 		}
 		for _, f := range k.Flags {
 			l.flags |= f.Bit
@@ -47,4 +50,18 @@ func newLayouts() *layouts {
 		all[k.Kind] = l
 	}
 	return all
+}
+
+func mostOf(t FieldType) uint64 {
+	switch t {
+	case FieldTask, FieldStack:
+		return math.MaxUint32
+	case FieldState:
+		return uint64(knownStates()) // all bits up to the highest one
+	case FieldCause:
+		return uint64(maxCause)
+	case FieldKind:
+		return uint64(MaxKind)
+	}
+	return math.MaxUint64
 }

@@ -14,6 +14,11 @@ func LostTask(id TaskID) *Task {
 // IsLost says whether nothing but an id is known of a thread.
 func (t *Task) IsLost() bool { return t == nil || t.Tid < 0 }
 
+// IsIdle tells whether it is the idle thread, of which every CPU has one under the same definition.
+func (t *Task) IsIdle() bool {
+	return t != nil && (t.Tid == 0 || t.Flags&uint32(TaskFlag_TASK_FLAG_IDLE) != 0)
+}
+
 // LostStack stands for a stack: it has no frames.
 func LostStack(id StackID) *Stack { return &Stack{Id: uint32(id), Cut: true} }
 

@@ -21,6 +21,8 @@ type Reader struct {
 	current *loaded // the block that decoder is in
 	waiting *loaded // a block that is looked at again after a lost event
 	event   Event
+	state   stateCheck
+	checks  bool // events of the block are held against the window, or against those of the same state
 	lost    Event
 	held    bool // event is decoded and comes after lost
 	err     error
@@ -106,10 +108,18 @@ func (r *Reader) Next() (*Event, error) {
 	for {
 		if r.decoder.left > 0 {
 			ok, err := r.decoder.next(&r.event)
+			if ok && (r.decoder.fault != "" || r.checks) {
+				ok, err = r.isPossible(), nil
+				if !ok {
+					continue
+				}
+			}
 			if ok {
 				return r.deliver(), nil
 			}
-			r.blockDone(err)
+			if err != nil {
+				r.damaged(fmt.Sprintf("at byte %d: an event block does not hold the events that it claims", r.current.Offset))
+			}
 		}
 		if r.err != nil {
 			return nil, r.err
@@ -126,6 +136,30 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
+// isPossible tells whether the event just decoded can be true. One that cannot is damage.
+func (r *Reader) isPossible() bool {
+	problem, e := r.decoder.fault, &r.event
+	r.decoder.fault = ""
+	if s := r.section.session; problem == "" && r.section.real {
+		switch end := windowEnd(s); {
+		case e.Time < windowStart(s):
+			problem = "an event is before the window of its section"
+		case end != 0 && e.Time > end:
+			problem = "an event is after the window of its section"
+		}
+	}
+	if problem == "" {
+		d := r.Task(e.Task)
+		if problem = r.state.event(e, d.IsLost() || d.IsIdle()); problem == noState {
+			problem = "" // no event is wrong for that
+		}
+	}
+	if problem != "" {
+		r.damaged(fmt.Sprintf("at byte %d: %s", r.current.Offset, problem))
+	}
+	return problem == ""
+}
+
 // deliver is the event just decoded, or first the loss before it.
 func (r *Reader) deliver() *Event {
 	r.section.events++
@@ -139,24 +173,33 @@ func (r *Reader) deliver() *Event {
 	return &r.event
 }
 
-// blockDone notes how decoding of a block ended.
-func (r *Reader) blockDone(err error) {
-	r.section.events += uint64(r.decoder.unknown)
-	r.unknown += r.decoder.unknown
-	r.decoder.unknown = 0
-	if err != nil {
-		r.damaged(fmt.Sprintf("at byte %d: an event block does not hold the events that it claims", r.current.Offset))
+// leaveBlock counts what was skipped in the block of events that the decoder has left.
+func (r *Reader) leaveBlock() {
+	unknown, hasTimes := r.decoder.done()
+	r.section.events += uint64(unknown)
+	r.unknown += unknown
+	if hasTimes {
+		r.damaged(fmt.Sprintf("at byte %d: an event block has times that belong to none of its events", r.current.Offset))
 	}
 }
 
-// lostUntil closes a hole: a lost event from the last good event to t.
+// lostUntil closes a hole: a lost event from the last good event to t, within the window of the section. It returns nil
+// if the window has closed before the last good event.
 func (r *Reader) lostUntil(t int64) *Event {
 	r.hole = false
+	s := r.section.session
+	end := windowEnd(s)
+	if end != 0 && end < r.now {
+		return nil
+	}
+	t = max(t, windowStart(s), r.now)
+	if end != 0 {
+		t = min(t, end)
+	}
 	from := r.now
 	if from == math.MinInt64 {
 		from = min(t, r.firstOpen)
 	}
-	t = max(t, from)
 	r.lost = Event{Time: t, Kind: KindLost, Flags: FlagSubject, CPU: AllCPUs}
 	r.lost.Args[LostFrom] = uint64(from)
 	r.lost.Args[LostCause] = uint64(CauseDamage)
@@ -166,6 +209,7 @@ func (r *Reader) lostUntil(t int64) *Event {
 
 // advance takes the next block. It returns an event only for a loss that has to be told first.
 func (r *Reader) advance() (*Event, error) {
+	r.leaveBlock()
 	l := r.waiting
 	r.waiting = nil
 	if l == nil {
@@ -239,6 +283,7 @@ func (r *Reader) leave() {
 // What is wrong with a stream where an end block says that an epoch follows, and none does.
 const (
 	lastMissing  = "the stream stops before the last epoch of its recording"
+	lateEpoch    = "an epoch of a session follows after its last one"
 	otherSession = "another session begins, but an epoch of the one before it should follow"
 )
 
@@ -318,17 +363,27 @@ func (r *Reader) beginEvents(l *loaded) {
 		r.damaged(fmt.Sprintf("at byte %d: a block goes back in time", l.Offset))
 		return
 	}
-	if err := r.decoder.start(&l.Header, l.Payload); err != nil {
-		r.blockDone(err)
+	h, s := &l.Header, &r.section
+	r.state.begin(h.Flags&BlockState != 0)
+	end := windowEnd(s.session)
+	r.checks = h.Flags&BlockState != 0 || s.real && (h.First < windowStart(s.session) || end != 0 && h.Last > end)
+	r.decoder.newer = s.newer
+	if err := r.decoder.start(h, l.Payload); err != nil {
+		r.damaged(fmt.Sprintf("at byte %d: an event block does not hold the events that it claims", l.Offset))
 	}
 }
 
 // beginSection is a header block. What was missing before it is told first, while the section before it is still
 // the current one; only an epoch of the same session leaves that to its own first event.
 func (r *Reader) beginSection(l *loaded) (*Event, error) {
-	_, session, err := ParseHeaderPayload(l.Payload)
+	version, session, err := ParseHeaderPayload(l.Payload)
 	if errors.Is(err, ErrNewer) {
 		return nil, err
+	}
+	if err == nil {
+		if problem := sessionProblem(session); problem != "" {
+			err = errors.New(problem)
+		}
 	}
 	if err != nil {
 		r.damaged(fmt.Sprintf("at byte %d: %v", l.Offset, err))
@@ -353,6 +408,13 @@ func (r *Reader) beginSection(l *loaded) (*Event, error) {
 			r.damaged(fmt.Sprintf("at byte %d: "+otherSession, l.Offset))
 		}
 		r.hole = false // what is broken lies between two whole sections
+		if problem := r.epochProblem(session); problem != "" {
+			r.damaged(fmt.Sprintf("at byte %d: %s", l.Offset, problem))
+		}
+	}
+	if end := windowEnd(session); end != 0 && end < r.now && (!r.section.real || r.section.session.Id == session.Id) {
+		r.damaged(fmt.Sprintf("at byte %d: a section goes back in time", l.Offset))
+		return nil, nil
 	}
 	if r.lastReal != nil {
 		if err := follows(r.lastReal, session, r.prevEnd); err != nil {
@@ -362,7 +424,21 @@ func (r *Reader) beginSection(l *loaded) (*Event, error) {
 	r.lastReal, r.prevEnd = session, math.MinInt64
 	r.enter(session, true, l.Header.Section)
 	r.section.sequence = l.Header.Sequence
+	r.section.newer = version.Minor > Minor
 	return nil, nil
+}
+
+// epochProblem tells what is wrong with an epoch behind the section that has ended; "": nothing. A filter leaves out the
+// epochs before its time range, all but the first.
+func (r *Reader) epochProblem(s *Session) string {
+	before := r.section.session
+	switch {
+	case !r.section.real || !s.Continues || s.Id != before.Id:
+		return ""
+	case s.Epoch > before.Epoch+1 && s.RangeStart == 0:
+		return fmt.Sprintf("epoch %d follows after epoch %d", s.Epoch, before.Epoch)
+	}
+	return ""
 }
 
 // beginOrphan enters a section whose header block is lost.
@@ -370,12 +446,13 @@ func (r *Reader) beginOrphan(l *loaded) {
 	r.damaged(fmt.Sprintf("at byte %d: the header of a section is missing", l.Offset))
 	r.enter(new(Session), false, l.Header.Section)
 	r.section.sequence = l.Header.Sequence - 1
+	r.section.newer = true
 	r.damage.Blocks++
 }
 
 func (r *Reader) enter(s *Session, isReal bool, number uint32) {
 	r.leave()
-	r.section = inSection{session: s, real: isReal, begun: true, number: number}
+	r.section = inSection{session: s, real: isReal, begun: true, number: number, holed: r.hole}
 	r.section.defs.clocks = s.Clocks[:len(s.Clocks):len(s.Clocks)]
 	r.sections++
 }
@@ -387,8 +464,18 @@ func (r *Reader) endSection(l *loaded) (*Event, error) {
 		r.damaged(fmt.Sprintf("at byte %d: %v", l.Offset, err))
 		return nil, nil
 	}
-	if r.hole && countEvents(end) != r.section.events {
-		r.section.sequence--
+	s := &r.section
+	n := countEvents(end)
+	if !s.holed {
+		switch {
+		case n != s.events:
+			r.damaged(fmt.Sprintf("at byte %d: the end block counts %d events, but its section has %d", l.Offset, n, s.events))
+		case end.Close != 0 && end.Close < r.now && n > 0:
+			r.damaged(fmt.Sprintf("at byte %d: the section closes before its last event", l.Offset))
+		}
+	}
+	if r.hole && n != s.events {
+		s.sequence--
 		r.waiting = l
 		// Only what has no close is asked of the session: its window, and what was kept of it, may reach beyond an epoch.
 		if end.Close != 0 {
@@ -397,7 +484,6 @@ func (r *Reader) endSection(l *loaded) (*Event, error) {
 		return r.lostUntil(r.closeTime()), nil
 	}
 	r.hole = false
-	s := &r.section
 	s.ended = true
 	if s.real {
 		r.prevEnd = max(r.now, windowEndOr(s.session, end.Close))

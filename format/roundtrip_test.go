@@ -24,7 +24,7 @@ func randomEvents(rng *rand.Rand, n int) []Event {
 		e := Event{Time: now, Kind: k.Kind, CPU: randomCPU(rng), Task: TaskID(randomNumber(rng))}
 		e.Flags = FlagSubject | Flags(rng.Uint32())&newLayouts()[k.Kind].flags
 		if e.Flags&FlagLate != 0 {
-			e.Own = now - int64(randomNumber(rng))
+			e.Own = now - 1 - int64(randomNumber(rng))
 		}
 		for i, f := range k.Fields {
 			if f.Opt == 0 || e.Flags&f.Opt != 0 {
@@ -44,7 +44,13 @@ func randomField(rng *rand.Rand, e *Event, i int, t FieldType) {
 			e.Data[j] = byte(rng.Uint32())
 		}
 	case FieldTime:
-		e.Args[i] = uint64(e.Time - int64(int32(randomNumber(rng))))
+		e.Args[i] = uint64(e.Time - int64(randomNumber(rng)))
+	case FieldState:
+		e.Args[i] = uint64(State(randomNumber(rng)) & knownStates())
+	case FieldCause:
+		e.Args[i] = uint64(rng.IntN(int(maxCause) + 1))
+	case FieldKind:
+		e.Args[i] = uint64(rng.IntN(int(MaxKind) + 1))
 	case FieldSint:
 		e.Args[i] = uint64(int64(int32(randomNumber(rng))))
 	case FieldUint:

@@ -13,7 +13,9 @@ type inSection struct {
 	events   uint64 // delivered or skipped because of their kind
 	defs     definitions
 
+	holed      bool   // something of it is missing
 	lastEvents uint32 // sequence number of the last event block
+	newer      bool   // its version is a newer minor one, or its header block is lost
 }
 
 // takesLate tells whether a block that stands behind later ones is of use there. Definitions are: those that are known
@@ -41,7 +43,12 @@ func follows(prev, next *Session, prevEnd int64) error {
 }
 
 // windowStart and windowEnd are the session's window, narrowed to what a time filter kept.
-func windowStart(s *Session) int64 { return max(s.Open, s.RangeStart) }
+func windowStart(s *Session) int64 {
+	if s.RangeStart == 0 {
+		return s.Open // may be negative
+	}
+	return max(s.Open, s.RangeStart)
+}
 
 func windowEnd(s *Session) int64 {
 	if s.RangeEnd != 0 && (s.Close == 0 || s.RangeEnd < s.Close) {

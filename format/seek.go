@@ -45,6 +45,7 @@ func (r *Reader) jump(sections []SectionSummary, state *IndexEntry) bool {
 	}
 	r.lastReal = s.Session
 	r.enter(s.Session, true, 0)
+	r.section.newer = s.Version.Minor > Minor
 	if !r.readDefinitions(w, s, state) {
 		return false
 	}
@@ -70,7 +71,8 @@ func findState(sections []SectionSummary, t int64) (int, *IndexEntry) {
 // restart forgets where the reader stood.
 func (r *Reader) restart() {
 	r.stopAhead()
-	r.decoder.left, r.decoder.unknown = 0, 0
+	r.decoder.left, r.decoder.fault = 0, ""
+	r.decoder.done()
 	r.current, r.waiting, r.held, r.hole = nil, nil, false, false
 	r.err, r.end = nil, nil
 	r.section = inSection{}

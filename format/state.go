@@ -38,6 +38,15 @@ func (s State) String() string {
 	return base
 }
 
+// knownStates are all bits that this version knows.
+func knownStates() State {
+	var all State = StateKillable | StatePreempted
+	for _, n := range stateNames() {
+		all |= n.bit
+	}
+	return all
+}
+
 type stateName struct {
 	bit  State
 	name string

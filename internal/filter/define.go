@@ -1,6 +1,13 @@
 package filter
 
-import "wprof/format"
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+)
 
 // defined says which definitions the output's section has.
 type defined struct {
@@ -88,6 +95,12 @@ func (f *Filter) defineTask(id format.TaskID) error {
 		chain = append(chain, d)
 		id = format.TaskID(d.Continues)
 	}
+	if id != 0 && slices.ContainsFunc(chain, func(d *format.Task) bool { return d.Id == uint32(id) }) {
+		f.impossible(fmt.Sprintf("task %d continues itself", id))
+		first := proto.CloneOf(chain[len(chain)-1])
+		first.Continues = 0
+		chain[len(chain)-1] = first
+	}
 	for i := len(chain) - 1; i >= 0; i-- {
 		if err := f.defineCommand(chain[i].Command); err != nil {
 			return err
@@ -120,6 +133,9 @@ func (f *Filter) defineStack(id format.StackID) error {
 	d := f.r.Stack(id)
 	if d == nil {
 		d = format.LostStack(id)
+	} else if problem := d.Problem(f.moduleOf); problem != "" {
+		f.impossible(problem)
+		d = format.LostStack(id)
 	}
 	for _, frame := range d.Frames {
 		if err := f.defineFrame(frame); err != nil {
@@ -137,6 +153,9 @@ func (f *Filter) defineFrame(id uint32) error {
 	d := f.r.Frame(id)
 	if d == nil {
 		d = format.LostFrame(id)
+	} else if problem := d.Problem(f.r.Module(d.Module)); problem != "" {
+		f.impossible(problem)
+		d = format.LostFrame(id)
 	}
 	if err := f.defineModule(d.Module); err != nil {
 		return err
@@ -145,6 +164,27 @@ func (f *Filter) defineFrame(id uint32) error {
 		d = f.o.Frame(d, f.r.Module(d.Module))
 	}
 	return f.w.DefineFrame(d)
+}
+
+// moduleOf is the module of a frame that is passed on; nil: none, or not known.
+func (f *Filter) moduleOf(frame uint32) *format.Module {
+	d := f.r.Frame(frame)
+	if d == nil {
+		return nil
+	}
+	m := f.r.Module(d.Module)
+	if d.Problem(m) != "" {
+		return nil
+	}
+	return m
+}
+
+// impossible notes a definition that cannot be true, and is written as lost.
+func (f *Filter) impossible(problem string) {
+	if f.untrue == nil {
+		f.untrue = &format.Damage{Detail: problem}
+	}
+	f.untrue.Holes++
 }
 
 func (f *Filter) defineModule(id uint32) error {

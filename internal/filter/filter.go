@@ -50,6 +50,8 @@ type Filter struct {
 	madeUp     bool            // its header was lost
 	session    *format.Session // of the input, in this section
 	opens      int64           // when the range of the output's section begins
+	closes     int64           // when it ends; 0: that is not known
+	wrote      int64           // time of the last event of the output
 	sources    map[uint64]bool // of samples, that the output's session tells of
 	clocks     int             // how many of the input's snapshots the output has
 	defined    defined
@@ -62,8 +64,9 @@ type Filter struct {
 	stateNext  bool
 	last       int64 // time of the last event that was read
 	result     Result
-	failed     error // of a callback that cannot return it
-	unknownAll bool  // verdict on a thread whose definition is lost
+	untrue     *format.Damage // definitions that cannot be true; nil: none
+	failed     error          // of a callback that cannot return it
+	unknownAll bool           // verdict on a thread whose definition is lost
 
 	// Where threads are that are off their CPU at the end of the range, as events after it tell.
 	waits map[timeline.Key]format.StackID
@@ -71,7 +74,7 @@ type Filter struct {
 
 // New reads the beginning of a stream. Nothing is written before Run.
 func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
-	f := &Filter{o: o, in: in, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64, twoSided: twoSided()}
+	f := &Filter{o: o, in: in, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64, wrote: math.MinInt64, twoSided: twoSided()}
 	if isPipe && o.End.set {
 		f.input = newStoppable(in)
 		f.in = f.input
@@ -155,6 +158,9 @@ func (f *Filter) Run() (Result, error) {
 	f.result.Forgotten = f.tl.Forgotten()
 	if d := f.result.Damage; d != nil && f.stopped() && d.Holes <= 1 && d.Blocks == 0 {
 		f.result.Damage = nil // the cut is our own
+	}
+	if f.result.Damage == nil {
+		f.result.Damage = f.untrue
 	}
 	return f.result, err
 }

@@ -44,3 +44,20 @@ func (l losses) list() []*format.Loss {
 	}
 	return list
 }
+
+// atLeast are the recorder's sums, with those of events where the sums of a cause are less than the events tell.
+func (l losses) atLeast(sums []*format.Loss) []*format.Loss {
+	short := map[uint32]uint64{}
+	for key, n := range l {
+		short[key.cause] += n
+	}
+	for _, s := range sums {
+		short[s.Cause] -= min(short[s.Cause], s.Count)
+	}
+	for _, cause := range slices.Sorted(maps.Keys(short)) {
+		if n := short[cause]; n > 0 {
+			sums = append(sums, &format.Loss{Cpu: format.AllCPUs, Cause: cause, Count: n})
+		}
+	}
+	return sums
+}

@@ -2,6 +2,8 @@ package filter
 
 import (
 	"errors"
+	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -53,13 +55,16 @@ func (f *Filter) beginSection() error {
 	f.repair(s)
 	f.o.note(s)
 	f.narrow(s)
-	f.opens = max(s.Open, s.RangeStart)
+	f.opens, f.closes = timeline.WindowStart(s), timeline.WindowEnd(s)
 	f.usage.NewSection(s)
 	f.begun, f.clocks, f.losses = true, len(f.session.Clocks), nil
 	f.sources = make(map[uint64]bool, len(s.Sources))
-	for _, source := range s.Sources {
+	s.Sources = slices.DeleteFunc(s.Sources, func(source *format.Source) bool {
+		untrue := source.Id == 0 || f.sources[uint64(source.Id)]
 		f.sources[uint64(source.Id)] = true
-	}
+		return untrue
+	})
+	delete(f.sources, 0)
 	if err := f.settleEnd(s); err != nil {
 		return err
 	}
@@ -88,6 +93,7 @@ func (f *Filter) repair(s *format.Session) {
 	case before == nil || f.r.Damage() == nil:
 	case isReal:
 		f.fit(s, before, madeUp)
+		f.follow(s, before)
 	case f.endedLast || isAfter(s.Open, before):
 		f.begetSession(s, before)
 	default:
@@ -102,8 +108,35 @@ func (f *Filter) fit(s, before *format.Session, madeUp bool) {
 	if s.Continues && s.Id == before.Id {
 		s.Continues, s.Epoch = !f.endedLast, before.Epoch+1
 	}
-	if reached := max(f.last, f.closed); madeUp && reached > max(s.Open, s.RangeStart) {
+	if !madeUp {
+		return
+	}
+	if f.ending != nil {
+		f.ending.Close = min(f.ending.Close, max(f.last, f.wrote, timeline.WindowStart(s)))
+		f.closed = f.ending.Close
+	}
+	if f.last > timeline.WindowStart(s) {
+		s.RangeStart = f.last // not beyond the window: the reader drops such a section
+	}
+}
+
+// follow makes a section begin where the output's section before it has ended, or takes its window for unknown if that
+// has closed by then.
+func (f *Filter) follow(s, before *format.Session) {
+	if s.Continues && s.Id == before.Id {
+		return
+	}
+	reached := f.closed
+	if at := timeline.WindowEnd(before); at != 0 {
+		reached = at
+	}
+	reached = max(reached, f.last, f.wrote)
+	switch closes := timeline.WindowEnd(s); {
+	case timeline.WindowStart(s) >= reached:
+	case closes == 0 || closes >= reached:
 		s.RangeStart = reached
+	default:
+		f.begetSession(s, before)
 	}
 }
 
@@ -118,13 +151,14 @@ func (f *Filter) continueSession(s, before *format.Session) {
 	proto.Reset(s)
 	proto.Merge(s, before)
 	s.Continues, s.Epoch = true, before.Epoch+1
+	s.Close, s.RangeEnd = 0, 0 // nothing says where it closes but its end block
 	s.History, s.Config = f.session.History, nil
 }
 
 // begetSession makes a session that follows the one before it, on the same machine as far as anybody knows. Its number
 // differs from those of the sections around it, as far as chance allows.
 func (f *Filter) begetSession(s, before *format.Session) {
-	opens := max(s.Open, f.last, f.closed)
+	opens := max(s.Open, f.last, f.wrote, f.closed, timeline.WindowEnd(before))
 	f.continueSession(s, before)
 	s.Continues, s.Epoch, s.Id = false, 0, before.Id+uint64(before.Epoch)+1
 	s.Open, s.Close = opens, 0
@@ -167,16 +201,18 @@ func (f *Filter) leaveSection(end *format.End) error {
 // endSection writes the end block: losses and cost are the recorder's, the rest is counted here.
 func (f *Filter) endSection(end *format.End) error {
 	out := proto.Clone(end).(*format.End)
-	if out.Close == 0 || f.r.Damage() != nil { // then it may stand before events of its section
-		out.Close = max(out.Close, f.last, f.session.Open)
+	out.Close = max(out.Close, f.session.Open)
+	if f.last != math.MinInt64 {
+		out.Close = max(out.Close, f.last)
 	}
 	if f.phase == done {
 		out.Last, out.Close = true, min(out.Close, f.end)
 	}
-	out.Close = max(out.Close, f.opens)
+	out.Close = max(out.Close, f.opens, f.wrote)
 	// Of a range only its own loss events tell: the recorder's sums are those of its whole window.
 	isPart := f.o.Start.set || f.o.End.set || f.session.RangeStart != 0 || f.session.RangeEnd != 0
 	f.result.Lost = f.result.Lost || len(out.Losses) > 0 && !isPart
+	out.Losses = f.losses.atLeast(out.Losses)
 	out.Processes = f.usage.Close(out.Close)
 	if err := f.defineClocks(); err != nil {
 		return err
@@ -184,10 +220,7 @@ func (f *Filter) endSection(end *format.End) error {
 	f.begun = false
 	f.ending, f.endingID = out, f.written.Id
 	f.endedLast, f.closed = out.Last, out.Close
-	if out.Last {
-		return f.settleEnd(nil)
-	}
-	return nil
+	return nil // what follows tells whether it is the last one, and of a section without a header when it has closed
 }
 
 // finish ends the output where the input has ended, or where nothing more is wanted of it.

@@ -12,6 +12,9 @@ func (f *Filter) write(e *format.Event) error {
 			return err
 		}
 	}
+	if !f.isPlaced(e) {
+		return nil
+	}
 	if f.stateNext {
 		if err := f.placeState(e); err != nil {
 			return err
@@ -36,6 +39,20 @@ func (f *Filter) write(e *format.Event) error {
 		f.result.Kept++
 	}
 	return f.w.Write(e)
+}
+
+// isPlaced tells whether an event is within the window of the output's section and not before the last one. Of a damaged
+// input it may not be. A loss then begins with the window.
+func (f *Filter) isPlaced(e *format.Event) bool {
+	if e.Kind == format.KindLost {
+		e.Time = max(e.Time, f.opens)
+	}
+	if e.Time < max(f.opens, f.wrote) || f.closes != 0 && e.Time > f.closes {
+		f.impossible("an event is outside the window of its section")
+		return false
+	}
+	f.wrote = e.Time
+	return true
 }
 
 // placeState lets a block begin where what is kept of a whole state begins.

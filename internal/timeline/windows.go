@@ -103,7 +103,12 @@ func (w *windows) end() int64 {
 func GoesOn(s *format.Session) bool { return s.Continues || s.Open == 0 }
 
 // WindowStart is when the window opens of which a session tells, narrowed to what a time filter kept.
-func WindowStart(s *format.Session) int64 { return max(s.Open, s.RangeStart) }
+func WindowStart(s *format.Session) int64 {
+	if s.RangeStart == 0 {
+		return s.Open // may be negative
+	}
+	return max(s.Open, s.RangeStart)
+}
 
 // WindowEnd is when the window closes of which a session tells, narrowed to what a time filter kept; 0: that is not known.
 func WindowEnd(s *format.Session) int64 {

@@ -1,0 +1,119 @@
+package format
+
+import (
+	"fmt"
+	"math"
+)
+
+// What checksums do not show: a stream may say what cannot be true. A Reader takes such an event for damage, and so
+// does [Check].
+
+const futureTime = "an event has a time after its own"
+
+// unknownValue is what is left of a value that this version does not know: what it knows of a newer version's, and
+// nothing but a fault otherwise.
+func (d *eventDecoder) unknownValue(t FieldType, v uint64) uint64 {
+	switch t {
+	case FieldTask, FieldStack:
+		d.fault = "an event names an id of more than 32 bits"
+		return 0
+	case FieldState:
+		if !d.newer {
+			d.fault = "an event has a state that means nothing"
+		}
+		return v & uint64(knownStates())
+	case FieldCause:
+		if !d.newer {
+			d.fault = "a loss has a cause that means nothing"
+		}
+	case FieldKind:
+		if !d.newer {
+			d.fault = "a loss is of a kind that means nothing"
+		}
+	}
+	return 0
+}
+
+// sessionProblem tells what cannot be true of a session; "": nothing.
+func sessionProblem(s *Session) string {
+	switch {
+	case s.Close != 0 && s.Close < s.Open:
+		return "the window closes before it opens"
+	case windowEnd(s) != 0 && windowEnd(s) < windowStart(s):
+		return "the range that was kept ends before it begins"
+	case s.Continues && s.Epoch == 0:
+		return "the section continues a session, but as its first epoch"
+	}
+	return ""
+}
+
+// Problem tells what cannot be true of a frame in its module, which may be nil; "": nothing.
+func (f *Frame) Problem(m *Module) string {
+	kind, base := ModuleKind(m.GetKind()), m.GetBase()
+	p := partOf(m)
+	switch {
+	case kind == ModuleKind_MODULE_FILE && f.Offset > math.MaxInt64:
+		return fmt.Sprintf("frame %d stands at %#x of a file, which no file is long enough for", f.Id, f.Offset)
+	case p == partKernel && f.Offset+base < base:
+		return fmt.Sprintf("frame %d stands at %#x from %#x, which is beyond all addresses", f.Id, f.Offset, base)
+	case kind == ModuleKind_MODULE_VDSO && f.Offset > math.MaxUint32:
+		return fmt.Sprintf("frame %d stands at %#x of the vDSO, which is not so long", f.Id, f.Offset)
+	case len(f.Lines) == 0 && f.FunctionOffset != 0:
+		return fmt.Sprintf("frame %d is %d bytes into a function, but has none", f.Id, f.FunctionOffset)
+	case p != partEither && f.FunctionOffset > f.Offset:
+		return fmt.Sprintf("frame %d stands at %#x, but %d bytes into its function", f.Id, f.Offset, f.FunctionOffset)
+	case f.Caller && f.Offset == 0 && p != partKernel:
+		return fmt.Sprintf("frame %d is a return address, but nothing stands before it", f.Id)
+	}
+	return ""
+}
+
+// Problem tells what cannot be true of a stack; "": nothing. module is that of a frame by its id; nil: not known.
+func (s *Stack) Problem(module func(frame uint32) *Module) string {
+	return s.problem(func(frame uint32) part { return partOf(module(frame)) })
+}
+
+func (s *Stack) problem(partOf func(frame uint32) part) string {
+	user := len(s.Frames) - int(s.KernelFrames)
+	switch {
+	case user < 0:
+		return fmt.Sprintf("stack %d has %d frames, of which it says %d are the kernel's", s.Id, len(s.Frames), s.KernelFrames)
+	case len(s.Frames) == 0 && !s.Cut:
+		return fmt.Sprintf("stack %d has no frames", s.Id)
+	}
+	for i, frame := range s.Frames {
+		if frame == 0 {
+			return fmt.Sprintf("stack %d names frame 0, which is none", s.Id)
+		}
+		should := partUser
+		if i >= user {
+			should = partKernel
+		}
+		if is := partOf(frame); is != partEither && is != should {
+			return fmt.Sprintf("frame %d of stack %d stands among the %s frames, but it is a %s frame", frame, s.Id, should, is)
+		}
+	}
+	return ""
+}
+
+// part is the part of a stack that a frame may stand in.
+type part uint8
+
+const (
+	partEither part = iota // nothing says
+	partUser
+	partKernel
+)
+
+func (p part) String() string { return [...]string{"either", "user", "kernel"}[p] }
+
+// partOf is the part of a stack that the frames of a module stand in.
+func partOf(m *Module) part {
+	switch ModuleKind(m.GetKind()) {
+	case ModuleKind_MODULE_KERNEL, ModuleKind_MODULE_KERNEL_MODULE:
+		return partKernel
+	case ModuleKind_MODULE_FILE, ModuleKind_MODULE_VDSO, ModuleKind_MODULE_JIT, ModuleKind_MODULE_ANON:
+		return partUser
+	}
+	return partEither
+}
