@@ -27,8 +27,8 @@ type packedSymbols struct {
 }
 
 // spareThreads is how many more threads may run Go code while the window is open: neither the one that drains the rings
-// nor the one that opens files may have to wait for another goroutine.
-const spareThreads = 2
+// nor those that open files may have to wait for another goroutine, or for the one that copies files.
+const spareThreads = 3
 
 // beginCode reads the kernel's symbols while the kernel programs are loaded.
 func beginCode() *code {

@@ -69,11 +69,11 @@ func (n *names) open(m *format.Module) (io.ReaderAt, int64, func(), error) {
 	if !ok {
 		return nil, 0, nil, os.ErrNotExist
 	}
-	info, err := f.Stat()
+	size, err := f.Size()
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("look at %s: %w", m.Path, err)
 	}
-	return f, info.Size(), nil, nil
+	return f, size, nil, nil
 }
 
 func (n *names) perfMap(m *format.Module) (io.ReadCloser, error) {

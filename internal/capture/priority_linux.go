@@ -40,3 +40,14 @@ func raisePriority(real uint32) (how string) {
 	}
 	return fmt.Sprintf("nice %d", old.Nice)
 }
+
+// lowerPriority has the calling thread give way to others, on the CPU and on the disk. Where that is refused it works all the
+// same.
+func lowerPriority() {
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: 10}, 0)
+	const (
+		thread = 1       // IOPRIO_WHO_PROCESS in include/uapi/linux/ioprio.h; 0 is the calling thread
+		idle   = 3 << 13 // IOPRIO_CLASS_IDLE
+	)
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, thread, 0, idle)
+}

@@ -43,6 +43,7 @@ type recorder struct {
 	pace    pace
 	drain   *drainer
 	code    *code    // nil: no samples are taken
+	copier  *copier  // nil: as code, or the window has not opened
 	hotplug *hotplug // nil: closed, or this process may not listen
 
 	opens       func()        // called just before the window opens
@@ -197,7 +198,12 @@ func (r *recorder) record() error {
 	if err != nil {
 		return err
 	}
-	if err := r.rounds(); err != nil {
+	if r.code != nil {
+		r.copier = startCopier(r.code.watcher.Files(), r.writer)
+	}
+	err = r.rounds()
+	r.copier.stop()
+	if err != nil {
 		return err
 	}
 	return r.closeWindow()
@@ -258,6 +264,9 @@ func (r *recorder) rounds() error {
 		}
 		fill, _, err := r.drain.Round()
 		if err != nil {
+			return err
+		}
+		if err := r.copier.move(r.writer); err != nil {
 			return err
 		}
 		wait = r.pace.Next(fill)

@@ -2,6 +2,8 @@ package sideband
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -21,7 +23,8 @@ type Files struct {
 	byFile map[fileKey]*file
 	build  map[string]*file // the first file of a build-id
 	byPath map[buildKey]*file
-	all    []*os.File
+	open   int                 // files that are held
+	fresh  []*Held             // that [Files.Fresh] has not returned yet
 	maps   map[mapKey]*os.File // map files of generated code
 	closed bool
 	stats  Stats
@@ -29,18 +32,20 @@ type Files struct {
 
 // Stats counts what became of files.
 type Stats struct {
-	Opened    int // that are held
+	Opened    int // that were opened
 	TooLate   int // processes were gone, and their files could not be found by their path, or may have been changed
 	OverLimit int // mappings of files that were not opened, because so many are open already
 	Unopened  int // files that did not open before the recording ended, or that too many others came before
 }
 
-// file is one file; f is nil as long as it could not be opened.
+// file is one file.
 type file struct {
-	f       *os.File
-	stat    unix.Stat_t // at the last look, if the kernel did not report its build-id
+	source  *Source     // nil: it could not be opened yet
+	held    bool        // open; else, if there is a source, that is a copy
+	stat    unix.Stat_t // at the last look
 	looked  int64       // time of the mapping for which that was
 	changed bool        // between two looks
+	unsure  bool        // it was mapped again, and could not be looked at
 	pending bool        // somebody is about to open it
 	tries   int
 }
@@ -68,14 +73,15 @@ func (fs *Files) claim(r *Record) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.known(r)
-	if f != nil && f.f != nil && !f.pending && len(r.BuildID) == 0 && r.Time-f.looked > lookAgain {
+	// What is not held may have changed without a trace.
+	if f != nil && f.source != nil && !f.pending && len(r.BuildID) == 0 && (!f.held || r.Time-f.looked > lookAgain) {
 		f.pending = true
 		return true
 	}
-	if f != nil && (f.pending || f.f != nil || f.tries >= maxTries) {
+	if f != nil && (f.pending || f.source != nil || f.tries >= maxTries) {
 		return false
 	}
-	if fs.stats.Opened >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
+	if fs.open >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
 		fs.stats.OverLimit++
 		return false
 	}
@@ -112,7 +118,7 @@ func (fs *Files) unclaim(r *Record) {
 	defer fs.mu.Unlock()
 	if f := fs.known(r); f != nil {
 		f.pending = false
-		if f.f != nil {
+		if f.source != nil {
 			return
 		}
 	}
@@ -128,10 +134,10 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		if known, ok := generationOf(opened); ok {
 			generation = known
 		}
-		if unix.Fstat(int(opened.Fd()), &stat) != nil || changedSince(&stat, r.Time) {
-			opened.Close()
-			opened = nil
-		}
+	}
+	if opened != nil && (unix.Fstat(int(opened.Fd()), &stat) != nil || len(r.BuildID) == 0 && changedSince(&stat, r.Time)) {
+		opened.Close()
+		opened = nil
 	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -143,11 +149,17 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		return out
 	}
 	f.pending = false
-	if f.f != nil {
-		if !f.look(opened, &stat, r.Time) {
+	h := &Held{File: opened, mapping: *r, stat: stat, of: f}
+	if len(r.BuildID) == 0 {
+		stateNow(&stat).put(&h.Name)
+	}
+	_, h.Name.Path = classify(r)
+	h.Name.Kind, h.Name.Device, h.Name.Inode, h.Name.Generation, h.Name.BuildID = KindKept, r.Device, r.Inode, generation, build
+	if f.source != nil {
+		if !f.look(h, r.Time) {
 			return out
 		}
-	} else if !fs.hold(f, opened, &stat, r.Time) {
+	} else if !fs.hold(h, r.Time) {
 		return out
 	}
 	if len(build) > 0 {
@@ -161,7 +173,9 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	}
 	fs.byFile[fileKey{r.Device, r.Inode, generation}] = f
 	kept := Record{Kind: KindKept, Time: r.Time, Device: r.Device, Inode: r.Inode, Generation: r.Generation, BuildID: build, Offset: generation}
-	stateNow(&stat).put(&kept)
+	if !f.unsure {
+		stateNow(&stat).put(&kept)
+	}
 	return Append(out, &kept)
 }
 
@@ -175,33 +189,6 @@ func changedSince(stat *unix.Stat_t, mapped int64) bool {
 	now := time.Now().UnixNano()
 	changed := stat.Ctim.Nano()
 	return changed > now-(proc.Monotonic()-mapped) && changed <= now
-}
-
-// hold keeps an opened file; nil: it was not found.
-func (fs *Files) hold(f *file, opened *os.File, stat *unix.Stat_t, at int64) bool {
-	f.tries++
-	if opened == nil {
-		fs.stats.TooLate++
-		return false
-	}
-	f.f, f.stat, f.looked = opened, *stat, at
-	fs.stats.Opened++
-	fs.all = append(fs.all, opened)
-	return true
-}
-
-// look closes what was opened of a file that is held, and tells whether the file has been changed since the last look.
-func (f *file) look(opened *os.File, stat *unix.Stat_t, at int64) bool {
-	if opened == nil {
-		return false
-	}
-	opened.Close()
-	f.looked = at
-	if stateNow(stat) == stateNow(&f.stat) {
-		return false
-	}
-	f.stat, f.changed = *stat, true
-	return true
 }
 
 // open finds the file of a mapping: through the mapping while the process lives, whatever has become of the file's
@@ -285,40 +272,32 @@ func generationOf(f *os.File) (uint64, bool) {
 	return uint64(uint32(version)), true
 }
 
-// Open returns the file of a module; false if it is not held, or may have been changed since it was mapped. The caller does
-// not close it.
-func (fs *Files) Open(m *format.Module) (*os.File, bool) {
-	f, was := fs.find(m)
-	return f, f != nil && (len(m.BuildId) > 0 || isStill(f, was))
+// Open returns the file of a module; false if it was not opened, or may have been changed since it was mapped. The caller
+// does not close it.
+func (fs *Files) Open(m *format.Module) (*Source, bool) {
+	source, was := fs.find(m)
+	return source, source != nil && (len(m.BuildId) > 0 || source.isStill(was))
 }
 
-// find returns the held file of a module, nil if there is none or it was seen to change since it was mapped, and what it was
+// find returns the file of a module, nil if there is none or it was seen to change since it was mapped, and what it was
 // like at the last look. The state of a mapping may be unknown if it was reported before the file was opened first.
-func (fs *Files) find(m *format.Module) (f *os.File, was unix.Stat_t) {
+func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	found := fs.byFile[fileKey{m.Device, m.Inode, m.Generation}]
 	if len(m.BuildId) > 0 {
-		if found = fs.byPath[buildKey{string(m.BuildId), string(m.Path)}]; found == nil || found.f == nil {
+		if found = fs.byPath[buildKey{string(m.BuildId), string(m.Path)}]; found == nil || found.source == nil {
 			found = fs.build[string(m.BuildId)]
 		}
 		if found == nil {
 			return nil, was
 		}
-		return found.f, was
+		return found.source, was
 	}
 	if found == nil || (found.changed || stateOf(m) != fileState{}) && stateOf(m) != stateNow(&found.stat) {
 		return nil, was
 	}
-	return found.f, found.stat
-}
-
-// isStill tells whether a file is sure to have the contents that it had. Whoever removes one of its names, or the last,
-// changes its ctime too.
-func isStill(f *os.File, was unix.Stat_t) bool {
-	var now unix.Stat_t
-	return unix.Fstat(int(f.Fd()), &now) == nil &&
-		now.Size == was.Size && now.Mtim == was.Mtim && (now.Ctim == was.Ctim || now.Nlink != was.Nlink)
+	return found.source, found.stat
 }
 
 // mapKey is the map file of one program: a process id is used again, and exec begins another program.
@@ -393,12 +372,12 @@ func (fs *Files) Stats() Stats {
 	defer fs.mu.Unlock()
 	stats := fs.stats
 	for _, f := range fs.byFile {
-		if f.pending && f.f == nil {
+		if f.pending && f.source == nil {
 			stats.Unopened++
 		}
 	}
 	for _, f := range fs.byPath {
-		if f.pending && f.f == nil {
+		if f.pending && f.source == nil {
 			stats.Unopened++
 		}
 	}
@@ -410,13 +389,17 @@ func (fs *Files) Close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.closed = true
-	for _, f := range fs.all {
-		f.Close()
+	for _, files := range []iter.Seq[*file]{maps.Values(fs.byFile), maps.Values(fs.byPath)} {
+		for f := range files {
+			if f.held {
+				f.source.close() // a file may be there several times
+			}
+		}
 	}
 	for _, f := range fs.maps {
 		f.Close()
 	}
-	fs.all = nil
+	fs.fresh = nil
 	clear(fs.byFile)
 	clear(fs.byPath)
 	clear(fs.build)

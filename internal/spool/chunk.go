@@ -11,10 +11,11 @@ import (
 //	 0  4  magic "WSPL"
 //	 4  1  type
 //	 5  1  flags
-//	 6  2  ring
+//	 6  2  ring, or number of a copied file
 //	 8  4  length of the payload
 //	12  4  CRC-32C of the payload
-//	16  8  ring, side-band: position of the first byte in the ring or in all side-band bytes; round: its time
+//	16  8  ring, side-band: position of the first byte in the ring or in all side-band bytes; round: its time;
+//	       part of a file: where it stands in the file; end of a file: its size
 //	24  4  recording: a random number, the same in all chunks of a file
 //	28  4  CRC-32C of the 28 bytes before
 const (
@@ -40,6 +41,8 @@ const (
 	chunkKallsyms   chunkType = 8  // a piece of /proc/kallsyms, packed
 	chunkModules    chunkType = 9  // a piece of /proc/modules
 	chunkBlocked    chunkType = 10 // whole rec_blocked structs
+	chunkCopyPiece  chunkType = 11 // a part of a file of code
+	chunkCopyFile   chunkType = 12 // end of the parts of a file, and its name
 )
 
 // chunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one.

@@ -3,6 +3,7 @@ package spool
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -66,4 +67,20 @@ func writeVector(file *os.File, parts [][]byte, offset int64) error {
 // punch gives back the disk space of a part of the file. A file system that cannot keeps it.
 func punch(file *os.File, offset, length int64) {
 	_ = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
+}
+
+// Room is how many more bytes the spool's file can take: what its disk has left, and what this process may write.
+func (w *Writer) Room() int64 {
+	var disk unix.Statfs_t
+	if unix.Fstatfs(int(w.file.Fd()), &disk) != nil {
+		return 0
+	}
+	room := uint64(disk.Bavail) * uint64(disk.Frsize)
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil {
+		if info, err := w.file.Stat(); err == nil {
+			room = min(room, limit.Cur-min(limit.Cur, uint64(info.Size())))
+		}
+	}
+	return int64(min(room, math.MaxInt64))
 }

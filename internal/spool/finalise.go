@@ -244,7 +244,7 @@ func (f *finaliser) punchHoles() {
 	// keep is read after done: Cut sets it before it writes what done could have passed.
 	done = min(done, f.spool.live.keep.Load()) &^ (64<<10 - 1)
 	if done-f.punched >= punchAtOnce {
-		punch(f.spool.file, f.punched, done-f.punched)
+		f.spool.live.copies.around(f.punched, done, func(from, to int64) { punch(f.spool.file, from, to-from) })
 		f.punched = done
 	}
 }

@@ -50,6 +50,7 @@ type Spool struct {
 	open   int64 // with tail: when the window opened
 	close  int64 // time of the last whole round
 	damage Damage
+	copies copies  // complete when nobody writes any more
 	live   *shared // nil: nobody writes
 	punch  bool
 }
@@ -128,6 +129,9 @@ func read(r io.ReaderAt, size int64) (*Spool, error) {
 
 // visit notes what matters for the whole file.
 func (s *Spool) visit(scan *scanner, c *chunk) error {
+	if c.typ == chunkCopyPiece || c.typ == chunkCopyFile {
+		return s.copies.visit(scan, c)
+	}
 	if c.typ != chunkGeneration && c.typ != chunkRound && c.typ != chunkEnd || c.typ == chunkGeneration && s.first != nil {
 		return nil
 	}

@@ -43,6 +43,9 @@ type Writer struct {
 	rounds  int    // since BumpGeneration; -1: no cut is under way
 	side    uint64 // bytes of the side-band so far
 
+	copying    *Copy // the file whose parts are being written
+	copyNumber uint16
+
 	shared shared
 }
 
@@ -52,6 +55,8 @@ type shared struct {
 	keep  atomic.Int64  // bytes from here on will be read again by Cut
 	ended atomic.Bool   // nothing follows
 	grown chan struct{} // one element: whole or ended has changed
+
+	copies ranges // parts of files of code
 
 	reading sync.Mutex // held by a live Finalise
 	closed  bool
@@ -410,7 +415,12 @@ func (w *Writer) small(typ chunkType, position uint64, payload []byte) error {
 	if len(payload) > maxSmallChunk {
 		return fmt.Errorf("spool %d bytes at once: %d are the most", len(payload), maxSmallChunk)
 	}
-	h := chunkHeader{typ: typ, length: uint32(len(payload)), crc: checksum(payload), position: position, recording: w.recording}
+	return w.chunk(chunkHeader{typ: typ, position: position}, payload)
+}
+
+// chunk writes a chunk of which all but the payload's length and sum is given.
+func (w *Writer) chunk(h chunkHeader, payload []byte) error {
+	h.length, h.crc, h.recording = uint32(len(payload)), checksum(payload), w.recording
 	var header [chunkHeaderSize]byte
 	var zeros [8]byte
 	h.put(header[:])

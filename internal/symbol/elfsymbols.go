@@ -24,6 +24,7 @@ type functions struct {
 	list  []span
 	names names
 	code  []codeSection
+	first bool // one function is enough
 }
 
 // codeSection is a section with code.
@@ -72,8 +73,13 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 	if count > maxSymbolEntries {
 		return fmt.Errorf("read symbols: there are more than %d", maxSymbolEntries)
 	}
-	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), 256<<10)
-	into.list = slices.Grow(into.list, int(min(count, MaxSymbols)))
+	buffer := 256 << 10
+	if into.first {
+		buffer = 16 << 10
+	} else {
+		into.list = slices.Grow(into.list, int(min(count, MaxSymbols)))
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), buffer)
 	entry := make([]byte, width)
 	for range count {
 		if _, err := io.ReadFull(in, entry); err != nil {
@@ -87,6 +93,9 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 			return fmt.Errorf("read symbols: there are more than %d functions", MaxSymbols)
 		}
 		into.addSymbol(&s, base)
+		if into.first && len(into.list) > 0 {
+			return nil
+		}
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ const (
 type goTable struct {
 	r       io.ReaderAt // from the header on
 	size    uint64
+	offset  uint64 // of the header in the file
 	address uint64
 	order   binary.ByteOrder
 	word    uint64 // bytes of a pointer
@@ -124,7 +125,7 @@ func (f *File) goTableAt(s *elf.Section, at uint64) *goTable {
 	if n, _ := f.r.ReadAt(head[:min(size, uint64(len(head)))], int64(s.Offset+at)); n < 8+8*4 {
 		return nil
 	}
-	t := &goTable{r: io.NewSectionReader(f.r, int64(s.Offset+at), int64(size)), size: size, address: s.Addr + at,
+	t := &goTable{r: io.NewSectionReader(f.r, int64(s.Offset+at), int64(size)), size: size, offset: s.Offset + at, address: s.Addr + at,
 		order: f.elf.ByteOrder, word: uint64(head[7])}
 	if magic := t.order.Uint32(head[:]); magic != go118Magic && magic != go120Magic {
 		return nil

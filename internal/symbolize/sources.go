@@ -43,6 +43,12 @@ func CheckDir(path string) error {
 func spoolSources(inv *cli.Invocation, recorded *spool.Spool) symbol.Options {
 	boot := recorded.BootID()
 	o := streamSources(inv, &boot)
+	o.Open = func(m *format.Module) (io.ReaderAt, int64, func(), error) {
+		if c, ok := recorded.Copy(m); ok {
+			return c, c.Size(), nil, nil
+		}
+		return nil, 0, nil, os.ErrNotExist
+	}
 	o.Kallsyms = func() (io.ReadCloser, error) {
 		if text := recorded.Kallsyms(); text != nil {
 			return text, nil

@@ -1,0 +1,324 @@
+package capture
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/sideband"
+	"wprof/internal/spool"
+	"wprof/internal/symbol"
+)
+
+const (
+	// releaseEvery is how often files are looked at that have been held for at least that long. A shorter recording copies
+	// nothing.
+	releaseEvery = 2 * time.Second
+	// maxBatches bounds the memory of what is copied, and how many batches the draining thread writes after a round.
+	maxBatches = 8
+	// batchPause is between two batches: at most 25 MB a second are copied.
+	batchPause = 10 * time.Millisecond
+	// maxBatchParts bounds the writes of one batch.
+	maxBatchParts = 128
+	// maxFileCopy and maxCopied bound what is copied of one file and of all, bytes.
+	maxFileCopy = 64 << 20
+	maxCopied   = 256 << 20
+	// copyRoom is the disk space that copies leave to the recording, bytes.
+	copyRoom = 1 << 30
+)
+
+// copier closes files that hold something up: those that are deleted, which keep their disk space, and those on mounts that
+// no program runs from any more, which cannot be unmounted. What naming needs of them is copied into the spool before, so
+// that a spool without its recorder names them as well.
+//
+// Files are looked at and read by a thread that gives way to others. It is not one of SCHED_IDLE, which on a busy machine
+// would keep what the Go runtime has locked for seconds. It hands over what it has read; the draining thread writes that after
+// a round and waits for nothing.
+type copier struct {
+	files   *sideband.Files
+	room    func() int64
+	kept    map[uint64]bool // mounts that stay, by id
+	ready   chan *batch     // to be written
+	written chan *batch
+	free    chan *batch
+	stopped chan struct{}
+	once    sync.Once
+	refused atomic.Int64
+
+	// Of the reading thread.
+	batch  *batch // that is being filled; nil: none is
+	number uint16
+	left   int64
+}
+
+// batch is some parts of files, and the memory for them.
+type batch struct {
+	bytes []byte
+	parts []part
+}
+
+// part is a part of a file, or the end of its parts.
+type part struct {
+	number uint16
+	offset int64
+	bytes  []byte
+	ended  *sideband.Held // nil: this is not the end
+	size   int64          // of the file
+	copy   *spool.Copy    // when the end is written
+}
+
+// outcome is what becomes of a file that was looked at.
+type outcome uint8
+
+const (
+	lookAgain outcome = iota
+	leaveOpen         // it cannot be copied
+	copied            // it is closed when the copy is written
+)
+
+func startCopier(files *sideband.Files, writer *spool.Writer) *copier {
+	c := &copier{
+		files: files, room: writer.Room, kept: make(map[uint64]bool), left: maxCopied, stopped: make(chan struct{}),
+		ready: make(chan *batch, maxBatches), written: make(chan *batch, maxBatches), free: make(chan *batch, maxBatches),
+	}
+	for range maxBatches {
+		c.free <- new(batch)
+	}
+	go c.run()
+	return c
+}
+
+// stop ends the copying. A file that is not copied to its end stays open. It waits for nothing.
+func (c *copier) stop() {
+	if c != nil {
+		c.once.Do(func() { close(c.stopped) })
+	}
+}
+
+// move writes what is ready.
+func (c *copier) move(w *spool.Writer) error {
+	if c == nil || w.Cutting() { // what is written now would be written twice
+		return nil
+	}
+	for range maxBatches {
+		select {
+		case b := <-c.ready:
+			if err := b.write(w); err != nil {
+				return err
+			}
+			c.written <- b
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (b *batch) write(w *spool.Writer) (err error) {
+	for i := range b.parts {
+		p := &b.parts[i]
+		if p.ended == nil {
+			err = w.CopyPiece(p.number, p.offset, p.bytes)
+		} else {
+			p.copy, err = w.CopyFile(p.number, p.size, &p.ended.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run looks at the files again and again. What the reading thread waits for does not hold it up at the end.
+func (c *copier) run() {
+	every := time.NewTicker(releaseEvery)
+	defer every.Stop()
+	files, results := make(chan *sideband.Held), make(chan outcome, 1)
+	defer close(files)
+	var young, old []*sideband.Held
+	for first := true; ; first = false {
+		select {
+		case <-every.C:
+		case <-c.stopped:
+			return
+		}
+		if first {
+			c.begin(files, results)
+		}
+		old, young = append(old, young...), c.files.Fresh()
+		rest := old[:0]
+		for _, h := range old {
+			o, ok := c.ask(h, files, results)
+			if !ok {
+				return
+			}
+			switch o {
+			case lookAgain:
+				rest = append(rest, h)
+			case leaveOpen:
+				c.refused.Add(1)
+			}
+		}
+		clear(old[len(rest):])
+		old = rest
+		if _, ok := c.ask(nil, files, results); !ok {
+			return
+		}
+	}
+}
+
+// ask has the reading thread look at a file; nil: hand over what it has read. It is not ok when the recording ends.
+func (c *copier) ask(h *sideband.Held, files chan<- *sideband.Held, results <-chan outcome) (o outcome, ok bool) {
+	select {
+	case files <- h:
+	case <-c.stopped:
+		return 0, false
+	}
+	select {
+	case o = <-results:
+		return o, true
+	case <-c.stopped:
+		return 0, false
+	}
+}
+
+// begin starts the reading thread, and what closes the files that are copied.
+func (c *copier) begin(files <-chan *sideband.Held, results chan<- outcome) {
+	for _, path := range []string{"/", "/proc/1/root"} {
+		var stat unix.Statx_t
+		if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &stat) == nil {
+			c.kept[stat.Mnt_id] = true
+		}
+	}
+	go c.release()
+	go func() {
+		runtime.LockOSThread() // never unlocked, so that its priority ends with it
+		lowerPriority()
+		for h := range files {
+			if h == nil {
+				c.handOver()
+				results <- lookAgain
+			} else {
+				results <- c.look(h)
+			}
+		}
+	}()
+}
+
+// release closes the files whose copies are written.
+func (c *copier) release() {
+	for {
+		select {
+		case b := <-c.written:
+			for i := range b.parts {
+				if p := &b.parts[i]; p.ended != nil {
+					c.files.Release(p.ended, p.copy)
+				}
+			}
+			clear(b.parts)
+			b.parts, b.bytes = b.parts[:0], b.bytes[:0]
+			c.free <- b
+		case <-c.stopped:
+			return
+		}
+	}
+}
+
+// look copies a file if it holds something up.
+func (c *copier) look(h *sideband.Held) outcome {
+	var stat unix.Statx_t
+	err := unix.Statx(int(h.File.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &stat)
+	if err != nil || stat.Nlink > 0 && (c.kept[stat.Mnt_id] || h.Mapped()) || !h.Unchanged() || c.room() < copyRoom+maxFileCopy {
+		return lookAgain
+	}
+	if stat.Mode&unix.S_IFMT == unix.S_IFREG && c.copy(h, int64(stat.Size)) {
+		return copied
+	}
+	select {
+	case <-c.stopped:
+		return lookAgain
+	default:
+		return leaveOpen
+	}
+}
+
+// copy copies what naming needs of a file, unless that is too much, or the file has changed since it was opened.
+func (c *copier) copy(h *sideband.Held, size int64) bool {
+	needs, err := symbol.Needs(h.File, size, min(maxFileCopy, c.left))
+	if err != nil || c.number == spool.MaxCopies {
+		return false
+	}
+	c.number++
+	for _, e := range needs {
+		for e.Length > 0 {
+			n, ok := c.copyPart(h, e)
+			if !ok {
+				return false
+			}
+			e.Offset += n
+			e.Length -= n
+		}
+	}
+	if !h.Unchanged() || !c.begun() {
+		return false
+	}
+	c.batch.parts = append(c.batch.parts, part{number: c.number, ended: h, size: size})
+	return true
+}
+
+// copyPart reads as much of an extent as the batch has room for.
+func (c *copier) copyPart(h *sideband.Held, e symbol.Extent) (n int64, ok bool) {
+	if !c.begun() {
+		return 0, false
+	}
+	b := c.batch
+	from := len(b.bytes)
+	to := from + int(min(e.Length, int64(cap(b.bytes)-from)))
+	part := part{number: c.number, offset: e.Offset, bytes: b.bytes[from:to]}
+	if n, _ := h.File.ReadAt(part.bytes, e.Offset); n < to-from {
+		return 0, false // it was cut
+	}
+	b.bytes = b.bytes[:to]
+	b.parts = append(b.parts, part)
+	c.left -= int64(to - from)
+	return int64(to - from), true
+}
+
+// begun sees to it that there is a batch with room. False: the recording has ended.
+func (c *copier) begun() bool {
+	if c.batch != nil && (len(c.batch.bytes) == cap(c.batch.bytes) || len(c.batch.parts) >= maxBatchParts) {
+		c.handOver()
+		time.Sleep(batchPause)
+	}
+	if c.batch != nil {
+		return true
+	}
+	select {
+	case c.batch = <-c.free:
+	case <-c.stopped:
+		return false
+	}
+	if c.batch.bytes == nil {
+		c.batch.bytes = make([]byte, 0, spool.MaxCopyPiece)
+	}
+	return true
+}
+
+// handOver has what was read be written.
+func (c *copier) handOver() {
+	if c.batch != nil {
+		c.ready <- c.batch
+		c.batch = nil
+	}
+}
+
+// keptOpen is the number of files that could not be copied.
+func (c *copier) keptOpen() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.refused.Load()
+}

@@ -1,0 +1,161 @@
+package sideband
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Copy is a copy of what names the functions of a file.
+type Copy interface {
+	io.ReaderAt
+	Size() int64 // of the whole file
+}
+
+// Source is a file to be read: itself as long as it is held, then its copy. It may change from one to the other meanwhile.
+type Source struct {
+	mu   sync.RWMutex
+	file *os.File
+	copy Copy // nil: file is there
+}
+
+// ReadAt implements io.ReaderAt.
+func (s *Source) ReadAt(b []byte, at int64) (int, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.copy != nil {
+		return s.copy.ReadAt(b, at)
+	}
+	return s.file.ReadAt(b, at)
+}
+
+// Size is that of the file.
+func (s *Source) Size() (int64, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.copy != nil {
+		return s.copy.Size(), nil
+	}
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// isStill tells whether a file is sure to have the contents that it had. A copy was made of a file that had them.
+func (s *Source) isStill(was unix.Stat_t) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.copy != nil || isStill(s.file, &was)
+}
+
+// isStill tells whether a file is sure to have the contents that it had. Whoever removes one of its names, or the last,
+// changes its ctime too.
+func isStill(f *os.File, was *unix.Stat_t) bool {
+	var now unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &now) == nil &&
+		now.Size == was.Size && now.Mtim == was.Mtim && (now.Ctim == was.Ctim || now.Nlink != was.Nlink)
+}
+
+// use goes on with a copy.
+func (s *Source) use(copy Copy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.copy = copy
+}
+
+func (s *Source) close() { s.file.Close() }
+
+// Held is a file that is held open.
+type Held struct {
+	File *os.File
+	// Name is what its module is known by: path, build-id, file and state.
+	Name    Record
+	mapping Record      // by which it was found
+	stat    unix.Stat_t // when it was opened
+	of      *file
+}
+
+// hold keeps an opened file, unless it was not found.
+func (fs *Files) hold(h *Held, at int64) bool {
+	f := h.of
+	f.tries++
+	if h.File == nil {
+		fs.stats.TooLate++
+		return false
+	}
+	f.source, f.held, f.stat, f.looked = &Source{file: h.File}, true, h.stat, at
+	fs.stats.Opened++
+	fs.open++
+	fs.fresh = append(fs.fresh, h)
+	return true
+}
+
+// look closes what was opened of a file that is known, and tells whether it may have been changed since the last look.
+func (f *file) look(h *Held, at int64) bool {
+	if h.File == nil {
+		// What is held can still be seen to be the same in the end.
+		was := f.unsure
+		f.unsure = !f.held
+		f.changed = f.changed || f.unsure
+		return f.unsure && !was
+	}
+	h.File.Close()
+	f.looked = at
+	was := f.unsure
+	f.unsure = false
+	if stateNow(&h.stat) == stateNow(&f.stat) {
+		return was
+	}
+	f.stat, f.changed = h.stat, true
+	return true
+}
+
+// Fresh returns the files that were opened since it was called last.
+func (fs *Files) Fresh() []*Held {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fresh := fs.fresh
+	fs.fresh = nil
+	return fresh
+}
+
+// Release closes a file of which there is a copy. Who reads the file goes on with the copy.
+func (fs *Files) Release(h *Held, copy Copy) {
+	fs.mu.Lock()
+	if fs.closed {
+		fs.mu.Unlock()
+		return
+	}
+	h.of.held = false
+	fs.open--
+	fs.mu.Unlock()
+	h.of.source.use(copy)
+	h.File.Close() // which may take as long as its file system likes
+}
+
+// Mapped tells whether the mapping is still there by which the file was found. It may take as long as the process likes to
+// change its mappings.
+func (h *Held) Mapped() bool {
+	own, err := h.File.Stat()
+	if err != nil {
+		return false
+	}
+	r := &h.mapping
+	for _, task := range r.tasks() {
+		info, err := os.Stat(fmt.Sprintf("/proc/%d/map_files/%x-%x", task, r.Start, r.Start+r.Length))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err == nil && os.SameFile(own, info)
+		}
+	}
+	return false
+}
+
+// Unchanged tells whether a file has the contents that it had when it was opened, as far as its file system tells.
+func (h *Held) Unchanged() bool { return isStill(h.File, &h.stat) }

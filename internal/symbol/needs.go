@@ -1,0 +1,143 @@
+package symbol
+
+import (
+	"cmp"
+	"debug/elf"
+	"errors"
+	"io"
+	"slices"
+)
+
+// Extent is a range of a file, in bytes.
+type Extent struct{ Offset, Length int64 }
+
+const (
+	// extentGap is the most that is copied between two extents so that they become one.
+	extentGap = 4 << 10
+	// maxExtents bounds the extents of one file. Programs have fewer than 20.
+	maxExtents = 1024
+)
+
+var (
+	errScattered = errors.New("what names its functions is scattered over the file")
+	errTooLarge  = errors.New("what names its functions is too large")
+)
+
+// Needs lists the parts of an ELF file that [Open] and [File.Table] read: whoever has these can name its functions without
+// the file. They are in order and do not overlap, and together they have at most limit bytes; no more is read to find them.
+// Of a file that cannot be read it lists what shows that.
+func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
+	log := &readLog{r: r, size: size, limit: limit}
+	defer func() {
+		if list = log.merged(); length(list) > limit {
+			log.fail(errTooLarge)
+		}
+		if err = cmp.Or(log.err, err); err != nil {
+			list = nil
+		}
+	}()
+	defer recoverTo(&err, "read an ELF file")
+	f, openErr := Open(log, size)
+	if openErr != nil {
+		return nil, nil // as it will be with the copy
+	}
+	f.DebugLink()
+	log.addTable(f, elf.SHT_SYMTAB)
+	if length(log.extents) > limit || f.namesCode(elf.SHT_SYMTAB) {
+		return nil, nil
+	}
+	log.addTable(f, elf.SHT_DYNSYM)
+	if s := f.elf.Section(".gnu_debugdata"); s != nil && f.holds(s) && s.FileSize <= maxDebugDataBytes {
+		log.add(int64(s.Offset), int64(s.FileSize))
+	}
+	if t := f.goTable(); t != nil {
+		log.add(int64(t.offset), int64(t.size))
+		f.goText(t)
+	}
+	return nil, nil
+}
+
+// namesCode tells whether a symbol table has a function.
+func (f *File) namesCode(t elf.SectionType) bool {
+	l := &functions{first: true}
+	return f.addSymbols(l, t) == nil && len(l.list) > 0
+}
+
+// readLog notes which parts of a file are read.
+type readLog struct {
+	r       io.ReaderAt
+	size    int64
+	limit   int64 // of the bytes that are read
+	read    int64
+	extents []Extent
+	err     error // why there is no list
+}
+
+func (l *readLog) fail(err error) error {
+	l.err = cmp.Or(l.err, err)
+	return err
+}
+
+func length(list []Extent) (n int64) {
+	for _, e := range list {
+		n += e.Length
+	}
+	return n
+}
+
+// ReadAt implements io.ReaderAt.
+func (l *readLog) ReadAt(b []byte, at int64) (int, error) {
+	if l.read += int64(len(b)); l.read > l.limit {
+		return 0, l.fail(errTooLarge)
+	}
+	n, err := l.r.ReadAt(b, at)
+	l.add(at, int64(n))
+	return n, err
+}
+
+// addTable adds a symbol table and its names.
+func (l *readLog) addTable(f *File, t elf.SectionType) {
+	table := f.sectionOf(t)
+	if table == nil || int(table.Link) >= len(f.elf.Sections) || !f.holds(f.elf.Sections[table.Link]) {
+		return
+	}
+	text := f.elf.Sections[table.Link]
+	l.add(int64(table.Offset), int64(table.FileSize))
+	l.add(int64(text.Offset), int64(text.FileSize))
+}
+
+func (l *readLog) add(at, length int64) {
+	if at < 0 || length <= 0 || at >= l.size {
+		return
+	}
+	length = min(length, l.size-at)
+	if last := len(l.extents) - 1; last >= 0 {
+		e := &l.extents[last]
+		if at >= e.Offset && at-e.Offset <= e.Length+extentGap {
+			e.Length = max(e.Length, at-e.Offset+length)
+			return
+		}
+	}
+	if len(l.extents) == maxExtents {
+		l.extents = l.merged()
+	}
+	if len(l.extents) == maxExtents {
+		l.fail(errScattered)
+		return
+	}
+	l.extents = append(l.extents, Extent{at, length})
+}
+
+// merged are the extents in order, those that touch or nearly do as one.
+func (l *readLog) merged() []Extent {
+	slices.SortFunc(l.extents, func(a, b Extent) int { return cmp.Compare(a.Offset, b.Offset) })
+	var out []Extent
+	for _, e := range l.extents {
+		if last := len(out) - 1; last >= 0 && e.Offset <= out[last].Offset+out[last].Length+extentGap {
+			out[last].Length = max(out[last].Length, e.Offset+e.Length-out[last].Offset)
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
