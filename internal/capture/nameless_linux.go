@@ -53,6 +53,10 @@ func (s *session) unheld() string {
 		parts = append(parts, fmt.Sprintf("%s of code are in files that could not be kept open, because this process may have %d open (ulimit -n): "+
 			"functions in those that are gone by now have no names", cli.Counted(uint64(n), "mapping"), proc.FileLimit()))
 	}
+	if n := stats.MapsCut; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s of generated code took too much room to be copied whole: some functions in it may have no names",
+			cli.Counted(uint64(n), "map file")))
+	}
 	if n := stats.Unopened; n > 0 {
 		parts = append(parts, fmt.Sprintf("%s of code did not open in time: functions in them may have no names; a file system does not answer, "+
 			"or many programs began at once", cli.Counted(uint64(n), "file")))

@@ -324,6 +324,7 @@ func (r *recorder) closeWindow() error {
 		time.Sleep(time.Millisecond)
 	}
 	if r.code != nil {
+		r.code.watcher.FinishMaps()
 		r.code.watcher.Settle()
 		if err := r.drain.drainSide(); err != nil {
 			return err

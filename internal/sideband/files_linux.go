@@ -2,6 +2,7 @@ package sideband
 
 import (
 	"fmt"
+	"io"
 	"iter"
 	"maps"
 	"os"
@@ -23,9 +24,9 @@ type Files struct {
 	byFile map[fileKey]*file
 	build  map[string]*file // the first file of a build-id
 	byPath map[buildKey]*file
-	open   int                 // files that are held
-	fresh  []*Held             // that [Files.Fresh] has not returned yet
-	maps   map[mapKey]*os.File // map files of generated code
+	open   int       // files that are held
+	fresh  []*Held   // that [Files.Fresh] has not returned yet
+	maps   *mapStore // map files of generated code
 	closed bool
 	stats  Stats
 }
@@ -35,6 +36,7 @@ type Stats struct {
 	Opened    int // that were opened
 	TooLate   int // processes were gone, and their files could not be found by their path, or may have been changed
 	OverLimit int // mappings of files that were not opened, because so many are open already
+	MapsCut   int // map files of generated code for the rest of which there was no room
 	Unopened  int // files that did not open before the recording ended, or that too many others came before
 }
 
@@ -64,7 +66,7 @@ type buildKey struct{ build, path string }
 const maxKnown = 1 << 17
 
 func newFiles(most int) *Files {
-	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: make(map[mapKey]*os.File)}
+	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: newMapStore()}
 }
 
 // claim tells whether the file of a mapping is to be opened: it is new, could not be opened yet, or may have been overwritten.
@@ -300,77 +302,17 @@ func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 	return found.source, found.stat
 }
 
-// mapKey is the map file of one program: a process id is used again, and exec begins another program.
-type mapKey struct {
-	pid   uint32
-	since int64 // when generated code was mapped first
+// PerfMap returns a copy of the map file of the program that first mapped generated code at a time; false if there was none.
+func (fs *Files) PerfMap(pid uint32, since int64) (io.ReadCloser, bool) {
+	return fs.maps.read(mapKey{pid, since})
 }
-
-// PerfMap returns the map file of the program that first mapped generated code at a time; false if there was none.
-func (fs *Files) PerfMap(pid uint32, since int64) (*os.File, bool) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	f, ok := fs.maps[mapKey{pid, since}]
-	return f, ok
-}
-
-func (fs *Files) hasMap(key mapKey) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	return fs.maps[key] != nil
-}
-
-// keepMap opens the map file of a process's generated code, by the process id that the process sees, and tells whether it
-// is there.
-func (fs *Files) keepMap(key mapKey) bool {
-	if fs.hasMap(key) {
-		return true
-	}
-	f := openMap(key.pid)
-	if f == nil {
-		return false
-	}
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	if fs.maps[key] != nil || fs.closed || len(fs.maps) >= maxMaps {
-		f.Close()
-		return fs.maps[key] != nil
-	}
-	fs.maps[key] = f
-	return true
-}
-
-func openMap(pid uint32) *os.File {
-	process, err := proc.ReadIdentity(pid)
-	if err != nil {
-		return nil
-	}
-	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%d.map", pid, process.PID)
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil
-	}
-	// Anybody may write to /tmp, also a map for somebody else's process.
-	var stat unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &stat) != nil || stat.Uid != 0 && stat.Uid != process.UID {
-		f.Close()
-		return nil
-	}
-	return f
-}
-
-// maxMaps bounds the map files that are held.
-const maxMaps = 1024
 
 // Stats says what became of files so far.
 func (fs *Files) Stats() Stats {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	stats := fs.stats
+	stats.MapsCut = fs.maps.cut()
 	for _, f := range fs.byFile {
 		if f.pending && f.source == nil {
 			stats.Unopened++
@@ -396,12 +338,9 @@ func (fs *Files) Close() {
 			}
 		}
 	}
-	for _, f := range fs.maps {
-		f.Close()
-	}
+	fs.maps.close()
 	fs.fresh = nil
 	clear(fs.byFile)
 	clear(fs.byPath)
 	clear(fs.build)
-	clear(fs.maps)
 }

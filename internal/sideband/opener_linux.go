@@ -18,10 +18,9 @@ const (
 	stuckAfter = 100 * time.Millisecond
 )
 
-// request is a file to be opened: that of a mapping, or, if generated is set, the map file of a process's generated code.
+// request is a file to be opened: that of a mapping.
 type request struct {
-	r         Record // its texts are its own
-	generated bool
+	r Record // its texts are its own
 }
 
 func requestFor(r *Record) request {

@@ -22,7 +22,7 @@ const (
 	defaultFiles = 8192
 	// sparedFiles are left for everything else that this process opens.
 	sparedFiles = 512
-	// maxPending bounds processes with generated code that have no map file yet.
+	// maxPending bounds processes with generated code.
 	maxPending = 4096
 )
 
@@ -49,18 +49,24 @@ type Watcher struct {
 	files  *Files
 	opener *opener
 	visits visitor
+	maps   *mapFinder
 
 	mu      sync.Mutex
-	cpus    []*event             // replaced, never changed; threads of theirs run until Stop
-	still   bool                 // no thread runs any more
-	kept    []byte               // what was found in files, not drained yet
-	scans   []byte               // records of what was there already, not drained yet
-	jits    map[uint32]int64     // processes with generated code, and since when
-	parents [2]map[uint32]uint32 // of the processes that began last; the second is the older half
+	cpus    []*event              // replaced, never changed; threads of theirs run until Stop
+	still   bool                  // no thread runs any more
+	kept    []byte                // what was found in files, not drained yet
+	scans   []byte                // records of what was there already, not drained yet
+	origins [2]map[uint32]lineage // of the processes that began last; the second is the older half
 }
 
-// maxParents bounds each half of what is known of parents.
-const maxParents = 4096
+// lineage is where a process comes from.
+type lineage struct {
+	parent uint32 // 0: not known
+	began  int64  // when its program did, CLOCK_MONOTONIC ns; 0: not known
+}
+
+// maxOrigins bounds each half of what is known of where processes come from.
+const maxOrigins = 4096
 
 // Open begins: from now on nothing is missed. [Watcher.Start] tells of what was there before.
 func Open(cfg Config) (w *Watcher, err error) {
@@ -71,7 +77,8 @@ func Open(cfg Config) (w *Watcher, err error) {
 		cfg.Files = defaultFiles
 	}
 	most := filesToHold(cfg.Files)
-	opened := &Watcher{cfg: cfg, files: newFiles(most), jits: make(map[uint32]int64)}
+	opened := &Watcher{cfg: cfg, files: newFiles(most)}
+	opened.maps = newMapFinder(opened.files.maps, opened.foundMap)
 	opened.opener = newOpener(opened.open, opened.refuse, cfg.OnThread)
 	w = opened
 	defer func() {
@@ -282,25 +289,13 @@ func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []reque
 	case KindMap:
 		wanted = w.mapping(r, wanted)
 	case KindFork:
-		w.noteParent(r)
-		w.forgetMap(r.PID)
+		w.maps.another(r.PID, w.noteOrigin(r))
 	case KindExec:
-		w.forgetMap(r.PID)
+		w.maps.another(r.PID, w.noteOrigin(r))
 	case KindExit:
-		w.mu.Lock()
-		since := w.jits[r.PID]
-		delete(w.jits, r.PID)
-		w.mu.Unlock()
-		wanted = w.wantMap(r.PID, since, wanted)
+		w.maps.exited(r.PID)
 	}
 	return Append(out, r), wanted
-}
-
-// forgetMap ends the search for the map file of a process's generated code: another program begins under its id.
-func (w *Watcher) forgetMap(pid uint32) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.jits, pid)
 }
 
 // mapping appends what is to be opened for a mapping.
@@ -312,29 +307,9 @@ func (w *Watcher) mapping(r *Record, wanted []request) []request {
 			return w.want(requestFor(r), wanted)
 		}
 	case isGenerated(kind):
-		w.mu.Lock()
-		since, known := w.jits[r.PID]
-		if !known && len(w.jits) < maxPending {
-			since = r.Time
-			w.jits[r.PID] = since
-		}
-		w.mu.Unlock()
-		return w.wantMap(r.PID, since, wanted)
+		w.maps.mapped(r, w.origin(r.PID))
 	}
 	return wanted
-}
-
-// wantMap asks for the map file of a process's generated code, once each time that somebody takes what is wanted.
-func (w *Watcher) wantMap(pid uint32, since int64, wanted []request) []request {
-	if since == 0 || w.files.hasMap(mapKey{pid, since}) {
-		return wanted
-	}
-	for i := range wanted {
-		if wanted[i].generated && wanted[i].r.PID == pid {
-			return wanted
-		}
-	}
-	return w.want(request{generated: true, r: Record{Kind: KindJIT, Time: since, PID: pid}}, wanted)
 }
 
 func (w *Watcher) want(one request, wanted []request) []request {
@@ -347,14 +322,7 @@ func (w *Watcher) want(one request, wanted []request) []request {
 
 // open opens what a request names. It may take for ever.
 func (w *Watcher) open(one *request) {
-	var found []byte
-	if one.generated {
-		if w.files.keepMap(mapKey{one.r.PID, one.r.Time}) {
-			found = Append(nil, &one.r)
-		}
-	} else {
-		found = w.files.opened(&one.r, open(&one.r, w.parentOf(one.r.PID)), nil)
-	}
+	found := w.files.opened(&one.r, open(&one.r, w.origin(one.r.PID).parent), nil)
 	if len(found) == 0 {
 		return
 	}
@@ -363,30 +331,42 @@ func (w *Watcher) open(one *request) {
 	w.kept = append(w.kept, found...)
 }
 
-func (w *Watcher) refuse(one *request) {
-	if !one.generated {
-		w.files.unclaim(&one.r)
-	}
-}
+func (w *Watcher) refuse(one *request) { w.files.unclaim(&one.r) }
 
-// noteParent remembers who made a process: the parent sees its files when the process is gone.
-func (w *Watcher) noteParent(r *Record) {
+// foundMap reports that there is a map file.
+func (w *Watcher) foundMap(r *Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.parents[0] == nil || len(w.parents[0]) >= maxParents {
-		w.parents[0], w.parents[1] = make(map[uint32]uint32), w.parents[0]
-	}
-	w.parents[0][r.PID] = r.Parent
+	w.kept = Append(w.kept, r)
 }
 
-// parentOf is 0 if it is not known.
-func (w *Watcher) parentOf(pid uint32) uint32 {
+// noteOrigin remembers who made a process, which sees its files when the process is gone, and when its program began.
+func (w *Watcher) noteOrigin(r *Record) lineage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if parent := w.parents[0][pid]; parent != 0 {
-		return parent
+	from := w.originOf(r.PID)
+	from.began = max(from.began, r.Time)
+	if r.Kind == KindFork {
+		from.parent = r.Parent
 	}
-	return w.parents[1][pid]
+	if w.origins[0] == nil || len(w.origins[0]) >= maxOrigins {
+		w.origins[0], w.origins[1] = make(map[uint32]lineage), w.origins[0]
+	}
+	w.origins[0][r.PID] = from
+	return from
+}
+
+func (w *Watcher) origin(pid uint32) lineage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.originOf(pid)
+}
+
+func (w *Watcher) originOf(pid uint32) lineage {
+	if from, ok := w.origins[0][pid]; ok {
+		return from
+	}
+	return w.origins[1][pid]
 }
 
 // AddCPU begins to watch a CPU that has come online since [Open]. One that was watched before and has been offline is
@@ -515,15 +495,20 @@ func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
 // Files are those that were opened. They outlive the Watcher.
 func (w *Watcher) Files() *Files { return w.files }
 
+// FinishMaps copies what the map files of generated code have by now, but not for long. Nothing is copied after it.
+func (w *Watcher) FinishMaps() {
+	for _, e := range w.events() { // generated code that nobody knows of yet
+		requests, _ := w.collect(e)
+		w.opener.add(requests)
+	}
+	w.maps.finish(time.Now().Add(settleTime))
+}
+
 // Stop ends the threads, and looks once more for map files. What is pending can still be drained.
 func (w *Watcher) Stop() {
 	w.mu.Lock()
 	before := w.still
 	w.still = true
-	var wanted []request
-	for pid, since := range w.jits {
-		wanted = append(wanted, request{generated: true, r: Record{Kind: KindJIT, Time: since, PID: pid}})
-	}
 	w.mu.Unlock()
 	if before {
 		return
@@ -535,7 +520,7 @@ func (w *Watcher) Stop() {
 	for _, e := range w.events() {
 		e.stopThread(deadline)
 	}
-	w.opener.add(wanted)
+	w.FinishMaps()
 	w.Settle()
 	w.opener.close()
 }

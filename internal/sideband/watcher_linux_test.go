@@ -57,7 +57,12 @@ func records(t *testing.T, w *Watcher) []Record {
 	t.Helper()
 	b := w.Drain(nil)
 	w.Settle()
-	b = w.Drain(b)
+	return parsed(t, w.Drain(b))
+}
+
+// parsed are drained records in the order of time.
+func parsed(t *testing.T, b []byte) []Record {
+	t.Helper()
 	var all []Record
 	for len(b) > 0 {
 		var r Record
@@ -414,21 +419,18 @@ func generatesCode(t *testing.T, users string, held bool) {
 				return 1;
 			mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			printf("%d %lx\n", getpid(), (unsigned long)a);
-			usleep(20000);
+			usleep(300000);
 			return seteuid(0) || unlink(path);
 		}`)
-	out, err := exec.Command(filepath.Join(dir, "jit")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, drained := lines(t, w, exec.Command(filepath.Join(dir, "jit")))
 	var pid uint32
 	var address uint64
-	if _, err := fmt.Sscanf(string(out), "%d %x", &pid, &address); err != nil {
+	if _, err := fmt.Sscanf(out[0], "%d %x", &pid, &address); err != nil {
 		t.Fatal(err)
 	}
 	w.Stop()
 	tables := NewTables()
-	for _, r := range records(t, w) {
+	for _, r := range parsed(t, w.Drain(drained)) {
 		tables.Apply(&r)
 	}
 	m, offset := tables.Resolve(pid, address+8)

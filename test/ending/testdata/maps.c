@@ -1,5 +1,5 @@
 /*
- * maps N BYTES: N processes that run generated code, each with a map file of so many bytes, nearly all of them a hole.
+ * maps N BYTES: N processes that run generated code, each with a map file of so many bytes, which takes long to read.
  * The files are named and "ready" is said; the processes go on until they are killed.
  */
 #define _GNU_SOURCE
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Counts its argument down. */
@@ -30,9 +31,10 @@ static void compile(long bytes)
 	snprintf(name, sizeof(name), "/tmp/perf-%d.map", getpid());
 	map = fopen(name, "w");
 	fprintf(map, "%lx %lx compiled\n", (long)at, (long)sizeof(code));
+	for (long i = 0; bytes > 0; i++)
+		bytes -= fprintf(map, "%lx 10 function_%ld\n", 0x1000 + 16 * i, i);
 	fflush(map);
-	if (ftruncate(fileno(map), bytes))
-		exit(1);
+	raise(SIGSTOP);
 	mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (;;) {
 		((void (*)(long))at)(3000000);
@@ -49,6 +51,8 @@ int main(int argc, char **argv)
 
 		if (!pid)
 			compile(atol(argv[2]));
+		waitpid(pid, NULL, WUNTRACED);
+		kill(pid, SIGCONT);
 		printf("/tmp/perf-%d.map\n", pid);
 	}
 	puts("ready");

@@ -1,0 +1,238 @@
+package sideband
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/proc"
+)
+
+const (
+	// maxLook is how much of a map file is copied at a time, so that a large one does not keep others waiting.
+	maxLook = 256 << 10
+	// minLook is how little more a map file must have to be copied, unless it is long ago that it was: most have many small
+	// writes.
+	minLook = 4 << 10
+	// tailBytes are compared with what was copied before, to see whether the file has been written anew.
+	tailBytes = 256
+	// mapClock is how much earlier than it was a file may seem to be written: its times are those of the last tick.
+	mapClock = 10e6
+)
+
+var (
+	errNoMap      = errors.New("there is no map file")
+	errOtherMap   = errors.New("the map file has been written anew")
+	errProcessEnd = errors.New("the process has ended")
+)
+
+// mapSource is a map file as far as it has been read. It is opened anew each time: an open file holds a mount.
+type mapSource struct {
+	key           mapKey
+	began         int64  // when the program did, CLOCK_MONOTONIC ns; 0: it is the first one of its process, as far as is known
+	parent        uint32 // 0: not known
+	process       proc.Identity
+	started       int64 // when the process did, CLOCK_BOOTTIME ns; 0: it was not seen alive
+	device, inode uint64
+	end           int64 // how far it was read
+	tail          []byte
+	earlier       []byte // how the map file of the program before begins, under the same name
+	head          []byte
+}
+
+// mapText is what one look has found.
+type mapText struct {
+	text []byte
+	tail []byte // of text: the last bytes, as they stand in the file
+	end  int64  // where they end there
+	more bool   // there is more than that
+	file unix.Stat_t
+}
+
+// look reads what a map file has more than before, unless that is less than some bytes. What it finds is for
+// [mapSource.take].
+func (s *mapSource) look(buf []byte, least int64) (*mapText, error) {
+	f, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t := &mapText{}
+	if err := unix.Fstat(int(f.Fd()), &t.file); err != nil {
+		return nil, err
+	}
+	if err := s.check(f, &t.file); err != nil {
+		return nil, err
+	}
+	if s.end > 0 && t.file.Size-s.end < least {
+		return t, nil
+	}
+	return t, s.read(f, t, buf)
+}
+
+// open finds the map file where the process sees it. When the process has ended, its parent or this process may see it.
+func (s *mapSource) open() (*os.File, error) {
+	alive, err := s.identify()
+	if err != nil {
+		return nil, err
+	}
+	places := s.places(alive)
+	for _, root := range places {
+		path := fmt.Sprintf("%s/tmp/perf-%d.map", root, s.process.PID)
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			continue
+		}
+		if still, err := s.identify(); err != nil || still != alive {
+			f.Close()
+			return nil, errNoMap // it is looked for again
+		}
+		return f, nil
+	}
+	if !alive {
+		return nil, errProcessEnd
+	}
+	return nil, errNoMap
+}
+
+// identify tells whether the process is alive, and not another one of its id. It is an error if it was never seen.
+func (s *mapSource) identify() (alive bool, err error) {
+	started, err := proc.Started(s.key.pid)
+	if s.started == 0 {
+		if err != nil || started.Monotonic > s.key.since {
+			return false, errProcessEnd
+		}
+		s.started = started.Boottime
+		if s.began == 0 {
+			s.began = started.Monotonic
+		}
+	}
+	if err != nil || started.Boottime != s.started {
+		return false, nil
+	}
+	if now, err := proc.ReadIdentity(s.key.pid); err == nil { // its user may change
+		s.process = now
+	}
+	return true, nil
+}
+
+// places are the roots below which the file may be.
+func (s *mapSource) places(alive bool) []string {
+	if alive {
+		// When the first thread has ended, the others show it.
+		threads, _ := proc.PIDs(fmt.Sprintf("/proc/%d/task", s.key.pid))
+		for _, thread := range append([]int{int(s.key.pid)}, threads[:min(len(threads), 4)]...) {
+			root := fmt.Sprintf("/proc/%d/root", thread)
+			if _, err := os.Readlink(root); err == nil {
+				return []string{root}
+			}
+		}
+	}
+	// Elsewhere the file of another process, of another namespace, may have its name.
+	if s.end == 0 && s.process.PID != s.key.pid {
+		return nil
+	}
+	if s.parent != 0 {
+		return []string{fmt.Sprintf("/proc/%d/root", s.parent), ""}
+	}
+	return []string{""}
+}
+
+// check tells whether a file is that of the program, and the one that was read before.
+func (s *mapSource) check(f *os.File, file *unix.Stat_t) error {
+	if file.Mode&unix.S_IFMT != unix.S_IFREG || file.Uid != 0 && file.Uid != s.process.UID {
+		return errNoMap // anybody may write to /tmp, also a map for somebody else's process
+	}
+	if s.end == 0 {
+		return s.checkNew(f, proc.MonotonicOf(file.Mtim.Nano()))
+	}
+	if uint64(file.Dev) != s.device || file.Ino != s.inode || file.Size < s.end {
+		return errOtherMap
+	}
+	same, err := holds(f, s.tail, s.end-int64(len(s.tail)))
+	if err == nil && !same {
+		err = errOtherMap
+	}
+	return err
+}
+
+// checkNew tells whether a file that was written at a time is what a program before has left.
+func (s *mapSource) checkNew(f *os.File, written int64) error {
+	if written+mapClock < s.began {
+		return errNoMap
+	}
+	if s.earlier == nil || written >= s.began {
+		return nil
+	}
+	same, err := holds(f, s.earlier, 0)
+	if err == nil && same {
+		err = errNoMap
+	}
+	return err
+}
+
+// holds tells whether some bytes stand at a place in a file.
+func holds(f *os.File, text []byte, at int64) (bool, error) {
+	var buf [tailBytes]byte
+	n, err := f.ReadAt(buf[:len(text)], at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return bytes.Equal(buf[:n], text), nil
+}
+
+// read takes some of a file from where it was read to. A hole, which may be of any size, becomes the end of a line.
+func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
+	t.end, t.text = s.end, buf[:0]
+	for t.end < t.file.Size {
+		from, err := unix.Seek(int(f.Fd()), t.end, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return nil // nothing but a hole
+		}
+		if err != nil {
+			from = t.end // not all file systems know
+		}
+		to, err := unix.Seek(int(f.Fd()), from, unix.SEEK_HOLE)
+		if err != nil || to <= from {
+			to = t.file.Size
+		}
+		if from > t.end && len(t.text) < cap(t.text) {
+			t.text = append(t.text, '\n')
+		}
+		room := cap(t.text) - len(t.text)
+		if room == 0 {
+			t.more = true
+			return nil
+		}
+		n, err := f.ReadAt(t.text[len(t.text):len(t.text)+int(min(int64(room), to-from))], from)
+		t.text, t.end = t.text[:len(t.text)+n], from+int64(n)
+		t.tail = t.text[len(t.text)-min(n, tailBytes):]
+		if n == 0 && err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// take notes what has been copied.
+func (s *mapSource) take(t *mapText) {
+	if len(t.text) == 0 {
+		return
+	}
+	s.device, s.inode, s.end = uint64(t.file.Dev), t.file.Ino, t.end
+	if s.head == nil {
+		s.head = bytes.Clone(t.text[:min(len(t.text), tailBytes)])
+	}
+	s.tail = append(s.tail[:0], t.tail...)
+}

@@ -1,0 +1,364 @@
+package sideband
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/internal/proc"
+)
+
+const (
+	// The file is looked for again and again, as it is for what it has more: firstMapLook after generated code was mapped,
+	// then after twice as long each time.
+	firstMapLook = 5 * time.Millisecond
+	lastMapLook  = 5 * time.Second
+	// growthLook is how often a file that grows is looked at, at most.
+	growthLook = 50 * time.Millisecond
+	// slowGrowth is when less than minLook is copied too.
+	slowGrowth = time.Second
+	// eachMapLook is what is added to lastMapLook for each program: a look takes 50 us.
+	eachMapLook = 10 * time.Millisecond
+	// idleShare is how many times as long as a look has taken the finder rests.
+	idleShare = 4
+	// mapNice is the priority of the threads that look, which are in nobody's way.
+	mapNice = 10
+	// maxStuckLooks bounds the threads that wait for a file system; beyond it nothing is looked for until one answers.
+	maxStuckLooks = 16
+)
+
+// mapFinder looks for the map files of programs that generate code and copies them as they grow, so that the names are there
+// when the process has ended, runs another program, or has removed the file. Its callers never wait for a file.
+type mapFinder struct {
+	store *mapStore
+	found func(*Record) // called once for each map file
+
+	mu       sync.Mutex
+	programs map[uint32]*mapProgram // by pid; the latest
+	heads    map[uint32][]byte      // how the map file begins that the program before has left, by pid
+	outdated []mapDrop
+	wake     chan struct{} // one element: something else may be due
+	stuck    int
+	running  bool
+	rush     bool // the recording ends: nothing waits
+	closed   bool
+}
+
+// mapProgram is a program that generates code.
+type mapProgram struct {
+	source mapSource // belongs to who looks while busy is set
+	busy   bool
+	ended  bool  // nothing more is looked for
+	until  int64 // when another program began; 0: none has
+	known  bool  // found was called
+	head   []byte
+	last   int64 // when generated code was mapped last
+	next   time.Time
+	pause  time.Duration
+	copied time.Time
+}
+
+// mapDrop is a copy of which the later part may be another program's.
+type mapDrop struct {
+	key mapKey
+	at  int64
+}
+
+func newMapFinder(store *mapStore, found func(*Record)) *mapFinder {
+	return &mapFinder{store: store, found: found, programs: make(map[uint32]*mapProgram), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
+}
+
+// mapped notes generated code of a process whose program began at a time; 0: that is not known.
+func (m *mapFinder) mapped(r *Record, from lineage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.programs[r.PID]; p != nil {
+		p.last = max(p.last, r.Time)
+	} else if r.Time >= from.began {
+		m.begin(r.PID, r.Time, from)
+	}
+}
+
+func (m *mapFinder) begin(pid uint32, since int64, from lineage) {
+	if m.closed || len(m.programs) >= maxPending {
+		return
+	}
+	m.programs[pid] = &mapProgram{last: since, next: time.Now(), pause: firstMapLook,
+		source: mapSource{key: mapKey{pid, since}, began: from.began, parent: from.parent, earlier: m.heads[pid]}}
+	if !m.running {
+		m.running = true
+		go m.run()
+	}
+	m.signal()
+}
+
+func (m *mapFinder) signal() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// another begins another program under an id. The records of several CPUs come in no order: that program may have mapped
+// generated code already.
+func (m *mapFinder) another(pid uint32, from lineage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.programs[pid]
+	if p == nil || p.source.key.since >= from.began {
+		return
+	}
+	p.ended, p.until = true, from.began
+	delete(m.programs, pid)
+	if p.head != nil && len(m.heads) < maxPending {
+		m.heads[pid] = p.head
+	}
+	m.outdated = append(m.outdated, mapDrop{p.source.key, from.began})
+	m.signal()
+	if p.last > from.began {
+		m.begin(pid, p.last, from)
+	}
+}
+
+// exited looks at once: the process may be about to end, or only its first thread has.
+func (m *mapFinder) exited(pid uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.programs[pid]
+	switch {
+	case p == nil:
+	case p.ended:
+		delete(m.programs, pid)
+	default:
+		p.next, p.pause = time.Now(), firstMapLook
+		m.signal()
+	}
+}
+
+func (m *mapFinder) run() {
+	var looker *mapLooker
+	for {
+		p, wait, ok := m.due()
+		if !ok {
+			looker.end()
+			return
+		}
+		if p == nil {
+			select {
+			case <-m.wake:
+			case <-time.After(wait):
+			}
+			continue
+		}
+		if looker == nil {
+			looker = newMapLooker(m)
+		}
+		began := time.Now()
+		if !looker.look(p) {
+			m.leave(looker)
+			looker = nil
+		}
+		m.rest(idleShare * time.Since(began))
+	}
+}
+
+// rest leaves the CPU to others.
+func (m *mapFinder) rest(pause time.Duration) {
+	for end := time.Now().Add(pause); ; {
+		m.mu.Lock()
+		rush := m.rush
+		m.mu.Unlock()
+		left := time.Until(end)
+		if rush || left <= 0 {
+			return
+		}
+		time.Sleep(min(left, growthLook))
+	}
+}
+
+// due is the program to look at next, of those whose time has come the one that needs least; nil: none for a while. It is
+// not ok when the finder is to end.
+func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
+	m.mu.Lock()
+	outdated := m.outdated
+	m.outdated = nil
+	m.mu.Unlock()
+	for _, o := range outdated {
+		m.store.dropAfter(o.key, o.at)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, 0, false
+	}
+	now, first := time.Now(), time.Now().Add(lastMapLook)
+	for _, p := range m.programs {
+		switch {
+		case p.busy || p.ended:
+		case p.next.After(now):
+			first = minTime(first, p.next)
+		case next == nil || p.source.end < next.source.end:
+			next = p
+		}
+	}
+	if next == nil || m.stuck >= maxStuckLooks {
+		return nil, first.Sub(now), true
+	}
+	next.busy = true
+	return next, 0, true
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// lookAt looks at one program's map file, with a buffer. It may take for ever.
+func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
+	m.mu.Lock()
+	least, last := int64(minLook), m.rush
+	if last || time.Since(p.copied) > slowGrowth {
+		least = 1
+	}
+	m.mu.Unlock()
+	t, err := p.source.look(buf, least)
+	read := proc.Monotonic()
+	if err == nil && len(t.text) > 0 {
+		err = m.store.add(p.source.key, p.source.process.UID, t.text, read)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.busy = false
+	if p.until != 0 {
+		m.outdated = append(m.outdated, mapDrop{p.source.key, p.until})
+	}
+	if !p.ended {
+		m.looked(p, t, err)
+		p.ended = p.ended || last && p.pause > 0
+	}
+	m.signal()
+}
+
+// looked notes what has come of a look.
+func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
+	slowest := max(lastMapLook, time.Duration(len(m.programs))*eachMapLook)
+	switch {
+	case errors.Is(err, errProcessEnd):
+		p.ended = true
+		delete(m.programs, p.source.key.pid)
+		return
+	case errors.Is(err, errOtherMap), errors.Is(err, errMapRoom):
+		p.ended = true
+		return
+	case err != nil || len(t.text) == 0:
+		p.pause = min(2*p.pause, slowest)
+	default:
+		p.source.take(t)
+		p.head, p.copied = p.source.head, time.Now()
+		p.pause = max(p.pause/2, growthLook)
+		if t.more {
+			p.pause = 0
+		}
+		if !p.known {
+			p.known = true
+			m.found(&Record{Kind: KindJIT, Time: p.source.key.since, PID: p.source.key.pid})
+		}
+	}
+	p.next = time.Now().Add(p.pause)
+	if m.rush {
+		p.next = time.Now()
+	}
+}
+
+// leave lets a thread wait for a file system that does not answer.
+func (m *mapFinder) leave(looker *mapLooker) {
+	m.mu.Lock()
+	m.stuck++
+	m.mu.Unlock()
+	go func() {
+		<-looker.done
+		looker.end()
+		m.mu.Lock()
+		m.stuck--
+		m.mu.Unlock()
+		m.signal()
+	}()
+}
+
+// finish copies what the files have by now, but not beyond a deadline, and looks for nothing any more.
+func (m *mapFinder) finish(deadline time.Time) {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return
+	}
+	m.rush = true
+	for _, p := range m.programs {
+		p.next = time.Now()
+	}
+	m.mu.Unlock()
+	m.signal()
+	for !m.idle() && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	m.signal()
+}
+
+func (m *mapFinder) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.outdated) > 0 {
+		return false
+	}
+	for _, p := range m.programs {
+		if !p.ended {
+			return false
+		}
+	}
+	return true
+}
+
+// mapLooker is a thread that looks at map files.
+type mapLooker struct {
+	next chan *mapProgram
+	done chan struct{}
+}
+
+func newMapLooker(m *mapFinder) *mapLooker {
+	l := &mapLooker{next: make(chan *mapProgram), done: make(chan struct{}, 1)}
+	go func() {
+		runtime.LockOSThread() // never unlocked, so that its priority ends with it
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, mapNice)
+		buf := make([]byte, 0, maxLook)
+		for p := range l.next {
+			m.lookAt(p, buf)
+			l.done <- struct{}{}
+		}
+	}()
+	return l
+}
+
+// look returns false when a look takes so long that it is not waited for.
+func (l *mapLooker) look(p *mapProgram) bool {
+	l.next <- p
+	select {
+	case <-l.done:
+		return true
+	case <-time.After(stuckAfter):
+		return false
+	}
+}
+
+func (l *mapLooker) end() {
+	if l != nil {
+		close(l.next)
+	}
+}

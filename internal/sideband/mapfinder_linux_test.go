@@ -1,0 +1,228 @@
+package sideband
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"wprof/format"
+)
+
+// generator is a program that maps code, writes a map file that names its argument, waits, and then goes on as the second
+// argument says.
+const generator = `
+	#include <stdio.h>
+	#include <string.h>
+	#include <pthread.h>
+	#include <sys/mman.h>
+	#include <sys/syscall.h>
+	#include <unistd.h>
+	static char path[64];
+	static void *remove_late(void *p)
+	{
+		FILE *f;
+		usleep(300000);
+		f = fopen(path, "a");
+		fprintf(f, "%lx 40 late\n", (long)p + 64);
+		fclose(f);
+		usleep(1500000);
+		unlink(path);
+		_exit(0);
+	}
+	int main(int argc, char **argv)
+	{
+		char *a = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		FILE *f;
+		pthread_t t;
+
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+		f = fopen(path, "w");
+		fprintf(f, "%lx 40 made by %s\n", (long)a, argv[1]);
+		fclose(f);
+		printf("%d %lx\n", getpid(), (long)a);
+		fflush(stdout);
+		usleep(200000);
+		if (!strcmp(argv[2], "exec"))
+			execl(argv[0], argv[0], "second", "end", NULL);
+		if (!strcmp(argv[2], "rewrite")) {
+			f = fopen(path, "w");
+			fprintf(f, "%lx 40 something else\n", (long)a);
+			fclose(f);
+			usleep(200000);
+		}
+		if (!strcmp(argv[2], "sparse")) {
+			truncate(path, 1 << 30);
+			f = fopen(path, "a");
+			fprintf(f, "%lx 40 behind a hole\n", (long)a + 64);
+			fclose(f);
+			usleep(1500000);
+		}
+		if (!strcmp(argv[2], "leader")) {
+			pthread_create(&t, 0, remove_late, a);
+			syscall(SYS_exit, 0);
+		}
+		return unlink(path);
+	}`
+
+// TestMapFilesAreCopiedInTime: names of generated code outlive the map file, the program that wrote it, and the process's
+// first thread, and are those of their own program.
+func TestMapFilesAreCopiedInTime(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "generator")
+	build(t, program, generator, "-pthread")
+	for _, c := range []struct{ then, want, not string }{
+		{"end", "made by first\n", ""},
+		{"exec", "made by first\n", "second"},
+		{"rewrite", "made by first\n", "something else"},
+		{"sparse", "behind a hole\n", ""},
+		{"leader", "late\n", ""},
+	} {
+		t.Run(c.then, func(t *testing.T) {
+			w := opened(t, Config{OnThread: realTime})
+			out, kept := lines(t, w, exec.Command(program, "first", c.then))
+			w.Stop()
+			tables := NewTables()
+			var first string
+			for _, r := range parsed(t, w.Drain(kept)) {
+				if r.Kind == KindJIT && r.PID == pidOf(t, out[0]) && first == "" {
+					first = copiedMap(t, w, r.PID, r.Time)
+				}
+				tables.Apply(&r)
+			}
+			if !strings.Contains(first, c.want) || c.not != "" && strings.Contains(first, c.not) {
+				t.Errorf("the names are %q", first)
+			}
+			if len(first) > 4096+256 {
+				t.Errorf("%d bytes are kept", len(first))
+			}
+			if c.then != "exec" {
+				return
+			}
+			var pid uint32
+			var address uint64
+			fmt.Sscanf(out[1], "%d %x", &pid, &address)
+			m, _ := tables.Resolve(pid, address)
+			if m == nil || m.Kind != uint32(format.ModuleKind_MODULE_JIT) {
+				t.Fatalf("the code of the second program is %v", m)
+			}
+			if text := copiedMap(t, w, pid, int64(m.Generation)); !strings.Contains(text, "made by second\n") || strings.Contains(text, "first") {
+				t.Errorf("the names of the second program are %q", text)
+			}
+		})
+	}
+}
+
+// lines runs a command while the watcher is drained, and returns what it prints, and the records.
+func lines(t *testing.T, w *Watcher, cmd *exec.Cmd) (printed []string, drained []byte) {
+	t.Helper()
+	type result struct {
+		out []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		out, err := cmd.Output()
+		done <- result{out, err}
+	}()
+	for {
+		select {
+		case r := <-done:
+			if r.err != nil {
+				t.Fatal(r.err)
+			}
+			return strings.Split(strings.TrimSpace(string(r.out)), "\n"), drained
+		case <-time.After(20 * time.Millisecond):
+			drained = w.Drain(drained)
+		}
+	}
+}
+
+func pidOf(t *testing.T, line string) (pid uint32) {
+	t.Helper()
+	if _, err := fmt.Sscanf(line, "%d", &pid); err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func copiedMap(t *testing.T, w *Watcher, pid uint32, since int64) string {
+	t.Helper()
+	f, ok := w.Files().PerfMap(pid, since)
+	if !ok {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestMapFilesOfAnEarlierProcess: what a process of the same id has left is not taken for the map file of the next one.
+func TestMapFilesOfAnEarlierProcess(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("1000 40 earlier\n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		written, began int64
+		earlier        string
+		want           error
+	}{
+		{written: 1e9, began: 2e9, want: errNoMap},
+		{written: 2e9 - 4e6, began: 2e9},
+		{written: 2e9 - 4e6, began: 2e9, earlier: "1000 40 earlier\n", want: errNoMap},
+		{written: 2e9 - 4e6, began: 2e9, earlier: "2000 40 earlier\n"},
+		{written: 2e9, began: 2e9, earlier: "1000 40 earlier\n"},
+	} {
+		s := &mapSource{began: c.began}
+		if c.earlier != "" {
+			s.earlier = []byte(c.earlier)
+		}
+		if err := s.checkNew(f, c.written); err != c.want {
+			t.Errorf("%+v: got %v", c, err)
+		}
+	}
+}
+
+// TestMapFilesOfOneUserLeaveRoom: whatever one user's files hold, those of others are copied.
+func TestMapFilesOfOneUserLeaveRoom(t *testing.T) {
+	s := newMapStore()
+	defer s.close()
+	text := make([]byte, maxLook)
+	refused := 0
+	for i := range maxMapsBytes / maxLook {
+		if s.add(mapKey{pid: uint32(1 + i%30)}, 1000, text, 0) != nil {
+			refused++
+		}
+	}
+	if refused == 0 || s.all.bytes > maxMapsBytes/2 {
+		t.Errorf("one user's files take %d bytes, %d parts are refused", s.all.bytes, refused)
+	}
+	if err := s.add(mapKey{pid: 77}, 1001, text, 0); err != nil {
+		t.Errorf("another user's: %v", err)
+	}
+	if n := s.cut(); n != 30 {
+		t.Errorf("%d files are cut, want 30", n)
+	}
+	s.add(mapKey{pid: 78}, 1001, []byte("before\n"), 100)
+	s.add(mapKey{pid: 78}, 1001, []byte("after\n"), 300)
+	s.dropAfter(mapKey{pid: 78}, 200)
+	r, ok := s.read(mapKey{pid: 78})
+	if !ok {
+		t.Fatal("it has no copy")
+	}
+	if got, err := io.ReadAll(r); err != nil || string(got) != "before\n" {
+		t.Errorf("it has %q, %v", got, err)
+	}
+}

@@ -1,0 +1,194 @@
+package sideband
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxMaps bounds the map files that are copied.
+	maxMaps = 4096
+	// maxMapBytes bounds the copy of one map file, maxMapsBytes those of all, and maxMapsStored what all take when they are
+	// compressed. Names compress to a fifth.
+	maxMapBytes   = 128 << 20
+	maxMapsBytes  = 1 << 30
+	maxMapsStored = 64 << 20
+)
+
+// mapKey is the map file of one program: a process id is used again, and exec begins another program.
+type mapKey struct {
+	pid   uint32
+	since int64 // when generated code was mapped first
+}
+
+// mapStore keeps copies of map files, compressed, in memory that is not the Go heap: while the window is open, garbage is
+// collected as if the heap were small. Nothing of it holds a file or a mount of the recorded machine.
+type mapStore struct {
+	mu     sync.Mutex
+	file   *os.File // nil: nothing is stored yet
+	pack   *zstd.Encoder
+	packed []byte
+	copies map[mapKey]*mapCopy
+	users  map[uint32]usage
+	all    usage
+	closed bool
+}
+
+// usage is what copies take.
+type usage struct{ bytes, stored int64 }
+
+// mapCopy is what has been copied of a map file.
+type mapCopy struct {
+	user   uint32
+	bytes  int64
+	pieces []mapPiece
+	cut    bool // there was no room for the rest
+}
+
+type mapPiece struct {
+	at, length int64 // in mapStore.file
+	bytes      int64 // before compression
+	read       int64 // when they had been read, CLOCK_MONOTONIC ns
+}
+
+var errMapRoom = errors.New("there is no room for more of a map file of generated code")
+
+func newMapStore() *mapStore {
+	return &mapStore{copies: make(map[mapKey]*mapCopy), users: make(map[uint32]usage)}
+}
+
+// add appends text to the copy of a map file, which a user has written. A user may take half of what the others have left,
+// so that nobody's files leave no room for those of others.
+func (s *mapStore) add(key mapKey, user uint32, text []byte, read int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errMapRoom
+	}
+	c := s.copies[key]
+	if c == nil {
+		if len(s.copies) >= maxMaps {
+			return errMapRoom
+		}
+		c = &mapCopy{user: user}
+		s.copies[key] = c
+	}
+	if err := s.open(); err != nil {
+		c.cut = true
+		return err
+	}
+	s.packed = s.pack.EncodeAll(text, s.packed[:0])
+	more := usage{int64(len(text)), int64(len(s.packed))}
+	if !s.hasRoom(c, more) {
+		c.cut = true
+		return errMapRoom
+	}
+	if _, err := s.file.WriteAt(s.packed, s.all.stored); err != nil {
+		c.cut = true
+		return fmt.Errorf("copy a map file of generated code: %w", err)
+	}
+	c.bytes += more.bytes
+	c.pieces = append(c.pieces, mapPiece{s.all.stored, more.stored, more.bytes, read})
+	s.users[c.user] = s.users[c.user].plus(more)
+	s.all = s.all.plus(more)
+	return nil
+}
+
+func (u usage) plus(v usage) usage { return usage{u.bytes + v.bytes, u.stored + v.stored} }
+
+func (s *mapStore) hasRoom(c *mapCopy, more usage) bool {
+	user := s.users[c.user]
+	fits := func(most, all, user, more int64) bool { return user+more <= (most-(all-user))/2 }
+	return c.bytes+more.bytes <= maxMapBytes &&
+		fits(maxMapsBytes, s.all.bytes, user.bytes, more.bytes) && fits(maxMapsStored, s.all.stored, user.stored, more.stored)
+}
+
+func (s *mapStore) open() error {
+	if s.file != nil {
+		return nil
+	}
+	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxLook))
+	if err != nil {
+		return fmt.Errorf("compress map files of generated code: %w", err)
+	}
+	fd, err := unix.MemfdCreate("map files", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("get memory for map files of generated code: %w", err)
+	}
+	s.pack, s.file = pack, os.NewFile(uintptr(fd), "map files")
+	return nil
+}
+
+// has is how much of a map file there is.
+func (s *mapStore) has(key mapKey) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.copies[key]; c != nil {
+		return c.bytes
+	}
+	return 0
+}
+
+// dropAfter removes what was read after a time, at which another program has begun: that may have written it. The room is
+// not used again.
+func (s *mapStore) dropAfter(key mapKey, at int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.copies[key]
+	if c == nil {
+		return
+	}
+	c.pieces = slices.DeleteFunc(c.pieces, func(p mapPiece) bool { return p.read > at })
+	c.bytes = 0
+	for _, p := range c.pieces {
+		c.bytes += p.bytes
+	}
+}
+
+// read returns a copy; false: there is none.
+func (s *mapStore) read(key mapKey) (io.ReadCloser, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.copies[key]
+	if c == nil || len(c.pieces) == 0 {
+		return nil, false
+	}
+	pieces := make([]io.Reader, len(c.pieces))
+	for i, p := range c.pieces {
+		pieces[i] = io.NewSectionReader(s.file, p.at, p.length)
+	}
+	unpack, err := zstd.NewReader(io.MultiReader(pieces...), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, false
+	}
+	return unpack.IOReadCloser(), true
+}
+
+// cut is how many map files were not copied to their ends.
+func (s *mapStore) cut() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.copies {
+		if c.cut {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *mapStore) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.file != nil {
+		s.file.Close()
+	}
+	clear(s.copies)
+}
