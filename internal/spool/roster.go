@@ -84,6 +84,7 @@ func (r *roster) tell(who *identity, at int64) *thread {
 	if who.tid == 0 || who.tid >= maxTID {
 		return r.thread(who.tid)
 	}
+	who = r.withProcessName(who, at)
 	t := r.threads.get(who.tid)
 	if t != nil && t.key != t.tid {
 		as := *who
@@ -103,7 +104,7 @@ func (r *roster) tell(who *identity, at int64) *thread {
 		t.identity = *who
 		t.def, t.was = nil, t.latest()
 	}
-	r.gather(t)
+	r.gather(t, at)
 	if d := t.def; d != nil && d.section == 0 {
 		d.command = t.group.command
 	}
@@ -118,8 +119,20 @@ func (t *thread) latest() *definition {
 	return t.was
 }
 
+// withProcessName is an identity with the name that its process has by now. A record may be older than the one that named
+// the process, and one of another thread than the leader may have read the name before, and then its time.
+func (r *roster) withProcessName(who *identity, at int64) *identity {
+	g := r.groups[who.pid]
+	if g == nil || g.named == 0 || g.comm == who.processComm || at >= g.named && (who.tid == who.pid || at-g.named >= freshName) {
+		return who
+	}
+	as := *who
+	as.processComm = g.comm
+	return &as
+}
+
 // gather puts a thread into its process and gives the process's name to the other threads when the leader tells it.
-func (r *roster) gather(t *thread) {
+func (r *roster) gather(t *thread, at int64) {
 	leader := t.tid == t.pid
 	g := r.groups[t.pid]
 	if g == nil || leader && g.start != 0 && g.start != t.start {
@@ -129,7 +142,7 @@ func (r *roster) gather(t *thread) {
 	t.join(g)
 	g.nsPID = t.nsPID
 	if leader {
-		g.start = t.start
+		g.start, g.named = t.start, max(g.named, at)
 	}
 	if g.comm == t.processComm {
 		return

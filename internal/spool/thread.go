@@ -59,6 +59,7 @@ type process struct {
 	comm    comm
 	command *command // nil: not known
 	threads []*thread
+	named   int64  // when its leader named it last; 0: it has not
 	made    uint32 // number of the last list of tasks when it was made
 	ns      int64  // on CPU in this section
 	ended   bool   // an exit was told as its last
