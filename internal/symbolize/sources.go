@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"wprof/format"
 	"wprof/internal/cli"
@@ -40,9 +41,13 @@ func CheckDir(path string) error {
 }
 
 // spoolSources are for a spool, which has the kernel's symbols with it.
-func spoolSources(inv *cli.Invocation, recorded *spool.Spool) symbol.Options {
+func spoolSources(inv *cli.Invocation, recorded *spool.Spool, name string) symbol.Options {
 	boot := recorded.BootID()
-	o := streamSources(inv, &boot)
+	var until time.Time // when the spool was written last
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		until = info.ModTime()
+	}
+	o := sources(inv, &boot, until)
 	o.Open = func(m *format.Module) (io.ReaderAt, int64, func(), error) {
 		if c, ok := recorded.Copy(m); ok {
 			return c, c.Size(), nil, nil
@@ -66,6 +71,11 @@ func spoolSources(inv *cli.Invocation, recorded *spool.Spool) symbol.Options {
 
 // streamSources are for a stream. The kernel's own symbols are those of this machine, if it has not been started anew since.
 func streamSources(inv *cli.Invocation, boot *string) symbol.Options {
+	return sources(inv, boot, time.Time{})
+}
+
+func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options {
+	latest := make(map[string]uint64) // the program that a map file is of: the one that mapped code last
 	ours := func() bool { return *boot != "" && *boot == bootID() }
 	running := func(path string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) {
@@ -83,7 +93,14 @@ func streamSources(inv *cli.Invocation, boot *string) symbol.Options {
 			if !ours() {
 				return nil, errors.New("it was recorded on another machine, or before the last boot")
 			}
-			return openRegular(string(m.Path))
+			if m.Generation < latest[string(m.Path)] {
+				return nil, errOtherProgram
+			}
+			f, err := openPerfMap(m, until)
+			if err == nil {
+				latest[string(m.Path)] = m.Generation
+			}
+			return f, err
 		},
 		VDSO: func() ([]byte, error) {
 			if !ours() {
@@ -93,6 +110,8 @@ func streamSources(inv *cli.Invocation, boot *string) symbol.Options {
 		},
 	}
 }
+
+var errOtherProgram = errors.New("its map file may be another program's by now")
 
 // bootID names this machine's boot; "" on machines that are not Linux.
 func bootID() string {

@@ -111,7 +111,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	defer out.Abort()
 	bar := inv.Progress("finishing " + name)
 	w := format.NewWriter(out, format.WriterOptions{Level: level(inv, out)})
-	resolver := symbol.NewResolver(spoolSources(inv, recorded))
+	resolver := symbol.NewResolver(spoolSources(inv, recorded, name))
 	defer resolver.Close()
 	summary, err := recorded.Finalise(w, spool.Options{Progress: bar.Set, Names: reasons{resolver}})
 	bar.Done()
