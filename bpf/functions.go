@@ -39,13 +39,38 @@ func functionsOf(program *ebpf.Program) ([]Function, error) {
 	}
 	starts, _ := info.JitedKsymAddrs()
 	lengths, _ := info.JitedFuncLens()
-	offsets, err := info.FuncInfos()
-	if err != nil || len(starts) != len(lengths) || len(offsets) != len(starts) {
-		return nil, err
+	if len(starts) != len(lengths) {
+		return nil, nil
 	}
+	infos, _ := info.FuncInfos() // programs without BTF have none
 	var all []Function
 	for i, start := range starts {
-		all = append(all, Function{fmt.Sprintf("bpf_prog_%s", offsets[i].Func.Name), uint64(start), lengths[i]})
+		name := info.Name
+		if i < len(infos) {
+			name = infos[i].Func.Name
+		}
+		all = append(all, Function{"bpf_prog_" + name, uint64(start), lengths[i]})
 	}
 	return all, nil
+}
+
+// AllFunctions are those of all programs that are loaded, also by others. What is taken out meanwhile, and programs that
+// this process may not look at, are left out.
+func AllFunctions() []Function {
+	var all []Function
+	for id := ebpf.ProgramID(0); ; {
+		next, err := ebpf.ProgramGetNextID(id)
+		if err != nil {
+			return all
+		}
+		id = next
+		program, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue
+		}
+		if functions, err := functionsOf(program); err == nil {
+			all = append(all, functions...)
+		}
+		program.Close()
+	}
 }

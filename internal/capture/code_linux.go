@@ -89,18 +89,18 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 	if err := c.watcher.Start(); err != nil {
 		return err
 	}
-	own, err := ownFunctions(tracer)
+	loaded, err := loadedFunctions(tracer)
 	if err != nil {
 		return err
 	}
-	return w.Sideband(c.watcher.Drain(own))
+	return w.Sideband(c.watcher.Drain(loaded))
 }
 
-// ownFunctions are the functions of the recorder's own programs, which were loaded before anybody watched.
-func ownFunctions(tracer *bpf.Tracer) (records []byte, err error) {
+// loadedFunctions are the functions of programs that were loaded before anybody watched, the recorder's own and all others.
+func loadedFunctions(tracer *bpf.Tracer) (records []byte, err error) {
+	now := proc.Monotonic() // what is taken out from now on, or takes its place, is reported later
 	functions, err := tracer.Functions()
-	now := proc.Monotonic()
-	for _, f := range functions {
+	for _, f := range append(bpf.AllFunctions(), functions...) {
 		records = sideband.Append(records, &sideband.Record{
 			Kind: sideband.KindFunction, Time: now, Start: f.Start, Length: uint64(f.Length), Path: []byte(f.Name),
 		})
