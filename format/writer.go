@@ -95,6 +95,9 @@ func (w *Writer) Begin(s *Session) error {
 	if w.section.begun {
 		return errors.New("begin a section: the one before it has not ended")
 	}
+	if err := checkTimes(s.ProtoReflect()); err != nil {
+		return fmt.Errorf("begin a section: %w", err)
+	}
 	payload, err := AppendHeaderPayload(w.payload[:0], CurrentVersion(), s)
 	if err != nil {
 		return err
@@ -127,6 +130,9 @@ func (w *Writer) Define(d *Definitions) error {
 func (w *Writer) DefineTask(t *Task) error {
 	if err := w.ready(); err != nil {
 		return err
+	}
+	if !isTime(t.Start) {
+		return fmt.Errorf("define a task: %w", errTime)
 	}
 	return w.definedOne(appendTask(w.defs, t))
 }
@@ -272,6 +278,9 @@ func (w *Writer) EndSection(e *End) error {
 		return err
 	}
 	w.count(e)
+	if err := checkTimes(e.ProtoReflect()); err != nil {
+		return fmt.Errorf("end a section: %w", err)
+	}
 	index := uint64(0)
 	if len(w.section.index) < maxIndexEntries {
 		index = w.section.offset
@@ -356,6 +365,10 @@ func (w *Writer) ready() error {
 
 // block writes one block of the section. Header and end stay readable without zstd.
 func (w *Writer) block(h BlockHeader, payload []byte) error {
+	if !isTime(h.First) || !isTime(h.Last) || !isTime(h.Earliest) {
+		w.err = fmt.Errorf("write a block: %w", errTime)
+		return w.err
+	}
 	s := &w.section
 	h.Section, h.Sequence = s.number, s.sequence
 	pack := w.pack
