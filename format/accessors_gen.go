@@ -86,11 +86,17 @@ func (v SwitchEvent) SetStack(x StackID) {
 // Approx tells that since is an estimate: next left before the recorder was attached.
 func (v SwitchEvent) Approx() bool { return v.e.Flags&32 != 0 }
 
-// Preempt tells that the kernel took the CPU from the task inside the kernel. Without it, and without yield, R+ means on its way back to user mode.
+// Preempt tells that the kernel preempted the task inside the kernel: the kernel's own preempt bit.
 func (v SwitchEvent) Preempt() bool { return v.e.Flags&128 != 0 }
 
 // Yield tells that the task called sched_yield.
 func (v SwitchEvent) Yield() bool { return v.e.Flags&256 != 0 }
+
+// Called tells that prev_state is R+, and the task called the scheduler itself (the kernel's own state is R, without the preempt bit): on its way back to user mode, by sched_yield, or woken while it was going to sleep.
+func (v SwitchEvent) Called() bool { return v.e.Flags&512 != 0 }
+
+// SinceCalled tells that next_state is R+, and the flag called belonged to the switch with which next left.
+func (v SwitchEvent) SinceCalled() bool { return v.e.Flags&1024 != 0 }
 
 // Indices of the fields of waking in Event.Args.
 const (

@@ -21,22 +21,24 @@ const (
 	FlagOpen    Flags = 1 << 2 // what the event tells had not ended when the window, or the chosen range, closed
 	FlagLate    Flags = 1 << 3 // turned up too late for its place; Event.Own has its own time
 
-	SwitchHasSince Flags = 1 << 4
-	SwitchApprox   Flags = 1 << 5
-	SwitchHasStack Flags = 1 << 6
-	SwitchPreempt  Flags = 1 << 7
-	SwitchYield    Flags = 1 << 8
-	WakingHasStack Flags = 1 << 4
-	WakingInIRQ    Flags = 1 << 5
-	ExecHasOldTID  Flags = 1 << 4
-	ExecCut        Flags = 1 << 5
-	ExitLast       Flags = 1 << 4
-	StateHasSince  Flags = 1 << 4
-	StateHasWaking Flags = 1 << 5
-	StateApprox    Flags = 1 << 6
-	StateNew       Flags = 1 << 7
-	StateHasStack  Flags = 1 << 8
-	StateWokenIRQ  Flags = 1 << 9
+	SwitchHasSince    Flags = 1 << 4
+	SwitchApprox      Flags = 1 << 5
+	SwitchHasStack    Flags = 1 << 6
+	SwitchPreempt     Flags = 1 << 7
+	SwitchYield       Flags = 1 << 8
+	SwitchCalled      Flags = 1 << 9
+	SwitchSinceCalled Flags = 1 << 10
+	WakingHasStack    Flags = 1 << 4
+	WakingInIRQ       Flags = 1 << 5
+	ExecHasOldTID     Flags = 1 << 4
+	ExecCut           Flags = 1 << 5
+	ExitLast          Flags = 1 << 4
+	StateHasSince     Flags = 1 << 4
+	StateHasWaking    Flags = 1 << 5
+	StateApprox       Flags = 1 << 6
+	StateNew          Flags = 1 << 7
+	StateHasStack     Flags = 1 << 8
+	StateWokenIRQ     Flags = 1 << 9
 
 	// FlagsVisible are the two visibility bits; an event with neither is not written.
 	FlagsVisible = FlagSubject | FlagObject

@@ -104,8 +104,10 @@ func Kinds() []KindInfo {
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"},
-				{Name: "preempt", Bit: SwitchPreempt, Doc: "the kernel took the CPU from the task inside the kernel. Without it, and without yield, R+ means on its way back to user mode"},
+				{Name: "preempt", Bit: SwitchPreempt, Doc: "the kernel preempted the task inside the kernel: the kernel's own preempt bit"},
 				{Name: "yield", Bit: SwitchYield, Doc: "the task called sched_yield"},
+				{Name: "called", Bit: SwitchCalled, Doc: "prev_state is R+, and the task called the scheduler itself (the kernel's own state is R, without the preempt bit): on its way back to user mode, by sched_yield, or woken while it was going to sleep"},
+				{Name: "since_called", Bit: SwitchSinceCalled, Doc: "next_state is R+, and the flag called belonged to the switch with which next left"},
 			},
 		},
 		{

@@ -164,7 +164,7 @@ func table() []KindInfo {
 				{Name: "prev_prio", Type: TypeInt, Short: true, Doc: "kernel priority of prev: 0-99 real time, 100-139 normal, -1 deadline"},
 				{Name: "next_prio", Type: TypeInt, Short: true, Doc: "kernel priority of next"},
 				{Name: "waking_ts", Type: TypeInstant, Opt: true, Doc: "since when next could run: when it was woken, or preempted; absent when that was before the window. Who is woken while going to sleep was woken before leaving its CPU, and waits from when it has left"},
-				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could"},
+				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could; absent of threads that were in a queue when the window opened"},
 				{Name: "waker", Type: TypeTask, Opt: true, Doc: "who woke it, or took the CPU from it"},
 				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "on which CPU that was"},
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "how long next was off the CPU; from the window's start when it left before"},

@@ -30,7 +30,7 @@ type preemptor struct {
 func (m *Maker) switched(r *Record, e *format.Event) {
 	prevState := format.State(e.Args[format.SwitchPrevState])
 	r.Tasks[0], r.Tasks[1] = m.subject(e), m.object(e, e.Args[format.SwitchNext])
-	r.Values[slotPrevState] = int64(m.state(prevState))
+	r.Values[slotPrevState] = int64(m.state(prevState, e.Flags&format.SwitchCalled != 0))
 	r.Values[slotPrevPrio] = int64(e.Args[format.SwitchPrevPrio])
 	r.Values[slotNextPrio] = int64(e.Args[format.SwitchNextPrio])
 	r.Has = 1<<SwitchPrev | 1<<SwitchNext | 1<<SwitchPrevState | 1<<SwitchPrevPrio | 1<<SwitchNextPrio
@@ -42,8 +42,11 @@ func (m *Maker) switched(r *Record, e *format.Event) {
 	}
 }
 
-// state is the word for a state.
-func (m *Maker) state(s format.State) uint8 {
+// state is the word for a state. The kernel's word for a thread that called the scheduler itself is not preempted.
+func (m *Maker) state(s format.State, called bool) uint8 {
+	if called && s == format.StatePreempted {
+		return stateRunnable
+	}
 	if s < format.State(len(m.states)) {
 		return m.states[s]
 	}
@@ -70,7 +73,7 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	v := e.Switch()
 	if since, has := v.Since(); has {
 		r.Values[slotOffCPU] = max(0, e.Time-max(since, m.opened))
-		r.Values[slotNextState] = int64(m.state(format.State(e.Args[format.SwitchNextState])))
+		r.Values[slotNextState] = int64(m.state(format.State(e.Args[format.SwitchNextState]), e.Flags&format.SwitchSinceCalled != 0))
 		r.Has |= 1<<SwitchOffCPU | 1<<SwitchNextState
 	}
 	if id, has := v.Stack(); has {
@@ -83,7 +86,7 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	off := t.Back()
 	switch {
 	case off.Preempted && off.Known:
-		m.wasPreempted(r, t, &off)
+		m.wasPreempted(r, e, t, &off)
 	case off.Woken != 0:
 		m.wasWoken(r, e, &off)
 	default:
@@ -108,7 +111,11 @@ func (m *Maker) wasWoken(r *Record, e *format.Event, off *timeline.OffCPU) {
 	r.Has |= 1 << SwitchWakingCPU
 }
 
-func (m *Maker) wasPreempted(r *Record, t *timeline.Thread, off *timeline.OffCPU) {
+func (m *Maker) wasPreempted(r *Record, e *format.Event, t *timeline.Thread, off *timeline.OffCPU) {
+	// A list of tasks does not say whether one that was in a queue had been woken or preempted.
+	if left, _ := e.Switch().NextState(); off.Since < m.opened && left&format.StatePreempted == 0 {
+		return
+	}
 	m.couldRun(r, off.Since, Preempted)
 	if p, ok := t.Own.(*preemptor); ok && p.at == off.Since {
 		r.Tasks[2], r.Values[slotWakingCPU] = p.by, int64(p.cpu)

@@ -20,9 +20,10 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	next := a.thread(le.Uint32(b[switchNext:]))
 	prevPrio, nextPrio := int32(int16(le.Uint16(b[switchPrevPrio:]))), int32(int16(le.Uint16(b[switchNextPrio:])))
 	state := kernelState(le.Uint32(b[switchPrevState:]))
+	called := flags&recPreempted == 0 && state == format.StateRunnable && !prev.isIdle
 	// A thread that leaves while it could run on did not wait for anything. The kernel's own word covers only what is
 	// preempted inside the kernel: on the way back to user mode schedule() is called as if the thread wanted it.
-	if flags&recPreempted != 0 || state == format.StateRunnable && !prev.isIdle {
+	if flags&recPreempted != 0 || called {
 		state = format.StatePreempted
 	}
 	prev.visible = flags&recSubject != 0
@@ -37,6 +38,9 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		if flags&recYielded != 0 {
 			e.Flags |= format.SwitchYield
 		}
+		if called {
+			e.Flags |= format.SwitchCalled
+		}
 		e.CPU = n
 		e.Task = a.out.name(prev)
 		e.Args[format.SwitchNext] = uint64(a.out.name(next))
@@ -47,6 +51,9 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 			e.Flags |= format.SwitchHasSince
 			if next.approx {
 				e.Flags |= format.SwitchApprox
+			}
+			if next.called {
+				e.Flags |= format.SwitchSinceCalled
 			}
 			e.Args[format.SwitchSince] = uint64(next.since)
 			e.Args[format.SwitchNextState] = uint64(next.state)
@@ -62,7 +69,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		}
 	}
 	if at < c.at || !prev.isIdle && prev.at > at || !next.isIdle && next.at > at {
-		a.switchedBefore(c, n, prev, at, state, prevPrio)
+		a.switchedBefore(c, n, prev, at, state, called, prevPrio)
 		return nil
 	}
 
@@ -80,7 +87,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		}
 		prev.forget()
 	default:
-		a.leave(prev, n, at, state, prevPrio)
+		a.leave(prev, n, at, state, called, prevPrio)
 		if s := trailing(b, switchStacks); s != nil {
 			user, kernel := stackIDs(s)
 			prev.user, prev.kernel = a.code.told.find(user, at), a.code.told.find(kernel, at)
@@ -119,14 +126,14 @@ func (a *applier) leaving(c *cpu, tid, state uint32) *thread {
 
 // switchedBefore takes a switch that is older than what is known of its CPU or its threads: only the one that left can
 // still be news.
-func (a *applier) switchedBefore(c *cpu, n uint32, prev *thread, at int64, state format.State, prio int32) {
+func (a *applier) switchedBefore(c *cpu, n uint32, prev *thread, at int64, state format.State, called bool, prio int32) {
 	if prev.isIdle || prev.at > at || !prev.visible {
 		return
 	}
 	if c.running == prev {
 		c.running = nil
 	}
-	a.leave(prev, n, at, state, prio)
+	a.leave(prev, n, at, state, called, prio)
 }
 
 // hide makes a thread unknown that the filters do not want: what it does next is not recorded.

@@ -50,7 +50,7 @@ func (a *applier) applyTask(b []byte, at int64) {
 	case flags&recOnCPU != 0:
 		a.place(t)
 	case t.visible:
-		t.status, t.losses, t.state, t.isNew = off, a.losses, state, false
+		t.status, t.losses, t.state, t.isNew, t.called = off, a.losses, state, false, false
 		t.woken, t.waker = 0, nil
 		if flags&recQueued != 0 {
 			t.state = format.StateRunnable

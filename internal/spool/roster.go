@@ -236,12 +236,12 @@ func (t *thread) forget() {
 }
 
 // leave takes a thread off its CPU.
-func (r *roster) leave(t *thread, n uint32, at int64, state format.State, prio int32) {
+func (r *roster) leave(t *thread, n uint32, at int64, state format.State, called bool, prio int32) {
 	if t.status == running && t.cpu != n {
 		r.vacate(t)
 	}
 	t.cpu, t.state, t.prio, t.at = n, state, prio, at
-	t.since, t.known, t.approx, t.isNew = at, true, false, false
+	t.since, t.known, t.approx, t.isNew, t.called = at, true, false, false, called
 	t.woken, t.waker = 0, nil
 	t.user, t.kernel = nil, nil
 	t.status, t.losses = off, r.losses

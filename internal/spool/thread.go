@@ -35,6 +35,7 @@ type thread struct {
 	losses uint32 // roster.losses when status was set
 	state  format.State
 	isNew  bool // it has never run
+	called bool // it left while it could run on, and had called the scheduler itself
 	known  bool // since is
 	approx bool // since is an estimate
 	cpu    uint32

@@ -116,7 +116,7 @@ func (m *model) take(e *eventLine) *want {
 
 func (m *model) wakes(e *eventLine) *waking {
 	w := &waking{at: e.at, by: m.d.tasks[e.task], byID: e.task, cpu: e.cpu}
-	if by := m.of(e.task); !by.task.idle && m.running[e.cpu] == by {
+	if by := m.of(e.task); !e.flags["interrupt"] && !by.task.idle && m.running[e.cpu] == by {
 		w.delay, w.chain = by.delay, by.chain
 	}
 	return w
@@ -171,7 +171,7 @@ func (m *model) comesBack(t *thread, e *eventLine, w *want) *want {
 	since, timed := e.time("since")
 	if timed {
 		off := e.at - max(since, 0)
-		w.OffCPU, w.NextState = &off, stateWord(e.fields["next_state"])
+		w.OffCPU, w.NextState = &off, stateWord(e.fields["next_state"], e.flags["since_called"])
 	}
 	if text, has := e.fields["stack"]; has && text != "0" {
 		id, _ := strconv.ParseInt(text, 10, 64)
@@ -197,7 +197,10 @@ func (m *model) wasOff(t, was *thread, e *eventLine, w *want) *want {
 			return w
 		}
 		delay, chain := was.delay+e.at-was.since, was.chain
-		w.WakingReason, w.Delay, w.Chain = "preempted", &delay, &chain
+		w.Delay, w.Chain = &delay, &chain
+		if was.since >= 0 || was.state == "R+" {
+			w.WakingReason = "preempted"
+		}
 		if was.since >= 0 {
 			w.WakingTS = &was.since
 		}
@@ -232,8 +235,11 @@ func (m *model) wasWoken(t, was *thread, e *eventLine, w *want) *want {
 	return w
 }
 
-// stateWord is the word of the schema for a state as ps(1) writes it.
-func stateWord(letters string) string {
+// stateWord is the word of the schema for a state as ps(1) writes it. Who called the scheduler itself was not preempted.
+func stateWord(letters string, called bool) string {
+	if letters == "R+" && called {
+		return "runnable"
+	}
 	return map[string]string{
 		"R": "runnable", "R+": "preempted", "S": "interruptible_sleep", "D": "uninterruptible_sleep", "DK": "killable_sleep",
 		"T": "stopped", "t": "traced", "X": "exit_dead", "Z": "exit_zombie", "I": "idle", "P": "parked",
@@ -255,6 +261,9 @@ func TestSwitchesTellWhatASecondReckoningDoes(t *testing.T) {
 		w := m.take(e)
 		if w == nil {
 			continue
+		}
+		if want := stateWord(e.fields["prev_state"], e.flags["called"]); line.PrevState != want {
+			t.Errorf("switch at %d from %d in %q, want %q", e.at, line.Prev.tid(), line.PrevState, want)
 		}
 		compared++
 		told[line.WakingReason]++

@@ -94,7 +94,7 @@ func TestPreemptorsAreThoseWhoSaySo(t *testing.T) {
 		back := c.lines.comings(d.tid, d.to, d.to+1_000_000_000)
 		if len(back) > 0 && back[0].Waker.tid() == d.other && *back[0].CPU == d.cpu {
 			seen++
-			if e := back[0]; e.WakingReason != "preempted" || e.NextState != "preempted" || *e.WakingCPU != d.cpu || *e.WakingTS > d.from ||
+			if e := back[0]; e.WakingReason != "preempted" || e.NextState != "preempted" && e.NextState != "runnable" || *e.WakingCPU != d.cpu || *e.WakingTS > d.from ||
 				*e.OffCPU != e.TS-*e.WakingTS || *e.OffCPU < d.to-d.from || *e.Delay < *e.OffCPU {
 				t.Errorf("%d had the CPU of %d from %d to %d, a switch at %d tells %s", d.other, d.tid, d.from, d.to, e.TS, shownLine(e))
 			}
