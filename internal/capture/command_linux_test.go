@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
@@ -15,13 +17,26 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runCommand runs a command through the barrier: what it printed, how it ended.
-func runCommand(t *testing.T, argv ...string) (output string, status int, err error) {
+// outputPipe is a pipe whose writing end has a high number: a child that is started uses the number behind the highest of
+// its streams for itself (forkAndExecInChild1 in Go's syscall), which must not be one that it inherits.
+func outputPipe(t *testing.T) (out, in *os.File) {
 	t.Helper()
-	out, in, err := os.Pipe()
+	out, low, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer low.Close()
+	fd, err := unix.FcntlInt(low.Fd(), unix.F_DUPFD_CLOEXEC, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, os.NewFile(uintptr(fd), "output")
+}
+
+// runCommand runs a command through the barrier: what it printed, how it ended.
+func runCommand(t *testing.T, argv ...string) (output string, status int, err error) {
+	t.Helper()
+	out, in := outputPipe(t)
 	c, err := startCommand(argv, in)
 	in.Close()
 	if err != nil {
@@ -54,10 +69,7 @@ func TestCommandFindsTheSurroundingsOfAnOrdinaryChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out, in := outputPipe(t)
 	child, err := os.StartProcess("/bin/sh", argv, &os.ProcAttr{Files: []*os.File{os.Stdin, in, os.Stderr}})
 	in.Close()
 	if err != nil {
