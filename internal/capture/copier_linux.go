@@ -314,11 +314,3 @@ func (c *copier) handOver() {
 		c.batch = nil
 	}
 }
-
-// keptOpen is the number of files that could not be copied.
-func (c *copier) keptOpen() int64 {
-	if c == nil {
-		return 0
-	}
-	return c.refused.Load()
-}

@@ -126,16 +126,6 @@ func (s *mapStore) open() error {
 	return nil
 }
 
-// has is how much of a map file there is.
-func (s *mapStore) has(key mapKey) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.copies[key]; c != nil {
-		return c.bytes
-	}
-	return 0
-}
-
 // dropAfter removes what was read after a time, at which another program has begun: that may have written it. The room is
 // not used again.
 func (s *mapStore) dropAfter(key mapKey, at int64) {

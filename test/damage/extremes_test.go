@@ -331,10 +331,11 @@ func conversions() []converted {
 	profile := func(o flame.Options, write func(*flame.Profile) error) func([]byte) error {
 		return read(func(r *format.Reader) error {
 			p, err := flame.Collect(r, o)
-			defer p.Close()
 			if err != nil {
+				p.Close()
 				return nil
 			}
+			defer p.Close()
 			for _, t := range p.Threads {
 				for _, cell := range t.Cells {
 					if cell.Ns < 0 || t.Lifetime < 0 {

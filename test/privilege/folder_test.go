@@ -3,7 +3,6 @@
 package privilege
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,7 +78,7 @@ func TestFolderReplacedByALinkMeanwhile(t *testing.T) {
 				break
 			}
 		}
-		_, _ = io.WriteString(in, string(stream[len(stream)-10:]))
+		_, _ = in.Write(stream[len(stream)-10:])
 	}()
 	e := run(t, cmd)
 	atOnce := e.status == 1 && strings.Contains(e.stderr.String(), "took its place")
