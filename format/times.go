@@ -22,6 +22,7 @@ func isTime(t int64) bool { return -MaxTime <= t && t <= MaxTime }
 func checkTimes(m protoreflect.Message) (err error) {
 	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
+		case field.Kind() == protoreflect.MessageKind && field.IsList() && !mayHaveTimes(field.Message()):
 		case field.Kind() == protoreflect.MessageKind && field.IsList():
 			for i := 0; err == nil && i < v.List().Len(); i++ {
 				err = checkTimes(v.List().Get(i).Message())
@@ -45,4 +46,14 @@ func checkTime(field protoreflect.FieldDescriptor, t int64) error {
 		return fmt.Errorf("%s is %d ns: %w", field.FullName().Name(), t, errTime)
 	}
 	return nil
+}
+
+// mayHaveTimes spares long lists, of losses above all, a look at each member.
+func mayHaveTimes(m protoreflect.MessageDescriptor) bool {
+	for i := range m.Fields().Len() {
+		if kind := m.Fields().Get(i).Kind(); kind == protoreflect.Int64Kind || kind == protoreflect.MessageKind {
+			return true
+		}
+	}
+	return false
 }

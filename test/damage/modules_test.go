@@ -301,8 +301,8 @@ func TestHostilePerfMapsDoNoHarm(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := symbolized(t, victimOf(t, path, "jit")); name == "nothing wrong" && got != "victim" {
-				t.Errorf("the function is called %.80q, want victim", got)
+			if got := symbolized(t, victimOf(t, path, "jit")); got != "" {
+				t.Errorf("the function is called %.80q by the map file of another program", got)
 			}
 		})
 	}
