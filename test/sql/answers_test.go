@@ -136,7 +136,7 @@ func blocking(c *capture) [][]any {
 	sums := make(map[place]*sum)
 	for _, l := range c.events["switch"] {
 		s := c.stacks[l.OffCPUStackID]
-		if s == nil || l.NextState == "runnable" || l.NextState == "preempted" {
+		if s == nil || wasRunnable(l.NextState) {
 			continue
 		}
 		k := place{l.Next.PComm, strings.Join(s.Frames, "\x00")}
@@ -256,6 +256,9 @@ func migrations(c *capture) [][]any {
 	return first(rows, -4, 1, 2)
 }
 
+// wasRunnable tells whether a thread that left its CPU in this state had it taken away, or called sched_yield.
+func wasRunnable(state string) bool { return state == "preempted" || state == "runnable" }
+
 func switches(c *capture) [][]any {
 	all, taken := make(map[thread]int64), make(map[thread]int64)
 	for _, l := range c.events["switch"] {
@@ -263,7 +266,7 @@ func switches(c *capture) [][]any {
 			continue
 		}
 		all[threadOf(&l.Prev)]++
-		if l.PrevState == "preempted" {
+		if wasRunnable(l.PrevState) {
 			taken[threadOf(&l.Prev)]++
 		}
 	}
