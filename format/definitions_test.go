@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"wprof/test/race"
 )
 
 // randomDefinitions makes definitions of every sort with every field turning up, each after those that it names.
@@ -211,6 +213,7 @@ func TestKeptDefinitionsDoNotShareWhatTheyHold(t *testing.T) {
 
 // What hostile definitions take in memory is bounded, however small they are in the stream.
 func TestReaderBoundsDefinitions(t *testing.T) {
+	race.Skip(t)
 	repeat := func(n int, member []byte) []byte { return bytes.Repeat(member, n) }
 	long := func(field protowire.Number, content []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), content)
@@ -251,6 +254,7 @@ func TestReaderBoundsDefinitions(t *testing.T) {
 }
 
 func TestWriterAsksForAnEpochBeforeReadersRefuse(t *testing.T) {
+	race.Skip(t)
 	w := NewWriter(discard{}, WriterOptions{})
 	if err := w.Begin(new(Session)); err != nil {
 		t.Fatal(err)

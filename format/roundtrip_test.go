@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+
+	"wprof/test/race"
 )
 
 // randomEvents makes events of every kind with every combination of its flags turning up, at times that do not
@@ -119,7 +121,7 @@ func TestEveryKindWithEveryFlagSurvivesWritingAndReading(t *testing.T) {
 	for level := range 4 {
 		for seed := range uint64(8) {
 			rng := rand.New(rand.NewPCG(seed, uint64(level)))
-			want := randomEvents(rng, 4000)
+			want := randomEvents(rng, race.Runs(4000))
 			stream := encodeStream(t, want, WriterOptions{Level: level, BlockBytes: 1 << (10 + rng.IntN(8))})
 			for name, input := range map[string]io.Reader{"file": bytes.NewReader(stream), "pipe": pipe(stream)} {
 				got, r, err := readAll(input)

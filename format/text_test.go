@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wprof/test/race"
 )
 
 // undumped is the stream that a text describes.
@@ -283,6 +285,7 @@ func TestUndumpRefusesInOneSentence(t *testing.T) {
 
 // The longest line that Dump can write is one that Undump takes.
 func TestLongestLineIsTakenBack(t *testing.T) {
+	race.Skip(t)
 	var b bytes.Buffer
 	b.WriteString("section id=1\nblock events zstd\n+1 cpu0 exec 0 filename=\"")
 	b.WriteString(strings.Repeat(`\xff`, MaxBlockBytes-100))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/race"
 )
 
 // FuzzFinalise reads anything as a spool. Whatever it is, the stream that comes of it is sound.
@@ -119,7 +120,7 @@ func flipEveryByte(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range raw {
+	for i := 0; i < len(raw); i += len(raw) / race.Runs(len(raw)) {
 		broken := bytes.Clone(raw)
 		broken[i] ^= 0x41
 		s, err := read(bytes.NewReader(broken), int64(len(broken)))

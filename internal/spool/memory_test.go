@@ -8,6 +8,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/sideband"
+	"wprof/test/race"
 )
 
 // heapWatch is an output that looks at the heap now and then.
@@ -30,6 +31,7 @@ func (h *heapWatch) Write(b []byte) (int, error) {
 // TestMemoryIsBoundedWhateverARoundHolds: 128 rings that were full when they were drained, which no clock has cut into
 // smaller parts.
 func TestMemoryIsBoundedWhateverARoundHolds(t *testing.T) {
+	race.Skip(t)
 	const rings, perRing, bound = 128, 1 << 20, 128 << 20
 	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
 	if err != nil {
@@ -75,6 +77,7 @@ func TestMemoryIsBoundedWhateverARoundHolds(t *testing.T) {
 
 // TestMemoryIsBoundedWhateverStacksThereAre: no two samples share a frame, let alone a stack.
 func TestMemoryIsBoundedWhateverStacksThereAre(t *testing.T) {
+	race.Skip(t)
 	const samples, bound = 60_000, 192 << 20
 	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
 	if err != nil {
