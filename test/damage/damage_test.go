@@ -56,9 +56,9 @@ func share(t *testing.T, workers, count int, extension string, do func(i int, na
 	wait.Wait()
 }
 
-// each puts damages through every tool, and every other one through a pipe; if bothWays, each from a file and through a
-// pipe. A damaged stream is made when its turn comes.
-func each(t *testing.T, c *captured, count int, bothWays bool, make func(i int) damaged) {
+// each puts damages through tools: through every one, from a file and through a pipe, if everyTool, else through one of
+// them in turn. A damaged stream is made when its turn comes.
+func each(t *testing.T, c *captured, count int, everyTool bool, make func(i int) damaged) {
 	t.Helper()
 	all, begin := ways(), time.Now()
 	var runs atomic.Int64
@@ -66,7 +66,7 @@ func each(t *testing.T, c *captured, count int, bothWays bool, make func(i int) 
 		d := make(i)
 		r := reckon(c.pieces, &d)
 		for k := range all {
-			if !bothWays && !everyWay() && k != waysTurn(i, k) {
+			if !everyTool && !everyWay() && k != i%len(all) {
 				continue
 			}
 			got := all[k].run(t, name, d.stream)
@@ -78,13 +78,7 @@ func each(t *testing.T, c *captured, count int, bothWays bool, make func(i int) 
 		}
 		return failures
 	})
-	t.Logf("%d places, %d runs of tools in %v", count, runs.Load(), time.Since(begin).Round(time.Second))
-}
-
-// waysTurn is which of the two ways to read a stream with a tool has its turn: its tool's place in ways, file or pipe.
-func waysTurn(i, k int) int {
-	tools := len(ways()) / 2
-	return k%tools + (i+k%tools)%2*tools
+	t.Logf("soak: %s: %d places, %d runs of tools in %v", t.Name(), count, runs.Load(), time.Since(begin).Round(time.Second))
 }
 
 func committed(t *testing.T) *captured {
