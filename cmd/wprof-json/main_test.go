@@ -74,7 +74,7 @@ const events = `
 
 func header(dur, count, lost, unit string) string {
 	zero := map[string]string{"s": "0.000000000", "ns": "0"}[unit]
-	return `{"version":"3.1","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
+	return `{"version":"3.2","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
 }
 
 func undump(t *testing.T, text string) []byte {
@@ -153,6 +153,20 @@ func TestWhatIsWritten(t *testing.T) {
 			t.Errorf("%s: status %d: %s", c.args, got.Status, got.Stderr)
 		}
 		compare(t, c.args, string(got.Stdout), c.want)
+	}
+}
+
+// TestInterruptsThatWakeAreNamed: the thread that an interrupt had interrupted is its waker in name only.
+func TestInterruptsThatWakeAreNamed(t *testing.T) {
+	stream := undump(t, strings.Replace(capture, "waking 2 wakee=3 prio=120 target_cpu=0", "waking 2 wakee=3 prio=120 target_cpu=0 interrupt", 1))
+	got := run(t, stream, "-k", "waking,switch", "--no-stacks")
+	context := `,"waking_context":"interrupt"`
+	all := lines(events)
+	all[1] = strings.Replace(all[1], `}}`, `}`+context+`}`, 1)
+	all[2] = strings.Replace(all[2], `"waking_cpu":0`, `"waking_cpu":0`+context, 1)
+	all[2] = strings.Replace(all[2], `,"offcpu_stack_id":7`, "", 1)
+	if want := []string{all[1], all[2], all[4], all[5], all[6]}; got.Status != 0 || !slices.Equal(lines(string(got.Stdout))[1:], want) {
+		t.Errorf("status %d: %s\ngot\n%s\nwant\n%s", got.Status, got.Stderr, got.Stdout, strings.Join(want, "\n"))
 	}
 }
 

@@ -91,7 +91,7 @@ func sampleValue(f *records.Field) int64 {
 		return 120
 	case "cause":
 		return 1
-	case "what", "waking_reason":
+	case "what", "waking_reason", "waking_context":
 		return 0
 	case "count":
 		return 250

@@ -3,7 +3,7 @@ package records
 import "wprof/format"
 
 // Version is that of the schema. A new field or kind raises the second number, any other change the first.
-const Version = "3.1"
+const Version = "3.2"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
 type Kind uint8
@@ -82,6 +82,7 @@ const (
 	SwitchWakingReason
 	SwitchWaker
 	SwitchWakingCPU
+	SwitchWakingContext
 	SwitchOffCPU
 	SwitchNextState
 	SwitchOffCPUStack
@@ -94,6 +95,7 @@ const (
 	WakingWaker = iota
 	WakingWakee
 	WakingStack
+	WakingContext
 )
 
 const (
@@ -167,6 +169,7 @@ func table() []KindInfo {
 				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could; absent of threads that were in a queue when the window opened"},
 				{Name: "waker", Type: TypeTask, Opt: true, Doc: "who woke it, or took the CPU from it"},
 				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "on which CPU that was"},
+				{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt woke it, and waker is only the thread that was interrupted; absent when a thread woke it, and where the recorder cannot tell"},
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "how long next was off the CPU; from the window's start when it left before"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next had left its CPU"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code next had blocked"},
@@ -177,7 +180,8 @@ func table() []KindInfo {
 		},
 		{
 			Name: "waking", Source: format.KindWaking, Doc: "A thread wakes another one, which can run from here on.",
-			Fields: wakingFields("the thread on the CPU where the waking happens, also when an interrupt wakes", "the thread that is woken"),
+			Fields: append(wakingFields("the thread on the CPU where the waking happens, also when an interrupt wakes", "the thread that is woken"),
+				Field{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt wakes, and waker is only the thread that it interrupted; absent when the thread itself wakes, and where the recorder cannot tell"}),
 		},
 		{
 			Name: "wakeup_new", Source: format.KindWakeupNew, Doc: "A new thread can run for the first time.",

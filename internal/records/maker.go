@@ -202,6 +202,10 @@ func (m *Maker) woken(r *Record, e *format.Event) {
 	if e.Flags&format.WakingHasStack != 0 {
 		m.stack(r, WakingStack, 0, format.StackID(e.Args[format.WakingStack]))
 	}
+	if e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0 {
+		r.Values[1] = Interrupt
+		r.Has |= 1 << WakingContext
+	}
 }
 
 func (m *Maker) execs(r *Record, e *format.Event) {

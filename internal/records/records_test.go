@@ -10,9 +10,9 @@ func TestTableFitsRecord(t *testing.T) {
 	fields := map[Kind]map[string]int{
 		Switch: {"prev": SwitchPrev, "next": SwitchNext, "prev_state": SwitchPrevState, "prev_prio": SwitchPrevPrio,
 			"next_prio": SwitchNextPrio, "waking_ts": SwitchWakingTime, "waking_reason": SwitchWakingReason, "waker": SwitchWaker,
-			"waking_cpu": SwitchWakingCPU, "offcpu_dur": SwitchOffCPU, "next_state": SwitchNextState,
+			"waking_cpu": SwitchWakingCPU, "waking_context": SwitchWakingContext, "offcpu_dur": SwitchOffCPU, "next_state": SwitchNextState,
 			"offcpu_stack_id": SwitchOffCPUStack, "compound_delay": SwitchDelay, "compound_chain_len": SwitchChain, "pmus": SwitchPMUs},
-		Waking:     {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack},
+		Waking:     {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack, "waking_context": WakingContext},
 		WakeupNew:  {"waker": WakingWaker, "wakee": WakingWakee, "waker_stack_id": WakingStack},
 		Timer:      {"task": TimerTask, "stack_id": TimerStack},
 		Fork:       {"task": ForkTask, "child": ForkChild},
@@ -23,7 +23,7 @@ func TestTableFitsRecord(t *testing.T) {
 	}
 	slots := map[string]int{
 		"prev_state": slotPrevState, "prev_prio": slotPrevPrio, "next_prio": slotNextPrio, "waking_ts": slotWakingTime,
-		"waking_reason": slotReason, "waking_cpu": slotWakingCPU, "offcpu_dur": slotOffCPU, "next_state": slotNextState,
+		"waking_reason": slotReason, "waking_cpu": slotWakingCPU, "waking_context": slotWakingContext, "offcpu_dur": slotOffCPU, "next_state": slotNextState,
 		"offcpu_stack_id": slotStack, "compound_delay": slotDelay, "compound_chain_len": slotChain,
 	}
 	kinds := Kinds()

@@ -13,6 +13,7 @@ const (
 	slotWakingTime
 	slotReason
 	slotWakingCPU
+	slotWakingContext
 	slotOffCPU
 	slotNextState
 	slotStack
@@ -109,6 +110,10 @@ func (m *Maker) wasWoken(r *Record, e *format.Event, off *timeline.OffCPU) {
 	}
 	r.Values[slotWakingCPU] = int64(off.WakerCPU)
 	r.Has |= 1 << SwitchWakingCPU
+	if off.WokenIRQ {
+		r.Values[slotWakingContext] = Interrupt
+		r.Has |= 1 << SwitchWakingContext
+	}
 }
 
 func (m *Maker) wasPreempted(r *Record, e *format.Event, t *timeline.Thread, off *timeline.OffCPU) {

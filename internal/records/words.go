@@ -16,6 +16,12 @@ const (
 // ReasonNames are the words of waking_reason.
 func ReasonNames() []string { return []string{"woken", "woken_new", "preempted"} }
 
+// Interrupt is the index of the only word of [ContextNames].
+const Interrupt = 0
+
+// ContextNames are the words of waking_context.
+func ContextNames() []string { return []string{"interrupt"} }
+
 // States of threads, as indices of [StateNames].
 const (
 	stateRunnable = iota

@@ -96,6 +96,7 @@ type derived struct {
 	WakingTS      *ns    `json:"waking_ts"`
 	WakingReason  string `json:"waking_reason"`
 	WakingCPU     *int   `json:"waking_cpu"`
+	WakingContext string `json:"waking_context"`
 	OffCPU        *ns    `json:"offcpu_dur"`
 	NextState     string `json:"next_state"`
 	OffCPUStackID *int64 `json:"offcpu_stack_id"`

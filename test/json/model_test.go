@@ -48,6 +48,7 @@ type waking struct {
 	by    taskLine
 	byID  int
 	cpu   int
+	irq   bool // an interrupt woke
 	delay ns
 	chain int
 }
@@ -90,7 +91,7 @@ func (m *model) begins(e *eventLine) {
 	t.off, t.state, t.fresh = true, e.fields["state"], e.flags["new"]
 	t.since, t.timed = e.time("since")
 	if at, has := e.time("woken"); has {
-		t.woken = &waking{at: at, cpu: e.number("waker_cpu"), byID: e.number("waker")}
+		t.woken = &waking{at: at, cpu: e.number("waker_cpu"), byID: e.number("waker"), irq: e.flags["interrupt"]}
 		t.woken.by = m.d.tasks[t.woken.byID]
 	}
 }
@@ -115,8 +116,8 @@ func (m *model) take(e *eventLine) *want {
 }
 
 func (m *model) wakes(e *eventLine) *waking {
-	w := &waking{at: e.at, by: m.d.tasks[e.task], byID: e.task, cpu: e.cpu}
-	if by := m.of(e.task); !e.flags["interrupt"] && !by.task.idle && m.running[e.cpu] == by {
+	w := &waking{at: e.at, by: m.d.tasks[e.task], byID: e.task, cpu: e.cpu, irq: e.flags["interrupt"]}
+	if by := m.of(e.task); !w.irq && !by.task.idle && m.running[e.cpu] == by {
 		w.delay, w.chain = by.delay, by.chain
 	}
 	return w
@@ -225,6 +226,9 @@ func (m *model) wasWoken(t, was *thread, e *eventLine, w *want) *want {
 	}
 	delay, chain := by.delay+e.at-by.at, by.chain+1
 	w.Delay, w.Chain, w.WakingCPU = &delay, &chain, &by.cpu
+	if by.irq {
+		w.WakingContext = "interrupt"
+	}
 	if by.at >= 0 {
 		w.WakingTS = &by.at
 	}

@@ -184,6 +184,7 @@ func brokenWays(o map[string]any) map[string]map[string]any {
 	if o["prev_state"] != nil {
 		with("an unknown state", "prev_state", "asleep")
 		with("an unknown reason", "waking_reason", "because")
+		with("an unknown context", "waking_context", "elsewhere")
 		with("a duration below 0", "offcpu_dur", -0.1)
 		with("half a stack", "offcpu_stack_id", 1.5)
 	}
@@ -193,6 +194,7 @@ func brokenWays(o map[string]any) map[string]map[string]any {
 // optional are fields of the capture's lines that may be absent.
 var optional = map[string]bool{
 	"extras": true, "metadata": true, "srcs": true, "waking_ts": true, "waking_reason": true, "waking_cpu": true,
-	"offcpu_dur": true, "next_state": true, "offcpu_stack_id": true, "compound_delay": true, "compound_chain_len": true,
+	"waking_context": true,
+	"offcpu_dur":     true, "next_state": true, "offcpu_stack_id": true, "compound_delay": true, "compound_chain_len": true,
 	"waker_stack_id": true, "stack_id": true, "old_tid": true,
 }

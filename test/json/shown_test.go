@@ -18,8 +18,8 @@ func shownWant(w *want) string {
 	if w.waker != nil {
 		waker = fmt.Sprintf("%d/%d", w.waker.pid, w.waker.tid)
 	}
-	return fmt.Sprintf("waking_ts %s reason %q waker %s on %s off %s state %q stack %s delay %s of %s", shown(w.WakingTS),
-		w.WakingReason, waker, shown(w.WakingCPU), shown(w.OffCPU), w.NextState, shown(w.OffCPUStackID), shown(w.Delay), shown(w.Chain))
+	return fmt.Sprintf("waking_ts %s reason %q waker %s on %s by %q off %s state %q stack %s delay %s of %s", shown(w.WakingTS),
+		w.WakingReason, waker, shown(w.WakingCPU), w.WakingContext, shown(w.OffCPU), w.NextState, shown(w.OffCPUStackID), shown(w.Delay), shown(w.Chain))
 }
 
 func shown[T any](v *T) string {
