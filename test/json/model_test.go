@@ -33,6 +33,7 @@ type thread struct {
 	fresh bool // it has never run
 	by    *preemption
 	woken *waking
+	early *waking // while it ran, or nothing was known of it: it may have been on its way to sleep
 	// What it has waited for CPUs, with what its wakers had.
 	delay ns
 	chain int
@@ -49,6 +50,7 @@ type waking struct {
 	byID  int
 	cpu   int
 	irq   bool // an interrupt woke
+	early bool // before the thread had left its CPU
 	delay ns
 	chain int
 }
@@ -103,7 +105,11 @@ func (m *model) take(e *eventLine) *want {
 		return m.switched(e)
 	case "waking":
 		t := m.of(e.number("wakee"))
-		if t.off && t.woken == nil && !t.fresh && (!t.timed || e.at >= t.since) {
+		switch {
+		case !t.off && m.of(e.task) != t: // one that wakes itself goes on to run
+			t.early = m.wakes(e)
+			t.early.early = true
+		case t.off && (t.woken == nil || t.woken.early) && !t.fresh && (!t.timed || e.at >= t.since):
 			t.woken = m.wakes(e)
 		}
 	case "wakeup_new":
@@ -154,12 +160,15 @@ func (m *model) switched(e *eventLine) *want {
 }
 
 func (m *model) leaves(t, next *thread, e *eventLine) {
-	delay, chain := t.delay, t.chain
+	delay, chain, early := t.delay, t.chain, t.early
 	if !t.on {
 		delay, chain = 0, 0 // it has come without being seen to
 	}
+	if isPreempted(e.fields["prev_state"]) {
+		early = nil
+	}
 	*t = thread{
-		task: t.task, id: t.id, off: true, since: e.at, timed: true, state: e.fields["prev_state"], delay: delay, chain: chain,
+		task: t.task, id: t.id, off: true, since: e.at, timed: true, state: e.fields["prev_state"], woken: early, delay: delay, chain: chain,
 		by: &preemption{next.task, e.cpu},
 	}
 }
@@ -224,7 +233,11 @@ func (m *model) wasWoken(t, was *thread, e *eventLine, w *want) *want {
 	if was.fresh {
 		w.WakingReason, w.NextState = "woken_new", "new"
 	}
-	delay, chain := by.delay+e.at-by.at, by.chain+1
+	ready := by.at
+	if by.early {
+		ready = max(ready, was.since)
+	}
+	delay, chain := by.delay+e.at-ready, by.chain+1
 	w.Delay, w.Chain, w.WakingCPU = &delay, &chain, &by.cpu
 	if by.irq {
 		w.WakingContext = "interrupt"
