@@ -25,6 +25,7 @@ type blockedRun struct {
 	*blockedCapture
 	threads *blockedThreads
 	proc    procStacks
+	pause   time.Duration // the longest time between two looks into /proc at a thread
 	kernel  *kernelSymbols
 	// The functions that the scheduler waits in, which /proc leaves out of its stacks (in_sched_functions).
 	waitsFrom, waitsTo uint64
@@ -97,7 +98,8 @@ func (b *blockedRun) follow(t *testing.T, cmd *exec.Cmd) (stderr string, err err
 		defer close(watched)
 		select {
 		case <-b.threads.ready:
-			if err := b.proc.watch(b.tids(), ended); err != nil {
+			var err error
+			if b.pause, err = b.proc.watch(b.tids(), ended); err != nil {
 				t.Error(err)
 			}
 		case <-ended:
@@ -133,6 +135,8 @@ func wrongUser(s *stackSeen, work string, ways []string) string {
 	return fmt.Sprintf("its user part is in none of %v", ways)
 }
 
+const notShown = "it is none that /proc has shown"
+
 // wrongKernel says what is wrong with the kernel part of a stack. /proc shows the return address of every function but
 // those that the scheduler waits in, which are left out of both sides here: without them, the two are to have the same
 // functions and the same return addresses in them, and the user part is to end where /proc says that the thread has
@@ -148,7 +152,7 @@ func (b *blockedRun) wrongKernel(s *stackSeen, tid int32) string {
 		}
 	}
 	if b.proc[tid][strings.Join(shown, " ")] == 0 {
-		return "it is none that /proc has shown"
+		return notShown
 	}
 	return ""
 }
@@ -270,10 +274,15 @@ func (b *blockedRun) checkCount(t *testing.T, name string) {
 
 func (b *blockedRun) checkStacks(t *testing.T, name string) {
 	wrong, right := faults{}, map[*stackSeen]int{}
-	inWay, total := 0, 0
+	inWay, total, unseen := 0, 0, 0
 	for _, block := range b.blocksOf(name) {
 		total++
-		if what := b.wrongSwitch(block.stack, name); what != "" {
+		what := b.wrongSwitch(block.stack, name)
+		if what == notShown && time.Duration(block.to-block.from) < b.pause {
+			unseen++ // it may have been over before anyone looked
+			continue
+		}
+		if what != "" {
 			wrong[fmt.Sprintf("%s: %v (%v)", what, block.stack, block.state)]++
 			continue
 		}
@@ -285,14 +294,17 @@ func (b *blockedRun) checkStacks(t *testing.T, name string) {
 	for stack, n := range right {
 		t.Logf("%d of %d blocks: %v", n, total, stack)
 	}
+	if unseen > 0 {
+		t.Logf("%d of %d blocks have a stack that /proc has not shown, and were shorter than the %v between two looks", unseen, total, b.pause)
+	}
 	if wrong.total() > 0 {
 		t.Logf("%d of %d blocks have a wrong stack:%s", wrong.total(), total, wrong)
 	}
-	if total == 0 || float64(wrong.total()) > 0.05*float64(total) {
+	if len(right) == 0 || float64(wrong.total()) > 0.05*float64(total) {
 		t.Errorf("%d of %d blocks have a wrong stack:%s\n/proc has shown:%s", wrong.total(), total, wrong, b.procLists(name))
 	}
-	if inWay < total/2 {
-		t.Errorf("only %d of %d blocks are in inner_%s", inWay, total, chains[name][0])
+	if inWay < (total-unseen)/2 {
+		t.Errorf("only %d of %d blocks are in inner_%s", inWay, total-unseen, chains[name][0])
 	}
 }
 

@@ -95,18 +95,19 @@ func (f *procFiles) close() {
 	}
 }
 
-// watch looks at threads until done is closed.
-func (p procStacks) watch(tids []int32, done <-chan struct{}) error {
+// watch looks at threads until done is closed, and returns the longest time between two looks at one.
+func (p procStacks) watch(tids []int32, done <-chan struct{}) (pause time.Duration, err error) {
 	var all []*procFiles
 	for _, tid := range tids {
 		f, err := openProc(tid)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		defer f.close()
 		all = append(all, f)
 		p[tid] = map[string]int{}
 	}
+	looked := time.Now()
 	for {
 		for _, f := range all {
 			if stack, ok := f.blocked(); ok {
@@ -115,9 +116,11 @@ func (p procStacks) watch(tids []int32, done <-chan struct{}) error {
 		}
 		select {
 		case <-done:
-			return nil
+			return pause, nil
 		case <-time.After(300 * time.Microsecond):
 		}
+		now := time.Now()
+		pause, looked = max(pause, now.Sub(looked)), now
 	}
 }
 
