@@ -2,37 +2,47 @@ package capture
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"wprof/format"
 	"wprof/internal/spool"
 )
 
-// interruptible gives no more names once it is told to stop. The names are looked for in a goroutine, which is then left
-// behind: a file may be large, and its file system may never answer.
+// interruptible gives no more names once it is told to stop, or when those of one module take too long. The names are
+// looked for in a goroutine, which is then left behind: a file may be large, and its file system may never answer.
 type interruptible struct {
-	names   spool.Namer
-	stop    <-chan struct{}
-	stopped bool
+	names  spool.Namer
+	stop   <-chan struct{}
+	limit  time.Duration // of one module
+	failed error         // why there are no more names
 }
+
+// namesLimit is for file systems that do not answer: naming from the largest programs takes a second.
+const namesLimit = time.Minute
 
 var errInterrupted = errors.New("names were left out because of a signal")
 
 // Names implements spool.Namer.
 func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
-	if n.stopped {
-		return errInterrupted
+	if n.failed != nil {
+		return n.failed
 	}
 	at = slices.Clone(at)
 	found := make([]spool.Name, len(at))
 	done := make(chan error, 1)
 	go func() { done <- n.names.Names(m, at, found) }()
+	late := time.NewTimer(n.limit)
+	defer late.Stop()
 	select {
 	case err := <-done:
 		copy(out, found)
 		return err
 	case <-n.stop:
-		n.stopped = true
-		return errInterrupted
+		n.failed = errInterrupted
+	case <-late.C:
+		n.failed = fmt.Errorf("names were left out because the functions of %q could not be read within %s: does its file system answer?", m.Path, n.limit)
 	}
+	return n.failed
 }

@@ -2,7 +2,9 @@ package capture
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"wprof/format"
 	"wprof/internal/spool"
@@ -25,7 +27,7 @@ func (s slowNames) Names(m *format.Module, at []spool.Address, out []spool.Name)
 func TestSignalLeavesNamesOut(t *testing.T) {
 	stop := make(chan struct{})
 	slow := slowNames{make(chan string, 10)}
-	n := &interruptible{names: slow, stop: stop}
+	n := &interruptible{names: slow, stop: stop, limit: time.Hour}
 	at, out := make([]spool.Address, 2), make([]spool.Name, 2)
 	fast := &format.Module{Path: []byte("fast")}
 	if err := n.Names(fast, at, out); err != nil || out[1].Function != "fast" {
@@ -41,5 +43,18 @@ func TestSignalLeavesNamesOut(t *testing.T) {
 	}
 	if err := n.Names(fast, at, out); !errors.Is(err, errInterrupted) || len(slow.asked) > 0 {
 		t.Errorf("after the signal: %v, and %d more modules were looked at", err, len(slow.asked))
+	}
+}
+
+// TestFilesThatAreNeverReadLeaveNamesOut: without a signal, too, the recording is written.
+func TestFilesThatAreNeverReadLeaveNamesOut(t *testing.T) {
+	slow := slowNames{make(chan string, 10)}
+	n := &interruptible{names: slow, limit: 10 * time.Millisecond}
+	at, out := make([]spool.Address, 2), make([]spool.Name, 2)
+	if err := n.Names(&format.Module{}, at, out); err == nil || !strings.Contains(err.Error(), "does its file system answer?") {
+		t.Errorf("names that take for ever: %v", err)
+	}
+	if err := n.Names(&format.Module{Path: []byte("fast")}, at, out); !errors.Is(err, n.failed) || len(slow.asked) != 1 {
+		t.Errorf("afterwards: %v, and %d modules were looked at", err, len(slow.asked))
 	}
 }

@@ -306,11 +306,11 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	defer recorded.Close()
 	o.Cost = s.cost
 	if s.rec.code != nil {
-		names := newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize)
-		limited := &interruptible{names: names, stop: s.interrupt()}
+		names := newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped())
+		limited := &interruptible{names: names, stop: s.interrupt(), limit: namesLimit}
 		defer func() {
-			if limited.stopped {
-				s.unnamed = errInterrupted.Error()
+			if limited.failed != nil {
+				s.unnamed = limited.failed.Error()
 				return // names may still be at work
 			}
 			s.unnamed = names.resolver.MapsCut()

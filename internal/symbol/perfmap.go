@@ -23,7 +23,9 @@ type mapBudget struct {
 	bytes int64
 	time  time.Duration
 	grown time.Time
-	cut   int // map files that were not read to their end
+	hurry <-chan struct{} // see [Options.Hurry]
+	short bool            // it was closed
+	cut   int             // map files that were not read to their end
 }
 
 const (
@@ -31,9 +33,28 @@ const (
 	mapsTime        = 10 * time.Second
 	mapsBytesGrowth = 8 << 20 // a second
 	mapsTimeGrowth  = 0.1     // a second
+
+	hurriedMapsTime = time.Second
 )
 
+// shorten leaves little time once somebody waits for the end. It returns true if that is so from now on.
+func (b *mapBudget) shorten() bool {
+	if b.short {
+		return false
+	}
+	select {
+	case <-b.hurry:
+		b.short, b.time = true, min(b.time, hurriedMapsTime)
+		return true
+	default:
+		return false
+	}
+}
+
 func (b *mapBudget) grow() {
+	if b.shorten(); b.short {
+		return
+	}
 	seconds := time.Since(b.grown).Seconds()
 	b.grown = time.Now()
 	b.bytes = int64(min(mapsBytes, float64(b.bytes)+seconds*mapsBytesGrowth))
@@ -43,7 +64,7 @@ func (b *mapBudget) grow() {
 // read parses a map within the budget. What could be read of a file that is cut is used.
 func (b *mapBudget) read(in io.Reader) (*Table, error) {
 	b.grow()
-	limited := &budgetReader{in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
+	limited := &budgetReader{of: b, in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
 	before, started := limited.left, time.Now()
 	table, err := ParsePerfMap(limited)
 	b.bytes -= before - limited.left
@@ -60,6 +81,7 @@ func (b *mapBudget) read(in io.Reader) (*Table, error) {
 
 // budgetReader ends early when its bytes or its time are used up.
 type budgetReader struct {
+	of       *mapBudget
 	in       io.Reader
 	left     int64
 	deadline time.Time
@@ -67,6 +89,9 @@ type budgetReader struct {
 }
 
 func (r *budgetReader) Read(b []byte) (int, error) {
+	if r.of.shorten() {
+		r.deadline = time.Now().Add(r.of.time)
+	}
 	if r.left <= 0 || time.Now().After(r.deadline) {
 		var more [1]byte
 		if n, _ := r.in.Read(more[:]); n > 0 {

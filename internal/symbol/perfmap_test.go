@@ -66,7 +66,7 @@ func TestPerfMapsOfAllProcessesAreBounded(t *testing.T) {
 	if read > 2*mapsBytes || named < mapsBytes/maxPerfMapBytes {
 		t.Errorf("%d MiB were read, %d of %d maps have names", read>>20, named, files)
 	}
-	if text := r.MapsCut(); !strings.Contains(text, "(30 were not)") {
+	if text := r.MapsCut(); !strings.Contains(text, "(30 were not read") {
 		t.Errorf("it says %q", text)
 	}
 	// The time is shared too.
@@ -75,6 +75,57 @@ func TestPerfMapsOfAllProcessesAreBounded(t *testing.T) {
 	if err := r.Names(m, []Address{{Offset: 0x1000}}, out); err != nil || out[0].OK || r.maps.cut != 1 {
 		t.Errorf("after the time for all maps has passed, one is read: %v, %v", out, err)
 	}
+}
+
+// TestMapsAreReadForASecondAfterASignal, whether it came before a file was begun or while one is read that has no end.
+func TestMapsAreReadForASecondAfterASignal(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		hurry := make(chan struct{})
+		if before {
+			close(hurry)
+		}
+		r := NewResolver(Options{Hurry: hurry, PerfMap: func(m *format.Module) (io.ReadCloser, error) {
+			if string(m.Path) == "short" {
+				return io.NopCloser(strings.NewReader("1000 100 short\n")), nil
+			}
+			return io.NopCloser(io.MultiReader(strings.NewReader("1000 100 first\n"), &endless{func() {
+				if !before {
+					close(hurry)
+				}
+			}})), nil
+		}})
+		r.maps.bytes = 1 << 62
+		out := make([]Name, 1)
+		names := func(path string) bool {
+			m := &format.Module{Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte(path)}
+			if err := r.Names(m, []Address{{Offset: 0x1000}}, out); err != nil {
+				t.Fatal(err)
+			}
+			return out[0].OK
+		}
+		if !names("short") || !names("endless") {
+			t.Errorf("before %v: maps that a second is enough to begin with give no names", before)
+		}
+		if names("late") {
+			t.Errorf("before %v: a map is read after the second", before)
+		}
+		if text := r.MapsCut(); !strings.Contains(text, "after the signal") || !strings.Contains(text, "(2 were not") {
+			t.Errorf("before %v: it says %q", before, text)
+		}
+		r.Close()
+	}
+}
+
+// endless is a map file with a line after the other, a thousandth of a second each.
+type endless struct{ first func() }
+
+func (e *endless) Read(b []byte) (int, error) {
+	if e.first != nil {
+		e.first()
+		e.first = nil
+	}
+	time.Sleep(time.Millisecond)
+	return copy(b, "2000 10 x\n"), nil
 }
 
 type countedCloser struct {

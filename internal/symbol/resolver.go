@@ -32,6 +32,9 @@ type Options struct {
 	Form Form
 	// TableBytes is DefaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
 	TableBytes int64
+	// Hurry, when it is closed, leaves map files of generated code a second in all from then on: somebody waits for the
+	// end, and any user can have map files that take long.
+	Hurry <-chan struct{}
 }
 
 // Address is a place in a module, as a frame gives it.
@@ -76,7 +79,7 @@ func NewResolver(o Options) *Resolver {
 		o.TableBytes = DefaultTableBytes
 	}
 	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool),
-		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now()}}
+		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), hurry: o.Hurry}}
 }
 
 // MapsCut says that map files of generated code were not read to their ends; "" if all were.
@@ -84,8 +87,12 @@ func (r *Resolver) MapsCut() string {
 	if r.maps.cut == 0 {
 		return ""
 	}
-	return fmt.Sprintf("map files of generated code are too large, or too many, to be read to their ends (%d were not): functions in "+
-		"the generated code of these processes may have no names", r.maps.cut)
+	why := "are too large, or too many, to be read to their ends"
+	if r.maps.short {
+		why = "were read for a second at most after the signal, which was too short for all of them"
+	}
+	return fmt.Sprintf("map files of generated code %s (%d were not read to their ends): functions in the generated code of these "+
+		"processes may have no names", why, r.maps.cut)
 }
 
 // Close gives up all tables and closes their files.

@@ -86,9 +86,9 @@ func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options 
 		}
 	}
 	return symbol.Options{
-		DebugDirs: inv.Strings("debug-dir"),
-		Kallsyms:  running("/proc/kallsyms"),
-		Modules:   running("/proc/modules"),
+		DebugDirs: inv.Strings("debug-dir"), Hurry: inv.Stopped(),
+		Kallsyms: running("/proc/kallsyms"),
+		Modules:  running("/proc/modules"),
 		PerfMap: func(m *format.Module) (io.ReadCloser, error) {
 			if !ours() {
 				return nil, errors.New("it was recorded on another machine, or before the last boot")

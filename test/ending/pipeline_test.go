@@ -441,3 +441,33 @@ func TestFirstSignalWhileNamingLeavesNamesOut(t *testing.T) {
 		t.Errorf("wprof-info --check: status %d: %s", r.Status, r.Stderr)
 	}
 }
+
+// TestSignalThatEndsTheRecordingShortensNaming: map files of other users do not hold up who has sent it. The recording has
+// its events, and says which names may be missing.
+func TestSignalThatEndsTheRecordingShortensNaming(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const processes = 4
+	w := tools.StartWorkload(t, exec.Command(tools.Path("maps"), fmt.Sprint(processes), fmt.Sprint(100<<20)))
+	maps := w.Until("ready")
+	t.Cleanup(func() {
+		for _, path := range maps {
+			_ = os.Remove(strings.TrimSpace(path))
+		}
+	})
+	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
+		file := filepath.Join(t.TempDir(), "x.wprof")
+		r := tools.Start(t, "-d0", "-o", file)
+		time.Sleep(2 * time.Second) // until all have been sampled
+		must(t, r.Cmd.Process.Signal(sig))
+		if status := r.Wait(); status != 0 {
+			t.Fatalf("%v: status %d: %s", sig, status, r.Stderr.String())
+		}
+		named := strings.Count(string(tools.Run(t, "wprof-info", "--dump", file)), `line function="compiled"`)
+		if said := r.Stderr.String(); !strings.Contains(said, "were read for a second at most after the signal") && named < processes {
+			t.Errorf("%v: %d places in the code of %d processes have names, and it says %q", sig, named, processes, said)
+		}
+		if r := tools.Try(t, time.Minute, nil, "wprof-info", "--check", file); r.Status != 0 {
+			t.Errorf("%v: wprof-info --check: status %d: %s", sig, r.Status, r.Stderr)
+		}
+	}
+}
