@@ -23,18 +23,20 @@ const (
 	boostPoll  = 20 * time.Millisecond
 )
 
-// booster gives this process's ordinary threads a real-time priority while it begins or ends a recording on an
+// booster gives this process's threads a real-time priority while it begins or ends a recording on an
 // overloaded machine. Beginning one has more than a thousand waits for a CPU, each of which lasts up to a second where
 // 250 threads are runnable on each CPU. A nice value of -20 is not enough there: a quarter of a CPU's time, and waits of
-// 3 to 500 ms.
+// 3 to 500 ms. Threads that give way to others are boosted as well: the Go runtime waits for every thread that runs Go code
+// when it stops the world, which took up to 4 s there.
 //
-// Threads that have chosen a priority keep it: they have SCHED_FLAG_RESET_ON_FORK, boosted ones have not. Those that
+// Threads that have chosen a higher priority keep it: they have SCHED_FLAG_RESET_ON_FORK, boosted ones have not. Those that
 // boosted threads begin are boosted too. A process that is started meanwhile would also be.
 type booster struct {
 	normal unix.SchedAttr // of an ordinary thread
 	ended  chan struct{}
 	mu     sync.Mutex
 	done   bool
+	low    map[int]unix.SchedAttr // of threads that gave way to others, by id
 }
 
 // beginBoost lasts until End, or until boostLimit is used up. nil: there is no need, or this process has been started
@@ -67,7 +69,17 @@ func (b *booster) End() {
 	}
 	b.done = true
 	close(b.ended)
-	b.setAll(b.isBoosted, b.normal)
+	b.lower()
+}
+
+// lower gives all boosted threads the priority that they had.
+func (b *booster) lower() {
+	setAll(b.isBoosted, func(tid int, _ *unix.SchedAttr) unix.SchedAttr {
+		if attr, ok := b.low[tid]; ok {
+			return attr
+		}
+		return b.normal
+	})
 }
 
 // limit ends the boost when it has taken its time. A thread that was about to begin at the end of the boost is in no list
@@ -76,7 +88,7 @@ func (b *booster) limit() {
 	b.awaitLimit()
 	b.End()
 	time.Sleep(boostPoll)
-	b.setAll(b.isBoosted, b.normal)
+	b.lower()
 }
 
 func (b *booster) awaitLimit() {
@@ -100,12 +112,21 @@ func (b *booster) raise() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.done {
-		b.setAll(b.isOrdinary, unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: boostPriority})
+		setAll(b.isLower, func(tid int, attr *unix.SchedAttr) unix.SchedAttr {
+			if attr.Policy != b.normal.Policy || attr.Nice != b.normal.Nice {
+				if b.low == nil {
+					b.low = make(map[int]unix.SchedAttr)
+				}
+				b.low[tid] = *attr
+			}
+			return unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: boostPriority}
+		})
 	}
 }
 
-func (b *booster) isOrdinary(a *unix.SchedAttr) bool {
-	return a.Policy == unix.SCHED_NORMAL && a.Nice == b.normal.Nice && a.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0
+func (b *booster) isLower(a *unix.SchedAttr) bool {
+	normal := a.Policy == unix.SCHED_NORMAL || a.Policy == unix.SCHED_BATCH
+	return normal && a.Nice >= b.normal.Nice && a.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0
 }
 
 func (b *booster) isBoosted(a *unix.SchedAttr) bool {
@@ -113,12 +134,16 @@ func (b *booster) isBoosted(a *unix.SchedAttr) bool {
 }
 
 // setAll sets the priority of some threads, until none of them is left that has begun meanwhile.
-func (b *booster) setAll(which func(*unix.SchedAttr) bool, to unix.SchedAttr) {
+func setAll(which func(*unix.SchedAttr) bool, to func(tid int, from *unix.SchedAttr) unix.SchedAttr) {
 	for again := true; again; {
 		again = false
 		for _, tid := range threadIDs() {
 			attr, err := unix.SchedGetAttr(tid, 0)
-			if err == nil && which(attr) && unix.SchedSetAttr(tid, &to, 0) == nil {
+			if err != nil || !which(attr) {
+				continue
+			}
+			next := to(tid, attr)
+			if unix.SchedSetAttr(tid, &next, 0) == nil {
 				again = true
 			}
 		}

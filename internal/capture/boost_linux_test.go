@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A boost raises the threads that there are, and no others, and takes that back.
-func TestBoostRaisesOrdinaryThreadsOnly(t *testing.T) {
+// A boost raises the threads that there are, but for those with a higher priority of their own, and takes that back.
+func TestBoostRaisesThreadsOfLowerPriority(t *testing.T) {
 	normal, err := unix.SchedGetAttr(os.Getpid(), 0)
 	if err != nil || normal.Policy != unix.SCHED_NORMAL {
 		t.Skipf("the test's own priority is not normal: %+v, %v", normal, err)
@@ -23,9 +23,13 @@ func TestBoostRaisesOrdinaryThreadsOnly(t *testing.T) {
 		t.Skip("this process may not have a real-time priority")
 	}
 
+	yielding, stopYielding := startThread(lowerPriority)
+	defer stopYielding()
+	low := attrOf(t, yielding)
+
 	b := &booster{normal: *normal, ended: make(chan struct{})}
 	b.raise()
-	for _, tid := range []int{os.Getpid(), ordinary} {
+	for _, tid := range []int{os.Getpid(), ordinary, yielding} {
 		if a := attrOf(t, tid); a.Policy != unix.SCHED_RR || a.Priority != boostPriority {
 			t.Errorf("thread %d while boosted: %+v, want SCHED_RR %d", tid, a, boostPriority)
 		}
@@ -43,6 +47,9 @@ func TestBoostRaisesOrdinaryThreadsOnly(t *testing.T) {
 	}
 	if a := attrOf(t, ordinary); a.Policy != normal.Policy || a.Nice != normal.Nice {
 		t.Errorf("a thread after the boost: %+v, want %+v", a, *normal)
+	}
+	if a := attrOf(t, yielding); a != low {
+		t.Errorf("a thread that gives way to others, after the boost: %+v, want %+v", a, low)
 	}
 	if a := attrOf(t, chosen); a != own {
 		t.Errorf("a thread that has chosen its priority after the boost: %+v, want %+v", a, own)
