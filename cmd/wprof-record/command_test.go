@@ -79,7 +79,7 @@ func TestCommandIsRecordedFromItsExecToItsLastSwitch(t *testing.T) {
 
 func TestOnlyTheCommandAndItsChildrenAreRecorded(t *testing.T) {
 	tools.NeedPrivilege(t)
-	other := workload(t, "nap", "60s")
+	other := workload(t, "nap", "10m") // longer than two recordings take on an emulated CPU
 	c := recorded(t, "--", "sh", "-c", "sleep 0.1; true")
 	all := recorded(t, "-a", "--", "sh", "-c", "sleep 0.1; true")
 	if n := c.switchesOf(other.Process.Pid); n > 0 {
