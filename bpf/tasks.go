@@ -11,25 +11,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadTasks writes a struct rec_task for each live thread, back to back. Threads that begin or end meanwhile may be
-// among them or not; the programs tell of those.
-func (t *Tracer) ReadTasks(w io.Writer) error { return t.readIterator(t.tasks, w) }
+// TaskSlice is the size of the buffer for [TaskList.Read]: the kernel fills this much at once, 341 threads, which takes
+// 0.1 to 0.4 ms.
+const TaskSlice = 32 << 10
 
-func (t *Tracer) readIterator(iterator *link.Iter, w io.Writer) error {
+// TaskList is a list of all live threads that is read in slices. Threads that begin or end meanwhile may be in it or not; the
+// kernel programs report those.
+type TaskList struct {
+	tracer *Tracer
+	list   io.ReadCloser
+}
+
+// ListTasks begins a list of all live threads. The next one can begin when it is closed.
+func (t *Tracer) ListTasks() (*TaskList, error) { return t.list(t.tasks) }
+
+func (t *Tracer) list(iterator *link.Iter) (*TaskList, error) {
 	t.reading.Lock()
-	defer t.reading.Unlock()
+	list, err := iterator.Open()
+	if err != nil {
+		t.reading.Unlock()
+		return nil, fmt.Errorf("open the task iterator: %w", err)
+	}
+	return &TaskList{t, list}, nil
+}
+
+// Read reads the next slice, whole struct rec_tasks back to back. After the last one it returns io.EOF.
+func (l *TaskList) Read(b []byte) (int, error) {
 	// The iterator learns the scheduler's clock from the CPU that it runs on, and yielding has it updated there.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r, err := iterator.Open()
-	if err != nil {
-		return fmt.Errorf("open the task iterator: %w", err)
-	}
-	defer r.Close()
 	if _, _, errno := unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0); errno != 0 {
-		return fmt.Errorf("yield: %w", errno)
+		return 0, fmt.Errorf("yield: %w", errno)
 	}
-	if _, err := io.Copy(w, r); err != nil {
+	return l.list.Read(b)
+}
+
+// Close ends the list, also before its last slice.
+func (l *TaskList) Close() error {
+	defer l.tracer.reading.Unlock()
+	return l.list.Close()
+}
+
+// ReadTasks writes a struct rec_task for each live thread, back to back.
+func (t *Tracer) ReadTasks(w io.Writer) error { return t.readIterator(t.tasks, w) }
+
+func (t *Tracer) readIterator(iterator *link.Iter, w io.Writer) error {
+	list, err := t.list(iterator)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	if _, err := io.CopyBuffer(w, list, make([]byte, TaskSlice)); err != nil {
 		return fmt.Errorf("read the tasks: %w", err)
 	}
 	return nil

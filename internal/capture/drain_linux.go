@@ -35,6 +35,7 @@ type drainer struct {
 	// side appends what the kernel has told of mappings until it is called; nil: that is not wanted.
 	side    func([]byte) []byte
 	records []byte
+	full    bool // a ring may have been full since wasFull was called
 	// last is the latest time that a round may have; 0: it may have any.
 	last int64
 }
@@ -62,6 +63,10 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 			if err := d.sink.Ring(i, from, run); err != nil {
 				return fill, false, err
 			}
+		}
+		// What the programs found no room for was lost before room is made here.
+		d.full = d.full || float64(r.Producer()-from) > d.capacity-fullMargin
+		if len(run) > 0 {
 			r.Consume(len(run))
 			d.read[i] += uint64(len(run))
 		}
@@ -75,6 +80,16 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 		return fill, all, err
 	}
 	return fill, all, nil
+}
+
+// fullMargin is more than the longest record: with less room than that, a record may have been lost.
+const fullMargin = 16 << 10
+
+// wasFull tells whether a ring may have been full since it was called last.
+func (d *drainer) wasFull() bool {
+	full := d.full
+	d.full = false
+	return full
 }
 
 // closed tells that nothing is written any more that happened after the window closed. A recording that is cut off ends with

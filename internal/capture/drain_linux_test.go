@@ -70,7 +70,7 @@ func TestRoundReadsAllPositionsBeforeAnyRing(t *testing.T) {
 	if err != nil || !all || fill != 0.5 {
 		t.Errorf("fill %v, all %v, %v; want 0.5, true", fill, all, err)
 	}
-	if want := []string{"a position", "b position", "a read", "b read"}; !slices.Equal(log, want) {
+	if want := []string{"a position", "b position", "a read", "a position", "b read"}; !slices.Equal(log, want) {
 		t.Errorf("order %v, want %v", log, want)
 	}
 	if s.rings[0] != "aaaa" || s.rings[1] != "bb" {
@@ -107,6 +107,37 @@ func TestWhatTheSpoolDidNotTakeStaysInTheRing(t *testing.T) {
 	d := newDrainer([]ring{a}, 8, &memorySink{rings: map[int]string{}, fail: fmt.Errorf("disk full")})
 	if _, _, err := d.Round(); err == nil || a.consumed != 0 {
 		t.Errorf("%v, consumed %d", err, a.consumed)
+	}
+}
+
+// growingRing is written to while it is read.
+type growingRing struct {
+	memoryRing
+	more []byte
+}
+
+func (r *growingRing) Committed(limit uint64) ([]byte, uint64) {
+	run, from := r.memoryRing.Committed(limit)
+	r.written, r.more = append(r.written, r.more...), nil
+	return run, from
+}
+
+func TestFullRingIsNoticedBeforeItIsEmptied(t *testing.T) {
+	const capacity = 64 << 10
+	var log []string
+	r := &growingRing{memoryRing{written: make([]byte, capacity/2), busyAt: 1 << 62, log: &log}, nil}
+	d := newDrainer([]ring{r}, capacity, nullSink{})
+	for n, c := range []struct {
+		more int
+		want bool
+	}{{0, false}, {capacity / 2, false}, {capacity / 2, true}, {0, false}} {
+		r.more = make([]byte, c.more)
+		if _, _, err := d.Round(); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.wasFull(); got != c.want {
+			t.Errorf("round %d: full %v, want %v", n, got, c.want)
+		}
 	}
 }
 
@@ -148,7 +179,7 @@ func TestSidebandIsReadAfterTheRingsOfARound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"a position", "a read", "side-band", "a position", "a read", "side-band"}; !slices.Equal(log, want) {
+	if want := []string{"a position", "a read", "a position", "side-band", "a position", "a read", "side-band"}; !slices.Equal(log, want) {
 		t.Errorf("order %v, want %v", log, want)
 	}
 	if !slices.Equal(s.side, []string{"first"}) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -36,7 +35,7 @@ const (
 type recorder struct {
 	cfg     *Config
 	tracer  *bpf.Tracer
-	tasks   taskList
+	tasks   *taskLists
 	writer  *spool.Writer
 	command *command // nil: none
 	wake    *wake
@@ -84,7 +83,9 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 		return err
 	}
 	r.offCPUPlace = r.tracer.OffCPUPlace()
-	r.tasks = taskList{tracer: r.tracer, wanted: !cfg.filtered()}
+	if r.tasks, err = r.taskLists(); err != nil {
+		return err
+	}
 	var fds []int
 	for _, one := range r.tracer.Rings() {
 		fds = append(fds, one.FD())
@@ -116,6 +117,22 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 		r.hotplug.start(r.cameOnline)
 	}
 	return nil
+}
+
+func (r *recorder) taskLists() (*taskLists, error) {
+	lists := &taskLists{sink: r.writer}
+	lists.begins = func() (taskSource, error) { return r.tracer.ListTasks() }
+	missing, err := missingProcesses(r.tracer)
+	if len(missing) > 0 {
+		wanted := !r.cfg.filtered()
+		lists.missing = func() (records []byte) {
+			for _, pid := range missing {
+				records = appendThreads(records, proc.Threads("/proc", pid), wanted)
+			}
+			return records
+		}
+	}
+	return lists, err
 }
 
 // cameOnline samples a CPU that was offline when the recording began, or has been since. Its switches and wakeups are
@@ -181,6 +198,9 @@ func (r *recorder) Close() {
 		r.hotplug.close()
 		r.hotplug = nil
 	}
+	if r.tasks != nil {
+		r.tasks.abandon()
+	}
 	if r.tracer != nil {
 		_ = r.tracer.Close()
 	}
@@ -214,7 +234,7 @@ func (r *recorder) openWindow() error {
 	if err := r.tracer.Arm(); err != nil {
 		return err
 	}
-	if err := r.listTasks(r.tasks.write); err != nil {
+	if err := r.listTasks(); err != nil {
 		return err
 	}
 	var err error
@@ -233,14 +253,18 @@ func (r *recorder) openWindow() error {
 	return nil
 }
 
-// listTasks writes the first list; later ones go through Cut.
-func (r *recorder) listTasks(list func(io.Writer) error) error {
-	return list(writerFunc(func(b []byte) (int, error) { return len(b), r.writer.Tasks(b) }))
+// listTasks makes a whole list, with rounds between its slices where it takes long.
+func (r *recorder) listTasks() error {
+	last := proc.Monotonic()
+	return r.tasks.all(func() error {
+		if proc.Monotonic() < last+r.pace.shortest.Nanoseconds() {
+			return nil
+		}
+		_, _, err := r.drain.Round()
+		last = proc.Monotonic()
+		return err
+	})
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // rounds is the work while the window is open.
 func (r *recorder) rounds() error {
@@ -270,40 +294,48 @@ func (r *recorder) rounds() error {
 			return err
 		}
 		wait = r.pace.Next(fill)
-		if nextCut, err = r.cut(nextCut); err != nil {
+		if r.drain.wasFull() {
+			r.tasks.recordsLost()
+		}
+		begun, err := r.cut(&nextCut)
+		if err != nil {
+			return err
+		}
+		if err := r.tasks.round(begun); err != nil {
 			return err
 		}
 	}
 }
 
 // cut begins a new generation when it is time: the programs are given its number, and once those that were running then
-// have ended and a round has drained what they wrote, the old one can end.
-func (r *recorder) cut(next int64) (int64, error) {
+// have ended and a round has drained what they wrote, the old one can end. It tells whether that was now.
+func (r *recorder) cut(next *int64) (begun bool, err error) {
 	if drained := r.bumped.drained(); r.writer.CutDue() && drained {
 		clocks, err := proc.ReadClocks()
 		if err != nil {
-			return next, err
+			return false, err
 		}
-		return next, r.writer.Cut(clocks, r.tasks.write)
+		return true, r.writer.Cut(clocks)
 	}
 	now := proc.Monotonic()
-	if now < next || r.writer.Cutting() {
-		return next, nil
+	if now < *next || r.writer.Cutting() {
+		return false, nil
 	}
 	r.number++
 	if err := r.tracer.SetGeneration(r.number); err != nil {
-		return next, err
+		return false, err
 	}
 	r.bumped = newBump(r.tracer.AwaitPrograms)
 	// Not from next on: a recorder that stood still would have to begin several at once.
-	return now + generationEvery.Nanoseconds(), r.writer.BumpGeneration(r.number)
+	*next = now + generationEvery.Nanoseconds()
+	return false, r.writer.BumpGeneration(r.number)
 }
 
 // closeWindow ends the window and takes everything that was written in it.
 //
 // All threads are listed once more before: where switches were lost, that alone tells who is blocked.
 func (r *recorder) closeWindow() error {
-	if err := r.listTasks(r.tasks.write); err != nil {
+	if err := r.listTasks(); err != nil {
 		return err
 	}
 	r.close = proc.Monotonic()

@@ -1,52 +1,202 @@
 package capture
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wprof/bpf"
 	"wprof/internal/proc"
 	"wprof/internal/spool"
 )
 
-// taskList lists all live threads: by the kernel's task iterator, and those processes by /proc that a kernel leaves
-// out of it, as some hypervisors' guests do with their first process. Which ones those are is found out once.
-type taskList struct {
-	tracer  *bpf.Tracer
-	wanted  bool // without a filter, every thread is
-	listed  bool
-	missing []int
+const (
+	// threadShare is the time between two lists for each thread: to list one takes about 1 us. What happens between lists is
+	// in the records of forks, renames and ends, unless some were lost.
+	threadShare = 1500 * time.Microsecond
+
+	// shortestListing and longestListing bound the time from one list to the next. Generations are not equally long.
+	shortestListing = generationEvery / 2
+	longestListing  = 30 * time.Second
+
+	// sliceRest is the pause between two slices of a list at the beginning and at the end of a recording. All other threads
+	// can have the CPU then.
+	sliceRest = 500 * time.Microsecond
+
+	// missingLimit bounds the wait for /proc.
+	missingLimit = time.Second
+)
+
+// taskSource is where a list of threads comes from; *bpf.TaskList in a recording.
+type taskSource interface {
+	Read([]byte) (int, error)
+	Close() error
 }
 
-// write writes a struct rec_task for each live thread.
-func (l *taskList) write(w io.Writer) error {
-	seen := seenPIDs{w: w, pids: map[int]bool{}}
-	if err := l.tracer.ReadTasks(&seen); err != nil {
+// taskSink takes lists of threads; *spool.Writer in a recording.
+type taskSink interface {
+	BeginTasks()
+	Tasks([]byte) error
+	EndTasks() error
+}
+
+// taskLists lists all live threads: at the beginning of each generation while there are few, else every 30 s. A list is read in
+// slices of 341 threads, at most one in each round, because its reader has a real-time priority: 20,000 threads at once take
+// 20 ms.
+type taskLists struct {
+	begins  func() (taskSource, error)
+	missing func() []byte // what the kernel's list leaves out, as struct rec_tasks; nil: nothing
+	sink    taskSink
+
+	list  taskSource    // nil: none is under way
+	rest  <-chan []byte // missing of this list; nil: it is written
+	done  bool          // the kernel's list has been read up to its end
+	buf   [bpf.TaskSlice]byte
+	bytes int   // of the list under way
+	began int64 // when it, or else the last one, did
+	next  int64 // when the next one may begin
+	again bool  // records were lost since the last one began
+}
+
+// begin begins a list. One that is under way stays incomplete.
+func (l *taskLists) begin() error {
+	l.abandon()
+	list, err := l.begins()
+	if err != nil {
 		return err
 	}
-	if !l.listed && proc.InitPIDNamespace() {
-		l.listed = true
-		pids, err := proc.PIDs("/proc")
-		if err != nil {
-			return nil // without /proc there is nobody to add
-		}
-		for _, pid := range pids {
-			if !seen.pids[pid] {
-				l.missing = append(l.missing, pid)
-			}
-		}
+	l.list, l.done, l.again, l.bytes, l.began = list, false, false, 0, proc.Monotonic()
+	l.sink.BeginTasks()
+	if l.missing != nil {
+		rest := make(chan []byte, 1)
+		go func() { rest <- l.missing() }()
+		l.rest = rest
 	}
-	var records []byte
-	for _, pid := range l.missing {
-		records = l.append(records, proc.Threads("/proc", pid))
-	}
-	if len(records) == 0 {
-		return nil
-	}
-	_, err := w.Write(records)
-	return err
+	return nil
 }
 
-func (l *taskList) append(records []byte, threads []proc.Thread) []byte {
+func (l *taskLists) abandon() {
+	if l.list != nil {
+		_ = l.list.Close()
+	}
+	l.list, l.rest = nil, nil
+}
+
+// underWay tells whether a list has begun and not ended.
+func (l *taskLists) underWay() bool { return l.list != nil }
+
+// slice reads the next slice of the list under way.
+func (l *taskLists) slice() error {
+	for !l.done {
+		n, err := l.list.Read(l.buf[:])
+		if n > 0 {
+			l.bytes += n
+			if err := l.sink.Tasks(l.buf[:n]); err != nil {
+				return err
+			}
+		}
+		l.done = errors.Is(err, io.EOF)
+		if err != nil && !l.done {
+			return fmt.Errorf("list the threads: %w", err)
+		}
+		if n > len(l.buf)-2*spool.TaskSize {
+			return nil // a full slice: the rest waits for the next round
+		}
+	}
+	if l.rest != nil {
+		select {
+		case records := <-l.rest:
+			l.rest = nil
+			if err := l.sink.Tasks(records); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return l.end()
+}
+
+func (l *taskLists) end() error {
+	l.abandon()
+	wait := threadShare * time.Duration(l.bytes/spool.TaskSize)
+	if l.again {
+		wait = 0
+	}
+	l.next = l.began + min(max(wait, shortestListing), longestListing).Nanoseconds()
+	return l.sink.EndTasks()
+}
+
+// round reads a slice. A new list begins with a generation, if one is due.
+func (l *taskLists) round(generation bool) error {
+	if !l.underWay() {
+		if !generation || proc.Monotonic() < l.next {
+			return nil
+		}
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
+	return l.slice()
+}
+
+// recordsLost makes a list due with the next generation: what lost records said of threads is only in a list.
+func (l *taskLists) recordsLost() {
+	l.again = true
+	l.next = min(l.next, l.began+shortestListing.Nanoseconds())
+}
+
+// all makes a whole list, with rests in which between is called.
+func (l *taskLists) all(between func() error) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	for waited := time.Duration(0); ; {
+		if err := l.slice(); err != nil || !l.underWay() {
+			return err
+		}
+		if l.done {
+			if waited += sliceRest; waited > missingLimit {
+				l.abandon()
+				return nil
+			}
+		}
+		// Not a Go timer: those are in the hands of threads of ordinary priority.
+		rest := unix.NsecToTimespec(sliceRest.Nanoseconds())
+		_ = unix.Nanosleep(&rest, nil)
+		if err := between(); err != nil {
+			return err
+		}
+	}
+}
+
+// missingProcesses are those that the kernel's list leaves out, as on some hypervisors' guests the first process. /proc is
+// read first, so that no process that begins meanwhile is among them.
+func missingProcesses(tracer *bpf.Tracer) (missing []int, err error) {
+	if !proc.InitPIDNamespace() {
+		return nil, nil
+	}
+	pids, err := proc.PIDs("/proc")
+	if err != nil {
+		return nil, nil // without /proc there is nobody to add
+	}
+	seen := seenPIDs{pids: make(map[int]bool)}
+	if err := tracer.ReadTasks(&seen); err != nil {
+		return nil, err
+	}
+	for _, pid := range pids {
+		if !seen.pids[pid] {
+			missing = append(missing, pid)
+		}
+	}
+	return missing, nil
+}
+
+// appendThreads appends a struct rec_task for each thread of a process; wanted: the filters want them.
+func appendThreads(records []byte, threads []proc.Thread, wanted bool) []byte {
 	leader := ""
 	for _, t := range threads {
 		if t.TID == t.PID {
@@ -56,7 +206,7 @@ func (l *taskList) append(records []byte, threads []proc.Thread) []byte {
 	for _, t := range threads {
 		records = spool.AppendTask(records, spool.LiveTask{
 			At: proc.Monotonic(), TID: t.TID, PID: t.PID, PPID: t.PPID, Comm: t.Comm, ProcessComm: leader,
-			Start: t.Start, Flags: t.Flags, State: t.State, Prio: t.Prio, CPU: t.CPU, Wanted: l.wanted,
+			Start: t.Start, Flags: t.Flags, State: t.State, Prio: t.Prio, CPU: t.CPU, Wanted: wanted,
 		})
 	}
 	return records
@@ -64,7 +214,6 @@ func (l *taskList) append(records []byte, threads []proc.Thread) []byte {
 
 // seenPIDs notes which processes pass. Records may be cut anywhere between two writes.
 type seenPIDs struct {
-	w    io.Writer
 	rest []byte
 	pids map[int]bool
 }
@@ -76,5 +225,5 @@ func (s *seenPIDs) Write(b []byte) (int, error) {
 		s.pids[pid] = true
 		s.rest = s.rest[spool.TaskSize:]
 	}
-	return s.w.Write(b)
+	return len(b), nil
 }

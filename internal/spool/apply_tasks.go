@@ -14,8 +14,8 @@ const freshName = int64(1e6)
 // are for those that no event has told of.
 func (a *applier) applyTask(b []byte, at int64) {
 	le := binary.LittleEndian
-	for len(a.lists.starts) > 0 && at >= a.lists.starts[0] {
-		a.newList(at)
+	for len(a.lists.starts) > 0 && at >= a.lists.starts[0].time {
+		a.newList(at, a.lists.starts[0].after)
 		a.lists.starts = a.lists.starts[1:]
 	}
 	who := decodeIdentity(b[taskWho:])
@@ -23,6 +23,9 @@ func (a *applier) applyTask(b []byte, at int64) {
 		return
 	}
 	t := a.threads.get(who.tid)
+	if t != nil && t.told && t.start > at {
+		return // what /proc has told of a thread comes a little later than its time
+	}
 	if b[hdrFlags]&recCut != 0 && t != nil && t.told && isNear(t.start, who.start) {
 		who.start = t.start
 	}

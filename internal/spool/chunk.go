@@ -14,8 +14,8 @@ import (
 //	 6  2  ring, or number of a copied file
 //	 8  4  length of the payload
 //	12  4  CRC-32C of the payload
-//	16  8  ring, side-band: position of the first byte in the ring or in all side-band bytes; round: its time;
-//	       part of a file: where it stands in the file; end of a file: its size
+//	16  8  ring, side-band, tasks: position of the first byte in the ring, in all side-band bytes or in all lists;
+//	       round: its time; part of a file: where it stands in the file; end of a file: its size
 //	24  4  recording: a random number, the same in all chunks of a file
 //	28  4  CRC-32C of the 28 bytes before
 const (
@@ -45,8 +45,13 @@ const (
 	chunkCopyFile   chunkType = 12 // end of the parts of a file, and its name
 )
 
-// chunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one.
-const chunkWhole = 1
+const (
+	// chunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one, and on the first
+	// bytes of a list of tasks.
+	chunkWhole = 1
+	// chunkLast is set on a chunk without bytes that ends a list of tasks. A list without it is not complete.
+	chunkLast = 2
+)
 
 // pieceBytes is the most ring bytes in one chunk. A chunk is read as a whole, because nothing in it is trusted before
 // its checksum was found to match; so with many rings chunks are smaller.

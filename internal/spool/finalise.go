@@ -33,8 +33,8 @@ type finaliser struct {
 	end     int64       // no record after this is part of the recording
 	tail    *Tail
 	round   int64 // time of the last round
-	newest  int64 // time of the last task that was listed before the first round
-	listing bool  // the chunk before was part of a list
+	newest  int64 // time of the last task that was listed before the opening
+	listed  listing
 	punched int64
 	blocked []chunk // lists of threads that are blocked at the end
 }

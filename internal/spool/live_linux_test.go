@@ -2,7 +2,6 @@ package spool
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -281,7 +280,7 @@ func TestLiveHolesSpareWhatTheNextGenerationTakesOver(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	b.must(b.w.Cut(&format.ClockSnapshot{Monotonic: b.now}, func(io.Writer) error { return nil }))
+	b.must(b.w.Cut(&format.ClockSnapshot{Monotonic: b.now}))
 	b.round()
 	summary := b.end()
 	if got, want := summary.Events[format.KindSwitch], uint64(7*burstEvents); got != want || summary.Damage != nil {

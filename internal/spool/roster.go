@@ -196,9 +196,18 @@ func (r *roster) finish(g *process) {
 	}
 }
 
-// newList is called before the first record of a list of tasks. A list has every live thread, so those that the list
-// before it has not, and that were not made since, have ended unseen.
-func (r *roster) newList(at int64) {
+// newList is called before the first record of a list of tasks. after tells whether the list before it is complete.
+func (r *roster) newList(at int64, after bool) {
+	if after {
+		r.dropUnlisted()
+	}
+	r.list++
+	r.listFrom = at
+}
+
+// dropUnlisted forgets the threads that are not in the last list, which is complete, and were not made since: they have ended
+// unseen.
+func (r *roster) dropUnlisted() {
 	var ended []*thread
 	_ = r.threads.all(func(t *thread) error {
 		if t.listed < r.list && !t.isIdle && t.status != running {
@@ -219,8 +228,6 @@ func (r *roster) newList(at int64) {
 			delete(r.groups, pid)
 		}
 	}
-	r.list++
-	r.listFrom = at
 }
 
 // isOff tells whether a thread is known to be on no CPU.

@@ -19,8 +19,6 @@ func (f *finaliser) scanRound() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		begins := !f.listing
-		f.listing = c.typ == chunkTasks
 		switch c.typ {
 		case chunkRing:
 			if int(c.ring) < len(f.rings) && int(c.length) <= pieceBytes(len(f.rings)) {
@@ -36,9 +34,8 @@ func (f *finaliser) scanRound() (bool, error) {
 			}
 		case chunkTasks:
 			if c.length <= taskChunk {
-				f.tasks.appendList(&c, begins)
+				err = f.appendTasks(&c)
 			}
-			err = f.listedUntil(&c)
 		case chunkRound:
 			var is bool
 			if is, err = f.endRound(&c); is && err == nil {
@@ -67,6 +64,7 @@ func (f *finaliser) endRound(c *chunk) (bool, error) {
 	if err != nil || b == nil {
 		return false, err
 	}
+	f.openAt(roundOpen(b))
 	f.round = time
 	f.side.mark = time
 	for i, s := range f.rings {
@@ -74,26 +72,31 @@ func (f *finaliser) endRound(c *chunk) (bool, error) {
 		s.reach(drained)
 		s.roundEnded(time, producer, drained)
 	}
-	f.openAt(roundOpen(b))
 	return true, nil
 }
 
 // openAt takes the time at which the window opened; 0: it has not. If the file begins with a later generation, nothing
-// is known of what was before that. When all its tasks are listed, everybody is known.
+// is known of what was before its first round. When the first list of all tasks is complete, all threads are known.
 func (f *finaliser) openAt(at int64) {
 	if f.open != 0 || at <= 0 {
 		return
 	}
 	if !f.first.first {
+		if f.round == 0 || f.spool.listed && !f.listed.complete {
+			return
+		}
 		at = max(at, f.newest+1, f.round)
 	}
 	f.open = min(at, f.end)
 	f.out.due = f.open
 }
 
-// listedUntil notes when the first list of a generation was complete.
-func (f *finaliser) listedUntil(c *chunk) error {
-	if f.first.first || f.open != 0 || c.length < taskSize {
+// appendTasks takes a part of a list of tasks. If the file begins with a later generation, it notes when the first list was
+// complete.
+func (f *finaliser) appendTasks(c *chunk) error {
+	f.listed.add(c)
+	f.tasks.append(c)
+	if f.first.first || f.open != 0 {
 		return nil
 	}
 	b, err := f.scan.read(c)

@@ -52,7 +52,9 @@ type source struct {
 	announced []announced
 	answered  []answered
 	early     func(stack []byte) // takes a rec_stack before its turn
-	starts    []int64            // of tasks: times of the first records of the lists that were read and not taken yet
+	starts    []listStart        // of tasks: the lists that were read and not taken yet
+	intact    bool               // of tasks: of the list that was read last, nothing is missing so far
+	complete  bool               // of tasks: the list that was read last has all its parts
 }
 
 // extent is a piece of the spool file, or a gap where there should have been one.
@@ -61,7 +63,14 @@ type extent struct {
 	length uint32
 	crc    uint32
 	whole  bool // it begins with a record; of tasks: it begins a list
+	last   bool // of tasks: a list ends here
 	gap    bool
+}
+
+// listStart is where a list of tasks begins.
+type listStart struct {
+	time  int64 // of its first record
+	after bool  // the list before it is complete
 }
 
 // entry is one record: its time and where it stands, in bytes since the beginning of the source.
@@ -98,14 +107,9 @@ func (s *source) roundEnded(time int64, producer, drained uint64) {
 // maxWaits bounds what a ring that never goes on makes its source remember. Rounds beyond it do not count.
 const maxWaits = 4096
 
-// appendList adds a part of a list of tasks.
-func (s *source) appendList(c *chunk, begins bool) {
-	s.push(extent{offset: c.payload, length: c.length, crc: c.crc, whole: begins})
-}
-
 // append adds the bytes of one chunk. Repeats, which the overlap of two generations is made of, are dropped.
 func (s *source) append(c *chunk) {
-	e := extent{offset: c.payload, length: c.length, crc: c.crc, whole: c.flags&chunkWhole != 0}
+	e := extent{offset: c.payload, length: c.length, crc: c.crc, whole: c.flags&chunkWhole != 0, last: s.tasks && c.flags&chunkLast != 0}
 	if s.seen && c.position < s.end {
 		return
 	}
@@ -214,6 +218,10 @@ func (s *source) load(e *extent) error {
 		s.hole()
 		return nil
 	}
+	if e.last {
+		s.complete = s.intact
+		return nil
+	}
 	if e.whole && s.parsed < len(s.buf) && !s.tasks {
 		s.hole() // half a record, and its rest is not to come
 	}
@@ -248,6 +256,7 @@ func (s *source) load(e *extent) error {
 // hole puts a record where bytes are missing. What follows can be read only where a record is known to begin.
 func (s *source) hole() {
 	if s.tasks {
+		s.intact = false
 		return
 	}
 	s.inside = true
@@ -325,6 +334,10 @@ func (s *source) parseSide() {
 }
 
 func (s *source) parseTasks(begins bool) {
+	after := s.complete
+	if begins {
+		s.intact, s.complete = true, false
+	}
 	for ; len(s.buf)-s.parsed >= taskSize; s.parsed += taskSize {
 		b := s.buf[s.parsed:]
 		if b[hdrKind] != recTask {
@@ -332,7 +345,7 @@ func (s *source) parseTasks(begins bool) {
 		}
 		time := int64(binary.LittleEndian.Uint64(b[hdrTime:]))
 		if begins {
-			s.starts = append(s.starts, time)
+			s.starts = append(s.starts, listStart{time, after})
 			begins = false
 		}
 		s.insert(time, s.base+uint64(s.parsed))

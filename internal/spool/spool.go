@@ -49,6 +49,7 @@ type Spool struct {
 	tail   *Tail // nil: it has no end, or not yet
 	open   int64 // with tail: when the window opened
 	close  int64 // time of the last whole round
+	listed bool  // a list of tasks is complete before the second generation, the last whole round or the end
 	damage Damage
 	copies copies  // complete when nobody writes any more
 	live   *shared // nil: nobody writes
@@ -103,6 +104,8 @@ func OpenFile(file *os.File) (*Spool, error) {
 // read looks at all chunk headers of a spool.
 func read(r io.ReaderAt, size int64) (*Spool, error) {
 	s := &Spool{r: r}
+	var list listing
+	generations := 0
 	scan := scanner{r: r, limit: size, damage: &s.damage}
 	for {
 		c, err := scan.chunk()
@@ -112,9 +115,16 @@ func read(r io.ReaderAt, size int64) (*Spool, error) {
 		if err != nil {
 			return nil, err
 		}
+		switch c.typ {
+		case chunkTasks:
+			list.add(&c)
+		case chunkGeneration:
+			generations++
+		}
 		if err := s.visit(&scan, &c); err != nil {
 			return nil, err
 		}
+		s.listed = s.listed || generations < 2 && list.complete && s.limit == c.end()
 		if s.tail != nil {
 			break
 		}

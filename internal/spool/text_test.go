@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,7 +24,9 @@ import (
 //	busy 0                         records from here on stay in ring 0, behind one that is being written
 //	commit 0                       until here
 //	round 1100                     a round: all but what is busy goes into the file
-//	bump 1, cut 1300               generations; the tasks after cut are its list
+//	bump 1, cut 1300               generations
+//	slice                          the list of tasks goes on after the rounds that follow
+//	begin                          a list of tasks begins; the one before it may have no end
 //	source 1 1000000               before spool: samples are taken every ms
 //	kallsyms 0xffffffff81000000    the address of _text; at +0x100 stands what calls a kernel program, at +0x300 what is
 //	                               probed by one
@@ -54,7 +55,6 @@ type spoolText struct {
 	blocked []byte
 	side    []byte             // records of the round
 	step    func(after string) // called after each line that writes, for live tests
-	cut     *int64
 }
 
 type textRing struct {
@@ -94,7 +94,7 @@ func (p *spoolText) run(text, path string) error {
 
 func (p *spoolText) line(words []string, path string) error {
 	if words[0] != "task" {
-		if err := p.endList(); err != nil {
+		if err := p.writeList(words[0] != "slice"); err != nil {
 			return err
 		}
 	}
@@ -133,6 +133,9 @@ func (p *spoolText) line(words []string, path string) error {
 		return p.w.Modules(fmt.Appendf(nil, "%s %d 0 - Live 0x%016x\n", words[1], number(2), hex(words[3])))
 	case "side":
 		p.side = appendSide(p.side, number(1), words[2], f)
+	case "slice": // what it means was done above
+	case "begin":
+		p.w.BeginTasks()
 	case "task":
 		p.listing = append(p.listing, f.task()...)
 	case "clocks":
@@ -149,7 +152,7 @@ func (p *spoolText) line(words []string, path string) error {
 		return p.w.BumpGeneration(uint32(number(1)))
 	case "cut":
 		at := number(1)
-		p.cut = &at
+		return p.w.Cut(&format.ClockSnapshot{Monotonic: at, Boottime: at + 5, Realtime: at + 1e9})
 	case "lost":
 		p.tail.Losses = append(p.tail.Losses, Loss{
 			CPU: uint32(f.number("cpu")), Kind: format.Kind(f.number("kind")), Count: uint64(f.number("count")),
@@ -182,22 +185,17 @@ func (p *spoolText) line(words []string, path string) error {
 	return nil
 }
 
-// endList writes the list of tasks that the lines before have told, as part of a cut if one is due.
-func (p *spoolText) endList() error {
+// writeList writes the tasks that the lines before have told, and ends their list if there is no more of it to come.
+func (p *spoolText) writeList(ends bool) error {
 	list := p.listing
-	p.listing = nil
-	if p.cut == nil {
-		if len(list) == 0 {
-			return nil
-		}
-		return p.w.Tasks(list)
+	if len(list) == 0 {
+		return nil
 	}
-	at := *p.cut
-	p.cut = nil
-	return p.w.Cut(&format.ClockSnapshot{Monotonic: at, Boottime: at + 5, Realtime: at + 1e9}, func(w io.Writer) error {
-		_, err := w.Write(list)
+	p.listing = nil
+	if err := p.w.Tasks(list); err != nil || !ends {
 		return err
-	})
+	}
+	return p.w.EndTasks()
 }
 
 func (p *spoolText) round(at int64) error {

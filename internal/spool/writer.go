@@ -3,7 +3,6 @@ package spool
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -37,6 +36,8 @@ type Writer struct {
 	pieces    []byte // headers of the ring chunks of one call
 	vector    [][]byte
 	tasks     []byte // a list's bytes that are not written yet
+	listed    uint64 // bytes of all lists so far
+	listing   bool   // a list has begun and not ended
 
 	next    uint32 // number of the generation to come
 	overlap int64  // where the bytes that go into both generations begin
@@ -178,7 +179,13 @@ func (w *Writer) Sideband(records []byte) error {
 	return w.split(chunkHeader{typ: chunkSideband, position: at}, records)
 }
 
-// Tasks appends what a task iterator wrote, in pieces of any length. A whole list goes in before the next Ring or Round.
+// BeginTasks begins a list of all tasks. One that has not ended stays incomplete.
+func (w *Writer) BeginTasks() {
+	w.tasks, w.listing = w.tasks[:0], false
+}
+
+// Tasks appends what a task iterator wrote, in pieces of any length. Rounds may come between them, but each task comes before
+// the first round that is later than its record.
 func (w *Writer) Tasks(raw []byte) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -191,12 +198,31 @@ func (w *Writer) Tasks(raw []byte) error {
 		if len(w.tasks) < taskChunk && (len(raw) > 0 || whole < len(w.tasks)) {
 			continue
 		}
-		if err := w.small(chunkTasks, 0, w.tasks[:whole]); err != nil {
+		if err := w.appendTasks(w.tasks[:whole]); err != nil {
 			return err
 		}
 		w.tasks = append(w.tasks[:0], w.tasks[whole:]...)
 	}
 	return nil
+}
+
+func (w *Writer) appendTasks(records []byte) error {
+	h := chunkHeader{typ: chunkTasks, position: w.listed}
+	if !w.listing {
+		h.flags = chunkWhole
+	}
+	w.listing = true
+	w.listed += uint64(len(records))
+	return w.chunk(h, records)
+}
+
+// EndTasks tells that the list of all tasks is complete.
+func (w *Writer) EndTasks() error {
+	if err := w.ready(); err != nil || !w.listing {
+		return err
+	}
+	w.listing = false
+	return w.chunk(chunkHeader{typ: chunkTasks, flags: chunkLast, position: w.listed}, nil)
 }
 
 // Blocked appends a list of the threads that are blocked when the window has closed, as the kernel's iterator wrote it:
@@ -220,16 +246,6 @@ func (w *Writer) Blocked(list []byte) error {
 		list = list[n:]
 	}
 	return nil
-}
-
-// taskList makes Tasks an io.Writer.
-type taskList struct{ w *Writer }
-
-func (t taskList) Write(b []byte) (int, error) {
-	if err := t.w.Tasks(b); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }
 
 // Round ends a round: everything before it can be recovered if the recorder is killed.
@@ -283,9 +299,8 @@ func (w *Writer) Cutting() bool { return w.rounds >= 0 }
 // CutDue tells that two rounds have passed since BumpGeneration: it is time for [Writer.Cut].
 func (w *Writer) CutDue() bool { return w.rounds >= 2 }
 
-// Cut begins the next generation: its header, the clocks, the list of all tasks, which the function tasks writes, and
-// the records since BumpGeneration once more. (*bpf.Tracer).ReadTasks is such a function.
-func (w *Writer) Cut(c *format.ClockSnapshot, tasks func(io.Writer) error) error {
+// Cut begins the next generation: its header, the clocks, and what was written since BumpGeneration once more.
+func (w *Writer) Cut(c *format.ClockSnapshot) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
@@ -299,10 +314,6 @@ func (w *Writer) Cut(c *format.ClockSnapshot, tasks func(io.Writer) error) error
 	}
 	if err := w.Clocks(c); err != nil {
 		return err
-	}
-	w.tasks = w.tasks[:0]
-	if err := tasks(taskList{w}); err != nil {
-		return fmt.Errorf("list the tasks: %w", err)
 	}
 	if err := w.repeat(from, to); err != nil {
 		return err

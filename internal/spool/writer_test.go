@@ -144,7 +144,7 @@ func TestWriterRefusesWhatCannotBeRead(t *testing.T) {
 		{w.Begin(Header{Session: session, Rings: 2}), "it has begun"},
 		{w.Ring(2, 0, []byte{1}), "the spool has 2"},
 		{w.Round(Round{Producer: []uint64{1}, Drained: []uint64{1}}), "there are 2 rings"},
-		{w.Cut(&format.ClockSnapshot{}, nil), "two rounds have not passed"},
+		{w.Cut(&format.ClockSnapshot{}), "two rounds have not passed"},
 		{w.BumpGeneration(1), ""},
 		{w.BumpGeneration(2), "a cut is under way"},
 	} {
