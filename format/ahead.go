@@ -2,8 +2,12 @@ package format
 
 import "sync/atomic"
 
-// aheadBlocks is how many blocks may be read, checked and decompressed before they are asked for.
-const aheadBlocks = 4
+// aheadBlocks is how many blocks may be read, checked and decompressed before they are asked for. Of blocks much larger than
+// writers make them it is one at a time.
+const (
+	aheadBlocks = 4
+	largeBlock  = 1 << 20
+)
 
 // loaded is a block on its way from the goroutine that reads ahead.
 type loaded struct {
@@ -41,11 +45,34 @@ func (a *ahead) run(b *BlockReader) {
 			if l.err = b.next(&l.Block); l.err != nil {
 				l.Skipped, l.Problem = b.Trailing()
 			}
+			isLarge := len(l.Payload) > largeBlock
 			// There is room for all of them, so this never waits.
 			a.ready <- l
-			if l.err != nil {
+			if l.err != nil || isLarge && !a.waitFor(l) {
 				return
 			}
+		}
+	}
+}
+
+// waitFor waits until a large block is given back, and lets go of its payload. It returns false if the reading is stopped
+// meanwhile.
+func (a *ahead) waitFor(l *loaded) bool {
+	var others []*loaded
+	for {
+		select {
+		case <-a.stop:
+			return false
+		case back := <-a.free:
+			if back != l {
+				others = append(others, back)
+				continue
+			}
+			l.Payload = nil
+			for _, one := range append(others, l) {
+				a.free <- one
+			}
+			return true
 		}
 	}
 }

@@ -16,27 +16,10 @@ const (
 	maxSectionDefinitions     = 2 << 20 // and lines of frames
 	maxSectionDefinitionBytes = 96 << 20
 	maxSectionFrameIDs        = 32 << 20 // in its stacks
+	maxSectionClocks          = 1 << 16
+	maxFrameLines             = 4096
+	maxStackFrames            = 1 << 20
 )
-
-// appendTask appends t as a member of a Definitions message. It is written by hand because a busy machine makes
-// ten thousand threads a second: see BenchmarkDefineTask.
-func appendTask(b []byte, t *Task) []byte {
-	b, body := beginMember(b, 1)
-	b = appendNumber(b, 1, uint64(t.Id))
-	b = appendNumber(b, 2, uint64(int64(t.Tid)))
-	b = appendNumber(b, 3, uint64(int64(t.Pid)))
-	b = appendText(b, 4, t.Comm)
-	b = appendText(b, 5, t.ProcessComm)
-	b = appendNumber(b, 6, uint64(int64(t.Ppid)))
-	b = appendNumber(b, 7, uint64(t.Start))
-	b = appendNumber(b, 8, uint64(t.Flags))
-	b = appendNumber(b, 9, uint64(t.Continues))
-	b = appendNumber(b, 10, uint64(t.Command))
-	b = appendNumber(b, 11, uint64(int64(t.NsTid)))
-	b = appendNumber(b, 12, uint64(int64(t.NsPid)))
-	b = append(b, t.unknownFields...)
-	return endMember(b, body)
-}
 
 // appendMember appends m as a member of a Definitions message.
 func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, error) {
@@ -57,84 +40,128 @@ func countDefinitions(d *Definitions) int {
 
 // definitions are those of one section, as far as they have been read.
 type definitions struct {
-	tasks    table[Task, *Task]
-	modules  table[Module, *Module]
-	frames   table[Frame, *Frame]
-	stacks   table[Stack, *Stack]
-	commands table[Command, *Command]
+	tasks    table[Task]
+	modules  table[Module]
+	frames   table[Frame]
+	stacks   table[Stack]
+	commands table[Command]
 	clocks   []*ClockSnapshot
+	messages messages
 	count    int
-	bytes    int
 	frameIDs int // in stacks
 
-	ids      slab[uint32]
-	lines    slab[Line]
-	pointers slab[*Line]
-	texts    slab[byte]
+	one scratch
+}
+
+// scratch is what a definition is decoded into to see whether it is one.
+type scratch struct {
+	task  Task
+	frame Frame
+	stack Stack
+	room  room
+}
+
+func (d *definitions) task(id uint32) *Task   { return d.tasks.get(id, &d.messages, decodeTask) }
+func (d *definitions) frame(id uint32) *Frame { return d.frames.get(id, &d.messages, decodeFrame) }
+func (d *definitions) stack(id uint32) *Stack { return d.stacks.get(id, &d.messages, decodeStack) }
+func (d *definitions) module(id uint32) *Module {
+	return d.modules.get(id, &d.messages, decodeMessage[Module])
+}
+func (d *definitions) command(id uint32) *Command {
+	return d.commands.get(id, &d.messages, decodeMessage[Command])
+}
+
+// decodeMessage is for sorts of definitions of which there are few.
+func decodeMessage[T any, P interface {
+	*T
+	proto.Message
+}](b []byte, d *T) (weight int, err error) {
+	return len(b), proto.Unmarshal(b, P(d))
 }
 
 // add reads the payload of a definition block. Members of kinds that this version does not use are passed over.
 func (d *definitions) add(payload []byte) error {
-	d.bytes += len(payload)
-	if d.bytes > maxSectionDefinitionBytes {
+	if d.messages.size+len(payload) > maxSectionDefinitionBytes {
 		return fmt.Errorf("definitions of more than %d bytes in one section", maxSectionDefinitionBytes)
 	}
-	for len(payload) > 0 {
-		field, typ, n := protowire.ConsumeTag(payload)
+	begin := d.messages.add(payload)
+	for at := 0; at < len(payload); {
+		field, typ, n := protowire.ConsumeTag(payload[at:])
 		if n < 0 {
 			return fmt.Errorf("read definitions: %w", protowire.ParseError(n))
 		}
-		size := protowire.ConsumeFieldValue(field, typ, payload[n:])
+		at += n
+		size := protowire.ConsumeFieldValue(field, typ, payload[at:])
 		if size < 0 {
 			return fmt.Errorf("read definitions: %w", protowire.ParseError(size))
 		}
 		if typ == protowire.BytesType {
-			member, _ := protowire.ConsumeBytes(payload[n:])
-			if err := d.member(field, member); err != nil {
+			member, _ := protowire.ConsumeBytes(payload[at:])
+			if err := d.member(field, member, begin+place(at)); err != nil {
 				return err
 			}
 		}
-		payload = payload[n+size:]
+		at += size
 	}
 	return nil
 }
 
-func (d *definitions) member(field protowire.Number, member []byte) error {
+func (d *definitions) member(field protowire.Number, member []byte, at place) error {
 	if err := d.countOne(); err != nil {
 		return err
 	}
+	one := &d.one
 	switch field {
 	case 1:
-		return d.enterTask(member)
+		if err := one.task.decode(member); err != nil {
+			return fmt.Errorf("read the definition of a task: %w", err)
+		}
+		d.tasks.add(one.task.Id, at)
 	case 2:
-		return enter(&d.modules, member, "a module")
+		return enter(&d.modules, member, at, "a module")
 	case 3:
-		if err := d.decodeFrame(member, d.frames.next()); err != nil {
+		if err := one.room.decodeFrame(member, &one.frame); err != nil {
 			return fmt.Errorf("read the definition of a frame: %w", err)
 		}
-		d.frames.add()
+		if err := d.countLines(len(one.frame.Lines)); err != nil {
+			return err
+		}
+		d.frames.add(one.frame.Id, at)
 	case 4:
-		if err := d.decodeStack(member, d.stacks.next()); err != nil {
+		if err := one.room.decodeStack(member, &one.stack); err != nil {
 			return fmt.Errorf("read the definition of a stack: %w", err)
 		}
-		d.stacks.add()
+		if err := d.countFrames(len(one.stack.Frames)); err != nil {
+			return err
+		}
+		d.stacks.add(one.stack.Id, at)
 	case 6:
-		clocks := new(ClockSnapshot)
-		if err := proto.Unmarshal(member, clocks); err != nil {
-			return fmt.Errorf("read a clock snapshot: %w", err)
-		}
-		if err := checkTimes(clocks.ProtoReflect()); err != nil {
-			return fmt.Errorf("read a clock snapshot: %w", err)
-		}
-		d.clocks = append(d.clocks, clocks)
+		return d.addClocks(member)
 	case 7:
-		return enter(&d.commands, member, "a command line")
+		return enter(&d.commands, member, at, "a command line")
 	}
 	return nil
 }
 
-func (d *definitions) countOne() error {
-	if d.count++; d.count > maxSectionDefinitions {
+func (d *definitions) addClocks(member []byte) error {
+	clocks := new(ClockSnapshot)
+	if err := proto.Unmarshal(member, clocks); err != nil {
+		return fmt.Errorf("read a clock snapshot: %w", err)
+	}
+	if err := checkTimes(clocks.ProtoReflect()); err != nil {
+		return fmt.Errorf("read a clock snapshot: %w", err)
+	}
+	if len(d.clocks) >= maxSectionClocks {
+		return fmt.Errorf("more than %d clock snapshots in one section", maxSectionClocks)
+	}
+	d.clocks = append(d.clocks, clocks)
+	return nil
+}
+
+func (d *definitions) countOne() error { return d.countLines(1) }
+
+func (d *definitions) countLines(n int) error {
+	if d.count += n; d.count > maxSectionDefinitions {
 		return fmt.Errorf("more than %d definitions in one section, counting the lines of frames", maxSectionDefinitions)
 	}
 	return nil
@@ -147,30 +174,16 @@ func (d *definitions) countFrames(n int) error {
 	return nil
 }
 
-func (d *definitions) enterTask(member []byte) error {
-	if err := read(&d.tasks, member, "a task"); err != nil {
-		return err
-	}
-	if !isTime(d.tasks.next().Start) {
-		return fmt.Errorf("read the definition of a task: %w", errTime)
-	}
-	d.tasks.add()
-	return nil
-}
-
-// enter reads one definition into its table.
-func enter[T any, P message[T]](t *table[T, P], member []byte, what string) error {
-	if err := read(t, member, what); err != nil {
-		return err
-	}
-	t.add()
-	return nil
-}
-
-// read decodes a definition into the room that its table has for the next one.
-func read[T any, P message[T]](t *table[T, P], member []byte, what string) error {
-	if err := proto.Unmarshal(member, t.next()); err != nil {
+// enter enters a definition of a sort of which there are few.
+func enter[T any, P interface {
+	*T
+	proto.Message
+	GetId() uint32
+}](t *table[T], member []byte, at place, what string) error {
+	d := P(new(T))
+	if err := proto.Unmarshal(member, d); err != nil {
 		return fmt.Errorf("read the definition of %s: %w", what, err)
 	}
+	t.add(d.GetId(), at)
 	return nil
 }

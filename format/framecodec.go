@@ -1,6 +1,11 @@
 package format
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"bytes"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // appendFrame appends f as a member of a Definitions message.
 func appendFrame(b []byte, f *Frame) []byte {
@@ -25,9 +30,27 @@ func appendFrame(b []byte, f *Frame) []byte {
 	return endMember(b, body)
 }
 
-// decodeFrame reads the message b into f. It counts the lines in d, because an empty one takes fifty times its size.
-func (d *definitions) decodeFrame(b []byte, frame *Frame) error {
+// room is what decoding needs besides the message. What is decoded is valid until it is used again.
+type room struct {
+	lines    []Line
+	pointers []*Line
+	ids      []uint32
+}
+
+// decodeFrame reads the message b into frame.
+func decodeFrame(b []byte, frame *Frame) (weight int, err error) {
+	err = new(room).decodeFrame(bytes.Clone(b), frame)
+	return len(b) + len(frame.Lines)*lineWeight, err
+}
+
+const lineWeight = 80 // what an empty one takes
+
+// decodeFrame reads the message b into frame, which holds parts of b from then on.
+func (r *room) decodeFrame(b []byte, frame *Frame) error {
 	*frame = Frame{}
+	if err := r.makeLines(countFields(b, 5)); err != nil {
+		return err
+	}
 	for len(b) > 0 {
 		f, err := nextField(b)
 		if err != nil {
@@ -43,12 +66,9 @@ func (d *definitions) decodeFrame(b []byte, frame *Frame) error {
 		case f.number == 4 && f.typ == protowire.VarintType:
 			frame.FunctionOffset = f.value
 		case f.number == 5 && f.typ == protowire.BytesType:
-			if frame.Lines == nil {
-				frame.Lines = d.pointers.take(countFields(b, 5))[:0]
-			}
-			var line *Line
-			line, err = d.decodeLine(f.bytes)
-			frame.Lines = append(frame.Lines, line)
+			n := len(frame.Lines)
+			frame.Lines = r.pointers[: n+1 : n+1]
+			err = decodeLine(f.bytes, frame.Lines[n])
 		case f.number == 6 && f.typ == protowire.VarintType:
 			frame.Caller = protowire.DecodeBool(f.value)
 		default:
@@ -62,39 +82,40 @@ func (d *definitions) decodeFrame(b []byte, frame *Frame) error {
 	return nil
 }
 
-func (d *definitions) decodeLine(b []byte) (*Line, error) {
-	if err := d.countOne(); err != nil {
-		return nil, err
+// makeLines makes room for so many lines.
+func (r *room) makeLines(n int) error {
+	if n > maxFrameLines {
+		return fmt.Errorf("it has %d lines, more than the %d that are allowed", n, maxFrameLines)
 	}
-	line := &d.lines.take(1)[0]
+	if n > len(r.lines) {
+		r.lines, r.pointers = make([]Line, n), make([]*Line, n)
+		for i := range r.lines {
+			r.pointers[i] = &r.lines[i]
+		}
+	}
+	return nil
+}
+
+func decodeLine(b []byte, line *Line) error {
+	*line = Line{}
 	for len(b) > 0 {
 		f, err := nextField(b)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b = b[len(f.raw):]
 		switch {
 		case f.number == 1 && f.typ == protowire.BytesType:
-			line.Function = d.keep(f.bytes)
+			line.Function = f.text()
 		case f.number == 2 && f.typ == protowire.BytesType:
-			line.File = d.keep(f.bytes)
+			line.File = f.text()
 		case f.number == 3 && f.typ == protowire.VarintType:
 			line.Line = uint32(f.value)
 		default:
 			line.unknownFields = f.appendUnknown(line.unknownFields)
 		}
 	}
-	return line, nil
-}
-
-// keep copies what belongs to a block that will be read over.
-func (d *definitions) keep(b []byte) []byte {
-	if len(b) == 0 {
-		return nil
-	}
-	kept := d.texts.take(len(b))
-	copy(kept, b)
-	return kept
+	return nil
 }
 
 // countFields is how often a field stands in a message; up to where the message is broken, if it is.

@@ -142,8 +142,27 @@ func unmarshalBounded(b []byte, most int, m proto.Message) error {
 	if len(b) > most {
 		return fmt.Errorf("it takes %d bytes, more than the %d that are allowed", len(b), most)
 	}
+	if n := countMembers(b); n > maxMembers {
+		return fmt.Errorf("it has %d members, more than the %d that are allowed", n, maxMembers)
+	}
 	if err := proto.Unmarshal(b, m); err != nil {
 		return err
 	}
 	return checkTimes(m.ProtoReflect())
+}
+
+// maxMembers bounds the members of a session or an end: decoded, an empty one takes fifty times its size.
+const maxMembers = 1 << 18
+
+// countMembers is how many fields a message has, up to where it is broken.
+func countMembers(b []byte) (n int) {
+	for len(b) > 0 {
+		_, _, size := protowire.ConsumeField(b)
+		if size < 0 {
+			return n
+		}
+		b = b[size:]
+		n++
+	}
+	return n
 }

@@ -524,19 +524,19 @@ func (r *Reader) HeaderLost() bool { return !r.section.real }
 func (r *Reader) Sections() int { return r.sections }
 
 // Task is the definition of a task in the current section, nil for 0 and for one that is lost.
-func (r *Reader) Task(id TaskID) *Task { return r.section.defs.tasks.get(uint32(id)) }
+func (r *Reader) Task(id TaskID) *Task { return r.section.defs.task(uint32(id)) }
 
 // Stack is the definition of a stack in the current section, nil for 0 and for one that is lost.
-func (r *Reader) Stack(id StackID) *Stack { return r.section.defs.stacks.get(uint32(id)) }
+func (r *Reader) Stack(id StackID) *Stack { return r.section.defs.stack(uint32(id)) }
 
 // Frame is the definition of a frame in the current section, nil for 0 and for one that is lost.
-func (r *Reader) Frame(id uint32) *Frame { return r.section.defs.frames.get(id) }
+func (r *Reader) Frame(id uint32) *Frame { return r.section.defs.frame(id) }
 
 // Module is the definition of a module in the current section, nil for 0 and for one that is lost.
-func (r *Reader) Module(id uint32) *Module { return r.section.defs.modules.get(id) }
+func (r *Reader) Module(id uint32) *Module { return r.section.defs.module(id) }
 
 // Command is the definition of a command line in the current section, nil for 0 and for one that is lost.
-func (r *Reader) Command(id uint32) *Command { return r.section.defs.commands.get(id) }
+func (r *Reader) Command(id uint32) *Command { return r.section.defs.command(id) }
 
 // Clocks are the clock snapshots of the current section so far: its session's and those in definition blocks.
 func (r *Reader) Clocks() []*ClockSnapshot { return r.section.defs.clocks }
@@ -551,8 +551,8 @@ func (r *Reader) OnSectionEnd(f func(*End)) { r.onEnd = append(r.onEnd, f) }
 // at the end of the stream. All of the section's definitions have been read then.
 func (r *Reader) OnLeave(f func()) { r.onLeave = append(r.onLeave, f) }
 
-// Stacks are the definitions of stacks in the current section so far, by id.
-func (r *Reader) Stacks() iter.Seq[*Stack] { return r.section.defs.stacks.all() }
+// StackIDs are the ids of the stacks that the current section has defined so far, in order.
+func (r *Reader) StackIDs() iter.Seq[uint32] { return r.section.defs.stacks.ids() }
 
 // FirstOpen is when the window of the first section opened. Times are told as distances from it.
 func (r *Reader) FirstOpen() int64 { return r.firstOpen }

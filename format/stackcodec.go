@@ -1,6 +1,10 @@
 package format
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // Stacks and frames are most of what a section defines, so they are encoded and decoded by hand: BenchmarkDefineStack,
 // BenchmarkReadStacks and those of frames compare. TestCodecsAgreeWithProtobuf and FuzzDefinitionCodecs hold them
@@ -24,9 +28,15 @@ func appendStack(b []byte, s *Stack) []byte {
 	return endMember(b, body)
 }
 
-// decodeStack reads the message b into s. It counts the ids in d, because one of them takes four times its size.
-func (d *definitions) decodeStack(b []byte, s *Stack) error {
+// decodeStack reads the message b into s.
+func decodeStack(b []byte, s *Stack) (weight int, err error) {
+	err = new(room).decodeStack(b, s)
+	return len(b) + 4*len(s.Frames), err
+}
+
+func (r *room) decodeStack(b []byte, s *Stack) error {
 	*s = Stack{}
+	ids := r.ids[:0]
 	for len(b) > 0 {
 		f, err := nextField(b)
 		if err != nil {
@@ -37,10 +47,9 @@ func (d *definitions) decodeStack(b []byte, s *Stack) error {
 		case f.number == 1 && f.typ == protowire.VarintType:
 			s.Id = uint32(f.value)
 		case f.number == 2 && f.typ == protowire.BytesType:
-			err = d.packedFrames(s, f.bytes)
+			ids, err = appendPacked(ids, f.bytes)
 		case f.number == 2 && f.typ == protowire.VarintType:
-			err = d.countFrames(1)
-			s.Frames = append(s.Frames, uint32(f.value))
+			ids = append(ids, uint32(f.value))
 		case f.number == 3 && f.typ == protowire.VarintType:
 			s.KernelFrames = uint32(f.value)
 		case f.number == 4 && f.typ == protowire.VarintType:
@@ -48,37 +57,46 @@ func (d *definitions) decodeStack(b []byte, s *Stack) error {
 		default:
 			s.unknownFields = f.appendUnknown(s.unknownFields)
 		}
+		if err == nil && len(ids) > maxStackFrames {
+			err = errDeep
+		}
 		if err != nil {
 			return err
 		}
 	}
+	r.ids = ids
+	if len(ids) > 0 {
+		s.Frames = ids[:len(ids):len(ids)]
+	}
 	return nil
 }
 
-// packedFrames appends the ids of a packed field. Its last bytes of ids are those without the high bit.
-func (d *definitions) packedFrames(s *Stack, packed []byte) error {
+var errDeep = fmt.Errorf("it has more than the %d frames that are allowed", maxStackFrames)
+
+// appendPacked appends the ids of a packed field. Its last bytes of ids are those without the high bit.
+func appendPacked(ids []uint32, packed []byte) ([]uint32, error) {
 	n := 0
 	for _, c := range packed {
 		if c < 0x80 {
 			n++
 		}
 	}
-	if err := d.countFrames(n); err != nil {
-		return err
+	if n > maxStackFrames {
+		return ids, errDeep
 	}
-	frames := d.ids.take(len(s.Frames) + n)[:0]
-	frames = append(frames, s.Frames...)
+	if len(ids)+n > cap(ids) {
+		ids = append(make([]uint32, 0, len(ids)+n), ids...)
+	}
 	for len(packed) > 0 {
 		if c := packed[0]; c < 0x80 {
-			frames, packed = append(frames, uint32(c)), packed[1:]
+			ids, packed = append(ids, uint32(c)), packed[1:]
 			continue
 		}
 		id, size := protowire.ConsumeVarint(packed)
 		if size < 0 {
-			return protowire.ParseError(size)
+			return ids, protowire.ParseError(size)
 		}
-		frames, packed = append(frames, uint32(id)), packed[size:]
+		ids, packed = append(ids, uint32(id)), packed[size:]
 	}
-	s.Frames = frames
-	return nil
+	return ids, nil
 }

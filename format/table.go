@@ -5,90 +5,152 @@ import (
 	"maps"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a definition: a protobuf message with an id.
-type message[T any] interface {
-	*T
-	proto.Message
-	GetId() uint32
-}
-
-// table finds definitions of one sort by id. Writers number them from 1 without wide gaps, so a slice does; an id far
-// beyond the number of definitions goes to a map, so that nobody can make a reader allocate by naming a large one.
-type table[T any, P message[T]] struct {
-	dense   []P
-	sparse  map[uint32]P
+// table finds definitions of one sort by id. It keeps where their messages stand among the section's, which take a part of
+// the memory that they need when they are decoded; those that were requested last are kept decoded too. Writers number
+// definitions from 1 without wide gaps, so a slice does; an id far beyond the number of definitions goes to a map, so that
+// nobody can make a reader allocate by naming a large one.
+type table[T any] struct {
+	dense   []place
+	sparse  map[uint32]place
 	count   int
-	reserve []T // allocated together and handed out one by one
+	decoded []decoded[T] // by id modulo its length, a power of 2
+	weight  int          // of what is in decoded
 }
 
-// next is room for a definition, to be filled for [table.add]. It stays the same until one is entered.
-func (t *table[T, P]) next() P {
-	if len(t.reserve) == 0 {
-		t.reserve = make([]T, min(64, t.count+4))
-	}
-	return &t.reserve[0]
+type decoded[T any] struct {
+	id uint32
+	d  *T
 }
 
-// add enters the definition that next returned. It never changes, so the first one of an id stays.
-func (t *table[T, P]) add() {
-	d := P(&t.reserve[0])
-	id := d.GetId()
-	if id == 0 || t.get(id) != nil {
+const (
+	maxDecoded       = 1 << 14
+	maxDecodedWeight = 4 << 20
+)
+
+// add enters a definition. It never changes, so the first one of an id stays.
+func (t *table[T]) add(id uint32, at place) {
+	if id == 0 || t.place(id) != 0 {
 		return
 	}
-	t.reserve = t.reserve[1:]
 	t.count++
 	if int64(id) > 4*int64(t.count)+1024 {
 		if t.sparse == nil {
-			t.sparse = make(map[uint32]P)
+			t.sparse = make(map[uint32]place)
 		}
-		t.sparse[id] = d
+		t.sparse[id] = at
 		return
 	}
-	for int(id) >= len(t.dense) {
-		t.dense = append(t.dense, nil)
+	if n := int(id) + 1 - len(t.dense); n > 0 {
+		t.dense = append(t.dense, make([]place, n)...)
 	}
-	t.dense[id] = d
+	t.dense[id] = at
 }
 
-// get is nil for an id that is not defined.
-func (t *table[T, P]) get(id uint32) P {
-	if int64(id) < int64(len(t.dense)) {
-		if d := t.dense[id]; d != nil {
-			return d
-		}
-	}
-	if t.sparse == nil {
-		return nil
+// place is 0 for an id that is not defined.
+func (t *table[T]) place(id uint32) place {
+	if int64(id) < int64(len(t.dense)) && t.dense[id] != 0 {
+		return t.dense[id]
 	}
 	return t.sparse[id]
 }
 
-// all yields the definitions by id.
-func (t *table[T, P]) all() iter.Seq[P] {
-	return func(yield func(P) bool) {
-		var sparse []uint32
-		if len(t.sparse) > 0 {
-			sparse = slices.Sorted(maps.Keys(t.sparse))
+// get is nil for an id that is not defined. decode must not hold parts of the message: what get returns may be kept for
+// longer than the section's messages.
+func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (weight int, err error)) *T {
+	if n := uint32(len(t.decoded)); n > 0 {
+		if one := &t.decoded[id&(n-1)]; one.id == id {
+			return one.d
 		}
-		for id, d := range t.dense {
+	}
+	at := t.place(id)
+	if at == 0 {
+		return nil
+	}
+	d := new(T)
+	weight, err := decode(in.at(at), d)
+	if err != nil {
+		return nil // it was decoded before: it is no definition otherwise
+	}
+	t.keep(id, d, weight)
+	return d
+}
+
+func (t *table[T]) keep(id uint32, d *T, weight int) {
+	switch n := len(t.decoded); {
+	case n < maxDecoded && n < t.count:
+		t.decoded, t.weight = make([]decoded[T], max(16, 2*n)), 0
+	case t.weight > maxDecodedWeight:
+		clear(t.decoded)
+		t.weight = 0
+	}
+	t.weight += weight
+	t.decoded[id&uint32(len(t.decoded)-1)] = decoded[T]{id, d}
+}
+
+// ids yields the ids that are defined, in order.
+func (t *table[T]) ids() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		sparse := slices.Sorted(maps.Keys(t.sparse))
+		for id, at := range t.dense {
 			for len(sparse) > 0 && sparse[0] < uint32(id) {
-				if !yield(t.sparse[sparse[0]]) {
+				if !yield(sparse[0]) {
 					return
 				}
 				sparse = sparse[1:]
 			}
-			if d != nil && !yield(d) {
+			if at != 0 && !yield(uint32(id)) {
 				return
 			}
 		}
 		for _, id := range sparse {
-			if !yield(t.sparse[id]) {
+			if !yield(id) {
 				return
 			}
 		}
 	}
+}
+
+// messages are the payloads of a section's definition blocks, one behind the other.
+type messages struct {
+	chunks []chunk
+	size   int
+}
+
+type chunk struct {
+	from int
+	b    []byte
+}
+
+// place is where the length of a message stands among a section's messages, and 1 more.
+type place uint32
+
+const leastChunk = 64 << 10
+
+// add keeps a payload. The place of what stands at an offset in it is that offset and what add returns.
+func (m *messages) add(payload []byte) place {
+	last := len(m.chunks) - 1
+	if last < 0 || cap(m.chunks[last].b)-len(m.chunks[last].b) < len(payload) {
+		// As small as the first one: a live stream has many sections.
+		m.chunks = append(m.chunks, chunk{m.size, make([]byte, 0, max(len(payload), min(leastChunk, m.size)))})
+		last++
+	}
+	from := m.size
+	m.chunks[last].b = append(m.chunks[last].b, payload...)
+	m.size += len(payload)
+	return place(from + 1)
+}
+
+// at is the message whose length stands at a place.
+func (m *messages) at(p place) []byte {
+	from := int(p - 1)
+	i, found := slices.BinarySearchFunc(m.chunks, from, func(c chunk, from int) int { return c.from - from })
+	if !found {
+		i--
+	}
+	c := &m.chunks[i]
+	member, _ := protowire.ConsumeBytes(c.b[from-c.from:])
+	return member
 }

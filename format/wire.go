@@ -21,6 +21,14 @@ func (f *wireField) appendUnknown(b []byte) []byte {
 	return append(protowire.AppendTag(b, f.number, f.typ), f.raw[f.tag:]...)
 }
 
+// text is the content of a field that has a length, without room beyond it; nil if it is empty.
+func (f *wireField) text() []byte {
+	if len(f.bytes) == 0 {
+		return nil
+	}
+	return f.bytes[:len(f.bytes):len(f.bytes)]
+}
+
 // nextField reads the first field of a message that is not empty.
 func nextField(b []byte) (wireField, error) {
 	var f wireField

@@ -1,55 +1,56 @@
 // Package byid keeps what the ids of a section stand for.
 package byid
 
-// Table leads from ids to values. Writers number definitions from 1 without wide gaps, so a slice does; an id far beyond the
-// number of those that are used goes to a map, so that nobody can make a reader allocate by naming a large one. The zero
-// value of a table is empty, that of T means that nothing is known.
+// Table leads from ids to values that can be made again: it has the latest 131,072, and more of none. Writers number
+// definitions from 1 without wide gaps, so up to that many keep out of each other's way. The zero value of a table is empty,
+// that of T means that nothing is known. 0 is no id.
 type Table[T any] struct {
-	dense  []T
-	sparse map[uint32]T
-	count  int
+	slots []slot[T] // by id modulo their number, a power of 2
+	count int
 }
 
-// Get is the value of an id.
-func (t *Table[T]) Get(id uint32) T {
-	if uint64(id) < uint64(len(t.dense)) {
-		return t.dense[id]
+type slot[T any] struct {
+	id    uint32
+	value T
+}
+
+const (
+	fewest = 1 << 6
+	most   = 1 << 17
+)
+
+// Get is the value of an id, if it is still there.
+func (t *Table[T]) Get(id uint32) (v T) {
+	if n := uint32(len(t.slots)); n > 0 {
+		if s := &t.slots[id&(n-1)]; s.id == id {
+			return s.value
+		}
 	}
-	return t.sparse[id]
+	return v
 }
 
-// Put sets the value of an id that has none yet.
+// Put sets the value of an id. Another one may be forgotten for that.
 func (t *Table[T]) Put(id uint32, v T) {
-	t.count++
-	if int64(id) >= int64(len(t.dense)) && int64(id) > 4*int64(t.count)+1<<16 {
-		if t.sparse == nil {
-			t.sparse = make(map[uint32]T)
-		}
-		t.sparse[id] = v
-		return
+	if t.count >= len(t.slots) && len(t.slots) < most {
+		t.grow()
 	}
-	t.grow(id)
-	t.dense[id] = v
+	t.count++
+	t.slots[id&uint32(len(t.slots)-1)] = slot[T]{id, v}
 }
 
-// grow makes room for an id, and as much again, so that it is seldom called: those in the map that come to lie in the room
-// move there, or Get would not find them.
-func (t *Table[T]) grow(id uint32) {
-	was := len(t.dense)
-	if int(id) < was {
-		return
-	}
-	t.dense = append(t.dense, make([]T, max(int(id)+1, 2*was)-was)...)
-	for other, v := range t.sparse {
-		if int(other) < len(t.dense) {
-			t.dense[other] = v
-			delete(t.sparse, other)
+func (t *Table[T]) grow() {
+	before := t.slots
+	t.slots = make([]slot[T], max(fewest, 2*len(before)))
+	for _, s := range before {
+		if s.id == 0 {
+			continue
 		}
+		t.slots[s.id&uint32(len(t.slots)-1)] = s
 	}
 }
 
 // Clear empties the table and keeps its room.
 func (t *Table[T]) Clear() {
-	clear(t.dense)
-	t.dense, t.sparse, t.count = t.dense[:0], nil, 0
+	clear(t.slots)
+	t.count = 0
 }

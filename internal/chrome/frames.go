@@ -47,11 +47,11 @@ func (c *conversion) stackOf(id format.StackID) *stackText {
 	if id == 0 || c.options.NoStacks {
 		return &c.noStack
 	}
-	if text, found := c.stackTexts[id]; found {
+	if text, found := c.stackTexts.Get(id); found {
 		return text
 	}
 	text := c.describe(c.stacks.Get(c.stacks.ID(id)))
-	c.stackTexts[id] = text
+	c.stackTexts.Put(id, text)
 	return text
 }
 

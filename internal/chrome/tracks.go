@@ -3,6 +3,7 @@ package chrome
 import (
 	"strconv"
 
+	"wprof/internal/bounded"
 	"wprof/internal/records"
 	"wprof/internal/timeline"
 )
@@ -17,6 +18,9 @@ type track struct {
 	origins origins
 }
 
+// maxKnown bounds how many of what ids and names stand for are kept.
+const maxKnown = 1 << 15
+
 // place is what a row is known by.
 type place struct{ pid, tid int32 }
 
@@ -27,19 +31,19 @@ type named struct {
 }
 
 // tracks are those of all threads. A thread keeps its own while it lives; byPlace and processes are those that the current
-// section has named, so that they do not grow with the length of the stream.
+// section has named, so that they do not grow with the length of the stream. Those that are forgotten are introduced again.
 type tracks struct {
-	byPlace   map[place]*track
-	processes map[int32]named
+	byPlace   *bounded.Map[place, *track]
+	processes *bounded.Map[int32, named]
 }
 
 func newTracks() tracks {
-	return tracks{byPlace: make(map[place]*track), processes: make(map[int32]named)}
+	return tracks{byPlace: bounded.NewMap[place, *track](maxKnown), processes: bounded.NewMap[int32, named](maxKnown)}
 }
 
 func (t *tracks) newSection() {
-	clear(t.byPlace)
-	clear(t.processes)
+	t.byPlace.Clear()
+	t.processes.Clear()
 }
 
 // trackOf is the row of a thread that the stream names so. Its names are told when they change.
@@ -56,12 +60,12 @@ func (c *conversion) trackOf(t *timeline.Thread, k *task) *track {
 }
 
 func (c *conversion) track(at place) *track {
-	tr := c.tracks.byPlace[at]
-	if tr == nil {
+	tr, found := c.tracks.byPlace.Get(at)
+	if !found {
 		text := strconv.AppendInt([]byte(`"pid":`), int64(at.pid), 10)
 		text = strconv.AppendInt(append(text, `,"tid":`...), int64(at.tid), 10)
 		tr = &track{place: append(text, `,"ts":`...), pid: at.pid}
-		c.tracks.byPlace[at] = tr
+		c.tracks.byPlace.Put(at, tr)
 	}
 	return tr
 }
@@ -75,12 +79,12 @@ func (c *conversion) introduce(tr *track, k *task) {
 		c.metadata("thread_name", int64(tr.pid), int64(k.tid), "name", k.comm)
 	}
 	tr.named = k
-	before, told := c.tracks.processes[tr.pid]
+	before, told := c.tracks.processes.Get(tr.pid)
 	now := named{k.process, k.command, k.tid == k.pid}
 	if told && (before == now || before.byLeader && !now.byLeader) {
 		return
 	}
-	c.tracks.processes[tr.pid] = now
+	c.tracks.processes.Put(tr.pid, now)
 	if before.name != now.name {
 		c.metadata("process_name", int64(tr.pid), 0, "name", now.name)
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/records"
 	"wprof/internal/timeline"
 )
@@ -42,7 +43,7 @@ type conversion struct {
 	cpus       cpus
 	recording  recording
 	tree       tree
-	stackTexts map[format.StackID]*stackText // of the current section
+	stackTexts *bounded.Map[format.StackID, *stackText] // of the current section
 	noStack    stackText
 	states     map[format.State]stateText
 	kindNames  map[format.Kind]string
@@ -53,7 +54,7 @@ type conversion struct {
 func newConversion(r *format.Reader, out *output, o Options) *conversion {
 	c := &conversion{
 		options: o, out: out, stacks: records.NewStacks(r), first: r.FirstOpen(), tracks: newTracks(), tree: newTree(),
-		recording: recording{until: make(map[int64]int64)}, stackTexts: make(map[format.StackID]*stackText),
+		recording: recording{until: make(map[int64]int64)}, stackTexts: bounded.NewMap[format.StackID, *stackText](maxKnown),
 		states: make(map[format.State]stateText), kindNames: make(map[format.Kind]string),
 	}
 	for _, k := range format.Kinds() {
@@ -69,7 +70,7 @@ func (c *conversion) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
 	c.tasks.newSection()
 	c.tracks.newSection()
-	clear(c.stackTexts)
+	c.stackTexts.Clear()
 	c.cpus.describe(s)
 	return c.out.flush()
 }

@@ -1,13 +1,16 @@
 package filter
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/bounded"
+)
 
 // family knows the processes that descend from those of Spec.PIDs, as the recorder's kernel filter does: a process
 // belongs if its parent did when it was made, and stays when that parent ends.
 type family struct {
 	spec    *Spec
-	members map[int32]*member // the latest process of a pid
-	scanned format.TaskID     // definitions of this section that were read
+	members *bounded.Map[int32, *member] // the latest process of a pid
+	scanned format.TaskID                // definitions of this section that were read
 }
 
 type member struct {
@@ -23,9 +26,13 @@ const (
 	maxScan = 1 << 20
 	// maxDepth is deeper than any process tree, and ends those that are no trees.
 	maxDepth = 256
+	// maxMembers bounds the processes that are known, without their ends, to some 60 MiB at most.
+	maxMembers = 1 << 18
 )
 
-func newFamily(s *Spec) *family { return &family{spec: s, members: make(map[int32]*member)} }
+func newFamily(s *Spec) *family {
+	return &family{spec: s, members: bounded.NewMap[int32, *member](maxMembers)}
+}
 
 // read takes in the definitions up to id, and those that came together with it: a parent may be mentioned after its
 // children, as states go by CPU and tid.
@@ -49,11 +56,11 @@ func (f *family) read(defs interface {
 
 // note enters the process of a definition.
 func (f *family) note(d *format.Task) *member {
-	m := f.members[d.Pid]
+	m, _ := f.members.Get(d.Pid)
 	leader := d.Tid == d.Pid
 	if m == nil || leader && m.start != 0 && m.start != d.Start {
 		m = &member{ppid: d.Ppid}
-		f.members[d.Pid] = m
+		f.members.Put(d.Pid, m)
 	}
 	if leader {
 		m.start = d.Start
@@ -83,7 +90,7 @@ func (f *family) belongs(pid int32, depth int) bool {
 	if named(f.spec.PIDs, pid) {
 		return true
 	}
-	m := f.members[pid]
+	m, _ := f.members.Get(pid)
 	if m == nil || depth == 0 {
 		return false
 	}

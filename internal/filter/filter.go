@@ -156,6 +156,9 @@ func (f *Filter) Run() (Result, error) {
 	}
 	f.result.Damage = f.r.Damage()
 	f.result.Forgotten = f.tl.Forgotten()
+	if f.kin != nil {
+		f.result.Unrelated = f.kin.members.Forgotten()
+	}
 	if d := f.result.Damage; d != nil && f.stopped() && d.Holes <= 1 && d.Blocks == 0 {
 		f.result.Damage = nil // the cut is our own
 	}

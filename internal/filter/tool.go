@@ -150,6 +150,9 @@ func isRegular(in io.Reader) bool {
 // outcome turns what happened into messages and an exit status.
 func outcome(inv *cli.Invocation, name string, words Words, result Result, err error) error {
 	inv.Forgot(name, result.Forgotten)
+	if result.Unrelated > 0 {
+		inv.Warnf("%s: there are too many processes for --children: the parents of %s were forgotten, and descendants may be missing", name, cli.Grouped(result.Unrelated))
+	}
 	rest := words.Rest
 	if result.Kept == 0 {
 		isNarrowed := inv.String(words.Start[2:]) != "" || inv.String(words.End[2:]) != ""

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/stacks"
 )
 
@@ -76,8 +77,13 @@ type looker struct {
 	sections int
 	all      []*Sampled
 	modules  map[moduleKey]*ModuleCount
-	stacks   map[format.StackID]*stackFacts // of the current section
+	stacks   *bounded.Map[format.StackID, *stackFacts] // of the current section
 }
+
+const (
+	maxFacts   = 1 << 15 // stacks
+	maxModules = 1 << 16 // the rest is told as one
+)
 
 type moduleKey struct {
 	path   string
@@ -99,7 +105,7 @@ type moduleFacts struct {
 
 func (l *looker) section() {
 	l.sections = l.stream.Sections()
-	l.stacks = make(map[format.StackID]*stackFacts)
+	l.stacks = bounded.NewMap[format.StackID, *stackFacts](maxFacts)
 	s := l.stream.Session()
 	if n := len(l.all); n > 0 && s.Continues && l.all[n-1].Session.Id == s.Id {
 		return
@@ -133,10 +139,10 @@ func (l *looker) sample(id format.StackID) {
 	if stack == nil || len(stack.Frames) == 0 {
 		return
 	}
-	f := l.stacks[id]
-	if f == nil {
+	f, found := l.stacks.Get(id)
+	if !found {
 		f = l.facts(stack)
-		l.stacks[id] = f
+		l.stacks.Put(id, f)
 	}
 	sum.WithStack++
 	sum.User.add(f.user)
@@ -209,6 +215,9 @@ func (l *looker) module(f *format.Frame, kernel bool) *ModuleCount {
 	key := moduleKey{"[unknown]", kernel}
 	if m := l.stream.Module(f.GetModule()); m != nil && len(m.Path) > 0 {
 		key.path = string(m.Path)
+	}
+	if l.modules[key] == nil && len(l.modules) >= maxModules {
+		key = moduleKey{"[other modules]", kernel}
 	}
 	if l.modules[key] == nil {
 		l.modules[key] = &ModuleCount{Path: key.path, Kernel: key.kernel}

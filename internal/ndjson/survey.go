@@ -47,7 +47,7 @@ func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDam
 		closed = end.Close
 	})
 	r.OnLeave(func() {
-		for range r.Stacks() {
+		for range r.StackIDs() {
 			found.stacks++
 		}
 		s := r.Session()

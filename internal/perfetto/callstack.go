@@ -24,7 +24,15 @@ type interned struct {
 	modules   map[uint32]uint64
 	functions map[string]uint64
 	frameIDs  uint64 // given so far
+	weight    int    // bytes of memory that all of it takes, about
 }
+
+// What a map's entry takes in memory besides its text, and how much all sequences of samples may take. A sequence that takes
+// its share is reset.
+const (
+	perEntry  = 64
+	maxWeight = 32 << 20
+)
 
 // frames are the Perfetto frames of one place in the code: the function there is the first one, and what is inlined
 // into it follows.
@@ -50,6 +58,7 @@ func (e *Encoder) internStack(out []byte, told *interned, id format.StackID, sta
 	e.samples.callstack = chain
 	number := uint64(len(told.stacks)) + 1
 	told.stacks[id] = number
+	told.weight += perEntry
 	out, body := begin(out, internCallstacks)
 	out = appendUint(out, 1, number)
 	for _, frame := range chain {
@@ -98,6 +107,7 @@ func (e *Encoder) internFrame(out []byte, told *interned, id uint32) ([]byte, fr
 	}
 	known := frames{told.frameIDs + 1, uint64(len(lines))}
 	told.frames[id] = known
+	told.weight += perEntry
 	for i := len(lines) - 1; i >= 0; i-- {
 		name := lines[i].GetFunction()
 		if len(name) == 0 {
@@ -124,6 +134,7 @@ func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []b
 	if !known {
 		name = uint64(len(t.functions)) + 1
 		t.functions[string(function)] = name
+		t.weight += perEntry + len(function)
 		out = appendInterned(out, internFunctions, name, stacks.Clipped(stacks.Printable(function, stacks.Unnamed)))
 	}
 	t.frameIDs++
@@ -148,6 +159,7 @@ func (e *Encoder) internModule(out []byte, told *interned, id uint32) ([]byte, u
 	}
 	number := uint64(len(told.modules)) + 1
 	told.modules[id] = number
+	told.weight += perEntry
 	out = appendInterned(out, internPaths, number, stacks.Clipped(stacks.Printable(m.Path, stacks.Unnamed)))
 	if len(m.BuildId) > 0 {
 		out = appendInterned(out, internBuildIDs, number, m.BuildId[:min(len(m.BuildId), 64)])

@@ -86,6 +86,9 @@ func (e *Encoder) sample(v *format.Event) {
 	k := e.task(v.Task, c)
 	s := e.samples.sampler(v.Args[format.SampleSource])
 	s.taken[v.CPU] = format.Sum(s.taken[v.CPU], s.period)
+	if s.told.weight > maxWeight/len(e.samples.samplers) {
+		s.told = interned{}
+	}
 	if s.reset(v.Time, e.written+int64(len(e.out))) {
 		e.out = s.appendDefaults(e.out)
 	}

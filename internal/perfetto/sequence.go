@@ -23,8 +23,8 @@ const (
 	viewResetBytes    = 256 << 10 // with viewResetNs; alone it takes viewResetMaximum
 	viewResetMaximum  = 4 << 20
 	viewResetMultiple = 16
-	// viewToldMaximum bounds what is remembered of names, which a stream of nothing but new ones would fill.
-	viewToldMaximum = 32 << 20
+	// viewToldMaximum bounds what is remembered of names, which a stream of nothing but new ones would fill: bytes
+	viewToldMaximum = 48 << 20
 )
 
 // sequence is one that packets of the thread view belong to, and what Perfetto has been told on it since the last reset.
@@ -47,7 +47,12 @@ type sequence struct {
 // due tells whether it is time for a reset.
 func (s *sequence) due(t, written int64) bool {
 	since := written - s.began
-	return s.generation == 0 || s.stale || s.repeats >= viewToldMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
+	return s.generation == 0 || s.stale || s.weight() >= viewToldMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
+}
+
+// weight is what the memory of what was told takes, about.
+func (s *sequence) weight() int64 {
+	return s.repeats + int64(s.told.weight+perEntry*(len(s.names)+len(s.texts)+len(s.stacks)))
 }
 
 // reset forgets what was told and appends the packet that tells Perfetto so.

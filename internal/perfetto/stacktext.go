@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/stacks"
 )
 
@@ -66,7 +67,9 @@ func joined(functions []string) string {
 }
 
 // frameNames are the functions of each frame of the section, outermost first.
-type frameNames struct{ byID map[uint32][]string }
+type frameNames = *bounded.Map[uint32, []string]
+
+const maxFrameNames = 1 << 15
 
 // functions are the functions of a stack, outermost first.
 func (w *view) functions(stack *format.Stack) []string {
@@ -89,11 +92,8 @@ func (w *view) functions(stack *format.Stack) []string {
 
 // functionsAt are the functions at one place in the code: the function there, then what is inlined into it.
 func (w *view) functionsAt(id uint32) []string {
-	if known, found := w.frames.byID[id]; found {
+	if known, found := w.frames.Get(id); found {
 		return known
-	}
-	if w.frames.byID == nil {
-		w.frames.byID = make(map[uint32][]string)
 	}
 	var names []string
 	if f := w.e.defs.Frame(id); f == nil {
@@ -107,7 +107,7 @@ func (w *view) functionsAt(id uint32) []string {
 			names = []string{w.functionName(nil, f.Module)}
 		}
 	}
-	w.frames.byID[id] = names
+	w.frames.Put(id, names)
 	return names
 }
 

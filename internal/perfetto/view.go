@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/timeline"
 )
 
@@ -40,7 +41,7 @@ type taskNames struct {
 }
 
 func newView(e *Encoder, on Options) *view {
-	w := &view{e: e, on: on}
+	w := &view{e: e, on: on, frames: bounded.NewMap[uint32, []string](maxFrameNames)}
 	w.spans = timeline.NewSpans(e.defs, w.span)
 	return w
 }
@@ -49,7 +50,7 @@ func newView(e *Encoder, on Options) *view {
 func (w *view) newSection(s *format.Session) {
 	w.endStacks()
 	w.spans.NewSection(s)
-	w.frames = frameNames{}
+	w.frames.Clear()
 	w.seq.stale = true
 }
 

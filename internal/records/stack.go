@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/stacks"
 	"wprof/internal/symbol"
 )
@@ -38,7 +39,7 @@ type Frame struct {
 }
 
 // maxKnown is how many frames are kept as they are told. Most stand in many stacks.
-const maxKnown = 100_000
+const maxKnown = 1 << 15
 
 // Unknown stands for a name that is not known.
 const Unknown = "<unknown>"
@@ -84,14 +85,14 @@ type Stacks struct {
 	texts texts
 	base  int64 // of the current section's ids
 	last  int64 // highest id so far
-	known map[uint32][]Frame
+	known *bounded.Map[uint32, []Frame]
 	stack Stack
 	each  []func()
 }
 
 // NewStacks returns the Stacks of a stream. It has to be made before the stream is read.
 func NewStacks(r *format.Reader) *Stacks {
-	s := &Stacks{r: r}
+	s := &Stacks{r: r, known: bounded.NewMap[uint32, []Frame](maxKnown)}
 	r.OnLeave(s.leave)
 	return s
 }
@@ -104,11 +105,11 @@ func (s *Stacks) leave() {
 	for _, f := range s.each {
 		f()
 	}
-	for d := range s.r.Stacks() {
-		s.last = max(s.last, s.base+int64(d.Id))
+	for id := range s.r.StackIDs() {
+		s.last = max(s.last, s.base+int64(id))
 	}
 	s.base = s.last
-	clear(s.known)
+	s.known.Clear()
 }
 
 // ID is the id of a stack of the current section; 0 if it is not defined.
@@ -122,8 +123,8 @@ func (s *Stacks) ID(id format.StackID) int64 {
 // All are the stacks of the current section so far. Each is valid until the next one.
 func (s *Stacks) All() iter.Seq[*Stack] {
 	return func(yield func(*Stack) bool) {
-		for d := range s.r.Stacks() {
-			if !yield(s.of(d)) {
+		for id := range s.r.StackIDs() {
+			if !yield(s.of(s.r.Stack(format.StackID(id)))) {
 				return
 			}
 		}
@@ -165,17 +166,11 @@ func (s *Stacks) of(d *format.Stack) *Stack {
 
 // framesAt are the functions at one place in the code: the function there, then what is inlined into it.
 func (s *Stacks) framesAt(id uint32) []Frame {
-	if known, found := s.known[id]; found {
+	if known, found := s.known.Get(id); found {
 		return known
 	}
-	if s.known == nil {
-		s.known = make(map[uint32][]Frame)
-	}
-	if len(s.known) >= maxKnown {
-		clear(s.known)
-	}
 	frames := s.describe(s.r.Frame(id))
-	s.known[id] = frames
+	s.known.Put(id, frames)
 	return frames
 }
 

@@ -4,8 +4,12 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/bounded"
 	"wprof/internal/byid"
 )
+
+// maxIdle is more than the CPUs of any machine: a stream can name CPUs of any number.
+const maxIdle = 1 << 14
 
 // tasks are those that records of the current section name.
 type tasks struct {
@@ -15,13 +19,13 @@ type tasks struct {
 	json     bool // Task.JSON is wanted
 	count    int64
 	byID     byid.Table[*Task]
-	idle     map[uint32]*Task
+	idle     *bounded.Map[uint32, *Task]
 	filtered *Task
 	lost     *Task
 }
 
 func newTasks(r *format.Reader, first int64, texts *texts, json bool) tasks {
-	t := tasks{r: r, first: first, texts: texts, json: json, idle: make(map[uint32]*Task)}
+	t := tasks{r: r, first: first, texts: texts, json: json, idle: bounded.NewMap[uint32, *Task](maxIdle)}
 	t.filtered = t.standIn("<filtered>")
 	t.lost = t.standIn("<lost>")
 	return t
@@ -95,11 +99,11 @@ func (t *tasks) describe(d *format.Task) *Task {
 
 // idleOn is the idle thread of a CPU. They share one definition.
 func (t *tasks) idleOn(cpu uint32) *Task {
-	if k := t.idle[cpu]; k != nil {
+	if k, found := t.idle.Get(cpu); found {
 		return k
 	}
 	name := "swapper/" + strconv.FormatUint(uint64(cpu), 10)
 	k := t.finish(&Task{Comm: name, PComm: name, Idle: true, Kernel: true})
-	t.idle[cpu] = k
+	t.idle.Put(cpu, k)
 	return k
 }

@@ -29,7 +29,11 @@ type usageProcess struct {
 	start int64 // of the leader; 0 when it has not been seen
 	comm  []byte
 	ns    int64
+	gone  bool // it was dropped
 }
+
+// maxUsage bounds the processes of a section that are kept: an end block lists a quarter of them, those with the most time.
+const maxUsage = 4 * format.MaxProcesses
 
 // NewUsage returns a Usage for a stream that begins.
 func NewUsage(defs Definitions) *Usage {
@@ -94,7 +98,7 @@ func (u *Usage) process(t *Thread) *usageProcess {
 		of = new(usageThread)
 		t.Own = of
 	}
-	if of.section != u.section || of.def != t.Def {
+	if of.section != u.section || of.def != t.Def || of.process.gone {
 		*of = usageThread{section: u.section, def: t.Def, process: u.find(t.Def)}
 	}
 	return of.process
@@ -104,6 +108,9 @@ func (u *Usage) find(d *format.Task) *usageProcess {
 	p := u.byPID[d.Pid]
 	leader := d.Tid == d.Pid
 	if p == nil || leader && p.start != 0 && p.start != d.Start {
+		if len(u.seen) >= maxUsage {
+			u.dropLeast()
+		}
 		p = &usageProcess{pid: d.Pid}
 		u.byPID[d.Pid] = p
 		u.seen = append(u.seen, p)
@@ -113,4 +120,17 @@ func (u *Usage) find(d *format.Task) *usageProcess {
 	}
 	p.comm, p.nsPID = d.ProcessComm, d.NsPid
 	return p
+}
+
+// dropLeast drops half of the processes, those with the least time.
+func (u *Usage) dropLeast() {
+	slices.SortStableFunc(u.seen, func(a, b *usageProcess) int { return cmp.Compare(b.ns, a.ns) })
+	for _, p := range u.seen[maxUsage/2:] {
+		p.gone = true
+		if u.byPID[p.pid] == p {
+			delete(u.byPID, p.pid)
+		}
+	}
+	clear(u.seen[maxUsage/2:])
+	u.seen = u.seen[:maxUsage/2]
 }

@@ -20,10 +20,8 @@ import (
 
 const (
 	mib = 1 << 20
-	// hostilePeak is the most memory that a tool may take for a hostile stream of few definitions.
+	// hostilePeak is the most memory that a tool may take for any stream.
 	hostilePeak = 256 * mib
-	// definedPeak is the same where the stream has as many definitions, or bytes of them, as a section may have.
-	definedPeak = 1024 * mib
 )
 
 // hostile is a stream by hand: whatever its parts claim, header and checksums of its blocks are right unless a part is
@@ -141,7 +139,6 @@ func exits(n int, at func(i int, e *format.Event)) []format.Event {
 type hostileCase struct {
 	make   func(t testing.TB) []byte
 	status []int // that each tool may end with; 0 and 4 if it is nil
-	peak   int64 // hostilePeak if it is 0
 }
 
 func hostileCases() map[string]hostileCase {
@@ -258,7 +255,7 @@ func hostileCases() map[string]hostileCase {
 				h.define(d)
 			}
 			return h.real(exits(5, func(i int, e *format.Event) { e.Task = format.TaskID(1 + i*100) })...).done()
-		}, peak: definedPeak},
+		}},
 		"threads without an end": {make: func(t testing.TB) []byte {
 			sections, threads := 3, 60_000
 			if everyWay() {
@@ -287,21 +284,21 @@ func hostileCases() map[string]hostileCase {
 			d := protowire.AppendBytes(protowire.AppendTag(nil, 3, protowire.BytesType), frame)
 			d = member(d, 4, 1, 1, 2, bytes.Repeat([]byte{1}, 20))
 			return newHostile(t, plain()).define(d).real(samplesOf(2000, func(int) uint64 { return 1 })...).done()
-		}, peak: definedPeak},
+		}},
 		"stacks of a hundred thousand frames": {make: func(t testing.TB) []byte {
 			d := member(nil, 3, 1, 1, 3, 5)
 			d = member(d, 3, 1, 2, 3, 6)
 			d = member(d, 4, 1, 1, 2, bytes.Repeat([]byte{1}, 100_000))
 			d = member(d, 4, 1, 2, 2, bytes.Repeat([]byte{2}, 100_000))
 			return newHostile(t, plain()).define(d).real(samplesOf(500, func(i int) uint64 { return uint64(i%2 + 1) })...).done()
-		}, peak: definedPeak},
+		}},
 		"two million empty definitions": {make: func(t testing.TB) []byte {
 			h := newHostile(t, plain())
 			for _, field := range []byte{3, 2} {
 				h.define(bytes.Repeat([]byte{field<<3 | 2, 0}, mib))
 			}
 			return h.done()
-		}, peak: definedPeak},
+		}},
 		// More than a section may have, and as one message 400 MiB.
 		"four million empty definitions in one block": {make: func(t testing.TB) []byte {
 			return newHostile(t, plain()).define(bytes.Repeat([]byte{2<<3 | 2, 0}, 4*mib)).done()
@@ -325,7 +322,7 @@ func hostileCases() map[string]hostileCase {
 				e.Processes = append(e.Processes, &format.ProcessTime{Pid: int32(i), Ns: 1})
 			}
 			return newHostile(t, plain()).end(e)
-		}, peak: definedPeak},
+		}},
 		"losses of hundreds of thousands of CPUs": {make: func(t testing.TB) []byte {
 			events := make([]format.Event, 50_000)
 			for i := range events {

@@ -13,11 +13,7 @@ import (
 
 // judge holds a tool's end against what a hostile stream may make of it.
 func (c *hostileCase) judge(r *tools.Result, isSummary bool) string {
-	most := c.peak
-	if most == 0 {
-		most = hostilePeak
-	}
-	if wrong := sane(r, most); wrong != "" {
+	if wrong := sane(r, hostilePeak); wrong != "" {
 		return wrong
 	}
 	want := c.status

@@ -76,7 +76,7 @@ func TestHostileTextsDoNoHarm(t *testing.T) {
 			}
 			if c.valid {
 				check := tools.Try(t, hang, nil, "wprof-info", "--check", stream)
-				if wrong := sane(&check, definedPeak); wrong != "" {
+				if wrong := sane(&check, hostilePeak); wrong != "" {
 					t.Errorf("what came of it: %s", wrong)
 				}
 				return

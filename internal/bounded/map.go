@@ -1,0 +1,47 @@
+// Package bounded keeps what was used last.
+package bounded
+
+// Map is a map that forgets. It has at least the entries that were used last, as many as its size says, and at most twice as
+// many.
+type Map[K comparable, V any] struct {
+	size       int
+	young, old map[K]V
+	forgotten  int64
+}
+
+// NewMap returns an empty map.
+func NewMap[K comparable, V any](size int) *Map[K, V] {
+	return &Map[K, V]{size: size, young: make(map[K]V)}
+}
+
+// Get is the value of a key; false if it has none, or that was forgotten.
+func (m *Map[K, V]) Get(key K) (V, bool) {
+	if v, found := m.young[key]; found {
+		return v, true
+	}
+	v, found := m.old[key]
+	if found {
+		delete(m.old, key)
+		m.Put(key, v)
+	}
+	return v, found
+}
+
+// Put sets the value of a key.
+func (m *Map[K, V]) Put(key K, v V) {
+	if len(m.young) >= m.size {
+		m.forgotten += int64(len(m.old))
+		m.young, m.old = make(map[K]V, m.size/2), m.young
+	}
+	delete(m.old, key)
+	m.young[key] = v
+}
+
+// Clear empties the map.
+func (m *Map[K, V]) Clear() {
+	clear(m.young)
+	m.old = nil
+}
+
+// Forgotten is how many entries were forgotten.
+func (m *Map[K, V]) Forgotten() int64 { return m.forgotten }
