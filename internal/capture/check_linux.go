@@ -43,7 +43,7 @@ func check(cfg *Config) error {
 const recordingSpace = 128 << 20
 
 // filesNeeded is the number of open files that kernel programs, their maps and the events of each CPU take, and some.
-func filesNeeded(cfg *Config) int { return 52 + 5*cfg.CPUs + cfg.Kernel.Rings }
+func filesNeeded(cfg *Config) int { return 62 + 5*cfg.CPUs + cfg.Kernel.Rings }
 
 // checkFiles refuses a limit of open files below that, where this process has not the right to raise it.
 func checkFiles(cfg *Config, have proc.Capabilities) error {

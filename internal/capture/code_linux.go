@@ -50,11 +50,11 @@ func packKallsyms() ([]byte, error) {
 	return spool.PackKallsyms(text)
 }
 
-// watch begins to watch mappings. What the kernel tells of throttling comes along.
-func (c *code) watch(tracer *bpf.Tracer) (err error) {
+// watch begins to watch mappings, beside so many other open files. What the kernel reports of throttling comes along.
+func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
 	c.watcher, err = sideband.Open(sideband.Config{
-		OnThread: func() { raisePriority(openPriority) }, OnPrograms: tracer.ReportNewPrograms,
+		Spare: files, OnThread: func() { raisePriority(openPriority) }, OnPrograms: tracer.ReportNewPrograms,
 	})
 	if err != nil {
 		return err
@@ -86,11 +86,11 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 			return err
 		}
 	}
-	if err := c.watcher.Start(); err != nil {
+	loaded, err := loadedFunctions(tracer) // before Start, which takes all open files that a low limit leaves
+	if err != nil {
 		return err
 	}
-	loaded, err := loadedFunctions(tracer)
-	if err != nil {
+	if err := c.watcher.Start(); err != nil {
 		return err
 	}
 	return w.Sideband(c.watcher.Drain(loaded))

@@ -157,7 +157,7 @@ func (r *recorder) beginSide() error {
 		commands, r.unread = sideband.CommandLines()
 		return r.writer.Sideband(commands)
 	}
-	if err := r.code.watch(r.tracer); err != nil {
+	if err := r.code.watch(r.tracer, filesNeeded(r.cfg)); err != nil {
 		return err
 	}
 	r.drain.side = r.code.watcher.Drain

@@ -25,6 +25,7 @@ type Files struct {
 	build  map[string]*file // the first file of a build-id
 	byPath map[buildKey]*file
 	open   int       // files that are held
+	awaits int       // files that are about to be held
 	fresh  []*Held   // that [Files.Fresh] has not returned yet
 	maps   *mapStore // map files of generated code
 	closed bool
@@ -83,7 +84,7 @@ func (fs *Files) claim(r *Record) bool {
 	if f != nil && (f.pending || f.source != nil || f.tries >= maxTries) {
 		return false
 	}
-	if fs.open >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
+	if fs.open+fs.awaits >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
 		fs.stats.OverLimit++
 		return false
 	}
@@ -96,7 +97,16 @@ func (fs *Files) claim(r *Record) bool {
 		}
 	}
 	f.pending = true
+	fs.awaits++
 	return true
+}
+
+// settle notes that a claimed file is opened, or will not be.
+func (fs *Files) settle(f *file) {
+	if f.pending && f.source == nil {
+		fs.awaits--
+	}
+	f.pending = false
 }
 
 func (fs *Files) known(r *Record) *file {
@@ -119,7 +129,7 @@ func (fs *Files) unclaim(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.known(r); f != nil {
-		f.pending = false
+		fs.settle(f)
 		if f.source != nil {
 			return
 		}
@@ -150,7 +160,7 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		}
 		return out
 	}
-	f.pending = false
+	fs.settle(f)
 	h := &Held{File: opened, mapping: *r, stat: stat, of: f}
 	if len(r.BuildID) == 0 {
 		stateNow(&stat).put(&h.Name)

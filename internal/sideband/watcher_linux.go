@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -20,8 +19,10 @@ const (
 	defaultPages = 128
 	// defaultFiles is how many files are held open.
 	defaultFiles = 8192
-	// sparedFiles are left for everything else that this process opens.
+	// sparedFiles are left for everything else that this process opens, where the limit is not small.
 	sparedFiles = 512
+	// passingFiles are open for a moment, while threads look at files and processes.
+	passingFiles = 16
 	// maxPending bounds processes with generated code.
 	maxPending = 4096
 )
@@ -30,6 +31,7 @@ const (
 type Config struct {
 	Pages int // of each CPU's buffer, a power of two
 	Files int // that are held open at most
+	Spare int // files that the rest of this process has open at most
 	// OnThread is called on each thread that opens files, before it begins.
 	OnThread func()
 	// OnPrograms is called with an event of each CPU. Where it has something written to that event's buffer when a program
@@ -76,7 +78,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
 	}
-	most := filesToHold(cfg.Files)
+	most := filesToHold(cfg.Files, cfg.Spare)
 	opened := &Watcher{cfg: cfg, files: newFiles(most)}
 	opened.maps = newMapFinder(opened.files.maps, opened.foundMap)
 	opened.opener = newOpener(opened.open, opened.refuse, cfg.OnThread)
@@ -129,13 +131,10 @@ func growTable(files int) (done <-chan struct{}) {
 	return grown
 }
 
-// filesToHold leaves room for everything else that this process opens: where the limit is small, half of what is left.
-func filesToHold(want int) int {
-	left := proc.FileLimit()
-	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
-		left = max(0, left-len(open))
-	}
-	return min(want, left-min(sparedFiles, left/2+4))
+// filesToHold leaves room for everything else that this process opens.
+func filesToHold(want, spare int) int {
+	limit := proc.FileLimit()
+	return max(0, min(want, limit-max(spare+passingFiles, min(sparedFiles, limit/2))))
 }
 
 // explain says why perf refuses the side-band.
