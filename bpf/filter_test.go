@@ -357,15 +357,15 @@ func TestRenamedThreadIsJudgedAnew(t *testing.T) {
 	records := recording(t, tracer, func() {
 		tid = onThread(func() {
 			for _, name := range []string{"wp-no", "wp-wanted", "wp-not"} {
-				setName(name)
 				if name == "wp-wanted" {
-					begin = now()
+					begin = now() // it may leave its CPU on either side of the renaming
+				}
+				setName(name)
+				if name == "wp-not" {
+					end = now()
 				}
 				for range 50 {
 					_ = unix.Nanosleep(&unix.Timespec{Nsec: 100_000}, nil)
-				}
-				if name == "wp-wanted" {
-					end = now()
 				}
 			}
 		})
@@ -381,7 +381,7 @@ func TestRenamedThreadIsJudgedAnew(t *testing.T) {
 			outside++
 		}
 	}
-	if inside == 0 || outside > 1 {
+	if inside == 0 || outside > 0 {
 		t.Errorf("%d switches under the wanted name, %d under others", inside, outside)
 	}
 }

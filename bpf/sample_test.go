@@ -82,11 +82,12 @@ func TestSamplesCountTimeOnCPU(t *testing.T) {
 	}
 }
 
-// emulated is by how much fewer samples do: an emulated CPU is late with its timers, the more so the busier its host is.
+// emulated is by how much fewer samples do: an emulated CPU is late with its timers, the more so the busier its host is (16 of
+// 530 were seen).
 func emulated(t *testing.T) float64 {
 	t.Helper()
 	if tools.Emulated(t) {
-		return 5
+		return 100
 	}
 	return 1
 }
