@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 
@@ -17,12 +18,14 @@ import (
 // kernel's symbols as they are when it begins.
 type code struct {
 	watcher *sideband.Watcher
+	modules moduleWatch
 	packed  chan packedSymbols
 	procs   int // GOMAXPROCS as it was
 }
 
 type packedSymbols struct {
 	kallsyms []byte
+	images   *moduleFunctions
 	err      error
 }
 
@@ -35,19 +38,21 @@ func beginCode() *code {
 	c := &code{packed: make(chan packedSymbols, 1)}
 	go func() {
 		var p packedSymbols
-		p.kallsyms, p.err = packKallsyms()
+		p.images = newImages()
+		p.kallsyms, p.err = packKallsyms(p.images)
 		c.packed <- p
 	}()
 	return c
 }
 
-func packKallsyms() ([]byte, error) {
+// packKallsyms also shows the text to who looks for something in it.
+func packKallsyms(to io.Writer) ([]byte, error) {
 	text, err := os.Open("/proc/kallsyms")
 	if err != nil {
 		return nil, fmt.Errorf("read the kernel's symbols: %w", err)
 	}
 	defer text.Close()
-	return spool.PackKallsyms(text)
+	return spool.PackKallsyms(io.TeeReader(text, to))
 }
 
 // watch begins to watch mappings, beside so many other open files. What the kernel reports of throttling comes along.
@@ -82,11 +87,12 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 	}
 	// A kernel without modules has no such file.
 	if modules, err := os.ReadFile("/proc/modules"); err == nil {
+		c.modules.begin(modules)
 		if err := w.Modules(modules); err != nil {
 			return err
 		}
 	}
-	loaded, err := loadedFunctions(tracer) // before Start, which takes all open files that a low limit leaves
+	loaded, err := loadedFunctions(tracer, p.images) // before Start, which takes all open files that a low limit leaves
 	if err != nil {
 		return err
 	}
@@ -96,9 +102,16 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 	return w.Sideband(c.watcher.Drain(loaded))
 }
 
-// loadedFunctions are the functions of programs that were loaded before anybody watched, the recorder's own and all others.
-func loadedFunctions(tracer *bpf.Tracer) (records []byte, err error) {
+// modulesChanged reports kernel modules that were loaded or taken out.
+func (c *code) modulesChanged() {
+	c.watcher.Report(c.modules.changed("/proc/modules", "/proc/kallsyms"))
+}
+
+// loadedFunctions are the functions of programs that were loaded before anybody watched, the recorder's own and all others, and
+// before them what the kernel had generated for programs.
+func loadedFunctions(tracer *bpf.Tracer, images *moduleFunctions) (records []byte, err error) {
 	now := proc.Monotonic() // what is taken out from now on, or takes its place, is reported later
+	records = images.appendImages(records, now)
 	functions, err := tracer.Functions()
 	for _, f := range append(bpf.AllFunctions(), functions...) {
 		records = sideband.Append(records, &sideband.Record{

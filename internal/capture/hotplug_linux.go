@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hotplug tells of CPUs that come online. Those that go need nothing: the kernel takes their perf events away, and what
-// they wrote is still read.
+// hotplug tells of CPUs that come online, and of kernel modules that come and go. CPUs that go need nothing: the kernel takes
+// their perf events away, and what they wrote is still read.
 type hotplug struct {
 	events  *os.File
 	started bool
@@ -36,13 +36,14 @@ func openHotplug() (*hotplug, error) {
 	return &hotplug{events: os.NewFile(uintptr(fd), "uevents"), done: make(chan struct{})}, nil
 }
 
-// start calls online with each CPU that has come online since openHotplug, until close.
-func (h *hotplug) start(online func(cpu int)) {
+// start calls online with each CPU that has come online since openHotplug, and modules when kernel modules have been loaded or
+// taken out, until close.
+func (h *hotplug) start(online func(cpu int), modules func()) {
 	h.started = true
-	go h.read(online)
+	go h.read(online, modules)
 }
 
-func (h *hotplug) read(online func(cpu int)) {
+func (h *hotplug) read(online func(cpu int), modules func()) {
 	defer close(h.done)
 	message := make([]byte, 8<<10) // the kernel's are of 2 KiB at most
 	for {
@@ -55,6 +56,9 @@ func (h *hotplug) read(online func(cpu int)) {
 		}
 		if cpu, ok := cameOnline(message[:n]); ok {
 			online(cpu)
+		}
+		if changesModules(message[:n]) {
+			modules()
 		}
 	}
 }
@@ -72,6 +76,17 @@ func cameOnline(message []byte) (cpu int, ok bool) {
 	}
 	cpu, err := strconv.Atoi(number)
 	return cpu, err == nil && cpu >= 0
+}
+
+// changesModules reads a message such as add@/module/ext4.
+func changesModules(message []byte) bool {
+	for _, action := range []string{"add@/module/", "remove@/module/"} {
+		if name, ok := bytes.CutPrefix(message, []byte(action)); ok {
+			head, _, _ := bytes.Cut(name, []byte{0})
+			return len(head) > 0 && !bytes.Contains(head, []byte("/"))
+		}
+	}
+	return false
 }
 
 // close returns when no more CPUs are told of.

@@ -28,7 +28,7 @@ func TestListeningToTheKernelEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.start(func(int) {})
+	h.start(func(int) {}, func() {})
 	h.close()
 	unstarted, err := openHotplug()
 	if err != nil {

@@ -114,7 +114,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 		return err
 	}
 	if r.hotplug != nil {
-		r.hotplug.start(r.cameOnline)
+		r.hotplug.start(r.cameOnline, r.modulesChanged)
 	}
 	return nil
 }
@@ -133,6 +133,13 @@ func (r *recorder) taskLists() (*taskLists, error) {
 		}
 	}
 	return lists, err
+}
+
+// modulesChanged names the functions of kernel modules that are loaded from now on.
+func (r *recorder) modulesChanged() {
+	if r.code != nil {
+		r.code.modulesChanged()
+	}
 }
 
 // cameOnline samples a CPU that was offline when the recording began, or has been since. Its switches and wakeups are

@@ -33,7 +33,8 @@ const (
 	// into a map file.
 	KindJIT
 	// KindFunction is a function that the kernel has got, of a BPF program or a trampoline: Start, Length, and its name in
-	// Path. KindFunctionGone is the end of it.
+	// Path. KindFunctionGone is the end of it. In both, Data is the kernel module that it is of, if it is one's: Offset is then
+	// where in the module it begins, and Time may be before that of records that come earlier.
 	KindFunction
 	KindFunctionGone
 

@@ -431,6 +431,13 @@ func (w *Watcher) events() []*event {
 	return w.cpus
 }
 
+// Report adds records that are not of the Watcher's own finding; Drain returns them.
+func (w *Watcher) Report(records []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.scans = append(w.scans, records...)
+}
+
 // Drain appends the records that the kernel has told so far and that were not drained yet. Their times are those of
 // the clock, in the order of a CPU, not of all. It does not wait for files.
 func (w *Watcher) Drain(b []byte) []byte {

@@ -259,8 +259,8 @@ func (c *code) loadKernel() {
 }
 
 func (c *code) locateKernel(address uint64) (*module, uint64) {
-	if m := c.programs.find(address); m != nil {
-		return m, address - m.definition.Base
+	if p := c.programs.find(address); p != nil {
+		return p.module, address - p.module.definition.Base
 	}
 	c.loadKernel()
 	k := c.kernel.find(address)
@@ -313,8 +313,8 @@ func (c *code) frame(m *module, offset uint64, caller bool) uint32 {
 // name gives a frame its name, or, in a live stream, asks for it.
 func (c *code) name(f *frame) {
 	m := f.module
-	if m.function != "" {
-		f.function, f.start = m.function, f.offset
+	if m.loaded {
+		f.function, f.start = c.programs.function(m, f)
 	}
 	if !m.wanted {
 		return

@@ -280,6 +280,42 @@ end 4100
 	}
 }
 
+// TestModulesLoadedMeanwhileHaveNames, from before their record came on, until they are gone, and others that take their place.
+func TestModulesLoadedMeanwhileHaveNames(t *testing.T) {
+	sample := func(at int, place string) string {
+		return fmt.Sprintf("0: %d sample cpu=0 tid=10 kernel=%s\n", at, place)
+	}
+	out, _ := finaliseWith(t, sampleText+`
+0: 3000 stack cpu=0 tid=10 id=3 at=0xffffffffc1000110
+0: 3001 stack cpu=0 tid=10 id=4 at=0xffffffffc1000250
+side 3050 exec pid=99
+`+sample(3100, "3")+`
+side 3040 function from=0xffffffffc1000100 to=0xffffffffc1000200 path=read_it module=disk base=0xffffffffc1000000
+side 3040 function from=0xffffffffc1000200 to=0xffffffffc1000300 path=write_it module=disk base=0xffffffffc1000000
+`+sample(3150, "3")+sample(3151, "4")+`
+round 3200
+side 3210 gone from=0xffffffffc1000000 to=0xffffffffc1002000 module=disk base=0xffffffffc1000000
+`+sample(3250, "3")+`
+side 3300 function from=0xffffffffc1000000 to=0xffffffffc1000400 path=send module=net base=0xffffffffc1000000
+`+sample(3350, "3")+sample(3351, "4")+`
+round 4000
+end 4100
+`, textOptions())
+	var names []string
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "line function="); ok && (len(names) > 0 || name == `"read_it"`) {
+			names = append(names, strings.Trim(name, `"`))
+		}
+	}
+	// Of the kernel's own code is what stands in no module.
+	if got, want := strings.Join(names, " "), "read_it write_it [kernel]_400001 send send"; got != want {
+		t.Errorf("functions %s, want %s", got, want)
+	}
+	if n := strings.Count(out, `path="[disk]"`); n != 1 {
+		t.Errorf("%d modules are [disk]\n%s", n, out)
+	}
+}
+
 // TestKernelSymbolsSurviveInTheSpool, also when it is long and was cut off later.
 func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 	path := t.TempDir() + "/x.part"

@@ -37,8 +37,8 @@ func (f *finaliser) gather() error {
 	return nil
 }
 
-// readKept reads what was found in files, in the order of the times of their mappings. The recorder finds it out later than
-// it writes these.
+// readKept reads what was found in files, in the order of the times of their mappings, and the functions of kernel modules that
+// were loaded meanwhile. The recorder finds both out late.
 func (f *finaliser) readKept() (kept []sideband.Record, err error) {
 	scan := scanner{r: f.scan.r, limit: f.scan.limit, damage: new(Damage)}
 	var end uint64  // position after the chunk before
@@ -82,11 +82,17 @@ func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []b
 			}
 			return kept, b
 		}
-		if b = b[length:]; r.Kind == sideband.KindKept && len(kept) < maxKept {
-			own := r
-			own.BuildID, own.Path, own.Data = bytes.Clone(r.BuildID), nil, nil
-			kept = append(kept, own)
+		b = b[length:]
+		ofModule := r.Kind == sideband.KindFunction && len(r.Data) > 0
+		if r.Kind != sideband.KindKept && !ofModule || len(kept) >= maxKept {
+			continue
 		}
+		own := r
+		own.BuildID, own.Path, own.Data = bytes.Clone(r.BuildID), nil, nil
+		if ofModule {
+			own.Path, own.Data = bytes.Clone(r.Path), bytes.Clone(r.Data)
+		}
+		kept = append(kept, own)
 	}
 }
 

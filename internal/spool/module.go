@@ -33,8 +33,8 @@ type module struct {
 	definition *format.Module // without an id; nil: of addresses that are in nothing
 	section    uint32         // number of the section in which id is valid
 	id         uint32
-	wanted     bool   // names are asked for
-	function   string // all of it is this function
+	wanted     bool // names are asked for
+	loaded     bool // its functions are in [programs]
 
 	// The frames of this section, as indices in code.frames: by offset, those that are callers apart.
 	frames [2]map[uint64]uint32

@@ -5,43 +5,72 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/sideband"
 )
 
-// programs are the functions of BPF programs that the kernel has at a time, by address. Each is a module of its own: the
-// next program may be put where one was.
+// programs are functions that the kernel has at a time, by address: those of BPF programs, and of kernel modules that were
+// loaded while the recording went on. Each function of a BPF program is a module of its own: the next one may be put where it
+// was.
 type programs struct {
 	functions []program
-	version   uint64 // changes with them
+	modules   map[kernelModule]*module // that were loaded meanwhile, by name and base
+	version   uint64                   // changes with them
 }
 
 type program struct {
 	from, to uint64
+	name     string
 	module   *module
 }
 
 // maxPrograms is more than any machine has.
-const maxPrograms = 1 << 16
+const maxPrograms = 1 << 17
 
 // add puts a function in place of what it overlaps.
-func (p *programs) add(from, length uint64, name string) {
-	to := from + length
-	if length == 0 || to < from || name == "" {
+func (p *programs) add(r *sideband.Record) {
+	from, to := r.Start, r.Start+r.Length
+	if r.Length == 0 || to < from || len(r.Path) == 0 {
 		return
 	}
+	m := p.moduleOf(r)
 	first, last := p.overlapped(from, to)
+	if last == first+1 && p.functions[first] == (program{from, to, string(r.Path), m}) {
+		return // it was known beforehand
+	}
 	if len(p.functions)-(last-first) >= maxPrograms {
 		return
 	}
-	m := &module{function: name, definition: &format.Module{
-		Path: []byte("[bpf]"), Base: from, Kind: uint32(format.ModuleKind_MODULE_KERNEL_MODULE),
-	}}
-	p.functions = slices.Replace(p.functions, first, last, program{from, to, m})
+	p.functions = slices.Replace(p.functions, first, last, program{from, to, string(r.Path), m})
 	p.version++
 }
 
+func (p *programs) moduleOf(r *sideband.Record) *module {
+	path, base := "[bpf]", r.Start
+	if len(r.Data) > 0 {
+		path, base = "["+string(r.Data)+"]", r.Start-min(r.Start, r.Offset)
+	}
+	key := kernelModule{from: base, name: path}
+	if m := p.modules[key]; m != nil {
+		return m
+	}
+	m := &module{loaded: true, definition: &format.Module{
+		Path: []byte(path), Base: base, Kind: uint32(format.ModuleKind_MODULE_KERNEL_MODULE),
+	}}
+	if len(r.Data) > 0 && len(p.modules) < maxKernelModules {
+		if p.modules == nil {
+			p.modules = make(map[kernelModule]*module)
+		}
+		p.modules[key] = m
+	}
+	return m
+}
+
 // remove takes functions away.
-func (p *programs) remove(from, length uint64) {
-	first, last := p.overlapped(from, from+length)
+func (p *programs) remove(r *sideband.Record) {
+	if len(r.Data) > 0 {
+		delete(p.modules, kernelModule{from: r.Start - min(r.Start, r.Offset), name: "[" + string(r.Data) + "]"})
+	}
+	first, last := p.overlapped(r.Start, r.Start+r.Length)
 	if first < last {
 		p.functions = slices.Delete(p.functions, first, last)
 		p.version++
@@ -57,10 +86,24 @@ func (p *programs) overlapped(from, to uint64) (first, last int) {
 }
 
 // find is the function that an address stands in; nil: none does.
-func (p *programs) find(address uint64) *module {
+func (p *programs) find(address uint64) *program {
 	first, last := p.overlapped(address, address+1)
 	if first == last {
 		return nil
 	}
-	return p.functions[first].module
+	return &p.functions[first]
+}
+
+// function is the name of a frame in a module that find has returned, and how far behind the function's beginning it is.
+func (p *programs) function(m *module, f *frame) (name string, offset uint64) {
+	address := m.definition.Base + f.offset
+	back := uint64(0)
+	if f.caller && f.offset > 0 {
+		back = 1
+	}
+	found := p.find(address - back)
+	if found == nil || found.module != m {
+		return "", 0
+	}
+	return found.name, address - found.from
 }

@@ -30,7 +30,7 @@ type sideTaker struct {
 	forgot int64             // when ended processes were dropped last
 	since  map[uint32]int64  // by CPU: when its sampling was throttled
 	jits   []jitSince        // known beforehand, by time
-	kept   []sideband.Record // the same of files
+	kept   []sideband.Record // the same of files and of kernel modules
 }
 
 // jitSince is from when on a process tells the names of its generated code. The recorder finds that out late, often
@@ -62,9 +62,9 @@ func (s *sideTaker) take(b []byte, at int64) error {
 	case sideband.KindUnthrottled:
 		return s.unthrottled(r.CPU, at)
 	case sideband.KindFunction:
-		s.code.programs.add(r.Start, r.Length, string(r.Path))
+		s.code.programs.add(r)
 	case sideband.KindFunctionGone:
-		s.code.programs.remove(r.Start, r.Length)
+		s.code.programs.remove(r)
 	default:
 		s.tables.Apply(r)
 	}
@@ -79,10 +79,14 @@ func (s *sideTaker) take(b []byte, at int64) error {
 	return nil
 }
 
-// applyKept lets the mappings from a time on know what was found in their files.
+// applyKept lets the mappings from a time on know what was found in their files, and adds the functions of kernel modules.
 func (s *sideTaker) applyKept(at int64) {
 	for len(s.kept) > 0 && s.kept[0].Time <= at {
-		s.tables.Apply(&s.kept[0])
+		if r := &s.kept[0]; r.Kind == sideband.KindFunction {
+			s.code.programs.add(r)
+		} else {
+			s.tables.Apply(r)
+		}
 		s.kept = s.kept[1:]
 	}
 }
@@ -92,6 +96,10 @@ func (s *sideTaker) told(at int64) (before int64) {
 	switch s.r.Kind {
 	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT: // the recorder's own
 		return 0
+	case sideband.KindFunction, sideband.KindFunctionGone:
+		if len(s.r.Data) > 0 {
+			return 0 // the same
+		}
 	}
 	cpu := s.r.CPU
 	if cpu > maxCPU {

@@ -22,5 +22,8 @@ func appendSide(b []byte, at int64, word string, f fields) []byte {
 	if words := f["words"]; words != "" {
 		r.Data = []byte(strings.ReplaceAll(words, ",", "\x00") + "\x00")
 	}
+	if module := f["module"]; module != "" {
+		r.Data, r.Offset = []byte(module), r.Start-hex(f["base"])
+	}
 	return sideband.Append(b, &r)
 }

@@ -17,7 +17,7 @@ suite_of() {
 # fetch_kernel VERSION FOLDER: unpacks the newest package of that version, with its modules in the order of their needs.
 fetch_kernel() {
 	local version=$1 into=$2 tmp site release
-	[ -e "$into/release" ] && return
+	[ -e "$into/release" ] && [ -e "$into/brd.ko" ] && return
 	echo "test-kernels: fetching Linux $version"
 	rm -rf "$into" "$into.new"
 	mkdir -p "$into.new"
@@ -57,7 +57,8 @@ download_kernel() {
 	(cd "$tmp" && grep -F -- "-$newest" <<<"$packages" | xargs apt-get "${apt[@]}" download 2>/dev/null)
 }
 
-# unpack_modules FOLDER RELEASE: those that a guest needs, numbered in the order in which they are to be loaded.
+# unpack_modules FOLDER RELEASE: those that a guest needs, numbered in the order in which they are to be loaded, and one that a
+# test loads.
 unpack_modules() {
 	local into=$1/modules release=$2 n=0 file
 	mkdir -p "$into"
@@ -68,12 +69,18 @@ unpack_modules() {
 	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$into/list"
 	while read -r file; do
 		n=$((n + 1))
-		case $file in
-		*.xz) xz -dc "$file" ;;
-		*.zst) zstd -dcq "$file" ;;
-		*) cat "$file" ;;
-		esac >"$into/$(printf %02d $n)-$(basename "${file%%.ko*}").ko"
+		unpack_module "$file" "$into/$(printf %02d $n)-$(basename "${file%%.ko*}").ko"
 	done <"$into/list"
+	unpack_module "$(echo "$1/lib/modules/$release"/kernel/drivers/block/brd.ko*)" "$1/brd.ko"
+}
+
+# unpack_module FILE INTO
+unpack_module() {
+	case $1 in
+	*.xz) xz -dc "$1" ;;
+	*.zst) zstd -dcq "$1" ;;
+	*) cat "$1" ;;
+	esac >"$2"
 }
 
 # make_initramfs KERNEL INIT FILE: busybox, the modules, and an init that finds everything else on 9p.
