@@ -58,8 +58,8 @@ struct verdict {
 struct verdict verdicts[VERDICTS];
 
 /*
- * A process id is free for reuse before sched_process_free tells that its process is gone, so the id alone does not say
- * which process it is. The start time stays when a thread that is not the leader calls exec.
+ * A process id can be reused before sched_process_free reports the end of its process, so the id alone does not identify
+ * a process. The start time stays the same when a thread other than the leader calls exec.
  */
 struct process_key {
 	__u64 start_ns; /* task_struct.start_time of the leader */

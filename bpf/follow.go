@@ -40,7 +40,7 @@ func (t *Tracer) FollowChildrenOf(pid int) error {
 	}
 	i := slices.IndexFunc(processes, func(p process) bool { return p.pid == int32(pid) })
 	if i < 0 {
-		return fmt.Errorf("follow the children of process %d: there is no such process", pid)
+		return fmt.Errorf("follow the children of process %d: it does not exist", pid)
 	}
 	if err := t.follow(processes[i]); err != nil {
 		return err

@@ -8,14 +8,14 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Function is one function of a kernel program that is loaded, as the kernel's own list of symbols has it.
+// Function is a function of a loaded BPF program, as in /proc/kallsyms.
 type Function struct {
 	Name   string
 	Start  uint64
 	Length uint32
 }
 
-// Functions are those of this Tracer's programs. Where the kernel hides its addresses there are none.
+// Functions returns the functions of this Tracer's programs; none where the kernel hides its addresses.
 func (t *Tracer) Functions() ([]Function, error) {
 	var all []Function
 	for _, p := range programs() {
@@ -25,7 +25,7 @@ func (t *Tracer) Functions() ([]Function, error) {
 		}
 		functions, err := functionsOf(program)
 		if err != nil {
-			return nil, fmt.Errorf("read where program %s lies: %w", p.name, err)
+			return nil, fmt.Errorf("read the addresses of program %s: %w", p.name, err)
 		}
 		all = append(all, functions...)
 	}
@@ -54,8 +54,8 @@ func functionsOf(program *ebpf.Program) ([]Function, error) {
 	return all, nil
 }
 
-// AllFunctions are those of all programs that are loaded, also by others. What is taken out meanwhile, and programs that
-// this process may not look at, are left out.
+// AllFunctions returns the functions of all loaded programs, those of other processes too. It leaves out programs that are
+// unloaded while it reads, and those that this process may not read.
 func AllFunctions() []Function {
 	var all []Function
 	for id := ebpf.ProgramID(0); ; {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Whether what happens on a CPU is the running thread's own doing, or that of an interrupt.
+ * Whether a tracepoint fires in the context of the running thread or in an interrupt.
  *
  * Hard interrupts are counted in the CPU's preempt count: x86 keeps it in a per-CPU variable, __preempt_count, from 6.2 to
- * 6.14 in pcpu_hot; arm64 in thread_info. Soft interrupts are counted there as well, but most run where a thread lets
- * them in again, as the sender's of a loopback connection, and are then its own doing. They are an interrupt's if they
- * interrupt the idle thread, or a program: on x86 those run on the thread's own stack, the others on that of interrupts.
+ * 6.14 in pcpu_hot; arm64 in thread_info. Soft interrupts are counted there as well, but most run when a thread enables
+ * them again, as the sender of a loopback connection does, and then count as the thread's. They count as an interrupt if
+ * they interrupt the idle thread or user mode: on x86 these run on the thread's own stack, the others on the IRQ stack.
  *
- * Without CONFIG_KALLSYMS_ALL x86 lets nobody read the count. Then an interrupt is what comes to the idle thread, or runs on the
- * thread's own stack without a system call, as interrupts of a program do; and its page faults, whose wakings pass
- * for an interrupt's.
+ * Without CONFIG_KALLSYMS_ALL no program can read the count on x86. Then an interrupt is what fires in the idle thread, or on
+ * the thread's own stack outside of a system call, as interrupts of user mode do. So do page faults: their wakings count
+ * as an interrupt's.
  *
- * Cannot see: soft interrupts that interrupt a thread within the kernel, and on arm64 within a program. They pass for
- * the thread's own doing. So do hard interrupts within the kernel where the count cannot be read.
+ * Cannot see: soft interrupts of a thread that is in the kernel, and on arm64 also in user mode. They count as the
+ * thread's. So do hard interrupts of a thread in the kernel where the count cannot be read.
  */
 #ifndef WPROF_INTERRUPT_H
 #define WPROF_INTERRUPT_H
@@ -23,7 +23,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 
-/* Where the preempt count is: the reader finds out and puts the id of the variable in place of its number. */
+/* Where the preempt count is: the loader finds out, and replaces PREEMPT_COUNT_ID by the BTF id of the variable. */
 enum preempt_count_place {
 	PREEMPT_COUNT_NOWHERE,
 	PREEMPT_COUNT_VARIABLE,
@@ -52,7 +52,7 @@ static __always_inline bool on_own_stack(void *ctx, struct task_struct *current)
 {
 	__u64 at = (__u64)ctx, from = (__u64)current->stack, to = from + THREAD_SIZE;
 
-	/* Programs may compare the pointer, but not count with it. */
+	/* The verifier allows comparing the pointer, but no arithmetic with it. */
 	barrier_var(at);
 	barrier_var(to);
 	if (at < from)
@@ -75,7 +75,7 @@ static __always_inline bool on_own_stack(void *ctx, struct task_struct *current)
 #endif
 
 #if defined(__TARGET_ARCH_x86)
-/* Interrupts and exceptions of a program set the number of the system call to -1. */
+/* Interrupts and exceptions in user mode set the system call number to -1. */
 static __always_inline bool interrupts_program(void *ctx, struct task_struct *current)
 {
 	return !(current->flags & (PF_KTHREAD | worker_flags())) && on_own_stack(ctx, current) &&
@@ -83,7 +83,7 @@ static __always_inline bool interrupts_program(void *ctx, struct task_struct *cu
 }
 #endif
 
-/* Its own doing is to serve them. */
+/* Soft interrupts are what it runs. */
 static __always_inline bool is_ksoftirqd(struct task_struct *task)
 {
 	return task->flags & PF_KTHREAD && *(__u64 *)task->comm == *(const __u64 *)"ksoftirq";

@@ -171,7 +171,7 @@ struct pt_regs {
 #define SYSCALL_YIELD 124
 #define REGS_PC(regs) (regs)->pc
 #define REGS_32BIT(regs) ((regs)->pstate & 0x10) /* PSR_MODE32_BIT */
-#define REGS_FP(regs) (REGS_32BIT(regs) ? 0 : (regs)->regs[29]) /* 32-bit code has none that compilers agree on */
+#define REGS_FP(regs) (REGS_32BIT(regs) ? 0 : (regs)->regs[29]) /* 32-bit code has no common frame pointer */
 #else
 #error "which registers hold the frame pointer?"
 #endif

@@ -246,7 +246,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	return 0;
 }
 
-/* The leader may be freed before its threads: then the memory is another thread's, or nobody's. */
+/* The leader may be freed before its threads: then its memory is unused or another thread's. */
 static __always_inline void write_dead(struct rec_free *rec, struct task_struct *task)
 {
 	struct task_struct *leader = task->group_leader;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Reports that a program begins whose file was not reported lately, so that the file is opened before the program
- * ends and is removed. perf wakes a CPU's reader for this report alone; it does so on that CPU, at once. A program that
- * runs again and again is reported every 8.6 s, and costs 60 ns otherwise.
+ * Reports the start of a program whose file was not reported recently, so that the file is opened before the program
+ * ends and is deleted. perf wakes a CPU's reader for this report alone, at once and on that CPU. A program that is
+ * started over and over is reported every 8.6 s; each other start costs 60 ns.
  */
 #ifndef WPROF_NEWPROGRAM_H
 #define WPROF_NEWPROGRAM_H
 
-#define REPORTED_FILES 4096 /* a power of two; of two files in one place each is reported anew */
+#define REPORTED_FILES 4096 /* a power of two; two files with the same slot are reported each time */
 #define REPORT_AGAIN_SHIFT 33
 
 struct {
@@ -18,7 +18,7 @@ struct {
 
 static __u64 reported_files[REPORTED_FILES];
 
-/* When a file's content or its owner, mode or number of names changed last. */
+/* ctime: when a file's contents, owner, mode or number of links last changed. */
 static __always_inline __u64 changed_at(struct inode *inode)
 {
 	if (bpf_core_field_exists(inode->i_ctime_sec))

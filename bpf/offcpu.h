@@ -3,7 +3,7 @@
  * Where threads are that are off their CPU.
  *
  * A thread's stack does not change while it is off, so it is taken when it comes back, by the thread itself: by then it
- * is known how long ago it came the last time, and the many short times cost a look at the clock. The switch announces
+ * is known how long ago it was last put on a CPU, and the many short times cost reading a clock. The switch announces
  * it, because it is written before. What is run is, as the kernel has it, the tracepoint sched_exit_tp (6.15), or a kprobe on
  * finish_task_switch, which holds the run queue's lock meanwhile; where there is neither, every switch takes the stack
  * of the thread that leaves, whatever it costs.
@@ -35,10 +35,10 @@ struct {
 } awaited SEC(".maps");
 
 /*
- * Whether a thread that is about to be put on the CPU can have been off for offcpu_min. The kernel keeps when a thread
- * came on its CPU, not when it left: a time that was shorter passes after a run that makes up for it, and the reader,
- * who knows both ends, drops its stack. So a thread pays for such a stack once in offcpu_min at the most. Where the
- * kernel does not keep it (no CONFIG_SCHED_INFO or no CONFIG_FAIR_GROUP_SCHED) every time off passes.
+ * Whether a thread that is about to be put on the CPU may have been off for offcpu_min. The kernel stores when a thread
+ * was put on its CPU, not when it left: if running and off time together reach offcpu_min, the stack is taken, and the
+ * reader, which knows both ends, drops it. So a thread pays for such a stack at most once per offcpu_min. Where the
+ * kernel does not store it (no CONFIG_SCHED_INFO or no CONFIG_FAIR_GROUP_SCHED) all stacks are taken.
  */
 static __always_inline bool may_be_off_long(struct task_struct *task)
 {
@@ -49,8 +49,8 @@ static __always_inline bool may_be_off_long(struct task_struct *task)
 }
 
 /*
- * Tells whether the thread's stack is worth taking when it is on the CPU, and lets that happen. The thread comes back
- * before this CPU switches again, so one word a CPU is enough.
+ * Whether the thread's stack is to be taken when it is on the CPU; if so, arranges for it. The thread is back before
+ * this CPU switches again, so one word per CPU is enough.
  */
 static __always_inline bool announce_return(struct task_struct *task, __u32 cpu)
 {
@@ -158,8 +158,8 @@ struct user_walk {
 };
 
 /*
- * A stack is private memory. A frame pointer that is none may lead into a mapped file, whose server may hang, or to
- * memory that another thread of the process has to provide.
+ * A stack is private memory. A register that holds no frame pointer may point into a mapped file, whose server may hang,
+ * or to memory that another thread of the process has to provide (userfaultfd).
  */
 static long look_at_frame(struct task_struct *task, struct vm_area_struct *area, struct user_walk *w)
 {
@@ -170,8 +170,8 @@ static long look_at_frame(struct task_struct *task, struct vm_area_struct *area,
 }
 
 /*
- * Reading waits for mmap_lock, which a process that hangs may hold for writing for as long as it hangs. To find the
- * area takes the lock only if that is free.
+ * Reading waits for mmap_lock, which a hung process may hold for writing for as long as it hangs. bpf_find_vma() only
+ * tries the lock.
  */
 static __always_inline bool can_read_frame(struct user_walk *w)
 {

@@ -18,14 +18,14 @@ const (
 	preemptCountHot                 // pcpu_hot.preempt_count
 )
 
-// preemptCountID stands in the programs for the id of the kernel's variable, PREEMPT_COUNT_ID. The library resolves
-// addresses of variables only, and of a per-CPU one the kernel wants the id of its type.
+// preemptCountID is PREEMPT_COUNT_ID, the placeholder for the kernel's variable in the programs. The library resolves
+// addresses of variables only, and for a per-CPU one the kernel wants its BTF id.
 const preemptCountID = 0x7072656570746364
 
 const pseudoBTFID = asm.Register(3) // BPF_PSEUDO_BTF_ID
 
-// findPreemptCount sets where the programs read the preempt count. Where they cannot, they go by where the thread was
-// interrupted.
+// findPreemptCount sets where the programs read the preempt count. Where they cannot, they go by the stack that they run
+// on: see interrupt.h.
 func findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 	if runtime.GOARCH != "amd64" {
 		return nil
@@ -58,7 +58,7 @@ func findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 	return nil
 }
 
-// isReadable tells whether programs can read a per-CPU variable: the kernel looks its address up by name, which it knows only
+// isReadable reports whether programs can read a per-CPU variable: the kernel looks its address up by name, which it knows only
 // with CONFIG_KALLSYMS_ALL.
 func isReadable(id btf.TypeID) bool {
 	load := asm.LoadImm(asm.R1, int64(id), asm.DWord)

@@ -27,7 +27,7 @@ type program struct {
 	name       string
 	tracepoint string
 	group      group
-	kind       format.Kind // of the events that it writes; 0: it writes none, or lists of threads
+	kind       format.Kind // of the events that it writes; 0: none, or lists of threads
 }
 
 // programs are listed in the order in which they are attached, which is the order in which a tracepoint calls them.
@@ -67,7 +67,7 @@ func (o *Options) wants(g group) bool {
 	return true
 }
 
-// takesUserStacks tells whether any event has the user's part of a stack.
+// takesUserStacks reports whether any event has the user's part of a stack.
 func (o *Options) takesUserStacks() bool {
 	return o.Sample.Period != 0 && o.Sample.User || o.OffCPU.User || o.Waker.User
 }

@@ -51,7 +51,7 @@ enum rec_flag {
 	REC_TRACER = 16, /* stack: the innermost frames are those of the tracer */
 	REC_PREEMPTED = 32, /* switch: prev was preempted inside the kernel */
 	REC_YIELDED = 128,  /* switch: prev called sched_yield */
-	REC_INTERRUPT = 32, /* waking: it happens in an interrupt */
+	REC_INTERRUPT = 32, /* waking: in an interrupt */
 	REC_SINCE = 64,	 /* task: since_ns is known */
 	REC_QUEUED = 128, /* task: it is runnable and waits, whatever its state says; since_ns is since when */
 };
@@ -135,7 +135,7 @@ struct rec_exit {
 	__u32 code;
 };
 
-/* It says who the thread was, because one that died before the window is told by nothing else. */
+/* Has the identity of the thread, because no other record names one that died before the window. */
 struct rec_free {
 	struct rec_hdr hdr; /* tid: the freed thread; of a leader that an exec replaced: the tid of who called exec */
 	__u64 start_ns;
@@ -149,7 +149,7 @@ struct rec_free {
 struct rec_lost {
 	struct rec_hdr hdr;
 	__u64 from;	  /* time of the first loss */
-	__u32 counts[REC_EVENTS]; /* by rec_kind; at LOST_DEFINITION what is no event: stacks and arguments */
+	__u32 counts[REC_EVENTS]; /* by rec_kind; at LOST_DEFINITION what is not an event: stacks and arguments */
 };
 
 /*

@@ -12,8 +12,8 @@ static __always_inline __u8 sides(struct task_struct *subject, struct task_struc
 }
 
 /*
- * Whether a thread that leaves while it could run on has called sched_yield. A thread that is preempted on its way back
- * from that passes for one as well.
+ * Whether a thread that leaves while runnable has called sched_yield. A thread that is preempted while it returns from
+ * that call counts as well.
  */
 static __always_inline bool has_yielded(struct task_struct *prev)
 {

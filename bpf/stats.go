@@ -39,7 +39,7 @@ func (t *Tracer) Programs() ([]ProgramStat, error) {
 	return all, nil
 }
 
-// KindOf is the kind of events that a program writes; 0: none, so that what it could not do is no loss of events.
+// KindOf returns the kind of events that a program writes; 0: none, so that a skipped run loses no event.
 func KindOf(program string) format.Kind {
 	for _, p := range programs() {
 		if p.name == program {

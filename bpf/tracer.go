@@ -310,7 +310,7 @@ func (t *Tracer) Disarm() error {
 }
 
 // AwaitPrograms returns when all programs that were running when it was called have ended, also on a CPU that the
-// hypervisor has taken away. It takes milliseconds, and may be called from any goroutine.
+// hypervisor has descheduled. It takes milliseconds, and may be called from any goroutine.
 func (t *Tracer) AwaitPrograms() {
 	// Programs run inside a read-side section of RCU; this waits for all of them.
 	const membarrierGlobal = 1 // MEMBARRIER_CMD_GLOBAL, include/uapi/linux/membarrier.h
@@ -326,8 +326,8 @@ func (t *Tracer) setArmed(armed bool) error {
 	return nil
 }
 
-// SetGeneration tells the programs the spool's generation, which their marks of what they have told carry. Until
-// [Tracer.AwaitPrograms] has returned, some may still go by the one before.
+// SetGeneration sets the spool's generation, with which the programs mark the stacks that they have written. Until
+// [Tracer.AwaitPrograms] has returned, some may still use the one before.
 func (t *Tracer) SetGeneration(n uint32) error {
 	if err := t.collection.Variables["generation"].Set(n); err != nil {
 		return fmt.Errorf("set the generation: %w", err)

@@ -13,8 +13,8 @@ import (
 	"wprof/test/tools"
 )
 
-// TestTimeNamespaceDoesNotMoveTheClock: a time namespace shows its processes clocks that are ahead of the kernel's, and the
-// kernel's are those of a capture, so that it shares a timeline with captures of the same boot made elsewhere.
+// TestTimeNamespaceDoesNotMoveTheClock: processes in a time namespace see clocks that are ahead of the kernel's. A capture has
+// the kernel's, so that it shares a timeline with captures of the same boot made elsewhere.
 func TestTimeNamespaceDoesNotMoveTheClock(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for _, offsets := range [][]string{{"--monotonic", "100000", "--boottime", "300000"}, {"--monotonic", "-1", "--boottime", "5"}} {

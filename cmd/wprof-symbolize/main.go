@@ -15,7 +15,7 @@ func tool() cli.Tool {
 		ArgsUsage: "[FILE...]",
 		Description: "Gives frames their functions that have none yet, and passes everything else on: it looks for the files in " +
 			"the recording machine's paths, if their build-ids agree, and in --debug-dir. A file without a build-id must not have " +
-			"been changed since. A build-id is believed: two files that were given the same one are the same code to all tools. " +
+			"changed since. Build-ids are trusted: two files with the same one count as the same code. " +
 			"A capture that was recorded with --symbolize=no, or on a machine without the debug files, gets its names here.\n\n" +
 			"Also reads the spool (FILE.part) that wprof-record leaves behind when it is killed or the disk fills up, and " +
 			"writes everything up to the last whole round as a stream. The exit status is 4 if the recording was cut off.",
