@@ -32,7 +32,7 @@ func (c *checker) events(block *Block, b *textBlock) {
 		c.event(&e)
 	}
 	if err == nil && len(records.records) > 0 && c.version.Minor <= Minor {
-		c.found("events", "%d bytes after the events of the block mean nothing", len(records.records))
+		c.found("events", "%d bytes follow the last event of the block", len(records.records))
 	}
 	b.events = *records
 	c.eventsHeader(h, records)

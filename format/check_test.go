@@ -45,7 +45,7 @@ func TestCheckTakesColumnsOfANewerVersionOnly(t *testing.T) {
 		text := fmt.Sprintf("section minor=%d\ntask 1 tid=1\nblock events\n  +1 cpu0 free 1\n  +2 cpu0 free 1\n  payload 0501080101\nend\n", minor)
 		stream := undumped(t, text)
 		got := findings(t, stream)
-		if minor > Minor && len(got) > 0 || minor == Minor && (len(got) != 1 || !strings.Contains(got[0], "5 bytes after the events")) {
+		if minor > Minor && len(got) > 0 || minor == Minor && (len(got) != 1 || !strings.Contains(got[0], "5 bytes follow the last event")) {
 			t.Errorf("minor version %d: findings %q", minor, got)
 		}
 		r, err := NewReader(bytes.NewReader(stream))
@@ -105,7 +105,7 @@ func TestCheckFinds(t *testing.T) {
 		{"window", "section open=100 close=50\nend close=60", "the window closes before it opens"},
 		{"malformed definitions", tasks + "block 2\npayload 0aff\nend", "read definitions"},
 		{"malformed events", tasks + "block 3 @events=1\npayload ff\nend", "does not hold two columns of events"},
-		{"malformed event", tasks + "+1 cpu0 free 1\npayload 05\nend", "1 bytes after the events of the block mean nothing"},
+		{"malformed event", tasks + "+1 cpu0 free 1\npayload 05\nend", "1 bytes follow the last event of the block"},
 		{"malformed end", "section\nblock 5\npayload 00", "an end block is too short"},
 		{"malformed index", "section\nblock 4\npayload 0a\nend", "read index"},
 		{"back in time", tasks + "+5 cpu0 free 1\n+4 cpu0 free 1\nend", "a free at +0.000000004 stands after an event at +0.000000005"},
@@ -123,22 +123,22 @@ func TestCheckFinds(t *testing.T) {
 		{"sample's stack", samples + "+1 cpu0 sample 1 stack=9 source=1\nend", "the sample at +0.000000001 names stack 9, which is not defined before it"},
 		{"stack defined too late", samples + "+1 cpu0 sample 1 stack=9 source=1\nstack 9 frames=1,2,3,4\nend", "names stack 9, which is not"},
 		{"frame defined too late", samples + "stack 2 frames=9\nframe 9\nend", "stack 2 names frame 9, which is not defined before it"},
-		{"frame 0", samples + "stack 2 frames=1,0\nend", "stack 2 names frame 0, which is none"},
+		{"frame 0", samples + "stack 2 frames=1,0\nend", "stack 2 lists frame 0, which does not exist"},
 		{"no frames", samples + "stack 2\nend", "stack 2 has no frames"},
-		{"kernel first", samples + "stack 2 frames=3,1 kernel_frames=1\nend", "frame 3 of stack 2 stands among the user frames, but it is a kernel frame"},
-		{"user last", samples + "stack 2 frames=1,2 kernel_frames=1\nend", "frame 2 of stack 2 stands among the kernel frames, but it is a user frame"},
-		{"kernel frames not counted", samples + "stack 2 frames=1,3\nend", "frame 3 of stack 2 stands among the user frames"},
+		{"kernel first", samples + "stack 2 frames=3,1 kernel_frames=1\nend", "frame 3 of stack 2 is among the user frames, but is a kernel frame"},
+		{"user last", samples + "stack 2 frames=1,2 kernel_frames=1\nend", "frame 2 of stack 2 is among the kernel frames, but is a user frame"},
+		{"kernel frames not counted", samples + "stack 2 frames=1,3\nend", "frame 3 of stack 2 is among the user frames"},
 		{"source", samples + "+1 cpu0 sample 1 source=2\nend", "names source 2, which the session does not tell of"},
 		{"source untold", samples + "+1 cpu0 sample 1 source=3\nend", "names source 3, which the session does not tell of"},
 		{"source twice", "section\n  source 1\n  source 1\nend", "source 1 is defined twice"},
 		{"source defined as 0", "section\n  source 0\nend", "a source has the id 0"},
 		{"offset in file", samples + "frame 9 module=1 offset=0x8000000000000000\nend", "frame 9 stands at 0x8000000000000000 of a file"},
-		{"offset in kernel", samples + "frame 9 module=2 offset=0x8000000000000000\nend", "which is beyond all addresses"},
-		{"offset in vDSO", samples + "module 9 kind=vdso\nframe 9 module=9 offset=0x7fff00000000\nend", "of the vDSO, which is not so long"},
-		{"function offset", samples + "frame 9 module=1 offset=0x10 function_offset=0x11\n  line function=f\nend", "stands at 0x10, but 17 bytes into its function"},
-		{"function offset without a function", samples + "frame 9 module=1 offset=0x10 function_offset=0x1\nend", "is 1 bytes into a function, but has none"},
-		{"caller at 0", samples + "frame 9 module=1 caller\nend", "frame 9 is a return address, but nothing stands before it"},
-		{"kernel frames", tasks + "frame 1\nstack 1 frames=1 kernel_frames=2\nend", "stack 1 has 1 frames, of which it says 2"},
+		{"offset in kernel", samples + "frame 9 module=2 offset=0x8000000000000000\nend", "which is no address"},
+		{"offset in vDSO", samples + "module 9 kind=vdso\nframe 9 module=9 offset=0x7fff00000000\nend", "beyond the end of the vDSO"},
+		{"function offset", samples + "frame 9 module=1 offset=0x10 function_offset=0x11\n  line function=f\nend", "has offset 0x10, but is 17 bytes into its function"},
+		{"function offset without a function", samples + "frame 9 module=1 offset=0x10 function_offset=0x1\nend", "is 1 bytes into a function, but has no function"},
+		{"caller at 0", samples + "frame 9 module=1 caller\nend", "frame 9 is a return address at offset 0"},
+		{"kernel frames", tasks + "frame 1\nstack 1 frames=1 kernel_frames=2\nend", "stack 1 has 1 frames, but claims 2"},
 		{"invisible", tasks + "+1 cpu0 fork 1 child=2 !subject !object\nend", "neither side of the fork at +0.000000001 is visible"},
 		{"before the window", tasks + "-1 cpu0 free 1\nend", "is before the window, which begins at +0.000000000"},
 		{"after the window", tasks + "+101 cpu0 free 1\nend", "is after the window, which ends at +0.000000100"},

@@ -16,9 +16,9 @@ type eventDecoder struct {
 	leaving leftTable
 	unknown int64 // events of kinds that this version does not know, skipped
 
-	// newer: a newer version may have written the block, so values that this one does not know are no faults.
+	// newer: a newer version may have written the block, so unknown values are no faults.
 	newer bool
-	// fault is what cannot be true of the event that was decoded last; "": nothing. Whoever looks at it clears it.
+	// fault is what is impossible in the event that was decoded last; "": nothing. The reader of it clears it.
 	fault string
 }
 
@@ -57,7 +57,7 @@ func (d *eventDecoder) next(e *Event) (bool, error) {
 	return false, nil
 }
 
-// done ends a block: it returns how many events were skipped, and whether times are left that belong to no event.
+// done ends a block. It returns how many events were skipped, and whether times are left over.
 func (d *eventDecoder) done() (unknown int64, hasTimes bool) {
 	unknown, hasTimes = d.unknown, d.times.i < len(d.times.b)
 	d.unknown, d.times = 0, cursor{}

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// What checksums do not show: a stream may say what cannot be true. A Reader takes such an event for damage, and so
-// does [Check].
+// A stream with right checksums may still claim what is impossible. A Reader takes such an event for damage, and so does
+// [Check].
 
 const futureTime = "an event has a time after its own"
 
-// unknownValue is what is left of a value that this version does not know: what it knows of a newer version's, and
-// nothing but a fault otherwise.
+// unknownValue returns the part of a value that this version knows. Unless a newer version wrote the value, it is also a
+// fault.
 func (d *eventDecoder) unknownValue(t FieldType, v uint64) uint64 {
 	switch t {
 	case FieldTask, FieldStack:
@@ -19,22 +19,22 @@ func (d *eventDecoder) unknownValue(t FieldType, v uint64) uint64 {
 		return 0
 	case FieldState:
 		if !d.newer {
-			d.fault = "an event has a state that means nothing"
+			d.fault = "an event has an unknown state"
 		}
 		return v & uint64(knownStates())
 	case FieldCause:
 		if !d.newer {
-			d.fault = "a loss has a cause that means nothing"
+			d.fault = "a loss has an unknown cause"
 		}
 	case FieldKind:
 		if !d.newer {
-			d.fault = "a loss is of a kind that means nothing"
+			d.fault = "a loss is of an unknown kind"
 		}
 	}
 	return 0
 }
 
-// sessionProblem tells what cannot be true of a session; "": nothing.
+// sessionProblem returns what is impossible in a session; "": nothing.
 func sessionProblem(s *Session) string {
 	switch {
 	case s.Close != 0 && s.Close < s.Open:
@@ -47,28 +47,28 @@ func sessionProblem(s *Session) string {
 	return ""
 }
 
-// Problem tells what cannot be true of a frame in its module, which may be nil; "": nothing.
+// Problem returns what is impossible in a frame of a module, which may be nil; "": nothing.
 func (f *Frame) Problem(m *Module) string {
 	kind, base := ModuleKind(m.GetKind()), m.GetBase()
 	p := partOf(m)
 	switch {
 	case kind == ModuleKind_MODULE_FILE && f.Offset > math.MaxInt64:
-		return fmt.Sprintf("frame %d stands at %#x of a file, which no file is long enough for", f.Id, f.Offset)
+		return fmt.Sprintf("frame %d has offset %#x, which no file is long enough for", f.Id, f.Offset)
 	case p == partKernel && f.Offset+base < base:
-		return fmt.Sprintf("frame %d stands at %#x from %#x, which is beyond all addresses", f.Id, f.Offset, base)
+		return fmt.Sprintf("frame %d has offset %#x from base %#x, which is no address", f.Id, f.Offset, base)
 	case kind == ModuleKind_MODULE_VDSO && f.Offset > math.MaxUint32:
-		return fmt.Sprintf("frame %d stands at %#x of the vDSO, which is not so long", f.Id, f.Offset)
+		return fmt.Sprintf("frame %d has offset %#x, which is beyond the end of the vDSO", f.Id, f.Offset)
 	case len(f.Lines) == 0 && f.FunctionOffset != 0:
-		return fmt.Sprintf("frame %d is %d bytes into a function, but has none", f.Id, f.FunctionOffset)
+		return fmt.Sprintf("frame %d is %d bytes into a function, but has no function", f.Id, f.FunctionOffset)
 	case p != partEither && f.FunctionOffset > f.Offset:
-		return fmt.Sprintf("frame %d stands at %#x, but %d bytes into its function", f.Id, f.Offset, f.FunctionOffset)
+		return fmt.Sprintf("frame %d has offset %#x, but is %d bytes into its function", f.Id, f.Offset, f.FunctionOffset)
 	case f.Caller && f.Offset == 0 && p != partKernel:
-		return fmt.Sprintf("frame %d is a return address, but nothing stands before it", f.Id)
+		return fmt.Sprintf("frame %d is a return address at offset 0, with no code before it", f.Id)
 	}
 	return ""
 }
 
-// Problem tells what cannot be true of a stack; "": nothing. module is that of a frame by its id; nil: not known.
+// Problem returns what is impossible in a stack; "": nothing. module returns the module of a frame by its id; nil: not known.
 func (s *Stack) Problem(module func(frame uint32) *Module) string {
 	return s.problem(func(frame uint32) part { return partOf(module(frame)) })
 }
@@ -77,37 +77,37 @@ func (s *Stack) problem(partOf func(frame uint32) part) string {
 	user := len(s.Frames) - int(s.KernelFrames)
 	switch {
 	case user < 0:
-		return fmt.Sprintf("stack %d has %d frames, of which it says %d are the kernel's", s.Id, len(s.Frames), s.KernelFrames)
+		return fmt.Sprintf("stack %d has %d frames, but claims %d kernel frames", s.Id, len(s.Frames), s.KernelFrames)
 	case len(s.Frames) == 0 && !s.Cut:
 		return fmt.Sprintf("stack %d has no frames", s.Id)
 	}
 	for i, frame := range s.Frames {
 		if frame == 0 {
-			return fmt.Sprintf("stack %d names frame 0, which is none", s.Id)
+			return fmt.Sprintf("stack %d lists frame 0, which does not exist", s.Id)
 		}
 		should := partUser
 		if i >= user {
 			should = partKernel
 		}
 		if is := partOf(frame); is != partEither && is != should {
-			return fmt.Sprintf("frame %d of stack %d stands among the %s frames, but it is a %s frame", frame, s.Id, should, is)
+			return fmt.Sprintf("frame %d of stack %d is among the %s frames, but is a %s frame", frame, s.Id, should, is)
 		}
 	}
 	return ""
 }
 
-// part is the part of a stack that a frame may stand in.
+// part is the part of a stack that a frame belongs to.
 type part uint8
 
 const (
-	partEither part = iota // nothing says
+	partEither part = iota // not known
 	partUser
 	partKernel
 )
 
 func (p part) String() string { return [...]string{"either", "user", "kernel"}[p] }
 
-// partOf is the part of a stack that the frames of a module stand in.
+// partOf returns the part of a stack that frames of a module belong to.
 func partOf(m *Module) part {
 	switch ModuleKind(m.GetKind()) {
 	case ModuleKind_MODULE_KERNEL, ModuleKind_MODULE_KERNEL_MODULE:

@@ -17,9 +17,9 @@ func TestReaderTakesWhatCannotBeTrueForDamage(t *testing.T) {
 		{"late before it happened", session + "\ntask 1 tid=1\n" + good + "\n+20 cpu0 free 1 own=+20\nend", "an event has a time after its own"},
 		{"woken in the future", session + "\ntask 1 tid=1\n" + good + "\n+20 cpu0 state_thread 1 state=S since=+21\nend", "an event has a time after its own"},
 		{"long id", session + "\ntask 1 tid=1\n" + good + "\n+20 cpu0 fork 1 child=4294967296\nend", "an event names an id of more than 32 bits"},
-		{"unknown state", session + "\ntask 1 tid=1\n" + good + "\n+20 cpu0 state_thread 1 state=0x100000\nend", "an event has a state that means nothing"},
-		{"unknown cause", session + "\ntask 1 tid=1\n" + good + "\n+20 all lost cause=99\nend", "a loss has a cause that means nothing"},
-		{"unknown kind", session + "\ntask 1 tid=1\n" + good + "\n+20 all lost cause=ring what=200\nend", "a loss is of a kind that means nothing"},
+		{"unknown state", session + "\ntask 1 tid=1\n" + good + "\n+20 cpu0 state_thread 1 state=0x100000\nend", "an event has an unknown state"},
+		{"unknown cause", session + "\ntask 1 tid=1\n" + good + "\n+20 all lost cause=99\nend", "a loss has an unknown cause"},
+		{"unknown kind", session + "\ntask 1 tid=1\n" + good + "\n+20 all lost cause=ring what=200\nend", "a loss is of an unknown kind"},
 		{"two on a CPU", session + "\ntask 1 tid=1\ntask 2 tid=2\nblock events state\n+10 cpu0 state_cpu 1\n+10 cpu0 state_cpu 2\nend", "the state tells twice who runs on"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ func LostTask(id TaskID) *Task {
 // IsLost says whether nothing but an id is known of a thread.
 func (t *Task) IsLost() bool { return t == nil || t.Tid < 0 }
 
-// IsIdle tells whether it is the idle thread, of which every CPU has one under the same definition.
+// IsIdle reports whether it is the idle thread. Those of all CPUs share one definition.
 func (t *Task) IsIdle() bool {
 	return t != nil && (t.Tid == 0 || t.Flags&uint32(TaskFlag_TASK_FLAG_IDLE) != 0)
 }

@@ -22,7 +22,7 @@ type Reader struct {
 	waiting *loaded // a block that is looked at again after a lost event
 	event   Event
 	state   stateCheck
-	checks  bool // events of the block are held against the window, or against those of the same state
+	checks  bool // events of the block are checked: against the window, or against the rest of their state
 	lost    Event
 	held    bool // event is decoded and comes after lost
 	err     error
@@ -136,7 +136,7 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
-// isPossible tells whether the event just decoded can be true. One that cannot is damage.
+// isPossible reports whether the event just decoded is possible. One that is not is damage.
 func (r *Reader) isPossible() bool {
 	problem, e := r.decoder.fault, &r.event
 	r.decoder.fault = ""
@@ -151,7 +151,7 @@ func (r *Reader) isPossible() bool {
 	if problem == "" {
 		d := r.Task(e.Task)
 		if problem = r.state.event(e, d.IsLost() || d.IsIdle()); problem == noState {
-			problem = "" // no event is wrong for that
+			problem = "" // the events are right, the header is not
 		}
 	}
 	if problem != "" {
@@ -179,7 +179,7 @@ func (r *Reader) leaveBlock() {
 	r.section.events += uint64(unknown)
 	r.unknown += unknown
 	if hasTimes {
-		r.damaged(fmt.Sprintf("at byte %d: an event block has times that belong to none of its events", r.current.Offset))
+		r.damaged(fmt.Sprintf("at byte %d: an event block has more times than its events", r.current.Offset))
 	}
 }
 
@@ -428,8 +428,8 @@ func (r *Reader) beginSection(l *loaded) (*Event, error) {
 	return nil, nil
 }
 
-// epochProblem tells what is wrong with an epoch behind the section that has ended; "": nothing. A filter leaves out the
-// epochs before its time range, all but the first.
+// epochProblem returns what is wrong with an epoch after the section that has ended; "": nothing. A filter leaves out the
+// epochs before its time range, except for the first.
 func (r *Reader) epochProblem(s *Session) string {
 	before := r.section.session
 	switch {

@@ -13,7 +13,7 @@ type inSection struct {
 	events   uint64 // delivered or skipped because of their kind
 	defs     definitions
 
-	holed      bool   // something of it is missing
+	holed      bool   // parts of it are missing
 	lastEvents uint32 // sequence number of the last event block
 	newer      bool   // its version is a newer minor one, or its header block is lost
 }

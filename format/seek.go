@@ -22,7 +22,7 @@ func (r *Reader) SeekTime(t int64) error {
 	r.restart()
 	if state == nil || !r.jump(sections[:target+1], state) {
 		r.restart()
-		r.damage = Damage{} // it is met again
+		r.damage = Damage{} // it is found again
 		r.open(r.file, 0)
 		return r.begin()
 	}

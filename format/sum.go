@@ -2,7 +2,7 @@ package format
 
 import "math"
 
-// Sum adds two counts, or lengths of time, that a stream gives. Where the sum does not fit, it is the most that does.
+// Sum adds two counts or durations of a stream. A sum that does not fit is the largest, or smallest, number that does.
 func Sum[T int64 | uint64](a, b T) T {
 	sum := a + b
 	switch {

@@ -172,7 +172,7 @@ func (w *walker) isWhole(s *SectionSummary) bool {
 	return at == until && order.ended && order.Counted(s.End) == ""
 }
 
-// isWholeUntil tells whether the blocks of a section follow each other without a hole up to one of them.
+// isWholeUntil reports whether the blocks of a section follow each other without a hole up to one of them.
 func (w *walker) isWholeUntil(s *SectionSummary, until *IndexEntry) bool {
 	var order BlockOrder
 	at, end := s.Offset, s.Offset+int64(until.Offset)

@@ -230,7 +230,7 @@ func (d *dumper) events(block *Block) error {
 	}
 	d.blockLine("block events", b, block)
 	d.write(append(d.line, '\n'))
-	columns := b.events.records // of a newer version, behind those that are known
+	columns := b.events.records // of a newer version
 	err = d.eachEvent(block, func(e *textEvent, _ int) {
 		if e.Time < d.now {
 			d.damage("the next event goes back in time")

@@ -119,8 +119,8 @@ func newRecordDecoder(h *BlockHeader, payload []byte) (*recordCoder, error) {
 	return &recordCoder{times: rest[:n], records: rest[n:], now: h.First, claimed: h.Events}, nil
 }
 
-// done tells whether both columns are used up. After the events of the header may stand columns of a newer version, which
-// are then what is left of records.
+// done reports whether both columns are used up. Columns of a newer version may follow the last event: they are what is
+// left of records.
 func (c *recordCoder) done() bool {
 	return len(c.times) == 0 && (len(c.records) == 0 || c.events >= c.claimed)
 }

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// MaxTime bounds every time and length of time in a stream, so that the difference of any two fits into 64 bits: 73 years,
-// ns. The time of day is bounded by maxDate, in the year 2116.
+// MaxTime bounds every time and duration in a stream, so that the difference of any two fits into 64 bits: 73 years, in ns.
+// maxDate bounds the time of day, in the year 2116.
 const (
 	MaxTime = 1<<61 - 1
 	maxDate = 1<<62 - 1
@@ -18,7 +18,7 @@ var errTime = errors.New("times in a stream are at most 73 years")
 
 func isTime(t int64) bool { return -MaxTime <= t && t <= MaxTime }
 
-// checkTimes looks at all times of a message: its signed numbers of 64 bits are nothing else.
+// checkTimes checks all times of a message: all of its int64 fields are times.
 func checkTimes(m protoreflect.Message) (err error) {
 	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
@@ -48,7 +48,7 @@ func checkTime(field protoreflect.FieldDescriptor, t int64) error {
 	return nil
 }
 
-// mayHaveTimes spares long lists, of losses above all, a look at each member.
+// mayHaveTimes lets checkTimes skip long lists, above all of losses.
 func mayHaveTimes(m protoreflect.MessageDescriptor) bool {
 	for i := range m.Fields().Len() {
 		if kind := m.Fields().Get(i).Kind(); kind == protoreflect.Int64Kind || kind == protoreflect.MessageKind {
