@@ -38,7 +38,7 @@ func RunWaitingCommand() {
 	os.Exit(StatusNotExecutable)
 }
 
-// descriptor is an inherited one, which the command does not inherit.
+// descriptor parses the number of an inherited descriptor and keeps the command from inheriting it too.
 func descriptor(number string) int {
 	fd, err := strconv.Atoi(number)
 	if err != nil {

@@ -14,23 +14,23 @@ import (
 
 const (
 	boostPriority = drainPriority
-	// crowd is how many runnable threads a CPU has on an overloaded machine. A thread that has slept waits for a turn
-	// of 3 ms of each.
-	crowd = 8
+	// crowdedThreads is the number of runnable threads per CPU from which a machine is overloaded. A thread that wakes
+	// waits for a slice of 3 ms of each.
+	crowdedThreads = 8
 	// boostLimit is the CPU time that boosted threads may take: several times what a recording needs to begin, and
 	// what a million events with stacks need to be written.
 	boostLimit = time.Second
 	boostPoll  = 20 * time.Millisecond
 )
 
-// booster gives this process's threads a real-time priority while it begins or ends a recording on an
-// overloaded machine. Beginning one has more than a thousand waits for a CPU, each of which lasts up to a second where
-// 250 threads are runnable on each CPU. A nice value of -20 is not enough there: a quarter of a CPU's time, and waits of
-// 3 to 500 ms. Threads that give way to others are boosted as well: the Go runtime waits for every thread that runs Go code
-// when it stops the world, which took up to 4 s there.
+// booster gives this process's threads a real-time priority while it starts or ends a recording on an overloaded machine.
+// Starting one waits for a CPU more than a thousand times, up to a second each where 250 threads per CPU are runnable. A
+// nice value of -20 is not enough there: it gives a quarter of a CPU's time, and waits of 3 to 500 ms. Threads of low
+// priority are boosted as well: to stop the world, the Go runtime waits for every thread that runs Go code, which took up
+// to 4 s there.
 //
-// Threads that have chosen a higher priority keep it: they have SCHED_FLAG_RESET_ON_FORK, boosted ones have not. Those that
-// boosted threads begin are boosted too. A process that is started meanwhile would also be.
+// Threads with a higher priority of their own keep it: they have SCHED_FLAG_RESET_ON_FORK, boosted ones do not. Threads that
+// boosted threads start are boosted too, and so would be a child process.
 type booster struct {
 	normal unix.SchedAttr // of an ordinary thread
 	ended  chan struct{}
@@ -39,13 +39,13 @@ type booster struct {
 	low    map[int]unix.SchedAttr // of threads that gave way to others, by id
 }
 
-// beginBoost lasts until End, or until boostLimit is used up. nil: there is no need, or this process has been started
-// with a priority of its own.
+// beginBoost starts a boost that lasts until End, or until boostLimit is used up. nil: there is no need, or this process
+// was started with a priority of its own.
 func beginBoost() *booster {
 	if !isCrowded() {
 		return nil
 	}
-	for _, tid := range threadIDs() { // the first thread may have been given a priority by now
+	for _, tid := range threadIDs() { // the first thread may have another priority by now
 		normal, err := unix.SchedGetAttr(tid, 0)
 		if err == nil && normal.Policy == unix.SCHED_NORMAL && normal.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0 {
 			b := &booster{normal: *normal, ended: make(chan struct{})}
@@ -57,7 +57,7 @@ func beginBoost() *booster {
 	return nil
 }
 
-// End takes the priority back. It may be called again, and on nil.
+// End restores the priority. It may be called repeatedly, and on nil.
 func (b *booster) End() {
 	if b == nil {
 		return
@@ -82,8 +82,8 @@ func (b *booster) lower() {
 	})
 }
 
-// limit ends the boost when it has taken its time. A thread that was about to begin at the end of the boost is in no list
-// yet, and has the priority of its parent: it is found a moment later.
+// limit ends the boost when its time is used up. A thread that is being created when the boost ends is not listed yet and
+// inherits the priority: it is found a moment later.
 func (b *booster) limit() {
 	b.awaitLimit()
 	b.End()
@@ -107,7 +107,7 @@ func (b *booster) awaitLimit() {
 	}
 }
 
-// raise boosts the threads that are there.
+// raise boosts the existing threads.
 func (b *booster) raise() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +133,7 @@ func (b *booster) isBoosted(a *unix.SchedAttr) bool {
 	return a.Policy == unix.SCHED_RR && a.Priority == boostPriority && a.Flags&unix.SCHED_FLAG_RESET_ON_FORK == 0
 }
 
-// setAll sets the priority of some threads, until none of them is left that has begun meanwhile.
+// setAll sets the priority of some threads, until no new one needs it.
 func setAll(which func(*unix.SchedAttr) bool, to func(tid int, from *unix.SchedAttr) unix.SchedAttr) {
 	for again := true; again; {
 		again = false
@@ -165,7 +165,7 @@ func threadIDs() (tids []int) {
 	return tids
 }
 
-// isCrowded tells whether many threads wait for each CPU, by the third word of proc_loadavg(5).
+// isCrowded reports whether many threads wait for each CPU, by the third word of proc_loadavg(5).
 func isCrowded() bool {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -176,5 +176,5 @@ func isCrowded() bool {
 		return false
 	}
 	cpus, err := proc.CPUs("/sys")
-	return err == nil && runnable >= crowd*len(cpus)
+	return err == nil && runnable >= crowdedThreads*len(cpus)
 }

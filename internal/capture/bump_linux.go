@@ -1,10 +1,10 @@
 package capture
 
-// bump is a change of the generation's number. Programs that had read the old one before may write for as long as the
-// hypervisor keeps their CPU, so the wait for them is none of the draining thread's.
+// bump is a change of the generation's number. Programs that have read the old number may still write, for as long as the
+// hypervisor has descheduled their CPU, so the draining thread does not wait for them.
 type bump struct {
-	settled chan struct{} // closed when no program goes by the old number
-	seen    bool          // ... and that was so before the round that has ended
+	settled chan struct{} // closed when no program uses the old number
+	seen    bool          // ... and the draining thread knows
 }
 
 func newBump(await func()) *bump {
@@ -16,7 +16,8 @@ func newBump(await func()) *bump {
 	return b
 }
 
-// drained is asked after each round. It is true when the round began after the last program of the old generation ended.
+// drained is called after each round. It reports whether the round began after the last program of the old generation
+// ended.
 func (b *bump) drained() bool {
 	if b == nil || b.seen {
 		return true

@@ -12,8 +12,8 @@ import (
 // check finds what keeps this process from recording on this machine, before anything is created or attached.
 func check(cfg *Config) error {
 	if !proc.InitUserNamespace() {
-		return errors.New("recording needs root on the machine itself, and this process is in a user namespace, where the kernel lets nobody " +
-			"trace (a rootless container, unshare --user): record outside of it (sudo wprof-record)")
+		return errors.New("recording needs root on the host, and this process is in a user namespace, in which the kernel allows no tracing " +
+			"(a rootless container, unshare --user): record outside of it (sudo wprof-record)")
 	}
 	if err := bpf.Check(); err != nil {
 		return err

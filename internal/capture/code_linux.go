@@ -30,7 +30,7 @@ type packedSymbols struct {
 }
 
 // spareThreads is how many more threads may run Go code while the window is open: neither the one that drains the rings
-// nor those that open files may have to wait for another goroutine, or for the one that copies files.
+// nor those that open files may wait for another goroutine, or for the one that copies files.
 const spareThreads = 3
 
 // beginCode reads the kernel's symbols while the kernel programs are loaded.
@@ -102,15 +102,15 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 	return w.Sideband(c.watcher.Drain(loaded))
 }
 
-// modulesChanged reports kernel modules that were loaded or taken out.
+// modulesChanged reports kernel modules that were loaded or unloaded.
 func (c *code) modulesChanged() {
 	c.watcher.Report(c.modules.changed("/proc/modules", "/proc/kallsyms"))
 }
 
-// loadedFunctions are the functions of programs that were loaded before anybody watched, the recorder's own and all others, and
-// before them what the kernel had generated for programs.
+// loadedFunctions are the functions of programs that were loaded before the watcher began, the recorder's own and all others,
+// and before them the code that the kernel had generated for programs.
 func loadedFunctions(tracer *bpf.Tracer, images *moduleFunctions) (records []byte, err error) {
-	now := proc.Monotonic() // what is taken out from now on, or takes its place, is reported later
+	now := proc.Monotonic() // perf reports later changes
 	records = images.appendImages(records, now)
 	functions, err := tracer.Functions()
 	for _, f := range append(bpf.AllFunctions(), functions...) {

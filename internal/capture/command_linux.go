@@ -139,11 +139,11 @@ func startCommand(argv []string, stdout *os.File) (*command, error) {
 	return c, nil
 }
 
-// inherit lets processes that are started from now on have a file under the number that it has here, and returns the number.
-// ExtraFiles would give it number 3, which the user may have opened for the command.
+// inherit lets child processes have a file under the same number as here, and returns the number. ExtraFiles would give it
+// number 3, which the user may have opened for the command.
 func inherit(f *os.File) string {
 	fd := f.Fd()
-	_, _ = unix.FcntlInt(fd, unix.F_SETFD, 0) // it fails for unknown descriptors only
+	_, _ = unix.FcntlInt(fd, unix.F_SETFD, 0) // fails for closed descriptors only
 	return strconv.FormatUint(uint64(fd), 10)
 }
 

@@ -17,8 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// outputPipe is a pipe whose writing end has a high number: a child that is started uses the number behind the highest of
-// its streams for itself (forkAndExecInChild1 in Go's syscall), which must not be one that it inherits.
+// outputPipe is a pipe whose writing end has a high number: Go's child process uses the number after the highest of its
+// streams (forkAndExecInChild1 in package syscall), which must not be one that it inherits.
 func outputPipe(t *testing.T) (out, in *os.File) {
 	t.Helper()
 	out, low, err := os.Pipe()

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// releaseEvery is how often files are looked at that have been held for at least that long. A shorter recording copies
-	// nothing.
+	// releaseEvery is how often files are checked, and how long they are held at least. A shorter recording copies nothing.
 	releaseEvery = 2 * time.Second
 	// maxBatches bounds the memory of what is copied, and how many batches the draining thread writes after a round.
 	maxBatches = 8
@@ -30,13 +29,13 @@ const (
 	copyRoom = 1 << 30
 )
 
-// copier closes files that hold something up: those that are deleted, which keep their disk space, and those on mounts that
-// no program runs from any more, which cannot be unmounted. What naming needs of them is copied into the spool before, so
-// that a spool without its recorder names them as well.
+// copier closes files that must not stay open: deleted ones, which keep their disk space, and those on mounts that no
+// program runs from any more, which cannot be unmounted. Before that it copies the parts that naming needs into the spool,
+// so that the spool of a killed recorder has names too.
 //
-// Files are looked at and read by a thread that gives way to others. It is not one of SCHED_IDLE, which on a busy machine
-// would keep what the Go runtime has locked for seconds. It hands over what it has read; the draining thread writes that after
-// a round and waits for nothing.
+// A thread of low priority checks and reads the files. It does not have SCHED_IDLE, because on a busy machine it would hold
+// locks of the Go runtime for seconds. It passes on what it has read, and the draining thread writes that after a round,
+// without waiting.
 type copier struct {
 	files   *sideband.Files
 	room    func() int64
@@ -49,7 +48,7 @@ type copier struct {
 	refused atomic.Int64
 
 	// Of the reading thread.
-	batch  *batch // that is being filled; nil: none is
+	batch  *batch // being filled; nil: none
 	number uint16
 	left   int64
 }
@@ -70,13 +69,13 @@ type part struct {
 	copy   *spool.Copy    // when the end is written
 }
 
-// outcome is what becomes of a file that was looked at.
+// outcome is the result of checking a file.
 type outcome uint8
 
 const (
-	lookAgain outcome = iota
-	leaveOpen         // it cannot be copied
-	copied            // it is closed when the copy is written
+	checkAgain outcome = iota
+	leaveOpen          // it cannot be copied
+	copied             // it is closed when the copy is written
 )
 
 func startCopier(files *sideband.Files, writer *spool.Writer) *copier {
@@ -91,14 +90,14 @@ func startCopier(files *sideband.Files, writer *spool.Writer) *copier {
 	return c
 }
 
-// stop ends the copying. A file that is not copied to its end stays open. It waits for nothing.
+// stop ends the copying, without waiting. A file that is not copied completely stays open.
 func (c *copier) stop() {
 	if c != nil {
 		c.once.Do(func() { close(c.stopped) })
 	}
 }
 
-// move writes what is ready.
+// move writes the batches that are ready.
 func (c *copier) move(w *spool.Writer) error {
 	if c == nil || w.Cutting() { // what is written now would be written twice
 		return nil
@@ -132,7 +131,7 @@ func (b *batch) write(w *spool.Writer) (err error) {
 	return nil
 }
 
-// run looks at the files again and again. What the reading thread waits for does not hold it up at the end.
+// run has the files checked periodically. The end of a recording does not wait for the reading thread.
 func (c *copier) run() {
 	every := time.NewTicker(releaseEvery)
 	defer every.Stop()
@@ -151,12 +150,12 @@ func (c *copier) run() {
 		old, young = append(old, young...), c.files.Fresh()
 		rest := old[:0]
 		for _, h := range old {
-			o, ok := c.ask(h, files, results)
+			o, ok := c.request(h, files, results)
 			if !ok {
 				return
 			}
 			switch o {
-			case lookAgain:
+			case checkAgain:
 				rest = append(rest, h)
 			case leaveOpen:
 				c.refused.Add(1)
@@ -164,14 +163,14 @@ func (c *copier) run() {
 		}
 		clear(old[len(rest):])
 		old = rest
-		if _, ok := c.ask(nil, files, results); !ok {
+		if _, ok := c.request(nil, files, results); !ok {
 			return
 		}
 	}
 }
 
-// ask has the reading thread look at a file; nil: hand over what it has read. It is not ok when the recording ends.
-func (c *copier) ask(h *sideband.Held, files chan<- *sideband.Held, results <-chan outcome) (o outcome, ok bool) {
+// request has the reading thread check a file; nil: pass on what it has read. It is not ok when the recording ends.
+func (c *copier) request(h *sideband.Held, files chan<- *sideband.Held, results <-chan outcome) (o outcome, ok bool) {
 	select {
 	case files <- h:
 	case <-c.stopped:
@@ -185,7 +184,7 @@ func (c *copier) ask(h *sideband.Held, files chan<- *sideband.Held, results <-ch
 	}
 }
 
-// begin starts the reading thread, and what closes the files that are copied.
+// begin starts the reading thread, and the goroutine that closes copied files.
 func (c *copier) begin(files <-chan *sideband.Held, results chan<- outcome) {
 	for _, path := range []string{"/", "/proc/1/root"} {
 		var stat unix.Statx_t
@@ -200,9 +199,9 @@ func (c *copier) begin(files <-chan *sideband.Held, results chan<- outcome) {
 		for h := range files {
 			if h == nil {
 				c.handOver()
-				results <- lookAgain
+				results <- checkAgain
 			} else {
-				results <- c.look(h)
+				results <- c.check(h)
 			}
 		}
 	}()
@@ -227,25 +226,25 @@ func (c *copier) release() {
 	}
 }
 
-// look copies a file if it holds something up.
-func (c *copier) look(h *sideband.Held) outcome {
+// check copies a file if it must not stay open.
+func (c *copier) check(h *sideband.Held) outcome {
 	var stat unix.Statx_t
 	err := unix.Statx(int(h.File.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &stat)
 	if err != nil || stat.Nlink > 0 && (c.kept[stat.Mnt_id] || h.Mapped()) || !h.Unchanged() || c.room() < copyRoom+maxFileCopy {
-		return lookAgain
+		return checkAgain
 	}
 	if stat.Mode&unix.S_IFMT == unix.S_IFREG && c.copy(h, int64(stat.Size)) {
 		return copied
 	}
 	select {
 	case <-c.stopped:
-		return lookAgain
+		return checkAgain
 	default:
 		return leaveOpen
 	}
 }
 
-// copy copies what naming needs of a file, unless that is too much, or the file has changed since it was opened.
+// copy copies the parts of a file that naming needs, unless they are too large or the file has changed since it was opened.
 func (c *copier) copy(h *sideband.Held, size int64) bool {
 	needs, err := symbol.Needs(h.File, size, min(maxFileCopy, c.left))
 	if err != nil || c.number == spool.MaxCopies {
@@ -287,7 +286,7 @@ func (c *copier) copyPart(h *sideband.Held, e symbol.Extent) (n int64, ok bool) 
 	return int64(to - from), true
 }
 
-// begun sees to it that there is a batch with room. False: the recording has ended.
+// begun makes sure that there is a batch with room. False: the recording has ended.
 func (c *copier) begun() bool {
 	if c.batch != nil && (len(c.batch.bytes) == cap(c.batch.bytes) || len(c.batch.parts) >= maxBatchParts) {
 		c.handOver()
@@ -307,7 +306,7 @@ func (c *copier) begun() bool {
 	return true
 }
 
-// handOver has what was read be written.
+// handOver passes the batch on to the draining thread.
 func (c *copier) handOver() {
 	if c.batch != nil {
 		c.ready <- c.batch

@@ -10,8 +10,8 @@ import (
 	"wprof/internal/spool"
 )
 
-// interruptible gives no more names once it is told to stop, or when those of one module take too long. The names are
-// looked for in a goroutine, which is then left behind: a file may be large, and its file system may never answer.
+// interruptible stops naming when stop is closed, or when the names of one module take too long. A goroutine looks them up,
+// and is abandoned then: a file may be large, and its file system may never answer.
 type interruptible struct {
 	names  spool.Namer
 	stop   <-chan struct{}
@@ -22,7 +22,7 @@ type interruptible struct {
 // namesLimit is for file systems that do not answer: naming from the largest programs takes a second.
 const namesLimit = time.Minute
 
-var errInterrupted = errors.New("names were left out because of a signal")
+var errInterrupted = errors.New("naming of functions was ended by a signal: the rest have no names; wprof-symbolize can name them")
 
 // Names implements spool.Namer.
 func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
@@ -42,7 +42,7 @@ func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.
 	case <-n.stop:
 		n.failed = errInterrupted
 	case <-late.C:
-		n.failed = fmt.Errorf("names were left out because the functions of %q could not be read within %s: does its file system answer?", m.Path, n.limit)
+		n.failed = fmt.Errorf("naming of functions was ended, because the symbols of %q were not read within %s: the rest have no names; check its file system", m.Path, n.limit)
 	}
 	return n.failed
 }

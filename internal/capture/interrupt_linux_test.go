@@ -10,11 +10,11 @@ import (
 	"wprof/internal/spool"
 )
 
-// slowNames names what it is asked for, but never returns for a module without a path.
-type slowNames struct{ asked chan string }
+// slowNames names every address, but never returns for a module without a path.
+type slowNames struct{ requests chan string }
 
 func (s slowNames) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
-	s.asked <- string(m.Path)
+	s.requests <- string(m.Path)
 	if len(m.Path) == 0 {
 		select {}
 	}
@@ -34,15 +34,15 @@ func TestSignalLeavesNamesOut(t *testing.T) {
 		t.Fatalf("%v, %v", out, err)
 	}
 	go func() {
-		<-slow.asked
-		<-slow.asked
+		<-slow.requests
+		<-slow.requests
 		close(stop)
 	}()
 	if err := n.Names(&format.Module{}, at, out); !errors.Is(err, errInterrupted) {
-		t.Errorf("names that take for ever: %v", err)
+		t.Errorf("names that take forever: %v", err)
 	}
-	if err := n.Names(fast, at, out); !errors.Is(err, errInterrupted) || len(slow.asked) > 0 {
-		t.Errorf("after the signal: %v, and %d more modules were looked at", err, len(slow.asked))
+	if err := n.Names(fast, at, out); !errors.Is(err, errInterrupted) || len(slow.requests) > 0 {
+		t.Errorf("after the signal: %v, and %d more modules were requested", err, len(slow.requests))
 	}
 }
 
@@ -51,10 +51,10 @@ func TestFilesThatAreNeverReadLeaveNamesOut(t *testing.T) {
 	slow := slowNames{make(chan string, 10)}
 	n := &interruptible{names: slow, limit: 10 * time.Millisecond}
 	at, out := make([]spool.Address, 2), make([]spool.Name, 2)
-	if err := n.Names(&format.Module{}, at, out); err == nil || !strings.Contains(err.Error(), "does its file system answer?") {
-		t.Errorf("names that take for ever: %v", err)
+	if err := n.Names(&format.Module{}, at, out); err == nil || !strings.Contains(err.Error(), "check its file system") {
+		t.Errorf("names that take forever: %v", err)
 	}
-	if err := n.Names(&format.Module{Path: []byte("fast")}, at, out); !errors.Is(err, n.failed) || len(slow.asked) != 1 {
-		t.Errorf("afterwards: %v, and %d modules were looked at", err, len(slow.asked))
+	if err := n.Names(&format.Module{Path: []byte("fast")}, at, out); !errors.Is(err, n.failed) || len(slow.requests) != 1 {
+		t.Errorf("afterwards: %v, and %d modules were requested", err, len(slow.requests))
 	}
 }

@@ -42,7 +42,7 @@ func unknown() string {
 		"and no process, and functions of programs no names: start it with the host's PID namespace (--pid=host)"
 }
 
-// unheld says which files of programs were not opened, so that functions in them have no names.
+// unheld is a warning about files of programs that were not opened, so that functions in them have no names; "": none.
 func (s *session) unheld() string {
 	if s.rec.code == nil || s.rec.code.watcher == nil {
 		return ""
@@ -50,16 +50,16 @@ func (s *session) unheld() string {
 	var parts []string
 	stats := s.rec.code.watcher.Files().Stats()
 	if n := stats.OverLimit; n > 0 {
-		parts = append(parts, fmt.Sprintf("%s of code are in files that could not be kept open, because this process may have %d open (ulimit -n): "+
-			"functions in those that are gone by now have no names", cli.Counted(uint64(n), "mapping"), proc.FileLimit()))
+		parts = append(parts, fmt.Sprintf("%s of code are in files that could not be kept open, because this process may have %d open: "+
+			"functions in those that were deleted since have no names; raise the limit (ulimit -n)", cli.Counted(uint64(n), "mapping"), proc.FileLimit()))
 	}
 	if n := stats.MapsCut; n > 0 {
-		parts = append(parts, fmt.Sprintf("%s of generated code took too much room to be copied whole: some functions in it may have no names",
+		parts = append(parts, fmt.Sprintf("%s of generated code exceeded the memory for copies: functions beyond that have no names",
 			cli.Counted(uint64(n), "map file")))
 	}
 	if n := stats.Unopened; n > 0 {
-		parts = append(parts, fmt.Sprintf("%s of code did not open in time: functions in them may have no names; a file system does not answer, "+
-			"or many programs began at once", cli.Counted(uint64(n), "file")))
+		parts = append(parts, fmt.Sprintf("%s of code could not be opened in time, because a file system does not answer or many programs started at once: "+
+			"functions in them may have no names", cli.Counted(uint64(n), "file")))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -67,7 +67,7 @@ func (s *session) unheld() string {
 // unreadNamed is how many processes unreadText names.
 const unreadNamed = 8
 
-// unreadText says which processes hung before the recording began, so that nothing is known of their memory; "": none.
+// unreadText is a warning about processes that hung before the recording began, so that their memory is unknown; "": none.
 func unreadText(pids []int, code bool) string {
 	if len(pids) == 0 {
 		return ""

@@ -41,8 +41,7 @@ func raisePriority(real uint32) (how string) {
 	return fmt.Sprintf("nice %d", old.Nice)
 }
 
-// lowerPriority has the calling thread give way to others, on the CPU and on the disk. Where that is refused it works all the
-// same.
+// lowerPriority gives the calling thread a low priority on the CPU and on the disk, where that is allowed.
 func lowerPriority() {
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: 10}, 0)
 	const (

@@ -58,7 +58,7 @@ type recorder struct {
 	unread      []int  // processes whose command lines could not be read
 	unsampled   error  // why CPUs that came online are not sampled, or what is mapped there not known
 	number      uint32 // of the generation
-	bumped      *bump  // its last change
+	bumped      *bump  // the last change of number
 	err         error
 }
 
@@ -314,8 +314,8 @@ func (r *recorder) rounds() error {
 	}
 }
 
-// cut begins a new generation when it is time: the programs are given its number, and once those that were running then
-// have ended and a round has drained what they wrote, the old one can end. It tells whether that was now.
+// cut begins a new generation when it is time: it gives the programs the new number. When those that were running then
+// have ended, and a round has drained what they wrote, the old generation ends. It returns whether that was now.
 func (r *recorder) cut(next *int64) (begun bool, err error) {
 	if drained := r.bumped.drained(); r.writer.CutDue() && drained {
 		clocks, err := proc.ReadClocks()
@@ -419,7 +419,7 @@ func (r *recorder) tail() (spool.Tail, error) {
 	return tail, err
 }
 
-// unreadProcesses are those of which /proc has not told what they are, because something holds them up.
+// unreadProcesses are those whose files in /proc could not be read, because they hang.
 func (r *recorder) unreadProcesses() []int {
 	if r.code != nil && r.code.watcher != nil {
 		return r.code.watcher.Unread()

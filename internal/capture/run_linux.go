@@ -16,7 +16,8 @@ import (
 	"wprof/internal/spool"
 )
 
-// Main records, finalises, reports and returns the exit status of the process, which then ends. Beside a command, wrong usage is the recorder's own failure too.
+// Main records, finalises, reports, and returns the exit status for the process, which then ends. With a command, wrong usage
+// is the recorder's own failure too.
 func Main(t cli.Tool, argv []string, std cli.Std) int {
 	ran, boost := false, beginBoost()
 	t.Run = func(inv *cli.Invocation) error {
@@ -93,7 +94,7 @@ type session struct {
 	stats   io.Closer // nil: the kernel does not measure
 	summary spool.Summary
 	early   error  // why the recording ended early; nil: it did not
-	unnamed string // why frames have no names; "": for no reason that they all share
+	unnamed string // a warning about missing names; "": none
 }
 
 func (s *session) run() error {
@@ -107,7 +108,7 @@ func (s *session) run() error {
 		err = s.out.Commit()
 	}
 	if s.command != nil {
-		s.boost.End() // else only with the process, whose end takes its time too
+		s.boost.End() // without a command the boost ends with the process, whose end takes time too
 	}
 	if s.command != nil && errors.Is(err, unix.EPIPE) {
 		// Nobody wants the recording any more; the command's status is still to be passed on.
@@ -136,7 +137,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	if s.inv.HasCommand() {
-		s.boost.End() // which the command would inherit
+		s.boost.End() // the command would inherit it
 		if s.command, err = startCommand(s.cfg.Command, s.commandOutput()); err != nil {
 			return err
 		}
@@ -244,7 +245,7 @@ func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// withRoomHint says what to do about an error of a spool that could not grow before the window opened.
+// withRoomHint adds to the error of a spool that could not grow before the window opened what to do.
 func (s *session) withRoomHint(err error) error {
 	if s.spool == nil || s.rec != nil && s.rec.open != 0 || !isFull(err) {
 		return err
@@ -327,8 +328,8 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	return nil
 }
 
-// interrupt is closed by the first signal, unless that has ended the recording, or will: a live one has its names while it
-// goes on. A nil channel never is.
+// interrupt returns a channel that the first signal closes while functions are named. It is nil if that signal has ended
+// the recording, or will: a live recording names functions while it goes on.
 func (s *session) interrupt() <-chan struct{} {
 	select {
 	case <-s.inv.Stopped():

@@ -35,10 +35,10 @@ type Files struct {
 // Stats counts what became of files.
 type Stats struct {
 	Opened    int // that were opened
-	TooLate   int // processes were gone, and their files could not be found by their path, or may have been changed
+	TooLate   int // whose process was gone, and which were not found by their path or may have changed
 	OverLimit int // mappings of files that were not opened, because so many are open already
-	MapsCut   int // map files of generated code for the rest of which there was no room
-	Unopened  int // files that did not open before the recording ended, or that too many others came before
+	MapsCut   int // map files of generated code that were not copied completely, for lack of room
+	Unopened  int // files that were not opened before the recording ended, or because too many were queued
 }
 
 // file is one file.
@@ -46,18 +46,18 @@ type file struct {
 	source  *Source     // nil: it could not be opened yet
 	held    bool        // open; else, if there is a source, that is a copy
 	stat    unix.Stat_t // at the last look
-	looked  int64       // time of the mapping for which that was
+	looked  int64       // time of the mapping that led to the last look
 	changed bool        // between two looks
-	unsure  bool        // it was mapped again, and could not be looked at
-	pending bool        // somebody is about to open it
+	unsure  bool        // it was mapped again, and could not be checked
+	pending bool        // it is being opened, or queued
 	tries   int
 }
 
-// lookAgain is how long after a look at a file without a build-id another mapping of it leads to the next one, ns: it may
+// lookAgain is how long after a look at a file without a build-id another mapping leads to the next look, ns: the file may
 // have been overwritten.
 const lookAgain = 1e9
 
-// maxTries is how often a file is looked for: a process can be gone too soon, and the next one that maps the file lives longer.
+// maxTries is how often opening a file is tried: a process can end too soon, and the next one that maps the file live longer.
 const maxTries = 4
 
 // buildKey tells apart the files of one build-id, of which only some may have symbols.
@@ -70,13 +70,13 @@ func newFiles(most int) *Files {
 	return &Files{most: most, byFile: make(map[fileKey]*file), build: make(map[string]*file), byPath: make(map[buildKey]*file), maps: newMapStore()}
 }
 
-// claim tells whether the file of a mapping is to be opened: it is new, could not be opened yet, or may have been overwritten.
-// Who gets true calls [Files.opened] or [Files.unclaim].
+// claim reports whether the caller is to open the file of a mapping: it is new, could not be opened yet, or may have been
+// overwritten. If so, the caller calls [Files.opened] or [Files.unclaim].
 func (fs *Files) claim(r *Record) bool {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.known(r)
-	// What is not held may have changed without a trace.
+	// A file that is not held open may have changed unnoticed.
 	if f != nil && f.source != nil && !f.pending && len(r.BuildID) == 0 && (!f.held || r.Time-f.looked > lookAgain) {
 		f.pending = true
 		return true
@@ -121,10 +121,10 @@ func pathKey(build []byte, r *Record) buildKey {
 	return buildKey{string(build), string(path)}
 }
 
-// file says which file a mapping without a build-id is of.
+// file identifies the file of a mapping without a build-id.
 func (r *Record) file() fileKey { return fileKey{r.Device, r.Inode, r.Generation} }
 
-// unclaim leaves a file to whoever maps it next.
+// unclaim gives up a claim: the next mapping of the file claims it again.
 func (fs *Files) unclaim(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -137,7 +137,7 @@ func (fs *Files) unclaim(r *Record) {
 	fs.stats.Unopened++
 }
 
-// opened keeps the file of a mapping, nil if it was not found, and appends what was found in it.
+// opened keeps the file of a mapping, nil if it was not found, and appends a record of its build-id and state.
 func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	build, generation := r.BuildID, r.Generation
 	var stat unix.Stat_t
@@ -195,8 +195,8 @@ func stateNow(stat *unix.Stat_t) fileState {
 	return fileState{uint64(stat.Size), uint64(stat.Mtim.Nano()), uint64(stat.Ctim.Nano())}
 }
 
-// changedSince tells whether a file may have been changed between its mapping and now. A time that has not come yet is that
-// of a clock which was set back since, or of another machine: it tells nothing.
+// changedSince reports whether a file may have changed between its mapping and now. A time in the future is that of a
+// clock that was set back since, or of another machine, and is ignored.
 func changedSince(stat *unix.Stat_t, mapped int64) bool {
 	now := time.Now().UnixNano()
 	changed := stat.Ctim.Nano()
@@ -223,7 +223,7 @@ func openMapped(r *Record) *os.File {
 	return nil
 }
 
-// tasks are the folders of /proc that may show a process, best first.
+// tasks are the ids under which /proc may show a process, best first.
 func (r *Record) tasks() []uint32 {
 	if r.tid == 0 || r.tid == r.PID {
 		return []uint32{r.PID}
@@ -231,7 +231,7 @@ func (r *Record) tasks() []uint32 {
 	return []uint32{r.tid, r.PID}
 }
 
-// openByPath opens a file where the process or its parent saw it, or where it stands for us, if it is still the same.
+// openByPath opens a file by its path as seen by the process, its parent or the recorder, if it is still the same.
 func openByPath(r *Record, parent uint32) *os.File {
 	_, path := classify(r)
 	var places []string
@@ -291,8 +291,8 @@ func (fs *Files) Open(m *format.Module) (*Source, bool) {
 	return source, source != nil && (len(m.BuildId) > 0 || source.isStill(was))
 }
 
-// find returns the file of a module, nil if there is none or it was seen to change since it was mapped, and what it was
-// like at the last look. The state of a mapping may be unknown if it was reported before the file was opened first.
+// find returns the file of a module, nil if there is none or it is known to have changed since it was mapped, and its
+// state at the last look. The state of a mapping may be unknown if it was reported before the file was first opened.
 func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -312,7 +312,7 @@ func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 	return found.source, found.stat
 }
 
-// PerfMap returns a copy of the map file of the program that first mapped generated code at a time; false if there was none.
+// PerfMap returns a copy of a program's map file; false: there is none. since is when it first mapped generated code.
 func (fs *Files) PerfMap(pid uint32, since int64) (io.ReadCloser, bool) {
 	return fs.maps.read(mapKey{pid, since})
 }
@@ -344,7 +344,7 @@ func (fs *Files) Close() {
 	for _, files := range []iter.Seq[*file]{maps.Values(fs.byFile), maps.Values(fs.byPath)} {
 		for f := range files {
 			if f.held {
-				f.source.close() // a file may be there several times
+				f.source.close() // repeatedly, if it has several keys
 			}
 		}
 	}

@@ -17,11 +17,11 @@ type Copy interface {
 	Size() int64 // of the whole file
 }
 
-// Source is a file to be read: itself as long as it is held, then its copy. It may change from one to the other meanwhile.
+// Source is a file to be read: first the open file, later its copy. Reading and changing over are safe at the same time.
 type Source struct {
 	mu   sync.RWMutex
 	file *os.File
-	copy Copy // nil: file is there
+	copy Copy // nil: file is open
 }
 
 // ReadAt implements io.ReaderAt.
@@ -48,22 +48,21 @@ func (s *Source) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// isStill tells whether a file is sure to have the contents that it had. A copy was made of a file that had them.
+// isStill reports whether a file is sure to have unchanged contents. A copy was made of a file that had.
 func (s *Source) isStill(was unix.Stat_t) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.copy != nil || isStill(s.file, &was)
 }
 
-// isStill tells whether a file is sure to have the contents that it had. Whoever removes one of its names, or the last,
-// changes its ctime too.
+// isStill reports whether a file is sure to have unchanged contents. Removing one of its links changes the ctime too.
 func isStill(f *os.File, was *unix.Stat_t) bool {
 	var now unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &now) == nil &&
 		now.Size == was.Size && now.Mtim == was.Mtim && (now.Ctim == was.Ctim || now.Nlink != was.Nlink)
 }
 
-// use goes on with a copy.
+// use replaces the file by a copy.
 func (s *Source) use(copy Copy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,9 +74,9 @@ func (s *Source) close() { s.file.Close() }
 // Held is a file that is held open.
 type Held struct {
 	File *os.File
-	// Name is what its module is known by: path, build-id, file and state.
+	// Name identifies its module: path, build-id, file and state.
 	Name    Record
-	mapping Record      // by which it was found
+	mapping Record      // through which it was found
 	stat    unix.Stat_t // when it was opened
 	of      *file
 }
@@ -97,10 +96,10 @@ func (fs *Files) hold(h *Held, at int64) bool {
 	return true
 }
 
-// look closes what was opened of a file that is known, and tells whether it may have been changed since the last look.
+// look closes a known file that was opened again, and reports whether what is known of its changes is different now.
 func (f *file) look(h *Held, at int64) bool {
 	if h.File == nil {
-		// What is held can still be seen to be the same in the end.
+		// A file that is held open is compared at the end.
 		was := f.unsure
 		f.unsure = !f.held
 		f.changed = f.changed || f.unsure
@@ -126,7 +125,7 @@ func (fs *Files) Fresh() []*Held {
 	return fresh
 }
 
-// Release closes a file of which there is a copy. Who reads the file goes on with the copy.
+// Release closes a file that has been copied. Its readers go on with the copy.
 func (fs *Files) Release(h *Held, copy Copy) {
 	fs.mu.Lock()
 	if fs.closed {
@@ -137,11 +136,11 @@ func (fs *Files) Release(h *Held, copy Copy) {
 	fs.open--
 	fs.mu.Unlock()
 	h.of.source.use(copy)
-	h.File.Close() // which may take as long as its file system likes
+	h.File.Close() // may take arbitrarily long
 }
 
-// Mapped tells whether the mapping is still there by which the file was found. It may take as long as the process likes to
-// change its mappings.
+// Mapped reports whether the mapping through which the file was found still exists. It waits while the process holds its
+// mmap_lock.
 func (h *Held) Mapped() bool {
 	own, err := h.File.Stat()
 	if err != nil {
@@ -157,5 +156,5 @@ func (h *Held) Mapped() bool {
 	return false
 }
 
-// Unchanged tells whether a file has the contents that it had when it was opened, as far as its file system tells.
+// Unchanged reports whether a file has the contents that it had when it was opened, by its size and times.
 func (h *Held) Unchanged() bool { return isStill(h.File, &h.stat) }

@@ -15,46 +15,44 @@ import (
 const (
 	// maxLook is how much of a map file is copied at a time, so that a large one does not keep others waiting.
 	maxLook = 256 << 10
-	// minLook is how little more a map file must have to be copied, unless it is long ago that it was: most have many small
-	// writes.
+	// minLook is the least growth of a map file that is copied at once: most are written in many small pieces.
 	minLook = 4 << 10
-	// tailBytes are compared with what was copied before, to see whether the file has been written anew.
+	// tailBytes are compared with the copy, to detect that the file has been rewritten.
 	tailBytes = 256
-	// mapClock is how much earlier than it was a file may seem to be written: its times are those of the last tick.
+	// mapClock is by how much the mtime of a file may be too early: it is the time of the last tick.
 	mapClock = 10e6
 )
 
 var (
 	errNoMap      = errors.New("there is no map file")
-	errOtherMap   = errors.New("the map file has been written anew")
+	errOtherMap   = errors.New("the map file has been rewritten")
 	errProcessEnd = errors.New("the process has ended")
 )
 
-// mapSource is a map file as far as it has been read. It is opened anew each time: an open file holds a mount.
+// mapSource is a map file, and how far it has been read. It is opened for each look: an open file would hold its mount.
 type mapSource struct {
 	key           mapKey
-	began         int64  // when the program did, CLOCK_MONOTONIC ns; 0: it is the first one of its process, as far as is known
+	began         int64  // when the program began, CLOCK_MONOTONIC ns; 0: not known, taken for the first one of its process
 	parent        uint32 // 0: not known
 	process       proc.Identity
-	started       int64 // when the process did, CLOCK_BOOTTIME ns; 0: it was not seen alive
+	started       int64 // when the process began, CLOCK_BOOTTIME ns; 0: it was not seen alive
 	device, inode uint64
 	end           int64 // how far it was read
 	tail          []byte
-	earlier       []byte // how the map file of the program before begins, under the same name
+	earlier       []byte // first bytes of the previous program's map file, which has the same name
 	head          []byte
 }
 
-// mapText is what one look has found.
+// mapText is the result of one look.
 type mapText struct {
 	text []byte
-	tail []byte // of text: the last bytes, as they stand in the file
+	tail []byte // the last bytes of text, as they are in the file
 	end  int64  // where they end there
-	more bool   // there is more than that
+	more bool   // the file has more
 	file unix.Stat_t
 }
 
-// look reads what a map file has more than before, unless that is less than some bytes. What it finds is for
-// [mapSource.take].
+// look reads what was added to a map file, unless that is less than least bytes. [mapSource.take] takes the result.
 func (s *mapSource) look(buf []byte, least int64) (*mapText, error) {
 	f, err := s.open()
 	if err != nil {
@@ -74,7 +72,7 @@ func (s *mapSource) look(buf []byte, least int64) (*mapText, error) {
 	return t, s.read(f, t, buf)
 }
 
-// open finds the map file where the process sees it. When the process has ended, its parent or this process may see it.
+// open opens the map file as the process sees it, or, when the process has ended, as its parent or this process does.
 func (s *mapSource) open() (*os.File, error) {
 	alive, err := s.identify()
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *mapSource) open() (*os.File, error) {
 		}
 		if still, err := s.identify(); err != nil || still != alive {
 			f.Close()
-			return nil, errNoMap // it is looked for again
+			return nil, errNoMap // there will be another look
 		}
 		return f, nil
 	}
@@ -103,7 +101,7 @@ func (s *mapSource) open() (*os.File, error) {
 	return nil, errNoMap
 }
 
-// identify tells whether the process is alive, and not another one of its id. It is an error if it was never seen.
+// identify reports whether the process is alive, and not another one with its id. It is an error if it was never seen.
 func (s *mapSource) identify() (alive bool, err error) {
 	started, err := proc.Started(s.key.pid)
 	if s.started == 0 {
@@ -124,10 +122,10 @@ func (s *mapSource) identify() (alive bool, err error) {
 	return true, nil
 }
 
-// places are the roots below which the file may be.
+// places are the root folders in which the file may be.
 func (s *mapSource) places(alive bool) []string {
 	if alive {
-		// When the first thread has ended, the others show it.
+		// When the first thread has ended, the others have the root.
 		threads, _ := proc.PIDs(fmt.Sprintf("/proc/%d/task", s.key.pid))
 		for _, thread := range append([]int{int(s.key.pid)}, threads[:min(len(threads), 4)]...) {
 			root := fmt.Sprintf("/proc/%d/root", thread)
@@ -136,7 +134,7 @@ func (s *mapSource) places(alive bool) []string {
 			}
 		}
 	}
-	// Elsewhere the file of another process, of another namespace, may have its name.
+	// Elsewhere a process of another namespace may have a file of that name.
 	if s.end == 0 && s.process.PID != s.key.pid {
 		return nil
 	}
@@ -146,7 +144,7 @@ func (s *mapSource) places(alive bool) []string {
 	return []string{""}
 }
 
-// check tells whether a file is that of the program, and the one that was read before.
+// check makes sure that a file is the program's, and the one that was read before.
 func (s *mapSource) check(f *os.File, file *unix.Stat_t) error {
 	if file.Mode&unix.S_IFMT != unix.S_IFREG || file.Uid != 0 && file.Uid != s.process.UID {
 		return errNoMap // anybody may write to /tmp, also a map for somebody else's process
@@ -164,7 +162,7 @@ func (s *mapSource) check(f *os.File, file *unix.Stat_t) error {
 	return err
 }
 
-// checkNew tells whether a file that was written at a time is what a program before has left.
+// checkNew makes sure that a file with some mtime was not left by an earlier program.
 func (s *mapSource) checkNew(f *os.File, written int64) error {
 	if written+mapClock < s.began {
 		return errNoMap
@@ -179,7 +177,7 @@ func (s *mapSource) checkNew(f *os.File, written int64) error {
 	return err
 }
 
-// holds tells whether some bytes stand at a place in a file.
+// holds reports whether a file has some bytes at an offset.
 func holds(f *os.File, text []byte, at int64) (bool, error) {
 	var buf [tailBytes]byte
 	n, err := f.ReadAt(buf[:len(text)], at)
@@ -189,7 +187,7 @@ func holds(f *os.File, text []byte, at int64) (bool, error) {
 	return bytes.Equal(buf[:n], text), nil
 }
 
-// read takes some of a file from where it was read to. A hole, which may be of any size, becomes the end of a line.
+// read reads on from the end of the last look. A hole, which may be of any size, becomes the end of a line.
 func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 	t.end, t.text = s.end, buf[:0]
 	for t.end < t.file.Size {
@@ -198,7 +196,7 @@ func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 			return nil // nothing but a hole
 		}
 		if err != nil {
-			from = t.end // not all file systems know
+			from = t.end // not all file systems can
 		}
 		to, err := unix.Seek(int(f.Fd()), from, unix.SEEK_HOLE)
 		if err != nil || to <= from {
@@ -225,7 +223,7 @@ func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 	return nil
 }
 
-// take notes what has been copied.
+// take notes that a text has been copied.
 func (s *mapSource) take(t *mapText) {
 	if len(t.text) == 0 {
 		return

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// The file is looked for again and again, as it is for what it has more: firstMapLook after generated code was mapped,
-	// then after twice as long each time.
+	// A map file is looked for, and later read further, firstMapLook after generated code was mapped, then after twice as
+	// long each time.
 	firstMapLook = 5 * time.Millisecond
 	lastMapLook  = 5 * time.Second
-	// growthLook is how often a file that grows is looked at, at most.
+	// growthLook is the least time between looks at a growing file.
 	growthLook = 50 * time.Millisecond
-	// slowGrowth is when less than minLook is copied too.
+	// slowGrowth is after which time less than minLook is copied too.
 	slowGrowth = time.Second
-	// eachMapLook is what is added to lastMapLook for each program: a look takes 50 us.
+	// eachMapLook is lastMapLook per program, if there are many: a look takes 50 us.
 	eachMapLook = 10 * time.Millisecond
-	// idleShare is how many times as long as a look has taken the finder rests.
+	// idleShare times as long as a look has taken, the finder sleeps.
 	idleShare = 4
-	// mapNice is the priority of the threads that look, which are in nobody's way.
+	// mapNice is the low priority of the threads that look.
 	mapNice = 10
-	// maxStuckLooks bounds the threads that wait for a file system; beyond it nothing is looked for until one answers.
+	// maxStuckLooks bounds the threads that wait for a file system; with so many, no files are looked for until one answers.
 	maxStuckLooks = 16
 )
 
-// mapFinder looks for the map files of programs that generate code and copies them as they grow, so that the names are there
+// mapFinder finds the map files of programs that generate code and copies them as they grow, so that the names are known
 // when the process has ended, runs another program, or has removed the file. Its callers never wait for a file.
 type mapFinder struct {
 	store *mapStore
@@ -38,22 +38,22 @@ type mapFinder struct {
 
 	mu       sync.Mutex
 	programs map[uint32]*mapProgram // by pid; the latest
-	heads    map[uint32][]byte      // how the map file begins that the program before has left, by pid
+	heads    map[uint32][]byte      // by pid: first bytes of the map file that the previous program left
 	outdated []mapDrop
-	wake     chan struct{} // one element: something else may be due
+	wake     chan struct{} // one element: another look may be due
 	stuck    int
 	running  bool
-	rush     bool // the recording ends: nothing waits
+	rush     bool // the recording ends: look without pauses
 	closed   bool
 }
 
 // mapProgram is a program that generates code.
 type mapProgram struct {
-	source mapSource // belongs to who looks while busy is set
+	source mapSource // while busy is set, it belongs to the looking thread
 	busy   bool
-	ended  bool  // nothing more is looked for
+	ended  bool  // no more looks
 	until  int64 // when another program began; 0: none has
-	known  bool  // found was called
+	known  bool  // found has been called
 	head   []byte
 	last   int64 // when generated code was mapped last
 	next   time.Time
@@ -61,7 +61,7 @@ type mapProgram struct {
 	copied time.Time
 }
 
-// mapDrop is a copy of which the later part may be another program's.
+// mapDrop is a copy whose part after a time may be another program's.
 type mapDrop struct {
 	key mapKey
 	at  int64
@@ -71,7 +71,7 @@ func newMapFinder(store *mapStore, found func(*Record)) *mapFinder {
 	return &mapFinder{store: store, found: found, programs: make(map[uint32]*mapProgram), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
 }
 
-// mapped notes generated code of a process whose program began at a time; 0: that is not known.
+// mapped notes that a process mapped generated code.
 func (m *mapFinder) mapped(r *Record, from lineage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,9 +102,9 @@ func (m *mapFinder) signal() {
 	}
 }
 
-// another begins another program under an id. The records of several CPUs come in no order: that program may have mapped
-// generated code already.
-func (m *mapFinder) another(pid uint32, from lineage) {
+// programBegan notes that a process runs another program. Records of several CPUs come in no order: that program may have
+// mapped generated code already.
+func (m *mapFinder) programBegan(pid uint32, from lineage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.programs[pid]
@@ -123,7 +123,7 @@ func (m *mapFinder) another(pid uint32, from lineage) {
 	}
 }
 
-// exited looks at once: the process may be about to end, or only its first thread has.
+// exited brings a look at once: the process may be about to end, or only its first thread has.
 func (m *mapFinder) exited(pid uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *mapFinder) run() {
 	}
 }
 
-// rest leaves the CPU to others.
+// rest sleeps, unless the recording ends.
 func (m *mapFinder) rest(pause time.Duration) {
 	for end := time.Now().Add(pause); ; {
 		m.mu.Lock()
@@ -179,8 +179,8 @@ func (m *mapFinder) rest(pause time.Duration) {
 	}
 }
 
-// due is the program to look at next, of those whose time has come the one that needs least; nil: none for a while. It is
-// not ok when the finder is to end.
+// due returns the program to look at next: of those that are due, the one of which the least was read; nil: none for a
+// while. It is not ok when the finder is to end.
 func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 	m.mu.Lock()
 	outdated := m.outdated
@@ -218,7 +218,7 @@ func minTime(a, b time.Time) time.Time {
 	return b
 }
 
-// lookAt looks at one program's map file, with a buffer. It may take for ever.
+// lookAt looks at one program's map file. It may never return.
 func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
 	m.mu.Lock()
 	least, last := int64(minLook), m.rush
@@ -244,7 +244,7 @@ func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
 	m.signal()
 }
 
-// looked notes what has come of a look.
+// looked takes the result of a look.
 func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
 	slowest := max(lastMapLook, time.Duration(len(m.programs))*eachMapLook)
 	switch {
@@ -275,7 +275,7 @@ func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
 	}
 }
 
-// leave lets a thread wait for a file system that does not answer.
+// leave leaves a thread behind that waits for a file system.
 func (m *mapFinder) leave(looker *mapLooker) {
 	m.mu.Lock()
 	m.stuck++
@@ -290,7 +290,7 @@ func (m *mapFinder) leave(looker *mapLooker) {
 	}()
 }
 
-// finish copies what the files have by now, but not beyond a deadline, and looks for nothing any more.
+// finish copies what was added to the files, until a deadline at the latest, and ends the finder.
 func (m *mapFinder) finish(deadline time.Time) {
 	m.mu.Lock()
 	if m.closed {
@@ -346,7 +346,7 @@ func newMapLooker(m *mapFinder) *mapLooker {
 	return l
 }
 
-// look returns false when a look takes so long that it is not waited for.
+// look returns false if the look takes too long: the thread is still busy then.
 func (l *mapLooker) look(p *mapProgram) bool {
 	l.next <- p
 	select {

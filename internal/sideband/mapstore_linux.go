@@ -22,14 +22,14 @@ const (
 	maxMapsStored = 64 << 20
 )
 
-// mapKey is the map file of one program: a process id is used again, and exec begins another program.
+// mapKey identifies the map file of one program: process ids are reused, and exec starts another program.
 type mapKey struct {
 	pid   uint32
 	since int64 // when generated code was mapped first
 }
 
-// mapStore keeps copies of map files, compressed, in memory that is not the Go heap: while the window is open, garbage is
-// collected as if the heap were small. Nothing of it holds a file or a mount of the recorded machine.
+// mapStore keeps compressed copies of map files in a memfd: the Go heap is kept small while the window is open. It holds no
+// file or mount of the recorded machine.
 type mapStore struct {
 	mu     sync.Mutex
 	file   *os.File // nil: nothing is stored yet
@@ -41,21 +41,21 @@ type mapStore struct {
 	closed bool
 }
 
-// usage is what copies take.
+// usage is the memory of copies: before and after compression.
 type usage struct{ bytes, stored int64 }
 
-// mapCopy is what has been copied of a map file.
+// mapCopy is the copy of a map file.
 type mapCopy struct {
 	user   uint32
 	bytes  int64
 	pieces []mapPiece
-	cut    bool // there was no room for the rest
+	cut    bool // there was no room for all of it
 }
 
 type mapPiece struct {
 	at, length int64 // in mapStore.file
 	bytes      int64 // before compression
-	read       int64 // when they had been read, CLOCK_MONOTONIC ns
+	read       int64 // when they were read, CLOCK_MONOTONIC ns
 }
 
 var errMapRoom = errors.New("there is no room for more of a map file of generated code")
@@ -64,8 +64,8 @@ func newMapStore() *mapStore {
 	return &mapStore{copies: make(map[mapKey]*mapCopy), users: make(map[uint32]usage)}
 }
 
-// add appends text to the copy of a map file, which a user has written. A user may take half of what the others have left,
-// so that nobody's files leave no room for those of others.
+// add appends text to the copy of a user's map file. A user's files may take half of the room that those of others leave, so
+// that no user can take all of it.
 func (s *mapStore) add(key mapKey, user uint32, text []byte, read int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +126,8 @@ func (s *mapStore) open() error {
 	return nil
 }
 
-// dropAfter removes what was read after a time, at which another program has begun: that may have written it. The room is
-// not used again.
+// dropAfter removes what was read after a time at which another program began, which may have written it. The room is not
+// reused.
 func (s *mapStore) dropAfter(key mapKey, at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *mapStore) read(key mapKey) (io.ReadCloser, bool) {
 	return unpack.IOReadCloser(), true
 }
 
-// cut is how many map files were not copied to their ends.
+// cut is how many map files were not copied completely.
 func (s *mapStore) cut() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// maxQueue bounds the requests that wait. A machine with more files mapped than that gets the rest when they are mapped
-	// again.
+	// maxQueue bounds the queued requests. Files beyond it are opened when they are mapped again.
 	maxQueue = 16 << 10
-	// usualThreads open files while the file systems answer, maxThreads where some do not: each such file keeps its thread.
+	// usualThreads open files; up to maxThreads if file systems do not answer, since each such file blocks its thread.
 	usualThreads = 2
 	maxThreads   = 16
-	// stuckAfter is how long no file has been opened when another thread is begun.
+	// stuckAfter is how long no file must have been opened for another thread to be started.
 	stuckAfter = 100 * time.Millisecond
 )
 
-// request is a file to be opened: that of a mapping.
+// request is the mapping of a file that is to be opened.
 type request struct {
-	r Record // its texts are its own
+	r Record // with texts of its own
 }
 
 func requestFor(r *Record) request {
@@ -29,11 +28,10 @@ func requestFor(r *Record) request {
 	return request{r: own}
 }
 
-// opener opens files on threads of its own, because opening, and even looking at a name, waits for as long as the file
-// system likes.
+// opener opens files on threads of its own, because opening, and even lstat, may take arbitrarily long.
 type opener struct {
 	open     func(*request)
-	refuse   func(*request) // nobody will open it
+	refuse   func(*request) // it will not be opened
 	onThread func()
 
 	mu      sync.Mutex
@@ -41,7 +39,7 @@ type opener struct {
 	queue   []request
 	threads int
 	idle    int
-	last    time.Time // when a thread took something last
+	last    time.Time // when a thread last took a request
 	closed  bool
 }
 
@@ -51,7 +49,7 @@ func newOpener(open, refuse func(*request), onThread func()) *opener {
 	return o
 }
 
-// add never waits for a file.
+// add queues requests, without waiting for a file.
 func (o *opener) add(requests []request) {
 	if len(requests) == 0 {
 		return
@@ -74,7 +72,7 @@ func (o *opener) add(requests []request) {
 	}
 }
 
-// begin has one more thread work.
+// begin wakes a thread or starts one.
 func (o *opener) begin() {
 	if o.idle > 0 {
 		o.waiting.Signal()
@@ -87,7 +85,7 @@ func (o *opener) begin() {
 }
 
 func (o *opener) run() {
-	runtime.LockOSThread() // never unlocked, so that what it is set to ends with it
+	runtime.LockOSThread() // never unlocked, so that its settings end with it
 	if o.onThread != nil {
 		o.onThread()
 	}
@@ -112,7 +110,7 @@ func (o *opener) run() {
 	}
 }
 
-// settle waits until nothing is to be opened any more, or until the deadline.
+// settle waits until all requests are done, or until the deadline.
 func (o *opener) settle(deadline time.Time) {
 	for !o.settled() && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
@@ -128,7 +126,7 @@ func (o *opener) settled() bool {
 	return len(o.queue) == 0 && o.idle == o.threads
 }
 
-// close ends the threads; one whose file does not open ends when it does. What waits is refused.
+// close refuses queued requests and ends the threads; one that is opening a file ends after that.
 func (o *opener) close() {
 	o.mu.Lock()
 	o.closed = true

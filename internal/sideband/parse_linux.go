@@ -66,7 +66,7 @@ func parseFunction(b []byte, r *Record) bool {
 	return r.Start != 0
 }
 
-// text is what stands before a 0.
+// text returns the bytes before the first 0.
 func text(b []byte) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		return b[:i]

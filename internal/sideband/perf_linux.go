@@ -25,10 +25,10 @@ const (
 	// sampleIDSize is what sampleType puts behind every record of our events.
 	sampleIDSize = 32
 
-	// wakeShare is the part of a CPU's buffer that is full when its thread is woken. Records come with each thread, process,
-	// name and mapping: to be woken by each made a thread's creation take twice as long.
+	// A CPU's thread is woken when 1/wakeShare of its buffer is full. Each new thread, process, name and mapping makes a
+	// record: waking for each of them made creating a thread take twice as long.
 	wakeShare = 4
-	// maxRequests bounds the files that a CPU's records name before anybody takes them.
+	// maxRequests bounds the files of a CPU's records that wait to be opened.
 	maxRequests = 1024
 )
 
@@ -36,11 +36,11 @@ const (
 type event struct {
 	cpu      int
 	fd       int
-	programs int // a second event with the same buffer: its records wake the thread, see [Config.OnPrograms]
+	programs int // a second event with the same buffer, whose records wake the thread: see [Config.OnPrograms]
 	mem      []byte
 	data     []byte
 	stop     int           // an eventfd: ends the CPU's thread
-	stopping atomic.Bool   // the thread must not touch the descriptors any more
+	stopping atomic.Bool   // the thread must not use the descriptors any more
 	done     chan struct{} // closed when it has ended
 
 	mu      sync.Mutex // of the reader's side; never held while a file is opened
@@ -51,11 +51,11 @@ type event struct {
 	split   []byte // a record that the end of the ring has split
 	pending []byte // records that were not drained yet
 	wanted  []request
-	program bool // a program was reported since the thread looked last
+	program bool // a program was reported since the thread last looked
 }
 
-// openEvent makes a CPU's event with a buffer of so many pages, or fewer: without CAP_IPC_LOCK, kernel.perf_event_mlock_kb
-// is the most.
+// openEvent makes a CPU's event with a buffer of a number of pages, or fewer: without CAP_IPC_LOCK, the limit is
+// kernel.perf_event_mlock_kb.
 func openEvent(cpu, pages int) (*event, error) {
 	for ; ; pages /= 2 {
 		e, err := openEventOf(cpu, pages)
@@ -97,7 +97,7 @@ func openEventOf(cpu, pages int) (made *event, err error) {
 	return e, e.openPrograms()
 }
 
-// openPrograms makes the event that reports programs. Each of its records wakes who waits for the buffer.
+// openPrograms makes the event for new programs. Each of its records wakes the thread that waits for the buffer.
 func (e *event) openPrograms() (err error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
@@ -107,7 +107,7 @@ func (e *event) openPrograms() (err error) {
 		return err
 	}
 	if err = unix.IoctlSetInt(e.programs, unix.PERF_EVENT_IOC_SET_OUTPUT, e.fd); err != nil {
-		return fmt.Errorf("have programs reported: %w", err)
+		return fmt.Errorf("report new programs: %w", err)
 	}
 	return nil
 }
@@ -154,15 +154,15 @@ func (e *event) untoldNow(until int64) (uint64, error) {
 	return e.untold(until)
 }
 
-// stopSoon has the CPU's thread end when it is not opening a file any more.
+// stopSoon makes the CPU's thread end, as soon as it is not opening a file.
 func (e *event) stopSoon() {
 	e.stopping.Store(true)
 	one := [8]byte{1}
 	_, _ = unix.Write(e.stop, one[:])
 }
 
-// stopThread returns when the CPU's thread has ended, which must have been started, or at the deadline: then it is in a
-// system call that opens a file, and touches nothing of the event when that returns.
+// stopThread returns when the CPU's thread, which must have been started, has ended, or at the deadline: then it is in a
+// system call that opens a file, and does not use the event when that returns.
 func (e *event) stopThread(deadline <-chan time.Time) {
 	e.stopSoon()
 	select {

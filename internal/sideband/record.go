@@ -26,15 +26,14 @@ const (
 	// KindThrottled and KindUnthrottled are when the kernel stops and goes on sampling CPU.
 	KindThrottled
 	KindUnthrottled
-	// KindKept is what was found in a file that a mapping calls Device, Inode, Generation: the BuildID, perhaps empty, as
-	// Offset its generation, which /proc does not tell of a mapping, and its [fileState]: Length, Start and Count.
+	// KindKept is what was read from a file, which its mapping calls Device, Inode, Generation: its BuildID, perhaps empty;
+	// its generation in Offset, since /proc has none for mappings; and its [fileState] in Length, Start and Count.
 	KindKept
-	// KindJIT is that the program of PID writes the names of its generated code, the first of which was mapped at Time,
-	// into a map file.
+	// KindJIT says that the program of PID, which first mapped generated code at Time, has a map file with names.
 	KindJIT
-	// KindFunction is a function that the kernel has got, of a BPF program or a trampoline: Start, Length, and its name in
-	// Path. KindFunctionGone is the end of it. In both, Data is the kernel module that it is of, if it is one's: Offset is then
-	// where in the module it begins, and Time may be before that of records that come earlier.
+	// KindFunction is a new function of the kernel, of a BPF program, a trampoline or a kernel module: Start, Length, and its
+	// name in Path. KindFunctionGone is its removal. In both, Data is the kernel module, if it is of one: Offset is then the
+	// offset in the module, and Time may be before that of earlier records.
 	KindFunction
 	KindFunctionGone
 
@@ -57,8 +56,8 @@ type Record struct {
 	Path                      []byte
 	Data                      []byte
 
-	// tid is the thread that has mapped it, or another one of PID; only the Watcher knows it. A process whose first
-	// thread has ended shows its memory in the folders of the others alone.
+	// tid is the thread that mapped it, or another one of PID; only the Watcher sets it. A process whose first thread has
+	// ended shows its memory only in the /proc folders of the others.
 	tid uint32
 }
 

@@ -23,7 +23,7 @@ func (w *Watcher) scan(commands bool) error {
 		began := time.Now()
 		out := w.scanProcess(uint32(pid), commands)
 		if time.Since(began) > visitDeadline {
-			// It may have changed between the time that the records have and that at which it could be read.
+			// It may have changed between the time in the records and the reading.
 			out = w.scanProcess(uint32(pid), commands)
 		}
 		w.mu.Lock()
@@ -35,7 +35,7 @@ func (w *Watcher) scan(commands bool) error {
 	return nil
 }
 
-// Unread are the processes that could not be read so far, because something holds them up.
+// Unread are the processes that could not be read so far, because they hang.
 func (w *Watcher) Unread() []int { return w.visits.unread() }
 
 // scanProcess tells of one process. One that ends meanwhile tells what it still can.
@@ -60,8 +60,8 @@ func (w *Watcher) scanProcess(pid uint32, commands bool) (out []byte) {
 	return out
 }
 
-// readOf reads a file of /proc that tells of a process's memory, and names the thread that shows it: the first one until
-// it ends, then any other. The text is empty for threads of the kernel.
+// readOf reads a file of /proc about a process's memory, and returns the thread that it was read from: the first one until
+// it ends, then any other. The text is empty for kernel threads.
 func readOf(pid uint32, name string, buf []byte) (tid uint32, text []byte) {
 	text, err := readAll(fmt.Sprintf("/proc/%d/%s", pid, name), buf)
 	if err != nil || len(text) > 0 {
@@ -84,7 +84,7 @@ func readOf(pid uint32, name string, buf []byte) (tid uint32, text []byte) {
 }
 
 // CommandLines returns the command lines of all processes, for a recording that needs nothing else of the side-band, and
-// the processes that could not be read because something holds them up.
+// the processes that could not be read, because they hang.
 func CommandLines() (records []byte, unread []int) {
 	pids, err := proc.PIDs("/proc")
 	if err != nil {

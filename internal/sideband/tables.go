@@ -29,7 +29,7 @@ const (
 	maxProcesses = 1 << 17
 	// maxModules bounds files that come and go. What is forgotten is made again when it is needed.
 	maxModules = 1 << 17
-	// grace is how long the mappings of a process stay after its end and the last look at them, ns.
+	// grace is how long the mappings of a process stay after its end and their last use, ns.
 	grace = 10e9
 )
 
@@ -37,9 +37,9 @@ type process struct {
 	maps    *space
 	version uint64
 	exited  int64 // when its first thread ended; 0: it has not
-	used    int64 // when an address was looked up, or a mapping came, last
+	used    int64 // when an address was last looked up, or a mapping added
 	jit     *format.Module
-	began   int64 // when its program did
+	began   int64 // when its program began
 }
 
 // space is what processes share after a fork.
@@ -56,7 +56,7 @@ type mapping struct {
 
 type fileKey struct{ device, inode, generation uint64 }
 
-// keptFile is what was found in a file.
+// keptFile is what a [KindKept] record says of a file.
 type keptFile struct {
 	build      []byte
 	generation uint64
@@ -307,8 +307,8 @@ func classify(r *Record) (format.ModuleKind, []byte) {
 	return format.ModuleKind_MODULE_FILE, path
 }
 
-// jit lets generated code of a process be named by its map file, also what is there already. The record may come when
-// another program has begun under the same id.
+// jit makes the map file of a process the module of its generated code, also of existing mappings. The record may be that
+// of an earlier program of the process.
 func (t *Tables) jit(p *process, r *Record) {
 	if p.jit != nil || r.Time < p.began {
 		return
@@ -353,7 +353,7 @@ func (t *Tables) Version(pid uint32) uint64 {
 }
 
 // Forget drops processes that ended a while ago. It looks at all of them: call it every few seconds of the recording.
-// The records tell only of the end of first threads: lives says whether another thread of a process goes on.
+// Records have the end of first threads only: lives reports whether a process has another thread.
 func (t *Tables) Forget(lives func(pid uint32) bool) {
 	for pid, p := range t.processes {
 		if p.exited != 0 && max(p.exited, p.used) < t.clock-grace && !lives(pid) {

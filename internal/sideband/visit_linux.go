@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// visitDeadline is how long is waited for one process. Most are read in 0.1 ms, one with 60,000 mappings in 50.
+	// visitDeadline is the time to wait for one process. Most are read in 0.1 ms, one with 60,000 mappings in 50 ms.
 	visitDeadline = 20 * time.Millisecond
-	// visitPatience is how long is waited for all that are late; then each is given briefDeadline.
+	// visitPatience is the time to wait for all late processes together; after that each gets briefDeadline.
 	visitPatience = 200 * time.Millisecond
 	briefDeadline = 2 * time.Millisecond
-	// maxLate bounds the threads that wait for a process; beyond it processes are not read.
+	// maxLate bounds the threads that wait for a process; with so many, no more processes are read.
 	maxLate = 256
 )
 
-// visitor reads what /proc tells of processes, and does not wait for those that hang: /proc/PID/maps, map_files and
-// cmdline can be read only when nobody holds the process's mmap_lock for writing, which lasts minutes where a mapping
-// waits for a file system. Such a process is read by a thread that is left behind with it, when it can be.
+// visitor reads the files of processes in /proc without waiting for those that hang: reading /proc/PID/maps, map_files and
+// cmdline needs the process's mmap_lock, which a mapping that waits for a file system holds for minutes. A goroutine that
+// is left behind reads such a process when it can.
 type visitor struct {
 	mu      sync.Mutex
 	late    map[int]bool // processes that are still being read
 	skipped []int        // processes that were not read, because too many are late
 }
 
-// visit calls read with each process, from another goroutine; those that are left behind at the same time as others.
+// visit calls read with each process, from other goroutines: several at a time if some are left behind.
 func (v *visitor) visit(pids []int, read func(pid int)) {
 	patience := visitPatience
 	var next, done chan int
@@ -62,7 +62,7 @@ func readEach(next <-chan int, done chan<- int, read func(pid int)) {
 	}
 }
 
-// leave lets a process be read by itself.
+// leave leaves a goroutine behind that reads a process.
 func (v *visitor) leave(pid int, next chan<- int, done <-chan int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -79,7 +79,7 @@ func (v *visitor) leave(pid int, next chan<- int, done <-chan int) {
 	}()
 }
 
-// isFull notes that a process is not read if too many others are late.
+// isFull reports whether too many processes are late, and notes that this one is skipped then.
 func (v *visitor) isFull(pid int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -34,18 +34,18 @@ type Config struct {
 	Spare int // files that the rest of this process has open at most
 	// OnThread is called on each thread that opens files, before it begins.
 	OnThread func()
-	// OnPrograms is called with an event of each CPU. Where it has something written to that event's buffer when a program
-	// begins whose file is new, the file is opened before the program ends, whoever removes it then; without, files are
-	// found when the CPU's buffer fills, and when it is drained.
+	// OnPrograms is called with an event of each CPU. A program with a new file then writes to that event's buffer when it
+	// starts, so that the file is opened before the program ends. Without it, files are opened when the CPU's buffer fills
+	// and when it is drained.
 	OnPrograms func(cpu, fd int) error
 }
 
 // Watcher takes the side-band records of all CPUs and holds the files of mappings.
 //
-// Whoever drains it moves records and never waits for a file system: what opens files, or looks at names, is done by the
-// threads of the CPUs and of the opener. A CPU's thread wakes when its buffer is a quarter full, or at once when a new
-// program begins there. It is bound to that CPU, where it comes before the program itself, which cannot end before its
-// file is open: no other CPU has to wake up first, which can take a virtual machine longer than a short program lives.
+// Draining it never waits for a file system: only the threads of the CPUs and of the opener open files and look up paths. A
+// CPU's thread wakes when its buffer is a quarter full, or at once when a new program starts there. It is bound to that
+// CPU, where it runs before the program does, so that the program cannot end before its file is open: waking another CPU
+// can take a virtual machine longer than a short program runs.
 type Watcher struct {
 	cfg    Config
 	files  *Files
@@ -56,18 +56,18 @@ type Watcher struct {
 	mu      sync.Mutex
 	cpus    []*event              // replaced, never changed; threads of theirs run until Stop
 	still   bool                  // no thread runs any more
-	kept    []byte                // what was found in files, not drained yet
+	kept    []byte                // KindKept and KindJIT records, not drained yet
 	scans   []byte                // records of what was there already, not drained yet
-	origins [2]map[uint32]lineage // of the processes that began last; the second is the older half
+	origins [2]map[uint32]lineage // of the latest processes; the second is the older half
 }
 
 // lineage is where a process comes from.
 type lineage struct {
 	parent uint32 // 0: not known
-	began  int64  // when its program did, CLOCK_MONOTONIC ns; 0: not known
+	began  int64  // when its program began, CLOCK_MONOTONIC ns; 0: not known
 }
 
-// maxOrigins bounds each half of what is known of where processes come from.
+// maxOrigins bounds each half of Watcher.origins.
 const maxOrigins = 4096
 
 // Open begins: from now on nothing is missed. [Watcher.Start] tells of what was there before.
@@ -168,7 +168,7 @@ func (w *Watcher) openEvent(cpu int) (*event, error) {
 	return e, nil
 }
 
-// settleTime is how long the beginning and the end of a recording wait for files that do not open.
+// settleTime is how long the start and the end of a recording wait for files that do not open.
 const settleTime = time.Second
 
 // Start tells of what is there already. It comes after Open, so that nothing falls between the two.
@@ -178,15 +178,15 @@ func (w *Watcher) Start() error {
 	return err
 }
 
-// Settle waits until the files that are known have been opened, but not for long.
+// Settle waits until the known files have been opened, for settleTime at most.
 func (w *Watcher) Settle() { w.opener.settle(time.Now().Add(settleTime)) }
 
-// After a new program a CPU's thread looks at the buffer again and again for half a second, after 1 ms, 2 ms, 4 ms and so
-// on: it has its libraries and its generated code mapped then.
+// After the start of a program, a CPU's thread reads the buffer after 1 ms, 2 ms, 4 ms and so on, for half a second: the
+// program maps its libraries and generated code in that time.
 const (
 	firstLook = time.Millisecond
 	lastLook  = 256 * time.Millisecond
-	// lookElsewhere is from when on the other CPUs' buffers are looked at as well: the program may have moved.
+	// lookElsewhere is after which pause the other CPUs' buffers are read too: the program may have moved.
 	lookElsewhere = 16 * time.Millisecond
 )
 
@@ -225,8 +225,8 @@ func (w *Watcher) watch(e *event) {
 	}
 }
 
-// sleep returns when the buffer is to be read, or with false after a time; a time of 0 never passes. It is not ok when the
-// thread is to end, or the CPU has gone offline.
+// sleep returns when the buffer is to be read, or, not woken, after a pause; 0: no limit. It is not ok when the thread is to
+// end, or the CPU has gone offline.
 func (e *event) sleep(pause time.Duration) (woken, ok bool) {
 	fds := [2]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}, {Fd: int32(e.stop), Events: unix.POLLIN}}
 	var timeout *unix.Timespec
@@ -241,7 +241,7 @@ func (e *event) sleep(pause time.Duration) (woken, ok bool) {
 	return fds[0].Revents != 0, true
 }
 
-// serve reads a CPU's buffer and opens the files that it names. It tells whether a program was reported.
+// serve reads a CPU's buffer and opens the files of its records. It returns whether a program was reported.
 func (w *Watcher) serve(e *event) (program bool) {
 	requests, program := w.collect(e)
 	for i := range requests {
@@ -250,7 +250,7 @@ func (w *Watcher) serve(e *event) (program bool) {
 	return program
 }
 
-// collect reads a CPU's buffer, and takes what is to be opened.
+// collect reads a CPU's buffer, and takes the files to be opened.
 func (w *Watcher) collect(e *event) (requests []request, program bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -263,7 +263,7 @@ func (w *Watcher) collect(e *event) (requests []request, program bool) {
 	return requests, program
 }
 
-// read takes what is in a buffer.
+// read takes the records of a buffer.
 func (w *Watcher) read(e *event) {
 	var r Record
 	e.read(func(typ uint32, misc uint16, b []byte) {
@@ -282,22 +282,22 @@ func (w *Watcher) read(e *event) {
 	})
 }
 
-// take appends a record, and what is to be opened for it.
+// take appends a record, and the file to be opened for it.
 func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []request) {
 	switch r.Kind {
 	case KindMap:
 		wanted = w.mapping(r, wanted)
 	case KindFork:
-		w.maps.another(r.PID, w.noteOrigin(r))
+		w.maps.programBegan(r.PID, w.noteOrigin(r))
 	case KindExec:
-		w.maps.another(r.PID, w.noteOrigin(r))
+		w.maps.programBegan(r.PID, w.noteOrigin(r))
 	case KindExit:
 		w.maps.exited(r.PID)
 	}
 	return Append(out, r), wanted
 }
 
-// mapping appends what is to be opened for a mapping.
+// mapping appends the file to be opened for a mapping.
 func (w *Watcher) mapping(r *Record, wanted []request) []request {
 	kind, _ := classify(r)
 	switch {
@@ -319,7 +319,7 @@ func (w *Watcher) want(one request, wanted []request) []request {
 	return append(wanted, one)
 }
 
-// open opens what a request names. It may take for ever.
+// open opens the file of a request. It may never return.
 func (w *Watcher) open(one *request) {
 	found := w.files.opened(&one.r, open(&one.r, w.origin(one.r.PID).parent), nil)
 	if len(found) == 0 {
@@ -339,7 +339,7 @@ func (w *Watcher) foundMap(r *Record) {
 	w.kept = Append(w.kept, r)
 }
 
-// noteOrigin remembers who made a process, which sees its files when the process is gone, and when its program began.
+// noteOrigin remembers the parent of a process, which sees its files when the process is gone, and when its program began.
 func (w *Watcher) noteOrigin(r *Record) lineage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -501,9 +501,9 @@ func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
 // Files are those that were opened. They outlive the Watcher.
 func (w *Watcher) Files() *Files { return w.files }
 
-// FinishMaps copies what the map files of generated code have by now, but not for long. Nothing is copied after it.
+// FinishMaps copies the rest of the map files of generated code, for settleTime at most. Nothing is copied after it.
 func (w *Watcher) FinishMaps() {
-	for _, e := range w.events() { // generated code that nobody knows of yet
+	for _, e := range w.events() { // generated code that was not reported yet
 		requests, _ := w.collect(e)
 		w.opener.add(requests)
 	}

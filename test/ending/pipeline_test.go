@@ -434,7 +434,7 @@ func TestFirstSignalWhileNamingLeavesNamesOut(t *testing.T) {
 	if status := tools.Status(cmd.ProcessState); status != 0 {
 		t.Fatalf("status %d: %s", status, said)
 	}
-	if !strings.Contains(said, "names were left out because of a signal") {
+	if !strings.Contains(said, "naming of functions was ended by a signal") {
 		t.Errorf("it says %q", said)
 	}
 	if r := tools.Try(t, time.Minute, nil, "wprof-info", "--check", file); r.Status != 0 {
