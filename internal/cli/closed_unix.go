@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isClosed says whether the program was started with a standard stream closed (>&-). Before any code of ours runs, Go's
-// runtime opens the null device there, for reading and writing, so that no other file gets the number. A shell's > /dev/null
-// opens it for writing only; who opens it for both, daemon(3) among them, mostly gives it to several standard streams.
+// isClosed reports whether the program was started with a standard stream closed (>&-). Before main, Go's runtime opens the
+// null device there, for reading and writing, so that no other file gets the number. A shell's > /dev/null opens it for
+// writing only; programs that open it for both, such as daemon(3), mostly use it for several standard streams.
 func isClosed(f *os.File) bool {
 	fd, ok := descriptor(f)
 	if !ok || fd > 2 || !isNull(fd) {
@@ -28,14 +28,14 @@ func isClosed(f *os.File) bool {
 	return true
 }
 
-// isNull says whether a descriptor is the null device's.
+// isNull reports whether a descriptor is the null device's.
 func isNull(fd int) bool {
 	var null, opened unix.Stat_t
 	return unix.Stat(os.DevNull, &null) == nil && unix.Fstat(fd, &opened) == nil && opened.Mode&unix.S_IFMT == unix.S_IFCHR &&
 		opened.Rdev == null.Rdev
 }
 
-// sharesFlags says whether two descriptors of the null device are one open file, which has one set of flags: O_APPEND, of
+// sharesFlags reports whether two descriptors of the null device are one open file, which has one set of flags: O_APPEND, of
 // no effect there, is set on the one and looked for on the other.
 func sharesFlags(fd, other, flags int) bool {
 	if !isNull(other) {

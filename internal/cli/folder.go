@@ -12,7 +12,7 @@ import (
 type Folder struct {
 	inv  *Invocation
 	path string
-	dir  *os.File // the folder itself, also where its name has come to lead to another one
+	dir  *os.File // the folder itself, even if another one has its name by now
 	made bool     // it was not there before
 }
 
@@ -75,7 +75,7 @@ func (f *Folder) Has(name string) bool {
 
 var (
 	errNoFolder = errors.New("it is no folder; name another one")
-	errReplaced = errors.New("another folder took its place while it was made; name one where nobody else may write")
+	errReplaced = errors.New("another folder replaced it while it was created; name one where no other user may write")
 )
 
 // Create begins a file in the folder, see [Invocation.CreateOutput].

@@ -15,7 +15,7 @@ const (
 	renderingSpace = 256 << 20
 )
 
-// checkLimits finds limits under which Go's runtime would end the program on the way, and print where it was.
+// checkLimits finds limits under which Go's runtime would end the program later, with a trace.
 func checkLimits() error {
 	if err := checkFiles(); err != nil {
 		return err
@@ -35,7 +35,7 @@ func checkFiles() error {
 		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
 		// As the limit is no number of a descriptor, it is also an invalid argument.
 		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) {
-			return Failf("open files: this process may have no more; raise the limit (ulimit -n 1024)")
+			return Failf("open a file: this process may open no more; raise the limit (ulimit -n 1024)")
 		}
 		if err != nil {
 			return nil // the first use tells
@@ -45,7 +45,7 @@ func checkFiles() error {
 	return nil
 }
 
-// CheckAddressSpace tells that a limit (ulimit -v) leaves less than so many bytes more.
+// CheckAddressSpace returns an error if the limit (ulimit -v) leaves less than a number of bytes.
 func CheckAddressSpace(more uint64) error {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
@@ -60,7 +60,7 @@ func CheckAddressSpace(more uint64) error {
 		return nil
 	}
 	if need := pages*uint64(os.Getpagesize()) + more; need > limit.Cur {
-		return Failf("this process needs %d MiB of address space and may have %d: raise the limit (ulimit -v unlimited)", need>>20, limit.Cur>>20)
+		return Failf("allocate memory: this process needs %d MiB of address space and is limited to %d MiB; raise the limit (ulimit -v unlimited)", need>>20, limit.Cur>>20)
 	}
 	return nil
 }

@@ -7,11 +7,11 @@ func FailOnLoss() Flag {
 	return Flag{Name: "fail-on-loss", Usage: "Exit with status 5 if events were lost."}
 }
 
-// Forgot warns of threads of an input that a tool has forgotten, because more were alive than it keeps. A thread that is seen
-// again is forgotten again, so that one can count twice.
+// Forgot warns of threads of an input that a tool has dropped, because more were alive than it keeps. A thread that appears
+// again can be dropped again, and counts twice then.
 func (inv *Invocation) Forgot(input string, threads int64) {
 	if threads > 0 {
-		inv.Warnf("%s: %s threads whose end was not recorded were forgotten; their times are unknown from there until they are seen again", input, Grouped(threads))
+		inv.Warnf("%s: %s threads were dropped, because too many have no recorded end; what they did is unknown until they appear again", input, Grouped(threads))
 	}
 }
 

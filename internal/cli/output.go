@@ -22,7 +22,7 @@ type Output struct {
 	path    string  // where the temporary file goes; "" for everything else
 	unnamed bool    // the temporary file has no name yet
 	name    string  // for messages
-	folder  *Folder // keeps that open in which it is made; nil: it is named by its path
+	folder  *Folder // its open folder; nil: it was named by a path
 	stdout  bool
 	regular bool
 	old     bool     // it still holds what was there before
@@ -53,8 +53,8 @@ func (inv *Invocation) createOutputAs(path, name string, binary bool, folder *Fo
 	return o, err
 }
 
-// CreateStatusOutput is [Invocation.CreateOutput] for a text that repeats what the exit status says. It may be discarded, so
-// a standard output that looks closed is taken: Python's DEVNULL does, see [isClosed].
+// CreateStatusOutput is [Invocation.CreateOutput] for a text that repeats the exit status. It may be discarded, so a standard
+// output that looks closed, such as Python's DEVNULL (see [isClosed]), is accepted.
 func (inv *Invocation) CreateStatusOutput(path string) (*Output, error) {
 	if isStandardOutput(path) {
 		return inv.standing(inv.Std.Out, "standard output", false)
@@ -155,7 +155,7 @@ func (inv *Invocation) errClosed() error {
 	if slices.ContainsFunc(inv.Tool.flags(), func(f Flag) bool { return f.Name == "output" }) {
 		hint = "name a file with -o FILE or redirect it"
 	}
-	return Failf("write standard output: it is closed, or the null device opened for reading as well; %s (> FILE, > %s)", hint, os.DevNull)
+	return Failf("write standard output: it is closed, or is the null device opened for reading and writing; %s (> FILE, > %s)", hint, os.DevNull)
 }
 
 func isPipe(info fs.FileInfo) bool { return info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 }

@@ -78,8 +78,7 @@ func (t Tool) report(std Std, err error) int {
 	return code
 }
 
-// oneLine keeps a message greppable by the program's name, also when errors were joined, and what it quotes from doing
-// anything to a terminal.
+// oneLine keeps a message greppable by the program's name, also when errors were joined, and escapes control characters.
 func oneLine(s string) string {
 	return printable.Text(strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "; "))
 }

@@ -37,7 +37,7 @@ func ParseBound(text string) (Bound, error) {
 	return Bound{set: true, offset: offset}, nil
 }
 
-// resolve is the bound as CLOCK_MONOTONIC ns, or the nearest time that a stream can tell.
+// resolve is the bound as CLOCK_MONOTONIC ns, or the nearest time that a stream can have.
 func (b Bound) resolve(open int64, clocks []*format.ClockSnapshot) (int64, error) {
 	at, err := b.place(open, clocks)
 	return max(-format.MaxTime, min(at, format.MaxTime)), err

@@ -166,7 +166,7 @@ func (f *Filter) defineFrame(id uint32) error {
 	return f.w.DefineFrame(d)
 }
 
-// moduleOf is the module of a frame that is passed on; nil: none, or not known.
+// moduleOf is the module of a frame that is written; nil: none, or not known.
 func (f *Filter) moduleOf(frame uint32) *format.Module {
 	d := f.r.Frame(frame)
 	if d == nil {
@@ -179,7 +179,7 @@ func (f *Filter) moduleOf(frame uint32) *format.Module {
 	return m
 }
 
-// impossible notes a definition that cannot be true, and is written as lost.
+// impossible notes an impossible definition or event, which is written as lost or left out.
 func (f *Filter) impossible(problem string) {
 	if f.untrue == nil {
 		f.untrue = &format.Damage{Detail: problem}

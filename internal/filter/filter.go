@@ -64,7 +64,7 @@ type Filter struct {
 	stateNext  bool
 	last       int64 // time of the last event that was read
 	result     Result
-	untrue     *format.Damage // definitions that cannot be true; nil: none
+	untrue     *format.Damage // impossible definitions and events; nil: none
 	failed     error          // of a callback that cannot return it
 	unknownAll bool           // verdict on a thread whose definition is lost
 

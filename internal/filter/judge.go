@@ -63,7 +63,7 @@ func (f *Filter) judge(e *format.Event) error {
 // objectArg is where the kinds with two sides name the other thread. A test holds it against the table.
 const objectArg = format.SwitchNext
 
-// twoSided are the kinds of events that have another side than their own task.
+// twoSided are the kinds of events with two sides.
 func twoSided() (all [format.MaxKind + 1]bool) {
 	for _, k := range format.Kinds() {
 		all[k.Kind] = k.Object != ""

@@ -45,7 +45,7 @@ func (l losses) list() []*format.Loss {
 	return list
 }
 
-// atLeast are the recorder's sums, with those of events where the sums of a cause are less than the events tell.
+// atLeast returns the recorder's sums, raised for causes of which the lost events have more.
 func (l losses) atLeast(sums []*format.Loss) []*format.Loss {
 	short := map[uint32]uint64{}
 	for key, n := range l {

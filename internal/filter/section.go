@@ -116,12 +116,11 @@ func (f *Filter) fit(s, before *format.Session, madeUp bool) {
 		f.closed = f.ending.Close
 	}
 	if f.last > timeline.WindowStart(s) {
-		s.RangeStart = f.last // not beyond the window: the reader drops such a section
+		s.RangeStart = f.last // within the window: the reader drops other sections
 	}
 }
 
-// follow makes a section begin where the output's section before it has ended, or takes its window for unknown if that
-// has closed by then.
+// follow makes a section begin where the output's previous section ended, or makes its window unknown if it closed before.
 func (f *Filter) follow(s, before *format.Session) {
 	if s.Continues && s.Id == before.Id {
 		return
@@ -151,7 +150,7 @@ func (f *Filter) continueSession(s, before *format.Session) {
 	proto.Reset(s)
 	proto.Merge(s, before)
 	s.Continues, s.Epoch = true, before.Epoch+1
-	s.Close, s.RangeEnd = 0, 0 // nothing says where it closes but its end block
+	s.Close, s.RangeEnd = 0, 0 // only its end block has the close
 	s.History, s.Config = f.session.History, nil
 }
 
@@ -220,7 +219,7 @@ func (f *Filter) endSection(end *format.End) error {
 	f.begun = false
 	f.ending, f.endingID = out, f.written.Id
 	f.endedLast, f.closed = out.Last, out.Close
-	return nil // what follows tells whether it is the last one, and of a section without a header when it has closed
+	return nil // what follows shows whether it is the last one, and when a section without a header closed
 }
 
 // finish ends the output where the input has ended, or where nothing more is wanted of it.

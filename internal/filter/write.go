@@ -41,8 +41,8 @@ func (f *Filter) write(e *format.Event) error {
 	return f.w.Write(e)
 }
 
-// isPlaced tells whether an event is within the window of the output's section and not before the last one. Of a damaged
-// input it may not be. A loss then begins with the window.
+// isPlaced reports whether an event is within the window of the output's section and not before the last event, which is not
+// so in some damaged inputs. A loss is moved to the start of the window.
 func (f *Filter) isPlaced(e *format.Event) bool {
 	if e.Kind == format.KindLost {
 		e.Time = max(e.Time, f.opens)

@@ -70,7 +70,7 @@ type collector struct {
 	same  map[NodeID]uint32
 	paths map[string]uint32
 
-	told   int64 // ns of all threads together
+	total  int64 // ns of all threads together
 	first  int64 // when the first window opened
 	opened int64 // when this one did
 	now    int64

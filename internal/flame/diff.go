@@ -13,7 +13,7 @@ func (g *Graph) Compare(base *Graph, scale float64) {
 		c.known[i] = len(g.Nodes[i].Children)
 	}
 	g.Base = make([]Weight, len(g.Nodes))
-	// Both are added up together, and what is short in one may be endless in the other.
+	// Times of both are added, and scale may make those of base too long for that.
 	if most, total := float64(math.MaxInt64/2-g.Nodes[0].Total.Ns()/2), float64(base.Nodes[0].Total.Ns()); total*scale > most {
 		scale = most / total
 	}

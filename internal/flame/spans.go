@@ -14,7 +14,7 @@ type sampled struct {
 	stack resolved
 }
 
-var errTooLong = errors.New("the times of its threads add up to more than 292 years, which this tool cannot count; --start and --end take a part of it")
+var errTooLong = errors.New("the times of its threads add up to more than 292 years; take a part of it with --start and --end")
 
 // manySamples is how many samples of a time on the CPU are kept before the part that they lie in is folded.
 const manySamples = 1024
@@ -24,12 +24,12 @@ func (c *collector) span(s *timeline.Span) {
 	if s.Thread.Idle() && !c.o.Idle {
 		return
 	}
-	// No part of the profile comes to more than this, so that nothing else that adds up times has to look.
-	if s.To-s.From > math.MaxInt64-c.told {
+	// No part of the profile has more than this, so no other sum of times can overflow.
+	if s.To-s.From > math.MaxInt64-c.total {
 		c.fail(errTooLong)
 		return
 	}
-	c.told += s.To - s.From
+	c.total += s.To - s.From
 	t := c.thread(s.Thread)
 	t.Lifetime += s.To - s.From
 	label := c.label(t, s.Task)

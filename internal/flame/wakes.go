@@ -8,7 +8,7 @@ import (
 // interruptName stands for who wakes from within an interrupt: whoever was interrupted has nothing to do with it.
 const interruptName = "[interrupt]"
 
-// waking is that of a thread.
+// waking is the latest waking of a thread.
 type waking struct {
 	wake WakeID
 	at   int64

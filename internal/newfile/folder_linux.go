@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errLink is the error of a link that somebody else may have left where a folder was expected.
-var errLink = errors.New("it is another user's link, which is not followed; name a folder")
+// errLink is the error of another user's link where a folder was expected.
+var errLink = errors.New("it is another user's symbolic link, which is not followed; name a folder")
 
 // OpenFolder opens a folder to make files in it. In folders that others may write to a link to one is a trap: only one of
 // this user's, root's or the user's who called sudo is followed.
@@ -28,7 +28,7 @@ func OpenFolder(path string) (*os.File, error) {
 	return openFolder(path, 0)
 }
 
-// openFolder opens also what may be written to and not be listed.
+// openFolder also opens folders that may be written but not listed.
 func openFolder(path string, flags int) (*os.File, error) {
 	flags |= unix.O_DIRECTORY | unix.O_CLOEXEC
 	fd, err := unix.Open(path, flags, 0)

@@ -12,7 +12,7 @@ type Summary struct {
 	Events      int64
 	Bytes       int64 // of the trace
 	SkippedCPUs int64 // events of CPUs with numbers that Perfetto refuses
-	Forgotten   int64 // threads that the trace ends, although nothing tells that they did
+	Forgotten   int64 // threads that the trace ends although the stream does not
 	Lost        bool  // events are missing
 }
 

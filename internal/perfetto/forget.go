@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// maxThreads bounds how many threads are kept, and maxNames how many ids of threads: nothing makes a stream report the
-	// end of a thread. As many are kept as package timeline keeps.
+	// maxThreads bounds the threads that are kept, and maxNames the ids of threads: a stream need not report the end of a
+	// thread. Package timeline keeps as many.
 	maxThreads = 1 << 17
 	maxNames   = 1 << 18
 )
 
 func (t *threads) areTooMany() bool { return t.named >= maxNames || len(t.byTID) >= t.most }
 
-// forgetThreads forgets ids, which are then introduced again, and half of the threads if there are too many: those that have
-// left a CPU for the last time, then those that were introduced first. Perfetto is told that they have ended, so that
-// another one of the same tid is another one.
+// forgetThreads drops all ids, which are then written again when used, and half of the threads if there are too many: first
+// those that have left a CPU for the last time, then those that were written first. The trace ends them, so that a later
+// thread with the same tid is another one.
 func (e *Encoder) forgetThreads(c *cpu) {
 	t := &e.threads
 	t.newSection()
@@ -54,7 +54,7 @@ func (e *Encoder) forgetThreads(c *cpu) {
 	}
 }
 
-// rank is 0 of a thread that has ended, as the state tells in which it left its CPU.
+// rank is 0 for a thread that has ended, by the state in which it left its CPU.
 func (t *thread) rank() int {
 	if t.shown >= 0 && format.State(t.shown)&(format.StateDead|format.StateZombie) != 0 {
 		return 0
@@ -62,7 +62,7 @@ func (t *thread) rank() int {
 	return 1
 }
 
-// forgotten is how many threads were alive, as far as was known, when they were forgotten.
+// forgotten counts the threads that were dropped while alive, as far as known.
 func (e *Encoder) forgotten() int64 {
 	n := e.threads.forgotten
 	if e.view != nil {

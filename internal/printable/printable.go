@@ -1,5 +1,4 @@
-// Package printable keeps texts of others from doing anything to a terminal but write on it: names, paths and command lines
-// hold any bytes.
+// Package printable escapes what controls a terminal in texts that may have any bytes: names, paths and command lines.
 package printable
 
 import (
@@ -10,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Rune tells whether a terminal shows a character in its place: it obeys control characters, and those of text that runs
-// from right to left move what stands around them.
+// Rune reports whether a terminal shows a character in its place. It obeys control characters, and bidi controls move the
+// text around them.
 func Rune(r rune) bool { return unicode.IsPrint(r) }
 
-// Is tells whether all of a text is UTF-8 that a terminal shows.
+// Is reports whether all of a text is UTF-8 that a terminal shows.
 func Is(s string) bool {
 	if isPlain(s) {
 		return true
@@ -44,7 +43,7 @@ func Text(s string) string {
 	return b.String()
 }
 
-// isPlain tells whether a text has printable ASCII only, as nearly all have.
+// isPlain reports whether a text has printable ASCII only, as nearly all have.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' {

@@ -9,8 +9,8 @@ import (
 // StartTime is when a process began, by two clocks, ns, to 10 ms. By CLOCK_BOOTTIME it never changes.
 type StartTime struct{ Boottime, Monotonic int64 }
 
-// Started tells when the process of an id began. No two processes that have an id one after the other begin in the same
-// 10 ms: all others are used in between.
+// Started returns when the process of an id began. Processes that have the same id one after the other do not begin within
+// 10 ms: all other ids are used in between.
 func Started(pid uint32) (StartTime, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -18,7 +18,7 @@ func Started(pid uint32) (StartTime, error) {
 	}
 	t, ok := parseStat(stat, 0)
 	if !ok {
-		return StartTime{}, fmt.Errorf("/proc/%d/stat is not as proc(5) says", pid)
+		return StartTime{}, fmt.Errorf("read /proc/%d/stat: it is not in the format of proc(5)", pid)
 	}
 	return StartTime{t.Start, t.Start - bootAhead()}, nil
 }

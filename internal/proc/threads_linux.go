@@ -111,7 +111,7 @@ func parseStat(stat []byte, ahead int64) (Thread, bool) {
 	return t, true
 }
 
-// bootAhead is how far CLOCK_BOOTTIME, as proc(5) tells it to this process's time namespace, is ahead of [Monotonic].
+// bootAhead is how far CLOCK_BOOTTIME, as /proc shows it in this process's time namespace, is ahead of [Monotonic].
 func bootAhead() int64 {
 	var boot unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil {
@@ -127,7 +127,7 @@ func InitPIDNamespace() bool {
 	return err != nil || link == "pid:[4026531836]"
 }
 
-// InitUserNamespace says whether privilege here is that of the machine. The first namespace has a fixed number,
+// InitUserNamespace reports whether privilege here is that of the machine. The first namespace has a fixed number,
 // PROC_USER_INIT_INO in include/linux/proc_ns.h.
 func InitUserNamespace() bool {
 	link, err := os.Readlink("/proc/self/ns/user")

@@ -36,7 +36,7 @@ func (t *texts) view(raw []byte) string {
 // Digits are all numbers of two digits, one behind the other, for encoders that write very many decimals.
 const Digits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
-// AppendString appends a JSON string, in which a terminal finds nothing to obey. s is valid UTF-8.
+// AppendString appends a JSON string without terminal controls. s is valid UTF-8.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0

@@ -143,16 +143,16 @@ func (a *applier) applyExit(b []byte, at int64) error {
 	return a.out.write(e, at)
 }
 
-// endsProcess tells whether an exit with recLast is its process's last. The kernel takes a thread out of signal->live some
-// time before it tells of its exit (do_exit in kernel/exit.c), so several threads that exit together find it 0; the last of
-// them ends the process.
+// endsProcess reports whether an exit with recLast is its process's last. The kernel decrements signal->live some time
+// before the tracepoint (do_exit in kernel/exit.c), so several threads that exit together find it 0; the last of them ends
+// the process.
 func (a *applier) endsProcess(t *thread, pid uint32) bool {
 	g := t.group
 	if g == nil {
 		g = a.groups[pid]
 	}
 	if g == nil {
-		return true // nothing but this is known of it
+		return true // no other record is of this process
 	}
 	if g.ended || slices.ContainsFunc(g.threads, (*thread).lives) {
 		return false
@@ -183,7 +183,7 @@ func (a *applier) applyFree(b []byte, at int64) error {
 	return err
 }
 
-// dead is a thread of which nothing is known but what the record of its end says.
+// dead is a thread that no record but that of its end mentions.
 func (a *applier) dead(b []byte, tid uint32, start int64) *thread {
 	t := &thread{identity: identity{tid: tid, start: start}}
 	if len(b) < freeNamedSize {

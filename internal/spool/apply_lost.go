@@ -29,7 +29,7 @@ func (a *applier) applyLost(b []byte, at int64) error {
 	return nil
 }
 
-// losesSwitches tells whether any count of a lost record may be of switches.
+// losesSwitches reports whether a count of a lost record may be of switches.
 func losesSwitches(counts []byte) bool {
 	for kind := range len(counts) / 4 {
 		if binary.LittleEndian.Uint32(counts[4*kind:]) == 0 {
@@ -42,7 +42,8 @@ func losesSwitches(counts []byte) bool {
 	return false
 }
 
-// lossOf is what a count in a lost record is of: no event at 0, and any event where only a newer recorder knows which.
+// lossOf returns what a count in a lost record counts: no events at 0, and events of unknown kind if a newer recorder
+// wrote it.
 func lossOf(kind int) (format.Kind, format.Cause) {
 	switch {
 	case kind == 0:

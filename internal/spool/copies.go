@@ -26,7 +26,7 @@ const (
 
 var errNotCopied = errors.New("this part of the file was not copied")
 
-// Copy is a file of code of which the parts that name its functions are in the spool.
+// Copy is a file of code whose symbols are in the spool.
 type Copy struct {
 	r      io.ReaderAt
 	size   int64
@@ -70,7 +70,7 @@ func (c *Copy) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// whole tells whether all pieces are as they were written.
+// whole reports whether the checksums of all pieces are right.
 func (c *Copy) whole() bool {
 	var b []byte
 	for i := range c.pieces {
@@ -83,7 +83,7 @@ func (c *Copy) whole() bool {
 	return true
 }
 
-// put adds a piece. One that overlaps another is there twice, or damage.
+// put adds a piece. One that overlaps another is a repetition, or damage.
 func (c *Copy) put(p copyPiece) bool {
 	if p.offset < 0 || p.end() < p.offset || len(c.pieces) >= maxFilePieces {
 		return false
@@ -96,8 +96,8 @@ func (c *Copy) put(p copyPiece) bool {
 	return true
 }
 
-// CopyPiece appends a part of a file of code, which has a number of its own: the part that begins at an offset. The file
-// counts when [Writer.CopyFile] has ended it. They may come between any two rounds, but not while [Writer.Cutting].
+// CopyPiece appends the part of a file of code that begins at an offset. Each file has a number of its own, and is valid
+// when [Writer.CopyFile] has ended it. Both may be called between any two rounds, but not while [Writer.Cutting].
 func (w *Writer) CopyPiece(number uint16, offset int64, part []byte) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (w *Writer) CopyPiece(number uint16, offset int64, part []byte) error {
 	return w.chunk(chunkHeader{typ: chunkCopyPiece, ring: number, position: uint64(offset)}, part)
 }
 
-// CopyFile ends a file whose parts were appended, and says by which mapping and build-id it is found again.
+// CopyFile ends a file whose parts were appended; name identifies its module.
 func (w *Writer) CopyFile(number uint16, size int64, name *sideband.Record) (*Copy, error) {
 	if err := w.ready(); err != nil {
 		return nil, err
@@ -129,8 +129,8 @@ func (w *Writer) CopyFile(number uint16, size int64, name *sideband.Record) (*Co
 	return done, w.chunk(chunkHeader{typ: chunkCopyFile, ring: number, position: uint64(size)}, w.scratch)
 }
 
-// ranges are the parts of a spool that are read again at any time, in order. A live Finalise gives back the disk space
-// around them.
+// ranges are the parts of a spool that may be read at any time, in order. A live Finalise gives back the disk space around
+// them.
 type ranges struct {
 	mu  sync.Mutex
 	all [][2]int64
@@ -158,7 +158,7 @@ func (r *ranges) around(from, to int64, f func(from, to int64)) {
 	}
 }
 
-// copies are the copied files of a spool that is read.
+// copies are the copied files of a spool, when reading it.
 type copies struct {
 	unended map[uint16]*Copy
 	files   map[moduleKey]*Copy
@@ -211,7 +211,7 @@ func (c *copies) piece(scan *scanner, chunk *chunk) {
 	}
 }
 
-// moduleNamed is the module of a copied file, whose state stands as in [sideband.KindKept].
+// moduleNamed is the module of a copied file, whose state is stored as in [sideband.KindKept].
 func moduleNamed(r *sideband.Record) *format.Module {
 	return &format.Module{
 		Kind: uint32(format.ModuleKind_MODULE_FILE), Path: r.Path, BuildId: r.BuildID,
@@ -219,8 +219,8 @@ func moduleNamed(r *sideband.Record) *format.Module {
 	}
 }
 
-// Copy returns the copy of a module's file; false: there is none. Of files with one build-id, the one at the module's own
-// path comes first.
+// Copy returns the copy of a module's file; false: there is none. Of several files with its build-id, the one at its path
+// is preferred.
 func (s *Spool) Copy(m *format.Module) (*Copy, bool) {
 	key := keyOf(m)
 	found := s.copies.files[key]

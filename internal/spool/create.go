@@ -154,7 +154,7 @@ func folder() string {
 	return "/var/tmp"
 }
 
-// namelessSpool is what a file without a name is called in messages, with its folder.
+// namelessSpool, with the folder, stands for a file without a name in messages.
 const namelessSpool = "spool in "
 
 // openNameless makes a file without a name.

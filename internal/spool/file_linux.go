@@ -69,7 +69,7 @@ func punch(file *os.File, offset, length int64) {
 	_ = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
 }
 
-// Room is how many more bytes the spool's file can take: what its disk has left, and what this process may write.
+// Room is by how many bytes the spool's file can grow: the free space of its disk, and the limit of file sizes.
 func (w *Writer) Room() int64 {
 	var disk unix.Statfs_t
 	if unix.Fstatfs(int(w.file.Fd()), &disk) != nil {

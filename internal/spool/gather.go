@@ -68,10 +68,10 @@ func (f *finaliser) readKept() (kept []sideband.Record, err error) {
 	return kept, nil
 }
 
-// maxKept bounds what is known beforehand; later ones count when their record comes.
+// maxKept bounds the records that are read beforehand; others apply from where they are.
 const maxKept = 1 << 17
 
-// appendKept returns also what is left of the bytes.
+// appendKept also returns the remaining bytes.
 func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []byte) {
 	var r sideband.Record
 	for {

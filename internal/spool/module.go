@@ -4,8 +4,8 @@ import (
 	"wprof/format"
 )
 
-// moduleKey is what makes two mappings the same module: the build-id where one is known, else the file as long as it is not overwritten, else the name. Of one
-// build-id there may be several files, one of them stripped: they are told apart by their paths.
+// moduleKey is what makes two mappings the same module: the build-id where one is known, else the file until it is
+// overwritten, else the name. Several files may have one build-id, some of them stripped: the path distinguishes them.
 type moduleKey struct {
 	kind                      format.ModuleKind
 	build                     string

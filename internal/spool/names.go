@@ -129,7 +129,7 @@ func (n *nameTable) askAll(namer Namer, modules map[moduleKey]*module) {
 	all := slices.Collect(maps.Values(modules))
 	slices.SortFunc(all, func(a, b *module) int {
 		return cmp.Or(cmp.Compare(a.definition.Kind, b.definition.Kind), cmp.Compare(string(a.definition.Path), string(b.definition.Path)),
-			cmp.Compare(b.definition.Generation, a.definition.Generation)) // the file at a path is that of the latest
+			cmp.Compare(b.definition.Generation, a.definition.Generation)) // the latest is the one whose file is at the path
 	})
 	var at []Address
 	out := make([]Name, maxAsked)

@@ -77,7 +77,7 @@ func (p *programs) remove(r *sideband.Record) {
 	}
 }
 
-// overlapped are the indices of the functions that have an address from from to before to.
+// overlapped returns the range of functions that overlap the addresses from..to.
 func (p *programs) overlapped(from, to uint64) (first, last int) {
 	first, _ = slices.BinarySearchFunc(p.functions, from, func(f program, a uint64) int { return cmp.Compare(f.to, a+1) })
 	for last = first; last < len(p.functions) && p.functions[last].from < to; last++ {

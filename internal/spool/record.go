@@ -101,12 +101,12 @@ const (
 	freeComm        = 32
 	freeProcessComm = 48
 	freeNamedSize   = 64
-	freeSize        = 24 // without who it was, as the first version wrote it
+	freeSize        = 24 // the first version, without an identity
 
 	lostFrom   = 16
 	lostCounts = 24
 	lostKinds  = 64 // REC_EVENTS: kinds of events are below
-	lostSize   = 88 // with the 16 kinds that the first version counted
+	lostSize   = 88 // the first version, with 16 kinds
 
 	taskWho   = 16
 	taskState = 80

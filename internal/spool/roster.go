@@ -119,8 +119,8 @@ func (t *thread) latest() *definition {
 	return t.was
 }
 
-// withProcessName is an identity with the name that its process has by now. A record may be older than the one that named
-// the process, and one of another thread than the leader may have read the name before, and then its time.
+// withProcessName is an identity with the current name of its process. A record may be older than the one that named the
+// process, and one of a thread other than the leader may have read the name before its own time.
 func (r *roster) withProcessName(who *identity, at int64) *identity {
 	g := r.groups[who.pid]
 	if g == nil || g.named == 0 || g.comm == who.processComm || at >= g.named && (who.tid == who.pid || at-g.named >= freshName) {
@@ -180,7 +180,7 @@ func (r *roster) drop(t *thread) {
 	}
 }
 
-// lives tells whether a process has a thread that has not exited.
+// lives reports whether a process has a thread that has not exited.
 func (r *roster) lives(pid uint32) bool {
 	g := r.groups[pid]
 	return g != nil && slices.ContainsFunc(g.threads, (*thread).lives)

@@ -24,8 +24,8 @@ func TestAccountsOfEndedProcessesKeepThoseWithMostTime(t *testing.T) {
 	}
 }
 
-// TestProcessKeepsItsLatestName: a record that is older than the one that has named a process, or that another thread has
-// read at the same time, does not give it back the name that it had before.
+// TestProcessKeepsItsLatestName: a record that is older than the one that named a process, or that is of another thread at
+// the same time, does not restore the old name.
 func TestProcessKeepsItsLatestName(t *testing.T) {
 	name := func(text string) (c comm) {
 		copy(c[:], text)

@@ -35,7 +35,7 @@ type thread struct {
 	losses uint32 // roster.losses when status was set
 	state  format.State
 	isNew  bool // it has never run
-	called bool // it left while it could run on, and had called the scheduler itself
+	called bool // it left while runnable, and had called the scheduler itself
 	known  bool // since is
 	approx bool // since is an estimate
 	cpu    uint32
@@ -60,10 +60,10 @@ type process struct {
 	comm    comm
 	command *command // nil: not known
 	threads []*thread
-	named   int64  // when its leader named it last; 0: it has not
+	named   int64  // when its leader last named it; 0: never
 	made    uint32 // number of the last list of tasks when it was made
 	ns      int64  // on CPU in this section
-	ended   bool   // an exit was told as its last
+	ended   bool   // an exit was written as its last
 }
 
 // definition is one name of one thread, as the stream defines it, or will when an event uses it.

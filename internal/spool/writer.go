@@ -429,7 +429,7 @@ func (w *Writer) small(typ chunkType, position uint64, payload []byte) error {
 	return w.chunk(chunkHeader{typ: typ, position: position}, payload)
 }
 
-// chunk writes a chunk of which all but the payload's length and sum is given.
+// chunk writes a chunk; it sets the payload's length and checksum in the header.
 func (w *Writer) chunk(h chunkHeader, payload []byte) error {
 	h.length, h.crc, h.recording = uint32(len(payload)), checksum(payload), w.recording
 	var header [chunkHeaderSize]byte

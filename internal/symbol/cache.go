@@ -13,8 +13,7 @@ const (
 	maxReasons = 64 << 10
 )
 
-// tableKey says which modules share a table: those of one build-id, else of one file that was not
-// overwritten, else of one path.
+// tableKey says which modules share a table: those of one build-id, else of one file in one state, else of one path.
 type tableKey struct {
 	kind                      uint32
 	buildID                   string
@@ -74,7 +73,7 @@ func (r *Resolver) load(m *format.Module) *loaded {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
 		if string(m.Path) == bpfPrograms {
-			return nil // others may stand there by now
+			return nil // other programs may be at its address by now
 		}
 		return r.kernelPart(m)
 	}

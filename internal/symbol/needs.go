@@ -12,20 +12,20 @@ import (
 type Extent struct{ Offset, Length int64 }
 
 const (
-	// extentGap is the most that is copied between two extents so that they become one.
+	// extentGap is the largest gap between two extents that are merged.
 	extentGap = 4 << 10
 	// maxExtents bounds the extents of one file. Programs have fewer than 20.
 	maxExtents = 1024
 )
 
 var (
-	errScattered = errors.New("what names its functions is scattered over the file")
-	errTooLarge  = errors.New("what names its functions is too large")
+	errScattered = errors.New("its symbols are scattered over the file")
+	errTooLarge  = errors.New("its symbols are too large")
 )
 
-// Needs lists the parts of an ELF file that [Open] and [File.Table] read: whoever has these can name its functions without
-// the file. They are in order and do not overlap, and together they have at most limit bytes; no more is read to find them.
-// Of a file that cannot be read it lists what shows that.
+// Needs lists the parts of an ELF file that [Open] and [File.Table] read: they are enough to name its functions. They are in
+// order, do not overlap, and have at most limit bytes together; no more is read to find them. For a damaged file it lists
+// the parts with which reading fails in the same way.
 func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	log := &readLog{r: r, size: size, limit: limit}
 	defer func() {
@@ -39,7 +39,7 @@ func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	defer recoverTo(&err, "read an ELF file")
 	f, openErr := Open(log, size)
 	if openErr != nil {
-		return nil, nil // as it will be with the copy
+		return nil, nil // the copy cannot be opened either
 	}
 	f.DebugLink()
 	log.addTable(f, elf.SHT_SYMTAB)
@@ -57,7 +57,7 @@ func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	return nil, nil
 }
 
-// namesCode tells whether a symbol table has a function.
+// namesCode reports whether a symbol table has a function.
 func (f *File) namesCode(t elf.SectionType) bool {
 	l := &functions{first: true}
 	return f.addSymbols(l, t) == nil && len(l.list) > 0
@@ -128,7 +128,7 @@ func (l *readLog) add(at, length int64) {
 	l.extents = append(l.extents, Extent{at, length})
 }
 
-// merged are the extents in order, those that touch or nearly do as one.
+// merged returns the extents in order, merging those that are less than extentGap apart.
 func (l *readLog) merged() []Extent {
 	slices.SortFunc(l.extents, func(a, b Extent) int { return cmp.Compare(a.Offset, b.Offset) })
 	var out []Extent

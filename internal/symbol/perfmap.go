@@ -17,8 +17,8 @@ const (
 // errBudget ends the reading of a map whose [mapBudget] is used up.
 var errBudget = errors.New("map files of generated code are too large or too many: not all were read")
 
-// mapBudget bounds what reading map files may cost: any user of the recorded machine can have one for each process. It
-// grows again slowly, for recordings without an end.
+// mapBudget bounds the cost of reading map files: any user of the recorded machine can have one per process. It grows again
+// slowly, for live recordings.
 type mapBudget struct {
 	bytes int64
 	time  time.Duration
@@ -61,7 +61,7 @@ func (b *mapBudget) grow() {
 	b.time = time.Duration(min(float64(mapsTime), float64(b.time)+seconds*mapsTimeGrowth*float64(time.Second)))
 }
 
-// read parses a map within the budget. What could be read of a file that is cut is used.
+// read parses a map within the budget. The part before that limit is used.
 func (b *mapBudget) read(in io.Reader) (*Table, error) {
 	b.grow()
 	limited := &budgetReader{of: b, in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
@@ -79,7 +79,7 @@ func (b *mapBudget) read(in io.Reader) (*Table, error) {
 	return table, nil
 }
 
-// budgetReader ends early when its bytes or its time are used up.
+// budgetReader ends when its bytes or its time are used up.
 type budgetReader struct {
 	of       *mapBudget
 	in       io.Reader

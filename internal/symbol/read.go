@@ -15,7 +15,7 @@ import (
 
 var (
 	errNoFile   = errors.New("no such file")
-	errOther    = errors.New("another file is at its path now, or it may have been changed")
+	errOther    = errors.New("another file is at its path now, or it may have been changed since")
 	errUnknown  = errors.New("no file is mapped there")
 	errNoSource = errors.New("its symbols were not recorded")
 	errNoPlaces = errors.New("only its debug file is there, which does not say what is where in the file")

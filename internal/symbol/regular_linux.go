@@ -14,9 +14,9 @@ const openFlags = unix.O_NONBLOCK | unix.O_NOCTTY
 // getVersion is FS_IOC_GETVERSION of 64-bit machines (include/uapi/linux/fs.h).
 const getVersion = 0x80087601
 
-// sameFile says whether a file is the one that a module without a build-id was mapped from, and was not changed since; what
-// was not recorded is not the same. Whoever sets the mtime back changes the ctime. The generation, which tells
-// two files of one inode number apart, is asked for where the file system knows it.
+// sameFile reports whether a file is the one that a module without a build-id was mapped from, and has not changed since.
+// Without a recorded state it is not. Setting the mtime back changes the ctime. The generation, which distinguishes files
+// that had one inode number after each other, is compared where the file system has it.
 func sameFile(file *os.File, m *format.Module) bool {
 	if m.Inode == 0 || m.Size == 0 {
 		return false

@@ -82,7 +82,7 @@ func NewResolver(o Options) *Resolver {
 		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), hurry: o.Hurry}}
 }
 
-// MapsCut says that map files of generated code were not read to their ends; "" if all were.
+// MapsCut is a warning about map files of generated code that were not read to the end; "": all were.
 func (r *Resolver) MapsCut() string {
 	if r.maps.cut == 0 {
 		return ""

@@ -10,12 +10,11 @@ import (
 	"wprof/internal/proc"
 )
 
-// mapSlack is how much earlier than it was a file may seem to be written, and a process to begin.
+// mapSlack is by how much the mtime of a file and the start time of a process may be too early.
 const mapSlack = 10e6
 
-// openPerfMap opens the map file of generated code if it is still that of the program that was recorded: the process lives
-// on, or it was written last after the code had been mapped and before until, when the recording ended. The zero time is
-// not known.
+// openPerfMap opens the map file of generated code if it is that of the recorded program: the process is still alive, or the
+// file was last written after the code was mapped and before until, when the recording ended; zero: not known.
 func openPerfMap(m *format.Module, until time.Time) (*os.File, error) {
 	f, err := openRegular(string(m.Path))
 	if err != nil {

@@ -43,7 +43,7 @@ func CheckDir(path string) error {
 // spoolSources are for a spool, which has the kernel's symbols with it.
 func spoolSources(inv *cli.Invocation, recorded *spool.Spool, name string) symbol.Options {
 	boot := recorded.BootID()
-	var until time.Time // when the spool was written last
+	var until time.Time // when the spool was last written
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		until = info.ModTime()
 	}
@@ -75,7 +75,7 @@ func streamSources(inv *cli.Invocation, boot *string) symbol.Options {
 }
 
 func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options {
-	latest := make(map[string]uint64) // the program that a map file is of: the one that mapped code last
+	latest := make(map[string]uint64) // by map file: the program that last mapped code, which owns it
 	ours := func() bool { return *boot != "" && *boot == bootID() }
 	running := func(path string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) {

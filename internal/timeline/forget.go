@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// maxThreads bounds how many threads a Timeline keeps, with those that have ended and are still named by ids:
-// nothing makes a stream report the end of a thread. With what renderers keep of each, these take some 150 MiB.
+// maxThreads bounds the threads of a Timeline, including ended ones that still have ids: a stream need not report the end of
+// a thread. With what renderers keep of each, they take some 150 MiB.
 const maxThreads = 1 << 17
 
-// Forgotten is how many threads were alive, as far as was known, when they were forgotten, because no event had shown them for
-// the longest.
+// Forgotten counts the threads that were dropped while alive, as far as known: those without events for the longest time.
 func (tl *Timeline) Forgotten() int64 { return tl.forgotten }
 
-// clean drops threads that have ended from the tables of ids, and forgets others if there are still too many. A thread that
-// comes back is unknown until then.
+// clean removes ended threads from the tables of ids, and drops others if there are still too many. What a dropped thread
+// did until it appears again is unknown.
 func (tl *Timeline) clean() {
 	if len(tl.live) > tl.most*3/4 {
 		tl.forgetOldest(len(tl.live) - tl.most/2)
@@ -37,7 +36,7 @@ func (tl *Timeline) clean() {
 	tl.held = len(tl.live)
 }
 
-// forgetOldest forgets threads, but none that runs: there are no more of these than CPUs.
+// forgetOldest drops n threads, but none that runs: there are no more of those than CPUs.
 func (tl *Timeline) forgetOldest(n int) {
 	tl.sorted = append(tl.sorted[:0], tl.live...)
 	slices.SortFunc(tl.sorted, func(a, b *Thread) int {
@@ -60,7 +59,7 @@ func (tl *Timeline) forgetOldest(n int) {
 	clear(tl.sorted)
 }
 
-// shownAt is when an event said something of a thread last.
+// shownAt is the time of the latest event of a thread.
 func (t *Thread) shownAt() int64 {
 	at := max(t.told, t.Woken)
 	if t.track != nil {
@@ -69,14 +68,14 @@ func (t *Thread) shownAt() int64 {
 	return at
 }
 
-// forgets tells what is known of a thread, and that nothing is from there on until now. Spans of threads that come from now
-// on begin here at the earliest: one of them may be this one.
+// forgets emits what is known of a thread, then an unknown span until now. Spans of new threads begin now at the earliest:
+// one of them may be this thread.
 func (s *Spans) forgets(t *Thread) {
 	s.dies(t, s.now)
 	s.forgot = s.now
 }
 
-// dropDead lets go of threads that have ended. Their ids stay.
+// dropDead removes references to ended threads. Their ids stay.
 func (tr *track) dropDead() {
 	for _, w := range [...]*waking{&tr.waking, &tr.early} {
 		if w.by != nil && w.by.Status == Dead {

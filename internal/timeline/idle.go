@@ -26,7 +26,7 @@ func (s *Spans) idleOn(n uint32) *idling {
 
 func (s *Spans) idleBegins(n uint32, t *Thread, i idling) {
 	c := s.idleOn(n)
-	if c == nil || s.sums {
+	if c == nil || s.runningOnly {
 		return
 	}
 	i.thread, i.told = t, c.told

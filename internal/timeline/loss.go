@@ -2,8 +2,8 @@ package timeline
 
 import "wprof/format"
 
-// LosesState tells whether a lost event leaves unknown what threads do: one of a kind that says who runs or waits, or
-// of one that this version does not know.
+// LosesState reports whether a loss leaves the state of threads unknown: one of events that show who runs or waits, or of
+// an unknown kind.
 func LosesState(e *format.Event) bool {
 	l := e.Lost()
 	if l.Cause() == format.CauseDefinition {

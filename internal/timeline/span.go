@@ -52,13 +52,13 @@ type OffCPU struct {
 	Since     int64 // when the thread left its CPU, which may be before the window
 	Preempted bool  // it could have run on
 	New       bool  // it had never run
-	// Woken is the waking that ended the wait; 0: there was none, or it was not told. It is before Since when the thread
-	// was woken while it went to sleep.
+	// Woken is the waking that ended the wait; 0: there was none, or it was not recorded. It is before Since when the
+	// thread was woken while it went to sleep.
 	Woken      int64
 	Waker      format.TaskID // 0: not known, or hidden
 	WakerCPU   uint32
 	WakerStack format.StackID // 0: none was taken
-	WokenIRQ   bool           // an interrupt woke it; Waker is only whom that had interrupted
+	WokenIRQ   bool           // an interrupt woke it; Waker is the interrupted thread
 	// Delay is how long the thread could run and did not: from the waking, or from when it left if that was later, to the
 	// end of the time off, or of the window; 0 when neither is known.
 	Delay int64
@@ -72,7 +72,7 @@ type OffCPU struct {
 	Prev format.TaskID
 }
 
-// Ready is since when a thread that was woken could run and did not.
+// Ready is the time from which a woken thread was runnable.
 func (o *OffCPU) Ready() int64 {
 	if o.Known {
 		return max(o.Woken, o.Since)

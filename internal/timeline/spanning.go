@@ -152,8 +152,8 @@ func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, e *format.Event) (st
 	return st
 }
 
-// wokenUnseen is about a thread of which nothing was known when it was woken: from there on it waited for a CPU. Had it
-// run then, the switch with which it left would have come in between.
+// wokenUnseen is the state of a thread that was woken while its state was unknown: it waited for a CPU from then on. If it
+// had been running, the switch with which it left would have come in between.
 func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) situation {
 	w := s.early(t.track)
 	if w.at == 0 || t.Status != Unknown || s.tl.coverage != (Coverage{}) {
@@ -164,13 +164,12 @@ func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) situation {
 	return situation{status: Off, vague: true, cpu: t.CPU, prio: v.NextPrio(), since: w.at, woken: w.at}
 }
 
-// early is the latest waking of a thread that ran, or of which nothing was known, unless another one may have been lost
-// since.
+// early is the latest waking of a thread while it ran, or while its state was unknown, unless another one may have been
+// lost since.
 //
-// Who wakes a thread need not wait until it has left its CPU: from when it sets its state on, until the switch is told, it
-// can be woken, and then never sleeps though it leaves in a state of sleep. Mostly it notices the waking and goes on to
-// run, so that the next sleep has a waking of its own. So the early one counts when the thread comes back without any
-// other one.
+// A thread can be woken before it has left its CPU: from when it sets its state until the switch is recorded. Then it does
+// not sleep, though it leaves in a sleep state. More often it notices the waking and runs on, so that its next sleep ends
+// with another waking. So the early one counts only if the thread comes back without another one.
 func (s *Spans) early(tr *track) waking {
 	if tr.early.losses != s.losses {
 		return waking{}
@@ -196,7 +195,7 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 		}
 	}
 	st, sure := t.believed()
-	// A thread that wakes itself was about to sleep, and goes on to run.
+	// A thread that wakes itself was about to sleep, and runs on.
 	if waker != t && (!sure || st.status == Running && at >= st.since) {
 		tr.early = w
 	}

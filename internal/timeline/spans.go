@@ -9,19 +9,19 @@ import (
 // Spans tells what each thread did, span by span. A span is told when it ends, those of one thread in order of time. Its
 // memory is that of a [Timeline].
 type Spans struct {
-	tl     *Timeline
-	emit   func(*Span)
-	span   Span // the one that emit gets
-	idle   []idling
-	now    int64 // of the latest event
-	opened int64
-	forgot int64 // when threads were forgotten last
-	closed int64 // when the last window closed
-	open   bool
-	before bool   // there was a window before
-	late   bool   // the event at hand is late
-	sums   bool   // only spans of running threads are wanted, of them only thread, kind, begin and end, and no idle ones
-	losses uint32 // counts losses after which a waking may be missing
+	tl          *Timeline
+	emit        func(*Span)
+	span        Span // the one that emit gets
+	idle        []idling
+	now         int64 // of the latest event
+	opened      int64
+	forgot      int64 // when threads were last dropped
+	closed      int64 // when the last window closed
+	open        bool
+	before      bool   // there was a window before
+	late        bool   // the event at hand is late
+	runningOnly bool   // emits only spans of running threads, not of idle ones, and only with Thread, Kind, From and To
+	losses      uint32 // number of losses after which a waking may be missing
 }
 
 // NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
@@ -51,9 +51,9 @@ func (s *Spans) TellRunning(t *Thread, to int64) {
 	}
 }
 
-// TellAllRunning tells what all threads that run have done up to a time, as far as it is sure. No event after it may be
-// earlier.
-func (s *Spans) TellAllRunning(to int64) {
+// EmitRunning emits the spans of all running threads up to a time, as far as they are certain. No later event may be
+// before that time.
+func (s *Spans) EmitRunning(to int64) {
 	s.now = max(s.now, to)
 	for _, t := range s.tl.live {
 		st, sure := t.believed()

@@ -19,7 +19,7 @@ func (s *Spans) put(t *Thread, to int64) {
 
 // gap tells a part of which nothing is known but that the thread was there.
 func (s *Spans) gap(t *Thread, to int64, open bool) {
-	if s.sums {
+	if s.runningOnly {
 		t.track.cursor = max(t.track.cursor, min(to, s.now))
 		return
 	}
@@ -32,7 +32,7 @@ func (s *Spans) gap(t *Thread, to int64, open bool) {
 
 // tellRunning tells a time on a CPU, or a part of it; end says how it ended.
 func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
-	if s.sums {
+	if s.runningOnly {
 		s.span.Kind = SpanRunning
 		s.put(t, to)
 		return
@@ -48,7 +48,7 @@ func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
 
 // tellOff tells a time off the CPU: what of it the thread was blocked, and what it waited for a CPU.
 func (s *Spans) tellOff(t *Thread, st situation, to int64, open bool) OffCPU {
-	if s.sums {
+	if s.runningOnly {
 		t.track.cursor = max(t.track.cursor, min(to, s.now))
 		return OffCPU{}
 	}

@@ -41,7 +41,7 @@ type Thread struct {
 	Woken    int64
 	Waker    format.TaskID
 	WakerCPU uint32
-	WokenIRQ bool // an interrupt woke it; Waker is only whom that had interrupted
+	WokenIRQ bool // an interrupt woke it; Waker is the interrupted thread
 
 	track *track // nil without Spans, and of the idle thread
 
@@ -53,8 +53,8 @@ type Thread struct {
 // Idle tells whether it is the idle thread. All CPUs share one, so its CPU and Since mean nothing.
 func (t *Thread) Idle() bool { return t.idle }
 
-// WokenEarly tells whether a thread that ran at a time, or of which nothing was known, was woken then: a time off the CPU
-// that follows may be ended by that.
+// WokenEarly reports whether a thread was woken at a time while it ran, or while its state was unknown: that may be the
+// waking that ends its next time off the CPU.
 func (t *Thread) WokenEarly(at int64) bool { return t.track != nil && t.track.early.at == at }
 
 func keyOf(d *format.Task) Key { return Key{TID: d.Tid, Start: d.Start} }

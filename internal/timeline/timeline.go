@@ -29,10 +29,10 @@ type Timeline struct {
 	sure      int
 	idle      []*Thread // in truth one
 	sorted    []*Thread
-	held      int // threads that were made since the tables were cleaned last, and those that were left then
-	most      int // how many may be held
+	held      int // threads in the tables: those left by the last cleaning, and new ones
+	most      int // limit of held
 	forgotten int64
-	spans     *Spans // is told of every change; nil: nobody is
+	spans     *Spans // observer of state changes; may be nil
 }
 
 // cpu is who runs on a CPU, as far as known, and since when.

@@ -33,7 +33,7 @@ type situation struct {
 	status        Status
 	known, approx bool // since is
 	new           bool
-	vague         bool // it is off the CPU, and how it left is not known
+	vague         bool // it is off the CPU, and the state in which it left is not known
 	cpu           uint32
 	state         format.State
 	prio          int32
@@ -49,8 +49,8 @@ type waking struct {
 	stack    format.StackID
 	compound int64
 	chain    uint32
-	losses   uint32 // of wakings and switches, until then
-	irq      bool   // an interrupt woke; by is only whom that had interrupted
+	losses   uint32 // Spans.losses at that time
+	irq      bool   // an interrupt woke it; by is the interrupted thread
 }
 
 // newTrack begins the spans of a thread with its start, if that is in the window.

@@ -7,8 +7,8 @@ import (
 	"wprof/format"
 )
 
-// Usage adds up each process's time on the CPU, section by section: for end blocks. It counts the spans of threads that
-// run, so that its sums are those of every output that shows them. The idle threads are not counted.
+// Usage adds up each process's time on the CPU, section by section, for end blocks. It counts the spans of running threads,
+// so that its sums are those of every output of spans. It does not count idle threads.
 type Usage struct {
 	spans   *Spans
 	section int
@@ -16,7 +16,7 @@ type Usage struct {
 	seen    []*usageProcess
 }
 
-// usageThread is in whose account a thread's time goes. It is the thread's Own.
+// usageThread is the process to which a thread's time is added. It is the thread's Own.
 type usageThread struct {
 	section int
 	def     *format.Task
@@ -39,11 +39,11 @@ const maxUsage = 4 * format.MaxProcesses
 func NewUsage(defs Definitions) *Usage {
 	u := &Usage{byPID: make(map[int32]*usageProcess)}
 	u.spans = NewSpans(defs, u.span)
-	u.spans.sums = true
+	u.spans.runningOnly = true
 	return u
 }
 
-// NewSection is called where a section begins, with [Usage.Close] before it at the end of the last one.
+// NewSection is called when a section begins; [Usage.Close] was called at the end of the one before.
 func (u *Usage) NewSection(s *format.Session) {
 	isFirst := u.section == 0
 	u.section++
@@ -57,7 +57,7 @@ func (u *Usage) NewSection(s *format.Session) {
 	}
 }
 
-// Apply takes the next event. Of a waking it matters only that the waker runs.
+// Apply takes the next event. A waking shows only that the waker runs.
 func (u *Usage) Apply(e *format.Event) {
 	if e.Kind != format.KindWaking {
 		u.spans.Apply(e)
@@ -71,9 +71,9 @@ func (u *Usage) Apply(e *format.Event) {
 	}
 }
 
-// Close returns what every process used up to the end of the section.
+// Close returns the time of every process up to the end of the section.
 func (u *Usage) Close(at int64) []*format.ProcessTime {
-	u.spans.TellAllRunning(at)
+	u.spans.EmitRunning(at)
 	var all []*format.ProcessTime
 	for _, p := range u.seen {
 		all = append(all, &format.ProcessTime{Pid: p.pid, Comm: p.comm, Ns: p.ns, Start: p.start, NsPid: p.nsPID})

@@ -8,7 +8,7 @@ import (
 )
 
 // creation compares how fast threads, processes, names and mappings of code are made with and without a default recording:
-// the kernel reports each to who knows the code of processes.
+// each makes a side-band record.
 func (b *bench) creation() error {
 	program := filepath.Join(b.tmp, "creation")
 	if err := compile(program, "test/bench/testdata/creation.c"); err != nil {

@@ -42,7 +42,7 @@ func TestNoLinkToAFolderIsFollowedInASharedFolder(t *testing.T) {
 		must(t, os.Symlink(victim, at))
 		must(t, os.Lchown(at, nobody, nobody))
 		e := run(t, asRoot(0, tool[0], tool[1], at, capture))
-		if said := e.stderr.String(); e.status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, "another user's link") {
+		if said := e.stderr.String(); e.status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, "another user's symbolic link") {
 			t.Errorf("%v: status %d: %s", tool, e.status, said)
 		}
 		if left := names(t, victim); len(left) > 0 {
@@ -81,7 +81,7 @@ func TestFolderReplacedByALinkMeanwhile(t *testing.T) {
 		_, _ = in.Write(stream[len(stream)-10:])
 	}()
 	e := run(t, cmd)
-	atOnce := e.status == 1 && strings.Contains(e.stderr.String(), "took its place")
+	atOnce := e.status == 1 && strings.Contains(e.stderr.String(), "replaced it while")
 	if e.status != 0 && !atOnce {
 		t.Errorf("status %d: %s", e.status, e.stderr.String())
 	}
