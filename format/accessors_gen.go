@@ -86,7 +86,7 @@ func (v SwitchEvent) SetStack(x StackID) {
 // Approx tells that since is an estimate: next left before the recorder was attached.
 func (v SwitchEvent) Approx() bool { return v.e.Flags&32 != 0 }
 
-// Preempt tells that the kernel preempted the task inside the kernel: the kernel's own preempt bit.
+// Preempt tells that the task was preempted inside the kernel: the kernel's own preempt bit.
 func (v SwitchEvent) Preempt() bool { return v.e.Flags&128 != 0 }
 
 // Yield tells that the task called sched_yield.
@@ -148,7 +148,7 @@ func (v WakingEvent) SetStack(x StackID) {
 	v.e.Flags |= 16
 }
 
-// Interrupt tells that an interrupt wakes: the waker is only whom it has interrupted. Not set for soft interrupts within the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt within the kernel, but for wakings in page faults of a program.
+// Interrupt tells that the waking happens in an interrupt, and the waker is merely the interrupted thread. Not set for soft interrupts inside the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode.
 func (v WakingEvent) Interrupt() bool { return v.e.Flags&32 != 0 }
 
 // Indices of the fields of wakeup_new in Event.Args.
@@ -302,7 +302,7 @@ func (v ExitEvent) SetCode(x uint64) {
 	v.e.Args[ExitCode] = x
 }
 
-// Last tells that it is the last thread of its process, and none of its exits before has this flag.
+// Last tells that it is the last thread of its process; no earlier exit of the process has this flag.
 func (v ExitEvent) Last() bool { return v.e.Flags&16 != 0 }
 
 // FreeEvent is an event of kind free. The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.
@@ -442,7 +442,7 @@ func (v StateThreadEvent) Approx() bool { return v.e.Flags&64 != 0 }
 // New tells that it has never run.
 func (v StateThreadEvent) New() bool { return v.e.Flags&128 != 0 }
 
-// Interrupt tells that an interrupt woke it: the waker is only whom that had interrupted.
+// Interrupt tells that it was woken in an interrupt, and the waker is merely the interrupted thread.
 func (v StateThreadEvent) Interrupt() bool { return v.e.Flags&512 != 0 }
 
 // Indices of the fields of lost in Event.Args.

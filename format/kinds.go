@@ -104,7 +104,7 @@ func Kinds() []KindInfo {
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"},
-				{Name: "preempt", Bit: SwitchPreempt, Doc: "the kernel preempted the task inside the kernel: the kernel's own preempt bit"},
+				{Name: "preempt", Bit: SwitchPreempt, Doc: "the task was preempted inside the kernel: the kernel's own preempt bit"},
 				{Name: "yield", Bit: SwitchYield, Doc: "the task called sched_yield"},
 				{Name: "called", Bit: SwitchCalled, Doc: "prev_state is R+, and the task called the scheduler itself (the kernel's own state is R, without the preempt bit): on its way back to user mode, by sched_yield, or woken while it was going to sleep"},
 				{Name: "since_called", Bit: SwitchSinceCalled, Doc: "next_state is R+, and the flag called belonged to the switch with which next left"},
@@ -120,7 +120,7 @@ func Kinds() []KindInfo {
 				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that the wakee ran on last"},
 				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the waker was, with the interrupt that woke if it was one"},
 			},
-			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "an interrupt wakes: the waker is only whom it has interrupted. Not set for soft interrupts within the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt within the kernel, but for wakings in page faults of a program"}},
+			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "the waking happens in an interrupt, and the waker is merely the interrupted thread. Not set for soft interrupts inside the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode"}},
 		},
 		{
 			Kind: KindWakeupNew, Name: "wakeup_new", Group: "wakeup",
@@ -164,7 +164,7 @@ func Kinds() []KindInfo {
 			Fields: []Field{
 				{Name: "code", Type: FieldUint, Doc: "task_struct.exit_code: status << 8 | signal, as wait(2) tells it"},
 			},
-			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process, and none of its exits before has this flag"}},
+			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process; no earlier exit of the process has this flag"}},
 		},
 		{
 			Kind: KindFree, Name: "free", Group: "task-life", Task: "the thread whose memory is given back",
@@ -194,7 +194,7 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},
 				{Name: "new", Bit: StateNew, Doc: "it has never run"},
-				{Name: "interrupt", Bit: StateWokenIRQ, Doc: "an interrupt woke it: the waker is only whom that had interrupted"},
+				{Name: "interrupt", Bit: StateWokenIRQ, Doc: "it was woken in an interrupt, and the waker is merely the interrupted thread"},
 			},
 		},
 		{

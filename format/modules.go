@@ -35,7 +35,7 @@ func ModuleKinds() []ModuleKindInfo {
 			Path: "[vdso]", Offset: "bytes from the beginning of its image",
 		},
 		{
-			Kind: ModuleKind_MODULE_JIT, Name: "jit", User: true, Doc: "code that a process made at run time and tells the names of in a map file; a module is one program of a process, told apart by generation",
+			Kind: ModuleKind_MODULE_JIT, Name: "jit", User: true, Doc: "code that a program made at run time, with names in a map file; each program of a process has a module, with a generation of its own",
 			Path: "of the map file: /tmp/perf-PID.map", Offset: "the address",
 		},
 		{

@@ -131,8 +131,8 @@ type StateDoc struct {
 // StateDocs are parallel to [StateNames].
 func StateDocs() []StateDoc {
 	return []StateDoc{
-		stateRunnable:        {"R", "it could run on and called the scheduler itself: on its way back to user mode when its time was up, by sched_yield, or woken while it was going to sleep; the idle thread leaves so; next_state also of who was in a queue when the window opened"},
-		statePreempted:       {"R+", "it could run on, and the kernel preempted it; of recordings before format 1.4: or it called the scheduler itself"},
+		stateRunnable:        {"R", "it could run on and called the scheduler itself: on its way back to user mode when its time was up, by sched_yield, or woken while it went to sleep; also the idle thread, and in next_state threads that were queued when the window opened"},
+		statePreempted:       {"R+", "it could run on, and the kernel preempted it; in recordings before format 1.4 also: it called the scheduler itself"},
 		stateInterruptible:   {"S", "waits for an event, and signals wake it"},
 		stateUninterruptible: {"D", "waits for an event, mostly a disk, and signals do not wake it"},
 		stateKillable:        {"DK", "the same, but fatal signals wake it"},
