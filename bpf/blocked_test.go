@@ -18,10 +18,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/test/fuse"
 )
 
-// A process that hangs with its memory locked for writing keeps nobody waiting: it has its kernel stack, and the part
-// of its user stack that cannot be read is said to be missing.
+// Listing blocked threads does not wait for a process that hangs with its mmap_lock held for writing: it has its kernel stack
+// and the innermost frame of its user stack, which is marked as cut.
 func TestLockedMemoryIsNotWaitedFor(t *testing.T) {
 	tracer := mustLoad(t, Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true, User: true}}})
 	pid := lockMemory(t)
@@ -41,34 +43,24 @@ func TestLockedMemoryIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// lockMemory starts a process that waits for a file system in the middle of a change to its memory: it maps something
-// else over a page of a file that has to be written back, and the file system, this process, does not answer.
+// lockMemory starts a process that holds its mmap_lock for writing while it waits for a file system: it maps memory over a
+// dirty page of a file, and the write is never answered.
 func lockMemory(t *testing.T) (pid int) {
 	t.Helper()
-	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("this kernel has no FUSE")
-	}
-	must(t, err)
-	t.Cleanup(func() { _ = device.Close() })
-	folder := t.TempDir()
-	must(t, unix.Mount("wprof-test", folder, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", device.Fd())))
-	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
-	writing := make(chan struct{})
-	go serveFUSE(int(device.Fd()), writing)
-	path, err := unix.BytePtrFromString(filepath.Join(folder, "file"))
+	file, writes := fuse.Mount(t, make([]byte, 4096), func(r fuse.Request) bool { return r.Op == fuse.Write })
+	path, err := unix.BytePtrFromString(file)
 	must(t, err)
 	pid, err = forkAs(0, mapOver, uintptr(unsafe.Pointer(path)), 0)
 	runtime.KeepAlive(path)
 	must(t, err)
 	t.Cleanup(func() {
-		_ = unix.Unmount(folder, unix.MNT_FORCE)
+		_ = unix.Unmount(filepath.Dir(file), unix.MNT_FORCE)
 		kill(t, pid)
 	})
 	select {
-	case <-writing:
+	case <-writes:
 	case <-time.After(time.Minute):
-		t.Fatal("the file system was not asked to write")
+		t.Fatal("the file system got no request to write")
 	}
 	waitFor(t, func() bool { return stateOf(pid) == "D" })
 	return pid
@@ -92,67 +84,6 @@ func mapOver(path, _ uintptr) {
 	_, _, _ = unix.RawSyscall(unix.SYS_GETRANDOM, page, 1, 0) // makes the page dirty
 	_, _, _ = unix.RawSyscall6(unix.SYS_MMAP, page, 4096, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED, ^uintptr(0), 0)
 	waitRaw(0, 0)
-}
-
-// serveFUSE is a file system with one file of a page, which answers everything but a write: include/uapi/linux/fuse.h.
-func serveFUSE(device int, writing chan<- struct{}) {
-	const (
-		lookup, forget, getattr, setattr, open, read, write, release, flush, initialise, opendir = 1, 2, 3, 4, 14, 15, 16, 18, 25, 26, 27
-
-		bigWrites, writebackCache = 1 << 5, 1 << 16
-	)
-	le := binary.NativeEndian
-	attr := func(node uint64) []byte {
-		mode, size := uint32(unix.S_IFREG|0o644), uint64(4096)
-		if node == 1 {
-			mode, size = unix.S_IFDIR|0o755, 0
-		}
-		b := le.AppendUint64(le.AppendUint64(nil, node), size)
-		b = append(b, make([]byte, 4*8+3*4)...)
-		b = le.AppendUint32(le.AppendUint32(b, mode), 1)
-		return append(b, make([]byte, 5*4)...)
-	}
-	buf := make([]byte, 1<<20)
-	for {
-		n, err := unix.Read(device, buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || n < 40 {
-			return
-		}
-		unique, node := le.Uint64(buf[8:]), le.Uint64(buf[16:])
-		var answer []byte
-		var refused int32
-		switch le.Uint32(buf[4:]) {
-		case initialise:
-			answer = make([]byte, 64)
-			le.PutUint32(answer, 7)
-			le.PutUint32(answer[4:], 31)
-			le.PutUint32(answer[12:], bigWrites|writebackCache)
-			le.PutUint32(answer[20:], 65536)
-		case lookup:
-			answer = le.AppendUint64(nil, 2)
-			answer = append(append(answer, make([]byte, 32)...), attr(2)...)
-		case getattr, setattr:
-			answer = append(make([]byte, 16), attr(node)...)
-		case open, opendir:
-			answer = make([]byte, 16)
-		case read:
-			answer = make([]byte, 4096)
-		case write:
-			writing <- struct{}{}
-			continue
-		case forget:
-			continue
-		case release, flush:
-		default:
-			refused = -int32(unix.ENOSYS)
-		}
-		reply := le.AppendUint32(nil, uint32(16+len(answer)))
-		reply = le.AppendUint64(le.AppendUint32(reply, uint32(refused)), unique)
-		_, _ = unix.Write(device, append(reply, answer...))
-	}
 }
 
 // narrowProgram is a program of 32 bits that waits two calls deep, as compilers make them with frame pointers. Above

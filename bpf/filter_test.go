@@ -282,7 +282,7 @@ func TestFollowedProcessesAreForgotten(t *testing.T) {
 	t.Error("processes that are gone are still followed")
 }
 
-// A process id may be used again before the kernel tells that the process that had it is gone.
+// A process id may be reused before the kernel reports the end of the process that had it.
 func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
 	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, NoSched: true, NoWakeup: true})
 	const rounds = 20

@@ -132,7 +132,7 @@ func TestCheckFinds(t *testing.T) {
 		{"source untold", samples + "+1 cpu0 sample 1 source=3\nend", "names source 3, which the session does not tell of"},
 		{"source twice", "section\n  source 1\n  source 1\nend", "source 1 is defined twice"},
 		{"source defined as 0", "section\n  source 0\nend", "a source has the id 0"},
-		{"offset in file", samples + "frame 9 module=1 offset=0x8000000000000000\nend", "frame 9 stands at 0x8000000000000000 of a file"},
+		{"offset in file", samples + "frame 9 module=1 offset=0x8000000000000000\nend", "frame 9 has offset 0x8000000000000000"},
 		{"offset in kernel", samples + "frame 9 module=2 offset=0x8000000000000000\nend", "which is no address"},
 		{"offset in vDSO", samples + "module 9 kind=vdso\nframe 9 module=9 offset=0x7fff00000000\nend", "beyond the end of the vDSO"},
 		{"function offset", samples + "frame 9 module=1 offset=0x10 function_offset=0x11\n  line function=f\nend", "has offset 0x10, but is 17 bytes into its function"},

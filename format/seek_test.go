@@ -6,18 +6,25 @@ import (
 	"testing"
 )
 
+// seeked is a Reader of a stream after a jump.
+func seeked(t *testing.T, stream []byte, at int64) *Reader {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SeekTime(at); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // A jump must not hide damage: what a whole reading reports of a damaged block header, before and after the place that it
 // jumps to, is reported after a jump too, with the same places in the file. So is what is damaged in a payload that the
 // jump needs, or that comes after it.
 func TestSeekReportsTheDamageThatItJumpsOver(t *testing.T) {
 	stream := withStates(t, 3)
-	r, err := NewReader(bytes.NewReader(stream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.SeekTime(15000); err != nil {
-		t.Fatal(err)
-	}
+	r := seeked(t, stream, 15000)
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -31,20 +38,11 @@ func TestSeekReportsTheDamageThatItJumpsOver(t *testing.T) {
 			damaged := bytes.Clone(stream)
 			damaged[at] ^= 1
 			what := fmt.Sprintf("byte %d, in block %d of section %d, type %d", at, b.Header.Sequence, b.Header.Section, b.Header.Type)
-			whole, err := NewReader(bytes.NewReader(damaged))
+			_, whole, err := readAll(bytes.NewReader(damaged))
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			if _, err := rest(whole); err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			jumped, err := NewReader(bytes.NewReader(damaged))
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			if err := jumped.SeekTime(15000); err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
+			jumped := seeked(t, damaged, 15000)
 			if _, err := rest(jumped); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -55,7 +53,7 @@ func TestSeekReportsTheDamageThatItJumpsOver(t *testing.T) {
 	}
 }
 
-// The end block's counts tell whether a hole held events. A jump keeps count of what it leaves out.
+// By the end block's counts a reader knows whether a hole held events. A jump counts the events that it leaves out.
 func TestDamageAfterAJumpIsNoLossWhereNoEventIsMissing(t *testing.T) {
 	stream := withStates(t, 1)
 	blocks := blocksOf(t, stream)
@@ -64,13 +62,7 @@ func TestDamageAfterAJumpIsNoLossWhereNoEventIsMissing(t *testing.T) {
 			stream[blocks[i].Offset+BlockHeaderSize] ^= 1
 		}
 	}
-	r, err := NewReader(bytes.NewReader(stream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.SeekTime(5000); err != nil {
-		t.Fatal(err)
-	}
+	r := seeked(t, stream, 5000)
 	events, err := rest(r)
 	if err != nil {
 		t.Fatal(err)

@@ -298,41 +298,40 @@ func TestTablesAreThoseOfProc(t *testing.T) {
 	}
 }
 
-// TestProcessesWithoutTheirFirstThread show their mappings, files and words through the others.
-func TestProcessesWithoutTheirFirstThread(t *testing.T) {
-	needPrivilege(t)
-	dir := t.TempDir()
-	program, library := filepath.Join(dir, "main"), filepath.Join(dir, "lib.so")
-	build(t, library, "int f(void) { return 1; }", "-shared", "-fPIC")
-	build(t, program, `
-		#include <fcntl.h>
-		#include <pthread.h>
-		#include <stdio.h>
-		#include <sys/mman.h>
-		#include <unistd.h>
-		static void *other(void *library)
-		{
-			getchar();
-			mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(library, O_RDONLY), 0);
-			unlink(library);
-			puts("mapped");
-			fflush(stdout);
-			pause();
-			return 0;
-		}
-		int main(int argc, char **argv)
-		{
-			pthread_t t;
-			pthread_create(&t, 0, other, argv[1]);
-			pthread_exit(0);
-		}`, "-pthread")
+// headless is a program whose first thread ends at once. The other one waits for input, maps and removes the file that the
+// argument names, prints a line, and waits.
+const headless = `
+	#include <fcntl.h>
+	#include <pthread.h>
+	#include <stdio.h>
+	#include <sys/mman.h>
+	#include <unistd.h>
+	static void *other(void *library)
+	{
+		getchar();
+		mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(library, O_RDONLY), 0);
+		unlink(library);
+		puts("mapped");
+		fflush(stdout);
+		pause();
+		return 0;
+	}
+	int main(int argc, char **argv)
+	{
+		pthread_t t;
+		pthread_create(&t, 0, other, argv[1]);
+		pthread_exit(0);
+	}`
+
+// startHeadless starts the program, and waits until its first thread has ended.
+func startHeadless(t *testing.T, program, library string) (pid uint32, in io.Writer, out io.Reader) {
+	t.Helper()
 	cmd := exec.Command(program, library)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	if out, err = cmd.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
@@ -342,15 +341,24 @@ func TestProcessesWithoutTheirFirstThread(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	pid := uint32(cmd.Process.Pid)
 	for {
-		if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid)); err != nil {
+		if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", cmd.Process.Pid)); err != nil {
 			t.Fatal(err)
 		} else if len(maps) == 0 {
-			break
+			return uint32(cmd.Process.Pid), in, out
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// TestProcessesWithoutTheirFirstThread: their mappings, files and command lines are read through another thread.
+func TestProcessesWithoutTheirFirstThread(t *testing.T) {
+	needPrivilege(t)
+	dir := t.TempDir()
+	program, library := filepath.Join(dir, "main"), filepath.Join(dir, "lib.so")
+	build(t, library, "int f(void) { return 1; }", "-shared", "-fPIC")
+	build(t, program, headless, "-pthread")
+	pid, in, out := startHeadless(t, program, library)
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +369,7 @@ func TestProcessesWithoutTheirFirstThread(t *testing.T) {
 	if _, err := out.Read(make([]byte, 8)); err != nil {
 		t.Fatal(err)
 	}
-	mapped, words := map[string]bool{}, ""
+	held, command := map[string]bool{}, ""
 	tables := NewTables()
 	for _, r := range records(t, w) {
 		tables.Apply(&r)
@@ -369,19 +377,19 @@ func TestProcessesWithoutTheirFirstThread(t *testing.T) {
 			continue
 		}
 		if r.Kind == KindCommand {
-			words = string(r.Data)
+			command = string(r.Data)
 		}
 		if m, _ := tables.Resolve(pid, r.Start); r.Kind == KindMap && m != nil {
-			_, mapped[string(m.Path)] = w.Files().Open(m)
+			_, held[string(m.Path)] = w.Files().Open(m)
 		}
 	}
 	for _, path := range []string{program, library} {
-		if held, ok := mapped[path]; !ok || !held {
-			t.Errorf("%s is mapped: %v, and held: %v", path, ok, held)
+		if isHeld, isMapped := held[path]; !isHeld {
+			t.Errorf("%s is mapped: %v, and held: %v", path, isMapped, isHeld)
 		}
 	}
-	if want := program + "\x00" + library + "\x00"; words != want {
-		t.Errorf("its command line is %q, want %q", words, want)
+	if want := program + "\x00" + library + "\x00"; command != want {
+		t.Errorf("its command line is %q, want %q", command, want)
 	}
 }
 
@@ -610,12 +618,12 @@ func TestTheThreadsOfCPUsSleepOn(t *testing.T) {
 		}
 	}
 	if mappings < 4000 {
-		t.Errorf("%d of 4,000 mappings are told", mappings)
+		t.Errorf("%d of 4,000 mappings are recorded", mappings)
 	}
 }
 
-// TestFilesThatAreOverwrittenAreNotHeld checks that no other content is taken for what was mapped, where no build-id tells
-// the two apart.
+// TestFilesThatAreOverwrittenAreNotHeld checks that other contents are not taken for what was mapped, where no build-id
+// distinguishes them.
 func TestFilesThatAreOverwrittenAreNotHeld(t *testing.T) {
 	needPrivilege(t)
 	dir := t.TempDir()
@@ -667,7 +675,7 @@ func TestFilesThatMayHaveBeenChangedAreNotHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !files.claim(&r) {
-			t.Fatal("nobody is to open it")
+			t.Fatal("its file is not to be opened")
 		}
 		found := files.opened(&r, f, nil)
 		if _, held := files.Open(&format.Module{Device: 1, Inode: 2, Generation: generationIn(found)}); held != c.held || len(found) > 0 != c.held {
@@ -676,7 +684,7 @@ func TestFilesThatMayHaveBeenChangedAreNotHeld(t *testing.T) {
 	}
 }
 
-// generationIn is the generation that a record tells of a file; 0 without one.
+// generationIn is the generation in a KindKept record; 0 without one.
 func generationIn(record []byte) uint64 {
 	var r Record
 	if _, err := Next(record, &r); err != nil {

@@ -41,7 +41,7 @@ func (z *zeros) Read(b []byte) (int, error) {
 }
 
 // TestPerfMapsOfAllProcessesAreBounded: what all map files together may take is bounded, however large each is, and it is
-// said that some were not read to the end.
+// reported that some were not read to the end.
 func TestPerfMapsOfAllProcessesAreBounded(t *testing.T) {
 	const files = 30
 	var read int64

@@ -31,68 +31,54 @@ func pairs() (definitions, []format.Event) {
 	return defs, events
 }
 
-func BenchmarkApply(b *testing.B) {
-	defs, events := pairs()
-	tl := New(defs)
+// player returns a function that applies the events; their times go on from call to call.
+func player(events []format.Event, apply func(*format.Event)) func() {
 	now := int64(0)
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() {
 		for i := range events {
 			now += 100
 			events[i].Time = now
-			tl.Apply(&events[i])
+			apply(&events[i])
 		}
+	}
+}
+
+func measure(b *testing.B, events []format.Event, apply func(*format.Event)) {
+	play := player(events, apply)
+	b.ReportAllocs()
+	for b.Loop() {
+		play()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
 }
 
-// BenchmarkSpans tells three spans for every two events.
+func BenchmarkApply(b *testing.B) {
+	defs, events := pairs()
+	measure(b, events, New(defs).Apply)
+}
+
+// BenchmarkSpans emits three spans for every two events.
 func BenchmarkSpans(b *testing.B) {
 	defs, events := pairs()
 	s := NewSpans(defs, func(*Span) {})
 	s.Open(0)
-	now := int64(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range events {
-			now += 100
-			events[i].Time = now
-			s.Apply(&events[i])
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
-}
-
-func TestSpansAllocateNothingForAnEvent(t *testing.T) {
-	defs, events := pairs()
-	s := NewSpans(defs, func(*Span) {})
-	s.Open(0)
-	now := int64(0)
-	play := func() {
-		for i := range events {
-			now += 100
-			events[i].Time = now
-			s.Apply(&events[i])
-		}
-	}
-	play()
-	if got := testing.AllocsPerRun(5, play); got != 0 {
-		t.Errorf("%v allocations, want none", got)
-	}
+	measure(b, events, s.Apply)
 }
 
 func BenchmarkUsage(b *testing.B) {
 	defs, events := pairs()
 	u := NewUsage(defs)
 	u.NewSection(&format.Session{})
-	now := int64(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range events {
-			now += 100
-			events[i].Time = now
-			u.Apply(&events[i])
-		}
+	measure(b, events, u.Apply)
+}
+
+func TestSpansAllocateNothingForAnEvent(t *testing.T) {
+	defs, events := pairs()
+	s := NewSpans(defs, func(*Span) {})
+	s.Open(0)
+	play := player(events, s.Apply)
+	play()
+	if got := testing.AllocsPerRun(5, play); got != 0 {
+		t.Errorf("%v allocations, want none", got)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(events)), "ns/event")
 }

@@ -55,7 +55,7 @@ ping running 160-200 cpu0 open
 `, "ping")
 }
 
-// Until it comes back, it is not sure that the waking was not one that the thread has noticed before it slept.
+// Until it comes back, it is not certain whether the thread noticed the waking before it slept.
 func TestThreadWithAnEarlyWakingIsBlockedWhereTheWindowEnds(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2
@@ -133,7 +133,7 @@ ping running 160-200 cpu0 woken 110 by pong on cpu1 delay 40 of 40 chain 1 open
 `, "ping")
 }
 
-// What the thread did before is not known, after a loss too: whoever is woken and comes back has waited in between.
+// What the thread did before is not known, after a loss too: if it is woken and comes back, it has waited in between.
 func TestWakingOfAThreadInAnUnknownStateCounts(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu1 state_cpu 3
@@ -154,7 +154,7 @@ ping running 170-200 cpu0 woken 155 by pong on cpu1 delay 15 of 15 chain 1 open
 `, "ping")
 }
 
-// The thread may have slept anew on a CPU that is left out.
+// The thread may have run and slept again on a CPU that is left out.
 func TestEarlyWakingSaysNothingWhereCPUsAreLeftOut(t *testing.T) {
 	someCPUs := strings.Replace(troupe, "open=100", "open=100\n  config key=\"filter.cpu\" value=\"0-1\"", 1)
 	expectSpans(t, someCPUs+`
@@ -170,7 +170,7 @@ ping running 160-200 cpu0 open
 `, "ping")
 }
 
-// Whom an interrupt has interrupted is not what the wakee waited for.
+// The wakee did not wait for the interrupted thread.
 func TestChainsBeginAnewWhereAnInterruptWakes(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2

@@ -93,7 +93,7 @@ func TestWhatCannotBeTrueIsNotPassedOn(t *testing.T) {
 // symbolizeEvery is how many captures there are to one that wprof-symbolize gets, which takes as long as 20 of them.
 const symbolizeEvery = 15
 
-// symbolizedUntrue tells what is wrong with what wprof-symbolize makes of a capture; "": nothing.
+// symbolizedUntrue returns what is wrong with the output of wprof-symbolize for a capture; "": nothing.
 func symbolizedUntrue(t *testing.T, stream []byte) string {
 	t.Helper()
 	got := tools.Try(t, hang, stream, "wprof-symbolize")
@@ -103,7 +103,7 @@ func symbolizedUntrue(t *testing.T, stream []byte) string {
 	return findingsIn("wprof-symbolize", got.Stdout)
 }
 
-// findingsIn tells what is not sound in an output, which may be empty; "": nothing.
+// findingsIn returns what is not sound in an output, which may be empty; "": nothing.
 func findingsIn(what string, out []byte) string {
 	if len(out) == 0 {
 		return ""
@@ -115,11 +115,11 @@ func findingsIn(what string, out []byte) string {
 	return ""
 }
 
-// passedOn tells what is wrong with what a filter makes of a capture; "": nothing.
+// passedOn returns what is wrong with the output of a random filter for a capture; "": nothing.
 func passedOn(rng *rand.Rand, stream []byte) string {
 	var o filter.Options
-	var said []string
-	set := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	var flags []string
+	set := func(format string, args ...any) { flags = append(flags, fmt.Sprintf(format, args...)) }
 	o.Kinds = filter.MakeKindSet(nil, nil)
 	bound := func() (filter.Bound, string) {
 		text := fmt.Sprintf("%dms", 48000+rng.IntN(13000))
@@ -168,9 +168,9 @@ func passedOn(rng *rand.Rand, stream []byte) string {
 	}
 	result, err := f.Run()
 	if err != nil && !errors.Is(err, format.ErrOverlap) && !errors.Is(err, format.ErrNewer) {
-		return fmt.Sprintf("%v: %v", said, err)
+		return fmt.Sprintf("%v: %v", flags, err)
 	}
-	return findingsIn(fmt.Sprintf("%v (%v)", said, result.Damage), out.Bytes())
+	return findingsIn(fmt.Sprintf("%v (%v)", flags, result.Damage), out.Bytes())
 }
 
 // shuffledBlocks is a stream with blocks swapped, repeated, left out or moved; their numbers are those of their places, or
@@ -201,7 +201,7 @@ func shuffledBlocks(rng *rand.Rand, stream []byte, pieces []piece) ([]byte, stri
 	}
 	out := join(stream, all)
 	if rng.IntN(2) == 0 {
-		what = append(what, "numbered anew")
+		what = append(what, "renumbered")
 		renumber(out, all)
 	}
 	return out, strings.Join(what, ", ")

@@ -1,6 +1,6 @@
 /*
  * maps N BYTES: N processes that run generated code, each with a map file of so many bytes, which takes long to read.
- * The files are named and "ready" is said; the processes go on until they are killed.
+ * Prints the names of the files and "ready"; the processes run until they are killed.
  */
 #define _GNU_SOURCE
 #include <signal.h>

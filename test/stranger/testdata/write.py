@@ -4,7 +4,7 @@
 Two threads on one CPU. ms is 1,000,000 ns from the opening of the window, which is open for 10 ms:
   first (tid 10) runs from before the opening to 2 ms, and from 4 ms to 6 ms
   second (tid 20) is asleep since 1 ms before the opening, woken at 1 ms, runs from 2 ms to 4 ms; after the loss from
-  7 ms to 8 ms a state at 9 ms tells that it runs since 8.5 ms
+  7 ms to 8 ms, a state at 9 ms says that it has been running since 8.5 ms
 """
 import struct, sys
 
