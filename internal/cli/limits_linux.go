@@ -8,12 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// fewFiles is what a tool opens at least.
-	fewFiles = 1
-	// renderingSpace is the address space that a tool needs beside what Go's runtime has taken by its start.
-	renderingSpace = 256 << 20
-)
+// renderingSpace is the address space that a tool needs beside what Go's runtime has taken by its start.
+const renderingSpace = 256 << 20
 
 // checkLimits finds limits under which Go's runtime would end the program later, with a trace.
 func checkLimits() error {
@@ -23,26 +19,16 @@ func checkLimits() error {
 	return CheckAddressSpace(renderingSpace)
 }
 
-// checkFiles opens nothing by way of package os, which begins with what may be refused.
+// checkFiles opens a descriptor without package os, whose poller ends the program where it is refused one.
 func checkFiles() error {
-	var opened []int
-	defer func() {
-		for _, fd := range opened {
-			_ = unix.Close(fd)
-		}
-	}()
-	for len(opened) < fewFiles {
-		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
-		// As the limit is no number of a descriptor, it is also an invalid argument.
-		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) {
-			return Failf("open a file: this process may open no more; raise the limit (ulimit -n 1024)")
-		}
-		if err != nil {
-			return nil // the first use tells
-		}
-		opened = append(opened, fd)
+	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) { // invalid: the limit is 0
+		return Failf("open a file: this process may open no more; raise the limit (ulimit -n 1024)")
 	}
-	return nil
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return nil // the first use reports other errors
 }
 
 // CheckAddressSpace returns an error if the limit (ulimit -v) leaves less than a number of bytes.

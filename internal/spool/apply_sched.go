@@ -31,16 +31,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 
 	if at >= a.out.from && flags&sides != 0 {
 		e := &a.switched
-		e.Flags = format.Flags(flags & sides)
-		if flags&recPreempted != 0 {
-			e.Flags |= format.SwitchPreempt
-		}
-		if flags&recYielded != 0 {
-			e.Flags |= format.SwitchYield
-		}
-		if called {
-			e.Flags |= format.SwitchCalled
-		}
+		e.Flags = switchFlags(flags, called)
 		e.CPU = n
 		e.Task = a.out.name(prev)
 		e.Args[format.SwitchNext] = uint64(a.out.name(next))
@@ -107,6 +98,20 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	a.arrive(next, n, at)
 	next.prio = nextPrio
 	return nil
+}
+
+func switchFlags(flags uint8, called bool) format.Flags {
+	f := format.Flags(flags & sides)
+	if flags&recPreempted != 0 {
+		f |= format.SwitchPreempt
+	}
+	if flags&recYielded != 0 {
+		f |= format.SwitchYield
+	}
+	if called {
+		f |= format.SwitchCalled
+	}
+	return f
 }
 
 // leaving is the thread that leaves a CPU on which another one was thought to run, or none.

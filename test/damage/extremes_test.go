@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -311,71 +312,108 @@ type converted struct {
 }
 
 func conversions() []converted {
-	read := func(convert func(*format.Reader) error) func([]byte) error {
-		return func(stream []byte) error {
-			r, err := format.NewReader(bytes.NewReader(stream))
-			if err != nil {
-				return nil // it is refused
-			}
-			defer r.Close()
-			return convert(r)
-		}
-	}
-	trace := func(o perfetto.Options) func([]byte) error {
-		return read(func(r *format.Reader) error {
-			var out bytes.Buffer
-			_, _ = perfetto.Convert(r, &out, o)
-			return proto.Unmarshal(out.Bytes(), new(schema.Trace))
-		})
-	}
-	profile := func(o flame.Options, write func(*flame.Profile) error) func([]byte) error {
-		return read(func(r *format.Reader) error {
-			p, err := flame.Collect(r, o)
-			if err != nil {
-				p.Close()
-				return nil
-			}
-			defer p.Close()
-			for _, t := range p.Threads {
-				for _, cell := range t.Cells {
-					if cell.Ns < 0 || t.Lifetime < 0 {
-						return fmt.Errorf("thread %d has %d ns of %d", t.TID, cell.Ns, t.Lifetime)
-					}
-				}
-			}
-			return write(p)
-		})
-	}
-	view := flame.View{}
-	pages := flame.Options{Threads: true, Slot: 1000, MaxSlots: 1500, Stretch: true, Idle: true}
-	lines := func(o ndjson.Options) func([]byte) error {
-		return func(stream []byte) error {
-			var out bytes.Buffer
-			_, _ = ndjson.Write(func() (*format.Reader, error) { return format.NewReader(bytes.NewReader(stream)) }, &out, o)
-			return areJSON(out.Bytes())
-		}
-	}
-	through := func(o filter.Options) func([]byte) error {
-		return func(stream []byte) error {
-			var out bytes.Buffer
-			f, err := filter.New(bytes.NewReader(stream), &out, false, o)
-			if err != nil {
-				return nil
-			}
-			_, _ = f.Run()
+	return slices.Concat(summaries(), traces(), profiles(), records(), filters())
+}
+
+// reading is a conversion of what a Reader gets. A stream that is refused passes.
+func reading(convert func(*format.Reader) error) func([]byte) error {
+	return func(stream []byte) error {
+		r, err := format.NewReader(bytes.NewReader(stream))
+		if err != nil {
 			return nil
 		}
+		defer r.Close()
+		return convert(r)
 	}
-	bound := func(text string) filter.Bound {
-		b, err := filter.ParseBound(text)
+}
+
+func trace(o perfetto.Options) func([]byte) error {
+	return reading(func(r *format.Reader) error {
+		var out bytes.Buffer
+		_, _ = perfetto.Convert(r, &out, o)
+		return proto.Unmarshal(out.Bytes(), new(schema.Trace))
+	})
+}
+
+func profile(o flame.Options, write func(*flame.Profile) error) func([]byte) error {
+	return reading(func(r *format.Reader) error {
+		p, err := flame.Collect(r, o)
+		defer p.Close()
 		if err != nil {
-			panic(err)
+			return nil
 		}
-		return b
+		for _, t := range p.Threads {
+			for _, cell := range t.Cells {
+				if cell.Ns < 0 || t.Lifetime < 0 {
+					return fmt.Errorf("thread %d has %d ns of %d", t.TID, cell.Ns, t.Lifetime)
+				}
+			}
+		}
+		return write(p)
+	})
+}
+
+func lines(o ndjson.Options) func([]byte) error {
+	return func(stream []byte) error {
+		var out bytes.Buffer
+		_, _ = ndjson.Write(func() (*format.Reader, error) { return format.NewReader(bytes.NewReader(stream)) }, &out, o)
+		return areJSON(out.Bytes())
 	}
+}
+
+func through(o filter.Options) func([]byte) error {
+	return func(stream []byte) error {
+		f, err := filter.New(bytes.NewReader(stream), io.Discard, false, o)
+		if err == nil {
+			_, _ = f.Run()
+		}
+		return nil
+	}
+}
+
+func bound(text string) filter.Bound {
+	b, err := filter.ParseBound(text)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func summaries() []converted {
+	return []converted{
+		{"summary", func(stream []byte) error {
+			s, err := info.Summarize(bytes.NewReader(stream))
+			if err != nil {
+				return nil
+			}
+			var out bytes.Buffer
+			if err := s.WriteJSON(&out, "x"); err != nil {
+				return err
+			}
+			if err := areJSON(out.Bytes()); err != nil {
+				return err
+			}
+			return s.Print(io.Discard, "x")
+		}},
+		{"check", func(stream []byte) error {
+			_, _ = format.Check(bytes.NewReader(stream), func(format.Finding) {})
+			return nil
+		}},
+		{"dump", func(stream []byte) error { _ = format.Dump(io.Discard, bytes.NewReader(stream)); return nil }},
+	}
+}
+
+func traces() []converted {
 	return []converted{
 		{"perfetto", trace(perfetto.DefaultOptions())},
 		{"perfetto with everything", trace(perfetto.Options{Sched: true, Threads: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true})},
+	}
+}
+
+func profiles() []converted {
+	view := flame.View{}
+	pages := flame.Options{Threads: true, Slot: 1000, MaxSlots: 1500, Stretch: true, Idle: true}
+	return []converted{
 		{"folded", profile(flame.Options{}, func(p *flame.Profile) error { return p.WriteFolded(io.Discard, view, flame.Text{}) })},
 		{"wakeup chain", profile(flame.Options{Wakes: 4, CPUs: true, Spread: true}, func(p *flame.Profile) error {
 			return p.WriteFolded(io.Discard, flame.View{Mode: flame.Waker, By: flame.ByCPU, States: true, Reverse: true}, flame.Text{Unit: flame.Nanoseconds})
@@ -412,41 +450,32 @@ func conversions() []converted {
 			}
 			return nil
 		})},
+	}
+}
+
+func records() []converted {
+	return []converted{
 		{"lines", lines(ndjson.Options{NUMA: true})},
 		{"lines of ns", lines(ndjson.Options{Nanoseconds: true, Array: true})},
-		{"live lines", read(func(r *format.Reader) error {
+		{"live lines", reading(func(r *format.Reader) error {
 			var out bytes.Buffer
 			_, _ = ndjson.Stream(r, &out, ndjson.Options{Stream: true}, false, true)
 			return areJSON(out.Bytes())
 		})},
-		{"chrome", read(func(r *format.Reader) error {
+		{"chrome", reading(func(r *format.Reader) error {
 			var out bytes.Buffer
 			_, _ = chrome.Write(r, &out, chrome.Options{Numa: true})
 			return areJSON(out.Bytes())
 		})},
-		{"columns", read(func(r *format.Reader) error {
+		{"columns", reading(func(r *format.Reader) error {
 			_, _ = columns.Write(r, func(string) (io.Writer, error) { return io.Discard, nil }, columns.Options{NUMA: true})
 			return nil
 		})},
-		{"summary", func(stream []byte) error {
-			s, err := info.Summarize(bytes.NewReader(stream))
-			if err != nil {
-				return nil
-			}
-			var out bytes.Buffer
-			if err := s.WriteJSON(&out, "x"); err != nil {
-				return err
-			}
-			if err := areJSON(out.Bytes()); err != nil {
-				return err
-			}
-			return s.Print(io.Discard, "x")
-		}},
-		{"check", func(stream []byte) error {
-			_, _ = format.Check(bytes.NewReader(stream), func(format.Finding) {})
-			return nil
-		}},
-		{"dump", func(stream []byte) error { _ = format.Dump(io.Discard, bytes.NewReader(stream)); return nil }},
+	}
+}
+
+func filters() []converted {
+	return []converted{
 		{"filter", through(filter.Options{Threads: filter.Spec{TIDs: []int32{10}}})},
 		{"filter by family and CPU", through(filter.Options{Threads: filter.Spec{PIDs: []int32{10}, Children: true, NoIdle: true}, Start: bound("500ns"), End: bound("4us")})},
 		{"filter by a far range", through(filter.Options{Start: bound("500ns"), End: bound("1000000h")})},

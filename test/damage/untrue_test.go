@@ -33,21 +33,7 @@ func TestWhatCannotBeTrueIsNotPassedOn(t *testing.T) {
 			t.Fatalf("WPROF_UNTRUE_RUNS: %v", err)
 		}
 	}
-	stream, err := os.ReadFile("testdata/capture.wprof")
-	if err != nil {
-		t.Fatal(err)
-	}
-	captures := [][]byte{stream}
-	if os.Getenv("WPROF_UNTRUE_FRESH") != "" {
-		tools.NeedPrivilege(t)
-		name := filepath.Join(t.TempDir(), "fresh.wprof")
-		tools.Run(t, "wprof-record", "-z1", "-o", name, "--", tools.Path("worker"), "2")
-		fresh, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		captures = append(captures, fresh)
-	}
+	captures := soundCaptures(t)
 	var texts []string
 	for _, c := range captures {
 		var text bytes.Buffer
@@ -88,6 +74,26 @@ func TestWhatCannotBeTrueIsNotPassedOn(t *testing.T) {
 		}
 	}
 	t.Logf("soak: %d captures that cannot be true through a filter, %d of them through wprof-symbolize: %d unsound outputs", untrue, symbolized, failures)
+}
+
+func soundCaptures(t *testing.T) [][]byte {
+	t.Helper()
+	names := []string{"testdata/capture.wprof"}
+	if os.Getenv("WPROF_UNTRUE_FRESH") != "" {
+		tools.NeedPrivilege(t)
+		fresh := filepath.Join(t.TempDir(), "fresh.wprof")
+		tools.Run(t, "wprof-record", "-z1", "-o", fresh, "--", tools.Path("worker"), "2")
+		names = append(names, fresh)
+	}
+	var captures [][]byte
+	for _, name := range names {
+		stream, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		captures = append(captures, stream)
+	}
+	return captures
 }
 
 // symbolizeEvery is how many captures there are to one that wprof-symbolize gets, which takes as long as 20 of them.
