@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/race"
 )
 
 // oneStack is a stream of one thread and one sample of it, with a stack.
@@ -55,6 +56,7 @@ func TestMetadataIsAMap(t *testing.T) {
 
 // A stack of 512 places with 64 inlined functions of the longest names each would be 130 MB in one row.
 func TestHugeStackKeepsItsInnermostFrames(t *testing.T) {
+	race.Skip(t)
 	var lines []*format.Line
 	for i := range 64 {
 		lines = append(lines, &format.Line{Function: bytes.Repeat([]byte{byte('a' + i%26)}, 4000)})
