@@ -15,7 +15,7 @@ import (
 // 0.1 to 0.4 ms.
 const TaskSlice = 32 << 10
 
-// TaskList is a list of all live threads that is read in slices. Threads that begin or end meanwhile may be in it or not; the
+// TaskList is a list of all live threads that is read in slices. Threads that begin or end during that may be in it or not; the
 // kernel programs report those.
 type TaskList struct {
 	tracer *Tracer

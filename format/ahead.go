@@ -2,8 +2,8 @@ package format
 
 import "sync/atomic"
 
-// aheadBlocks is how many blocks may be read, checked and decompressed before they are asked for. Of blocks much larger than
-// writers make them it is one at a time.
+// aheadBlocks is how many blocks may be read, checked and decompressed before they are needed; of blocks much larger than
+// those of our writer, one.
 const (
 	aheadBlocks = 4
 	largeBlock  = 1 << 20
@@ -55,8 +55,7 @@ func (a *ahead) run(b *BlockReader) {
 	}
 }
 
-// waitFor waits until a large block is given back, and lets go of its payload. It returns false if the reading is stopped
-// meanwhile.
+// waitFor waits until a large block is given back, and drops its payload. It returns false if reading is stopped.
 func (a *ahead) waitFor(l *loaded) bool {
 	var others []*loaded
 	for {

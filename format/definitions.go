@@ -53,7 +53,7 @@ type definitions struct {
 	one scratch
 }
 
-// scratch is what a definition is decoded into to see whether it is one.
+// scratch is room to decode a definition in order to check it.
 type scratch struct {
 	task  Task
 	frame Frame
@@ -71,7 +71,7 @@ func (d *definitions) command(id uint32) *Command {
 	return d.commands.get(id, &d.messages, decodeMessage[Command])
 }
 
-// decodeMessage is for sorts of definitions of which there are few.
+// decodeMessage is for kinds of definitions that are few.
 func decodeMessage[T any, P interface {
 	*T
 	proto.Message
@@ -174,7 +174,7 @@ func (d *definitions) countFrames(n int) error {
 	return nil
 }
 
-// enter enters a definition of a sort of which there are few.
+// enter adds a definition of a kind that is few.
 func enter[T any, P interface {
 	*T
 	proto.Message

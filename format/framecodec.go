@@ -30,7 +30,7 @@ func appendFrame(b []byte, f *Frame) []byte {
 	return endMember(b, body)
 }
 
-// room is what decoding needs besides the message. What is decoded is valid until it is used again.
+// room is memory for decoding. What was decoded is valid until the next use.
 type room struct {
 	lines    []Line
 	pointers []*Line
@@ -43,7 +43,7 @@ func decodeFrame(b []byte, frame *Frame) (weight int, err error) {
 	return len(b) + len(frame.Lines)*lineWeight, err
 }
 
-const lineWeight = 80 // what an empty one takes
+const lineWeight = 80 // bytes of an empty line
 
 // decodeFrame reads the message b into frame, which holds parts of b from then on.
 func (r *room) decodeFrame(b []byte, frame *Frame) error {
@@ -82,7 +82,7 @@ func (r *room) decodeFrame(b []byte, frame *Frame) error {
 	return nil
 }
 
-// makeLines makes room for so many lines.
+// makeLines makes room for n lines.
 func (r *room) makeLines(n int) error {
 	if n > maxFrameLines {
 		return fmt.Errorf("it has %d lines, more than the %d that are allowed", n, maxFrameLines)

@@ -93,7 +93,7 @@ func (r *Reader) readDefinitions(w *walker, s *SectionSummary, state *IndexEntry
 		if e.Type != uint32(BlockDefinitions) {
 			continue
 		}
-		_, payload, err := w.block(s.Offset+int64(e.Offset), BlockDefinitions)
+		payload, err := w.block(s.Offset+int64(e.Offset), BlockDefinitions)
 		if err != nil || r.section.defs.add(payload) != nil {
 			return false
 		}

@@ -193,7 +193,7 @@ func (w *walker) isWholeUntil(s *SectionSummary, until *IndexEntry) bool {
 }
 
 func (w *walker) session(s *SectionSummary) error {
-	_, payload, err := w.block(s.Offset, BlockHeaderType)
+	payload, err := w.block(s.Offset, BlockHeaderType)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (s *Session) keepTimeline() {
 }
 
 func (w *walker) end(s *SectionSummary, offset int64) error {
-	_, payload, err := w.block(offset, BlockEnd)
+	payload, err := w.block(offset, BlockEnd)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (w *walker) end(s *SectionSummary, offset int64) error {
 }
 
 func (w *walker) index(s *SectionSummary, offset int64) error {
-	_, payload, err := w.block(offset, BlockIndex)
+	payload, err := w.block(offset, BlockIndex)
 	if err != nil {
 		return err
 	}
@@ -239,24 +239,23 @@ func (w *walker) header(offset int64) (BlockHeader, error) {
 	return ParseBlockHeader(w.scratch[:])
 }
 
-// block reads one block of a known type.
-func (w *walker) block(offset int64, want BlockType) (BlockHeader, []byte, error) {
+// block reads the payload of a block of a known type.
+func (w *walker) block(offset int64, want BlockType) ([]byte, error) {
 	h, err := w.header(offset)
 	if err != nil {
-		return h, nil, err
+		return nil, err
 	}
 	if h.Type != want {
-		return h, nil, fmt.Errorf("at byte %d: a block of type %d where one of type %d should be", offset, h.Type, want)
+		return nil, fmt.Errorf("at byte %d: a block of type %d where one of type %d should be", offset, h.Type, want)
 	}
 	stored, err := io.ReadAll(io.NewSectionReader(w.r, offset+BlockHeaderSize, int64(h.Stored)))
 	if err != nil {
-		return h, nil, err
+		return nil, err
 	}
 	if len(stored) != int(h.Stored) || blockCRC(stored) != h.CRC {
-		return h, nil, fmt.Errorf("at byte %d: the checksum of a block does not match", offset)
+		return nil, fmt.Errorf("at byte %d: the checksum of a block does not match", offset)
 	}
-	payload, err := w.unpack.unpack(nil, h, stored)
-	return h, payload, err
+	return w.unpack.unpack(nil, h, stored)
 }
 
 // walk goes through the blocks between two offsets, from header to header, and over damage to the next one. The problem

@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// table finds definitions of one sort by id. It keeps where their messages stand among the section's, which take a part of
-// the memory that they need when they are decoded; those that were requested last are kept decoded too. Writers number
-// definitions from 1 without wide gaps, so a slice does; an id far beyond the number of definitions goes to a map, so that
-// nobody can make a reader allocate by naming a large one.
+// table finds definitions of one kind by id. It keeps the places of their messages in the section, which take a fraction of
+// the memory of decoded ones; only recently used ones are also kept decoded. Writers number definitions from 1 without wide
+// gaps, so a slice does; an id far beyond the number of definitions goes to a map, so that a large id cannot make a reader
+// allocate.
 type table[T any] struct {
 	dense   []place
 	sparse  map[uint32]place
@@ -57,8 +57,8 @@ func (t *table[T]) place(id uint32) place {
 	return t.sparse[id]
 }
 
-// get is nil for an id that is not defined. decode must not hold parts of the message: what get returns may be kept for
-// longer than the section's messages.
+// get returns the definition of an id; nil: there is none. decode must copy what it keeps of the message: the result may
+// outlive the section's messages.
 func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (weight int, err error)) *T {
 	if n := uint32(len(t.decoded)); n > 0 {
 		if one := &t.decoded[id&(n-1)]; one.id == id {
@@ -72,7 +72,7 @@ func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (weight 
 	d := new(T)
 	weight, err := decode(in.at(at), d)
 	if err != nil {
-		return nil // it was decoded before: it is no definition otherwise
+		return nil // impossible: add was called for messages that could be decoded
 	}
 	t.keep(id, d, weight)
 	return d
@@ -113,7 +113,7 @@ func (t *table[T]) ids() iter.Seq[uint32] {
 	}
 }
 
-// messages are the payloads of a section's definition blocks, one behind the other.
+// messages are the payloads of a section's definition blocks, one after the other.
 type messages struct {
 	chunks []chunk
 	size   int
@@ -124,12 +124,12 @@ type chunk struct {
 	b    []byte
 }
 
-// place is where the length of a message stands among a section's messages, and 1 more.
+// place is the offset of the length of a message in a section's messages, plus 1.
 type place uint32
 
 const leastChunk = 64 << 10
 
-// add keeps a payload. The place of what stands at an offset in it is that offset and what add returns.
+// add keeps a payload, and returns the place of its first byte.
 func (m *messages) add(payload []byte) place {
 	last := len(m.chunks) - 1
 	if last < 0 || cap(m.chunks[last].b)-len(m.chunks[last].b) < len(payload) {
@@ -143,7 +143,7 @@ func (m *messages) add(payload []byte) place {
 	return place(from + 1)
 }
 
-// at is the message whose length stands at a place.
+// at returns the message at a place.
 func (m *messages) at(p place) []byte {
 	from := int(p - 1)
 	i, found := slices.BinarySearchFunc(m.chunks, from, func(c chunk, from int) int { return c.from - from })

@@ -56,7 +56,7 @@ func (t *Task) decode(b []byte) error {
 	return nil
 }
 
-// set takes a number. It returns false for a field that is none.
+// set sets a numeric field. It returns false for other fields.
 func (t *Task) set(field protowire.Number, v uint64) bool {
 	switch field {
 	case 1:

@@ -1,8 +1,7 @@
-// Package bounded keeps what was used last.
+// Package bounded has a map with a limited number of entries.
 package bounded
 
-// Map is a map that forgets. It has at least the entries that were used last, as many as its size says, and at most twice as
-// many.
+// Map is a map that drops entries. It has at least the size entries that were used last, and at most twice as many.
 type Map[K comparable, V any] struct {
 	size       int
 	young, old map[K]V
@@ -14,7 +13,7 @@ func NewMap[K comparable, V any](size int) *Map[K, V] {
 	return &Map[K, V]{size: size, young: make(map[K]V)}
 }
 
-// Get is the value of a key; false if it has none, or that was forgotten.
+// Get returns the value of a key; false: it has none, or it was dropped.
 func (m *Map[K, V]) Get(key K) (V, bool) {
 	if v, found := m.young[key]; found {
 		return v, true
@@ -43,5 +42,5 @@ func (m *Map[K, V]) Clear() {
 	m.old = nil
 }
 
-// Forgotten is how many entries were forgotten.
+// Forgotten counts the entries that were dropped.
 func (m *Map[K, V]) Forgotten() int64 { return m.forgotten }

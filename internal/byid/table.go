@@ -1,9 +1,9 @@
 // Package byid keeps what the ids of a section stand for.
 package byid
 
-// Table leads from ids to values that can be made again: it has the latest 131,072, and more of none. Writers number
-// definitions from 1 without wide gaps, so up to that many keep out of each other's way. The zero value of a table is empty,
-// that of T means that nothing is known. 0 is no id.
+// Table maps ids to values that can be made again: it has up to 131,072, and drops a value for another one with the same id
+// modulo that. Writers number definitions from 1 without wide gaps, so that is rare for fewer ids. The zero value of a Table is
+// empty; the zero value of T means that there is none. 0 is not an id.
 type Table[T any] struct {
 	slots []slot[T] // by id modulo their number, a power of 2
 	count int
@@ -19,7 +19,7 @@ const (
 	most   = 1 << 17
 )
 
-// Get is the value of an id, if it is still there.
+// Get returns the value of an id, if it is still there.
 func (t *Table[T]) Get(id uint32) (v T) {
 	if n := uint32(len(t.slots)); n > 0 {
 		if s := &t.slots[id&(n-1)]; s.id == id {
@@ -29,7 +29,7 @@ func (t *Table[T]) Get(id uint32) (v T) {
 	return v
 }
 
-// Put sets the value of an id. Another one may be forgotten for that.
+// Put sets the value of an id. It may drop that of another id.
 func (t *Table[T]) Put(id uint32, v T) {
 	if t.count >= len(t.slots) && len(t.slots) < most {
 		t.grow()

@@ -36,7 +36,7 @@ type booster struct {
 	ended  chan struct{}
 	mu     sync.Mutex
 	done   bool
-	low    map[int]unix.SchedAttr // of threads that gave way to others, by id
+	low    map[int]unix.SchedAttr // of threads of low priority, by id
 }
 
 // beginBoost starts a boost that lasts until End, or until boostLimit is used up. nil: there is no need, or this process

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A boost raises the threads that there are, but for those with a higher priority of their own, and takes that back.
+// A boost raises the existing threads, but for those with a higher priority of their own, and restores their priorities.
 func TestBoostRaisesThreadsOfLowerPriority(t *testing.T) {
 	normal, err := unix.SchedGetAttr(os.Getpid(), 0)
 	if err != nil || normal.Policy != unix.SCHED_NORMAL {
@@ -49,7 +49,7 @@ func TestBoostRaisesThreadsOfLowerPriority(t *testing.T) {
 		t.Errorf("a thread after the boost: %+v, want %+v", a, *normal)
 	}
 	if a := attrOf(t, yielding); a != low {
-		t.Errorf("a thread that gives way to others, after the boost: %+v, want %+v", a, low)
+		t.Errorf("a thread of low priority after the boost: %+v, want %+v", a, low)
 	}
 	if a := attrOf(t, chosen); a != own {
 		t.Errorf("a thread that has chosen its priority after the boost: %+v, want %+v", a, own)

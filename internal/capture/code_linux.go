@@ -55,7 +55,7 @@ func packKallsyms(to io.Writer) ([]byte, error) {
 	return spool.PackKallsyms(io.TeeReader(text, to))
 }
 
-// watch begins to watch mappings, beside so many other open files. What the kernel reports of throttling comes along.
+// watch begins to watch mappings; files is the number of other files that are open. Throttling is reported there as well.
 func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
 	c.watcher, err = sideband.Open(sideband.Config{
@@ -92,7 +92,7 @@ func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 			return err
 		}
 	}
-	loaded, err := loadedFunctions(tracer, p.images) // before Start, which takes all open files that a low limit leaves
+	loaded, err := loadedFunctions(tracer, p.images) // before Start, which may use up the limit of open files
 	if err != nil {
 		return err
 	}

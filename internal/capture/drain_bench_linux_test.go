@@ -11,7 +11,7 @@ import (
 	"wprof/internal/spool"
 )
 
-// filledRing is a ring that is full of committed records, of which more and more are made known.
+// filledRing is a ring of committed records; producer says how many of them have been written.
 type filledRing struct {
 	data               []byte // twice in a row, as the kernel maps it
 	producer, consumer uint64
@@ -43,8 +43,8 @@ func (r *filledRing) Committed(limit uint64) (run []byte, from uint64) {
 	return r.data[start:end], r.consumer
 }
 
-// BenchmarkDrain is what the one thread that drains the rings can move, as they are on a machine of 256 CPUs: 128 rings of
-// 8 MiB, of which each has a megabyte in every round.
+// BenchmarkDrain measures the draining thread with the rings of a machine of 256 CPUs: 128 rings of 8 MiB, with a megabyte of
+// records each in every round.
 func BenchmarkDrain(b *testing.B) {
 	const rings, each = 128, 1 << 20 / (bpf.HeaderBytes + switchBytes) * (bpf.HeaderBytes + switchBytes)
 	var all []ring

@@ -64,7 +64,7 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 				return fill, false, err
 			}
 		}
-		// What the programs found no room for was lost before room is made here.
+		// Records were lost before this makes room.
 		d.full = d.full || float64(r.Producer()-from) > d.capacity-fullMargin
 		if len(run) > 0 {
 			r.Consume(len(run))
@@ -85,7 +85,7 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 // fullMargin is more than the longest record: with less room than that, a record may have been lost.
 const fullMargin = 16 << 10
 
-// wasFull tells whether a ring may have been full since it was called last.
+// wasFull reports whether a ring may have been full since the last call.
 func (d *drainer) wasFull() bool {
 	full := d.full
 	d.full = false

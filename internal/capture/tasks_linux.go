@@ -85,7 +85,7 @@ func (l *taskLists) abandon() {
 	l.list, l.rest = nil, nil
 }
 
-// underWay tells whether a list has begun and not ended.
+// underWay reports whether a list has begun and not ended.
 func (l *taskLists) underWay() bool { return l.list != nil }
 
 // slice reads the next slice of the list under way.
@@ -181,7 +181,7 @@ func missingProcesses(tracer *bpf.Tracer) (missing []int, err error) {
 	}
 	pids, err := proc.PIDs("/proc")
 	if err != nil {
-		return nil, nil // without /proc there is nobody to add
+		return nil, nil // without /proc there is nothing to add
 	}
 	seen := seenPIDs{pids: make(map[int]bool)}
 	if err := tracer.ReadTasks(&seen); err != nil {

@@ -10,7 +10,7 @@ import (
 	"wprof/internal/spool"
 )
 
-// fakeTasks is a list of the kernel's of so many threads, and takes what is made of it.
+// fakeTasks is a kernel's list of some threads, and the sink of the lists that are made of it.
 type fakeTasks struct {
 	left   int
 	reads  int

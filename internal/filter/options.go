@@ -26,7 +26,7 @@ type Result struct {
 	Read      uint64         // events of the time range, without losses
 	Missed    Miss           // where the time range lies, if it is not in the window
 	Forgotten int64          // threads whose state was forgotten, see [timeline.Timeline]
-	Unrelated int64          // processes of which it was forgotten whose descendants they are
+	Unrelated int64          // processes whose ancestors were dropped
 	Lost      bool           // events are missing, as far as what was kept tells
 	Damage    *format.Damage // nil if the input was whole
 }

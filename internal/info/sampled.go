@@ -82,7 +82,7 @@ type looker struct {
 
 const (
 	maxFacts   = 1 << 15 // stacks
-	maxModules = 1 << 16 // the rest is told as one
+	maxModules = 1 << 16 // the rest is shown as one
 )
 
 type moduleKey struct {

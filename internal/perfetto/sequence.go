@@ -50,7 +50,7 @@ func (s *sequence) due(t, written int64) bool {
 	return s.generation == 0 || s.stale || s.weight() >= viewToldMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
 }
 
-// weight is what the memory of what was told takes, about.
+// weight is roughly the memory of the interned entries.
 func (s *sequence) weight() int64 {
 	return s.repeats + int64(s.told.weight+perEntry*(len(s.names)+len(s.texts)+len(s.stacks)))
 }

@@ -169,7 +169,7 @@ func table() []KindInfo {
 				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could; absent for threads that were queued when the window opened"},
 				{Name: "waker", Type: TypeTask, Opt: true, Doc: "who woke it, or took the CPU from it"},
 				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "on which CPU that was"},
-				{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt woke it, and waker is only the thread that was interrupted; absent when a thread woke it, and where the recorder cannot tell"},
+				{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt woke it, and waker is merely the interrupted thread; absent when a thread woke it, and where the recorder cannot detect interrupts"},
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "how long next was off the CPU; from the window's start when it left before"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next had left its CPU"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code next had blocked"},
@@ -181,7 +181,7 @@ func table() []KindInfo {
 		{
 			Name: "waking", Source: format.KindWaking, Doc: "A thread wakes another one, which can run from here on.",
 			Fields: append(wakingFields("the thread on the CPU where the waking happens, also when an interrupt wakes", "the thread that is woken"),
-				Field{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt wakes, and waker is only the thread that it interrupted; absent when the thread itself wakes, and where the recorder cannot tell"}),
+				Field{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt wakes, and waker is merely the interrupted thread; absent when the thread itself wakes, and where the recorder cannot detect interrupts"}),
 		},
 		{
 			Name: "wakeup_new", Source: format.KindWakeupNew, Doc: "A new thread can run for the first time.",

@@ -89,7 +89,7 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	case off.Preempted && off.Known:
 		m.wasPreempted(r, e, t, &off)
 	case off.Woken != 0:
-		m.wasWoken(r, e, &off)
+		m.wasWoken(r, &off)
 	default:
 		return
 	}
@@ -97,7 +97,7 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	r.Has |= 1<<SwitchDelay | 1<<SwitchChain
 }
 
-func (m *Maker) wasWoken(r *Record, e *format.Event, off *timeline.OffCPU) {
+func (m *Maker) wasWoken(r *Record, off *timeline.OffCPU) {
 	m.couldRun(r, off.Woken, Woken)
 	if off.New {
 		r.Values[slotReason] = WokenNew

@@ -24,7 +24,7 @@ func (a *applier) applyTask(b []byte, at int64) {
 	}
 	t := a.threads.get(who.tid)
 	if t != nil && t.told && t.start > at {
-		return // what /proc has told of a thread comes a little later than its time
+		return // records made from /proc come a little later than their time
 	}
 	if b[hdrFlags]&recCut != 0 && t != nil && t.told && isNear(t.start, who.start) {
 		who.start = t.start

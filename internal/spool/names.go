@@ -95,18 +95,17 @@ func (n *nameTable) ref(name *Name) (nameRef, bool) {
 	return nameRef{i, uint32(name.Offset)}, true
 }
 
-// note makes room for the name of a place; false: it is there, or there is no room.
-func (n *nameTable) note(m *module, at Address) bool {
+// note makes room for the name of a place, unless there are too many.
+func (n *nameTable) note(m *module, at Address) {
 	names := &m.names[side(at.Caller)]
 	if _, ok := (*names)[at.Offset]; ok || n.entries >= maxNames {
-		return false
+		return
 	}
 	if *names == nil {
 		*names = make(map[uint64]nameRef)
 	}
 	(*names)[at.Offset] = nameRef{}
 	n.entries++
-	return true
 }
 
 // set keeps the name of a place that was noted.

@@ -196,7 +196,7 @@ func (r *roster) finish(g *process) {
 	}
 }
 
-// newList is called before the first record of a list of tasks. after tells whether the list before it is complete.
+// newList is called before the first record of a list of tasks. after reports whether the list before it is complete.
 func (r *roster) newList(at int64, after bool) {
 	if after {
 		r.dropUnlisted()

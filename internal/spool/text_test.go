@@ -185,7 +185,7 @@ func (p *spoolText) line(words []string, path string) error {
 	return nil
 }
 
-// writeList writes the tasks that the lines before have told, and ends their list if there is no more of it to come.
+// writeList writes the tasks of the lines before, and ends their list if no more of it follows.
 func (p *spoolText) writeList(ends bool) error {
 	list := p.listing
 	if len(list) == 0 {

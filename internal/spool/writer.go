@@ -216,7 +216,7 @@ func (w *Writer) appendTasks(records []byte) error {
 	return w.chunk(h, records)
 }
 
-// EndTasks tells that the list of all tasks is complete.
+// EndTasks ends the list of all tasks: it is complete.
 func (w *Writer) EndTasks() error {
 	if err := w.ready(); err != nil || !w.listing {
 		return err

@@ -19,7 +19,7 @@ import (
 	"wprof/test/tools"
 )
 
-// TestEndStatesAreThoseOfTheKernel has a process end that nobody waits for, a thread end that nobody can wait for, and a
+// TestEndStatesAreThoseOfTheKernel has a process end that no parent waits for, a thread end that cannot be waited for, and a
 // thread that yields its CPU to another. Perfetto's engine and the JSON lines say in which states they have left their CPUs.
 func TestEndStatesAreThoseOfTheKernel(t *testing.T) {
 	tools.NeedPrivilege(t)
@@ -70,7 +70,7 @@ func endThread() int {
 	return <-tid
 }
 
-// yieldTo has two threads share a CPU, of which one yields it again and again. It returns that one's id.
+// yieldTo runs two threads on one CPU, and has one of them yield repeatedly. It returns its id.
 func yieldTo(t *testing.T) (tid int) {
 	var allowed, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {

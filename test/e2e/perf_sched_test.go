@@ -26,7 +26,7 @@ type schedEvent struct {
 	state    string
 }
 
-// is tells whether perf's event is the same one. perf writes -1 for a waker that has given up its id to die. It is called
+// is reports whether perf's event is the same one. perf writes -1 for a waker that has given up its id to die. It is called
 // before the recorder's program: in between a thread that leaves as a zombie may be reaped on another CPU.
 func (e schedEvent) is(perf schedEvent) bool {
 	return (e.from == perf.from || perf.from == -1) && e.to == perf.to && (e.state == perf.state || e.state == "X" && perf.state == "Z")
@@ -101,7 +101,7 @@ func ourScheduling(t *testing.T, file string) (lists schedLists, lost bool) {
 	return lists, lost
 }
 
-// byPerfEvent tells whether a perf event wakes its reader: perf itself, or a recorder's thread that watches mappings. The
+// byPerfEvent reports whether a perf event wakes its reader: perf itself, or a recorder's thread that watches mappings. The
 // kernel's perf_pending_irq takes perf's recursion context before it does that, so no perf event records such a waking.
 func byPerfEvent(r *format.Reader, v format.WakingEvent) bool {
 	id, _ := v.Stack()

@@ -256,7 +256,7 @@ func migrations(c *capture) [][]any {
 	return first(rows, -4, 1, 2)
 }
 
-// wasRunnable tells whether a thread that left its CPU in this state had it taken away, or called sched_yield.
+// wasRunnable reports whether a thread that left its CPU in this state had it taken away, or called sched_yield.
 func wasRunnable(state string) bool { return state == "preempted" || state == "runnable" }
 
 func switches(c *capture) [][]any {
