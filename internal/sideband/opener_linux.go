@@ -49,17 +49,16 @@ func newOpener(open, refuse func(*request), onThread func()) *opener {
 	return o
 }
 
-// add queues requests, without waiting for a file.
+// add queues requests, without waiting for a file. Without any it only makes sure that queued ones are not stuck, so call it
+// again and again.
 func (o *opener) add(requests []request) {
-	if len(requests) == 0 {
-		return
-	}
 	o.mu.Lock()
+	o.relieve()
 	room := 0
 	if !o.closed {
 		room = min(maxQueue-len(o.queue), len(requests))
 	}
-	if len(o.queue) == 0 {
+	if len(o.queue) == 0 && room > 0 {
 		o.last = time.Now()
 	}
 	o.queue = append(o.queue, requests[:room]...)
@@ -69,6 +68,13 @@ func (o *opener) add(requests []request) {
 	o.mu.Unlock()
 	for i := range requests[room:] {
 		o.refuse(&requests[room+i])
+	}
+}
+
+// relieve starts a thread if queued requests wait because the others are stuck.
+func (o *opener) relieve() {
+	if len(o.queue) > 0 && time.Since(o.last) > stuckAfter {
+		o.begin()
 	}
 }
 
@@ -120,9 +126,7 @@ func (o *opener) settle(deadline time.Time) {
 func (o *opener) settled() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.queue) > 0 && o.threads < maxThreads && time.Since(o.last) > stuckAfter {
-		o.begin()
-	}
+	o.relieve()
 	return len(o.queue) == 0 && o.idle == o.threads
 }
 

@@ -29,7 +29,8 @@ func openPerfMap(m *format.Module, until time.Time) (*os.File, error) {
 
 func checkPerfMap(f *os.File, m *format.Module, until time.Time) error {
 	var pid uint32
-	if _, err := fmt.Sscanf(string(m.Path), "/tmp/perf-%d.map", &pid); err != nil || m.Generation == 0 {
+	_, err := fmt.Sscanf(string(m.Path), "/tmp/perf-%d.map", &pid)
+	if err != nil || string(m.Path) != fmt.Sprintf("/tmp/perf-%d.map", pid) || m.Generation == 0 {
 		return errOtherProgram
 	}
 	info, err := f.Stat()

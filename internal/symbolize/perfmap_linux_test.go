@@ -49,6 +49,14 @@ func TestMapFilesOfOtherProgramsNameNothing(t *testing.T) {
 		}
 	}
 	later := time.Now().Add(time.Second)
+	other := path + "0"
+	if err := os.WriteFile(other, []byte("1000 40 made up\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(other) })
+	if _, err := openPerfMap(&format.Module{Path: []byte(other), Generation: uint64(started.Monotonic + 20e6)}, later); err == nil {
+		t.Errorf("%s is taken for a map file", other)
+	}
 	check("the process lives", started.Monotonic+20e6, time.Time{}, true)
 	check("the code is of a process before, whose file was written again", started.Monotonic-5e9, later, false)
 	check("when the code was mapped is not known", 0, later, false)

@@ -9,9 +9,7 @@ const gone = format.StateDead | format.StateZombie
 //
 // Switches and wakings are nearly all events: see BenchmarkApply.
 func (tl *Timeline) Apply(e *format.Event) {
-	if tl.held > tl.most {
-		tl.clean()
-	}
+	tl.bound()
 	if e.Flags&format.FlagLate != 0 {
 		tl.applyLate(e)
 		return

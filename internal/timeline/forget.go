@@ -12,6 +12,13 @@ const maxThreads = 1 << 17
 // Forgotten counts the threads that were dropped while alive, as far as known: those without events for the longest time.
 func (tl *Timeline) Forgotten() int64 { return tl.forgotten }
 
+// bound is called before each event.
+func (tl *Timeline) bound() {
+	if tl.held > tl.most {
+		tl.clean()
+	}
+}
+
 // clean removes ended threads from the tables of ids, and drops others if there are still too many. What a dropped thread
 // did until it appears again is unknown.
 func (tl *Timeline) clean() {

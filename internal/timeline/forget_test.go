@@ -58,3 +58,21 @@ func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// Wakings alone show threads too: end blocks count only their wakers.
+func TestUsageOfWakersIsBounded(t *testing.T) {
+	const most, threads = 64, 1000
+	defs := definitions{}
+	for i := range threads {
+		defs[format.TaskID(i+1)] = &format.Task{Tid: int32(i + 1), Pid: int32(i + 1), Start: 5}
+	}
+	u := NewUsage(defs)
+	u.spans.tl.most = most
+	u.NewSection(new(format.Session))
+	for i := range threads {
+		u.Apply(&format.Event{Time: int64(1000 + i), Kind: format.KindWaking, Flags: format.FlagsVisible, CPU: uint32(i % 4), Task: format.TaskID(i + 1)})
+		if n := len(u.spans.tl.live); n > most+1 {
+			t.Fatalf("%d threads are alive after %d wakings, want %d at most", n, i+1, most)
+		}
+	}
+}

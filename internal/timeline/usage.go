@@ -65,6 +65,7 @@ func (u *Usage) Apply(e *format.Event) {
 	}
 	s := u.spans
 	s.now = max(s.now, e.Time)
+	s.tl.bound()
 	s.tl.subject(e)
 	if e.Flags&format.FlagLate == 0 {
 		s.sight(e)

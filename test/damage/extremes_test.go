@@ -338,10 +338,11 @@ func trace(o perfetto.Options) func([]byte) error {
 func profile(o flame.Options, write func(*flame.Profile) error) func([]byte) error {
 	return reading(func(r *format.Reader) error {
 		p, err := flame.Collect(r, o)
-		defer p.Close()
 		if err != nil {
+			p.Close()
 			return nil
 		}
+		defer p.Close()
 		for _, t := range p.Threads {
 			for _, cell := range t.Cells {
 				if cell.Ns < 0 || t.Lifetime < 0 {
