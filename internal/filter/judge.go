@@ -53,6 +53,9 @@ func (f *Filter) judge(e *format.Event) error {
 	}
 	f.tl.Apply(e)
 	if !pass {
+		if e.Kind == format.KindFree {
+			f.usage.Ended(e.Task)
+		}
 		return nil
 	}
 	e.Flags = e.Flags&^format.FlagsVisible | keep

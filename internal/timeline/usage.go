@@ -72,6 +72,15 @@ func (u *Usage) Apply(e *format.Event) {
 	}
 }
 
+// Ended lets go of a thread that has ended without an event for [Usage.Apply]. A thread that the events show running
+// goes on.
+func (u *Usage) Ended(id format.TaskID) {
+	if t := u.spans.tl.Thread(id); t != nil && t.Status != Running {
+		u.spans.tl.spans.dies(t, u.spans.now)
+		u.spans.tl.die(t)
+	}
+}
+
 // Close returns the time of every process up to the end of the section.
 func (u *Usage) Close(at int64) []*format.ProcessTime {
 	u.spans.EmitRunning(at)

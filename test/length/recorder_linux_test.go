@@ -39,10 +39,10 @@ func TestRecordersMemoryIsFlat(t *testing.T) {
 	r, counted := startRecorder(t, long)
 	peakOf := tools.WatchPeak(r.Process.Pid)
 	sizes, held := watch(t, r, long)
+	got := <-counted // before Wait, which closes the pipe
 	if err := r.Wait(); err != nil {
 		t.Fatalf("wprof-record: %v", err)
 	}
-	got := <-counted
 	if got.err != nil {
 		t.Fatalf("read the recording: %v", got.err)
 	}
