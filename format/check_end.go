@@ -70,15 +70,15 @@ func (c *checker) losses(end, counted *End) {
 	for _, l := range end.Losses {
 		total[l.Cause] = Sum(total[l.Cause], l.Count)
 	}
-	told := map[uint32]uint64{}
+	counts := map[uint32]uint64{}
 	for _, l := range counted.Losses {
 		if Cause(l.Cause) != CauseDamage {
-			told[l.Cause] = Sum(told[l.Cause], l.Count)
+			counts[l.Cause] = Sum(counts[l.Cause], l.Count)
 		}
 	}
 	for cause := range uint32(256) {
-		if told[cause] > total[cause] {
-			c.found("counts", "events tell of %d losses by %s, but the end block of %d", told[cause], c.voc.causes.text(uint64(cause)), total[cause])
+		if counts[cause] > total[cause] {
+			c.found("counts", "events tell of %d losses by %s, but the end block of %d", counts[cause], c.voc.causes.text(uint64(cause)), total[cause])
 		}
 	}
 }

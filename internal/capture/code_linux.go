@@ -45,7 +45,7 @@ func beginCode() *code {
 	return c
 }
 
-// packKallsyms also shows the text to who looks for something in it.
+// packKallsyms also writes the text to a Writer.
 func packKallsyms(to io.Writer) ([]byte, error) {
 	text, err := os.Open("/proc/kallsyms")
 	if err != nil {

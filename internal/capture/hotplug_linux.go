@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hotplug tells of CPUs that come online, and of kernel modules that come and go. CPUs that go need nothing: the kernel takes
+// hotplug reports CPUs that come online, and kernel modules that are loaded or unloaded. CPUs that go need nothing: the kernel takes
 // their perf events away, and what they wrote is still read.
 type hotplug struct {
 	events  *os.File
@@ -36,8 +36,8 @@ func openHotplug() (*hotplug, error) {
 	return &hotplug{events: os.NewFile(uintptr(fd), "uevents"), done: make(chan struct{})}, nil
 }
 
-// start calls online with each CPU that has come online since openHotplug, and modules when kernel modules have been loaded or
-// taken out, until close.
+// start calls online with each CPU that has come online since openHotplug, and modules when kernel modules were loaded or
+// unloaded, until close.
 func (h *hotplug) start(online func(cpu int), modules func()) {
 	h.started = true
 	go h.read(online, modules)

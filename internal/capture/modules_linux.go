@@ -16,22 +16,22 @@ import (
 	"wprof/internal/symbol"
 )
 
-// moduleWatch knows which kernel modules there are. The kernel's symbols are read when a recording begins; of modules that are
-// loaded later it reads them then.
+// moduleWatch keeps the list of kernel modules. The kernel's symbols are read when a recording begins; those of modules that
+// are loaded later are read then.
 type moduleWatch struct {
 	mu    sync.Mutex
 	known map[string]symbol.KernelModule
-	since int64 // when they were known, CLOCK_MONOTONIC ns
+	since int64 // when the list was read, CLOCK_MONOTONIC ns
 }
 
-// begin takes a text of /proc/modules for what was there in the beginning.
+// begin takes /proc/modules as it was in the beginning.
 func (w *moduleWatch) begin(text []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known, w.since = modulesByName(bytes.NewReader(text)), proc.Monotonic()
 }
 
-// changed returns side-band records of what has changed since the last time, as the two files of /proc tell it.
+// changed returns side-band records of the modules that were loaded or unloaded since the last call, by two files of /proc.
 func (w *moduleWatch) changed(modules, kallsyms string) (records []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *moduleWatch) changed(modules, kallsyms string) (records []byte) {
 			records = sideband.Append(records, &sideband.Record{
 				Kind: sideband.KindFunctionGone, Time: at, Start: m.Base, Length: m.End - m.Base, Data: []byte(name),
 			})
-			since = at + 1 // others may stand there now
+			since = at + 1 // another one may be at its address now
 		}
 	}
 	came := make(map[string]symbol.KernelModule)
@@ -67,18 +67,18 @@ func (w *moduleWatch) changed(modules, kallsyms string) (records []byte) {
 
 func modulesByName(text io.Reader) map[string]symbol.KernelModule {
 	all := make(map[string]symbol.KernelModule)
-	list, _ := symbol.ParseModules(text) // what could be read of it
+	list, _ := symbol.ParseModules(text) // as far as it could be read
 	for _, m := range list {
 		all[m.Name] = m
 	}
 	return all
 }
 
-// moduleFunctions gathers the functions of some modules from a text of /proc/kallsyms that is written to it.
+// moduleFunctions is a Writer that collects the functions of some modules from /proc/kallsyms.
 type moduleFunctions struct {
 	wanted map[string]symbol.KernelModule
 	list   []moduleFunction
-	rest   []byte // of a line that goes on
+	rest   []byte // of an incomplete line
 }
 
 type moduleFunction struct {
@@ -89,7 +89,7 @@ type moduleFunction struct {
 const (
 	// maxModuleFunctions is more than the largest modules have.
 	maxModuleFunctions = 1 << 17
-	// imageBytes is the most that a trampoline takes, whose end no list tells.
+	// imageBytes is the largest size of a trampoline, whose end is not listed.
 	imageBytes = 4096
 )
 
@@ -121,7 +121,7 @@ func (f *moduleFunctions) Write(b []byte) (int, error) {
 	}
 }
 
-// line takes "ADDRESS TYPE NAME\t[MODULE]". Most lines are of no module.
+// line takes "ADDRESS TYPE NAME\t[MODULE]". Most lines have no module.
 func (f *moduleFunctions) line(line []byte) {
 	line, inModule := bytes.CutSuffix(line, []byte("]"))
 	at := bytes.LastIndexByte(line, '[')
@@ -138,7 +138,7 @@ func (f *moduleFunctions) line(line []byte) {
 	}
 }
 
-// append appends the functions as side-band records, which are there since a time.
+// append appends the functions as side-band records; since is when they were loaded.
 func (f *moduleFunctions) append(records []byte, since int64) []byte {
 	f.each(func(one *moduleFunction, to uint64) {
 		m := f.wanted[one.module]
@@ -153,8 +153,8 @@ func (f *moduleFunctions) append(records []byte, since int64) []byte {
 	return records
 }
 
-// each visits the functions in the order of their addresses; to is where the next one begins. Of several names of one
-// address the first is meant, as when the kernel writes an address itself.
+// each visits the functions by address; to is where the next one begins. Of several names of one address the first counts,
+// as in the kernel's own messages.
 func (f *moduleFunctions) each(visit func(one *moduleFunction, to uint64)) {
 	slices.SortStableFunc(f.list, func(a, b moduleFunction) int { return cmp.Compare(a.from, b.from) })
 	f.list = slices.CompactFunc(f.list, func(a, b moduleFunction) bool { return a.from == b.from })
@@ -167,12 +167,12 @@ func (f *moduleFunctions) each(visit func(one *moduleFunction, to uint64)) {
 	}
 }
 
-// newImages gathers what the kernel has generated for BPF programs, which its list calls a module.
+// newImages collects the code that the kernel has generated for BPF programs, which /proc/kallsyms lists as a module.
 func newImages() *moduleFunctions {
 	return &moduleFunctions{wanted: map[string]symbol.KernelModule{"bpf": {}}}
 }
 
-// appendImages appends trampolines and dispatchers, but not the programs, of which the kernel says more elsewhere.
+// appendImages appends trampolines and dispatchers, but not programs: bpf(2) has more about those.
 func (f *moduleFunctions) appendImages(records []byte, since int64) []byte {
 	f.each(func(one *moduleFunction, to uint64) {
 		if strings.HasPrefix(one.name, "bpf_prog_") {

@@ -174,7 +174,7 @@ func (l *taskLists) all(between func() error) error {
 }
 
 // missingProcesses are those that the kernel's list leaves out, as on some hypervisors' guests the first process. /proc is
-// read first, so that no process that begins meanwhile is among them.
+// read first, so that no process that begins later is among them.
 func missingProcesses(tracer *bpf.Tracer) (missing []int, err error) {
 	if !proc.InitPIDNamespace() {
 		return nil, nil

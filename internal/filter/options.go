@@ -27,7 +27,7 @@ type Result struct {
 	Missed    Miss           // where the time range lies, if it is not in the window
 	Forgotten int64          // threads whose state was forgotten, see [timeline.Timeline]
 	Unrelated int64          // processes whose ancestors were dropped
-	Lost      bool           // events are missing, as far as what was kept tells
+	Lost      bool           // events are missing from what was kept, as far as known
 	Damage    *format.Damage // nil if the input was whole
 }
 

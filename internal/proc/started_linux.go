@@ -23,5 +23,5 @@ func Started(pid uint32) (StartTime, error) {
 	return StartTime{t.Start, t.Start - bootAhead()}, nil
 }
 
-// MonotonicOf is the time of CLOCK_MONOTONIC at a time of the wall clock, if nobody has set that since.
+// MonotonicOf is CLOCK_MONOTONIC at a time of the wall clock, unless that was set since.
 func MonotonicOf(real int64) int64 { return real - time.Now().UnixNano() + Monotonic() }

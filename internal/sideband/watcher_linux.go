@@ -431,7 +431,7 @@ func (w *Watcher) events() []*event {
 	return w.cpus
 }
 
-// Report adds records that are not of the Watcher's own finding; Drain returns them.
+// Report adds records that the Watcher did not make; Drain returns them.
 func (w *Watcher) Report(records []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

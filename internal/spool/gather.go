@@ -37,8 +37,8 @@ func (f *finaliser) gather() error {
 	return nil
 }
 
-// readKept reads what was found in files, in the order of the times of their mappings, and the functions of kernel modules that
-// were loaded meanwhile. The recorder finds both out late.
+// readKept reads all KindKept records, and those of functions of kernel modules, in the order of their times. The recorder
+// writes both later than their time.
 func (f *finaliser) readKept() (kept []sideband.Record, err error) {
 	scan := scanner{r: f.scan.r, limit: f.scan.limit, damage: new(Damage)}
 	var end uint64  // position after the chunk before

@@ -34,7 +34,7 @@ type module struct {
 	section    uint32         // number of the section in which id is valid
 	id         uint32
 	wanted     bool // names are asked for
-	loaded     bool // its functions are in [programs]
+	loaded     bool // its functions are in code.programs
 
 	// The frames of this section, as indices in code.frames: by offset, those that are callers apart.
 	frames [2]map[uint64]uint32

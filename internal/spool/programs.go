@@ -8,12 +8,12 @@ import (
 	"wprof/internal/sideband"
 )
 
-// programs are functions that the kernel has at a time, by address: those of BPF programs, and of kernel modules that were
-// loaded while the recording went on. Each function of a BPF program is a module of its own: the next one may be put where it
-// was.
+// programs are functions of the kernel at a time, by address: those of BPF programs, and of kernel modules that were loaded
+// during the recording. Each function of a BPF program is a module of its own, because another program may be loaded at the
+// same address later.
 type programs struct {
 	functions []program
-	modules   map[kernelModule]*module // that were loaded meanwhile, by name and base
+	modules   map[kernelModule]*module // that were loaded during the recording, by name and base
 	version   uint64                   // changes with them
 }
 
@@ -35,7 +35,7 @@ func (p *programs) add(r *sideband.Record) {
 	m := p.moduleOf(r)
 	first, last := p.overlapped(from, to)
 	if last == first+1 && p.functions[first] == (program{from, to, string(r.Path), m}) {
-		return // it was known beforehand
+		return // it was applied before
 	}
 	if len(p.functions)-(last-first) >= maxPrograms {
 		return
@@ -94,7 +94,7 @@ func (p *programs) find(address uint64) *program {
 	return &p.functions[first]
 }
 
-// function is the name of a frame in a module that find has returned, and how far behind the function's beginning it is.
+// function is the name of a frame in a module that find has returned, and its offset in the function.
 func (p *programs) function(m *module, f *frame) (name string, offset uint64) {
 	address := m.definition.Base + f.offset
 	back := uint64(0)

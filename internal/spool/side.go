@@ -26,11 +26,11 @@ type sideTaker struct {
 	*applier
 	tables *sideband.Tables
 	r      sideband.Record
-	last   map[uint32]int64  // by CPU: time of the record before that perf told
+	last   map[uint32]int64  // by CPU: time of perf's previous record
 	forgot int64             // when ended processes were dropped last
 	since  map[uint32]int64  // by CPU: when its sampling was throttled
 	jits   []jitSince        // known beforehand, by time
-	kept   []sideband.Record // the same of files and of kernel modules
+	kept   []sideband.Record // the same for files and kernel modules
 }
 
 // jitSince is from when on a process tells the names of its generated code. The recorder finds that out late, often
@@ -79,7 +79,7 @@ func (s *sideTaker) take(b []byte, at int64) error {
 	return nil
 }
 
-// applyKept lets the mappings from a time on know what was found in their files, and adds the functions of kernel modules.
+// applyKept applies what was read from files to mappings from a time on, and adds functions of kernel modules.
 func (s *sideTaker) applyKept(at int64) {
 	for len(s.kept) > 0 && s.kept[0].Time <= at {
 		if r := &s.kept[0]; r.Kind == sideband.KindFunction {
