@@ -41,6 +41,13 @@ func raisePriority(real uint32) (how string) {
 	return fmt.Sprintf("nice %d", old.Nice)
 }
 
+// raiseNice gives the calling thread the highest of the ordinary priorities, where that is allowed.
+func raiseNice() {
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: -20, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
+	}, 0)
+}
+
 // lowerPriority gives the calling thread a low priority on the CPU and on the disk, where that is allowed.
 func lowerPriority() {
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: 10}, 0)

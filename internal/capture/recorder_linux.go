@@ -228,12 +228,19 @@ func (r *recorder) record() error {
 	if r.code != nil {
 		r.copier = startCopier(r.code.watcher.Files(), r.writer)
 	}
+	r.writer.Buffer(raiseNice)
 	err = r.rounds()
 	r.copier.stop()
+	if err == nil {
+		err = r.closeWindow()
+	}
+	if flushed := r.writer.Flush(); err == nil {
+		err = flushed
+	}
 	if err != nil {
 		return err
 	}
-	return r.closeWindow()
+	return r.end()
 }
 
 // openWindow arms the programs before it lists the tasks, so that nobody is missed who begins meanwhile.
@@ -354,14 +361,15 @@ func (r *recorder) closeWindow() error {
 	limit := time.Now().Add(drainLimit)
 	for {
 		_, all, err := r.drain.Round()
-		if err != nil {
+		if err != nil || all || time.Now().After(limit) {
 			return err
-		}
-		if all || time.Now().After(limit) {
-			break
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// end writes what no ring has.
+func (r *recorder) end() error {
 	if r.code != nil {
 		r.code.watcher.FinishMaps()
 		r.code.watcher.Settle()

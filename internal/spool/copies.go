@@ -106,12 +106,20 @@ func (w *Writer) CopyPiece(number uint16, offset int64, part []byte) error {
 		return errors.New("spool a part of a file: it is too long")
 	}
 	if w.copying == nil || w.copyNumber != number {
-		w.copying, w.copyNumber = &Copy{r: w.file}, number
+		w.copying, w.copyNumber = &Copy{r: w.reader()}, number
 	}
 	at := w.size + chunkHeaderSize
 	w.copying.put(copyPiece{offset: offset, at: at, length: uint32(len(part))})
 	w.shared.copies.add(at, at+int64(len(part)))
 	return w.chunk(chunkHeader{typ: chunkCopyPiece, ring: number, position: uint64(offset)}, part)
+}
+
+// reader is for any goroutine, and waits for what is not in the file yet.
+func (w *Writer) reader() io.ReaderAt {
+	if w.buffer != nil {
+		return w.buffer
+	}
+	return w.file
 }
 
 // CopyFile ends a file whose parts were appended; name identifies its module.
@@ -122,7 +130,7 @@ func (w *Writer) CopyFile(number uint16, size int64, name *sideband.Record) (*Co
 	done := w.copying
 	w.copying = nil
 	if done == nil || w.copyNumber != number {
-		done = &Copy{r: w.file}
+		done = &Copy{r: w.reader()}
 	}
 	done.size = size
 	w.scratch = sideband.Append(w.scratch[:0], name)

@@ -64,6 +64,17 @@ func writeVector(file *os.File, parts [][]byte, offset int64) error {
 	return nil
 }
 
+// allocate returns memory that takes none until it is used; nil: there is none to be had.
+func allocate(bytes int) []byte {
+	memory, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil
+	}
+	return memory
+}
+
+func release(memory []byte) { _ = unix.Munmap(memory) }
+
 // punch gives back the disk space of a part of the file. A file system that cannot keeps it.
 func punch(file *os.File, offset, length int64) {
 	_ = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)

@@ -44,6 +44,8 @@ type Writer struct {
 	rounds  int    // since BumpGeneration; -1: no cut is under way
 	side    uint64 // bytes of the side-band so far
 
+	buffer *buffer // nil: what is written goes to the file at once
+
 	copying    *Copy // the file whose parts are being written
 	copyNumber uint16
 
@@ -260,7 +262,7 @@ func (w *Writer) Round(r Round) error {
 	if err := w.small(chunkRound, uint64(r.Time), w.scratch); err != nil {
 		return err
 	}
-	w.shared.publish(w.size)
+	w.publish()
 	if w.rounds >= 0 {
 		w.rounds++
 	}
@@ -327,7 +329,7 @@ func (w *Writer) repeat(from, to int64) error {
 	buf := make([]byte, min(to-from, 1<<20))
 	for from < to {
 		part := buf[:min(to-from, int64(len(buf)))]
-		if _, err := w.file.ReadAt(part, from); err != nil {
+		if err := w.readBack(part, from); err != nil {
 			return w.fail("read back", err)
 		}
 		w.vector = append(w.vector[:0], part)
@@ -336,8 +338,48 @@ func (w *Writer) repeat(from, to int64) error {
 		}
 		from += int64(len(part))
 	}
-	w.shared.publish(w.size)
+	w.publish()
 	return nil
+}
+
+func (w *Writer) readBack(part []byte, at int64) error {
+	if w.buffer != nil {
+		return w.buffer.readBack(part, at)
+	}
+	_, err := w.file.ReadAt(part, at)
+	return err
+}
+
+// publish has a live Finalise read what was written so far.
+func (w *Writer) publish() {
+	if w.buffer != nil {
+		w.buffer.endRound()
+	} else {
+		w.shared.publish(w.size)
+	}
+}
+
+// Buffer has another thread write from here on, in which prepare is called, so that nobody waits for the disk, until
+// [Writer.Flush]. Without the memory for it nothing changes.
+func (w *Writer) Buffer(prepare func()) {
+	if memory := allocate(waitingBytes); memory != nil {
+		w.buffer = startBuffer(w.file, memory, w.size, prepare, w.shared.publish)
+	}
+}
+
+// Flush waits until everything is written. It has to be called after Buffer, also after an error.
+func (w *Writer) Flush() error {
+	if w.buffer == nil {
+		return nil
+	}
+	err := w.buffer.flush()
+	w.size = w.buffer.written.Load()
+	release(w.buffer.memory)
+	w.buffer = nil
+	if err != nil && w.err == nil {
+		return w.fail("write", err)
+	}
+	return w.err
 }
 
 // Open tells when the window opened: after the first list of tasks, before a round with a later time. Records before it
@@ -441,8 +483,13 @@ func (w *Writer) chunk(h chunkHeader, payload []byte) error {
 }
 
 // write appends the parts in w.vector.
-func (w *Writer) write(length int) error {
-	if err := writeVector(w.file, w.vector, w.size); err != nil {
+func (w *Writer) write(length int) (err error) {
+	if w.buffer != nil {
+		err = w.buffer.append(w.vector)
+	} else {
+		err = writeVector(w.file, w.vector, w.size)
+	}
+	if err != nil {
 		return w.fail("write", err)
 	}
 	w.size += int64(length)

@@ -1,0 +1,70 @@
+//go:build linux
+
+package loss
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/test/tools"
+)
+
+// stoppableDisk is a file system of its own, in a file.
+func stoppableDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	image, disk := filepath.Join(dir, "image"), filepath.Join(dir, "disk")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"truncate", "-s", "200M", image}, {"mkfs.ext4", "-q", image}} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", command, err, out)
+		}
+	}
+	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
+		t.Skipf("a file cannot be mounted here: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	return disk
+}
+
+// stop has every write to a file system wait until the function that it returns is called.
+func stop(t *testing.T, disk string) (resume func()) {
+	t.Helper()
+	dir, err := os.Open(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	const freeze, thaw = 0xC0045877, 0xC0045878 // FIFREEZE, FITHAW
+	if err := unix.IoctlSetInt(int(dir.Fd()), freeze, 0); err != nil {
+		t.Fatalf("freeze a file system: %v", err)
+	}
+	resume = func() { _ = unix.IoctlSetInt(int(dir.Fd()), thaw, 0) }
+	t.Cleanup(resume)
+	return resume
+}
+
+// The events are five times as many as the rings hold.
+func TestNothingIsLostWhileTheDiskStandsStill(t *testing.T) {
+	tools.NeedPrivilege(t)
+	disk := stoppableDisk(t)
+	w := workloadOf(t, "pingpong", 60_000, 0)
+	file := filepath.Join(disk, "x.wprof")
+	r := tools.Start(t, "-d0", "-p", w.PIDText(), "--no-stacks", "--ringbuf-size", "1mb", "-o", file)
+	resume := stop(t, disk)
+	w.Say("\n")
+	did := players(t, w.Until("done"))
+	resume()
+	w.Settle()
+	if status := r.Stop(); status != 0 {
+		t.Fatalf("status %d: %s", status, r.Stderr.String())
+	}
+	t.Log(r.Stderr.String())
+	sameAsCounted(t, read(t, file), did)
+}
