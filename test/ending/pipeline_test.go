@@ -440,6 +440,42 @@ func TestFirstSignalWhileNamingLeavesNamesOut(t *testing.T) {
 	if r := tools.Try(t, time.Minute, nil, "wprof-info", "--check", file); r.Status != 0 {
 		t.Errorf("wprof-info --check: status %d: %s", r.Status, r.Stderr)
 	}
+	signalBehindAPipe(t, file, processes)
+}
+
+// signalBehindAPipe has wprof-symbolize name generated code from a pipe, and sends it a signal when it reads: it goes on to the
+// end, but reads map files for a second only.
+func signalBehindAPipe(t *testing.T, file string, processes int) {
+	t.Helper()
+	stream, err := os.ReadFile(file)
+	must(t, err)
+	r, w, err := os.Pipe()
+	must(t, err)
+	named := filepath.Join(t.TempDir(), "named.wprof")
+	cmd := exec.Command(tools.Path("wprof-symbolize"), "-o", named)
+	var said tools.Buffer
+	cmd.Stdin, cmd.Stderr = r, &said
+	must(t, cmd.Start())
+	r.Close()
+	some := min(len(stream), 16<<10)
+	_, err = w.Write(stream[:some])
+	must(t, err)
+	until(t, "the tool reads", func() bool {
+		left, err := unix.IoctlGetInt(int(w.Fd()), unix.TIOCINQ)
+		return err == nil && left == 0
+	})
+	_ = cmd.Process.Signal(unix.SIGTERM)
+	_, err = w.Write(stream[some:])
+	must(t, err)
+	w.Close()
+	_ = cmd.Wait()
+	if status := tools.Status(cmd.ProcessState); status != 0 {
+		t.Fatalf("wprof-symbolize: status %d: %s", status, said.String())
+	}
+	functions := strings.Count(string(tools.Run(t, "wprof-info", "--dump", named)), `line function="compiled"`)
+	if !strings.Contains(said.String(), "were read for a second at most after the signal") && functions < processes {
+		t.Errorf("wprof-symbolize: %d places in the code of %d processes have names, and it says %q", functions, processes, said.String())
+	}
 }
 
 // TestSignalThatEndsTheRecordingShortensNaming: map files of other users do not hold up who has sent it. The recording has
