@@ -210,7 +210,7 @@ func TestDiskFullOfStandardOutput(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	stamps(t)
-	dir, spools := smallDisk(t, "1m"), t.TempDir()
+	dir, spools := smallDisk(t, "256k"), t.TempDir()
 	out, err := os.Create(filepath.Join(dir, "x.wprof"))
 	if err != nil {
 		t.Fatal(err)
