@@ -151,8 +151,8 @@ func TestTasksTellSinceWhen(t *testing.T) {
 	if wrong > 20 {
 		t.Errorf("%d of 60 estimates are wrong by more than 10 ms or missing", wrong)
 	}
-	// Others may run on that CPU too.
-	if onCPU < 1 || onCPU > 20 || queued < 20 {
+	// Others may run on that CPU too, and while a list is made the next spinner may take it over.
+	if onCPU < 1 || onCPU > 30 || queued < 20 {
 		t.Errorf("of 20 times, %d spinners ran and %d waited; want 20 and 40 on a CPU of their own", onCPU, queued)
 	}
 	close(stop)

@@ -315,7 +315,23 @@ func TestExecByAThreadThatIsNotTheLeader(t *testing.T) {
 		return count(records, func(r record) bool { return r.kind() == recExit && r.tid() == tid })
 	}
 	freed := count(records, func(r record) bool { return r.kind() == recFree && r.tid() == oldTID })
-	if exited(child) != 2 || exited(oldTID) != 0 || freed != 1 {
-		t.Errorf("the process's first thread exits %d times, the thread that called exec %d times and is freed %d times; want 2, 0 and 1", exited(child), exited(oldTID), freed)
+	skipped := skippedRuns(t, tracer, "sched_process_exit") // Linux 7.2 skips some (docs/kernels.md)
+	if exited(child) > 2 || exited(child)+skipped < 2 || exited(oldTID) != 0 || freed != 1 {
+		t.Errorf("the process's first thread exits %d times, the thread that called exec %d times and is freed %d times; want 2, 0 and 1; %d exits were skipped",
+			exited(child), exited(oldTID), freed, skipped)
 	}
+}
+
+// skippedRuns is how many events the kernel did not run a program for, because it was running on that CPU already.
+func skippedRuns(t *testing.T, tracer *Tracer, name string) int {
+	t.Helper()
+	programs, err := tracer.Programs()
+	must(t, err)
+	for _, p := range programs {
+		if p.Name == name {
+			return int(p.RecursionMisses)
+		}
+	}
+	t.Fatalf("there is no program %s", name)
+	return 0
 }
