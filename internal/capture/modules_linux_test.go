@@ -36,30 +36,30 @@ ffffffffc0007040 t bpf_dispatcher_xdp	[bpf]
 	w.begin([]byte(old))
 	since, begun := w.since, proc.Monotonic()
 	write(modules, old+"new 8192 1 old, Live 0xffffffffc0005000\n")
-	if got, want := tell(t, w.changed(modules, kallsyms)), "new new_read c0005000+100 at 0\nnew new_write c0005100+1f00 at 100\n"; got != want {
+	if got, want := shown(t, w.changed(modules, kallsyms)), "new new_read c0005000+100 at 0\nnew new_write c0005100+1f00 at 100\n"; got != want {
 		t.Errorf("a module came:\n%swant\n%s", got, want)
 	}
 	if since > begun || w.since < begun {
 		t.Errorf("the list was known at %d, then at %d", since, w.since)
 	}
-	if got := tell(t, w.changed(modules, kallsyms)); got != "" {
+	if got := shown(t, w.changed(modules, kallsyms)); got != "" {
 		t.Errorf("nothing changed: %s", got)
 	}
 	write(modules, "new 8192 1 old, Live 0xffffffffc0005000\n")
-	if got, want := tell(t, w.changed(modules, kallsyms)), "old gone c0001000+1000\n"; got != want {
+	if got, want := shown(t, w.changed(modules, kallsyms)), "old gone c0001000+1000\n"; got != want {
 		t.Errorf("a module went:\n%swant\n%s", got, want)
 	}
-	if got := tell(t, w.changed(filepath.Join(dir, "none"), kallsyms)); got != "" {
+	if got := shown(t, w.changed(filepath.Join(dir, "none"), kallsyms)); got != "" {
 		t.Errorf("there are no modules: %s", got)
 	}
 	images := newImages()
 	images.read(kallsyms)
-	if got, want := tell(t, images.appendImages(nil, 1)), " bpf_trampoline_1 c0006000+1000 at 0\n bpf_dispatcher_xdp c0007040+1000 at 0\n"; got != want {
+	if got, want := shown(t, images.appendImages(nil, 1)), " bpf_trampoline_1 c0006000+1000 at 0\n bpf_dispatcher_xdp c0007040+1000 at 0\n"; got != want {
 		t.Errorf("images:\n%swant\n%s", got, want)
 	}
 }
 
-func tell(t *testing.T, records []byte) string {
+func shown(t *testing.T, records []byte) string {
 	t.Helper()
 	var all strings.Builder
 	for len(records) > 0 {

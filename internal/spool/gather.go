@@ -83,7 +83,7 @@ func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []b
 			return kept, b
 		}
 		b = b[length:]
-		ofModule := r.Kind == sideband.KindFunction && len(r.Data) > 0
+		ofModule := r.Kind == sideband.KindFunction && len(r.Data) > 0 && isFunction(&r)
 		if r.Kind != sideband.KindKept && !ofModule || len(kept) >= maxKept {
 			continue
 		}

@@ -23,15 +23,25 @@ type program struct {
 	module   *module
 }
 
-// maxPrograms is more than any machine has.
-const maxPrograms = 1 << 17
+const (
+	// maxPrograms is more than any machine has.
+	maxPrograms = 1 << 17
+	// maxFunctionName and maxModuleName are KSYM_NAME_LEN and MODULE_NAME_LEN of the kernel, rounded up.
+	maxFunctionName = 512
+	maxModuleName   = 64
+)
+
+// isFunction tells whether a record can be of a function of the kernel.
+func isFunction(r *sideband.Record) bool {
+	return r.Length > 0 && r.Start+r.Length > r.Start && len(r.Path) > 0 && len(r.Path) <= maxFunctionName && len(r.Data) <= maxModuleName
+}
 
 // add puts a function in place of what it overlaps.
 func (p *programs) add(r *sideband.Record) {
-	from, to := r.Start, r.Start+r.Length
-	if r.Length == 0 || to < from || len(r.Path) == 0 {
+	if !isFunction(r) {
 		return
 	}
+	from, to := r.Start, r.Start+r.Length
 	m := p.moduleOf(r)
 	first, last := p.overlapped(from, to)
 	if last == first+1 && p.functions[first] == (program{from, to, string(r.Path), m}) {
