@@ -214,9 +214,9 @@ func compareScheduling(t *testing.T, ours, perfs schedLists, cut map[uint32]int6
 // hole is where perf lacks switches.
 type hole struct{ from, to int64 }
 
-// holesOf are the places where a thread leaves a CPU to which none had switched. Once in some 100,000 events perf lacks what an
-// idle thread does until it leaves, and counts no loss. The recorder's time of an event is later than perf's, which is called
-// first.
+// holesOf are the places where a thread leaves a CPU to which none had switched. Now and then perf lacks what an idle thread does
+// until it leaves, one event in some 15,000 on the average, and counts no loss. The recorder's time of an event is later than
+// perf's, which is called first.
 func holesOf(switches []schedEvent) (holes []hole) {
 	for i := 1; i < len(switches); i++ {
 		if switches[i-1].to != switches[i].from {
