@@ -368,7 +368,7 @@ func (r *recorder) closeWindow() error {
 	}
 }
 
-// end writes what no ring has.
+// end writes the data that is in no ring.
 func (r *recorder) end() error {
 	if r.code != nil {
 		r.code.watcher.FinishMaps()

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// waitingBytes is how much of a recording waits in memory for a disk that does not take it: 2.6 s of 630,000 events a
-	// second. Memory that was never needed is never used.
+	// waitingBytes is the size of the buffer for data that the disk has not taken: 2.6 s of 630,000 events a second. The kernel
+	// backs only what was used.
 	waitingBytes = 64 << 20
-	// writeBytes is the most that is written at once, so that room comes back bit by bit.
+	// writeBytes is the most that is written at once, so that room is freed in small pieces.
 	writeBytes = 1 << 20
 )
 
@@ -83,7 +83,7 @@ func (b *buffer) append(parts [][]byte) error {
 	return nil
 }
 
-// waitForRoom returns how many bytes there is room for behind end.
+// waitForRoom returns for how many bytes there is room after end.
 func (b *buffer) waitForRoom(end int64) (int64, error) {
 	for {
 		if err := b.failed.Load(); err != nil {
@@ -98,7 +98,7 @@ func (b *buffer) waitForRoom(end int64) (int64, error) {
 	}
 }
 
-// endRound has everything written, and published when it is.
+// endRound makes the thread write everything, and publish it then.
 func (b *buffer) endRound() {
 	b.round.Store(b.end.Load())
 	signal(b.more)

@@ -114,7 +114,7 @@ func (w *Writer) CopyPiece(number uint16, offset int64, part []byte) error {
 	return w.chunk(chunkHeader{typ: chunkCopyPiece, ring: number, position: uint64(offset)}, part)
 }
 
-// reader is for any goroutine, and waits for what is not in the file yet.
+// reader may be used by any goroutine; it waits for data that is not in the file yet.
 func (w *Writer) reader() io.ReaderAt {
 	if w.buffer != nil {
 		return w.buffer

@@ -64,7 +64,7 @@ func writeVector(file *os.File, parts [][]byte, offset int64) error {
 	return nil
 }
 
-// allocate returns memory that takes none until it is used; nil: there is none to be had.
+// allocate returns memory that the kernel backs when it is used; nil: there is none.
 func allocate(bytes int) []byte {
 	memory, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {

@@ -44,7 +44,7 @@ type Writer struct {
 	rounds  int    // since BumpGeneration; -1: no cut is under way
 	side    uint64 // bytes of the side-band so far
 
-	buffer *buffer // nil: what is written goes to the file at once
+	buffer *buffer // nil: data is written to the file at once
 
 	copying    *Copy // the file whose parts are being written
 	copyNumber uint16
@@ -350,7 +350,7 @@ func (w *Writer) readBack(part []byte, at int64) error {
 	return err
 }
 
-// publish has a live Finalise read what was written so far.
+// publish lets a live Finalise read what was written so far.
 func (w *Writer) publish() {
 	if w.buffer != nil {
 		w.buffer.endRound()
@@ -359,8 +359,8 @@ func (w *Writer) publish() {
 	}
 }
 
-// Buffer has another thread write from here on, in which prepare is called, so that nobody waits for the disk, until
-// [Writer.Flush]. Without the memory for it nothing changes.
+// Buffer starts a thread that writes to the disk until [Writer.Flush], so that the caller does not wait for it. prepare is
+// called in that thread. Without memory for a buffer it does nothing.
 func (w *Writer) Buffer(prepare func()) {
 	if memory := allocate(waitingBytes); memory != nil {
 		w.buffer = startBuffer(w.file, memory, w.size, prepare, w.shared.publish)

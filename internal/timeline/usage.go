@@ -72,11 +72,10 @@ func (u *Usage) Apply(e *format.Event) {
 	}
 }
 
-// Ended lets go of a thread that has ended without an event for [Usage.Apply]. A thread that the events show running
-// goes on.
+// Ended drops a thread that has ended without an event for [Usage.Apply], unless the events show it running.
 func (u *Usage) Ended(id format.TaskID) {
 	if t := u.spans.tl.Thread(id); t != nil && t.Status != Running {
-		u.spans.tl.spans.dies(t, u.spans.now)
+		u.spans.dies(t, u.spans.now)
 		u.spans.tl.die(t)
 	}
 }
