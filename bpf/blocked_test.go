@@ -62,7 +62,14 @@ func lockMemory(t *testing.T) (pid int) {
 	case <-time.After(time.Minute):
 		t.Fatal("the file system got no request to write")
 	}
-	waitFor(t, func() bool { return stateOf(pid) == "D" })
+	state := ""
+	waitFor(t, func() bool {
+		state = stateOf(pid)
+		return state == "D" || state == "S"
+	})
+	if state == "S" { // it has mapped the memory, and waits to be killed
+		t.Skip("this kernel writes pages of FUSE files from copies, and waits for nothing (docs/kernels.md)")
+	}
 	return pid
 }
 
