@@ -1,6 +1,7 @@
 package sideband
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -224,5 +225,20 @@ func TestMapFilesOfOneUserLeaveRoom(t *testing.T) {
 	}
 	if got, err := io.ReadAll(r); err != nil || string(got) != "before\n" {
 		t.Errorf("it has %q, %v", got, err)
+	}
+}
+
+// TestMapFilesBeyondTheBoundAreCounted: map files that are not copied at all are reported as well.
+func TestMapFilesBeyondTheBoundAreCounted(t *testing.T) {
+	s := newMapStore()
+	defer s.close()
+	for pid := range uint32(maxMaps + 3) {
+		err := s.add(mapKey{pid: pid}, 1000, []byte("1000 40 f\n"), 0)
+		if isOver := pid >= maxMaps; isOver != errors.Is(err, errMapRoom) {
+			t.Fatalf("file %d: %v", pid, err)
+		}
+	}
+	if n := s.cut(); n != 3 {
+		t.Errorf("%d files are cut, want 3", n)
 	}
 }

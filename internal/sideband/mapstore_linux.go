@@ -38,6 +38,7 @@ type mapStore struct {
 	copies map[mapKey]*mapCopy
 	users  map[uint32]usage
 	all    usage
+	others int // map files that were not copied at all, because there are too many
 	closed bool
 }
 
@@ -75,6 +76,7 @@ func (s *mapStore) add(key mapKey, user uint32, text []byte, read int64) error {
 	c := s.copies[key]
 	if c == nil {
 		if len(s.copies) >= maxMaps {
+			s.others++
 			return errMapRoom
 		}
 		c = &mapCopy{user: user}
@@ -165,6 +167,7 @@ func (s *mapStore) read(key mapKey) (io.ReadCloser, bool) {
 func (s *mapStore) cut() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n = s.others
 	for _, c := range s.copies {
 		if c.cut {
 			n++
