@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	hotPrograms = 500
-	hotWithout  = 50 // of them have no build-id
+	hotPrograms = 250
+	hotWithout  = 25 // of them have no build-id
 )
 
 // hotOriginals are programs that spin in hot(), each with a layout and, but for some, a build-id of its own.
