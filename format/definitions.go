@@ -14,7 +14,7 @@ const (
 	// maxSectionDefinitions and maxSectionDefinitionBytes bound what a reader keeps for one section. Writers
 	// begin an epoch long before.
 	maxSectionDefinitions     = 2 << 20 // and lines of frames
-	maxSectionDefinitionBytes = 96 << 20
+	maxSectionDefinitionBytes = 64 << 20
 	maxSectionFrameIDs        = 32 << 20 // in its stacks
 	maxSectionClocks          = 1 << 16
 	maxFrameLines             = 4096

@@ -551,6 +551,9 @@ func (r *Reader) OnSectionEnd(f func(*End)) { r.onEnd = append(r.onEnd, f) }
 // at the end of the stream. All of the section's definitions have been read then.
 func (r *Reader) OnLeave(f func()) { r.onLeave = append(r.onLeave, f) }
 
+// DefinitionMemory is what the definitions of the current section take in memory, bytes.
+func (r *Reader) DefinitionMemory() int { return r.section.defs.messages.size + 4*r.section.defs.count }
+
 // StackIDs are the ids of the stacks that the current section has defined so far, in order.
 func (r *Reader) StackIDs() iter.Seq[uint32] { return r.section.defs.stacks.ids() }
 

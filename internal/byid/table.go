@@ -1,7 +1,7 @@
 // Package byid keeps what the ids of a section stand for.
 package byid
 
-// Table maps ids to values that can be made again: it has up to 131,072, and drops a value for another one with the same id
+// Table maps ids to values that can be made again: it has up to 65,536, and drops a value for another one with the same id
 // modulo that. Writers number definitions from 1 without wide gaps, so that is rare for fewer ids. The zero value of a Table is
 // empty; the zero value of T means that there is none. 0 is not an id.
 type Table[T any] struct {
@@ -16,7 +16,7 @@ type slot[T any] struct {
 
 const (
 	fewest = 1 << 6
-	most   = 1 << 17
+	most   = 1 << 16
 )
 
 // Get returns the value of an id, if it is still there.

@@ -16,7 +16,7 @@ func Main(t Tool) {
 }
 
 // heapGoal is the memory beyond which garbage is collected more often than the heap doubles. A full section's
-// definitions take some 150 MiB, and those of the section before would be kept beside them. What the user sets by
+// definitions take some 40 MiB, those of the section before would be kept beside them, and no tool may take more than 256. What the user sets by
 // GOMEMLIMIT stays.
 const heapGoal = 224 << 20
 

@@ -145,6 +145,10 @@ func (f *Filter) defineStack(id format.StackID) error {
 	return f.w.DefineStack(d)
 }
 
+// maxNamed is how many bytes of definitions a section may have before frames get no more names: with these it could have more
+// than a reader takes.
+const maxNamed = 3 * format.EpochBytes / 2
+
 func (f *Filter) defineFrame(id uint32) error {
 	if id == 0 || f.defined.frames.has(id) {
 		return nil
@@ -160,7 +164,7 @@ func (f *Filter) defineFrame(id uint32) error {
 	if err := f.defineModule(d.Module); err != nil {
 		return err
 	}
-	if f.o.Frame != nil {
+	if f.o.Frame != nil && f.w.DefinitionBytes() < maxNamed {
 		d = f.o.Frame(d, f.r.Module(d.Module))
 	}
 	return f.w.DefineFrame(d)

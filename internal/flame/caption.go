@@ -159,6 +159,9 @@ func (p *Profile) missing(v View) []string {
 	default:
 		told = append(told, "nothing lost")
 	}
+	if a.Folded > 0 {
+		told = append(told, cli.Grouped(uint64(a.Folded))+" ended threads added up by name")
+	}
 	if a.UserStacks > 0 {
 		told = append(told, percent(float64(a.CutStacks)/float64(a.UserStacks))+" of user stacks cut")
 	}

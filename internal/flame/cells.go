@@ -152,6 +152,9 @@ func halveSlots(t *Thread) (parts int) {
 				kept = append(kept, s)
 			}
 		}
+		if len(kept) <= cap(kept)/2 {
+			kept = slices.Clone(kept)
+		}
 		t.Cells[i].Slots = kept
 		parts += len(kept)
 	}

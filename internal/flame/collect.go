@@ -66,6 +66,9 @@ type collector struct {
 	slots int // parts of their time
 
 	bounds, full bounds // of what is kept; full is from where on it is shrunk next
+	foldAt       int    // bytes from which on threads are folded next
+	folded       int64
+	events       uint64
 
 	same  map[NodeID]uint32
 	paths map[string]uint32
@@ -149,6 +152,9 @@ func (c *collector) Event(e *format.Event) error {
 	if !c.held().within(c.full, 1, 1) {
 		c.shrink()
 	}
+	if c.events++; c.events%256 == 0 {
+		c.fold()
+	}
 	return c.failed
 }
 
@@ -199,7 +205,7 @@ func (c *collector) thread(of *timeline.Thread) *thread {
 	}
 	of.Own = t
 	c.threads = append(c.threads, t)
-	if len(c.threads) >= 2*c.swept+c.bounds.unswept {
+	if len(c.threads) >= c.swept/4*5+c.bounds.unswept {
 		c.sweep()
 	}
 	return t

@@ -479,6 +479,35 @@ func TestTooManyStacksGiveUpTheLeast(t *testing.T) {
 	}
 }
 
+// Where so many threads have ended that they take too much memory, those with the least time are added up by name. No time is
+// lost, and those that have more keep their ids.
+func TestTooManyThreadsAreAddedUpByName(t *testing.T) {
+	var folded int64
+	for seed := range uint64(20) {
+		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
+		for _, kept := range []Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Threads: true, Trail: true}, {Spread: true}} {
+			whole := collected(t, stream, kept)
+			within := usualBounds()
+			within.unswept, within.room = 1, 40_000
+			p := collectedWithin(t, stream, kept, within)
+			for _, thread := range p.Threads {
+				addUp(t, p, thread, kept)
+			}
+			want, got := whole.Graph(View{By: ByNone}), p.Graph(View{By: ByNone})
+			if got.Nodes[0].Total != want.Nodes[0].Total {
+				t.Errorf("seed %d, %+v: %+v in all, want %+v", seed, kept, got.Nodes[0].Total, want.Nodes[0].Total)
+			}
+			if whole.About.Folded != 0 {
+				t.Errorf("seed %d, %+v: %d threads are folded where there is room", seed, kept, whole.About.Folded)
+			}
+			folded += p.About.Folded
+		}
+	}
+	if folded == 0 {
+		t.Error("no threads are folded")
+	}
+}
+
 func addUp(t *testing.T, p *Profile, thread *Thread, kept Options) {
 	t.Helper()
 	var ns int64
@@ -499,8 +528,8 @@ func addUp(t *testing.T, p *Profile, thread *Thread, kept Options) {
 	if ns != thread.Lifetime {
 		t.Errorf("thread %d: cells hold %d of %d ns", thread.TID, ns, thread.Lifetime)
 	}
-	if !kept.Trail {
-		return
+	if !kept.Trail || kept.Threads && thread.TID == 0 && thread.Start == 0 && p.About.Folded > 0 {
+		return // of several together there is no trail
 	}
 	ns = 0
 	last := int64(0)

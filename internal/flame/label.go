@@ -53,20 +53,11 @@ func (c *collector) name(name []byte) string {
 	return c.places.one(string(stacks.Printable(name, stacks.Unnamed)))
 }
 
-// maxThreads is how many threads, or processes, are told apart. More that have ended are told by their names alone.
-const maxThreads = 50_000
-
 // maxLabels is how many names of threads are kept: a capture of days has more processes than anybody looks at.
 const (
-	maxLabels   = 200_000
+	maxLabels   = 500_000
 	moreThreads = "[more threads]"
 )
-
-// nameAlone is a label without ids.
-func (c *collector) nameAlone(id LabelID) LabelID {
-	l := c.p.Labels[id]
-	return c.internLabel(Label{Comm: l.Comm, Process: l.Process})
-}
 
 func (c *collector) internLabel(l Label) LabelID {
 	if !c.o.Threads {

@@ -21,16 +21,19 @@ func (c *collector) sweep() {
 
 // finish takes all threads into the profile.
 func (c *collector) finish() error {
-	for _, t := range c.threads {
+	c.p.About.Forgotten, c.p.About.Folded = c.spans.Timeline().Forgotten(), c.folded
+	c.spans = nil // what it holds of a thread goes with the thread
+	for i, t := range c.threads {
 		c.retire(t)
+		c.threads[i] = nil
 	}
-	c.threads = nil
+	c.threads, c.labels, c.wakes, c.same, c.paths = nil, nil, nil, nil, nil
 	c.eachThread(func(t *thread) { c.p.Threads = append(c.p.Threads, &t.Thread) })
 	slices.SortFunc(c.p.Threads, func(a, b *Thread) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
 	})
 	c.countSlots()
-	c.p.About.Forgotten = c.spans.Timeline().Forgotten()
+	c.kept, c.ended, c.places = nil, nil, nil
 	return c.failed
 }
 
@@ -48,8 +51,11 @@ func (c *collector) retire(t *thread) {
 		return
 	}
 	c.label(t, 0)
-	if c.o.Threads && len(c.kept) < maxThreads {
-		t.of, t.index, t.samples = nil, nil, nil
+	t.of.Own = nil
+	t.of, t.samples = nil, nil
+	t.Cells = slices.Clone(t.Cells)
+	if c.o.Threads {
+		t.index = nil
 		c.kept = append(c.kept, t)
 		return
 	}
@@ -58,21 +64,17 @@ func (c *collector) retire(t *thread) {
 
 // merge adds a thread to those of its name that have ended before.
 func (c *collector) merge(t *thread) {
-	if len(c.ended) >= maxThreads {
-		t.Label = c.nameAlone(t.Label)
-		for i := range t.Cells {
-			t.Cells[i].Label = c.nameAlone(t.Cells[i].Label)
-		}
-		t.PID = 0
-	}
 	into := c.ended[t.Label]
 	if into == nil {
 		if c.ended == nil {
 			c.ended = make(map[LabelID]*thread)
 		}
-		into = &thread{}
-		into.PID, into.Label, into.IsKernel = t.PID, t.Label, t.IsKernel
-		c.ended[t.Label] = into
+		t.TID, t.Start = 0, 0
+		if c.trails != nil {
+			t.Trail = c.trails.thread() // of several there is none
+		}
+		c.ended[t.Label] = t
+		return
 	}
 	into.Lifetime += t.Lifetime
 	c.cells -= len(t.Cells)

@@ -15,6 +15,8 @@ type bounds struct {
 	cells int
 	// unswept is how many threads there may be before it is looked for those that have ended.
 	unswept int
+	// room is how many bytes all of it may take, about; 0: as usual.
+	room int
 }
 
 // usualBounds come to some 150 MiB.
@@ -102,16 +104,21 @@ func (c *collector) reduce(t *thread, most int64) {
 	}
 }
 
-// compact numbers the stacks, frames and wakes anew that are still named.
+// compact numbers the stacks, frames, wakes and names anew that are still named.
 func (c *collector) compact() {
-	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, places: c.places, waits: c.p.Waits}
+	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, labels: c.p.Labels, places: c.places, waits: c.p.Waits}
 	r.begin(c)
+	ended := c.ended
+	c.ended = make(map[LabelID]*thread, len(ended))
+	for id, t := range ended {
+		c.ended[r.label(c, id)] = t
+	}
 	c.eachThread(func(t *thread) {
 		index := t.index != nil
-		t.index = nil
+		t.index, t.Label = nil, r.label(c, t.Label)
 		for i := range t.Cells {
 			cell := &t.Cells[i]
-			cell.Stack, cell.Wake = r.node(cell.Stack), r.wake(c, cell.Wake)
+			cell.Stack, cell.Wake, cell.Label = r.node(cell.Stack), r.wake(c, cell.Wake), r.label(c, cell.Label)
 			if index {
 				t.put(cell.CellKey, int32(i))
 			}
@@ -130,19 +137,32 @@ type renumbering struct {
 	old    []Node
 	frames []Frame
 	wakes  []Wake
+	labels []Label
 	waits  map[NodeID]string
 	places *places
 
 	nodes     []NodeID
 	newFrames []FrameID
 	newWakes  []WakeID
+	newLabels []LabelID
 }
 
 func (r *renumbering) begin(c *collector) {
 	r.nodes, r.newFrames, r.newWakes = make([]NodeID, len(r.old)), make([]FrameID, len(r.frames)), make([]WakeID, len(r.wakes))
+	r.newLabels = make([]LabelID, len(r.labels))
 	c.places.reset()
-	c.p.Wakes = make([]Wake, 1)
-	clear(c.wakes)
+	c.p.Wakes, c.p.Labels = make([]Wake, 1), make([]Label, 1)
+	c.wakes, c.labels = make(map[Wake]WakeID), make(map[Label]LabelID)
+	c.byTask.Clear()
+}
+
+func (r *renumbering) label(c *collector, id LabelID) LabelID {
+	if id != 0 && r.newLabels[id] == 0 {
+		l := r.labels[id]
+		l.Comm, l.Process = r.places.one(l.Comm), r.places.one(l.Process)
+		r.newLabels[id] = intern(c.labels, &c.p.Labels, l)
+	}
+	return r.newLabels[id]
 }
 
 func (r *renumbering) node(id NodeID) NodeID {
@@ -179,7 +199,7 @@ func (r *renumbering) wake(c *collector, id WakeID) WakeID {
 		return r.newWakes[id]
 	}
 	w := r.wakes[id]
-	w.Stack, w.Before = r.node(w.Stack), r.wake(c, w.Before)
+	w.Label, w.Stack, w.Before = r.label(c, w.Label), r.node(w.Stack), r.wake(c, w.Before)
 	r.newWakes[id] = c.internWake(w)
 	return r.newWakes[id]
 }

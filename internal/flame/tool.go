@@ -89,6 +89,9 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of select
 	defer r.Close()
 	p, err = Collect(r, q.collect)
 	inv.Forgot(name, p.About.Forgotten)
+	if n := p.About.Folded; n > 0 {
+		inv.Warnf("%s: %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), moreThreads)
+	}
 	switch {
 	case errors.Is(err, ErrSlots):
 		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)

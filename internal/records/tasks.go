@@ -18,6 +18,7 @@ type tasks struct {
 	texts    *texts
 	json     bool // Task.JSON is wanted
 	count    int64
+	numbers  []uint32 // of the current section's tasks that were described, by id; 0: none
 	byID     byid.Table[*Task]
 	idle     *bounded.Map[uint32, *Task]
 	filtered *Task
@@ -55,6 +56,7 @@ func (t *tasks) finish(k *Task) *Task {
 
 func (t *tasks) newSection() {
 	t.byID.Clear()
+	t.numbers = t.numbers[:0]
 }
 
 // of is the task that an id names on a CPU, which matters to idle ones only.
@@ -74,9 +76,33 @@ func (t *tasks) find(id format.TaskID) *Task {
 	if d.IsLost() {
 		return t.lost // not kept: its definition may still come
 	}
+	next := t.count
+	number := t.number(id)
+	if *number != 0 {
+		t.count = int64(*number) - 1 // it was described before and is not kept any more
+	}
 	k := t.describe(d)
+	if *number != 0 {
+		t.count = next
+	} else if t.count > next {
+		*number = uint32(t.count)
+	}
 	t.byID.Put(uint32(id), k)
 	return k
+}
+
+// maxNumbered bounds the ids whose numbers are kept. Writers have none beyond.
+const maxNumbered = 1 << 22
+
+// number is where the number of a task is kept, and 1 more.
+func (t *tasks) number(id format.TaskID) *uint32 {
+	if id >= maxNumbered {
+		return new(uint32)
+	}
+	for uint64(len(t.numbers)) <= uint64(id) {
+		t.numbers = append(t.numbers, 0)
+	}
+	return &t.numbers[id]
 }
 
 func (t *tasks) describe(d *format.Task) *Task {

@@ -6,15 +6,24 @@ import (
 )
 
 // maxThreads bounds the threads of a Timeline, including ended ones that still have ids: a stream need not report the end of
-// a thread. With what renderers keep of each, they take some 150 MiB.
-const maxThreads = 1 << 17
+// a thread. The tables are not cleaned of ended threads before they have leastDue.
+const (
+	maxThreads = 96 << 10
+	leastDue   = 16 << 10
+)
+
+// Memory is about how much memory a Timeline with spans uses, in bytes.
+func (tl *Timeline) Memory() int {
+	const perThread = 700 // with its definition and its entries in tables
+	return tl.held * perThread
+}
 
 // Forgotten counts the threads that were dropped while alive, as far as known: those without events for the longest time.
 func (tl *Timeline) Forgotten() int64 { return tl.forgotten }
 
 // bound is called before each event.
 func (tl *Timeline) bound() {
-	if tl.held > tl.most {
+	if tl.held > tl.due {
 		tl.clean()
 	}
 }
@@ -41,6 +50,7 @@ func (tl *Timeline) clean() {
 		}
 	}
 	tl.held = len(tl.live)
+	tl.due = min(tl.most, max(leastDue, tl.held/4*5))
 }
 
 // forgetOldest drops n threads, but none that runs: there are no more of those than CPUs.

@@ -30,6 +30,7 @@ type Timeline struct {
 	idle      []*Thread // in truth one
 	sorted    []*Thread
 	held      int // threads in the tables: those left by the last cleaning, and new ones
+	due       int // number of held threads at which the tables are cleaned
 	most      int // limit of held
 	forgotten int64
 	spans     *Spans // observer of state changes; may be nil
@@ -48,7 +49,7 @@ type cpu struct {
 
 // New returns an empty Timeline.
 func New(defs Definitions) *Timeline {
-	return &Timeline{defs: defs, byTID: make(map[int32]*Thread), most: maxThreads}
+	return &Timeline{defs: defs, byTID: make(map[int32]*Thread), due: leastDue, most: maxThreads}
 }
 
 // NewSection is called when the ids of events change their meaning. Threads are kept. When time has passed between

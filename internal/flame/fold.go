@@ -1,0 +1,111 @@
+package flame
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Threads that have ended, and processes of which some have, are kept until all that is kept takes too much memory. Then
+// slots become longer, those with the least time are added up by name, and where that is not enough, as [more threads].
+// Threads that are alive are as many as a timeline keeps.
+
+// What each takes in memory, bytes, with what leads to it.
+const (
+	perThread = 256
+	perCell   = 80
+	perLabel  = 120
+	perNode   = 32
+	perSlot   = 24
+)
+
+// usualRoom is how much a collector, its timeline and the definitions may take together, of the 256 MiB that a tool may take:
+// some garbage is always there, and the output needs room too.
+const (
+	usualRoom = 176 << 20
+	leastRoom = 32 << 20
+	pageRoom  = 72 << 20 // for the names and stacks of a page, once more
+)
+
+// memory is what a collector takes, but for its timeline.
+func (c *collector) memory() int {
+	threads := len(c.threads) + len(c.kept) + len(c.ended)
+	return threads*perThread + c.cells*perCell + len(c.p.Labels)*perLabel + c.stackMemory() + c.slots*perSlot
+}
+
+func (c *collector) stackMemory() int {
+	return c.places.bytes + (len(c.p.Nodes)+len(c.p.Wakes))*perNode
+}
+
+// mostMemory is what it may take.
+func (c *collector) mostMemory() int {
+	if c.bounds.room != 0 {
+		return c.bounds.room
+	}
+	most := usualRoom - c.r.DefinitionMemory() - c.spans.Timeline().Memory()
+	if c.o.Slot > 0 {
+		most -= pageRoom
+	}
+	return max(leastRoom, most)
+}
+
+// fold makes room if it is time for that.
+func (c *collector) fold() {
+	most := c.mostMemory()
+	if c.memory() < max(most, c.foldAt) {
+		return
+	}
+	c.sweep()
+	enough := func() bool { return c.memory() < most/4*3 }
+	if c.stackMemory() > most/3 {
+		c.shrink()
+	}
+	for before := math.MaxInt; c.o.Stretch && !enough() && c.slots*perSlot > most/8 && c.slots < before/4*3; {
+		before = c.slots
+		c.stretch()
+	}
+	if !enough() {
+		c.foldLeast()
+	}
+	// Where that was not enough, because so many threads are alive, it is done again when there is a quarter more.
+	c.foldAt = c.memory() / 4 * 5
+}
+
+// foldLeast adds up half of the ended threads, those with the least time, by name. Those of whose name there is only one are
+// added up as [more threads].
+func (c *collector) foldLeast() {
+	all := slices.AppendSeq(slices.Clone(c.kept), maps.Values(c.ended))
+	slices.SortFunc(all, func(a, b *thread) int {
+		return cmp.Or(cmp.Compare(a.Lifetime, b.Lifetime), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Label, b.Label))
+	})
+	all = all[:len(all)/2]
+	least := make(map[*thread]bool, len(all))
+	names := make(map[Label]int)
+	for _, t := range all {
+		least[t] = true
+		names[c.nameOf(t.Label)]++
+	}
+	c.kept = slices.DeleteFunc(c.kept, func(t *thread) bool { return least[t] })
+	maps.DeleteFunc(c.ended, func(_ LabelID, t *thread) bool { return least[t] })
+	for _, t := range all {
+		label := Label{Comm: moreThreads, Process: moreThreads}
+		if one := c.nameOf(t.Label); names[one] > 1 {
+			label = one
+		}
+		c.folded++
+		t.PID, t.Label = 0, c.internLabel(label)
+		for i := range t.Cells {
+			t.Cells[i].Label = t.Label
+		}
+		c.merge(t)
+	}
+	if c.trails == nil {
+		c.compact()
+	}
+}
+
+// nameOf is a label without ids.
+func (c *collector) nameOf(id LabelID) Label {
+	return Label{Comm: c.p.Labels[id].Comm, Process: c.p.Labels[id].Process}
+}
