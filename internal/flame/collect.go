@@ -26,7 +26,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: usualBounds(), full: usualBounds(),
 	}
-	c.spans = timeline.NewSpans(r, c.span)
+	c.spans, c.mostSlots = timeline.NewSpans(r, c.span), maxSlotTimes
 	if o.Trail {
 		c.trails = newTrails()
 		p.closeTrails = c.trails.Close
@@ -68,6 +68,7 @@ type collector struct {
 	bounds, full bounds // of what is kept; full is from where on it is shrunk next
 	foldAt       int    // bytes from which on threads are folded next
 	folded       int64
+	mostSlots    int
 	events       uint64
 
 	same  map[NodeID]uint32

@@ -18,6 +18,7 @@ const (
 	perLabel  = 120
 	perNode   = 32
 	perSlot   = 24
+	perPage   = 500 // what a page, or times in order, need more of a thread
 )
 
 // usualRoom is how much a collector, its timeline and the definitions may take together, of the 256 MiB that a tool may take:
@@ -25,13 +26,16 @@ const (
 const (
 	usualRoom = 176 << 20
 	leastRoom = 32 << 20
-	pageRoom  = 72 << 20 // for the names and stacks of a page, once more
 )
 
 // memory is what a collector takes, but for its timeline.
 func (c *collector) memory() int {
 	threads := len(c.threads) + len(c.kept) + len(c.ended)
-	return threads*perThread + c.cells*perCell + len(c.p.Labels)*perLabel + c.stackMemory() + c.slots*perSlot
+	each := perThread
+	if c.o.Slot > 0 || c.o.Trail {
+		each += perPage
+	}
+	return threads*each + c.cells*perCell + len(c.p.Labels)*perLabel + c.stackMemory() + c.slots*perSlot
 }
 
 func (c *collector) stackMemory() int {
@@ -43,16 +47,13 @@ func (c *collector) mostMemory() int {
 	if c.bounds.room != 0 {
 		return c.bounds.room
 	}
-	most := usualRoom - c.r.DefinitionMemory() - c.spans.Timeline().Memory()
-	if c.o.Slot > 0 {
-		most -= pageRoom
-	}
-	return max(leastRoom, most)
+	return max(leastRoom, usualRoom-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
 }
 
 // fold makes room if it is time for that.
 func (c *collector) fold() {
 	most := c.mostMemory()
+	c.mostSlots = min(maxSlotTimes, max(1<<20, (most-len(c.threads)*perPage)/2/perSlot))
 	if c.memory() < max(most, c.foldAt) {
 		return
 	}

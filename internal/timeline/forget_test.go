@@ -29,7 +29,7 @@ func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
 		}
 	})
 	tl := s.Timeline()
-	tl.due, tl.most = most, most
+	tl.most = most
 	s.NewSection(new(format.Session))
 	s.Open(1000)
 	at := int64(1000)
