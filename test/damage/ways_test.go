@@ -24,7 +24,7 @@ const (
 	// hang is how long a tool may take on a machine with a hundred other things to do; busy is how much of that it may
 	// be on a CPU, which no load changes.
 	hang = 5 * time.Minute
-	busy = 10 * time.Second
+	busy = time.Minute
 	// peak is the most memory that a tool may have in use for a small file, however it is damaged.
 	peak = 192 << 20
 )
