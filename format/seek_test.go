@@ -79,3 +79,32 @@ func TestDamageAfterAJumpIsNoLossWhereNoEventIsMissing(t *testing.T) {
 		t.Errorf("the first event is at %d, want the state at 5000", events[0].Time)
 	}
 }
+
+// A header block that tells something impossible is dropped by a reader of everything. A jump must not take its session.
+func TestSeekTakesNoSessionThatIsImpossible(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out, WriterOptions{})
+	if err := w.Begin(&Session{Id: 1, BootId: "b", Close: 1000, Continues: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.BeginState(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write(&Event{Time: 10, Kind: KindStateCPU, Flags: FlagSubject}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.EndSection(&End{Close: 1000, Last: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, whole, err := readAll(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	jumped := seeked(t, out.Bytes(), 500)
+	if _, err := rest(jumped); err != nil {
+		t.Fatal(err)
+	}
+	if want, got := whole.Damage(), jumped.Damage(); want == nil || got == nil || *got != *want || !jumped.HeaderLost() {
+		t.Errorf("after a jump the damage is %+v and the header lost: %v; want %+v and true", got, jumped.HeaderLost(), want)
+	}
+}
