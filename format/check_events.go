@@ -159,7 +159,7 @@ func (s *stateCheck) begin(promised bool) {
 func (s *stateCheck) event(e *Event, idle bool) string {
 	if !isStateEvent(e) {
 		promised := s.promised
-		s.promised, s.open = false, false
+		s.promised, s.open = false, s.open && e.Time == s.at
 		if promised {
 			return noState
 		}

@@ -150,6 +150,7 @@ func TestCheckFinds(t *testing.T) {
 		{"unknown cause", tasks + "+5 all lost from=+4 cause=99\nend", "has cause=99, which means nothing"},
 		{"no state", tasks + "block events state\n+5 cpu0 free 1\nend", "the block does not begin with a state, though it says so"},
 		{"CPU twice", tasks + "+0 cpu0 state_cpu 1\n+0 cpu0 state_cpu 2\nend", "the state tells twice who runs on cpu0"},
+		{"CPU twice around another event", tasks + "block events state\n+0 cpu0 state_cpu 1\n+0 cpu0 rename 1\n+0 cpu0 state_cpu 2\nend", "the state tells twice who runs on cpu0"},
 		{"thread twice", tasks + "+0 cpu0 state_cpu 1\n+0 cpu0 state_thread 1\nend", "the state tells twice of task 1"},
 		{"first", tasks + "block events @first=+4\n+5 cpu0 free 1\nend", "claims +0.000000004 as its first time, but it is +0.000000005"},
 		{"last", tasks + "block events @last=+6\n+5 cpu0 free 1\nend", "as its last time, but it is +0.000000005"},

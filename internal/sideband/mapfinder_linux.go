@@ -19,7 +19,7 @@ const (
 	// growthLook is the least time between looks at a growing file.
 	growthLook = 50 * time.Millisecond
 	// slowGrowth is after which time less than minLook is copied too.
-	slowGrowth = time.Second
+	slowGrowth = 100 * time.Millisecond
 	// eachMapLook is lastMapLook per program, if there are many: a look takes 50 us.
 	eachMapLook = 10 * time.Millisecond
 	// idleShare times as long as a look has taken, the finder sleeps.

@@ -47,7 +47,7 @@ const generator = `
 		fclose(f);
 		printf("%d %lx\n", getpid(), (long)a);
 		fflush(stdout);
-		usleep(200000);
+		usleep(400000);
 		if (!strcmp(argv[2], "exec"))
 			execl(argv[0], argv[0], "second", "end", NULL);
 		if (!strcmp(argv[2], "rewrite")) {
