@@ -70,6 +70,12 @@ func (c *collector) merge(t *thread) {
 			c.ended = make(map[LabelID]*thread)
 		}
 		t.TID, t.Start = 0, 0
+		if t.index != nil { // some cells are waits for work now, or have another name
+			clear(t.index)
+			for i := range t.Cells {
+				t.put(t.Cells[i].CellKey, int32(i))
+			}
+		}
 		if c.trails != nil {
 			t.Trail = c.trails.thread() // of several there is none
 		}
