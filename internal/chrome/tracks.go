@@ -79,9 +79,9 @@ func (c *conversion) introduce(tr *track, k *task) {
 		c.metadata("thread_name", int64(tr.pid), int64(k.tid), "name", k.comm)
 	}
 	tr.named = k
-	before, told := c.tracks.processes.Get(tr.pid)
+	before, known := c.tracks.processes.Get(tr.pid)
 	now := named{k.process, k.command, k.tid == k.pid}
-	if told && (before == now || before.byLeader && !now.byLeader) {
+	if known && (before == now || before.byLeader && !now.byLeader) {
 		return
 	}
 	c.tracks.processes.Put(tr.pid, now)
@@ -91,7 +91,7 @@ func (c *conversion) introduce(tr *track, k *task) {
 	if before.command != now.command {
 		c.metadata("process_labels", int64(tr.pid), 0, "labels", now.command)
 	}
-	if k.kernel && !told {
+	if k.kernel && !known {
 		c.sorted("process_sort_index", int64(tr.pid), 0, 1)
 	}
 }

@@ -33,7 +33,7 @@ type module struct {
 	definition *format.Module // without an id; nil: of addresses that are in nothing
 	section    uint32         // number of the section in which id is valid
 	id         uint32
-	wanted     bool // names are asked for
+	wanted     bool // names were requested
 	loaded     bool // its functions are in code.programs
 
 	// The frames of this section, as indices in code.frames: by offset, those that are callers apart.

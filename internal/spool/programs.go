@@ -31,7 +31,7 @@ const (
 	maxModuleName   = 64
 )
 
-// isFunction tells whether a record can be of a function of the kernel.
+// isFunction reports whether a record can be of a function of the kernel.
 func isFunction(r *sideband.Record) bool {
 	return r.Length > 0 && r.Start+r.Length > r.Start && len(r.Path) > 0 && len(r.Path) <= maxFunctionName && len(r.Data) <= maxModuleName
 }

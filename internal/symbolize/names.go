@@ -189,9 +189,9 @@ func eachCode(payload []byte, module func(*format.Module), frame func(*format.Fr
 	}
 }
 
-// maxModules bounds the modules of a section that names are asked for ahead in, of some 200 bytes each.
+// maxModules bounds the modules of a section that names are requested ahead in, of some 200 bytes each.
 const maxModules = 1 << 18
 
-// maxAhead bounds the places whose names are asked for ahead, of 100 bytes each and their names. Beyond it, each is
+// maxAhead bounds the places whose names are requested ahead, of 100 bytes each and their names. Beyond it, each is
 // asked for as it comes.
 const maxAhead = 1 << 20

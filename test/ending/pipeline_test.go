@@ -409,11 +409,9 @@ func TestSecondSignalWhileFinalisingKeepsTheSpool(t *testing.T) {
 	}
 }
 
-// TestFirstSignalWhileNamingLeavesNamesOut: any user can have map files that take long to read. The first signal ends that
-// within a second, and the recording is whole but for names.
-func TestFirstSignalWhileNamingLeavesNamesOut(t *testing.T) {
-	tools.NeedPrivilege(t)
-	const processes = 2
+// startMaps runs processes with generated code, each with a map file of 100 MiB.
+func startMaps(t *testing.T, processes int) {
+	t.Helper()
 	w := tools.StartWorkload(t, exec.Command(tools.Path("maps"), fmt.Sprint(processes), fmt.Sprint(100<<20)))
 	maps := w.Until("ready")
 	t.Cleanup(func() {
@@ -421,6 +419,14 @@ func TestFirstSignalWhileNamingLeavesNamesOut(t *testing.T) {
 			_ = os.Remove(strings.TrimSpace(path))
 		}
 	})
+}
+
+// TestFirstSignalWhileNamingLeavesNamesOut: any user can have map files that take long to read. The first signal ends that
+// within a second, and the recording is whole but for names.
+func TestFirstSignalWhileNamingLeavesNamesOut(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const processes = 2
+	startMaps(t, processes)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	p := &pipeline{t: t}
 	cmd := exec.Command(tools.Path("wprof-record"), "-v", "-d4s", "-o", file)
@@ -492,13 +498,7 @@ func signalBehindAPipe(t *testing.T, file string, processes int) {
 func TestSignalThatEndsTheRecordingShortensNaming(t *testing.T) {
 	tools.NeedPrivilege(t)
 	const processes = 4
-	w := tools.StartWorkload(t, exec.Command(tools.Path("maps"), fmt.Sprint(processes), fmt.Sprint(100<<20)))
-	maps := w.Until("ready")
-	t.Cleanup(func() {
-		for _, path := range maps {
-			_ = os.Remove(strings.TrimSpace(path))
-		}
-	})
+	startMaps(t, processes)
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGINT} {
 		file := filepath.Join(t.TempDir(), "x.wprof")
 		r := tools.Start(t, "-d0", "-Stimer=997hz", "-o", file)
