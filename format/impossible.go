@@ -1,6 +1,7 @@
 package format
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -45,6 +46,18 @@ func sessionProblem(s *Session) string {
 		return "the section continues a session, but as its first epoch"
 	}
 	return ""
+}
+
+// parsePossibleSession is [ParseHeaderPayload], but an impossible session is an error too.
+func parsePossibleSession(payload []byte) (Version, *Session, error) {
+	version, session, err := ParseHeaderPayload(payload)
+	if err != nil {
+		return version, nil, err
+	}
+	if problem := sessionProblem(session); problem != "" {
+		return version, nil, errors.New(problem)
+	}
+	return version, session, nil
 }
 
 // Problem returns what is impossible in a frame of a module, which may be nil; "": nothing.

@@ -376,14 +376,9 @@ func (r *Reader) beginEvents(l *loaded) {
 // beginSection is a header block. What was missing before it is told first, while the section before it is still
 // the current one; only an epoch of the same session leaves that to its own first event.
 func (r *Reader) beginSection(l *loaded) (*Event, error) {
-	version, session, err := ParseHeaderPayload(l.Payload)
+	version, session, err := parsePossibleSession(l.Payload)
 	if errors.Is(err, ErrNewer) {
 		return nil, err
-	}
-	if err == nil {
-		if problem := sessionProblem(session); problem != "" {
-			err = errors.New(problem)
-		}
 	}
 	if err != nil {
 		r.damaged(fmt.Sprintf("at byte %d: %v", l.Offset, err))

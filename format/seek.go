@@ -43,11 +43,6 @@ func (r *Reader) jump(sections []SectionSummary, state *IndexEntry) bool {
 	if s.Session == nil || s.Problem != "" && !w.isWholeUntil(s, state) {
 		return false
 	}
-	for i := range sections {
-		if sessionProblem(sections[i].Session) != "" {
-			return false // a reader of everything drops such a header
-		}
-	}
 	r.lastReal = s.Session
 	r.enter(s.Session, true, 0)
 	r.section.newer = s.Version.Minor > Minor

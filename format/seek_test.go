@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -80,8 +81,9 @@ func TestDamageAfterAJumpIsNoLossWhereNoEventIsMissing(t *testing.T) {
 	}
 }
 
-// A header block that tells something impossible is dropped by a reader of everything. A jump must not take its session.
-func TestSeekTakesNoSessionThatIsImpossible(t *testing.T) {
+// A header block with an impossible session is dropped by a reader of everything. A jump must not take its session, nor
+// may a summary.
+func TestImpossibleSessionIsTakenByNoReader(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, WriterOptions{})
 	if err := w.Begin(&Session{Id: 1, BootId: "b", Close: 1000, Continues: true}); err != nil {
@@ -106,5 +108,12 @@ func TestSeekTakesNoSessionThatIsImpossible(t *testing.T) {
 	}
 	if want, got := whole.Damage(), jumped.Damage(); want == nil || got == nil || *got != *want || !jumped.HeaderLost() {
 		t.Errorf("after a jump the damage is %+v and the header lost: %v; want %+v and true", got, jumped.HeaderLost(), want)
+	}
+	sections, err := ReadSummary(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := sections[0]; s.Session != nil || !strings.Contains(s.Problem, "at byte 0: the section continues a session") {
+		t.Errorf("the summary has session %v and problem %q; want none, and why", s.Session, s.Problem)
 	}
 }

@@ -197,10 +197,13 @@ func (w *walker) session(s *SectionSummary) error {
 	if err != nil {
 		return err
 	}
-	if s.Version, s.Session, err = ParseHeaderPayload(payload); err == nil && !w.indices {
+	if s.Version, s.Session, err = parsePossibleSession(payload); err != nil {
+		return err
+	}
+	if !w.indices {
 		s.Session.keepTimeline()
 	}
-	return err
+	return nil
 }
 
 // keepTimeline drops what [CheckTimeline] does not look at: a long recording has thousands of sections, and each lists its
@@ -246,14 +249,14 @@ func (w *walker) block(offset int64, want BlockType) ([]byte, error) {
 		return nil, err
 	}
 	if h.Type != want {
-		return nil, fmt.Errorf("at byte %d: a block of type %d where one of type %d should be", offset, h.Type, want)
+		return nil, fmt.Errorf("a block of type %d stands where one of type %d should be", h.Type, want)
 	}
 	stored, err := io.ReadAll(io.NewSectionReader(w.r, offset+BlockHeaderSize, int64(h.Stored)))
 	if err != nil {
 		return nil, err
 	}
 	if len(stored) != int(h.Stored) || blockCRC(stored) != h.CRC {
-		return nil, fmt.Errorf("at byte %d: the checksum of a block does not match", offset)
+		return nil, errors.New("the checksum of the block does not match")
 	}
 	return w.unpack.unpack(nil, h, stored)
 }
@@ -285,6 +288,8 @@ func (w *walker) walk(from, to int64) (found []SectionSummary, problem string, _
 		}
 		if err := w.visit(current, h, at); errors.Is(err, ErrNewer) {
 			return found, problem, err
+		} else if err != nil {
+			problem = cmp.Or(problem, fmt.Sprintf("at byte %d: %v", at, err))
 		}
 		if h.Type == BlockEnd && current.End != nil && w.indices {
 			if wrong := order.Counted(current.End); wrong != "" {
