@@ -95,7 +95,7 @@ func announced(f wprof.Field) string {
 }
 
 func flag(b *bytes.Buffer, kind string, f wprof.FlagInfo) {
-	fmt.Fprintf(b, "\n// %s tells that %s.\nfunc (v %sEvent) %s() bool { return v.e.Flags&%d != 0 }\n",
+	fmt.Fprintf(b, "\n// %s reports whether %s.\nfunc (v %sEvent) %s() bool { return v.e.Flags&%d != 0 }\n",
 		camel(f.Name), f.Doc, kind, camel(f.Name), f.Bit)
 }
 
