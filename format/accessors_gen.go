@@ -83,19 +83,19 @@ func (v SwitchEvent) SetStack(x StackID) {
 	v.e.Flags |= 64
 }
 
-// Approx tells that since is an estimate: next left before the recorder was attached.
+// Approx reports whether since is an estimate: next left before the recorder was attached.
 func (v SwitchEvent) Approx() bool { return v.e.Flags&32 != 0 }
 
-// Preempt tells that the task was preempted inside the kernel: the kernel's own preempt bit.
+// Preempt reports whether the task was preempted inside the kernel: the kernel's own preempt bit.
 func (v SwitchEvent) Preempt() bool { return v.e.Flags&128 != 0 }
 
-// Yield tells that the task called sched_yield.
+// Yield reports whether the task called sched_yield.
 func (v SwitchEvent) Yield() bool { return v.e.Flags&256 != 0 }
 
-// Called tells that prev_state is R+, and the task called the scheduler itself (the kernel's own state is R, without the preempt bit): on its way back to user mode, by sched_yield, or woken while it was going to sleep.
+// Called reports whether prev_state is R+, and the task called the scheduler itself (the kernel's own state is R, without the preempt bit): on its way back to user mode, by sched_yield, or woken while it was going to sleep.
 func (v SwitchEvent) Called() bool { return v.e.Flags&512 != 0 }
 
-// SinceCalled tells that next_state is R+, and the flag called belonged to the switch with which next left.
+// SinceCalled reports whether next_state is R+, and the flag called belonged to the switch with which next left.
 func (v SwitchEvent) SinceCalled() bool { return v.e.Flags&1024 != 0 }
 
 // Indices of the fields of waking in Event.Args.
@@ -148,7 +148,7 @@ func (v WakingEvent) SetStack(x StackID) {
 	v.e.Flags |= 16
 }
 
-// Interrupt tells that the waking happens in an interrupt, and the waker is merely the interrupted thread. Not set for soft interrupts inside the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode.
+// Interrupt reports whether the waking happens in an interrupt, and the waker is merely the interrupted thread. Not set for soft interrupts inside the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode.
 func (v WakingEvent) Interrupt() bool { return v.e.Flags&32 != 0 }
 
 // Indices of the fields of wakeup_new in Event.Args.
@@ -259,7 +259,7 @@ func (v ExecEvent) SetFilename(x []byte) {
 	v.e.Data = x
 }
 
-// Cut tells that the path was longer than what is stored.
+// Cut reports whether the path was longer than what is stored.
 func (v ExecEvent) Cut() bool { return v.e.Flags&32 != 0 }
 
 // Indices of the fields of rename in Event.Args.
@@ -302,7 +302,7 @@ func (v ExitEvent) SetCode(x uint64) {
 	v.e.Args[ExitCode] = x
 }
 
-// Last tells that it is the last thread of its process; no earlier exit of the process has this flag.
+// Last reports whether it is the last thread of its process; no earlier exit of the process has this flag.
 func (v ExitEvent) Last() bool { return v.e.Flags&16 != 0 }
 
 // FreeEvent is an event of kind free. The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.
@@ -344,7 +344,7 @@ func (v StateCPUEvent) SetSince(x int64) {
 	v.e.Flags |= 16
 }
 
-// Approx tells that since is an estimate: it began before the recorder was attached.
+// Approx reports whether since is an estimate: it began before the recorder was attached.
 func (v StateCPUEvent) Approx() bool { return v.e.Flags&64 != 0 }
 
 // Indices of the fields of state_thread in Event.Args.
@@ -436,13 +436,13 @@ func (v StateThreadEvent) SetStack(x StackID) {
 	v.e.Flags |= 256
 }
 
-// Approx tells that since is an estimate: it began before the recorder was attached.
+// Approx reports whether since is an estimate: it began before the recorder was attached.
 func (v StateThreadEvent) Approx() bool { return v.e.Flags&64 != 0 }
 
-// New tells that it has never run.
+// New reports whether it has never run.
 func (v StateThreadEvent) New() bool { return v.e.Flags&128 != 0 }
 
-// Interrupt tells that it was woken in an interrupt, and the waker is merely the interrupted thread.
+// Interrupt reports whether it was woken in an interrupt, and the waker is merely the interrupted thread.
 func (v StateThreadEvent) Interrupt() bool { return v.e.Flags&512 != 0 }
 
 // Indices of the fields of lost in Event.Args.
