@@ -3,46 +3,109 @@ package capture
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wprof/format"
+	"wprof/internal/proc"
 	"wprof/internal/spool"
 )
 
-// interruptible stops naming when stop is closed, or when the names of one module take too long. A goroutine looks them up,
-// and is abandoned then: a file may be large, and its file system may never answer.
+// interruptible stops naming when stop is closed, or when the names of one module take too long. It leaves out modules whose
+// file system does not answer. A goroutine looks names up, and is abandoned then: a file may be large, and its file system may
+// never answer.
 type interruptible struct {
-	names  spool.Namer
+	begin  func() spool.Namer // called before the first module and, because an abandoned goroutine keeps its namer, after a hung one
 	stop   <-chan struct{}
 	limit  time.Duration // of one module
+	look   time.Duration // between two looks at the thread that reads symbols
+	names  spool.Namer   // nil: begin has to be called
+	hung   []string      // paths of the modules that were left out
 	failed error         // why there are no more names
 }
 
-// namesLimit is for file systems that do not answer: naming from the largest programs takes a second.
-const namesLimit = time.Minute
+const (
+	// namesLimit is for file systems that answer, but slowly: naming from the largest programs takes a second.
+	namesLimit = time.Minute
+	// hungLook times hungLooks is how long a thread must sleep without a break to be taken for hung: a slow disk answers
+	// each read sooner.
+	hungLook  = 500 * time.Millisecond
+	hungLooks = 10
+	// maxHung bounds the modules that are waited for so long.
+	maxHung = 4
+)
 
-var errInterrupted = errors.New("naming of functions was ended by a signal: the rest have no names; wprof-symbolize can name them")
+var (
+	errInterrupted = errors.New("naming of functions was ended by a signal: the rest have no names; wprof-symbolize can name them")
+	errHung        = errors.New("its file system does not answer")
+)
 
 // Names implements spool.Namer.
 func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
 	if n.failed != nil {
 		return n.failed
 	}
+	if slices.Contains(n.hung, string(m.Path)) {
+		return errHung
+	}
+	if n.names == nil {
+		n.names = n.begin()
+	}
 	at = slices.Clone(at)
 	found := make([]spool.Name, len(at))
-	done := make(chan error, 1)
-	go func() { done <- n.names.Names(m, at, found) }()
+	done, thread := make(chan error, 1), make(chan int, 1)
+	go func(names spool.Namer) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		thread <- unix.Gettid()
+		done <- names.Names(m, at, found)
+	}(n.names)
 	late := time.NewTimer(n.limit)
 	defer late.Stop()
-	select {
-	case err := <-done:
-		copy(out, found)
-		return err
-	case <-n.stop:
-		n.failed = errInterrupted
-	case <-late.C:
-		n.failed = fmt.Errorf("naming of functions was ended, because the symbols of %q were not read within %s: the rest have no names; check its file system", m.Path, n.limit)
+	looks := time.NewTicker(n.look)
+	defer looks.Stop()
+	sleeper := sleeper{tid: <-thread}
+	for {
+		select {
+		case err := <-done:
+			copy(out, found)
+			return err
+		case <-n.stop:
+			n.failed = errInterrupted
+		case <-late.C:
+			n.failed = fmt.Errorf("naming of functions was ended, because the symbols of %q were not read within %s: the rest have no names; check its file system", m.Path, n.limit)
+		case <-looks.C:
+			if !sleeper.isHung() {
+				continue
+			}
+			n.names, n.hung = nil, append(n.hung, string(m.Path))
+			if len(n.hung) < maxHung {
+				return errHung
+			}
+			n.failed = fmt.Errorf("naming of functions was ended, because %d files could not be read, %q the last: the rest have no names; check their file systems", maxHung, m.Path)
+		}
+		return n.failed
 	}
-	return n.failed
+}
+
+// sleeper is a thread that may hang.
+type sleeper struct {
+	tid    int
+	sleeps uint64
+	looks  int // in a row at which it slept the same sleep
+}
+
+// isHung looks at the thread, and reports whether it has slept for hungLooks. Looks are counted instead of time, because this
+// process may be stopped meanwhile.
+func (s *sleeper) isHung() bool {
+	sleeps, asleep, err := proc.Sleeps(s.tid)
+	if err != nil || !asleep || sleeps != s.sleeps {
+		s.sleeps, s.looks = sleeps, 0
+		return false
+	}
+	s.looks++
+	return s.looks >= hungLooks
 }

@@ -24,10 +24,15 @@ func (s slowNames) Names(m *format.Module, at []spool.Address, out []spool.Name)
 	return nil
 }
 
+func (s slowNames) interruptible(limit, look time.Duration) *interruptible {
+	return &interruptible{begin: func() spool.Namer { return s }, limit: limit, look: look}
+}
+
 func TestSignalLeavesNamesOut(t *testing.T) {
 	stop := make(chan struct{})
 	slow := slowNames{make(chan string, 10)}
-	n := &interruptible{names: slow, stop: stop, limit: time.Hour}
+	n := slow.interruptible(time.Hour, time.Hour)
+	n.stop = stop
 	at, out := make([]spool.Address, 2), make([]spool.Name, 2)
 	fast := &format.Module{Path: []byte("fast")}
 	if err := n.Names(fast, at, out); err != nil || out[1].Function != "fast" {
@@ -49,12 +54,26 @@ func TestSignalLeavesNamesOut(t *testing.T) {
 // TestFilesThatAreNeverReadLeaveNamesOut: without a signal, too, the recording is written.
 func TestFilesThatAreNeverReadLeaveNamesOut(t *testing.T) {
 	slow := slowNames{make(chan string, 10)}
-	n := &interruptible{names: slow, limit: 10 * time.Millisecond}
+	n := slow.interruptible(10*time.Millisecond, time.Hour)
 	at, out := make([]spool.Address, 2), make([]spool.Name, 2)
 	if err := n.Names(&format.Module{}, at, out); err == nil || !strings.Contains(err.Error(), "check its file system") {
 		t.Errorf("names that take forever: %v", err)
 	}
 	if err := n.Names(&format.Module{Path: []byte("fast")}, at, out); !errors.Is(err, n.failed) || len(slow.requests) != 1 {
 		t.Errorf("afterwards: %v, and %d modules were requested", err, len(slow.requests))
+	}
+}
+
+func TestFileThatHangsCostsItsOwnNamesOnly(t *testing.T) {
+	slow := slowNames{make(chan string, 10)}
+	n := slow.interruptible(time.Hour, time.Millisecond)
+	at, out := make([]spool.Address, 1), make([]spool.Name, 1)
+	for range 2 {
+		if err := n.Names(&format.Module{}, at, out); !errors.Is(err, errHung) {
+			t.Errorf("a file that hangs: %v", err)
+		}
+	}
+	if err := n.Names(&format.Module{Path: []byte("fast")}, at, out); err != nil || out[0].Function != "fast" || len(slow.requests) != 2 {
+		t.Errorf("afterwards: %v, %v, and %d modules were requested", err, out, len(slow.requests))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,23 @@ func (s *session) unheld() string {
 			"functions in them may have no names", cli.Counted(uint64(n), "file")))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// hungText is a warning about files on file systems that do not answer; "": none. A thread that waits for FUSE's server ends
+// only when that answers or is gone, not even by SIGKILL (request_wait_answer in fs/fuse/dev.c), and a process only with its threads.
+func (s *session) hungText() string {
+	hung := s.hung
+	if s.rec.code != nil && s.rec.code.watcher != nil {
+		hung = append(hung, s.rec.code.watcher.Files().AllHung()...)
+	}
+	if len(hung) == 0 {
+		return ""
+	}
+	slices.Sort(hung)
+	hung = slices.Compact(hung)
+	named := hung[:min(len(hung), maxHung)]
+	return fmt.Sprintf("the file system of %s does not answer: functions in such files may have no names, and this process, although it is done, may not end "+
+		"before they answer or are unmounted (umount -f)", strings.Join(named, ", "))
 }
 
 // unreadNamed is how many processes unreadText names.

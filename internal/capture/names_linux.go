@@ -43,6 +43,9 @@ func newNames(recorded *spool.Spool, files *sideband.Files, later bool, hurry <-
 
 // Names implements spool.Namer.
 func (n *names) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
+	if n.files.Hung(m) {
+		return errHung // and so may its path
+	}
 	if n.later && namedLater(m) {
 		return nil
 	}

@@ -93,8 +93,9 @@ type session struct {
 	boost   *booster
 	stats   io.Closer // nil: the kernel does not measure
 	summary spool.Summary
-	early   error  // why the recording ended early; nil: it did not
-	unnamed string // a warning about missing names; "": none
+	early   error    // why the recording ended early; nil: it did not
+	unnamed string   // a warning about missing names; "": none
+	hung    []string // files whose file systems do not answer
 }
 
 func (s *session) run() error {
@@ -307,15 +308,19 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	defer recorded.Close()
 	o.Cost = s.cost
 	if s.rec.code != nil {
-		names := newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped())
-		limited := &interruptible{names: names, stop: s.interrupt(), limit: namesLimit}
+		var last *names
+		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, look: hungLook, begin: func() spool.Namer {
+			last = newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped())
+			return last
+		}}
 		defer func() {
+			s.hung = limited.hung
 			if limited.failed != nil {
 				s.unnamed = limited.failed.Error()
-				return // names may still be at work
+			} else if limited.names != nil { // else it may still be at work
+				s.unnamed = last.resolver.MapsCut()
+				last.Close()
 			}
-			s.unnamed = names.resolver.MapsCut()
-			names.Close()
 		}()
 		o.Names = limited
 	}
@@ -425,7 +430,7 @@ func (s *session) report() error {
 	if text := outcome.CutText(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
-	for _, text := range []string{s.unheld(), s.unnamed} {
+	for _, text := range []string{s.unheld(), s.unnamed, s.hungText()} {
 		if text != "" {
 			s.inv.Warnf("%s", text)
 		}

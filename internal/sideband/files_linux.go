@@ -50,7 +50,14 @@ type file struct {
 	changed bool        // between two looks
 	unsure  bool        // it was mapped again, and could not be checked
 	pending bool        // it is being opened, or queued
+	began   time.Time   // when opening it began; zero: it is queued
 	tries   int
+	path    string // of its first mapping
+}
+
+// isHung reports whether a file system does not answer.
+func (f *file) isHung() bool {
+	return f.pending && !f.began.IsZero() && time.Since(f.began) >= settleTime
 }
 
 // lookAgain is how long after a look at a file without a build-id another mapping leads to the next look, ns: the file may
@@ -89,7 +96,8 @@ func (fs *Files) claim(r *Record) bool {
 		return false
 	}
 	if f == nil {
-		f = new(file)
+		_, path := classify(r)
+		f = &file{path: string(path)}
 		if len(r.BuildID) > 0 {
 			fs.byPath[pathKey(r.BuildID, r)] = f
 		} else {
@@ -106,7 +114,16 @@ func (fs *Files) settle(f *file) {
 	if f.pending && f.source == nil {
 		fs.awaits--
 	}
-	f.pending = false
+	f.pending, f.began = false, time.Time{}
+}
+
+// opening notes that a claimed file is being opened.
+func (fs *Files) opening(r *Record) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.known(r); f != nil {
+		f.began = time.Now()
+	}
 }
 
 func (fs *Files) known(r *Record) *file {
@@ -310,6 +327,37 @@ func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 		return nil, was
 	}
 	return found.source, found.stat
+}
+
+// Hung reports whether the file of a module could not be opened, because its file system does not answer.
+func (fs *Files) Hung(m *format.Module) bool {
+	if source, _ := fs.find(m); source != nil {
+		return false
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.byFile[fileKey{m.Device, m.Inode, m.Generation}]
+	if len(m.BuildId) > 0 {
+		f = fs.byPath[buildKey{string(m.BuildId), string(m.Path)}]
+	}
+	return f != nil && f.isHung()
+}
+
+// AllHung returns the paths of files that could not be opened, because their file systems do not answer.
+func (fs *Files) AllHung() (paths []string) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, f := range fs.byFile {
+		if f.isHung() {
+			paths = append(paths, f.path)
+		}
+	}
+	for key, f := range fs.byPath {
+		if f.isHung() {
+			paths = append(paths, key.path)
+		}
+	}
+	return paths
 }
 
 // PerfMap returns a copy of a program's map file; false: there is none. since is when it first mapped generated code.

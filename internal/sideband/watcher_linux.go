@@ -321,6 +321,7 @@ func (w *Watcher) want(one request, wanted []request) []request {
 
 // open opens the file of a request. It may never return.
 func (w *Watcher) open(one *request) {
+	w.files.opening(&one.r)
 	found := w.files.opened(&one.r, open(&one.r, w.origin(one.r.PID).parent), nil)
 	if len(found) == 0 {
 		return

@@ -20,5 +20,6 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "spins-id", Source: "../e2e/testdata/hot.c", Flags: []string{"-DPAD=3", "-Wl,--build-id"}},
 		tools.C{Name: "spins-no-id", Source: "../e2e/testdata/hot.c", Flags: []string{"-DPAD=11", "-Wl,--build-id=none"}},
 		tools.C{Name: "newcode", Source: "../length/testdata/load.c", Flags: []string{"-pthread"}},
+		tools.C{Name: "burns", Source: "testdata/burns.c"},
 	)
 }

@@ -1,0 +1,79 @@
+//go:build linux
+
+package hard
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/test/fuse"
+	"wprof/test/tools"
+)
+
+// TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly: the stream is complete, and its reader knows, before anything that the
+// kernel lets nobody interrupt.
+func TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly(t *testing.T) {
+	tools.NeedPrivilege(t)
+	content, err := os.ReadFile(tools.Path("burns"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hangs atomic.Bool
+	path, _ := fuse.Mount(t, content, func(fuse.Request) bool { return hangs.Load() })
+	// Not by Go's fork, which keeps this process, the file system's server, from running until the exec.
+	tools.StartWorkload(t, exec.Command("sh", "-c", `exec "$0"`, path)).Until("ready")
+	tools.StartWorkload(t, exec.Command(tools.Path("burns"))).Until("ready")
+	hangs.Store(true)
+
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	cmd := exec.Command(tools.Path("wprof-record"), "-d1s")
+	cmd.Stderr = stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answer := func() { _ = unix.Unmount(filepath.Dir(path), unix.MNT_FORCE|unix.MNT_DETACH) }
+	late := time.AfterFunc(2*time.Minute, answer)
+	stream, err := io.ReadAll(stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func() string {
+		text, _ := os.ReadFile(stderr.Name())
+		return string(text)
+	}
+	for end := time.Now().Add(time.Minute); !strings.Contains(said(), "does not answer") && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !late.Stop() {
+		t.Error("the stream does not end before the file system answers")
+	}
+	answer()
+	_ = cmd.Wait()
+	if status := tools.Status(cmd.ProcessState); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if text := said(); !strings.Contains(text, "the file system of "+path+" does not answer") || strings.Contains(text, "naming of functions was ended") {
+		t.Errorf("the recorder said:\n%s", text)
+	}
+	folded := tools.Try(t, time.Minute, stream, "wprof-flame", "--folded")
+	if folded.Status != 0 || !bytes.Contains(folded.Stdout, []byte(";burn")) {
+		t.Errorf("status %d: %s; functions of other files have no names:\n%s", folded.Status, folded.Stderr, folded.Stdout)
+	}
+}
