@@ -251,11 +251,14 @@ func (s *session) withRoomHint(err error) error {
 	if s.spool == nil || s.rec != nil && s.rec.open != 0 || !isFull(err) {
 		return err
 	}
-	return fmt.Errorf("%w; %s", err, s.roomHint())
+	return fmt.Errorf("%w; %s", err, s.roomHint(err))
 }
 
-// roomHint says how to get more room for the spool.
-func (s *session) roomHint() string {
+// roomHint says how to get more room for a spool that could not grow.
+func (s *session) roomHint(err error) string {
+	if errors.Is(err, unix.EFBIG) && proc.LimitsFileSize() {
+		return "raise the limit on the length of files (ulimit -f)"
+	}
 	if s.out.IsNamed() { // the spool is beside it
 		return "free some space, or write to another disk"
 	}
@@ -300,7 +303,7 @@ func (s *session) outgrew(cause error) bool {
 	if s.rec.open == 0 || !isFull(cause) {
 		return false
 	}
-	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint())
+	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint(cause))
 	return true
 }
 
@@ -329,6 +332,9 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	s.summary, err = recorded.Finalise(w, o)
 	if err != nil {
 		return fmt.Errorf("write the recording: %w", err)
+	}
+	if s.early == nil && recorded.Changed() {
+		s.early = fmt.Errorf("the recording is not complete: %w meanwhile; record again, and leave FILE.part alone", spool.ErrChanged)
 	}
 	return nil
 }
@@ -367,9 +373,16 @@ func (s *session) keepSpool(err error) error {
 		_ = s.removeSpool()
 		return s.withRoomHint(err)
 	}
-	if _, unread := s.spool.Salvage(); errors.Is(unread, spool.ErrNoRound) {
+	switch _, unread := s.spool.Salvage(); {
+	case errors.Is(unread, spool.ErrNoRound):
 		_ = s.removeSpool()
 		return fmt.Errorf("%w; nothing had been recorded yet", err)
+	case errors.Is(unread, spool.ErrChanged):
+		_ = s.removeSpool()
+		if !errors.Is(err, spool.ErrChanged) {
+			err = fmt.Errorf("%w; %w", err, unread)
+		}
+		return fmt.Errorf("%w, so that nothing of the recording is left; record again, and leave FILE.part alone meanwhile", err)
 	}
 	var path string
 	failed := cli.AsUser(func() (err error) {

@@ -19,3 +19,9 @@ func RaiseFileLimit(least int) {
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	}
 }
+
+// LimitsFileSize reports whether a limit of this process keeps files from growing (ulimit -f).
+func LimitsFileSize() bool {
+	var limit unix.Rlimit
+	return unix.Getrlimit(unix.RLIMIT_FSIZE, &limit) == nil && limit.Cur != unix.RLIM_INFINITY
+}

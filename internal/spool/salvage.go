@@ -14,17 +14,30 @@ import (
 // ErrNoRound is what [Writer.Salvage] returns about a spool that has no whole round: nothing in it is certain.
 var ErrNoRound = errors.New("the spool has no whole round")
 
+// ErrChanged is about a spool that is not what its writer has written.
+var ErrChanged = errors.New("another program has cut or overwritten the spool")
+
 // Salvage is for a recording that could not be written to its end: the spool up to its last whole round, to be
 // finalised like one that a killed recorder has left behind. Nothing may be written afterwards.
 func (w *Writer) Salvage() (*Spool, error) {
-	s, err := read(w.file, w.size)
-	if errors.Is(err, ErrNoSpool) || err == nil && s.limit == 0 {
+	s, err := w.reread()
+	if err == nil && s.limit == 0 {
 		return nil, ErrNoRound
 	}
-	if err != nil {
-		return nil, err
+	return s, err
+}
+
+// reread looks at what was written.
+func (w *Writer) reread() (*Spool, error) {
+	s, err := read(w.file, w.size)
+	none := errors.Is(err, ErrNoSpool) || err == nil && s.limit == 0
+	switch {
+	case none && w.shared.whole.Load() > 0:
+		return nil, ErrChanged
+	case errors.Is(err, ErrNoSpool):
+		return nil, ErrNoRound
 	}
-	return s, nil
+	return s, err
 }
 
 // Keep sees to it that the spool can be found when its writer is closed, and returns its name: the one that it has, or,

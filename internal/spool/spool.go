@@ -167,7 +167,7 @@ func (w *Writer) Spool() (*Spool, error) {
 		return nil, errors.New("read a spool: it has not begun")
 	}
 	if w.shared.ended.Load() {
-		return read(w.file, w.size)
+		return w.reread()
 	}
 	return &Spool{r: w.file, file: w.file, first: w.header, live: &w.shared, punch: w.path == ""}, nil
 }
@@ -183,6 +183,9 @@ func (s *Spool) Damage() *Damage {
 	d := s.damage
 	return &d
 }
+
+// Changed reports whether a spool that was finalised is not what its writer has written.
+func (s *Spool) Changed() bool { return s.damage.Bad > 0 || !s.first.first }
 
 // Close closes the file of a spool that Open has opened.
 func (s *Spool) Close() error {

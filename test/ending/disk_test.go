@@ -165,7 +165,7 @@ func TestFileSizeLimitWhileSpooling(t *testing.T) {
 			if got != 1 {
 				t.Errorf("status %d", got)
 			}
-			oneSentence(t, said, "wprof-record", "file too large", "ended early")
+			oneSentence(t, said, "wprof-record", "file too large", "ended early", "raise the limit on the length of files (ulimit -f)")
 			if left := names(t, dir); !slices.Equal(left, []string{"x.wprof"}) {
 				t.Errorf("the folder holds %v", left)
 			}
