@@ -168,13 +168,16 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		opened.Close()
 		opened = nil
 	}
+	unneeded := opened
+	defer func() {
+		if unneeded != nil {
+			unneeded.Close() // may take arbitrarily long, so not while others wait for fs.mu
+		}
+	}()
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.known(r)
 	if fs.closed || f == nil {
-		if opened != nil {
-			opened.Close()
-		}
 		return out
 	}
 	fs.settle(f)
@@ -190,6 +193,8 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		}
 	} else if !fs.hold(h, r.Time) {
 		return out
+	} else {
+		unneeded = nil
 	}
 	if len(build) > 0 {
 		fs.byPath[pathKey(build, r)] = f
@@ -384,17 +389,29 @@ func (fs *Files) Stats() Stats {
 	return stats
 }
 
-// Close closes all.
+// Close closes all. It does not wait longer than settleTime for file systems: what they leave open stays so until they answer.
 func (fs *Files) Close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	fs.closed = true
+	var held []*Source
 	for _, files := range []iter.Seq[*file]{maps.Values(fs.byFile), maps.Values(fs.byPath)} {
 		for f := range files {
 			if f.held {
-				f.source.close() // repeatedly, if it has several keys
+				held = append(held, f.source) // repeatedly, if it has several keys
 			}
 		}
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		for _, source := range held {
+			source.close()
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(settleTime):
 	}
 	fs.maps.close()
 	fs.fresh = nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wprof/internal/proc"
 	"wprof/test/fuse"
 )
 
@@ -98,4 +99,31 @@ func drainsBesideAHangingFile(t *testing.T, before bool) {
 	if n := w.Files().Stats().Unopened; n != 1 {
 		t.Errorf("%d files are counted as not opened, want 1", n)
 	}
+}
+
+func TestClosingAFileThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
+	needPrivilege(t)
+	path, hung := fuse.Mount(t, []byte("no build-id"), func(r fuse.Request) bool { return r.Op == fuse.Flush })
+	mapping := Record{Kind: KindMap, Time: proc.Monotonic(), PID: 1, Inode: 2, Path: []byte(path)}
+	open := func() *os.File {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	files := newFiles(8)
+	if !files.claim(&mapping) {
+		t.Fatal("the first mapping of a file does not open it")
+	}
+	files.opened(&mapping, open(), nil)
+	mapping.Time += 2 * lookAgain
+	if !files.claim(&mapping) {
+		t.Fatal("a later mapping of a file without a build-id does not open it again")
+	}
+	go files.opened(&mapping, open(), nil)
+	within(t, "the file system", func() { <-hung })
+	other := Record{Kind: KindMap, PID: 1, Inode: 3, Path: []byte("/other")}
+	within(t, "a mapping of another file", func() { files.claim(&other) })
+	within(t, "Close", files.Close)
 }

@@ -96,7 +96,7 @@ func (fs *Files) hold(h *Held, at int64) bool {
 	return true
 }
 
-// look closes a known file that was opened again, and reports whether what is known of its changes is different now.
+// look takes the state of a known file that was opened again, and reports whether what is known of its changes is different now.
 func (f *file) look(h *Held, at int64) bool {
 	if h.File == nil {
 		// A file that is held open is compared at the end.
@@ -105,7 +105,6 @@ func (f *file) look(h *Held, at int64) bool {
 		f.changed = f.changed || f.unsure
 		return f.unsure && !was
 	}
-	h.File.Close()
 	f.looked = at
 	was := f.unsure
 	f.unsure = false

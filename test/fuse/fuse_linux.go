@@ -21,7 +21,7 @@ const (
 	opRead    = 15
 	Write     = 16
 	opRelease = 18
-	opFlush   = 25
+	Flush     = 25
 	opInit    = 26
 	opOpendir = 27
 )
@@ -129,7 +129,7 @@ func (s *server) answer(op uint32, node uint64, args []byte) (status int32, body
 		size := uint64(len(s.content))
 		from := min(le.Uint64(args[8:]), size)
 		body = s.content[from:min(from+uint64(le.Uint32(args[16:])), size)]
-	case opRelease, opFlush:
+	case opRelease, Flush:
 	default:
 		status = -int32(unix.ENOSYS)
 	}
