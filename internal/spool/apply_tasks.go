@@ -51,7 +51,7 @@ func (a *applier) applyTask(b []byte, at int64) {
 	case state&(format.StateDead|format.StateZombie) != 0:
 		t.status = gone
 	case flags&recOnCPU != 0:
-		a.place(t)
+		a.place(t, at)
 	case t.visible:
 		t.status, t.losses, t.state, t.isNew, t.called = off, a.losses, state, false, false
 		t.woken, t.waker = 0, nil
@@ -67,7 +67,7 @@ const startSlack = 20e6
 func isNear(a, b int64) bool { return a-b <= startSlack && b-a <= startSlack }
 
 // place puts a thread on the CPU on which a list of tasks has found it, unless events have told who runs there.
-func (a *applier) place(t *thread) {
+func (a *applier) place(t *thread, at int64) {
 	c := a.cpu(t.cpu)
 	c.seen = true
 	if c.running != nil || c.at > a.listFrom || !t.visible {
@@ -75,12 +75,16 @@ func (a *applier) place(t *thread) {
 	}
 	c.running, c.prio = t, t.prio
 	c.since, c.known, c.approx = t.since, t.known, t.approx
+	if t.known {
+		at = t.since
+	}
+	c.counted = max(c.counted, at)
 	t.status, t.at = running, 0
 }
 
 // idleElsewhere puts the idle thread on every CPU where a complete list of tasks has found nobody.
 func (a *applier) idleElsewhere(cpus []*format.Cpu) {
-	if a.filtered || a.losses > 0 {
+	if a.filtered || a.losses > 0 || !a.lists.listed {
 		return
 	}
 	for _, info := range cpus {

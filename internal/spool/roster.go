@@ -22,6 +22,7 @@ type roster struct {
 	listFrom int64  // time of its first record
 	losses   uint32 // counts losses of switches: what a thread off its CPU did since then is not known
 	filtered bool   // some threads are not wanted
+	opened   int64  // when the window opened; 0: it has not yet
 }
 
 // cpu is who runs on a CPU, as far as that is known.
@@ -56,7 +57,11 @@ func newRoster(recorder uint32) *roster {
 // cpu returns a CPU's state. Records tell CPUs in 16 bits.
 func (r *roster) cpu(n uint32) *cpu {
 	if n >= uint32(len(r.cpus)) {
-		r.cpus = append(r.cpus, make([]cpu, int(n)+1-len(r.cpus))...)
+		old := len(r.cpus)
+		r.cpus = append(r.cpus, make([]cpu, int(n)+1-old)...)
+		for i := range r.cpus[old:] {
+			r.cpus[old+i].counted = r.opened
+		}
 	}
 	return &r.cpus[n]
 }

@@ -55,6 +55,7 @@ type source struct {
 	starts    []listStart        // of tasks: the lists that were read and not taken yet
 	intact    bool               // of tasks: of the list that was read last, nothing is missing so far
 	complete  bool               // of tasks: the list that was read last has all its parts
+	listed    bool               // of tasks: one list was complete
 }
 
 // extent is a piece of the spool file, or a gap where there should have been one.
@@ -219,7 +220,7 @@ func (s *source) load(e *extent) error {
 		return nil
 	}
 	if e.last {
-		s.complete = s.intact
+		s.complete, s.listed = s.intact, s.listed || s.intact
 		return nil
 	}
 	if e.whole && s.parsed < len(s.buf) && !s.tasks {

@@ -45,7 +45,7 @@ type stream struct {
 // begin opens the window: the first section, and the state.
 func (s *stream) begin(at, end int64) error {
 	s.session.Open, s.session.Close = at, end
-	s.from, s.last = at, at
+	s.from, s.last, s.roster.opened = at, at, at
 	s.summary.Open = at
 	s.nextState, s.nextEpoch = at, never
 	if s.live {
