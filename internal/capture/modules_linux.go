@@ -28,19 +28,21 @@ type moduleWatch struct {
 func (w *moduleWatch) begin(text []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.known, w.since = modulesByName(bytes.NewReader(text)), proc.Monotonic()
+	w.known, w.since = modulesByName(text), proc.Monotonic()
 }
+
+// hiddenAddress is in /proc/modules if kernel.kptr_restrict was raised.
+var hiddenAddress = []byte(" 0x0000000000000000")
 
 // changed returns side-band records of the modules that were loaded or unloaded since the last call, by two files of /proc.
 func (w *moduleWatch) changed(modules, kallsyms string) (records []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := proc.Monotonic()
-	text, err := os.Open(modules)
-	if err != nil {
-		return nil
+	text, err := os.ReadFile(modules)
+	if err != nil || bytes.Contains(text, hiddenAddress) {
+		return nil // modules that are not listed may be loaded all the same
 	}
-	defer text.Close()
 	before, since := w.known, w.since
 	w.known, w.since = modulesByName(text), at
 	for name, m := range before {
@@ -65,9 +67,9 @@ func (w *moduleWatch) changed(modules, kallsyms string) (records []byte) {
 	return functions.append(records, since)
 }
 
-func modulesByName(text io.Reader) map[string]symbol.KernelModule {
+func modulesByName(text []byte) map[string]symbol.KernelModule {
 	all := make(map[string]symbol.KernelModule)
-	list, _ := symbol.ParseModules(text) // as far as it could be read
+	list, _ := symbol.ParseModules(bytes.NewReader(text)) // a text in memory is read without errors
 	for _, m := range list {
 		all[m.Name] = m
 	}

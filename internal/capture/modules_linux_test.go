@@ -45,6 +45,13 @@ ffffffffc0007040 t bpf_dispatcher_xdp	[bpf]
 	if got := shown(t, w.changed(modules, kallsyms)); got != "" {
 		t.Errorf("nothing changed: %s", got)
 	}
+	if got := shown(t, w.changed(dir, kallsyms)); got != "" {
+		t.Errorf("the list cannot be read: %s", got)
+	}
+	write(modules, "old 4096 0 - Live 0x0000000000000000 (O)\nnew 8192 1 old, Live 0x0000000000000000\n")
+	if got := shown(t, w.changed(modules, kallsyms)); got != "" {
+		t.Errorf("the addresses are hidden: %s", got)
+	}
 	write(modules, "new 8192 1 old, Live 0xffffffffc0005000\n")
 	if got, want := shown(t, w.changed(modules, kallsyms)), "old gone c0001000+1000\n"; got != want {
 		t.Errorf("a module went:\n%swant\n%s", got, want)
