@@ -19,8 +19,9 @@ func (w *Watcher) scan(commands bool) error {
 	if err != nil {
 		return fmt.Errorf("list the processes: %w", err)
 	}
-	w.visits.visit(pids, func(pid int) {
+	w.visits.visit(pids, func(pid int, missed bool) {
 		began := time.Now()
+		commands := commands || missed
 		out := w.scanProcess(uint32(pid), commands)
 		if time.Since(began) > visitDeadline {
 			// It may have changed between the time in the records and the reading.
@@ -92,7 +93,7 @@ func CommandLines() (records []byte, unread []int) {
 	}
 	var visits visitor
 	var mu sync.Mutex
-	visits.visit(pids, func(pid int) {
+	visits.visit(pids, func(pid int, _ bool) {
 		record := appendCommand(nil, uint32(pid), proc.Monotonic())
 		mu.Lock()
 		defer mu.Unlock()

@@ -1,6 +1,7 @@
 package sideband
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,11 +23,16 @@ const (
 type visitor struct {
 	mu      sync.Mutex
 	late    map[int]bool // processes that are still being read
-	skipped []int        // processes that were not read, because too many are late
+	skipped map[int]bool // processes that the last visit did not read, because too many were late
 }
 
-// visit calls read with each process, from other goroutines: several at a time if some are left behind.
-func (v *visitor) visit(pids []int, read func(pid int)) {
+// visit calls read with each process, from other goroutines: several at a time if some are left behind. missed is set for
+// processes that the visit before has skipped.
+func (v *visitor) visit(pids []int, read func(pid int, missed bool)) {
+	v.mu.Lock()
+	missed := v.skipped
+	v.skipped = map[int]bool{}
+	v.mu.Unlock()
 	patience := visitPatience
 	var next, done chan int
 	for _, pid := range pids {
@@ -35,7 +41,7 @@ func (v *visitor) visit(pids []int, read func(pid int)) {
 				continue
 			}
 			next, done = make(chan int), make(chan int, 1)
-			go readEach(next, done, read)
+			go readEach(next, done, func(pid int) { read(pid, missed[pid]) })
 		}
 		next <- pid
 		wait := max(min(visitDeadline, patience), briefDeadline)
@@ -86,7 +92,7 @@ func (v *visitor) isFull(pid int) bool {
 	if len(v.late) < maxLate {
 		return false
 	}
-	v.skipped = append(v.skipped, pid)
+	v.skipped[pid] = true
 	return true
 }
 
@@ -94,10 +100,7 @@ func (v *visitor) isFull(pid int) bool {
 func (v *visitor) unread() []int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	pids := slices.Clone(v.skipped)
-	for pid := range v.late {
-		pids = append(pids, pid)
-	}
+	pids := slices.AppendSeq(slices.Collect(maps.Keys(v.skipped)), maps.Keys(v.late))
 	slices.Sort(pids)
 	return slices.Compact(pids)
 }
