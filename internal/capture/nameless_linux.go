@@ -58,6 +58,10 @@ func (s *session) unheld() string {
 		parts = append(parts, fmt.Sprintf("%s of generated code exceeded the memory for copies: functions beyond that have no names",
 			cli.Counted(uint64(n), "map file")))
 	}
+	if n := s.rec.code.watcher.IgnoredPrograms(); n > 0 {
+		parts = append(parts, fmt.Sprintf("map files of %s were not looked for, because more than 4,096 programs had generated code at once: "+
+			"the functions that they list have no names", cli.Counted(uint64(n), "program")))
+	}
 	if n := stats.Unopened; n > 0 {
 		parts = append(parts, fmt.Sprintf("%s of code could not be opened in time, because a file system does not answer or many programs started at once: "+
 			"functions in them may have no names", cli.Counted(uint64(n), "file")))

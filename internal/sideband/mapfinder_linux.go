@@ -38,6 +38,7 @@ type mapFinder struct {
 
 	mu       sync.Mutex
 	programs map[uint32]*mapProgram // by pid; the latest
+	ignored  map[uint32]bool        // processes beyond maxPending, at most maxIgnored
 	heads    map[uint32][]byte      // by pid: first bytes of the map file that the previous program left
 	outdated []mapDrop
 	wake     chan struct{} // one element: another look may be due
@@ -68,7 +69,7 @@ type mapDrop struct {
 }
 
 func newMapFinder(store *mapStore, found func(*Record)) *mapFinder {
-	return &mapFinder{store: store, found: found, programs: make(map[uint32]*mapProgram), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
+	return &mapFinder{store: store, found: found, programs: make(map[uint32]*mapProgram), ignored: make(map[uint32]bool), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
 }
 
 // mapped notes that a process mapped generated code.
@@ -83,9 +84,16 @@ func (m *mapFinder) mapped(r *Record, from lineage) {
 }
 
 func (m *mapFinder) begin(pid uint32, since int64, from lineage) {
-	if m.closed || len(m.programs) >= maxPending {
+	if m.closed {
 		return
 	}
+	if len(m.programs) >= maxPending {
+		if len(m.ignored) < maxIgnored {
+			m.ignored[pid] = true
+		}
+		return
+	}
+	delete(m.ignored, pid)
 	m.programs[pid] = &mapProgram{last: since, next: time.Now(), pause: firstMapLook,
 		source: mapSource{key: mapKey{pid, since}, began: from.began, parent: from.parent, earlier: m.heads[pid]}}
 	if !m.running {
@@ -93,6 +101,13 @@ func (m *mapFinder) begin(pid uint32, since int64, from lineage) {
 		go m.run()
 	}
 	m.signal()
+}
+
+// ignoredPrograms is how many processes with generated code were not looked at, because there were too many at once.
+func (m *mapFinder) ignoredPrograms() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.ignored)
 }
 
 func (m *mapFinder) signal() {

@@ -242,3 +242,21 @@ func TestMapFilesBeyondTheBoundAreCounted(t *testing.T) {
 		t.Errorf("%d files are cut, want 3", n)
 	}
 }
+
+func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
+	m := newMapFinder(newMapStore(), func(*Record) {})
+	m.running = true // no thread looks for files
+	mapped := func(pid int) { m.mapped(&Record{PID: uint32(pid), Time: 1}, lineage{}) }
+	for pid := range maxPending + 3 {
+		mapped(pid + 1)
+	}
+	mapped(maxPending + 1) // again
+	if n := m.ignoredPrograms(); n != 3 {
+		t.Errorf("%d programs are ignored, want 3", n)
+	}
+	m.programBegan(1, lineage{began: 2})
+	mapped(maxPending + 1)
+	if n := m.ignoredPrograms(); n != 2 {
+		t.Errorf("%d programs are ignored when there is room for one, want 2", n)
+	}
+}

@@ -23,8 +23,9 @@ const (
 	sparedFiles = 512
 	// passingFiles are open for a moment, while threads look at files and processes.
 	passingFiles = 16
-	// maxPending bounds processes with generated code.
+	// maxPending bounds processes with generated code, maxIgnored those beyond that are counted.
 	maxPending = 4096
+	maxIgnored = 1 << 16
 )
 
 // Config says how a Watcher works; 0 stands for the default.
@@ -501,6 +502,9 @@ func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
 
 // Files are those that were opened. They outlive the Watcher.
 func (w *Watcher) Files() *Files { return w.files }
+
+// IgnoredPrograms is how many processes with generated code had no names read, because more than 4,096 had such code at once.
+func (w *Watcher) IgnoredPrograms() int { return w.maps.ignoredPrograms() }
 
 // FinishMaps copies the rest of the map files of generated code, for settleTime at most. Nothing is copied after it.
 func (w *Watcher) FinishMaps() {
