@@ -4,19 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"wprof/format"
 	"wprof/internal/proc"
 )
 
 const (
-	// defaultPages is the buffer of a CPU: a program that starts tells some ten mappings of 120 bytes each, so 512 KiB
-	// hold what 400 programs tell before they are read.
-	defaultPages = 128
+	// bufferBytes is the buffer of a CPU: a program that starts makes some ten records of 120 bytes, so 512 KiB hold those of
+	// 400 programs. The memory is locked, so that all CPUs together have buffersBytes at most, but each minBufferBytes.
+	bufferBytes    = 512 << 10
+	buffersBytes   = 64 << 20
+	minBufferBytes = 32 << 10
 	// defaultFiles is how many files are held open.
 	defaultFiles = 8192
 	// sparedFiles are left for everything else that this process opens, where the limit is not small.
@@ -73,9 +78,6 @@ const maxOrigins = 4096
 
 // Open begins: from now on nothing is missed. [Watcher.Start] tells of what was there before.
 func Open(cfg Config) (w *Watcher, err error) {
-	if cfg.Pages == 0 {
-		cfg.Pages = defaultPages
-	}
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
 	}
@@ -95,10 +97,11 @@ func Open(cfg Config) (w *Watcher, err error) {
 	if err != nil {
 		return nil, err
 	}
+	cpus = slices.DeleteFunc(cpus, func(cpu *format.Cpu) bool { return cpu.Offline })
+	if w.cfg.Pages == 0 {
+		w.cfg.Pages = bufferPages(len(cpus), os.Getpagesize())
+	}
 	for _, cpu := range cpus {
-		if cpu.Offline {
-			continue
-		}
 		e, err := w.openEvent(int(cpu.Id))
 		if err != nil {
 			return nil, err
@@ -111,6 +114,15 @@ func Open(cfg Config) (w *Watcher, err error) {
 	}
 	<-grown
 	return w, nil
+}
+
+// bufferPages is the size of each CPU's buffer, a power of two.
+func bufferPages(cpus, pageSize int) int {
+	pages := bufferBytes / pageSize
+	for pages > 1 && pages*pageSize > max(minBufferBytes, buffersBytes/max(cpus, 1)) {
+		pages /= 2
+	}
+	return max(pages, 1)
 }
 
 // growTable makes room in this process's table of open files at once. Else the kernel doubles the table when it is full,
