@@ -64,8 +64,10 @@ func lockMemory(t *testing.T) (pid int) {
 	}
 	state := ""
 	waitFor(t, func() bool {
+		before := stateOf(pid)
+		time.Sleep(time.Second / 2) // D is also a short wait on the way to S
 		state = stateOf(pid)
-		return state == "D" || state == "S"
+		return state == before && (state == "D" || state == "S")
 	})
 	if state == "S" { // it has mapped the memory, and waits to be killed
 		t.Skip("this kernel writes pages of FUSE files from copies, and waits for nothing (docs/kernels.md)")
