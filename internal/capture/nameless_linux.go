@@ -55,7 +55,7 @@ func (s *session) unheld() string {
 			"functions in those that were deleted since have no names; raise the limit (ulimit -n)", cli.Counted(uint64(n), "mapping"), proc.FileLimit()))
 	}
 	if n := stats.MapsCut; n > 0 {
-		parts = append(parts, fmt.Sprintf("%s of generated code exceeded the memory for copies: functions beyond that have no names",
+		parts = append(parts, fmt.Sprintf("%s of generated code exceeded the memory or the time for copies: functions beyond that have no names",
 			cli.Counted(uint64(n), "map file")))
 	}
 	if n := s.rec.code.watcher.IgnoredPrograms(); n > 0 {

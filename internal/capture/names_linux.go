@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"wprof/format"
 	"wprof/internal/sideband"
@@ -21,10 +22,10 @@ type names struct {
 }
 
 // newNames names from the files that were kept open, and from what the spool knows of the kernel.
-func newNames(recorded *spool.Spool, files *sideband.Files, later bool, hurry <-chan struct{}) *names {
+func newNames(recorded *spool.Spool, files *sideband.Files, later bool, hurry <-chan struct{}, hurryTime time.Duration) *names {
 	n := &names{files: files, later: later}
 	n.resolver = symbol.NewResolver(symbol.Options{
-		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Hurry: hurry,
+		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Hurry: hurry, HurryTime: hurryTime,
 		Kallsyms: func() (io.ReadCloser, error) {
 			if text := recorded.Kallsyms(); text != nil {
 				return text, nil

@@ -26,6 +26,12 @@ const (
 	// runs for microseconds; what is held up longer is on a CPU that the hypervisor has taken away.
 	drainLimit = time.Second
 
+	// finishMaps is how long the end of a recording waits for copies of map files of generated code, and hurriedMaps how long
+	// where a signal has ended it: somebody waits then. hurriedNames is what copying and reading them may take together.
+	finishMaps   = time.Second
+	hurriedMaps  = 300 * time.Millisecond
+	hurriedNames = time.Second
+
 	// quietHeap is the heap below which no garbage is collected while the window is open. Rounds make none; cutting
 	// a generation makes a little.
 	quietHeap = 64 << 20
@@ -45,10 +51,11 @@ type recorder struct {
 	copier  *copier  // nil: as code, or the window has not opened
 	hotplug *hotplug // nil: closed, or this process may not listen
 
-	opens       func()        // called just before the window opens
-	closed      func()        // called when it has closed
-	opened      chan struct{} // closed when the window is open, or will never be
-	open        int64         // when the window opened; 0: it did not
+	signalled   <-chan struct{} // closed by the first signal
+	opens       func()          // called just before the window opens
+	closed      func()          // called when it has closed
+	opened      chan struct{}   // closed when the window is open, or will never be
+	open        int64           // when the window opened; 0: it did not
 	close       int64
 	before      []bpf.ProgramStat // when the window opened
 	after       []bpf.ProgramStat
@@ -368,10 +375,32 @@ func (r *recorder) closeWindow() error {
 	}
 }
 
+// hurries reports whether a signal has ended the recording.
+func (r *recorder) hurries() bool {
+	select {
+	case <-r.signalled:
+		return true
+	default:
+		return false
+	}
+}
+
+// hurriedTime is how long map files are read if somebody waits, after what copying them has taken.
+func (r *recorder) hurriedTime() time.Duration {
+	if r.cfg.Live || !r.hurries() {
+		return hurriedNames
+	}
+	return max(hurriedMaps, hurriedNames-time.Duration(proc.Monotonic()-r.close))
+}
+
 // end writes the data that is in no ring.
 func (r *recorder) end() error {
 	if r.code != nil {
-		r.code.watcher.FinishMaps()
+		limit := finishMaps
+		if r.hurries() {
+			limit = hurriedMaps
+		}
+		r.code.watcher.FinishMaps(limit)
 		r.code.watcher.Settle()
 		if err := r.drain.drainSide(); err != nil {
 			return err

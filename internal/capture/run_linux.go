@@ -210,6 +210,7 @@ func (s *session) commandOutput() *os.File {
 
 // record runs the recorder, then or meanwhile the finalisation.
 func (s *session) record() error {
+	s.rec.signalled = s.inv.Stopped()
 	s.rec.opens, s.rec.closed = s.boost.End, func() { s.boost = beginBoost() }
 	if s.cfg.Verbose {
 		go s.sayOpen()
@@ -313,7 +314,7 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	if s.rec.code != nil {
 		var last *names
 		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, look: hungLook, begin: func() spool.Namer {
-			last = newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped())
+			last = newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped(), s.rec.hurriedTime())
 			return last
 		}}
 		defer func() {

@@ -37,7 +37,7 @@ type Stats struct {
 	Opened    int // that were opened
 	TooLate   int // whose process was gone, and which were not found by their path or may have changed
 	OverLimit int // mappings of files that were not opened, because so many are open already
-	MapsCut   int // map files of generated code that were not copied completely, for lack of room
+	MapsCut   int // map files of generated code that were not copied completely, for lack of room or time
 	Unopened  int // files that were not opened before the recording ended, or because too many were queued
 }
 

@@ -323,8 +323,17 @@ func (m *mapFinder) finish(deadline time.Time) {
 	}
 	m.mu.Lock()
 	m.closed = true
+	var unread []mapKey
+	for _, p := range m.programs {
+		if !p.ended {
+			unread = append(unread, p.source.key)
+		}
+	}
 	m.mu.Unlock()
 	m.signal()
+	for _, key := range unread {
+		m.store.cutShort(key)
+	}
 }
 
 func (m *mapFinder) idle() bool {

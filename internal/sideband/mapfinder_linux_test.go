@@ -260,3 +260,21 @@ func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
 		t.Errorf("%d programs are ignored when there is room for one, want 2", n)
 	}
 }
+
+// TestMapFilesThatWereNotReadInTimeAreCounted: at the end of a recording nothing is left out silently.
+func TestMapFilesThatWereNotReadInTimeAreCounted(t *testing.T) {
+	store := newMapStore()
+	m := newMapFinder(store, func(*Record) {})
+	m.running = true // no thread looks for files
+	for pid := range uint32(3) {
+		m.mapped(&Record{PID: pid + 1, Time: 1}, lineage{})
+	}
+	if err := store.add(mapKey{1, 1}, 0, []byte("1000 10 part\n"), 2); err != nil {
+		t.Fatal(err)
+	}
+	m.programs[2].ended = true
+	m.finish(time.Now())
+	if n := store.cut(); n != 2 {
+		t.Errorf("%d map files are counted as incomplete, want 2: one that was read in part, and one that was not looked for", n)
+	}
+}

@@ -38,7 +38,7 @@ type mapStore struct {
 	copies map[mapKey]*mapCopy
 	users  map[uint32]usage
 	all    usage
-	others int // map files that were not copied at all, because there are too many
+	others int // map files that were not copied at all, because there are too many or the time was up
 	closed bool
 }
 
@@ -50,7 +50,7 @@ type mapCopy struct {
 	user   uint32
 	bytes  int64
 	pieces []mapPiece
-	cut    bool // there was no room for all of it
+	cut    bool // there was no room or no time for all of it
 }
 
 type mapPiece struct {
@@ -161,6 +161,17 @@ func (s *mapStore) read(key mapKey) (io.ReadCloser, bool) {
 		return nil, false
 	}
 	return unpack.IOReadCloser(), true
+}
+
+// cutShort notes that a map file, if there is one, was not read to its end.
+func (s *mapStore) cutShort(key mapKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.copies[key]; c != nil {
+		c.cut = true
+	} else {
+		s.others++
+	}
 }
 
 // cut is how many map files were not copied completely.

@@ -518,13 +518,13 @@ func (w *Watcher) Files() *Files { return w.files }
 // IgnoredPrograms is how many processes with generated code had no names read, because more than 4,096 had such code at once.
 func (w *Watcher) IgnoredPrograms() int { return w.maps.ignoredPrograms() }
 
-// FinishMaps copies the rest of the map files of generated code, for settleTime at most. Nothing is copied after it.
-func (w *Watcher) FinishMaps() {
+// FinishMaps copies the rest of the map files of generated code, for a time at most. Nothing is copied after it.
+func (w *Watcher) FinishMaps(limit time.Duration) {
 	for _, e := range w.events() { // generated code that was not reported yet
 		requests, _ := w.collect(e)
 		w.opener.add(requests)
 	}
-	w.maps.finish(time.Now().Add(settleTime))
+	w.maps.finish(time.Now().Add(limit))
 }
 
 // Stop ends the threads, and looks once more for map files. What is pending can still be drained.
@@ -543,7 +543,7 @@ func (w *Watcher) Stop() {
 	for _, e := range w.events() {
 		e.stopThread(deadline)
 	}
-	w.FinishMaps()
+	w.FinishMaps(settleTime)
 	w.Settle()
 	w.opener.close()
 }

@@ -20,12 +20,13 @@ var errBudget = errors.New("map files of generated code are too large or too man
 // mapBudget bounds the cost of reading map files: any user of the recorded machine can have one per process. It grows again
 // slowly, for live recordings.
 type mapBudget struct {
-	bytes int64
-	time  time.Duration
-	grown time.Time
-	hurry <-chan struct{} // see [Options.Hurry]
-	short bool            // it was closed
-	cut   int             // map files that were not read to their end
+	bytes   int64
+	time    time.Duration
+	grown   time.Time
+	hurry   <-chan struct{} // see [Options.Hurry]
+	hurried time.Duration   // the time from then on
+	short   bool            // it was closed
+	cut     int             // map files that were not read to their end
 }
 
 const (
@@ -33,8 +34,6 @@ const (
 	mapsTime        = 10 * time.Second
 	mapsBytesGrowth = 8 << 20 // a second
 	mapsTimeGrowth  = 0.1     // a second
-
-	hurriedMapsTime = time.Second
 )
 
 // shorten leaves little time once somebody waits for the end. It returns true if that is so from now on.
@@ -44,7 +43,7 @@ func (b *mapBudget) shorten() bool {
 	}
 	select {
 	case <-b.hurry:
-		b.short, b.time = true, min(b.time, hurriedMapsTime)
+		b.short, b.time = true, min(b.time, b.hurried)
 		return true
 	default:
 		return false

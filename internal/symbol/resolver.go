@@ -32,9 +32,10 @@ type Options struct {
 	Form Form
 	// TableBytes is DefaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
 	TableBytes int64
-	// Hurry, when it is closed, leaves map files of generated code a second in all from then on: somebody waits for the
+	// Hurry, when it is closed, leaves map files of generated code HurryTime in all from then on: somebody waits for the
 	// end, and any user can have map files that take long.
-	Hurry <-chan struct{}
+	Hurry     <-chan struct{}
+	HurryTime time.Duration // 0: a second
 }
 
 // Address is a place in a module, as a frame gives it.
@@ -78,8 +79,11 @@ func NewResolver(o Options) *Resolver {
 	if o.TableBytes == 0 {
 		o.TableBytes = DefaultTableBytes
 	}
+	if o.HurryTime == 0 {
+		o.HurryTime = time.Second
+	}
 	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool),
-		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), hurry: o.Hurry}}
+		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), hurry: o.Hurry, hurried: o.HurryTime}}
 }
 
 // MapsCut is a warning about map files of generated code that were not read to the end; "": all were.
