@@ -115,7 +115,14 @@ func drain(tracer *Tracer) []record {
 // recording runs do with the window open and returns the records in the order of their times.
 func recording(t *testing.T, tracer *Tracer, do func()) []record {
 	t.Helper()
-	stop, done := make(chan struct{}), make(chan []record)
+	return recordingUntil(t, tracer, do, nil)
+}
+
+// recordingUntil keeps the window open after do until the records are enough, for ten seconds at most; enough may be nil.
+func recordingUntil(t *testing.T, tracer *Tracer, do func(), enough func([]record) bool) []record {
+	t.Helper()
+	waits := enough != nil
+	stop, reached, done := make(chan struct{}), make(chan struct{}, 1), make(chan []record)
 	go func() {
 		var all []record
 		for {
@@ -126,10 +133,20 @@ func recording(t *testing.T, tracer *Tracer, do func()) []record {
 			case <-time.After(5 * time.Millisecond):
 				all = append(all, drain(tracer)...)
 			}
+			if enough != nil && enough(all) {
+				enough = nil
+				reached <- struct{}{}
+			}
 		}
 	}()
 	must(t, tracer.Arm())
 	do()
+	if waits {
+		select {
+		case <-reached:
+		case <-time.After(10 * time.Second):
+		}
+	}
 	must(t, tracer.Disarm())
 	close(stop)
 	all := <-done
