@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,7 +51,7 @@ func runOwn(inv *cli.Invocation, boost *booster) error {
 
 // run records, finalises and reports.
 func run(inv *cli.Invocation, boost *booster) error {
-	s := &session{inv: inv, started: proc.Monotonic(), boost: boost}
+	s := &session{inv: inv, started: proc.Monotonic(), boost: boost, ended: make(chan struct{})}
 	defer s.tidy()
 	cfg, err := configure(inv)
 	if err != nil {
@@ -93,9 +94,10 @@ type session struct {
 	boost   *booster
 	stats   io.Closer // nil: the kernel does not measure
 	summary spool.Summary
-	early   error    // why the recording ended early; nil: it did not
-	unnamed string   // a warning about missing names; "": none
-	hung    []string // files whose file systems do not answer
+	ended   chan struct{} // closed at the end
+	early   error         // why the recording ended early; nil: it did not
+	unnamed string        // a warning about missing names; "": none
+	hung    []string      // files whose file systems do not answer
 }
 
 func (s *session) run() error {
@@ -171,6 +173,7 @@ func (s *session) createSpool() (err error) {
 	if err != nil {
 		return err
 	}
+	go s.watchDisk(s.ended)
 	s.inv.OnAbort(s.dropUnopened)
 	if aside := s.spool.MovedAside(); aside != "" {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
@@ -402,6 +405,7 @@ func (s *session) keepSpool(err error) error {
 
 // tidy takes back what is still there, whatever happened.
 func (s *session) tidy() {
+	close(s.ended)
 	if s.command != nil {
 		s.command.Cancel()
 	}
@@ -424,12 +428,15 @@ func (s *session) tidy() {
 
 // counter counts what goes through it.
 type counter struct {
-	w io.Writer
-	n int64
+	w      io.Writer
+	n      int64
+	writes atomic.Uint64 // odd while a write is under way, another one for each
 }
 
 func (c *counter) Write(b []byte) (int, error) {
+	c.writes.Add(1)
 	n, err := c.w.Write(b)
+	c.writes.Add(1)
 	c.n += int64(n)
 	return n, err
 }

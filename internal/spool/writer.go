@@ -44,7 +44,8 @@ type Writer struct {
 	rounds  int    // since BumpGeneration; -1: no cut is under way
 	side    uint64 // bytes of the side-band so far
 
-	buffer *buffer // nil: data is written to the file at once
+	buffer *buffer       // nil: data is written to the file at once
+	writes atomic.Uint64 // counts beginnings and ends of writes to the file
 
 	copying    *Copy // the file whose parts are being written
 	copyNumber uint16
@@ -97,6 +98,21 @@ func (w *Writer) MovedAside() string { return w.moved }
 
 // Bytes is the length of the spool so far.
 func (w *Writer) Bytes() int64 { return w.size }
+
+// Writes is an odd number while a write to the disk is under way, another one for each. It may be called from any goroutine.
+func (w *Writer) Writes() uint64 { return w.writes.Load() }
+
+// Name is what messages call the spool.
+func (w *Writer) Name() string {
+	name := w.file.Name()
+	if w.path != "" {
+		name = w.path // it may have been made without a name
+	}
+	if strings.HasPrefix(name, namelessSpool) {
+		return name
+	}
+	return "spool " + name
+}
 
 // Path is the name of the file; "" if it has none.
 func (w *Writer) Path() string { return w.path }
@@ -363,8 +379,20 @@ func (w *Writer) publish() {
 // called in that thread. Without memory for a buffer it does nothing.
 func (w *Writer) Buffer(prepare func()) {
 	if memory := allocate(waitingBytes); memory != nil {
-		w.buffer = startBuffer(w.file, memory, w.size, prepare, w.shared.publish)
+		w.buffer = startBuffer(countedFile{w.file, &w.writes}, memory, w.size, prepare, w.shared.publish)
 	}
+}
+
+// countedFile counts writes as [Writer.Writes] does.
+type countedFile struct {
+	*os.File
+	writes *atomic.Uint64
+}
+
+func (f countedFile) WriteAt(b []byte, at int64) (int, error) {
+	f.writes.Add(1)
+	defer f.writes.Add(1)
+	return f.File.WriteAt(b, at)
 }
 
 // Flush waits until everything is written. It has to be called after Buffer, also after an error.
@@ -487,7 +515,9 @@ func (w *Writer) write(length int) (err error) {
 	if w.buffer != nil {
 		err = w.buffer.append(w.vector)
 	} else {
+		w.writes.Add(1)
 		err = writeVector(w.file, w.vector, w.size)
+		w.writes.Add(1)
 	}
 	if err != nil {
 		return w.fail("write", err)
@@ -500,10 +530,6 @@ func (w *Writer) fail(action string, err error) error {
 	if at := new(fs.PathError); errors.As(err, &at) {
 		err = at.Err
 	}
-	what := w.file.Name()
-	if !strings.HasPrefix(what, namelessSpool) {
-		what = "spool " + what
-	}
-	w.err = fmt.Errorf("%s the %s: %w", action, what, err)
+	w.err = fmt.Errorf("%s the %s: %w", action, w.Name(), err)
 	return w.err
 }

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -67,4 +69,22 @@ func TestNothingIsLostWhileTheDiskStandsStill(t *testing.T) {
 	}
 	t.Log(r.Stderr.String())
 	sameAsCounted(t, read(t, file), did)
+}
+
+func TestDiskThatStandsStillIsReported(t *testing.T) {
+	tools.NeedPrivilege(t)
+	disk := stoppableDisk(t)
+	r := tools.Start(t, "-d0", "-o", filepath.Join(disk, "x.wprof"))
+	resume := stop(t, disk)
+	const said = "x.wprof.part has taken nothing for 3 seconds"
+	for end := time.Now().Add(time.Minute); !strings.Contains(r.Stderr.String(), said) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	resume()
+	if status := r.Stop(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if n := strings.Count(r.Stderr.String(), said); n != 1 {
+		t.Errorf("it is said %d times that the disk takes nothing: %s", n, r.Stderr.String())
+	}
 }
