@@ -34,14 +34,12 @@ func TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly(t *testing.T) {
 	tools.StartWorkload(t, exec.Command(tools.Path("burns"))).Until("ready")
 	hangs.Store(true)
 
-	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	cmd := exec.Command(tools.Path("wprof-record"), "-d1s")
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stderr.Close()
-	cmd := exec.Command(tools.Path("wprof-record"), "-d1s")
-	cmd.Stderr = stderr
-	stdout, err := cmd.StdoutPipe()
+	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,22 +52,19 @@ func TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := func() string {
-		text, _ := os.ReadFile(stderr.Name())
-		return string(text)
-	}
-	for end := time.Now().Add(time.Minute); !strings.Contains(said(), "does not answer") && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
+	said, err := io.ReadAll(stderr)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if !late.Stop() {
-		t.Error("the stream does not end before the file system answers")
+		t.Error("the stream, or standard error, does not end before the file system answers")
 	}
 	answer()
 	_ = cmd.Wait()
 	if status := tools.Status(cmd.ProcessState); status != 0 {
 		t.Errorf("status %d", status)
 	}
-	if text := said(); !strings.Contains(text, "the file system of "+path+" does not answer") || strings.Contains(text, "naming of functions was ended") {
+	if text := string(said); !strings.Contains(text, "the file system of "+path+" does not answer") || strings.Contains(text, "naming of functions was ended") {
 		t.Errorf("the recorder said:\n%s", text)
 	}
 	folded := tools.Try(t, time.Minute, stream, "wprof-flame", "--folded")
