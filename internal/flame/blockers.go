@@ -14,8 +14,8 @@ const maxFrames = 32
 // blocker is a stack in which threads were off the CPU, for one reason.
 type blocker struct {
 	reason string
-	frames []step // outermost first
-	stack  NodeID // one that reads so
+	frames []*Step // outermost first
+	stack  NodeID  // one that reads so
 	share
 }
 
@@ -53,7 +53,7 @@ func (p *Profile) blockers(class Class, v *View) []*blocker {
 
 // named puts stacks into words and merges those that are the same then.
 func (p *Profile) named(order []blockerKey, sums map[blockerKey]*share) []*blocker {
-	g := newGrapher(p, View{})
+	g := newGrapher(View{}, p)
 	same := make(map[string]*blocker)
 	var all []*blocker
 	for _, key := range order {
@@ -61,7 +61,7 @@ func (p *Profile) named(order []blockerKey, sums map[blockerKey]*share) []*block
 		var text strings.Builder
 		text.WriteString(key.reason)
 		for _, f := range frames {
-			fmt.Fprintf(&text, "\x00%d%s", f.kind, f.name)
+			fmt.Fprintf(&text, "\x00%d%s", f.Kind, f.Name)
 		}
 		b := same[text.String()]
 		if b == nil {
@@ -121,9 +121,9 @@ func (b *blocker) writeFrames(w io.Writer) {
 }
 
 // text is a frame's name, with the kernel's functions marked as in folded stacks.
-func (s step) text() string {
-	if s.kind == KindKernel {
-		return s.name + "_[k]"
+func (s *Step) text() string {
+	if s.Kind == KindKernel {
+		return s.Name + "_[k]"
 	}
-	return s.name
+	return s.Name
 }

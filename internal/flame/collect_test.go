@@ -339,8 +339,7 @@ func TestDifferencesAgreeOnWaitsForWork(t *testing.T) {
 	idle := collected(t, undump(t, waitsFor(950)), Options{})
 	busy := collected(t, undump(t, waitsFor(850)), Options{})
 	agreeOnIdle(idle, busy)
-	g := busy.Graph(View{By: ByNone})
-	g.Compare(idle.Graph(View{By: ByNone}), 1)
+	g := Compare(busy, idle, View{By: ByNone}, 1)
 	var out strings.Builder
 	if err := g.WriteFolded(&out, Text{Unit: Nanoseconds}); err != nil {
 		t.Fatal(err)
@@ -403,7 +402,7 @@ func TestKernelFramesAreSuffixed(t *testing.T) {
 func TestSlotsHoldAllTime(t *testing.T) {
 	p := collected(t, undump(t, oneThread), Options{Slot: 100_000, MaxSlots: 10})
 	for n, want := range []int64{200_000, 200_000, 200_000, 200_000, 100_000, 100_000, 100_000, 150_000, 200_000, 200_000} {
-		got := p.Graph(View{From: n, To: n + 1}).Nodes[0].Total
+		got := p.Graph(View{From: n, To: n + 1}).Total[0]
 		if got.On != want || got.On+got.Off != 200_000 {
 			t.Errorf("slot %d: %+v, want %d of 200,000 ns on the CPU", n, got, want)
 		}
@@ -469,7 +468,7 @@ func TestTooManyStacksGiveUpTheLeast(t *testing.T) {
 				addUp(t, p, thread, kept)
 			}
 			g := p.Graph(View{By: ByNone})
-			if got, want := g.Nodes[0].Total, whole.Nodes[0].Total; got != want {
+			if got, want := g.Total[0], whole.Total[0]; got != want {
 				t.Errorf("seed %d, %+v: %+v in all, want %+v", seed, kept, got, want)
 			}
 			if len(g.Nodes) >= len(whole.Nodes) || !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Name == moreStacks }) {
@@ -494,8 +493,8 @@ func TestTooManyThreadsAreAddedUpByName(t *testing.T) {
 				addUp(t, p, thread, kept)
 			}
 			want, got := whole.Graph(View{By: ByNone}), p.Graph(View{By: ByNone})
-			if got.Nodes[0].Total != want.Nodes[0].Total {
-				t.Errorf("seed %d, %+v: %+v in all, want %+v", seed, kept, got.Nodes[0].Total, want.Nodes[0].Total)
+			if got.Total[0] != want.Total[0] {
+				t.Errorf("seed %d, %+v: %+v in all, want %+v", seed, kept, got.Total[0], want.Total[0])
 			}
 			if whole.About.Folded != 0 {
 				t.Errorf("seed %d, %+v: %d threads are folded where there is room", seed, kept, whole.About.Folded)

@@ -1,41 +1,30 @@
 package flame
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
-// Compare puts the totals of base beside those of g, for WriteSVG and others to show the difference. Scale is how long g
-// was recorded for one second of base. What only base has is added to g, with no time of its own. Base stays as it is.
-func (g *Graph) Compare(base *Graph, scale float64) {
-	c := &comparer{g: g, known: make([]int, len(g.Nodes)), at: make([]int32, len(base.Nodes))}
-	for i := range g.Nodes {
-		c.known[i] = len(g.Nodes[i].Children)
+// Compare makes the graph of a profile beside that of another one, for WriteSVG and others to show the difference. Scale is
+// how long p was recorded for one second of base.
+func Compare(p, base *Profile, v View, scale float64) *Graph {
+	b := newGrapher(v, p, base)
+	b.cells()
+	return b.compared(scale)
+}
+
+func (b *grapher) compared(scale float64) *Graph {
+	var own, base Weight
+	for i := range b.g.BaseSelf {
+		own.add(b.g.Self[i])
+		base.add(b.g.BaseSelf[i])
 	}
-	g.Base = make([]Weight, len(g.Nodes))
 	// Times of both are added, and scale may make those of base too long for that.
-	if most, total := float64(math.MaxInt64/2-g.Nodes[0].Total.Ns()/2), float64(base.Nodes[0].Total.Ns()); total*scale > most {
+	if most, total := float64(math.MaxInt64/2-own.Ns()/2), float64(base.Ns()); total*scale > most {
 		scale = most / total
 	}
-	for i := range base.Nodes {
-		n := &base.Nodes[i]
-		if i > 0 {
-			c.at[i] = c.find(c.at[n.Parent], n)
-		}
-		// A child is scaled before it is added up, so that sums stay exact.
-		g.Base[c.at[i]].add(n.Self.scaled(scale))
+	// Each is scaled before it is added up, so that sums stay exact.
+	for i := range b.g.BaseSelf {
+		b.g.BaseSelf[i] = b.g.BaseSelf[i].scaled(scale)
 	}
-	for i := len(g.Nodes) - 1; i > 0; i-- {
-		g.Base[g.Nodes[i].Parent].add(g.Base[i])
-	}
-	for i := range c.known {
-		if n := &g.Nodes[i]; len(n.Children) > c.known[i] {
-			slices.SortFunc(n.Children, g.compare)
-		}
-	}
-	for i := len(c.known); i < len(g.Nodes); i++ {
-		slices.SortFunc(g.Nodes[i].Children, g.compare)
-	}
+	return b.end()
 }
 
 // agreeOnIdle makes a wait for work in one profile one in the other as well: what is nine tenths of a thread's waits in one
@@ -64,35 +53,6 @@ func (p *Profile) eachWait(class Class, visit func(c *Cell, key string)) {
 			}
 		}
 	}
-}
-
-// comparer finds the frames of one graph in another.
-type comparer struct {
-	g     *Graph
-	known []int   // how many children each frame of g has of its own; they stand first, in order
-	at    []int32 // where the base's frames are in g
-}
-
-// find is the child of parent that is the same frame as n; it is added if there is none.
-func (c *comparer) find(parent int32, n *GraphNode) int32 {
-	g := c.g
-	if int(parent) < len(c.known) { // else the parent was just added, and so is all above it
-		own := g.Nodes[parent].Children[:c.known[parent]]
-		i, found := slices.BinarySearchFunc(own, n, func(child int32, n *GraphNode) int {
-			return compareFrames(&g.Nodes[child], n)
-		})
-		if found {
-			return own[i]
-		}
-	}
-	added := int32(len(g.Nodes))
-	g.Nodes = append(g.Nodes, GraphNode{
-		Name: n.Name, Kind: n.Kind, Mark: n.Mark, Module: n.Module, Parent: parent, Depth: n.Depth,
-	})
-	g.Nodes[parent].Children = append(g.Nodes[parent].Children, added)
-	g.Base = append(g.Base, Weight{})
-	g.Depth = max(g.Depth, int(n.Depth))
-	return added
 }
 
 // scaled is the weight of a time that is so many times as long.

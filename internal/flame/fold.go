@@ -25,6 +25,7 @@ const (
 // some garbage is always there, and the output needs room too.
 const (
 	usualRoom = 176 << 20
+	bothRoom  = 152 << 20 // of two that are compared
 	leastRoom = 32 << 20
 )
 
@@ -47,7 +48,7 @@ func (c *collector) mostMemory() int {
 	if c.bounds.room != 0 {
 		return c.bounds.room
 	}
-	return max(leastRoom, usualRoom-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
+	return max(leastRoom, cmp.Or(c.o.Memory, usualRoom)-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
 }
 
 // fold makes room if it is time for that.

@@ -61,14 +61,14 @@ func (p *Profile) WriteFolded(w io.Writer, v View, t Text) error {
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.root, b.root) })
-	b := newGrapher(p, v)
+	b := newGrapher(v, p)
 	out := bufio.NewWriterSize(w, foldedBuffer)
 	for i, one := range parts {
 		if i > 0 && one.root != parts[i-1].root {
 			b.end().writeFolded(out, t)
 			b.begin()
 		}
-		b.cell(one.cell)
+		b.cell(&b.sides[0], one.cell)
 	}
 	b.end().writeFolded(out, t)
 	return out.Flush()
@@ -89,12 +89,12 @@ func (g *Graph) WriteFolded(w io.Writer, t Text) error {
 const foldedBuffer = 64 << 10
 
 func (g *Graph) writeFolded(w *bufio.Writer, t Text) {
-	f := folder{g: g, t: t, w: w, selves: g.baseSelf()}
-	for _, child := range g.Nodes[0].Children {
+	f := folder{g: g, t: t, w: w}
+	for _, child := range g.Children(0) {
 		f.own, f.base = rounder{unit: t.Unit}, rounder{unit: t.Unit}
 		f.write(child)
 	}
-	if f.line = append(f.line[:0], "[all]"...); g.Nodes[0].Self.Ns() > 0 {
+	if f.line = append(f.line[:0], "[all]"...); g.Self[0].Ns() > 0 {
 		f.weigh(0)
 	}
 }
@@ -105,7 +105,6 @@ type folder struct {
 	w         *bufio.Writer
 	line      []byte
 	own, base rounder
-	selves    []Weight // of the other graph, by node
 }
 
 // write writes a node's own line and those of all above it.
@@ -128,7 +127,7 @@ func (f *folder) write(id int32) {
 	}
 	f.weigh(id)
 	f.line = f.line[:plain]
-	for _, child := range n.Children {
+	for _, child := range f.g.Children(id) {
 		f.write(child)
 	}
 	f.line = f.line[:length]
@@ -136,14 +135,14 @@ func (f *folder) write(id int32) {
 
 // weigh writes the line at hand with a node's own weight.
 func (f *folder) weigh(id int32) {
-	own := f.own.round(f.g.Nodes[id].Self)
+	own := f.own.round(f.g.Self[id])
 	if f.g.Base == nil {
 		if own == 0 {
 			return
 		}
 		_, _ = f.w.Write(f.line) // its Flush returns the error
 	} else {
-		base := f.base.round(f.selves[id])
+		base := f.base.round(f.g.BaseSelf[id])
 		if own == 0 && base == 0 {
 			return
 		}

@@ -9,22 +9,30 @@ import (
 type Graph struct {
 	Nodes []GraphNode // 0 is the root of all, without a name; a child stands behind its parent
 	Depth int         // of the deepest node; the children of the root have 1
-	// Base are the totals of another graph that this one is compared with, one for each of Nodes, as if both had been
-	// recorded for as long as this one; nil if it is not compared.
-	Base []Weight
+	// Self is each node's own time, and Total that of it and all above.
+	Self, Total []Weight
+	// BaseSelf and Base are the same of the profile that it is compared with, as if both had been recorded for equally
+	// long; nil if it is not compared.
+	BaseSelf, Base []Weight
+	// Left is how many times there was no room for: they are told as [more stacks].
+	Left uint64
+
+	children []int32
 }
 
 // GraphNode is a frame of a graph, and all the stacks that go through it.
 type GraphNode struct {
-	Name     string
-	Kind     Kind
-	Mark     Mark // frames that differ in it alone are not merged
-	Parent   int32
-	Children []int32 // by name, kind and mark
-	Depth    int32
-	Total    Weight // of it and all above
-	Self     Weight // of it alone
-	Module   string // where the function is; "" if that is not known, or of roots and notes
+	*Step
+	Mark          Mark // frames that differ in it alone are not merged
+	Parent, Depth int32
+	first, count  int32 // of its children
+}
+
+// Step is a frame by itself.
+type Step struct {
+	Name   string
+	Kind   Kind
+	Module string // where the function is; "" if that is not known, or of roots and notes
 }
 
 // Kind is what a frame of a graph stands for.
@@ -62,37 +70,47 @@ func (w *Weight) add(v Weight) {
 	w.Count += v.Count
 }
 
-// adopt tells all frames which are their children.
-func (g *Graph) adopt() {
-	counts := make([]int32, len(g.Nodes))
-	for i := 1; i < len(g.Nodes); i++ {
-		counts[g.Nodes[i].Parent]++
-	}
-	all := make([]int32, len(g.Nodes))
-	for i := range g.Nodes {
-		n := counts[i]
-		g.Nodes[i].Children, all = all[:0:n], all[n:]
-	}
-	for i := 1; i < len(g.Nodes); i++ {
-		parent := &g.Nodes[g.Nodes[i].Parent]
-		parent.Children = append(parent.Children, int32(i))
-	}
+// Children are the nodes above one, by name, kind and mark.
+func (g *Graph) Children(of int32) []int32 {
+	n := &g.Nodes[of]
+	return g.children[n.first : n.first+n.count]
 }
 
-// settle adds up what is above each frame and puts children in order.
+// settle adds up what is above each node and finds its children.
 func (g *Graph) settle() {
-	for i := len(g.Nodes) - 1; i >= 0; i-- {
+	g.Total, g.Base = g.sums(g.Self), g.sums(g.BaseSelf)
+	for i := range g.Nodes[1:] {
+		n := &g.Nodes[i+1]
+		n.Depth = g.Nodes[n.Parent].Depth + 1
+		g.Depth = max(g.Depth, int(n.Depth))
+		g.Nodes[n.Parent].count++
+	}
+	g.children = make([]int32, len(g.Nodes)-1)
+	next := int32(0)
+	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		n.Total.add(n.Self)
-		if n.Parent >= 0 {
-			g.Nodes[n.Parent].Total.add(n.Total)
-		}
-		slices.SortFunc(n.Children, g.compare)
+		n.first, n.count, next = next, 0, next+n.count
+	}
+	for i := range g.children {
+		parent := &g.Nodes[g.Nodes[i+1].Parent]
+		g.children[parent.first+parent.count] = int32(i + 1)
+		parent.count++
+	}
+	for i := range g.Nodes {
+		slices.SortFunc(g.Children(int32(i)), g.compare)
 	}
 }
 
-func (g *Graph) compare(a, b int32) int { return compareFrames(&g.Nodes[a], &g.Nodes[b]) }
+// sums are the weights of each node and all above it.
+func (g *Graph) sums(self []Weight) []Weight {
+	sums := slices.Clone(self)
+	for i := len(sums) - 1; i > 0; i-- {
+		sums[g.Nodes[i].Parent].add(sums[i])
+	}
+	return sums
+}
 
-func compareFrames(x, y *GraphNode) int {
+func (g *Graph) compare(a, b int32) int {
+	x, y := &g.Nodes[a], &g.Nodes[b]
 	return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Mark, y.Mark))
 }

@@ -12,5 +12,6 @@ type Options struct {
 	Trail    bool  // what each thread did in order of time; includes Threads
 	Spread   bool  // share a thread's time on the CPU out among all of its samples, not span by span
 	MinBlock int64 // leave out times off the CPU shorter than this, ns
+	Memory   int   // bytes that the profile and what it is made of may take; 0: as much as a tool may
 	Idle     bool  // fold the idle threads too, which stand for CPUs that do nothing
 }

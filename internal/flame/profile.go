@@ -31,6 +31,7 @@ type Profile struct {
 	Slot  int64
 	Slots int
 
+	memory      int // bytes that it takes, at most
 	closeTrails func()
 }
 
@@ -142,6 +143,9 @@ type Wake struct {
 	Stack  NodeID  // where the waker was; 0: no stack was taken
 	Before WakeID
 }
+
+// release gives back the memory of a profile that nothing more is to be read of.
+func (p *Profile) release() { *p = Profile{closeTrails: p.closeTrails} }
 
 // Close gives back what the threads' trails hold.
 func (p *Profile) Close() {

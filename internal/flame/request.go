@@ -181,6 +181,7 @@ func (q *request) readDiff(inv *cli.Invocation) error {
 	if !inv.IsSet("by") {
 		q.view.By = ByComm
 	}
+	q.collect.Memory = bothRoom / 2
 	var err error
 	if q.base.Start, err = filter.ParseBound(inv.String("diff-start")); err != nil {
 		return cli.Usagef("--diff-start: %w", err)

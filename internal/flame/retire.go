@@ -28,11 +28,15 @@ func (c *collector) finish() error {
 		c.threads[i] = nil
 	}
 	c.threads, c.labels, c.wakes, c.same, c.paths = nil, nil, nil, nil, nil
-	c.eachThread(func(t *thread) { c.p.Threads = append(c.p.Threads, &t.Thread) })
+	c.eachThread(func(t *thread) {
+		alone := t.Thread // what it was made with takes twice as much
+		c.p.Threads = append(c.p.Threads, &alone)
+	})
 	slices.SortFunc(c.p.Threads, func(a, b *Thread) int {
 		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
 	})
 	c.countSlots()
+	c.p.memory = len(c.p.Threads)*perThread/2 + c.cells*perCell + c.places.bytes + len(c.p.Labels)*perLabel/2 + len(c.p.Nodes)*perNode/2 + c.slots*perSlot
 	c.kept, c.ended, c.places = nil, nil, nil
 	return c.failed
 }

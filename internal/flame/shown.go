@@ -11,17 +11,17 @@ type shown struct {
 	together   uint32 // how many frames it stands for; 0: it is one
 	depth      int32
 	parent     int32
-	own, base  Weight // of it and all above
-	self, gone Weight // of it alone, in the graph and in what it is compared with
-	width      int64  // ns
+	own, self  Weight // of it and all above, and of it alone
+	base, gone int64  // ns of the same in what the graph is compared with
+	goneCount  uint64
+	width      int64 // ns
 }
 
 // shrunk is what a picture shows of a graph, each frame followed by all above it, so that no more than most of its frames
 // are shown by themselves: the widest ones. Those that are too small are put together, with all above them, and so sums
 // stay exact.
 func (g *Graph) shrunk(most int) []shown {
-	s := &shrinker{g: g, base: g.baseSelf()}
-	s.widths = g.widths(s.base)
+	s := &shrinker{g: g, widths: g.widths()}
 	s.joinMarked()
 	s.least = leastShown(s.widths, most)
 	s.frame([]int32{0}, -1)
@@ -31,7 +31,6 @@ func (g *Graph) shrunk(most int) []shown {
 
 type shrinker struct {
 	g      *Graph
-	base   []Weight // what each frame alone has in what the graph is compared with; nil if it is not
 	widths []int64
 	least  int64 // ns; what is narrower is put together
 	all    []shown
@@ -40,40 +39,18 @@ type shrinker struct {
 // widths are how wide frames are, ns. Where graphs are compared it is the larger of both times, taken where the time was
 // spent and added up from there: so what has gone is as wide as it was, and what is new as it is now, and both are seen in
 // one picture.
-func (g *Graph) widths(base []Weight) []int64 {
+func (g *Graph) widths() []int64 {
 	widths := make([]int64, len(g.Nodes))
-	if base == nil {
-		for i := range g.Nodes {
-			widths[i] = g.Nodes[i].Total.Ns()
-		}
-		return widths
-	}
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
-		widths[i] += max(g.Nodes[i].Self.Ns(), base[i].Ns())
-		if i > 0 {
+		w := g.Self[i].Ns()
+		if g.Base != nil {
+			w = max(w, g.BaseSelf[i].Ns())
+		}
+		if widths[i] += w; i > 0 {
 			widths[g.Nodes[i].Parent] += widths[i]
 		}
 	}
 	return widths
-}
-
-// baseSelf is what each frame alone has in the graph that this one is compared with; nil if it is not.
-func (g *Graph) baseSelf() []Weight {
-	if g.Base == nil {
-		return nil
-	}
-	self := slices.Clone(g.Base)
-	for i := 1; i < len(g.Nodes); i++ {
-		self[g.Nodes[i].Parent].sub(g.Base[i])
-	}
-	return self
-}
-
-func (w *Weight) sub(v Weight) {
-	w.On -= v.On
-	w.Off -= v.Off
-	w.Unknown -= v.Unknown
-	w.Count -= v.Count
 }
 
 // leastShown is a width that no more than most frames have. As no frame is wider than the one below it, what is below a
@@ -102,7 +79,7 @@ func (s *shrinker) joinMarked() {
 // twins are the children of a frame, those together that differ in their marks only.
 func (g *Graph) twins(node int32) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
-		for rest := g.Nodes[node].Children; len(rest) > 0; {
+		for rest := g.Children(node); len(rest) > 0; {
 			first := &g.Nodes[rest[0]]
 			same := 1
 			for same < len(rest) && g.Nodes[rest[same]].Name == first.Name && g.Nodes[rest[same]].Kind == first.Kind {
@@ -120,12 +97,12 @@ func (g *Graph) twins(node int32) iter.Seq[[]int32] {
 func (s *shrinker) frame(twins []int32, parent int32) {
 	f := shown{node: twins[0], depth: s.g.Nodes[twins[0]].Depth, parent: parent}
 	for _, node := range twins {
-		n := &s.g.Nodes[node]
-		f.own.add(n.Total)
-		f.self.add(n.Self)
-		if s.base != nil {
-			f.base.add(s.g.Base[node])
-			f.gone.add(s.base[node])
+		f.own.add(s.g.Total[node])
+		f.self.add(s.g.Self[node])
+		if s.g.Base != nil {
+			f.base += s.g.Base[node].Ns()
+			f.gone += s.g.BaseSelf[node].Ns()
+			f.goneCount += s.g.BaseSelf[node].Count
 		}
 	}
 	at := int32(len(s.all))
@@ -151,9 +128,10 @@ func (s *shrinker) putTogether(rest *shown, twins []int32) {
 	}
 	rest.together++
 	for _, node := range twins {
-		rest.own.add(s.g.Nodes[node].Total)
-		if s.base != nil {
-			rest.base.add(s.g.Base[node])
+		rest.own.add(s.g.Total[node])
+		if s.g.Base != nil {
+			rest.base += s.g.Base[node].Ns()
+			rest.goneCount += s.g.Base[node].Count
 		}
 	}
 	rest.self, rest.gone = rest.own, rest.base
@@ -163,7 +141,7 @@ func (s *shrinker) putTogether(rest *shown, twins []int32) {
 func (s *shrinker) settle() {
 	for i := len(s.all) - 1; i >= 0; i-- {
 		f := &s.all[i]
-		f.width += max(f.self.Ns(), f.gone.Ns())
+		f.width += max(f.self.Ns(), f.gone)
 		if f.parent >= 0 {
 			s.all[f.parent].width += f.width
 		}

@@ -32,15 +32,19 @@ const (
 // told at [Graph.Compare], red if it grew, blue if it shrank.
 func (g *Graph) WriteSVG(w io.Writer, pic Picture) error {
 	for most := mostShown; ; {
-		file, err := newDrawing(g, pic, most).encode()
-		if err != nil {
-			return err
+		d := newDrawing(g, pic, most)
+		size := d.symbols.bytes
+		if size <= largestSVG || most < fewestShown {
+			file, err := d.encode()
+			if err != nil {
+				return err
+			}
+			if size = len(file); size <= largestSVG || most < fewestShown {
+				_, err = w.Write(file)
+				return err
+			}
 		}
-		if len(file) <= largestSVG || most < fewestShown {
-			_, err = w.Write(file)
-			return err
-		}
-		most = int(float64(most) * 0.9 * largestSVG / float64(len(file)))
+		most = int(float64(most) * 0.9 * largestSVG / float64(size))
 	}
 }
 
@@ -62,7 +66,7 @@ func newDrawing(g *Graph, pic Picture, most int) *drawing {
 	pic.Title, pic.Subtitle = printable.Text(pic.Title), printable.Text(pic.Subtitle)
 	d := &drawing{pic: pic, g: g, frames: g.shrunk(most), changes: g.Base != nil, used: make(map[string]bool)}
 	root := &d.frames[0]
-	d.whole = max(root.own.Ns(), root.base.Ns())
+	d.whole = max(root.own.Ns(), root.base)
 	d.places = d.lay()
 	d.ids = make([]int32, len(d.frames))
 	for i := range d.frames {

@@ -10,15 +10,15 @@ import (
 func manyStacks(stacks int) *Graph {
 	b := newSketch(7)
 	for i := range stacks {
-		path := []step{{name: fmt.Sprintf("worker-1/%d", i%64), kind: KindRoot}}
+		path := []Step{{Name: fmt.Sprintf("worker-1/%d", i%64), Kind: KindRoot}}
 		for depth := 20 + b.rnd.IntN(40); depth > 0; depth-- {
 			spread := 2
 			if len(path) > 12 {
 				spread = 4000
 			}
-			path = append(path, step{
-				name: fmt.Sprintf("some::name_space::Class<int>::method_%d(std::string const&, int)", len(path)*7+b.rnd.IntN(spread)),
-				kind: Kind(b.rnd.IntN(2)), module: "/usr/lib/libserver.so.1",
+			path = append(path, Step{
+				Name: fmt.Sprintf("some::name_space::Class<int>::method_%d(std::string const&, int)", len(path)*7+b.rnd.IntN(spread)),
+				Kind: Kind(b.rnd.IntN(2)), Module: "/usr/lib/libserver.so.1",
 			})
 		}
 		b.add(Weight{On: int64(b.rnd.ExpFloat64() * 1e6), Off: int64(b.rnd.ExpFloat64() * 1e6), Count: 3}, path...)
@@ -44,12 +44,9 @@ func BenchmarkWriteSVG(b *testing.B) {
 }
 
 func BenchmarkCompare(b *testing.B) {
-	base := manyStacks(100_000)
+	g, base := manyStacks(100_000), manyStacks(100_000)
 	for b.Loop() {
-		b.StopTimer()
-		g := manyStacks(100_000)
-		b.StartTimer()
-		g.Compare(base, 1)
+		g := compared(g, base, 1)
 		if err := g.WriteSVG(io.Discard, usualPicture); err != nil {
 			b.Fatal(err)
 		}

@@ -16,12 +16,12 @@ import (
 // lesson is a graph of 100 ms: foo and bar call each other on the CPU, and read blocks off it.
 func lesson() *Graph {
 	s := newSketch(1)
-	app := func(names ...string) []step {
-		steps := []step{{name: "app-1/1", kind: KindRoot}}
+	app := func(names ...string) []Step {
+		steps := []Step{{Name: "app-1/1", Kind: KindRoot}}
 		for _, name := range names {
-			at := step{name: name, module: "/bin/app"}
+			at := Step{Name: name, Module: "/bin/app"}
 			if kernel, is := strings.CutPrefix(name, "k:"); is {
-				at = step{name: kernel, kind: KindKernel, module: "[kernel]"}
+				at = Step{Name: kernel, Kind: KindKernel, Module: "[kernel]"}
 			}
 			steps = append(steps, at)
 		}
@@ -372,7 +372,7 @@ func TestSVGOfADifference(t *testing.T) {
 	t.Parallel()
 	now := graphOf(map[string]int64{"main;same": 40e6, "main;grew": 40e6, "main;new": 10e6, "main;shrank": 10e6})
 	before := graphOf(map[string]int64{"main;same": 80e6, "main;grew": 20e6, "main;gone;deep": 60e6, "main;shrank": 40e6})
-	now.Compare(before, 0.5)
+	now = compared(now, before, 0.5)
 	p := openSVG(t, now, usualPicture)
 	p.wantLabels("the larger of both", "all", "main", "same", "grew", "new", "gone", "deep", "shrank")
 	for _, c := range []struct {
@@ -434,9 +434,9 @@ func TestSVGFlowsIntoTheWindow(t *testing.T) {
 func TestSVGShowsTheRootOfDeepStacks(t *testing.T) {
 	t.Parallel()
 	s := newSketch(1)
-	var deep []step
+	var deep []Step
 	for i := range 100 {
-		deep = append(deep, step{name: fmt.Sprintf("level_%d", i)})
+		deep = append(deep, Step{Name: fmt.Sprintf("level_%d", i)})
 	}
 	s.add(Weight{On: 1e9}, deep...)
 	p := openSVG(t, s.done(), usualPicture)

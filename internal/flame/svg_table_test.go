@@ -69,10 +69,9 @@ func TestSVGKeepsSumsAndSize(t *testing.T) {
 	long := newSketch(9)
 	for i := range 30_000 {
 		name := fmt.Sprintf("%d_%s", i, strings.Repeat("<long&name>", 400))
-		long.add(Weight{On: int64(i + 1), Off: 1, Unknown: 2, Count: 3}, step{name: "a", kind: KindRoot}, step{name: name}, step{name: name + "!", module: name})
+		long.add(Weight{On: int64(i + 1), Off: 1, Unknown: 2, Count: 3}, Step{Name: "a", Kind: KindRoot}, Step{Name: name}, Step{Name: name + "!", Module: name})
 	}
-	changes := manyStacks(20_000)
-	changes.Compare(manyStacks(15_000), 1.3)
+	changes := compared(manyStacks(20_000), manyStacks(15_000), 1.3)
 	for name, g := range map[string]*Graph{"many": manyStacks(30_000), "long": long.done(), "changes": changes, "few": lesson()} {
 		file := svgOf(t, g, usualPicture)
 		if len(file) > 5_000_000 {
@@ -89,8 +88,8 @@ func TestSVGKeepsSumsAndSize(t *testing.T) {
 				together++
 			}
 		}
-		if own != g.Nodes[0].Total {
-			t.Errorf("%s: %+v in the file, %+v in the graph", name, own, g.Nodes[0].Total)
+		if own != g.Total[0] {
+			t.Errorf("%s: %+v in the file, %+v in the graph", name, own, g.Total[0])
 		}
 		if g.Base != nil && (base.Ns() != g.Base[0].Ns() || base.Count != g.Base[0].Count) {
 			t.Errorf("%s: before %+v in the file, %+v in the graph", name, base, g.Base[0])
@@ -119,8 +118,8 @@ func TestSVGPutsTogetherTheSmallest(t *testing.T) {
 		t.Errorf("%d frames are shown by themselves, at most %d may", own, most)
 	}
 	for i := range g.Nodes {
-		if n := &g.Nodes[i]; !seen[int32(i)] && n.Total.Ns() >= least {
-			t.Fatalf("%s has %d ns and is not shown, another has %d and is", n.Name, n.Total.Ns(), least)
+		if ns := g.Total[i].Ns(); !seen[int32(i)] && ns >= least {
+			t.Fatalf("%s has %d ns and is not shown, another has %d and is", g.Nodes[i].Name, ns, least)
 		}
 	}
 }
@@ -153,15 +152,15 @@ func TestSVGTakesNamesOfAnyBytes(t *testing.T) {
 	}
 	s := newSketch(1)
 	for _, name := range hostile() {
-		s.add(Weight{On: 1e9, Count: 1}, step{name: name, kind: KindRoot}, step{name: name, module: name})
+		s.add(Weight{On: 1e9, Count: 1}, Step{Name: name, Kind: KindRoot}, Step{Name: name, Module: name})
 	}
 	g := s.done()
 	p := openSVG(t, g, Picture{Title: strings.Join(hostile(), ""), Subtitle: strings.Join(hostile(), captionSep)})
 	p.Key("ArrowUp")
-	for range g.Nodes[0].Children {
+	for range g.Children(0) {
 		p.Key("ArrowLeft")
 	}
-	for _, child := range g.Nodes[0].Children {
+	for _, child := range g.Children(0) {
 		name := pictureName(g.Nodes[child].Name)
 		if got := p.details(); len(got) == 0 || got[0] != name {
 			t.Errorf("details %q, want those of %q", got, name)
@@ -177,7 +176,7 @@ func TestSVGTakesNamesOfAnyBytes(t *testing.T) {
 func checkNames(t *testing.T, name, module, title string) {
 	t.Helper()
 	s := newSketch(1)
-	s.add(Weight{On: 5}, step{name: "root", kind: KindRoot}, step{name: name, module: module})
+	s.add(Weight{On: 5}, Step{Name: "root", Kind: KindRoot}, Step{Name: name, Module: module})
 	file := svgOf(t, s.done(), Picture{Title: title, Subtitle: title + captionSep + title})
 	if !utf8.Valid(file) {
 		t.Errorf("%q: the file is no UTF-8", name)

@@ -17,31 +17,31 @@ type sketch struct {
 }
 
 func newSketch(seed uint64) *sketch {
-	return &sketch{newGrapher(&Profile{}, View{}), rand.New(rand.NewPCG(seed, 0))}
+	return &sketch{newGrapher(View{}, &Profile{}), rand.New(rand.NewPCG(seed, 0))}
 }
 
-func (b *sketch) add(w Weight, steps ...step) { b.addSteps(steps, MarkNone, w) }
+func (b *sketch) add(w Weight, steps ...Step) { b.addSteps(steps, MarkNone, w) }
 
 // thread adds one that is on the CPU for a share of its time in many places, and waits in few.
 func (b *sketch) thread(root string, stacks int, ns int64, share float64) {
-	start := []step{{name: root, kind: KindRoot}, {name: "_start", module: "/usr/bin/server"}, {name: "main", module: "/usr/bin/server"}}
+	start := []Step{{Name: root, Kind: KindRoot}, {Name: "_start", Module: "/usr/bin/server"}, {Name: "main", Module: "/usr/bin/server"}}
 	for range stacks {
-		path := append([]step{}, start...)
+		path := append([]Step{}, start...)
 		for depth := 3 + b.rnd.IntN(14); depth > 0; depth-- {
-			path = append(path, step{name: fmt.Sprintf("work::%s_%d(Request const&)", root[:1], b.rnd.IntN(3+len(path))), module: "/usr/bin/server"})
+			path = append(path, Step{Name: fmt.Sprintf("work::%s_%d(Request const&)", root[:1], b.rnd.IntN(3+len(path))), Module: "/usr/bin/server"})
 		}
 		if b.rnd.IntN(3) == 0 {
 			for _, name := range []string{"entry_SYSCALL_64_after_hwframe", "do_syscall_64", "ksys_read", "vfs_read"}[:1+b.rnd.IntN(4)] {
-				path = append(path, step{name: name, kind: KindKernel, module: "[kernel]"})
+				path = append(path, Step{Name: name, Kind: KindKernel, Module: "[kernel]"})
 			}
 		}
 		b.add(Weight{On: int64(float64(ns) * share / float64(stacks) * 2 * b.rnd.Float64()), Count: uint64(b.rnd.IntN(20))}, path...)
 	}
 	for _, wait := range []string{"epoll_wait", "pthread_cond_wait", "read", "fsync"} {
-		path := append(append([]step{}, start...), step{name: "work::wait", module: "/usr/bin/server"}, step{name: wait, module: "/usr/lib/libc.so.6"},
-			step{name: "do_syscall_64", kind: KindKernel, module: "[kernel]"}, step{name: "schedule", kind: KindKernel, module: "[kernel]"})
+		path := append(append([]Step{}, start...), Step{Name: "work::wait", Module: "/usr/bin/server"}, Step{Name: wait, Module: "/usr/lib/libc.so.6"},
+			Step{Name: "do_syscall_64", Kind: KindKernel, Module: "[kernel]"}, Step{Name: "schedule", Kind: KindKernel, Module: "[kernel]"})
 		if wait == "epoll_wait" {
-			path = append(path, step{name: "[idle]", kind: KindNote})
+			path = append(path, Step{Name: "[idle]", Kind: KindNote})
 		}
 		b.add(Weight{Off: int64(float64(ns) * (1 - share) / 2 * b.rnd.Float64()), Count: uint64(b.rnd.IntN(1000))}, path...)
 	}
@@ -74,12 +74,12 @@ func svgOf(t testing.TB, g *Graph, pic Picture) []byte {
 
 // TestSVGShowsOneFrameOfAFunction: it may have called others, run itself and been blocked itself.
 func TestSVGShowsOneFrameOfAFunction(t *testing.T) {
-	b := newGrapher(&Profile{}, View{})
-	f, k := step{name: "f", module: "m"}, step{name: "f", kind: KindKernel}
-	b.addSteps([]step{f, k}, MarkOff, Weight{Off: 1})
-	b.addSteps([]step{f}, MarkOn, Weight{On: 10})
-	b.addSteps([]step{f}, MarkOff, Weight{Off: 100})
-	b.addSteps([]step{k}, MarkOn, Weight{On: 1000})
+	b := newGrapher(View{}, &Profile{})
+	f, k := Step{Name: "f", Module: "m"}, Step{Name: "f", Kind: KindKernel}
+	b.addSteps([]Step{f, k}, MarkOff, Weight{Off: 1})
+	b.addSteps([]Step{f}, MarkOn, Weight{On: 10})
+	b.addSteps([]Step{f}, MarkOff, Weight{Off: 100})
+	b.addSteps([]Step{k}, MarkOn, Weight{On: 1000})
 	g := b.end()
 	var got []string
 	for _, s := range g.shrunk(10) {
@@ -94,7 +94,7 @@ func TestSVGShowsOneFrameOfAFunction(t *testing.T) {
 }
 
 func TestSVGOfNothing(t *testing.T) {
-	g := &Graph{Nodes: []GraphNode{{Kind: KindRoot, Parent: -1}}}
+	g := newGrapher(View{}, &Profile{}).end()
 	if file := svgOf(t, g, Picture{}); !bytes.Contains(file, []byte("<svg")) {
 		t.Errorf("got %s", file)
 	}
@@ -114,9 +114,7 @@ func sketchOfChanges() *Graph {
 	now, before := newSketch(1), newSketch(1)
 	now.thread("main-1/1", 300, 30e9, 0.4)
 	before.thread("main-1/1", 330, 40e9, 0.2)
-	now.add(Weight{On: 3e9}, step{name: "main-1/1", kind: KindRoot}, step{name: "only_now"})
-	before.add(Weight{On: 8e9}, step{name: "main-1/1", kind: KindRoot}, step{name: "only_before"}, step{name: "far", kind: KindKernel})
-	g := now.done()
-	g.Compare(before.done(), 0.75)
-	return g
+	now.add(Weight{On: 3e9}, Step{Name: "main-1/1", Kind: KindRoot}, Step{Name: "only_now"})
+	before.add(Weight{On: 8e9}, Step{Name: "main-1/1", Kind: KindRoot}, Step{Name: "only_before"}, Step{Name: "far", Kind: KindKernel})
+	return compared(now.done(), before.done(), 0.75)
 }

@@ -8,7 +8,7 @@ func (d *drawing) class(i int) string {
 	n := &d.g.Nodes[f.node]
 	switch {
 	case d.changes:
-		return changeTone(f.together == 0 && n.Kind == KindKernel, changeStep(f.own.Ns()-f.base.Ns(), d.whole))
+		return changeTone(f.together == 0 && n.Kind == KindKernel, changeStep(f.own.Ns()-f.base, d.whole))
 	case f.together > 0:
 		return "small"
 	case n.Kind == KindRoot:

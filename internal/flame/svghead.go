@@ -141,7 +141,7 @@ func (d *drawing) changeLegend() []item {
 		{tones[:steps], "shrank"}, {tones[steps : steps+1], "same"}, {tones[steps+1:], "grew, by share of the whole"},
 		{nil, "width: the larger of both"},
 		{nil, fmt.Sprintf("now %s, %s of it new", spell(root.own.Ns()), spell(now))},
-		{nil, fmt.Sprintf("before %s, %s of it gone", spell(root.base.Ns()), spell(before))},
+		{nil, fmt.Sprintf("before %s, %s of it gone", spell(root.base), spell(before))},
 	}
 }
 
@@ -151,10 +151,10 @@ func (d *drawing) onlyOnce() (now, before int64) {
 		f := &d.frames[i]
 		switch {
 		case i == 0:
-		case f.base.Ns() == 0 && d.frames[f.parent].base.Ns() > 0:
+		case f.base == 0 && d.frames[f.parent].base > 0:
 			now += f.own.Ns()
 		case f.own.Ns() == 0 && d.frames[f.parent].own.Ns() > 0:
-			before += f.base.Ns()
+			before += f.base
 		}
 	}
 	return now, before

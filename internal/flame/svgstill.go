@@ -97,7 +97,7 @@ func (d *drawing) name(i int) string {
 	case f.together > 0:
 		return "(" + cli.Counted(uint64(f.together), "small frame") + ")"
 	}
-	return d.symbols.all[d.ids[i]].name
+	return pictureName(d.symbols.all[d.ids[i]].name)
 }
 
 // fitting is as much of a label as fits into a width; "" if that says nothing.

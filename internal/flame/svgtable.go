@@ -11,8 +11,9 @@ type symbol struct{ name, module string }
 
 // symbols numbers symbols as they come.
 type symbols struct {
-	ids map[symbol]int32
-	all []symbol
+	ids   map[symbol]int32
+	all   []symbol
+	bytes int // of their names in a picture
 }
 
 func (s *symbols) id(n *GraphNode) int32 {
@@ -24,7 +25,8 @@ func (s *symbols) id(n *GraphNode) int32 {
 	if !known {
 		id = int32(len(s.all))
 		s.ids[key] = id
-		s.all = append(s.all, symbol{pictureName(n.Name), pictureName(n.Module)})
+		s.all = append(s.all, key)
+		s.bytes += len(pictureName(n.Name))
 	}
 	return id
 }
@@ -60,13 +62,14 @@ func (d *drawing) table(b *bytes.Buffer) error {
 	}
 	files := map[string]int32{"": 0}
 	for _, s := range d.symbols.all {
-		id, known := files[s.module]
+		module := pictureName(s.module)
+		id, known := files[module]
 		if !known {
-			t.Modules = append(t.Modules, s.module)
+			t.Modules = append(t.Modules, module)
 			id = int32(len(t.Modules))
-			files[s.module] = id
+			files[module] = id
 		}
-		t.Names, t.Files = append(t.Names, s.name), append(t.Files, id)
+		t.Names, t.Files = append(t.Names, pictureName(s.name)), append(t.Files, id)
 	}
 	t.Frames = d.records()
 	text, err := json.Marshal(&t)
@@ -96,7 +99,7 @@ func (d *drawing) records() string {
 			kind, symbol = kindSmall, uint64(f.together)
 		}
 		out = appendRecord(out, uint64(depth+1-f.depth), symbol, uint64(kind), uint64(f.self.On), uint64(f.self.Off),
-			uint64(f.self.Unknown), f.self.Count, uint64(f.gone.Ns()), f.gone.Count)
+			uint64(f.self.Unknown), f.self.Count, uint64(f.gone), f.goneCount)
 		depth = f.depth
 	}
 	return string(out)

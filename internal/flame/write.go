@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"wprof/internal/cli"
@@ -40,16 +41,27 @@ func (all outputs) abort() {
 	}
 }
 
-// write writes a profile in all ways that were asked for.
+// write writes a profile in all requested ways. A picture is the last of them: the profile is released when its graph is
+// made.
 func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 	for i, out := range q.outputs {
-		if err := q.writeForm(outs[i], out.form, p); err != nil {
-			return cli.Failf("%w", err)
+		if out.form == formSVG {
+			continue
 		}
-		if err := outs[i].Commit(); err != nil {
+		if err := finished(outs[i], q.writeForm(outs[i], out.form, p)); err != nil {
 			return err
 		}
 	}
+	if err := q.writeFolder(inv, p); err != nil || !q.draws() {
+		return err
+	}
+	pic := q.picture(p, q.view)
+	g := p.Graph(q.view)
+	p.release()
+	return q.writeGraph(inv, g, pic, outs)
+}
+
+func (q *request) writeFolder(inv *cli.Invocation, p *Profile) error {
 	if q.folder == "" {
 		return nil
 	}
@@ -63,10 +75,43 @@ func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 	return nil
 }
 
+// draws tells whether there is a picture among the outputs.
+func (q *request) draws() bool {
+	return slices.ContainsFunc(q.outputs, func(o output) bool { return o.form == formSVG })
+}
+
+// writeGraph writes a graph to all outputs that are pictures, and as folded stacks to the others of one that is compared.
+func (q *request) writeGraph(inv *cli.Invocation, g *Graph, pic Picture, outs outputs) error {
+	if g.Left > 0 {
+		inv.Warnf("%s of the shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.Left), moreStacks)
+	}
+	for i, out := range q.outputs {
+		var err error
+		switch {
+		case out.form == formSVG:
+			err = g.WriteSVG(outs[i], pic)
+		case q.diff:
+			err = g.WriteFolded(outs[i], q.text)
+		default:
+			continue
+		}
+		if err := finished(outs[i], err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finished commits an output unless writing it has failed.
+func finished(out *cli.Output, err error) error {
+	if err != nil {
+		return cli.Failf("%w", err)
+	}
+	return out.Commit()
+}
+
 func (q *request) writeForm(w io.Writer, f form, p *Profile) error {
 	switch f {
-	case formSVG:
-		return p.Graph(q.view).WriteSVG(w, q.picture(p, q.view))
 	case formHTML:
 		return p.WriteHTML(w, q.view)
 	case formPprof:
@@ -116,29 +161,22 @@ func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create
 
 // compare writes the difference of a profile to another one.
 func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs outputs) error {
+	q.collect.Memory = bothRoom - p.memory
 	base, verdict, err := q.read(inv, in, q.otherName(inv), q.compared())
 	if err != nil {
 		return err
 	}
 	defer base.Close()
 	agreeOnIdle(p, base)
-	g, was := p.Graph(q.view), base.Graph(q.view)
-	if was.Nodes[0].Total.Ns() == 0 {
+	pic := q.pictureOfBoth(p, base, q.otherName(inv))
+	g := Compare(p, base, q.view, scale(p, base))
+	p.release()
+	base.release()
+	if g.Base[0].Ns() == 0 {
 		return cli.Failf("compare with %s: nothing of it is left to compare with; choose processes by name (-n) where their ids differ, and a range that lies within its window", q.otherName(inv))
 	}
-	g.Compare(was, scale(p, base))
-	for i, out := range q.outputs {
-		if out.form == formSVG {
-			err = g.WriteSVG(outs[i], q.pictureOfBoth(p, base, q.otherName(inv)))
-		} else {
-			err = g.WriteFolded(outs[i], q.text)
-		}
-		if err != nil {
-			return cli.Failf("%w", err)
-		}
-		if err := outs[i].Commit(); err != nil {
-			return err
-		}
+	if err := q.writeGraph(inv, g, pic, outs); err != nil {
+		return err
 	}
 	return verdict
 }
@@ -159,7 +197,7 @@ func (q *request) writeBuckets(inv *cli.Invocation, p *Profile) error {
 		v := q.view
 		v.From, v.To = n, n+1
 		g := p.Graph(v)
-		if g.Nodes[0].Total.Ns() == 0 {
+		if g.Total[0].Ns() == 0 {
 			continue
 		}
 		out, err := inv.CreateOutput(fmt.Sprintf("%s.%04d%s", strings.TrimSuffix(path, ext), n, ext), false)

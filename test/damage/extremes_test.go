@@ -439,9 +439,7 @@ func profiles() []converted {
 			return p.WriteAnalysis(io.Discard, view)
 		})},
 		{"diff", profile(flame.Options{Threads: true}, func(p *flame.Profile) error {
-			g := p.Graph(view)
-			g.Compare(p.Graph(view), 1.5)
-			return g.WriteSVG(io.Discard, flame.Picture{})
+			return flame.Compare(p, p, view, 1.5).WriteSVG(io.Discard, flame.Picture{})
 		})},
 		{"buckets", profile(flame.Options{Slot: 100, MaxSlots: 10_000}, func(p *flame.Profile) error {
 			for n := range p.Slots {

@@ -20,18 +20,18 @@ func rowsOf(g *flame.Graph, counts bool) []row {
 	var rows []row
 	var visit func(i int32)
 	visit = func(i int32) {
-		n := &g.Nodes[i]
-		if i > 0 && n.Total.Ns() > 0 {
+		n, total := &g.Nodes[i], g.Total[i]
+		if i > 0 && total.Ns() > 0 {
 			r := row{
 				Depth: int(n.Depth), Kind: int(n.Kind), Mark: int(n.Mark), Name: n.Name,
-				On: n.Total.On, Off: n.Total.Off, Unknown: n.Total.Unknown, Of: -1,
+				On: total.On, Off: total.Off, Unknown: total.Unknown, Of: -1,
 			}
 			if counts {
-				r.Of = int64(n.Total.Count)
+				r.Of = int64(total.Count)
 			}
 			rows = append(rows, r)
 		}
-		for _, c := range n.Children {
+		for _, c := range g.Children(i) {
 			visit(c)
 		}
 	}

@@ -155,7 +155,7 @@ func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
 	t.Parallel()
 	p := usual()
 	pg := open(t, p)
-	whole := func(v flame.View) flame.Weight { return p.Graph(v).Nodes[0].Total }
+	whole := func(v flame.View) flame.Weight { return p.Graph(v).Total[0] }
 	for _, step := range []struct {
 		what string
 		do   func()
@@ -291,7 +291,7 @@ func TestPageSelectsARangeOfTime(t *testing.T) {
 		if got := text(pg, "#range"); got != said {
 			t.Errorf("%s: the page says %q, want %q", what, got, said)
 		}
-		total := p.Graph(v).Nodes[0].Total.Ns()
+		total := p.Graph(v).Total[0].Ns()
 		if got := detail(pg, "Time"); got != total {
 			t.Errorf("%s: the page tells %d ns, want %d", what, got, total)
 		}
@@ -496,14 +496,14 @@ func foundShare(g *flame.Graph, term string) string {
 		n := &g.Nodes[i]
 		found := matches(n.Name)
 		if found && !under[n.Parent] {
-			ns += n.Total.Ns()
+			ns += g.Total[i].Ns()
 		}
 		under[i] = found || under[n.Parent]
 	}
 	if ns == 0 {
 		return "not found"
 	}
-	percent := 100 * float64(ns) / float64(g.Nodes[0].Total.Ns())
+	percent := 100 * float64(ns) / float64(g.Total[0].Ns())
 	digits := 1
 	if percent < 10 {
 		digits = 2
