@@ -146,6 +146,7 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[spool.Addr
 				key := keyOf(m)
 				if wanted[key] == nil {
 					wanted[key], modules[key] = map[spool.Address]spool.Name{}, m
+					total += placesPerModule
 				}
 				wanted[key][spool.Address{Offset: f.Offset, Caller: f.Caller}] = spool.Name{}
 				total++
@@ -189,9 +190,11 @@ func eachCode(payload []byte, module func(*format.Module), frame func(*format.Fr
 	}
 }
 
-// maxModules bounds the modules of a section that names are requested ahead in, of some 200 bytes each.
-const maxModules = 1 << 18
-
-// maxAhead bounds the places whose names are requested ahead, of 100 bytes each and their names. Beyond it, each is
-// asked for as it comes.
-const maxAhead = 1 << 20
+const (
+	// maxModules bounds the modules of a section that names are requested ahead in, of some 400 bytes each.
+	maxModules = 1 << 16
+	// maxAhead bounds the places whose names are requested ahead, of 100 bytes each and their names. A module takes as much
+	// as placesPerModule of them. Beyond it, each is requested as it comes.
+	maxAhead        = 1 << 20
+	placesPerModule = 10
+)
