@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,28 +148,32 @@ func TestLifeOfAProcess(t *testing.T) {
 
 func TestFreedThreadsSayWhoTheyWere(t *testing.T) {
 	self := me(t)
-	pid := 0
-	records := recording(t, mustLoad(t, Options{}), func() {
-		var err error
-		pid, err = forkAs(0, waitRaw, 0, 0)
-		must(t, err)
-		kill(t, pid)
-		onThread(func() { setName("wp-freed") })
-		time.Sleep(200 * time.Millisecond) // for both to be freed
-	})
-	process, thread := 0, 0
-	for _, r := range records {
-		if !r.is(recFree) {
-			continue
+	var pid atomic.Int64
+	freed := func(records []record) (process, thread int) {
+		for _, r := range records {
+			if !r.is(recFree) {
+				continue
+			}
+			switch of, comm, leader := r.u32(24), r.text(32, 16), r.text(48, 16); {
+			case r.tid() == int(pid.Load()) && of == r.tid() && comm == leader && comm != "":
+				process++
+			case of == os.Getpid() && comm == "wp-freed" && leader == self.name:
+				thread++
+			}
 		}
-		switch of, comm, leader := r.u32(24), r.text(32, 16), r.text(48, 16); {
-		case r.tid() == pid && of == pid && comm == leader && comm != "":
-			process++
-		case of == os.Getpid() && comm == "wp-freed" && leader == self.name:
-			thread++
-		}
+		return process, thread
 	}
-	if process != 1 || thread != 1 {
+	records := recordingUntil(t, mustLoad(t, Options{}), func() {
+		child, err := forkAs(0, waitRaw, 0, 0)
+		must(t, err)
+		pid.Store(int64(child))
+		kill(t, child)
+		onThread(func() { setName("wp-freed") })
+	}, func(records []record) bool {
+		process, thread := freed(records)
+		return process > 0 && thread > 0
+	})
+	if process, thread := freed(records); process != 1 || thread != 1 {
 		t.Errorf("%d and %d of a freed process and a freed thread say who they were, want 1 and 1", process, thread)
 	}
 }
