@@ -61,8 +61,9 @@ func (b *EventBlock) Add(e *Event) error {
 func (b *EventBlock) put(e *Event) {
 	l := &b.layouts[e.Kind]
 	flags := e.Flags & l.flags
-	b.records = slices.Grow(b.records, recordBound+len(e.Data))
-	b.times = slices.Grow(b.times, timesBound)
+	if cap(b.records)-len(b.records) < recordBound+len(e.Data) || cap(b.times)-len(b.times) < timesBound {
+		b.grow(len(e.Data))
+	}
 	rec, times := b.records[:cap(b.records)], b.times[:cap(b.times)]
 	start, ti := len(b.records), len(b.times)
 
@@ -79,8 +80,10 @@ func (b *EventBlock) put(e *Event) {
 	i = putUvarint(rec, i, uint64(flags))
 	i = putUvarint(rec, i, uint64(e.CPU+1))
 	i = putUvarint(rec, i, uint64(e.Task))
-	for _, s := range l.steps {
-		if s.opt != 0 && flags&s.opt == 0 {
+	steps := l.steps
+	for n := range steps {
+		s := &steps[n]
+		if flags&s.opt != s.opt {
 			continue
 		}
 		switch s.typ {
@@ -112,6 +115,12 @@ func (b *EventBlock) put(e *Event) {
 		i = widenSize(rec, start, i)
 	}
 	b.records, b.times = rec[:i], times[:ti]
+}
+
+// grow makes room for the longest possible record with so many bytes in its bytes field.
+func (b *EventBlock) grow(size int) {
+	b.records = slices.Grow(b.records, recordBound+size)
+	b.times = slices.Grow(b.times, timesBound)
 }
 
 // widenSize moves a record whose size does not fit into one byte and returns its new end.

@@ -60,6 +60,9 @@ func (t *table[T]) place(id uint32) place {
 // get returns the definition of an id; nil: there is none. decode must copy what it keeps of the message: the result may
 // outlive the section's messages.
 func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (weight int, err error)) *T {
+	if int64(id) >= int64(len(t.dense)) && t.sparse == nil {
+		return nil
+	}
 	if n := uint32(len(t.decoded)); n > 0 {
 		if one := &t.decoded[id&(n-1)]; one.id == id {
 			return one.d

@@ -131,7 +131,7 @@ func (c *recordCoder) next(kindInfo func(Kind) KindInfo, e *textEvent) (size int
 	*e = textEvent{}
 	records := cursor{b: c.records}
 	length := records.uvarint()
-	if records.bad || length < 2 || length > uint64(len(c.records)-records.i) {
+	if records.bad() || length < 2 || length > uint64(len(c.records)-records.i) {
 		return 0, errMalformed
 	}
 	record := cursor{b: c.records[records.i+2 : records.i+int(length)]}
@@ -166,7 +166,7 @@ func (c *recordCoder) nextTimes(n int) ([]int64, error) {
 		distances[i] = unzigzag(column.uvarint())
 	}
 	c.times = c.times[column.i:]
-	if column.bad {
+	if column.bad() {
 		return nil, errMalformed
 	}
 	return distances, nil
@@ -208,5 +208,5 @@ func (c *recordCoder) fill(e *textEvent, info *KindInfo, distances []int64, reco
 		e.moreTimes = append(e.moreTimes, nextTime(BaseEvent))
 	}
 	e.more = record.b[record.i:]
-	return !record.bad
+	return !record.bad()
 }

@@ -16,6 +16,11 @@ func putUvarint(b []byte, i int, v uint64) int {
 }
 
 func putLong(b []byte, i int, v uint64) int {
+	if v < 1<<14 {
+		b[i+1] = byte(v >> 7)
+		b[i] = byte(v) | 0x80
+		return i + 2
+	}
 	for v >= 0x80 {
 		b[i] = byte(v) | 0x80
 		v >>= 7
@@ -25,50 +30,51 @@ func putLong(b []byte, i int, v uint64) int {
 	return i + 1
 }
 
-// cursor reads varints from a column. At the end of the column it reads zeros, so that a field that an older writer
-// did not have is 0; a number that is cut or too long sets bad.
-type cursor struct {
-	b   []byte
-	i   int
-	bad bool
-}
-
-func (c *cursor) uvarint() uint64 {
-	if c.i < len(c.b) && c.b[c.i] < 0x80 {
-		c.i++
-		return uint64(c.b[c.i-1])
+// uvarint reads the number at b[i] and returns it with the index after it. At the end of b it reads zeros, so that a field
+// that an older writer did not have is 0; after a number that is cut or too long, the index is beyond the end of b. It is
+// short so that the compiler inlines it.
+func uvarint(b []byte, i int) (v uint64, next int) {
+	if i < len(b) && b[i] < 0x80 {
+		return uint64(b[i]), i + 1
 	}
-	return c.long()
+	return longUvarint(b, i)
 }
 
-func (c *cursor) long() uint64 {
-	b := c.b[c.i:]
-	if len(b) == 0 {
-		return 0
+func longUvarint(b []byte, i int) (v uint64, next int) {
+	if i >= len(b) {
+		return 0, i
 	}
 	// Two and three bytes are what times take.
-	if len(b) >= 3 {
-		if b[1] < 0x80 {
-			c.i += 2
-			return uint64(b[0]&0x7f) | uint64(b[1])<<7
+	if i+2 < len(b) {
+		if b[i+1] < 0x80 {
+			return uint64(b[i]&0x7f) | uint64(b[i+1])<<7, i + 2
 		}
-		if b[2] < 0x80 {
-			c.i += 3
-			return uint64(b[0]&0x7f) | uint64(b[1]&0x7f)<<7 | uint64(b[2])<<14
+		if b[i+2] < 0x80 {
+			return uint64(b[i]&0x7f) | uint64(b[i+1]&0x7f)<<7 | uint64(b[i+2])<<14, i + 3
 		}
 	}
-	var v uint64
-	for n, x := range b {
+	for n, x := range b[i:] {
 		if n == 9 && x > 1 {
 			break
 		}
 		v |= uint64(x&0x7f) << (7 * n)
 		if x < 0x80 {
-			c.i += n + 1
-			return v
+			return v, i + n + 1
 		}
 	}
-	c.bad = true
-	c.i = len(c.b)
-	return 0
+	return 0, len(b) + 1
 }
+
+// cursor reads varints from a column.
+type cursor struct {
+	b []byte
+	i int
+}
+
+func (c *cursor) uvarint() (v uint64) {
+	v, c.i = uvarint(c.b, c.i)
+	return v
+}
+
+// bad reports whether a number was cut or too long.
+func (c *cursor) bad() bool { return c.i > len(c.b) }
