@@ -227,10 +227,10 @@ func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
 	case f.stopped():
 		return true, f.stop()
 	}
-	if errors.Is(err, io.EOF) {
-		return true, f.finish()
-	}
 	if err != nil {
+		if errors.Is(err, io.EOF) {
+			return true, f.finish()
+		}
 		return true, errors.Join(err, f.finish())
 	}
 	if f.section != f.r.Sections() {

@@ -23,7 +23,7 @@ func (tl *Timeline) Forgotten() int64 { return tl.forgotten }
 
 // bound is called before each event.
 func (tl *Timeline) bound() {
-	if tl.held > min(tl.due, tl.most) {
+	if tl.held > tl.due {
 		tl.clean()
 	}
 }

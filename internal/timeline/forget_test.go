@@ -29,7 +29,7 @@ func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
 		}
 	})
 	tl := s.Timeline()
-	tl.most = most
+	tl.most, tl.due = most, most
 	s.NewSection(new(format.Session))
 	s.Open(1000)
 	at := int64(1000)
@@ -67,7 +67,7 @@ func TestUsageOfWakersIsBounded(t *testing.T) {
 		defs[format.TaskID(i+1)] = &format.Task{Tid: int32(i + 1), Pid: int32(i + 1), Start: 5}
 	}
 	u := NewUsage(defs)
-	u.spans.tl.most = most
+	u.spans.tl.most, u.spans.tl.due = most, most
 	u.NewSection(new(format.Session))
 	for i := range threads {
 		u.Apply(&format.Event{Time: int64(1000 + i), Kind: format.KindWaking, Flags: format.FlagsVisible, CPU: uint32(i % 4), Task: format.TaskID(i + 1)})

@@ -138,7 +138,11 @@ func (s *Spans) sight(e *format.Event) {
 	if e.Flags&format.FlagSubject == 0 {
 		return
 	}
-	t := s.tl.Thread(e.Task)
+	s.shows(s.tl.Thread(e.Task), e)
+}
+
+// shows notes that an event shows a thread on its CPU.
+func (s *Spans) shows(t *Thread, e *format.Event) {
 	if t == nil || t.Status == Dead {
 		return
 	}

@@ -124,7 +124,13 @@ func (tl *Timeline) Enter(id format.TaskID) *Thread {
 
 // see returns the thread that an event names and notes under which definition.
 func (tl *Timeline) see(id format.TaskID) *Thread {
-	t := tl.Enter(id)
+	var t *Thread
+	if int64(id) < int64(len(tl.byID)) {
+		t = tl.byID[id]
+	}
+	if t == nil {
+		t = tl.enter(id)
+	}
 	if t != nil && t.Task != id {
 		t.Task, t.Def = id, tl.defs.Task(id)
 	}

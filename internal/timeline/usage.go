@@ -59,18 +59,53 @@ func (u *Usage) NewSection(s *format.Session) {
 
 // Apply takes the next event. A waking shows only that the waker runs.
 func (u *Usage) Apply(e *format.Event) {
-	if e.Kind != format.KindWaking {
-		u.spans.Apply(e)
-		return
-	}
 	s := u.spans
-	s.now = max(s.now, e.Time)
-	s.tl.bound()
-	s.tl.subject(e)
-	if e.Flags&format.FlagLate == 0 {
-		s.sight(e)
+	isLate := e.Flags&format.FlagLate != 0
+	switch {
+	case e.Kind == format.KindWaking:
+		s.now = max(s.now, e.Time)
+		s.tl.bound()
+		if t := s.tl.subject(e); !isLate {
+			s.shows(t, e)
+		}
+	case e.Kind == format.KindSwitch && !isLate && u.switched(e):
+	default:
+		s.Apply(e)
 	}
 }
+
+// switched is the short way for nearly all switches: the thread that leaves has run on this CPU for certain, and the other
+// one was off the CPU, which time does not matter here. It returns false for other switches. Of the state of the threads, it
+// sets only what matters to spans of running threads.
+func (u *Usage) switched(e *format.Event) bool {
+	s, tl := u.spans, u.spans.tl
+	tl.bound()
+	prev, next := tl.subject(e), tl.object(e, e.Args[format.SwitchNext])
+	c := tl.cpu(e.CPU)
+	if c == nil || prev == nil || next == nil || c.running != prev || tl.coverage.SomeCPUs ||
+		!(prev.idle || prev.isOn(e.CPU) && format.State(e.Args[format.SwitchPrevState])&gone == 0) ||
+		!(next.idle || next.Status == Off) {
+		return false
+	}
+	s.now, s.late = max(s.now, e.Time), false
+	if !prev.idle {
+		s.span.Kind = SpanRunning
+		s.put(prev, e.Time)
+		prev.track.becomes(e.Time)
+		prev.Status, prev.Since, prev.told = Off, e.Time, e.Time
+	}
+	next.Status = Running
+	if !next.idle {
+		next.track.cursor = max(next.track.cursor, e.Time)
+		next.track.becomes(e.Time)
+		next.CPU, next.Since, next.SinceKnown, next.Approx, next.told = e.CPU, e.Time, true, false, e.Time
+	}
+	c.running, c.told = next, e.Time
+	return true
+}
+
+// isOn reports whether a thread surely runs on a CPU.
+func (t *Thread) isOn(cpu uint32) bool { return t.Status == Running && t.CPU == cpu && !t.track.doubt }
 
 // Ended drops a thread that has ended without an event for [Usage.Apply], unless the events show it running.
 func (u *Usage) Ended(id format.TaskID) {

@@ -69,6 +69,11 @@ func TestTimeThatAStateTellsCountsFromItsBeginning(t *testing.T) {
 			"600 cpu0 state_cpu 2 since=-500", 1000},
 		"another one was shown there": {"0 cpu0 state_cpu 4\n" +
 			"600 cpu0 switch 2 next=1", 0},
+		"seen elsewhere before it leaves": {"0 cpu0 state_cpu 2 since=-500\n" +
+			"300 cpu1 waking 2 wakee=4\n" +
+			"600 cpu0 switch 2 next=1 prev_state=S", 0},
+		"leaves for the last time": {"0 cpu0 state_cpu 2\n" +
+			"600 cpu0 switch 2 next=1 prev_state=X", 600},
 		"went elsewhere unseen": {"0 cpu0 state_cpu 2\n" +
 			"100 cpu0 waking 2 wakee=4\n" +
 			"600 cpu1 state_cpu 2 since=+500", 600},

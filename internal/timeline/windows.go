@@ -50,10 +50,10 @@ func (w *windows) events() error {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
 			return err
 		}
 		if err := w.v.Event(e); err != nil {
