@@ -7,8 +7,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// EpochBytes is how many bytes of definitions a section may hold before its writer should begin an epoch.
-const EpochBytes = 32 << 20
+const (
+	// EpochBytes is how many bytes of definitions a section may hold before its writer should begin an epoch.
+	EpochBytes = 32 << 20
+	// MostNamed is how many more bytes names may add: with 40 MiB that were recorded it is below what a reader takes.
+	MostNamed = 22 << 20
+)
 
 const (
 	// maxSectionDefinitions and maxSectionDefinitionBytes bound what a reader keeps for one section. Writers

@@ -52,6 +52,8 @@ type section struct {
 	definitions  uint64
 	defBytes     int64
 	members      int64 // definitions and lines of frames
+	frameIDs     int64 // in stacks
+	clocks       int64
 	late, events uint64
 }
 
@@ -123,6 +125,10 @@ func (w *Writer) Define(d *Definitions) error {
 	for _, f := range d.Frames {
 		w.section.members += int64(len(f.Lines))
 	}
+	for _, s := range d.Stacks {
+		w.section.frameIDs += int64(len(s.Frames))
+	}
+	w.section.clocks += int64(len(d.Clocks))
 	return w.defined(defs, countDefinitions(d))
 }
 
@@ -154,6 +160,7 @@ func (w *Writer) DefineStack(s *Stack) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
+	w.section.frameIDs += int64(len(s.Frames))
 	return w.definedOne(appendStack(w.defs, s))
 }
 
@@ -197,11 +204,13 @@ func (w *Writer) defined(defs []byte, count int) error {
 	return nil
 }
 
-// DefinitionBytes is the size of the section's definitions so far, or more if they are very many: a reader bounds both.
-// The caller begins an epoch at [EpochBytes].
+// DefinitionBytes is the size of the section's definitions so far, or more if a reader's other bounds are nearer than that of
+// bytes. The caller begins an epoch at [EpochBytes].
 func (w *Writer) DefinitionBytes() int64 {
-	const least = EpochBytes / (maxSectionDefinitions / 2) // a definition's part of the bound, in bytes
-	return max(w.section.defBytes, least*w.section.members)
+	const perMember, perFrameID, perClock = maxSectionDefinitionBytes / maxSectionDefinitions, maxSectionDefinitionBytes / maxSectionFrameIDs,
+		maxSectionDefinitionBytes / maxSectionClocks
+	s := &w.section
+	return max(s.defBytes, perMember*s.members, perFrameID*s.frameIDs, perClock*s.clocks)
 }
 
 // Write adds an event. Times must not decrease, over sections too, and one of the visibility bits must be set.

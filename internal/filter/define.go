@@ -145,8 +145,7 @@ func (f *Filter) defineStack(id format.StackID) error {
 	return f.w.DefineStack(d)
 }
 
-// maxNamed is how many bytes of definitions a section may have before frames get no more names: with these it could have more
-// than a reader takes.
+// maxNamed is how many bytes of definitions a section may have before frames get no more names, whatever writer made it.
 const maxNamed = 3 * format.EpochBytes / 2
 
 func (f *Filter) defineFrame(id uint32) error {
@@ -164,10 +163,13 @@ func (f *Filter) defineFrame(id uint32) error {
 	if err := f.defineModule(d.Module); err != nil {
 		return err
 	}
-	if f.o.Frame != nil && f.w.DefinitionBytes() < maxNamed {
-		d = f.o.Frame(d, f.r.Module(d.Module))
+	if f.o.Frame == nil || f.named > format.MostNamed || f.w.DefinitionBytes() > maxNamed {
+		return f.w.DefineFrame(d)
 	}
-	return f.w.DefineFrame(d)
+	before := f.w.DefinitionBytes()
+	err := f.w.DefineFrame(f.o.Frame(d, f.r.Module(d.Module)))
+	f.named += f.w.DefinitionBytes() - before
+	return err
 }
 
 // moduleOf is the module of a frame that is written; nil: none, or not known.

@@ -55,6 +55,7 @@ type Filter struct {
 	sources    map[uint64]bool // of samples, that the output's session tells of
 	clocks     int             // how many of the input's snapshots the output has
 	defined    defined
+	named      int64       // bytes of named frames in the section
 	ending     *format.End // of the output's last section, as long as an epoch may follow
 	endingID   uint64      // of the session that it ends
 	endedLast  bool        // it is the last of its session

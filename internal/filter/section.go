@@ -32,6 +32,7 @@ func (f *Filter) enterSection() error {
 	isFirst := f.session == nil
 	f.section = f.r.Sections()
 	f.defined.clear()
+	f.named = 0
 	if f.kin != nil {
 		f.kin.scanned = 0
 	}

@@ -16,11 +16,12 @@ type command struct {
 
 // commands keeps each command line once.
 type commands struct {
-	byArgs map[commandKey]*command
-	bytes  int
-	last   uint32              // id that was given last in this section
-	called map[uint32]*command // by pid: of an exec whose record is still to come
-	d      format.Command
+	byArgs  map[commandKey]*command
+	bytes   int
+	last    uint32              // id that was given last in this section
+	defined int64               // bytes of command lines in this section
+	called  map[uint32]*command // by pid: of an exec whose record is still to come
+	d       format.Command
 }
 
 type commandKey struct {
@@ -31,6 +32,9 @@ type commandKey struct {
 const (
 	// maxArgs is ARGS_LONG in bpf/records.h.
 	maxArgs = 4096
+	// shortArgs is how much a section has of each command line once they take a quarter of what it may define: the processes
+	// that are alive may have more of them than a section has room for.
+	shortArgs = 128
 	// maxCommandBytes bounds what is kept to find equal command lines. Beyond it, equal ones are defined again.
 	maxCommandBytes = 8 << 20
 	// maxCalled bounds the execs that are under way; more than a few are there only if records of exec were lost.
@@ -73,7 +77,7 @@ func (c *commands) taken(pid uint32) *command {
 }
 
 // begin begins a section.
-func (c *commands) begin() { c.last = 0 }
+func (c *commands) begin() { c.last, c.defined = 0, 0 }
 
 // define is the id of a command line, which it defines if the section does not know it yet.
 func (c *commands) define(s *stream, cmd *command) uint32 {
@@ -84,6 +88,10 @@ func (c *commands) define(s *stream, cmd *command) uint32 {
 		c.last++
 		cmd.id, cmd.section = c.last, s.section
 		c.d.Id, c.d.Args, c.d.Cut = cmd.id, []byte(cmd.args), cmd.cut
+		if c.defined > s.full/4 && len(c.d.Args) > shortArgs {
+			c.d.Args, c.d.Cut = c.d.Args[:shortArgs], true
+		}
+		c.defined += int64(len(c.d.Args))
 		_ = s.w.DefineCommand(&c.d)
 	}
 	return cmd.id

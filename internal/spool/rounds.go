@@ -124,7 +124,9 @@ func (f *finaliser) clocks(c *chunk) error {
 	}
 	f.out.clocks = clocks
 	if f.opened {
-		return f.out.w.Define(&format.Definitions{Clocks: []*format.ClockSnapshot{clocks}})
+		err := f.out.w.Define(&format.Definitions{Clocks: []*format.ClockSnapshot{clocks}})
+		f.out.defined()
+		return err
 	}
 	f.out.session.Clocks = append(f.out.session.Clocks, clocks)
 	return nil

@@ -30,6 +30,7 @@ type stream struct {
 	nextEpoch int64
 	due       int64                 // the earlier one; before the opening, the opening; never: there is nothing to wait for
 	full      int64                 // bytes of definitions at which an epoch begins
+	most      int64                 // bytes of definitions beyond which a state defines nothing more
 	clocks    *format.ClockSnapshot // the latest
 	losses    []*format.Loss
 	scratch   format.Task
@@ -118,10 +119,7 @@ func (s *stream) epoch(at int64) error {
 	if s.live {
 		s.nextEpoch = later(at, epochEvery)
 	}
-	err := s.state(at, false)
-	// Live threads alone may need that much; then an epoch is due when as much again was defined.
-	s.full = max(s.full, 2*s.w.DefinitionBytes())
-	return err
+	return s.state(at, false)
 }
 
 func (s *stream) endSection(end *format.End, at int64) error {
@@ -140,9 +138,13 @@ func (s *stream) state(at int64, open bool) error {
 	}
 	s.toBegin = !open
 	flags := format.FlagSubject
+	// Live threads alone may need more definitions than a section may have. Some room is left for the events that follow.
+	s.most = s.full / 8 * 7
 	if open {
 		flags |= format.FlagOpen
+		s.most = s.full / 8 * 9
 	}
+	left := uint64(0)
 	for n := range s.roster.cpus {
 		c := &s.roster.cpus[n]
 		if c.running == nil || !c.running.visible {
@@ -156,10 +158,22 @@ func (s *stream) state(at int64, open bool) error {
 		if !t.visible || !s.roster.isOff(t) {
 			return nil
 		}
+		if !s.mayName(t.def) {
+			left++
+			return nil
+		}
 		return s.stateOfThread(t, at, flags)
 	})
 	s.toBegin = false
-	return err
+	if err != nil || left == 0 {
+		return err
+	}
+	return s.lost(at, &Loss{CPU: format.AllCPUs, From: at, Kind: format.KindStateThread, Cause: format.CauseDefinition, Count: left})
+}
+
+// mayName tells whether a state may name what a definition is of.
+func (s *stream) mayName(d *definition) bool {
+	return s.w.DefinitionBytes() <= s.most || d != nil && d.section == s.section
 }
 
 // part is called before each part of a state. With the first one a block begins; a state of which nothing is known has
@@ -213,13 +227,13 @@ func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
 		if t.wokenIRQ {
 			e.Flags |= format.StateWokenIRQ
 		}
-		if t.waker != nil {
+		if t.waker != nil && s.mayName(t.waker) {
 			v.SetWaker(s.define(t.waker))
 		} else {
 			v.SetWaker(0)
 		}
 	}
-	if flags&format.FlagOpen != 0 {
+	if flags&format.FlagOpen != 0 && s.w.DefinitionBytes() <= s.most {
 		if id := s.stackOf(t.user, t.kernel); id != 0 {
 			v.SetStack(id)
 		}
@@ -336,12 +350,20 @@ func (s *stream) addLoss(l *Loss) {
 	s.summary.Losses = addLoss(s.summary.Losses, l)
 }
 
+// maxLosses bounds the losses that are counted CPU by CPU.
+const maxLosses = 4096
+
 func addLoss(sums []*format.Loss, l *Loss) []*format.Loss {
 	for _, sum := range sums {
 		if sum.Cpu == l.CPU && sum.Kind == uint32(l.Kind) && sum.Cause == uint32(l.Cause) {
 			sum.Count += l.Count
 			return sums
 		}
+	}
+	if len(sums) >= maxLosses && l.CPU != format.AllCPUs {
+		all := *l
+		all.CPU = format.AllCPUs
+		return addLoss(sums, &all)
 	}
 	return append(sums, &format.Loss{Cpu: l.CPU, Kind: uint32(l.Kind), Cause: uint32(l.Cause), Count: l.Count})
 }
