@@ -7,9 +7,10 @@
  * them again, as the sender of a loopback connection does, and then count as the thread's. They count as an interrupt if
  * they interrupt the idle thread or user mode: on x86 these run on the thread's own stack, the others on the IRQ stack.
  *
- * Without CONFIG_KALLSYMS_ALL no program can read the count on x86. Then an interrupt is what fires in the idle thread, or on
- * the thread's own stack outside of a system call, as interrupts of user mode do. So do page faults: their wakings count
- * as an interrupt's.
+ * Without CONFIG_KALLSYMS_ALL the kernel refuses programs that name a per-CPU variable. The count is then read by its
+ * distance from the CPU's run queue, which the kernel's types tell. Where they lack per-CPU variables, an interrupt is what fires
+ * in the idle thread, or on the thread's own stack outside of a system call, as interrupts of user mode do. So do page
+ * faults: their wakings count as an interrupt's.
  *
  * Cannot see: soft interrupts of a thread that is in the kernel, and on arm64 also in user mode. They count as the
  * thread's. So do hard interrupts of a thread in the kernel where the count cannot be read.
@@ -30,17 +31,40 @@ enum preempt_count_place {
 	PREEMPT_COUNT_HOT,
 };
 const volatile __u32 preempt_count_place;
+const volatile __s32 preempt_count_from_rq; /* bytes; 0: the programs name the variable */
 
 #define PREEMPT_COUNT_ID 0x7072656570746364
 
 #define THREAD_SIZE 16384
 
+static __always_inline bool preempt_count_known(struct task_struct *current)
+{
+	if (preempt_count_place == PREEMPT_COUNT_NOWHERE)
+		return false;
+	return !preempt_count_from_rq || bpf_core_field_exists(current->se.cfs_rq);
+}
+
+static __always_inline __u32 preempt_count_by_rq(struct task_struct *current)
+{
+	__u64 at = (__u64)current->se.cfs_rq->rq;
+	__u32 count = 0;
+
+	barrier_var(at);
+	at += preempt_count_from_rq;
+	if (preempt_count_place == PREEMPT_COUNT_HOT)
+		at += bpf_core_field_offset(struct pcpu_hot, preempt_count);
+	bpf_probe_read_kernel(&count, sizeof(count), (void *)at);
+	return count;
+}
+
 static __always_inline __u32 preempt_count(struct task_struct *current)
 {
 	void *at;
 
-	if (preempt_count_place == PREEMPT_COUNT_NOWHERE)
+	if (!preempt_count_known(current))
 		return 0;
+	if (preempt_count_from_rq)
+		return preempt_count_by_rq(current);
 	asm volatile("%0 = %1 ll" : "=r"(at) : "i"(PREEMPT_COUNT_ID));
 	at = bpf_this_cpu_ptr(at);
 	if (preempt_count_place == PREEMPT_COUNT_HOT)
@@ -94,7 +118,7 @@ static __always_inline bool in_interrupt(void *ctx, struct task_struct *current)
 	__u32 count = preempt_count(current);
 
 #if defined(__TARGET_ARCH_x86)
-	if (preempt_count_place == PREEMPT_COUNT_NOWHERE)
+	if (!preempt_count_known(current))
 		return !current->pid || interrupts_program(ctx, current);
 #endif
 	if (count & IN_HARDIRQ_OR_NMI)

@@ -13,6 +13,18 @@ import (
 
 // A timer that wakes a thread on the CPU of a computing one is an interrupt's waking; one by a system call is not.
 func TestWakingsByATimerAreAnInterrupts(t *testing.T) {
+	random := make([]byte, 1<<20)
+	for name, hog := range map[string]func(){
+		"user":   func() {},
+		"kernel": func() { _, _ = unix.Getrandom(random, 0) },
+	} {
+		for how, byRunQueue := range map[string]bool{"as a recording does": false, "by the run queue": true} {
+			t.Run(name+"/"+how, func(t *testing.T) { wakeByTimer(t, Options{countByRunQueue: byRunQueue}, hog) })
+		}
+	}
+}
+
+func wakeByTimer(t *testing.T, o Options, work func()) {
 	var allowed unix.CPUSet
 	must(t, unix.SchedGetaffinity(0, &allowed))
 	cpu := 0
@@ -21,15 +33,16 @@ func TestWakingsByATimerAreAnInterrupts(t *testing.T) {
 	}
 	var one unix.CPUSet
 	one.Set(cpu)
-	tracer := mustLoad(t, Options{})
+	tracer := mustLoad(t, o)
 	must(t, tracer.Arm())
 	var stop atomic.Bool
 	hog, hogDone := pinned(&one, func() {
 		for !stop.Load() {
+			work()
 		}
 	})
 	sleeper, slept := pinned(&one, func() {
-		for range 200 {
+		for range 600 {
 			_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil)
 		}
 	})

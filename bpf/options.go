@@ -16,6 +16,8 @@ type Options struct {
 	Filter     Filter
 	SelfPID    int  // the process that Filter.NoSelf means
 	Follow     bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it
+
+	countByRunQueue bool // tests: find the preempt count as on kernels that do not let it be named
 }
 
 // Stacks says which parts of a stack are taken.

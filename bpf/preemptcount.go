@@ -26,7 +26,7 @@ const pseudoBTFID = asm.Register(3) // BPF_PSEUDO_BTF_ID
 
 // findPreemptCount sets where the programs read the preempt count. Where they cannot, they go by the stack that they run
 // on: see interrupt.h.
-func findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) error {
+func (o *Options) findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 	if runtime.GOARCH != "amd64" {
 		return nil
 	}
@@ -45,17 +45,39 @@ func findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 		if err != nil {
 			return fmt.Errorf("find the kernel's variable %s: %w", name, err)
 		}
-		if !isReadable(id) {
+		var fromRunQueue int32
+		if !o.countByRunQueue && isReadable(id) {
+			for _, program := range spec.Programs {
+				setPreemptCount(program.Instructions, id)
+			}
+		} else if fromRunQueue = distance(kernel, "runqueues", name); fromRunQueue == 0 {
 			continue
 		}
-		if err := spec.Variables["preempt_count_place"].Set(place); err != nil {
-			return fmt.Errorf("set preempt_count_place of the kernel programs: %w", err)
-		}
-		for _, program := range spec.Programs {
-			setPreemptCount(program.Instructions, id)
+		if err := setVariables(spec, map[string]any{"preempt_count_place": place, "preempt_count_from_rq": fromRunQueue}); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// distance returns how many bytes one of the kernel's per-CPU variables lies behind another one; 0: not known.
+func distance(kernel *btf.Spec, from, to string) int32 {
+	var section *btf.Datasec
+	if kernel.TypeByName(".data..percpu", &section) != nil {
+		return 0
+	}
+	offsets := make(map[string]int64)
+	for _, in := range section.Vars {
+		if variable, ok := in.Type.(*btf.Var); ok {
+			offsets[variable.Name] = int64(in.Offset)
+		}
+	}
+	a, hasA := offsets[from]
+	b, hasB := offsets[to]
+	if !hasA || !hasB || int64(int32(b-a)) != b-a {
+		return 0
+	}
+	return int32(b - a)
 }
 
 // isReadable reports whether programs can read a per-CPU variable: the kernel looks its address up by name, which it knows only

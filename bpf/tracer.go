@@ -94,7 +94,7 @@ func (t *Tracer) load(types *btf.Cache) error {
 	if err != nil {
 		return err
 	}
-	if err := findPreemptCount(spec, types); err != nil {
+	if err := t.options.findPreemptCount(spec, types); err != nil {
 		return err
 	}
 	if err := t.loadPrograms(spec, types); err != nil {
@@ -136,18 +136,22 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["refusals"].MaxEntries = uint32(cpus)
 	spec.Maps["awaited"].MaxEntries = uint32(cpus)
-	for name, value := range map[string]any{
+	return spec, setVariables(spec, map[string]any{
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus, "args_wanted": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
 		"wake_bytes": o.wakeBytes(),
-	} {
+	})
+}
+
+func setVariables(spec *ebpf.CollectionSpec, values map[string]any) error {
+	for name, value := range values {
 		if err := spec.Variables[name].Set(value); err != nil {
-			return nil, fmt.Errorf("set %s of the kernel programs: %w", name, err)
+			return fmt.Errorf("set %s of the kernel programs: %w", name, err)
 		}
 	}
-	return spec, nil
+	return nil
 }
 
 // loadPrograms loads all programs at once. Since when a thread is in its state is read from fields that a kernel may
