@@ -3,7 +3,9 @@
 package bpf
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/cilium/ebpf"
 )
@@ -15,9 +17,13 @@ type Function struct {
 	Length uint32
 }
 
-// Functions returns the functions of this Tracer's programs; none where the kernel hides its addresses.
+// Functions returns the functions of all loaded programs, those of other processes too, but only those of this Tracer's
+// where others may not be read: that needs CAP_SYS_ADMIN. It returns none where the kernel hides its addresses.
 func (t *Tracer) Functions() ([]Function, error) {
-	var all []Function
+	if all, err := allFunctions(); err == nil {
+		return all, nil
+	}
+	var own []Function
 	for _, p := range programs() {
 		program := t.collection.Programs[p.name]
 		if program == nil {
@@ -27,9 +33,9 @@ func (t *Tracer) Functions() ([]Function, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the addresses of program %s: %w", p.name, err)
 		}
-		all = append(all, functions...)
+		own = append(own, functions...)
 	}
-	return all, nil
+	return own, nil
 }
 
 func functionsOf(program *ebpf.Program) ([]Function, error) {
@@ -54,19 +60,24 @@ func functionsOf(program *ebpf.Program) ([]Function, error) {
 	return all, nil
 }
 
-// AllFunctions returns the functions of all loaded programs, those of other processes too. It leaves out programs that are
-// unloaded while it reads, and those that this process may not read.
-func AllFunctions() []Function {
+// allFunctions leaves out programs that are unloaded while it reads.
+func allFunctions() ([]Function, error) {
 	var all []Function
 	for id := ebpf.ProgramID(0); ; {
 		next, err := ebpf.ProgramGetNextID(id)
+		if errors.Is(err, os.ErrNotExist) {
+			return all, nil
+		}
 		if err != nil {
-			return all
+			return nil, err
 		}
 		id = next
 		program, err := ebpf.NewProgramFromID(id)
-		if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
 			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		if functions, err := functionsOf(program); err == nil {
 			all = append(all, functions...)

@@ -5,14 +5,17 @@ package bpf
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestFunctionsLieWhereTheKernelSays holds the functions of the loaded programs against /proc/kallsyms.
+// TestFunctionsLieWhereTheKernelSays holds the functions of the programs of two Tracers, each listed once, against
+// /proc/kallsyms.
 func TestFunctionsLieWhereTheKernelSays(t *testing.T) {
-	tracer := mustLoad(t, Options{})
+	tracer, other := mustLoad(t, Options{}), mustLoad(t, Options{})
 	functions, err := tracer.Functions()
 	if err != nil {
 		t.Fatal(err)
@@ -33,13 +36,26 @@ func TestFunctionsLieWhereTheKernelSays(t *testing.T) {
 	if len(named) == 0 {
 		t.Skip("the kernel hides the functions of programs")
 	}
-	seen := map[string]bool{}
+	listed := map[Function]int{}
 	for _, f := range functions {
-		name := strings.TrimPrefix(f.Name, "bpf_prog_")
-		if !strings.HasPrefix(named[f.Start], "bpf_prog_") || !strings.HasSuffix(named[f.Start], "_"+name) || f.Length == 0 {
-			t.Errorf("%s lies at %#x, %d bytes, where the kernel has %q", f.Name, f.Start, f.Length, named[f.Start])
+		listed[f]++
+	}
+	seen := map[string]bool{}
+	for _, p := range slices.Concat(slices.Collect(maps.Values(tracer.collection.Programs)), slices.Collect(maps.Values(other.collection.Programs))) {
+		own, err := functionsOf(p)
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[name] = true
+		for _, f := range own {
+			name := strings.TrimPrefix(f.Name, "bpf_prog_")
+			if !strings.HasPrefix(named[f.Start], "bpf_prog_") || !strings.HasSuffix(named[f.Start], "_"+name) || f.Length == 0 {
+				t.Errorf("%s lies at %#x, %d bytes, where the kernel has %q", f.Name, f.Start, f.Length, named[f.Start])
+			}
+			if listed[f] != 1 {
+				t.Errorf("%s at %#x is listed %d times", f.Name, f.Start, listed[f])
+			}
+			seen[name] = true
+		}
 	}
 	if !seen["sched_switch"] || !seen["thread_wanted"] {
 		t.Errorf("functions %v", seen)

@@ -113,7 +113,7 @@ func loadedFunctions(tracer *bpf.Tracer, images *moduleFunctions) (records []byt
 	now := proc.Monotonic() // perf reports later changes
 	records = images.appendImages(records, now)
 	functions, err := tracer.Functions()
-	for _, f := range append(bpf.AllFunctions(), functions...) {
+	for _, f := range functions {
 		records = sideband.Append(records, &sideband.Record{
 			Kind: sideband.KindFunction, Time: now, Start: f.Start, Length: uint64(f.Length), Path: []byte(f.Name),
 		})
