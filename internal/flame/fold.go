@@ -25,6 +25,7 @@ const (
 // some garbage is always there, and the output needs room too.
 const (
 	usualRoom = 176 << 20
+	pageRoom  = 152 << 20 // of a page, whose tables of names are made beside it
 	bothRoom  = 152 << 20 // of two that are compared
 	leastRoom = 32 << 20
 )
@@ -48,13 +49,18 @@ func (c *collector) mostMemory() int {
 	if c.bounds.room != 0 {
 		return c.bounds.room
 	}
-	return max(leastRoom, cmp.Or(c.o.Memory, usualRoom)-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
+	room := cmp.Or(c.o.Memory, usualRoom)
+	if c.o.Stretch {
+		room = pageRoom
+	}
+	return max(leastRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
 }
 
 // fold makes room if it is time for that.
 func (c *collector) fold() {
 	most := c.mostMemory()
-	c.mostSlots = min(maxSlotTimes, max(1<<20, (most-len(c.threads)*perPage)/2/perSlot))
+	// Each cell has a part of time in one slot at least.
+	c.mostSlots = min(maxSlotTimes, max(1<<18+2*c.cells, (most-len(c.threads)*perPage)/2/perSlot))
 	if c.memory() < max(most, c.foldAt) {
 		return
 	}
@@ -70,8 +76,8 @@ func (c *collector) fold() {
 	if !enough() {
 		c.foldLeast()
 	}
-	// Where that was not enough, because so many threads are alive, it is done again when there is a quarter more.
-	c.foldAt = c.memory() / 4 * 5
+	// Where that was not enough, because so many threads are alive, it is done again when there is an eighth more.
+	c.foldAt = c.memory() / 8 * 9
 }
 
 // foldLeast adds up half of the ended threads, those with the least time, by name. Those of whose name there is only one are

@@ -38,7 +38,8 @@ func (c *collector) taskLabel(id format.TaskID) LabelID {
 func (c *collector) labelOf(d *format.Task) LabelID {
 	l := Label{Comm: stacks.Unnamed, Process: stacks.Unnamed}
 	switch {
-	case len(c.p.Labels) >= maxLabels:
+	case len(c.p.Labels) >= c.mostLabels():
+		c.p.About.Unnamed++
 		l = Label{Comm: moreThreads, Process: moreThreads}
 	case d != nil:
 		l = Label{PID: d.Pid, TID: d.Tid, Comm: c.name(d.Comm), Process: c.name(d.ProcessComm)}
@@ -54,10 +55,19 @@ func (c *collector) name(name []byte) string {
 }
 
 // maxLabels is how many names of threads are kept: a capture of days has more processes than anybody looks at.
+// A page has three names of each.
 const (
-	maxLabels   = 500_000
-	moreThreads = "[more threads]"
+	maxLabels     = 500_000
+	maxPageLabels = 150_000
+	moreThreads   = "[more threads]"
 )
+
+func (c *collector) mostLabels() int {
+	if c.o.Stretch {
+		return maxPageLabels
+	}
+	return maxLabels
+}
 
 func (c *collector) internLabel(l Label) LabelID {
 	if !c.o.Threads {

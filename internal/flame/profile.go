@@ -49,6 +49,7 @@ type About struct {
 	UserStacks   uint64    // samples and times off whose stack has a user part
 	Lost         uint64    // events, as far as their number is known
 	Forgotten    int64     // threads, see [timeline.Timeline]
+	Unnamed      uint64    // names of threads that were too many, and are told as [more threads]
 	Folded       int64     // ended threads, or processes, that were added up by name or as [more threads]
 	IsLossy      bool      // events are missing, whether or not it is known how many
 	OffCPU       string    // what the recorder took off-CPU stacks of; "" for none

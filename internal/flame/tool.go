@@ -92,6 +92,9 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of select
 	if n := p.About.Folded; n > 0 {
 		inv.Warnf("%s: %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), moreThreads)
 	}
+	if n := p.About.Unnamed; n > 0 {
+		inv.Warnf("%s: there are too many different names of threads; what threads did under %s of them is shown as %s", name, cli.Grouped(n), moreThreads)
+	}
 	switch {
 	case errors.Is(err, ErrSlots):
 		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"wprof/format"
@@ -146,7 +147,7 @@ func bulks() []bulkCase {
 				}
 			}
 		}},
-		{"threads that end", 200_000, "wprof-json --chrome", func(b *bulk, n int) {
+		{"threads that end", 200_000, "wprof-flame --diff FILE", func(b *bulk, n int) {
 			for i := range n {
 				id := b.task(i+1, i/4*4+1, fmt.Sprint("t", i), 0)
 				b.event(format.KindFork, 0, 1, map[int]uint64{format.ForkChild: uint64(id)}, format.FlagObject)
@@ -229,14 +230,24 @@ func bulks() []bulkCase {
 				b.sampled(0, task, b.stack(b.frame(uint64(i*16), fmt.Sprint("function", i))))
 			}
 		}},
-		{"frames without names", 300_000, "wprof-symbolize", func(b *bulk, n int) {
+		{"frames without names", 300_000, "", func(b *bulk, n int) {
 			task := b.task(7, 7, "one", 0)
 			b.module("/bin/one")
 			for i := range n {
 				b.sampled(0, task, b.stack(b.frame(uint64(i*16), "")))
 			}
 		}},
-		{"modules", 200_000, "", func(b *bulk, n int) {
+		{"long names of functions", 25_000, "wprof-flame --svg", func(b *bulk, n int) {
+			for i := range n {
+				if b.ids.task == 1 {
+					b.task(7, 7, "one", 0)
+					b.module("/bin/one")
+				}
+				b.sampled(0, 2, b.stack(b.frame(uint64(i*16), fmt.Sprint(strings.Repeat("<name>", 150), i))))
+				b.epochs()
+			}
+		}},
+		{"modules", 200_000, "wprof-symbolize", func(b *bulk, n int) {
 			task := b.task(7, 7, "one", 0)
 			for i := range n {
 				b.module(fmt.Sprintf("/usr/lib/lib%d.so", i))
@@ -258,12 +269,13 @@ func bulks() []bulkCase {
 		}},
 		{"clock snapshots", 200_000, "wprof-perfetto", func(b *bulk, n int) {
 			for i := range n {
-				at := b.now + int64(i)*10
+				at := b.now + 10
 				b.must(b.w.Define(&format.Definitions{Clocks: []*format.ClockSnapshot{{Monotonic: at, Boottime: at + int64(i)*2e6, Realtime: at + 7}}}))
-			}
-			task := b.task(7, 7, "one", 0)
-			for range 100 {
-				b.runs(0, task, format.StateInterruptible)
+				if b.ids.task == 1 {
+					b.task(7, 7, "one", 0)
+				}
+				b.runs(0, 2, format.StateInterruptible)
+				b.epochs()
 			}
 		}},
 		{"threads that are only woken", 200_000, "wprof-json", func(b *bulk, n int) {
