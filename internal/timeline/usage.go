@@ -84,7 +84,7 @@ func (u *Usage) switched(e *format.Event) bool {
 	c := tl.cpu(e.CPU)
 	if c == nil || prev == nil || next == nil || c.running != prev || tl.coverage.SomeCPUs ||
 		!(prev.idle || prev.isOn(e.CPU) && format.State(e.Args[format.SwitchPrevState])&gone == 0) ||
-		!(next.idle || next.Status == Off) {
+		!(next.idle || next.isOff()) {
 		return false
 	}
 	s.now, s.late = max(s.now, e.Time), false
@@ -94,18 +94,24 @@ func (u *Usage) switched(e *format.Event) bool {
 		prev.track.becomes(e.Time)
 		prev.Status, prev.Since, prev.told = Off, e.Time, e.Time
 	}
-	next.Status = Running
 	if !next.idle {
 		next.track.cursor = max(next.track.cursor, e.Time)
 		next.track.becomes(e.Time)
+		tl.known(next)
 		next.CPU, next.Since, next.SinceKnown, next.Approx, next.told = e.CPU, e.Time, true, false, e.Time
 	}
+	next.Status = Running
 	c.running, c.told = next, e.Time
 	return true
 }
 
 // isOn reports whether a thread surely runs on a CPU.
 func (t *Thread) isOn(cpu uint32) bool { return t.Status == Running && t.CPU == cpu && !t.track.doubt }
+
+// isOff reports whether a thread is off the CPU, or was not seen running when its state became unknown.
+func (t *Thread) isOff() bool {
+	return t.Status == Off || t.Status == Unknown && t.track.was.status != Running
+}
 
 // Ended drops a thread that has ended without an event for [Usage.Apply], unless the events show it running.
 func (u *Usage) Ended(id format.TaskID) {
