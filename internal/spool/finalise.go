@@ -188,6 +188,15 @@ func (f *finaliser) take(record []byte, at int64) error {
 			return err
 		}
 	}
+	if f.apply.threads.known > maxThreads {
+		f.apply.dropped += f.apply.dropOldest()
+	}
+	if n := f.apply.dropped; n > 0 && f.opened {
+		f.apply.dropped = 0
+		if err := f.out.lost(at, &Loss{CPU: format.AllCPUs, From: at, Cause: format.CauseDefinition, Count: n}); err != nil {
+			return err
+		}
+	}
 	return f.apply.apply(record, at)
 }
 

@@ -122,3 +122,46 @@ func TestMemoryIsBoundedWhateverStacksThereAre(t *testing.T) {
 	}
 	t.Logf("heap in use: %d MiB at most, %d sections", watch.peak>>20, summary.Sections)
 }
+
+// TestMemoryIsBoundedWhateverThreadsThereAre: no thread is ever known to have ended.
+func TestMemoryIsBoundedWhateverThreadsThereAre(t *testing.T) {
+	race.Skip(t)
+	const switches, bound = 1_500_000, 200 << 20
+	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}))
+	must(w.Open(2))
+	var ring []byte
+	pos, now := uint64(0), int64(100)
+	for i := range uint32(switches) {
+		ring = appendSwitch(ring, now, 0, 10+i, 11+i)
+		if now += 100; i%1000 == 999 {
+			must(w.Ring(0, pos, ring))
+			pos += uint64(len(ring))
+			ring = ring[:0]
+			must(w.Round(Round{Time: now, Producer: []uint64{pos}, Drained: []uint64{pos}}))
+		}
+	}
+	must(w.End(Tail{Close: now}))
+	s, err := w.Spool()
+	must(err)
+	watch := &heapWatch{}
+	summary, err := s.Finalise(format.NewWriter(watch, format.WriterOptions{Level: 1}), Options{})
+	must(err)
+	if n := summary.Events[format.KindSwitch]; n != switches || summary.LostByCause[format.CauseDefinition] < switches/2 {
+		t.Errorf("%d switches, want %d; %d threads were dropped, want most", n, switches, summary.LostByCause[format.CauseDefinition])
+	}
+	if watch.peak > bound {
+		t.Errorf("the heap had %d MiB in use, want at most %d", watch.peak>>20, bound>>20)
+	}
+	t.Logf("heap in use: %d MiB at most, %d sections", watch.peak>>20, summary.Sections)
+}

@@ -23,6 +23,7 @@ type roster struct {
 	losses   uint32 // counts losses of switches: what a thread off its CPU did since then is not known
 	filtered bool   // some threads are not wanted
 	opened   int64  // when the window opened; 0: it has not yet
+	dropped  uint64 // threads that were too many, and not reported yet
 }
 
 // cpu is who runs on a CPU, as far as that is known.
@@ -213,27 +214,51 @@ func (r *roster) newList(at int64, after bool) {
 // dropUnlisted forgets the threads that are not in the last list, which is complete, and were not made since: they have ended
 // unseen.
 func (r *roster) dropUnlisted() {
-	var ended []*thread
-	_ = r.threads.all(func(t *thread) error {
-		if t.listed < r.list && !t.isIdle && t.status != running {
-			ended = append(ended, t)
-		}
-		return nil
-	})
-	for _, t := range r.threads.ghosts {
-		if t.listed < r.list {
-			ended = append(ended, t)
-		}
-	}
-	for _, t := range ended {
-		r.drop(t)
-	}
+	r.dropThose(func(t *thread) bool { return t.listed < r.list })
 	for pid, g := range r.groups {
 		if len(g.threads) == 0 && g.made < r.list { // its command line is all that was ever told of it
 			delete(r.groups, pid)
 		}
 	}
 }
+
+// dropThose forgets threads that do not run.
+func (r *roster) dropThose(are func(*thread) bool) (dropped uint64) {
+	var those []*thread
+	_ = r.threads.all(func(t *thread) error {
+		if are(t) && !t.isIdle && t.status != running {
+			those = append(those, t)
+		}
+		return nil
+	})
+	for _, t := range r.threads.ghosts {
+		if are(t) {
+			those = append(those, t)
+		}
+	}
+	for _, t := range those {
+		r.drop(t)
+	}
+	return uint64(len(those))
+}
+
+// maxThreads bounds the threads that are known, which take some 300 bytes each.
+const maxThreads = 1 << 18
+
+// dropOldest forgets half of the threads, those of which nothing was heard for longest.
+func (r *roster) dropOldest() (dropped uint64) {
+	var heard []int64
+	_ = r.threads.all(func(t *thread) error {
+		heard = append(heard, t.heard())
+		return nil
+	})
+	slices.Sort(heard)
+	oldest := heard[len(heard)/2]
+	return r.dropThose(func(t *thread) bool { return t.heard() <= oldest })
+}
+
+// heard is when an event told of the thread last.
+func (t *thread) heard() int64 { return max(t.at, t.named) }
 
 // isOff tells whether a thread is known to be on no CPU.
 func (r *roster) isOff(t *thread) bool { return t.status == off && t.losses == r.losses }

@@ -93,6 +93,7 @@ type threads struct {
 	pages []*[threadPage]*thread
 	// ghosts have lost their tid to another thread before the kernel has freed them.
 	ghosts map[threadKey]*thread
+	known  int // threads with a tid
 }
 
 type threadKey struct {
@@ -124,6 +125,9 @@ func (t *threads) put(th *thread) {
 		t.pages[p] = new([threadPage]*thread)
 	}
 	slot := &t.pages[p][th.tid%threadPage]
+	if *slot == nil {
+		t.known++
+	}
 	if old := *slot; old != nil && old != th {
 		if t.ghosts == nil {
 			t.ghosts = make(map[threadKey]*thread)
@@ -136,6 +140,7 @@ func (t *threads) put(th *thread) {
 // take takes a thread from under its tid.
 func (t *threads) take(th *thread) {
 	if t.get(th.key) == th {
+		t.known--
 		t.pages[th.key/threadPage][th.key%threadPage] = nil
 	}
 }
