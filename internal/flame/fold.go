@@ -25,7 +25,7 @@ const (
 // some garbage is always there, and the output needs room too.
 const (
 	usualRoom = 176 << 20
-	pageRoom  = 152 << 20 // of a page, whose tables of names are made beside it
+	pageRoom  = 136 << 20 // of a page, whose tables of names are made beside it
 	bothRoom  = 152 << 20 // of two that are compared
 	leastRoom = 32 << 20
 )
