@@ -123,7 +123,7 @@ func (d *eventDecoder) fields(e *Event, rec []byte, kind Kind, times int) bool {
 			e.Args[s.arg] = uint64(d.time(&times, base))
 			continue
 		}
-		if i < len(rec) && rec[i] < 0x80 { // most numbers; 10 ns an event faster than a call for each
+		if i < len(rec) && rec[i] < 0x80 { // most numbers: spares a call for each
 			v = uint64(rec[i])
 			i++
 		} else {
