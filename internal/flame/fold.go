@@ -25,7 +25,7 @@ const (
 // some garbage is always there, and the output needs room too.
 const (
 	usualRoom = 176 << 20
-	pageRoom  = 136 << 20 // of a page, whose tables of names are made beside it
+	pageRoom  = 136 << 20 // of a page, or times in order, whose tables are made beside it
 	bothRoom  = 152 << 20 // of two that are compared
 	leastRoom = 32 << 20
 )
@@ -50,7 +50,7 @@ func (c *collector) mostMemory() int {
 		return c.bounds.room
 	}
 	room := cmp.Or(c.o.Memory, usualRoom)
-	if c.o.Stretch {
+	if c.o.Stretch || c.o.Trail {
 		room = pageRoom
 	}
 	return max(leastRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
