@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -179,12 +180,22 @@ func TestRecordingEndsBeforeTheCommand(t *testing.T) {
 	}
 }
 
+const ctrlC = 3
+
+// atTerminal gives the recorder a terminal of its own, in the foreground of which it is, and returns the keyboard.
+func (r *run) atTerminal() io.Writer {
+	tty, keyboard, _ := tools.Terminal(r.t)
+	r.cmd.Stdin, r.cmd.SysProcAttr = tty, &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	return keyboard
+}
+
 func TestInterruptIsTheCommandsAffair(t *testing.T) {
 	tools.NeedPrivilege(t)
 	file := filepath.Join(t.TempDir(), "x.wprof")
-	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; while :; do sleep 0.02; done`).start()
-	r.opened(file + ".part")
-	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil {
+	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; while :; do sleep 0.02; done`)
+	keyboard := r.atTerminal()
+	r.start().opened(file + ".part")
+	if _, err := keyboard.Write([]byte{ctrlC}); err != nil {
 		t.Fatal(err)
 	}
 	if status := r.wait(); status != 7 {
@@ -203,18 +214,41 @@ func TestInterruptIsTheCommandsAffair(t *testing.T) {
 	}
 }
 
-func TestSIGTERMIsPassedToTheCommand(t *testing.T) {
+func TestSignalToTheRecorderIsPassedToTheCommand(t *testing.T) {
 	tools.NeedPrivilege(t)
-	file := filepath.Join(t.TempDir(), "x.wprof")
-	r := recorder(t, "-o", file, "--", "sh", "-c", "while :; do sleep 0.02; done").start()
-	r.opened(file + ".part")
-	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		sig      syscall.Signal
+		terminal bool
+		want     int
+	}{
+		{syscall.SIGTERM, false, 128 + 15}, {syscall.SIGTERM, true, 128 + 15}, {syscall.SIGHUP, false, 128 + 1},
+		{syscall.SIGINT, false, 7},
+		{syscall.SIGINT, true, 0}, // of Ctrl-C there the command has its own
+	} {
+		t.Run(fmt.Sprintf("%v, terminal %v", c.sig, c.terminal), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file, end := filepath.Join(dir, "x.wprof"), filepath.Join(dir, "end")
+			r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'exit 7' INT; while [ ! -e "$0" ]; do sleep 0.02; done`, end)
+			if c.terminal {
+				r.atTerminal()
+			}
+			r.start().opened(file + ".part")
+			if err := r.cmd.Process.Signal(c.sig); err != nil {
+				t.Fatal(err)
+			}
+			if c.want == 0 {
+				time.Sleep(500 * time.Millisecond) // enough for a signal that is passed on
+				if err := os.WriteFile(end, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if status := r.wait(); status != c.want {
+				t.Errorf("status %d, want %d: %s", status, c.want, r.stderr.String())
+			}
+			readFile(t, file)
+		})
 	}
-	if status := r.wait(); status != 128+15 {
-		t.Errorf("status %d, want 143: %s", status, r.stderr.String())
-	}
-	readFile(t, file)
 }
 
 func TestFailureBesideACommandIs125(t *testing.T) {

@@ -72,7 +72,7 @@ func tool() cli.Tool {
 				"wprof-record itself failed, 126 that the command could not be executed, 127 that there is none. What the " +
 				"command prints goes to standard error when the stream goes to standard output. If -d ends first, the " +
 				"recording stops and the command does not. Ctrl-C reaches the command, whose end ends the recording; SIGTERM " +
-				"and SIGHUP are passed on to it."},
+				"and SIGHUP are passed on to it, and so is SIGINT unless the recorder is in the foreground of a terminal."},
 			{Title: "THE SPOOL", Text: "With -o FILE the spool is FILE.part; an older one is moved to FILE.part.1 and so on. If the recorder is " +
 				"killed, wprof-symbolize FILE.part -o FILE finishes what is whole. For a pipe the spool is a file without a name " +
 				"in $TMPDIR or /var/tmp. Spool and result exist together for a moment."},

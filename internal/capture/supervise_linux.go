@@ -12,8 +12,8 @@ import (
 // supervise ends the recording when it is time for a reason that is not its duration, and counts down on a terminal.
 // stop ends the supervision.
 //
-// With a command, an interrupt from the terminal reaches the command by itself, and its end is the recording's. Only
-// what was sent to the recorder alone is passed on.
+// With a command, an interrupt from the terminal reaches the command by itself, and its end is the recording's. What was
+// sent to the recorder alone is passed on.
 func (s *session) supervise() (stop func()) {
 	finished := make(chan struct{})
 	go s.countdown(finished)
@@ -31,12 +31,14 @@ func (s *session) supervise() (stop func()) {
 	// on. This comes after the command's start, which would inherit that SIGPIPE is ignored.
 	s.inv.OnDownstreamClosed(s.rec.Stop)
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, unix.SIGTERM, unix.SIGHUP)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	go func() {
 		for {
 			select {
 			case sig := <-signals:
-				s.command.Signal(sig)
+				if sig != unix.SIGINT || !isForeground() {
+					s.command.Signal(sig)
+				}
 			case <-s.command.Done():
 				signal.Stop(signals)
 				s.rec.Stop()
@@ -45,6 +47,18 @@ func (s *session) supervise() (stop func()) {
 		}
 	}()
 	return func() { close(finished) }
+}
+
+// isForeground tells whether Ctrl-C at the terminal reaches this process, and its command with it: Go does not tell who
+// sent a signal.
+func isForeground() bool {
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false // there is no terminal
+	}
+	defer unix.Close(tty)
+	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }
 
 // countdown tells a person at a terminal how long it will take.

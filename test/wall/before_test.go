@@ -133,7 +133,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 		process := tools.StartWorkload(t, exec.Command(long))
 		process.Until("ready")
 		w := script(t, process.PIDText(), "-d", "1.00000", "-o", "bar")
-		tty, shown := terminal(t)
+		tty, _, shown := tools.Terminal(t)
 		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(columns)}); err != nil {
 			t.Fatal(err)
 		}

@@ -3,44 +3,14 @@
 package wall
 
 import (
-	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wprof/test/tools"
 )
-
-// terminal is a pseudo-terminal, and what it has shown so far.
-func terminal(t testing.TB) (tty *os.File, shown *tools.Buffer) {
-	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	master := os.NewFile(uintptr(fd), "ptmx")
-	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tty.Close() })
-	shown = new(tools.Buffer)
-	go func() { _, _ = io.Copy(shown, master) }()
-	return tty, shown
-}
 
 // allShown waits until what a run that has ended wrote is read.
 func allShown(shown *tools.Buffer) {
@@ -54,7 +24,7 @@ func TestProgressIsDrawnOnATerminal(t *testing.T) {
 	t.Parallel()
 	pid := strconv.Itoa(sleeper(t, "300").Process.Pid)
 	w := script(t, pid, "-d", "2", "-o", "bar")
-	tty, shown := terminal(t)
+	tty, _, shown := tools.Terminal(t)
 	w.cmd.Stderr = tty
 	w.run()
 	allShown(shown)
