@@ -174,7 +174,7 @@ func (s *session) createSpool() (err error) {
 		return err
 	}
 	go s.watchDisk(s.ended)
-	s.inv.OnAbort(s.dropUnopened)
+	s.inv.OnAbort(s.abandon)
 	if aside := s.spool.MovedAside(); aside != "" {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
 	}
@@ -193,6 +193,22 @@ func (s *session) dropUnopened() {
 	if !s.spool.Opened() {
 		_ = s.removeSpool()
 	}
+}
+
+// abandon runs before the recorder dies by a signal. It takes no lock that recording or writing may hold.
+func (s *session) abandon() {
+	s.dropUnopened()
+	if !s.out.IsNamed() || !s.spool.Opened() {
+		return
+	}
+	if path := s.spool.Place(); path != "" {
+		s.inv.Warnf("ended by a signal; %s", keptText("", path, s.cfg.Output))
+	}
+}
+
+// keptText says how to finish a recording from its spool. when is "" or begins the second half of the sentence.
+func keptText(when, path, output string) string {
+	return fmt.Sprintf("what was recorded is kept: %srun wprof-symbolize %s -o %s", when, proc.Quote(path), proc.Quote(output))
 }
 
 // removeSpool removes the spool's name, with no more rights than its user has.
@@ -398,9 +414,9 @@ func (s *session) keepSpool(err error) error {
 	}
 	output := "FILE"
 	if !unlinked {
-		output = proc.Quote(s.cfg.Output)
+		output = s.cfg.Output
 	}
-	return fmt.Errorf("%w; what was recorded is kept: once that is mended, run wprof-symbolize %s -o %s", err, proc.Quote(path), output)
+	return fmt.Errorf("%w; %s", err, keptText("once that is mended, ", path, output))
 }
 
 // tidy takes back what is still there, whatever happened.

@@ -43,7 +43,7 @@ func (w *Writer) reread() (*Spool, error) {
 // Keep sees to it that the spool can be found when its writer is closed, and returns its name: the one that it has, or,
 // where it never had one or has lost it (its folder was removed), one in $TMPDIR or /var/tmp.
 func (w *Writer) Keep() (path string, err error) {
-	if path := w.place(); path != "" {
+	if path := w.Place(); path != "" {
 		return path, nil
 	}
 	path = filepath.Join(folder(), "wprof-"+rand.Text()+".part")

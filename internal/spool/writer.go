@@ -459,14 +459,14 @@ func (w *Writer) Close() error {
 // Remove removes the file's name, also in a folder that was moved. What leads elsewhere by now, or was given another name,
 // stays.
 func (w *Writer) Remove() error {
-	if path := w.place(); path != "" {
+	if path := w.Place(); path != "" {
 		return os.Remove(path)
 	}
 	return nil
 }
 
-// place is where the file is found now, in the folder where it was made; "": it is not there, or never had a name.
-func (w *Writer) place() string {
+// Place is where the file is found now, in the folder where it was made; "": it is not there, or never had a name.
+func (w *Writer) Place() string {
 	if w.path == "" || standsAt(w.file, w.path) {
 		return w.path
 	}

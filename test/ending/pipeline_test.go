@@ -361,7 +361,7 @@ func TestQuitEndsARecorderAtOnce(t *testing.T) {
 		return tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", early).Status == 4
 	})
 	must(t, r.Cmd.Process.Signal(unix.SIGQUIT))
-	if got, said := r.Wait(), r.Stderr.String(); got != 128+int(unix.SIGQUIT) || strings.Contains(said, "goroutine") {
+	if got, said := r.Wait(), r.Stderr.String(); got != 128+int(unix.SIGQUIT) || !strings.HasSuffix(said, keptLine(file)) || strings.Contains(said, "goroutine") {
 		t.Errorf("status %d: %.300q", got, said)
 	}
 	if left := names(t, dir); !slices.Equal(left, []string{"x.wprof.part"}) {
@@ -371,6 +371,11 @@ func TestQuitEndsARecorderAtOnce(t *testing.T) {
 		t.Errorf("wprof-symbolize: status %d: %s", r.Status, r.Stderr)
 	}
 	whole(t, file)
+}
+
+// keptLine is what a recorder says that ends by a signal with its window open.
+func keptLine(file string) string {
+	return fmt.Sprintf("wprof-record: ended by a signal; what was recorded is kept: run wprof-symbolize %s.part -o %[1]s\n", file)
 }
 
 // TestSecondSignalWhileFinalisingKeepsTheSpool: two signals at once, of two kinds so that they do not become one.
@@ -394,7 +399,7 @@ func TestSecondSignalWhileFinalisingKeepsTheSpool(t *testing.T) {
 	left := names(t, dir)
 	switch status := tools.Status(cmd.ProcessState); {
 	case status == 130 || status == 143:
-		if said := p.said()[recorder]; said != "" || !slices.Equal(left, []string{"x.wprof.part"}) {
+		if said := p.said()[recorder]; said != keptLine(file) || !slices.Equal(left, []string{"x.wprof.part"}) {
 			t.Fatalf("the folder holds %v, said: %q", left, said)
 		}
 		if r := tools.Try(t, time.Minute, nil, "wprof-symbolize", file+".part", "-o", file); r.Status != 0 {
