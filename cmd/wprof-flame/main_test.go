@@ -203,8 +203,23 @@ func TestWrongUsageIsRefused(t *testing.T) {
 	if got := run(t, nil, "--buckets", "500ns", "-o", filepath.Join(t.TempDir(), "x"), file); got.Status != 2 || !strings.Contains(string(got.Stderr), "more than 10000") {
 		t.Errorf("too many buckets: status %d, %q", got.Status, got.Stderr)
 	}
-	if got := run(t, nil, "--diff-start", "50ms", file); got.Status != 1 || strings.Count(string(got.Stderr), "\n") != 1 || !strings.Contains(string(got.Stderr), "nothing of it is left to compare with") {
-		t.Errorf("nothing to compare with: status %d, %q", got.Status, got.Stderr)
+	empty := written(t, undump(t, "section open=1000000000 close=+1s\nend close=+1s\n"))
+	for _, c := range []struct {
+		args []string
+		side string
+	}{
+		{[]string{"--diff-start", "50ms", file}, "compare with " + file}, {[]string{"--start", "50ms", "--diff-end", "5ms", file}, "compare " + file},
+		{[]string{"--diff", empty, file}, "compare with " + empty}, {[]string{"--diff", file, empty}, "compare " + empty},
+		{[]string{"--svg", "--diff", file, "-p", "7", file}, "compare " + file},
+	} {
+		output := filepath.Join(t.TempDir(), "diff")
+		got := run(t, nil, append([]string{"-o", output}, c.args...)...)
+		if said := string(got.Stderr); got.Status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.side+": nothing of it is left to compare") {
+			t.Errorf("%q: status %d, %q", c.args, got.Status, got.Stderr)
+		}
+		if _, err := os.Stat(output); err == nil {
+			t.Errorf("%q: there is an output", c.args)
+		}
 	}
 	if got := run(t, undump(t, capture), "--diff-end", "5ms"); got.Status != 2 || !strings.Contains(string(got.Stderr), "name a FILE") {
 		t.Errorf("two ranges of a pipe: status %d, %q", got.Status, got.Stderr)

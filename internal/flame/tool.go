@@ -39,7 +39,7 @@ func Run(inv *cli.Invocation) error {
 	}
 	defer p.Close()
 	if base != nil {
-		return errors.Join(q.compare(inv, p, base, outs), verdict)
+		return errors.Join(q.compare(inv, p, name, base, outs), verdict)
 	}
 	if q.buckets > 0 {
 		err = q.writeBuckets(inv, p)
@@ -63,7 +63,11 @@ type selection struct {
 
 // own is what is taken of the input.
 func (q *request) own() selection {
-	return selection{q.input, q.asked, filter.Words{Start: "--start", End: "--end", Empty: "the output is empty", Rest: restShown}}
+	words := filter.Words{Start: "--start", End: "--end", Rest: restShown}
+	if !q.diff { // which fails if nothing is left
+		words.Empty = "the output is empty"
+	}
+	return selection{q.input, q.asked, words}
 }
 
 // compared is what is taken of the capture that the input is compared with.

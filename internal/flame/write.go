@@ -159,8 +159,8 @@ type threadFolder struct{ *cli.Folder }
 
 func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create(name) }
 
-// compare writes the difference of a profile to another one.
-func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs outputs) error {
+// compare writes the difference of a profile, of the input with that name, to another one.
+func (q *request) compare(inv *cli.Invocation, p *Profile, name string, in io.Reader, outs outputs) error {
 	q.collect.Memory = bothRoom - p.memory
 	base, verdict, err := q.read(inv, in, q.otherName(inv), q.compared())
 	if err != nil {
@@ -172,13 +172,20 @@ func (q *request) compare(inv *cli.Invocation, p *Profile, in io.Reader, outs ou
 	g := Compare(p, base, q.view, scale(p, base))
 	p.release()
 	base.release()
+	if g.Total[0].Ns() == 0 {
+		return nothingLeft("compare "+name, "--start, --end")
+	}
 	if g.Base[0].Ns() == 0 {
-		return cli.Failf("compare with %s: nothing of it is left to compare with; choose processes by name (-n) where their ids differ, and a range that lies within its window", q.otherName(inv))
+		return nothingLeft("compare with "+q.otherName(inv), "--diff-start, --diff-end")
 	}
 	if err := q.writeGraph(inv, g, pic, outs); err != nil {
 		return err
 	}
 	return verdict
+}
+
+func nothingLeft(action, bounds string) error {
+	return cli.Failf("%s: nothing of it is left to compare; choose processes by name (-n) where their ids differ, and a range (%s) that lies within its window", action, bounds)
 }
 
 // scale is how long one profile took for each second of another one.
