@@ -202,13 +202,13 @@ func (s *session) abandon() {
 		return
 	}
 	if path := s.spool.Place(); path != "" {
-		s.inv.Warnf("ended by a signal; %s", keptText("", path, s.cfg.Output))
+		s.inv.Warnf("ended by a signal; %s", keptText(path, s.cfg.Output))
 	}
 }
 
-// keptText says how to finish a recording from its spool. when is "" or begins the second half of the sentence.
-func keptText(when, path, output string) string {
-	return fmt.Sprintf("what was recorded is kept: %srun wprof-symbolize %s -o %s", when, proc.Quote(path), proc.Quote(output))
+// keptText says how to finish a recording from its spool.
+func keptText(path, output string) string {
+	return fmt.Sprintf("what was recorded is kept: to finish it, run wprof-symbolize %s -o %s", proc.Quote(path), proc.Quote(output))
 }
 
 // removeSpool removes the spool's name, with no more rights than its user has.
@@ -350,6 +350,9 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	s.written.w = s.out
 	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})
 	s.summary, err = recorded.Finalise(w, o)
+	if output := cli.WriteError(err); output != nil {
+		return output
+	}
 	if err != nil {
 		return fmt.Errorf("write the recording: %w", err)
 	}
@@ -416,7 +419,7 @@ func (s *session) keepSpool(err error) error {
 	if !unlinked {
 		output = s.cfg.Output
 	}
-	return fmt.Errorf("%w; %s", err, keptText("once that is mended, ", path, output))
+	return fmt.Errorf("%w; %s", err, keptText(path, output))
 }
 
 // tidy takes back what is still there, whatever happened.

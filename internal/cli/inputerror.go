@@ -8,11 +8,14 @@ import (
 )
 
 // InputError is an error about an input, with what was being done to it, and the exit status that it has in every tool. One
-// that has a status stays as it is.
+// that has a status stays as it is, and an output that cannot be written has nothing to do with the input.
 func InputError(doing, source string, err error) error {
 	var exit *ExitError
 	if errors.As(err, &exit) {
 		return err
+	}
+	if output := WriteError(err); output != nil {
+		return WithCode(ExitFailed, output)
 	}
 	if doing != "" {
 		source = doing + " " + source

@@ -257,9 +257,30 @@ func (o *Output) judge(err error) error {
 		o.inv.closedDownstream()
 	}
 	if at, ok := err.(*fs.PathError); ok && at.Path == o.File.Name() {
-		return fmt.Errorf("write %s: %w%s", o.name, at.Err, writeHint(o.name, at.Err))
+		return &writeError{o.name, at.Err}
 	}
 	return err
+}
+
+// writeError is why an output could not be written.
+type writeError struct {
+	name string
+	err  error
+}
+
+func (e *writeError) Error() string {
+	return fmt.Sprintf("write %s: %v%s", e.name, e.err, writeHint(e.name, e.err))
+}
+
+func (e *writeError) Unwrap() error { return e.err }
+
+// WriteError finds the error of an output, which says all that a user needs, within one that says on whose way to the output
+// it happened; nil: there is none.
+func WriteError(err error) error {
+	if output := new(writeError); errors.As(err, &output) {
+		return output
+	}
+	return nil
 }
 
 // IsStdout says whether the output is standard output.

@@ -124,7 +124,7 @@ func Run(inv *cli.Invocation) error {
 	if commitErr := out.Commit(); commitErr != nil {
 		return cli.Failf("%w", commitErr)
 	}
-	return outcome(inv, name, Words{"--start", "--end", "the output is an empty capture", "everything else was filtered"}, result, err)
+	return outcome(inv, name, Words{"--start", "--end", "the output is an empty capture", "the output has all the rest that the filters keep"}, result, err)
 }
 
 // level is the compression that was asked for, or what suits the output.

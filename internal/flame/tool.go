@@ -52,7 +52,7 @@ func Run(inv *cli.Invocation) error {
 	return verdict
 }
 
-const restShown = "the output shows everything else"
+const restShown = "the output shows all the rest"
 
 // selection is what is taken of a capture.
 type selection struct {

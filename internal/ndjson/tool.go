@@ -13,7 +13,7 @@ import (
 	"wprof/internal/records"
 )
 
-const restWritten = "the output has everything else"
+const restWritten = "the output has all the rest"
 
 // Run is the tool.
 func Run(inv *cli.Invocation) error {

@@ -50,7 +50,7 @@ func Run(inv *cli.Invocation) error {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and -e no-threads makes a small trace", done.Bytes>>20)
 	}
 	if d := r.Damage(); d != nil {
-		return cli.Damaged(source, d, "the trace shows everything else")
+		return cli.Damaged(source, d, "the trace shows all the rest")
 	}
 	return inv.Lost(source, done.Lost)
 }

@@ -188,7 +188,7 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	}
 	inv.Forgot(name, result.Forgotten)
 	if d := result.Damage; d != nil {
-		return cli.Damaged(name, d, "everything else was passed on")
+		return cli.Damaged(name, d, "the output has all the rest")
 	}
 	return inv.Lost(name, result.Lost)
 }

@@ -297,7 +297,9 @@ func TestDiskFullWhileRendering(t *testing.T) {
 		if got != 1 {
 			t.Errorf("%s > /dev/full: status %d", tool, got)
 		}
-		oneSentence(t, said, tool, "no space left on device", "free some space")
+		if want := tool + ": write standard output: no space left on device; free some space, or write to another disk\n"; said != want {
+			t.Errorf("%s > /dev/full says %q, want %q", tool, said, want)
+		}
 	}
 }
 
@@ -321,7 +323,7 @@ func TestDiskFullWhileFinalising(t *testing.T) {
 		t.Errorf("status %d", got)
 	}
 	said := r.Stderr.String()
-	oneSentence(t, said, "wprof-record", "no space left on device", "wprof-symbolize "+file+".part -o "+file)
+	oneSentence(t, said, "wprof-record", "wprof-record: write "+file+": no space left on device", "run wprof-symbolize "+file+".part -o "+file)
 	if left := names(t, dir); !slices.Equal(left, []string{"filler", "x.wprof.part"}) {
 		t.Errorf("the folder holds %v", left)
 	}

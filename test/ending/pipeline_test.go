@@ -375,7 +375,7 @@ func TestQuitEndsARecorderAtOnce(t *testing.T) {
 
 // keptLine is what a recorder says that ends by a signal with its window open.
 func keptLine(file string) string {
-	return fmt.Sprintf("wprof-record: ended by a signal; what was recorded is kept: run wprof-symbolize %s.part -o %[1]s\n", file)
+	return fmt.Sprintf("wprof-record: ended by a signal; what was recorded is kept: to finish it, run wprof-symbolize %s.part -o %[1]s\n", file)
 }
 
 // TestSecondSignalWhileFinalisingKeepsTheSpool: two signals at once, of two kinds so that they do not become one.
