@@ -98,6 +98,14 @@ func TestTerminalObeysNoTextOfOthers(t *testing.T) {
 		} {
 			printable(t, fmt.Sprintf("wprof-record %q, on standard error,", args), tools.Try(t, time.Minute, nil, "wprof-record", args...).Stderr)
 		}
+		// It takes no name with control characters, but those that turn the text around it does.
+		wallclockIsPrintable(t, "-o", filepath.Join(t.TempDir(), "r\u202e\u2066\xff\xe9"), "--", "true")
+		wallclockIsPrintable(t, "-o", filepath.Join(t.TempDir(), "r"), "--", missing)
+	}
+	for _, args := range [][]string{
+		{obeyedBytes}, {"1", obeyed}, {"--" + obeyed}, {"-" + obeyed}, {"-o", obeyedBytes, "1"}, {"-o", dir, "1"}, {"-o", "\u202e/x", "1"}, {"-d", obeyed, "1"}, {"-f" + obeyed}, {"-m", obeyed},
+	} {
+		wallclockIsPrintable(t, args...)
 	}
 	files, err := os.ReadDir(missing + "2")
 	if err != nil || len(files) == 0 {
@@ -115,4 +123,13 @@ func TestTerminalObeysNoTextOfOthers(t *testing.T) {
 	if text := tools.Run(t, "wprof-info", capture); !strings.Contains(string(text), `\x1b]0;T\a\x1b[2J\n`) {
 		t.Errorf("the summary does not show what is there: %s", text)
 	}
+}
+
+func wallclockIsPrintable(t *testing.T, args ...string) {
+	t.Helper()
+	out, _ := tools.Wallclock(t, args...).CombinedOutput()
+	if len(out) == 0 {
+		t.Errorf("wprof-wallclock %q says nothing", args)
+	}
+	printable(t, fmt.Sprintf("wprof-wallclock %q", args), out)
 }

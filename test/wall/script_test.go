@@ -34,18 +34,8 @@ type wallclock struct {
 // script prepares a run of the script as it is installed, with the tools of the test on PATH.
 func script(t testing.TB, args ...string) *wallclock {
 	t.Helper()
-	text, err := os.ReadFile("../../scripts/wprof-wallclock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	path := filepath.Join(bin, "wprof-wallclock")
-	if err := os.WriteFile(path, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	w := &wallclock{t: t, dir: t.TempDir(), cmd: exec.Command(path, args...)}
+	w := &wallclock{t: t, dir: t.TempDir(), cmd: tools.Wallclock(t, args...)}
 	w.cmd.Dir, w.cmd.Stdout, w.cmd.Stderr = w.dir, &w.stdout, &w.stderr
-	w.cmd.Env = append(os.Environ(), "PATH="+tools.Folder()+":"+os.Getenv("PATH"))
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return w
 }
