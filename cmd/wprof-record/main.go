@@ -39,7 +39,7 @@ func tool() cli.Tool {
 			}},
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Take stacks. timer samples every CPU that is not idle, RATE times a second (99hz, 1khz) or once a period (5ms); offcpu tells where threads waited, in the switch that brings them back; waker tells where each wakeup comes from; all is all of them. -SKIND replaces the defaults, -S+KIND adds to them."},
-				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "10ms", Usage: "Take the stack of times off the CPU that last at least so long; 0 of all. A machine that does nothing but let 2,000 threads sleep for milliseconds takes a quarter longer with 10ms, half as long again with 5ms and three fifths with 1ms (docs/performance.md)."},
+				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "10ms", Usage: "Take the stack of times off the CPU that last at least so long; 0 of all. A machine that does nothing but let 2,000 threads sleep for milliseconds takes a third longer with 10ms and half as long again with 5ms or 1ms (docs/performance.md)."},
 				{Name: "no-stacks", Usage: "Take no stacks: neither samples nor those of waiting threads and wakers."},
 				{Name: "no-kernel-stacks", Usage: "Leave the kernel's part out of stacks."},
 				{Name: "no-user-stacks", Usage: "Leave the user's part out of stacks."},
@@ -65,7 +65,7 @@ func tool() cli.Tool {
 			{Command: "wprof-record -d5s | wprof-perfetto > t.pb", Text: "straight to a timeline"},
 			{Command: "wprof-record -o make.wprof -- make -j8", Text: "a command and its children, from the first instruction on"},
 			{Command: "wprof-record -d10s -p 1234 --children -o app.wprof", Text: "one process and its descendants"},
-			{Command: "wprof-record --live -d0 | wprof-info --dump | grep lost", Text: "watch as it happens"},
+			{Command: "wprof-record --live -d0 | wprof-info --dump | grep '^ *+[^\"]* lost '", Text: "watch as it happens"},
 		},
 		Sections: []cli.Section{
 			{Title: "A COMMAND", Text: "With -- COMMAND, the exit status is the command's own; 128 and the signal if one killed it. 125 means that " +
