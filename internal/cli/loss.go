@@ -11,7 +11,7 @@ func FailOnLoss() Flag {
 // again can be dropped again, and counts twice then.
 func (inv *Invocation) Forgot(input string, threads int64) {
 	if threads > 0 {
-		inv.Warnf("%s: %s threads were dropped, because too many have no recorded end; what they did is unknown until they appear again", input, Grouped(threads))
+		inv.Warnf("%s: dropped %s, because too many threads have no recorded end; what such a thread did is unknown until it appears again", input, Counted(uint64(threads), "thread"))
 	}
 }
 
