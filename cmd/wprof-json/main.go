@@ -21,6 +21,7 @@ func main() {
 			{Command: "wprof-filter -p 1234 host.wprof | wprof-json --time ns --array -o process.json", Text: "One process, as an array, with whole nanoseconds."},
 			{Command: "wprof-json --chrome host.wprof -o trace.json", Text: "For tools that read only Chrome's trace events."},
 		},
-		Run: ndjson.Run,
+		CThreads: true, // the library that writes columns links package net
+		Run:      ndjson.Run,
 	})
 }

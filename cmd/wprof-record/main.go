@@ -80,5 +80,6 @@ func tool() cli.Tool {
 				"one, or a SIGQUIT, ends the recorder at once."},
 		},
 		AllowCommand: true,
+		OwnSpace:     true,
 	}
 }

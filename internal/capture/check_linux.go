@@ -11,6 +11,10 @@ import (
 
 // check finds what keeps this process from recording on this machine, before anything is created or attached.
 func check(cfg *Config) error {
+	// The data of each ring is mapped twice.
+	if err := cli.CheckAddressSpace(2*cfg.ringBytes() + cli.RenderingSpace); err != nil {
+		return err
+	}
 	if !proc.InitUserNamespace() {
 		return errors.New("recording needs root on the host, and this process is in a user namespace, in which the kernel allows no tracing " +
 			"(a rootless container, unshare --user): record outside of it (sudo wprof-record)")
@@ -32,15 +36,8 @@ func check(cfg *Config) error {
 		return errors.New("choosing threads by id, and following a command, needs the host's process ids, and this container has its own: " +
 			"start it with the host's PID namespace (--pid=host)")
 	}
-	// The data of each ring is mapped twice.
-	if err := cli.CheckAddressSpace(2*cfg.ringBytes() + recordingSpace); err != nil {
-		return err
-	}
 	return checkFiles(cfg, have)
 }
-
-// recordingSpace is the memory of a recorder beside its rings.
-const recordingSpace = 128 << 20
 
 // filesNeeded is the number of open files that kernel programs, their maps and the events of each CPU take, and some.
 func filesNeeded(cfg *Config) int { return 62 + 5*cfg.CPUs + cfg.Kernel.Rings }

@@ -2,21 +2,34 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
 
-// renderingSpace is the address space that a tool needs beside what Go's runtime has taken by its start.
-const renderingSpace = 256 << 20
+// runtimeSpace is the address space of the program and of Go's runtime when it has started, 1,240 MiB, rounded up. The runtime
+// reserves 512 MiB of them for an index (scavengeIndex.sysInit in runtime/mpagealloc_64bit.go) and does not notice if it is
+// refused them: under a lower limit it runs on with an index for which no memory is reserved. So what a process has is no
+// measure of what it needs.
+const runtimeSpace = 1280 << 20
+
+const (
+	// threadSpace is the address space of a thread of the C library: its stack, 8 MiB, and an arena of malloc, 64 MiB.
+	threadSpace = 72 << 20
+	// otherThreads are those that run no goroutine: the runtime's own, and those that wait in system calls.
+	otherThreads = 8
+)
 
 // checkLimits finds limits under which Go's runtime would end the program later, with a trace.
-func checkLimits() error {
-	if err := checkFiles(); err != nil {
+func (t Tool) checkLimits() error {
+	if err := checkFiles(); err != nil || t.OwnSpace {
 		return err
 	}
-	return CheckAddressSpace(renderingSpace)
+	more := uint64(RenderingSpace)
+	if t.CThreads {
+		more += uint64(runtime.GOMAXPROCS(0)+otherThreads) * threadSpace
+	}
+	return CheckAddressSpace(more)
 }
 
 // checkFiles opens a descriptor without package os, whose poller ends the program where it is refused one.
@@ -31,22 +44,15 @@ func checkFiles() error {
 	return nil // the first use reports other errors
 }
 
-// CheckAddressSpace returns an error if the limit (ulimit -v) leaves less than a number of bytes.
+// CheckAddressSpace returns an error if the limit (ulimit -v) is less than what Go's runtime takes and a number of bytes.
 func CheckAddressSpace(more uint64) error {
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil {
 		return nil
 	}
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return nil
-	}
-	var pages uint64
-	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
-		return nil
-	}
-	if need := pages*uint64(os.Getpagesize()) + more; need > limit.Cur {
-		return Failf("allocate memory: this process needs %d MiB of address space and is limited to %d MiB; raise the limit (ulimit -v unlimited)", need>>20, limit.Cur>>20)
+	if need := runtimeSpace + more; limit.Cur < need { // no limit is the largest number
+		return Failf("allocate memory: this process needs %d MiB of address space and is limited to %d MiB; raise the limit (ulimit -v %d)",
+			need>>20, limit.Cur>>20, need>>10)
 	}
 	return nil
 }

@@ -20,12 +20,15 @@ func Main(t Tool) {
 // GOMEMLIMIT stays.
 const heapGoal = 224 << 20
 
+// RenderingSpace is the address space that a tool needs beside Go's runtime.
+const RenderingSpace = 256 << 20
+
 // Run runs a tool and returns its exit status. Errors have been printed then.
 func Run(t Tool, argv []string, std Std) int {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(heapGoal)
 	}
-	err := checkLimits()
+	err := t.checkLimits()
 	if err != nil {
 		return t.report(std, err)
 	}

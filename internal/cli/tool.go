@@ -65,6 +65,8 @@ type Tool struct {
 	Sections     []Section
 	AllowCommand bool // what follows "--" is a command, not arguments
 	Plus         bool // reserved: an Optional value that begins with + always reaches the tool as it was typed
+	CThreads     bool // the program's threads are the C library's if it is built with cgo
+	OwnSpace     bool // Run calls CheckAddressSpace: the tool needs more than [RenderingSpace]
 	Run          func(*Invocation) error
 }
 
