@@ -59,7 +59,7 @@ func packKallsyms(to io.Writer) ([]byte, error) {
 func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 	c.procs = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareThreads)
 	c.watcher, err = sideband.Open(sideband.Config{
-		Spare: files, OnThread: func() { raisePriority(openPriority) }, OnPrograms: tracer.ReportNewPrograms,
+		Spare: files, OnThread: func() { raisePriority(openPriority) }, OnPrograms: tracer.ReportNewPrograms, MayRecord: tracer.MayRecord,
 	})
 	if err != nil {
 		return err

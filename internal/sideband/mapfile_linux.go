@@ -27,6 +27,8 @@ var (
 	errNoMap      = errors.New("there is no map file")
 	errOtherMap   = errors.New("the map file has been rewritten")
 	errProcessEnd = errors.New("the process has ended")
+
+	errNotRecorded = errors.New("the process is not recorded")
 )
 
 // mapSource is a map file, and how far it has been read. It is opened for each look: an open file would hold its mount.

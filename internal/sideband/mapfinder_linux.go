@@ -16,6 +16,8 @@ const (
 	// long each time.
 	firstMapLook = 5 * time.Millisecond
 	lastMapLook  = 5 * time.Second
+	// lastChoice is the longest time between looks whether a process may be recorded now.
+	lastChoice = 200 * time.Millisecond
 	// growthLook is the least time between looks at a growing file.
 	growthLook = 50 * time.Millisecond
 	// slowGrowth is after which time less than minLook is copied too.
@@ -33,8 +35,9 @@ const (
 // mapFinder finds the map files of programs that generate code and copies them as they grow, so that the names are known
 // when the process has ended, runs another program, or has removed the file. Its callers never wait for a file.
 type mapFinder struct {
-	store *mapStore
-	found func(*Record) // called once for each map file
+	store    *mapStore
+	found    func(*Record)     // called once for each map file
+	recorded func(uint32) bool // see [Config.MayRecord]
 
 	mu       sync.Mutex
 	programs map[uint32]*mapProgram // by pid; the latest
@@ -55,6 +58,7 @@ type mapProgram struct {
 	ended  bool  // no more looks
 	until  int64 // when another program began; 0: none has
 	known  bool  // found has been called
+	chosen bool  // the process may be recorded
 	head   []byte
 	last   int64 // when generated code was mapped last
 	next   time.Time
@@ -68,8 +72,11 @@ type mapDrop struct {
 	at  int64
 }
 
-func newMapFinder(store *mapStore, found func(*Record)) *mapFinder {
-	return &mapFinder{store: store, found: found, programs: make(map[uint32]*mapProgram), ignored: make(map[uint32]bool), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
+func newMapFinder(store *mapStore, found func(*Record), recorded func(uint32) bool) *mapFinder {
+	if recorded == nil {
+		recorded = func(uint32) bool { return true }
+	}
+	return &mapFinder{store: store, found: found, recorded: recorded, programs: make(map[uint32]*mapProgram), ignored: make(map[uint32]bool), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
 }
 
 // mapped notes that a process mapped generated code.
@@ -241,7 +248,12 @@ func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
 		least = 1
 	}
 	m.mu.Unlock()
-	t, err := p.source.look(buf, least)
+	p.chosen = p.chosen || m.recorded(p.source.key.pid)
+	var t *mapText
+	err := errNotRecorded
+	if p.chosen {
+		t, err = p.source.look(buf, least)
+	}
 	read := proc.Monotonic()
 	if err == nil && len(t.text) > 0 {
 		err = m.store.add(p.source.key, p.source.process.UID, t.text, read)
@@ -270,6 +282,8 @@ func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
 	case errors.Is(err, errOtherMap), errors.Is(err, errMapRoom):
 		p.ended = true
 		return
+	case errors.Is(err, errNotRecorded):
+		p.pause = min(2*p.pause, lastChoice+slowest-lastMapLook)
 	case err != nil || len(t.text) == 0:
 		p.pause = min(2*p.pause, slowest)
 	default:

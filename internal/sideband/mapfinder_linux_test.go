@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -244,7 +245,7 @@ func TestMapFilesBeyondTheBoundAreCounted(t *testing.T) {
 }
 
 func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
-	m := newMapFinder(newMapStore(), func(*Record) {})
+	m := newMapFinder(newMapStore(), func(*Record) {}, nil)
 	m.running = true // no thread looks for files
 	mapped := func(pid int) { m.mapped(&Record{PID: uint32(pid), Time: 1}, lineage{}) }
 	for pid := range maxPending + 3 {
@@ -264,7 +265,7 @@ func TestProgramsBeyondTheBoundAreCounted(t *testing.T) {
 // TestMapFilesThatWereNotReadInTimeAreCounted: at the end of a recording nothing is left out silently.
 func TestMapFilesThatWereNotReadInTimeAreCounted(t *testing.T) {
 	store := newMapStore()
-	m := newMapFinder(store, func(*Record) {})
+	m := newMapFinder(store, func(*Record) {}, nil)
 	m.running = true // no thread looks for files
 	for pid := range uint32(3) {
 		m.mapped(&Record{PID: pid + 1, Time: 1}, lineage{})
@@ -276,5 +277,49 @@ func TestMapFilesThatWereNotReadInTimeAreCounted(t *testing.T) {
 	m.finish(time.Now())
 	if n := store.cut(); n != 2 {
 		t.Errorf("%d map files are counted as incomplete, want 2: one that was read in part, and one that was not looked for", n)
+	}
+}
+
+// TestMapFilesOfProcessesThatAreNotRecordedAreNotRead: and those of one that is chosen later have all their names.
+func TestMapFilesOfProcessesThatAreNotRecordedAreNotRead(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "generator")
+	build(t, program, generator, "-pthread")
+	for _, c := range []struct {
+		name   string
+		looks  int64 // at which the process is chosen
+		copied bool
+	}{{"never", 1 << 60, false}, {"at once", 1, true}, {"later", 3, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			var pid, looks atomic.Int64
+			w := opened(t, Config{OnThread: realTime, MayRecord: func(of uint32) bool {
+				return int64(of) == pid.Load() && looks.Add(1) >= c.looks
+			}})
+			cmd := exec.Command(program, "one", "end")
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pid.Store(int64(cmd.Process.Pid))
+			if _, err := io.Copy(io.Discard, out); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			w.Stop()
+			copied := false
+			for _, r := range parsed(t, w.Drain(nil)) {
+				copied = copied || r.Kind == KindJIT && r.PID == uint32(cmd.Process.Pid) && copiedMap(t, w, r.PID, r.Time) != ""
+			}
+			if looks.Load() == 0 || copied != c.copied {
+				t.Errorf("copied: %v, after %d looks", copied, looks.Load())
+			}
+			if n := w.Files().Stats().MapsCut; n != 0 {
+				t.Errorf("%d map files are reported as incomplete", n)
+			}
+		})
 	}
 }

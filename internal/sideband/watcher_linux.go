@@ -44,6 +44,9 @@ type Config struct {
 	// starts, so that the file is opened before the program ends. Without it, files are opened when the CPU's buffer fills
 	// and when it is drained.
 	OnPrograms func(cpu, fd int) error
+	// MayRecord returns false for a process that is not recorded as it is now: its map file is not read until it is. It is called
+	// by one thread or, where a file system hangs, by several. nil: all processes are recorded.
+	MayRecord func(pid uint32) bool
 }
 
 // Watcher takes the side-band records of all CPUs and holds the files of mappings.
@@ -83,7 +86,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 	}
 	most := filesToHold(cfg.Files, cfg.Spare)
 	opened := &Watcher{cfg: cfg, files: newFiles(most)}
-	opened.maps = newMapFinder(opened.files.maps, opened.foundMap)
+	opened.maps = newMapFinder(opened.files.maps, opened.foundMap, cfg.MayRecord)
 	opened.opener = newOpener(opened.open, opened.refuse, cfg.OnThread)
 	w = opened
 	defer func() {

@@ -1,0 +1,66 @@
+//go:build linux
+
+package bpf
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxFollowedRead bounds the followed processes among which MayRecord looks for one.
+const maxFollowedRead = 1024
+
+// MayRecord returns false for a process of which the filter lets nothing be recorded as it is now. What cannot be known is
+// taken for recorded: threads' names, and processes that have ended, unless their ids are excluded. It needs the host's
+// process ids where the filter has ids.
+func (t *Tracer) MayRecord(pid uint32) bool {
+	f := &t.options.Filter
+	if slices.Contains(f.NoPIDs, int32(pid)) || f.NoSelf && int(pid) == t.options.SelfPID {
+		return false
+	}
+	children := f.children(t.options.Follow)
+	if len(f.PIDs) > 0 || f.Idle || f.Kthread || children == childrenMeetProcess {
+		if !slices.Contains(f.PIDs, int32(pid)) && (children != childrenMeetProcess || !t.mayBeFollowed(pid)) {
+			return false
+		}
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return true
+	}
+	text := strings.TrimSuffix(string(name), "\n")
+	if matchesAny(f.NoNames, text) || len(f.TIDs) > 0 && !hasThread(pid, f.TIDs) {
+		return false
+	}
+	return len(f.Names) == 0 || matchesAny(f.Names, text) || children == childrenMeetName && t.mayBeFollowed(pid)
+}
+
+// hasThread also returns true for a process that has ended.
+func hasThread(pid uint32, tids []int32) bool {
+	for _, tid := range tids {
+		if exists(fmt.Sprintf("/proc/%d/task/%d", pid, tid)) {
+			return true
+		}
+	}
+	return !exists(fmt.Sprintf("/proc/%d", pid))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// mayBeFollowed also returns true for a process that has ended, which is followed no more. Its id identifies it well enough.
+func (t *Tracer) mayBeFollowed(pid uint32) bool {
+	var key processKey
+	var one uint8
+	entries := t.collection.Maps["followed"].Iterate()
+	for n := 0; entries.Next(&key, &one); n++ {
+		if key.PID == uint64(pid) || n >= maxFollowedRead {
+			return true
+		}
+	}
+	return entries.Err() != nil || !exists(fmt.Sprintf("/proc/%d", pid))
+}
