@@ -15,13 +15,13 @@ import (
 )
 
 // interruptible stops naming when stop is closed, or when the names of one module take too long. It leaves out modules whose
-// file system does not answer. A goroutine looks names up, and is abandoned then: a file may be large, and its file system may
-// never answer.
+// file system does not answer. A goroutine of its own looks up the names of each module, because it may have to be abandoned:
+// a file may be large, and its file system may never answer.
 type interruptible struct {
-	begin  func() spool.Namer // called before the first module and, because an abandoned goroutine keeps its namer, after a hung one
+	begin  func() spool.Namer // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
 	stop   <-chan struct{}
 	limit  time.Duration // of one module
-	look   time.Duration // between two looks at the thread that reads symbols
+	poll   time.Duration // how often the thread that reads symbols is checked
 	names  spool.Namer   // nil: begin has to be called
 	hung   []string      // paths of the modules that were left out
 	failed error         // why there are no more names
@@ -30,11 +30,10 @@ type interruptible struct {
 const (
 	// namesLimit is for file systems that answer, but slowly: naming from the largest programs takes a second.
 	namesLimit = time.Minute
-	// hungLook times hungLooks is how long a thread must sleep without a break to be taken for hung: a slow disk answers
-	// each read sooner.
-	hungLook  = 500 * time.Millisecond
-	hungLooks = 10
-	// maxHung bounds the modules that are waited for so long.
+	// A thread that sleeps for hungPolls polls without a break counts as hung: a slow disk answers each read sooner.
+	hungPoll  = 500 * time.Millisecond
+	hungPolls = 10
+	// maxHung is how many modules may hang before naming ends.
 	maxHung = 4
 )
 
@@ -65,8 +64,8 @@ func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.
 	}(n.names)
 	late := time.NewTimer(n.limit)
 	defer late.Stop()
-	looks := time.NewTicker(n.look)
-	defer looks.Stop()
+	polls := time.NewTicker(n.poll)
+	defer polls.Stop()
 	sleeper := sleeper{tid: <-thread}
 	for {
 		select {
@@ -77,7 +76,7 @@ func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.
 			n.failed = errInterrupted
 		case <-late.C:
 			n.failed = fmt.Errorf("naming of functions was ended, because the symbols of %q were not read within %s: the rest have no names; check its file system", m.Path, n.limit)
-		case <-looks.C:
+		case <-polls.C:
 			if !sleeper.isHung() {
 				continue
 			}
@@ -95,17 +94,17 @@ func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.
 type sleeper struct {
 	tid    int
 	sleeps uint64
-	looks  int // in a row at which it slept the same sleep
+	polls  int // in a row that found it in the same sleep
 }
 
-// isHung looks at the thread, and reports whether it has slept for hungLooks. Looks are counted instead of time, because this
+// isHung polls the thread, and reports whether it has slept for hungPolls. Polls are counted instead of time, because this
 // process may be stopped meanwhile.
 func (s *sleeper) isHung() bool {
 	sleeps, asleep, err := proc.Sleeps(s.tid)
 	if err != nil || !asleep || sleeps != s.sleeps {
-		s.sleeps, s.looks = sleeps, 0
+		s.sleeps, s.polls = sleeps, 0
 		return false
 	}
-	s.looks++
-	return s.looks >= hungLooks
+	s.polls++
+	return s.polls >= hungPolls
 }

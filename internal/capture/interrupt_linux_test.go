@@ -24,8 +24,8 @@ func (s slowNames) Names(m *format.Module, at []spool.Address, out []spool.Name)
 	return nil
 }
 
-func (s slowNames) interruptible(limit, look time.Duration) *interruptible {
-	return &interruptible{begin: func() spool.Namer { return s }, limit: limit, look: look}
+func (s slowNames) interruptible(limit, poll time.Duration) *interruptible {
+	return &interruptible{begin: func() spool.Namer { return s }, limit: limit, poll: poll}
 }
 
 func TestSignalLeavesNamesOut(t *testing.T) {

@@ -59,7 +59,7 @@ func (s *session) unheld() string {
 			cli.Counted(uint64(n), "map file")))
 	}
 	if n := s.rec.code.watcher.IgnoredPrograms(); n > 0 {
-		parts = append(parts, fmt.Sprintf("map files of %s were not looked for, because more than 4,096 programs had generated code at once: "+
+		parts = append(parts, fmt.Sprintf("map files of %s were not read, because more than 4,096 programs had generated code at once: "+
 			"the functions that they list have no names", cli.Counted(uint64(n), "program")))
 	}
 	if n := stats.Unopened; n > 0 {
@@ -69,8 +69,8 @@ func (s *session) unheld() string {
 	return strings.Join(parts, "; ")
 }
 
-// hungText is a warning about files on file systems that do not answer; "": none. A thread that waits for FUSE's server ends
-// only when that answers or is gone, not even by SIGKILL (request_wait_answer in fs/fuse/dev.c), and a process only with its threads.
+// hungText is a warning about files on file systems that do not answer; "": none. A thread that waits for the server of a FUSE
+// file system outlives SIGKILL until the server answers or is gone (request_wait_answer in fs/fuse/dev.c), and so does its process.
 func (s *session) hungText() string {
 	hung := s.hung
 	if s.rec.code != nil && s.rec.code.watcher != nil {
@@ -82,8 +82,8 @@ func (s *session) hungText() string {
 	slices.Sort(hung)
 	hung = slices.Compact(hung)
 	named := hung[:min(len(hung), maxHung)]
-	return fmt.Sprintf("the file system of %s does not answer: functions in such files may have no names, and this process, although it is done, may not end "+
-		"before they answer or are unmounted (umount -f)", strings.Join(named, ", "))
+	return fmt.Sprintf("the file system of %s does not answer: functions in these files may have no names; the recording is finished, but this process may not end "+
+		"before the file system answers or is unmounted (umount -f)", strings.Join(named, ", "))
 }
 
 // unreadNamed is how many processes unreadText names.

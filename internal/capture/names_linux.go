@@ -22,10 +22,10 @@ type names struct {
 }
 
 // newNames names from the files that were kept open, and from what the spool knows of the kernel.
-func newNames(recorded *spool.Spool, files *sideband.Files, later bool, hurry <-chan struct{}, hurryTime time.Duration) *names {
+func newNames(recorded *spool.Spool, files *sideband.Files, later bool, signalled <-chan struct{}, signalledTime time.Duration) *names {
 	n := &names{files: files, later: later}
 	n.resolver = symbol.NewResolver(symbol.Options{
-		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Hurry: hurry, HurryTime: hurryTime,
+		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Signalled: signalled, SignalledTime: signalledTime,
 		Kallsyms: func() (io.ReadCloser, error) {
 			if text := recorded.Kallsyms(); text != nil {
 				return text, nil

@@ -26,11 +26,11 @@ const (
 	// runs for microseconds; what is held up longer is on a CPU that the hypervisor has taken away.
 	drainLimit = time.Second
 
-	// finishMaps is how long the end of a recording waits for copies of map files of generated code, and hurriedMaps how long
-	// where a signal has ended it: somebody waits then. hurriedNames is what copying and reading them may take together.
-	finishMaps   = time.Second
-	hurriedMaps  = 300 * time.Millisecond
-	hurriedNames = time.Second
+	// finishMaps bounds the copying of map files of generated code at the end of a recording. Where a signal has ended it,
+	// its user waits: then signalledMaps bounds copying them, and signalledNames copying and reading them together.
+	finishMaps     = time.Second
+	signalledMaps  = 300 * time.Millisecond
+	signalledNames = time.Second
 
 	// quietHeap is the heap below which no garbage is collected while the window is open. Rounds make none; cutting
 	// a generation makes a little.
@@ -375,8 +375,8 @@ func (r *recorder) closeWindow() error {
 	}
 }
 
-// hurries reports whether a signal has ended the recording.
-func (r *recorder) hurries() bool {
+// isSignalled reports whether a signal has ended the recording.
+func (r *recorder) isSignalled() bool {
 	select {
 	case <-r.signalled:
 		return true
@@ -385,20 +385,20 @@ func (r *recorder) hurries() bool {
 	}
 }
 
-// hurriedTime is how long map files are read if somebody waits, after what copying them has taken.
-func (r *recorder) hurriedTime() time.Duration {
-	if r.cfg.Live || !r.hurries() {
-		return hurriedNames
+// signalledTime is how long map files may be read after a signal: what copying them has left of signalledNames.
+func (r *recorder) signalledTime() time.Duration {
+	if r.cfg.Live || !r.isSignalled() {
+		return signalledNames
 	}
-	return max(hurriedMaps, hurriedNames-time.Duration(proc.Monotonic()-r.close))
+	return max(signalledMaps, signalledNames-time.Duration(proc.Monotonic()-r.close))
 }
 
 // end writes the data that is in no ring.
 func (r *recorder) end() error {
 	if r.code != nil {
 		limit := finishMaps
-		if r.hurries() {
-			limit = hurriedMaps
+		if r.isSignalled() {
+			limit = signalledMaps
 		}
 		r.code.watcher.FinishMaps(limit)
 		r.code.watcher.Settle()

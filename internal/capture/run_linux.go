@@ -173,7 +173,7 @@ func (s *session) createSpool() (err error) {
 	if err != nil {
 		return err
 	}
-	go s.watchDisk(s.ended)
+	go s.watchDisk(s.spool.Name()) // not later: Keep may change it
 	s.inv.OnAbort(s.abandon)
 	if aside := s.spool.MovedAside(); aside != "" {
 		s.inv.Warnf("an older spool was moved to %s; wprof-symbolize finishes it", aside)
@@ -332,8 +332,8 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	o.Cost = s.cost
 	if s.rec.code != nil {
 		var last *names
-		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, look: hungLook, begin: func() spool.Namer {
-			last = newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped(), s.rec.hurriedTime())
+		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() spool.Namer {
+			last = newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped(), s.rec.signalledTime())
 			return last
 		}}
 		defer func() {
@@ -449,7 +449,7 @@ func (s *session) tidy() {
 type counter struct {
 	w      io.Writer
 	n      int64
-	writes atomic.Uint64 // odd while a write is under way, another one for each
+	writes atomic.Uint64 // counts beginnings and ends of writes, so that it is odd while one is under way
 }
 
 func (c *counter) Write(b []byte) (int, error) {

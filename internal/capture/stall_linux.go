@@ -3,44 +3,44 @@ package capture
 import "time"
 
 const (
-	// stallLook times stallLooks is how long one write to a disk must last to be reported. Looks are counted instead of time,
-	// because this process may be stopped meanwhile.
-	stallLook  = time.Second
-	stallLooks = 3
+	// A write to a disk that is under way for stallPolls polls is reported. Polls are counted instead of time, because this
+	// process may be stopped meanwhile.
+	stallPoll  = time.Second
+	stallPolls = 3
 )
 
-// stall detects writes that do not end, by a number that is odd while one is under way, another one for each.
+// stall detects writes that do not end. It polls a counter of their beginnings and ends, which is odd while one is under way.
 type stall struct {
 	last  uint64
-	looks int // in a row at which the same write was under way
+	polls int // in a row that found the same write under way
 }
 
-// isNew reports whether a write has now lasted for stallLooks. It does so once for each.
+// isNew reports once for each write that it has lasted for stallPolls.
 func (s *stall) isNew(writes uint64) bool {
 	if writes%2 == 0 || writes != s.last {
-		s.last, s.looks = writes, 0
+		s.last, s.polls = writes, 0
 		return false
 	}
-	s.looks++
-	return s.looks == stallLooks
+	s.polls++
+	return s.polls == stallPolls
 }
 
-// watchDisk says that the recorder waits for a disk, which may be for ever.
-func (s *session) watchDisk(ended <-chan struct{}) {
-	looks := time.NewTicker(stallLook)
-	defer looks.Stop()
+// watchDisk reports that the recorder waits for a disk, which may never answer. name is that of the spool.
+func (s *session) watchDisk(name string) {
+	polls := time.NewTicker(stallPoll)
+	defer polls.Stop()
 	var spool, output stall
 	for {
 		select {
-		case <-ended:
+		case <-s.ended:
 			return
-		case <-looks.C:
+		case <-polls.C:
 		}
 		if spool.isNew(s.spool.Writes()) {
-			s.inv.Warnf("the disk of the %s has taken nothing for 3 seconds: the recorder waits for it, and loses events if that lasts", s.spool.Name())
+			s.inv.Warnf("the disk of the %s has taken nothing for 3 seconds: the recorder waits for it, and loses events if that lasts", name)
 		}
 		if s.out.IsRegular() && output.isNew(s.written.writes.Load()) {
-			s.inv.Warnf("the disk of the output has taken nothing for 3 seconds: the recorder waits for it; the recording is in the %s", s.spool.Name())
+			s.inv.Warnf("the disk of the output has taken nothing for 3 seconds: the recorder waits for it; the recording is in the %s", name)
 		}
 	}
 }

@@ -49,8 +49,8 @@ func (s *session) supervise() (stop func()) {
 	return func() { close(finished) }
 }
 
-// isForeground tells whether Ctrl-C at the terminal reaches this process, and its command with it: Go does not tell who
-// sent a signal.
+// isForeground reports whether Ctrl-C at the terminal reaches this process, and so its command: Go does not report who sent a
+// signal.
 func isForeground() bool {
 	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -223,33 +223,33 @@ func (o *Output) empty() error {
 // Write writes to the output.
 func (o *Output) Write(p []byte) (int, error) {
 	if err := o.empty(); err != nil {
-		return 0, o.judge(err)
+		return 0, o.failure(err)
 	}
 	n, err := o.File.Write(p)
-	return n, o.judge(err)
+	return n, o.failure(err)
 }
 
 // WriteString writes to the output.
 func (o *Output) WriteString(s string) (int, error) {
 	if err := o.empty(); err != nil {
-		return 0, o.judge(err)
+		return 0, o.failure(err)
 	}
 	n, err := o.File.WriteString(s)
-	return n, o.judge(err)
+	return n, o.failure(err)
 }
 
 // ReadFrom copies a reader to the output, inside the kernel where it can.
 func (o *Output) ReadFrom(r io.Reader) (int64, error) {
 	if err := o.empty(); err != nil {
-		return 0, o.judge(err)
+		return 0, o.failure(err)
 	}
 	n, err := o.File.ReadFrom(r)
-	return n, o.judge(err)
+	return n, o.failure(err)
 }
 
-// judge names the output as the user did, not by its temporary name, and ends the tool when nobody reads it any more. What
+// failure names the output as the user did, not by its temporary name, and ends the tool when nobody reads it any more. What
 // ReadFrom could not read is left as it is.
-func (o *Output) judge(err error) error {
+func (o *Output) failure(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -274,8 +274,8 @@ func (e *writeError) Error() string {
 
 func (e *writeError) Unwrap() error { return e.err }
 
-// WriteError finds the error of an output, which says all that a user needs, within one that says on whose way to the output
-// it happened; nil: there is none.
+// WriteError returns the error of an output that is wrapped in err; nil: there is none. It says all that a user needs: what wraps
+// it only names the steps on the way to the output.
 func WriteError(err error) error {
 	if output := new(writeError); errors.As(err, &output) {
 		return output

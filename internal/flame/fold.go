@@ -25,8 +25,8 @@ const (
 // some garbage is always there, and the output needs room too.
 const (
 	usualRoom = 176 << 20
-	pageRoom  = 136 << 20 // of a page, or times in order, whose tables are made beside it
-	bothRoom  = 152 << 20 // of two that are compared
+	pageRoom  = 136 << 20 // for a page, or times in order: their tables are made beside the profile
+	bothRoom  = 152 << 20 // for two profiles that are compared
 	leastRoom = 32 << 20
 )
 

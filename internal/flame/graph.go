@@ -14,7 +14,7 @@ type Graph struct {
 	// BaseSelf and Base are the same of the profile that it is compared with, as if both had been recorded for equally
 	// long; nil if it is not compared.
 	BaseSelf, Base []Weight
-	// Left is how many times there was no room for: they are told as [more stacks].
+	// Left counts the times that did not fit into the graph: they are shown as [more stacks].
 	Left uint64
 
 	children []int32

@@ -82,7 +82,7 @@ func (b *grapher) node(key graphKey, s *Step) int32 {
 	return id
 }
 
-// isFull tells whether no more frames are taken.
+// isFull reports whether there is no room for another frame.
 func (b *grapher) isFull() bool {
 	return len(b.g.Nodes)*b.perNode()+len(b.steps)*perStep >= b.room
 }
@@ -97,7 +97,7 @@ func (b *grapher) end() *Graph {
 	return g
 }
 
-// Graph merges what a view tells of the profile.
+// Graph merges what a view shows of the profile.
 func (p *Profile) Graph(v View) *Graph {
 	b := newGrapher(v, p)
 	b.cells()
@@ -118,7 +118,7 @@ func (b *grapher) cells() {
 			all = append(all, one{&t.Cells[i], s})
 		}
 	})
-	// No stack has more than 256 places: what there is no room for is the least of it.
+	// No stack has more than 256 places. Where not all may fit, the longest times come first.
 	if len(all)*300*b.perNode() > b.room {
 		slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.Ns, a.Ns) })
 	}
@@ -246,8 +246,8 @@ func (b *grapher) appendWakers(s *side, c *Cell) {
 	}
 }
 
-// add puts a weight at the end of a path. What there is no room for is told as [more stacks] of its root, if there is room for
-// that.
+// add puts a weight at the end of a path. One that does not fit is shown as [more stacks] of its root or, without room for the
+// root either, of all.
 func (b *grapher) add(s *side, path []stepID, mark Mark, w Weight) {
 	at := int32(0)
 	for i, id := range path {

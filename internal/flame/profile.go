@@ -49,7 +49,7 @@ type About struct {
 	UserStacks   uint64    // samples and times off whose stack has a user part
 	Lost         uint64    // events, as far as their number is known
 	Forgotten    int64     // threads, see [timeline.Timeline]
-	Unnamed      uint64    // names of threads that were too many, and are told as [more threads]
+	Unnamed      uint64    // names of threads that were too many, and are shown as [more threads]
 	Folded       int64     // ended threads, or processes, that were added up by name or as [more threads]
 	IsLossy      bool      // events are missing, whether or not it is known how many
 	OffCPU       string    // what the recorder took off-CPU stacks of; "" for none
@@ -145,7 +145,7 @@ type Wake struct {
 	Before WakeID
 }
 
-// release gives back the memory of a profile that nothing more is to be read of.
+// release frees the memory of a profile of which only Close is still called.
 func (p *Profile) release() { *p = Profile{closeTrails: p.closeTrails} }
 
 // Close gives back what the threads' trails hold.

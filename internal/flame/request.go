@@ -11,18 +11,18 @@ import (
 
 // request is what the flags ask for.
 type request struct {
-	view    View
-	text    Text
-	collect Options
-	outputs []output
-	folder  string // for the files of each thread; "" for none
-	buckets time.Duration
-	diff    bool
-	ranged  bool   // the other one has a range of its own
-	other   string // the capture to compare with; "": the same one
-	input   filter.Options
-	base    filter.Options // what is taken of the other one
-	asked   bool           // flags of the filter were given
+	view     View
+	text     Text
+	collect  Options
+	outputs  []output
+	folder   string // for the files of each thread; "" for none
+	buckets  time.Duration
+	diff     bool
+	ranged   bool   // the other one has a range of its own
+	other    string // the capture to compare with; "": the same one
+	input    filter.Options
+	base     filter.Options // what is taken of the other one
+	filtered bool           // flags of the filter were given
 }
 
 // form is a way to write a profile.
@@ -153,7 +153,7 @@ func (q *request) pathOf(inv *cli.Invocation, out output) string {
 
 func (q *request) readFilters(inv *cli.Invocation) error {
 	o, err := filter.OptionsFrom(inv)
-	q.input, q.base, q.asked = o, o, filter.Asked(inv)
+	q.input, q.base, q.filtered = o, o, filter.Asked(inv)
 	q.collect.Idle = inv.Bool("idle") || inv.Bool("idle-threads")
 	if err == nil && !o.Kinds.Has(format.KindSwitch) {
 		return cli.Usagef("without events of kind switch nothing tells how threads spend their time")

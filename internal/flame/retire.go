@@ -29,7 +29,7 @@ func (c *collector) finish() error {
 	}
 	c.threads, c.labels, c.wakes, c.same, c.paths = nil, nil, nil, nil, nil
 	c.eachThread(func(t *thread) {
-		alone := t.Thread // what it was made with takes twice as much
+		alone := t.Thread // a copy, so that the rest of t, as large again, is freed
 		c.p.Threads = append(c.p.Threads, &alone)
 	})
 	slices.SortFunc(c.p.Threads, func(a, b *Thread) int {

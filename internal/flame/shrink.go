@@ -33,8 +33,8 @@ func (b bounds) within(of bounds, parts, whole int) bool {
 	return b.nodes < of.nodes/whole*parts && b.bytes < of.bytes/whole*parts && b.cells < of.cells/whole*parts
 }
 
-// shrink gives up the stacks of half of the cells that have one, and of more of them until there is room again. A trail names stacks
-// that are written already, so with one all are kept, and new ones are given up.
+// shrink gives up the stacks of half of the cells that have one, and of more of them until there is room again. A trail names
+// stacks that are written already, so with one all are kept, and new ones are given up.
 func (c *collector) shrink() {
 	if c.trails != nil {
 		c.places.closed = true

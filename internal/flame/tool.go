@@ -57,8 +57,8 @@ const restShown = "the output shows all the rest"
 // selection is what is taken of a capture.
 type selection struct {
 	filter.Options
-	asked bool // something may be left out
-	words filter.Words
+	filtered bool // something may be left out
+	words    filter.Words
 }
 
 // own is what is taken of the input.
@@ -67,19 +67,19 @@ func (q *request) own() selection {
 	if !q.diff { // which fails if nothing is left
 		words.Empty = "the output is empty"
 	}
-	return selection{q.input, q.asked, words}
+	return selection{q.input, q.filtered, words}
 }
 
 // compared is what is taken of the capture that the input is compared with.
 func (q *request) compared() selection {
-	return selection{q.base, q.asked || q.ranged, filter.Words{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
+	return selection{q.base, q.filtered || q.ranged, filter.Words{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
 }
 
 // read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and
 // has its exit status.
 func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of selection) (p *Profile, verdict, err error) {
 	var through *filter.Through
-	if of.asked {
+	if of.filtered {
 		if through, err = filter.NewThrough(inv, in, name, of.Options, of.words); err != nil {
 			return nil, nil, err
 		}

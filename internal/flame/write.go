@@ -41,8 +41,7 @@ func (all outputs) abort() {
 	}
 }
 
-// write writes a profile in all requested ways. A picture is the last of them: the profile is released when its graph is
-// made.
+// write writes all outputs of a profile, pictures last: the profile is released when their graph is made.
 func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 	for i, out := range q.outputs {
 		if out.form == formSVG {
@@ -75,12 +74,12 @@ func (q *request) writeFolder(inv *cli.Invocation, p *Profile) error {
 	return nil
 }
 
-// draws tells whether there is a picture among the outputs.
+// draws reports whether there is a picture among the outputs.
 func (q *request) draws() bool {
 	return slices.ContainsFunc(q.outputs, func(o output) bool { return o.form == formSVG })
 }
 
-// writeGraph writes a graph to all outputs that are pictures, and as folded stacks to the others of one that is compared.
+// writeGraph writes a graph to the outputs that are pictures, and a difference as folded stacks to the others.
 func (q *request) writeGraph(inv *cli.Invocation, g *Graph, pic Picture, outs outputs) error {
 	if g.Left > 0 {
 		inv.Warnf("%s of the shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.Left), moreStacks)
@@ -159,7 +158,7 @@ type threadFolder struct{ *cli.Folder }
 
 func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create(name) }
 
-// compare writes the difference of a profile, of the input with that name, to another one.
+// compare writes the difference between the profile of the input called name and another one.
 func (q *request) compare(inv *cli.Invocation, p *Profile, name string, in io.Reader, outs outputs) error {
 	q.collect.Memory = bothRoom - p.memory
 	base, verdict, err := q.read(inv, in, q.otherName(inv), q.compared())

@@ -46,8 +46,8 @@ type file struct {
 	source  *Source     // nil: it could not be opened yet
 	held    bool        // open; else, if there is a source, that is a copy
 	stat    unix.Stat_t // at the last look
-	looked  int64       // time of the mapping that led to the last look
-	changed bool        // between two looks
+	checked int64       // time of the mapping that led to the last check
+	changed bool        // between two checks
 	unsure  bool        // it was mapped again, and could not be checked
 	pending bool        // it is being opened, or queued
 	began   time.Time   // when opening it began; zero: it is queued
@@ -60,9 +60,9 @@ func (f *file) isHung() bool {
 	return f.pending && !f.began.IsZero() && time.Since(f.began) >= settleTime
 }
 
-// lookAgain is how long after a look at a file without a build-id another mapping leads to the next look, ns: the file may
+// recheckAfter is how long after a check of a file without a build-id another mapping leads to the next one, ns: the file may
 // have been overwritten.
-const lookAgain = 1e9
+const recheckAfter = 1e9
 
 // maxTries is how often opening a file is tried: a process can end too soon, and the next one that maps the file live longer.
 const maxTries = 4
@@ -84,7 +84,7 @@ func (fs *Files) claim(r *Record) bool {
 	defer fs.mu.Unlock()
 	f := fs.known(r)
 	// A file that is not held open may have changed unnoticed.
-	if f != nil && f.source != nil && !f.pending && len(r.BuildID) == 0 && (!f.held || r.Time-f.looked > lookAgain) {
+	if f != nil && f.source != nil && !f.pending && len(r.BuildID) == 0 && (!f.held || r.Time-f.checked > recheckAfter) {
 		f.pending = true
 		return true
 	}
@@ -188,7 +188,7 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	_, h.Name.Path = classify(r)
 	h.Name.Kind, h.Name.Device, h.Name.Inode, h.Name.Generation, h.Name.BuildID = KindKept, r.Device, r.Inode, generation, build
 	if f.source != nil {
-		if !f.look(h, r.Time) {
+		if !f.recheck(h, r.Time) {
 			return out
 		}
 	} else if !fs.hold(h, r.Time) {
@@ -389,7 +389,7 @@ func (fs *Files) Stats() Stats {
 	return stats
 }
 
-// Close closes all. It does not wait longer than settleTime for file systems: what they leave open stays so until they answer.
+// Close closes all files. It waits for file systems for settleTime at most: files of one that hangs stay open until it answers.
 func (fs *Files) Close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

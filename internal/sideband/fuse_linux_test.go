@@ -121,7 +121,7 @@ func TestClosingAFileThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
 		t.Fatal("the first mapping of a file does not open it")
 	}
 	files.opened(&mapping, open(), nil)
-	mapping.Time += 2 * lookAgain
+	mapping.Time += 2 * recheckAfter
 	if !files.claim(&mapping) {
 		t.Fatal("a later mapping of a file without a build-id does not open it again")
 	}

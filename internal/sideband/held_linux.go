@@ -89,15 +89,15 @@ func (fs *Files) hold(h *Held, at int64) bool {
 		fs.stats.TooLate++
 		return false
 	}
-	f.source, f.held, f.stat, f.looked = &Source{file: h.File}, true, h.stat, at
+	f.source, f.held, f.stat, f.checked = &Source{file: h.File}, true, h.stat, at
 	fs.stats.Opened++
 	fs.open++
 	fs.fresh = append(fs.fresh, h)
 	return true
 }
 
-// look takes the state of a known file that was opened again, and reports whether what is known of its changes is different now.
-func (f *file) look(h *Held, at int64) bool {
+// recheck compares a known file that was opened again, and reports whether what is known of its changes is different now.
+func (f *file) recheck(h *Held, at int64) bool {
 	if h.File == nil {
 		// A file that is held open is compared at the end.
 		was := f.unsure
@@ -105,7 +105,7 @@ func (f *file) look(h *Held, at int64) bool {
 		f.changed = f.changed || f.unsure
 		return f.unsure && !was
 	}
-	f.looked = at
+	f.checked = at
 	was := f.unsure
 	f.unsure = false
 	if stateNow(&h.stat) == stateNow(&f.stat) {

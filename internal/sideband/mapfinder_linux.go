@@ -110,7 +110,7 @@ func (m *mapFinder) begin(pid uint32, since int64, from lineage) {
 	m.signal()
 }
 
-// ignoredPrograms is how many processes with generated code were not looked at, because there were too many at once.
+// ignoredPrograms is how many processes with generated code were left out, because there were too many at once.
 func (m *mapFinder) ignoredPrograms() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -276,7 +276,7 @@ func TestMapFilesThatWereNotReadInTimeAreCounted(t *testing.T) {
 	m.programs[2].ended = true
 	m.finish(time.Now())
 	if n := store.cut(); n != 2 {
-		t.Errorf("%d map files are counted as incomplete, want 2: one that was read in part, and one that was not looked for", n)
+		t.Errorf("%d map files are counted as incomplete, want 2: one that was read in part, and one that was not read", n)
 	}
 }
 

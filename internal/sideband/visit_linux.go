@@ -27,7 +27,7 @@ type visitor struct {
 }
 
 // visit calls read with each process, from other goroutines: several at a time if some are left behind. missed is set for
-// processes that the visit before has skipped.
+// processes that the previous visit has skipped.
 func (v *visitor) visit(pids []int, read func(pid int, missed bool)) {
 	v.mu.Lock()
 	missed := v.skipped

@@ -518,7 +518,7 @@ func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
 // Files are those that were opened. They outlive the Watcher.
 func (w *Watcher) Files() *Files { return w.files }
 
-// IgnoredPrograms is how many processes with generated code had no names read, because more than 4,096 had such code at once.
+// IgnoredPrograms is how many processes with generated code were left out, because more than 4,096 had such code at once.
 func (w *Watcher) IgnoredPrograms() int { return w.maps.ignoredPrograms() }
 
 // FinishMaps copies the rest of the map files of generated code, for a time at most. Nothing is copied after it.

@@ -32,8 +32,8 @@ type commandKey struct {
 const (
 	// maxArgs is ARGS_LONG in bpf/records.h.
 	maxArgs = 4096
-	// shortArgs is how much a section has of each command line once they take a quarter of what it may define: the processes
-	// that are alive may have more of them than a section has room for.
+	// shortArgs is the length to which command lines are cut once they take a quarter of a section's definitions: those of all
+	// live processes may be more than a section has room for.
 	shortArgs = 128
 	// maxCommandBytes bounds what is kept to find equal command lines. Beyond it, equal ones are defined again.
 	maxCommandBytes = 8 << 20

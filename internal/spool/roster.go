@@ -214,51 +214,51 @@ func (r *roster) newList(at int64, after bool) {
 // dropUnlisted forgets the threads that are not in the last list, which is complete, and were not made since: they have ended
 // unseen.
 func (r *roster) dropUnlisted() {
-	r.dropThose(func(t *thread) bool { return t.listed < r.list })
+	r.dropIf(func(t *thread) bool { return t.listed < r.list })
 	for pid, g := range r.groups {
-		if len(g.threads) == 0 && g.made < r.list { // its command line is all that was ever told of it
+		if len(g.threads) == 0 && g.made < r.list { // nothing but its command line was ever recorded
 			delete(r.groups, pid)
 		}
 	}
 }
 
-// dropThose forgets threads that do not run.
-func (r *roster) dropThose(are func(*thread) bool) (dropped uint64) {
-	var those []*thread
+// dropIf forgets the threads that are unwanted and do not run.
+func (r *roster) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
+	var unwanted []*thread
 	_ = r.threads.all(func(t *thread) error {
-		if are(t) && !t.isIdle && t.status != running {
-			those = append(those, t)
+		if isUnwanted(t) && !t.isIdle && t.status != running {
+			unwanted = append(unwanted, t)
 		}
 		return nil
 	})
 	for _, t := range r.threads.ghosts {
-		if are(t) {
-			those = append(those, t)
+		if isUnwanted(t) {
+			unwanted = append(unwanted, t)
 		}
 	}
-	for _, t := range those {
+	for _, t := range unwanted {
 		r.drop(t)
 	}
-	return uint64(len(those))
+	return uint64(len(unwanted))
 }
 
 // maxThreads bounds the threads that are known, which take some 300 bytes each.
 const maxThreads = 1 << 18
 
-// dropOldest forgets half of the threads, those of which nothing was heard for longest.
+// dropOldest forgets the half of the threads whose last event is oldest.
 func (r *roster) dropOldest() (dropped uint64) {
-	var heard []int64
+	var last []int64
 	_ = r.threads.all(func(t *thread) error {
-		heard = append(heard, t.heard())
+		last = append(last, t.lastEvent())
 		return nil
 	})
-	slices.Sort(heard)
-	oldest := heard[len(heard)/2]
-	return r.dropThose(func(t *thread) bool { return t.heard() <= oldest })
+	slices.Sort(last)
+	median := last[len(last)/2]
+	return r.dropIf(func(t *thread) bool { return t.lastEvent() <= median })
 }
 
-// heard is when an event told of the thread last.
-func (t *thread) heard() int64 { return max(t.at, t.named) }
+// lastEvent is the time of the last event that named the thread.
+func (t *thread) lastEvent() int64 { return max(t.at, t.named) }
 
 // isOff tells whether a thread is known to be on no CPU.
 func (r *roster) isOff(t *thread) bool { return t.status == off && t.losses == r.losses }

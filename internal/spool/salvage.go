@@ -14,7 +14,7 @@ import (
 // ErrNoRound is what [Writer.Salvage] returns about a spool that has no whole round: nothing in it is certain.
 var ErrNoRound = errors.New("the spool has no whole round")
 
-// ErrChanged is about a spool that is not what its writer has written.
+// ErrChanged is about a spool whose file does not hold what its writer wrote.
 var ErrChanged = errors.New("another program has cut or overwritten the spool")
 
 // Salvage is for a recording that could not be written to its end: the spool up to its last whole round, to be
@@ -27,7 +27,7 @@ func (w *Writer) Salvage() (*Spool, error) {
 	return s, err
 }
 
-// reread looks at what was written.
+// reread reads the spool back from its file.
 func (w *Writer) reread() (*Spool, error) {
 	s, err := read(w.file, w.size)
 	none := errors.Is(err, ErrNoSpool) || err == nil && s.limit == 0

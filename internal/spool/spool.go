@@ -184,7 +184,7 @@ func (s *Spool) Damage() *Damage {
 	return &d
 }
 
-// Changed reports whether a spool that was finalised is not what its writer has written.
+// Changed reports whether the file of a spool that was finalised does not hold what its writer wrote.
 func (s *Spool) Changed() bool { return s.damage.Bad > 0 || !s.first.first }
 
 // Close closes the file of a spool that Open has opened.

@@ -171,7 +171,7 @@ func (s *stream) state(at int64, open bool) error {
 	return s.lost(at, &Loss{CPU: format.AllCPUs, From: at, Kind: format.KindStateThread, Cause: format.CauseDefinition, Count: left})
 }
 
-// mayName tells whether a state may name what a definition is of.
+// mayName reports whether a state may name a definition: it is in the section already, or there is room for it.
 func (s *stream) mayName(d *definition) bool {
 	return s.w.DefinitionBytes() <= s.most || d != nil && d.section == s.section
 }

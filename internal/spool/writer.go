@@ -99,7 +99,8 @@ func (w *Writer) MovedAside() string { return w.moved }
 // Bytes is the length of the spool so far.
 func (w *Writer) Bytes() int64 { return w.size }
 
-// Writes is an odd number while a write to the disk is under way, another one for each. It may be called from any goroutine.
+// Writes counts the beginnings and ends of writes to the disk, so that it is odd while one is under way. It may be called from
+// any goroutine.
 func (w *Writer) Writes() uint64 { return w.writes.Load() }
 
 // Name is what messages call the spool.

@@ -20,13 +20,13 @@ var errBudget = errors.New("map files of generated code are too large or too man
 // mapBudget bounds the cost of reading map files: any user of the recorded machine can have one per process. It grows again
 // slowly, for live recordings.
 type mapBudget struct {
-	bytes   int64
-	time    time.Duration
-	grown   time.Time
-	hurry   <-chan struct{} // see [Options.Hurry]
-	hurried time.Duration   // the time from then on
-	short   bool            // it was closed
-	cut     int             // map files that were not read to their end
+	bytes         int64
+	time          time.Duration
+	grown         time.Time
+	signalled     <-chan struct{} // see [Options.Signalled]
+	signalledTime time.Duration
+	isSignalled   bool
+	cut           int // map files that were not read to their end
 }
 
 const (
@@ -36,14 +36,14 @@ const (
 	mapsTimeGrowth  = 0.1     // a second
 )
 
-// shorten leaves little time once somebody waits for the end. It returns true if that is so from now on.
+// shorten leaves less time from the first call after the signal on, for which it returns true.
 func (b *mapBudget) shorten() bool {
-	if b.short {
+	if b.isSignalled {
 		return false
 	}
 	select {
-	case <-b.hurry:
-		b.short, b.time = true, min(b.time, b.hurried)
+	case <-b.signalled:
+		b.isSignalled, b.time = true, min(b.time, b.signalledTime)
 		return true
 	default:
 		return false
@@ -51,7 +51,7 @@ func (b *mapBudget) shorten() bool {
 }
 
 func (b *mapBudget) grow() {
-	if b.shorten(); b.short {
+	if b.shorten(); b.isSignalled {
 		return
 	}
 	seconds := time.Since(b.grown).Seconds()

@@ -80,17 +80,17 @@ func TestPerfMapsOfAllProcessesAreBounded(t *testing.T) {
 // TestMapsAreReadForASecondAfterASignal, whether it came before a file was begun or while one is read that has no end.
 func TestMapsAreReadForASecondAfterASignal(t *testing.T) {
 	for _, before := range []bool{true, false} {
-		hurry := make(chan struct{})
+		signalled := make(chan struct{})
 		if before {
-			close(hurry)
+			close(signalled)
 		}
-		r := NewResolver(Options{Hurry: hurry, PerfMap: func(m *format.Module) (io.ReadCloser, error) {
+		r := NewResolver(Options{Signalled: signalled, PerfMap: func(m *format.Module) (io.ReadCloser, error) {
 			if string(m.Path) == "short" {
 				return io.NopCloser(strings.NewReader("1000 100 short\n")), nil
 			}
 			return io.NopCloser(io.MultiReader(strings.NewReader("1000 100 first\n"), &endless{func() {
 				if !before {
-					close(hurry)
+					close(signalled)
 				}
 			}})), nil
 		}})

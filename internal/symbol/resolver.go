@@ -32,10 +32,10 @@ type Options struct {
 	Form Form
 	// TableBytes is DefaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
 	TableBytes int64
-	// Hurry, when it is closed, leaves map files of generated code HurryTime in all from then on: somebody waits for the
-	// end, and any user can have map files that take long.
-	Hurry     <-chan struct{}
-	HurryTime time.Duration // 0: a second
+	// Signalled is closed when a signal ends the program: its user waits, and any user can have map files of generated code
+	// that take long to read. They get SignalledTime in all from then on.
+	Signalled     <-chan struct{}
+	SignalledTime time.Duration // 0: a second
 }
 
 // Address is a place in a module, as a frame gives it.
@@ -79,11 +79,11 @@ func NewResolver(o Options) *Resolver {
 	if o.TableBytes == 0 {
 		o.TableBytes = DefaultTableBytes
 	}
-	if o.HurryTime == 0 {
-		o.HurryTime = time.Second
+	if o.SignalledTime == 0 {
+		o.SignalledTime = time.Second
 	}
 	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool),
-		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), hurry: o.Hurry, hurried: o.HurryTime}}
+		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), signalled: o.Signalled, signalledTime: o.SignalledTime}}
 }
 
 // MapsCut is a warning about map files of generated code that were not read to the end; "": all were.
@@ -92,7 +92,7 @@ func (r *Resolver) MapsCut() string {
 		return ""
 	}
 	why := "are too large, or too many, to be read to their ends"
-	if r.maps.short {
+	if r.maps.isSignalled {
 		why = "were read for a second at most after the signal, which was too short for all of them"
 	}
 	return fmt.Sprintf("map files of generated code %s (%d were not read to their ends): functions in the generated code of these "+

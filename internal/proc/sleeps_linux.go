@@ -8,7 +8,7 @@ import (
 )
 
 // Sleeps counts how often a thread of this process has gone to sleep, and reports whether it sleeps now. A thread that
-// sleeps at two looks and has the same count at both has slept all the time between.
+// sleeps at two calls that return the same count has slept all the time between them.
 func Sleeps(tid int) (count uint64, asleep bool, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", tid))
 	if err != nil {
