@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wprof/format"
 	"wprof/test/tools"
 )
@@ -129,7 +127,7 @@ func TestOutputThatCannotBeWrittenIsRefused(t *testing.T) {
 
 func TestTerminalAsOutputIsRefused(t *testing.T) {
 	tools.NeedPrivilege(t)
-	_, terminal := openTerminal(t)
+	terminal, _, _ := tools.Terminal(t)
 	r := recorder(t, "-d10s")
 	r.cmd.Stdout = terminal
 	if status := r.start().wait(); status != 2 || !strings.Contains(r.stderr.String(), "-o FILE") {
@@ -139,38 +137,18 @@ func TestTerminalAsOutputIsRefused(t *testing.T) {
 
 func TestPersonAtATerminalSeesACountdown(t *testing.T) {
 	tools.NeedPrivilege(t)
-	control, terminal := openTerminal(t)
+	terminal, _, shown := tools.Terminal(t)
 	r := recorder(t, "-d2s", "-o", filepath.Join(t.TempDir(), "x"))
 	r.cmd.Stderr = terminal
 	r.start()
-	shown := make([]byte, 4096)
-	n, err := control.Read(shown)
-	if err != nil || !strings.Contains(string(shown[:n]), "2s left") {
-		t.Errorf("the terminal shows %q (%v)", shown[:n], err)
-	}
 	if status := r.wait(); status != 0 {
 		t.Errorf("status %d", status)
 	}
-}
-
-// openTerminal opens a new pseudo terminal: the end of whoever looks at it, and that of programs.
-func openTerminal(t *testing.T) (control, terminal *os.File) {
-	t.Helper()
-	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
+	for end := time.Now().Add(time.Minute); !strings.Contains(shown.String(), "2s left"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the terminal shows %q", shown.String())
+		}
 	}
-	t.Cleanup(func() { control.Close() })
-	if err := unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, control.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY)
-	if errno != 0 {
-		t.Fatal(errno)
-	}
-	terminal = os.NewFile(fd, "terminal")
-	t.Cleanup(func() { terminal.Close() })
-	return control, terminal
 }
 
 func TestUnprivilegedUserIsToldWhichCapability(t *testing.T) {

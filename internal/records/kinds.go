@@ -166,7 +166,7 @@ func table() []KindInfo {
 				{Name: "prev_prio", Type: TypeInt, Short: true, Doc: "kernel priority of prev: 0-99 real time, 100-139 normal, -1 deadline"},
 				{Name: "next_prio", Type: TypeInt, Short: true, Doc: "kernel priority of next"},
 				{Name: "waking_ts", Type: TypeInstant, Opt: true, Doc: "since when next could run: when it was woken, or preempted; absent when that was before the window. A thread that was woken while it went to sleep waits from when it left its CPU, which is later"},
-				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could; preempted also if it called the scheduler itself, so that next_state is runnable; absent for threads that were queued when the window opened"},
+				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could run; preempted also where it called the scheduler itself and next_state is runnable; absent for threads that were queued when the window opened"},
 				{Name: "waker", Type: TypeTask, Opt: true, Doc: "who woke it, or took the CPU from it"},
 				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "on which CPU that was"},
 				{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt woke it, and waker is merely the interrupted thread; absent when a thread woke it, and where the recorder cannot detect interrupts"},
