@@ -44,6 +44,7 @@ const (
 	flagOnCPU     = 16
 	flagAnnounced = 16
 	flagPreempted = 32
+	flagInterrupt = 32
 	flagSince     = 64
 	flagStacked   = 64
 	flagQueued    = 128
@@ -251,15 +252,25 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	p := &pair{names: [2]string{"wp-first", "wp-second"}}
-	must(t, unix.Pipe2(p.to[:], unix.O_CLOEXEC))
-	must(t, unix.Pipe2(p.fro[:], unix.O_CLOEXEC))
+	var to, fro [2]int
+	must(t, unix.Pipe2(to[:], unix.O_CLOEXEC))
+	must(t, unix.Pipe2(fro[:], unix.O_CLOEXEC))
+	return newPairOver(t, to, fro)
+}
+
+func newPairOver(t *testing.T, to, fro [2]int) *pair {
+	t.Helper()
+	closeAtEnd(t, to)
+	closeAtEnd(t, fro)
+	return &pair{names: [2]string{"wp-first", "wp-second"}, to: to, fro: fro}
+}
+
+func closeAtEnd(t *testing.T, fds [2]int) {
 	t.Cleanup(func() {
-		for _, fd := range append(p.to[:], p.fro[:]...) {
+		for _, fd := range fds {
 			_ = unix.Close(fd)
 		}
 	})
-	return p
 }
 
 // play hands the byte round times; around runs on the first thread and calls its argument for that.

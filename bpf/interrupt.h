@@ -3,17 +3,18 @@
  * Whether a tracepoint fires in the context of the running thread or in an interrupt.
  *
  * Hard interrupts are counted in the CPU's preempt count: x86 keeps it in a per-CPU variable, __preempt_count, from 6.2 to
- * 6.14 in pcpu_hot; arm64 in thread_info. Soft interrupts are counted there as well, but most run when a thread enables
- * them again, as the sender of a loopback connection does, and then count as the thread's. They count as an interrupt if
- * they interrupt the idle thread or user mode: on x86 these run on the thread's own stack, the others on the IRQ stack.
+ * 6.14 in pcpu_hot; arm64 in thread_info. Soft interrupts are counted there as well. They run when a hard interrupt ends,
+ * and then count as an interrupt, or when a thread enables them again, as the sender of a loopback connection does, and
+ * then count as the thread's. On x86 those at the end of an interrupt of user mode run on the thread's own stack, all others
+ * on the IRQ stack, whose first word is the return address into the function that switched to it: do_softirq for a thread's.
  *
  * Without CONFIG_KALLSYMS_ALL the kernel refuses programs that name a per-CPU variable. The count is then read by its
- * distance from the CPU's run queue, which the kernel's types tell. Where they lack per-CPU variables, an interrupt is what fires
- * in the idle thread, or on the thread's own stack outside of a system call, as interrupts of user mode do. So do page
- * faults: their wakings count as an interrupt's.
+ * distance from the CPU's run queue, which the kernel's types have, as the address of the IRQ stack always is. Where they
+ * lack per-CPU variables, an interrupt is what fires in the idle thread, or on the thread's own stack outside of a system
+ * call, as interrupts of user mode do. So do page faults: their wakings count as an interrupt's.
  *
- * Cannot see: soft interrupts of a thread that is in the kernel, and on arm64 also in user mode. They count as the
- * thread's. So do hard interrupts of a thread in the kernel where the count cannot be read.
+ * Cannot see: soft interrupts on arm64, but in the idle thread; and hard interrupts of a thread in the kernel where the count
+ * cannot be read. They count as the thread's.
  */
 #ifndef WPROF_INTERRUPT_H
 #define WPROF_INTERRUPT_H
@@ -44,13 +45,19 @@ static __always_inline bool preempt_count_known(struct task_struct *current)
 	return !preempt_count_from_rq || bpf_core_field_exists(current->se.cfs_rq);
 }
 
+static __always_inline __u64 at_rq(struct task_struct *current, __s32 distance)
+{
+	__u64 rq = (__u64)current->se.cfs_rq->rq;
+
+	barrier_var(rq);
+	return rq + distance;
+}
+
 static __always_inline __u32 preempt_count_by_rq(struct task_struct *current)
 {
-	__u64 at = (__u64)current->se.cfs_rq->rq;
+	__u64 at = at_rq(current, preempt_count_from_rq);
 	__u32 count = 0;
 
-	barrier_var(at);
-	at += preempt_count_from_rq;
 	if (preempt_count_place == PREEMPT_COUNT_HOT)
 		at += bpf_core_field_offset(struct pcpu_hot, preempt_count);
 	bpf_probe_read_kernel(&count, sizeof(count), (void *)at);
@@ -70,6 +77,30 @@ static __always_inline __u32 preempt_count(struct task_struct *current)
 	if (preempt_count_place == PREEMPT_COUNT_HOT)
 		return ((struct pcpu_hot *)at)->preempt_count;
 	return *(__u32 *)at;
+}
+
+const volatile __s32 irq_stack_from_rq; /* bytes, to the variable that has the top of the IRQ stack; 0: not known */
+const volatile __u64 do_softirq_at[2];	/* do_softirq, and what the compiler split from it; 0: there is none */
+
+#define DO_SOFTIRQ_SIZE 1024 /* what lies behind it switches to no stack */
+
+/* Whether the running thread itself, and no interrupt, has switched to the IRQ stack (call_on_irqstack in asm/irq_stack.h). */
+static __always_inline bool runs_own_softirqs(struct task_struct *current)
+{
+	__u64 at, top = 0, caller = 0;
+
+	if (!irq_stack_from_rq || !bpf_core_field_exists(current->se.cfs_rq))
+		return true;
+	at = at_rq(current, irq_stack_from_rq);
+	if (preempt_count_place == PREEMPT_COUNT_HOT)
+		at += bpf_core_field_offset(struct pcpu_hot, hardirq_stack_ptr);
+	bpf_probe_read_kernel(&top, sizeof(top), (void *)at);
+	bpf_probe_read_kernel(&caller, sizeof(caller), (void *)(top - sizeof(caller)));
+	for (int i = 0; i < 2; i++) {
+		if (do_softirq_at[i] && caller - do_softirq_at[i] < DO_SOFTIRQ_SIZE)
+			return true;
+	}
+	return false;
 }
 
 static __always_inline bool on_own_stack(void *ctx, struct task_struct *current)
@@ -94,6 +125,11 @@ static __always_inline __u32 preempt_count(struct task_struct *current)
 static __always_inline bool on_own_stack(void *ctx, struct task_struct *current)
 {
 	return false;
+}
+
+static __always_inline bool runs_own_softirqs(struct task_struct *current)
+{
+	return true;
 }
 
 #endif
@@ -125,7 +161,9 @@ static __always_inline bool in_interrupt(void *ctx, struct task_struct *current)
 		return true;
 	if (!(count & SERVING_SOFTIRQ))
 		return false;
-	return !current->pid || (on_own_stack(ctx, current) && !is_ksoftirqd(current));
+	if (!current->pid)
+		return true;
+	return on_own_stack(ctx, current) ? !is_ksoftirqd(current) : !runs_own_softirqs(current);
 }
 
 #endif

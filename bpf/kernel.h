@@ -66,6 +66,7 @@ struct thread_info {
 
 struct pcpu_hot { /* x86, 6.2 to 6.14 */
 	int preempt_count;
+	void *hardirq_stack_ptr;
 };
 
 struct rq {

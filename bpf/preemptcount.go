@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
 )
 
 // Where a CPU's preempt count is on x86: see interrupt.h.
@@ -56,8 +58,53 @@ func (o *Options) findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) 
 		if err := setVariables(spec, map[string]any{"preempt_count_place": place, "preempt_count_from_rq": fromRunQueue}); err != nil {
 			return err
 		}
+		stack := map[uint32]string{preemptCountVariable: "hardirq_stack_ptr", preemptCountHot: name}[place]
+		if err := setSoftirqs(spec, distance(kernel, "runqueues", stack)); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// setSoftirqs sets how programs tell soft interrupts that a thread runs from those of interrupts, if they can.
+func setSoftirqs(spec *ebpf.CollectionSpec, irqStack int32) error {
+	at := [2]uint64{kernelAddress("do_softirq"), kernelAddress("do_softirq.part.0")}
+	if at[0] == 0 {
+		return nil // addresses are not for this process (kptr_restrict in proc_sys_kernel(5))
+	}
+	return setVariables(spec, map[string]any{"irq_stack_from_rq": irqStack, "do_softirq_at": at})
+}
+
+// kernelAddress returns where a function of the kernel is; 0: not known. The kernel is asked by a program, because reading
+// /proc/kallsyms takes much longer.
+func kernelAddress(function string) uint64 {
+	const text = 0xffffffff << 32 // upper half of addresses of the kernel's text (Documentation/arch/x86/x86_64/mm.rst)
+	name := make([]byte, (len(function)/8+1)*8)
+	copy(name, function)
+	var code asm.Instructions
+	for i := 0; i < len(name); i += 8 {
+		code = append(code, asm.LoadImm(asm.R1, int64(binary.NativeEndian.Uint64(name[i:])), asm.DWord),
+			asm.StoreMem(asm.RFP, int16(i-len(name)), asm.R1, asm.DWord))
+	}
+	result := int16(-len(name) - 8)
+	code = append(code,
+		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, result, asm.R1, asm.DWord),
+		asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(-len(name))),
+		asm.Mov.Imm(asm.R2, int32(len(function)+1)),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.Mov.Reg(asm.R4, asm.RFP), asm.Add.Imm(asm.R4, int32(result)),
+		asm.FnKallsymsLookupName.Call(),
+		asm.LoadMem(asm.R0, asm.RFP, result, asm.Word),
+		asm.Return())
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Syscall, Flags: unix.BPF_F_SLEEPABLE, License: "GPL", Instructions: code})
+	if err != nil {
+		return 0
+	}
+	defer program.Close()
+	if low, err := program.Run(&ebpf.RunOptions{}); err == nil && low != 0 {
+		return text | uint64(low)
+	}
+	return 0
 }
 
 // distance returns how many bytes one of the kernel's per-CPU variables lies behind another one; 0: not known.

@@ -42,8 +42,10 @@ const (
 	wprofVarArgsWanted         = "args_wanted"
 	wprofVarArmed              = "armed"
 	wprofVarClosedAt           = "closed_at"
+	wprofVarDoSoftirqAt        = "do_softirq_at"
 	wprofVarFilter             = "filter"
 	wprofVarGeneration         = "generation"
+	wprofVarIrqStackFromRq     = "irq_stack_from_rq"
 	wprofVarLifeWanted         = "life_wanted"
 	wprofVarOffcpuKernel       = "offcpu_kernel"
 	wprofVarOffcpuMin          = "offcpu_min"
@@ -148,8 +150,10 @@ type wprofVariableSpecs struct {
 	ArgsWanted         *ebpf.VariableSpec `ebpf:"args_wanted"`
 	Armed              *ebpf.VariableSpec `ebpf:"armed"`
 	ClosedAt           *ebpf.VariableSpec `ebpf:"closed_at"`
+	DoSoftirqAt        *ebpf.VariableSpec `ebpf:"do_softirq_at"`
 	Filter             *ebpf.VariableSpec `ebpf:"filter"`
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
+	IrqStackFromRq     *ebpf.VariableSpec `ebpf:"irq_stack_from_rq"`
 	LifeWanted         *ebpf.VariableSpec `ebpf:"life_wanted"`
 	OffcpuKernel       *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
 	OffcpuMin          *ebpf.VariableSpec `ebpf:"offcpu_min"`
@@ -224,8 +228,10 @@ type wprofVariables struct {
 	ArgsWanted         *ebpf.Variable `ebpf:"args_wanted"`
 	Armed              *ebpf.Variable `ebpf:"armed"`
 	ClosedAt           *ebpf.Variable `ebpf:"closed_at"`
+	DoSoftirqAt        *ebpf.Variable `ebpf:"do_softirq_at"`
 	Filter             *ebpf.Variable `ebpf:"filter"`
 	Generation         *ebpf.Variable `ebpf:"generation"`
+	IrqStackFromRq     *ebpf.Variable `ebpf:"irq_stack_from_rq"`
 	LifeWanted         *ebpf.Variable `ebpf:"life_wanted"`
 	OffcpuKernel       *ebpf.Variable `ebpf:"offcpu_kernel"`
 	OffcpuMin          *ebpf.Variable `ebpf:"offcpu_min"`

@@ -148,7 +148,7 @@ func (v WakingEvent) SetStack(x StackID) {
 	v.e.Flags |= 16
 }
 
-// Interrupt reports whether the waking happens in an interrupt, and the waker is merely the interrupted thread. Not set for soft interrupts inside the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode.
+// Interrupt reports whether the waking happens in an interrupt, and the waker is merely the interrupted thread. Soft interrupts count as the interrupt at whose end they run, and as the thread where it runs them itself, as the sender of a loopback connection does; on arm64 always as the thread, but for the idle one. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode.
 func (v WakingEvent) Interrupt() bool { return v.e.Flags&32 != 0 }
 
 // Indices of the fields of wakeup_new in Event.Args.

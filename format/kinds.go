@@ -120,7 +120,7 @@ func Kinds() []KindInfo {
 				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that the wakee ran on last"},
 				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the waker was, with the interrupt that woke if it was one"},
 			},
-			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "the waking happens in an interrupt, and the waker is merely the interrupted thread. Not set for soft interrupts inside the kernel. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode"}},
+			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "the waking happens in an interrupt, and the waker is merely the interrupted thread. Soft interrupts count as the interrupt at whose end they run, and as the thread where it runs them itself, as the sender of a loopback connection does; on arm64 always as the thread, but for the idle one. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode"}},
 		},
 		{
 			Kind: KindWakeupNew, Name: "wakeup_new", Group: "wakeup",
