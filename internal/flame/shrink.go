@@ -33,8 +33,8 @@ func (b bounds) within(of bounds, parts, whole int) bool {
 	return b.nodes < of.nodes/whole*parts && b.bytes < of.bytes/whole*parts && b.cells < of.cells/whole*parts
 }
 
-// shrink gives up the stacks of half of the cells that have one or a chain of wakers, and of more of them until there is room again. A trail names
-// stacks that are written already, so with one all are kept, and new ones are given up.
+// shrink gives up the stacks of half of the cells, and of more of them until there is room again. A trail names stacks
+// that are written already, so with one all are kept, and new ones are given up.
 func (c *collector) shrink() {
 	if c.trails != nil {
 		c.places.closed = true
@@ -44,9 +44,7 @@ func (c *collector) shrink() {
 	times := make([]int64, 0, c.cells)
 	c.eachThread(func(t *thread) {
 		for i := range t.Cells {
-			if c.places.isCode(t.Cells[i].Stack) || t.Cells[i].Wake != 0 {
-				times = append(times, t.Cells[i].Ns)
-			}
+			times = append(times, t.Cells[i].Ns)
 		}
 	})
 	slices.Sort(times)
@@ -92,11 +90,8 @@ func (c *collector) reduce(t *thread, most int64) {
 	t.Cells, t.index, t.recent = nil, nil, [classes]int32{}
 	for i := range all {
 		cell := &all[i]
-		if cell.Ns <= most {
-			if c.places.isCode(cell.Stack) {
-				cell.Stack = c.places.more
-			}
-			cell.Wake = 0
+		if cell.Ns <= most && cell.Stack != 0 {
+			cell.Stack, cell.Wake = c.places.more, 0
 		}
 		n, found := t.find(cell.CellKey)
 		if !found {
