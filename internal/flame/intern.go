@@ -65,9 +65,6 @@ func (s *places) reset() {
 	s.more = s.child(0, s.note(moreStacks))
 }
 
-// isCode reports whether a stack has places in the code: it is not one of the notes above.
-func (s *places) isCode(id NodeID) bool { return id > s.more }
-
 func (s *places) newSection() {
 	s.byFrame.Clear()
 	s.byStack.Clear()
