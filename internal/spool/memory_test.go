@@ -28,22 +28,27 @@ func (h *heapWatch) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestMemoryIsBoundedWhateverARoundHolds: 128 rings that were full when they were drained, which no clock has cut into
-// smaller parts.
-func TestMemoryIsBoundedWhateverARoundHolds(t *testing.T) {
-	race.Skip(t)
-	const rings, perRing, bound = 128, 1 << 20, 128 << 20
-	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	must := func(err error) {
+// createSpool returns a spool to write, which is closed when the test ends, and a function for the errors of writing it.
+func createSpool(t *testing.T) (w *Writer, must func(error)) {
+	t.Helper()
+	must = func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
+	must(err)
+	t.Cleanup(func() { _ = w.Close() })
+	return w, must
+}
+
+// TestMemoryIsBoundedWhateverARoundHolds: 128 rings that were full when they were drained, which no clock has cut into
+// smaller parts.
+func TestMemoryIsBoundedWhateverARoundHolds(t *testing.T) {
+	race.Skip(t)
+	const rings, perRing, bound = 128, 1 << 20, 128 << 20
+	w, must := createSpool(t)
 	must(w.Begin(Header{Session: &format.Session{Id: 1}, Rings: rings}))
 	must(w.Open(1))
 	r := Round{}
@@ -79,17 +84,7 @@ func TestMemoryIsBoundedWhateverARoundHolds(t *testing.T) {
 func TestMemoryIsBoundedWhateverStacksThereAre(t *testing.T) {
 	race.Skip(t)
 	const samples, bound = 60_000, 192 << 20
-	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	w, must := createSpool(t)
 	must(w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1, Sources: []*format.Source{{Id: 1}}}))
 	must(w.Sideband(sideband.Append(nil, &sideband.Record{
 		Kind: sideband.KindMap, Time: 1, PID: 100, Start: 1 << 30, Length: 1 << 40, Path: []byte("/bin/x"),
@@ -127,17 +122,7 @@ func TestMemoryIsBoundedWhateverStacksThereAre(t *testing.T) {
 func TestMemoryIsBoundedWhateverThreadsThereAre(t *testing.T) {
 	race.Skip(t)
 	const switches, bound = 1_500_000, 200 << 20
-	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	w, must := createSpool(t)
 	must(w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}))
 	must(w.Open(2))
 	var ring []byte

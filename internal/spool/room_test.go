@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -80,17 +79,7 @@ func holdReadable(t *testing.T, stream []byte, summary Summary) {
 
 // TestEpochBeginsWhenClocksAreMany: a recorder notes all clocks every two seconds, for days.
 func TestEpochBeginsWhenClocksAreMany(t *testing.T) {
-	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	w, must := createSpool(t)
 	must(w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}))
 	must(w.Open(2))
 	var pos uint64
