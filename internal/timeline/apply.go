@@ -104,7 +104,7 @@ func (tl *Timeline) switched(e *format.Event) {
 	} else if !prev.idle {
 		tl.leave(prev, e)
 	}
-	c.seen, c.running, c.told = true, next, e.Time
+	c.seen, c.running, c.stateAt = true, next, e.Time
 	c.since, c.sinceKnown, c.approx = e.Time, true, false
 	c.prio = int32(e.Args[format.SwitchNextPrio])
 	if next == nil {
@@ -136,7 +136,7 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	}
 	tl.known(t)
 	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.SwitchPrevPrio])
-	t.Since, t.SinceKnown, t.Approx, t.New, t.told = e.Time, true, false, false, e.Time
+	t.Since, t.SinceKnown, t.Approx, t.New, t.stateAt = e.Time, true, false, false, e.Time
 	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
 }
 
@@ -146,7 +146,7 @@ func (tl *Timeline) arrive(t *Thread, cpu uint32, at int64) {
 		tl.vacate(t)
 	}
 	tl.known(t)
-	t.Status, t.CPU, t.State, t.New, t.told = Running, cpu, format.StateRunnable, false, at
+	t.Status, t.CPU, t.State, t.New, t.stateAt = Running, cpu, format.StateRunnable, false, at
 	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
 }
 
@@ -175,7 +175,7 @@ func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
 	}
 	tl.known(t)
 	t.Status, t.CPU, t.State, t.New = Off, uint32(e.Args[format.WakeupNewTargetCPU]), format.StateRunnable, true
-	t.Prio, t.told = int32(e.Args[format.WakeupNewPrio]), e.Time
+	t.Prio, t.stateAt = int32(e.Args[format.WakeupNewPrio]), e.Time
 	t.Since, t.SinceKnown, t.Approx = e.Time, true, false
 	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = e.Time, e.Task, e.CPU, false
 }
@@ -231,7 +231,7 @@ func (tl *Timeline) stateCPU(e *format.Event) {
 		c.running = nil
 		tl.unknown(was, e.Time)
 	}
-	c.seen, c.running, c.told = true, t, e.Time
+	c.seen, c.running, c.stateAt = true, t, e.Time
 	c.since, c.sinceKnown = int64(e.Args[format.StateCPUSince]), e.Flags&format.StateHasSince != 0
 	c.approx = e.Flags&format.StateApprox != 0
 	c.prio = int32(e.Args[format.StateCPUPrio])
@@ -271,7 +271,7 @@ func (tl *Timeline) stateThread(e *format.Event) {
 	tl.known(t)
 	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.StateThreadPrio])
 	t.Since, t.SinceKnown = int64(e.Args[format.StateThreadSince]), e.Flags&format.StateHasSince != 0
-	t.Approx, t.New, t.told = e.Flags&format.StateApprox != 0, e.Flags&format.StateNew != 0, e.Time
+	t.Approx, t.New, t.stateAt = e.Flags&format.StateApprox != 0, e.Flags&format.StateNew != 0, e.Time
 	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
 	if e.Flags&format.StateHasWaking != 0 {
 		t.Woken = int64(e.Args[format.StateThreadWoken])

@@ -10,7 +10,7 @@ type idling struct {
 	known, approx bool
 	prio          int32
 	seen          int64 // the last moment at which it was surely idle
-	told          int64 // spans are told up to here
+	cursor        int64 // spans are reported up to here
 }
 
 // idleOn is the state of a CPU, or nil if the number cannot be one.
@@ -29,12 +29,12 @@ func (s *Spans) idleBegins(n uint32, t *Thread, i idling) {
 	if c == nil || s.runningOnly {
 		return
 	}
-	i.thread, i.told = t, c.told
+	i.thread, i.cursor = t, c.cursor
 	i.seen = max(i.seen, i.from)
 	*c = i
 }
 
-// idleIs is told that a CPU is idle, and since when.
+// idleIs learns that a CPU is idle, and since when.
 func (s *Spans) idleIs(n uint32, t *Thread, i idling) {
 	c := s.idleOn(n)
 	if c == nil {
@@ -66,7 +66,7 @@ func (s *Spans) idleEnds(n uint32, to int64, next format.TaskID, open bool) {
 		return
 	}
 	c := &s.idle[n]
-	from := max(c.from, c.told, s.opened)
+	from := max(c.from, c.cursor, s.opened)
 	to = min(to, s.now)
 	if s.open && from < to {
 		s.span = Span{
@@ -74,7 +74,7 @@ func (s *Spans) idleEnds(n uint32, to int64, next format.TaskID, open bool) {
 			SinceKnown: c.known, Approx: c.approx, Open: open, CPU: n, Prio: c.prio, Next: next,
 		}
 		s.emit(&s.span)
-		c.told = to
+		c.cursor = to
 	}
 	c.thread = nil
 }

@@ -21,15 +21,15 @@ func (tl *Timeline) switchedLate(e *format.Event) {
 	}
 	own := *e
 	own.Time = e.Own
-	if c.told <= e.Own {
+	if c.stateAt <= e.Own {
 		prev, next := tl.Enter(e.Task), tl.Enter(format.TaskID(e.Args[format.SwitchNext]))
-		if !prev.toldAfter(e.Own) && !next.toldAfter(e.Own) {
+		if !prev.changedAfter(e.Own) && !next.changedAfter(e.Own) {
 			tl.switched(&own)
 			return
 		}
 	}
 	// The CPU has a later tenant, or one of the threads was seen elsewhere since. Only who left can still be news.
-	if prev := tl.subject(e); prev != nil && !prev.idle && !prev.toldAfter(e.Own) {
+	if prev := tl.subject(e); prev != nil && !prev.idle && !prev.changedAfter(e.Own) {
 		if tl.spans != nil {
 			tl.spans.leaves(prev, &own)
 		}
@@ -40,4 +40,4 @@ func (tl *Timeline) switchedLate(e *format.Event) {
 	}
 }
 
-func (t *Thread) toldAfter(at int64) bool { return t != nil && !t.idle && t.told > at }
+func (t *Thread) changedAfter(at int64) bool { return t != nil && !t.idle && t.stateAt > at }

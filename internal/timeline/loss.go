@@ -27,7 +27,7 @@ func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 				tl.spans.idleLost(uint32(i), from)
 			}
 			tl.cpus[i].running = nil
-			tl.cpus[i].told = to
+			tl.cpus[i].stateAt = to
 		}
 	}
 	sure := tl.sure
@@ -43,6 +43,6 @@ func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 			tl.spans.lost(t, from)
 		}
 		t.forget(from)
-		t.told = to
+		t.stateAt = to
 	}
 }

@@ -45,9 +45,9 @@ type Thread struct {
 
 	track *track // nil without Spans, and of the idle thread
 
-	told int64 // time of the event that set its state
-	slot int   // in Timeline.live; -1 when it is not there
-	idle bool  // the idle thread, of which every CPU has one under the same definition
+	stateAt int64 // time of the event that set its state
+	slot    int   // in Timeline.live; -1 when it is not there
+	idle    bool  // the idle thread, of which every CPU has one under the same definition
 }
 
 // Idle tells whether it is the idle thread. All CPUs share one, so its CPU and Since mean nothing.

@@ -44,7 +44,7 @@ type cpu struct {
 	sinceKnown bool
 	approx     bool
 	prio       int32
-	told       int64
+	stateAt    int64 // time of the event that set who runs
 }
 
 // New returns an empty Timeline.

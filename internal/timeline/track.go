@@ -4,7 +4,7 @@ import "wprof/format"
 
 // track is up to where the spans of a thread have been told, and what its next ones need of the past.
 type track struct {
-	cursor int64 // spans are told up to here
+	cursor int64 // spans are reported up to here
 	seen   int64 // the last moment at which the thread was surely in its state
 	shown  bool  // something in this window has shown it alive
 	known  bool  // it was in a known state once

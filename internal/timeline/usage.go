@@ -92,16 +92,16 @@ func (u *Usage) switched(e *format.Event) bool {
 		s.span.Kind = SpanRunning
 		s.put(prev, e.Time)
 		prev.track.becomes(e.Time)
-		prev.Status, prev.Since, prev.told = Off, e.Time, e.Time
+		prev.Status, prev.Since, prev.stateAt = Off, e.Time, e.Time
 	}
 	if !next.idle {
 		next.track.cursor = max(next.track.cursor, e.Time)
 		next.track.becomes(e.Time)
 		tl.known(next)
-		next.CPU, next.Since, next.SinceKnown, next.Approx, next.told = e.CPU, e.Time, true, false, e.Time
+		next.CPU, next.Since, next.SinceKnown, next.Approx, next.stateAt = e.CPU, e.Time, true, false, e.Time
 	}
 	next.Status = Running
-	c.running, c.told = next, e.Time
+	c.running, c.stateAt = next, e.Time
 	return true
 }
 
