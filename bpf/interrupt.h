@@ -8,13 +8,13 @@
  * then count as the thread's. On x86 those at the end of an interrupt of user mode run on the thread's own stack, all others
  * on the IRQ stack, whose first word is the return address into the function that switched to it: do_softirq for a thread's.
  *
- * Without CONFIG_KALLSYMS_ALL the kernel refuses programs that name a per-CPU variable. The count is then read by its
- * distance from the CPU's run queue, which the kernel's types have, as the address of the IRQ stack always is. Where they
- * lack per-CPU variables, an interrupt is what fires in the idle thread, or on the thread's own stack outside of a system
+ * Without CONFIG_KALLSYMS_ALL the kernel refuses programs that name a per-CPU variable. The count is then read at its
+ * distance from the CPU's run queue, which BTF gives. The address of the IRQ stack is always read in this way. Where BTF has
+ * no per-CPU variables, an interrupt is what fires in the idle thread, or on the thread's own stack outside of a system
  * call, as interrupts of user mode do. So do page faults: their wakings count as an interrupt's.
  *
- * Cannot see: soft interrupts on arm64, but in the idle thread; and hard interrupts of a thread in the kernel where the count
- * cannot be read. They count as the thread's.
+ * Not detected: soft interrupts on arm64, except in the idle thread; and hard interrupts of a thread in the kernel where the
+ * count cannot be read. They count as the thread's.
  */
 #ifndef WPROF_INTERRUPT_H
 #define WPROF_INTERRUPT_H

@@ -66,7 +66,7 @@ func (o *Options) findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) 
 	return nil
 }
 
-// setSoftirqs sets how programs tell soft interrupts that a thread runs from those of interrupts, if they can.
+// setSoftirqs sets how programs distinguish soft interrupts that a thread runs itself, where they can.
 func setSoftirqs(spec *ebpf.CollectionSpec, irqStack int32) error {
 	at := [2]uint64{kernelAddress("do_softirq"), kernelAddress("do_softirq.part.0")}
 	if at[0] == 0 {
@@ -75,8 +75,8 @@ func setSoftirqs(spec *ebpf.CollectionSpec, irqStack int32) error {
 	return setVariables(spec, map[string]any{"irq_stack_from_rq": irqStack, "do_softirq_at": at})
 }
 
-// kernelAddress returns where a function of the kernel is; 0: not known. The kernel is asked by a program, because reading
-// /proc/kallsyms takes much longer.
+// kernelAddress returns where a function of the kernel is; 0: not known. A program looks it up, because reading /proc/kallsyms
+// takes much longer.
 func kernelAddress(function string) uint64 {
 	const text = 0xffffffff << 32 // upper half of addresses of the kernel's text (Documentation/arch/x86/x86_64/mm.rst)
 	name := make([]byte, (len(function)/8+1)*8)
@@ -113,18 +113,23 @@ func distance(kernel *btf.Spec, from, to string) int32 {
 	if kernel.TypeByName(".data..percpu", &section) != nil {
 		return 0
 	}
-	offsets := make(map[string]int64)
-	for _, in := range section.Vars {
-		if variable, ok := in.Type.(*btf.Var); ok {
-			offsets[variable.Name] = int64(in.Offset)
+	var a, b *btf.VarSecinfo
+	for i := range section.Vars {
+		switch section.Vars[i].Type.TypeName() {
+		case from:
+			a = &section.Vars[i]
+		case to:
+			b = &section.Vars[i]
 		}
 	}
-	a, hasA := offsets[from]
-	b, hasB := offsets[to]
-	if !hasA || !hasB || int64(int32(b-a)) != b-a {
+	if a == nil || b == nil {
 		return 0
 	}
-	return int32(b - a)
+	bytes := int64(b.Offset) - int64(a.Offset)
+	if bytes != int64(int32(bytes)) {
+		return 0
+	}
+	return int32(bytes)
 }
 
 // isReadable reports whether programs can read a per-CPU variable: the kernel looks its address up by name, which it knows only

@@ -27,7 +27,7 @@ struct {
 #define CPUS_MAX 8192
 
 /* There may be something to tell: read for every record, so it is not in the map. */
-volatile __u8 untold[CPUS_MAX];
+volatile __u8 unreported[CPUS_MAX];
 
 /* One a CPU; user space maps it and takes what is left at the end by the same protocol. */
 struct losses {
@@ -55,7 +55,7 @@ struct {
 /*
  * from is set on both sides of the count: a lost record that is written in between has taken either from without
  * the count, and then the second one sets it again, or both. A from that is left without a count is dropped with the
- * empty record that untold leads to.
+ * empty record that unreported leads to.
  */
 static __always_inline void add_loss(struct losses *l, __u32 kind)
 {
@@ -73,7 +73,7 @@ static __always_inline void count_loss(__u32 cpu, __u32 kind)
 	if (!l)
 		return;
 	add_loss(l, kind);
-	untold[cpu & (CPUS_MAX - 1)] = 1;
+	unreported[cpu & (CPUS_MAX - 1)] = 1;
 }
 
 /* What no scratch buffer was left for; only user space takes it. */
@@ -97,7 +97,7 @@ static __noinline bool tell_losses(void *ring, __u32 cpu)
 	rec = bpf_ringbuf_reserve(ring, sizeof(*rec), 0);
 	if (!rec)
 		return false;
-	untold[cpu & (CPUS_MAX - 1)] = 0;
+	unreported[cpu & (CPUS_MAX - 1)] = 0;
 	rec->hdr.ts = bpf_ktime_get_ns();
 	rec->hdr.kind = REC_LOST;
 	rec->hdr.flags = 0;
@@ -132,7 +132,7 @@ static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u6
 	if (!ring)
 		return NULL;
 	/* What is shorter than a lost record may still fit, but would stand before the loss that it comes after. */
-	if (untold[cpu & (CPUS_MAX - 1)] && !tell_losses(ring, cpu))
+	if (unreported[cpu & (CPUS_MAX - 1)] && !tell_losses(ring, cpu))
 		return NULL;
 	hdr = bpf_ringbuf_reserve(ring, size, 0);
 	if (!hdr)

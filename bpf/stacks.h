@@ -118,7 +118,7 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 
 	if (!ring)
 		return false;
-	if (untold[cpu & (CPUS_MAX - 1)])
+	if (unreported[cpu & (CPUS_MAX - 1)])
 		tell_losses(ring, cpu);
 	if (bpf_ringbuf_reserve_dynptr(ring, size, 0, &room)) {
 		bpf_ringbuf_discard_dynptr(&room, BPF_RB_NO_WAKEUP);

@@ -59,7 +59,7 @@ const (
 	wprofVarSinceWanted       = "since_wanted"
 	wprofVarStackDepth        = "stack_depth"
 	wprofVarUnfollowed        = "unfollowed"
-	wprofVarUntold            = "untold"
+	wprofVarUnreported        = "unreported"
 	wprofVarVerdicts          = "verdicts"
 	wprofVarWakeBytes         = "wake_bytes"
 	wprofVarWakerKernel       = "waker_kernel"
@@ -163,7 +163,7 @@ type wprofVariableSpecs struct {
 	SinceWanted  *ebpf.VariableSpec `ebpf:"since_wanted"`
 	StackDepth   *ebpf.VariableSpec `ebpf:"stack_depth"`
 	Unfollowed   *ebpf.VariableSpec `ebpf:"unfollowed"`
-	Untold       *ebpf.VariableSpec `ebpf:"untold"`
+	Unreported   *ebpf.VariableSpec `ebpf:"unreported"`
 	Verdicts     *ebpf.VariableSpec `ebpf:"verdicts"`
 	WakeBytes    *ebpf.VariableSpec `ebpf:"wake_bytes"`
 	WakerKernel  *ebpf.VariableSpec `ebpf:"waker_kernel"`
@@ -237,7 +237,7 @@ type wprofVariables struct {
 	SinceWanted  *ebpf.Variable `ebpf:"since_wanted"`
 	StackDepth   *ebpf.Variable `ebpf:"stack_depth"`
 	Unfollowed   *ebpf.Variable `ebpf:"unfollowed"`
-	Untold       *ebpf.Variable `ebpf:"untold"`
+	Unreported   *ebpf.Variable `ebpf:"unreported"`
 	Verdicts     *ebpf.Variable `ebpf:"verdicts"`
 	WakeBytes    *ebpf.Variable `ebpf:"wake_bytes"`
 	WakerKernel  *ebpf.Variable `ebpf:"waker_kernel"`

@@ -16,7 +16,7 @@ const (
 	// long each time.
 	firstMapLook = 5 * time.Millisecond
 	lastMapLook  = 5 * time.Second
-	// lastChoice is the longest time between looks whether a process may be recorded now.
+	// lastChoice is the longest time between checks whether a process may be recorded now.
 	lastChoice = 200 * time.Millisecond
 	// growthLook is the least time between looks at a growing file.
 	growthLook = 50 * time.Millisecond
