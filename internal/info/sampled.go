@@ -225,14 +225,15 @@ func (l *looker) module(f *format.Frame, kernel bool) *ModuleCount {
 	return l.modules[key]
 }
 
-// aside reads what is read from an input.
+// aside reads what is read from an input. Whether that is finite is known before anybody reads: to find out moves the position
+// in a file.
 type aside struct {
 	io.Reader
-	in io.Reader
+	finite bool
 }
 
 // Finite tells whether the input surely ends.
-func (a aside) Finite() bool { return format.IsFinite(a.in) }
+func (a aside) Finite() bool { return a.finite }
 
 // tee passes on what is read to another reader of the same stream until that one has enough.
 type tee struct{ *io.PipeWriter }
@@ -246,13 +247,14 @@ func (t tee) Write(b []byte) (int, error) {
 // wait ends it.
 func lookAside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
 	from, to := io.Pipe()
+	finite := format.IsFinite(r)
 	found := make(chan []*Sampled, 1)
 	go func() {
-		all := look(aside{from, r}, time.Time{})
+		all := look(aside{from, finite}, time.Time{})
 		from.Close()
 		found <- all
 	}()
-	return aside{io.TeeReader(r, tee{to}), r}, sync.OnceValue(func() []*Sampled {
+	return aside{io.TeeReader(r, tee{to}), finite}, sync.OnceValue(func() []*Sampled {
 		to.Close()
 		return <-found
 	})
