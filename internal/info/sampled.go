@@ -225,8 +225,8 @@ func (l *looker) module(f *format.Frame, kernel bool) *ModuleCount {
 	return l.modules[key]
 }
 
-// aside reads what is read from an input. Whether that is finite is known before anybody reads: to find out moves the position
-// in a file.
+// aside reads what is read from an input. Whether that is finite is determined before either side reads, because
+// [format.IsFinite] moves the position in a file.
 type aside struct {
 	io.Reader
 	finite bool

@@ -213,7 +213,7 @@ func compareScheduling(t *testing.T, ours, perfs schedLists, cut map[uint32]int6
 			perf = perf[same:]
 		}
 		if lacking > 0 {
-			t.Logf("CPU %d: perf lacks %d of %d events of kind %s, and says so of none", list.cpu, lacking, len(events), list.what)
+			t.Logf("CPU %d: perf lacks %d of %d events of kind %s, and reports no loss", list.cpu, lacking, len(events), list.what)
 		}
 	}
 	return agreed
