@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/internal/proc"
+	"wprof/internal/ringdata"
 )
 
 // Numbers of records.h.
@@ -98,17 +99,41 @@ func mustLoad(t *testing.T, o Options) *Tracer {
 func drain(tracer *Tracer) []record {
 	var all []record
 	for i, ring := range tracer.Rings() {
-		data, at := ring.Committed(ring.Producer())
-		size := len(data)
-		for len(data) > 0 {
-			bytes, rest := NextRecord(data)
-			if bytes != nil {
-				all = append(all, record{slices.Clone(bytes), i, at})
+		for limit := ring.Producer(); ; {
+			data, at := ring.Committed(limit)
+			if len(data) == 0 {
+				break
 			}
-			at += uint64(len(data) - len(rest))
-			data = rest
+			all = append(all, decode(decoder(tracer, i), data, i, at)...)
+			ring.Consume(len(data))
 		}
-		ring.Consume(size)
+	}
+	return all
+}
+
+// decoders have read the rings of each tracer so far.
+var decoders sync.Map
+
+func decoder(tracer *Tracer, ring int) *ringdata.Decoder {
+	type key struct {
+		tracer *Tracer
+		ring   int
+	}
+	d, _ := decoders.LoadOrStore(key{tracer, ring}, &ringdata.Decoder{CPU: uint16(ring)})
+	return d.(*ringdata.Decoder)
+}
+
+func decode(d *ringdata.Decoder, data []byte, ring int, at uint64) (all []record) {
+	for len(data) > 0 {
+		b, n := d.Append(nil, data)
+		if n <= 0 {
+			panic("a ring holds no record where one should begin")
+		}
+		if len(b) > 0 {
+			all = append(all, record{b[ringdata.HeaderBytes:], ring, at})
+		}
+		at += uint64(n)
+		data = data[n:]
 	}
 	return all
 }

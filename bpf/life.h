@@ -76,7 +76,7 @@ static __always_inline void write_fork(struct task_struct *parent, struct task_s
 	}
 	write_ident(&rec->child, child);
 	rec->hdr.flags = life_side(thread_wanted(parent), REC_SUBJECT) | life_side(ident_wanted(&rec->child, child), REC_OBJECT);
-	submit(rec);
+	submit(rec, sizeof(*rec));
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -124,9 +124,9 @@ static __always_inline void write_args(struct rec_args *rec, struct task_struct 
 	rec->pid = task->tgid;
 	rec->len = len;
 	if (bpf_probe_read_user(rec->args, len, (const void *)from))
-		bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
+		discard(rec, sizeof(*rec) + room);
 	else
-		submit(rec);
+		submit(rec, sizeof(*rec) + room);
 }
 
 /* The kernel has just put the words into the new memory, back to back. */
@@ -170,19 +170,19 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct l
 		return 0;
 	}
 	if (write_exec(rec, task, old_tid, bprm->filename, FILENAME_SHORT)) {
-		submit(rec);
+		submit(rec, sizeof(*rec) + FILENAME_SHORT);
 		return 0;
 	}
 	longer = reserve_again(&rec->hdr, sizeof(*rec) + FILENAME_LONG);
 	if (!longer) {
 		rec->hdr.flags |= REC_CUT;
-		submit(rec);
+		submit(rec, sizeof(*rec) + FILENAME_SHORT);
 		return 0;
 	}
 	if (!write_exec(longer, task, old_tid, bprm->filename, FILENAME_LONG))
 		longer->hdr.flags |= REC_CUT;
-	submit(longer);
-	bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
+	submit(longer, sizeof(*longer) + FILENAME_LONG);
+	discard(rec, sizeof(*rec) + FILENAME_SHORT);
 	return 0;
 }
 
@@ -220,7 +220,7 @@ int BPF_PROG(task_rename, struct task_struct *task, const char *comm)
 	__builtin_memcpy(rec->old_comm, rec->who.comm, COMM_LEN);
 	write_new_name(&rec->who, comm);
 	rec->hdr.flags = life_side(ident_wanted(&rec->who, task), REC_SUBJECT);
-	submit(rec);
+	submit(rec, sizeof(*rec));
 	return 0;
 }
 
@@ -242,7 +242,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 	rec->start_ns = task->start_time;
 	rec->pid = task->tgid;
 	rec->code = task->exit_code;
-	submit(rec);
+	submit(rec, sizeof(*rec));
 	return 0;
 }
 
@@ -272,7 +272,7 @@ int BPF_PROG(sched_process_free, struct task_struct *task)
 		if (rec) {
 			rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
 			write_dead(rec, task);
-			submit(rec);
+			submit(rec, sizeof(*rec));
 		} else {
 			count_life_loss(REC_FREE, thread_wanted(task));
 		}

@@ -75,11 +75,33 @@ static __always_inline bool is_awaited(struct task_struct *task)
 	return tid == (__u32)task->pid;
 }
 
+static __always_inline void write_return(struct task_struct *task, const struct rec_stacks *stacks)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), number = ring_number(cpu);
+	struct ring *ring = bpf_map_lookup_elem(&rings, &number);
+	struct rec_packed_return *packed;
+	struct rec_return *rec;
+	__u64 ts;
+
+	if (!ring)
+		return;
+	packed = pack(ring, cpu, task->pid, sizeof(*packed), &ts);
+	if (packed) {
+		packed->stacks = *stacks;
+		submit_packed(packed, sizeof(*packed), REC_RETURN, 0, ts);
+		return;
+	}
+	rec = reserve(REC_RETURN, 0, task->pid, sizeof(*rec));
+	if (!rec)
+		return;
+	rec->stacks = *stacks;
+	submit(rec, sizeof(*rec));
+}
+
 static __always_inline int returned(void *ctx)
 {
 	struct task_struct *task;
 	struct rec_stacks stacks;
-	struct rec_return *rec;
 
 	if (!armed)
 		return 0;
@@ -88,11 +110,7 @@ static __always_inline int returned(void *ctx)
 		return 0;
 	if (!take_stacks(ctx, task, offcpu_user, offcpu_kernel, &stacks))
 		return 0;
-	rec = reserve(REC_RETURN, 0, task->pid, sizeof(*rec));
-	if (!rec)
-		return 0;
-	rec->stacks = stacks;
-	submit(rec);
+	write_return(task, &stacks);
 	return 0;
 }
 

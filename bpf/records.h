@@ -56,6 +56,15 @@ enum rec_flag {
 	REC_QUEUED = 128, /* task: it is runnable and waits, whatever its state says; since_ns is since when */
 };
 
+/*
+ * What stands before a record in its ring: bytes of the record in the first 13 bits, flags, and for a packed record its
+ * flags, its kind and the lower half of its time.
+ */
+#define PACKED_FLAGS_SHIFT 13
+#define PACKED_KIND_SHIFT 21
+#define RECORD_PACKED (1 << 29)
+#define RECORD_DISCARDED (1 << 30)
+
 struct rec_hdr {
 	__u64 ts;    /* CLOCK_MONOTONIC ns */
 	__u8 kind;   /* enum rec_kind */
@@ -99,6 +108,21 @@ struct rec_waking { /* waking, wakeup_new */
 	__s16 prio;
 	__u16 target_cpu;
 	struct rec_stacks stacks[]; /* with REC_STACKED one: of the waker */
+};
+
+/* Packed records have no rec_hdr: see pack.h. Priorities are one more than the kernel's, which has -1. */
+struct rec_packed_switch {
+	__u32 next_tid;
+	__u16 prev_state;
+	__u8 prev_prio;
+	__u8 next_prio;
+};
+
+struct rec_packed_waking {
+	__u32 wakee_tid;
+	__u16 target_cpu;
+	__u8 prio;
+	__u8 pad;
 };
 
 struct rec_fork {
@@ -168,6 +192,10 @@ struct rec_stack {
 /* Where a thread has come back to that was off its CPU. */
 struct rec_return {
 	struct rec_hdr hdr;
+	struct rec_stacks stacks;
+};
+
+struct rec_packed_return {
 	struct rec_stacks stacks;
 };
 

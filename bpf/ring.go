@@ -3,112 +3,127 @@
 package bpf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
-)
 
-// What stands before each record in a ring: its length with these two bits, then its page offset, 4 bytes each; see
-// struct bpf_ringbuf_hdr in kernel/bpf/ringbuf.c. A record takes up a multiple of 8 bytes.
-const (
-	HeaderBytes = 8
-	Busy        = 1 << 31 // not committed yet
-	Discarded   = 1 << 30 // to be skipped
+	"wprof/internal/ringdata"
 )
 
 // WatermarkSlackNs is to be taken off the time that was noted before the producers' positions were read: only what is
 // older than that stands before these positions for certain. A program makes its room known before it reads the
-// clock, but the store may still be in its CPU's store buffer then, and the clock of the programs may differ by a
-// microsecond from that of clock_gettime(2) while the kernel adjusts it.
+// clock, but the clock of the programs may differ by a microsecond from that of clock_gettime(2) while the kernel
+// adjusts it.
 const WatermarkSlackNs = 10_000
 
-// Ring is a ring buffer as the kernel shares it with us: a page with the consumer's position that is ours to write,
-// a page with the producer's, and the data, mapped twice in a row so that no record is broken at the end.
+const (
+	maxChunk   = 1 << 20
+	chunkSlack = 8 << 10 // CHUNK_SLACK in ring.h
+)
+
+// ringControl mirrors struct ring in ring.h.
+type ringControl struct {
+	head uint64
+	_    [7]uint64 // of the programs
+	tail uint64
+	_    [7]uint64
+}
+
+// Ring is memory that CPUs write records to, see ring.h.
 //
 // One goroutine may read it at a time; Producer and Consumer may be called by any.
 type Ring struct {
-	fd      int
-	control []byte
-	shared  []byte
-	data    []byte
-	mask    uint64
+	control *ringControl
+	chunks  [][]byte // each followed by its slack
+	shift   int      // log2 of a chunk's bytes
 }
-
-func newRing(m *ebpf.Map) (*Ring, error) {
-	size, page := int(m.MaxEntries()), unix.Getpagesize()
-	control, err := unix.Mmap(m.FD(), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return nil, fmt.Errorf("map the consumer page of a ring: %w", err)
-	}
-	shared, err := unix.Mmap(m.FD(), int64(page), page+2*size, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		_ = unix.Munmap(control)
-		return nil, fmt.Errorf("map a ring of %d bytes: %w", size, err)
-	}
-	fd, err := unix.FcntlInt(uintptr(m.FD()), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("keep a ring open: %w", err), unix.Munmap(control), unix.Munmap(shared))
-	}
-	return &Ring{fd: fd, control: control, shared: shared, data: shared[page:], mask: uint64(size) - 1}, nil
-}
-
-// FD is for epoll(7) with EPOLLET: an edge is when the ring fills, see [Options.WakesReader].
-func (r *Ring) FD() int { return r.fd }
-
-// Bytes is the size of the ring.
-func (r *Ring) Bytes() int { return int(r.mask) + 1 }
 
 // Producer is the position up to which room is reserved.
-func (r *Ring) Producer() uint64 { return atomic.LoadUint64(position(r.shared)) }
+func (r *Ring) Producer() uint64 { return atomic.LoadUint64(&r.control.head) }
 
 // Consumer is the position up to which room was given back.
-func (r *Ring) Consumer() uint64 { return atomic.LoadUint64(position(r.control)) }
+func (r *Ring) Consumer() uint64 { return atomic.LoadUint64(&r.control.tail) }
 
-// Committed returns the committed records from the consumer's position up to the first that is not, or to limit, a
-// position that Producer returned. The bytes are those of the ring, with the header before each record; they stay
-// valid until [Ring.Consume] gives them back. from is the position of the first.
+// Committed returns the committed records from the consumer's position up to the first that is not, to limit, a
+// position that Producer returned, or to the end of the chunk. The bytes are those of the ring, with the header before
+// each record; they stay valid until [Ring.Consume] gives them back. from is the position of the first.
 func (r *Ring) Committed(limit uint64) (data []byte, from uint64) {
 	from = r.Consumer()
-	start := from & r.mask
-	at := from
-	for at < limit {
-		header := atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.data[at&r.mask])))
-		if header&Busy != 0 {
+	size := uint64(1) << r.shift
+	chunk := r.chunks[from>>r.shift%uint64(len(r.chunks))]
+	start := from & (size - 1)
+	end := min(start+limit-from, size)
+	at := start
+	for at < end {
+		header := atomic.LoadUint64((*uint64)(unsafe.Pointer(&chunk[at])))
+		room := ringdata.Room(uint32(header))
+		if room == 0 {
 			break
 		}
-		at += recordRoom(header)
+		at += uint64(room)
 	}
-	return r.data[start : start+(at-from) : start+(at-from)], from
+	return chunk[start:at:at], from
 }
 
-// Consume gives back the first n bytes of what [Ring.Committed] returned; n must end at a record's end.
+// Consume clears the first n bytes of what [Ring.Committed] returned and gives them back; n must end at a record's end.
 func (r *Ring) Consume(n int) {
-	atomic.StoreUint64(position(r.control), r.Consumer()+uint64(n))
+	from := r.Consumer()
+	start := from & (1<<r.shift - 1)
+	clear(r.chunks[from>>r.shift%uint64(len(r.chunks))][start : start+uint64(n)])
+	atomic.StoreUint64(&r.control.tail, from+uint64(n))
 }
 
-func (r *Ring) close() error {
-	return errors.Join(unix.Munmap(r.control), unix.Munmap(r.shared), unix.Close(r.fd))
+// rings are the memory of all rings.
+type rings struct {
+	control, data []byte
+	all           []*Ring
 }
 
-func position(page []byte) *uint64 { return (*uint64)(unsafe.Pointer(&page[0])) }
-
-func recordRoom(header uint32) uint64 {
-	length := uint64(header &^ (Busy | Discarded))
-	return (length + HeaderBytes + 7) &^ 7
+// chunksOf is how a ring is divided.
+func chunksOf(ringBytes int) (count, shift int) {
+	size := min(ringBytes, maxChunk)
+	return ringBytes / size, bits.TrailingZeros(uint(size))
 }
 
-// NextRecord takes the first record off data, which [Ring.Committed] returned: what stands between its header and the
-// next one, nil when it was discarded.
-func NextRecord(data []byte) (record, rest []byte) {
-	header := binary.NativeEndian.Uint32(data)
-	room := recordRoom(header)
-	if header&Discarded == 0 {
-		record = data[HeaderBytes : HeaderBytes+header&^Busy]
+func mapRings(control, data *ebpf.Map, ringBytes int) (*rings, error) {
+	count, shift := chunksOf(ringBytes)
+	stride := 1<<shift + chunkSlack
+	n := int(control.MaxEntries())
+	r := &rings{}
+	var err error
+	if r.control, err = mapShared(control, n*int(unsafe.Sizeof(ringControl{}))); err != nil {
+		return nil, fmt.Errorf("map the positions of %d rings: %w", n, err)
 	}
-	return record, data[room:]
+	if r.data, err = mapShared(data, n*count*stride); err != nil {
+		return nil, errors.Join(fmt.Errorf("map %d rings of %d bytes: %w", n, ringBytes, err), r.close())
+	}
+	controls := unsafe.Slice((*ringControl)(unsafe.Pointer(&r.control[0])), n)
+	for i := range controls {
+		one := &Ring{control: &controls[i], shift: shift}
+		for c := range count {
+			at := (i*count + c) * stride
+			one.chunks = append(one.chunks, r.data[at:at+stride])
+		}
+		r.all = append(r.all, one)
+	}
+	return r, nil
+}
+
+func mapShared(m *ebpf.Map, size int) ([]byte, error) {
+	return unix.Mmap(m.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+}
+
+func (r *rings) close() error {
+	var errs []error
+	for _, memory := range [][]byte{r.control, r.data} {
+		if memory != nil {
+			errs = append(errs, unix.Munmap(memory))
+		}
+	}
+	return errors.Join(errs...)
 }

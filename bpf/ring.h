@@ -2,27 +2,63 @@
 /*
  * Rings, and the count of what did not fit into them.
  *
- * Programs interrupt each other on a CPU: a hard interrupt's waking between any two instructions of a switch. So the
- * counts are added and taken by atomic instructions. A lost record takes what it can tell; what is counted while it
- * does so is told by it or by the next one, never by both.
+ * A ring is memory that all sides share: CPUs take room at its head, and user space gives room back at its tail, when
+ * it has cleared it. Before each record stand 8 bytes. While they are 0, the record is being written; the store that
+ * sets them comes last.
+ *
+ * Programs interrupt each other on a CPU: a hard interrupt's waking between any two instructions of a switch. So room
+ * is taken and losses are counted by atomic instructions. A lost record takes what it can tell; what is counted while
+ * it does so is told by it or by the next one, never by both.
+ *
+ * Positions count bytes since the ring was made. The memory is in chunks, because Linux 6.1 has no larger values in an
+ * array. A record whose room ends behind its chunk lies in the slack there, and the next one begins that much behind
+ * the beginning of the next chunk: so each record lies in one piece.
  */
 #ifndef WPROF_RING_H
 #define WPROF_RING_H
 
 const volatile __u32 ring_count = 1;
-const volatile bool rings_shared; /* there are more CPUs than rings */
+const volatile __u64 ring_bytes = 4096;	 /* powers of two */
+const volatile __u32 ring_chunks = 1;	 /* of each ring */
+const volatile __u32 chunk_shift = 12;	 /* log2 of a chunk's bytes */
+const volatile bool rings_shared;	 /* there are more CPUs than rings */
 
+#define CHUNK_SLACK 8192 /* more than any record takes */
+
+/* Two cache lines: one that the programs write, and one that user space does. */
 struct ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
+	__u64 head; /* up to here room is taken */
+	struct packing {
+		__u64 base; /* time of the last whole switch or waking */
+		__u32 running; /* the thread that runs on the CPU by the records before */
+		__u32 generation;
+	} packing;
+	__u64 pad[5];
+	__u64 tail; /* up to here room is given back */
+	__u64 pad2[7];
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct ring);
+	__type(value, struct ring);
 } rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, 4096 + CHUNK_SLACK);
+} chunks SEC(".maps");
+
+/* Wakes the reader; it holds nothing. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} wakeups SEC(".maps");
 
 #define CPUS_MAX 8192
 
@@ -85,16 +121,126 @@ static __always_inline void count_refusal(__u32 cpu, __u32 kind)
 		add_loss(l, kind);
 }
 
+static __always_inline __u32 ring_number(__u32 cpu)
+{
+	return rings_shared ? cpu % ring_count : cpu;
+}
+
+/* A record with what stands before it. */
+static __always_inline __u64 room_of(__u64 size)
+{
+	return (size + sizeof(__u64) + 7) & ~7ULL;
+}
+
+/* Another program may take room at the same time; then it has to be tried again. */
+static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 *at, bool *full)
+{
+	__u64 head = *(volatile __u64 *)&ring->head;
+
+	*full = head + bytes - *(volatile __u64 *)&ring->tail > ring_bytes;
+	if (*full)
+		return true;
+	*at = head;
+	return __sync_val_compare_and_swap(&ring->head, head, head + bytes) == head;
+}
+
+struct room_wanted {
+	struct ring *ring;
+	__u64 bytes;
+	__u64 at;
+	bool taken;
+	bool full;
+};
+
+static long try_room(__u32 index, struct room_wanted *w)
+{
+	w->taken = take_room(w->ring, w->bytes, &w->at, &w->full);
+	return w->taken;
+}
+
+/*
+ * On a CPU's own ring only programs that interrupt this one compete: each failure takes an interrupt between two
+ * instructions. On a ring of many CPUs each failure is the success of another one.
+ */
+#define TRIES_ALONE 4
+#define TRIES_SHARED 4096
+
+static __noinline long find_room_shared(__u32 number, __u64 bytes)
+{
+	struct room_wanted w = {.bytes = bytes};
+
+	w.ring = bpf_map_lookup_elem(&rings, &number);
+	if (!w.ring)
+		return -1;
+	bpf_loop(TRIES_SHARED, try_room, &w, 0);
+	return w.taken && !w.full ? (long)w.at : -1;
+}
+
+/* The position of room in a ring; negative: there is none. */
+static __always_inline long find_room(struct ring *ring, __u32 number, __u64 bytes)
+{
+	__u64 at;
+	bool full;
+
+	if (rings_shared)
+		return find_room_shared(number, bytes);
+#pragma unroll
+	for (int i = 0; i < TRIES_ALONE; i++)
+		if (take_room(ring, bytes, &at, &full))
+			return full ? -1 : (long)at;
+	return -1;
+}
+
+/* Where a record of so many bytes is to be written; NULL: there is no room. */
+static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
+{
+	long at = find_room(ring, number, room_of(size));
+	__u32 slot;
+	char *chunk;
+
+	if (at < 0)
+		return NULL;
+	slot = number * ring_chunks + ((__u64)at >> chunk_shift & (ring_chunks - 1));
+	chunk = bpf_map_lookup_elem(&chunks, &slot);
+	if (!chunk)
+		return NULL;
+	return chunk + ((__u64)at & ((1ULL << chunk_shift) - 8)) + sizeof(__u64);
+}
+
+/* What was written before is seen before this is. */
+static __always_inline void publish(void *rec, __u64 header)
+{
+	__u64 *to = (__u64 *)rec - 1;
+
+#if defined(__TARGET_ARCH_x86)
+	barrier();
+	*(volatile __u64 *)to = header;
+#else
+	__sync_lock_test_and_set(to, header);
+#endif
+}
+
+static __always_inline void submit(void *rec, __u32 size)
+{
+	publish(rec, size);
+}
+
+static __always_inline void discard(void *rec, __u32 size)
+{
+	publish(rec, size | RECORD_DISCARDED);
+}
+
 /* Returns whether nothing is left to tell. */
-static __noinline bool tell_losses(void *ring, __u32 cpu)
+static __noinline bool tell_losses(__u32 cpu)
 {
 	struct losses *l = bpf_map_lookup_elem(&losses, &cpu);
+	__u32 number = ring_number(cpu), sum = 0;
+	struct ring *ring = bpf_map_lookup_elem(&rings, &number);
 	struct rec_lost *rec;
-	__u32 sum = 0;
 
-	if (!l)
+	if (!l || !ring)
 		return true;
-	rec = bpf_ringbuf_reserve(ring, sizeof(*rec), 0);
+	rec = claim(ring, number, sizeof(*rec));
 	if (!rec)
 		return false;
 	unreported[cpu & (CPUS_MAX - 1)] = 0;
@@ -109,32 +255,29 @@ static __noinline bool tell_losses(void *ring, __u32 cpu)
 		sum += rec->counts[i];
 	}
 	if (sum)
-		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+		submit(rec, sizeof(*rec));
 	else
-		bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);
+		discard(rec, sizeof(*rec));
 	return true;
 }
 
-static __always_inline void *ring_of(__u32 cpu)
+/* Room for a record in this CPU's ring. What is shorter than a lost record may fit where that does not, but would come before the loss. */
+static __always_inline void *claim_here(__u32 cpu, __u64 size)
 {
-	__u32 slot = rings_shared ? cpu % ring_count : cpu;
+	__u32 number = ring_number(cpu);
+	struct ring *ring = bpf_map_lookup_elem(&rings, &number);
 
-	return bpf_map_lookup_elem(&rings, &slot);
+	if (!ring || (unreported[cpu & (CPUS_MAX - 1)] && !tell_losses(cpu)))
+		return NULL;
+	return claim(ring, number, size);
 }
 
-/* Room for a record in this CPU's ring, with its header filled in; NULL: there is none, which the caller counts. */
+/* The same with its header filled in; NULL: there is none, which the caller counts. */
 static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	void *ring = ring_of(cpu);
-	struct rec_hdr *hdr;
+	struct rec_hdr *hdr = claim_here(cpu, size);
 
-	if (!ring)
-		return NULL;
-	/* What is shorter than a lost record may still fit, but would stand before the loss that it comes after. */
-	if (unreported[cpu & (CPUS_MAX - 1)] && !tell_losses(ring, cpu))
-		return NULL;
-	hdr = bpf_ringbuf_reserve(ring, size, 0);
 	if (!hdr)
 		return NULL;
 	/* Only now: see records.h on the order of reserving and reading the clock. */
@@ -156,12 +299,8 @@ static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 si
 /* More room for a record that turned out to be longer than what was reserved for it; NULL: make do with that. */
 static __always_inline void *reserve_again(const struct rec_hdr *hdr, __u64 size)
 {
-	void *ring = ring_of(bpf_get_smp_processor_id());
-	struct rec_hdr *again;
+	struct rec_hdr *again = claim_here(bpf_get_smp_processor_id(), size);
 
-	if (!ring)
-		return NULL;
-	again = bpf_ringbuf_reserve(ring, size, 0);
 	if (!again)
 		return NULL;
 	*again = *hdr;
@@ -177,21 +316,18 @@ const volatile __u64 wake_bytes; /* that a ring holds before its reader is woken
  */
 static __always_inline void wake_reader(void)
 {
-	void *ring, *none;
+	__u32 number = ring_number(bpf_get_smp_processor_id());
+	struct ring *ring;
+	void *none;
 
 	if (!wake_bytes)
 		return;
-	ring = ring_of(bpf_get_smp_processor_id());
-	if (!ring || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < wake_bytes)
+	ring = bpf_map_lookup_elem(&rings, &number);
+	if (!ring || *(volatile __u64 *)&ring->head - *(volatile __u64 *)&ring->tail < wake_bytes)
 		return;
-	none = bpf_ringbuf_reserve(ring, sizeof(__u64), 0);
+	none = bpf_ringbuf_reserve(&wakeups, sizeof(__u64), 0);
 	if (none)
 		bpf_ringbuf_discard(none, BPF_RB_FORCE_WAKEUP);
-}
-
-static __always_inline void submit(void *rec)
-{
-	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
 }
 
 #endif

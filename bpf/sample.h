@@ -41,7 +41,7 @@ int sample(void *ctx)
 	rec->kernel = kernel.id;
 	rec->pid = task->tgid;
 	rec->source = SOURCE_TIMER;
-	submit(rec);
+	submit(rec, sizeof(*rec));
 	return 0;
 }
 

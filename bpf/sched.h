@@ -25,12 +25,70 @@ static __always_inline bool has_yielded(struct task_struct *prev)
 	return REGS_SYSCALL(regs) == (REGS_32BIT(regs) ? SYSCALL_YIELD_32BIT : SYSCALL_YIELD);
 }
 
+static __always_inline bool fits_byte(int prio)
+{
+	return (__u32)(prio + 1) < 256;
+}
+
+static __always_inline bool returns(struct task_struct *next, __u8 want, __u32 cpu)
+{
+	return offcpu_place == OFFCPU_AT_RETURN && want & REC_OBJECT && announce_return(next, cpu);
+}
+
+/* Returns whether it could be packed. */
+static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
+					__u32 prev_state, __u8 want)
+{
+	int prev_prio = prev->prio, next_prio = next->prio;
+	struct rec_packed_switch *rec;
+	__u64 ts;
+
+	if (prev_state >> 16 || !fits_byte(prev_prio) || !fits_byte(next_prio))
+		return false;
+	rec = pack(ring, cpu, prev->pid, sizeof(*rec), &ts);
+	if (!rec)
+		return false;
+	rec->next_tid = next->pid;
+	rec->prev_state = prev_state;
+	rec->prev_prio = prev_prio + 1;
+	rec->next_prio = next_prio + 1;
+	if (returns(next, want, cpu))
+		want |= REC_ANNOUNCED;
+	submit_packed(rec, sizeof(*rec), REC_SWITCH, want, ts);
+	ring->packing.running = next->pid;
+	return true;
+}
+
+static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
+					 __u32 prev_state, __u8 want, const struct rec_stacks *stacks)
+{
+	__u32 size = sizeof(struct rec_switch) + (stacks ? sizeof(*stacks) : 0);
+	struct rec_switch *rec = reserve(REC_SWITCH, want, prev->pid, size);
+
+	if (!rec)
+		return;
+	rec->next_tid = next->pid;
+	rec->prev_state = prev_state;
+	rec->prev_prio = prev->prio;
+	rec->next_prio = next->prio;
+	rec->distance = 0;
+	if (stacks) {
+		rec->hdr.flags |= REC_STACKED;
+		rec->prev_stacks[0] = *stacks;
+	}
+	if (returns(next, want, cpu))
+		rec->hdr.flags |= REC_ANNOUNCED;
+	pack_from(ring, &rec->hdr, next->pid);
+	submit(rec, size);
+}
+
 /* Cannot see: a thread that is put back on its CPU without a switch. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
 	struct rec_stacks stacks;
-	struct rec_switch *rec;
+	struct ring *ring;
+	__u32 cpu, number;
 	__u8 want;
 
 	if (!armed)
@@ -42,37 +100,68 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 		want |= REC_PREEMPTED;
 	else if (!prev_state && has_yielded(prev))
 		want |= REC_YIELDED;
-	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
-	    take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &stacks)) {
-		rec = reserve(REC_SWITCH, want | REC_STACKED, prev->pid, sizeof(*rec) + sizeof(stacks));
-		if (!rec)
-			return 0;
-		rec->prev_stacks[0] = stacks;
-	} else {
-		rec = reserve(REC_SWITCH, want, prev->pid, sizeof(*rec));
-		if (!rec)
-			return 0;
-	}
-	rec->next_tid = next->pid;
-	rec->prev_state = prev_state;
 	if (prev_state & TASK_DEAD)
-		rec->prev_state |= prev->exit_state;
-	rec->prev_prio = prev->prio;
-	rec->next_prio = next->prio;
-	rec->distance = 0;
-	if (offcpu_place == OFFCPU_AT_RETURN && want & REC_OBJECT && announce_return(next, rec->hdr.cpu))
-		rec->hdr.flags |= REC_ANNOUNCED;
-	submit(rec);
+		prev_state |= prev->exit_state;
+	cpu = bpf_get_smp_processor_id();
+	number = ring_number(cpu);
+	ring = bpf_map_lookup_elem(&rings, &number);
+	if (!ring)
+		return 0;
+	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
+	    take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &stacks))
+		write_switch(ring, cpu, prev, next, prev_state, want, &stacks);
+	else if (!pack_switch(ring, cpu, prev, next, prev_state, want))
+		write_switch(ring, cpu, prev, next, prev_state, want, NULL);
 	return 0;
 }
 
 const volatile bool waker_kernel, waker_user; /* stacks */
 
-static __always_inline int write_waking(void *ctx, __u32 kind, struct task_struct *wakee)
+/* Returns whether it could be packed. */
+static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want)
+{
+	struct rec_packed_waking *rec;
+	int prio = wakee->prio;
+	__u64 ts;
+
+	if (!fits_byte(prio))
+		return false;
+	rec = pack(ring, cpu, waker, sizeof(*rec), &ts);
+	if (!rec)
+		return false;
+	rec->wakee_tid = wakee->pid;
+	rec->target_cpu = wakee->thread_info.cpu;
+	rec->prio = prio + 1;
+	rec->pad = 0;
+	submit_packed(rec, sizeof(*rec), kind, want, ts);
+	return true;
+}
+
+static __always_inline void write_waking(struct ring *ring, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want,
+					 const struct rec_stacks *stacks)
+{
+	__u32 size = sizeof(struct rec_waking) + (stacks ? sizeof(*stacks) : 0);
+	struct rec_waking *rec = reserve(kind, want, waker, size);
+
+	if (!rec)
+		return;
+	rec->wakee_tid = wakee->pid;
+	rec->prio = wakee->prio;
+	rec->target_cpu = wakee->thread_info.cpu;
+	if (stacks) {
+		rec->hdr.flags |= REC_STACKED;
+		rec->stacks[0] = *stacks;
+	}
+	pack_from(ring, &rec->hdr, waker);
+	submit(rec, size);
+}
+
+static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wakee)
 {
 	struct task_struct *waker;
 	struct rec_stacks stacks;
-	struct rec_waking *rec;
+	struct ring *ring;
+	__u32 cpu, number;
 	__u8 want;
 
 	if (!armed)
@@ -83,20 +172,15 @@ static __always_inline int write_waking(void *ctx, __u32 kind, struct task_struc
 		return 0;
 	if (kind == REC_WAKING && in_interrupt(ctx, waker))
 		want |= REC_INTERRUPT;
-	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks)) {
-		rec = reserve(kind, want | REC_STACKED, waker->pid, sizeof(*rec) + sizeof(stacks));
-		if (!rec)
-			return 0;
-		rec->stacks[0] = stacks;
-	} else {
-		rec = reserve(kind, want, waker->pid, sizeof(*rec));
-		if (!rec)
-			return 0;
-	}
-	rec->wakee_tid = wakee->pid;
-	rec->prio = wakee->prio;
-	rec->target_cpu = wakee->thread_info.cpu;
-	submit(rec);
+	cpu = bpf_get_smp_processor_id();
+	number = ring_number(cpu);
+	ring = bpf_map_lookup_elem(&rings, &number);
+	if (!ring)
+		return 0;
+	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks))
+		write_waking(ring, kind, waker->pid, wakee, want, &stacks);
+	else if (!pack_waking(ring, cpu, kind, waker->pid, wakee, want))
+		write_waking(ring, kind, waker->pid, wakee, want, NULL);
 	return 0;
 }
 
@@ -104,13 +188,13 @@ static __always_inline int write_waking(void *ctx, __u32 kind, struct task_struc
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *wakee)
 {
-	return write_waking(ctx, REC_WAKING, wakee);
+	return woken(ctx, REC_WAKING, wakee);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(sched_wakeup_new, struct task_struct *wakee)
 {
-	return write_waking(ctx, REC_WAKEUP_NEW, wakee);
+	return woken(ctx, REC_WAKEUP_NEW, wakee);
 }
 
 #endif

@@ -113,15 +113,9 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 size = sizeof(struct rec_stack) + bounded(s->count, STACK_FRAMES + 1) * sizeof(__u64);
-	void *ring = ring_of(cpu);
-	struct bpf_dynptr room;
+	struct rec_stack *rec = claim_here(cpu, size);
 
-	if (!ring)
-		return false;
-	if (unreported[cpu & (CPUS_MAX - 1)])
-		tell_losses(ring, cpu);
-	if (bpf_ringbuf_reserve_dynptr(ring, size, 0, &room)) {
-		bpf_ringbuf_discard_dynptr(&room, BPF_RB_NO_WAKEUP);
+	if (!rec) {
 		count_loss(cpu, REC_STACK);
 		return false;
 	}
@@ -129,8 +123,8 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 	s->hdr.kind = REC_STACK;
 	s->hdr.cpu = cpu;
 	s->hdr.tid = tid;
-	bpf_dynptr_write(&room, 0, &s->hdr, size, 0);
-	bpf_ringbuf_submit_dynptr(&room, BPF_RB_NO_WAKEUP);
+	bpf_probe_read_kernel(rec, size, &s->hdr);
+	submit(rec, size);
 	return true;
 }
 

@@ -25,7 +25,8 @@ type Tracer struct {
 	options    Options
 	collection *ebpf.Collection
 	links      []link.Link
-	rings      []*Ring
+	rings      *rings
+	wakeups    *Wakeups
 	losses     *lossCounters // full rings
 	refusals   *lossCounters // programs nested too deep
 
@@ -103,13 +104,17 @@ func (t *Tracer) load(types *btf.Cache) error {
 	if err := t.dropTypes(); err != nil {
 		return err
 	}
-	if err := t.makeRings(spec.Maps["rings"].InnerMap); err != nil {
+	maps := t.collection.Maps
+	if t.rings, err = mapRings(maps["rings"], maps["chunks"], t.options.RingBytes); err != nil {
 		return err
 	}
-	if t.losses, err = mapLosses(t.collection.Maps["losses"]); err != nil {
+	if t.wakeups, err = mapWakeups(maps["wakeups"]); err != nil {
 		return err
 	}
-	if t.refusals, err = mapLosses(t.collection.Maps["refusals"]); err != nil {
+	if t.losses, err = mapLosses(maps["losses"]); err != nil {
+		return err
+	}
+	if t.refusals, err = mapLosses(maps["refusals"]); err != nil {
 		return err
 	}
 	if err := t.attach(); err != nil {
@@ -131,13 +136,16 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	if err := o.setFilter(spec); err != nil {
 		return nil, err
 	}
+	chunks, shift := chunksOf(o.RingBytes)
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
-	spec.Maps["rings"].InnerMap.MaxEntries = uint32(o.RingBytes)
+	spec.Maps["chunks"].MaxEntries = uint32(o.Rings * chunks)
+	spec.Maps["chunks"].ValueSize = 1<<shift + chunkSlack
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
 	spec.Maps["refusals"].MaxEntries = uint32(cpus)
 	spec.Maps["awaited"].MaxEntries = uint32(cpus)
 	return spec, setVariables(spec, map[string]any{
-		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus, "args_wanted": !o.NoArgs,
+		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus,
+		"ring_bytes": uint64(o.RingBytes), "ring_chunks": uint32(chunks), "chunk_shift": uint32(shift), "args_wanted": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
@@ -213,40 +221,6 @@ func explainLoadError(err error, lockdown string) error {
 		return unsupported(err, "this kernel does not take the kernel programs (%v): Linux 6.1 or later is needed", err)
 	}
 	return fmt.Errorf("load the kernel programs: %w", err)
-}
-
-// makeRings makes all at once: the kernel takes 1 ms a MiB, most of it to clear the memory.
-func (t *Tracer) makeRings(inner *ebpf.MapSpec) error {
-	rings := make([]*Ring, t.options.Rings)
-	errs := make([]error, t.options.Rings)
-	var all sync.WaitGroup
-	for i := range rings {
-		all.Go(func() { rings[i], errs[i] = t.makeRing(i, inner) })
-	}
-	all.Wait()
-	for _, r := range rings {
-		if r != nil {
-			t.rings = append(t.rings, r)
-		}
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Tracer) makeRing(i int, inner *ebpf.MapSpec) (*Ring, error) {
-	m, err := ebpf.NewMap(inner)
-	if err != nil {
-		return nil, fmt.Errorf("make ring %d of %d bytes: %w", i, t.options.RingBytes, err)
-	}
-	defer m.Close() // the array of maps and the mapping hold it
-	if err := t.collection.Maps["rings"].Put(uint32(i), m); err != nil {
-		return nil, fmt.Errorf("put ring %d in its place: %w", i, err)
-	}
-	return newRing(m)
 }
 
 func (t *Tracer) attach() error {
@@ -340,7 +314,10 @@ func (t *Tracer) SetGeneration(n uint32) error {
 }
 
 // Rings are valid until [Tracer.Close]. A CPU writes to the ring of its number modulo the number of rings.
-func (t *Tracer) Rings() []*Ring { return slices.Clone(t.rings) }
+func (t *Tracer) Rings() []*Ring { return slices.Clone(t.rings.all) }
+
+// Wakeups are valid until [Tracer.Close].
+func (t *Tracer) Wakeups() *Wakeups { return t.wakeups }
 
 // Close takes the programs off and gives the rings back.
 func (t *Tracer) Close() error {
@@ -355,8 +332,11 @@ func (t *Tracer) Close() error {
 		}
 	}
 	errs = append(errs, t.closeSampleEvents())
-	for _, r := range t.rings {
-		errs = append(errs, r.close())
+	if t.rings != nil {
+		errs = append(errs, t.rings.close())
+	}
+	if t.wakeups != nil {
+		errs = append(errs, t.wakeups.close())
 	}
 	for _, l := range []*lossCounters{t.losses, t.refusals} {
 		if l != nil {

@@ -14,6 +14,7 @@
 #include "records.h"
 #include "window.h"
 #include "ring.h"
+#include "pack.h"
 #include "filter.h"
 #include "stacks.h"
 #include "life.h"
@@ -42,6 +43,9 @@ union record {
 	struct rec_sample sample;
 	struct rec_stacks stacks;
 	struct rec_return ret;
+	struct rec_packed_switch packed_switch;
+	struct rec_packed_waking packed_waking;
+	struct rec_packed_return packed_return;
 	struct rec_blocked blocked;
 };
 

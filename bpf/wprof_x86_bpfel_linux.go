@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	wprofMapAwaited            = "awaited"
+	wprofMapChunks             = "chunks"
 	wprofMapFollowed           = "followed"
 	wprofMapLosses             = "losses"
 	wprofMapNewPrograms        = "new_programs"
@@ -24,6 +25,7 @@ const (
 	wprofMapRings              = "rings"
 	wprofMapScratch            = "scratch"
 	wprofMapToldStacks         = "told_stacks"
+	wprofMapWakeups            = "wakeups"
 	wprofProgBlocked           = "blocked"
 	wprofProgNewProgram        = "new_program"
 	wprofProgSample            = "sample"
@@ -41,6 +43,7 @@ const (
 	wprofProgUserWorker        = "user_worker"
 	wprofVarArgsWanted         = "args_wanted"
 	wprofVarArmed              = "armed"
+	wprofVarChunkShift         = "chunk_shift"
 	wprofVarClosedAt           = "closed_at"
 	wprofVarDoSoftirqAt        = "do_softirq_at"
 	wprofVarFilter             = "filter"
@@ -55,6 +58,8 @@ const (
 	wprofVarPreemptCountPlace  = "preempt_count_place"
 	wprofVarProbeFired         = "probe_fired"
 	wprofVarRecords            = "records"
+	wprofVarRingBytes          = "ring_bytes"
+	wprofVarRingChunks         = "ring_chunks"
 	wprofVarRingCount          = "ring_count"
 	wprofVarRingsShared        = "rings_shared"
 	wprofVarSampleKernel       = "sample_kernel"
@@ -134,6 +139,7 @@ type wprofProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
 	Awaited     *ebpf.MapSpec `ebpf:"awaited"`
+	Chunks      *ebpf.MapSpec `ebpf:"chunks"`
 	Followed    *ebpf.MapSpec `ebpf:"followed"`
 	Losses      *ebpf.MapSpec `ebpf:"losses"`
 	NewPrograms *ebpf.MapSpec `ebpf:"new_programs"`
@@ -141,6 +147,7 @@ type wprofMapSpecs struct {
 	Rings       *ebpf.MapSpec `ebpf:"rings"`
 	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
 	ToldStacks  *ebpf.MapSpec `ebpf:"told_stacks"`
+	Wakeups     *ebpf.MapSpec `ebpf:"wakeups"`
 }
 
 // wprofVariableSpecs contains global variables before they are loaded into the kernel.
@@ -149,6 +156,7 @@ type wprofMapSpecs struct {
 type wprofVariableSpecs struct {
 	ArgsWanted         *ebpf.VariableSpec `ebpf:"args_wanted"`
 	Armed              *ebpf.VariableSpec `ebpf:"armed"`
+	ChunkShift         *ebpf.VariableSpec `ebpf:"chunk_shift"`
 	ClosedAt           *ebpf.VariableSpec `ebpf:"closed_at"`
 	DoSoftirqAt        *ebpf.VariableSpec `ebpf:"do_softirq_at"`
 	Filter             *ebpf.VariableSpec `ebpf:"filter"`
@@ -163,6 +171,8 @@ type wprofVariableSpecs struct {
 	PreemptCountPlace  *ebpf.VariableSpec `ebpf:"preempt_count_place"`
 	ProbeFired         *ebpf.VariableSpec `ebpf:"probe_fired"`
 	Records            *ebpf.VariableSpec `ebpf:"records"`
+	RingBytes          *ebpf.VariableSpec `ebpf:"ring_bytes"`
+	RingChunks         *ebpf.VariableSpec `ebpf:"ring_chunks"`
 	RingCount          *ebpf.VariableSpec `ebpf:"ring_count"`
 	RingsShared        *ebpf.VariableSpec `ebpf:"rings_shared"`
 	SampleKernel       *ebpf.VariableSpec `ebpf:"sample_kernel"`
@@ -199,6 +209,7 @@ func (o *wprofObjects) Close() error {
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
 	Awaited     *ebpf.Map `ebpf:"awaited"`
+	Chunks      *ebpf.Map `ebpf:"chunks"`
 	Followed    *ebpf.Map `ebpf:"followed"`
 	Losses      *ebpf.Map `ebpf:"losses"`
 	NewPrograms *ebpf.Map `ebpf:"new_programs"`
@@ -206,11 +217,13 @@ type wprofMaps struct {
 	Rings       *ebpf.Map `ebpf:"rings"`
 	Scratch     *ebpf.Map `ebpf:"scratch"`
 	ToldStacks  *ebpf.Map `ebpf:"told_stacks"`
+	Wakeups     *ebpf.Map `ebpf:"wakeups"`
 }
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
 		m.Awaited,
+		m.Chunks,
 		m.Followed,
 		m.Losses,
 		m.NewPrograms,
@@ -218,6 +231,7 @@ func (m *wprofMaps) Close() error {
 		m.Rings,
 		m.Scratch,
 		m.ToldStacks,
+		m.Wakeups,
 	)
 }
 
@@ -227,6 +241,7 @@ func (m *wprofMaps) Close() error {
 type wprofVariables struct {
 	ArgsWanted         *ebpf.Variable `ebpf:"args_wanted"`
 	Armed              *ebpf.Variable `ebpf:"armed"`
+	ChunkShift         *ebpf.Variable `ebpf:"chunk_shift"`
 	ClosedAt           *ebpf.Variable `ebpf:"closed_at"`
 	DoSoftirqAt        *ebpf.Variable `ebpf:"do_softirq_at"`
 	Filter             *ebpf.Variable `ebpf:"filter"`
@@ -241,6 +256,8 @@ type wprofVariables struct {
 	PreemptCountPlace  *ebpf.Variable `ebpf:"preempt_count_place"`
 	ProbeFired         *ebpf.Variable `ebpf:"probe_fired"`
 	Records            *ebpf.Variable `ebpf:"records"`
+	RingBytes          *ebpf.Variable `ebpf:"ring_bytes"`
+	RingChunks         *ebpf.Variable `ebpf:"ring_chunks"`
 	RingCount          *ebpf.Variable `ebpf:"ring_count"`
 	RingsShared        *ebpf.Variable `ebpf:"rings_shared"`
 	SampleKernel       *ebpf.Variable `ebpf:"sample_kernel"`

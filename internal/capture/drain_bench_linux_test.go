@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wprof/bpf"
 	"wprof/format"
+	"wprof/internal/ringdata"
 	"wprof/internal/spool"
 )
 
@@ -18,7 +18,7 @@ type filledRing struct {
 }
 
 // switchBytes is the length of most records.
-const switchBytes = 40
+const switchBytes = 8
 
 func newFilledRing(size int) *filledRing {
 	r := &filledRing{data: make([]byte, 2*size)}
@@ -38,7 +38,7 @@ func (r *filledRing) Committed(limit uint64) (run []byte, from uint64) {
 	start, end := r.consumer%size, r.consumer%size
 	for limit-r.consumer > end-start {
 		header := binary.NativeEndian.Uint32(r.data[end:])
-		end += uint64(bpf.HeaderBytes+header&^(bpf.Busy|bpf.Discarded)+7) &^ 7
+		end += uint64(ringdata.Room(header))
 	}
 	return r.data[start:end], r.consumer
 }
@@ -46,7 +46,7 @@ func (r *filledRing) Committed(limit uint64) (run []byte, from uint64) {
 // BenchmarkDrain measures the draining thread with the rings of a machine of 256 CPUs: 128 rings of 8 MiB, with a megabyte of
 // records each in every round.
 func BenchmarkDrain(b *testing.B) {
-	const rings, each = 128, 1 << 20 / (bpf.HeaderBytes + switchBytes) * (bpf.HeaderBytes + switchBytes)
+	const rings, each = 128, 1 << 20 / (ringdata.HeaderBytes + switchBytes) * (ringdata.HeaderBytes + switchBytes)
 	var all []ring
 	for range rings {
 		all = append(all, newFilledRing(8<<20))
@@ -71,7 +71,7 @@ func BenchmarkDrain(b *testing.B) {
 			b.Fatal(all, err)
 		}
 	}
-	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N)/(rings*each/(bpf.HeaderBytes+switchBytes)), "cpu-ns/record")
+	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N)/(rings*each/(ringdata.HeaderBytes+switchBytes)), "cpu-ns/record")
 }
 
 // cpuTime is the CPU time of this process, ns.

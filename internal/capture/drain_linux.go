@@ -11,7 +11,8 @@ type ring interface {
 	// Producer and Consumer are positions in bytes since the ring was made.
 	Producer() uint64
 	Consumer() uint64
-	// Committed are the whole records from the consumer position up to the first busy one or limit.
+	// Committed are the whole records from the consumer position up to the first busy one, to limit, or to where their memory is
+	// not in one piece.
 	Committed(limit uint64) (run []byte, from uint64)
 	Consume(n int)
 }
@@ -57,20 +58,10 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 	}
 	all = true
 	for i, r := range d.rings {
-		run, from := r.Committed(d.limits[i])
-		fill = max(fill, float64(d.limits[i]-from)/d.capacity)
-		if len(run) > 0 {
-			if err := d.sink.Ring(i, from, run); err != nil {
-				return fill, false, err
-			}
+		fill = max(fill, float64(d.limits[i]-r.Consumer())/d.capacity)
+		if err := d.drainRing(i, r); err != nil {
+			return fill, false, err
 		}
-		// Records were lost before this makes room.
-		d.full = d.full || float64(r.Producer()-from) > d.capacity-fullMargin
-		if len(run) > 0 {
-			r.Consume(len(run))
-			d.read[i] += uint64(len(run))
-		}
-		d.drained[i] = from + uint64(len(run))
 		all = all && d.drained[i] == d.limits[i]
 	}
 	if err := d.drainSide(); err != nil {
@@ -80,6 +71,26 @@ func (d *drainer) Round() (fill float64, all bool, err error) {
 		return fill, all, err
 	}
 	return fill, all, nil
+}
+
+func (d *drainer) drainRing(i int, r ring) error {
+	for {
+		run, from := r.Committed(d.limits[i])
+		d.drained[i] = from + uint64(len(run))
+		// Records were lost before this makes room.
+		d.full = d.full || float64(r.Producer()-from) > d.capacity-fullMargin
+		if len(run) == 0 {
+			return nil
+		}
+		if err := d.sink.Ring(i, from, run); err != nil {
+			return err
+		}
+		r.Consume(len(run))
+		d.read[i] += uint64(len(run))
+		if d.drained[i] == d.limits[i] {
+			return nil
+		}
+	}
 }
 
 // fullMargin is more than the longest record: with less room than that, a record may have been lost.

@@ -93,11 +93,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	if r.tasks, err = r.taskLists(); err != nil {
 		return err
 	}
-	var fds []int
-	for _, one := range r.tracer.Rings() {
-		fds = append(fds, one.FD())
-	}
-	if r.wake, err = newWake(fds); err != nil {
+	if r.wake, err = newWake(r.tracer.Wakeups()); err != nil {
 		return err
 	}
 	if cfg.Kernel.Follow {

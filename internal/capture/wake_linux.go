@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/bpf"
 )
 
 // wake lets the reading thread sleep until some time, until a ring fills or until another goroutine calls it. It sleeps in
@@ -13,29 +15,15 @@ import (
 // otherwise, and twice the switches are twice the disturbance.
 type wake struct {
 	fd    int
-	rings int // an epoll of their edges: a ring with anything in it is always ready for poll(2)
+	rings *bpf.Wakeups
 }
 
-func newWake(rings []int) (w *wake, err error) {
-	made := &wake{fd: -1, rings: -1}
-	w = made
-	defer func() {
-		if err != nil { // and w is nil
-			_ = made.Close()
-		}
-	}()
-	if w.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+func newWake(rings *bpf.Wakeups) (*wake, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
 		return nil, fmt.Errorf("create an eventfd: %w", err)
 	}
-	if w.rings, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("create an epoll: %w", err)
-	}
-	for _, fd := range rings {
-		if err := unix.EpollCtl(w.rings, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(fd)}); err != nil {
-			return nil, fmt.Errorf("watch a ring: %w", err)
-		}
-	}
-	return w, nil
+	return &wake{fd, rings}, nil
 }
 
 // Call ends this or the next Sleep.
@@ -47,7 +35,8 @@ func (w *wake) Call() {
 
 // Sleep returns after d, or earlier: with true if it was called, with false if a ring fills.
 func (w *wake) Sleep(d time.Duration) (called bool, err error) {
-	fds := [2]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}, {Fd: int32(w.rings), Events: unix.POLLIN}}
+	w.rings.Take() // the rings have just been read
+	fds := [2]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}, {Fd: int32(w.rings.FD()), Events: unix.POLLIN}}
 	timeout := unix.NsecToTimespec(max(d, 0).Nanoseconds())
 	n, err := unix.Ppoll(fds[:], &timeout, nil)
 	if errors.Is(err, unix.EINTR) {
@@ -56,13 +45,7 @@ func (w *wake) Sleep(d time.Duration) (called bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("wait for the next round: %w", err)
 	}
-	if n == 0 {
-		return false, nil
-	}
-	if fds[1].Revents != 0 {
-		w.takeEdges()
-	}
-	if fds[0].Revents == 0 {
+	if n == 0 || fds[0].Revents == 0 {
 		return false, nil
 	}
 	var count [8]byte
@@ -70,23 +53,4 @@ func (w *wake) Sleep(d time.Duration) (called bool, err error) {
 	return true, nil
 }
 
-// takeEdges lets the epoll be ready again only when another ring fills.
-func (w *wake) takeEdges() {
-	var edges [64]unix.EpollEvent
-	for {
-		n, err := unix.EpollWait(w.rings, edges[:], 0)
-		if err != nil || n < len(edges) {
-			return
-		}
-	}
-}
-
-func (w *wake) Close() error {
-	var errs []error
-	for _, fd := range []int{w.fd, w.rings} {
-		if fd >= 0 {
-			errs = append(errs, unix.Close(fd))
-		}
-	}
-	return errors.Join(errs...)
-}
+func (w *wake) Close() error { return unix.Close(w.fd) }

@@ -51,8 +51,12 @@ func pingPong(tb testing.TB, events int) *Spool {
 		if n/4%2 == 1 {
 			a, b = b, a
 		}
-		rings[cpu] = appendWaking(rings[cpu], now, cpu, a, b)
-		rings[cpu] = appendSwitch(rings[cpu], now+700+int64(jitter.IntN(100)), cpu, a, b)
+		if len(rings[cpu]) == 0 {
+			rings[cpu] = appendWaking(rings[cpu], now, cpu, a, b)
+		} else {
+			rings[cpu] = appendPackedWaking(rings[cpu], now, cpu, a, b)
+		}
+		rings[cpu] = appendPackedSwitch(rings[cpu], now+700+int64(jitter.IntN(100)), cpu, a, b)
 		now += 1200 + int64(jitter.IntN(300))
 		if now > round {
 			flush()

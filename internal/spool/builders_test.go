@@ -12,6 +12,27 @@ func appendRecord(b []byte, record []byte) []byte {
 	return b
 }
 
+// appendPacked packs a switch, a waking or a return as the programs do.
+func appendPacked(to []byte, record []byte) []byte {
+	le := binary.LittleEndian
+	var b []byte
+	switch record[hdrKind] {
+	case recSwitch:
+		b = le.AppendUint32(b, le.Uint32(record[switchNext:]))
+		b = le.AppendUint16(b, le.Uint16(record[switchPrevState:]))
+		b = append(b, record[switchPrevPrio]+1, record[switchNextPrio]+1)
+	case recWaking, recWakeupNew:
+		b = le.AppendUint32(b, le.Uint32(record[wakingWakee:]))
+		b = le.AppendUint16(b, le.Uint16(record[wakingTarget:]))
+		b = append(b, record[wakingPrio]+1, 0)
+	case recReturn:
+		b = append(b, record[returnStacks:returnSize]...)
+	}
+	to = le.AppendUint32(to, uint32(len(b))|uint32(record[hdrFlags])<<13|uint32(record[hdrKind])<<21|1<<29)
+	to = le.AppendUint32(to, uint32(recordTime(record)))
+	return append(to, b...)
+}
+
 func header(b []byte, time int64, kind, flags uint8, cpu int, tid uint32) {
 	le := binary.LittleEndian
 	le.PutUint64(b[hdrTime:], uint64(time))
@@ -21,6 +42,14 @@ func header(b []byte, time int64, kind, flags uint8, cpu int, tid uint32) {
 }
 
 func appendSwitch(to []byte, time int64, cpu int, prev, next uint32) []byte {
+	return appendRecord(to, switchRecord(time, cpu, prev, next))
+}
+
+func appendPackedSwitch(to []byte, time int64, cpu int, prev, next uint32) []byte {
+	return appendPacked(to, switchRecord(time, cpu, prev, next))
+}
+
+func switchRecord(time int64, cpu int, prev, next uint32) []byte {
 	var b [switchSize]byte
 	header(b[:], time, recSwitch, sides, cpu, prev)
 	le := binary.LittleEndian
@@ -28,17 +57,25 @@ func appendSwitch(to []byte, time int64, cpu int, prev, next uint32) []byte {
 	le.PutUint32(b[switchPrevState:], 1)
 	le.PutUint16(b[switchPrevPrio:], 120)
 	le.PutUint16(b[switchNextPrio:], 120)
-	return appendRecord(to, b[:])
+	return b[:]
 }
 
 func appendWaking(to []byte, time int64, cpu int, waker, wakee uint32) []byte {
+	return appendRecord(to, wakingRecord(time, cpu, waker, wakee))
+}
+
+func appendPackedWaking(to []byte, time int64, cpu int, waker, wakee uint32) []byte {
+	return appendPacked(to, wakingRecord(time, cpu, waker, wakee))
+}
+
+func wakingRecord(time int64, cpu int, waker, wakee uint32) []byte {
 	var b [wakingSize]byte
 	header(b[:], time, recWaking, sides, cpu, waker)
 	le := binary.LittleEndian
 	le.PutUint32(b[wakingWakee:], wakee)
 	le.PutUint16(b[wakingPrio:], 120)
 	le.PutUint16(b[wakingTarget:], uint16(cpu))
-	return appendRecord(to, b[:])
+	return b[:]
 }
 
 func appendStack(to []byte, time int64, id uint64, pid uint32, count int, at func(i int) uint64) []byte {

@@ -56,8 +56,11 @@ const (
 // pieceBytes is the most ring bytes in one chunk. A chunk is read as a whole, because nothing in it is trusted before
 // its checksum was found to match; so with many rings chunks are smaller.
 func pieceBytes(rings int) int {
-	return min(max(16<<20/max(rings, 1), 16<<10), 128<<10) &^ 7
+	return min(max(8<<20/max(rings, 1), 16<<10), maxPiece/2) &^ 7
 }
+
+// maxPiece is the most ring bytes that a chunk of an older version has.
+const maxPiece = 128 << 10
 
 type chunkHeader struct {
 	typ       chunkType

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 	"wprof/internal/sideband"
 )
 
@@ -81,7 +82,8 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	}
 	sizes := recordSizes()
 	rings := int(s.first.rings)
-	room := max(bufferBytes/max(rings, 1), 2*pieceBytes(rings))
+	piece := pieceBytes(rings)
+	room := max(bufferBytes/max(rings, 1)-piece*ringdata.MaxWhole/ringdata.MinPacked, piece)
 	add := func(index int) *source {
 		src := &source{r: s.r, index: index, room: min(room, 1<<20), sizes: sizes, damage: &s.damage, mark: math.MinInt64, bound: math.MinInt64, newest: math.MinInt64, take: f.take}
 		// The rings of a recording begin at 0; those of a later generation anywhere.
@@ -90,8 +92,11 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 		f.merge.sources = append(f.merge.sources, src)
 		return src
 	}
+	scratch := new([]byte)
 	for i := range rings {
-		f.rings = append(f.rings, add(i))
+		ring := add(i)
+		ring.decoder.CPU, ring.scratch = uint16(i), scratch
+		f.rings = append(f.rings, ring)
 	}
 	f.tasks = add(rings)
 	f.tasks.tasks, f.tasks.mark = true, never

@@ -47,6 +47,18 @@ func createSpool(t *testing.T) (w *Writer, must func(error)) {
 // smaller parts.
 func TestMemoryIsBoundedWhateverARoundHolds(t *testing.T) {
 	race.Skip(t)
+	t.Run("whole records", func(t *testing.T) { boundMemoryOfARound(t, appendSwitch) })
+	t.Run("packed records", func(t *testing.T) {
+		boundMemoryOfARound(t, func(to []byte, time int64, cpu int, prev, next uint32) []byte {
+			if len(to) == 0 {
+				return appendSwitch(to, time, cpu, prev, next)
+			}
+			return appendPackedSwitch(to, time, cpu, prev, next)
+		})
+	})
+}
+
+func boundMemoryOfARound(t *testing.T, appendSwitch func(to []byte, time int64, cpu int, prev, next uint32) []byte) {
 	const rings, perRing, bound = 128, 1 << 20, 128 << 20
 	w, must := createSpool(t)
 	must(w.Begin(Header{Session: &format.Session{Id: 1}, Rings: rings}))

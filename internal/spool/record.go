@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // The records of bpf/records.h, field by field: layouts() and the offsets below are held against the C structs by a
@@ -55,29 +56,29 @@ const (
 
 // Offsets in struct rec_hdr.
 const (
-	hdrTime  = 0
-	hdrKind  = 8
-	hdrFlags = 9
-	hdrCPU   = 10
-	hdrTID   = 12
-	hdrSize  = 16
+	hdrTime  = ringdata.HdrTime
+	hdrKind  = ringdata.HdrKind
+	hdrFlags = ringdata.HdrFlags
+	hdrCPU   = ringdata.HdrCPU
+	hdrTID   = ringdata.HdrTID
+	hdrSize  = ringdata.HdrSize
 )
 
 // Offsets in the structs that begin with a rec_hdr, and their sizes. A record may be longer: records grow at the end.
 const (
-	switchNext      = 16
-	switchPrevState = 20
-	switchPrevPrio  = 24
-	switchNextPrio  = 26
-	switchDistance  = 28
-	switchStacks    = 32
-	switchSize      = 32
+	switchNext      = ringdata.SwitchNext
+	switchPrevState = ringdata.SwitchPrevState
+	switchPrevPrio  = ringdata.SwitchPrevPrio
+	switchNextPrio  = ringdata.SwitchNextPrio
+	switchDistance  = ringdata.SwitchDistance
+	switchSize      = ringdata.SwitchSize
+	switchStacks    = switchSize
 
-	wakingWakee  = 16
-	wakingPrio   = 20
-	wakingTarget = 22
-	wakingStacks = 24
-	wakingSize   = 24
+	wakingWakee  = ringdata.WakingWakee
+	wakingPrio   = ringdata.WakingPrio
+	wakingTarget = ringdata.WakingTarget
+	wakingSize   = ringdata.WakingSize
+	wakingStacks = wakingSize
 
 	forkChild = 16
 	forkSize  = forkChild + identSize
@@ -124,8 +125,8 @@ const (
 	stacksKernel = 8
 	stacksSize   = 16
 
-	returnStacks = 16
-	returnSize   = returnStacks + stacksSize
+	returnStacks = ringdata.ReturnStacks
+	returnSize   = ringdata.ReturnSize
 
 	blockedStart  = 16
 	blockedPID    = 24
@@ -179,14 +180,6 @@ func recordSizes() [256]uint16 {
 		recStack: stackSize, recSample: sampleSize, recArgs: argsSize, recReturn: returnSize,
 	}
 }
-
-// A ring's own header before each record: u32 length with two flags, u32 page offset. The next header follows at a
-// multiple of 8.
-const (
-	ringHeaderSize = 8
-	ringBusy       = 1 << 31
-	ringDiscard    = 1 << 30
-)
 
 func recordTime(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b[hdrTime:])) }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"wprof/bpf"
+	"wprof/internal/ringdata"
 )
 
 // TestRecordsAreLaidOutAsInC holds the offsets and sizes in record.go against the types in the compiled programs.
@@ -34,7 +35,16 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 			{"prev_stacks", switchStacks, 0},
 		}},
 		"rec_waking": {wakingSize, []field{hdr, {"wakee_tid", wakingWakee, 4}, {"prio", wakingPrio, 2}, {"target_cpu", wakingTarget, 2}, {"stacks", wakingStacks, 0}}},
-		"rec_fork":   {forkSize, []field{hdr, {"child", forkChild, identSize}}},
+		"rec_packed_switch": {ringdata.PackedSwitchSize, []field{
+			{"next_tid", ringdata.PackedSwitchNext, 4}, {"prev_state", ringdata.PackedSwitchPrevState, 2},
+			{"prev_prio", ringdata.PackedSwitchPrevPrio, 1}, {"next_prio", ringdata.PackedSwitchNextPrio, 1},
+		}},
+		"rec_packed_waking": {ringdata.PackedWakingSize, []field{
+			{"wakee_tid", ringdata.PackedWakingWakee, 4}, {"target_cpu", ringdata.PackedWakingTarget, 2},
+			{"prio", ringdata.PackedWakingPrio, 1}, {"pad", 7, 1},
+		}},
+		"rec_packed_return": {ringdata.PackedReturnSize, []field{{"stacks", ringdata.PackedReturnStacks, stacksSize}}},
+		"rec_fork":          {forkSize, []field{hdr, {"child", forkChild, identSize}}},
 		"rec_exec": {execSize, []field{
 			hdr, {"who", execWho, identSize}, {"old_tid", execOldTID, 4}, {"filename_len", execFilenameLength, 4}, {"filename", execFilename, 0},
 		}},

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"wprof/internal/ringdata"
 )
 
 // A switch that announces a stack is told with it, though the stack's record comes after: so the switch waits until
@@ -62,7 +64,7 @@ func (s *source) returned(b []byte, time int64, at uint64) {
 		if a.cpu != cpu || a.at < s.base {
 			continue
 		}
-		change := s.buf[a.at-s.base+ringHeaderSize:]
+		change := s.buf[a.at-s.base+ringdata.HeaderBytes:]
 		if distance := at - a.at; le.Uint32(change[switchNext:]) == le.Uint32(b[hdrTID:]) && distance <= math.MaxUint32 {
 			le.PutUint32(change[switchDistance:], uint32(distance))
 			s.answered = append(s.answered, answered{a.time, time})

@@ -21,7 +21,7 @@ func (f *finaliser) scanRound() (bool, error) {
 		}
 		switch c.typ {
 		case chunkRing:
-			if int(c.ring) < len(f.rings) && int(c.length) <= pieceBytes(len(f.rings)) {
+			if int(c.ring) < len(f.rings) && int(c.length) <= maxPiece {
 				f.rings[c.ring].append(&c)
 			}
 		case chunkSideband:

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"wprof/internal/ringdata"
 	"wprof/internal/sideband"
 )
 
@@ -35,7 +36,10 @@ type source struct {
 	mark    int64  // everything older has a position before end
 	waits   []wait
 
-	buf      []byte
+	rest     []byte  // of a ring: the beginning of a record whose end is still to be read
+	scratch  *[]byte // of all rings: what is being read
+	decoder  ringdata.Decoder
+	buf      []byte // of a ring: whole records
 	base     uint64 // of buf[0], in bytes since the beginning of the source
 	parsed   int    // in buf
 	inside   bool   // the bytes to come begin within a record whose beginning is lost
@@ -223,34 +227,58 @@ func (s *source) load(e *extent) error {
 		s.complete, s.listed = s.intact, s.listed || s.intact
 		return nil
 	}
-	if e.whole && s.parsed < len(s.buf) && !s.tasks {
+	if e.whole && (s.parsed < len(s.buf) || len(s.rest) > 0) && !s.tasks {
 		s.hole() // half a record, and its rest is not to come
+	}
+	if !s.tasks && !s.side {
+		return s.loadRing(e)
 	}
 	n := len(s.buf)
 	s.buf = slices.Grow(s.buf, int(e.length))[:n+int(e.length)]
-	part := s.buf[n:]
-	if _, err := s.r.ReadAt(part, e.offset); err != nil {
-		return fmt.Errorf("read the spool: %w", err)
-	}
-	if checksum(part) != e.crc {
+	if ok, err := s.read(s.buf[n:], e); !ok {
 		s.buf = s.buf[:n]
-		s.damage.Bad += chunkHeaderSize + int64(e.length)
 		s.hole()
-		return nil
+		return err
 	}
 	if s.inside && !e.whole && !s.tasks {
 		s.buf = s.buf[:n]
 		return nil
 	}
 	s.inside = false
-	switch {
-	case s.tasks:
+	if s.tasks {
 		s.parseTasks(e.whole)
-	case s.side:
+	} else {
 		s.parseSide()
-	default:
-		s.parse()
 	}
+	return nil
+}
+
+// read reads the bytes of an extent. It is not ok when they are damaged.
+func (s *source) read(to []byte, e *extent) (ok bool, err error) {
+	if _, err := s.r.ReadAt(to, e.offset); err != nil {
+		return false, fmt.Errorf("read the spool: %w", err)
+	}
+	if checksum(to) != e.crc {
+		s.damage.Bad += chunkHeaderSize + int64(e.length)
+		return false, nil
+	}
+	return true, nil
+}
+
+func (s *source) loadRing(e *extent) error {
+	n := len(s.rest)
+	raw := append((*s.scratch)[:0], s.rest...)
+	raw = slices.Grow(raw, int(e.length))[:n+int(e.length)]
+	*s.scratch = raw
+	if ok, err := s.read(raw[n:], e); !ok {
+		s.hole()
+		return err
+	}
+	if s.inside && !e.whole {
+		return nil
+	}
+	s.inside = false
+	s.parse(raw)
 	return nil
 }
 
@@ -261,7 +289,8 @@ func (s *source) hole() {
 		return
 	}
 	s.inside = true
-	s.announced = s.announced[:0]
+	s.announced, s.rest = s.announced[:0], s.rest[:0]
+	s.decoder.Lost()
 	if s.gap {
 		s.buf = s.buf[:s.parsed]
 		return
@@ -273,51 +302,55 @@ func (s *source) hole() {
 		s.gapSince = s.newest
 		return
 	}
-	var record [ringHeaderSize + gapSize]byte
+	var record [ringdata.HeaderBytes + gapSize]byte
 	le := binary.LittleEndian
 	le.PutUint32(record[:], gapSize)
-	record[ringHeaderSize+hdrKind] = recGap
-	le.PutUint64(record[ringHeaderSize+gapFrom:], uint64(s.newest))
+	record[ringdata.HeaderBytes+hdrKind] = recGap
+	le.PutUint64(record[ringdata.HeaderBytes+gapFrom:], uint64(s.newest))
 	s.buf = append(s.buf, record[:]...)
 	s.parsed = len(s.buf)
 }
 
-// parse takes the whole records in buf that it has not seen yet.
-func (s *source) parse() {
-	le := binary.LittleEndian
-	buf := s.buf
-	at := s.parsed
-	for len(buf)-at >= ringHeaderSize {
-		length := le.Uint32(buf[at:])
-		body := int(length &^ (ringBusy | ringDiscard))
-		next := at + ringHeaderSize + (body+7)&^7
-		if body > maxRecord || length&ringBusy != 0 {
-			s.parsed = at
+// parse takes the records of a ring that are there as a whole.
+func (s *source) parse(raw []byte) {
+	for n := 0; len(raw) > 0; raw = raw[n:] {
+		at := len(s.buf)
+		s.buf, n = s.decoder.Append(s.buf, raw)
+		if n == 0 {
+			break
+		}
+		if n < 0 {
+			s.parsed = len(s.buf)
 			s.hole()
 			return
 		}
-		if next > len(buf) {
-			break
+		if len(s.buf) > at && !s.notice(at) {
+			s.buf = s.buf[:at]
 		}
-		if length&ringDiscard == 0 && body >= hdrSize {
-			b := buf[at+ringHeaderSize : at+ringHeaderSize+body]
-			if need := int(s.sizes[b[hdrKind]]); need != 0 && body >= need && b[hdrKind] != recTask {
-				time, position := int64(le.Uint64(b[hdrTime:])), s.base+uint64(at)
-				if b[hdrKind] != recReturn {
-					s.insert(time, position)
-				}
-				if k := b[hdrKind]; k == recSwitch && (b[hdrFlags]&recAnnounced != 0 || len(s.announced) > 0) || k >= recStack {
-					s.note(b, time, position)
-				}
-			}
-		}
-		at = next
 	}
-	s.parsed = at
+	s.parsed = len(s.buf)
+	s.rest = append(s.rest[:0], raw...)
 }
 
-// maxRecord is more than the longest record has; what claims more is damage.
-const maxRecord = 8 << 10
+// notice takes the record at a place of buf into the order of time. False: this version does not know it.
+func (s *source) notice(at int) bool {
+	b := recordAt(s.buf[at:])
+	if len(b) < hdrSize {
+		return false
+	}
+	kind := b[hdrKind]
+	if need := int(s.sizes[kind]); need == 0 || len(b) < need || kind == recTask {
+		return false
+	}
+	time, position := recordTime(b), s.base+uint64(at)
+	if kind != recReturn {
+		s.insert(time, position)
+	}
+	if kind == recSwitch && (b[hdrFlags]&recAnnounced != 0 || len(s.announced) > 0) || kind >= recStack {
+		s.note(b, time, position)
+	}
+	return true
+}
 
 func (s *source) parseSide() {
 	var r sideband.Record
@@ -400,8 +433,13 @@ func (s *source) record(e *entry) []byte {
 	if s.side {
 		return b
 	}
-	length := binary.LittleEndian.Uint32(b) &^ (ringBusy | ringDiscard)
-	return b[ringHeaderSize : ringHeaderSize+length]
+	return recordAt(b)
+}
+
+// recordAt is the record that stands at the beginning of b behind its header.
+func recordAt(b []byte) []byte {
+	length := binary.LittleEndian.Uint32(b)
+	return b[ringdata.HeaderBytes : ringdata.HeaderBytes+length]
 }
 
 // offset is up to where the file is no longer needed by this source.

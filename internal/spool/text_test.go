@@ -15,7 +15,8 @@ import (
 
 // Spools are written as text, one action of the recorder a line, in the order of the file:
 //
-//	spool rings=2 recorder=9       begins it; also nosched=1, cpus=2, stacks=1, offcpumin=1000
+//	spool rings=2 recorder=9       begins it; also nosched=1, cpus=2, stacks=1, offcpumin=1000; packed=1: records are
+//	                               packed as the programs pack them
 //	task at=900 tid=10 comm=a ...  a thread of a list; lists end with any other line
 //	clocks 950                     a snapshot
 //	open 1000                      the window opens
@@ -53,6 +54,7 @@ type spoolText struct {
 	tail    Tail
 	sources []*format.Source
 	blocked []byte
+	packed  bool
 	side    []byte             // records of the round
 	step    func(after string) // called after each line that writes, for live tests
 }
@@ -62,6 +64,8 @@ type textRing struct {
 	drained  uint64
 	produced uint64
 	busyAt   int // in pending; -1: not
+	running  uint32
+	base     int64 // time of the last whole switch or waking; 0: the next one is whole
 }
 
 // writeSpool makes the spool and returns the path of its file.
@@ -112,6 +116,7 @@ func (p *spoolText) line(words []string, path string) error {
 		for i := range p.rings {
 			p.rings[i].busyAt = -1
 		}
+		p.packed = f.number("packed") != 0
 		s := &format.Session{Id: 0x1234567890, BootId: "boot", Host: "box"}
 		for i := range f.number("cpus") {
 			s.Cpus = append(s.Cpus, &format.Cpu{Id: uint32(i)})
@@ -149,6 +154,9 @@ func (p *spoolText) line(words []string, path string) error {
 	case "round":
 		return p.round(number(1))
 	case "bump":
+		for i := range p.rings {
+			p.rings[i].base = 0
+		}
 		return p.w.BumpGeneration(uint32(number(1)))
 	case "cut":
 		at := number(1)
@@ -179,10 +187,36 @@ func (p *spoolText) line(words []string, path string) error {
 			return err
 		}
 		before := len(r.pending)
-		r.pending = appendRecord(r.pending, record)
+		if p.packed && r.packs(ring, record) {
+			r.pending = appendPacked(r.pending, record)
+		} else {
+			r.pending = appendRecord(r.pending, record)
+		}
 		r.produced += uint64(len(r.pending) - before)
 	}
 	return nil
+}
+
+// packs tells whether the programs pack a record, see bpf/pack.h, and keeps what decides on the next ones.
+func (r *textRing) packs(ring int, record []byte) bool {
+	const within = 1 << 26 // PACKED_WITHIN_NS
+	le := binary.LittleEndian
+	kind, tid, time := record[hdrKind], le.Uint32(record[hdrTID:]), recordTime(record)
+	if kind != recSwitch && kind != recWaking && kind != recWakeupNew && kind != recReturn {
+		return false
+	}
+	packs := r.base != 0 && time-r.base < within && tid == r.running && int(le.Uint16(record[hdrCPU:])) == ring &&
+		record[hdrFlags]&recStacked == 0
+	if kind == recReturn {
+		return packs
+	}
+	if !packs {
+		r.base, r.running = time, tid
+	}
+	if kind == recSwitch {
+		r.running = le.Uint32(record[switchNext:])
+	}
+	return packs
 }
 
 // writeList writes the tasks of the lines before, and ends their list if no more of it follows.

@@ -1,0 +1,192 @@
+// Package ringdata reads what the kernel programs write to their rings: bpf/ring.h says how records stand there, bpf/pack.h
+// how most of them are packed. Whoever moves bytes needs their lengths only ([Room]); a [Decoder] makes whole records
+// of all of them.
+package ringdata
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// Before each record stand 8 bytes: its length and flags, and of a packed record the lower half of its time, 4 bytes each.
+// While they are 0 the record is being written. A record takes up a multiple of 8 bytes.
+const (
+	HeaderBytes = 8
+	Discarded   = 1 << 30 // to be skipped
+	packed      = 1 << 29
+	lengthMask  = 1<<13 - 1
+	flagsShift  = 13
+	kindShift   = 21
+)
+
+// Room is the number of bytes that a record takes up, its header included, by the first 4 bytes of the header; 0: it is
+// being written.
+func Room(header uint32) int {
+	length := int(header & lengthMask)
+	if length == 0 {
+		return 0
+	}
+	return (length + HeaderBytes + 7) &^ 7
+}
+
+// Kinds of records that are packed or say what packed ones leave out: enum rec_kind in bpf/records.h.
+const (
+	KindSwitch    = 1
+	KindWaking    = 2
+	KindWakeupNew = 3
+	KindReturn    = 67
+)
+
+// Offsets in struct rec_hdr, rec_switch, rec_waking and rec_return.
+const (
+	HdrTime  = 0
+	HdrKind  = 8
+	HdrFlags = 9
+	HdrCPU   = 10
+	HdrTID   = 12
+	HdrSize  = 16
+
+	SwitchNext      = 16
+	SwitchPrevState = 20
+	SwitchPrevPrio  = 24
+	SwitchNextPrio  = 26
+	SwitchDistance  = 28
+	SwitchSize      = 32
+
+	WakingWakee  = 16
+	WakingPrio   = 20
+	WakingTarget = 22
+	WakingSize   = 24
+
+	ReturnStacks = 16
+	ReturnSize   = 32
+)
+
+// Offsets in struct rec_packed_switch, rec_packed_waking and rec_packed_return.
+const (
+	PackedSwitchNext      = 0
+	PackedSwitchPrevState = 4
+	PackedSwitchPrevPrio  = 6
+	PackedSwitchNextPrio  = 7
+	PackedSwitchSize      = 8
+
+	PackedWakingWakee  = 0
+	PackedWakingTarget = 4
+	PackedWakingPrio   = 6
+	PackedWakingSize   = 8
+
+	PackedReturnStacks = 0
+	PackedReturnSize   = 16
+)
+
+// MinPacked is the fewest bytes that a packed record takes up, and MaxWhole the most that [Decoder.Append] makes of one.
+const (
+	MinPacked = HeaderBytes + PackedSwitchSize
+	MaxWhole  = HeaderBytes + SwitchSize
+)
+
+// Decoder makes whole records of the records of one ring, which it takes in the order in which they stand there. Its zero value
+// begins anywhere, and passes over packed records until a whole one has said what they leave out.
+type Decoder struct {
+	CPU     uint16 // that alone writes to the ring: only such rings have packed records
+	known   bool
+	time    int64 // of the last whole switch or waking, CLOCK_MONOTONIC ns
+	running uint32
+}
+
+// Lost tells that bytes are missing before those that follow.
+func (d *Decoder) Lost() { d.known = false }
+
+// Append takes the first record off raw and appends it to b: 4 bytes with its length, 4 that are 0, the struct of
+// bpf/records.h, and zeros up to a multiple of 8. It appends nothing for a discarded record, or for a packed one that cannot be
+// understood. n is the number of bytes taken; 0: raw ends within the record; negative: raw holds no record.
+func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
+	if len(raw) < HeaderBytes {
+		return b, 0
+	}
+	header := binary.LittleEndian.Uint32(raw)
+	n = Room(header)
+	if n == 0 {
+		return b, -1
+	}
+	if n > len(raw) {
+		return b, 0
+	}
+	body := raw[HeaderBytes:n]
+	switch {
+	case header&Discarded != 0:
+	case header&packed != 0:
+		b = d.unpack(b, header, binary.LittleEndian.Uint32(raw[4:]), body)
+	default:
+		length := header & lengthMask
+		b = binary.LittleEndian.AppendUint64(b, uint64(length))
+		b = append(b, body...)
+		if length >= WakingSize {
+			d.note(body)
+		}
+	}
+	return b, n
+}
+
+// note keeps what a whole record says about the packed ones that follow.
+func (d *Decoder) note(body []byte) {
+	le := binary.LittleEndian
+	switch body[HdrKind] {
+	case KindSwitch:
+		d.running = le.Uint32(body[SwitchNext:])
+	case KindWaking, KindWakeupNew:
+		d.running = le.Uint32(body[HdrTID:])
+	default:
+		return
+	}
+	d.known, d.time = true, int64(le.Uint64(body[HdrTime:]))
+}
+
+func (d *Decoder) unpack(b []byte, header, low uint32, body []byte) []byte {
+	if !d.known {
+		return b
+	}
+	from := len(b)
+	b = slices.Grow(b, MaxWhole)[:from+MaxWhole]
+	whole := b[from:]
+	record := whole[HeaderBytes:]
+	kind, flags := uint8(header>>kindShift), uint8(header>>flagsShift)
+	le := binary.LittleEndian
+	le.PutUint64(record[HdrTime:], uint64(d.time+int64(int32(low-uint32(d.time)))))
+	le.PutUint64(record[HdrKind:], uint64(kind)|uint64(flags)<<8|uint64(d.CPU)<<16|uint64(d.running)<<32)
+	size := d.fill(record, kind, body)
+	if size == 0 {
+		return b[:from]
+	}
+	le.PutUint64(whole, uint64(size))
+	return b[:from+HeaderBytes+size]
+}
+
+// fill fills in all that belongs to a kind, and returns the length of the record; 0: it is not packed in this way.
+func (d *Decoder) fill(record []byte, kind uint8, body []byte) int {
+	_ = record[SwitchSize-1]
+	le := binary.LittleEndian
+	switch {
+	case kind == KindSwitch && len(body) == PackedSwitchSize:
+		d.running = le.Uint32(body[PackedSwitchNext:])
+		le.PutUint32(record[SwitchNext:], d.running)
+		le.PutUint32(record[SwitchPrevState:], uint32(le.Uint16(body[PackedSwitchPrevState:])))
+		le.PutUint16(record[SwitchPrevPrio:], priority(body[PackedSwitchPrevPrio]))
+		le.PutUint16(record[SwitchNextPrio:], priority(body[PackedSwitchNextPrio]))
+		le.PutUint32(record[SwitchDistance:], 0)
+		return SwitchSize
+	case (kind == KindWaking || kind == KindWakeupNew) && len(body) == PackedWakingSize:
+		le.PutUint32(record[WakingWakee:], le.Uint32(body[PackedWakingWakee:]))
+		le.PutUint16(record[WakingTarget:], le.Uint16(body[PackedWakingTarget:]))
+		le.PutUint16(record[WakingPrio:], priority(body[PackedWakingPrio]))
+		return WakingSize
+	case kind == KindReturn && len(body) == PackedReturnSize:
+		copy(record[ReturnStacks:], body[PackedReturnStacks:])
+		return ReturnSize
+	}
+	return 0
+}
+
+// priority is an s16 of the kernel, from one more than it in a byte.
+func priority(b byte) uint16 { return uint16(b) + math.MaxUint16 }
