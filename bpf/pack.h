@@ -2,10 +2,10 @@
 /*
  * Packed records: switches, wakings and returns in 16 to 24 bytes of a ring, where 40 and 48 would say the same.
  *
- * A packed record leaves out what the records before it in the ring say: the CPU, because each CPU has its own ring;
- * the thread that runs, because it took over by the switch before; and the upper half of the time. Whole switches and
- * wakings set the thread and the time for the packed ones that follow. All of them are written with interrupts off, or
- * by a thread that does not leave its CPU meanwhile, so they stand in the ring in the order in which they happened.
+ * A packed record leaves out what is known: the CPU, because only the one that has the ring's number packs; the thread
+ * that runs, because it took over by the switch before; and the upper half of the time. Whole switches and wakings of
+ * that CPU set the thread and the time for the packed records that follow. All of them are written with interrupts off,
+ * or by a thread that does not leave its CPU meanwhile, so they stand in the ring in the order in which they happened.
  *
  * A record is whole where the thread is another one (the filter kept a switch out, or there was no room for it), where
  * a value is too large, at the beginning of a generation, whose bytes can be all that is left of a recording, and when
@@ -25,7 +25,7 @@ static __always_inline void *pack(struct ring *ring, __u32 cpu, __u32 tid, __u64
 	__u64 base;
 	void *rec;
 
-	if (rings_shared || ring->packing.running != tid || ring->packing.generation != generation ||
+	if (ring_number(cpu) != cpu || ring->packing.running != tid || ring->packing.generation != generation ||
 	    unreported[cpu & (CPUS_MAX - 1)])
 		return NULL;
 	base = *(volatile __u64 *)&ring->packing.base;
@@ -47,7 +47,7 @@ static __always_inline void submit_packed(void *rec, __u32 size, __u32 kind, __u
 /* After a whole switch or waking. */
 static __always_inline void pack_from(struct ring *ring, const struct rec_hdr *hdr, __u32 running)
 {
-	if (rings_shared)
+	if (ring_number(hdr->cpu) != hdr->cpu)
 		return;
 	ring->packing.base = hdr->ts;
 	ring->packing.running = running;

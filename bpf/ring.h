@@ -160,7 +160,7 @@ static long try_room(__u32 index, struct room_wanted *w)
 
 /*
  * On a CPU's own ring only programs that interrupt this one compete: each failure takes an interrupt between two
- * instructions. On a ring of many CPUs each failure is the success of another one.
+ * instructions. On a ring of several CPUs each failure is the success of another one.
  */
 #define TRIES_ALONE 4
 #define TRIES_SHARED 4096
@@ -182,13 +182,11 @@ static __always_inline long find_room(struct ring *ring, __u32 number, __u64 byt
 	__u64 at;
 	bool full;
 
-	if (rings_shared)
-		return find_room_shared(number, bytes);
 #pragma unroll
 	for (int i = 0; i < TRIES_ALONE; i++)
 		if (take_room(ring, bytes, &at, &full))
 			return full ? -1 : (long)at;
-	return -1;
+	return rings_shared ? find_room_shared(number, bytes) : -1;
 }
 
 /* Where a record of so many bytes is to be written; NULL: there is no room. */

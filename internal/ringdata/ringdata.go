@@ -89,7 +89,7 @@ const (
 // Decoder makes whole records of the records of one ring, which it takes in the order in which they stand there. Its zero value
 // begins anywhere, and passes over packed records until a whole one has said what they leave out.
 type Decoder struct {
-	CPU     uint16 // that alone writes to the ring: only such rings have packed records
+	CPU     uint16 // that has the ring's number: only this one packs
 	known   bool
 	time    int64 // of the last whole switch or waking, CLOCK_MONOTONIC ns
 	running uint32
@@ -132,6 +132,9 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 // note keeps what a whole record says about the packed ones that follow.
 func (d *Decoder) note(body []byte) {
 	le := binary.LittleEndian
+	if le.Uint16(body[HdrCPU:]) != d.CPU {
+		return
+	}
 	switch body[HdrKind] {
 	case KindSwitch:
 		d.running = le.Uint32(body[SwitchNext:])

@@ -205,8 +205,10 @@ func (r *textRing) packs(ring int, record []byte) bool {
 	if kind != recSwitch && kind != recWaking && kind != recWakeupNew && kind != recReturn {
 		return false
 	}
-	packs := r.base != 0 && time-r.base < within && tid == r.running && int(le.Uint16(record[hdrCPU:])) == ring &&
-		record[hdrFlags]&recStacked == 0
+	if int(le.Uint16(record[hdrCPU:])) != ring {
+		return false
+	}
+	packs := r.base != 0 && time-r.base < within && tid == r.running && record[hdrFlags]&recStacked == 0
 	if kind == recReturn {
 		return packs
 	}

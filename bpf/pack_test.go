@@ -1,0 +1,44 @@
+//go:build linux
+
+package bpf
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A switch and a waking take 16 bytes of the ring that has their CPU's number, and say there what whole ones say.
+func TestSwitchesAndWakingsArePacked(t *testing.T) {
+	for _, rings := range []int{0, 1} {
+		t.Run(fmt.Sprintf("%d rings", rings), func(t *testing.T) {
+			tracer := mustLoad(t, Options{Rings: rings})
+			const rounds = 20_000
+			p := newPair(t)
+			records := recording(t, tracer, func() { p.play(rounds, func(play func()) { play() }) })
+			bytes, packed := uint64(0), map[int]int{}
+			for _, r := range tracer.Rings() {
+				bytes += r.Producer()
+			}
+			running := map[int]int{}
+			for _, r := range records {
+				if r.is(recSwitch) {
+					if was, known := running[r.cpu()]; known && was != r.tid() && !ofProcess1(was) && !ofProcess1(r.tid()) {
+						t.Fatalf("CPU %d goes on with thread %d, but %d took it over", r.cpu(), r.tid(), was)
+					}
+					running[r.cpu()] = r.next()
+				}
+				if (r.is(recSwitch) || r.is(recWaking)) && r.cpu() == r.ring {
+					packed[r.cpu()]++
+				}
+			}
+			n := 0
+			for _, of := range packed {
+				n += of
+			}
+			t.Logf("%d records, %d of CPUs that pack, %d bytes", len(records), n, bytes)
+			if perRecord := float64(bytes-40*uint64(len(records)-n)) / float64(n); n < rounds/2 || perRecord > 18 {
+				t.Errorf("%d records of CPUs that pack take %.1f bytes each", n, perRecord)
+			}
+		})
+	}
+}
