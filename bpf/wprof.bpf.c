@@ -16,6 +16,7 @@
 #include "ring.h"
 #include "filter.h"
 #include "stacks.h"
+#include "memo.h"
 #include "life.h"
 #include "newprogram.h"
 #include "tasks.h"

@@ -19,6 +19,7 @@ const (
 	wprofMapAwaited            = "awaited"
 	wprofMapFollowed           = "followed"
 	wprofMapLosses             = "losses"
+	wprofMapMemos              = "memos"
 	wprofMapNewPrograms        = "new_programs"
 	wprofMapRefusals           = "refusals"
 	wprofMapRings              = "rings"
@@ -61,7 +62,9 @@ const (
 	wprofVarSampleUser         = "sample_user"
 	wprofVarSeeding            = "seeding"
 	wprofVarSinceWanted        = "since_wanted"
+	wprofVarStackChecks        = "stack_checks"
 	wprofVarStackDepth         = "stack_depth"
+	wprofVarStacksChecked      = "stacks_checked"
 	wprofVarUnfollowed         = "unfollowed"
 	wprofVarUnreported         = "unreported"
 	wprofVarVerdicts           = "verdicts"
@@ -136,6 +139,7 @@ type wprofMapSpecs struct {
 	Awaited     *ebpf.MapSpec `ebpf:"awaited"`
 	Followed    *ebpf.MapSpec `ebpf:"followed"`
 	Losses      *ebpf.MapSpec `ebpf:"losses"`
+	Memos       *ebpf.MapSpec `ebpf:"memos"`
 	NewPrograms *ebpf.MapSpec `ebpf:"new_programs"`
 	Refusals    *ebpf.MapSpec `ebpf:"refusals"`
 	Rings       *ebpf.MapSpec `ebpf:"rings"`
@@ -169,7 +173,9 @@ type wprofVariableSpecs struct {
 	SampleUser         *ebpf.VariableSpec `ebpf:"sample_user"`
 	Seeding            *ebpf.VariableSpec `ebpf:"seeding"`
 	SinceWanted        *ebpf.VariableSpec `ebpf:"since_wanted"`
+	StackChecks        *ebpf.VariableSpec `ebpf:"stack_checks"`
 	StackDepth         *ebpf.VariableSpec `ebpf:"stack_depth"`
+	StacksChecked      *ebpf.VariableSpec `ebpf:"stacks_checked"`
 	Unfollowed         *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unreported         *ebpf.VariableSpec `ebpf:"unreported"`
 	Verdicts           *ebpf.VariableSpec `ebpf:"verdicts"`
@@ -201,6 +207,7 @@ type wprofMaps struct {
 	Awaited     *ebpf.Map `ebpf:"awaited"`
 	Followed    *ebpf.Map `ebpf:"followed"`
 	Losses      *ebpf.Map `ebpf:"losses"`
+	Memos       *ebpf.Map `ebpf:"memos"`
 	NewPrograms *ebpf.Map `ebpf:"new_programs"`
 	Refusals    *ebpf.Map `ebpf:"refusals"`
 	Rings       *ebpf.Map `ebpf:"rings"`
@@ -213,6 +220,7 @@ func (m *wprofMaps) Close() error {
 		m.Awaited,
 		m.Followed,
 		m.Losses,
+		m.Memos,
 		m.NewPrograms,
 		m.Refusals,
 		m.Rings,
@@ -247,7 +255,9 @@ type wprofVariables struct {
 	SampleUser         *ebpf.Variable `ebpf:"sample_user"`
 	Seeding            *ebpf.Variable `ebpf:"seeding"`
 	SinceWanted        *ebpf.Variable `ebpf:"since_wanted"`
+	StackChecks        *ebpf.Variable `ebpf:"stack_checks"`
 	StackDepth         *ebpf.Variable `ebpf:"stack_depth"`
+	StacksChecked      *ebpf.Variable `ebpf:"stacks_checked"`
 	Unfollowed         *ebpf.Variable `ebpf:"unfollowed"`
 	Unreported         *ebpf.Variable `ebpf:"unreported"`
 	Verdicts           *ebpf.Variable `ebpf:"verdicts"`
