@@ -280,11 +280,15 @@ struct user_frame {
 #if defined(__TARGET_ARCH_x86)
 
 #define NEAR_FRAMES 32
+#define FIRST_PAGE 4096
 
 /*
  * Walks the user stack of the running thread as perf_callchain_user() does, without what that does beside it: the whole
  * of it must be NEAR_FRAMES or fewer. Returns the number of frames; 0: bpf_get_stack() is to walk it, which knows 32-bit
  * code and puts the return addresses in place of those of uretprobes.
+ *
+ * A register that holds no frame pointer is often a small number. Nothing is mapped there, and a page fault costs more than
+ * the rest of the walk.
  */
 __noinline __u32 walk_near(struct scratch *s)
 {
@@ -303,7 +307,7 @@ __noinline __u32 walk_near(struct scratch *s)
 		if ((frame.ret - 1) >> 56)
 			return i;
 		s->addrs[i] = frame.ret;
-		if (!fp || bpf_probe_read_user(&frame, sizeof(frame), (void *)fp))
+		if (fp < FIRST_PAGE || bpf_probe_read_user(&frame, sizeof(frame), (void *)fp))
 			return i + 1;
 		fp = frame.next;
 	}
