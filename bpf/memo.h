@@ -119,17 +119,17 @@ static __always_inline bool memo_matches(const struct memo *m, __u64 sp, __u32 d
 	return kernel_word(sp + depth - m->outermost) == m->addrs[last];
 }
 
-/* Returns the id of a stack; 0: not known. */
-__noinline __u64 recall_stack(__u64 key, __u64 sp, __u32 depth)
+/* Returns which memo of the set has the stack; MEMO_WAYS: none. */
+__noinline __u32 recall_stack(__u64 key, __u64 sp, __u32 depth)
 {
 	struct memo_set *set = memo_set(key);
 
 	if (!set)
-		return 0;
+		return MEMO_WAYS;
 	for (__u32 i = 0; i < MEMO_WAYS; i++)
 		if (set->ways[i].key == key && memo_matches(&set->ways[i], sp, depth))
-			return set->ways[i].id;
-	return 0;
+			return i;
+	return MEMO_WAYS;
 }
 
 struct search {
@@ -187,22 +187,42 @@ static __always_inline bool search_frames(struct memo *m, __u64 sp, __u32 depth)
 	return !look.failed && look.found == m->count;
 }
 
+/* Where in a walked stack a frame is that is not further in than __schedule(); MEMO_FRAMES: nowhere near the innermost. */
+static __always_inline __u32 frame_of(struct scratch *s, __u64 addr)
+{
+	__u32 i = 0;
+
+	while (i < MEMO_FRAMES && s->addrs[i] != addr)
+		i++;
+	return i;
+}
+
 /*
  * Copies the frames from __schedule() on: it was the last to call, and so the word at the place of the switch's return
  * address is its own. If it is not in the stack, nothing is known of the innermost frames. False: too many, or too few.
  */
 static __always_inline bool copy_frames(struct memo *m, struct scratch *s, __u64 sp)
 {
-	__u64 innermost = kernel_word(sp + SWITCH_RETURN);
-	__u32 first = 0;
+	__u32 first = frame_of(s, kernel_word(sp + SWITCH_RETURN));
 
-	while (first < MEMO_FRAMES && s->addrs[first] != innermost)
-		first++;
 	m->count = frames(s) - first;
 	if (frames(s) <= first + 1 || m->count > MEMO_FRAMES)
 		return false;
 	for (__u32 i = 0; i < MEMO_FRAMES; i++)
 		m->addrs[i] = s->addrs[bounded(first + i, STACK_FRAMES + 1)];
+	return true;
+}
+
+/* The frames further in are those of tracers: they change whenever one begins or ends. */
+static __always_inline bool has_same_frames(const struct memo *m, struct scratch *s)
+{
+	__u32 first = frame_of(s, m->addrs[0]);
+
+	if (frames(s) - first != m->count)
+		return false;
+	for (__u32 i = 0; i < MEMO_FRAMES && i < m->count; i++)
+		if (m->addrs[i] != s->addrs[bounded(first + i, STACK_FRAMES + 1)])
+			return false;
 	return true;
 }
 
@@ -237,18 +257,29 @@ __noinline int remember_stack(struct scratch *s, __u64 key, __u64 sp, __u32 dept
 static __always_inline struct stack_ref returned_kernel_stack(void *ctx, struct scratch *s, struct task_struct *task)
 {
 	struct extent e = extent_of(task);
-	__u64 key = memo_key(task), id = recall_stack(key, e.sp, e.depth);
+	__u64 key = memo_key(task);
+	__u32 way = recall_stack(key, e.sp, e.depth);
+	struct memo_set *set = memo_set(key);
+	struct memo *m = NULL;
 	struct stack_ref ref;
 
-	if (id && !stacks_checked && is_reported(id))
-		return (struct stack_ref){.id = id};
+	if (set && way < MEMO_WAYS)
+		m = &set->ways[bounded(way, MEMO_WAYS)];
+	if (m && !stacks_checked && is_reported(m->id))
+		return (struct stack_ref){.id = m->id};
 	ref = kernel_stack(ctx, s, task, REC_TRACER);
 	/* Else the compiler makes two calls of the one, whose return addresses are part of the stack. */
-	barrier_var(id);
-	if (id && stacks_checked)
-		count_check(&stack_checks.remembered, &stack_checks.remembered_wrong, id == s->id);
-	if (!id && ref.id && !(s->hdr.flags & REC_CUT))
-		remember_stack(s, key, e.sp, e.depth);
+	barrier_var(m);
+	if (!ref.id)
+		return ref;
+	if (!m) {
+		if (!(s->hdr.flags & REC_CUT))
+			remember_stack(s, key, e.sp, e.depth);
+		return ref;
+	}
+	if (stacks_checked)
+		count_check(&stack_checks.remembered, &stack_checks.remembered_wrong, has_same_frames(m, s));
+	m->id = ref.id;
 	return ref;
 }
 
