@@ -221,7 +221,7 @@ static __always_inline bool has_same_frames(const struct memo *m, struct scratch
 	if (frames(s) - first != m->count)
 		return false;
 	for (__u32 i = 0; i < MEMO_FRAMES && i < m->count; i++)
-		if (m->addrs[i] != s->addrs[bounded(first + i, STACK_FRAMES + 1)])
+		if (m->addrs[bounded(i, MEMO_FRAMES)] != s->addrs[bounded(first + i, STACK_FRAMES + 1)])
 			return false;
 	return true;
 }
