@@ -106,17 +106,21 @@ static __always_inline struct memo *new_memo(void)
 	return set ? &set->ways[0] : NULL;
 }
 
-/* The words of one memo, innermost first. Nothing beyond the stack is read. */
+/*
+ * The words of one memo, innermost first. Nothing beyond the stack is read. The compiler must not find out that there are
+ * few enough frames: 6.1 sees the end of a loop only in a comparison with a constant.
+ */
 static __always_inline bool memo_matches(const struct memo *m, __u64 sp, __u32 depth)
 {
 	__u32 last = bounded(m->count - 1, MEMO_FRAMES);
 
+	barrier_var(last);
 	if (m->places[bounded(last - 1, MEMO_FRAMES)] >= depth || m->outermost > depth)
 		return false;
 	for (__u32 i = 0; i < MEMO_FRAMES && i < last; i++)
 		if (kernel_word(sp + m->places[i]) != m->addrs[i])
 			return false;
-	return kernel_word(sp + depth - m->outermost) == m->addrs[last];
+	return kernel_word(sp + depth - m->outermost) == m->addrs[bounded(last, MEMO_FRAMES)];
 }
 
 /* Returns which memo of the set has the stack; MEMO_WAYS: none. */
