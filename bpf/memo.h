@@ -15,7 +15,7 @@
  *  - a return address occurs more than once, of which all but one are left over from earlier calls;
  *  - it has more than MEMO_FRAMES frames from __schedule() on, or they take more than MEMO_WORDS words.
  *
- * Each CPU has its own memos, and one program at a time uses them: they take 57 KiB a CPU. At worst no stack is found
+ * Each CPU has its own memos, and one program at a time uses them: they take 56 KiB a CPU. At worst no stack is found
  * among them: that costs comparing one word of each of MEMO_WAYS, and a search of MEMO_WORDS words at every
  * MEMO_PAUSE-th stack of a set.
  */

@@ -32,7 +32,7 @@ func TestStacksThatTheKernelNeedNotWalk(t *testing.T) {
 	for _, place := range []Place{AtExit, AtFinish} {
 		t.Run(place.String(), func(t *testing.T) {
 			both := Stacks{Kernel: true, User: true}
-			tracer := mustLoadAt(t, Options{OffCPU: OffCPU{Stacks: both}, checkStacks: true}, place)
+			tracer := mustLoadAt(t, Options{RingBytes: 64 << 20, OffCPU: OffCPU{Stacks: both}, checkStacks: true}, place)
 			kernel, user := 0, 0
 			for range rounds {
 				records := recording(t, tracer, func() { waitInManyWays(t, 3*time.Second) })
@@ -41,7 +41,7 @@ func TestStacksThatTheKernelNeedNotWalk(t *testing.T) {
 			}
 			var c stackChecks
 			must(t, tracer.collection.Variables["stack_checks"].Get(&c))
-			t.Logf("%d kernel stacks, %d of them remembered; %d user stacks, %d of them near", kernel, c.Remembered, user, c.Near)
+			t.Logf("%d kernel stacks, %d of them remembered; %d user stacks, %d of them near, %d wrong", kernel, c.Remembered, user, c.Near, c.NearWrong)
 			if c.RememberedWrong > 0 {
 				t.Errorf("%d of %d remembered kernel stacks are wrong", c.RememberedWrong, c.Remembered)
 			}
