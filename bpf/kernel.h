@@ -123,10 +123,21 @@ struct vm_area_struct {
 	unsigned long vm_flags;
 };
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long sp; /* stack pointer when the thread was last switched away from */
+};
+#endif
+
+struct uprobe_task;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	void *stack;
+#if defined(__TARGET_ARCH_x86)
+	struct thread_struct thread;
+#endif
 	unsigned int flags;
 	int on_cpu;
 	int on_rq;
@@ -148,12 +159,14 @@ struct task_struct {
 	struct mm_struct *mm;
 	__u64 self_exec_id; /* how often the process, and those that it was forked from, called exec */
 	__u64 start_time;
+	struct uprobe_task *utask; /* not NULL: it has come upon a uprobe */
 	char comm[16];
 };
 
 /* Registers with which a thread has entered the kernel; arch/ARCH/include/asm/ptrace.h. */
 struct pt_regs {
 #if defined(__TARGET_ARCH_x86)
+	unsigned long r15;
 	unsigned long bp;
 	unsigned long ip;
 	unsigned long cs; /* two bytes since 6.9 */
@@ -163,6 +176,7 @@ struct pt_regs {
 #define REGS_PC(regs) (regs)->ip
 #define REGS_FP(regs) (regs)->bp
 #define REGS_32BIT(regs) (*(__u8 *)&(regs)->cs == 0x23) /* __USER32_CS */
+#define REGS_64BIT(regs) (*(__u16 *)&(regs)->cs == 0x33) /* __USER_CS; neither: a segment of the program's own */
 #elif defined(__TARGET_ARCH_arm64)
 	__u64 regs[31];
 	__u64 pc;

@@ -75,6 +75,22 @@ static __always_inline bool is_awaited(struct task_struct *task)
 	return tid == (__u32)task->pid;
 }
 
+/* Both parts of the stack of a thread that has come back. */
+static __always_inline bool take_returned_stacks(void *ctx, struct task_struct *task, struct rec_stacks *to)
+{
+	struct scratch *s = take_scratch(REC_STACK);
+
+	to->user = to->kernel = 0;
+	if (!s)
+		return false;
+	if (offcpu_user)
+		to->user = returned_user_stack(ctx, s, task).id;
+	if (offcpu_kernel)
+		to->kernel = returned_kernel_stack(ctx, s, task).id;
+	give_scratch(s);
+	return true;
+}
+
 static __always_inline void write_return(struct task_struct *task, const struct rec_stacks *stacks)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), number = ring_number(cpu);
@@ -108,7 +124,7 @@ static __always_inline int returned(void *ctx)
 	task = bpf_get_current_task_btf();
 	if (!is_awaited(task))
 		return 0;
-	if (!take_stacks(ctx, task, offcpu_user, offcpu_kernel, &stacks))
+	if (!take_returned_stacks(ctx, task, &stacks))
 		return 0;
 	write_return(task, &stacks);
 	return 0;
@@ -154,11 +170,6 @@ static __always_inline __u64 ran_last(struct task_struct *task)
 	learn_clock();
 	return task->sched_info.last_arrival + clock_ahead;
 }
-
-struct user_frame {
-	__u64 next;
-	__u64 ret;
-};
 
 struct user_frame32 {
 	__u32 next;

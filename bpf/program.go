@@ -103,4 +103,7 @@ func (o *Options) dropUnwanted(spec *ebpf.CollectionSpec) {
 			spec.Maps[name].MaxEntries = 1
 		}
 	}
+	if memos := spec.Maps["memos"]; memos != nil && (!o.OffCPU.Kernel || o.OffCPU.Place == AtDeparture) {
+		memos.MaxEntries = 1
+	}
 }

@@ -18,6 +18,20 @@
 
 const volatile __u32 stack_depth = STACK_FRAMES; /* the kernel's limit, if that is lower */
 
+/* Tests: take each stack in the kernel's way as well, and compare. */
+const volatile bool stacks_checked;
+struct {
+	__u64 remembered, remembered_wrong; /* kernel stacks: see memo.h */
+	__u64 near, near_wrong;		    /* user stacks: see returned_user_stack() */
+} stack_checks;
+
+static __always_inline void count_check(__u64 *checked, __u64 *wrong, bool same)
+{
+	__sync_fetch_and_add(checked, 1);
+	if (!same)
+		__sync_fetch_and_add(wrong, 1);
+}
+
 struct scratch {
 	__u64 taken;
 	/* From here on as struct rec_stack. */
@@ -128,45 +142,62 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 	return true;
 }
 
-/*
- * Sees to it that the stack in the scratch buffer is told in this generation. The mark is set only when the record is
- * in the ring for good: another CPU that sees the mark names the id in a record that is younger. False: no room.
- */
-static __always_inline bool tell_stack(struct scratch *s, __u32 tid)
-{
-	__u64 mark = s->id ^ generation * MIX_A;
-	__u32 place = s->id >> 1 & (TOLD_STACKS - 1);
-	volatile __u64 *told = bpf_map_lookup_elem(&told_stacks, &place);
+struct report {
+	volatile __u64 *mark; /* where it is kept that the stack was reported */
+	__u64 value;
+};
 
-	if (!told)
-		return false;
-	if (*told == mark)
-		return true;
+static __always_inline struct report report_of(__u64 id)
+{
+	__u32 place = id >> 1 & (TOLD_STACKS - 1);
+
+	return (struct report){bpf_map_lookup_elem(&told_stacks, &place), id ^ generation * MIX_A};
+}
+
+static __always_inline bool is_reported(__u64 id)
+{
+	struct report r = report_of(id);
+
+	return r.mark && *r.mark == r.value;
+}
+
+/*
+ * Names the stack in the scratch buffer, and writes it unless that was done in this generation. Returns its id; 0: no
+ * room. The mark is set only when the record is in the ring for good: another CPU that sees the mark names the id in a
+ * record that is younger. A global function is verified once, not at each of its calls.
+ */
+__noinline __u64 name_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
+{
+	struct report r;
+
+	if (!s)
+		return 0;
+	s->id = hash_stack(s, seed);
+	s->pid = pid;
+	s->hdr.flags = flags | (frames(s) >= stack_depth ? REC_CUT : 0);
+	r = report_of(s->id);
+	if (!r.mark)
+		return 0;
+	if (*r.mark == r.value)
+		return s->id;
 	if (!write_stack(s, tid))
-		return false;
-	*told = mark;
-	return true;
+		return 0;
+	*r.mark = r.value;
+	return s->id;
 }
 
 /* What of a stack a record names. */
 struct stack_ref {
 	__u64 id;  /* 0: none */
-	bool lost; /* there is one, but no room to tell it */
+	bool lost; /* there is one, but no room to report it */
 };
 
 /* With the frames there. */
-static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u8 flags)
+static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
 {
-	struct stack_ref ref = {};
+	__u64 id = name_stack(s, seed, pid, tid, flags);
 
-	s->id = hash_stack(s, seed);
-	s->pid = pid;
-	s->hdr.flags = flags | (frames(s) >= stack_depth ? REC_CUT : 0);
-	if (tell_stack(s, tid))
-		ref.id = s->id;
-	else
-		ref.lost = true;
-	return ref;
+	return (struct stack_ref){id, !id};
 }
 
 /* The kernel's part of the stack of the running thread. ctx is the program's own; flags are REC_TRACER or 0. */
@@ -206,21 +237,108 @@ static __always_inline bool outlived_its_program(struct scratch *s, struct task_
 	return frames(s) == 1 && bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
 }
 
-/* The user's part of the stack of the running thread. */
-static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s, struct task_struct *task)
+/* The registers that these threads entered the kernel with are not theirs. */
+static __always_inline bool has_user_stack(struct task_struct *task)
 {
-	long bytes;
+	return !(task->flags & (PF_KTHREAD | worker_flags()));
+}
 
-	/* The registers that these threads entered the kernel with are not theirs. */
-	if (task->flags & (PF_KTHREAD | worker_flags()))
-		return (struct stack_ref){};
-	bytes = bpf_get_stack(ctx, s->addrs, STACK_FRAMES * sizeof(__u64), BPF_F_USER_STACK);
-	if (bytes <= 0)
-		return (struct stack_ref){};
-	s->count = user_frames(s, bytes / sizeof(__u64));
+static __always_inline __u32 walk_user_stack(void *ctx, struct scratch *s)
+{
+	long bytes = bpf_get_stack(ctx, s->addrs, STACK_FRAMES * sizeof(__u64), BPF_F_USER_STACK);
+
+	return bytes > 0 ? user_frames(s, bytes / sizeof(__u64)) : 0;
+}
+
+static __always_inline struct stack_ref refer_to_user_stack(struct scratch *s, struct task_struct *task)
+{
 	if (!frames(s) || outlived_its_program(s, task))
 		return (struct stack_ref){};
 	return refer_to_stack(s, user_seed(task), task->tgid, task->pid, 0);
+}
+
+/* The user's part of the stack of the running thread. */
+static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s, struct task_struct *task)
+{
+	if (!has_user_stack(task))
+		return (struct stack_ref){};
+	s->count = walk_user_stack(ctx, s);
+	return refer_to_user_stack(s, task);
+}
+
+struct user_frame {
+	__u64 next;
+	__u64 ret;
+};
+
+#if defined(__TARGET_ARCH_x86)
+
+#define NEAR_FRAMES 32
+#define FIRST_PAGE 4096
+
+/*
+ * Walks the user stack of the running thread as perf_callchain_user() does, without what that does beside it: the whole
+ * of it must be NEAR_FRAMES or fewer. Returns the number of frames; 0: bpf_get_stack() is to walk it, which knows 32-bit
+ * code and puts the return addresses in place of those of uretprobes.
+ *
+ * A register that holds no frame pointer is often a small number. Nothing is mapped there, and a page fault costs more than
+ * the rest of the walk.
+ */
+__noinline __u32 walk_near(struct scratch *s)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct user_frame frame;
+	__u64 fp;
+
+	if (!s || !task->mm || !REGS_64BIT(regs) || stack_depth <= NEAR_FRAMES)
+		return 0;
+	if (bpf_core_field_exists(task->utask) && task->utask)
+		return 0;
+	frame.ret = REGS_PC(regs);
+	fp = REGS_FP(regs);
+	for (__u32 i = 0; i < NEAR_FRAMES; i++) {
+		if ((frame.ret - 1) >> 56)
+			return i;
+		s->addrs[i] = frame.ret;
+		if (fp < FIRST_PAGE || bpf_probe_read_user(&frame, sizeof(frame), (void *)fp))
+			return i + 1;
+		fp = frame.next;
+	}
+	return 0;
+}
+
+/* Other threads may write to the memory between the two walks. */
+static __always_inline void check_near(void *ctx, struct scratch *s)
+{
+	__u64 near = hash_stack(s, 0);
+
+	s->count = walk_user_stack(ctx, s);
+	count_check(&stack_checks.near, &stack_checks.near_wrong, near == hash_stack(s, 0));
+}
+
+#else
+
+static __always_inline __u32 walk_near(struct scratch *s)
+{
+	return 0;
+}
+
+static __always_inline void check_near(void *ctx, struct scratch *s) {}
+
+#endif
+
+/* The same as user_stack(), at half its cost if the stack is not deep. */
+static __always_inline struct stack_ref returned_user_stack(void *ctx, struct scratch *s, struct task_struct *task)
+{
+	if (!has_user_stack(task))
+		return (struct stack_ref){};
+	s->count = walk_near(s);
+	if (!frames(s))
+		s->count = walk_user_stack(ctx, s);
+	else if (stacks_checked)
+		check_near(ctx, s);
+	return refer_to_user_stack(s, task);
 }
 
 /* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */

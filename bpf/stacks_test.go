@@ -150,8 +150,8 @@ func checkGenerations(t *testing.T, records []record, bumps []bump) (again int) 
 				again++
 			}
 			last[r.stackID()] = r.ts()
-		case r.is(recSample) && r.ts() > bumps[generation].after:
-			for _, id := range []uint64{r.userID(), r.kernelID()} {
+		case (r.is(recSample) || r.is(recReturn)) && r.ts() > bumps[generation].after:
+			for _, id := range []uint64{r.userID(), r.kernelID()} { // at the same places in both
 				if id != 0 && last[id] < bumps[generation].before {
 					t.Fatalf("generation %d names stack %#x and does not have it", generation, id)
 				}

@@ -149,7 +149,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
-		"wake_bytes": o.wakeBytes(),
+		"wake_bytes": o.wakeBytes(), "stacks_checked": o.checkStacks,
 	})
 }
 

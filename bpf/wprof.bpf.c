@@ -17,6 +17,7 @@
 #include "pack.h"
 #include "filter.h"
 #include "stacks.h"
+#include "memo.h"
 #include "life.h"
 #include "newprogram.h"
 #include "tasks.h"

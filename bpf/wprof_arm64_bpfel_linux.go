@@ -62,7 +62,9 @@ const (
 	wprofVarSampleUser        = "sample_user"
 	wprofVarSeeding           = "seeding"
 	wprofVarSinceWanted       = "since_wanted"
+	wprofVarStackChecks       = "stack_checks"
 	wprofVarStackDepth        = "stack_depth"
+	wprofVarStacksChecked     = "stacks_checked"
 	wprofVarUnfollowed        = "unfollowed"
 	wprofVarUnreported        = "unreported"
 	wprofVarVerdicts          = "verdicts"
@@ -150,34 +152,36 @@ type wprofMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofVariableSpecs struct {
-	ArgsWanted   *ebpf.VariableSpec `ebpf:"args_wanted"`
-	Armed        *ebpf.VariableSpec `ebpf:"armed"`
-	ChunkShift   *ebpf.VariableSpec `ebpf:"chunk_shift"`
-	ClosedAt     *ebpf.VariableSpec `ebpf:"closed_at"`
-	Filter       *ebpf.VariableSpec `ebpf:"filter"`
-	Generation   *ebpf.VariableSpec `ebpf:"generation"`
-	LifeWanted   *ebpf.VariableSpec `ebpf:"life_wanted"`
-	OffcpuKernel *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
-	OffcpuMin    *ebpf.VariableSpec `ebpf:"offcpu_min"`
-	OffcpuPlace  *ebpf.VariableSpec `ebpf:"offcpu_place"`
-	OffcpuUser   *ebpf.VariableSpec `ebpf:"offcpu_user"`
-	ProbeFired   *ebpf.VariableSpec `ebpf:"probe_fired"`
-	Records      *ebpf.VariableSpec `ebpf:"records"`
-	RingBytes    *ebpf.VariableSpec `ebpf:"ring_bytes"`
-	RingChunks   *ebpf.VariableSpec `ebpf:"ring_chunks"`
-	RingCount    *ebpf.VariableSpec `ebpf:"ring_count"`
-	RingsShared  *ebpf.VariableSpec `ebpf:"rings_shared"`
-	SampleKernel *ebpf.VariableSpec `ebpf:"sample_kernel"`
-	SampleUser   *ebpf.VariableSpec `ebpf:"sample_user"`
-	Seeding      *ebpf.VariableSpec `ebpf:"seeding"`
-	SinceWanted  *ebpf.VariableSpec `ebpf:"since_wanted"`
-	StackDepth   *ebpf.VariableSpec `ebpf:"stack_depth"`
-	Unfollowed   *ebpf.VariableSpec `ebpf:"unfollowed"`
-	Unreported   *ebpf.VariableSpec `ebpf:"unreported"`
-	Verdicts     *ebpf.VariableSpec `ebpf:"verdicts"`
-	WakeBytes    *ebpf.VariableSpec `ebpf:"wake_bytes"`
-	WakerKernel  *ebpf.VariableSpec `ebpf:"waker_kernel"`
-	WakerUser    *ebpf.VariableSpec `ebpf:"waker_user"`
+	ArgsWanted    *ebpf.VariableSpec `ebpf:"args_wanted"`
+	Armed         *ebpf.VariableSpec `ebpf:"armed"`
+	ChunkShift    *ebpf.VariableSpec `ebpf:"chunk_shift"`
+	ClosedAt      *ebpf.VariableSpec `ebpf:"closed_at"`
+	Filter        *ebpf.VariableSpec `ebpf:"filter"`
+	Generation    *ebpf.VariableSpec `ebpf:"generation"`
+	LifeWanted    *ebpf.VariableSpec `ebpf:"life_wanted"`
+	OffcpuKernel  *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
+	OffcpuMin     *ebpf.VariableSpec `ebpf:"offcpu_min"`
+	OffcpuPlace   *ebpf.VariableSpec `ebpf:"offcpu_place"`
+	OffcpuUser    *ebpf.VariableSpec `ebpf:"offcpu_user"`
+	ProbeFired    *ebpf.VariableSpec `ebpf:"probe_fired"`
+	Records       *ebpf.VariableSpec `ebpf:"records"`
+	RingBytes     *ebpf.VariableSpec `ebpf:"ring_bytes"`
+	RingChunks    *ebpf.VariableSpec `ebpf:"ring_chunks"`
+	RingCount     *ebpf.VariableSpec `ebpf:"ring_count"`
+	RingsShared   *ebpf.VariableSpec `ebpf:"rings_shared"`
+	SampleKernel  *ebpf.VariableSpec `ebpf:"sample_kernel"`
+	SampleUser    *ebpf.VariableSpec `ebpf:"sample_user"`
+	Seeding       *ebpf.VariableSpec `ebpf:"seeding"`
+	SinceWanted   *ebpf.VariableSpec `ebpf:"since_wanted"`
+	StackChecks   *ebpf.VariableSpec `ebpf:"stack_checks"`
+	StackDepth    *ebpf.VariableSpec `ebpf:"stack_depth"`
+	StacksChecked *ebpf.VariableSpec `ebpf:"stacks_checked"`
+	Unfollowed    *ebpf.VariableSpec `ebpf:"unfollowed"`
+	Unreported    *ebpf.VariableSpec `ebpf:"unreported"`
+	Verdicts      *ebpf.VariableSpec `ebpf:"verdicts"`
+	WakeBytes     *ebpf.VariableSpec `ebpf:"wake_bytes"`
+	WakerKernel   *ebpf.VariableSpec `ebpf:"waker_kernel"`
+	WakerUser     *ebpf.VariableSpec `ebpf:"waker_user"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -231,34 +235,36 @@ func (m *wprofMaps) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofVariables struct {
-	ArgsWanted   *ebpf.Variable `ebpf:"args_wanted"`
-	Armed        *ebpf.Variable `ebpf:"armed"`
-	ChunkShift   *ebpf.Variable `ebpf:"chunk_shift"`
-	ClosedAt     *ebpf.Variable `ebpf:"closed_at"`
-	Filter       *ebpf.Variable `ebpf:"filter"`
-	Generation   *ebpf.Variable `ebpf:"generation"`
-	LifeWanted   *ebpf.Variable `ebpf:"life_wanted"`
-	OffcpuKernel *ebpf.Variable `ebpf:"offcpu_kernel"`
-	OffcpuMin    *ebpf.Variable `ebpf:"offcpu_min"`
-	OffcpuPlace  *ebpf.Variable `ebpf:"offcpu_place"`
-	OffcpuUser   *ebpf.Variable `ebpf:"offcpu_user"`
-	ProbeFired   *ebpf.Variable `ebpf:"probe_fired"`
-	Records      *ebpf.Variable `ebpf:"records"`
-	RingBytes    *ebpf.Variable `ebpf:"ring_bytes"`
-	RingChunks   *ebpf.Variable `ebpf:"ring_chunks"`
-	RingCount    *ebpf.Variable `ebpf:"ring_count"`
-	RingsShared  *ebpf.Variable `ebpf:"rings_shared"`
-	SampleKernel *ebpf.Variable `ebpf:"sample_kernel"`
-	SampleUser   *ebpf.Variable `ebpf:"sample_user"`
-	Seeding      *ebpf.Variable `ebpf:"seeding"`
-	SinceWanted  *ebpf.Variable `ebpf:"since_wanted"`
-	StackDepth   *ebpf.Variable `ebpf:"stack_depth"`
-	Unfollowed   *ebpf.Variable `ebpf:"unfollowed"`
-	Unreported   *ebpf.Variable `ebpf:"unreported"`
-	Verdicts     *ebpf.Variable `ebpf:"verdicts"`
-	WakeBytes    *ebpf.Variable `ebpf:"wake_bytes"`
-	WakerKernel  *ebpf.Variable `ebpf:"waker_kernel"`
-	WakerUser    *ebpf.Variable `ebpf:"waker_user"`
+	ArgsWanted    *ebpf.Variable `ebpf:"args_wanted"`
+	Armed         *ebpf.Variable `ebpf:"armed"`
+	ChunkShift    *ebpf.Variable `ebpf:"chunk_shift"`
+	ClosedAt      *ebpf.Variable `ebpf:"closed_at"`
+	Filter        *ebpf.Variable `ebpf:"filter"`
+	Generation    *ebpf.Variable `ebpf:"generation"`
+	LifeWanted    *ebpf.Variable `ebpf:"life_wanted"`
+	OffcpuKernel  *ebpf.Variable `ebpf:"offcpu_kernel"`
+	OffcpuMin     *ebpf.Variable `ebpf:"offcpu_min"`
+	OffcpuPlace   *ebpf.Variable `ebpf:"offcpu_place"`
+	OffcpuUser    *ebpf.Variable `ebpf:"offcpu_user"`
+	ProbeFired    *ebpf.Variable `ebpf:"probe_fired"`
+	Records       *ebpf.Variable `ebpf:"records"`
+	RingBytes     *ebpf.Variable `ebpf:"ring_bytes"`
+	RingChunks    *ebpf.Variable `ebpf:"ring_chunks"`
+	RingCount     *ebpf.Variable `ebpf:"ring_count"`
+	RingsShared   *ebpf.Variable `ebpf:"rings_shared"`
+	SampleKernel  *ebpf.Variable `ebpf:"sample_kernel"`
+	SampleUser    *ebpf.Variable `ebpf:"sample_user"`
+	Seeding       *ebpf.Variable `ebpf:"seeding"`
+	SinceWanted   *ebpf.Variable `ebpf:"since_wanted"`
+	StackChecks   *ebpf.Variable `ebpf:"stack_checks"`
+	StackDepth    *ebpf.Variable `ebpf:"stack_depth"`
+	StacksChecked *ebpf.Variable `ebpf:"stacks_checked"`
+	Unfollowed    *ebpf.Variable `ebpf:"unfollowed"`
+	Unreported    *ebpf.Variable `ebpf:"unreported"`
+	Verdicts      *ebpf.Variable `ebpf:"verdicts"`
+	WakeBytes     *ebpf.Variable `ebpf:"wake_bytes"`
+	WakerKernel   *ebpf.Variable `ebpf:"waker_kernel"`
+	WakerUser     *ebpf.Variable `ebpf:"waker_user"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.

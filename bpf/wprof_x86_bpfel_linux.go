@@ -20,6 +20,7 @@ const (
 	wprofMapChunks             = "chunks"
 	wprofMapFollowed           = "followed"
 	wprofMapLosses             = "losses"
+	wprofMapMemos              = "memos"
 	wprofMapNewPrograms        = "new_programs"
 	wprofMapRefusals           = "refusals"
 	wprofMapRings              = "rings"
@@ -66,7 +67,9 @@ const (
 	wprofVarSampleUser         = "sample_user"
 	wprofVarSeeding            = "seeding"
 	wprofVarSinceWanted        = "since_wanted"
+	wprofVarStackChecks        = "stack_checks"
 	wprofVarStackDepth         = "stack_depth"
+	wprofVarStacksChecked      = "stacks_checked"
 	wprofVarUnfollowed         = "unfollowed"
 	wprofVarUnreported         = "unreported"
 	wprofVarVerdicts           = "verdicts"
@@ -142,6 +145,7 @@ type wprofMapSpecs struct {
 	Chunks      *ebpf.MapSpec `ebpf:"chunks"`
 	Followed    *ebpf.MapSpec `ebpf:"followed"`
 	Losses      *ebpf.MapSpec `ebpf:"losses"`
+	Memos       *ebpf.MapSpec `ebpf:"memos"`
 	NewPrograms *ebpf.MapSpec `ebpf:"new_programs"`
 	Refusals    *ebpf.MapSpec `ebpf:"refusals"`
 	Rings       *ebpf.MapSpec `ebpf:"rings"`
@@ -179,7 +183,9 @@ type wprofVariableSpecs struct {
 	SampleUser         *ebpf.VariableSpec `ebpf:"sample_user"`
 	Seeding            *ebpf.VariableSpec `ebpf:"seeding"`
 	SinceWanted        *ebpf.VariableSpec `ebpf:"since_wanted"`
+	StackChecks        *ebpf.VariableSpec `ebpf:"stack_checks"`
 	StackDepth         *ebpf.VariableSpec `ebpf:"stack_depth"`
+	StacksChecked      *ebpf.VariableSpec `ebpf:"stacks_checked"`
 	Unfollowed         *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unreported         *ebpf.VariableSpec `ebpf:"unreported"`
 	Verdicts           *ebpf.VariableSpec `ebpf:"verdicts"`
@@ -212,6 +218,7 @@ type wprofMaps struct {
 	Chunks      *ebpf.Map `ebpf:"chunks"`
 	Followed    *ebpf.Map `ebpf:"followed"`
 	Losses      *ebpf.Map `ebpf:"losses"`
+	Memos       *ebpf.Map `ebpf:"memos"`
 	NewPrograms *ebpf.Map `ebpf:"new_programs"`
 	Refusals    *ebpf.Map `ebpf:"refusals"`
 	Rings       *ebpf.Map `ebpf:"rings"`
@@ -226,6 +233,7 @@ func (m *wprofMaps) Close() error {
 		m.Chunks,
 		m.Followed,
 		m.Losses,
+		m.Memos,
 		m.NewPrograms,
 		m.Refusals,
 		m.Rings,
@@ -264,7 +272,9 @@ type wprofVariables struct {
 	SampleUser         *ebpf.Variable `ebpf:"sample_user"`
 	Seeding            *ebpf.Variable `ebpf:"seeding"`
 	SinceWanted        *ebpf.Variable `ebpf:"since_wanted"`
+	StackChecks        *ebpf.Variable `ebpf:"stack_checks"`
 	StackDepth         *ebpf.Variable `ebpf:"stack_depth"`
+	StacksChecked      *ebpf.Variable `ebpf:"stacks_checked"`
 	Unfollowed         *ebpf.Variable `ebpf:"unfollowed"`
 	Unreported         *ebpf.Variable `ebpf:"unreported"`
 	Verdicts           *ebpf.Variable `ebpf:"verdicts"`

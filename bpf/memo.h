@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Kernel stacks of threads that come back, remembered so that most need not be walked.
+ *
+ * A thread mostly waits where it or another one has waited in the same system call. A memo of a stack has where on the
+ * stack each return address was found. If a thread that comes back has the same words at the same places, its stack is
+ * the same: the unwinder begins at a known place, in __schedule(), and finds each next return address by the one before.
+ *
+ * Places count from the stack pointer that the switch has saved, which stays in the thread until it switches again. Only
+ * the outermost frame counts from the other end, the registers of the entry into the kernel, because system calls leave
+ * a random distance before what they call (add_random_kstack_offset()).
+ *
+ * A stack is not remembered where the places do not follow from the return addresses, or are not known for certain:
+ *  - there are registers of an interrupt in the kernel, behind which the stack was aligned;
+ *  - a return address occurs more than once, of which all but one are left over from earlier calls;
+ *  - it has more than MEMO_FRAMES frames from __schedule() on, or they take more than MEMO_WORDS words.
+ *
+ * Each CPU has its own memos, and one program at a time uses them: they take 56 KiB a CPU. At worst no stack is found
+ * among them: that costs comparing one word of each of MEMO_WAYS, and a search of MEMO_WORDS words at every
+ * MEMO_PAUSE-th stack of a set.
+ */
+#ifndef WPROF_MEMO_H
+#define WPROF_MEMO_H
+
+#if defined(__TARGET_ARCH_x86)
+
+#define MEMO_SETS 64 /* a power of two */
+#define MEMO_WAYS 4
+#define MEMO_FRAMES 16
+#define MEMO_WORDS 512
+#define MEMO_PAUSE 64
+
+struct memo {
+	__u64 key; /* 0: none */
+	__u64 id;
+	__u32 count;
+	__u32 outermost;	      /* place of the last frame, in bytes below the registers */
+	__u32 places[MEMO_FRAMES];    /* of the others, in bytes above the saved stack pointer */
+	__u64 addrs[MEMO_FRAMES];
+};
+
+struct memo_set {
+	struct memo ways[MEMO_WAYS];
+	__u32 next;  /* way that is replaced next */
+	__u32 pause; /* stacks that are not searched before the next one is */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MEMO_SETS + 1); /* a memo is made in the last one, so that a search that fails costs none */
+	__type(key, __u32);
+	__type(value, struct memo_set);
+} memos SEC(".maps");
+
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
+
+/* A load, where the kernel allows that for any address; the call of a helper takes ten times as long. */
+static __always_inline __u64 kernel_word(__u64 at)
+{
+	__u64 word = 0;
+
+	if (bpf_rdonly_cast)
+		return ((struct pt_regs *)bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct pt_regs)))->r15;
+	bpf_probe_read_kernel(&word, sizeof(word), (void *)at);
+	return word;
+}
+
+/* struct inactive_task_frame: what __switch_to_asm() has saved lies below. */
+#define SWITCH_RETURN 48
+
+/* The part of a stack between the switch and the entry into the kernel. */
+struct extent {
+	__u64 sp;    /* saved by the switch */
+	__u32 depth; /* bytes up to the registers of the entry */
+};
+
+static __always_inline struct extent extent_of(struct task_struct *task)
+{
+	__u32 end;
+
+	/* The verifier allows arithmetic with the lower half of a pointer only. */
+	asm volatile("%0 = %1" : "=w"(end) : "w"((__u32)bpf_task_pt_regs(task)));
+	return (struct extent){task->thread.sp, end - (__u32)task->thread.sp};
+}
+
+/* What most likely goes with the stack. It only serves to find memos: a wrong one is harmless. */
+static __always_inline __u64 memo_key(struct task_struct *task)
+{
+	if (!has_user_stack(task))
+		return task->pid;
+	return 1ULL << 32 | (__u32)REGS_SYSCALL((struct pt_regs *)bpf_task_pt_regs(task));
+}
+
+static __always_inline struct memo_set *memo_set(__u64 key)
+{
+	__u32 set = scrambled(key) & (MEMO_SETS - 1);
+
+	return bpf_map_lookup_elem(&memos, &set);
+}
+
+static __always_inline struct memo *new_memo(void)
+{
+	__u32 spare = MEMO_SETS;
+	struct memo_set *set = bpf_map_lookup_elem(&memos, &spare);
+
+	return set ? &set->ways[0] : NULL;
+}
+
+/*
+ * The words of one memo, innermost first. Nothing beyond the stack is read. The compiler must not find out that there are
+ * few enough frames: 6.1 sees the end of a loop only in a comparison with a constant.
+ */
+static __always_inline bool memo_matches(const struct memo *m, __u64 sp, __u32 depth)
+{
+	__u32 last = bounded(m->count - 1, MEMO_FRAMES);
+
+	barrier_var(last);
+	if (m->places[bounded(last - 1, MEMO_FRAMES)] >= depth || m->outermost > depth)
+		return false;
+	for (__u32 i = 0; i < MEMO_FRAMES && i < last; i++)
+		if (kernel_word(sp + m->places[i]) != m->addrs[i])
+			return false;
+	return kernel_word(sp + depth - m->outermost) == m->addrs[bounded(last, MEMO_FRAMES)];
+}
+
+/* Returns which memo of the set has the stack; MEMO_WAYS: none. */
+__noinline __u32 recall_stack(__u64 key, __u64 sp, __u32 depth)
+{
+	struct memo_set *set = memo_set(key);
+
+	if (!set)
+		return MEMO_WAYS;
+	for (__u32 i = 0; i < MEMO_WAYS; i++)
+		if (set->ways[i].key == key && memo_matches(&set->ways[i], sp, depth))
+			return i;
+	return MEMO_WAYS;
+}
+
+struct search {
+	struct memo *memo;
+	__u64 sp;
+	__u32 found;
+	bool failed;
+};
+
+#define KERNEL_CODE -(2ULL << 30) /* kernel, modules and programs are above (Documentation/arch/x86/x86_64/mm.rst) */
+#define KERNEL_CS 0x10
+#define CS_TO_SP 16
+#define SP_DISTANCE 192 /* struct pt_regs, what FRED pushes behind it, and the alignment */
+
+static __always_inline bool is_interrupt(__u64 at, __u64 word)
+{
+	return (__u16)word == KERNEL_CS && kernel_word(at + CS_TO_SP) - at < SP_DISTANCE;
+}
+
+/* Return addresses must come in their order and once each: the search ends with any other occurrence. */
+static long search_word(__u32 index, struct search *look)
+{
+	__u32 place = SWITCH_RETURN + (index + 1) * sizeof(__u64), next = look->found;
+	__u64 word = kernel_word(look->sp + place);
+	struct memo *m = look->memo;
+
+	look->failed = is_interrupt(look->sp + place, word);
+	if (look->failed)
+		return 1;
+	if (word < KERNEL_CODE)
+		return 0;
+	for (__u32 i = 1; i < MEMO_FRAMES && i < m->count; i++) {
+		if (word != m->addrs[i])
+			continue;
+		look->failed = i != next;
+		if (look->failed)
+			return 1;
+		m->places[i] = place;
+		look->found++;
+		return 0;
+	}
+	return 0;
+}
+
+/* Finds the places of a memo's frames. */
+static __always_inline bool search_frames(struct memo *m, __u64 sp, __u32 depth)
+{
+	struct search look = {.memo = m, .sp = sp, .found = 1};
+	__u32 words = (depth - SWITCH_RETURN) / sizeof(__u64) - 1;
+	__u32 last = bounded(m->count - 1, MEMO_FRAMES);
+
+	m->places[0] = SWITCH_RETURN;
+	bpf_loop(words < MEMO_WORDS ? words : MEMO_WORDS, search_word, &look, 0);
+	m->outermost = depth - m->places[last];
+	return !look.failed && look.found == m->count;
+}
+
+/* Where in a walked stack a frame is that is not further in than __schedule(); MEMO_FRAMES: nowhere near the innermost. */
+static __always_inline __u32 frame_of(struct scratch *s, __u64 addr)
+{
+	__u32 i = 0;
+
+	while (i < MEMO_FRAMES && s->addrs[i] != addr)
+		i++;
+	return i;
+}
+
+/*
+ * Copies the frames from __schedule() on: it was the last to call, and so the word at the place of the switch's return
+ * address is its own. If it is not in the stack, nothing is known of the innermost frames. False: too many, or too few.
+ */
+static __always_inline bool copy_frames(struct memo *m, struct scratch *s, __u64 sp)
+{
+	__u32 first = frame_of(s, kernel_word(sp + SWITCH_RETURN));
+
+	m->count = frames(s) - first;
+	if (frames(s) <= first + 1 || m->count > MEMO_FRAMES)
+		return false;
+	for (__u32 i = 0; i < MEMO_FRAMES; i++)
+		m->addrs[i] = s->addrs[bounded(first + i, STACK_FRAMES + 1)];
+	return true;
+}
+
+/* The frames further in are those of tracers: they change whenever one begins or ends. */
+static __always_inline bool has_same_frames(const struct memo *m, struct scratch *s)
+{
+	__u32 first = frame_of(s, m->addrs[0]);
+
+	if (frames(s) - first != m->count)
+		return false;
+	for (__u32 i = 0; i < MEMO_FRAMES && i < m->count; i++)
+		if (m->addrs[bounded(i, MEMO_FRAMES)] != s->addrs[bounded(first + i, STACK_FRAMES + 1)])
+			return false;
+	return true;
+}
+
+/*
+ * Remembers the stack that was walked. After a search that found nothing to remember, and after one whose memo replaced
+ * another, the set pauses: else stacks that cannot be remembered, or more than there are ways, would cost a search each.
+ */
+__noinline int remember_stack(struct scratch *s, __u64 key, __u64 sp, __u32 depth)
+{
+	struct memo_set *set = memo_set(key);
+	struct memo *m = new_memo(), *old;
+
+	if (!s || !set || !m || depth <= SWITCH_RETURN + sizeof(__u64))
+		return 0;
+	if (set->pause) {
+		set->pause--;
+		return 0;
+	}
+	set->pause = MEMO_PAUSE - 1;
+	if (!copy_frames(m, s, sp) || !search_frames(m, sp, depth))
+		return 0;
+	m->id = s->id;
+	m->key = key;
+	old = &set->ways[set->next++ & (MEMO_WAYS - 1)];
+	if (!old->key)
+		set->pause = 0;
+	*old = *m;
+	return 0;
+}
+
+/* The kernel's part of the stack of a thread that has come back. */
+static __always_inline struct stack_ref returned_kernel_stack(void *ctx, struct scratch *s, struct task_struct *task)
+{
+	struct extent e = extent_of(task);
+	__u64 key = memo_key(task);
+	__u32 way = recall_stack(key, e.sp, e.depth);
+	struct memo_set *set = memo_set(key);
+	struct memo *m = NULL;
+	struct stack_ref ref;
+
+	if (set && way < MEMO_WAYS)
+		m = &set->ways[bounded(way, MEMO_WAYS)];
+	if (m && !stacks_checked && is_reported(m->id))
+		return (struct stack_ref){.id = m->id};
+	ref = kernel_stack(ctx, s, task, REC_TRACER);
+	/* Else the compiler makes two calls of the one, whose return addresses are part of the stack. */
+	barrier_var(m);
+	if (!ref.id)
+		return ref;
+	if (!m) {
+		if (!(s->hdr.flags & REC_CUT))
+			remember_stack(s, key, e.sp, e.depth);
+		return ref;
+	}
+	if (stacks_checked)
+		count_check(&stack_checks.remembered, &stack_checks.remembered_wrong, has_same_frames(m, s));
+	m->id = ref.id;
+	return ref;
+}
+
+#else
+
+static __always_inline struct stack_ref returned_kernel_stack(void *ctx, struct scratch *s, struct task_struct *task)
+{
+	return kernel_stack(ctx, s, task, REC_TRACER);
+}
+
+#endif
+#endif
