@@ -12,7 +12,7 @@ import (
 // check finds what keeps this process from recording on this machine, before anything is created or attached.
 func check(cfg *Config) error {
 	// The data of each ring is mapped twice.
-	if err := cli.CheckAddressSpace(2*cfg.ringBytes() + cli.RenderingSpace); err != nil {
+	if err := cli.CheckAddressSpace(cfg.ringBytes() + cli.RenderingSpace); err != nil {
 		return err
 	}
 	if !proc.InitUserNamespace() {
