@@ -23,25 +23,37 @@ type stackChecks struct {
 	Near, NearWrong             uint64
 }
 
-// Every stack that is not walked by the kernel is walked all the same, and compared.
+const round = 3 * time.Second
+
+// Every stack that is not walked by the kernel is walked all the same, and compared, while everything is recorded.
 func TestStacksThatTheKernelNeedNotWalk(t *testing.T) {
-	rounds := 1 // of 3 s
+	length := round
 	if os.Getenv("WPROF_TEST_ALL") != "" {
-		rounds = 20
+		length = time.Minute
+	}
+	if soak := os.Getenv("WPROF_SOAK_STACKS"); soak != "" {
+		var err error
+		length, err = time.ParseDuration(soak)
+		must(t, err)
 	}
 	for _, place := range []Place{AtExit, AtFinish} {
 		t.Run(place.String(), func(t *testing.T) {
 			both := Stacks{Kernel: true, User: true}
-			tracer := mustLoadAt(t, Options{RingBytes: 64 << 20, OffCPU: OffCPU{Stacks: both}, checkStacks: true}, place)
+			tracer := mustLoadAt(t, Options{
+				RingBytes: 64 << 20, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}, OffCPU: OffCPU{Stacks: both}, Waker: both,
+				checkStacks: true,
+			}, place)
 			kernel, user := 0, 0
-			for range rounds {
-				records := recording(t, tracer, func() { waitInManyWays(t, 3*time.Second) })
+			for generation := range uint32(length / round) {
+				must(t, tracer.SetGeneration(generation))
+				records := recording(t, tracer, func() { waitInManyWays(t, round) })
 				kernel += count(records, func(r record) bool { return r.is(recReturn) && r.returnKernel() != 0 })
 				user += count(records, func(r record) bool { return r.is(recReturn) && r.returnUser() != 0 })
 			}
 			var c stackChecks
 			must(t, tracer.collection.Variables["stack_checks"].Get(&c))
-			t.Logf("%d kernel stacks, %d of them remembered; %d user stacks, %d of them near, %d wrong", kernel, c.Remembered, user, c.Near, c.NearWrong)
+			t.Logf("soak: %d kernel stacks, %d of them remembered, %d wrong; %d user stacks, %d of them near, %d wrong",
+				kernel, c.Remembered, c.RememberedWrong, user, c.Near, c.NearWrong)
 			if c.RememberedWrong > 0 {
 				t.Errorf("%d of %d remembered kernel stacks are wrong", c.RememberedWrong, c.Remembered)
 			}
