@@ -47,7 +47,7 @@ enum rec_flag {
 	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper; sample: a stack is lost */
 	REC_ON_CPU = 16, /* task: it runs on hdr.cpu */
 	REC_ANNOUNCED = 16, /* switch: a rec_return follows on this CPU before its next switch, or is lost */
-	REC_STACKED = 64, /* switch, waking, wakeup_new: stacks follow the fixed part */
+	/* 64 of switch, waking, wakeup_new: for the reader's own use, there are stacks */
 	REC_TRACER = 16, /* stack: the innermost frames are those of the tracer */
 	REC_PREEMPTED = 32, /* switch: prev was preempted inside the kernel */
 	REC_YIELDED = 128,  /* switch: prev called sched_yield */
@@ -64,6 +64,7 @@ enum rec_flag {
 #define PACKED_KIND_SHIFT 21
 #define RECORD_PACKED (1 << 29)
 #define RECORD_DISCARDED (1 << 30)
+#define RECORD_PARTS (1U << 31)
 
 struct rec_hdr {
 	__u64 ts;    /* CLOCK_MONOTONIC ns */
@@ -92,6 +93,26 @@ struct rec_stacks {
 	__u64 kernel;
 };
 
+/*
+ * With RECORD_PARTS, parts follow a record, packed or not: each a multiple of 8 bytes, in the order of their bits. This
+ * comes after them, at the end, so that a reader finds them without knowing the record's length, and skips parts that it
+ * does not know.
+ */
+struct rec_parts {
+	__u16 mask;    /* enum rec_part */
+	__u8 words[6]; /* length of each part that is there, in units of 8 bytes */
+};
+
+enum rec_part {
+	PART_STACKS = 1, /* struct rec_stacks: of the previous thread of a switch, of a waker */
+};
+
+/* Stacks as the only part. */
+struct rec_stacks_part {
+	struct rec_stacks stacks;
+	struct rec_parts parts;
+};
+
 struct rec_switch {
 	struct rec_hdr hdr; /* tid: prev */
 	__u32 next_tid;
@@ -99,7 +120,6 @@ struct rec_switch {
 	__s16 prev_prio;
 	__s16 next_prio;
 	__u32 distance; /* 0; for the reader's own use: how far behind its rec_return stands */
-	struct rec_stacks prev_stacks[]; /* with REC_STACKED one: of prev */
 };
 
 struct rec_waking { /* waking, wakeup_new */
@@ -107,7 +127,6 @@ struct rec_waking { /* waking, wakeup_new */
 	__u32 wakee_tid;
 	__s16 prio;
 	__u16 target_cpu;
-	struct rec_stacks stacks[]; /* with REC_STACKED one: of the waker */
 };
 
 /* Packed records have no rec_hdr: see pack.h. Priorities are one more than the kernel's, which has -1. */

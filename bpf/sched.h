@@ -35,17 +35,36 @@ static __always_inline bool returns(struct task_struct *next, __u8 want, __u32 c
 	return offcpu_place == OFFCPU_AT_RETURN && want & REC_OBJECT && announce_return(next, cpu);
 }
 
+/* What a record takes with stacks, if there are any. */
+static __always_inline __u32 with_stacks(__u32 size, const struct rec_stacks *stacks)
+{
+	return stacks ? size + sizeof(struct rec_stacks_part) : size;
+}
+
+/* Returns the flag of the record's header. */
+static __always_inline __u32 write_stacks(void *behind, const struct rec_stacks *stacks)
+{
+	struct rec_stacks_part *part = behind;
+
+	if (!stacks)
+		return 0;
+	part->stacks = *stacks;
+	part->parts = (struct rec_parts){.mask = PART_STACKS, .words = {sizeof(*stacks) / 8}};
+	return RECORD_PARTS;
+}
+
 /* Returns whether it could be packed. */
 static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
-					__u32 prev_state, __u8 want)
+					__u32 prev_state, __u8 want, const struct rec_stacks *stacks)
 {
 	int prev_prio = prev->prio, next_prio = next->prio;
 	struct rec_packed_switch *rec;
+	__u32 size = with_stacks(sizeof(*rec), stacks);
 	__u64 ts;
 
 	if (prev_state >> 16 || !fits_byte(prev_prio) || !fits_byte(next_prio))
 		return false;
-	rec = pack(ring, cpu, prev->pid, sizeof(*rec), &ts);
+	rec = pack(ring, cpu, prev->pid, size, &ts);
 	if (!rec)
 		return false;
 	rec->next_tid = next->pid;
@@ -54,7 +73,7 @@ static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct tas
 	rec->next_prio = next_prio + 1;
 	if (returns(next, want, cpu))
 		want |= REC_ANNOUNCED;
-	submit_packed(rec, sizeof(*rec), REC_SWITCH, want, ts);
+	submit_packed(rec, size | write_stacks(rec + 1, stacks), REC_SWITCH, want, ts);
 	ring->packing.running = next->pid;
 	return true;
 }
@@ -62,9 +81,12 @@ static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct tas
 static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
 					 __u32 prev_state, __u8 want, const struct rec_stacks *stacks)
 {
-	__u32 size = sizeof(struct rec_switch) + (stacks ? sizeof(*stacks) : 0);
-	struct rec_switch *rec = reserve(REC_SWITCH, want, prev->pid, size);
+	__u32 size = with_stacks(sizeof(struct rec_switch), stacks);
+	struct rec_switch *rec;
 
+	if (pack_switch(ring, cpu, prev, next, prev_state, want, stacks))
+		return;
+	rec = reserve(REC_SWITCH, want, prev->pid, size);
 	if (!rec)
 		return;
 	rec->next_tid = next->pid;
@@ -72,14 +94,10 @@ static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct ta
 	rec->prev_prio = prev->prio;
 	rec->next_prio = next->prio;
 	rec->distance = 0;
-	if (stacks) {
-		rec->hdr.flags |= REC_STACKED;
-		rec->prev_stacks[0] = *stacks;
-	}
 	if (returns(next, want, cpu))
 		rec->hdr.flags |= REC_ANNOUNCED;
 	pack_from(ring, &rec->hdr, next->pid);
-	submit(rec, size);
+	submit(rec, size | write_stacks(rec + 1, stacks));
 }
 
 /* Cannot see: a thread that is put back on its CPU without a switch. */
@@ -110,7 +128,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
 	    take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &stacks))
 		write_switch(ring, cpu, prev, next, prev_state, want, &stacks);
-	else if (!pack_switch(ring, cpu, prev, next, prev_state, want))
+	else
 		write_switch(ring, cpu, prev, next, prev_state, want, NULL);
 	return 0;
 }
@@ -118,42 +136,43 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 const volatile bool waker_kernel, waker_user; /* stacks */
 
 /* Returns whether it could be packed. */
-static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want)
+static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want,
+					const struct rec_stacks *stacks)
 {
 	struct rec_packed_waking *rec;
+	__u32 size = with_stacks(sizeof(*rec), stacks);
 	int prio = wakee->prio;
 	__u64 ts;
 
 	if (!fits_byte(prio))
 		return false;
-	rec = pack(ring, cpu, waker, sizeof(*rec), &ts);
+	rec = pack(ring, cpu, waker, size, &ts);
 	if (!rec)
 		return false;
 	rec->wakee_tid = wakee->pid;
 	rec->target_cpu = wakee->thread_info.cpu;
 	rec->prio = prio + 1;
 	rec->pad = 0;
-	submit_packed(rec, sizeof(*rec), kind, want, ts);
+	submit_packed(rec, size | write_stacks(rec + 1, stacks), kind, want, ts);
 	return true;
 }
 
-static __always_inline void write_waking(struct ring *ring, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want,
+static __always_inline void write_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want,
 					 const struct rec_stacks *stacks)
 {
-	__u32 size = sizeof(struct rec_waking) + (stacks ? sizeof(*stacks) : 0);
-	struct rec_waking *rec = reserve(kind, want, waker, size);
+	__u32 size = with_stacks(sizeof(struct rec_waking), stacks);
+	struct rec_waking *rec;
 
+	if (pack_waking(ring, cpu, kind, waker, wakee, want, stacks))
+		return;
+	rec = reserve(kind, want, waker, size);
 	if (!rec)
 		return;
 	rec->wakee_tid = wakee->pid;
 	rec->prio = wakee->prio;
 	rec->target_cpu = wakee->thread_info.cpu;
-	if (stacks) {
-		rec->hdr.flags |= REC_STACKED;
-		rec->stacks[0] = *stacks;
-	}
 	pack_from(ring, &rec->hdr, waker);
-	submit(rec, size);
+	submit(rec, size | write_stacks(rec + 1, stacks));
 }
 
 static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wakee)
@@ -178,9 +197,9 @@ static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wake
 	if (!ring)
 		return 0;
 	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks))
-		write_waking(ring, kind, waker->pid, wakee, want, &stacks);
-	else if (!pack_waking(ring, cpu, kind, waker->pid, wakee, want))
-		write_waking(ring, kind, waker->pid, wakee, want, NULL);
+		write_waking(ring, cpu, kind, waker->pid, wakee, want, &stacks);
+	else
+		write_waking(ring, cpu, kind, waker->pid, wakee, want, NULL);
 	return 0;
 }
 

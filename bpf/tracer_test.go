@@ -321,11 +321,15 @@ func execByAnotherThread(t *testing.T, tracer *Tracer) (child int, records []rec
 	t.Helper()
 	c := exec.Command("/proc/self/exe", "-test.run", t.Name())
 	c.Env = append(os.Environ(), "WPROF_TEST_EXEC=1")
-	records = recordingUntil(t, tracer, func() { must(t, c.Run()) }, func(records []record) bool {
-		return slices.ContainsFunc(records, func(r record) bool {
-			old := oldTID(records, r.tid())
-			return r.kind() == recExec && old != 0 && (old == r.tid() || freed(records, old) > 0)
-		})
+	var pid atomic.Int64
+	records = recordingUntil(t, tracer, func() {
+		must(t, c.Start())
+		pid.Store(int64(c.Process.Pid))
+		must(t, c.Wait())
+	}, func(records []record) bool {
+		process := int(pid.Load())
+		old := oldTID(records, process)
+		return old != 0 && (old == process || freed(records, old) > 0)
 	})
 	return c.Process.Pid, records
 }

@@ -44,6 +44,8 @@ union record {
 	struct rec_sample sample;
 	struct rec_stacks stacks;
 	struct rec_return ret;
+	struct rec_parts parts;
+	struct rec_stacks_part stacks_part;
 	struct rec_packed_switch packed_switch;
 	struct rec_packed_waking packed_waking;
 	struct rec_packed_return packed_return;

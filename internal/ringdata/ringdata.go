@@ -6,6 +6,7 @@ package ringdata
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -15,6 +16,7 @@ const (
 	HeaderBytes = 8
 	Discarded   = 1 << 30 // to be skipped
 	packed      = 1 << 29
+	hasParts    = 1 << 31
 	lengthMask  = 1<<13 - 1
 	flagsShift  = 13
 	kindShift   = 21
@@ -80,6 +82,19 @@ const (
 	PackedReturnSize   = 16
 )
 
+// Offsets in struct rec_parts, the last 8 bytes of a record that has parts, and the bit of the one part that is known here.
+const (
+	PartsMask   = 0
+	PartsWords  = 2
+	PartsSize   = 8
+	partsMax    = PartsSize - PartsWords
+	partStacks  = 1
+	StacksBytes = 16 // struct rec_stacks
+)
+
+// FlagStacked is set in the rec_hdr of a whole record that a struct rec_stacks follows: [Decoder.Append] sets it.
+const FlagStacked = 64
+
 // MinPacked is the fewest bytes that a packed record takes up, and MaxWhole the most that [Decoder.Append] makes of one.
 const (
 	MinPacked = HeaderBytes + PackedSwitchSize
@@ -99,7 +114,7 @@ type Decoder struct {
 func (d *Decoder) Lost() { d.known = false }
 
 // Append takes the first record off raw and appends it to b: 4 bytes with its length, 4 that are 0, the struct of
-// bpf/records.h, and zeros up to a multiple of 8. It appends nothing for a discarded record, or for a packed one that cannot be
+// bpf/records.h with its stacks behind it, and zeros up to a multiple of 8. It appends nothing for a discarded record, or for a packed one that cannot be
 // understood. n is the number of bytes taken; 0: raw ends within the record; negative: raw holds no record.
 func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	if len(raw) < HeaderBytes {
@@ -113,20 +128,57 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	if n > len(raw) {
 		return b, 0
 	}
-	body := raw[HeaderBytes:n]
-	switch {
-	case header&Discarded != 0:
-	case header&packed != 0:
+	if header&Discarded != 0 {
+		return b, n
+	}
+	body, from := raw[HeaderBytes:HeaderBytes+header&lengthMask], len(b)
+	var stacks []byte
+	if header&hasParts != 0 {
+		var ok bool
+		if body, stacks, ok = split(body); !ok {
+			return b, -1
+		}
+	}
+	if header&packed != 0 {
 		b = d.unpack(b, header, binary.LittleEndian.Uint32(raw[4:]), body)
-	default:
-		length := header & lengthMask
-		b = binary.LittleEndian.AppendUint64(b, uint64(length))
+	} else {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(body)))
 		b = append(b, body...)
-		if length >= WakingSize {
+		if len(body) >= WakingSize {
 			d.note(body)
 		}
 	}
-	return b, n
+	if record := b[from:]; stacks != nil && len(record) >= HeaderBytes+HdrSize {
+		record[HeaderBytes+HdrFlags] |= FlagStacked
+		binary.LittleEndian.PutUint64(record, uint64(len(record)-HeaderBytes+StacksBytes))
+		b = append(b, stacks...)
+	}
+	return append(b, make([]byte, -len(b[from:])&7)...), n
+}
+
+// split separates a record from its parts.
+func split(body []byte) (record, stacks []byte, ok bool) {
+	if len(body) < PartsSize {
+		return nil, nil, false
+	}
+	parts := body[len(body)-PartsSize:]
+	mask := binary.LittleEndian.Uint16(parts[PartsMask:])
+	count := bits.OnesCount16(mask)
+	total := 0
+	for _, words := range parts[PartsWords:][:min(count, partsMax)] {
+		total += 8 * int(words)
+	}
+	at := len(body) - PartsSize - total
+	if count > partsMax || at < 0 || at%8 != 0 {
+		return nil, nil, false
+	}
+	if mask&partStacks != 0 {
+		if parts[PartsWords] != StacksBytes/8 {
+			return nil, nil, false
+		}
+		stacks = body[at : at+StacksBytes]
+	}
+	return body[:at], stacks, true
 }
 
 // note keeps what a whole record says about the packed ones that follow.

@@ -155,6 +155,51 @@ func TestPackedRecordsNeedAWholeOne(t *testing.T) {
 	}
 }
 
+// withParts puts parts behind a record, as bpf/records.h says.
+func withParts(framedRecord []byte, mask uint16, parts ...[]byte) []byte {
+	header := le.Uint64(framedRecord)
+	b := slices.Clone(framedRecord)
+	trailer := le.AppendUint16(nil, mask)
+	for _, p := range parts {
+		b = append(b, p...)
+		trailer = append(trailer, byte(len(p)/8))
+	}
+	b = append(b, append(trailer, make([]byte, 6-len(parts))...)...)
+	le.PutUint64(b, header&^lengthMask|uint64(len(b)-HeaderBytes)|hasParts)
+	return b
+}
+
+// Stacks come out behind the record, and parts that are not known are passed over.
+func TestPartsFollowARecord(t *testing.T) {
+	whole := record{kind: KindWaking, size: WakingSize, cpu: 5, tid: 7, time: 1000, other: 8}
+	next := record{kind: KindWaking, flags: 3, size: WakingSize, cpu: 5, tid: 7, time: 1100, other: 9, extra: 2, prio1: 120}
+	stacks, unknown := []byte("userstckkernelst"), make([]byte, 24)
+	stacked := next
+	stacked.flags |= FlagStacked
+	want := append(framed(WakingSize+StacksBytes, stacked.whole()), stacks...)
+	for name, form := range map[string][]byte{"packed": next.packedForm(), "whole": framed(WakingSize, next.whole())} {
+		for _, raw := range [][]byte{withParts(form, 1, stacks), withParts(form, 1|4, stacks, unknown)} {
+			d := &Decoder{CPU: 5}
+			got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), raw))
+			if len(got) != 2 || !slices.Equal(got[1], want) {
+				t.Errorf("%s: %x became %x, want %x", name, raw, got[1:], want)
+			}
+		}
+		d := &Decoder{CPU: 5}
+		got := decoded(t, d, slices.Concat(framed(WakingSize, whole.whole()), withParts(form, 2, unknown)))
+		if len(got) != 2 || !slices.Equal(got[1], framed(WakingSize, next.whole())) {
+			t.Errorf("%s with a part that is not known became %x", name, got[1:])
+		}
+		tooLong := withParts(form, 1, stacks)
+		tooLong[len(tooLong)-PartsSize+PartsWords] = 200
+		for _, raw := range [][]byte{withParts(form, 1, stacks[:8]), tooLong, withParts(form, 0x7f, stacks), framed(4|hasParts, make([]byte, 4))} {
+			if b, n := (&Decoder{CPU: 5}).Append(nil, raw); n >= 0 || len(b) > 0 {
+				t.Errorf("%s: %x became %x", name, raw, b)
+			}
+		}
+	}
+}
+
 func FuzzAppend(f *testing.F) {
 	r := history(3)
 	f.Add(slices.Concat(framed(SwitchSize, (&record{kind: KindSwitch, size: SwitchSize}).whole()), r[0].packedForm(), r[1].packedForm()))
@@ -165,7 +210,7 @@ func FuzzAppend(f *testing.F) {
 			if n <= 0 {
 				break
 			}
-			if len(b) > 0 && len(b) > max(MaxWhole, n) {
+			if len(b) > 0 && len(b) > max(MaxWhole+StacksBytes, n+8) {
 				t.Fatalf("%d bytes became %d", n, len(b))
 			}
 			raw = raw[n:]

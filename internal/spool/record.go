@@ -49,9 +49,9 @@ const (
 	recInterrupt = 32  // of a waking
 	recYielded   = 128 // of a switch
 
-	recAnnounced = 16 // of a switch
-	recTracer    = 16 // of a stack
-	recStacked   = 64 // of a switch, a waking or a wakeup_new
+	recAnnounced = 16                   // of a switch
+	recTracer    = 16                   // of a stack
+	recStacked   = ringdata.FlagStacked // of a switch, a waking or a wakeup_new
 )
 
 // Offsets in struct rec_hdr.

@@ -32,9 +32,10 @@ func TestRecordsAreLaidOutAsInC(t *testing.T) {
 		}},
 		"rec_switch": {switchSize, []field{
 			hdr, {"next_tid", switchNext, 4}, {"prev_state", switchPrevState, 4}, {"prev_prio", switchPrevPrio, 2}, {"next_prio", switchNextPrio, 2}, {"distance", switchDistance, 4},
-			{"prev_stacks", switchStacks, 0},
 		}},
-		"rec_waking": {wakingSize, []field{hdr, {"wakee_tid", wakingWakee, 4}, {"prio", wakingPrio, 2}, {"target_cpu", wakingTarget, 2}, {"stacks", wakingStacks, 0}}},
+		"rec_waking":      {wakingSize, []field{hdr, {"wakee_tid", wakingWakee, 4}, {"prio", wakingPrio, 2}, {"target_cpu", wakingTarget, 2}}},
+		"rec_parts":       {ringdata.PartsSize, []field{{"mask", ringdata.PartsMask, 2}, {"words", ringdata.PartsWords, 6}}},
+		"rec_stacks_part": {ringdata.StacksBytes + ringdata.PartsSize, []field{{"stacks", 0, ringdata.StacksBytes}, {"parts", ringdata.StacksBytes, ringdata.PartsSize}}},
 		"rec_packed_switch": {ringdata.PackedSwitchSize, []field{
 			{"next_tid", ringdata.PackedSwitchNext, 4}, {"prev_state", ringdata.PackedSwitchPrevState, 2},
 			{"prev_prio", ringdata.PackedSwitchPrevPrio, 1}, {"next_prio", ringdata.PackedSwitchNextPrio, 1},
