@@ -46,7 +46,10 @@ func TestStacksThatTheKernelNeedNotWalk(t *testing.T) {
 			kernel, user := 0, 0
 			for generation := range uint32(length / round) {
 				must(t, tracer.SetGeneration(generation))
-				records := recording(t, tracer, func() { waitInManyWays(t, round) })
+				var records []record
+				t.Run("round", func(t *testing.T) { // which closes its files
+					records = recording(t, tracer, func() { waitInManyWays(t, round) })
+				})
 				kernel += count(records, func(r record) bool { return r.is(recReturn) && r.returnKernel() != 0 })
 				user += count(records, func(r record) bool { return r.is(recReturn) && r.returnUser() != 0 })
 			}
