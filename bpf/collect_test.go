@@ -111,7 +111,7 @@ func drain(tracer *Tracer) []record {
 	return all
 }
 
-// decoders have read the rings of each tracer so far.
+// decoders are those of each tracer's rings, kept from one drain to the next.
 var decoders sync.Map
 
 func decoder(tracer *Tracer, ring int) *ringdata.Decoder {

@@ -159,7 +159,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	__u64 self_exec_id; /* how often the process, and those that it was forked from, called exec */
 	__u64 start_time;
-	struct uprobe_task *utask; /* not NULL: it has come upon a uprobe */
+	struct uprobe_task *utask; /* not NULL: it has hit a uprobe */
 	char comm[16];
 };
 

@@ -57,7 +57,7 @@ func mapLosses(m *ebpf.Map) (*lossCounters, error) {
 
 func (l *lossCounters) close() error { return unix.Munmap(l.memory) }
 
-// take does what tell_losses in ring.h does.
+// take does what report_losses in ring.h does.
 func (l *lossCounters) take(cause LossCause) []Loss {
 	var taken []Loss
 	for cpu := range l.cpus {

@@ -112,7 +112,7 @@ func place(r record) uint8 {
 	return LostDefinition
 }
 
-func TestRingsOfAnySizeGoRound(t *testing.T) {
+func TestRingsOfAnySizeWrap(t *testing.T) {
 	tracer := mustLoad(t, Options{Rings: 1, RingBytes: 4 * os.Getpagesize()})
 	ring := tracer.Rings()[0]
 	must(t, tracer.Arm())

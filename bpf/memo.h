@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Kernel stacks of threads that come back, remembered so that most need not be walked.
+ * A cache of kernel stacks, so that most of the threads that come back to the CPU need no unwinder.
  *
- * A thread mostly waits where it or another one has waited in the same system call. A memo of a stack has where on the
- * stack each return address was found. If a thread that comes back has the same words at the same places, its stack is
- * the same: the unwinder begins at a known place, in __schedule(), and finds each next return address by the one before.
+ * A thread mostly waits where it or another one has waited in the same system call. A memo has the return addresses of
+ * one stack and their places: where in the stack's memory they are. If a thread that comes back has the same words at the
+ * same places, its stack is the same: the unwinder would start at a known place, in __schedule(), and find each next
+ * return address by the one before.
  *
- * Places count from the stack pointer that the switch has saved, which stays in the thread until it switches again. Only
- * the outermost frame counts from the other end, the registers of the entry into the kernel, because system calls leave
- * a random distance before what they call (add_random_kstack_offset()).
+ * Places are offsets from the stack pointer that the switch saved, which the thread keeps until it switches again. Only
+ * the outermost frame's is an offset from the other end, the registers of the entry into the kernel, because system calls
+ * move the stack by a random distance between them (add_random_kstack_offset()).
  *
- * A stack is not remembered where the places do not follow from the return addresses, or are not known for certain:
- *  - there are registers of an interrupt in the kernel, behind which the stack was aligned;
- *  - a return address occurs more than once, of which all but one are left over from earlier calls;
+ * A stack is not remembered where its places do not follow from the return addresses, or are ambiguous:
+ *  - it has registers of an interrupt in the kernel, behind which the stack was aligned;
+ *  - a return address occurs more than once, because earlier calls left copies of it;
  *  - it has more than MEMO_FRAMES frames from __schedule() on, or they take more than MEMO_WORDS words.
  *
- * Each CPU has its own memos, and one program at a time uses them: they take 56 KiB a CPU. At worst no stack is found
- * among them: that costs comparing one word of each of MEMO_WAYS, and a search of MEMO_WORDS words at every
- * MEMO_PAUSE-th stack of a set.
+ * Each CPU has its own memos (56 KiB), and one program at a time uses them. At worst no memo ever matches: that costs a
+ * comparison of one word for each of MEMO_WAYS, and a search of MEMO_WORDS words for every MEMO_PAUSE-th stack of a set.
  */
 #ifndef WPROF_MEMO_H
 #define WPROF_MEMO_H
@@ -42,19 +42,19 @@ struct memo {
 struct memo_set {
 	struct memo ways[MEMO_WAYS];
 	__u32 next;  /* way that is replaced next */
-	__u32 pause; /* stacks that are not searched before the next one is */
+	__u32 pause; /* how many stacks to skip before the next search */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MEMO_SETS + 1); /* a memo is made in the last one, so that a search that fails costs none */
+	__uint(max_entries, MEMO_SETS + 1); /* a new memo is built in the last one, so that a failed search replaces none */
 	__type(key, __u32);
 	__type(value, struct memo_set);
 } memos SEC(".maps");
 
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
 
-/* A load, where the kernel allows that for any address; the call of a helper takes ten times as long. */
+/* A plain load where the kernel allows it at any address: calling the helper takes ten times as long. r15 has offset 0. */
 static __always_inline __u64 kernel_word(__u64 at)
 {
 	__u64 word = 0;
@@ -65,7 +65,7 @@ static __always_inline __u64 kernel_word(__u64 at)
 	return word;
 }
 
-/* struct inactive_task_frame: what __switch_to_asm() has saved lies below. */
+/* Offset of ret_addr in struct inactive_task_frame; below it are the registers that __switch_to_asm() saved. */
 #define SWITCH_RETURN 48
 
 /* The part of a stack between the switch and the entry into the kernel. */
@@ -83,7 +83,7 @@ static __always_inline struct extent extent_of(struct task_struct *task)
 	return (struct extent){task->thread.sp, end - (__u32)task->thread.sp};
 }
 
-/* What most likely goes with the stack. It only serves to find memos: a wrong one is harmless. */
+/* A guess at which stacks are equal, to find memos by: those of one system call, or of one kernel thread. */
 static __always_inline __u64 memo_key(struct task_struct *task)
 {
 	if (!has_user_stack(task))
@@ -107,8 +107,8 @@ static __always_inline struct memo *new_memo(void)
 }
 
 /*
- * The words of one memo, innermost first. Nothing beyond the stack is read. The compiler must not find out that there are
- * few enough frames: 6.1 sees the end of a loop only in a comparison with a constant.
+ * Compares the words, innermost first, and reads nothing outside the stack. barrier_var() keeps the comparison of i with a
+ * constant, which the compiler would find needless: without it the verifier of Linux 6.1 does not see that the loop ends.
  */
 static __always_inline bool memo_matches(const struct memo *m, __u64 sp, __u32 depth)
 {
@@ -123,7 +123,7 @@ static __always_inline bool memo_matches(const struct memo *m, __u64 sp, __u32 d
 	return kernel_word(sp + depth - m->outermost) == m->addrs[bounded(last, MEMO_FRAMES)];
 }
 
-/* Returns which memo of the set has the stack; MEMO_WAYS: none. */
+/* Returns the index of the memo that matches; MEMO_WAYS: none. */
 __noinline __u32 recall_stack(__u64 key, __u64 sp, __u32 depth)
 {
 	struct memo_set *set = memo_set(key);
@@ -153,7 +153,7 @@ static __always_inline bool is_interrupt(__u64 at, __u64 word)
 	return (__u16)word == KERNEL_CS && kernel_word(at + CS_TO_SP) - at < SP_DISTANCE;
 }
 
-/* Return addresses must come in their order and once each: the search ends with any other occurrence. */
+/* Return addresses must come in order and once each: the search fails at any other occurrence. */
 static long search_word(__u32 index, struct search *look)
 {
 	__u32 place = SWITCH_RETURN + (index + 1) * sizeof(__u64), next = look->found;
@@ -191,7 +191,7 @@ static __always_inline bool search_frames(struct memo *m, __u64 sp, __u32 depth)
 	return !look.failed && look.found == m->count;
 }
 
-/* Where in a walked stack a frame is that is not further in than __schedule(); MEMO_FRAMES: nowhere near the innermost. */
+/* The index of a return address in a walked stack; MEMO_FRAMES: it is not among the innermost. */
 static __always_inline __u32 frame_of(struct scratch *s, __u64 addr)
 {
 	__u32 i = 0;
@@ -202,8 +202,8 @@ static __always_inline __u32 frame_of(struct scratch *s, __u64 addr)
 }
 
 /*
- * Copies the frames from __schedule() on: it was the last to call, and so the word at the place of the switch's return
- * address is its own. If it is not in the stack, nothing is known of the innermost frames. False: too many, or too few.
+ * Copies the frames from __schedule() on: it called the switch, so the switch's return address is in it. Returns false if
+ * the stack does not have that address, or there are too many frames or too few.
  */
 static __always_inline bool copy_frames(struct memo *m, struct scratch *s, __u64 sp)
 {
@@ -217,7 +217,7 @@ static __always_inline bool copy_frames(struct memo *m, struct scratch *s, __u64
 	return true;
 }
 
-/* The frames further in are those of tracers: they change whenever one begins or ends. */
+/* Ignores the frames further in than __schedule(): they are those of tracers, and change whenever one is attached. */
 static __always_inline bool has_same_frames(const struct memo *m, struct scratch *s)
 {
 	__u32 first = frame_of(s, m->addrs[0]);
@@ -231,8 +231,8 @@ static __always_inline bool has_same_frames(const struct memo *m, struct scratch
 }
 
 /*
- * Remembers the stack that was walked. After a search that found nothing to remember, and after one whose memo replaced
- * another, the set pauses: else stacks that cannot be remembered, or more than there are ways, would cost a search each.
+ * Remembers the stack that was walked. After a search that failed, and after one whose memo replaced another, the set
+ * pauses: otherwise each of the stacks that cannot be remembered, or are more than the ways, would cost a search.
  */
 __noinline int remember_stack(struct scratch *s, __u64 key, __u64 sp, __u32 depth)
 {
@@ -272,7 +272,7 @@ static __always_inline struct stack_ref returned_kernel_stack(void *ctx, struct 
 	if (m && !stacks_checked && is_reported(m->id))
 		return (struct stack_ref){.id = m->id};
 	ref = kernel_stack(ctx, s, task, REC_TRACER);
-	/* Else the compiler makes two calls of the one, whose return addresses are part of the stack. */
+	/* Otherwise the compiler duplicates the call above, and the stack, which has its return address, gets two ids. */
 	barrier_var(m);
 	if (!ref.id)
 		return ref;

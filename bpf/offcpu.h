@@ -75,7 +75,7 @@ static __always_inline bool is_awaited(struct task_struct *task)
 	return tid == (__u32)task->pid;
 }
 
-/* Both parts of the stack of a thread that has come back. */
+/* Both parts of the stack of a thread that has just come back to the CPU. */
 static __always_inline bool take_returned_stacks(void *ctx, struct task_struct *task, struct rec_stacks *to)
 {
 	struct scratch *s = take_scratch(REC_STACK);
@@ -93,8 +93,8 @@ static __always_inline bool take_returned_stacks(void *ctx, struct task_struct *
 
 static __always_inline void write_return(struct task_struct *task, const struct rec_stacks *stacks)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), number = ring_number(cpu);
-	struct ring *ring = bpf_map_lookup_elem(&rings, &number);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct ring *ring = ring_of(cpu);
 	struct rec_packed_return *packed;
 	struct rec_return *rec;
 	__u64 ts;

@@ -18,7 +18,7 @@ type Options struct {
 	Follow     bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels that do not let it be named
-	checkStacks     bool // tests: take stacks in the kernel's way as well, and compare
+	checkStacks     bool // tests: let the kernel walk each stack as well, and compare
 }
 
 // Stacks says which parts of a stack are taken.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A switch and a waking take 16 bytes of the ring that has their CPU's number, and say there what whole ones say.
+// A switch and a waking take 16 bytes in the ring with their CPU's number, and each switch continues the one before.
 func TestSwitchesAndWakingsArePacked(t *testing.T) {
 	for _, rings := range []int{0, 1} {
 		t.Run(fmt.Sprintf("%d rings", rings), func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestSwitchesAndWakingsArePacked(t *testing.T) {
 			for _, r := range records {
 				if r.is(recSwitch) {
 					if was, known := running[r.cpu()]; known && was != r.tid() && !ofProcess1(was) && !ofProcess1(r.tid()) {
-						t.Fatalf("CPU %d goes on with thread %d, but %d took it over", r.cpu(), r.tid(), was)
+						t.Fatalf("CPU %d switches from thread %d, but the last switch was to %d", r.cpu(), r.tid(), was)
 					}
 					running[r.cpu()] = r.next()
 				}

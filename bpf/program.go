@@ -99,7 +99,7 @@ func (o *Options) dropUnwanted(spec *ebpf.CollectionSpec) {
 		}
 	}
 	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() {
-		for _, name := range []string{"told_stacks", "scratch"} {
+		for _, name := range []string{"reported_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1
 		}
 	}

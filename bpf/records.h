@@ -57,8 +57,8 @@ enum rec_flag {
 };
 
 /*
- * What stands before a record in its ring: bytes of the record in the first 13 bits, flags, and for a packed record its
- * flags, its kind and the lower half of its time.
+ * The header of a record in its ring, 64 bits: the length of the record in the lowest 13, then the flags and the kind of a
+ * packed record, RECORD_PACKED and RECORD_DISCARDED, and in the upper half the lower half of a packed record's time.
  */
 #define PACKED_FLAGS_SHIFT 13
 #define PACKED_KIND_SHIFT 21
@@ -129,7 +129,7 @@ struct rec_waking { /* waking, wakeup_new */
 	__u16 target_cpu;
 };
 
-/* Packed records have no rec_hdr: see pack.h. Priorities are one more than the kernel's, which has -1. */
+/* Packed records have no rec_hdr: see pack.h. Priorities are one more than the kernel's, which begin at -1. */
 struct rec_packed_switch {
 	__u32 next_tid;
 	__u16 prev_state;

@@ -29,17 +29,17 @@ const (
 // ringControl mirrors struct ring in ring.h.
 type ringControl struct {
 	head uint64
-	_    [7]uint64 // of the programs
+	_    [7]uint64 // the programs' own
 	tail uint64
 	_    [7]uint64
 }
 
-// Ring is memory that CPUs write records to, see ring.h.
+// Ring is shared memory that the programs write records to, see ring.h.
 //
 // One goroutine may read it at a time; Producer and Consumer may be called by any.
 type Ring struct {
 	control *ringControl
-	chunks  [][]byte // each followed by its slack
+	chunks  [][]byte // with the slack of each
 	shift   int      // log2 of a chunk's bytes
 }
 
@@ -49,8 +49,8 @@ func (r *Ring) Producer() uint64 { return atomic.LoadUint64(&r.control.head) }
 // Consumer is the position up to which room was given back.
 func (r *Ring) Consumer() uint64 { return atomic.LoadUint64(&r.control.tail) }
 
-// Committed returns the committed records from the consumer's position up to the first that is not, to limit, a
-// position that Producer returned, or to the end of the chunk. The bytes are those of the ring, with the header before
+// Committed returns the committed records from the consumer's position up to the first uncommitted one, the end of the
+// chunk or limit, a position that Producer returned. The bytes are those of the ring, with the header before
 // each record; they stay valid until [Ring.Consume] gives them back. from is the position of the first.
 func (r *Ring) Committed(limit uint64) (data []byte, from uint64) {
 	from = r.Consumer()
@@ -78,13 +78,13 @@ func (r *Ring) Consume(n int) {
 	atomic.StoreUint64(&r.control.tail, from+uint64(n))
 }
 
-// rings are the memory of all rings.
+// rings is the mapped memory of all rings.
 type rings struct {
 	control, data []byte
 	all           []*Ring
 }
 
-// chunksOf is how a ring is divided.
+// chunksOf returns how many chunks a ring has, and log2 of a chunk's bytes.
 func chunksOf(ringBytes int) (count, shift int) {
 	size := min(ringBytes, maxChunk)
 	return ringBytes / size, bits.TrailingZeros(uint(size))

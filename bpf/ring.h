@@ -2,17 +2,17 @@
 /*
  * Rings, and the count of what did not fit into them.
  *
- * A ring is memory that all sides share: CPUs take room at its head, and user space gives room back at its tail, when
- * it has cleared it. Before each record stand 8 bytes. While they are 0, the record is being written; the store that
- * sets them comes last.
+ * A ring is memory shared with user space: CPUs take room at its head, and user space clears what it has read and gives
+ * the room back at its tail. Each record has a header of 8 bytes. It is 0 while the record is being written, and stored
+ * last.
  *
  * Programs interrupt each other on a CPU: a hard interrupt's waking between any two instructions of a switch. So room
- * is taken and losses are counted by atomic instructions. A lost record takes what it can tell; what is counted while
- * it does so is told by it or by the next one, never by both.
+ * is taken and losses are counted by atomic instructions. A lost record takes the counts; what is counted meanwhile is
+ * in it or in the next one, never in both.
  *
- * Positions count bytes since the ring was made. The memory is in chunks, because Linux 6.1 has no larger values in an
- * array. A record whose room ends behind its chunk lies in the slack there, and the next one begins that much behind
- * the beginning of the next chunk: so each record lies in one piece.
+ * Positions count bytes since the ring was made. The memory is in chunks, because Linux 6.1 limits the size of an array's
+ * values. Each chunk is followed by slack: a record that crosses the end of its chunk continues there, and the next
+ * record begins as many bytes after the start of the next chunk. So each record is contiguous.
  */
 #ifndef WPROF_RING_H
 #define WPROF_RING_H
@@ -23,18 +23,18 @@ const volatile __u32 ring_chunks = 1;	 /* of each ring */
 const volatile __u32 chunk_shift = 12;	 /* log2 of a chunk's bytes */
 const volatile bool rings_shared;	 /* there are more CPUs than rings */
 
-#define CHUNK_SLACK 8192 /* more than any record takes */
+#define CHUNK_SLACK 8192 /* more than the largest record */
 
-/* Two cache lines: one that the programs write, and one that user space does. */
+/* Two cache lines: one that the programs write, and one that user space writes. */
 struct ring {
-	__u64 head; /* up to here room is taken */
+	__u64 head; /* position up to which room is taken */
 	struct packing {
 		__u64 base; /* time of the last whole switch or waking */
-		__u32 running; /* the thread that runs on the CPU by the records before */
+		__u32 running; /* thread that runs on the CPU after the records so far */
 		__u32 generation;
 	} packing;
 	__u64 pad[5];
-	__u64 tail; /* up to here room is given back */
+	__u64 tail; /* position up to which room was given back */
 	__u64 pad2[7];
 };
 
@@ -54,7 +54,7 @@ struct {
 	__uint(value_size, 4096 + CHUNK_SLACK);
 } chunks SEC(".maps");
 
-/* Wakes the reader; it holds nothing. */
+/* Wakes the reader; it has no records. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -62,12 +62,12 @@ struct {
 
 #define CPUS_MAX 8192
 
-/* There may be something to tell: read for every record, so it is not in the map. */
+/* There may be losses to report: read for every record, so it is not in the map. */
 volatile __u8 unreported[CPUS_MAX];
 
 /* One a CPU; user space maps it and takes what is left at the end by the same protocol. */
 struct losses {
-	__u64 from; /* time of the first loss that is not told yet; 0: none */
+	__u64 from; /* time of the first loss that is not reported yet; 0: none */
 	__u32 counts[REC_EVENTS];
 };
 
@@ -126,13 +126,20 @@ static __always_inline __u32 ring_number(__u32 cpu)
 	return rings_shared ? cpu % ring_count : cpu;
 }
 
-/* A record with what stands before it. */
+static __always_inline struct ring *ring_of(__u32 cpu)
+{
+	__u32 number = ring_number(cpu);
+
+	return bpf_map_lookup_elem(&rings, &number);
+}
+
+/* Bytes of a record with its header. */
 static __always_inline __u64 room_of(__u64 size)
 {
 	return (size + sizeof(__u64) + 7) & ~7ULL;
 }
 
-/* Another program may take room at the same time; then it has to be tried again. */
+/* Returns false where another program took room at the same time: then it must be tried again. */
 static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 *at, bool *full)
 {
 	__u64 head = *(volatile __u64 *)&ring->head;
@@ -159,8 +166,8 @@ static long try_room(__u32 index, struct room_wanted *w)
 }
 
 /*
- * On a CPU's own ring only programs that interrupt this one compete: each failure takes an interrupt between two
- * instructions. On a ring of several CPUs each failure is the success of another one.
+ * On a CPU's own ring only programs that interrupt this one compete: a try fails only if an interrupt comes between two
+ * instructions. On a ring of several CPUs a try fails only if another CPU's succeeds.
  */
 #define TRIES_ALONE 4
 #define TRIES_SHARED 4096
@@ -176,7 +183,7 @@ static __noinline long find_room_shared(__u32 number, __u64 bytes)
 	return w.taken && !w.full ? (long)w.at : -1;
 }
 
-/* The position of room in a ring; negative: there is none. */
+/* The position of the room that was taken; negative: there is none. */
 static __always_inline long find_room(struct ring *ring, __u32 number, __u64 bytes)
 {
 	__u64 at;
@@ -189,7 +196,7 @@ static __always_inline long find_room(struct ring *ring, __u32 number, __u64 byt
 	return rings_shared ? find_room_shared(number, bytes) : -1;
 }
 
-/* Where a record of so many bytes is to be written; NULL: there is no room. */
+/* Room for a record of size bytes, behind its header; NULL: there is none. */
 static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
 {
 	long at = find_room(ring, number, room_of(size));
@@ -205,7 +212,7 @@ static __always_inline void *claim(struct ring *ring, __u32 number, __u64 size)
 	return chunk + ((__u64)at & ((1ULL << chunk_shift) - 8)) + sizeof(__u64);
 }
 
-/* What was written before is seen before this is. */
+/* Stores the header, with release semantics: the record is complete when its header is seen. */
 static __always_inline void publish(void *rec, __u64 header)
 {
 	__u64 *to = (__u64 *)rec - 1;
@@ -228,17 +235,17 @@ static __always_inline void discard(void *rec, __u32 size)
 	publish(rec, size | RECORD_DISCARDED);
 }
 
-/* Returns whether nothing is left to tell. */
-static __noinline bool tell_losses(__u32 cpu)
+/* Returns whether nothing is left to report. */
+static __noinline bool report_losses(__u32 cpu)
 {
 	struct losses *l = bpf_map_lookup_elem(&losses, &cpu);
-	__u32 number = ring_number(cpu), sum = 0;
-	struct ring *ring = bpf_map_lookup_elem(&rings, &number);
+	struct ring *ring = ring_of(cpu);
 	struct rec_lost *rec;
+	__u32 sum = 0;
 
 	if (!l || !ring)
 		return true;
-	rec = claim(ring, number, sizeof(*rec));
+	rec = claim(ring, ring_number(cpu), sizeof(*rec));
 	if (!rec)
 		return false;
 	unreported[cpu & (CPUS_MAX - 1)] = 0;
@@ -259,18 +266,20 @@ static __noinline bool tell_losses(__u32 cpu)
 	return true;
 }
 
-/* Room for a record in this CPU's ring. What is shorter than a lost record may fit where that does not, but would come before the loss. */
+/*
+ * Room for a record in this CPU's ring. Losses are reported first: a record that fits where the lost record does not must
+ * not come before it.
+ */
 static __always_inline void *claim_here(__u32 cpu, __u64 size)
 {
-	__u32 number = ring_number(cpu);
-	struct ring *ring = bpf_map_lookup_elem(&rings, &number);
+	struct ring *ring = ring_of(cpu);
 
-	if (!ring || (unreported[cpu & (CPUS_MAX - 1)] && !tell_losses(cpu)))
+	if (!ring || (unreported[cpu & (CPUS_MAX - 1)] && !report_losses(cpu)))
 		return NULL;
-	return claim(ring, number, size);
+	return claim(ring, ring_number(cpu), size);
 }
 
-/* The same with its header filled in; NULL: there is none, which the caller counts. */
+/* The same with its rec_hdr filled in; NULL: there is none, which the caller counts. */
 static __always_inline void *try_reserve(__u32 kind, __u8 flags, __u32 tid, __u64 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -314,13 +323,12 @@ const volatile __u64 wake_bytes; /* that a ring holds before its reader is woken
  */
 static __always_inline void wake_reader(void)
 {
-	__u32 number = ring_number(bpf_get_smp_processor_id());
 	struct ring *ring;
 	void *none;
 
 	if (!wake_bytes)
 		return;
-	ring = bpf_map_lookup_elem(&rings, &number);
+	ring = ring_of(bpf_get_smp_processor_id());
 	if (!ring || *(volatile __u64 *)&ring->head - *(volatile __u64 *)&ring->tail < wake_bytes)
 		return;
 	none = bpf_ringbuf_reserve(&wakeups, sizeof(__u64), 0);

@@ -30,18 +30,19 @@ static __always_inline bool fits_byte(int prio)
 	return (__u32)(prio + 1) < 256;
 }
 
-static __always_inline bool returns(struct task_struct *next, __u8 want, __u32 cpu)
+/* Whether the switch is followed by a record of next's stack, which is then arranged for. */
+static __always_inline bool announces_return(struct task_struct *next, __u8 want, __u32 cpu)
 {
 	return offcpu_place == OFFCPU_AT_RETURN && want & REC_OBJECT && announce_return(next, cpu);
 }
 
-/* What a record takes with stacks, if there are any. */
+/* The size of a record with its stacks; NULL: it has none. */
 static __always_inline __u32 with_stacks(__u32 size, const struct rec_stacks *stacks)
 {
 	return stacks ? size + sizeof(struct rec_stacks_part) : size;
 }
 
-/* Returns the flag of the record's header. */
+/* Returns the flag for the header of the record, if there are stacks. */
 static __always_inline __u32 write_stacks(void *behind, const struct rec_stacks *stacks)
 {
 	struct rec_stacks_part *part = behind;
@@ -53,7 +54,7 @@ static __always_inline __u32 write_stacks(void *behind, const struct rec_stacks 
 	return RECORD_PARTS;
 }
 
-/* Returns whether it could be packed. */
+/* Returns false where the record has to be whole. */
 static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
 					__u32 prev_state, __u8 want, const struct rec_stacks *stacks)
 {
@@ -71,7 +72,7 @@ static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct tas
 	rec->prev_state = prev_state;
 	rec->prev_prio = prev_prio + 1;
 	rec->next_prio = next_prio + 1;
-	if (returns(next, want, cpu))
+	if (announces_return(next, want, cpu))
 		want |= REC_ANNOUNCED;
 	submit_packed(rec, size | write_stacks(rec + 1, stacks), REC_SWITCH, want, ts);
 	ring->packing.running = next->pid;
@@ -94,7 +95,7 @@ static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct ta
 	rec->prev_prio = prev->prio;
 	rec->next_prio = next->prio;
 	rec->distance = 0;
-	if (returns(next, want, cpu))
+	if (announces_return(next, want, cpu))
 		rec->hdr.flags |= REC_ANNOUNCED;
 	pack_from(ring, &rec->hdr, next->pid);
 	submit(rec, size | write_stacks(rec + 1, stacks));
@@ -106,7 +107,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 {
 	struct rec_stacks stacks;
 	struct ring *ring;
-	__u32 cpu, number;
+	__u32 cpu;
 	__u8 want;
 
 	if (!armed)
@@ -121,8 +122,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (prev_state & TASK_DEAD)
 		prev_state |= prev->exit_state;
 	cpu = bpf_get_smp_processor_id();
-	number = ring_number(cpu);
-	ring = bpf_map_lookup_elem(&rings, &number);
+	ring = ring_of(cpu);
 	if (!ring)
 		return 0;
 	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
@@ -135,7 +135,7 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 
 const volatile bool waker_kernel, waker_user; /* stacks */
 
-/* Returns whether it could be packed. */
+/* Returns false where the record has to be whole. */
 static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want,
 					const struct rec_stacks *stacks)
 {
@@ -180,7 +180,7 @@ static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wake
 	struct task_struct *waker;
 	struct rec_stacks stacks;
 	struct ring *ring;
-	__u32 cpu, number;
+	__u32 cpu;
 	__u8 want;
 
 	if (!armed)
@@ -192,8 +192,7 @@ static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wake
 	if (kind == REC_WAKING && in_interrupt(ctx, waker))
 		want |= REC_INTERRUPT;
 	cpu = bpf_get_smp_processor_id();
-	number = ring_number(cpu);
-	ring = bpf_map_lookup_elem(&rings, &number);
+	ring = ring_of(cpu);
 	if (!ring)
 		return 0;
 	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks))

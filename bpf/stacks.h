@@ -2,27 +2,27 @@
 /*
  * Stacks, written once a generation and named by id after that.
  *
- * A program takes a scratch buffer, has the kernel's and the user's stack told from it, gives it back and then
- * reserves its own record: so whoever reads the ids has what they stand for. Any program may do so, whatever it
+ * A program takes a scratch buffer, writes the kernel's and the user's stack from it, gives it back and then
+ * reserves its own record: so the stacks come before the record that names their ids. Any program may do so, whatever it
  * interrupts: a buffer belongs to a CPU and is taken with an exchange, so programs need not give buffers back in the
  * order in which they took them, as they do not where a kernel lets one preempt another.
  *
- * What was told is remembered by marks in an array that all CPUs share, at the place that the id's low bits say. Two
- * stacks of one place drive each other out: in the worst case each use tells its stack again, with up to 1,048 bytes.
+ * An array that all CPUs share has a mark for each stack that was written, at the index in the id's low bits. Two stacks
+ * of one index replace each other's mark: in the worst case each use writes its stack again, with up to 1,048 bytes.
  */
 #ifndef WPROF_STACKS_H
 #define WPROF_STACKS_H
 
 #define NESTING_LEVELS 4 /* task, softirq, hardirq, NMI */
-#define TOLD_STACKS 65536 /* 512 KiB */
+#define REPORTED_STACKS 65536 /* 512 KiB */
 
 const volatile __u32 stack_depth = STACK_FRAMES; /* the kernel's limit, if that is lower */
 
-/* Tests: take each stack in the kernel's way as well, and compare. */
+/* Tests: let the kernel walk each stack as well, and compare. */
 const volatile bool stacks_checked;
 struct {
 	__u64 remembered, remembered_wrong; /* kernel stacks: see memo.h */
-	__u64 near, near_wrong;		    /* user stacks: see returned_user_stack() */
+	__u64 shallow, shallow_wrong;	    /* user stacks: see walk_shallow() */
 } stack_checks;
 
 static __always_inline void count_check(__u64 *checked, __u64 *wrong, bool same)
@@ -52,13 +52,13 @@ struct {
 	__type(value, struct scratch);
 } scratch SEC(".maps");
 
-/* The id of the stack that was told last at this place, mixed with the generation in which it was. */
+/* The id of the stack that was last written with this index, mixed with the generation in which it was. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TOLD_STACKS);
+	__uint(max_entries, REPORTED_STACKS);
 	__type(key, __u32);
 	__type(value, __u64);
-} told_stacks SEC(".maps");
+} reported_stacks SEC(".maps");
 
 /* NULL: all are taken, and a record of the kind is counted as lost for that. */
 static __always_inline struct scratch *take_scratch(__u32 kind)
@@ -143,15 +143,15 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 }
 
 struct report {
-	volatile __u64 *mark; /* where it is kept that the stack was reported */
-	__u64 value;
+	volatile __u64 *mark;
+	__u64 value; /* of the mark, if the stack was written in this generation */
 };
 
 static __always_inline struct report report_of(__u64 id)
 {
-	__u32 place = id >> 1 & (TOLD_STACKS - 1);
+	__u32 place = id >> 1 & (REPORTED_STACKS - 1);
 
-	return (struct report){bpf_map_lookup_elem(&told_stacks, &place), id ^ generation * MIX_A};
+	return (struct report){bpf_map_lookup_elem(&reported_stacks, &place), id ^ generation * MIX_A};
 }
 
 static __always_inline bool is_reported(__u64 id)
@@ -162,9 +162,9 @@ static __always_inline bool is_reported(__u64 id)
 }
 
 /*
- * Names the stack in the scratch buffer, and writes it unless that was done in this generation. Returns its id; 0: no
- * room. The mark is set only when the record is in the ring for good: another CPU that sees the mark names the id in a
- * record that is younger. A global function is verified once, not at each of its calls.
+ * Writes the stack in the scratch buffer unless that was done in this generation. Returns its id; 0: no room. The mark is
+ * set only after the record is committed: another CPU that sees the mark names the id in a later record. A global
+ * function is verified once, not at each of its calls.
  */
 __noinline __u64 name_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
 {
@@ -189,10 +189,10 @@ __noinline __u64 name_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid,
 /* What of a stack a record names. */
 struct stack_ref {
 	__u64 id;  /* 0: none */
-	bool lost; /* there is one, but no room to report it */
+	bool lost; /* there is one, but no room to write it */
 };
 
-/* With the frames there. */
+/* Of the frames in the scratch buffer. */
 static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
 {
 	__u64 id = name_stack(s, seed, pid, tid, flags);
@@ -273,31 +273,31 @@ struct user_frame {
 
 #if defined(__TARGET_ARCH_x86)
 
-#define NEAR_FRAMES 32
+#define SHALLOW_FRAMES 32
 #define FIRST_PAGE 4096
 
 /*
- * Walks the user stack of the running thread as perf_callchain_user() does, without what that does beside it: the whole
- * of it must be NEAR_FRAMES or fewer. Returns the number of frames; 0: bpf_get_stack() is to walk it, which knows 32-bit
- * code and puts the return addresses in place of those of uretprobes.
+ * Walks the frame pointers of the running thread as perf_callchain_user() does, at less cost. Returns the number of
+ * frames; 0: bpf_get_stack() has to walk them, because there are more than SHALLOW_FRAMES, the code is 32-bit, or return
+ * addresses may be replaced by uretprobes.
  *
- * A register that holds no frame pointer is often a small number. Nothing is mapped there, and a page fault costs more than
+ * Without frame pointers the register is often a small number. Nothing is mapped there, and a page fault costs more than
  * the rest of the walk.
  */
-__noinline __u32 walk_near(struct scratch *s)
+__noinline __u32 walk_shallow(struct scratch *s)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct user_frame frame;
 	__u64 fp;
 
-	if (!s || !task->mm || !REGS_64BIT(regs) || stack_depth <= NEAR_FRAMES)
+	if (!s || !task->mm || !REGS_64BIT(regs) || stack_depth <= SHALLOW_FRAMES)
 		return 0;
 	if (bpf_core_field_exists(task->utask) && task->utask)
 		return 0;
 	frame.ret = REGS_PC(regs);
 	fp = REGS_FP(regs);
-	for (__u32 i = 0; i < NEAR_FRAMES; i++) {
+	for (__u32 i = 0; i < SHALLOW_FRAMES; i++) {
 		if ((frame.ret - 1) >> 56)
 			return i;
 		s->addrs[i] = frame.ret;
@@ -309,35 +309,35 @@ __noinline __u32 walk_near(struct scratch *s)
 }
 
 /* Other threads may write to the memory between the two walks. */
-static __always_inline void check_near(void *ctx, struct scratch *s)
+static __always_inline void check_shallow(void *ctx, struct scratch *s)
 {
-	__u64 near = hash_stack(s, 0);
+	__u64 shallow = hash_stack(s, 0);
 
 	s->count = walk_user_stack(ctx, s);
-	count_check(&stack_checks.near, &stack_checks.near_wrong, near == hash_stack(s, 0));
+	count_check(&stack_checks.shallow, &stack_checks.shallow_wrong, shallow == hash_stack(s, 0));
 }
 
 #else
 
-static __always_inline __u32 walk_near(struct scratch *s)
+static __always_inline __u32 walk_shallow(struct scratch *s)
 {
 	return 0;
 }
 
-static __always_inline void check_near(void *ctx, struct scratch *s) {}
+static __always_inline void check_shallow(void *ctx, struct scratch *s) {}
 
 #endif
 
-/* The same as user_stack(), at half its cost if the stack is not deep. */
+/* The same as user_stack(), at half its cost if the stack is shallow. */
 static __always_inline struct stack_ref returned_user_stack(void *ctx, struct scratch *s, struct task_struct *task)
 {
 	if (!has_user_stack(task))
 		return (struct stack_ref){};
-	s->count = walk_near(s);
+	s->count = walk_shallow(s);
 	if (!frames(s))
 		s->count = walk_user_stack(ctx, s);
 	else if (stacks_checked)
-		check_near(ctx, s);
+		check_shallow(ctx, s);
 	return refer_to_user_stack(s, task);
 }
 

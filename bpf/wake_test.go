@@ -30,7 +30,7 @@ func TestReaderIsWokenWhenARingFills(t *testing.T) {
 	drain(tracer)
 	wakeups.Take()
 	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(wakeups.FD()), Events: unix.POLLIN}}, 0); n != 0 {
-		t.Error("the reader is woken again though it has read all")
+		t.Error("the reader is woken again after it has read everything")
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wakeups is a ring buffer of the kernel's that holds nothing but the timer's wish that the rings be read: see
-// wake_reader in ring.h.
+// Wakeups is a kernel ring buffer without records, by which the sampling timer wakes the reader of the rings: see
+// wake_reader in ring.h. One goroutine may use it at a time.
 type Wakeups struct {
 	fd       int
 	consumer []byte
@@ -33,10 +33,10 @@ func mapWakeups(m *ebpf.Map) (*Wakeups, error) {
 	return &Wakeups{fd: m.FD(), consumer: consumer, producer: producer}, nil
 }
 
-// FD is ready for poll(2) from when a ring has filled, see [Options.WakesReader], until [Wakeups.Take].
+// FD is ready for poll(2) once the timer has found a ring a quarter full, see [Options.WakesReader], until [Wakeups.Take].
 func (w *Wakeups) FD() int { return w.fd }
 
-// Take forgets the wakeups so far. While a ring stays that full, the timer wakes again.
+// Take makes FD not ready. While a ring stays that full, the timer makes it ready again.
 func (w *Wakeups) Take() {
 	position := func(page []byte) *uint64 { return (*uint64)(unsafe.Pointer(&page[0])) }
 	atomic.StoreUint64(position(w.consumer), atomic.LoadUint64(position(w.producer)))

@@ -20,13 +20,13 @@ import (
 // stackChecks mirrors stack_checks in stacks.h.
 type stackChecks struct {
 	Remembered, RememberedWrong uint64
-	Near, NearWrong             uint64
+	Shallow, ShallowWrong       uint64
 }
 
 const round = 3 * time.Second
 
-// Every stack that is not walked by the kernel is walked all the same, and compared, while everything is recorded.
-func TestStacksThatTheKernelNeedNotWalk(t *testing.T) {
+// Every stack that is taken without the kernel's unwinder is compared with the unwinder's, while everything is recorded.
+func TestStacksMatchTheKernelsUnwinder(t *testing.T) {
 	length := round
 	if os.Getenv("WPROF_TEST_ALL") != "" {
 		length = time.Minute
@@ -55,18 +55,18 @@ func TestStacksThatTheKernelNeedNotWalk(t *testing.T) {
 			}
 			var c stackChecks
 			must(t, tracer.collection.Variables["stack_checks"].Get(&c))
-			t.Logf("soak: %d kernel stacks, %d of them remembered, %d wrong; %d user stacks, %d of them near, %d wrong",
-				kernel, c.Remembered, c.RememberedWrong, user, c.Near, c.NearWrong)
+			t.Logf("soak: %d kernel stacks, %d of them remembered, %d wrong; %d user stacks, %d of them shallow, %d wrong",
+				kernel, c.Remembered, c.RememberedWrong, user, c.Shallow, c.ShallowWrong)
 			if c.RememberedWrong > 0 {
 				t.Errorf("%d of %d remembered kernel stacks are wrong", c.RememberedWrong, c.Remembered)
 			}
 			// Other threads may write to a stack between the two walks.
-			if float64(c.NearWrong) > 1e-5*float64(c.Near) {
-				t.Errorf("%d of %d near user stacks are wrong", c.NearWrong, c.Near)
+			if float64(c.ShallowWrong) > 1e-5*float64(c.Shallow) {
+				t.Errorf("%d of %d shallow user stacks are wrong", c.ShallowWrong, c.Shallow)
 			}
-			if kernel < 1000 || int(c.Remembered) < kernel/2 || int(c.Near) < user/2 {
-				t.Errorf("of %d kernel stacks %d were remembered, of %d user stacks %d were near: the test does not test",
-					kernel, c.Remembered, user, c.Near)
+			if kernel < 1000 || int(c.Remembered) < kernel/2 || int(c.Shallow) < user/2 {
+				t.Errorf("of %d kernel stacks %d were remembered, of %d user stacks %d were shallow: too few to compare",
+					kernel, c.Remembered, user, c.Shallow)
 			}
 		})
 	}
@@ -85,9 +85,9 @@ func waitInManyWays(t *testing.T, d time.Duration) {
 		func() { must(t, writeAndSync(filepath.Join(folder, "synced"))) },
 		func() { must(t, faultIn(filepath.Join(folder, "mapped"))) },
 		func() { must(t, echo(200)) },
-		func() { passLock(500) },
+		func() { handOver(500) },
 		func() { tick(20, time.Millisecond) },
-		func() { signalOneself(50) },
+		func() { signalSelf(50) },
 		func() { must(t, pollTimer(20, time.Millisecond)) },
 	} {
 		all.Go(func() {
@@ -136,7 +136,7 @@ func faultIn(path string) error {
 	if err != nil {
 		return err
 	}
-	_ = unix.Madvise(memory, unix.MADV_RANDOM) // no reading ahead
+	_ = unix.Madvise(memory, unix.MADV_RANDOM) // no readahead
 	sum := byte(0)
 	for at := 0; at < len(memory); at += page {
 		sum += memory[at]
@@ -145,7 +145,7 @@ func faultIn(path string) error {
 	return unix.Munmap(memory)
 }
 
-// echo sends n bytes to and fro over a connection, one at a time.
+// echo sends n bytes over a TCP connection and back, one at a time.
 func echo(n int) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -176,8 +176,8 @@ func echo(n int) error {
 	return nil
 }
 
-// passLock has two threads wake each other through futexes.
-func passLock(n int) {
+// handOver has two threads wake each other through futexes.
+func handOver(n int) {
 	to, fro := make(chan int), make(chan int)
 	go func() {
 		runtime.LockOSThread()
@@ -205,7 +205,7 @@ func tick(n int, each time.Duration) {
 	}
 }
 
-func signalOneself(n int) {
+func signalSelf(n int) {
 	arrived := make(chan os.Signal, 1)
 	signal.Notify(arrived, syscall.SIGUSR1)
 	defer signal.Stop(arrived)
@@ -215,7 +215,7 @@ func signalOneself(n int) {
 	}
 }
 
-// pollTimer waits for a timer's file with poll and with epoll in turn.
+// pollTimer waits for a timerfd with poll and epoll in turn.
 func pollTimer(n int, each time.Duration) error {
 	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
 	if err != nil {

@@ -22,9 +22,9 @@ const (
 	wprofMapLosses            = "losses"
 	wprofMapNewPrograms       = "new_programs"
 	wprofMapRefusals          = "refusals"
+	wprofMapReportedStacks    = "reported_stacks"
 	wprofMapRings             = "rings"
 	wprofMapScratch           = "scratch"
-	wprofMapToldStacks        = "told_stacks"
 	wprofMapWakeups           = "wakeups"
 	wprofProgBlocked          = "blocked"
 	wprofProgNewProgram       = "new_program"
@@ -136,16 +136,16 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
-	Awaited     *ebpf.MapSpec `ebpf:"awaited"`
-	Chunks      *ebpf.MapSpec `ebpf:"chunks"`
-	Followed    *ebpf.MapSpec `ebpf:"followed"`
-	Losses      *ebpf.MapSpec `ebpf:"losses"`
-	NewPrograms *ebpf.MapSpec `ebpf:"new_programs"`
-	Refusals    *ebpf.MapSpec `ebpf:"refusals"`
-	Rings       *ebpf.MapSpec `ebpf:"rings"`
-	Scratch     *ebpf.MapSpec `ebpf:"scratch"`
-	ToldStacks  *ebpf.MapSpec `ebpf:"told_stacks"`
-	Wakeups     *ebpf.MapSpec `ebpf:"wakeups"`
+	Awaited        *ebpf.MapSpec `ebpf:"awaited"`
+	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
+	Followed       *ebpf.MapSpec `ebpf:"followed"`
+	Losses         *ebpf.MapSpec `ebpf:"losses"`
+	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
+	Refusals       *ebpf.MapSpec `ebpf:"refusals"`
+	ReportedStacks *ebpf.MapSpec `ebpf:"reported_stacks"`
+	Rings          *ebpf.MapSpec `ebpf:"rings"`
+	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
 }
 
 // wprofVariableSpecs contains global variables before they are loaded into the kernel.
@@ -204,16 +204,16 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
-	Awaited     *ebpf.Map `ebpf:"awaited"`
-	Chunks      *ebpf.Map `ebpf:"chunks"`
-	Followed    *ebpf.Map `ebpf:"followed"`
-	Losses      *ebpf.Map `ebpf:"losses"`
-	NewPrograms *ebpf.Map `ebpf:"new_programs"`
-	Refusals    *ebpf.Map `ebpf:"refusals"`
-	Rings       *ebpf.Map `ebpf:"rings"`
-	Scratch     *ebpf.Map `ebpf:"scratch"`
-	ToldStacks  *ebpf.Map `ebpf:"told_stacks"`
-	Wakeups     *ebpf.Map `ebpf:"wakeups"`
+	Awaited        *ebpf.Map `ebpf:"awaited"`
+	Chunks         *ebpf.Map `ebpf:"chunks"`
+	Followed       *ebpf.Map `ebpf:"followed"`
+	Losses         *ebpf.Map `ebpf:"losses"`
+	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
+	Refusals       *ebpf.Map `ebpf:"refusals"`
+	ReportedStacks *ebpf.Map `ebpf:"reported_stacks"`
+	Rings          *ebpf.Map `ebpf:"rings"`
+	Scratch        *ebpf.Map `ebpf:"scratch"`
+	Wakeups        *ebpf.Map `ebpf:"wakeups"`
 }
 
 func (m *wprofMaps) Close() error {
@@ -224,9 +224,9 @@ func (m *wprofMaps) Close() error {
 		m.Losses,
 		m.NewPrograms,
 		m.Refusals,
+		m.ReportedStacks,
 		m.Rings,
 		m.Scratch,
-		m.ToldStacks,
 		m.Wakeups,
 	)
 }

@@ -39,7 +39,7 @@ func tool() cli.Tool {
 			}},
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Take stacks. timer samples every CPU that is not idle, RATE times a second (99hz, 1khz) or once a period (5ms); offcpu shows where threads waited, in the switch that brings them back; waker shows where each wakeup comes from; all is all of them. -SKIND replaces the defaults, -S+KIND adds to them."},
-				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Take the stacks of waits of at least DURATION; 0 takes all. A stack takes 0.2 to 3us of CPU time: least on x86-64 where a thread has waited in the same place before (docs/wprof-record.md)."},
+				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Take the stacks of waits of at least DURATION; 0 takes all. A stack costs 0.2 to 3us of CPU time; least on x86-64, where a thread has waited in the same place before (docs/wprof-record.md)."},
 				{Name: "no-stacks", Usage: "Take no stacks: neither samples nor those of waiting threads and wakers."},
 				{Name: "no-kernel-stacks", Usage: "Leave the kernel's part out of stacks."},
 				{Name: "no-user-stacks", Usage: "Leave the user's part out of stacks."},

@@ -11,7 +11,6 @@ import (
 
 // check finds what keeps this process from recording on this machine, before anything is created or attached.
 func check(cfg *Config) error {
-	// The data of each ring is mapped twice.
 	if err := cli.CheckAddressSpace(cfg.ringBytes() + cli.RenderingSpace); err != nil {
 		return err
 	}

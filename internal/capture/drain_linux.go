@@ -11,8 +11,8 @@ type ring interface {
 	// Producer and Consumer are positions in bytes since the ring was made.
 	Producer() uint64
 	Consumer() uint64
-	// Committed are the whole records from the consumer position up to the first busy one, to limit, or to where their memory is
-	// not in one piece.
+	// Committed are the records from the consumer position up to limit, the first one that is still being written, or the end
+	// of a contiguous part of the ring.
 	Committed(limit uint64) (run []byte, from uint64)
 	Consume(n int)
 }

@@ -14,16 +14,16 @@ import (
 // ppoll(2) and not on a Go timer: a goroutine that is locked to its thread is woken by way of a second thread
 // otherwise, and twice the switches are twice the disturbance.
 type wake struct {
-	fd    int
-	rings *bpf.Wakeups
+	fd      int
+	wakeups *bpf.Wakeups
 }
 
-func newWake(rings *bpf.Wakeups) (*wake, error) {
+func newWake(wakeups *bpf.Wakeups) (*wake, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("create an eventfd: %w", err)
 	}
-	return &wake{fd, rings}, nil
+	return &wake{fd, wakeups}, nil
 }
 
 // Call ends this or the next Sleep.
@@ -35,8 +35,8 @@ func (w *wake) Call() {
 
 // Sleep returns after d, or earlier: with true if it was called, with false if a ring fills.
 func (w *wake) Sleep(d time.Duration) (called bool, err error) {
-	w.rings.Take() // the rings have just been read
-	fds := [2]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}, {Fd: int32(w.rings.FD()), Events: unix.POLLIN}}
+	w.wakeups.Take() // the rings have just been read
+	fds := [2]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}, {Fd: int32(w.wakeups.FD()), Events: unix.POLLIN}}
 	timeout := unix.NsecToTimespec(max(d, 0).Nanoseconds())
 	n, err := unix.Ppoll(fds[:], &timeout, nil)
 	if errors.Is(err, unix.EINTR) {

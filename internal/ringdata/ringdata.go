@@ -1,6 +1,6 @@
-// Package ringdata reads what the kernel programs write to their rings: bpf/ring.h says how records stand there, bpf/pack.h
-// how most of them are packed. Whoever moves bytes needs their lengths only ([Room]); a [Decoder] makes whole records
-// of all of them.
+// Package ringdata reads the records that the kernel programs write to their rings: bpf/ring.h describes their headers,
+// bpf/pack.h how most of them are packed. To copy records it is enough to know their lengths ([Room]); a [Decoder] unpacks
+// them.
 package ringdata
 
 import (
@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Before each record stand 8 bytes: its length and flags, and of a packed record the lower half of its time, 4 bytes each.
-// While they are 0 the record is being written. A record takes up a multiple of 8 bytes.
+// The header before each record has 8 bytes: 4 with its length and flags, 4 with the lower half of a packed record's time.
+// It is 0 while the record is being written. A record takes up a multiple of 8 bytes.
 const (
 	HeaderBytes = 8
 	Discarded   = 1 << 30 // to be skipped
@@ -32,7 +32,7 @@ func Room(header uint32) int {
 	return (length + HeaderBytes + 7) &^ 7
 }
 
-// Kinds of records that are packed or say what packed ones leave out: enum rec_kind in bpf/records.h.
+// Kinds of records that are packed, or that packed ones follow from: enum rec_kind in bpf/records.h.
 const (
 	KindSwitch    = 1
 	KindWaking    = 2
@@ -92,30 +92,31 @@ const (
 	StacksBytes = 16 // struct rec_stacks
 )
 
-// FlagStacked is set in the rec_hdr of a whole record that a struct rec_stacks follows: [Decoder.Append] sets it.
+// FlagStacked is set by [Decoder.Append] in the rec_hdr of a record that is followed by a struct rec_stacks.
 const FlagStacked = 64
 
-// MinPacked is the fewest bytes that a packed record takes up, and MaxWhole the most that [Decoder.Append] makes of one.
+// MinPacked is the fewest bytes that a packed record takes up, and MaxWhole the most that it takes up unpacked; both with the
+// header.
 const (
 	MinPacked = HeaderBytes + PackedSwitchSize
 	MaxWhole  = HeaderBytes + SwitchSize
 )
 
-// Decoder makes whole records of the records of one ring, which it takes in the order in which they stand there. Its zero value
-// begins anywhere, and passes over packed records until a whole one has said what they leave out.
+// Decoder unpacks the records of one ring, in the ring's order. It may start at any record: it skips packed ones until a
+// whole switch or waking gives what they leave out.
 type Decoder struct {
-	CPU     uint16 // that has the ring's number: only this one packs
+	CPU     uint16 // number of the ring: only the CPU of this number packs
 	known   bool
 	time    int64 // of the last whole switch or waking, CLOCK_MONOTONIC ns
 	running uint32
 }
 
-// Lost tells that bytes are missing before those that follow.
+// Lost is to be called where bytes are missing: packed records are then skipped as at the start.
 func (d *Decoder) Lost() { d.known = false }
 
-// Append takes the first record off raw and appends it to b: 4 bytes with its length, 4 that are 0, the struct of
-// bpf/records.h with its stacks behind it, and zeros up to a multiple of 8. It appends nothing for a discarded record, or for a packed one that cannot be
-// understood. n is the number of bytes taken; 0: raw ends within the record; negative: raw holds no record.
+// Append appends the first record of raw to b, unpacked: 4 bytes with its length, 4 that are 0, the struct of
+// bpf/records.h, its stacks if there are any, and zeros up to a multiple of 8. It appends nothing for a discarded record, or a packed one that it skips.
+// n is how many bytes of raw the record takes up; 0: raw ends within the record; negative: raw does not begin with a record.
 func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	if len(raw) < HeaderBytes {
 		return b, 0
@@ -181,7 +182,7 @@ func split(body []byte) (record, stacks []byte, ok bool) {
 	return body[:at], stacks, true
 }
 
-// note keeps what a whole record says about the packed ones that follow.
+// note keeps the thread and the time that the packed records after a whole one leave out.
 func (d *Decoder) note(body []byte) {
 	le := binary.LittleEndian
 	if le.Uint16(body[HdrCPU:]) != d.CPU {
@@ -218,7 +219,7 @@ func (d *Decoder) unpack(b []byte, header, low uint32, body []byte) []byte {
 	return b[:from+HeaderBytes+size]
 }
 
-// fill fills in all that belongs to a kind, and returns the length of the record; 0: it is not packed in this way.
+// fill writes the fields of a kind, and returns the length of the record; 0: the kind or its length is unknown.
 func (d *Decoder) fill(record []byte, kind uint8, body []byte) int {
 	_ = record[SwitchSize-1]
 	le := binary.LittleEndian
@@ -243,5 +244,5 @@ func (d *Decoder) fill(record []byte, kind uint8, body []byte) int {
 	return 0
 }
 
-// priority is an s16 of the kernel, from one more than it in a byte.
+// priority is the kernel's s16 of a packed priority, which is one more.
 func priority(b byte) uint16 { return uint16(b) + math.MaxUint16 }

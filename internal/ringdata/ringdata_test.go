@@ -67,10 +67,10 @@ func (r *record) packedForm() []byte {
 	return framed(uint64(len(body))|uint64(r.flags)<<flagsShift|uint64(r.kind)<<kindShift|packed|uint64(uint32(r.time))<<32, body)
 }
 
-// history is records of one CPU in the order of its ring, with the times and threads that the packed ones leave out.
+// history returns n records of one CPU in order, whose times and threads can be packed.
 func history(n int) []record {
 	rng := rand.New(rand.NewPCG(3, 4))
-	time, running := int64(0xffff_ff00), uint32(7) // the lower half of the time goes round at once
+	time, running := int64(0xffff_ff00), uint32(7) // the lower half of the time overflows soon
 	var all []record
 	for range n {
 		time += rng.Int64N(100)
@@ -95,7 +95,7 @@ func decoded(t *testing.T, d *Decoder, raw []byte) (all [][]byte) {
 	for len(raw) > 0 {
 		b, n := d.Append(nil, raw)
 		if n <= 0 {
-			t.Fatalf("%d bytes are left, and no record is taken: %d", len(raw), n)
+			t.Fatalf("%d bytes are left, and Append returned %d", len(raw), n)
 		}
 		if len(b) > 0 {
 			all = append(all, b)
@@ -105,7 +105,7 @@ func decoded(t *testing.T, d *Decoder, raw []byte) (all [][]byte) {
 	return all
 }
 
-func TestPackedRecordsSayWhatWholeOnesSay(t *testing.T) {
+func TestPackedRecordsUnpackToWholeOnes(t *testing.T) {
 	records := history(5000)
 	first := record{kind: KindWaking, size: WakingSize, cpu: 5, tid: 7, time: 0xffff_ff00}
 	raw := framed(WakingSize, first.whole())
@@ -114,7 +114,7 @@ func TestPackedRecordsSayWhatWholeOnesSay(t *testing.T) {
 		r := &records[i]
 		want = append(want, framed(uint64(r.size), r.whole()))
 		switch {
-		case i%7 == 0: // whole ones may stand between
+		case i%7 == 0: // whole ones may come between
 			raw = append(raw, framed(uint64(r.size), r.whole())...)
 		case i%11 == 0:
 			raw = append(raw, framed(8|Discarded, make([]byte, 8))...)
@@ -125,11 +125,11 @@ func TestPackedRecordsSayWhatWholeOnesSay(t *testing.T) {
 	}
 	got := decoded(t, &Decoder{CPU: 5}, raw)
 	if !slices.EqualFunc(got, want, slices.Equal) {
-		t.Fatalf("%d records became %d, or other ones", len(want), len(got))
+		t.Fatalf("%d records became %d, or different ones", len(want), len(got))
 	}
 }
 
-// What a packed record leaves out is not guessed.
+// Packed records are skipped where nothing gives what they leave out.
 func TestPackedRecordsNeedAWholeOne(t *testing.T) {
 	records := history(100)
 	d := &Decoder{CPU: 5}
@@ -138,20 +138,20 @@ func TestPackedRecordsNeedAWholeOne(t *testing.T) {
 		packedOnly = append(packedOnly, records[i].packedForm()...)
 	}
 	if got := decoded(t, d, packedOnly); len(got) != 0 {
-		t.Errorf("%d records came of packed ones alone", len(got))
+		t.Errorf("%d records were unpacked without a whole one", len(got))
 	}
 	sample := framed(WakingSize+8, append((&record{kind: 13, size: WakingSize, tid: 7}).whole(), make([]byte, 8)...))
 	if got := decoded(t, d, slices.Concat(sample, packedOnly)); len(got) != 1 {
-		t.Errorf("%d records came of packed ones behind a sample", len(got))
+		t.Errorf("%d records were unpacked after a sample", len(got))
 	}
 	first := record{kind: KindSwitch, size: SwitchSize, cpu: 5, tid: 3, other: 7, time: 0xffff_ff00}
 	whole := framed(SwitchSize, first.whole())
 	if got := decoded(t, d, slices.Concat(whole, packedOnly)); len(got) != 101 {
-		t.Errorf("%d records came of 101", len(got))
+		t.Errorf("%d records were unpacked of 101", len(got))
 	}
 	d.Lost()
 	if got := decoded(t, d, packedOnly); len(got) != 0 {
-		t.Errorf("%d records came of packed ones behind a hole", len(got))
+		t.Errorf("%d records were unpacked after lost bytes", len(got))
 	}
 }
 

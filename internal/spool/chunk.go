@@ -59,7 +59,7 @@ func pieceBytes(rings int) int {
 	return min(max(8<<20/max(rings, 1), 16<<10), maxPiece/2) &^ 7
 }
 
-// maxPiece is the most ring bytes that a chunk of an older version has.
+// maxPiece is the most ring bytes in one chunk of any version: older ones wrote pieces of this size.
 const maxPiece = 128 << 10
 
 type chunkHeader struct {

@@ -83,6 +83,7 @@ func newFinaliser(s *Spool, w *format.Writer, o Options) *finaliser {
 	sizes := recordSizes()
 	rings := int(s.first.rings)
 	piece := pieceBytes(rings)
+	// A piece grows when its packed records are unpacked.
 	room := max(bufferBytes/max(rings, 1)-piece*ringdata.MaxWhole/ringdata.MinPacked, piece)
 	add := func(index int) *source {
 		src := &source{r: s.r, index: index, room: min(room, 1<<20), sizes: sizes, damage: &s.damage, mark: math.MinInt64, bound: math.MinInt64, newest: math.MinInt64, take: f.take}

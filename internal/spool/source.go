@@ -36,10 +36,10 @@ type source struct {
 	mark    int64  // everything older has a position before end
 	waits   []wait
 
-	rest     []byte  // of a ring: the beginning of a record whose end is still to be read
-	scratch  *[]byte // of all rings: what is being read
+	rest     []byte  // of a ring: the beginning of a record whose end is not read yet
+	scratch  *[]byte // of a ring: the bytes being parsed; all rings share it
 	decoder  ringdata.Decoder
-	buf      []byte // of a ring: whole records
+	buf      []byte // of a ring: unpacked records
 	base     uint64 // of buf[0], in bytes since the beginning of the source
 	parsed   int    // in buf
 	inside   bool   // the bytes to come begin within a record whose beginning is lost
@@ -253,7 +253,7 @@ func (s *source) load(e *extent) error {
 	return nil
 }
 
-// read reads the bytes of an extent. It is not ok when they are damaged.
+// read reads the bytes of an extent; ok is false when they are damaged.
 func (s *source) read(to []byte, e *extent) (ok bool, err error) {
 	if _, err := s.r.ReadAt(to, e.offset); err != nil {
 		return false, fmt.Errorf("read the spool: %w", err)
@@ -311,7 +311,7 @@ func (s *source) hole() {
 	s.parsed = len(s.buf)
 }
 
-// parse takes the records of a ring that are there as a whole.
+// parse unpacks the records in a ring's bytes, and keeps the beginning of one that raw does not have the end of.
 func (s *source) parse(raw []byte) {
 	for n := 0; len(raw) > 0; raw = raw[n:] {
 		at := len(s.buf)
@@ -332,7 +332,7 @@ func (s *source) parse(raw []byte) {
 	s.rest = append(s.rest[:0], raw...)
 }
 
-// notice takes the record at a place of buf into the order of time. False: this version does not know it.
+// notice sorts the record at an offset in buf into the order of time. It returns false if this version does not know it.
 func (s *source) notice(at int) bool {
 	b := recordAt(s.buf[at:])
 	if len(b) < hdrSize {
@@ -436,7 +436,7 @@ func (s *source) record(e *entry) []byte {
 	return recordAt(b)
 }
 
-// recordAt is the record that stands at the beginning of b behind its header.
+// recordAt is the record at the beginning of b, without its header.
 func recordAt(b []byte) []byte {
 	length := binary.LittleEndian.Uint32(b)
 	return b[ringdata.HeaderBytes : ringdata.HeaderBytes+length]

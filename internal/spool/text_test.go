@@ -197,7 +197,7 @@ func (p *spoolText) line(words []string, path string) error {
 	return nil
 }
 
-// packs tells whether the programs pack a record, see bpf/pack.h, and keeps what decides on the next ones.
+// packs reports whether the programs would pack a record, see bpf/pack.h, and keeps the state that the next one is packed by.
 func (r *textRing) packs(ring int, record []byte) bool {
 	const within = 1 << 26 // PACKED_WITHIN_NS
 	le := binary.LittleEndian

@@ -49,8 +49,8 @@ func TestAddressSpaceThatIsEnough(t *testing.T) {
 	}
 }
 
-// underLimit runs a tool under a limit. One start in 30 ends in the Go runtime, before main: it puts its heap at a random
-// address, and may have to reserve twice as much (docs/reliability.md).
+// underLimit runs a tool under a limit, and again where the Go runtime fails before main: one start in 30 does, because the
+// heap's address is random and the runtime may have to reserve twice as much (docs/reliability.md).
 func underLimit(words []string, kib int) (status int, stderr string) {
 	for range 5 {
 		if status, stderr = underLimitOnce(words, kib); !strings.HasPrefix(stderr, "runtime: out of memory") {
