@@ -144,7 +144,8 @@ static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 *at,
 {
 	__u64 head = *(volatile __u64 *)&ring->head;
 
-	*full = head + bytes - *(volatile __u64 *)&ring->tail > ring_bytes;
+	/* Signed: behind a head that is no longer the last one, the tail may have passed it. */
+	*full = (__s64)(head + bytes - *(volatile __u64 *)&ring->tail) > (__s64)ring_bytes;
 	if (*full)
 		return true;
 	*at = head;

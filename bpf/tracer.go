@@ -138,6 +138,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	}
 	chunks, shift := chunksOf(o.RingBytes)
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
+	spec.Maps["wakeups"].MaxEntries = uint32(os.Getpagesize()) // the smallest that the kernel takes
 	spec.Maps["chunks"].MaxEntries = uint32(o.Rings * chunks)
 	spec.Maps["chunks"].ValueSize = 1<<shift + chunkSlack
 	spec.Maps["losses"].MaxEntries = uint32(cpus)

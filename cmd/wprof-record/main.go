@@ -53,7 +53,7 @@ func tool() cli.Tool {
 			}},
 			filter.Flags(),
 			{Title: "Loss and cost", Flags: []cli.Flag{
-				{Name: "ringbuf-size", Kind: cli.Size, Value: "SIZE", Default: "8mb", Usage: "Size of each ring buffer, rounded up to a power of two."},
+				{Name: "ringbuf-size", Kind: cli.Size, Value: "SIZE", Default: "8mb", Usage: "Size of each ring buffer, 8kb to 1gb, rounded up to a power of two."},
 				{Name: "ringbuf-cnt", Kind: cli.Int, Value: "N", Usage: "Number of ring buffers. Without it, one a CPU, but at most 1 GiB in all: then several CPUs share one."},
 				{Name: "fail-on-loss", Usage: "End with exit status 5 if any event was lost (125 with a command)."},
 				{Name: "stats", Usage: "Say at the end what the kernel programs cost (the kernel's own measuring is switched on for it), what went through each ring, and what the recorder used."},

@@ -1,10 +1,12 @@
 package info
 
 import (
+	"fmt"
 	"io"
 
 	"wprof/format"
 	"wprof/internal/cli"
+	"wprof/internal/printable"
 )
 
 // Waits is how many of the events that may tell a stack do.
@@ -50,9 +52,24 @@ func (r *Recording) printWaits(out io.Writer) {
 	for _, one := range []struct {
 		label, what string
 		counted     Stacked
-	}{{"off CPU", "times off the CPU", r.Waits.Off}, {"still off", "threads off the CPU at the end", r.Waits.Still}, {"wakers", "wakeups", r.Waits.Woken}} {
+		taken       string
+	}{
+		{"off CPU", "times off the CPU", r.Waits.Off, r.offCPUStacks()},
+		{"still off", "threads off the CPU at the end", r.Waits.Still, ""},
+		{"wakers", "wakeups", r.Waits.Woken, ""},
+	} {
 		if one.counted.WithStack > 0 {
-			fact(out, one.label, "%s of %s %s have a stack", cli.Grouped(one.counted.WithStack), cli.Grouped(one.counted.All), one.what)
+			fact(out, one.label, "%s of %s %s have a stack%s", cli.Grouped(one.counted.WithStack), cli.Grouped(one.counted.All), one.what, one.taken)
 		}
 	}
+}
+
+// offCPUStacks says which times off the CPU have stacks.
+func (r *Recording) offCPUStacks() string {
+	for _, kv := range r.Session.GetConfig() {
+		if kv.Key == format.ConfigOffCPUStacks && kv.Value != "" {
+			return fmt.Sprintf(" (taken %s)", printable.Text(kv.Value))
+		}
+	}
+	return ""
 }

@@ -106,13 +106,18 @@ const (
 // whole switch or waking gives what they leave out.
 type Decoder struct {
 	CPU     uint16 // number of the ring: only the CPU of this number packs
-	known   bool
-	time    int64 // of the last whole switch or waking, CLOCK_MONOTONIC ns
+	Skipped bool   // set when a packed record is skipped because of missing bytes; the caller resets it
+	lost    bool   // bytes are missing since known was true
+	known   bool   // what packed records leave out
+	time    int64  // of the last whole switch or waking, CLOCK_MONOTONIC ns
 	running uint32
 }
 
 // Lost is to be called where bytes are missing: packed records are then skipped as at the start.
-func (d *Decoder) Lost() { d.known = false }
+func (d *Decoder) Lost() { d.known, d.lost = false, true }
+
+// Known reports whether packed records can be unpacked.
+func (d *Decoder) Known() bool { return d.known }
 
 // Append appends the first record of raw to b, unpacked: 4 bytes with its length, 4 that are 0, the struct of
 // bpf/records.h, its stacks if there are any, and zeros up to a multiple of 8. It appends nothing for a discarded record, or a packed one that it skips.
@@ -196,11 +201,12 @@ func (d *Decoder) note(body []byte) {
 	default:
 		return
 	}
-	d.known, d.time = true, int64(le.Uint64(body[HdrTime:]))
+	d.known, d.lost, d.time = true, false, int64(le.Uint64(body[HdrTime:]))
 }
 
 func (d *Decoder) unpack(b []byte, header, low uint32, body []byte) []byte {
 	if !d.known {
+		d.Skipped = d.Skipped || d.lost
 		return b
 	}
 	from := len(b)

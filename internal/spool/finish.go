@@ -65,8 +65,12 @@ func (f *finaliser) tellMissing(held, end int64) error {
 		f.spool.damage.Cut = true
 	}
 	for _, s := range f.rings {
-		if s.gap {
-			if err := f.apply.applyGap(s.newest, end); err != nil {
+		from := s.newest
+		if s.skips {
+			from = s.skipSince
+		}
+		if s.gap || s.skips {
+			if err := f.apply.applyGap(from, end); err != nil {
 				return err
 			}
 		}

@@ -36,22 +36,24 @@ type source struct {
 	mark    int64  // everything older has a position before end
 	waits   []wait
 
-	rest     []byte  // of a ring: the beginning of a record whose end is not read yet
-	scratch  *[]byte // of a ring: the bytes being parsed; all rings share it
-	decoder  ringdata.Decoder
-	buf      []byte // of a ring: unpacked records
-	base     uint64 // of buf[0], in bytes since the beginning of the source
-	parsed   int    // in buf
-	inside   bool   // the bytes to come begin within a record whose beginning is lost
-	entries  []entry
-	at       int // entries before it are done with
-	messy    bool
-	bound    int64 // entries before it can be taken
-	newest   int64 // latest time of all records so far
-	gap      bool  // the record at gapAt waits for the time of the next one
-	gapAt    uint64
-	gapSince int64     // of the side-band: time of the last record before it
-	gaps     []sideGap // of the side-band: where bytes are missing
+	rest      []byte  // of a ring: the beginning of a record whose end is not read yet
+	scratch   *[]byte // of a ring: the bytes being parsed; all rings share it
+	decoder   ringdata.Decoder
+	buf       []byte // of a ring: unpacked records
+	base      uint64 // of buf[0], in bytes since the beginning of the source
+	parsed    int    // in buf
+	inside    bool   // the bytes to come begin within a record whose beginning is lost
+	entries   []entry
+	at        int // entries before it are done with
+	messy     bool
+	bound     int64 // entries before it can be taken
+	newest    int64 // latest time of all records so far
+	gap       bool  // the record at gapAt waits for the time of the next one
+	gapAt     uint64
+	skips     bool      // of a ring: packed records are skipped behind missing bytes, without a gap so far
+	skipSince int64     // time of the last record before them
+	gapSince  int64     // of the side-band: time of the last record before it
+	gaps      []sideGap // of the side-band: where bytes are missing
 
 	announced []announced
 	answered  []answered
@@ -302,13 +304,17 @@ func (s *source) hole() {
 		s.gapSince = s.newest
 		return
 	}
+	s.buf = appendGap(s.buf, s.newest)
+	s.parsed = len(s.buf)
+}
+
+func appendGap(b []byte, from int64) []byte {
 	var record [ringdata.HeaderBytes + gapSize]byte
 	le := binary.LittleEndian
 	le.PutUint32(record[:], gapSize)
 	record[ringdata.HeaderBytes+hdrKind] = recGap
-	le.PutUint64(record[ringdata.HeaderBytes+gapFrom:], uint64(s.newest))
-	s.buf = append(s.buf, record[:]...)
-	s.parsed = len(s.buf)
+	le.PutUint64(record[ringdata.HeaderBytes+gapFrom:], uint64(from))
+	return append(b, record[:]...)
 }
 
 // parse unpacks the records in a ring's bytes, and keeps the beginning of one that raw does not have the end of.
@@ -324,12 +330,32 @@ func (s *source) parse(raw []byte) {
 			s.hole()
 			return
 		}
+		if s.skips || s.decoder.Skipped {
+			at = s.noteSkipped(at)
+		}
 		if len(s.buf) > at && !s.notice(at) {
 			s.buf = s.buf[:at]
 		}
 	}
 	s.parsed = len(s.buf)
 	s.rest = append(s.rest[:0], raw...)
+}
+
+// noteSkipped notes that packed records are skipped. If the record at a place of buf ends that, a gap goes before it. It returns
+// the record's place.
+func (s *source) noteSkipped(at int) int {
+	if s.decoder.Skipped && !s.skips && !s.gap {
+		s.skips, s.skipSince = true, s.newest
+	}
+	s.decoder.Skipped = false
+	if !s.skips || !s.decoder.Known() || len(s.buf) == at {
+		return at
+	}
+	record := slices.Clone(s.buf[at:])
+	s.buf = append(appendGap(s.buf[:at], s.skipSince), record...)
+	s.skips = false
+	s.insert(recordTime(recordAt(record)), s.base+uint64(at))
+	return len(s.buf) - len(record)
 }
 
 // notice sorts the record at an offset in buf into the order of time. It returns false if this version does not know it.
