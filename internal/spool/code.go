@@ -264,6 +264,9 @@ func (c *code) locateKernel(address uint64) (*module, uint64) {
 	}
 	c.loadKernel()
 	k := c.kernel.find(address)
+	if k == nil && address < c.kernel.base {
+		return &c.nowhere, address // arm64 has memory for generated code there
+	}
 	m := c.kernels[k]
 	if m == nil {
 		m = c.moduleOf(c.kernel.definition(k))
