@@ -124,13 +124,15 @@ func decoder(tracer *Tracer, ring int) *ringdata.Decoder {
 }
 
 func decode(d *ringdata.Decoder, data []byte, ring int, at uint64) (all []record) {
+	var b []byte // used again, so that a ring is drained faster than it fills
 	for len(data) > 0 {
-		b, n := d.Append(nil, data)
+		var n int
+		b, n = d.Append(b[:0], data)
 		if n <= 0 {
 			panic("a ring holds no record where one should begin")
 		}
 		if len(b) > 0 {
-			all = append(all, record{b[ringdata.HeaderBytes:], ring, at})
+			all = append(all, record{slices.Clone(b[ringdata.HeaderBytes:]), ring, at})
 		}
 		at += uint64(n)
 		data = data[n:]

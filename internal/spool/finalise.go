@@ -34,6 +34,7 @@ type finaliser struct {
 	end     int64       // no record after this is part of the recording
 	tail    *Tail
 	round   int64 // time of the last round
+	taken   int64 // time of the last record that was taken before the opening was known
 	newest  int64 // time of the last task that was listed before the opening
 	listed  listing
 	punched int64
@@ -189,6 +190,9 @@ func (f *finaliser) until(limit int64) error {
 }
 
 func (f *finaliser) take(record []byte, at int64) error {
+	if f.open == 0 {
+		f.taken = at
+	}
 	if at >= f.out.due {
 		if err := f.reach(at); err != nil {
 			return err

@@ -87,7 +87,8 @@ func (f *finaliser) openAt(at int64) {
 		}
 		at = max(at, f.newest+1, f.round)
 	}
-	f.open = min(at, f.end)
+	// A spool that lies may open the window before what was taken already, whose times the first state has.
+	f.open = min(max(at, f.taken), f.end)
 	f.out.due = f.open
 }
 
