@@ -3,7 +3,6 @@ package capture
 import (
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +44,6 @@ type copier struct {
 	free    chan *batch
 	stopped chan struct{}
 	once    sync.Once
-	refused atomic.Int64
 
 	// Of the reading thread.
 	batch  *batch // being filled; nil: none
@@ -135,8 +133,8 @@ func (b *batch) write(w *spool.Writer) (err error) {
 func (c *copier) run() {
 	every := time.NewTicker(releaseEvery)
 	defer every.Stop()
-	files, results := make(chan *sideband.Held), make(chan outcome, 1)
-	defer close(files)
+	requests, results := make(chan []*sideband.Held), make(chan []*sideband.Held, 1)
+	defer close(requests)
 	var young, old []*sideband.Held
 	for first := true; ; first = false {
 		select {
@@ -145,47 +143,24 @@ func (c *copier) run() {
 			return
 		}
 		if first {
-			c.begin(files, results)
+			c.begin(requests, results)
 		}
 		old, young = append(old, young...), c.files.Fresh()
-		rest := old[:0]
-		for _, h := range old {
-			o, ok := c.request(h, files, results)
-			if !ok {
-				return
-			}
-			switch o {
-			case checkAgain:
-				rest = append(rest, h)
-			case leaveOpen:
-				c.refused.Add(1)
-			}
+		select {
+		case requests <- old:
+		case <-c.stopped:
+			return
 		}
-		clear(old[len(rest):])
-		old = rest
-		if _, ok := c.request(nil, files, results); !ok {
+		select {
+		case old = <-results:
+		case <-c.stopped:
 			return
 		}
 	}
 }
 
-// request has the reading thread check a file; nil: pass on what it has read. It is not ok when the recording ends.
-func (c *copier) request(h *sideband.Held, files chan<- *sideband.Held, results <-chan outcome) (o outcome, ok bool) {
-	select {
-	case files <- h:
-	case <-c.stopped:
-		return 0, false
-	}
-	select {
-	case o = <-results:
-		return o, true
-	case <-c.stopped:
-		return 0, false
-	}
-}
-
 // begin starts the reading thread, and the goroutine that closes copied files.
-func (c *copier) begin(files <-chan *sideband.Held, results chan<- outcome) {
+func (c *copier) begin(requests <-chan []*sideband.Held, results chan<- []*sideband.Held) {
 	for _, path := range []string{"/", "/proc/1/root"} {
 		var stat unix.Statx_t
 		if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &stat) == nil {
@@ -196,15 +171,28 @@ func (c *copier) begin(files <-chan *sideband.Held, results chan<- outcome) {
 	go func() {
 		runtime.LockOSThread() // never unlocked, so that its priority ends with it
 		lowerPriority()
-		for h := range files {
-			if h == nil {
-				c.handOver()
-				results <- checkAgain
-			} else {
-				results <- c.check(h)
-			}
+		for files := range requests {
+			results <- c.checkAll(files)
 		}
 	}()
+}
+
+// checkAll copies those files that must not stay open, and returns those to check again.
+func (c *copier) checkAll(files []*sideband.Held) []*sideband.Held {
+	rest := files[:0]
+	for _, h := range files {
+		select {
+		case <-c.stopped:
+			return nil
+		default:
+		}
+		if c.check(h) == checkAgain {
+			rest = append(rest, h)
+		}
+	}
+	clear(files[len(rest):])
+	c.handOver()
+	return rest
 }
 
 // release closes the files whose copies are written.

@@ -37,8 +37,7 @@ func (w *wake) Call() {
 func (w *wake) Sleep(d time.Duration) (called bool, err error) {
 	w.wakeups.Take() // the rings have just been read
 	fds := [2]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}, {Fd: int32(w.wakeups.FD()), Events: unix.POLLIN}}
-	timeout := unix.NsecToTimespec(max(d, 0).Nanoseconds())
-	n, err := unix.Ppoll(fds[:], &timeout, nil)
+	n, err := ppoll(&fds, max(d, 0))
 	if errors.Is(err, unix.EINTR) {
 		return false, nil
 	}
