@@ -527,3 +527,74 @@ func (v SampleEvent) Source() uint64 { return v.e.Args[SampleSource] }
 func (v SampleEvent) SetSource(x uint64) {
 	v.e.Args[SampleSource] = x
 }
+
+// LosesState reports whether it is not known who runs and who waits after a loss of events of this kind. 0 is a loss of any kind.
+func (k Kind) LosesState() bool {
+	switch k {
+	case 0, KindSwitch, KindStateCPU, KindStateThread, KindLost, KindCPULeft:
+		return true
+	}
+	return k > MaxKind
+}
+
+// Stack is the stack that the event names; 0: none.
+func (e *Event) Stack() StackID {
+	switch e.Kind {
+	case KindSwitch:
+		return StackID(e.Args[SwitchStack])
+	case KindWaking:
+		return StackID(e.Args[WakingStack])
+	case KindWakeupNew:
+		return StackID(e.Args[WakeupNewStack])
+	case KindStateThread:
+		return StackID(e.Args[StateThreadStack])
+	case KindSample:
+		return StackID(e.Args[SampleStack])
+	}
+	return 0
+}
+
+// Object is the thread on the event's other side; 0: its kind has none.
+func (e *Event) Object() TaskID {
+	switch e.Kind {
+	case KindSwitch:
+		return TaskID(e.Args[SwitchNext])
+	case KindWaking:
+		return TaskID(e.Args[WakingWakee])
+	case KindWakeupNew:
+		return TaskID(e.Args[WakeupNewWakee])
+	case KindFork:
+		return TaskID(e.Args[ForkChild])
+	}
+	return 0
+}
+
+// OtherTask is the task that the event names beside its own; 0: none.
+func (e *Event) OtherTask() TaskID {
+	switch e.Kind {
+	case KindSwitch:
+		return TaskID(e.Args[SwitchNext])
+	case KindWaking:
+		return TaskID(e.Args[WakingWakee])
+	case KindWakeupNew:
+		return TaskID(e.Args[WakeupNewWakee])
+	case KindFork:
+		return TaskID(e.Args[ForkChild])
+	case KindExec:
+		return TaskID(e.Args[ExecPrev])
+	case KindRename:
+		return TaskID(e.Args[RenamePrev])
+	case KindStateThread:
+		return TaskID(e.Args[StateThreadWaker])
+	}
+	return 0
+}
+
+// Start is when the span began that the event ends, CLOCK_MONOTONIC ns; false: it is an instant.
+func (e *Event) Start() (int64, bool) {
+	switch e.Kind {
+	case KindLost:
+		return int64(e.Args[LostFrom]), true
+	}
+	return 0, false
+}

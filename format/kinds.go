@@ -75,14 +75,17 @@ type FlagInfo struct {
 
 // KindInfo describes one event kind.
 type KindInfo struct {
-	Kind   Kind
-	Name   string // in the text form, in -k lists and in statistics
-	Group  string // what switches it off in wprof-record -f no-GROUP: sched, wakeup, task-life; "" always there
-	Task   string // what the event's own task is
-	Object string // what the other side is; "" for events with one side
-	Fields []Field
-	Flags  []FlagInfo
-	Doc    string
+	Kind       Kind
+	Name       string // in the text form, in -k lists and in statistics
+	Group      string // what switches it off in wprof-record -f no-GROUP: sched, wakeup, task-life; "" always there
+	Follows    Kind   // the kind whose name in -k lists keeps or drops this one too; 0: its own
+	Start      string // the field that says when the span began that the event ends; "": it is an instant
+	LosesState bool   // after a loss of such events it is not known who runs and who waits
+	Task       string // what the event's own task is
+	Object     string // what the other side is; "" for events with one side
+	Fields     []Field
+	Flags      []FlagInfo
+	Doc        string
 }
 
 // Kinds is the table of event kinds, in the order of their numbers.
@@ -90,7 +93,7 @@ type KindInfo struct {
 func Kinds() []KindInfo {
 	return []KindInfo{
 		{
-			Kind: KindSwitch, Name: "switch", Group: "sched",
+			Kind: KindSwitch, Name: "switch", Group: "sched", LosesState: true,
 			Task: "the thread that leaves the CPU", Object: "the thread that takes it over",
 			Doc: "A CPU goes from one thread to the next (kernel tracepoint sched_switch).",
 			Fields: []Field{
@@ -171,8 +174,9 @@ func Kinds() []KindInfo {
 			Doc: "The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.",
 		},
 		{
-			Kind: KindStateCPU, Name: "state_cpu", Group: "sched", Task: "the thread that runs on the CPU",
-			Doc: "Part of a state: who runs on a CPU. With the flag open: who still runs when the window closes.",
+			Kind: KindStateCPU, Name: "state_cpu", Group: "sched", Follows: KindSwitch, LosesState: true,
+			Task: "the thread that runs on the CPU",
+			Doc:  "Part of a state: who runs on a CPU. With the flag open: who still runs when the window closes.",
 			Fields: []Field{
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the task"},
 				{Name: "since", Type: FieldTime, Unit: "ns", Opt: StateHasSince, Doc: "since when it runs; absent when that is not known"},
@@ -180,8 +184,9 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"}},
 		},
 		{
-			Kind: KindStateThread, Name: "state_thread", Group: "sched", Task: "a live thread that is on no CPU",
-			Doc: "Part of a state: why a thread is off the CPU. The event's CPU is where it ran last. With the flag open: it is still off when the window closes.",
+			Kind: KindStateThread, Name: "state_thread", Group: "sched", Follows: KindSwitch, LosesState: true,
+			Task: "a live thread that is on no CPU",
+			Doc:  "Part of a state: why a thread is off the CPU. The event's CPU is where it ran last. With the flag open: it is still off when the window closes.",
 			Fields: []Field{
 				{Name: "state", Type: FieldState, Doc: "the state in which it left, or R: it is runnable"},
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the task"},
@@ -198,7 +203,7 @@ func Kinds() []KindInfo {
 			},
 		},
 		{
-			Kind: KindLost, Name: "lost", Task: "none",
+			Kind: KindLost, Name: "lost", Start: "from", LosesState: true, Task: "none",
 			Doc: "Events are missing. The event stands at the end of the time in which they were lost.",
 			Fields: []Field{
 				{Name: "from", Type: FieldTime, Unit: "ns", Doc: "when the loss may have begun"},
@@ -208,8 +213,9 @@ func Kinds() []KindInfo {
 			},
 		},
 		{
-			Kind: KindCPULeft, Name: "cpu_left", Group: "sched", Task: "the thread that is not shown to run from here on",
-			Doc: "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.",
+			Kind: KindCPULeft, Name: "cpu_left", Group: "sched", Follows: KindSwitch, LosesState: true,
+			Task: "the thread that is not shown to run from here on",
+			Doc:  "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.",
 		},
 		{
 			Kind: KindSample, Name: "sample", Group: "samples", Task: "the thread that runs on the CPU",
@@ -225,27 +231,49 @@ func Kinds() []KindInfo {
 // Cause says why events are missing.
 type Cause uint8
 
+// The causes; [Causes] says what each means.
 const (
-	CauseRing      Cause = 1 // the ring buffer was full
-	CauseRecursion Cause = 2 // the kernel skipped a program that was already running on the CPU
-	CauseNesting   Cause = 3 // programs were nested deeper than there are scratch buffers
-	CauseDamage    Cause = 4 // the stream was damaged or truncated
-	CauseTail      Cause = 5 // lost after the last record that could be written
-	CauseThrottle  Cause = 6 // perf throttled a sampling event
-	CauseSideband  Cause = 7 // mapping and name records of perf were lost
-	CauseSpool     Cause = 8 // the recorder's spool was cut or damaged
-	// CauseDefinition: there was no room for what an event names: a stack, a command line, or who a thread is whose
-	// own events were not asked for. The event itself is there.
+	CauseRing       Cause = 1
+	CauseRecursion  Cause = 2
+	CauseNesting    Cause = 3
+	CauseDamage     Cause = 4
+	CauseTail       Cause = 5
+	CauseThrottle   Cause = 6
+	CauseSideband   Cause = 7
+	CauseSpool      Cause = 8
 	CauseDefinition Cause = 9
 
 	maxCause = CauseDefinition
 )
 
-// Causes names the causes of loss for the text form and for messages.
-func Causes() map[Cause]string {
-	return map[Cause]string{
-		CauseRing: "ring", CauseRecursion: "recursion", CauseNesting: "nesting", CauseDamage: "damage",
-		CauseTail: "tail", CauseThrottle: "throttle", CauseSideband: "sideband", CauseSpool: "spool",
-		CauseDefinition: "definition",
+// CauseInfo describes one cause of loss.
+type CauseInfo struct {
+	Cause Cause
+	Name  string // in the text form and in messages
+	Doc   string
+}
+
+// Causes is the table of causes, in the order of their numbers.
+func Causes() []CauseInfo {
+	return []CauseInfo{
+		{CauseRing, "ring", "the ring buffer was full"},
+		{CauseRecursion, "recursion", "the kernel skipped a program that was already running on the CPU"},
+		{CauseNesting, "nesting", "programs were nested deeper than there are scratch buffers"},
+		{CauseDamage, "damage", "the stream was damaged or truncated; readers make these events, writers may keep them"},
+		{CauseTail, "tail", "lost after the last record that could be written"},
+		{CauseThrottle, "throttle", "perf throttled a sampling event"},
+		{CauseSideband, "sideband", "mapping and name records of perf were lost"},
+		{CauseSpool, "spool", "the recorder's spool was cut or damaged"},
+		{CauseDefinition, "definition", "there was no room for what an event names: a stack, a command line, or who a thread is whose own events were not recorded; the event itself is there, without it"},
 	}
+}
+
+// Name is the cause's name; false: this version does not know it.
+func (c Cause) Name() (name string, known bool) {
+	for _, info := range Causes() {
+		if info.Cause == c {
+			return info.Name, true
+		}
+	}
+	return "", false
 }

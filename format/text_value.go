@@ -128,8 +128,8 @@ type textNames map[uint64]string
 
 func causeNames() textNames {
 	names := textNames{}
-	for c, name := range Causes() {
-		names[uint64(c)] = name
+	for _, c := range Causes() {
+		names[uint64(c.Cause)] = c.Name
 	}
 	return names
 }

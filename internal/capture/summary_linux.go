@@ -137,7 +137,8 @@ func causeText(cause format.Cause) string {
 	case format.CauseSideband:
 		return "mappings not told"
 	}
-	return format.Causes()[cause]
+	name, _ := cause.Name()
+	return name
 }
 
 func cpusText(cpus map[uint32]bool) string {

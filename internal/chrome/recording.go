@@ -17,7 +17,7 @@ type recording struct {
 // the earliest where the one before ends; the arguments tell its true length.
 func (c *conversion) lostEvents(v *format.Event) {
 	l := v.Lost()
-	cause, found := format.Causes()[l.Cause()]
+	cause, found := l.Cause().Name()
 	if !found {
 		cause = "unknown cause"
 	}

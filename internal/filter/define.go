@@ -34,43 +34,15 @@ func (f *Filter) defineFor(e *format.Event) error {
 			return err
 		}
 	}
-	if id := stackOf(e); id != 0 {
+	if id := e.Stack(); id != 0 {
 		if err := f.defineStack(id); err != nil {
 			return err
 		}
 	}
-	var id format.TaskID
-	switch e.Kind {
-	case format.KindSwitch, format.KindWaking, format.KindWakeupNew, format.KindFork:
-		id = format.TaskID(e.Args[objectArg])
-	case format.KindExec:
-		id = format.TaskID(e.Args[format.ExecPrev])
-	case format.KindRename:
-		id = format.TaskID(e.Args[format.RenamePrev])
-	case format.KindStateThread:
-		id = format.TaskID(e.Args[format.StateThreadWaker])
+	if id := e.OtherTask(); id != 0 && !f.defined.tasks.has(id) {
+		return f.defineTask(id)
 	}
-	if id == 0 || f.defined.tasks.has(id) {
-		return nil
-	}
-	return f.defineTask(id)
-}
-
-// stackOf is the stack that an event names; 0: none.
-func stackOf(e *format.Event) format.StackID {
-	switch e.Kind {
-	case format.KindSwitch:
-		return format.StackID(e.Args[format.SwitchStack])
-	case format.KindWaking:
-		return format.StackID(e.Args[format.WakingStack])
-	case format.KindWakeupNew:
-		return format.StackID(e.Args[format.WakeupNewStack])
-	case format.KindStateThread:
-		return format.StackID(e.Args[format.StateThreadStack])
-	case format.KindSample:
-		return format.StackID(e.Args[format.SampleStack])
-	}
-	return 0
+	return nil
 }
 
 // hideStack takes the stack of a hidden thread out of a switch that is kept for the other one's sake. A waking keeps that

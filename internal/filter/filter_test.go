@@ -405,14 +405,6 @@ block events state
 `)
 }
 
-func TestTwoSidedKindsNameTheOtherThreadFirst(t *testing.T) {
-	for _, k := range format.Kinds() {
-		if k.Object != "" && k.Fields[objectArg].Side != format.SideObject {
-			t.Errorf("%s names the other side elsewhere", k.Name)
-		}
-	}
-}
-
 func TestEndBlockCountsWhatIsKeptAndKeepsTheRecordersLosses(t *testing.T) {
 	stream := undump(t, cast+`
 0 cpu0 state_cpu 2

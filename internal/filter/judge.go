@@ -33,7 +33,7 @@ func (f *Filter) judge(e *format.Event) error {
 	if f.twoSided[e.Kind] && e.Flags&format.FlagObject != 0 {
 		var wanted bool
 		var err error
-		if object, wanted, err = f.side(format.TaskID(e.Args[objectArg]), e, pass); err != nil {
+		if object, wanted, err = f.side(e.Object(), e, pass); err != nil {
 			return err
 		}
 		if wanted {
@@ -62,9 +62,6 @@ func (f *Filter) judge(e *format.Event) error {
 	hideStack(e)
 	return f.write(e)
 }
-
-// objectArg is where the kinds with two sides name the other thread. A test holds it against the table.
-const objectArg = format.SwitchNext
 
 // twoSided are the kinds of events with two sides.
 func twoSided() (all [format.MaxKind + 1]bool) {
@@ -126,7 +123,7 @@ func (f *Filter) displaced(e *format.Event, by, next *timeline.Thread) error {
 	}
 	id := t.Task
 	if t == next {
-		id = format.TaskID(e.Args[objectArg]) // change has told it by this name
+		id = e.Object() // change has told it by this name
 	}
 	return f.leave(id, e.CPU, e.Time)
 }
@@ -134,7 +131,7 @@ func (f *Filter) displaced(e *format.Event, by, next *timeline.Thread) error {
 // applyHidden applies a dropped record of a CPU that is left out, or of a thread that is off. After a loss it may tell
 // that a kept thread does not run on the other CPU where it seemed to.
 func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) error {
-	a, b := f.placeOf(subject, e.Task), f.placeOf(object, format.TaskID(e.Args[objectArg]))
+	a, b := f.placeOf(subject, e.Task), f.placeOf(object, e.Object())
 	f.tl.Apply(e)
 	if err := f.leftPlace(subject, a, e); err != nil {
 		return err

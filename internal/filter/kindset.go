@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,20 +13,11 @@ type KindSet struct {
 	dropped [format.MaxKind + 1]bool
 }
 
-// follows is the kind that decides over another one: states and cpu_left tell of switches that are not there.
-func follows(k format.Kind) format.Kind {
-	switch k {
-	case format.KindStateCPU, format.KindStateThread, format.KindCPULeft:
-		return format.KindSwitch
-	}
-	return k
-}
-
 // KindNames are the kinds that can be named. Losses are always kept, and states go with switches.
 func KindNames() []string {
 	var names []string
 	for _, k := range format.Kinds() {
-		if k.Kind != format.KindLost && follows(k.Kind) == k.Kind {
+		if k.Kind != format.KindLost && k.Follows == 0 {
 			names = append(names, k.Name)
 		}
 	}
@@ -36,7 +28,7 @@ func KindNames() []string {
 func MakeKindSet(keep, drop []string) KindSet {
 	var s KindSet
 	for _, k := range format.Kinds() {
-		name := nameOf(follows(k.Kind))
+		name := nameOf(cmp.Or(k.Follows, k.Kind))
 		s.dropped[k.Kind] = k.Kind != format.KindLost &&
 			(len(keep) > 0 && !slices.Contains(keep, name) || slices.Contains(drop, name))
 	}

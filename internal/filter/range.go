@@ -63,7 +63,7 @@ func (f *Filter) noteWait(e *format.Event) {
 	case e.Kind == format.KindStateThread && e.Flags&format.StateHasSince != 0:
 		id, since = e.Task, int64(e.Args[format.StateThreadSince])
 	}
-	stack := stackOf(e)
+	stack := e.Stack()
 	if id == 0 || stack == 0 || since >= f.end {
 		return
 	}
@@ -91,8 +91,8 @@ func (f *Filter) writeState(e *format.Event) error {
 	return f.write(e)
 }
 
-// eventBeyond takes an event after the range. A loss that began inside it ends with it, marked open; it makes what was
-// thought of its CPU unsure, so the state at the end is told last.
+// eventBeyond takes an event after the range. A span that began inside it, or before, ends with it, marked open. A loss makes
+// what was known of its CPU uncertain, so the state at the end is written last.
 func (f *Filter) eventBeyond(e *format.Event) error {
 	if f.phase == before {
 		if err := f.enterRange(false); err != nil {
@@ -104,12 +104,11 @@ func (f *Filter) eventBeyond(e *format.Event) error {
 		f.r.SkipAfter(f.end)
 	}
 	f.noteWait(e)
-	if from := int64(e.Args[format.LostFrom]); e.Kind == format.KindLost && from < f.end {
-		lost := *e
-		lost.Time = f.end
-		lost.Flags |= format.FlagOpen
-		f.tl.Apply(&lost)
-		return f.write(&lost)
+	if start, isSpan := e.Start(); isSpan && start < f.end {
+		open := *e
+		open.Time = f.end
+		open.Flags |= format.FlagOpen
+		return f.judge(&open)
 	}
 	if f.live() && e.Time >= f.end+min(afterEnd, math.MaxInt64-f.end) {
 		return f.leaveRange()

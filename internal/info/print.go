@@ -277,7 +277,7 @@ func (r *Recording) printLosses(w io.Writer) {
 }
 
 func causeName(cause uint32) string {
-	if text, ok := format.Causes()[format.Cause(cause)]; ok && cause < 256 {
+	if text, ok := format.Cause(cause).Name(); ok && cause < 256 {
 		return text
 	}
 	return "cause " + strconv.FormatUint(uint64(cause), 10)

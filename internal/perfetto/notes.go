@@ -63,7 +63,7 @@ type note struct {
 func (e *Encoder) lost(v *format.Event) {
 	l := v.Lost()
 	what := kindName(l.What())
-	cause, known := format.Causes()[l.Cause()]
+	cause, known := l.Cause().Name()
 	if !known {
 		cause = "unknown cause"
 	}

@@ -101,11 +101,11 @@ func states() (all [1 << 12]uint8) {
 
 // causeNames are the causes of loss by number, with a word for those that are not known.
 func causeNames() []string {
-	names := format.Causes()
-	all := make([]string, len(names)+1)
+	causes := format.Causes()
+	all := make([]string, len(causes)+1)
 	all[0] = "unknown"
-	for cause, name := range names {
-		all[cause] = name
+	for _, c := range causes {
+		all[c.Cause] = c.Name
 	}
 	return all
 }

@@ -6,15 +6,7 @@ import "wprof/format"
 // an unknown kind.
 func LosesState(e *format.Event) bool {
 	l := e.Lost()
-	if l.Cause() == format.CauseDefinition {
-		return false
-	}
-	switch what := l.What(); what {
-	case 0, format.KindSwitch, format.KindStateCPU, format.KindStateThread, format.KindCPULeft, format.KindLost:
-		return true
-	default:
-		return what > format.MaxKind
-	}
+	return l.Cause() != format.CauseDefinition && l.What().LosesState()
 }
 
 // Lost says that events of a CPU, or with [format.AllCPUs] of every CPU, are missing from one time to another. What

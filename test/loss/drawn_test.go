@@ -46,7 +46,8 @@ func wantDrawn(all []lost, from int64) map[drawn]int {
 	}
 	want := map[drawn]int{}
 	for _, l := range all {
-		d := drawn{track: "All CPUs", cause: format.Causes()[l.cause], kind: names[l.kind], ts: max(l.from, from), count: int64(l.count)}
+		cause, _ := l.cause.Name()
+		d := drawn{track: "All CPUs", cause: cause, kind: names[l.kind], ts: max(l.from, from), count: int64(l.count)}
 		d.dur, d.name = l.at-d.ts, "lost: "+d.cause
 		if l.cpu != format.AllCPUs {
 			d.track = fmt.Sprintf("CPU %d: lost and late", l.cpu)

@@ -99,7 +99,8 @@ func TestInfoTellsEveryLoss(t *testing.T) {
 	}
 	want, got, total := map[by]uint64{}, map[by]uint64{}, uint64(0)
 	for _, l := range c.losses {
-		want[by{l.where, format.Causes()[l.cause]}] += l.count
+		cause, _ := l.cause.Name()
+		want[by{l.where, cause}] += l.count
 		total += l.count
 	}
 	for _, l := range info.Recordings[0].Losses {

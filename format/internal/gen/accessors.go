@@ -17,6 +17,7 @@ func accessors() ([]byte, error) {
 		indices(&b, k)
 		view(&b, k)
 	}
+	methods(&b)
 	text, err := format.Source(b.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("format the accessors: %w", err)
@@ -120,6 +121,44 @@ func goType(t wprof.FieldType) string {
 	default:
 		return "uint64"
 	}
+}
+
+// methods writes what the table says of every kind as methods of Kind and Event.
+func methods(b *bytes.Buffer) {
+	var loses []string
+	for _, k := range wprof.Kinds() {
+		if k.LosesState {
+			loses = append(loses, "Kind"+camel(k.Name))
+		}
+	}
+	fmt.Fprintf(b, `
+// LosesState reports whether it is not known who runs and who waits after a loss of events of this kind. 0 is a loss of any kind.
+func (k Kind) LosesState() bool {
+	switch k {
+	case 0, %s:
+		return true
+	}
+	return k > MaxKind
+}
+`, strings.Join(loses, ", "))
+	perKind(b, "Stack is the stack that the event names; 0: none.", "Stack() StackID", "StackID(%s)", "0", func(k wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldStack })
+	perKind(b, "Object is the thread on the event's other side; 0: its kind has none.", "Object() TaskID", "TaskID(%s)", "0", func(k wprof.KindInfo, f wprof.Field) bool { return f.Side == wprof.SideObject })
+	perKind(b, "OtherTask is the task that the event names beside its own; 0: none.", "OtherTask() TaskID", "TaskID(%s)", "0", func(k wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldTask })
+	perKind(b, "Start is when the span began that the event ends, CLOCK_MONOTONIC ns; false: it is an instant.", "Start() (int64, bool)", "int64(%s), true", "0, false", func(k wprof.KindInfo, f wprof.Field) bool { return f.Name == k.Start })
+}
+
+// perKind writes a method of Event that returns the one field of each kind that is meant, if it has one.
+func perKind(b *bytes.Buffer, doc, signature, value, none string, is func(wprof.KindInfo, wprof.Field) bool) {
+	fmt.Fprintf(b, "\n// %s\nfunc (e *Event) %s {\nswitch e.Kind {\n", doc, signature)
+	for _, k := range wprof.Kinds() {
+		for _, f := range k.Fields {
+			if is(k, f) {
+				arg := fmt.Sprintf("e.Args[%s%s]", camel(k.Name), camel(f.Name))
+				fmt.Fprintf(b, "case Kind%s:\nreturn "+value+"\n", camel(k.Name), arg)
+			}
+		}
+	}
+	fmt.Fprintf(b, "}\nreturn %s\n}\n", none)
 }
 
 // camel turns a name of the text form into a Go name: target_cpu becomes TargetCPU.

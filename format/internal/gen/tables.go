@@ -30,9 +30,9 @@ func replaceTables(doc []byte) ([]byte, error) {
 
 func kindTable() string {
 	var b strings.Builder
-	b.WriteString("| Number | Kind | Group | Subject (the event's own task) | Object | Meaning |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| Number | Kind | Group | Begins at | Subject (the event's own task) | Object | Meaning |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range wprof.Kinds() {
-		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group), cell(k.Task), cell(dash(k.Object)), cell(k.Doc))
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group), dash(k.Start), cell(k.Task), cell(dash(k.Object)), cell(k.Doc))
 	}
 	return b.String()
 }
@@ -73,11 +73,8 @@ func stateTable() string {
 func causeTable() string {
 	var b strings.Builder
 	b.WriteString("| Value | Cause | Meaning |\n|---|---|---|\n")
-	causes := wprof.Causes()
-	for c := range wprof.Cause(255) {
-		if name, ok := causes[c]; ok {
-			fmt.Fprintf(&b, "| %d | %s | %s |\n", c, name, causeDoc(c))
-		}
+	for _, c := range wprof.Causes() {
+		fmt.Fprintf(&b, "| %d | %s | %s |\n", c.Cause, c.Name, c.Doc)
 	}
 	return b.String()
 }
@@ -99,31 +96,6 @@ func partOf(m wprof.ModuleKindInfo) string {
 		return "user"
 	default:
 		return "either"
-	}
-}
-
-func causeDoc(c wprof.Cause) string {
-	switch c {
-	case wprof.CauseRing:
-		return "the ring buffer was full"
-	case wprof.CauseRecursion:
-		return "the kernel skipped a program that was already running on the CPU"
-	case wprof.CauseNesting:
-		return "programs were nested deeper than there are scratch buffers"
-	case wprof.CauseDamage:
-		return "the stream was damaged or truncated; readers make these events, writers may keep them"
-	case wprof.CauseTail:
-		return "lost after the last record that could be written"
-	case wprof.CauseThrottle:
-		return "perf throttled a sampling event"
-	case wprof.CauseSideband:
-		return "mapping and name records of perf were lost"
-	case wprof.CauseDefinition:
-		return "there was no room for what an event names: a stack, a command line, or who a thread is whose own events were not asked for; the event itself is there, without it"
-	case wprof.CauseSpool:
-		return "the recorder's spool was cut or damaged"
-	default:
-		return ""
 	}
 }
 
