@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wprof/format"
 )
 
 func (r record) args() []byte { return r.bytes[24:][:r.u32(20)] }
@@ -23,7 +25,7 @@ func recordBefore(records []record, i int) (record, bool) {
 }
 
 func TestArgumentsAreThoseOfTheExec(t *testing.T) {
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup})
 	for name, args := range map[string][]string{
 		"one":                 {"true"},
 		"empty ones":          {"", "", "a b", "", "\n", ""},

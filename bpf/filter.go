@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+
+	"wprof/format"
 )
 
 const (
@@ -132,7 +134,7 @@ func (o *Options) setFilter(spec *ebpf.CollectionSpec) error {
 	if err := spec.Variables["filter"].Set(filter); err != nil {
 		return fmt.Errorf("set the filter: %w", err)
 	}
-	if err := spec.Variables["life_wanted"].Set(!o.NoTaskLife); err != nil {
+	if err := spec.Variables["life_wanted"].Set(o.Off&format.GroupTaskLife == 0); err != nil {
 		return fmt.Errorf("set the filter: %w", err)
 	}
 	if filter.Children == childrenNone {

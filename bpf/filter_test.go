@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 // who is what a filter judges a thread by.
@@ -244,7 +246,7 @@ func TestDescendantsThatForkMeanwhileAreFollowed(t *testing.T) {
 	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
 	for range 5 {
 		time.Sleep(100 * time.Millisecond)
-		tracer, err := Load(Options{Follow: true, NoSched: true, NoWakeup: true})
+		tracer, err := Load(Options{Follow: true, Off: format.GroupSched | format.GroupWakeup})
 		must(t, err)
 		must(t, tracer.FollowChildrenOf(child.Process.Pid))
 		missed := 0
@@ -267,7 +269,7 @@ func TestDescendantsThatForkMeanwhileAreFollowed(t *testing.T) {
 }
 
 func TestFollowedProcessesAreForgotten(t *testing.T) {
-	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, NoSched: true, NoWakeup: true})
+	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, Off: format.GroupSched | format.GroupWakeup})
 	for range 20 {
 		run(t, "true")
 	}
@@ -284,7 +286,7 @@ func TestFollowedProcessesAreForgotten(t *testing.T) {
 
 // A process id may be reused before the kernel reports the end of the process that had it.
 func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
-	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, NoSched: true, NoWakeup: true})
+	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, Off: format.GroupSched | format.GroupWakeup})
 	const rounds = 20
 	twice := map[int]bool{}
 	records := recording(t, tracer, func() {

@@ -2,20 +2,20 @@
 
 package bpf
 
+import "wprof/format"
+
 // Options say what is recorded and where to.
 type Options struct {
-	Rings      int // CPUs share rings when there are more of them; 0: one ring a CPU
-	RingBytes  int // size of each, a power of two and at least a page; 0: 8 MiB
-	NoSched    bool
-	NoWakeup   bool
-	NoTaskLife bool // fork, exec, rename, exit and free are written without the filters' bits, for identity only
-	NoArgs     bool // an exec does not tell the command line
-	Sample     Sample
-	OffCPU     OffCPU
-	Waker      Stacks
-	Filter     Filter
-	SelfPID    int  // the process that Filter.NoSelf means
-	Follow     bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it
+	Rings     int          // CPUs share rings when there are more of them; 0: one ring a CPU
+	RingBytes int          // size of each, a power of two and at least a page; 0: 8 MiB
+	Off       format.Group // groups that are not recorded; of task-life, records remain without the filters' bits, for identity only
+	NoArgs    bool         // an exec does not tell the command line
+	Sample    Sample
+	OffCPU    OffCPU
+	Waker     Stacks
+	Filter    Filter
+	SelfPID   int  // the process that Filter.NoSelf means
+	Follow    bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels that do not let it be named
 	checkStacks     bool // tests: let the kernel walk each stack as well, and compare

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wprof/format"
 	"wprof/test/tools"
 )
 
@@ -25,7 +26,7 @@ func TestSamplingLoadsWithAndWithoutEachPart(t *testing.T) {
 		"kernel stacks":     {Sample: Sample{Kernel: true}},
 		"user stacks":       {Sample: Sample{User: true}},
 		"no stacks":         {},
-		"samples alone":     {NoSched: true, NoWakeup: true, NoTaskLife: true, NoArgs: true, Sample: Sample{Kernel: true, User: true}},
+		"samples alone":     {Off: format.GroupSched | format.GroupWakeup | format.GroupTaskLife, NoArgs: true, Sample: Sample{Kernel: true, User: true}},
 		"a filter of names": {Filter: Filter{Names: []string{"*"}, NoNames: []string{"x"}, Idle: true, Kthread: true}, Sample: Sample{Kernel: true, User: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestWithoutAPeriodNothingIsSampled(t *testing.T) {
 // A busy thread has as many samples as intervals fit into the time that it was on a CPU.
 func TestSamplesCountTimeOnCPU(t *testing.T) {
 	sample := Sample{Period: time.Millisecond}
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: sample})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: sample})
 	var tid int
 	var busy int64
 	records := recording(t, tracer, func() {
@@ -101,7 +102,7 @@ func threadTime() int64 {
 // All CPUs are sampled, each by its own timer, and the samples move through the scheduler's ticks.
 func TestEachOnlineCPUIsSampled(t *testing.T) {
 	period := 2 * time.Millisecond
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: period}})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: period}})
 	records := recording(t, tracer, func() {
 		done := make(chan int)
 		for cpu := range runtime.NumCPU() {
@@ -272,7 +273,7 @@ func forbid(number uint32) error {
 
 // The events can tell into the buffer of another event on the same CPU when the kernel throttles them.
 func TestSampleEventsCanBeRedirected(t *testing.T) {
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: 100 * time.Microsecond}})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: 100 * time.Microsecond}})
 	for _, e := range tracer.SampleEvents() {
 		attr := unix.PerfEventAttr{
 			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
@@ -293,7 +294,7 @@ func TestSampleEventsCanBeRedirected(t *testing.T) {
 
 // A CPU that has been offline is sampled by a new event.
 func TestCPUIsSampledAnew(t *testing.T) {
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: time.Millisecond}})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: time.Millisecond}})
 	told := map[uint64]bool{}
 	must(t, tracer.OnSampleEvent(func(e SampleEvent) error {
 		told[e.ID] = true

@@ -15,6 +15,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 // ARGS_SHORT and ARGS_LONG.
@@ -238,7 +240,7 @@ func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
 		}
 		return
 	}
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: time.Millisecond, User: true}})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: time.Millisecond, User: true}})
 	var pids []int
 	records := recording(t, tracer, func() {
 		for range 2 {
@@ -290,7 +292,7 @@ func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
 
 // What does not fit is counted, and no sample names a stack that is not there.
 func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Rings: 1, RingBytes: os.Getpagesize(), Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Rings: 1, RingBytes: os.Getpagesize(), Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
 	var records []record
 	must(t, tracer.Arm())
 	lacking := func(records []record) (samples int) {
@@ -335,7 +337,7 @@ func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 }
 
 func TestRefusedNestingIsCounted(t *testing.T) {
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true, Sample: Sample{Period: time.Millisecond, Kernel: true}})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: time.Millisecond, Kernel: true}})
 	take := func(levels int, taken uint64) {
 		type scratch [1064 / 8]uint64 // struct scratch; taken is the first
 		all := make([]scratch, ebpf.MustPossibleCPU())

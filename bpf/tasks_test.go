@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 func readTasks(t *testing.T, tracer *Tracer) map[int]record {
@@ -31,7 +33,7 @@ func readTasks(t *testing.T, tracer *Tracer) map[int]record {
 }
 
 func TestTasksTellWhoLives(t *testing.T) {
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup})
 	child := exec.Command("sleep", "100")
 	must(t, child.Start())
 	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
@@ -62,7 +64,7 @@ func TestTasksTellWhoLives(t *testing.T) {
 
 // The estimates are within 10 ms of when the threads were seen to leave.
 func TestTasksTellSinceWhen(t *testing.T) {
-	tracer := mustLoad(t, Options{NoWakeup: true})
+	tracer := mustLoad(t, Options{Off: format.GroupWakeup})
 	must(t, tracer.Arm())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // spinners are not to wait for each other in Go's scheduler
 	var ready, done sync.WaitGroup

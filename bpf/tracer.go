@@ -16,6 +16,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 const defaultRingBytes = 8 << 20
@@ -44,7 +46,7 @@ type Tracer struct {
 // missing; any error is found before a program is attached, or takes all of them off again.
 func Load(o Options) (*Tracer, error) {
 	types := btf.NewCache() // reading the kernel's types is a good part of loading
-	if err := o.OffCPU.validate(o.NoSched); err != nil {
+	if err := o.OffCPU.validate(o.Off&format.GroupSched != 0); err != nil {
 		return nil, err
 	}
 	if err := check(types, o.tracepoints()); err != nil {
@@ -238,14 +240,14 @@ func (t *Tracer) attach() error {
 }
 
 func (t *Tracer) attachProgram(p program, program *ebpf.Program) (err error) {
-	switch {
-	case p.group == groupTasks:
+	switch p.name {
+	case "tasks":
 		t.tasks, err = attachIterator(program)
 		return err
-	case p.group == groupBlocked:
+	case "blocked":
 		t.blocked, err = attachIterator(program)
 		return err
-	case p.group == groupSample:
+	case "sample":
 		return t.attachSample(program.FD())
 	}
 	var l link.Link

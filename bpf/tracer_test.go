@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/format"
 )
 
 func TestLoadsEachGroupAlone(t *testing.T) {
@@ -23,18 +25,18 @@ func TestLoadsEachGroupAlone(t *testing.T) {
 		absent  []uint8
 	}{
 		"everything":   {Options{}, nil},
-		"no sched":     {Options{NoSched: true}, []uint8{recSwitch}},
-		"no wakeup":    {Options{NoWakeup: true}, []uint8{recWaking, recWakeupNew}},
-		"life only":    {Options{NoSched: true, NoWakeup: true}, []uint8{recSwitch, recWaking, recWakeupNew}},
-		"no task life": {Options{NoTaskLife: true}, nil},
+		"no sched":     {Options{Off: format.GroupSched}, []uint8{recSwitch}},
+		"no wakeup":    {Options{Off: format.GroupWakeup}, []uint8{recWaking, recWakeupNew}},
+		"life only":    {Options{Off: format.GroupSched | format.GroupWakeup}, []uint8{recSwitch, recWaking, recWakeupNew}},
+		"no task life": {Options{Off: format.GroupTaskLife}, nil},
 		"one ring":     {Options{Rings: 1}, nil},
 		"no arguments": {Options{NoArgs: true}, []uint8{recArgs}},
 
 		"off-CPU stacks":           {Options{OffCPU: OffCPU{Stacks: both}}, nil},
-		"off-CPU, kernel":          {Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true}}, NoWakeup: true}, []uint8{recWaking, recWakeupNew}},
+		"off-CPU, kernel":          {Options{OffCPU: OffCPU{Stacks: Stacks{Kernel: true}}, Off: format.GroupWakeup}, []uint8{recWaking, recWakeupNew}},
 		"off-CPU, user":            {Options{OffCPU: OffCPU{Stacks: Stacks{User: true}}}, nil},
 		"off-CPU at the departure": {Options{OffCPU: OffCPU{Stacks: both, Place: AtDeparture}}, nil},
-		"stacks of wakers":         {Options{Waker: both, NoSched: true}, []uint8{recSwitch}},
+		"stacks of wakers":         {Options{Waker: both, Off: format.GroupSched}, []uint8{recSwitch}},
 		"all stacks":               {Options{OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}}, nil},
 		"all stacks at the departure, one ring, with filters of every kind": {Options{
 			Rings: 1, OffCPU: OffCPU{Stacks: both, Place: AtDeparture}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true},
@@ -47,8 +49,8 @@ func TestLoadsEachGroupAlone(t *testing.T) {
 			var kinds [256]int
 			for _, r := range records {
 				kinds[r.kind()]++
-				if life := r.kind() >= recFork && r.kind() <= recFree; c.options.NoTaskLife && life && r.flags()&(flagSubject|flagObject) != 0 {
-					t.Errorf("a record of kind %d is wanted in spite of NoTaskLife", r.kind())
+				if life := r.kind() >= recFork && r.kind() <= recFree; c.options.Off&format.GroupTaskLife != 0 && life && r.flags()&(flagSubject|flagObject) != 0 {
+					t.Errorf("a record of kind %d is wanted although task-life is off", r.kind())
 				}
 			}
 			for _, kind := range []uint8{recSwitch, recWaking, recWakeupNew, recFork, recExec, recRename, recExit, recFree, recArgs} {
@@ -298,7 +300,7 @@ func TestExecByAThreadThatIsNotTheLeader(t *testing.T) {
 		runtime.LockOSThread() // the main goroutine keeps the main thread
 		t.Fatal(unix.Exec("/bin/true", []string{"true"}, nil))
 	}
-	tracer := mustLoad(t, Options{NoSched: true, NoWakeup: true})
+	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup})
 	skipped := func() (n int) { // Linux 7.2 skips some runs (docs/kernels.md)
 		for _, program := range []string{"sched_process_exec", "sched_process_exit", "sched_process_free"} {
 			n += skippedRuns(t, tracer, program)

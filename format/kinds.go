@@ -23,6 +23,45 @@ const (
 	MaxKind = KindSample
 )
 
+// Group is a bit for the kinds that wprof-record -f switches on or off together, or several such bits.
+type Group uint32
+
+// The groups; [Groups] says what each is.
+const (
+	GroupSched Group = 1 << iota
+	GroupWakeup
+	GroupTaskLife
+	GroupSamples
+)
+
+// GroupInfo describes one group.
+type GroupInfo struct {
+	Group Group
+	Name  string // in wprof-record -f
+	Doc   string
+	Off   bool // it is recorded only if it is requested
+}
+
+// Groups is the table of groups, in the order in which help lists them.
+func Groups() []GroupInfo {
+	return []GroupInfo{
+		{Group: GroupSched, Name: "sched", Doc: "context switches and states"},
+		{Group: GroupWakeup, Name: "wakeup", Doc: "wakeups"},
+		{Group: GroupTaskLife, Name: "task-life", Doc: "fork, exec, rename, exit and free"},
+		{Group: GroupSamples, Name: "samples", Doc: "timer samples"},
+	}
+}
+
+// Name is the name of a single group; "" for others.
+func (g Group) Name() string {
+	for _, info := range Groups() {
+		if info.Group == g {
+			return info.Name
+		}
+	}
+	return ""
+}
+
 // FieldType says how a field is stored and what its value is.
 type FieldType uint8
 
@@ -77,7 +116,7 @@ type FlagInfo struct {
 type KindInfo struct {
 	Kind       Kind
 	Name       string // in the text form, in -k lists and in statistics
-	Group      string // what switches it off in wprof-record -f no-GROUP: sched, wakeup, task-life; "" always there
+	Group      Group  // 0: always recorded
 	Follows    Kind   // the kind whose name in -k lists keeps or drops this one too; 0: its own
 	Start      string // the field that says when the span began that the event ends; "": it is an instant
 	LosesState bool   // after a loss of such events it is not known who runs and who waits
@@ -93,7 +132,7 @@ type KindInfo struct {
 func Kinds() []KindInfo {
 	return []KindInfo{
 		{
-			Kind: KindSwitch, Name: "switch", Group: "sched", LosesState: true,
+			Kind: KindSwitch, Name: "switch", Group: GroupSched, LosesState: true,
 			Task: "the thread that leaves the CPU", Object: "the thread that takes it over",
 			Doc: "A CPU goes from one thread to the next (kernel tracepoint sched_switch).",
 			Fields: []Field{
@@ -114,7 +153,7 @@ func Kinds() []KindInfo {
 			},
 		},
 		{
-			Kind: KindWaking, Name: "waking", Group: "wakeup",
+			Kind: KindWaking, Name: "waking", Group: GroupWakeup,
 			Task: "the waker: the thread running on the CPU where the waking happens, also when an interrupt wakes", Object: "the wakee",
 			Doc: "A thread is about to be made runnable (kernel tracepoint sched_waking).",
 			Fields: []Field{
@@ -126,7 +165,7 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "the waking happens in an interrupt, and the waker is merely the interrupted thread. Soft interrupts count as the interrupt at whose end they run, and as the thread where it runs them itself, as the sender of a loopback connection does; on arm64 always as the thread, but for the idle one. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode"}},
 		},
 		{
-			Kind: KindWakeupNew, Name: "wakeup_new", Group: "wakeup",
+			Kind: KindWakeupNew, Name: "wakeup_new", Group: GroupWakeup,
 			Task: "the thread that made the new one", Object: "the new thread",
 			Doc: "A new thread is made runnable for the first time (kernel tracepoint sched_wakeup_new).",
 			Fields: []Field{
@@ -137,7 +176,7 @@ func Kinds() []KindInfo {
 			},
 		},
 		{
-			Kind: KindFork, Name: "fork", Group: "task-life",
+			Kind: KindFork, Name: "fork", Group: GroupTaskLife,
 			Task: "the thread that forks", Object: "the new thread",
 			Doc: "A thread or process is made (kernel tracepoint sched_process_fork). The child's definition names its process and that process's parent.",
 			Fields: []Field{
@@ -145,7 +184,7 @@ func Kinds() []KindInfo {
 			},
 		},
 		{
-			Kind: KindExec, Name: "exec", Group: "task-life", Task: "the thread, as it is called after the exec",
+			Kind: KindExec, Name: "exec", Group: GroupTaskLife, Task: "the thread, as it is called after the exec",
 			Doc: "A process runs a new program (kernel tracepoint sched_process_exec).",
 			Fields: []Field{
 				{Name: "prev", Type: FieldTask, Side: SideSubject, Doc: "the definition that the thread had before"},
@@ -155,14 +194,14 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "cut", Bit: ExecCut, Doc: "the path was longer than what is stored"}},
 		},
 		{
-			Kind: KindRename, Name: "rename", Group: "task-life", Task: "the thread, under its new name",
+			Kind: KindRename, Name: "rename", Group: GroupTaskLife, Task: "the thread, under its new name",
 			Doc: "A thread changes its name (kernel tracepoint task_rename).",
 			Fields: []Field{
 				{Name: "prev", Type: FieldTask, Side: SideSubject, Doc: "the definition with the old name"},
 			},
 		},
 		{
-			Kind: KindExit, Name: "exit", Group: "task-life", Task: "the thread that exits",
+			Kind: KindExit, Name: "exit", Group: GroupTaskLife, Task: "the thread that exits",
 			Doc: "A thread ends (kernel tracepoint sched_process_exit); it still runs until its last switch.",
 			Fields: []Field{
 				{Name: "code", Type: FieldUint, Doc: "task_struct.exit_code: status << 8 | signal, as wait(2) tells it"},
@@ -170,11 +209,11 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process; no earlier exit of the process has this flag"}},
 		},
 		{
-			Kind: KindFree, Name: "free", Group: "task-life", Task: "the thread whose memory is given back",
+			Kind: KindFree, Name: "free", Group: GroupTaskLife, Task: "the thread whose memory is given back",
 			Doc: "The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.",
 		},
 		{
-			Kind: KindStateCPU, Name: "state_cpu", Group: "sched", Follows: KindSwitch, LosesState: true,
+			Kind: KindStateCPU, Name: "state_cpu", Group: GroupSched, Follows: KindSwitch, LosesState: true,
 			Task: "the thread that runs on the CPU",
 			Doc:  "Part of a state: who runs on a CPU. With the flag open: who still runs when the window closes.",
 			Fields: []Field{
@@ -184,7 +223,7 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"}},
 		},
 		{
-			Kind: KindStateThread, Name: "state_thread", Group: "sched", Follows: KindSwitch, LosesState: true,
+			Kind: KindStateThread, Name: "state_thread", Group: GroupSched, Follows: KindSwitch, LosesState: true,
 			Task: "a live thread that is on no CPU",
 			Doc:  "Part of a state: why a thread is off the CPU. The event's CPU is where it ran last. With the flag open: it is still off when the window closes.",
 			Fields: []Field{
@@ -213,12 +252,12 @@ func Kinds() []KindInfo {
 			},
 		},
 		{
-			Kind: KindCPULeft, Name: "cpu_left", Group: "sched", Follows: KindSwitch, LosesState: true,
+			Kind: KindCPULeft, Name: "cpu_left", Group: GroupSched, Follows: KindSwitch, LosesState: true,
 			Task: "the thread that is not shown to run from here on",
 			Doc:  "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.",
 		},
 		{
-			Kind: KindSample, Name: "sample", Group: "samples", Task: "the thread that runs on the CPU",
+			Kind: KindSample, Name: "sample", Group: GroupSamples, Task: "the thread that runs on the CPU",
 			Doc: "What a CPU does at one moment of many: the session's sources say how often each of them looks. Idle CPUs are not sampled.",
 			Fields: []Field{
 				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found"},

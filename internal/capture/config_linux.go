@@ -143,13 +143,13 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 // setStacks tells the kernel programs of what to take stacks. Those of what is not recorded have no place.
 func (cfg *Config) setStacks() error {
 	s, k := &cfg.Stacks, &cfg.Kernel
-	if s.OffCPU && k.NoSched {
+	if s.OffCPU && k.Off&format.GroupSched != 0 {
 		if s.offCPUAsked {
 			return cli.Usagef("-Soffcpu needs switches, and -f no-sched leaves them out")
 		}
 		s.OffCPU = false
 	}
-	if s.Waker && k.NoWakeup {
+	if s.Waker && k.Off&format.GroupWakeup != 0 {
 		if s.wakerAsked {
 			return cli.Usagef("-Swaker needs wakeups, and -f no-wakeup leaves them out")
 		}
@@ -168,29 +168,76 @@ func (cfg *Config) setStacks() error {
 
 // setFeatures reads -f; the last word on a feature counts.
 func (cfg *Config) setFeatures(lists []string) error {
+	all := format.Group(0)
+	for _, g := range format.Groups() {
+		all |= g.Group
+		if g.Off {
+			cfg.Kernel.Off |= g.Group
+		}
+	}
 	for _, list := range lists {
 		for word := range strings.SplitSeq(list, ",") {
 			name, off := strings.CutPrefix(word, "no-")
-			switch name {
-			case "sched":
-				cfg.Kernel.NoSched = off
-			case "wakeup":
-				cfg.Kernel.NoWakeup = off
-			case "task-life":
-				cfg.Kernel.NoTaskLife = off
-			case "samples":
+			switch g := groupOf(name); {
+			case g == format.GroupSamples:
 				cfg.setSamples(!off)
+			case off:
+				cfg.Kernel.Off |= g
+			default:
+				cfg.Kernel.Off &^= g
 			}
 		}
 	}
-	if cfg.Kernel.NoSched && cfg.Kernel.NoWakeup && cfg.Kernel.NoTaskLife && cfg.Stacks.Timer == 0 {
+	if cfg.features() == 0 {
 		return cli.Usagef("--feature switches everything off: there is nothing to record")
 	}
 	return nil
 }
 
+func groupOf(feature string) format.Group {
+	for _, g := range format.Groups() {
+		if g.Name == feature {
+			return g.Group
+		}
+	}
+	return 0
+}
+
+// features are the groups that are recorded.
+func (cfg *Config) features() (on format.Group) {
+	for _, g := range format.Groups() {
+		if g.Group == format.GroupSamples && cfg.Stacks.Timer != 0 || g.Group != format.GroupSamples && cfg.Kernel.Off&g.Group == 0 {
+			on |= g.Group
+		}
+	}
+	return on
+}
+
 // Features are the words that -f takes, each also with no- before it.
-func Features() []string { return []string{"sched", "wakeup", "task-life", "samples"} }
+func Features() (names []string) {
+	for _, g := range format.Groups() {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+// FeaturesHelp lists the features that are on and those that are off unless requested.
+func FeaturesHelp() string {
+	var on, off []string
+	for _, g := range format.Groups() {
+		entry := g.Name + " (" + g.Doc + ")"
+		if g.Off {
+			off = append(off, entry)
+		} else {
+			on = append(on, entry)
+		}
+	}
+	help := "On by default: " + strings.Join(on, ", ") + "."
+	if len(off) > 0 {
+		help += " Off by default: " + strings.Join(off, ", ") + "."
+	}
+	return help
+}
 
 // setSamples switches samples on or off as the feature of that name says.
 func (cfg *Config) setSamples(on bool) {

@@ -23,9 +23,9 @@ func TestLastWordOnAFeatureCounts(t *testing.T) {
 	} {
 		var cfg Config
 		err := cfg.setFeatures(c.lists)
-		k := &cfg.Kernel
-		if (err != nil) != c.wrong || k.NoSched == c.sched || k.NoWakeup == c.wakeup || k.NoTaskLife == c.taskLife {
-			t.Errorf("%v: %+v, %v", c.lists, k, err)
+		off := cfg.Kernel.Off
+		if (err != nil) != c.wrong || off&format.GroupSched == 0 != c.sched || off&format.GroupWakeup == 0 != c.wakeup || off&format.GroupTaskLife == 0 != c.taskLife {
+			t.Errorf("%v: %b, %v", c.lists, off, err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	}
 	r.drain = newDrainer(rings, cfg.Kernel.RingBytes, r.writer)
 	header := spool.Header{
-		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.NoSched, Sources: cfg.Stacks.sources(),
+		Session: session, Rings: len(rings), RecorderPID: os.Getpid(), NoSched: cfg.Kernel.Off&format.GroupSched != 0, Sources: cfg.Stacks.sources(),
 		Stacks: cfg.Stacks.Any(), OffCPUMin: cfg.OffCPUMin.Nanoseconds(),
 	}
 	if err := r.writer.Begin(header); err != nil {

@@ -65,7 +65,7 @@ func resolved(cfg *Config) []*format.KeyValue {
 	}
 	config := []*format.KeyValue{
 		{Key: "duration", Value: duration},
-		{Key: "features", Value: strings.Join(features(cfg), ",")},
+		{Key: "features", Value: strings.Join(featureNames(cfg.features()), ",")},
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}
@@ -86,15 +86,11 @@ func resolved(cfg *Config) []*format.KeyValue {
 	return config
 }
 
-func features(cfg *Config) []string {
-	var on []string
-	for _, f := range []struct {
-		name string
-		off  bool
-	}{{"sched", cfg.Kernel.NoSched}, {"wakeup", cfg.Kernel.NoWakeup}, {"task-life", cfg.Kernel.NoTaskLife}, {"samples", cfg.Stacks.Timer == 0}} {
-		if !f.off {
-			on = append(on, f.name)
+func featureNames(on format.Group) (names []string) {
+	for _, g := range format.Groups() {
+		if on&g.Group != 0 {
+			names = append(names, g.Name)
 		}
 	}
-	return on
+	return names
 }

@@ -31,7 +31,7 @@ func opened(t *testing.T, cfg Config) *Watcher {
 	t.Helper()
 	needPrivilege(t)
 	tracer, err := bpf.Load(bpf.Options{
-		RingBytes: 64 << 10, NoSched: true, NoWakeup: true, NoTaskLife: true, Sample: bpf.Sample{Period: time.Second, User: true},
+		RingBytes: 64 << 10, Off: format.GroupSched | format.GroupWakeup | format.GroupTaskLife, Sample: bpf.Sample{Period: time.Second, User: true},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func TestLossesOfSchedulingLeaveStatesUnknown(t *testing.T) {
 		return LosesState(&e)
 	}
 	for _, k := range format.Kinds() {
-		want := k.Group == "sched" || k.Kind == format.KindLost
+		want := k.Group == format.GroupSched || k.Kind == format.KindLost
 		if got := loses(k.Kind, format.CauseRing); got != want {
 			t.Errorf("a lost %s leaves states unknown: %v, want %v", k.Name, got, want)
 		}

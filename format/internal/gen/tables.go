@@ -32,7 +32,7 @@ func kindTable() string {
 	var b strings.Builder
 	b.WriteString("| Number | Kind | Group | Begins at | Subject (the event's own task) | Object | Meaning |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range wprof.Kinds() {
-		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group), dash(k.Start), cell(k.Task), cell(dash(k.Object)), cell(k.Doc))
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group.Name()), dash(k.Start), cell(k.Task), cell(dash(k.Object)), cell(k.Doc))
 	}
 	return b.String()
 }
