@@ -116,6 +116,7 @@ type FlagInfo struct {
 type KindInfo struct {
 	Kind       Kind
 	Name       string // in the text form, in -k lists and in statistics
+	JSON       string // in JSON lines and columns; "": Name
 	Group      Group  // 0: always recorded
 	Follows    Kind   // the kind whose name in -k lists keeps or drops this one too; 0: its own
 	Start      string // the field that says when the span began that the event ends; "": it is an instant
@@ -194,14 +195,14 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "cut", Bit: ExecCut, Doc: "the path was longer than what is stored"}},
 		},
 		{
-			Kind: KindRename, Name: "rename", Group: GroupTaskLife, Task: "the thread, under its new name",
+			Kind: KindRename, Name: "rename", JSON: "task_rename", Group: GroupTaskLife, Task: "the thread, under its new name",
 			Doc: "A thread changes its name (kernel tracepoint task_rename).",
 			Fields: []Field{
 				{Name: "prev", Type: FieldTask, Side: SideSubject, Doc: "the definition with the old name"},
 			},
 		},
 		{
-			Kind: KindExit, Name: "exit", Group: GroupTaskLife, Task: "the thread that exits",
+			Kind: KindExit, Name: "exit", JSON: "task_exit", Group: GroupTaskLife, Task: "the thread that exits",
 			Doc: "A thread ends (kernel tracepoint sched_process_exit); it still runs until its last switch.",
 			Fields: []Field{
 				{Name: "code", Type: FieldUint, Doc: "task_struct.exit_code: status << 8 | signal, as wait(2) tells it"},
@@ -209,7 +210,7 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process; no earlier exit of the process has this flag"}},
 		},
 		{
-			Kind: KindFree, Name: "free", Group: GroupTaskLife, Task: "the thread whose memory is given back",
+			Kind: KindFree, Name: "free", JSON: "task_free", Group: GroupTaskLife, Task: "the thread whose memory is given back",
 			Doc: "The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.",
 		},
 		{
@@ -257,7 +258,7 @@ func Kinds() []KindInfo {
 			Doc:  "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.",
 		},
 		{
-			Kind: KindSample, Name: "sample", Group: GroupSamples, Task: "the thread that runs on the CPU",
+			Kind: KindSample, Name: "sample", JSON: "timer", Group: GroupSamples, Task: "the thread that runs on the CPU",
 			Doc: "What a CPU does at one moment of many: the session's sources say how often each of them looks. Idle CPUs are not sampled.",
 			Fields: []Field{
 				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found"},

@@ -54,7 +54,7 @@ type writer struct {
 	create  func(name string) (io.Writer, error)
 	options Options
 
-	kinds   [records.MaxKind + 1]kindFile
+	kinds   [256]kindFile
 	stacks  *stackFiles // nil: not wanted
 	tasks   *file[taskRow]
 	session *file[sessionRow]

@@ -14,7 +14,7 @@ type layout struct {
 	start       []byte // up to the time
 	cpu         bool
 	nodes       map[uint32]int32 // of CPUs; nil: not written
-	kinds       [records.MaxKind + 1]kindLayout
+	kinds       [256]kindLayout
 }
 
 type kindLayout struct {

@@ -1,6 +1,11 @@
 package records
 
-import "wprof/format"
+import (
+	"cmp"
+	"slices"
+
+	"wprof/format"
+)
 
 // Version is that of the schema. A new field or kind raises the second number, any other change the first.
 const Version = "3.2"
@@ -27,9 +32,10 @@ const (
 	TaskFree
 	Lost
 	Gap
-
-	MaxKind = Gap
 )
+
+// maxKinds is more than there are kinds, for tables by kind.
+const maxKinds = 1 << 8
 
 // FieldType says what the value of a field is and where [Record] has it.
 type FieldType uint8
@@ -130,9 +136,18 @@ const (
 	GapStart
 )
 
-// Kinds is the table of kinds, in the order of their numbers.
+// Kinds is the table of kinds, in the order of their numbers. Kinds of events that have no row of their own come last: their
+// records have what the events have.
 func Kinds() []KindInfo {
 	kinds := table()
+	for _, k := range format.Kinds() {
+		row := slices.IndexFunc(kinds, func(have KindInfo) bool { return have.Source == k.Kind })
+		if row >= 0 {
+			kinds[row].Name = cmp.Or(k.JSON, k.Name)
+		} else if k.Follows == 0 {
+			kinds = append(kinds, plainKind(&k))
+		}
+	}
 	for i := range kinds {
 		kinds[i].Kind = Kind(i + 1)
 		place(kinds[i].Fields)
@@ -157,7 +172,7 @@ func place(fields []Field) {
 func table() []KindInfo {
 	return []KindInfo{
 		{
-			Name: "switch", Source: format.KindSwitch,
+			Source: format.KindSwitch,
 			Doc: "A CPU goes from one thread to the next.",
 			Fields: []Field{
 				{Name: "prev", Type: TypeTask, Doc: "the thread that leaves the CPU"},
@@ -179,16 +194,16 @@ func table() []KindInfo {
 			},
 		},
 		{
-			Name: "waking", Source: format.KindWaking, Doc: "A thread wakes another one, which can run from here on.",
+			Source: format.KindWaking, Doc: "A thread wakes another one, which can run from here on.",
 			Fields: append(wakingFields("the thread on the CPU where the waking happens, also when an interrupt wakes", "the thread that is woken"),
 				Field{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt wakes, and waker is merely the interrupted thread; absent when the thread itself wakes, and where the recorder cannot detect interrupts"}),
 		},
 		{
-			Name: "wakeup_new", Source: format.KindWakeupNew, Doc: "A new thread can run for the first time.",
+			Source: format.KindWakeupNew, Doc: "A new thread can run for the first time.",
 			Fields: wakingFields("the thread that made it", "the new thread"),
 		},
 		{
-			Name: "timer", Source: format.KindSample, Doc: "A sample: what a CPU does at a moment. Idle CPUs are not sampled.",
+			Source: format.KindSample, Doc: "A sample: what a CPU does at a moment. Idle CPUs are not sampled.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that runs"},
 				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "where in the code it is; absent when no stack was taken"},
@@ -235,14 +250,14 @@ func table() []KindInfo {
 				Field{Name: "ipi_delay", Type: TypeDuration, Opt: true, Doc: "from sending to the beginning of its handling"}),
 		},
 		{
-			Name: "fork", Source: format.KindFork, Doc: "A thread or process is made.",
+			Source: format.KindFork, Doc: "A thread or process is made.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that forks"},
 				{Name: "child", Type: TypeTask, Doc: "the new thread"},
 			},
 		},
 		{
-			Name: "exec", Source: format.KindExec, Doc: "A process runs a new program.",
+			Source: format.KindExec, Doc: "A process runs a new program.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread, as it is called from here on"},
 				{Name: "filename", Type: TypeText, Doc: "the path as it was given to exec"},
@@ -250,19 +265,19 @@ func table() []KindInfo {
 			},
 		},
 		{
-			Name: "task_rename", Source: format.KindRename, Doc: "A thread changes its name.",
+			Source: format.KindRename, Doc: "A thread changes its name.",
 			Fields: []Field{{Name: "task", Type: TypeRenamed, Doc: "the thread under its new name, with old_comm, the one before"}},
 		},
 		{
-			Name: "task_exit", Source: format.KindExit, Doc: "A thread ends; it still runs until its last switch.",
+			Source: format.KindExit, Doc: "A thread ends; it still runs until its last switch.",
 			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
 		},
 		{
-			Name: "task_free", Source: format.KindFree, Doc: "The kernel forgets a thread; its thread id can be used again.",
+			Source: format.KindFree, Doc: "The kernel forgets a thread; its thread id can be used again.",
 			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
 		},
 		{
-			Name: "lost", Source: format.KindLost, Ours: true, Doc: "Events are missing. cpu is absent when they may be missing on any CPU.",
+			Source: format.KindLost, Ours: true, Doc: "Events are missing. cpu is absent when they may be missing on any CPU.",
 			Fields: []Field{
 				{Name: "dur", Type: TypeDuration, Doc: "the time in which they were lost"},
 				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "when the loss may have begun; absent when that was before the window"},

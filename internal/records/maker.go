@@ -11,8 +11,9 @@ import (
 type Maker struct {
 	r      *format.Reader
 	emit   func(*Record) error
-	wanted [MaxKind + 1]bool
+	wanted [maxKinds]bool
 	kinds  [format.MaxKind + 1]Kind
+	plains [format.MaxKind + 1][]plainField // of kinds without a row of their own
 	states [1 << 12]uint8
 	spans  *timeline.Spans // nil: nothing is derived
 	tl     *timeline.Timeline
@@ -40,9 +41,17 @@ type Options struct {
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), causes: len(causeNames()), events: len(eventNames())}
 	m.tasks = newTasks(r, m.first, &m.texts, o.JSON)
+	events := format.Kinds()
 	for _, k := range Kinds() {
 		m.kinds[k.Source] = k.Kind
 		m.wanted[k.Kind] = o.Kinds == nil
+		if k.Kind > Gap {
+			fields := plainFields(&events[k.Source-1])
+			for i := range fields {
+				fields[i].Slot = k.Fields[i].Slot
+			}
+			m.plains[k.Source] = fields
+		}
 	}
 	m.kinds[0] = 0
 	for _, k := range o.Kinds {
@@ -166,6 +175,8 @@ func (m *Maker) Event(e *format.Event) error {
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
 	case Lost:
 		m.lostEvents(r, e)
+	default:
+		m.plain(r, e, m.plains[e.Kind])
 	}
 	return m.emit(r)
 }

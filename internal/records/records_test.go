@@ -27,8 +27,8 @@ func TestTableFitsRecord(t *testing.T) {
 		"offcpu_stack_id": slotStack, "compound_delay": slotDelay, "compound_chain_len": slotChain,
 	}
 	kinds := Kinds()
-	if len(kinds) != int(MaxKind) {
-		t.Fatalf("%d kinds, want %d", len(kinds), MaxKind)
+	if len(kinds) < int(Gap) || len(kinds) >= maxKinds {
+		t.Fatalf("%d kinds", len(kinds))
 	}
 	for _, k := range kinds {
 		values, tasks := 0, 0
