@@ -112,6 +112,22 @@ type FlagInfo struct {
 	Doc  string
 }
 
+// Drawing says how timelines draw events of a kind: a span as a slice, another event as an instant, with the fields as
+// arguments. The zero value is for kinds that outputs draw in their own ways, or not at all.
+type Drawing struct {
+	On   DrawnOn
+	Name string // the field that names the slice or instant; "": the kind's name
+}
+
+// DrawnOn says on which track an event is drawn.
+type DrawnOn uint8
+
+const (
+	DrawnSpecially DrawnOn = iota
+	DrawnOnThread          // of the event's task
+	DrawnOnCPU             // of the event's CPU
+)
+
 // KindInfo describes one event kind.
 type KindInfo struct {
 	Kind       Kind
@@ -121,6 +137,7 @@ type KindInfo struct {
 	Follows    Kind   // the kind whose name in -k lists keeps or drops this one too; 0: its own
 	Start      string // the field that says when the span began that the event ends; "": it is an instant
 	LosesState bool   // after a loss of such events it is not known who runs and who waits
+	Draw       Drawing
 	Task       string // what the event's own task is
 	Object     string // what the other side is; "" for events with one side
 	Fields     []Field

@@ -10,8 +10,15 @@ import (
 
 // happened draws what happens to a thread at one moment.
 func (c *conversion) happened(v *format.Event) {
+	if v.Flags&format.FlagSubject == 0 {
+		return
+	}
+	if i := c.plain.Item(v); i != nil {
+		c.item(i)
+		return
+	}
 	k := c.tasks.of(v.Task)
-	if v.Flags&format.FlagSubject == 0 || k == nil || k.idle {
+	if k == nil || k.idle {
 		return
 	}
 	at := happenedAt(v)

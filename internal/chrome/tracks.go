@@ -30,18 +30,18 @@ type named struct {
 	byLeader      bool
 }
 
-// tracks are those of all threads. A thread keeps its own while it lives; byPlace and processes are those that the current
+// threadRows are those of all threads. A thread keeps its own while it lives; byPlace and processes are those that the current
 // section has named, so that they do not grow with the length of the stream. Those that are forgotten are introduced again.
-type tracks struct {
+type threadRows struct {
 	byPlace   *bounded.Map[place, *track]
 	processes *bounded.Map[int32, named]
 }
 
-func newTracks() tracks {
-	return tracks{byPlace: bounded.NewMap[place, *track](maxKnown), processes: bounded.NewMap[int32, named](maxKnown)}
+func newThreadRows() threadRows {
+	return threadRows{byPlace: bounded.NewMap[place, *track](maxKnown), processes: bounded.NewMap[int32, named](maxKnown)}
 }
 
-func (t *tracks) newSection() {
+func (t *threadRows) newSection() {
 	t.byPlace.Clear()
 	t.processes.Clear()
 }

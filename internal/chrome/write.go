@@ -7,6 +7,7 @@ import (
 	"wprof/internal/bounded"
 	"wprof/internal/records"
 	"wprof/internal/timeline"
+	"wprof/internal/tracks"
 )
 
 // Write writes a stream as a trace. Whatever ends the stream, the trace is well-formed; errors of the stream come back
@@ -39,7 +40,7 @@ type conversion struct {
 	lost    bool
 
 	tasks      tasks
-	tracks     tracks
+	tracks     threadRows
 	cpus       cpus
 	recording  recording
 	tree       tree
@@ -47,15 +48,16 @@ type conversion struct {
 	noStack    stackText
 	states     map[format.State]stateText
 	kindNames  map[format.Kind]string
+	plain      *tracks.Plain
 	arrowID    int64
 	scratch    [24]byte
 }
 
 func newConversion(r *format.Reader, out *output, o Options) *conversion {
 	c := &conversion{
-		options: o, out: out, stacks: records.NewStacks(r), first: r.FirstOpen(), tracks: newTracks(), tree: newTree(),
+		options: o, out: out, stacks: records.NewStacks(r), first: r.FirstOpen(), tracks: newThreadRows(), tree: newTree(),
 		recording: recording{until: make(map[int64]int64)}, stackTexts: bounded.NewMap[format.StackID, *stackText](maxKnown),
-		states: make(map[format.State]stateText), kindNames: make(map[format.Kind]string),
+		states: make(map[format.State]stateText), kindNames: make(map[format.Kind]string), plain: tracks.NewPlain(),
 	}
 	for _, k := range format.Kinds() {
 		c.kindNames[k.Kind] = k.Name

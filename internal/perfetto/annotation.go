@@ -3,7 +3,7 @@ package perfetto
 import "wprof/format"
 
 // annotation is the number of an annotation's name, and its place in annotationNames.
-type annotation byte
+type annotation uint64
 
 const (
 	annSlept annotation = iota + 1

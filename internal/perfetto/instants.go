@@ -11,6 +11,10 @@ func (w *view) rare(v *format.Event, at int64) {
 	if !w.on.Threads {
 		return
 	}
+	if i := w.items.plain.Item(v); i != nil && v.Flags&format.FlagSubject != 0 {
+		w.item(i)
+		return
+	}
 	k := w.known(v.Task)
 	if v.Flags&format.FlagSubject == 0 || k == nil || !k.isReal() {
 		return

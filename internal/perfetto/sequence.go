@@ -38,10 +38,12 @@ type sequence struct {
 	repeats    int64  // bytes that a reset repeats
 	names      map[string]uint64
 	texts      map[string]uint64
-	stacks     map[format.StackID]stackText
-	states     map[format.State]stateText
-	told       interned
-	body       []byte // of the TrackEvent under construction
+
+	annotations map[string]annotation // names of annotations beside annotationNames
+	stacks      map[format.StackID]stackText
+	states      map[format.State]stateText
+	told        interned
+	body        []byte // of the TrackEvent under construction
 }
 
 // due tells whether it is time for a reset.
@@ -64,7 +66,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 		s.id, s.clock = max(s.id+1, viewSequence), firstClock
 	}
 	s.base, s.began, s.next, s.repeats = boottime, written, t+viewResetNs, 0
-	s.names, s.texts = make(map[string]uint64), make(map[string]uint64)
+	s.names, s.texts, s.annotations = make(map[string]uint64), make(map[string]uint64), make(map[string]annotation)
 	s.stacks, s.told = make(map[format.StackID]stackText), newInterned()
 	s.states = make(map[format.State]stateText)
 
@@ -83,7 +85,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	out, body = begin(out, packetInternedData)
 	for i, name := range annotationNames() {
 		if name != "" {
-			out = appendName(out, 3, uint64(i), name)
+			out = appendName(out, internAnnotations, uint64(i), name)
 		}
 	}
 	end(out, body)
@@ -123,10 +125,11 @@ func (s *sequence) track(out []byte, uuid uint64, fields func(out []byte) []byte
 	return out
 }
 
-// Fields of InternedData that hold names of events and values of annotations.
+// Fields of InternedData that hold names of events, names of annotations and values of annotations.
 const (
-	internEventNames = 2
-	internTexts      = 29
+	internEventNames  = 2
+	internAnnotations = 3
+	internTexts       = 29
 )
 
 // name is the number of an event's name.

@@ -18,6 +18,7 @@ type view struct {
 	arrows uint64 // counts the numbers of arrows
 	idle   idleTracks
 	frames frameNames
+	items  items
 }
 
 // drawn is what the view keeps of a thread.
@@ -41,7 +42,7 @@ type taskNames struct {
 }
 
 func newView(e *Encoder, on Options) *view {
-	w := &view{e: e, on: on, frames: bounded.NewMap[uint32, []string](maxFrameNames)}
+	w := &view{e: e, on: on, frames: bounded.NewMap[uint32, []string](maxFrameNames), items: newItems()}
 	w.spans = timeline.NewSpans(e.defs, w.span)
 	return w
 }

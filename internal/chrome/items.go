@@ -1,0 +1,78 @@
+package chrome
+
+import (
+	"strconv"
+
+	"wprof/format"
+	"wprof/internal/records"
+	"wprof/internal/stacks"
+	"wprof/internal/tracks"
+)
+
+// item draws a slice or an instant. Slices are asynchronous events, because those of a row may not overlap.
+func (c *conversion) item(i *tracks.Item) {
+	place := c.itemPlace(i)
+	if place == nil {
+		return
+	}
+	name := c.texts.Clean(stacks.Clipped([]byte(i.Name)))
+	if i.Open {
+		name += " (open)"
+	}
+	if !i.IsSlice {
+		b := append(c.out.next(), `{"ph":"i","s":"t","cat":"event","name":`...)
+		c.out.b = c.itemRest(b, i, name, place, i.From)
+		return
+	}
+	c.arrowID++
+	for _, end := range [...]struct {
+		phase byte
+		at    int64
+	}{{'b', max(i.From, c.first)}, {'e', i.To}} {
+		b := append(append(c.out.next(), `{"ph":"`...), end.phase)
+		b = records.AppendString(append(b, `","cat":`...), i.Track)
+		b = append(strconv.AppendInt(append(b, `,"id":`...), c.arrowID, 10), `,"name":`...)
+		c.out.b = c.itemRest(b, i, name, place, end.at)
+	}
+}
+
+// itemPlace is the row that an item belongs to; nil: there is none.
+func (c *conversion) itemPlace(i *tracks.Item) []byte {
+	if i.On == format.DrawnOnThread {
+		if k := c.tasks.of(i.Task); k != nil && !k.idle {
+			return c.placeOf(k, i.CPU)
+		}
+	} else if row := c.cpu(i.CPU); row != nil {
+		return row.whole
+	}
+	return nil
+}
+
+func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byte, at int64) []byte {
+	b = append(append(records.AppendString(b, name), ','), place...)
+	b = appendMicros(b, at-c.first)
+	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(i.CPU), 10)
+	for n := range i.Args {
+		b = c.itemArg(b, &i.Args[n])
+	}
+	return append(c.stackOf(i.Stack).endArgs(b), '}')
+}
+
+func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
+	var task *task
+	if a.Type == tracks.ArgTask {
+		if task = c.tasks.of(format.TaskID(a.Number)); task == nil {
+			return b
+		}
+	}
+	b = append(records.AppendString(append(b, ','), a.Name), ':')
+	switch a.Type {
+	case tracks.ArgUint:
+		return strconv.AppendUint(b, a.Number, 10)
+	case tracks.ArgInt:
+		return strconv.AppendInt(b, int64(a.Number), 10)
+	case tracks.ArgTask:
+		return append(append(append(b, '"'), task.label...), '"')
+	}
+	return records.AppendString(b, c.texts.Clean(stacks.Clipped([]byte(a.Text))))
+}
