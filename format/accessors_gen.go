@@ -528,6 +528,44 @@ func (v SampleEvent) SetSource(x uint64) {
 	v.e.Args[SampleSource] = x
 }
 
+// Indices of the fields of typed in Event.Args.
+const (
+	TypedType  = 0
+	TypedStart = 1
+)
+
+// TypedEvent is an event of kind typed. An event of a type that the section defines: see [event types](#event-types).
+// Its own task is the thread that it happens to; 0: none.
+type TypedEvent struct{ e *Event }
+
+// Typed is the event seen as a typed; the caller has looked at its kind.
+func (e *Event) Typed() TypedEvent { return TypedEvent{e} }
+
+// Type is id of its type.
+func (v TypedEvent) Type() uint64 { return uint64(v.e.Args[TypedType]) }
+
+// SetType sets type.
+func (v TypedEvent) SetType(x uint64) {
+	v.e.Args[TypedType] = uint64(x)
+}
+
+// Start is of a span: when it began.
+func (v TypedEvent) Start() (int64, bool) { return int64(v.e.Args[TypedStart]), v.e.Flags&16 != 0 }
+
+// SetStart sets start and the flag that announces it.
+func (v TypedEvent) SetStart(x int64) {
+	v.e.Args[TypedStart] = uint64(x)
+	v.e.Flags |= 16
+}
+
+// Values is the values of the type's fields.
+func (v TypedEvent) Values() []byte { return v.e.Data }
+
+// SetValues sets values.
+func (v TypedEvent) SetValues(x []byte) {
+	v.e.Data = x
+}
+
 // LosesState reports whether it is not known who runs and who waits after a loss of events of this kind. 0 is a loss of any kind.
 func (k Kind) LosesState() bool {
 	switch k {
@@ -541,12 +579,24 @@ func (k Kind) LosesState() bool {
 func (e *Event) Stack() StackID {
 	switch e.Kind {
 	case KindSwitch:
+		if e.Flags&64 == 0 {
+			return 0
+		}
 		return StackID(e.Args[SwitchStack])
 	case KindWaking:
+		if e.Flags&16 == 0 {
+			return 0
+		}
 		return StackID(e.Args[WakingStack])
 	case KindWakeupNew:
+		if e.Flags&16 == 0 {
+			return 0
+		}
 		return StackID(e.Args[WakeupNewStack])
 	case KindStateThread:
+		if e.Flags&256 == 0 {
+			return 0
+		}
 		return StackID(e.Args[StateThreadStack])
 	case KindSample:
 		return StackID(e.Args[SampleStack])
@@ -585,6 +635,9 @@ func (e *Event) OtherTask() TaskID {
 	case KindRename:
 		return TaskID(e.Args[RenamePrev])
 	case KindStateThread:
+		if e.Flags&32 == 0 {
+			return 0
+		}
 		return TaskID(e.Args[StateThreadWaker])
 	}
 	return 0
@@ -595,6 +648,11 @@ func (e *Event) Start() (int64, bool) {
 	switch e.Kind {
 	case KindLost:
 		return int64(e.Args[LostFrom]), true
+	case KindTyped:
+		if e.Flags&16 == 0 {
+			return 0, false
+		}
+		return int64(e.Args[TypedStart]), true
 	}
 	return 0, false
 }

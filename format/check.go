@@ -80,6 +80,7 @@ type sectionCheck struct {
 	tally    textTally
 	ids      idTable
 	modules  moduleCheck
+	types    textTypes
 	state    stateCheck
 	latest   int64 // time of the last event of the section
 	hasIndex bool

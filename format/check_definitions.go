@@ -50,6 +50,12 @@ func (c *checker) definition(m member) {
 		}
 	case *Stack:
 		c.stack(d)
+	case *EventType:
+		c.refers(word, d.Id, "eventtype", d.Ends)
+		if problem := d.Problem(); problem != "" {
+			c.found("definitions", "%s", problem)
+		}
+		c.types.add(d)
 	}
 	id := uint32(m.m.Get(m.m.Descriptor().Fields().ByName("id")).Uint())
 	if id == 0 {

@@ -81,6 +81,9 @@ func (c *checker) event(e *textEvent) {
 	if e.Kind == KindSample {
 		c.source(&info, e)
 	}
+	if e.Kind == KindTyped {
+		c.typed(e)
+	}
 	if problem := c.state.event(&e.Event, c.ids.idle[e.Task]); problem != "" {
 		c.found("state", "%s at %s: %s", info.Name, c.when(e.Time), problem)
 	}
@@ -118,6 +121,10 @@ func (c *checker) field(info *KindInfo, e *textEvent, f Field, value uint64) {
 	case FieldStack:
 		if known = value>>32 == 0; known && value != 0 && !c.ids.has("stack", uint32(value)) {
 			c.found("stack", "the %s at %s names stack %d, which is not defined before it", info.Name, c.when(e.Time), value)
+		}
+	case FieldEventType:
+		if known = value>>32 == 0; known && !c.ids.has("eventtype", uint32(value)) {
+			c.found("event type", "the %s at %s is of event type %d, which is not defined before it", info.Name, c.when(e.Time), value)
 		}
 	case FieldTime:
 		if int64(value) > e.Time {

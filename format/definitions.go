@@ -39,7 +39,7 @@ func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, er
 
 // countDefinitions is the number of members of a Definitions message.
 func countDefinitions(d *Definitions) int {
-	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands)
+	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands) + len(d.EventTypes) + len(d.Texts)
 }
 
 // definitions are those of one section, as far as they have been read.
@@ -49,6 +49,8 @@ type definitions struct {
 	frames   table[Frame]
 	stacks   table[Stack]
 	commands table[Command]
+	types    table[EventType]
+	texts    table[Text]
 	clocks   []*ClockSnapshot
 	messages messages
 	count    int
@@ -74,6 +76,11 @@ func (d *definitions) module(id uint32) *Module {
 func (d *definitions) command(id uint32) *Command {
 	return d.commands.get(id, &d.messages, decodeMessage[Command])
 }
+
+func (d *definitions) eventType(id uint32) *EventType {
+	return d.types.get(id, &d.messages, decodeMessage[EventType])
+}
+func (d *definitions) text(id uint32) *Text { return d.texts.get(id, &d.messages, decodeMessage[Text]) }
 
 // decodeMessage is for kinds of definitions that are few.
 func decodeMessage[T any, P interface {
@@ -143,7 +150,30 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 		return d.addClocks(member)
 	case 7:
 		return enter(&d.commands, member, at, "a command line")
+	case 8:
+		return d.addType(member, at)
+	case 9:
+		return enter(&d.texts, member, at, "a text")
 	}
+	return nil
+}
+
+// addType passes over a type that readers do not use.
+func (d *definitions) addType(member []byte, at place) error {
+	t := new(EventType)
+	if err := proto.Unmarshal(member, t); err != nil {
+		return fmt.Errorf("read the definition of an event type: %w", err)
+	}
+	if err := d.countLines(len(t.Fields)); err != nil {
+		return err
+	}
+	if t.Problem() != "" {
+		return nil
+	}
+	if d.types.count >= maxSectionTypes {
+		return fmt.Errorf("more than %d event types in one section", maxSectionTypes)
+	}
+	d.types.add(t.Id, at)
 	return nil
 }
 

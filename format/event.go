@@ -33,6 +33,7 @@ const (
 	ExecHasOldTID     Flags = 1 << 4
 	ExecCut           Flags = 1 << 5
 	ExitLast          Flags = 1 << 4
+	TypedHasStart     Flags = 1 << 4
 	StateHasSince     Flags = 1 << 4
 	StateHasWaking    Flags = 1 << 5
 	StateApprox       Flags = 1 << 6

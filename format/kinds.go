@@ -18,9 +18,10 @@ const (
 	KindLost        Kind = 11
 	KindCPULeft     Kind = 12
 	KindSample      Kind = 13
+	KindTyped       Kind = 14
 
 	// MaxKind is the highest kind that this version knows.
-	MaxKind = KindSample
+	MaxKind = KindTyped
 )
 
 // Group is a bit for the kinds that wprof-record -f switches on or off together, or several such bits.
@@ -66,15 +67,16 @@ func (g Group) Name() string {
 type FieldType uint8
 
 const (
-	FieldUint  FieldType = iota + 1 // unsigned integer, uvarint
-	FieldSint                       // signed integer, zigzag varint
-	FieldTime                       // CLOCK_MONOTONIC ns; in the times column, as zigzag(base - value)
-	FieldTask                       // id of a task definition, uvarint; 0 names no task
-	FieldState                      // State bits, uvarint
-	FieldCause                      // Cause, uvarint
-	FieldKind                       // Kind, uvarint; 0 means any
-	FieldStack                      // id of a stack definition, uvarint; 0 names no stack
-	FieldBytes                      // uvarint length and bytes, in [Event.Data]; at most one a kind, always last
+	FieldUint      FieldType = iota + 1 // unsigned integer, uvarint
+	FieldSint                           // signed integer, zigzag varint
+	FieldTime                           // CLOCK_MONOTONIC ns; in the times column, as zigzag(base - value)
+	FieldTask                           // id of a task definition, uvarint; 0 names no task
+	FieldState                          // State bits, uvarint
+	FieldCause                          // Cause, uvarint
+	FieldKind                           // Kind, uvarint; 0 means any
+	FieldStack                          // id of a stack definition, uvarint; 0 names no stack
+	FieldEventType                      // id of an event type definition, uvarint
+	FieldBytes                          // uvarint length and bytes, in [Event.Data]; at most one a kind, always last
 )
 
 // Side says which of an event's two visibility bits the thread in a field goes by.
@@ -125,7 +127,9 @@ type DrawnOn uint8
 const (
 	DrawnSpecially DrawnOn = iota
 	DrawnOnThread          // of the event's task
+	DrawnOnProcess         // of that task
 	DrawnOnCPU             // of the event's CPU
+	DrawnOnGlobal          // one for all
 )
 
 // KindInfo describes one event kind.
@@ -280,6 +284,15 @@ func Kinds() []KindInfo {
 			Fields: []Field{
 				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found"},
 				{Name: "source", Type: FieldUint, Doc: "id of the source, see Session.sources; 0: it was lost"},
+			},
+		},
+		{
+			Kind: KindTyped, Name: "typed", Start: "start", Task: "the thread that it happens to; 0: none",
+			Doc: "An event of a type that the section defines: see [event types](#event-types).",
+			Fields: []Field{
+				{Name: "type", Type: FieldEventType, Doc: "id of its type"},
+				{Name: "start", Type: FieldTime, Unit: "ns", Opt: TypedHasStart, Doc: "of a span: when it began"},
+				{Name: "values", Type: FieldBytes, Doc: "the values of the type's fields"},
 			},
 		},
 	}

@@ -46,5 +46,11 @@ func (m *Module) IsLost() bool {
 // LostCommand stands for a command line: it has no words.
 func LostCommand(id uint32) *Command { return &Command{Id: id, Cut: true} }
 
+// LostEventType stands for an event type: it has no name and no fields.
+func LostEventType(id uint32) *EventType { return &EventType{Id: id} }
+
+// IsLost says whether nothing but an id is known of an event type.
+func (t *EventType) IsLost() bool { return t == nil || len(t.Name) == 0 && len(t.Fields) == 0 }
+
 // IsLost says whether nothing but an id is known of a command line.
 func (c *Command) IsLost() bool { return c == nil || len(c.Args) == 0 && c.Cut }

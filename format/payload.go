@@ -12,7 +12,7 @@ import (
 const (
 	// Major and Minor are the version that this package writes. Readers take any minor of their major.
 	Major = 1
-	Minor = 4
+	Minor = 5
 	// Features are the required features that this package knows, as bits.
 	Features = uint64(0)
 

@@ -533,6 +533,13 @@ func (r *Reader) Module(id uint32) *Module { return r.section.defs.module(id) }
 // Command is the definition of a command line in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Command(id uint32) *Command { return r.section.defs.command(id) }
 
+// EventType is the definition of an event type in the current section, nil for 0, for one that is lost and for one that this
+// version cannot use.
+func (r *Reader) EventType(id uint32) *EventType { return r.section.defs.eventType(id) }
+
+// Text is the definition of a text in the current section, nil for 0 and for one that is lost.
+func (r *Reader) Text(id uint32) *Text { return r.section.defs.text(id) }
+
 // Clocks are the clock snapshots of the current section so far: its session's and those in definition blocks.
 func (r *Reader) Clocks() []*ClockSnapshot { return r.section.defs.clocks }
 

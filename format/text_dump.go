@@ -133,6 +133,7 @@ func (d *dumper) expect(block *Block) {
 	case h.Section != d.assumed.section || d.blocks == 1:
 		d.damage("at byte %d: the header of section %d is missing", block.Offset, h.Section)
 		d.assumed, d.inside, d.continued = blockPlace{section: h.Section}, true, false
+		d.voc.types.clear()
 		d.tally.begin(nil)
 	case !d.inside:
 		d.damage("at byte %d: a block stands after the end of its section", block.Offset)
@@ -186,6 +187,7 @@ func (d *dumper) header(block *Block) error {
 	d.implied = blockPlace{section: SectionNumber(session)}
 	d.inside, d.continued, d.now = true, true, math.MinInt64
 	d.voc.open = session.Open
+	d.voc.types.clear()
 	d.tally.begin(session)
 	d.blockLine("section", &textBlock{typ: BlockHeaderType}, block)
 	if version != CurrentVersion() {

@@ -82,6 +82,12 @@ func (v *textVocabulary) appendEvent(b []byte, e *textEvent) []byte {
 		b = appendTextTime(append(b, " own="...), e.Own, v.open)
 	}
 	for i, f := range info.Fields {
+		if f.Type == FieldBytes {
+			if typed, ok := v.appendTyped(b, &e.Event); ok {
+				b = typed
+				continue
+			}
+		}
 		if f.Opt == 0 || e.Flags&f.Opt != 0 {
 			b = append(append(append(b, ' '), f.Name...), '=')
 			b = v.appendArg(b, f.Type, e.Args[i], e.Data)
@@ -183,16 +189,21 @@ func (v *textVocabulary) parseEvent(words []textWord) (*textEvent, error) {
 		e.Task, words = TaskID(id), words[1:]
 	}
 	seen := map[string]bool{}
+	var typed []textWord
 	for _, w := range words {
 		if seen[w.key] {
 			return nil, fmt.Errorf("%s stands twice", clip(w.key))
 		}
 		seen[w.key] = true
+		if w.key != "" && w.key[0] == '.' && w.valued {
+			typed = append(typed, w)
+			continue
+		}
 		if err := v.setEventWord(e, &info, w); err != nil {
 			return nil, err
 		}
 	}
-	return e, nil
+	return e, v.setTyped(e, typed)
 }
 
 func isTextCPU(w textWord) bool {

@@ -102,6 +102,9 @@ func (d *dumper) showMembers(empty protoreflect.Message, block *Block) error {
 			unknown = append(unknown, m.raw...)
 			return
 		}
+		if t, ok := m.m.Interface().(*EventType); ok {
+			d.voc.types.add(t)
+		}
 		d.write(d.voc.appendDetail(d.line[:0], m.detail, m.m, "  "))
 	})
 	d.payload(unknown)

@@ -41,6 +41,10 @@ func textDetails() []textDetail {
 		{"Definitions", "frame", "frames", "id"},
 		{"Frame", "line", "lines", ""},
 		{"Definitions", "stack", "stacks", "id"},
+		{"Definitions", "text", "texts", "id"},
+		{"Definitions", "eventtype", "event_types", "id"},
+		{"EventType", "field", "fields", "name"},
+		{"TypeField", "enum", "names", "number"},
 		{"Definitions", "probe", "probes", "id"},
 		{"Index", "entry", "blocks", "type"},
 		{"End", "kind", "kinds", "kind"},
@@ -62,7 +66,7 @@ const (
 	valueCPU
 	valueTaskFlags
 	valueBlockType
-	valueModuleKind
+	valueEnum
 	valueHex // numbers and bytes
 )
 
@@ -71,7 +75,8 @@ func textValues() map[protoreflect.FullName]textValue {
 		"wprof.Session.id": valueHex, "wprof.Session.close": valueTime,
 		"wprof.Session.range_start": valueTime, "wprof.Session.range_end": valueTime,
 		"wprof.Task.flags": valueTaskFlags, "wprof.Module.build_id": valueHex, "wprof.Module.base": valueHex,
-		"wprof.Module.kind":  valueModuleKind,
+		"wprof.Module.kind": valueEnum, "wprof.TypeField.type": valueEnum, "wprof.TypeField.hint": valueEnum,
+		"wprof.EventType.shape": valueEnum, "wprof.EventType.on": valueEnum,
 		"wprof.Frame.offset": valueHex, "wprof.Frame.function_offset": valueHex,
 		"wprof.IndexEntry.type": valueBlockType, "wprof.IndexEntry.first": valueTime,
 		"wprof.IndexEntry.last": valueTime, "wprof.IndexEntry.earliest": valueTime,
@@ -87,7 +92,8 @@ type textVocabulary struct {
 	causes     textNames
 	taskFlags  textNames
 	blockTypes textNames
-	modules    textNames // kinds of them
+	enums      map[protoreflect.FullName]textNames // of numbers in messages
+	types      textTypes
 	details    []textDetail
 	values     map[protoreflect.FullName]textValue
 	open       int64
@@ -97,7 +103,7 @@ func newTextVocabulary() *textVocabulary {
 	kinds := Kinds()
 	return &textVocabulary{
 		kinds: kinds, kindNames: kindNames(kinds), causes: causeNames(), taskFlags: taskFlagNames(),
-		blockTypes: blockTypeNames(), modules: moduleKindNames(), details: textDetails(), values: textValues(),
+		blockTypes: blockTypeNames(), enums: enumNames(), details: textDetails(), values: textValues(),
 	}
 }
 
@@ -213,8 +219,8 @@ func (v *textVocabulary) appendScalar(b []byte, f protoreflect.FieldDescriptor, 
 		return append(b, v.taskFlags.bits(value.Uint())...)
 	case valueBlockType:
 		return append(b, v.blockTypes.text(value.Uint())...)
-	case valueModuleKind:
-		return append(b, v.modules.text(value.Uint())...)
+	case valueEnum:
+		return append(b, v.enums[f.FullName()].text(value.Uint())...)
 	case valueHex:
 		if f.Kind() == protoreflect.BytesKind {
 			return hex.AppendEncode(b, value.Bytes())
@@ -312,8 +318,8 @@ func (v *textVocabulary) parseScalar(f protoreflect.FieldDescriptor, s string) (
 	case valueBlockType:
 		n, err := v.blockTypes.parse("block type", s, 32)
 		return protoreflect.ValueOfUint32(uint32(n)), err
-	case valueModuleKind:
-		n, err := v.modules.parse("kind of module", s, 32)
+	case valueEnum:
+		n, err := v.enums[f.FullName()].parse(string(f.Name()), s, 32)
 		return protoreflect.ValueOfUint32(uint32(n)), err
 	case valueHex:
 		if f.Kind() == protoreflect.BytesKind {

@@ -108,6 +108,7 @@ func (u *undumper) section(words []textWord) error {
 		}
 		u.voc.open = session.Open
 	}
+	u.voc.types.clear()
 	u.session, u.block, u.begun, u.noIndex, u.indexed = session, b, true, false, false
 	return nil
 }
@@ -314,6 +315,9 @@ func (u *undumper) addDetail(d textDetail, into protoreflect.Message, words []te
 		m = into.Mutable(f).Message()
 	}
 	u.block.inner = append(u.block.inner, m)
+	if t, ok := m.Interface().(*EventType); ok {
+		u.voc.types.add(t)
+	}
 	return u.setDetail(d, m, words)
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // A time in the text form is absolute without a sign (5, 5ns, 1.5s) and counts from the opening of the section's
@@ -149,10 +151,25 @@ func taskFlagNames() textNames {
 	}
 }
 
-func moduleKindNames() textNames {
-	names := textNames{}
+// enumNames are the names of numbers in messages, by field.
+func enumNames() map[protoreflect.FullName]textNames {
+	modules := textNames{}
 	for _, k := range ModuleKinds() {
-		names[uint64(k.Kind)] = k.Name
+		modules[uint64(k.Kind)] = k.Name
+	}
+	return map[protoreflect.FullName]textNames{
+		"wprof.Module.kind":    modules,
+		"wprof.TypeField.type": namesOf(ValueType(0).Descriptor(), "VALUE_"), "wprof.TypeField.hint": namesOf(ValueHint(0).Descriptor(), "HINT_"),
+		"wprof.EventType.shape": namesOf(TypeShape(0).Descriptor(), "SHAPE_"), "wprof.EventType.on": namesOf(TypeTrack(0).Descriptor(), "TRACK_"),
+	}
+}
+
+// namesOf are the values of an enum, without what all begin with, in lower case.
+func namesOf(enum protoreflect.EnumDescriptor, prefix string) textNames {
+	names := textNames{}
+	for i := range enum.Values().Len() {
+		value := enum.Values().Get(i)
+		names[uint64(value.Number())] = strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix))
 	}
 	return names
 }

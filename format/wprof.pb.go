@@ -140,6 +140,244 @@ func (ModuleKind) EnumDescriptor() ([]byte, []int) {
 	return file_wprof_proto_rawDescGZIP(), []int{1}
 }
 
+type ValueType int32
+
+const (
+	ValueType_VALUE_NONE     ValueType = 0
+	ValueType_VALUE_UINT     ValueType = 1
+	ValueType_VALUE_INT      ValueType = 2
+	ValueType_VALUE_BOOL     ValueType = 3
+	ValueType_VALUE_FLOAT    ValueType = 4
+	ValueType_VALUE_TIME     ValueType = 5  // CLOCK_MONOTONIC ns
+	ValueType_VALUE_DURATION ValueType = 6  // ns
+	ValueType_VALUE_BYTES    ValueType = 7  // any bytes
+	ValueType_VALUE_STRING   ValueType = 8  // text, in the event
+	ValueType_VALUE_TEXT     ValueType = 9  // id of a Text
+	ValueType_VALUE_ENUM     ValueType = 10 // a number; TypeField.names says what it is called
+	ValueType_VALUE_TASK     ValueType = 11 // id of a Task
+	ValueType_VALUE_STACK    ValueType = 12 // id of a Stack
+)
+
+// Enum value maps for ValueType.
+var (
+	ValueType_name = map[int32]string{
+		0:  "VALUE_NONE",
+		1:  "VALUE_UINT",
+		2:  "VALUE_INT",
+		3:  "VALUE_BOOL",
+		4:  "VALUE_FLOAT",
+		5:  "VALUE_TIME",
+		6:  "VALUE_DURATION",
+		7:  "VALUE_BYTES",
+		8:  "VALUE_STRING",
+		9:  "VALUE_TEXT",
+		10: "VALUE_ENUM",
+		11: "VALUE_TASK",
+		12: "VALUE_STACK",
+	}
+	ValueType_value = map[string]int32{
+		"VALUE_NONE":     0,
+		"VALUE_UINT":     1,
+		"VALUE_INT":      2,
+		"VALUE_BOOL":     3,
+		"VALUE_FLOAT":    4,
+		"VALUE_TIME":     5,
+		"VALUE_DURATION": 6,
+		"VALUE_BYTES":    7,
+		"VALUE_STRING":   8,
+		"VALUE_TEXT":     9,
+		"VALUE_ENUM":     10,
+		"VALUE_TASK":     11,
+		"VALUE_STACK":    12,
+	}
+)
+
+func (x ValueType) Enum() *ValueType {
+	p := new(ValueType)
+	*p = x
+	return p
+}
+
+func (x ValueType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ValueType) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[2].Descriptor()
+}
+
+func (ValueType) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[2]
+}
+
+func (x ValueType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ValueType.Descriptor instead.
+func (ValueType) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{2}
+}
+
+type TypeShape int32
+
+const (
+	TypeShape_SHAPE_INSTANT TypeShape = 0
+	TypeShape_SHAPE_SPAN    TypeShape = 1 // the event stands at its end and has its start
+	TypeShape_SHAPE_BEGIN   TypeShape = 2 // a span begins; an event of a type that closes this one ends it
+	TypeShape_SHAPE_END     TypeShape = 3
+)
+
+// Enum value maps for TypeShape.
+var (
+	TypeShape_name = map[int32]string{
+		0: "SHAPE_INSTANT",
+		1: "SHAPE_SPAN",
+		2: "SHAPE_BEGIN",
+		3: "SHAPE_END",
+	}
+	TypeShape_value = map[string]int32{
+		"SHAPE_INSTANT": 0,
+		"SHAPE_SPAN":    1,
+		"SHAPE_BEGIN":   2,
+		"SHAPE_END":     3,
+	}
+)
+
+func (x TypeShape) Enum() *TypeShape {
+	p := new(TypeShape)
+	*p = x
+	return p
+}
+
+func (x TypeShape) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TypeShape) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[3].Descriptor()
+}
+
+func (TypeShape) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[3]
+}
+
+func (x TypeShape) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TypeShape.Descriptor instead.
+func (TypeShape) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{3}
+}
+
+type TypeTrack int32
+
+const (
+	TypeTrack_TRACK_THREAD  TypeTrack = 0 // of the event's task
+	TypeTrack_TRACK_PROCESS TypeTrack = 1
+	TypeTrack_TRACK_CPU     TypeTrack = 2 // of the event's CPU
+	TypeTrack_TRACK_GLOBAL  TypeTrack = 3
+)
+
+// Enum value maps for TypeTrack.
+var (
+	TypeTrack_name = map[int32]string{
+		0: "TRACK_THREAD",
+		1: "TRACK_PROCESS",
+		2: "TRACK_CPU",
+		3: "TRACK_GLOBAL",
+	}
+	TypeTrack_value = map[string]int32{
+		"TRACK_THREAD":  0,
+		"TRACK_PROCESS": 1,
+		"TRACK_CPU":     2,
+		"TRACK_GLOBAL":  3,
+	}
+)
+
+func (x TypeTrack) Enum() *TypeTrack {
+	p := new(TypeTrack)
+	*p = x
+	return p
+}
+
+func (x TypeTrack) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TypeTrack) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[4].Descriptor()
+}
+
+func (TypeTrack) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[4]
+}
+
+func (x TypeTrack) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TypeTrack.Descriptor instead.
+func (TypeTrack) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{4}
+}
+
+type ValueHint int32
+
+const (
+	ValueHint_HINT_NONE    ValueHint = 0
+	ValueHint_HINT_HEX     ValueHint = 1
+	ValueHint_HINT_NAME    ValueHint = 2 // the slice or instant is called by this value
+	ValueHint_HINT_KEY     ValueHint = 3 // of BEGIN and END: those with the same value belong together; without: the latest of the thread
+	ValueHint_HINT_COUNTER ValueHint = 4 // drawn as a counter over time
+)
+
+// Enum value maps for ValueHint.
+var (
+	ValueHint_name = map[int32]string{
+		0: "HINT_NONE",
+		1: "HINT_HEX",
+		2: "HINT_NAME",
+		3: "HINT_KEY",
+		4: "HINT_COUNTER",
+	}
+	ValueHint_value = map[string]int32{
+		"HINT_NONE":    0,
+		"HINT_HEX":     1,
+		"HINT_NAME":    2,
+		"HINT_KEY":     3,
+		"HINT_COUNTER": 4,
+	}
+)
+
+func (x ValueHint) Enum() *ValueHint {
+	p := new(ValueHint)
+	*p = x
+	return p
+}
+
+func (x ValueHint) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ValueHint) Descriptor() protoreflect.EnumDescriptor {
+	return file_wprof_proto_enumTypes[5].Descriptor()
+}
+
+func (ValueHint) Type() protoreflect.EnumType {
+	return &file_wprof_proto_enumTypes[5]
+}
+
+func (x ValueHint) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ValueHint.Descriptor instead.
+func (ValueHint) EnumDescriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{5}
+}
+
 // ClockSnapshot holds several clocks read at one moment.
 type ClockSnapshot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1117,6 +1355,305 @@ func (x *Stack) GetCut() bool {
 	return false
 }
 
+type EnumName struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnumName) Reset() {
+	*x = EnumName{}
+	mi := &file_wprof_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnumName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnumName) ProtoMessage() {}
+
+func (x *EnumName) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnumName.ProtoReflect.Descriptor instead.
+func (*EnumName) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *EnumName) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *EnumName) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+// TypeField is one field of the events of a type.
+type TypeField struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          []byte                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`  // letters, digits, _, - and .; 64 at most
+	Type          uint32                 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"` // ValueType
+	List          bool                   `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"` // any number of such values
+	Unit          string                 `protobuf:"bytes,4,opt,name=unit,proto3" json:"unit,omitempty"`  // of a number: bytes, ns, %, …
+	Hint          uint32                 `protobuf:"varint,5,opt,name=hint,proto3" json:"hint,omitempty"` // ValueHint
+	Names         []*EnumName            `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypeField) Reset() {
+	*x = TypeField{}
+	mi := &file_wprof_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TypeField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TypeField) ProtoMessage() {}
+
+func (x *TypeField) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypeField.ProtoReflect.Descriptor instead.
+func (*TypeField) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *TypeField) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *TypeField) GetType() uint32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *TypeField) GetList() bool {
+	if x != nil {
+		return x.List
+	}
+	return false
+}
+
+func (x *TypeField) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *TypeField) GetHint() uint32 {
+	if x != nil {
+		return x.Hint
+	}
+	return 0
+}
+
+func (x *TypeField) GetNames() []*EnumName {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// EventType describes events of kind typed.
+type EventType struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Group         []byte                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`   // what the type belongs to: a probe, a library; empty: nothing
+	Shape         uint32                 `protobuf:"varint,4,opt,name=shape,proto3" json:"shape,omitempty"`  // TypeShape
+	Ends          uint32                 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`    // of SHAPE_END: id of the type that it closes
+	On            uint32                 `protobuf:"varint,6,opt,name=on,proto3" json:"on,omitempty"`        // TypeTrack
+	Track         []byte                 `protobuf:"bytes,7,opt,name=track,proto3" json:"track,omitempty"`   // what its track is called; empty: as the type
+	Colour        []byte                 `protobuf:"bytes,8,opt,name=colour,proto3" json:"colour,omitempty"` // types of the same word have the same colour; empty: none
+	Fields        []*TypeField           `protobuf:"bytes,9,rep,name=fields,proto3" json:"fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventType) Reset() {
+	*x = EventType{}
+	mi := &file_wprof_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventType) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventType) ProtoMessage() {}
+
+func (x *EventType) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventType.ProtoReflect.Descriptor instead.
+func (*EventType) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EventType) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *EventType) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *EventType) GetGroup() []byte {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+func (x *EventType) GetShape() uint32 {
+	if x != nil {
+		return x.Shape
+	}
+	return 0
+}
+
+func (x *EventType) GetEnds() uint32 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
+}
+
+func (x *EventType) GetOn() uint32 {
+	if x != nil {
+		return x.On
+	}
+	return 0
+}
+
+func (x *EventType) GetTrack() []byte {
+	if x != nil {
+		return x.Track
+	}
+	return nil
+}
+
+func (x *EventType) GetColour() []byte {
+	if x != nil {
+		return x.Colour
+	}
+	return nil
+}
+
+func (x *EventType) GetFields() []*TypeField {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+// Text is a string that values name by its id.
+type Text struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Text          []byte                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Text) Reset() {
+	*x = Text{}
+	mi := &file_wprof_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Text) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Text) ProtoMessage() {}
+
+func (x *Text) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Text.ProtoReflect.Descriptor instead.
+func (*Text) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Text) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Text) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
 type Probe struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1127,7 +1664,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1139,7 +1676,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[11]
+	mi := &file_wprof_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1152,7 +1689,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{11}
+	return file_wprof_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Probe) GetId() uint32 {
@@ -1179,13 +1716,15 @@ type Definitions struct {
 	Probes        []*Probe               `protobuf:"bytes,5,rep,name=probes,proto3" json:"probes,omitempty"`
 	Clocks        []*ClockSnapshot       `protobuf:"bytes,6,rep,name=clocks,proto3" json:"clocks,omitempty"`
 	Commands      []*Command             `protobuf:"bytes,7,rep,name=commands,proto3" json:"commands,omitempty"`
+	EventTypes    []*EventType           `protobuf:"bytes,8,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
+	Texts         []*Text                `protobuf:"bytes,9,rep,name=texts,proto3" json:"texts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Definitions) Reset() {
 	*x = Definitions{}
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1736,7 @@ func (x *Definitions) String() string {
 func (*Definitions) ProtoMessage() {}
 
 func (x *Definitions) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[12]
+	mi := &file_wprof_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1749,7 @@ func (x *Definitions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Definitions.ProtoReflect.Descriptor instead.
 func (*Definitions) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{12}
+	return file_wprof_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Definitions) GetTasks() []*Task {
@@ -1262,6 +1801,20 @@ func (x *Definitions) GetCommands() []*Command {
 	return nil
 }
 
+func (x *Definitions) GetEventTypes() []*EventType {
+	if x != nil {
+		return x.EventTypes
+	}
+	return nil
+}
+
+func (x *Definitions) GetTexts() []*Text {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
+}
+
 type IndexEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          uint32                 `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -1279,7 +1832,7 @@ type IndexEntry struct {
 
 func (x *IndexEntry) Reset() {
 	*x = IndexEntry{}
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1844,7 @@ func (x *IndexEntry) String() string {
 func (*IndexEntry) ProtoMessage() {}
 
 func (x *IndexEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[13]
+	mi := &file_wprof_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1857,7 @@ func (x *IndexEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IndexEntry.ProtoReflect.Descriptor instead.
 func (*IndexEntry) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{13}
+	return file_wprof_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *IndexEntry) GetType() uint32 {
@@ -1380,7 +1933,7 @@ type Index struct {
 
 func (x *Index) Reset() {
 	*x = Index{}
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1945,7 @@ func (x *Index) String() string {
 func (*Index) ProtoMessage() {}
 
 func (x *Index) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[14]
+	mi := &file_wprof_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1958,7 @@ func (x *Index) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Index.ProtoReflect.Descriptor instead.
 func (*Index) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{14}
+	return file_wprof_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Index) GetBlocks() []*IndexEntry {
@@ -1426,7 +1979,7 @@ type KindCount struct {
 
 func (x *KindCount) Reset() {
 	*x = KindCount{}
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1991,7 @@ func (x *KindCount) String() string {
 func (*KindCount) ProtoMessage() {}
 
 func (x *KindCount) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[15]
+	mi := &file_wprof_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +2004,7 @@ func (x *KindCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KindCount.ProtoReflect.Descriptor instead.
 func (*KindCount) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{15}
+	return file_wprof_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *KindCount) GetKind() uint32 {
@@ -1488,7 +2041,7 @@ type ProcessTime struct {
 
 func (x *ProcessTime) Reset() {
 	*x = ProcessTime{}
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +2053,7 @@ func (x *ProcessTime) String() string {
 func (*ProcessTime) ProtoMessage() {}
 
 func (x *ProcessTime) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[16]
+	mi := &file_wprof_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +2066,7 @@ func (x *ProcessTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTime.ProtoReflect.Descriptor instead.
 func (*ProcessTime) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{16}
+	return file_wprof_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ProcessTime) GetPid() int32 {
@@ -1563,7 +2116,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +2128,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[17]
+	mi := &file_wprof_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +2141,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{17}
+	return file_wprof_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Loss) GetCpu() uint32 {
@@ -1632,7 +2185,7 @@ type ProgramCost struct {
 
 func (x *ProgramCost) Reset() {
 	*x = ProgramCost{}
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1644,7 +2197,7 @@ func (x *ProgramCost) String() string {
 func (*ProgramCost) ProtoMessage() {}
 
 func (x *ProgramCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[18]
+	mi := &file_wprof_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1657,7 +2210,7 @@ func (x *ProgramCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgramCost.ProtoReflect.Descriptor instead.
 func (*ProgramCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{18}
+	return file_wprof_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ProgramCost) GetName() string {
@@ -1702,7 +2255,7 @@ type RecorderCost struct {
 
 func (x *RecorderCost) Reset() {
 	*x = RecorderCost{}
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +2267,7 @@ func (x *RecorderCost) String() string {
 func (*RecorderCost) ProtoMessage() {}
 
 func (x *RecorderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[19]
+	mi := &file_wprof_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +2280,7 @@ func (x *RecorderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecorderCost.ProtoReflect.Descriptor instead.
 func (*RecorderCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{19}
+	return file_wprof_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RecorderCost) GetUserNs() int64 {
@@ -1792,7 +2345,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +2357,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +2370,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{20}
+	return file_wprof_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *End) GetKinds() []*KindCount {
@@ -1990,12 +2543,35 @@ const file_wprof_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n" +
 	"\x06frames\x18\x02 \x03(\rR\x06frames\x12#\n" +
 	"\rkernel_frames\x18\x03 \x01(\rR\fkernelFrames\x12\x10\n" +
-	"\x03cut\x18\x04 \x01(\bR\x03cut\"7\n" +
+	"\x03cut\x18\x04 \x01(\bR\x03cut\"6\n" +
+	"\bEnumName\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\"\x96\x01\n" +
+	"\tTypeField\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\fR\x04name\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\rR\x04type\x12\x12\n" +
+	"\x04list\x18\x03 \x01(\bR\x04list\x12\x12\n" +
+	"\x04unit\x18\x04 \x01(\tR\x04unit\x12\x12\n" +
+	"\x04hint\x18\x05 \x01(\rR\x04hint\x12%\n" +
+	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\xd7\x01\n" +
+	"\tEventType\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
+	"\x05group\x18\x03 \x01(\fR\x05group\x12\x14\n" +
+	"\x05shape\x18\x04 \x01(\rR\x05shape\x12\x12\n" +
+	"\x04ends\x18\x05 \x01(\rR\x04ends\x12\x0e\n" +
+	"\x02on\x18\x06 \x01(\rR\x02on\x12\x14\n" +
+	"\x05track\x18\a \x01(\fR\x05track\x12\x16\n" +
+	"\x06colour\x18\b \x01(\fR\x06colour\x12(\n" +
+	"\x06fields\x18\t \x03(\v2\x10.wprof.TypeFieldR\x06fields\"*\n" +
+	"\x04Text\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\"7\n" +
 	"\x05Probe\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\tR\n" +
-	"definition\"\xa5\x02\n" +
+	"definition\"\xfb\x02\n" +
 	"\vDefinitions\x12!\n" +
 	"\x05tasks\x18\x01 \x03(\v2\v.wprof.TaskR\x05tasks\x12'\n" +
 	"\amodules\x18\x02 \x03(\v2\r.wprof.ModuleR\amodules\x12$\n" +
@@ -2003,7 +2579,10 @@ const file_wprof_proto_rawDesc = "" +
 	"\x06stacks\x18\x04 \x03(\v2\f.wprof.StackR\x06stacks\x12$\n" +
 	"\x06probes\x18\x05 \x03(\v2\f.wprof.ProbeR\x06probes\x12,\n" +
 	"\x06clocks\x18\x06 \x03(\v2\x14.wprof.ClockSnapshotR\x06clocks\x12*\n" +
-	"\bcommands\x18\a \x03(\v2\x0e.wprof.CommandR\bcommands\"\xd6\x01\n" +
+	"\bcommands\x18\a \x03(\v2\x0e.wprof.CommandR\bcommands\x121\n" +
+	"\vevent_types\x18\b \x03(\v2\x10.wprof.EventTypeR\n" +
+	"eventTypes\x12!\n" +
+	"\x05texts\x18\t \x03(\v2\v.wprof.TextR\x05texts\"\xd6\x01\n" +
 	"\n" +
 	"IndexEntry\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\rR\x04type\x12\x14\n" +
@@ -2074,7 +2653,46 @@ const file_wprof_proto_rawDesc = "" +
 	"\vMODULE_VDSO\x10\x04\x12\x0e\n" +
 	"\n" +
 	"MODULE_JIT\x10\x05\x12\x0f\n" +
-	"\vMODULE_ANON\x10\x06B\x0eZ\fwprof/formatb\x06proto3"
+	"\vMODULE_ANON\x10\x06*\xe3\x01\n" +
+	"\tValueType\x12\x0e\n" +
+	"\n" +
+	"VALUE_NONE\x10\x00\x12\x0e\n" +
+	"\n" +
+	"VALUE_UINT\x10\x01\x12\r\n" +
+	"\tVALUE_INT\x10\x02\x12\x0e\n" +
+	"\n" +
+	"VALUE_BOOL\x10\x03\x12\x0f\n" +
+	"\vVALUE_FLOAT\x10\x04\x12\x0e\n" +
+	"\n" +
+	"VALUE_TIME\x10\x05\x12\x12\n" +
+	"\x0eVALUE_DURATION\x10\x06\x12\x0f\n" +
+	"\vVALUE_BYTES\x10\a\x12\x10\n" +
+	"\fVALUE_STRING\x10\b\x12\x0e\n" +
+	"\n" +
+	"VALUE_TEXT\x10\t\x12\x0e\n" +
+	"\n" +
+	"VALUE_ENUM\x10\n" +
+	"\x12\x0e\n" +
+	"\n" +
+	"VALUE_TASK\x10\v\x12\x0f\n" +
+	"\vVALUE_STACK\x10\f*N\n" +
+	"\tTypeShape\x12\x11\n" +
+	"\rSHAPE_INSTANT\x10\x00\x12\x0e\n" +
+	"\n" +
+	"SHAPE_SPAN\x10\x01\x12\x0f\n" +
+	"\vSHAPE_BEGIN\x10\x02\x12\r\n" +
+	"\tSHAPE_END\x10\x03*Q\n" +
+	"\tTypeTrack\x12\x10\n" +
+	"\fTRACK_THREAD\x10\x00\x12\x11\n" +
+	"\rTRACK_PROCESS\x10\x01\x12\r\n" +
+	"\tTRACK_CPU\x10\x02\x12\x10\n" +
+	"\fTRACK_GLOBAL\x10\x03*W\n" +
+	"\tValueHint\x12\r\n" +
+	"\tHINT_NONE\x10\x00\x12\f\n" +
+	"\bHINT_HEX\x10\x01\x12\r\n" +
+	"\tHINT_NAME\x10\x02\x12\f\n" +
+	"\bHINT_KEY\x10\x03\x12\x10\n" +
+	"\fHINT_COUNTER\x10\x04B\x0eZ\fwprof/formatb\x06proto3"
 
 var (
 	file_wprof_proto_rawDescOnce sync.Once
@@ -2088,59 +2706,71 @@ func file_wprof_proto_rawDescGZIP() []byte {
 	return file_wprof_proto_rawDescData
 }
 
-var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_wprof_proto_goTypes = []any{
 	(TaskFlag)(0),         // 0: wprof.TaskFlag
 	(ModuleKind)(0),       // 1: wprof.ModuleKind
-	(*ClockSnapshot)(nil), // 2: wprof.ClockSnapshot
-	(*Cpu)(nil),           // 3: wprof.Cpu
-	(*Source)(nil),        // 4: wprof.Source
-	(*KeyValue)(nil),      // 5: wprof.KeyValue
-	(*Session)(nil),       // 6: wprof.Session
-	(*Task)(nil),          // 7: wprof.Task
-	(*Command)(nil),       // 8: wprof.Command
-	(*Module)(nil),        // 9: wprof.Module
-	(*Line)(nil),          // 10: wprof.Line
-	(*Frame)(nil),         // 11: wprof.Frame
-	(*Stack)(nil),         // 12: wprof.Stack
-	(*Probe)(nil),         // 13: wprof.Probe
-	(*Definitions)(nil),   // 14: wprof.Definitions
-	(*IndexEntry)(nil),    // 15: wprof.IndexEntry
-	(*Index)(nil),         // 16: wprof.Index
-	(*KindCount)(nil),     // 17: wprof.KindCount
-	(*ProcessTime)(nil),   // 18: wprof.ProcessTime
-	(*Loss)(nil),          // 19: wprof.Loss
-	(*ProgramCost)(nil),   // 20: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 21: wprof.RecorderCost
-	(*End)(nil),           // 22: wprof.End
+	(ValueType)(0),        // 2: wprof.ValueType
+	(TypeShape)(0),        // 3: wprof.TypeShape
+	(TypeTrack)(0),        // 4: wprof.TypeTrack
+	(ValueHint)(0),        // 5: wprof.ValueHint
+	(*ClockSnapshot)(nil), // 6: wprof.ClockSnapshot
+	(*Cpu)(nil),           // 7: wprof.Cpu
+	(*Source)(nil),        // 8: wprof.Source
+	(*KeyValue)(nil),      // 9: wprof.KeyValue
+	(*Session)(nil),       // 10: wprof.Session
+	(*Task)(nil),          // 11: wprof.Task
+	(*Command)(nil),       // 12: wprof.Command
+	(*Module)(nil),        // 13: wprof.Module
+	(*Line)(nil),          // 14: wprof.Line
+	(*Frame)(nil),         // 15: wprof.Frame
+	(*Stack)(nil),         // 16: wprof.Stack
+	(*EnumName)(nil),      // 17: wprof.EnumName
+	(*TypeField)(nil),     // 18: wprof.TypeField
+	(*EventType)(nil),     // 19: wprof.EventType
+	(*Text)(nil),          // 20: wprof.Text
+	(*Probe)(nil),         // 21: wprof.Probe
+	(*Definitions)(nil),   // 22: wprof.Definitions
+	(*IndexEntry)(nil),    // 23: wprof.IndexEntry
+	(*Index)(nil),         // 24: wprof.Index
+	(*KindCount)(nil),     // 25: wprof.KindCount
+	(*ProcessTime)(nil),   // 26: wprof.ProcessTime
+	(*Loss)(nil),          // 27: wprof.Loss
+	(*ProgramCost)(nil),   // 28: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 29: wprof.RecorderCost
+	(*End)(nil),           // 30: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
-	3,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
-	2,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
-	5,  // 2: wprof.Session.config:type_name -> wprof.KeyValue
-	5,  // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
-	4,  // 4: wprof.Session.sources:type_name -> wprof.Source
-	10, // 5: wprof.Frame.lines:type_name -> wprof.Line
-	7,  // 6: wprof.Definitions.tasks:type_name -> wprof.Task
-	9,  // 7: wprof.Definitions.modules:type_name -> wprof.Module
-	11, // 8: wprof.Definitions.frames:type_name -> wprof.Frame
-	12, // 9: wprof.Definitions.stacks:type_name -> wprof.Stack
-	13, // 10: wprof.Definitions.probes:type_name -> wprof.Probe
-	2,  // 11: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
-	8,  // 12: wprof.Definitions.commands:type_name -> wprof.Command
-	15, // 13: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	20, // 14: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
-	17, // 15: wprof.End.kinds:type_name -> wprof.KindCount
-	18, // 16: wprof.End.processes:type_name -> wprof.ProcessTime
-	19, // 17: wprof.End.losses:type_name -> wprof.Loss
-	21, // 18: wprof.End.cost:type_name -> wprof.RecorderCost
-	2,  // 19: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	7,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
+	6,  // 1: wprof.Session.clocks:type_name -> wprof.ClockSnapshot
+	9,  // 2: wprof.Session.config:type_name -> wprof.KeyValue
+	9,  // 3: wprof.Session.metadata:type_name -> wprof.KeyValue
+	8,  // 4: wprof.Session.sources:type_name -> wprof.Source
+	14, // 5: wprof.Frame.lines:type_name -> wprof.Line
+	17, // 6: wprof.TypeField.names:type_name -> wprof.EnumName
+	18, // 7: wprof.EventType.fields:type_name -> wprof.TypeField
+	11, // 8: wprof.Definitions.tasks:type_name -> wprof.Task
+	13, // 9: wprof.Definitions.modules:type_name -> wprof.Module
+	15, // 10: wprof.Definitions.frames:type_name -> wprof.Frame
+	16, // 11: wprof.Definitions.stacks:type_name -> wprof.Stack
+	21, // 12: wprof.Definitions.probes:type_name -> wprof.Probe
+	6,  // 13: wprof.Definitions.clocks:type_name -> wprof.ClockSnapshot
+	12, // 14: wprof.Definitions.commands:type_name -> wprof.Command
+	19, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
+	20, // 16: wprof.Definitions.texts:type_name -> wprof.Text
+	23, // 17: wprof.Index.blocks:type_name -> wprof.IndexEntry
+	28, // 18: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	25, // 19: wprof.End.kinds:type_name -> wprof.KindCount
+	26, // 20: wprof.End.processes:type_name -> wprof.ProcessTime
+	27, // 21: wprof.End.losses:type_name -> wprof.Loss
+	29, // 22: wprof.End.cost:type_name -> wprof.RecorderCost
+	6,  // 23: wprof.End.clocks:type_name -> wprof.ClockSnapshot
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_wprof_proto_init() }
@@ -2153,8 +2783,8 @@ func file_wprof_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   21,
+			NumEnums:      6,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -167,6 +167,17 @@ func (w *Writer) DefineStack(s *Stack) error {
 // DefineCommand adds the definition of one command line.
 func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c) }
 
+// DefineType adds the definition of one event type.
+func (w *Writer) DefineType(t *EventType) error {
+	if problem := t.Problem(); problem != "" {
+		return fmt.Errorf("define an event type: %s", problem)
+	}
+	return w.defineMember(8, t)
+}
+
+// DefineText adds the definition of one text.
+func (w *Writer) DefineText(t *Text) error { return w.defineMember(9, t) }
+
 func (w *Writer) defineMember(field protowire.Number, m proto.Message) error {
 	if err := w.ready(); err != nil {
 		return err

@@ -16,6 +16,8 @@ type defined struct {
 	frames   idSet[uint32]
 	modules  idSet[uint32]
 	commands idSet[uint32]
+	types    idSet[uint32]
+	texts    idSet[uint32]
 }
 
 func (d *defined) clear() {
@@ -24,6 +26,8 @@ func (d *defined) clear() {
 	d.frames.clear()
 	d.modules.clear()
 	d.commands.clear()
+	d.types.clear()
+	d.texts.clear()
 }
 
 // defineFor defines what an event names: threads, hidden ones too, because they are named, though not followed; and
@@ -31,6 +35,11 @@ func (d *defined) clear() {
 func (f *Filter) defineFor(e *format.Event) error {
 	if e.Task != 0 && !f.defined.tasks.has(e.Task) {
 		if err := f.defineTask(e.Task); err != nil {
+			return err
+		}
+	}
+	if e.Kind == format.KindTyped {
+		if err := f.defineTyped(e); err != nil {
 			return err
 		}
 	}

@@ -55,13 +55,14 @@ type Filter struct {
 	sources    map[uint64]bool // of samples, that the output's session tells of
 	clocks     int             // how many of the input's snapshots the output has
 	defined    defined
-	named      int64       // bytes of named frames in the section
-	ending     *format.End // of the output's last section, as long as an epoch may follow
-	endingID   uint64      // of the session that it ends
-	endedLast  bool        // it is the last of its session
-	closed     int64       // when it closed
-	losses     losses      // that events of the output's section tell of
-	stateAt    int64       // with stateBegins: a whole state begins, and its first kept event is still to come
+	values     []format.Value // of the typed event at hand
+	named      int64          // bytes of named frames in the section
+	ending     *format.End    // of the output's last section, as long as an epoch may follow
+	endingID   uint64         // of the session that it ends
+	endedLast  bool           // it is the last of its session
+	closed     int64          // when it closed
+	losses     losses         // that events of the output's section tell of
+	stateAt    int64          // with stateBegins: a whole state begins, and its first kept event is still to come
 	stateNext  bool
 	last       int64 // time of the last event that was read
 	result     Result

@@ -154,7 +154,11 @@ func perKind(b *bytes.Buffer, doc, signature, value, none string, is func(wprof.
 		for _, f := range k.Fields {
 			if is(k, f) {
 				arg := fmt.Sprintf("e.Args[%s%s]", camel(k.Name), camel(f.Name))
-				fmt.Fprintf(b, "case Kind%s:\nreturn "+value+"\n", camel(k.Name), arg)
+				fmt.Fprintf(b, "case Kind%s:\n", camel(k.Name))
+				if f.Opt != 0 {
+					fmt.Fprintf(b, "if e.Flags&%d == 0 {\nreturn %s\n}\n", f.Opt, none)
+				}
+				fmt.Fprintf(b, "return "+value+"\n", arg)
 			}
 		}
 	}

@@ -30,9 +30,9 @@ func replaceTables(doc []byte) ([]byte, error) {
 
 func kindTable() string {
 	var b strings.Builder
-	b.WriteString("| Number | Kind | Group | Begins at | Subject (the event's own task) | Object | Meaning |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| Number | Kind | Group | Subject (the event's own task) | Object | Meaning | A span begins at |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range wprof.Kinds() {
-		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group.Name()), dash(k.Start), cell(k.Task), cell(dash(k.Object)), cell(k.Doc))
+		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group.Name()), cell(k.Task), cell(dash(k.Object)), cell(k.Doc), dash(k.Start))
 	}
 	return b.String()
 }
@@ -120,6 +120,8 @@ func typeName(f wprof.Field) string {
 		return "cause"
 	case wprof.FieldKind:
 		return "kind"
+	case wprof.FieldEventType:
+		return "event type"
 	case wprof.FieldBytes:
 		return "bytes"
 	default:

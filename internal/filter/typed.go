@@ -1,0 +1,81 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+
+	"wprof/format"
+)
+
+// isUsable reports whether a typed event has the values of its type. Of one whose type was lost only the event is left.
+func (f *Filter) isUsable(e *format.Event) bool {
+	t := f.r.EventType(typeOf(e))
+	if t.IsLost() {
+		e.Data = nil
+		e.Flags &^= format.TypedHasStart
+		e.Args[format.TypedStart] = 0
+		return true
+	}
+	var ok bool
+	if f.values, ok = t.AppendValues(f.values[:0], e); !ok {
+		f.impossible(fmt.Sprintf("a typed event does not have the values of its type, %d", t.Id))
+	}
+	return ok
+}
+
+func typeOf(e *format.Event) uint32 { return uint32(min(e.Args[format.TypedType], math.MaxUint32)) }
+
+// defineTyped writes the type of an event, and what its values name.
+func (f *Filter) defineTyped(e *format.Event) error {
+	if err := f.defineType(typeOf(e)); err != nil {
+		return err
+	}
+	if len(e.Data) == 0 {
+		return nil
+	}
+	var failed error
+	format.EachID(f.values, e.TimeBase(), func(t format.ValueType, id uint32) {
+		if failed != nil || id == 0 {
+			return
+		}
+		switch t {
+		case format.ValueType_VALUE_TASK:
+			if !f.defined.tasks.has(format.TaskID(id)) {
+				failed = f.defineTask(format.TaskID(id))
+			}
+		case format.ValueType_VALUE_STACK:
+			failed = f.defineStack(format.StackID(id))
+		case format.ValueType_VALUE_TEXT:
+			failed = f.defineText(id)
+		}
+	})
+	return failed
+}
+
+// defineType writes a type after the one that it ends.
+func (f *Filter) defineType(id uint32) error {
+	if id == 0 || f.defined.types.has(id) {
+		return nil
+	}
+	f.defined.types.add(id)
+	t := f.r.EventType(id)
+	if t == nil {
+		t = format.LostEventType(id)
+	}
+	if err := f.defineType(t.Ends); err != nil {
+		return err
+	}
+	return f.w.DefineType(t)
+}
+
+func (f *Filter) defineText(id uint32) error {
+	if f.defined.texts.has(id) {
+		return nil
+	}
+	f.defined.texts.add(id)
+	t := f.r.Text(id)
+	if t == nil {
+		t = &format.Text{Id: id, Text: []byte("(lost)")}
+	}
+	return f.w.DefineText(t)
+}
