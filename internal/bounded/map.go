@@ -1,6 +1,8 @@
 // Package bounded has a map with a limited number of entries.
 package bounded
 
+import "iter"
+
 // Map is a map that drops entries. It has at least the size entries that were used last, and at most twice as many.
 type Map[K comparable, V any] struct {
 	size       int
@@ -34,6 +36,19 @@ func (m *Map[K, V]) Put(key K, v V) {
 	}
 	delete(m.old, key)
 	m.young[key] = v
+}
+
+// Values yields all values, in any order.
+func (m *Map[K, V]) Values() iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for _, half := range []map[K]V{m.young, m.old} {
+			for _, v := range half {
+				if !yield(v) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Clear empties the map.

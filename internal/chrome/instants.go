@@ -13,6 +13,10 @@ func (c *conversion) happened(v *format.Event) {
 	if v.Flags&format.FlagSubject == 0 {
 		return
 	}
+	if v.Kind == format.KindTyped {
+		c.drawAll(c.typed.Items(v))
+		return
+	}
 	if i := c.plain.Item(v); i != nil {
 		c.item(i)
 		return

@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"math"
 	"strconv"
 
 	"wprof/format"
@@ -9,7 +10,7 @@ import (
 	"wprof/internal/tracks"
 )
 
-// item draws a slice or an instant. Slices are asynchronous events, because those of a row may not overlap.
+// item draws a slice, an instant or a value of a counter. Slices are asynchronous events, because those of a row may not overlap.
 func (c *conversion) item(i *tracks.Item) {
 	place := c.itemPlace(i)
 	if place == nil {
@@ -19,7 +20,14 @@ func (c *conversion) item(i *tracks.Item) {
 	if i.Open {
 		name += " (open)"
 	}
-	if !i.IsSlice {
+	if i.Shape == tracks.Counter {
+		b := records.AppendString(append(c.out.next(), `{"ph":"C","name":`...), c.texts.Clean([]byte(i.Track)))
+		b = appendMicros(append(append(b, ','), place...), i.From-c.first)
+		b = records.AppendFloat(append(b, `,"args":{"value":`...), i.Value)
+		c.out.b = append(b, "}}"...)
+		return
+	}
+	if i.Shape != tracks.Slice {
 		b := append(c.out.next(), `{"ph":"i","s":"t","cat":"event","name":`...)
 		c.out.b = c.itemRest(b, i, name, place, i.From)
 		return
@@ -30,20 +38,31 @@ func (c *conversion) item(i *tracks.Item) {
 		at    int64
 	}{{'b', max(i.From, c.first)}, {'e', i.To}} {
 		b := append(append(c.out.next(), `{"ph":"`...), end.phase)
-		b = records.AppendString(append(b, `","cat":`...), i.Track)
+		b = records.AppendString(append(b, `","cat":`...), c.texts.Clean([]byte(i.Track)))
 		b = append(strconv.AppendInt(append(b, `,"id":`...), c.arrowID, 10), `,"name":`...)
 		c.out.b = c.itemRest(b, i, name, place, end.at)
 	}
 }
 
+func (c *conversion) drawAll(items []tracks.Item) {
+	for i := range items {
+		c.item(&items[i])
+	}
+}
+
 // itemPlace is the row that an item belongs to; nil: there is none.
 func (c *conversion) itemPlace(i *tracks.Item) []byte {
-	if i.On == format.DrawnOnThread {
+	switch i.On {
+	case format.DrawnOnThread, format.DrawnOnProcess:
 		if k := c.tasks.of(i.Task); k != nil && !k.idle {
 			return c.placeOf(k, i.CPU)
 		}
-	} else if row := c.cpu(i.CPU); row != nil {
-		return row.whole
+	case format.DrawnOnCPU:
+		if row := c.cpu(i.CPU); row != nil {
+			return row.whole
+		}
+	case format.DrawnOnGlobal:
+		return []byte(`"pid":` + strconv.Itoa(recordingPID) + `,"tid":` + strconv.FormatInt(c.noteRow(format.AllCPUs), 10) + `,"ts":`)
 	}
 	return nil
 }
@@ -61,7 +80,7 @@ func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byt
 func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
 	var task *task
 	if a.Type == tracks.ArgTask {
-		if task = c.tasks.of(format.TaskID(a.Number)); task == nil {
+		if task = c.tasks.of(format.TaskID(min(a.Number, math.MaxUint32))); task == nil {
 			return b
 		}
 	}
@@ -71,6 +90,10 @@ func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
 		return strconv.AppendUint(b, a.Number, 10)
 	case tracks.ArgInt:
 		return strconv.AppendInt(b, int64(a.Number), 10)
+	case tracks.ArgFloat:
+		return records.AppendFloat(b, math.Float64frombits(a.Number))
+	case tracks.ArgStack:
+		return strconv.AppendUint(b, a.Number, 10)
 	case tracks.ArgTask:
 		return append(append(append(b, '"'), task.label...), '"')
 	}

@@ -49,6 +49,7 @@ type conversion struct {
 	states     map[format.State]stateText
 	kindNames  map[format.Kind]string
 	plain      *tracks.Plain
+	typed      *tracks.Typed
 	arrowID    int64
 	scratch    [24]byte
 }
@@ -57,7 +58,7 @@ func newConversion(r *format.Reader, out *output, o Options) *conversion {
 	c := &conversion{
 		options: o, out: out, stacks: records.NewStacks(r), first: r.FirstOpen(), tracks: newThreadRows(), tree: newTree(),
 		recording: recording{until: make(map[int64]int64)}, stackTexts: bounded.NewMap[format.StackID, *stackText](maxKnown),
-		states: make(map[format.State]stateText), kindNames: make(map[format.Kind]string), plain: tracks.NewPlain(),
+		states: make(map[format.State]stateText), kindNames: make(map[format.Kind]string), plain: tracks.NewPlain(), typed: tracks.NewTyped(r),
 	}
 	for _, k := range format.Kinds() {
 		c.kindNames[k.Kind] = k.Name
@@ -72,6 +73,7 @@ func (c *conversion) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
 	c.tasks.newSection()
 	c.tracks.newSection()
+	c.typed.NewSection()
 	c.stackTexts.Clear()
 	c.cpus.describe(s)
 	return c.out.flush()
@@ -122,6 +124,7 @@ func (c *conversion) Event(v *format.Event) error {
 // Close implements [timeline.Visitor].
 func (c *conversion) Close(at int64) error {
 	c.spans.Close(at)
+	c.drawAll(c.typed.Close(at))
 	c.about.Close(at)
 	return c.out.flush()
 }

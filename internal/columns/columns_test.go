@@ -352,7 +352,7 @@ func columnType(f *records.Field) string {
 		return "required group tid pid comm pcomm old_comm"
 	case records.TypeNumbers:
 		return "required LIST"
-	case records.TypeText, records.TypeWord:
+	case records.TypeText, records.TypeWord, records.TypeArgs:
 		return presence + "STRING"
 	}
 	if f.Short {

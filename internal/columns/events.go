@@ -1,6 +1,9 @@
 package columns
 
 import (
+	"slices"
+	"strconv"
+
 	"wprof/internal/records"
 )
 
@@ -40,6 +43,8 @@ func eventField(f *records.Field, number int) field[event] {
 			return optionalText(f.Name, func(e *event) (string, bool) { return e.Text, !e.Lacks(number) })
 		}
 		return text(f.Name, func(e *event) string { return e.Text })
+	case records.TypeArgs:
+		return text(f.Name, func(e *event) string { return string(records.AppendArgs(nil, e.Args, appendNanoseconds)) })
 	case records.TypeNumbers:
 		return numbers(f.Name, func(e *event) []float64 {
 			if e.Lacks(number) {
@@ -121,11 +126,15 @@ func (e *event) keep(r *records.Record, node int32) {
 	numbers := e.Numbers[:0]
 	e.Record, e.node = *r, node
 	e.Numbers = append(numbers, r.Numbers...)
+	e.Args = slices.Clone(r.Args)
 }
 
 // textsOf is how many bytes the texts of a record have at most.
 func textsOf(r *records.Record, tasks int) int {
 	n := len(r.Text)
+	for i := range r.Args {
+		n += len(r.Args[i].Text) + len(r.Args[i].Name) + 24*(1+len(r.Args[i].Elements))
+	}
 	for _, t := range r.Tasks[:tasks] {
 		if t != nil {
 			n += len(t.Comm) + len(t.PComm)
@@ -133,3 +142,5 @@ func textsOf(r *records.Record, tasks int) int {
 	}
 	return n
 }
+
+func appendNanoseconds(b []byte, ns int64) []byte { return strconv.AppendInt(b, ns, 10) }

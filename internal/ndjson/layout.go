@@ -116,6 +116,8 @@ func (l *layout) appendField(b []byte, f *fieldLayout, r *records.Record) []byte
 		return append(records.AppendString(b, r.Text), '}')
 	case records.TypeNumbers:
 		return appendNumbers(b, r.Numbers)
+	case records.TypeArgs:
+		return records.AppendArgs(b, r.Args, l.appendTime)
 	default:
 		return strconv.AppendInt(b, r.Values[f.slot], 10)
 	}

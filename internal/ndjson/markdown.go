@@ -144,6 +144,8 @@ func fieldType(f *records.Field) string {
 		return "string"
 	case records.TypeTask, records.TypeRenamed:
 		return "task"
+	case records.TypeArgs:
+		return "object"
 	case records.TypeNumbers:
 		return "array of numbers"
 	}

@@ -61,7 +61,10 @@ func (w *writer) put(r *records.Record) error {
 			return err
 		}
 	}
-	w.at.records[w.at.n] = *r
+	slot := &w.at.records[w.at.n]
+	args := append(slot.Args[:0], r.Args...)
+	*slot = *r
+	slot.Args = args
 	if w.at.n++; w.at.n == batchRecords {
 		w.flush()
 	}

@@ -65,6 +65,8 @@ func sampleEvent(k *records.KindInfo) []byte {
 		case records.TypeTask, records.TypeRenamed:
 			r.Tasks[f.Slot] = tasks[f.Slot]
 		case records.TypeText:
+		case records.TypeArgs:
+			r.Args = []records.Arg{{Name: "size", Number: 4096}, {Name: "path", Type: format.ValueType_VALUE_STRING, Text: "/index.html"}}
 		default:
 			r.Values[f.Slot] = sampleValue(f)
 		}
@@ -91,7 +93,7 @@ func sampleValue(f *records.Field) int64 {
 		return 120
 	case "cause":
 		return 1
-	case "what", "waking_reason", "waking_context":
+	case "what", "waking_reason", "waking_context", "phase":
 		return 0
 	case "count":
 		return 250
@@ -105,6 +107,8 @@ func sampleValue(f *records.Field) int64 {
 
 func sampleText(k *records.KindInfo) string {
 	switch k.Kind {
+	case records.Typed:
+		return "request"
 	case records.Exec:
 		return "/usr/bin/redis-server"
 	case records.TaskRename:

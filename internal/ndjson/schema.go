@@ -169,6 +169,8 @@ func typeSchema(f *records.Field) object {
 		return ref("task")
 	case records.TypeRenamed:
 		return ref("renamed_task")
+	case records.TypeArgs:
+		return object{{"type", "object"}}
 	case records.TypeNumbers:
 		return object{{"type", "array"}, {"items", object{{"type", []string{"number", "null"}}}}}
 	}

@@ -176,23 +176,45 @@ func (e *events) tellStacks(r *records.Record) error {
 		if r.Has&f.bit == 0 {
 			continue
 		}
-		id := r.Values[f.slot]
-		if _, told := e.told[id]; told {
-			continue
-		}
-		stack := e.maker.Stacks().Get(id)
-		if stack == nil {
-			continue
-		}
-		var err error
-		if e.text, err = e.lines.append(e.text[:0], stack); err != nil {
+		if err := e.tellStack(r.Values[f.slot]); err != nil {
 			return err
 		}
-		if err := e.w.putLine(e.text); err != nil {
-			return err
-		}
-		e.told[id] = struct{}{}
 	}
+	return e.tellArgStacks(r.Args)
+}
+
+// tellArgStacks writes the stacks that values of a typed event name.
+func (e *events) tellArgStacks(args []records.Arg) error {
+	for i := range args {
+		var err error
+		if a := &args[i]; a.List {
+			err = e.tellArgStacks(a.Elements)
+		} else if a.Type == format.ValueType_VALUE_STACK {
+			err = e.tellStack(int64(a.Number))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *events) tellStack(id int64) error {
+	if _, told := e.told[id]; told {
+		return nil
+	}
+	stack := e.maker.Stacks().Get(id)
+	if stack == nil {
+		return nil
+	}
+	var err error
+	if e.text, err = e.lines.append(e.text[:0], stack); err != nil {
+		return err
+	}
+	if err := e.w.putLine(e.text); err != nil {
+		return err
+	}
+	e.told[id] = struct{}{}
 	return nil
 }
 

@@ -65,6 +65,8 @@ type Definitions interface {
 	Stack(format.StackID) *format.Stack
 	Frame(id uint32) *format.Frame
 	Module(id uint32) *format.Module
+	EventType(id uint32) *format.EventType
+	Text(id uint32) *format.Text
 }
 
 // NewEncoder returns an Encoder that looks definitions up in defs and writes to w.
@@ -135,7 +137,7 @@ func (e *Encoder) apply(v *format.Event) {
 		e.sample(v)
 	case v.Kind == format.KindLost:
 		e.lost(v)
-	case !e.options.Sched:
+	case !e.options.Sched || v.Kind > format.KindSample:
 		e.introduceAll(v)
 	case v.Kind == format.KindSwitch:
 		e.switched(v)

@@ -65,6 +65,8 @@ func hostile(b []byte, e *format.Event) []byte {
 // fixed are definitions, some of which name what is not defined.
 type fixed []*format.Task
 
+func (f fixed) EventType(uint32) *format.EventType { return nil }
+func (f fixed) Text(uint32) *format.Text           { return nil }
 func (f fixed) Task(id format.TaskID) *format.Task {
 	if int(id) < len(f) {
 		return f[id]

@@ -3,12 +3,17 @@ package perfetto
 import (
 	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // rare takes the events that are few. Of those that happen to a thread an instant is drawn.
 func (w *view) rare(v *format.Event, at int64) {
 	w.spans.Apply(v)
 	if !w.on.Threads {
+		return
+	}
+	if v.Kind == format.KindTyped {
+		w.drawAll(w.items.typed.Items(v))
 		return
 	}
 	if i := w.items.plain.Item(v); i != nil && v.Flags&format.FlagSubject != 0 {
@@ -38,6 +43,12 @@ func (w *view) rare(v *format.Event, at int64) {
 				w.seq.number(annSignal, signal)
 			}
 		})
+	}
+}
+
+func (w *view) drawAll(items []tracks.Item) {
+	for i := range items {
+		w.item(&items[i])
 	}
 }
 

@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"math"
 	"strconv"
 
 	"wprof/format"
@@ -12,15 +13,19 @@ import (
 // items are the tracks of what package tracks draws.
 type items struct {
 	plain  *tracks.Plain
-	groups map[string]*itemLane // of the tracks of CPUs, by name
+	typed  *tracks.Typed
+	groups *bounded.Map[string, *itemLane] // tracks above others, by name
 	tracks *bounded.Map[itemKey, *itemTrack]
 }
 
 // itemKey is whose track it is and what it is called.
 type itemKey struct {
-	thread *thread // nil: the CPU's
-	cpu    uint32
-	name   string
+	on      format.DrawnOn
+	thread  *thread // of DrawnOnThread
+	number  int64   // of the process or CPU
+	name    string
+	counter bool
+	unit    string
 }
 
 type itemTrack struct {
@@ -37,14 +42,19 @@ type itemLane struct {
 // maxItemTracks bounds the tracks that are remembered.
 const maxItemTracks = 1 << 14
 
-func newItems() items {
-	return items{plain: tracks.NewPlain(), groups: make(map[string]*itemLane), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
+func newItems(defs tracks.Definitions) items {
+	return items{plain: tracks.NewPlain(), typed: tracks.NewTyped(defs), groups: bounded.NewMap[string, *itemLane](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
 }
 
-// item draws a slice or an instant.
+// item draws a slice, an instant or a value of a counter.
 func (w *view) item(i *tracks.Item) {
 	track, ok := w.itemTrack(i)
 	if !ok {
+		return
+	}
+	if i.Shape == tracks.Counter {
+		w.seq.startCounter(track, i.Value)
+		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(i.From))
 		return
 	}
 	name := string(stacks.Clipped(stacks.Printable([]byte(i.Name), stacks.Unnamed)))
@@ -52,7 +62,7 @@ func (w *view) item(i *tracks.Item) {
 		name += stillOpen
 	}
 	typ := uint64(instant)
-	if i.IsSlice {
+	if i.Shape == tracks.Slice {
 		typ = sliceBegin
 	}
 	w.seq.start(typ, track, w.name(name))
@@ -63,25 +73,33 @@ func (w *view) item(i *tracks.Item) {
 		w.annotateStack(w.stackOf(i.Stack))
 	}
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(i.From))
-	if i.IsSlice {
+	if i.Shape == tracks.Slice {
 		w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(i.To))
 	}
 }
 
 // itemTrack is the track of an item. It moves the beginning of a slice that has no place.
 func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
-	key := itemKey{cpu: i.CPU, name: i.Track}
-	if i.On == format.DrawnOnThread {
+	key := itemKey{on: i.On, name: string(stacks.Clipped(stacks.Printable([]byte(i.Track), stacks.Unnamed))), counter: i.Shape == tracks.Counter, unit: i.Unit}
+	switch i.On {
+	case format.DrawnOnThread, format.DrawnOnProcess:
 		k := w.known(i.Task)
 		if k == nil || !k.isReal() {
 			return 0, false
 		}
-		if i.Track == "" {
-			return w.track(k.thread), true
+		if i.On == format.DrawnOnThread {
+			if i.Track == "" {
+				return w.track(k.thread), true
+			}
+			key.thread = k.thread
+		} else if key.number = int64(k.pid); k.pid == 0 {
+			return 0, false
 		}
-		key.thread, key.cpu = k.thread, 0
-	} else if i.CPU >= maxCPUs {
-		return 0, false
+	case format.DrawnOnCPU:
+		if i.CPU >= maxCPUs {
+			return 0, false
+		}
+		key.number = int64(i.CPU)
 	}
 	t, found := w.items.tracks.Get(key)
 	if !found {
@@ -89,7 +107,7 @@ func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
 		w.items.tracks.Put(key, t)
 	}
 	lane := 0
-	if i.IsSlice {
+	if i.Shape == tracks.Slice {
 		lane, i.From = t.lanes.Place(max(i.From, w.e.opened), i.To)
 	}
 	return w.laneTrack(key, &t.of[lane]), true
@@ -105,31 +123,59 @@ func (w *view) laneTrack(key itemKey, l *itemLane) uint64 {
 	l.told = w.seq.generation
 	var parent uint64
 	name := key.name
-	if key.thread != nil {
+	switch key.on {
+	case format.DrawnOnThread:
 		parent = w.track(key.thread)
-	} else {
+	case format.DrawnOnProcess:
+		parent = w.processTrack(int32(key.number))
+	case format.DrawnOnCPU:
 		parent = w.itemGroup(key.name)
-		name += " CPU " + strconv.Itoa(int(key.cpu))
+		name += " CPU " + strconv.FormatInt(key.number, 10)
 	}
 	w.e.out = w.seq.track(w.e.out, l.uuid, func(out []byte) []byte {
-		out = appendUint(appendString(out, trackName, name), trackParent, parent)
-		return appendUint(out, trackRank, uint64(key.cpu))
+		out = appendString(out, trackName, name)
+		if parent != 0 {
+			out = appendUint(appendUint(out, trackParent, parent), trackRank, uint64(key.number))
+		}
+		if key.counter {
+			var body int
+			out, body = begin(out, trackCounter)
+			if key.unit != "" {
+				out = appendString(out, counterUnitName, key.unit)
+			}
+			end(out, body)
+		}
+		return out
 	})
 	return l.uuid
 }
 
+// processTrack is a process's own track.
+func (w *view) processTrack(pid int32) uint64 {
+	return w.groupTrack("process "+strconv.Itoa(int(pid)), func(out []byte) []byte {
+		out, body := begin(out, trackProcess)
+		out = appendInt(out, 1, int64(pid))
+		end(out, body)
+		return out
+	})
+}
+
 // itemGroup is the track above those of the CPUs.
 func (w *view) itemGroup(name string) uint64 {
-	g := w.items.groups[name]
-	if g == nil {
+	return w.groupTrack(name, func(out []byte) []byte {
+		return appendUint(appendString(out, trackName, name), trackOrder, orderByRank)
+	})
+}
+
+func (w *view) groupTrack(name string, describe func(out []byte) []byte) uint64 {
+	g, found := w.items.groups.Get(name)
+	if !found {
 		g = &itemLane{uuid: w.newUUID()}
-		w.items.groups[name] = g
+		w.items.groups.Put(name, g)
 	}
 	if g.told != w.seq.generation {
 		g.told = w.seq.generation
-		w.e.out = w.seq.track(w.e.out, g.uuid, func(out []byte) []byte {
-			return appendUint(appendString(out, trackName, name), trackOrder, orderByRank)
-		})
+		w.e.out = w.seq.track(w.e.out, g.uuid, describe)
 	}
 	return g.uuid
 }
@@ -143,9 +189,18 @@ func (w *view) argument(a *tracks.Arg) {
 		w.seq.signed(name, int64(a.Number))
 	case tracks.ArgText:
 		w.seq.value(name, w.text(string(stacks.Clipped(stacks.Printable([]byte(a.Text), stacks.Unnamed)))))
+	case tracks.ArgFloat:
+		w.seq.float(name, math.Float64frombits(a.Number))
+	case tracks.ArgStack:
+		if of := w.stackOf(format.StackID(min(a.Number, math.MaxUint32))); of.text != 0 {
+			w.seq.value(name, of.text)
+		}
 	case tracks.ArgTask:
-		if k := w.known(format.TaskID(a.Number)); k != nil {
+		id := format.TaskID(min(a.Number, math.MaxUint32))
+		if k := w.known(id); k != nil {
 			w.seq.value(name, w.label(k))
+		} else if d := w.e.defs.Task(id); !d.IsLost() {
+			w.seq.value(name, w.text(string(stacks.Printable(d.Comm, stacks.Unnamed))))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"encoding/binary"
+	"math"
 
 	"wprof/format"
 )
@@ -159,12 +160,15 @@ const (
 	eventTrack       = 11
 	eventArrow       = 36
 	eventArrowEnd    = 42
+	eventCounter     = 44 // a double
 	eventCallstack   = 56
 	annotationNumber = 3
 	annotationSigned = 4
+	annotationFloat  = 5
 	annotationText   = 17
 
-	instant = 3
+	instant      = 3
+	counterValue = 4
 )
 
 // start begins a TrackEvent; what is appended to it until put belongs to it. A name of 0 is none.
@@ -180,6 +184,25 @@ func (s *sequence) start(typ, track, name uint64) {
 func (s *sequence) number(a annotation, v uint64) { s.annotate(a, annotationNumber, v) }
 
 func (s *sequence) signed(a annotation, v int64) { s.annotate(a, annotationSigned, uint64(v)) }
+
+func (s *sequence) float(a annotation, v float64) {
+	b, body := beginShort(s.body, eventAnnotation)
+	b = appendDouble(appendUint(b, 1, uint64(a)), annotationFloat, v)
+	endShort(b, body)
+	s.body = b
+}
+
+// startCounter begins an event that gives a counter a value.
+func (s *sequence) startCounter(track uint64, v float64) {
+	s.start(counterValue, track, 0)
+	s.body = appendDouble(s.body, eventCounter, v)
+}
+
+func appendDouble(b []byte, field uint64, v float64) []byte {
+	const fixed64 = 1
+	b = binary.AppendUvarint(b, field<<3|fixed64)
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
 
 // value annotates the event with a text that was told before.
 func (s *sequence) value(a annotation, text uint64) { s.annotate(a, annotationText, text) }

@@ -5,13 +5,17 @@ import "strconv"
 // Fields of TrackDescriptor.
 const (
 	trackName        = 2
+	trackProcess     = 3
 	trackThread      = 4
 	trackParent      = 5
+	trackCounter     = 8
 	trackOrder       = 11
 	trackRank        = 12
 	trackDescription = 14
 
 	orderByRank = 3
+
+	counterUnitName = 6
 )
 
 // newUUID numbers a track.

@@ -42,7 +42,7 @@ type taskNames struct {
 }
 
 func newView(e *Encoder, on Options) *view {
-	w := &view{e: e, on: on, frames: bounded.NewMap[uint32, []string](maxFrameNames), items: newItems()}
+	w := &view{e: e, on: on, frames: bounded.NewMap[uint32, []string](maxFrameNames), items: newItems(e.defs)}
 	w.spans = timeline.NewSpans(e.defs, w.span)
 	return w
 }
@@ -52,6 +52,7 @@ func (w *view) newSection(s *format.Session) {
 	w.endStacks()
 	w.spans.NewSection(s)
 	w.frames.Clear()
+	w.items.typed.NewSection()
 	w.seq.stale = true
 }
 
@@ -98,6 +99,7 @@ func (w *view) close(at int64) {
 	w.resetIfDue(at)
 	w.spans.Close(at)
 	w.endStacks()
+	w.drawAll(w.items.typed.Close(at))
 	for _, t := range w.e.threads.sorted() {
 		w.flushPreemption(t)
 	}

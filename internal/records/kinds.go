@@ -8,7 +8,7 @@ import (
 )
 
 // Version is that of the schema. A new field or kind raises the second number, any other change the first.
-const Version = "3.2"
+const Version = "3.3"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
 type Kind uint8
@@ -32,6 +32,7 @@ const (
 	TaskFree
 	Lost
 	Gap
+	Typed
 )
 
 // maxKinds is more than there are kinds, for tables by kind.
@@ -50,6 +51,7 @@ const (
 	TypeTask                          // in Tasks
 	TypeRenamed                       // a task with its old name, in Tasks and Text
 	TypeNumbers                       // one for each of the header's pmus, in Numbers
+	TypeArgs                          // what a section defines for a type of events, in Args
 )
 
 // Field is one field of a kind, beside those that every record has.
@@ -136,6 +138,15 @@ const (
 	GapStart
 )
 
+const (
+	TypedName = iota
+	TypedTask
+	TypedPhase
+	TypedDuration
+	TypedStart
+	TypedArgs
+)
+
 // Kinds is the table of kinds, in the order of their numbers. Kinds of events that have no row of their own come last: their
 // records have what the events have.
 func Kinds() []KindInfo {
@@ -162,7 +173,7 @@ func place(fields []Field) {
 		switch f := &fields[i]; f.Type {
 		case TypeTask, TypeRenamed:
 			f.Slot, tasks = tasks, tasks+1
-		case TypeText, TypeNumbers:
+		case TypeText, TypeNumbers, TypeArgs:
 		default:
 			f.Slot, values = values, values+1
 		}
@@ -173,7 +184,7 @@ func table() []KindInfo {
 	return []KindInfo{
 		{
 			Source: format.KindSwitch,
-			Doc: "A CPU goes from one thread to the next.",
+			Doc:    "A CPU goes from one thread to the next.",
 			Fields: []Field{
 				{Name: "prev", Type: TypeTask, Doc: "the thread that leaves the CPU"},
 				{Name: "next", Type: TypeTask, Doc: "the thread that takes it over"},
@@ -291,6 +302,17 @@ func table() []KindInfo {
 			Fields: []Field{
 				{Name: "dur", Type: TypeDuration, Doc: "the time between the two"},
 				{Name: "start_ts", Type: TypeInstant, Doc: "when the window before closed"},
+			},
+		},
+		{
+			Source: format.KindTyped, Ours: true, Doc: "An event of a type that the recording defines.",
+			Fields: []Field{
+				{Name: "name", Type: TypeText, Doc: "what the type is called; (lost) if its definition was lost"},
+				{Name: "task", Type: TypeTask, Opt: true, Doc: "the thread that it happens to; absent when it happens to none"},
+				{Name: "phase", Type: TypeWord, Words: []string{"begin", "end"}, Opt: true, Doc: "of two events that make a span, which one this is"},
+				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "of a span: how long it took"},
+				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "of a span: when it began; absent when that was before the window"},
+				{Name: "args", Type: TypeArgs, Doc: "the values of the type's fields by name: numbers, booleans, texts, threads as task, stacks by id, times as ts, durations as dur, lists as arrays; a value of an enumeration by its name"},
 			},
 		},
 	}

@@ -29,6 +29,7 @@ type Maker struct {
 	causes int // words for them
 	events int
 	rec    Record
+	values []format.Value // of the typed event at hand
 }
 
 // Options are what records are made of.
@@ -45,7 +46,7 @@ func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	for _, k := range Kinds() {
 		m.kinds[k.Source] = k.Kind
 		m.wanted[k.Kind] = o.Kinds == nil
-		if k.Kind > Gap {
+		if k.Kind > Typed {
 			fields := plainFields(&events[k.Source-1])
 			for i := range fields {
 				fields[i].Slot = k.Fields[i].Slot
@@ -175,6 +176,8 @@ func (m *Maker) Event(e *format.Event) error {
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
 	case Lost:
 		m.lostEvents(r, e)
+	case Typed:
+		m.typed(r, e)
 	default:
 		m.plain(r, e, m.plains[e.Kind])
 	}

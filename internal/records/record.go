@@ -8,7 +8,7 @@ const (
 )
 
 // Record is one event. What a kind's fields are is in [Kinds]: those of TypeTask are in Tasks, in their order, TypeText in
-// Text, TypeNumbers in Numbers, and all others in Values. It is valid until whoever is told of it returns; the tasks stay.
+// Text, TypeNumbers in Numbers, TypeArgs in Args, and all others in Values. It is valid until whoever is told of it returns; the tasks stay.
 type Record struct {
 	Time    int64 // ns from the opening of the first window
 	Kind    Kind
@@ -18,6 +18,7 @@ type Record struct {
 	Tasks   [maxTasks]*Task
 	Text    string // valid UTF-8
 	Numbers []float64
+	Args    []Arg
 }
 
 // AllCPUs is the CPU of a record that speaks of every CPU.

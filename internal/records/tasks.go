@@ -43,15 +43,23 @@ func (t *tasks) finish(k *Task) *Task {
 	if !t.json {
 		return k
 	}
-	b := append(make([]byte, 0, 64+len(k.Comm)+len(k.PComm)), '{')
+	k.JSON = appendTask(make([]byte, 0, 64+len(k.Comm)+len(k.PComm)), k)
+	return k
+}
+
+// appendTask appends a task as a JSON object, null for none.
+func appendTask(b []byte, k *Task) []byte {
+	if k == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, '{')
 	if !k.Idle {
 		b = append(strconv.AppendInt(append(b, `"tid":`...), int64(k.TID), 10), ',')
 	}
 	b = strconv.AppendInt(append(b, `"pid":`...), int64(k.PID), 10)
 	b = AppendString(append(b, `,"comm":`...), k.Comm)
 	b = AppendString(append(b, `,"pcomm":`...), k.PComm)
-	k.JSON = append(b, '}')
-	return k
+	return append(b, '}')
 }
 
 func (t *tasks) newSection() {

@@ -59,7 +59,7 @@ func (p *Plain) Item(e *format.Event) *Item {
 		i.Track = s.info.Name
 	}
 	if s.start >= 0 {
-		i.IsSlice = true
+		i.Shape = Slice
 		i.From = min(int64(e.Args[s.start]), at)
 	}
 	if s.name >= 0 {

@@ -168,6 +168,7 @@ const (
 	TrackEvent_TYPE_SLICE_BEGIN TrackEvent_Type = 1
 	TrackEvent_TYPE_SLICE_END   TrackEvent_Type = 2
 	TrackEvent_TYPE_INSTANT     TrackEvent_Type = 3
+	TrackEvent_TYPE_COUNTER     TrackEvent_Type = 4
 )
 
 // Enum value maps for TrackEvent_Type.
@@ -177,12 +178,14 @@ var (
 		1: "TYPE_SLICE_BEGIN",
 		2: "TYPE_SLICE_END",
 		3: "TYPE_INSTANT",
+		4: "TYPE_COUNTER",
 	}
 	TrackEvent_Type_value = map[string]int32{
 		"TYPE_UNSPECIFIED": 0,
 		"TYPE_SLICE_BEGIN": 1,
 		"TYPE_SLICE_END":   2,
 		"TYPE_INSTANT":     3,
+		"TYPE_COUNTER":     4,
 	}
 )
 
@@ -220,7 +223,7 @@ func (x *TrackEvent_Type) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use TrackEvent_Type.Descriptor instead.
 func (TrackEvent_Type) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{19, 0}
+	return file_trace_proto_rawDescGZIP(), []int{21, 0}
 }
 
 type Timebase_Counter int32
@@ -276,7 +279,7 @@ func (x *Timebase_Counter) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use Timebase_Counter.Descriptor instead.
 func (Timebase_Counter) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{29, 0}
+	return file_trace_proto_rawDescGZIP(), []int{31, 0}
 }
 
 type PerfSample_CpuMode int32
@@ -332,7 +335,7 @@ func (x *PerfSample_CpuMode) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use PerfSample_CpuMode.Descriptor instead.
 func (PerfSample_CpuMode) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{30, 0}
+	return file_trace_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Trace is a whole file: packets one after the other, so that two files make a file.
@@ -1480,8 +1483,10 @@ type TrackDescriptor struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Uuid             *uint64                `protobuf:"varint,1,opt,name=uuid" json:"uuid,omitempty"`
 	Name             *string                `protobuf:"bytes,2,opt,name=name" json:"name,omitempty"`
-	Thread           *ThreadDescriptor      `protobuf:"bytes,4,opt,name=thread" json:"thread,omitempty"` // the track is the thread's own
+	Process          *ProcessDescriptor     `protobuf:"bytes,3,opt,name=process" json:"process,omitempty"` // the track is the process's own
+	Thread           *ThreadDescriptor      `protobuf:"bytes,4,opt,name=thread" json:"thread,omitempty"`   // the track is the thread's own
 	ParentUuid       *uint64                `protobuf:"varint,5,opt,name=parent_uuid,json=parentUuid" json:"parent_uuid,omitempty"`
+	Counter          *CounterDescriptor     `protobuf:"bytes,8,opt,name=counter" json:"counter,omitempty"`
 	ChildOrdering    *int32                 `protobuf:"varint,11,opt,name=child_ordering,json=childOrdering" json:"child_ordering,omitempty"` // 3: by sibling_order_rank
 	SiblingOrderRank *int32                 `protobuf:"varint,12,opt,name=sibling_order_rank,json=siblingOrderRank" json:"sibling_order_rank,omitempty"`
 	Description      *string                `protobuf:"bytes,14,opt,name=description" json:"description,omitempty"`
@@ -1533,6 +1538,13 @@ func (x *TrackDescriptor) GetName() string {
 	return ""
 }
 
+func (x *TrackDescriptor) GetProcess() *ProcessDescriptor {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
 func (x *TrackDescriptor) GetThread() *ThreadDescriptor {
 	if x != nil {
 		return x.Thread
@@ -1545,6 +1557,13 @@ func (x *TrackDescriptor) GetParentUuid() uint64 {
 		return *x.ParentUuid
 	}
 	return 0
+}
+
+func (x *TrackDescriptor) GetCounter() *CounterDescriptor {
+	if x != nil {
+		return x.Counter
+	}
+	return nil
 }
 
 func (x *TrackDescriptor) GetChildOrdering() int32 {
@@ -1613,6 +1632,94 @@ func (x *ExtensionDescriptor) GetExtensionSet() *ExtensionDescriptor_FileSet {
 	return nil
 }
 
+type ProcessDescriptor struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pid           *int32                 `protobuf:"varint,1,opt,name=pid" json:"pid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessDescriptor) Reset() {
+	*x = ProcessDescriptor{}
+	mi := &file_trace_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessDescriptor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessDescriptor) ProtoMessage() {}
+
+func (x *ProcessDescriptor) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessDescriptor.ProtoReflect.Descriptor instead.
+func (*ProcessDescriptor) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ProcessDescriptor) GetPid() int32 {
+	if x != nil && x.Pid != nil {
+		return *x.Pid
+	}
+	return 0
+}
+
+type CounterDescriptor struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	UnitName      *string                `protobuf:"bytes,6,opt,name=unit_name,json=unitName" json:"unit_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CounterDescriptor) Reset() {
+	*x = CounterDescriptor{}
+	mi := &file_trace_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CounterDescriptor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CounterDescriptor) ProtoMessage() {}
+
+func (x *CounterDescriptor) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CounterDescriptor.ProtoReflect.Descriptor instead.
+func (*CounterDescriptor) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CounterDescriptor) GetUnitName() string {
+	if x != nil && x.UnitName != nil {
+		return *x.UnitName
+	}
+	return ""
+}
+
 type ThreadDescriptor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           *int32                 `protobuf:"varint,1,opt,name=pid" json:"pid,omitempty"`
@@ -1623,7 +1730,7 @@ type ThreadDescriptor struct {
 
 func (x *ThreadDescriptor) Reset() {
 	*x = ThreadDescriptor{}
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1742,7 @@ func (x *ThreadDescriptor) String() string {
 func (*ThreadDescriptor) ProtoMessage() {}
 
 func (x *ThreadDescriptor) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[18]
+	mi := &file_trace_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1755,7 @@ func (x *ThreadDescriptor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThreadDescriptor.ProtoReflect.Descriptor instead.
 func (*ThreadDescriptor) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{18}
+	return file_trace_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ThreadDescriptor) GetPid() int32 {
@@ -1674,14 +1781,15 @@ type TrackEvent struct {
 	TrackUuid             *uint64                `protobuf:"varint,11,opt,name=track_uuid,json=trackUuid" json:"track_uuid,omitempty"`
 	FlowIdsOld            []uint64               `protobuf:"varint,36,rep,name=flow_ids_old,json=flowIdsOld" json:"flow_ids_old,omitempty"`                                    // arrows begin here, or pass through
 	TerminatingFlowIdsOld []uint64               `protobuf:"varint,42,rep,name=terminating_flow_ids_old,json=terminatingFlowIdsOld" json:"terminating_flow_ids_old,omitempty"` // arrows end here
-	CallstackIid          *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"`                                // engines after v52 show it
+	DoubleCounterValue    *float64               `protobuf:"fixed64,44,opt,name=double_counter_value,json=doubleCounterValue" json:"double_counter_value,omitempty"`
+	CallstackIid          *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"` // engines after v52 show it
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache
 }
 
 func (x *TrackEvent) Reset() {
 	*x = TrackEvent{}
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1801,7 @@ func (x *TrackEvent) String() string {
 func (*TrackEvent) ProtoMessage() {}
 
 func (x *TrackEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[19]
+	mi := &file_trace_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1814,7 @@ func (x *TrackEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackEvent.ProtoReflect.Descriptor instead.
 func (*TrackEvent) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{19}
+	return file_trace_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TrackEvent) GetCategoryIids() []uint64 {
@@ -1758,6 +1866,13 @@ func (x *TrackEvent) GetTerminatingFlowIdsOld() []uint64 {
 	return nil
 }
 
+func (x *TrackEvent) GetDoubleCounterValue() float64 {
+	if x != nil && x.DoubleCounterValue != nil {
+		return *x.DoubleCounterValue
+	}
+	return 0
+}
+
 func (x *TrackEvent) GetCallstackIid() uint64 {
 	if x != nil && x.CallstackIid != nil {
 		return *x.CallstackIid
@@ -1770,6 +1885,7 @@ type DebugAnnotation struct {
 	NameIid        *uint64                `protobuf:"varint,1,opt,name=name_iid,json=nameIid" json:"name_iid,omitempty"`
 	UintValue      *uint64                `protobuf:"varint,3,opt,name=uint_value,json=uintValue" json:"uint_value,omitempty"`
 	IntValue       *int64                 `protobuf:"varint,4,opt,name=int_value,json=intValue" json:"int_value,omitempty"`
+	DoubleValue    *float64               `protobuf:"fixed64,5,opt,name=double_value,json=doubleValue" json:"double_value,omitempty"`
 	StringValue    *string                `protobuf:"bytes,6,opt,name=string_value,json=stringValue" json:"string_value,omitempty"`
 	StringValueIid *uint64                `protobuf:"varint,17,opt,name=string_value_iid,json=stringValueIid" json:"string_value_iid,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -1778,7 +1894,7 @@ type DebugAnnotation struct {
 
 func (x *DebugAnnotation) Reset() {
 	*x = DebugAnnotation{}
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1906,7 @@ func (x *DebugAnnotation) String() string {
 func (*DebugAnnotation) ProtoMessage() {}
 
 func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[20]
+	mi := &file_trace_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +1919,7 @@ func (x *DebugAnnotation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DebugAnnotation.ProtoReflect.Descriptor instead.
 func (*DebugAnnotation) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{20}
+	return file_trace_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DebugAnnotation) GetNameIid() uint64 {
@@ -1823,6 +1939,13 @@ func (x *DebugAnnotation) GetUintValue() uint64 {
 func (x *DebugAnnotation) GetIntValue() int64 {
 	if x != nil && x.IntValue != nil {
 		return *x.IntValue
+	}
+	return 0
+}
+
+func (x *DebugAnnotation) GetDoubleValue() float64 {
+	if x != nil && x.DoubleValue != nil {
+		return *x.DoubleValue
 	}
 	return 0
 }
@@ -1851,7 +1974,7 @@ type InternedName struct {
 
 func (x *InternedName) Reset() {
 	*x = InternedName{}
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +1986,7 @@ func (x *InternedName) String() string {
 func (*InternedName) ProtoMessage() {}
 
 func (x *InternedName) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[21]
+	mi := &file_trace_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +1999,7 @@ func (x *InternedName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedName.ProtoReflect.Descriptor instead.
 func (*InternedName) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{21}
+	return file_trace_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *InternedName) GetIid() uint64 {
@@ -1912,7 +2035,7 @@ type InternedData struct {
 
 func (x *InternedData) Reset() {
 	*x = InternedData{}
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2047,7 @@ func (x *InternedData) String() string {
 func (*InternedData) ProtoMessage() {}
 
 func (x *InternedData) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[22]
+	mi := &file_trace_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2060,7 @@ func (x *InternedData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedData.ProtoReflect.Descriptor instead.
 func (*InternedData) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{22}
+	return file_trace_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *InternedData) GetEventCategories() []*InternedName {
@@ -2020,7 +2143,7 @@ type InternedString struct {
 
 func (x *InternedString) Reset() {
 	*x = InternedString{}
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2155,7 @@ func (x *InternedString) String() string {
 func (*InternedString) ProtoMessage() {}
 
 func (x *InternedString) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[23]
+	mi := &file_trace_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2168,7 @@ func (x *InternedString) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InternedString.ProtoReflect.Descriptor instead.
 func (*InternedString) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{23}
+	return file_trace_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *InternedString) GetIid() uint64 {
@@ -2074,7 +2197,7 @@ type Mapping struct {
 
 func (x *Mapping) Reset() {
 	*x = Mapping{}
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2209,7 @@ func (x *Mapping) String() string {
 func (*Mapping) ProtoMessage() {}
 
 func (x *Mapping) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[24]
+	mi := &file_trace_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2222,7 @@ func (x *Mapping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mapping.ProtoReflect.Descriptor instead.
 func (*Mapping) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{24}
+	return file_trace_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Mapping) GetIid() uint64 {
@@ -2135,7 +2258,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2270,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[25]
+	mi := &file_trace_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2283,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{25}
+	return file_trace_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Frame) GetIid() uint64 {
@@ -2201,7 +2324,7 @@ type Callstack struct {
 
 func (x *Callstack) Reset() {
 	*x = Callstack{}
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2336,7 @@ func (x *Callstack) String() string {
 func (*Callstack) ProtoMessage() {}
 
 func (x *Callstack) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[26]
+	mi := &file_trace_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2349,7 @@ func (x *Callstack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Callstack.ProtoReflect.Descriptor instead.
 func (*Callstack) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{26}
+	return file_trace_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Callstack) GetIid() uint64 {
@@ -2253,7 +2376,7 @@ type TracePacketDefaults struct {
 
 func (x *TracePacketDefaults) Reset() {
 	*x = TracePacketDefaults{}
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2388,7 @@ func (x *TracePacketDefaults) String() string {
 func (*TracePacketDefaults) ProtoMessage() {}
 
 func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[27]
+	mi := &file_trace_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2401,7 @@ func (x *TracePacketDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracePacketDefaults.ProtoReflect.Descriptor instead.
 func (*TracePacketDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{27}
+	return file_trace_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TracePacketDefaults) GetTimestampClockId() uint32 {
@@ -2304,7 +2427,7 @@ type PerfSampleDefaults struct {
 
 func (x *PerfSampleDefaults) Reset() {
 	*x = PerfSampleDefaults{}
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2439,7 @@ func (x *PerfSampleDefaults) String() string {
 func (*PerfSampleDefaults) ProtoMessage() {}
 
 func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[28]
+	mi := &file_trace_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2452,7 @@ func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSampleDefaults.ProtoReflect.Descriptor instead.
 func (*PerfSampleDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{28}
+	return file_trace_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PerfSampleDefaults) GetTimebase() *Timebase {
@@ -2351,7 +2474,7 @@ type Timebase struct {
 
 func (x *Timebase) Reset() {
 	*x = Timebase{}
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2363,7 +2486,7 @@ func (x *Timebase) String() string {
 func (*Timebase) ProtoMessage() {}
 
 func (x *Timebase) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[29]
+	mi := &file_trace_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2376,7 +2499,7 @@ func (x *Timebase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timebase.ProtoReflect.Descriptor instead.
 func (*Timebase) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{29}
+	return file_trace_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Timebase) GetPeriod() uint64 {
@@ -2414,7 +2537,7 @@ type PerfSample struct {
 
 func (x *PerfSample) Reset() {
 	*x = PerfSample{}
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2549,7 @@ func (x *PerfSample) String() string {
 func (*PerfSample) ProtoMessage() {}
 
 func (x *PerfSample) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2439,7 +2562,7 @@ func (x *PerfSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSample.ProtoReflect.Descriptor instead.
 func (*PerfSample) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{30}
+	return file_trace_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PerfSample) GetCpu() uint32 {
@@ -2505,7 +2628,7 @@ type FtraceEventBundle_CompactSched struct {
 
 func (x *FtraceEventBundle_CompactSched) Reset() {
 	*x = FtraceEventBundle_CompactSched{}
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2640,7 @@ func (x *FtraceEventBundle_CompactSched) String() string {
 func (*FtraceEventBundle_CompactSched) ProtoMessage() {}
 
 func (x *FtraceEventBundle_CompactSched) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2744,7 @@ type ProcessTree_Process struct {
 
 func (x *ProcessTree_Process) Reset() {
 	*x = ProcessTree_Process{}
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2633,7 +2756,7 @@ func (x *ProcessTree_Process) String() string {
 func (*ProcessTree_Process) ProtoMessage() {}
 
 func (x *ProcessTree_Process) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2681,7 +2804,7 @@ type ProcessTree_Thread struct {
 
 func (x *ProcessTree_Thread) Reset() {
 	*x = ProcessTree_Thread{}
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2693,7 +2816,7 @@ func (x *ProcessTree_Thread) String() string {
 func (*ProcessTree_Thread) ProtoMessage() {}
 
 func (x *ProcessTree_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2740,7 +2863,7 @@ type ClockSnapshot_Clock struct {
 
 func (x *ClockSnapshot_Clock) Reset() {
 	*x = ClockSnapshot_Clock{}
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2875,7 @@ func (x *ClockSnapshot_Clock) String() string {
 func (*ClockSnapshot_Clock) ProtoMessage() {}
 
 func (x *ClockSnapshot_Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2917,7 @@ type SystemInfo_Utsname struct {
 
 func (x *SystemInfo_Utsname) Reset() {
 	*x = SystemInfo_Utsname{}
-	mi := &file_trace_proto_msgTypes[35]
+	mi := &file_trace_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +2929,7 @@ func (x *SystemInfo_Utsname) String() string {
 func (*SystemInfo_Utsname) ProtoMessage() {}
 
 func (x *SystemInfo_Utsname) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[35]
+	mi := &file_trace_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2863,7 +2986,7 @@ type ExtensionDescriptor_Field struct {
 
 func (x *ExtensionDescriptor_Field) Reset() {
 	*x = ExtensionDescriptor_Field{}
-	mi := &file_trace_proto_msgTypes[36]
+	mi := &file_trace_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +2998,7 @@ func (x *ExtensionDescriptor_Field) String() string {
 func (*ExtensionDescriptor_Field) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_Field) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[36]
+	mi := &file_trace_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +3060,7 @@ type ExtensionDescriptor_File struct {
 
 func (x *ExtensionDescriptor_File) Reset() {
 	*x = ExtensionDescriptor_File{}
-	mi := &file_trace_proto_msgTypes[37]
+	mi := &file_trace_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2949,7 +3072,7 @@ func (x *ExtensionDescriptor_File) String() string {
 func (*ExtensionDescriptor_File) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_File) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[37]
+	mi := &file_trace_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2995,7 +3118,7 @@ type ExtensionDescriptor_FileSet struct {
 
 func (x *ExtensionDescriptor_FileSet) Reset() {
 	*x = ExtensionDescriptor_FileSet{}
-	mi := &file_trace_proto_msgTypes[38]
+	mi := &file_trace_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3130,7 @@ func (x *ExtensionDescriptor_FileSet) String() string {
 func (*ExtensionDescriptor_FileSet) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_FileSet) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[38]
+	mi := &file_trace_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,13 +3295,15 @@ const file_trace_proto_rawDesc = "" +
 	"\asysname\x18\x01 \x01(\tR\asysname\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x18\n" +
 	"\arelease\x18\x03 \x01(\tR\arelease\x12\x18\n" +
-	"\amachine\x18\x04 \x01(\tR\amachine\"\x8b\x02\n" +
+	"\amachine\x18\x04 \x01(\tR\amachine\"\x85\x03\n" +
 	"\x0fTrackDescriptor\x12\x12\n" +
 	"\x04uuid\x18\x01 \x01(\x04R\x04uuid\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x128\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12;\n" +
+	"\aprocess\x18\x03 \x01(\v2!.wprof.perfetto.ProcessDescriptorR\aprocess\x128\n" +
 	"\x06thread\x18\x04 \x01(\v2 .wprof.perfetto.ThreadDescriptorR\x06thread\x12\x1f\n" +
 	"\vparent_uuid\x18\x05 \x01(\x04R\n" +
-	"parentUuid\x12%\n" +
+	"parentUuid\x12;\n" +
+	"\acounter\x18\b \x01(\v2!.wprof.perfetto.CounterDescriptorR\acounter\x12%\n" +
 	"\x0echild_ordering\x18\v \x01(\x05R\rchildOrdering\x12,\n" +
 	"\x12sibling_order_rank\x18\f \x01(\x05R\x10siblingOrderRank\x12 \n" +
 	"\vdescription\x18\x0e \x01(\tR\vdescription\"\xaa\x03\n" +
@@ -3195,10 +3320,14 @@ const file_trace_proto_rawDesc = "" +
 	"\apackage\x18\x02 \x01(\tR\apackage\x12G\n" +
 	"\textension\x18\a \x03(\v2).wprof.perfetto.ExtensionDescriptor.FieldR\textension\x1aG\n" +
 	"\aFileSet\x12<\n" +
-	"\x04file\x18\x01 \x03(\v2(.wprof.perfetto.ExtensionDescriptor.FileR\x04file\"6\n" +
+	"\x04file\x18\x01 \x03(\v2(.wprof.perfetto.ExtensionDescriptor.FileR\x04file\"%\n" +
+	"\x11ProcessDescriptor\x12\x10\n" +
+	"\x03pid\x18\x01 \x01(\x05R\x03pid\"0\n" +
+	"\x11CounterDescriptor\x12\x1b\n" +
+	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xc8\x03\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\x8c\x04\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3210,18 +3339,21 @@ const file_trace_proto_rawDesc = "" +
 	"track_uuid\x18\v \x01(\x04R\ttrackUuid\x12 \n" +
 	"\fflow_ids_old\x18$ \x03(\x04R\n" +
 	"flowIdsOld\x127\n" +
-	"\x18terminating_flow_ids_old\x18* \x03(\x04R\x15terminatingFlowIdsOld\x12#\n" +
-	"\rcallstack_iid\x188 \x01(\x04R\fcallstackIid\"X\n" +
+	"\x18terminating_flow_ids_old\x18* \x03(\x04R\x15terminatingFlowIdsOld\x120\n" +
+	"\x14double_counter_value\x18, \x01(\x01R\x12doubleCounterValue\x12#\n" +
+	"\rcallstack_iid\x188 \x01(\x04R\fcallstackIid\"j\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TYPE_SLICE_BEGIN\x10\x01\x12\x12\n" +
 	"\x0eTYPE_SLICE_END\x10\x02\x12\x10\n" +
-	"\fTYPE_INSTANT\x10\x03\"\xb5\x01\n" +
+	"\fTYPE_INSTANT\x10\x03\x12\x10\n" +
+	"\fTYPE_COUNTER\x10\x04\"\xd8\x01\n" +
 	"\x0fDebugAnnotation\x12\x19\n" +
 	"\bname_iid\x18\x01 \x01(\x04R\anameIid\x12\x1d\n" +
 	"\n" +
 	"uint_value\x18\x03 \x01(\x04R\tuintValue\x12\x1b\n" +
 	"\tint_value\x18\x04 \x01(\x03R\bintValue\x12!\n" +
+	"\fdouble_value\x18\x05 \x01(\x01R\vdoubleValue\x12!\n" +
 	"\fstring_value\x18\x06 \x01(\tR\vstringValue\x12(\n" +
 	"\x10string_value_iid\x18\x11 \x01(\x04R\x0estringValueIid\"4\n" +
 	"\fInternedName\x12\x10\n" +
@@ -3299,7 +3431,7 @@ func file_trace_proto_rawDescGZIP() []byte {
 }
 
 var file_trace_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_trace_proto_goTypes = []any{
 	(SequenceFlag)(0),                          // 0: wprof.perfetto.SequenceFlag
 	(GenericKernelTaskStateEvent_TaskState)(0), // 1: wprof.perfetto.GenericKernelTaskStateEvent.TaskState
@@ -3324,43 +3456,45 @@ var file_trace_proto_goTypes = []any{
 	(*SystemInfo)(nil),                         // 20: wprof.perfetto.SystemInfo
 	(*TrackDescriptor)(nil),                    // 21: wprof.perfetto.TrackDescriptor
 	(*ExtensionDescriptor)(nil),                // 22: wprof.perfetto.ExtensionDescriptor
-	(*ThreadDescriptor)(nil),                   // 23: wprof.perfetto.ThreadDescriptor
-	(*TrackEvent)(nil),                         // 24: wprof.perfetto.TrackEvent
-	(*DebugAnnotation)(nil),                    // 25: wprof.perfetto.DebugAnnotation
-	(*InternedName)(nil),                       // 26: wprof.perfetto.InternedName
-	(*InternedData)(nil),                       // 27: wprof.perfetto.InternedData
-	(*InternedString)(nil),                     // 28: wprof.perfetto.InternedString
-	(*Mapping)(nil),                            // 29: wprof.perfetto.Mapping
-	(*Frame)(nil),                              // 30: wprof.perfetto.Frame
-	(*Callstack)(nil),                          // 31: wprof.perfetto.Callstack
-	(*TracePacketDefaults)(nil),                // 32: wprof.perfetto.TracePacketDefaults
-	(*PerfSampleDefaults)(nil),                 // 33: wprof.perfetto.PerfSampleDefaults
-	(*Timebase)(nil),                           // 34: wprof.perfetto.Timebase
-	(*PerfSample)(nil),                         // 35: wprof.perfetto.PerfSample
-	(*FtraceEventBundle_CompactSched)(nil),     // 36: wprof.perfetto.FtraceEventBundle.CompactSched
-	(*ProcessTree_Process)(nil),                // 37: wprof.perfetto.ProcessTree.Process
-	(*ProcessTree_Thread)(nil),                 // 38: wprof.perfetto.ProcessTree.Thread
-	(*ClockSnapshot_Clock)(nil),                // 39: wprof.perfetto.ClockSnapshot.Clock
-	(*SystemInfo_Utsname)(nil),                 // 40: wprof.perfetto.SystemInfo.Utsname
-	(*ExtensionDescriptor_Field)(nil),          // 41: wprof.perfetto.ExtensionDescriptor.Field
-	(*ExtensionDescriptor_File)(nil),           // 42: wprof.perfetto.ExtensionDescriptor.File
-	(*ExtensionDescriptor_FileSet)(nil),        // 43: wprof.perfetto.ExtensionDescriptor.FileSet
+	(*ProcessDescriptor)(nil),                  // 23: wprof.perfetto.ProcessDescriptor
+	(*CounterDescriptor)(nil),                  // 24: wprof.perfetto.CounterDescriptor
+	(*ThreadDescriptor)(nil),                   // 25: wprof.perfetto.ThreadDescriptor
+	(*TrackEvent)(nil),                         // 26: wprof.perfetto.TrackEvent
+	(*DebugAnnotation)(nil),                    // 27: wprof.perfetto.DebugAnnotation
+	(*InternedName)(nil),                       // 28: wprof.perfetto.InternedName
+	(*InternedData)(nil),                       // 29: wprof.perfetto.InternedData
+	(*InternedString)(nil),                     // 30: wprof.perfetto.InternedString
+	(*Mapping)(nil),                            // 31: wprof.perfetto.Mapping
+	(*Frame)(nil),                              // 32: wprof.perfetto.Frame
+	(*Callstack)(nil),                          // 33: wprof.perfetto.Callstack
+	(*TracePacketDefaults)(nil),                // 34: wprof.perfetto.TracePacketDefaults
+	(*PerfSampleDefaults)(nil),                 // 35: wprof.perfetto.PerfSampleDefaults
+	(*Timebase)(nil),                           // 36: wprof.perfetto.Timebase
+	(*PerfSample)(nil),                         // 37: wprof.perfetto.PerfSample
+	(*FtraceEventBundle_CompactSched)(nil),     // 38: wprof.perfetto.FtraceEventBundle.CompactSched
+	(*ProcessTree_Process)(nil),                // 39: wprof.perfetto.ProcessTree.Process
+	(*ProcessTree_Thread)(nil),                 // 40: wprof.perfetto.ProcessTree.Thread
+	(*ClockSnapshot_Clock)(nil),                // 41: wprof.perfetto.ClockSnapshot.Clock
+	(*SystemInfo_Utsname)(nil),                 // 42: wprof.perfetto.SystemInfo.Utsname
+	(*ExtensionDescriptor_Field)(nil),          // 43: wprof.perfetto.ExtensionDescriptor.Field
+	(*ExtensionDescriptor_File)(nil),           // 44: wprof.perfetto.ExtensionDescriptor.File
+	(*ExtensionDescriptor_FileSet)(nil),        // 45: wprof.perfetto.ExtensionDescriptor.FileSet
 }
 var file_trace_proto_depIdxs = []int32{
 	6,  // 0: wprof.perfetto.Trace.packet:type_name -> wprof.perfetto.TracePacket
 	7,  // 1: wprof.perfetto.TracePacket.ftrace_events:type_name -> wprof.perfetto.FtraceEventBundle
 	18, // 2: wprof.perfetto.TracePacket.process_tree:type_name -> wprof.perfetto.ProcessTree
 	19, // 3: wprof.perfetto.TracePacket.clock_snapshot:type_name -> wprof.perfetto.ClockSnapshot
-	24, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
-	27, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
+	26, // 4: wprof.perfetto.TracePacket.track_event:type_name -> wprof.perfetto.TrackEvent
+	29, // 5: wprof.perfetto.TracePacket.interned_data:type_name -> wprof.perfetto.InternedData
 	20, // 6: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
-	32, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
+	34, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
 	21, // 8: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
-	35, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
+	37, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
 	22, // 10: wprof.perfetto.TracePacket.extension_descriptor:type_name -> wprof.perfetto.ExtensionDescriptor
 	17, // 11: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
 	8,  // 12: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
-	36, // 13: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
+	38, // 13: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
 	9,  // 14: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
 	10, // 15: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
 	11, // 16: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
@@ -3370,35 +3504,37 @@ var file_trace_proto_depIdxs = []int32{
 	15, // 20: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
 	16, // 21: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
 	1,  // 22: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
-	37, // 23: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
-	38, // 24: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
-	39, // 25: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
-	40, // 26: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
-	23, // 27: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
-	43, // 28: wprof.perfetto.ExtensionDescriptor.extension_set:type_name -> wprof.perfetto.ExtensionDescriptor.FileSet
-	25, // 29: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
-	2,  // 30: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
-	26, // 31: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
-	26, // 32: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
-	26, // 33: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
-	28, // 34: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
-	30, // 35: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
-	31, // 36: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
-	28, // 37: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
-	28, // 38: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
-	29, // 39: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
-	28, // 40: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
-	33, // 41: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
-	34, // 42: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
-	3,  // 43: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
-	4,  // 44: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
-	41, // 45: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
-	42, // 46: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	39, // 23: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
+	40, // 24: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
+	41, // 25: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
+	42, // 26: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
+	23, // 27: wprof.perfetto.TrackDescriptor.process:type_name -> wprof.perfetto.ProcessDescriptor
+	25, // 28: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
+	24, // 29: wprof.perfetto.TrackDescriptor.counter:type_name -> wprof.perfetto.CounterDescriptor
+	45, // 30: wprof.perfetto.ExtensionDescriptor.extension_set:type_name -> wprof.perfetto.ExtensionDescriptor.FileSet
+	27, // 31: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
+	2,  // 32: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
+	28, // 33: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
+	28, // 34: wprof.perfetto.InternedData.event_names:type_name -> wprof.perfetto.InternedName
+	28, // 35: wprof.perfetto.InternedData.debug_annotation_names:type_name -> wprof.perfetto.InternedName
+	30, // 36: wprof.perfetto.InternedData.function_names:type_name -> wprof.perfetto.InternedString
+	32, // 37: wprof.perfetto.InternedData.frames:type_name -> wprof.perfetto.Frame
+	33, // 38: wprof.perfetto.InternedData.callstacks:type_name -> wprof.perfetto.Callstack
+	30, // 39: wprof.perfetto.InternedData.build_ids:type_name -> wprof.perfetto.InternedString
+	30, // 40: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
+	31, // 41: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
+	30, // 42: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
+	35, // 43: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
+	36, // 44: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
+	3,  // 45: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
+	4,  // 46: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
+	43, // 47: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
+	44, // 48: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_trace_proto_init() }
@@ -3412,7 +3548,7 @@ func file_trace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trace_proto_rawDesc), len(file_trace_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,154 @@
+package records
+
+import (
+	"math"
+	"strconv"
+
+	"wprof/format"
+)
+
+// Arg is a value of a typed event.
+type Arg struct {
+	Name     string // of the field
+	Type     format.ValueType
+	List     bool
+	Number   uint64 // see [format.Value]; of times and durations ns, of stacks the id, of lists how many elements it has
+	Text     string // of texts, bytes and named enumerations; valid UTF-8
+	Task     *Task  // nil: none
+	Elements []Arg
+}
+
+const (
+	phaseBegin = iota
+	phaseEnd
+)
+
+// typed makes the record of a typed event.
+func (m *Maker) typed(r *Record, e *format.Event) {
+	t := m.r.EventType(uint32(min(e.Args[format.TypedType], math.MaxUint32)))
+	r.Has, r.Text, r.Args = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0]
+	if e.Task != 0 {
+		r.Tasks[0] = m.subject(e)
+		r.Has |= 1 << TypedTask
+	}
+	if start, isSpan := e.Start(); isSpan {
+		r.Values[1] = max(0, e.Time-start)
+		r.Has |= 1 << TypedDuration
+		if start >= m.opened {
+			r.Values[2] = start - m.first
+			r.Has |= 1 << TypedStart
+		}
+	}
+	if t.IsLost() {
+		return
+	}
+	r.Text = m.texts.clean(t.Name)
+	switch format.TypeShape(t.Shape) {
+	case format.TypeShape_SHAPE_BEGIN:
+		r.Values[0] = phaseBegin
+		r.Has |= 1 << TypedPhase
+	case format.TypeShape_SHAPE_END:
+		r.Values[0] = phaseEnd
+		r.Has |= 1 << TypedPhase
+	}
+	var ok bool
+	if m.values, ok = t.AppendValues(m.values[:0], e); !ok {
+		return
+	}
+	for i := range m.values {
+		r.Args = append(r.Args, m.arg(&m.values[i], e))
+	}
+}
+
+func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
+	a := Arg{Name: string(v.Field.Name), Type: format.ValueType(v.Field.Type), List: v.Field.List, Number: v.Number}
+	if v.Field.List {
+		for _, one := range v.AppendElements(nil, e.TimeBase()) {
+			element := one
+			a.Elements = append(a.Elements, m.single(a, &element, e))
+		}
+		return a
+	}
+	return m.single(a, v, e)
+}
+
+func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
+	a.List, a.Number = false, v.Number
+	id := uint32(min(v.Number, math.MaxUint32))
+	switch a.Type {
+	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
+		a.Text = m.texts.clean(v.Bytes)
+	case format.ValueType_VALUE_TEXT:
+		a.Text = "(lost)"
+		if id == 0 {
+			a.Text = ""
+		} else if t := m.r.Text(id); t != nil {
+			a.Text = m.texts.clean(t.Text)
+		}
+	case format.ValueType_VALUE_ENUM:
+		a.Text = m.texts.clean(v.Field.EnumName(v.Int()))
+	case format.ValueType_VALUE_TIME:
+		a.Number = uint64(v.Int() - m.first)
+	case format.ValueType_VALUE_STACK:
+		a.Number = uint64(m.stacks.ID(format.StackID(id)))
+	case format.ValueType_VALUE_TASK:
+		if id != 0 {
+			a.Task = m.tasks.of(format.TaskID(id), e.CPU)
+		}
+	}
+	return a
+}
+
+// AppendArgs appends values as a JSON object. appendTime appends ns as the output has times.
+func AppendArgs(b []byte, args []Arg, appendTime func(b []byte, ns int64) []byte) []byte {
+	b = append(b, '{')
+	for i := range args {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(AppendString(b, args[i].Name), ':')
+		b = appendArg(b, &args[i], appendTime)
+	}
+	return append(b, '}')
+}
+
+// AppendFloat appends a number; JSON has no infinity, and nothing that is no number: null.
+func AppendFloat(b []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(b, "null"...)
+	}
+	return strconv.AppendFloat(b, f, 'g', -1, 64)
+}
+
+func appendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []byte {
+	if a.List {
+		b = append(b, '[')
+		for i := range a.Elements {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendArg(b, &a.Elements[i], appendTime)
+		}
+		return append(b, ']')
+	}
+	switch a.Type {
+	case format.ValueType_VALUE_BOOL:
+		return strconv.AppendBool(b, a.Number != 0)
+	case format.ValueType_VALUE_FLOAT:
+		return AppendFloat(b, math.Float64frombits(a.Number))
+	case format.ValueType_VALUE_TIME, format.ValueType_VALUE_DURATION:
+		return appendTime(b, int64(a.Number))
+	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING, format.ValueType_VALUE_TEXT:
+		return AppendString(b, a.Text)
+	case format.ValueType_VALUE_TASK:
+		return appendTask(b, a.Task)
+	case format.ValueType_VALUE_ENUM:
+		if a.Text != "" {
+			return AppendString(b, a.Text)
+		}
+		return strconv.AppendInt(b, int64(a.Number), 10)
+	case format.ValueType_VALUE_INT:
+		return strconv.AppendInt(b, int64(a.Number), 10)
+	}
+	return strconv.AppendUint(b, a.Number, 10)
+}

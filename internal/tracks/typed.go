@@ -1,0 +1,272 @@
+package tracks
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/bounded"
+)
+
+// Definitions finds what ids of the current section name, nil where nothing is known; [format.Reader] is one.
+type Definitions interface {
+	EventType(id uint32) *format.EventType
+	Text(id uint32) *format.Text
+	Task(format.TaskID) *format.Task
+}
+
+// Typed makes items of typed events. Of two events that make a span it keeps the first one until the second comes.
+type Typed struct {
+	defs   Definitions
+	values []format.Value
+	items  []Item
+	begun  *bounded.Map[spanKey, []begun]
+
+	section int
+}
+
+// begun is a span that has begun, and the section whose ids it has.
+type begun struct {
+	Item
+	section int
+}
+
+// maxBegun bounds the spans that have begun and not ended, by type, thread and key.
+const maxBegun = 1 << 14
+
+// maxNested bounds those of one type, thread and key.
+const maxNested = 64
+
+// spanKey is what the two ends of a span have in common. Ids mean something in their section only, so it has none.
+type spanKey struct {
+	typ, group string
+	tid        int32
+	start      int64
+	key        string
+}
+
+// NewTyped returns a Typed that looks definitions up in defs.
+func NewTyped(defs Definitions) *Typed {
+	return &Typed{defs: defs, begun: bounded.NewMap[spanKey, []begun](maxBegun)}
+}
+
+// NewSection is called when ids change their meaning.
+func (d *Typed) NewSection() { d.section++ }
+
+// Items are what is drawn of an event, valid until the next call.
+func (d *Typed) Items(e *format.Event) []Item {
+	d.items = d.items[:0]
+	t := d.defs.EventType(uint32(min(e.Args[format.TypedType], math.MaxUint32)))
+	if t.IsLost() {
+		return nil
+	}
+	var ok bool
+	if d.values, ok = t.AppendValues(d.values[:0], e); !ok {
+		return nil
+	}
+	at := e.Time
+	if e.Flags&format.FlagLate != 0 {
+		at = e.Own
+	}
+	on := drawnOn(t.On)
+	hasCounters := d.counters(t, e, on, at)
+	if shape := format.TypeShape(t.Shape); shape == format.TypeShape_SHAPE_INSTANT && hasCounters {
+		return d.items
+	}
+	i := Item{On: on, Track: string(t.Track), Task: e.Task, CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: string(t.Name)}
+	var key string
+	for n := range d.values {
+		v := &d.values[n]
+		switch format.ValueHint(v.Field.Hint) {
+		case format.ValueHint_HINT_NAME:
+			i.Name = d.text(v, e)
+			continue
+		case format.ValueHint_HINT_KEY:
+			key = d.text(v, e)
+		}
+		if format.ValueType(v.Field.Type) == format.ValueType_VALUE_STACK && !v.Field.List && i.Stack == 0 {
+			i.Stack = format.StackID(min(v.Number, math.MaxUint32))
+			continue
+		}
+		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
+			i.Args = append(i.Args, a)
+		}
+	}
+	d.shape(t, e, i, key)
+	return d.items
+}
+
+func drawnOn(on uint32) format.DrawnOn {
+	switch format.TypeTrack(on) {
+	case format.TypeTrack_TRACK_PROCESS:
+		return format.DrawnOnProcess
+	case format.TypeTrack_TRACK_CPU:
+		return format.DrawnOnCPU
+	case format.TypeTrack_TRACK_GLOBAL:
+		return format.DrawnOnGlobal
+	}
+	return format.DrawnOnThread
+}
+
+// shape adds the item of an event, unless it only begins or ends a span whose other end is not there.
+func (d *Typed) shape(t *format.EventType, e *format.Event, i Item, key string) {
+	start, isSpan := e.Start()
+	if i.Track == "" && (t.Shape != uint32(format.TypeShape_SHAPE_INSTANT) || i.On != format.DrawnOnThread) {
+		i.Track = string(t.Name)
+	}
+	switch format.TypeShape(t.Shape) {
+	case format.TypeShape_SHAPE_SPAN:
+		i.Shape, i.From = Slice, i.To
+		if isSpan {
+			i.From = min(start, i.To)
+		}
+	case format.TypeShape_SHAPE_BEGIN:
+		k := d.spanKey(t, e, key)
+		open, _ := d.begun.Get(k)
+		if len(open) < maxNested {
+			d.begun.Put(k, append(open, begun{i, d.section}))
+		}
+		return
+	case format.TypeShape_SHAPE_END:
+		begins := d.defs.EventType(t.Ends)
+		if begins.IsLost() {
+			return
+		}
+		k := d.spanKey(begins, e, key)
+		open, _ := d.begun.Get(k)
+		if len(open) == 0 {
+			return
+		}
+		first := open[len(open)-1]
+		d.begun.Put(k, open[:len(open)-1])
+		if first.section != d.section {
+			first.Task, first.Args, first.Stack = i.Task, nil, 0
+		}
+		first.Shape, first.To = Slice, max(i.From, first.From)
+		first.Args = append(first.Args, i.Args...)
+		i = first.Item
+	}
+	d.items = append(d.items, i)
+}
+
+func (d *Typed) spanKey(t *format.EventType, e *format.Event, key string) spanKey {
+	k := spanKey{typ: string(t.Name), group: string(t.Group), key: key}
+	if task := d.defs.Task(e.Task); key == "" && !task.IsLost() {
+		k.tid, k.start = task.Tid, task.Start
+	}
+	return k
+}
+
+// counters adds an item for each value that is drawn as a counter.
+func (d *Typed) counters(t *format.EventType, e *format.Event, on format.DrawnOn, at int64) (any bool) {
+	for n := range d.values {
+		v := &d.values[n]
+		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || v.Field.List {
+			continue
+		}
+		name := string(v.Field.Name)
+		if track := string(t.Track); track != "" {
+			name = track + " " + name
+		}
+		d.items = append(d.items, Item{Shape: Counter, On: on, Track: name, Task: e.Task, CPU: e.CPU, From: at, To: at, Name: name, Value: number(v), Unit: v.Field.Unit})
+		any = true
+	}
+	return any
+}
+
+func number(v *format.Value) float64 {
+	switch format.ValueType(v.Field.Type) {
+	case format.ValueType_VALUE_FLOAT:
+		return v.Float()
+	case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION, format.ValueType_VALUE_ENUM, format.ValueType_VALUE_TIME:
+		return float64(v.Int())
+	}
+	return float64(v.Number)
+}
+
+func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
+	a := Arg{Name: string(v.Field.Name), Type: ArgText, Number: v.Number}
+	if v.Field.List {
+		var parts []string
+		for _, one := range v.AppendElements(nil, e.TimeBase()) {
+			parts = append(parts, d.text(&one, e))
+		}
+		a.Text = strings.Join(parts, ", ")
+		return a
+	}
+	switch format.ValueType(v.Field.Type) {
+	case format.ValueType_VALUE_UINT:
+		if v.Field.Hint != uint32(format.ValueHint_HINT_HEX) {
+			a.Type = ArgUint
+		}
+	case format.ValueType_VALUE_INT:
+		a.Type = ArgInt
+	case format.ValueType_VALUE_DURATION:
+		a.Type, a.Name = ArgInt, a.Name+"_ns"
+	case format.ValueType_VALUE_TIME:
+		a.Type, a.Name, a.Number = ArgInt, a.Name+"_before_ns", uint64(e.Time-v.Int())
+	case format.ValueType_VALUE_FLOAT:
+		a.Type = ArgFloat
+	case format.ValueType_VALUE_TASK:
+		a.Type = ArgTask
+	case format.ValueType_VALUE_STACK:
+		a.Type = ArgStack
+	}
+	if a.Type == ArgText {
+		a.Text = d.text(v, e)
+	}
+	return a
+}
+
+// text is a value as text.
+func (d *Typed) text(v *format.Value, e *format.Event) string {
+	switch format.ValueType(v.Field.Type) {
+	case format.ValueType_VALUE_BOOL:
+		return strconv.FormatBool(v.Number != 0)
+	case format.ValueType_VALUE_FLOAT:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
+		return string(v.Bytes)
+	case format.ValueType_VALUE_TEXT:
+		if t := d.defs.Text(uint32(min(v.Number, math.MaxUint32))); t != nil {
+			return string(t.Text)
+		}
+		return ""
+	case format.ValueType_VALUE_ENUM:
+		if name := v.Field.EnumName(v.Int()); name != nil {
+			return string(name)
+		}
+		return strconv.FormatInt(v.Int(), 10)
+	case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION:
+		return strconv.FormatInt(v.Int(), 10)
+	case format.ValueType_VALUE_TIME:
+		return strconv.FormatInt(e.Time-v.Int(), 10)
+	case format.ValueType_VALUE_TASK:
+		if t := d.defs.Task(format.TaskID(min(v.Number, math.MaxUint32))); !t.IsLost() {
+			return string(t.Comm) + " " + strconv.Itoa(int(t.Tid))
+		}
+		return ""
+	}
+	if v.Field.Hint == uint32(format.ValueHint_HINT_HEX) {
+		return fmt.Sprintf("%#x", v.Number)
+	}
+	return strconv.FormatUint(v.Number, 10)
+}
+
+// Close returns the spans that have begun and not ended by a time, open, until the next call.
+func (d *Typed) Close(at int64) []Item {
+	d.items = d.items[:0]
+	for open := range d.begun.Values() {
+		for _, i := range open {
+			if i.section != d.section {
+				continue // what it names means something else here
+			}
+			i.Shape, i.To, i.Open = Slice, max(at, i.From), true
+			d.items = append(d.items, i.Item)
+		}
+	}
+	d.begun.Clear()
+	return d.items
+}
