@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
-func (r record) args() []byte { return r.bytes[24:][:r.u32(20)] }
+func (r record) args() []byte { return r.bytes[ringdata.ArgsArgs:][:r.u32(ringdata.ArgsLen)] }
 
 // recordBefore is the one that the same CPU wrote before; others may write between the two.
 func recordBefore(records []record, i int) (record, bool) {
@@ -43,17 +44,17 @@ func TestArgumentsAreThoseOfTheExec(t *testing.T) {
 			want = want[:min(len(want), argsLong)]
 			pid := command.Process.Pid
 			for i, r := range records {
-				if r.kind() != recExec || r.tid() != pid {
+				if r.kind() != ringdata.KindExec || r.tid() != pid {
 					continue
 				}
 				got, found := recordBefore(records, i)
-				if !found || got.kind() != recArgs {
+				if !found || got.kind() != ringdata.KindArgs {
 					t.Fatal("no arguments stand before the exec")
 				}
-				if !bytes.Equal(got.args(), want) || got.flags()&flagCut != 0 != isCut || got.tid() != pid || got.u32(16) != pid {
-					t.Errorf("arguments of process %d %d: %.80q (%d bytes, flags %#x), want of %d %.80q (%d bytes)", got.tid(), got.u32(16), got.args(), len(got.args()), got.flags(), pid, want, len(want))
+				if !bytes.Equal(got.args(), want) || got.flags()&ringdata.FlagCut != 0 != isCut || got.tid() != pid || got.u32(ringdata.ArgsPID) != pid {
+					t.Errorf("arguments of process %d %d: %.80q (%d bytes, flags %#x), want of %d %.80q (%d bytes)", got.tid(), got.u32(ringdata.ArgsPID), got.args(), len(got.args()), got.flags(), pid, want, len(want))
 				}
-				if got.flags()&flagSubject != r.flags()&flagSubject {
+				if got.flags()&ringdata.FlagSubject != r.flags()&ringdata.FlagSubject {
 					t.Errorf("the arguments have flags %#x, the exec %#x", got.flags(), r.flags())
 				}
 				return

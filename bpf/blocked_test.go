@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wprof/internal/ringdata"
 	"wprof/test/fuse"
 )
 
@@ -38,8 +39,8 @@ func TestLockedMemoryIsNotWaitedFor(t *testing.T) {
 		return
 	}
 	r, found := blockedRecord(list.Bytes(), pid)
-	if !found || r.u32(32) == 0 || r.u32(36) != 1 || r.u32(28) != 2 {
-		t.Errorf("found %v, %d frames of the kernel and %d of user space, cut %d; want some, the first, and 2", found, r.u32(32), r.u32(36), r.u32(28))
+	if !found || r.u32(ringdata.BlockedKernelCount) == 0 || r.u32(ringdata.BlockedUserCount) != 1 || r.u32(ringdata.BlockedCut) != 2 {
+		t.Errorf("found %v, %d frames of the kernel and %d of user space, cut %d; want some, the first, and 2", found, r.u32(ringdata.BlockedKernelCount), r.u32(ringdata.BlockedUserCount), r.u32(ringdata.BlockedCut))
 	}
 }
 
@@ -156,8 +157,8 @@ func TestBlockedThreadOfA32BitProgramHasItsCallers(t *testing.T) {
 		must(t, program.Process.Kill())
 		_ = program.Wait()
 		var got []uint64
-		for i := range r.u32(36) {
-			got = append(got, uint64(r.u64(56+8*(r.u32(32)+i))))
+		for i := range r.u32(ringdata.BlockedUserCount) {
+			got = append(got, uint64(r.u64(ringdata.BlockedAddrs+8*(r.u32(ringdata.BlockedKernelCount)+i))))
 		}
 		if !found || !slices.Equal(got, want) {
 			t.Errorf("found %v with frames %#x, want %#x", found, got, want)

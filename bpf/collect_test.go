@@ -21,36 +21,6 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// Numbers of records.h.
-const (
-	recSwitch    = 1
-	recWaking    = 2
-	recWakeupNew = 3
-	recFork      = 4
-	recExec      = 5
-	recRename    = 6
-	recExit      = 7
-	recFree      = 8
-	recLost      = 11
-	recSample    = 13
-	recTask      = 64
-	recStack     = 65
-	recArgs      = 66
-	recReturn    = 67
-
-	flagSubject   = 1
-	flagObject    = 2
-	flagLast      = 4
-	flagCut       = 8
-	flagOnCPU     = 16
-	flagAnnounced = 16
-	flagPreempted = 32
-	flagInterrupt = 32
-	flagSince     = 64
-	flagStacked   = 64
-	flagQueued    = 128
-)
-
 // record is a copy of one record, and where it stood.
 type record struct {
 	bytes []byte
@@ -58,25 +28,31 @@ type record struct {
 	at    uint64
 }
 
-func (r record) ts() int64        { return int64(binary.NativeEndian.Uint64(r.bytes)) }
-func (r record) kind() uint8      { return r.bytes[8] }
-func (r record) flags() uint8     { return r.bytes[9] }
-func (r record) cpu() int         { return int(binary.NativeEndian.Uint16(r.bytes[10:])) }
-func (r record) tid() int         { return r.u32(12) }
+func (r record) ts() int64        { return int64(binary.NativeEndian.Uint64(r.bytes[ringdata.HdrTS:])) }
+func (r record) kind() uint8      { return r.bytes[ringdata.HdrKind] }
+func (r record) flags() uint8     { return r.bytes[ringdata.HdrFlags] }
+func (r record) cpu() int         { return int(binary.NativeEndian.Uint16(r.bytes[ringdata.HdrCPU:])) }
+func (r record) tid() int         { return r.u32(ringdata.HdrTID) }
 func (r record) u32(at int) int   { return int(binary.NativeEndian.Uint32(r.bytes[at:])) }
 func (r record) u64(at int) int64 { return int64(binary.NativeEndian.Uint64(r.bytes[at:])) }
 func (r record) text(at, n int) string {
 	s, _, _ := bytes.Cut(r.bytes[at:at+n], []byte{0})
 	return string(s)
 }
-func (r record) next() int           { return r.u32(16) }
-func (r record) wakee() int          { return r.u32(16) }
-func (r record) identTID() int       { return r.u32(16) }
-func (r record) identPID() int       { return r.u32(20) }
-func (r record) identPPID() int      { return r.u32(24) }
-func (r record) identFlags() int     { return r.u32(28) }
-func (r record) identComm() string   { return r.text(40, 16) }
-func (r record) identLeader() string { return r.text(56, 16) }
+
+// identAt is where the identity is in every record that has one.
+const identAt = ringdata.TaskWho
+
+func (r record) next() int         { return r.u32(ringdata.SwitchNextTID) }
+func (r record) wakee() int        { return r.u32(ringdata.WakingWakeeTID) }
+func (r record) identTID() int     { return r.u32(identAt + ringdata.IdentTID) }
+func (r record) identPID() int     { return r.u32(identAt + ringdata.IdentPID) }
+func (r record) identPPID() int    { return r.u32(identAt + ringdata.IdentPPID) }
+func (r record) identFlags() int   { return r.u32(identAt + ringdata.IdentTaskFlags) }
+func (r record) identComm() string { return r.text(identAt+ringdata.IdentComm, ringdata.IdentCommSize) }
+func (r record) identLeader() string {
+	return r.text(identAt+ringdata.IdentProcessComm, ringdata.IdentProcessCommSize)
+}
 
 // Tests rename threads; the process's own name is that of the main thread, which this keeps for the main goroutine.
 func init() { runtime.LockOSThread() }
@@ -180,7 +156,7 @@ func recordingUntil(t *testing.T, tracer *Tracer, do func(), enough func([]recor
 	all := <-done
 	slices.SortStableFunc(all, func(a, b record) int { return int(a.ts() - b.ts()) })
 	for _, r := range all {
-		if r.kind() == recLost {
+		if r.kind() == ringdata.KindLost {
 			t.Fatalf("records were lost: %v", r)
 		}
 	}
@@ -234,7 +210,7 @@ func leaving(records []record, tid int, after int64) []departure {
 	var all []departure
 	last := map[int]int{}
 	for _, r := range records {
-		if r.kind() != recSwitch {
+		if r.kind() != ringdata.KindSwitch {
 			continue
 		}
 		before, known := last[r.cpu()]

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // who is what a filter judges a thread by.
@@ -147,14 +148,14 @@ func identities(before, after map[int]record) map[int]who {
 func tally(records []record, begin, end int64, known map[int]who, judge func(who) bool) map[string]int {
 	counts := map[string]int{}
 	for _, r := range records {
-		if k := r.kind(); r.ts() < begin || r.ts() > end || k != recSwitch && k != recWaking {
+		if k := r.kind(); r.ts() < begin || r.ts() > end || k != ringdata.KindSwitch && k != ringdata.KindWaking {
 			continue
 		}
 		sides := [2]who{identity(known, r.tid(), r.cpu()), identity(known, r.next(), r.cpu())}
 		if sides[0].comm == "" || sides[1].comm == "" {
 			continue
 		}
-		flags := int(r.flags()) & (flagSubject | flagObject)
+		flags := int(r.flags()) & (ringdata.FlagSubject | ringdata.FlagObject)
 		if judge != nil {
 			flags = 0
 			for i, side := range sides {
@@ -223,14 +224,16 @@ func TestChildrenAreFollowed(t *testing.T) {
 			records := recording(t, mustLoad(t, Options{Filter: f}), func() { run(t, "sh", "-c", "(sleep 0.01; true) & wait") })
 			var execs []string
 			for _, r := range records {
-				if r.kind() == recExec && r.flags()&flagSubject != 0 {
+				if r.kind() == ringdata.KindExec && r.flags()&ringdata.FlagSubject != 0 {
 					execs = append(execs, r.identComm())
 				}
 			}
 			if !slices.Equal(execs, []string{"sh", "sleep"}) {
 				t.Errorf("wanted execs of %q, want sh and sleep", execs)
 			}
-			slept := count(records, func(r record) bool { return r.kind() == recSwitch && r.flags()&flagSubject != 0 && r.u32(20)&1 != 0 })
+			slept := count(records, func(r record) bool {
+				return r.kind() == ringdata.KindSwitch && r.flags()&ringdata.FlagSubject != 0 && r.u32(ringdata.SwitchPrevState)&1 != 0
+			})
 			if slept == 0 {
 				t.Error("no switch of the descendants")
 			}
@@ -310,8 +313,8 @@ func TestFollowedProcessWithAReusedIDStaysFollowed(t *testing.T) {
 	wanted, unwanted := 0, 0
 	for _, r := range records {
 		switch {
-		case !r.is(recExit) || !twice[r.tid()]:
-		case r.flags()&flagSubject != 0:
+		case !r.is(ringdata.KindExit) || !twice[r.tid()]:
+		case r.flags()&ringdata.FlagSubject != 0:
 			wanted++
 		default:
 			unwanted++
@@ -374,7 +377,7 @@ func TestRenamedThreadIsJudgedAnew(t *testing.T) {
 	})
 	inside, outside := 0, 0
 	for _, r := range records {
-		if r.kind() != recSwitch || r.tid() != tid || r.flags()&flagSubject == 0 {
+		if r.kind() != ringdata.KindSwitch || r.tid() != tid || r.flags()&ringdata.FlagSubject == 0 {
 			continue
 		}
 		if r.ts() > begin && r.ts() < end {

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"wprof/internal/ringdata"
 )
 
 // process is what following descendants needs to know of a process.
@@ -159,30 +161,22 @@ func matchesAny(globs []string, name string) bool {
 	})
 }
 
-// Places of fields in struct rec_task.
-const (
-	taskBytes    = 96
-	taskTIDAt    = 16
-	taskPIDAt    = 20
-	taskPPIDAt   = 24
-	taskStartAt  = 32
-	taskLeaderAt = 56
-)
-
 func (t *Tracer) processes() ([]process, error) {
 	var tasks bytes.Buffer
 	if err := t.ReadTasks(&tasks); err != nil {
 		return nil, err
 	}
 	var all []process
-	for record := range slices.Chunk(tasks.Bytes(), taskBytes) {
-		number := func(at int) int32 { return int32(binary.NativeEndian.Uint32(record[at:])) }
-		if number(taskTIDAt) != number(taskPIDAt) {
+	for record := range slices.Chunk(tasks.Bytes(), ringdata.TaskSize) {
+		who := record[ringdata.TaskWho:]
+		number := func(at int) int32 { return int32(binary.NativeEndian.Uint32(who[at:])) }
+		pid := number(ringdata.IdentPID)
+		if number(ringdata.IdentTID) != pid {
 			continue
 		}
-		name, _, _ := bytes.Cut(record[taskLeaderAt:taskLeaderAt+16], []byte{0})
-		start := int64(binary.NativeEndian.Uint64(record[taskStartAt:]))
-		all = append(all, process{number(taskPIDAt), number(taskPPIDAt), start, string(name)})
+		name, _, _ := bytes.Cut(who[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize], []byte{0})
+		start := int64(binary.NativeEndian.Uint64(who[ringdata.IdentStartNS:]))
+		all = append(all, process{pid, number(ringdata.IdentPPID), start, string(name)})
 	}
 	return all, nil
 }

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/ringdata"
 )
 
 // A timer that wakes a thread on the CPU of a computing one is an interrupt's waking; one by a system call is not.
@@ -49,9 +51,9 @@ func TestWakingsBySendersAreNoInterrupts(t *testing.T) {
 		records := recording(t, tracer, func() { p.play(500, func(play func()) { play() }) })
 		var all, flagged int
 		for _, r := range records {
-			if r.kind() == recWaking && (r.tid() == p.first && r.wakee() == p.second || r.tid() == p.second && r.wakee() == p.first) {
+			if r.kind() == ringdata.KindWaking && (r.tid() == p.first && r.wakee() == p.second || r.tid() == p.second && r.wakee() == p.first) {
 				all++
-				if r.flags()&flagInterrupt != 0 {
+				if r.flags()&ringdata.FlagInterrupt != 0 {
 					flagged++
 				}
 			}
@@ -108,11 +110,11 @@ func wakeByTimer(t *testing.T, o Options, work func(), times int, wait func()) {
 
 	var byTimer, flagged, all, own int
 	for _, r := range drain(tracer) {
-		if r.kind() != recWaking {
+		if r.kind() != ringdata.KindWaking {
 			continue
 		}
-		switch inInterrupt := r.flags()&flagInterrupt != 0; {
-		case uint32(r.u32(12)) == hog && uint32(r.u32(16)) == sleeper:
+		switch inInterrupt := r.flags()&ringdata.FlagInterrupt != 0; {
+		case uint32(r.tid()) == hog && uint32(r.wakee()) == sleeper:
 			byTimer++
 			if inInterrupt {
 				flagged++

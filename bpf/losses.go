@@ -9,9 +9,9 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
-)
 
-const lostKinds = 64 // REC_EVENTS in records.h: all kinds of events
+	"wprof/internal/ringdata"
+)
 
 // LossCause is why records were not written.
 type LossCause uint8
@@ -37,7 +37,7 @@ type Loss struct {
 // losses mirrors struct losses in ring.h.
 type losses struct {
 	from   uint64
-	counts [lostKinds]uint32
+	counts [ringdata.KindEvents]uint32
 }
 
 // lossCounters are the programs' own counters, one for each CPU, in memory shared with them.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/ringdata"
 )
 
 // Two tracers see the same events: one has room for all, the other one is read now and then.
@@ -49,7 +51,7 @@ func lossesAddUp(t *testing.T) bool {
 	must(t, roomy.Disarm())
 	inBand = append(inBand, drain(tight)...)
 
-	var happened, handled, told, untold [lostKinds]int
+	var happened, handled, told, untold [ringdata.KindEvents]int
 	for _, r := range drain(roomy) {
 		if r.ts() < opened || r.ts() > shut {
 			return false
@@ -58,16 +60,16 @@ func lossesAddUp(t *testing.T) bool {
 	}
 	var lastTold [1024]int64
 	for _, r := range inBand {
-		if r.kind() != recLost {
+		if r.kind() != ringdata.KindLost {
 			handled[place(r)]++
 			continue
 		}
 		sum := 0
-		for kind := range lostKinds {
-			sum += r.u32(24 + 4*kind)
-			told[kind] += r.u32(24 + 4*kind)
+		for kind := range ringdata.KindEvents {
+			sum += r.u32(ringdata.LostCounts + 4*kind)
+			told[kind] += r.u32(ringdata.LostCounts + 4*kind)
 		}
-		if from := r.u64(16); from < max(opened, lastTold[r.cpu()]) || from > r.ts() || sum == 0 {
+		if from := r.u64(ringdata.LostFrom); from < max(opened, lastTold[r.cpu()]) || from > r.ts() || sum == 0 {
 			t.Errorf("%d losses told at %d since %d, the window opened at %d and the last ones were told at %d", sum, r.ts(), from, opened, lastTold[r.cpu()])
 		}
 		lastTold[r.cpu()] = r.ts()
@@ -89,12 +91,12 @@ func lossesAddUp(t *testing.T) bool {
 			}
 		}
 	}
-	for kind := uint8(LostDefinition); kind <= recFree; kind++ {
+	for kind := uint8(LostDefinition); kind <= ringdata.KindFree; kind++ {
 		if handled[kind]+told[kind]+untold[kind] != happened[kind] {
 			t.Errorf("kind %d: %d handled, %d told as lost, %d at the end; %d happened", kind, handled[kind], told[kind], untold[kind], happened[kind])
 		}
 	}
-	if told[recSwitch] == 0 || told[recWaking] == 0 || untold[recRename] == 0 || happened[LostDefinition] == 0 || handled[recSwitch] == 0 {
+	if told[ringdata.KindSwitch] == 0 || told[ringdata.KindWaking] == 0 || untold[ringdata.KindRename] == 0 || happened[LostDefinition] == 0 || handled[ringdata.KindSwitch] == 0 {
 		t.Errorf("handled %v, told %v, at the end %v: the test does not test", handled, told, untold)
 	}
 	if again, _ := tight.TailLosses(); len(again) != 0 {
@@ -106,7 +108,7 @@ func lossesAddUp(t *testing.T) bool {
 // place is where a record is counted if it is lost. One that the filter wants from neither side is no event: it tells
 // who a thread is.
 func place(r record) uint8 {
-	if r.kind() < lostKinds && r.flags()&(flagSubject|flagObject) != 0 {
+	if r.kind() < ringdata.KindEvents && r.flags()&(ringdata.FlagSubject|ringdata.FlagObject) != 0 {
 		return r.kind()
 	}
 	return LostDefinition
@@ -118,7 +120,7 @@ func TestRingsOfAnySizeWrap(t *testing.T) {
 	must(t, tracer.Arm())
 	for ring.Producer() < uint64(10*tracer.options.RingBytes) {
 		for _, r := range drain(tracer) {
-			if r.kind() == 0 || r.kind() > recArgs || len(r.bytes) < 24 {
+			if r.kind() == 0 || r.kind() > ringdata.KindArgs || len(r.bytes) < 24 {
 				t.Fatalf("not a record: %v", r)
 			}
 		}

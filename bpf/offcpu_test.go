@@ -14,11 +14,13 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/ringdata"
 )
 
 // return record: ids at the places of rec_return.stacks.
-func (r record) returnUser() int64   { return r.u64(16) }
-func (r record) returnKernel() int64 { return r.u64(24) }
+func (r record) returnUser() int64   { return r.u64(ringdata.ReturnStacks + ringdata.StacksUser) }
+func (r record) returnKernel() int64 { return r.u64(ringdata.ReturnStacks + ringdata.StacksKernel) }
 
 // sleeps has a thread of its own sleep n times for a while, and returns its id.
 func sleeps(n int, each time.Duration) (tid int) {
@@ -94,13 +96,13 @@ func TestReturnOfAThreadThatWasOffLongHasAStack(t *testing.T) {
 			noUser, early := 0, 0
 			for _, r := range records {
 				switch {
-				case r.is(recSwitch):
+				case r.is(ringdata.KindSwitch):
 					// A hypervisor's own threads may come and go without a word.
 					if tid := waits[r.cpu()]; tid != 0 && tid == r.tid() {
 						t.Errorf("no return of thread %d on CPU %d before its switch at %d", tid, r.cpu(), r.ts())
 					}
 					waits[r.cpu()] = 0
-					isAnnounced := r.flags()&flagAnnounced != 0
+					isAnnounced := r.flags()&ringdata.FlagAnnounced != 0
 					if isAnnounced {
 						waits[r.cpu()] = r.next()
 						announced[r.next()]++
@@ -115,7 +117,7 @@ func TestReturnOfAThreadThatWasOffLongHasAStack(t *testing.T) {
 						}
 					}
 					arrived[r.next()] = r.ts()
-				case r.is(recReturn):
+				case r.is(ringdata.KindReturn):
 					if waits[r.cpu()] != r.tid() {
 						t.Errorf("a return at %d that no switch has announced", r.ts())
 					}
@@ -167,12 +169,12 @@ func TestShortTimesOffAreNotAnnouncedWhateverTheThreadIDs(t *testing.T) {
 	arrived := map[int]int64{}
 	returns, announced := 0, 0
 	for _, r := range records {
-		if !r.is(recSwitch) || r.next() != pids[0] && r.next() != pids[1] {
+		if !r.is(ringdata.KindSwitch) || r.next() != pids[0] && r.next() != pids[1] {
 			continue
 		}
 		if at := arrived[r.next()]; at != 0 && r.ts()-at < int64(time.Second/2) {
 			returns++
-			if r.flags()&flagAnnounced != 0 {
+			if r.flags()&ringdata.FlagAnnounced != 0 {
 				announced++
 			}
 		}
@@ -221,7 +223,7 @@ func TestStackAtDepartureStandsInTheSwitch(t *testing.T) {
 	records := recording(t, tracer, func() { tid = sleeps(20, time.Millisecond) })
 	n := 0
 	for _, r := range records {
-		if r.is(recSwitch) && r.tid() == tid && r.flags()&flagStacked != 0 && r.u64(32) != 0 && r.u64(40) != 0 {
+		if r.is(ringdata.KindSwitch) && r.tid() == tid && r.flags()&ringdata.FlagStacked != 0 && r.u64(ringdata.SwitchSize+ringdata.StacksUser) != 0 && r.u64(ringdata.SwitchSize+ringdata.StacksKernel) != 0 {
 			n++
 		}
 	}
@@ -235,7 +237,7 @@ func TestWakingHasTheStackOfTheWaker(t *testing.T) {
 	records := recording(t, tracer, func() { run(t, "true") })
 	n := 0
 	for _, r := range records {
-		if (r.is(recWaking) || r.is(recWakeupNew)) && r.flags()&flagStacked != 0 && r.u64(32) != 0 {
+		if (r.is(ringdata.KindWaking) || r.is(ringdata.KindWakeupNew)) && r.flags()&ringdata.FlagStacked != 0 && r.u64(ringdata.WakingSize+ringdata.StacksKernel) != 0 {
 			n++
 		}
 	}
@@ -266,8 +268,8 @@ func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
 		var list bytes.Buffer
 		must(t, tracer.ReadBlocked(&list, now()))
 		r, found := blockedRecord(list.Bytes(), tid)
-		if !found || r.u32(24) != os.Getpid() || r.u32(32) > 0 != o.Kernel || r.u32(36) > 0 != o.User {
-			t.Errorf("%+v: found %v, kernel %d, user %d frames", o.Stacks, found, r.u32(32), r.u32(36))
+		if !found || r.u32(ringdata.BlockedPID) != os.Getpid() || r.u32(ringdata.BlockedKernelCount) > 0 != o.Kernel || r.u32(ringdata.BlockedUserCount) > 0 != o.User {
+			t.Errorf("%+v: found %v, kernel %d, user %d frames", o.Stacks, found, r.u32(ringdata.BlockedKernelCount), r.u32(ringdata.BlockedUserCount))
 		}
 		list.Reset()
 		must(t, tracer.ReadBlocked(&list, 1))
@@ -286,7 +288,7 @@ func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
 func blockedRecord(list []byte, tid int) (record, bool) {
 	for len(list) >= 56 {
 		r := record{bytes: list}
-		size := 56 + 8*(r.u32(32)+r.u32(36))
+		size := ringdata.BlockedSize + 8*(r.u32(ringdata.BlockedKernelCount)+r.u32(ringdata.BlockedUserCount))
 		if r.tid() == tid {
 			return record{bytes: list[:size]}, true
 		}

@@ -5,6 +5,8 @@ package bpf
 import (
 	"fmt"
 	"testing"
+
+	"wprof/internal/ringdata"
 )
 
 // A switch and a waking take 16 bytes in the ring with their CPU's number, and each switch continues the one before.
@@ -21,13 +23,13 @@ func TestSwitchesAndWakingsArePacked(t *testing.T) {
 			}
 			running := map[int]int{}
 			for _, r := range records {
-				if r.is(recSwitch) {
+				if r.is(ringdata.KindSwitch) {
 					if was, known := running[r.cpu()]; known && was != r.tid() && !ofProcess1(was) && !ofProcess1(r.tid()) {
 						t.Fatalf("CPU %d switches from thread %d, but the last switch was to %d", r.cpu(), r.tid(), was)
 					}
 					running[r.cpu()] = r.next()
 				}
-				if (r.is(recSwitch) || r.is(recWaking)) && r.cpu() == r.ring {
+				if (r.is(ringdata.KindSwitch) || r.is(ringdata.KindWaking)) && r.cpu() == r.ring {
 					packed[r.cpu()]++
 				}
 			}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Records as the kernel programs write them to the rings. They are private to the recorder: internal/spool reads
- * them, and a test there holds these structs (by their BTF in the object) against the Go side, field by field.
+ * Records as the kernel programs write them to the rings. They are private to the recorder. The offsets, sizes and
+ * numbers that Go reads them by are generated from the BTF of the objects: internal/ringdata/layout_gen.go.
  *
  * Every program reserves first and reads the clock after that. So a record whose time is before T was reserved
  * before T, and a reader that notes T and then reads the producer positions knows that nothing beyond those
@@ -35,7 +35,6 @@ enum rec_kind {
 	REC_ARGS = 66,
 	REC_RETURN = 67,
 	REC_BLOCKED = 68, /* written by the iterator of blocked threads */
-	REC_KIND_MAX = 69,
 };
 
 #define LOST_DEFINITION 0
@@ -60,11 +59,13 @@ enum rec_flag {
  * The header of a record in its ring, 64 bits: the length of the record in the lowest 13, then the flags and the kind of a
  * packed record, RECORD_PACKED and RECORD_DISCARDED, and in the upper half the lower half of a packed record's time.
  */
-#define PACKED_FLAGS_SHIFT 13
-#define PACKED_KIND_SHIFT 21
-#define RECORD_PACKED (1 << 29)
-#define RECORD_DISCARDED (1 << 30)
-#define RECORD_PARTS (1U << 31)
+enum rec_header {
+	PACKED_FLAGS_SHIFT = 13,
+	PACKED_KIND_SHIFT = 21,
+	RECORD_PACKED = 1 << 29,
+	RECORD_DISCARDED = 1 << 30, /* to be skipped */
+	RECORD_PARTS = 1U << 31,
+};
 
 struct rec_hdr {
 	__u64 ts;    /* CLOCK_MONOTONIC ns */

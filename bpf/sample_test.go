@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 	"wprof/test/tools"
 )
 
@@ -41,8 +42,8 @@ func TestSamplingLoadsWithAndWithoutEachPart(t *testing.T) {
 				}
 			})
 			_, samples := checkStacks(t, records)
-			user := count(records, func(r record) bool { return r.is(recSample) && r.userID() != 0 })
-			kernel := count(records, func(r record) bool { return r.is(recSample) && r.kernelID() != 0 })
+			user := count(records, func(r record) bool { return r.is(ringdata.KindSample) && r.userID() != 0 })
+			kernel := count(records, func(r record) bool { return r.is(ringdata.KindSample) && r.kernelID() != 0 })
 			if samples == 0 || user > 0 != o.Sample.User || kernel > 0 != o.Sample.Kernel {
 				t.Errorf("%d samples, %d with a user and %d with a kernel stack, want %v and %v", samples, user, kernel, o.Sample.User, o.Sample.Kernel)
 			}
@@ -74,7 +75,7 @@ func TestSamplesCountTimeOnCPU(t *testing.T) {
 			}
 		})
 	})
-	n := count(records, func(r record) bool { return r.is(recSample) && r.tid() == tid })
+	n := count(records, func(r record) bool { return r.is(ringdata.KindSample) && r.tid() == tid })
 	want := float64(busy) / float64(sample.Interval())
 	t.Logf("%d samples in %d ms on the CPU, want %.0f", n, busy/1e6, want)
 	// A hypervisor that stops the CPU has samples dropped.
@@ -116,7 +117,7 @@ func TestEachOnlineCPUIsSampled(t *testing.T) {
 	sampled := map[int]int{}
 	phases := map[int]map[int64]bool{}
 	for _, r := range records {
-		if r.is(recSample) {
+		if r.is(ringdata.KindSample) {
 			sampled[r.cpu()]++
 			if phases[r.cpu()] == nil {
 				phases[r.cpu()] = map[int64]bool{}
@@ -154,7 +155,7 @@ func TestSamplesMeetTheFilter(t *testing.T) {
 	})
 	_, samples := checkStacks(t, records)
 	for _, r := range records {
-		if (r.is(recSample) || r.is(recStack)) && r.tid() != tid {
+		if (r.is(ringdata.KindSample) || r.is(ringdata.KindStack)) && r.tid() != tid {
 			t.Fatalf("a record of kind %d of thread %d, wanted is %d", r.kind(), r.tid(), tid)
 		}
 	}
@@ -182,12 +183,12 @@ func checkIdle(t *testing.T, records []record) (idle int) {
 	running := map[int]int{}
 	for _, r := range records {
 		switch {
-		case r.is(recSwitch):
+		case r.is(ringdata.KindSwitch):
 			running[r.cpu()] = r.next()
 			if r.next() == 0 {
 				idle++
 			}
-		case r.is(recSample):
+		case r.is(ringdata.KindSample):
 			if tid, ok := running[r.cpu()]; r.tid() == 0 || ok && tid == 0 {
 				t.Errorf("a sample of thread %d on CPU %d, where thread %d runs", r.tid(), r.cpu(), tid)
 			}
@@ -313,7 +314,7 @@ func TestCPUIsSampledAnew(t *testing.T) {
 	})
 	sampled := map[int]int{}
 	for _, r := range records {
-		if r.is(recSample) && r.ts() > since {
+		if r.is(ringdata.KindSample) && r.ts() > since {
 			sampled[r.cpu()]++
 		}
 	}

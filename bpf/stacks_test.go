@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // ARGS_SHORT and ARGS_LONG.
@@ -25,14 +26,14 @@ const (
 	argsLong  = 4096
 )
 
-func (r record) stackID() uint64    { return uint64(r.u64(16)) }
-func (r record) stackPID() int      { return r.u32(24) }
-func (r record) frames() int        { return r.u32(28) }
+func (r record) stackID() uint64    { return uint64(r.u64(ringdata.StackID)) }
+func (r record) stackPID() int      { return r.u32(ringdata.StackPID) }
+func (r record) frames() int        { return r.u32(ringdata.StackCount) }
 func (r record) addr(i int) uint64  { return uint64(r.u64(32 + 8*i)) }
-func (r record) userID() uint64     { return uint64(r.u64(16)) }
-func (r record) kernelID() uint64   { return uint64(r.u64(24)) }
-func (r record) samplePID() int     { return r.u32(32) }
-func (r record) addresses() string  { return string(r.bytes[32:]) }
+func (r record) userID() uint64     { return uint64(r.u64(ringdata.SampleUser)) }
+func (r record) kernelID() uint64   { return uint64(r.u64(ringdata.SampleKernel)) }
+func (r record) samplePID() int     { return r.u32(ringdata.SamplePID) }
+func (r record) addresses() string  { return string(r.bytes[ringdata.StackAddrs:]) }
 func (r record) is(kind uint8) bool { return r.kind() == kind }
 
 // checkStacks holds every stack and every sample of a recording against what records.h says, and returns the stacks.
@@ -41,7 +42,7 @@ func checkStacks(t *testing.T, records []record) (stacks map[uint64]record, samp
 	stacks = map[uint64]record{}
 	for _, r := range records {
 		switch r.kind() {
-		case recStack:
+		case ringdata.KindStack:
 			if first, ok := stacks[r.stackID()]; ok {
 				if first.stackPID() != r.stackPID() || first.addresses() != r.addresses() {
 					t.Errorf("stack %#x is told as two different ones", r.stackID())
@@ -50,10 +51,10 @@ func checkStacks(t *testing.T, records []record) (stacks map[uint64]record, samp
 			}
 			checkStack(t, r)
 			stacks[r.stackID()] = r
-		case recSample:
+		case ringdata.KindSample:
 			samples++
-			if r.tid() == 0 || r.u32(36) != 1 || r.flags()&flagSubject == 0 || len(r.bytes) != 40 {
-				t.Errorf("a sample of thread %d, source %d, flags %#x", r.tid(), r.u32(36), r.flags())
+			if r.tid() == 0 || r.u32(ringdata.SampleSource) != 1 || r.flags()&ringdata.FlagSubject == 0 || len(r.bytes) != ringdata.SampleSize {
+				t.Errorf("a sample of thread %d, source %d, flags %#x", r.tid(), r.u32(ringdata.SampleSource), r.flags())
 			}
 			for i, id := range []uint64{r.userID(), r.kernelID()} {
 				s, ok := stacks[id]
@@ -73,7 +74,7 @@ func checkStacks(t *testing.T, records []record) (stacks map[uint64]record, samp
 func checkStack(t *testing.T, r record) {
 	t.Helper()
 	n := r.frames()
-	if n < 1 || n > stackFrames || len(r.bytes) != 32+8*n || r.stackID() == 0 || r.flags()&flagCut != 0 != (n == stackFrames) {
+	if n < 1 || n > stackFrames || len(r.bytes) != 32+8*n || r.stackID() == 0 || r.flags()&ringdata.FlagCut != 0 != (n == stackFrames) {
 		t.Errorf("stack %#x has %d frames, %d bytes and flags %#x", r.stackID(), n, len(r.bytes), r.flags())
 		return
 	}
@@ -147,12 +148,12 @@ func checkGenerations(t *testing.T, records []record, bumps []bump) (again int) 
 			generation++
 		}
 		switch {
-		case r.is(recStack):
+		case r.is(ringdata.KindStack):
 			if at, ok := last[r.stackID()]; ok && at < bumps[generation].before {
 				again++
 			}
 			last[r.stackID()] = r.ts()
-		case (r.is(recSample) || r.is(recReturn)) && r.ts() > bumps[generation].after:
+		case (r.is(ringdata.KindSample) || r.is(ringdata.KindReturn)) && r.ts() > bumps[generation].after:
 			for _, id := range []uint64{r.userID(), r.kernelID()} { // at the same places in both
 				if id != 0 && last[id] < bumps[generation].before {
 					t.Fatalf("generation %d names stack %#x and does not have it", generation, id)
@@ -205,7 +206,7 @@ func TestStacksBeginWithTheInnermostFrame(t *testing.T) {
 			continue
 		}
 		in, out := slices.Index(names, "innermost"), slices.Index(names, "outermost")
-		if out != in+1 || s.flags()&flagCut != 0 {
+		if out != in+1 || s.flags()&ringdata.FlagCut != 0 {
 			t.Errorf("a stack is %v", names)
 		}
 		right++
@@ -221,7 +222,7 @@ func TestDeepStacksAreCut(t *testing.T) {
 	stacks, _ := checkStacks(t, records)
 	deep := 0
 	for _, s := range stacks {
-		if s.stackPID() == os.Getpid() && s.frames() == stackFrames && s.flags()&flagCut != 0 {
+		if s.stackPID() == os.Getpid() && s.frames() == stackFrames && s.flags()&ringdata.FlagCut != 0 {
 			deep++
 		}
 	}
@@ -260,10 +261,10 @@ func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
 	programOf := map[uint64]program{}
 	for _, r := range records {
 		switch {
-		case r.is(recExec):
+		case r.is(ringdata.KindExec):
 			execs[r.tid()]++
 		// Before its exec a child has its parent's stack.
-		case r.is(recStack) && slices.Contains(pids, r.stackPID()) && execs[r.stackPID()] > 0:
+		case r.is(ringdata.KindStack) && slices.Contains(pids, r.stackPID()) && execs[r.stackPID()] > 0:
 			p := program{r.stackPID(), execs[r.stackPID()]}
 			if tellers[r.addresses()] == nil {
 				tellers[r.addresses()] = map[program]uint64{}
@@ -297,7 +298,7 @@ func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 	must(t, tracer.Arm())
 	lacking := func(records []record) (samples int) {
 		for _, r := range records {
-			if !r.is(recSample) || r.flags()&flagCut == 0 {
+			if !r.is(ringdata.KindSample) || r.flags()&ringdata.FlagCut == 0 {
 				continue
 			}
 			samples++
@@ -327,7 +328,7 @@ func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 	checkStacks(t, records)
 	told := 0
 	for _, r := range records {
-		if r.is(recLost) {
+		if r.is(ringdata.KindLost) {
 			told += r.u32(24 + 4*LostDefinition)
 		}
 	}
@@ -361,14 +362,14 @@ func TestRefusedNestingIsCounted(t *testing.T) {
 	must(t, tracer.Arm())
 	onThread(func() { innermost(100 * time.Millisecond) })
 	must(t, tracer.Disarm())
-	if n := len(slices.DeleteFunc(drain(tracer), func(r record) bool { return !r.is(recSample) })); n > 0 {
+	if n := len(slices.DeleteFunc(drain(tracer), func(r record) bool { return !r.is(ringdata.KindSample) })); n > 0 {
 		t.Errorf("%d samples with no level left", n)
 	}
 	losses, err := tracer.TailLosses()
 	must(t, err)
 	refused := 0
 	for _, l := range losses {
-		if l.Cause != Nesting || l.Kind != recSample || l.From < begin || l.From > now() {
+		if l.Cause != Nesting || l.Kind != ringdata.KindSample || l.From < begin || l.From > now() {
 			t.Errorf("a loss is %+v", l)
 		}
 		refused += int(l.Count)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 func readTasks(t *testing.T, tracer *Tracer) map[int]record {
@@ -22,9 +23,9 @@ func readTasks(t *testing.T, tracer *Tracer) map[int]record {
 	var tasks bytes.Buffer
 	must(t, tracer.ReadTasks(&tasks))
 	byTID := map[int]record{}
-	for b := range slices.Chunk(tasks.Bytes(), taskBytes) {
+	for b := range slices.Chunk(tasks.Bytes(), ringdata.TaskSize) {
 		r := record{bytes: b}
-		if r.kind() != recTask {
+		if r.kind() != ringdata.KindTask {
 			t.Fatalf("not a task: %v", b)
 		}
 		byTID[r.tid()] = r
@@ -42,7 +43,7 @@ func TestTasksTellWhoLives(t *testing.T) {
 	if !ok {
 		t.Fatalf("the child is not among %d tasks", len(tasks))
 	}
-	for end := now() + 5e9; now() < end && len(r.bytes) > 0 && (r.identComm() != "sleep" || r.u32(80)&3 != 1); {
+	for end := now() + 5e9; now() < end && len(r.bytes) > 0 && (r.identComm() != "sleep" || r.u32(ringdata.TaskState)&3 != 1); {
 		time.Sleep(10 * time.Millisecond)
 		tasks = readTasks(t, tracer)
 		r = tasks[child.Process.Pid]
@@ -50,7 +51,7 @@ func TestTasksTellWhoLives(t *testing.T) {
 	if r.identComm() != "sleep" || r.identLeader() != "sleep" || r.identPID() != r.tid() || r.identPPID() != os.Getpid() {
 		t.Errorf("the child is %q in process %d %q of parent %d", r.identComm(), r.identPID(), r.identLeader(), r.identPPID())
 	}
-	if state := r.u32(80); state&3 != 1 || r.flags()&(flagOnCPU|flagQueued) != 0 {
+	if state := r.u32(ringdata.TaskState); state&3 != 1 || r.flags()&(ringdata.FlagOnCPU|ringdata.FlagQueued) != 0 {
 		t.Errorf("it sleeps: state %#x, flags %#x", state, r.flags())
 	}
 	const kthread = 0x200000
@@ -122,27 +123,27 @@ func TestTasksTellSinceWhen(t *testing.T) {
 	for range 20 {
 		tasks := readTasks(t, tracer)
 		for _, r := range drain(tracer) {
-			if _, ok := slept[r.tid()]; ok && r.kind() == recSwitch {
+			if _, ok := slept[r.tid()]; ok && r.kind() == ringdata.KindSwitch {
 				slept[r.tid()] = r.ts()
 			}
 		}
 		for tid, at := range slept {
 			r := tasks[tid]
-			worst = max(worst, r.u64(88)-at, at-r.u64(88))
-			if off := r.u64(88) - at; r.flags()&flagSince == 0 || off < -10e6 || off > 10e6 {
+			worst = max(worst, r.u64(ringdata.TaskSinceNS)-at, at-r.u64(ringdata.TaskSinceNS))
+			if off := r.u64(ringdata.TaskSinceNS) - at; r.flags()&ringdata.FlagSince == 0 || off < -10e6 || off > 10e6 {
 				wrong++
 				t.Logf("a thread that left %d ms ago: flags %#x, wrong by %d us", (now()-at)/1e6, r.flags(), off/1e3)
 			}
 		}
 		for tid := range spinning {
 			r := tasks[tid]
-			if r.flags()&flagSince == 0 || r.ts()-r.u64(88) > 1e9 || r.u64(88) > r.ts() {
-				t.Errorf("a spinner: flags %#x, since %d us ago", r.flags(), (r.ts()-r.u64(88))/1e3)
+			if r.flags()&ringdata.FlagSince == 0 || r.ts()-r.u64(ringdata.TaskSinceNS) > 1e9 || r.u64(ringdata.TaskSinceNS) > r.ts() {
+				t.Errorf("a spinner: flags %#x, since %d us ago", r.flags(), (r.ts()-r.u64(ringdata.TaskSinceNS))/1e3)
 			}
-			if r.flags()&flagOnCPU != 0 {
+			if r.flags()&ringdata.FlagOnCPU != 0 {
 				onCPU++
 			}
-			if r.flags()&flagQueued != 0 {
+			if r.flags()&ringdata.FlagQueued != 0 {
 				queued++
 			}
 		}

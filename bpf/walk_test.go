@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/ringdata"
 )
 
 // stackChecks mirrors stack_checks in stacks.h.
@@ -50,8 +52,8 @@ func TestStacksMatchTheKernelsUnwinder(t *testing.T) {
 				t.Run("round", func(t *testing.T) { // which closes its files
 					records = recording(t, tracer, func() { waitInManyWays(t, round) })
 				})
-				kernel += count(records, func(r record) bool { return r.is(recReturn) && r.returnKernel() != 0 })
-				user += count(records, func(r record) bool { return r.is(recReturn) && r.returnUser() != 0 })
+				kernel += count(records, func(r record) bool { return r.is(ringdata.KindReturn) && r.returnKernel() != 0 })
+				user += count(records, func(r record) bool { return r.is(ringdata.KindReturn) && r.returnUser() != 0 })
 			}
 			var c stackChecks
 			must(t, tracer.collection.Variables["stack_checks"].Get(&c))

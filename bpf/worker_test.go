@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wprof/internal/ringdata"
 )
 
 // io_uring's workers come into being without the fork tracepoint; all the same there is one fork, before the wakeup.
@@ -27,18 +29,18 @@ func TestWorkersOfIOUringAreForked(t *testing.T) {
 	must(t, err)
 	worker := 0
 	for _, r := range records {
-		if r.kind() == recRename && r.identPID() == os.Getpid() && strings.HasPrefix(r.identComm(), "iou-wrk") {
+		if r.kind() == ringdata.KindRename && r.identPID() == os.Getpid() && strings.HasPrefix(r.identComm(), "iou-wrk") {
 			worker = r.tid()
 		}
 	}
 	var kinds []uint8
 	for _, r := range records {
 		switch {
-		case r.kind() == recFork && r.identTID() == worker, r.kind() == recWakeupNew && r.wakee() == worker:
+		case r.kind() == ringdata.KindFork && r.identTID() == worker, r.kind() == ringdata.KindWakeupNew && r.wakee() == worker:
 			kinds = append(kinds, r.kind())
 		}
 	}
-	if worker == 0 || string(kinds) != string([]uint8{recFork, recWakeupNew}) {
+	if worker == 0 || string(kinds) != string([]uint8{ringdata.KindFork, ringdata.KindWakeupNew}) {
 		t.Errorf("worker %d: records of kinds %v, want fork and wakeup_new", worker, kinds)
 	}
 }

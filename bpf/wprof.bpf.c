@@ -28,7 +28,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Nothing but this keeps all records in the object's BTF. */
+/* Nothing but this keeps all records and their numbers in the object's BTF. */
 union record {
 	struct rec_switch sched_switch;
 	struct rec_waking waking;
@@ -50,6 +50,10 @@ union record {
 	struct rec_packed_waking packed_waking;
 	struct rec_packed_return packed_return;
 	struct rec_blocked blocked;
+	enum rec_kind kind;
+	enum rec_flag flag;
+	enum rec_header header;
+	enum rec_part part;
 };
 
 const union record *records __attribute__((unused));

@@ -10,6 +10,7 @@ import (
 
 	"wprof/bpf"
 	"wprof/internal/proc"
+	"wprof/internal/ringdata"
 	"wprof/internal/spool"
 )
 
@@ -102,7 +103,7 @@ func (l *taskLists) slice() error {
 		if err != nil && !l.done {
 			return fmt.Errorf("list the threads: %w", err)
 		}
-		if n > len(l.buf)-2*spool.TaskSize {
+		if n > len(l.buf)-2*ringdata.TaskSize {
 			return nil // a full slice: the rest waits for the next round
 		}
 	}
@@ -122,7 +123,7 @@ func (l *taskLists) slice() error {
 
 func (l *taskLists) end() error {
 	l.abandon()
-	wait := threadShare * time.Duration(l.bytes/spool.TaskSize)
+	wait := threadShare * time.Duration(l.bytes/ringdata.TaskSize)
 	if l.again {
 		wait = 0
 	}
@@ -220,10 +221,10 @@ type seenPIDs struct {
 
 func (s *seenPIDs) Write(b []byte) (int, error) {
 	s.rest = append(s.rest, b...)
-	for len(s.rest) >= spool.TaskSize {
+	for len(s.rest) >= ringdata.TaskSize {
 		_, pid := spool.TaskIDs(s.rest)
 		s.pids[pid] = true
-		s.rest = s.rest[spool.TaskSize:]
+		s.rest = s.rest[ringdata.TaskSize:]
 	}
 	return len(b), nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"wprof/bpf"
-	"wprof/internal/spool"
+	"wprof/internal/ringdata"
 )
 
 // fakeTasks is a kernel's list of some threads, and the sink of the lists that are made of it.
@@ -25,9 +25,9 @@ func (f *fakeTasks) Read(b []byte) (int, error) {
 	if f.left == 0 {
 		return 0, io.EOF
 	}
-	n := min(f.left, len(b)/spool.TaskSize)
+	n := min(f.left, len(b)/ringdata.TaskSize)
 	f.left -= n
-	return n * spool.TaskSize, nil
+	return n * ringdata.TaskSize, nil
 }
 
 func (f *fakeTasks) Close() error {
@@ -38,7 +38,7 @@ func (f *fakeTasks) Close() error {
 func (f *fakeTasks) BeginTasks() { f.begun++ }
 
 func (f *fakeTasks) Tasks(b []byte) error {
-	f.listed += len(b) / spool.TaskSize
+	f.listed += len(b) / ringdata.TaskSize
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (f *fakeTasks) lists(threads int) *taskLists {
 func TestARoundListsOneSliceOfTheThreads(t *testing.T) {
 	f := &fakeTasks{}
 	l := f.lists(20_000)
-	const slice = bpf.TaskSlice / spool.TaskSize
+	const slice = bpf.TaskSlice / ringdata.TaskSize
 	rounds := 0
 	for {
 		before := f.listed
@@ -156,7 +156,7 @@ func TestListWaitsForWhatTheKernelLeavesOut(t *testing.T) {
 			t.Fatal(err, f)
 		}
 	}
-	ready <- bytes.Repeat([]byte{0}, 2*spool.TaskSize)
+	ready <- bytes.Repeat([]byte{0}, 2*ringdata.TaskSize)
 	for l.underWay() {
 		if err := l.round(true); err != nil {
 			t.Fatal(err)

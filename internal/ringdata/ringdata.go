@@ -3,6 +3,8 @@
 // them.
 package ringdata
 
+//go:generate go run ./internal/gen ../../bpf/wprof_x86_bpfel_linux.o ../../bpf/wprof_arm64_bpfel_linux.o
+
 import (
 	"encoding/binary"
 	"math"
@@ -10,17 +12,12 @@ import (
 	"slices"
 )
 
-// The header before each record has 8 bytes: 4 with its length and flags, 4 with the lower half of a packed record's time.
-// It is 0 while the record is being written. A record takes up a multiple of 8 bytes.
-const (
-	HeaderBytes = 8
-	Discarded   = 1 << 30 // to be skipped
-	packed      = 1 << 29
-	hasParts    = 1 << 31
-	lengthMask  = 1<<13 - 1
-	flagsShift  = 13
-	kindShift   = 21
-)
+// HeaderBytes is the length of the header before each record: 4 bytes are enum rec_header with the record's length below the
+// flags, 4 the lower half of a packed record's time. The first 4 are 0 while the record is being written. A record takes up a
+// multiple of 8 bytes.
+const HeaderBytes = 8
+
+const lengthMask = 1<<HeaderFlagsShift - 1
 
 // Room is the number of bytes that a record takes up, its header included, by the first 4 bytes of the header; 0: it is
 // being written.
@@ -31,66 +28,6 @@ func Room(header uint32) int {
 	}
 	return (length + HeaderBytes + 7) &^ 7
 }
-
-// Kinds of records that are packed, or that packed ones follow from: enum rec_kind in bpf/records.h.
-const (
-	KindSwitch    = 1
-	KindWaking    = 2
-	KindWakeupNew = 3
-	KindReturn    = 67
-)
-
-// Offsets in struct rec_hdr, rec_switch, rec_waking and rec_return.
-const (
-	HdrTime  = 0
-	HdrKind  = 8
-	HdrFlags = 9
-	HdrCPU   = 10
-	HdrTID   = 12
-	HdrSize  = 16
-
-	SwitchNext      = 16
-	SwitchPrevState = 20
-	SwitchPrevPrio  = 24
-	SwitchNextPrio  = 26
-	SwitchDistance  = 28
-	SwitchSize      = 32
-
-	WakingWakee  = 16
-	WakingPrio   = 20
-	WakingTarget = 22
-	WakingSize   = 24
-
-	ReturnStacks = 16
-	ReturnSize   = 32
-)
-
-// Offsets in struct rec_packed_switch, rec_packed_waking and rec_packed_return.
-const (
-	PackedSwitchNext      = 0
-	PackedSwitchPrevState = 4
-	PackedSwitchPrevPrio  = 6
-	PackedSwitchNextPrio  = 7
-	PackedSwitchSize      = 8
-
-	PackedWakingWakee  = 0
-	PackedWakingTarget = 4
-	PackedWakingPrio   = 6
-	PackedWakingSize   = 8
-
-	PackedReturnStacks = 0
-	PackedReturnSize   = 16
-)
-
-// Offsets in struct rec_parts, the last 8 bytes of a record that has parts, and the bit of the one part that is known here.
-const (
-	PartsMask   = 0
-	PartsWords  = 2
-	PartsSize   = 8
-	partsMax    = PartsSize - PartsWords
-	partStacks  = 1
-	StacksBytes = 16 // struct rec_stacks
-)
 
 // FlagStacked is set by [Decoder.Append] in the rec_hdr of a record that is followed by a struct rec_stacks.
 const FlagStacked = 64
@@ -134,18 +71,18 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	if n > len(raw) {
 		return b, 0
 	}
-	if header&Discarded != 0 {
+	if header&HeaderDiscarded != 0 {
 		return b, n
 	}
 	body, from := raw[HeaderBytes:HeaderBytes+header&lengthMask], len(b)
 	var stacks []byte
-	if header&hasParts != 0 {
+	if header&HeaderParts != 0 {
 		var ok bool
 		if body, stacks, ok = split(body); !ok {
 			return b, -1
 		}
 	}
-	if header&packed != 0 {
+	if header&HeaderPacked != 0 {
 		b = d.unpack(b, header, binary.LittleEndian.Uint32(raw[4:]), body)
 	} else {
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(body)))
@@ -156,7 +93,7 @@ func (d *Decoder) Append(b, raw []byte) (appended []byte, n int) {
 	}
 	if record := b[from:]; stacks != nil && len(record) >= HeaderBytes+HdrSize {
 		record[HeaderBytes+HdrFlags] |= FlagStacked
-		binary.LittleEndian.PutUint64(record, uint64(len(record)-HeaderBytes+StacksBytes))
+		binary.LittleEndian.PutUint64(record, uint64(len(record)-HeaderBytes+StacksSize))
 		b = append(b, stacks...)
 	}
 	return append(b, make([]byte, -len(b[from:])&7)...), n
@@ -171,18 +108,18 @@ func split(body []byte) (record, stacks []byte, ok bool) {
 	mask := binary.LittleEndian.Uint16(parts[PartsMask:])
 	count := bits.OnesCount16(mask)
 	total := 0
-	for _, words := range parts[PartsWords:][:min(count, partsMax)] {
+	for _, words := range parts[PartsWords:][:min(count, PartsWordsSize)] {
 		total += 8 * int(words)
 	}
 	at := len(body) - PartsSize - total
-	if count > partsMax || at < 0 || at%8 != 0 {
+	if count > PartsWordsSize || at < 0 || at%8 != 0 {
 		return nil, nil, false
 	}
-	if mask&partStacks != 0 {
-		if parts[PartsWords] != StacksBytes/8 {
+	if mask&PartStacks != 0 {
+		if parts[PartsWords] != StacksSize/8 {
 			return nil, nil, false
 		}
-		stacks = body[at : at+StacksBytes]
+		stacks = body[at : at+StacksSize]
 	}
 	return body[:at], stacks, true
 }
@@ -195,13 +132,13 @@ func (d *Decoder) note(body []byte) {
 	}
 	switch body[HdrKind] {
 	case KindSwitch:
-		d.running = le.Uint32(body[SwitchNext:])
+		d.running = le.Uint32(body[SwitchNextTID:])
 	case KindWaking, KindWakeupNew:
 		d.running = le.Uint32(body[HdrTID:])
 	default:
 		return
 	}
-	d.known, d.lost, d.time = true, false, int64(le.Uint64(body[HdrTime:]))
+	d.known, d.lost, d.time = true, false, int64(le.Uint64(body[HdrTS:]))
 }
 
 func (d *Decoder) unpack(b []byte, header, low uint32, body []byte) []byte {
@@ -213,9 +150,9 @@ func (d *Decoder) unpack(b []byte, header, low uint32, body []byte) []byte {
 	b = slices.Grow(b, MaxWhole)[:from+MaxWhole]
 	whole := b[from:]
 	record := whole[HeaderBytes:]
-	kind, flags := uint8(header>>kindShift), uint8(header>>flagsShift)
+	kind, flags := uint8(header>>HeaderKindShift), uint8(header>>HeaderFlagsShift)
 	le := binary.LittleEndian
-	le.PutUint64(record[HdrTime:], uint64(d.time+int64(int32(low-uint32(d.time)))))
+	le.PutUint64(record[HdrTS:], uint64(d.time+int64(int32(low-uint32(d.time)))))
 	le.PutUint64(record[HdrKind:], uint64(kind)|uint64(flags)<<8|uint64(d.CPU)<<16|uint64(d.running)<<32)
 	size := d.fill(record, kind, body)
 	if size == 0 {
@@ -231,16 +168,16 @@ func (d *Decoder) fill(record []byte, kind uint8, body []byte) int {
 	le := binary.LittleEndian
 	switch {
 	case kind == KindSwitch && len(body) == PackedSwitchSize:
-		d.running = le.Uint32(body[PackedSwitchNext:])
-		le.PutUint32(record[SwitchNext:], d.running)
+		d.running = le.Uint32(body[PackedSwitchNextTID:])
+		le.PutUint32(record[SwitchNextTID:], d.running)
 		le.PutUint32(record[SwitchPrevState:], uint32(le.Uint16(body[PackedSwitchPrevState:])))
 		le.PutUint16(record[SwitchPrevPrio:], priority(body[PackedSwitchPrevPrio]))
 		le.PutUint16(record[SwitchNextPrio:], priority(body[PackedSwitchNextPrio]))
 		le.PutUint32(record[SwitchDistance:], 0)
 		return SwitchSize
 	case (kind == KindWaking || kind == KindWakeupNew) && len(body) == PackedWakingSize:
-		le.PutUint32(record[WakingWakee:], le.Uint32(body[PackedWakingWakee:]))
-		le.PutUint16(record[WakingTarget:], le.Uint16(body[PackedWakingTarget:]))
+		le.PutUint32(record[WakingWakeeTID:], le.Uint32(body[PackedWakingWakeeTID:]))
+		le.PutUint16(record[WakingTargetCPU:], le.Uint16(body[PackedWakingTargetCPU:]))
 		le.PutUint16(record[WakingPrio:], priority(body[PackedWakingPrio]))
 		return WakingSize
 	case kind == KindReturn && len(body) == PackedReturnSize:

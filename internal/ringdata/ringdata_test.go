@@ -23,19 +23,19 @@ type record struct {
 
 func (r *record) whole() []byte {
 	b := make([]byte, r.size)
-	le.PutUint64(b[HdrTime:], uint64(r.time))
+	le.PutUint64(b[HdrTS:], uint64(r.time))
 	b[HdrKind], b[HdrFlags] = r.kind, r.flags
 	le.PutUint16(b[HdrCPU:], r.cpu)
 	le.PutUint32(b[HdrTID:], r.tid)
 	switch r.kind {
 	case KindSwitch:
-		le.PutUint32(b[SwitchNext:], r.other)
+		le.PutUint32(b[SwitchNextTID:], r.other)
 		le.PutUint32(b[SwitchPrevState:], r.extra)
 		le.PutUint16(b[SwitchPrevPrio:], uint16(r.prio1))
 		le.PutUint16(b[SwitchNextPrio:], uint16(r.prio2))
 	case KindWaking, KindWakeupNew:
-		le.PutUint32(b[WakingWakee:], r.other)
-		le.PutUint16(b[WakingTarget:], uint16(r.extra))
+		le.PutUint32(b[WakingWakeeTID:], r.other)
+		le.PutUint16(b[WakingTargetCPU:], uint16(r.extra))
 		le.PutUint16(b[WakingPrio:], uint16(r.prio1))
 	case KindReturn:
 		le.PutUint64(b[ReturnStacks:], r.user)
@@ -64,7 +64,7 @@ func (r *record) packedForm() []byte {
 	case KindReturn:
 		body = le.AppendUint64(le.AppendUint64(nil, r.user), r.kernel)
 	}
-	return framed(uint64(len(body))|uint64(r.flags)<<flagsShift|uint64(r.kind)<<kindShift|packed|uint64(uint32(r.time))<<32, body)
+	return framed(uint64(len(body))|uint64(r.flags)<<HeaderFlagsShift|uint64(r.kind)<<HeaderKindShift|HeaderPacked|uint64(uint32(r.time))<<32, body)
 }
 
 // history returns n records of one CPU in order, whose times and threads can be packed.
@@ -117,7 +117,7 @@ func TestPackedRecordsUnpackToWholeOnes(t *testing.T) {
 		case i%7 == 0: // whole ones may come between
 			raw = append(raw, framed(uint64(r.size), r.whole())...)
 		case i%11 == 0:
-			raw = append(raw, framed(8|Discarded, make([]byte, 8))...)
+			raw = append(raw, framed(8|HeaderDiscarded, make([]byte, 8))...)
 			fallthrough
 		default:
 			raw = append(raw, r.packedForm()...)
@@ -165,7 +165,7 @@ func withParts(framedRecord []byte, mask uint16, parts ...[]byte) []byte {
 		trailer = append(trailer, byte(len(p)/8))
 	}
 	b = append(b, append(trailer, make([]byte, 6-len(parts))...)...)
-	le.PutUint64(b, header&^lengthMask|uint64(len(b)-HeaderBytes)|hasParts)
+	le.PutUint64(b, header&^lengthMask|uint64(len(b)-HeaderBytes)|HeaderParts)
 	return b
 }
 
@@ -176,7 +176,7 @@ func TestPartsFollowARecord(t *testing.T) {
 	stacks, unknown := []byte("userstckkernelst"), make([]byte, 24)
 	stacked := next
 	stacked.flags |= FlagStacked
-	want := append(framed(WakingSize+StacksBytes, stacked.whole()), stacks...)
+	want := append(framed(WakingSize+StacksSize, stacked.whole()), stacks...)
 	for name, form := range map[string][]byte{"packed": next.packedForm(), "whole": framed(WakingSize, next.whole())} {
 		for _, raw := range [][]byte{withParts(form, 1, stacks), withParts(form, 1|4, stacks, unknown)} {
 			d := &Decoder{CPU: 5}
@@ -192,7 +192,7 @@ func TestPartsFollowARecord(t *testing.T) {
 		}
 		tooLong := withParts(form, 1, stacks)
 		tooLong[len(tooLong)-PartsSize+PartsWords] = 200
-		for _, raw := range [][]byte{withParts(form, 1, stacks[:8]), tooLong, withParts(form, 0x7f, stacks), framed(4|hasParts, make([]byte, 4))} {
+		for _, raw := range [][]byte{withParts(form, 1, stacks[:8]), tooLong, withParts(form, 0x7f, stacks), framed(4|HeaderParts, make([]byte, 4))} {
 			if b, n := (&Decoder{CPU: 5}).Append(nil, raw); n >= 0 || len(b) > 0 {
 				t.Errorf("%s: %x became %x", name, raw, b)
 			}
@@ -210,7 +210,7 @@ func FuzzAppend(f *testing.F) {
 			if n <= 0 {
 				break
 			}
-			if len(b) > 0 && len(b) > max(MaxWhole+StacksBytes, n+8) {
+			if len(b) > 0 && len(b) > max(MaxWhole+StacksSize, n+8) {
 				t.Fatalf("%d bytes became %d", n, len(b))
 			}
 			raw = raw[n:]

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // applier turns records, in the order of time, into what the roster knows and what the stream tells. Records before
@@ -28,42 +29,42 @@ func newApplier(r *roster, lists *source, out *stream) *applier {
 	return a
 }
 
-const sides = recSubject | recObject
+const sides = ringdata.FlagSubject | ringdata.FlagObject
 
 // apply takes the next record.
 func (a *applier) apply(b []byte, at int64) error {
-	switch b[hdrKind] {
-	case recSwitch:
+	switch b[ringdata.HdrKind] {
+	case ringdata.KindSwitch:
 		return a.applySwitch(b, at)
-	case recWaking:
+	case ringdata.KindWaking:
 		return a.applyWaking(b, at)
 	}
 	return a.applyRare(b, at)
 }
 
 func (a *applier) applyRare(b []byte, at int64) error {
-	switch b[hdrKind] {
-	case recWakeupNew:
+	switch b[ringdata.HdrKind] {
+	case ringdata.KindWakeupNew:
 		return a.applyWakeupNew(b, at)
-	case recFork:
+	case ringdata.KindFork:
 		return a.applyFork(b, at)
-	case recExec:
+	case ringdata.KindExec:
 		return a.applyExec(b, at)
-	case recRename:
+	case ringdata.KindRename:
 		return a.applyRename(b, at)
-	case recExit:
+	case ringdata.KindExit:
 		return a.applyExit(b, at)
-	case recFree:
+	case ringdata.KindFree:
 		return a.applyFree(b, at)
-	case recLost:
+	case ringdata.KindLost:
 		return a.applyLost(b, at)
-	case recTask:
+	case ringdata.KindTask:
 		a.applyTask(b, at)
-	case recStack:
+	case ringdata.KindStack:
 		a.code.told.tell(b, at)
-	case recSample:
+	case ringdata.KindSample:
 		return a.applySample(b, at)
-	case recArgs:
+	case ringdata.KindArgs:
 		a.applyArgs(b)
 	case recGap:
 		return a.applyGap(int64(binary.LittleEndian.Uint64(b[gapFrom:])), at)
@@ -73,8 +74,8 @@ func (a *applier) applyRare(b []byte, at int64) error {
 
 // subject is the thread that a record tells of, which runs on the record's CPU as a rule.
 func (a *applier) subject(b []byte) *thread {
-	tid := binary.LittleEndian.Uint32(b[hdrTID:])
-	if n := int(binary.LittleEndian.Uint16(b[hdrCPU:])); n < len(a.cpus) {
+	tid := binary.LittleEndian.Uint32(b[ringdata.HdrTID:])
+	if n := int(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])); n < len(a.cpus) {
 		if t := a.cpus[n].running; t != nil {
 			if t.tid == tid {
 				return t
@@ -101,8 +102,8 @@ func (a *applier) noticeExchange(running *thread, tid uint32) {
 func (a *applier) event(b []byte) *format.Event {
 	e := &a.rare
 	*e = format.Event{
-		Kind: format.Kind(b[hdrKind]), Flags: format.Flags(b[hdrFlags] & sides),
-		CPU: uint32(binary.LittleEndian.Uint16(b[hdrCPU:])),
+		Kind: format.Kind(b[ringdata.HdrKind]), Flags: format.Flags(b[ringdata.HdrFlags] & sides),
+		CPU: uint32(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])),
 	}
 	return e
 }

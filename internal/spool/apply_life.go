@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 func (a *applier) applyFork(b []byte, at int64) error {
 	parent := a.subject(b)
-	who := decodeIdentity(b[forkChild:])
+	who := decodeIdentity(b[ringdata.ForkChild:])
 	child := a.tell(&who, at)
-	child.visible = child.visible || b[hdrFlags]&recObject != 0
+	child.visible = child.visible || b[ringdata.HdrFlags]&ringdata.FlagObject != 0
 	inherit(child, parent)
 	e := a.event(b)
 	if !a.tells(e, at) {
@@ -33,8 +34,8 @@ func inherit(child, parent *thread) {
 // the leader continues under the leader's tid and start time, as in the kernel.
 func (a *applier) applyExec(b []byte, at int64) error {
 	le := binary.LittleEndian
-	who := decodeIdentity(b[execWho:])
-	old := le.Uint32(b[execOldTID:])
+	who := decodeIdentity(b[ringdata.ExecWho:])
+	old := le.Uint32(b[ringdata.ExecOldTID:])
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	tells := a.tells(e, at)
@@ -69,9 +70,9 @@ func (a *applier) applyExec(b []byte, at int64) error {
 	if old != who.tid && old != 0 {
 		v.SetOldTID(uint64(old))
 	}
-	length := min(int(le.Uint32(b[execFilenameLength:])), len(b)-execFilename)
-	v.SetFilename(b[execFilename : execFilename+length])
-	if b[hdrFlags]&recCut != 0 {
+	length := min(int(le.Uint32(b[ringdata.ExecFilenameLen:])), len(b)-ringdata.ExecFilename)
+	v.SetFilename(b[ringdata.ExecFilename : ringdata.ExecFilename+length])
+	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 {
 		e.Flags |= format.ExecCut
 	}
 	return a.out.write(e, at)
@@ -97,7 +98,7 @@ func (a *applier) takeOver(caller, leader *thread) {
 }
 
 func (a *applier) applyRename(b []byte, at int64) error {
-	who := decodeIdentity(b[renameWho:])
+	who := decodeIdentity(b[ringdata.RenameWho:])
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	tells := a.tells(e, at)
@@ -105,7 +106,7 @@ func (a *applier) applyRename(b []byte, at int64) error {
 	if !t.told {
 		// Only the name before is known of what it was before.
 		before := who
-		copy(before.comm[:], b[renameWho+identSize:][:commLength])
+		copy(before.comm[:], b[ringdata.RenameOldComm:][:ringdata.IdentCommSize])
 		if before.tid == before.pid {
 			before.processComm = before.comm
 		}
@@ -128,7 +129,7 @@ func (a *applier) applyRename(b []byte, at int64) error {
 func (a *applier) applyExit(b []byte, at int64) error {
 	t := a.subject(b)
 	t.exited = true
-	last := b[hdrFlags]&recLast != 0 && a.endsProcess(t, binary.LittleEndian.Uint32(b[exitPID:]))
+	last := b[ringdata.HdrFlags]&ringdata.FlagLast != 0 && a.endsProcess(t, binary.LittleEndian.Uint32(b[ringdata.ExitPID:]))
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	if !a.tells(e, at) {
@@ -136,14 +137,14 @@ func (a *applier) applyExit(b []byte, at int64) error {
 	}
 	e.Task = a.out.name(t)
 	v := e.Exit()
-	v.SetCode(uint64(binary.LittleEndian.Uint32(b[exitCode:])))
+	v.SetCode(uint64(binary.LittleEndian.Uint32(b[ringdata.ExitCode:])))
 	if last {
 		e.Flags |= format.ExitLast
 	}
 	return a.out.write(e, at)
 }
 
-// endsProcess reports whether an exit with recLast is its process's last. The kernel decrements signal->live some time
+// endsProcess reports whether an exit with FlagLast is its process's last. The kernel decrements signal->live some time
 // before the tracepoint (do_exit in kernel/exit.c), so several threads that exit together find it 0; the last of them ends
 // the process.
 func (a *applier) endsProcess(t *thread, pid uint32) bool {
@@ -163,7 +164,7 @@ func (a *applier) endsProcess(t *thread, pid uint32) bool {
 
 func (a *applier) applyFree(b []byte, at int64) error {
 	le := binary.LittleEndian
-	tid, start := le.Uint32(b[hdrTID:]), int64(le.Uint64(b[freeStart:]))
+	tid, start := le.Uint32(b[ringdata.HdrTID:]), int64(le.Uint64(b[ringdata.FreeStartNS:]))
 	t := a.threads.get(tid)
 	if t == nil || t.told && t.start != start && t.key == t.tid {
 		t = a.threads.ghosts[threadKey{tid, start}]
@@ -186,13 +187,13 @@ func (a *applier) applyFree(b []byte, at int64) error {
 // dead is a thread that no record but that of its end mentions.
 func (a *applier) dead(b []byte, tid uint32, start int64) *thread {
 	t := &thread{identity: identity{tid: tid, start: start}}
-	if len(b) < freeNamedSize {
+	if len(b) < ringdata.FreeSize {
 		t.comm = nameless(tid)
 		return t
 	}
 	le := binary.LittleEndian
-	t.pid, t.flags = le.Uint32(b[freePID:]), le.Uint32(b[freeFlags:])
-	t.comm, t.processComm = comm(b[freeComm:]), comm(b[freeProcessComm:])
+	t.pid, t.flags = le.Uint32(b[ringdata.FreePID:]), le.Uint32(b[ringdata.FreeTaskFlags:])
+	t.comm, t.processComm = comm(b[ringdata.FreeComm:]), comm(b[ringdata.FreeProcessComm:])
 	t.told = true
 	// Its process may live on. If the id is another process's by now, that is younger than the thread.
 	if leader := a.threads.get(t.pid); leader != nil && leader.told && leader.pid == t.pid && leader.start <= start && tid != t.pid {

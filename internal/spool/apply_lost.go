@@ -4,12 +4,13 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 func (a *applier) applyLost(b []byte, at int64) error {
 	le := binary.LittleEndian
-	l := Loss{CPU: uint32(le.Uint16(b[hdrCPU:])), From: int64(le.Uint64(b[lostFrom:]))}
-	counts := b[lostCounts:min(len(b), lostCounts+4*lostKinds)]
+	l := Loss{CPU: uint32(le.Uint16(b[ringdata.HdrCPU:])), From: int64(le.Uint64(b[ringdata.LostFrom:]))}
+	counts := b[ringdata.LostCounts:min(len(b), ringdata.LostSize)]
 	if losesSwitches(counts) {
 		a.lost(l.CPU, at)
 	}

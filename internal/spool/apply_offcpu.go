@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // tellOff gives the switch that brings a thread back the stack that the thread had while it was off its CPU.
@@ -12,7 +13,7 @@ func (a *applier) tellOff(e *format.Event, b []byte, next *thread, at int64) err
 		return nil
 	}
 	id := a.code.stackOf(next.user, next.kernel)
-	if r := b[switchDistance:]; binary.LittleEndian.Uint32(r) != 0 {
+	if r := b[ringdata.SwitchDistance:]; binary.LittleEndian.Uint32(r) != 0 {
 		var err error
 		if id, err = a.returned(returnOf(b), at); err != nil {
 			return err
@@ -31,7 +32,7 @@ func (a *applier) returned(b []byte, at int64) (format.StackID, error) {
 	if b == nil {
 		return 0, nil
 	}
-	user, kernel := stackIDs(b[returnStacks:])
+	user, kernel := stackIDs(b[ringdata.ReturnStacks:])
 	for _, id := range [...]uint64{user, kernel} {
 		if _, ok := a.code.find(id, at); !ok {
 			if err := a.readAhead(recordTime(b)); err != nil {
@@ -45,7 +46,7 @@ func (a *applier) returned(b []byte, at int64) (format.StackID, error) {
 // tellWaker gives a waking the stack of the waker, whom the filters need not want: it says why the wakee goes on.
 func (a *applier) tellWaker(e *format.Event, arg int, b []byte, at int64) {
 	e.Args[arg] = 0
-	s := trailing(b, wakingStacks)
+	s := trailing(b, ringdata.WakingSize)
 	if s == nil {
 		return
 	}

@@ -4,30 +4,31 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 func (a *applier) applySwitch(b []byte, at int64) error {
-	_ = b[switchSize-1]
+	_ = b[ringdata.SwitchSize-1]
 	le := binary.LittleEndian
-	flags := b[hdrFlags]
-	n := uint32(le.Uint16(b[hdrCPU:]))
+	flags := b[ringdata.HdrFlags]
+	n := uint32(le.Uint16(b[ringdata.HdrCPU:]))
 	c := a.cpu(n)
-	tid := le.Uint32(b[hdrTID:])
+	tid := le.Uint32(b[ringdata.HdrTID:])
 	prev := c.running
 	if prev == nil || prev.tid != tid {
-		prev = a.leaving(c, tid, le.Uint32(b[switchPrevState:]))
+		prev = a.leaving(c, tid, le.Uint32(b[ringdata.SwitchPrevState:]))
 	}
-	next := a.thread(le.Uint32(b[switchNext:]))
-	prevPrio, nextPrio := int32(int16(le.Uint16(b[switchPrevPrio:]))), int32(int16(le.Uint16(b[switchNextPrio:])))
-	state := kernelState(le.Uint32(b[switchPrevState:]))
-	called := flags&recPreempted == 0 && state == format.StateRunnable && !prev.isIdle
+	next := a.thread(le.Uint32(b[ringdata.SwitchNextTID:]))
+	prevPrio, nextPrio := int32(int16(le.Uint16(b[ringdata.SwitchPrevPrio:]))), int32(int16(le.Uint16(b[ringdata.SwitchNextPrio:])))
+	state := kernelState(le.Uint32(b[ringdata.SwitchPrevState:]))
+	called := flags&ringdata.FlagPreempted == 0 && state == format.StateRunnable && !prev.isIdle
 	// A thread that leaves while it could run on did not wait for anything. The kernel's own word covers only what is
 	// preempted inside the kernel: on the way back to user mode schedule() is called as if the thread wanted it.
-	if flags&recPreempted != 0 || called {
+	if flags&ringdata.FlagPreempted != 0 || called {
 		state = format.StatePreempted
 	}
-	prev.visible = flags&recSubject != 0
-	next.visible = flags&recObject != 0
+	prev.visible = flags&ringdata.FlagSubject != 0
+	next.visible = flags&ringdata.FlagObject != 0
 
 	if at >= a.out.from && flags&sides != 0 {
 		e := &a.switched
@@ -79,7 +80,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		prev.forget()
 	default:
 		a.leave(prev, n, at, state, called, prevPrio)
-		if s := trailing(b, switchStacks); s != nil {
+		if s := trailing(b, ringdata.SwitchSize); s != nil {
 			user, kernel := stackIDs(s)
 			prev.user, prev.kernel = a.code.told.find(user, at), a.code.told.find(kernel, at)
 		}
@@ -102,10 +103,10 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 
 func switchFlags(flags uint8, called bool) format.Flags {
 	f := format.Flags(flags & sides)
-	if flags&recPreempted != 0 {
+	if flags&ringdata.FlagPreempted != 0 {
 		f |= format.SwitchPreempt
 	}
-	if flags&recYielded != 0 {
+	if flags&ringdata.FlagYielded != 0 {
 		f |= format.SwitchYield
 	}
 	if called {
@@ -150,40 +151,40 @@ func (a *applier) hide(t *thread) {
 }
 
 func (a *applier) applyWaking(b []byte, at int64) error {
-	_ = b[wakingSize-1]
+	_ = b[ringdata.WakingSize-1]
 	le := binary.LittleEndian
-	flags := b[hdrFlags]
-	n := uint32(le.Uint16(b[hdrCPU:]))
+	flags := b[ringdata.HdrFlags]
+	n := uint32(le.Uint16(b[ringdata.HdrCPU:]))
 	waker := a.subject(b)
-	wakee := a.thread(le.Uint32(b[wakingWakee:]))
+	wakee := a.thread(le.Uint32(b[ringdata.WakingWakeeTID:]))
 	if at >= a.out.from && flags&sides != 0 {
 		e := &a.woke
 		e.Flags = format.Flags(flags & sides)
-		if flags&recInterrupt != 0 {
+		if flags&ringdata.FlagInterrupt != 0 {
 			e.Flags |= format.WakingInIRQ
 		}
 		e.CPU = n
 		e.Task = a.out.name(waker)
 		e.Args[format.WakingWakee] = uint64(a.out.name(wakee))
-		e.Args[format.WakingPrio] = uint64(int64(int16(le.Uint16(b[wakingPrio:]))))
-		e.Args[format.WakingTargetCPU] = uint64(le.Uint16(b[wakingTarget:]))
+		e.Args[format.WakingPrio] = uint64(int64(int16(le.Uint16(b[ringdata.WakingPrio:]))))
+		e.Args[format.WakingTargetCPU] = uint64(le.Uint16(b[ringdata.WakingTargetCPU:]))
 		a.tellWaker(e, format.WakingStack, b, at)
 		if err := a.out.write(e, at); err != nil {
 			return err
 		}
 	}
 	// The first waking counts. One that comes while the thread runs ends no time off the CPU.
-	if flags&recObject != 0 && wakee.status == off && wakee.losses == a.losses && wakee.woken == 0 && !wakee.isNew && at >= wakee.since {
-		wakee.woken, wakee.waker, wakee.wakerCPU, wakee.wokenIRQ = at, a.out.current(waker), n, flags&recInterrupt != 0
+	if flags&ringdata.FlagObject != 0 && wakee.status == off && wakee.losses == a.losses && wakee.woken == 0 && !wakee.isNew && at >= wakee.since {
+		wakee.woken, wakee.waker, wakee.wakerCPU, wakee.wokenIRQ = at, a.out.current(waker), n, flags&ringdata.FlagInterrupt != 0
 	}
 	return nil
 }
 
 func (a *applier) applyWakeupNew(b []byte, at int64) error {
 	le := binary.LittleEndian
-	waker, wakee := a.subject(b), a.thread(le.Uint32(b[wakingWakee:]))
-	wakee.visible = b[hdrFlags]&recObject != 0
-	prio, target := int32(int16(le.Uint16(b[wakingPrio:]))), uint32(le.Uint16(b[wakingTarget:]))
+	waker, wakee := a.subject(b), a.thread(le.Uint32(b[ringdata.WakingWakeeTID:]))
+	wakee.visible = b[ringdata.HdrFlags]&ringdata.FlagObject != 0
+	prio, target := int32(int16(le.Uint16(b[ringdata.WakingPrio:]))), uint32(le.Uint16(b[ringdata.WakingTargetCPU:]))
 	e := a.event(b)
 	if a.tells(e, at) {
 		e.Task = a.out.name(waker)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // freshName is how long after a name was told by an event a list of tasks cannot change it: the list may have read the
@@ -18,7 +19,7 @@ func (a *applier) applyTask(b []byte, at int64) {
 		a.newList(at, a.lists.starts[0].after)
 		a.lists.starts = a.lists.starts[1:]
 	}
-	who := decodeIdentity(b[taskWho:])
+	who := decodeIdentity(b[ringdata.TaskWho:])
 	if who.tid == 0 || who.tid >= maxTID {
 		return
 	}
@@ -26,7 +27,7 @@ func (a *applier) applyTask(b []byte, at int64) {
 	if t != nil && t.told && t.start > at {
 		return // records made from /proc come a little later than their time
 	}
-	if b[hdrFlags]&recCut != 0 && t != nil && t.told && isNear(t.start, who.start) {
+	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 && t != nil && t.told && isNear(t.start, who.start) {
 		who.start = t.start
 	}
 	if t != nil && t.told && t.start == who.start && at-t.named < freshName {
@@ -34,28 +35,28 @@ func (a *applier) applyTask(b []byte, at int64) {
 	} else {
 		t = a.tell(&who, at)
 	}
-	flags := b[hdrFlags]
-	if flags&recSubject == 0 && who.pid != a.recorder {
+	flags := b[ringdata.HdrFlags]
+	if flags&ringdata.FlagSubject == 0 && who.pid != a.recorder {
 		a.filtered = true
 	}
 	if !a.out.states || t.status == gone || t.status == running || a.isOff(t) {
 		return
 	}
-	t.visible = flags&recSubject != 0
-	t.prio = int32(int16(le.Uint16(b[taskPrio:])))
-	t.cpu = uint32(le.Uint16(b[hdrCPU:]))
-	t.since, t.known = int64(le.Uint64(b[taskTime:])), flags&recSince != 0
+	t.visible = flags&ringdata.FlagSubject != 0
+	t.prio = int32(int16(le.Uint16(b[ringdata.TaskPrio:])))
+	t.cpu = uint32(le.Uint16(b[ringdata.HdrCPU:]))
+	t.since, t.known = int64(le.Uint64(b[ringdata.TaskSinceNS:])), flags&ringdata.FlagSince != 0
 	t.approx = t.known
-	state := kernelState(le.Uint32(b[taskState:]))
+	state := kernelState(le.Uint32(b[ringdata.TaskState:]))
 	switch {
 	case state&(format.StateDead|format.StateZombie) != 0:
 		t.status = gone
-	case flags&recOnCPU != 0:
+	case flags&ringdata.FlagOnCPU != 0:
 		a.place(t, at)
 	case t.visible:
 		t.status, t.losses, t.state, t.isNew, t.called = off, a.losses, state, false, false
 		t.woken, t.waker = 0, nil
-		if flags&recQueued != 0 {
+		if flags&ringdata.FlagQueued != 0 {
 			t.state = format.StateRunnable
 		}
 	}

@@ -4,19 +4,20 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // blockedLength is the length of the rec_blocked that a list begins with; 0: it begins with none.
 func blockedLength(list []byte) int {
-	if len(list) < blockedSize {
+	if len(list) < ringdata.BlockedSize {
 		return 0
 	}
 	le := binary.LittleEndian
-	count := uint64(le.Uint32(list[blockedKernel:])) + uint64(le.Uint32(list[blockedUser:]))
-	if count > maxBlockedFrames || blockedSize+8*int(count) > len(list) || list[hdrKind] != recBlocked {
+	count := uint64(le.Uint32(list[ringdata.BlockedKernelCount:])) + uint64(le.Uint32(list[ringdata.BlockedUserCount:]))
+	if count > maxBlockedFrames || ringdata.BlockedSize+8*int(count) > len(list) || list[ringdata.HdrKind] != ringdata.KindBlocked {
 		return 0
 	}
-	return blockedSize + 8*int(count)
+	return ringdata.BlockedSize + 8*int(count)
 }
 
 // maxBlockedFrames is more than the iterator tells of one thread; what claims more is damage.
@@ -52,8 +53,8 @@ func (f *finaliser) tellBlocked(end int64) error {
 	var shared arena
 	return f.eachBlocked(func(b []byte) {
 		le := binary.LittleEndian
-		t := f.apply.threads.get(le.Uint32(b[hdrTID:]))
-		if t == nil || t.start != int64(le.Uint64(b[blockedStart:])) {
+		t := f.apply.threads.get(le.Uint32(b[ringdata.HdrTID:]))
+		if t == nil || t.start != int64(le.Uint64(b[ringdata.BlockedStartNS:])) {
 			return
 		}
 		f.apply.findBlocked(t, b, end)
@@ -68,25 +69,25 @@ func (f *finaliser) tellBlocked(end int64) error {
 // lost after all threads were listed. It may have been on a CPU still when the window closed.
 func (a *applier) findBlocked(t *thread, b []byte, end int64) {
 	le := binary.LittleEndian
-	since := int64(le.Uint64(b[blockedSince:]))
-	if t.status == running || t.status == gone || a.isOff(t) || b[hdrFlags]&recSince == 0 || since >= end {
+	since := int64(le.Uint64(b[ringdata.BlockedSinceNS:]))
+	if t.status == running || t.status == gone || a.isOff(t) || b[ringdata.HdrFlags]&ringdata.FlagSince == 0 || since >= end {
 		return
 	}
 	t.forget()
 	t.status, t.losses, t.visible = off, a.losses, true
-	t.state, t.prio = kernelState(le.Uint32(b[blockedState:])), int32(le.Uint32(b[blockedPrio:]))
+	t.state, t.prio = kernelState(le.Uint32(b[ringdata.BlockedState:])), int32(le.Uint32(b[ringdata.BlockedPrio:]))
 	t.since, t.known, t.approx = since, true, true
 }
 
 // blockedStacks are the two parts of a stack that the iterator has told; nil: there is none.
 func blockedStacks(shared *arena, b []byte) (kernel, user *toldStack) {
 	le := binary.LittleEndian
-	cut, split := le.Uint32(b[blockedCut:]), blockedAddrs+8*int(le.Uint32(b[blockedKernel:]))
-	kernel = newTold(shared, 0, b[blockedAddrs:split], cut&1 != 0)
+	cut, split := le.Uint32(b[ringdata.BlockedCut:]), ringdata.BlockedAddrs+8*int(le.Uint32(b[ringdata.BlockedKernelCount:]))
+	kernel = newTold(shared, 0, b[ringdata.BlockedAddrs:split], cut&1 != 0)
 	if kernel != nil {
 		kernel.called = true
 	}
-	return kernel, newTold(shared, le.Uint32(b[blockedPID:]), b[split:], cut&2 != 0)
+	return kernel, newTold(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:], cut&2 != 0)
 }
 
 func newTold(shared *arena, pid uint32, raw []byte, cut bool) *toldStack {

@@ -1,6 +1,10 @@
 package spool
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"wprof/internal/ringdata"
+)
 
 func appendRecord(b []byte, record []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(record)))
@@ -16,29 +20,29 @@ func appendRecord(b []byte, record []byte) []byte {
 func appendPacked(to []byte, record []byte) []byte {
 	le := binary.LittleEndian
 	var b []byte
-	switch record[hdrKind] {
-	case recSwitch:
-		b = le.AppendUint32(b, le.Uint32(record[switchNext:]))
-		b = le.AppendUint16(b, le.Uint16(record[switchPrevState:]))
-		b = append(b, record[switchPrevPrio]+1, record[switchNextPrio]+1)
-	case recWaking, recWakeupNew:
-		b = le.AppendUint32(b, le.Uint32(record[wakingWakee:]))
-		b = le.AppendUint16(b, le.Uint16(record[wakingTarget:]))
-		b = append(b, record[wakingPrio]+1, 0)
-	case recReturn:
-		b = append(b, record[returnStacks:returnSize]...)
+	switch record[ringdata.HdrKind] {
+	case ringdata.KindSwitch:
+		b = le.AppendUint32(b, le.Uint32(record[ringdata.SwitchNextTID:]))
+		b = le.AppendUint16(b, le.Uint16(record[ringdata.SwitchPrevState:]))
+		b = append(b, record[ringdata.SwitchPrevPrio]+1, record[ringdata.SwitchNextPrio]+1)
+	case ringdata.KindWaking, ringdata.KindWakeupNew:
+		b = le.AppendUint32(b, le.Uint32(record[ringdata.WakingWakeeTID:]))
+		b = le.AppendUint16(b, le.Uint16(record[ringdata.WakingTargetCPU:]))
+		b = append(b, record[ringdata.WakingPrio]+1, 0)
+	case ringdata.KindReturn:
+		b = append(b, record[ringdata.ReturnStacks:ringdata.ReturnSize]...)
 	}
-	to = le.AppendUint32(to, uint32(len(b))|uint32(record[hdrFlags])<<13|uint32(record[hdrKind])<<21|1<<29)
+	to = le.AppendUint32(to, uint32(len(b))|uint32(record[ringdata.HdrFlags])<<ringdata.HeaderFlagsShift|uint32(record[ringdata.HdrKind])<<ringdata.HeaderKindShift|ringdata.HeaderPacked)
 	to = le.AppendUint32(to, uint32(recordTime(record)))
 	return append(to, b...)
 }
 
 func header(b []byte, time int64, kind, flags uint8, cpu int, tid uint32) {
 	le := binary.LittleEndian
-	le.PutUint64(b[hdrTime:], uint64(time))
-	b[hdrKind], b[hdrFlags] = kind, flags
-	le.PutUint16(b[hdrCPU:], uint16(cpu))
-	le.PutUint32(b[hdrTID:], tid)
+	le.PutUint64(b[ringdata.HdrTS:], uint64(time))
+	b[ringdata.HdrKind], b[ringdata.HdrFlags] = kind, flags
+	le.PutUint16(b[ringdata.HdrCPU:], uint16(cpu))
+	le.PutUint32(b[ringdata.HdrTID:], tid)
 }
 
 func appendSwitch(to []byte, time int64, cpu int, prev, next uint32) []byte {
@@ -50,13 +54,13 @@ func appendPackedSwitch(to []byte, time int64, cpu int, prev, next uint32) []byt
 }
 
 func switchRecord(time int64, cpu int, prev, next uint32) []byte {
-	var b [switchSize]byte
-	header(b[:], time, recSwitch, sides, cpu, prev)
+	var b [ringdata.SwitchSize]byte
+	header(b[:], time, ringdata.KindSwitch, sides, cpu, prev)
 	le := binary.LittleEndian
-	le.PutUint32(b[switchNext:], next)
-	le.PutUint32(b[switchPrevState:], 1)
-	le.PutUint16(b[switchPrevPrio:], 120)
-	le.PutUint16(b[switchNextPrio:], 120)
+	le.PutUint32(b[ringdata.SwitchNextTID:], next)
+	le.PutUint32(b[ringdata.SwitchPrevState:], 1)
+	le.PutUint16(b[ringdata.SwitchPrevPrio:], 120)
+	le.PutUint16(b[ringdata.SwitchNextPrio:], 120)
 	return b[:]
 }
 
@@ -69,49 +73,49 @@ func appendPackedWaking(to []byte, time int64, cpu int, waker, wakee uint32) []b
 }
 
 func wakingRecord(time int64, cpu int, waker, wakee uint32) []byte {
-	var b [wakingSize]byte
-	header(b[:], time, recWaking, sides, cpu, waker)
+	var b [ringdata.WakingSize]byte
+	header(b[:], time, ringdata.KindWaking, sides, cpu, waker)
 	le := binary.LittleEndian
-	le.PutUint32(b[wakingWakee:], wakee)
-	le.PutUint16(b[wakingPrio:], 120)
-	le.PutUint16(b[wakingTarget:], uint16(cpu))
+	le.PutUint32(b[ringdata.WakingWakeeTID:], wakee)
+	le.PutUint16(b[ringdata.WakingPrio:], 120)
+	le.PutUint16(b[ringdata.WakingTargetCPU:], uint16(cpu))
 	return b[:]
 }
 
 func appendStack(to []byte, time int64, id uint64, pid uint32, count int, at func(i int) uint64) []byte {
-	b := make([]byte, stackSize+8*count)
-	header(b, time, recStack, 0, 0, pid)
+	b := make([]byte, ringdata.StackSize+8*count)
+	header(b, time, ringdata.KindStack, 0, 0, pid)
 	le := binary.LittleEndian
-	le.PutUint64(b[stackID:], id)
-	le.PutUint32(b[stackPID:], pid)
-	le.PutUint32(b[stackCount:], uint32(count))
+	le.PutUint64(b[ringdata.StackID:], id)
+	le.PutUint32(b[ringdata.StackPID:], pid)
+	le.PutUint32(b[ringdata.StackCount:], uint32(count))
 	for i := range count {
-		le.PutUint64(b[stackAddrs+8*i:], at(i))
+		le.PutUint64(b[ringdata.StackAddrs+8*i:], at(i))
 	}
 	return appendRecord(to, b)
 }
 
 func appendSample(to []byte, time int64, tid uint32, user, kernel uint64) []byte {
-	var b [sampleSize]byte
-	header(b[:], time, recSample, recSubject, 0, tid)
+	var b [ringdata.SampleSize]byte
+	header(b[:], time, ringdata.KindSample, ringdata.FlagSubject, 0, tid)
 	le := binary.LittleEndian
-	le.PutUint64(b[sampleUser:], user)
-	le.PutUint64(b[sampleKernel:], kernel)
-	le.PutUint32(b[samplePID:], tid)
-	le.PutUint32(b[sampleSource:], 1)
+	le.PutUint64(b[ringdata.SampleUser:], user)
+	le.PutUint64(b[ringdata.SampleKernel:], kernel)
+	le.PutUint32(b[ringdata.SamplePID:], tid)
+	le.PutUint32(b[ringdata.SampleSource:], 1)
 	return appendRecord(to, b[:])
 }
 
 func taskRecord(time int64, tid uint32) []byte {
-	var b [taskSize]byte
-	header(b[:], time, recTask, recSubject, 0, tid)
+	var b [ringdata.TaskSize]byte
+	header(b[:], time, ringdata.KindTask, ringdata.FlagSubject, 0, tid)
 	le := binary.LittleEndian
-	le.PutUint32(b[taskWho+identTID:], tid)
-	le.PutUint32(b[taskWho+identPID:], tid)
-	le.PutUint64(b[taskWho+identStart:], uint64(tid))
-	copy(b[taskWho+identComm:], "pong")
-	copy(b[taskWho+identProcessComm:], "pong")
-	le.PutUint32(b[taskState:], 1)
+	le.PutUint32(b[ringdata.TaskWho+ringdata.IdentTID:], tid)
+	le.PutUint32(b[ringdata.TaskWho+ringdata.IdentPID:], tid)
+	le.PutUint64(b[ringdata.TaskWho+ringdata.IdentStartNS:], uint64(tid))
+	copy(b[ringdata.TaskWho+ringdata.IdentComm:], "pong")
+	copy(b[ringdata.TaskWho+ringdata.IdentProcessComm:], "pong")
+	le.PutUint32(b[ringdata.TaskState:], 1)
 	return b[:]
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 const sampleText = `
@@ -366,13 +367,13 @@ func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 func TestToldStacksAreBounded(t *testing.T) {
 	s := newToldStacks()
 	record := func(id uint64) []byte {
-		b := make([]byte, stackSize+8*100)
-		header(b, 1000, recStack, 0, 0, 1)
+		b := make([]byte, ringdata.StackSize+8*100)
+		header(b, 1000, ringdata.KindStack, 0, 0, 1)
 		le := binary.LittleEndian
-		le.PutUint64(b[stackID:], id)
-		le.PutUint32(b[stackCount:], 100)
+		le.PutUint64(b[ringdata.StackID:], id)
+		le.PutUint32(b[ringdata.StackCount:], 100)
 		for i := range 100 {
-			le.PutUint64(b[stackAddrs+8*i:], id<<20|uint64(i)<<50) // far apart: they do not pack well
+			le.PutUint64(b[ringdata.StackAddrs+8*i:], id<<20|uint64(i)<<50) // far apart: they do not pack well
 		}
 		return b
 	}

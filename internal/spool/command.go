@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // command is the command line of processes.
@@ -100,8 +101,8 @@ func (c *commands) define(s *stream, cmd *command) uint32 {
 // applyArgs takes the words of an exec that a record of the same process tells next.
 func (a *applier) applyArgs(b []byte) {
 	le := binary.LittleEndian
-	length := min(int(le.Uint32(b[argsLength:])), len(b)-argsWords)
-	a.out.commands.call(le.Uint32(b[argsPID:]), b[argsWords:][:length], b[hdrFlags]&recCut != 0)
+	length := min(int(le.Uint32(b[ringdata.ArgsLen:])), len(b)-ringdata.ArgsArgs)
+	a.out.commands.call(le.Uint32(b[ringdata.ArgsPID:]), b[ringdata.ArgsArgs:][:length], b[ringdata.HdrFlags]&ringdata.FlagCut != 0)
 }
 
 // commandAtStart takes the command line of a process that was alive when the recording began. What an exec has told is

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"wprof/internal/ringdata"
 	"wprof/internal/sideband"
 )
 
@@ -117,7 +118,7 @@ func newGatherer(of *finaliser) *gatherer {
 	damage := new(Damage)
 	f.scan.damage = damage
 	var sizes [256]uint16
-	sizes[recStack] = stackSize
+	sizes[ringdata.KindStack] = ringdata.StackSize
 	for _, s := range f.merge.sources {
 		s.damage, s.sizes, s.take = damage, sizes, g.takeStack
 	}
@@ -148,9 +149,9 @@ func (g *gatherer) run() error {
 
 // takeBlocked notes the places where a thread is blocked at the end.
 func (g *gatherer) takeBlocked(b []byte) {
-	split := blockedAddrs + 8*int(binary.LittleEndian.Uint32(b[blockedKernel:]))
-	g.notePlaces(0, b[blockedAddrs:split], true)
-	g.notePlaces(binary.LittleEndian.Uint32(b[blockedPID:]), b[split:], false)
+	split := ringdata.BlockedAddrs + 8*int(binary.LittleEndian.Uint32(b[ringdata.BlockedKernelCount:]))
+	g.notePlaces(0, b[ringdata.BlockedAddrs:split], true)
+	g.notePlaces(binary.LittleEndian.Uint32(b[ringdata.BlockedPID:]), b[split:], false)
 }
 
 func (g *gatherer) takeMapping(b []byte, at int64) error {
@@ -168,12 +169,12 @@ func (g *gatherer) takeMapping(b []byte, at int64) error {
 
 // takeStack notes the places of a stack, as they are with the mappings of now.
 func (g *gatherer) takeStack(b []byte, _ int64) error {
-	if b[hdrKind] != recStack || g.code.names.full() {
+	if b[ringdata.HdrKind] != ringdata.KindStack || g.code.names.full() {
 		return nil
 	}
 	le := binary.LittleEndian
-	pid := le.Uint32(b[stackPID:])
-	key := gathered{id: le.Uint64(b[stackID:])}
+	pid := le.Uint32(b[ringdata.StackPID:])
+	key := gathered{id: le.Uint64(b[ringdata.StackID:])}
 	if pid != 0 {
 		key.version = g.code.maps.Version(pid)
 	}
@@ -184,8 +185,8 @@ func (g *gatherer) takeStack(b []byte, _ int64) error {
 		clear(g.seen)
 	}
 	g.seen[key] = struct{}{}
-	raw := b[stackAddrs:]
-	g.notePlaces(pid, raw[:8*min(int(le.Uint32(b[stackCount:])), len(raw)/8)], false)
+	raw := b[ringdata.StackAddrs:]
+	g.notePlaces(pid, raw[:8*min(int(le.Uint32(b[ringdata.StackCount:])), len(raw)/8)], false)
 	return nil
 }
 

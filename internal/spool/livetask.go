@@ -1,6 +1,10 @@
 package spool
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"wprof/internal/ringdata"
+)
 
 // LiveTask is a live thread that the kernel's list of tasks left out, as far as it is known otherwise.
 type LiveTask struct {
@@ -17,39 +21,36 @@ type LiveTask struct {
 
 // AppendTask appends the struct rec_task of a live thread, for [Writer.Tasks].
 func AppendTask(dst []byte, t LiveTask) []byte {
-	dst = append(dst, make([]byte, taskSize)...)
-	b, le := dst[len(dst)-taskSize:], binary.LittleEndian
-	le.PutUint64(b[hdrTime:], uint64(t.At))
-	b[hdrKind], b[hdrFlags] = recTask, recCut
+	dst = append(dst, make([]byte, ringdata.TaskSize)...)
+	b, le := dst[len(dst)-ringdata.TaskSize:], binary.LittleEndian
+	le.PutUint64(b[ringdata.HdrTS:], uint64(t.At))
+	b[ringdata.HdrKind], b[ringdata.HdrFlags] = ringdata.KindTask, ringdata.FlagCut
 	if t.Wanted {
-		b[hdrFlags] |= recSubject
+		b[ringdata.HdrFlags] |= ringdata.FlagSubject
 	}
 	if t.State == 'R' {
-		b[hdrFlags] |= recQueued
+		b[ringdata.HdrFlags] |= ringdata.FlagQueued
 	}
-	le.PutUint16(b[hdrCPU:], uint16(t.CPU))
-	le.PutUint32(b[hdrTID:], uint32(t.TID))
-	who := b[taskWho:]
-	le.PutUint32(who[identTID:], uint32(t.TID))
-	le.PutUint32(who[identPID:], uint32(t.PID))
-	le.PutUint32(who[identPPID:], uint32(t.PPID))
-	le.PutUint32(who[identFlags:], t.Flags)
-	le.PutUint64(who[identStart:], uint64(t.Start))
-	copy(who[identComm:identComm+commLength-1], t.Comm)
-	copy(who[identProcessComm:identProcessComm+commLength-1], t.ProcessComm)
-	le.PutUint32(b[taskState:], rawState(t.State))
-	le.PutUint16(b[taskPrio:], uint16(t.Prio))
+	le.PutUint16(b[ringdata.HdrCPU:], uint16(t.CPU))
+	le.PutUint32(b[ringdata.HdrTID:], uint32(t.TID))
+	who := b[ringdata.TaskWho:]
+	le.PutUint32(who[ringdata.IdentTID:], uint32(t.TID))
+	le.PutUint32(who[ringdata.IdentPID:], uint32(t.PID))
+	le.PutUint32(who[ringdata.IdentPPID:], uint32(t.PPID))
+	le.PutUint32(who[ringdata.IdentTaskFlags:], t.Flags)
+	le.PutUint64(who[ringdata.IdentStartNS:], uint64(t.Start))
+	copy(who[ringdata.IdentComm:ringdata.IdentComm+ringdata.IdentCommSize-1], t.Comm)
+	copy(who[ringdata.IdentProcessComm:ringdata.IdentProcessComm+ringdata.IdentCommSize-1], t.ProcessComm)
+	le.PutUint32(b[ringdata.TaskState:], rawState(t.State))
+	le.PutUint16(b[ringdata.TaskPrio:], uint16(t.Prio))
 	return dst
 }
 
 // TaskIDs are the thread and process id in a struct rec_task.
 func TaskIDs(record []byte) (tid, pid int) {
-	who := record[taskWho:]
-	return int(binary.LittleEndian.Uint32(who[identTID:])), int(binary.LittleEndian.Uint32(who[identPID:]))
+	who := record[ringdata.TaskWho:]
+	return int(binary.LittleEndian.Uint32(who[ringdata.IdentTID:])), int(binary.LittleEndian.Uint32(who[ringdata.IdentPID:]))
 }
-
-// TaskSize is the size of a struct rec_task.
-const TaskSize = taskSize
 
 // rawState is a letter of ps(1) as task_struct.__state | exit_state, include/linux/sched.h.
 func rawState(letter byte) uint32 {

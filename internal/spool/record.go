@@ -8,183 +8,49 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// The records of bpf/records.h, field by field: layouts() and the offsets below are held against the C structs by a
-// test. Times are CLOCK_MONOTONIC ns; integers are little-endian, as both architectures have them.
+// Times in records are CLOCK_MONOTONIC ns; integers are little-endian, as both architectures have them.
 
-// recordKind is enum rec_kind. Those of events have the numbers of [format.Kind].
-type recordKind = uint8
-
+// Records grow at the end. Spools of older recorders have the shorter ones: a struct that has grown keeps its first size here.
 const (
-	recSwitch    = recordKind(format.KindSwitch)
-	recWaking    = recordKind(format.KindWaking)
-	recWakeupNew = recordKind(format.KindWakeupNew)
-	recFork      = recordKind(format.KindFork)
-	recExec      = recordKind(format.KindExec)
-	recRename    = recordKind(format.KindRename)
-	recExit      = recordKind(format.KindExit)
-	recFree      = recordKind(format.KindFree)
-	recLost      = recordKind(format.KindLost)
-	recSample    = recordKind(format.KindSample)
-	recTask      = recordKind(64)
-	recStack     = recordKind(65)
-	recArgs      = recordKind(66)
-	recReturn    = recordKind(67)
-	recBlocked   = recordKind(68)
-	// recGap is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the
-	// first record after the gap; at gapFrom stands that of the last one before.
-	recGap = recordKind(255)
+	firstFreeSize = 24 // without an identity
+	firstLostSize = 88 // with 16 kinds
 )
 
-// enum rec_flag
+// recGap is a kind that is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the first
+// record after the gap; at gapFrom stands that of the last one before.
 const (
-	recSubject   = 1
-	recObject    = 2
-	recLast      = 4
-	recCut       = 8
-	recOnCPU     = 16
-	recPreempted = 32
-	recSince     = 64
-	recQueued    = 128
-
-	recInterrupt = 32  // of a waking
-	recYielded   = 128 // of a switch
-
-	recAnnounced = 16                   // of a switch
-	recTracer    = 16                   // of a stack
-	recStacked   = ringdata.FlagStacked // of a switch, a waking or a wakeup_new
-)
-
-// Offsets in struct rec_hdr.
-const (
-	hdrTime  = ringdata.HdrTime
-	hdrKind  = ringdata.HdrKind
-	hdrFlags = ringdata.HdrFlags
-	hdrCPU   = ringdata.HdrCPU
-	hdrTID   = ringdata.HdrTID
-	hdrSize  = ringdata.HdrSize
-)
-
-// Offsets in the structs that begin with a rec_hdr, and their sizes. A record may be longer: records grow at the end.
-const (
-	switchNext      = ringdata.SwitchNext
-	switchPrevState = ringdata.SwitchPrevState
-	switchPrevPrio  = ringdata.SwitchPrevPrio
-	switchNextPrio  = ringdata.SwitchNextPrio
-	switchDistance  = ringdata.SwitchDistance
-	switchSize      = ringdata.SwitchSize
-	switchStacks    = switchSize
-
-	wakingWakee  = ringdata.WakingWakee
-	wakingPrio   = ringdata.WakingPrio
-	wakingTarget = ringdata.WakingTarget
-	wakingSize   = ringdata.WakingSize
-	wakingStacks = wakingSize
-
-	forkChild = 16
-	forkSize  = forkChild + identSize
-
-	execWho            = 16
-	execOldTID         = 80
-	execFilenameLength = 84
-	execFilename       = 88
-	execSize           = 88
-
-	renameWho  = 16
-	renameSize = 96
-
-	exitPID  = 24
-	exitCode = 28
-	exitSize = 32
-
-	freeStart       = 16
-	freePID         = 24
-	freeFlags       = 28
-	freeComm        = 32
-	freeProcessComm = 48
-	freeNamedSize   = 64
-	freeSize        = 24 // the first version, without an identity
-
-	lostFrom   = 16
-	lostCounts = 24
-	lostKinds  = 64 // REC_EVENTS: kinds of events are below
-	lostSize   = 88 // the first version, with 16 kinds
-
-	taskWho   = 16
-	taskState = 80
-	taskPrio  = 84
-	taskTime  = 88
-	taskSize  = 96
-
-	stackID    = 16
-	stackPID   = 24
-	stackCount = 28
-	stackAddrs = 32
-	stackSize  = 32
-
-	stacksUser   = 0
-	stacksKernel = 8
-	stacksSize   = 16
-
-	returnStacks = ringdata.ReturnStacks
-	returnSize   = ringdata.ReturnSize
-
-	blockedStart  = 16
-	blockedPID    = 24
-	blockedCut    = 28
-	blockedKernel = 32
-	blockedUser   = 36
-	blockedSince  = 40
-	blockedState  = 48
-	blockedPrio   = 52
-	blockedAddrs  = 56
-	blockedSize   = 56
-
-	sampleUser   = 16
-	sampleKernel = 24
-	samplePID    = 32
-	sampleSource = 36
-	sampleSize   = 40
-
-	argsPID    = 16
-	argsLength = 20
-	argsWords  = 24
-	argsSize   = 24
-
-	gapFrom = 16
-	gapSize = 24
+	recGap  = 255
+	gapFrom = ringdata.HdrSize
+	gapSize = gapFrom + 8
 )
 
 // Every kind of event has its count in a lost record.
-const _ = uint(lostKinds - 1 - format.MaxKind)
-
-// Offsets in struct rec_ident.
-const (
-	identTID         = 0
-	identPID         = 4
-	identPPID        = 8
-	identFlags       = 12
-	identStart       = 16
-	identComm        = 24
-	identProcessComm = 40
-	identNSTID       = 56
-	identNSPID       = 60
-	identSize        = 64
-	commLength       = 16
-)
+const _ = uint(ringdata.KindEvents - 1 - format.MaxKind)
 
 // recordSizes are the least sizes of the records by kind; 0: a kind that this version does not know.
 func recordSizes() [256]uint16 {
 	return [256]uint16{
-		recSwitch: switchSize, recWaking: wakingSize, recWakeupNew: wakingSize, recFork: forkSize, recExec: execSize,
-		recRename: renameSize, recExit: exitSize, recFree: freeSize, recLost: lostSize, recTask: taskSize,
-		recStack: stackSize, recSample: sampleSize, recArgs: argsSize, recReturn: returnSize,
+		ringdata.KindSwitch:    ringdata.SwitchSize,
+		ringdata.KindWaking:    ringdata.WakingSize,
+		ringdata.KindWakeupNew: ringdata.WakingSize,
+		ringdata.KindFork:      ringdata.ForkSize,
+		ringdata.KindExec:      ringdata.ExecSize,
+		ringdata.KindRename:    ringdata.RenameSize,
+		ringdata.KindExit:      ringdata.ExitSize,
+		ringdata.KindFree:      firstFreeSize,
+		ringdata.KindLost:      firstLostSize,
+		ringdata.KindSample:    ringdata.SampleSize,
+		ringdata.KindTask:      ringdata.TaskSize,
+		ringdata.KindStack:     ringdata.StackSize,
+		ringdata.KindArgs:      ringdata.ArgsSize,
+		ringdata.KindReturn:    ringdata.ReturnSize,
 	}
 }
 
-func recordTime(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b[hdrTime:])) }
+func recordTime(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b[ringdata.HdrTS:])) }
 
 // comm is a name of the kernel: up to 15 bytes, then zeros.
-type comm [commLength]byte
+type comm [ringdata.IdentCommSize]byte
 
 func (c *comm) bytes() []byte {
 	if i := bytes.IndexByte(c[:], 0); i >= 0 {
@@ -207,13 +73,13 @@ type identity struct {
 const kernelThread = 0x200000
 
 func decodeIdentity(b []byte) identity {
-	_ = b[identSize-1]
+	_ = b[ringdata.IdentSize-1]
 	le := binary.LittleEndian
 	return identity{
-		tid: le.Uint32(b[identTID:]), pid: le.Uint32(b[identPID:]), ppid: le.Uint32(b[identPPID:]),
-		flags: le.Uint32(b[identFlags:]), start: int64(le.Uint64(b[identStart:])),
-		comm: comm(b[identComm:]), processComm: comm(b[identProcessComm:]),
-		nsTID: le.Uint32(b[identNSTID:]), nsPID: le.Uint32(b[identNSPID:]),
+		tid: le.Uint32(b[ringdata.IdentTID:]), pid: le.Uint32(b[ringdata.IdentPID:]), ppid: le.Uint32(b[ringdata.IdentPPID:]),
+		flags: le.Uint32(b[ringdata.IdentTaskFlags:]), start: int64(le.Uint64(b[ringdata.IdentStartNS:])),
+		comm: comm(b[ringdata.IdentComm:]), processComm: comm(b[ringdata.IdentProcessComm:]),
+		nsTID: le.Uint32(b[ringdata.IdentNSTID:]), nsPID: le.Uint32(b[ringdata.IdentNSPID:]),
 	}
 }
 

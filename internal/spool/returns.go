@@ -28,16 +28,16 @@ const returnWithin = int64(1e9)
 
 // note takes what a record tells about the times off the CPU.
 func (s *source) note(b []byte, time int64, at uint64) {
-	switch b[hdrKind] {
-	case recSwitch:
-		cpu := binary.LittleEndian.Uint16(b[hdrCPU:])
+	switch b[ringdata.HdrKind] {
+	case ringdata.KindSwitch:
+		cpu := binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])
 		s.forgo(cpu)
-		if b[hdrFlags]&recAnnounced != 0 {
+		if b[ringdata.HdrFlags]&ringdata.FlagAnnounced != 0 {
 			s.announced = append(s.announced, announced{cpu, at, time})
 		}
-	case recReturn:
+	case ringdata.KindReturn:
 		s.returned(b, time, at)
-	case recStack:
+	case ringdata.KindStack:
 		if s.early != nil {
 			s.early(b)
 		}
@@ -59,14 +59,14 @@ func (s *source) forgo(cpu uint16) {
 // returned notes in the switch how far behind it the return stands.
 func (s *source) returned(b []byte, time int64, at uint64) {
 	le := binary.LittleEndian
-	cpu := le.Uint16(b[hdrCPU:])
+	cpu := le.Uint16(b[ringdata.HdrCPU:])
 	for _, a := range s.announced {
 		if a.cpu != cpu || a.at < s.base {
 			continue
 		}
 		change := s.buf[a.at-s.base+ringdata.HeaderBytes:]
-		if distance := at - a.at; le.Uint32(change[switchNext:]) == le.Uint32(b[hdrTID:]) && distance <= math.MaxUint32 {
-			le.PutUint32(change[switchDistance:], uint32(distance))
+		if distance := at - a.at; le.Uint32(change[ringdata.SwitchNextTID:]) == le.Uint32(b[ringdata.HdrTID:]) && distance <= math.MaxUint32 {
+			le.PutUint32(change[ringdata.SwitchDistance:], uint32(distance))
 			s.answered = append(s.answered, answered{a.time, time})
 		}
 		s.forgo(cpu)
@@ -113,12 +113,12 @@ func (s *source) announces(at uint64) bool {
 // source's buffer.
 func returnOf(change []byte) []byte {
 	le := binary.LittleEndian
-	distance := uint64(le.Uint32(change[switchDistance:]))
+	distance := uint64(le.Uint32(change[ringdata.SwitchDistance:]))
 	buf := change[:cap(change)]
-	if distance < switchSize || distance+returnSize > uint64(len(buf)) || buf[distance+hdrKind] != recReturn {
+	if distance < ringdata.SwitchSize || distance+ringdata.ReturnSize > uint64(len(buf)) || buf[distance+ringdata.HdrKind] != ringdata.KindReturn {
 		return nil
 	}
-	return buf[distance:][:returnSize]
+	return buf[distance:][:ringdata.ReturnSize]
 }
 
 // readAhead reads what the other rings hold up to a time: a stack may be told there, by a record whose turn has not come.

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // scanRound looks at the chunks up to the end of the next round. It returns false when no whole round is left.
@@ -104,7 +105,7 @@ func (f *finaliser) appendTasks(c *chunk) error {
 	if err != nil || b == nil {
 		return err
 	}
-	for ; len(b) >= taskSize; b = b[taskSize:] {
+	for ; len(b) >= ringdata.TaskSize; b = b[ringdata.TaskSize:] {
 		f.newest = max(f.newest, recordTime(b))
 	}
 	return nil

@@ -312,7 +312,7 @@ func appendGap(b []byte, from int64) []byte {
 	var record [ringdata.HeaderBytes + gapSize]byte
 	le := binary.LittleEndian
 	le.PutUint32(record[:], gapSize)
-	record[ringdata.HeaderBytes+hdrKind] = recGap
+	record[ringdata.HeaderBytes+ringdata.HdrKind] = recGap
 	le.PutUint64(record[ringdata.HeaderBytes+gapFrom:], uint64(from))
 	return append(b, record[:]...)
 }
@@ -361,18 +361,18 @@ func (s *source) noteSkipped(at int) int {
 // notice sorts the record at an offset in buf into the order of time. It returns false if this version does not know it.
 func (s *source) notice(at int) bool {
 	b := recordAt(s.buf[at:])
-	if len(b) < hdrSize {
+	if len(b) < ringdata.HdrSize {
 		return false
 	}
-	kind := b[hdrKind]
-	if need := int(s.sizes[kind]); need == 0 || len(b) < need || kind == recTask {
+	kind := b[ringdata.HdrKind]
+	if need := int(s.sizes[kind]); need == 0 || len(b) < need || kind == ringdata.KindTask {
 		return false
 	}
 	time, position := recordTime(b), s.base+uint64(at)
-	if kind != recReturn {
+	if kind != ringdata.KindReturn {
 		s.insert(time, position)
 	}
-	if kind == recSwitch && (b[hdrFlags]&recAnnounced != 0 || len(s.announced) > 0) || kind >= recStack {
+	if kind == ringdata.KindSwitch && (b[ringdata.HdrFlags]&ringdata.FlagAnnounced != 0 || len(s.announced) > 0) || kind >= ringdata.KindStack {
 		s.note(b, time, position)
 	}
 	return true
@@ -398,12 +398,12 @@ func (s *source) parseTasks(begins bool) {
 	if begins {
 		s.intact, s.complete = true, false
 	}
-	for ; len(s.buf)-s.parsed >= taskSize; s.parsed += taskSize {
+	for ; len(s.buf)-s.parsed >= ringdata.TaskSize; s.parsed += ringdata.TaskSize {
 		b := s.buf[s.parsed:]
-		if b[hdrKind] != recTask {
+		if b[ringdata.HdrKind] != ringdata.KindTask {
 			continue
 		}
-		time := int64(binary.LittleEndian.Uint64(b[hdrTime:]))
+		time := int64(binary.LittleEndian.Uint64(b[ringdata.HdrTS:]))
 		if begins {
 			s.starts = append(s.starts, listStart{time, after})
 			begins = false
@@ -454,7 +454,7 @@ func (s *source) sort() {
 func (s *source) record(e *entry) []byte {
 	b := s.buf[e.at-s.base:]
 	if s.tasks {
-		return b[:taskSize]
+		return b[:ringdata.TaskSize]
 	}
 	if s.side {
 		return b

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // Spools are written as text, one action of the recorder a line, in the order of the file:
@@ -201,22 +202,22 @@ func (p *spoolText) line(words []string, path string) error {
 func (r *textRing) packs(ring int, record []byte) bool {
 	const within = 1 << 26 // PACKED_WITHIN_NS
 	le := binary.LittleEndian
-	kind, tid, time := record[hdrKind], le.Uint32(record[hdrTID:]), recordTime(record)
-	if kind != recSwitch && kind != recWaking && kind != recWakeupNew && kind != recReturn {
+	kind, tid, time := record[ringdata.HdrKind], le.Uint32(record[ringdata.HdrTID:]), recordTime(record)
+	if kind != ringdata.KindSwitch && kind != ringdata.KindWaking && kind != ringdata.KindWakeupNew && kind != ringdata.KindReturn {
 		return false
 	}
-	if int(le.Uint16(record[hdrCPU:])) != ring {
+	if int(le.Uint16(record[ringdata.HdrCPU:])) != ring {
 		return false
 	}
-	packs := r.base != 0 && time-r.base < within && tid == r.running && record[hdrFlags]&recStacked == 0
-	if kind == recReturn {
+	packs := r.base != 0 && time-r.base < within && tid == r.running && record[ringdata.HdrFlags]&ringdata.FlagStacked == 0
+	if kind == ringdata.KindReturn {
 		return packs
 	}
 	if !packs {
 		r.base, r.running = time, tid
 	}
-	if kind == recSwitch {
-		r.running = le.Uint32(record[switchNext:])
+	if kind == ringdata.KindSwitch {
+		r.running = le.Uint32(record[ringdata.SwitchNextTID:])
 	}
 	return packs
 }
@@ -338,14 +339,14 @@ func (f fields) or(name string, otherwise int64) int64 {
 // flags are both sides unless sides= says 0, 1 (subject) or 2 (object), and what has a word of its own.
 func (f fields) flags() uint8 {
 	flags := uint8(f.or("sides", sides))
-	for name, bit := range map[string]uint8{"last": recLast, "cutname": recCut, "preempted": recPreempted, "running": recOnCPU, "queued": recQueued,
-		"announced": recAnnounced, "tracer": recTracer, "stacked": recStacked, "interrupt": recInterrupt, "yielded": recYielded} {
+	for name, bit := range map[string]uint8{"last": ringdata.FlagLast, "cutname": ringdata.FlagCut, "preempted": ringdata.FlagPreempted, "running": ringdata.FlagOnCPU, "queued": ringdata.FlagQueued,
+		"announced": ringdata.FlagAnnounced, "tracer": ringdata.FlagTracer, "stacked": ringdata.FlagStacked, "interrupt": ringdata.FlagInterrupt, "yielded": ringdata.FlagYielded} {
 		if f.number(name) != 0 {
 			flags |= bit
 		}
 	}
 	if f["since"] != "" {
-		flags |= recSince
+		flags |= ringdata.FlagSince
 	}
 	return flags
 }
@@ -353,47 +354,47 @@ func (f fields) flags() uint8 {
 func (f fields) putIdentity(b []byte) {
 	le := binary.LittleEndian
 	tid := f.number("tid")
-	le.PutUint32(b[identTID:], uint32(tid))
-	le.PutUint32(b[identPID:], uint32(f.or("pid", tid)))
-	le.PutUint32(b[identPPID:], uint32(f.or("ppid", 1)))
-	le.PutUint32(b[identFlags:], uint32(f.number("pf")))
-	le.PutUint64(b[identStart:], uint64(f.or("start", 10*tid)))
-	le.PutUint32(b[identNSTID:], uint32(f.number("nstid")))
-	le.PutUint32(b[identNSPID:], uint32(f.number("nspid")))
-	copy(b[identComm:identComm+commLength-1], f["comm"])
+	le.PutUint32(b[ringdata.IdentTID:], uint32(tid))
+	le.PutUint32(b[ringdata.IdentPID:], uint32(f.or("pid", tid)))
+	le.PutUint32(b[ringdata.IdentPPID:], uint32(f.or("ppid", 1)))
+	le.PutUint32(b[ringdata.IdentTaskFlags:], uint32(f.number("pf")))
+	le.PutUint64(b[ringdata.IdentStartNS:], uint64(f.or("start", 10*tid)))
+	le.PutUint32(b[ringdata.IdentNSTID:], uint32(f.number("nstid")))
+	le.PutUint32(b[ringdata.IdentNSPID:], uint32(f.number("nspid")))
+	copy(b[ringdata.IdentComm:ringdata.IdentComm+ringdata.IdentCommSize-1], f["comm"])
 	process := f["process"]
 	if process == "" {
 		process = f["comm"]
 	}
-	copy(b[identProcessComm:identProcessComm+commLength-1], process)
+	copy(b[ringdata.IdentProcessComm:ringdata.IdentProcessComm+ringdata.IdentCommSize-1], process)
 }
 
 func (f fields) task() []byte {
-	b := make([]byte, taskSize)
-	header(b, f.number("at"), recTask, f.flags()&^recObject, int(f.number("cpu")), uint32(f.number("tid")))
-	f.putIdentity(b[taskWho:])
+	b := make([]byte, ringdata.TaskSize)
+	header(b, f.number("at"), ringdata.KindTask, f.flags()&^ringdata.FlagObject, int(f.number("cpu")), uint32(f.number("tid")))
+	f.putIdentity(b[ringdata.TaskWho:])
 	le := binary.LittleEndian
-	le.PutUint32(b[taskState:], uint32(f.number("state")))
-	le.PutUint16(b[taskPrio:], uint16(f.or("prio", 120)))
-	le.PutUint64(b[taskTime:], uint64(f.number("since")))
+	le.PutUint32(b[ringdata.TaskState:], uint32(f.number("state")))
+	le.PutUint16(b[ringdata.TaskPrio:], uint16(f.or("prio", 120)))
+	le.PutUint64(b[ringdata.TaskSinceNS:], uint64(f.number("since")))
 	return b
 }
 
 func (f fields) blocked() []byte {
 	le := binary.LittleEndian
 	kernel, user := f.addresses("kernel"), f.addresses("user")
-	b := make([]byte, blockedSize)
-	header(b, f.number("at"), recBlocked, recSubject, 0, uint32(f.number("tid")))
-	le.PutUint64(b[blockedStart:], uint64(f.or("start", 10*f.number("tid"))))
-	le.PutUint32(b[blockedPID:], uint32(f.or("pid", f.number("tid"))))
-	le.PutUint32(b[blockedCut:], uint32(f.number("cut")))
-	le.PutUint32(b[blockedKernel:], uint32(len(kernel)))
-	le.PutUint32(b[blockedUser:], uint32(len(user)))
-	le.PutUint32(b[blockedState:], uint32(f.or("state", 1)))
-	le.PutUint32(b[blockedPrio:], uint32(f.or("prio", 120)))
+	b := make([]byte, ringdata.BlockedSize)
+	header(b, f.number("at"), ringdata.KindBlocked, ringdata.FlagSubject, 0, uint32(f.number("tid")))
+	le.PutUint64(b[ringdata.BlockedStartNS:], uint64(f.or("start", 10*f.number("tid"))))
+	le.PutUint32(b[ringdata.BlockedPID:], uint32(f.or("pid", f.number("tid"))))
+	le.PutUint32(b[ringdata.BlockedCut:], uint32(f.number("cut")))
+	le.PutUint32(b[ringdata.BlockedKernelCount:], uint32(len(kernel)))
+	le.PutUint32(b[ringdata.BlockedUserCount:], uint32(len(user)))
+	le.PutUint32(b[ringdata.BlockedState:], uint32(f.or("state", 1)))
+	le.PutUint32(b[ringdata.BlockedPrio:], uint32(f.or("prio", 120)))
 	if since := f.number("since"); since != 0 {
-		b[hdrFlags] |= recSince
-		le.PutUint64(b[blockedSince:], uint64(since))
+		b[ringdata.HdrFlags] |= ringdata.FlagSince
+		le.PutUint64(b[ringdata.BlockedSinceNS:], uint64(since))
 	}
 	for _, address := range append(kernel, user...) {
 		b = le.AppendUint64(b, address)
@@ -411,7 +412,7 @@ func (f fields) putStacks(b []byte, at int) []byte {
 }
 
 func recordOf(kind string, at int64, f fields) ([]byte, error) {
-	b := make([]byte, 4096+execSize)
+	b := make([]byte, 4096+ringdata.ExecSize)
 	head := func(kind uint8, tid string, size int) {
 		header(b, at, kind, f.flags(), int(f.number("cpu")), uint32(f.number(tid)))
 		b = b[:size]
@@ -419,86 +420,86 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 	le := binary.LittleEndian
 	switch kind {
 	case "switch":
-		head(recSwitch, "prev", switchSize)
-		le.PutUint32(b[switchNext:], uint32(f.number("next")))
-		le.PutUint32(b[switchPrevState:], uint32(f.number("state")))
-		le.PutUint16(b[switchPrevPrio:], uint16(f.or("prio", 120)))
-		le.PutUint16(b[switchNextPrio:], uint16(f.or("nextprio", 120)))
-		b = f.putStacks(b, switchStacks)
+		head(ringdata.KindSwitch, "prev", ringdata.SwitchSize)
+		le.PutUint32(b[ringdata.SwitchNextTID:], uint32(f.number("next")))
+		le.PutUint32(b[ringdata.SwitchPrevState:], uint32(f.number("state")))
+		le.PutUint16(b[ringdata.SwitchPrevPrio:], uint16(f.or("prio", 120)))
+		le.PutUint16(b[ringdata.SwitchNextPrio:], uint16(f.or("nextprio", 120)))
+		b = f.putStacks(b, ringdata.SwitchSize)
 	case "return":
-		head(recReturn, "tid", returnSize)
-		le.PutUint64(b[returnStacks+stacksUser:], hex(f["user"]))
-		le.PutUint64(b[returnStacks+stacksKernel:], hex(f["kernel"]))
+		head(ringdata.KindReturn, "tid", ringdata.ReturnSize)
+		le.PutUint64(b[ringdata.ReturnStacks+ringdata.StacksUser:], hex(f["user"]))
+		le.PutUint64(b[ringdata.ReturnStacks+ringdata.StacksKernel:], hex(f["kernel"]))
 	case "waking", "wakeup_new":
-		k := uint8(recWaking)
+		k := uint8(ringdata.KindWaking)
 		if kind == "wakeup_new" {
-			k = recWakeupNew
+			k = ringdata.KindWakeupNew
 		}
-		head(k, "waker", wakingSize)
-		le.PutUint32(b[wakingWakee:], uint32(f.number("wakee")))
-		le.PutUint16(b[wakingPrio:], uint16(f.or("prio", 120)))
-		le.PutUint16(b[wakingTarget:], uint16(f.number("target")))
-		b = f.putStacks(b, wakingStacks)
+		head(k, "waker", ringdata.WakingSize)
+		le.PutUint32(b[ringdata.WakingWakeeTID:], uint32(f.number("wakee")))
+		le.PutUint16(b[ringdata.WakingPrio:], uint16(f.or("prio", 120)))
+		le.PutUint16(b[ringdata.WakingTargetCPU:], uint16(f.number("target")))
+		b = f.putStacks(b, ringdata.WakingSize)
 	case "fork":
-		head(recFork, "parent", forkSize)
-		f.putIdentity(b[forkChild:])
+		head(ringdata.KindFork, "parent", ringdata.ForkSize)
+		f.putIdentity(b[ringdata.ForkChild:])
 	case "exec":
-		head(recExec, "tid", execSize+len(f["file"]))
-		f.putIdentity(b[execWho:])
-		le.PutUint32(b[execOldTID:], uint32(f.or("old", f.number("tid"))))
-		le.PutUint32(b[execFilenameLength:], uint32(len(f["file"])))
-		copy(b[execFilename:], f["file"])
+		head(ringdata.KindExec, "tid", ringdata.ExecSize+len(f["file"]))
+		f.putIdentity(b[ringdata.ExecWho:])
+		le.PutUint32(b[ringdata.ExecOldTID:], uint32(f.or("old", f.number("tid"))))
+		le.PutUint32(b[ringdata.ExecFilenameLen:], uint32(len(f["file"])))
+		copy(b[ringdata.ExecFilename:], f["file"])
 	case "rename":
-		head(recRename, "tid", renameSize)
-		f.putIdentity(b[renameWho:])
-		copy(b[renameWho+identSize:], f["old"])
+		head(ringdata.KindRename, "tid", ringdata.RenameSize)
+		f.putIdentity(b[ringdata.RenameWho:])
+		copy(b[ringdata.RenameOldComm:], f["old"])
 	case "exit":
-		head(recExit, "tid", exitSize)
-		le.PutUint32(b[exitPID:], uint32(f.or("pid", f.number("tid"))))
-		le.PutUint32(b[exitCode:], uint32(f.number("code")))
+		head(ringdata.KindExit, "tid", ringdata.ExitSize)
+		le.PutUint32(b[ringdata.ExitPID:], uint32(f.or("pid", f.number("tid"))))
+		le.PutUint32(b[ringdata.ExitCode:], uint32(f.number("code")))
 	case "free":
-		size := freeSize
+		size := firstFreeSize
 		if f["comm"] != "" {
-			size = freeNamedSize
+			size = ringdata.FreeSize
 		}
-		head(recFree, "tid", size)
-		le.PutUint64(b[freeStart:], uint64(f.or("start", 10*f.number("tid"))))
-		if size == freeNamedSize {
-			le.PutUint32(b[freePID:], uint32(f.or("pid", f.number("tid"))))
-			le.PutUint32(b[freeFlags:], uint32(f.number("pf")))
-			copy(b[freeComm:], f["comm"])
-			copy(b[freeProcessComm:], f["process"])
+		head(ringdata.KindFree, "tid", size)
+		le.PutUint64(b[ringdata.FreeStartNS:], uint64(f.or("start", 10*f.number("tid"))))
+		if size == ringdata.FreeSize {
+			le.PutUint32(b[ringdata.FreePID:], uint32(f.or("pid", f.number("tid"))))
+			le.PutUint32(b[ringdata.FreeTaskFlags:], uint32(f.number("pf")))
+			copy(b[ringdata.FreeComm:], f["comm"])
+			copy(b[ringdata.FreeProcessComm:], f["process"])
 		}
 	case "stack":
 		addresses := f.addresses("at")
-		head(recStack, "tid", stackSize+8*len(addresses))
-		le.PutUint64(b[stackID:], hex(f["id"]))
-		le.PutUint32(b[stackPID:], uint32(f.number("pid")))
-		le.PutUint32(b[stackCount:], uint32(len(addresses)))
+		head(ringdata.KindStack, "tid", ringdata.StackSize+8*len(addresses))
+		le.PutUint64(b[ringdata.StackID:], hex(f["id"]))
+		le.PutUint32(b[ringdata.StackPID:], uint32(f.number("pid")))
+		le.PutUint32(b[ringdata.StackCount:], uint32(len(addresses)))
 		for i, address := range addresses {
-			le.PutUint64(b[stackAddrs+8*i:], address)
+			le.PutUint64(b[ringdata.StackAddrs+8*i:], address)
 		}
 	case "sample":
-		head(recSample, "tid", sampleSize)
-		le.PutUint64(b[sampleUser:], hex(f["user"]))
-		le.PutUint64(b[sampleKernel:], hex(f["kernel"]))
-		le.PutUint32(b[samplePID:], uint32(f.or("pid", f.number("tid"))))
-		le.PutUint32(b[sampleSource:], uint32(f.or("source", 1)))
+		head(ringdata.KindSample, "tid", ringdata.SampleSize)
+		le.PutUint64(b[ringdata.SampleUser:], hex(f["user"]))
+		le.PutUint64(b[ringdata.SampleKernel:], hex(f["kernel"]))
+		le.PutUint32(b[ringdata.SamplePID:], uint32(f.or("pid", f.number("tid"))))
+		le.PutUint32(b[ringdata.SampleSource:], uint32(f.or("source", 1)))
 	case "args":
 		words := strings.ReplaceAll(f["words"], ",", "\x00") + "\x00"
-		head(recArgs, "tid", argsSize+len(words))
-		le.PutUint32(b[argsPID:], uint32(f.or("pid", f.number("tid"))))
-		le.PutUint32(b[argsLength:], uint32(len(words)))
-		copy(b[argsWords:], words)
+		head(ringdata.KindArgs, "tid", ringdata.ArgsSize+len(words))
+		le.PutUint32(b[ringdata.ArgsPID:], uint32(f.or("pid", f.number("tid"))))
+		le.PutUint32(b[ringdata.ArgsLen:], uint32(len(words)))
+		copy(b[ringdata.ArgsArgs:], words)
 	case "lost":
-		head(recLost, "none", int(f.or("size", lostCounts+4*lostKinds)))
-		le.PutUint64(b[lostFrom:], uint64(f.number("from")))
+		head(ringdata.KindLost, "none", int(f.or("size", ringdata.LostSize)))
+		le.PutUint64(b[ringdata.LostFrom:], uint64(f.number("from")))
 		if n := f.number("highest"); n != 0 {
-			le.PutUint32(b[lostCounts+4*(lostKinds-1):], uint32(n))
+			le.PutUint32(b[ringdata.LostSize-4:], uint32(n))
 		}
-		le.PutUint32(b[lostCounts+4*recSwitch:], uint32(f.number("switch")))
-		le.PutUint32(b[lostCounts+4*recFork:], uint32(f.number("fork")))
-		le.PutUint32(b[lostCounts:], uint32(f.number("stacks")))
+		le.PutUint32(b[ringdata.LostCounts+4*ringdata.KindSwitch:], uint32(f.number("switch")))
+		le.PutUint32(b[ringdata.LostCounts+4*ringdata.KindFork:], uint32(f.number("fork")))
+		le.PutUint32(b[ringdata.LostCounts:], uint32(f.number("stacks")))
 	default:
 		return nil, errors.New("no such record")
 	}

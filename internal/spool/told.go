@@ -3,6 +3,8 @@ package spool
 import (
 	"bytes"
 	"encoding/binary"
+
+	"wprof/internal/ringdata"
 )
 
 // toldStack is what a rec_stack has told: addresses, as long as a record can name them.
@@ -76,11 +78,11 @@ func (s *toldStacks) tell(b []byte, at int64) *toldStack {
 // keep is tell for a record whose turn has not come yet: then it is told again.
 func (s *toldStacks) keep(b []byte) *toldStack {
 	le := binary.LittleEndian
-	id := le.Uint64(b[stackID:])
+	id := le.Uint64(b[ringdata.StackID:])
 	if t := s.current[id]; t != nil {
 		return t // the hash array of the kernel programs has forgotten it, or a collision had it told again
 	}
-	count := min(le.Uint32(b[stackCount:]), uint32(len(b)-stackAddrs)/8)
+	count := min(le.Uint32(b[ringdata.StackCount:]), uint32(len(b)-ringdata.StackAddrs)/8)
 	if s.bytes+s.before > maxTold {
 		s.previous, s.before = nil, 0
 		if s.bytes > maxTold {
@@ -94,9 +96,9 @@ func (s *toldStacks) keep(b []byte) *toldStack {
 	} else {
 		s.before -= len(t.packed) + toldCost
 	}
-	t.pid, t.count, t.cut = le.Uint32(b[stackPID:]), count, b[hdrFlags]&recCut != 0
-	t.tracer = b[hdrFlags]&recTracer != 0
-	t.packed = s.arena.keep(b[stackAddrs:][:8*count])
+	t.pid, t.count, t.cut = le.Uint32(b[ringdata.StackPID:]), count, b[ringdata.HdrFlags]&ringdata.FlagCut != 0
+	t.tracer = b[ringdata.HdrFlags]&ringdata.FlagTracer != 0
+	t.packed = s.arena.keep(b[ringdata.StackAddrs:][:8*count])
 	s.current[id] = t
 	s.bytes += len(t.packed) + toldCost
 	return t

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 // Writer writes a spool file. It is used by one goroutine; a [Spool] made from it may read at the same time.
@@ -213,7 +214,7 @@ func (w *Writer) Tasks(raw []byte) error {
 		n := min(len(raw), taskChunk-len(w.tasks))
 		w.tasks = append(w.tasks, raw[:n]...)
 		raw = raw[n:]
-		whole := len(w.tasks) / taskSize * taskSize
+		whole := len(w.tasks) / ringdata.TaskSize * ringdata.TaskSize
 		if len(w.tasks) < taskChunk && (len(raw) > 0 || whole < len(w.tasks)) {
 			continue
 		}

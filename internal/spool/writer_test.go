@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/ringdata"
 )
 
 func TestCreateMovesAnOldSpoolAside(t *testing.T) {
@@ -90,7 +91,7 @@ func TestRingBytesSurvivePieces(t *testing.T) {
 }
 
 func TestTaskListsMayComeInPiecesOfAnyLength(t *testing.T) {
-	for _, piece := range []int{1, 7, taskSize, 1000, 1 << 20} {
+	for _, piece := range []int{1, 7, ringdata.TaskSize, 1000, 1 << 20} {
 		w, err := Create(filepath.Join(t.TempDir(), "x.part"))
 		if err != nil {
 			t.Fatal(err)
