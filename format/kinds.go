@@ -149,6 +149,22 @@ type KindInfo struct {
 	Doc        string
 }
 
+// IsPlain reports whether a kind needs nothing but its row: the recorder makes the event of the fields of struct rec_NAME in
+// bpf/records.h, and all outputs follow the table.
+func (k *KindInfo) IsPlain() bool { return k.Kind > KindTyped }
+
+// RecordFields are the names of the record's fields that a field of a plain kind is made of. A stack is made of the ids of its
+// user and its kernel part; bytes have their length in a field of their own.
+func (f *Field) RecordFields() []string {
+	switch f.Type {
+	case FieldStack:
+		return []string{"user", "kernel"}
+	case FieldBytes:
+		return []string{f.Name, f.Name + "_len"}
+	}
+	return []string{f.Name}
+}
+
 // Kinds is the table of event kinds, in the order of their numbers.
 // It is a function so that nobody can change the table; the value is built once by the caller that keeps it.
 func Kinds() []KindInfo {

@@ -262,3 +262,65 @@ const (
 	WakingTargetCPU = 22
 	WakingSize      = 24
 )
+
+// Records are the records that are called after kinds of events, in the order of these.
+func Records() []Record {
+	return []Record{
+		{Kind: KindSwitch, Size: 32, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "next_tid", Offset: 16, Size: 4, Signed: false},
+			{Name: "prev_state", Offset: 20, Size: 4, Signed: false},
+			{Name: "prev_prio", Offset: 24, Size: 2, Signed: true},
+			{Name: "next_prio", Offset: 26, Size: 2, Signed: true},
+			{Name: "distance", Offset: 28, Size: 4, Signed: false},
+		}},
+		{Kind: KindWaking, Size: 24, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "wakee_tid", Offset: 16, Size: 4, Signed: false},
+			{Name: "prio", Offset: 20, Size: 2, Signed: true},
+			{Name: "target_cpu", Offset: 22, Size: 2, Signed: false},
+		}},
+		{Kind: KindFork, Size: 80, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "child", Offset: 16, Size: 64, Signed: false},
+		}},
+		{Kind: KindExec, Size: 88, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "who", Offset: 16, Size: 64, Signed: false},
+			{Name: "old_tid", Offset: 80, Size: 4, Signed: false},
+			{Name: "filename_len", Offset: 84, Size: 4, Signed: false},
+			{Name: "filename", Offset: 88, Size: 0, Signed: false},
+		}},
+		{Kind: KindRename, Size: 96, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "who", Offset: 16, Size: 64, Signed: false},
+			{Name: "old_comm", Offset: 80, Size: 16, Signed: false},
+		}},
+		{Kind: KindExit, Size: 32, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "start_ns", Offset: 16, Size: 8, Signed: false},
+			{Name: "pid", Offset: 24, Size: 4, Signed: false},
+			{Name: "code", Offset: 28, Size: 4, Signed: false},
+		}},
+		{Kind: KindFree, Size: 64, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "start_ns", Offset: 16, Size: 8, Signed: false},
+			{Name: "pid", Offset: 24, Size: 4, Signed: false},
+			{Name: "task_flags", Offset: 28, Size: 4, Signed: false},
+			{Name: "comm", Offset: 32, Size: 16, Signed: false},
+			{Name: "process_comm", Offset: 48, Size: 16, Signed: false},
+		}},
+		{Kind: KindLost, Size: 280, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "from", Offset: 16, Size: 8, Signed: false},
+			{Name: "counts", Offset: 24, Size: 256, Signed: false},
+		}},
+		{Kind: KindSample, Size: 40, Fields: []Field{
+			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
+			{Name: "user", Offset: 16, Size: 8, Signed: false},
+			{Name: "kernel", Offset: 24, Size: 8, Signed: false},
+			{Name: "pid", Offset: 32, Size: 4, Signed: false},
+			{Name: "source", Offset: 36, Size: 4, Signed: false},
+		}},
+	}
+}

@@ -39,6 +39,20 @@ const (
 	MaxWhole  = HeaderBytes + SwitchSize
 )
 
+// Record is what a program writes of an event of a kind.
+type Record struct {
+	Kind   uint8
+	Size   int // bytes, without what follows a flexible array's beginning
+	Fields []Field
+}
+
+// Field is a field of a record.
+type Field struct {
+	Name         string
+	Offset, Size int // bytes; the size of a flexible array is 0
+	Signed       bool
+}
+
 // Decoder unpacks the records of one ring, in the ring's order. It may start at any record: it skips packed ones until a
 // whole switch or waking gives what they leave out.
 type Decoder struct {

@@ -17,6 +17,7 @@ type applier struct {
 	woke     format.Event
 	rare     format.Event
 	sampled  format.Event
+	plain    [format.MaxKind + 1]*plainRecord
 	code     *code
 
 	offCPUMin int64 // ns; shorter times off have no stack
@@ -24,7 +25,7 @@ type applier struct {
 }
 
 func newApplier(r *roster, lists *source, out *stream) *applier {
-	a := &applier{roster: r, lists: lists, out: out}
+	a := &applier{roster: r, lists: lists, out: out, plain: plainRecords()}
 	a.switched.Kind, a.woke.Kind, a.sampled.Kind = format.KindSwitch, format.KindWaking, format.KindSample
 	return a
 }
@@ -68,6 +69,9 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		a.applyArgs(b)
 	case recGap:
 		return a.applyGap(int64(binary.LittleEndian.Uint64(b[gapFrom:])), at)
+	}
+	if kind := b[ringdata.HdrKind]; int(kind) < len(a.plain) && a.plain[kind] != nil {
+		return a.applyPlain(a.plain[kind], b, at)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ const _ = uint(ringdata.KindEvents - 1 - format.MaxKind)
 
 // recordSizes are the least sizes of the records by kind; 0: a kind that this version does not know.
 func recordSizes() [256]uint16 {
-	return [256]uint16{
+	sizes := [256]uint16{
 		ringdata.KindSwitch:    ringdata.SwitchSize,
 		ringdata.KindWaking:    ringdata.WakingSize,
 		ringdata.KindWakeupNew: ringdata.WakingSize,
@@ -45,6 +45,12 @@ func recordSizes() [256]uint16 {
 		ringdata.KindArgs:      ringdata.ArgsSize,
 		ringdata.KindReturn:    ringdata.ReturnSize,
 	}
+	for _, p := range plainRecords() {
+		if p != nil {
+			sizes[p.kind] = uint16(p.size)
+		}
+	}
+	return sizes
 }
 
 func recordTime(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b[ringdata.HdrTS:])) }

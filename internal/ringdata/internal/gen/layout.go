@@ -73,7 +73,8 @@ func constants(spec *btf.Spec) ([]string, error) {
 		lines = append(lines, "\n// "+title, "const (")
 		lines = append(append(lines, blocks[title]...), ")")
 	}
-	return lines, nil
+	table, err := records(spec)
+	return append(lines, table...), err
 }
 
 // layout returns the offset of each field, the size of each array in bytes, and the size of the struct. A struct that
@@ -92,6 +93,52 @@ func layout(prefix string, s *btf.Struct) ([]string, error) {
 		}
 	}
 	return append(lines, fmt.Sprintf("%sSize = %d", prefix, s.Size)), nil
+}
+
+// checkPlain reports what the record of a kind lacks that internal/spool does not handle specially.
+func checkPlain(k *wprof.KindInfo, s *btf.Struct) error {
+	if !k.IsPlain() {
+		return nil
+	}
+	if s == nil {
+		return fmt.Errorf("bpf/records.h has no struct rec_%s, or wprof.bpf.c does not list it in union record", k.Name)
+	}
+	for _, f := range k.Fields {
+		for _, name := range f.RecordFields() {
+			if !slices.ContainsFunc(s.Members, func(m btf.Member) bool { return m.Name == name }) {
+				return fmt.Errorf("struct rec_%s in bpf/records.h has no field %s", k.Name, name)
+			}
+		}
+	}
+	return nil
+}
+
+// records returns the function Records: the structs that are called after kinds of events.
+func records(spec *btf.Spec) ([]string, error) {
+	lines := []string{"\n// Records are the records that are called after kinds of events, in the order of these.", "func Records() []Record {", "return []Record{"}
+	for _, k := range wprof.Kinds() {
+		var s *btf.Struct
+		if spec.TypeByName("rec_"+k.Name, &s) != nil {
+			s = nil
+		}
+		if err := checkPlain(&k, s); err != nil {
+			return nil, err
+		}
+		if s == nil {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("{Kind: Kind%s, Size: %d, Fields: []Field{", camel(k.Name), s.Size))
+		for _, m := range s.Members {
+			size, err := btf.Sizeof(m.Type)
+			if err != nil {
+				return nil, fmt.Errorf("rec_%s: %w", k.Name, err)
+			}
+			number, isNumber := btf.UnderlyingType(m.Type).(*btf.Int)
+			lines = append(lines, fmt.Sprintf("{Name: %q, Offset: %d, Size: %d, Signed: %t},", m.Name, m.Offset.Bytes(), size, isNumber && number.Encoding == btf.Signed))
+		}
+		lines = append(lines, "}},")
+	}
+	return append(lines, "}", "}"), nil
 }
 
 // numbers returns the values of an enum, named without the first word that they have in C.
