@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 
@@ -77,6 +78,25 @@ var (
 	errNoFolder = errors.New("it is no folder; name another one")
 	errReplaced = errors.New("another folder replaced it while it was created; name one where no other user may write")
 )
+
+// RemoveFiles removes the regular files of the folder itself whose names match.
+func (f *Folder) RemoveFiles(match func(name string) bool) error {
+	return AsUser(func() error {
+		entries, err := f.dir.ReadDir(-1)
+		if err != nil {
+			return withoutPath(err)
+		}
+		for _, entry := range entries {
+			if !entry.Type().IsRegular() || !match(entry.Name()) {
+				continue
+			}
+			if err := os.Remove(newfile.PathIn(f.dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove %s: %w", entry.Name(), withoutPath(err))
+			}
+		}
+		return nil
+	})
+}
 
 // Create begins a file in the folder, see [Invocation.CreateOutput].
 func (f *Folder) Create(name string) (*Output, error) {

@@ -152,11 +152,16 @@ func howOften(n uint64, unit string) string {
 // writeCoverage tells how much of the window the threads were at work, and what this means.
 func (b *breakdown) writeCoverage(w io.Writer, window int64, a *About) {
 	fmt.Fprintln(w)
-	line(w, "coverage", fmt.Sprintf("%.1f%% of the window", 100*b.coverage(window)))
-	line(w, "reading", b.reading(window, a))
+	b.writeReading(w, window, a)
 	fmt.Fprintln(w)
 	wrapped(w, "", "Coverage is (on-CPU + off-CPU + scheduling delay) / window. Waits for work, unknown time and times off the CPU "+
 		"that were left out as too short are not in it: with them every thread's time adds up to its lifetime, whatever it did.")
+}
+
+// writeReading says how much of the window was at work, and what that means.
+func (b *breakdown) writeReading(w io.Writer, window int64, a *About) {
+	line(w, "coverage", fmt.Sprintf("%.1f%% of the window", 100*b.coverage(window)))
+	line(w, "reading", b.reading(window, a))
 }
 
 // writeCost tells what the recording itself cost.

@@ -15,6 +15,7 @@ type request struct {
 	text     Text
 	collect  Options
 	outputs  []output
+	report   report // "" for none
 	folder   string // for the files of each thread; "" for none
 	buckets  time.Duration
 	diff     bool
@@ -35,6 +36,7 @@ const (
 	formPprof      form = "pprof"
 	formSpeedscope form = "speedscope"
 	formAnalysis   form = "analysis"
+	formReport     form = "report" // the summary of one; not among forms, because it has other outputs beside it
 )
 
 // forms are all ways to write a profile.
@@ -99,7 +101,10 @@ func (q *request) readFrames(inv *cli.Invocation) error {
 }
 
 func (q *request) readOutputs(inv *cli.Invocation) error {
-	unplaced := form("")
+	unplaced, err := q.readReport(inv)
+	if err != nil {
+		return err
+	}
 	for _, f := range forms() {
 		if !inv.IsSet(string(f)) {
 			continue
@@ -126,7 +131,9 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 			}
 		}
 	}
-	q.folder = inv.String("per-thread")
+	if inv.IsSet("per-thread") {
+		q.folder = inv.String("per-thread")
+	}
 	if len(q.outputs) == 0 && (q.folder == "" || inv.IsSet("output")) {
 		q.outputs, unplaced = []output{{form: formFolded}}, formFolded
 	}
@@ -137,6 +144,19 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		return cli.Usagef("--per-thread names no folder")
 	}
 	return nil
+}
+
+// readReport adds a report to the outputs. Its summary has no file of its own.
+func (q *request) readReport(inv *cli.Invocation) (unplaced form, err error) {
+	if !inv.IsSet("report") {
+		return "", nil
+	}
+	if inv.IsSet("per-thread") {
+		return "", cli.Usagef("--report writes the files of each thread itself; leave out --per-thread")
+	}
+	q.report = report(inv.String("report"))
+	q.outputs, q.folder = q.report.outputs(), q.report.folder()
+	return formReport, q.report.check()
 }
 
 // pathOf is where an output goes; "" for standard output.

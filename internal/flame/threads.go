@@ -53,10 +53,12 @@ func (p *Profile) WriteThreads(in Folder, table string, v View, files ...ThreadF
 	return writeFile(in, table, func(w io.Writer) error { return p.WriteThreadAnalysis(w, v) })
 }
 
-// ThreadTable is the name of the table of all threads in a folder: that of the folder, without the multithread_ that
-// wprof-wallclock puts before it.
+// folderPrefix is what the folder of a report's threads has before the report's name.
+const folderPrefix = "multithread_"
+
+// ThreadTable is the name of the table of all threads in a folder: that of the folder, without what a report puts before it.
 func ThreadTable(dir string) string {
-	return strings.TrimPrefix(filepath.Base(filepath.Clean(dir)), "multithread_") + "_thread_analysis.txt"
+	return strings.TrimPrefix(filepath.Base(filepath.Clean(dir)), folderPrefix) + "_thread_analysis.txt"
 }
 
 func writeFile(in Folder, name string, write func(io.Writer) error) error {

@@ -18,13 +18,18 @@ func (q *request) create(inv *cli.Invocation) (outputs, error) {
 	if q.buckets > 0 {
 		return nil, nil
 	}
+	if q.report != "" {
+		if _, err := q.report.hasFolder(); err != nil {
+			return nil, err
+		}
+	}
 	for _, out := range q.outputs {
 		path := out.path
 		if path == "" {
 			path = inv.String("output")
 		}
 		// Pictures are text, but not for people.
-		isText := out.form == formFolded || out.form == formAnalysis
+		isText := out.form == formFolded || out.form == formAnalysis || out.form == formReport
 		o, err := inv.CreateOutput(path, !isText)
 		if err != nil {
 			all.abort()
@@ -41,10 +46,11 @@ func (all outputs) abort() {
 	}
 }
 
-// write writes all outputs of a profile, pictures last: the profile is released when their graph is made.
+// write writes all outputs of a profile, pictures late: the profile is released when their graph is made. The summary of a
+// report comes last, when all that it names is there.
 func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 	for i, out := range q.outputs {
-		if out.form == formSVG {
+		if out.form == formSVG || out.form == formReport {
 			continue
 		}
 		if err := finished(outs[i], q.writeForm(outs[i], out.form, p)); err != nil {
@@ -56,18 +62,33 @@ func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 	}
 	pic := q.picture(p, q.view)
 	g := p.Graph(q.view)
+	summary := ""
+	if q.report != "" {
+		summary = q.summary(inv, p)
+	}
 	p.release()
-	return q.writeGraph(inv, g, pic, outs)
+	if err := q.writeGraph(inv, g, pic, outs); err != nil || q.report == "" {
+		return err
+	}
+	_, err := io.WriteString(outs[0], summary)
+	return finished(outs[0], err)
 }
 
 func (q *request) writeFolder(inv *cli.Invocation, p *Profile) error {
-	if q.folder == "" {
+	switch {
+	case q.folder == "":
 		return nil
+	case q.report != "":
+		return q.writeReportFolder(inv, p)
 	}
 	folder, err := inv.CreateFolder(q.folder)
 	if err != nil {
 		return err
 	}
+	return q.writeThreads(folder, p)
+}
+
+func (q *request) writeThreads(folder *cli.Folder, p *Profile) error {
 	if err := p.WriteThreads(threadFolder{folder}, ThreadTable(q.folder), q.view, q.threadFiles()...); err != nil {
 		return cli.Failf("%w", err)
 	}

@@ -78,7 +78,7 @@ func TestTerminalObeysNoTextOfOthers(t *testing.T) {
 		{"wprof-json"}, {"wprof-json", "--array"}, {"wprof-json", "--stream"}, {"wprof-json", "--chrome"}, {"wprof-json", "--parquet", missing + "1"},
 		{"wprof-flame"}, {"wprof-flame", "--svg"}, {"wprof-flame", "--html"}, {"wprof-flame", "--speedscope"}, {"wprof-flame", "--analysis"},
 		{"wprof-flame", "--by", "thread", "--state", "-a"}, {"wprof-flame", "--waker"}, {"wprof-flame", "--diff", other},
-		{"wprof-flame", "--per-thread", missing + "2"}, {"wprof-flame", "--svg=" + noFolder},
+		{"wprof-flame", "--per-thread", missing + "2"}, {"wprof-flame", "--report", missing + "3"}, {"wprof-flame", "--svg=" + noFolder},
 		{"wprof-perfetto"}, {"wprof-filter"}, {"wprof-filter", "-n", obeyed}, {"wprof-filter", "-p", "@" + missing}, {"wprof-filter", "--start", obeyed},
 		{"wprof-filter", "-o", noFolder}, {"wprof-filter", "-o", dir}, {"wprof-filter", "--" + obeyed}, {"wprof-symbolize", "-v", "--debug-dir", dir},
 		{"wprof-symbolize", "--debug-dir", missing},
