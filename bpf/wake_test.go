@@ -20,18 +20,23 @@ func TestReaderIsWokenWhenARingFills(t *testing.T) {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(wakeups.FD()), Events: unix.POLLIN}}, 30_000); n != 1 {
 		t.Fatalf("nobody was woken: %d, %v", n, err)
 	}
-	fullest := 0.0
-	for _, r := range tracer.Rings() {
-		fullest = max(fullest, float64(r.Producer()-r.Consumer())/float64(tracer.options.RingBytes))
-	}
-	if fullest < 1.0/wakeShare {
-		t.Errorf("the reader was woken when %.1f%% of the fullest ring were used", 100*fullest)
+	if used := fullest(tracer); used < 1.0/wakeShare {
+		t.Errorf("the reader was woken when %.1f%% of the fullest ring were used", 100*used)
 	}
 	drain(tracer)
 	wakeups.Take()
-	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(wakeups.FD()), Events: unix.POLLIN}}, 0); n != 0 {
-		t.Error("the reader is woken again after it has read everything")
+	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(wakeups.FD()), Events: unix.POLLIN}}, 0)
+	if used := fullest(tracer); n != 0 && used < 1.0/wakeShare { // on a busy machine it may have filled meanwhile
+		t.Errorf("the reader is woken again when %.1f%% of the fullest ring are used", 100*used)
 	}
+}
+
+// fullest is the share of the fullest ring that is used.
+func fullest(t *Tracer) (share float64) {
+	for _, r := range t.Rings() {
+		share = max(share, float64(r.Producer()-r.Consumer())/float64(t.options.RingBytes))
+	}
+	return share
 }
 
 // takeTurns is two threads of one CPU that hand it to each other until the test ends.

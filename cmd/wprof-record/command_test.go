@@ -228,12 +228,13 @@ func TestSignalToTheRecorderIsPassedToTheCommand(t *testing.T) {
 		t.Run(fmt.Sprintf("%v, terminal %v", c.sig, c.terminal), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			file, end := filepath.Join(dir, "x.wprof"), filepath.Join(dir, "end")
-			r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'exit 7' INT; while [ ! -e "$0" ]; do sleep 0.02; done`, end)
+			file, end, ready := filepath.Join(dir, "x.wprof"), filepath.Join(dir, "end"), filepath.Join(dir, "ready")
+			r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'exit 7' INT; : >"$1"; while [ ! -e "$0" ]; do sleep 0.02; done`, end, ready)
 			if c.terminal {
 				r.atTerminal()
 			}
 			r.start().opened(file + ".part")
+			r.waitForFile(ready, 0) // the command's trap is set
 			if err := r.cmd.Process.Signal(c.sig); err != nil {
 				t.Fatal(err)
 			}

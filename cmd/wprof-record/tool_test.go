@@ -92,13 +92,19 @@ func (r *run) wait() int {
 // opened waits until the recorder has opened its window, and a little longer.
 func (r *run) opened(part string) {
 	r.t.Helper()
+	r.waitForFile(part, 4097)
+	time.Sleep(200 * time.Millisecond)
+}
+
+// waitForFile waits until a file has so many bytes at least.
+func (r *run) waitForFile(path string, bytes int64) {
+	r.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if info, err := os.Stat(part); err == nil && info.Size() > 4096 {
-			time.Sleep(200 * time.Millisecond)
+		if info, err := os.Stat(path); err == nil && info.Size() >= bytes {
 			return
 		}
 	}
-	r.t.Fatalf("the recorder does not write %s: %s", part, r.stderr.String())
+	r.t.Fatalf("nobody writes %s: %s", path, r.stderr.String())
 }
 
 // recorded runs the recorder to its end, which must be a good one.
