@@ -68,10 +68,17 @@ func (f *Folder) Abort() {
 	}
 }
 
-// Has tells whether a file is in the folder.
-func (f *Folder) Has(name string) bool {
-	_, err := os.Lstat(newfile.PathIn(f.dir, name))
-	return err == nil
+// Names are the names in the folder. It can be called once.
+func (f *Folder) Names() ([]string, error) {
+	entries, err := f.dir.ReadDir(-1)
+	if err != nil {
+		return nil, cannotWrite(f.path, withoutPath(err))
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
 }
 
 var (

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
@@ -25,6 +26,9 @@ type number func(int64) parquet.Value
 
 func long(n int64) parquet.Value  { return parquet.Int64Value(n) }
 func short(n int64) parquet.Value { return parquet.Int32Value(int32(n)) }
+
+// double is a number of its bits.
+func double(bits int64) parquet.Value { return parquet.DoubleValue(math.Float64frombits(uint64(bits))) }
 
 // integer is a column of 64 bits that no row lacks.
 func integer[R any](name string, get func(*R) int64) field[R] {

@@ -55,6 +55,7 @@ type writer struct {
 	options Options
 
 	kinds   [256]kindFile
+	types   typeFiles
 	stacks  *stackFiles // nil: not wanted
 	tasks   *file[taskRow]
 	session *file[sessionRow]
@@ -159,7 +160,17 @@ func (w *writer) record(r *records.Record) error {
 	if err := w.tell(k, r); err != nil {
 		return err
 	}
-	row, err := k.add(textsOf(r, len(k.tasks)))
+	into := k.file
+	if r.Kind == records.Typed {
+		of, err := w.types.of(w, r.Type)
+		if err != nil {
+			return err
+		}
+		if of != nil {
+			into = of
+		}
+	}
+	row, err := into.add(textsOf(r, len(k.tasks)))
 	if err != nil {
 		return err
 	}

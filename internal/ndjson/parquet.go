@@ -4,6 +4,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"wprof/format"
 	"wprof/internal/cli"
@@ -29,11 +30,17 @@ func (j *job) columns() error {
 	defer folder.Abort()
 	debug.SetMemoryLimit(columnsMemory)
 	options := columns.Options{Kinds: j.Kinds, NoStacks: j.NoStacks, NUMA: j.NUMA}
-	if err := staysAlone(folder, j.parquet, columns.Files(options)); err != nil {
+	files := columns.Files(options)
+	before, err := folder.Names()
+	if err != nil {
+		return err
+	}
+	if err := staysAlone(before, j.parquet, files); err != nil {
 		return err
 	}
 	var outputs []*cli.Output
 	create := func(name string) (io.Writer, error) {
+		files = append(files, name)
 		out, err := folder.Create(name)
 		if err == nil {
 			outputs = append(outputs, out)
@@ -49,6 +56,9 @@ func (j *job) columns() error {
 	if err != nil && !endsWell(err) {
 		return cli.InputError("convert", j.name, err)
 	}
+	if err := typesStayAlone(before, j.parquet, files); err != nil {
+		return err
+	}
 	for _, out := range outputs {
 		if err := out.Commit(); err != nil {
 			return err
@@ -59,11 +69,25 @@ func (j *job) columns() error {
 
 // staysAlone refuses a folder with files of another capture that would stay beside those that are written: queries over them
 // would mix the two.
-func staysAlone(folder *cli.Folder, path string, written []string) error {
+func staysAlone(before []string, path string, written []string) error {
 	for _, name := range columns.Files(columns.Options{}) {
-		if !slices.Contains(written, name) && folder.Has(name) {
-			return cli.Failf("write %s: %s is there from before, and would not be of the same capture; remove it, or name another folder", path, name)
+		if !slices.Contains(written, name) && slices.Contains(before, name) {
+			return wouldStay(path, name)
 		}
 	}
 	return nil
+}
+
+// typesStayAlone does so for files of event types, which are known when all has been read.
+func typesStayAlone(before []string, path string, written []string) error {
+	for _, name := range before {
+		if strings.HasPrefix(name, columns.TypePrefix) && strings.HasSuffix(name, columns.Extension) && !slices.Contains(written, name) {
+			return wouldStay(path, name)
+		}
+	}
+	return nil
+}
+
+func wouldStay(path, name string) error {
+	return cli.Failf("write %s: %s is there from before, and would not be of the same capture; remove it, or name another folder", path, name)
 }

@@ -19,6 +19,7 @@ type Record struct {
 	Text    string // valid UTF-8
 	Numbers []float64
 	Args    []Arg
+	Type    *format.EventType // of a typed event; nil: its definition was lost
 }
 
 // AllCPUs is the CPU of a record that speaks of every CPU.

@@ -26,7 +26,7 @@ const (
 // typed makes the record of a typed event.
 func (m *Maker) typed(r *Record, e *format.Event) {
 	t := m.r.EventType(uint32(min(e.Args[format.TypedType], math.MaxUint32)))
-	r.Has, r.Text, r.Args = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0]
+	r.Has, r.Text, r.Args, r.Type = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0], t
 	if e.Task != 0 {
 		r.Tasks[0] = m.subject(e)
 		r.Has |= 1 << TypedTask
@@ -99,6 +99,14 @@ func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 	return a
 }
 
+// Word is the text of a value that has one; of a number of an enumeration without a name its digits.
+func (a *Arg) Word() string {
+	if a.Text == "" && a.Type == format.ValueType_VALUE_ENUM {
+		return strconv.FormatInt(int64(a.Number), 10)
+	}
+	return a.Text
+}
+
 // AppendArgs appends values as a JSON object. appendTime appends ns as the output has times.
 func AppendArgs(b []byte, args []Arg, appendTime func(b []byte, ns int64) []byte) []byte {
 	b = append(b, '{')
@@ -107,7 +115,7 @@ func AppendArgs(b []byte, args []Arg, appendTime func(b []byte, ns int64) []byte
 			b = append(b, ',')
 		}
 		b = append(AppendString(b, args[i].Name), ':')
-		b = appendArg(b, &args[i], appendTime)
+		b = AppendArg(b, &args[i], appendTime)
 	}
 	return append(b, '}')
 }
@@ -120,14 +128,15 @@ func AppendFloat(b []byte, f float64) []byte {
 	return strconv.AppendFloat(b, f, 'g', -1, 64)
 }
 
-func appendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []byte {
+// AppendArg appends a value as JSON.
+func AppendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []byte {
 	if a.List {
 		b = append(b, '[')
 		for i := range a.Elements {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendArg(b, &a.Elements[i], appendTime)
+			b = AppendArg(b, &a.Elements[i], appendTime)
 		}
 		return append(b, ']')
 	}

@@ -1,0 +1,151 @@
+package columns
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"wprof/format"
+	"wprof/internal/records"
+)
+
+// Event types have files of their own, so that each value is a column. Events of types beyond maxTypeFiles, and of lost ones,
+// are in the file of the kind, with their values as JSON.
+const (
+	maxTypeFiles  = 32
+	maxTypeName   = 48 // bytes of a type's name in the name of its file
+	maxTypesKnown = 4096
+)
+
+// TypePrefix begins the names of files of event types.
+const TypePrefix = "typed_"
+
+// typeFiles are the files of event types. A type of another section with the same name and fields goes on in the same file.
+type typeFiles struct {
+	bySignature map[string]*file[event]
+	byType      map[*format.EventType]*file[event] // nil: in the file of the kind
+	names       map[string]bool
+}
+
+// of is the file of a type, which begins here if there is none; nil: its events are in the file of the kind.
+func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
+	if t.IsLost() {
+		return nil, nil
+	}
+	if known, found := f.byType[t]; found {
+		return known, nil
+	}
+	if f.byType == nil || len(f.byType) >= maxTypesKnown {
+		f.byType = make(map[*format.EventType]*file[event])
+	}
+	if f.bySignature == nil {
+		f.bySignature, f.names = make(map[string]*file[event]), make(map[string]bool)
+	}
+	signature := signatureOf(t)
+	found := f.bySignature[signature]
+	if found == nil && len(f.bySignature) < maxTypeFiles {
+		var err error
+		if found, err = create(w, f.name(t), quiet(), typeFields(t, w.options)); err != nil {
+			return nil, err
+		}
+		f.bySignature[signature] = found
+	}
+	f.byType[t] = found
+	return found, nil
+}
+
+// signatureOf is the same for types whose events have the same columns.
+func signatureOf(t *format.EventType) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %q", t.Group, t.Name)
+	for _, f := range t.Fields {
+		fmt.Fprintf(&b, " %s %d %t", f.Name, f.Type, f.List)
+	}
+	return b.String()
+}
+
+// name is that of the file of a type, which no other one has.
+func (f *typeFiles) name(t *format.EventType) string {
+	name := TypePrefix + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '_'
+	}, string(t.Name[:min(len(t.Name), maxTypeName)]))
+	unique := name
+	for n := 2; f.names[strings.ToLower(unique)]; n++ {
+		unique = fmt.Sprintf("%s_%d", name, n)
+	}
+	f.names[strings.ToLower(unique)] = true
+	return unique
+}
+
+// typeFields are the columns of the kind, with the values in a group of their own instead of as JSON.
+func typeFields(t *format.EventType, o Options) []field[event] {
+	var kind records.KindInfo
+	for _, k := range records.Kinds() {
+		if k.Kind == records.Typed {
+			kind = k
+			kind.Fields = kind.Fields[:records.TypedArgs:records.TypedArgs]
+		}
+	}
+	fields := eventFields(&kind, o)
+	var args []field[event]
+	for i, f := range t.Fields {
+		args = append(args, argField(i, f))
+	}
+	if len(args) > 0 {
+		fields = append(fields, group("args", args...))
+	}
+	return fields
+}
+
+// argField is the column of a value; it is NULL where the event's values cannot be read.
+func argField(number int, f *format.TypeField) field[event] {
+	name := string(f.Name)
+	get := func(e *event) *records.Arg {
+		if number < len(e.Args) {
+			return &e.Args[number]
+		}
+		return nil
+	}
+	if f.List {
+		return optionalText(name, func(e *event) (string, bool) {
+			a := get(e)
+			if a == nil {
+				return "", false
+			}
+			return string(records.AppendArg(nil, a, appendNanoseconds)), true
+		})
+	}
+	integer := func(e *event) (int64, bool) {
+		if a := get(e); a != nil {
+			return int64(a.Number), true
+		}
+		return 0, false
+	}
+	switch format.ValueType(f.Type) {
+	case format.ValueType_VALUE_UINT:
+		return optional(name, parquet.Uint(64), long, integer)
+	case format.ValueType_VALUE_BOOL:
+		return optional(name, parquet.Leaf(parquet.BooleanType), func(n int64) parquet.Value { return parquet.BooleanValue(n != 0) }, integer)
+	case format.ValueType_VALUE_FLOAT:
+		return optional(name, parquet.Leaf(parquet.DoubleType), double, integer)
+	case format.ValueType_VALUE_TASK:
+		return optionalTask(name, func(e *event) *records.Task {
+			if a := get(e); a != nil {
+				return a.Task
+			}
+			return nil
+		})
+	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING, format.ValueType_VALUE_TEXT, format.ValueType_VALUE_ENUM:
+		return optionalText(name, func(e *event) (string, bool) {
+			if a := get(e); a != nil {
+				return a.Word(), true
+			}
+			return "", false
+		})
+	}
+	return optionalInteger(name, integer)
+}
