@@ -38,7 +38,8 @@ func waiting(t *testing.T, capture []byte, file string) (cmd *exec.Cmd, in io.Cl
 	must(t, err)
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	go func() { _, _ = pipe.Write(capture) }()
+	_, err = pipe.Write(capture)
+	must(t, err)
 	until(t, "the output has a temporary name", func() bool { return len(hidden(t, filepath.Dir(file))) == 1 })
 	info, err := os.Stat(filepath.Join(filepath.Dir(file), hidden(t, filepath.Dir(file))[0]))
 	if err != nil || info.Mode() != 0o600 {
