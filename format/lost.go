@@ -49,6 +49,9 @@ func LostCommand(id uint32) *Command { return &Command{Id: id, Cut: true} }
 // LostEventType stands for an event type: it has no name and no fields.
 func LostEventType(id uint32) *EventType { return &EventType{Id: id} }
 
+// LostText stands for a text.
+func LostText(id uint32) *Text { return &Text{Id: id, Text: []byte("(lost)")} }
+
 // IsLost says whether nothing but an id is known of an event type.
 func (t *EventType) IsLost() bool { return t == nil || len(t.Name) == 0 && len(t.Fields) == 0 }
 

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The text form writes the values of a typed event as .FIELD=VALUE, if its type is defined before it and the bytes are just
-// those values; else as values="…", byte by byte.
+// The text form writes values as .FIELD=VALUE if the type is known and the bytes encode exactly these values; otherwise as
+// values="…".
 
 // textTypes are the event types of the section so far, as many as a reader takes.
 type textTypes struct {
@@ -39,15 +39,12 @@ func (t *textTypes) of(e *Event) *EventType {
 		if t.byID == nil {
 			t.byID = make(map[uint32]*EventType)
 		}
-		if t.byID[defined.Id] == nil {
+		if t.byID[defined.Id] == nil && defined.Problem() == "" {
 			t.byID[defined.Id] = defined
 		}
 	}
 	t.latest = t.latest[:0]
-	if found := t.byID[uint32(min(e.Args[TypedType], math.MaxUint32))]; found != nil && found.Problem() == "" {
-		return found
-	}
-	return nil
+	return t.byID[e.TypeID()]
 }
 
 // appendTyped writes the values of an event; false: they have no such form.
@@ -65,16 +62,13 @@ func (v *textVocabulary) appendTyped(b []byte, e *Event) ([]byte, bool) {
 	}
 	for i := range values {
 		b = append(append(append(b, " ."...), values[i].Field.Name...), '=')
-		if !values[i].Field.List {
-			b = v.appendTypedValue(b, &values[i])
-			continue
-		}
-		elements := values[i].AppendElements(nil, e.TimeBase())
-		for j := range elements {
-			if j > 0 {
+		first := true
+		for one := range values[i].Elements(e.TimeBase()) {
+			if !first {
 				b = append(b, ',')
 			}
-			b = v.appendTypedValue(b, &elements[j])
+			first = false
+			b = v.appendTypedValue(b, &one)
 		}
 	}
 	return b, true
@@ -111,7 +105,7 @@ func (v *textVocabulary) setTyped(e *textEvent, words []textWord) error {
 	}
 	t := v.types.of(&e.Event)
 	if t == nil {
-		return fmt.Errorf("event type %d, which %s belongs to, is not defined before the event", e.Args[TypedType], clip(words[0].key))
+		return fmt.Errorf("%s needs the definition of event type %d before the event", clip(words[0].key), e.Args[TypedType])
 	}
 	b := e.Data[:0:0]
 	for _, f := range t.Fields {
@@ -159,7 +153,7 @@ func (v *textVocabulary) parseTypedValue(f *TypeField, s string) (Value, error) 
 	case ValueType_VALUE_INT, ValueType_VALUE_DURATION, ValueType_VALUE_ENUM:
 		n, err := strconv.ParseInt(s, 0, 64)
 		if err != nil {
-			return value, fmt.Errorf("%s is no whole number", clip(s))
+			return value, fmt.Errorf("%s is not an integer", clip(s))
 		}
 		value.Number = uint64(n)
 		return value, nil

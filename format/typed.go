@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 )
 
@@ -13,8 +14,8 @@ import (
 // their length, lists after the number of their elements.
 
 const (
-	// MaxTypeFields is how many fields an event type may have.
-	MaxTypeFields = 64
+	// maxTypeFields is how many fields an event type may have.
+	maxTypeFields = 64
 	// maxTypeNameBytes bounds the names of fields, and maxEnumNames their named numbers.
 	maxTypeNameBytes = 64
 	maxEnumNames     = 4096
@@ -25,8 +26,8 @@ const (
 // Value is the value of one field of a typed event.
 type Value struct {
 	Field *TypeField
-	// Number of numbers, booleans and ids; of signed ones uint64(int64), of times CLOCK_MONOTONIC ns, of floating-point numbers
-	// their bits; of a list how many elements it has.
+	// Number holds numbers, booleans and ids: signed values as uint64(int64), times as CLOCK_MONOTONIC ns, floats as their
+	// bits; for a list, the number of elements.
 	Number uint64
 	Bytes  []byte // of bytes and strings; of a list its elements; belongs to the event
 }
@@ -40,8 +41,8 @@ func (v *Value) Int() int64 { return int64(v.Number) }
 // Float is the value of a floating-point number.
 func (v *Value) Float() float64 { return math.Float64frombits(v.Number) }
 
-// TimeBase is what times among the values of a typed event are stored as distances from: its start, or, of an event without
-// one, its own time. A filter may move the end of a span, never its start.
+// TimeBase returns the base of the time values of a typed event: its start if it has one, else its time. Filters may change
+// the end of a span but not its start.
 func (e *Event) TimeBase() int64 {
 	if e.Flags&TypedHasStart != 0 {
 		return int64(e.Args[TypedStart])
@@ -49,11 +50,11 @@ func (e *Event) TimeBase() int64 {
 	return e.Time
 }
 
-// Problem says why readers do not use an event type; "": they do.
+// Problem returns why the type cannot be used; "": it can.
 func (t *EventType) Problem() string {
 	switch {
-	case len(t.Fields) > MaxTypeFields:
-		return fmt.Sprintf("event type %d has %d fields, more than %d", t.Id, len(t.Fields), MaxTypeFields)
+	case len(t.Fields) > maxTypeFields:
+		return fmt.Sprintf("event type %d has %d fields, more than %d", t.Id, len(t.Fields), maxTypeFields)
 	case t.Shape > uint32(TypeShape_SHAPE_END):
 		return fmt.Sprintf("event type %d has an unknown shape, %d", t.Id, t.Shape)
 	}
@@ -87,7 +88,7 @@ func (f *TypeField) problem() string {
 	return ""
 }
 
-// EnumName is what a field calls a number; nil: nothing.
+// EnumName returns the name of number n; nil: it has none.
 func (f *TypeField) EnumName(n int64) []byte {
 	for _, e := range f.Names {
 		if e.Number == n {
@@ -97,8 +98,8 @@ func (f *TypeField) EnumName(n int64) []byte {
 	return nil
 }
 
-// AppendValues appends the values of a typed event to into, one for each field. ok is false if its bytes are not those of the
-// type: then the fields before are there.
+// AppendValues appends the values of event e, one for each field. ok is false if its bytes do not match the type; the values
+// before the mismatch are still appended.
 func (t *EventType) AppendValues(into []Value, e *Event) (values []Value, ok bool) {
 	b, i, base := e.Data, 0, e.TimeBase()
 	for _, f := range t.Fields {
@@ -162,42 +163,46 @@ func readValue(f *TypeField, b []byte, i int, base int64) (Value, int) {
 	return v, i
 }
 
-// AppendElements appends the elements of a list to into. base is that of the event.
-func (v *Value) AppendElements(into []Value, base int64) []Value {
-	for i := 0; i < len(v.Bytes); {
-		var one Value
-		if one, i = readValue(v.Field, v.Bytes, i, base); i > len(v.Bytes) {
-			break
+// Elements yields the elements of a list, or v itself. base is that of the event.
+func (v *Value) Elements(base int64) iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if !v.Field.List {
+			yield(*v)
+			return
 		}
-		into = append(into, one)
+		for i := 0; i < len(v.Bytes); {
+			var one Value
+			if one, i = readValue(v.Field, v.Bytes, i, base); i > len(v.Bytes) || !yield(one) {
+				return
+			}
+		}
 	}
-	return into
 }
+
+// ID is the id that a value names; of one beyond 32 bits the last one, which nothing has.
+func (v *Value) ID() uint32 { return uint32(min(v.Number, math.MaxUint32)) }
+
+// TypeID is the id of a typed event's type.
+func (e *Event) TypeID() uint32 { return uint32(min(e.Args[TypedType], math.MaxUint32)) }
 
 // EachID calls visit with each task, stack and text that the values of an event name, also those in lists; 0 is none.
 func EachID(values []Value, base int64, visit func(t ValueType, id uint32)) {
 	for i := range values {
-		v := &values[i]
-		if !v.Field.Is(ValueType_VALUE_TASK) && !v.Field.Is(ValueType_VALUE_STACK) && !v.Field.Is(ValueType_VALUE_TEXT) {
+		f := values[i].Field
+		if !f.Is(ValueType_VALUE_TASK) && !f.Is(ValueType_VALUE_STACK) && !f.Is(ValueType_VALUE_TEXT) {
 			continue
 		}
-		if !v.Field.List {
-			visit(ValueType(v.Field.Type), uint32(min(v.Number, math.MaxUint32)))
-			continue
-		}
-		for j := 0; j < len(v.Bytes); {
-			var one Value
-			one, j = readValue(v.Field, v.Bytes, j, base)
-			visit(ValueType(v.Field.Type), uint32(min(one.Number, math.MaxUint32)))
+		for one := range values[i].Elements(base) {
+			visit(ValueType(f.Type), one.ID())
 		}
 	}
 }
 
-// errValues is about values that do not fit their type.
-var errValues = errors.New("the values are not those of the type's fields")
+// errValues: the number of values differs from the number of fields.
+var errValues = errors.New("the values do not match the fields of the type")
 
-// AppendTyped appends values to b as they stand in an event of a base. A list's value has its elements in Bytes, as
-// [AppendElement] writes them, and their number in Number.
+// AppendTyped appends the encoded values. base is the event's TimeBase. A list has its encoded elements in Bytes and their
+// count in Number.
 func (t *EventType) AppendTyped(b []byte, values []Value, base int64) ([]byte, error) {
 	if len(values) != len(t.Fields) {
 		return b, errValues

@@ -63,8 +63,8 @@ func TestTypedEventsReadAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("%d: %v became %v (%v)", n, want, got, ok)
 		}
 		for i := range got {
-			if got[i].Field.List && len(got[i].AppendElements(nil, at)) != 3 {
-				t.Errorf("%s has %d elements", got[i].Field.Name, len(got[i].AppendElements(nil, at)))
+			if elements := slices.Collect(got[i].Elements(at)); got[i].Field.List && len(elements) != 3 {
+				t.Errorf("%s has %d elements", got[i].Field.Name, len(elements))
 			}
 		}
 		for cut := range data {
@@ -142,7 +142,7 @@ func TestTypedEventsAsText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	def := r.EventType(uint32(e.Typed().Type()))
+	def := r.EventType(e.TypeID())
 	values, ok := def.AppendValues(nil, e)
 	if start, isSpan := e.Start(); !ok || len(values) != 6 || !isSpan || start != 1002 || string(values[2].Bytes) != "/a b" || string(values[1].Field.EnumName(values[1].Int())) != "failed" {
 		t.Errorf("got %v of %v", values, def)
@@ -158,10 +158,10 @@ func TestTypedEventsAsText(t *testing.T) {
 func TestCheckFindsWrongTypedEvents(t *testing.T) {
 	for want, events := range map[string]string{
 		"is of event type 9":                    "+1 cpu0 typed 0 type=9",
-		"does not have the values":              `+1 cpu0 typed 0 type=7 start=+0 values="\x01"`,
+		"do not match its type":                 `+1 cpu0 typed 0 type=7 start=+0 values="\x01"`,
 		"names task 3":                          "+1 cpu0 typed 2 type=7 start=+0 .peers=2,3",
 		"names text 5":                          "+1 cpu0 typed 2 type=7 start=+0 .text=5",
-		"has a start, or has none":              "+1 cpu0 typed 2 type=8 start=+0",
+		"start is for spans":                    "+1 cpu0 typed 2 type=8 start=+0",
 		"names eventtype 3, which":              "eventtype 10 ends=3",
 		"eventtype 8 is defined twice":          "eventtype 8",
 		"event type 11 has an unknown shape, 9": "eventtype 11 shape=9",
@@ -193,8 +193,7 @@ func FuzzValues(f *testing.F) {
 		values, ok := def.AppendValues(nil, e)
 		EachID(values, at, func(ValueType, uint32) {})
 		for i := range values {
-			if values[i].Field.List {
-				values[i].AppendElements(nil, at)
+			for range values[i].Elements(at) {
 			}
 		}
 		if !ok {
@@ -247,7 +246,7 @@ func BenchmarkTyped(b *testing.B) {
 			}
 			must(err)
 			var ok bool
-			if values, ok = r.EventType(uint32(e.Args[TypedType])).AppendValues(values[:0], e); ok && len(values) == 3 {
+			if values, ok = r.EventType(e.TypeID()).AppendValues(values[:0], e); ok && len(values) == 3 {
 				n++
 			}
 		}

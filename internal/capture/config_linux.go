@@ -166,11 +166,9 @@ func (cfg *Config) setStacks() error {
 	return nil
 }
 
-// setFeatures reads -f; the last word on a feature counts.
+// setFeatures reads -f; if a group is given more than once, the last one wins.
 func (cfg *Config) setFeatures(lists []string) error {
-	all := format.Group(0)
 	for _, g := range format.Groups() {
-		all |= g.Group
 		if g.Off {
 			cfg.Kernel.Off |= g.Group
 		}
@@ -188,7 +186,7 @@ func (cfg *Config) setFeatures(lists []string) error {
 			}
 		}
 	}
-	if cfg.features() == 0 {
+	if len(groupNames(cfg.groups())) == 0 {
 		return cli.Usagef("--feature switches everything off: there is nothing to record")
 	}
 	return nil
@@ -203,23 +201,17 @@ func groupOf(feature string) format.Group {
 	return 0
 }
 
-// features are the groups that are recorded.
-func (cfg *Config) features() (on format.Group) {
-	for _, g := range format.Groups() {
-		if g.Group == format.GroupSamples && cfg.Stacks.Timer != 0 || g.Group != format.GroupSamples && cfg.Kernel.Off&g.Group == 0 {
-			on |= g.Group
-		}
+// groups are those that are recorded.
+func (cfg *Config) groups() format.Group {
+	off := cfg.Kernel.Off
+	if cfg.Stacks.Timer == 0 {
+		off |= format.GroupSamples
 	}
-	return on
+	return ^off
 }
 
 // Features are the words that -f takes, each also with no- before it.
-func Features() (names []string) {
-	for _, g := range format.Groups() {
-		names = append(names, g.Name)
-	}
-	return names
-}
+func Features() []string { return groupNames(^format.Group(0)) }
 
 // FeaturesHelp lists the features that are on and those that are off unless requested.
 func FeaturesHelp() string {

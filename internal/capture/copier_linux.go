@@ -67,15 +67,6 @@ type part struct {
 	copy   *spool.Copy    // when the end is written
 }
 
-// outcome is the result of checking a file.
-type outcome uint8
-
-const (
-	checkAgain outcome = iota
-	leaveOpen          // it cannot be copied
-	copied             // it is closed when the copy is written
-)
-
 func startCopier(files *sideband.Files, writer *spool.Writer) *copier {
 	c := &copier{
 		files: files, room: writer.Room, kept: make(map[uint64]bool), left: maxCopied, stopped: make(chan struct{}),
@@ -186,7 +177,7 @@ func (c *copier) checkAll(files []*sideband.Held) []*sideband.Held {
 			return nil
 		default:
 		}
-		if c.check(h) == checkAgain {
+		if c.check(h) {
 			rest = append(rest, h)
 		}
 	}
@@ -214,21 +205,21 @@ func (c *copier) release() {
 	}
 }
 
-// check copies a file if it must not stay open.
-func (c *copier) check(h *sideband.Held) outcome {
+// check copies a file if it must not stay open, and reports whether to check it again.
+func (c *copier) check(h *sideband.Held) bool {
 	var stat unix.Statx_t
 	err := unix.Statx(int(h.File.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &stat)
 	if err != nil || stat.Nlink > 0 && (c.kept[stat.Mnt_id] || h.Mapped()) || !h.Unchanged() || c.room() < copyRoom+maxFileCopy {
-		return checkAgain
+		return true
 	}
 	if stat.Mode&unix.S_IFMT == unix.S_IFREG && c.copy(h, int64(stat.Size)) {
-		return copied
+		return false
 	}
 	select {
 	case <-c.stopped:
-		return checkAgain
-	default:
-		return leaveOpen
+		return true
+	default: // it cannot be copied
+		return false
 	}
 }
 

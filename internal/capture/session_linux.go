@@ -65,7 +65,7 @@ func resolved(cfg *Config) []*format.KeyValue {
 	}
 	config := []*format.KeyValue{
 		{Key: "duration", Value: duration},
-		{Key: "features", Value: strings.Join(featureNames(cfg.features()), ",")},
+		{Key: "features", Value: strings.Join(groupNames(cfg.groups()), ",")},
 		{Key: "rings", Value: fmt.Sprintf("%d of %s", cfg.Kernel.Rings, sizeFlag(cfg.Kernel.RingBytes))},
 		{Key: "live", Value: strconv.FormatBool(cfg.Live)},
 	}
@@ -86,7 +86,7 @@ func resolved(cfg *Config) []*format.KeyValue {
 	return config
 }
 
-func featureNames(on format.Group) (names []string) {
+func groupNames(on format.Group) (names []string) {
 	for _, g := range format.Groups() {
 		if on&g.Group != 0 {
 			names = append(names, g.Name)

@@ -80,7 +80,7 @@ func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byt
 func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
 	var task *task
 	if a.Type == tracks.ArgTask {
-		if task = c.tasks.of(format.TaskID(min(a.Number, math.MaxUint32))); task == nil {
+		if task = c.tasks.of(format.TaskID(a.Number)); task == nil {
 			return b
 		}
 	}

@@ -60,12 +60,12 @@ func (c *conversion) trackOf(t *timeline.Thread, k *task) *track {
 }
 
 func (c *conversion) track(at place) *track {
-	tr, found := c.tracks.byPlace.Get(at)
+	tr, found := c.rows.byPlace.Get(at)
 	if !found {
 		text := strconv.AppendInt([]byte(`"pid":`), int64(at.pid), 10)
 		text = strconv.AppendInt(append(text, `,"tid":`...), int64(at.tid), 10)
 		tr = &track{place: append(text, `,"ts":`...), pid: at.pid}
-		c.tracks.byPlace.Put(at, tr)
+		c.rows.byPlace.Put(at, tr)
 	}
 	return tr
 }
@@ -79,12 +79,12 @@ func (c *conversion) introduce(tr *track, k *task) {
 		c.metadata("thread_name", int64(tr.pid), int64(k.tid), "name", k.comm)
 	}
 	tr.named = k
-	before, known := c.tracks.processes.Get(tr.pid)
+	before, known := c.rows.processes.Get(tr.pid)
 	now := named{k.process, k.command, k.tid == k.pid}
 	if known && (before == now || before.byLeader && !now.byLeader) {
 		return
 	}
-	c.tracks.processes.Put(tr.pid, now)
+	c.rows.processes.Put(tr.pid, now)
 	if before.name != now.name {
 		c.metadata("process_name", int64(tr.pid), 0, "name", now.name)
 	}

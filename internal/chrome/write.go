@@ -40,7 +40,7 @@ type conversion struct {
 	lost    bool
 
 	tasks      tasks
-	tracks     threadRows
+	rows       threadRows
 	cpus       cpus
 	recording  recording
 	tree       tree
@@ -56,7 +56,7 @@ type conversion struct {
 
 func newConversion(r *format.Reader, out *output, o Options) *conversion {
 	c := &conversion{
-		options: o, out: out, stacks: records.NewStacks(r), first: r.FirstOpen(), tracks: newThreadRows(), tree: newTree(),
+		options: o, out: out, stacks: records.NewStacks(r), first: r.FirstOpen(), rows: newThreadRows(), tree: newTree(),
 		recording: recording{until: make(map[int64]int64)}, stackTexts: bounded.NewMap[format.StackID, *stackText](maxKnown),
 		states: make(map[format.State]stateText), kindNames: make(map[format.Kind]string), plain: tracks.NewPlain(), typed: tracks.NewTyped(r),
 	}
@@ -72,7 +72,7 @@ func newConversion(r *format.Reader, out *output, o Options) *conversion {
 func (c *conversion) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
 	c.tasks.newSection()
-	c.tracks.newSection()
+	c.rows.newSection()
 	c.typed.NewSection()
 	c.stackTexts.Clear()
 	c.cpus.describe(s)

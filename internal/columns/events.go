@@ -132,9 +132,7 @@ func (e *event) keep(r *records.Record, node int32) {
 // textsOf is how many bytes the texts of a record have at most.
 func textsOf(r *records.Record, tasks int) int {
 	n := len(r.Text)
-	for i := range r.Args {
-		n += len(r.Args[i].Text) + len(r.Args[i].Name) + 24*(1+len(r.Args[i].Elements))
-	}
+	n += textsOfArgs(r.Args)
 	for _, t := range r.Tasks[:tasks] {
 		if t != nil {
 			n += len(t.Comm) + len(t.PComm)
@@ -144,3 +142,16 @@ func textsOf(r *records.Record, tasks int) int {
 }
 
 func appendNanoseconds(b []byte, ns int64) []byte { return strconv.AppendInt(b, ns, 10) }
+
+// textsOfArgs is how many bytes values have at most as JSON, without escapes.
+func textsOfArgs(args []records.Arg) int {
+	n := 0
+	for i := range args {
+		a := &args[i]
+		n += len(a.Name) + len(a.Text) + 24 + textsOfArgs(a.Elements)
+		if a.Task != nil {
+			n += len(a.Task.Comm) + len(a.Task.PComm)
+		}
+	}
+	return n
+}

@@ -2,14 +2,14 @@ package filter
 
 import (
 	"fmt"
-	"math"
 
 	"wprof/format"
 )
 
-// isUsable reports whether a typed event has the values of its type. Of one whose type was lost only the event is left.
-func (f *Filter) isUsable(e *format.Event) bool {
-	t := f.r.EventType(typeOf(e))
+// readTyped reads the values of a typed event for defineTyped; false: they do not match the type, and the event is dropped. If
+// the type is lost, it removes the values and the start.
+func (f *Filter) readTyped(e *format.Event) bool {
+	t := f.r.EventType(e.TypeID())
 	if t.IsLost() {
 		e.Data = nil
 		e.Flags &^= format.TypedHasStart
@@ -23,11 +23,9 @@ func (f *Filter) isUsable(e *format.Event) bool {
 	return ok
 }
 
-func typeOf(e *format.Event) uint32 { return uint32(min(e.Args[format.TypedType], math.MaxUint32)) }
-
 // defineTyped writes the type of an event, and what its values name.
 func (f *Filter) defineTyped(e *format.Event) error {
-	if err := f.defineType(typeOf(e)); err != nil {
+	if err := f.defineType(e.TypeID()); err != nil {
 		return err
 	}
 	if len(e.Data) == 0 {
@@ -75,7 +73,7 @@ func (f *Filter) defineText(id uint32) error {
 	f.defined.texts.add(id)
 	t := f.r.Text(id)
 	if t == nil {
-		t = &format.Text{Id: id, Text: []byte("(lost)")}
+		t = format.LostText(id)
 	}
 	return f.w.DefineText(t)
 }

@@ -12,7 +12,7 @@ func (f *Filter) write(e *format.Event) error {
 			return err
 		}
 	}
-	if !f.isPlaced(e) || e.Kind == format.KindTyped && !f.isUsable(e) {
+	if !f.isPlaced(e) || e.Kind == format.KindTyped && !f.readTyped(e) {
 		return nil
 	}
 	if f.stateNext {

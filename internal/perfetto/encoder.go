@@ -7,6 +7,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 const (
@@ -60,13 +61,11 @@ type cpu struct {
 
 // Definitions finds what ids of the current section name, nil where nothing is known; [format.Reader] is one.
 type Definitions interface {
-	Task(format.TaskID) *format.Task
+	tracks.Definitions
 	Command(id uint32) *format.Command
 	Stack(format.StackID) *format.Stack
 	Frame(id uint32) *format.Frame
 	Module(id uint32) *format.Module
-	EventType(id uint32) *format.EventType
-	Text(id uint32) *format.Text
 }
 
 // NewEncoder returns an Encoder that looks definitions up in defs and writes to w.

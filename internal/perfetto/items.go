@@ -10,15 +10,15 @@ import (
 	"wprof/internal/tracks"
 )
 
-// items are the tracks of what package tracks draws.
+// items holds the tracks that package tracks assigns items to.
 type items struct {
 	plain  *tracks.Plain
 	typed  *tracks.Typed
-	groups *bounded.Map[string, *itemLane] // tracks above others, by name
+	groups *bounded.Map[string, *trackRef] // tracks above others, by name
 	tracks *bounded.Map[itemKey, *itemTrack]
 }
 
-// itemKey is whose track it is and what it is called.
+// itemKey identifies a track.
 type itemKey struct {
 	on      format.DrawnOn
 	thread  *thread // of DrawnOnThread
@@ -30,11 +30,11 @@ type itemKey struct {
 
 type itemTrack struct {
 	lanes tracks.Lanes
-	of    [tracks.MaxLanes]itemLane
+	of    [tracks.MaxLanes]trackRef
 }
 
-// itemLane is a track as Perfetto has it.
-type itemLane struct {
+// trackRef is a track that was described to Perfetto.
+type trackRef struct {
 	uuid uint64 // 0: not numbered
 	told uint32 // the generation of the sequence that knows it
 }
@@ -43,7 +43,7 @@ type itemLane struct {
 const maxItemTracks = 1 << 14
 
 func newItems(defs tracks.Definitions) items {
-	return items{plain: tracks.NewPlain(), typed: tracks.NewTyped(defs), groups: bounded.NewMap[string, *itemLane](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
+	return items{plain: tracks.NewPlain(), typed: tracks.NewTyped(defs), groups: bounded.NewMap[string, *trackRef](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
 }
 
 // item draws a slice, an instant or a value of a counter.
@@ -57,7 +57,7 @@ func (w *view) item(i *tracks.Item) {
 		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(i.From))
 		return
 	}
-	name := string(stacks.Clipped(stacks.Printable([]byte(i.Name), stacks.Unnamed)))
+	name := shownText(i.Name)
 	if i.Open {
 		name += stillOpen
 	}
@@ -78,9 +78,9 @@ func (w *view) item(i *tracks.Item) {
 	}
 }
 
-// itemTrack is the track of an item. It moves the beginning of a slice that has no place.
+// itemTrack returns the track of an item. It moves the start of a slice if all lanes are taken.
 func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
-	key := itemKey{on: i.On, name: string(stacks.Clipped(stacks.Printable([]byte(i.Track), stacks.Unnamed))), counter: i.Shape == tracks.Counter, unit: i.Unit}
+	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.Counter, unit: i.Unit}
 	switch i.On {
 	case format.DrawnOnThread, format.DrawnOnProcess:
 		k := w.known(i.Task)
@@ -113,7 +113,7 @@ func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
 	return w.laneTrack(key, &t.of[lane]), true
 }
 
-func (w *view) laneTrack(key itemKey, l *itemLane) uint64 {
+func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 	if l.told == w.seq.generation {
 		return l.uuid
 	}
@@ -170,7 +170,7 @@ func (w *view) itemGroup(name string) uint64 {
 func (w *view) groupTrack(name string, describe func(out []byte) []byte) uint64 {
 	g, found := w.items.groups.Get(name)
 	if !found {
-		g = &itemLane{uuid: w.newUUID()}
+		g = &trackRef{uuid: w.newUUID()}
 		w.items.groups.Put(name, g)
 	}
 	if g.told != w.seq.generation {
@@ -178,6 +178,10 @@ func (w *view) groupTrack(name string, describe func(out []byte) []byte) uint64 
 		w.e.out = w.seq.track(w.e.out, g.uuid, describe)
 	}
 	return g.uuid
+}
+
+func shownText(s string) string {
+	return string(stacks.Clipped(stacks.Printable([]byte(s), stacks.Unnamed)))
 }
 
 func (w *view) argument(a *tracks.Arg) {
@@ -188,15 +192,15 @@ func (w *view) argument(a *tracks.Arg) {
 	case tracks.ArgInt:
 		w.seq.signed(name, int64(a.Number))
 	case tracks.ArgText:
-		w.seq.value(name, w.text(string(stacks.Clipped(stacks.Printable([]byte(a.Text), stacks.Unnamed)))))
+		w.seq.value(name, w.text(shownText(a.Text)))
 	case tracks.ArgFloat:
 		w.seq.float(name, math.Float64frombits(a.Number))
 	case tracks.ArgStack:
-		if of := w.stackOf(format.StackID(min(a.Number, math.MaxUint32))); of.text != 0 {
+		if of := w.stackOf(format.StackID(a.Number)); of.text != 0 {
 			w.seq.value(name, of.text)
 		}
 	case tracks.ArgTask:
-		id := format.TaskID(min(a.Number, math.MaxUint32))
+		id := format.TaskID(a.Number)
 		if k := w.known(id); k != nil {
 			w.seq.value(name, w.label(k))
 		} else if d := w.e.defs.Task(id); !d.IsLost() {
@@ -205,7 +209,7 @@ func (w *view) argument(a *tracks.Arg) {
 	}
 }
 
-// annotation is the number of an annotation's name that is not among the fixed ones.
+// annotation returns the id of an annotation name that annotationNames does not list.
 func (w *view) annotation(name string) annotation {
 	known, found := w.seq.annotations[name]
 	if !found {

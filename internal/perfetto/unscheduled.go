@@ -4,10 +4,11 @@ import "wprof/format"
 
 // introduceAll tells Perfetto of the threads of an event that shows nothing of scheduling, or whose scheduling is not drawn.
 func (e *Encoder) introduceAll(v *format.Event) {
-	c := e.cpu(v.CPU)
-	if v.CPU == format.AllCPUs {
-		c = e.cpu(0)
+	number := v.CPU
+	if number == format.AllCPUs {
+		number = 0 // threads are introduced by way of some CPU
 	}
+	c := e.cpu(number)
 	if c == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 
@@ -25,7 +26,7 @@ const (
 
 // typed makes the record of a typed event.
 func (m *Maker) typed(r *Record, e *format.Event) {
-	t := m.r.EventType(uint32(min(e.Args[format.TypedType], math.MaxUint32)))
+	t := m.r.EventType(e.TypeID())
 	r.Has, r.Text, r.Args, r.Type = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0], t
 	if e.Task != 0 {
 		r.Tasks[0] = m.subject(e)
@@ -63,9 +64,8 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Name: string(v.Field.Name), Type: format.ValueType(v.Field.Type), List: v.Field.List, Number: v.Number}
 	if v.Field.List {
-		for _, one := range v.AppendElements(nil, e.TimeBase()) {
-			element := one
-			a.Elements = append(a.Elements, m.single(a, &element, e))
+		for one := range v.Elements(e.TimeBase()) {
+			a.Elements = append(a.Elements, m.single(a, &one, e))
 		}
 		return a
 	}
@@ -74,16 +74,13 @@ func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
 
 func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 	a.List, a.Number = false, v.Number
-	id := uint32(min(v.Number, math.MaxUint32))
+	id := v.ID()
 	switch a.Type {
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
 		a.Text = m.texts.clean(v.Bytes)
 	case format.ValueType_VALUE_TEXT:
-		a.Text = "(lost)"
-		if id == 0 {
-			a.Text = ""
-		} else if t := m.r.Text(id); t != nil {
-			a.Text = m.texts.clean(t.Text)
+		if id != 0 {
+			a.Text = m.texts.clean(cmp.Or(m.r.Text(id), format.LostText(id)).Text)
 		}
 	case format.ValueType_VALUE_ENUM:
 		a.Text = m.texts.clean(v.Field.EnumName(v.Int()))

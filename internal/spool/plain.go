@@ -8,7 +8,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// plainRecord says how an event of a plain kind is made of a record, which changes nothing of what is known of threads.
+// plainRecord says how records of a plain kind are decoded. They do not change the state of threads.
 type plainRecord struct {
 	kind   format.Kind
 	size   int
@@ -22,7 +22,7 @@ type plainField struct {
 	at  []ringdata.Field // see [format.Field.RecordFields]
 }
 
-// plainRecords are those of all plain kinds. The generator of package ringdata has found all their fields.
+// plainRecords returns the decoders by kind. The generator of package ringdata has checked that all fields exist.
 func plainRecords() (all [format.MaxKind + 1]*plainRecord) {
 	kinds := format.Kinds()
 	for _, r := range ringdata.Records() {
@@ -50,7 +50,7 @@ func newPlainRecord(k *format.KindInfo, r *ringdata.Record) *plainRecord {
 	return p
 }
 
-// applyPlain writes the event of a record whose kind needs no more.
+// applyPlain writes the event of a plain record.
 func (a *applier) applyPlain(p *plainRecord, b []byte, at int64) error {
 	e := a.event(b)
 	e.Flags |= format.Flags(b[ringdata.HdrFlags] & p.flags)
@@ -82,25 +82,16 @@ func (a *applier) applyPlain(p *plainRecord, b []byte, at int64) error {
 	return a.out.write(e, at)
 }
 
-// readNumber is a field of a record, sign-extended; 0: it is no number.
+// readNumber reads an integer field, sign-extended; 0: the field is not an integer.
 func readNumber(b []byte, f *ringdata.Field) uint64 {
-	le := binary.LittleEndian
-	b = b[f.Offset:]
-	switch {
-	case f.Size == 1 && f.Signed:
-		return uint64(int64(int8(b[0])))
-	case f.Size == 1:
-		return uint64(b[0])
-	case f.Size == 2 && f.Signed:
-		return uint64(int64(int16(le.Uint16(b))))
-	case f.Size == 2:
-		return uint64(le.Uint16(b))
-	case f.Size == 4 && f.Signed:
-		return uint64(int64(int32(le.Uint32(b))))
-	case f.Size == 4:
-		return uint64(le.Uint32(b))
-	case f.Size == 8:
-		return le.Uint64(b)
+	if f.Size > 8 {
+		return 0
 	}
-	return 0
+	var raw [8]byte
+	copy(raw[:], b[f.Offset:][:f.Size])
+	v, unused := binary.LittleEndian.Uint64(raw[:]), 64-8*f.Size
+	if f.Signed {
+		return uint64(int64(v<<unused) >> unused)
+	}
+	return v
 }

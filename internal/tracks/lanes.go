@@ -3,22 +3,22 @@ package tracks
 // MaxLanes bounds how many slices of a track may overlap without one being inside the other.
 const MaxLanes = 16
 
-// maxBefore bounds how many slices of a lane may turn out to be inside a later one.
+// maxBefore bounds the slices that a lane remembers.
 const maxBefore = 64
 
-// Lanes places slices that come in the order in which they end, so that those of a lane do not overlap, unless one is inside
-// another: interfaces show the slices of a track in rows by nesting, and cut those that do not nest.
+// Lanes distributes the slices of a track over lanes in which they nest or do not overlap: viewers cut slices that do neither.
+// Slices must come ordered by their end.
 type Lanes struct {
 	lanes [MaxLanes]lane
 }
 
-// lane has the slices that are inside no other one so far, the latest at the end.
+// lane holds its outermost slices, the latest last.
 type lane struct {
-	slices []slice
-	sealed int64 // end of those that were dropped; 0: none were
+	slices []interval
+	sealed int64 // end of the latest slice that was forgotten; 0: none
 }
 
-type slice struct{ from, to int64 }
+type interval struct{ from, to int64 }
 
 // Place returns the lane of a slice, and where it has to begin: later than from if all lanes are taken.
 func (l *Lanes) Place(from, to int64) (number int, begin int64) {
@@ -34,7 +34,7 @@ func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	return MaxLanes - 1, from
 }
 
-// takes reports whether a slice from then on overlaps none that it does not contain.
+// takes reports whether a slice that begins at from and ends last of all fits: it may contain others, but not overlap them.
 func (l *lane) takes(from int64) bool {
 	for i := len(l.slices) - 1; i >= 0; i-- {
 		if s := l.slices[i]; s.from < from {
@@ -49,7 +49,7 @@ func (l *lane) put(from, to int64) {
 	for n > 0 && l.slices[n-1].from >= from {
 		n--
 	}
-	l.slices = append(l.slices[:n], slice{from, to})
+	l.slices = append(l.slices[:n], interval{from, to})
 	if len(l.slices) > maxBefore {
 		l.sealed = l.slices[0].to
 		l.slices = append(l.slices[:0], l.slices[1:]...)

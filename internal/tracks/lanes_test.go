@@ -11,7 +11,7 @@ func TestSlicesOfALaneNest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var l Lanes
-		placed := make([][]slice, MaxLanes)
+		placed := make([][]interval, MaxLanes)
 		now := int64(1000)
 		moved := 0
 		for range 400 {
@@ -26,7 +26,7 @@ func TestSlicesOfALaneNest(t *testing.T) {
 					t.Fatalf("lane %d: %d-%d overlaps %d-%d", n, begin, now, s.from, s.to)
 				}
 			}
-			placed[n] = append(placed[n], slice{begin, now})
+			placed[n] = append(placed[n], interval{begin, now})
 		}
 		if moved > 200 {
 			t.Fatalf("%d of 400 slices were moved", moved)
@@ -38,7 +38,7 @@ func TestSlicesOfALaneNest(t *testing.T) {
 func TestNestedSlicesShareALane(t *testing.T) {
 	var l Lanes
 	var lanes []int
-	for _, s := range []slice{{10, 20}, {12, 20}, {5, 30}, {30, 40}, {1, 50}, {50, 60}} {
+	for _, s := range []interval{{10, 20}, {12, 20}, {5, 30}, {30, 40}, {1, 50}, {50, 60}} {
 		n, _ := l.Place(s.from, s.to)
 		lanes = append(lanes, n)
 	}

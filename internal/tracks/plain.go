@@ -9,12 +9,12 @@ import (
 
 // Plain makes items of events as the table of kinds says.
 type Plain struct {
-	kinds [format.MaxKind + 1]*shape
+	kinds [format.MaxKind + 1]*plainKind
 	item  Item
 }
 
-// shape is what is drawn of a kind.
-type shape struct {
+// plainKind is what is drawn of a kind.
+type plainKind struct {
 	info       *format.KindInfo
 	start      int // its argument; -1: an instant
 	name       int // the field that names it; -1: the kind's name does
@@ -35,7 +35,7 @@ func (p *Plain) add(k *format.KindInfo) {
 		return
 	}
 	field := func(is func(format.Field) bool) int { return slices.IndexFunc(k.Fields, is) }
-	p.kinds[k.Kind] = &shape{
+	p.kinds[k.Kind] = &plainKind{
 		info:       k,
 		start:      field(func(f format.Field) bool { return f.Name == k.Start }),
 		name:       field(func(f format.Field) bool { return f.Name == k.Draw.Name }),
@@ -97,10 +97,11 @@ func argument(e *format.Event, n int, f *format.Field, at int64) Arg {
 
 // text is the value of a field as text.
 func text(e *format.Event, n int, f *format.Field) string {
-	v := e.Args[min(n, len(e.Args)-1)]
-	switch f.Type {
-	case format.FieldBytes:
+	if f.Type == format.FieldBytes {
 		return string(e.Data)
+	}
+	v := e.Args[n]
+	switch f.Type {
 	case format.FieldState:
 		return format.State(v).String()
 	case format.FieldCause:

@@ -1,8 +1,8 @@
 package tracks
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -10,36 +10,36 @@ import (
 	"wprof/internal/bounded"
 )
 
-// Definitions finds what ids of the current section name, nil where nothing is known; [format.Reader] is one.
+// Definitions looks up ids of the current section; nil: unknown. [format.Reader] is one.
 type Definitions interface {
 	EventType(id uint32) *format.EventType
 	Text(id uint32) *format.Text
 	Task(format.TaskID) *format.Task
 }
 
-// Typed makes items of typed events. Of two events that make a span it keeps the first one until the second comes.
+// Typed makes items of typed events. It keeps the begin of a span until its end comes.
 type Typed struct {
 	defs   Definitions
 	values []format.Value
 	items  []Item
-	begun  *bounded.Map[spanKey, []begun]
+	open   *bounded.Map[spanKey, []openSpan]
 
 	section int
 }
 
-// begun is a span that has begun, and the section whose ids it has.
-type begun struct {
+// openSpan is a span that has begun, and the section whose ids it has.
+type openSpan struct {
 	Item
 	section int
 }
 
-// maxBegun bounds the spans that have begun and not ended, by type, thread and key.
+// maxBegun bounds the keys with open spans.
 const maxBegun = 1 << 14
 
-// maxNested bounds those of one type, thread and key.
+// maxNested bounds the open spans of one key.
 const maxNested = 64
 
-// spanKey is what the two ends of a span have in common. Ids mean something in their section only, so it has none.
+// spanKey matches the end of a span with its begin. It holds no ids, because a span may cross sections.
 type spanKey struct {
 	typ, group string
 	tid        int32
@@ -49,7 +49,7 @@ type spanKey struct {
 
 // NewTyped returns a Typed that looks definitions up in defs.
 func NewTyped(defs Definitions) *Typed {
-	return &Typed{defs: defs, begun: bounded.NewMap[spanKey, []begun](maxBegun)}
+	return &Typed{defs: defs, open: bounded.NewMap[spanKey, []openSpan](maxBegun)}
 }
 
 // NewSection is called when ids change their meaning.
@@ -58,7 +58,7 @@ func (d *Typed) NewSection() { d.section++ }
 // Items are what is drawn of an event, valid until the next call.
 func (d *Typed) Items(e *format.Event) []Item {
 	d.items = d.items[:0]
-	t := d.defs.EventType(uint32(min(e.Args[format.TypedType], math.MaxUint32)))
+	t := d.defs.EventType(e.TypeID())
 	if t.IsLost() {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (d *Typed) Items(e *format.Event) []Item {
 			key = d.text(v, e)
 		}
 		if format.ValueType(v.Field.Type) == format.ValueType_VALUE_STACK && !v.Field.List && i.Stack == 0 {
-			i.Stack = format.StackID(min(v.Number, math.MaxUint32))
+			i.Stack = format.StackID(v.ID())
 			continue
 		}
 		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
@@ -124,9 +124,9 @@ func (d *Typed) shape(t *format.EventType, e *format.Event, i Item, key string) 
 		}
 	case format.TypeShape_SHAPE_BEGIN:
 		k := d.spanKey(t, e, key)
-		open, _ := d.begun.Get(k)
+		open, _ := d.open.Get(k)
 		if len(open) < maxNested {
-			d.begun.Put(k, append(open, begun{i, d.section}))
+			d.open.Put(k, append(open, openSpan{i, d.section}))
 		}
 		return
 	case format.TypeShape_SHAPE_END:
@@ -135,12 +135,12 @@ func (d *Typed) shape(t *format.EventType, e *format.Event, i Item, key string) 
 			return
 		}
 		k := d.spanKey(begins, e, key)
-		open, _ := d.begun.Get(k)
+		open, _ := d.open.Get(k)
 		if len(open) == 0 {
 			return
 		}
 		first := open[len(open)-1]
-		d.begun.Put(k, open[:len(open)-1])
+		d.open.Put(k, open[:len(open)-1])
 		if first.section != d.section {
 			first.Task, first.Args, first.Stack = i.Task, nil, 0
 		}
@@ -190,7 +190,7 @@ func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Name: string(v.Field.Name), Type: ArgText, Number: v.Number}
 	if v.Field.List {
 		var parts []string
-		for _, one := range v.AppendElements(nil, e.TimeBase()) {
+		for one := range v.Elements(e.TimeBase()) {
 			parts = append(parts, d.text(&one, e))
 		}
 		a.Text = strings.Join(parts, ", ")
@@ -210,9 +210,9 @@ func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
 	case format.ValueType_VALUE_FLOAT:
 		a.Type = ArgFloat
 	case format.ValueType_VALUE_TASK:
-		a.Type = ArgTask
+		a.Type, a.Number = ArgTask, uint64(v.ID())
 	case format.ValueType_VALUE_STACK:
-		a.Type = ArgStack
+		a.Type, a.Number = ArgStack, uint64(v.ID())
 	}
 	if a.Type == ArgText {
 		a.Text = d.text(v, e)
@@ -230,10 +230,10 @@ func (d *Typed) text(v *format.Value, e *format.Event) string {
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
 		return string(v.Bytes)
 	case format.ValueType_VALUE_TEXT:
-		if t := d.defs.Text(uint32(min(v.Number, math.MaxUint32))); t != nil {
-			return string(t.Text)
+		if v.Number == 0 {
+			return ""
 		}
-		return ""
+		return string(cmp.Or(d.defs.Text(v.ID()), format.LostText(v.ID())).Text)
 	case format.ValueType_VALUE_ENUM:
 		if name := v.Field.EnumName(v.Int()); name != nil {
 			return string(name)
@@ -244,7 +244,7 @@ func (d *Typed) text(v *format.Value, e *format.Event) string {
 	case format.ValueType_VALUE_TIME:
 		return strconv.FormatInt(e.Time-v.Int(), 10)
 	case format.ValueType_VALUE_TASK:
-		if t := d.defs.Task(format.TaskID(min(v.Number, math.MaxUint32))); !t.IsLost() {
+		if t := d.defs.Task(format.TaskID(v.ID())); !t.IsLost() {
 			return string(t.Comm) + " " + strconv.Itoa(int(t.Tid))
 		}
 		return ""
@@ -255,10 +255,10 @@ func (d *Typed) text(v *format.Value, e *format.Event) string {
 	return strconv.FormatUint(v.Number, 10)
 }
 
-// Close returns the spans that have begun and not ended by a time, open, until the next call.
+// Close returns the spans that are still open, ended at a time and marked Open. The slice is valid until the next call.
 func (d *Typed) Close(at int64) []Item {
 	d.items = d.items[:0]
-	for open := range d.begun.Values() {
+	for open := range d.open.Values() {
 		for _, i := range open {
 			if i.section != d.section {
 				continue // what it names means something else here
@@ -267,6 +267,6 @@ func (d *Typed) Close(at int64) []Item {
 			d.items = append(d.items, i.Item)
 		}
 	}
-	d.begun.Clear()
+	d.open.Clear()
 	return d.items
 }
