@@ -8,7 +8,7 @@ import "wprof/format"
 type Options struct {
 	Rings     int          // CPUs share rings when there are more of them; 0: one ring a CPU
 	RingBytes int          // size of each, a power of two and at least a page; 0: 8 MiB
-	Off       format.Group // groups that are not recorded; of task-life, records remain without the filters' bits, for identity only
+	Off       format.Group // groups that are switched off; task-life records are still written, without the filters' bits, to identify threads
 	NoArgs    bool         // an exec does not tell the command line
 	Sample    Sample
 	OffCPU    OffCPU

@@ -28,8 +28,8 @@ func programs() []program {
 		{"sched_process_free", "sched_process_free", format.KindFree, always},
 		{"sched_wakeup_new", "sched_wakeup_new", format.KindWakeupNew, nil},
 		{"sched_waking", "sched_waking", format.KindWaking, nil},
-		{"sched_exit", "sched_exit_tp", 0, func(o *Options) bool { return o.returnsTo("sched_exit") }},
-		{"switch_finished", "", 0, func(o *Options) bool { return o.returnsTo("switch_finished") }},
+		{"sched_exit", "sched_exit_tp", 0, func(o *Options) bool { return o.takesReturnStacks("sched_exit") }},
+		{"switch_finished", "", 0, func(o *Options) bool { return o.takesReturnStacks("switch_finished") }},
 		{"sched_switch", "sched_switch", format.KindSwitch, nil},
 		{"sample", "", format.KindSample, func(o *Options) bool { return o.Sample.Period != 0 }},
 		{"tasks", "", 0, always},
@@ -37,11 +37,11 @@ func programs() []program {
 	}
 }
 
-// always is for programs that say who a thread is: events of any kind may name it.
+// always is for programs that identify threads, which events of any group refer to.
 func always(*Options) bool { return true }
 
-// returnsTo reports whether stacks of threads off the CPU are taken by a program, when they have come back.
-func (o *Options) returnsTo(program string) bool {
+// takesReturnStacks reports whether the named program takes off-CPU stacks, when the thread is back on a CPU.
+func (o *Options) takesReturnStacks(program string) bool {
 	return o.OffCPU.any() && o.OffCPU.Place.program() == program
 }
 

@@ -535,7 +535,7 @@ const (
 )
 
 // TypedEvent is an event of kind typed. An event of a type that the section defines: see [event types](#event-types).
-// Its own task is the thread that it happens to; 0: none.
+// Its own task is the thread; 0: none.
 type TypedEvent struct{ e *Event }
 
 // Typed is the event seen as a typed; the caller has looked at its kind.
@@ -566,7 +566,7 @@ func (v TypedEvent) SetValues(x []byte) {
 	v.e.Data = x
 }
 
-// LosesState reports whether it is not known who runs and who waits after a loss of events of this kind. 0 is a loss of any kind.
+// LosesState reports whether the scheduler state is unknown after events of this kind were lost; 0 stands for any kind.
 func (k Kind) LosesState() bool {
 	switch k {
 	case 0, KindSwitch, KindStateCPU, KindStateThread, KindLost, KindCPULeft:
@@ -619,7 +619,7 @@ func (e *Event) Object() TaskID {
 	return 0
 }
 
-// OtherTask is the task that the event names beside its own; 0: none.
+// OtherTask returns the task in the event's task field; 0: none.
 func (e *Event) OtherTask() TaskID {
 	switch e.Kind {
 	case KindSwitch:
@@ -643,7 +643,7 @@ func (e *Event) OtherTask() TaskID {
 	return 0
 }
 
-// Start is when the span began that the event ends, CLOCK_MONOTONIC ns; false: it is an instant.
+// Start returns the start of the span that the event ends, CLOCK_MONOTONIC ns; false: an instant.
 func (e *Event) Start() (int64, bool) {
 	switch e.Kind {
 	case KindLost:

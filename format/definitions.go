@@ -17,7 +17,7 @@ const (
 const (
 	// maxSectionDefinitions and maxSectionDefinitionBytes bound what a reader keeps for one section. Writers
 	// begin an epoch long before.
-	maxSectionDefinitions     = 2 << 20 // and lines of frames
+	maxSectionDefinitions     = 2 << 20 // with lines of frames and fields of event types
 	maxSectionDefinitionBytes = 64 << 20
 	maxSectionFrameIDs        = 32 << 20 // in its stacks
 	maxSectionClocks          = 1 << 16
@@ -134,7 +134,7 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 		if err := one.room.decodeFrame(member, &one.frame); err != nil {
 			return fmt.Errorf("read the definition of a frame: %w", err)
 		}
-		if err := d.countLines(len(one.frame.Lines)); err != nil {
+		if err := d.countParts(len(one.frame.Lines)); err != nil {
 			return err
 		}
 		d.frames.add(one.frame.Id, at)
@@ -164,7 +164,7 @@ func (d *definitions) addType(member []byte, at place) error {
 	if err := proto.Unmarshal(member, t); err != nil {
 		return fmt.Errorf("read the definition of an event type: %w", err)
 	}
-	if err := d.countLines(len(t.Fields)); err != nil {
+	if err := d.countParts(len(t.Fields)); err != nil {
 		return err
 	}
 	if t.Problem() != "" {
@@ -192,11 +192,12 @@ func (d *definitions) addClocks(member []byte) error {
 	return nil
 }
 
-func (d *definitions) countOne() error { return d.countLines(1) }
+func (d *definitions) countOne() error { return d.countParts(1) }
 
-func (d *definitions) countLines(n int) error {
+// countParts counts definitions, lines of frames and fields of event types, which share a bound.
+func (d *definitions) countParts(n int) error {
 	if d.count += n; d.count > maxSectionDefinitions {
-		return fmt.Errorf("more than %d definitions in one section, counting the lines of frames", maxSectionDefinitions)
+		return fmt.Errorf("more than %d definitions in one section, counting the lines of frames and the fields of event types", maxSectionDefinitions)
 	}
 	return nil
 }

@@ -114,8 +114,8 @@ type FlagInfo struct {
 	Doc  string
 }
 
-// Drawing says how timelines draw events of a kind: a span as a slice, another event as an instant, with the fields as
-// arguments. The zero value is for kinds that outputs draw in their own ways, or not at all.
+// Drawing says how timelines draw a kind: spans as slices, other events as instants, fields as arguments. The zero value: each
+// output has its own code for the kind, or does not draw it.
 type Drawing struct {
 	On   DrawnOn
 	Name string // the field that names the slice or instant; "": the kind's name
@@ -139,8 +139,8 @@ type KindInfo struct {
 	JSON       string // in JSON lines and columns; "": Name
 	Group      Group  // 0: always recorded
 	Follows    Kind   // the kind whose name in -k lists keeps or drops this one too; 0: its own
-	Start      string // the field that says when the span began that the event ends; "": it is an instant
-	LosesState bool   // after a loss of such events it is not known who runs and who waits
+	Start      string // field with the start of the span that this event ends; "": an instant
+	LosesState bool   // the scheduler state is unknown after events of this kind were lost
 	Draw       Drawing
 	Task       string // what the event's own task is
 	Object     string // what the other side is; "" for events with one side
@@ -149,12 +149,12 @@ type KindInfo struct {
 	Doc        string
 }
 
-// IsPlain reports whether a kind needs nothing but its row: the recorder makes the event of the fields of struct rec_NAME in
-// bpf/records.h, and all outputs follow the table.
+// IsPlain reports whether the row is all that the kind needs: its events are decoded field by field from struct rec_NAME in
+// bpf/records.h, and every output is derived from the table.
 func (k *KindInfo) IsPlain() bool { return k.Kind > KindTyped }
 
-// RecordFields are the names of the record's fields that a field of a plain kind is made of. A stack is made of the ids of its
-// user and its kernel part; bytes have their length in a field of their own.
+// RecordFields returns the names of the record fields that hold f. A stack has two, for its user and kernel ids; bytes have a
+// second one for their length.
 func (f *Field) RecordFields() []string {
 	switch f.Type {
 	case FieldStack:
@@ -303,7 +303,7 @@ func Kinds() []KindInfo {
 			},
 		},
 		{
-			Kind: KindTyped, Name: "typed", Start: "start", Task: "the thread that it happens to; 0: none",
+			Kind: KindTyped, Name: "typed", Start: "start", Task: "the thread; 0: none",
 			Doc: "An event of a type that the section defines: see [event types](#event-types).",
 			Fields: []Field{
 				{Name: "type", Type: FieldEventType, Doc: "id of its type"},

@@ -224,7 +224,7 @@ type TypeShape int32
 const (
 	TypeShape_SHAPE_INSTANT TypeShape = 0
 	TypeShape_SHAPE_SPAN    TypeShape = 1 // the event stands at its end and has its start
-	TypeShape_SHAPE_BEGIN   TypeShape = 2 // a span begins; an event of a type that closes this one ends it
+	TypeShape_SHAPE_BEGIN   TypeShape = 2 // start of a span; ended by an event whose type has ends set to this type
 	TypeShape_SHAPE_END     TypeShape = 3
 )
 
@@ -328,8 +328,8 @@ type ValueHint int32
 const (
 	ValueHint_HINT_NONE    ValueHint = 0
 	ValueHint_HINT_HEX     ValueHint = 1
-	ValueHint_HINT_NAME    ValueHint = 2 // the slice or instant is called by this value
-	ValueHint_HINT_KEY     ValueHint = 3 // of BEGIN and END: those with the same value belong together; without: the latest of the thread
+	ValueHint_HINT_NAME    ValueHint = 2 // name of the slice or instant
+	ValueHint_HINT_KEY     ValueHint = 3 // begin and end with the same value belong together
 	ValueHint_HINT_COUNTER ValueHint = 4 // drawn as a counter over time
 )
 
@@ -1499,7 +1499,7 @@ type EventType struct {
 	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Group         []byte                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`   // what the type belongs to: a probe, a library; empty: nothing
 	Shape         uint32                 `protobuf:"varint,4,opt,name=shape,proto3" json:"shape,omitempty"`  // TypeShape
-	Ends          uint32                 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`    // of SHAPE_END: id of the type that it closes
+	Ends          uint32                 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`    // SHAPE_END: id of the type whose spans it ends
 	On            uint32                 `protobuf:"varint,6,opt,name=on,proto3" json:"on,omitempty"`        // TypeTrack
 	Track         []byte                 `protobuf:"bytes,7,opt,name=track,proto3" json:"track,omitempty"`   // what its track is called; empty: as the type
 	Colour        []byte                 `protobuf:"bytes,8,opt,name=colour,proto3" json:"colour,omitempty"` // types of the same word have the same colour; empty: none

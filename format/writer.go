@@ -51,7 +51,7 @@ type section struct {
 	raw, stored  uint64
 	definitions  uint64
 	defBytes     int64
-	members      int64 // definitions and lines of frames
+	members      int64 // definitions, lines of frames and fields of event types
 	frameIDs     int64 // in stacks
 	clocks       int64
 	late, events uint64
@@ -125,6 +125,9 @@ func (w *Writer) Define(d *Definitions) error {
 	for _, f := range d.Frames {
 		w.section.members += int64(len(f.Lines))
 	}
+	for _, t := range d.EventTypes {
+		w.section.members += int64(len(t.Fields))
+	}
 	for _, s := range d.Stacks {
 		w.section.frameIDs += int64(len(s.Frames))
 	}
@@ -172,6 +175,10 @@ func (w *Writer) DefineType(t *EventType) error {
 	if problem := t.Problem(); problem != "" {
 		return fmt.Errorf("define an event type: %s", problem)
 	}
+	if err := w.ready(); err != nil {
+		return err
+	}
+	w.section.members += int64(len(t.Fields))
 	return w.defineMember(8, t)
 }
 

@@ -130,11 +130,11 @@ func TestReportRefusesWhatItCannotWrite(t *testing.T) {
 		args   []string
 		says   string
 	}{
-		{1, []string{"--report", in("link")}, "it is a link, which is not followed"},
-		{1, []string{"--report", in("file")}, "it is no folder"},
+		{1, []string{"--report", in("link")}, "it is a symbolic link"},
+		{1, []string{"--report", in("file")}, "it is not a folder"},
 		{1, []string{"--report", in("none/x")}, "make the folder " + in("none") + " first"},
-		{2, []string{"--report", dir + "/"}, "is no beginning of file names"},
-		{2, []string{"--report", ".."}, "is no beginning of file names"},
+		{2, []string{"--report", dir + "/"}, "not a file name prefix"},
+		{2, []string{"--report", ".."}, "not a file name prefix"},
 		{2, []string{"--report", ""}, "empty"},
 		{2, []string{"--report", in("x"), "--per-thread", in("y")}, "leave out --per-thread"},
 		{2, []string{"--report", in("x"), "--html"}, "--report and --html cannot share an output; write --html=FILE"},

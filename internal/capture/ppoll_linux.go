@@ -9,9 +9,9 @@ import (
 )
 
 // These are what the runtime calls around its own waits. Around [unix.Ppoll] it calls another pair, for calls that may
-// return at once: its monitor thread then keeps a processor ready for the caller, and wakes every 20 us to 2 ms for
-// 10 ms until it takes that away. Two rounds a second made this more than half of what an idle recorder costs.
-// The linker allows both names (https://go.dev/issue/67401).
+// return at once: its monitor thread then leaves the caller its P (the scheduler's slot for running Go code), and wakes
+// every 20 us to 2 ms for 10 ms until it takes that away. Two rounds a second made this more than half of what an idle
+// recorder costs. The linker allows both names (https://go.dev/issue/67401).
 
 //go:linkname entersyscallblock runtime.entersyscallblock
 func entersyscallblock()

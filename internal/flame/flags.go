@@ -48,7 +48,7 @@ func OutputFlags() cli.Group {
 		form("pprof", "A profile for go tool pprof."),
 		form("speedscope", "Each thread in order of time, for speedscope."),
 		form("analysis", "A text: how much of the time on the CPU, how much off it and why, and where most."),
-		{Name: "report", Kind: cli.String, Value: "PREFIX", Files: true, Usage: "Write a whole report: PREFIX.svg, PREFIX.folded and PREFIX_single_thread_analysis.txt. With more than one thread also the folder multithread_PREFIX, with the same of each thread and a table of all; thread files that an earlier report left there are removed. A summary that names the files goes to standard output, or to the FILE of -o."},
+		{Name: "report", Kind: cli.String, Value: "PREFIX", Files: true, Usage: "Write a full report: PREFIX.svg, PREFIX.folded and PREFIX_single_thread_analysis.txt. If there are several threads, also the folder multithread_PREFIX, with these files for each thread and a table of all threads; files of threads from an earlier report are deleted there. A summary with the file names goes to standard output, or to -o FILE."},
 		{Name: "per-thread", Kind: cli.String, Value: "FOLDER", Files: true, Usage: "Write a flame graph, folded stacks and an analysis of each thread into this folder, and a table of all."},
 		{Name: "buckets", Kind: cli.Duration, Value: "DURATION", Usage: "Write folded stacks for each so much time into a file of its own: with -o out.folded, out.0000.folded and so on. A number without a unit is milliseconds."},
 		{Name: "diff", Kind: cli.String, Value: "OTHER", Files: true, Usage: "Compare with this capture: what has grown since is red, what has shrunk blue, as if both had taken as long. Folded stacks have the other's weight before their own."},

@@ -3,10 +3,12 @@ package flame
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,36 +16,35 @@ import (
 	"wprof/internal/printable"
 )
 
-// report is what the names of a report's files begin with: all that there is to say about a capture, of all its threads
-// together and of each. "" is none.
-type report string
+// reportPrefix is the path prefix of a report's files; "": no report.
+type reportPrefix string
 
-func (r report) svg() string      { return string(r) + ".svg" }
-func (r report) folded() string   { return string(r) + ".folded" }
-func (r report) analysis() string { return string(r) + "_single_thread_analysis.txt" }
+func (r reportPrefix) svg() string      { return string(r) + ".svg" }
+func (r reportPrefix) folded() string   { return string(r) + ".folded" }
+func (r reportPrefix) analysis() string { return string(r) + "_single_thread_analysis.txt" }
 
 // folder is for the files of each thread; ThreadTable names the table in it.
-func (r report) folder() string {
+func (r reportPrefix) folder() string {
 	dir, base := filepath.Split(string(r))
 	return strings.TrimPrefix(dir, "./") + folderPrefix + base
 }
 
-// outputs are the files of all threads together, and the summary that says which there are.
-func (r report) outputs() []output {
+// outputs lists the summary and the files for all threads together.
+func (r reportPrefix) outputs() []output {
 	return []output{{form: formReport}, {formSVG, r.svg()}, {formFolded, r.folded()}, {formAnalysis, r.analysis()}}
 }
 
 // check refuses what names cannot begin with.
-func (r report) check() error {
+func (r reportPrefix) check() error {
 	switch _, base := filepath.Split(string(r)); base {
 	case "", ".", "..":
-		return cli.Usagef("--report %s is no beginning of file names; give one, such as --report /tmp/slow", string(r))
+		return cli.Usagef("--report %s: not a file name prefix; give one such as --report /tmp/slow", string(r))
 	}
 	return nil
 }
 
 // hasFolder tells whether the folder is there. A link to one is an error: files are removed from the folder.
-func (r report) hasFolder() (bool, error) {
+func (r reportPrefix) hasFolder() (bool, error) {
 	info, err := os.Lstat(r.folder())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -51,23 +52,51 @@ func (r report) hasFolder() (bool, error) {
 	case err != nil:
 		return false, cli.Failf("write the files of threads: %w", err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return false, cli.Failf("write %s: it is a link, which is not followed; remove it, or name another --report", r.folder())
+		return false, cli.Failf("write %s: it is a symbolic link; remove it or choose another --report", r.folder())
 	case !info.IsDir():
-		return false, cli.Failf("write %s: it is no folder; remove it, or name another --report", r.folder())
+		return false, cli.Failf("write %s: it is not a folder; remove it or choose another --report", r.folder())
 	}
 	return true, nil
 }
 
-// isThreadFile matches what WriteThreads calls the files of threads.
+// isThreadFile returns a match for the file names that WriteThreads uses.
 func isThreadFile() func(name string) bool {
 	return regexp.MustCompile(`^thread_[0-9]+_[-a-zA-Z0-9_+.]+(\.svg|\.folded|_analysis\.txt)$`).MatchString
 }
 
-// writeReportFolder writes the files of each thread, if there are several. Those of an earlier report's threads, which have
-// other names, are removed in any case.
+// writeReport writes the outputs of a report. The summary comes last, when all files that it names are there.
+func (q *request) writeReport(inv *cli.Invocation, p *Profile, outs outputs) error {
+	if err := q.writeForms(p, outs); err != nil {
+		return err
+	}
+	if err := q.writeReportFolder(inv, p); err != nil {
+		return err
+	}
+	summary := q.summary(inv, p)
+	if err := q.writePictures(inv, p, outs); err != nil {
+		return err
+	}
+	out := outs[slices.IndexFunc(q.outputs, func(o output) bool { return o.form == formReport })]
+	_, err := io.WriteString(out, summary)
+	return finished(out, err)
+}
+
+// hasSeveral reports whether a view tells of several threads, for which a report has a folder.
+func (p *Profile) hasSeveral(v *View) bool {
+	n := 0
+	for _, t := range p.Threads {
+		if v.Only == nil || v.Only(t) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// writeReportFolder writes the files of each thread if there are several. It first deletes those of an earlier report, whose
+// threads differ.
 func (q *request) writeReportFolder(inv *cli.Invocation, p *Profile) error {
 	isThere, err := q.report.hasFolder()
-	several := len(p.Threads) > 1
+	several := p.hasSeveral(&q.view)
 	if err != nil || !several && !isThere {
 		return err
 	}
@@ -84,8 +113,8 @@ func (q *request) writeReportFolder(inv *cli.Invocation, p *Profile) error {
 	return q.writeThreads(folder, p)
 }
 
-// summary says what the report comes to, and which files it has. The files that were read are among them, because a report
-// is kept together with its capture.
+// summary is the text that --report prints: coverage, and the files. The input is listed too, because the report is kept with
+// its capture.
 func (q *request) summary(inv *cli.Invocation, p *Profile) string {
 	var b strings.Builder
 	all := p.breakDown(&q.view)
@@ -96,7 +125,7 @@ func (q *request) summary(inv *cli.Invocation, p *Profile) string {
 	row(q.report.svg(), "flame graph, for a browser")
 	row(q.report.folded(), "the same as folded stacks")
 	row(q.report.analysis(), "figures, and the longest waits")
-	if all.threads > 1 {
+	if p.hasSeveral(&q.view) {
 		row(q.report.folder()+"/", fmt.Sprintf("the same of each of %d threads", all.threads))
 	}
 	for _, path := range inv.Args {

@@ -15,8 +15,8 @@ type request struct {
 	text     Text
 	collect  Options
 	outputs  []output
-	report   report // "" for none
-	folder   string // for the files of each thread; "" for none
+	report   reportPrefix // "" for none
+	folder   string       // for the files of each thread; "" for none
 	buckets  time.Duration
 	diff     bool
 	ranged   bool   // the other one has a range of its own
@@ -154,7 +154,7 @@ func (q *request) readReport(inv *cli.Invocation) (unplaced form, err error) {
 	if inv.IsSet("per-thread") {
 		return "", cli.Usagef("--report writes the files of each thread itself; leave out --per-thread")
 	}
-	q.report = report(inv.String("report"))
+	q.report = reportPrefix(inv.String("report"))
 	q.outputs, q.folder = q.report.outputs(), q.report.folder()
 	return formReport, q.report.check()
 }

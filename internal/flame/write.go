@@ -46,9 +46,22 @@ func (all outputs) abort() {
 	}
 }
 
-// write writes all outputs of a profile, pictures late: the profile is released when their graph is made. The summary of a
-// report comes last, when all that it names is there.
+// write writes all outputs of a profile, pictures last: the profile is released when their graph is made.
 func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
+	if q.report != "" {
+		return q.writeReport(inv, p, outs)
+	}
+	if err := q.writeForms(p, outs); err != nil {
+		return err
+	}
+	if err := q.writeFolder(inv, p); err != nil {
+		return err
+	}
+	return q.writePictures(inv, p, outs)
+}
+
+// writeForms writes the outputs that are neither pictures nor the summary of a report.
+func (q *request) writeForms(p *Profile, outs outputs) error {
 	for i, out := range q.outputs {
 		if out.form == formSVG || out.form == formReport {
 			continue
@@ -57,29 +70,23 @@ func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 			return err
 		}
 	}
-	if err := q.writeFolder(inv, p); err != nil || !q.draws() {
-		return err
+	return nil
+}
+
+// writePictures releases the profile if there is a picture among the outputs.
+func (q *request) writePictures(inv *cli.Invocation, p *Profile, outs outputs) error {
+	if !q.draws() {
+		return nil
 	}
 	pic := q.picture(p, q.view)
 	g := p.Graph(q.view)
-	summary := ""
-	if q.report != "" {
-		summary = q.summary(inv, p)
-	}
 	p.release()
-	if err := q.writeGraph(inv, g, pic, outs); err != nil || q.report == "" {
-		return err
-	}
-	_, err := io.WriteString(outs[0], summary)
-	return finished(outs[0], err)
+	return q.writeGraph(inv, g, pic, outs)
 }
 
 func (q *request) writeFolder(inv *cli.Invocation, p *Profile) error {
-	switch {
-	case q.folder == "":
+	if q.folder == "" {
 		return nil
-	case q.report != "":
-		return q.writeReportFolder(inv, p)
 	}
 	folder, err := inv.CreateFolder(q.folder)
 	if err != nil {

@@ -307,12 +307,12 @@ func table() []KindInfo {
 		{
 			Source: format.KindTyped, Ours: true, Doc: "An event of a type that the recording defines.",
 			Fields: []Field{
-				{Name: "name", Type: TypeText, Doc: "what the type is called; (lost) if its definition was lost"},
-				{Name: "task", Type: TypeTask, Opt: true, Doc: "the thread that it happens to; absent when it happens to none"},
-				{Name: "phase", Type: TypeWord, Words: []string{"begin", "end"}, Opt: true, Doc: "of two events that make a span, which one this is"},
+				{Name: "name", Type: TypeText, Doc: "name of the type; (lost) if its definition was lost"},
+				{Name: "task", Type: TypeTask, Opt: true, Doc: "the thread; absent if there is none"},
+				{Name: "phase", Type: TypeWord, Words: []string{"begin", "end"}, Opt: true, Doc: "whether the event begins or ends a span; absent for others"},
 				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "of a span: how long it took"},
 				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "of a span: when it began; absent when that was before the window"},
-				{Name: "args", Type: TypeArgs, Doc: "the values of the type's fields by name: numbers, booleans, texts, threads as task, stacks by id, times as ts, durations as dur, lists as arrays; a value of an enumeration by its name"},
+				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, times like ts, durations like dur, enumerations by name, lists as arrays"},
 			},
 		},
 	}

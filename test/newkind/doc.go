@@ -1,3 +1,3 @@
-// Package newkind adds an event kind to a copy of the repository, from scratch, and uses it: what docs/development.md says about
-// that is true, and takes no more files than it says.
+// Package newkind follows docs/development.md: it adds an event kind to a copy of the repository, builds it and records with
+// it.
 package newkind

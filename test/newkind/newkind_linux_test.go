@@ -116,14 +116,42 @@ func (x *example) file(name string) string { return filepath.Join(x.root, name) 
 func TestNewSpanFollowsFromItsRow(t *testing.T) {
 	tools.NeedPrivilege(t)
 	x := newExample(t)
-	if help := x.run("wprof-record", "--help"); !strings.Contains(help, "no-timers") && !strings.Contains(help, "timers") {
-		t.Error("wprof-record --help does not list the feature")
+	if help := x.run("wprof-record", "--help"); !strings.Contains(help, "timers") {
+		t.Error("wprof-record --help does not list the group")
 	}
-	workload := []string{"--", "sh", "-c", fmt.Sprintf("for i in $(seq %d); do sleep 0.001; done", sleeps)}
-	capture := x.file("on.wprof")
-	x.run("wprof-record", append([]string{"-a", "-f", "timers", "-o", capture}, workload...)...)
+	capture := x.record("on.wprof", "-f", "timers")
 	x.run("wprof-info", "--check", capture)
+	lines := x.jsonLines(capture)
+	if lines < sleeps {
+		t.Errorf("%d spans, want one for each of %d sleeps", lines, sleeps)
+	}
+	x.checkPerfetto(capture, lines)
+	if n := strings.Count(x.run("wprof-json", "--chrome", capture), `"ph":"b","cat":"hrtimer"`); n != lines {
+		t.Errorf("Chrome's JSON has %d slices, want %d", n, lines)
+	}
+	kept := x.file("kept.wprof")
+	x.run("wprof-filter", "-k", "hrtimer", "-o", kept, capture)
+	if n := len(regexp.MustCompile(`cpu\d+ hrtimer `).FindAllString(x.run("wprof-info", "--dump", kept), -1)); n != lines {
+		t.Errorf("-k hrtimer keeps %d spans, want %d", n, lines)
+	}
+	if dump := x.run("wprof-info", "--dump", x.record("off.wprof")); strings.Contains(dump, " hrtimer ") {
+		t.Error("spans are recorded without -f timers")
+	}
+	x.checkCut()
+}
 
+// record records the workload and returns the path of the capture.
+func (x *example) record(name string, flags ...string) string {
+	x.t.Helper()
+	capture := x.file(name)
+	workload := fmt.Sprintf("for i in $(seq %d); do sleep 0.001; done", sleeps)
+	x.run("wprof-record", slices.Concat([]string{"-a"}, flags, []string{"-o", capture, "--", "sh", "-c", workload})...)
+	return capture
+}
+
+// jsonLines checks the JSON lines of the spans in a capture and returns how many there are.
+func (x *example) jsonLines(capture string) int {
+	x.t.Helper()
 	lines := 0
 	for line := range strings.Lines(x.run("wprof-json", "-k", "hrtimer", capture)) {
 		var e struct {
@@ -133,51 +161,43 @@ func TestNewSpanFollowsFromItsRow(t *testing.T) {
 			Task  *struct{ TID int }
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%s: %v", line, err)
+			x.t.Fatalf("%s: %v", line, err)
 		}
 		if e.T != "hrtimer" {
 			continue
 		}
 		lines++
 		if e.Dur == nil || *e.Dur < 0 || e.Clock == nil || *e.Clock > 7 || e.Task == nil {
-			t.Fatalf("a span without all its fields: %s", line)
+			x.t.Fatalf("a span without all its fields: %s", line)
 		}
 	}
-	if lines < sleeps {
-		t.Errorf("%d spans, want one for each of %d sleeps", lines, sleeps)
-	}
+	return lines
+}
 
+// checkPerfetto compares the slices of a trace for Perfetto with the number of spans.
+func (x *example) checkPerfetto(capture string, want int) {
+	x.t.Helper()
 	trace := x.file("trace.pb")
 	if err := os.WriteFile(trace, []byte(x.run("wprof-perfetto", capture)), 0o644); err != nil {
-		t.Fatal(err)
+		x.t.Fatal(err)
 	}
-	engine.CheckStats(t, trace)
-	rows := engine.Query(t, trace, `select count(*) as n, count(a.int_value) as clocks from slice s join track t on t.id = s.track_id
+	engine.CheckStats(x.t, trace)
+	rows := engine.Query(x.t, trace, `select count(*) as n, count(a.int_value) as clocks from slice s join track t on t.id = s.track_id
 		left join args a on a.arg_set_id = s.arg_set_id and a.key = 'debug.clock' where s.name = 'hrtimer' and t.name glob 'hrtimer CPU *'`)[0]
-	if got, clocks := fmt.Sprint(rows[0]["n"]), fmt.Sprint(rows[0]["clocks"]); got != fmt.Sprint(lines) || clocks != got {
-		t.Errorf("Perfetto has %v slices with %v clocks, want %d", got, clocks, lines)
+	if got, clocks := fmt.Sprint(rows[0]["n"]), fmt.Sprint(rows[0]["clocks"]); got != fmt.Sprint(want) || clocks != got {
+		x.t.Errorf("Perfetto has %v slices with %v clocks, want %d", got, clocks, want)
 	}
-	if n := strings.Count(x.run("wprof-json", "--chrome", capture), `"ph":"b","cat":"hrtimer"`); n != lines {
-		t.Errorf("Chrome's JSON has %d slices, want %d", n, lines)
-	}
-	kept := x.file("kept.wprof")
-	x.run("wprof-filter", "-k", "hrtimer", "-o", kept, capture)
-	if n := len(regexp.MustCompile(`cpu\d+ hrtimer `).FindAllString(x.run("wprof-info", "--dump", kept), -1)); n != lines {
-		t.Errorf("-k hrtimer keeps %d spans, want %d", n, lines)
-	}
+}
 
-	capture = x.file("off.wprof")
-	x.run("wprof-record", append([]string{"-a", "-o", capture}, workload...)...)
-	if dump := x.run("wprof-info", "--dump", capture); strings.Contains(dump, " hrtimer ") {
-		t.Error("spans are recorded without -f timers")
-	}
-
+// checkCut cuts a capture in the middle of a span.
+func (x *example) checkCut() {
+	x.t.Helper()
 	if err := os.WriteFile(x.file("cut.txt"), []byte("section open=0 close=1000\ntask 1 tid=5 pid=5\n600 cpu0 hrtimer 1 called=100 clock=1\nend close=1000\n"), 0o644); err != nil {
-		t.Fatal(err)
+		x.t.Fatal(err)
 	}
 	x.run("wprof-info", "--undump", "-o", x.file("cut.wprof"), x.file("cut.txt"))
 	x.run("wprof-filter", "--end", "300ns", "-o", x.file("range.wprof"), x.file("cut.wprof"))
 	if dump := x.run("wprof-info", "--dump", x.file("range.wprof")); !strings.Contains(dump, "+0.000000300 cpu0 hrtimer 1 called=+0.000000100 clock=1 open") {
-		t.Errorf("a span that crosses --end is not written there:\n%s", dump)
+		x.t.Errorf("a span that crosses --end is not written there:\n%s", dump)
 	}
 }

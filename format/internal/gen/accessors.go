@@ -17,7 +17,9 @@ func accessors() ([]byte, error) {
 		indices(&b, k)
 		view(&b, k)
 	}
-	methods(&b)
+	if err := methods(&b); err != nil {
+		return nil, err
+	}
 	text, err := format.Source(b.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("format the accessors: %w", err)
@@ -123,8 +125,8 @@ func goType(t wprof.FieldType) string {
 	}
 }
 
-// methods writes what the table says of every kind as methods of Kind and Event.
-func methods(b *bytes.Buffer) {
+// methods writes methods of Kind and Event that look up the table.
+func methods(b *bytes.Buffer) error {
 	var loses []string
 	for _, k := range wprof.Kinds() {
 		if k.LosesState {
@@ -132,7 +134,7 @@ func methods(b *bytes.Buffer) {
 		}
 	}
 	fmt.Fprintf(b, `
-// LosesState reports whether it is not known who runs and who waits after a loss of events of this kind. 0 is a loss of any kind.
+// LosesState reports whether the scheduler state is unknown after events of this kind were lost; 0 stands for any kind.
 func (k Kind) LosesState() bool {
 	switch k {
 	case 0, %s:
@@ -141,28 +143,50 @@ func (k Kind) LosesState() bool {
 	return k > MaxKind
 }
 `, strings.Join(loses, ", "))
-	perKind(b, "Stack is the stack that the event names; 0: none.", "Stack() StackID", "StackID(%s)", "0", func(k wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldStack })
-	perKind(b, "Object is the thread on the event's other side; 0: its kind has none.", "Object() TaskID", "TaskID(%s)", "0", func(k wprof.KindInfo, f wprof.Field) bool { return f.Side == wprof.SideObject })
-	perKind(b, "OtherTask is the task that the event names beside its own; 0: none.", "OtherTask() TaskID", "TaskID(%s)", "0", func(k wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldTask })
-	perKind(b, "Start is when the span began that the event ends, CLOCK_MONOTONIC ns; false: it is an instant.", "Start() (int64, bool)", "int64(%s), true", "0, false", func(k wprof.KindInfo, f wprof.Field) bool { return f.Name == k.Start })
+	for _, m := range []struct {
+		doc, signature, value, none string
+		is                          func(wprof.KindInfo, wprof.Field) bool
+	}{
+		{"Stack is the stack that the event names; 0: none.", "Stack() StackID", "StackID(%s)", "0",
+			func(_ wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldStack }},
+		{"Object is the thread on the event's other side; 0: its kind has none.", "Object() TaskID", "TaskID(%s)", "0",
+			func(_ wprof.KindInfo, f wprof.Field) bool { return f.Side == wprof.SideObject }},
+		{"OtherTask returns the task in the event's task field; 0: none.", "OtherTask() TaskID", "TaskID(%s)", "0",
+			func(_ wprof.KindInfo, f wprof.Field) bool { return f.Type == wprof.FieldTask }},
+		{"Start returns the start of the span that the event ends, CLOCK_MONOTONIC ns; false: an instant.", "Start() (int64, bool)", "int64(%s), true", "0, false",
+			func(k wprof.KindInfo, f wprof.Field) bool { return f.Name == k.Start }},
+	} {
+		if err := perKind(b, m.doc, m.signature, m.value, m.none, m.is); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// perKind writes a method of Event that returns the one field of each kind that is meant, if it has one.
-func perKind(b *bytes.Buffer, doc, signature, value, none string, is func(wprof.KindInfo, wprof.Field) bool) {
+// perKind writes a method of Event that returns the field selected by is; kinds without one return none.
+func perKind(b *bytes.Buffer, doc, signature, value, none string, is func(wprof.KindInfo, wprof.Field) bool) error {
+	name, _, _ := strings.Cut(signature, "(")
 	fmt.Fprintf(b, "\n// %s\nfunc (e *Event) %s {\nswitch e.Kind {\n", doc, signature)
 	for _, k := range wprof.Kinds() {
+		var selected []wprof.Field
 		for _, f := range k.Fields {
 			if is(k, f) {
-				arg := fmt.Sprintf("e.Args[%s%s]", camel(k.Name), camel(f.Name))
-				fmt.Fprintf(b, "case Kind%s:\n", camel(k.Name))
-				if f.Opt != 0 {
-					fmt.Fprintf(b, "if e.Flags&%d == 0 {\nreturn %s\n}\n", f.Opt, none)
-				}
-				fmt.Fprintf(b, "return "+value+"\n", arg)
+				selected = append(selected, f)
 			}
+		}
+		if len(selected) > 1 {
+			return fmt.Errorf("kind %s has more than one field for %s", k.Name, name)
+		}
+		for _, f := range selected {
+			fmt.Fprintf(b, "case Kind%s:\n", camel(k.Name))
+			if f.Opt != 0 {
+				fmt.Fprintf(b, "if e.Flags&%d == 0 {\nreturn %s\n}\n", f.Opt, none)
+			}
+			fmt.Fprintf(b, "return "+value+"\n", fmt.Sprintf("e.Args[%s%s]", camel(k.Name), camel(f.Name)))
 		}
 	}
 	fmt.Fprintf(b, "}\nreturn %s\n}\n", none)
+	return nil
 }
 
 // camel turns a name of the text form into a Go name: target_cpu becomes TargetCPU.

@@ -30,7 +30,7 @@ func replaceTables(doc []byte) ([]byte, error) {
 
 func kindTable() string {
 	var b strings.Builder
-	b.WriteString("| Number | Kind | Group | Subject (the event's own task) | Object | Meaning | A span begins at |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| Number | Kind | Group | Subject (the event's own task) | Object | Meaning | Start of span |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range wprof.Kinds() {
 		fmt.Fprintf(&b, "| %d | %s | %s | %s | %s | %s | %s |\n", k.Kind, k.Name, dash(k.Group.Name()), cell(k.Task), cell(dash(k.Object)), cell(k.Doc), dash(k.Start))
 	}

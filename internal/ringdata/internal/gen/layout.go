@@ -95,7 +95,7 @@ func layout(prefix string, s *btf.Struct) ([]string, error) {
 	return append(lines, fmt.Sprintf("%sSize = %d", prefix, s.Size)), nil
 }
 
-// checkPlain reports what the record of a kind lacks that internal/spool does not handle specially.
+// checkPlain returns an error if the record of a plain kind lacks a field of the table.
 func checkPlain(k *wprof.KindInfo, s *btf.Struct) error {
 	if !k.IsPlain() {
 		return nil
@@ -113,7 +113,7 @@ func checkPlain(k *wprof.KindInfo, s *btf.Struct) error {
 	return nil
 }
 
-// records returns the function Records: the structs that are called after kinds of events.
+// records generates the function Records: the layouts of the structs named after event kinds.
 func records(spec *btf.Spec) ([]string, error) {
 	lines := []string{"\n// Records are the records that are called after kinds of events, in the order of these.", "func Records() []Record {", "return []Record{"}
 	for _, k := range wprof.Kinds() {
