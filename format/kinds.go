@@ -114,36 +114,24 @@ type FlagInfo struct {
 	Doc  string
 }
 
-// Drawing says how timelines draw a kind: spans as slices, other events as instants, fields as arguments. The zero value: each
-// output has its own code for the kind, or does not draw it.
+// Drawing says how timelines draw a kind: spans as slices, other events as instants, fields as arguments.
 type Drawing struct {
-	On   DrawnOn
+	On   TypeTrack
 	Name string // the field that names the slice or instant; "": the kind's name
 }
-
-// DrawnOn says on which track an event is drawn.
-type DrawnOn uint8
-
-const (
-	DrawnSpecially DrawnOn = iota
-	DrawnOnThread          // of the event's task
-	DrawnOnProcess         // of that task
-	DrawnOnCPU             // of the event's CPU
-	DrawnOnGlobal          // one for all
-)
 
 // KindInfo describes one event kind.
 type KindInfo struct {
 	Kind       Kind
-	Name       string // in the text form, in -k lists and in statistics
-	JSON       string // in JSON lines and columns; "": Name
-	Group      Group  // 0: always recorded
-	Follows    Kind   // the kind whose name in -k lists keeps or drops this one too; 0: its own
-	Start      string // field with the start of the span that this event ends; "": an instant
-	LosesState bool   // the scheduler state is unknown after events of this kind were lost
-	Draw       Drawing
-	Task       string // what the event's own task is
-	Object     string // what the other side is; "" for events with one side
+	Name       string   // in the text form, in -k lists and in statistics
+	JSON       string   // in JSON lines and columns; "": Name
+	Group      Group    // 0: always recorded
+	Follows    Kind     // the kind whose name in -k lists keeps or drops this one too; 0: its own
+	Start      string   // field with the start of the span that this event ends; "": an instant
+	LosesState bool     // the scheduler state is unknown after events of this kind were lost
+	Draw       *Drawing // nil: each output has its own code for the kind, or does not draw it
+	Task       string   // what the event's own task is
+	Object     string   // what the other side is; "" for events with one side
 	Fields     []Field
 	Flags      []FlagInfo
 	Doc        string
@@ -151,7 +139,7 @@ type KindInfo struct {
 
 // IsPlain reports whether the row is all that the kind needs: its events are decoded field by field from struct rec_NAME in
 // bpf/records.h, and every output is derived from the table.
-func (k *KindInfo) IsPlain() bool { return k.Kind > KindTyped }
+func (k *KindInfo) IsPlain() bool { return k.Draw != nil }
 
 // RecordFields returns the names of the record fields that hold f. A stack has two, for its user and kernel ids; bytes have a
 // second one for their length.

@@ -53,15 +53,15 @@ func (c *conversion) drawAll(items []tracks.Item) {
 // itemPlace is the row that an item belongs to; nil: there is none.
 func (c *conversion) itemPlace(i *tracks.Item) []byte {
 	switch i.On {
-	case format.DrawnOnThread, format.DrawnOnProcess:
+	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
 		if k := c.tasks.of(i.Task); k != nil && !k.idle {
 			return c.placeOf(k, i.CPU)
 		}
-	case format.DrawnOnCPU:
+	case format.TypeTrack_TRACK_CPU:
 		if row := c.cpu(i.CPU); row != nil {
 			return row.whole
 		}
-	case format.DrawnOnGlobal:
+	case format.TypeTrack_TRACK_GLOBAL:
 		return []byte(`"pid":` + strconv.Itoa(recordingPID) + `,"tid":` + strconv.FormatInt(c.noteRow(format.AllCPUs), 10) + `,"ts":`)
 	}
 	return nil

@@ -38,8 +38,9 @@ type Encoder struct {
 	samples  samples
 	unknown  []unknown // not yet told
 	options  Options
-	kthreadd bool  // Perfetto knows it
-	view     *view // nil: nothing is drawn of threads
+	plain    [256]bool // kinds that show nothing of scheduling
+	kthreadd bool                     // Perfetto knows it
+	view     *view                    // nil: nothing is drawn of threads
 
 	opened    int64 // when the current window did
 	now       int64 // of the last event
@@ -72,6 +73,9 @@ type Definitions interface {
 func NewEncoder(w io.Writer, defs Definitions, options Options) *Encoder {
 	e := &Encoder{w: w, options: options, defs: defs, clock: newClock(), threads: newThreads(), now: math.MinInt64, nextFlush: math.MinInt64}
 	e.idle = e.threads.newTask(&thread{}, []byte("swapper"))
+	for _, k := range format.Kinds() {
+		e.plain[k.Kind] = k.IsPlain()
+	}
 	for s := range e.states {
 		e.states[s] = uint16(rawState(format.State(s)))
 	}
@@ -136,7 +140,7 @@ func (e *Encoder) apply(v *format.Event) {
 		e.sample(v)
 	case v.Kind == format.KindLost:
 		e.lost(v)
-	case !e.options.Sched || v.Kind > format.KindSample:
+	case !e.options.Sched || v.Kind == format.KindTyped || e.plain[v.Kind]:
 		e.introduceAll(v)
 	case v.Kind == format.KindSwitch:
 		e.switched(v)

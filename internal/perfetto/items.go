@@ -20,8 +20,8 @@ type items struct {
 
 // itemKey identifies a track.
 type itemKey struct {
-	on      format.DrawnOn
-	thread  *thread // of DrawnOnThread
+	on      format.TypeTrack
+	thread  *thread // of TRACK_THREAD
 	number  int64   // of the process or CPU
 	name    string
 	counter bool
@@ -82,12 +82,12 @@ func (w *view) item(i *tracks.Item) {
 func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
 	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.Counter, unit: i.Unit}
 	switch i.On {
-	case format.DrawnOnThread, format.DrawnOnProcess:
+	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
 		k := w.known(i.Task)
 		if k == nil || !k.isReal() {
 			return 0, false
 		}
-		if i.On == format.DrawnOnThread {
+		if i.On == format.TypeTrack_TRACK_THREAD {
 			if i.Track == "" {
 				return w.track(k.thread), true
 			}
@@ -95,7 +95,7 @@ func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
 		} else if key.number = int64(k.pid); k.pid == 0 {
 			return 0, false
 		}
-	case format.DrawnOnCPU:
+	case format.TypeTrack_TRACK_CPU:
 		if i.CPU >= maxCPUs {
 			return 0, false
 		}
@@ -124,11 +124,11 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 	var parent uint64
 	name := key.name
 	switch key.on {
-	case format.DrawnOnThread:
+	case format.TypeTrack_TRACK_THREAD:
 		parent = w.track(key.thread)
-	case format.DrawnOnProcess:
+	case format.TypeTrack_TRACK_PROCESS:
 		parent = w.processTrack(int32(key.number))
-	case format.DrawnOnCPU:
+	case format.TypeTrack_TRACK_CPU:
 		parent = w.itemGroup(key.name)
 		name += " CPU " + strconv.FormatInt(key.number, 10)
 	}

@@ -46,7 +46,7 @@ func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	for _, k := range Kinds() {
 		m.kinds[k.Source] = k.Kind
 		m.wanted[k.Kind] = o.Kinds == nil
-		if k.Kind > Typed {
+		if k.Source != 0 && events[k.Source-1].IsPlain() {
 			fields := plainFields(&events[k.Source-1])
 			for i := range fields {
 				fields[i].Slot = k.Fields[i].Slot

@@ -31,7 +31,7 @@ func NewPlain() *Plain {
 }
 
 func (p *Plain) add(k *format.KindInfo) {
-	if k.Draw.On == format.DrawnSpecially {
+	if !k.IsPlain() {
 		return
 	}
 	field := func(is func(format.Field) bool) int { return slices.IndexFunc(k.Fields, is) }
@@ -55,7 +55,7 @@ func (p *Plain) Item(e *format.Event) *Item {
 	}
 	i := &p.item
 	*i = Item{On: s.info.Draw.On, Task: e.Task, CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: s.info.Name, Args: i.Args[:0]}
-	if s.start >= 0 || i.On == format.DrawnOnCPU {
+	if s.start >= 0 || i.On != format.TypeTrack_TRACK_THREAD {
 		i.Track = s.info.Name
 	}
 	if s.start >= 0 {

@@ -7,7 +7,7 @@ import "wprof/format"
 // Item is a slice, an instant or a value of a counter.
 type Item struct {
 	Shape    Shape
-	On       format.DrawnOn
+	On       format.TypeTrack
 	Track    string // name of its track, which belongs to that of the thread or CPU; "": instants are on that itself
 	Task     format.TaskID
 	CPU      uint32

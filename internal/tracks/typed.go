@@ -70,7 +70,7 @@ func (d *Typed) Items(e *format.Event) []Item {
 	if e.Flags&format.FlagLate != 0 {
 		at = e.Own
 	}
-	on := drawnOn(t.On)
+	on := format.TypeTrack(t.On)
 	hasCounters := d.counters(t, e, on, at)
 	if shape := format.TypeShape(t.Shape); shape == format.TypeShape_SHAPE_INSTANT && hasCounters {
 		return d.items
@@ -98,22 +98,10 @@ func (d *Typed) Items(e *format.Event) []Item {
 	return d.items
 }
 
-func drawnOn(on uint32) format.DrawnOn {
-	switch format.TypeTrack(on) {
-	case format.TypeTrack_TRACK_PROCESS:
-		return format.DrawnOnProcess
-	case format.TypeTrack_TRACK_CPU:
-		return format.DrawnOnCPU
-	case format.TypeTrack_TRACK_GLOBAL:
-		return format.DrawnOnGlobal
-	}
-	return format.DrawnOnThread
-}
-
 // shape adds the item of an event, unless it only begins or ends a span whose other end is not there.
 func (d *Typed) shape(t *format.EventType, e *format.Event, i Item, key string) {
 	start, isSpan := e.Start()
-	if i.Track == "" && (t.Shape != uint32(format.TypeShape_SHAPE_INSTANT) || i.On != format.DrawnOnThread) {
+	if i.Track == "" && (t.Shape != uint32(format.TypeShape_SHAPE_INSTANT) || i.On != format.TypeTrack_TRACK_THREAD) {
 		i.Track = string(t.Name)
 	}
 	switch format.TypeShape(t.Shape) {
@@ -160,7 +148,7 @@ func (d *Typed) spanKey(t *format.EventType, e *format.Event, key string) spanKe
 }
 
 // counters adds an item for each value that is drawn as a counter.
-func (d *Typed) counters(t *format.EventType, e *format.Event, on format.DrawnOn, at int64) (any bool) {
+func (d *Typed) counters(t *format.EventType, e *format.Event, on format.TypeTrack, at int64) (any bool) {
 	for n := range d.values {
 		v := &d.values[n]
 		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || v.Field.List {
