@@ -10,10 +10,13 @@ func (c *checker) definitions(block *Block) {
 		return // that has been told, and a packed block of no use takes seconds
 	}
 	err := c.voc.eachMember(new(Definitions).ProtoReflect(), block.Payload, func(m member) {
-		if m.m != nil {
-			c.tally.definitions++
-			c.definition(m)
+		if m.m == nil {
+			return
 		}
+		if m.isCounted() {
+			c.tally.definitions++
+		}
+		c.definition(m)
 	})
 	if err != nil {
 		c.found("definitions", "%v", err)
@@ -52,7 +55,7 @@ func (c *checker) definition(m member) {
 		c.stack(d)
 	case *EventType:
 		c.refers(word, d.Id, "eventtype", d.Ends)
-		if problem := d.Problem(); problem != "" {
+		if problem := d.Problem(); problem != "" && !d.IsLost() {
 			c.found("definitions", "%s", problem)
 		}
 		c.types.add(d)

@@ -37,9 +37,10 @@ func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, er
 	return b, nil
 }
 
-// countDefinitions is the number of members of a Definitions message.
+// countDefinitions is the number of members of a Definitions message that End.definitions counts: not those of kinds that
+// version 1.5 added, because older readers compare it with what they know.
 func countDefinitions(d *Definitions) int {
-	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands) + len(d.EventTypes) + len(d.Texts)
+	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands)
 }
 
 // definitions are those of one section, as far as they have been read.
@@ -78,7 +79,9 @@ func (d *definitions) command(id uint32) *Command {
 }
 
 func (d *definitions) eventType(id uint32) *EventType {
-	return d.types.get(id, &d.messages, decodeMessage[EventType])
+	return d.types.get(id, &d.messages, func(b []byte, t *EventType) (weight int, err error) {
+		return len(b) * decodedWeight, proto.Unmarshal(b, t)
+	})
 }
 func (d *definitions) text(id uint32) *Text { return d.texts.get(id, &d.messages, decodeMessage[Text]) }
 
@@ -153,6 +156,9 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 	case 8:
 		return d.addType(member, at)
 	case 9:
+		if len(member) > maxTextBytes {
+			return nil
+		}
 		return enter(&d.texts, member, at, "a text")
 	}
 	return nil
@@ -160,6 +166,9 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 
 // addType passes over a type that readers do not use.
 func (d *definitions) addType(member []byte, at place) error {
+	if len(member) > maxTypeBytes {
+		return nil
+	}
 	t := new(EventType)
 	if err := proto.Unmarshal(member, t); err != nil {
 		return fmt.Errorf("read the definition of an event type: %w", err)

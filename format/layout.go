@@ -54,7 +54,7 @@ func newLayouts() *layouts {
 
 func mostOf(t FieldType) uint64 {
 	switch t {
-	case FieldTask, FieldStack:
+	case FieldTask, FieldStack, FieldEventType:
 		return math.MaxUint32
 	case FieldState:
 		return uint64(knownStates()) // all bits up to the highest one

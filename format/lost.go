@@ -53,7 +53,7 @@ func LostEventType(id uint32) *EventType { return &EventType{Id: id} }
 func LostText(id uint32) *Text { return &Text{Id: id, Text: []byte("(lost)")} }
 
 // IsLost says whether nothing but an id is known of an event type.
-func (t *EventType) IsLost() bool { return t == nil || len(t.Name) == 0 && len(t.Fields) == 0 }
+func (t *EventType) IsLost() bool { return t == nil || len(t.Name) == 0 }
 
 // IsLost says whether nothing but an id is known of a command line.
 func (c *Command) IsLost() bool { return c == nil || len(c.Args) == 0 && c.Cut }

@@ -83,8 +83,8 @@ func (v *textVocabulary) appendEvent(b []byte, e *textEvent) []byte {
 	}
 	for i, f := range info.Fields {
 		if f.Type == FieldBytes {
-			if typed, ok := v.appendTyped(b, &e.Event); ok {
-				b = typed
+			typed, ok := v.appendTyped(b, &e.Event)
+			if b = typed; ok || e.Kind == KindTyped && len(e.Data) == 0 {
 				continue
 			}
 		}

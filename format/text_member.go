@@ -49,12 +49,21 @@ func (v *textVocabulary) eachMember(empty protoreflect.Message, payload []byte, 
 	return nil
 }
 
+// isCounted reports whether End.definitions counts the member: see countDefinitions.
+func (m *member) isCounted() bool {
+	switch m.m.Interface().(type) {
+	case *EventType, *Text:
+		return false
+	}
+	return true
+}
+
 // definitions writes a block of definitions. What a newer version added comes last, as bytes.
 func (d *dumper) definitions(block *Block) error {
 	empty := new(Definitions).ProtoReflect()
 	known := uint64(0)
 	err := d.voc.eachMember(empty, block.Payload, func(m member) {
-		if m.m != nil {
+		if m.m != nil && m.isCounted() {
 			known++
 		}
 	})

@@ -14,36 +14,45 @@ import (
 // The text form writes values as .FIELD=VALUE if the type is known and the bytes encode exactly these values; otherwise as
 // values="…".
 
-// textTypes are the event types of the section so far, as many as a reader takes.
+// textTypes are the event types of the section that can be used.
 type textTypes struct {
 	byID   map[uint32]*EventType
 	latest []*EventType // not in byID yet: undump may still be adding fields
-	bytes  int          // of their messages
+	weight int          // bytes of memory of those in byID, at most
 }
 
 func (t *textTypes) clear() { *t = textTypes{} }
 
 func (t *textTypes) add(defined *EventType) {
-	t.bytes += proto.Size(defined)
-	if len(t.byID)+len(t.latest) < maxSectionTypes && t.bytes <= maxSectionDefinitionBytes {
-		t.latest = append(t.latest, defined)
+	if len(t.latest) >= maxSectionTypes {
+		t.enter()
 	}
+	t.latest = append(t.latest, defined)
+}
+
+// enter takes the latest types, as many as there is room for.
+func (t *textTypes) enter() {
+	if t.byID == nil {
+		t.byID = make(map[uint32]*EventType)
+	}
+	for _, defined := range t.latest {
+		weight := decodedWeight * proto.Size(defined)
+		if t.byID[defined.Id] == nil && len(t.byID) < maxSectionTypes && t.weight+weight <= maxSectionDefinitionBytes && defined.Problem() == "" {
+			t.byID[defined.Id] = defined
+			t.weight += weight
+		}
+	}
+	t.latest = t.latest[:0]
 }
 
 // of is the type of a typed event; nil: it is not defined, or cannot be used.
 func (t *textTypes) of(e *Event) *EventType {
-	if e.Kind != KindTyped {
+	if e.Kind != KindTyped || e.Args[TypedType] > math.MaxUint32 {
 		return nil
 	}
-	for _, defined := range t.latest {
-		if t.byID == nil {
-			t.byID = make(map[uint32]*EventType)
-		}
-		if t.byID[defined.Id] == nil && defined.Problem() == "" {
-			t.byID[defined.Id] = defined
-		}
+	if len(t.latest) > 0 {
+		t.enter()
 	}
-	t.latest = t.latest[:0]
 	return t.byID[e.TypeID()]
 }
 

@@ -14,11 +14,14 @@ import (
 // their length, lists after the number of their elements.
 
 const (
-	// maxTypeFields is how many fields an event type may have.
 	maxTypeFields = 64
-	// maxTypeNameBytes bounds the names of fields, and maxEnumNames their named numbers.
-	maxTypeNameBytes = 64
-	maxEnumNames     = 4096
+	maxFieldName  = 64  // bytes
+	maxTypeText   = 256 // bytes of a type's name, group, track or colour, of a unit, and of the name of a number
+	maxEnumNames  = 1024
+	maxTypeBytes  = 256 << 10 // of the definition of a type
+	maxTextBytes  = 64 << 10  // of a Text
+	maxTypedBytes = 64 << 10  // of the values of an event
+	decodedWeight = 32        // bytes of memory for each byte of a definition, at most
 	// maxSectionTypes bounds the event types of a section.
 	maxSectionTypes = 1 << 16
 )
@@ -53,10 +56,16 @@ func (e *Event) TimeBase() int64 {
 // Problem returns why the type cannot be used; "": it can.
 func (t *EventType) Problem() string {
 	switch {
+	case len(t.Name) == 0:
+		return fmt.Sprintf("event type %d has no name", t.Id)
+	case max(len(t.Name), len(t.Group), len(t.Track), len(t.Colour)) > maxTypeText:
+		return fmt.Sprintf("event type %d has a text of more than %d bytes", t.Id, maxTypeText)
 	case len(t.Fields) > maxTypeFields:
 		return fmt.Sprintf("event type %d has %d fields, more than %d", t.Id, len(t.Fields), maxTypeFields)
 	case t.Shape > uint32(TypeShape_SHAPE_END):
 		return fmt.Sprintf("event type %d has an unknown shape, %d", t.Id, t.Shape)
+	case t.Ends != 0 && t.Shape != uint32(TypeShape_SHAPE_END):
+		return fmt.Sprintf("event type %d ends another one, and has not the shape of an end", t.Id)
 	}
 	names := make(map[string]bool, len(t.Fields))
 	for _, f := range t.Fields {
@@ -75,10 +84,21 @@ func (f *TypeField) problem() string {
 	switch {
 	case f.Type == uint32(ValueType_VALUE_NONE) || f.Type > uint32(ValueType_VALUE_STACK):
 		return fmt.Sprintf("has an unknown type, %d", f.Type)
-	case len(f.Name) == 0 || len(f.Name) > maxTypeNameBytes:
-		return fmt.Sprintf("has a name of %d bytes, not 1 to %d", len(f.Name), maxTypeNameBytes)
+	case len(f.Name) == 0 || len(f.Name) > maxFieldName:
+		return fmt.Sprintf("has a name of %d bytes, not 1 to %d", len(f.Name), maxFieldName)
+	case len(f.Unit) > maxTypeText:
+		return fmt.Sprintf("has a unit of more than %d bytes", maxTypeText)
 	case len(f.Names) > maxEnumNames:
 		return fmt.Sprintf("names %d numbers, more than %d", len(f.Names), maxEnumNames)
+	case f.List && f.Hint > uint32(ValueHint_HINT_HEX):
+		return "is a list, which cannot be a name, a key or a counter"
+	case f.Hint == uint32(ValueHint_HINT_COUNTER) && !f.isNumber():
+		return "is a counter and no number"
+	}
+	for _, e := range f.Names {
+		if len(e.Name) > maxTypeText {
+			return fmt.Sprintf("has a name of a number of more than %d bytes", maxTypeText)
+		}
 	}
 	for _, c := range f.Name {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
@@ -86,6 +106,14 @@ func (f *TypeField) problem() string {
 		}
 	}
 	return ""
+}
+
+func (f *TypeField) isNumber() bool {
+	switch ValueType(f.Type) {
+	case ValueType_VALUE_UINT, ValueType_VALUE_INT, ValueType_VALUE_BOOL, ValueType_VALUE_FLOAT, ValueType_VALUE_DURATION, ValueType_VALUE_ENUM:
+		return true
+	}
+	return false
 }
 
 // EnumName returns the name of number n; nil: it has none.
@@ -102,6 +130,9 @@ func (f *TypeField) EnumName(n int64) []byte {
 // before the mismatch are still appended.
 func (t *EventType) AppendValues(into []Value, e *Event) (values []Value, ok bool) {
 	b, i, base := e.Data, 0, e.TimeBase()
+	if len(b) > maxTypedBytes {
+		return into, false
+	}
 	for _, f := range t.Fields {
 		var v Value
 		if v, i = readField(f, b, i, base); i > len(b) {
@@ -148,10 +179,22 @@ func readValue(f *TypeField, b []byte, i int, base int64) (Value, int) {
 	}
 	v.Number, i = uvarint(b, i)
 	switch ValueType(f.Type) {
-	case ValueType_VALUE_INT, ValueType_VALUE_DURATION, ValueType_VALUE_ENUM:
+	case ValueType_VALUE_INT, ValueType_VALUE_ENUM:
 		v.Number = uint64(unzigzag(v.Number))
+	case ValueType_VALUE_DURATION:
+		v.Number = uint64(unzigzag(v.Number))
+		if !isTime(v.Int()) {
+			return v, len(b) + 1
+		}
 	case ValueType_VALUE_TIME:
 		v.Number = uint64(base - unzigzag(v.Number))
+		if !isTime(v.Int()) {
+			return v, len(b) + 1
+		}
+	case ValueType_VALUE_TEXT, ValueType_VALUE_TASK, ValueType_VALUE_STACK:
+		if v.Number > math.MaxUint32 {
+			return v, len(b) + 1
+		}
 	case ValueType_VALUE_BYTES, ValueType_VALUE_STRING:
 		if i > len(b) || v.Number > uint64(len(b)-i) {
 			return v, len(b) + 1
@@ -179,11 +222,19 @@ func (v *Value) Elements(base int64) iter.Seq[Value] {
 	}
 }
 
-// ID is the id that a value names; of one beyond 32 bits the last one, which nothing has.
-func (v *Value) ID() uint32 { return uint32(min(v.Number, math.MaxUint32)) }
+// ID is the id that a value names.
+func (v *Value) ID() uint32 { return uint32(v.Number) }
 
 // TypeID is the id of a typed event's type.
-func (e *Event) TypeID() uint32 { return uint32(min(e.Args[TypedType], math.MaxUint32)) }
+func (e *Event) TypeID() uint32 { return uint32(e.Args[TypedType]) }
+
+// Happened is when an event happened: a late one stands later, CLOCK_MONOTONIC ns.
+func (e *Event) Happened() int64 {
+	if e.Flags&FlagLate != 0 {
+		return e.Own
+	}
+	return e.Time
+}
 
 // EachID calls visit with each task, stack and text that the values of an event name, also those in lists; 0 is none.
 func EachID(values []Value, base int64, visit func(t ValueType, id uint32)) {

@@ -27,6 +27,8 @@ func valuesOf(t *EventType, n int64, at int64) []Value {
 		switch ValueType(f.Type) {
 		case ValueType_VALUE_FLOAT:
 			one.Number = math.Float64bits(float64(n) / 3)
+		case ValueType_VALUE_TIME, ValueType_VALUE_DURATION:
+			one.Number = uint64(n >> 3)
 		case ValueType_VALUE_BYTES, ValueType_VALUE_STRING:
 			one = Value{Field: f, Bytes: []byte(strings.Repeat("x\xff", i))}
 		case ValueType_VALUE_UINT, ValueType_VALUE_BOOL, ValueType_VALUE_TEXT, ValueType_VALUE_TASK, ValueType_VALUE_STACK:
@@ -89,8 +91,16 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 		"other characters": {Fields: []*TypeField{field("a b", 1)}},
 		"more than 64":     {Fields: slices.Repeat([]*TypeField{field("a", 1)}, 65)},
 		"unknown shape":    {Shape: 9},
-		"more than 4096":   {Fields: []*TypeField{{Name: []byte("a"), Type: 1, Names: slices.Repeat([]*EnumName{{}}, 4097)}}},
+		"more than 1024":   {Fields: []*TypeField{{Name: []byte("a"), Type: 1, Names: slices.Repeat([]*EnumName{{}}, 1025)}}},
+		"has no name":      {},
+		"more than 256":    {Track: bytes.Repeat([]byte("x"), 257)},
+		"not the shape":    {Ends: 1},
+		"which cannot be":  {Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: true, Hint: uint32(ValueHint_HINT_NAME)}}},
+		"no number":        {Fields: []*TypeField{{Name: []byte("a"), Type: uint32(ValueType_VALUE_STRING), Hint: uint32(ValueHint_HINT_COUNTER)}}},
 	} {
+		if def.Name = []byte("x"); want == "has no name" {
+			def.Name = nil
+		}
 		if got := def.Problem(); !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
@@ -164,7 +174,7 @@ func TestCheckFindsWrongTypedEvents(t *testing.T) {
 		"start is for spans":                    "+1 cpu0 typed 2 type=8 start=+0",
 		"names eventtype 3, which":              "eventtype 10 ends=3",
 		"eventtype 8 is defined twice":          "eventtype 8",
-		"event type 11 has an unknown shape, 9": "eventtype 11 shape=9",
+		"event type 11 has an unknown shape, 9": "eventtype 11 name=\"x\" shape=9",
 	} {
 		text := strings.Replace(typedText, "  +0.000000010 cpu1", events+"\n  +0.000000010 cpu1", 1)
 		var stream bytes.Buffer

@@ -1413,7 +1413,7 @@ type TypeField struct {
 	Name          []byte                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`  // letters, digits, _, - and .; 64 at most
 	Type          uint32                 `protobuf:"varint,2,opt,name=type,proto3" json:"type,omitempty"` // ValueType
 	List          bool                   `protobuf:"varint,3,opt,name=list,proto3" json:"list,omitempty"` // any number of such values
-	Unit          string                 `protobuf:"bytes,4,opt,name=unit,proto3" json:"unit,omitempty"`  // of a number: bytes, ns, %, …
+	Unit          []byte                 `protobuf:"bytes,4,opt,name=unit,proto3" json:"unit,omitempty"`  // of a number: bytes, ns, %, …
 	Hint          uint32                 `protobuf:"varint,5,opt,name=hint,proto3" json:"hint,omitempty"` // ValueHint
 	Names         []*EnumName            `protobuf:"bytes,6,rep,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1471,11 +1471,11 @@ func (x *TypeField) GetList() bool {
 	return false
 }
 
-func (x *TypeField) GetUnit() string {
+func (x *TypeField) GetUnit() []byte {
 	if x != nil {
 		return x.Unit
 	}
-	return ""
+	return nil
 }
 
 func (x *TypeField) GetHint() uint32 {
@@ -2551,7 +2551,7 @@ const file_wprof_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\fR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\rR\x04type\x12\x12\n" +
 	"\x04list\x18\x03 \x01(\bR\x04list\x12\x12\n" +
-	"\x04unit\x18\x04 \x01(\tR\x04unit\x12\x12\n" +
+	"\x04unit\x18\x04 \x01(\fR\x04unit\x12\x12\n" +
 	"\x04hint\x18\x05 \x01(\rR\x04hint\x12%\n" +
 	"\x05names\x18\x06 \x03(\v2\x0f.wprof.EnumNameR\x05names\"\xd7\x01\n" +
 	"\tEventType\x12\x0e\n" +

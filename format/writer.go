@@ -132,6 +132,7 @@ func (w *Writer) Define(d *Definitions) error {
 		w.section.frameIDs += int64(len(s.Frames))
 	}
 	w.section.clocks += int64(len(d.Clocks))
+	w.section.members += int64(len(d.EventTypes) + len(d.Texts))
 	return w.defined(defs, countDefinitions(d))
 }
 
@@ -172,18 +173,27 @@ func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c) }
 
 // DefineType adds the definition of one event type.
 func (w *Writer) DefineType(t *EventType) error {
-	if problem := t.Problem(); problem != "" {
+	if problem := t.Problem(); problem != "" && !t.IsLost() {
 		return fmt.Errorf("define an event type: %s", problem)
 	}
 	if err := w.ready(); err != nil {
 		return err
 	}
 	w.section.members += int64(len(t.Fields))
-	return w.defineMember(8, t)
+	return w.defineUncounted(8, t)
 }
 
-// DefineText adds the definition of one text.
-func (w *Writer) DefineText(t *Text) error { return w.defineMember(9, t) }
+// DefineText adds the definition of one text of 64 KiB at most.
+func (w *Writer) DefineText(t *Text) error { return w.defineUncounted(9, t) }
+
+// defineUncounted adds a definition that End.definitions does not count.
+func (w *Writer) defineUncounted(field protowire.Number, m proto.Message) error {
+	err := w.defineMember(field, m)
+	if err == nil {
+		w.section.definitions--
+	}
+	return err
+}
 
 func (w *Writer) defineMember(field protowire.Number, m proto.Message) error {
 	if err := w.ready(); err != nil {

@@ -38,6 +38,12 @@ func (m *Map[K, V]) Put(key K, v V) {
 	m.young[key] = v
 }
 
+// Delete removes a key.
+func (m *Map[K, V]) Delete(key K) {
+	delete(m.young, key)
+	delete(m.old, key)
+}
+
 // Values yields all values, in any order.
 func (m *Map[K, V]) Values() iter.Seq[V] {
 	return func(yield func(V) bool) {

@@ -14,6 +14,7 @@ func (c *conversion) happened(v *format.Event) {
 		return
 	}
 	if v.Kind == format.KindTyped {
+		c.tasks.of(v.Task) // a span that begins here may be drawn when the section has ended
 		c.drawAll(c.typed.Items(v))
 		return
 	}

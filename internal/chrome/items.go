@@ -13,7 +13,7 @@ import (
 // item draws a slice, an instant or a value of a counter. Slices are asynchronous events, because those of a row may not overlap.
 func (c *conversion) item(i *tracks.Item) {
 	place := c.itemPlace(i)
-	if place == nil {
+	if place == nil || i.To < c.first {
 		return
 	}
 	name := c.texts.Clean(stacks.Clipped([]byte(i.Name)))
@@ -21,7 +21,7 @@ func (c *conversion) item(i *tracks.Item) {
 		name += " (open)"
 	}
 	if i.Shape == tracks.Counter {
-		b := records.AppendString(append(c.out.next(), `{"ph":"C","name":`...), c.texts.Clean([]byte(i.Track)))
+		b := records.AppendString(append(c.out.next(), `{"ph":"C","name":`...), c.texts.Clean([]byte(i.Track))+c.counterOf(i))
 		b = appendMicros(append(append(b, ','), place...), i.From-c.first)
 		b = records.AppendFloat(append(b, `,"args":{"value":`...), i.Value)
 		c.out.b = append(b, "}}"...)
@@ -70,11 +70,30 @@ func (c *conversion) itemPlace(i *tracks.Item) []byte {
 func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byte, at int64) []byte {
 	b = append(append(records.AppendString(b, name), ','), place...)
 	b = appendMicros(b, at-c.first)
-	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(i.CPU), 10)
+	b = append(b, `,"args":{"on":`...)
+	if i.CPU == format.AllCPUs {
+		b = append(b, `"all CPUs"`...)
+	} else {
+		b = strconv.AppendUint(append(b, `"CPU `...), uint64(i.CPU), 10)
+		b = append(b, '"')
+	}
 	for n := range i.Args {
 		b = c.itemArg(b, &i.Args[n])
 	}
 	return append(c.stackOf(i.Stack).endArgs(b), '}')
+}
+
+// counterOf tells the counters of threads and of CPUs apart: tools know them by process and name.
+func (c *conversion) counterOf(i *tracks.Item) string {
+	switch i.On {
+	case format.TypeTrack_TRACK_THREAD:
+		if k := c.tasks.of(i.Task); k != nil {
+			return " " + strconv.Itoa(int(k.tid))
+		}
+	case format.TypeTrack_TRACK_CPU:
+		return " CPU " + strconv.FormatUint(uint64(i.CPU), 10)
+	}
+	return ""
 }
 
 func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {

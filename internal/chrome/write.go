@@ -37,6 +37,7 @@ type conversion struct {
 	about   records.About
 	first   int64 // when the first window opened
 	count   int64
+	last    int64 // time of the last event
 	lost    bool
 
 	tasks      tasks
@@ -97,6 +98,7 @@ func (c *conversion) Open(s *format.Session, at, before int64, isFirst bool) err
 // Event implements [timeline.Visitor].
 func (c *conversion) Event(v *format.Event) error {
 	c.count++
+	c.last = v.Time
 	switch v.Kind {
 	case format.KindWaking:
 		stack, _ := v.Waking().Stack()
@@ -124,7 +126,7 @@ func (c *conversion) Event(v *format.Event) error {
 // Close implements [timeline.Visitor].
 func (c *conversion) Close(at int64) error {
 	c.spans.Close(at)
-	c.drawAll(c.typed.Close(at))
+	c.drawAll(c.typed.Close(max(at, c.last)))
 	c.about.Close(at)
 	return c.out.flush()
 }

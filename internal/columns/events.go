@@ -143,12 +143,12 @@ func textsOf(r *records.Record, tasks int) int {
 
 func appendNanoseconds(b []byte, ns int64) []byte { return strconv.AppendInt(b, ns, 10) }
 
-// textsOfArgs is how many bytes values have at most as JSON, without escapes.
+// textsOfArgs is how many bytes values take at most, as JSON without escapes or in memory.
 func textsOfArgs(args []records.Arg) int {
 	n := 0
 	for i := range args {
 		a := &args[i]
-		n += len(a.Name) + len(a.Text) + 24 + textsOfArgs(a.Elements)
+		n += len(a.Name) + len(a.Text) + 96 + textsOfArgs(a.Elements)
 		if a.Task != nil {
 			n += len(a.Task.Comm) + len(a.Task.PComm)
 		}

@@ -105,13 +105,43 @@ func (f *Filter) eventBeyond(e *format.Event) error {
 	}
 	f.noteWait(e)
 	if start, isSpan := e.Start(); isSpan && start < f.end {
-		open := *e
-		open.Time = f.end
-		open.Flags |= format.FlagOpen
-		return f.judge(&open)
+		return f.spanBeyond(e)
 	}
 	if f.live() && e.Time >= f.end+min(afterEnd, math.MaxInt64-f.end) {
 		return f.leaveRange()
 	}
 	return nil
+}
+
+// spanBeyond writes a span that began before the end of the range at that end, open unless it had ended: a late one may have.
+func (f *Filter) spanBeyond(e *format.Event) error {
+	span := *e
+	span.Time = f.end
+	if span.Flags&format.FlagLate == 0 || span.Own >= f.end {
+		span.Flags = span.Flags&^format.FlagLate | format.FlagOpen
+		span.Own = 0
+	}
+	if span.Kind == format.KindLost {
+		f.tl.Apply(&span)
+		return f.write(&span)
+	}
+	if !f.passes(&span) || !f.keepsBeyond(&span) {
+		return nil
+	}
+	return f.write(&span)
+}
+
+// keepsBeyond reports whether the thread of an event after the range is wanted. What it was called in the range counts.
+func (f *Filter) keepsBeyond(e *format.Event) bool {
+	if e.Flags&format.FlagSubject == 0 {
+		return false
+	}
+	t := f.tl.Enter(e.Task)
+	switch {
+	case t == nil:
+		return f.unknownAll
+	case t.Task == 0:
+		return f.wants(e.Task, e)
+	}
+	return t.Mark == kept
 }

@@ -50,7 +50,7 @@ func (f *Filter) defineTyped(e *format.Event) error {
 	return failed
 }
 
-// defineType writes a type after the one that it ends.
+// defineType writes a type, after the one whose spans its events end.
 func (f *Filter) defineType(id uint32) error {
 	if id == 0 || f.defined.types.has(id) {
 		return nil
@@ -60,8 +60,11 @@ func (f *Filter) defineType(id uint32) error {
 	if t == nil {
 		t = format.LostEventType(id)
 	}
-	if err := f.defineType(t.Ends); err != nil {
-		return err
+	if begins := f.r.EventType(t.Ends); begins != nil && !f.defined.types.has(t.Ends) {
+		f.defined.types.add(t.Ends)
+		if err := f.w.DefineType(begins); err != nil {
+			return err
+		}
 	}
 	return f.w.DefineType(t)
 }

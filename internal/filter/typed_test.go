@@ -61,3 +61,28 @@ block events
 `)
 	expect(t, typedCast+`200 cpu0 typed 2 type=3 start=100 values="\x01"`, Options{}, "")
 }
+
+// Beyond the range a thread counts as what it was called inside; a late span may have ended inside.
+func TestSpansBeyondTheRange(t *testing.T) {
+	types := "eventtype 3 name=\"request\" shape=span\n"
+	o := Options{Threads: Spec{ThreadNames: []string{"ping"}}, End: ms(500)}
+	expect(t, types+`
+0 cpu0 state_cpu 2 prio=120
+200 cpu0 typed 2 type=3 start=100
+600 cpu0 rename 4 prev=2
+900 cpu0 typed 2 type=3 start=400
+950 cpu0 typed 2 type=3 start=450 own=480
+990 cpu0 typed 2 type=3 start=450 own=700
+`, o, `
+block definitions
+  task 2 tid=20 pid=20 comm="ping" process_comm="ping" start=5
+  eventtype 3 name="request" shape=span
+block events state
+  +0000 cpu0 state_cpu 2 prio=120
+  +0200 cpu0 typed 2 type=3 start=+0100
+  +0500 cpu0 typed 2 type=3 start=+0400 open
+  +0500 cpu0 typed 2 own=+0480 type=3 start=+0450
+  +0500 cpu0 typed 2 type=3 start=+0450 open
+  +0500 cpu0 state_cpu 2 prio=120 open
+`)
+}

@@ -15,6 +15,7 @@ type layout struct {
 	cpu         bool
 	nodes       map[uint32]int32 // of CPUs; nil: not written
 	kinds       [256]kindLayout
+	argStacks   bool // stacks that values of typed events name are written
 }
 
 type kindLayout struct {
@@ -49,6 +50,9 @@ func newLayout(o *Options, nodes map[uint32]int32) *layout {
 	}
 	for _, k := range records.Kinds() {
 		l.kinds[k.Kind] = layKind(&k, o)
+		if k.Kind == records.Typed {
+			l.argStacks = !o.NoStacks && o.has(&k.Fields[records.TypedArgs])
+		}
 	}
 	return l
 }

@@ -11,10 +11,14 @@ import (
 // batchRecords is how many records are written by one goroutine at a time.
 const batchRecords = 1024
 
+// batchValues is how many values of typed events, elements of lists among them, a batch has at most, but for its last event's.
+const batchValues = 16 << 10
+
 // batch is some lines on their way to the output.
 type batch struct {
 	records []records.Record
 	n       int
+	values  int
 	text    []byte
 	ready   chan struct{} // has a token when text is written
 }
@@ -56,7 +60,7 @@ const raw = records.Kind(0)
 func (w *writer) put(r *records.Record) error {
 	if w.at == nil {
 		w.at = <-w.free
-		w.at.n = 0
+		w.at.n, w.at.values = 0, 0
 		if err := w.err(); err != nil {
 			return err
 		}
@@ -65,7 +69,8 @@ func (w *writer) put(r *records.Record) error {
 	args := append(slot.Args[:0], r.Args...)
 	*slot = *r
 	slot.Args = args
-	if w.at.n++; w.at.n == batchRecords {
+	w.at.values += valuesOf(args)
+	if w.at.n++; w.at.n == batchRecords || w.at.values >= batchValues {
 		w.flush()
 	}
 	return nil
@@ -130,4 +135,12 @@ func (w *writer) close() error {
 	close(w.order)
 	w.done.Wait()
 	return w.err()
+}
+
+func valuesOf(args []records.Arg) int {
+	n := len(args)
+	for i := range args {
+		n += valuesOf(args[i].Elements) + len(args[i].Text)>>6
+	}
+	return n
 }

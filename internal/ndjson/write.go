@@ -180,6 +180,9 @@ func (e *events) tellStacks(r *records.Record) error {
 			return err
 		}
 	}
+	if !e.l.argStacks {
+		return nil
+	}
 	return e.tellArgStacks(r.Args)
 }
 

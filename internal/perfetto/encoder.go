@@ -39,8 +39,8 @@ type Encoder struct {
 	unknown  []unknown // not yet told
 	options  Options
 	plain    [256]bool // kinds that show nothing of scheduling
-	kthreadd bool                     // Perfetto knows it
-	view     *view                    // nil: nothing is drawn of threads
+	kthreadd bool      // Perfetto knows it
+	view     *view     // nil: nothing is drawn of threads
 
 	opened    int64 // when the current window did
 	now       int64 // of the last event

@@ -48,7 +48,10 @@ func (w *view) rare(v *format.Event, at int64) {
 
 func (w *view) drawAll(items []tracks.Item) {
 	for i := range items {
-		w.item(&items[i])
+		if w.item(&items[i]); len(w.e.out) >= writeBytes {
+			_ = w.e.flushed() // the error stays
+			w.resetIfDue(w.e.now)
+		}
 	}
 }
 

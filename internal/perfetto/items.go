@@ -14,7 +14,7 @@ import (
 type items struct {
 	plain  *tracks.Plain
 	typed  *tracks.Typed
-	groups *bounded.Map[string, *trackRef] // tracks above others, by name
+	groups *bounded.Map[groupKey, *trackRef] // tracks above others
 	tracks *bounded.Map[itemKey, *itemTrack]
 }
 
@@ -26,6 +26,12 @@ type itemKey struct {
 	name    string
 	counter bool
 	unit    string
+}
+
+// groupKey is a process, or the name of a group.
+type groupKey struct {
+	pid  int32
+	name string
 }
 
 type itemTrack struct {
@@ -43,7 +49,7 @@ type trackRef struct {
 const maxItemTracks = 1 << 14
 
 func newItems(defs tracks.Definitions) items {
-	return items{plain: tracks.NewPlain(), typed: tracks.NewTyped(defs), groups: bounded.NewMap[string, *trackRef](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
+	return items{plain: tracks.NewPlain(), typed: tracks.NewTyped(defs), groups: bounded.NewMap[groupKey, *trackRef](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
 }
 
 // item draws a slice, an instant or a value of a counter.
@@ -80,6 +86,9 @@ func (w *view) item(i *tracks.Item) {
 
 // itemTrack returns the track of an item. It moves the start of a slice if all lanes are taken.
 func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
+	if i.To < w.e.opened || i.Shape == tracks.Slice && i.On == format.TypeTrack_TRACK_THREAD && i.Track == "" {
+		return 0, false
+	}
 	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.Counter, unit: i.Unit}
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
@@ -152,7 +161,7 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 
 // processTrack is a process's own track.
 func (w *view) processTrack(pid int32) uint64 {
-	return w.groupTrack("process "+strconv.Itoa(int(pid)), func(out []byte) []byte {
+	return w.groupTrack(groupKey{pid: pid}, func(out []byte) []byte {
 		out, body := begin(out, trackProcess)
 		out = appendInt(out, 1, int64(pid))
 		end(out, body)
@@ -162,16 +171,16 @@ func (w *view) processTrack(pid int32) uint64 {
 
 // itemGroup is the track above those of the CPUs.
 func (w *view) itemGroup(name string) uint64 {
-	return w.groupTrack(name, func(out []byte) []byte {
+	return w.groupTrack(groupKey{name: name}, func(out []byte) []byte {
 		return appendUint(appendString(out, trackName, name), trackOrder, orderByRank)
 	})
 }
 
-func (w *view) groupTrack(name string, describe func(out []byte) []byte) uint64 {
-	g, found := w.items.groups.Get(name)
+func (w *view) groupTrack(key groupKey, describe func(out []byte) []byte) uint64 {
+	g, found := w.items.groups.Get(key)
 	if !found {
 		g = &trackRef{uuid: w.newUUID()}
-		w.items.groups.Put(name, g)
+		w.items.groups.Put(key, g)
 	}
 	if g.told != w.seq.generation {
 		g.told = w.seq.generation

@@ -38,6 +38,8 @@ func TestTypedEventsAreDrawn(t *testing.T) {
 		+4100 cpu0 typed 2 type=5 .id=78
 		+4500 cpu1 typed 3 type=6 .id=77 .rc=-5
 		+5000 cpu1 typed 3 type=9
+		+6000 cpu0 typed 2 type=1 start=-500 .path="/early" .method=0 .size=0 .peer=0 .wait=0
+		+7000 cpu0 typed 2 type=1 start=-900 .path="/earlier" .method=0 .size=0 .peer=0 .wait=0
 		end close=+1000000
 	`, everything()),
 		`select s.ts - 15000000000 as ts, s.dur, s.name, t.name as track, coalesce(p.tid, '-') as tid, coalesce(group_concat(a.flat_key || '=' || a.display_value, ' '), '-') as args
@@ -45,6 +47,8 @@ func TestTypedEventsAreDrawn(t *testing.T) {
 		where t.name in ('requests', 'work', 'note') group by s.id order by s.ts, s.dur`,
 		`select c.ts - 15000000000 as ts, c.value, t.name, coalesce(pt.pid, '-') as pid, t.type from counter c join track t on c.track_id = t.id left join process_counter_track k on k.id = t.id left join process pt using (upid) where t.name in ('depth', 'mhz', 'mhz CPU 1') order by ts`)
 	compare(t, "slices", rows[2], "ts dur name track args", `
+		0 6000 /early requests debug.size=0 debug.wait_ns=0
+		0 7000 /earlier requests debug.size=0 debug.wait_ns=0
 		500 2000 /outer requests debug.size=0 debug.wait_ns=0
 		1000 1000 /a requests debug.method=GET debug.size=4096 debug.peer=sleeper debug.wait_ns=7
 		2000 600 /crossing requests debug.size=0 debug.wait_ns=0

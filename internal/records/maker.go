@@ -156,7 +156,7 @@ func (m *Maker) Event(e *format.Event) error {
 		return nil
 	}
 	r := &m.rec
-	r.Time, r.Kind, r.CPU, r.Has, r.Text = e.Time-m.first, kind, e.CPU, 0, ""
+	r.Time, r.Kind, r.CPU, r.Has, r.Text, r.Args, r.Type = e.Time-m.first, kind, e.CPU, 0, "", r.Args[:0], nil
 	switch kind {
 	case Switch:
 		m.switched(r, e)

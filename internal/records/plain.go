@@ -101,7 +101,7 @@ func (m *Maker) plainValue(r *Record, e *format.Event, f *plainField) bool {
 		r.Tasks[f.Slot] = m.subject(e)
 		return true
 	case fromLength:
-		r.Values[f.Slot] = max(0, e.Time-int64(arg))
+		r.Values[f.Slot] = max(0, e.Happened()-int64(arg))
 		return true
 	case fromStart:
 		r.Values[f.Slot] = int64(arg) - m.first

@@ -33,7 +33,7 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 		r.Has |= 1 << TypedTask
 	}
 	if start, isSpan := e.Start(); isSpan {
-		r.Values[1] = max(0, e.Time-start)
+		r.Values[1] = max(0, e.Happened()-start)
 		r.Has |= 1 << TypedDuration
 		if start >= m.opened {
 			r.Values[2] = start - m.first

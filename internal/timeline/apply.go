@@ -52,6 +52,10 @@ func (tl *Timeline) applyRare(e *format.Event) {
 		tl.stateThread(e)
 	case format.KindCPULeft:
 		tl.left(e)
+	default: // typed events and plain kinds
+		if e.Task != 0 {
+			tl.subject(e)
+		}
 	}
 }
 

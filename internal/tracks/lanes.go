@@ -23,7 +23,7 @@ type interval struct{ from, to int64 }
 // Place returns the lane of a slice, and where it has to begin: later than from if all lanes are taken.
 func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	for n := range l.lanes {
-		if l.lanes[n].takes(from) {
+		if l.lanes[n].takes(from, to) {
 			l.lanes[n].put(from, to)
 			return n, from
 		}
@@ -34,11 +34,15 @@ func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	return MaxLanes - 1, from
 }
 
-// takes reports whether a slice that begins at from and ends last of all fits: it may contain others, but not overlap them.
-func (l *lane) takes(from int64) bool {
+// takes reports whether a slice fits: it may contain others, but neither overlap them nor begin with one.
+func (l *lane) takes(from, to int64) bool {
 	for i := len(l.slices) - 1; i >= 0; i-- {
-		if s := l.slices[i]; s.from < from {
+		s := l.slices[i]
+		if s.from <= from {
 			return s.to <= from
+		}
+		if s.to > to {
+			return false
 		}
 	}
 	return l.sealed <= from
@@ -46,7 +50,7 @@ func (l *lane) takes(from int64) bool {
 
 func (l *lane) put(from, to int64) {
 	n := len(l.slices)
-	for n > 0 && l.slices[n-1].from >= from {
+	for n > 0 && l.slices[n-1].from > from {
 		n--
 	}
 	l.slices = append(l.slices[:n], interval{from, to})

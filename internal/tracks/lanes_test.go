@@ -12,17 +12,21 @@ func TestSlicesOfALaneNest(t *testing.T) {
 	for range 200 {
 		var l Lanes
 		placed := make([][]interval, MaxLanes)
-		now := int64(1000)
+		now, latest := int64(1000), int64(1000)
 		moved := 0
 		for range 400 {
-			now += rng.Int64N(20)
+			latest += rng.Int64N(20)
+			now = latest
+			if rng.IntN(10) == 0 {
+				now -= rng.Int64N(50) // a late one
+			}
 			from := now - rng.Int64N(1+rng.Int64N(300))
 			n, begin := l.Place(from, now)
 			if begin != from {
 				moved++
 			}
 			for _, s := range placed[n] {
-				if s.to > begin && s.from < begin {
+				if s.to > begin && s.from <= begin || s.from > begin && s.from < now && s.to > now {
 					t.Fatalf("lane %d: %d-%d overlaps %d-%d", n, begin, now, s.from, s.to)
 				}
 			}

@@ -49,10 +49,7 @@ func (p *Plain) Item(e *format.Event) *Item {
 		return nil
 	}
 	s := p.kinds[e.Kind]
-	at := e.Time
-	if e.Flags&format.FlagLate != 0 {
-		at = e.Own
-	}
+	at := e.Happened()
 	i := &p.item
 	*i = Item{On: s.info.Draw.On, Task: e.Task, CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: s.info.Name, Args: i.Args[:0]}
 	if s.start >= 0 || i.On != format.TypeTrack_TRACK_THREAD {

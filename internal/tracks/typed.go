@@ -3,6 +3,8 @@ package tracks
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,22 +24,29 @@ type Typed struct {
 	defs   Definitions
 	values []format.Value
 	items  []Item
-	open   *bounded.Map[spanKey, []openSpan]
+	open   *bounded.Map[spanKey, spans]
 
-	section int
+	section, count int
 }
 
 // openSpan is a span that has begun, and the section whose ids it has.
 type openSpan struct {
 	Item
-	section int
+	section, number int
 }
 
-// maxBegun bounds the keys with open spans.
-const maxBegun = 1 << 14
+const (
+	maxBegun  = 1 << 14 // keys with open spans
+	maxNested = 64      // open spans of one key
+	maxText   = 4096    // bytes of a value as text
+	maxKey    = 256     // bytes of a key
+)
 
-// maxNested bounds the open spans of one key.
-const maxNested = 64
+// spans are the open spans of a key, the latest last. Those beyond maxNested are only counted.
+type spans struct {
+	open   []openSpan
+	beyond int
+}
 
 // spanKey matches the end of a span with its begin. It holds no ids, because a span may cross sections.
 type spanKey struct {
@@ -49,7 +58,7 @@ type spanKey struct {
 
 // NewTyped returns a Typed that looks definitions up in defs.
 func NewTyped(defs Definitions) *Typed {
-	return &Typed{defs: defs, open: bounded.NewMap[spanKey, []openSpan](maxBegun)}
+	return &Typed{defs: defs, open: bounded.NewMap[spanKey, spans](maxBegun)}
 }
 
 // NewSection is called when ids change their meaning.
@@ -66,10 +75,7 @@ func (d *Typed) Items(e *format.Event) []Item {
 	if d.values, ok = t.AppendValues(d.values[:0], e); !ok {
 		return nil
 	}
-	at := e.Time
-	if e.Flags&format.FlagLate != 0 {
-		at = e.Own
-	}
+	at := e.Happened()
 	on := format.TypeTrack(t.On)
 	hasCounters := d.counters(t, e, on, at)
 	if shape := format.TypeShape(t.Shape); shape == format.TypeShape_SHAPE_INSTANT && hasCounters {
@@ -84,13 +90,17 @@ func (d *Typed) Items(e *format.Event) []Item {
 			i.Name = d.text(v, e)
 			continue
 		case format.ValueHint_HINT_KEY:
-			key = d.text(v, e)
+			key = d.key(v)
 		}
 		if format.ValueType(v.Field.Type) == format.ValueType_VALUE_STACK && !v.Field.List && i.Stack == 0 {
 			i.Stack = format.StackID(v.ID())
 			continue
 		}
-		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
+		a := d.arg(v, e)
+		if t.Shape == uint32(format.TypeShape_SHAPE_BEGIN) {
+			a = d.lasting(a, v, e)
+		}
+		if a.Type != ArgText || a.Text != "" {
 			i.Args = append(i.Args, a)
 		}
 	}
@@ -111,32 +121,54 @@ func (d *Typed) shape(t *format.EventType, e *format.Event, i Item, key string) 
 			i.From = min(start, i.To)
 		}
 	case format.TypeShape_SHAPE_BEGIN:
-		k := d.spanKey(t, e, key)
-		open, _ := d.open.Get(k)
-		if len(open) < maxNested {
-			d.open.Put(k, append(open, openSpan{i, d.section}))
-		}
+		d.begin(d.spanKey(t, e, key), i)
 		return
 	case format.TypeShape_SHAPE_END:
 		begins := d.defs.EventType(t.Ends)
-		if begins.IsLost() {
+		if begins.IsLost() || !d.end(d.spanKey(begins, e, key), &i) {
 			return
 		}
-		k := d.spanKey(begins, e, key)
-		open, _ := d.open.Get(k)
-		if len(open) == 0 {
-			return
-		}
-		first := open[len(open)-1]
-		d.open.Put(k, open[:len(open)-1])
-		if first.section != d.section {
-			first.Task, first.Args, first.Stack = i.Task, nil, 0
-		}
-		first.Shape, first.To = Slice, max(i.From, first.From)
-		first.Args = append(first.Args, i.Args...)
-		i = first.Item
 	}
 	d.items = append(d.items, i)
+}
+
+func (d *Typed) begin(k spanKey, i Item) {
+	s, _ := d.open.Get(k)
+	if len(s.open) < maxNested {
+		d.count++
+		s.open = append(s.open, openSpan{i, d.section, d.count})
+	} else {
+		s.beyond++
+	}
+	d.open.Put(k, s)
+}
+
+// end makes the item of an end that of its span. It returns false if none is open.
+func (d *Typed) end(k spanKey, i *Item) bool {
+	s, _ := d.open.Get(k)
+	if s.beyond > 0 {
+		s.beyond--
+		d.open.Put(k, s)
+		return false
+	}
+	last := len(s.open) - 1
+	if last < 0 {
+		return false
+	}
+	first := s.open[last]
+	s.open[last] = openSpan{}
+	if s.open = s.open[:last]; last == 0 {
+		d.open.Delete(k)
+	} else {
+		d.open.Put(k, s)
+	}
+	if first.section != d.section {
+		first.Task, first.Args, first.Stack = i.Task, nil, 0
+	}
+	first.Shape, first.To = Slice, max(i.From, first.From)
+	first.Args = append(first.Args, i.Args...)
+	*i = first.Item
+	return true
 }
 
 func (d *Typed) spanKey(t *format.EventType, e *format.Event, key string) spanKey {
@@ -151,14 +183,14 @@ func (d *Typed) spanKey(t *format.EventType, e *format.Event, key string) spanKe
 func (d *Typed) counters(t *format.EventType, e *format.Event, on format.TypeTrack, at int64) (any bool) {
 	for n := range d.values {
 		v := &d.values[n]
-		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || v.Field.List {
+		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || math.IsNaN(number(v)) || math.IsInf(number(v), 0) {
 			continue
 		}
 		name := string(v.Field.Name)
 		if track := string(t.Track); track != "" {
 			name = track + " " + name
 		}
-		d.items = append(d.items, Item{Shape: Counter, On: on, Track: name, Task: e.Task, CPU: e.CPU, From: at, To: at, Name: name, Value: number(v), Unit: v.Field.Unit})
+		d.items = append(d.items, Item{Shape: Counter, On: on, Track: name, Task: e.Task, CPU: e.CPU, From: at, To: at, Name: name, Value: number(v), Unit: string(v.Field.Unit)})
 		any = true
 	}
 	return any
@@ -179,9 +211,11 @@ func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
 	if v.Field.List {
 		var parts []string
 		for one := range v.Elements(e.TimeBase()) {
-			parts = append(parts, d.text(&one, e))
+			if parts = append(parts, d.text(&one, e)); len(parts) == maxText/2 {
+				break
+			}
 		}
-		a.Text = strings.Join(parts, ", ")
+		a.Text = clipped(strings.Join(parts, ", "), maxText)
 		return a
 	}
 	switch format.ValueType(v.Field.Type) {
@@ -194,7 +228,7 @@ func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
 	case format.ValueType_VALUE_DURATION:
 		a.Type, a.Name = ArgInt, a.Name+"_ns"
 	case format.ValueType_VALUE_TIME:
-		a.Type, a.Name, a.Number = ArgInt, a.Name+"_before_ns", uint64(e.Time-v.Int())
+		a.Type, a.Name, a.Number = ArgInt, a.Name+"_before_ns", uint64(e.Happened()-v.Int())
 	case format.ValueType_VALUE_FLOAT:
 		a.Type = ArgFloat
 	case format.ValueType_VALUE_TASK:
@@ -208,8 +242,42 @@ func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
 	return a
 }
 
-// text is a value as text.
+// lasting is an argument that does not depend on the section's ids.
+func (d *Typed) lasting(a Arg, v *format.Value, e *format.Event) Arg {
+	if a.Type == ArgTask || a.Type == ArgStack {
+		a = Arg{Name: a.Name, Type: ArgText}
+		if v.Field.Is(format.ValueType_VALUE_TASK) {
+			a.Text = d.text(v, e)
+		}
+	}
+	return a
+}
+
+// key is a value by which the two ends of a span are matched.
+func (d *Typed) key(v *format.Value) string {
+	switch format.ValueType(v.Field.Type) {
+	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
+		return "=" + clipped(string(v.Bytes), maxKey)
+	case format.ValueType_VALUE_TEXT:
+		if t := d.defs.Text(v.ID()); t != nil {
+			return "=" + clipped(string(t.Text), maxKey)
+		}
+	case format.ValueType_VALUE_TASK:
+		if t := d.defs.Task(format.TaskID(v.ID())); !t.IsLost() {
+			return fmt.Sprintf("%d %d", t.Tid, t.Start)
+		}
+	}
+	return strconv.FormatUint(v.Number, 10)
+}
+
+func clipped(s string, most int) string { return s[:min(len(s), most)] }
+
+// text is a value as text, as much as is shown of it.
 func (d *Typed) text(v *format.Value, e *format.Event) string {
+	return clipped(d.wholeText(v, e), maxText)
+}
+
+func (d *Typed) wholeText(v *format.Value, e *format.Event) string {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_BOOL:
 		return strconv.FormatBool(v.Number != 0)
@@ -230,7 +298,7 @@ func (d *Typed) text(v *format.Value, e *format.Event) string {
 	case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION:
 		return strconv.FormatInt(v.Int(), 10)
 	case format.ValueType_VALUE_TIME:
-		return strconv.FormatInt(e.Time-v.Int(), 10)
+		return strconv.FormatInt(e.Happened()-v.Int(), 10)
 	case format.ValueType_VALUE_TASK:
 		if t := d.defs.Task(format.TaskID(v.ID())); !t.IsLost() {
 			return string(t.Comm) + " " + strconv.Itoa(int(t.Tid))
@@ -243,17 +311,23 @@ func (d *Typed) text(v *format.Value, e *format.Event) string {
 	return strconv.FormatUint(v.Number, 10)
 }
 
-// Close returns the spans that are still open, ended at a time and marked Open. The slice is valid until the next call.
+// Close returns the spans that are still open, ended at a time and marked Open, without their stacks: the ids may be those of
+// another section already. The slice is valid until the next call.
 func (d *Typed) Close(at int64) []Item {
-	d.items = d.items[:0]
-	for open := range d.open.Values() {
-		for _, i := range open {
-			if i.section != d.section {
-				continue // what it names means something else here
+	var open []openSpan
+	for s := range d.open.Values() {
+		for _, one := range s.open {
+			if one.section == d.section {
+				open = append(open, one)
 			}
-			i.Shape, i.To, i.Open = Slice, max(at, i.From), true
-			d.items = append(d.items, i.Item)
 		}
+	}
+	// Those inside others come first, as they would have ended.
+	slices.SortFunc(open, func(a, b openSpan) int { return cmp.Or(cmp.Compare(b.From, a.From), b.number-a.number) })
+	d.items = d.items[:0]
+	for _, one := range open {
+		one.Shape, one.To, one.Open, one.Stack = Slice, max(at, one.From), true, 0
+		d.items = append(d.items, one.Item)
 	}
 	d.open.Clear()
 	return d.items

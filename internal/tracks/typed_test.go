@@ -1,0 +1,84 @@
+package tracks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"wprof/format"
+)
+
+// defined are two types, 1 begins what 2 ends, with a key, and 3 and 4 without.
+type defined struct{}
+
+func (defined) EventType(id uint32) *format.EventType {
+	key := []*format.TypeField{{Name: []byte("id"), Type: uint32(format.ValueType_VALUE_UINT), Hint: uint32(format.ValueHint_HINT_KEY)}}
+	switch id {
+	case 1:
+		return &format.EventType{Id: 1, Name: []byte("keyed"), Shape: uint32(format.TypeShape_SHAPE_BEGIN), Fields: key}
+	case 2:
+		return &format.EventType{Id: 2, Name: []byte("end"), Shape: uint32(format.TypeShape_SHAPE_END), Ends: 1, Fields: key}
+	case 3:
+		return &format.EventType{Id: 3, Name: []byte("nested"), Shape: uint32(format.TypeShape_SHAPE_BEGIN)}
+	case 4:
+		return &format.EventType{Id: 4, Name: []byte("end"), Shape: uint32(format.TypeShape_SHAPE_END), Ends: 3}
+	}
+	return nil
+}
+
+func (defined) Text(uint32) *format.Text { return nil }
+func (defined) Task(id format.TaskID) *format.Task {
+	return &format.Task{Id: uint32(id), Tid: int32(id), Pid: 1}
+}
+
+func event(at int64, typ uint64, values ...byte) *format.Event {
+	e := &format.Event{Kind: format.KindTyped, Flags: format.FlagSubject, Time: at, Task: 5, Data: values}
+	e.Typed().SetType(typ)
+	return e
+}
+
+func shown(items []Item) string {
+	var all []string
+	for _, i := range items {
+		all = append(all, fmt.Sprintf("%s %d-%d", i.Name, i.From, i.To))
+	}
+	return strings.Join(all, ", ")
+}
+
+// However deep they nest, an end ends the latest begin that is open.
+func TestEndsMatchTheLatestBegin(t *testing.T) {
+	d := NewTyped(defined{})
+	const depth = maxNested + 36
+	for i := range int64(depth) {
+		d.Items(event(i, 3))
+	}
+	for i := range int64(depth) {
+		want := ""
+		if begun := depth - 1 - i; begun < maxNested {
+			want = fmt.Sprintf("nested %d-%d", begun, depth+i)
+		}
+		if got := shown(d.Items(event(depth+i, 4))); got != want {
+			t.Fatalf("end %d: %q, want %q", i, got, want)
+		}
+	}
+	if got := shown(d.Items(event(1000, 4))); got != "" {
+		t.Errorf("an end without a begin: %s", got)
+	}
+}
+
+// A span stays open however many others end meanwhile, and those still open at the end come in one order, the inner first.
+func TestOpenSpansOutlastOthers(t *testing.T) {
+	d := NewTyped(defined{})
+	d.Items(event(1, 1, 127))
+	for i := range int64(3 * maxBegun) {
+		key := []byte{byte(i&63) | 0x80, byte(i>>6&127) | 0x80, byte(i >> 13)}
+		d.Items(event(10+2*i, 1, key...))
+		if got := d.Items(event(11+2*i, 2, key...)); len(got) != 1 {
+			t.Fatalf("span %d is not drawn", i)
+		}
+	}
+	d.Items(event(1_000_000, 1, 126))
+	if got := shown(d.Close(2_000_000)); got != "keyed 1000000-2000000, keyed 1-2000000" {
+		t.Errorf("open at the end: %s", got)
+	}
+}
