@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -234,9 +235,10 @@ func BenchmarkTyped(b *testing.B) {
 	must(w.DefineTask(&Task{Id: 1, Tid: 1, Pid: 1}))
 	e := &Event{Kind: KindTyped, Flags: FlagSubject, Task: 1}
 	e.Typed().SetType(1)
+	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range int64(events) {
-		e.Time += 700 + i*i%300
-		values := []Value{{Number: uint64(i * i % 1500)}, {Number: uint64(8000 + i%4)}, {Number: uint64(i % 2)}}
+		e.Time += 700 + rng.Int64N(300)
+		values := []Value{{Number: rng.Uint64N(1500)}, {Number: 8000 + rng.Uint64N(4)}, {Number: uint64(i % 2)}}
 		var err error
 		e.Data, err = def.AppendTyped(e.Data[:0], values, e.Time)
 		must(err)
