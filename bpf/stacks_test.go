@@ -91,7 +91,7 @@ func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			both := Stacks{Kernel: true, User: true}
 			tracer := mustLoad(t, Options{
-				Rings: rings, Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}, OffCPU: OffCPU{Stacks: both}, Waker: both,
+				Rings: rings, RingBytes: 32 << 20, Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}, OffCPU: OffCPU{Stacks: both}, Waker: both,
 			})
 			bumps := []bump{{}}
 			records := recording(t, tracer, func() {

@@ -43,12 +43,16 @@ func (f *Filter) defineFor(e *format.Event) error {
 			return err
 		}
 	}
-	if id := e.Stack(); id != 0 {
-		if err := f.defineStack(id); err != nil {
+	n := &f.idFields[e.Kind]
+	if n.stack >= 0 && e.Args[n.stack] != 0 {
+		if err := f.defineStack(format.StackID(e.Args[n.stack])); err != nil {
 			return err
 		}
 	}
-	if id := e.OtherTask(); id != 0 && !f.defined.tasks.has(id) {
+	if n.other < 0 {
+		return nil
+	}
+	if id := format.TaskID(e.Args[n.other]); id != 0 && !f.defined.tasks.has(id) {
 		return f.defineTask(id)
 	}
 	return nil

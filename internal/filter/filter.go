@@ -36,7 +36,7 @@ type Filter struct {
 	usage *timeline.Usage
 	kin   *family // nil without --children
 
-	twoSided [format.MaxKind + 1]bool
+	idFields [format.MaxKind + 1]idFields
 
 	phase      phase
 	start, end int64 // the range: what is at end is not in it any more
@@ -76,7 +76,7 @@ type Filter struct {
 
 // New reads the beginning of a stream. Nothing is written before Run.
 func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
-	f := &Filter{o: o, in: in, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64, wrote: math.MinInt64, twoSided: twoSided()}
+	f := &Filter{o: o, in: in, isPipe: isPipe, start: math.MinInt64, end: math.MaxInt64, last: math.MinInt64, wrote: math.MinInt64, idFields: idFieldsOfKinds()}
 	if isPipe && o.End.set {
 		f.input = newStoppable(in)
 		f.in = f.input

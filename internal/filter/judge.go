@@ -30,10 +30,10 @@ func (f *Filter) judge(e *format.Event) error {
 			keep = format.FlagSubject
 		}
 	}
-	if f.twoSided[e.Kind] && e.Flags&format.FlagObject != 0 {
+	if at := f.idFields[e.Kind].object; at >= 0 && e.Flags&format.FlagObject != 0 {
 		var wanted bool
 		var err error
-		if object, wanted, err = f.side(e.Object(), e, pass); err != nil {
+		if object, wanted, err = f.side(format.TaskID(e.Args[at]), e, pass); err != nil {
 			return err
 		}
 		if wanted {
@@ -63,10 +63,25 @@ func (f *Filter) judge(e *format.Event) error {
 	return f.write(e)
 }
 
-// twoSided are the kinds of events with two sides.
-func twoSided() (all [format.MaxKind + 1]bool) {
+// idFields says which fields of a kind name its other side, another task and a stack; -1: none does. Methods of [format.Event]
+// say the same; with them a filter that keeps everything took 4% longer.
+type idFields struct{ object, other, stack int8 }
+
+func idFieldsOfKinds() (all [format.MaxKind + 1]idFields) {
 	for _, k := range format.Kinds() {
-		all[k.Kind] = k.Object != ""
+		n := idFields{-1, -1, -1}
+		for i, f := range k.Fields {
+			switch f.Type {
+			case format.FieldTask:
+				n.other = int8(i)
+				if f.Side == format.SideObject {
+					n.object = int8(i)
+				}
+			case format.FieldStack:
+				n.stack = int8(i)
+			}
+		}
+		all[k.Kind] = n
 	}
 	return all
 }
