@@ -83,7 +83,7 @@ func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byt
 	return append(c.stackOf(i.Stack).endArgs(b), '}')
 }
 
-// counterOf tells the counters of threads and of CPUs apart: tools know them by process and name.
+// counterOf returns what distinguishes the counters of threads and CPUs: viewers identify them by process and name only.
 func (c *conversion) counterOf(i *tracks.Item) string {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD:

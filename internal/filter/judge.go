@@ -138,7 +138,7 @@ func (f *Filter) displaced(e *format.Event, by, next *timeline.Thread) error {
 	}
 	id := t.Task
 	if t == next {
-		id = e.Object() // change has told it by this name
+		id = e.Object() // change has written its state under this name
 	}
 	return f.leave(id, e.CPU, e.Time)
 }

@@ -43,7 +43,7 @@ func (r reportPrefix) check() error {
 	return nil
 }
 
-// hasFolder tells whether the folder is there. A link to one is an error: files are removed from the folder.
+// hasFolder reports whether the folder exists. A link to one is an error: files are removed from the folder.
 func (r reportPrefix) hasFolder() (bool, error) {
 	info, err := os.Lstat(r.folder())
 	switch {
@@ -81,7 +81,7 @@ func (q *request) writeReport(inv *cli.Invocation, p *Profile, outs outputs) err
 	return finished(out, err)
 }
 
-// hasSeveral reports whether a view tells of several threads, for which a report has a folder.
+// hasSeveral reports whether a view has several threads, for which a report has a folder.
 func (p *Profile) hasSeveral(v *View) bool {
 	n := 0
 	for _, t := range p.Threads {

@@ -41,8 +41,8 @@ type itemTrack struct {
 
 // trackRef is a track that was described to Perfetto.
 type trackRef struct {
-	uuid uint64 // 0: not numbered
-	told uint32 // the generation of the sequence that knows it
+	uuid       uint64 // 0: not numbered
+	generation uint32 // of the sequence, when it was described
 }
 
 // maxItemTracks bounds the tracks that are remembered.
@@ -123,13 +123,13 @@ func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
 }
 
 func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
-	if l.told == w.seq.generation {
+	if l.generation == w.seq.generation {
 		return l.uuid
 	}
 	if l.uuid == 0 {
 		l.uuid = w.newUUID()
 	}
-	l.told = w.seq.generation
+	l.generation = w.seq.generation
 	var parent uint64
 	name := key.name
 	switch key.on {
@@ -182,8 +182,8 @@ func (w *view) groupTrack(key groupKey, describe func(out []byte) []byte) uint64
 		g = &trackRef{uuid: w.newUUID()}
 		w.items.groups.Put(key, g)
 	}
-	if g.told != w.seq.generation {
-		g.told = w.seq.generation
+	if g.generation != w.seq.generation {
+		g.generation = w.seq.generation
 		w.e.out = w.seq.track(w.e.out, g.uuid, describe)
 	}
 	return g.uuid

@@ -2,7 +2,7 @@ package perfetto
 
 import "wprof/format"
 
-// introduceAll tells Perfetto of the threads of an event that shows nothing of scheduling, or whose scheduling is not drawn.
+// introduceAll introduces the threads of an event that shows nothing of scheduling, or whose scheduling is not drawn.
 func (e *Encoder) introduceAll(v *format.Event) {
 	number := v.CPU
 	if number == format.AllCPUs {
