@@ -1,4 +1,4 @@
-package hard
+package stress
 
 import (
 	"bufio"

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hard
+package stress
 
 import (
 	"fmt"
