@@ -163,7 +163,7 @@ func (d *Typed) end(k spanKey, i *Item) bool {
 		d.open.Put(k, s)
 	}
 	if first.section != d.section {
-		first.Task, first.Args, first.Stack = i.Task, nil, 0
+		first.Task, first.Stack = i.Task, 0
 	}
 	first.Shape, first.To = Slice, max(i.From, first.From)
 	first.Args = append(first.Args, i.Args...)
@@ -312,12 +312,16 @@ func (d *Typed) wholeText(v *format.Value, e *format.Event) string {
 }
 
 // Close returns the spans that are still open, ended at a time and marked Open, without their stacks: the ids may be those of
-// another section already. The slice is valid until the next call.
+// another section already. Spans of threads and processes that began in an earlier section are left out, because no id names
+// their thread any more. The slice is valid until the next call.
 func (d *Typed) Close(at int64) []Item {
 	var open []openSpan
 	for s := range d.open.Values() {
 		for _, one := range s.open {
-			if one.section == d.section {
+			if one.section != d.section {
+				one.Task = 0
+			}
+			if one.section == d.section || one.On == format.TypeTrack_TRACK_CPU || one.On == format.TypeTrack_TRACK_GLOBAL {
 				open = append(open, one)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"wprof/format"
 )
 
-// defined are two types, 1 begins what 2 ends, with a key, and 3 and 4 without.
+// defined are two types, 1 begins what 2 ends, with a key, 3 and 4 without, and 5 begins one of the whole machine.
 type defined struct{}
 
 func (defined) EventType(id uint32) *format.EventType {
@@ -22,6 +22,8 @@ func (defined) EventType(id uint32) *format.EventType {
 		return &format.EventType{Id: 3, Name: []byte("nested"), Shape: uint32(format.TypeShape_SHAPE_BEGIN)}
 	case 4:
 		return &format.EventType{Id: 4, Name: []byte("end"), Shape: uint32(format.TypeShape_SHAPE_END), Ends: 3}
+	case 5:
+		return &format.EventType{Id: 5, Name: []byte("device"), Shape: uint32(format.TypeShape_SHAPE_BEGIN), On: uint32(format.TypeTrack_TRACK_GLOBAL), Fields: key}
 	}
 	return nil
 }
@@ -80,5 +82,19 @@ func TestOpenSpansOutlastOthers(t *testing.T) {
 	d.Items(event(1_000_000, 1, 126))
 	if got := shown(d.Close(2_000_000)); got != "keyed 1000000-2000000, keyed 1-2000000" {
 		t.Errorf("open at the end: %s", got)
+	}
+}
+
+// The ids of a section mean nothing in the next one; the arguments of a span hold none.
+func TestSpansCrossSectionsWithTheirArguments(t *testing.T) {
+	d := NewTyped(defined{})
+	d.Items(event(1, 1, 9))
+	d.Items(event(2, 5, 7))
+	d.NewSection()
+	if got := d.Items(event(3, 2, 9)); shown(got) != "keyed 1-3" || len(got[0].Args) != 2 || got[0].Args[0].Name != "id" || got[0].Task != 5 {
+		t.Errorf("got %s with %v", shown(got), got)
+	}
+	if got := d.Close(10); shown(got) != "device 2-10" || len(got[0].Args) != 1 || got[0].Task != 0 {
+		t.Errorf("still open: %s with %v", shown(got), got)
 	}
 }
