@@ -8,6 +8,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/byid"
+	"wprof/internal/spill"
 	"wprof/internal/stacks"
 	"wprof/internal/timeline"
 )
@@ -28,7 +29,7 @@ func newCollector(r *format.Reader, o Options) *collector {
 	}
 	c.spans, c.mostSlots = timeline.NewSpans(r, c.span), maxSlotTimes
 	if o.Trail {
-		c.trails = newTrails()
+		c.trails = newTrails(spill.InMemory)
 		p.closeTrails = c.trails.Close
 	}
 	return c

@@ -2,15 +2,14 @@ package flame
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/spill"
 )
 
 // piecesOf are copies of all pieces of a trail.
@@ -37,8 +36,7 @@ func randomPiece(r *rand.Rand, from int64) Piece {
 // What a trail gives back is what was added, whatever other threads add between, in memory or from the file.
 func TestTrailGivesBackWhatWasAdded(t *testing.T) {
 	for _, limit := range []int{100, 5000, 1 << 30} {
-		s := newTrails()
-		s.limit = limit
+		s := newTrails(limit)
 		defer s.Close()
 		r := rand.New(rand.NewPCG(1, uint64(limit)))
 		var want [50][]Piece
@@ -72,9 +70,6 @@ func TestTrailGivesBackWhatWasAdded(t *testing.T) {
 				t.Fatalf("limit %d: thread %d: got %d pieces, want %d", limit, i, len(all), len(want[i]))
 			}
 		}
-		if inFile := s.file != nil; inFile != (limit < 1<<30) {
-			t.Errorf("limit %d: there is a file: %v", limit, inFile)
-		}
 	}
 }
 
@@ -98,7 +93,7 @@ func appendMerged(all []Piece, p Piece) []Piece {
 func TestTrailsOfMillionsOfPiecesStayOutOfMemory(t *testing.T) {
 	const threads, rounds = 20_000, 200
 	t.Setenv("TMPDIR", t.TempDir())
-	s := newTrails()
+	s := newTrails(spill.InMemory)
 	defer s.Close()
 	all := make([]*threadTrail, threads)
 	before, peak := heapBytes(), uint64(0)
@@ -116,7 +111,7 @@ func TestTrailsOfMillionsOfPiecesStayOutOfMemory(t *testing.T) {
 			peak = max(peak, heapBytes())
 		}
 	}
-	if used, limit := int64(peak-before)>>20, int64(trailsInMemory>>20+trailChunk>>20+threads*200>>20+4); used > limit {
+	if used, limit := int64(peak-before)>>20, int64(spill.InMemory>>20+spill.MaxChunk>>20+threads*200>>20+4); used > limit {
 		t.Errorf("%d MiB are in use for %d pieces, want %d at most", used, threads*rounds, limit)
 	}
 	var visited, ns int64
@@ -128,7 +123,7 @@ func TestTrailsOfMillionsOfPiecesStayOutOfMemory(t *testing.T) {
 	if visited != threads*rounds || ns != threads*rounds*1e6 {
 		t.Errorf("read %d pieces of %d ns back, want %d", visited, ns, threads*rounds)
 	}
-	t.Logf("%d pieces: %d MiB in memory at most, %d MiB in the file", visited, int64(peak-before)>>20, s.size>>20)
+	t.Logf("%d pieces: %d MiB in memory at most", visited, int64(peak-before)>>20)
 }
 
 func heapBytes() uint64 {
@@ -138,35 +133,11 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-func TestTrailsLeaveNoFile(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
-	s := newTrails()
-	s.limit = 0
-	thread := s.thread()
-	for i := range int64(10) {
-		if err := thread.add(Piece{From: i, To: i + 1, Stack: NodeID(i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s.file == nil {
-		t.Error("nothing went to a file")
-	}
-	s.Close()
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
-	}
-	if err := thread.Each(func(*Piece) error { return nil }); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("reading from closed trails: %v", err)
-	}
-}
-
 // After a failure nothing is told as if it were all.
 func TestTrailsSayWhereTheyCannotBeKept(t *testing.T) {
 	t.Setenv("TMPDIR", "/nonexistent")
-	s := newTrails()
+	s := newTrails(0)
 	defer s.Close()
-	s.limit = 0
 	thread := s.thread()
 	var err error
 	for i := int64(0); i < 10 && err == nil; i++ {
@@ -190,7 +161,7 @@ func TestTrailsFailureIsToldOnce(t *testing.T) {
 	defer r.Close()
 	c := newCollector(r, Options{Trail: true})
 	defer c.p.Close()
-	c.trails.limit = 0
+	c.trails = newTrails(0)
 	if err := c.collect(); err == nil || strings.Count(err.Error(), "TMPDIR") != 1 {
 		t.Errorf("got %v", err)
 	}
