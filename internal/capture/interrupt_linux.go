@@ -10,21 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/assemble"
 	"wprof/internal/proc"
-	"wprof/internal/spool"
+	"wprof/internal/symbol"
 )
 
 // interruptible stops naming when stop is closed, or when the names of one module take too long. It leaves out modules whose
 // file system does not answer. A goroutine of its own looks up the names of each module, because it may have to be abandoned:
 // a file may be large, and its file system may never answer.
 type interruptible struct {
-	begin  func() spool.Namer // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
+	begin  func() assemble.Namer // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
 	stop   <-chan struct{}
-	limit  time.Duration // of one module
-	poll   time.Duration // how often the thread that reads symbols is checked
-	names  spool.Namer   // nil: begin has to be called
-	hung   []string      // paths of the modules that were left out
-	failed error         // why there are no more names
+	limit  time.Duration  // of one module
+	poll   time.Duration  // how often the thread that reads symbols is checked
+	names  assemble.Namer // nil: begin has to be called
+	hung   []string       // paths of the modules that were left out
+	failed error          // why there are no more names
 }
 
 const (
@@ -42,8 +43,8 @@ var (
 	errHung        = errors.New("its file system does not answer")
 )
 
-// Names implements spool.Namer.
-func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
+// Names implements assemble.Namer.
+func (n *interruptible) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
 	if n.failed != nil {
 		return n.failed
 	}
@@ -54,9 +55,9 @@ func (n *interruptible) Names(m *format.Module, at []spool.Address, out []spool.
 		n.names = n.begin()
 	}
 	at = slices.Clone(at)
-	found := make([]spool.Name, len(at))
+	found := make([]symbol.Name, len(at))
 	done, thread := make(chan error, 1), make(chan int, 1)
-	go func(names spool.Namer) {
+	go func(names assemble.Namer) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		thread <- unix.Gettid()

@@ -7,25 +7,26 @@ import (
 	"time"
 
 	"wprof/format"
-	"wprof/internal/spool"
+	"wprof/internal/assemble"
+	"wprof/internal/symbol"
 )
 
 // slowNames names every address, but never returns for a module without a path.
 type slowNames struct{ requests chan string }
 
-func (s slowNames) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
+func (s slowNames) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
 	s.requests <- string(m.Path)
 	if len(m.Path) == 0 {
 		select {}
 	}
 	for i := range at {
-		out[i] = spool.Name{Function: string(m.Path), OK: true}
+		out[i] = symbol.Name{Function: string(m.Path), OK: true}
 	}
 	return nil
 }
 
 func (s slowNames) interruptible(limit, poll time.Duration) *interruptible {
-	return &interruptible{begin: func() spool.Namer { return s }, limit: limit, poll: poll}
+	return &interruptible{begin: func() assemble.Namer { return s }, limit: limit, poll: poll}
 }
 
 func TestSignalLeavesNamesOut(t *testing.T) {
@@ -33,7 +34,7 @@ func TestSignalLeavesNamesOut(t *testing.T) {
 	slow := slowNames{make(chan string, 10)}
 	n := slow.interruptible(time.Hour, time.Hour)
 	n.stop = stop
-	at, out := make([]spool.Address, 2), make([]spool.Name, 2)
+	at, out := make([]symbol.Address, 2), make([]symbol.Name, 2)
 	fast := &format.Module{Path: []byte("fast")}
 	if err := n.Names(fast, at, out); err != nil || out[1].Function != "fast" {
 		t.Fatalf("%v, %v", out, err)
@@ -55,7 +56,7 @@ func TestSignalLeavesNamesOut(t *testing.T) {
 func TestFilesThatAreNeverReadLeaveNamesOut(t *testing.T) {
 	slow := slowNames{make(chan string, 10)}
 	n := slow.interruptible(10*time.Millisecond, time.Hour)
-	at, out := make([]spool.Address, 2), make([]spool.Name, 2)
+	at, out := make([]symbol.Address, 2), make([]symbol.Name, 2)
 	if err := n.Names(&format.Module{}, at, out); err == nil || !strings.Contains(err.Error(), "check its file system") {
 		t.Errorf("names that take forever: %v", err)
 	}
@@ -67,7 +68,7 @@ func TestFilesThatAreNeverReadLeaveNamesOut(t *testing.T) {
 func TestFileThatHangsCostsItsOwnNamesOnly(t *testing.T) {
 	slow := slowNames{make(chan string, 10)}
 	n := slow.interruptible(time.Hour, time.Millisecond)
-	at, out := make([]spool.Address, 1), make([]spool.Name, 1)
+	at, out := make([]symbol.Address, 1), make([]symbol.Name, 1)
 	for range 2 {
 		if err := n.Names(&format.Module{}, at, out); !errors.Is(err, errHung) {
 			t.Errorf("a file that hangs: %v", err)

@@ -42,8 +42,8 @@ func newNames(recorded *spool.Spool, files *sideband.Files, later bool, signalle
 	return n
 }
 
-// Names implements spool.Namer.
-func (n *names) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
+// Names implements assemble.Namer.
+func (n *names) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
 	if n.files.Hung(m) {
 		return errHung // and so may its path
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/format"
+	"wprof/internal/assemble"
 	"wprof/internal/cli"
 	"wprof/internal/proc"
 	"wprof/internal/spool"
@@ -93,7 +94,7 @@ type session struct {
 	rec     *recorder
 	boost   *booster
 	stats   io.Closer // nil: the kernel does not measure
-	summary spool.Summary
+	summary assemble.Summary
 	ended   chan struct{} // closed at the end
 	early   error         // why the recording ended early; nil: it did not
 	unnamed string        // a warning about missing names; "": none
@@ -288,7 +289,7 @@ func (s *session) roomHint(err error) string {
 func (s *session) write(recorded *spool.Spool) error {
 	bar := s.inv.Progress("writing")
 	defer bar.Done()
-	return s.finalise(recorded, spool.Options{Progress: bar.Set})
+	return s.finalise(recorded, assemble.Options{Progress: bar.Set})
 }
 
 // recordLive finalises while it records. What fails downstream ends the recording.
@@ -299,7 +300,7 @@ func (s *session) recordLive() error {
 	}
 	finalised := make(chan error, 1)
 	go func() {
-		err := s.finalise(recorded, spool.Options{Live: true})
+		err := s.finalise(recorded, assemble.Options{Live: true})
 		if err != nil {
 			s.rec.Stop()
 		}
@@ -327,12 +328,12 @@ func (s *session) outgrew(cause error) bool {
 	return true
 }
 
-func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
+func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error) {
 	defer recorded.Close()
 	o.Cost = s.cost
 	if s.rec.code != nil {
 		var last *names
-		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() spool.Namer {
+		limited := &interruptible{stop: s.interrupt(), limit: namesLimit, poll: hungPoll, begin: func() assemble.Namer {
 			last = newNames(recorded, s.rec.code.watcher.Files(), !s.cfg.Symbolize, s.inv.Stopped(), s.rec.signalledTime())
 			return last
 		}}
@@ -349,7 +350,7 @@ func (s *session) finalise(recorded *spool.Spool, o spool.Options) (err error) {
 	}
 	s.written.w = s.out
 	w := format.NewWriter(&s.written, format.WriterOptions{Level: s.cfg.level(s.out.IsRegular()), Live: o.Live})
-	s.summary, err = recorded.Finalise(w, o)
+	s.summary, err = assemble.Finalise(recorded, w, o)
 	if output := cli.WriteError(err); output != nil {
 		return output
 	}

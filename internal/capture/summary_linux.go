@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/assemble"
 	"wprof/internal/cli"
-	"wprof/internal/spool"
 )
 
 // Outcome is what a finished recording came to.
@@ -25,8 +25,8 @@ type Outcome struct {
 	RingBytes   int // size of one ring
 	Losses      []*format.Loss
 	Late        uint64
-	Stacks      spool.StackCount
-	Modules     []spool.ModuleFrames
+	Stacks      assemble.StackCount
+	Modules     []assemble.ModuleFrames
 	Rate        time.Duration // between two samples; 0: none are taken
 }
 
@@ -86,7 +86,7 @@ func (o *Outcome) CutText() string {
 	if s.User < cutFew || float64(s.Cut) <= cutShare*float64(s.User) {
 		return ""
 	}
-	worst := slices.SortedFunc(slices.Values(o.Modules), func(a, b spool.ModuleFrames) int { return cmp.Compare(b.Cut, a.Cut) })
+	worst := slices.SortedFunc(slices.Values(o.Modules), func(a, b assemble.ModuleFrames) int { return cmp.Compare(b.Cut, a.Cut) })
 	var parts []string
 	for _, m := range worst[:min(len(worst), 3)] {
 		if share := 100 * float64(m.Cut) / float64(s.Cut); share >= 1 {

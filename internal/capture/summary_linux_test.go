@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"wprof/format"
-	"wprof/internal/spool"
+	"wprof/internal/assemble"
 )
 
 func TestSummaryNamesCostAndLoss(t *testing.T) {
@@ -47,8 +47,8 @@ func TestSizesAreWrittenAsTheFlagsTakeThem(t *testing.T) {
 
 func TestManyCutStacksAreToldWithWhereTheyEnd(t *testing.T) {
 	o := Outcome{
-		Stacks: spool.StackCount{User: 1000, Cut: 300},
-		Modules: []spool.ModuleFrames{
+		Stacks: assemble.StackCount{User: 1000, Cut: 300},
+		Modules: []assemble.ModuleFrames{
 			{Path: "/usr/bin/few", Cut: 60}, {Path: "/usr/bin/none"}, {Path: "/usr/lib/libc.so.6", Cut: 240},
 		},
 	}

@@ -28,73 +28,84 @@ const (
 	maxRings      = 1024
 )
 
-type chunkType uint8
+type ChunkType uint8
 
 const (
-	chunkGeneration chunkType = 1  // beginning of a generation
-	chunkRing       chunkType = 2  // bytes of a ring
-	chunkTasks      chunkType = 3  // whole rec_task structs
-	chunkRound      chunkType = 4  // end of a round
-	chunkClocks     chunkType = 5  // format.ClockSnapshot
-	chunkEnd        chunkType = 6  // Tail
-	chunkSideband   chunkType = 7  // records of internal/sideband
-	chunkKallsyms   chunkType = 8  // a piece of /proc/kallsyms, packed
-	chunkModules    chunkType = 9  // a piece of /proc/modules
-	chunkBlocked    chunkType = 10 // whole rec_blocked structs
-	chunkCopyPiece  chunkType = 11 // a part of a file of code
-	chunkCopyFile   chunkType = 12 // end of the parts of a file, and its name
+	ChunkGeneration ChunkType = 1  // beginning of a generation
+	ChunkRing       ChunkType = 2  // bytes of a ring
+	ChunkTasks      ChunkType = 3  // whole rec_task structs
+	ChunkRound      ChunkType = 4  // end of a round
+	ChunkClocks     ChunkType = 5  // format.ClockSnapshot
+	ChunkEnd        ChunkType = 6  // Tail
+	ChunkSideband   ChunkType = 7  // records of internal/sideband
+	chunkKallsyms   ChunkType = 8  // a piece of /proc/kallsyms, packed
+	chunkModules    ChunkType = 9  // a piece of /proc/modules
+	ChunkBlocked    ChunkType = 10 // whole rec_blocked structs
+	chunkCopyPiece  ChunkType = 11 // a part of a file of code
+	chunkCopyFile   ChunkType = 12 // end of the parts of a file, and its name
 )
+
+// most is the longest payload of any recorder's chunk of this type.
+func (t ChunkType) most() uint32 {
+	switch t {
+	case ChunkRing:
+		return maxPiece
+	case ChunkTasks:
+		return taskChunk
+	}
+	return maxSmallChunk
+}
 
 const (
 	// chunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one, and on the first
 	// bytes of a list of tasks.
-	chunkWhole = 1
+	ChunkWhole = 1
 	// chunkLast is set on a chunk without bytes that ends a list of tasks. A list without it is not complete.
-	chunkLast = 2
+	ChunkLast = 2
 )
 
 // pieceBytes is the most ring bytes in one chunk. A chunk is read as a whole, because nothing in it is trusted before
 // its checksum was found to match; so with many rings chunks are smaller.
-func pieceBytes(rings int) int {
+func PieceBytes(rings int) int {
 	return min(max(8<<20/max(rings, 1), 16<<10), maxPiece/2) &^ 7
 }
 
 // maxPiece is the most ring bytes in one chunk of any version: older ones wrote pieces of this size.
 const maxPiece = 128 << 10
 
-type chunkHeader struct {
-	typ       chunkType
-	flags     uint8
-	ring      uint16
-	length    uint32
-	crc       uint32
-	position  uint64
+type ChunkHeader struct {
+	Type      ChunkType
+	Flags     uint8
+	Ring      uint16
+	Length    uint32
+	CRC       uint32
+	Position  uint64
 	recording uint32
 }
 
-func (h *chunkHeader) put(b []byte) {
+func (h *ChunkHeader) put(b []byte) {
 	_ = b[chunkHeaderSize-1]
 	le := binary.LittleEndian
 	copy(b, chunkMagic)
-	b[4], b[5] = byte(h.typ), h.flags
-	le.PutUint16(b[6:], h.ring)
-	le.PutUint32(b[8:], h.length)
-	le.PutUint32(b[12:], h.crc)
-	le.PutUint64(b[16:], h.position)
+	b[4], b[5] = byte(h.Type), h.Flags
+	le.PutUint16(b[6:], h.Ring)
+	le.PutUint32(b[8:], h.Length)
+	le.PutUint32(b[12:], h.CRC)
+	le.PutUint64(b[16:], h.Position)
 	le.PutUint32(b[24:], h.recording)
 	le.PutUint32(b[28:], checksum(b[:28]))
 }
 
 var errNoChunk = errors.New("no chunk begins here")
 
-func parseChunkHeader(b []byte) (chunkHeader, error) {
+func parseChunkHeader(b []byte) (ChunkHeader, error) {
 	le := binary.LittleEndian
 	if len(b) < chunkHeaderSize || string(b[:4]) != chunkMagic || checksum(b[:28]) != le.Uint32(b[28:]) {
-		return chunkHeader{}, errNoChunk
+		return ChunkHeader{}, errNoChunk
 	}
-	return chunkHeader{
-		typ: chunkType(b[4]), flags: b[5], ring: le.Uint16(b[6:]), length: le.Uint32(b[8:]), crc: le.Uint32(b[12:]),
-		position: le.Uint64(b[16:]), recording: le.Uint32(b[24:]),
+	return ChunkHeader{
+		Type: ChunkType(b[4]), Flags: b[5], Ring: le.Uint16(b[6:]), Length: le.Uint32(b[8:]), CRC: le.Uint32(b[12:]),
+		Position: le.Uint64(b[16:]), recording: le.Uint32(b[24:]),
 	}, nil
 }
 

@@ -111,7 +111,7 @@ func (w *Writer) CopyPiece(number uint16, offset int64, part []byte) error {
 	at := w.size + chunkHeaderSize
 	w.copying.put(copyPiece{offset: offset, at: at, length: uint32(len(part))})
 	w.shared.copies.add(at, at+int64(len(part)))
-	return w.chunk(chunkHeader{typ: chunkCopyPiece, ring: number, position: uint64(offset)}, part)
+	return w.chunk(ChunkHeader{Type: chunkCopyPiece, Ring: number, Position: uint64(offset)}, part)
 }
 
 // reader may be used by any goroutine; it waits for data that is not in the file yet.
@@ -134,7 +134,7 @@ func (w *Writer) CopyFile(number uint16, size int64, name *sideband.Record) (*Co
 	}
 	done.size = size
 	w.scratch = sideband.Append(w.scratch[:0], name)
-	return done, w.chunk(chunkHeader{typ: chunkCopyFile, ring: number, position: uint64(size)}, w.scratch)
+	return done, w.chunk(ChunkHeader{Type: chunkCopyFile, Ring: number, Position: uint64(size)}, w.scratch)
 }
 
 // ranges are the parts of a spool that may be read at any time, in order. A live Finalise gives back the disk space around
@@ -169,35 +169,35 @@ func (r *ranges) around(from, to int64, f func(from, to int64)) {
 // copies are the copied files of a spool, when reading it.
 type copies struct {
 	unended map[uint16]*Copy
-	files   map[moduleKey]*Copy
+	files   map[ModuleKey]*Copy
 	builds  map[string]*Copy // the first of a build-id
 	pieces  int
 }
 
 // visit notes a part of a file, or its end.
-func (c *copies) visit(scan *scanner, chunk *chunk) error {
+func (c *copies) visit(scan *Scanner, chunk *Chunk) error {
 	if c.files == nil {
-		*c = copies{unended: make(map[uint16]*Copy), files: make(map[moduleKey]*Copy), builds: make(map[string]*Copy)}
+		*c = copies{unended: make(map[uint16]*Copy), files: make(map[ModuleKey]*Copy), builds: make(map[string]*Copy)}
 	}
-	if chunk.typ == chunkCopyPiece {
+	if chunk.Type == chunkCopyPiece {
 		c.piece(scan, chunk)
 		return nil
 	}
-	b, err := scan.read(chunk)
+	b, err := scan.Read(chunk)
 	if err != nil || b == nil {
 		return err
 	}
 	var name sideband.Record
-	if _, length := sideRecord(slices.Clone(b), &name); length == 0 {
+	if _, err := sideband.Next(slices.Clone(b), &name); err != nil {
 		return nil
 	}
-	done := c.unended[chunk.ring]
-	if done == nil || int64(chunk.position) <= 0 {
+	done := c.unended[chunk.Ring]
+	if done == nil || int64(chunk.Position) <= 0 {
 		return nil
 	}
-	delete(c.unended, chunk.ring)
-	done.size = int64(chunk.position)
-	key := keyOf(moduleNamed(&name))
+	delete(c.unended, chunk.Ring)
+	done.size = int64(chunk.Position)
+	key := KeyOf(moduleNamed(&name))
 	c.files[key] = done
 	if key.build != "" && c.builds[key.build] == nil {
 		c.builds[key.build] = done
@@ -205,16 +205,16 @@ func (c *copies) visit(scan *scanner, chunk *chunk) error {
 	return nil
 }
 
-func (c *copies) piece(scan *scanner, chunk *chunk) {
-	if c.pieces >= maxCopyPieces || chunk.length > MaxCopyPiece {
+func (c *copies) piece(scan *Scanner, chunk *Chunk) {
+	if c.pieces >= maxCopyPieces || chunk.Length > MaxCopyPiece {
 		return
 	}
-	file := c.unended[chunk.ring]
+	file := c.unended[chunk.Ring]
 	if file == nil {
 		file = &Copy{r: scan.r}
-		c.unended[chunk.ring] = file
+		c.unended[chunk.Ring] = file
 	}
-	if file.put(copyPiece{offset: int64(chunk.position), at: chunk.payload, length: chunk.length, crc: chunk.crc}) {
+	if file.put(copyPiece{offset: int64(chunk.Position), at: chunk.Payload, length: chunk.Length, crc: chunk.CRC}) {
 		c.pieces++
 	}
 }
@@ -230,7 +230,7 @@ func moduleNamed(r *sideband.Record) *format.Module {
 // Copy returns the copy of a module's file; false: there is none. Of several files with its build-id, the one at its path
 // is preferred.
 func (s *Spool) Copy(m *format.Module) (*Copy, bool) {
-	key := keyOf(m)
+	key := KeyOf(m)
 	found := s.copies.files[key]
 	if found == nil && key.build != "" {
 		found = s.copies.builds[key.build]

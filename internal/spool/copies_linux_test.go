@@ -141,24 +141,3 @@ func TestDamagedCopiesAreNotUsed(t *testing.T) {
 		t.Error("a copy with damage in it is used")
 	}
 }
-
-// TestLiveHolesSpareCopies: what was copied is read as long as the recording goes on.
-func TestLiveHolesSpareCopies(t *testing.T) {
-	b := startBurst(t)
-	file := randomBytes(100_000)
-	var all []*Copy
-	for i := range uint16(4) {
-		b.round()
-		all = append(all, copyParts(t, b.w, i, file, &sideband.Record{Kind: sideband.KindMap, Path: []byte("/x"), Device: 1, Inode: uint64(i)}))
-	}
-	for range 16 {
-		b.round()
-	}
-	b.end()
-	if used := diskSpace(t, b.w.file); used > b.w.Bytes()/2 {
-		t.Errorf("the spool of %d bytes takes %d on disk, want less than half", b.w.Bytes(), used)
-	}
-	for _, c := range all {
-		checkCopy(t, c, file)
-	}
-}

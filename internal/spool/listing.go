@@ -1,24 +1,24 @@
 package spool
 
 // listing follows the lists of tasks through the headers of their chunks.
-type listing struct {
+type Listing struct {
 	whole    bool   // the list under way has been there from its beginning, without a hole
 	end      uint64 // position up to which there are bytes
-	complete bool   // one list was there as a whole
+	Complete bool   // one list was there as a whole
 }
 
 // add takes the next chunk of tasks. Some are there twice, where two generations overlap.
-func (l *listing) add(c *chunk) {
+func (l *Listing) Add(c *Chunk) {
 	switch {
-	case c.position < l.end:
+	case c.Position < l.end:
 		return
-	case c.flags&chunkWhole != 0:
+	case c.Flags&ChunkWhole != 0:
 		l.whole = true
-	case c.position != l.end:
+	case c.Position != l.end:
 		l.whole = false
 	}
-	l.end = c.position + uint64(c.length)
-	if c.flags&chunkLast != 0 {
-		l.complete = l.complete || l.whole
+	l.end = c.Position + uint64(c.Length)
+	if c.Flags&ChunkLast != 0 {
+		l.Complete = l.Complete || l.whole
 	}
 }

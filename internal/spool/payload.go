@@ -13,37 +13,39 @@ import (
 // generation is the payload of a chunk that begins a generation: everything that finalising this generation alone
 // needs to know of what was before it.
 type generation struct {
-	number      uint32
-	rings       uint32
-	recorderPID uint32
-	noSched     bool
-	stacks      bool
-	offCPUMin   int64 // ns
-	first       bool  // the rings are new: their positions begin with 0
-	open        int64 // when the window opened; 0: not yet
-	session     *format.Session
+	Header
+	number uint32
+	first  bool  // the rings are new: their positions begin with 0
+	open   int64 // when the window opened; 0: not yet
 }
 
-const generationFixed = 32
+const (
+	generationFixed = 32
+
+	// Bits of its flags.
+	generationNoSched = 1
+	generationFirst   = 2
+	generationStacks  = 4
+)
 
 func (g *generation) append(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	flags := uint32(0)
-	if g.noSched {
-		flags |= 1
+	if g.NoSched {
+		flags |= generationNoSched
 	}
 	if g.first {
-		flags |= 2
+		flags |= generationFirst
 	}
-	if g.stacks {
-		flags |= 4
+	if g.Stacks {
+		flags |= generationStacks
 	}
-	for _, v := range [...]uint32{g.number, g.rings, g.recorderPID, flags} {
+	for _, v := range [...]uint32{g.number, uint32(g.Rings), uint32(g.RecorderPID), flags} {
 		b = le.AppendUint32(b, v)
 	}
 	b = le.AppendUint64(b, uint64(g.open))
-	b = le.AppendUint64(b, uint64(g.offCPUMin))
-	b, err := proto.MarshalOptions{}.MarshalAppend(b, g.session)
+	b = le.AppendUint64(b, uint64(g.OffCPUMin))
+	b, err := proto.MarshalOptions{}.MarshalAppend(b, g.Session)
 	if err != nil {
 		return nil, fmt.Errorf("encode the session: %w", err)
 	}
@@ -57,14 +59,16 @@ func parseGeneration(b []byte) (*generation, error) {
 	le := binary.LittleEndian
 	flags := le.Uint32(b[12:])
 	g := &generation{
-		number: le.Uint32(b), rings: le.Uint32(b[4:]), recorderPID: le.Uint32(b[8:]),
-		noSched: flags&1 != 0, first: flags&2 != 0, stacks: flags&4 != 0,
-		open: int64(le.Uint64(b[16:])), offCPUMin: int64(le.Uint64(b[24:])), session: new(format.Session),
+		Header: Header{
+			Rings: int(le.Uint32(b[4:])), RecorderPID: int(le.Uint32(b[8:])), NoSched: flags&generationNoSched != 0,
+			Stacks: flags&generationStacks != 0, OffCPUMin: int64(le.Uint64(b[24:])), Session: new(format.Session),
+		},
+		number: le.Uint32(b), first: flags&generationFirst != 0, open: int64(le.Uint64(b[16:])),
 	}
-	if g.rings > maxRings {
-		return nil, fmt.Errorf("a spool of %d rings, more than the %d that are allowed", g.rings, maxRings)
+	if g.Rings > maxRings {
+		return nil, fmt.Errorf("a spool of %d rings, more than the %d that are allowed", g.Rings, maxRings)
 	}
-	if err := proto.Unmarshal(b[generationFixed:], g.session); err != nil {
+	if err := proto.Unmarshal(b[generationFixed:], g.Session); err != nil {
 		return nil, fmt.Errorf("read the session of a spool: %w", err)
 	}
 	return g, nil
@@ -80,11 +84,11 @@ func appendRound(b []byte, open int64, r *Round) []byte {
 	return b
 }
 
-func roundBytes(rings int) int { return 8 + 16*rings }
+func RoundBytes(rings int) int { return 8 + 16*rings }
 
-func roundOpen(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
+func RoundOpen(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
 
-func roundPositions(b []byte, ring int) (producer, drained uint64) {
+func RoundPositions(b []byte, ring int) (producer, drained uint64) {
 	le := binary.LittleEndian
 	b = b[8+16*ring:]
 	return le.Uint64(b), le.Uint64(b[8:])
@@ -118,7 +122,7 @@ func appendTail(b []byte, open int64, t *Tail) ([]byte, error) {
 	return b, nil
 }
 
-func parseTail(b []byte) (open int64, t *Tail, err error) {
+func ParseTail(b []byte) (open int64, t *Tail, err error) {
 	le := binary.LittleEndian
 	short := errors.New("the end of a spool is too short")
 	if len(b) < tailFixed {

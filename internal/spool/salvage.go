@@ -29,7 +29,7 @@ func (w *Writer) Salvage() (*Spool, error) {
 
 // reread reads the spool back from its file.
 func (w *Writer) reread() (*Spool, error) {
-	s, err := read(w.file, w.size)
+	s, err := Read(w.file, w.size)
 	none := errors.Is(err, ErrNoSpool) || err == nil && s.limit == 0
 	switch {
 	case none && w.shared.whole.Load() > 0:
@@ -85,7 +85,7 @@ func CopyUnlinked(r io.Reader) (*Spool, error) {
 		w.file.Close()
 		return nil, err
 	}
-	s, err := read(w.file, size)
+	s, err := Read(w.file, size)
 	if err != nil {
 		w.file.Close()
 		return nil, err

@@ -11,7 +11,7 @@ import (
 var ErrNoSpool = errors.New("not a spool of wprof-record")
 
 // errUnopened is about a spool that a recorder has left behind before it had recorded anything.
-var errUnopened = errors.New("the recording was cut off before its window opened: there is nothing to recover, remove the file")
+var ErrUnopened = errors.New("the recording was cut off before its window opened: there is nothing to recover, remove the file")
 
 // Damage says what a spool lacks.
 type Damage struct {
@@ -49,7 +49,7 @@ type Spool struct {
 	tail   *Tail // nil: it has no end, or not yet
 	open   int64 // with tail: when the window opened
 	close  int64 // time of the last whole round
-	listed bool  // a list of tasks is complete before the second generation, the last whole round or the end
+	listed bool
 	damage Damage
 	copies copies  // complete when nobody writes any more
 	live   *shared // nil: nobody writes
@@ -62,7 +62,7 @@ const BeginningBytes = chunkHeaderSize
 // IsSpool tells whether a file begins as a spool does.
 func IsSpool(beginning []byte) bool {
 	h, err := parseChunkHeader(beginning)
-	return err == nil && h.typ == chunkGeneration
+	return err == nil && h.Type == ChunkGeneration
 }
 
 // Open opens the spool that a recorder has left behind. It finds the last whole round; the payloads of ring records
@@ -91,9 +91,9 @@ func OpenFile(file *os.File) (*Spool, error) {
 		return nil, fmt.Errorf("%w: it is not a regular file", ErrNoSpool)
 	}
 	if stat.Size() == 0 {
-		return nil, errUnopened
+		return nil, ErrUnopened
 	}
-	s, err := read(file, stat.Size())
+	s, err := Read(file, stat.Size())
 	if err != nil {
 		return nil, err
 	}
@@ -101,30 +101,30 @@ func OpenFile(file *os.File) (*Spool, error) {
 	return s, nil
 }
 
-// read looks at all chunk headers of a spool.
-func read(r io.ReaderAt, size int64) (*Spool, error) {
+// Read looks at all chunk headers of a spool.
+func Read(r io.ReaderAt, size int64) (*Spool, error) {
 	s := &Spool{r: r}
-	var list listing
+	var list Listing
 	generations := 0
-	scan := scanner{r: r, limit: size, damage: &s.damage}
+	scan := NewScanner(r, size, &s.damage)
 	for {
-		c, err := scan.chunk()
+		c, err := scan.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		switch c.typ {
-		case chunkTasks:
-			list.add(&c)
-		case chunkGeneration:
+		switch c.Type {
+		case ChunkTasks:
+			list.Add(&c)
+		case ChunkGeneration:
 			generations++
 		}
 		if err := s.visit(&scan, &c); err != nil {
 			return nil, err
 		}
-		s.listed = s.listed || generations < 2 && list.complete && s.limit == c.end()
+		s.listed = s.listed || generations < 2 && list.Complete && s.limit == c.End()
 		if s.tail != nil {
 			break
 		}
@@ -138,25 +138,25 @@ func read(r io.ReaderAt, size int64) (*Spool, error) {
 }
 
 // visit notes what matters for the whole file.
-func (s *Spool) visit(scan *scanner, c *chunk) error {
-	if c.typ == chunkCopyPiece || c.typ == chunkCopyFile {
+func (s *Spool) visit(scan *Scanner, c *Chunk) error {
+	if c.Type == chunkCopyPiece || c.Type == chunkCopyFile {
 		return s.copies.visit(scan, c)
 	}
-	if c.typ != chunkGeneration && c.typ != chunkRound && c.typ != chunkEnd || c.typ == chunkGeneration && s.first != nil {
+	if c.Type != ChunkGeneration && c.Type != ChunkRound && c.Type != ChunkEnd || c.Type == ChunkGeneration && s.first != nil {
 		return nil
 	}
-	b, err := scan.read(c)
+	b, err := scan.Read(c)
 	if err != nil || b == nil {
 		return err
 	}
-	switch c.typ {
-	case chunkGeneration:
+	switch c.Type {
+	case ChunkGeneration:
 		s.first, err = parseGeneration(b)
-	case chunkRound:
-		s.limit, s.close = c.end(), max(s.close, int64(c.position))
-	case chunkEnd:
-		s.open, s.tail, err = parseTail(b)
-		s.limit = c.end()
+	case ChunkRound:
+		s.limit, s.close = c.End(), max(s.close, int64(c.Position))
+	case ChunkEnd:
+		s.open, s.tail, err = ParseTail(b)
+		s.limit = c.End()
 	}
 	return err
 }
@@ -172,8 +172,39 @@ func (w *Writer) Spool() (*Spool, error) {
 	return &Spool{r: w.file, file: w.file, first: w.header, live: &w.shared, punch: w.path == ""}, nil
 }
 
+// header says what the spool is the spool of, as its first generation has it.
+func (s *Spool) Header() *Header { return &s.first.Header }
+
+// hasBeginning reports whether the file begins with the first generation of the recording.
+func (s *Spool) HasBeginning() bool { return s.first.first }
+
+// Tail is what the end of the recording says, and when the window opened; nil: the spool has no end, or not yet.
+func (s *Spool) Tail() (opened int64, t *Tail) { return s.open, s.tail }
+
+// closed is when the window closed, as far as the file says.
+func (s *Spool) Closed() int64 {
+	if s.tail != nil {
+		return s.tail.Close
+	}
+	return s.close
+}
+
+// scanner goes through the chunks of the spool. It counts damage in damage.
+func (s *Spool) Scanner(damage *Damage) Scanner {
+	return NewScanner(s.r, s.limit, damage)
+}
+
+// recountDamage is where a scanner counts that goes through the spool once more.
+func (s *Spool) RecountDamage() *Damage {
+	s.damage.Bad = 0
+	return &s.damage
+}
+
+// HasList reports whether a list of tasks is complete before the second generation, the last whole round or the end.
+func (s *Spool) HasList() bool { return s.listed }
+
 // BootID names the boot of the machine that was recorded.
-func (s *Spool) BootID() string { return s.first.session.GetBootId() }
+func (s *Spool) BootID() string { return s.first.Session.GetBootId() }
 
 // Damage says what the spool lacks; nil: nothing. It is complete after Finalise.
 func (s *Spool) Damage() *Damage {
@@ -185,7 +216,7 @@ func (s *Spool) Damage() *Damage {
 }
 
 // Changed reports whether the file of a spool that was finalised does not hold what its writer wrote.
-func (s *Spool) Changed() bool { return s.damage.Bad > 0 || !s.first.first }
+func (s *Spool) Changed() bool { return s.damage.Bad > 0 || !s.HasBeginning() }
 
 // Close closes the file of a spool that Open has opened.
 func (s *Spool) Close() error {

@@ -49,7 +49,7 @@ func (w *Writer) Modules(text []byte) error {
 // pieceWriter writes chunks of one type, whose positions count the bytes before them.
 type pieceWriter struct {
 	w    *Writer
-	typ  chunkType
+	typ  ChunkType
 	done uint64
 }
 
@@ -105,12 +105,12 @@ func (s *Spool) Modules() io.Reader {
 }
 
 // pieces reads the payloads of all chunks of one type before the first round; nil: there are none.
-func (s *Spool) pieces(typ chunkType) io.Reader {
+func (s *Spool) pieces(typ ChunkType) io.Reader {
 	limit := s.limit
 	if s.live != nil {
 		limit = s.live.whole.Load()
 	}
-	p := &pieceReader{typ: typ, scan: scanner{r: s.r, limit: limit, damage: new(Damage)}}
+	p := &pieceReader{typ: typ, scan: NewScanner(s.r, limit, new(Damage))}
 	if err := p.find(); err != nil {
 		return nil
 	}
@@ -118,8 +118,8 @@ func (s *Spool) pieces(typ chunkType) io.Reader {
 }
 
 type pieceReader struct {
-	typ  chunkType
-	scan scanner
+	typ  ChunkType
+	scan Scanner
 	next uint64 // bytes before the next piece
 	rest []byte // of the piece that is being read; belongs to scan
 	err  error
@@ -128,20 +128,20 @@ type pieceReader struct {
 // find goes to the next piece.
 func (p *pieceReader) find() error {
 	for {
-		c, err := p.scan.chunk()
+		c, err := p.scan.Next()
 		switch {
 		case err != nil:
 			return err
-		case c.typ == chunkRound:
+		case c.Type == ChunkRound:
 			return io.EOF
-		case c.typ != p.typ || c.length > taskChunk:
+		case c.Type != p.typ || c.Length > taskChunk:
 			continue
 		}
-		b, err := p.scan.read(&c)
+		b, err := p.scan.Read(&c)
 		if err != nil {
 			return err
 		}
-		if b == nil || c.position != p.next {
+		if b == nil || c.Position != p.next {
 			return errors.New("the copy of the kernel's symbols in the spool is damaged")
 		}
 		p.rest = b

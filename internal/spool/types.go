@@ -39,38 +39,3 @@ type Tail struct {
 	Programs []*format.ProgramCost
 	Clocks   *format.ClockSnapshot
 }
-
-// Options say how a spool is finalised.
-type Options struct {
-	// Live: the Writer is still at work. Finalise writes what is certain after every round and returns after
-	// [Writer.End] or when [Writer.Close] is called.
-	Live bool
-	// Progress is called now and then with the bytes of the spool that are done, and all of them; 0 while live.
-	Progress func(done, total int64)
-	// Names gives frames their names; nil: they get none. A live stream asks in a goroutine of its own, which has
-	// ended when Finalise returns.
-	Names     Namer
-	Symbolize Symbolize
-	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
-	// filled in if they are not.
-	Cost func() *format.RecorderCost
-}
-
-// Summary says what a finalised stream holds.
-type Summary struct {
-	Open, Close int64
-	Events      map[format.Kind]uint64
-	Threads     int            // that the stream names, without the idle ones
-	Lost        uint64         // events, as far as their number is known
-	Losses      []*format.Loss // by CPU, kind and cause, of all sections
-	LostByCause map[format.Cause]uint64
-	Late        uint64
-	Sections    int
-	Damage      *Damage // nil: none
-
-	Samples      uint64
-	User, Kernel FrameCount
-	Stacks       StackCount
-	Mappings     uint64         // that were not kept, because there were too many
-	Modules      []ModuleFrames // those with the most nameless frames first
-}

@@ -129,15 +129,13 @@ func (w *Writer) Begin(h Header) error {
 	}
 	w.begun = true
 	w.recording = uint32(h.Session.GetId()) ^ uint32(h.Session.GetId()>>32)
-	w.piece = pieceBytes(h.Rings)
-	w.first = generation{
-		rings: uint32(h.Rings), recorderPID: uint32(h.RecorderPID), noSched: h.NoSched, first: true,
-		stacks: h.Stacks || len(h.Sources) > 0, offCPUMin: h.OffCPUMin,
-		session: proto.Clone(h.Session).(*format.Session),
-	}
+	w.piece = PieceBytes(h.Rings)
+	h.Session = proto.Clone(h.Session).(*format.Session)
 	if len(h.Sources) > 0 {
-		w.first.session.Sources = h.Sources
+		h.Session.Sources = h.Sources
+		h.Stacks = true
 	}
+	w.first = generation{Header: h, first: true}
 	header := w.first
 	w.header = &header
 	return w.generation()
@@ -149,7 +147,7 @@ func (w *Writer) generation() error {
 		return err
 	}
 	w.scratch = payload
-	return w.small(chunkGeneration, 0, payload)
+	return w.small(ChunkGeneration, 0, payload)
 }
 
 // Ring appends what a ring held from position pos on: whole records, with the ring's 8-byte headers.
@@ -157,34 +155,34 @@ func (w *Writer) Ring(ring int, pos uint64, raw []byte) error {
 	if err := w.ready(); err != nil || len(raw) == 0 {
 		return err
 	}
-	if ring < 0 || ring >= int(w.first.rings) {
-		return fmt.Errorf("spool ring %d: the spool has %d", ring, w.first.rings)
+	if ring < 0 || ring >= w.first.Rings {
+		return fmt.Errorf("spool ring %d: the spool has %d", ring, w.first.Rings)
 	}
-	return w.split(chunkHeader{typ: chunkRing, ring: uint16(ring), position: pos}, raw)
+	return w.split(ChunkHeader{Type: ChunkRing, Ring: uint16(ring), Position: pos}, raw)
 }
 
 // split writes bytes that begin with a record in chunks of one type.
-func (w *Writer) split(h chunkHeader, raw []byte) error {
+func (w *Writer) split(h ChunkHeader, raw []byte) error {
 	w.vector, w.pieces = w.vector[:0], w.pieces[:0]
 	count := (len(raw) + w.piece - 1) / w.piece
 	if need := count * chunkHeaderSize; cap(w.pieces) < need {
 		w.pieces = make([]byte, 0, need)
 	}
-	h.flags, h.recording = chunkWhole, w.recording
+	h.Flags, h.recording = ChunkWhole, w.recording
 	length := len(raw) + count*chunkHeaderSize
 	for len(raw) > 0 {
 		piece := raw[:min(len(raw), w.piece)]
 		raw = raw[len(piece):]
-		h.length, h.crc = uint32(len(piece)), checksum(piece)
+		h.Length, h.CRC = uint32(len(piece)), checksum(piece)
 		at := len(w.pieces)
 		w.pieces = w.pieces[:at+chunkHeaderSize]
 		h.put(w.pieces[at:])
 		w.vector = append(w.vector, w.pieces[at:at+chunkHeaderSize], piece)
-		h.position += uint64(len(piece))
-		h.flags = 0
+		h.Position += uint64(len(piece))
+		h.Flags = 0
 	}
 	var zeros [8]byte
-	pad := padded(int(h.length)) - int(h.length)
+	pad := padded(int(h.Length)) - int(h.Length)
 	w.vector = append(w.vector, zeros[:pad])
 	return w.write(length + pad)
 }
@@ -196,7 +194,7 @@ func (w *Writer) Sideband(records []byte) error {
 	}
 	at := w.side
 	w.side += uint64(len(records))
-	return w.split(chunkHeader{typ: chunkSideband, position: at}, records)
+	return w.split(ChunkHeader{Type: ChunkSideband, Position: at}, records)
 }
 
 // BeginTasks begins a list of all tasks. One that has not ended stays incomplete.
@@ -227,9 +225,9 @@ func (w *Writer) Tasks(raw []byte) error {
 }
 
 func (w *Writer) appendTasks(records []byte) error {
-	h := chunkHeader{typ: chunkTasks, position: w.listed}
+	h := ChunkHeader{Type: ChunkTasks, Position: w.listed}
 	if !w.listing {
-		h.flags = chunkWhole
+		h.Flags = ChunkWhole
 	}
 	w.listing = true
 	w.listed += uint64(len(records))
@@ -242,7 +240,7 @@ func (w *Writer) EndTasks() error {
 		return err
 	}
 	w.listing = false
-	return w.chunk(chunkHeader{typ: chunkTasks, flags: chunkLast, position: w.listed}, nil)
+	return w.chunk(ChunkHeader{Type: ChunkTasks, Flags: ChunkLast, Position: w.listed}, nil)
 }
 
 // Blocked appends a list of the threads that are blocked when the window has closed, as the kernel's iterator wrote it:
@@ -254,13 +252,13 @@ func (w *Writer) Blocked(list []byte) error {
 	for len(list) > 0 {
 		n := 0
 		for n < blockedChunk && n < len(list) {
-			length := blockedLength(list[n:])
+			length := BlockedLength(list[n:])
 			if length == 0 {
 				return errors.New("spool where threads are blocked: the list is damaged")
 			}
 			n += length
 		}
-		if err := w.small(chunkBlocked, 0, list[:n]); err != nil {
+		if err := w.small(ChunkBlocked, 0, list[:n]); err != nil {
 			return err
 		}
 		list = list[n:]
@@ -273,11 +271,11 @@ func (w *Writer) Round(r Round) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	if n := int(w.first.rings); len(r.Producer) != n || len(r.Drained) != n {
+	if n := w.first.Rings; len(r.Producer) != n || len(r.Drained) != n {
 		return fmt.Errorf("spool a round of %d and %d positions: there are %d rings", len(r.Producer), len(r.Drained), n)
 	}
 	w.scratch = appendRound(w.scratch[:0], w.first.open, &r)
-	if err := w.small(chunkRound, uint64(r.Time), w.scratch); err != nil {
+	if err := w.small(ChunkRound, uint64(r.Time), w.scratch); err != nil {
 		return err
 	}
 	w.publish()
@@ -296,7 +294,7 @@ func (w *Writer) Clocks(c *format.ClockSnapshot) error {
 	if err != nil {
 		return fmt.Errorf("encode the clocks: %w", err)
 	}
-	return w.small(chunkClocks, 0, payload)
+	return w.small(ChunkClocks, 0, payload)
 }
 
 // BumpGeneration tells that the kernel programs have been given the next generation's number: from here on, records
@@ -433,7 +431,7 @@ func (w *Writer) End(t Tail) error {
 	if err != nil {
 		return err
 	}
-	if err := w.small(chunkEnd, 0, payload); err != nil {
+	if err := w.small(ChunkEnd, 0, payload); err != nil {
 		return err
 	}
 	w.shared.whole.Store(w.size)
@@ -494,16 +492,16 @@ func (w *Writer) ready() error {
 }
 
 // small writes a chunk with one payload.
-func (w *Writer) small(typ chunkType, position uint64, payload []byte) error {
+func (w *Writer) small(typ ChunkType, position uint64, payload []byte) error {
 	if len(payload) > maxSmallChunk {
 		return fmt.Errorf("spool %d bytes at once: %d are the most", len(payload), maxSmallChunk)
 	}
-	return w.chunk(chunkHeader{typ: typ, position: position}, payload)
+	return w.chunk(ChunkHeader{Type: typ, Position: position}, payload)
 }
 
 // chunk writes a chunk; it sets the payload's length and checksum in the header.
-func (w *Writer) chunk(h chunkHeader, payload []byte) error {
-	h.length, h.crc, h.recording = uint32(len(payload)), checksum(payload), w.recording
+func (w *Writer) chunk(h ChunkHeader, payload []byte) error {
+	h.Length, h.CRC, h.recording = uint32(len(payload)), checksum(payload), w.recording
 	var header [chunkHeaderSize]byte
 	var zeros [8]byte
 	h.put(header[:])

@@ -1,16 +1,13 @@
 package spool
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"wprof/format"
-	"wprof/internal/ringdata"
 )
 
 func TestCreateMovesAnOldSpoolAside(t *testing.T) {
@@ -50,81 +47,6 @@ func TestCreateFollowsNoLink(t *testing.T) {
 	}
 	if info, err := os.Lstat(w.MovedAside()); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("%q is not the link (%v)", w.MovedAside(), err)
-	}
-}
-
-// TestRingBytesSurvivePieces: a run longer than a chunk is cut within records and comes back whole.
-func TestRingBytesSurvivePieces(t *testing.T) {
-	w, err := Create(filepath.Join(t.TempDir(), "x.part"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	const events = 30_000
-	var raw []byte
-	for i := range events {
-		raw = appendSwitch(raw, int64(1000+i), 0, 10, 11)
-	}
-	if len(raw) < 8*pieceBytes(1) {
-		t.Fatalf("%d bytes are too few", len(raw))
-	}
-	pos := uint64(len(raw))
-	for _, err := range []error{
-		w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}),
-		w.Open(900),
-		w.Ring(0, 0, raw),
-		w.Round(Round{Time: 1000 + events, Producer: []uint64{pos}, Drained: []uint64{pos}}),
-		w.End(Tail{Close: 1000 + events}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, err := w.Spool()
-	if err != nil {
-		t.Fatal(err)
-	}
-	summary, err := s.Finalise(format.NewWriter(io.Discard, format.WriterOptions{}), Options{})
-	if err != nil || summary.Events[format.KindSwitch] != events || summary.Damage != nil || summary.Late != 0 {
-		t.Errorf("%+v, %v; want %d switches", summary, err, events)
-	}
-}
-
-func TestTaskListsMayComeInPiecesOfAnyLength(t *testing.T) {
-	for _, piece := range []int{1, 7, ringdata.TaskSize, 1000, 1 << 20} {
-		w, err := Create(filepath.Join(t.TempDir(), "x.part"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Begin(Header{Session: &format.Session{Id: 1}, Rings: 1}); err != nil {
-			t.Fatal(err)
-		}
-		var list []byte
-		for tid := range uint32(2000) {
-			list = append(list, taskRecord(100, tid+1)...)
-		}
-		for len(list) > 0 {
-			n := min(piece, len(list))
-			if err := w.Tasks(list[:n]); err != nil {
-				t.Fatal(err)
-			}
-			list = list[n:]
-		}
-		for _, err := range []error{w.Open(200), w.End(Tail{Close: 300})} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		s, err := w.Spool()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out bytes.Buffer
-		summary, err := s.Finalise(format.NewWriter(&out, format.WriterOptions{}), Options{})
-		if got := summary.Events[format.KindStateThread]; err != nil || got != 2*2000 {
-			t.Errorf("pieces of %d: %d states of threads, %v; want 2000 at the opening and at the close", piece, got, err)
-		}
-		w.Close()
 	}
 }
 
@@ -169,7 +91,7 @@ func TestOpenSaysWhatIsNoSpool(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); !errors.Is(err, errUnopened) {
+	if _, err := Open(path); !errors.Is(err, ErrUnopened) {
 		t.Errorf("an empty file: %v", err)
 	}
 }

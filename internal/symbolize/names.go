@@ -10,15 +10,16 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
-	"wprof/internal/spool"
+	"wprof/internal/assemble"
+	"wprof/internal/symbol"
 )
 
 // namer adds names to frames that have none.
 type namer struct {
-	names spool.Namer
+	names assemble.Namer
 	again bool // also to those that have some
 	// Names that were asked for ahead, module by module; nil: each is asked for as it comes.
-	ahead map[moduleKey]map[spool.Address]spool.Name
+	ahead map[moduleKey]map[symbol.Address]symbol.Name
 
 	frame  format.Frame
 	line   format.Line
@@ -61,7 +62,7 @@ func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
 		return f
 	}
 	n.result.Nameless++
-	name := n.find(m, spool.Address{Offset: f.Offset, Caller: f.Caller})
+	name := n.find(m, symbol.Address{Offset: f.Offset, Caller: f.Caller})
 	if !name.OK {
 		return f
 	}
@@ -73,14 +74,14 @@ func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
 	return d
 }
 
-func (n *namer) find(m *format.Module, at spool.Address) spool.Name {
+func (n *namer) find(m *format.Module, at symbol.Address) symbol.Name {
 	if n.ahead != nil {
 		if name, ok := n.ahead[keyOf(m)][at]; ok {
 			return name
 		}
 	}
-	var out [1]spool.Name
-	_ = n.names.Names(m, []spool.Address{at}, out[:]) // why there is no name is the module's to tell
+	var out [1]symbol.Name
+	_ = n.names.Names(m, []symbol.Address{at}, out[:]) // why there is no name is the module's to tell
 	return out[0]
 }
 
@@ -100,13 +101,13 @@ func (n *namer) gather(r io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
-	n.ahead = make(map[moduleKey]map[spool.Address]spool.Name, len(wanted))
+	n.ahead = make(map[moduleKey]map[symbol.Address]symbol.Name, len(wanted))
 	for key, places := range wanted {
-		at := make([]spool.Address, 0, len(places))
+		at := make([]symbol.Address, 0, len(places))
 		for place := range places {
 			at = append(at, place)
 		}
-		out := make([]spool.Name, len(at))
+		out := make([]symbol.Name, len(at))
 		_ = n.names.Names(modules[key], at, out)
 		for i := range at {
 			places[at[i]] = out[i]
@@ -117,8 +118,8 @@ func (n *namer) gather(r io.ReaderAt, size int64) error {
 }
 
 // collect finds all places that are to be named.
-func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[spool.Address]spool.Name, map[moduleKey]*format.Module, error) {
-	wanted, modules := map[moduleKey]map[spool.Address]spool.Name{}, map[moduleKey]*format.Module{}
+func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[symbol.Address]symbol.Name, map[moduleKey]*format.Module, error) {
+	wanted, modules := map[moduleKey]map[symbol.Address]symbol.Name{}, map[moduleKey]*format.Module{}
 	section := map[uint32]*format.Module{}
 	total := 0
 	blocks := format.NewBlockReader(io.NewSectionReader(r, 0, size))
@@ -145,10 +146,10 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[spool.Addr
 				}
 				key := keyOf(m)
 				if wanted[key] == nil {
-					wanted[key], modules[key] = map[spool.Address]spool.Name{}, m
+					wanted[key], modules[key] = map[symbol.Address]symbol.Name{}, m
 					total += placesPerModule
 				}
-				wanted[key][spool.Address{Offset: f.Offset, Caller: f.Caller}] = spool.Name{}
+				wanted[key][symbol.Address{Offset: f.Offset, Caller: f.Caller}] = symbol.Name{}
 				total++
 			})
 		}

@@ -17,8 +17,8 @@ import (
 // reasons is a resolver that also says why a module has no names.
 type reasons struct{ *symbol.Resolver }
 
-// Names implements spool.Namer.
-func (r reasons) Names(m *format.Module, at []spool.Address, out []spool.Name) error {
+// Names implements assemble.Namer.
+func (r reasons) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
 	if err := r.Resolver.Names(m, at, out); err != nil {
 		return err
 	}

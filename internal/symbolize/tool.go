@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"wprof/format"
+	"wprof/internal/assemble"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
 	"wprof/internal/proc"
@@ -113,7 +114,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	w := format.NewWriter(out, format.WriterOptions{Level: level(inv, out)})
 	resolver := symbol.NewResolver(spoolSources(inv, recorded, name))
 	defer resolver.Close()
-	summary, err := recorded.Finalise(w, spool.Options{Progress: bar.Set, Names: reasons{resolver}})
+	summary, err := assemble.Finalise(recorded, w, assemble.Options{Progress: bar.Set, Names: reasons{resolver}})
 	bar.Done()
 	if err != nil {
 		return cli.Failf("finish %s: %w", name, err)
@@ -135,7 +136,7 @@ func warnOfMaps(inv *cli.Invocation, resolver *symbol.Resolver) {
 }
 
 // told says what was recovered, if that is not everything.
-func told(name string, s *spool.Summary) error {
+func told(name string, s *assemble.Summary) error {
 	if s.Damage == nil {
 		return nil
 	}

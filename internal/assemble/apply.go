@@ -1,0 +1,119 @@
+package assemble
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+	"wprof/internal/merge"
+	"wprof/internal/ringdata"
+)
+
+// applier turns records, in the order of time, into what the roster knows and what the stream tells. Records before
+// the window's opening only do the first.
+type applier struct {
+	*roster
+	in       *merge.Reader
+	out      *stream
+	switched format.Event // reused: fields that do not change are set once
+	woke     format.Event
+	rare     format.Event
+	sampled  format.Event
+	plain    [format.MaxKind + 1]*plainRecord
+	code     *code
+
+	offCPUMin int64 // ns; shorter times off have no stack
+}
+
+func newApplier(r *roster, out *stream) *applier {
+	a := &applier{roster: r, out: out, plain: plainRecords()}
+	a.switched.Kind, a.woke.Kind, a.sampled.Kind = format.KindSwitch, format.KindWaking, format.KindSample
+	return a
+}
+
+const sides = ringdata.FlagSubject | ringdata.FlagObject
+
+// apply takes the next record.
+func (a *applier) apply(b []byte, at int64) error {
+	switch b[ringdata.HdrKind] {
+	case ringdata.KindSwitch:
+		return a.applySwitch(b, at)
+	case ringdata.KindWaking:
+		return a.applyWaking(b, at)
+	}
+	return a.applyRare(b, at)
+}
+
+func (a *applier) applyRare(b []byte, at int64) error {
+	switch b[ringdata.HdrKind] {
+	case ringdata.KindWakeupNew:
+		return a.applyWakeupNew(b, at)
+	case ringdata.KindFork:
+		return a.applyFork(b, at)
+	case ringdata.KindExec:
+		return a.applyExec(b, at)
+	case ringdata.KindRename:
+		return a.applyRename(b, at)
+	case ringdata.KindExit:
+		return a.applyExit(b, at)
+	case ringdata.KindFree:
+		return a.applyFree(b, at)
+	case ringdata.KindLost:
+		return a.applyLost(b, at)
+	case ringdata.KindTask:
+		a.applyTask(b, at)
+	case ringdata.KindStack:
+		a.code.told.tell(b, at)
+	case ringdata.KindSample:
+		return a.applySample(b, at)
+	case ringdata.KindArgs:
+		a.applyArgs(b)
+	case merge.KindGap:
+		return a.applyGap(int64(binary.LittleEndian.Uint64(b[merge.GapFrom:])), at)
+	}
+	if kind := b[ringdata.HdrKind]; int(kind) < len(a.plain) && a.plain[kind] != nil {
+		return a.applyPlain(a.plain[kind], b, at)
+	}
+	return nil
+}
+
+// subject is the thread that a record tells of, which runs on the record's CPU as a rule.
+func (a *applier) subject(b []byte) *thread {
+	tid := binary.LittleEndian.Uint32(b[ringdata.HdrTID:])
+	if n := int(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])); n < len(a.cpus) {
+		if t := a.cpus[n].running; t != nil {
+			if t.tid == tid {
+				return t
+			}
+			a.noticeExchange(t, tid)
+		}
+	}
+	return a.thread(tid)
+}
+
+// noticeExchange is told of a record that names by a tid who runs on a CPU. If that is the tid of the leader, who has
+// exited, the thread that was known to run there is calling exec: the two have exchanged their tids. The kernel tells
+// the exec later; until then the stream goes on naming the thread as before.
+func (a *applier) noticeExchange(running *thread, tid uint32) {
+	if !running.told || running.pid != tid || running.key != running.tid {
+		return
+	}
+	if leader := a.threads.get(tid); leader != nil && leader != running && (leader.exited || leader.status == gone) && leader.key == tid {
+		a.threads.exchange(running, leader)
+	}
+}
+
+// event is the beginning of an event that tells of a record.
+func (a *applier) event(b []byte) *format.Event {
+	e := &a.rare
+	*e = format.Event{
+		Kind: format.Kind(b[ringdata.HdrKind]), Flags: format.Flags(b[ringdata.HdrFlags] & sides),
+		CPU: uint32(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])),
+	}
+	return e
+}
+
+// tells is false for records that only build up the roster. What the flags of a record do not want may still be a
+// visible thread: with -f no-task-life they want no record of life.
+func (a *applier) tells(e *format.Event, at int64) bool {
+	return at >= a.out.from && e.Flags&format.FlagsVisible != 0
+}

@@ -1,0 +1,203 @@
+package assemble
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"wprof/format"
+	"wprof/internal/ringdata"
+)
+
+func (a *applier) applyFork(b []byte, at int64) error {
+	parent := a.subject(b)
+	who := decodeIdentity(b[ringdata.ForkChild:])
+	child := a.tell(&who, at)
+	child.visible = child.visible || b[ringdata.HdrFlags]&ringdata.FlagObject != 0
+	inherit(child, parent)
+	e := a.event(b)
+	if !a.tells(e, at) {
+		return nil
+	}
+	e.Task = a.out.name(parent)
+	e.Fork().SetChild(a.out.name(child))
+	return a.out.write(e, at)
+}
+
+// inherit gives a new process the command line of the one that made it: it has that until it calls exec.
+func inherit(child, parent *thread) {
+	if c, p := child.group, parent.group; c != nil && p != nil && c != p && c.command == nil && p.command != nil {
+		c.setCommand(p.command)
+	}
+}
+
+// applyExec makes a new definition, also when the program has the same name as the one before. A thread that was not
+// the leader continues under the leader's tid and start time, as in the kernel.
+func (a *applier) applyExec(b []byte, at int64) error {
+	le := binary.LittleEndian
+	who := decodeIdentity(b[ringdata.ExecWho:])
+	old := le.Uint32(b[ringdata.ExecOldTID:])
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	tells := a.tells(e, at)
+
+	t := a.thread(who.tid)
+	if old != who.tid && old != 0 {
+		caller, leader := a.threads.get(old), t
+		if t.tid == old && t.key != old {
+			caller, leader = t, caller
+		}
+		if caller != nil && leader != nil && caller.status != gone && !caller.isIdle && !leader.isIdle {
+			a.takeOver(caller, leader)
+			t = caller
+		}
+	}
+	was := a.out.current(t)
+	v := e.Exec()
+	if tells {
+		v.SetPrev(a.out.define(was))
+	}
+	t.start = who.start
+	t = a.tell(&who, at)
+	t.visible = t.visible || e.Flags != 0
+	t.def, t.was = nil, was
+	if command := a.out.commands.taken(who.pid); t.group != nil {
+		t.group.command = command
+	}
+	if !tells {
+		return nil
+	}
+	e.Task = a.out.name(t)
+	if old != who.tid && old != 0 {
+		v.SetOldTID(uint64(old))
+	}
+	length := min(int(le.Uint32(b[ringdata.ExecFilenameLen:])), len(b)-ringdata.ExecFilename)
+	v.SetFilename(b[ringdata.ExecFilename : ringdata.ExecFilename+length])
+	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 {
+		e.Flags |= format.ExecCut
+	}
+	return a.out.write(e, at)
+}
+
+// takeOver does what the kernel does when a thread that is not the leader calls exec: the two exchange their tids, and
+// the caller is the leader from then on, with the leader's start time. The old leader is freed under the caller's tid.
+func (a *applier) takeOver(caller, leader *thread) {
+	was := a.out.current(caller)
+	if caller.key == caller.tid {
+		a.threads.exchange(caller, leader)
+	}
+	caller.tid, leader.tid = caller.key, leader.key
+	if leader.told {
+		caller.start = leader.start
+	}
+	caller.def, caller.was = nil, was
+	leader.was, leader.def = leader.latest(), nil
+	if leader.status == running {
+		a.vacate(leader)
+	}
+	leader.status = gone
+}
+
+func (a *applier) applyRename(b []byte, at int64) error {
+	who := decodeIdentity(b[ringdata.RenameWho:])
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	tells := a.tells(e, at)
+	t := a.subject(b)
+	if !t.told {
+		// Only the name before is known of what it was before.
+		before := who
+		copy(before.comm[:], b[ringdata.RenameOldComm:][:ringdata.IdentCommSize])
+		if before.tid == before.pid {
+			before.processComm = before.comm
+		}
+		t = a.tell(&before, at)
+	}
+	was := a.out.current(t)
+	v := e.Rename()
+	if tells {
+		v.SetPrev(a.out.define(was))
+	}
+	t = a.tell(&who, at)
+	t.visible = t.visible || e.Flags != 0
+	if !tells {
+		return nil
+	}
+	e.Task = a.out.name(t)
+	return a.out.write(e, at)
+}
+
+func (a *applier) applyExit(b []byte, at int64) error {
+	t := a.subject(b)
+	t.exited = true
+	last := b[ringdata.HdrFlags]&ringdata.FlagLast != 0 && a.endsProcess(t, binary.LittleEndian.Uint32(b[ringdata.ExitPID:]))
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	if !a.tells(e, at) {
+		return nil
+	}
+	e.Task = a.out.name(t)
+	v := e.Exit()
+	v.SetCode(uint64(binary.LittleEndian.Uint32(b[ringdata.ExitCode:])))
+	if last {
+		e.Flags |= format.ExitLast
+	}
+	return a.out.write(e, at)
+}
+
+// endsProcess reports whether an exit with FlagLast is its process's last. The kernel decrements signal->live some time
+// before the tracepoint (do_exit in kernel/exit.c), so several threads that exit together find it 0; the last of them ends
+// the process.
+func (a *applier) endsProcess(t *thread, pid uint32) bool {
+	g := t.group
+	if g == nil {
+		g = a.groups[pid]
+	}
+	if g == nil {
+		return true // no other record is of this process
+	}
+	if g.ended || slices.ContainsFunc(g.threads, (*thread).lives) {
+		return false
+	}
+	g.ended = true
+	return true
+}
+
+func (a *applier) applyFree(b []byte, at int64) error {
+	le := binary.LittleEndian
+	tid, start := le.Uint32(b[ringdata.HdrTID:]), int64(le.Uint64(b[ringdata.FreeStartNS:]))
+	t := a.threads.get(tid)
+	if t == nil || t.told && t.start != start && t.key == t.tid {
+		t = a.threads.ghosts[threadKey{tid, start}]
+	}
+	if t == nil {
+		// Nothing but its end was ever told of it. It has no place in the table: the tid may be another one's.
+		t = a.dead(b, tid, start)
+	}
+	e := a.event(b)
+	e.Flags &= format.FlagSubject
+	var err error
+	if a.tells(e, at) {
+		e.Task = a.out.name(t)
+		err = a.out.write(e, at)
+	}
+	a.drop(t)
+	return err
+}
+
+// dead is a thread that no record but that of its end mentions.
+func (a *applier) dead(b []byte, tid uint32, start int64) *thread {
+	t := &thread{identity: identity{tid: tid, start: start}}
+	if len(b) < ringdata.FreeSize {
+		t.comm = nameless(tid)
+		return t
+	}
+	le := binary.LittleEndian
+	t.pid, t.flags = le.Uint32(b[ringdata.FreePID:]), le.Uint32(b[ringdata.FreeTaskFlags:])
+	t.comm, t.processComm = comm(b[ringdata.FreeComm:]), comm(b[ringdata.FreeProcessComm:])
+	t.told = true
+	// Its process may live on. If the id is another process's by now, that is younger than the thread.
+	if leader := a.threads.get(t.pid); leader != nil && leader.told && leader.pid == t.pid && leader.start <= start && tid != t.pid {
+		t.ppid = leader.ppid
+	}
+	return t
+}

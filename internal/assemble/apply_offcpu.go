@@ -1,0 +1,67 @@
+package assemble
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+	"wprof/internal/merge"
+	"wprof/internal/ringdata"
+)
+
+// tellOff gives the switch that brings a thread back the stack that the thread had while it was off its CPU.
+func (a *applier) tellOff(e *format.Event, b []byte, next *thread, at int64) error {
+	if e.Flags&format.SwitchHasSince != 0 && at-next.since < a.offCPUMin {
+		return nil
+	}
+	id := a.code.stackOf(next.user, next.kernel)
+	if r := b[ringdata.SwitchDistance:]; binary.LittleEndian.Uint32(r) != 0 {
+		var err error
+		if id, err = a.returned(merge.ReturnOf(b), at); err != nil {
+			return err
+		}
+	}
+	if id != 0 {
+		e.Flags |= format.SwitchHasStack
+		e.Args[format.SwitchStack] = uint64(id)
+	}
+	return nil
+}
+
+// returned is the stack of a thread that has come back. Another ring may define it in a record that is younger than
+// the switch.
+func (a *applier) returned(b []byte, at int64) (format.StackID, error) {
+	if b == nil {
+		return 0, nil
+	}
+	user, kernel := stackIDs(b[ringdata.ReturnStacks:])
+	for _, id := range [...]uint64{user, kernel} {
+		if _, ok := a.code.find(id, at); !ok {
+			if err := a.in.ReadAhead(merge.RecordTime(b)); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return a.code.stack(user, kernel, at), nil
+}
+
+// tellWaker gives a waking the stack of the waker, whom the filters need not want: it says why the wakee goes on.
+func (a *applier) tellWaker(e *format.Event, arg int, b []byte, at int64) {
+	e.Args[arg] = 0
+	s := trailing(b, ringdata.WakingSize)
+	if s == nil {
+		return
+	}
+	user, kernel := stackIDs(s)
+	if id := a.code.stack(user, kernel, at); id != 0 {
+		e.Flags |= format.WakingHasStack
+		e.Args[arg] = uint64(id)
+	}
+}
+
+// keepBlocked lets the stacks of threads that are off their CPU outlive the memory that stacks of a generation share.
+func (r *roster) keepBlocked() {
+	_ = r.threads.all(func(t *thread) error {
+		t.user, t.kernel = t.user.own(), t.kernel.own()
+		return nil
+	})
+}

@@ -1,0 +1,84 @@
+package assemble
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+	"wprof/internal/merge"
+	"wprof/internal/ringdata"
+	"wprof/internal/spool"
+)
+
+// eachBlocked calls take with every rec_blocked of the lists in some chunks.
+func eachBlocked(in *merge.Reader, lists []spool.Chunk, take func(b []byte)) error {
+	for i := range lists {
+		b, err := in.Payload(&lists[i])
+		if err != nil {
+			return err
+		}
+		for n := spool.BlockedLength(b); n > 0; n = spool.BlockedLength(b) {
+			take(b[:n])
+			b = b[n:]
+		}
+	}
+	return nil
+}
+
+// tellBlocked notes where the threads are that are still blocked at the end.
+func (f *finaliser) tellBlocked(end int64) error {
+	blocked := func(t *thread) bool {
+		short := t.known && end-t.since < f.apply.offCPUMin
+		return f.apply.isOff(t) && t.woken == 0 && !short && t.state != format.StateRunnable && t.state&format.StatePreempted == 0
+	}
+	_ = f.apply.threads.all(func(t *thread) error {
+		if !blocked(t) {
+			t.user, t.kernel = nil, nil // as told when it left
+		}
+		return nil
+	})
+	var shared arena
+	return eachBlocked(f.in, f.blocked, func(b []byte) {
+		le := binary.LittleEndian
+		t := f.apply.threads.get(le.Uint32(b[ringdata.HdrTID:]))
+		if t == nil || t.start != int64(le.Uint64(b[ringdata.BlockedStartNS:])) {
+			return
+		}
+		f.apply.findBlocked(t, b, end)
+		if !blocked(t) || t.user != nil || t.kernel != nil {
+			return
+		}
+		t.kernel, t.user = blockedStacks(&shared, b)
+	})
+}
+
+// findBlocked takes from the iterator that a thread is off its CPU of which nothing else is known, because switches were
+// lost after all threads were listed. It may have been on a CPU still when the window closed.
+func (a *applier) findBlocked(t *thread, b []byte, end int64) {
+	le := binary.LittleEndian
+	since := int64(le.Uint64(b[ringdata.BlockedSinceNS:]))
+	if t.status == running || t.status == gone || a.isOff(t) || b[ringdata.HdrFlags]&ringdata.FlagSince == 0 || since >= end {
+		return
+	}
+	t.forget()
+	t.status, t.losses, t.visible = off, a.losses, true
+	t.state, t.prio = kernelState(le.Uint32(b[ringdata.BlockedState:])), int32(le.Uint32(b[ringdata.BlockedPrio:]))
+	t.since, t.known, t.approx = since, true, true
+}
+
+// blockedStacks are the two parts of a stack that the iterator has told; nil: there is none.
+func blockedStacks(shared *arena, b []byte) (kernel, user *toldStack) {
+	le := binary.LittleEndian
+	cut, split := le.Uint32(b[ringdata.BlockedCut:]), ringdata.BlockedAddrs+8*int(le.Uint32(b[ringdata.BlockedKernelCount:]))
+	kernel = newTold(shared, 0, b[ringdata.BlockedAddrs:split], cut&1 != 0)
+	if kernel != nil {
+		kernel.called = true
+	}
+	return kernel, newTold(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:], cut&2 != 0)
+}
+
+func newTold(shared *arena, pid uint32, raw []byte, cut bool) *toldStack {
+	if len(raw) == 0 {
+		return nil
+	}
+	return &toldStack{pid: pid, count: uint32(len(raw) / 8), cut: cut, packed: shared.keep(raw)}
+}

@@ -1,0 +1,115 @@
+package assemble
+
+import (
+	"wprof/format"
+	"wprof/internal/spool"
+)
+
+// finish takes what is left, tells what is still open, and ends the stream.
+func (f *finaliser) finish() error {
+	if f.open == 0 {
+		return spool.ErrUnopened
+	}
+	end := f.endTime()
+	f.end = end
+	held := f.in.Drain()
+	if err := f.until(end + 1); err != nil {
+		return err
+	}
+	if err := f.taker.finish(end); err != nil {
+		return err
+	}
+	if err := f.tellMissing(held, end); err != nil {
+		return err
+	}
+	if err := f.tellBlocked(end); err != nil {
+		return err
+	}
+	if err := f.out.state(end, true); err != nil {
+		return err
+	}
+	var clocks *format.ClockSnapshot
+	if f.tail != nil {
+		clocks = f.tail.Clocks
+	}
+	return f.out.finish(end, f.cost(), clocks)
+}
+
+// endTime is when the window closed. The window of a live stream cannot close before what is already written.
+func (f *finaliser) endTime() int64 {
+	end := f.round
+	if f.tail != nil {
+		end = f.tail.Close
+	}
+	if f.opened {
+		end = max(end, f.out.last)
+	}
+	return min(max(end, f.open), never-1)
+}
+
+// tellMissing tells of losses that no record stands behind.
+func (f *finaliser) tellMissing(held, end int64) error {
+	if f.tail == nil {
+		f.spool.MarkCut()
+	}
+	err := f.in.OpenGaps(
+		func(from int64) error { return f.apply.applyGap(from, end) },
+		func(from int64) error { return f.taker.missing(from, end) },
+	)
+	if err != nil {
+		return err
+	}
+	if held < end {
+		if err := f.apply.applyGap(held, end); err != nil {
+			return err
+		}
+	}
+	if f.tail == nil {
+		if held < end {
+			return nil
+		}
+		// What came after the last whole round is not there, and nothing else in the stream says so. Up to there no
+		// thread's state is in doubt.
+		return f.out.lost(end, &spool.Loss{CPU: format.AllCPUs, Cause: format.CauseSpool, From: end})
+	}
+	for i := range f.tail.Losses {
+		l := &f.tail.Losses[i]
+		if l.Kind == format.KindSwitch || l.Kind == 0 && l.Cause != format.CauseDefinition {
+			f.apply.lost(l.CPU, end)
+		}
+		if err := f.out.lost(end, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *finaliser) cost() *format.RecorderCost {
+	cost := new(format.RecorderCost)
+	if f.options.Cost != nil {
+		if c := f.options.Cost(); c != nil {
+			cost = c
+		}
+	}
+	if cost.SpoolBytes == 0 {
+		cost.SpoolBytes = uint64(f.in.Limit())
+	}
+	if len(cost.Programs) == 0 && f.tail != nil {
+		cost.Programs = f.tail.Programs
+	}
+	return cost
+}
+
+func (f *finaliser) summary() Summary {
+	s := f.out.summary
+	s.Events = make(map[format.Kind]uint64)
+	for kind, n := range f.out.counts {
+		if n > 0 {
+			s.Events[format.Kind(kind)] = n
+		}
+	}
+	s.Damage = f.spool.Damage()
+	f.apply.code.tell(&s)
+	s.Mappings = f.taker.tables.Refused()
+	return s
+}

@@ -1,0 +1,207 @@
+package assemble
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+
+	"wprof/internal/merge"
+	"wprof/internal/ringdata"
+	"wprof/internal/sideband"
+	"wprof/internal/spool"
+	"wprof/internal/symbol"
+)
+
+// gather goes over the spool once before it is finalised, for the frames that will want a name: they are asked for
+// module by module. It reads definitions of stacks and the side-band, and steps over every event.
+func (f *finaliser) gather() error {
+	code := f.apply.code
+	if code.namer == nil || !f.spool.Header().Stacks {
+		return nil
+	}
+	kept, err := readKept(f.spool)
+	if err != nil {
+		return err
+	}
+	f.taker.kept = kept
+	g := newGatherer(f.spool, code, kept)
+	maps := code.maps
+	code.maps = g.tables
+	err = g.run()
+	code.maps = maps
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(g.jits, func(a, b jitSince) int { return cmp.Compare(a.at, b.at) })
+	f.taker.jits = g.jits
+	code.names.askAll(code.namer, code.modules)
+	return nil
+}
+
+// readKept reads all KindKept records, and those of functions of kernel modules, in the order of their times. The recorder
+// writes both later than their time.
+func readKept(s *spool.Spool) (kept []sideband.Record, err error) {
+	scan := s.Scanner(new(spool.Damage))
+	var end uint64  // position after the chunk before
+	var rest []byte // of a record that goes on in the next chunk
+	for {
+		c, err := scan.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.Type != spool.ChunkSideband || c.Position < end {
+			continue
+		}
+		b, err := scan.Read(&c)
+		if err != nil {
+			return nil, err
+		}
+		if c.Position != end || c.Flags&spool.ChunkWhole != 0 {
+			rest = nil
+		}
+		end = c.Position + uint64(c.Length)
+		kept, rest = appendKept(kept, append(rest, b...))
+	}
+	slices.SortStableFunc(kept, func(a, b sideband.Record) int { return cmp.Compare(a.Time, b.Time) })
+	return kept, nil
+}
+
+// maxKept bounds the records that are read beforehand; others apply from where they are.
+const maxKept = 1 << 17
+
+// appendKept also returns the remaining bytes.
+func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []byte) {
+	var r sideband.Record
+	for {
+		_, length := merge.SidebandRecord(b, &r)
+		if length == 0 {
+			if len(b) > sideband.MaxRecord {
+				b = nil // damage
+			}
+			return kept, b
+		}
+		b = b[length:]
+		ofModule := r.Kind == sideband.KindFunction && len(r.Data) > 0 && isFunction(&r)
+		if r.Kind != sideband.KindKept && !ofModule || len(kept) >= maxKept {
+			continue
+		}
+		own := r
+		own.BuildID, own.Path, own.Data = bytes.Clone(r.BuildID), nil, nil
+		if ofModule {
+			own.Path, own.Data = bytes.Clone(r.Path), bytes.Clone(r.Data)
+		}
+		kept = append(kept, own)
+	}
+}
+
+// gatherer reads a spool for the sake of its definitions of stacks, with mappings of its own.
+type gatherer struct {
+	in      *merge.Reader
+	code    *code // of the finaliser that comes after it
+	tables  *sideband.Tables
+	kept    []sideband.Record // by time; those before the last mapping were applied
+	r       sideband.Record
+	seen    map[gathered]struct{}
+	jits    []jitSince
+	blocked []spool.Chunk
+}
+
+// gathered is a stack whose places were noted, with the mappings of that version.
+type gathered struct{ id, version uint64 }
+
+// maxGathered bounds what keeps a stack from being looked at again in each generation that defines it.
+const maxGathered = 1 << 18
+
+func newGatherer(s *spool.Spool, c *code, kept []sideband.Record) *gatherer {
+	g := &gatherer{code: c, kept: kept, tables: sideband.NewTables(), seen: make(map[gathered]struct{})}
+	g.in = merge.NewStackReader(s, merge.Handlers{
+		Record: g.takeStack, Sideband: g.takeMapping,
+		Stack: func([]byte) {}, SidebandLost: func(int64, int64) error { return nil }, Round: func(int64, int64) {},
+		Chunk: func(c *spool.Chunk) error {
+			if c.Type == spool.ChunkBlocked {
+				g.blocked = append(g.blocked, *c)
+			}
+			return nil
+		},
+	})
+	return g
+}
+
+func (g *gatherer) run() error {
+	for {
+		more, err := g.in.NextRound()
+		if err != nil {
+			return err
+		}
+		if !more {
+			g.in.Drain()
+		}
+		if _, err := g.in.Until(g.in.Watermark()); err != nil {
+			return err
+		}
+		if !more {
+			return eachBlocked(g.in, g.blocked, g.takeBlocked)
+		}
+	}
+}
+
+// takeBlocked notes the places where a thread is blocked at the end.
+func (g *gatherer) takeBlocked(b []byte) {
+	split := ringdata.BlockedAddrs + 8*int(binary.LittleEndian.Uint32(b[ringdata.BlockedKernelCount:]))
+	g.notePlaces(0, b[ringdata.BlockedAddrs:split], true)
+	g.notePlaces(binary.LittleEndian.Uint32(b[ringdata.BlockedPID:]), b[split:], false)
+}
+
+func (g *gatherer) takeMapping(b []byte, at int64) error {
+	if _, length := merge.SidebandRecord(b, &g.r); length == 0 {
+		return nil
+	}
+	for ; len(g.kept) > 0 && g.kept[0].Time <= at; g.kept = g.kept[1:] {
+		g.tables.Apply(&g.kept[0])
+	}
+	g.tables.Apply(&g.r)
+	if g.r.Kind == sideband.KindJIT && len(g.jits) < maxJits {
+		g.jits = append(g.jits, jitSince{g.r.Time, g.r.PID})
+	}
+	return nil
+}
+
+// takeStack notes the places of a stack, as they are with the mappings of now.
+func (g *gatherer) takeStack(b []byte, _ int64) error {
+	if b[ringdata.HdrKind] != ringdata.KindStack || g.code.names.full() {
+		return nil
+	}
+	le := binary.LittleEndian
+	pid := le.Uint32(b[ringdata.StackPID:])
+	key := gathered{id: le.Uint64(b[ringdata.StackID:])}
+	if pid != 0 {
+		key.version = g.code.maps.Version(pid)
+	}
+	if _, ok := g.seen[key]; ok {
+		return nil
+	}
+	if len(g.seen) >= maxGathered {
+		clear(g.seen)
+	}
+	g.seen[key] = struct{}{}
+	raw := b[ringdata.StackAddrs:]
+	g.notePlaces(pid, raw[:8*min(int(le.Uint32(b[ringdata.StackCount:])), len(raw)/8)], false)
+	return nil
+}
+
+// notePlaces notes the places of one part of a stack; called: the innermost one is a return address too.
+func (g *gatherer) notePlaces(pid uint32, raw []byte, called bool) {
+	for i := 0; i < len(raw) && !g.code.names.full(); i += 8 {
+		caller := i > 0 || called
+		m, offset := g.code.locate(pid, binary.LittleEndian.Uint64(raw[i:]), caller)
+		if m.wanted {
+			g.code.names.note(m, symbol.Address{Offset: offset, Caller: caller})
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package assemble
+
+import (
+	"wprof/format"
+)
+
+// module is one piece of code that addresses were found in.
+type module struct {
+	definition *format.Module // without an id; nil: of addresses that are in nothing
+	section    uint32         // number of the section in which id is valid
+	id         uint32
+	wanted     bool // names were requested
+	loaded     bool // its functions are in code.programs
+
+	// The frames of this section, as indices in code.frames: by offset, those that are callers apart.
+	frames [2]map[uint64]uint32
+	// Names that are known, over all sections.
+	names [2]map[uint64]nameRef
+	count moduleCount
+}
+
+// moduleCount is what [Summary.Modules] tells of a module.
+type moduleCount struct {
+	frames, named, cut uint64
+	err                error
+}
+
+// frame is one place in the code.
+type frame struct {
+	module   *module
+	offset   uint64
+	caller   bool
+	id       uint32 // in this section; 0: not defined
+	named    uint32 // code.round when its name came; 0: before the definition
+	function string
+	start    uint64 // bytes from the function's beginning
+}
+
+// maxModules bounds what is remembered of modules over sections. Beyond it, an epoch forgets all of them.
+const maxModules = 1 << 16
+
+func side(caller bool) int {
+	if caller {
+		return 1
+	}
+	return 0
+}

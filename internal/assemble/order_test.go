@@ -1,0 +1,125 @@
+package assemble
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"wprof/format"
+	"wprof/internal/ringdata"
+	"wprof/internal/spool"
+)
+
+// TestRingBytesSurvivePieces: a run longer than a chunk is cut within records and comes back whole.
+func TestRingBytesSurvivePieces(t *testing.T) {
+	w, err := spool.Create(filepath.Join(t.TempDir(), "x.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	const events = 30_000
+	var raw []byte
+	for i := range events {
+		raw = appendSwitch(raw, int64(1000+i), 0, 10, 11)
+	}
+	if len(raw) < 8*spool.PieceBytes(1) {
+		t.Fatalf("%d bytes are too few", len(raw))
+	}
+	pos := uint64(len(raw))
+	for _, err := range []error{
+		w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}),
+		w.Open(900),
+		w.Ring(0, 0, raw),
+		w.Round(spool.Round{Time: 1000 + events, Producer: []uint64{pos}, Drained: []uint64{pos}}),
+		w.End(spool.Tail{Close: 1000 + events}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := w.Spool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := Finalise(s, format.NewWriter(io.Discard, format.WriterOptions{}), Options{})
+	if err != nil || summary.Events[format.KindSwitch] != events || summary.Damage != nil || summary.Late != 0 {
+		t.Errorf("%+v, %v; want %d switches", summary, err, events)
+	}
+}
+
+func TestTaskListsMayComeInPiecesOfAnyLength(t *testing.T) {
+	for _, piece := range []int{1, 7, ringdata.TaskSize, 1000, 1 << 20} {
+		w, err := spool.Create(filepath.Join(t.TempDir(), "x.part"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}); err != nil {
+			t.Fatal(err)
+		}
+		var list []byte
+		for tid := range uint32(2000) {
+			list = append(list, taskRecord(100, tid+1)...)
+		}
+		for len(list) > 0 {
+			n := min(piece, len(list))
+			if err := w.Tasks(list[:n]); err != nil {
+				t.Fatal(err)
+			}
+			list = list[n:]
+		}
+		for _, err := range []error{w.Open(200), w.End(spool.Tail{Close: 300})} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := w.Spool()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		summary, err := Finalise(s, format.NewWriter(&out, format.WriterOptions{}), Options{})
+		if got := summary.Events[format.KindStateThread]; err != nil || got != 2*2000 {
+			t.Errorf("pieces of %d: %d states of threads, %v; want 2000 at the opening and at the close", piece, got, err)
+		}
+		w.Close()
+	}
+}
+
+// TestRecordsAreSortedHoweverMixedTheyAre: up to the round's clock nothing is late, whatever the order in the ring.
+func TestRecordsAreSortedHoweverMixedTheyAre(t *testing.T) {
+	const events = 3000
+	times := rand.New(rand.NewPCG(1, 2)).Perm(events)
+	var raw []byte
+	for _, at := range times {
+		raw = appendWaking(raw, int64(1000+at), 0, 10, 11)
+	}
+	path := t.TempDir() + "/x.part"
+	w, err := spool.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	pos := uint64(len(raw))
+	for _, err := range []error{
+		w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}),
+		w.Open(900),
+		w.Ring(0, 0, raw),
+		w.Round(spool.Round{Time: 1000 + events, Producer: []uint64{pos}, Drained: []uint64{pos}}),
+		w.End(spool.Tail{Close: 1000 + events}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := w.Spool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream bytes.Buffer
+	summary, err := Finalise(s, format.NewWriter(&stream, format.WriterOptions{}), Options{})
+	if err != nil || summary.Late != 0 || summary.Events[format.KindWaking] != events {
+		t.Errorf("%+v, %v; want %d wakings and none late", summary, err, events)
+	}
+	checkStream(t, stream.Bytes())
+}

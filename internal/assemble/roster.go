@@ -1,0 +1,349 @@
+package assemble
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"wprof/format"
+)
+
+// roster knows who every thread is and what it does: the identities that the records tell, and the scheduler's state,
+// by the same rules by which internal/timeline reads it from the stream again. It keeps live threads only, whatever the
+// length of the recording; a Timeline keeps all of a section.
+type roster struct {
+	threads  threads
+	groups   map[uint32]*process // by pid
+	finished []finishedProcess
+	cpus     []cpu
+	idle     *thread
+	recorder uint32 // its pid
+	list     uint32 // number of the latest list of tasks
+	listFrom int64  // time of its first record
+	losses   uint32 // counts losses of switches: what a thread off its CPU did since then is not known
+	filtered bool   // some threads are not wanted
+	opened   int64  // when the window opened; 0: it has not yet
+	dropped  uint64 // threads that were too many, and not reported yet
+}
+
+// cpu is who runs on a CPU, as far as that is known.
+type cpu struct {
+	running *thread
+	seen    bool
+	known   bool  // since is
+	approx  bool  // since is an estimate
+	since   int64 // when it came
+	counted int64 // up to here its time is in the account of its process
+	at      int64 // time of the last event that told who runs
+	prio    int32
+}
+
+type finishedProcess struct {
+	pid   uint32
+	nsPID uint32
+	start int64
+	comm  comm
+	ns    int64
+}
+
+func newRoster(recorder uint32) *roster {
+	r := &roster{groups: make(map[uint32]*process), recorder: recorder}
+	r.idle = &thread{told: true, isIdle: true, visible: true}
+	copy(r.idle.comm[:], "swapper")
+	r.idle.processComm = r.idle.comm
+	r.threads.put(r.idle)
+	return r
+}
+
+// cpu returns a CPU's state. Records tell CPUs in 16 bits.
+func (r *roster) cpu(n uint32) *cpu {
+	if n >= uint32(len(r.cpus)) {
+		old := len(r.cpus)
+		r.cpus = append(r.cpus, make([]cpu, int(n)+1-old)...)
+		for i := range r.cpus[old:] {
+			r.cpus[old+i].counted = r.opened
+		}
+	}
+	return &r.cpus[n]
+}
+
+// thread finds a thread by tid. One that was never told of, because that was lost, is made up.
+func (r *roster) thread(tid uint32) *thread {
+	if t := r.threads.get(tid); t != nil {
+		return t
+	}
+	t := &thread{identity: identity{tid: tid}, listed: r.list}
+	t.comm = nameless(tid)
+	if tid < maxTID {
+		r.threads.put(t)
+	}
+	return t
+}
+
+func nameless(tid uint32) (c comm) {
+	copy(c[:], "TID "+strconv.FormatUint(uint64(tid), 10))
+	return c
+}
+
+// tell takes an identity that a record has told completely, as of a time, and returns its thread.
+func (r *roster) tell(who *identity, at int64) *thread {
+	if who.tid == 0 || who.tid >= maxTID {
+		return r.thread(who.tid)
+	}
+	who = r.withProcessName(who, at)
+	t := r.threads.get(who.tid)
+	if t != nil && t.key != t.tid {
+		as := *who
+		as.tid, as.start = t.tid, t.start
+		who = &as
+	} else if t == nil || t.told && t.start != who.start {
+		t = &thread{identity: *who}
+		r.threads.put(t)
+	}
+	if d := t.def; !t.told && d != nil && d.section == 0 {
+		// What nobody has read yet can still be put right.
+		d.identity, d.unknown, d.self = *who, false, who.pid == r.recorder
+		t.identity = *who
+	}
+	t.told, t.listed, t.named = true, r.list, at
+	if t.identity != *who {
+		t.identity = *who
+		t.def, t.was = nil, t.latest()
+	}
+	r.gather(t, at)
+	if d := t.def; d != nil && d.section == 0 {
+		d.command = t.group.command
+	}
+	return t
+}
+
+// latest is the definition that the thread's next one continues.
+func (t *thread) latest() *definition {
+	if t.def != nil {
+		return t.def
+	}
+	return t.was
+}
+
+// withProcessName is an identity with the current name of its process. A record may be older than the one that named the
+// process, and one of a thread other than the leader may have read the name before its own time.
+func (r *roster) withProcessName(who *identity, at int64) *identity {
+	g := r.groups[who.pid]
+	if g == nil || g.named == 0 || g.comm == who.processComm || at >= g.named && (who.tid == who.pid || at-g.named >= freshName) {
+		return who
+	}
+	as := *who
+	as.processComm = g.comm
+	return &as
+}
+
+// gather puts a thread into its process and gives the process's name to the other threads when the leader tells it.
+func (r *roster) gather(t *thread, at int64) {
+	leader := t.tid == t.pid
+	g := r.groups[t.pid]
+	if g == nil || leader && g.start != 0 && g.start != t.start {
+		g = &process{pid: t.pid, made: r.list}
+		r.groups[t.pid] = g
+	}
+	t.join(g)
+	g.nsPID = t.nsPID
+	if leader {
+		g.start, g.named = t.start, max(g.named, at)
+	}
+	if g.comm == t.processComm {
+		return
+	}
+	g.comm = t.processComm
+	for _, other := range g.threads {
+		if other.processComm != g.comm {
+			other.processComm = g.comm
+			other.was, other.def = other.latest(), nil
+		}
+	}
+}
+
+// drop forgets a thread. The account of a process outlives its threads.
+func (r *roster) drop(t *thread) {
+	if t.isIdle {
+		return
+	}
+	g := t.group
+	if t.status == running {
+		if c := r.cpu(t.cpu); c.running == t {
+			c.running = nil
+		}
+	}
+	r.threads.drop(t)
+	t.status = gone
+	if g == nil || len(g.threads) > 0 {
+		return
+	}
+	if r.groups[g.pid] == g {
+		delete(r.groups, g.pid)
+	}
+	if g.ns > 0 {
+		r.finish(g)
+	}
+}
+
+// lives reports whether a process has a thread that has not exited.
+func (r *roster) lives(pid uint32) bool {
+	g := r.groups[pid]
+	return g != nil && slices.ContainsFunc(g.threads, (*thread).lives)
+}
+
+func (t *thread) lives() bool { return !t.exited && t.status != gone }
+
+func (r *roster) finish(g *process) {
+	r.finished = append(r.finished, finishedProcess{g.pid, g.nsPID, g.start, g.comm, g.ns})
+	if len(r.finished) >= 2*format.MaxProcesses {
+		slices.SortFunc(r.finished, func(a, b finishedProcess) int { return cmp.Compare(b.ns, a.ns) })
+		r.finished = r.finished[:format.MaxProcesses]
+	}
+}
+
+// newList is called before the first record of a list of tasks. after reports whether the list before it is complete.
+func (r *roster) newList(at int64, after bool) {
+	if after {
+		r.dropUnlisted()
+	}
+	r.list++
+	r.listFrom = at
+}
+
+// dropUnlisted forgets the threads that are not in the last list, which is complete, and were not made since: they have ended
+// unseen.
+func (r *roster) dropUnlisted() {
+	r.dropIf(func(t *thread) bool { return t.listed < r.list })
+	for pid, g := range r.groups {
+		if len(g.threads) == 0 && g.made < r.list { // nothing but its command line was ever recorded
+			delete(r.groups, pid)
+		}
+	}
+}
+
+// dropIf forgets the threads that are unwanted and do not run.
+func (r *roster) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
+	var unwanted []*thread
+	_ = r.threads.all(func(t *thread) error {
+		if isUnwanted(t) && !t.isIdle && t.status != running {
+			unwanted = append(unwanted, t)
+		}
+		return nil
+	})
+	for _, t := range r.threads.ghosts {
+		if isUnwanted(t) {
+			unwanted = append(unwanted, t)
+		}
+	}
+	for _, t := range unwanted {
+		r.drop(t)
+	}
+	return uint64(len(unwanted))
+}
+
+// maxThreads bounds the threads that are known, which take some 300 bytes each.
+const maxThreads = 1 << 18
+
+// dropOldest forgets the half of the threads whose last event is oldest.
+func (r *roster) dropOldest() (dropped uint64) {
+	var last []int64
+	_ = r.threads.all(func(t *thread) error {
+		last = append(last, t.lastEvent())
+		return nil
+	})
+	slices.Sort(last)
+	median := last[len(last)/2]
+	return r.dropIf(func(t *thread) bool { return t.lastEvent() <= median })
+}
+
+// lastEvent is the time of the last event that named the thread.
+func (t *thread) lastEvent() int64 { return max(t.at, t.named) }
+
+// isOff tells whether a thread is known to be on no CPU.
+func (r *roster) isOff(t *thread) bool { return t.status == off && t.losses == r.losses }
+
+// forget makes a thread's state unknown.
+func (t *thread) forget() {
+	if t.isIdle || t.status == gone {
+		return
+	}
+	t.status, t.state, t.isNew, t.known, t.approx = unknown, 0, false, false, false
+	t.woken, t.waker = 0, nil
+}
+
+// leave takes a thread off its CPU.
+func (r *roster) leave(t *thread, n uint32, at int64, state format.State, called bool, prio int32) {
+	if t.status == running && t.cpu != n {
+		r.vacate(t)
+	}
+	t.cpu, t.state, t.prio, t.at = n, state, prio, at
+	t.since, t.known, t.approx, t.isNew, t.called = at, true, false, false, called
+	t.woken, t.waker = 0, nil
+	t.user, t.kernel = nil, nil
+	t.status, t.losses = off, r.losses
+	if state&(format.StateDead|format.StateZombie) != 0 {
+		t.status = gone
+	}
+}
+
+// arrive puts a thread on a CPU.
+func (r *roster) arrive(t *thread, n uint32, at int64) {
+	if t.status == running && t.cpu != n {
+		r.vacate(t)
+	}
+	t.status, t.cpu, t.at = running, n, at
+	t.isNew, t.woken, t.waker = false, 0, nil
+	t.user, t.kernel = nil, nil
+}
+
+// vacate takes a thread off the CPU that it was thought to run on.
+func (r *roster) vacate(t *thread) {
+	if c := r.cpu(t.cpu); c.running == t {
+		c.running = nil
+	}
+}
+
+// lost says that switches of a CPU are missing; with format.AllCPUs, of every CPU. Of threads that were off their CPU
+// nothing is known then either: they may have run there meanwhile.
+func (r *roster) lost(n uint32, at int64) {
+	r.losses++
+	for i := range r.cpus {
+		if c := &r.cpus[i]; n == format.AllCPUs || n == uint32(i) {
+			if c.running != nil {
+				c.running.forget()
+			}
+			c.running, c.at = nil, at
+		}
+	}
+}
+
+// processes are the accounts since the last call.
+func (r *roster) processes() []*format.ProcessTime {
+	var all []*format.ProcessTime
+	for _, f := range r.finished {
+		all = append(all, &format.ProcessTime{Pid: int32(f.pid), Comm: slices.Clone(f.comm.bytes()), Ns: f.ns, Start: f.start, NsPid: int32(f.nsPID)})
+	}
+	r.finished = r.finished[:0]
+	for _, g := range r.groups {
+		if g.ns > 0 {
+			all = append(all, &format.ProcessTime{Pid: int32(g.pid), Comm: slices.Clone(g.comm.bytes()), Ns: g.ns, Start: g.start, NsPid: int32(g.nsPID)})
+		}
+		g.ns = 0
+	}
+	slices.SortFunc(all, func(a, b *format.ProcessTime) int {
+		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Pid, b.Pid), cmp.Compare(a.Start, b.Start))
+	})
+	return all
+}
+
+// count brings the accounts up to a time.
+func (r *roster) count(at int64) {
+	for i := range r.cpus {
+		c := &r.cpus[i]
+		if t := c.running; t != nil && t.group != nil && at > c.counted {
+			t.group.ns += at - c.counted
+		}
+		c.counted = max(c.counted, at)
+	}
+}

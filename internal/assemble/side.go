@@ -1,0 +1,150 @@
+package assemble
+
+import (
+	"maps"
+	"slices"
+
+	"wprof/format"
+	"wprof/internal/merge"
+	"wprof/internal/sideband"
+	"wprof/internal/spool"
+)
+
+// sideTaker takes side-band records in the order of time: mappings into the tables, and the rest to where it belongs.
+type sideTaker struct {
+	*applier
+	tables *sideband.Tables
+	r      sideband.Record
+	last   map[uint32]int64  // by CPU: time of perf's previous record
+	forgot int64             // when ended processes were dropped last
+	since  map[uint32]int64  // by CPU: when its sampling was throttled
+	jits   []jitSince        // known beforehand, by time
+	kept   []sideband.Record // the same for files and kernel modules
+}
+
+// jitSince is from when on a process tells the names of its generated code. The recorder finds that out late, often
+// when the process ends, and its record has the time of the first such mapping.
+type jitSince struct {
+	at  int64
+	pid uint32
+}
+
+// maxJits bounds what is known beforehand; later ones count when their record comes.
+const maxJits = 1 << 16
+
+// forgetEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
+const forgetEvery = 5e9
+
+func (s *sideTaker) take(b []byte, at int64) error {
+	if _, length := merge.SidebandRecord(b, &s.r); length == 0 {
+		return nil
+	}
+	since := s.told(at)
+	s.applyKept(at)
+	switch r := &s.r; r.Kind {
+	case sideband.KindCommand:
+		s.commandAtStart(r.PID, r.Data, r.Cut)
+	case sideband.KindLost:
+		return s.tell(&spool.Loss{CPU: r.CPU, Kind: format.KindSample, Cause: format.CauseSideband, Count: r.Count, From: since}, at)
+	case sideband.KindThrottled:
+		s.throttled(r.CPU, at)
+	case sideband.KindUnthrottled:
+		return s.unthrottled(r.CPU, at)
+	case sideband.KindFunction:
+		s.code.programs.add(r)
+	case sideband.KindFunctionGone:
+		s.code.programs.remove(r)
+	default:
+		s.tables.Apply(r)
+	}
+	for len(s.jits) > 0 && s.jits[0].at <= at {
+		s.tables.Apply(&sideband.Record{Kind: sideband.KindJIT, Time: s.jits[0].at, PID: s.jits[0].pid})
+		s.jits = s.jits[1:]
+	}
+	if at-s.forgot > forgetEvery {
+		s.forgot = at
+		s.tables.Forget(s.lives)
+	}
+	return nil
+}
+
+// applyKept applies what was read from files to mappings from a time on, and adds functions of kernel modules.
+func (s *sideTaker) applyKept(at int64) {
+	for len(s.kept) > 0 && s.kept[0].Time <= at {
+		if r := &s.kept[0]; r.Kind == sideband.KindFunction {
+			s.code.programs.add(r)
+		} else {
+			s.tables.Apply(r)
+		}
+		s.kept = s.kept[1:]
+	}
+}
+
+// told is when perf has told something of the record's CPU before: what it could not tell since is lost.
+func (s *sideTaker) told(at int64) (before int64) {
+	switch s.r.Kind {
+	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT: // the recorder's own
+		return 0
+	case sideband.KindFunction, sideband.KindFunctionGone:
+		if len(s.r.Data) > 0 {
+			return 0 // the same
+		}
+	}
+	cpu := s.r.CPU
+	if cpu > maxCPU {
+		return 0
+	}
+	if s.last == nil {
+		s.last = make(map[uint32]int64)
+	}
+	before = s.last[cpu]
+	s.last[cpu] = at
+	return before
+}
+
+// tell tells of a loss within the window. What is lost of the side-band leaves samples without names, so they are the
+// kind that it tells: no switch is missing.
+func (s *sideTaker) tell(l *spool.Loss, at int64) error {
+	if at < s.out.from {
+		return nil
+	}
+	return s.out.lost(at, l)
+}
+
+func (s *sideTaker) throttled(cpu uint32, at int64) {
+	if _, ok := s.since[cpu]; ok || cpu > maxCPU {
+		return
+	}
+	if s.since == nil {
+		s.since = make(map[uint32]int64)
+	}
+	s.since[cpu] = at
+}
+
+// maxCPU bounds what a damaged CPU number can cost: records of the rings tell CPUs in 16 bits.
+const maxCPU = 1<<16 - 1
+
+// unthrottled tells how long the kernel has kept sampling from a CPU, when that is over.
+func (s *sideTaker) unthrottled(cpu uint32, at int64) error {
+	from, ok := s.since[cpu]
+	if !ok {
+		return nil
+	}
+	delete(s.since, cpu)
+	return s.tell(&spool.Loss{CPU: cpu, Kind: format.KindSample, Cause: format.CauseThrottle, From: from}, at)
+}
+
+// finish tells of CPUs that are still throttled at the end.
+func (s *sideTaker) finish(end int64) error {
+	for _, cpu := range slices.Sorted(maps.Keys(s.since)) {
+		if err := s.unthrottled(cpu, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing tells of side-band records that the spool has lost.
+func (s *sideTaker) missing(from, at int64) error {
+	return s.tell(&spool.Loss{CPU: format.AllCPUs, Kind: format.KindSample, Cause: format.CauseSpool, From: from}, at)
+}

@@ -1,0 +1,380 @@
+package assemble
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+	"wprof/internal/spool"
+)
+
+const (
+	stateEvery = int64(10e9) // ns between states
+	epochEvery = int64(60e9) // ns between epochs of a live stream
+	// stateQuiet is how long states go on when nothing happens. It also bounds what a damaged time can cost.
+	stateQuiet = int64(600e9)
+)
+
+// stream writes the sections of one recording: it numbers definitions and puts states where they belong.
+type stream struct {
+	w      *format.Writer
+	roster *roster
+	states bool // states are known: switches are recorded
+	live   bool
+
+	session   *format.Session // of the current section
+	section   uint32          // its number from 1; 0: none yet
+	id        format.TaskID   // the last one given
+	from      int64           // when the window opened; never: it has not yet
+	last      int64           // time of the last event
+	toBegin   bool            // the next part of a state is its first
+	nextState int64
+	nextEpoch int64
+	due       int64                 // the earlier one; before the opening, the opening; never: there is nothing to wait for
+	full      int64                 // bytes of definitions at which an epoch begins
+	most      int64                 // bytes of definitions beyond which a state defines nothing more
+	clocks    *format.ClockSnapshot // the latest
+	losses    []*format.Loss
+	scratch   format.Task
+	commands  commands
+	e         format.Event // for what is rare
+
+	stackOf func(user, kernel *toldStack) format.StackID
+
+	summary Summary
+	counts  [format.MaxKind + 1]uint64
+}
+
+// begin opens the window: the first section, and the state.
+func (s *stream) begin(at, end int64) error {
+	s.session.Open, s.session.Close = at, end
+	s.from, s.last, s.roster.opened = at, at, at
+	s.summary.Open = at
+	s.nextState, s.nextEpoch = at, never
+	if s.live {
+		s.nextEpoch = later(at, epochEvery)
+	}
+	for _, g := range s.roster.groups {
+		g.ns = 0
+	}
+	s.roster.finished = nil
+	for i := range s.roster.cpus {
+		s.roster.cpus[i].counted = at
+	}
+	return s.beginSection()
+}
+
+func (s *stream) beginSection() error {
+	s.section++
+	s.id = 0
+	s.commands.begin()
+	s.summary.Sections++
+	return s.w.Begin(s.session)
+}
+
+// reach does what is due at or before a time: it comes before the events of that time.
+func (s *stream) reach(at int64) error {
+	defer func() { s.due = min(s.nextState, s.nextEpoch) }()
+	for min(s.nextState, s.nextEpoch) <= at {
+		var err error
+		if s.nextEpoch <= s.nextState {
+			err = s.epoch(max(s.nextEpoch, s.last))
+		} else {
+			err = s.state(s.nextState, false)
+			s.nextState = later(s.nextState, stateEvery)
+			if quiet := at - s.nextState; quiet > stateQuiet {
+				s.nextState += (quiet - stateQuiet) / stateEvery * stateEvery
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// later is a time after another one. Damaged times can be near the end of all.
+func later(at, by int64) int64 {
+	if at > never-by {
+		return never
+	}
+	return at + by
+}
+
+// epoch ends the section and begins the next one.
+func (s *stream) epoch(at int64) error {
+	end := &format.End{Close: at}
+	if err := s.endSection(end, at); err != nil {
+		return err
+	}
+	session := proto.Clone(s.session).(*format.Session)
+	session.Continues = true
+	session.Epoch++
+	if s.clocks != nil {
+		session.Clocks = []*format.ClockSnapshot{s.clocks}
+	}
+	s.session = session
+	if err := s.beginSection(); err != nil {
+		return err
+	}
+	s.nextState, s.nextEpoch = later(at, stateEvery), never
+	if s.live {
+		s.nextEpoch = later(at, epochEvery)
+	}
+	return s.state(at, false)
+}
+
+func (s *stream) endSection(end *format.End, at int64) error {
+	s.roster.count(at)
+	end.Processes = s.roster.processes()
+	end.Losses = s.losses
+	s.losses = nil
+	return s.w.EndSection(end)
+}
+
+// state tells who runs where and why every other thread does not; open marks it as what is so at the very end.
+func (s *stream) state(at int64, open bool) error {
+	s.last = at
+	if !s.states {
+		return nil
+	}
+	s.toBegin = !open
+	flags := format.FlagSubject
+	// Live threads alone may need more definitions than a section may have. Some room is left for the events that follow.
+	s.most = s.full / 8 * 7
+	if open {
+		flags |= format.FlagOpen
+		s.most = s.full / 8 * 9
+	}
+	left := uint64(0)
+	for n := range s.roster.cpus {
+		c := &s.roster.cpus[n]
+		if c.running == nil || !c.running.visible {
+			continue
+		}
+		if err := s.stateOfCPU(c, uint32(n), at, flags); err != nil {
+			return err
+		}
+	}
+	err := s.roster.threads.all(func(t *thread) error {
+		if !t.visible || !s.roster.isOff(t) {
+			return nil
+		}
+		if !s.mayName(t.def) {
+			left++
+			return nil
+		}
+		return s.stateOfThread(t, at, flags)
+	})
+	s.toBegin = false
+	if err != nil || left == 0 {
+		return err
+	}
+	return s.lost(at, &spool.Loss{CPU: format.AllCPUs, From: at, Kind: format.KindStateThread, Cause: format.CauseDefinition, Count: left})
+}
+
+// mayName reports whether a state may name a definition: it is in the section already, or there is room for it.
+func (s *stream) mayName(d *definition) bool {
+	return s.w.DefinitionBytes() <= s.most || d != nil && d.section == s.section
+}
+
+// part is called before each part of a state. With the first one a block begins; a state of which nothing is known has
+// none.
+func (s *stream) part() error {
+	if !s.toBegin {
+		return nil
+	}
+	s.toBegin = false
+	return s.w.BeginState()
+}
+
+func (s *stream) stateOfCPU(c *cpu, n uint32, at int64, flags format.Flags) error {
+	if err := s.part(); err != nil {
+		return err
+	}
+	e := &s.e
+	*e = format.Event{Kind: format.KindStateCPU, Flags: flags, CPU: n, Task: s.name(c.running)}
+	v := e.StateCPU()
+	v.SetPrio(c.prio)
+	if c.known {
+		v.SetSince(c.since)
+	}
+	if c.approx {
+		e.Flags |= format.StateApprox
+	}
+	return s.write(e, at)
+}
+
+func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
+	if err := s.part(); err != nil {
+		return err
+	}
+	e := &s.e
+	*e = format.Event{Kind: format.KindStateThread, Flags: flags, CPU: t.cpu, Task: s.name(t)}
+	v := e.StateThread()
+	v.SetState(t.state)
+	v.SetPrio(t.prio)
+	if t.known {
+		v.SetSince(t.since)
+	}
+	if t.approx {
+		e.Flags |= format.StateApprox
+	}
+	if t.isNew {
+		e.Flags |= format.StateNew
+	}
+	if t.woken != 0 {
+		v.SetWoken(t.woken)
+		v.SetWakerCPU(uint64(t.wakerCPU))
+		if t.wokenIRQ {
+			e.Flags |= format.StateWokenIRQ
+		}
+		if t.waker != nil && s.mayName(t.waker) {
+			v.SetWaker(s.define(t.waker))
+		} else {
+			v.SetWaker(0)
+		}
+	}
+	if flags&format.FlagOpen != 0 && s.w.DefinitionBytes() <= s.most {
+		if id := s.stackOf(t.user, t.kernel); id != 0 {
+			v.SetStack(id)
+		}
+	}
+	return s.write(e, at)
+}
+
+// write writes an event of a time, or, if that is too late for its place, at the earliest time still possible.
+func (s *stream) write(e *format.Event, at int64) error {
+	e.Time = at
+	e.Flags &^= format.FlagLate
+	if at < s.last {
+		e.Time, e.Own = s.last, at
+		e.Flags |= format.FlagLate
+		s.summary.Late++
+	}
+	s.last = e.Time
+	s.counts[e.Kind]++
+	return s.w.Write(e)
+}
+
+// name is the id by which an event names a thread. It defines it first if the section does not know it yet.
+func (s *stream) name(t *thread) format.TaskID {
+	if d := t.def; d != nil && d.section == s.section {
+		return d.id
+	}
+	return s.define(s.current(t))
+}
+
+// current is the definition of a thread as it is known now.
+func (s *stream) current(t *thread) *definition {
+	if t.def != nil {
+		return t.def
+	}
+	d := &definition{
+		identity: t.identity, unknown: !t.told, idle: t.isIdle, before: t.was.link(s.section),
+		self: t.told && t.pid == s.roster.recorder && t.pid != 0,
+	}
+	if t.group != nil {
+		d.command = t.group.command
+	}
+	t.def, t.was = d, nil
+	return d
+}
+
+// define gives a definition an id of this section and writes it.
+func (s *stream) define(d *definition) format.TaskID {
+	if d.section == s.section {
+		return d.id
+	}
+	s.id++
+	t := &s.scratch
+	proto.Reset(t)
+	t.Id, t.Tid, t.Pid, t.Ppid = uint32(s.id), int32(d.tid), int32(d.pid), int32(d.ppid)
+	t.Comm, t.ProcessComm, t.Start = d.comm.bytes(), d.processComm.bytes(), d.start
+	t.NsTid, t.NsPid = int32(d.nsTID), int32(d.nsPID)
+	if b := d.before; b != nil && b.section == s.section {
+		t.Continues = uint32(b.id)
+	}
+	for _, f := range [...]struct {
+		set bool
+		bit format.TaskFlag
+	}{
+		{d.flags&kernelThread != 0, format.TaskFlag_TASK_FLAG_KTHREAD},
+		{d.idle, format.TaskFlag_TASK_FLAG_IDLE},
+		{d.self, format.TaskFlag_TASK_FLAG_SELF},
+		{d.unknown, format.TaskFlag_TASK_FLAG_UNKNOWN},
+	} {
+		if f.set {
+			t.Flags |= uint32(f.bit)
+		}
+	}
+	if d.section == 0 && d.before == nil && !d.idle {
+		s.summary.Threads++
+	}
+	d.id, d.section, d.before = s.id, s.section, nil
+	t.Command = s.commands.define(s, d.command)
+	_ = s.w.DefineTask(t) // an error stays with the Writer, and the event's Write returns it
+	s.defined()
+	return d.id
+}
+
+// defined begins an epoch when definitions have become many.
+func (s *stream) defined() {
+	if s.w.DefinitionBytes() > s.full {
+		s.wantEpoch()
+	}
+}
+
+// wantEpoch begins an epoch before the next event.
+func (s *stream) wantEpoch() {
+	if s.nextEpoch > s.last {
+		s.nextEpoch, s.due = s.last, s.last
+	}
+}
+
+// lost tells of events that are missing, and counts them.
+func (s *stream) lost(at int64, l *spool.Loss) error {
+	e := &s.e
+	*e = format.Event{Kind: format.KindLost, Flags: format.FlagSubject, CPU: l.CPU}
+	v := e.Lost()
+	v.SetFrom(min(max(l.From, s.from), at))
+	v.SetCount(l.Count)
+	v.SetCause(l.Cause)
+	v.SetWhat(l.Kind)
+	s.summary.Lost += l.Count
+	s.summary.LostByCause[l.Cause] += l.Count
+	s.addLoss(l)
+	return s.write(e, at)
+}
+
+func (s *stream) addLoss(l *spool.Loss) {
+	s.losses = addLoss(s.losses, l)
+	s.summary.Losses = addLoss(s.summary.Losses, l)
+}
+
+// maxLosses bounds the losses that are counted CPU by CPU.
+const maxLosses = 4096
+
+func addLoss(sums []*format.Loss, l *spool.Loss) []*format.Loss {
+	for _, sum := range sums {
+		if sum.Cpu == l.CPU && sum.Kind == uint32(l.Kind) && sum.Cause == uint32(l.Cause) {
+			sum.Count += l.Count
+			return sums
+		}
+	}
+	if len(sums) >= maxLosses && l.CPU != format.AllCPUs {
+		all := *l
+		all.CPU = format.AllCPUs
+		return addLoss(sums, &all)
+	}
+	return append(sums, &format.Loss{Cpu: l.CPU, Kind: uint32(l.Kind), Cause: uint32(l.Cause), Count: l.Count})
+}
+
+// finish ends the last section.
+func (s *stream) finish(at int64, cost *format.RecorderCost, clocks *format.ClockSnapshot) error {
+	end := &format.End{Close: at, Last: true, Cost: cost}
+	if clocks != nil {
+		end.Clocks = []*format.ClockSnapshot{clocks}
+	}
+	s.summary.Close = at
+	return s.endSection(end, at)
+}

@@ -1,0 +1,203 @@
+package assemble
+
+import "wprof/format"
+
+// status is what is known of where a thread is.
+type status uint8
+
+const (
+	unknown status = iota
+	running        // on cpu
+	off            // on none; holds as long as no switches were lost since, see roster.losses
+	gone           // it has left its CPU for the last time
+)
+
+// thread is one live thread, or one whose end is still to be told.
+type thread struct {
+	identity
+	def   *definition // under which it is known now; nil: its identity has changed since it was used last
+	was   *definition // the definition before, which the next one continues
+	group *process
+	slot  int // in group.threads
+
+	// key is the tid under which records name it. It is another one than tid from when a thread that is not the leader
+	// and calls exec exchanges its tid with the leader, to when the exec is told.
+	key    uint32
+	exited bool
+
+	named   int64  // when it was named last by an event
+	listed  uint32 // number of the last list of tasks that it is in or that it is younger than
+	told    bool   // its identity is known, not only its tid
+	visible bool   // the filters want it
+	isIdle  bool
+
+	status status
+	losses uint32 // roster.losses when status was set
+	state  format.State
+	isNew  bool // it has never run
+	called bool // it left while runnable, and had called the scheduler itself
+	known  bool // since is
+	approx bool // since is an estimate
+	cpu    uint32
+	prio   int32
+	since  int64
+	at     int64 // time of the event that set status
+
+	// Where it is while it is off its CPU, if that was told when it left, or at the very end.
+	user, kernel *toldStack
+
+	woken    int64 // first waking of this time off the CPU; 0: none
+	waker    *definition
+	wakerCPU uint32
+	wokenIRQ bool // an interrupt woke it
+}
+
+// process gathers the threads that share a name and an account of CPU time.
+type process struct {
+	pid     uint32
+	nsPID   uint32 // in its own PID namespace; 0: that is the first one
+	start   int64
+	comm    comm
+	command *command // nil: not known
+	threads []*thread
+	named   int64  // when its leader last named it; 0: never
+	made    uint32 // number of the last list of tasks when it was made
+	ns      int64  // on CPU in this section
+	ended   bool   // an exit was written as its last
+}
+
+// definition is one name of one thread, as the stream defines it, or will when an event uses it.
+type definition struct {
+	identity
+	unknown bool // only the tid, perhaps the start, is known
+	self    bool
+	idle    bool
+	before  *definition // the same thread's definition before
+	command *command    // nil: not known
+
+	section uint32 // number of the section in which id is valid
+	id      format.TaskID
+}
+
+// link is the definition that one after d continues: d itself if the section has it, else what d would have
+// continued. So no chain of unused definitions builds up.
+func (d *definition) link(section uint32) *definition {
+	if d == nil || d.section == section {
+		return d
+	}
+	return d.before
+}
+
+// threads finds threads by tid: a table of pages, because tids are dense and looked up twice an event.
+type threads struct {
+	pages []*[threadPage]*thread
+	// ghosts have lost their tid to another thread before the kernel has freed them.
+	ghosts map[threadKey]*thread
+	known  int // threads with a tid
+}
+
+type threadKey struct {
+	tid   uint32
+	start int64
+}
+
+const (
+	threadPage = 1 << 10
+	// maxTID is the kernel's PID_MAX_LIMIT on 64-bit machines. Only damage goes beyond it.
+	maxTID = 1 << 22
+)
+
+func (t *threads) get(tid uint32) *thread {
+	if p := tid / threadPage; p < uint32(len(t.pages)) && t.pages[p] != nil {
+		return t.pages[p][tid%threadPage]
+	}
+	return nil
+}
+
+// put enters a thread under its tid. One that had it becomes a ghost.
+func (t *threads) put(th *thread) {
+	th.key = th.tid
+	p := th.tid / threadPage
+	for uint32(len(t.pages)) <= p {
+		t.pages = append(t.pages, nil)
+	}
+	if t.pages[p] == nil {
+		t.pages[p] = new([threadPage]*thread)
+	}
+	slot := &t.pages[p][th.tid%threadPage]
+	if *slot == nil {
+		t.known++
+	}
+	if old := *slot; old != nil && old != th {
+		if t.ghosts == nil {
+			t.ghosts = make(map[threadKey]*thread)
+		}
+		t.ghosts[threadKey{old.tid, old.start}] = old
+	}
+	*slot = th
+}
+
+// take takes a thread from under its tid.
+func (t *threads) take(th *thread) {
+	if t.get(th.key) == th {
+		t.known--
+		t.pages[th.key/threadPage][th.key%threadPage] = nil
+	}
+}
+
+// exchange lets two threads be found under each other's tid.
+func (t *threads) exchange(a, b *thread) {
+	a.key, b.key = b.key, a.key
+	for _, th := range [...]*thread{a, b} {
+		t.pages[th.key/threadPage][th.key%threadPage] = th
+	}
+}
+
+// drop forgets a thread.
+func (t *threads) drop(th *thread) {
+	t.take(th)
+	if key := (threadKey{th.tid, th.start}); t.ghosts[key] == th {
+		delete(t.ghosts, key)
+	}
+	th.leaveGroup()
+}
+
+// all calls f with every thread that has a tid, by tid.
+func (t *threads) all(f func(*thread) error) error {
+	for _, page := range t.pages {
+		if page == nil {
+			continue
+		}
+		for _, th := range page {
+			if th == nil {
+				continue
+			}
+			if err := f(th); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *thread) leaveGroup() {
+	if t.group == nil {
+		return
+	}
+	list := t.group.threads
+	last := len(list) - 1
+	list[t.slot] = list[last]
+	list[t.slot].slot = t.slot
+	list[last] = nil
+	t.group.threads = list[:last]
+	t.group = nil
+}
+
+func (t *thread) join(p *process) {
+	if t.group == p {
+		return
+	}
+	t.leaveGroup()
+	t.group, t.slot = p, len(p.threads)
+	p.threads = append(p.threads, t)
+}

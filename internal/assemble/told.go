@@ -1,0 +1,159 @@
+package assemble
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"wprof/internal/ringdata"
+)
+
+// toldStack is what a rec_stack has told: addresses, as long as a record can name them.
+type toldStack struct {
+	pid     uint32 // 0: a kernel stack
+	count   uint32
+	cut     bool
+	called  bool   // the innermost address is a return address too
+	owned   bool   // packed shares no memory with other stacks
+	tracer  bool   // the innermost frames are the recorder's own
+	packed  []byte // the addresses, each as the difference to the one before
+	section uint32 // number of the section in which part is valid
+	version uint64 // of the process's mappings, for which part is valid
+	part    *part
+}
+
+// toldStacks keeps stacks of two generations: a record names a stack that was told in its own generation, and the
+// rounds in which the number changes are in both.
+type toldStacks struct {
+	current, previous map[uint64]*toldStack
+	arena             arena
+	bytes, before     int     // held by current and by what is only in previous
+	rotated           func()  // called when a generation has begun; may be nil
+	cuts              []int64 // times at which generations begin that the records have not reached yet
+	refused           uint64
+}
+
+const (
+	// maxTold bounds the stacks of both generations. When it is reached the older one goes; what is told beyond it
+	// is refused, and samples with such a stack have none.
+	maxTold = 32 << 20
+	// toldCost is what a stack takes beside its addresses.
+	toldCost = 160
+	maxCuts  = 1 << 10
+)
+
+func newToldStacks() *toldStacks {
+	return &toldStacks{current: make(map[uint64]*toldStack)}
+}
+
+// cut notes that a generation begins with records of a time.
+func (s *toldStacks) cut(at int64) {
+	if len(s.cuts) < maxCuts {
+		s.cuts = append(s.cuts, at)
+	}
+}
+
+// reach begins the generations that have begun at a time.
+func (s *toldStacks) reach(at int64) {
+	for len(s.cuts) > 0 && s.cuts[0] <= at {
+		s.cuts = s.cuts[1:]
+		s.rotate()
+	}
+}
+
+func (s *toldStacks) rotate() {
+	s.previous, s.before = s.current, s.bytes
+	s.current, s.bytes = make(map[uint64]*toldStack, len(s.previous)), 0
+	s.arena = nil
+	if s.rotated != nil {
+		s.rotated()
+	}
+}
+
+// tell keeps the content of a rec_stack; nil: there is no room for it.
+func (s *toldStacks) tell(b []byte, at int64) *toldStack {
+	s.reach(at)
+	return s.keep(b)
+}
+
+// keep is tell for a record whose turn has not come yet: then it is told again.
+func (s *toldStacks) keep(b []byte) *toldStack {
+	le := binary.LittleEndian
+	id := le.Uint64(b[ringdata.StackID:])
+	if t := s.current[id]; t != nil {
+		return t // the hash array of the kernel programs has forgotten it, or a collision had it told again
+	}
+	count := min(le.Uint32(b[ringdata.StackCount:]), uint32(len(b)-ringdata.StackAddrs)/8)
+	if s.bytes+s.before > maxTold {
+		s.previous, s.before = nil, 0
+		if s.bytes > maxTold {
+			s.refused++
+			return nil
+		}
+	}
+	t := s.previous[id]
+	if t == nil {
+		t = new(toldStack)
+	} else {
+		s.before -= len(t.packed) + toldCost
+	}
+	t.pid, t.count, t.cut = le.Uint32(b[ringdata.StackPID:]), count, b[ringdata.HdrFlags]&ringdata.FlagCut != 0
+	t.tracer = b[ringdata.HdrFlags]&ringdata.FlagTracer != 0
+	t.packed = s.arena.keep(b[ringdata.StackAddrs:][:8*count])
+	s.current[id] = t
+	s.bytes += len(t.packed) + toldCost
+	return t
+}
+
+// find is the stack of an id; nil: its definition was lost, or refused.
+func (s *toldStacks) find(id uint64, at int64) *toldStack {
+	s.reach(at)
+	if t := s.current[id]; t != nil {
+		return t
+	}
+	return s.previous[id]
+}
+
+// addresses appends the addresses, innermost first.
+func (t *toldStack) addresses(to []uint64) []uint64 {
+	b, last := t.packed, uint64(0)
+	for len(b) > 0 {
+		d, n := binary.Varint(b)
+		if n <= 0 {
+			break
+		}
+		last += uint64(d)
+		to = append(to, last)
+		b = b[n:]
+	}
+	return to
+}
+
+// own is a copy that holds no memory but its own.
+func (t *toldStack) own() *toldStack {
+	if t == nil || cap(t.packed) == 0 || t.owned {
+		return t
+	}
+	c := *t
+	c.packed, c.owned = bytes.Clone(t.packed), true
+	return &c
+}
+
+// arena packs addresses into large pieces of memory.
+type arena []byte
+
+const arenaBytes = 256 << 10
+
+// keep packs addresses as in a rec_stack: 3 bytes each as a rule instead of 8.
+func (a *arena) keep(raw []byte) []byte {
+	most := len(raw) / 8 * binary.MaxVarintLen64
+	if cap(*a)-len(*a) < most {
+		*a = make([]byte, 0, max(arenaBytes, most))
+	}
+	start, last := len(*a), uint64(0)
+	for ; len(raw) >= 8; raw = raw[8:] {
+		address := binary.LittleEndian.Uint64(raw)
+		*a = binary.AppendVarint(*a, int64(address-last))
+		last = address
+	}
+	return (*a)[start:len(*a):len(*a)]
+}

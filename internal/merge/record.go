@@ -1,0 +1,56 @@
+package merge
+
+import (
+	"encoding/binary"
+
+	"wprof/format"
+	"wprof/internal/ringdata"
+)
+
+// Times in records are CLOCK_MONOTONIC ns; integers are little-endian, as both architectures have them.
+
+// Records grow at the end. Spools of older recorders have the shorter ones: a struct that has grown keeps its first size here.
+const (
+	FirstFreeSize = 24 // without an identity
+	firstLostSize = 88 // with 16 kinds
+)
+
+// recGap is a kind that is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the first
+// record after the gap; at gapFrom stands that of the last one before.
+const (
+	KindGap = 255
+	GapFrom = ringdata.HdrSize
+	gapSize = GapFrom + 8
+)
+
+// Every kind of event has its count in a lost record.
+const _ = uint(ringdata.KindEvents - 1 - format.MaxKind)
+
+// recordSizes are the least sizes of the records by kind; 0: a kind that this version does not know.
+func recordSizes() [256]uint16 {
+	sizes := [256]uint16{
+		ringdata.KindSwitch:    ringdata.SwitchSize,
+		ringdata.KindWaking:    ringdata.WakingSize,
+		ringdata.KindWakeupNew: ringdata.WakingSize,
+		ringdata.KindFork:      ringdata.ForkSize,
+		ringdata.KindExec:      ringdata.ExecSize,
+		ringdata.KindRename:    ringdata.RenameSize,
+		ringdata.KindExit:      ringdata.ExitSize,
+		ringdata.KindFree:      FirstFreeSize,
+		ringdata.KindLost:      firstLostSize,
+		ringdata.KindSample:    ringdata.SampleSize,
+		ringdata.KindTask:      ringdata.TaskSize,
+		ringdata.KindStack:     ringdata.StackSize,
+		ringdata.KindArgs:      ringdata.ArgsSize,
+		ringdata.KindReturn:    ringdata.ReturnSize,
+	}
+	kinds := format.Kinds()
+	for _, r := range ringdata.Records() {
+		if kinds[r.Kind-1].IsPlain() {
+			sizes[r.Kind] = uint16(r.Size)
+		}
+	}
+	return sizes
+}
+
+func RecordTime(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b[ringdata.HdrTS:])) }

@@ -1,0 +1,16 @@
+package merge
+
+import "wprof/internal/sideband"
+
+// sideRecord tells the time and the length of the side-band record that some bytes begin with; 0: they do not hold a
+// whole one.
+func SidebandRecord(b []byte, r *sideband.Record) (time int64, length int) {
+	length, err := sideband.Next(b, r)
+	if err != nil {
+		return 0, 0
+	}
+	return r.Time, length
+}
+
+// sideGap is a time in which side-band records are missing.
+type sideGap struct{ from, to int64 }
