@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/columns"
 )
@@ -18,9 +17,9 @@ const columnsMemory = 192 << 20
 
 // columns writes Parquet files. None appears before all are complete.
 func (j *job) columns() error {
-	r, err := format.NewReader(j.in)
+	r, err := j.in.Reader()
 	if err != nil {
-		return cli.InputError("convert", j.name, err)
+		return err
 	}
 	defer r.Close()
 	folder, err := j.inv.CreateFolder(j.parquet)
@@ -53,18 +52,13 @@ func (j *job) columns() error {
 		}
 	}()
 	done, err := columns.Write(r, create, options)
-	if err != nil && !endsWell(err) {
-		return cli.InputError("convert", j.name, err)
-	}
-	if err := typesStayAlone(before, j.parquet, files); err != nil {
-		return err
-	}
-	for _, out := range outputs {
-		if err := out.Commit(); err != nil {
+	if err == nil || cli.EndsWell(err) {
+		if err := typesStayAlone(before, j.parquet, files); err != nil {
 			return err
 		}
 	}
-	return j.verdict(Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err)
+	result := Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8, Damage: r.Damage()}
+	return j.finish(result, err, outputs...)
 }
 
 // staysAlone refuses a folder with files of another capture that would stay beside those that are written: queries over them

@@ -1,8 +1,6 @@
 package ndjson
 
 import (
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
@@ -24,30 +22,33 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
-	in, name, err := inv.OpenInputs()
+	in, err := inv.OpenCapture("convert", restWritten, inv.Args...)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	j := &job{request: q, inv: inv, name: name, in: in}
-	if q.asked {
+	if q.hasRange {
 		words := filter.Words{Start: "--start", End: "--end", Empty: "the output has no events", Rest: restWritten}
-		if j.through, err = filter.NewThrough(inv, in, name, q.times, words); err != nil {
+		part, err := filter.NewThrough(inv, in.In, in.Name, q.times, words)
+		if err != nil {
 			return err
 		}
-		defer j.through.Close()
-		j.in = j.through
+		in.Filter(part)
+	}
+	j := &job{request: q, inv: inv, in: in}
+	if q.parquet != "" {
+		return j.columns()
 	}
 	return j.run()
 }
 
-// request is what the flags ask for.
+// request is what the flags say.
 type request struct {
 	Options
-	chrome  bool
-	parquet string         // the folder; "": none
-	times   filter.Options // the time range
-	asked   bool           // there is one
+	chrome   bool
+	parquet  string         // the folder; "": none
+	times    filter.Options // the time range
+	hasRange bool
 }
 
 func parse(inv *cli.Invocation) (*request, error) {
@@ -56,7 +57,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: len(inv.Strings("emit")) > 0,
 			Array: inv.Bool("array"), Stream: inv.Bool("stream"), Fields: words(inv.Strings("fields")),
 		},
-		chrome: inv.Bool("chrome"), parquet: inv.String("parquet"), asked: inv.IsSet("start") || inv.IsSet("end"),
+		chrome: inv.Bool("chrome"), parquet: inv.String("parquet"), hasRange: inv.IsSet("start") || inv.IsSet("end"),
 	}
 	q.Kinds = kindsOf(words(inv.Strings("kind")))
 	q.NUMA = q.NUMA || slices.Contains(q.Fields, "numa")
@@ -126,87 +127,58 @@ func printSchema(inv *cli.Invocation) error {
 // job is one conversion.
 type job struct {
 	*request
-	inv     *cli.Invocation
-	name    string
-	in      io.Reader
-	through *filter.Through // nil: no time range was asked for
+	inv *cli.Invocation
+	in  *cli.Capture
 }
 
+// run writes one of the forms that are one file.
 func (j *job) run() error {
-	if j.parquet != "" {
-		return j.columns()
-	}
 	out, err := j.inv.CreateOutput(j.inv.String("output"), false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	result, err := j.write(out)
-	if err != nil && !endsWell(err) {
-		return cli.InputError("convert", j.name, err)
+	if !j.Stream && !j.chrome {
+		return j.writeTwice(out)
 	}
-	if err := out.Commit(); err != nil {
+	r, err := j.in.Reader()
+	if err != nil {
 		return err
 	}
-	return j.verdict(result, err)
+	defer r.Close()
+	var result Result
+	if j.chrome {
+		var done chrome.Result
+		done, err = chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Numa: j.NUMA})
+		result = Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8}
+	} else {
+		result, err = Stream(r, out, j.Options, !format.IsFinite(j.in.In), len(j.inv.Args) < 2)
+	}
+	result.Damage = r.Damage()
+	return j.finish(result, err, out)
 }
 
-func (j *job) write(out io.Writer) (Result, error) {
-	if j.Stream || j.chrome {
-		r, err := format.NewReader(j.in)
-		if err != nil {
-			return Result{}, fatal(err)
-		}
-		defer r.Close()
-		if j.chrome {
-			return j.writeChrome(r, out)
-		}
-		return Stream(r, out, j.Options, !format.IsFinite(j.in), len(j.inv.Args) < 2)
-	}
-	again, err := reread(j.in)
+// writeTwice writes lines whose header has what is known at the end of the input only.
+func (j *job) writeTwice(out *cli.Output) error {
+	again, err := reread(j.in.In)
 	if err != nil {
-		return Result{}, fatal(err)
+		return j.in.Error(err)
 	}
 	defer again.close()
 	if _, err := again.open(); err != nil {
-		return Result{}, fatal(err)
+		return j.in.Error(err)
 	}
-	return Write(again.open, out, j.Options)
+	result, err := Write(again.open, out, j.Options)
+	return j.finish(result, err, out)
 }
 
-func (j *job) writeChrome(r *format.Reader, out io.Writer) (Result, error) {
-	done, err := chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Numa: j.NUMA})
-	return Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8, Damage: r.Damage()}, err
-}
-
-// fatalError is one with which there is no output, of whatever sort it is.
-type fatalError struct{ error }
-
-func (e fatalError) Unwrap() error { return e.error }
-
-func fatal(err error) error { return fatalError{err} }
-
-// endsWell tells whether the output is complete up to where the input could not be read.
-func endsWell(err error) bool {
-	if errors.As(err, new(fatalError)) {
-		return false
+// finish completes outputs and reports.
+func (j *job) finish(result Result, err error, outputs ...*cli.Output) error {
+	if err := j.in.Commit(err, outputs...); err != nil {
+		return err
 	}
-	return cli.EndsWell(err)
-}
-
-// verdict says what happened, in messages and by the error's exit status.
-func (j *job) verdict(result Result, err error) error {
 	if result.NotUTF8 != "" {
 		j.inv.Warnf("names that are not UTF-8 have U+FFFD in place of what is not; the first is %q", result.NotUTF8)
 	}
-	j.inv.Forgot(j.name, result.Forgotten)
-	switch {
-	case err != nil:
-		return cli.InputError("convert", j.name, err)
-	case j.through != nil:
-		return j.through.Outcome()
-	case result.Damage != nil:
-		return cli.Damaged(j.name, result.Damage, restWritten)
-	}
-	return j.inv.Lost(j.name, result.Lost)
+	return j.in.Outcome(cli.CaptureResult{Forgotten: result.Forgotten, Lost: result.Lost, Damage: result.Damage}, err)
 }

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"io"
+
+	"wprof/format"
+)
+
+// Capture is the input of a tool that converts captures: opened, filtered, read, and reported on in one way by all of them.
+type Capture struct {
+	In   io.Reader
+	Name string // for messages
+
+	inv    *Invocation
+	doing  string // what messages say is done to it: "convert"
+	rest   string // what they say became of the parts that are not damaged: "the output has all the rest"
+	file   io.Closer
+	filter CaptureFilter
+}
+
+// CaptureFilter is a stream with a part of a capture.
+type CaptureFilter interface {
+	io.ReadCloser
+	// Outcome reports in place of [Capture.Outcome], once the stream was read to its end.
+	Outcome() error
+}
+
+// CaptureResult is what reading a capture came to.
+type CaptureResult struct {
+	Forgotten int64          // threads, see [Invocation.Forgot]
+	Lost      bool           // events are missing
+	Damage    *format.Damage // nil: the input was whole
+}
+
+// OpenCapture opens files as [Invocation.OpenInputs] does.
+func (inv *Invocation) OpenCapture(doing, rest string, paths ...string) (*Capture, error) {
+	in, name, err := inv.OpenPaths(paths...)
+	if err != nil {
+		return nil, err
+	}
+	return &Capture{In: in, Name: name, inv: inv, doing: doing, rest: rest, file: in}, nil
+}
+
+// Filter has what follows read a part of the capture.
+func (c *Capture) Filter(f CaptureFilter) { c.In, c.filter = f, f }
+
+// Close closes the files.
+func (c *Capture) Close() error {
+	if c.filter != nil {
+		c.filter.Close()
+	}
+	return c.file.Close()
+}
+
+// Reader begins to read the capture.
+func (c *Capture) Reader() (*format.Reader, error) {
+	r, err := format.NewReader(c.In)
+	if err != nil {
+		return nil, c.Error(err)
+	}
+	return r, nil
+}
+
+// Error is an error of reading or converting the capture, with its exit status.
+func (c *Capture) Error(err error) error { return InputError(c.doing, c.Name, err) }
+
+// Commit completes the outputs, unless err is one that leaves them incomplete.
+func (c *Capture) Commit(err error, outputs ...*Output) error {
+	if err != nil && !EndsWell(err) {
+		return c.Error(err)
+	}
+	for _, out := range outputs {
+		if err := out.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Outcome reports what a conversion met, by warnings and by the exit status of the error that it returns. err is the error
+// that ended the input; it comes back.
+func (c *Capture) Outcome(done CaptureResult, err error) error {
+	c.inv.Forgot(c.Name, done.Forgotten)
+	switch {
+	case err != nil:
+		return c.Error(err)
+	case c.filter != nil:
+		return c.filter.Outcome()
+	case done.Damage != nil:
+		return Damaged(c.Name, done.Damage, c.rest)
+	}
+	return c.inv.Lost(c.Name, done.Lost)
+}
