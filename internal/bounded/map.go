@@ -63,5 +63,8 @@ func (m *Map[K, V]) Clear() {
 	m.old = nil
 }
 
+// Age drops the entries that were not used since the call before.
+func (m *Map[K, V]) Age() { m.young, m.old = make(map[K]V, len(m.young)), m.young }
+
 // Forgotten counts the entries that were dropped.
 func (m *Map[K, V]) Forgotten() int64 { return m.forgotten }

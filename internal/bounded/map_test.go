@@ -31,3 +31,18 @@ func TestMapKeepsWhatWasUsedLast(t *testing.T) {
 		t.Error("a map that was cleared has an entry")
 	}
 }
+
+func TestAgeDropsWhatIsNotUsed(t *testing.T) {
+	m := NewMap[int, int](100)
+	m.Put(1, 1)
+	m.Put(2, 2)
+	for range 3 {
+		m.Age()
+		if v, found := m.Get(1); !found || v != 1 {
+			t.Fatal("an entry that is used is forgotten")
+		}
+	}
+	if _, found := m.Get(2); found {
+		t.Error("an entry that is not used is kept")
+	}
+}

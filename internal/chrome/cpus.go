@@ -55,7 +55,7 @@ func (c *conversion) newCPU(n uint32) *cpuRow {
 	row.place = append(strconv.AppendInt(nil, tid, 10), `,"ts":`...)
 	row.whole = append(strconv.AppendInt([]byte(`"pid":`), cpusPID, 10), `,"tid":`...)
 	row.whole = append(row.whole, row.place...)
-	if !c.cpus.told() {
+	if !c.cpus.any() {
 		c.metadata("process_name", cpusPID, 0, "name", "CPUs")
 		c.sorted("process_sort_index", cpusPID, 0, -1)
 	}
@@ -64,7 +64,8 @@ func (c *conversion) newCPU(n uint32) *cpuRow {
 	return row
 }
 
-func (c *cpus) told() bool {
+// any reports whether a CPU has a row.
+func (c *cpus) any() bool {
 	for _, row := range c.rows {
 		if row != nil {
 			return true

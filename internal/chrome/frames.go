@@ -7,6 +7,8 @@ import (
 	"wprof/format"
 	"wprof/internal/records"
 	"wprof/internal/stacks"
+	"wprof/internal/symbol"
+	"wprof/internal/tracks"
 )
 
 // Stacks stand in a table at the end of the trace: the tree of callers, of which an event names a node. It is kept until
@@ -42,77 +44,102 @@ func (s *stackText) endArgs(b []byte) []byte {
 	return append(b, s.end...)
 }
 
-// stackOf is what is written of a stack.
-func (c *conversion) stackOf(id format.StackID) *stackText {
-	if id == 0 || c.options.NoStacks {
+// stackOf is what is written of a stack, which may be nil.
+func (c *conversion) stackOf(s *tracks.Stack) *stackText {
+	if s == nil {
 		return &c.noStack
 	}
-	if text, found := c.stackTexts.Get(id); found {
-		return text
+	text, known := s.Own.(*stackText)
+	if !known {
+		text = c.describe(s)
+		s.Own = text
 	}
-	text := c.describe(c.stacks.Get(c.stacks.ID(id)))
-	c.stackTexts.Put(id, text)
 	return text
 }
 
-func (c *conversion) describe(s *records.Stack) *stackText {
-	if s == nil || len(s.Frames) == 0 {
+func (c *conversion) describe(s *tracks.Stack) *stackText {
+	var frames []function
+	user := 0
+	for i, f := range s.Frames {
+		if i == len(s.Frames)-s.Kernel {
+			user = len(frames)
+		}
+		frames = append(frames, c.framesAt(f)...)
+	}
+	if len(frames) == 0 {
 		return &c.noStack
 	}
-	text := &stackText{innermost: quoted(name(&s.Frames[len(s.Frames)-1]))}
-	if in := blockedIn(s.Frames); in != "" {
+	if s.Kernel == 0 {
+		user = len(frames)
+	}
+	text := &stackText{innermost: quoted(frames[len(frames)-1].name)}
+	if in := stacks.BlockedIn(names(frames[:user]), names(frames[user:])); in != "" {
 		text.blocked = quoted(stacks.BlockedName(in, 0))
 	}
-	if leaf, fits := c.tree.add(s); fits {
+	if leaf, fits := c.tree.add(frames, s.Cut); fits {
 		text.end = `},"sf":` + strconv.FormatUint(uint64(leaf), 10)
 	} else {
-		text.end = inline(s)
+		text.end = inline(frames)
 	}
 	return text
+}
+
+// function is one on a stack.
+type function struct {
+	name   string // of the function, or else of what it is in
+	module string // path; "": not known
+}
+
+// framesAt are the functions at one place in the code, outermost first.
+func (c *conversion) framesAt(at *tracks.Frame) []function {
+	if known, found := at.Own.([]function); found {
+		return known
+	}
+	var module string
+	if at.Module != nil {
+		module = c.texts.Clean(stacks.Clipped(at.Module.Path))
+	}
+	unnamed := stacks.ModuleName(&format.Module{Path: []byte(module)})
+	var frames []function
+	for _, l := range slices.Backward(at.Lines()) {
+		f := function{unnamed, module}
+		if name := l.GetFunction(); len(name) > 0 {
+			f.name = c.texts.Clean(stacks.Clipped([]byte(symbol.Demangle(string(name), symbol.ShortForm))))
+		}
+		frames = append(frames, f)
+	}
+	at.Own = frames
+	return frames
+}
+
+func names(frames []function) []string {
+	all := make([]string, len(frames))
+	for i, f := range frames {
+		all[i] = f.name
+	}
+	return all
 }
 
 func quoted(s string) string { return string(records.AppendString(nil, s)) }
 
-// name is what a frame is called: by its function, or else by what it is in.
-func name(f *records.Frame) string {
-	if f.Function != "" {
-		return f.Function
-	}
-	return stacks.ModuleName(&format.Module{Path: []byte(f.Module)})
-}
-
-// blockedIn is the function that tells best what a thread waits for; "": there is none.
-func blockedIn(frames []records.Frame) string {
-	names := make([]string, len(frames))
-	for i := range frames {
-		names[i] = name(&frames[i])
-	}
-	user := slices.IndexFunc(frames, func(f records.Frame) bool { return f.Place == records.Kernel })
-	if user < 0 {
-		user = len(frames)
-	}
-	return stacks.BlockedIn(names[:user], names[user:])
-}
-
 // inline is a stack that stands in its event, innermost function first, as tools show stacks.
-func inline(s *records.Stack) string {
+func inline(frames []function) string {
 	b := []byte(`,"stack":[`)
-	for i := len(s.Frames) - 1; i >= 0; i-- {
-		b = append(records.AppendString(b, name(&s.Frames[i])), ',')
+	for _, f := range slices.Backward(frames) {
+		b = append(records.AppendString(b, f.name), ',')
 	}
 	return string(append(b[:len(b)-1], "]}"...))
 }
 
 // add enters a stack and returns its innermost node; false if there is no room for it.
-func (t *tree) add(s *records.Stack) (leaf uint32, fits bool) {
-	if s.Cut {
+func (t *tree) add(frames []function, cut bool) (leaf uint32, fits bool) {
+	if cut {
 		if leaf, fits = t.under(0, stacks.CutFrame, ""); !fits {
 			return 0, false
 		}
 	}
-	for i := range s.Frames {
-		f := &s.Frames[i]
-		if leaf, fits = t.under(leaf, name(f), f.Module); !fits {
+	for _, f := range frames {
+		if leaf, fits = t.under(leaf, f.name, f.module); !fits {
 			return 0, false
 		}
 	}

@@ -10,24 +10,24 @@ import (
 	"wprof/internal/tracks"
 )
 
-// item draws a slice, an instant or a value of a counter. Slices are asynchronous events, because those of a row may not overlap.
-func (c *conversion) item(i *tracks.Item) {
+// Item implements [tracks.Encoder]. Slices are asynchronous events, because those of a row may not overlap.
+func (c *conversion) Item(i *tracks.Item) {
 	place := c.itemPlace(i)
-	if place == nil || i.To < c.first {
+	if place == nil {
 		return
 	}
 	name := c.texts.Clean(stacks.Clipped([]byte(i.Name)))
 	if i.Open {
 		name += " (open)"
 	}
-	if i.Shape == tracks.Counter {
+	if i.Shape == tracks.ShapeCounter {
 		b := records.AppendString(append(c.out.next(), `{"ph":"C","name":`...), c.texts.Clean([]byte(i.Track))+c.counterOf(i))
 		b = appendMicros(append(append(b, ','), place...), i.From-c.first)
 		b = records.AppendFloat(append(b, `,"args":{"value":`...), i.Value)
 		c.out.b = append(b, "}}"...)
 		return
 	}
-	if i.Shape != tracks.Slice {
+	if i.Shape != tracks.ShapeSlice {
 		b := append(c.out.next(), `{"ph":"i","s":"t","cat":"event","name":`...)
 		c.out.b = c.itemRest(b, i, name, place, i.From)
 		return
@@ -36,7 +36,7 @@ func (c *conversion) item(i *tracks.Item) {
 	for _, end := range [...]struct {
 		phase byte
 		at    int64
-	}{{'b', max(i.From, c.first)}, {'e', i.To}} {
+	}{{'b', i.From}, {'e', i.To}} {
 		b := append(append(c.out.next(), `{"ph":"`...), end.phase)
 		b = records.AppendString(append(b, `","cat":`...), c.texts.Clean([]byte(i.Track)))
 		b = append(strconv.AppendInt(append(b, `,"id":`...), c.arrowID, 10), `,"name":`...)
@@ -44,17 +44,11 @@ func (c *conversion) item(i *tracks.Item) {
 	}
 }
 
-func (c *conversion) drawAll(items []tracks.Item) {
-	for i := range items {
-		c.item(&items[i])
-	}
-}
-
 // itemPlace is the row that an item belongs to; nil: there is none.
 func (c *conversion) itemPlace(i *tracks.Item) []byte {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
-		if k := c.tasks.of(i.Task); k != nil && !k.idle {
+		if k := c.task(i.Task); !k.idle {
 			return c.placeOf(k, i.CPU)
 		}
 	case format.TypeTrack_TRACK_CPU:
@@ -87,9 +81,7 @@ func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byt
 func (c *conversion) counterOf(i *tracks.Item) string {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD:
-		if k := c.tasks.of(i.Task); k != nil {
-			return " " + strconv.Itoa(int(k.tid))
-		}
+		return " " + strconv.Itoa(int(i.Task.Def.Tid))
 	case format.TypeTrack_TRACK_CPU:
 		return " CPU " + strconv.FormatUint(uint64(i.CPU), 10)
 	}
@@ -97,12 +89,6 @@ func (c *conversion) counterOf(i *tracks.Item) string {
 }
 
 func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
-	var task *task
-	if a.Type == tracks.ArgTask {
-		if task = c.tasks.of(format.TaskID(a.Number)); task == nil {
-			return b
-		}
-	}
 	b = append(records.AppendString(append(b, ','), a.Name), ':')
 	switch a.Type {
 	case tracks.ArgUint:
@@ -112,9 +98,9 @@ func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
 	case tracks.ArgFloat:
 		return records.AppendFloat(b, math.Float64frombits(a.Number))
 	case tracks.ArgStack:
-		return strconv.AppendUint(b, a.Number, 10)
+		return strconv.AppendUint(b, uint64(a.Stack.ID), 10)
 	case tracks.ArgTask:
-		return append(append(append(b, '"'), task.label...), '"')
+		return append(append(append(b, '"'), c.task(a.Task).label...), '"')
 	}
 	return records.AppendString(b, c.texts.Clean(stacks.Clipped([]byte(a.Text))))
 }

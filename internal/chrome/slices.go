@@ -6,24 +6,18 @@ import (
 	"wprof/format"
 	"wprof/internal/stacks"
 	"wprof/internal/timeline"
+	"wprof/internal/tracks"
 )
 
 // The slices of a row lie end to end, because a thread's spans do: no two overlap.
 
-// span draws a span that has ended. Nearly all of a trace is written here: see BenchmarkWrite.
-func (c *conversion) span(s *timeline.Span) {
-	if s.Thread.Idle() {
+// Slice implements [tracks.Encoder]. Nearly all of a trace is written here: see BenchmarkWrite.
+func (c *conversion) Slice(s *tracks.Slice) {
+	if s.Task.Idle {
 		return
 	}
-	k := c.taskOf(s)
-	if k == nil || k.idle {
-		return
-	}
-	tr := c.trackOf(s.Thread, k)
-	// Of a thread that a damaged stream has under two starts there is one row: there the first one is drawn.
-	if s.From < tr.until {
-		return
-	}
+	k := c.task(s.Task)
+	tr := c.trackOf(k)
 	switch s.Kind {
 	case timeline.SpanRunning:
 		c.ran(tr, k, s)
@@ -31,40 +25,23 @@ func (c *conversion) span(s *timeline.Span) {
 		c.waited(tr, s)
 	case timeline.SpanBlocked:
 		c.blocked(tr, s)
-	default:
-		return
 	}
-	tr.until = s.To
-}
-
-// taskOf is who a span is of; nil if that is not known.
-func (c *conversion) taskOf(s *timeline.Span) *task {
-	if s.Task != 0 {
-		return c.tasks.of(s.Task)
-	}
-	if tr, ok := s.Thread.Own.(*track); ok && tr.named != nil {
-		return tr.named
-	}
-	if s.Thread.Def.IsLost() {
-		return nil
-	}
-	return c.tasks.describe(s.Thread.Def) // another section has named it
 }
 
 // begin begins a slice up to its end's time; from there its arguments follow.
-func (c *conversion) begin(name string, tr *track, s *timeline.Span) []byte {
+func (c *conversion) begin(name string, tr *track, s *tracks.Slice) []byte {
 	b := append(append(c.out.next(), `{"ph":"X","cat":"thread","name":`...), name...)
 	return c.times(append(append(b, ','), tr.place...), s)
 }
 
 // times appends when a span begins and how long it lasts.
-func (c *conversion) times(b []byte, s *timeline.Span) []byte {
+func (c *conversion) times(b []byte, s *tracks.Slice) []byte {
 	b = append(appendMicros(b, s.From-c.first), `,"dur":`...)
 	return appendLength(b, s.To-s.From)
 }
 
 // ran draws a time on a CPU: in the row of the thread, and in that of the CPU.
-func (c *conversion) ran(tr *track, k *task, s *timeline.Span) {
+func (c *conversion) ran(tr *track, k *task, s *tracks.Slice) {
 	row := c.cpu(s.CPU)
 	b := c.begin(`"Running"`, tr, s)
 	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(s.CPU), 10)
@@ -86,29 +63,22 @@ func (c *conversion) ran(tr *track, k *task, s *timeline.Span) {
 }
 
 // occupied draws a time on a CPU in the row of the CPU.
-func (c *conversion) occupied(row *cpuRow, k *task, s *timeline.Span) {
+func (c *conversion) occupied(row *cpuRow, k *task, s *tracks.Slice) {
 	b := append(append(c.out.next(), `{"ph":"X","cat":"cpu",`...), k.onCPU...)
 	b = append(c.times(append(b, row.place...), s), k.onCPUEnd...)
 	c.out.b = append(strconv.AppendInt(append(b, `,"prio":`...), int64(s.Prio), 10), "}}"...)
 }
 
 // before appends the time off the CPU that a time on it follows.
-func (c *conversion) before(b []byte, s *timeline.Span) []byte {
+func (c *conversion) before(b []byte, s *tracks.Slice) []byte {
 	off := &s.Off
-	began := s.From // the window may have cut its beginning off
-	if s.SinceKnown {
-		began = min(began, s.Since)
-	}
 	if off.New {
 		b = append(b, `,"new":true`...)
 	} else if off.Known {
-		b = appendMicros(append(b, `,"off_us":`...), max(began-off.Since, 0))
+		b = appendMicros(append(b, `,"off_us":`...), s.OffNs())
 		b = append(append(append(b, `,"was":"`...), c.stateName(s.State)...), '"')
 	}
-	if k := c.waker(off); k != nil {
-		b = append(append(append(b, `,"waker":"`...), k.label...), '"')
-	}
-	return c.delay(b, off)
+	return c.delay(c.waker(b, s), off)
 }
 
 // delay appends how long a thread could run and did not.
@@ -124,16 +94,16 @@ func (c *conversion) delay(b []byte, off *timeline.OffCPU) []byte {
 	return b
 }
 
-// waker is who woke a thread; nil: that is not known, or nobody did.
-func (c *conversion) waker(off *timeline.OffCPU) *task {
-	if off.Woken == 0 || off.Waker == 0 {
-		return nil
+// waker appends who woke a thread, if that is known.
+func (c *conversion) waker(b []byte, s *tracks.Slice) []byte {
+	if s.Waker == nil {
+		return b
 	}
-	return c.tasks.of(off.Waker)
+	return append(append(append(b, `,"waker":"`...), c.task(s.Waker).label...), '"')
 }
 
 // waited draws a time in which a thread could run and did not.
-func (c *conversion) waited(tr *track, s *timeline.Span) {
+func (c *conversion) waited(tr *track, s *tracks.Slice) {
 	name := `"Runnable"`
 	if s.Off.Preempted && s.State&format.StatePreempted != 0 {
 		name = `"Runnable (preempted)"`
@@ -141,9 +111,7 @@ func (c *conversion) waited(tr *track, s *timeline.Span) {
 	b := c.begin(name, tr, s)
 	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(s.CPU), 10)
 	b = strconv.AppendInt(append(b, `,"prio":`...), int64(s.Prio), 10)
-	if w := c.waker(&s.Off); w != nil {
-		b = append(append(append(b, `,"waker":"`...), w.label...), '"')
-	}
+	b = c.waker(b, s)
 	if s.Open {
 		b = append(b, `,"open":true`...)
 	}
@@ -151,7 +119,7 @@ func (c *conversion) waited(tr *track, s *timeline.Span) {
 }
 
 // blocked draws a time in which a thread could not run.
-func (c *conversion) blocked(tr *track, s *timeline.Span) {
+func (c *conversion) blocked(tr *track, s *tracks.Slice) {
 	of := c.stackOf(s.Stack)
 	name := of.blocked
 	if name == "" {

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"wprof/format"
-	"wprof/internal/byid"
 	"wprof/internal/records"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // task is who a definition names: a thread under one name.
@@ -26,65 +26,52 @@ type task struct {
 	row      *track // nil: not looked up
 }
 
-// tasks are those of the current section.
-type tasks struct {
-	r     *format.Reader
-	texts *records.Texts
-	byID  byid.Table[*task]
-}
-
-func (t *tasks) newSection() { t.byID.Clear() }
-
-// of is the task that an id names; nil if it is not defined.
-func (t *tasks) of(id format.TaskID) *task {
-	if k := t.byID.Get(uint32(id)); k != nil {
-		return k
+// task is what is written of a task.
+func (c *conversion) task(of *tracks.Task) *task {
+	k, known := of.Own.(*task)
+	if !known {
+		k = c.newTask(of)
+		of.Own = k
 	}
-	d := t.r.Task(id)
-	if d.IsLost() {
-		return nil // its definition may still come
-	}
-	k := t.describe(d)
-	t.byID.Put(uint32(id), k)
 	return k
 }
 
-func (t *tasks) describe(d *format.Task) *task {
+func (c *conversion) newTask(of *tracks.Task) *task {
+	d := of.Def
 	has := func(flag format.TaskFlag) bool { return d.Flags&uint32(flag) != 0 }
 	k := &task{tid: d.Tid, pid: d.Pid, kernel: has(format.TaskFlag_TASK_FLAG_KTHREAD)}
 	switch {
-	case d.Tid == 0 || has(format.TaskFlag_TASK_FLAG_IDLE):
+	case of.Idle:
 		k.idle, k.comm = true, "idle"
 	case d.Pid == 0 || has(format.TaskFlag_TASK_FLAG_UNKNOWN):
 		k.unknown, k.pid, k.comm, k.process = true, unknownPID, "TID "+strconv.Itoa(int(d.Tid)), records.Unknown
 	default:
-		k.comm, k.process = t.called(d.Comm), t.called(d.ProcessComm)
-		t.command(k, d)
+		k.comm, k.process = c.called(d.Comm), c.called(d.ProcessComm)
+		c.command(k, of.Command)
 	}
 	k.finish()
 	return k
 }
 
-func (t *tasks) called(name []byte) string {
+func (c *conversion) called(name []byte) string {
 	if len(name) == 0 {
 		return stacks.Unnamed
 	}
-	return t.texts.Clean(stacks.Clipped(name))
+	return c.texts.Clean(stacks.Clipped(name))
 }
 
 // command names a process by the first word of its command line, where that is known.
-func (t *tasks) command(k *task, d *format.Task) {
-	c := t.r.Command(d.Command)
-	if c == nil {
+func (c *conversion) command(k *task, of *format.Command) {
+	if of == nil {
 		return
 	}
-	args := bytes.TrimRight(c.Args, "\x00")
+	args := bytes.TrimRight(of.Args, "\x00")
 	first, _, _ := bytes.Cut(args, []byte{0})
 	if len(first) == 0 {
 		return
 	}
-	k.process = t.texts.Clean(stacks.Clipped(first))
-	k.command = t.texts.Clean(stacks.Clipped(bytes.ReplaceAll(args, []byte{0}, []byte{' '})))
+	k.process = c.texts.Clean(stacks.Clipped(first))
+	k.command = c.texts.Clean(stacks.Clipped(bytes.ReplaceAll(args, []byte{0}, []byte{' '})))
 }
 
 // finish writes the texts that every slice needs.

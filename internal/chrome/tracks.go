@@ -5,17 +5,14 @@ import (
 
 	"wprof/internal/bounded"
 	"wprof/internal/records"
-	"wprof/internal/timeline"
 )
 
 // track is the row of a thread. Tools have one for each tid, so a thread whose tid is used again goes on in the row of the
 // one before, which then has the name of the last.
 type track struct {
-	place   []byte // `"pid":12,"tid":34,"ts":`
-	pid     int32
-	named   *task // whose name the tool was told last
-	until   int64 // end of the last slice, CLOCK_MONOTONIC ns
-	origins origins
+	place []byte // `"pid":12,"tid":34,"ts":`
+	pid   int32
+	named *task // whose name was written last
 }
 
 // maxKnown bounds how many of what ids and names stand for are kept.
@@ -30,8 +27,8 @@ type named struct {
 	byLeader      bool
 }
 
-// threadRows are those of all threads. A thread keeps its own while it lives; byPlace and processes are those that the current
-// section has named, so that they do not grow with the length of the stream. Those that are forgotten are introduced again.
+// threadRows are those of all threads. Those that a section does not use are forgotten, so that they do not grow with the length
+// of the stream, and introduced again.
 type threadRows struct {
 	byPlace   *bounded.Map[place, *track]
 	processes *bounded.Map[int32, named]
@@ -42,21 +39,19 @@ func newThreadRows() threadRows {
 }
 
 func (t *threadRows) newSection() {
-	t.byPlace.Clear()
-	t.processes.Clear()
+	t.byPlace.Age()
+	t.processes.Age()
 }
 
-// trackOf is the row of a thread that the stream names so. Its names are told when they change.
-func (c *conversion) trackOf(t *timeline.Thread, k *task) *track {
-	tr, ok := t.Own.(*track)
-	if !ok {
-		tr = c.track(place{k.pid, t.TID})
-		t.Own = tr
+// trackOf is the row of a thread. Its names are written when they change.
+func (c *conversion) trackOf(k *task) *track {
+	if k.row == nil {
+		k.row = c.track(place{k.pid, k.tid})
 	}
-	if tr.named != k {
-		c.introduce(tr, k)
+	if k.row.named != k {
+		c.introduce(k.row, k)
 	}
-	return tr
+	return k.row
 }
 
 func (c *conversion) track(at place) *track {
@@ -70,11 +65,8 @@ func (c *conversion) track(at place) *track {
 	return tr
 }
 
-// introduce tells a thread's name and that of its process.
+// introduce writes a thread's name and that of its process.
 func (c *conversion) introduce(tr *track, k *task) {
-	if k.idle {
-		return
-	}
 	if tr.named == nil || tr.named.comm != k.comm {
 		c.metadata("thread_name", int64(tr.pid), int64(k.tid), "name", k.comm)
 	}
@@ -96,7 +88,7 @@ func (c *conversion) introduce(tr *track, k *task) {
 	}
 }
 
-// metadata tells a text about a process, or, with a tid, about a thread.
+// metadata writes a text about a process, or, with a tid, about a thread.
 func (c *conversion) metadata(what string, pid, tid int64, key, value string) {
 	b := c.beginMetadata(what, pid, tid)
 	b = append(append(append(b, '"'), key...), `":`...)

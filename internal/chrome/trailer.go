@@ -9,7 +9,7 @@ import (
 )
 
 // finish ends the trace, with what all recordings of the stream say about themselves.
-func (c *conversion) finish(s *records.Session) {
+func (c *conversion) finish(s *records.Session, lost bool) {
 	b := append(c.out.b, "\n],\n"+`"displayTimeUnit":"ns","otherData":{"host":`...)
 	b = records.AppendString(b, s.Host)
 	b = records.AppendString(append(b, `,"boot_id":`...), s.BootID)
@@ -27,7 +27,7 @@ func (c *conversion) finish(s *records.Session) {
 		b = records.AppendString(append(b, ','), "metadata "+key)
 		b = records.AppendString(append(b, ':'), s.Metadata[key])
 	}
-	b = strconv.AppendBool(append(b, `,"lost":`...), c.lost)
+	b = strconv.AppendBool(append(b, `,"lost":`...), lost)
 	b = append(b, '}')
 	if len(c.tree.text) > 0 {
 		b = append(append(append(b, ",\n"+`"stackFrames":{`+"\n"...), c.tree.text...), "\n}"...)

@@ -12,16 +12,15 @@ func (w *view) rare(v *format.Event, at int64) {
 	if !w.on.Threads {
 		return
 	}
-	if v.Kind == format.KindTyped {
-		w.drawAll(w.items.typed.Items(v))
+	if v.Flags&format.FlagSubject == 0 {
 		return
 	}
-	if i := w.items.plain.Item(v); i != nil && v.Flags&format.FlagSubject != 0 {
-		w.item(i)
+	if items, ok := w.items.made.Items(v); ok {
+		w.drawAll(items)
 		return
 	}
 	k := w.known(v.Task)
-	if v.Flags&format.FlagSubject == 0 || k == nil || !k.isReal() {
+	if k == nil || !k.isReal() {
 		return
 	}
 	switch v.Kind {

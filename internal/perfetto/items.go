@@ -12,8 +12,7 @@ import (
 
 // items holds the tracks that package tracks assigns items to.
 type items struct {
-	plain  *tracks.Plain
-	typed  *tracks.Typed
+	made   *tracks.Maker
 	groups *bounded.Map[groupKey, *trackRef] // tracks above others
 	tracks *bounded.Map[itemKey, *itemTrack]
 }
@@ -49,7 +48,7 @@ type trackRef struct {
 const maxItemTracks = 1 << 14
 
 func newItems(defs tracks.Definitions) items {
-	return items{plain: tracks.NewPlain(), typed: tracks.NewTyped(defs), groups: bounded.NewMap[groupKey, *trackRef](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
+	return items{made: tracks.NewMaker(defs), groups: bounded.NewMap[groupKey, *trackRef](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
 }
 
 // item draws a slice, an instant or a value of a counter.
@@ -58,7 +57,7 @@ func (w *view) item(i *tracks.Item) {
 	if !ok {
 		return
 	}
-	if i.Shape == tracks.Counter {
+	if i.Shape == tracks.ShapeCounter {
 		w.seq.startCounter(track, i.Value)
 		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(i.From))
 		return
@@ -68,31 +67,34 @@ func (w *view) item(i *tracks.Item) {
 		name += stillOpen
 	}
 	typ := uint64(instant)
-	if i.Shape == tracks.Slice {
+	if i.Shape == tracks.ShapeSlice {
 		typ = sliceBegin
 	}
 	w.seq.start(typ, track, w.name(name))
 	for n := range i.Args {
 		w.argument(&i.Args[n])
 	}
-	if i.Stack != 0 {
-		w.annotateStack(w.stackOf(i.Stack))
+	if i.Stack != nil {
+		w.annotateStack(w.stackOf(i.Stack.ID))
 	}
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(i.From))
-	if i.Shape == tracks.Slice {
+	if i.Shape == tracks.ShapeSlice {
 		w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(i.To))
 	}
 }
 
 // itemTrack returns the track of an item. It moves the start of a slice if all lanes are taken.
 func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
-	if i.To < w.e.opened || i.Shape == tracks.Slice && i.On == format.TypeTrack_TRACK_THREAD && i.Track == "" {
+	if i.To < w.e.opened || i.Shape == tracks.ShapeSlice && i.On == format.TypeTrack_TRACK_THREAD && i.Track == "" {
 		return 0, false
 	}
-	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.Counter, unit: i.Unit}
+	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.ShapeCounter, unit: i.Unit}
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
-		k := w.known(i.Task)
+		if i.Task == nil {
+			return 0, false
+		}
+		k := w.known(format.TaskID(i.Task.Def.Id))
 		if k == nil || !k.isReal() {
 			return 0, false
 		}
@@ -116,7 +118,7 @@ func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
 		w.items.tracks.Put(key, t)
 	}
 	lane := 0
-	if i.Shape == tracks.Slice {
+	if i.Shape == tracks.ShapeSlice {
 		lane, i.From = t.lanes.Place(max(i.From, w.e.opened), i.To)
 	}
 	return w.laneTrack(key, &t.of[lane]), true
@@ -205,15 +207,14 @@ func (w *view) argument(a *tracks.Arg) {
 	case tracks.ArgFloat:
 		w.seq.float(name, math.Float64frombits(a.Number))
 	case tracks.ArgStack:
-		if of := w.stackOf(format.StackID(a.Number)); of.text != 0 {
+		if of := w.stackOf(a.Stack.ID); of.text != 0 {
 			w.seq.value(name, of.text)
 		}
 	case tracks.ArgTask:
-		id := format.TaskID(a.Number)
-		if k := w.known(id); k != nil {
+		if k := w.known(format.TaskID(a.Task.Def.Id)); k != nil {
 			w.seq.value(name, w.label(k))
-		} else if d := w.e.defs.Task(id); !d.IsLost() {
-			w.seq.value(name, w.text(string(stacks.Printable(d.Comm, stacks.Unnamed))))
+		} else {
+			w.seq.value(name, w.text(string(stacks.Printable(a.Task.Def.Comm, stacks.Unnamed))))
 		}
 	}
 }

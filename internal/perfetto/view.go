@@ -52,7 +52,7 @@ func (w *view) newSection(s *format.Session) {
 	w.endStacks()
 	w.spans.NewSection(s)
 	w.frames.Clear()
-	w.items.typed.NewSection()
+	w.items.made.NewSection()
 	w.seq.stale = true
 }
 
@@ -99,7 +99,7 @@ func (w *view) close(at int64) {
 	w.resetIfDue(at)
 	w.spans.Close(at)
 	w.endStacks()
-	w.drawAll(w.items.typed.Close(at))
+	w.drawAll(w.items.made.Close(at))
 	for _, t := range w.e.threads.sorted() {
 		w.flushPreemption(t)
 	}

@@ -7,10 +7,11 @@ import (
 	"wprof/format"
 )
 
-// Plain makes items of events as the table of kinds says.
-type Plain struct {
+// plainItems makes items of events of plain kinds as the table of kinds says.
+type plainItems struct {
+	*resolver
 	kinds [format.MaxKind + 1]*plainKind
-	item  Item
+	items [1]Item
 }
 
 // plainKind is what is drawn of a kind.
@@ -21,16 +22,15 @@ type plainKind struct {
 	stackField int // -1: none
 }
 
-// NewPlain returns a Plain for all kinds that no output draws specially.
-func NewPlain() *Plain {
-	p := &Plain{}
+func newPlainItems(r *resolver) plainItems {
+	p := plainItems{resolver: r}
 	for _, k := range format.Kinds() {
 		p.add(&k)
 	}
 	return p
 }
 
-func (p *Plain) add(k *format.KindInfo) {
+func (p *plainItems) add(k *format.KindInfo) {
 	if !k.IsPlain() {
 		return
 	}
@@ -43,31 +43,35 @@ func (p *Plain) add(k *format.KindInfo) {
 	}
 }
 
-// Item is what is drawn of an event, until the next call; nil: nothing, or not in this way.
-func (p *Plain) Item(e *format.Event) *Item {
+// of returns what is drawn of an event, valid until the next call; false: it is of no plain kind.
+func (p *plainItems) of(e *format.Event) ([]Item, bool) {
 	if e.Kind > format.MaxKind || p.kinds[e.Kind] == nil {
-		return nil
+		return nil, false
 	}
 	s := p.kinds[e.Kind]
 	at := e.Happened()
-	i := &p.item
-	*i = Item{On: s.info.Draw.On, Task: e.Task, CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: s.info.Name, Args: i.Args[:0]}
+	i := &p.items[0]
+	*i = Item{On: s.info.Draw.On, Task: p.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: s.info.Name, Args: i.Args[:0]}
 	if s.start >= 0 || i.On != format.TypeTrack_TRACK_THREAD {
 		i.Track = s.info.Name
 	}
 	if s.start >= 0 {
-		i.Shape = Slice
+		i.Shape = ShapeSlice
 		i.From = min(int64(e.Args[s.start]), at)
 	}
 	if s.name >= 0 {
 		i.Name = text(e, s.name, &s.info.Fields[s.name])
 	}
 	if s.stackField >= 0 {
-		i.Stack = e.Stack()
+		i.Stack = p.stack(e.Stack())
 	}
 	for n := range s.info.Fields {
-		if f := &s.info.Fields[n]; n != s.start && n != s.name && n != s.stackField && e.Flags&f.Opt == f.Opt {
-			i.Args = append(i.Args, argument(e, n, f, at))
+		f := &s.info.Fields[n]
+		if n == s.start || n == s.name || n == s.stackField || e.Flags&f.Opt != f.Opt {
+			continue
+		}
+		if a := p.argument(e, n, f, at); a.Type != ArgTask || a.Task != nil {
+			i.Args = append(i.Args, a)
 		}
 	}
 	for n := range s.info.Flags {
@@ -75,10 +79,10 @@ func (p *Plain) Item(e *format.Event) *Item {
 			i.Args = append(i.Args, Arg{Name: f.Name, Type: ArgText, Text: "yes"})
 		}
 	}
-	return i
+	return p.items[:], true
 }
 
-func argument(e *format.Event, n int, f *format.Field, at int64) Arg {
+func (p *plainItems) argument(e *format.Event, n int, f *format.Field, at int64) Arg {
 	switch f.Type {
 	case format.FieldUint:
 		return Arg{Name: f.Name, Number: e.Args[n]}
@@ -87,7 +91,7 @@ func argument(e *format.Event, n int, f *format.Field, at int64) Arg {
 	case format.FieldTime: // a timeline has no place for a second time but its distance
 		return Arg{Name: f.Name + "_before_ns", Type: ArgInt, Number: uint64(at - int64(e.Args[n]))}
 	case format.FieldTask:
-		return Arg{Name: f.Name, Type: ArgTask, Number: e.Args[n]}
+		return Arg{Name: f.Name, Type: ArgTask, Task: p.task(format.TaskID(e.Args[n]))}
 	}
 	return Arg{Name: f.Name, Type: ArgText, Text: text(e, n, f)}
 }

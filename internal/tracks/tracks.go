@@ -1,50 +1,65 @@
-// Package tracks decides what timelines show of events: on which track, from when to when, under which name and with which
-// arguments. Perfetto's packets and Chrome's JSON are encodings of it.
+// Package tracks decides what timelines show of a stream: which slices, instants, arrows and counters, on which tracks, from
+// when to when, and under which names. [Draw] reads a stream and calls an [Encoder] with each of them, in the order in which
+// they become known. Perfetto's packets and Chrome's JSON are encodings of it.
+//
+// What an Encoder gets is plain data: ids of the stream are resolved to a [Task], a [Stack] or a [Frame], which do not change
+// any more, so that encoding can run behind reading, on another core. Only their Own fields are the encoder's.
+//
+// Names of threads and programs are bytes as they were recorded. What is not UTF-8 or not printable is replaced by the rules of
+// each format, so encoders do that, once for each Task.
 package tracks
 
 import "wprof/format"
 
-// Item is a slice, an instant or a value of a counter.
-type Item struct {
-	Shape    Shape
-	On       format.TypeTrack
-	Track    string // name of its track, which belongs to that of the thread or CPU; "": instants are on that itself
-	Task     format.TaskID
-	CPU      uint32
-	Open     bool  // it had not ended when the window closed
-	From, To int64 // CLOCK_MONOTONIC ns; of an instant the same
-	Name     string
-	Value    float64 // of a counter
-	Unit     string  // of a counter
-	Args     []Arg
-	Stack    format.StackID // 0: none
+// Encoder writes what is drawn. What its methods get is valid until they return, except for Tasks, Stacks and Frames, which
+// may be kept.
+type Encoder interface {
+	// Section begins a section. The first call is before all others.
+	Section(*format.Session)
+	// Open opens a window. What is drawn until Close lies within it, except for the beginnings of Notes, which may be earlier.
+	Open(at int64, s *format.Session)
+	// Slice is called when a slice ends. The slices of a thread come in order of time and do not overlap.
+	Slice(*Slice)
+	// Instant is called when a thread does something at a moment.
+	Instant(*Instant)
+	// Sample is called with each sample.
+	Sample(*Sample)
+	// Item is called with what is drawn of events of plain kinds and of event types. They come ordered by their end.
+	Item(*Item)
+	// Note is called with what is known of the recording itself: losses, late events, the time between windows.
+	Note(*Note)
+	// Close closes the window, after all its slices have ended. at is not before the last event.
+	Close(at int64)
+	// Flush is called after everything that is drawn of an event. The encoder may write then. Its error ends the conversion.
+	Flush() error
 }
 
-// Shape says what an item is.
-type Shape uint8
-
-const (
-	Instant Shape = iota
-	Slice
-	Counter
-)
-
-// Arg is an argument of an item.
-type Arg struct {
-	Name   string
-	Type   ArgType
-	Number uint64 // of ArgInt as int64, of ArgFloat its bits
-	Text   string // any bytes
+// EventEncoder is an [Encoder] that takes the events themselves too, because its format derives tracks from them.
+type EventEncoder interface {
+	Encoder
+	// Event is called with every event, after Note and before everything else that is drawn of it.
+	Event(*Event)
+	// Clock is called with the clock snapshots of all sections, each before the events that follow it in the stream.
+	Clock(*format.ClockSnapshot)
 }
 
-// ArgType says what an argument is.
-type ArgType uint8
+// Event is an event with the tasks that it names.
+type Event struct {
+	*format.Event
+	Task  *Task // of Event.Task; nil: none, or it is not defined
+	Other *Task // of Event.OtherTask; nil: none, or it is not defined
+}
 
-const (
-	ArgUint ArgType = iota
-	ArgInt
-	ArgText
-	ArgTask // id of a task, in Number
-	ArgFloat
-	ArgStack // id of a stack, in Number
-)
+// Options say what is drawn.
+type Options struct {
+	Threads    bool // Slice, Instant and Item are called
+	Neighbours bool // Slice.PrevTask and Slice.NextTask are set
+	NoStacks   bool // every Stack is nil
+}
+
+// Summary is what was read.
+type Summary struct {
+	Events    int64
+	Forgotten int64 // threads that were dropped while alive, as far as known
+	Lost      bool  // events are missing
+}

@@ -12,27 +12,19 @@ import (
 	"wprof/internal/bounded"
 )
 
-// Definitions looks up ids of the current section; nil: unknown. [format.Reader] is one.
-type Definitions interface {
-	EventType(id uint32) *format.EventType
-	Text(id uint32) *format.Text
-	Task(format.TaskID) *format.Task
-}
-
-// Typed makes items of typed events. It keeps the begin of a span until its end comes.
-type Typed struct {
-	defs   Definitions
+// typedItems makes items of typed events. It keeps the begin of a span until its end comes.
+type typedItems struct {
+	*resolver
 	values []format.Value
 	items  []Item
 	open   *bounded.Map[spanKey, spans]
-
-	section, count int
+	count  int // of spans that have begun
 }
 
-// openSpan is a span that has begun, and the section whose ids it has.
+// openSpan is a span that has begun, and how many had before.
 type openSpan struct {
 	Item
-	section, number int
+	number int
 }
 
 const (
@@ -56,16 +48,8 @@ type spanKey struct {
 	key        string
 }
 
-// NewTyped returns a Typed that looks definitions up in defs.
-func NewTyped(defs Definitions) *Typed {
-	return &Typed{defs: defs, open: bounded.NewMap[spanKey, spans](maxBegun)}
-}
-
-// NewSection is called when ids change their meaning.
-func (d *Typed) NewSection() { d.section++ }
-
-// Items are what is drawn of an event, valid until the next call.
-func (d *Typed) Items(e *format.Event) []Item {
+// of returns what is drawn of an event, valid until the next call.
+func (d *typedItems) of(e *format.Event) []Item {
 	d.items = d.items[:0]
 	t := d.defs.EventType(e.TypeID())
 	if t.IsLost() {
@@ -81,7 +65,7 @@ func (d *Typed) Items(e *format.Event) []Item {
 	if shape := format.TypeShape(t.Shape); shape == format.TypeShape_SHAPE_INSTANT && hasCounters {
 		return d.items
 	}
-	i := Item{On: on, Track: string(t.Track), Task: e.Task, CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: string(t.Name)}
+	i := Item{On: on, Track: string(t.Track), Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: string(t.Name), Colour: string(t.Colour)}
 	var key string
 	for n := range d.values {
 		v := &d.values[n]
@@ -92,15 +76,11 @@ func (d *Typed) Items(e *format.Event) []Item {
 		case format.ValueHint_HINT_KEY:
 			key = d.key(v)
 		}
-		if format.ValueType(v.Field.Type) == format.ValueType_VALUE_STACK && !v.Field.List && i.Stack == 0 {
-			i.Stack = format.StackID(v.ID())
+		if format.ValueType(v.Field.Type) == format.ValueType_VALUE_STACK && !v.Field.List && i.Stack == nil {
+			i.Stack = d.stack(format.StackID(v.ID()))
 			continue
 		}
-		a := d.arg(v, e)
-		if t.Shape == uint32(format.TypeShape_SHAPE_BEGIN) {
-			a = d.lasting(a, v, e)
-		}
-		if a.Type != ArgText || a.Text != "" {
+		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
 			i.Args = append(i.Args, a)
 		}
 	}
@@ -109,14 +89,14 @@ func (d *Typed) Items(e *format.Event) []Item {
 }
 
 // shape adds the item of an event, unless it only begins or ends a span whose other end is not there.
-func (d *Typed) shape(t *format.EventType, e *format.Event, i Item, key string) {
+func (d *typedItems) shape(t *format.EventType, e *format.Event, i Item, key string) {
 	start, isSpan := e.Start()
 	if i.Track == "" && (t.Shape != uint32(format.TypeShape_SHAPE_INSTANT) || i.On != format.TypeTrack_TRACK_THREAD) {
 		i.Track = string(t.Name)
 	}
 	switch format.TypeShape(t.Shape) {
 	case format.TypeShape_SHAPE_SPAN:
-		i.Shape, i.From = Slice, i.To
+		i.Shape, i.From = ShapeSlice, i.To
 		if isSpan {
 			i.From = min(start, i.To)
 		}
@@ -132,11 +112,11 @@ func (d *Typed) shape(t *format.EventType, e *format.Event, i Item, key string) 
 	d.items = append(d.items, i)
 }
 
-func (d *Typed) begin(k spanKey, i Item) {
+func (d *typedItems) begin(k spanKey, i Item) {
 	s, _ := d.open.Get(k)
 	if len(s.open) < maxNested {
 		d.count++
-		s.open = append(s.open, openSpan{i, d.section, d.count})
+		s.open = append(s.open, openSpan{i, d.count})
 	} else {
 		s.beyond++
 	}
@@ -144,7 +124,7 @@ func (d *Typed) begin(k spanKey, i Item) {
 }
 
 // end makes the item of an end that of its span. It returns false if none is open.
-func (d *Typed) end(k spanKey, i *Item) bool {
+func (d *typedItems) end(k spanKey, i *Item) bool {
 	s, _ := d.open.Get(k)
 	if s.beyond > 0 {
 		s.beyond--
@@ -162,16 +142,13 @@ func (d *Typed) end(k spanKey, i *Item) bool {
 	} else {
 		d.open.Put(k, s)
 	}
-	if first.section != d.section {
-		first.Task, first.Stack = i.Task, 0
-	}
-	first.Shape, first.To = Slice, max(i.From, first.From)
+	first.Shape, first.To = ShapeSlice, max(i.From, first.From)
 	first.Args = append(first.Args, i.Args...)
 	*i = first.Item
 	return true
 }
 
-func (d *Typed) spanKey(t *format.EventType, e *format.Event, key string) spanKey {
+func (d *typedItems) spanKey(t *format.EventType, e *format.Event, key string) spanKey {
 	k := spanKey{typ: string(t.Name), group: string(t.Group), key: key}
 	if task := d.defs.Task(e.Task); key == "" && !task.IsLost() {
 		k.tid, k.start = task.Tid, task.Start
@@ -180,7 +157,7 @@ func (d *Typed) spanKey(t *format.EventType, e *format.Event, key string) spanKe
 }
 
 // counters adds an item for each value that is drawn as a counter.
-func (d *Typed) counters(t *format.EventType, e *format.Event, on format.TypeTrack, at int64) (any bool) {
+func (d *typedItems) counters(t *format.EventType, e *format.Event, on format.TypeTrack, at int64) (any bool) {
 	for n := range d.values {
 		v := &d.values[n]
 		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || math.IsNaN(number(v)) || math.IsInf(number(v), 0) {
@@ -190,7 +167,7 @@ func (d *Typed) counters(t *format.EventType, e *format.Event, on format.TypeTra
 		if track := string(t.Track); track != "" {
 			name = track + " " + name
 		}
-		d.items = append(d.items, Item{Shape: Counter, On: on, Track: name, Task: e.Task, CPU: e.CPU, From: at, To: at, Name: name, Value: number(v), Unit: string(v.Field.Unit)})
+		d.items = append(d.items, Item{Shape: ShapeCounter, On: on, Track: name, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Name: name, Value: number(v), Unit: string(v.Field.Unit)})
 		any = true
 	}
 	return any
@@ -206,7 +183,7 @@ func number(v *format.Value) float64 {
 	return float64(v.Number)
 }
 
-func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
+func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Name: string(v.Field.Name), Type: ArgText, Number: v.Number}
 	if v.Field.List {
 		var parts []string
@@ -232,9 +209,13 @@ func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
 	case format.ValueType_VALUE_FLOAT:
 		a.Type = ArgFloat
 	case format.ValueType_VALUE_TASK:
-		a.Type, a.Number = ArgTask, uint64(v.ID())
+		if a.Task = d.task(format.TaskID(v.ID())); a.Task != nil {
+			a.Type = ArgTask
+		}
 	case format.ValueType_VALUE_STACK:
-		a.Type, a.Number = ArgStack, uint64(v.ID())
+		if a.Stack = d.stack(format.StackID(v.ID())); a.Stack != nil {
+			a.Type = ArgStack
+		}
 	}
 	if a.Type == ArgText {
 		a.Text = d.text(v, e)
@@ -242,19 +223,8 @@ func (d *Typed) arg(v *format.Value, e *format.Event) Arg {
 	return a
 }
 
-// lasting is an argument that does not depend on the section's ids.
-func (d *Typed) lasting(a Arg, v *format.Value, e *format.Event) Arg {
-	if a.Type == ArgTask || a.Type == ArgStack {
-		a = Arg{Name: a.Name, Type: ArgText}
-		if v.Field.Is(format.ValueType_VALUE_TASK) {
-			a.Text = d.text(v, e)
-		}
-	}
-	return a
-}
-
 // key is a value by which the two ends of a span are matched.
-func (d *Typed) key(v *format.Value) string {
+func (d *typedItems) key(v *format.Value) string {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
 		return "=" + clipped(string(v.Bytes), maxKey)
@@ -273,11 +243,11 @@ func (d *Typed) key(v *format.Value) string {
 func clipped(s string, most int) string { return s[:min(len(s), most)] }
 
 // text is a value as text, as much as is shown of it.
-func (d *Typed) text(v *format.Value, e *format.Event) string {
+func (d *typedItems) text(v *format.Value, e *format.Event) string {
 	return clipped(d.wholeText(v, e), maxText)
 }
 
-func (d *Typed) wholeText(v *format.Value, e *format.Event) string {
+func (d *typedItems) wholeText(v *format.Value, e *format.Event) string {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_BOOL:
 		return strconv.FormatBool(v.Number != 0)
@@ -311,26 +281,17 @@ func (d *Typed) wholeText(v *format.Value, e *format.Event) string {
 	return strconv.FormatUint(v.Number, 10)
 }
 
-// Close returns the spans that are still open, ended at a time and marked Open, without their stacks: the ids may be those of
-// another section already. Spans of threads and processes that began in an earlier section are left out, because no id names
-// their thread any more. The slice is valid until the next call.
-func (d *Typed) Close(at int64) []Item {
+// close returns the spans that are still open, ended at a time and marked Open. The slice is valid until the next call.
+func (d *typedItems) close(at int64) []Item {
 	var open []openSpan
 	for s := range d.open.Values() {
-		for _, one := range s.open {
-			if one.section != d.section {
-				one.Task = 0
-			}
-			if one.section == d.section || one.On == format.TypeTrack_TRACK_CPU || one.On == format.TypeTrack_TRACK_GLOBAL {
-				open = append(open, one)
-			}
-		}
+		open = append(open, s.open...)
 	}
 	// Those inside others come first, as they would have ended.
 	slices.SortFunc(open, func(a, b openSpan) int { return cmp.Or(cmp.Compare(b.From, a.From), b.number-a.number) })
 	d.items = d.items[:0]
 	for _, one := range open {
-		one.Shape, one.To, one.Open, one.Stack = Slice, max(at, one.From), true, 0
+		one.Shape, one.To, one.Open = ShapeSlice, max(at, one.From), true
 		d.items = append(d.items, one.Item)
 	}
 	d.open.Clear()

@@ -33,6 +33,11 @@ func (defined) Task(id format.TaskID) *format.Task {
 	return &format.Task{Id: uint32(id), Tid: int32(id), Pid: 1}
 }
 
+func (defined) Command(uint32) *format.Command     { return nil }
+func (defined) Stack(format.StackID) *format.Stack { return nil }
+func (defined) Frame(uint32) *format.Frame         { return nil }
+func (defined) Module(uint32) *format.Module       { return nil }
+
 func event(at int64, typ uint64, values ...byte) *format.Event {
 	e := &format.Event{Kind: format.KindTyped, Flags: format.FlagSubject, Time: at, Task: 5, Data: values}
 	e.Typed().SetType(typ)
@@ -49,52 +54,52 @@ func shown(items []Item) string {
 
 // However deep they nest, an end ends the latest begin that is open.
 func TestEndsMatchTheLatestBegin(t *testing.T) {
-	d := NewTyped(defined{})
+	d := NewMaker(defined{}).typed
 	const depth = maxNested + 36
 	for i := range int64(depth) {
-		d.Items(event(i, 3))
+		d.of(event(i, 3))
 	}
 	for i := range int64(depth) {
 		want := ""
 		if begun := depth - 1 - i; begun < maxNested {
 			want = fmt.Sprintf("nested %d-%d", begun, depth+i)
 		}
-		if got := shown(d.Items(event(depth+i, 4))); got != want {
+		if got := shown(d.of(event(depth+i, 4))); got != want {
 			t.Fatalf("end %d: %q, want %q", i, got, want)
 		}
 	}
-	if got := shown(d.Items(event(1000, 4))); got != "" {
+	if got := shown(d.of(event(1000, 4))); got != "" {
 		t.Errorf("an end without a begin: %s", got)
 	}
 }
 
 // A span stays open however many others end meanwhile, and those still open at the end come in one order, the inner first.
 func TestOpenSpansOutlastOthers(t *testing.T) {
-	d := NewTyped(defined{})
-	d.Items(event(1, 1, 127))
+	d := NewMaker(defined{}).typed
+	d.of(event(1, 1, 127))
 	for i := range int64(3 * maxBegun) {
 		key := []byte{byte(i&63) | 0x80, byte(i>>6&127) | 0x80, byte(i >> 13)}
-		d.Items(event(10+2*i, 1, key...))
-		if got := d.Items(event(11+2*i, 2, key...)); len(got) != 1 {
+		d.of(event(10+2*i, 1, key...))
+		if got := d.of(event(11+2*i, 2, key...)); len(got) != 1 {
 			t.Fatalf("span %d is not drawn", i)
 		}
 	}
-	d.Items(event(1_000_000, 1, 126))
-	if got := shown(d.Close(2_000_000)); got != "keyed 1000000-2000000, keyed 1-2000000" {
+	d.of(event(1_000_000, 1, 126))
+	if got := shown(d.close(2_000_000)); got != "keyed 1000000-2000000, keyed 1-2000000" {
 		t.Errorf("open at the end: %s", got)
 	}
 }
 
-// The ids of a section mean nothing in the next one; the arguments of a span hold none.
+// What ids meant when a span began is kept.
 func TestSpansCrossSectionsWithTheirArguments(t *testing.T) {
-	d := NewTyped(defined{})
-	d.Items(event(1, 1, 9))
-	d.Items(event(2, 5, 7))
-	d.NewSection()
-	if got := d.Items(event(3, 2, 9)); shown(got) != "keyed 1-3" || len(got[0].Args) != 2 || got[0].Args[0].Name != "id" || got[0].Task != 5 {
+	m := NewMaker(defined{})
+	m.Items(event(1, 1, 9))
+	m.Items(event(2, 5, 7))
+	m.NewSection()
+	if got, _ := m.Items(event(3, 2, 9)); shown(got) != "keyed 1-3" || len(got[0].Args) != 2 || got[0].Args[0].Name != "id" || got[0].Task.Def.Tid != 5 {
 		t.Errorf("got %s with %v", shown(got), got)
 	}
-	if got := d.Close(10); shown(got) != "device 2-10" || len(got[0].Args) != 1 || got[0].Task != 0 {
+	if got := m.Close(10); shown(got) != "device 2-10" || len(got[0].Args) != 1 || got[0].Task.Def.Tid != 5 {
 		t.Errorf("still open: %s with %v", shown(got), got)
 	}
 }

@@ -1,0 +1,212 @@
+package tracks
+
+import (
+	"wprof/format"
+	"wprof/internal/bounded"
+	"wprof/internal/timeline"
+)
+
+// Draw reads a stream to its end and calls enc with all that is drawn of it. Whatever ends the stream, its last window is
+// closed; errors of the stream come back after all before them has been drawn.
+func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
+	d := &drawer{r: r, enc: enc, made: NewMaker(r), options: o, rows: bounded.NewMap[int32, *row](maxRows)}
+	d.events, _ = enc.(EventEncoder)
+	if o.Threads {
+		d.spans = timeline.NewSpans(r, d.span)
+	}
+	err := timeline.Visit(r, d)
+	if d.spans != nil {
+		d.sum.Forgotten = d.spans.Timeline().Forgotten()
+	}
+	return d.sum, err
+}
+
+// drawer is the [timeline.Visitor] that draws.
+type drawer struct {
+	r       *format.Reader
+	enc     Encoder
+	events  EventEncoder    // nil: enc is none
+	spans   *timeline.Spans // nil: nothing is drawn of threads
+	options Options
+	made    *Maker
+	rows    *bounded.Map[int32, *row] // by tid
+	arrows  uint64                    // numbers of arrows that were given
+	clocks  int                       // snapshots of this section that were passed on
+	opened  int64                     // when the window did
+	last    int64                     // time of the last event
+	sum     Summary
+
+	// What methods of enc get.
+	event   Event
+	slice   Slice
+	instant Instant
+	sample  Sample
+	note    Note
+}
+
+// NewSection implements [timeline.Visitor].
+func (d *drawer) NewSection(s *format.Session) error {
+	if d.spans != nil {
+		d.spans.NewSection(s)
+	}
+	d.made.NewSection()
+	d.enc.Section(s)
+	d.clocks = 0
+	d.passClocks()
+	return d.enc.Flush()
+}
+
+// passClocks passes the clock snapshots on that were read since the last call.
+func (d *drawer) passClocks() {
+	all := d.r.Clocks()
+	if d.events != nil {
+		for _, s := range all[d.clocks:] {
+			d.events.Clock(s)
+		}
+	}
+	d.clocks = len(all)
+}
+
+// Open implements [timeline.Visitor].
+func (d *drawer) Open(s *format.Session, at, before int64, isFirst bool) error {
+	if !isFirst && at > before {
+		d.note = Note{Kind: NotRecorded, CPU: format.AllCPUs, From: before, To: at, Name: "not recorded"}
+		d.enc.Note(&d.note)
+	}
+	d.opened = at
+	if d.spans != nil {
+		d.spans.Open(at)
+	}
+	d.enc.Open(at, s)
+	return d.enc.Flush()
+}
+
+// Event implements [timeline.Visitor].
+func (d *drawer) Event(e *format.Event) error {
+	d.sum.Events++
+	d.last = max(d.last, e.Time)
+	if len(d.r.Clocks()) != d.clocks {
+		d.passClocks()
+	}
+	if e.Flags&format.FlagLate != 0 {
+		d.note = lateNote(e)
+		d.enc.Note(&d.note)
+	}
+	if e.Kind == format.KindLost {
+		d.sum.Lost = true
+		d.note = lostNote(e)
+		d.enc.Note(&d.note)
+	}
+	if d.events != nil {
+		d.event = Event{e, d.made.task(e.Task), d.made.task(e.OtherTask())}
+		d.events.Event(&d.event)
+	}
+	d.draw(e)
+	return d.enc.Flush()
+}
+
+// Close implements [timeline.Visitor].
+func (d *drawer) Close(at int64) error {
+	at = max(at, d.last)
+	if d.spans != nil {
+		d.spans.Close(at)
+	}
+	d.items(d.made.Close(at))
+	d.enc.Close(at)
+	return d.enc.Flush()
+}
+
+// draw draws what an event shows of threads.
+func (d *drawer) draw(e *format.Event) {
+	if d.spans == nil {
+		if e.Kind == format.KindSample {
+			d.sampled(e)
+		}
+		return
+	}
+	switch e.Kind {
+	case format.KindSwitch:
+		d.spans.Apply(e)
+		d.preempted(e)
+	case format.KindWaking:
+		d.woken(e, uint32(e.Args[format.WakingTargetCPU]), int32(e.Args[format.WakingPrio]))
+	case format.KindWakeupNew:
+		d.woken(e, uint32(e.Args[format.WakeupNewTargetCPU]), int32(e.Args[format.WakeupNewPrio]))
+	case format.KindSample:
+		d.spans.Apply(e)
+		d.sampled(e)
+	default:
+		d.spans.Apply(e)
+		d.happened(e)
+	}
+}
+
+// happened draws what happens to a thread, and what events of plain kinds and of event types show.
+func (d *drawer) happened(e *format.Event) {
+	if e.Flags&format.FlagSubject == 0 {
+		return
+	}
+	if items, ok := d.made.Items(e); ok {
+		d.items(items)
+		return
+	}
+	k := d.made.task(e.Task)
+	if k == nil || !k.IsThread() {
+		return
+	}
+	d.instant = Instant{At: e.Happened(), Task: k, CPU: e.CPU}
+	i := &d.instant
+	switch e.Kind {
+	case format.KindFork:
+		if i.Kind, i.Object = Forks, d.made.task(e.OtherTask()); i.Object == nil || e.Flags&format.FlagObject == 0 {
+			return
+		}
+	case format.KindExec:
+		i.Kind, i.Path = Execs, e.Data
+	case format.KindRename:
+		if i.Kind, i.Object = Renames, d.made.task(e.OtherTask()); i.Object == nil {
+			return
+		}
+	case format.KindExit:
+		code := e.Args[format.ExitCode] // as wait(2) has it
+		i.Kind, i.Code, i.Signal = Exits, code>>8&0xff, code&0x7f
+	default:
+		return
+	}
+	d.enc.Instant(i)
+}
+
+func (d *drawer) sampled(e *format.Event) {
+	k := d.made.task(e.Task)
+	if e.Flags&format.FlagSubject == 0 || k == nil || !k.IsThread() {
+		return
+	}
+	d.sample = Sample{At: e.Happened(), Task: k, CPU: e.CPU, Source: e.Args[format.SampleSource], Stack: d.stack(e.Stack())}
+	d.enc.Sample(&d.sample)
+}
+
+// stack returns the stack of an id; nil: there is none, or stacks are not drawn.
+func (d *drawer) stack(id format.StackID) *Stack {
+	if d.options.NoStacks {
+		return nil
+	}
+	return d.made.stack(id)
+}
+
+func (d *drawer) items(all []Item) {
+	for i := range all {
+		d.item(&all[i])
+	}
+}
+
+// item draws an item, the part of it that lies in the window.
+func (d *drawer) item(i *Item) {
+	if i.To < d.opened || i.Task == nil && (i.On == format.TypeTrack_TRACK_THREAD || i.On == format.TypeTrack_TRACK_PROCESS) {
+		return
+	}
+	i.From = max(i.From, d.opened)
+	if d.options.NoStacks {
+		i.Stack = nil
+	}
+	d.enc.Item(i)
+}

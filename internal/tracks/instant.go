@@ -1,0 +1,62 @@
+package tracks
+
+// InstantKind is what a thread does at a moment.
+type InstantKind uint8
+
+const (
+	Wakes    InstantKind = iota // it makes Object runnable
+	Preempts                    // it takes the CPU from Object, which could have run on
+	Forks                       // it makes Object
+	Execs                       // it runs the program Path
+	Renames                     // it had the name of Object before, which is the same thread
+	Exits                       // with Code and Signal
+)
+
+// Instant is something that a thread does at a moment. It is on the thread's own track, or on that of idle on CPU.
+type Instant struct {
+	Kind   InstantKind
+	At     int64 // CLOCK_MONOTONIC ns
+	Task   *Task // who does it; only of Wakes and Preempts it may be the idle task
+	CPU    uint32
+	Object *Task  // of Wakes, Preempts, Forks and Renames
+	Path   []byte // of Execs
+	Code   uint64 // of Exits: the status, see wait(2)
+	Signal uint64 // of Exits: which one killed it; 0: none
+	Stack  *Stack // of Wakes: where the waker was; nil: none was taken
+
+	// Of Wakes: the CPU that the thread is to run on, and its priority.
+	TargetCPU uint32
+	Prio      int32
+
+	Arrow uint64 // the [Arrow.ID] of the one that begins here; 0: none
+}
+
+// String is what the thread does in a word.
+func (k InstantKind) String() string {
+	return [...]string{Wakes: "wakes", Preempts: "preempts", Forks: "fork", Execs: "exec", Renames: "rename", Exits: "exit"}[k]
+}
+
+// Name is what the instant is called. task and object are the names of Task and Object, and path is Path, as the encoder's
+// format has them.
+func (i *Instant) Name(task, object, path string) string {
+	switch i.Kind {
+	case Wakes, Preempts:
+		return i.Kind.String() + " " + object
+	case Forks:
+		return "fork: " + object
+	case Execs:
+		return "exec: " + path
+	case Renames:
+		return "rename: " + object + " to " + task
+	}
+	return i.Kind.String()
+}
+
+// Sample is where a thread was at a moment at which a source took samples.
+type Sample struct {
+	At     int64 // CLOCK_MONOTONIC ns
+	Task   *Task
+	CPU    uint32
+	Source uint64 // id of a [format.Source] of the session; 0: not known
+	Stack  *Stack // nil: none was taken
+}

@@ -1,0 +1,35 @@
+package tracks
+
+import (
+	"wprof/format"
+	"wprof/internal/bounded"
+)
+
+// Maker makes items of events of plain kinds and of event types.
+type Maker struct {
+	resolver
+	plain plainItems
+	typed typedItems
+}
+
+// NewMaker returns a Maker that looks definitions up in defs.
+func NewMaker(defs Definitions) *Maker {
+	m := &Maker{resolver: resolver{defs: defs}}
+	m.plain = newPlainItems(&m.resolver)
+	m.typed = typedItems{resolver: &m.resolver, open: bounded.NewMap[spanKey, spans](maxBegun)}
+	return m
+}
+
+// NewSection is called when ids change their meaning.
+func (m *Maker) NewSection() { m.resolver.newSection() }
+
+// Items are what is drawn of an event, valid until the next call. It reports whether the event's kind is drawn so.
+func (m *Maker) Items(e *format.Event) (items []Item, ok bool) {
+	if e.Kind == format.KindTyped {
+		return m.typed.of(e), true
+	}
+	return m.plain.of(e)
+}
+
+// Close returns the spans that are still open, ended at a time. They are valid until the next call.
+func (m *Maker) Close(at int64) []Item { return m.typed.close(at) }

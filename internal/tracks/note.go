@@ -1,0 +1,51 @@
+package tracks
+
+import "wprof/format"
+
+// NoteKind is what a [Note] is about.
+type NoteKind uint8
+
+const (
+	Lost        NoteKind = iota // events are missing
+	Late                        // an event stands behind later ones: from when it happened to where it stands
+	NotRecorded                 // the time between two windows
+)
+
+// Note is a slice of what is known of the recording itself. Notes come ordered by their end, and may overlap.
+type Note struct {
+	Kind     NoteKind
+	CPU      uint32 // format.AllCPUs: of all
+	From, To int64  // CLOCK_MONOTONIC ns
+	Name     string
+	What     string // of Lost and Late: the name of the kind of event; "": any
+	Cause    string // of Lost
+	Count    uint64 // of Lost: events; 0: not known
+}
+
+func lostNote(e *format.Event) Note {
+	l := e.Lost()
+	n := Note{Kind: Lost, CPU: e.CPU, From: min(l.From(), e.Time), To: e.Time, What: kindName(l.What()), Cause: "unknown cause", Count: l.Count()}
+	if name, known := l.Cause().Name(); known {
+		n.Cause = name
+	}
+	n.Name = "lost: " + n.Cause
+	if n.What != "" {
+		n.Name = "lost " + n.What + ": " + n.Cause
+	}
+	return n
+}
+
+func lateNote(e *format.Event) Note {
+	what := kindName(e.Kind)
+	return Note{Kind: Late, CPU: e.CPU, From: e.Own, To: e.Time, Name: "late " + what, What: what}
+}
+
+// kindName is the name of a kind; "": it has none.
+func kindName(k format.Kind) string {
+	for _, info := range format.Kinds() {
+		if info.Kind == k {
+			return info.Name
+		}
+	}
+	return ""
+}

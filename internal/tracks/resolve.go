@@ -1,0 +1,97 @@
+package tracks
+
+import (
+	"wprof/format"
+	"wprof/internal/byid"
+	"wprof/internal/stacks"
+)
+
+// Definitions looks up ids of the current section; nil: unknown. [format.Reader] is one.
+type Definitions interface {
+	EventType(id uint32) *format.EventType
+	Text(id uint32) *format.Text
+	Task(format.TaskID) *format.Task
+	Command(id uint32) *format.Command
+	Stack(format.StackID) *format.Stack
+	Frame(id uint32) *format.Frame
+	Module(id uint32) *format.Module
+}
+
+// maxStackFrames bounds the frames of all stacks that are kept.
+const maxStackFrames = 4 << 20
+
+// resolver makes tasks, stacks and frames of the ids of a section.
+type resolver struct {
+	defs       Definitions
+	tasks      byid.Table[*Task]
+	stacks     byid.Table[*Stack]
+	frames     byid.Table[*Frame]
+	frameCount int // of the stacks in the table
+}
+
+// newSection is called when ids change their meaning.
+func (r *resolver) newSection() {
+	r.tasks.Clear()
+	r.stacks.Clear()
+	r.frames.Clear()
+	r.frameCount = 0
+}
+
+// task returns the task of an id; nil: it is not defined, or not yet.
+func (r *resolver) task(id format.TaskID) *Task {
+	if k := r.tasks.Get(uint32(id)); k != nil || id == 0 {
+		return k
+	}
+	d := r.defs.Task(id)
+	if d.IsLost() {
+		return nil
+	}
+	k := r.describe(d)
+	r.tasks.Put(uint32(id), k)
+	return k
+}
+
+func (r *resolver) describe(d *format.Task) *Task {
+	k := &Task{Def: d, Idle: d.IsIdle()}
+	if d.Command != 0 {
+		k.Command = r.defs.Command(d.Command)
+	}
+	return k
+}
+
+// stack returns the stack of an id; nil: there is none.
+func (r *resolver) stack(id format.StackID) *Stack {
+	if s := r.stacks.Get(uint32(id)); s != nil || id == 0 {
+		return s
+	}
+	s := &Stack{ID: id, Def: r.defs.Stack(id)}
+	if s.Def == nil {
+		return s // its definition may still come
+	}
+	ids := s.Def.Frames
+	s.Cut = s.Def.Cut || len(ids) > stacks.MaxFrames
+	s.Kernel = min(int(s.Def.KernelFrames), len(ids), stacks.MaxFrames)
+	ids = ids[max(0, len(ids)-stacks.MaxFrames):]
+	s.Frames = make([]*Frame, len(ids))
+	for i, id := range ids {
+		s.Frames[i] = r.frame(id)
+	}
+	if r.frameCount += len(ids); r.frameCount > maxStackFrames {
+		r.frameCount = len(ids)
+		r.stacks.Clear()
+	}
+	r.stacks.Put(uint32(id), s)
+	return s
+}
+
+func (r *resolver) frame(id uint32) *Frame {
+	if f := r.frames.Get(id); f != nil {
+		return f
+	}
+	f := &Frame{ID: id, Def: r.defs.Frame(id)}
+	if f.Def != nil {
+		f.Module = r.defs.Module(f.Def.Module)
+	}
+	r.frames.Put(id, f)
+	return f
+}

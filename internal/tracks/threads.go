@@ -1,0 +1,199 @@
+package tracks
+
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// maxRows bounds the rows that are remembered.
+const maxRows = 1 << 15
+
+// row is the track of a tid. Viewers have one for all threads that a damaged stream has under one tid at a time: of those the
+// first one is drawn.
+type row struct {
+	until int64 // end of the last slice, CLOCK_MONOTONIC ns
+}
+
+// life is what is kept of a thread.
+type life struct {
+	*row
+	task *Task // its latest one
+	// Where the arrows to the slice begin with which it comes back on a CPU: rewoken is of a waking that may count instead of
+	// the first one, early of one while it ran, which may count for the slice after this one.
+	woken, rewoken, early, preempted origin
+}
+
+// lifeOf is what is kept of a thread.
+func (d *drawer) lifeOf(t *timeline.Thread) *life {
+	if l, ok := t.Own.(*life); ok {
+		return l
+	}
+	r, found := d.rows.Get(t.TID)
+	if !found || t.Idle() {
+		r = &row{until: d.opened}
+	}
+	if !t.Idle() {
+		d.rows.Put(t.TID, r)
+	}
+	l := &life{row: r}
+	t.Own = l
+	return l
+}
+
+// taskOf is who a span is of; nil if that is not known.
+func (d *drawer) taskOf(s *timeline.Span, l *life) *Task {
+	if s.Task != 0 {
+		l.task = d.made.task(s.Task)
+	} else if l.task == nil && !s.Thread.Def.IsLost() {
+		l.task = d.made.describe(s.Thread.Def)
+	}
+	return l.task
+}
+
+// span draws a span that has ended.
+func (d *drawer) span(s *timeline.Span) {
+	l := d.lifeOf(s.Thread)
+	k := d.taskOf(s, l)
+	if k == nil || !k.Idle && (!k.IsThread() || s.From < l.until) {
+		return
+	}
+	d.slice = Slice{Span: s, Task: k}
+	if k.Idle {
+		d.enc.Slice(&d.slice)
+		return
+	}
+	switch s.Kind {
+	case timeline.SpanRunning:
+		l.until = s.To
+		d.slice.Waker = d.waker(s)
+		if d.options.Neighbours {
+			d.slice.PrevTask, d.slice.NextTask = d.made.task(s.Off.Prev), d.made.task(s.Next)
+		}
+		d.slice.Arrow = l.arrive(s)
+	case timeline.SpanRunnable:
+		l.until = s.To
+		d.slice.Waker = d.waker(s)
+	case timeline.SpanBlocked:
+		l.until = s.To
+		d.slice.Stack = d.stack(s.Stack)
+	}
+	d.enc.Slice(&d.slice)
+}
+
+func (d *drawer) waker(s *timeline.Span) *Task {
+	if s.Off.Woken == 0 {
+		return nil
+	}
+	return d.made.task(s.Off.Waker)
+}
+
+// origin is an instant that may become the beginning of an arrow.
+type origin struct {
+	id  uint64 // 0: not numbered
+	at  int64  // CLOCK_MONOTONIC ns; 0: there is none
+	by  *Task
+	cpu uint32
+}
+
+// begin makes it that of an arrow and returns the arrow's number: that of the one before if that has ended.
+func (d *drawer) begin(o *origin, at int64, by *Task, cpu uint32) uint64 {
+	if o.id == 0 || o.at != 0 {
+		d.arrows++
+		o.id = d.arrows
+	}
+	o.at, o.by, o.cpu = at, by, cpu
+	return o.id
+}
+
+// end forgets the instant. The number is free if an arrow has ended.
+func (o *origin) end(hasEnded bool) {
+	if o.at != 0 && !hasEnded {
+		o.id = 0
+	}
+	o.at, o.by = 0, nil
+}
+
+// woken draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn. Of a thread
+// that runs, or of which nothing is known, all are: any may turn out to be the one that counts.
+func (d *drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
+	id := e.OtherTask()
+	var wakee *timeline.Thread
+	var before int64
+	if e.Flags&format.FlagObject != 0 {
+		if wakee = d.spans.Timeline().Enter(id); wakee != nil {
+			before = wakee.Woken
+		}
+	}
+	d.spans.Apply(e)
+	at := e.Happened()
+	if wakee == nil || wakee.Idle() || e.Flags&format.FlagSubject == 0 || wakee.Woken == before && !wakee.WokenEarly(at) {
+		return
+	}
+	by, to := d.made.task(e.Task), d.made.task(id)
+	if by == nil || !by.Idle && !by.IsThread() || to == nil || !to.IsThread() {
+		return
+	}
+	l := d.lifeOf(wakee)
+	l.task = to
+	o := &l.woken
+	if wakee.Status == timeline.Running {
+		o = &l.early
+	} else if wakee.Status == timeline.Unknown && o.at != 0 {
+		o = &l.rewoken
+	}
+	d.instant = Instant{
+		Kind: Wakes, At: at, Task: by, CPU: e.CPU, Object: to, Stack: d.stack(e.Stack()), TargetCPU: targetCPU, Prio: prio,
+		Arrow: d.begin(o, at, by, e.CPU),
+	}
+	d.enc.Instant(&d.instant)
+}
+
+// preempted draws that a thread takes the CPU from one that could have run on. It looks at the switch, because no span of a
+// thread ends here that was not known to run.
+func (d *drawer) preempted(e *format.Event) {
+	if e.Flags&format.FlagsVisible != format.FlagsVisible || format.State(e.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
+		return
+	}
+	t, k := d.spans.Timeline().Thread(e.Task), d.made.task(e.Task)
+	by := d.made.task(e.OtherTask())
+	if t == nil || k == nil || !k.IsThread() || by == nil || !by.Idle && !by.IsThread() || by.IsSame(k) {
+		return
+	}
+	at := e.Happened()
+	l := d.lifeOf(t)
+	l.task = k
+	d.instant = Instant{Kind: Preempts, At: at, Task: by, CPU: e.CPU, Object: k, Arrow: d.begin(&l.preempted, at, by, e.CPU)}
+	d.enc.Instant(&d.instant)
+}
+
+// arrive ends the arrow to a slice with which a thread comes back on a CPU.
+func (l *life) arrive(s *timeline.Span) (a Arrow) {
+	from := l.originOf(s)
+	if from != nil {
+		a = Arrow{ID: from.id, Kind: Wakes, At: from.at, By: from.by, CPU: from.cpu}
+		if from == &l.preempted {
+			a.Kind = Preempts
+		}
+	}
+	for _, o := range [...]*origin{&l.woken, &l.rewoken, &l.preempted} {
+		o.end(o == from)
+	}
+	l.rewoken, l.early = l.early, origin{}
+	return a
+}
+
+// originOf is where the arrow begins that leads to a slice; nil: there is none.
+func (l *life) originOf(s *timeline.Span) *origin {
+	off := &s.Off
+	switch {
+	case !s.SinceKnown || s.Since != s.From: // it goes on from before the window, or under another tid
+	case off.Preempted && off.Known && l.preempted.at == off.Since:
+		return &l.preempted
+	case off.Preempted || off.Woken == 0:
+	case l.woken.at == off.Woken:
+		return &l.woken
+	case l.rewoken.at == off.Woken:
+		return &l.rewoken
+	}
+	return nil
+}
