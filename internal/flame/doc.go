@@ -1,7 +1,3 @@
-// Package flame folds a capture into where time went: for each thread, how long it was at which place in the code, on a
-// CPU, waiting for one, or waiting for something else; and writes that as folded stacks, pictures and profiles.
-//
-// Time is the scheduler's own: a thread's times on and off the CPU, which lie end to end ([timeline.Spans]), so that what
-// is told of a thread adds up to its lifetime in the window to the nanosecond. Samples only say where in the code a time on
-// the CPU was spent.
+// Package flame is the tool wprof-flame: its flags, what they request, and its files. The packages below it collect a profile, merge
+// it into graphs, and write one output each.
 package flame

@@ -13,6 +13,9 @@ import (
 	"unicode/utf8"
 
 	"wprof/internal/cli"
+	"wprof/internal/flame/analysis"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
 	"wprof/internal/printable"
 )
 
@@ -65,7 +68,7 @@ func isThreadFile() func(name string) bool {
 }
 
 // writeReport writes the outputs of a report. The summary comes last, when all files that it names are there.
-func (q *request) writeReport(inv *cli.Invocation, p *Profile, outs outputs) error {
+func (q *request) writeReport(inv *cli.Invocation, p *profile.Profile, outs outputs) error {
 	if err := q.writeForms(p, outs); err != nil {
 		return err
 	}
@@ -81,22 +84,21 @@ func (q *request) writeReport(inv *cli.Invocation, p *Profile, outs outputs) err
 	return finished(out, err)
 }
 
-// hasSeveral reports whether a view has several threads, for which a report has a folder.
-func (p *Profile) hasSeveral(v *View) bool {
-	n := 0
+// countThreads returns the number of threads of a view. If there are several, a report has a folder for them.
+func countThreads(p *profile.Profile, v *graph.View) (n int) {
 	for _, t := range p.Threads {
 		if v.Only == nil || v.Only(t) {
 			n++
 		}
 	}
-	return n > 1
+	return n
 }
 
 // writeReportFolder writes the files of each thread if there are several. It first deletes those of an earlier report, whose
 // threads differ.
-func (q *request) writeReportFolder(inv *cli.Invocation, p *Profile) error {
+func (q *request) writeReportFolder(inv *cli.Invocation, p *profile.Profile) error {
 	isThere, err := q.report.hasFolder()
-	several := p.hasSeveral(&q.view)
+	several := countThreads(p, &q.view) > 1
 	if err != nil || !several && !isThere {
 		return err
 	}
@@ -115,18 +117,17 @@ func (q *request) writeReportFolder(inv *cli.Invocation, p *Profile) error {
 
 // summary is the text that --report prints: coverage, and the files. The input is listed too, because the report is kept with
 // its capture.
-func (q *request) summary(inv *cli.Invocation, p *Profile) string {
+func (q *request) summary(inv *cli.Invocation, p *profile.Profile) string {
 	var b strings.Builder
-	all := p.breakDown(&q.view)
-	all.writeReading(&b, p.window(&q.view), &p.About)
+	analysis.WriteCoverage(&b, p, q.view)
 	fmt.Fprintln(&b)
 	width := utf8.RuneCountInString(printable.Text(q.report.analysis()))
 	row := func(path, what string) { fmt.Fprintf(&b, "  %-*s  %s\n", width, printable.Text(path), what) }
 	row(q.report.svg(), "flame graph, for a browser")
 	row(q.report.folded(), "the same as folded stacks")
 	row(q.report.analysis(), "figures, and the longest waits")
-	if p.hasSeveral(&q.view) {
-		row(q.report.folder()+"/", fmt.Sprintf("the same of each of %d threads", all.threads))
+	if n := countThreads(p, &q.view); n > 1 {
+		row(q.report.folder()+"/", fmt.Sprintf("the same of each of %d threads", n))
 	}
 	for _, path := range inv.Args {
 		if path != "-" {

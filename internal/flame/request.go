@@ -7,13 +7,16 @@ import (
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/flame/folded"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
 )
 
 // request is what the flags ask for.
 type request struct {
-	view     View
-	text     Text
-	collect  Options
+	view     graph.View
+	text     folded.Text
+	collect  profile.Options
 	outputs  []output
 	report   reportPrefix // "" for none
 	folder   string       // for the files of each thread; "" for none
@@ -70,7 +73,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 }
 
 func (q *request) readMode(inv *cli.Invocation) error {
-	modes := map[string]Mode{"wall": Wall, "on-cpu": OnCPU, "off-cpu": OffCPU, "waker": Waker, "wakeup-chain": Waker}
+	modes := map[string]graph.Mode{"wall": graph.Wall, "on-cpu": graph.OnCPU, "off-cpu": graph.OffCPU, "waker": graph.Waker, "wakeup-chain": graph.Waker}
 	given := ""
 	for _, name := range []string{"wall", "on-cpu", "off-cpu", "waker", "wakeup-chain"} {
 		if !inv.IsSet(name) {
@@ -81,19 +84,19 @@ func (q *request) readMode(inv *cli.Invocation) error {
 		}
 		given, q.view.Mode = name, modes[name]
 	}
-	if q.view.Mode == Waker {
+	if q.view.Mode == graph.Waker {
 		q.collect.Wakes = max(1, inv.Int("wakeup-chain"))
 	}
 	q.view.NoIdleWaits = inv.Bool("no-idle-waits")
 	q.collect.Spread = inv.String("spread") == "thread"
 	q.collect.MinBlock = int64(inv.Duration("min-block"))
-	units := map[string]Unit{"ns": Nanoseconds, "us": Microseconds, "ms": Milliseconds, "samples": Samples}
+	units := map[string]folded.Unit{"ns": folded.Nanoseconds, "us": folded.Microseconds, "ms": folded.Milliseconds, "samples": folded.Samples}
 	q.text.Unit = units[inv.String("unit")]
 	return nil
 }
 
 func (q *request) readFrames(inv *cli.Invocation) error {
-	roots := map[string]Root{"process": ByProcess, "thread": ByThread, "comm": ByComm, "cpu": ByCPU, "none": ByNone}
+	roots := map[string]graph.Root{"process": graph.ByProcess, "thread": graph.ByThread, "comm": graph.ByComm, "cpu": graph.ByCPU, "none": graph.ByNone}
 	q.view.By = roots[inv.String("by")]
 	q.view.States, q.view.Reverse = inv.Bool("state"), inv.Bool("reverse")
 	q.text.Kernel = inv.Bool("kernel-suffix")
@@ -199,9 +202,9 @@ func (q *request) readDiff(inv *cli.Invocation) error {
 		return cli.Usagef("--diff does not go with --per-thread")
 	}
 	if !inv.IsSet("by") {
-		q.view.By = ByComm
+		q.view.By = graph.ByComm
 	}
-	q.collect.Memory = bothRoom / 2
+	q.collect.Memory = profile.BothRoom / 2
 	var err error
 	if q.base.Start, err = filter.ParseBound(inv.String("diff-start")); err != nil {
 		return cli.Usagef("--diff-start: %w", err)
@@ -226,7 +229,7 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 		return cli.Usagef("--buckets writes folded stacks and nothing else")
 	case q.collect.Spread:
 		return cli.Usagef("--buckets shows time in its order, and --spread thread does not keep that")
-	case q.text.Unit == Samples:
+	case q.text.Unit == folded.Samples:
 		return cli.Usagef("--buckets does not go with --unit samples; what crosses from one into the next is told by time")
 	}
 	if q.outputs[0].path == "" {
@@ -241,8 +244,8 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 // settle says what has to be kept apart for all that was asked for.
 func (q *request) settle() {
 	c := &q.collect
-	c.Threads = q.view.By == ByThread || q.folder != ""
-	c.CPUs = q.view.By == ByCPU
+	c.Threads = q.view.By == graph.ByThread || q.folder != ""
+	c.CPUs = q.view.By == graph.ByCPU
 	for _, out := range q.outputs {
 		switch out.form {
 		case formHTML:

@@ -3,30 +3,21 @@ package flame
 import (
 	"fmt"
 	"strings"
-)
 
-// mainRole is that of the thread that a process began with.
-const mainRole = "main"
+	"wprof/internal/flame/profile"
+)
 
 // maxRole is the longest role, bytes: room for a file's other parts, and for a number that keeps it apart.
 const maxRole = 32
 
-// roleName says what part a thread plays in its process, for people: main, or the thread's name.
-func (p *Profile) roleName(t *Thread) string {
-	if t.TID != 0 && t.TID == t.PID {
-		return mainRole
-	}
-	return p.Labels[t.Label].Comm
-}
-
 // Role is the same in a word that a file can have in its name: with everything but letters, digits, and "-_+." made "_".
-func (p *Profile) Role(t *Thread) string {
+func roleInName(p *profile.Profile, t *profile.Thread) string {
 	role := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_+.", r) {
 			return r
 		}
 		return '_'
-	}, p.roleName(t))
+	}, p.RoleName(t))
 	if role = role[:min(len(role), maxRole)]; role == "" {
 		return "thread"
 	}

@@ -8,6 +8,7 @@ import (
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/flame/profile"
 )
 
 // Run is the tool.
@@ -77,7 +78,7 @@ func (q *request) compared() selection {
 
 // read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and
 // has its exit status.
-func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of selection) (p *Profile, verdict, err error) {
+func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of selection) (p *profile.Profile, verdict, err error) {
 	var through *filter.Through
 	if of.filtered {
 		if through, err = filter.NewThrough(inv, in, name, of.Options, of.words); err != nil {
@@ -91,16 +92,16 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of select
 		return nil, nil, cli.InputError("fold", name, err)
 	}
 	defer r.Close()
-	p, err = Collect(r, q.collect)
+	p, err = profile.Collect(r, q.collect)
 	inv.Forgot(name, p.About.Forgotten)
 	if n := p.About.Folded; n > 0 {
-		inv.Warnf("%s: %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), moreThreads)
+		inv.Warnf("%s: %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), profile.MoreThreads)
 	}
 	if n := p.About.Unnamed; n > 0 {
-		inv.Warnf("%s: there are too many different names of threads; what threads did under %s of them is shown as %s", name, cli.Grouped(n), moreThreads)
+		inv.Warnf("%s: there are too many different names of threads; what threads did under %s of them is shown as %s", name, cli.Grouped(n), profile.MoreThreads)
 	}
 	switch {
-	case errors.Is(err, ErrSlots):
+	case errors.Is(err, profile.ErrSlots):
 		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)
 	case err != nil && !cli.EndsWell(err):
 		return nil, nil, cli.InputError("fold", name, err)

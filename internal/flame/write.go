@@ -8,6 +8,14 @@ import (
 	"strings"
 
 	"wprof/internal/cli"
+	"wprof/internal/flame/analysis"
+	"wprof/internal/flame/folded"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/html"
+	"wprof/internal/flame/pprof"
+	"wprof/internal/flame/profile"
+	"wprof/internal/flame/speedscope"
+	"wprof/internal/flame/svg"
 )
 
 // outputs are the open outputs of a request, in its order.
@@ -47,7 +55,7 @@ func (all outputs) abort() {
 }
 
 // write writes all outputs of a profile, pictures last: the profile is released when their graph is made.
-func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
+func (q *request) write(inv *cli.Invocation, p *profile.Profile, outs outputs) error {
 	if q.report != "" {
 		return q.writeReport(inv, p, outs)
 	}
@@ -61,7 +69,7 @@ func (q *request) write(inv *cli.Invocation, p *Profile, outs outputs) error {
 }
 
 // writeForms writes the outputs that are neither pictures nor the summary of a report.
-func (q *request) writeForms(p *Profile, outs outputs) error {
+func (q *request) writeForms(p *profile.Profile, outs outputs) error {
 	for i, out := range q.outputs {
 		if out.form == formSVG || out.form == formReport {
 			continue
@@ -74,17 +82,17 @@ func (q *request) writeForms(p *Profile, outs outputs) error {
 }
 
 // writePictures releases the profile if there is a picture among the outputs.
-func (q *request) writePictures(inv *cli.Invocation, p *Profile, outs outputs) error {
+func (q *request) writePictures(inv *cli.Invocation, p *profile.Profile, outs outputs) error {
 	if !q.draws() {
 		return nil
 	}
 	pic := q.picture(p, q.view)
-	g := p.Graph(q.view)
-	p.release()
+	g := graph.Of(p, q.view)
+	p.Release()
 	return q.writeGraph(inv, g, pic, outs)
 }
 
-func (q *request) writeFolder(inv *cli.Invocation, p *Profile) error {
+func (q *request) writeFolder(inv *cli.Invocation, p *profile.Profile) error {
 	if q.folder == "" {
 		return nil
 	}
@@ -95,8 +103,8 @@ func (q *request) writeFolder(inv *cli.Invocation, p *Profile) error {
 	return q.writeThreads(folder, p)
 }
 
-func (q *request) writeThreads(folder *cli.Folder, p *Profile) error {
-	if err := p.WriteThreads(threadFolder{folder}, ThreadTable(q.folder), q.view, q.threadFiles()...); err != nil {
+func (q *request) writeThreads(folder *cli.Folder, p *profile.Profile) error {
+	if err := writeThreadFiles(p, threadFolder{folder}, ThreadTable(q.folder), q.view, q.threadFiles()...); err != nil {
 		return cli.Failf("%w", err)
 	}
 	return nil
@@ -108,17 +116,17 @@ func (q *request) draws() bool {
 }
 
 // writeGraph writes a graph to the outputs that are pictures, and a difference as folded stacks to the others.
-func (q *request) writeGraph(inv *cli.Invocation, g *Graph, pic Picture, outs outputs) error {
+func (q *request) writeGraph(inv *cli.Invocation, g *graph.Graph, pic svg.Picture, outs outputs) error {
 	if g.Left > 0 {
-		inv.Warnf("%s of the shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.Left), moreStacks)
+		inv.Warnf("%s of the shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.Left), profile.MoreStacks)
 	}
 	for i, out := range q.outputs {
 		var err error
 		switch {
 		case out.form == formSVG:
-			err = g.WriteSVG(outs[i], pic)
+			err = svg.Write(outs[i], g, pic)
 		case q.diff:
-			err = g.WriteFolded(outs[i], q.text)
+			err = folded.WriteGraph(outs[i], g, q.text)
 		default:
 			continue
 		}
@@ -137,47 +145,47 @@ func finished(out *cli.Output, err error) error {
 	return out.Commit()
 }
 
-func (q *request) writeForm(w io.Writer, f form, p *Profile) error {
+func (q *request) writeForm(w io.Writer, f form, p *profile.Profile) error {
 	switch f {
 	case formHTML:
-		return p.WriteHTML(w, q.view)
+		return html.Write(w, p, q.view)
 	case formPprof:
-		return p.WritePprof(w, q.view)
+		return pprof.Write(w, p, q.view)
 	case formSpeedscope:
-		return p.WriteSpeedscope(w, q.view)
+		return speedscope.Write(w, p, q.view)
 	case formAnalysis:
-		return p.WriteAnalysis(w, q.view)
+		return analysis.Write(w, p, q.view)
 	}
-	return p.WriteFolded(w, q.view, q.text)
+	return folded.Write(w, p, q.view, q.text)
 }
 
 // picture is what stands around a graph of a view.
-func (q *request) picture(p *Profile, v View) Picture {
-	title, subtitle := p.Caption(v)
-	return Picture{Title: title, Subtitle: subtitle}
+func (q *request) picture(p *profile.Profile, v graph.View) svg.Picture {
+	title, subtitle := graph.Caption(p, v)
+	return svg.Picture{Title: title, Subtitle: subtitle}
 }
 
 // pictureOfBoth is what stands around the difference to another profile. The title says that it is one, and the other's name
 // first: a long title loses its end.
-func (q *request) pictureOfBoth(p, base *Profile, name string) Picture {
+func (q *request) pictureOfBoth(p, base *profile.Profile, name string) svg.Picture {
 	pic := q.picture(p, q.view)
 	other := filepath.Base(name)
 	if from := base.About.From; q.ranged {
-		other = fmt.Sprintf("%s to %s of %s", spell(from), spell(from+base.About.Span), other)
+		other = fmt.Sprintf("%s to %s of %s", graph.Spell(from), graph.Spell(from+base.About.Span), other)
 	}
-	pic.Title = p.title(q.view.what()+" compared with "+other, q.view)
-	pic.Subtitle += captionSep + "compared with " + base.when(q.view) + " of " + name
+	pic.Title = graph.TitleOf(p, q.view.What()+" compared with "+other, q.view)
+	pic.Subtitle += graph.CaptionSep + "compared with " + graph.WhenOf(base, q.view) + " of " + name
 	return pic
 }
 
 // threadFiles are what is written of each thread.
 func (q *request) threadFiles() []ThreadFile {
 	return []ThreadFile{
-		{Suffix: ".svg", Write: func(p *Profile, w io.Writer, v View) error {
-			return p.Graph(v).WriteSVG(w, q.picture(p, v))
+		{Suffix: ".svg", Write: func(w io.Writer, p *profile.Profile, v graph.View) error {
+			return svg.Write(w, graph.Of(p, v), q.picture(p, v))
 		}},
-		{Suffix: ".folded", Write: func(p *Profile, w io.Writer, v View) error { return p.WriteFolded(w, v, q.text) }},
-		AnalysisFile(),
+		{Suffix: ".folded", Write: func(w io.Writer, p *profile.Profile, v graph.View) error { return folded.Write(w, p, v, q.text) }},
+		{Suffix: "_analysis.txt", Write: analysis.Write},
 	}
 }
 
@@ -187,18 +195,18 @@ type threadFolder struct{ *cli.Folder }
 func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create(name) }
 
 // compare writes the difference between the profile of the input called name and another one.
-func (q *request) compare(inv *cli.Invocation, p *Profile, name string, in io.Reader, outs outputs) error {
-	q.collect.Memory = bothRoom - p.memory
+func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, in io.Reader, outs outputs) error {
+	q.collect.Memory = profile.BothRoom - p.Memory
 	base, verdict, err := q.read(inv, in, q.otherName(inv), q.compared())
 	if err != nil {
 		return err
 	}
 	defer base.Close()
-	agreeOnIdle(p, base)
+	profile.AgreeOnIdle(p, base)
 	pic := q.pictureOfBoth(p, base, q.otherName(inv))
-	g := Compare(p, base, q.view, scale(p, base))
-	p.release()
-	base.release()
+	g := graph.Compare(p, base, q.view, scale(p, base))
+	p.Release()
+	base.Release()
 	if g.Total[0].Ns() == 0 {
 		return nothingLeft("compare "+name, "--start, --end")
 	}
@@ -216,7 +224,7 @@ func nothingLeft(action, bounds string) error {
 }
 
 // scale is how long one profile took for each second of another one.
-func scale(p, base *Profile) float64 {
+func scale(p, base *profile.Profile) float64 {
 	if p.About.Window == 0 || base.About.Window == 0 {
 		return 1
 	}
@@ -224,13 +232,13 @@ func scale(p, base *Profile) float64 {
 }
 
 // writeBuckets writes a file of folded stacks for each slot of time in which there is something.
-func (q *request) writeBuckets(inv *cli.Invocation, p *Profile) error {
+func (q *request) writeBuckets(inv *cli.Invocation, p *profile.Profile) error {
 	path := q.outputs[0].path
 	ext := filepath.Ext(path)
 	for n := range p.Slots {
 		v := q.view
 		v.From, v.To = n, n+1
-		g := p.Graph(v)
+		g := graph.Of(p, v)
 		if g.Total[0].Ns() == 0 {
 			continue
 		}
@@ -238,7 +246,7 @@ func (q *request) writeBuckets(inv *cli.Invocation, p *Profile) error {
 		if err != nil {
 			return err
 		}
-		if err := g.WriteFolded(out, q.text); err != nil {
+		if err := folded.WriteGraph(out, g, q.text); err != nil {
 			out.Abort()
 			return cli.Failf("%w", err)
 		}

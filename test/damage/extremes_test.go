@@ -23,7 +23,14 @@ import (
 	"wprof/internal/chrome"
 	"wprof/internal/columns"
 	"wprof/internal/filter"
-	"wprof/internal/flame"
+	"wprof/internal/flame/analysis"
+	"wprof/internal/flame/folded"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/html"
+	"wprof/internal/flame/pprof"
+	"wprof/internal/flame/profile"
+	"wprof/internal/flame/speedscope"
+	"wprof/internal/flame/svg"
 	"wprof/internal/info"
 	"wprof/internal/ndjson"
 	"wprof/internal/perfetto"
@@ -335,9 +342,9 @@ func trace(o perfetto.Options) func([]byte) error {
 	})
 }
 
-func profile(o flame.Options, write func(*flame.Profile) error) func([]byte) error {
+func folding(o profile.Options, write func(*profile.Profile) error) func([]byte) error {
 	return reading(func(r *format.Reader) error {
-		p, err := flame.Collect(r, o)
+		p, err := profile.Collect(r, o)
 		if err != nil {
 			p.Close()
 			return nil
@@ -412,38 +419,38 @@ func traces() []converted {
 }
 
 func profiles() []converted {
-	view := flame.View{}
-	pages := flame.Options{Threads: true, Slot: 1000, MaxSlots: 1500, Stretch: true, Idle: true}
+	view := graph.View{}
+	pages := profile.Options{Threads: true, Slot: 1000, MaxSlots: 1500, Stretch: true, Idle: true}
 	return []converted{
-		{"folded", profile(flame.Options{}, func(p *flame.Profile) error { return p.WriteFolded(io.Discard, view, flame.Text{}) })},
-		{"wakeup chain", profile(flame.Options{Wakes: 4, CPUs: true, Spread: true}, func(p *flame.Profile) error {
-			return p.WriteFolded(io.Discard, flame.View{Mode: flame.Waker, By: flame.ByCPU, States: true, Reverse: true}, flame.Text{Unit: flame.Nanoseconds})
+		{"folded", folding(profile.Options{}, func(p *profile.Profile) error { return folded.Write(io.Discard, p, view, folded.Text{}) })},
+		{"wakeup chain", folding(profile.Options{Wakes: 4, CPUs: true, Spread: true}, func(p *profile.Profile) error {
+			return folded.Write(io.Discard, p, graph.View{Mode: graph.Waker, By: graph.ByCPU, States: true, Reverse: true}, folded.Text{Unit: folded.Nanoseconds})
 		})},
-		{"svg", profile(flame.Options{Threads: true, Idle: true}, func(p *flame.Profile) error {
-			title, subtitle := p.Caption(view)
-			return p.Graph(view).WriteSVG(io.Discard, flame.Picture{Title: title, Subtitle: subtitle})
+		{"svg", folding(profile.Options{Threads: true, Idle: true}, func(p *profile.Profile) error {
+			title, subtitle := graph.Caption(p, view)
+			return svg.Write(io.Discard, graph.Of(p, view), svg.Picture{Title: title, Subtitle: subtitle})
 		})},
-		{"html", profile(pages, func(p *flame.Profile) error { return p.WriteHTML(io.Discard, view) })},
-		{"pprof", profile(flame.Options{Threads: true, Places: true, CPUs: true}, func(p *flame.Profile) error { return p.WritePprof(io.Discard, view) })},
-		{"speedscope", profile(flame.Options{Threads: true, Places: true, Trail: true}, func(p *flame.Profile) error {
+		{"html", folding(pages, func(p *profile.Profile) error { return html.Write(io.Discard, p, view) })},
+		{"pprof", folding(profile.Options{Threads: true, Places: true, CPUs: true}, func(p *profile.Profile) error { return pprof.Write(io.Discard, p, view) })},
+		{"speedscope", folding(profile.Options{Threads: true, Places: true, Trail: true}, func(p *profile.Profile) error {
 			var out bytes.Buffer
-			if err := p.WriteSpeedscope(&out, view); err != nil {
+			if err := speedscope.Write(&out, p, view); err != nil {
 				return err
 			}
 			return areJSON(out.Bytes())
 		})},
-		{"analysis", profile(flame.Options{Threads: true}, func(p *flame.Profile) error {
-			if err := p.WriteThreadAnalysis(io.Discard, view); err != nil {
+		{"analysis", folding(profile.Options{Threads: true}, func(p *profile.Profile) error {
+			if err := analysis.WriteThreads(io.Discard, p, view); err != nil {
 				return err
 			}
-			return p.WriteAnalysis(io.Discard, view)
+			return analysis.Write(io.Discard, p, view)
 		})},
-		{"diff", profile(flame.Options{Threads: true}, func(p *flame.Profile) error {
-			return flame.Compare(p, p, view, 1.5).WriteSVG(io.Discard, flame.Picture{})
+		{"diff", folding(profile.Options{Threads: true}, func(p *profile.Profile) error {
+			return svg.Write(io.Discard, graph.Compare(p, p, view, 1.5), svg.Picture{})
 		})},
-		{"buckets", profile(flame.Options{Slot: 100, MaxSlots: 10_000}, func(p *flame.Profile) error {
+		{"buckets", folding(profile.Options{Slot: 100, MaxSlots: 10_000}, func(p *profile.Profile) error {
 			for n := range p.Slots {
-				if err := p.Graph(flame.View{From: n, To: n + 1}).WriteFolded(io.Discard, flame.Text{}); err != nil {
+				if err := folded.WriteGraph(io.Discard, graph.Of(p, graph.View{From: n, To: n + 1}), folded.Text{}); err != nil {
 					return err
 				}
 			}

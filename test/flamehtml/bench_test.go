@@ -5,12 +5,14 @@ import (
 	"io"
 	"testing"
 
-	"wprof/internal/flame"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/html"
+	"wprof/internal/flame/profile"
 )
 
 // large is what a page has to cope with: a million nodes of stacks, 100,000 stacks, 5,000 threads, ten million times within
 // slots.
-func large() *flame.Profile {
+func large() *profile.Profile {
 	return sample{threads: 5000, stacks: 100_000, depth: 30, functions: 20_000, cells: 60, slots: 600, asleep: 0.5}.profile()
 }
 
@@ -29,7 +31,7 @@ func BenchmarkWrite(b *testing.B) {
 	for b.Loop() {
 		var size counter
 		out := bufio.NewWriter(&size)
-		if err := p.WriteHTML(out, flame.View{}); err != nil {
+		if err := html.Write(out, p, graph.View{}); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(size.bytes)/1e6, "MB")

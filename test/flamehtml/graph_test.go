@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"wprof/internal/flame"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
 	"wprof/test/page"
 )
 
@@ -16,7 +17,7 @@ type row struct {
 }
 
 // rowsOf are a graph's frames from left to right, each followed by those above it; Of is how often it was, or -1.
-func rowsOf(g *flame.Graph, counts bool) []row {
+func rowsOf(g *graph.Graph, counts bool) []row {
 	var rows []row
 	var visit func(i int32)
 	visit = func(i int32) {
@@ -76,7 +77,7 @@ func compare(t *testing.T, what string, got, want []row) {
 
 // view is a View with what the page takes for Only.
 type view struct {
-	flame.View
+	graph.View
 	threads []int
 }
 
@@ -93,13 +94,13 @@ func (v view) forPage() string {
 		v.Mode, v.By, v.States, v.Reverse, !v.NoIdleWaits, v.From, v.To, threads)
 }
 
-func (v view) forGo(p *flame.Profile) flame.View {
+func (v view) forGo(p *profile.Profile) graph.View {
 	if v.threads != nil {
-		chosen := make(map[*flame.Thread]bool)
+		chosen := make(map[*profile.Thread]bool)
 		for _, t := range v.threads {
 			chosen[p.Threads[t]] = true
 		}
-		v.Only = func(t *flame.Thread) bool { return chosen[t] }
+		v.Only = func(t *profile.Thread) bool { return chosen[t] }
 	}
 	return v.View
 }
@@ -107,11 +108,11 @@ func (v view) forGo(p *flame.Profile) flame.View {
 // views are each mode, root and order, with the rest changing from one to the next.
 func views(slots, threads int) []view {
 	var all []view
-	for mode := flame.Wall; mode <= flame.Waker; mode++ {
-		for by := flame.ByProcess; by <= flame.ByNone; by++ {
+	for mode := graph.Wall; mode <= graph.Waker; mode++ {
+		for by := graph.ByProcess; by <= graph.ByNone; by++ {
 			for _, reverse := range []bool{false, true} {
 				n := len(all)
-				v := view{View: flame.View{Mode: mode, By: by, Reverse: reverse, States: n%3 == 0, NoIdleWaits: n%4 == 1}}
+				v := view{View: graph.View{Mode: mode, By: by, Reverse: reverse, States: n%3 == 0, NoIdleWaits: n%4 == 1}}
 				if n%5 > 1 {
 					v.From = n * 7 % slots
 					v.To = min(slots, v.From+1+n*3%slots)
@@ -138,12 +139,12 @@ func TestPageMergesWhatGoDoes(t *testing.T) {
 			p := s.profile()
 			pg := open(t, p)
 			for _, v := range views(s.slots, s.threads) {
-				if s.plain && (v.Mode == flame.Waker || v.By == flame.ByCPU) {
+				if s.plain && (v.Mode == graph.Waker || v.By == graph.ByCPU) {
 					continue
 				}
 				pg.Eval("wprof.change("+v.forPage()+")", nil)
 				counts := s.plain || v.To == 0
-				compare(t, v.forPage(), shownRows(pg, counts), rowsOf(p.Graph(v.forGo(p)), counts))
+				compare(t, v.forPage(), shownRows(pg, counts), rowsOf(graph.Of(p, v.forGo(p)), counts))
 			}
 		})
 	}
@@ -152,10 +153,10 @@ func TestPageMergesWhatGoDoes(t *testing.T) {
 func TestPageOpensWithTheViewThatIsGiven(t *testing.T) {
 	t.Parallel()
 	p := sample{threads: 14, stacks: 100, depth: 12, functions: 60, cells: 30, slots: 40, asleep: 0.5}.profile()
-	v := flame.View{Mode: flame.OffCPU, By: flame.ByThread, States: true, Reverse: true, NoIdleWaits: true, From: 3, To: 20}
-	v.Only = func(t *flame.Thread) bool { return t.TID%2 == 0 }
+	v := graph.View{Mode: graph.OffCPU, By: graph.ByThread, States: true, Reverse: true, NoIdleWaits: true, From: 3, To: 20}
+	v.Only = func(t *profile.Thread) bool { return t.TID%2 == 0 }
 	pg := open(t, p, v)
-	compare(t, "the first view", shownRows(pg, false), rowsOf(p.Graph(v), false))
+	compare(t, "the first view", shownRows(pg, false), rowsOf(graph.Of(p, v), false))
 	if got, want := pg.Text(`[...document.querySelectorAll('#controls :checked')].map((e) => e.id || e.value).join()`), "2,1,reverse,states"; got != want {
 		t.Errorf("the controls say %s, want %s", got, want)
 	}
@@ -166,8 +167,8 @@ func TestPageOpensWithTheViewThatIsGiven(t *testing.T) {
 
 func TestPageOfNothingSaysSo(t *testing.T) {
 	t.Parallel()
-	empty := &flame.Profile{
-		Frames: make([]flame.Frame, 1), Nodes: make([]flame.Node, 1), Labels: make([]flame.Label, 1), Wakes: make([]flame.Wake, 1),
+	empty := &profile.Profile{
+		Frames: make([]profile.Frame, 1), Nodes: make([]profile.Node, 1), Labels: make([]profile.Label, 1), Wakes: make([]profile.Wake, 1),
 	}
 	pg := open(t, empty)
 	pg.Wait("!document.querySelector('#nothing').hidden && document.querySelector('#time').hidden")

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"wprof/internal/flame"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/html"
+	"wprof/internal/flame/profile"
 	"wprof/test/page"
 )
 
 // open writes a profile as a page and opens it. The test fails if the page logs an error or asks for anything.
-func open(t testing.TB, p *flame.Profile, v ...flame.View) *page.Page {
+func open(t testing.TB, p *profile.Profile, v ...graph.View) *page.Page {
 	t.Helper()
 	return openFile(t, write(t, p, v...))
 }
@@ -37,7 +39,7 @@ func settle(pg *page.Page) {
 	pg.Eval("(async () => { await wprof.settled; wprof.flame.drawNow(); return true; })()", nil)
 }
 
-func write(t testing.TB, p *flame.Profile, v ...flame.View) string {
+func write(t testing.TB, p *profile.Profile, v ...graph.View) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
 	file, err := os.Create(path)
@@ -45,11 +47,11 @@ func write(t testing.TB, p *flame.Profile, v ...flame.View) string {
 		t.Fatal(err)
 	}
 	out := bufio.NewWriter(file)
-	var first flame.View
+	var first graph.View
 	if len(v) > 0 {
 		first = v[0]
 	}
-	if err := p.WriteHTML(out, first); err != nil {
+	if err := html.Write(out, p, first); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.Flush(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"wprof/format"
-	"wprof/internal/flame"
+	"wprof/internal/flame/profile"
 )
 
 // sample says what a made-up profile is like.
@@ -19,16 +19,16 @@ type sample struct {
 }
 
 // profile is one in which each thread's time adds up, whatever is drawn from the random numbers, which are always the same.
-func (s sample) profile() *flame.Profile {
+func (s sample) profile() *profile.Profile {
 	m := &sampleMaker{sample: s, random: rand.New(rand.NewPCG(1, 2))}
-	m.p = &flame.Profile{
+	m.p = &profile.Profile{
 		Slot: int64(100 * time.Millisecond), Slots: s.slots,
-		Frames: make([]flame.Frame, 1), Nodes: make([]flame.Node, 1), Labels: make([]flame.Label, 1), Wakes: make([]flame.Wake, 1),
+		Frames: make([]profile.Frame, 1), Nodes: make([]profile.Node, 1), Labels: make([]profile.Label, 1), Wakes: make([]profile.Wake, 1),
 	}
 	span := m.p.Slot * int64(s.slots)
-	m.p.About = flame.About{
+	m.p.About = profile.About{
 		Host: "build-7.example.net", Start: time.Date(2026, 3, 9, 14, 5, 0, 0, time.UTC), Window: span, Span: span,
-		Sources: []flame.Source{{Name: "timer", Period: 10101010}}, UserStacks: 40000, CutStacks: 130, OffCPU: "times off of 1 ms or more",
+		Sources: []profile.Source{{Name: "timer", Period: 10101010}}, UserStacks: 40000, CutStacks: 130, OffCPU: "times off of 1 ms or more",
 	}
 	m.frames()
 	m.nodes()
@@ -40,20 +40,20 @@ func (s sample) profile() *flame.Profile {
 
 type sampleMaker struct {
 	sample
-	p      *flame.Profile
+	p      *profile.Profile
 	random *rand.Rand
-	leaves []flame.NodeID
-	own    []flame.NodeID // those of the process
+	leaves []profile.NodeID
+	own    []profile.NodeID // those of the process
 }
 
 func (m *sampleMaker) frames() {
 	for i := range m.functions {
-		f := flame.Frame{Functions: []flame.Function{{Name: m.function(i)}}, Module: "/usr/lib/libengine.so.4"}
+		f := profile.Frame{Functions: []profile.Function{{Name: m.function(i)}}, Module: "/usr/lib/libengine.so.4"}
 		switch {
 		case i%7 == 3:
 			f.Kernel, f.Module, f.Functions[0].Name = true, "[kernel]", "__x64_"+f.Functions[0].Name
 		case i%7 == 5 && !m.plain:
-			f.Functions = append(f.Functions, flame.Function{Name: m.function(i) + "_inlined"})
+			f.Functions = append(f.Functions, profile.Function{Name: m.function(i) + "_inlined"})
 		case i%7 == 6 && !m.plain:
 			f.Functions[0].Name = m.function(i - 1) // another place in it
 		}
@@ -72,15 +72,15 @@ func (m *sampleMaker) function(i int) string {
 
 // nodes grow stacks as programs do: most share their outer frames, and kernel frames are innermost.
 func (m *sampleMaker) nodes() {
-	var kernel, user []flame.FrameID
+	var kernel, user []profile.FrameID
 	for i := range m.p.Frames[1:] {
 		if m.p.Frames[i+1].Kernel {
-			kernel = append(kernel, flame.FrameID(i+1))
+			kernel = append(kernel, profile.FrameID(i+1))
 		} else {
-			user = append(user, flame.FrameID(i+1))
+			user = append(user, profile.FrameID(i+1))
 		}
 	}
-	path := []flame.NodeID{0}
+	path := []profile.NodeID{0}
 	for range m.stacks {
 		depth := 2 + m.random.IntN(m.depth)
 		if keep := 1 + m.random.IntN(len(path)); keep < depth {
@@ -93,8 +93,8 @@ func (m *sampleMaker) nodes() {
 			if len(path) > depth*3/4 && len(kernel) > 0 {
 				from = kernel
 			}
-			m.p.Nodes = append(m.p.Nodes, flame.Node{Parent: path[len(path)-1], Frame: from[m.random.IntN(len(from))]})
-			path = append(path, flame.NodeID(len(m.p.Nodes)-1))
+			m.p.Nodes = append(m.p.Nodes, profile.Node{Parent: path[len(path)-1], Frame: from[m.random.IntN(len(from))]})
+			path = append(path, profile.NodeID(len(m.p.Nodes)-1))
 		}
 		m.leaves = append(m.leaves, path[len(path)-1])
 		for len(path) > 1 && m.p.Frames[m.p.Nodes[path[len(path)-1]].Frame].Kernel {
@@ -109,16 +109,16 @@ func (m *sampleMaker) thread(i int) {
 	share := max(1, len(m.leaves)*12/m.threads)
 	first := min(i/12*share, len(m.leaves)-1)
 	m.own = m.leaves[first:min(first+share, len(m.leaves))]
-	l := flame.Label{PID: pid, TID: pid + int32(i%12), Comm: fmt.Sprintf("worker-%d", i%12), Process: fmt.Sprintf("server%d", i/12)}
+	l := profile.Label{PID: pid, TID: pid + int32(i%12), Comm: fmt.Sprintf("worker-%d", i%12), Process: fmt.Sprintf("server%d", i/12)}
 	m.p.Labels = append(m.p.Labels, l)
-	label := flame.LabelID(len(m.p.Labels) - 1)
-	t := &flame.Thread{TID: l.TID, PID: pid, Label: label, Lifetime: m.p.About.Span}
-	wait := flame.Cell{CellKey: flame.CellKey{Class: flame.ClassIdle, State: format.StateInterruptible, CPU: flame.NoCPU, Label: label, Stack: m.leaf()}, Count: 9}
-	has := map[flame.CellKey]bool{wait.CellKey: true}
+	label := profile.LabelID(len(m.p.Labels) - 1)
+	t := &profile.Thread{TID: l.TID, PID: pid, Label: label, Lifetime: m.p.About.Span}
+	wait := profile.Cell{CellKey: profile.CellKey{Class: profile.ClassIdle, State: format.StateInterruptible, CPU: profile.NoCPU, Label: label, Stack: m.leaf()}, Count: 9}
+	has := map[profile.CellKey]bool{wait.CellKey: true}
 	for range m.cells {
 		if key := m.key(label); !has[key] {
 			has[key] = true
-			t.Cells = append(t.Cells, flame.Cell{CellKey: key})
+			t.Cells = append(t.Cells, profile.Cell{CellKey: key})
 		}
 	}
 	for slot := range uint32(m.slots) {
@@ -126,7 +126,7 @@ func (m *sampleMaker) thread(i int) {
 		for n := 1 + m.random.IntN(4); n > 0; n-- {
 			c := &t.Cells[m.random.IntN(len(t.Cells))]
 			most := float64(rest) * m.random.Float64()
-			if c.Class == flame.ClassOnCPU {
+			if c.Class == profile.ClassOnCPU {
 				most *= 1 - m.asleep
 			}
 			put(c, slot, int64(most))
@@ -136,7 +136,7 @@ func (m *sampleMaker) thread(i int) {
 	}
 	t.Cells = append(t.Cells, wait)
 	for j := range t.Cells {
-		if t.Cells[j].Class == flame.ClassOnCPU {
+		if t.Cells[j].Class == profile.ClassOnCPU {
 			m.p.About.Samples += t.Cells[j].Count
 		}
 	}
@@ -144,7 +144,7 @@ func (m *sampleMaker) thread(i int) {
 }
 
 // put adds time to a slot, which none behind it has had time added to.
-func put(c *flame.Cell, slot uint32, ns int64) {
+func put(c *profile.Cell, slot uint32, ns int64) {
 	if ns == 0 {
 		return
 	}
@@ -154,30 +154,30 @@ func put(c *flame.Cell, slot uint32, ns int64) {
 		c.Slots[n-1].Ns += ns
 		return
 	}
-	c.Slots = append(c.Slots, flame.SlotTime{Slot: slot, Ns: ns})
+	c.Slots = append(c.Slots, profile.SlotTime{Slot: slot, Ns: ns})
 }
 
 // leaf is a stack of the process: programs have little in common.
-func (m *sampleMaker) leaf() flame.NodeID { return m.own[m.random.IntN(len(m.own))] }
+func (m *sampleMaker) leaf() profile.NodeID { return m.own[m.random.IntN(len(m.own))] }
 
-func (m *sampleMaker) key(label flame.LabelID) flame.CellKey {
-	k := flame.CellKey{Class: flame.ClassOnCPU, CPU: flame.NoCPU, Label: label, Stack: m.leaf()}
+func (m *sampleMaker) key(label profile.LabelID) profile.CellKey {
+	k := profile.CellKey{Class: profile.ClassOnCPU, CPU: profile.NoCPU, Label: label, Stack: m.leaf()}
 	if !m.plain {
 		k.CPU = uint32(m.random.IntN(11))
 	}
 	switch m.random.IntN(12) {
 	case 0:
-		k.Class, k.Stack = flame.ClassUnknown, 0
+		k.Class, k.Stack = profile.ClassUnknown, 0
 	case 1:
-		k.Class = flame.ClassRunnable
+		k.Class = profile.ClassRunnable
 	case 2:
-		k.Class = flame.ClassPreempted
+		k.Class = profile.ClassPreempted
 	case 3, 4:
-		k.Class, k.State = flame.ClassBlocked, format.StateUninterruptible
+		k.Class, k.State = profile.ClassBlocked, format.StateUninterruptible
 	case 5, 6:
-		k.Class, k.State = flame.ClassBlocked, format.StateInterruptible
+		k.Class, k.State = profile.ClassBlocked, format.StateInterruptible
 	case 7:
-		k.Class, k.Stack = flame.ClassNew, 0
+		k.Class, k.Stack = profile.ClassNew, 0
 	}
 	if k.Class.OffCPU() && !m.plain && m.random.IntN(3) > 0 {
 		k.Wake = m.wake(label)
@@ -185,11 +185,11 @@ func (m *sampleMaker) key(label flame.LabelID) flame.CellKey {
 	return k
 }
 
-func (m *sampleMaker) wake(label flame.LabelID) flame.WakeID {
-	w := flame.Wake{Label: label * flame.LabelID(m.random.IntN(2)), Stack: m.leaf()}
+func (m *sampleMaker) wake(label profile.LabelID) profile.WakeID {
+	w := profile.Wake{Label: label * profile.LabelID(m.random.IntN(2)), Stack: m.leaf()}
 	if n := len(m.p.Wakes); n > 1 && m.random.IntN(2) > 0 {
-		w.Before = flame.WakeID(1 + m.random.IntN(n-1))
+		w.Before = profile.WakeID(1 + m.random.IntN(n-1))
 	}
 	m.p.Wakes = append(m.p.Wakes, w)
-	return flame.WakeID(len(m.p.Wakes) - 1)
+	return profile.WakeID(len(m.p.Wakes) - 1)
 }

@@ -8,29 +8,30 @@ import (
 	"strings"
 	"testing"
 
-	"wprof/internal/flame"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
 	"wprof/test/page"
 )
 
 // stacksOf is a profile of one thread that was on the CPU for a time in each of the stacks, their outermost frames first.
-func stacksOf(ns func(i int) int64, stacks ...[]string) *flame.Profile {
-	p := &flame.Profile{
-		Frames: make([]flame.Frame, 1), Nodes: make([]flame.Node, 1), Wakes: make([]flame.Wake, 1),
-		Labels: []flame.Label{{}, {PID: 7, TID: 7, Comm: "tool", Process: "tool"}},
+func stacksOf(ns func(i int) int64, stacks ...[]string) *profile.Profile {
+	p := &profile.Profile{
+		Frames: make([]profile.Frame, 1), Nodes: make([]profile.Node, 1), Wakes: make([]profile.Wake, 1),
+		Labels: []profile.Label{{}, {PID: 7, TID: 7, Comm: "tool", Process: "tool"}},
 	}
-	t := &flame.Thread{PID: 7, TID: 7, Label: 1}
+	t := &profile.Thread{PID: 7, TID: 7, Label: 1}
 	for i, stack := range stacks {
-		at := flame.NodeID(0)
+		at := profile.NodeID(0)
 		for _, name := range stack {
-			p.Frames = append(p.Frames, flame.Frame{Functions: []flame.Function{{Name: name}}, Module: name})
-			p.Nodes = append(p.Nodes, flame.Node{Parent: at, Frame: flame.FrameID(len(p.Frames) - 1)})
-			at = flame.NodeID(len(p.Nodes) - 1)
+			p.Frames = append(p.Frames, profile.Frame{Functions: []profile.Function{{Name: name}}, Module: name})
+			p.Nodes = append(p.Nodes, profile.Node{Parent: at, Frame: profile.FrameID(len(p.Frames) - 1)})
+			at = profile.NodeID(len(p.Nodes) - 1)
 		}
-		key := flame.CellKey{Class: flame.ClassOnCPU, CPU: flame.NoCPU, Label: 1, Stack: at}
-		t.Cells = append(t.Cells, flame.Cell{CellKey: key, Ns: ns(i), Count: 1})
+		key := profile.CellKey{Class: profile.ClassOnCPU, CPU: profile.NoCPU, Label: 1, Stack: at}
+		t.Cells = append(t.Cells, profile.Cell{CellKey: key, Ns: ns(i), Count: 1})
 		t.Lifetime += ns(i)
 	}
-	p.Threads = []*flame.Thread{t}
+	p.Threads = []*profile.Thread{t}
 	p.About.Window, p.About.Span = t.Lifetime, t.Lifetime
 	return p
 }
@@ -201,7 +202,7 @@ func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
 	for i := range 50 {
 		deep = append(deep, fmt.Sprintf("level_%d", i))
 	}
-	for name, p := range map[string]*flame.Profile{"few levels": usual(), "many": stacksOf(func(int) int64 { return 1e9 }, deep)} {
+	for name, p := range map[string]*profile.Profile{"few levels": usual(), "many": stacksOf(func(int) int64 { return 1e9 }, deep)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pg := open(t, p)
@@ -237,7 +238,7 @@ func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
 }
 
 // notes is a profile of a thread with notes of each kind: on the CPU, off it, and a rare one among the others.
-func notes() *flame.Profile {
+func notes() *profile.Profile {
 	p := stacksOf(func(i int) int64 { return []int64{454e6, 197e3, 500e6}[i] }, []string{"main", "read"}, []string{"main", "read"}, []string{"[not sampled]"})
 	for i, f := range p.Frames {
 		if i > 0 && f.Functions[0].Name == "[not sampled]" {
@@ -245,7 +246,7 @@ func notes() *flame.Profile {
 		}
 	}
 	cells := p.Threads[0].Cells
-	cells[0].Class, cells[0].Count = flame.ClassRunnable, 60
+	cells[0].Class, cells[0].Count = profile.ClassRunnable, 60
 	cells[1].Stack, cells[1].Count = cells[0].Stack, 4812
 	cells[2].Count = 0
 	return p
@@ -254,7 +255,7 @@ func notes() *flame.Profile {
 // Notes stand for much time at times: their colours tell where, as in the SVG.
 func TestPageTellsNotesOnAndOffTheCPUApart(t *testing.T) {
 	t.Parallel()
-	pg := open(t, notes(), flame.View{States: true})
+	pg := open(t, notes(), graph.View{States: true})
 	var fills map[string]string
 	pg.Eval(`(() => {
 		const {flame} = wprof;

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"wprof/internal/flame"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
 	"wprof/test/page"
 )
 
 // usual is a profile of two processes that is quick to look at.
-func usual() *flame.Profile {
+func usual() *profile.Profile {
 	return sample{threads: 20, stacks: 60, depth: 10, functions: 40, cells: 30, slots: 50, asleep: 0.3}.profile()
 }
 
@@ -155,31 +156,31 @@ func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
 	t.Parallel()
 	p := usual()
 	pg := open(t, p)
-	whole := func(v flame.View) flame.Weight { return p.Graph(v).Total[0] }
+	whole := func(v graph.View) graph.Weight { return graph.Of(p, v).Total[0] }
 	for _, step := range []struct {
 		what string
 		do   func()
-		view flame.View
+		view graph.View
 	}{
-		{"on CPU", func() { pg.ClickOn("[name=mode][value='1']") }, flame.View{Mode: flame.OnCPU}},
-		{"off CPU", func() { pg.Key("3") }, flame.View{Mode: flame.OffCPU}},
-		{"no waits", func() { pg.ClickOn("#idle") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true}},
-		{"reasons", func() { pg.Key("s") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true, States: true}},
-		{"reverse", func() { pg.Key("r") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true, States: true, Reverse: true}},
-		{"by thread", func() { pg.Key("b") }, flame.View{Mode: flame.OffCPU, NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
+		{"on CPU", func() { pg.ClickOn("[name=mode][value='1']") }, graph.View{Mode: graph.OnCPU}},
+		{"off CPU", func() { pg.Key("3") }, graph.View{Mode: graph.OffCPU}},
+		{"no waits", func() { pg.ClickOn("#idle") }, graph.View{Mode: graph.OffCPU, NoIdleWaits: true}},
+		{"reasons", func() { pg.Key("s") }, graph.View{Mode: graph.OffCPU, NoIdleWaits: true, States: true}},
+		{"reverse", func() { pg.Key("r") }, graph.View{Mode: graph.OffCPU, NoIdleWaits: true, States: true, Reverse: true}},
+		{"by thread", func() { pg.Key("b") }, graph.View{Mode: graph.OffCPU, NoIdleWaits: true, States: true, Reverse: true, By: graph.ByThread}},
 		{"wakers", func() { pg.ClickOn("[name=mode][value='3']") },
-			flame.View{Mode: flame.Waker, NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
-		{"wall", func() { pg.Key("1") }, flame.View{NoIdleWaits: true, States: true, Reverse: true, By: flame.ByThread}},
-		{"waits", func() { pg.Key("w") }, flame.View{States: true, Reverse: true, By: flame.ByThread}},
+			graph.View{Mode: graph.Waker, NoIdleWaits: true, States: true, Reverse: true, By: graph.ByThread}},
+		{"wall", func() { pg.Key("1") }, graph.View{NoIdleWaits: true, States: true, Reverse: true, By: graph.ByThread}},
+		{"waits", func() { pg.Key("w") }, graph.View{States: true, Reverse: true, By: graph.ByThread}},
 		{"by name", func() {
 			pg.Eval(`(() => {
 			const by = document.querySelector('#by'); by.value = 2; by.dispatchEvent(new Event('change', {bubbles: true}));
 		})()`, nil)
-		}, flame.View{States: true, Reverse: true, By: flame.ByComm}},
+		}, graph.View{States: true, Reverse: true, By: graph.ByComm}},
 	} {
 		step.do()
 		settle(pg)
-		compare(t, step.what, shownRows(pg, true), rowsOf(p.Graph(step.view), true))
+		compare(t, step.what, shownRows(pg, true), rowsOf(graph.Of(p, step.view), true))
 		w := whole(step.view)
 		if got := detail(pg, "Time"); got != w.Ns() {
 			t.Errorf("%s: the page tells %d ns in all, want %d", step.what, got, w.Ns())
@@ -194,7 +195,7 @@ func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
 	if got := text(pg, "#details h3"); got != "Calls" {
 		t.Errorf("in a reverse graph the way to the root is headed %q", got)
 	}
-	if title, _ := p.Caption(flame.View{}); text(pg, "h1") != title {
+	if title, _ := graph.Caption(p, graph.View{}); text(pg, "h1") != title {
 		t.Errorf("the title is %q, want %q", text(pg, "h1"), title)
 	}
 }
@@ -223,9 +224,9 @@ func TestPageChoosesThreads(t *testing.T) {
 		return i
 	}
 	i := first()
-	on := func(t *flame.Thread) (ns int64) {
+	on := func(t *profile.Thread) (ns int64) {
 		for j := range t.Cells {
-			if t.Cells[j].Class == flame.ClassOnCPU {
+			if t.Cells[j].Class == profile.ClassOnCPU {
 				ns += t.Cells[j].Ns
 			}
 		}
@@ -238,8 +239,8 @@ func TestPageChoosesThreads(t *testing.T) {
 	}
 	pg.ClickOn(".thread")
 	settle(pg)
-	only := func(tids ...int32) flame.View {
-		return flame.View{Only: func(t *flame.Thread) bool {
+	only := func(tids ...int32) graph.View {
+		return graph.View{Only: func(t *profile.Thread) bool {
 			for _, tid := range tids {
 				if t.TID == tid {
 					return true
@@ -248,7 +249,7 @@ func TestPageChoosesThreads(t *testing.T) {
 			return false
 		}}
 	}
-	compare(t, "one thread", shownRows(pg, true), rowsOf(p.Graph(only(p.Threads[i].TID)), true))
+	compare(t, "one thread", shownRows(pg, true), rowsOf(graph.Of(p, only(p.Threads[i].TID)), true))
 	pg.Key("t")
 	pg.Type("worker-3")
 	pg.Wait("document.querySelectorAll('.thread').length === 2")
@@ -263,7 +264,7 @@ func TestPageChoosesThreads(t *testing.T) {
 	}
 	pg.Key("Control+a")
 	settle(pg)
-	compare(t, "both worker-3", shownRows(pg, true), rowsOf(p.Graph(only(1003, 1103)), true))
+	compare(t, "both worker-3", shownRows(pg, true), rowsOf(graph.Of(p, only(1003, 1103)), true))
 	if got := text(pg, "#threads .told"); got != "2 of 20 threads, 2 chosen" {
 		t.Errorf("the list says %q", got)
 	}
@@ -272,7 +273,7 @@ func TestPageChoosesThreads(t *testing.T) {
 	pg.Wait("document.querySelector('#threads input').value === '' && wprof.view.threads.size === 2")
 	pg.ClickOn("#threads .all")
 	settle(pg)
-	compare(t, "all", shownRows(pg, true), rowsOf(p.Graph(flame.View{}), true))
+	compare(t, "all", shownRows(pg, true), rowsOf(graph.Of(p, graph.View{}), true))
 }
 
 func TestPageSelectsARangeOfTime(t *testing.T) {
@@ -286,12 +287,12 @@ func TestPageSelectsARangeOfTime(t *testing.T) {
 	selected := func(what string, from, to int, said string) {
 		t.Helper()
 		settle(pg)
-		v := flame.View{From: from, To: to}
-		compare(t, what, shownRows(pg, false), rowsOf(p.Graph(v), false))
+		v := graph.View{From: from, To: to}
+		compare(t, what, shownRows(pg, false), rowsOf(graph.Of(p, v), false))
 		if got := text(pg, "#range"); got != said {
 			t.Errorf("%s: the page says %q, want %q", what, got, said)
 		}
-		total := p.Graph(v).Total[0].Ns()
+		total := graph.Of(p, v).Total[0].Ns()
 		if got := detail(pg, "Time"); got != total {
 			t.Errorf("%s: the page tells %d ns, want %d", what, got, total)
 		}
@@ -326,7 +327,7 @@ func TestPageCountsTimeFromTheRecordingsStart(t *testing.T) {
 	t.Parallel()
 	p := usual()
 	p.About.From = 5e9
-	pg := open(t, p, flame.View{From: 10, To: 20})
+	pg := open(t, p, graph.View{From: 10, To: 20})
 	if got := text(pg, "#range"); got != "6.0 s to 7.0 s (1 s)" {
 		t.Errorf("the page says that %s is selected", got)
 	}
@@ -363,8 +364,8 @@ func TestPageStripAddsUpSlots(t *testing.T) {
 	for i := range want {
 		want[i] = make([]float64, p.Slots)
 	}
-	band := map[flame.Class]int{flame.ClassOnCPU: 0, flame.ClassRunnable: 1, flame.ClassPreempted: 1, flame.ClassBlocked: 2,
-		flame.ClassNew: 2, flame.ClassIdle: 3, flame.ClassUnknown: 4}
+	band := map[profile.Class]int{profile.ClassOnCPU: 0, profile.ClassRunnable: 1, profile.ClassPreempted: 1, profile.ClassBlocked: 2,
+		profile.ClassNew: 2, profile.ClassIdle: 3, profile.ClassUnknown: 4}
 	for _, thread := range p.Threads {
 		for i := range thread.Cells {
 			for _, s := range thread.Cells[i].Slots {
@@ -409,7 +410,7 @@ func TestPageSearchesAndTellsTheShare(t *testing.T) {
 		pg.Eval("document.querySelector('#search').select()", nil)
 		pg.Type(term)
 		got := text(pg, "#found")
-		if want := foundShare(p.Graph(flame.View{}), term); got != want {
+		if want := foundShare(graph.Of(p, graph.View{}), term); got != want {
 			t.Errorf("%q: the page says %q, want %q", term, got, want)
 		}
 		pg.Eval("document.querySelector('#search').blur()", nil)
@@ -482,10 +483,10 @@ func TestPageGivesUpSlowRegularExpressions(t *testing.T) {
 }
 
 // foundShare is how much of a graph's time has a frame on its stack that a search finds, as the page tells it.
-func foundShare(g *flame.Graph, term string) string {
+func foundShare(g *graph.Graph, term string) string {
 	has := func(name string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(term)) }
 	matches := has
-	if !slices.ContainsFunc(g.Nodes[1:], func(n flame.GraphNode) bool { return has(n.Name) }) {
+	if !slices.ContainsFunc(g.Nodes[1:], func(n graph.GraphNode) bool { return has(n.Name) }) {
 		if pattern, err := regexp.Compile("(?i)" + term); err == nil {
 			matches = pattern.MatchString
 		}

@@ -1,0 +1,227 @@
+package analysis
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+)
+
+// topStacks and topWaits are how many stacks an analysis tells of threads that were blocked, and that waited for work.
+const (
+	topStacks = 10
+	topWaits  = 3
+)
+
+// WriteAnalysis tells in words and figures where the time of the threads went that a view has ([View].Only, From and To;
+// the rest of it does not matter): on the CPU, off it by reason, waiting for a CPU and for work; how much of the window that
+// covers and what this means; where the threads were blocked longest; and what the recording itself cost.
+// Lines of the form "key: value" are for grep(1); a key stays as it is from version to version. Times are seconds.
+func Write(w io.Writer, p *profile.Profile, v graph.View) error {
+	out := bufio.NewWriter(w)
+	b := breakDown(p, &v)
+	window := windowOf(p, &v)
+	writeSubject(out, p, &v, &b, window)
+	b.writeShares(out, window, p.About.MinBlock)
+	b.writeNotSampled(out)
+	b.explainCoverage(out, window, &p.About)
+	writeTop(out, p, "Top %d blocking stacks", profile.ClassBlocked, topStacks, &v)
+	writeTop(out, p, "Top %d waits for work", profile.ClassIdle, topWaits, &v)
+	writeCost(out, p)
+	return out.Flush()
+}
+
+// writeSubject says what the analysis is of.
+func writeSubject(w io.Writer, p *profile.Profile, v *graph.View, b *breakdown, window int64) {
+	fmt.Fprintf(w, "Wall-clock analysis\n\n")
+	line(w, "of", subjectOf(p, v))
+	line(w, "threads", fmt.Sprint(b.threads))
+	writeAbout(w, p, window)
+}
+
+// writeAbout says what recording it is of.
+func writeAbout(w io.Writer, p *profile.Profile, window int64) {
+	a := &p.About
+	line(w, "host", listed(a.Host, a.Kernel))
+	if !a.Start.IsZero() {
+		line(w, "recorded", a.Start.Format("2006-01-02 15:04:05 -0700"))
+	}
+	line(w, "window", seconds(window))
+	for _, s := range a.Sources {
+		if s.Period > 0 {
+			line(w, "sampling", fmt.Sprintf("%s, %.4g Hz, %d samples in all", s.Name, 1e9/float64(s.Period), a.Samples))
+		}
+	}
+	if a.OffCPU != "" {
+		line(w, "off-CPU stacks", a.OffCPU)
+	}
+	switch {
+	case a.Lost > 0:
+		line(w, "lost", fmt.Sprintf("%d events: what they would have told is unknown", a.Lost))
+	case a.IsLossy:
+		line(w, "lost", "events, not known how many: what they would have told is unknown")
+	default:
+		line(w, "lost", "nothing")
+	}
+	if a.CutStacks > 0 {
+		line(w, "cut stacks", fmt.Sprintf("%.1f%% of stacks lack their outer functions", 100*part(int64(a.CutStacks), int64(a.UserStacks))))
+	}
+}
+
+// subject names the threads that a view tells of.
+func subjectOf(p *profile.Profile, v *graph.View) string {
+	var first *profile.Thread
+	threads := 0
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		if first == nil {
+			first = t
+		}
+		threads++
+	}
+	switch {
+	case threads == 0:
+		return "nothing: no thread of the capture was chosen"
+	case countProcesses(p, v) > 1:
+		return fmt.Sprintf("%d processes", countProcesses(p, v))
+	}
+	l := &p.Labels[first.Label]
+	process := fmt.Sprintf("process %s (pid %d)", l.Process, first.PID)
+	if threads > 1 || first.TID == first.PID {
+		return process
+	}
+	return fmt.Sprintf("thread %s (tid %d) of %s", l.Comm, first.TID, process)
+}
+
+// writeShares is the table of what the time is made of.
+func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
+	fmt.Fprintf(w, "\n%-23s%14s  %11s  %9s  %s\n", "", "time", "of lifetime", "of window", "count")
+	row := func(key string, s share, unit string) {
+		count := ""
+		if unit != "" {
+			count = howOften(s.count, unit)
+		}
+		text := fmt.Sprintf("%-23s%14s  %10.1f%%  %8.1f%%  %s", key+":", seconds(s.ns), 100*part(s.ns, b.lifetime), 100*part(s.ns, window), count)
+		fmt.Fprintln(w, strings.TrimRight(text, " "))
+	}
+	row("on-CPU", b.onCPU, "samples")
+	if b.notSampled.ns > 0 {
+		row("  not sampled", b.notSampled, "")
+	}
+	row("off-CPU", b.blocked(), "times")
+	for _, r := range b.off {
+		row("  "+r.reason, r.share, "times")
+	}
+	row("scheduling delay", b.delay(), "times")
+	row("  runnable", b.runnable, "times")
+	row("  preempted", b.preempt, "times")
+	row("waits for work", b.idle, "times")
+	if b.unknown.ns > 0 {
+		row("unknown", b.unknown, "")
+	}
+	if b.leftOut > 0 {
+		row("off for less than "+shortDuration(minBlock), share{ns: b.leftOut}, "")
+	}
+	row("total", share{ns: b.total()}, "")
+}
+
+// writeNotSampled says what to do where time on the CPU has no place in the code.
+func (b *breakdown) writeNotSampled(w io.Writer) {
+	if b.notSampled.ns == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	wrapped(w, "", fmt.Sprintf("%.1f%% of the time on the CPU has no sample, so nothing tells where in the code it was: sample more often "+
+		"(wprof-wallclock -f, wprof-record -Stimer) or record for longer.", 100*part(b.notSampled.ns, b.onCPU.ns)))
+}
+
+// howOften is how often something was: 3 times, once.
+func howOften(n uint64, unit string) string {
+	switch {
+	case n != 1:
+		return fmt.Sprintf("%d %s", n, unit)
+	case unit == "times":
+		return "once"
+	}
+	return "1 " + strings.TrimSuffix(unit, "s")
+}
+
+// explainCoverage tells how much of the window the threads were at work, and what this means.
+func (b *breakdown) explainCoverage(w io.Writer, window int64, a *profile.About) {
+	fmt.Fprintln(w)
+	b.writeReading(w, window, a)
+	fmt.Fprintln(w)
+	wrapped(w, "", "Coverage is (on-CPU + off-CPU + scheduling delay) / window. Waits for work, unknown time and times off the CPU "+
+		"that were left out as too short are not in it: with them every thread's time adds up to its lifetime, whatever it did.")
+}
+
+// WriteCoverage writes how much of the window the threads of a view were at work, and what that means.
+func WriteCoverage(w io.Writer, p *profile.Profile, v graph.View) {
+	b := breakDown(p, &v)
+	b.writeReading(w, windowOf(p, &v), &p.About)
+}
+
+// writeReading says how much of the window was at work, and what that means.
+func (b *breakdown) writeReading(w io.Writer, window int64, a *profile.About) {
+	line(w, "coverage", fmt.Sprintf("%.1f%% of the window", 100*b.coverage(window)))
+	line(w, "reading", b.reading(window, a))
+}
+
+// writeCost tells what the recording itself cost.
+func writeCost(w io.Writer, p *profile.Profile) {
+	c := &p.About.Recorder
+	fmt.Fprint(w, "\nCost of the recording\n\n")
+	cpu := seconds(c.CPU)
+	if p.About.Window >= int64(time.Second) { // the recorder's start alone takes longer than a very short window
+		cpu += fmt.Sprintf(", %.1f%% of one CPU for as long as the window", 100*part(c.CPU, p.About.Window))
+	}
+	line(w, "recorder CPU", cpu)
+	line(w, "recorder memory", fmt.Sprintf("%.1f MiB at its peak", float64(c.Memory)/(1<<20)))
+	fmt.Fprintln(w)
+	wrapped(w, "", "The recorder's CPU time includes its start, and putting events in order and naming functions after the window. What its "+
+		"programs in the kernel take, about a microsecond a switch and a few a stack, is part of the recorded threads' own time.")
+}
+
+// line is a "key: value" line; a value that is longer goes on below.
+func line(w io.Writer, key, value string) {
+	wrapped(w, fmt.Sprintf("%-23s", key+":"), value)
+}
+
+// wrapped writes words in lines of 80 columns, behind a head that is left blank from the second line on.
+func wrapped(w io.Writer, head, text string) {
+	const columns = 80
+	at := head
+	for _, word := range strings.Fields(text) {
+		if len(at) > len(head) && len([]rune(at))+1+len([]rune(word)) > columns {
+			fmt.Fprintln(w, at)
+			at = strings.Repeat(" ", len(head))
+		}
+		if len(at) > len(head) {
+			at += " "
+		}
+		at += word
+	}
+	fmt.Fprintln(w, strings.TrimRight(at, " "))
+}
+
+func listed(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	}
+	return a + ", " + b
+}
+
+// seconds is a time to the microsecond.
+func seconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns)/1e9) }
+
+// shortDuration is a threshold as people write it.
+func shortDuration(ns int64) string { return time.Duration(ns).String() }

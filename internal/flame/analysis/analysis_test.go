@@ -1,0 +1,198 @@
+package analysis
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"wprof/format"
+	"wprof/internal/flame/flametest"
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+)
+
+// sample is a profile of two threads in a window of 10 s: main runs 2 s, sleeps 3 s, is delayed 1 s, waits for work 3 s, and
+// 1 s of short blocks is left out; the second one lived for 4 s and waited for disks.
+func analysisOf(t *testing.T, p *profile.Profile, v graph.View) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Write(&out, p, v); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if utf8.RuneCountInString(line) > 81 || strings.TrimRight(line, " \n")+"\n" != line {
+			t.Errorf("%q is wider than 80 columns or ends in blanks", line)
+		}
+	}
+	return out.String()
+}
+
+func onlyThread(tid int32) graph.View {
+	return graph.View{Only: func(t *profile.Thread) bool { return t.TID == tid }}
+}
+
+func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
+	text := analysisOf(t, flametest.Analysed(), onlyThread(10))
+	flametest.Says(t, text, "of: process app (pid 10)", "threads: 1", "window: 10.000000 s",
+		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "off-CPU: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
+		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
+		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window",
+		"reading: normal: most of the window is told", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
+}
+
+func TestAnalysisOfAnotherThreadTellsItsLifetime(t *testing.T) {
+	text := analysisOf(t, flametest.Analysed(), onlyThread(11))
+	flametest.Says(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
+		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window")
+	if !strings.Contains(text, "short-lived") {
+		t.Errorf("a thread that lived for less than half of the window is not said to:\n%s", text)
+	}
+}
+
+func TestAnalysisReadsItsCoverage(t *testing.T) {
+	p := flametest.Analysed()
+	flametest.Says(t, analysisOf(t, p, graph.View{}), "threads: 2", "coverage: 100.0% of the window",
+		"reading: normal: most of the window is told, 70% of it blocked", " (mostly disk wait)")
+	p.Threads[1].Cells[0].Ns += 3e9
+	p.Threads[1].Lifetime += 3e9
+	if text := analysisOf(t, p, graph.View{}); !strings.Contains(text, "several threads: their time on the CPU") {
+		t.Errorf("coverage of 130%% is not read as several threads:\n%s", text)
+	}
+	p.Threads[0].Cells[1].Class = profile.ClassIdle
+	if text := analysisOf(t, p, onlyThread(10)); !strings.Contains(text, "mostly idle") || !strings.Contains(text, "coverage:              30.0%") {
+		t.Errorf("six of ten seconds of waiting for work are not read as idle:\n%s", text)
+	}
+	p.Threads[0].Cells = p.Threads[0].Cells[:1]
+	if text := analysisOf(t, p, onlyThread(10)); !strings.Contains(text, "mostly left out") {
+		t.Errorf("eight of ten seconds of short blocks are not read as left out:\n%s", text)
+	}
+	flametest.Says(t, analysisOf(t, p, onlyThread(12)), "of: nothing: no thread of the capture was chosen", "threads: 0")
+}
+
+// reads checks the reading of a profile, whose lines are joined.
+func reads(t *testing.T, p *profile.Profile, want string) {
+	t.Helper()
+	text := analysisOf(t, p, graph.View{})
+	_, got, _ := strings.Cut(text, "reading:")
+	got, _, _ = strings.Cut(got, "\n\n")
+	if got = strings.Join(strings.Fields(got), " "); got != want {
+		t.Errorf("it reads %q, want %q:\n%s", got, want, text)
+	}
+}
+
+func TestReadingSaysWhatWasMostOfTheTime(t *testing.T) {
+	b := flametest.New()
+	in := b.Calls("main", "read", "k_read")
+	b.Thread(10, 10, "app", flametest.Cell(profile.ClassBlocked, format.StateInterruptible, in, 1e9, 1))
+	reads(t, b.Profile, "normal: most of the window is told, 100% of it blocked (sleep)")
+	b.Thread(10, 11, "hand", flametest.Cell(profile.ClassOnCPU, 0, in, 6e6, 1))
+	reads(t, b.Profile, "several threads: their time on the CPU, blocked and waiting for a CPU adds up to 1.006 times the window, "+
+		"99% of it off the CPU (sleep); look at each by itself")
+	for tid := int32(12); tid < 22; tid++ {
+		b.Thread(10, tid, "hand", flametest.Cell(profile.ClassBlocked, format.StateInterruptible, in, 96e7, 1), flametest.Cell(profile.ClassOnCPU, 0, in, 3e7, 1),
+			flametest.Cell(profile.ClassBlocked, format.StateUninterruptible, in, 1e7, 1))
+	}
+	reads(t, b.Profile, "several threads: their time on the CPU, blocked and waiting for a CPU adds up to 11.0 times the window, "+
+		"97% of it off the CPU (mostly sleep); look at each by itself")
+	b = flametest.New()
+	in = b.Calls("main")
+	b.Thread(10, 10, "app", flametest.Cell(profile.ClassOnCPU, 0, in, 9e8, 30), flametest.Cell(profile.ClassPreempted, 0, in, 1e8, 1))
+	reads(t, b.Profile, "normal: most of the window is told, 90% of it on the CPU")
+	b.Threads[0].Cells[0].Ns, b.Threads[0].Cells[1].Ns = 2e8, 8e8
+	reads(t, b.Profile, "normal: most of the window is told, 80% of it waiting for a CPU")
+}
+
+func TestReadingOfTheUnknownKnowsWhetherEventsWereLost(t *testing.T) {
+	b := flametest.New()
+	b.Thread(10, 10, "app", flametest.Cell(profile.ClassUnknown, 0, 0, 1e9, 1))
+	reads(t, b.Profile, "mostly unknown: what these threads did is not told by the capture, although no events were lost; they are filtered "+
+		"out, or the kernel did not tell them")
+	b.About.IsLossy = true
+	reads(t, b.Profile, "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters")
+}
+
+func TestAnalysisTellsWhatHasNoSample(t *testing.T) {
+	text := analysisOf(t, flametest.Box().Profile, graph.View{}) // 1 ms of 351
+	flametest.Says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so nothing tells where in the code it",
+		" disk wait: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
+	p := flametest.Analysed()
+	p.Threads[0].Cells[0].Count, p.Threads[0].Cells[1].Count = 1, 1
+	text = analysisOf(t, p, onlyThread(10))
+	flametest.Says(t, text, "on-CPU: 2.000000 s 20.0% 20.0% 1 sample", " sleep: 3.000000 s 30.0% 30.0% once")
+	if strings.Contains(text, "not sampled") || strings.Contains(text, "no sample") {
+		t.Errorf("time with samples is told as without:\n%s", text)
+	}
+}
+
+func TestLockWaitedForAllTheTimeIsNamed(t *testing.T) {
+	const idle = "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
+		"at who should have sent the work"
+	for _, c := range []struct{ inner, call, lock string }{
+		{"pop", "epoll_wait", ""}, {"pop", "futex", "most of these waits are for a futex, and"},
+		{"__pthread_mutex_lock@GLIBC_2.2.5", "futex", "but 100% of these waits are in __pthread_mutex_lock@GLIBC_2.2.5:"},
+		{"pthread_rwlock_rdlock", "futex_waitv", "but 100% of these waits are in pthread_rwlock_rdlock:"},
+		{"__new_sem_wait", "futex", "but 100% of these waits are in __new_sem_wait:"},
+		{"___lll_lock_wait", "futex", "but 100% of these waits are in ___lll_lock_wait:"},
+		{"my_sem_waiter", "futex", "most of these waits are for a futex, and"},
+	} {
+		b := flametest.New()
+		stack := b.Calls("main", "work", c.inner, "__lll_lock_wait", "k_futex")
+		if !isLock(c.inner) {
+			stack = b.Calls("main", "work", c.inner, "k_futex")
+		}
+		b.Waits = map[profile.NodeID]string{stack: c.call}
+		b.Thread(10, 10, "app", flametest.Cell(profile.ClassIdle, format.StateInterruptible, stack, 1e9, 1))
+		above := "\n\nA lock that a thread waits for nearly all the time counts as a wait for work,"
+		text := analysisOf(t, b.Profile, graph.View{})
+		if strings.Contains(text, above) != (c.lock != "") || isLock(c.inner) != strings.Contains(strings.Join(strings.Fields(text), " "), "in which there is "+c.inner+". 1.") {
+			t.Errorf("above the stack of %s in %s stands:\n%s", c.inner, c.call, text)
+		}
+		if c.lock == "" {
+			reads(t, b.Profile, idle)
+		} else {
+			reads(t, b.Profile, idle+"; "+c.lock+" a lock waited for nearly all the time counts as a wait for work too, so look at the stack")
+		}
+	}
+}
+
+func TestVeryShortWindowHasNoShareOfTheRecorder(t *testing.T) {
+	p := flametest.Analysed()
+	p.About.Window = 3e6
+	flametest.Says(t, analysisOf(t, p, graph.View{}), "recorder CPU: 0.300000 s")
+}
+
+func TestAnalysisRanksBlockingStacks(t *testing.T) {
+	text := analysisOf(t, flametest.Analysed(), graph.View{})
+	flametest.Says(t, text, "Top 2 blocking stacks of 2, innermost function first",
+		" 1. 4.000000 s, 57.1%: disk wait, 8 times, 0.500000 s each\n read_disk\n main", // two nodes that read alike
+		" 2. 3.000000 s, 42.9%: sleep, 300 times, 0.010000 s each\n do_nanosleep_[k]\n inlined\n nap\n main",
+		"Top 1 waits for work of 1, innermost function first")
+}
+
+func TestAnalysisOfSlotsTellsTheirTimeOnly(t *testing.T) {
+	p := flametest.Analysed()
+	p.Slot, p.Slots = 1e9, 10
+	p.Threads[0].Cells[0].Slots = []profile.SlotTime{{Slot: 2, Ns: 5e8}, {Slot: 7, Ns: 15e8}}
+	flametest.Says(t, analysisOf(t, p, graph.View{From: 2, To: 4}), "window: 2.000000 s", "on-CPU: 0.500000 s 100.0% 25.0% 25 samples", "total: 0.500000 s 100.0% 25.0%")
+}
+
+func TestThreadTableSumsUpItsRows(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteThreads(&out, flametest.Analysed(), graph.View{}); err != nil {
+		t.Fatal(err)
+	}
+	flametest.Says(t, out.String(), " tid role lifetime on-CPU blocked delay idle cover", " 10 main 10.000 2.000 3.000 1.000 3.000 60.0%",
+		" 11 kworker/0:1 <x> 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
+}
+
+func TestTableOfSeveralProcessesNamesThem(t *testing.T) {
+	p := flametest.Analysed()
+	p.Threads[1].TID, p.Threads[1].PID = 20, 20
+	p.Labels[2].Process = "other"
+	var out bytes.Buffer
+	if err := WriteThreads(&out, p, graph.View{}); err != nil {
+		t.Fatal(err)
+	}
+	flametest.Says(t, out.String(), "of: 2 processes", " 10 app:main 10.000 2.000 3.000 1.000 3.000 60.0%", " 20 other:main 4.000 0.000 4.000 0.000 0.000 40.0%")
+}

@@ -1,0 +1,132 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+)
+
+// maxFrames is how many functions of a stack an analysis names.
+const maxFrames = 32
+
+// blocker is a stack in which threads were off the CPU, for one reason.
+type blocker struct {
+	reason string
+	frames []*graph.Step  // outermost first
+	stack  profile.NodeID // one that reads so
+	share
+}
+
+// blockerKey is what time is summed up by before stacks are put into words: places in the code may differ that the words
+// do not tell apart.
+type blockerKey struct {
+	stack  profile.NodeID
+	reason string
+}
+
+// blockers are the stacks of one class, the longest time first.
+func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*blocker {
+	sums := make(map[blockerKey]*share)
+	var order []blockerKey // what comes first stays first among equals
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		for i := range t.Cells {
+			c := &t.Cells[i]
+			w := v.Weight(c)
+			if c.Class != class || w.Ns() == 0 {
+				continue
+			}
+			key := blockerKey{c.Stack, profile.Reason(c.Class, c.State)}
+			if sums[key] == nil {
+				sums[key] = new(share)
+				order = append(order, key)
+			}
+			sums[key].add(w)
+		}
+	}
+	return merged(p, order, sums)
+}
+
+// named puts stacks into words and merges those that are the same then.
+func merged(p *profile.Profile, order []blockerKey, sums map[blockerKey]*share) []*blocker {
+	g := graph.NewBuilder(graph.View{}, p)
+	same := make(map[string]*blocker)
+	var all []*blocker
+	for _, key := range order {
+		frames := g.Stack(key.stack)
+		var text strings.Builder
+		text.WriteString(key.reason)
+		for _, f := range frames {
+			fmt.Fprintf(&text, "\x00%d%s", f.Kind, f.Name)
+		}
+		b := same[text.String()]
+		if b == nil {
+			b = &blocker{reason: key.reason, frames: frames, stack: key.stack}
+			same[text.String()] = b
+			all = append(all, b)
+		}
+		b.ns += sums[key].ns
+		b.count += sums[key].count
+	}
+	slices.SortStableFunc(all, func(x, y *blocker) int { return cmp.Compare(y.ns, x.ns) })
+	return all
+}
+
+// writeTop lists the stacks of a class in which most time was spent; nothing if there are none of waits for work.
+func writeTop(w io.Writer, p *profile.Profile, title string, class profile.Class, top int, v *graph.View) {
+	all := blockersOf(p, class, v)
+	if len(all) == 0 {
+		if class == profile.ClassBlocked {
+			fmt.Fprint(w, "\nNo blocking stacks: no thread was blocked at work\n")
+		}
+		return
+	}
+	total := int64(0)
+	for _, b := range all {
+		total += b.ns
+	}
+	told := min(top, len(all))
+	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", told, len(all))
+	if class == profile.ClassIdle {
+		writeLocks(w, p, all[:told])
+	}
+	for i, b := range all[:told] {
+		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
+		switch {
+		case b.count == 1:
+			fmt.Fprint(w, ", once")
+		case b.count > 1:
+			fmt.Fprintf(w, ", %d times, %s each", b.count, seconds(b.ns/int64(b.count)))
+		}
+		fmt.Fprintln(w)
+		b.writeFrames(w)
+	}
+}
+
+func (b *blocker) writeFrames(w io.Writer) {
+	if len(b.frames) == 0 {
+		fmt.Fprintln(w, "      [no stack]")
+	}
+	for i := len(b.frames) - 1; i >= 0; i-- {
+		if i < len(b.frames)-maxFrames {
+			fmt.Fprintf(w, "      ... and %d more\n", i+1)
+			return
+		}
+		fmt.Fprintln(w, "      "+textOf(b.frames[i]))
+	}
+}
+
+// textOf is a frame's name, with the kernel's functions marked as in folded stacks.
+func textOf(s *graph.Step) string {
+	if s.Kind == graph.KindKernel {
+		return s.Name + "_[k]"
+	}
+	return s.Name
+}

@@ -1,0 +1,146 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"wprof/internal/flame/profile"
+)
+
+// reading says what a coverage means, and what to do about it.
+func (b *breakdown) reading(window int64, a *profile.About) string {
+	switch c := b.coverage(window); {
+	case c > 1.0005:
+		return fmt.Sprintf("several threads: their time on the CPU, blocked and waiting for a CPU adds up to %s times the window, %.0f%% of it "+
+			"off the CPU%s; look at each by itself", times(c), 100*part(b.covered()-b.onCPU.ns, b.covered()), b.mostReason())
+	case c >= 0.5:
+		return "normal: most of the window is told" + b.most()
+	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:
+		return fmt.Sprintf("mostly left out: times off the CPU below %s make up %s; record with a lower minimum to see them",
+			shortDuration(a.MinBlock), seconds(b.leftOut))
+	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns && a.IsLossy:
+		return "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters"
+	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns:
+		return "mostly unknown: what these threads did is not told by the capture, although no events were lost; they are filtered out, " +
+			"or the kernel did not tell them"
+	case b.lifetime < window/2:
+		return "short-lived: the threads were there for less than half of the window; start the recording with the command, or record for a shorter time"
+	}
+	return "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
+		"at who should have sent the work" + b.mayBeLock()
+}
+
+// times is a multiple in as many digits as tell it from 1.
+func times(c float64) string {
+	if c < 1.95 {
+		return fmt.Sprintf("%.*f", max(1, int(math.Ceil(-math.Log10(c-1)))), c)
+	}
+	return fmt.Sprintf("%.1f", c)
+}
+
+// most names what makes up most of the time at work, if one thing does.
+func (b *breakdown) most() string {
+	half := b.covered() / 2
+	switch {
+	case b.onCPU.ns > half:
+		return fmt.Sprintf(", %.0f%% of it on the CPU", 100*part(b.onCPU.ns, b.covered()))
+	case b.blocked().ns > half:
+		return fmt.Sprintf(", %.0f%% of it blocked%s", 100*part(b.blocked().ns, b.covered()), b.mostReason())
+	case b.delay().ns > half:
+		return fmt.Sprintf(", %.0f%% of it waiting for a CPU", 100*part(b.delay().ns, b.covered()))
+	}
+	return ""
+}
+
+// mostReason is why threads were blocked, if that is one thing for most of the time, and most of the time at work.
+func (b *breakdown) mostReason() string {
+	blocked := b.blocked().ns
+	switch {
+	case blocked <= b.covered()/2 || b.off[0].ns <= blocked/2:
+		return ""
+	case len(b.off) == 1:
+		return " (" + b.off[0].reason + ")"
+	}
+	return " (mostly " + b.off[0].reason + ")"
+}
+
+// mayBeLock warns where what counts as waiting for work may be a wait for a lock: a futex tells no lock from a queue.
+func (b *breakdown) mayBeLock() string {
+	switch half := b.idle.ns / 2; {
+	case b.locked > half:
+		return fmt.Sprintf("; but %.0f%% of these waits are in %s: a lock waited for nearly all the time counts as a wait for work too, so look at the stack",
+			100*part(b.locked, b.idle.ns), b.lock)
+	case b.futex > half:
+		return "; most of these waits are for a futex, and a lock waited for nearly all the time counts as a wait for work too, so look at the stack"
+	}
+	return ""
+}
+
+// addIdle notes what a wait for work may be a wait for.
+func (b *breakdown) addIdle(p *profile.Profile, stack profile.NodeID, ns int64) {
+	if !isFutex(p, stack) {
+		return
+	}
+	b.futex += ns
+	if lock := lockIn(p, stack); lock != "" {
+		b.locked += ns
+		b.lock = lock
+	}
+}
+
+// writeLocks says above a list of waits for work that some of them may be for locks.
+func writeLocks(w io.Writer, p *profile.Profile, waits []*blocker) {
+	futex := false
+	var locks []string
+	for _, b := range waits {
+		futex = futex || isFutex(p, b.stack)
+		if lock := lockIn(p, b.stack); lock != "" && isFutex(p, b.stack) && !slices.Contains(locks, lock) {
+			locks = append(locks, lock)
+		}
+	}
+	if !futex {
+		return
+	}
+	text := "A lock that a thread waits for nearly all the time counts as a wait for work, because a futex tells no lock from a queue: look at the stacks"
+	if len(locks) > 0 {
+		text += ", in which there is " + strings.Join(locks, " and ")
+	}
+	fmt.Fprintln(w)
+	wrapped(w, "", text+".")
+}
+
+func isFutex(p *profile.Profile, stack profile.NodeID) bool {
+	return strings.HasPrefix(p.Waits[stack], "futex")
+}
+
+// lockIn is the function of the C library by which a stack waits for a lock or a semaphore, the outermost one; "" if there is
+// none.
+func lockIn(p *profile.Profile, stack profile.NodeID) (name string) {
+	for id := stack; id != 0; id = p.Nodes[id].Parent {
+		for _, f := range p.Frames[p.Nodes[id].Frame].Functions {
+			if isLock(f.Name) {
+				name = f.Name
+			}
+		}
+	}
+	return name
+}
+
+// isLock tells whether a function is one of those of glibc and musl, under all their names, such as __pthread_mutex_lock_slow
+// and __new_sem_wait.
+func isLock(function string) bool {
+	name := strings.TrimLeft(function, "_")
+	for _, prefix := range [...]string{"GI_", "new_"} {
+		name = strings.TrimLeft(strings.TrimPrefix(name, prefix), "_")
+	}
+	for _, lock := range [...]string{"pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "pthread_mutex_cond_lock",
+		"pthread_rwlock_", "lll_lock_wait", "lll_mutex_lock", "sem_wait", "sem_timedwait", "sem_clockwait"} {
+		if strings.HasPrefix(name, lock) {
+			return true
+		}
+	}
+	return false
+}

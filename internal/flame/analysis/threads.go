@@ -1,0 +1,61 @@
+package analysis
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+)
+
+// WriteThreadAnalysis is a table of the threads of a view: how long each one lived in the window, what it did, and how much of
+// the window that covers; and the same of all together. Times are seconds.
+func WriteThreads(w io.Writer, p *profile.Profile, v graph.View) error {
+	out := bufio.NewWriter(w)
+	all := breakDown(p, &v)
+	window := windowOf(p, &v)
+	fmt.Fprint(out, "Wall-clock analysis by thread\n\n")
+	line(out, "of", subjectOf(p, &v))
+	line(out, "threads", fmt.Sprint(all.threads))
+	writeAbout(out, p, window)
+	fmt.Fprintf(out, "\n%7s %-15s %9s %9s %9s %9s %9s %6s\n", "tid", "role", "lifetime", "on-CPU", "blocked", "delay", "idle", "cover")
+	several := countProcesses(p, &v) > 1
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		role := p.RoleName(t)
+		if several {
+			role = p.Labels[t.Label].Process + ":" + role
+		}
+		var b breakdown
+		b.add(p, t, &v)
+		b.writeRow(out, fmt.Sprint(t.TID), role, window)
+	}
+	all.writeRow(out, "all", "", window)
+	if missing := all.unknown.ns + all.leftOut; missing > 0 {
+		fmt.Fprintln(out)
+		wrapped(out, "", fmt.Sprintf("%s of the lifetimes are unknown, or times off the CPU that were left out as too short: in no column.", seconds(missing)))
+	}
+	all.explainCoverage(out, window, &p.About)
+	writeCost(out, p)
+	return out.Flush()
+}
+
+// processes is how many processes a view tells of.
+func countProcesses(p *profile.Profile, v *graph.View) int {
+	pids := make(map[int32]bool)
+	for _, t := range p.Threads {
+		if v.Only == nil || v.Only(t) {
+			pids[t.PID] = true
+		}
+	}
+	return len(pids)
+}
+
+func (b *breakdown) writeRow(w io.Writer, tid, role string, window int64) {
+	s := func(ns int64) float64 { return float64(ns) / 1e9 }
+	fmt.Fprintf(w, "%7s %-15s %9.3f %9.3f %9.3f %9.3f %9.3f %5.1f%%\n", tid, role,
+		s(b.lifetime), s(b.onCPU.ns), s(b.blocked().ns), s(b.delay().ns), s(b.idle.ns), 100*b.coverage(window))
+}

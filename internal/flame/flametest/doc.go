@@ -1,0 +1,2 @@
+// Package flametest makes profiles and graphs for tests.
+package flametest

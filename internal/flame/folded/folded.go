@@ -1,0 +1,186 @@
+package folded
+
+import (
+	"bufio"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+)
+
+// Unit is what the weights of folded stacks are counted in.
+type Unit uint8
+
+const (
+	Microseconds Unit = iota
+	Nanoseconds
+	Milliseconds
+	Samples // samples on the CPU, waits off it
+)
+
+// ns is the length of a unit; 0 of those that are no time.
+func (u Unit) ns() int64 {
+	return [...]int64{Microseconds: 1e3, Nanoseconds: 1, Milliseconds: 1e6, Samples: 0}[u]
+}
+
+// Text says how a graph is written as folded stacks.
+type Text struct {
+	Unit   Unit
+	Kernel bool // frames of the kernel end in _[k]
+}
+
+// Suffixes of frames.
+const (
+	kernelSuffix = "_[k]"
+	onSuffix     = "_[c]"
+	offSuffix    = "_[o]"
+)
+
+// WriteFolded writes what a view tells as folded stacks, see [Graph.WriteFolded]. Only the frames of one root are in memory
+// at a time.
+func Write(w io.Writer, p *profile.Profile, v graph.View, t Text) error {
+	type part struct {
+		root string
+		cell *profile.Cell
+	}
+	var parts []part
+	roots := make(map[string]string) // one copy of each
+	for _, thread := range p.Threads {
+		if v.Only != nil && !v.Only(thread) {
+			continue
+		}
+		for i := range thread.Cells {
+			cell := &thread.Cells[i]
+			root := v.Root(p, cell)
+			if known, found := roots[root]; found {
+				root = known
+			} else {
+				roots[root] = root
+			}
+			parts = append(parts, part{root, cell})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.root, b.root) })
+	b := graph.NewBuilder(v, p)
+	out := bufio.NewWriterSize(w, foldedBuffer)
+	for i, one := range parts {
+		if i > 0 && one.root != parts[i-1].root {
+			writeFoldedGraph(out, b.End(), t)
+			b.Begin()
+		}
+		b.AddCell(one.cell)
+	}
+	writeFoldedGraph(out, b.End(), t)
+	return out.Flush()
+}
+
+// WriteFolded writes folded stacks: a line each, with the frames from the root on, separated by semicolons, a space and
+// the weight. Of a graph that is compared with another one, the other's weight stands before its own, as difffolded.pl
+// writes it.
+//
+// Weights are whole numbers. What rounding takes from one line the next one of the same root gets, so that a root's lines
+// add up to its time; lines that come to nothing are left out.
+func WriteGraph(w io.Writer, g *graph.Graph, t Text) error {
+	out := bufio.NewWriterSize(w, foldedBuffer)
+	writeFoldedGraph(out, g, t)
+	return out.Flush()
+}
+
+const foldedBuffer = 64 << 10
+
+func writeFoldedGraph(w *bufio.Writer, g *graph.Graph, t Text) {
+	f := folder{g: g, t: t, w: w}
+	for _, child := range g.Children(0) {
+		f.own, f.base = rounder{unit: t.Unit}, rounder{unit: t.Unit}
+		f.write(child)
+	}
+	if f.line = append(f.line[:0], "[all]"...); g.Self[0].Ns() > 0 {
+		f.weigh(0)
+	}
+}
+
+type folder struct {
+	g         *graph.Graph
+	t         Text
+	w         *bufio.Writer
+	line      []byte
+	own, base rounder
+}
+
+// write writes a node's own line and those of all above it.
+func (f *folder) write(id int32) {
+	n := &f.g.Nodes[id]
+	length := len(f.line)
+	if length > 0 {
+		f.line = append(f.line, ';')
+	}
+	f.line = append(f.line, foldedName(n.Name)...)
+	if n.Kind == graph.KindKernel && f.t.Kernel {
+		f.line = append(f.line, kernelSuffix...)
+	}
+	plain := len(f.line)
+	switch n.Mark {
+	case graph.MarkOn:
+		f.line = append(f.line, onSuffix...)
+	case graph.MarkOff:
+		f.line = append(f.line, offSuffix...)
+	}
+	f.weigh(id)
+	f.line = f.line[:plain]
+	for _, child := range f.g.Children(id) {
+		f.write(child)
+	}
+	f.line = f.line[:length]
+}
+
+// weigh writes the line at hand with a node's own weight.
+func (f *folder) weigh(id int32) {
+	own := f.own.round(f.g.Self[id])
+	if f.g.Base == nil {
+		if own == 0 {
+			return
+		}
+		_, _ = f.w.Write(f.line) // its Flush returns the error
+	} else {
+		base := f.base.round(f.g.BaseSelf[id])
+		if own == 0 && base == 0 {
+			return
+		}
+		_, _ = f.w.Write(f.line)
+		_ = f.w.WriteByte(' ')
+		_, _ = f.w.WriteString(strconv.FormatInt(base, 10))
+	}
+	_ = f.w.WriteByte(' ')
+	_, _ = f.w.WriteString(strconv.FormatInt(own, 10))
+	_ = f.w.WriteByte('\n')
+}
+
+// rounder makes whole numbers of weights whose sum is that of the weights, rounded.
+type rounder struct {
+	unit Unit
+	ns   int64 // of the weights so far
+	told int64
+}
+
+func (r *rounder) round(w graph.Weight) int64 {
+	unit := r.unit.ns()
+	if unit == 0 {
+		return int64(w.Count)
+	}
+	r.ns += w.Ns()
+	all := (r.ns + unit/2) / unit
+	n := all - r.told
+	r.told = all
+	return n
+}
+
+// foldedName keeps what separates frames out of a name.
+func foldedName(name string) string {
+	if strings.IndexByte(name, ';') < 0 {
+		return name
+	}
+	return strings.ReplaceAll(name, ";", ":")
+}

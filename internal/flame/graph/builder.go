@@ -1,0 +1,288 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+
+	"wprof/internal/flame/profile"
+)
+
+// grapher makes a graph of a profile, or of two that are compared.
+type Builder struct {
+	v     View
+	sides []side
+	room  int // bytes
+	g     *Graph
+	index map[graphKey]int32
+	path  []stepID
+	steps []*Step
+	named map[stepKey]stepID
+}
+
+// side is a profile on its way into a graph.
+type side struct {
+	p *profile.Profile
+	// frames are the steps of each frame of the profile, once they are needed.
+	frames [][]stepID
+}
+
+// stepID is an index into grapher.steps.
+type stepID uint32
+
+// stepKey is what makes two steps from the same frame of a graph one.
+type stepKey struct {
+	name string
+	kind Kind
+}
+
+// graphKey is what makes two frames of a graph one.
+type graphKey struct {
+	parent int32
+	step   stepID
+	mark   Mark
+}
+
+// What the parts of a graph take in memory while it is made, bytes.
+const (
+	perGraphNode = 128
+	perBaseNode  = 64 // more of one that is compared
+	perStep      = 160
+)
+
+// A graph and the profiles that it is made of may take profileAndGraph, and the graph alone from leastGraph to mostGraph: with
+// what a picture needs it is below 256 MiB then.
+const (
+	profileAndGraph = 164 << 20
+	leastGraph      = 40 << 20
+	mostGraph       = 136 << 20
+)
+
+func NewBuilder(v View, profiles ...*profile.Profile) *Builder {
+	b := &Builder{v: v, named: make(map[stepKey]stepID), room: profileAndGraph}
+	for _, p := range profiles {
+		b.sides = append(b.sides, side{p, make([][]stepID, len(p.Frames))})
+		b.room -= p.Memory
+	}
+	b.room = min(max(leastGraph, b.room), mostGraph)
+	b.Begin()
+	return b
+}
+
+// Begin begins another graph.
+func (b *Builder) Begin() {
+	b.g, b.index = &Graph{}, make(map[graphKey]int32)
+	b.node(graphKey{parent: -1}, &Step{Kind: KindRoot})
+}
+
+func (b *Builder) node(key graphKey, s *Step) int32 {
+	id := int32(len(b.g.Nodes))
+	b.index[key] = id
+	b.g.Nodes, b.g.Self = append(b.g.Nodes, GraphNode{Step: s, Mark: key.mark, Parent: key.parent}), append(b.g.Self, Weight{})
+	if len(b.sides) > 1 {
+		b.g.BaseSelf = append(b.g.BaseSelf, Weight{})
+	}
+	return id
+}
+
+// isFull reports whether there is no room for another frame.
+func (b *Builder) isFull() bool {
+	return len(b.g.Nodes)*b.perNode()+len(b.steps)*perStep >= b.room
+}
+
+func (b *Builder) perNode() int { return perGraphNode + (len(b.sides)-1)*perBaseNode }
+
+// End makes the graph.
+func (b *Builder) End() *Graph {
+	g := b.g
+	b.g, b.index = nil, nil
+	g.settle()
+	return g
+}
+
+// Graph merges what a view shows of the profile.
+func Of(p *profile.Profile, v View) *Graph {
+	b := NewBuilder(v, p)
+	b.cells()
+	return b.End()
+}
+
+// cells adds the time of all cells.
+func (b *Builder) cells() {
+	type one struct {
+		*profile.Cell
+		side *side
+	}
+	cells := 0
+	b.eachThread(func(_ *side, t *profile.Thread) { cells += len(t.Cells) })
+	all := make([]one, 0, cells)
+	b.eachThread(func(s *side, t *profile.Thread) {
+		for i := range t.Cells {
+			all = append(all, one{&t.Cells[i], s})
+		}
+	})
+	// No stack has more than 256 places. Where not all may fit, the longest times come first.
+	if len(all)*300*b.perNode() > b.room {
+		slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.Ns, a.Ns) })
+	}
+	for _, c := range all {
+		b.cell(c.side, c.Cell)
+	}
+}
+
+// eachThread visits the threads that the view has.
+func (b *Builder) eachThread(visit func(*side, *profile.Thread)) {
+	for i := range b.sides {
+		for _, t := range b.sides[i].p.Threads {
+			if b.v.Only == nil || b.v.Only(t) {
+				visit(&b.sides[i], t)
+			}
+		}
+	}
+}
+
+// step is the id of a step, which is of the module in which it was seen first.
+func (b *Builder) step(name string, kind Kind, module string) stepID {
+	key := stepKey{name, kind}
+	id, found := b.named[key]
+	if !found {
+		id = stepID(len(b.steps))
+		b.steps = append(b.steps, &Step{name, kind, module})
+		b.named[key] = id
+	}
+	return id
+}
+
+func (b *Builder) note(name string) stepID { return b.step(name, KindNote, "") }
+
+// cell adds a cell's time to the graph.
+func (b *Builder) cell(s *side, c *profile.Cell) {
+	w := b.v.Weight(c)
+	if !b.v.Tells(c.Class) || w == (Weight{}) {
+		return
+	}
+	b.path = b.path[:0]
+	if b.v.By != ByNone {
+		b.path = append(b.path, b.step(b.v.Root(s.p, c), KindRoot, ""))
+	}
+	roots := len(b.path)
+	b.appendStack(s, c.Stack)
+	if b.v.Reverse {
+		slices.Reverse(b.path[roots:])
+	}
+	if note := b.v.Note(c); note != "" {
+		b.path = append(b.path, b.note(note))
+	}
+	if b.v.Mode == Waker && c.Class.OffCPU() {
+		b.appendWakers(s, c)
+	}
+	b.add(s, b.path, b.v.mark(c.Class), w)
+}
+
+// appendStack appends the path of a call stack, outermost frame first.
+func (b *Builder) appendStack(s *side, id profile.NodeID) {
+	first := len(b.path)
+	for ; id != 0; id = s.p.Nodes[id].Parent {
+		b.path = append(b.path, b.frame(s, s.p.Nodes[id].Frame)...)
+	}
+	slices.Reverse(b.path[first:])
+}
+
+// AddCell adds a cell's time of the first profile.
+func (b *Builder) AddCell(c *profile.Cell) { b.cell(&b.sides[0], c) }
+
+// AddPath adds a time to the end of a path, of the profile with this number.
+func (b *Builder) AddPath(of int, path []Step, mark Mark, w Weight) {
+	b.path = b.path[:0]
+	for _, s := range path {
+		b.path = append(b.path, b.step(s.Name, s.Kind, s.Module))
+	}
+	b.add(&b.sides[of], b.path, mark, w)
+}
+
+// Stack is a call stack by itself, outermost frame first.
+func (b *Builder) Stack(id profile.NodeID) []*Step {
+	b.path = b.path[:0]
+	b.appendStack(&b.sides[0], id)
+	var all []*Step
+	for _, id := range b.path {
+		all = append(all, b.steps[id])
+	}
+	return all
+}
+
+// frame is the steps of a frame, innermost first.
+func (b *Builder) frame(s *side, id profile.FrameID) []stepID {
+	if s.frames[id] != nil {
+		return s.frames[id]
+	}
+	f := &s.p.Frames[id]
+	steps := make([]stepID, 0, len(f.Functions))
+	for _, of := range slices.Backward(f.Functions) {
+		steps = append(steps, b.step(of.Name, KindOf(f), f.Module))
+	}
+	s.frames[id] = steps
+	return steps
+}
+
+func KindOf(f *profile.Frame) Kind {
+	switch {
+	case f.Note:
+		return KindNote
+	case f.Kernel:
+		return KindKernel
+	}
+	return KindUser
+}
+
+// Notes about wakers.
+const (
+	WakerMark    = "--" // between a stack and that of who ended its wait
+	NotWoken     = "[not woken]"
+	UnknownWaker = "[unknown waker]"
+)
+
+// appendWakers appends who ended a time off the CPU: their stacks, innermost frame first, each with its thread's name above.
+func (b *Builder) appendWakers(s *side, c *profile.Cell) {
+	if c.Wake == 0 {
+		b.path = append(b.path, b.note(WakerMark), b.note(NotWoken))
+	}
+	for id := c.Wake; id != 0; id = s.p.Wakes[id].Before {
+		w := &s.p.Wakes[id]
+		b.path = append(b.path, b.note(WakerMark))
+		stack := len(b.path)
+		b.appendStack(s, w.Stack)
+		slices.Reverse(b.path[stack:])
+		if w.Label != 0 {
+			b.path = append(b.path, b.step(s.p.Labels[w.Label].Comm, KindRoot, ""))
+		} else {
+			b.path = append(b.path, b.note(UnknownWaker))
+		}
+	}
+}
+
+// add puts a weight at the end of a path. One that does not fit is shown as [more stacks] of its root or, without room for the
+// root either, of all.
+func (b *Builder) add(s *side, path []stepID, mark Mark, w Weight) {
+	at := int32(0)
+	for i, id := range path {
+		key := graphKey{parent: at, step: id}
+		if i == len(path)-1 {
+			key.mark = mark
+		}
+		next, found := b.index[key]
+		if !found {
+			if b.isFull() && b.steps[id].Name != profile.MoreStacks {
+				b.g.Left++
+				b.add(s, append(path[:min(i, 1):1], b.note(profile.MoreStacks)), mark, w)
+				return
+			}
+			next = b.node(key, b.steps[id])
+		}
+		at = next
+	}
+	if s == &b.sides[0] {
+		b.g.Self[at].Add(w)
+	} else {
+		b.g.BaseSelf[at].Add(w)
+	}
+}

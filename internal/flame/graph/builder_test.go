@@ -1,0 +1,48 @@
+package graph
+
+import (
+	"fmt"
+	"testing"
+
+	"wprof/internal/flame/profile"
+)
+
+// What a graph has no room for is shown as [more stacks], in graphs of one profile and in differences: sums stay exact.
+func TestGraphTakesNoMoreThanItsRoom(t *testing.T) {
+	for _, profiles := range [][]*profile.Profile{{{}}, {{}, {}}} {
+		b := NewBuilder(View{}, profiles...)
+		const roots = 10
+		b.room = 200 << 10
+		var want [2]Weight
+		for i := range 20_000 {
+			side := i % len(profiles)
+			w := Weight{On: int64(20_000 - i), Count: 1}
+			b.AddPath(side, []Step{{Name: fmt.Sprint("root", i%roots), Kind: KindRoot}, {Name: fmt.Sprint("f", i%50)}, {Name: fmt.Sprint("g", i%7)},
+				{Name: fmt.Sprint("f", i/50%50)}}, MarkOn, w)
+			want[side].Add(w)
+		}
+		g := b.Compared(1)
+		if g.Total[0] != want[0] || len(profiles) > 1 && g.Base[0] != want[1] {
+			t.Errorf("%d profiles: %+v and %+v in all, want %+v", len(profiles), g.Total[0], g.Base, want)
+		}
+		more := 0
+		for _, n := range g.Nodes {
+			if n.Name == profile.MoreStacks {
+				more++
+			}
+		}
+		if (len(g.Nodes)-roots-2)*b.perNode()+len(b.steps)*perStep > b.room || more == 0 || g.Left == 0 {
+			t.Errorf("%d profiles: %d nodes, %d of them %s, %d times left out", len(profiles), len(g.Nodes), more, profile.MoreStacks, g.Left)
+		}
+	}
+}
+
+// Each profile of a difference leaves room for the other one.
+func TestGraphsRoomIsWhatProfilesLeave(t *testing.T) {
+	for _, c := range []struct{ profiles, want int }{{0, mostGraph}, {50 << 20, profileAndGraph - 100<<20}, {90 << 20, leastGraph}} {
+		p := &profile.Profile{Memory: c.profiles}
+		if got := NewBuilder(View{}, p, p).room; got != c.want {
+			t.Errorf("beside two of %d MiB there is room for %d MiB, want %d", c.profiles>>20, got>>20, c.want>>20)
+		}
+	}
+}

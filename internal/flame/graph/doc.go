@@ -1,0 +1,2 @@
+// Package graph merges the stacks of a profile into flame graphs, and says what their pictures are of.
+package graph

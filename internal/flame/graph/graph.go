@@ -1,0 +1,116 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Graph is a flame graph: call stacks merged from their roots on.
+type Graph struct {
+	Nodes []GraphNode // 0 is the root of all, without a name; a child stands behind its parent
+	Depth int         // of the deepest node; the children of the root have 1
+	// Self is each node's own time, and Total that of it and all above.
+	Self, Total []Weight
+	// BaseSelf and Base are the same of the profile that it is compared with, as if both had been recorded for equally
+	// long; nil if it is not compared.
+	BaseSelf, Base []Weight
+	// Left counts the times that did not fit into the graph: they are shown as [more stacks].
+	Left uint64
+
+	children []int32
+}
+
+// GraphNode is a frame of a graph, and all the stacks that go through it.
+type GraphNode struct {
+	*Step
+	Mark          Mark // frames that differ in it alone are not merged
+	Parent, Depth int32
+	first, count  int32 // of its children
+}
+
+// Step is a frame by itself.
+type Step struct {
+	Name   string
+	Kind   Kind
+	Module string // where the function is; "" if that is not known, or of roots and notes
+}
+
+// Kind is what a frame of a graph stands for.
+type Kind uint8
+
+const (
+	KindUser   Kind = iota // a function of a program
+	KindKernel             // a function of the kernel
+	KindRoot               // a process, a thread, a CPU
+	KindNote               // something said about the stack: [not sampled], [disk wait], [idle]
+)
+
+// Mark tells of the last frame of a stack what its thread did there.
+type Mark uint8
+
+const (
+	MarkNone Mark = iota
+	MarkOn        // it ran
+	MarkOff       // it did not
+)
+
+// Weight is a time by what the threads did in it, ns, and how often that was.
+type Weight struct {
+	On, Off, Unknown int64
+	Count            uint64 // samples on the CPU, waits off it
+}
+
+// Ns is all of the time.
+func (w Weight) Ns() int64 { return w.On + w.Off + w.Unknown }
+
+func (w *Weight) Add(v Weight) {
+	w.On += v.On
+	w.Off += v.Off
+	w.Unknown += v.Unknown
+	w.Count += v.Count
+}
+
+// Children are the nodes above one, by name, kind and mark.
+func (g *Graph) Children(of int32) []int32 {
+	n := &g.Nodes[of]
+	return g.children[n.first : n.first+n.count]
+}
+
+// settle adds up what is above each node and finds its children.
+func (g *Graph) settle() {
+	g.Total, g.Base = g.sums(g.Self), g.sums(g.BaseSelf)
+	for i := range g.Nodes[1:] {
+		n := &g.Nodes[i+1]
+		n.Depth = g.Nodes[n.Parent].Depth + 1
+		g.Depth = max(g.Depth, int(n.Depth))
+		g.Nodes[n.Parent].count++
+	}
+	g.children = make([]int32, len(g.Nodes)-1)
+	next := int32(0)
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		n.first, n.count, next = next, 0, next+n.count
+	}
+	for i := range g.children {
+		parent := &g.Nodes[g.Nodes[i+1].Parent]
+		g.children[parent.first+parent.count] = int32(i + 1)
+		parent.count++
+	}
+	for i := range g.Nodes {
+		slices.SortFunc(g.Children(int32(i)), g.compare)
+	}
+}
+
+// sums are the weights of each node and all above it.
+func (g *Graph) sums(self []Weight) []Weight {
+	sums := slices.Clone(self)
+	for i := len(sums) - 1; i > 0; i-- {
+		sums[g.Nodes[i].Parent].Add(sums[i])
+	}
+	return sums
+}
+
+func (g *Graph) compare(a, b int32) int {
+	x, y := &g.Nodes[a], &g.Nodes[b]
+	return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Mark, y.Mark))
+}

@@ -1,0 +1,152 @@
+package graph
+
+import (
+	"strconv"
+
+	"wprof/internal/flame/profile"
+)
+
+// Mode is what part of the time is told.
+type Mode uint8
+
+const (
+	Wall   Mode = iota // all of it
+	OnCPU              // on a CPU
+	OffCPU             // off the CPU: blocked, and waiting for a CPU
+	Waker              // off the CPU, with who ended it
+)
+
+// Root is what stands below the stacks.
+type Root uint8
+
+const (
+	ByProcess Root = iota
+	ByThread
+	ByComm // names of threads
+	ByCPU
+	ByNone
+)
+
+// View says which part of a profile is told, and how its frames are put together.
+type View struct {
+	Mode        Mode
+	By          Root
+	States      bool // a frame for why a thread was off the CPU
+	Reverse     bool // innermost frame first
+	NoIdleWaits bool // leave out ClassIdle
+	// Only says which threads are told; nil: all.
+	Only func(*profile.Thread) bool
+	// From and To are slots, To beyond the last one; both 0: all time.
+	From, To int
+}
+
+// Weight is the cell's time within the view's slots. How often something was is not kept for each of them: it is shared
+// out by time.
+func (v *View) Weight(c *profile.Cell) Weight {
+	ns, count := c.Ns, c.Count
+	if v.To > 0 {
+		ns, count = 0, 0
+		for _, s := range c.Slots {
+			if int(s.Slot) >= v.From && int(s.Slot) < v.To {
+				ns += s.Ns
+			}
+		}
+		if c.Ns > 0 {
+			count = uint64(float64(c.Count)*float64(ns)/float64(c.Ns) + 0.5)
+		}
+	}
+	w := Weight{Count: count}
+	switch {
+	case c.Class.OnCPU():
+		w.On = ns
+	case c.Class.OffCPU():
+		w.Off = ns
+	default:
+		w.Unknown = ns
+	}
+	return w
+}
+
+// Tells says whether the view has the time of a class.
+func (v *View) Tells(c profile.Class) bool {
+	if c == profile.ClassIdle && v.NoIdleWaits {
+		return false
+	}
+	switch v.Mode {
+	case OnCPU:
+		return c.OnCPU()
+	case OffCPU, Waker:
+		return c.OffCPU()
+	}
+	return true
+}
+
+// mark is how the last frame is marked: only where a view has time on and off the CPU.
+func (v *View) mark(c profile.Class) Mark {
+	switch {
+	case v.Mode != Wall:
+		return MarkNone
+	case c.OnCPU():
+		return MarkOn
+	case c.OffCPU():
+		return MarkOff
+	}
+	return MarkNone
+}
+
+// Note is the frame that says why a thread was off the CPU; "" for none. That it could have run, or waited for work, is
+// always told.
+func (v *View) Note(c *profile.Cell) string {
+	switch {
+	case c.Class == profile.ClassPreempted && !v.States:
+		return profile.ClassRunnable.Note()
+	case c.Class == profile.ClassBlocked && v.States:
+		return profile.StateNote(c.State)
+	}
+	return c.Class.Note()
+}
+
+// Root is what stands below the stack of a cell; "" for nothing.
+func (v *View) Root(p *profile.Profile, c *profile.Cell) string {
+	switch v.By {
+	case ByProcess, ByThread, ByComm:
+		return RootName(&p.Labels[c.Label], v.By)
+	case ByCPU:
+		return CPURoot(c.CPU)
+	}
+	return ""
+}
+
+// root is what stands below the stacks of a thread with this label, which has no ids where threads were not told apart.
+func RootName(l *profile.Label, by Root) string {
+	switch {
+	case by == ByProcess && l.PID != 0:
+		return l.Process + "-" + strconv.Itoa(int(l.PID))
+	case by == ByProcess:
+		return l.Process
+	case by == ByThread && l.PID != 0:
+		return l.Comm + "-" + strconv.Itoa(int(l.PID)) + "/" + strconv.Itoa(int(l.TID))
+	}
+	return l.Comm
+}
+
+func CPURoot(cpu uint32) string { return "CPU " + strconv.FormatUint(uint64(cpu), 10) }
+
+// EachCell visits the cells that the view tells.
+func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
+	for _, t := range p.Threads {
+		if v.Only != nil && !v.Only(t) {
+			continue
+		}
+		for i := range t.Cells {
+			if c := &t.Cells[i]; v.Tells(c.Class) && (c.Ns != 0 || c.Count != 0) {
+				visit(c)
+			}
+		}
+	}
+}
+
+// Notes returns every note that a view may add to a stack.
+func Notes() []string {
+	return append(profile.Notes(), WakerMark, NotWoken, UnknownWaker)
+}

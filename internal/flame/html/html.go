@@ -1,0 +1,142 @@
+package html
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+	"wprof/internal/flame/web"
+	"wprof/internal/printable"
+)
+
+// WriteHTML writes a page that draws the profile on a canvas and needs nothing but itself. The first view is the one that
+// the page opens with, and its Only says which threads are in the page; all others can be had in it, as far as the profile
+// keeps apart what they are of.
+//
+// The page has the cells of the profile, not a graph: it merges them as [Profile.Graph] does. Its numbers are of 53 bits,
+// which is 104 days of one thread to the nanosecond.
+func Write(w io.Writer, p *profile.Profile, first graph.View) error {
+	// A block keeps what the scripts declare out of the global scope.
+	script, style := "'use strict';\n{\n"+web.Script()+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
+	captions := pageCaptions(p, first)
+
+	out := bufio.NewWriterSize(w, 64<<10)
+	fmt.Fprintf(out, pageHead, contentPolicy(script, style), html.EscapeString(captions[first.Mode].Title), style)
+	out.WriteString(joined([]string{"page.html"}))
+	tables, err := writeTables(out, p, first.Only)
+	if err != nil {
+		return fmt.Errorf("pack the profile: %w", err)
+	}
+	about, err := json.Marshal(pageAbout{
+		Captions: captions, View: pageViewOf(&first), Slot: p.Slot, Slots: p.Slots, Origin: p.About.From, Span: p.About.Span,
+		pageTables: tables,
+	})
+	if err != nil {
+		return fmt.Errorf("describe the profile: %w", err)
+	}
+	fmt.Fprintf(out, pageTail, about, script)
+	return out.Flush()
+}
+
+// pageAbout is what the page knows before it unpacks the profile.
+type pageAbout struct {
+	Captions []pageCaption `json:"captions"` // for each mode
+	View     pageView      `json:"view"`
+	Slot     int64         `json:"slot"` // ns
+	Slots    int           `json:"slots"`
+	Origin   int64         `json:"origin"` // of the first slot, ns since the recording began
+	Span     int64         `json:"span"`   // ns
+	pageTables
+}
+
+type pageCaption struct {
+	Title    string `json:"title"`
+	Subtitle string `json:"subtitle"`
+}
+
+// pageCaptions leave out what the page itself shows: a range of time, and whether there are waits for work.
+func pageCaptions(p *profile.Profile, v graph.View) []pageCaption {
+	v.From, v.To, v.NoIdleWaits = 0, 0, false
+	var all []pageCaption
+	for v.Mode = graph.Wall; v.Mode <= graph.Waker; v.Mode++ {
+		title, subtitle := graph.Caption(p, v)
+		all = append(all, pageCaption{printable.Text(title), printable.Text(subtitle)})
+	}
+	return all
+}
+
+// pageView is a View as the page has it.
+type pageView struct {
+	Mode    graph.Mode `json:"mode"`
+	By      graph.Root `json:"by"`
+	States  bool       `json:"states"`
+	Reverse bool       `json:"reverse"`
+	Idle    bool       `json:"idle"` // with waits for work
+	From    int        `json:"from"`
+	To      int        `json:"to"`
+}
+
+func pageViewOf(v *graph.View) pageView {
+	return pageView{Mode: v.Mode, By: v.By, States: v.States, Reverse: v.Reverse, Idle: !v.NoIdleWaits, From: v.From, To: v.To}
+}
+
+// The head forbids the page everything but its own script and style, so that a name that were to break out of its place
+// could still do nothing, and nothing is ever fetched.
+const (
+	pageHead = `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>%s</title>
+<style>%s</style>
+</head>
+`
+	pageTail = `<script type="application/json" id="about">%s</script>
+<script>%s</script>
+</html>
+`
+)
+
+func contentPolicy(script, style string) string {
+	return fmt.Sprintf("default-src 'none'; img-src data:; script-src '%s'; style-src '%s'", sourceHash(script), sourceHash(style))
+}
+
+func sourceHash(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+//go:embed page
+var pageFiles embed.FS
+
+// pageScripts stand in the page in this order, after those that the SVG has too: what runs at once is in the last one.
+func pageScripts() []string {
+	return []string{
+		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "merge.js", "palette.js", "label.js",
+		"layout.js", "flame.js", "search.js", "strip.js", "tooltip.js", "details.js", "threads.js", "controls.js", "page.js",
+	}
+}
+
+func joined(names []string) string {
+	var all strings.Builder
+	for _, name := range names {
+		text, err := pageFiles.ReadFile("page/" + name)
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		all.Write(text)
+	}
+	return all.String()
+}

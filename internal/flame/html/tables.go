@@ -1,0 +1,198 @@
+package html
+
+import (
+	"cmp"
+	"slices"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
+)
+
+// pageNames gives everything in a page that has a name a number, in the order in which a graph has children: by name, then
+// by kind. 0 is the root of all.
+type pageNames struct {
+	list   []pageName
+	number map[pageName]uint32
+}
+
+type pageName struct {
+	text string
+	kind graph.Kind
+}
+
+func (n *pageNames) add(text string, kind graph.Kind) {
+	name := pageName{text, kind}
+	if _, known := n.number[name]; !known {
+		n.number[name] = 0
+		n.list = append(n.list, name)
+	}
+}
+
+// settle gives out the numbers: no name can be added after it.
+func (n *pageNames) settle() {
+	slices.SortFunc(n.list, func(a, b pageName) int {
+		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.kind, b.kind))
+	})
+	for i, name := range n.list {
+		n.number[name] = uint32(i + 1)
+	}
+}
+
+// of is 0 for a name that was not added, as "" is among the notes.
+func (n *pageNames) of(text string, kind graph.Kind) uint32 { return n.number[pageName{text, kind}] }
+
+// pageUse is what the threads of a page make use of.
+type pageUse struct {
+	p       *profile.Profile
+	threads []*profile.Thread
+	frames  []bool
+	nodes   []bool
+	labels  []bool
+	wakes   []bool
+	cpus    []uint32 // in order; empty if CPUs were not kept apart
+}
+
+func usedBy(p *profile.Profile, only func(*profile.Thread) bool) *pageUse {
+	u := &pageUse{
+		p: p, frames: make([]bool, len(p.Frames)), nodes: make([]bool, len(p.Nodes)),
+		labels: make([]bool, len(p.Labels)), wakes: make([]bool, len(p.Wakes)),
+	}
+	cpus := make(map[uint32]bool)
+	for _, t := range p.Threads {
+		if only != nil && !only(t) {
+			continue
+		}
+		u.threads = append(u.threads, t)
+		u.labels[t.Label] = true
+		for i := range t.Cells {
+			c := &t.Cells[i]
+			u.nodes[c.Stack], u.labels[c.Label] = true, true
+			u.wake(c.Wake)
+			if c.CPU != profile.NoCPU {
+				cpus[c.CPU] = true
+			}
+		}
+	}
+	for cpu := range cpus {
+		u.cpus = append(u.cpus, cpu)
+	}
+	slices.Sort(u.cpus)
+	u.paths()
+	return u
+}
+
+func (u *pageUse) wake(id profile.WakeID) {
+	for ; id != 0 && !u.wakes[id]; id = u.p.Wakes[id].Before {
+		u.wakes[id] = true
+		u.nodes[u.p.Wakes[id].Stack], u.labels[u.p.Wakes[id].Label] = true, true
+	}
+}
+
+// paths adds what is on the way to a node that is used. A node stands behind its parent.
+func (u *pageUse) paths() {
+	for i := len(u.nodes) - 1; i > 0; i-- {
+		if n := &u.p.Nodes[i]; u.nodes[i] {
+			u.nodes[n.Parent], u.frames[n.Frame] = true, true
+		}
+	}
+}
+
+// names are all that a view of the page can show.
+func (u *pageUse) names() *pageNames {
+	n := &pageNames{number: make(map[pageName]uint32)}
+	for i, used := range u.frames {
+		if !used {
+			continue
+		}
+		f := &u.p.Frames[i]
+		for j := range f.Functions {
+			n.add(f.Functions[j].Name, graph.KindOf(f))
+		}
+	}
+	for i, used := range u.labels {
+		if !used && i > 0 {
+			continue
+		}
+		l := &u.p.Labels[i]
+		for _, by := range []graph.Root{graph.ByProcess, graph.ByThread, graph.ByComm} {
+			n.add(graph.RootName(l, by), graph.KindRoot)
+		}
+	}
+	n.add(graph.CPURoot(profile.NoCPU), graph.KindRoot)
+	for _, cpu := range u.cpus {
+		n.add(graph.CPURoot(cpu), graph.KindRoot)
+	}
+	for _, note := range graph.Notes() {
+		n.add(note, graph.KindNote)
+	}
+	n.settle()
+	return n
+}
+
+// pageTrie are the stacks of a page, function by function: places in the same function are one.
+type pageTrie struct {
+	nodes   []pageNode // 0 is the empty stack
+	at      []uint32   // of each node of the profile: its end among nodes
+	symbols []pageSymbol
+	modules []string // 0 is ""
+}
+
+type pageNode struct{ parent, symbol uint32 }
+
+type pageSymbol struct{ name, module uint32 }
+
+func (u *pageUse) trie(names *pageNames) *pageTrie {
+	t := &pageTrie{nodes: make([]pageNode, 1), at: make([]uint32, len(u.nodes)), modules: []string{""}}
+	symbols := t.symbolsOf(u, names)
+	type step struct{ parent, name uint32 }
+	index := make(map[step]uint32)
+	for i, used := range u.nodes {
+		if !used || i == 0 {
+			continue
+		}
+		n := &u.p.Nodes[i]
+		at := t.at[n.Parent]
+		for _, symbol := range symbols[n.Frame] {
+			key := step{at, t.symbols[symbol].name}
+			next, known := index[key]
+			if !known {
+				next = uint32(len(t.nodes))
+				index[key] = next
+				t.nodes = append(t.nodes, pageNode{at, symbol})
+			}
+			at = next
+		}
+		t.at[i] = at
+	}
+	return t
+}
+
+// symbolsOf are the symbols of each frame, outermost first.
+func (t *pageTrie) symbolsOf(u *pageUse, names *pageNames) [][]uint32 {
+	all := make([][]uint32, len(u.frames))
+	known := make(map[pageSymbol]uint32)
+	modules := map[string]uint32{"": 0}
+	for i, used := range u.frames {
+		if !used {
+			continue
+		}
+		f := &u.p.Frames[i]
+		module, seen := modules[f.Module]
+		if !seen {
+			module = uint32(len(t.modules))
+			modules[f.Module] = module
+			t.modules = append(t.modules, f.Module)
+		}
+		for j := range f.Functions {
+			s := pageSymbol{names.of(f.Functions[j].Name, graph.KindOf(f)), module}
+			number, seen := known[s]
+			if !seen {
+				number = uint32(len(t.symbols))
+				known[s] = number
+				t.symbols = append(t.symbols, s)
+			}
+			all[i] = append(all[i], number)
+		}
+	}
+	return all
+}

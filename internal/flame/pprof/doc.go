@@ -1,0 +1,2 @@
+// Package pprof writes a profile for go tool pprof.
+package pprof

@@ -1,0 +1,189 @@
+package profile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// ErrSlots is wrapped by the error of a stream that is longer than all slots that there may be.
+var ErrSlots = errors.New("the capture is more than")
+
+// fewCells is up to how many cells a search goes through all of them: most threads are in few places.
+const fewCells = 8
+
+// cell is where the time of a key is added up.
+func (c *collector) cell(t *thread, key CellKey) *Cell {
+	if n := t.recent[key.Class]; int(n) < len(t.Cells) && t.Cells[n].CellKey == key {
+		return &t.Cells[n]
+	}
+	n, found := t.find(key)
+	if !found {
+		n = t.insert(key)
+		c.cells++
+	}
+	t.recent[key.Class] = n
+	return &t.Cells[n]
+}
+
+func (t *thread) find(key CellKey) (n int32, found bool) {
+	if t.index != nil {
+		n, found = t.index[key]
+		return n, found
+	}
+	for i := range t.Cells {
+		if t.Cells[i].CellKey == key {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+func (t *thread) insert(key CellKey) int32 {
+	n := int32(len(t.Cells))
+	t.Cells = append(t.Cells, Cell{CellKey: key})
+	switch {
+	case t.index != nil:
+		t.index[key] = n
+	case n == fewCells:
+		for i := range t.Cells {
+			t.put(t.Cells[i].CellKey, int32(i))
+		}
+	}
+	return n
+}
+
+// put notes where a cell is.
+func (t *thread) put(key CellKey, n int32) {
+	if t.index == nil {
+		t.index = make(map[CellKey]int32, 4*fewCells)
+	}
+	t.index[key] = n
+}
+
+// add adds a time to a cell, ns of CLOCK_MONOTONIC.
+func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
+	if !c.o.CPUs {
+		key.CPU = NoCPU
+	}
+	cell := c.cell(t, key)
+	cell.Ns += to - from
+	cell.Count += count
+	if c.p.Slot > 0 {
+		c.addSlots(cell, from-c.first, to-c.first)
+	}
+	if t.trail != nil {
+		c.fail(t.trail.add(Piece{From: from - c.first, To: to - c.first, Class: key.Class, State: key.State, CPU: key.CPU, Label: key.Label, Stack: key.Stack}))
+	}
+}
+
+// addSlots shares a time out among slots.
+func (c *collector) addSlots(cell *Cell, from, to int64) {
+	if !c.widen(to) {
+		return
+	}
+	width := c.p.Slot
+	for n := max(0, from) / width; from < to; n++ {
+		end := to
+		if n < (to-1)/width {
+			end = (n + 1) * width
+		}
+		before := len(cell.Slots)
+		cell.slot(uint32(n)).Ns += end - from
+		c.slots += len(cell.Slots) - before
+		from = end
+	}
+	if c.slots > c.mostSlots {
+		c.stretch()
+	}
+}
+
+// slot is where the time of a slot is added up. The times of a thread come in order, so it is the last one or a new one,
+// but for the idle thread, which all CPUs share.
+func (c *Cell) slot(n uint32) *SlotTime {
+	at := len(c.Slots)
+	if at > 0 && c.Slots[at-1].Slot >= n {
+		var found bool
+		if at, found = slices.BinarySearchFunc(c.Slots, n, func(s SlotTime, n uint32) int { return cmp.Compare(s.Slot, n) }); found {
+			return &c.Slots[at]
+		}
+	}
+	c.Slots = slices.Insert(c.Slots, at, SlotTime{Slot: n})
+	return &c.Slots[at]
+}
+
+// maxSlotTimes bounds how many parts of cells' time are kept, 64 MiB. Slots become longer where they are more.
+const maxSlotTimes = 4 << 20
+
+// widen makes slots longer until a time lies in one of as many as there may be.
+func (c *collector) widen(to int64) bool {
+	for (to-1)/c.p.Slot >= int64(c.o.MaxSlots) {
+		if !c.stretch() {
+			return false
+		}
+	}
+	return true
+}
+
+// stretch makes slots twice as long.
+func (c *collector) stretch() bool {
+	if !c.o.Stretch {
+		c.fail(fmt.Errorf("%w %d slots of %v can tell", ErrSlots, c.o.MaxSlots, time.Duration(c.p.Slot)))
+		return false
+	}
+	c.p.Slot *= 2
+	c.slots = 0
+	c.eachThread(func(t *thread) { c.slots += halveSlots(&t.Thread) })
+	return true
+}
+
+// halveSlots makes one slot of each two, and tells how many parts of time there are then.
+func halveSlots(t *Thread) (parts int) {
+	for i := range t.Cells {
+		slots := t.Cells[i].Slots
+		kept := slots[:0]
+		for _, s := range slots {
+			s.Slot /= 2
+			if last := len(kept) - 1; last >= 0 && kept[last].Slot == s.Slot {
+				kept[last].Ns += s.Ns
+			} else {
+				kept = append(kept, s)
+			}
+		}
+		if len(kept) <= cap(kept)/2 {
+			kept = slices.Clone(kept)
+		}
+		t.Cells[i].Slots = kept
+		parts += len(kept)
+	}
+	return parts
+}
+
+// mergeSlots adds up two cells' slots.
+func mergeSlots(a, b []SlotTime) []SlotTime {
+	if len(a) == 0 {
+		return b
+	}
+	all := make([]SlotTime, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].Slot < b[0].Slot:
+			all, a = append(all, a[0]), a[1:]
+		case a[0].Slot > b[0].Slot:
+			all, b = append(all, b[0]), b[1:]
+		default:
+			all = append(all, SlotTime{a[0].Slot, a[0].Ns + b[0].Ns})
+			a, b = a[1:], b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
+// countSlots notes how many slots there are.
+func (c *collector) countSlots() {
+	if c.p.Slot > 0 {
+		c.p.Slots = int((c.p.About.Span + c.p.Slot - 1) / c.p.Slot)
+	}
+}

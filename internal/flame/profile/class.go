@@ -1,0 +1,93 @@
+package profile
+
+import "wprof/format"
+
+// Class is what a thread did in a part of its time.
+type Class uint8
+
+const (
+	ClassUnknown   Class = iota // events were lost, or a filter hides them
+	ClassNew                    // it was being made: from its start to the wakeup that lets it run
+	ClassOnCPU                  // it ran
+	ClassRunnable               // it was woken, and waited for a CPU
+	ClassPreempted              // it could have run on, and waited for a CPU
+	ClassBlocked                // it waited for something else
+	ClassIdle                   // it waited for work: see idleShare
+
+	classes
+)
+
+// OnCPU tells whether the thread ran.
+func (c Class) OnCPU() bool { return c == ClassOnCPU }
+
+// OffCPU tells whether it is known that the thread did not run.
+func (c Class) OffCPU() bool { return c != ClassOnCPU && c != ClassUnknown }
+
+// Delay tells whether the thread could run and did not: scheduling delay.
+func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted }
+
+// notes are frames in brackets that stand for what a thread did.
+var notes = [classes]string{
+	ClassUnknown: "[unknown]", ClassNew: "[new]", ClassRunnable: "[runnable]", ClassPreempted: "[preempted]", ClassIdle: "[idle]",
+}
+
+// Note is the frame that stands for a class, in brackets; "" for time on the CPU and for blocked time.
+func (c Class) Note() string { return notes[c] }
+
+// StateNote is the frame that says in which state a thread was blocked.
+func StateNote(s format.State) string { return "[" + Reason(ClassBlocked, s) + "]" }
+
+// Notes returns the notes of all classes and states.
+func Notes() []string {
+	all := []string{"[" + blocked + "]"}
+	for _, note := range notes {
+		if note != "" {
+			all = append(all, note)
+		}
+	}
+	for _, r := range reasons() {
+		all = append(all, "["+r.text+"]")
+	}
+	return all
+}
+
+const blocked = "blocked" // in no state that has a name
+
+// Reason says why a thread was off the CPU, by its class and the state in which it left; "" if it was on the CPU.
+// ps(1) and vmstat(8) count state D as disk waits, which most of its sleeps are.
+func Reason(c Class, s format.State) string {
+	switch c {
+	case ClassOnCPU:
+		return ""
+	case ClassBlocked:
+	default:
+		note := c.Note()
+		return note[1 : len(note)-1]
+	}
+	for _, r := range reasons() {
+		if s&r.bits != 0 {
+			return r.text
+		}
+	}
+	return blocked
+}
+
+type reason struct {
+	bits format.State
+	text string
+}
+
+// reasons are ordered: the first one counts if a state has several bits.
+func reasons() []reason {
+	return []reason{
+		{format.StateZombie | format.StateDead, "dead"},
+		{format.StateTraced, "traced"},
+		{format.StateStopped, "stopped"},
+		{format.StateFrozen, "frozen"},
+		{format.StateParked, "parked"},
+		{format.StateIdle, "idle kernel thread"},
+		{format.StateRTLock, "rt lock"},
+		{format.StateUninterruptible | format.StateKillable, "disk wait"},
+		{format.StateInterruptible, "sleep"},
+	}
+}

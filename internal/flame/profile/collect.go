@@ -1,0 +1,220 @@
+package profile
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"wprof/format"
+	"wprof/internal/byid"
+	"wprof/internal/spill"
+	"wprof/internal/stacks"
+	"wprof/internal/timeline"
+)
+
+// Collect reads a stream to its end and folds the time of its threads. With an error of the stream comes the profile of
+// all before it.
+func Collect(r *format.Reader, o Options) (*Profile, error) {
+	c := newCollector(r, o)
+	return c.p, c.collect()
+}
+
+func newCollector(r *format.Reader, o Options) *collector {
+	o.Threads = o.Threads || o.Trail
+	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
+	c := &collector{
+		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
+		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: usualBounds(), full: usualBounds(),
+	}
+	c.spans, c.mostSlots = timeline.NewSpans(r, c.span), maxSlotTimes
+	if o.Trail {
+		c.trails = newTrails(spill.InMemory)
+		p.closeTrails = c.trails.Close
+	}
+	return c
+}
+
+func (c *collector) collect() error {
+	c.r.OnSectionEnd(func(end *format.End) { c.end = end })
+	err := timeline.Visit(c.r, c)
+	if failed := c.finish(); !errors.Is(err, failed) {
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// collector is the [timeline.Visitor] that folds.
+type collector struct {
+	r      *format.Reader
+	o      Options
+	p      *Profile
+	places *places
+	spans  *timeline.Spans
+	trails *trails
+	failed error
+
+	labels map[Label]LabelID
+	byTask byid.Table[LabelID] // of the current section
+	wakes  map[Wake]WakeID
+
+	threads []*thread // those that are not in the profile yet
+	swept   int       // how many were left when it was last looked which have ended
+	kept    []*thread // those of the profile that were told apart
+	ended   map[LabelID]*thread
+
+	cells int // of all threads
+	slots int // parts of their time
+
+	bounds, full bounds // of what is kept; full is from where on it is shrunk next
+	foldAt       int    // bytes from which on threads are folded next
+	folded       int64
+	mostSlots    int
+	events       uint64
+
+	same  map[NodeID]uint32
+	paths map[string]uint32
+
+	total  int64 // ns of all threads together
+	first  int64 // when the first window opened
+	opened int64 // when this one did
+	now    int64
+	end    *format.End
+}
+
+// thread is a thread whose time is being added up.
+type thread struct {
+	Thread
+	of           *timeline.Thread // nil: those of one name that have ended
+	index        map[CellKey]int32
+	recent       [classes]int32 // where the latest cell of a class is
+	samples      []sampled      // of the time on the CPU that has not ended
+	woken        waking         // that ended its latest time off the CPU, or ends the one that it is in
+	early        waking         // the latest one while it ran, which may end the next one: see timeline
+	shortBlocked int64          // ns of times off that were too short to keep
+	idle         []NodeID
+	trail        *threadTrail
+}
+
+func (c *collector) NewSection(s *format.Session) error {
+	c.spans.NewSection(s)
+	c.places.newSection()
+	c.byTask.Clear()
+	return nil
+}
+
+func (c *collector) Open(s *format.Session, at, before int64, isFirst bool) error {
+	c.spans.Open(at)
+	c.opened, c.now, c.end = at, at, nil
+	c.about(s, at, isFirst)
+	return nil
+}
+
+func (c *collector) Close(at int64) error {
+	at = max(at, c.now)
+	c.spans.Close(at)
+	for _, t := range c.threads {
+		c.p.About.Stray += uint64(len(t.samples))
+		t.samples = t.samples[:0]
+	}
+	c.p.About.Window = format.Sum(c.p.About.Window, max(0, at-c.opened))
+	c.p.About.Span = max(c.p.About.Span, at-c.first)
+	if c.end != nil && c.end.Cost != nil {
+		c.p.About.Recorder.CPU = format.Sum(c.p.About.Recorder.CPU, format.Sum(c.end.Cost.UserNs, c.end.Cost.SystemNs))
+		c.p.About.Recorder.Memory = max(c.p.About.Recorder.Memory, c.end.Cost.PeakRss)
+	}
+	return nil
+}
+
+func (c *collector) Event(e *format.Event) error {
+	if e.Flags&format.FlagLate == 0 {
+		c.now = e.Time
+	}
+	switch e.Kind {
+	case format.KindSample:
+		c.spans.Apply(e)
+		c.sample(e)
+	case format.KindWaking:
+		if c.o.Wakes > 0 {
+			c.woken(e, format.TaskID(e.Args[format.WakingWakee]), stackOf(e.Waking().Stack()))
+		}
+		c.spans.Apply(e)
+	case format.KindWakeupNew:
+		if c.o.Wakes > 0 {
+			c.woken(e, format.TaskID(e.Args[format.WakeupNewWakee]), stackOf(e.WakeupNew().Stack()))
+		}
+		c.spans.Apply(e)
+	case format.KindLost:
+		c.p.About.IsLossy = true
+		c.p.About.Lost = format.Sum(c.p.About.Lost, e.Lost().Count())
+		c.spans.Apply(e)
+	default:
+		c.spans.Apply(e)
+	}
+	if !c.held().within(c.full, 1, 1) {
+		c.shrink()
+	}
+	if c.events++; c.events%256 == 0 {
+		c.fold()
+	}
+	return c.failed
+}
+
+func stackOf(id format.StackID, _ bool) format.StackID { return id }
+
+// about takes what a session tells of the capture.
+func (c *collector) about(s *format.Session, at int64, isFirst bool) {
+	a := &c.p.About
+	for _, source := range s.Sources {
+		one := Source{Name: string(stacks.Printable([]byte(source.Name), stacks.Unnamed)), Period: source.Period}
+		if !slices.Contains(a.Sources, one) && len(a.Sources) < maxSources {
+			a.Sources = append(a.Sources, one)
+		}
+	}
+	if !isFirst {
+		return
+	}
+	c.first, a.From = at, at-c.r.FirstOpen()
+	a.Host, a.Kernel, a.MinBlock = string(stacks.Printable([]byte(s.Host), "")), string(stacks.Printable([]byte(s.KernelRelease), "")), c.o.MinBlock
+	for _, pair := range s.Config {
+		if pair.GetKey() == format.ConfigOffCPUStacks {
+			a.OffCPU = string(stacks.Printable([]byte(pair.GetValue()), ""))
+		}
+	}
+	for _, clock := range append(slices.Clone(s.Clocks), c.r.Clocks()...) {
+		if clock.GetRealtime() != 0 {
+			a.Start = time.Unix(0, clock.Realtime+(at-clock.Monotonic)).UTC()
+			break
+		}
+	}
+}
+
+// maxSources bounds how many sources of samples are told.
+const maxSources = 16
+
+// thread is what is kept of a timeline's thread.
+func (c *collector) thread(of *timeline.Thread) *thread {
+	if t, known := of.Own.(*thread); known {
+		return t
+	}
+	t := &thread{of: of}
+	t.TID, t.Start = of.TID, of.Start
+	if d := of.Def; d != nil {
+		t.PID, t.IsKernel = d.Pid, d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0
+	}
+	if c.trails != nil && !of.Idle() { // all CPUs share one, whose times overlap
+		t.trail = c.trails.thread()
+	}
+	of.Own = t
+	c.threads = append(c.threads, t)
+	if len(c.threads) >= c.swept/4*5+c.bounds.unswept {
+		c.sweep()
+	}
+	return t
+}
+
+func (c *collector) fail(err error) {
+	if c.failed == nil {
+		c.failed = err
+	}
+}

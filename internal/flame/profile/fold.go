@@ -1,0 +1,119 @@
+package profile
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Threads that have ended, and processes of which some have, are kept until all that is kept takes too much memory. Then
+// slots become longer, those with the least time are added up by name, and where that is not enough, as [more threads].
+// Threads that are alive are as many as a timeline keeps.
+
+// What each takes in memory, bytes, with what leads to it.
+const (
+	perThread = 256
+	perCell   = 80
+	perLabel  = 120
+	perNode   = 32
+	perSlot   = 24
+	perPage   = 500 // what a page, or times in order, need more of a thread
+)
+
+// usualRoom is how much a collector, its timeline and the definitions may take together, of the 256 MiB that a tool may take:
+// some garbage is always there, and the output needs room too.
+const (
+	usualRoom = 176 << 20
+	pageRoom  = 136 << 20 // for a page, or times in order: their tables are made beside the profile
+	BothRoom  = 152 << 20 // for two profiles that are compared
+	leastRoom = 32 << 20
+)
+
+// memory is what a collector takes, but for its timeline.
+func (c *collector) memory() int {
+	threads := len(c.threads) + len(c.kept) + len(c.ended)
+	each := perThread
+	if c.o.Slot > 0 || c.o.Trail {
+		each += perPage
+	}
+	return threads*each + c.cells*perCell + len(c.p.Labels)*perLabel + c.stackMemory() + c.slots*perSlot
+}
+
+func (c *collector) stackMemory() int {
+	return c.places.bytes + (len(c.p.Nodes)+len(c.p.Wakes))*perNode
+}
+
+// mostMemory is what it may take.
+func (c *collector) mostMemory() int {
+	if c.bounds.room != 0 {
+		return c.bounds.room
+	}
+	room := cmp.Or(c.o.Memory, usualRoom)
+	if c.o.Stretch || c.o.Trail {
+		room = pageRoom
+	}
+	return max(leastRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
+}
+
+// fold makes room if it is time for that.
+func (c *collector) fold() {
+	most := c.mostMemory()
+	// Each cell has a part of time in one slot at least.
+	c.mostSlots = min(maxSlotTimes, max(1<<18+2*c.cells, (most-len(c.threads)*perPage)/2/perSlot))
+	if c.memory() < max(most, c.foldAt) {
+		return
+	}
+	c.sweep()
+	enough := func() bool { return c.memory() < most/4*3 }
+	if c.stackMemory() > most/3 {
+		c.shrink()
+	}
+	for before := math.MaxInt; c.o.Stretch && !enough() && c.slots*perSlot > most/8 && c.slots < before/4*3; {
+		before = c.slots
+		c.stretch()
+	}
+	if !enough() {
+		c.foldLeast()
+	}
+	// Where that was not enough, because so many threads are alive, it is done again when there is an eighth more.
+	c.foldAt = c.memory() / 8 * 9
+}
+
+// foldLeast adds up half of the ended threads, those with the least time, by name. Those of whose name there is only one are
+// added up as [more threads].
+func (c *collector) foldLeast() {
+	all := slices.AppendSeq(slices.Clone(c.kept), maps.Values(c.ended))
+	slices.SortFunc(all, func(a, b *thread) int {
+		return cmp.Or(cmp.Compare(a.Lifetime, b.Lifetime), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Label, b.Label))
+	})
+	all = all[:len(all)/2]
+	least := make(map[*thread]bool, len(all))
+	names := make(map[Label]int)
+	for _, t := range all {
+		least[t] = true
+		names[c.nameOf(t.Label)]++
+	}
+	c.kept = slices.DeleteFunc(c.kept, func(t *thread) bool { return least[t] })
+	maps.DeleteFunc(c.ended, func(_ LabelID, t *thread) bool { return least[t] })
+	for _, t := range all {
+		label := Label{Comm: MoreThreads, Process: MoreThreads}
+		if one := c.nameOf(t.Label); names[one] > 1 {
+			label = one
+		}
+		c.folded++
+		t.PID, t.Label = 0, c.internLabel(label)
+		for i := range t.Cells {
+			t.Cells[i].Label = t.Label
+		}
+		c.merge(t)
+	}
+	if c.trails == nil {
+		c.compact()
+	}
+}
+
+// nameOf is a label without ids.
+func (c *collector) nameOf(id LabelID) Label {
+	return Label{Comm: c.p.Labels[id].Comm, Process: c.p.Labels[id].Process}
+}

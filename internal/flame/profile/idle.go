@@ -1,0 +1,162 @@
+package profile
+
+import (
+	"strings"
+)
+
+// idleShare is how much of the time that a thread is blocked has to be in one place, where it waits for work by a system
+// call that is made for that, to count as waiting for work and not as being blocked at work.
+const idleShare = 0.9
+
+// waits tells which of the system calls by which programs wait for work the kernel's part of a stack is in; "" for none.
+// A futex is waited for by threads of pools and also by those that want a lock: the share tells them apart.
+func (s *places) waits(kernel []uint32) string {
+	futex := false
+	for _, id := range kernel {
+		f := s.r.Frame(id)
+		if f == nil {
+			continue
+		}
+		for _, line := range f.Lines {
+			name := string(line.GetFunction())
+			switch call := syscallOf(name); call {
+			case "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "accept", "accept4",
+				"futex_wait", "futex_waitv":
+				return call
+			case "futex":
+				futex = true
+			}
+			if futex && strings.HasPrefix(strings.TrimPrefix(name, "__"), "futex_wait") {
+				return "futex"
+			}
+		}
+	}
+	return ""
+}
+
+// syscallOf is the system call that a function of the kernel is the entry of; "" of others. The prefixes are those of the
+// kernel's arch/*/include/asm/syscall_wrapper.h, the suffixes those of calls that were widened to 64 bits of time.
+func syscallOf(function string) string {
+	name, found := "", false
+	for _, prefix := range [...]string{"__x64_sys_", "__arm64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__arm64_compat_sys_", "__do_sys_", "__se_sys_"} {
+		if name, found = strings.CutPrefix(function, prefix); found {
+			break
+		}
+	}
+	name, _, _ = strings.Cut(name, ".")
+	return strings.TrimSuffix(strings.TrimSuffix(name, "_time64"), "_time32")
+}
+
+// judgeIdle finds the time that a thread waited for work: all that it was blocked in one place, if that is more than
+// idleShare of all the time that it was blocked, and the place is in a system call that waits for work.
+func (c *collector) judgeIdle(t *thread) {
+	all := t.shortBlocked
+	best, most := uint32(0), int64(0)
+	times := make(map[uint32]int64)
+	for i := range t.Cells {
+		cell := &t.Cells[i]
+		if cell.Class != ClassBlocked {
+			continue
+		}
+		all += cell.Ns
+		if c.p.Waits[cell.Stack] == "" {
+			continue
+		}
+		same := c.sameFunctions(cell.Stack)
+		times[same] += cell.Ns
+		if times[same] > most {
+			best, most = same, times[same]
+		}
+	}
+	if most == 0 || float64(most) <= idleShare*float64(all) {
+		return
+	}
+	for i := range t.Cells {
+		cell := &t.Cells[i]
+		if cell.Class == ClassBlocked && c.p.Waits[cell.Stack] != "" && c.sameFunctions(cell.Stack) == best {
+			cell.Class = ClassIdle
+			t.idle = append(t.idle, cell.Stack)
+		}
+	}
+}
+
+// sameFunctions is a number for all stacks of the same functions: where a profile tells places apart, one function may be
+// called from several.
+func (c *collector) sameFunctions(id NodeID) uint32 {
+	if !c.o.Places {
+		return uint32(id)
+	}
+	if known, found := c.same[id]; found {
+		return known
+	}
+	path := c.p.functionsOf(id)
+	number, found := c.paths[path]
+	if !found {
+		number = uint32(len(c.paths))
+		c.paths[path] = number
+	}
+	c.same[id] = number
+	return number
+}
+
+// functionsOf are the functions of a stack in one text.
+func (p *Profile) functionsOf(id NodeID) string {
+	var path strings.Builder
+	for ; id != 0; id = p.Nodes[id].Parent {
+		for _, f := range p.Frames[p.Nodes[id].Frame].Functions {
+			path.WriteString(f.Name)
+			path.WriteByte(';')
+		}
+	}
+	return path.String()
+}
+
+// idleTrail is a trail in which the waits for work are told as such.
+type idleTrail struct {
+	Trail
+	idle []NodeID
+}
+
+func (t idleTrail) Each(visit func(*Piece) error) error {
+	return t.Trail.Each(func(p *Piece) error {
+		if p.Class != ClassBlocked {
+			return visit(p)
+		}
+		for _, id := range t.idle {
+			if id == p.Stack {
+				told := *p
+				told.Class = ClassIdle
+				return visit(&told)
+			}
+		}
+		return visit(p)
+	})
+}
+
+// AgreeOnIdle makes a wait for work in one profile one in the other as well: what is nine tenths of a thread's waits in one
+// and a little less in the other has not changed its nature.
+func AgreeOnIdle(a, b *Profile) {
+	idle := make(map[string]bool)
+	for _, p := range []*Profile{a, b} {
+		p.eachWait(ClassIdle, func(_ *Cell, key string) { idle[key] = true })
+	}
+	for _, p := range []*Profile{a, b} {
+		p.eachWait(ClassBlocked, func(c *Cell, key string) {
+			if idle[key] {
+				c.Class = ClassIdle
+			}
+		})
+	}
+}
+
+// eachWait visits the cells of a class that are in system calls that wait for work, each with its thread's name and its
+// functions in one text.
+func (p *Profile) eachWait(class Class, visit func(c *Cell, key string)) {
+	for _, t := range p.Threads {
+		for i := range t.Cells {
+			if c := &t.Cells[i]; c.Class == class && p.Waits[c.Stack] != "" {
+				visit(c, p.Labels[c.Label].Comm+"\x00"+p.functionsOf(c.Stack))
+			}
+		}
+	}
+}

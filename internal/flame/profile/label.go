@@ -1,0 +1,88 @@
+package profile
+
+import (
+	"wprof/format"
+	"wprof/internal/stacks"
+)
+
+// label is what a thread was called when a span ended.
+func (c *collector) label(t *thread, id format.TaskID) LabelID {
+	if id == 0 {
+		if t.Label == 0 {
+			t.Label = c.labelOf(t.of.Def)
+		}
+		return t.Label
+	}
+	l := c.taskLabel(id)
+	if l == 0 {
+		return c.label(t, 0)
+	}
+	t.Label = l
+	return l
+}
+
+// taskLabel is what a task of the current section is called; 0 if that is not known.
+func (c *collector) taskLabel(id format.TaskID) LabelID {
+	if known := c.byTask.Get(uint32(id)); known != 0 {
+		return known
+	}
+	d := c.r.Task(id)
+	if id == 0 || d == nil {
+		return 0
+	}
+	l := c.labelOf(d)
+	c.byTask.Put(uint32(id), l)
+	return l
+}
+
+func (c *collector) labelOf(d *format.Task) LabelID {
+	l := Label{Comm: stacks.Unnamed, Process: stacks.Unnamed}
+	switch {
+	case len(c.p.Labels) >= c.mostLabels():
+		c.p.About.Unnamed++
+		l = Label{Comm: MoreThreads, Process: MoreThreads}
+	case d != nil:
+		l = Label{PID: d.Pid, TID: d.Tid, Comm: c.name(d.Comm), Process: c.name(d.ProcessComm)}
+		if len(d.ProcessComm) == 0 {
+			l.Process = l.Comm
+		}
+	}
+	return c.internLabel(l)
+}
+
+func (c *collector) name(name []byte) string {
+	return c.places.one(string(stacks.Printable(name, stacks.Unnamed)))
+}
+
+// maxLabels is how many names of threads are kept: a capture of days has more processes than anybody looks at.
+// A page has three names of each.
+const (
+	maxLabels     = 500_000
+	maxPageLabels = 150_000
+	MoreThreads   = "[more threads]"
+)
+
+func (c *collector) mostLabels() int {
+	if c.o.Stretch {
+		return maxPageLabels
+	}
+	return maxLabels
+}
+
+func (c *collector) internLabel(l Label) LabelID {
+	if !c.o.Threads {
+		l.TID = 0
+	}
+	return intern(c.labels, &c.p.Labels, l)
+}
+
+// intern is where a value stands among all that are different.
+func intern[K comparable, ID ~uint32](known map[K]ID, all *[]K, value K) ID {
+	if id, found := known[value]; found {
+		return id
+	}
+	id := ID(len(*all))
+	*all = append(*all, value)
+	known[value] = id
+	return id
+}

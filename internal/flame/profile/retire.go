@@ -1,0 +1,98 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"wprof/internal/timeline"
+)
+
+// sweep takes the threads that have ended into the profile.
+func (c *collector) sweep() {
+	c.threads = slices.DeleteFunc(c.threads, func(t *thread) bool {
+		if t.of.Status != timeline.Dead {
+			return false
+		}
+		c.retire(t)
+		return true
+	})
+	c.swept = len(c.threads)
+}
+
+// finish takes all threads into the profile.
+func (c *collector) finish() error {
+	c.p.About.Forgotten, c.p.About.Folded = c.spans.Timeline().Forgotten(), c.folded
+	c.spans = nil // what it holds of a thread goes with the thread
+	for i, t := range c.threads {
+		c.retire(t)
+		c.threads[i] = nil
+	}
+	c.threads, c.labels, c.wakes, c.same, c.paths = nil, nil, nil, nil, nil
+	c.eachThread(func(t *thread) {
+		alone := t.Thread // a copy, so that the rest of t, as large again, is freed
+		c.p.Threads = append(c.p.Threads, &alone)
+	})
+	slices.SortFunc(c.p.Threads, func(a, b *Thread) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Label, b.Label))
+	})
+	c.countSlots()
+	c.p.Memory = len(c.p.Threads)*perThread/2 + c.cells*perCell + c.places.bytes + len(c.p.Labels)*perLabel/2 + len(c.p.Nodes)*perNode/2 + c.slots*perSlot
+	c.kept, c.ended, c.places = nil, nil, nil
+	return c.failed
+}
+
+// retire ends a thread: what it waited for is known now.
+func (c *collector) retire(t *thread) {
+	c.judgeIdle(t)
+	if c.o.Spread {
+		c.spread(t)
+	}
+	if t.trail != nil {
+		c.fail(t.trail.end())
+		t.Trail = idleTrail{t.trail, t.idle}
+	}
+	if t.Lifetime == 0 {
+		return
+	}
+	c.label(t, 0)
+	t.of.Own = nil
+	t.of, t.samples = nil, nil
+	t.Cells = slices.Clone(t.Cells)
+	if c.o.Threads {
+		t.index = nil
+		c.kept = append(c.kept, t)
+		return
+	}
+	c.merge(t)
+}
+
+// merge adds a thread to those of its name that have ended before.
+func (c *collector) merge(t *thread) {
+	into := c.ended[t.Label]
+	if into == nil {
+		if c.ended == nil {
+			c.ended = make(map[LabelID]*thread)
+		}
+		t.TID, t.Start = 0, 0
+		if t.index != nil { // some cells are waits for work now, or have another name
+			clear(t.index)
+			for i := range t.Cells {
+				t.put(t.Cells[i].CellKey, int32(i))
+			}
+		}
+		if c.trails != nil {
+			t.Trail = c.trails.thread() // of several there is none
+		}
+		c.ended[t.Label] = t
+		return
+	}
+	into.Lifetime += t.Lifetime
+	c.cells -= len(t.Cells)
+	for i := range t.Cells {
+		from := &t.Cells[i]
+		cell := c.cell(into, from.CellKey)
+		cell.Ns += from.Ns
+		cell.Count += from.Count
+		cell.Slots = mergeSlots(cell.Slots, from.Slots)
+	}
+}

@@ -1,0 +1,205 @@
+package profile
+
+import (
+	"math"
+	"slices"
+)
+
+// What is kept of stacks is bounded, however many different ones a stream has. Where it becomes too much, the cells with
+// the least time give up their stacks: their time is told as [more stacks]. So a long capture keeps what matters in it.
+
+// bounds are how much is kept.
+type bounds struct {
+	nodes int // stacks, and wakes
+	bytes int // of names
+	cells int
+	// unswept is how many threads there may be before it is looked for those that have ended.
+	unswept int
+	// room is how many bytes all of it may take, about; 0: as usual.
+	room int
+}
+
+// usualBounds come to some 150 MiB.
+func usualBounds() bounds {
+	return bounds{nodes: 1 << 20, bytes: 48 << 20, cells: 400_000, unswept: 1024}
+}
+
+func (c *collector) held() bounds {
+	return bounds{nodes: len(c.p.Nodes) + len(c.p.Wakes), bytes: c.places.bytes, cells: c.cells}
+}
+
+// within tells whether so many parts of a whole are room enough.
+func (b bounds) within(of bounds, parts, whole int) bool {
+	return b.nodes < of.nodes/whole*parts && b.bytes < of.bytes/whole*parts && b.cells < of.cells/whole*parts
+}
+
+// shrink gives up the stacks of half of the cells, and of more of them until there is room again. A trail names stacks
+// that are written already, so with one all are kept, and new ones are given up.
+func (c *collector) shrink() {
+	if c.trails != nil {
+		c.places.closed = true
+		c.full = bounds{nodes: math.MaxInt, bytes: math.MaxInt, cells: math.MaxInt}
+		return
+	}
+	times := make([]int64, 0, c.cells)
+	c.eachThread(func(t *thread) {
+		for i := range t.Cells {
+			times = append(times, t.Cells[i].Ns)
+		}
+	})
+	slices.Sort(times)
+	for part := 2; part <= 64 && len(times) > 0; part *= 2 {
+		c.giveUp(times[len(times)-1-len(times)/part])
+		if c.held().within(c.bounds, 3, 4) {
+			break
+		}
+	}
+	// Where that was not enough, because there are so many threads, it is done again when there is twice as much.
+	held := c.held()
+	c.full = bounds{nodes: max(c.bounds.nodes, 2*held.nodes), bytes: max(c.bounds.bytes, 2*held.bytes), cells: max(c.bounds.cells, 2*held.cells)}
+}
+
+// giveUp takes the stacks off all cells of so much time or less, and forgets those that nothing names any more.
+func (c *collector) giveUp(most int64) {
+	c.cells, c.slots = 0, 0
+	c.eachThread(func(t *thread) {
+		c.reduce(t, most)
+		c.cells += len(t.Cells)
+		for i := range t.Cells {
+			c.slots += len(t.Cells[i].Slots)
+		}
+	})
+	c.compact()
+}
+
+func (c *collector) eachThread(visit func(*thread)) {
+	for _, t := range c.threads {
+		visit(t)
+	}
+	for _, t := range c.ended {
+		visit(t)
+	}
+	for _, t := range c.kept {
+		visit(t)
+	}
+}
+
+// reduce merges the small cells of a thread into one for each class, state and name.
+func (c *collector) reduce(t *thread, most int64) {
+	all := t.Cells
+	t.Cells, t.index, t.recent = nil, nil, [classes]int32{}
+	for i := range all {
+		cell := &all[i]
+		if cell.Ns <= most && cell.Stack != 0 {
+			cell.Stack, cell.Wake = c.places.more, 0
+		}
+		n, found := t.find(cell.CellKey)
+		if !found {
+			n = t.insert(cell.CellKey)
+		}
+		into := &t.Cells[n]
+		into.Ns += cell.Ns
+		into.Count += cell.Count
+		into.Slots = mergeSlots(into.Slots, cell.Slots)
+	}
+}
+
+// compact numbers the stacks, frames, wakes and names anew that are still named.
+func (c *collector) compact() {
+	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, labels: c.p.Labels, places: c.places, waits: c.p.Waits}
+	r.begin(c)
+	ended := c.ended
+	c.ended = make(map[LabelID]*thread, len(ended))
+	for id, t := range ended {
+		c.ended[r.label(c, id)] = t
+	}
+	c.eachThread(func(t *thread) {
+		index := t.index != nil
+		t.index, t.Label = nil, r.label(c, t.Label)
+		for i := range t.Cells {
+			cell := &t.Cells[i]
+			cell.Stack, cell.Wake, cell.Label = r.node(cell.Stack), r.wake(c, cell.Wake), r.label(c, cell.Label)
+			if index {
+				t.put(cell.CellKey, int32(i))
+			}
+		}
+		for i := range t.samples {
+			t.samples[i].stack.node = r.node(t.samples[i].stack.node)
+		}
+		t.woken.wake, t.early.wake = r.wake(c, t.woken.wake), r.wake(c, t.early.wake)
+	})
+	clear(c.same)
+	clear(c.paths)
+}
+
+// renumbering leads from the stacks there were to those there are.
+type renumbering struct {
+	old    []Node
+	frames []Frame
+	wakes  []Wake
+	labels []Label
+	waits  map[NodeID]string
+	places *places
+
+	nodes     []NodeID
+	newFrames []FrameID
+	newWakes  []WakeID
+	newLabels []LabelID
+}
+
+func (r *renumbering) begin(c *collector) {
+	r.nodes, r.newFrames, r.newWakes = make([]NodeID, len(r.old)), make([]FrameID, len(r.frames)), make([]WakeID, len(r.wakes))
+	r.newLabels = make([]LabelID, len(r.labels))
+	c.places.reset()
+	c.p.Wakes, c.p.Labels = make([]Wake, 1), make([]Label, 1)
+	c.wakes, c.labels = make(map[Wake]WakeID), make(map[Label]LabelID)
+	c.byTask.Clear()
+}
+
+func (r *renumbering) label(c *collector, id LabelID) LabelID {
+	if id != 0 && r.newLabels[id] == 0 {
+		l := r.labels[id]
+		l.Comm, l.Process = r.places.one(l.Comm), r.places.one(l.Process)
+		r.newLabels[id] = intern(c.labels, &c.p.Labels, l)
+	}
+	return r.newLabels[id]
+}
+
+func (r *renumbering) node(id NodeID) NodeID {
+	if id == 0 || r.nodes[id] != 0 {
+		return r.nodes[id]
+	}
+	n := r.old[id]
+	to := r.places.child(r.node(n.Parent), r.frame(n.Frame))
+	r.nodes[id] = to
+	if call := r.waits[id]; call != "" {
+		r.places.p.Waits[to] = call
+	}
+	return to
+}
+
+func (r *renumbering) frame(id FrameID) FrameID {
+	if r.newFrames[id] == 0 {
+		f := r.frames[id]
+		for i := range f.Functions {
+			f.Functions[i].rename(r.places.one)
+		}
+		f.Module, f.BuildID = r.places.one(f.Module), r.places.one(f.BuildID)
+		r.newFrames[id] = r.places.intern(f)
+	}
+	return r.newFrames[id]
+}
+
+func (f *Function) rename(one func(string) string) {
+	f.Name, f.Linkage, f.File = one(f.Name), one(f.Linkage), one(f.File)
+}
+
+func (r *renumbering) wake(c *collector, id WakeID) WakeID {
+	if id == 0 || r.newWakes[id] != 0 {
+		return r.newWakes[id]
+	}
+	w := r.wakes[id]
+	w.Label, w.Stack, w.Before = r.label(c, w.Label), r.node(w.Stack), r.wake(c, w.Before)
+	r.newWakes[id] = c.internWake(w)
+	return r.newWakes[id]
+}

@@ -1,0 +1,148 @@
+package profile
+
+import (
+	"errors"
+	"math"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// sampled is a sample of a time on the CPU that has not ended.
+type sampled struct {
+	at    int64
+	stack resolved
+}
+
+var errTooLong = errors.New("the times of its threads add up to more than 292 years; take a part of it with --start and --end")
+
+// manySamples is how many samples of a time on the CPU are kept before the part that they lie in is folded.
+const manySamples = 1024
+
+// span folds a span that has ended.
+func (c *collector) span(s *timeline.Span) {
+	if s.Thread.Idle() && !c.o.Idle {
+		return
+	}
+	// No part of the profile has more than this, so no other sum of times can overflow.
+	if s.To-s.From > math.MaxInt64-c.total {
+		c.fail(errTooLong)
+		return
+	}
+	c.total += s.To - s.From
+	t := c.thread(s.Thread)
+	t.Lifetime += s.To - s.From
+	label := c.label(t, s.Task)
+	switch s.Kind {
+	case timeline.SpanRunning:
+		c.ran(t, s, label)
+	case timeline.SpanBlocked, timeline.SpanRunnable:
+		c.waited(t, s, label)
+	case timeline.SpanNew:
+		c.add(t, CellKey{Class: ClassNew, CPU: s.CPU, Label: label}, s.From, s.To, 1)
+	default:
+		c.add(t, CellKey{Class: ClassUnknown, CPU: s.CPU, Label: label}, s.From, s.To, 1)
+	}
+}
+
+// sample notes where a thread was at one moment.
+func (c *collector) sample(e *format.Event) {
+	if e.Flags&format.FlagSubject == 0 {
+		return
+	}
+	of := c.spans.Timeline().Thread(e.Task)
+	if of == nil || of.Idle() {
+		return
+	}
+	at := e.Time
+	if e.Flags&format.FlagLate != 0 {
+		at = e.Own
+	}
+	t := c.thread(of)
+	if n := len(t.samples); n > 0 && t.samples[n-1].at > at {
+		c.p.About.Stray++ // it turned up late
+		return
+	}
+	t.samples = append(t.samples, sampled{at, c.places.stack(e.Sample().Stack())})
+	if len(t.samples) >= manySamples {
+		c.spans.TellRunning(of, at)
+		if len(t.samples) >= manySamples { // it is not known to run
+			c.p.About.Stray += uint64(len(t.samples))
+			t.samples = t.samples[:0]
+		}
+	}
+}
+
+// ran shares a time on the CPU out among the samples in it: each has what is nearer to it than to the others.
+func (c *collector) ran(t *thread, s *timeline.Span, label LabelID) {
+	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label, Stack: c.places.notSampled}
+	first, last := 0, 0
+	for first < len(t.samples) && t.samples[first].at < s.From {
+		first++
+	}
+	for last = first; last < len(t.samples) && t.samples[last].at <= s.To; last++ {
+	}
+	c.p.About.Stray += uint64(first)
+	inside := t.samples[first:last]
+	if len(inside) == 0 {
+		c.add(t, key, s.From, s.To, 0)
+	}
+	from := s.From
+	for i, one := range inside {
+		to := s.To
+		if i+1 < len(inside) {
+			to = one.at + (inside[i+1].at-one.at)/2
+		}
+		key.Stack = one.stack.node
+		c.countStack(one.stack)
+		c.p.About.Samples++
+		c.add(t, key, from, to, 1)
+		from = to
+	}
+	t.samples = t.samples[:copy(t.samples, t.samples[last:])]
+}
+
+func (c *collector) countStack(p resolved) {
+	if p.hasUser {
+		c.p.About.UserStacks++
+		if p.cut {
+			c.p.About.CutStacks++
+		}
+	}
+}
+
+// waited folds a part of a time off the CPU.
+func (c *collector) waited(t *thread, s *timeline.Span, label LabelID) {
+	key := CellKey{Class: ClassBlocked, State: s.State, CPU: s.CPU, Label: label}
+	if c.o.Wakes > 0 {
+		key.Wake = c.wakeOf(t, s)
+	}
+	switch {
+	case s.Kind == timeline.SpanRunnable && s.Off.Preempted:
+		key.Class = ClassPreempted
+	case s.Kind == timeline.SpanRunnable:
+		key.Class = ClassRunnable
+	}
+	if c.o.MinBlock > 0 && s.Off.Known && timeOff(s) < c.o.MinBlock {
+		c.p.About.ShortBlocks += s.To - s.From
+		if key.Class == ClassBlocked {
+			t.shortBlocked += s.To - s.From
+		}
+		return
+	}
+	at := c.places.wait(s.Stack)
+	key.Stack = at.node
+	if key.Class == ClassBlocked || s.Off.Preempted {
+		c.countStack(at)
+	}
+	c.add(t, key, s.From, s.To, 1)
+}
+
+// timeOff is how long a thread was off the CPU in all when a part of that is told, ns.
+func timeOff(s *timeline.Span) int64 {
+	length := s.To - s.Off.Since
+	if s.Kind == timeline.SpanBlocked {
+		length += s.Off.Delay
+	}
+	return length
+}

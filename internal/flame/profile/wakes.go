@@ -1,0 +1,84 @@
+package profile
+
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// interruptName stands for who wakes from within an interrupt: whoever was interrupted has nothing to do with it.
+const interruptName = "[interrupt]"
+
+// waking is the latest waking of a thread.
+type waking struct {
+	wake WakeID
+	at   int64
+}
+
+// woken notes who wakes a thread, before the timeline is told. What had woken the waker belongs to the chain if it
+// happened after the thread had left its CPU: before, the waker was not what the thread waited for.
+func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackID) {
+	if e.Flags&format.FlagObject == 0 {
+		return
+	}
+	tl := c.spans.Timeline()
+	of := tl.Enter(id)
+	if of == nil || of.Idle() || of.Status == timeline.Off && of.Woken != 0 || e.Task == id {
+		return
+	}
+	at := e.Time
+	if e.Flags&format.FlagLate != 0 {
+		at = e.Own
+	}
+	// A filter that hides the waker leaves its name and its stack: they say why the thread goes on.
+	w := Wake{Label: c.taskLabel(e.Task)}
+	var from resolved
+	if stack != 0 {
+		from = c.places.waker(stack)
+		w.Stack = from.node
+	}
+	switch by := tl.Enter(e.Task); {
+	case from.interrupt || e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0:
+		w.Label = c.internLabel(Label{Comm: interruptName, Process: interruptName})
+	case by != nil && !by.Idle() && of.Status == timeline.Off && of.SinceKnown:
+		if waker, known := by.Own.(*thread); known && waker.woken.at >= of.Since {
+			w.Before = c.chain(waker.woken.wake, c.o.Wakes-1)
+		}
+	}
+	t := c.thread(of)
+	if of.Status == timeline.Running {
+		t.early = waking{c.internWake(w), at}
+	} else {
+		t.woken = waking{c.internWake(w), at}
+	}
+}
+
+// chain is a chain of wakers that is no longer than so many.
+func (c *collector) chain(id WakeID, length int) WakeID {
+	if id == 0 || length == 0 {
+		return 0
+	}
+	w := c.p.Wakes[id]
+	w.Before = c.chain(w.Before, length-1)
+	return c.internWake(w)
+}
+
+func (c *collector) internWake(w Wake) WakeID {
+	return intern(c.wakes, &c.p.Wakes, w)
+}
+
+// wakeOf is who ended a time off the CPU; 0: nobody has.
+func (c *collector) wakeOf(t *thread, s *timeline.Span) WakeID {
+	switch {
+	case s.Off.Woken == 0:
+		return 0
+	case s.Off.Woken == t.early.at:
+		t.woken, t.early = t.early, waking{}
+	}
+	if s.Off.Woken == t.woken.at {
+		return t.woken.wake
+	}
+	if s.Off.WokenIRQ {
+		return c.internWake(Wake{Label: c.internLabel(Label{Comm: interruptName, Process: interruptName})})
+	}
+	return c.internWake(Wake{Label: c.taskLabel(s.Off.Waker)})
+}

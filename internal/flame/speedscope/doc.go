@@ -1,0 +1,2 @@
+// Package speedscope writes what threads did in order of time, for speedscope.
+package speedscope

@@ -1,0 +1,57 @@
+package svg
+
+import (
+	"math"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/web"
+)
+
+// class is the style of a frame. The script in the file says the same of what it draws: see draw.js.
+func (d *drawing) class(i int) string {
+	f := &d.frames[i]
+	n := &d.g.Nodes[f.node]
+	switch {
+	case d.changes:
+		return web.ChangeTone(f.together == 0 && n.Kind == graph.KindKernel, changeStep(f.own.Ns()-f.base, d.whole))
+	case f.together > 0:
+		return "small"
+	case n.Kind == graph.KindRoot:
+		return "root"
+	case n.Kind == graph.KindNote:
+		return noteTone(f.own)
+	case f.own.On+f.own.Off == 0:
+		return "unknown"
+	}
+	return web.TimeTone(n.Kind == graph.KindKernel, onShare(f.own), int(d.ids[i])%web.Shades)
+}
+
+// noteTone is the class of a note's fill.
+func noteTone(w graph.Weight) string {
+	switch {
+	case w.On > 0 && w.Off == 0:
+		return "note-on"
+	case w.Off > 0 && w.On == 0:
+		return "note-off"
+	}
+	return "note"
+}
+
+// onShare is which of the blends says how much of a time was on the CPU.
+func onShare(w graph.Weight) int {
+	return int(float64(w.On)/float64(w.On+w.Off)*(web.Shares-1) + 0.5)
+}
+
+// changeStep says how strong a change is: the root of its share of the whole, so that one of 0.2% is seen; from 25% on all
+// are as strong.
+func changeStep(ns, whole int64) int {
+	if ns == 0 || whole == 0 {
+		return 0
+	}
+	share := math.Abs(float64(ns)) / float64(whole)
+	step := int(min(1, 2*math.Sqrt(share))*web.Steps + 0.5)
+	if ns < 0 {
+		return -step
+	}
+	return step
+}

@@ -1,0 +1,164 @@
+package svg
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/web"
+)
+
+// Measures of the head, in pixels.
+const (
+	titleBase    = 30
+	partsBase    = 52
+	lineHeight   = 18
+	legendGap    = 6
+	sansLetter   = 6.7 // of the widest fonts that may be there
+	titleLetters = 120
+	swatchWidth  = 14
+	swatchBeside = 5 // from swatches to their text
+	itemGap      = 16
+)
+
+// head writes title, subtitle and legend, each part of which flows into lines; it returns where it ends. The script lets
+// it flow anew for other widths: see head.js.
+func (d *drawing) head(b *bytes.Buffer) int {
+	title := d.pic.Title
+	if runes := []rune(title); len(runes) > titleLetters {
+		title = string(runes[:titleLetters-1]) + "…"
+	}
+	fmt.Fprintf(b, "<g class=\"head\" font-family=\"sans-serif\" font-size=\"12\">\n"+
+		"<text class=\"title\" x=\"%d\" y=\"%d\" font-size=\"17\">%s</text>\n<g class=\"parts\">\n", margin, titleBase, xmlText(title))
+	flow := flow{x: margin, y: partsBase}
+	parts := strings.Split(d.pic.Subtitle, graph.CaptionSep)
+	for i, part := range parts {
+		if i < len(parts)-1 {
+			part += strings.TrimRight(graph.CaptionSep, " ")
+		}
+		x, y := flow.place(sansLetter*float64(utf8.RuneCountInString(part)), 5)
+		fmt.Fprintf(b, "<g transform=\"translate(%d %d)\"><text>%s</text></g>\n", x, y, xmlText(part))
+	}
+	b.WriteString("</g>\n<g class=\"legend\">\n")
+	flow.x, flow.y = margin, flow.y+lineHeight+legendGap
+	for _, item := range d.legend() {
+		beside := 0
+		if len(item.tones) > 0 {
+			beside = len(item.tones)*swatchWidth + swatchBeside
+		}
+		x, y := flow.place(float64(beside)+sansLetter*float64(utf8.RuneCountInString(item.text)), itemGap)
+		fmt.Fprintf(b, "<g transform=\"translate(%d %d)\">", x, y)
+		for i, t := range item.tones {
+			fmt.Fprintf(b, "<rect class=\"%s\" fill=\"%s\" x=\"%d\" y=\"-10\" width=\"%d\" height=\"12\"/>",
+				t.Class, t.Hex[web.Light], i*swatchWidth, swatchWidth)
+		}
+		fmt.Fprintf(b, "<text x=\"%d\">%s</text></g>\n", beside, xmlText(item.text))
+	}
+	b.WriteString("</g>\n</g>\n")
+	return flow.y
+}
+
+// flow puts things beside each other, in lines.
+type flow struct{ x, y int }
+
+func (f *flow) place(width float64, gap int) (x, y int) {
+	w := int(math.Ceil(width))
+	if f.x > margin && f.x+w > stillWidth-margin {
+		f.x, f.y = margin, f.y+lineHeight
+	}
+	x, y = f.x, f.y
+	f.x += w + gap
+	return x, y
+}
+
+// item is a line of the legend.
+type item struct {
+	tones []web.Tone
+	text  string
+}
+
+// legend explains the fills that the picture has.
+func (d *drawing) legend() []item {
+	if d.changes {
+		return d.changeLegend()
+	}
+	tones := make(map[string]web.Tone)
+	for _, t := range d.tones() {
+		tones[t.Class] = t
+	}
+	var items []item
+	for _, kernel := range []bool{false, true} {
+		where := ""
+		if kernel {
+			where = ", kernel"
+		}
+		for _, span := range []struct {
+			from, to, like int
+			text           string
+		}{{web.Shares - 1, web.Shares, web.Shares - 1, "on CPU"}, {0, 1, 0, "off CPU"}, {1, web.Shares - 1, web.Shares / 2, "on and off"}} {
+			if d.usesShare(kernel, span.from, span.to) {
+				items = append(items, item{[]web.Tone{tones[web.TimeTone(kernel, span.like, 1)]}, span.text + where})
+			}
+		}
+	}
+	for _, plain := range []struct {
+		text    string
+		classes []string
+	}{
+		{"process, thread or CPU", []string{"root"}}, {"[note]", []string{"note-on", "note-off", "note"}},
+		{"small frames", []string{"small"}}, {"not known", []string{"unknown"}},
+	} {
+		of := item{text: plain.text}
+		for _, class := range plain.classes {
+			if d.used[class] {
+				of.tones = append(of.tones, tones[class])
+			}
+		}
+		if len(of.tones) > 0 {
+			items = append(items, of)
+		}
+	}
+	return items
+}
+
+func (d *drawing) usesShare(kernel bool, from, to int) bool {
+	for share := from; share < to; share++ {
+		for shade := range web.Shades {
+			if d.used[web.TimeTone(kernel, share, shade)] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// changeLegend also says what one side does not have at all.
+func (d *drawing) changeLegend() []item {
+	tones := web.ChangeTones()[:2*web.Steps+1]
+	root := &d.frames[0]
+	now, before := d.onlyOnce()
+	return []item{
+		{tones[:web.Steps], "shrank"}, {tones[web.Steps : web.Steps+1], "same"}, {tones[web.Steps+1:], "grew, by share of the whole"},
+		{nil, "width: the larger of both"},
+		{nil, fmt.Sprintf("now %s, %s of it new", graph.Spell(root.own.Ns()), graph.Spell(now))},
+		{nil, fmt.Sprintf("before %s, %s of it gone", graph.Spell(root.base), graph.Spell(before))},
+	}
+}
+
+// onlyOnce is the time of frames that only one side has.
+func (d *drawing) onlyOnce() (now, before int64) {
+	for i := range d.frames {
+		f := &d.frames[i]
+		switch {
+		case i == 0:
+		case f.base == 0 && d.frames[f.parent].base > 0:
+			now += f.own.Ns()
+		case f.own.Ns() == 0 && d.frames[f.parent].own.Ns() > 0:
+			before += f.base
+		}
+	}
+	return now, before
+}

@@ -1,0 +1,129 @@
+package svg
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"wprof/internal/cli"
+	"wprof/internal/flame/web"
+)
+
+// Measures in pixels. Labels are of fixed pitch, so that what fits is known without asking a browser.
+const (
+	stillWidth  = 1200
+	rowHeight   = 18
+	barHeight   = 17
+	margin      = 16
+	framesGap   = 14
+	letterWidth = 7.25
+	labelPad    = 4
+	leastLabel  = 3 // letters
+)
+
+// still draws the whole graph as it is first seen: bars of one fill are one path, which is a third of the size of as many
+// rectangles. Edges are whole pixels, so that what is narrower than one is there if it covers the middle of one.
+func (d *drawing) still(b *bytes.Buffer, top int) {
+	paths := make(map[string]*strings.Builder)
+	var labels bytes.Buffer
+	for i, p := range d.places {
+		if p.right <= p.left {
+			continue
+		}
+		row := int(d.frames[i].depth)
+		if !d.pic.Icicle {
+			row = d.rows - 1 - row
+		}
+		y := top + row*rowHeight
+		class := d.class(i)
+		path := paths[class]
+		if path == nil {
+			path = new(strings.Builder)
+			paths[class] = path
+		}
+		// A gap tells neighbours apart where there is room for one.
+		width := p.right - p.left
+		if width > 2 {
+			width--
+		}
+		fmt.Fprintf(path, "M%d %dh%dv%dh-%[3]dz", p.left, y, width, barHeight)
+		if label := fitting(d.name(i), width-2*labelPad); label != "" {
+			fmt.Fprintf(&labels, "<text x=\"%d\" y=\"%d\">%s</text>\n", p.left+labelPad, y+13, xmlText(label))
+		}
+	}
+	b.WriteString("<g class=\"frames\">\n")
+	for _, t := range d.tones() {
+		if path := paths[t.Class]; path != nil {
+			fmt.Fprintf(b, "<path class=\"%s\" fill=\"%s\" d=\"%s\"/>\n", t.Class, t.Hex[web.Light], path)
+		}
+	}
+	fmt.Fprintf(b, "</g>\n<g class=\"labels\" font-family=\"monospace\" font-size=\"12\">\n%s</g>\n", labels.String())
+}
+
+// place is where a frame is, in pixels.
+type place struct{ left, right int }
+
+// lay places the frames of the whole graph. What a frame has alone is at its right.
+func (d *drawing) lay() []place {
+	places := make([]place, len(d.frames))
+	next := make([]int64, len(d.frames)) // ns at which the next frame on this one begins
+	whole := d.frames[0].width
+	if whole == 0 {
+		return places
+	}
+	pixel := func(ns int64) int {
+		// The conversion keeps products and sums apart, as in the script.
+		return margin + int(float64(float64(ns)/float64(whole)*(stillWidth-2*margin))+0.5)
+	}
+	for i := range d.frames {
+		f := &d.frames[i]
+		var from int64
+		if f.parent >= 0 {
+			from = next[f.parent]
+			next[f.parent] += f.width
+		}
+		next[i] = from
+		places[i] = place{pixel(from), pixel(from + f.width)}
+	}
+	return places
+}
+
+// name is what a frame is called.
+func (d *drawing) name(i int) string {
+	f := &d.frames[i]
+	switch {
+	case i == 0:
+		return "all"
+	case f.together > 0:
+		return "(" + cli.Counted(uint64(f.together), "small frame") + ")"
+	}
+	return web.ShortName(d.symbols.all[d.ids[i]].name)
+}
+
+// fitting is as much of a label as fits into a width; "" if that says nothing.
+func fitting(label string, width int) string {
+	room := int(float64(width) / letterWidth)
+	if room < leastLabel {
+		return ""
+	}
+	cut, used := 0, 0 // cut is where an ellipsis may stand
+	for i, r := range label {
+		used += lettersOf(r)
+		if used < room {
+			cut = i + utf8.RuneLen(r)
+		}
+		if used > room {
+			return label[:cut] + "…"
+		}
+	}
+	return label
+}
+
+// lettersOf is how many letters a character is wide: those of East Asia are two.
+func lettersOf(r rune) int {
+	if r >= 0x1100 {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,165 @@
+package svg
+
+import (
+	"bytes"
+	"embed"
+	"encoding/xml"
+	"fmt"
+	"io"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/web"
+	"wprof/internal/printable"
+)
+
+// Picture is what an SVG tells besides its graph. Any bytes are taken.
+type Picture struct {
+	Title, Subtitle string // see [Profile.Caption]
+	Icicle          bool   // the root stands above what it calls, not below
+}
+
+const (
+	// mostShown is how many frames are shown by themselves at first. A browser lays out so many in less than 0.1 s, and reads them in less than one.
+	mostShown = 200_000
+	// fewestShown is a number of frames that no names make too large.
+	fewestShown = 2000
+	// largestSVG is how large a file may be, bytes; where frames and names need more, fewer frames are shown.
+	largestSVG = 4_800_000
+)
+
+// WriteSVG writes the graph as one interactive file that needs nothing else. Where scripts do not run it shows the whole
+// graph; else a script builds the same anew from a table in the file, for any part of the graph and any width.
+//
+// Where g is compared with another graph, it shows the difference: each frame is as wide as the larger of both, as is
+// told at [Graph.Compare], red if it grew, blue if it shrank.
+func Write(w io.Writer, g *graph.Graph, pic Picture) error {
+	for most := mostShown; ; {
+		d := newDrawing(g, pic, most)
+		size := d.symbols.bytes
+		if size <= largestSVG || most < fewestShown {
+			file, err := d.encode()
+			if err != nil {
+				return err
+			}
+			if size = len(file); size <= largestSVG || most < fewestShown {
+				_, err = w.Write(file)
+				return err
+			}
+		}
+		most = int(float64(most) * 0.9 * largestSVG / float64(size))
+	}
+}
+
+// drawing is a picture on its way to a file.
+type drawing struct {
+	pic     Picture
+	g       *graph.Graph
+	frames  []shown
+	places  []place // of frames
+	rows    int     // up to the last one in which something is seen
+	changes bool    // it shows a difference
+	whole   int64   // what a change is a share of, ns
+	symbols symbols
+	ids     []int32 // of the frames' symbols
+	used    map[string]bool
+}
+
+func newDrawing(g *graph.Graph, pic Picture, most int) *drawing {
+	pic.Title, pic.Subtitle = printable.Text(pic.Title), printable.Text(pic.Subtitle)
+	d := &drawing{pic: pic, g: g, frames: simplified(g, most), changes: g.Base != nil, used: make(map[string]bool)}
+	root := &d.frames[0]
+	d.whole = max(root.own.Ns(), root.base)
+	d.places = d.lay()
+	d.ids = make([]int32, len(d.frames))
+	for i := range d.frames {
+		f := &d.frames[i]
+		if p := d.places[i]; p.right > p.left {
+			d.rows = max(d.rows, int(f.depth)+1)
+		}
+		if f.together == 0 {
+			d.ids[i] = d.symbols.id(&g.Nodes[f.node])
+		}
+		d.used[d.class(i)] = true
+	}
+	return d
+}
+
+//go:embed script
+var svgFiles embed.FS
+
+// encode makes the whole file.
+func (d *drawing) encode() ([]byte, error) {
+	var body bytes.Buffer
+	head := d.head(&body)
+	top := head + framesGap
+	d.still(&body, top)
+	height := top + d.rows*rowHeight + margin
+
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "+
+		"class=\"flame\" role=\"img\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %[1]d %[2]d\">\n", stillWidth, height)
+	fmt.Fprintf(&b, "<title>%s</title>\n<desc>%s</desc>\n", xmlText(d.pic.Title), xmlText(d.pic.Subtitle))
+	if err := d.style(&b); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, "<rect class=\"page\" width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n")
+	b.Write(body.Bytes())
+	if err := d.table(&b); err != nil {
+		return nil, err
+	}
+	if err := script(&b); err != nil {
+		return nil, err
+	}
+	b.WriteString("</svg>\n")
+	return b.Bytes(), nil
+}
+
+// xmlText is a text as it stands between tags and in attributes.
+func xmlText(s string) string {
+	var b bytes.Buffer
+	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything
+	return b.String()
+}
+
+// style writes what gives all parts their look. Fills stand at each element too: some viewers know no style sheets, and
+// some pages forbid them.
+func (d *drawing) style(b *bytes.Buffer) error {
+	sheet, err := svgFiles.ReadFile("script/style.css")
+	if err != nil {
+		return err
+	}
+	b.WriteString("<style>\n")
+	b.Write(sheet)
+	for scheme := range web.Schemes {
+		if scheme == web.Dark {
+			b.WriteString("@media (prefers-color-scheme: dark) {\n")
+		}
+		for _, t := range d.tones() {
+			fmt.Fprintf(b, ".flame .%s{fill:%s}\n", t.Class, t.Hex[scheme])
+		}
+	}
+	b.WriteString("}\n</style>\n")
+	return nil
+}
+
+// tones are all fills that the picture may have.
+func (d *drawing) tones() []web.Tone {
+	if d.changes {
+		return append(web.ChangeTones(), web.PlainTones()...)
+	}
+	return append(web.TimeTones(), web.PlainTones()...)
+}
+
+// script writes what makes the picture interactive, as one script.
+func script(b *bytes.Buffer) error {
+	b.WriteString("<script><![CDATA[\n'use strict';\n(() => {\n" + web.Script())
+	for _, name := range []string{"text", "table", "layout", "head", "details", "search", "draw", "keys", "start"} {
+		part, err := svgFiles.ReadFile("script/" + name + ".js")
+		if err != nil {
+			return err
+		}
+		b.Write(part)
+	}
+	b.WriteString("})();\n]]></script>\n")
+	return nil
+}

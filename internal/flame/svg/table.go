@@ -1,0 +1,123 @@
+package svg
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"wprof/internal/flame/graph"
+	"wprof/internal/flame/web"
+)
+
+// symbol is a function in a file, or a name that stands in no file.
+type symbol struct{ name, module string }
+
+// symbols numbers symbols as they come.
+type symbols struct {
+	ids   map[symbol]int32
+	all   []symbol
+	bytes int // of their names in a picture
+}
+
+func (s *symbols) id(n *graph.GraphNode) int32 {
+	if s.ids == nil {
+		s.ids = make(map[symbol]int32)
+	}
+	key := symbol{n.Name, n.Module}
+	id, known := s.ids[key]
+	if !known {
+		id = int32(len(s.all))
+		s.ids[key] = id
+		s.all = append(s.all, key)
+		s.bytes += len(web.ShortName(n.Name))
+	}
+	return id
+}
+
+// svgTable is what the script draws from: see table.js.
+type svgTable struct {
+	Icicle  bool     `json:"icicle"`
+	Changes bool     `json:"changes"`
+	Names   []string `json:"names"`   // of symbols
+	Files   []int32  `json:"files"`   // of symbols, from one on; 0: not known
+	Modules []string `json:"modules"` // names of files
+	Frames  string   `json:"frames"`
+	Look    look     `json:"look"`
+}
+
+// look are the measures that the script shares with the still picture, in pixels.
+type look struct {
+	Row    int     `json:"row"`
+	Bar    int     `json:"bar"`
+	Margin int     `json:"margin"`
+	Gap    int     `json:"gap"`
+	Letter float64 `json:"letter"`
+	Steps  int     `json:"steps"`
+	Shares int     `json:"shares"`
+	Shades int     `json:"shades"`
+}
+
+// table writes the table. JSON with its <, > and & escaped is text in XML too.
+func (d *drawing) table(b *bytes.Buffer) error {
+	t := svgTable{
+		Icicle: d.pic.Icicle, Changes: d.changes, Names: []string{}, Files: []int32{}, Modules: []string{},
+		Look: look{rowHeight, barHeight, margin, framesGap, letterWidth, web.Steps, web.Shares, web.Shades},
+	}
+	files := map[string]int32{"": 0}
+	for _, s := range d.symbols.all {
+		module := web.ShortName(s.module)
+		id, known := files[module]
+		if !known {
+			t.Modules = append(t.Modules, module)
+			id = int32(len(t.Modules))
+			files[module] = id
+		}
+		t.Names, t.Files = append(t.Names, web.ShortName(s.name)), append(t.Files, id)
+	}
+	t.Frames = d.records()
+	text, err := json.Marshal(&t)
+	if err != nil {
+		return err
+	}
+	b.WriteString("<metadata>")
+	b.Write(text)
+	b.WriteString("</metadata>\n")
+	return nil
+}
+
+// kindSmall is the kind of frames that are put together.
+const kindSmall = graph.KindNote + 1
+
+// records are the frames, each followed by all above it, and each ended by a semicolon. A frame's fields are in base 36
+// with commas between, zeros left out and commas at the end too: by how many levels it stands lower than on the one before
+// it; its symbol, or how many frames it stands for; its kind; what it alone has: ns on the CPU, off it and unknown, how
+// often; and the same time and number in what the graph is compared with.
+func (d *drawing) records() string {
+	var out []byte
+	depth := int32(-1)
+	for i := range d.frames {
+		f := &d.frames[i]
+		kind, symbol := d.g.Nodes[f.node].Kind, uint64(d.ids[i])
+		if f.together > 0 {
+			kind, symbol = kindSmall, uint64(f.together)
+		}
+		out = appendRecord(out, uint64(depth+1-f.depth), symbol, uint64(kind), uint64(f.self.On), uint64(f.self.Off),
+			uint64(f.self.Unknown), f.self.Count, uint64(f.gone), f.goneCount)
+		depth = f.depth
+	}
+	return string(out)
+}
+
+func appendRecord(out []byte, fields ...uint64) []byte {
+	end := len(out)
+	for i, v := range fields {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if v != 0 {
+			out = strconv.AppendUint(out, v, 36)
+			end = len(out)
+		}
+	}
+	return append(out[:end], ';')
+}
