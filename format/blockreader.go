@@ -76,6 +76,9 @@ func (b *BlockReader) Next() (*Block, error) {
 // Trailing is the number of bytes after the last whole block, and what was wrong with the first of them.
 func (b *BlockReader) Trailing() (int64, string) { return b.skipped, b.problem }
 
+// NotStream is the error about input without a whole block, once [BlockReader.Next] has returned io.EOF.
+func (b *BlockReader) NotStream() error { return notStream(b.skipped, b.problem) }
+
 // notStream is about input in which nothing but trailing bytes was found. What is wrong with the first of them may tell what
 // it is instead.
 func notStream(trailing int64, problem string) error {

@@ -15,10 +15,10 @@ const (
 )
 
 const (
-	// maxSectionDefinitions and maxSectionDefinitionBytes bound what a reader keeps for one section. Writers
-	// begin an epoch long before.
-	maxSectionDefinitions     = 2 << 20 // with lines of frames and fields of event types
-	maxSectionDefinitionBytes = 64 << 20
+	// MaxSectionDefinitions and MaxSectionDefinitionBytes bound what a reader keeps for one section. Writers begin an epoch
+	// long before.
+	MaxSectionDefinitions     = 2 << 20 // with lines of frames and fields of event types
+	MaxSectionDefinitionBytes = 64 << 20
 	maxSectionFrameIDs        = 32 << 20 // in its stacks
 	maxSectionClocks          = 1 << 16
 	maxFrameLines             = 4096
@@ -37,9 +37,9 @@ func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, er
 	return b, nil
 }
 
-// countDefinitions is the number of members of a Definitions message that End.definitions counts: not those of kinds that
+// CountDefinitions returns the number of members of a Definitions message that End.definitions counts: not those of kinds that
 // version 1.5 added, because older readers compare it with what they know.
-func countDefinitions(d *Definitions) int {
+func CountDefinitions(d *Definitions) int {
 	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands)
 }
 
@@ -80,7 +80,7 @@ func (d *definitions) command(id uint32) *Command {
 
 func (d *definitions) eventType(id uint32) *EventType {
 	return d.types.get(id, &d.messages, func(b []byte, t *EventType) (weight int, err error) {
-		return len(b) * decodedWeight, proto.Unmarshal(b, t)
+		return len(b) * TypeMemory, proto.Unmarshal(b, t)
 	})
 }
 func (d *definitions) text(id uint32) *Text { return d.texts.get(id, &d.messages, decodeMessage[Text]) }
@@ -95,8 +95,8 @@ func decodeMessage[T any, P interface {
 
 // add reads the payload of a definition block. Members of kinds that this version does not use are passed over.
 func (d *definitions) add(payload []byte) error {
-	if d.messages.size+len(payload) > maxSectionDefinitionBytes {
-		return fmt.Errorf("definitions of more than %d bytes in one section", maxSectionDefinitionBytes)
+	if d.messages.size+len(payload) > MaxSectionDefinitionBytes {
+		return fmt.Errorf("definitions of more than %d bytes in one section", MaxSectionDefinitionBytes)
 	}
 	begin := d.messages.add(payload)
 	for at := 0; at < len(payload); {
@@ -179,8 +179,8 @@ func (d *definitions) addType(member []byte, at place) error {
 	if t.Problem() != "" {
 		return nil
 	}
-	if d.types.count >= maxSectionTypes {
-		return fmt.Errorf("more than %d event types in one section", maxSectionTypes)
+	if d.types.count >= MaxSectionTypes {
+		return fmt.Errorf("more than %d event types in one section", MaxSectionTypes)
 	}
 	d.types.add(t.Id, at)
 	return nil
@@ -205,8 +205,8 @@ func (d *definitions) countOne() error { return d.countParts(1) }
 
 // countParts counts definitions, lines of frames and fields of event types, which share a bound.
 func (d *definitions) countParts(n int) error {
-	if d.count += n; d.count > maxSectionDefinitions {
-		return fmt.Errorf("more than %d definitions in one section, counting the lines of frames and the fields of event types", maxSectionDefinitions)
+	if d.count += n; d.count > MaxSectionDefinitions {
+		return fmt.Errorf("more than %d definitions in one section, counting the lines of frames and the fields of event types", MaxSectionDefinitions)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // A stream with right checksums may still claim what is impossible. A Reader takes such an event for damage, and so does
-// [Check].
+// package check.
 
 const futureTime = "an event has a time after its own"
 
@@ -22,7 +22,7 @@ func (d *eventDecoder) unknownValue(t FieldType, v uint64) uint64 {
 		if !d.newer {
 			d.fault = "an event has an unknown state"
 		}
-		return v & uint64(knownStates())
+		return v & uint64(KnownStates())
 	case FieldCause:
 		if !d.newer {
 			d.fault = "a loss has an unknown cause"
@@ -35,12 +35,12 @@ func (d *eventDecoder) unknownValue(t FieldType, v uint64) uint64 {
 	return 0
 }
 
-// sessionProblem returns what is impossible in a session; "": nothing.
-func sessionProblem(s *Session) string {
+// Problem returns what is impossible in a session; "": nothing.
+func (s *Session) Problem() string {
 	switch {
 	case s.Close != 0 && s.Close < s.Open:
 		return "the window closes before it opens"
-	case windowEnd(s) != 0 && windowEnd(s) < windowStart(s):
+	case s.WindowEnd() != 0 && s.WindowEnd() < s.WindowStart():
 		return "the range that was kept ends before it begins"
 	case s.Continues && s.Epoch == 0:
 		return "the section continues a session, but as its first epoch"
@@ -54,7 +54,7 @@ func parsePossibleSession(payload []byte) (Version, *Session, error) {
 	if err != nil {
 		return version, nil, err
 	}
-	if problem := sessionProblem(session); problem != "" {
+	if problem := session.Problem(); problem != "" {
 		return version, nil, errors.New(problem)
 	}
 	return version, session, nil
@@ -63,7 +63,7 @@ func parsePossibleSession(payload []byte) (Version, *Session, error) {
 // Problem returns what is impossible in a frame of a module, which may be nil; "": nothing.
 func (f *Frame) Problem(m *Module) string {
 	kind, base := ModuleKind(m.GetKind()), m.GetBase()
-	p := partOf(m)
+	p := partOf(kind)
 	switch {
 	case kind == ModuleKind_MODULE_FILE && f.Offset > math.MaxInt64:
 		return fmt.Sprintf("frame %d has offset %#x, which no file is long enough for", f.Id, f.Offset)
@@ -83,10 +83,11 @@ func (f *Frame) Problem(m *Module) string {
 
 // Problem returns what is impossible in a stack; "": nothing. module returns the module of a frame by its id; nil: not known.
 func (s *Stack) Problem(module func(frame uint32) *Module) string {
-	return s.problem(func(frame uint32) part { return partOf(module(frame)) })
+	return s.ProblemOf(func(frame uint32) ModuleKind { return ModuleKind(module(frame).GetKind()) })
 }
 
-func (s *Stack) problem(partOf func(frame uint32) part) string {
+// ProblemOf is [Stack.Problem] for callers that keep no more than the kinds of modules.
+func (s *Stack) ProblemOf(moduleKind func(frame uint32) ModuleKind) string {
 	user := len(s.Frames) - int(s.KernelFrames)
 	switch {
 	case user < 0:
@@ -102,7 +103,7 @@ func (s *Stack) problem(partOf func(frame uint32) part) string {
 		if i >= user {
 			should = partKernel
 		}
-		if is := partOf(frame); is != partEither && is != should {
+		if is := partOf(moduleKind(frame)); is != partEither && is != should {
 			return fmt.Sprintf("frame %d of stack %d is among the %s frames, but is a %s frame", frame, s.Id, should, is)
 		}
 	}
@@ -120,9 +121,9 @@ const (
 
 func (p part) String() string { return [...]string{"either", "user", "kernel"}[p] }
 
-// partOf returns the part of a stack that frames of a module belong to.
-func partOf(m *Module) part {
-	switch ModuleKind(m.GetKind()) {
+// partOf returns the part of a stack that frames of a kind of module belong to.
+func partOf(kind ModuleKind) part {
+	switch kind {
 	case ModuleKind_MODULE_KERNEL, ModuleKind_MODULE_KERNEL_MODULE:
 		return partKernel
 	case ModuleKind_MODULE_FILE, ModuleKind_MODULE_VDSO, ModuleKind_MODULE_JIT, ModuleKind_MODULE_ANON:

@@ -1,9 +1,11 @@
-package format
+package format_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
+
+	. "wprof/format"
 )
 
 // What checksums do not show is damage too: the event is dropped, and a lost event stands for it.
@@ -20,11 +22,11 @@ func TestReaderTakesWhatCannotBeTrueForDamage(t *testing.T) {
 		{"unknown state", session + "\ntask 1 tid=1\n" + good + "\n+20 cpu0 state_thread 1 state=0x100000\nend", "an event has an unknown state"},
 		{"unknown cause", session + "\ntask 1 tid=1\n" + good + "\n+20 all lost cause=99\nend", "a loss has an unknown cause"},
 		{"unknown kind", session + "\ntask 1 tid=1\n" + good + "\n+20 all lost cause=ring what=200\nend", "a loss is of an unknown kind"},
-		{"two on a CPU", session + "\ntask 1 tid=1\ntask 2 tid=2\nblock events state\n+10 cpu0 state_cpu 1\n+10 cpu0 state_cpu 2\nend", "the state tells twice who runs on"},
+		{"two on a CPU", session + "\ntask 1 tid=1\ntask 2 tid=2\nblock events state\n+10 cpu0 state_cpu 1\n+10 cpu0 state_cpu 2\nend", "the state reports two threads on"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stream := undumped(t, c.text)
-			events, r, err := readAll(pipe(stream))
+			events, r, err := ReadAll(Pipe(stream))
 			if err != nil || r.Damage() == nil || !strings.Contains(r.Damage().Detail, c.want) {
 				t.Fatalf("got %v, damage %v, want %q", err, r.Damage(), c.want)
 			}
@@ -50,7 +52,7 @@ func TestReaderTakesAnEndThatContradictsItsSectionForDamage(t *testing.T) {
 		{"session", "section open=100 close=-50\n" + section + "end close=+20", "the window closes before it opens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, r, err := readAll(pipe(undumped(t, c.text)))
+			_, r, err := ReadAll(Pipe(undumped(t, c.text)))
 			if err != nil || r.Damage() == nil || !strings.Contains(r.Damage().Detail, c.want) {
 				t.Errorf("got %v, damage %v, want %q", err, r.Damage(), c.want)
 			}
@@ -78,9 +80,9 @@ end close=+20
 		var r *Reader
 		var err error
 		if in {
-			events, r, err = readAll(pipe(stream))
+			events, r, err = ReadAll(Pipe(stream))
 		} else {
-			events, r, err = readAll(bytes.NewReader(stream))
+			events, r, err = ReadAll(bytes.NewReader(stream))
 		}
 		if err != nil || len(events) != 4 || r.Damage() != nil || r.Unknown() != 3 {
 			t.Fatalf("got %d events, %d unknown, %v, damage %v", len(events), r.Unknown(), err, r.Damage())
@@ -93,7 +95,7 @@ end close=+20
 
 // The decoder compares a state with the highest one only.
 func TestStatesLeaveNoBitOut(t *testing.T) {
-	if all := knownStates(); all&(all+1) != 0 {
+	if all := KnownStates(); all&(all+1) != 0 {
 		t.Errorf("the states %#x have gaps", uint32(all))
 	}
 }

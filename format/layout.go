@@ -57,7 +57,7 @@ func mostOf(t FieldType) uint64 {
 	case FieldTask, FieldStack, FieldEventType:
 		return math.MaxUint32
 	case FieldState:
-		return uint64(knownStates()) // all bits up to the highest one
+		return uint64(KnownStates()) // all bits up to the highest one
 	case FieldCause:
 		return uint64(maxCause)
 	case FieldKind:

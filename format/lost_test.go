@@ -1,8 +1,10 @@
-package format
+package format_test
 
 import (
 	"bytes"
 	"testing"
+
+	. "wprof/format"
 )
 
 // What stands for lost definitions is a whole stream again, and known to be lost.
@@ -23,10 +25,8 @@ func TestLostDefinitionsAreWellFormed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := findings(t, out.Bytes()); len(got) > 0 {
-		t.Errorf("check: %q", got)
-	}
-	_, r, err := readAll(&out)
+	checked(t, out.Bytes())
+	_, r, err := ReadAll(&out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type Reader struct {
 	current *loaded // the block that decoder is in
 	waiting *loaded // a block that is looked at again after a lost event
 	event   Event
-	state   stateCheck
+	state   StateCheck
 	checks  bool // events of the block are checked: against the window, or against the rest of their state
 	lost    Event
 	held    bool // event is decoded and comes after lost
@@ -77,7 +77,7 @@ func (r *Reader) begin() error {
 			if r.section.begun {
 				return nil
 			}
-			return r.notStream()
+			return r.input.NotStream()
 		}
 		if err != nil {
 			return err
@@ -95,8 +95,6 @@ func (r *Reader) open(file *fileInput, offset int64) {
 	r.input.base = offset
 	r.input.unwanted = r.skip.unwanted
 }
-
-func (r *Reader) notStream() error { return notStream(r.input.Trailing()) }
 
 // Next returns the next event, or io.EOF. The event is valid until the next call. Where the stream is damaged, a
 // lost event with cause damage stands for what is missing.
@@ -141,8 +139,8 @@ func (r *Reader) isPossible() bool {
 	problem, e := r.decoder.fault, &r.event
 	r.decoder.fault = ""
 	if s := r.section.session; problem == "" && r.section.real {
-		switch end := windowEnd(s); {
-		case e.Time < windowStart(s):
+		switch end := s.WindowEnd(); {
+		case e.Time < s.WindowStart():
 			problem = "an event is before the window of its section"
 		case end != 0 && e.Time > end:
 			problem = "an event is after the window of its section"
@@ -150,7 +148,7 @@ func (r *Reader) isPossible() bool {
 	}
 	if problem == "" {
 		d := r.Task(e.Task)
-		if problem = r.state.event(e, d.IsLost() || d.IsIdle()); problem == noState {
+		if problem = r.state.Event(e, d.IsLost() || d.IsIdle()); problem == NoState {
 			problem = "" // the events are right, the header is not
 		}
 	}
@@ -188,11 +186,11 @@ func (r *Reader) leaveBlock() {
 func (r *Reader) lostUntil(t int64) *Event {
 	r.hole = false
 	s := r.section.session
-	end := windowEnd(s)
+	end := s.WindowEnd()
 	if end != 0 && end < r.now {
 		return nil
 	}
-	t = max(t, windowStart(s), r.now)
+	t = max(t, s.WindowStart(), r.now)
 	if end != 0 {
 		t = min(t, end)
 	}
@@ -258,7 +256,7 @@ func (r *Reader) finish(l *loaded) (*Event, error) {
 	r.skipped(l)
 	if r.section.ended && r.expectsEpoch() {
 		r.damage.Truncated = true
-		r.damaged(lastMissing)
+		r.damaged(NoLastEpoch)
 	}
 	if !r.section.ended && !r.damage.Truncated {
 		r.damage.Truncated = true
@@ -280,11 +278,11 @@ func (r *Reader) leave() {
 	}
 }
 
-// What is wrong with a stream where an end block says that an epoch follows, and none does.
+// What is wrong with a stream whose sections contradict what end blocks say about the epochs that follow.
 const (
-	lastMissing  = "the stream stops before the last epoch of its recording"
-	lateEpoch    = "an epoch of a session follows after its last one"
-	otherSession = "another session begins, but an epoch of the one before it should follow"
+	NoLastEpoch    = "the stream stops before the last epoch of its recording"
+	NoNextEpoch    = "another session begins, but an epoch of the one before it should follow"
+	EpochAfterLast = "an epoch of a session follows after its last one"
 )
 
 // expectsEpoch tells whether the section that has ended is not the last of its session.
@@ -295,7 +293,7 @@ func (r *Reader) expectsEpoch() bool { return r.section.real && r.end != nil && 
 func (r *Reader) closeTime() int64 {
 	s := r.section.session
 	if r.section.real {
-		return max(windowEnd(s), windowStart(s), r.now)
+		return max(s.WindowEnd(), s.WindowStart(), r.now)
 	}
 	return max(s.Open, r.now)
 }
@@ -364,9 +362,9 @@ func (r *Reader) beginEvents(l *loaded) {
 		return
 	}
 	h, s := &l.Header, &r.section
-	r.state.begin(h.Flags&BlockState != 0)
-	end := windowEnd(s.session)
-	r.checks = h.Flags&BlockState != 0 || s.real && (h.First < windowStart(s.session) || end != 0 && h.Last > end)
+	r.state.BeginBlock(h.Flags&BlockState != 0)
+	end := s.session.WindowEnd()
+	r.checks = h.Flags&BlockState != 0 || s.real && (h.First < s.session.WindowStart() || end != 0 && h.Last > end)
 	r.decoder.newer = s.newer
 	if err := r.decoder.start(h, l.Payload); err != nil {
 		r.damaged(fmt.Sprintf("at byte %d: an event block does not hold the events that it claims", l.Offset))
@@ -396,23 +394,23 @@ func (r *Reader) beginSection(l *loaded) (*Event, error) {
 		s.ended = true
 		r.waiting = l
 		r.prevEnd = r.now
-		return r.lostUntil(min(r.closeTime(), max(windowStart(session), r.now))), nil
+		return r.lostUntil(min(r.closeTime(), max(session.WindowStart(), r.now))), nil
 	}
 	if s.ended {
 		if r.expectsEpoch() && !(session.Continues && session.Id == s.session.Id) {
-			r.damaged(fmt.Sprintf("at byte %d: "+otherSession, l.Offset))
+			r.damaged(fmt.Sprintf("at byte %d: "+NoNextEpoch, l.Offset))
 		}
 		r.hole = false // what is broken lies between two whole sections
 		if problem := r.epochProblem(session); problem != "" {
 			r.damaged(fmt.Sprintf("at byte %d: %s", l.Offset, problem))
 		}
 	}
-	if end := windowEnd(session); end != 0 && end < r.now && (!r.section.real || r.section.session.Id == session.Id) {
+	if end := session.WindowEnd(); end != 0 && end < r.now && (!r.section.real || r.section.session.Id == session.Id) {
 		r.damaged(fmt.Sprintf("at byte %d: a section goes back in time", l.Offset))
 		return nil, nil
 	}
 	if r.lastReal != nil {
-		if err := follows(r.lastReal, session, r.prevEnd); err != nil {
+		if err := Follows(r.lastReal, session, r.prevEnd); err != nil {
 			return nil, err
 		}
 	}
@@ -481,23 +479,16 @@ func (r *Reader) endSection(l *loaded) (*Event, error) {
 	r.hole = false
 	s.ended = true
 	if s.real {
-		r.prevEnd = max(r.now, windowEndOr(s.session, end.Close))
+		r.prevEnd = max(r.now, s.session.WindowEndOr(end.Close))
 	}
 	if end.Last {
-		r.reached = max(r.now, windowEndOr(s.session, end.Close))
+		r.reached = max(r.now, s.session.WindowEndOr(end.Close))
 	}
 	r.end = end
 	for _, f := range r.onEnd {
 		f(end)
 	}
 	return nil, nil
-}
-
-func windowEndOr(s *Session, close int64) int64 {
-	if t := windowEnd(s); t != 0 {
-		return t
-	}
-	return close
 }
 
 func countEvents(e *End) uint64 {

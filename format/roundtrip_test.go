@@ -48,7 +48,7 @@ func randomField(rng *rand.Rand, e *Event, i int, t FieldType) {
 	case FieldTime:
 		e.Args[i] = uint64(e.Time - int64(randomNumber(rng)))
 	case FieldState:
-		e.Args[i] = uint64(State(randomNumber(rng)) & knownStates())
+		e.Args[i] = uint64(State(randomNumber(rng)) & KnownStates())
 	case FieldCause:
 		e.Args[i] = uint64(rng.IntN(int(maxCause) + 1))
 	case FieldKind:

@@ -24,9 +24,9 @@ func (s *inSection) takesLate(h *BlockHeader) bool {
 	return h.Type == BlockDefinitions || h.Type == BlockEvents && h.Sequence > s.lastEvents
 }
 
-// follows tells whether a section may follow another one in a stream. prevEnd is the time up to which the previous
-// section is known to reach.
-func follows(prev, next *Session, prevEnd int64) error {
+// Follows reports whether a section may follow another one in a stream; the error wraps [ErrOverlap] if not. prevEnd is the
+// time up to which the section before is known to reach.
+func Follows(prev, next *Session, prevEnd int64) error {
 	switch {
 	case next.Continues && next.Id == prev.Id && next.Epoch > prev.Epoch:
 		return nil
@@ -35,26 +35,35 @@ func follows(prev, next *Session, prevEnd int64) error {
 	case next.BootId != prev.BootId:
 		return fmt.Errorf("%w: they were recorded on different machines or between different boots (%s and %s); take each one by itself",
 			ErrOverlap, nameOf(prev), nameOf(next))
-	case windowStart(next) < max(windowEnd(prev), prevEnd):
+	case next.WindowStart() < max(prev.WindowEnd(), prevEnd):
 		return fmt.Errorf("%w: the window of a later one opens before the window of the one before it has closed; order them by time or take each one by itself",
 			ErrOverlap)
 	}
 	return nil
 }
 
-// windowStart and windowEnd are the session's window, narrowed to what a time filter kept.
-func windowStart(s *Session) int64 {
+// WindowStart is when the window opened, or the part of it that a time filter kept, CLOCK_MONOTONIC ns.
+func (s *Session) WindowStart() int64 {
 	if s.RangeStart == 0 {
 		return s.Open // may be negative
 	}
 	return max(s.Open, s.RangeStart)
 }
 
-func windowEnd(s *Session) int64 {
+// WindowEnd is when the window closed, or the part of it that a time filter kept, CLOCK_MONOTONIC ns; 0: not known.
+func (s *Session) WindowEnd() int64 {
 	if s.RangeEnd != 0 && (s.Close == 0 || s.RangeEnd < s.Close) {
 		return s.RangeEnd
 	}
 	return s.Close
+}
+
+// WindowEndOr is [Session.WindowEnd], or a section's close where that is not known.
+func (s *Session) WindowEndOr(close int64) int64 {
+	if t := s.WindowEnd(); t != 0 {
+		return t
+	}
+	return close
 }
 
 func nameOf(s *Session) string {

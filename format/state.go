@@ -1,5 +1,11 @@
 package format
 
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
 // State is a thread's scheduler state as bits of our own, stable over kernel versions (the kernel's are in
 // include/linux/sched.h and were renumbered several times). 0 is R: running or runnable.
 type State uint32
@@ -38,8 +44,44 @@ func (s State) String() string {
 	return base
 }
 
-// knownStates are all bits that this version knows.
-func knownStates() State {
+// ParseState reads what [State.String] writes, several letters at once, or a number.
+func ParseState(text string) (State, error) {
+	if v, err := strconv.ParseUint(text, 0, 32); err == nil {
+		return State(v), nil
+	}
+	var s State
+	for i := range len(text) {
+		bit, ok := stateOf(text[i])
+		if !ok {
+			return 0, fmt.Errorf("%.40q is no state; write letters such as S, D, DK, R+, t, or a number", text)
+		}
+		s |= bit
+	}
+	if text == "" {
+		return 0, errors.New("a state is missing; write letters such as S, D, DK, R+, t, or a number")
+	}
+	return s, nil
+}
+
+func stateOf(letter byte) (State, bool) {
+	switch letter {
+	case 'R':
+		return StateRunnable, true
+	case 'K':
+		return StateKillable, true
+	case '+':
+		return StatePreempted, true
+	}
+	for _, n := range stateNames() {
+		if n.name == string(letter) {
+			return n.bit, true
+		}
+	}
+	return 0, false
+}
+
+// KnownStates are all bits that this version knows.
+func KnownStates() State {
 	var all State = StateKillable | StatePreempted
 	for _, n := range stateNames() {
 		all |= n.bit

@@ -82,7 +82,7 @@ func CheckTimeline(sections []SectionSummary) error {
 			continue
 		}
 		if prev != nil && !(prev.End == nil && proto.Equal(prev.Session, s.Session)) { // a header may stand twice
-			if err := follows(prev.Session, s.Session, windowEndOr(prev.Session, prev.End.GetClose())); err != nil {
+			if err := Follows(prev.Session, s.Session, prev.Session.WindowEndOr(prev.End.GetClose())); err != nil {
 				return err
 			}
 		}
@@ -322,8 +322,7 @@ func (w *walker) visit(s *SectionSummary, h BlockHeader, at int64) error {
 		return nil
 	}
 	if w.indices {
-		e := indexEntry{h, uint64(at - s.Offset)}
-		s.Index.Blocks = append(s.Index.Blocks, e.message())
+		s.Index.Blocks = append(s.Index.Blocks, h.IndexEntry(uint64(at-s.Offset)))
 	}
 	return nil
 }

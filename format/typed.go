@@ -21,9 +21,11 @@ const (
 	maxTypeBytes  = 256 << 10 // of the definition of a type
 	maxTextBytes  = 64 << 10  // of a Text
 	maxTypedBytes = 64 << 10  // of the values of an event
-	decodedWeight = 32        // bytes of memory for each byte of a definition, at most
-	// maxSectionTypes bounds the event types of a section.
-	maxSectionTypes = 1 << 16
+
+	// MaxSectionTypes bounds the event types of a section.
+	MaxSectionTypes = 1 << 16
+	// TypeMemory is the memory that the definition of an event type takes for each of its bytes, at most.
+	TypeMemory = 32
 )
 
 // Value is the value of one field of a typed event.

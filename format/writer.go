@@ -61,11 +61,11 @@ type kindCount struct{ events, bytes uint64 }
 
 type indexEntry struct {
 	header BlockHeader
-	offset uint64
+	offset uint64 // in the section
 }
 
-// maxIndexEntries keeps an index well below the size of a block. A longer section gets none; a reader makes its own.
-const maxIndexEntries = 300_000
+// MaxIndexEntries keeps an index well below the size of a block. A longer section gets none; a reader makes its own.
+const MaxIndexEntries = 300_000
 
 // NewWriter returns a Writer to w. It makes one call of w.Write for each block. Wrong options are told by Begin.
 func NewWriter(w io.Writer, o WriterOptions) *Writer {
@@ -133,7 +133,7 @@ func (w *Writer) Define(d *Definitions) error {
 	}
 	w.section.clocks += int64(len(d.Clocks))
 	w.section.members += int64(len(d.EventTypes) + len(d.Texts))
-	return w.defined(defs, countDefinitions(d))
+	return w.defined(defs, CountDefinitions(d))
 }
 
 // DefineTask adds the definition of one task.
@@ -235,8 +235,8 @@ func (w *Writer) defined(defs []byte, count int) error {
 // DefinitionBytes is the size of the section's definitions so far, or more if a reader's other bounds are nearer than that of
 // bytes. The caller begins an epoch at [EpochBytes].
 func (w *Writer) DefinitionBytes() int64 {
-	const perMember, perFrameID, perClock = maxSectionDefinitionBytes / maxSectionDefinitions, maxSectionDefinitionBytes / maxSectionFrameIDs,
-		maxSectionDefinitionBytes / maxSectionClocks
+	const perMember, perFrameID, perClock = MaxSectionDefinitionBytes / MaxSectionDefinitions, MaxSectionDefinitionBytes / maxSectionFrameIDs,
+		MaxSectionDefinitionBytes / maxSectionClocks
 	s := &w.section
 	return max(s.defBytes, perMember*s.members, perFrameID*s.frameIDs, perClock*s.clocks)
 }
@@ -319,7 +319,7 @@ func (w *Writer) EndSection(e *End) error {
 		return fmt.Errorf("end a section: %w", err)
 	}
 	index := uint64(0)
-	if len(w.section.index) < maxIndexEntries {
+	if len(w.section.index) < MaxIndexEntries {
 		index = w.section.offset
 		payload, err := proto.Marshal(w.indexMessage())
 		if err != nil {
@@ -356,16 +356,16 @@ func (w *Writer) count(e *End) {
 
 func (w *Writer) indexMessage() *Index {
 	x := &Index{Blocks: make([]*IndexEntry, 0, len(w.section.index))}
-	for i := range w.section.index {
-		x.Blocks = append(x.Blocks, w.section.index[i].message())
+	for _, e := range w.section.index {
+		x.Blocks = append(x.Blocks, e.header.IndexEntry(e.offset))
 	}
 	return x
 }
 
-func (e *indexEntry) message() *IndexEntry {
-	h := &e.header
+// IndexEntry is what an index says about a block at an offset in its section.
+func (h *BlockHeader) IndexEntry(offset uint64) *IndexEntry {
 	return &IndexEntry{
-		Type: uint32(h.Type), Flags: uint32(h.Flags), Offset: e.offset, Stored: h.Stored, Raw: h.Raw,
+		Type: uint32(h.Type), Flags: uint32(h.Flags), Offset: offset, Stored: h.Stored, Raw: h.Raw,
 		First: h.First, Last: h.Last, Earliest: h.Earliest, Events: h.Events,
 	}
 }
@@ -422,7 +422,7 @@ func (w *Writer) block(h BlockHeader, payload []byte) error {
 		s.raw += uint64(written.Raw)
 		s.stored += uint64(written.Stored)
 	}
-	if len(s.index) < maxIndexEntries {
+	if len(s.index) < MaxIndexEntries {
 		s.index = append(s.index, indexEntry{written, s.offset})
 	}
 	s.sequence++

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/format/check"
+	"wprof/format/textform"
 )
 
 var binary string
@@ -67,7 +69,7 @@ end close=9000
 func undump(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := format.Undump(&b, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&b, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -77,7 +79,7 @@ func undump(t *testing.T, text string) []byte {
 func said(t *testing.T, stream []byte) string {
 	t.Helper()
 	var b strings.Builder
-	if err := format.Dump(&b, bytes.NewReader(stream)); err != nil {
+	if err := textform.Dump(&b, bytes.NewReader(stream)); err != nil {
 		t.Fatalf("%v in\n%s", err, b.String())
 	}
 	var lines []string
@@ -267,7 +269,7 @@ func TestNothingKeptSaysWhy(t *testing.T) {
 func found(t *testing.T, stream []byte) []string {
 	t.Helper()
 	var all []string
-	if _, err := format.Check(bytes.NewReader(stream), func(f format.Finding) { all = append(all, f.Text) }); err != nil {
+	if _, err := check.Stream(bytes.NewReader(stream), func(f check.Finding) { all = append(all, f.Text) }); err != nil {
 		t.Fatal(err)
 	}
 	return all

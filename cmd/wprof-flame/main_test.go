@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format"
+	"wprof/format/textform"
 	"wprof/test/tools"
 )
 
@@ -48,7 +48,7 @@ end close=+10000000
 func undump(t *testing.T, text string) []byte {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	return stream.Bytes()

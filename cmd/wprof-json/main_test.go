@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format"
+	"wprof/format/textform"
 	"wprof/internal/ndjson"
 	"wprof/test/tools"
 )
@@ -80,7 +80,7 @@ func header(dur, count, lost, unit string) string {
 func undump(t *testing.T, text string) []byte {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	return stream.Bytes()

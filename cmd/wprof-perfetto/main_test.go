@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"wprof/format"
+	"wprof/format/textform"
 	"wprof/internal/perfetto/schema"
 )
 
@@ -57,7 +57,7 @@ func (r tester) run(stdin []byte, args ...string) (stdout []byte, stderr string,
 func undump(t *testing.T, text string) []byte {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	return stream.Bytes()

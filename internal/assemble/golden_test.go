@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/check"
+	"wprof/format/textform"
 	"wprof/internal/spool"
 )
 
@@ -79,7 +81,7 @@ func streamText(t *testing.T, stream []byte, d *spool.Damage) string {
 	t.Helper()
 	checkStream(t, stream)
 	var out bytes.Buffer
-	if err := format.Dump(&out, bytes.NewReader(stream)); err != nil {
+	if err := textform.Dump(&out, bytes.NewReader(stream)); err != nil {
 		t.Fatal(err)
 	}
 	if d != nil {
@@ -91,7 +93,7 @@ func streamText(t *testing.T, stream []byte, d *spool.Damage) string {
 // checkStream holds a stream against all that FORMAT.md promises.
 func checkStream(t *testing.T, stream []byte) {
 	t.Helper()
-	_, err := format.Check(bytes.NewReader(stream), func(f format.Finding) { t.Errorf("the stream is not sound: %v", f) })
+	_, err := check.Stream(bytes.NewReader(stream), func(f check.Finding) { t.Errorf("the stream is not sound: %v", f) })
 	if err != nil {
 		t.Errorf("check the stream: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 	"wprof/internal/timeline"
 	"wprof/internal/timeline/simulate"
 )
@@ -193,13 +194,13 @@ func FuzzWrite(f *testing.F) {
 		}
 		check(b)
 		var stream bytes.Buffer
-		if err := format.Undump(&stream, bytes.NewReader(b)); err == nil {
+		if err := textform.Undump(&stream, bytes.NewReader(b)); err == nil {
 			check(stream.Bytes())
 		}
 		name := fmt.Sprintf("%q", b)
 		stream.Reset()
 		text := strings.NewReplacer("comm=pong", "comm="+name, "host=box", "host="+name, `function="main"`, "function="+name).Replace(machine + frames() + state)
-		if err := format.Undump(&stream, strings.NewReader(text+"+5 cpu0 exec 2 prev=2 filename="+name+"\nend close=+1000000\n")); err == nil {
+		if err := textform.Undump(&stream, strings.NewReader(text+"+5 cpu0 exec 2 prev=2 filename="+name+"\nend close=+1000000\n")); err == nil {
 			check(stream.Bytes())
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 // trace is what was written, as other programs read it. Numbers keep their text.
@@ -68,7 +69,7 @@ func micros(n json.Number) float64 {
 func undump(t testing.TB, text string) []byte {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	return stream.Bytes()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 // InputError is an error about an input, with what was being done to it, and the exit status that it has in every tool. One
@@ -24,7 +25,7 @@ func InputError(doing, source string, err error) error {
 	switch {
 	case errors.Is(err, format.ErrNewer):
 		return WithCode(ExitNewer, err)
-	case errors.Is(err, format.ErrDamaged):
+	case errors.Is(err, textform.ErrDamaged):
 		return WithCode(ExitDamaged, err)
 	}
 	return WithCode(ExitFailed, err)

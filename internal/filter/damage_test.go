@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/check"
 	"wprof/internal/timeline/simulate"
 	"wprof/test/tools"
 )
@@ -35,7 +36,7 @@ func unsound(stream []byte, isPipe, mayOverlap bool) string {
 		return err.Error()
 	}
 	var findings []string
-	if _, err := format.Check(bytes.NewReader(out.Bytes()), func(f format.Finding) { findings = append(findings, f.Text) }); err != nil {
+	if _, err := check.Stream(bytes.NewReader(out.Bytes()), func(f check.Finding) { findings = append(findings, f.Text) }); err != nil {
 		return err.Error()
 	}
 	if len(findings) > 0 {

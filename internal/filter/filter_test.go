@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 // cast are the threads of most captures here.
@@ -26,7 +27,7 @@ task 5 tid=50 pid=50 comm=kworker process_comm=kworker flags=kthread start=1
 func undump(t testing.TB, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := format.Undump(&b, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&b, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -36,7 +37,7 @@ func undump(t testing.TB, text string) []byte {
 func dump(t testing.TB, stream []byte) string {
 	t.Helper()
 	var b strings.Builder
-	if err := format.Dump(&b, bytes.NewReader(stream)); err != nil {
+	if err := textform.Dump(&b, bytes.NewReader(stream)); err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(b.String(), "\n")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/format/check"
 	"wprof/internal/timeline/simulate"
 )
 
@@ -175,7 +176,7 @@ func join(a, b KindSet) KindSet {
 // finding; sorts of findings that a filter is not to blame for are none here.
 func wholeAndTrue(t testing.TB, seed uint64, stream []byte) {
 	t.Helper()
-	_, err := format.Check(bytes.NewReader(stream), func(found format.Finding) {
+	_, err := check.Stream(bytes.NewReader(stream), func(found check.Finding) {
 		t.Errorf("seed %d: check of the output: at byte %d: %s", seed, found.Offset, found.Text)
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format"
+	"wprof/format/textform"
 	"wprof/internal/cli"
 )
 
@@ -17,7 +17,7 @@ import (
 func capture(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := format.Undump(&b, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&b, strings.NewReader(text)); err != nil {
 		t.Fatalf("undump: %v", err)
 	}
 	return b.Bytes()

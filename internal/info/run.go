@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"wprof/format"
+	"wprof/format/check"
+	"wprof/format/textform"
 	"wprof/internal/cli"
 	"wprof/internal/printable"
 )
@@ -31,7 +32,7 @@ func Run(inv *cli.Invocation) error {
 	do, binary := summarize, false
 	switch strings.Join(modes, "") {
 	case "check":
-		do = check
+		do = printFindings
 	case "dump":
 		do = dump
 	case "undump":
@@ -76,7 +77,7 @@ func createOutput(inv *cli.Invocation, binary bool) (*cli.Output, error) {
 
 func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	out := &writer{w: w}
-	err = format.Dump(out, r)
+	err = textform.Dump(out, r)
 	if out.err != nil {
 		return false, fmt.Errorf("write the text form: %w", out.err)
 	}
@@ -103,7 +104,7 @@ func undump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	to := &writer{w: w}
 	out := bufio.NewWriterSize(to, 256<<10)
 	text := &lineCounter{r: r}
-	if err := format.Undump(out, text); err != nil && text.cut() == nil {
+	if err := textform.Undump(out, text); err != nil && text.cut() == nil {
 		return false, err
 	}
 	if err := text.cut(); err != nil {
@@ -113,7 +114,7 @@ func undump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 		return false, fmt.Errorf("write the stream: %w", err)
 	}
 	if to.bytes == 0 {
-		return false, errors.New("the text tells of no section, so there is nothing to write")
+		return false, errors.New("the text has no section, so there is nothing to write")
 	}
 	return false, nil
 }
@@ -144,10 +145,10 @@ func (c *lineCounter) cut() error {
 	return fmt.Errorf("line %d, the last one, was cut: it does not end with a newline; add one if the line is whole", c.lines+1)
 }
 
-// check prints what is wrong, one sentence a line, or that nothing is.
-func check(w io.Writer, r io.Reader, source string) (lost bool, err error) {
+// printFindings prints what is wrong, one sentence a line, or that nothing is.
+func printFindings(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 	out := bufio.NewWriter(w)
-	seen, err := format.Check(r, func(f format.Finding) {
+	seen, err := check.Stream(r, func(f check.Finding) {
 		fmt.Fprintf(out, "at byte %s: %s\n", cli.Grouped(f.Offset), printable.Text(f.Text))
 	})
 	held := fmt.Sprintf("%s in %s and %s, %s", plural(uint64(seen.Events), "event"),
@@ -159,7 +160,7 @@ func check(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 		return false, fmt.Errorf("write the findings: %w", flushErr)
 	}
 	if err == nil && seen.Findings > 0 {
-		return false, fmt.Errorf("%w: %s among %s", format.ErrDamaged, plural(uint64(seen.Findings), "finding"), held)
+		return false, fmt.Errorf("%w: %s among %s", textform.ErrDamaged, plural(uint64(seen.Findings), "finding"), held)
 	}
 	return seen.Losses > 0, err
 }
@@ -181,7 +182,7 @@ func summarizeAs(r io.Reader, write func(*Summary) error) (lost bool, err error)
 		return false, err
 	}
 	if len(s.Damage) > 0 {
-		return false, fmt.Errorf("%w: %s; --check says more", format.ErrDamaged, s.Damage[0])
+		return false, fmt.Errorf("%w: %s; --check says more", textform.ErrDamaged, s.Damage[0])
 	}
 	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return len(r.Losses) > 0 }), nil
 }

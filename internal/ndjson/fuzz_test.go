@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 // machine has two sections, of which the second is an epoch, and a second recording: with every kind, with stacks of all
@@ -102,7 +103,7 @@ func FuzzText(f *testing.F) {
 	j := newJudge(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		var stream bytes.Buffer
-		if len(text) > 64<<10 || format.Undump(&stream, strings.NewReader(text)) != nil || stream.Len() > 1<<20 {
+		if len(text) > 64<<10 || textform.Undump(&stream, strings.NewReader(text)) != nil || stream.Len() > 1<<20 {
 			return
 		}
 		j.all(t, stream.Bytes())

@@ -9,12 +9,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 func undump(t testing.TB, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := format.Undump(&b, bytes.NewReader([]byte(text))); err != nil {
+	if err := textform.Undump(&b, bytes.NewReader([]byte(text))); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 	"wprof/test/engine"
 )
 
@@ -68,7 +69,7 @@ func writtenWith(t testing.TB, text string, options Options) string {
 func undump(t testing.TB, text string) []byte {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatalf("undump: %v", err)
 	}
 	return stream.Bytes()

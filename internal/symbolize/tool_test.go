@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 	"wprof/internal/cli"
 	"wprof/internal/spool"
 )
@@ -79,7 +80,7 @@ func dump(t *testing.T, path string) string {
 	}
 	defer f.Close()
 	var out bytes.Buffer
-	if err := format.Dump(&out, f); err != nil {
+	if err := textform.Dump(&out, f); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -164,7 +165,7 @@ func TestStreamIsPassedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := format.Undump(f, strings.NewReader(stream)); err != nil {
+	if err := textform.Undump(f, strings.NewReader(stream)); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()

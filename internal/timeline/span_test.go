@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 // troupe are the threads of most scripts. They are older than the window.
@@ -27,7 +28,7 @@ task 4 tid=31 pid=30 comm=side start=7
 func spanned(t *testing.T, text string, of ...string) string {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := format.NewReader(&stream)

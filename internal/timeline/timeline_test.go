@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 // cast are the threads of most scripts: two of one process, one of another, and idle.
@@ -31,7 +32,7 @@ func play(t *testing.T, text string) *Timeline {
 func follow(t *testing.T, text string, each func(*Timeline, *format.Event)) (*Timeline, *format.Reader) {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := format.NewReader(&stream)

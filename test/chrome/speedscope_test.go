@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 	"wprof/internal/chrome"
 	"wprof/test/page"
 )
@@ -40,7 +41,7 @@ end close=+1000000
 func written(t *testing.T) []byte {
 	t.Helper()
 	var stream, out bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(capture)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(capture)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := format.NewReader(&stream)

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"wprof/format"
+	"wprof/format/check"
+	"wprof/format/textform"
 	"wprof/internal/chrome"
 	"wprof/internal/columns"
 	"wprof/internal/filter"
@@ -404,10 +406,10 @@ func summaries() []converted {
 			return s.Print(io.Discard, "x")
 		}},
 		{"check", func(stream []byte) error {
-			_, _ = format.Check(bytes.NewReader(stream), func(format.Finding) {})
+			_, _ = check.Stream(bytes.NewReader(stream), func(check.Finding) {})
 			return nil
 		}},
-		{"dump", func(stream []byte) error { _ = format.Dump(io.Discard, bytes.NewReader(stream)); return nil }},
+		{"dump", func(stream []byte) error { _ = textform.Dump(io.Discard, bytes.NewReader(stream)); return nil }},
 	}
 }
 

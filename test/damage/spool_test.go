@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/format/check"
 	"wprof/test/tools"
 )
 
@@ -252,7 +253,7 @@ type loss struct {
 // tell reads a stream, which must be sound.
 func tell(stream []byte) (*told, error) {
 	var findings []string
-	if _, err := format.Check(bytes.NewReader(stream), func(f format.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
+	if _, err := check.Stream(bytes.NewReader(stream), func(f check.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
 		return nil, fmt.Errorf("the result is not sound: %v %q", err, findings)
 	}
 	r, err := format.NewReader(bytes.NewReader(stream))

@@ -61,7 +61,7 @@ func hostileTexts() map[string]struct {
 
 // Whatever a text claims, it becomes a stream, or the tool says in which line it does not.
 func TestHostileTextsDoNoHarm(t *testing.T) {
-	sentence := regexp.MustCompile(`^wprof-info: .*(line \d+[,:]|the text tells of no section).*\n$`)
+	sentence := regexp.MustCompile(`^wprof-info: .*(line \d+[,:]|the text has no section).*\n$`)
 	for name, c := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/check"
+	"wprof/format/textform"
 	"wprof/internal/filter"
 	"wprof/test/tools"
 )
@@ -37,7 +39,7 @@ func TestWhatCannotBeTrueIsNotPassedOn(t *testing.T) {
 	var texts []string
 	for _, c := range captures {
 		var text bytes.Buffer
-		if err := format.Dump(&text, bytes.NewReader(c)); err != nil {
+		if err := textform.Dump(&text, bytes.NewReader(c)); err != nil {
 			t.Fatal(err)
 		}
 		texts = append(texts, text.String())
@@ -115,7 +117,7 @@ func findingsIn(what string, out []byte) string {
 		return ""
 	}
 	var findings []string
-	if _, err := format.Check(bytes.NewReader(out), func(f format.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
+	if _, err := check.Stream(bytes.NewReader(out), func(f check.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
 		return fmt.Sprintf("%s: %v %q", what, err, findings)
 	}
 	return ""
@@ -262,7 +264,7 @@ func untrueText(rng *rand.Rand, text string) ([]byte, string) {
 		}
 	}
 	var out bytes.Buffer
-	if err := format.Undump(&out, strings.NewReader(strings.Join(lines, "\n")+"\n")); err != nil {
+	if err := textform.Undump(&out, strings.NewReader(strings.Join(lines, "\n")+"\n")); err != nil {
 		return nil, ""
 	}
 	return out.Bytes(), strings.Join(what, "; ")

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
+	"wprof/format/check"
 	"wprof/internal/perfetto/schema"
 	"wprof/test/tools"
 )
@@ -136,7 +137,7 @@ func judgeText(_ *captured, _ *reckoning, out []byte) string {
 // judgeStream holds a stream that must be sound and have the events of all whole blocks.
 func judgeStream(c *captured, r *reckoning, out []byte) string {
 	var findings []string
-	if _, err := format.Check(bytes.NewReader(out), func(f format.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
+	if _, err := check.Stream(bytes.NewReader(out), func(f check.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
 		return fmt.Sprintf("its output is not sound: %v %q", err, findings)
 	}
 	got, err := readEvents(out)

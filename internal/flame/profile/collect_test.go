@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 	"wprof/internal/flame/flametest"
 	"wprof/internal/flame/folded"
 	"wprof/internal/flame/graph"
@@ -62,7 +63,7 @@ stack 5 frames=1,10
 func undump(t testing.TB, text string) []byte {
 	t.Helper()
 	var stream bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatalf("undump: %v", err)
 	}
 	return stream.Bytes()

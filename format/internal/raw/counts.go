@@ -1,0 +1,63 @@
+package raw
+
+import (
+	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"wprof/format"
+)
+
+// Counts are what the end block reports of events: those of a block, or of a section.
+type Counts struct {
+	kinds  map[format.Kind]kindCount
+	late   uint64
+	losses []*format.Loss
+}
+
+type kindCount struct{ events, bytes uint64 }
+
+// Event counts an event whose record takes so many bytes.
+func (c *Counts) Event(e *Event, size int) {
+	c.kind(e.Kind, kindCount{1, uint64(size)})
+	if e.Flags&format.FlagLate != 0 {
+		c.late++
+	}
+	if e.Kind == format.KindLost {
+		l := e.Lost()
+		c.loss(&format.Loss{Cpu: e.CPU, Kind: uint32(l.What()), Cause: uint32(l.Cause()), Count: l.Count()})
+	}
+}
+
+func (c *Counts) add(more *Counts) {
+	for kind, n := range more.kinds {
+		c.kind(kind, n)
+	}
+	c.late += more.late
+	for _, l := range more.losses {
+		c.loss(l)
+	}
+}
+
+func (c *Counts) kind(k format.Kind, more kindCount) {
+	if c.kinds == nil {
+		c.kinds = map[format.Kind]kindCount{}
+	}
+	sum := c.kinds[k]
+	c.kinds[k] = kindCount{sum.events + more.events, sum.bytes + more.bytes}
+}
+
+// loss keeps the list sorted by CPU, kind and cause, and short, whatever is lost.
+func (c *Counts) loss(more *format.Loss) {
+	const most = 4096
+	i, found := slices.BinarySearchFunc(c.losses, more, func(a, b *format.Loss) int {
+		return cmp.Or(cmp.Compare(a.Cpu, b.Cpu), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Cause, b.Cause))
+	})
+	switch {
+	case found:
+		c.losses[i].Count = format.Sum(c.losses[i].Count, more.Count)
+	case len(c.losses) < most:
+		c.losses = slices.Insert(c.losses, i, proto.CloneOf(more))
+	}
+}

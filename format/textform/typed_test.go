@@ -1,0 +1,94 @@
+package textform
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	. "wprof/format"
+	"wprof/format/check"
+)
+
+const typedText = `
+section id=0x1 open=1000
+  text 4 text="interned"
+  task 2 tid=20 pid=20 comm="server"
+  eventtype 7 name="request" shape=span on=thread track="requests"
+    field "size" type=uint unit="bytes"
+    field "status" type=enum
+      enum 0 name="fine"
+      enum -1 name="failed"
+    field "path" type=string hint=name
+    field "ratio" type=float
+    field "peers" type=task list
+    field "text" type=text
+  eventtype 8 name="tick"
+  +0.000000010 cpu1 typed 2 type=7 start=+0.000000002 .size=4096 .status=-1 .path="/a b" .ratio=0.25 .peers=2,2 .text=4
+  +0.000000011 cpu1 typed 0 type=8
+  +0.000000012 cpu1 typed 2 type=7 start=+0.000000012 .size=0 .status=0 .path="" .ratio=0 .peers= .text=0
+end
+`
+
+func TestTypedEventsAsText(t *testing.T) {
+	var stream, text bytes.Buffer
+	if err := Undump(&stream, strings.NewReader(typedText)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := check.Stream(bytes.NewReader(stream.Bytes()), func(f check.Finding) { t.Error(f.Text) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := Dump(&text, bytes.NewReader(stream.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(typedText) {
+		if line = strings.TrimSpace(line); strings.Contains(line, "typed") && !strings.Contains(text.String(), line) {
+			t.Errorf("%s is missing in\n%s", line, text.String())
+		}
+	}
+	r, err := NewReader(bytes.NewReader(stream.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	e, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := r.EventType(e.TypeID())
+	values, ok := def.AppendValues(nil, e)
+	if start, isSpan := e.Start(); !ok || len(values) != 6 || !isSpan || start != 1002 || string(values[2].Bytes) != "/a b" || string(values[1].Field.EnumName(values[1].Int())) != "failed" {
+		t.Errorf("got %v of %v", values, def)
+	}
+	if e, err = r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, isSpan := e.Start(); isSpan {
+		t.Error("an instant has a start")
+	}
+}
+
+func TestCheckFindsWrongTypedEvents(t *testing.T) {
+	for want, events := range map[string]string{
+		"is of event type 9":                    "+1 cpu0 typed 0 type=9",
+		"do not match its type":                 `+1 cpu0 typed 0 type=7 start=+0 values="\x01"`,
+		"names task 3":                          "+1 cpu0 typed 2 type=7 start=+0 .peers=2,3",
+		"names text 5":                          "+1 cpu0 typed 2 type=7 start=+0 .text=5",
+		"start is for spans":                    "+1 cpu0 typed 2 type=8 start=+0",
+		"names eventtype 3, which":              "eventtype 10 ends=3",
+		"eventtype 8 is defined twice":          "eventtype 8",
+		"event type 11 has an unknown shape, 9": "eventtype 11 name=\"x\" shape=9",
+	} {
+		text := strings.Replace(typedText, "  +0.000000010 cpu1", events+"\n  +0.000000010 cpu1", 1)
+		var stream bytes.Buffer
+		if err := Undump(&stream, strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		if _, err := check.Stream(bytes.NewReader(stream.Bytes()), func(f check.Finding) { found = append(found, f.Text) }); err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(found, "\n"); !strings.Contains(all, want) {
+			t.Errorf("%s: found %q, want %q", events, all, want)
+		}
+	}
+}
