@@ -53,6 +53,12 @@ func requiredShort[R any](name string, get func(*R) int64) field[R] {
 	return required(name, parquet.Int(32), short, get)
 }
 
+// present is the value of an optional column.
+func present(v parquet.Value) parquet.Value {
+	v.SetDefinitionLevel(1)
+	return v
+}
+
 func required[R any](name string, node parquet.Node, make number, get func(*R) int64) field[R] {
 	return one(name, node, leaf[R]{append: func(to []parquet.Value, rows []R) []parquet.Value {
 		for i := range rows {
@@ -66,7 +72,7 @@ func optional[R any](name string, node parquet.Node, make number, get func(*R) (
 	return one(name, parquet.Optional(node), leaf[R]{append: func(to []parquet.Value, rows []R) []parquet.Value {
 		for i := range rows {
 			if n, has := get(&rows[i]); has {
-				to = append(to, make(n).Level(0, 1, 0))
+				to = append(to, present(make(n)))
 			} else {
 				to = append(to, parquet.Value{})
 			}
@@ -87,20 +93,16 @@ func flag[R any](name string, get func(*R) bool) field[R] {
 
 // word is a column of some words, by their index.
 func word[R any](name string, words []string, get func(*R) int64) field[R] {
-	values := make([]parquet.Value, len(words))
-	for i, w := range words {
-		values[i] = textValue(w)
-	}
+	values := wordValues(words)
 	return required(name, textNode(), func(n int64) parquet.Value { return values[n] }, get)
 }
 
-// optionalWord is a column of some words, by their index; get tells whether a row has one.
-func optionalWord[R any](name string, words []string, get func(*R) (int64, bool)) field[R] {
+func wordValues(words []string) []parquet.Value {
 	values := make([]parquet.Value, len(words))
 	for i, w := range words {
 		values[i] = textValue(w)
 	}
-	return optional(name, textNode(), func(n int64) parquet.Value { return values[n] }, get)
+	return values
 }
 
 // text is a column of any text that no row lacks.
@@ -118,7 +120,7 @@ func optionalText[R any](name string, get func(*R) (string, bool)) field[R] {
 	return one(name, parquet.Optional(textNode()), leaf[R]{isText: true, append: func(to []parquet.Value, rows []R) []parquet.Value {
 		for i := range rows {
 			if s, has := get(&rows[i]); has {
-				to = append(to, textValue(s).Level(0, 1, 0))
+				to = append(to, present(textValue(s)))
 			} else {
 				to = append(to, parquet.Value{})
 			}

@@ -2,6 +2,8 @@ package columns
 
 import (
 	"io"
+	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
@@ -35,7 +37,7 @@ type file[R any] struct {
 	texts     []int // bytes of texts in the open page of a column
 	pageTexts int   // how many of them a page may have
 	held      int   // rows in the open row group
-	values    []parquet.Value
+	parts     []part
 
 	rows    int64 // added so far
 	all     *common
@@ -46,6 +48,12 @@ type file[R any] struct {
 	done    chan struct{}
 	failed  atomic.Bool
 	err     error // of the goroutine; valid if failed is set
+}
+
+// part is what one goroutine needs to write some of the columns.
+type part struct {
+	values []parquet.Value
+	err    error
 }
 
 // sink is where a file goes. It keeps the error of writing, which says by itself what is to be known.
@@ -89,6 +97,7 @@ func newFile[R any](out io.Writer, name string, s shape, all *common, fields []f
 	}
 	f := &file[R]{
 		columns: columns, all: all, out: sink{Writer: out}, texts: make([]int, len(columns)), pageTexts: s.texts,
+		parts: make([]part, min(runtime.GOMAXPROCS(0), len(columns))),
 		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
 	}
 	f.w = parquet.NewGenericWriter[any](&f.out, options...)
@@ -182,26 +191,22 @@ func (f *file[R]) note(err error) {
 	f.failed.Store(true)
 }
 
+// write writes a batch. Those of the busiest files are the bulk of the work: their columns are written on all CPUs.
 func (f *file[R]) write(b *batch[R]) error {
+	parts := f.parts
+	if len(b.rows) < batchRows {
+		parts = parts[:1]
+	}
 	writers := f.group.ColumnWriters()
-	for i := range f.columns {
-		c := &f.columns[i]
-		f.values = c.append(f.values[:0], b.rows)
-		if _, err := writers[i].WriteRowValues(f.values); err != nil {
+	var others sync.WaitGroup
+	for i := range parts[1:] {
+		others.Go(func() { f.writePart(i+1, len(parts), b.rows, writers) })
+	}
+	f.writePart(0, len(parts), b.rows, writers)
+	others.Wait()
+	for i := range parts {
+		if err := parts[i].err; err != nil {
 			return err
-		}
-		if !c.isText {
-			continue
-		}
-		// A dictionary is only looked at between pages, so that it could grow to any size in one.
-		for _, v := range f.values {
-			f.texts[i] += len(v.ByteArray())
-		}
-		if f.texts[i] > f.pageTexts {
-			f.texts[i] = 0
-			if err := writers[i].Flush(); err != nil {
-				return err
-			}
 		}
 	}
 	f.held += len(b.rows)
@@ -209,6 +214,30 @@ func (f *file[R]) write(b *batch[R]) error {
 		return f.flush()
 	}
 	return nil
+}
+
+// writePart writes one column of so many.
+func (f *file[R]) writePart(number, of int, rows []R, writers []*parquet.ColumnWriter) {
+	p := &f.parts[number]
+	for i := number; i < len(f.columns) && p.err == nil; i += of {
+		p.values = f.columns[i].append(p.values[:0], rows)
+		p.err = f.writeColumn(i, p.values, writers[i])
+	}
+}
+
+func (f *file[R]) writeColumn(i int, values []parquet.Value, w *parquet.ColumnWriter) error {
+	if _, err := w.WriteRowValues(values); err != nil || !f.columns[i].isText {
+		return err
+	}
+	// A dictionary is only looked at between pages, so that it could grow to any size in one.
+	for k := range values {
+		f.texts[i] += len(values[k].ByteArray())
+	}
+	if f.texts[i] <= f.pageTexts {
+		return nil
+	}
+	f.texts[i] = 0
+	return w.Flush()
 }
 
 // flush ends the row group.

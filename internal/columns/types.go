@@ -133,12 +133,12 @@ func argField(number int, f *format.TypeField) field[event] {
 	case format.ValueType_VALUE_FLOAT:
 		return optional(name, parquet.Leaf(parquet.DoubleType), double, integer)
 	case format.ValueType_VALUE_TASK:
-		return optionalTask(name, func(e *event) *records.Task {
+		return group(name, taskColumns(true, func(e *event) *records.Task {
 			if a := get(e); a != nil {
 				return a.Task
 			}
 			return nil
-		})
+		})...)
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING, format.ValueType_VALUE_TEXT, format.ValueType_VALUE_ENUM:
 		return optionalText(name, func(e *event) (string, bool) {
 			if a := get(e); a != nil {
