@@ -22,6 +22,7 @@ func FormFlags() cli.Group {
 		{Name: "stream", Usage: "Write events while they come, at most 100 ms late, and each stack just before the first event that names it. The header then tells neither how many stacks there are nor how much was lost, and of live input no duration. Without this flag, input from a pipe is read to its end first, through a temporary file."},
 		{Name: "array", Usage: "Write one JSON array instead of lines."},
 		{Name: "chrome", Usage: "Write Chrome's trace event JSON, for tools that read only that. wprof-perfetto makes smaller traces that show more."},
+		{Name: "firefox", Usage: "Write a profile for the Firefox Profiler: CPU and off-CPU time of each thread with stacks, and markers. profiler.firefox.com opens it, and sends it nowhere unless you upload it."},
 		{Name: "parquet", Kind: cli.String, Value: "FOLDER", Files: true, Usage: "Write Parquet files into this folder, one a kind of event, and stacks, frames, tasks and session. Times are whole nanoseconds."},
 		{Name: "schema", Kind: cli.Optional, Value: "FORM", Choices: []string{"json", "md"}, Usage: "Print what the lines look like, as JSON Schema or, with --schema=md, for people, and read nothing."},
 	}}

@@ -8,6 +8,7 @@ import (
 	"wprof/internal/chrome"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/firefox"
 	"wprof/internal/records"
 )
 
@@ -46,6 +47,7 @@ func Run(inv *cli.Invocation) error {
 type request struct {
 	Options
 	chrome   bool
+	firefox  bool
 	parquet  string         // the folder; "": none
 	times    filter.Options // the time range
 	hasRange bool
@@ -57,7 +59,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: len(inv.Strings("emit")) > 0,
 			Array: inv.Bool("array"), Stream: inv.Bool("stream"), Fields: words(inv.Strings("fields")),
 		},
-		chrome: inv.Bool("chrome"), parquet: inv.String("parquet"), hasRange: inv.IsSet("start") || inv.IsSet("end"),
+		chrome: inv.Bool("chrome"), firefox: inv.Bool("firefox"), parquet: inv.String("parquet"), hasRange: inv.IsSet("start") || inv.IsSet("end"),
 	}
 	q.Kinds = kindsOf(words(inv.Strings("kind")))
 	q.NUMA = q.NUMA || slices.Contains(q.Fields, "numa")
@@ -82,9 +84,11 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	case q.parquet != "" && inv.IsSet("time") && !q.Nanoseconds:
 		return cli.Usagef("--parquet writes whole nanoseconds; leave out --time s")
 	case q.parquet != "":
-		form, without = "--parquet", []string{"chrome", "array", "stream", "fields", "output"}
+		form, without = "--parquet", []string{"chrome", "firefox", "array", "stream", "fields", "output"}
 	case q.chrome:
-		form, without = "--chrome", []string{"array", "stream", "fields", "kind", "time"}
+		form, without = "--chrome", []string{"firefox", "array", "stream", "fields", "kind", "time"}
+	case q.firefox:
+		form, without = "--firefox", []string{"array", "stream", "fields", "kind", "time", "emit"}
 	}
 	for _, name := range without {
 		if inv.IsSet(name) {
@@ -138,7 +142,7 @@ func (j *job) run() error {
 		return err
 	}
 	defer out.Abort()
-	if !j.Stream && !j.chrome {
+	if !j.Stream && !j.chrome && !j.firefox {
 		return j.writeTwice(out)
 	}
 	r, err := j.in.Reader()
@@ -147,11 +151,16 @@ func (j *job) run() error {
 	}
 	defer r.Close()
 	var result Result
-	if j.chrome {
+	switch {
+	case j.chrome:
 		var done chrome.Result
 		done, err = chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Numa: j.NUMA})
 		result = Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8}
-	} else {
+	case j.firefox:
+		var done firefox.Result
+		done, err = firefox.Write(r, out, firefox.Options{NoStacks: j.NoStacks})
+		result = Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8}
+	default:
 		result, err = Stream(r, out, j.Options, !format.IsFinite(j.in.In), len(j.inv.Args) < 2)
 	}
 	result.Damage = r.Damage()

@@ -51,6 +51,9 @@ type Ref struct {
 // NewStore returns a Store that keeps limit bytes in memory. Its errors say that what could not be kept.
 func NewStore(limit int, what string) *Store { return &Store{limit: limit, what: what} }
 
+// At returns the chain that was detached to a Ref. It can only be read.
+func (s *Store) At(last Ref) *Chain { return &Chain{of: s, last: last} }
+
 // Chain begins another chain. It can be read until the store is closed.
 func (s *Store) Chain() *Chain { return &Chain{of: s} }
 
@@ -93,7 +96,7 @@ func (c *Chain) Commit(b []byte) error {
 	return nil
 }
 
-// Detach moves what a chain still has in memory to the file. Its Ref is all that [Store.Each] needs.
+// Detach moves what a chain still has in memory to the file, so that [Store.At] needs no more than its Ref.
 func (c *Chain) Detach() (Ref, error) {
 	s := c.of
 	if s.failed == nil && len(c.chunk) > 0 {
@@ -159,18 +162,11 @@ func (s *Store) fail(err error) error {
 
 // Each visits a chain's bytes in their order, cut where a Commit ended. They are valid until visit returns.
 func (c *Chain) Each(visit func([]byte) error) error {
-	if err := c.of.Each(c.last, visit); err != nil || len(c.chunk) == 0 {
-		return err
-	}
-	return visit(c.chunk)
-}
-
-// Each visits the bytes of a detached chain as [Chain.Each] does.
-func (s *Store) Each(last Ref, visit func([]byte) error) error {
+	s := c.of
 	if s.failed != nil {
 		return s.failed
 	}
-	all, err := s.chunks(last)
+	all, err := s.chunks(c.last)
 	if err != nil {
 		return err
 	}
@@ -184,7 +180,10 @@ func (s *Store) Each(last Ref, visit func([]byte) error) error {
 			return err
 		}
 	}
-	return nil
+	if len(c.chunk) == 0 {
+		return nil
+	}
+	return visit(c.chunk)
 }
 
 // chunks are a chain's in the file, the last one first.

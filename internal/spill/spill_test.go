@@ -56,7 +56,7 @@ func TestChainGivesBackWhatWasAdded(t *testing.T) {
 			}
 		}
 		for i, ref := range detached {
-			if all := bytesOf(t, func(visit func([]byte) error) error { return s.Each(ref, visit) }); !bytes.Equal(all, want[i]) {
+			if all := bytesOf(t, s.At(ref).Each); !bytes.Equal(all, want[i]) {
 				t.Fatalf("limit %d: detached chain %d: got %d bytes, want %d", limit, i, len(all), len(want[i]))
 			}
 		}

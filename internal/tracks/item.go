@@ -12,6 +12,7 @@ type Item struct {
 	Open     bool  // it had not ended when the window closed
 	From, To int64 // CLOCK_MONOTONIC ns; of an instant the same
 	Name     string
+	Type     string  // name of the kind or the event type
 	Colour   string  // items with the same word have the same colour; "": any
 	Value    float64 // of a counter
 	Unit     string  // of a counter
@@ -33,6 +34,7 @@ type Arg struct {
 	Name   string
 	Type   ArgType
 	Number uint64 // of ArgInt as int64, of ArgFloat its bits
+	Unit   string // of numbers, as the event type has it; "ns" of durations; "": none
 	Text   string // of ArgText: any bytes
 	Task   *Task  // of ArgTask
 	Stack  *Stack // of ArgStack

@@ -51,7 +51,7 @@ func (p *plainItems) of(e *format.Event) ([]Item, bool) {
 	s := p.kinds[e.Kind]
 	at := e.Happened()
 	i := &p.items[0]
-	*i = Item{On: s.info.Draw.On, Task: p.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: s.info.Name, Args: i.Args[:0]}
+	*i = Item{On: s.info.Draw.On, Task: p.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: s.info.Name, Type: s.info.Name, Args: i.Args[:0]}
 	if s.start >= 0 || i.On != format.TypeTrack_TRACK_THREAD {
 		i.Track = s.info.Name
 	}
@@ -89,7 +89,7 @@ func (p *plainItems) argument(e *format.Event, n int, f *format.Field, at int64)
 	case format.FieldSint:
 		return Arg{Name: f.Name, Type: ArgInt, Number: e.Args[n]}
 	case format.FieldTime: // a timeline has no place for a second time but its distance
-		return Arg{Name: f.Name + "_before_ns", Type: ArgInt, Number: uint64(at - int64(e.Args[n]))}
+		return Arg{Name: f.Name + "_before_ns", Type: ArgInt, Unit: "ns", Number: uint64(at - int64(e.Args[n]))}
 	case format.FieldTask:
 		return Arg{Name: f.Name, Type: ArgTask, Task: p.task(format.TaskID(e.Args[n]))}
 	}

@@ -65,7 +65,7 @@ func (d *typedItems) of(e *format.Event) []Item {
 	if shape := format.TypeShape(t.Shape); shape == format.TypeShape_SHAPE_INSTANT && hasCounters {
 		return d.items
 	}
-	i := Item{On: on, Track: string(t.Track), Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: string(t.Name), Colour: string(t.Colour)}
+	i := Item{On: on, Track: string(t.Track), Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: string(t.Name), Type: string(t.Name), Colour: string(t.Colour)}
 	var key string
 	for n := range d.values {
 		v := &d.values[n]
@@ -167,7 +167,7 @@ func (d *typedItems) counters(t *format.EventType, e *format.Event, on format.Ty
 		if track := string(t.Track); track != "" {
 			name = track + " " + name
 		}
-		d.items = append(d.items, Item{Shape: ShapeCounter, On: on, Track: name, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Name: name, Value: number(v), Unit: string(v.Field.Unit)})
+		d.items = append(d.items, Item{Shape: ShapeCounter, On: on, Track: name, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Name: name, Type: string(t.Name), Value: number(v), Unit: string(v.Field.Unit)})
 		any = true
 	}
 	return any
@@ -184,7 +184,7 @@ func number(v *format.Value) float64 {
 }
 
 func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
-	a := Arg{Name: string(v.Field.Name), Type: ArgText, Number: v.Number}
+	a := Arg{Name: string(v.Field.Name), Type: ArgText, Number: v.Number, Unit: string(v.Field.Unit)}
 	if v.Field.List {
 		var parts []string
 		for one := range v.Elements(e.TimeBase()) {
@@ -203,9 +203,9 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	case format.ValueType_VALUE_INT:
 		a.Type = ArgInt
 	case format.ValueType_VALUE_DURATION:
-		a.Type, a.Name = ArgInt, a.Name+"_ns"
+		a.Type, a.Name, a.Unit = ArgInt, a.Name+"_ns", "ns"
 	case format.ValueType_VALUE_TIME:
-		a.Type, a.Name, a.Number = ArgInt, a.Name+"_before_ns", uint64(e.Happened()-v.Int())
+		a.Type, a.Name, a.Unit, a.Number = ArgInt, a.Name+"_before_ns", "ns", uint64(e.Happened()-v.Int())
 	case format.ValueType_VALUE_FLOAT:
 		a.Type = ArgFloat
 	case format.ValueType_VALUE_TASK:

@@ -1,0 +1,117 @@
+package firefox
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"wprof/format"
+	"wprof/internal/records"
+	"wprof/internal/stacks"
+	"wprof/internal/tracks"
+)
+
+// Item implements [tracks.Encoder].
+func (p *profile) Item(i *tracks.Item) {
+	t := p.threadOf(i)
+	if t == nil || i.Shape == tracks.ShapeCounter && p.count(i, t) {
+		return
+	}
+	s := p.schemas.of(itemPrefix + p.called([]byte(i.Type)))
+	if s == nil {
+		s = p.schemas.of(itemPrefix + "other")
+	}
+	p.data = records.AppendString(append(p.data[:0], `{"type":`...), s.name)
+	if i.CPU != format.AllCPUs {
+		p.item(s, &tracks.Arg{Name: "CPU", Number: uint64(i.CPU)})
+	}
+	if i.Shape == tracks.ShapeCounter {
+		p.item(s, &tracks.Arg{Name: "value", Type: tracks.ArgFloat, Number: math.Float64bits(i.Value)})
+	}
+	for n := range i.Args {
+		p.item(s, &i.Args[n])
+	}
+	if i.Open {
+		p.item(s, &tracks.Arg{Name: "not ended", Type: tracks.ArgText, Text: "yes"})
+	}
+	p.cause(p.shared.stack(i.Stack).node)
+	to := int64(none)
+	if i.Shape == tracks.ShapeSlice {
+		to = i.To
+	}
+	p.mark(t, p.called([]byte(i.Name)), i.From, to, categoryOther)
+}
+
+// itemPrefix begins the types of items, so that no stream can define one of ours.
+const itemPrefix = "event "
+
+// threadOf is the thread that an item belongs to; nil: there is none.
+func (p *profile) threadOf(i *tracks.Item) *thread {
+	switch i.On {
+	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
+		if i.Task == nil || !i.Task.Idle && !i.Task.IsThread() {
+			return nil
+		}
+		return p.thread(i.Task, i.CPU)
+	case format.TypeTrack_TRACK_CPU:
+		return p.cpu(i.CPU)
+	}
+	return p.recording()
+}
+
+// item adds an argument to the data of the marker at hand, and its field to the type if it is not there.
+func (p *profile) item(s *schema, a *tracks.Arg) {
+	if a.Type == tracks.ArgStack {
+		return
+	}
+	label, shown := shownAs(a)
+	key := shown + " " + label
+	n, known := s.byName[key]
+	if !known {
+		if len(s.fields) == maxFields {
+			return
+		}
+		n = len(s.fields)
+		s.byName[key] = n
+		s.fields = append(s.fields, field{"f" + strconv.Itoa(n), p.called([]byte(label)), shown})
+	}
+	p.key(s.fields[n].key)
+	switch a.Type {
+	case tracks.ArgText:
+		p.data = records.AppendString(p.data, p.texts.Clean(stacks.Clipped([]byte(a.Text))))
+	case tracks.ArgTask:
+		p.data = appendInt(p.data, int64(p.label(a.Task)))
+	case tracks.ArgInt:
+		if shown == "duration" {
+			p.data = appendMillis(p.data, int64(a.Number))
+			break
+		}
+		p.data = strconv.AppendInt(p.data, int64(a.Number), 10)
+	case tracks.ArgFloat:
+		p.data = records.AppendFloat(p.data, math.Float64frombits(a.Number))
+	default:
+		p.data = strconv.AppendUint(p.data, a.Number, 10)
+	}
+}
+
+// shownAs is what the interface calls an argument, and the format in which it shows it.
+func shownAs(a *tracks.Arg) (label, as string) {
+	switch {
+	case a.Type == tracks.ArgText:
+		return a.Name, "string"
+	case a.Type == tracks.ArgTask:
+		return a.Name, "unique-string"
+	case a.Unit == "ns" && a.Type == tracks.ArgInt:
+		return strings.TrimSuffix(a.Name, "_ns"), "duration"
+	case a.Unit == "bytes":
+		return a.Name, "bytes"
+	}
+	label, as = a.Name, "integer"
+	if a.Type == tracks.ArgFloat {
+		as = "decimal"
+	}
+	if a.Unit != "" {
+		label += " (" + a.Unit + ")"
+	}
+	return label, as
+}

@@ -1,0 +1,232 @@
+package firefox
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+
+	"wprof/internal/bounded"
+	"wprof/internal/records"
+	"wprof/internal/spill"
+	"wprof/internal/stacks"
+	"wprof/internal/tracks"
+)
+
+// maxLive is how many threads are kept in memory at least. Of more, those that did nothing since there were so many are kept
+// with the tables; when one of them does something again, the profile has it twice.
+const maxLive = 1 << 14
+
+// threads are those of the profile.
+type threads struct {
+	live    map[threadKey]*thread
+	sweepAt int
+	sweeps  int
+	done    table // those that are only in the store
+	tids    *bounded.Map[int32, int]
+}
+
+// threadKey is what a thread is known by; what is no thread has a tid that none has.
+type threadKey struct {
+	tid   int32
+	start int64
+}
+
+const (
+	recordingTID = -1
+	cpuTID       = -2 // and down, one for each CPU
+	maxCPUs      = 1 << 16
+)
+
+// thread is a thread of the profile.
+type thread struct {
+	key           threadKey
+	pid, tid      string
+	name, process string
+	isMain        bool
+	named         *tracks.Task // whose name it has
+	begin, end    int64        // when it was made, and when it ended, ns from first; none: not in the window
+	used          int          // number of the sweep before it was last used
+	gone          bool         // it is only in the store
+	index         int          // in the profile; none: not written
+
+	samples, markers table
+	last             int64     // time of the last sample, ns from first
+	until            int64     // until when something is known, ns from first
+	isOpen           bool      // the last sample goes on
+	pending          []pending // samples of the time on the CPU that has not ended
+	wait             wait
+}
+
+// pending is a sample of a time on the CPU that has not ended.
+type pending struct {
+	at   int64
+	node int32
+}
+
+// named is what the profile has of a task.
+type named struct {
+	label  int32 // string: name and tid
+	thread *thread
+}
+
+func newThreads(p *profile) threads {
+	return threads{live: make(map[threadKey]*thread), sweepAt: maxLive, done: p.table(), tids: bounded.NewMap[int32, int](maxLive)}
+}
+
+func (p *profile) namedOf(k *tracks.Task) *named {
+	n, ok := k.Own.(*named)
+	if !ok {
+		label := p.comm(k)
+		if !k.Idle {
+			label += " " + strconv.Itoa(int(k.Def.Tid))
+		}
+		n = &named{label: p.shared.string(label)}
+		k.Own = n
+	}
+	return n
+}
+
+// label returns the string of a thread's name and tid.
+func (p *profile) label(k *tracks.Task) int32 { return p.namedOf(k).label }
+
+func (p *profile) comm(k *tracks.Task) string {
+	if k.Idle {
+		return "idle"
+	}
+	return p.called(k.Def.Comm)
+}
+
+func (p *profile) called(name []byte) string {
+	if len(name) == 0 {
+		return stacks.Unnamed
+	}
+	return p.texts.Clean(stacks.Clipped(name))
+}
+
+// thread returns the thread of a task, under its name; of the idle task, that of a CPU.
+func (p *profile) thread(k *tracks.Task, cpu uint32) *thread {
+	if k.Idle {
+		return p.cpu(cpu)
+	}
+	n := p.namedOf(k)
+	if n.thread == nil || n.thread.gone {
+		n.thread = p.find(threadKey{k.Def.Tid, k.Def.Start})
+	}
+	t := n.thread
+	t.used = p.threads.sweeps
+	if t.named != k {
+		p.introduce(t, k)
+	}
+	return t
+}
+
+func (p *profile) find(key threadKey) *thread {
+	t := p.threads.live[key]
+	if t == nil {
+		t = &thread{key: key, index: none, begin: none, end: none, samples: p.table(), markers: p.table(), last: none}
+		p.threads.live[key] = t
+	}
+	return t
+}
+
+// introduce gives a thread the name that a task has.
+func (p *profile) introduce(t *thread, k *tracks.Task) {
+	if t.named == nil {
+		t.tid = strconv.Itoa(int(k.Def.Tid))
+		before, _ := p.threads.tids.Get(k.Def.Tid)
+		p.threads.tids.Put(k.Def.Tid, before+1)
+		if before > 0 { // the interface wants them to be different
+			t.tid += "." + strconv.Itoa(before)
+		}
+		if begin := k.Def.Start - p.first; begin > 0 && k.Def.Start != 0 {
+			t.begin = begin
+		}
+	}
+	t.named, t.name = k, p.comm(k)
+	t.pid, t.isMain = strconv.Itoa(int(k.Def.Pid)), k.Def.Pid == k.Def.Tid
+	if k.Def.Pid == 0 {
+		t.pid, t.process = "unknown", records.Unknown
+		return
+	}
+	t.process = p.called(k.Def.ProcessComm)
+	if k.Command != nil {
+		if first, _, _ := bytes.Cut(k.Command.Args, []byte{0}); len(first) > 0 {
+			t.process = p.texts.Clean(stacks.Clipped(first))
+		}
+	}
+}
+
+// cpu returns what stands for a CPU, or for all of them.
+func (p *profile) cpu(n uint32) *thread {
+	if n >= maxCPUs {
+		return p.recording()
+	}
+	t := p.find(threadKey{tid: cpuTID - int32(n)})
+	t.used = p.threads.sweeps
+	t.name, t.process, t.pid, t.tid = "CPU "+strconv.Itoa(int(n)), "CPUs", "CPUs", "CPU "+strconv.Itoa(int(n))
+	return t
+}
+
+// recording returns what stands for the recording itself.
+func (p *profile) recording() *thread {
+	t := p.find(threadKey{tid: recordingTID})
+	t.used = p.threads.sweeps
+	t.name, t.process, t.pid, t.tid, t.isMain = "Recording", "Recording", "Recording", "Recording", true
+	return t
+}
+
+// sweep moves threads to the store that have done nothing since the last sweep.
+func (p *profile) sweep() {
+	for _, t := range p.sorted() {
+		if t.used < p.threads.sweeps {
+			t.rest(p)
+			p.retire(t)
+			delete(p.threads.live, t.key)
+		}
+	}
+	p.threads.sweeps++
+	p.threads.sweepAt = max(maxLive, 2*len(p.threads.live))
+}
+
+func (p *profile) retire(t *thread) {
+	t.gone, t.index = true, p.threads.done.rows
+	var refs [2]spill.Ref
+	for i, of := range []*table{&t.samples, &t.markers} {
+		ref, err := of.chain.Detach()
+		if err != nil && p.failed == nil {
+			p.failed = err
+		}
+		refs[i] = ref
+	}
+	p.threads.done.addText(p, t.head(nil), refs[0].Offset, int64(refs[0].Length), int64(t.samples.rows), refs[1].Offset, int64(refs[1].Length), int64(t.markers.rows))
+	t.samples.chain, t.markers.chain = nil, nil
+}
+
+// sorted are the threads in memory by process.
+func (p *profile) sorted() []*thread {
+	all := make([]*thread, 0, len(p.threads.live))
+	for _, t := range p.threads.live {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *thread) int {
+		return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.key.tid, b.key.tid), cmp.Compare(a.key.start, b.key.start))
+	})
+	return all
+}
+
+// head appends what the profile has of a thread before its tables.
+func (t *thread) head(b []byte) []byte {
+	b = append(b, `"processType":"default","processStartupTime":0,"processShutdownTime":null,"registerTime":`...)
+	b = append(appendMillis(b, max(t.begin, 0)), `,"unregisterTime":`...)
+	if t.end == none {
+		b = append(b, "null"...)
+	} else {
+		b = appendMillis(b, t.end)
+	}
+	b = records.AppendString(append(b, `,"pausedRanges":[],"showMarkersInTimeline":true,"name":`...), t.name)
+	b = strconv.AppendBool(append(b, `,"isMainThread":`...), t.isMain)
+	b = records.AppendString(append(b, `,"processName":`...), t.process)
+	b = records.AppendString(append(b, `,"pid":`...), t.pid)
+	return records.AppendString(append(b, `,"tid":`...), t.tid)
+}
