@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/format/textform"
 )
 
 func convert(t testing.TB, text string) (*profileJSON, Result) {
 	t.Helper()
 	var stream, out bytes.Buffer
-	if err := format.Undump(&stream, strings.NewReader(text)); err != nil {
+	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := format.NewReader(&stream)
