@@ -45,7 +45,14 @@ const opening1 = `
 func schedOnly() Options { return Options{Sched: true} }
 
 func everything() Options {
-	return Options{Sched: true, Threads: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true}
+	return Options{Sched: true, Threads: true, Arrows: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true}
+}
+
+// withArrows are the default options and what Perfetto shows by itself of wakers and preemptions.
+func withArrows() Options {
+	options := DefaultOptions()
+	options.Arrows = true
+	return options
 }
 
 // written is the trace of a stream that a text describes, with scheduling alone: the thread view has tests of its own.

@@ -21,7 +21,11 @@ type trackMoment struct {
 func trackMoments(t *testing.T, trace *schema.Trace) []trackMoment {
 	t.Helper()
 	type clockOf struct{ sequence, clock uint32 }
-	bases, defaults := map[clockOf]uint64{}, map[uint32]uint32{}
+	type base struct {
+		at            uint64
+		isIncremental bool
+	}
+	bases, defaults := map[clockOf]base{}, map[uint32]*schema.TracePacketDefaults{}
 	var all []trackMoment
 	for i, p := range trace.Packet {
 		sequence := p.GetTrustedPacketSequenceId()
@@ -29,16 +33,16 @@ func trackMoments(t *testing.T, trace *schema.Trace) []trackMoment {
 			delete(defaults, sequence)
 		}
 		if d := p.GetTracePacketDefaults(); d.GetTimestampClockId() != 0 {
-			defaults[sequence] = d.GetTimestampClockId()
+			defaults[sequence] = d
 		}
 		if s := p.GetClockSnapshot(); len(s.GetClocks()) == 2 && s.Clocks[1].GetClockId() >= firstClock {
-			bases[clockOf{sequence, s.Clocks[1].GetClockId()}] = s.Clocks[0].GetTimestamp()
+			bases[clockOf{sequence, s.Clocks[1].GetClockId()}] = base{s.Clocks[0].GetTimestamp(), s.Clocks[1].GetIsIncremental()}
 		}
 		if p.TrackEvent == nil {
 			continue
 		}
 		at := p.GetTimestamp()
-		clock := defaults[sequence]
+		clock := defaults[sequence].GetTimestampClockId()
 		if p.TimestampClockId != nil {
 			clock = *p.TimestampClockId
 		}
@@ -47,7 +51,14 @@ func trackMoments(t *testing.T, trace *schema.Trace) []trackMoment {
 			if !known {
 				t.Fatalf("packet %d has the time of a clock that was not told", i)
 			}
-			at += base
+			at += base.at
+			if base.isIncremental {
+				base.at = at
+				bases[clockOf{sequence, clock}] = base
+			}
+		}
+		if p.TrackEvent.TrackUuid == nil {
+			p.TrackEvent.TrackUuid = proto.Uint64(defaults[sequence].GetTrackEventDefaults().GetTrackUuid())
 		}
 		all = append(all, trackMoment{at: at, TrackEvent: p.TrackEvent})
 	}

@@ -199,9 +199,9 @@ func (w *view) argument(a *tracks.Arg) {
 	name := w.annotation(a.Name)
 	switch a.Type {
 	case tracks.ArgUint:
-		w.seq.number(name, a.Number)
+		w.seq.annotate(name, annotationNumber, a.Number)
 	case tracks.ArgInt:
-		w.seq.signed(name, int64(a.Number))
+		w.seq.annotate(name, annotationSigned, a.Number)
 	case tracks.ArgText:
 		w.seq.value(name, w.text(shownText(a.Text)))
 	case tracks.ArgFloat:

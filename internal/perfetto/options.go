@@ -12,6 +12,7 @@ import (
 type Options struct {
 	Sched       bool // scheduling: CPUs, thread states, Perfetto's wakeup arrows
 	Threads     bool // the thread view: what each thread does, as slices on a track of its own
+	Arrows      bool // who wakes and preempts whom; drawn anyway without scheduling, by which Perfetto shows it itself
 	Extras      bool // all annotations of the thread view
 	TIDPID      bool // thread and process ids in it
 	TimerTicks  bool // an instant for each sample
@@ -38,6 +39,7 @@ func features() []feature {
 	return []feature{
 		{"sched", func(o *Options) *bool { return &o.Sched }},
 		{"threads", func(o *Options) *bool { return &o.Threads }},
+		{"arrows", func(o *Options) *bool { return &o.Arrows }},
 		{"sched-extras", func(o *Options) *bool { return &o.Extras }},
 		{"tidpid", func(o *Options) *bool { return &o.TIDPID }},
 		{"timer-ticks", func(o *Options) *bool { return &o.TimerTicks }},

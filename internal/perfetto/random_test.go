@@ -210,6 +210,15 @@ const randomFlowSQL = `with placed as (select slice.id as id, slice.name as name
 	select a.place as source, a.ts as ts, b.place as dest, b.ts as dest_ts
 	from flow join placed a on slice_out = a.id join placed b on slice_in = b.id where a.name glob '%s *' order by a.ts, dest`
 
+// randomStateSQL is what differs between the slices of threads and what the engine makes of the scheduling.
+const randomStateSQL = `with drawn as (select utid, s.ts as ts, s.dur as dur, s.name as name from slice s join thread_track t on t.id = s.track_id
+	where depth = 0 and (s.name glob 'on CPU *' or s.name glob 'blocked*')),
+	states as (select utid, ts, iif(dur < 0, (select end_ts from trace_bounds) - ts, dur) as dur, state from thread_state
+	where (state = 'Running' or state not in ('R', 'R+')) and utid in (select utid from thread where tid > 100) and dur != 0 and ts < (select end_ts from trace_bounds))
+	select 'drawn only' as what, drawn.utid, drawn.ts, drawn.dur, name from drawn left join states using (utid, ts, dur)
+	where state is null or (state = 'Running') != (name glob 'on CPU *')
+	union all select 'state only', states.utid, states.ts, states.dur, state from states left join drawn using (utid, ts, dur) where name is null`
+
 func arrowRows(rows []engine.Row) (all []arrowTold) {
 	for _, row := range rows {
 		all = append(all, arrowTold{row["ts"].(int64), row["dest_ts"].(int64), row["source"].(string), row["dest"].(string)})
@@ -240,14 +249,7 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 		} else {
 			checkDrawn(t, whole)
 		}
-		rows := look(t, trace, fmt.Sprintf(randomFlowSQL, "wakes"), fmt.Sprintf(randomFlowSQL, "preempts"), `
-			with drawn as (select utid, s.ts as ts, s.dur as dur, s.name as name from slice s join thread_track t on t.id = s.track_id
-				where depth = 0 and (s.name glob 'on CPU *' or s.name glob 'blocked*')),
-			states as (select utid, ts, iif(dur < 0, (select end_ts from trace_bounds) - ts, dur) as dur, state from thread_state
-				where (state = 'Running' or state not in ('R', 'R+')) and utid in (select utid from thread where tid > 100) and dur != 0 and ts < (select end_ts from trace_bounds))
-			select 'drawn only' as what, drawn.utid, drawn.ts, drawn.dur, name from drawn left join states using (utid, ts, dur)
-				where state is null or (state = 'Running') != (name glob 'on CPU *')
-			union all select 'state only', states.utid, states.ts, states.dur, state from states left join drawn using (utid, ts, dur) where name is null`,
+		rows := look(t, trace, fmt.Sprintf(randomFlowSQL, "wakes"), fmt.Sprintf(randomFlowSQL, "preempts"), randomStateSQL,
 			`select sum(slice.name glob 'on CPU *') as running, sum(slice.name glob 'blocked*') as blocked, max(depth) as depth
 				from slice join thread_track t on t.id = track_id`)
 		wakeups, preemptions := told(t, stream)
@@ -261,6 +263,30 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, row)
 		}
 		if n := rows[5][0]; n["running"].(int64) < 300 || n["blocked"].(int64) < 300 || n["depth"] != int64(1) {
+			t.Errorf("seed %d: drawn are %v", seed, n)
+		}
+	}
+}
+
+// The slices of the default options, which are written in a different way, are as long.
+func TestSlicesWithoutArrowsAgreeWithThreadState(t *testing.T) {
+	for seed := range uint64(4) {
+		options := DefaultOptions()
+		options.BlockedMin = 0
+		trace, err := convert(t, randomStream(t, seed, 4000), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole, err := os.ReadFile(trace); err != nil {
+			t.Fatal(err)
+		} else {
+			checkDrawn(t, whole)
+		}
+		rows := look(t, trace, randomStateSQL, `select count(*) as n, max(depth) as depth from slice where name glob 'on CPU *'`)
+		for _, row := range rows[2][:min(len(rows[2]), 5)] {
+			t.Errorf("seed %d: %v", seed, row)
+		}
+		if n := rows[3][0]; n["n"].(int64) < 300 || n["depth"] != int64(0) {
 			t.Errorf("seed %d: drawn are %v", seed, n)
 		}
 	}

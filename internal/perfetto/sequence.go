@@ -21,8 +21,8 @@ const (
 	// A trace that is cut at its front reads from the next reset on. A reset repeats what was told, so it waits until
 	// that is little of what has been written.
 	viewResetNs       = int64(4e9)
-	viewResetBytes    = 256 << 10 // with viewResetNs; alone it takes viewResetMaximum
-	viewResetMaximum  = 4 << 20
+	viewResetBytes    = 128 << 10 // with viewResetNs; alone it takes viewResetMaximum
+	viewResetMaximum  = 2 << 20
 	viewResetMultiple = 16
 	// viewToldMaximum bounds what is remembered of names, which a stream of nothing but new ones would fill: bytes
 	viewToldMaximum = 48 << 20
@@ -31,6 +31,7 @@ const (
 // sequence is one that packets of the thread view belong to, and what Perfetto has been told on it since the last reset.
 type sequence struct {
 	id, clock  uint64
+	ids        uint64 // the last one that was given to a sequence of the view
 	stale      bool   // what ids mean has changed
 	base       uint64 // ns of CLOCK_BOOTTIME at which the clock is 0
 	generation uint32 // counts resets; what belongs to an older one has to be told again
@@ -64,24 +65,17 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	s.stale = false
 	s.clock++
 	if s.id == 0 || s.clock > lastClock {
-		s.id, s.clock = max(s.id+1, viewSequence), firstClock
+		s.id, s.clock = s.nextID(), firstClock
 	}
 	s.base, s.began, s.next, s.repeats = boottime, written, t+viewResetNs, 0
 	s.names, s.texts, s.annotations = make(map[string]uint64), make(map[string]uint64), make(map[string]annotation)
 	s.stacks, s.told = make(map[format.StackID]stackText), newInterned()
 	s.states = make(map[format.State]stateText)
 
-	out = appendCallstackField(out)
-	var packet, body, one int
+	out = appendFieldDescriptions(out)
+	var packet, body int
 	out, packet = begin(out, tracePacket)
-	out, body = begin(out, packetClockSnapshot)
-	for _, c := range [...][2]uint64{{clockBoottime, boottime}, {s.clock, 0}} {
-		out, one = begin(out, 1)
-		out = appendUint(out, 1, c[0])
-		out = appendUint(out, 2, c[1])
-		end(out, one)
-	}
-	end(out, body)
+	out = appendSequenceClock(out, s.clock, boottime, false)
 	out = appendUint(out, packetSequence, s.id)
 	out, body = begin(out, packetInternedData)
 	for i, name := range annotationNames() {
@@ -95,6 +89,29 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	out = appendUint(out, packetClock, s.clock)
 	end(out, body)
 	end(out, packet)
+	return out
+}
+
+// nextID returns the id of a new sequence.
+func (s *sequence) nextID() uint64 {
+	s.ids = max(s.ids+1, viewSequence)
+	return s.ids
+}
+
+// appendSequenceClock appends a snapshot that starts a clock of a sequence at 0; times of an incremental one count from
+// the packet before.
+func appendSequenceClock(out []byte, clock, boottime uint64, isIncremental bool) []byte {
+	out, body := beginShort(out, packetClockSnapshot)
+	out, one := beginShort(out, 1)
+	out = appendUint(appendUint(out, 1, clockBoottime), 2, boottime)
+	endShort(out, one)
+	out, one = beginShort(out, 1)
+	out = appendUint(appendUint(out, 1, clock), 2, 0)
+	if isIncremental {
+		out = appendUint(out, 3, 1)
+	}
+	endShort(out, one)
+	endShort(out, body)
 	return out
 }
 
@@ -162,6 +179,7 @@ const (
 	eventArrowEnd    = 42
 	eventCounter     = 44 // a double
 	eventCallstack   = 56
+	eventArgument    = 1950 // and an annotation's number: a number that annotates the event
 	annotationNumber = 3
 	annotationSigned = 4
 	annotationFloat  = 5
@@ -171,19 +189,25 @@ const (
 	counterValue = 4
 )
 
-// start begins a TrackEvent; what is appended to it until put belongs to it. A name of 0 is none.
+// start begins a TrackEvent; what is appended to it until put belongs to it. A track of 0 is the sequence's default, a
+// name of 0 is none.
 func (s *sequence) start(typ, track, name uint64) {
 	b := append(s.body[:0], eventType<<3, byte(typ))
 	if name != 0 {
 		b = binary.AppendUvarint(append(b, eventName<<3), name)
 	}
-	s.body = binary.AppendUvarint(append(b, eventTrack<<3), track)
+	if track != 0 {
+		b = binary.AppendUvarint(append(b, eventTrack<<3), track)
+	}
+	s.body = b
 }
 
-// number annotates the event with a number.
-func (s *sequence) number(a annotation, v uint64) { s.annotate(a, annotationNumber, v) }
+// number annotates the event with a number; a is one of annotationNames.
+func (s *sequence) number(a annotation, v uint64) {
+	s.body = appendUint(s.body, eventArgument+uint64(a), v)
+}
 
-func (s *sequence) signed(a annotation, v int64) { s.annotate(a, annotationSigned, uint64(v)) }
+func (s *sequence) signed(a annotation, v int64) { s.number(a, uint64(v)) }
 
 func (s *sequence) float(a annotation, v float64) {
 	b, body := beginShort(s.body, eventAnnotation)

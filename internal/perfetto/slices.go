@@ -8,22 +8,24 @@ import (
 // The slices of a thread's track lie end to end, because a thread's spans do. So no two overlap or start together, and
 // each is written whole when its span has ended.
 
-// ran draws a time on the CPU.
+// ran draws a time on the CPU, on a sequence of the thread's own unless there are texts.
 func (w *view) ran(t *thread, s *timeline.Span) {
-	track, name := w.track(t), w.onCPU(s.CPU, s.Open)
+	from, to := w.e.clock.earlier(s.From), w.e.clock.earlier(s.To)
+	var own *threadSequence
 	var waker uint64
-	if s.Off.Woken != 0 {
-		waker = w.waker(s)
-	}
 	var extras extraTexts
-	if w.on.Extras {
-		extras = w.extras(s)
+	if w.on.Arrows || w.on.Extras {
+		track, name := w.track(t), w.onCPU(s.CPU, s.Open)
+		waker, extras = w.waker(s), w.extras(s)
+		w.seq.start(sliceBegin, track, name)
+	} else {
+		own = w.ownSequence(t, from)
+		w.seq.start(sliceBegin, 0, own.name(w, s.CPU, s.Open))
 	}
 	began := s.From // the window may have cut its beginning off
 	if s.SinceKnown {
 		began = min(began, s.Since)
 	}
-	w.seq.start(sliceBegin, track, name)
 	if s.Off.Known {
 		w.seq.number(whyOff(s.State), uint64(max(began-s.Off.Since, 0)))
 	}
@@ -38,12 +40,19 @@ func (w *view) ran(t *thread, s *timeline.Span) {
 	}
 	w.annotateIDs(t)
 	w.arrowsTo(t, s)
-	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.From))
-	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
+	if own != nil {
+		w.e.out = own.put(w.e.out, w.seq.body, from, to)
+		return
+	}
+	w.e.out = w.seq.put(w.e.out, from)
+	w.e.out = w.seq.finish(w.e.out, w.track(t), to)
 }
 
-// waker is the number of who woke a thread; 0: that is not known.
+// waker is the number of who woke a thread; 0: nobody did, or that is not known.
 func (w *view) waker(s *timeline.Span) uint64 {
+	if s.Off.Woken == 0 {
+		return 0
+	}
 	k := w.known(s.Off.Waker)
 	if k == nil {
 		return 0
@@ -91,8 +100,10 @@ func (w *view) openName(s *timeline.Span) uint64 {
 // extraTexts are the numbers of texts that the extras need.
 type extraTexts struct{ state, from, to uint64 }
 
-func (w *view) extras(s *timeline.Span) extraTexts {
-	var x extraTexts
+func (w *view) extras(s *timeline.Span) (x extraTexts) {
+	if !w.on.Extras {
+		return x
+	}
 	if !s.Open {
 		x.state = w.stateOf(s.Left).text
 	}

@@ -31,6 +31,7 @@ type drawn struct {
 	// first, early of one while it ran, which may count for the slice after this one.
 	woken, rewoken, early, preempted arrow
 	preempts                         preemption
+	own                              threadSequence
 	until                            int64 // end of the last slice, ns of CLOCK_MONOTONIC
 	embedded                         *embedded
 }
@@ -42,6 +43,7 @@ type taskNames struct {
 }
 
 func newView(e *Encoder, on Options) *view {
+	on.Arrows = on.Arrows || !on.Sched
 	w := &view{e: e, on: on, frames: bounded.NewMap[uint32, []string](maxFrameNames), items: newItems(e.defs)}
 	w.spans = timeline.NewSpans(e.defs, w.span)
 	return w
@@ -89,7 +91,7 @@ func (w *view) switched(v *format.Event, at int64) {
 	if k := w.known(v.Task); k != nil && w.on.EmbedStacks {
 		w.endStack(k.thread, at) // also of a thread that was not known to run
 	}
-	if w.on.Threads && v.Flags&format.FlagsVisible == format.FlagsVisible && format.State(v.Args[format.SwitchPrevState])&format.StatePreempted != 0 {
+	if w.on.Threads && w.on.Arrows && v.Flags&format.FlagsVisible == format.FlagsVisible && format.State(v.Args[format.SwitchPrevState])&format.StatePreempted != 0 {
 		w.preempted(v, at)
 	}
 }

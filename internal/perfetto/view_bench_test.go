@@ -65,6 +65,7 @@ func BenchmarkThreadView(b *testing.B) {
 	}{
 		{"pairs", pairs(b, events), DefaultOptions()},
 		{"pairs/sched", pairs(b, events), schedOnly()},
+		{"pairs/arrows", pairs(b, events), withArrows()},
 		{"pairs/extras", pairs(b, events), extras},
 		{"pairs/blocked", pairs(b, events), Options{Sched: true, Threads: true}},
 		{"pipe", pingPong(b, events), DefaultOptions()},

@@ -96,7 +96,7 @@ func named(rows []engine.Row, prefix string) []engine.Row {
 }
 
 func TestFiveThreadsThatWakeEachOther(t *testing.T) {
-	options := DefaultOptions()
+	options := withArrows()
 	options.BlockedMin = 0
 	rows := look(t, writtenWith(t, five, options), viewSQL, flowSQL, idleSQL)
 	compare(t, "on the CPU", onCPU(rows[2]), "ts thread name dur slept blocked preempted waker delay annotations", `
@@ -134,8 +134,48 @@ func TestFiveThreadsThatWakeEachOther(t *testing.T) {
 	`)
 }
 
-func TestExtrasAndIDsAreThereWhenAskedFor(t *testing.T) {
+// By default who wakes and preempts whom is only in Perfetto's own tables, which have the same to tell.
+func TestFiveThreadsWithoutArrows(t *testing.T) {
 	options := DefaultOptions()
+	options.BlockedMin = 0
+	rows := look(t, writtenWith(t, five, options), viewSQL, flowSQL, `
+		select woken.name as thread, ts + dur - 15000000000 as ts, dur as delay, waker.name as waker from thread_state
+		join thread woken using (utid) join thread waker on waker.utid = waker_utid where state = 'R' order by ts`, `
+		with runs as (select utid, ts, dur, end_state, lead(utid) over (partition by ucpu order by ts) as next from sched where dur != 0)
+		select ts + dur - 15000000000 as ts, by.name as thread, preempted.name as took_it_from from runs
+		join thread preempted using (utid) join thread by on by.utid = next where end_state = 'R+'`)
+	compare(t, "on the CPU", onCPU(rows[2]), "ts thread name dur slept blocked preempted delay annotations", `
+		0 one on CPU 0 4700 - - - - 0
+		1200 two on CPU 1 1300 1300 - - 200 2
+		2500 three on CPU 1 900 2600 - - 500 2
+		3400 four on CPU 1 3600 - 3500 - 400 2
+		4700 five on CPU 0 1800 4800 - - 700 2
+		6500 one on CPU 0 (open) 993500 - - 1800 - 1
+		7000 two on CPU 1 1000 4500 - - 1000 2
+	`)
+	if n := len(named(rows[2], "blocked")); n != 9 || len(rows[2]) != 16 || len(rows[3]) != 0 {
+		t.Errorf("%d slices are there, %d of them blocked, and %d arrows", len(rows[2]), n, len(rows[3]))
+	}
+	compare(t, "wakers", rows[4], "ts thread delay waker", `
+		1200 two 200 one
+		2500 three 500 two
+		3400 four 400 three
+		4700 five 700 four
+		7000 two 1000 five
+	`)
+	compare(t, "preempted", rows[5], "ts thread took_it_from", "4700 five one\n")
+}
+
+// Where the recorder took wakers' stacks, marks show them.
+func TestWakingsWithStacksAreDrawn(t *testing.T) {
+	text := strings.Replace(five, "+3000 cpu1 waking 12 wakee=13 prio=120 target_cpu=1", "+3000 cpu1 waking 12 wakee=13 prio=120 target_cpu=1 stack=2", 1)
+	rows := look(t, writtenWith(t, text, DefaultOptions()), viewSQL, flowSQL)
+	compare(t, "marks", named(rows[2], "wakes"), "ts thread name stack", "3000 three wakes four __schedule.isra.0<schedule<pthread_cond_wait<main\n")
+	compare(t, "arrows", rows[3], "ts source what target slice target_ts", "3000 three wakes four four on CPU 1 3400\n")
+}
+
+func TestExtrasAndIDsAreThereWhenRequested(t *testing.T) {
+	options := withArrows()
 	options.Set([]string{"sched-extras,tidpid"})
 	rows := look(t, writtenWith(t, five, options), viewSQL)
 	compare(t, "on the CPU", onCPU(rows[2]), "ts thread compound chain cpu waker_cpu prio prev next state waker tid pid", `
@@ -173,13 +213,14 @@ func TestPartsCanBeLeftOut(t *testing.T) {
 		(select count(*) from perf_sample) as samples, (select count(*) from thread where name = 'three') as names`
 	text := strings.Replace(five, "+6500 ", "+6200 cpu0 sample 14 stack=1 source=1\n+6500 ", 1)
 	for _, c := range []struct{ lists, want string }{
-		{"", "1 1 1 0 0 1 1\n"},
+		{"", "1 1 0 0 0 1 1\n"},
+		{"arrows", "1 1 1 0 0 1 1\n"},
 		{"no-threads", "1 0 0 0 0 1 1\n"},
 		{"no-sched", "0 1 1 0 0 1 1\n"},
 		{"no-sched,no-threads", "0 0 0 0 0 1 1\n"},
 		{"no-threads,timer-ticks", "1 1 0 1 0 1 1\n"},
 		{"embed-stacks,no-threads", "1 1 0 0 1 1 1\n"},
-		{"timer-ticks,embed-stacks,no-timer-ticks", "1 1 1 0 1 1 1\n"},
+		{"timer-ticks,embed-stacks,no-timer-ticks", "1 1 0 0 1 1 1\n"},
 	} {
 		options := DefaultOptions()
 		options.Set([]string{c.lists})

@@ -25,7 +25,7 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 		+2000 cpu1 switch 11 next=1 prev_state=Z prev_prio=120 next_prio=120
 		+2100 cpu0 free 11
 		end close=+1000000
-	`, DefaultOptions()), viewSQL, flowSQL, `select extract_arg(arg_set_id, 'debug.signal') as signal from slice where name = 'exit'`)
+	`, withArrows()), viewSQL, flowSQL, `select extract_arg(arg_set_id, 'debug.signal') as signal from slice where name = 'exit'`)
 	compare(t, "drawn", rows[2], "ts thread name dur depth code waker delay", `
 		0 init blocked (D) (open) 1000000 0 - - -
 		0 kthreadd blocked (S) (open) 1000000 0 - - -
@@ -52,9 +52,10 @@ func TestIdleIsApart(t *testing.T) {
 		+1800 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
 		+2500 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120
 		end close=+1000000
-	`, DefaultOptions()), idleSQL, flowSQL, viewSQL, `select track.name as track, parent.name as parent, extract_arg(track.source_arg_set_id, 'sibling_order_rank') as rank
+	`, withArrows()), idleSQL, flowSQL, viewSQL, `select track.name as track, parent.name as parent, extract_arg(track.source_arg_set_id, 'sibling_order_rank') as rank
 		from track left join track parent on parent.id = track.parent_id where track.name glob 'Idle*' order by rank, track`,
-		`select p.name as name, parent.name as parent from process p join process parent on parent.upid = p.parent_upid where parent.pid = 2 order by p.pid`)
+		`select p.name as name, parent.name as parent from process p join process parent on parent.upid = p.parent_upid where parent.pid = 2 order by p.pid`,
+		`select woken.name as thread, waker.name as waker from thread_state join thread woken using (utid) join thread waker on waker.utid = waker_utid where state = 'R'`)
 	compare(t, "idle", rows[2], "track name ts dur", `
 		Idle CPU 0 preempts ping 1700 0
 		Idle CPU 0 idle 1700 800
@@ -68,6 +69,7 @@ func TestIdleIsApart(t *testing.T) {
 	`)
 	compare(t, "the waker", named(rows[4], "on CPU 1"), "thread waker delay", "pong idle 500\n")
 	compare(t, "tracks", rows[5], "track parent rank", "Idle - -\nIdle CPU 0 Idle 0\nIdle CPU 1 Idle 1\n")
+	compare(t, "the waker in Perfetto's own table", rows[7], "thread waker", "pong swapper\n")
 	compare(t, "kernel threads", rows[6], "name parent", "kworker/0:1 kthreadd\nkworker/1:1 kthreadd\n")
 }
 
@@ -126,7 +128,7 @@ func TestSuspendWithinASlice(t *testing.T) {
 
 // What is on its way when an epoch ends goes on, though ids change their meaning.
 func TestSlicesOverAnEpoch(t *testing.T) {
-	options := DefaultOptions()
+	options := withArrows()
 	options.BlockedMin = 0
 	rows := look(t, writtenWith(t, five[:strings.Index(five, "+6000 ")]+`
 		end close=+5000
@@ -267,7 +269,7 @@ func TestArrowsAfterALoss(t *testing.T) {
 			+7000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
 			+7500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 			end close=+1000000
-		`, DefaultOptions()), flowSQL, viewSQL)
+		`, withArrows()), flowSQL, viewSQL)
 		compare(t, c.since, rows[2], "ts source what target target_ts", c.arrows)
 		compare(t, "marks", named(rows[3], "wakes"), "ts", "3000\n3500\n4000\n7000\n")
 	}

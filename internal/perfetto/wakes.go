@@ -59,7 +59,7 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 		}
 	}
 	w.spans.Apply(v)
-	if wakee == nil || wakee.Woken == before && !wakee.WokenEarly(at) || !w.on.Threads || v.Flags&format.FlagSubject == 0 {
+	if wakee == nil || wakee.Woken == before && !wakee.WokenEarly(at) || !w.drawsWaking(v) {
 		return
 	}
 	from, to := w.known(v.Task), w.known(id)
@@ -83,6 +83,11 @@ func (w *view) waking(v *format.Event, id format.TaskID, at int64) {
 	}
 	w.seq.arrow(eventArrow, w.begin(arrow, at))
 	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(at))
+}
+
+// drawsWaking tells whether a waking is drawn: one without a stack only where Perfetto does not show it itself.
+func (w *view) drawsWaking(v *format.Event) bool {
+	return w.on.Threads && v.Flags&format.FlagSubject != 0 && (w.on.Arrows || v.Flags&format.WakingHasStack != 0)
 }
 
 // wakingStack is where the waker was, if that was taken.

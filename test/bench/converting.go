@@ -127,11 +127,11 @@ func (b *bench) addConverter(c converter, small, large load, speed, memory, grow
 }
 
 func (b *bench) perfettoBytes(bytes []float64, threads bool, small load, pid int) {
-	row := Row{Name: "Perfetto bytes per event (switch or wakeup), scheduling only", Unit: "bytes", Hold: "8", Limit: 8, Runs: bytes, Command: "size of OUT / events"}
+	row := Row{Name: "Perfetto bytes per event (switch or wakeup), scheduling only", Unit: "bytes", Hold: "8.4", Limit: 8.4, Runs: bytes, Command: "size of OUT / events"}
 	share := fmt.Sprintf("%.0f%% of these events are switches, which take more than wakeups", 100*float64(small.switches)/float64(small.events))
 	if threads {
-		row.Name, row.Hold, row.Limit = "Perfetto bytes per event (switch or wakeup), scheduling with thread view", "60", 60
-		row.Note = share + ": a slice takes 55 to 70 bytes, a wakeup or a preemption with its arrow 40 to 50"
+		row.Name, row.Hold, row.Limit = "Perfetto bytes per event (switch or wakeup), scheduling with thread view", "30", 30
+		row.Note = share + ": a slice takes 30 to 40 bytes"
 	} else {
 		here := ""
 		if pid > 16383 {

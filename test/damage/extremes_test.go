@@ -416,7 +416,7 @@ func summaries() []converted {
 func traces() []converted {
 	return []converted{
 		{"perfetto", trace(perfetto.DefaultOptions())},
-		{"perfetto with everything", trace(perfetto.Options{Sched: true, Threads: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true})},
+		{"perfetto with everything", trace(perfetto.Options{Sched: true, Threads: true, Arrows: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true})},
 	}
 }
 

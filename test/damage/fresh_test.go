@@ -45,7 +45,7 @@ func TestTracesOfDamagedCapturesLoadInPerfetto(t *testing.T) {
 		if err := os.WriteFile(in, d.stream, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := tools.Try(t, hang, nil, "wprof-perfetto", "-e", "sched-extras,embed-stacks,timer-ticks", "-o", trace, in)
+		r := tools.Try(t, hang, nil, "wprof-perfetto", "-e", "arrows,sched-extras,embed-stacks,timer-ticks", "-o", trace, in)
 		if r.Status != 4 {
 			t.Errorf("%s: status %d: %s", d.what, r.Status, r.Stderr)
 			continue

@@ -51,7 +51,7 @@ func ways() []way {
 		all = append(all,
 			way{"wprof-filter", nil, pipe, judgeStream},
 			way{"wprof-symbolize", nil, pipe, judgeStream},
-			way{"wprof-perfetto", []string{"-e", "sched-extras,embed-stacks,timer-ticks"}, pipe, judgeTrace},
+			way{"wprof-perfetto", []string{"-e", "arrows,sched-extras,embed-stacks,timer-ticks"}, pipe, judgeTrace},
 			way{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, judgeFolded},
 			way{"wprof-info", nil, pipe, judgeText},
 			way{"wprof-info", []string{"--check"}, pipe, judgeText},

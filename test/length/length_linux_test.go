@@ -55,7 +55,7 @@ func jobs() []job {
 		{name: "wprof-symbolize", read: all},
 		{name: "wprof-perfetto", brief: true, read: isTrace},
 		{name: "wprof-perfetto -e no-threads,embed-stacks", brief: true, read: isTrace},
-		{name: "wprof-perfetto -e sched-extras,tidpid,timer-ticks,embed-stacks", read: isTrace},
+		{name: "wprof-perfetto -e arrows,sched-extras,tidpid,timer-ticks,embed-stacks", read: isTrace},
 		{name: "wprof-perfetto", file: true, brief: true, read: isTrace},
 		{name: "wprof-flame", brief: true, keeps: true, read: isFolded},
 		{name: "wprof-flame --wakeup-chain 4 --by thread", keeps: true, read: isFolded},

@@ -279,7 +279,7 @@ func (x *Timebase_Counter) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use Timebase_Counter.Descriptor instead.
 func (Timebase_Counter) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{31, 0}
+	return file_trace_proto_rawDescGZIP(), []int{32, 0}
 }
 
 type PerfSample_CpuMode int32
@@ -335,7 +335,7 @@ func (x *PerfSample_CpuMode) UnmarshalJSON(b []byte) error {
 
 // Deprecated: Use PerfSample_CpuMode.Descriptor instead.
 func (PerfSample_CpuMode) EnumDescriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{32, 0}
+	return file_trace_proto_rawDescGZIP(), []int{33, 0}
 }
 
 // Trace is a whole file: packets one after the other, so that two files make a file.
@@ -1587,7 +1587,7 @@ func (x *TrackDescriptor) GetDescription() string {
 	return ""
 }
 
-// ExtensionDescriptor describes fields that the engine may not know, in the words of descriptor.proto.
+// ExtensionDescriptor describes fields of TrackEvent that the engine may not know, in the words of descriptor.proto.
 type ExtensionDescriptor struct {
 	state         protoimpl.MessageState       `protogen:"open.v1"`
 	ExtensionSet  *ExtensionDescriptor_FileSet `protobuf:"bytes,1,opt,name=extension_set,json=extensionSet" json:"extension_set,omitempty"`
@@ -1783,8 +1783,31 @@ type TrackEvent struct {
 	TerminatingFlowIdsOld []uint64               `protobuf:"varint,42,rep,name=terminating_flow_ids_old,json=terminatingFlowIdsOld" json:"terminating_flow_ids_old,omitempty"` // arrows end here
 	DoubleCounterValue    *float64               `protobuf:"fixed64,44,opt,name=double_counter_value,json=doubleCounterValue" json:"double_counter_value,omitempty"`
 	CallstackIid          *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"` // engines after v52 show it
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Arguments, which the trace describes itself. The engine calls them debug.slept_ns and so on.
+	SleptNs         *uint64 `protobuf:"varint,1951,opt,name=slept_ns,json=sleptNs" json:"slept_ns,omitempty"`
+	BlockedNs       *uint64 `protobuf:"varint,1952,opt,name=blocked_ns,json=blockedNs" json:"blocked_ns,omitempty"`
+	StoppedNs       *uint64 `protobuf:"varint,1953,opt,name=stopped_ns,json=stoppedNs" json:"stopped_ns,omitempty"`
+	TracedNs        *uint64 `protobuf:"varint,1954,opt,name=traced_ns,json=tracedNs" json:"traced_ns,omitempty"`
+	ParkedNs        *uint64 `protobuf:"varint,1955,opt,name=parked_ns,json=parkedNs" json:"parked_ns,omitempty"`
+	IdleNs          *uint64 `protobuf:"varint,1956,opt,name=idle_ns,json=idleNs" json:"idle_ns,omitempty"`
+	PreemptedNs     *uint64 `protobuf:"varint,1957,opt,name=preempted_ns,json=preemptedNs" json:"preempted_ns,omitempty"`
+	WaitedNs        *uint64 `protobuf:"varint,1958,opt,name=waited_ns,json=waitedNs" json:"waited_ns,omitempty"`
+	DelayNs         *uint64 `protobuf:"varint,1960,opt,name=delay_ns,json=delayNs" json:"delay_ns,omitempty"`
+	CompoundDelayNs *uint64 `protobuf:"varint,1963,opt,name=compound_delay_ns,json=compoundDelayNs" json:"compound_delay_ns,omitempty"`
+	Chain           *uint64 `protobuf:"varint,1964,opt,name=chain" json:"chain,omitempty"`
+	Cpu             *uint64 `protobuf:"varint,1965,opt,name=cpu" json:"cpu,omitempty"`
+	WakerCpu        *uint64 `protobuf:"varint,1966,opt,name=waker_cpu,json=wakerCpu" json:"waker_cpu,omitempty"`
+	Prio            *int64  `protobuf:"varint,1967,opt,name=prio" json:"prio,omitempty"`
+	Tid             *int64  `protobuf:"varint,1970,opt,name=tid" json:"tid,omitempty"`
+	Pid             *int64  `protobuf:"varint,1971,opt,name=pid" json:"pid,omitempty"`
+	NsTid           *int64  `protobuf:"varint,1972,opt,name=ns_tid,json=nsTid" json:"ns_tid,omitempty"`
+	NsPid           *int64  `protobuf:"varint,1973,opt,name=ns_pid,json=nsPid" json:"ns_pid,omitempty"`
+	TargetCpu       *uint64 `protobuf:"varint,1974,opt,name=target_cpu,json=targetCpu" json:"target_cpu,omitempty"`
+	Code            *uint64 `protobuf:"varint,1975,opt,name=code" json:"code,omitempty"`
+	Signal          *uint64 `protobuf:"varint,1976,opt,name=signal" json:"signal,omitempty"`
+	LengthNs        *uint64 `protobuf:"varint,1977,opt,name=length_ns,json=lengthNs" json:"length_ns,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *TrackEvent) Reset() {
@@ -1876,6 +1899,160 @@ func (x *TrackEvent) GetDoubleCounterValue() float64 {
 func (x *TrackEvent) GetCallstackIid() uint64 {
 	if x != nil && x.CallstackIid != nil {
 		return *x.CallstackIid
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetSleptNs() uint64 {
+	if x != nil && x.SleptNs != nil {
+		return *x.SleptNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetBlockedNs() uint64 {
+	if x != nil && x.BlockedNs != nil {
+		return *x.BlockedNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetStoppedNs() uint64 {
+	if x != nil && x.StoppedNs != nil {
+		return *x.StoppedNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetTracedNs() uint64 {
+	if x != nil && x.TracedNs != nil {
+		return *x.TracedNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetParkedNs() uint64 {
+	if x != nil && x.ParkedNs != nil {
+		return *x.ParkedNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetIdleNs() uint64 {
+	if x != nil && x.IdleNs != nil {
+		return *x.IdleNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetPreemptedNs() uint64 {
+	if x != nil && x.PreemptedNs != nil {
+		return *x.PreemptedNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetWaitedNs() uint64 {
+	if x != nil && x.WaitedNs != nil {
+		return *x.WaitedNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetDelayNs() uint64 {
+	if x != nil && x.DelayNs != nil {
+		return *x.DelayNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetCompoundDelayNs() uint64 {
+	if x != nil && x.CompoundDelayNs != nil {
+		return *x.CompoundDelayNs
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetChain() uint64 {
+	if x != nil && x.Chain != nil {
+		return *x.Chain
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetCpu() uint64 {
+	if x != nil && x.Cpu != nil {
+		return *x.Cpu
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetWakerCpu() uint64 {
+	if x != nil && x.WakerCpu != nil {
+		return *x.WakerCpu
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetPrio() int64 {
+	if x != nil && x.Prio != nil {
+		return *x.Prio
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetTid() int64 {
+	if x != nil && x.Tid != nil {
+		return *x.Tid
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetPid() int64 {
+	if x != nil && x.Pid != nil {
+		return *x.Pid
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetNsTid() int64 {
+	if x != nil && x.NsTid != nil {
+		return *x.NsTid
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetNsPid() int64 {
+	if x != nil && x.NsPid != nil {
+		return *x.NsPid
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetTargetCpu() uint64 {
+	if x != nil && x.TargetCpu != nil {
+		return *x.TargetCpu
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetCode() uint64 {
+	if x != nil && x.Code != nil {
+		return *x.Code
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetSignal() uint64 {
+	if x != nil && x.Signal != nil {
+		return *x.Signal
+	}
+	return 0
+}
+
+func (x *TrackEvent) GetLengthNs() uint64 {
+	if x != nil && x.LengthNs != nil {
+		return *x.LengthNs
 	}
 	return 0
 }
@@ -2368,6 +2545,7 @@ func (x *Callstack) GetFrameIds() []uint64 {
 
 type TracePacketDefaults struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
+	TrackEventDefaults *TrackEventDefaults    `protobuf:"bytes,11,opt,name=track_event_defaults,json=trackEventDefaults" json:"track_event_defaults,omitempty"`
 	TimestampClockId   *uint32                `protobuf:"varint,58,opt,name=timestamp_clock_id,json=timestampClockId" json:"timestamp_clock_id,omitempty"`
 	PerfSampleDefaults *PerfSampleDefaults    `protobuf:"bytes,12,opt,name=perf_sample_defaults,json=perfSampleDefaults" json:"perf_sample_defaults,omitempty"`
 	unknownFields      protoimpl.UnknownFields
@@ -2404,6 +2582,13 @@ func (*TracePacketDefaults) Descriptor() ([]byte, []int) {
 	return file_trace_proto_rawDescGZIP(), []int{29}
 }
 
+func (x *TracePacketDefaults) GetTrackEventDefaults() *TrackEventDefaults {
+	if x != nil {
+		return x.TrackEventDefaults
+	}
+	return nil
+}
+
 func (x *TracePacketDefaults) GetTimestampClockId() uint32 {
 	if x != nil && x.TimestampClockId != nil {
 		return *x.TimestampClockId
@@ -2418,6 +2603,50 @@ func (x *TracePacketDefaults) GetPerfSampleDefaults() *PerfSampleDefaults {
 	return nil
 }
 
+type TrackEventDefaults struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TrackUuid     *uint64                `protobuf:"varint,11,opt,name=track_uuid,json=trackUuid" json:"track_uuid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrackEventDefaults) Reset() {
+	*x = TrackEventDefaults{}
+	mi := &file_trace_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrackEventDefaults) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrackEventDefaults) ProtoMessage() {}
+
+func (x *TrackEventDefaults) ProtoReflect() protoreflect.Message {
+	mi := &file_trace_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrackEventDefaults.ProtoReflect.Descriptor instead.
+func (*TrackEventDefaults) Descriptor() ([]byte, []int) {
+	return file_trace_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *TrackEventDefaults) GetTrackUuid() uint64 {
+	if x != nil && x.TrackUuid != nil {
+		return *x.TrackUuid
+	}
+	return 0
+}
+
 type PerfSampleDefaults struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Timebase      *Timebase              `protobuf:"bytes,1,opt,name=timebase" json:"timebase,omitempty"`
@@ -2427,7 +2656,7 @@ type PerfSampleDefaults struct {
 
 func (x *PerfSampleDefaults) Reset() {
 	*x = PerfSampleDefaults{}
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2668,7 @@ func (x *PerfSampleDefaults) String() string {
 func (*PerfSampleDefaults) ProtoMessage() {}
 
 func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[30]
+	mi := &file_trace_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2681,7 @@ func (x *PerfSampleDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSampleDefaults.ProtoReflect.Descriptor instead.
 func (*PerfSampleDefaults) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{30}
+	return file_trace_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PerfSampleDefaults) GetTimebase() *Timebase {
@@ -2474,7 +2703,7 @@ type Timebase struct {
 
 func (x *Timebase) Reset() {
 	*x = Timebase{}
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2715,7 @@ func (x *Timebase) String() string {
 func (*Timebase) ProtoMessage() {}
 
 func (x *Timebase) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[31]
+	mi := &file_trace_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2728,7 @@ func (x *Timebase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timebase.ProtoReflect.Descriptor instead.
 func (*Timebase) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{31}
+	return file_trace_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Timebase) GetPeriod() uint64 {
@@ -2537,7 +2766,7 @@ type PerfSample struct {
 
 func (x *PerfSample) Reset() {
 	*x = PerfSample{}
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2778,7 @@ func (x *PerfSample) String() string {
 func (*PerfSample) ProtoMessage() {}
 
 func (x *PerfSample) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[32]
+	mi := &file_trace_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2791,7 @@ func (x *PerfSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerfSample.ProtoReflect.Descriptor instead.
 func (*PerfSample) Descriptor() ([]byte, []int) {
-	return file_trace_proto_rawDescGZIP(), []int{32}
+	return file_trace_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PerfSample) GetCpu() uint32 {
@@ -2628,7 +2857,7 @@ type FtraceEventBundle_CompactSched struct {
 
 func (x *FtraceEventBundle_CompactSched) Reset() {
 	*x = FtraceEventBundle_CompactSched{}
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2869,7 @@ func (x *FtraceEventBundle_CompactSched) String() string {
 func (*FtraceEventBundle_CompactSched) ProtoMessage() {}
 
 func (x *FtraceEventBundle_CompactSched) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[33]
+	mi := &file_trace_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2744,7 +2973,7 @@ type ProcessTree_Process struct {
 
 func (x *ProcessTree_Process) Reset() {
 	*x = ProcessTree_Process{}
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2985,7 @@ func (x *ProcessTree_Process) String() string {
 func (*ProcessTree_Process) ProtoMessage() {}
 
 func (x *ProcessTree_Process) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[34]
+	mi := &file_trace_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2804,7 +3033,7 @@ type ProcessTree_Thread struct {
 
 func (x *ProcessTree_Thread) Reset() {
 	*x = ProcessTree_Thread{}
-	mi := &file_trace_proto_msgTypes[35]
+	mi := &file_trace_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +3045,7 @@ func (x *ProcessTree_Thread) String() string {
 func (*ProcessTree_Thread) ProtoMessage() {}
 
 func (x *ProcessTree_Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[35]
+	mi := &file_trace_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,13 +3086,14 @@ type ClockSnapshot_Clock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ClockId       *uint32                `protobuf:"varint,1,opt,name=clock_id,json=clockId" json:"clock_id,omitempty"` // 1 REALTIME, 3 MONOTONIC, 6 BOOTTIME, from 64 to 127 one of the packet's sequence
 	Timestamp     *uint64                `protobuf:"varint,2,opt,name=timestamp" json:"timestamp,omitempty"`
+	IsIncremental *bool                  `protobuf:"varint,3,opt,name=is_incremental,json=isIncremental" json:"is_incremental,omitempty"` // times count from the packet of the sequence before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClockSnapshot_Clock) Reset() {
 	*x = ClockSnapshot_Clock{}
-	mi := &file_trace_proto_msgTypes[36]
+	mi := &file_trace_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +3105,7 @@ func (x *ClockSnapshot_Clock) String() string {
 func (*ClockSnapshot_Clock) ProtoMessage() {}
 
 func (x *ClockSnapshot_Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[36]
+	mi := &file_trace_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,6 +3135,13 @@ func (x *ClockSnapshot_Clock) GetTimestamp() uint64 {
 	return 0
 }
 
+func (x *ClockSnapshot_Clock) GetIsIncremental() bool {
+	if x != nil && x.IsIncremental != nil {
+		return *x.IsIncremental
+	}
+	return false
+}
+
 type SystemInfo_Utsname struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sysname       *string                `protobuf:"bytes,1,opt,name=sysname" json:"sysname,omitempty"`
@@ -2917,7 +3154,7 @@ type SystemInfo_Utsname struct {
 
 func (x *SystemInfo_Utsname) Reset() {
 	*x = SystemInfo_Utsname{}
-	mi := &file_trace_proto_msgTypes[37]
+	mi := &file_trace_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2929,7 +3166,7 @@ func (x *SystemInfo_Utsname) String() string {
 func (*SystemInfo_Utsname) ProtoMessage() {}
 
 func (x *SystemInfo_Utsname) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[37]
+	mi := &file_trace_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,14 +3216,14 @@ type ExtensionDescriptor_Field struct {
 	Extendee      *string                `protobuf:"bytes,2,opt,name=extendee" json:"extendee,omitempty"`
 	Number        *int32                 `protobuf:"varint,3,opt,name=number" json:"number,omitempty"`
 	Label         *int32                 `protobuf:"varint,4,opt,name=label" json:"label,omitempty"` // 1: optional
-	Type          *int32                 `protobuf:"varint,5,opt,name=type" json:"type,omitempty"`   // 4: uint64
+	Type          *int32                 `protobuf:"varint,5,opt,name=type" json:"type,omitempty"`   // 3: int64, 4: uint64
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExtensionDescriptor_Field) Reset() {
 	*x = ExtensionDescriptor_Field{}
-	mi := &file_trace_proto_msgTypes[38]
+	mi := &file_trace_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3235,7 @@ func (x *ExtensionDescriptor_Field) String() string {
 func (*ExtensionDescriptor_Field) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_Field) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[38]
+	mi := &file_trace_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3060,7 +3297,7 @@ type ExtensionDescriptor_File struct {
 
 func (x *ExtensionDescriptor_File) Reset() {
 	*x = ExtensionDescriptor_File{}
-	mi := &file_trace_proto_msgTypes[39]
+	mi := &file_trace_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3309,7 @@ func (x *ExtensionDescriptor_File) String() string {
 func (*ExtensionDescriptor_File) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_File) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[39]
+	mi := &file_trace_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3355,7 @@ type ExtensionDescriptor_FileSet struct {
 
 func (x *ExtensionDescriptor_FileSet) Reset() {
 	*x = ExtensionDescriptor_FileSet{}
-	mi := &file_trace_proto_msgTypes[40]
+	mi := &file_trace_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3130,7 +3367,7 @@ func (x *ExtensionDescriptor_FileSet) String() string {
 func (*ExtensionDescriptor_FileSet) ProtoMessage() {}
 
 func (x *ExtensionDescriptor_FileSet) ProtoReflect() protoreflect.Message {
-	mi := &file_trace_proto_msgTypes[40]
+	mi := &file_trace_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3281,13 +3518,14 @@ const file_trace_proto_rawDesc = "" +
 	"\x06Thread\x12\x10\n" +
 	"\x03tid\x18\x01 \x01(\x05R\x03tid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04tgid\x18\x03 \x01(\x05R\x04tgid\"\xbe\x01\n" +
+	"\x04tgid\x18\x03 \x01(\x05R\x04tgid\"\xe5\x01\n" +
 	"\rClockSnapshot\x12;\n" +
 	"\x06clocks\x18\x01 \x03(\v2#.wprof.perfetto.ClockSnapshot.ClockR\x06clocks\x12.\n" +
-	"\x13primary_trace_clock\x18\x02 \x01(\rR\x11primaryTraceClock\x1a@\n" +
+	"\x13primary_trace_clock\x18\x02 \x01(\rR\x11primaryTraceClock\x1ag\n" +
 	"\x05Clock\x12\x19\n" +
 	"\bclock_id\x18\x01 \x01(\rR\aclockId\x12\x1c\n" +
-	"\ttimestamp\x18\x02 \x01(\x04R\ttimestamp\"\xbd\x01\n" +
+	"\ttimestamp\x18\x02 \x01(\x04R\ttimestamp\x12%\n" +
+	"\x0eis_incremental\x18\x03 \x01(\bR\risIncremental\"\xbd\x01\n" +
 	"\n" +
 	"SystemInfo\x12<\n" +
 	"\autsname\x18\x01 \x01(\v2\".wprof.perfetto.SystemInfo.UtsnameR\autsname\x1aq\n" +
@@ -3327,7 +3565,7 @@ const file_trace_proto_rawDesc = "" +
 	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\x8c\x04\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xe8\b\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3341,7 +3579,32 @@ const file_trace_proto_rawDesc = "" +
 	"flowIdsOld\x127\n" +
 	"\x18terminating_flow_ids_old\x18* \x03(\x04R\x15terminatingFlowIdsOld\x120\n" +
 	"\x14double_counter_value\x18, \x01(\x01R\x12doubleCounterValue\x12#\n" +
-	"\rcallstack_iid\x188 \x01(\x04R\fcallstackIid\"j\n" +
+	"\rcallstack_iid\x188 \x01(\x04R\fcallstackIid\x12\x1a\n" +
+	"\bslept_ns\x18\x9f\x0f \x01(\x04R\asleptNs\x12\x1e\n" +
+	"\n" +
+	"blocked_ns\x18\xa0\x0f \x01(\x04R\tblockedNs\x12\x1e\n" +
+	"\n" +
+	"stopped_ns\x18\xa1\x0f \x01(\x04R\tstoppedNs\x12\x1c\n" +
+	"\ttraced_ns\x18\xa2\x0f \x01(\x04R\btracedNs\x12\x1c\n" +
+	"\tparked_ns\x18\xa3\x0f \x01(\x04R\bparkedNs\x12\x18\n" +
+	"\aidle_ns\x18\xa4\x0f \x01(\x04R\x06idleNs\x12\"\n" +
+	"\fpreempted_ns\x18\xa5\x0f \x01(\x04R\vpreemptedNs\x12\x1c\n" +
+	"\twaited_ns\x18\xa6\x0f \x01(\x04R\bwaitedNs\x12\x1a\n" +
+	"\bdelay_ns\x18\xa8\x0f \x01(\x04R\adelayNs\x12+\n" +
+	"\x11compound_delay_ns\x18\xab\x0f \x01(\x04R\x0fcompoundDelayNs\x12\x15\n" +
+	"\x05chain\x18\xac\x0f \x01(\x04R\x05chain\x12\x11\n" +
+	"\x03cpu\x18\xad\x0f \x01(\x04R\x03cpu\x12\x1c\n" +
+	"\twaker_cpu\x18\xae\x0f \x01(\x04R\bwakerCpu\x12\x13\n" +
+	"\x04prio\x18\xaf\x0f \x01(\x03R\x04prio\x12\x11\n" +
+	"\x03tid\x18\xb2\x0f \x01(\x03R\x03tid\x12\x11\n" +
+	"\x03pid\x18\xb3\x0f \x01(\x03R\x03pid\x12\x16\n" +
+	"\x06ns_tid\x18\xb4\x0f \x01(\x03R\x05nsTid\x12\x16\n" +
+	"\x06ns_pid\x18\xb5\x0f \x01(\x03R\x05nsPid\x12\x1e\n" +
+	"\n" +
+	"target_cpu\x18\xb6\x0f \x01(\x04R\ttargetCpu\x12\x13\n" +
+	"\x04code\x18\xb7\x0f \x01(\x04R\x04code\x12\x17\n" +
+	"\x06signal\x18\xb8\x0f \x01(\x04R\x06signal\x12\x1c\n" +
+	"\tlength_ns\x18\xb9\x0f \x01(\x04R\blengthNs\"j\n" +
 	"\x04Type\x12\x14\n" +
 	"\x10TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TYPE_SLICE_BEGIN\x10\x01\x12\x12\n" +
@@ -3388,10 +3651,14 @@ const file_trace_proto_rawDesc = "" +
 	"\x06rel_pc\x18\x04 \x01(\x04R\x05relPc\":\n" +
 	"\tCallstack\x12\x10\n" +
 	"\x03iid\x18\x01 \x01(\x04R\x03iid\x12\x1b\n" +
-	"\tframe_ids\x18\x02 \x03(\x04R\bframeIds\"\x99\x01\n" +
-	"\x13TracePacketDefaults\x12,\n" +
+	"\tframe_ids\x18\x02 \x03(\x04R\bframeIds\"\xef\x01\n" +
+	"\x13TracePacketDefaults\x12T\n" +
+	"\x14track_event_defaults\x18\v \x01(\v2\".wprof.perfetto.TrackEventDefaultsR\x12trackEventDefaults\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12T\n" +
-	"\x14perf_sample_defaults\x18\f \x01(\v2\".wprof.perfetto.PerfSampleDefaultsR\x12perfSampleDefaults\"J\n" +
+	"\x14perf_sample_defaults\x18\f \x01(\v2\".wprof.perfetto.PerfSampleDefaultsR\x12perfSampleDefaults\"3\n" +
+	"\x12TrackEventDefaults\x12\x1d\n" +
+	"\n" +
+	"track_uuid\x18\v \x01(\x04R\ttrackUuid\"J\n" +
 	"\x12PerfSampleDefaults\x124\n" +
 	"\btimebase\x18\x01 \x01(\v2\x18.wprof.perfetto.TimebaseR\btimebase\"\xa4\x01\n" +
 	"\bTimebase\x12\x16\n" +
@@ -3431,7 +3698,7 @@ func file_trace_proto_rawDescGZIP() []byte {
 }
 
 var file_trace_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_trace_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_trace_proto_goTypes = []any{
 	(SequenceFlag)(0),                          // 0: wprof.perfetto.SequenceFlag
 	(GenericKernelTaskStateEvent_TaskState)(0), // 1: wprof.perfetto.GenericKernelTaskStateEvent.TaskState
@@ -3468,17 +3735,18 @@ var file_trace_proto_goTypes = []any{
 	(*Frame)(nil),                              // 32: wprof.perfetto.Frame
 	(*Callstack)(nil),                          // 33: wprof.perfetto.Callstack
 	(*TracePacketDefaults)(nil),                // 34: wprof.perfetto.TracePacketDefaults
-	(*PerfSampleDefaults)(nil),                 // 35: wprof.perfetto.PerfSampleDefaults
-	(*Timebase)(nil),                           // 36: wprof.perfetto.Timebase
-	(*PerfSample)(nil),                         // 37: wprof.perfetto.PerfSample
-	(*FtraceEventBundle_CompactSched)(nil),     // 38: wprof.perfetto.FtraceEventBundle.CompactSched
-	(*ProcessTree_Process)(nil),                // 39: wprof.perfetto.ProcessTree.Process
-	(*ProcessTree_Thread)(nil),                 // 40: wprof.perfetto.ProcessTree.Thread
-	(*ClockSnapshot_Clock)(nil),                // 41: wprof.perfetto.ClockSnapshot.Clock
-	(*SystemInfo_Utsname)(nil),                 // 42: wprof.perfetto.SystemInfo.Utsname
-	(*ExtensionDescriptor_Field)(nil),          // 43: wprof.perfetto.ExtensionDescriptor.Field
-	(*ExtensionDescriptor_File)(nil),           // 44: wprof.perfetto.ExtensionDescriptor.File
-	(*ExtensionDescriptor_FileSet)(nil),        // 45: wprof.perfetto.ExtensionDescriptor.FileSet
+	(*TrackEventDefaults)(nil),                 // 35: wprof.perfetto.TrackEventDefaults
+	(*PerfSampleDefaults)(nil),                 // 36: wprof.perfetto.PerfSampleDefaults
+	(*Timebase)(nil),                           // 37: wprof.perfetto.Timebase
+	(*PerfSample)(nil),                         // 38: wprof.perfetto.PerfSample
+	(*FtraceEventBundle_CompactSched)(nil),     // 39: wprof.perfetto.FtraceEventBundle.CompactSched
+	(*ProcessTree_Process)(nil),                // 40: wprof.perfetto.ProcessTree.Process
+	(*ProcessTree_Thread)(nil),                 // 41: wprof.perfetto.ProcessTree.Thread
+	(*ClockSnapshot_Clock)(nil),                // 42: wprof.perfetto.ClockSnapshot.Clock
+	(*SystemInfo_Utsname)(nil),                 // 43: wprof.perfetto.SystemInfo.Utsname
+	(*ExtensionDescriptor_Field)(nil),          // 44: wprof.perfetto.ExtensionDescriptor.Field
+	(*ExtensionDescriptor_File)(nil),           // 45: wprof.perfetto.ExtensionDescriptor.File
+	(*ExtensionDescriptor_FileSet)(nil),        // 46: wprof.perfetto.ExtensionDescriptor.FileSet
 }
 var file_trace_proto_depIdxs = []int32{
 	6,  // 0: wprof.perfetto.Trace.packet:type_name -> wprof.perfetto.TracePacket
@@ -3490,11 +3758,11 @@ var file_trace_proto_depIdxs = []int32{
 	20, // 6: wprof.perfetto.TracePacket.system_info:type_name -> wprof.perfetto.SystemInfo
 	34, // 7: wprof.perfetto.TracePacket.trace_packet_defaults:type_name -> wprof.perfetto.TracePacketDefaults
 	21, // 8: wprof.perfetto.TracePacket.track_descriptor:type_name -> wprof.perfetto.TrackDescriptor
-	37, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
+	38, // 9: wprof.perfetto.TracePacket.perf_sample:type_name -> wprof.perfetto.PerfSample
 	22, // 10: wprof.perfetto.TracePacket.extension_descriptor:type_name -> wprof.perfetto.ExtensionDescriptor
 	17, // 11: wprof.perfetto.TracePacket.generic_kernel_task_state_event:type_name -> wprof.perfetto.GenericKernelTaskStateEvent
 	8,  // 12: wprof.perfetto.FtraceEventBundle.event:type_name -> wprof.perfetto.FtraceEvent
-	38, // 13: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
+	39, // 13: wprof.perfetto.FtraceEventBundle.compact_sched:type_name -> wprof.perfetto.FtraceEventBundle.CompactSched
 	9,  // 14: wprof.perfetto.FtraceEvent.sched_switch:type_name -> wprof.perfetto.SchedSwitch
 	10, // 15: wprof.perfetto.FtraceEvent.sched_waking:type_name -> wprof.perfetto.SchedWaking
 	11, // 16: wprof.perfetto.FtraceEvent.sched_wakeup_new:type_name -> wprof.perfetto.SchedWakeupNew
@@ -3504,14 +3772,14 @@ var file_trace_proto_depIdxs = []int32{
 	15, // 20: wprof.perfetto.FtraceEvent.sched_process_exit:type_name -> wprof.perfetto.SchedProcessExit
 	16, // 21: wprof.perfetto.FtraceEvent.sched_process_free:type_name -> wprof.perfetto.SchedProcessFree
 	1,  // 22: wprof.perfetto.GenericKernelTaskStateEvent.state:type_name -> wprof.perfetto.GenericKernelTaskStateEvent.TaskState
-	39, // 23: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
-	40, // 24: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
-	41, // 25: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
-	42, // 26: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
+	40, // 23: wprof.perfetto.ProcessTree.processes:type_name -> wprof.perfetto.ProcessTree.Process
+	41, // 24: wprof.perfetto.ProcessTree.threads:type_name -> wprof.perfetto.ProcessTree.Thread
+	42, // 25: wprof.perfetto.ClockSnapshot.clocks:type_name -> wprof.perfetto.ClockSnapshot.Clock
+	43, // 26: wprof.perfetto.SystemInfo.utsname:type_name -> wprof.perfetto.SystemInfo.Utsname
 	23, // 27: wprof.perfetto.TrackDescriptor.process:type_name -> wprof.perfetto.ProcessDescriptor
 	25, // 28: wprof.perfetto.TrackDescriptor.thread:type_name -> wprof.perfetto.ThreadDescriptor
 	24, // 29: wprof.perfetto.TrackDescriptor.counter:type_name -> wprof.perfetto.CounterDescriptor
-	45, // 30: wprof.perfetto.ExtensionDescriptor.extension_set:type_name -> wprof.perfetto.ExtensionDescriptor.FileSet
+	46, // 30: wprof.perfetto.ExtensionDescriptor.extension_set:type_name -> wprof.perfetto.ExtensionDescriptor.FileSet
 	27, // 31: wprof.perfetto.TrackEvent.debug_annotations:type_name -> wprof.perfetto.DebugAnnotation
 	2,  // 32: wprof.perfetto.TrackEvent.type:type_name -> wprof.perfetto.TrackEvent.Type
 	28, // 33: wprof.perfetto.InternedData.event_categories:type_name -> wprof.perfetto.InternedName
@@ -3524,17 +3792,18 @@ var file_trace_proto_depIdxs = []int32{
 	30, // 40: wprof.perfetto.InternedData.mapping_paths:type_name -> wprof.perfetto.InternedString
 	31, // 41: wprof.perfetto.InternedData.mappings:type_name -> wprof.perfetto.Mapping
 	30, // 42: wprof.perfetto.InternedData.debug_annotation_string_values:type_name -> wprof.perfetto.InternedString
-	35, // 43: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
-	36, // 44: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
-	3,  // 45: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
-	4,  // 46: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
-	43, // 47: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
-	44, // 48: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	35, // 43: wprof.perfetto.TracePacketDefaults.track_event_defaults:type_name -> wprof.perfetto.TrackEventDefaults
+	36, // 44: wprof.perfetto.TracePacketDefaults.perf_sample_defaults:type_name -> wprof.perfetto.PerfSampleDefaults
+	37, // 45: wprof.perfetto.PerfSampleDefaults.timebase:type_name -> wprof.perfetto.Timebase
+	3,  // 46: wprof.perfetto.Timebase.counter:type_name -> wprof.perfetto.Timebase.Counter
+	4,  // 47: wprof.perfetto.PerfSample.cpu_mode:type_name -> wprof.perfetto.PerfSample.CpuMode
+	44, // 48: wprof.perfetto.ExtensionDescriptor.File.extension:type_name -> wprof.perfetto.ExtensionDescriptor.Field
+	45, // 49: wprof.perfetto.ExtensionDescriptor.FileSet.file:type_name -> wprof.perfetto.ExtensionDescriptor.File
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_trace_proto_init() }
@@ -3548,7 +3817,7 @@ func file_trace_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trace_proto_rawDesc), len(file_trace_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
