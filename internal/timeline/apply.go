@@ -2,8 +2,6 @@ package timeline
 
 import "wprof/format"
 
-const gone = format.StateDead | format.StateZombie
-
 // Apply takes the next event. Events come in the order of the stream. A side that is hidden is not followed, and a
 // thread that was followed until then is unknown from there on.
 //
@@ -99,8 +97,8 @@ func (tl *Timeline) switched(e *format.Event) {
 	if tl.spans != nil {
 		tl.spans.switched(c, prev, next, e)
 	}
-	if was := c.running; was != nil && was != prev {
-		c.running = nil
+	if was := c.Running; was != nil && was != prev {
+		c.Running = nil
 		tl.unknown(was, e.Time)
 	}
 	if prev == nil {
@@ -108,20 +106,12 @@ func (tl *Timeline) switched(e *format.Event) {
 	} else if !prev.idle {
 		tl.leave(prev, e)
 	}
-	c.seen, c.running, c.stateAt = true, next, e.Time
-	c.since, c.sinceKnown, c.approx = e.Time, true, false
-	c.prio = int32(e.Args[format.SwitchNextPrio])
+	c.SetRunning(next, e.Time, int32(e.Args[format.SwitchNextPrio]), exactly(e.Time))
 	if next == nil {
 		tl.hide(format.TaskID(e.Args[format.SwitchNext]), e.Time)
 		return
 	}
-	next.Prio = c.prio
-	if next.idle {
-		next.Status = Running
-		return
-	}
-	tl.arrive(next, e.CPU, e.Time)
-	next.Since, next.SinceKnown, next.Approx = e.Time, true, false
+	tl.arrive(next, e.CPU, c)
 }
 
 // leave takes a thread off its CPU.
@@ -130,7 +120,7 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	if t.Status == Running && t.CPU != e.CPU {
 		tl.vacate(t)
 	}
-	if state&gone != 0 {
+	if Ends(state) {
 		tl.die(t)
 		return
 	}
@@ -139,23 +129,22 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 		return
 	}
 	tl.known(t)
-	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.SwitchPrevPrio])
-	t.Since, t.SinceKnown, t.Approx, t.New, t.stateAt = e.Time, true, false, false, e.Time
-	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
+	t.Leave(e.CPU, e.Time, state, int32(e.Args[format.SwitchPrevPrio]))
 }
 
-// arrive puts a thread on a CPU; since when is for the caller to say.
-func (tl *Timeline) arrive(t *Thread, cpu uint32, at int64) {
-	if t.Status == Running && t.CPU != cpu {
+// arrive puts a thread on a CPU whose state says since when.
+func (tl *Timeline) arrive(t *Thread, n uint32, c *cpu) {
+	if t.idle {
+		t.Status, t.Prio = Running, c.Prio
+		return
+	}
+	if t.Status == Running && t.CPU != n {
 		tl.vacate(t)
 	}
 	tl.known(t)
-	t.Status, t.CPU, t.State, t.New, t.stateAt = Running, cpu, format.StateRunnable, false, at
-	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
+	t.Arrive(n, c.ChangedAt, c.Prio, c.Begin)
 }
 
-// waking notes the first waking of a time off the CPU. One that comes while the thread runs is not about a time off
-// the CPU, and one of a thread that has never run tells nothing that its wakeup_new does not.
 func (tl *Timeline) waking(e *format.Event, at int64) {
 	waker := tl.subject(e)
 	t := tl.object(e, e.Args[format.WakingWakee])
@@ -163,10 +152,9 @@ func (tl *Timeline) waking(e *format.Event, at int64) {
 		stack, _ := e.Waking().Stack()
 		tl.spans.woken(t, waker, e, at, stack)
 	}
-	if t == nil || t.Status != Off || t.Woken != 0 || t.New || at < t.Since {
-		return
+	if t != nil && t.TakesWaking(at) {
+		t.Waking = Waking[format.TaskID]{at, e.Task, e.CPU, e.Flags&format.WakingInIRQ != 0}
 	}
-	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = at, e.Task, e.CPU, e.Flags&format.WakingInIRQ != 0
 }
 
 func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
@@ -178,10 +166,7 @@ func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
 		tl.spans.wokenNew(t, waker, e)
 	}
 	tl.known(t)
-	t.Status, t.CPU, t.State, t.New = Off, uint32(e.Args[format.WakeupNewTargetCPU]), format.StateRunnable, true
-	t.Prio, t.stateAt = int32(e.Args[format.WakeupNewPrio]), e.Time
-	t.Since, t.SinceKnown, t.Approx = e.Time, true, false
-	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = e.Time, e.Task, e.CPU, false
+	t.WakeNew(uint32(e.Args[format.WakeupNewTargetCPU]), int32(e.Args[format.WakeupNewPrio]), Waking[format.TaskID]{e.Time, e.Task, e.CPU, false})
 }
 
 // exec of a thread other than the leader gives it the leader's tid and start: the thread that runs is then known as
@@ -196,11 +181,14 @@ func (tl *Timeline) exec(e *format.Event) {
 		tl.spans.execs(caller, t, e)
 	}
 	if caller.Status == Running {
-		since, known, approx, prio, cpu := caller.Since, caller.SinceKnown, caller.Approx, caller.Prio, caller.CPU
+		was := caller.ThreadState
 		tl.die(caller)
-		tl.arrive(t, cpu, e.Time)
-		t.Since, t.SinceKnown, t.Approx, t.Prio = since, known, approx, prio
-		tl.cpus[cpu].running = t
+		if t.Status == Running && t.CPU != was.CPU {
+			tl.vacate(t)
+		}
+		tl.known(t)
+		t.ThreadState, t.ChangedAt = was, e.Time
+		tl.cpus[was.CPU].Running = t
 		return
 	}
 	tl.die(caller)
@@ -231,24 +219,14 @@ func (tl *Timeline) stateCPU(e *format.Event) {
 	if tl.spans != nil {
 		tl.spans.runs(c, t, e)
 	}
-	if was := c.running; was != nil && was != t {
-		c.running = nil
+	if was := c.Running; was != nil && was != t {
+		c.Running = nil
 		tl.unknown(was, e.Time)
 	}
-	c.seen, c.running, c.stateAt = true, t, e.Time
-	c.since, c.sinceKnown = int64(e.Args[format.StateCPUSince]), e.Flags&format.StateHasSince != 0
-	c.approx = e.Flags&format.StateApprox != 0
-	c.prio = int32(e.Args[format.StateCPUPrio])
-	if t == nil {
-		return
+	c.SetRunning(t, e.Time, int32(e.Args[format.StateCPUPrio]), stateBegin(e, e.Args[format.StateCPUSince]))
+	if t != nil {
+		tl.arrive(t, e.CPU, c)
 	}
-	t.Prio = c.prio
-	if t.idle {
-		t.Status = Running
-		return
-	}
-	tl.arrive(t, e.CPU, e.Time)
-	t.Since, t.SinceKnown, t.Approx = c.since, c.sinceKnown, c.approx
 }
 
 // stateThread is told why a thread is off the CPU, whatever was thought before.
@@ -264,7 +242,7 @@ func (tl *Timeline) stateThread(e *format.Event) {
 		tl.vacate(t)
 	}
 	state := format.State(e.Args[format.StateThreadState])
-	if state&gone != 0 {
+	if Ends(state) {
 		tl.die(t)
 		return
 	}
@@ -273,15 +251,21 @@ func (tl *Timeline) stateThread(e *format.Event) {
 		return
 	}
 	tl.known(t)
-	t.Status, t.CPU, t.State, t.Prio = Off, e.CPU, state, int32(e.Args[format.StateThreadPrio])
-	t.Since, t.SinceKnown = int64(e.Args[format.StateThreadSince]), e.Flags&format.StateHasSince != 0
-	t.Approx, t.New, t.stateAt = e.Flags&format.StateApprox != 0, e.Flags&format.StateNew != 0, e.Time
-	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
-	if e.Flags&format.StateHasWaking != 0 {
-		t.Woken = int64(e.Args[format.StateThreadWoken])
-		t.Waker, t.WakerCPU = format.TaskID(e.Args[format.StateThreadWaker]), uint32(e.Args[format.StateThreadWakerCPU])
-		t.WokenIRQ = e.Flags&format.StateWokenIRQ != 0
+	t.ThreadState = threadState{
+		Status: Off, CPU: e.CPU, State: state, Prio: int32(e.Args[format.StateThreadPrio]), New: e.Flags&format.StateNew != 0,
+		Begin: stateBegin(e, e.Args[format.StateThreadSince]), ChangedAt: e.Time,
 	}
+	if e.Flags&format.StateHasWaking != 0 {
+		t.Waking = Waking[format.TaskID]{
+			Woken: int64(e.Args[format.StateThreadWoken]), Waker: format.TaskID(e.Args[format.StateThreadWaker]),
+			WakerCPU: uint32(e.Args[format.StateThreadWakerCPU]), WokenIRQ: e.Flags&format.StateWokenIRQ != 0,
+		}
+	}
+}
+
+// stateBegin is since when the state lasts that an event reports.
+func stateBegin(e *format.Event, since uint64) Begin {
+	return Begin{Since: int64(since), SinceKnown: e.Flags&format.StateHasSince != 0, Approx: e.Flags&format.StateApprox != 0}
 }
 
 // left is told that a filter hides a thread from here on.
@@ -297,6 +281,6 @@ func (tl *Timeline) left(e *format.Event) {
 		if tl.spans != nil {
 			tl.spans.idleEnds(e.CPU, e.Time, 0, false)
 		}
-		c.running = nil
+		c.Running = nil
 	}
 }

@@ -78,7 +78,7 @@ func (tl *Timeline) forgetOldest(n int) {
 
 // shownAt is the time of the latest event of a thread.
 func (t *Thread) shownAt() int64 {
-	at := max(t.stateAt, t.Woken)
+	at := max(t.ChangedAt, t.Woken)
 	if t.track != nil {
 		at = max(at, t.track.seen)
 	}

@@ -4,13 +4,12 @@ import "wprof/format"
 
 // idling is the time that a CPU is idle.
 type idling struct {
-	thread        *Thread // nil: it is not, or that is not known
-	from          int64
-	since         int64
-	known, approx bool
-	prio          int32
-	seen          int64 // the last moment at which it was surely idle
-	cursor        int64 // spans are reported up to here
+	thread *Thread // nil: it is not, or that is not known
+	from   int64
+	Begin
+	prio   int32
+	seen   int64 // the last moment at which it was surely idle
+	cursor int64 // spans are reported up to here
 }
 
 // idleOn is the state of a CPU, or nil if the number cannot be one.
@@ -40,7 +39,7 @@ func (s *Spans) idleIs(n uint32, t *Thread, i idling) {
 	if c == nil {
 		return
 	}
-	if c.thread != nil && (!i.known || !c.known || i.approx || c.approx || i.since == c.since) {
+	if c.thread != nil && (!i.SinceKnown || !c.SinceKnown || i.Approx || c.Approx || i.Since == c.Since) {
 		c.seen = max(c.seen, i.seen)
 		return
 	}
@@ -70,8 +69,8 @@ func (s *Spans) idleEnds(n uint32, to int64, next format.TaskID, open bool) {
 	to = min(to, s.now)
 	if s.open && from < to {
 		s.span = Span{
-			Thread: c.thread, Task: c.thread.Task, Kind: SpanRunning, From: from, To: to, Since: c.since,
-			SinceKnown: c.known, Approx: c.approx, Open: open, CPU: n, Prio: c.prio, Next: next,
+			Thread: c.thread, Task: c.thread.Task, Kind: SpanRunning, From: from, To: to, Since: c.Since,
+			SinceKnown: c.SinceKnown, Approx: c.Approx, Open: open, CPU: n, Prio: c.prio, Next: next,
 		}
 		s.emit(&s.span)
 		c.cursor = to

@@ -21,7 +21,7 @@ func (tl *Timeline) switchedLate(e *format.Event) {
 	}
 	own := *e
 	own.Time = e.Own
-	if c.stateAt <= e.Own {
+	if c.ChangedAt <= e.Own {
 		prev, next := tl.Enter(e.Task), tl.Enter(format.TaskID(e.Args[format.SwitchNext]))
 		if !prev.changedAfter(e.Own) && !next.changedAfter(e.Own) {
 			tl.switched(&own)
@@ -40,4 +40,4 @@ func (tl *Timeline) switchedLate(e *format.Event) {
 	}
 }
 
-func (t *Thread) changedAfter(at int64) bool { return t != nil && !t.idle && t.stateAt > at }
+func (t *Thread) changedAfter(at int64) bool { return t != nil && !t.idle && t.ChangedAt > at }

@@ -18,8 +18,8 @@ func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 			if tl.spans != nil {
 				tl.spans.idleLost(uint32(i), from)
 			}
-			tl.cpus[i].running = nil
-			tl.cpus[i].stateAt = to
+			tl.cpus[i].Running = nil
+			tl.cpus[i].ChangedAt = to
 		}
 	}
 	sure := tl.sure
@@ -34,7 +34,7 @@ func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 		if tl.spans != nil {
 			tl.spans.lost(t, from)
 		}
-		t.forget(from)
-		t.stateAt = to
+		t.Forget(from)
+		t.ChangedAt = to
 	}
 }

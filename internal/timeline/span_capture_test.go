@@ -194,7 +194,7 @@ func replay(t *testing.T, file string) *told {
 			}
 			leave(e.CPU, e.Time)
 			cpus[e.CPU] = of(format.TaskID(e.Args[format.SwitchNext]), e.Time)
-			if e.Switch().PrevState()&gone != 0 {
+			if Ends(e.Switch().PrevState()) {
 				x.ended[prev.key] = e.Time
 			}
 		}

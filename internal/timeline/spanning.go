@@ -6,7 +6,7 @@ import "wprof/format"
 
 // switched tells what a switch ends: a time on the CPU, and one off it.
 func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
-	if was := c.running; was != nil {
+	if was := c.Running; was != nil {
 		s.leavesCPU(was, prev, next, e)
 	}
 	switch {
@@ -19,7 +19,7 @@ func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
 	case next == nil:
 		s.hides(format.TaskID(e.Args[format.SwitchNext]), e)
 	case next.idle:
-		s.idleBegins(e.CPU, next, idling{from: e.Time, since: e.Time, known: true, prio: int32(e.Args[format.SwitchNextPrio])})
+		s.idleBegins(e.CPU, next, idling{from: e.Time, Begin: exactly(e.Time), prio: int32(e.Args[format.SwitchNextPrio])})
 	default:
 		s.arrives(next, prev, e)
 	}
@@ -66,10 +66,10 @@ func (s *Spans) hides(id format.TaskID, e *format.Event) {
 func (s *Spans) leaves(t *Thread, e *format.Event) {
 	tr := t.track
 	left := format.State(e.Args[format.SwitchPrevState])
-	st, sure := t.believed()
+	st, sure := t.lastKnown()
 	early := waking{}
 	// Nothing that is late comes after the loss that it was before.
-	if st.status == Running && st.cpu == e.CPU && (sure || s.late) {
+	if st.Status == Running && st.CPU == e.CPU && (sure || s.late) {
 		if !isRunnable(left) && s.tl.coverage == (Coverage{}) {
 			early = tr.early
 		}
@@ -77,7 +77,7 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 		if e.Flags&format.FlagObject != 0 {
 			end.Next = format.TaskID(e.Args[format.SwitchNext])
 		}
-		s.tellRunning(t, st, e.Time, end)
+		s.endRunning(t, st, e.Time, end)
 	} else {
 		tr.shown = true
 		s.settle(t)
@@ -86,7 +86,7 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 	}
 	tr.becomes(e.Time)
 	tr.waking, tr.early, tr.stack = waking{}, early, 0
-	if left&gone != 0 {
+	if Ends(left) {
 		tr.end()
 	}
 }
@@ -98,70 +98,77 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	if id, has := v.Stack(); has {
 		tr.stack = id
 	}
-	st, sure := t.believed()
-	since, known := v.Since()
-	if st.status != Off || !st.endsHere(sure, since, known, e.Flags&format.SwitchApprox != 0) {
-		st = s.startsOver(t, v, e)
-	} else if w := s.early(tr); w.at != 0 && st.woken == 0 && !st.new && !st.preempted() {
-		tr.waking, st.woken = w, w.at
+	st, sure := t.lastKnown()
+	var other threadState
+	if since := switchBegin(v, e); st.Status != Off || !st.endsHere(sure, since) {
+		other = s.startsOver(t, v, since)
+		st = &other
+	} else if w := s.early(tr); w.at != 0 && st.Woken == 0 && !st.New && !st.preempted() {
+		other = *st
+		st = &other
+		tr.waking, st.Woken = w, w.at
 	}
 	var off OffCPU
-	if st.status == Off {
-		off = s.tellOff(t, st, e.Time, false)
+	if st.Status == Off {
+		off = s.endOff(t, st, e.Time, false)
 	} else {
 		s.gap(t, e.Time, false)
 	}
 	tr.becomes(e.Time)
 	tr.early = waking{}
 	if prev == nil {
-		tr.comesBack(off, st.state, nil, 0)
+		tr.comesBack(off, st.State, nil, 0)
 	} else {
-		tr.comesBack(off, st.state, prev, e.Task)
+		tr.comesBack(off, st.State, prev, e.Task)
 	}
 }
 
-// endsHere tells whether the time off that a switch ends is the one that the thread was believed to be in. One that has
-// not run before brings no time.
-func (st *situation) endsHere(sure bool, since int64, known, approx bool) bool {
-	if st.new {
-		return sure && !known
+// switchBegin is since when the thread was off the CPU that a switch brings back, as the switch reports it.
+func switchBegin(v format.SwitchEvent, e *format.Event) Begin {
+	since, known := v.Since()
+	return Begin{Since: since, SinceKnown: known, Approx: e.Flags&format.SwitchApprox != 0}
+}
+
+// endsHere reports whether the time off that a switch ends is the last known one. A thread that has not run before has none.
+func (st *ThreadState[W]) endsHere(sure bool, since Begin) bool {
+	if st.New {
+		return sure && !since.SinceKnown
 	}
-	return st.lasts(sure, since, known, approx) || sure && since < st.since
+	return st.lasts(sure, since) || sure && since.Since < st.Since
 }
 
 // startsOver is about a thread that has been elsewhere since it was seen last: the switch that brings it back says since
 // when it was off the CPU.
-func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, e *format.Event) (st situation) {
+func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st threadState) {
 	tr := t.track
 	stack := tr.stack
 	tr.stack, tr.shown = 0, true
 	s.settle(t)
 	tr.compound, tr.chain, tr.stack, tr.waking = 0, 0, stack, waking{}
-	since, known := v.Since()
-	if !known {
+	if !since.SinceKnown {
 		return s.wokenUnseen(t, v)
 	}
-	s.gap(t, since, false)
-	st = situation{
-		status: Off, known: true, approx: e.Flags&format.SwitchApprox != 0, cpu: t.CPU,
-		state: format.State(e.Args[format.SwitchNextState]), prio: v.NextPrio(), since: since,
-	}
-	if w := tr.early; w.at >= since && w.at != 0 {
-		tr.waking, st.woken = w, w.at
+	s.gap(t, since.Since, false)
+	state, _ := v.NextState()
+	st = threadState{Status: Off, CPU: t.CPU, State: state, Prio: v.NextPrio(), Begin: since}
+	if w := tr.early; w.at >= since.Since && w.at != 0 {
+		tr.waking, st.Woken = w, w.at
 	}
 	return st
 }
 
 // wokenUnseen is the state of a thread that was woken while its state was unknown: it waited for a CPU from then on. If it
 // had been running, the switch with which it left would have come in between.
-func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) situation {
+func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) threadState {
 	w := s.early(t.track)
 	if w.at == 0 || t.Status != Unknown || s.tl.coverage != (Coverage{}) {
-		return situation{}
+		return threadState{}
 	}
 	s.gap(t, w.at, false)
 	t.track.waking = w
-	return situation{status: Off, vague: true, cpu: t.CPU, prio: v.NextPrio(), since: w.at, woken: w.at}
+	st := threadState{Status: Off, vague: true, CPU: t.CPU, Prio: v.NextPrio(), Begin: Begin{Since: w.at}}
+	st.Woken = w.at
+	return st
 }
 
 // early is the latest waking of a thread while it ran, or while its state was unknown, unless another one may have been
@@ -190,24 +197,24 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 	w.irq = e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0
 	if waker != nil {
 		w.id = e.Task
-		if !w.irq && !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.track.doubt {
+		if !w.irq && !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.track.uncertain {
 			w.compound, w.chain = waker.track.compound, waker.track.chain
 		}
 	}
-	st, sure := t.believed()
+	st, sure := t.lastKnown()
 	// A thread that wakes itself was about to sleep, and runs on.
-	if waker != t && (!sure || st.status == Running && at >= st.since) {
+	if waker != t && (!sure || st.Status == Running && at >= st.Since) {
 		tr.early = w
 	}
-	if st.status != Off {
+	if st.Status != Off {
 		return
 	}
 	if sure {
 		tr.seen = max(tr.seen, at)
 	}
-	if st.woken == 0 && !st.new && at >= st.since {
+	if st.Woken == 0 && !st.New && at >= st.Since {
 		tr.waking = w
-		tr.was.woken = at
+		tr.was.Woken = at
 	}
 }
 
@@ -231,9 +238,9 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 		return
 	}
 	from, to := caller.track, t.track
-	st, sure := caller.believed()
+	st, sure := caller.lastKnown()
 	if sure {
-		s.tellRunning(caller, st, e.Time, Span{})
+		s.endRunning(caller, st, e.Time, Span{})
 	}
 	if !to.known {
 		// The leader has ended before, and was not told to have.
@@ -249,7 +256,7 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 
 // runs is told who runs on a CPU.
 func (s *Spans) runs(c *cpu, t *Thread, e *format.Event) {
-	if was := c.running; was != nil && was != t {
+	if was := c.Running; was != nil && was != t {
 		if was.idle {
 			s.idleLost(e.CPU, 0)
 		} else {
@@ -259,21 +266,20 @@ func (s *Spans) runs(c *cpu, t *Thread, e *format.Event) {
 	if t == nil {
 		return
 	}
-	since, known := e.StateCPU().Since()
-	approx := e.Flags&format.StateApprox != 0
-	if !known {
-		since = e.Time
+	since := stateBegin(e, e.Args[format.StateCPUSince])
+	if !since.SinceKnown {
+		since.Since = e.Time
 	}
 	if t.idle {
-		s.idleIs(e.CPU, t, idling{from: since, since: since, known: known, approx: approx, prio: e.StateCPU().Prio(), seen: e.Time})
+		s.idleIs(e.CPU, t, idling{from: since.Since, Begin: since, prio: e.StateCPU().Prio(), seen: e.Time})
 		return
 	}
 	tr := t.track
-	st, sure := t.believed()
-	if st.status != Running || st.cpu != e.CPU || !st.lasts(sure, since, known, approx) {
+	st, sure := t.lastKnown()
+	if st.Status != Running || st.CPU != e.CPU || !st.lasts(sure, since) {
 		tr.shown = true
 		s.settle(t)
-		s.gap(t, since, false)
+		s.gap(t, since.Since, false)
 		tr.off, tr.offState, tr.offStack, tr.prev, tr.compound, tr.chain = OffCPU{}, 0, 0, nil, 0, 0
 		tr.waking, tr.early = waking{}, waking{}
 	}
@@ -283,20 +289,20 @@ func (s *Spans) runs(c *cpu, t *Thread, e *format.Event) {
 // isOff is told why a thread is off the CPU.
 func (s *Spans) isOff(t *Thread, e *format.Event) {
 	v := e.StateThread()
-	if v.State()&gone != 0 {
+	if Ends(v.State()) {
 		s.dies(t, e.Time)
 		return
 	}
 	tr := t.track
-	st, sure := t.believed()
-	since, known := v.Since()
-	if !known {
-		since = e.Time
+	st, sure := t.lastKnown()
+	since := stateBegin(e, e.Args[format.StateThreadSince])
+	if !since.SinceKnown {
+		since.Since = e.Time
 	}
-	if st.status != Off || !st.lasts(sure, since, known, e.Flags&format.StateApprox != 0) {
+	if st.Status != Off || !st.lasts(sure, since) {
 		tr.shown, tr.making = true, !tr.known && e.Flags&format.StateNew != 0
 		s.settle(t)
-		s.gap(t, since, false)
+		s.gap(t, since.Since, false)
 		tr.waking, tr.stack, tr.compound, tr.chain = waking{}, 0, 0, 0
 		sure = false
 	}

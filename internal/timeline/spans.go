@@ -46,8 +46,8 @@ func (s *Spans) NewSection(session *format.Session) {
 // TellRunning tells what a thread that surely runs has done up to a time, which no event may be later than. The rest of its
 // time on the CPU follows as another span. It does nothing for other threads.
 func (s *Spans) TellRunning(t *Thread, to int64) {
-	if st, sure := t.believed(); sure && st.status == Running && !t.idle {
-		s.tellRunning(t, st, to, Span{})
+	if st, sure := t.lastKnown(); sure && st.Status == Running && !t.idle {
+		s.endRunning(t, st, to, Span{})
 	}
 }
 
@@ -56,12 +56,12 @@ func (s *Spans) TellRunning(t *Thread, to int64) {
 func (s *Spans) EmitRunning(to int64) {
 	s.now = max(s.now, to)
 	for _, t := range s.tl.live {
-		st, sure := t.believed()
-		if st.status != Running {
+		st, sure := t.lastKnown()
+		if st.Status != Running {
 			continue
 		}
 		if sure {
-			s.tellRunning(t, st, s.now, Span{})
+			s.endRunning(t, st, s.now, Span{})
 		} else {
 			s.settle(t)
 		}
@@ -113,16 +113,16 @@ func (s *Spans) closeThread(t *Thread) {
 	if !tr.shown {
 		return
 	}
-	st, sure := t.believed()
+	st, sure := t.lastKnown()
 	if !sure {
 		s.settle(t)
 		s.gap(t, s.now, true)
 		return
 	}
-	if st.status == Running {
-		s.tellRunning(t, st, s.now, Span{Open: true})
+	if st.Status == Running {
+		s.endRunning(t, st, s.now, Span{Open: true})
 	} else {
-		s.tellOff(t, st, s.now, true)
+		s.endOff(t, st, s.now, true)
 	}
 }
 
@@ -154,12 +154,12 @@ func (s *Spans) shows(t *Thread, e *format.Event) {
 	tr.shown = true
 	switch {
 	case t.Status == Running && t.CPU == e.CPU:
-		if !tr.doubt {
+		if !tr.uncertain {
 			tr.seen = max(tr.seen, e.Time)
 		}
 	case t.Status != Unknown && e.Kind != format.KindSample:
 		// What takes samples may do so between the event of a switch and the switch.
-		tr.doubt = true
+		tr.uncertain = true
 	}
 }
 

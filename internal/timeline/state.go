@@ -7,11 +7,11 @@ import "wprof/format"
 func (tl *Timeline) WriteState(at int64, open bool, emit func(*format.Event) error) error {
 	var e format.Event
 	for i := range tl.cpus {
-		t := tl.cpus[i].running
+		t := tl.cpus[i].Running
 		if t == nil || t.Task == 0 {
 			continue
 		}
-		tl.stateOfCPU(&e, uint32(i), t.Task, at)
+		tl.cpus[i].SetEvent(&e, uint32(i), t.Task, at)
 		markOpen(&e, open)
 		if err := emit(&e); err != nil {
 			return err
@@ -22,7 +22,7 @@ func (tl *Timeline) WriteState(at int64, open bool, emit func(*format.Event) err
 		if t.Status != Off || t.Task == 0 {
 			continue
 		}
-		t.offState(&e, t.Task, at)
+		t.SetEvent(&e, t.Task, t.Waker, at)
 		markOpen(&e, open)
 		if err := emit(&e); err != nil {
 			return err
@@ -44,48 +44,11 @@ func (tl *Timeline) StateOf(t *Thread, id format.TaskID, at int64, e *format.Eve
 	case t.idle:
 		return false
 	case t.Status == Running:
-		tl.stateOfCPU(e, t.CPU, id, at)
+		tl.cpus[t.CPU].SetEvent(e, t.CPU, id, at)
 	case t.Status == Off:
-		t.offState(e, id, at)
+		t.SetEvent(e, id, t.Waker, at)
 	default:
 		return false
 	}
 	return true
-}
-
-func (tl *Timeline) stateOfCPU(e *format.Event, n uint32, id format.TaskID, at int64) {
-	c := &tl.cpus[n]
-	*e = format.Event{Time: at, Kind: format.KindStateCPU, Flags: format.FlagSubject, CPU: n, Task: id}
-	v := e.StateCPU()
-	v.SetPrio(c.prio)
-	if c.sinceKnown {
-		v.SetSince(c.since)
-	}
-	if c.approx {
-		e.Flags |= format.StateApprox
-	}
-}
-
-func (t *Thread) offState(e *format.Event, id format.TaskID, at int64) {
-	*e = format.Event{Time: at, Kind: format.KindStateThread, Flags: format.FlagSubject, CPU: t.CPU, Task: id}
-	v := e.StateThread()
-	v.SetState(t.State)
-	v.SetPrio(t.Prio)
-	if t.SinceKnown {
-		v.SetSince(t.Since)
-	}
-	if t.Approx {
-		e.Flags |= format.StateApprox
-	}
-	if t.New {
-		e.Flags |= format.StateNew
-	}
-	if t.Woken != 0 {
-		v.SetWoken(t.Woken)
-		v.SetWaker(t.Waker)
-		v.SetWakerCPU(uint64(t.WakerCPU))
-		if t.WokenIRQ {
-			e.Flags |= format.StateWokenIRQ
-		}
-	}
 }

@@ -31,7 +31,7 @@ func (s *Spans) gap(t *Thread, to int64, open bool) {
 }
 
 // tellRunning tells a time on a CPU, or a part of it; end says how it ended.
-func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
+func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	if s.runningOnly {
 		s.span.Kind = SpanRunning
 		s.put(t, to)
@@ -39,23 +39,23 @@ func (s *Spans) tellRunning(t *Thread, st situation, to int64, end Span) {
 	}
 	tr := t.track
 	s.span = Span{
-		Kind: SpanRunning, Since: st.since, SinceKnown: st.known, Approx: st.approx, Open: end.Open, CPU: st.cpu,
-		State: tr.offState, Prio: st.prio, Stack: tr.offStack, Off: tr.off, Next: end.Next, Left: end.Left,
+		Kind: SpanRunning, Since: st.Since, SinceKnown: st.SinceKnown, Approx: st.Approx, Open: end.Open, CPU: st.CPU,
+		State: tr.offState, Prio: st.Prio, Stack: tr.offStack, Off: tr.off, Next: end.Next, Left: end.Left,
 	}
 	tr.nameIn(&s.span.Off)
 	s.put(t, to)
 }
 
 // tellOff tells a time off the CPU: what of it the thread was blocked, and what it waited for a CPU.
-func (s *Spans) tellOff(t *Thread, st situation, to int64, open bool) OffCPU {
+func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) OffCPU {
 	if s.runningOnly {
 		t.track.cursor = max(t.track.cursor, min(to, s.now))
 		return OffCPU{}
 	}
-	off, ready := t.timeOff(&st, to)
+	off, ready := t.timeOff(st, to)
 	s.span = Span{
-		Kind: SpanBlocked, Since: st.since, SinceKnown: st.known, Approx: st.approx, CPU: st.cpu, State: st.state,
-		Prio: st.prio, Stack: t.track.stack, Off: off, Open: open && ready >= to,
+		Kind: SpanBlocked, Since: st.Since, SinceKnown: st.SinceKnown, Approx: st.Approx, CPU: st.CPU, State: st.State,
+		Prio: st.Prio, Stack: t.track.stack, Off: off, Open: open && ready >= to,
 	}
 	s.put(t, min(ready, to))
 	s.span.Kind, s.span.Open = SpanRunnable, open
@@ -67,27 +67,27 @@ func (s *Spans) tellOff(t *Thread, st situation, to int64, open bool) OffCPU {
 }
 
 // timeOff says what is known of a time off the CPU up to a time, and from when on the thread could run.
-func (t *Thread) timeOff(st *situation, to int64) (off OffCPU, ready int64) {
+func (t *Thread) timeOff(st *threadState, to int64) (off OffCPU, ready int64) {
 	tr := t.track
 	w := &tr.waking
-	off = OffCPU{Known: st.known, Since: st.since, Preempted: st.preempted(), New: st.new}
-	if st.woken != 0 {
-		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.woken, w.task(), w.cpu, w.stack
+	off = OffCPU{Known: st.SinceKnown, Since: st.Since, Preempted: st.preempted(), New: st.New}
+	if st.Woken != 0 {
+		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.Woken, w.task(), w.cpu, w.stack
 		off.WokenIRQ = w.irq
 	}
 	switch {
 	case off.Preempted:
-		if st.known {
-			off.Delay = max(0, to-st.since)
+		if st.SinceKnown {
+			off.Delay = max(0, to-st.Since)
 		}
 		off.Compound, off.Chain = format.Sum(tr.compound, off.Delay), tr.chain
 		return off, tr.cursor
-	case st.woken != 0:
+	case st.Woken != 0:
 		ready = off.Ready()
 		off.Delay = max(0, to-ready)
 		off.Compound, off.Chain = format.Sum(w.compound, off.Delay), w.chain+1
 		return off, ready
-	case st.new:
+	case st.New:
 		return off, tr.cursor
 	}
 	return off, to

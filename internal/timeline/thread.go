@@ -8,15 +8,7 @@ type Key struct {
 	Start int64 // task_struct.start_time
 }
 
-// Status is what is known of a thread.
-type Status uint8
-
-const (
-	Unknown Status = iota // it has not been seen yet, or events were lost, or a filter hides it
-	Running               // on Thread.CPU
-	Off                   // on no CPU: blocked, or waiting for one
-	Dead                  // it has left a CPU for the last time, or its tid belongs to another thread
-)
+type threadState = ThreadState[format.TaskID]
 
 // Thread is one thread. It belongs to its Timeline, which changes it with every event.
 type Thread struct {
@@ -24,30 +16,14 @@ type Thread struct {
 	Task format.TaskID // its latest definition in this section; 0 when the section has not named it yet
 	Def  *format.Task  // what Task says, or said in the section before
 
-	Status Status
-	Mark   uint8 // for the owner of the Timeline, which leaves it alone; so is Own
-	Own    any
-	CPU    uint32 // where it runs or ran last; of one that has never run, where it is queued
-	// State is how it left its CPU. It can run if that is R or R+, or if Woken is set.
-	State format.State
-	Prio  int32
-
-	Since      int64 // Running, Off: since when; Unknown: since when that is so
-	SinceKnown bool
-	Approx     bool // Since is an estimate
-	New        bool // it has never run
-
-	// Woken is the first waking of this time off the CPU; 0 if there was none.
-	Woken    int64
-	Waker    format.TaskID
-	WakerCPU uint32
-	WokenIRQ bool // an interrupt woke it; Waker is the interrupted thread
+	ThreadState[format.TaskID]       // CPU: where it runs or ran last; of one that has never run, where it is queued
+	Mark                       uint8 // for the owner of the Timeline, which leaves it alone; so is Own
+	Own                        any
 
 	track *track // nil without Spans, and of the idle thread
 
-	stateAt int64 // time of the event that set its state
-	slot    int   // in Timeline.live; -1 when it is not there
-	idle    bool  // the idle thread, of which every CPU has one under the same definition
+	slot int  // in Timeline.live; -1 when it is not there
+	idle bool // the idle thread, of which every CPU has one under the same definition
 }
 
 // Idle tells whether it is the idle thread. All CPUs share one, so its CPU and Since mean nothing.

@@ -36,16 +36,7 @@ type Timeline struct {
 	spans     *Spans // observer of state changes; may be nil
 }
 
-// cpu is who runs on a CPU, as far as known, and since when.
-type cpu struct {
-	seen       bool
-	running    *Thread
-	since      int64
-	sinceKnown bool
-	approx     bool
-	prio       int32
-	stateAt    int64 // time of the event that set who runs
-}
+type cpu = CPUState[Thread]
 
 // New returns an empty Timeline.
 func New(defs Definitions) *Timeline {
@@ -69,7 +60,7 @@ func (tl *Timeline) NewSection() {
 // Running is the thread that runs on a CPU; nil when that is not known.
 func (tl *Timeline) Running(cpu uint32) *Thread {
 	if uint64(cpu) < uint64(len(tl.cpus)) {
-		return tl.cpus[cpu].running
+		return tl.cpus[cpu].Running
 	}
 	return nil
 }
@@ -81,7 +72,7 @@ func (tl *Timeline) RunningSince(cpu uint32) (since int64, known bool) {
 		return 0, false
 	}
 	c := &tl.cpus[cpu]
-	return c.since, c.sinceKnown
+	return c.Since, c.SinceKnown
 }
 
 // Thread is the thread that an id of this section names; nil when no event has shown it yet.
@@ -104,7 +95,7 @@ func (tl *Timeline) Threads() []*Thread {
 func (tl *Timeline) CPUs() []uint32 {
 	var all []uint32
 	for i := range tl.cpus {
-		if tl.cpus[i].seen {
+		if tl.cpus[i].Seen {
 			all = append(all, uint32(i))
 		}
 	}
@@ -216,12 +207,7 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 		tl.sure--
 		tl.swap(t.slot, tl.sure)
 	}
-	t.forget(from)
-}
-
-func (t *Thread) forget(from int64) {
-	t.Status, t.State, t.Since, t.SinceKnown, t.Approx, t.New = Unknown, 0, from, false, false, false
-	t.Woken, t.Waker, t.WakerCPU, t.WokenIRQ = 0, 0, 0, false
+	t.Forget(from)
 }
 
 // die ends a thread. It stays in the tables of ids, so that events that still name it find it.
@@ -240,7 +226,7 @@ func (tl *Timeline) die(t *Thread) {
 		tl.live = tl.live[:last]
 		t.slot = -1
 	}
-	t.forget(t.Since)
+	t.Forget(t.Since)
 	t.Status = Dead
 	if tl.byTID[t.TID] == t {
 		delete(tl.byTID, t.TID)
@@ -249,8 +235,8 @@ func (tl *Timeline) die(t *Thread) {
 
 // vacate takes a thread off the CPU that it is said to run on.
 func (tl *Timeline) vacate(t *Thread) {
-	if c := tl.cpu(t.CPU); c != nil && c.running == t {
-		c.running = nil
+	if c := tl.cpu(t.CPU); c != nil {
+		c.Vacate(t)
 	}
 }
 

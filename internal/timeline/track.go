@@ -4,15 +4,15 @@ import "wprof/format"
 
 // track is up to where the spans of a thread have been told, and what its next ones need of the past.
 type track struct {
-	cursor int64 // spans are reported up to here
-	seen   int64 // the last moment at which the thread was surely in its state
-	shown  bool  // something in this window has shown it alive
-	known  bool  // it was in a known state once
-	making bool  // its fork was seen, and nothing else yet
-	doubt  bool  // it was seen elsewhere: its state holds up to seen and no longer
+	cursor    int64 // spans are reported up to here
+	seen      int64 // the last moment at which the thread was surely in its state
+	shown     bool  // something in this window has shown it alive
+	known     bool  // it was in a known state once
+	making    bool  // its fork was seen, and nothing else yet
+	uncertain bool  // it was seen elsewhere: its state holds up to seen and no longer
 	// was is the state that it had when it became unknown. It holds up to seen, and on if what comes next says since
 	// when it lasts and that is the same.
-	was situation
+	was threadState
 
 	waking waking         // of this time off, or the one before
 	early  waking         // the latest one while it ran, or while its state was not sure: see [Spans.early]
@@ -26,18 +26,6 @@ type track struct {
 
 	compound int64
 	chain    uint32
-}
-
-// situation is what a thread does, as [Thread] has it.
-type situation struct {
-	status        Status
-	known, approx bool // since is
-	new           bool
-	vague         bool // it is off the CPU, and the state in which it left is not known
-	cpu           uint32
-	state         format.State
-	prio          int32
-	since, woken  int64
 }
 
 // waking is who woke a thread, and what delay came with it.
@@ -78,42 +66,32 @@ func taskOf(id format.TaskID, t *Thread) format.TaskID {
 	return id
 }
 
-func (t *Thread) situation() situation {
-	return situation{
-		status: t.Status, known: t.SinceKnown, approx: t.Approx, new: t.New, cpu: t.CPU, state: t.State, prio: t.Prio,
-		since: t.Since, woken: t.Woken,
+// lastKnown is what a thread does now, if that is sure, or else what it did last, if that is known.
+func (t *Thread) lastKnown() (st *threadState, sure bool) {
+	if t.Status == Running || t.Status == Off {
+		return &t.ThreadState, !t.track.uncertain
 	}
-}
-
-// believed is what a thread does now, if that is sure, or else what it did last, if that is known.
-func (t *Thread) believed() (st situation, sure bool) {
-	switch t.Status {
-	case Running, Off:
-		return t.situation(), !t.track.doubt
-	case Unknown:
-		return t.track.was, false
-	}
-	return situation{}, false
+	return &t.track.was, false
 }
 
 // preempted tells whether a thread that is off the CPU could have run on.
-func (st *situation) preempted() bool {
-	return st.state&^format.StatePreempted == 0 && !st.new && !st.vague
+func (st *ThreadState[W]) preempted() bool {
+	return st.State&^format.StatePreempted == 0 && !st.New && !st.vague
 }
 
-// lasts tells whether a state that is told is the one that the thread was believed to be in all along.
-func (st *situation) lasts(sure bool, since int64, known, approx bool) bool {
-	if !known || !st.known || approx || st.approx {
+// lasts reports whether a state that began at a time is the last known one, still going on.
+func (st *ThreadState[W]) lasts(sure bool, since Begin) bool {
+	if !since.SinceKnown || !st.SinceKnown || since.Approx || st.Approx {
 		return sure
 	}
-	return since == st.since
+	return since.Since == st.Since
 }
 
 // becomes is called when a thread's state is known from a time on.
 func (tr *track) becomes(at int64) {
 	tr.seen = max(tr.seen, at)
-	tr.shown, tr.known, tr.making, tr.doubt = true, true, false, false
-	tr.was.status = Unknown
+	tr.shown, tr.known, tr.making, tr.uncertain = true, true, false, false
+	tr.was.Status = Unknown
 }
 
 // loses is called when a thread's state becomes unknown: up to a time it is sure.
@@ -122,22 +100,22 @@ func (s *Spans) loses(t *Thread, until int64) {
 		return
 	}
 	tr := t.track
-	tr.was = t.situation()
-	if !tr.doubt {
+	tr.was = t.ThreadState
+	if !tr.uncertain {
 		tr.seen = max(tr.seen, min(until, s.now))
 		tr.early = waking{}
 	}
-	tr.doubt = false
+	tr.uncertain = false
 }
 
 // settle tells the state that a thread had, as far as that is sure.
 func (s *Spans) settle(t *Thread) {
-	st, _ := t.believed()
-	switch st.status {
+	st, _ := t.lastKnown()
+	switch st.Status {
 	case Running:
-		s.tellRunning(t, st, t.track.seen, Span{})
+		s.endRunning(t, st, t.track.seen, Span{})
 	case Off:
-		s.tellOff(t, st, t.track.seen, false)
+		s.endOff(t, st, t.track.seen, false)
 	}
 }
 

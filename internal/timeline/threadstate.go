@@ -1,0 +1,142 @@
+package timeline
+
+import "wprof/format"
+
+// Status is what is known of where a thread is.
+type Status uint8
+
+const (
+	Unknown Status = iota // it has not been seen yet, or events were lost, or a filter hides it
+	Running               // on ThreadState.CPU
+	Off                   // on no CPU: blocked, or waiting for one
+	Dead                  // it has left a CPU for the last time, or its tid belongs to another thread
+)
+
+// ThreadState is the scheduler's state of one thread. The recorder keeps it by the same rules from its records as a
+// [Timeline] does from events. W is what its owner refers to a waker by.
+type ThreadState[W any] struct {
+	Status Status
+	New    bool // it has never run
+	vague  bool // it is off the CPU, and State is not known
+	CPU    uint32
+	// State is how it left its CPU. It can run if that is R or R+, or if Woken is set.
+	State format.State
+	Prio  int32
+	Begin // Running, Off: since when; Unknown: since when that is so
+	Waking[W]
+	ChangedAt int64 // time of the event that set it
+}
+
+// Begin is since when a state lasts.
+type Begin struct {
+	Since      int64
+	SinceKnown bool
+	Approx     bool // Since is an estimate
+}
+
+// Waking is the first waking of a time off the CPU.
+type Waking[W any] struct {
+	Woken    int64 // 0: there was none
+	Waker    W
+	WakerCPU uint32
+	WokenIRQ bool // an interrupt woke it; Waker is the interrupted thread
+}
+
+// CPUState is who runs on a CPU, as far as known, and since when.
+type CPUState[T any] struct {
+	Running *T
+	Prio    int32
+	Seen    bool
+	Begin
+	ChangedAt int64 // time of the event that set who runs
+}
+
+// Ends reports whether a thread that leaves its CPU in a state does not run again.
+func Ends(state format.State) bool { return state&(format.StateDead|format.StateZombie) != 0 }
+
+// exactly is the beginning of a state that an event has begun.
+func exactly(at int64) Begin { return Begin{Since: at, SinceKnown: true} }
+
+// Forget makes the state unknown from a time on.
+func (s *ThreadState[W]) Forget(from int64) {
+	s.Status, s.State, s.New, s.vague = Unknown, 0, false, false
+	s.Begin, s.Waking = Begin{Since: from}, Waking[W]{}
+}
+
+// Leave takes the thread off a CPU.
+func (s *ThreadState[W]) Leave(cpu uint32, at int64, state format.State, prio int32) {
+	s.Status, s.CPU, s.State, s.Prio, s.New = Off, cpu, state, prio, false
+	if Ends(state) {
+		s.Status = Dead
+	}
+	s.Begin, s.ChangedAt, s.Waking = exactly(at), at, Waking[W]{}
+}
+
+// Arrive puts the thread on a CPU, as an event at a time reports.
+func (s *ThreadState[W]) Arrive(cpu uint32, at int64, prio int32, since Begin) {
+	s.Status, s.CPU, s.State, s.Prio, s.New = Running, cpu, format.StateRunnable, prio, false
+	s.Begin, s.ChangedAt, s.Waking = since, at, Waking[W]{}
+}
+
+// TakesWaking reports whether a waking ends the time off the CPU. The first one does. One that comes while the thread runs
+// does not, and that of a thread that has never run adds nothing to its wakeup_new.
+func (s *ThreadState[W]) TakesWaking(at int64) bool {
+	return s.Status == Off && s.Woken == 0 && !s.New && at >= s.Since
+}
+
+// WakeNew makes the thread runnable for the first time.
+func (s *ThreadState[W]) WakeNew(cpu uint32, prio int32, w Waking[W]) {
+	s.Status, s.CPU, s.State, s.Prio, s.New = Off, cpu, format.StateRunnable, prio, true
+	s.Begin, s.ChangedAt, s.Waking = exactly(w.Woken), w.Woken, w
+}
+
+// SetEvent makes e report the state of a thread that is off the CPU.
+func (s *ThreadState[W]) SetEvent(e *format.Event, task, waker format.TaskID, at int64) {
+	*e = format.Event{Time: at, Kind: format.KindStateThread, Flags: format.FlagSubject | s.flags(), CPU: s.CPU, Task: task}
+	v := e.StateThread()
+	v.SetState(s.State)
+	v.SetPrio(s.Prio)
+	if s.SinceKnown {
+		v.SetSince(s.Since)
+	}
+	if s.New {
+		e.Flags |= format.StateNew
+	}
+	if s.Woken != 0 {
+		v.SetWoken(s.Woken)
+		v.SetWaker(waker)
+		v.SetWakerCPU(uint64(s.WakerCPU))
+		if s.WokenIRQ {
+			e.Flags |= format.StateWokenIRQ
+		}
+	}
+}
+
+// SetRunning notes who runs on the CPU, as an event at a time reports.
+func (c *CPUState[T]) SetRunning(t *T, at int64, prio int32, since Begin) {
+	c.Seen, c.Running, c.ChangedAt, c.Prio, c.Begin = true, t, at, prio, since
+}
+
+// Vacate takes a thread off the CPU if it is said to run there.
+func (c *CPUState[T]) Vacate(t *T) {
+	if c.Running == t {
+		c.Running = nil
+	}
+}
+
+// SetEvent makes e report who runs on the CPU.
+func (c *CPUState[T]) SetEvent(e *format.Event, cpu uint32, task format.TaskID, at int64) {
+	*e = format.Event{Time: at, Kind: format.KindStateCPU, Flags: format.FlagSubject | c.flags(), CPU: cpu, Task: task}
+	v := e.StateCPU()
+	v.SetPrio(c.Prio)
+	if c.SinceKnown {
+		v.SetSince(c.Since)
+	}
+}
+
+func (b *Begin) flags() format.Flags {
+	if b.Approx {
+		return format.StateApprox
+	}
+	return 0
+}
