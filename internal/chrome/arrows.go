@@ -52,7 +52,9 @@ func (c *conversion) arrow(phase byte, kind tracks.InstantKind, place []byte, at
 
 // change draws a moment at which one thread changes what another one can do.
 func (c *conversion) change(i *tracks.Instant) {
-	place, to := c.placeOf(c.task(i.Task), i.CPU), c.task(i.Object)
+	to := c.task(i.Object)
+	c.trackOf(to)
+	place := c.placeOf(c.task(i.Task), i.CPU)
 	if place == nil {
 		return
 	}
@@ -67,11 +69,15 @@ func (c *conversion) change(i *tracks.Instant) {
 
 // placeOf is the row of a thread, or, of an idle one, that of its CPU; nil if there is none.
 func (c *conversion) placeOf(k *task, cpu uint32) []byte {
-	if !k.idle {
-		return c.trackOf(k).place
+	if k.idle {
+		if row := c.cpu(cpu); row != nil {
+			return row.whole
+		}
+		return nil
 	}
-	if row := c.cpu(cpu); row != nil {
-		return row.whole
+	tr := c.row(k)
+	if tr.named == nil {
+		c.introduce(tr, k)
 	}
-	return nil
+	return tr.place
 }

@@ -43,13 +43,19 @@ func (t *threadRows) newSection() {
 	t.processes.Age()
 }
 
-// trackOf is the row of a thread. Its names are written when they change.
+// trackOf is the row of a thread that has a name now. It is written if it has changed.
 func (c *conversion) trackOf(k *task) *track {
+	tr := c.row(k)
+	if tr.named != k {
+		c.introduce(tr, k)
+	}
+	return tr
+}
+
+// row is the row of a thread, whatever it is called there.
+func (c *conversion) row(k *task) *track {
 	if k.row == nil {
 		k.row = c.track(place{k.pid, k.tid})
-	}
-	if k.row.named != k {
-		c.introduce(k.row, k)
 	}
 	return k.row
 }
