@@ -171,7 +171,7 @@ func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
 func TestWrongUsageIsRefused(t *testing.T) {
 	file := written(t, undump(t, capture))
 	for _, c := range []struct{ args, stderr string }{
-		{"--on-cpu --off-cpu", "--on-cpu and --off-cpu tell different times"},
+		{"--on-cpu --off-cpu", "--on-cpu and --off-cpu exclude each other"},
 		{"--svg --html", "--svg and --html cannot share an output; write --html=FILE"},
 		{"--svg=a.svg -o b.svg", "-o b.svg would stay empty"},
 		{"--wakeup-chain 17", "from 1 to 16"},
@@ -190,10 +190,14 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--svg=x --folded -o x", "--folded and --svg both write x"},
 		{"--html --spread thread", "time in its order"},
 		{"--spread thread --buckets 1ms -o x", "time in its order"},
-		{"-K switch", "without events of kind switch"},
-		{"-k sample", "without events of kind switch"},
+		{"-K switch", "events of kind switch are needed"},
+		{"-k sample", "events of kind switch are needed"},
 		{"--diff-start 2ms --diff-end 1ms", "--diff-start is not before --diff-end"},
 		{"--min-block 3x", "unit"},
+		{"--event x --off-cpu", "--off-cpu and --event exclude each other"},
+		{"--event x --html", "--event does not go with --html"},
+		{"--event x --per-thread y", "--event does not go with --per-thread"},
+		{"--event x --buckets 1ms -o y", "--event"},
 	} {
 		got := run(t, nil, append(strings.Fields(c.args), file)...)
 		if got.Status != 2 || !strings.Contains(string(got.Stderr), c.stderr) || len(got.Stdout) > 0 || strings.Count(string(got.Stderr), "\n") != 1 {

@@ -18,11 +18,12 @@ func TimeFlags() cli.Group {
 		{Name: "off-cpu", Usage: "Time off the CPU: blocked, at the place where the thread was, and [runnable] above it while it waited for a CPU."},
 		{Name: "waker", Usage: "Time off the CPU, and above each stack that of the thread that woke it, upside down. Their stacks need wprof-record -S+waker."},
 		{Name: "wakeup-chain", Kind: cli.Int, Value: "N", Check: checkChain, Usage: "As --waker, with who had woken the waker above that, and so on, N wakers at most (1 to " + strconv.Itoa(maxChain) + "), as long as that happened after the thread had left its CPU."},
+		{Name: "event", Kind: cli.List, Value: "NAME", Repeat: true, Usage: "Count events of this name by stack instead: of an event type that the capture defines. Spans count with their time in the window; events without a length count as one each, if there are no spans among the chosen events. For --folded and --svg. Repeatable."},
 		{Name: "spread", Kind: cli.String, Value: "SCOPE", Default: "span", Choices: []string{"span", "thread"}, Usage: "How time on a CPU is shared out. span: each time that a thread was on a CPU among the samples in it; one without a sample is [not sampled]. thread: all of a thread's time among all of its samples, evenly. For programs that run in bursts shorter than the time between two samples, span tells too much of long bursts; thread is right on average, and needs some samples."},
 		{Name: "min-block", Kind: cli.Duration, Value: "DURATION", Usage: "Leave out times off the CPU that were shorter. A number without a unit is milliseconds."},
 		{Name: "no-idle-waits", Usage: "Leave out waits for work, which are [idle] otherwise: see below. A lock for which a thread waits nearly all the time counts as one."},
 		{Name: "idle-threads", Usage: "Tell the time of the idle threads too, in which a CPU has nothing to do. --idle is a condition: it keeps nothing else."},
-		{Name: "unit", Kind: cli.String, Value: "UNIT", Default: "us", Choices: []string{"ns", "us", "ms", "samples"}, Usage: "What folded stacks count: time, or how often: samples on the CPU, and off it waits: each time that it was blocked, and each that it waited for a CPU."},
+		{Name: "unit", Kind: cli.String, Value: "UNIT", Default: "us", Choices: []string{"ns", "us", "ms", "samples"}, Usage: "What folded stacks count: time, or how often: samples on the CPU, and off it waits: each time that it was blocked, and each that it waited for a CPU; with --event: events."},
 	}}
 }
 

@@ -73,19 +73,22 @@ func parse(inv *cli.Invocation) (*request, error) {
 }
 
 func (q *request) readMode(inv *cli.Invocation) error {
-	modes := map[string]graph.Mode{"wall": graph.Wall, "on-cpu": graph.OnCPU, "off-cpu": graph.OffCPU, "waker": graph.Waker, "wakeup-chain": graph.Waker}
+	modes := map[string]graph.Mode{"wall": graph.Wall, "on-cpu": graph.OnCPU, "off-cpu": graph.OffCPU, "waker": graph.Waker, "wakeup-chain": graph.Waker, "event": graph.Events}
 	given := ""
-	for _, name := range []string{"wall", "on-cpu", "off-cpu", "waker", "wakeup-chain"} {
+	for _, name := range []string{"wall", "on-cpu", "off-cpu", "waker", "wakeup-chain", "event"} {
 		if !inv.IsSet(name) {
 			continue
 		}
 		if given != "" && !(given == "waker" && name == "wakeup-chain") {
-			return cli.Usagef("--%s and --%s tell different times; give one of them", given, name)
+			return cli.Usagef("--%s and --%s exclude each other; give one of them", given, name)
 		}
 		given, q.view.Mode = name, modes[name]
 	}
 	if q.view.Mode == graph.Waker {
 		q.collect.Wakes = max(1, inv.Int("wakeup-chain"))
+	}
+	if q.view.Mode == graph.Events {
+		q.collect.Events = inv.Strings("event")
 	}
 	q.view.NoIdleWaits = inv.Bool("no-idle-waits")
 	q.collect.Spread = inv.String("spread") == "thread"
@@ -123,6 +126,9 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		}
 	}
 	for i, out := range q.outputs {
+		if q.view.Mode == graph.Events && out.form != formFolded && out.form != formSVG {
+			return cli.Usagef("--event does not go with --%s; it does with --svg and --folded", out.form)
+		}
 		if out.form == formHTML || out.form == formSpeedscope {
 			if q.collect.Spread {
 				return cli.Usagef("--%s shows time in its order, and --spread thread does not keep that", out.form)
@@ -142,6 +148,9 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 	}
 	if unplaced == "" && inv.IsSet("output") {
 		return cli.Usagef("-o %s would stay empty: all that is written has a file of its own", inv.String("output"))
+	}
+	if q.view.Mode == graph.Events && q.folder != "" {
+		return cli.Usagef("--event does not go with --per-thread")
 	}
 	if inv.IsSet("per-thread") && q.folder == "" {
 		return cli.Usagef("--per-thread names no folder")
@@ -178,8 +187,8 @@ func (q *request) readFilters(inv *cli.Invocation) error {
 	o, err := filter.OptionsFrom(inv)
 	q.input, q.base, q.filtered = o, o, filter.Asked(inv)
 	q.collect.Idle = inv.Bool("idle") || inv.Bool("idle-threads")
-	if err == nil && !o.Kinds.Has(format.KindSwitch) {
-		return cli.Usagef("without events of kind switch nothing tells how threads spend their time")
+	if err == nil && q.view.Mode != graph.Events && !o.Kinds.Has(format.KindSwitch) {
+		return cli.Usagef("events of kind switch are needed to know how threads spend their time")
 	}
 	return err
 }
@@ -227,6 +236,8 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 		return cli.Usagef("--buckets does not go with --diff")
 	case len(q.outputs) != 1 || q.outputs[0].form != formFolded || q.folder != "":
 		return cli.Usagef("--buckets writes folded stacks and nothing else")
+	case q.view.Mode == graph.Events:
+		return cli.Usagef("--buckets does not go with --event")
 	case q.collect.Spread:
 		return cli.Usagef("--buckets shows time in its order, and --spread thread does not keep that")
 	case q.text.Unit == folded.Samples:

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"wprof/format"
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/flame/folded"
 	"wprof/internal/flame/profile"
+	"wprof/internal/printable"
 )
 
 // Run is the tool.
@@ -99,6 +102,16 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of select
 	}
 	if n := p.About.Unnamed; n > 0 {
 		inv.Warnf("%s: there are too many different names of threads; what threads did under %s of them is shown as %s", name, cli.Grouped(n), profile.MoreThreads)
+	}
+	for _, event := range p.About.NotSeen {
+		others := "there are no others either"
+		if len(p.About.OtherEvents) > 0 {
+			others = "there are " + strings.Join(p.About.OtherEvents, ", ")
+		}
+		inv.Warnf("%s: no event is called %s; %s", name, printable.Text(event), printable.Text(others))
+	}
+	if p.About.IsCount {
+		q.text.Unit = folded.Samples
 	}
 	switch {
 	case errors.Is(err, profile.ErrSlots):

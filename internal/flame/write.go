@@ -162,7 +162,7 @@ func (q *request) writeForm(w io.Writer, f form, p *profile.Profile) error {
 // picture is what stands around a graph of a view.
 func (q *request) picture(p *profile.Profile, v graph.View) svg.Picture {
 	title, subtitle := graph.Caption(p, v)
-	return svg.Picture{Title: title, Subtitle: subtitle}
+	return svg.Picture{Title: title, Subtitle: subtitle, IsEvents: v.Mode == graph.Events, IsCount: p.About.IsCount}
 }
 
 // pictureOfBoth is what stands around the difference to another profile. The title says that it is one, and the other's name
@@ -173,7 +173,7 @@ func (q *request) pictureOfBoth(p, base *profile.Profile, name string) svg.Pictu
 	if from := base.About.From; q.ranged {
 		other = fmt.Sprintf("%s to %s of %s", graph.Spell(from), graph.Spell(from+base.About.Span), other)
 	}
-	pic.Title = graph.TitleOf(p, q.view.What()+" compared with "+other, q.view)
+	pic.Title = graph.TitleOf(p, q.view.What(p)+" compared with "+other, q.view)
 	pic.Subtitle += graph.CaptionSep + "compared with " + graph.WhenOf(base, q.view) + " of " + name
 	return pic
 }

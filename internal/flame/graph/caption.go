@@ -19,7 +19,7 @@ func Caption(p *profile.Profile, v View) (title, subtitle string) {
 	told := []string{WhenOf(p, v)}
 	told = append(told, howMeasured(p, v)...)
 	told = append(told, missing(p, v)...)
-	return TitleOf(p, v.What(), v), strings.Join(told, CaptionSep)
+	return TitleOf(p, v.What(p), v), strings.Join(told, CaptionSep)
 }
 
 // title says of what, whose and where.
@@ -31,9 +31,15 @@ func TitleOf(p *profile.Profile, what string, v View) string {
 	return strings.Join(about, CaptionSep)
 }
 
-// What is the part of the time that a view tells.
-func (v *View) What() string {
+// What names what a view shows.
+func (v *View) What(p *profile.Profile) string {
 	switch v.Mode {
+	case Events:
+		names := strings.Join(p.About.Events, ", ")
+		if p.About.IsCount {
+			return "Number of " + names
+		}
+		return "Time of " + names
 	case OnCPU:
 		return "On-CPU time"
 	case OffCPU:
@@ -120,7 +126,7 @@ func howMeasured(p *profile.Profile, v View) []string {
 			told = append(told, percent(share)+" of the time on CPU not sampled")
 		}
 	}
-	if v.Mode != OnCPU && a.OffCPU != "" {
+	if v.Mode != OnCPU && v.Mode != Events && a.OffCPU != "" {
 		told = append(told, "off-CPU stacks: "+a.OffCPU)
 	}
 	return told
@@ -172,7 +178,7 @@ func missing(p *profile.Profile, v View) []string {
 	if a.ShortBlocks > 0 && v.Mode != OnCPU {
 		told = append(told, fmt.Sprintf("%s of times off under %s left out", Spell(a.ShortBlocks), Spell(a.MinBlock)))
 	}
-	if v.NoIdleWaits && v.Mode != OnCPU {
+	if v.NoIdleWaits && v.Mode != OnCPU && v.Mode != Events {
 		told = append(told, "waits for work left out")
 	}
 	return told

@@ -14,6 +14,7 @@ const (
 	OnCPU              // on a CPU
 	OffCPU             // off the CPU: blocked, and waiting for a CPU
 	Waker              // off the CPU, with who ended it
+	Events             // events of some names, see [profile.Options]
 )
 
 // Root is what stands below the stacks.
@@ -57,7 +58,7 @@ func (v *View) Weight(c *profile.Cell) Weight {
 	}
 	w := Weight{Count: count}
 	switch {
-	case c.Class.OnCPU():
+	case c.Class.OnCPU() || c.Class == profile.ClassEvent:
 		w.On = ns
 	case c.Class.OffCPU():
 		w.Off = ns

@@ -13,6 +13,7 @@ const (
 	ClassPreempted              // it could have run on, and waited for a CPU
 	ClassBlocked                // it waited for something else
 	ClassIdle                   // it waited for work: see idleShare
+	ClassEvent                  // not a time of the thread but a span or instant, see [Options].Events
 
 	classes
 )
@@ -21,7 +22,7 @@ const (
 func (c Class) OnCPU() bool { return c == ClassOnCPU }
 
 // OffCPU tells whether it is known that the thread did not run.
-func (c Class) OffCPU() bool { return c != ClassOnCPU && c != ClassUnknown }
+func (c Class) OffCPU() bool { return c != ClassOnCPU && c != ClassUnknown && c != ClassEvent }
 
 // Delay tells whether the thread could run and did not: scheduling delay.
 func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted }
@@ -53,11 +54,11 @@ func Notes() []string {
 
 const blocked = "blocked" // in no state that has a name
 
-// Reason says why a thread was off the CPU, by its class and the state in which it left; "" if it was on the CPU.
+// Reason says why a thread was off the CPU, by its class and the state in which it left; "" if it was on the CPU, and of events.
 // ps(1) and vmstat(8) count state D as disk waits, which most of its sleeps are.
 func Reason(c Class, s format.State) string {
 	switch c {
-	case ClassOnCPU:
+	case ClassOnCPU, ClassEvent:
 		return ""
 	case ClassBlocked:
 	default:

@@ -27,6 +27,10 @@ func newCollector(r *format.Reader, o Options) *collector {
 		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: usualBounds(), full: usualBounds(),
 	}
+	if len(o.Events) > 0 {
+		c.counter = newEventCounter(c)
+		p.About.Events = o.Events
+	}
 	c.spans, c.mostSlots = timeline.NewSpans(r, c.span), maxSlotTimes
 	if o.Trail {
 		c.trails = newTrails(spill.InMemory)
@@ -46,13 +50,14 @@ func (c *collector) collect() error {
 
 // collector is the [timeline.Visitor] that folds.
 type collector struct {
-	r      *format.Reader
-	o      Options
-	p      *Profile
-	places *places
-	spans  *timeline.Spans
-	trails *trails
-	failed error
+	r       *format.Reader
+	o       Options
+	p       *Profile
+	places  *places
+	spans   *timeline.Spans
+	trails  *trails
+	counter *eventCounter // nil: what threads do is counted
+	failed  error
 
 	labels map[Label]LabelID
 	byTask byid.Table[LabelID] // of the current section
@@ -100,6 +105,9 @@ func (c *collector) NewSection(s *format.Session) error {
 	c.spans.NewSection(s)
 	c.places.newSection()
 	c.byTask.Clear()
+	if c.counter != nil {
+		c.counter.newSection()
+	}
 	return nil
 }
 
@@ -112,6 +120,9 @@ func (c *collector) Open(s *format.Session, at, before int64, isFirst bool) erro
 
 func (c *collector) Close(at int64) error {
 	at = max(at, c.now)
+	if c.counter != nil {
+		c.counter.addSpans(c.counter.pairs.Close(at))
+	}
 	c.spans.Close(at)
 	for _, t := range c.threads {
 		c.p.About.Stray += uint64(len(t.samples))
@@ -130,26 +141,13 @@ func (c *collector) Event(e *format.Event) error {
 	if e.Flags&format.FlagLate == 0 {
 		c.now = e.Time
 	}
-	switch e.Kind {
-	case format.KindSample:
-		c.spans.Apply(e)
-		c.sample(e)
-	case format.KindWaking:
-		if c.o.Wakes > 0 {
-			c.woken(e, format.TaskID(e.Args[format.WakingWakee]), stackOf(e.Waking().Stack()))
-		}
-		c.spans.Apply(e)
-	case format.KindWakeupNew:
-		if c.o.Wakes > 0 {
-			c.woken(e, format.TaskID(e.Args[format.WakeupNewWakee]), stackOf(e.WakeupNew().Stack()))
-		}
-		c.spans.Apply(e)
-	case format.KindLost:
-		c.p.About.IsLossy = true
-		c.p.About.Lost = format.Sum(c.p.About.Lost, e.Lost().Count())
-		c.spans.Apply(e)
+	switch {
+	case e.Kind == format.KindLost:
+		c.lost(e)
+	case c.counter != nil:
+		c.counter.event(e)
 	default:
-		c.spans.Apply(e)
+		c.apply(e)
 	}
 	if !c.held().within(c.full, 1, 1) {
 		c.shrink()
@@ -160,7 +158,32 @@ func (c *collector) Event(e *format.Event) error {
 	return c.failed
 }
 
-func stackOf(id format.StackID, _ bool) format.StackID { return id }
+func (c *collector) lost(e *format.Event) {
+	c.p.About.IsLossy = true
+	c.p.About.Lost = format.Sum(c.p.About.Lost, e.Lost().Count())
+	if c.counter == nil {
+		c.spans.Apply(e)
+	}
+}
+
+// apply follows what threads do.
+func (c *collector) apply(e *format.Event) {
+	switch e.Kind {
+	case format.KindSample:
+		c.spans.Apply(e)
+		c.sample(e)
+		return
+	case format.KindWaking:
+		if c.o.Wakes > 0 {
+			c.woken(e, format.TaskID(e.Args[format.WakingWakee]), e.Stack())
+		}
+	case format.KindWakeupNew:
+		if c.o.Wakes > 0 {
+			c.woken(e, format.TaskID(e.Args[format.WakeupNewWakee]), e.Stack())
+		}
+	}
+	c.spans.Apply(e)
+}
 
 // about takes what a session tells of the capture.
 func (c *collector) about(s *format.Session, at int64, isFirst bool) {

@@ -8,16 +8,12 @@ import (
 // call that is made for that, to count as waiting for work and not as being blocked at work.
 const idleShare = 0.9
 
-// waits tells which of the system calls by which programs wait for work the kernel's part of a stack is in; "" for none.
+// waits returns the system call in which the kernel part of a stack waits for work; "" if there is none.
 // A futex is waited for by threads of pools and also by those that want a lock: the share tells them apart.
-func (s *places) waits(kernel []uint32) string {
+func waits(kernel []place) string {
 	futex := false
-	for _, id := range kernel {
-		f := s.r.Frame(id)
-		if f == nil {
-			continue
-		}
-		for _, line := range f.Lines {
+	for i := range kernel {
+		for _, line := range kernel[i].def.GetLines() {
 			name := string(line.GetFunction())
 			switch call := syscallOf(name); call {
 			case "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "accept", "accept4",

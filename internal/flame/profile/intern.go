@@ -7,6 +7,7 @@ import (
 	"wprof/format"
 	"wprof/internal/byid"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // Frames that say something of a stack that is not there.
@@ -27,6 +28,7 @@ type places struct {
 	bytes   int               // of names and keys
 	closed  bool              // no stacks are taken any more
 	key     []byte
+	walk    []place             // used again for each stack
 	byFrame byid.Table[FrameID] // of the current section
 	byStack byid.Table[resolved]
 	byWait  byid.Table[resolved] // of times off the CPU
@@ -105,25 +107,52 @@ func (s *places) lookUp(in *byid.Table[resolved], id format.StackID, of purpose)
 	return to
 }
 
+// place is a frame of a stack with its definitions.
+type place struct {
+	id     uint32        // in the current section; 0: it is from an earlier one
+	def    *format.Frame // nil: it was lost
+	module *format.Module
+}
+
+// function returns the function that is called there, not one inlined into it; nil: its name is not known.
+func (p *place) function() []byte {
+	if p.def == nil || len(p.def.Lines) == 0 {
+		return nil
+	}
+	return p.def.Lines[len(p.def.Lines)-1].Function
+}
+
+// placesOf returns the frames of a stack, valid until the next call.
+func (s *places) placesOf(stack *format.Stack) []place {
+	s.walk = s.walk[:0]
+	for _, id := range stack.Frames {
+		p := place{id: id, def: s.r.Frame(id)}
+		if p.def != nil {
+			p.module = s.r.Module(p.def.Module)
+		}
+		s.walk = append(s.walk, p)
+	}
+	return s.walk
+}
+
 // interruptAt is where in a stack an interrupt begins; its length if none does.
-func (s *places) interruptAt(ids []uint32, kernel int) int {
-	for i := kernel; i < len(ids); i++ {
-		f := s.r.Frame(ids[i])
-		if f != nil && len(f.Lines) > 0 && stacks.IsInterrupt(string(f.Lines[len(f.Lines)-1].GetFunction())) {
+func interruptAt(all []place, kernel int) int {
+	for i := kernel; i < len(all); i++ {
+		if stacks.IsInterrupt(string(all[i].function())) {
 			return i
 		}
 	}
-	return len(ids)
+	return len(all)
 }
 
-// withoutScheduler is how many of the frames are left without the scheduler's own at the end.
-func (s *places) withoutScheduler(ids []uint32, kernel int) int {
-	for n := len(ids); n > kernel; n-- {
-		f := s.r.Frame(ids[n-1])
-		if f == nil || len(f.Lines) == 0 {
+// withoutScheduler returns the number of frames that are left without the scheduler's own at the end.
+func withoutScheduler(all []place, kernel int) int {
+	for n := len(all); n > kernel; n-- {
+		def := all[n-1].def
+		if def == nil || len(def.Lines) == 0 {
 			return n
 		}
-		for _, line := range f.Lines {
+		for _, line := range def.Lines {
 			if name := string(line.GetFunction()); !stacks.IsScheduler(name) && name != "do_nanosleep" {
 				return n
 			}
@@ -132,29 +161,50 @@ func (s *places) withoutScheduler(ids []uint32, kernel int) int {
 	return kernel
 }
 
-func (s *places) resolve(stack *format.Stack, from purpose) resolved {
+func (s *places) resolve(stack *format.Stack, of purpose) resolved {
 	if stack == nil {
 		return resolved{node: s.child(0, s.note(stacks.LostFrame)), known: true}
 	}
-	ids, cut := stack.Frames, stack.Cut
-	kernel := len(ids) - min(len(ids), int(stack.KernelFrames))
+	all := s.placesOf(stack)
+	return s.merge(all, len(all)-min(len(all), int(stack.KernelFrames)), stack.Cut, of)
+}
+
+// drawn returns where the stack of a drawn item leads to; its definitions may be those of an earlier section.
+func (s *places) drawn(stack *tracks.Stack) resolved {
+	switch {
+	case stack == nil:
+		return resolved{node: s.noStack}
+	case stack.Def == nil:
+		return s.resolve(nil, ofSample)
+	case stack.Def == s.r.Stack(stack.ID):
+		return s.stack(stack.ID)
+	}
+	s.walk = s.walk[:0]
+	for _, f := range stack.Frames {
+		s.walk = append(s.walk, place{def: f.Def, module: f.Module})
+	}
+	return s.merge(s.walk, len(s.walk)-stack.Kernel, stack.Cut, ofSample)
+}
+
+// merge returns the node of a stack, whose frames from kernel on are the kernel's.
+func (s *places) merge(all []place, kernel int, cut bool, from purpose) resolved {
 	of := resolved{known: true, hasUser: kernel > 0}
 	switch from {
 	case ofWait:
-		ids = ids[:s.withoutScheduler(ids, kernel)]
+		all = all[:withoutScheduler(all, kernel)]
 	case ofWaker:
-		if at := s.interruptAt(ids, kernel); at < len(ids) {
-			ids, kernel, cut, of = ids[at:], 0, false, resolved{known: true, interrupt: true}
+		if at := interruptAt(all, kernel); at < len(all) {
+			all, kernel, cut, of = all[at:], 0, false, resolved{known: true, interrupt: true}
 		}
 	}
-	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return s.judged(ids[i]) })
+	ends, looksCut := stacks.LooksCut(kernel, func(i int) stacks.Frame { return all[i].end() })
 	of.cut = cut || looksCut
-	// What is beyond is no caller, and differs from one time to the next.
-	ids, kernel = ids[ends:], kernel-ends
-	if over := len(ids) - stacks.MaxFrames; over > 0 {
-		ids, kernel, cut = ids[over:], max(0, kernel-over), true
+	// Frames further out are no callers, and differ from one time to the next.
+	all, kernel = all[ends:], kernel-ends
+	if over := len(all) - stacks.MaxFrames; over > 0 {
+		all, kernel, cut = all[over:], max(0, kernel-over), true
 	}
-	if len(ids) == 0 {
+	if len(all) == 0 {
 		of.node = s.noStack
 		return of
 	}
@@ -165,24 +215,23 @@ func (s *places) resolve(stack *format.Stack, from purpose) resolved {
 		of.node = s.more
 		return of
 	}
-	for i, id := range ids {
-		of.node = s.child(of.node, s.frame(id, i >= kernel))
+	for i := range all {
+		of.node = s.child(of.node, s.frame(&all[i], i >= kernel))
 	}
 	if from == ofWait {
-		if call := s.waits(ids[kernel:]); call != "" {
+		if call := waits(all[kernel:]); call != "" {
 			s.p.Waits[of.node] = call
 		}
 	}
 	return of
 }
 
-// judged is what a frame says of where its stack ends.
-func (s *places) judged(id uint32) stacks.Frame {
-	f := s.r.Frame(id)
-	if f == nil || len(f.Lines) == 0 {
-		return stacks.Frame{Placed: f == nil || f.Module != 0}
+// end is what decides whether a stack that ends here looks cut.
+func (p *place) end() stacks.Frame {
+	if p.def == nil || len(p.def.Lines) == 0 {
+		return stacks.Frame{Placed: p.def == nil || p.def.Module != 0}
 	}
-	return stacks.Frame{Function: f.Lines[len(f.Lines)-1].Function, Placed: true}
+	return stacks.Frame{Function: p.function(), Placed: true}
 }
 
 func (s *places) child(parent NodeID, frame FrameID) NodeID {
@@ -201,22 +250,22 @@ func (s *places) note(name string) FrameID {
 	return s.intern(Frame{Functions: []Function{{Name: name}}, Note: true})
 }
 
-func (s *places) frame(id uint32, kernel bool) FrameID {
-	// Nothing hinders a damaged stream to name a frame in both parts of a stack.
-	if known := s.byFrame.Get(id); known != 0 && s.p.Frames[known].Kernel == kernel {
+func (s *places) frame(p *place, kernel bool) FrameID {
+	// A damaged stream may name a frame in both parts of a stack.
+	if known := s.byFrame.Get(p.id); known != 0 && s.p.Frames[known].Kernel == kernel {
 		return known
 	}
-	f := s.r.Frame(id)
-	if f == nil {
+	if p.def == nil {
 		return s.note(stacks.LostFrame)
 	}
-	known := s.intern(s.describe(f, kernel))
-	s.byFrame.Put(id, known)
+	known := s.intern(s.describe(p.def, p.module, kernel))
+	if p.id != 0 {
+		s.byFrame.Put(p.id, known)
+	}
 	return known
 }
 
-func (s *places) describe(f *format.Frame, kernel bool) Frame {
-	m := s.r.Module(f.Module)
+func (s *places) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
 	d := Frame{Kernel: kernel, Module: s.one(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.one(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset

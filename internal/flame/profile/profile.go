@@ -56,6 +56,10 @@ type About struct {
 	ShortBlocks  int64     // ns of times off that Options.MinBlock left out
 	MinBlock     int64     // ns
 	Recorder     Cost
+	Events       []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
+	NotSeen      []string // of Events, those that the capture does not have
+	OtherEvents  []string // names of other events that it has; a few
+	IsCount      bool     // there are no spans among the events: Ns is their number
 }
 
 // Source is what takes samples.

@@ -27,6 +27,9 @@ func (c *collector) finish() error {
 		c.retire(t)
 		c.threads[i] = nil
 	}
+	if c.counter != nil {
+		c.counter.finish()
+	}
 	c.threads, c.labels, c.wakes, c.same, c.paths = nil, nil, nil, nil, nil
 	c.eachThread(func(t *thread) {
 		alone := t.Thread // a copy, so that the rest of t, as large again, is freed

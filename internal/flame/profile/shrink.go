@@ -154,6 +154,9 @@ func (r *renumbering) begin(c *collector) {
 	c.p.Wakes, c.p.Labels = make([]Wake, 1), make([]Label, 1)
 	c.wakes, c.labels = make(map[Wake]WakeID), make(map[Label]LabelID)
 	c.byTask.Clear()
+	if c.counter != nil {
+		clear(c.counter.labels)
+	}
 }
 
 func (r *renumbering) label(c *collector, id LabelID) LabelID {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"wprof/internal/cli"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/web"
 )
@@ -90,6 +91,10 @@ func (d *drawing) legend() []item {
 		tones[t.Class] = t
 	}
 	var items []item
+	on := "on CPU"
+	if d.pic.IsEvents {
+		on = "events"
+	}
 	for _, kernel := range []bool{false, true} {
 		where := ""
 		if kernel {
@@ -98,7 +103,7 @@ func (d *drawing) legend() []item {
 		for _, span := range []struct {
 			from, to, like int
 			text           string
-		}{{web.Shares - 1, web.Shares, web.Shares - 1, "on CPU"}, {0, 1, 0, "off CPU"}, {1, web.Shares - 1, web.Shares / 2, "on and off"}} {
+		}{{web.Shares - 1, web.Shares, web.Shares - 1, on}, {0, 1, 0, "off CPU"}, {1, web.Shares - 1, web.Shares / 2, "on and off"}} {
 			if d.usesShare(kernel, span.from, span.to) {
 				items = append(items, item{[]web.Tone{tones[web.TimeTone(kernel, span.like, 1)]}, span.text + where})
 			}
@@ -143,9 +148,17 @@ func (d *drawing) changeLegend() []item {
 	return []item{
 		{tones[:web.Steps], "shrank"}, {tones[web.Steps : web.Steps+1], "same"}, {tones[web.Steps+1:], "grew, by share of the whole"},
 		{nil, "width: the larger of both"},
-		{nil, fmt.Sprintf("now %s, %s of it new", graph.Spell(root.own.Ns()), graph.Spell(now))},
-		{nil, fmt.Sprintf("before %s, %s of it gone", graph.Spell(root.base), graph.Spell(before))},
+		{nil, fmt.Sprintf("now %s, %s of it new", d.amount(root.own.Ns()), d.amount(now))},
+		{nil, fmt.Sprintf("before %s, %s of it gone", d.amount(root.base), d.amount(before))},
 	}
+}
+
+// amount spells what a frame's width stands for.
+func (d *drawing) amount(n int64) string {
+	if d.pic.IsCount {
+		return cli.Counted(uint64(n), "event")
+	}
+	return graph.Spell(n)
 }
 
 // onlyOnce is the time of frames that only one side has.

@@ -461,3 +461,20 @@ func TestSVGShowsTheRootOfDeepStacks(t *testing.T) {
 		t.Errorf("the search is at %v, %v of the window", x, y)
 	}
 }
+
+// Events have no time on and off the CPU; without spans their number is what is shown.
+func TestDetailsOfEvents(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pic  Picture
+		want []string
+	}{
+		{Picture{IsEvents: true}, []string{"foo", "Function in /bin/app", "60 ms, 60% of all", "10 ms of it itself", "6 events"}},
+		{Picture{IsEvents: true, IsCount: true}, []string{"foo", "Function in /bin/app", "60,000,000 events, 60% of all", "10,000,000 events of it itself"}},
+	} {
+		p := openSVG(t, lesson(), c.pic)
+		foo := p.label("foo", 0)
+		p.Hover(foo.X, foo.Y)
+		p.wantDetails("over foo", c.want...)
+	}
+}

@@ -16,6 +16,8 @@ import (
 type Picture struct {
 	Title, Subtitle string // see [Profile.Caption]
 	Icicle          bool   // the root stands above what it calls, not below
+	IsEvents        bool   // it shows events, not what threads did
+	IsCount         bool   // and their number, not their time
 }
 
 const (

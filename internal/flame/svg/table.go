@@ -38,6 +38,8 @@ func (s *symbols) id(n *graph.GraphNode) int32 {
 type svgTable struct {
 	Icicle  bool     `json:"icicle"`
 	Changes bool     `json:"changes"`
+	Events  bool     `json:"events"`  // not what threads did
+	Counts  bool     `json:"counts"`  // the number of events, not ns
 	Names   []string `json:"names"`   // of symbols
 	Files   []int32  `json:"files"`   // of symbols, from one on; 0: not known
 	Modules []string `json:"modules"` // names of files
@@ -60,7 +62,7 @@ type look struct {
 // table writes the table. JSON with its <, > and & escaped is text in XML too.
 func (d *drawing) table(b *bytes.Buffer) error {
 	t := svgTable{
-		Icicle: d.pic.Icicle, Changes: d.changes, Names: []string{}, Files: []int32{}, Modules: []string{},
+		Icicle: d.pic.Icicle, Changes: d.changes, Events: d.pic.IsEvents, Counts: d.pic.IsCount, Names: []string{}, Files: []int32{}, Modules: []string{},
 		Look: look{rowHeight, barHeight, margin, framesGap, letterWidth, web.Steps, web.Shares, web.Shades},
 	}
 	files := map[string]int32{"": 0}

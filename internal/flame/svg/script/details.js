@@ -2,14 +2,18 @@
 
 const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Small frames, with all above them'];
 
+// amount spells what a frame's width stands for.
+const amount = (t, n) => (t.counts ? counted(n, 'event') : spell(n));
+
 // describe is the details of a frame, a line each; the first one is its name.
 function describe(t, i, zoomed) {
   const lines = [nameOf(t, i)];
   if (i > 0) lines.push([KINDS[t.kind[i]], fileOf(t, i)].filter(Boolean).join(' in '));
   if (t.changes) return [...lines, ...differences(t, i)];
   const time = t.now[i];
-  lines.push(`${spell(time)}, ${percent(time, t.now[0])} of all${zoomed ? `, ${percent(time, t.now[zoomed])} of zoomed` : ''}`);
-  if (t.self[i] > 0 && t.self[i] < time) lines.push(`${spell(t.self[i])} of it itself`);
+  lines.push(`${amount(t, time)}, ${percent(time, t.now[0])} of all${zoomed ? `, ${percent(time, t.now[zoomed])} of zoomed` : ''}`);
+  if (t.self[i] > 0 && t.self[i] < time) lines.push(`${amount(t, t.self[i])} of it itself`);
+  if (t.events) return t.counts ? lines : [...lines, counted(t.times[i], 'event')];
   const split = [[t.on[i], 'on CPU'], [t.off[i], 'off CPU'], [t.unknown[i], 'not known']].filter(([ns]) => ns > 0);
   const shares = percents(split.map(([ns]) => ns));
   lines.push(split.map(([ns, what], part) => split.length > 1 ? `${spell(ns)} ${what} (${shares[part]})` : `All of it ${what}`).join(', '));
@@ -25,7 +29,7 @@ function occasions(t, i) {
 }
 
 function differences(t, i) {
-  const side = (when, sum, times) => `${when} ${spell(sum[i])}, ${percent(sum[i], sum[0])} of all, ${counted(times[i], 'time')}`;
+  const side = (when, sum, times) => `${when} ${amount(t, sum[i])}, ${percent(sum[i], sum[0])} of all${t.counts ? '' : `, ${counted(times[i], 'time')}`}`;
   return [side('Now', t.now, t.times), side('Before', t.before, t.timesBefore), changeOf(t, t.now[i], t.before[i])];
 }
 
@@ -38,7 +42,7 @@ function changeOf(t, now, before) {
   const ofAll = share === '0' ? 'the same share' : `${points < 0 ? '−' : '+'}${share} points`;
   if (now === before) return `The same, ${ofAll}`;
   const sign = now > before ? '+' : '−', change = Math.abs(now - before);
-  return `${sign}${spell(change)} (${sign}${percent(change, before)}), ${ofAll}`;
+  return `${sign}${amount(t, change)} (${sign}${percent(change, before)}), ${ofAll}`;
 }
 
 // Tip shows details beside a point and inside the window.
