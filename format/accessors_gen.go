@@ -61,6 +61,12 @@ func (v SwitchEvent) SetSince(x int64) {
 	v.e.Flags |= 16
 }
 
+// ClearSince removes since and the flag that announces it.
+func (v SwitchEvent) ClearSince() {
+	v.e.Args[SwitchSince] = 0
+	v.e.Flags &^= 16
+}
+
 // NextState is the state in which next had left then.
 func (v SwitchEvent) NextState() (State, bool) {
 	return State(v.e.Args[SwitchNextState]), v.e.Flags&16 != 0
@@ -72,6 +78,12 @@ func (v SwitchEvent) SetNextState(x State) {
 	v.e.Flags |= 16
 }
 
+// ClearNextState removes next_state and the flag that announces it.
+func (v SwitchEvent) ClearNextState() {
+	v.e.Args[SwitchNextState] = 0
+	v.e.Flags &^= 16
+}
+
 // Stack is where next was when it left then, and still was when it came back.
 func (v SwitchEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[SwitchStack]), v.e.Flags&64 != 0
@@ -81,6 +93,12 @@ func (v SwitchEvent) Stack() (StackID, bool) {
 func (v SwitchEvent) SetStack(x StackID) {
 	v.e.Args[SwitchStack] = uint64(x)
 	v.e.Flags |= 64
+}
+
+// ClearStack removes stack and the flag that announces it.
+func (v SwitchEvent) ClearStack() {
+	v.e.Args[SwitchStack] = 0
+	v.e.Flags &^= 64
 }
 
 // Approx reports whether since is an estimate: next left before the recorder was attached.
@@ -148,6 +166,12 @@ func (v WakingEvent) SetStack(x StackID) {
 	v.e.Flags |= 16
 }
 
+// ClearStack removes stack and the flag that announces it.
+func (v WakingEvent) ClearStack() {
+	v.e.Args[WakingStack] = 0
+	v.e.Flags &^= 16
+}
+
 // Interrupt reports whether the waking happens in an interrupt, and the waker is merely the interrupted thread. Soft interrupts count as the interrupt at whose end they run, and as the thread where it runs them itself, as the sender of a loopback connection does; on arm64 always as the thread, but for the idle one. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode.
 func (v WakingEvent) Interrupt() bool { return v.e.Flags&32 != 0 }
 
@@ -201,6 +225,12 @@ func (v WakeupNewEvent) SetStack(x StackID) {
 	v.e.Flags |= 16
 }
 
+// ClearStack removes stack and the flag that announces it.
+func (v WakeupNewEvent) ClearStack() {
+	v.e.Args[WakeupNewStack] = 0
+	v.e.Flags &^= 16
+}
+
 // Indices of the fields of fork in Event.Args.
 const (
 	ForkChild = 0
@@ -249,6 +279,12 @@ func (v ExecEvent) OldTID() (uint64, bool) { return v.e.Args[ExecOldTID], v.e.Fl
 func (v ExecEvent) SetOldTID(x uint64) {
 	v.e.Args[ExecOldTID] = x
 	v.e.Flags |= 16
+}
+
+// ClearOldTID removes old_tid and the flag that announces it.
+func (v ExecEvent) ClearOldTID() {
+	v.e.Args[ExecOldTID] = 0
+	v.e.Flags &^= 16
 }
 
 // Filename is the path as it was given to exec.
@@ -344,6 +380,12 @@ func (v StateCPUEvent) SetSince(x int64) {
 	v.e.Flags |= 16
 }
 
+// ClearSince removes since and the flag that announces it.
+func (v StateCPUEvent) ClearSince() {
+	v.e.Args[StateCPUSince] = 0
+	v.e.Flags &^= 16
+}
+
 // Approx reports whether since is an estimate: it began before the recorder was attached.
 func (v StateCPUEvent) Approx() bool { return v.e.Flags&64 != 0 }
 
@@ -392,6 +434,12 @@ func (v StateThreadEvent) SetSince(x int64) {
 	v.e.Flags |= 16
 }
 
+// ClearSince removes since and the flag that announces it.
+func (v StateThreadEvent) ClearSince() {
+	v.e.Args[StateThreadSince] = 0
+	v.e.Flags &^= 16
+}
+
 // Woken is when it was woken without having run since.
 func (v StateThreadEvent) Woken() (int64, bool) {
 	return int64(v.e.Args[StateThreadWoken]), v.e.Flags&32 != 0
@@ -401,6 +449,12 @@ func (v StateThreadEvent) Woken() (int64, bool) {
 func (v StateThreadEvent) SetWoken(x int64) {
 	v.e.Args[StateThreadWoken] = uint64(x)
 	v.e.Flags |= 32
+}
+
+// ClearWoken removes woken and the flag that announces it.
+func (v StateThreadEvent) ClearWoken() {
+	v.e.Args[StateThreadWoken] = 0
+	v.e.Flags &^= 32
 }
 
 // Waker is who woke it; 0 when not known.
@@ -414,6 +468,12 @@ func (v StateThreadEvent) SetWaker(x TaskID) {
 	v.e.Flags |= 32
 }
 
+// ClearWaker removes waker and the flag that announces it.
+func (v StateThreadEvent) ClearWaker() {
+	v.e.Args[StateThreadWaker] = 0
+	v.e.Flags &^= 32
+}
+
 // WakerCPU is on which CPU the waker ran.
 func (v StateThreadEvent) WakerCPU() (uint64, bool) {
 	return v.e.Args[StateThreadWakerCPU], v.e.Flags&32 != 0
@@ -425,6 +485,12 @@ func (v StateThreadEvent) SetWakerCPU(x uint64) {
 	v.e.Flags |= 32
 }
 
+// ClearWakerCPU removes waker_cpu and the flag that announces it.
+func (v StateThreadEvent) ClearWakerCPU() {
+	v.e.Args[StateThreadWakerCPU] = 0
+	v.e.Flags &^= 32
+}
+
 // Stack is where it is, told only when the window, or the range that was kept, has closed: it has not run since.
 func (v StateThreadEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[StateThreadStack]), v.e.Flags&256 != 0
@@ -434,6 +500,12 @@ func (v StateThreadEvent) Stack() (StackID, bool) {
 func (v StateThreadEvent) SetStack(x StackID) {
 	v.e.Args[StateThreadStack] = uint64(x)
 	v.e.Flags |= 256
+}
+
+// ClearStack removes stack and the flag that announces it.
+func (v StateThreadEvent) ClearStack() {
+	v.e.Args[StateThreadStack] = 0
+	v.e.Flags &^= 256
 }
 
 // Approx reports whether since is an estimate: it began before the recorder was attached.
@@ -556,6 +628,12 @@ func (v TypedEvent) Start() (int64, bool) { return int64(v.e.Args[TypedStart]), 
 func (v TypedEvent) SetStart(x int64) {
 	v.e.Args[TypedStart] = uint64(x)
 	v.e.Flags |= 16
+}
+
+// ClearStart removes start and the flag that announces it.
+func (v TypedEvent) ClearStart() {
+	v.e.Args[TypedStart] = 0
+	v.e.Flags &^= 16
 }
 
 // Values is the values of the type's fields.

@@ -10,6 +10,8 @@ var (
 	// ErrOverlap is wrapped by errors about sections that cannot share a timeline: other boots, or windows that
 	// overlap.
 	ErrOverlap = errors.New("the sections do not share a timeline")
+	// ErrFull is returned for a definition beyond what readers accept in a section.
+	ErrFull = errors.New("the section has as many definitions as readers accept")
 
 	errMalformed = errors.New("malformed event block")
 )

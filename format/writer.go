@@ -49,12 +49,31 @@ type section struct {
 	index        []indexEntry
 	kinds        [MaxKind + 1]kindCount
 	raw, stored  uint64
-	definitions  uint64
-	defBytes     int64
-	members      int64 // definitions, lines of frames and fields of event types
-	frameIDs     int64 // in stacks
-	clocks       int64
+	definitions  uint64 // that End.definitions counts
+	load         load
 	late, events uint64
+}
+
+// load is what the definitions of a section take of the bounds that readers have.
+type load struct {
+	bytes    int64
+	members  int64 // definitions, lines of frames and fields of event types
+	frameIDs int64 // in stacks
+	clocks   int64
+	types    int64
+}
+
+func (l *load) add(more load) {
+	l.bytes += more.bytes
+	l.members += more.members
+	l.frameIDs += more.frameIDs
+	l.clocks += more.clocks
+	l.types += more.types
+}
+
+func (l *load) isTooMuch() bool {
+	return l.bytes > MaxSectionDefinitionBytes || l.members > MaxSectionDefinitions || l.frameIDs > maxSectionFrameIDs ||
+		l.clocks > maxSectionClocks || l.types > MaxSectionTypes
 }
 
 type kindCount struct{ events, bytes uint64 }
@@ -105,12 +124,13 @@ func (w *Writer) Begin(s *Session) error {
 		return err
 	}
 	w.payload = payload
-	w.section = section{begun: true, number: SectionNumber(s)}
+	w.section = section{begun: true, number: SectionNumber(s), load: load{clocks: int64(len(s.Clocks))}}
 	return w.block(BlockHeader{Type: BlockHeaderType}, payload)
 }
 
 // Define adds definitions; their ids are the caller's. They are written before the event block that is under
-// construction now, sort by sort: a task's command line must have been defined by a call before.
+// construction now, sort by sort: a task's command line must have been defined by a call before. Like the other methods that
+// define something, it returns [ErrFull] and adds nothing where readers would refuse the section.
 func (w *Writer) Define(d *Definitions) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -119,21 +139,18 @@ func (w *Writer) Define(d *Definitions) error {
 	if err != nil {
 		return fmt.Errorf("encode definitions: %w", err)
 	}
-	if err := w.fits(defs); err != nil {
-		return err
-	}
+	counted := CountDefinitions(d)
+	more := load{members: int64(counted + len(d.EventTypes) + len(d.Texts)), clocks: int64(len(d.Clocks)), types: int64(len(d.EventTypes))}
 	for _, f := range d.Frames {
-		w.section.members += int64(len(f.Lines))
+		more.members += int64(len(f.Lines))
 	}
 	for _, t := range d.EventTypes {
-		w.section.members += int64(len(t.Fields))
+		more.members += int64(len(t.Fields))
 	}
 	for _, s := range d.Stacks {
-		w.section.frameIDs += int64(len(s.Frames))
+		more.frameIDs += int64(len(s.Frames))
 	}
-	w.section.clocks += int64(len(d.Clocks))
-	w.section.members += int64(len(d.EventTypes) + len(d.Texts))
-	return w.defined(defs, CountDefinitions(d))
+	return w.defined(defs, counted, more)
 }
 
 // DefineTask adds the definition of one task.
@@ -144,19 +161,18 @@ func (w *Writer) DefineTask(t *Task) error {
 	if !isTime(t.Start) {
 		return fmt.Errorf("define a task: %w", errTime)
 	}
-	return w.definedOne(appendTask(w.defs, t))
+	return w.defined(appendTask(w.defs, t), 1, load{members: 1})
 }
 
 // DefineModule adds the definition of one module.
-func (w *Writer) DefineModule(m *Module) error { return w.defineMember(2, m) }
+func (w *Writer) DefineModule(m *Module) error { return w.defineMember(2, m, 1, load{members: 1}) }
 
 // DefineFrame adds the definition of one frame, whose module is defined.
 func (w *Writer) DefineFrame(f *Frame) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	w.section.members += int64(len(f.Lines))
-	return w.definedOne(appendFrame(w.defs, f))
+	return w.defined(appendFrame(w.defs, f), 1, load{members: 1 + int64(len(f.Lines))})
 }
 
 // DefineStack adds the definition of one stack, whose frames are defined.
@@ -164,38 +180,28 @@ func (w *Writer) DefineStack(s *Stack) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	w.section.frameIDs += int64(len(s.Frames))
-	return w.definedOne(appendStack(w.defs, s))
+	return w.defined(appendStack(w.defs, s), 1, load{members: 1, frameIDs: int64(len(s.Frames))})
 }
 
 // DefineCommand adds the definition of one command line.
-func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c) }
+func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c, 1, load{members: 1}) }
 
 // DefineType adds the definition of one event type.
 func (w *Writer) DefineType(t *EventType) error {
-	if problem := t.Problem(); problem != "" && !t.IsLost() {
-		return fmt.Errorf("define an event type: %s", problem)
+	more := load{members: 1 + int64(len(t.Fields))}
+	if !t.IsLost() {
+		more.types = 1
+		if problem := t.Problem(); problem != "" {
+			return fmt.Errorf("define an event type: %s", problem)
+		}
 	}
-	if err := w.ready(); err != nil {
-		return err
-	}
-	w.section.members += int64(len(t.Fields))
-	return w.defineUncounted(8, t)
+	return w.defineMember(8, t, 0, more)
 }
 
 // DefineText adds the definition of one text of 64 KiB at most.
-func (w *Writer) DefineText(t *Text) error { return w.defineUncounted(9, t) }
+func (w *Writer) DefineText(t *Text) error { return w.defineMember(9, t, 0, load{members: 1}) }
 
-// defineUncounted adds a definition that End.definitions does not count.
-func (w *Writer) defineUncounted(field protowire.Number, m proto.Message) error {
-	err := w.defineMember(field, m)
-	if err == nil {
-		w.section.definitions--
-	}
-	return err
-}
-
-func (w *Writer) defineMember(field protowire.Number, m proto.Message) error {
+func (w *Writer) defineMember(field protowire.Number, m proto.Message, counted int, more load) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
@@ -203,28 +209,23 @@ func (w *Writer) defineMember(field protowire.Number, m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	return w.definedOne(defs)
+	return w.defined(defs, counted, more)
 }
 
-func (w *Writer) definedOne(defs []byte) error {
-	if err := w.fits(defs); err != nil {
-		return err
-	}
-	return w.defined(defs, 1)
-}
-
-// fits refuses definitions that are longer than what a block has left when another one is due.
-func (w *Writer) fits(defs []byte) error {
-	if n := len(defs) - len(w.defs); n > MaxBlockBytes-w.target {
+// defined takes definitions that were encoded behind those before; counted is how many of them End.definitions counts.
+// It refuses those that are longer than what a block has left when another one is due.
+func (w *Writer) defined(defs []byte, counted int, more load) error {
+	n := len(defs) - len(w.defs)
+	if n > MaxBlockBytes-w.target {
 		return fmt.Errorf("define %d bytes at once: a block cannot hold them", n)
 	}
-	return nil
-}
-
-func (w *Writer) defined(defs []byte, count int) error {
-	w.section.defBytes += int64(len(defs) - len(w.defs))
-	w.section.definitions += uint64(count)
-	w.section.members += int64(count)
+	sum := w.section.load
+	more.bytes = int64(n)
+	if sum.add(more); sum.isTooMuch() {
+		return ErrFull
+	}
+	w.section.load = sum
+	w.section.definitions += uint64(counted)
 	w.defs = defs
 	if len(w.defs) >= w.target {
 		return w.writeDefinitions()
@@ -237,8 +238,8 @@ func (w *Writer) defined(defs []byte, count int) error {
 func (w *Writer) DefinitionBytes() int64 {
 	const perMember, perFrameID, perClock = MaxSectionDefinitionBytes / MaxSectionDefinitions, MaxSectionDefinitionBytes / maxSectionFrameIDs,
 		MaxSectionDefinitionBytes / maxSectionClocks
-	s := &w.section
-	return max(s.defBytes, perMember*s.members, perFrameID*s.frameIDs, perClock*s.clocks)
+	l := &w.section.load
+	return max(l.bytes, perMember*l.members, perFrameID*l.frameIDs, perClock*l.clocks)
 }
 
 // Write adds an event. Times must not decrease, over sections too, and one of the visibility bits must be set.
@@ -253,6 +254,9 @@ func (w *Writer) Write(e *Event) error {
 		return fmt.Errorf("write an event at %d ns: neither of its sides is visible", e.Time)
 	}
 	before := w.events.Len()
+	if w.state && w.events.Events() == 0 {
+		w.state = e.IsState()
+	}
 	if err := w.events.Add(e); err != nil {
 		return fmt.Errorf("write an event at %d ns: %w", e.Time, err)
 	}
@@ -270,7 +274,8 @@ func (w *Writer) Write(e *Event) error {
 	return nil
 }
 
-// BeginState ends the block under construction: the next event begins a state, and a reader may start there.
+// BeginState ends the block under construction: the next event, if it is one of a state, begins a state, and a reader may
+// start there.
 func (w *Writer) BeginState() error {
 	err := w.Flush()
 	w.state = true

@@ -246,7 +246,7 @@ func TestNothingKeptSaysWhy(t *testing.T) {
 		{empty, 0, "it has no events"},
 		{"-p 7 " + empty, 0, "it has no events"},
 		{"--start 1us --end 2us " + empty, 0, "it has no events in the time range"},
-		{lost, 0, "all that it tells is that events were lost"},
+		{lost, 0, "it has nothing but reports of lost events"},
 		{"-p 7 " + some, 0, "no event meets the conditions, as far as events were not lost"},
 		{broken, 4, "none of its events is whole"},
 		{"--start 5us " + broken, 4, "nothing that is whole of it lies in the time range"},

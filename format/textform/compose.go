@@ -16,7 +16,8 @@ import (
 type composer struct {
 	w     io.Writer
 	held  []byte
-	place blockPlace // of the next block
+	place blockPlace // of the next block, unless the text says otherwise
+	real  uint32     // number of the section that the last block was of
 	tally raw.Tally
 	zstd  *zstd.Encoder // made when the first block wants it
 }
@@ -29,11 +30,12 @@ func newComposer(w io.Writer) *composer {
 func (c *composer) add(b *draft) error {
 	if session, ok := b.msg.(*format.Session); ok {
 		c.place = blockPlace{section: format.SectionNumber(session)}
-		if number, ok := b.set["section"]; ok {
-			c.place.section = uint32(number)
-		}
+		c.place.section = c.sectionOf(b)
 		c.tally = raw.NewTally(session)
+	} else if c.isOfOther(b) {
+		c.tally = raw.Tally{}
 	}
+	c.real = c.sectionOf(b)
 	payload, err := c.payload(b)
 	if err != nil {
 		return err
@@ -59,6 +61,17 @@ func (c *composer) add(b *draft) error {
 		out[format.BlockHeaderSize-1] ^= 0xff
 	}
 	return c.write(append(out, stored...))
+}
+
+// isOfOther reports whether a block is of another section than the one before it. Without a header block that is how a section
+// begins.
+func (c *composer) isOfOther(b *draft) bool { return c.sectionOf(b) != c.real }
+
+func (c *composer) sectionOf(b *draft) uint32 {
+	if number, ok := b.set["section"]; ok {
+		return uint32(number)
+	}
+	return c.place.section
 }
 
 // header is what the block's header says: what is right, then what the text wants.

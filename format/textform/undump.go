@@ -198,6 +198,9 @@ func (u *undumper) begin(b *draft, words []word) error {
 			return spell.Unknown("property of a block", w.key, blockWords())
 		}
 	}
+	if (b.typ == format.BlockDefinitions || b.typ == format.BlockEvents) && u.out.isOfOther(b) {
+		u.voc.types = raw.Types{}
+	}
 	u.block = b
 	u.indexed = u.indexed || b.typ == format.BlockIndex
 	return nil

@@ -133,7 +133,7 @@ func benchmarkPath(b *testing.B, path string, events int, o Options) {
 	b.ReportMetric(1000/perEvent, "M-events/s")
 }
 
-func BenchmarkJudge(b *testing.B) {
+func BenchmarkFilter(b *testing.B) {
 	one := Options{Threads: Spec{PIDs: []int32{100}}}
 	b.Run("one process of four", func(b *testing.B) { benchmarkFilter(b, 0, one) })
 	b.Run("no process", func(b *testing.B) { benchmarkFilter(b, 0, Options{Threads: Spec{PIDs: []int32{7}}}) })

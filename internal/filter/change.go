@@ -5,12 +5,12 @@ import (
 	"wprof/internal/timeline"
 )
 
-// change judges a thread anew because the event e names it by another definition than before: it was renamed, called
-// exec, or its process was renamed. What the stream told about it so far may then be wrong or missing:
+// change decides anew whether a thread is wanted because the event e names it by another definition than before: it was renamed,
+// called exec, or its process was renamed. What was written about it so far may then be wrong or missing:
 //
 //   - a thread that is not wanted any more leaves its CPU, or the list of those that sleep;
-//   - the state of one that is wanted from now on is told;
-//   - if the definition changes and the event that shows it is dropped, a state tells it instead.
+//   - the state of one that is wanted from now on is written;
+//   - if the definition changes and the event that shows it is dropped, a state shows it instead.
 //
 // Each of these stands before the event, at its time. Together they make the order of filters irrelevant: what one
 // leaves out, the next one would have found out in the same way.
@@ -30,7 +30,7 @@ func (f *Filter) change(t *timeline.Thread, id format.TaskID, e *format.Event, p
 	case had && !wants:
 		return f.retract(was, e.Time)
 	case wants && !had && !(pass && isState(e)), wants && had && !pass && was.Task != 0:
-		return f.tell(was, id, e.Time)
+		return f.writeThread(was, id, e.Time)
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func isState(e *format.Event) bool {
 	return e.Kind == format.KindStateCPU || e.Kind == format.KindStateThread
 }
 
-// wants judges the thread of a definition.
+// wants reports whether the thread of a definition is wanted.
 func (f *Filter) wants(id format.TaskID, e *format.Event) bool {
 	d := f.r.Task(id)
 	if d == nil {
@@ -50,7 +50,7 @@ func (f *Filter) wants(id format.TaskID, e *format.Event) bool {
 	}
 	f.kin.read(f.r, id)
 	if e.Kind == format.KindFork {
-		f.kin.fork(f.r.Task(e.Task), f.r.Task(format.TaskID(e.Args[format.ForkChild])))
+		f.kin.fork(f.r.Task(e.Task), f.r.Task(e.Fork().Child()))
 	}
 	return f.o.Threads.wants(d, f.kin.has(d))
 }
@@ -67,8 +67,8 @@ func (f *Filter) retract(t *timeline.Thread, at int64) error {
 	return f.leave(t.Task, cpu, at)
 }
 
-// tell writes the state of a thread, by its new definition.
-func (f *Filter) tell(t *timeline.Thread, id format.TaskID, at int64) error {
+// writeThread writes the state of a thread, by its new definition.
+func (f *Filter) writeThread(t *timeline.Thread, id format.TaskID, at int64) error {
 	var e format.Event
 	if !f.tl.StateOf(t, id, at, &e) || !f.passes(&e) {
 		return nil

@@ -62,21 +62,37 @@ func (f *Filter) defineFor(e *format.Event) error {
 // of its waker, which says why the wakee goes on.
 func hideStack(e *format.Event) {
 	if e.Kind == format.KindSwitch && e.Flags&format.FlagObject == 0 {
-		e.Flags &^= format.SwitchHasStack
-		e.Args[format.SwitchStack] = 0
+		e.Switch().ClearStack()
 	}
 }
 
-// defineTask writes a definition after those that it continues, each after its command line. One that was lost to
-// damage is written as lost: what comes after this filter must not take that for damage of its own.
-func (f *Filter) defineTask(id format.TaskID) error {
+// once defines what an id names, unless the output's section has it. If that fails, the section does not have it.
+func once[T ~uint32](has *idSet[T], id T, define func() error) error {
+	if id == 0 || has.has(id) {
+		return nil
+	}
+	err := define()
+	if err == nil {
+		has.add(id)
+	}
+	return err
+}
+
+// orLost is a definition, or what stands for it where it was lost to damage: what comes after this filter must not take the
+// loss for damage of its own.
+func orLost[T ~uint32, D any](d *D, id T, lost func(T) *D) *D {
+	if d == nil {
+		return lost(id)
+	}
+	return d
+}
+
+// defineTask writes a definition after those that it continues, each after its command line.
+func (f *Filter) defineTask(id format.TaskID) (err error) {
 	var chain []*format.Task
 	for id != 0 && !f.defined.tasks.has(id) {
 		f.defined.tasks.add(id)
-		d := f.r.Task(id)
-		if d == nil {
-			d = format.LostTask(id)
-		}
+		d := orLost(f.r.Task(id), id, format.LostTask)
 		chain = append(chain, d)
 		id = format.TaskID(d.Continues)
 	}
@@ -86,75 +102,62 @@ func (f *Filter) defineTask(id format.TaskID) error {
 		first.Continues = 0
 		chain[len(chain)-1] = first
 	}
-	for i := len(chain) - 1; i >= 0; i-- {
-		if err := f.defineCommand(chain[i].Command); err != nil {
-			return err
+	for _, d := range slices.Backward(chain) {
+		if err == nil {
+			err = f.defineCommand(d.Command)
 		}
-		if err := f.w.DefineTask(chain[i]); err != nil {
-			return err
+		if err == nil {
+			err = f.w.DefineTask(d)
+		}
+		if err != nil {
+			f.defined.tasks.remove(format.TaskID(d.Id))
 		}
 	}
-	return nil
+	return err
 }
 
 func (f *Filter) defineCommand(id uint32) error {
-	if id == 0 || f.defined.commands.has(id) {
-		return nil
-	}
-	f.defined.commands.add(id)
-	d := f.r.Command(id)
-	if d == nil {
-		d = format.LostCommand(id)
-	}
-	return f.w.DefineCommand(d)
+	return once(&f.defined.commands, id, func() error { return f.w.DefineCommand(orLost(f.r.Command(id), id, format.LostCommand)) })
 }
 
-// defineStack writes a stack after its frames, and these after their modules. Most samples name a stack that is there.
+// defineStack writes a stack after its frames, and these after their modules.
 func (f *Filter) defineStack(id format.StackID) error {
-	if id == 0 || f.defined.stacks.has(id) {
-		return nil
-	}
-	f.defined.stacks.add(id)
-	d := f.r.Stack(id)
-	if d == nil {
-		d = format.LostStack(id)
-	} else if problem := d.Problem(f.moduleOf); problem != "" {
-		f.impossible(problem)
-		d = format.LostStack(id)
-	}
-	for _, frame := range d.Frames {
-		if err := f.defineFrame(frame); err != nil {
-			return err
+	return once(&f.defined.stacks, id, func() error {
+		d := orLost(f.r.Stack(id), id, format.LostStack)
+		if problem := d.Problem(f.moduleOf); problem != "" {
+			f.impossible(problem)
+			d = format.LostStack(id)
 		}
-	}
-	return f.w.DefineStack(d)
+		for _, frame := range d.Frames {
+			if err := f.defineFrame(frame); err != nil {
+				return err
+			}
+		}
+		return f.w.DefineStack(d)
+	})
 }
 
 // maxNamed is how many bytes of definitions a section may have before frames get no more names, whatever writer made it.
 const maxNamed = 3 * format.EpochBytes / 2
 
 func (f *Filter) defineFrame(id uint32) error {
-	if id == 0 || f.defined.frames.has(id) {
-		return nil
-	}
-	f.defined.frames.add(id)
-	d := f.r.Frame(id)
-	if d == nil {
-		d = format.LostFrame(id)
-	} else if problem := d.Problem(f.r.Module(d.Module)); problem != "" {
-		f.impossible(problem)
-		d = format.LostFrame(id)
-	}
-	if err := f.defineModule(d.Module); err != nil {
+	return once(&f.defined.frames, id, func() error {
+		d := orLost(f.r.Frame(id), id, format.LostFrame)
+		if problem := d.Problem(f.r.Module(d.Module)); problem != "" {
+			f.impossible(problem)
+			d = format.LostFrame(id)
+		}
+		if err := f.defineModule(d.Module); err != nil {
+			return err
+		}
+		if f.o.Frame == nil || f.named > format.MostNamed || f.w.DefinitionBytes() > maxNamed {
+			return f.w.DefineFrame(d)
+		}
+		before := f.w.DefinitionBytes()
+		err := f.w.DefineFrame(f.o.Frame(d, f.r.Module(d.Module)))
+		f.named += f.w.DefinitionBytes() - before
 		return err
-	}
-	if f.o.Frame == nil || f.named > format.MostNamed || f.w.DefinitionBytes() > maxNamed {
-		return f.w.DefineFrame(d)
-	}
-	before := f.w.DefinitionBytes()
-	err := f.w.DefineFrame(f.o.Frame(d, f.r.Module(d.Module)))
-	f.named += f.w.DefinitionBytes() - before
-	return err
+	})
 }
 
 // moduleOf is the module of a frame that is written; nil: none, or not known.
@@ -170,22 +173,43 @@ func (f *Filter) moduleOf(frame uint32) *format.Module {
 	return m
 }
 
+func (f *Filter) defineModule(id uint32) error {
+	return once(&f.defined.modules, id, func() error { return f.w.DefineModule(orLost(f.r.Module(id), id, format.LostModule)) })
+}
+
+func (f *Filter) defineText(id uint32) error {
+	return once(&f.defined.texts, id, func() error { return f.w.DefineText(orLost(f.r.Text(id), id, format.LostText)) })
+}
+
+// defineType writes a type, after the one whose spans its events end.
+func (f *Filter) defineType(id uint32) error {
+	return once(&f.defined.types, id, func() error {
+		t := orLost(f.r.EventType(id), id, format.LostEventType)
+		if t.Ends == id {
+			return f.defineEnded(t)
+		}
+		err := once(&f.defined.types, t.Ends, func() error { return f.defineEnded(orLost(f.r.EventType(t.Ends), t.Ends, format.LostEventType)) })
+		if err != nil {
+			return err
+		}
+		return f.w.DefineType(t)
+	})
+}
+
+// defineEnded writes a type whose spans another one ends. It cannot end spans itself.
+func (f *Filter) defineEnded(t *format.EventType) error {
+	if t.Ends != 0 {
+		f.impossible(fmt.Sprintf("event type %d ends another one, and another one ends it", t.Id))
+		t = proto.CloneOf(t)
+		t.Ends = 0
+	}
+	return f.w.DefineType(t)
+}
+
 // impossible notes an impossible definition or event, which is written as lost or left out.
 func (f *Filter) impossible(problem string) {
 	if f.untrue == nil {
 		f.untrue = &format.Damage{Detail: problem}
 	}
 	f.untrue.Holes++
-}
-
-func (f *Filter) defineModule(id uint32) error {
-	if id == 0 || f.defined.modules.has(id) {
-		return nil
-	}
-	f.defined.modules.add(id)
-	d := f.r.Module(id)
-	if d == nil {
-		d = format.LostModule(id)
-	}
-	return f.w.DefineModule(d)
 }

@@ -1,6 +1,5 @@
-// Package filter keeps the part of a stream that somebody wants to see.
+// Package filter keeps the part of a stream that is wanted.
 //
-// It judges threads by their definitions, records by CPU, kind and time, and writes a stream again that tells the same
-// story about what is kept: docs/wprof-filter.md says what each condition judges. The recorder reads the same flags
-// and judges in the kernel.
+// It selects threads by their definitions and events by CPU, kind and time, and writes a whole stream of what is kept:
+// docs/wprof-filter.md says what each condition applies to. The recorder has the same flags and filters in the kernel.
 package filter

@@ -1,7 +1,7 @@
 package filter
 
 // whyEmpty says why nothing is kept. isNarrowed: a time range was given.
-func (r *Result) whyEmpty(isNarrowed bool, words Words) string {
+func (r *Result) whyEmpty(isNarrowed bool, messages Messages) string {
 	switch {
 	case r.Damage != nil && r.Read == 0 && isNarrowed:
 		return "nothing that is whole of it lies in the time range"
@@ -10,11 +10,11 @@ func (r *Result) whyEmpty(isNarrowed bool, words Words) string {
 	case r.Damage != nil:
 		return "no event that is whole meets the conditions"
 	case r.Missed == MissLate:
-		return "its window closes before " + words.Start
+		return "its window closes before " + messages.Start
 	case r.Missed == MissEarly:
-		return "its window opens after " + words.End
+		return "its window opens after " + messages.End
 	case r.Lost && r.Read == 0:
-		return "all that it tells is that events were lost"
+		return "it has nothing but reports of lost events"
 	case r.Lost:
 		return "no event meets the conditions, as far as events were not lost"
 	case r.Read == 0 && isNarrowed:

@@ -68,7 +68,7 @@ func (f *family) note(d *format.Task) *member {
 	return m
 }
 
-// fork is told before the child is judged.
+// fork is called before the child is looked up.
 func (f *family) fork(parent, child *format.Task) {
 	if parent == nil || child == nil || parent.Pid == child.Pid || !f.has(parent) {
 		return
@@ -77,7 +77,7 @@ func (f *family) fork(parent, child *format.Task) {
 	m.decided, m.belongs = true, true
 }
 
-// has tells whether the process of a thread belongs.
+// has reports whether the process of a thread belongs.
 func (f *family) has(d *format.Task) bool {
 	m := f.note(d)
 	if !m.decided {

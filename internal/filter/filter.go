@@ -52,7 +52,7 @@ type Filter struct {
 	opens      int64           // when the range of the output's section begins
 	closes     int64           // when it ends; 0: that is not known
 	wrote      int64           // time of the last event of the output
-	sources    map[uint64]bool // of samples, that the output's session tells of
+	sources    map[uint64]bool // of samples, that the output's session lists
 	clocks     int             // how many of the input's snapshots the output has
 	defined    defined
 	values     []format.Value // of the typed event at hand
@@ -61,16 +61,16 @@ type Filter struct {
 	endingID   uint64         // of the session that it ends
 	endedLast  bool           // it is the last of its session
 	closed     int64          // when it closed
-	losses     losses         // that events of the output's section tell of
+	losses     losses         // that events of the output's section report
 	stateAt    int64          // with stateBegins: a whole state begins, and its first kept event is still to come
 	stateNext  bool
 	last       int64 // time of the last event that was read
 	result     Result
 	untrue     *format.Damage // impossible definitions and events; nil: none
 	failed     error          // of a callback that cannot return it
-	unknownAll bool           // verdict on a thread whose definition is lost
+	unknownAll bool           // whether threads whose definitions are lost are wanted
 
-	// Where threads are that are off their CPU at the end of the range, as events after it tell.
+	// Where threads are that are off their CPU at the end of the range, from events after it.
 	waits map[timeline.Key]format.StackID
 }
 
@@ -142,7 +142,7 @@ func (f *Filter) setRange() error {
 	return nil
 }
 
-// live tells whether the window is still open.
+// live reports whether the window is still open.
 func (f *Filter) live() bool { return f.isPipe && f.first.Close == 0 }
 
 // Run filters the whole stream. Also when it returns an error of the input, the output is whole up to there.
@@ -170,7 +170,7 @@ func (f *Filter) Run() (Result, error) {
 	return f.result, err
 }
 
-// stopped tells whether the input was ended here.
+// stopped reports whether the input was ended here.
 func (f *Filter) stopped() bool { return f.input != nil && f.input.stopped.Load() }
 
 func (f *Filter) runAll() error {
@@ -182,8 +182,8 @@ func (f *Filter) runAll() error {
 	}
 }
 
-// begin writes the first header and jumps to the start of the range where that can be done. With --children the way
-// there must be read: it tells who descends from whom.
+// begin writes the first header and jumps to the start of the range where that can be done. With --children what
+// lies before must be read: it says who descends from whom.
 func (f *Filter) begin() error {
 	if err := f.enterSection(); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (f *Filter) firstEnd() *format.End {
 	return &format.End{Close: f.first.Open}
 }
 
-// step takes what Next returned and tells whether that was all.
+// step takes what Next returned. finished reports whether that was all.
 func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
 	switch {
 	case f.failed != nil:
@@ -266,5 +266,5 @@ func (f *Filter) event(e *format.Event) error {
 	if f.phase == inside && e.Kind != format.KindLost {
 		f.result.Read++
 	}
-	return f.judge(e)
+	return f.filter(e)
 }

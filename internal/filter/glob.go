@@ -1,6 +1,6 @@
 package filter
 
-// match tells whether a name is what a glob describes: * stands for any bytes, ? for one, everything else for itself.
+// match reports whether a name is what a glob describes: * stands for any bytes, ? for one, everything else for itself.
 func match(glob string, name []byte) bool {
 	i, j := 0, 0
 	star, mark := -1, 0 // the last * and how much of the name it has taken

@@ -26,6 +26,14 @@ func (s *idSet[T]) add(id T) {
 	s.dense[id] = true
 }
 
+// remove takes an id out. It still counts as an entry.
+func (s *idSet[T]) remove(id T) {
+	if int64(id) < int64(len(s.dense)) {
+		s.dense[id] = false
+	}
+	delete(s.sparse, id)
+}
+
 func (s *idSet[T]) clear() {
 	clear(s.dense)
 	s.sparse, s.count = nil, 0

@@ -44,7 +44,7 @@ func nameOf(kind format.Kind) string {
 	return ""
 }
 
-// Has tells whether a kind is kept.
+// Has reports whether a kind is kept.
 func (s *KindSet) Has(k format.Kind) bool { return k > format.MaxKind || !s.dropped[k] }
 
 // Dropped are the names of the kinds that are dropped, separated by commas.

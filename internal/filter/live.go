@@ -19,7 +19,7 @@ type stoppable struct {
 	isFinite bool
 }
 
-// Finite tells whether the input surely ends.
+// Finite reports whether the input surely ends.
 func (s *stoppable) Finite() bool { return s.isFinite }
 
 func newStoppable(in io.Reader) *stoppable {

@@ -8,7 +8,7 @@ import (
 	"wprof/format"
 )
 
-// losses are what events of a section have told of losses. They stand for the recorder's counts where the end block
+// losses are what events of a section report of losses. They stand for the recorder's counts where the end block
 // that has these was lost.
 type losses map[lossKey]uint64
 
@@ -20,18 +20,18 @@ type lossKey struct {
 const maxLosses = 4096
 
 func (l *losses) add(e *format.Event) {
-	told := e.Lost()
-	if told.Cause() == format.CauseDamage {
+	lost := e.Lost()
+	if lost.Cause() == format.CauseDamage {
 		return // it is the reader's, and no recorder's
 	}
 	if *l == nil {
 		*l = make(losses)
 	}
-	key := lossKey{e.CPU, uint32(told.What()), uint32(told.Cause())}
+	key := lossKey{e.CPU, uint32(lost.What()), uint32(lost.Cause())}
 	if _, ok := (*l)[key]; !ok && len(*l) >= maxLosses {
-		key = lossKey{format.AllCPUs, 0, uint32(told.Cause()) % 256}
+		key = lossKey{format.AllCPUs, 0, uint32(lost.Cause()) % 256}
 	}
-	(*l)[key] = format.Sum((*l)[key], told.Count())
+	(*l)[key] = format.Sum((*l)[key], lost.Count())
 }
 
 func (l losses) list() []*format.Loss {

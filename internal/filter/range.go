@@ -21,7 +21,7 @@ func (f *Filter) narrow(s *format.Session) {
 	}
 }
 
-// missed tells whether the range had nothing to do with the window. It is asked when the input has ended.
+// missed reports how the range misses the window. It is called when the input has ended.
 func (f *Filter) missed() Miss {
 	switch {
 	case f.phase == before:
@@ -32,15 +32,15 @@ func (f *Filter) missed() Miss {
 	return MissNone
 }
 
-// enterRange begins the time range with the state at its start. told says that the input tells it itself.
-func (f *Filter) enterRange(told bool) error {
+// enterRange begins the time range with the state at its start, unless the input has one there.
+func (f *Filter) enterRange(hasState bool) error {
 	f.phase = inside
 	if !f.begun {
 		if err := f.beginSection(); err != nil {
 			return err
 		}
 	}
-	if told {
+	if hasState {
 		return nil
 	}
 	f.stateNext, f.stateAt = true, f.start
@@ -57,14 +57,17 @@ func (f *Filter) leaveRange() error {
 func (f *Filter) noteWait(e *format.Event) {
 	var id format.TaskID
 	var since int64
+	var isKnown bool
 	switch {
-	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject != 0 && e.Flags&format.SwitchHasSince != 0:
-		id, since = format.TaskID(e.Args[format.SwitchNext]), int64(e.Args[format.SwitchSince])
-	case e.Kind == format.KindStateThread && e.Flags&format.StateHasSince != 0:
-		id, since = e.Task, int64(e.Args[format.StateThreadSince])
+	case e.Kind == format.KindSwitch && e.Flags&format.FlagObject != 0:
+		id = e.Switch().Next()
+		since, isKnown = e.Switch().Since()
+	case e.Kind == format.KindStateThread:
+		id = e.Task
+		since, isKnown = e.StateThread().Since()
 	}
 	stack := e.Stack()
-	if id == 0 || stack == 0 || since >= f.end {
+	if id == 0 || stack == 0 || !isKnown || since >= f.end {
 		return
 	}
 	t := f.tl.Enter(id)
@@ -79,7 +82,7 @@ func (f *Filter) noteWait(e *format.Event) {
 	}
 }
 
-// writeState writes an event of a state that the timeline tells.
+// writeState writes an event of a state that the timeline knows.
 func (f *Filter) writeState(e *format.Event) error {
 	t := f.tl.Thread(e.Task)
 	if t == nil || t.Mark != kept || !f.passes(e) {

@@ -140,7 +140,7 @@ func (f *Filter) follow(s, before *format.Session) {
 	}
 }
 
-// isAfter tells whether what begins at a time, 0 if that is not known, lies after a session's window.
+// isAfter reports whether what begins at a time, 0 if that is not known, lies after a session's window.
 func isAfter(at int64, s *format.Session) bool {
 	closes := timeline.WindowEnd(s)
 	return closes != 0 && at > closes
@@ -155,7 +155,7 @@ func (f *Filter) continueSession(s, before *format.Session) {
 	s.History, s.Config = f.session.History, nil
 }
 
-// begetSession makes a session that follows the one before it, on the same machine as far as anybody knows. Its number
+// begetSession makes a session that follows the one before it, on the same machine as far as that is known. Its number
 // differs from those of the sections around it, as far as chance allows.
 func (f *Filter) begetSession(s, before *format.Session) {
 	opens := max(s.Open, f.last, f.wrote, f.closed, timeline.WindowEnd(before))
@@ -180,7 +180,7 @@ func (f *Filter) sectionEnd(end *format.End) error {
 }
 
 // leaveSection ends the output's section as the input's has ended. If the range begins or ends before the window
-// closed, its state is told here, for lack of an event that would have brought it about.
+// closed, its state is written here, for lack of an event there.
 func (f *Filter) leaveSection(end *format.End) error {
 	if f.phase == before && f.start < end.Close {
 		if err := f.enterRange(false); err != nil {
@@ -209,7 +209,7 @@ func (f *Filter) endSection(end *format.End) error {
 		out.Last, out.Close = true, min(out.Close, f.end)
 	}
 	out.Close = max(out.Close, f.opens, f.wrote)
-	// Of a range only its own loss events tell: the recorder's sums are those of its whole window.
+	// Of a range only its own loss events count: the recorder's sums are those of its whole window.
 	isPart := f.o.Start.set || f.o.End.set || f.session.RangeStart != 0 || f.session.RangeEnd != 0
 	f.result.Lost = f.result.Lost || len(out.Losses) > 0 && !isPart
 	out.Losses = f.losses.atLeast(out.Losses)

@@ -17,22 +17,22 @@ type Spec struct {
 	NoSelf                     bool // leaves out the threads of the recorder
 }
 
-// Empty tells whether every thread is wanted.
+// Empty reports whether every thread is wanted.
 func (s *Spec) Empty() bool {
 	return !s.allows() && !s.denies()
 }
 
 func (s *Spec) allows() bool {
-	return s.judgesProcess() || len(s.TIDs)+len(s.Names)+len(s.ThreadNames) > 0
+	return s.isOnProcess() || len(s.TIDs)+len(s.Names)+len(s.ThreadNames) > 0
 }
 
 func (s *Spec) denies() bool {
 	return len(s.NoPIDs)+len(s.NoTIDs)+len(s.NoNames)+len(s.NoThreadNames) > 0 || s.NoIdle || s.NoKthread || s.NoSelf
 }
 
-func (s *Spec) judgesProcess() bool { return len(s.PIDs) > 0 || s.Idle || s.Kthread }
+func (s *Spec) isOnProcess() bool { return len(s.PIDs) > 0 || s.Idle || s.Kthread }
 
-// wants judges a thread by its definition. descends says that its process descends from one of PIDs.
+// wants reports whether a thread is wanted, by its definition. descends: its process descends from one of PIDs.
 func (s *Spec) wants(d *format.Task, descends bool) bool {
 	idle := has(d, format.TaskFlag_TASK_FLAG_IDLE)
 	kthread := !idle && has(d, format.TaskFlag_TASK_FLAG_KTHREAD)
@@ -44,7 +44,7 @@ func (s *Spec) wants(d *format.Task, descends bool) bool {
 	case matches(s.NoNames, d.ProcessComm), matches(s.NoThreadNames, d.Comm):
 		return false
 	}
-	if s.judgesProcess() && !(named(s.PIDs, d.Pid) || descends || s.Idle && idle || s.Kthread && kthread) {
+	if s.isOnProcess() && !(named(s.PIDs, d.Pid) || descends || s.Idle && idle || s.Kthread && kthread) {
 		return false
 	}
 	return (len(s.TIDs) == 0 || named(s.TIDs, d.Tid)) &&

@@ -11,12 +11,12 @@ import (
 	"wprof/internal/proc"
 )
 
-// RecordFlags are the flags that judge a record and not its threads.
+// RecordFlags are the flags that select events by other things than their threads.
 func RecordFlags() cli.Group {
 	kinds := func(name, short, usage string) cli.Flag {
 		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: KindNames(), CommaList: true}
 	}
-	return cli.Group{Title: "Records to keep or to drop", Flags: append(RangeFlags("The state at this time is written first.", "What is open then is told, marked open."),
+	return cli.Group{Title: "Records to keep or to drop", Flags: append(RangeFlags("The state at this time is written first.", "What is open then is written there, marked open."),
 		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs: 0-3,7."},
 		kinds("kind", "k", "Keep these kinds of events; states go with switch, losses are always kept."),
 		kinds("no-kind", "K", "Drop these kinds of events."),
@@ -32,7 +32,7 @@ func RangeFlags(start, end string) []cli.Flag {
 	}
 }
 
-// OutputFlags say where the result goes and what the exit status tells.
+// OutputFlags say where the result goes and what the exit status reports.
 func OutputFlags() cli.Group {
 	return cli.Group{Title: "Output", Flags: []cli.Flag{
 		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to this file; without it, to standard output."},
@@ -124,10 +124,10 @@ func Run(inv *cli.Invocation) error {
 	if commitErr := out.Commit(); commitErr != nil {
 		return cli.Failf("%w", commitErr)
 	}
-	return outcome(inv, name, Words{"--start", "--end", "the output is an empty capture", "the output has all the rest that the filters keep"}, result, err)
+	return outcome(inv, name, Messages{"--start", "--end", "the output is an empty capture", "the output has all the rest that the filters keep"}, result, err)
 }
 
-// level is the compression that was asked for, or what suits the output.
+// level is the compression that was requested, or what suits the output.
 func level(text string, regular bool) int {
 	switch {
 	case text != "":
@@ -148,16 +148,16 @@ func isRegular(in io.Reader) bool {
 }
 
 // outcome turns what happened into messages and an exit status.
-func outcome(inv *cli.Invocation, name string, words Words, result Result, err error) error {
+func outcome(inv *cli.Invocation, name string, messages Messages, result Result, err error) error {
 	inv.Forgot(name, result.Forgotten)
 	if result.Unrelated > 0 {
 		inv.Warnf("%s: there are too many processes for --children: the parents of %s were forgotten, and descendants may be missing", name, cli.Grouped(result.Unrelated))
 	}
-	rest := words.Rest
+	rest := messages.Rest
 	if result.Kept == 0 {
-		isNarrowed := inv.String(words.Start[2:]) != "" || inv.String(words.End[2:]) != ""
-		rest = fmt.Sprintf("nothing of %s is kept: %s; %s", name, result.whyEmpty(isNarrowed, words), words.Empty)
-		if words.Empty != "" && (err != nil || result.Damage == nil) {
+		isNarrowed := inv.String(messages.Start[2:]) != "" || inv.String(messages.End[2:]) != ""
+		rest = fmt.Sprintf("nothing of %s is kept: %s; %s", name, result.whyEmpty(isNarrowed, messages), messages.Empty)
+		if messages.Empty != "" && (err != nil || result.Damage == nil) {
 			inv.Warnf("%s", rest)
 		}
 	}

@@ -12,8 +12,7 @@ func (f *Filter) readTyped(e *format.Event) bool {
 	t := f.r.EventType(e.TypeID())
 	if t.IsLost() {
 		e.Data = nil
-		e.Flags &^= format.TypedHasStart
-		e.Args[format.TypedStart] = 0
+		e.Typed().ClearStart()
 		return true
 	}
 	var ok bool
@@ -48,35 +47,4 @@ func (f *Filter) defineTyped(e *format.Event) error {
 		}
 	})
 	return failed
-}
-
-// defineType writes a type, after the one whose spans its events end.
-func (f *Filter) defineType(id uint32) error {
-	if id == 0 || f.defined.types.has(id) {
-		return nil
-	}
-	f.defined.types.add(id)
-	t := f.r.EventType(id)
-	if t == nil {
-		t = format.LostEventType(id)
-	}
-	if begins := f.r.EventType(t.Ends); begins != nil && !f.defined.types.has(t.Ends) {
-		f.defined.types.add(t.Ends)
-		if err := f.w.DefineType(begins); err != nil {
-			return err
-		}
-	}
-	return f.w.DefineType(t)
-}
-
-func (f *Filter) defineText(id uint32) error {
-	if f.defined.texts.has(id) {
-		return nil
-	}
-	f.defined.texts.add(id)
-	t := f.r.Text(id)
-	if t == nil {
-		t = format.LostText(id)
-	}
-	return f.w.DefineText(t)
 }

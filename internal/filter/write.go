@@ -1,6 +1,10 @@
 package filter
 
-import "wprof/format"
+import (
+	"errors"
+
+	"wprof/format"
+)
 
 // write writes an event, after the definitions that it needs.
 func (f *Filter) write(e *format.Event) error {
@@ -25,11 +29,14 @@ func (f *Filter) write(e *format.Event) error {
 			return err
 		}
 	}
-	if err := f.defineFor(e); err != nil {
+	if err := f.defineFor(e); errors.Is(err, format.ErrFull) {
+		f.impossible("events name more than a section can define")
+		return nil
+	} else if err != nil {
 		return err
 	}
-	if e.Kind == format.KindSample && !f.sources[e.Args[format.SampleSource]] {
-		e.Args[format.SampleSource] = 0 // it was lost with the header, which is the place to say so
+	if e.Kind == format.KindSample && !f.sources[e.Sample().Source()] {
+		e.Sample().SetSource(0) // it was lost with the header, and the damage is reported there
 	}
 	f.usage.Apply(e)
 	if e.Kind == format.KindLost {
@@ -72,5 +79,9 @@ func (f *Filter) defineClocks() error {
 	}
 	more := &format.Definitions{Clocks: clocks[f.clocks:]}
 	f.clocks = len(clocks)
-	return f.w.Define(more)
+	if err := f.w.Define(more); !errors.Is(err, format.ErrFull) {
+		return err
+	}
+	f.impossible("there are more clock snapshots than a section can have")
+	return nil
 }

@@ -185,7 +185,7 @@ func (q *request) pathOf(inv *cli.Invocation, out output) string {
 
 func (q *request) readFilters(inv *cli.Invocation) error {
 	o, err := filter.OptionsFrom(inv)
-	q.input, q.base, q.filtered = o, o, filter.Asked(inv)
+	q.input, q.base, q.filtered = o, o, filter.FlagsGiven(inv)
 	q.collect.Idle = inv.Bool("idle") || inv.Bool("idle-threads")
 	if err == nil && q.view.Mode != graph.Events && !o.Kinds.Has(format.KindSwitch) {
 		return cli.Usagef("events of kind switch are needed to know how threads spend their time")

@@ -62,12 +62,12 @@ const restShown = "the output shows all the rest"
 type selection struct {
 	filter.Options
 	filtered bool // something may be left out
-	words    filter.Words
+	words    filter.Messages
 }
 
 // own is what is taken of the input.
 func (q *request) own() selection {
-	words := filter.Words{Start: "--start", End: "--end", Rest: restShown}
+	words := filter.Messages{Start: "--start", End: "--end", Rest: restShown}
 	if !q.diff { // which fails if nothing is left
 		words.Empty = "the output is empty"
 	}
@@ -76,15 +76,15 @@ func (q *request) own() selection {
 
 // compared is what is taken of the capture that the input is compared with.
 func (q *request) compared() selection {
-	return selection{q.base, q.filtered || q.ranged, filter.Words{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
+	return selection{q.base, q.filtered || q.ranged, filter.Messages{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
 }
 
 // read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and
 // has its exit status.
 func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of selection) (p *profile.Profile, verdict, err error) {
-	var through *filter.Through
+	var through *filter.FilteredReader
 	if of.filtered {
-		if through, err = filter.NewThrough(inv, in, name, of.Options, of.words); err != nil {
+		if through, err = filter.NewFilteredReader(inv, in, name, of.Options, of.words); err != nil {
 			return nil, nil, err
 		}
 		defer through.Close()

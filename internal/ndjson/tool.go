@@ -29,8 +29,8 @@ func Run(inv *cli.Invocation) error {
 	}
 	defer in.Close()
 	if q.hasRange {
-		words := filter.Words{Start: "--start", End: "--end", Empty: "the output has no events", Rest: restWritten}
-		part, err := filter.NewThrough(inv, in.In, in.Name, q.times, words)
+		words := filter.Messages{Start: "--start", End: "--end", Empty: "the output has no events", Rest: restWritten}
+		part, err := filter.NewFilteredReader(inv, in.In, in.Name, q.times, words)
 		if err != nil {
 			return err
 		}

@@ -88,6 +88,10 @@ func setter(b *bytes.Buffer, kind string, f wprof.Field) {
 		fmt.Fprintf(b, "v.e.Flags |= %d\n", f.Opt)
 	}
 	b.WriteString("}\n")
+	if f.Opt != 0 {
+		fmt.Fprintf(b, "\n// Clear%s removes %s%s.\nfunc (v %sEvent) Clear%s() {\nv.e.Args[%s%s] = 0\nv.e.Flags &^= %d\n}\n",
+			field, f.Name, announced(f), kind, field, kind, field, f.Opt)
+	}
 }
 
 func announced(f wprof.Field) string {

@@ -8,11 +8,11 @@ import (
 // kept is the mark of threads that are wanted under their present definition.
 const kept = 1
 
-// judge clears what is not wanted of an event and writes the rest. A thread is looked up once a side; it is judged
-// only when its definition changes.
+// filter clears the sides of an event that are not wanted and writes the rest. A thread is looked up once a side; whether it is
+// wanted is decided only when its definition changes.
 //
-// Measured: see BenchmarkJudge.
-func (f *Filter) judge(e *format.Event) error {
+// Measured: see BenchmarkFilter.
+func (f *Filter) filter(e *format.Event) error {
 	if e.Kind == format.KindLost {
 		f.tl.Apply(e)
 		return f.write(e)
@@ -86,7 +86,7 @@ func idFieldsOfKinds() (all [format.MaxKind + 1]idFields) {
 	return all
 }
 
-// side judges one side of an event.
+// side looks up the thread of one side of an event, and whether it is wanted.
 func (f *Filter) side(id format.TaskID, e *format.Event, pass bool) (*timeline.Thread, bool, error) {
 	t := f.tl.Enter(id)
 	if t == nil {
@@ -100,7 +100,7 @@ func (f *Filter) side(id format.TaskID, e *format.Event, pass bool) (*timeline.T
 	return t, t.Mark == kept, nil
 }
 
-// passes judges what belongs to the record and not to a thread: kind and CPU.
+// passes reports whether an event is kept as far as kind and CPU decide it.
 func (f *Filter) passes(e *format.Event) bool {
 	if !f.o.Kinds.Has(e.Kind) || !f.o.CPUs.Has(e.CPU) {
 		return false
@@ -118,19 +118,22 @@ func (f *Filter) passes(e *format.Event) bool {
 // passesState takes out of a thread's state what rests on kinds that are dropped.
 func (f *Filter) passesState(e *format.Event) bool {
 	if f.o.CPUs != nil {
-		return false // it may be running on a CPU that is not told of
+		return false // it may be running on a CPU that is left out
 	}
 	if e.Flags&format.StateNew != 0 {
 		return f.o.Kinds.Has(format.KindWakeupNew)
 	}
 	if e.Flags&format.StateHasWaking != 0 && !f.o.Kinds.Has(format.KindWaking) {
-		e.Flags &^= format.StateHasWaking | format.StateWokenIRQ
-		e.Args[format.StateThreadWoken], e.Args[format.StateThreadWaker], e.Args[format.StateThreadWakerCPU] = 0, 0, 0
+		state := e.StateThread()
+		state.ClearWoken()
+		state.ClearWaker()
+		state.ClearWakerCPU()
+		e.Flags &^= format.StateWokenIRQ
 	}
 	return true
 }
 
-// displaced leaves a mark when a dropped record tells that a kept thread does not run where it seemed to.
+// displaced writes that a kept thread has left its CPU when a dropped event shows that another one runs there.
 func (f *Filter) displaced(e *format.Event, by, next *timeline.Thread) error {
 	t := f.tl.Running(e.CPU)
 	if t == nil || t == by || t.Mark != kept || t.Task == 0 {
@@ -143,8 +146,8 @@ func (f *Filter) displaced(e *format.Event, by, next *timeline.Thread) error {
 	return f.leave(id, e.CPU, e.Time)
 }
 
-// applyHidden applies a dropped record of a CPU that is left out, or of a thread that is off. After a loss it may tell
-// that a kept thread does not run on the other CPU where it seemed to.
+// applyHidden applies a dropped event of a CPU that is left out, or of a thread that is off. After a loss it may show that a kept
+// thread does not run on the other CPU where it seemed to.
 func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) error {
 	a, b := f.placeOf(subject, e.Task), f.placeOf(object, e.Object())
 	f.tl.Apply(e)
@@ -154,8 +157,8 @@ func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) 
 	return f.leftPlace(object, b, e)
 }
 
-// place is where a kept thread is shown to run, and under which name: that of the event, under which change has just told
-// its state, if it is a new one. No task: nowhere.
+// place is where a kept thread is shown to run, and under which definition: that of the event, under which change has just
+// written its state, if it is a new one. No task: nowhere.
 type place struct {
 	task format.TaskID
 	cpu  uint32

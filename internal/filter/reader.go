@@ -1,0 +1,70 @@
+package filter
+
+import (
+	"io"
+
+	"wprof/format"
+	"wprof/internal/cli"
+)
+
+// FlagsGiven reports whether flags of [Flags] or [RecordFlags] were given.
+func FlagsGiven(inv *cli.Invocation) bool {
+	for _, group := range []cli.Group{Flags(), RecordFlags()} {
+		for _, f := range group.Flags {
+			if inv.IsSet(f.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// FilteredReader is a stream that is filtered while it is read, for tools that have the filter's flags themselves.
+type FilteredReader struct {
+	*io.PipeReader
+	inv      *cli.Invocation
+	name     string
+	messages Messages
+	isFinite bool
+	finished chan struct{}
+	result   Result
+	err      error
+}
+
+// Messages are parts of messages about a filter.
+type Messages struct {
+	Start, End string // the flags of the time range
+	Empty      string // the result if nothing is kept; "": the tool says so itself
+	Rest       string // the result of a damaged input
+}
+
+// NewFilteredReader begins to filter an input. The name is for messages.
+func NewFilteredReader(inv *cli.Invocation, in io.Reader, name string, o Options, messages Messages) (*FilteredReader, error) {
+	o.start, o.end = messages.Start, messages.End
+	r, w := io.Pipe()
+	f, err := New(in, w, !isRegular(in), o)
+	if err != nil {
+		return nil, cli.InputError("filter", name, err)
+	}
+	t := &FilteredReader{PipeReader: r, inv: inv, name: name, messages: messages, isFinite: format.IsFinite(in), finished: make(chan struct{})}
+	go func() {
+		defer close(t.finished)
+		t.result, t.err = f.Run()
+		if t.err != nil && !cli.EndsWell(t.err) {
+			w.CloseWithError(t.err)
+			return
+		}
+		w.Close()
+	}()
+	return t, nil
+}
+
+// Finite reports whether the stream surely ends.
+func (t *FilteredReader) Finite() bool { return t.isFinite }
+
+// Outcome says what happened, in messages and by the error's exit status, after the stream was read to its end.
+func (t *FilteredReader) Outcome() error {
+	t.Close()
+	<-t.finished
+	return outcome(t.inv, t.name, t.messages, t.result, t.err)
+}
