@@ -25,6 +25,7 @@ import (
 	"wprof/internal/chrome"
 	"wprof/internal/columns"
 	"wprof/internal/filter"
+	"wprof/internal/firefox"
 	"wprof/internal/flame/analysis"
 	"wprof/internal/flame/folded"
 	"wprof/internal/flame/graph"
@@ -473,6 +474,11 @@ func records() []converted {
 		{"chrome", reading(func(r *format.Reader) error {
 			var out bytes.Buffer
 			_, _ = chrome.Write(r, &out, chrome.Options{Numa: true})
+			return areJSON(out.Bytes())
+		})},
+		{"firefox", reading(func(r *format.Reader) error {
+			var out bytes.Buffer
+			_, _ = firefox.Write(r, &out, firefox.Options{})
 			return areJSON(out.Bytes())
 		})},
 		{"columns", reading(func(r *format.Reader) error {

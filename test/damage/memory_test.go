@@ -18,7 +18,7 @@ func bulkOutputs() []string {
 	return []string{
 		"wprof-filter", "wprof-filter -p 7 --children", "wprof-filter --start 100ms", "wprof-symbolize",
 		"wprof-perfetto", "wprof-perfetto -e arrows,sched-extras,embed-stacks,timer-ticks",
-		"wprof-json", "wprof-json --stream", "wprof-json --chrome", "wprof-json --parquet DIR",
+		"wprof-json", "wprof-json --stream", "wprof-json --chrome", "wprof-json --firefox", "wprof-json --parquet DIR",
 		"wprof-flame", "wprof-flame --by thread", "wprof-flame --html", "wprof-flame --svg", "wprof-flame --pprof", "wprof-flame --speedscope",
 		"wprof-flame --wakeup-chain 4", "wprof-flame --analysis", "wprof-flame --diff FILE",
 		"wprof-info", "wprof-info --json", "wprof-info --check", "wprof-info --dump",

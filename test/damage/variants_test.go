@@ -61,6 +61,7 @@ func ways() []way {
 	return append(all,
 		way{"wprof-json", nil, false, judgeLines},
 		way{"wprof-json", []string{"--stream", "-e", "numa"}, true, judgeLines},
+		way{"wprof-json", []string{"--firefox"}, true, judgeJSON},
 		way{"wprof-json", []string{"--chrome"}, true, judgeJSON})
 }
 

@@ -251,7 +251,7 @@ func TestDiskFullWhileRendering(t *testing.T) {
 	}{
 		{"wprof-filter", []string{"-z0", "-o"}}, {"wprof-symbolize", []string{"-z0", "-o"}}, {"wprof-perfetto", []string{"-o"}},
 		{"wprof-flame", []string{"--speedscope", "-o"}}, {"wprof-json", []string{"-o"}}, {"wprof-json", []string{"--stream", "-o"}},
-		{"wprof-json", []string{"--chrome", "-o"}},
+		{"wprof-json", []string{"--chrome", "-o"}}, {"wprof-json", []string{"--firefox", "-o"}},
 	} {
 		full := append(append([]string{capture}, c.args...), "/dev/full")
 		r := tools.Try(t, time.Minute, nil, c.tool, full...)

@@ -66,6 +66,7 @@ func jobs() []job {
 		{name: "wprof-json", file: true, brief: true, read: isLines},
 		{name: "wprof-json --stream", file: true, brief: true, read: isLines},
 		{name: "wprof-json --chrome", keeps: true, read: isChrome},
+		{name: "wprof-json --firefox", keeps: true, read: isProfile},
 		{name: "wprof-json --parquet columns -e numa", keeps: true, read: isNothing, files: areColumns},
 		{name: "wprof-info", lists: true, brief: true, read: isSummary},
 		{name: "wprof-info --json", lists: true, read: isJSON},

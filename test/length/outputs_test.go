@@ -337,6 +337,35 @@ func isPage(out io.Reader) verdict {
 	}
 }
 
+// isProfile expects a profile for the Firefox Profiler that has at least as many samples as there were switches.
+func isProfile(out io.Reader) verdict {
+	const begin = `"samples":{"weightType":"tracing-ms","length":`
+	samples, last := uint64(0), ""
+	in := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := in.ReadSlice('\n') // the first of a part of a column that does not fit
+		if rest, is := bytes.CutPrefix(line, []byte(begin)); is {
+			n, _ := strconv.ParseUint(string(bytes.TrimSuffix(rest, []byte(",\n"))), 10, 64)
+			samples += n
+		}
+		if len(line) > 0 {
+			last = string(line[max(0, len(line)-100):])
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	return func(w written) error {
+		switch {
+		case !strings.HasSuffix(last, "}}]}\n"):
+			return fmt.Errorf("the profile ends with %q", last)
+		case samples < w.events/2:
+			return fmt.Errorf("%d samples for %d events", samples, w.events)
+		}
+		return nil
+	}
+}
+
 // isChrome expects an event a line, and at least as many of them as there were switches.
 func isChrome(out io.Reader) verdict {
 	lines, wrong, last := uint64(0), "", ""

@@ -217,6 +217,7 @@ func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
 		{"wprof-json", nil, 5, 0},
 		{"wprof-json", []string{"--stream", "-k", "switch"}, 5, 0},
 		{"wprof-json", []string{"--chrome"}, 5, 0},
+		{"wprof-json", []string{"--firefox"}, 5, 0},
 		{"wprof-json", []string{"--start", c.offset(from), "--end", c.offset(to)}, 0, 0},
 	} {
 		for file, want := range map[string]int{c.path: one.lossy, whole: one.whole} {

@@ -307,7 +307,7 @@ func TestReadersNeedNothing(t *testing.T) {
 	bin := open(t, 0o755)
 	for _, c := range [][]string{
 		{"wprof-filter"}, {"wprof-filter", "-p", "1"}, {"wprof-symbolize"}, {"wprof-symbolize", "--again"}, {"wprof-perfetto"}, {"wprof-flame"}, {"wprof-flame", "--speedscope"},
-		{"wprof-json"}, {"wprof-json", "--stream"}, {"wprof-json", "--chrome"},
+		{"wprof-json"}, {"wprof-json", "--stream"}, {"wprof-json", "--chrome"}, {"wprof-json", "--firefox"},
 		{"wprof-info"}, {"wprof-info", "--check"}, {"wprof-info", "--dump"},
 	} {
 		tool := filepath.Join(bin, c[0])

@@ -75,7 +75,7 @@ func TestTerminalObeysNoTextOfOthers(t *testing.T) {
 	binary := map[string]bool{"wprof-perfetto": true, "wprof-filter": true, "wprof-symbolize": true}
 	for _, args := range [][]string{
 		{"wprof-info"}, {"wprof-info", "--json"}, {"wprof-info", "--check"}, {"wprof-info", "--dump"}, {"wprof-info", "--undump"},
-		{"wprof-json"}, {"wprof-json", "--array"}, {"wprof-json", "--stream"}, {"wprof-json", "--chrome"}, {"wprof-json", "--parquet", missing + "1"},
+		{"wprof-json"}, {"wprof-json", "--array"}, {"wprof-json", "--stream"}, {"wprof-json", "--chrome"}, {"wprof-json", "--firefox"}, {"wprof-json", "--parquet", missing + "1"},
 		{"wprof-flame"}, {"wprof-flame", "--svg"}, {"wprof-flame", "--html"}, {"wprof-flame", "--speedscope"}, {"wprof-flame", "--analysis"},
 		{"wprof-flame", "--by", "thread", "--state", "-a"}, {"wprof-flame", "--waker"}, {"wprof-flame", "--diff", other},
 		{"wprof-flame", "--per-thread", missing + "2"}, {"wprof-flame", "--report", missing + "3"}, {"wprof-flame", "--svg=" + noFolder},

@@ -227,6 +227,7 @@ func forksThroughTools(t *testing.T, capture, pid string) {
 		{"wprof-json", []string{"-o", filepath.Join(dir, "lines.json")}},
 		{"wprof-json", []string{"--stream", "-o", filepath.Join(dir, "stream.json")}},
 		{"wprof-json", []string{"--chrome", "-o", filepath.Join(dir, "chrome.json")}},
+		{"wprof-json", []string{"--firefox", "-o", filepath.Join(dir, "firefox.json")}},
 		{"wprof-json", []string{"--parquet", filepath.Join(dir, "columns")}},
 	} {
 		bounded(t, fmt.Sprint(one.tool, one.args), tools.Try(t, 2*time.Minute, nil, one.tool, append(one.args, capture)...), most)
