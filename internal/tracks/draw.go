@@ -6,15 +6,18 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Draw reads a stream to its end and calls enc with all that is drawn of it. Whatever ends the stream, its last window is
-// closed; errors of the stream come back after all before them has been drawn.
+// Draw reads a stream to its end and calls enc, on a goroutine of its own, with all that is drawn of it. Whatever ends the
+// stream, its last window is closed; errors of the stream come back after all before them has been drawn.
 func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
-	d := &drawer{r: r, enc: enc, made: NewMaker(r), options: o, rows: bounded.NewMap[int32, *row](maxRows)}
-	d.events, _ = enc.(EventEncoder)
+	b := startBehind(enc)
+	d := &drawer{r: r, enc: b, made: NewMaker(r), options: o, rows: bounded.NewMap[int32, *row](maxRows)}
 	if o.Threads {
 		d.spans = timeline.NewSpans(r, d.span)
 	}
 	err := timeline.Visit(r, d)
+	if failed := b.finish(); err == nil {
+		err = failed
+	}
 	if d.spans != nil {
 		d.sum.Forgotten = d.spans.Timeline().Forgotten()
 	}
@@ -24,8 +27,7 @@ func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 // drawer is the [timeline.Visitor] that draws.
 type drawer struct {
 	r       *format.Reader
-	enc     Encoder
-	events  EventEncoder    // nil: enc is none
+	enc     *behind
 	spans   *timeline.Spans // nil: nothing is drawn of threads
 	options Options
 	made    *Maker
@@ -50,19 +52,17 @@ func (d *drawer) NewSection(s *format.Session) error {
 		d.spans.NewSection(s)
 	}
 	d.made.NewSection()
-	d.enc.Section(s)
+	d.enc.section(s)
 	d.clocks = 0
 	d.passClocks()
-	return d.enc.Flush()
+	return d.enc.flush(d.last)
 }
 
 // passClocks passes the clock snapshots on that were read since the last call.
 func (d *drawer) passClocks() {
 	all := d.r.Clocks()
-	if d.events != nil {
-		for _, s := range all[d.clocks:] {
-			d.events.Clock(s)
-		}
+	for _, s := range all[d.clocks:] {
+		d.enc.clock(s)
 	}
 	d.clocks = len(all)
 }
@@ -71,14 +71,14 @@ func (d *drawer) passClocks() {
 func (d *drawer) Open(s *format.Session, at, before int64, isFirst bool) error {
 	if !isFirst && at > before {
 		d.note = Note{Kind: NotRecorded, CPU: format.AllCPUs, From: before, To: at, Name: "not recorded"}
-		d.enc.Note(&d.note)
+		d.enc.note(&d.note)
 	}
 	d.opened = at
 	if d.spans != nil {
 		d.spans.Open(at)
 	}
-	d.enc.Open(at, s)
-	return d.enc.Flush()
+	d.enc.open(at, s)
+	return d.enc.flush(d.last)
 }
 
 // Event implements [timeline.Visitor].
@@ -90,19 +90,19 @@ func (d *drawer) Event(e *format.Event) error {
 	}
 	if e.Flags&format.FlagLate != 0 {
 		d.note = lateNote(e)
-		d.enc.Note(&d.note)
+		d.enc.note(&d.note)
 	}
 	if e.Kind == format.KindLost {
 		d.sum.Lost = true
 		d.note = lostNote(e)
-		d.enc.Note(&d.note)
+		d.enc.note(&d.note)
 	}
-	if d.events != nil {
+	if d.enc.events != nil {
 		d.event = Event{e, d.made.task(e.Task), d.made.task(e.OtherTask())}
-		d.events.Event(&d.event)
+		d.enc.event(&d.event)
 	}
 	d.draw(e)
-	return d.enc.Flush()
+	return d.enc.flush(e.Time)
 }
 
 // Close implements [timeline.Visitor].
@@ -112,8 +112,8 @@ func (d *drawer) Close(at int64) error {
 		d.spans.Close(at)
 	}
 	d.items(d.made.Close(at))
-	d.enc.Close(at)
-	return d.enc.Flush()
+	d.enc.close(at)
+	return d.enc.flush(d.last)
 }
 
 // draw draws what an event shows of threads.
@@ -173,7 +173,7 @@ func (d *drawer) happened(e *format.Event) {
 	default:
 		return
 	}
-	d.enc.Instant(i)
+	d.enc.instant(i)
 }
 
 func (d *drawer) sampled(e *format.Event) {
@@ -182,7 +182,7 @@ func (d *drawer) sampled(e *format.Event) {
 		return
 	}
 	d.sample = Sample{At: e.Happened(), Task: k, CPU: e.CPU, Source: e.Args[format.SampleSource], Stack: d.stack(e.Stack())}
-	d.enc.Sample(&d.sample)
+	d.enc.sample(&d.sample)
 }
 
 // stack returns the stack of an id; nil: there is none, or stacks are not drawn.
@@ -208,5 +208,5 @@ func (d *drawer) item(i *Item) {
 	if d.options.NoStacks {
 		i.Stack = nil
 	}
-	d.enc.Item(i)
+	d.enc.item(i)
 }

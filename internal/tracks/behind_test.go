@@ -1,0 +1,136 @@
+package tracks
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// noted is an encoder that notes its calls.
+type noted struct {
+	calls []string
+	fail  error
+}
+
+func (n *noted) note(what string, args ...any) { n.calls = append(n.calls, fmt.Sprintln(what, args)) }
+
+func (n *noted) Section(s *format.Session)        { n.note("section", s.Id) }
+func (n *noted) Open(at int64, s *format.Session) { n.note("open", at, s.Id) }
+func (n *noted) Slice(s *Slice)                   { n.note("slice", s.From, s.To, s.Task.Def.Tid) }
+func (n *noted) Instant(i *Instant)               { n.note("instant", i.At, string(i.Path)) }
+func (n *noted) Sample(s *Sample)                 { n.note("sample", s.At) }
+func (n *noted) Item(i *Item)                     { n.note("item", i.From, i.Args) }
+func (n *noted) Note(o *Note)                     { n.note("note", o.From, o.Name) }
+func (n *noted) Close(at int64)                   { n.note("close", at) }
+func (n *noted) Flush() error                     { return n.fail }
+func (n *noted) Event(e *Event)                   { n.note("event", e.Time, e.Args[0], string(e.Data)) }
+func (n *noted) Clock(s *format.ClockSnapshot)    { n.note("clock", s.Monotonic) }
+
+// What is passed on behind is what the calls had, although the caller uses it again.
+func TestCallsArriveInOrder(t *testing.T) {
+	got, want := new(noted), new(noted)
+	b := startBehind(got)
+	session := &format.Session{Id: 7}
+	b.section(session)
+	want.Section(session)
+	b.open(1, session)
+	want.Open(1, session)
+	var raw format.Event
+	e, s, i := Event{Event: &raw}, Slice{Span: new(timeline.Span), Task: &Task{Def: &format.Task{Tid: 5}}}, Instant{}
+	sample, item, note := Sample{}, Item{Args: make([]Arg, 1)}, Note{Name: "x"}
+	data := make([]byte, 0, 64)
+	for n := range int64(3 * batches * batchCalls) {
+		data = fmt.Append(data[:0], n)
+		raw.Time, raw.Args[0], raw.Data = n, uint64(n), data
+		s.From, s.To, i.At, i.Path, sample.At = n, n+1, n, data, n
+		item.From, item.Args[0].Number, note.From = n, uint64(n), n
+		b.event(&e)
+		want.Event(&e)
+		switch n % 7 {
+		case 0:
+			b.slice(&s)
+			want.Slice(&s)
+		case 1:
+			b.instant(&i)
+			want.Instant(&i)
+		case 2:
+			b.sample(&sample)
+			want.Sample(&sample)
+		case 3:
+			b.item(&item)
+			want.Item(&item)
+		case 4:
+			b.note(&note)
+			want.Note(&note)
+		case 5:
+			clock := &format.ClockSnapshot{Monotonic: n}
+			b.clock(clock)
+			want.Clock(clock)
+		}
+		if err := b.flush(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.close(9)
+	want.Close(9)
+	if err := b.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.calls) != len(want.calls) {
+		t.Fatalf("%d calls arrive, want %d", len(got.calls), len(want.calls))
+	}
+	for i := range want.calls {
+		if got.calls[i] != want.calls[i] {
+			t.Fatalf("call %d is %q, want %q", i, got.calls[i], want.calls[i])
+		}
+	}
+}
+
+// The error of an encoder reaches the caller, who may go on.
+func TestErrorOfAnEncoderComesBack(t *testing.T) {
+	broken := &noted{fail: errors.New("disk full")}
+	b := startBehind(broken)
+	e := Event{Event: new(format.Event)}
+	var err error
+	for range 100 * batchCalls {
+		b.event(&e)
+		if err = b.flush(0); err != nil {
+			break
+		}
+	}
+	b.close(9)
+	if last := b.finish(); !errors.Is(err, broken.fail) || !errors.Is(last, broken.fail) {
+		t.Errorf("the errors are %v, and at the end %v", err, last)
+	}
+	if n := len(broken.calls); n == 0 || n > batchCalls {
+		t.Errorf("%d calls were made of a broken encoder", n)
+	}
+}
+
+// silent takes all calls that come with every event.
+type silent struct{ noted }
+
+func (*silent) Event(*Event) {}
+func (*silent) Slice(*Slice) {}
+
+func TestNothingIsAllocatedForACall(t *testing.T) {
+	b := startBehind(new(silent))
+	e, s := Event{Event: &format.Event{Data: []byte("program")}}, Slice{Span: new(timeline.Span)}
+	const events = 20 * batchCalls
+	allocated := testing.AllocsPerRun(3, func() {
+		for range events {
+			b.event(&e)
+			b.slice(&s)
+			_ = b.flush(0)
+		}
+	})
+	if allocated > events/1000 {
+		t.Errorf("%v allocations for %d events", allocated, events)
+	}
+	if err := b.finish(); err != nil {
+		t.Fatal(err)
+	}
+}
