@@ -6,6 +6,7 @@ import (
 	"wprof/format"
 	"wprof/internal/merge"
 	"wprof/internal/ringdata"
+	"wprof/internal/timeline"
 )
 
 // applier turns records, in the order of time, into what the roster knows and what the stream tells. Records before
@@ -80,7 +81,7 @@ func (a *applier) applyRare(b []byte, at int64) error {
 func (a *applier) subject(b []byte) *thread {
 	tid := binary.LittleEndian.Uint32(b[ringdata.HdrTID:])
 	if n := int(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])); n < len(a.cpus) {
-		if t := a.cpus[n].running; t != nil {
+		if t := a.cpus[n].Running; t != nil {
 			if t.tid == tid {
 				return t
 			}
@@ -97,7 +98,7 @@ func (a *applier) noticeExchange(running *thread, tid uint32) {
 	if !running.told || running.pid != tid || running.key != running.tid {
 		return
 	}
-	if leader := a.threads.get(tid); leader != nil && leader != running && (leader.exited || leader.status == gone) && leader.key == tid {
+	if leader := a.threads.get(tid); leader != nil && leader != running && (leader.exited || leader.Status == timeline.Dead) && leader.key == tid {
 		a.threads.exchange(running, leader)
 	}
 }

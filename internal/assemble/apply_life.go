@@ -6,6 +6,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/ringdata"
+	"wprof/internal/timeline"
 )
 
 func (a *applier) applyFork(b []byte, at int64) error {
@@ -46,7 +47,7 @@ func (a *applier) applyExec(b []byte, at int64) error {
 		if t.tid == old && t.key != old {
 			caller, leader = t, caller
 		}
-		if caller != nil && leader != nil && caller.status != gone && !caller.isIdle && !leader.isIdle {
+		if caller != nil && leader != nil && caller.Status != timeline.Dead && !caller.isIdle && !leader.isIdle {
 			a.takeOver(caller, leader)
 			t = caller
 		}
@@ -91,10 +92,8 @@ func (a *applier) takeOver(caller, leader *thread) {
 	}
 	caller.def, caller.was = nil, was
 	leader.was, leader.def = leader.latest(), nil
-	if leader.status == running {
-		a.vacate(leader)
-	}
-	leader.status = gone
+	a.vacate(leader)
+	leader.Status = timeline.Dead
 }
 
 func (a *applier) applyRename(b []byte, at int64) error {

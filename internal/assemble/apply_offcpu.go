@@ -10,7 +10,7 @@ import (
 
 // tellOff gives the switch that brings a thread back the stack that the thread had while it was off its CPU.
 func (a *applier) tellOff(e *format.Event, b []byte, next *thread, at int64) error {
-	if e.Flags&format.SwitchHasSince != 0 && at-next.since < a.offCPUMin {
+	if e.Flags&format.SwitchHasSince != 0 && at-next.Since < a.offCPUMin {
 		return nil
 	}
 	id := a.code.stackOf(next.user, next.kernel)

@@ -5,6 +5,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/ringdata"
+	"wprof/internal/timeline"
 )
 
 func (a *applier) applySwitch(b []byte, at int64) error {
@@ -14,7 +15,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	n := uint32(le.Uint16(b[ringdata.HdrCPU:]))
 	c := a.cpu(n)
 	tid := le.Uint32(b[ringdata.HdrTID:])
-	prev := c.running
+	prev := c.Running
 	if prev == nil || prev.tid != tid {
 		prev = a.leaving(c, tid, le.Uint32(b[ringdata.SwitchPrevState:]))
 	}
@@ -39,16 +40,16 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		e.Args[format.SwitchPrevState] = uint64(state)
 		e.Args[format.SwitchPrevPrio] = uint64(int64(prevPrio))
 		e.Args[format.SwitchNextPrio] = uint64(int64(nextPrio))
-		if next.known && next.visible && a.isOff(next) && !next.isNew && !next.isIdle {
+		if next.SinceKnown && next.visible && a.isOff(next) && !next.New && !next.isIdle {
 			e.Flags |= format.SwitchHasSince
-			if next.approx {
+			if next.Approx {
 				e.Flags |= format.SwitchApprox
 			}
 			if next.called {
 				e.Flags |= format.SwitchSinceCalled
 			}
-			e.Args[format.SwitchSince] = uint64(next.since)
-			e.Args[format.SwitchNextState] = uint64(next.state)
+			e.Args[format.SwitchSince] = uint64(next.Since)
+			e.Args[format.SwitchNextState] = uint64(next.State)
 		}
 		e.Args[format.SwitchStack] = 0
 		if next.visible && !next.isIdle {
@@ -60,24 +61,21 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 			return err
 		}
 	}
-	if at < c.at || !prev.isIdle && prev.at > at || !next.isIdle && next.at > at {
+	if at < c.ChangedAt || !prev.isIdle && prev.ChangedAt > at || !next.isIdle && next.ChangedAt > at {
 		a.switchedBefore(c, n, prev, at, state, called, prevPrio)
 		return nil
 	}
 
-	if was := c.running; was != nil && was != prev {
-		c.running = nil
-		was.forget()
+	if was := c.Running; was != nil && was != prev {
+		c.Running = nil
+		was.forget(at)
 	} else if was != nil && was.group != nil && at > c.counted {
 		was.group.ns += at - c.counted
 	}
 	switch {
 	case prev.isIdle:
 	case !prev.visible:
-		if prev.status == running && prev.cpu != n {
-			a.vacate(prev)
-		}
-		prev.forget()
+		a.hide(prev, at)
 	default:
 		a.leave(prev, n, at, state, called, prevPrio)
 		if s := trailing(b, ringdata.SwitchSize); s != nil {
@@ -85,19 +83,15 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 			prev.user, prev.kernel = a.code.told.find(user, at), a.code.told.find(kernel, at)
 		}
 	}
-	c.seen, c.at, c.prio, c.counted = true, at, nextPrio, at
-	c.since, c.known, c.approx = at, true, false
-	if !next.visible {
-		a.hide(next)
-		c.running = nil
-		return nil
+	switch {
+	case !next.visible:
+		a.hide(next, at)
+		next = nil
+	case !next.isIdle:
+		a.arrive(next, n, at, nextPrio)
 	}
-	c.running = next
-	if next.isIdle {
-		return nil
-	}
-	a.arrive(next, n, at)
-	next.prio = nextPrio
+	c.SetRunning(next, at, nextPrio, timeline.BeginAt(at))
+	c.counted = at
 	return nil
 }
 
@@ -117,7 +111,7 @@ func switchFlags(flags uint8, called bool) format.Flags {
 
 // leaving is the thread that leaves a CPU on which another one was thought to run, or none.
 func (a *applier) leaving(c *cpu, tid, state uint32) *thread {
-	t, was := a.thread(tid), c.running
+	t, was := a.thread(tid), c.Running
 	if was == nil || t == was {
 		return t
 	}
@@ -133,21 +127,13 @@ func (a *applier) leaving(c *cpu, tid, state uint32) *thread {
 // switchedBefore takes a switch that is older than what is known of its CPU or its threads: only the one that left can
 // still be news.
 func (a *applier) switchedBefore(c *cpu, n uint32, prev *thread, at int64, state format.State, called bool, prio int32) {
-	if prev.isIdle || prev.at > at || !prev.visible {
+	if prev.isIdle || prev.ChangedAt > at || !prev.visible {
 		return
 	}
-	if c.running == prev {
-		c.running = nil
+	if c.Running == prev {
+		c.Running = nil
 	}
 	a.leave(prev, n, at, state, called, prio)
-}
-
-// hide makes a thread unknown that the filters do not want: what it does next is not recorded.
-func (a *applier) hide(t *thread) {
-	if t.status == running {
-		a.vacate(t)
-	}
-	t.forget()
 }
 
 func (a *applier) applyWaking(b []byte, at int64) error {
@@ -173,9 +159,8 @@ func (a *applier) applyWaking(b []byte, at int64) error {
 			return err
 		}
 	}
-	// The first waking counts. One that comes while the thread runs ends no time off the CPU.
-	if flags&ringdata.FlagObject != 0 && wakee.status == off && wakee.losses == a.losses && wakee.woken == 0 && !wakee.isNew && at >= wakee.since {
-		wakee.woken, wakee.waker, wakee.wakerCPU, wakee.wokenIRQ = at, a.out.current(waker), n, flags&ringdata.FlagInterrupt != 0
+	if flags&ringdata.FlagObject != 0 && wakee.losses == a.losses && wakee.TakesWaking(at) {
+		wakee.Waking = timeline.Waking[*definition]{Woken: at, Waker: a.out.current(waker), WakerCPU: n, WokenIRQ: flags&ringdata.FlagInterrupt != 0}
 	}
 	return nil
 }
@@ -197,10 +182,9 @@ func (a *applier) applyWakeupNew(b []byte, at int64) error {
 			return err
 		}
 	}
-	if wakee.visible && wakee.status == unknown && !wakee.isIdle {
-		wakee.status, wakee.losses, wakee.isNew, wakee.cpu, wakee.prio = off, a.losses, true, target, prio
-		wakee.since, wakee.known, wakee.at = at, true, at
-		wakee.woken, wakee.waker, wakee.wakerCPU, wakee.wokenIRQ = at, a.out.current(waker), e.CPU, false
+	if wakee.visible && wakee.Status == timeline.Unknown && !wakee.isIdle {
+		wakee.WakeNew(target, prio, timeline.Waking[*definition]{Woken: at, Waker: a.out.current(waker), WakerCPU: e.CPU})
+		wakee.losses = a.losses
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/ringdata"
+	"wprof/internal/timeline"
 )
 
 // freshName is how long after a name was told by an event a list of tasks cannot change it: the list may have read the
@@ -42,25 +43,25 @@ func (a *applier) applyTask(b []byte, at int64) {
 	if flags&ringdata.FlagSubject == 0 && who.pid != a.recorder {
 		a.filtered = true
 	}
-	if !a.out.states || t.status == gone || t.status == running || a.isOff(t) {
+	if !a.out.states || t.Status == timeline.Dead || t.Status == timeline.Running || a.isOff(t) {
 		return
 	}
 	t.visible = flags&ringdata.FlagSubject != 0
-	t.prio = int32(int16(le.Uint16(b[ringdata.TaskPrio:])))
-	t.cpu = uint32(le.Uint16(b[ringdata.HdrCPU:]))
-	t.since, t.known = int64(le.Uint64(b[ringdata.TaskSinceNS:])), flags&ringdata.FlagSince != 0
-	t.approx = t.known
+	t.Prio = int32(int16(le.Uint16(b[ringdata.TaskPrio:])))
+	t.CPU = uint32(le.Uint16(b[ringdata.HdrCPU:]))
+	known := flags&ringdata.FlagSince != 0
+	t.Begin = timeline.Begin{Since: int64(le.Uint64(b[ringdata.TaskSinceNS:])), SinceKnown: known, Approx: known}
 	state := kernelState(le.Uint32(b[ringdata.TaskState:]))
 	switch {
-	case state&(format.StateDead|format.StateZombie) != 0:
-		t.status = gone
+	case timeline.Ends(state):
+		t.Status = timeline.Dead
 	case flags&ringdata.FlagOnCPU != 0:
 		a.place(t, at)
 	case t.visible:
-		t.status, t.losses, t.state, t.isNew, t.called = off, a.losses, state, false, false
-		t.woken, t.waker = 0, nil
+		t.Status, t.losses, t.State, t.New, t.called = timeline.Off, a.losses, state, false, false
+		t.Waking = timeline.Waking[*definition]{}
 		if flags&ringdata.FlagQueued != 0 {
-			t.state = format.StateRunnable
+			t.State = format.StateRunnable
 		}
 	}
 }
@@ -72,18 +73,18 @@ func isNear(a, b int64) bool { return a-b <= startSlack && b-a <= startSlack }
 
 // place puts a thread on the CPU on which a list of tasks has found it, unless events have told who runs there.
 func (a *applier) place(t *thread, at int64) {
-	c := a.cpu(t.cpu)
-	c.seen = true
-	if c.running != nil || c.at > a.listFrom || !t.visible {
+	c := a.cpu(t.CPU)
+	c.Seen = true
+	if c.Running != nil || c.ChangedAt > a.listFrom || !t.visible {
 		return
 	}
-	c.running, c.prio = t, t.prio
-	c.since, c.known, c.approx = t.since, t.known, t.approx
-	if t.known {
-		at = t.since
+	c.Running, c.Prio = t, t.Prio
+	c.Begin = t.Begin
+	if t.SinceKnown {
+		at = t.Since
 	}
 	c.counted = max(c.counted, at)
-	t.status, t.at = running, 0
+	t.Status, t.ChangedAt = timeline.Running, 0
 }
 
 // idleElsewhere puts the idle thread on every CPU where a complete list of tasks has found nobody.
@@ -95,8 +96,8 @@ func (a *applier) idleElsewhere(cpus []*format.Cpu) {
 		if info.Offline || info.Id >= 1<<16 {
 			continue
 		}
-		if c := a.cpu(info.Id); c.running == nil && !c.seen {
-			c.running, c.prio = a.idle, idlePrio
+		if c := a.cpu(info.Id); c.Running == nil && !c.Seen {
+			c.Running, c.Prio = a.idle, idlePrio
 		}
 	}
 }

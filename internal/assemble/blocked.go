@@ -7,6 +7,7 @@ import (
 	"wprof/internal/merge"
 	"wprof/internal/ringdata"
 	"wprof/internal/spool"
+	"wprof/internal/timeline"
 )
 
 // eachBlocked calls take with every rec_blocked of the lists in some chunks.
@@ -27,8 +28,8 @@ func eachBlocked(in *merge.Reader, lists []spool.Chunk, take func(b []byte)) err
 // tellBlocked notes where the threads are that are still blocked at the end.
 func (f *finaliser) tellBlocked(end int64) error {
 	blocked := func(t *thread) bool {
-		short := t.known && end-t.since < f.apply.offCPUMin
-		return f.apply.isOff(t) && t.woken == 0 && !short && t.state != format.StateRunnable && t.state&format.StatePreempted == 0
+		short := t.SinceKnown && end-t.Since < f.apply.offCPUMin
+		return f.apply.isOff(t) && t.Woken == 0 && !short && t.State != format.StateRunnable && t.State&format.StatePreempted == 0
 	}
 	_ = f.apply.threads.all(func(t *thread) error {
 		if !blocked(t) {
@@ -56,13 +57,11 @@ func (f *finaliser) tellBlocked(end int64) error {
 func (a *applier) findBlocked(t *thread, b []byte, end int64) {
 	le := binary.LittleEndian
 	since := int64(le.Uint64(b[ringdata.BlockedSinceNS:]))
-	if t.status == running || t.status == gone || a.isOff(t) || b[ringdata.HdrFlags]&ringdata.FlagSince == 0 || since >= end {
+	if t.Status == timeline.Running || t.Status == timeline.Dead || a.isOff(t) || b[ringdata.HdrFlags]&ringdata.FlagSince == 0 || since >= end {
 		return
 	}
-	t.forget()
-	t.status, t.losses, t.visible = off, a.losses, true
-	t.state, t.prio = kernelState(le.Uint32(b[ringdata.BlockedState:])), int32(le.Uint32(b[ringdata.BlockedPrio:]))
-	t.since, t.known, t.approx = since, true, true
+	a.leave(t, t.CPU, since, kernelState(le.Uint32(b[ringdata.BlockedState:])), false, int32(le.Uint32(b[ringdata.BlockedPrio:])))
+	t.Approx, t.visible = true, true
 }
 
 // blockedStacks are the two parts of a stack that the iterator has told; nil: there is none.

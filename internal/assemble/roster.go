@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"wprof/format"
+	"wprof/internal/timeline"
 )
 
 // roster knows who every thread is and what it does: the identities that the records tell, and the scheduler's state,
@@ -28,14 +29,8 @@ type roster struct {
 
 // cpu is who runs on a CPU, as far as that is known.
 type cpu struct {
-	running *thread
-	seen    bool
-	known   bool  // since is
-	approx  bool  // since is an estimate
-	since   int64 // when it came
+	timeline.CPUState[thread]
 	counted int64 // up to here its time is in the account of its process
-	at      int64 // time of the last event that told who runs
-	prio    int32
 }
 
 type finishedProcess struct {
@@ -168,13 +163,9 @@ func (r *roster) drop(t *thread) {
 		return
 	}
 	g := t.group
-	if t.status == running {
-		if c := r.cpu(t.cpu); c.running == t {
-			c.running = nil
-		}
-	}
+	r.vacate(t)
 	r.threads.drop(t)
-	t.status = gone
+	t.Status = timeline.Dead
 	if g == nil || len(g.threads) > 0 {
 		return
 	}
@@ -192,7 +183,7 @@ func (r *roster) lives(pid uint32) bool {
 	return g != nil && slices.ContainsFunc(g.threads, (*thread).lives)
 }
 
-func (t *thread) lives() bool { return !t.exited && t.status != gone }
+func (t *thread) lives() bool { return !t.exited && t.Status != timeline.Dead }
 
 func (r *roster) finish(g *process) {
 	r.finished = append(r.finished, finishedProcess{g.pid, g.nsPID, g.start, g.comm, g.ns})
@@ -226,7 +217,7 @@ func (r *roster) dropUnlisted() {
 func (r *roster) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
 	var unwanted []*thread
 	_ = r.threads.all(func(t *thread) error {
-		if isUnwanted(t) && !t.isIdle && t.status != running {
+		if isUnwanted(t) && !t.isIdle && t.Status != timeline.Running {
 			unwanted = append(unwanted, t)
 		}
 		return nil
@@ -258,49 +249,43 @@ func (r *roster) dropOldest() (dropped uint64) {
 }
 
 // lastEvent is the time of the last event that named the thread.
-func (t *thread) lastEvent() int64 { return max(t.at, t.named) }
+func (t *thread) lastEvent() int64 { return max(t.ChangedAt, t.named) }
 
 // isOff tells whether a thread is known to be on no CPU.
-func (r *roster) isOff(t *thread) bool { return t.status == off && t.losses == r.losses }
+func (r *roster) isOff(t *thread) bool { return t.Status == timeline.Off && t.losses == r.losses }
 
 // forget makes a thread's state unknown.
-func (t *thread) forget() {
-	if t.isIdle || t.status == gone {
-		return
+func (t *thread) forget(from int64) {
+	if !t.isIdle && t.Status != timeline.Dead {
+		t.Forget(from)
 	}
-	t.status, t.state, t.isNew, t.known, t.approx = unknown, 0, false, false, false
-	t.woken, t.waker = 0, nil
 }
 
 // leave takes a thread off its CPU.
 func (r *roster) leave(t *thread, n uint32, at int64, state format.State, called bool, prio int32) {
-	if t.status == running && t.cpu != n {
-		r.vacate(t)
-	}
-	t.cpu, t.state, t.prio, t.at = n, state, prio, at
-	t.since, t.known, t.approx, t.isNew, t.called = at, true, false, false, called
-	t.woken, t.waker = 0, nil
+	r.vacate(t)
+	t.Leave(n, at, state, prio)
+	t.losses, t.called = r.losses, called
 	t.user, t.kernel = nil, nil
-	t.status, t.losses = off, r.losses
-	if state&(format.StateDead|format.StateZombie) != 0 {
-		t.status = gone
-	}
 }
 
 // arrive puts a thread on a CPU.
-func (r *roster) arrive(t *thread, n uint32, at int64) {
-	if t.status == running && t.cpu != n {
-		r.vacate(t)
-	}
-	t.status, t.cpu, t.at = running, n, at
-	t.isNew, t.woken, t.waker = false, 0, nil
+func (r *roster) arrive(t *thread, n uint32, at int64, prio int32) {
+	r.vacate(t)
+	t.Arrive(n, at, prio, timeline.BeginAt(at))
 	t.user, t.kernel = nil, nil
+}
+
+// hide makes a thread unknown that the filters do not want: what it does next is not recorded.
+func (r *roster) hide(t *thread, at int64) {
+	r.vacate(t)
+	t.forget(at)
 }
 
 // vacate takes a thread off the CPU that it was thought to run on.
 func (r *roster) vacate(t *thread) {
-	if c := r.cpu(t.cpu); c.running == t {
-		c.running = nil
+	if t.Status == timeline.Running && r.cpus[t.CPU].Running == t {
+		r.cpus[t.CPU].Running = nil
 	}
 }
 
@@ -310,10 +295,10 @@ func (r *roster) lost(n uint32, at int64) {
 	r.losses++
 	for i := range r.cpus {
 		if c := &r.cpus[i]; n == format.AllCPUs || n == uint32(i) {
-			if c.running != nil {
-				c.running.forget()
+			if c.Running != nil {
+				c.Running.forget(at)
 			}
-			c.running, c.at = nil, at
+			c.Running, c.ChangedAt = nil, at
 		}
 	}
 }
@@ -341,7 +326,7 @@ func (r *roster) processes() []*format.ProcessTime {
 func (r *roster) count(at int64) {
 	for i := range r.cpus {
 		c := &r.cpus[i]
-		if t := c.running; t != nil && t.group != nil && at > c.counted {
+		if t := c.Running; t != nil && t.group != nil && at > c.counted {
 			t.group.ns += at - c.counted
 		}
 		c.counted = max(c.counted, at)

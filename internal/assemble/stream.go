@@ -138,7 +138,7 @@ func (s *stream) state(at int64, open bool) error {
 		return nil
 	}
 	s.toBegin = !open
-	flags := format.FlagSubject
+	flags := format.Flags(0)
 	// Live threads alone may need more definitions than a section may have. Some room is left for the events that follow.
 	s.most = s.full / 8 * 7
 	if open {
@@ -148,7 +148,7 @@ func (s *stream) state(at int64, open bool) error {
 	left := uint64(0)
 	for n := range s.roster.cpus {
 		c := &s.roster.cpus[n]
-		if c.running == nil || !c.running.visible {
+		if c.Running == nil || !c.Running.visible {
 			continue
 		}
 		if err := s.stateOfCPU(c, uint32(n), at, flags); err != nil {
@@ -192,15 +192,8 @@ func (s *stream) stateOfCPU(c *cpu, n uint32, at int64, flags format.Flags) erro
 		return err
 	}
 	e := &s.e
-	*e = format.Event{Kind: format.KindStateCPU, Flags: flags, CPU: n, Task: s.name(c.running)}
-	v := e.StateCPU()
-	v.SetPrio(c.prio)
-	if c.known {
-		v.SetSince(c.since)
-	}
-	if c.approx {
-		e.Flags |= format.StateApprox
-	}
+	c.SetEvent(e, n, s.name(c.Running), at)
+	e.Flags |= flags
 	return s.write(e, at)
 }
 
@@ -208,35 +201,16 @@ func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
 	if err := s.part(); err != nil {
 		return err
 	}
+	task, waker := s.name(t), format.TaskID(0)
+	if t.Woken != 0 && t.Waker != nil && s.mayName(t.Waker) {
+		waker = s.define(t.Waker)
+	}
 	e := &s.e
-	*e = format.Event{Kind: format.KindStateThread, Flags: flags, CPU: t.cpu, Task: s.name(t)}
-	v := e.StateThread()
-	v.SetState(t.state)
-	v.SetPrio(t.prio)
-	if t.known {
-		v.SetSince(t.since)
-	}
-	if t.approx {
-		e.Flags |= format.StateApprox
-	}
-	if t.isNew {
-		e.Flags |= format.StateNew
-	}
-	if t.woken != 0 {
-		v.SetWoken(t.woken)
-		v.SetWakerCPU(uint64(t.wakerCPU))
-		if t.wokenIRQ {
-			e.Flags |= format.StateWokenIRQ
-		}
-		if t.waker != nil && s.mayName(t.waker) {
-			v.SetWaker(s.define(t.waker))
-		} else {
-			v.SetWaker(0)
-		}
-	}
+	t.SetEvent(e, task, waker, at)
+	e.Flags |= flags
 	if flags&format.FlagOpen != 0 && s.w.DefinitionBytes() <= s.most {
 		if id := s.stackOf(t.user, t.kernel); id != 0 {
-			v.SetStack(id)
+			e.StateThread().SetStack(id)
 		}
 	}
 	return s.write(e, at)

@@ -1,15 +1,8 @@
 package assemble
 
-import "wprof/format"
-
-// status is what is known of where a thread is.
-type status uint8
-
-const (
-	unknown status = iota
-	running        // on cpu
-	off            // on none; holds as long as no switches were lost since, see roster.losses
-	gone           // it has left its CPU for the last time
+import (
+	"wprof/format"
+	"wprof/internal/timeline"
 )
 
 // thread is one live thread, or one whose end is still to be told.
@@ -31,25 +24,12 @@ type thread struct {
 	visible bool   // the filters want it
 	isIdle  bool
 
-	status status
-	losses uint32 // roster.losses when status was set
-	state  format.State
-	isNew  bool // it has never run
-	called bool // it left while runnable, and had called the scheduler itself
-	known  bool // since is
-	approx bool // since is an estimate
-	cpu    uint32
-	prio   int32
-	since  int64
-	at     int64 // time of the event that set status
+	timeline.ThreadState[*definition]
+	losses uint32 // roster.losses when its status was set
+	called bool   // it left while runnable, and had called the scheduler itself
 
 	// Where it is while it is off its CPU, if that was told when it left, or at the very end.
 	user, kernel *toldStack
-
-	woken    int64 // first waking of this time off the CPU; 0: none
-	waker    *definition
-	wakerCPU uint32
-	wokenIRQ bool // an interrupt woke it
 }
 
 // process gathers the threads that share a name and an account of CPU time.

@@ -82,9 +82,7 @@ func (tl *Timeline) hide(id format.TaskID, at int64) {
 
 // lose makes a thread unknown, and with it what runs on its CPU.
 func (tl *Timeline) lose(t *Thread, at int64) {
-	if t.Status == Running {
-		tl.vacate(t)
-	}
+	tl.vacate(t)
 	tl.unknown(t, at)
 }
 
@@ -106,20 +104,16 @@ func (tl *Timeline) switched(e *format.Event) {
 	} else if !prev.idle {
 		tl.leave(prev, e)
 	}
-	c.SetRunning(next, e.Time, int32(e.Args[format.SwitchNextPrio]), exactly(e.Time))
+	tl.run(c, next, e.CPU, e.Time, int32(e.Args[format.SwitchNextPrio]), BeginAt(e.Time))
 	if next == nil {
 		tl.hide(format.TaskID(e.Args[format.SwitchNext]), e.Time)
-		return
 	}
-	tl.arrive(next, e.CPU, c)
 }
 
 // leave takes a thread off its CPU.
 func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	state := format.State(e.Args[format.SwitchPrevState])
-	if t.Status == Running && t.CPU != e.CPU {
-		tl.vacate(t)
-	}
+	tl.vacate(t)
 	if Ends(state) {
 		tl.die(t)
 		return
@@ -132,17 +126,18 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	t.Leave(e.CPU, e.Time, state, int32(e.Args[format.SwitchPrevPrio]))
 }
 
-// arrive puts a thread on a CPU whose state says since when.
-func (tl *Timeline) arrive(t *Thread, n uint32, c *cpu) {
-	if t.idle {
-		t.Status, t.Prio = Running, c.Prio
-		return
-	}
-	if t.Status == Running && t.CPU != n {
+// run puts a thread on a CPU; nil: it is not known which one.
+func (tl *Timeline) run(c *cpu, t *Thread, n uint32, at int64, prio int32, since Begin) {
+	switch {
+	case t == nil:
+	case t.idle:
+		t.Status, t.Prio = Running, prio
+	default:
 		tl.vacate(t)
+		tl.known(t)
+		t.Arrive(n, at, prio, since)
 	}
-	tl.known(t)
-	t.Arrive(n, c.ChangedAt, c.Prio, c.Begin)
+	c.SetRunning(t, at, prio, since)
 }
 
 func (tl *Timeline) waking(e *format.Event, at int64) {
@@ -183,9 +178,7 @@ func (tl *Timeline) exec(e *format.Event) {
 	if caller.Status == Running {
 		was := caller.ThreadState
 		tl.die(caller)
-		if t.Status == Running && t.CPU != was.CPU {
-			tl.vacate(t)
-		}
+		tl.vacate(t)
 		tl.known(t)
 		t.ThreadState, t.ChangedAt = was, e.Time
 		tl.cpus[was.CPU].Running = t
@@ -223,10 +216,7 @@ func (tl *Timeline) stateCPU(e *format.Event) {
 		c.Running = nil
 		tl.unknown(was, e.Time)
 	}
-	c.SetRunning(t, e.Time, int32(e.Args[format.StateCPUPrio]), stateBegin(e, e.Args[format.StateCPUSince]))
-	if t != nil {
-		tl.arrive(t, e.CPU, c)
-	}
+	tl.run(c, t, e.CPU, e.Time, int32(e.Args[format.StateCPUPrio]), stateBegin(e, e.Args[format.StateCPUSince]))
 }
 
 // stateThread is told why a thread is off the CPU, whatever was thought before.
@@ -238,9 +228,7 @@ func (tl *Timeline) stateThread(e *format.Event) {
 	if tl.spans != nil {
 		tl.spans.isOff(t, e)
 	}
-	if t.Status == Running {
-		tl.vacate(t)
-	}
+	tl.vacate(t)
 	state := format.State(e.Args[format.StateThreadState])
 	if Ends(state) {
 		tl.die(t)

@@ -33,9 +33,6 @@ func (tl *Timeline) switchedLate(e *format.Event) {
 		if tl.spans != nil {
 			tl.spans.leaves(prev, &own)
 		}
-		if prev.Status == Running {
-			tl.vacate(prev)
-		}
 		tl.leave(prev, &own)
 	}
 }

@@ -19,7 +19,7 @@ func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
 	case next == nil:
 		s.hides(format.TaskID(e.Args[format.SwitchNext]), e)
 	case next.idle:
-		s.idleBegins(e.CPU, next, idling{from: e.Time, Begin: exactly(e.Time), prio: int32(e.Args[format.SwitchNextPrio])})
+		s.idleBegins(e.CPU, next, idling{from: e.Time, Begin: BeginAt(e.Time), prio: int32(e.Args[format.SwitchNextPrio])})
 	default:
 		s.arrives(next, prev, e)
 	}

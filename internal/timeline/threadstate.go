@@ -54,8 +54,8 @@ type CPUState[T any] struct {
 // Ends reports whether a thread that leaves its CPU in a state does not run again.
 func Ends(state format.State) bool { return state&(format.StateDead|format.StateZombie) != 0 }
 
-// exactly is the beginning of a state that an event has begun.
-func exactly(at int64) Begin { return Begin{Since: at, SinceKnown: true} }
+// BeginAt is the beginning of a state that an event has begun.
+func BeginAt(at int64) Begin { return Begin{Since: at, SinceKnown: true} }
 
 // Forget makes the state unknown from a time on.
 func (s *ThreadState[W]) Forget(from int64) {
@@ -69,7 +69,7 @@ func (s *ThreadState[W]) Leave(cpu uint32, at int64, state format.State, prio in
 	if Ends(state) {
 		s.Status = Dead
 	}
-	s.Begin, s.ChangedAt, s.Waking = exactly(at), at, Waking[W]{}
+	s.Begin, s.ChangedAt, s.Waking = BeginAt(at), at, Waking[W]{}
 }
 
 // Arrive puts the thread on a CPU, as an event at a time reports.
@@ -87,7 +87,7 @@ func (s *ThreadState[W]) TakesWaking(at int64) bool {
 // WakeNew makes the thread runnable for the first time.
 func (s *ThreadState[W]) WakeNew(cpu uint32, prio int32, w Waking[W]) {
 	s.Status, s.CPU, s.State, s.Prio, s.New = Off, cpu, format.StateRunnable, prio, true
-	s.Begin, s.ChangedAt, s.Waking = exactly(w.Woken), w.Woken, w
+	s.Begin, s.ChangedAt, s.Waking = BeginAt(w.Woken), w.Woken, w
 }
 
 // SetEvent makes e report the state of a thread that is off the CPU.
@@ -115,13 +115,6 @@ func (s *ThreadState[W]) SetEvent(e *format.Event, task, waker format.TaskID, at
 // SetRunning notes who runs on the CPU, as an event at a time reports.
 func (c *CPUState[T]) SetRunning(t *T, at int64, prio int32, since Begin) {
 	c.Seen, c.Running, c.ChangedAt, c.Prio, c.Begin = true, t, at, prio, since
-}
-
-// Vacate takes a thread off the CPU if it is said to run there.
-func (c *CPUState[T]) Vacate(t *T) {
-	if c.Running == t {
-		c.Running = nil
-	}
 }
 
 // SetEvent makes e report who runs on the CPU.

@@ -212,9 +212,7 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 
 // die ends a thread. It stays in the tables of ids, so that events that still name it find it.
 func (tl *Timeline) die(t *Thread) {
-	if t.Status == Running {
-		tl.vacate(t)
-	}
+	tl.vacate(t)
 	if t.slot >= 0 {
 		if t.slot < tl.sure {
 			tl.sure--
@@ -235,8 +233,8 @@ func (tl *Timeline) die(t *Thread) {
 
 // vacate takes a thread off the CPU that it is said to run on.
 func (tl *Timeline) vacate(t *Thread) {
-	if c := tl.cpu(t.CPU); c != nil {
-		c.Vacate(t)
+	if t.Status == Running && tl.cpus[t.CPU].Running == t {
+		tl.cpus[t.CPU].Running = nil
 	}
 }
 

@@ -98,7 +98,7 @@ func (u *Usage) switched(e *format.Event) bool {
 		next.track.cursor = max(next.track.cursor, e.Time)
 		next.track.becomes(e.Time)
 		tl.known(next)
-		next.CPU, next.Begin, next.ChangedAt = e.CPU, exactly(e.Time), e.Time
+		next.CPU, next.Begin, next.ChangedAt = e.CPU, BeginAt(e.Time), e.Time
 	}
 	next.Status = Running
 	c.Running, c.ChangedAt = next, e.Time
