@@ -59,7 +59,7 @@ func dissect(t testing.TB, stream []byte) []piece {
 	return all
 }
 
-// decode is what an event block tells.
+// decode returns the events of an event block.
 func decode(t testing.TB, header, stored []byte) []format.Event {
 	t.Helper()
 	h, err := format.ParseBlockHeader(header)
@@ -90,7 +90,7 @@ func decode(t testing.TB, header, stored []byte) []format.Event {
 	return all
 }
 
-// same tells whether an event came through as it was. The source of samples is told in the header, so it can be lost.
+// same reports whether an event came through as it was. The source of samples is defined in the header, so it can be lost.
 func same(got, want *format.Event) bool {
 	a, b := *got, *want
 	if a.Kind == format.KindSample && a.Args[format.SampleSource] == 0 {
@@ -100,7 +100,7 @@ func same(got, want *format.Event) bool {
 		a.Task == b.Task && a.Args == b.Args && bytes.Equal(a.Data, b.Data)
 }
 
-// isDamage tells whether an event stands for what damage has taken.
+// isDamage reports whether an event is the loss that stands for damage.
 func isDamage(e *format.Event) bool {
 	return e.Kind == format.KindLost && e.CPU == format.AllCPUs && format.Cause(e.Args[format.LostCause]) == format.CauseDamage
 }
@@ -116,8 +116,8 @@ type damaged struct {
 
 func (d *damaged) leaves(p *piece) bool { return p.at >= d.to || p.at+p.size <= d.from }
 
-// reckoning is what must come of a damaged stream.
-type reckoning struct {
+// expected is what must come of a damaged stream.
+type expected struct {
 	whole  []piece
 	status int
 	// silent: nothing is touched but definitions and events, which the summary of a regular file does not read.
@@ -126,11 +126,11 @@ type reckoning struct {
 	moved bool
 }
 
-func reckon(pieces []piece, d *damaged) reckoning {
+func expect(pieces []piece, d *damaged) expected {
 	if d.moved {
-		return reckoning{whole: d.kept, status: 4, moved: true}
+		return expected{whole: d.kept, status: 4, moved: true}
 	}
-	r := reckoning{status: 4}
+	r := expected{status: 4}
 	for i := range pieces {
 		p := &pieces[i]
 		if d.leaves(p) {
@@ -147,7 +147,7 @@ func reckon(pieces []piece, d *damaged) reckoning {
 	return r
 }
 
-// isLast tells whether a piece is the end block of a recording's last section. The capture's first recording has two,
+// isLast reports whether a piece is the end block of a recording's last section. The capture's first recording has two,
 // the second one has one.
 func isLast(p *piece, pieces []piece) bool {
 	ends := 0
@@ -161,9 +161,9 @@ func isLast(p *piece, pieces []piece) bool {
 	return false
 }
 
-// gaps is in how many places events are missing and a loss must be told: before whole blocks of events, and at the end. Nothing
+// gaps is the number of places where events are missing and a loss must be reported: before whole blocks of events, and at the end. Nothing
 // is lost by damage between an end block and the header after it: FORMAT.md, Damage.
-func (r *reckoning) gaps(pieces []piece) (n int) {
+func (r *expected) gaps(pieces []piece) (n int) {
 	missing := false
 	for _, p := range pieces {
 		if len(p.events) == 0 {
@@ -181,10 +181,10 @@ func (r *reckoning) gaps(pieces []piece) (n int) {
 	return n
 }
 
-// holds tells what is wrong with the events that came of a damaged stream; "": nothing.
-func (r *reckoning) holds(pieces []piece, got []format.Event) string {
+// problem returns what is wrong with the events that came of a damaged stream; "": nothing.
+func (r *expected) problem(pieces []piece, got []format.Event) string {
 	next := 0
-	skip := func() bool { // the loss tells of what is missing from here to the next block that is there
+	skip := func() bool { // the loss covers what is missing from here to the next block that is there
 		for ; next < len(pieces); next++ {
 			if len(pieces[next].events) > 0 && slices.ContainsFunc(r.whole, func(p piece) bool { return p.at == pieces[next].at }) {
 				return true
@@ -192,10 +192,10 @@ func (r *reckoning) holds(pieces []piece, got []format.Event) string {
 		}
 		return false
 	}
-	told, missing := false, false
+	reported, missing := false, false
 	for i := 0; i < len(got); {
 		if isDamage(&got[i]) {
-			told = true
+			reported = true
 			i++
 			continue
 		}
@@ -204,10 +204,10 @@ func (r *reckoning) holds(pieces []piece, got []format.Event) string {
 			return "there are more events than the whole blocks hold"
 		}
 		missing = slices.ContainsFunc(pieces[before:next], func(p piece) bool { return len(p.events) > 0 })
-		if missing && !told {
-			return "events are missing and no loss is told"
+		if missing && !reported {
+			return "events are missing and no loss is reported"
 		}
-		told = false
+		reported = false
 		want := pieces[next].events
 		if len(got)-i < len(want) {
 			return "a whole block is not delivered to its end"
@@ -228,8 +228,8 @@ func (r *reckoning) holds(pieces []piece, got []format.Event) string {
 	if r.whole[len(r.whole)-1].typ == 5 {
 		return ""
 	}
-	if !told && slices.ContainsFunc(pieces[before:], func(p piece) bool { return len(p.events) > 0 }) && r.status == 4 {
-		return "events are missing at the end and no loss is told"
+	if !reported && slices.ContainsFunc(pieces[before:], func(p piece) bool { return len(p.events) > 0 }) && r.status == 4 {
+		return "events are missing at the end and no loss is reported"
 	}
 	return ""
 }

@@ -11,8 +11,8 @@ import (
 	"wprof/test/tools"
 )
 
-// judge holds a tool's end against what a hostile stream may make of it.
-func (c *hostileCase) judge(r *tools.Result, isSummary bool) string {
+// problem compares how a tool ended with what a hostile stream may make of it; "": nothing is wrong.
+func (c *hostileCase) problem(r *tools.Result, isSummary bool) string {
 	if wrong := sane(r, hostilePeak); wrong != "" {
 		return wrong
 	}
@@ -31,14 +31,14 @@ func (c *hostileCase) judge(r *tools.Result, isSummary bool) string {
 
 // swallow is run without the output, which may be larger than what a test can hold: the kernel counts a process's most
 // memory from that of the one that started it.
-func (w *way) swallow(t testing.TB, name string, stream []byte) tools.Result {
+func (v *variant) swallow(t testing.TB, name string, stream []byte) tools.Result {
 	t.Helper()
-	args := append(slices.Clone(w.args), "-o", os.DevNull)
-	if w.pipe {
-		return tools.Try(t, hang, stream, w.tool, args...)
+	args := append(slices.Clone(v.args), "-o", os.DevNull)
+	if v.pipe {
+		return tools.Try(t, hang, stream, v.tool, args...)
 	}
 	if err := os.WriteFile(name, stream, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return tools.Try(t, hang, nil, w.tool, append(args, name)...)
+	return tools.Try(t, hang, nil, v.tool, append(args, name)...)
 }

@@ -57,7 +57,7 @@ func (h *hostile) block(header format.BlockHeader, payload []byte, level int) *h
 	return h
 }
 
-// claim appends a block whose header says what it is told to, with a checksum that is right.
+// claim appends a block whose header is as given, with a checksum that is right.
 func (h *hostile) claim(header format.BlockHeader, stored []byte) *hostile {
 	header.Sequence, header.CRC = h.sequence, crc32.Checksum(stored, crc32.MakeTable(crc32.Castagnoli))
 	h.sequence++
@@ -258,7 +258,7 @@ func hostileCases() map[string]hostileCase {
 		}},
 		"threads without an end": {make: func(t testing.TB) []byte {
 			sections, threads := 3, 60_000
-			if everyWay() {
+			if everyVariant() {
 				sections, threads = 6, 100_000
 			}
 			var all []byte
@@ -408,10 +408,10 @@ func TestHostileStreamsDoNoHarm(t *testing.T) {
 			t.Parallel()
 			stream := c.make(t)
 			file := filepath.Join(t.TempDir(), "hostile.wprof")
-			all := ways()
+			all := variants()
 			for i := range all {
 				got := all[i].swallow(t, file, stream)
-				if wrong := c.judge(&got, all[i].tool == "wprof-info" && len(all[i].args) == 0); wrong != "" {
+				if wrong := c.problem(&got, all[i].tool == "wprof-info" && len(all[i].args) == 0); wrong != "" {
 					t.Errorf("%s: %s", &all[i], wrong)
 				}
 			}
@@ -425,14 +425,14 @@ func TestBytesBeforeTheFirstBlock(t *testing.T) {
 	const many = 17_000_000
 	stream := append(make([]byte, many), c.stream...)
 	d := damaged{stream: stream, moved: true, kept: c.pieces}
-	r := reckon(c.pieces, &d)
+	r := expect(c.pieces, &d)
 	file := filepath.Join(t.TempDir(), "behind.wprof")
-	all := ways()
+	all := variants()
 	for i := range all {
 		w := &all[i]
 		if !w.pipe {
-			got := w.run(t, file, stream)
-			if wrong := w.judgeAll(c, &d, &r, &got); wrong != "" {
+			got := w.run(t, tools.Try, file, stream)
+			if wrong := w.problem(c, &d, &r, &got); wrong != "" {
 				t.Errorf("%s: %s", w, wrong)
 			}
 			// Several regular files are one stream that ends, too.
@@ -444,7 +444,7 @@ func TestBytesBeforeTheFirstBlock(t *testing.T) {
 			}
 			continue
 		}
-		got := w.run(t, file, stream)
+		got := w.run(t, tools.Try, file, stream)
 		if got.Status != 1 || !bytes.Contains(got.Stderr, []byte("no whole block is in its first 16 MiB")) {
 			t.Errorf("%s: status %d, %s", w, got.Status, got.Stderr)
 		}

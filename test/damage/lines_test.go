@@ -22,9 +22,9 @@ type jsonLine struct {
 	Waker   *int64 `json:"waker_stack_id"`
 }
 
-// judgeLines holds lines of JSON that must be whole, tell of a loss wherever events are missing, have every event of all
+// checkLines checks lines of JSON that must be whole, report a loss wherever events are missing, have every event of all
 // whole blocks, and a line for each stack that one of them names.
-func judgeLines(c *captured, r *reckoning, out []byte) string {
+func checkLines(c *captured, r *expected, out []byte) string {
 	var head jsonLine
 	got, ids, damages := map[string]int{}, map[int64]bool{}, 0
 	for line := range bytes.Lines(out) {
@@ -62,7 +62,7 @@ func judgeLines(c *captured, r *reckoning, out []byte) string {
 		return fmt.Sprintf("stack_cnt is %d, there are %d lines of stacks", *head.Count, len(ids))
 	}
 	if want := r.gaps(c.pieces); damages < want {
-		return fmt.Sprintf("the lines tell of damage %d times, but events are missing in %d places", damages, want)
+		return fmt.Sprintf("the lines report damage %d times, but events are missing in %d places", damages, want)
 	}
 	want := map[string]int{}
 	for _, e := range eventsOf(r.whole) {
@@ -85,8 +85,8 @@ func lineOf(e *format.Event) string {
 	}[e.Kind]
 }
 
-// judgeJSON holds what must be one value of JSON.
-func judgeJSON(_ *captured, _ *reckoning, out []byte) string {
+// checkJSON checks what must be one value of JSON.
+func checkJSON(_ *captured, _ *expected, out []byte) string {
 	if !json.Valid(out) {
 		return fmt.Sprintf("it is no JSON; it ends in %q", out[max(0, len(out)-80):])
 	}

@@ -29,6 +29,6 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// everyWay tells whether each damaged file goes through each tool both from a file and through a pipe (WPROF_DAMAGE_ALL=1,
+// everyVariant reports whether each damaged file goes through each tool both from a file and through a pipe (WPROF_DAMAGE_ALL=1,
 // scripts/soak). Otherwise the tools take turns.
-func everyWay() bool { return os.Getenv("WPROF_DAMAGE_ALL") != "" }
+func everyVariant() bool { return os.Getenv("WPROF_DAMAGE_ALL") != "" }

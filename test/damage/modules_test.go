@@ -88,7 +88,7 @@ func symbolized(t *testing.T, capture string, args ...string) string {
 			t.Errorf("wprof-symbolize %s: status %d: %s %s", strings.Join(argv, " "), r.Status, r.Stderr, wrong)
 			return ""
 		}
-		if _, err := tell(r.Stdout); err != nil {
+		if _, err := summarize(r.Stdout); err != nil {
 			t.Error(err)
 		}
 		if !pipe {

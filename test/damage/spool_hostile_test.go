@@ -66,8 +66,8 @@ func (s *spooled) lied(rng *rand.Rand) (what string, spool []byte) {
 	return what, s.with(c, b)
 }
 
-// judgeHostile holds the end of wprof-symbolize against what a spool that lies may make of it.
-func judgeHostile(got *tools.Result) string {
+// hostileProblem compares how wprof-symbolize ended with what a spool that lies may make of it; "": nothing is wrong.
+func hostileProblem(got *tools.Result) string {
 	if wrong := sane(got, hostilePeak); wrong != "" {
 		return wrong
 	}
@@ -104,7 +104,7 @@ func judgeHostile(got *tools.Result) string {
 	return ""
 }
 
-// The bytes of a ring tell what programs are called; whoever can write a .part can make them tell anything.
+// The bytes of a ring say what programs are called; whoever can write a .part can make them say anything.
 func TestSpoolsThatLieDoNoHarm(t *testing.T) {
 	tools.NeedPrivilege(t)
 	s, rng := recordSpool(t), seeded(t)
@@ -112,8 +112,8 @@ func TestSpoolsThatLieDoNoHarm(t *testing.T) {
 	recovered := 0
 	for range 300 {
 		what, spool := s.lied(rng)
-		got := finishSpool(t, name, spool)
-		if wrong := judgeHostile(&got); wrong != "" {
+		got := finishSpool(t, tools.Serve, name, spool)
+		if wrong := hostileProblem(&got); wrong != "" {
 			t.Errorf("%s: %s", what, wrong)
 		}
 		if got.Status == 4 {
@@ -136,16 +136,16 @@ func TestSpoolsThatLieDoNoHarm(t *testing.T) {
 		},
 		"half of what is there": func() []byte { return compress(t, symbols(50_000, "ffffffff%08x T f%d\n"))[:50_000] },
 	} {
-		got := finishSpool(t, name, s.withSymbols(text()))
-		if wrong := judgeHostile(&got); wrong != "" || got.Status != 4 {
+		got := finishSpool(t, tools.Try, name, s.withSymbols(text()))
+		if wrong := hostileProblem(&got); wrong != "" || got.Status != 4 {
 			t.Errorf("kallsyms with %s: status %d: %s %s", what, got.Status, got.Stderr, wrong)
 		}
 		t.Logf("kallsyms with %s: %v of CPU, %d MiB", what, got.CPU, got.PeakBytes>>20)
 	}
 	modules := []byte(strings.Repeat("m 16384 0 - Live 0xffffffffc0000000\n", 100_000))
 	first := s.chunks[slices.IndexFunc(s.chunks, func(c spoolChunk) bool { return c.typ == kallsyms })]
-	got := finishSpool(t, name, s.with(&first, bytes.Repeat(chunkOf(s.spool[first.at:], 9, modules), 20)))
-	if wrong := judgeHostile(&got); wrong != "" || got.Status != 4 {
+	got := finishSpool(t, tools.Try, name, s.with(&first, bytes.Repeat(chunkOf(s.spool[first.at:], 9, modules), 20)))
+	if wrong := hostileProblem(&got); wrong != "" || got.Status != 4 {
 		t.Errorf("two million modules: status %d: %s %s", got.Status, got.Stderr, wrong)
 	}
 }
@@ -165,19 +165,19 @@ func symbols(n int, line string) []byte {
 // withSymbols is the spool with other bytes in place of the kernel's symbols.
 func (s *spooled) withSymbols(text []byte) []byte {
 	var out []byte
-	told := false
+	written := false
 	for i := range s.chunks {
 		c := &s.chunks[i]
 		if c.typ != kallsyms {
 			out = append(out, s.spool[c.at:c.end()]...)
 			continue
 		}
-		for from := 0; !told && from < len(text); from += pieceBytes {
+		for from := 0; !written && from < len(text); from += pieceBytes {
 			like := bytes.Clone(s.spool[c.at:][:32])
 			binary.LittleEndian.PutUint64(like[16:], uint64(from))
 			out = append(out, chunkOf(like, kallsyms, text[from:min(from+pieceBytes, len(text))])...)
 		}
-		told = true
+		written = true
 	}
 	return out
 }

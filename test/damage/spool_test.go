@@ -23,7 +23,7 @@ import (
 type spooled struct {
 	spool  []byte
 	chunks []spoolChunk
-	told   *told
+	whole  *contents
 }
 
 // spoolChunk is one chunk of a spool, found by docs/spool.md.
@@ -55,7 +55,7 @@ func chunksOf(spool []byte) (all []spoolChunk) {
 	return all
 }
 
-// opens tells whether something can be recovered of these chunks: the window opens in one.
+// opens reports whether something can be recovered of these chunks: the window opens in one.
 func opens(chunks []spoolChunk) bool {
 	first := slices.IndexFunc(chunks, func(c spoolChunk) bool { return c.typ == generation })
 	return first >= 0 && slices.ContainsFunc(chunks[first:], func(c spoolChunk) bool { return c.opened })
@@ -94,25 +94,25 @@ func recordSpool(t *testing.T, args ...string) *spooled {
 		t.Fatal(err)
 	}
 	s := &spooled{spool: spool, chunks: chunksOf(spool)}
-	got := finishSpool(t, name+".part", spool)
+	got := finishSpool(t, tools.Try, name+".part", spool)
 	if wrong := sane(&got, hostilePeak); wrong != "" || got.Status != 4 {
 		t.Fatalf("undamaged: status %d: %s %s", got.Status, got.Stderr, wrong)
 	}
-	if s.told, err = tell(got.Stdout); err != nil {
+	if s.whole, err = summarize(got.Stdout); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d bytes in %d chunks, %d events", len(spool), len(s.chunks), len(s.told.events))
+	t.Logf("%d bytes in %d chunks, %d events", len(spool), len(s.chunks), len(s.whole.events))
 	return s
 }
 
 // finishSpool is wprof-symbolize; the result stands in Stdout.
-func finishSpool(t testing.TB, name string, spool []byte) tools.Result {
+func finishSpool(t testing.TB, try runTool, name string, spool []byte) tools.Result {
 	t.Helper()
 	if err := os.WriteFile(name, spool, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	result := name + ".result"
-	got := tools.Try(t, hang, nil, "wprof-symbolize", name, "-o", result)
+	got := try(t, hang, nil, "wprof-symbolize", name, "-o", result)
 	var err error
 	if got.Stdout, err = os.ReadFile(result); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -121,8 +121,8 @@ func finishSpool(t testing.TB, name string, spool []byte) tools.Result {
 	return got
 }
 
-// judge holds what came of a damaged spool against what came of the whole one.
-func (s *spooled) judge(d *damaged, got *tools.Result) string {
+// problem compares what came of a damaged spool with what came of the whole one; "": nothing is wrong.
+func (s *spooled) problem(d *damaged, got *tools.Result) string {
 	if wrong := sane(got, hostilePeak); wrong != "" {
 		return wrong
 	}
@@ -140,20 +140,20 @@ func (s *spooled) judge(d *damaged, got *tools.Result) string {
 		return fmt.Sprintf("not one sentence: %s", got.Stderr)
 	}
 	if got.Status == 1 {
-		return judgeNothing(got)
+		return nothingProblem(got)
 	}
 	if !bytes.Contains(got.Stderr, []byte("the recording was cut off: everything up to the last whole round is there")) {
 		return fmt.Sprintf("the message does not say what is there: %s", got.Stderr)
 	}
-	t, err := tell(got.Stdout)
+	t, err := summarize(got.Stdout)
 	if err != nil {
 		return err.Error()
 	}
-	return t.within(s.told)
+	return t.within(s.whole)
 }
 
-// judgeNothing is for a spool of which nothing can be recovered.
-func judgeNothing(got *tools.Result) string {
+// nothingProblem is for a spool of which nothing can be recovered.
+func nothingProblem(got *tools.Result) string {
 	if len(got.Stdout) > 0 {
 		return fmt.Sprintf("status 1 and %d bytes of output", len(got.Stdout))
 	}
@@ -172,8 +172,12 @@ func (s *spooled) each(t *testing.T, what string, count int, make func(i int) da
 	var recovered atomic.Int64
 	share(t, spoolWorkers, count, ".part", func(i int, name string) (failures int) {
 		d := make(i)
-		got := finishSpool(t, name, d.stream)
-		if wrong := s.judge(&d, &got); wrong != "" {
+		try := tools.Serve
+		if i%realEvery == 0 {
+			try = tools.Try
+		}
+		got := finishSpool(t, try, name, d.stream)
+		if wrong := s.problem(&d, &got); wrong != "" {
 			failures++
 			t.Errorf("%s: %s", d.what, wrong)
 		}
@@ -194,7 +198,7 @@ func (s *spooled) damage(t *testing.T, beginning, random int) {
 	t.Helper()
 	rng := seeded(t)
 	step := 8
-	if everyWay() {
+	if everyVariant() {
 		step = 1
 	}
 	s.each(t, "cuts in the beginning", min(beginning, len(s.spool))/step, func(i int) damaged { return cutAt(s.spool, i*step+i%step) })
@@ -230,15 +234,15 @@ func TestDamagedSpoolsWithStacksGiveBackWhatIsWhole(t *testing.T) {
 	recordSpool(t).damage(t, 0, 100)
 }
 
-// told is what a stream made of a spool tells.
-type told struct {
+// contents is what a stream made of a spool contains.
+type contents struct {
 	open, close int64
-	events      map[deed]int
+	events      map[happening]int
 	lost        []loss
 }
 
-// deed is an event without what its definitions add: those may be in what is missing.
-type deed struct {
+// happening is an event without what its definitions add: those may be in what is missing.
+type happening struct {
 	time            int64
 	kind            format.Kind
 	cpu             uint32
@@ -250,8 +254,8 @@ type loss struct {
 	what     format.Kind // 0: any
 }
 
-// tell reads a stream, which must be sound.
-func tell(stream []byte) (*told, error) {
+// summarize reads a stream, which must be sound.
+func summarize(stream []byte) (*contents, error) {
 	var findings []string
 	if _, err := check.Stream(bytes.NewReader(stream), func(f check.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
 		return nil, fmt.Errorf("the result is not sound: %v %q", err, findings)
@@ -261,7 +265,7 @@ func tell(stream []byte) (*told, error) {
 		return nil, err
 	}
 	defer r.Close()
-	out := &told{open: r.Session().Open, close: r.Session().Close, events: map[deed]int{}}
+	out := &contents{open: r.Session().Open, close: r.Session().Close, events: map[happening]int{}}
 	last := out.open
 	for {
 		e, err := r.Next()
@@ -276,14 +280,14 @@ func tell(stream []byte) (*told, error) {
 	}
 }
 
-func (s *told) add(r *format.Reader, e *format.Event) {
+func (s *contents) add(r *format.Reader, e *format.Event) {
 	tid := func(id uint64) int32 {
 		if task := r.Task(format.TaskID(id)); task != nil {
 			return task.Tid
 		}
 		return -1
 	}
-	d := deed{time: e.Time, kind: e.Kind, cpu: e.CPU, thread: tid(uint64(e.Task))}
+	d := happening{time: e.Time, kind: e.Kind, cpu: e.CPU, thread: tid(uint64(e.Task))}
 	if e.Flags&format.FlagLate != 0 {
 		d.time = e.Own
 	}
@@ -301,15 +305,15 @@ func (s *told) add(r *format.Reader, e *format.Event) {
 	s.events[d]++
 }
 
-// missing tells whether a loss speaks of an event.
-func (s *told) missing(d *deed) bool {
+// missing reports whether a loss covers an event.
+func (s *contents) missing(d *happening) bool {
 	return slices.ContainsFunc(s.lost, func(l loss) bool {
 		return l.from <= d.time && d.time <= l.to && (l.what == 0 || l.what == d.kind)
 	})
 }
 
-// within tells what this has that the whole has not, or lacks without saying so; "": nothing.
-func (s *told) within(whole *told) string {
+// within returns what this has that the whole has not, or lacks without reporting a loss; "": nothing.
+func (s *contents) within(whole *contents) string {
 	for d, n := range s.events {
 		if n > whole.events[d] {
 			return fmt.Sprintf("%+v is there %d times, want %d", d, n, whole.events[d])

@@ -30,13 +30,13 @@ const (
 	peak = 192 << 20
 )
 
-// way is one way to read a stream with a tool.
-type way struct {
+// variant is one way to read a stream with a tool.
+type variant struct {
 	tool string
 	args []string
 	pipe bool
-	// judge tells what is wrong with the output, besides what holds for all; "": nothing.
-	judge func(c *captured, r *reckoning, out []byte) string
+	// check returns what is wrong with the output, besides what holds for all; "": nothing.
+	check func(c *captured, want *expected, out []byte) string
 }
 
 // captured is an intact stream and what is known of it.
@@ -45,45 +45,48 @@ type captured struct {
 	pieces []piece
 }
 
-func ways() []way {
-	var all []way
+func variants() []variant {
+	var all []variant
 	for _, pipe := range []bool{false, true} {
 		all = append(all,
-			way{"wprof-filter", nil, pipe, judgeStream},
-			way{"wprof-symbolize", nil, pipe, judgeStream},
-			way{"wprof-perfetto", []string{"-e", "arrows,sched-extras,embed-stacks,timer-ticks"}, pipe, judgeTrace},
-			way{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, judgeFolded},
-			way{"wprof-info", nil, pipe, judgeText},
-			way{"wprof-info", []string{"--check"}, pipe, judgeText},
-			way{"wprof-info", []string{"--dump"}, pipe, judgeDump})
+			variant{"wprof-filter", nil, pipe, checkStream},
+			variant{"wprof-symbolize", nil, pipe, checkStream},
+			variant{"wprof-perfetto", []string{"-e", "arrows,sched-extras,embed-stacks,timer-ticks"}, pipe, checkTrace},
+			variant{"wprof-flame", []string{"--by", "thread", "--unit", "ns"}, pipe, checkFolded},
+			variant{"wprof-info", nil, pipe, checkText},
+			variant{"wprof-info", []string{"--check"}, pipe, checkText},
+			variant{"wprof-info", []string{"--dump"}, pipe, checkDump})
 	}
-	// From a pipe, wprof-json reads what it has copied to a file, and the others of its ways read a file as they do a pipe.
+	// From a pipe, wprof-json reads what it has copied to a file, and its other variants read a file as they do a pipe.
 	return append(all,
-		way{"wprof-json", nil, false, judgeLines},
-		way{"wprof-json", []string{"--stream", "-e", "numa"}, true, judgeLines},
-		way{"wprof-json", []string{"--firefox"}, true, judgeJSON},
-		way{"wprof-json", []string{"--chrome"}, true, judgeJSON})
+		variant{"wprof-json", nil, false, checkLines},
+		variant{"wprof-json", []string{"--stream", "-e", "numa"}, true, checkLines},
+		variant{"wprof-json", []string{"--firefox"}, true, checkJSON},
+		variant{"wprof-json", []string{"--chrome"}, true, checkJSON})
 }
 
-func (w *way) String() string {
-	if w.pipe {
-		return w.tool + " " + strings.Join(w.args, " ") + " < FILE"
+func (v *variant) String() string {
+	if v.pipe {
+		return v.tool + " " + strings.Join(v.args, " ") + " < FILE"
 	}
-	return w.tool + " " + strings.Join(w.args, " ") + " FILE"
+	return v.tool + " " + strings.Join(v.args, " ") + " FILE"
 }
 
-// summary tells whether the tool reads of a regular file only what tells of all its sections.
-func (w *way) summary() bool { return w.tool == "wprof-info" && len(w.args) == 0 && !w.pipe }
+// summary reports whether the tool reads only headers and ends of sections of a regular file.
+func (v *variant) summary() bool { return v.tool == "wprof-info" && len(v.args) == 0 && !v.pipe }
+
+// runTool is [tools.Try] or [tools.Serve].
+type runTool func(t testing.TB, limit time.Duration, stdin []byte, name string, args ...string) tools.Result
 
 // run puts bytes through a tool; name is the file to put them in.
-func (w *way) run(t testing.TB, name string, stream []byte) tools.Result {
-	if w.pipe {
-		return tools.Try(t, hang, stream, w.tool, w.args...)
+func (v *variant) run(t testing.TB, try runTool, name string, stream []byte) tools.Result {
+	if v.pipe {
+		return try(t, hang, stream, v.tool, v.args...)
 	}
 	if err := os.WriteFile(name, stream, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return tools.Try(t, hang, nil, w.tool, append([]string{name}, w.args...)...)
+	return try(t, hang, nil, v.tool, append([]string{name}, v.args...)...)
 }
 
 // sane is what holds for every tool and every input: it ends by itself, soon and small, with a status of the manual, and
@@ -104,13 +107,13 @@ func sane(r *tools.Result, peak int64) string {
 	return ""
 }
 
-// judge holds a tool's result against the reckoning.
-func (w *way) judgeAll(c *captured, d *damaged, r *reckoning, got *tools.Result) string {
+// problem compares a tool's result with what is expected; "": nothing is wrong.
+func (v *variant) problem(c *captured, d *damaged, r *expected, got *tools.Result) string {
 	if wrong := sane(got, peak); wrong != "" {
 		return wrong
 	}
 	want := r.status
-	if w.summary() && r.silent && got.Status == 0 {
+	if v.summary() && r.silent && got.Status == 0 {
 		want = 0
 	}
 	if got.Status != want {
@@ -125,18 +128,18 @@ func (w *way) judgeAll(c *captured, d *damaged, r *reckoning, got *tools.Result)
 		}
 		return ""
 	}
-	return w.judge(c, r, got.Stdout)
+	return v.check(c, r, got.Stdout)
 }
 
-func judgeText(_ *captured, _ *reckoning, out []byte) string {
+func checkText(_ *captured, _ *expected, out []byte) string {
 	if len(out) == 0 {
 		return "it says nothing"
 	}
 	return ""
 }
 
-// judgeStream holds a stream that must be sound and have the events of all whole blocks.
-func judgeStream(c *captured, r *reckoning, out []byte) string {
+// checkStream checks a stream that must be sound and have the events of all whole blocks.
+func checkStream(c *captured, r *expected, out []byte) string {
 	var findings []string
 	if _, err := check.Stream(bytes.NewReader(out), func(f check.Finding) { findings = append(findings, f.Text) }); err != nil || len(findings) > 0 {
 		return fmt.Sprintf("its output is not sound: %v %q", err, findings)
@@ -145,7 +148,7 @@ func judgeStream(c *captured, r *reckoning, out []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	return r.holds(c.pieces, got)
+	return r.problem(c.pieces, got)
 }
 
 // readEvents reads the events of a sound stream, block by block.
@@ -170,9 +173,9 @@ func readEvents(stream []byte) (all []format.Event, err error) {
 	}
 }
 
-// judgeTrace holds a trace that must be well-formed, draw a loss wherever events are missing, and have the wakings of all
+// checkTrace checks a trace that must be well-formed, draw a loss wherever events are missing, and have the wakings of all
 // whole blocks.
-func judgeTrace(c *captured, r *reckoning, out []byte) string {
+func checkTrace(c *captured, r *expected, out []byte) string {
 	trace := new(schema.Trace)
 	if err := proto.Unmarshal(out, trace); err != nil {
 		return "the trace is not well-formed: " + err.Error()
@@ -181,7 +184,7 @@ func judgeTrace(c *captured, r *reckoning, out []byte) string {
 		return "the trace is empty"
 	}
 	if got, want := slicesNamed(trace, "lost: damage"), r.gaps(c.pieces); got < want {
-		return fmt.Sprintf("the trace tells of damage %d times, but events are missing in %d places", got, want)
+		return fmt.Sprintf("the trace shows damage %d times, but events are missing in %d places", got, want)
 	}
 	wakings := 0
 	for _, e := range eventsOf(r.whole) {
@@ -195,9 +198,9 @@ func judgeTrace(c *captured, r *reckoning, out []byte) string {
 	return ""
 }
 
-// judgeFolded holds folded stacks, of which every line is a stack and a weight. There are none where the threads'
+// checkFolded checks folded stacks, of which every line is a stack and a weight. There are none where the threads'
 // definitions are lost.
-func judgeFolded(_ *captured, _ *reckoning, out []byte) string {
+func checkFolded(_ *captured, _ *expected, out []byte) string {
 	for line := range bytes.Lines(out) {
 		end := bytes.LastIndexByte(line, ' ')
 		n, err := strconv.ParseInt(string(bytes.TrimSpace(line[end+1:])), 10, 64)
@@ -228,7 +231,7 @@ func slicesNamed(trace *schema.Trace, name string) (n int) {
 	return n
 }
 
-// wakingsIn counts the wakings of a trace, in both ways to write them.
+// wakingsIn counts the wakings of a trace, in both forms.
 func wakingsIn(trace *schema.Trace) (n int) {
 	for _, p := range trace.Packet {
 		bundle := p.GetFtraceEvents()
@@ -242,11 +245,11 @@ func wakingsIn(trace *schema.Trace) (n int) {
 	return n
 }
 
-// judgeDump holds the lines of events against those of the intact stream. Times count from the opening, which a lost
+// checkDump checks the lines of events against those of the intact stream. Times count from the opening, which a lost
 // header takes along, so they are compared only while no header is lost.
-func judgeDump(c *captured, r *reckoning, out []byte) string {
+func checkDump(c *captured, r *expected, out []byte) string {
 	if r.moved {
-		return judgeText(c, r, out)
+		return checkText(c, r, out)
 	}
 	isWhole := map[int]bool{}
 	for _, p := range r.whole {
@@ -286,7 +289,7 @@ func comparable(line string, timed bool, times *regexp.Regexp) string {
 	return "?" + times.ReplaceAllString(line, "")
 }
 
-// eventLines are the lines of a dump that tell events.
+// eventLines are the lines of a dump that stand for events.
 func eventLines(text []byte) []string {
 	var all []string
 	for line := range strings.Lines(string(text)) {
@@ -301,7 +304,7 @@ func event(e *format.Event) string {
 	return fmt.Sprintf("%d cpu%d kind %d flags %#x task %d %v", e.Time, int32(e.CPU), e.Kind, e.Flags, e.Task, e.Args)
 }
 
-// newCaptured dissects a stream and has wprof-info tell the lines of its events.
+// newCaptured dissects a stream and takes the lines of its events from wprof-info.
 func newCaptured(t *testing.T, stream []byte) *captured {
 	t.Helper()
 	c := &captured{stream: stream, pieces: dissect(t, stream)}
