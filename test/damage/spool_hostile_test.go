@@ -110,7 +110,11 @@ func TestSpoolsThatLieDoNoHarm(t *testing.T) {
 	s, rng := recordSpool(t), seeded(t)
 	name := filepath.Join(t.TempDir(), "x.part")
 	recovered := 0
-	for range 300 {
+	lies := 150
+	if everyVariant() {
+		lies = 1000
+	}
+	for range lies {
 		what, spool := s.lied(rng)
 		got := finishSpool(t, tools.Serve, name, spool)
 		if wrong := hostileProblem(&got); wrong != "" {
