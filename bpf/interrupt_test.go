@@ -26,7 +26,7 @@ func TestWakingsByATimerAreAnInterrupts(t *testing.T) {
 	} {
 		for how, byRunQueue := range map[string]bool{"as a recording does": false, "by the run queue": true} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				wakeByTimer(t, Options{countByRunQueue: byRunQueue}, hog, 600, func() {
+				wakeByTimer(t, Options{countByRunQueue: byRunQueue}, hog, 250, func() {
 					_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(time.Millisecond)}, nil)
 				})
 			})
@@ -37,7 +37,7 @@ func TestWakingsByATimerAreAnInterrupts(t *testing.T) {
 				silent := loopback(t)
 				closeAtEnd(t, silent)
 				must(t, unix.SetsockoptTimeval(silent[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 1000}))
-				wakeByTimer(t, Options{countByRunQueue: byRunQueue}, hog, 200, func() { _, _ = unix.Read(silent[0], make([]byte, 1)) })
+				wakeByTimer(t, Options{countByRunQueue: byRunQueue}, hog, 100, func() { _, _ = unix.Read(silent[0], make([]byte, 1)) })
 			})
 		}
 	}

@@ -31,7 +31,7 @@ const round = 3 * time.Second
 func TestStacksMatchTheKernelsUnwinder(t *testing.T) {
 	length := round
 	if os.Getenv("WPROF_TEST_ALL") != "" {
-		length = time.Minute
+		length = 5 * round
 	}
 	if soak := os.Getenv("WPROF_SOAK_STACKS"); soak != "" {
 		var err error

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -401,15 +402,21 @@ func samplesOf(n int, stack func(i int) uint64) []format.Event {
 	})
 }
 
-// Whatever a stream claims, every tool ends soon, with little memory, and a status of the manual.
+// Whatever a stream claims, every tool ends soon, with little memory, and a status of the manual. One half of the streams is
+// read from files and the other one from pipes; in the soak, all are read from both.
 func TestHostileStreamsDoNoHarm(t *testing.T) {
-	for name, c := range hostileCases() {
+	cases := hostileCases()
+	for number, name := range slices.Sorted(maps.Keys(cases)) {
+		c := cases[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stream := c.make(t)
 			file := filepath.Join(t.TempDir(), "hostile.wprof")
 			all := variants()
 			for i := range all {
+				if all[i].hasTwin() && all[i].pipe == (number%2 == 0) && !everyVariant() {
+					continue
+				}
 				got := all[i].swallow(t, file, stream)
 				if wrong := c.problem(&got, all[i].tool == "wprof-info" && len(all[i].args) == 0); wrong != "" {
 					t.Errorf("%s: %s", &all[i], wrong)

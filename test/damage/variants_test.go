@@ -72,6 +72,9 @@ func (v *variant) String() string {
 	return v.tool + " " + strings.Join(v.args, " ") + " FILE"
 }
 
+// hasTwin reports whether the same tool with the same flags is there for files and for pipes.
+func (v *variant) hasTwin() bool { return v.tool != "wprof-json" }
+
 // summary reports whether the tool reads only headers and ends of sections of a regular file.
 func (v *variant) summary() bool { return v.tool == "wprof-info" && len(v.args) == 0 && !v.pipe }
 

@@ -32,7 +32,7 @@ func commands(page string) []string {
 // tried is a command as the test runs it: without sudo, for a second at most, on a process that exists.
 func tried(command string) string {
 	command = strings.ReplaceAll(command, "sudo ", "")
-	command = regexp.MustCompile(`-d ?[0-9]+(m?s)?\b`).ReplaceAllString(command, "-d500ms")
+	command = regexp.MustCompile(`-d ?[0-9]+(m?s)?\b`).ReplaceAllString(command, "-d300ms")
 	command = regexp.MustCompile(`\| grep .*`).ReplaceAllString(command, "| cat")
 	return regexp.MustCompile(`\b1234\b`).ReplaceAllString(command, strconv.Itoa(os.Getpid()))
 }
@@ -43,17 +43,22 @@ func TestCommandsInTheDocumentationWork(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
 	}
+	given := stage(t)
 	for _, page := range append(pages, "../../docs/json.md", "../../README.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
 			found := commands(string(text))
 			if len(found) == 0 {
 				t.Fatal("the page shows no command")
 			}
-			dir := stage(t)
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(given)); err != nil {
+				t.Fatal(err)
+			}
 			for _, command := range found {
 				try(t, dir, command)
 			}

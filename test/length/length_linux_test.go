@@ -26,7 +26,7 @@ type job struct {
 	wants func(total uint64) predicate // what a filter keeps; nil: everything
 	lists bool                         // has a list of processes, which grows until it is full
 	keeps bool                         // keeps what is different in the whole stream, up to a bound of its own
-	brief bool                         // left out of the long test: another one remembers the same
+	brief bool                         // half as long a stream, and none in the soak: another one remembers the same
 	file  bool                         // reads a file instead of a pipe
 	read  func(out io.Reader) verdict  // reads all of the output
 	files func(folder string) verdict  // what the tool has written into its working folder; nil: nothing
@@ -140,7 +140,7 @@ func lengthOf(t *testing.T) bounds {
 	t.Helper()
 	text := os.Getenv("WPROF_SOAK_EVENTS")
 	if text == "" {
-		return bounds{5_000_000, format.EpochBytes, 100_000}
+		return bounds{3_000_000, format.EpochBytes, 100_000}
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
@@ -154,6 +154,9 @@ func lengthOf(t *testing.T) bounds {
 // is told by what the generator knows of its stream.
 func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 	b := lengthOf(t)
+	full := compare(t, b)
+	b.events /= 2
+	half := compare(t, b)
 	for _, j := range jobs() {
 		if j.brief && b.isLong() {
 			continue
@@ -164,15 +167,16 @@ func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			short := b
-			short.events /= 10
-			few := j.run(t, short)
-			many := j.run(t, b)
+			c := full
+			if j.brief {
+				c = half
+			}
+			few, many := j.run(t, c.tenth), j.run(t, c.whole)
 			if t.Failed() {
 				return
 			}
 			t.Logf("soak: `%s`: %d million events, %d threads, %d definitions in %d sections: peak %s, and %s for a tenth; %.1f M events/s",
-				strings.Join(append([]string{j.name}, extra(j, b.events)...), " "), many.wrote.events/1e6, many.wrote.threads, many.wrote.definitions, many.wrote.sections, mib(many.peak), mib(few.peak),
+				strings.Join(append([]string{j.name}, extra(j, c.whole.events)...), " "), many.wrote.events/1e6, many.wrote.threads, many.wrote.definitions, many.wrote.sections, mib(many.peak), mib(few.peak),
 				float64(many.wrote.events)/many.took.Seconds()/1e6)
 			limit := few.peak + few.peak/4 + 8<<20
 			if j.lists {
@@ -186,6 +190,16 @@ func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 			}
 		})
 	}
+}
+
+// comparison is a stream and one of a tenth of its length.
+type comparison struct{ whole, tenth *input }
+
+func compare(t *testing.T, b bounds) comparison {
+	t.Helper()
+	short := b
+	short.events /= 10
+	return comparison{newInput(t, b), newInput(t, short)}
 }
 
 func extra(j job, total uint64) []string {
@@ -202,15 +216,12 @@ type ran struct {
 	took  time.Duration
 }
 
-// run pipes a stream of that length through the tool.
-func (j *job) run(t *testing.T, b bounds) ran {
+// run pipes a stream through the tool, or gives it the file.
+func (j *job) run(t *testing.T, s *input) ran {
 	t.Helper()
-	tool, args := j.command(b.events)
-	var inFile written
+	tool, args := j.command(s.events)
 	if j.file {
-		var path string
-		path, inFile = j.write(t, b)
-		args = append(args, path)
+		args = append(args, s.path)
 	}
 	cmd := exec.Command(tools.Path(tool), args...)
 	if j.files != nil {
@@ -233,15 +244,18 @@ func (j *job) run(t *testing.T, b bounds) ran {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	wrote := make(chan written, 1)
 	go func() {
-		if j.file {
-			in.Close()
-			wrote <- inFile
-			return
+		defer in.Close()
+		switch {
+		case j.file:
+			wrote <- s.wrote
+		case s.path != "" && j.wants == nil:
+			// An error is the tool's end before that of its input, which is seen from its status.
+			_ = s.copyTo(in)
+			wrote <- s.wrote
+		default:
+			w, _ := generate(in, s.bounds, j.wants)
+			wrote <- w
 		}
-		// An error is the tool's end before that of its input, and that tells itself.
-		w, _ := generate(in, b, j.wants)
-		in.Close()
-		wrote <- w
 	}()
 	peak := tools.WatchPeak(cmd.Process.Pid)
 	holds := j.read(out)
@@ -260,16 +274,36 @@ func (j *job) run(t *testing.T, b bounds) ran {
 	return ran{w, peak(), time.Since(begin)}
 }
 
-// write puts the stream into a file.
-func (j *job) write(t *testing.T, b bounds) (path string, w written) {
+// input is a stream of some length. It is in a file unless that were very large.
+type input struct {
+	bounds
+	path  string
+	wrote written // to the file
+}
+
+func newInput(t *testing.T, b bounds) *input {
 	t.Helper()
+	if b.events > 10_000_000 {
+		return &input{bounds: b}
+	}
 	f, err := os.Create(filepath.Join(t.TempDir(), "long.wprof"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if w, err = generate(f, b, j.wants); err != nil {
+	w, err := generate(f, b, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Name(), w
+	return &input{b, f.Name(), w}
+}
+
+func (s *input) copyTo(w io.Writer) error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
 }
