@@ -36,6 +36,7 @@ type sequence struct {
 	base       uint64 // ns of CLOCK_BOOTTIME at which the clock is 0
 	generation uint32 // counts resets; what belongs to an older one has to be told again
 	began      int64  // bytes that were written before the reset
+	looked     int64  // and before due last looked whether it is time for the next one
 	next       int64  // ns of CLOCK_MONOTONIC
 	repeats    int64  // bytes that a reset repeats
 	names      map[string]uint64
@@ -48,8 +49,13 @@ type sequence struct {
 	body        []byte // of the TrackEvent under construction
 }
 
-// due tells whether it is time for a reset.
+// due reports whether it is time for a reset. It is called with every event, so it looks only after some bytes more, without
+// which nothing else changes.
 func (s *sequence) due(t, written int64) bool {
+	if s.generation != 0 && !s.stale && written < s.looked+viewResetBytes/16 {
+		return false
+	}
+	s.looked = written
 	since := written - s.began
 	return s.generation == 0 || s.stale || s.weight() >= viewToldMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
 }
@@ -204,7 +210,8 @@ func (s *sequence) start(typ, track, name uint64) {
 
 // number annotates the event with a number; a is one of annotationNames.
 func (s *sequence) number(a annotation, v uint64) {
-	s.body = appendUint(s.body, eventArgument+uint64(a), v)
+	tag := (eventArgument + uint64(a)) << 3 // of two bytes
+	s.body = binary.AppendUvarint(append(s.body, byte(tag)|0x80, byte(tag>>7)), v)
 }
 
 func (s *sequence) signed(a annotation, v int64) { s.number(a, uint64(v)) }
