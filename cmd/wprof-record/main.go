@@ -33,6 +33,7 @@ func tool() cli.Tool {
 		Groups: []cli.Group{
 			{Title: "What to record", Flags: []cli.Flag{
 				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Record so long; 0 until Ctrl-C. A number without a unit is milliseconds. With a command there is no default: its end is the recording's."},
+				{Name: "until-exit", Usage: "With --pid: end the recording when these processes have ended, and refuse one that is not there."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
 				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Usage: "Switch groups of events on, or off with no- before them. " + capture.FeaturesHelp()},
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},

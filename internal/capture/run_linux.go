@@ -71,6 +71,10 @@ func run(inv *cli.Invocation, boost *booster) error {
 			inv.Warnf("%s", text)
 		}
 	}
+	processes, err := openProcesses(inv)
+	if err != nil {
+		return err
+	}
 	out, err := inv.CreateOutput(cfg.Output, true)
 	if err != nil {
 		return err
@@ -78,27 +82,28 @@ func run(inv *cli.Invocation, boost *booster) error {
 	defer out.Abort()
 	// Not before: a FIFO is opened only when someone reads it, and waiting for that must end by the first signal.
 	inv.HandleStop()
-	s.cfg, s.out = cfg, out
+	s.cfg, s.out, s.processes = cfg, out, processes
 	return s.run()
 }
 
 // session is one run of the tool from the checks to the report.
 type session struct {
-	inv     *cli.Invocation
-	cfg     *Config
-	out     *cli.Output
-	started int64
-	written counter // what went to out
-	command *command
-	spool   *spool.Writer
-	rec     *recorder
-	boost   *booster
-	stats   io.Closer // nil: the kernel does not measure
-	summary assemble.Summary
-	ended   chan struct{} // closed at the end
-	early   error         // why the recording ended early; nil: it did not
-	unnamed string        // a warning about missing names; "": none
-	hung    []string      // files whose file systems do not answer
+	inv       *cli.Invocation
+	cfg       *Config
+	out       *cli.Output
+	started   int64
+	written   counter // what went to out
+	command   *command
+	processes *processes // nil: their end does not matter
+	spool     *spool.Writer
+	rec       *recorder
+	boost     *booster
+	stats     io.Closer // nil: the kernel does not measure
+	summary   assemble.Summary
+	ended     chan struct{} // closed at the end
+	early     error         // why the recording ended early; nil: it did not
+	unnamed   string        // a warning about missing names; "": none
+	hung      []string      // files whose file systems do not answer
 }
 
 func (s *session) run() error {

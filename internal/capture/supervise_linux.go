@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"time"
@@ -17,6 +18,9 @@ import (
 func (s *session) supervise() (stop func()) {
 	finished := make(chan struct{})
 	go s.countdown(finished)
+	if s.processes != nil {
+		go s.stopWithProcesses(finished)
+	}
 	if s.command == nil {
 		go func() {
 			select {
@@ -49,6 +53,14 @@ func (s *session) supervise() (stop func()) {
 	return func() { close(finished) }
 }
 
+// stopWithProcesses ends the recording when the processes have ended.
+func (s *session) stopWithProcesses(finished <-chan struct{}) {
+	if s.processes.wait(finished) {
+		s.inv.Warnf("process %d has ended, and the recording with it", s.processes.pids[len(s.processes.pids)-1])
+		s.rec.Stop()
+	}
+}
+
 // isForeground reports whether Ctrl-C at the terminal reaches this process, and so its command: Go does not report who sent a
 // signal.
 func isForeground() bool {
@@ -59,6 +71,16 @@ func isForeground() bool {
 	defer unix.Close(tty)
 	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
+}
+
+// terminalColumns returns 80 if the terminal does not know.
+func terminalColumns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			return int(size.Col)
+		}
+	}
+	return 80
 }
 
 // countdown tells a person at a terminal how long it will take.
@@ -72,6 +94,7 @@ func (s *session) countdown(finished <-chan struct{}) {
 		return
 	}
 	end := time.Now().Add(s.cfg.Duration)
+	columns := terminalColumns(s.inv.Std.Err)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -80,7 +103,8 @@ func (s *session) countdown(finished <-chan struct{}) {
 			fmt.Fprint(s.inv.Std.Err, "\r\x1b[K")
 			return
 		}
-		fmt.Fprintf(s.inv.Std.Err, "\rrecording, %s left; Ctrl-C ends it early\x1b[K", left)
+		text := fmt.Sprintf("recording, %s left; Ctrl-C ends it early", left)
+		fmt.Fprintf(s.inv.Std.Err, "\r%s\x1b[K", text[:min(len(text), columns-1)])
 		select {
 		case <-tick.C:
 		case <-s.inv.Stopped():

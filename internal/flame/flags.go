@@ -56,6 +56,7 @@ func OutputFlags() cli.Group {
 		{Name: "diff-start", Kind: cli.String, Value: "TIME", Usage: "With --diff-end: the time range of the other capture, which is the same one without --diff."},
 		{Name: "diff-end", Kind: cli.String, Value: "TIME", Usage: "The end of that range."},
 		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write what has no file of its own to FILE instead of standard output."},
+		{Name: "dry-run", Usage: "Check that the files can be written, and write none. The input is not read."},
 		cli.FailOnLoss(),
 	}}
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"wprof/internal/cli"
@@ -42,6 +43,12 @@ func (r reportPrefix) check() error {
 	switch _, base := filepath.Split(string(r)); base {
 	case "", ".", "..":
 		return cli.Usagef("--report %s: not a file name prefix; give one such as --report /tmp/slow", string(r))
+	}
+	if strings.ContainsFunc(string(r), unicode.IsControl) {
+		return cli.Usagef("--report %s: it has a line break or another control character; give a prefix without", printable.Text(string(r)))
+	}
+	if info, err := os.Stat(string(r)); err == nil && info.IsDir() {
+		return cli.Usagef("--report %s: it is a folder; give a file name prefix in it, such as %[1]s/slow", string(r))
 	}
 	return nil
 }

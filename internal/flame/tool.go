@@ -20,6 +20,9 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
+	if inv.Bool("dry-run") {
+		return q.checkOutputs(inv)
+	}
 	in, name, err := inv.OpenInputs()
 	if err != nil {
 		return err

@@ -48,6 +48,28 @@ func (q *request) create(inv *cli.Invocation) (outputs, error) {
 	return all, nil
 }
 
+// checkOutputs reports whether the files of a request can be created, and leaves none.
+func (q *request) checkOutputs(inv *cli.Invocation) error {
+	outs, err := q.create(inv)
+	if err != nil {
+		return err
+	}
+	defer outs.abort()
+	if q.folder == "" {
+		return nil
+	}
+	folder, err := inv.CreateFolder(q.folder)
+	if err != nil {
+		return err
+	}
+	defer folder.Abort()
+	table, err := folder.Create(ThreadTable(q.folder))
+	if err == nil {
+		table.Abort()
+	}
+	return err
+}
+
 func (all outputs) abort() {
 	for _, o := range all {
 		o.Abort()

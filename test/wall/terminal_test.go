@@ -3,11 +3,13 @@
 package wall
 
 import (
+	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wprof/test/tools"
 )
@@ -19,24 +21,37 @@ func allShown(shown *tools.Buffer) {
 	}
 }
 
-func TestProgressIsDrawnOnATerminal(t *testing.T) {
+// A terminal shows how long the recording will still take, in one line that fits.
+func TestCountdownFitsTheTerminal(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
-	pid := strconv.Itoa(sleeper(t, "300").Process.Pid)
-	w := script(t, pid, "-d", "2", "-o", "bar")
-	tty, _, shown := tools.Terminal(t)
-	w.cmd.Stderr = tty
-	w.run()
-	allShown(shown)
-	steps := map[string]bool{}
-	for _, m := range regexp.MustCompile(`recording process `+pid+` \(sleep\) \[(#* *)\] \d of 2 s`).FindAllStringSubmatch(shown.String(), -1) {
-		steps[m[1]] = true
-	}
-	if len(steps) < 2 {
-		t.Errorf("the bar was drawn %d ways: %q", len(steps), shown.String())
-	}
-	last := shown.String()[strings.LastIndex(shown.String(), "\x1b[K"):]
-	if !strings.Contains(last, "coverage:") || strings.Contains(last, "recording process") {
-		t.Errorf("the bar is not wiped: %q", last)
+	for _, columns := range []int{0, 20, 132} {
+		process := tools.StartWorkload(t, exec.Command(tools.Path("server")))
+		process.Until("ready")
+		w := script(t, process.PIDText(), "-d", "3", "-o", "bar")
+		tty, _, shown := tools.Terminal(t)
+		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(columns)}); err != nil {
+			t.Fatal(err)
+		}
+		w.cmd.Stderr = tty
+		w.run()
+		allShown(shown)
+		if columns == 0 {
+			columns = 80 // the terminal does not know
+		}
+		steps := map[string]bool{}
+		for _, m := range regexp.MustCompile(`\r(recording, (\ds) left[^\r\x1b]*)\x1b\[K`).FindAllStringSubmatch(shown.String(), -1) {
+			steps[m[2]] = true
+			if len(m[1]) >= columns {
+				t.Errorf("%q has %d columns, and the terminal %d", m[1], len(m[1]), columns)
+			}
+		}
+		if len(steps) < 2 {
+			t.Errorf("on %d columns it counts down %v: %q", columns, steps, shown.String())
+		}
+		last := shown.String()[strings.LastIndex(shown.String(), "\x1b[K"):]
+		if !strings.Contains(last, "coverage:") || strings.Contains(last, "recording, ") {
+			t.Errorf("the countdown is not wiped: %q", last)
+		}
 	}
 }

@@ -38,11 +38,11 @@ func (s *symbols) id(n *graph.GraphNode) int32 {
 type svgTable struct {
 	Icicle  bool     `json:"icicle"`
 	Changes bool     `json:"changes"`
-	Events  bool     `json:"events"`  // not what threads did
-	Counts  bool     `json:"counts"`  // the number of events, not ns
-	Names   []string `json:"names"`   // of symbols
-	Files   []int32  `json:"files"`   // of symbols, from one on; 0: not known
-	Modules []string `json:"modules"` // names of files
+	Events  bool     `json:"events,omitempty"` // not what threads did
+	Counts  bool     `json:"counts,omitempty"` // the number of events, not ns
+	Names   []string `json:"names"`            // of symbols
+	Files   []int32  `json:"files"`            // of symbols, from one on; 0: not known
+	Modules []string `json:"modules"`          // names of files
 	Frames  string   `json:"frames"`
 	Look    look     `json:"look"`
 }
