@@ -9,10 +9,10 @@ import (
 	"wprof/internal/timeline"
 )
 
-// applier turns records, in the order of time, into what the roster knows and what the stream tells. Records before
+// applier turns records, in the order of time, into the state of threads and events of the stream. Records before
 // the window's opening only do the first.
 type applier struct {
-	*roster
+	*schedState
 	in       *merge.Reader
 	out      *stream
 	switched format.Event // reused: fields that do not change are set once
@@ -25,8 +25,8 @@ type applier struct {
 	offCPUMin int64 // ns; shorter times off have no stack
 }
 
-func newApplier(r *roster, out *stream) *applier {
-	a := &applier{roster: r, out: out, plain: plainRecords()}
+func newApplier(r *schedState, out *stream) *applier {
+	a := &applier{schedState: r, out: out, plain: plainRecords()}
 	a.switched.Kind, a.woke.Kind, a.sampled.Kind = format.KindSwitch, format.KindWaking, format.KindSample
 	return a
 }
@@ -63,7 +63,7 @@ func (a *applier) applyRare(b []byte, at int64) error {
 	case ringdata.KindTask:
 		a.applyTask(b, at)
 	case ringdata.KindStack:
-		a.code.told.tell(b, at)
+		a.code.defs.define(b, at)
 	case ringdata.KindSample:
 		return a.applySample(b, at)
 	case ringdata.KindArgs:
@@ -77,7 +77,7 @@ func (a *applier) applyRare(b []byte, at int64) error {
 	return nil
 }
 
-// subject is the thread that a record tells of, which runs on the record's CPU as a rule.
+// subject is the thread that a record is about, which runs on the record's CPU as a rule.
 func (a *applier) subject(b []byte) *thread {
 	tid := binary.LittleEndian.Uint32(b[ringdata.HdrTID:])
 	if n := int(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])); n < len(a.cpus) {
@@ -91,11 +91,11 @@ func (a *applier) subject(b []byte) *thread {
 	return a.thread(tid)
 }
 
-// noticeExchange is told of a record that names by a tid who runs on a CPU. If that is the tid of the leader, who has
-// exited, the thread that was known to run there is calling exec: the two have exchanged their tids. The kernel tells
+// noticeExchange takes the tid by which a record names who runs on a CPU. If that is the tid of the leader, who has
+// exited, the thread that was known to run there is calling exec: the two have exchanged their tids. The kernel reports
 // the exec later; until then the stream goes on naming the thread as before.
 func (a *applier) noticeExchange(running *thread, tid uint32) {
-	if !running.told || running.pid != tid || running.key != running.tid {
+	if !running.identified || running.pid != tid || running.key != running.tid {
 		return
 	}
 	if leader := a.threads.get(tid); leader != nil && leader != running && (leader.exited || leader.Status == timeline.Dead) && leader.key == tid {
@@ -103,7 +103,7 @@ func (a *applier) noticeExchange(running *thread, tid uint32) {
 	}
 }
 
-// event is the beginning of an event that tells of a record.
+// event is an event of a record, without the fields of its kind.
 func (a *applier) event(b []byte) *format.Event {
 	e := &a.rare
 	*e = format.Event{
@@ -113,8 +113,8 @@ func (a *applier) event(b []byte) *format.Event {
 	return e
 }
 
-// tells is false for records that only build up the roster. What the flags of a record do not want may still be a
+// isWritten is false for records that only change what is known of threads. What the flags of a record leave out may still be a
 // visible thread: with -f no-task-life they want no record of life.
-func (a *applier) tells(e *format.Event, at int64) bool {
+func (a *applier) isWritten(e *format.Event, at int64) bool {
 	return at >= a.out.from && e.Flags&format.FlagsVisible != 0
 }

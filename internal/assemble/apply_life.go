@@ -12,11 +12,11 @@ import (
 func (a *applier) applyFork(b []byte, at int64) error {
 	parent := a.subject(b)
 	who := decodeIdentity(b[ringdata.ForkChild:])
-	child := a.tell(&who, at)
+	child := a.identify(&who, at)
 	child.visible = child.visible || b[ringdata.HdrFlags]&ringdata.FlagObject != 0
 	inherit(child, parent)
 	e := a.event(b)
-	if !a.tells(e, at) {
+	if !a.isWritten(e, at) {
 		return nil
 	}
 	e.Task = a.out.name(parent)
@@ -39,7 +39,7 @@ func (a *applier) applyExec(b []byte, at int64) error {
 	old := le.Uint32(b[ringdata.ExecOldTID:])
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
-	tells := a.tells(e, at)
+	written := a.isWritten(e, at)
 
 	t := a.thread(who.tid)
 	if old != who.tid && old != 0 {
@@ -54,17 +54,17 @@ func (a *applier) applyExec(b []byte, at int64) error {
 	}
 	was := a.out.current(t)
 	v := e.Exec()
-	if tells {
+	if written {
 		v.SetPrev(a.out.define(was))
 	}
 	t.start = who.start
-	t = a.tell(&who, at)
+	t = a.identify(&who, at)
 	t.visible = t.visible || e.Flags != 0
 	t.def, t.was = nil, was
 	if command := a.out.commands.taken(who.pid); t.group != nil {
 		t.group.command = command
 	}
-	if !tells {
+	if !written {
 		return nil
 	}
 	e.Task = a.out.name(t)
@@ -87,7 +87,7 @@ func (a *applier) takeOver(caller, leader *thread) {
 		a.threads.exchange(caller, leader)
 	}
 	caller.tid, leader.tid = caller.key, leader.key
-	if leader.told {
+	if leader.identified {
 		caller.start = leader.start
 	}
 	caller.def, caller.was = nil, was
@@ -100,25 +100,25 @@ func (a *applier) applyRename(b []byte, at int64) error {
 	who := decodeIdentity(b[ringdata.RenameWho:])
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
-	tells := a.tells(e, at)
+	written := a.isWritten(e, at)
 	t := a.subject(b)
-	if !t.told {
+	if !t.identified {
 		// Only the name before is known of what it was before.
 		before := who
 		copy(before.comm[:], b[ringdata.RenameOldComm:][:ringdata.IdentCommSize])
 		if before.tid == before.pid {
 			before.processComm = before.comm
 		}
-		t = a.tell(&before, at)
+		t = a.identify(&before, at)
 	}
 	was := a.out.current(t)
 	v := e.Rename()
-	if tells {
+	if written {
 		v.SetPrev(a.out.define(was))
 	}
-	t = a.tell(&who, at)
+	t = a.identify(&who, at)
 	t.visible = t.visible || e.Flags != 0
-	if !tells {
+	if !written {
 		return nil
 	}
 	e.Task = a.out.name(t)
@@ -131,7 +131,7 @@ func (a *applier) applyExit(b []byte, at int64) error {
 	last := b[ringdata.HdrFlags]&ringdata.FlagLast != 0 && a.endsProcess(t, binary.LittleEndian.Uint32(b[ringdata.ExitPID:]))
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
-	if !a.tells(e, at) {
+	if !a.isWritten(e, at) {
 		return nil
 	}
 	e.Task = a.out.name(t)
@@ -165,17 +165,17 @@ func (a *applier) applyFree(b []byte, at int64) error {
 	le := binary.LittleEndian
 	tid, start := le.Uint32(b[ringdata.HdrTID:]), int64(le.Uint64(b[ringdata.FreeStartNS:]))
 	t := a.threads.get(tid)
-	if t == nil || t.told && t.start != start && t.key == t.tid {
+	if t == nil || t.identified && t.start != start && t.key == t.tid {
 		t = a.threads.ghosts[threadKey{tid, start}]
 	}
 	if t == nil {
-		// Nothing but its end was ever told of it. It has no place in the table: the tid may be another one's.
+		// Only its end was recorded. It has no place in the table: the tid may be another one's.
 		t = a.dead(b, tid, start)
 	}
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	var err error
-	if a.tells(e, at) {
+	if a.isWritten(e, at) {
 		e.Task = a.out.name(t)
 		err = a.out.write(e, at)
 	}
@@ -193,9 +193,9 @@ func (a *applier) dead(b []byte, tid uint32, start int64) *thread {
 	le := binary.LittleEndian
 	t.pid, t.flags = le.Uint32(b[ringdata.FreePID:]), le.Uint32(b[ringdata.FreeTaskFlags:])
 	t.comm, t.processComm = comm(b[ringdata.FreeComm:]), comm(b[ringdata.FreeProcessComm:])
-	t.told = true
+	t.identified = true
 	// Its process may live on. If the id is another process's by now, that is younger than the thread.
-	if leader := a.threads.get(t.pid); leader != nil && leader.told && leader.pid == t.pid && leader.start <= start && tid != t.pid {
+	if leader := a.threads.get(t.pid); leader != nil && leader.identified && leader.pid == t.pid && leader.start <= start && tid != t.pid {
 		t.ppid = leader.ppid
 	}
 	return t

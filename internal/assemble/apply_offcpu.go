@@ -9,7 +9,7 @@ import (
 )
 
 // tellOff gives the switch that brings a thread back the stack that the thread had while it was off its CPU.
-func (a *applier) tellOff(e *format.Event, b []byte, next *thread, at int64) error {
+func (a *applier) setOffStack(e *format.Event, b []byte, next *thread, at int64) error {
 	if e.Flags&format.SwitchHasSince != 0 && at-next.Since < a.offCPUMin {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (a *applier) returned(b []byte, at int64) (format.StackID, error) {
 }
 
 // tellWaker gives a waking the stack of the waker, whom the filters need not want: it says why the wakee goes on.
-func (a *applier) tellWaker(e *format.Event, arg int, b []byte, at int64) {
+func (a *applier) setWakerStack(e *format.Event, arg int, b []byte, at int64) {
 	e.Args[arg] = 0
 	s := trailing(b, ringdata.WakingSize)
 	if s == nil {
@@ -59,7 +59,7 @@ func (a *applier) tellWaker(e *format.Event, arg int, b []byte, at int64) {
 }
 
 // keepBlocked lets the stacks of threads that are off their CPU outlive the memory that stacks of a generation share.
-func (r *roster) keepBlocked() {
+func (r *schedState) keepBlocked() {
 	_ = r.threads.all(func(t *thread) error {
 		t.user, t.kernel = t.user.own(), t.kernel.own()
 		return nil

@@ -53,7 +53,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		}
 		e.Args[format.SwitchStack] = 0
 		if next.visible && !next.isIdle {
-			if err := a.tellOff(e, b, next, at); err != nil {
+			if err := a.setOffStack(e, b, next, at); err != nil {
 				return err
 			}
 		}
@@ -80,7 +80,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 		a.leave(prev, n, at, state, called, prevPrio)
 		if s := trailing(b, ringdata.SwitchSize); s != nil {
 			user, kernel := stackIDs(s)
-			prev.user, prev.kernel = a.code.told.find(user, at), a.code.told.find(kernel, at)
+			prev.user, prev.kernel = a.code.defs.find(user, at), a.code.defs.find(kernel, at)
 		}
 	}
 	switch {
@@ -154,7 +154,7 @@ func (a *applier) applyWaking(b []byte, at int64) error {
 		e.Args[format.WakingWakee] = uint64(a.out.name(wakee))
 		e.Args[format.WakingPrio] = uint64(int64(int16(le.Uint16(b[ringdata.WakingPrio:]))))
 		e.Args[format.WakingTargetCPU] = uint64(le.Uint16(b[ringdata.WakingTargetCPU:]))
-		a.tellWaker(e, format.WakingStack, b, at)
+		a.setWakerStack(e, format.WakingStack, b, at)
 		if err := a.out.write(e, at); err != nil {
 			return err
 		}
@@ -171,13 +171,13 @@ func (a *applier) applyWakeupNew(b []byte, at int64) error {
 	wakee.visible = b[ringdata.HdrFlags]&ringdata.FlagObject != 0
 	prio, target := int32(int16(le.Uint16(b[ringdata.WakingPrio:]))), uint32(le.Uint16(b[ringdata.WakingTargetCPU:]))
 	e := a.event(b)
-	if a.tells(e, at) {
+	if a.isWritten(e, at) {
 		e.Task = a.out.name(waker)
 		v := e.WakeupNew()
 		v.SetWakee(a.out.name(wakee))
 		v.SetPrio(prio)
 		v.SetTargetCPU(uint64(target))
-		a.tellWaker(e, format.WakeupNewStack, b, at)
+		a.setWakerStack(e, format.WakeupNewStack, b, at)
 		if err := a.out.write(e, at); err != nil {
 			return err
 		}

@@ -8,12 +8,12 @@ import (
 	"wprof/internal/timeline"
 )
 
-// freshName is how long after a name was told by an event a list of tasks cannot change it: the list may have read the
+// freshName is how long after an event named a thread a list of tasks cannot change the name: the list may have read the
 // old one.
 const freshName = int64(1e6)
 
-// applyTask takes one thread of a list of all tasks. What events have told is exact and stays; the list's estimates
-// are for those that no event has told of.
+// applyTask takes one thread of a list of all tasks. What is known of events is exact and stays; the list's estimates
+// are for threads without events.
 func (a *applier) applyTask(b []byte, at int64) {
 	le := binary.LittleEndian
 	for {
@@ -28,16 +28,16 @@ func (a *applier) applyTask(b []byte, at int64) {
 		return
 	}
 	t := a.threads.get(who.tid)
-	if t != nil && t.told && t.start > at {
+	if t != nil && t.identified && t.start > at {
 		return // records made from /proc come a little later than their time
 	}
-	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 && t != nil && t.told && isNear(t.start, who.start) {
+	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 && t != nil && t.identified && isNear(t.start, who.start) {
 		who.start = t.start
 	}
-	if t != nil && t.told && t.start == who.start && at-t.named < freshName {
+	if t != nil && t.identified && t.start == who.start && at-t.named < freshName {
 		t.listed = a.list
 	} else {
-		t = a.tell(&who, at)
+		t = a.identify(&who, at)
 	}
 	flags := b[ringdata.HdrFlags]
 	if flags&ringdata.FlagSubject == 0 && who.pid != a.recorder {
@@ -66,12 +66,12 @@ func (a *applier) applyTask(b []byte, at int64) {
 	}
 }
 
-// startSlack is how far off a start is that /proc tells: it counts ticks of 10 ms, and by another clock.
+// startSlack is the error of a start time of /proc: it counts ticks of 10 ms, and by another clock.
 const startSlack = 20e6
 
 func isNear(a, b int64) bool { return a-b <= startSlack && b-a <= startSlack }
 
-// place puts a thread on the CPU on which a list of tasks has found it, unless events have told who runs there.
+// place puts a thread on the CPU on which a list of tasks has found it, unless who runs there is known from events.
 func (a *applier) place(t *thread, at int64) {
 	c := a.cpu(t.CPU)
 	c.Seen = true
@@ -102,5 +102,5 @@ func (a *applier) idleElsewhere(cpus []*format.Cpu) {
 	}
 }
 
-// idlePrio is the priority that the kernel's switches tell of idle threads: MAX_RT_PRIO + 20.
+// idlePrio is the priority of idle threads in the kernel's switches: MAX_RT_PRIO + 20.
 const idlePrio = 120

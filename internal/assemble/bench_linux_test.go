@@ -72,7 +72,7 @@ func pingPong(tb testing.TB, events int) *spool.Spool {
 	return s
 }
 
-// BenchmarkFinalise tells CPU time, of all threads, beside the time that passed: the machine is shared.
+// BenchmarkFinalise reports CPU time, of all threads, beside the time that passed: the machine is shared.
 func BenchmarkFinalise(b *testing.B) {
 	const events = 1_000_000
 	for level, name := range []string{"plain", "zstd"} {
@@ -93,7 +93,7 @@ func BenchmarkFinalise(b *testing.B) {
 	}
 }
 
-// sampled writes a spool of samples: 4 processes that share 20 files, 4,000 stacks of 30 user and 10 kernel frames, told
+// sampled writes a spool of samples: 4 processes that share 20 files, 4,000 stacks of 30 user and 10 kernel frames, defined
 // once in each generation of 2 s.
 func sampled(tb testing.TB, samples int) *spool.Spool {
 	tb.Helper()
@@ -137,18 +137,18 @@ func sampled(tb testing.TB, samples int) *spool.Spool {
 	}
 	var ring []byte
 	pos, now, round, generation := uint64(0), start, start+25e6, start
-	told := make(map[uint64]bool)
+	defined := make(map[uint64]bool)
 	flush := func() {
 		must(w.Ring(0, pos, ring))
 		pos += uint64(len(ring))
 		ring = ring[:0]
 		must(w.Round(spool.Round{Time: now, Producer: []uint64{pos}, Drained: []uint64{pos}}))
 	}
-	tell := func(id uint64, pid uint32, at []uint64) {
-		if told[id] {
+	define := func(id uint64, pid uint32, at []uint64) {
+		if defined[id] {
 			return
 		}
-		told[id] = true
+		defined[id] = true
 		ring = appendStack(ring, now, id, pid, len(at), func(i int) uint64 { return at[i] })
 	}
 	kernel := make([]uint64, 10)
@@ -156,11 +156,11 @@ func sampled(tb testing.TB, samples int) *spool.Spool {
 		pid := uint32(100 + random.IntN(processes))
 		n := random.Uint64N(stacks)
 		user, inKernel := n*processes+uint64(pid), n%200+1<<40
-		tell(user, pid, users[n])
+		define(user, pid, users[n])
 		for i := range kernel {
 			kernel[i] = 0xffffffff81000000 + (n%200)*4096 + uint64(i)*128
 		}
-		tell(inKernel, 0, kernel)
+		define(inKernel, 0, kernel)
 		ring = appendSample(ring, now, pid, user, inKernel)
 		now += 10_000
 		if now > round {
@@ -168,7 +168,7 @@ func sampled(tb testing.TB, samples int) *spool.Spool {
 			round = now + 25e6
 		}
 		if now > generation+2e9 {
-			clear(told)
+			clear(defined)
 			generation = now
 		}
 	}

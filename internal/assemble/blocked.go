@@ -26,14 +26,14 @@ func eachBlocked(in *merge.Reader, lists []spool.Chunk, take func(b []byte)) err
 }
 
 // tellBlocked notes where the threads are that are still blocked at the end.
-func (f *finaliser) tellBlocked(end int64) error {
+func (f *finaliser) setBlockedStacks(end int64) error {
 	blocked := func(t *thread) bool {
 		short := t.SinceKnown && end-t.Since < f.apply.offCPUMin
 		return f.apply.isOff(t) && t.Woken == 0 && !short && t.State != format.StateRunnable && t.State&format.StatePreempted == 0
 	}
 	_ = f.apply.threads.all(func(t *thread) error {
 		if !blocked(t) {
-			t.user, t.kernel = nil, nil // as told when it left
+			t.user, t.kernel = nil, nil // as taken when it left
 		}
 		return nil
 	})
@@ -64,20 +64,20 @@ func (a *applier) findBlocked(t *thread, b []byte, end int64) {
 	t.Approx, t.visible = true, true
 }
 
-// blockedStacks are the two parts of a stack that the iterator has told; nil: there is none.
-func blockedStacks(shared *arena, b []byte) (kernel, user *toldStack) {
+// blockedStacks are the two parts of a stack that the iterator has taken; nil: there is none.
+func blockedStacks(shared *arena, b []byte) (kernel, user *stackDef) {
 	le := binary.LittleEndian
 	cut, split := le.Uint32(b[ringdata.BlockedCut:]), ringdata.BlockedAddrs+8*int(le.Uint32(b[ringdata.BlockedKernelCount:]))
-	kernel = newTold(shared, 0, b[ringdata.BlockedAddrs:split], cut&1 != 0)
+	kernel = newStackDef(shared, 0, b[ringdata.BlockedAddrs:split], cut&1 != 0)
 	if kernel != nil {
 		kernel.called = true
 	}
-	return kernel, newTold(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:], cut&2 != 0)
+	return kernel, newStackDef(shared, le.Uint32(b[ringdata.BlockedPID:]), b[split:], cut&2 != 0)
 }
 
-func newTold(shared *arena, pid uint32, raw []byte, cut bool) *toldStack {
+func newStackDef(shared *arena, pid uint32, raw []byte, cut bool) *stackDef {
 	if len(raw) == 0 {
 		return nil
 	}
-	return &toldStack{pid: pid, count: uint32(len(raw) / 8), cut: cut, packed: shared.keep(raw)}
+	return &stackDef{pid: pid, count: uint32(len(raw) / 8), cut: cut, packed: shared.keep(raw)}
 }

@@ -16,14 +16,14 @@ import (
 type code struct {
 	out      *stream
 	maps     *sideband.Tables // as of the time that the records have reached
-	told     *toldStacks
+	defs     *stackTable
 	load     func() kernelCode
 	kernel   *kernelCode // nil: not looked for yet
 	programs programs
 
 	symbolize Symbolize
 	namer     Namer
-	asker     *asker // of a live stream
+	queue     *nameQueue // of a live stream
 	names     *nameTable
 	modules   map[spool.ModuleKey]*module
 	byPointer map[*format.Module]*module
@@ -39,7 +39,7 @@ type code struct {
 	module  uint32 // id of the last module
 	used    []*module
 	bytes   int
-	round   uint32 // counts the answers of the asker
+	round   uint32 // counts the results that were taken from queue
 	weight  uint64 // of a use of a stack in the summary
 
 	addresses []uint64
@@ -79,7 +79,7 @@ const (
 
 func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Options) *code {
 	c := &code{
-		out: out, maps: maps, told: newToldStacks(), load: load, namer: o.Names, symbolize: o.Symbolize,
+		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names, symbolize: o.Symbolize,
 		names: newNameTable(), modules: make(map[spool.ModuleKey]*module), kernels: make(map[*kernelModule]*module),
 		byPointer: make(map[*format.Module]*module),
 	}
@@ -97,7 +97,7 @@ func (c *code) forget() {
 		m.frames = [2]map[uint64]uint32{}
 	}
 	c.used = c.used[:0]
-	if len(c.modules) > maxModules || c.asker != nil && c.names.full() {
+	if len(c.modules) > maxModules || c.queue != nil && c.names.full() {
 		c.retire()
 		c.names.forget(c.modules)
 		clear(c.modules)
@@ -128,16 +128,16 @@ func (c *code) stack(user, kernel uint64, at int64) format.StackID {
 }
 
 // find is what an id stands for; nil: there is no stack. It is false if its definition is not there.
-func (c *code) find(id uint64, at int64) (*toldStack, bool) {
+func (c *code) find(id uint64, at int64) (*stackDef, bool) {
 	if id == 0 {
 		return nil, true
 	}
-	t := c.told.find(id, at)
+	t := c.defs.find(id, at)
 	return t, t != nil
 }
 
 // stackOf is the id of a stack of two parts, of which either may be nil.
-func (c *code) stackOf(user, kernel *toldStack) format.StackID {
+func (c *code) stackOf(user, kernel *stackDef) format.StackID {
 	if user == nil && kernel == nil {
 		return 0
 	}
@@ -166,7 +166,7 @@ func (c *code) stackOf(user, kernel *toldStack) format.StackID {
 }
 
 // part is one side of a stack; nil: it has none.
-func (c *code) part(t *toldStack) *part {
+func (c *code) part(t *stackDef) *part {
 	if t == nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (c *code) part(t *toldStack) *part {
 }
 
 // resolve finds the frames of a stack with the mappings of now.
-func (c *code) resolve(t *toldStack) *part {
+func (c *code) resolve(t *stackDef) *part {
 	c.addresses = t.addresses(c.addresses[:0])
 	inner := 0
 	if t.tracer {
@@ -234,15 +234,15 @@ func (c *code) locate(pid uint32, address uint64, caller bool) (*module, uint64)
 	return c.moduleOf(definition), offset + back
 }
 
-// listen begins to ask for names beside a live stream, and returns what ends that.
+// listen begins to look names up beside a live stream, and returns what ends that.
 func (c *code) listen() func() {
 	if c.namer == nil {
 		return func() {}
 	}
-	c.asker = newAsker(c.namer)
+	c.queue = newNameQueue(c.namer)
 	return func() {
-		c.asker.end()
-		<-c.asker.done
+		c.queue.end()
+		<-c.queue.done
 	}
 }
 
@@ -277,7 +277,7 @@ func (c *code) locateKernel(address uint64) (*module, uint64) {
 	return m, address - m.definition.Base
 }
 
-// moduleOf is the module that a definition tells of. The first definition of the same code stays.
+// moduleOf is the module of a definition. The first definition of the same code stays.
 func (c *code) moduleOf(definition *format.Module) *module {
 	if m := c.byPointer[definition]; m != nil {
 		return m
@@ -315,7 +315,7 @@ func (c *code) frame(m *module, offset uint64, caller bool) uint32 {
 	return i
 }
 
-// name gives a frame its name, or, in a live stream, asks for it.
+// name gives a frame its name, or, in a live stream, requests it.
 func (c *code) name(f *frame) {
 	m := f.module
 	if m.loaded {
@@ -327,10 +327,10 @@ func (c *code) name(f *frame) {
 	at := symbol.Address{Offset: f.offset, Caller: f.caller}
 	ref, noted := m.names[side(f.caller)][f.offset]
 	switch {
-	case noted && ref.name != unasked:
+	case noted && ref.name != pendingName:
 		f.function, f.start = c.names.strings[ref.name], uint64(ref.start)
-	case c.asker != nil:
-		if !noted && !c.names.full() && c.asker.ask(question{m, at}) {
+	case c.queue != nil:
+		if !noted && !c.names.full() && c.queue.add(nameRequest{m, at}) {
 			c.names.note(m, at)
 		}
 	default:
@@ -348,19 +348,19 @@ func (f *frame) take(name *symbol.Name) {
 	}
 }
 
-// answered takes the names that have come meanwhile: their frames get new ids when they are used next, and so do the
+// applyNames takes the names that have come meanwhile: their frames get new ids when they are used next, and so do the
 // stacks that hold them.
-func (c *code) answered() {
-	if c.asker == nil {
+func (c *code) applyNames() {
+	if c.queue == nil {
 		return
 	}
-	answers := c.asker.take()
-	if len(answers) == 0 {
+	results := c.queue.take()
+	if len(results) == 0 {
 		return
 	}
 	c.round++
-	for i := range answers {
-		a := &answers[i]
+	for i := range results {
+		a := &results[i]
 		if a.err != nil && a.module.count.err == nil {
 			a.module.count.err = a.err
 		}
@@ -384,7 +384,7 @@ func (c *code) frameAt(i uint32) *frame {
 	return nil
 }
 
-// renamed tells whether a frame of a stack has got its name since the stack was defined.
+// renamed reports whether a frame of a stack has got its name since the stack was defined.
 func (c *code) renamed(key stackKey, s *stack) bool {
 	for _, p := range [...]*part{key.user, key.kernel} {
 		if p == nil {

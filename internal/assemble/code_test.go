@@ -83,13 +83,13 @@ func TestEpochsDefineStacksAgain(t *testing.T) {
 	}
 }
 
-// askedNamer is the text namer, and notes what it is asked for.
-type askedNamer struct {
+// countingNamer is the text namer, and notes what it looks up.
+type countingNamer struct {
 	calls []string
 	err   error
 }
 
-func (n *askedNamer) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
+func (n *countingNamer) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
 	n.calls = append(n.calls, fmt.Sprintf("%s:%d", m.Path, len(at)))
 	if n.err != nil {
 		return n.err
@@ -98,9 +98,9 @@ func (n *askedNamer) Names(m *format.Module, at []symbol.Address, out []symbol.N
 }
 
 // TestNamesAreAskedForModuleByModule: all frames of a module at once, before anything is written. What turns up later,
-// because a mapping has changed under a stack, is asked for by itself.
+// because a mapping has changed under a stack, is looked up by itself.
 func TestNamesAreAskedForModuleByModule(t *testing.T) {
-	namer := &askedNamer{}
+	namer := &countingNamer{}
 	finaliseWith(t, sampleText+`
 0: 3100 stack cpu=0 tid=10 id=3 pid=10 at=0x600111,0x400222,0x600456
 0: 3100 sample cpu=0 tid=10 user=3
@@ -111,7 +111,7 @@ end 4100
 `, Options{Names: namer})
 	const want = "/bin/alpha:2 /bin/plain:2 [kernel]:1 /bin/later:1"
 	if got := strings.Join(namer.calls, " "); got != want {
-		t.Errorf("asked for %s, want %s", got, want)
+		t.Errorf("looked up %s, want %s", got, want)
 	}
 }
 
@@ -367,7 +367,7 @@ func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 
 // TestToldStacksAreBounded: beyond the bound the generation before goes, then new stacks are refused.
 func TestToldStacksAreBounded(t *testing.T) {
-	s := newToldStacks()
+	s := newStackTable()
 	record := func(id uint64) []byte {
 		b := make([]byte, ringdata.StackSize+8*100)
 		header(b, 1000, ringdata.KindStack, 0, 0, 1)
@@ -380,19 +380,19 @@ func TestToldStacksAreBounded(t *testing.T) {
 		return b
 	}
 	id := uint64(1)
-	for ; s.tell(record(id), 1000) != nil && id < 1<<20; id++ {
+	for ; s.define(record(id), 1000) != nil && id < 1<<20; id++ {
 		if id == 1000 {
 			s.cut(1000)
 		}
 	}
-	if s.refused != 1 || s.bytes > maxTold+4096 {
-		t.Errorf("%d bytes of %d stacks, %d refused; want up to %d, one refused", s.bytes, id, s.refused, maxTold)
+	if s.refused != 1 || s.bytes > maxStackDefs+4096 {
+		t.Errorf("%d bytes of %d stacks, %d refused; want up to %d, one refused", s.bytes, id, s.refused, maxStackDefs)
 	}
 	if s.find(5, 1000) != nil {
 		t.Error("a stack of the generation before is still there")
 	}
 	if found := s.find(id-1, 1000); found == nil || len(found.addresses(nil)) != 100 || found.addresses(nil)[3] != (id-1)<<20|3<<50 {
-		t.Error("the last stack is not there as it was told")
+		t.Error("the last stack is not there as it was defined")
 	}
 }
 

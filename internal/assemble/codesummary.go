@@ -13,14 +13,14 @@ type FrameCount struct {
 	Seen, Named uint64
 }
 
-// ModuleFrames tells of the frames of one module.
+// ModuleFrames counts the frames of one module.
 type ModuleFrames struct {
 	Path string // [unknown] of addresses that are in no mapping
 	Kind format.ModuleKind
 	FrameCount
 	// Cut are the stacks that end in this module where no thread begins; see [StackCount].
 	Cut uint64
-	Err error // why it has no names, or not all; nil: not told
+	Err error // why it has no names, or not all; nil: not known
 }
 
 // StackCount counts samples by what their user stacks look like.
@@ -91,7 +91,7 @@ func (c *code) looksCut(p *part) *module {
 	return c.frames[p.frames[ends]].module
 }
 
-// isLent tells whether all of a stack is code of the vDSO or generated, where no thread begins.
+// isLent reports whether all of a stack is code of the vDSO or generated, where no thread begins.
 func (c *code) isLent(p *part) bool {
 	for _, i := range p.frames {
 		m := c.frames[i].module
@@ -105,24 +105,24 @@ func (c *code) isLent(p *part) bool {
 	return true
 }
 
-// tell fills in what a summary says of stacks: the modules with the most frames that have no name first.
-func (c *code) tell(s *Summary) {
+// addTo fills in what a summary says of stacks: the modules with the most frames that have no name first.
+func (c *code) addTo(s *Summary) {
 	c.tally()
 	s.Samples = c.out.counts[format.KindSample]
 	s.User, s.Kernel, s.Stacks = c.summary.user, c.summary.kernel, c.summary.stacks
 	s.Stacks.Lost = c.summary.lost
 	s.Modules = slices.Clone(c.summary.gone)
 	for _, m := range c.modules {
-		s.Modules = m.tell(s.Modules)
+		s.Modules = m.appendCount(s.Modules)
 	}
-	s.Modules = c.nowhere.tell(s.Modules)
+	s.Modules = c.nowhere.appendCount(s.Modules)
 	slices.SortFunc(s.Modules, worstFirst)
 }
 
 // retire keeps the counts of modules that are about to be forgotten, those with the most nameless frames if they are many.
 func (c *code) retire() {
 	for _, m := range c.modules {
-		c.summary.gone = m.tell(c.summary.gone)
+		c.summary.gone = m.appendCount(c.summary.gone)
 	}
 	if len(c.summary.gone) > maxModules {
 		slices.SortFunc(c.summary.gone, worstFirst)
@@ -135,7 +135,7 @@ func worstFirst(a, b ModuleFrames) int {
 	return cmp.Or(cmp.Compare(b.Seen-b.Named, a.Seen-a.Named), cmp.Compare(b.Seen, a.Seen), cmp.Compare(a.Path, b.Path))
 }
 
-func (m *module) tell(to []ModuleFrames) []ModuleFrames {
+func (m *module) appendCount(to []ModuleFrames) []ModuleFrames {
 	n := &m.count
 	if n.frames == 0 {
 		return to

@@ -62,7 +62,7 @@ func (c *commands) intern(args []byte, cut bool) *command {
 	return made
 }
 
-// call keeps the words of an exec that is told next.
+// call keeps the words of an exec whose record is still to come.
 func (c *commands) call(pid uint32, args []byte, cut bool) {
 	if c.called == nil || len(c.called) >= maxCalled {
 		c.called = make(map[uint32]*command)
@@ -98,14 +98,14 @@ func (c *commands) define(s *stream, cmd *command) uint32 {
 	return cmd.id
 }
 
-// applyArgs takes the words of an exec that a record of the same process tells next.
+// applyArgs takes the words of an exec whose record of the same process follows.
 func (a *applier) applyArgs(b []byte) {
 	le := binary.LittleEndian
 	length := min(int(le.Uint32(b[ringdata.ArgsLen:])), len(b)-ringdata.ArgsArgs)
 	a.out.commands.call(le.Uint32(b[ringdata.ArgsPID:]), b[ringdata.ArgsArgs:][:length], b[ringdata.HdrFlags]&ringdata.FlagCut != 0)
 }
 
-// commandAtStart takes the command line of a process that was alive when the recording began. What an exec has told is
+// commandAtStart takes the command line of a process that was alive when the recording began. What an exec has set is
 // newer.
 func (a *applier) commandAtStart(pid uint32, args []byte, cut bool) {
 	if pid == 0 || pid >= maxTID {

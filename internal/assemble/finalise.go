@@ -20,7 +20,7 @@ type finaliser struct {
 	in      *merge.Reader
 	out     *stream
 	apply   *applier
-	taker   sideTaker
+	taker   sidebandApplier
 
 	open    int64 // when the window opened; 0: not known yet
 	opened  bool  // the stream has begun
@@ -70,20 +70,20 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 		f.end = min(s.Closed(), never-1)
 	}
 	header := s.Header()
-	r := newRoster(uint32(header.RecorderPID))
+	r := newSchedState(uint32(header.RecorderPID))
 	f.out = &stream{
-		w: w, roster: r, states: !header.NoSched, live: o.Live, from: never, due: never, full: format.EpochBytes,
+		w: w, sched: r, states: !header.NoSched, live: o.Live, from: never, due: never, full: format.EpochBytes,
 		session: proto.Clone(header.Session).(*format.Session),
 	}
 	f.out.summary.LostByCause = make(map[format.Cause]uint64)
 	f.apply = newApplier(r, f.out)
 	f.apply.offCPUMin = header.OffCPUMin
-	f.taker = sideTaker{applier: f.apply, tables: sideband.NewTables()}
+	f.taker = sidebandApplier{applier: f.apply, tables: sideband.NewTables()}
 	f.apply.code = newCode(f.out, f.taker.tables, func() kernelCode { return readKernelCode(s) }, &f.options)
-	f.apply.code.told.rotated = r.keepBlocked
+	f.apply.code.defs.rotated = r.keepBlocked
 	f.out.stackOf = f.apply.code.stackOf
 	f.in = merge.NewReader(s, merge.Handlers{
-		Record: f.take, Stack: func(b []byte) { f.apply.code.told.keep(b) }, Sideband: f.takeSideband,
+		Record: f.take, Stack: func(b []byte) { f.apply.code.defs.keep(b) }, Sideband: f.takeSideband,
 		SidebandLost: f.sidebandLost, Round: f.endRound, Chunk: f.takeChunk,
 	})
 	f.apply.in = f.in
@@ -122,7 +122,7 @@ func (f *finaliser) step() (bool, error) {
 	if err := f.until(min(f.in.Watermark(), f.end+1)); err != nil {
 		return false, err
 	}
-	f.apply.code.answered()
+	f.apply.code.applyNames()
 	if f.options.Live && f.spool.Unlinked() {
 		f.apply.code.loadKernel() // before its place in the file is given back
 		f.given = f.spool.GiveBack(f.given, f.in.Done())

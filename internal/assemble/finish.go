@@ -5,7 +5,7 @@ import (
 	"wprof/internal/spool"
 )
 
-// finish takes what is left, tells what is still open, and ends the stream.
+// finish takes what is left, writes what is still open, and ends the stream.
 func (f *finaliser) finish() error {
 	if f.open == 0 {
 		return spool.ErrUnopened
@@ -19,10 +19,10 @@ func (f *finaliser) finish() error {
 	if err := f.taker.finish(end); err != nil {
 		return err
 	}
-	if err := f.tellMissing(held, end); err != nil {
+	if err := f.reportMissing(held, end); err != nil {
 		return err
 	}
-	if err := f.tellBlocked(end); err != nil {
+	if err := f.setBlockedStacks(end); err != nil {
 		return err
 	}
 	if err := f.out.state(end, true); err != nil {
@@ -47,8 +47,8 @@ func (f *finaliser) endTime() int64 {
 	return min(max(end, f.open), never-1)
 }
 
-// tellMissing tells of losses that no record stands behind.
-func (f *finaliser) tellMissing(held, end int64) error {
+// reportMissing writes losses that have no record.
+func (f *finaliser) reportMissing(held, end int64) error {
 	if f.tail == nil {
 		f.spool.MarkCut()
 	}
@@ -69,7 +69,7 @@ func (f *finaliser) tellMissing(held, end int64) error {
 			return nil
 		}
 		// What came after the last whole round is not there, and nothing else in the stream says so. Up to there no
-		// thread's state is in doubt.
+		// thread's state is uncertain.
 		return f.out.lost(end, &spool.Loss{CPU: format.AllCPUs, Cause: format.CauseSpool, From: end})
 	}
 	for i := range f.tail.Losses {
@@ -109,7 +109,7 @@ func (f *finaliser) summary() Summary {
 		}
 	}
 	s.Damage = f.spool.Damage()
-	f.apply.code.tell(&s)
+	f.apply.code.addTo(&s)
 	s.Mappings = f.taker.tables.Refused()
 	return s
 }

@@ -15,7 +15,7 @@ import (
 	"wprof/internal/symbol"
 )
 
-// gather goes over the spool once before it is finalised, for the frames that will want a name: they are asked for
+// gather goes over the spool once before it is finalised, for the frames that will need a name: they are looked up
 // module by module. It reads definitions of stacks and the side-band, and steps over every event.
 func (f *finaliser) gather() error {
 	code := f.apply.code
@@ -37,7 +37,7 @@ func (f *finaliser) gather() error {
 	}
 	slices.SortFunc(g.jits, func(a, b jitSince) int { return cmp.Compare(a.at, b.at) })
 	f.taker.jits = g.jits
-	code.names.askAll(code.namer, code.modules)
+	code.names.lookUpAll(code.namer, code.modules)
 	return nil
 }
 

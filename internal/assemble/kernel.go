@@ -79,7 +79,7 @@ const (
 	maxTracerFrames = 12
 )
 
-// entersTracer tells whether a line of /proc/kallsyms is of the kernel's own function from which a kernel program is
+// entersTracer reports whether a line of /proc/kallsyms is of the kernel's own function from which a kernel program is
 // called: of a tracepoint, or the one that is probed.
 func entersTracer(line []byte) bool {
 	const name = len("ffffffff00000000 t ")

@@ -119,7 +119,7 @@ func TestLiveEventsArriveWithTheirRound(t *testing.T) {
 	})
 }
 
-// The positions that the second round tells leave a record out that is older than its clock: a broken kernel, but
+// The positions of the second round leave a record out that is older than its clock: a broken kernel, but
 // nothing is thrown away.
 func TestLateRecordIsWrittenAtTheEarliestTimePossible(t *testing.T) {
 	text, summary := live(t, liveText+"1: 2500 waking cpu=1 waker=0 wakee=10\nround 5000\nend 5100\n", func(out *lockedBuffer, word string) {
@@ -294,11 +294,11 @@ func TestLiveHolesSpareWhatTheNextGenerationTakesOver(t *testing.T) {
 	}
 }
 
-// slowNamer answers when it is told to.
-type slowNamer struct{ answer chan struct{} }
+// slowNamer waits until it is released.
+type slowNamer struct{ release chan struct{} }
 
 func (n slowNamer) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
-	<-n.answer
+	<-n.release
 	return textNamer{}.Names(m, at, out)
 }
 
@@ -325,7 +325,7 @@ end 7100
 			if !out.has(3100) {
 				t.Error("the stream waits for names")
 			}
-			close(namer.answer)
+			close(namer.release)
 			time.Sleep(50 * time.Millisecond)
 		}
 		if round == 3 && !out.has(4100) {

@@ -19,7 +19,7 @@ type module struct {
 	count moduleCount
 }
 
-// moduleCount is what [Summary.Modules] tells of a module.
+// moduleCount is what [Summary.Modules] says of a module.
 type moduleCount struct {
 	frames, named, cut uint64
 	err                error

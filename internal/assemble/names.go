@@ -26,7 +26,7 @@ const (
 	SymbolizeNo
 )
 
-// wants tells whether frames of a module are named.
+// wants reports whether frames of a module are named.
 func (s Symbolize) wants(m *format.Module) bool {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_ANON, format.ModuleKind_MODULE_UNKNOWN:
@@ -44,8 +44,8 @@ type nameRef struct {
 }
 
 const (
-	unasked = 0 // in nameTable.strings: nobody has been asked yet
-	noName  = 1 // there is no name
+	pendingName = 0 // in nameTable.strings: not looked up yet
+	noName      = 1 // there is no name
 )
 
 const (
@@ -118,18 +118,18 @@ func (n *nameTable) forget(modules map[spool.ModuleKey]*module) {
 	*n = *newNameTable()
 }
 
-// askAll asks for everything that was noted, module by module, so that one symbol table is in memory at a time.
-func (n *nameTable) askAll(namer Namer, modules map[spool.ModuleKey]*module) {
+// lookUpAll looks up everything that was noted, module by module, so that one symbol table is in memory at a time.
+func (n *nameTable) lookUpAll(namer Namer, modules map[spool.ModuleKey]*module) {
 	all := slices.Collect(maps.Values(modules))
 	slices.SortFunc(all, func(a, b *module) int {
 		return cmp.Or(cmp.Compare(a.definition.Kind, b.definition.Kind), cmp.Compare(string(a.definition.Path), string(b.definition.Path)),
 			cmp.Compare(b.definition.Generation, a.definition.Generation)) // the latest is the one whose file is at the path
 	})
 	var at []symbol.Address
-	out := make([]symbol.Name, maxAsked)
+	out := make([]symbol.Name, maxLookups)
 	for _, m := range all {
 		at = m.noted(at[:0])
-		for some := range slices.Chunk(at, maxAsked) {
+		for some := range slices.Chunk(at, maxLookups) {
 			clear(out)
 			if err := namer.Names(m.definition, some, out[:len(some)]); err != nil && m.count.err == nil {
 				m.count.err = err
@@ -141,14 +141,14 @@ func (n *nameTable) askAll(namer Namer, modules map[spool.ModuleKey]*module) {
 	}
 }
 
-// maxAsked is how many places of a module are asked for at once.
-const maxAsked = 1 << 12
+// maxLookups is how many places of a module are looked up at once.
+const maxLookups = 1 << 12
 
-// noted are the places of a module whose names nobody has been asked for, in order.
+// noted are the places of a module whose names were not looked up yet, in order.
 func (m *module) noted(at []symbol.Address) []symbol.Address {
 	for caller, names := range m.names {
 		for offset, ref := range names {
-			if ref.name == unasked {
+			if ref.name == pendingName {
 				at = append(at, symbol.Address{Offset: offset, Caller: caller == 1})
 			}
 		}

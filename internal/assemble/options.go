@@ -12,7 +12,7 @@ type Options struct {
 	Live bool
 	// Progress is called now and then with the bytes of the spool that are done, and all of them; 0 while live.
 	Progress func(done, total int64)
-	// Names gives frames their names; nil: they get none. A live stream asks in a goroutine of its own, which has
+	// Names gives frames their names; nil: they get none. A live stream looks them up in a goroutine of its own, which has
 	// ended when Finalise returns.
 	Names     Namer
 	Symbolize Symbolize

@@ -53,7 +53,7 @@ func newPlainRecord(k *format.KindInfo, r *ringdata.Record) *plainRecord {
 func (a *applier) applyPlain(p *plainRecord, b []byte, at int64) error {
 	e := a.event(b)
 	e.Flags |= format.Flags(b[ringdata.HdrFlags] & p.flags)
-	if !a.tells(e, at) {
+	if !a.isWritten(e, at) {
 		return nil
 	}
 	e.Task = a.out.name(a.subject(b))

@@ -17,7 +17,7 @@ const (
 // stream writes the sections of one recording: it numbers definitions and puts states where they belong.
 type stream struct {
 	w      *format.Writer
-	roster *roster
+	sched  *schedState
 	states bool // states are known: switches are recorded
 	live   bool
 
@@ -38,7 +38,7 @@ type stream struct {
 	commands  commands
 	e         format.Event // for what is rare
 
-	stackOf func(user, kernel *toldStack) format.StackID
+	stackOf func(user, kernel *stackDef) format.StackID
 
 	summary Summary
 	counts  [format.MaxKind + 1]uint64
@@ -47,18 +47,18 @@ type stream struct {
 // begin opens the window: the first section, and the state.
 func (s *stream) begin(at, end int64) error {
 	s.session.Open, s.session.Close = at, end
-	s.from, s.last, s.roster.opened = at, at, at
+	s.from, s.last, s.sched.opened = at, at, at
 	s.summary.Open = at
 	s.nextState, s.nextEpoch = at, never
 	if s.live {
 		s.nextEpoch = later(at, epochEvery)
 	}
-	for _, g := range s.roster.groups {
+	for _, g := range s.sched.groups {
 		g.ns = 0
 	}
-	s.roster.finished = nil
-	for i := range s.roster.cpus {
-		s.roster.cpus[i].counted = at
+	s.sched.finished = nil
+	for i := range s.sched.cpus {
+		s.sched.cpus[i].counted = at
 	}
 	return s.beginSection()
 }
@@ -124,14 +124,14 @@ func (s *stream) epoch(at int64) error {
 }
 
 func (s *stream) endSection(end *format.End, at int64) error {
-	s.roster.count(at)
-	end.Processes = s.roster.processes()
+	s.sched.count(at)
+	end.Processes = s.sched.processes()
 	end.Losses = s.losses
 	s.losses = nil
 	return s.w.EndSection(end)
 }
 
-// state tells who runs where and why every other thread does not; open marks it as what is so at the very end.
+// state writes who runs where and why every other thread does not; open marks it as what is so at the very end.
 func (s *stream) state(at int64, open bool) error {
 	s.last = at
 	if !s.states {
@@ -146,8 +146,8 @@ func (s *stream) state(at int64, open bool) error {
 		s.most = s.full / 8 * 9
 	}
 	left := uint64(0)
-	for n := range s.roster.cpus {
-		c := &s.roster.cpus[n]
+	for n := range s.sched.cpus {
+		c := &s.sched.cpus[n]
 		if c.Running == nil || !c.Running.visible {
 			continue
 		}
@@ -155,8 +155,8 @@ func (s *stream) state(at int64, open bool) error {
 			return err
 		}
 	}
-	err := s.roster.threads.all(func(t *thread) error {
-		if !t.visible || !s.roster.isOff(t) {
+	err := s.sched.threads.all(func(t *thread) error {
+		if !t.visible || !s.sched.isOff(t) {
 			return nil
 		}
 		if !s.mayName(t.def) {
@@ -244,8 +244,8 @@ func (s *stream) current(t *thread) *definition {
 		return t.def
 	}
 	d := &definition{
-		identity: t.identity, unknown: !t.told, idle: t.isIdle, before: t.was.link(s.section),
-		self: t.told && t.pid == s.roster.recorder && t.pid != 0,
+		identity: t.identity, unknown: !t.identified, idle: t.isIdle, before: t.was.link(s.section),
+		self: t.identified && t.pid == s.sched.recorder && t.pid != 0,
 	}
 	if t.group != nil {
 		d.command = t.group.command
@@ -305,7 +305,7 @@ func (s *stream) wantEpoch() {
 	}
 }
 
-// lost tells of events that are missing, and counts them.
+// lost writes that events are missing, and counts them.
 func (s *stream) lost(at int64, l *spool.Loss) error {
 	e := &s.e
 	*e = format.Event{Kind: format.KindLost, Flags: format.FlagSubject, CPU: l.CPU}

@@ -5,7 +5,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// thread is one live thread, or one whose end is still to be told.
+// thread is one live thread, or one whose end is still to come.
 type thread struct {
 	identity
 	def   *definition // under which it is known now; nil: its identity has changed since it was used last
@@ -14,22 +14,22 @@ type thread struct {
 	slot  int // in group.threads
 
 	// key is the tid under which records name it. It is another one than tid from when a thread that is not the leader
-	// and calls exec exchanges its tid with the leader, to when the exec is told.
+	// and calls exec exchanges its tid with the leader, to when the record of the exec comes.
 	key    uint32
 	exited bool
 
-	named   int64  // when it was named last by an event
-	listed  uint32 // number of the last list of tasks that it is in or that it is younger than
-	told    bool   // its identity is known, not only its tid
-	visible bool   // the filters want it
-	isIdle  bool
+	named      int64  // when it was named last by an event
+	listed     uint32 // number of the last list of tasks that it is in or that it is younger than
+	identified bool   // its identity is known, not only its tid
+	visible    bool   // the filters want it
+	isIdle     bool
 
 	timeline.ThreadState[*definition]
-	losses uint32 // roster.losses when its status was set
+	losses uint32 // schedState.losses when its status was set
 	called bool   // it left while runnable, and had called the scheduler itself
 
-	// Where it is while it is off its CPU, if that was told when it left, or at the very end.
-	user, kernel *toldStack
+	// Where it is while it is off its CPU, if a stack was taken when it left, or at the very end.
+	user, kernel *stackDef
 }
 
 // process gathers the threads that share a name and an account of CPU time.

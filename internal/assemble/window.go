@@ -14,7 +14,7 @@ func (f *finaliser) takeChunk(c *spool.Chunk) error {
 	switch c.Type {
 	case spool.ChunkGeneration:
 		if f.round > 0 {
-			f.apply.code.told.cut(f.round)
+			f.apply.code.defs.cut(f.round)
 		}
 	case spool.ChunkTasks:
 		return f.listTasks(c)

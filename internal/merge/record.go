@@ -15,8 +15,8 @@ const (
 	firstLostSize = 88 // with 16 kinds
 )
 
-// recGap is a kind that is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the first
-// record after the gap; at gapFrom stands that of the last one before.
+// KindGap is a kind that is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the first
+// record after the gap; at GapFrom stands that of the last one before.
 const (
 	KindGap = 255
 	GapFrom = ringdata.HdrSize

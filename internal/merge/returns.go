@@ -8,7 +8,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// A switch that announces a stack is told with it, though the stack's record comes after: so the switch waits until
+// A switch that announces a stack is written with it, though the stack's record comes after: so the switch waits until
 // that record has been read, and everything that is older than it, because the stack's definition may stand in another
 // ring. A record that was lost is known by the CPU's next switch.
 
@@ -19,19 +19,19 @@ type announced struct {
 	time int64
 }
 
-// answered is a switch whose return has.
-type answered struct{ time, returned int64 }
+// resolved is a switch whose return has.
+type resolved struct{ time, returned int64 }
 
 // returnWithin is how long a switch waits for a return that nothing follows, ns: the thread takes its stack at once, but
 // on a virtual CPU that has been taken away.
 const returnWithin = int64(1e9)
 
-// note takes what a record tells about the times off the CPU.
+// note takes what a record says about times off the CPU.
 func (s *source) note(b []byte, time int64, at uint64) {
 	switch b[ringdata.HdrKind] {
 	case ringdata.KindSwitch:
 		cpu := binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])
-		s.forgo(cpu)
+		s.giveUp(cpu)
 		if b[ringdata.HdrFlags]&ringdata.FlagAnnounced != 0 {
 			s.announced = append(s.announced, announced{cpu, at, time})
 		}
@@ -42,8 +42,8 @@ func (s *source) note(b []byte, time int64, at uint64) {
 	}
 }
 
-// forgo gives up waiting for the return that is announced on a CPU.
-func (s *source) forgo(cpu uint16) {
+// giveUp gives up waiting for the return that is announced on a CPU.
+func (s *source) giveUp(cpu uint16) {
 	for i := range s.announced {
 		if s.announced[i].cpu == cpu {
 			last := len(s.announced) - 1
@@ -65,9 +65,9 @@ func (s *source) returned(b []byte, time int64, at uint64) {
 		change := s.buf[a.at-s.base+ringdata.HeaderBytes:]
 		if distance := at - a.at; le.Uint32(change[ringdata.SwitchNextTID:]) == le.Uint32(b[ringdata.HdrTID:]) && distance <= math.MaxUint32 {
 			le.PutUint32(change[ringdata.SwitchDistance:], uint32(distance))
-			s.answered = append(s.answered, answered{a.time, time})
+			s.resolved = append(s.resolved, resolved{a.time, time})
 		}
-		s.forgo(cpu)
+		s.giveUp(cpu)
 		return
 	}
 }
@@ -76,14 +76,14 @@ func (s *source) returned(b []byte, time int64, at uint64) {
 // certain has been drained.
 func (s *source) held(certain int64) int64 {
 	first := int64(never)
-	rest := s.answered[:0]
-	for _, a := range s.answered {
+	rest := s.resolved[:0]
+	for _, a := range s.resolved {
 		if a.returned >= certain {
 			rest = append(rest, a)
 			first = min(first, a.time)
 		}
 	}
-	s.answered = rest
+	s.resolved = rest
 	if s.mark == never && s.front == len(s.extents) {
 		s.announced = s.announced[:0] // nothing follows
 	}
@@ -93,7 +93,7 @@ func (s *source) held(certain int64) int64 {
 	for i := 0; i < len(s.announced); {
 		a := s.announced[i]
 		if s.mark-a.time > returnWithin {
-			s.forgo(a.cpu)
+			s.giveUp(a.cpu)
 			continue
 		}
 		first = min(first, a.time)
@@ -102,12 +102,12 @@ func (s *source) held(certain int64) int64 {
 	return first
 }
 
-// announces tells whether the record at a place is a switch whose return has not been read.
+// announces reports whether the record at a place is a switch whose return has not been read.
 func (s *source) announces(at uint64) bool {
 	return slices.ContainsFunc(s.announced, func(a announced) bool { return a.at == at })
 }
 
-// returnOf is the struct rec_return that a switch has announced; nil: there is none. The switch is a part of its
+// ReturnOf is the struct rec_return that a switch has announced; nil: there is none. The switch is a part of its
 // source's buffer.
 func ReturnOf(change []byte) []byte {
 	le := binary.LittleEndian
@@ -119,7 +119,7 @@ func ReturnOf(change []byte) []byte {
 	return buf[distance:][:ringdata.ReturnSize]
 }
 
-// readAhead reads what the other rings hold up to a time: a stack may be told there, by a record whose turn has not come.
+// readAhead reads what the other rings hold up to a time: a stack may be defined there, by a record whose turn has not come.
 func (m *merger) readAhead(to int64) error {
 	for _, s := range m.sources {
 		if s.tasks || s.side || len(m.heap) > 0 && s == m.heap[0] {

@@ -17,7 +17,7 @@ import (
 // in between. Bytes of the ring that are not needed yet stay in the file; of the others a source holds as many as it
 // has room for, sorted, and yields those that nothing still unread can be older than. A round's clock says so: what
 // was reserved after it is not older. If room ends before the round does, the older half is taken for certain; that
-// has been wrong if a later record turns up older, and then it is told as late.
+// has been wrong if a later record turns up older, and then it is written as late.
 type source struct {
 	scan  *spool.Scanner // reads the file
 	index int
@@ -54,7 +54,7 @@ type source struct {
 	gaps      []sideGap // of the side-band: where bytes are missing
 
 	announced []announced
-	answered  []answered
+	resolved  []resolved
 	early     func(stack []byte) // of a ring: takes a rec_stack before its turn
 	starts    []listStart        // of tasks: the lists that were read and not taken yet
 	intact    bool               // of tasks: of the list that was read last, nothing is missing so far
@@ -141,7 +141,7 @@ func (s *source) push(e extent) {
 	s.extents = append(s.extents, e)
 }
 
-// ready tells whether there is a record that can be taken and is older than limit.
+// ready reports whether there is a record that can be taken and is older than limit.
 func (s *source) ready(limit int64) (bool, error) {
 	for {
 		if s.at < len(s.entries) && s.entries[s.at].time < s.bound {

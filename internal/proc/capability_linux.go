@@ -45,7 +45,7 @@ func (c Capability) String() string {
 // Capabilities are those in effect for a process.
 type Capabilities uint64
 
-// ReadCapabilities tells those of this process.
+// ReadCapabilities returns those of this process.
 func ReadCapabilities() (Capabilities, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func ReadCapabilities() (Capabilities, error) {
 	return Capabilities(bits), nil
 }
 
-// Has tells whether a capability is in effect. CAP_SYS_ADMIN includes those that were split off it in Linux 5.8 and 5.9.
+// Has reports whether a capability is in effect. CAP_SYS_ADMIN includes those that were split off it in Linux 5.8 and 5.9.
 func (c Capabilities) Has(want Capability) bool {
 	switch want {
 	case CapPerfmon, CapBPF, CapCheckpointRestore:

@@ -2,7 +2,7 @@ package proc
 
 import "golang.org/x/sys/unix"
 
-// FileLimit is how many files this process may have open (the hard limit; Go raises the soft one to it).
+// FileLimit is how many files this process may have open (RLIMIT_NOFILE's maximum; Go raises the soft one to it).
 func FileLimit() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -17,11 +17,11 @@ type Host struct {
 	Machine string // uname -m
 }
 
-// ReadHost asks the kernel.
+// ReadHost reads the kernel's uname.
 func ReadHost() (Host, error) {
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
-		return Host{}, fmt.Errorf("ask for the kernel's name: %w", err)
+		return Host{}, fmt.Errorf("read the kernel's name: %w", err)
 	}
 	bootID, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

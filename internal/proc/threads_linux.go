@@ -19,7 +19,7 @@ type Thread struct {
 	Flags          uint32 // task_struct.flags
 	Prio           int    // kernel priority: 0-99 real time, 100-139 normal
 	CPU            int
-	Start          int64 // CLOCK_MONOTONIC ns, to 10 ms: proc(5) tells ticks
+	Start          int64 // CLOCK_MONOTONIC ns, to 10 ms: proc(5) counts ticks
 }
 
 // PIDs are the process ids below a proc file system.

@@ -24,12 +24,12 @@ func (u Usage) Sub(earlier Usage) Usage {
 	return Usage{User: u.User - earlier.User, System: u.System - earlier.System, PeakRSS: u.PeakRSS}
 }
 
-// ReadUsage asks the kernel what this process has cost. The peak is VmHWM and not getrusage's ru_maxrss, which a
+// ReadUsage reads what this process has used. The peak is VmHWM and not getrusage's ru_maxrss, which a
 // program inherits from the one that exec'd it.
 func ReadUsage() (Usage, error) {
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		return Usage{}, fmt.Errorf("ask for the CPU time used: %w", err)
+		return Usage{}, fmt.Errorf("read the CPU time used: %w", err)
 	}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// blockedLength is the length of the rec_blocked that a list begins with; 0: it begins with none.
+// BlockedLength is the length of the rec_blocked that a list begins with; 0: it begins with none.
 func BlockedLength(list []byte) int {
 	if len(list) < ringdata.BlockedSize {
 		return 0
@@ -19,5 +19,5 @@ func BlockedLength(list []byte) int {
 	return ringdata.BlockedSize + 8*int(count)
 }
 
-// maxBlockedFrames is more than the iterator tells of one thread; what claims more is damage.
+// maxBlockedFrames is more than the iterator writes of one thread; what claims more is damage.
 const maxBlockedFrames = 512

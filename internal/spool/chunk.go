@@ -57,14 +57,14 @@ func (t ChunkType) most() uint32 {
 }
 
 const (
-	// chunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one, and on the first
+	// ChunkWhole is set on bytes of a ring or of the side-band that begin with a record, not within one, and on the first
 	// bytes of a list of tasks.
 	ChunkWhole = 1
-	// chunkLast is set on a chunk without bytes that ends a list of tasks. A list without it is not complete.
+	// ChunkLast is set on a chunk without bytes that ends a list of tasks. A list without it is not complete.
 	ChunkLast = 2
 )
 
-// pieceBytes is the most ring bytes in one chunk. A chunk is read as a whole, because nothing in it is trusted before
+// PieceBytes is the most ring bytes in one chunk. A chunk is read as a whole, because nothing in it is trusted before
 // its checksum was found to match; so with many rings chunks are smaller.
 func PieceBytes(rings int) int {
 	return min(max(8<<20/max(rings, 1), 16<<10), maxPiece/2) &^ 7

@@ -124,7 +124,7 @@ func hold(path string) (*os.File, error) {
 	}
 }
 
-// standsAt tells whether a name still leads to a file.
+// standsAt reports whether a name still leads to a file.
 func standsAt(file *os.File, path string) bool {
 	is, err := file.Stat()
 	if err != nil {

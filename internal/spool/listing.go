@@ -1,13 +1,13 @@
 package spool
 
-// listing follows the lists of tasks through the headers of their chunks.
+// Listing follows the lists of tasks through the headers of their chunks.
 type Listing struct {
 	whole    bool   // the list under way has been there from its beginning, without a hole
 	end      uint64 // position up to which there are bytes
 	Complete bool   // one list was there as a whole
 }
 
-// add takes the next chunk of tasks. Some are there twice, where two generations overlap.
+// Add takes the next chunk of tasks. Some are there twice, where two generations overlap.
 func (l *Listing) Add(c *Chunk) {
 	switch {
 	case c.Position < l.end:

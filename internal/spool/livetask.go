@@ -12,7 +12,7 @@ type LiveTask struct {
 	TID, PID, PPID int
 	Comm           string
 	ProcessComm    string
-	Start          int64  // to 10 ms, as /proc tells it
+	Start          int64  // to 10 ms, as /proc has it
 	Flags          uint32 // task_struct.flags
 	State          byte   // as ps(1) has it
 	Prio, CPU      int

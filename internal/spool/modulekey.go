@@ -2,7 +2,7 @@ package spool
 
 import "wprof/format"
 
-// moduleKey is what makes two mappings the same module: the build-id where one is known, else the file until it is
+// ModuleKey is what makes two mappings the same module: the build-id where one is known, else the file until it is
 // overwritten, else the name. Several files may have one build-id, some of them stripped: the path distinguishes them.
 type ModuleKey struct {
 	kind                      format.ModuleKind

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// scanner goes through the chunks of a spool from header to header. It reads payloads only when asked, and over
+// Scanner goes through the chunks of a spool from header to header. It reads payloads only on request, and over
 // damage it goes on at the next header.
 type Scanner struct {
 	r     io.ReaderAt
@@ -21,12 +21,12 @@ type Scanner struct {
 	Damage *Damage
 }
 
-// newScanner returns a scanner of a file up to a limit. It counts damage in damage.
+// NewScanner returns a Scanner of a file up to a limit. It counts damage in damage.
 func NewScanner(r io.ReaderAt, limit int64, damage *Damage) Scanner {
 	return Scanner{r: r, Limit: limit, Damage: damage}
 }
 
-// chunk is one chunk: its header, which matches its checksum, and where its payload stands.
+// Chunk is one chunk: its header, which matches its checksum, and where its payload stands.
 type Chunk struct {
 	ChunkHeader
 	Payload int64
@@ -34,7 +34,7 @@ type Chunk struct {
 
 func (c *Chunk) End() int64 { return c.Payload + int64(padded(int(c.Length))) }
 
-// chunk returns the next whole chunk, or io.EOF. Chunks of another recording are none.
+// Next returns the next whole chunk, or io.EOF. Chunks of another recording are none.
 func (s *Scanner) Next() (Chunk, error) {
 	for s.next+chunkHeaderSize <= s.Limit {
 		b, err := s.view(s.next, chunkHeaderSize)
@@ -63,8 +63,8 @@ func (s *Scanner) Next() (Chunk, error) {
 	return Chunk{}, io.EOF
 }
 
-// accepts tells whether a chunk belongs to this file. The bytes of a ring can hold what looks like a header, so after
-// damage only the recording's random number tells.
+// accepts reports whether a chunk belongs to this file. The bytes of a ring can hold what looks like a header, so after
+// damage only the recording's random number decides.
 func (s *Scanner) accepts(c *Chunk) bool {
 	if c.End() > s.Limit || c.Length > maxSmallChunk {
 		return false
@@ -122,7 +122,7 @@ func (s *Scanner) view(at int64, n int) ([]byte, error) {
 	return s.buf[:n], nil
 }
 
-// read returns the payload of a small chunk, valid until the next call of any method; nil if it is damaged.
+// Read returns the payload of a small chunk, valid until the next call of any method; nil if it is damaged.
 func (s *Scanner) Read(c *Chunk) ([]byte, error) {
 	b, err := s.view(c.Payload, int(c.Length))
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Scanner) Read(c *Chunk) ([]byte, error) {
 	return b, nil
 }
 
-// readAt reads a part of the file at an offset; ok is false when it does not match its checksum.
+// ReadAt reads a part of the file at an offset; ok is false when it does not match its checksum.
 func (s *Scanner) ReadAt(to []byte, offset int64, crc uint32) (ok bool, err error) {
 	if _, err := s.r.ReadAt(to, offset); err != nil {
 		return false, fmt.Errorf("read the spool: %w", err)
@@ -147,8 +147,8 @@ func (s *Scanner) ReadAt(to []byte, offset int64, crc uint32) (ok bool, err erro
 	return true, nil
 }
 
-// offset is up to where chunks were found.
+// Offset is up to where chunks were found.
 func (s *Scanner) Offset() int64 { return s.next }
 
-// reject counts a chunk as damaged.
+// Reject counts a chunk as damaged.
 func (s *Scanner) Reject(c *Chunk) { s.Damage.Bad += chunkHeaderSize + int64(c.Length) }

@@ -10,7 +10,7 @@ import (
 // ErrNoSpool is wrapped by errors about files that are no spool.
 var ErrNoSpool = errors.New("not a spool of wprof-record")
 
-// errUnopened is about a spool that a recorder has left behind before it had recorded anything.
+// ErrUnopened is about a spool that a recorder has left behind before it had recorded anything.
 var ErrUnopened = errors.New("the recording was cut off before its window opened: there is nothing to recover, remove the file")
 
 // Damage says what a spool lacks.
@@ -59,7 +59,7 @@ type Spool struct {
 // BeginningBytes is how much of a file's beginning [IsSpool] wants.
 const BeginningBytes = chunkHeaderSize
 
-// IsSpool tells whether a file begins as a spool does.
+// IsSpool reports whether a file begins as a spool does.
 func IsSpool(beginning []byte) bool {
 	h, err := parseChunkHeader(beginning)
 	return err == nil && h.Type == ChunkGeneration
@@ -172,16 +172,16 @@ func (w *Writer) Spool() (*Spool, error) {
 	return &Spool{r: w.file, file: w.file, first: w.header, live: &w.shared, punch: w.path == ""}, nil
 }
 
-// header says what the spool is the spool of, as its first generation has it.
+// Header says what the spool is the spool of, as its first generation has it.
 func (s *Spool) Header() *Header { return &s.first.Header }
 
-// hasBeginning reports whether the file begins with the first generation of the recording.
+// HasBeginning reports whether the file begins with the first generation of the recording.
 func (s *Spool) HasBeginning() bool { return s.first.first }
 
 // Tail is what the end of the recording says, and when the window opened; nil: the spool has no end, or not yet.
 func (s *Spool) Tail() (opened int64, t *Tail) { return s.open, s.tail }
 
-// closed is when the window closed, as far as the file says.
+// Closed is when the window closed, as far as the file says.
 func (s *Spool) Closed() int64 {
 	if s.tail != nil {
 		return s.tail.Close
@@ -189,12 +189,12 @@ func (s *Spool) Closed() int64 {
 	return s.close
 }
 
-// scanner goes through the chunks of the spool. It counts damage in damage.
+// Scanner goes through the chunks of the spool. It counts damage in damage.
 func (s *Spool) Scanner(damage *Damage) Scanner {
 	return NewScanner(s.r, s.limit, damage)
 }
 
-// recountDamage is where a scanner counts that goes through the spool once more.
+// RecountDamage is where a scanner counts that goes through the spool once more.
 func (s *Spool) RecountDamage() *Damage {
 	s.damage.Bad = 0
 	return &s.damage

@@ -12,18 +12,18 @@ type Header struct {
 	Sources []*format.Source
 	// Stacks: there are stacks, of samples or of anything else.
 	Stacks bool
-	// OffCPUMin is how long a thread must have been off its CPU, ns, for its stack to be told.
+	// OffCPUMin is how long a thread must have been off its CPU, ns, for its stack to be written.
 	OffCPUMin int64
 }
 
-// Round tells of one round of draining: the reader noted Time, then read all producer positions, then drained.
+// Round is one round of draining: the reader noted Time, then read all producer positions, then drained.
 type Round struct {
 	Time     int64    // CLOCK_MONOTONIC ns
 	Producer []uint64 // by ring
 	Drained  []uint64 // by ring: position up to which records have been given to [Writer.Ring]
 }
 
-// Loss is a number of records that no record in a ring tells of.
+// Loss is a number of lost records that no record in a ring reports.
 type Loss struct {
 	CPU   uint32 // format.AllCPUs: not known
 	Kind  format.Kind

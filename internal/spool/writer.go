@@ -32,7 +32,7 @@ type Writer struct {
 	recording uint32
 	piece     int
 	size      int64
-	err       error  // the first failure: what comes after it in the file could not be told from garbage
+	err       error  // the first failure: what comes after it in the file could not be distinguished from garbage
 	scratch   []byte // payload of a small chunk
 	pieces    []byte // headers of the ring chunks of one call
 	vector    [][]byte
@@ -69,15 +69,15 @@ type shared struct {
 
 func (s *shared) end() {
 	s.ended.Store(true)
-	s.tell()
+	s.notify()
 }
 
 func (s *shared) publish(whole int64) {
 	s.whole.Store(whole)
-	s.tell()
+	s.notify()
 }
 
-func (s *shared) tell() {
+func (s *shared) notify() {
 	select {
 	case s.grown <- struct{}{}:
 	default:
@@ -91,7 +91,7 @@ func newWriter(file *os.File, path string) *Writer {
 	return w
 }
 
-// OnTmpfs tells that the spool takes memory, not disk.
+// OnTmpfs reports that the spool takes memory, not disk.
 func (w *Writer) OnTmpfs() bool { return w.tmpfs }
 
 // MovedAside is the name that an old spool was given to make room for this one; "" if there was none.
@@ -187,7 +187,7 @@ func (w *Writer) split(h ChunkHeader, raw []byte) error {
 	return w.write(length + pad)
 }
 
-// Sideband appends whole side-band records of a round, before [Writer.Round] tells the round.
+// Sideband appends whole side-band records of a round, before [Writer.Round].
 func (w *Writer) Sideband(records []byte) error {
 	if err := w.ready(); err != nil || len(records) == 0 {
 		return err
@@ -297,7 +297,7 @@ func (w *Writer) Clocks(c *format.ClockSnapshot) error {
 	return w.small(ChunkClocks, 0, payload)
 }
 
-// BumpGeneration tells that the kernel programs have been given the next generation's number: from here on, records
+// BumpGeneration notes that the kernel programs have been given the next generation's number: from here on, records
 // go into both generations until [Writer.Cut].
 func (w *Writer) BumpGeneration(n uint32) error {
 	if err := w.ready(); err != nil {
@@ -311,10 +311,10 @@ func (w *Writer) BumpGeneration(n uint32) error {
 	return nil
 }
 
-// Cutting tells that the generation was bumped and [Writer.Cut] is still to come.
+// Cutting reports that the generation was bumped and [Writer.Cut] is still to come.
 func (w *Writer) Cutting() bool { return w.rounds >= 0 }
 
-// CutDue tells that two rounds have passed since BumpGeneration: it is time for [Writer.Cut].
+// CutDue reports that two rounds have passed since BumpGeneration: it is time for [Writer.Cut].
 func (w *Writer) CutDue() bool { return w.rounds >= 2 }
 
 // Cut begins the next generation: its header, the clocks, and what was written since BumpGeneration once more.
@@ -410,19 +410,19 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Open tells when the window opened: after the first list of tasks, before a round with a later time. Records before it
-// only tell who is who.
+// Open sets when the window opened: after the first list of tasks, before a round with a later time. Records before it
+// only identify threads.
 func (w *Writer) Open(at int64) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	// Every round and every generation tells it, so that it can hardly be damaged.
+	// Every round and every generation has it, so that it can hardly be damaged.
 	w.first.open = at
 	w.opened.Store(true)
 	return nil
 }
 
-// End tells that the window has closed and all rings are empty. It comes last.
+// End notes that the window has closed and all rings are empty. It comes last.
 func (w *Writer) End(t Tail) error {
 	if err := w.ready(); err != nil {
 		return err
@@ -439,11 +439,11 @@ func (w *Writer) End(t Tail) error {
 	return nil
 }
 
-// GiveUp tells a live Finalise that nothing follows. Without an End its stream is marked as cut. The file stays open, for
+// GiveUp lets a live reader know that nothing follows. Without an End its stream is marked as cut. The file stays open, for
 // [Writer.Salvage] and [Writer.Keep].
 func (w *Writer) GiveUp() { w.shared.end() }
 
-// Close closes the file; spools made from it can no longer be read. A live Finalise is told that nothing follows, and
+// Close closes the file; spools made from it can no longer be read. A live reader learns that nothing follows, and
 // has returned when Close does.
 func (w *Writer) Close() error {
 	w.shared.end()
@@ -473,7 +473,7 @@ func (w *Writer) Place() string {
 	if w.folder == nil {
 		return ""
 	}
-	// The link of the file itself does not tell: the kernel calls a file by what it was made as, and this one had no name.
+	// The link of the file itself does not help: the kernel calls a file by what it was made as, and this one had no name.
 	folder, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.folder.Fd()))
 	if path := filepath.Join(folder, filepath.Base(w.path)); err == nil && standsAt(w.file, path) {
 		return path
@@ -481,7 +481,7 @@ func (w *Writer) Place() string {
 	return ""
 }
 
-// Opened tells whether the window has opened. It may be called from any goroutine.
+// Opened reports whether the window has opened. It may be called from any goroutine.
 func (w *Writer) Opened() bool { return w.opened.Load() }
 
 func (w *Writer) ready() error {

@@ -202,7 +202,7 @@ func (tl *Timeline) Caller(e *format.Event) *Thread {
 	return nil
 }
 
-// stateCPU is told who runs on a CPU, whatever was thought before.
+// stateCPU takes who runs on a CPU, whatever was known before.
 func (tl *Timeline) stateCPU(e *format.Event) {
 	t := tl.subject(e)
 	c := tl.cpu(e.CPU)
@@ -219,7 +219,7 @@ func (tl *Timeline) stateCPU(e *format.Event) {
 	tl.run(c, t, e.CPU, e.Time, int32(e.Args[format.StateCPUPrio]), stateBegin(e, e.Args[format.StateCPUSince]))
 }
 
-// stateThread is told why a thread is off the CPU, whatever was thought before.
+// stateThread takes why a thread is off the CPU, whatever was known before.
 func (tl *Timeline) stateThread(e *format.Event) {
 	t := tl.subject(e)
 	if t == nil || t.idle {
@@ -256,7 +256,7 @@ func stateBegin(e *format.Event, since uint64) Begin {
 	return Begin{Since: int64(since), SinceKnown: e.Flags&format.StateHasSince != 0, Approx: e.Flags&format.StateApprox != 0}
 }
 
-// left is told that a filter hides a thread from here on.
+// left takes that a filter hides a thread from here on.
 func (tl *Timeline) left(e *format.Event) {
 	if t := tl.Thread(e.Task); t != nil && !t.idle {
 		if tl.spans != nil {

@@ -13,7 +13,7 @@ const (
 	ConfigNoKinds = "filter.no-kind" // kinds that were left out, separated by commas
 )
 
-// Coverage is how much of the scheduling a stream tells.
+// Coverage is how much of the scheduling a stream has.
 type Coverage struct {
 	// SomeCPUs: events of other CPUs were left out. A thread that leaves a CPU may be running on another one, so
 	// nothing is known of threads that are not seen running.
@@ -36,7 +36,7 @@ func CoverageOf(s *format.Session) Coverage {
 	return c
 }
 
-// SetCoverage says how much the events from here on tell. Without it a stream tells all.
+// SetCoverage says how much of the scheduling the events from here on have. Without it, all.
 func (tl *Timeline) SetCoverage(c Coverage) { tl.coverage = c }
 
 func listed(list, word string) bool {

@@ -3,5 +3,5 @@
 //
 // State belongs to threads, which are known by tid and start time over renames, execs and sections, never to CPUs. It
 // rests on switches, states and wakings alone, so that leaving out another kind of event changes nothing here. What
-// the stream does not tell is unknown: nothing is guessed.
+// the stream does not say is unknown: nothing is guessed.
 package timeline

@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// applyLate takes an event that stands behind events that happened after it. What those have told already holds.
+// applyLate takes an event that stands behind events that happened after it. What is known of those stays.
 func (tl *Timeline) applyLate(e *format.Event) {
 	switch e.Kind {
 	case format.KindSwitch:

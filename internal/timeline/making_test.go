@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// A thread that is being made does nothing else where all is told; where CPUs or switches are left out it may have run.
+// A thread that is being made does nothing else where all is recorded; where CPUs or switches are left out it may have run.
 func TestThreadIsBeingMadeOnlyWhereAllIsTold(t *testing.T) {
 	defs := definitions{1: {Id: 1, Tid: 10, Pid: 10}, 2: {Id: 2, Tid: 11, Pid: 10, Start: 100}}
 	for what, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestThreadIsBeingMadeOnlyWhereAllIsTold(t *testing.T) {
 	}
 }
 
-// What a running thread has done so far can be told before it leaves its CPU: the rest follows.
+// What a running thread has done so far can be emitted before it leaves its CPU: the rest follows.
 func TestRunningThreadIsToldUpToNow(t *testing.T) {
 	var got [][2]int64
 	s := NewSpans(definitions{1: {Id: 1, Tid: 10, Pid: 10}}, func(s *Span) {
@@ -49,9 +49,9 @@ func TestRunningThreadIsToldUpToNow(t *testing.T) {
 	s.Apply(&runs)
 	sample := format.Event{Time: 400, Kind: format.KindSample, Flags: format.FlagSubject, Task: 1}
 	s.Apply(&sample)
-	s.TellRunning(s.Timeline().Thread(1), 400)
+	s.EmitThread(s.Timeline().Thread(1), 400)
 	s.Close(1000)
 	if len(got) != 2 || got[0] != [2]int64{0, 400} || got[1] != [2]int64{400, 1000} {
-		t.Errorf("told %v, want up to 400 and from there", got)
+		t.Errorf("emitted %v, want up to 400 and from there", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// follower applies what a simulated machine tells and holds the timeline against the truth after every event.
+// follower applies the events of a simulated machine and holds the timeline against the truth after every event.
 type follower struct {
 	t       *testing.T
 	m       *simulate.Machine
@@ -34,7 +34,7 @@ func (f *follower) Begin(s *format.Session) {
 func (f *follower) Event(e *format.Event) {
 	f.tl.Apply(e)
 	f.events++
-	// Within a state not everything has been told yet.
+	// Within a state not everything has been written yet.
 	if e.Kind == format.KindStateCPU || e.Kind == format.KindStateThread {
 		return
 	}
@@ -141,7 +141,7 @@ func TestStateThatIsToldIsTheWholeState(t *testing.T) {
 		f.m = simulate.New(simulate.Options{Seed: seed, CPUs: 3, Threads: 10}, f)
 		f.m.Run(500 + int(seed))
 		again := New(f)
-		tell(t, f.tl, f.m.Now, again.Apply)
+		checkState(t, f.tl, f.m.Now, again.Apply)
 		want, got := states(t, f.tl, f.m.Now), states(t, again, f.m.Now)
 		if fmt.Sprint(got) != fmt.Sprint(want) || len(want) < 3 {
 			t.Errorf("seed %d:\n got %v\nwant %v", seed, got, want)
@@ -149,7 +149,7 @@ func TestStateThatIsToldIsTheWholeState(t *testing.T) {
 	}
 }
 
-func tell(t *testing.T, tl *Timeline, at int64, f func(*format.Event)) {
+func checkState(t *testing.T, tl *Timeline, at int64, f func(*format.Event)) {
 	t.Helper()
 	if err := tl.WriteState(at, false, func(e *format.Event) error { f(e); return nil }); err != nil {
 		t.Fatal(err)
@@ -158,6 +158,6 @@ func tell(t *testing.T, tl *Timeline, at int64, f func(*format.Event)) {
 
 func states(t *testing.T, tl *Timeline, at int64) []format.Event {
 	var all []format.Event
-	tell(t, tl, at, func(e *format.Event) { all = append(all, *e) })
+	checkState(t, tl, at, func(e *format.Event) { all = append(all, *e) })
 	return all
 }

@@ -24,7 +24,7 @@ type Span struct {
 	Task     format.TaskID // the definition under which the thread was known when the span ended; 0: not of this section
 	Kind     SpanKind
 	From, To int64 // CLOCK_MONOTONIC ns; From < To
-	// Since is when what the span tells began: before From if the window cut it off. It is valid if SinceKnown.
+	// Since is when the state began: before From if the window cut it off. It is valid if SinceKnown.
 	Since      int64
 	SinceKnown bool
 	Approx     bool   // Since is an estimate

@@ -153,10 +153,10 @@ func spansOf(t *testing.T, file string) (*tiles, int64) {
 	return tiles, end
 }
 
-// told is what the switches of a capture say by themselves: who takes a CPU runs there until someone else does.
-type told struct {
+// replayed is what the switches of a capture say by themselves: who takes a CPU runs there until someone else does.
+type replayed struct {
 	ran, ended map[Key]int64
-	doubtful   map[Key]bool // threads of which a switch is missing without a loss being told
+	doubtful   map[Key]bool // threads of which a switch is missing without a reported loss
 	lost       bool
 }
 
@@ -166,8 +166,8 @@ type tenant struct {
 	idle bool
 }
 
-func replay(t *testing.T, file string) *told {
-	x := &told{ran: map[Key]int64{}, ended: map[Key]int64{}, doubtful: map[Key]bool{}}
+func replay(t *testing.T, file string) *replayed {
+	x := &replayed{ran: map[Key]int64{}, ended: map[Key]int64{}, doubtful: map[Key]bool{}}
 	cpus := map[uint32]tenant{}
 	var r *format.Reader
 	of := func(id format.TaskID, from int64) tenant {
@@ -184,12 +184,12 @@ func replay(t *testing.T, file string) *told {
 		case format.KindLost:
 			x.lost = true
 		case format.KindStateCPU:
-			if _, told := cpus[e.CPU]; !told {
+			if _, known := cpus[e.CPU]; !known {
 				cpus[e.CPU] = of(e.Task, e.Time)
 			}
 		case format.KindSwitch:
 			prev := of(e.Task, 0)
-			if was, told := cpus[e.CPU]; told && was.key != prev.key {
+			if was, known := cpus[e.CPU]; known && was.key != prev.key {
 				x.doubtful[was.key], x.doubtful[prev.key] = true, true
 			}
 			leave(e.CPU, e.Time)

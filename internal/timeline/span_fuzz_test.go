@@ -44,7 +44,7 @@ func hostile(b []byte, e *format.Event) []byte {
 	return b
 }
 
-// Whatever a stream tells, nothing panics and the spans of every thread lie end to end.
+// Whatever a stream holds, nothing panics and the spans of every thread lie end to end.
 func FuzzSpans(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{9, 0, 3, 0, 2, 1, 0, 1, 2, 3, 1, 3, 1, 1, 1, 0, 3, 0, 120, 120, 2}, 8))
 	rng := rand.New(rand.NewPCG(1, 2))

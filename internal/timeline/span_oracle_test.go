@@ -25,7 +25,7 @@ type truth struct {
 	earlyLinks       uint32
 }
 
-// part is a part of a thread's life, in words that tell all that is compared.
+// part is a part of a thread's life, as a text with all that is compared.
 type part struct {
 	what     string
 	from, to int64

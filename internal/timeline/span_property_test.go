@@ -64,7 +64,7 @@ func (x *tiles) check(t *testing.T) {
 	}
 }
 
-// spanning applies what a simulated machine tells to spans.
+// spanning applies the events of a simulated machine to spans.
 type spanning struct {
 	m     *simulate.Machine
 	s     *Spans

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// Spans tells what each thread did, span by span. A span is told when it ends, those of one thread in order of time. Its
+// Spans emits what each thread did, span by span. A span is emitted when it ends, those of one thread in order of time. Its
 // memory is that of a [Timeline].
 type Spans struct {
 	tl          *Timeline
@@ -43,9 +43,9 @@ func (s *Spans) NewSection(session *format.Session) {
 	}
 }
 
-// TellRunning tells what a thread that surely runs has done up to a time, which no event may be later than. The rest of its
+// EmitThread emits what a thread that surely runs has done up to a time, which no event may be later than. The rest of its
 // time on the CPU follows as another span. It does nothing for other threads.
-func (s *Spans) TellRunning(t *Thread, to int64) {
+func (s *Spans) EmitThread(t *Thread, to int64) {
 	if st, sure := t.lastKnown(); sure && st.Status == Running && !t.idle {
 		s.endRunning(t, st, to, Span{})
 	}

@@ -26,7 +26,7 @@ type Thread struct {
 	idle bool // the idle thread, of which every CPU has one under the same definition
 }
 
-// Idle tells whether it is the idle thread. All CPUs share one, so its CPU and Since mean nothing.
+// Idle reports whether it is the idle thread. All CPUs share one, so its CPU and Since mean nothing.
 func (t *Thread) Idle() bool { return t.idle }
 
 // WokenEarly reports whether a thread was woken at a time while it ran, or while its state was unknown: that may be the

@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// maxCPUs bounds what a hostile stream can make a Timeline allocate. The recorder tells CPUs in 16 bits.
+// maxCPUs bounds what a hostile stream can make a Timeline allocate. The recorder has 16 bits for CPUs.
 const maxCPUs = 1 << 16
 
 // Definitions is where the definitions of the current section are looked up; a [format.Reader] is one.

@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// track is up to where the spans of a thread have been told, and what its next ones need of the past.
+// track is up to where the spans of a thread have been emitted, and what its next ones need of the past.
 type track struct {
 	cursor    int64 // spans are reported up to here
 	seen      int64 // the last moment at which the thread was surely in its state
@@ -74,7 +74,7 @@ func (t *Thread) lastKnown() (st *threadState, sure bool) {
 	return &t.track.was, false
 }
 
-// preempted tells whether a thread that is off the CPU could have run on.
+// preempted reports whether a thread that is off the CPU could have run on.
 func (st *ThreadState[W]) preempted() bool {
 	return st.State&^format.StatePreempted == 0 && !st.New && !st.vague
 }
@@ -108,7 +108,7 @@ func (s *Spans) loses(t *Thread, until int64) {
 	tr.uncertain = false
 }
 
-// settle tells the state that a thread had, as far as that is sure.
+// settle emits the state that a thread had, as far as that is sure.
 func (s *Spans) settle(t *Thread) {
 	st, _ := t.lastKnown()
 	switch st.Status {

@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// Visitor takes a stream as [Visit] tells it.
+// Visitor takes a stream from [Visit].
 type Visitor interface {
 	// NewSection is called when the ids of events change their meaning.
 	NewSection(*format.Session) error
@@ -15,12 +15,12 @@ type Visitor interface {
 	Open(s *format.Session, at int64, before int64, isFirst bool) error
 	// Event is called with every event in order. It is valid until the call returns.
 	Event(*format.Event) error
-	// Close closes the window, in whatever way the stream has ended; 0: nobody tells when that was.
+	// Close closes the window, in whatever way the stream has ended; 0: that is not known.
 	Close(at int64) error
 }
 
 // Visit reads a stream to its end. An epoch of a session goes on in the same window, any other section opens one. Errors
-// of the stream come back after everything before them was told.
+// of the stream come back after everything before them was visited.
 func Visit(r *format.Reader, v Visitor) error {
 	w := windows{r: r, v: v}
 	r.OnSectionEnd(func(end *format.End) { w.closed = end.Close })
@@ -36,7 +36,7 @@ type windows struct {
 	v        Visitor
 	sections int
 	session  *format.Session // of the window that is open
-	closed   int64           // when its section ended, as its end block tells
+	closed   int64           // when its section ended, as its end block says
 }
 
 func (w *windows) events() error {
@@ -98,11 +98,11 @@ func (w *windows) end() int64 {
 	return w.closed
 }
 
-// GoesOn tells whether a section that is not the first one goes on in the window of the one before it. One whose header is
+// GoesOn reports whether a section that is not the first one goes on in the window of the one before it. One whose header is
 // lost passes for such.
 func GoesOn(s *format.Session) bool { return s.Continues || s.Open == 0 }
 
-// WindowStart is when the window opens of which a session tells, narrowed to what a time filter kept.
+// WindowStart is when the window of a session opens, narrowed to what a time filter kept.
 func WindowStart(s *format.Session) int64 {
 	if s.RangeStart == 0 {
 		return s.Open // may be negative
@@ -110,7 +110,7 @@ func WindowStart(s *format.Session) int64 {
 	return max(s.Open, s.RangeStart)
 }
 
-// WindowEnd is when the window closes of which a session tells, narrowed to what a time filter kept; 0: that is not known.
+// WindowEnd is when the window of a session closes, narrowed to what a time filter kept; 0: that is not known.
 func WindowEnd(s *format.Session) int64 {
 	if s.RangeEnd != 0 && (s.Close == 0 || s.RangeEnd < s.Close) {
 		return s.RangeEnd

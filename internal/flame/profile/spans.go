@@ -65,7 +65,7 @@ func (c *collector) sample(e *format.Event) {
 	}
 	t.samples = append(t.samples, sampled{at, c.places.stack(e.Sample().Stack())})
 	if len(t.samples) >= manySamples {
-		c.spans.TellRunning(of, at)
+		c.spans.EmitThread(of, at)
 		if len(t.samples) >= manySamples { // it is not known to run
 			c.p.About.Stray += uint64(len(t.samples))
 			t.samples = t.samples[:0]

@@ -2,7 +2,7 @@ package merge
 
 import "wprof/internal/sideband"
 
-// sideRecord tells the time and the length of the side-band record that some bytes begin with; 0: they do not hold a
+// SidebandRecord reads the side-band record that some bytes begin with, and returns its time and length; 0: they do not hold a
 // whole one.
 func SidebandRecord(b []byte, r *sideband.Record) (time int64, length int) {
 	length, err := sideband.Next(b, r)

@@ -4,7 +4,7 @@ import "wprof/format"
 
 // What follows is called by the Timeline before it changes a thread's state.
 
-// switched tells what a switch ends: a time on the CPU, and one off it.
+// switched emits what a switch ends: a time on the CPU, and one off it.
 func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
 	if was := c.Running; was != nil {
 		s.leavesCPU(was, prev, next, e)
@@ -25,7 +25,7 @@ func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
 	}
 }
 
-// leavesCPU is about who is thought to run on a CPU when a switch tells who left it.
+// leavesCPU takes who was known to run on a CPU when a switch names who left it.
 func (s *Spans) leavesCPU(was, prev, next *Thread, e *format.Event) {
 	leaves := was == prev || s.tl.Thread(e.Task) == was // it may be hidden from here on
 	if !was.idle {
@@ -243,7 +243,7 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 		s.endRunning(caller, st, e.Time, Span{})
 	}
 	if !to.known {
-		// The leader has ended before, and was not told to have.
+		// The leader has ended before, without an event.
 		to.cursor = max(to.cursor, e.Time)
 	}
 	s.settle(t)
@@ -254,7 +254,7 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 	s.dies(caller, e.Time)
 }
 
-// runs is told who runs on a CPU.
+// runs takes a state event of a CPU.
 func (s *Spans) runs(c *cpu, t *Thread, e *format.Event) {
 	if was := c.Running; was != nil && was != t {
 		if was.idle {
@@ -286,7 +286,7 @@ func (s *Spans) runs(c *cpu, t *Thread, e *format.Event) {
 	tr.becomes(e.Time)
 }
 
-// isOff is told why a thread is off the CPU.
+// isOff takes a state event of a thread that is off the CPU.
 func (s *Spans) isOff(t *Thread, e *format.Event) {
 	v := e.StateThread()
 	if Ends(v.State()) {
@@ -316,7 +316,7 @@ func (s *Spans) isOff(t *Thread, e *format.Event) {
 	}
 }
 
-// stateWaking takes the waking that a state tells, unless it was seen itself.
+// stateWaking takes the waking of a state event, unless it was seen itself.
 func (s *Spans) stateWaking(tr *track, e *format.Event) {
 	v := e.StateThread()
 	at, has := v.Woken()
@@ -332,7 +332,7 @@ func (s *Spans) stateWaking(tr *track, e *format.Event) {
 	tr.waking = waking{at: at, by: s.tl.Thread(id), id: id, cpu: uint32(n), irq: e.Flags&format.StateWokenIRQ != 0}
 }
 
-// lost is called for each thread that a loss makes unknown: before the loss everything was told.
+// lost is called for each thread that a loss makes unknown: before the loss nothing is missing.
 func (s *Spans) lost(t *Thread, from int64) {
 	if t.Status == Running || t.Status == Off {
 		s.loses(t, max(t.track.seen, from))

@@ -8,7 +8,7 @@ import (
 
 func TestAccountsOfEndedProcessesKeepThoseWithMostTime(t *testing.T) {
 	const processes = 5 * format.MaxProcesses
-	r := newRoster(0)
+	r := newSchedState(0)
 	for i := range processes {
 		// The long ones are not the latest ones.
 		r.finish(&process{pid: uint32(i + 1), ns: int64(i*7919%processes) + 1})
@@ -47,15 +47,15 @@ func TestProcessKeepsItsLatestName(t *testing.T) {
 		{"a worker's record long after, when the leader's was lost", 11, 2e9 + 2*freshName, "old"},
 		{"the leader's later record", 10, 2e9 + 1, "old"},
 	} {
-		r := newRoster(1)
-		r.tell(who(10, "old", "old"), 1e9)
-		worker := r.tell(who(11, "worker", "old"), 1e9)
-		r.tell(who(10, "new", "new"), 2e9)
+		r := newSchedState(1)
+		r.identify(who(10, "old", "old"), 1e9)
+		worker := r.identify(who(11, "worker", "old"), 1e9)
+		r.identify(who(10, "new", "new"), 2e9)
 		own := "worker"
 		if c.tid == 10 {
 			own = "old"
 		}
-		got := r.tell(who(c.tid, own, "old"), c.at)
+		got := r.identify(who(c.tid, own, "old"), c.at)
 		if want := name(c.want); got.processComm != want || worker.processComm != want || r.groups[10].comm != want {
 			t.Errorf("%s: its process is %q, that of another thread %q, the process %q, want %q", c.what, got.processComm.bytes(),
 				worker.processComm.bytes(), r.groups[10].comm.bytes(), c.want)

@@ -7,8 +7,8 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// toldStack is what a rec_stack has told: addresses, as long as a record can name them.
-type toldStack struct {
+// stackDef is the addresses of a rec_stack, kept as long as a record can name them.
+type stackDef struct {
 	pid     uint32 // 0: a kernel stack
 	count   uint32
 	cut     bool
@@ -21,10 +21,10 @@ type toldStack struct {
 	part    *part
 }
 
-// toldStacks keeps stacks of two generations: a record names a stack that was told in its own generation, and the
+// stackTable keeps stacks of two generations: a record names a stack that was defined in its own generation, and the
 // rounds in which the number changes are in both.
-type toldStacks struct {
-	current, previous map[uint64]*toldStack
+type stackTable struct {
+	current, previous map[uint64]*stackDef
 	arena             arena
 	bytes, before     int     // held by current and by what is only in previous
 	rotated           func()  // called when a generation has begun; may be nil
@@ -33,79 +33,79 @@ type toldStacks struct {
 }
 
 const (
-	// maxTold bounds the stacks of both generations. When it is reached the older one goes; what is told beyond it
+	// maxStackDefs bounds the stacks of both generations, in bytes. When it is reached the older one goes; what comes beyond it
 	// is refused, and samples with such a stack have none.
-	maxTold = 32 << 20
-	// toldCost is what a stack takes beside its addresses.
-	toldCost = 160
-	maxCuts  = 1 << 10
+	maxStackDefs = 32 << 20
+	// stackDefCost is what a stack takes beside its addresses.
+	stackDefCost = 160
+	maxCuts      = 1 << 10
 )
 
-func newToldStacks() *toldStacks {
-	return &toldStacks{current: make(map[uint64]*toldStack)}
+func newStackTable() *stackTable {
+	return &stackTable{current: make(map[uint64]*stackDef)}
 }
 
 // cut notes that a generation begins with records of a time.
-func (s *toldStacks) cut(at int64) {
+func (s *stackTable) cut(at int64) {
 	if len(s.cuts) < maxCuts {
 		s.cuts = append(s.cuts, at)
 	}
 }
 
 // reach begins the generations that have begun at a time.
-func (s *toldStacks) reach(at int64) {
+func (s *stackTable) reach(at int64) {
 	for len(s.cuts) > 0 && s.cuts[0] <= at {
 		s.cuts = s.cuts[1:]
 		s.rotate()
 	}
 }
 
-func (s *toldStacks) rotate() {
+func (s *stackTable) rotate() {
 	s.previous, s.before = s.current, s.bytes
-	s.current, s.bytes = make(map[uint64]*toldStack, len(s.previous)), 0
+	s.current, s.bytes = make(map[uint64]*stackDef, len(s.previous)), 0
 	s.arena = nil
 	if s.rotated != nil {
 		s.rotated()
 	}
 }
 
-// tell keeps the content of a rec_stack; nil: there is no room for it.
-func (s *toldStacks) tell(b []byte, at int64) *toldStack {
+// define keeps the content of a rec_stack; nil: there is no room for it.
+func (s *stackTable) define(b []byte, at int64) *stackDef {
 	s.reach(at)
 	return s.keep(b)
 }
 
-// keep is tell for a record whose turn has not come yet: then it is told again.
-func (s *toldStacks) keep(b []byte) *toldStack {
+// keep is define for a record whose turn has not come yet.
+func (s *stackTable) keep(b []byte) *stackDef {
 	le := binary.LittleEndian
 	id := le.Uint64(b[ringdata.StackID:])
 	if t := s.current[id]; t != nil {
-		return t // the hash array of the kernel programs has forgotten it, or a collision had it told again
+		return t // the hash array of the kernel programs has forgotten it, or a collision had it written again
 	}
 	count := min(le.Uint32(b[ringdata.StackCount:]), uint32(len(b)-ringdata.StackAddrs)/8)
-	if s.bytes+s.before > maxTold {
+	if s.bytes+s.before > maxStackDefs {
 		s.previous, s.before = nil, 0
-		if s.bytes > maxTold {
+		if s.bytes > maxStackDefs {
 			s.refused++
 			return nil
 		}
 	}
 	t := s.previous[id]
 	if t == nil {
-		t = new(toldStack)
+		t = new(stackDef)
 	} else {
-		s.before -= len(t.packed) + toldCost
+		s.before -= len(t.packed) + stackDefCost
 	}
 	t.pid, t.count, t.cut = le.Uint32(b[ringdata.StackPID:]), count, b[ringdata.HdrFlags]&ringdata.FlagCut != 0
 	t.tracer = b[ringdata.HdrFlags]&ringdata.FlagTracer != 0
 	t.packed = s.arena.keep(b[ringdata.StackAddrs:][:8*count])
 	s.current[id] = t
-	s.bytes += len(t.packed) + toldCost
+	s.bytes += len(t.packed) + stackDefCost
 	return t
 }
 
 // find is the stack of an id; nil: its definition was lost, or refused.
-func (s *toldStacks) find(id uint64, at int64) *toldStack {
+func (s *stackTable) find(id uint64, at int64) *stackDef {
 	s.reach(at)
 	if t := s.current[id]; t != nil {
 		return t
@@ -114,7 +114,7 @@ func (s *toldStacks) find(id uint64, at int64) *toldStack {
 }
 
 // addresses appends the addresses, innermost first.
-func (t *toldStack) addresses(to []uint64) []uint64 {
+func (t *stackDef) addresses(to []uint64) []uint64 {
 	b, last := t.packed, uint64(0)
 	for len(b) > 0 {
 		d, n := binary.Varint(b)
@@ -129,7 +129,7 @@ func (t *toldStack) addresses(to []uint64) []uint64 {
 }
 
 // own is a copy that holds no memory but its own.
-func (t *toldStack) own() *toldStack {
+func (t *stackDef) own() *stackDef {
 	if t == nil || cap(t.packed) == 0 || t.owned {
 		return t
 	}

@@ -10,8 +10,8 @@ import (
 	"wprof/internal/spool"
 )
 
-// sideTaker takes side-band records in the order of time: mappings into the tables, and the rest to where it belongs.
-type sideTaker struct {
+// sidebandApplier takes side-band records in the order of time: mappings into the tables, and the rest to where it belongs.
+type sidebandApplier struct {
 	*applier
 	tables *sideband.Tables
 	r      sideband.Record
@@ -22,7 +22,7 @@ type sideTaker struct {
 	kept   []sideband.Record // the same for files and kernel modules
 }
 
-// jitSince is from when on a process tells the names of its generated code. The recorder finds that out late, often
+// jitSince is from when on a process publishes the names of its generated code. The recorder finds that out late, often
 // when the process ends, and its record has the time of the first such mapping.
 type jitSince struct {
 	at  int64
@@ -35,17 +35,17 @@ const maxJits = 1 << 16
 // forgetEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
 const forgetEvery = 5e9
 
-func (s *sideTaker) take(b []byte, at int64) error {
+func (s *sidebandApplier) take(b []byte, at int64) error {
 	if _, length := merge.SidebandRecord(b, &s.r); length == 0 {
 		return nil
 	}
-	since := s.told(at)
+	since := s.previous(at)
 	s.applyKept(at)
 	switch r := &s.r; r.Kind {
 	case sideband.KindCommand:
 		s.commandAtStart(r.PID, r.Data, r.Cut)
 	case sideband.KindLost:
-		return s.tell(&spool.Loss{CPU: r.CPU, Kind: format.KindSample, Cause: format.CauseSideband, Count: r.Count, From: since}, at)
+		return s.lost(&spool.Loss{CPU: r.CPU, Kind: format.KindSample, Cause: format.CauseSideband, Count: r.Count, From: since}, at)
 	case sideband.KindThrottled:
 		s.throttled(r.CPU, at)
 	case sideband.KindUnthrottled:
@@ -69,7 +69,7 @@ func (s *sideTaker) take(b []byte, at int64) error {
 }
 
 // applyKept applies what was read from files to mappings from a time on, and adds functions of kernel modules.
-func (s *sideTaker) applyKept(at int64) {
+func (s *sidebandApplier) applyKept(at int64) {
 	for len(s.kept) > 0 && s.kept[0].Time <= at {
 		if r := &s.kept[0]; r.Kind == sideband.KindFunction {
 			s.code.programs.add(r)
@@ -80,8 +80,8 @@ func (s *sideTaker) applyKept(at int64) {
 	}
 }
 
-// told is when perf has told something of the record's CPU before: what it could not tell since is lost.
-func (s *sideTaker) told(at int64) (before int64) {
+// previous is the time of perf's record before of the same CPU: what perf could not write since is lost.
+func (s *sidebandApplier) previous(at int64) (before int64) {
 	switch s.r.Kind {
 	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT: // the recorder's own
 		return 0
@@ -102,16 +102,16 @@ func (s *sideTaker) told(at int64) (before int64) {
 	return before
 }
 
-// tell tells of a loss within the window. What is lost of the side-band leaves samples without names, so they are the
-// kind that it tells: no switch is missing.
-func (s *sideTaker) tell(l *spool.Loss, at int64) error {
+// lost writes a loss within the window. What is lost of the side-band leaves samples without names, so they are the
+// kind that is lost: no switch is missing.
+func (s *sidebandApplier) lost(l *spool.Loss, at int64) error {
 	if at < s.out.from {
 		return nil
 	}
 	return s.out.lost(at, l)
 }
 
-func (s *sideTaker) throttled(cpu uint32, at int64) {
+func (s *sidebandApplier) throttled(cpu uint32, at int64) {
 	if _, ok := s.since[cpu]; ok || cpu > maxCPU {
 		return
 	}
@@ -121,21 +121,21 @@ func (s *sideTaker) throttled(cpu uint32, at int64) {
 	s.since[cpu] = at
 }
 
-// maxCPU bounds what a damaged CPU number can cost: records of the rings tell CPUs in 16 bits.
+// maxCPU bounds what a damaged CPU number can cost: records of the rings have 16 bits for CPUs.
 const maxCPU = 1<<16 - 1
 
-// unthrottled tells how long the kernel has kept sampling from a CPU, when that is over.
-func (s *sideTaker) unthrottled(cpu uint32, at int64) error {
+// unthrottled writes how long the kernel did not sample on a CPU, when that is over.
+func (s *sidebandApplier) unthrottled(cpu uint32, at int64) error {
 	from, ok := s.since[cpu]
 	if !ok {
 		return nil
 	}
 	delete(s.since, cpu)
-	return s.tell(&spool.Loss{CPU: cpu, Kind: format.KindSample, Cause: format.CauseThrottle, From: from}, at)
+	return s.lost(&spool.Loss{CPU: cpu, Kind: format.KindSample, Cause: format.CauseThrottle, From: from}, at)
 }
 
-// finish tells of CPUs that are still throttled at the end.
-func (s *sideTaker) finish(end int64) error {
+// finish writes losses of CPUs that are still throttled at the end.
+func (s *sidebandApplier) finish(end int64) error {
 	for _, cpu := range slices.Sorted(maps.Keys(s.since)) {
 		if err := s.unthrottled(cpu, end); err != nil {
 			return err
@@ -144,7 +144,7 @@ func (s *sideTaker) finish(end int64) error {
 	return nil
 }
 
-// missing tells of side-band records that the spool has lost.
-func (s *sideTaker) missing(from, at int64) error {
-	return s.tell(&spool.Loss{CPU: format.AllCPUs, Kind: format.KindSample, Cause: format.CauseSpool, From: from}, at)
+// missing writes a loss of side-band records that the spool has lost.
+func (s *sidebandApplier) missing(from, at int64) error {
+	return s.lost(&spool.Loss{CPU: format.AllCPUs, Kind: format.KindSample, Cause: format.CauseSpool, From: from}, at)
 }

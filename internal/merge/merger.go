@@ -33,10 +33,10 @@ func (m *merger) until(limit, certain int64) (int64, error) {
 	return m.limit, nil
 }
 
-// ready tells whether a source has a record that can be taken.
+// ready reports whether a source has a record that can be taken.
 func (m *merger) ready(s *source) (bool, error) {
 	ok, err := s.ready(m.limit)
-	if len(s.announced)+len(s.answered) > 0 {
+	if len(s.announced)+len(s.resolved) > 0 {
 		m.limit = min(m.limit, s.held(m.certain))
 	}
 	return ok && s.entries[s.at].time < m.limit, err

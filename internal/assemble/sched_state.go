@@ -9,10 +9,10 @@ import (
 	"wprof/internal/timeline"
 )
 
-// roster knows who every thread is and what it does: the identities that the records tell, and the scheduler's state,
+// schedState is who every thread is and what it does: identities as the records have them, and the scheduler's state,
 // by the same rules by which internal/timeline reads it from the stream again. It keeps live threads only, whatever the
 // length of the recording; a Timeline keeps all of a section.
-type roster struct {
+type schedState struct {
 	threads  threads
 	groups   map[uint32]*process // by pid
 	finished []finishedProcess
@@ -41,17 +41,17 @@ type finishedProcess struct {
 	ns    int64
 }
 
-func newRoster(recorder uint32) *roster {
-	r := &roster{groups: make(map[uint32]*process), recorder: recorder}
-	r.idle = &thread{told: true, isIdle: true, visible: true}
+func newSchedState(recorder uint32) *schedState {
+	r := &schedState{groups: make(map[uint32]*process), recorder: recorder}
+	r.idle = &thread{identified: true, isIdle: true, visible: true}
 	copy(r.idle.comm[:], "swapper")
 	r.idle.processComm = r.idle.comm
 	r.threads.put(r.idle)
 	return r
 }
 
-// cpu returns a CPU's state. Records tell CPUs in 16 bits.
-func (r *roster) cpu(n uint32) *cpu {
+// cpu returns a CPU's state. Records have 16 bits for CPUs.
+func (r *schedState) cpu(n uint32) *cpu {
 	if n >= uint32(len(r.cpus)) {
 		old := len(r.cpus)
 		r.cpus = append(r.cpus, make([]cpu, int(n)+1-old)...)
@@ -62,8 +62,8 @@ func (r *roster) cpu(n uint32) *cpu {
 	return &r.cpus[n]
 }
 
-// thread finds a thread by tid. One that was never told of, because that was lost, is made up.
-func (r *roster) thread(tid uint32) *thread {
+// thread finds a thread by tid. One that no record has named, because that was lost, is made up.
+func (r *schedState) thread(tid uint32) *thread {
 	if t := r.threads.get(tid); t != nil {
 		return t
 	}
@@ -80,8 +80,8 @@ func nameless(tid uint32) (c comm) {
 	return c
 }
 
-// tell takes an identity that a record has told completely, as of a time, and returns its thread.
-func (r *roster) tell(who *identity, at int64) *thread {
+// identify takes a complete identity as of a time, and returns its thread.
+func (r *schedState) identify(who *identity, at int64) *thread {
 	if who.tid == 0 || who.tid >= maxTID {
 		return r.thread(who.tid)
 	}
@@ -91,16 +91,16 @@ func (r *roster) tell(who *identity, at int64) *thread {
 		as := *who
 		as.tid, as.start = t.tid, t.start
 		who = &as
-	} else if t == nil || t.told && t.start != who.start {
+	} else if t == nil || t.identified && t.start != who.start {
 		t = &thread{identity: *who}
 		r.threads.put(t)
 	}
-	if d := t.def; !t.told && d != nil && d.section == 0 {
+	if d := t.def; !t.identified && d != nil && d.section == 0 {
 		// What nobody has read yet can still be put right.
 		d.identity, d.unknown, d.self = *who, false, who.pid == r.recorder
 		t.identity = *who
 	}
-	t.told, t.listed, t.named = true, r.list, at
+	t.identified, t.listed, t.named = true, r.list, at
 	if t.identity != *who {
 		t.identity = *who
 		t.def, t.was = nil, t.latest()
@@ -122,7 +122,7 @@ func (t *thread) latest() *definition {
 
 // withProcessName is an identity with the current name of its process. A record may be older than the one that named the
 // process, and one of a thread other than the leader may have read the name before its own time.
-func (r *roster) withProcessName(who *identity, at int64) *identity {
+func (r *schedState) withProcessName(who *identity, at int64) *identity {
 	g := r.groups[who.pid]
 	if g == nil || g.named == 0 || g.comm == who.processComm || at >= g.named && (who.tid == who.pid || at-g.named >= freshName) {
 		return who
@@ -132,8 +132,8 @@ func (r *roster) withProcessName(who *identity, at int64) *identity {
 	return &as
 }
 
-// gather puts a thread into its process and gives the process's name to the other threads when the leader tells it.
-func (r *roster) gather(t *thread, at int64) {
+// gather puts a thread into its process and gives the process's name to the other threads when it comes from the leader.
+func (r *schedState) gather(t *thread, at int64) {
 	leader := t.tid == t.pid
 	g := r.groups[t.pid]
 	if g == nil || leader && g.start != 0 && g.start != t.start {
@@ -158,7 +158,7 @@ func (r *roster) gather(t *thread, at int64) {
 }
 
 // drop forgets a thread. The account of a process outlives its threads.
-func (r *roster) drop(t *thread) {
+func (r *schedState) drop(t *thread) {
 	if t.isIdle {
 		return
 	}
@@ -178,14 +178,14 @@ func (r *roster) drop(t *thread) {
 }
 
 // lives reports whether a process has a thread that has not exited.
-func (r *roster) lives(pid uint32) bool {
+func (r *schedState) lives(pid uint32) bool {
 	g := r.groups[pid]
 	return g != nil && slices.ContainsFunc(g.threads, (*thread).lives)
 }
 
 func (t *thread) lives() bool { return !t.exited && t.Status != timeline.Dead }
 
-func (r *roster) finish(g *process) {
+func (r *schedState) finish(g *process) {
 	r.finished = append(r.finished, finishedProcess{g.pid, g.nsPID, g.start, g.comm, g.ns})
 	if len(r.finished) >= 2*format.MaxProcesses {
 		slices.SortFunc(r.finished, func(a, b finishedProcess) int { return cmp.Compare(b.ns, a.ns) })
@@ -194,7 +194,7 @@ func (r *roster) finish(g *process) {
 }
 
 // newList is called before the first record of a list of tasks. after reports whether the list before it is complete.
-func (r *roster) newList(at int64, after bool) {
+func (r *schedState) newList(at int64, after bool) {
 	if after {
 		r.dropUnlisted()
 	}
@@ -204,7 +204,7 @@ func (r *roster) newList(at int64, after bool) {
 
 // dropUnlisted forgets the threads that are not in the last list, which is complete, and were not made since: they have ended
 // unseen.
-func (r *roster) dropUnlisted() {
+func (r *schedState) dropUnlisted() {
 	r.dropIf(func(t *thread) bool { return t.listed < r.list })
 	for pid, g := range r.groups {
 		if len(g.threads) == 0 && g.made < r.list { // nothing but its command line was ever recorded
@@ -214,7 +214,7 @@ func (r *roster) dropUnlisted() {
 }
 
 // dropIf forgets the threads that are unwanted and do not run.
-func (r *roster) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
+func (r *schedState) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
 	var unwanted []*thread
 	_ = r.threads.all(func(t *thread) error {
 		if isUnwanted(t) && !t.isIdle && t.Status != timeline.Running {
@@ -237,7 +237,7 @@ func (r *roster) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
 const maxThreads = 1 << 18
 
 // dropOldest forgets the half of the threads whose last event is oldest.
-func (r *roster) dropOldest() (dropped uint64) {
+func (r *schedState) dropOldest() (dropped uint64) {
 	var last []int64
 	_ = r.threads.all(func(t *thread) error {
 		last = append(last, t.lastEvent())
@@ -251,8 +251,8 @@ func (r *roster) dropOldest() (dropped uint64) {
 // lastEvent is the time of the last event that named the thread.
 func (t *thread) lastEvent() int64 { return max(t.ChangedAt, t.named) }
 
-// isOff tells whether a thread is known to be on no CPU.
-func (r *roster) isOff(t *thread) bool { return t.Status == timeline.Off && t.losses == r.losses }
+// isOff reports whether a thread is known to be on no CPU.
+func (r *schedState) isOff(t *thread) bool { return t.Status == timeline.Off && t.losses == r.losses }
 
 // forget makes a thread's state unknown.
 func (t *thread) forget(from int64) {
@@ -262,7 +262,7 @@ func (t *thread) forget(from int64) {
 }
 
 // leave takes a thread off its CPU.
-func (r *roster) leave(t *thread, n uint32, at int64, state format.State, called bool, prio int32) {
+func (r *schedState) leave(t *thread, n uint32, at int64, state format.State, called bool, prio int32) {
 	r.vacate(t)
 	t.Leave(n, at, state, prio)
 	t.losses, t.called = r.losses, called
@@ -270,20 +270,20 @@ func (r *roster) leave(t *thread, n uint32, at int64, state format.State, called
 }
 
 // arrive puts a thread on a CPU.
-func (r *roster) arrive(t *thread, n uint32, at int64, prio int32) {
+func (r *schedState) arrive(t *thread, n uint32, at int64, prio int32) {
 	r.vacate(t)
 	t.Arrive(n, at, prio, timeline.BeginAt(at))
 	t.user, t.kernel = nil, nil
 }
 
 // hide makes a thread unknown that the filters do not want: what it does next is not recorded.
-func (r *roster) hide(t *thread, at int64) {
+func (r *schedState) hide(t *thread, at int64) {
 	r.vacate(t)
 	t.forget(at)
 }
 
 // vacate takes a thread off the CPU that it was thought to run on.
-func (r *roster) vacate(t *thread) {
+func (r *schedState) vacate(t *thread) {
 	if t.Status == timeline.Running && r.cpus[t.CPU].Running == t {
 		r.cpus[t.CPU].Running = nil
 	}
@@ -291,7 +291,7 @@ func (r *roster) vacate(t *thread) {
 
 // lost says that switches of a CPU are missing; with format.AllCPUs, of every CPU. Of threads that were off their CPU
 // nothing is known then either: they may have run there meanwhile.
-func (r *roster) lost(n uint32, at int64) {
+func (r *schedState) lost(n uint32, at int64) {
 	r.losses++
 	for i := range r.cpus {
 		if c := &r.cpus[i]; n == format.AllCPUs || n == uint32(i) {
@@ -304,7 +304,7 @@ func (r *roster) lost(n uint32, at int64) {
 }
 
 // processes are the accounts since the last call.
-func (r *roster) processes() []*format.ProcessTime {
+func (r *schedState) processes() []*format.ProcessTime {
 	var all []*format.ProcessTime
 	for _, f := range r.finished {
 		all = append(all, &format.ProcessTime{Pid: int32(f.pid), Comm: slices.Clone(f.comm.bytes()), Ns: f.ns, Start: f.start, NsPid: int32(f.nsPID)})
@@ -323,7 +323,7 @@ func (r *roster) processes() []*format.ProcessTime {
 }
 
 // count brings the accounts up to a time.
-func (r *roster) count(at int64) {
+func (r *schedState) count(at int64) {
 	for i := range r.cpus {
 		c := &r.cpus[i]
 		if t := c.Running; t != nil && t.group != nil && at > c.counted {

@@ -6,7 +6,7 @@ import (
 	"wprof/internal/sideband"
 )
 
-// appendSide appends the side-band record that a line of a spool's text form tells.
+// appendSide appends the side-band record of a line of a spool's text form.
 func appendSide(b []byte, at int64, word string, f fields) []byte {
 	r := sideband.Record{
 		Kind: map[string]sideband.Kind{

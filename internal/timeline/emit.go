@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// put tells the span at hand up to a time and moves the cursor, so that the next one begins where this one ends.
+// put emits the span at hand up to a time and moves the cursor, so that the next one begins where this one ends.
 func (s *Spans) put(t *Thread, to int64) {
 	tr := t.track
 	to = min(to, s.now)
@@ -17,20 +17,20 @@ func (s *Spans) put(t *Thread, to int64) {
 	tr.cursor = to
 }
 
-// gap tells a part of which nothing is known but that the thread was there.
+// gap emits a part of which nothing is known but that the thread was there.
 func (s *Spans) gap(t *Thread, to int64, open bool) {
 	if s.runningOnly {
 		t.track.cursor = max(t.track.cursor, min(to, s.now))
 		return
 	}
 	s.span = Span{Kind: SpanUnknown, CPU: t.CPU, Prio: t.Prio, Open: open}
-	if t.track.making && s.tl.coverage == (Coverage{}) { // else it may have run where nobody tells
+	if t.track.making && s.tl.coverage == (Coverage{}) { // else it may have run without an event
 		s.span.Kind, s.span.Since, s.span.SinceKnown = SpanNew, t.Start, true
 	}
 	s.put(t, to)
 }
 
-// tellRunning tells a time on a CPU, or a part of it; end says how it ended.
+// endRunning emits a time on a CPU, or a part of it; end says how it ended.
 func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	if s.runningOnly {
 		s.span.Kind = SpanRunning
@@ -46,7 +46,7 @@ func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	s.put(t, to)
 }
 
-// tellOff tells a time off the CPU: what of it the thread was blocked, and what it waited for a CPU.
+// endOff emits a time off the CPU: what of it the thread was blocked, and what it waited for a CPU.
 func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) OffCPU {
 	if s.runningOnly {
 		t.track.cursor = max(t.track.cursor, min(to, s.now))
@@ -112,7 +112,7 @@ func (t *Thread) Back() OffCPU {
 	return off
 }
 
-// nameIn gives those of whom a time off the CPU tells their ids of this section.
+// nameIn gives the threads that a time off the CPU names their ids of this section.
 func (tr *track) nameIn(off *OffCPU) {
 	if off.Woken != 0 {
 		off.Waker = taskOf(off.Waker, tr.waking.by)
