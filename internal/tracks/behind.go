@@ -15,7 +15,7 @@ const (
 	batches    = 4
 )
 
-// behind passes calls on to an encoder, in order, on a goroutine of its own. It copies what is valid only until a call returns.
+// behind is an [Encoder] that passes calls on to another one, in order, on a goroutine of its own. It copies what is valid only until a call returns.
 // Batches go round, so nothing is allocated for a call.
 type behind struct {
 	enc     Encoder
@@ -53,7 +53,7 @@ type batch struct {
 	notes    []Note
 	rare     []func()
 	data     []byte // of raw and instants
-	from     int64  // time of the event before the first one
+	from, to int64  // times of the first and the last call that has one
 }
 
 func startBehind(enc Encoder) *behind {
@@ -64,6 +64,14 @@ func startBehind(enc Encoder) *behind {
 	}
 	b.current = &batch{}
 	go b.run()
+	return b
+}
+
+// encoder returns the one to call: an [EventEncoder] if the other one is.
+func (b *behind) encoder() Encoder {
+	if b.events != nil {
+		return eventsBehind{b}
+	}
 	return b
 }
 
@@ -153,23 +161,84 @@ func (t *batch) copied(data []byte) []byte {
 
 // later makes a rare call.
 func (b *behind) later(do func()) {
-	b.current.calls = append(b.current.calls, callRare)
+	b.current.add(callRare, b.current.to)
 	b.current.rare = append(b.current.rare, do)
 }
 
-func (b *behind) section(s *format.Session)        { b.later(func() { b.enc.Section(s) }) }
-func (b *behind) open(at int64, s *format.Session) { b.later(func() { b.enc.Open(at, s) }) }
-func (b *behind) close(at int64)                   { b.later(func() { b.enc.Close(at) }) }
+// Section implements [Encoder].
+func (b *behind) Section(s *format.Session) { b.later(func() { b.enc.Section(s) }) }
 
-func (b *behind) clock(s *format.ClockSnapshot) {
-	if b.events != nil {
-		b.later(func() { b.events.Clock(s) })
+// Open implements [Encoder].
+func (b *behind) Open(at int64, s *format.Session) { b.later(func() { b.enc.Open(at, s) }) }
+
+// Close implements [Encoder].
+func (b *behind) Close(at int64) { b.later(func() { b.enc.Close(at) }) }
+
+// add adds a call at a time.
+func (t *batch) add(c call, at int64) {
+	if len(t.calls) == 0 {
+		t.from = at
+	}
+	t.to = at
+	t.calls = append(t.calls, c)
+}
+
+// Slice implements [Encoder].
+func (b *behind) Slice(s *Slice) {
+	t := b.current
+	t.add(callSlice, s.To)
+	t.slices = append(t.slices, *s)
+	t.spans = append(t.spans, *s.Span)
+	t.spans[len(t.spans)-1].Thread = nil // it goes on
+}
+
+// Instant implements [Encoder].
+func (b *behind) Instant(i *Instant) {
+	t := b.current
+	t.add(callInstant, i.At)
+	t.instants = append(t.instants, *i)
+	if len(i.Path) > 0 {
+		t.instants[len(t.instants)-1].Path = t.copied(i.Path)
 	}
 }
 
-func (b *behind) event(e *Event) {
+// Sample implements [Encoder].
+func (b *behind) Sample(s *Sample) {
+	b.current.add(callSample, s.At)
+	b.current.samples = append(b.current.samples, *s)
+}
+
+// Item implements [Encoder].
+func (b *behind) Item(i *Item) {
 	t := b.current
-	t.calls = append(t.calls, callEvent)
+	t.add(callItem, i.To)
+	t.items = append(t.items, *i)
+	t.items[len(t.items)-1].Args = slices.Clone(i.Args)
+}
+
+// Note implements [Encoder].
+func (b *behind) Note(n *Note) {
+	b.current.add(callNote, n.To)
+	b.current.notes = append(b.current.notes, *n)
+}
+
+// Flush implements [Encoder].
+func (b *behind) Flush() error {
+	t := b.current
+	if len(t.calls) < batchCalls && t.to-t.from < batchNs {
+		return nil
+	}
+	b.hand()
+	return b.err()
+}
+
+// eventsBehind is a behind of an [EventEncoder].
+type eventsBehind struct{ *behind }
+
+// Event implements [EventEncoder].
+func (b eventsBehind) Event(e *Event) {
+	t := b.current
+	t.add(callEvent, e.Time)
 	t.events = append(t.events, *e)
 	t.raw = append(t.raw, *e.Event)
 	if len(e.Data) > 0 {
@@ -177,47 +246,5 @@ func (b *behind) event(e *Event) {
 	}
 }
 
-func (b *behind) slice(s *Slice) {
-	t := b.current
-	t.calls = append(t.calls, callSlice)
-	t.slices = append(t.slices, *s)
-	t.spans = append(t.spans, *s.Span)
-	t.spans[len(t.spans)-1].Thread = nil // it goes on
-}
-
-func (b *behind) instant(i *Instant) {
-	t := b.current
-	t.calls = append(t.calls, callInstant)
-	t.instants = append(t.instants, *i)
-	if len(i.Path) > 0 {
-		t.instants[len(t.instants)-1].Path = t.copied(i.Path)
-	}
-}
-
-func (b *behind) sample(s *Sample) {
-	b.current.calls = append(b.current.calls, callSample)
-	b.current.samples = append(b.current.samples, *s)
-}
-
-func (b *behind) item(i *Item) {
-	t := b.current
-	t.calls = append(t.calls, callItem)
-	t.items = append(t.items, *i)
-	t.items[len(t.items)-1].Args = slices.Clone(i.Args)
-}
-
-func (b *behind) note(n *Note) {
-	b.current.calls = append(b.current.calls, callNote)
-	b.current.notes = append(b.current.notes, *n)
-}
-
-// flush is called after everything that is drawn of an event of a time. It returns the encoder's error.
-func (b *behind) flush(at int64) error {
-	t := b.current
-	if len(t.calls) < batchCalls && at-t.from < batchNs {
-		return nil
-	}
-	b.hand()
-	b.current.from = at
-	return b.err()
-}
+// Clock implements [EventEncoder].
+func (b eventsBehind) Clock(s *format.ClockSnapshot) { b.later(func() { b.events.Clock(s) }) }

@@ -33,10 +33,11 @@ func (n *noted) Clock(s *format.ClockSnapshot)    { n.note("clock", s.Monotonic)
 func TestCallsArriveInOrder(t *testing.T) {
 	got, want := new(noted), new(noted)
 	b := startBehind(got)
+	calls := b.encoder().(EventEncoder)
 	session := &format.Session{Id: 7}
-	b.section(session)
+	calls.Section(session)
 	want.Section(session)
-	b.open(1, session)
+	calls.Open(1, session)
 	want.Open(1, session)
 	var raw format.Event
 	e, s, i := Event{Event: &raw}, Slice{Span: new(timeline.Span), Task: &Task{Def: &format.Task{Tid: 5}}}, Instant{}
@@ -47,34 +48,34 @@ func TestCallsArriveInOrder(t *testing.T) {
 		raw.Time, raw.Args[0], raw.Data = n, uint64(n), data
 		s.From, s.To, i.At, i.Path, sample.At = n, n+1, n, data, n
 		item.From, item.Args[0].Number, note.From = n, uint64(n), n
-		b.event(&e)
+		calls.Event(&e)
 		want.Event(&e)
 		switch n % 7 {
 		case 0:
-			b.slice(&s)
+			calls.Slice(&s)
 			want.Slice(&s)
 		case 1:
-			b.instant(&i)
+			calls.Instant(&i)
 			want.Instant(&i)
 		case 2:
-			b.sample(&sample)
+			calls.Sample(&sample)
 			want.Sample(&sample)
 		case 3:
-			b.item(&item)
+			calls.Item(&item)
 			want.Item(&item)
 		case 4:
-			b.note(&note)
+			calls.Note(&note)
 			want.Note(&note)
 		case 5:
 			clock := &format.ClockSnapshot{Monotonic: n}
-			b.clock(clock)
+			calls.Clock(clock)
 			want.Clock(clock)
 		}
-		if err := b.flush(n); err != nil {
+		if err := calls.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.close(9)
+	calls.Close(9)
 	want.Close(9)
 	if err := b.finish(); err != nil {
 		t.Fatal(err)
@@ -93,15 +94,16 @@ func TestCallsArriveInOrder(t *testing.T) {
 func TestErrorOfAnEncoderComesBack(t *testing.T) {
 	broken := &noted{fail: errors.New("disk full")}
 	b := startBehind(broken)
+	calls := b.encoder().(EventEncoder)
 	e := Event{Event: new(format.Event)}
 	var err error
 	for range 100 * batchCalls {
-		b.event(&e)
-		if err = b.flush(0); err != nil {
+		calls.Event(&e)
+		if err = calls.Flush(); err != nil {
 			break
 		}
 	}
-	b.close(9)
+	calls.Close(9)
 	if last := b.finish(); !errors.Is(err, broken.fail) || !errors.Is(last, broken.fail) {
 		t.Errorf("the errors are %v, and at the end %v", err, last)
 	}
@@ -118,13 +120,14 @@ func (*silent) Slice(*Slice) {}
 
 func TestNothingIsAllocatedForACall(t *testing.T) {
 	b := startBehind(new(silent))
+	calls := b.encoder().(EventEncoder)
 	e, s := Event{Event: &format.Event{Data: []byte("program")}}, Slice{Span: new(timeline.Span)}
 	const events = 20 * batchCalls
 	allocated := testing.AllocsPerRun(3, func() {
 		for range events {
-			b.event(&e)
-			b.slice(&s)
-			_ = b.flush(0)
+			calls.Event(&e)
+			calls.Slice(&s)
+			_ = calls.Flush()
 		}
 	})
 	if allocated > events/1000 {

@@ -10,7 +10,9 @@ import (
 // stream, its last window is closed; errors of the stream come back after all before them has been drawn.
 func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 	b := startBehind(enc)
-	d := &drawer{r: r, enc: b, made: NewMaker(r), options: o, rows: bounded.NewMap[int32, *row](maxRows)}
+	enc = b.encoder()
+	d := &drawer{r: r, enc: enc, made: NewMaker(r), options: o, rows: bounded.NewMap[int32, *row](maxRows)}
+	d.events, _ = enc.(EventEncoder)
 	if o.Threads {
 		d.spans = timeline.NewSpans(r, d.span)
 	}
@@ -27,7 +29,8 @@ func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 // drawer is the [timeline.Visitor] that draws.
 type drawer struct {
 	r       *format.Reader
-	enc     *behind
+	enc     Encoder
+	events  EventEncoder    // nil: enc is none
 	spans   *timeline.Spans // nil: nothing is drawn of threads
 	options Options
 	made    *Maker
@@ -52,17 +55,19 @@ func (d *drawer) NewSection(s *format.Session) error {
 		d.spans.NewSection(s)
 	}
 	d.made.NewSection()
-	d.enc.section(s)
+	d.enc.Section(s)
 	d.clocks = 0
 	d.passClocks()
-	return d.enc.flush(d.last)
+	return d.enc.Flush()
 }
 
 // passClocks passes the clock snapshots on that were read since the last call.
 func (d *drawer) passClocks() {
 	all := d.r.Clocks()
-	for _, s := range all[d.clocks:] {
-		d.enc.clock(s)
+	if d.events != nil {
+		for _, s := range all[d.clocks:] {
+			d.events.Clock(s)
+		}
 	}
 	d.clocks = len(all)
 }
@@ -71,14 +76,14 @@ func (d *drawer) passClocks() {
 func (d *drawer) Open(s *format.Session, at, before int64, isFirst bool) error {
 	if !isFirst && at > before {
 		d.note = Note{Kind: NotRecorded, CPU: format.AllCPUs, From: before, To: at, Name: "not recorded"}
-		d.enc.note(&d.note)
+		d.enc.Note(&d.note)
 	}
 	d.opened = at
 	if d.spans != nil {
 		d.spans.Open(at)
 	}
-	d.enc.open(at, s)
-	return d.enc.flush(d.last)
+	d.enc.Open(at, s)
+	return d.enc.Flush()
 }
 
 // Event implements [timeline.Visitor].
@@ -90,19 +95,19 @@ func (d *drawer) Event(e *format.Event) error {
 	}
 	if e.Flags&format.FlagLate != 0 {
 		d.note = lateNote(e)
-		d.enc.note(&d.note)
+		d.enc.Note(&d.note)
 	}
 	if e.Kind == format.KindLost {
 		d.sum.Lost = true
 		d.note = lostNote(e)
-		d.enc.note(&d.note)
+		d.enc.Note(&d.note)
 	}
-	if d.enc.events != nil {
+	if d.events != nil {
 		d.event = Event{e, d.made.task(e.Task), d.made.task(e.OtherTask())}
-		d.enc.event(&d.event)
+		d.events.Event(&d.event)
 	}
 	d.draw(e)
-	return d.enc.flush(e.Time)
+	return d.enc.Flush()
 }
 
 // Close implements [timeline.Visitor].
@@ -112,8 +117,8 @@ func (d *drawer) Close(at int64) error {
 		d.spans.Close(at)
 	}
 	d.items(d.made.Close(at))
-	d.enc.close(at)
-	return d.enc.flush(d.last)
+	d.enc.Close(at)
+	return d.enc.Flush()
 }
 
 // draw draws what an event shows of threads.
@@ -173,7 +178,7 @@ func (d *drawer) happened(e *format.Event) {
 	default:
 		return
 	}
-	d.enc.instant(i)
+	d.enc.Instant(i)
 }
 
 func (d *drawer) sampled(e *format.Event) {
@@ -182,7 +187,7 @@ func (d *drawer) sampled(e *format.Event) {
 		return
 	}
 	d.sample = Sample{At: e.Happened(), Task: k, CPU: e.CPU, Source: e.Args[format.SampleSource], Stack: d.stack(e.Stack())}
-	d.enc.sample(&d.sample)
+	d.enc.Sample(&d.sample)
 }
 
 // stack returns the stack of an id; nil: there is none, or stacks are not drawn.
@@ -208,5 +213,5 @@ func (d *drawer) item(i *Item) {
 	if d.options.NoStacks {
 		i.Stack = nil
 	}
-	d.enc.item(i)
+	d.enc.Item(i)
 }

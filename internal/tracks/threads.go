@@ -59,7 +59,7 @@ func (d *drawer) span(s *timeline.Span) {
 	}
 	d.slice = Slice{Span: s, Task: k}
 	if k.Idle {
-		d.enc.slice(&d.slice)
+		d.enc.Slice(&d.slice)
 		return
 	}
 	switch s.Kind {
@@ -77,7 +77,7 @@ func (d *drawer) span(s *timeline.Span) {
 		l.until = s.To
 		d.slice.Stack = d.stack(s.Stack)
 	}
-	d.enc.slice(&d.slice)
+	d.enc.Slice(&d.slice)
 }
 
 func (d *drawer) waker(s *timeline.Span) *Task {
@@ -145,7 +145,7 @@ func (d *drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
 		Kind: Wakes, At: at, Task: by, CPU: e.CPU, Object: to, Stack: d.stack(e.Stack()), TargetCPU: targetCPU, Prio: prio,
 		Arrow: d.begin(o, at, by, e.CPU),
 	}
-	d.enc.instant(&d.instant)
+	d.enc.Instant(&d.instant)
 }
 
 // preempted draws that a thread takes the CPU from one that could have run on. It looks at the switch, because no span of a
@@ -163,7 +163,7 @@ func (d *drawer) preempted(e *format.Event) {
 	l := d.lifeOf(t)
 	l.task = k
 	d.instant = Instant{Kind: Preempts, At: at, Task: by, CPU: e.CPU, Object: k, Arrow: d.begin(&l.preempted, at, by, e.CPU)}
-	d.enc.instant(&d.instant)
+	d.enc.Instant(&d.instant)
 }
 
 // arrive ends the arrow to a slice with which a thread comes back on a CPU.
