@@ -13,13 +13,14 @@ import (
 	"wprof/internal/tracks"
 )
 
-// maxLive is how many threads are kept in memory at least. Of more, those that did nothing since there were so many are kept
+// usualLive is how many threads are kept in memory at least. Of more, those that did nothing since there were so many are kept
 // with the tables; when one of them does something again, the profile has it twice.
-const maxLive = 1 << 14
+const usualLive = 1 << 14
 
 // threads are those of the profile.
 type threads struct {
 	live    map[threadKey]*thread
+	most    int
 	sweepAt int
 	sweeps  int
 	done    table // those that are only in the store
@@ -71,7 +72,7 @@ type named struct {
 }
 
 func newThreads(p *profile) threads {
-	return threads{live: make(map[threadKey]*thread), sweepAt: maxLive, done: p.table(), tids: bounded.NewMap[int32, int](maxLive)}
+	return threads{live: make(map[threadKey]*thread), most: usualLive, sweepAt: usualLive, done: p.table(), tids: bounded.NewMap[int32, int](usualLive)}
 }
 
 func (p *profile) namedOf(k *tracks.Task) *named {
@@ -179,14 +180,14 @@ func (p *profile) recording() *thread {
 // sweep moves threads to the store that have done nothing since the last sweep.
 func (p *profile) sweep() {
 	for _, t := range p.sorted() {
-		if t.used < p.threads.sweeps {
+		if t.used < p.threads.sweeps && !t.wait.is && len(t.pending) == 0 {
 			t.rest(p)
 			p.retire(t)
 			delete(p.threads.live, t.key)
 		}
 	}
 	p.threads.sweeps++
-	p.threads.sweepAt = max(maxLive, 2*len(p.threads.live))
+	p.threads.sweepAt = max(p.threads.most, 2*len(p.threads.live))
 }
 
 func (p *profile) retire(t *thread) {

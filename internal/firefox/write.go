@@ -24,7 +24,10 @@ type Result struct {
 // Write writes a stream as a profile. Whatever ends the stream, the profile is well-formed; errors of the stream come back
 // after all before them has been written.
 func Write(r *format.Reader, out io.Writer, o Options) (Result, error) {
-	p := newProfile(r)
+	return newProfile(r).convert(r, out, o)
+}
+
+func (p *profile) convert(r *format.Reader, out io.Writer, o Options) (Result, error) {
 	defer p.store.Close()
 	sum, err := tracks.Draw(r, p, tracks.Options{Threads: true, NoStacks: o.NoStacks})
 	if p.failed != nil {

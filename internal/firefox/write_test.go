@@ -2,6 +2,7 @@ package firefox
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -148,4 +149,54 @@ func TestProfileSaysWhereFunctionsAre(t *testing.T) {
 	if e := m.Extra[0].Entries; e[2].Value != "wprof-record" || e[3].Label != "metadata job" || e[3].Value != `night "7"` || e[4].Value != "yes" {
 		t.Errorf("entries %+v", e)
 	}
+}
+
+const typed = `
+section host=box boot_id=b kernel_release=6.18.0 machine=x86_64 open=1000000000 close=+10000000
+  cpu 0
+task 1 tid=0 pid=0 comm=swapper flags=2
+task 2 tid=100 pid=100 comm=busy process_comm=busy start=5
+task 3 tid=101 pid=100 comm=lazy process_comm=busy start=6
+frame 1
+  line function="work"
+stack 1 frames=1
+text 1 text="GET"
+eventtype 1 name="request" shape=span track="requests"
+  field "path" type=string hint=name
+  field "method" type=text
+  field "size" type=uint unit="bytes"
+  field "peer" type=task
+  field "wait" type=duration
+  field "rest" type=int unit="entries"
+  field "where" type=stack
+eventtype 2 name="queue" on=process
+  field "depth" type=int hint=counter unit="bytes"
+eventtype 3 name="clock" on=cpu
+  field "mhz" type=float hint=counter
+eventtype 4 name="load" on=global
+  field "size" type=float
++0 cpu0 state_cpu 2 prio=120
++1000 cpu0 typed 2 type=2 .depth=5
++2500 cpu0 typed 2 type=1 start=+1500 .path="/a" .method=1 .size=4096 .peer=3 .wait=7000 .rest=-1 .where=1
++2600 cpu0 typed 2 type=1 start=+1600 .path="/\xff" .method=0 .size=0 .peer=0 .wait=0 .rest=0 .where=0
++3000 cpu0 typed 3 type=2 .depth=-3
++3100 cpu0 typed 0 type=3 .mhz=2400.5
++3200 cpu0 typed 0 type=4 .size=0.25
+end close=+10000000
+`
+
+func TestTypesAndCountersAreShown(t *testing.T) {
+	p, _ := convert(t, typed)
+	lines(t, "markers of busy", p.markersOf(p.threadNamed(t, "busy")), `
+0.0015-0.0025 /a CPU=0 method=GET size=4096 peer=lazy 101 wait=0.007 rest (entries)=-1 at work/User
+0.0016-0.0026 /� CPU=0 size=0 wait=0 rest (entries)=0
+0-10 Running CPU=0 priority=120 not ended=yes`)
+	lines(t, "markers of the recording", p.markersOf(p.threadNamed(t, "Recording")), `0.0032 load CPU=0 size=0.25`)
+	var got []string
+	for _, c := range p.Counters {
+		got = append(got, fmt.Sprint(c.Name, c.Samples.TimeDeltas, c.Samples.Count, " ", c.Display.Unit))
+	}
+	lines(t, "counters", got, `
+depth[0.001 0.002] [5 -8] bytes
+mhz of CPU 0[0.0031] [2400.5] number`)
 }
