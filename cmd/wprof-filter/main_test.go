@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,28 +15,10 @@ import (
 	"wprof/format"
 	"wprof/format/check"
 	"wprof/format/textform"
+	"wprof/test/tools"
 )
 
-var binary string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "wprof-filter-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	binary = filepath.Join(dir, "wprof-filter")
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v: %s\n", err, out)
-		os.Exit(1)
-	}
-	status := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(status)
-}
+func TestMain(m *testing.M) { tools.Main(m) }
 
 const text = `
 section boot_id=b open=0 close=9000
@@ -95,7 +76,7 @@ func said(t *testing.T, stream []byte) string {
 // run is one tool; the result is its output, its messages and its exit status.
 func run(t *testing.T, stdin io.Reader, args ...string) (out []byte, messages string, status int) {
 	t.Helper()
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(tools.Path("wprof-filter"), args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
 	err := cmd.Run()
@@ -106,16 +87,16 @@ func run(t *testing.T, stdin io.Reader, args ...string) (out []byte, messages st
 	return stdout.Bytes(), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-// chain runs tools at the same time, each reading what the one before it writes.
-func chain(t *testing.T, stream []byte, tools [][]string) []byte {
+// chain runs filters at the same time, each reading what the one before it writes.
+func chain(t *testing.T, stream []byte, filters [][]string) []byte {
 	t.Helper()
 	var in io.Reader = bytes.NewReader(stream)
 	var out bytes.Buffer
 	var cmds []*exec.Cmd
-	for i, args := range tools {
-		cmd := exec.Command(binary, args...)
+	for i, args := range filters {
+		cmd := exec.Command(tools.Path("wprof-filter"), args...)
 		cmd.Stdin, cmd.Stderr = in, os.Stderr
-		if i == len(tools)-1 {
+		if i == len(filters)-1 {
 			cmd.Stdout = &out
 		} else {
 			pipe, err := cmd.StdoutPipe()
@@ -133,7 +114,7 @@ func chain(t *testing.T, stream []byte, tools [][]string) []byte {
 	}
 	for i := range cmds {
 		if err := cmds[len(cmds)-1-i].Wait(); err != nil {
-			t.Fatalf("%v: %v", tools, err)
+			t.Fatalf("%v: %v", filters, err)
 		}
 	}
 	return out.Bytes()
@@ -157,9 +138,9 @@ func TestProcessesInAChainAgreeInAnyOrder(t *testing.T) {
 			t.Fatalf("%v: exit status %d", c, status)
 		}
 		for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-			tools := [][]string{c[order[0]], c[order[1]], c[order[2]]}
-			if got := said(t, chain(t, stream, tools)); got != said(t, want) {
-				t.Errorf("one tool with %v says\n%sthe chain %v\n%s", c, said(t, want), tools, got)
+			filters := [][]string{c[order[0]], c[order[1]], c[order[2]]}
+			if got := said(t, chain(t, stream, filters)); got != said(t, want) {
+				t.Errorf("one tool with %v says\n%sthe chain %v\n%s", c, said(t, want), filters, got)
 			}
 		}
 	}
@@ -404,7 +385,7 @@ func TestLiveStreamEndsASecondAfterTheRange(t *testing.T) {
 
 // What a live stream tells comes out while its writer has nothing more to say.
 func TestLiveStreamIsPassedOnAtOnce(t *testing.T) {
-	cmd := exec.Command(binary)
+	cmd := exec.Command(tools.Path("wprof-filter"))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"wprof/test/tools"
 )
 
 // tester runs the built tool.
@@ -16,14 +18,9 @@ type tester struct {
 	path string
 }
 
-func build(t *testing.T) tester {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "wprof-info")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
-	return tester{t, path}
-}
+func TestMain(m *testing.M) { tools.Main(m) }
+
+func newTester(t *testing.T) tester { return tester{t, tools.Path("wprof-info")} }
 
 // run gives the tool an input through a pipe and returns what it wrote and its exit status.
 func (r tester) run(stdin []byte, args ...string) (stdout []byte, stderr string, status int) {
@@ -52,7 +49,7 @@ end close=+5000
 const later = "section host=h boot_id=b open=9000\nend close=+5000\n"
 
 func TestPipelines(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	stream, stderr, status := tool.run([]byte(text), "--undump")
 	if status != 0 || stderr != "" {
 		t.Fatalf("--undump: status %d, %s", status, stderr)
@@ -78,7 +75,7 @@ func TestPipelines(t *testing.T) {
 }
 
 func TestExitStatus(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	stream := func(text string) []byte {
 		out, stderr, status := tool.run([]byte(text), "--undump")
 		if status != 0 {
@@ -131,7 +128,7 @@ func TestExitStatus(t *testing.T) {
 
 // TestSpoolIsNamedAsOne: it is what people have when a recording was cut short.
 func TestSpoolIsNamedAsOne(t *testing.T) {
-	r := build(t)
+	r := newTester(t)
 	spool := append([]byte("WSPL"), make([]byte, 4096)...)
 	file := filepath.Join(t.TempDir(), "x.wprof.part")
 	if err := os.WriteFile(file, spool, 0o600); err != nil {
@@ -148,7 +145,7 @@ func TestSpoolIsNamedAsOne(t *testing.T) {
 }
 
 func TestOutputFile(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	path := filepath.Join(t.TempDir(), "x.wprof")
 	if _, stderr, status := tool.run([]byte(text), "--undump", "-o", path); status != 0 {
 		t.Fatalf("status %d, %s", status, stderr)
@@ -181,7 +178,7 @@ func TestOutputFile(t *testing.T) {
 }
 
 func TestSeveralFilesAreOneStream(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	dir := t.TempDir()
 	first, second, elsewhere := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
 	for path, stream := range map[string]string{first: text, second: later, elsewhere: "section host=x boot_id=c open=90000\nend\n"} {
@@ -208,7 +205,7 @@ func TestSeveralFilesAreOneStream(t *testing.T) {
 }
 
 func TestReaderOfTheOutputMayLeave(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	long := "section\ntask 1\n" + strings.Repeat("+1 cpu0 free 1\n", 200_000) + "end\n"
 	path := filepath.Join(t.TempDir(), "x.wprof")
 	if _, stderr, status := tool.run([]byte(long), "--undump", "-o", path); status != 0 {
@@ -221,8 +218,8 @@ func TestReaderOfTheOutputMayLeave(t *testing.T) {
 }
 
 // Why the output failed is said once.
-func TestFullDiskIsToldOnce(t *testing.T) {
-	tool := build(t)
+func TestFullDiskIsReportedOnce(t *testing.T) {
+	tool := newTester(t)
 	path := filepath.Join(t.TempDir(), "x.wprof")
 	if _, stderr, status := tool.run([]byte(text), "--undump", "-o", path); status != 0 {
 		t.Fatalf("--undump: status %d, %s", status, stderr)

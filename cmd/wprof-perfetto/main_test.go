@@ -13,6 +13,7 @@ import (
 
 	"wprof/format/textform"
 	"wprof/internal/perfetto/schema"
+	"wprof/test/tools"
 )
 
 const capture = `
@@ -31,14 +32,9 @@ type tester struct {
 	path string
 }
 
-func build(t *testing.T) tester {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "wprof-perfetto")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v: %s", err, out)
-	}
-	return tester{t, path}
-}
+func TestMain(m *testing.M) { tools.Main(m) }
+
+func newTester(t *testing.T) tester { return tester{t, tools.Path("wprof-perfetto")} }
 
 // run gives the tool an input through a pipe and returns what it wrote and its exit status.
 func (r tester) run(stdin []byte, args ...string) (stdout []byte, stderr string, status int) {
@@ -73,7 +69,7 @@ func packets(t *testing.T, trace []byte) int {
 }
 
 func TestPipeAndFileGiveTheSameTrace(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	stream := undump(t, capture)
 	piped, stderr, status := tool.run(stream)
 	if status != 0 || stderr != "" || packets(t, piped) == 0 {
@@ -92,7 +88,7 @@ func TestPipeAndFileGiveTheSameTrace(t *testing.T) {
 }
 
 func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	stream := undump(t, capture)
 	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=test", "host=other").Replace(capture)
 	for _, c := range []struct {
@@ -132,7 +128,7 @@ func trackEvents(t *testing.T, trace []byte) (n int) {
 }
 
 func TestPartsAreChosenByFlags(t *testing.T) {
-	tool := build(t)
+	tool := newTester(t)
 	stream := undump(t, capture)
 	all, _, _ := tool.run(stream)
 	// busy on the CPU, then blocked; the CPU then idle: a beginning and an end each.
