@@ -35,12 +35,12 @@ func integer[R any](name string, get func(*R) int64) field[R] {
 	return required(name, longNode(), long, get)
 }
 
-// optionalInteger is a column of 64 bits; get tells whether a row has it.
+// optionalInteger is a column of 64 bits; get reports whether a row has it.
 func optionalInteger[R any](name string, get func(*R) (int64, bool)) field[R] {
 	return optional(name, longNode(), long, get)
 }
 
-// longNode tells values by their differences: most are times and ids that go up, or hardly ever change.
+// longNode stores differences: most values are times and ids that grow, or hardly ever change.
 func longNode() parquet.Node { return parquet.Encoded(parquet.Int(64), &parquet.DeltaBinaryPacked) }
 
 // optionalShort is a column of 32 bits.
@@ -115,7 +115,7 @@ func text[R any](name string, get func(*R) string) field[R] {
 	}})
 }
 
-// optionalText is a column of any text; get tells whether a row has it.
+// optionalText is a column of any text; get reports whether a row has it.
 func optionalText[R any](name string, get func(*R) (string, bool)) field[R] {
 	return one(name, parquet.Optional(textNode()), leaf[R]{isText: true, append: func(to []parquet.Value, rows []R) []parquet.Value {
 		for i := range rows {
@@ -160,7 +160,7 @@ func numbers[R any](name string, get func(*R) []float64) field[R] {
 }
 
 // group puts fields under one name. It is there in every row, as not every engine knows groups that are not: where there is
-// nothing to tell, its fields are absent.
+// no value, its fields are absent.
 func group[R any](name string, fields ...field[R]) field[R] {
 	return field[R]{name: name, node: nodeOf(fields), inner: fields}
 }

@@ -150,7 +150,7 @@ func (f *file[R]) send() {
 	f.filling = nil
 }
 
-// end has everything written that was added; close tells when it is.
+// end has everything written that was added; close waits for it.
 func (f *file[R]) end() {
 	if f.filling != nil {
 		f.send()

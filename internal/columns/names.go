@@ -31,7 +31,7 @@ func Files(o Options) []string {
 	return append(names, tasksName+Extension, sessionName+Extension)
 }
 
-// has tells whether a kind has a file.
+// has reports whether a kind has a file.
 func (o *Options) has(k *records.KindInfo) bool {
 	return k.IsAvailable() && (o.Kinds == nil || slices.Contains(o.Kinds, k.Kind))
 }

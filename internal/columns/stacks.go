@@ -42,7 +42,7 @@ func stackFields() []field[stackRow] {
 	}
 }
 
-// lines is a column with a text of each frame; has tells whether the texts of a stack say anything.
+// lines is a column with a text of each frame; has reports whether the texts of a stack say anything.
 func lines(name string, has func(*stackRow) bool, appendText func(*records.Frame, []byte) []byte) field[stackRow] {
 	return one(name, parquet.List(textNode()), leaf[stackRow]{isText: true, append: func(to []parquet.Value, rows []stackRow) []parquet.Value {
 		var texts []byte // values stay where they are when it grows

@@ -25,11 +25,11 @@ func taskFields() []field[taskRow] {
 	}
 }
 
-// told is the set of tasks that have a row already, by their numbers.
-type told []uint64
+// taskSet is a set of tasks by number.
+type taskSet []uint64
 
-// add tells whether a task was not yet in the set. Numbers follow one another.
-func (s *told) add(number int64) bool {
+// add adds a task and reports whether it was new. Numbers are consecutive.
+func (s *taskSet) add(number int64) bool {
 	at, bit := number>>6, uint64(1)<<(number&63)
 	for int64(len(*s)) <= at {
 		*s = append(*s, 0)

@@ -54,7 +54,7 @@ type writer struct {
 	create  func(name string) (io.Writer, error)
 	options Options
 
-	kinds   [256]kindFile
+	kinds   []kindFile // by kind
 	types   typeFiles
 	stacks  *stackFiles // nil: not wanted
 	tasks   *file[taskRow]
@@ -62,7 +62,7 @@ type writer struct {
 	files   []ending
 
 	nodes  map[uint32]int32 // of CPUs; nil: not wanted
-	told   told
+	named  taskSet          // tasks that have a row
 	common common
 	left   int // sections whose stacks are written
 	events int64
@@ -97,7 +97,9 @@ func (w *writer) begin() error {
 	if w.options.NUMA {
 		w.nodes = records.Nodes(w.r.Session())
 	}
-	for _, k := range records.Kinds() {
+	kinds := records.Kinds()
+	w.kinds = make([]kindFile, len(kinds)+1)
+	for _, k := range kinds {
 		if !w.options.has(&k) {
 			continue
 		}
@@ -154,10 +156,10 @@ func (w *writer) beginOthers() (err error) {
 	return err
 }
 
-// record makes a row of a record.
+// record adds a row for a record.
 func (w *writer) record(r *records.Record) error {
 	k := &w.kinds[r.Kind]
-	if err := w.tell(k, r); err != nil {
+	if err := w.nameTasks(k, r); err != nil {
 		return err
 	}
 	into := k.file
@@ -183,14 +185,14 @@ func (w *writer) record(r *records.Record) error {
 	return nil
 }
 
-// tell makes rows of the tasks that a record is the first to name.
-func (w *writer) tell(k *kindFile, r *records.Record) error {
+// nameTasks adds rows for the tasks that occur in a record for the first time.
+func (w *writer) nameTasks(k *kindFile, r *records.Record) error {
 	for _, f := range k.tasks {
 		if r.Lacks(f.number) {
 			continue
 		}
 		t := r.Tasks[f.slot]
-		if !w.told.add(t.Number) {
+		if !w.named.add(t.Number) {
 			continue
 		}
 		command := w.Command(t)
@@ -221,7 +223,7 @@ func (w *writer) leaveLast() {
 	}
 }
 
-// complete tells of the session and completes all files. Errors are those of writing.
+// complete writes the row of the session and completes all files. Errors are those of writing.
 func (w *writer) complete(isWhole bool) error {
 	row, err := w.session.add(0)
 	if err == nil {

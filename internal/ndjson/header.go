@@ -13,7 +13,7 @@ import (
 // header is the first line. The tags are the one list of its fields; doc is for the schema.
 type header struct {
 	Version    string            `json:"version" doc:"of this schema: a new field or kind raises the second number, any other change the first"`
-	Timestamp  string            `json:"timestamp" doc:"when the window opened, to the second: RFC 3339, UTC; empty when the capture does not tell"`
+	Timestamp  string            `json:"timestamp" doc:"when the window opened, to the second: RFC 3339, UTC; empty if not known"`
 	Dur        *instant          `json:"dur" doc:"how long the window was open, or the part of it that was cut out; of several recordings from the first opening to the last closing; null when that is not known, or, with --stream, not yet"`
 	TimerHz    int64             `json:"timer_freq_hz" doc:"timer samples a second of each CPU; 0: none were taken; of several recordings that of the first that took some"`
 	IPIs       bool              `json:"capture_ipis" doc:"whether interrupts between CPUs were recorded"`
@@ -31,13 +31,13 @@ type header struct {
 	Extras     []string          `json:"extras,omitempty" doc:"command lines worth knowing again: the recorder's, then those of the filters"`
 	Host       string            `json:"host" doc:"name of the machine"`
 	BootID     string            `json:"boot_id" doc:"its boot, as in /proc/sys/kernel/random/boot_id"`
-	StartTime  string            `json:"start_time" doc:"when the window opened: RFC 3339, UTC, nanoseconds; empty when the capture does not tell"`
-	Start      *instant          `json:"start_ts" doc:"where the events begin on the scale of their times: 0, or where --start has cut; from there to start_ts + dur the capture tells"`
+	StartTime  string            `json:"start_time" doc:"when the window opened: RFC 3339, UTC, nanoseconds; empty if not known"`
+	Start      *instant          `json:"start_ts" doc:"start of the output in the time of its events: 0, or the start of the range given by --start; the output covers start_ts to start_ts + dur"`
 	Lost       *uint64           `json:"lost" doc:"how many events the recorder has lost, in all of the recording; null with --stream, and when the capture is damaged"`
 	TimeUnit   string            `json:"time_unit" doc:"of all times and durations: s, or with --time ns ns"`
 }
 
-// instant is a time in the unit that was asked for.
+// instant is a time in the requested unit.
 type instant struct {
 	l  *layout
 	ns int64
@@ -46,7 +46,7 @@ type instant struct {
 // MarshalJSON implements [json.Marshaler].
 func (i *instant) MarshalJSON() ([]byte, error) { return i.l.appendTime(nil, i.ns), nil }
 
-// newHeader is what a session tells by itself.
+// newHeader fills in what the session contains.
 func newHeader(about *records.Session, window records.Window, o *Options, l *layout) header {
 	h := header{
 		Version: records.Version, TimerHz: about.TimerHz, Stacks: []string{}, PMUs: []string{}, Metadata: about.Metadata,

@@ -14,8 +14,8 @@ type layout struct {
 	start       []byte // up to the time
 	cpu         bool
 	nodes       map[uint32]int32 // of CPUs; nil: not written
-	kinds       [256]kindLayout
-	argStacks   bool // stacks that values of typed events name are written
+	kinds       []kindLayout     // by kind
+	argStacks   bool             // stacks that values of typed events name are written
 }
 
 type kindLayout struct {
@@ -48,7 +48,9 @@ func newLayout(o *Options, nodes map[uint32]int32) *layout {
 	if o.NUMA && o.hasName("numa") {
 		l.nodes = nodes
 	}
-	for _, k := range records.Kinds() {
+	kinds := records.Kinds()
+	l.kinds = make([]kindLayout, len(kinds)+1)
+	for _, k := range kinds {
 		l.kinds[k.Kind] = layKind(&k, o)
 		if k.Kind == records.Typed {
 			l.argStacks = !o.NoStacks && o.has(&k.Fields[records.TypedArgs])

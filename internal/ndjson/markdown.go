@@ -7,11 +7,11 @@ import (
 	"wprof/internal/records"
 )
 
-// Markdown is the description of the lines for people.
+// Markdown returns the schema as a page for people.
 func Markdown() ([]byte, error) {
 	m := &page{}
 	m.text(introduction)
-	m.text("## The header\n\nOne line, all fields always there but for `metadata` and `extras`:\n")
+	m.text("## The header\n\nOne line. All fields but `metadata` and `extras` are always there:\n")
 	m.example(sampleHeader())
 	m.fields(reflect.TypeFor[header]())
 	m.text("## Stacks\n\n" + aboutStacks)
@@ -30,7 +30,7 @@ func Markdown() ([]byte, error) {
 	return []byte(m.b.String()), m.err
 }
 
-// page is Markdown in the making.
+// page is the Markdown written so far.
 type page struct {
 	b   strings.Builder
 	err error
@@ -46,7 +46,7 @@ func (p *page) example(line []byte, err error) {
 	p.text("```json\n" + strings.TrimSuffix(string(line), "\n") + "\n```\n")
 }
 
-// row writes a row of a table. <unknown> is text there, and no element of HTML.
+// row writes a row of a table, where <unknown> must not be read as HTML.
 func (p *page) row(cells ...string) {
 	p.text("| " + strings.ReplaceAll(strings.Join(cells, " | "), "<", `\<`) + " |")
 }
@@ -109,10 +109,10 @@ func (p *page) tasks() {
 func (p *page) kind(k *records.KindInfo) {
 	p.text("### `" + k.Name + "`\n\n" + k.Doc)
 	if !k.IsAvailable() {
-		p.text("The recorder has no source of these yet: no capture has any.")
+		p.text("The recorder does not record these yet.")
 	}
-	if k.Ours {
-		p.text("This kind is wprof-json's own.")
+	if k.Extension {
+		p.text("This kind is an extension of wprof-json.")
 	}
 	p.text("")
 	p.head("Field", "Type", "What it is")
@@ -165,37 +165,36 @@ const introduction = `# The JSON of wprof-json, version ` + records.Version + `
 
     wprof-json host.wprof > host.json
 
-writes one compact JSON object a line, in three sections: one header line, as many stack lines as the header's
-` + "`stack_cnt`" + ` says, then the events in order of time. This page is the output of ` + "`wprof-json --schema=md`" + `;
-` + "`wprof-json --schema`" + ` prints the same as JSON Schema (draft 2020-12), for validators and code generators. Both are made
-from the table that the encoder uses.
+writes one compact JSON object per line, in three parts: one header line, ` + "`stack_cnt`" + ` stack lines, then the events
+in order of time. This page is the output of ` + "`wprof-json --schema=md`" + `;
+` + "`wprof-json --schema`" + ` prints the same as JSON Schema (draft 2020-12), for validators and code generators. Both are
+generated from the table that the encoder uses.
 
-- **Times and durations** are seconds with nine decimals, which is to the nanosecond; with ` + "`--time ns`" + ` whole
-  nanoseconds, and the header's ` + "`time_unit`" + ` says so. Times count from the opening of the first window, also with
-  ` + "`--start`" + `. Seconds with nine decimals fit a double to the nanosecond up to 97 days.
-- **Optional** fields are absent where there is nothing to tell. New fields and kinds may come with a new minor version:
-  pass over what you do not know.
-- **Sections of a capture**: one header for all epochs of a session, and for several captures one after the other, with a
-  ` + "`gap`" + ` between two. The ids of stacks count on and never repeat under one header; they need not be without gaps.
-- **Names** may be any bytes. What is not UTF-8 is shown as U+FFFD, and a message says so once.
-- **What is missing** is an event, ` + "`lost`" + `, and a number in the header.
-- ` + "`--stream`" + ` writes events while they come: ` + "`stack_cnt`" + ` and ` + "`lost`" + ` are null then, of live input ` + "`dur`" + ` too, and each stack
-  line stands just before the first event that names it.
+- **Times and durations** are seconds with nine decimals; with ` + "`--time ns`" + ` they are integer nanoseconds. The header's
+  ` + "`time_unit`" + ` says which. Times are relative to the opening of the first window, also with ` + "`--start`" + `. Seconds with nine decimals fit a double to the nanosecond up to 97 days.
+- **Optional** fields are absent where they have no value. A new minor version may add fields and kinds:
+  ignore those that you do not know.
+- **Sections of a capture**: there is one header for all epochs of a session, and for several captures in a row, with a
+  ` + "`gap`" + ` between two of them. Stack ids never repeat under one header, and need not be consecutive.
+- **Names** may have any bytes. What is not UTF-8 is replaced by U+FFFD, and one warning reports it.
+- **Losses** are events of kind ` + "`lost`" + `, and ` + "`lost`" + ` in the header is their sum.
+- ` + "`--stream`" + ` writes each event as it arrives: ` + "`stack_cnt`" + ` and ` + "`lost`" + ` are null then, for live input ` + "`dur`" + ` too, and each stack
+  line comes just before the first event that uses it.
 - ` + "`--array`" + ` writes the same objects as one array. ` + "`--parquet`" + ` writes the same names as columns: [sql.md](sql.md).
-- **No line** tells what the states tell that a capture repeats every 10 s and at its end: who runs on a CPU that switches to
-  nobody, and where threads are that sleep through all of it. ` + "`wprof-flame`" + ` and ` + "`wprof-perfetto`" + ` show them.
-- An event that came too late for its place stands at the earliest time that was still possible.
-- ` + "`--fields`" + ` makes lines that lack what the schema asks for.
+- **States**, which a capture has every 10 s and at its end, have no lines: which thread runs on a CPU without a switch, and where
+  threads are blocked that sleep all the time. ` + "`wprof-flame`" + ` and ` + "`wprof-perfetto`" + ` show them.
+- An event that was read too late for its place has the earliest time that was still possible.
+- ` + "`--fields`" + ` writes lines that lack fields which the schema requires.
 `
 
-const aboutStacks = `Every stack that the capture defines is a line, whether an event names it or not. User frames stand before kernel frames,
-outermost caller first. ` + "`--no-stacks`" + ` leaves them out, and the fields that name them.
+const aboutStacks = `Every stack that the capture defines has a line, whether an event uses it or not. User frames come before kernel frames,
+with the outermost caller first. ` + "`--no-stacks`" + ` leaves out these lines, and the fields with stack ids.
 `
 
-const aboutEvents = `These fields are in every event; ` + "`-k`" + ` chooses kinds, ` + "`--fields`" + ` fields. Of what takes time, ` + "`ts`" + ` is the end,
-` + "`dur`" + ` how long it took, and ` + "`start_ts`" + ` the beginning, absent when that was before the window.
+const aboutEvents = `These fields are in every event; ` + "`-k`" + ` selects kinds, ` + "`--fields`" + ` fields. For a span, ` + "`ts`" + ` is its end,
+` + "`dur`" + ` its duration, and ` + "`start_ts`" + ` its start, absent if before the window.
 `
 
-const aboutTasks = "A thread is an object. Events name it as it was called at that moment.\n"
+const aboutTasks = "A thread is an object, with its names at the time of the event.\n"
 
-const aboutStates = "What `prev_state` and `next_state` say. Of several that are set at once the one is told that says most.\n"
+const aboutStates = "The values of `prev_state` and `next_state`. If the kernel sets several at once, the most specific one is written.\n"

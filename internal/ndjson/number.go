@@ -33,7 +33,7 @@ func appendNine(b []byte, n uint32) []byte {
 	return append(b, byte('0'+top), pairs[a], pairs[a+1], pairs[c], pairs[c+1], pairs[d], pairs[d+1], pairs[e], pairs[e+1])
 }
 
-// appendTime appends a time in the unit that was asked for.
+// appendTime appends a time in the requested unit.
 func (l *layout) appendTime(b []byte, ns int64) []byte {
 	if l.nanoseconds {
 		return strconv.AppendInt(b, ns, 10)

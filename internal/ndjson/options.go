@@ -56,7 +56,7 @@ func kindsOf(names []string) []records.Kind {
 	return kinds
 }
 
-// has tells whether a field is written.
+// has reports whether a field is written.
 func (o *Options) has(f *records.Field) bool {
 	if o.NoStacks && f.Type == records.TypeStack {
 		return false

@@ -10,9 +10,9 @@ import (
 	"wprof/internal/columns"
 )
 
-// columnsMemory is from how many bytes on garbage is collected sooner. What a Parquet file's footer has to tell of its parts
-// is kept until the file is complete, some 0.4 bytes an event: a long capture has more of it than of anything else, and
-// should not have room for as much garbage besides.
+// columnsMemory is the memory limit for Go's runtime, from which garbage is collected more often. The footers of Parquet files
+// are kept until the files are complete, about 0.4 bytes per event: for a long capture that is the largest part of the memory, and
+// it must not be doubled by garbage.
 const columnsMemory = 192 << 20
 
 // columns writes Parquet files. None appears before all are complete.
@@ -34,7 +34,7 @@ func (j *job) columns() error {
 	if err != nil {
 		return err
 	}
-	if err := staysAlone(before, j.parquet, files); err != nil {
+	if err := refuseOtherFiles(before, j.parquet, files); err != nil {
 		return err
 	}
 	var outputs []*cli.Output
@@ -53,7 +53,7 @@ func (j *job) columns() error {
 	}()
 	done, err := columns.Write(r, create, options)
 	if err == nil || cli.EndsWell(err) {
-		if err := typesStayAlone(before, j.parquet, files); err != nil {
+		if err := refuseOtherTypes(before, j.parquet, files); err != nil {
 			return err
 		}
 	}
@@ -61,27 +61,27 @@ func (j *job) columns() error {
 	return j.finish(result, err, outputs...)
 }
 
-// staysAlone refuses a folder with files of another capture that would stay beside those that are written: queries over them
-// would mix the two.
-func staysAlone(before []string, path string, written []string) error {
+// refuseOtherFiles refuses a folder with files of another capture that would remain beside the new ones, because queries would
+// mix the two.
+func refuseOtherFiles(before []string, path string, written []string) error {
 	for _, name := range columns.Files(columns.Options{}) {
 		if !slices.Contains(written, name) && slices.Contains(before, name) {
-			return wouldStay(path, name)
+			return wouldRemain(path, name)
 		}
 	}
 	return nil
 }
 
-// typesStayAlone does so for files of event types, which are known when all has been read.
-func typesStayAlone(before []string, path string, written []string) error {
+// refuseOtherTypes does so for the files of event types, which are known once everything has been read.
+func refuseOtherTypes(before []string, path string, written []string) error {
 	for _, name := range before {
 		if strings.HasPrefix(name, columns.TypePrefix) && strings.HasSuffix(name, columns.Extension) && !slices.Contains(written, name) {
-			return wouldStay(path, name)
+			return wouldRemain(path, name)
 		}
 	}
 	return nil
 }
 
-func wouldStay(path, name string) error {
-	return cli.Failf("write %s: %s is there from before, and would not be of the same capture; remove it, or name another folder", path, name)
+func wouldRemain(path, name string) error {
+	return cli.Failf("write %s: it has a file %s of an earlier conversion, which would mix with the new ones; remove it, or choose another folder", path, name)
 }

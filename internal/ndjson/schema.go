@@ -47,7 +47,7 @@ func Schema() ([]byte, error) {
 func schema() object {
 	defs := object{
 		{"header", describeStruct(reflect.TypeFor[header](), "The first line: what the capture is.")},
-		{"stack", describeStruct(reflect.TypeFor[stackLine](), "A stack: where in the code a thread was.")},
+		{"stack", describeStruct(reflect.TypeFor[stackLine](), "A stack of a thread.")},
 		{"task", taskSchema(false)},
 		{"renamed_task", taskSchema(true)},
 		{"state", object{{"description", "the state of a thread"}, {"enum", records.StateNames()}}},
@@ -60,7 +60,7 @@ func schema() object {
 		cases = append(cases, object{{"if", object{{"properties", object{{"t", object{{"const", k.Name}}}}}}}, {"then", ref(k.Name)}})
 	}
 	event := object{
-		{"description", "An event; t says of which kind."},
+		{"description", "An event; t is its kind."},
 		{"properties", object{{"t", object{{"enum", names}}}}}, {"allOf", cases},
 	}
 	defs = append(defs, member{"event", event})
@@ -108,10 +108,10 @@ type taskField struct{ name, typ, doc string }
 
 func taskFields() []taskField {
 	return []taskField{
-		{"tid", "integer", "thread id; absent of idle threads; -1: hidden by a filter, or its definition is lost"},
-		{"pid", "integer", "process id; 0 of idle threads, and where it is not known"},
-		{"comm", "string", "the thread's name; swapper/N of the idle thread of CPU N, TID N where only the thread id is known, <filtered>, <lost>"},
-		{"pcomm", "string", "the name of the process, which is that of its first thread; <unknown> where it is not known"},
+		{"tid", "integer", "thread id; absent for idle threads; -1: hidden by a filter, or its definition is lost"},
+		{"pid", "integer", "process id; 0 for idle threads, and if not known"},
+		{"comm", "string", "the thread's name; swapper/N for the idle thread of CPU N, TID N if only the thread id is known, <filtered>, <lost>"},
+		{"pcomm", "string", "the name of the process, which is the name of its first thread; <unknown> if not known"},
 	}
 }
 
@@ -136,14 +136,14 @@ func kindSchema(k *records.KindInfo) object {
 	return closed(k.Doc, properties, required)
 }
 
-// hasCPU tells whether all records of a kind are about one CPU.
+// hasCPU reports whether all records of a kind are about one CPU.
 func hasCPU(k *records.KindInfo) bool { return k.Kind != records.Lost && k.Kind != records.Gap }
 
 // commonDoc says what a field is that every event has.
 func commonDoc(name string) string {
 	switch name {
 	case "ts":
-		return "when: from the opening of the first window; of what took time its end"
+		return "time from the opening of the first window; for a span, its end"
 	case "t":
 		return "the kind"
 	case "cpu":

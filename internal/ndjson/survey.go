@@ -10,7 +10,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// survey is what the header tells of a stream that is known at its end only.
+// survey is what the header contains and only the end of the stream shows.
 type survey struct {
 	records.About
 	stacks int64
@@ -18,8 +18,8 @@ type survey struct {
 	whole  bool // lost is all
 }
 
-// look reads what a survey needs of a stream, and no events: unless it is damaged, because the events decide then which of
-// its sections count.
+// look makes a survey of a stream without decoding events, unless it is damaged: then the events decide which of its
+// sections count.
 func look(open func() (*format.Reader, error)) (survey, error) {
 	found, isDamaged, err := lookAt(open, true)
 	if err == nil && isDamaged {
@@ -64,7 +64,7 @@ func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDam
 	return found, r.Damage() != nil, err
 }
 
-// drain reads a stream to its end. What stops it early stops whoever reads its events as well, and is told then.
+// drain reads a stream to its end. What stops it early stops the reading of its events as well, and is reported then.
 func drain(r *format.Reader) error {
 	for {
 		_, err := r.Next()

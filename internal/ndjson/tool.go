@@ -65,7 +65,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 	q.NUMA = q.NUMA || slices.Contains(q.Fields, "numa")
 	for _, k := range records.Kinds() {
 		if slices.Contains(q.Kinds, k.Kind) && !k.IsAvailable() {
-			inv.Warnf("no capture has events of kind %s yet: the recorder has no source of them", k.Name)
+			inv.Warnf("no capture has events of kind %s: the recorder does not record them yet", k.Name)
 		}
 	}
 	var err error
@@ -80,7 +80,7 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	form, without := "", []string(nil)
 	switch {
 	case q.parquet == "-":
-		return cli.Usagef("--parquet writes a folder of files, and - is none; name a folder")
+		return cli.Usagef("--parquet writes a folder of files, and - is not a folder; name a folder")
 	case q.parquet != "" && inv.IsSet("time") && !q.Nanoseconds:
 		return cli.Usagef("--parquet writes whole nanoseconds; leave out --time s")
 	case q.parquet != "":
@@ -108,7 +108,7 @@ func words(lists []string) (all []string) {
 
 func printSchema(inv *cli.Invocation) error {
 	if len(inv.Args) > 0 {
-		return cli.Usagef("--schema reads nothing, and %s is left over; --schema=md writes it for people", inv.Args[0])
+		return cli.Usagef("--schema takes no file, but %s was given; --schema=md writes Markdown", inv.Args[0])
 	}
 	text, err := Schema()
 	if forms := inv.Strings("schema"); forms[len(forms)-1] == "md" {
@@ -187,7 +187,7 @@ func (j *job) finish(result Result, err error, outputs ...*cli.Output) error {
 		return err
 	}
 	if result.NotUTF8 != "" {
-		j.inv.Warnf("names that are not UTF-8 have U+FFFD in place of what is not; the first is %q", result.NotUTF8)
+		j.inv.Warnf("bytes of names that are not UTF-8 were replaced by U+FFFD; the first such name is %q", result.NotUTF8)
 	}
 	return j.in.Outcome(cli.CaptureResult{Forgotten: result.Forgotten, Lost: result.Lost, Damage: result.Damage}, err)
 }

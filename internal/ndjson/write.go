@@ -16,12 +16,12 @@ const flushEvery = 25 * time.Millisecond
 // flushBytes is how much of header and stacks is written at once.
 const flushBytes = 256 << 10
 
-// Result is what writing came to.
+// Result sums up what was written.
 type Result struct {
 	Events    int64
 	Forgotten int64          // threads, see [timeline.Timeline]
 	Lost      bool           // events are missing
-	NotUTF8   string         // the first text that held other bytes than UTF-8, as it is shown; "": none did
+	NotUTF8   string         // the first text that was not valid UTF-8, as shown; "": none
 	Damage    *format.Damage // nil if the input was whole
 }
 
@@ -59,8 +59,8 @@ func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result,
 	return e.visit(r, w, &o)
 }
 
-// Stream writes a stream while it comes. It begins with what the header of its first section tells; isOne says that no other
-// recording follows.
+// Stream writes a stream while it arrives. Its header has what the first section's header contains; isOne: no other recording
+// follows.
 func Stream(r *format.Reader, w io.Writer, o Options, isLive, isOne bool) (Result, error) {
 	l := newLayout(&o, records.Nodes(r.Session()))
 	s := r.Session()
@@ -73,7 +73,7 @@ func Stream(r *format.Reader, w io.Writer, o Options, isLive, isOne bool) (Resul
 	if err := writeHeader(w, l, &o, &h); err != nil {
 		return Result{}, err
 	}
-	e := events{l: l, w: newWriter(w, l), told: make(map[int64]struct{})}
+	e := events{l: l, w: newWriter(w, l), written: make(map[int64]struct{})}
 	e.lines.l = l
 	if isLive {
 		defer e.flushNowAndThen()()
@@ -132,13 +132,13 @@ func writeStacks(open func() (*format.Reader, error), skip bool, w io.Writer, l 
 
 // events writes the events of a stream.
 type events struct {
-	l     *layout
-	w     *writer
-	maker *records.Maker
-	lines stackLines
-	told  map[int64]struct{} // stacks of the current section that have a line; nil: all have
-	text  []byte
-	count int64
+	l       *layout
+	w       *writer
+	maker   *records.Maker
+	lines   stackLines
+	written map[int64]struct{} // stacks of the current section that have a line; nil: all have
+	text    []byte
+	count   int64
 
 	mu     sync.Mutex // held while an event is taken, if the stream is live
 	isLive bool
@@ -160,40 +160,40 @@ func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error
 	return Result{Events: e.count, Lost: e.maker.Lost(), Forgotten: e.maker.Forgotten(), NotUTF8: e.maker.NotUTF8(), Damage: r.Damage()}, err
 }
 
-// put takes a record, after the stacks that it names if these have no line yet.
+// put writes a record, after its stacks if these have no line yet.
 func (e *events) put(r *records.Record) error {
 	e.count++
-	if e.told != nil {
-		if err := e.tellStacks(r); err != nil {
+	if e.written != nil {
+		if err := e.writeStacksOf(r); err != nil {
 			return err
 		}
 	}
 	return e.w.put(r)
 }
 
-func (e *events) tellStacks(r *records.Record) error {
+func (e *events) writeStacksOf(r *records.Record) error {
 	for _, f := range e.l.kinds[r.Kind].stacks {
 		if r.Has&f.bit == 0 {
 			continue
 		}
-		if err := e.tellStack(r.Values[f.slot]); err != nil {
+		if err := e.writeStack(r.Values[f.slot]); err != nil {
 			return err
 		}
 	}
 	if !e.l.argStacks {
 		return nil
 	}
-	return e.tellArgStacks(r.Args)
+	return e.writeArgStacks(r.Args)
 }
 
-// tellArgStacks writes the stacks that values of a typed event name.
-func (e *events) tellArgStacks(args []records.Arg) error {
+// writeArgStacks writes the stacks that values of a typed event name.
+func (e *events) writeArgStacks(args []records.Arg) error {
 	for i := range args {
 		var err error
 		if a := &args[i]; a.List {
-			err = e.tellArgStacks(a.Elements)
+			err = e.writeArgStacks(a.Elements)
 		} else if a.Type == format.ValueType_VALUE_STACK {
-			err = e.tellStack(int64(a.Number))
+			err = e.writeStack(int64(a.Number))
 		}
 		if err != nil {
 			return err
@@ -202,8 +202,8 @@ func (e *events) tellArgStacks(args []records.Arg) error {
 	return nil
 }
 
-func (e *events) tellStack(id int64) error {
-	if _, told := e.told[id]; told {
+func (e *events) writeStack(id int64) error {
+	if _, has := e.written[id]; has {
 		return nil
 	}
 	stack := e.maker.Stacks().Get(id)
@@ -217,7 +217,7 @@ func (e *events) tellStack(id int64) error {
 	if err := e.w.putLine(e.text); err != nil {
 		return err
 	}
-	e.told[id] = struct{}{}
+	e.written[id] = struct{}{}
 	return nil
 }
 
@@ -225,7 +225,7 @@ func (e *events) tellStack(id int64) error {
 func (e *events) NewSection(s *format.Session) error {
 	e.lock()
 	defer e.unlock()
-	clear(e.told)
+	clear(e.written)
 	return e.maker.NewSection(s)
 }
 
@@ -261,7 +261,7 @@ func (e *events) unlock() {
 	}
 }
 
-// flushNowAndThen writes what has come also when nothing follows. What it returns ends that.
+// flushNowAndThen writes what has arrived even when nothing follows, until stop is called.
 func (e *events) flushNowAndThen() (stop func()) {
 	e.isLive = true
 	ended, ending := make(chan struct{}), make(chan struct{})

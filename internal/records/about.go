@@ -2,13 +2,13 @@ package records
 
 import "wprof/format"
 
-// Window is what is known of the time that a stream tells of, in ns.
+// Window is the time that a stream covers, in ns.
 type Window struct {
 	Start, End int64
 	Closed     bool // End is known
 }
 
-// Length is how long it is, if that is known.
+// Length is the length of the window, if known.
 func (w Window) Length() int64 { return max(0, w.End-w.Start) }
 
 // About puts together what all recordings of a stream say about themselves, and their windows to one: from the opening of

@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// Version is that of the schema. A new field or kind raises the second number, any other change the first.
+// Version is the version of the schema. A new field or kind raises the second number, any other change the first.
 const Version = "3.3"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
@@ -34,9 +34,6 @@ const (
 	Gap
 	Typed
 )
-
-// maxKinds is more than there are kinds, for tables by kind.
-const maxKinds = 1 << 8
 
 // FieldType says what the value of a field is and where [Record] has it.
 type FieldType uint8
@@ -67,17 +64,19 @@ type Field struct {
 
 // KindInfo describes a kind.
 type KindInfo struct {
-	Kind   Kind
-	Name   string
-	Source format.Kind // the kind of event of which it is made; 0: the recorder has no source of it yet
-	Made   bool        // no event tells it: it follows from where windows open and close
-	Ours   bool        // not part of the schema that scripts written for others know
-	Fields []Field
-	Doc    string
+	Kind      Kind
+	Name      string
+	Source    format.Kind // the kind of event of which it is made; 0: the recorder has no source of it yet
+	Synthetic bool        // made from the opening and closing of windows, not from an event
+	Extension bool        // not part of the schema of other tools' JSON
+	Fields    []Field
+	Doc       string
+
+	plain []plainField // parallel to Fields; nil: the kind has a row in [table]
 }
 
-// IsAvailable tells whether captures can have records of the kind.
-func (k *KindInfo) IsAvailable() bool { return k.Source != 0 || k.Made }
+// IsAvailable reports whether captures can have records of the kind.
+func (k *KindInfo) IsAvailable() bool { return k.Source != 0 || k.Synthetic }
 
 // Indices of the fields in Record.Has; a test holds them to the table.
 const (
@@ -147,8 +146,8 @@ const (
 	TypedArgs
 )
 
-// Kinds is the table of kinds, in the order of their numbers. Kinds of events that have no row of their own come last: their
-// records have what the events have.
+// Kinds returns the table of kinds, in the order of their numbers. Kinds of events without a row in [table] come last; their
+// records have the fields of the events.
 func Kinds() []KindInfo {
 	kinds := table()
 	for _, k := range format.Kinds() {
@@ -184,84 +183,84 @@ func table() []KindInfo {
 	return []KindInfo{
 		{
 			Source: format.KindSwitch,
-			Doc:    "A CPU goes from one thread to the next.",
+			Doc:    "A CPU switches from one thread to another.",
 			Fields: []Field{
 				{Name: "prev", Type: TypeTask, Doc: "the thread that leaves the CPU"},
 				{Name: "next", Type: TypeTask, Doc: "the thread that takes it over"},
 				{Name: "prev_state", Type: TypeWord, Words: StateNames(), Doc: "the state in which prev leaves"},
 				{Name: "prev_prio", Type: TypeInt, Short: true, Doc: "kernel priority of prev: 0-99 real time, 100-139 normal, -1 deadline"},
 				{Name: "next_prio", Type: TypeInt, Short: true, Doc: "kernel priority of next"},
-				{Name: "waking_ts", Type: TypeInstant, Opt: true, Doc: "since when next could run: when it was woken, or preempted; absent when that was before the window. A thread that was woken while it went to sleep waits from when it left its CPU, which is later"},
-				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why it could run; preempted also where it called the scheduler itself and next_state is runnable; absent for threads that were queued when the window opened"},
-				{Name: "waker", Type: TypeTask, Opt: true, Doc: "who woke it, or took the CPU from it"},
-				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "on which CPU that was"},
-				{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt woke it, and waker is merely the interrupted thread; absent when a thread woke it, and where the recorder cannot detect interrupts"},
-				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "how long next was off the CPU; from the window's start when it left before"},
-				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next had left its CPU"},
-				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code next had blocked"},
+				{Name: "waking_ts", Type: TypeInstant, Opt: true, Doc: "since when next was runnable: the time of its wakeup or preemption; absent if before the window. A thread that was woken while it went to sleep is runnable from when it left its CPU, which is later"},
+				{Name: "waking_reason", Type: TypeWord, Words: ReasonNames(), Opt: true, Doc: "why next was runnable; preempted also where it called the scheduler itself and next_state is runnable; absent for threads that were runnable when the window opened"},
+				{Name: "waker", Type: TypeTask, Opt: true, Doc: "the thread that woke next, or preempted it"},
+				{Name: "waking_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "the CPU where that happened"},
+				{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt woke next, and waker is the interrupted thread; absent if a thread woke it, and where the recorder cannot detect interrupts"},
+				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "off-CPU time of next; from the start of the window if it left its CPU before"},
+				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next left its CPU before"},
+				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "the stack with which next left its CPU"},
 				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, and before that the chain of its wakers: this wait, and what the waker had on its account at the moment of the waking; after a preemption, what next had itself. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
-				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "of how many wakeups compound_delay is made"},
+				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "number of wakeups in compound_delay"},
 				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU"},
 			},
 		},
 		{
-			Source: format.KindWaking, Doc: "A thread wakes another one, which can run from here on.",
-			Fields: append(wakingFields("the thread on the CPU where the waking happens, also when an interrupt wakes", "the thread that is woken"),
-				Field{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt wakes, and waker is merely the interrupted thread; absent when the thread itself wakes, and where the recorder cannot detect interrupts"}),
+			Source: format.KindWaking, Doc: "A thread is woken, and runnable from then on.",
+			Fields: append(wakingFields("the thread running on the CPU of the wakeup, also if an interrupt wakes", "the thread that is woken"),
+				Field{Name: "waking_context", Type: TypeWord, Words: ContextNames(), Opt: true, Doc: "interrupt: an interrupt wakes wakee, and waker is the interrupted thread; absent if a thread wakes it, and where the recorder cannot detect interrupts"}),
 		},
 		{
-			Source: format.KindWakeupNew, Doc: "A new thread can run for the first time.",
-			Fields: wakingFields("the thread that made it", "the new thread"),
+			Source: format.KindWakeupNew, Doc: "A new thread becomes runnable for the first time.",
+			Fields: wakingFields("the thread that created it", "the new thread"),
 		},
 		{
-			Source: format.KindSample, Doc: "A sample: what a CPU does at a moment. Idle CPUs are not sampled.",
+			Source: format.KindSample, Doc: "A sample of what a CPU does. Idle CPUs are not sampled.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that runs"},
-				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "where in the code it is; absent when no stack was taken"},
+				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread; absent if none was taken"},
 			},
 		},
 		{
-			Name: "pmu_event", Doc: "A hardware counter has counted so many events.",
+			Name: "pmu_event", Doc: "A hardware counter has reached its sample period.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that runs"},
 				{Name: "pmu", Type: TypeText, Doc: "the counter's name"},
-				{Name: "sample_period", Type: TypeInt, Opt: true, Doc: "after how many events it tells"},
-				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "where in the code the thread is"},
-				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "what the counters say"},
+				{Name: "sample_period", Type: TypeInt, Opt: true, Doc: "number of events between samples"},
+				{Name: "stack_id", Type: TypeStack, Opt: true, Doc: "stack of the thread"},
+				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "values of the counters"},
 			},
 		},
 		{
 			Name: "hardirq", Doc: "An interrupt was handled.",
-			Fields: long("the thread that was interrupted",
+			Fields: spanFields("the thread that was interrupted",
 				Field{Name: "irq", Type: TypeInt, Short: true, Doc: "its number"},
 				Field{Name: "action", Type: TypeText, Doc: "the handler's name"},
-				Field{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted meanwhile"}),
+				Field{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted during it"}),
 		},
 		{
 			Name: "softirq", Doc: "A soft interrupt was handled.",
-			Fields: long("the thread that was interrupted", Field{Name: "action", Type: TypeText, Doc: "its name: timer, rcu, net_rx, …"}),
+			Fields: spanFields("the thread that was interrupted", Field{Name: "action", Type: TypeText, Doc: "its name: timer, rcu, net_rx, …"}),
 		},
 		{
 			Name: "wq", Doc: "A work item of a work queue was done.",
-			Fields: long("the worker", Field{Name: "desc", Type: TypeText, Doc: "the function's name"}),
+			Fields: spanFields("the worker", Field{Name: "desc", Type: TypeText, Doc: "the function's name"}),
 		},
 		{
 			Name: "ipi_send", Doc: "A CPU sends an interrupt to another one.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that sends"},
 				{Name: "kind", Type: TypeText, Doc: "what it is for"},
-				{Name: "target_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "to which CPU; absent when to several"},
+				{Name: "target_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "the target CPU; absent if there are several"},
 			},
 		},
 		{
 			Name: "ipi", Doc: "An interrupt from another CPU was handled.",
-			Fields: long("the thread that was interrupted",
+			Fields: spanFields("the thread that was interrupted",
 				Field{Name: "kind", Type: TypeText, Doc: "what it is for"},
-				Field{Name: "sender_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "from which CPU"},
-				Field{Name: "ipi_delay", Type: TypeDuration, Opt: true, Doc: "from sending to the beginning of its handling"}),
+				Field{Name: "sender_cpu", Type: TypeInt, Short: true, Opt: true, Doc: "the sending CPU"},
+				Field{Name: "ipi_delay", Type: TypeDuration, Opt: true, Doc: "time from sending to the start of handling"}),
 		},
 		{
-			Source: format.KindFork, Doc: "A thread or process is made.",
+			Source: format.KindFork, Doc: "A thread or process is created.",
 			Fields: []Field{
 				{Name: "task", Type: TypeTask, Doc: "the thread that forks"},
 				{Name: "child", Type: TypeTask, Doc: "the new thread"},
@@ -270,48 +269,48 @@ func table() []KindInfo {
 		{
 			Source: format.KindExec, Doc: "A process runs a new program.",
 			Fields: []Field{
-				{Name: "task", Type: TypeTask, Doc: "the thread, as it is called from here on"},
-				{Name: "filename", Type: TypeText, Doc: "the path as it was given to exec"},
-				{Name: "old_tid", Type: TypeInt, Short: true, Opt: true, Doc: "its thread id before, when another thread than the leader called exec"},
+				{Name: "task", Type: TypeTask, Doc: "the thread, under its new name"},
+				{Name: "filename", Type: TypeText, Doc: "the path passed to exec"},
+				{Name: "old_tid", Type: TypeInt, Short: true, Opt: true, Doc: "its thread id before, if another thread than the leader called exec"},
 			},
 		},
 		{
 			Source: format.KindRename, Doc: "A thread changes its name.",
-			Fields: []Field{{Name: "task", Type: TypeRenamed, Doc: "the thread under its new name, with old_comm, the one before"}},
+			Fields: []Field{{Name: "task", Type: TypeRenamed, Doc: "the thread under its new name, with old_comm, its old name"}},
 		},
 		{
 			Source: format.KindExit, Doc: "A thread ends; it still runs until its last switch.",
 			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
 		},
 		{
-			Source: format.KindFree, Doc: "The kernel forgets a thread; its thread id can be used again.",
+			Source: format.KindFree, Doc: "The kernel frees a thread; its thread id can be reused.",
 			Fields: []Field{{Name: "task", Type: TypeTask, Doc: "the thread"}},
 		},
 		{
-			Source: format.KindLost, Ours: true, Doc: "Events are missing. cpu is absent when they may be missing on any CPU.",
+			Source: format.KindLost, Extension: true, Doc: "Events are missing. cpu is absent if they may be missing on any CPU.",
 			Fields: []Field{
 				{Name: "dur", Type: TypeDuration, Doc: "the time in which they were lost"},
-				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "when the loss may have begun; absent when that was before the window"},
-				{Name: "count", Type: TypeInt, Opt: true, Doc: "how many; absent when that is not known"},
-				{Name: "cause", Type: TypeWord, Words: causeNames(), Doc: "why"},
-				{Name: "what", Type: TypeWord, Words: eventNames(), Opt: true, Doc: "the kind of event, as wprof-info calls it; absent: any"},
+				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "when the loss may have begun; absent if before the window"},
+				{Name: "count", Type: TypeInt, Opt: true, Doc: "number of lost events; absent if not known"},
+				{Name: "cause", Type: TypeWord, Words: causeNames(), Doc: "the cause"},
+				{Name: "what", Type: TypeWord, Words: eventNames(), Opt: true, Doc: "the kind of event, as in wprof-info; absent: any"},
 			},
 		},
 		{
-			Name: "gap", Made: true, Ours: true, Doc: "Of a capture that is made of several recordings: nothing was recorded from the closing of one window to the opening of the next one, which is at ts. It has no cpu.",
+			Name: "gap", Synthetic: true, Extension: true, Doc: "In a capture with several recordings: the time between the closing of one window and the opening of the next one, at ts. It has no cpu.",
 			Fields: []Field{
-				{Name: "dur", Type: TypeDuration, Doc: "the time between the two"},
-				{Name: "start_ts", Type: TypeInstant, Doc: "when the window before closed"},
+				{Name: "dur", Type: TypeDuration, Doc: "time between the two windows"},
+				{Name: "start_ts", Type: TypeInstant, Doc: "when the earlier window closed"},
 			},
 		},
 		{
-			Source: format.KindTyped, Ours: true, Doc: "An event of a type that the recording defines.",
+			Source: format.KindTyped, Extension: true, Doc: "An event of a type that the recording defines.",
 			Fields: []Field{
 				{Name: "name", Type: TypeText, Doc: "name of the type; (lost) if its definition was lost"},
 				{Name: "task", Type: TypeTask, Opt: true, Doc: "the thread; absent if there is none"},
 				{Name: "phase", Type: TypeWord, Words: []string{"begin", "end"}, Opt: true, Doc: "whether the event begins or ends a span; absent for others"},
-				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "of a span: how long it took"},
-				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "of a span: when it began; absent when that was before the window"},
+				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "duration of a span"},
+				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "start of a span; absent if before the window"},
 				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, times like ts, durations like dur, enumerations by name, lists as arrays"},
 			},
 		},
@@ -322,15 +321,15 @@ func wakingFields(waker, wakee string) []Field {
 	return []Field{
 		{Name: "waker", Type: TypeTask, Doc: waker},
 		{Name: "wakee", Type: TypeTask, Doc: wakee},
-		{Name: "waker_stack_id", Type: TypeStack, Opt: true, Doc: "where in the code the waker was"},
+		{Name: "waker_stack_id", Type: TypeStack, Opt: true, Doc: "stack of the waker"},
 	}
 }
 
-// long are the fields of a kind whose records end something.
-func long(task string, fields ...Field) []Field {
+// spanFields are the fields of a kind of spans.
+func spanFields(task string, fields ...Field) []Field {
 	return append([]Field{
 		{Name: "task", Type: TypeTask, Doc: task},
-		{Name: "dur", Type: TypeDuration, Doc: "how long it took"},
-		{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "when it began; absent when that was before the window"},
+		{Name: "dur", Type: TypeDuration, Doc: "duration"},
+		{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "start; absent if before the window"},
 	}, fields...)
 }

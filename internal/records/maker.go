@@ -7,15 +7,15 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Maker makes records of events. It is the [timeline.Visitor] of a stream.
+// Maker converts events to records. It is a [timeline.Visitor].
 type Maker struct {
 	r      *format.Reader
 	emit   func(*Record) error
-	wanted [maxKinds]bool
+	wanted []bool // by kind
 	kinds  [format.MaxKind + 1]Kind
-	plains [format.MaxKind + 1][]plainField // of kinds without a row of their own
+	infos  [format.MaxKind + 1]*KindInfo
 	states [1 << 12]uint8
-	spans  *timeline.Spans // nil: nothing is derived
+	spans  *timeline.Spans // nil: no switches are wanted
 	tl     *timeline.Timeline
 	stacks *Stacks
 	texts  texts
@@ -32,27 +32,22 @@ type Maker struct {
 	values []format.Value // of the typed event at hand
 }
 
-// Options are what records are made of.
+// Options choose what is converted.
 type Options struct {
 	Kinds []Kind // nil: all
-	JSON  bool   // Task.JSON is wanted
+	JSON  bool   // fill in Task.JSON
 }
 
-// NewMaker returns a Maker that tells emit of every record that is wanted. It has to be made before the stream is read.
+// NewMaker returns a Maker that calls emit with every wanted record. It must be called before the first event is read.
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), causes: len(causeNames()), events: len(eventNames())}
 	m.tasks = newTasks(r, m.first, &m.texts, o.JSON)
-	events := format.Kinds()
-	for _, k := range Kinds() {
-		m.kinds[k.Source] = k.Kind
+	kinds := Kinds()
+	m.wanted = make([]bool, len(kinds)+1)
+	for i := range kinds {
+		k := &kinds[i]
+		m.kinds[k.Source], m.infos[k.Source] = k.Kind, k
 		m.wanted[k.Kind] = o.Kinds == nil
-		if k.Source != 0 && events[k.Source-1].IsPlain() {
-			fields := plainFields(&events[k.Source-1])
-			for i := range fields {
-				fields[i].Slot = k.Fields[i].Slot
-			}
-			m.plains[k.Source] = fields
-		}
 	}
 	m.kinds[0] = 0
 	for _, k := range o.Kinds {
@@ -65,11 +60,11 @@ func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	return m
 }
 
-// Stacks are the stacks of the stream, for whoever is told of a record.
+// Stacks returns the stacks of the stream, for use in emit.
 func (m *Maker) Stacks() *Stacks { return m.stacks }
 
-// Command is the command line of a task's process, words with spaces between; "": it is not known. It is asked for while a
-// record of the task is told.
+// Command returns the command line of a task's process, its words joined by spaces; "" if unknown. It is valid in the emit call of
+// a record with that task.
 func (m *Maker) Command(t *Task) string {
 	c := m.r.Command(t.command)
 	if c == nil {
@@ -78,16 +73,16 @@ func (m *Maker) Command(t *Task) string {
 	return m.texts.clean(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
 }
 
-// Session is what the recordings of the stream say about themselves, as far as it was visited.
+// Session returns the description of the recordings read so far.
 func (m *Maker) Session() Session { return m.about.Session }
 
-// Window is the time that the stream tells of, once it was visited.
+// Window returns the time that the stream covers, once it has been read.
 func (m *Maker) Window() Window { return m.about.Window(m.first) }
 
-// Lost tells whether events are missing, as far as the stream was visited.
+// Lost reports whether events are missing in what has been read.
 func (m *Maker) Lost() bool { return m.lost }
 
-// Forgotten is how many threads were forgotten, see [timeline.Timeline].
+// Forgotten returns the number of threads that were dropped, see [timeline.Timeline].
 func (m *Maker) Forgotten() int64 {
 	if m.tl == nil {
 		return 0
@@ -95,7 +90,7 @@ func (m *Maker) Forgotten() int64 {
 	return m.tl.Forgotten()
 }
 
-// NotUTF8 is the first text that held other bytes than UTF-8, as records show it; "": none did.
+// NotUTF8 returns the first text that was not valid UTF-8, as records show it; "" if there was none.
 func (m *Maker) NotUTF8() string {
 	if m.texts.first != "" {
 		return m.texts.first
@@ -126,7 +121,7 @@ func (m *Maker) Open(s *format.Session, at, before int64, isFirst bool) error {
 	return m.gap(max(before, m.now), at)
 }
 
-// gap tells that nothing was recorded between two windows.
+// gap emits the record of the time between two windows.
 func (m *Maker) gap(from, to int64) error {
 	r := &m.rec
 	r.Time, r.Kind, r.CPU, r.Text = to-m.first, Gap, AllCPUs, ""
@@ -164,14 +159,14 @@ func (m *Maker) Event(e *format.Event) error {
 		m.woken(r, e)
 	case Timer:
 		r.Tasks[0], r.Has = m.subject(e), 1<<TimerTask
-		m.stack(r, TimerStack, 0, format.StackID(e.Args[format.SampleStack]))
+		m.stack(r, TimerStack, 0, e.Sample().Stack())
 	case Fork:
-		r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.Args[format.ForkChild]), 1<<ForkTask|1<<ForkChild
+		r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.Fork().Child()), 1<<ForkTask|1<<ForkChild
 	case Exec:
 		m.execs(r, e)
 	case TaskRename:
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
-		r.Text = m.tasks.of(format.TaskID(e.Args[format.RenamePrev]), e.CPU).Comm
+		r.Text = m.tasks.of(e.Rename().Prev(), e.CPU).Comm
 	case TaskExit, TaskFree:
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
 	case Lost:
@@ -179,12 +174,12 @@ func (m *Maker) Event(e *format.Event) error {
 	case Typed:
 		m.typed(r, e)
 	default:
-		m.plain(r, e, m.plains[e.Kind])
+		m.plainRecord(r, e, m.infos[e.Kind])
 	}
 	return m.emit(r)
 }
 
-// subject is the event's own task.
+// subject returns the task of an event.
 func (m *Maker) subject(e *format.Event) *Task {
 	if e.Flags&format.FlagSubject == 0 {
 		return m.tasks.filtered
@@ -192,15 +187,15 @@ func (m *Maker) subject(e *format.Event) *Task {
 	return m.tasks.of(e.Task, e.CPU)
 }
 
-// object is the task on the other side.
-func (m *Maker) object(e *format.Event, id uint64) *Task {
+// object returns the other task of an event.
+func (m *Maker) object(e *format.Event, id format.TaskID) *Task {
 	if e.Flags&format.FlagObject == 0 {
 		return m.tasks.filtered
 	}
-	return m.tasks.of(format.TaskID(id), e.CPU)
+	return m.tasks.of(id, e.CPU)
 }
 
-// stack sets a field, in its slot, if the stack is known.
+// stack sets a field and its slot if there is such a stack.
 func (m *Maker) stack(r *Record, field, slot int, id format.StackID) {
 	if id == 0 {
 		return
@@ -212,11 +207,9 @@ func (m *Maker) stack(r *Record, field, slot int, id format.StackID) {
 }
 
 func (m *Maker) woken(r *Record, e *format.Event) {
-	r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.Args[format.WakingWakee]), 1<<WakingWaker|1<<WakingWakee
-	if e.Flags&format.WakingHasStack != 0 {
-		m.stack(r, WakingStack, 0, format.StackID(e.Args[format.WakingStack]))
-	}
-	if e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0 {
+	r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.OtherTask()), 1<<WakingWaker|1<<WakingWakee
+	m.stack(r, WakingStack, 0, e.Stack())
+	if e.Kind == format.KindWaking && e.Waking().Interrupt() {
 		r.Values[1] = Interrupt
 		r.Has |= 1 << WakingContext
 	}
@@ -224,31 +217,32 @@ func (m *Maker) woken(r *Record, e *format.Event) {
 
 func (m *Maker) execs(r *Record, e *format.Event) {
 	r.Tasks[0], r.Text, r.Has = m.subject(e), m.texts.clean(e.Data), 1<<ExecTask|1<<ExecFilename
-	if e.Flags&format.ExecHasOldTID != 0 {
-		r.Values[0] = int64(e.Args[format.ExecOldTID])
+	if tid, has := e.Exec().OldTID(); has {
+		r.Values[0] = int64(tid)
 		r.Has |= 1 << ExecOldTID
 	}
 }
 
 func (m *Maker) lostEvents(r *Record, e *format.Event) {
-	from := int64(e.Args[format.LostFrom])
+	loss := e.Lost()
+	from := loss.From()
 	r.Values[0], r.Has = max(0, e.Time-from), 1<<LostDuration|1<<LostCause
 	if from >= m.opened {
 		r.Values[1] = from - m.first
 		r.Has |= 1 << LostStart
 	}
-	if n := e.Args[format.LostCount]; n != 0 {
+	if n := loss.Count(); n != 0 {
 		r.Values[2] = int64(min(n, 1<<53))
 		r.Has |= 1 << LostCount
 	}
-	r.Values[3] = int64(known(e.Args[format.LostCause], m.causes))
-	if what := e.Args[format.LostWhat]; what != 0 {
+	r.Values[3] = int64(known(uint64(loss.Cause()), m.causes))
+	if what := uint64(loss.What()); what != 0 {
 		r.Values[4] = int64(known(what, m.events))
 		r.Has |= 1 << LostWhat
 	}
 }
 
-// known is the index of a word; that of unknown for a number that a newer version knows.
+// known returns the index of a word; 0, unknown, for a number that only newer versions know.
 func known(n uint64, words int) uint64 {
 	if n >= uint64(words) {
 		return 0

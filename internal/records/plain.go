@@ -6,18 +6,31 @@ import (
 	"wprof/format"
 )
 
-// plainKind is the kind of records that have what the events of a kind have.
+// plainKind returns the kind of records with the same fields as the events of a kind.
 func plainKind(k *format.KindInfo) KindInfo {
-	out := KindInfo{Name: cmp.Or(k.JSON, k.Name), Source: k.Kind, Ours: true, Doc: k.Doc}
-	for _, p := range plainFields(k) {
-		out.Fields = append(out.Fields, p.Field)
+	out := KindInfo{Name: cmp.Or(k.JSON, k.Name), Source: k.Kind, Extension: true, Doc: k.Doc}
+	add := func(f Field, from plainField) {
+		out.Fields, out.plain = append(out.Fields, f), append(out.plain, from)
+	}
+	if k.Task != "" {
+		add(Field{Name: "task", Type: TypeTask, Doc: k.Task}, plainField{from: fromTask})
+	}
+	for i, f := range k.Fields {
+		if f.Name != k.Start {
+			add(plainArg(&f), plainField{typ: f.Type, arg: i, opt: f.Opt})
+			continue
+		}
+		add(Field{Name: "dur", Type: TypeDuration, Doc: "duration"}, plainField{from: fromLength, arg: i})
+		add(Field{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: f.Doc + "; absent if before the window"}, plainField{from: fromStart, arg: i})
+	}
+	for _, f := range k.Flags {
+		add(Field{Name: f.Name, Type: TypeWord, Words: []string{"yes"}, Opt: true, Doc: "yes if " + f.Doc}, plainField{from: fromFlag, opt: f.Bit})
 	}
 	return out
 }
 
-// plainField is a field of such a record, and what it is made of.
+// plainField says what a field of such a record is made of.
 type plainField struct {
-	Field
 	from plainSource
 	typ  format.FieldType
 	arg  int
@@ -34,26 +47,6 @@ const (
 	fromStart
 	fromFlag
 )
-
-func plainFields(k *format.KindInfo) []plainField {
-	var fields []plainField
-	if k.Task != "" {
-		fields = append(fields, plainField{Field: Field{Name: "task", Type: TypeTask, Doc: k.Task}, from: fromTask})
-	}
-	for i, f := range k.Fields {
-		if f.Name == k.Start {
-			fields = append(fields,
-				plainField{Field: Field{Name: "dur", Type: TypeDuration, Doc: "how long it took"}, from: fromLength, arg: i},
-				plainField{Field: Field{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: f.Doc + "; absent when that was before the window"}, from: fromStart, arg: i})
-			continue
-		}
-		fields = append(fields, plainField{Field: plainArg(&f), typ: f.Type, arg: i, opt: f.Opt})
-	}
-	for _, f := range k.Flags {
-		fields = append(fields, plainField{Field: Field{Name: f.Name, Type: TypeWord, Words: []string{"yes"}, Opt: true, Doc: "yes if " + f.Doc}, from: fromFlag, opt: f.Bit})
-	}
-	return fields
-}
 
 func plainArg(f *format.Field) Field {
 	out := Field{Name: f.Name, Opt: f.Opt != 0, Doc: f.Doc}
@@ -80,23 +73,23 @@ func plainArg(f *format.Field) Field {
 	return out
 }
 
-// plain makes the record of an event that has no row of its own.
-func (m *Maker) plain(r *Record, e *format.Event, fields []plainField) {
-	for i := range fields {
-		f := &fields[i]
-		if e.Flags&f.opt != f.opt {
+// plainRecord fills in the record of an event whose kind has no row in [table].
+func (m *Maker) plainRecord(r *Record, e *format.Event, k *KindInfo) {
+	for i := range k.plain {
+		from := &k.plain[i]
+		if e.Flags&from.opt != from.opt {
 			continue
 		}
-		if m.plainValue(r, e, f) {
+		if m.plainValue(r, e, from, &k.Fields[i]) {
 			r.Has |= 1 << i
 		}
 	}
 }
 
 // plainValue sets a field; false: it is absent.
-func (m *Maker) plainValue(r *Record, e *format.Event, f *plainField) bool {
-	arg := e.Args[f.arg]
-	switch f.from {
+func (m *Maker) plainValue(r *Record, e *format.Event, from *plainField, f *Field) bool {
+	arg := e.Args[from.arg]
+	switch from.from {
 	case fromTask:
 		r.Tasks[f.Slot] = m.subject(e)
 		return true
@@ -110,7 +103,7 @@ func (m *Maker) plainValue(r *Record, e *format.Event, f *plainField) bool {
 		r.Values[f.Slot] = 0
 		return true
 	}
-	switch f.typ {
+	switch from.typ {
 	case format.FieldTask:
 		r.Tasks[f.Slot] = m.tasks.of(format.TaskID(arg), e.CPU)
 	case format.FieldTime:

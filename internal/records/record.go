@@ -8,7 +8,7 @@ const (
 )
 
 // Record is one event. What a kind's fields are is in [Kinds]: those of TypeTask are in Tasks, in their order, TypeText in
-// Text, TypeNumbers in Numbers, TypeArgs in Args, and all others in Values. It is valid until whoever is told of it returns; the tasks stay.
+// Text, TypeNumbers in Numbers, TypeArgs in Args, and all others in Values. It is valid until the call of emit returns; its tasks stay valid.
 type Record struct {
 	Time    int64 // ns from the opening of the first window
 	Kind    Kind
@@ -22,15 +22,15 @@ type Record struct {
 	Type    *format.EventType // of a typed event; nil: its definition was lost
 }
 
-// AllCPUs is the CPU of a record that speaks of every CPU.
+// AllCPUs is the CPU of a record that is about every CPU.
 const AllCPUs = format.AllCPUs
 
-// Lacks tells whether a field is absent.
+// Lacks reports whether a field is absent.
 func (r *Record) Lacks(field int) bool { return r.Has&(1<<field) == 0 }
 
-// Task is who a record speaks of: a thread under one name. Strings are valid UTF-8.
+// Task is a thread under one name. Strings are valid UTF-8.
 type Task struct {
-	// Number counts the tasks in the order in which records name them first, from 0. A thread that goes on in another
+	// Number counts the tasks from 0, in the order in which they first occur in records. A thread that continues in another
 	// section of the stream is another task there.
 	Number  int64
 	TID     int32 // 0: of an idle thread; -1: nothing is known of it, or a filter hides it

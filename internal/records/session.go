@@ -9,9 +9,9 @@ import (
 	"wprof/internal/proc"
 )
 
-// Session is what a stream says about itself: what the header of the JSON output has, and the columns of a session.
+// Session describes the recordings of a stream, for the header of the JSON output and the columns of a session.
 type Session struct {
-	TimerHz  int64    // samples a second of one CPU; 0: none were taken. Of several recordings that of the first that took any
+	TimerHz  int64    // samples per second and CPU; 0: none. With several recordings, of the first that took any
 	Stacks   []string // what stacks were taken of: timer, offcpu, waker
 	PMUs     []string
 	Metadata map[string]string // nil: none
@@ -57,7 +57,7 @@ func Describe(s *format.Session) Session {
 	return out
 }
 
-// Add takes what another recording of the same stream has besides.
+// Add adds what another recording of the same stream has in addition.
 func (s *Session) Add(more Session) {
 	if s.TimerHz == 0 {
 		s.TimerHz = more.TimerHz
@@ -69,7 +69,7 @@ func (s *Session) Add(more Session) {
 		if s.Metadata == nil {
 			s.Metadata = make(map[string]string)
 		}
-		if _, has := s.Metadata[key]; !has && len(s.Metadata) < maxTold {
+		if _, has := s.Metadata[key]; !has && len(s.Metadata) < maxEntries {
 			s.Metadata[key] = value
 		}
 	}
@@ -77,15 +77,15 @@ func (s *Session) Add(more Session) {
 
 func union(all, more []string) []string {
 	for _, one := range more {
-		if len(all) < maxTold && !slices.Contains(all, one) {
+		if len(all) < maxEntries && !slices.Contains(all, one) {
 			all = append(all, one)
 		}
 	}
 	return all
 }
 
-// maxTold bounds what is told of very many recordings.
-const maxTold = 1000
+// maxEntries bounds what is kept of very many recordings.
+const maxEntries = 1000
 
 func valid(s string) string { return strings.ToValidUTF8(s, "�") }
 

@@ -38,7 +38,7 @@ type Frame struct {
 	Module   string // path of the file, [kernel], …; "": not known
 }
 
-// maxKnown is how many frames are kept as they are told. Most stand in many stacks.
+// maxKnown is the number of frames whose names are kept. Most frames are in many stacks.
 const maxKnown = 1 << 15
 
 // Unknown stands for a name that is not known.

@@ -21,7 +21,7 @@ const (
 	slotChain
 )
 
-// preemptor is who has taken the CPU from a thread that could have run on.
+// preemptor is the thread that preempted another one.
 type preemptor struct {
 	by  *Task
 	cpu uint32
@@ -29,11 +29,11 @@ type preemptor struct {
 }
 
 func (m *Maker) switched(r *Record, e *format.Event) {
-	prevState := format.State(e.Args[format.SwitchPrevState])
-	r.Tasks[0], r.Tasks[1] = m.subject(e), m.object(e, e.Args[format.SwitchNext])
-	r.Values[slotPrevState] = int64(m.state(prevState, e.Flags&format.SwitchCalled != 0))
-	r.Values[slotPrevPrio] = int64(e.Args[format.SwitchPrevPrio])
-	r.Values[slotNextPrio] = int64(e.Args[format.SwitchNextPrio])
+	v := e.Switch()
+	prevState := v.PrevState()
+	r.Tasks[0], r.Tasks[1] = m.subject(e), m.object(e, v.Next())
+	r.Values[slotPrevState] = int64(m.state(prevState, v.Called()))
+	r.Values[slotPrevPrio], r.Values[slotNextPrio] = int64(v.PrevPrio()), int64(v.NextPrio())
 	r.Has = 1<<SwitchPrev | 1<<SwitchNext | 1<<SwitchPrevState | 1<<SwitchPrevPrio | 1<<SwitchNextPrio
 	if e.Flags&format.FlagObject != 0 {
 		m.comesBack(r, e)
@@ -43,7 +43,7 @@ func (m *Maker) switched(r *Record, e *format.Event) {
 	}
 }
 
-// state is the word for a state. The kernel's word for a thread that called the scheduler itself is not preempted.
+// state returns the index of a state. A thread that called the scheduler itself was not preempted, whatever the kernel says.
 func (m *Maker) state(s format.State, called bool) uint8 {
 	if called && s == format.StatePreempted {
 		return stateRunnable
@@ -54,7 +54,7 @@ func (m *Maker) state(s format.State, called bool) uint8 {
 	return uint8(stateOf(s))
 }
 
-// preempts remembers who preempted a thread, for when it comes back.
+// preempts remembers the preemptor of a thread until it comes back.
 func (m *Maker) preempts(by *Task, e *format.Event) {
 	t := m.tl.Thread(e.Task)
 	if t == nil || t.Idle() || by == m.tasks.filtered {
@@ -68,19 +68,20 @@ func (m *Maker) preempts(by *Task, e *format.Event) {
 	*p = preemptor{by, e.CPU, e.Time}
 }
 
-// comesBack tells of the time off the CPU that a switch ends: what the event says by itself, and the rest from the state
-// of the scheduler, unless the event has come too late for that.
+// comesBack sets the fields on the off-CPU time that a switch ends: from the event itself, and unless the event was late, from
+// the scheduler state.
 func (m *Maker) comesBack(r *Record, e *format.Event) {
 	v := e.Switch()
 	if since, has := v.Since(); has {
+		nextState, _ := v.NextState()
 		r.Values[slotOffCPU] = max(0, e.Time-max(since, m.opened))
-		r.Values[slotNextState] = int64(m.state(format.State(e.Args[format.SwitchNextState]), e.Flags&format.SwitchSinceCalled != 0))
+		r.Values[slotNextState] = int64(m.state(nextState, v.SinceCalled()))
 		r.Has |= 1<<SwitchOffCPU | 1<<SwitchNextState
 	}
 	if id, has := v.Stack(); has {
 		m.stack(r, SwitchOffCPUStack, slotStack, id)
 	}
-	t := m.tl.Thread(format.TaskID(e.Args[format.SwitchNext]))
+	t := m.tl.Thread(v.Next())
 	if t == nil || t.Idle() || e.Flags&format.FlagLate != 0 {
 		return
 	}
@@ -128,7 +129,7 @@ func (m *Maker) wasPreempted(r *Record, e *format.Event, t *timeline.Thread, off
 	}
 }
 
-// couldRun says since when a thread could run, and why.
+// couldRun sets since when a thread was runnable, and why.
 func (m *Maker) couldRun(r *Record, at int64, reason int64) {
 	if at >= m.opened {
 		r.Values[slotWakingTime] = at - m.first

@@ -54,7 +54,7 @@ func StateNames() []string {
 	}
 }
 
-// stateOf is the word for a state. Of several bits the one wins that says most about what ends the wait, as in
+// stateOf returns the index of a state. Of several bits the one counts that says most about what ends the wait, as in
 // [format.State.String].
 func stateOf(s format.State) int {
 	has := func(bits format.State) bool { return s&bits == bits }
@@ -131,23 +131,23 @@ type StateDoc struct {
 // StateDocs are parallel to [StateNames].
 func StateDocs() []StateDoc {
 	return []StateDoc{
-		stateRunnable:        {"R", "it could run on and called the scheduler itself: on its way back to user mode when its time was up, by sched_yield, or woken while it went to sleep; also the idle thread, and in next_state threads that were queued when the window opened"},
-		statePreempted:       {"R+", "it could run on, and the kernel preempted it; in recordings before format 1.4 also: it called the scheduler itself"},
+		stateRunnable:        {"R", "runnable, and called the scheduler itself: on its way back to user mode when its time slice was up, by sched_yield, or because it was woken while it went to sleep; also the idle thread, and in next_state threads that were runnable when the window opened"},
+		statePreempted:       {"R+", "runnable, and preempted by the kernel; in recordings before format 1.4 also: called the scheduler itself"},
 		stateInterruptible:   {"S", "waits for an event, and signals wake it"},
 		stateUninterruptible: {"D", "waits for an event, mostly a disk, and signals do not wake it"},
 		stateKillable:        {"DK", "the same, but fatal signals wake it"},
 		stateStopped:         {"T", "stopped by a signal"},
 		stateTraced:          {"t", "stopped by a debugger"},
 		stateExitDead:        {"X", "has ended"},
-		stateExitZombie:      {"Z", "has ended, and nobody has asked yet how"},
-		stateExitTrace:       {"XZ", "has ended, and a debugger has to be told"},
+		stateExitZombie:      {"Z", "has ended, and its parent has not read its exit status yet"},
+		stateExitTrace:       {"XZ", "has ended, and its debugger has not been notified yet"},
 		stateParked:          {"P", "a kernel thread of a CPU that is not in use"},
-		stateTaskDead:        {"", "the kernel's TASK_DEAD; the recorder tells exit_dead"},
+		stateTaskDead:        {"", "the kernel's TASK_DEAD; recorded as exit_dead"},
 		stateRTLock:          {"L", "waits for a lock of a real-time kernel"},
-		stateFreezable:       {"", "waits, and may be frozen; the recorder tells the wait"},
+		stateFreezable:       {"", "waits, and may be frozen; recorded as the kind of wait"},
 		stateFrozen:          {"F", "frozen, as by a cgroup"},
 		stateIdle:            {"I", "an idle kernel thread"},
-		stateWaking:          {"", "is being woken; the recorder tells the state before"},
+		stateWaking:          {"", "is being woken; recorded as the state before"},
 		stateNew:             {"", "has never run before"},
 		stateUnknown:         {"", "not known"},
 	}
