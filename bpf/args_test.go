@@ -30,7 +30,7 @@ func TestArgumentsAreThoseOfTheExec(t *testing.T) {
 	for name, args := range map[string][]string{
 		"one":                 {"true"},
 		"empty ones":          {"", "", "a b", "", "\n", ""},
-		"as many as are told": {"true", strings.Repeat("x", argsLong-6)},
+		"as many as are kept": {"true", strings.Repeat("x", argsLong-6)},
 		"one byte more":       {"true", strings.Repeat("x", argsLong-5)},
 		"short":               {"true", strings.Repeat("x", argsShort-6)},
 		"hardly long":         {"true", strings.Repeat("x", argsShort-5)},

@@ -16,7 +16,7 @@ import (
 
 const kernelBTF = "/sys/kernel/btf/vmlinux"
 
-// Check tells whether the programs could be loaded here, without loading any.
+// Check reports whether the programs could be loaded here, without loading any.
 func Check() error { return check(btf.NewCache(), allTracepoints()) }
 
 func check(types *btf.Cache, tracepoints []string) error {
@@ -65,7 +65,7 @@ func checkTracepoint(kernel *btf.Spec, name string) error {
 		return unsupported(err, "this kernel lacks the tracepoint %s: Linux %s or later is needed", name, since)
 	}
 	if name == "sched_switch" && parameters(typedef) < 5 {
-		return unsupported(nil, "this kernel is too old: its sched_switch does not tell the previous state; Linux 6.1 or later is needed")
+		return unsupported(nil, "this kernel is too old: its sched_switch does not report the previous state; Linux 6.1 or later is needed")
 	}
 	return nil
 }

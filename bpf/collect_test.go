@@ -198,11 +198,11 @@ func switches() (n, at int64) {
 	}
 }
 
-// departure is a switch away from a thread. It is untold how the thread came if it followed one of process 1, whose
+// departure is a switch away from a thread. It is unknown how the thread came if it followed one of process 1, whose
 // departures some virtual machines' kernels tell nobody (docs/kernels.md).
 type departure struct {
 	record
-	untold bool
+	unknown bool
 }
 
 // leaving returns the departures of a thread after a time.

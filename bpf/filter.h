@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Does the filter want this thread. Everything here is read-only data, so that the verifier removes what was not
- * asked for; without any filter nothing is left of it.
+ * requested; without any filter nothing is left of it.
  *
  * A verdict on a name is kept by name, not by thread: a rename or a reused tid then needs no care at all. A small
  * two-way table costs a few ns where task storage costs 60 and an LRU map 40 and more.
@@ -232,7 +232,7 @@ static __always_inline bool process_wanted(struct task_struct *task)
 	return filter.children == CHILDREN_MEET_PROCESS && is_followed(task);
 }
 
-/* comm and leader are only looked at where a list of names asks for them. */
+/* comm and leader are only looked at where a list of names needs them. */
 static __always_inline bool names_wanted(struct task_struct *task, const struct name *comm, const struct name *leader)
 {
 	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES]) {
@@ -315,7 +315,7 @@ static __always_inline bool begets_followed(struct task_struct *parent)
 
 /*
  * A child of a followed process is followed. Until user space has added the processes that were there before,
- * an ancestor may not be in the map yet: then all of them are asked.
+ * an ancestor may not be in the map yet: then all are looked up.
  */
 static __always_inline void follow_child(struct task_struct *parent, struct task_struct *child)
 {

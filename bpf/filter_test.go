@@ -20,7 +20,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// who is what a filter judges a thread by.
+// who is what a filter knows of a thread.
 type who struct {
 	tid, pid      int32
 	flags         int

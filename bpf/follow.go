@@ -51,7 +51,7 @@ func (t *Tracer) FollowChildrenOf(pid int) error {
 }
 
 // seedFollowed adds the descendants that are there already. The programs follow forks by now, and as long as seeding
-// is set they ask all ancestors, so that no process is missed whose parent is added a moment too late.
+// is set they look up all ancestors, so that no process is missed whose parent is added a moment too late.
 func (t *Tracer) seedFollowed() error {
 	if t.options.Filter.children(t.options.Follow) == childrenNone {
 		return nil
@@ -82,7 +82,7 @@ func (t *Tracer) follow(p process) error {
 	return nil
 }
 
-// Unfollowed tells how many descendants are not followed because there were too many at a time (65,536).
+// Unfollowed returns how many descendants are not followed because there were too many at a time (65,536).
 func (t *Tracer) Unfollowed() (uint64, error) {
 	var n uint64
 	if err := t.collection.Variables["unfollowed"].Get(&n); err != nil {
@@ -98,7 +98,7 @@ func (t *Tracer) setSeeding(on bool) error {
 	return nil
 }
 
-// roots tells the processes whose descendants are followed.
+// roots returns the processes whose descendants are followed.
 func (t *Tracer) roots() (func(process) bool, error) {
 	filter := &t.options.Filter
 	followed, err := t.followed()

@@ -58,7 +58,7 @@ static __always_inline __u8 life_side(bool want, __u8 side)
 
 /*
  * Counts a record that did not fit as what it would have become: an event, if the filter wants one; else it would only
- * have told who a thread is.
+ * have recorded who a thread is.
  */
 static __noinline void count_life_loss(__u32 kind, bool want)
 {
@@ -89,7 +89,7 @@ int BPF_PROG(sched_process_fork, struct task_struct *parent, struct task_struct 
 }
 
 /*
- * The kernel makes io_uring's workers, and vhost's since 6.4, without the fork tracepoint: their first wakeup tells
+ * The kernel makes io_uring's workers, and vhost's since 6.4, without the fork tracepoint: their first wakeup shows
  * them. It must be attached before sched_wakeup_new, so that the fork stands before that.
  */
 SEC("tp_btf/sched_wakeup_new")
@@ -114,7 +114,7 @@ static __always_inline bool write_exec(struct rec_exec *rec, struct task_struct 
 	return len < room;
 }
 
-/* Without a page fault: what is not in memory, because it was swapped out at once, is not told. */
+/* Without a page fault: what is not in memory, because it was swapped out at once, is left out. */
 static __always_inline void write_args(struct rec_args *rec, struct task_struct *task, __u64 from, __u64 len, __u32 room)
 {
 	if (len > room) {

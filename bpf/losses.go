@@ -72,8 +72,8 @@ func (l *lossCounters) take(cause LossCause) []Loss {
 	return taken
 }
 
-// TailLosses takes what was lost and is not told by a lost record in a ring: because none fitted since, or because it
-// was lost by nesting, which no record tells. It is complete after [Tracer.Disarm].
+// TailLosses returns the losses without a lost record in a ring: because none fitted later, or because the event was lost by
+// nesting, which has no record. It is complete after [Tracer.Disarm].
 func (t *Tracer) TailLosses() ([]Loss, error) {
 	return append(t.losses.take(FullRing), t.refusals.take(Nesting)...), nil
 }

@@ -21,7 +21,7 @@ func TestHandledAndLostAddUpToWhatHappened(t *testing.T) {
 	t.Error("other processes were never quiet enough at the edges of the window")
 }
 
-// lossesAddUp tells whether both tracers had the same window: nothing happened between opening one and the other.
+// lossesAddUp reports whether both tracers had the same window: nothing happened between opening one and the other.
 func lossesAddUp(t *testing.T) bool {
 	var roomy, tight *Tracer
 	var inBand []record
@@ -51,14 +51,14 @@ func lossesAddUp(t *testing.T) bool {
 	must(t, roomy.Disarm())
 	inBand = append(inBand, drain(tight)...)
 
-	var happened, handled, told, untold [ringdata.KindEvents]int
+	var happened, handled, reported, atEnd [ringdata.KindEvents]int
 	for _, r := range drain(roomy) {
 		if r.ts() < opened || r.ts() > shut {
 			return false
 		}
 		happened[place(r)]++
 	}
-	var lastTold [1024]int64
+	var lastReported [1024]int64
 	for _, r := range inBand {
 		if r.kind() != ringdata.KindLost {
 			handled[place(r)]++
@@ -67,17 +67,17 @@ func lossesAddUp(t *testing.T) bool {
 		sum := 0
 		for kind := range ringdata.KindEvents {
 			sum += r.u32(ringdata.LostCounts + 4*kind)
-			told[kind] += r.u32(ringdata.LostCounts + 4*kind)
+			reported[kind] += r.u32(ringdata.LostCounts + 4*kind)
 		}
-		if from := r.u64(ringdata.LostFrom); from < max(opened, lastTold[r.cpu()]) || from > r.ts() || sum == 0 {
-			t.Errorf("%d losses told at %d since %d, the window opened at %d and the last ones were told at %d", sum, r.ts(), from, opened, lastTold[r.cpu()])
+		if from := r.u64(ringdata.LostFrom); from < max(opened, lastReported[r.cpu()]) || from > r.ts() || sum == 0 {
+			t.Errorf("%d losses reported at %d since %d, the window opened at %d and the last ones were reported at %d", sum, r.ts(), from, opened, lastReported[r.cpu()])
 		}
-		lastTold[r.cpu()] = r.ts()
+		lastReported[r.cpu()] = r.ts()
 	}
 	left, err := tight.TailLosses()
 	must(t, err)
 	for _, l := range left {
-		untold[l.Kind] += int(l.Count)
+		atEnd[l.Kind] += int(l.Count)
 		if l.From < opened || l.From > shut {
 			t.Errorf("tail loss from %d, the window is %d to %d", l.From, opened, shut)
 		}
@@ -92,12 +92,12 @@ func lossesAddUp(t *testing.T) bool {
 		}
 	}
 	for kind := uint8(LostDefinition); kind <= ringdata.KindFree; kind++ {
-		if handled[kind]+told[kind]+untold[kind] != happened[kind] {
-			t.Errorf("kind %d: %d handled, %d told as lost, %d at the end; %d happened", kind, handled[kind], told[kind], untold[kind], happened[kind])
+		if handled[kind]+reported[kind]+atEnd[kind] != happened[kind] {
+			t.Errorf("kind %d: %d handled, %d reported as lost, %d at the end; %d happened", kind, handled[kind], reported[kind], atEnd[kind], happened[kind])
 		}
 	}
-	if told[ringdata.KindSwitch] == 0 || told[ringdata.KindWaking] == 0 || untold[ringdata.KindRename] == 0 || happened[LostDefinition] == 0 || handled[ringdata.KindSwitch] == 0 {
-		t.Errorf("handled %v, told %v, at the end %v: the test does not test", handled, told, untold)
+	if reported[ringdata.KindSwitch] == 0 || reported[ringdata.KindWaking] == 0 || atEnd[ringdata.KindRename] == 0 || happened[LostDefinition] == 0 || handled[ringdata.KindSwitch] == 0 {
+		t.Errorf("handled %v, reported %v, at the end %v: the test does not test", handled, reported, atEnd)
 	}
 	if again, _ := tight.TailLosses(); len(again) != 0 {
 		t.Errorf("taken twice: %v", again)

@@ -117,7 +117,7 @@ func (t *Tracer) ReadBlocked(w io.Writer, since int64) error {
 		return fmt.Errorf("read where threads are blocked: %w", fs.ErrNotExist)
 	}
 	if err := t.collection.Variables["closed_at"].Set(uint64(since)); err != nil {
-		return fmt.Errorf("tell the iterator when the window closed: %w", err)
+		return fmt.Errorf("set the time of the window's end for the task iterator: %w", err)
 	}
 	return t.readIterator(t.blocked, w)
 }

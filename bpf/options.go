@@ -9,7 +9,7 @@ type Options struct {
 	Rings     int          // CPUs share rings when there are more of them; 0: one ring a CPU
 	RingBytes int          // size of each, a power of two and at least a page; 0: 8 MiB
 	Off       format.Group // groups that are switched off; task-life records are still written, without the filters' bits, to identify threads
-	NoArgs    bool         // an exec does not tell the command line
+	NoArgs    bool         // an exec is recorded without its command line
 	Sample    Sample
 	OffCPU    OffCPU
 	Waker     Stacks

@@ -69,7 +69,7 @@ func (o *Options) tracepoints() []string {
 	return names
 }
 
-// dropUnwanted leaves only the programs that were asked for.
+// dropUnwanted leaves only the requested programs.
 func (o *Options) dropUnwanted(spec *ebpf.CollectionSpec) {
 	for _, p := range programs() {
 		if !o.wants(p) {

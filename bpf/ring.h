@@ -320,7 +320,7 @@ const volatile __u64 wake_bytes; /* that a ring holds before its reader is woken
 
 /*
  * Wakes the reader of this CPU's ring when that fills. Records wake nobody: this is for the timer, which comes seldom
- * enough to ask.
+ * enough to check.
  */
 static __always_inline void wake_reader(void)
 {

@@ -43,7 +43,7 @@ const (
 	wakeRing   = 4 << 20
 )
 
-// WakesReader tells whether the timer wakes who waits for a ring that fills, so that the ring need not be looked at
+// WakesReader reports whether the timer wakes the reader when a ring fills, so that the ring need not be looked at
 // often. It comes on CPUs that are busy; what idle ones write is little.
 func (o *Options) WakesReader() bool {
 	return o.Sample.Period > 0 && o.Sample.Period <= wakePeriod && o.RingBytes >= wakeRing
@@ -65,14 +65,14 @@ type SampleEvent struct {
 	ID  uint64 // as its records say it
 }
 
-// SampleEvents are those of the CPUs that are online, if sampling was asked for.
+// SampleEvents are those of the CPUs that are online, if sampling was requested.
 func (t *Tracer) SampleEvents() []SampleEvent {
 	t.sampling.Lock()
 	defer t.sampling.Unlock()
 	return slices.Clone(t.samples)
 }
 
-// SampleCPU begins to sample a CPU that has come online since [Load], if sampling was asked for. One that was sampled
+// SampleCPU begins to sample a CPU that has come online since [Load], if sampling was requested. One that was sampled
 // before and has been offline gets a new event: the kernel takes events off a CPU that goes offline and never puts them
 // back. With an error, or if it is offline again, it is as before.
 func (t *Tracer) SampleCPU(cpu int) error {
@@ -148,7 +148,7 @@ func (s *Sample) checkRate() error {
 	}
 	limit, err := perfSetting("perf_event_max_sample_rate")
 	if err != nil {
-		return nil // the kernel itself will tell by throttling
+		return nil // the kernel itself will report that by throttling
 	}
 	if rate := float64(time.Second) / float64(s.Interval()); rate >= float64(limit) {
 		return unsupported(unix.EINVAL, "sampling %.0f times a second is more than the kernel allows: kernel.perf_event_max_sample_rate is %d; "+

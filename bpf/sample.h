@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What a CPU is doing, asked by a timer: perf's software clock, whose handler is a hard interrupt. Sees no code that
+ * What a CPU is doing, sampled by a timer: perf's software clock, whose handler is a hard interrupt. Sees no code that
  * runs with interrupts off, but what turns them on again; and no idle thread, which the event leaves out.
  */
 #ifndef WPROF_SAMPLE_H

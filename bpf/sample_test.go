@@ -272,7 +272,7 @@ func forbid(number uint32) error {
 	return nil
 }
 
-// The events can tell into the buffer of another event on the same CPU when the kernel throttles them.
+// The events can report into the buffer of another event on the same CPU when the kernel throttles them.
 func TestSampleEventsCanBeRedirected(t *testing.T) {
 	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: 100 * time.Microsecond}})
 	for _, e := range tracer.SampleEvents() {
@@ -296,9 +296,9 @@ func TestSampleEventsCanBeRedirected(t *testing.T) {
 // A CPU that has been offline is sampled by a new event.
 func TestCPUIsSampledAnew(t *testing.T) {
 	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: time.Millisecond}})
-	told := map[uint64]bool{}
+	reported := map[uint64]bool{}
 	must(t, tracer.OnSampleEvent(func(e SampleEvent) error {
-		told[e.ID] = true
+		reported[e.ID] = true
 		return nil
 	}))
 	old := tracer.SampleEvents()
@@ -319,11 +319,11 @@ func TestCPUIsSampledAnew(t *testing.T) {
 		}
 	}
 	events := tracer.SampleEvents()
-	if len(events) != len(old) || len(told) != 2*len(old) {
-		t.Errorf("%d events in the place of %d, %d were told of", len(events), len(old), len(told))
+	if len(events) != len(old) || len(reported) != 2*len(old) {
+		t.Errorf("%d events in the place of %d, %d were reported", len(events), len(old), len(reported))
 	}
 	for _, e := range events {
-		if n := sampled[e.CPU]; n < 20 || n > 1000 || !told[e.ID] {
+		if n := sampled[e.CPU]; n < 20 || n > 1000 || !reported[e.ID] {
 			t.Errorf("CPU %d: %d samples, want about 200", e.CPU, n)
 		}
 	}

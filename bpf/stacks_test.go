@@ -45,7 +45,7 @@ func checkStacks(t *testing.T, records []record) (stacks map[uint64]record, samp
 		case ringdata.KindStack:
 			if first, ok := stacks[r.stackID()]; ok {
 				if first.stackPID() != r.stackPID() || first.addresses() != r.addresses() {
-					t.Errorf("stack %#x is told as two different ones", r.stackID())
+					t.Errorf("stack %#x is written as two different ones", r.stackID())
 				}
 				continue
 			}
@@ -127,9 +127,9 @@ func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 					user++
 				}
 			}
-			t.Logf("%d samples, %d user and %d kernel stacks, %d told again", samples, user, kernel, again)
+			t.Logf("%d samples, %d user and %d kernel stacks, %d written again", samples, user, kernel, again)
 			if samples < 1000 || user < 50 || kernel < 50 || again < 50 {
-				t.Errorf("%d samples, %d user and %d kernel stacks, %d told again: the test does not test", samples, user, kernel, again)
+				t.Errorf("%d samples, %d user and %d kernel stacks, %d written again: the test does not test", samples, user, kernel, again)
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
 // bump is when a generation began: not before and not after.
 type bump struct{ before, after int64 }
 
-// checkGenerations returns how many stacks were told that an earlier generation had told already.
+// checkGenerations returns how many stacks were written that an earlier generation had written already.
 func checkGenerations(t *testing.T, records []record, bumps []bump) (again int) {
 	t.Helper()
 	last := map[uint64]int64{}
@@ -326,14 +326,14 @@ func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 	records = append(records, last...)
 	slices.SortStableFunc(records, func(a, b record) int { return int(a.ts() - b.ts()) })
 	checkStacks(t, records)
-	told := 0
+	lost := 0
 	for _, r := range records {
 		if r.is(ringdata.KindLost) {
-			told += r.u32(24 + 4*LostDefinition)
+			lost += r.u32(24 + 4*LostDefinition)
 		}
 	}
-	if told < without || without == 0 {
-		t.Errorf("%d stacks are told as lost, %d samples lack one", told, without)
+	if lost < without || without == 0 {
+		t.Errorf("%d stacks are reported as lost, %d samples lack one", lost, without)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestRefusedNestingIsCounted(t *testing.T) {
 		t.Errorf("%d samples counted as refused, want about 100", refused)
 	}
 	take(4, 0)
-	must(t, tracer.SetGeneration(1)) // which has none of the stacks that were told at first
+	must(t, tracer.SetGeneration(1)) // which has none of the stacks that were written at first
 	if sampled() == 0 {
 		t.Error("no sample with all levels free again")
 	}

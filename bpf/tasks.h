@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * All live threads and since when each is in its state, 0.4 to 1.1 us a thread. Idle threads are in no list: a CPU
- * on which no thread is told to run is idle.
+ * on which no thread is reported to run is idle.
  *
  * The kernel keeps no time at which a thread left its CPU. It keeps, in the run queue's clock, when it was put there
  * last, and how long it ran: together that is when it left. The run queue's clock is sched_clock(); CLOCK_MONOTONIC is
  * ahead of it by an offset that is learnt here, at the run queue of the CPU that the iterator runs on, whose clock is
  * fresh because user space has just yielded. Threads that measured it themselves: right within 50 us, where what the
- * run queue's time without interrupts and stolen time told was wrong by up to a second a minute.
+ * run queue's time without interrupts and stolen time was wrong by up to a second a minute.
  */
 #ifndef WPROF_TASKS_H
 #define WPROF_TASKS_H

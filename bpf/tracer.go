@@ -35,11 +35,11 @@ type Tracer struct {
 	sampling sync.Mutex // CPUs come online at any time
 	samples  []SampleEvent
 	started  bool                    // the window is open
-	watched  func(SampleEvent) error // nil: nobody asked
+	watched  func(SampleEvent) error // nil: none
 
 	reading sync.Mutex // the task iterators keep their clock in a variable
 	tasks   *link.Iter
-	blocked *link.Iter // nil: not asked for
+	blocked *link.Iter // nil: not requested
 }
 
 // Load loads and attaches the programs. The window is shut until [Tracer.Arm]. An [Unsupported] says what is
@@ -183,7 +183,7 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 	return loadError(err)
 }
 
-// dropTypes closes what the library keeps open of each program's types, which only serves to ask for them: with it, a
+// dropTypes closes what the library keeps open of each program's types, which only serves to look them up: with it, a
 // limit of 64 open files would be too low.
 func (t *Tracer) dropTypes() error {
 	for name, p := range t.collection.Programs {

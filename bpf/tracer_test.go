@@ -80,7 +80,7 @@ func TestSwitchesAreThoseThatTheKernelCounts(t *testing.T) {
 	came := count(records, func(r record) bool { return during(r) && r.next() == p.first })
 	// How it came is seen when it leaves again: the first time belongs to before the window, the last one ends after it.
 	leaves := leaving(records, p.first, begin)
-	came += count(leaves[min(1, len(leaves)):min(left+1, len(leaves))], func(d departure) bool { return d.untold })
+	came += count(leaves[min(1, len(leaves)):min(left+1, len(leaves))], func(d departure) bool { return d.unknown })
 	if want := int(after - before); left != want || came != want || want < 1000 {
 		t.Errorf("the thread left %d times and came %d times, the kernel counts %d", left, came, want)
 	}

@@ -322,7 +322,7 @@ func TestColumnsOfOneCaptureOnly(t *testing.T) {
 		status       int
 	}{
 		{"-k switch,timer", "", 0}, {"", "", 0}, {"", "", 0},
-		{"-k switch", "waking.parquet is there from before", 1}, {"--no-stacks", "stacks.parquet is there from before", 1},
+		{"-k switch", "waking.parquet of an earlier conversion", 1}, {"--no-stacks", "stacks.parquet of an earlier conversion", 1},
 	} {
 		got := run(t, stream, append(strings.Fields(c.args), "--parquet", dir)...)
 		if got.Status != c.status || !strings.Contains(string(got.Stderr), c.stderr) {

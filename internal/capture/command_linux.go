@@ -68,7 +68,7 @@ func search(command string) (path string, err error) {
 	return "", failure
 }
 
-// executable tells why a file cannot be executed.
+// executable returns why a file cannot be executed.
 func executable(path string) error {
 	stat, err := os.Stat(path)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// Config is what a recording was asked to be.
+// Config is the options of a recording.
 type Config struct {
 	Duration    time.Duration // 0: until stopped
 	Command     []string      // nil: none
@@ -91,20 +91,20 @@ func cpusToServe(cpus []*format.Cpu) int {
 	return n
 }
 
-// filtered tells whether only some threads are recorded.
+// filtered reports whether only some threads are recorded.
 func (cfg *Config) filtered() bool {
 	f := cfg.Kernel.Filter
 	return cfg.Kernel.Follow || len(f.PIDs)+len(f.NoPIDs)+len(f.TIDs)+len(f.NoTIDs)+len(f.Names)+len(f.NoNames)+
 		len(f.ThreadNames)+len(f.NoThreadNames) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
 }
 
-// byID tells whether threads are chosen by their ids.
+// byID reports whether threads are chosen by their ids.
 func (cfg *Config) byID() bool {
 	f := cfg.Kernel.Filter
 	return cfg.Kernel.Follow || len(f.PIDs)+len(f.NoPIDs)+len(f.TIDs)+len(f.NoTIDs) > 0 || f.NoSelf
 }
 
-// setKernel chooses what the kernel programs are told.
+// setKernel sets the options of the kernel programs.
 func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	spec, err := filter.FromInvocation(inv)
 	if err != nil {
@@ -140,7 +140,7 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	return cfg.setStacks()
 }
 
-// setStacks tells the kernel programs of what to take stacks. Those of what is not recorded have no place.
+// setStacks sets of which events the kernel programs take stacks: only of those that are recorded.
 func (cfg *Config) setStacks() error {
 	s, k := &cfg.Stacks, &cfg.Kernel
 	if s.OffCPU && k.Off&format.GroupSched != 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// releaseEvery is how often files are checked, and how long they are held at least. A shorter recording copies nothing.
+	// releaseEvery is the interval between checks of files, and the least time for which they are held. A shorter recording copies nothing.
 	releaseEvery = 2 * time.Second
 	// maxBatches bounds the memory of what is copied, and how many batches the draining thread writes after a round.
 	maxBatches = 8

@@ -33,7 +33,7 @@ type drainer struct {
 	limits   []uint64
 	drained  []uint64
 	read     []uint64 // bytes taken from each ring so far
-	// side appends what the kernel has told of mappings until it is called; nil: that is not wanted.
+	// side appends the side-band records up to the call; nil: not wanted.
 	side    func([]byte) []byte
 	records []byte
 	full    bool // a ring may have been full since wasFull was called
@@ -49,7 +49,7 @@ func newDrainer(rings []ring, ringBytes int, sink sink) *drainer {
 }
 
 // Round moves one round: clock first, then all producer positions, so that what is written beyond them is not older
-// than the clock. It tells how full the fullest ring was, and whether everything up to the positions was moved: a
+// than the clock. It returns how full the fullest ring was, and whether everything up to the positions was moved: a
 // record that is still being written holds back its ring.
 func (d *drainer) Round() (fill float64, all bool, err error) {
 	round := spool.Round{Time: d.time(), Producer: d.limits, Drained: d.drained}
@@ -103,7 +103,7 @@ func (d *drainer) wasFull() bool {
 	return full
 }
 
-// closed tells that nothing is written any more that happened after the window closed. A recording that is cut off ends with
+// closed says that no more events from after the window are written. A recording that is cut off ends with
 // its last round, which must not lie where nobody recorded.
 func (d *drainer) closed(at int64) { d.last = at }
 
@@ -118,7 +118,7 @@ func (d *drainer) time() int64 {
 	return now
 }
 
-// drainSide moves the side-band. It comes after the rings: what a record of the round needs to be understood was told
+// drainSide moves the side-band. It comes after the rings: what is needed to understand a record of the round was reported
 // before that record was written.
 func (d *drainer) drainSide() error {
 	if d.side == nil {

@@ -89,7 +89,7 @@ func changesModules(message []byte) bool {
 	return false
 }
 
-// close returns when no more CPUs are told of.
+// close returns when no more CPUs are reported.
 func (h *hotplug) close() {
 	_ = h.events.Close()
 	if h.started {

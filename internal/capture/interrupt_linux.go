@@ -22,7 +22,7 @@ type interruptible struct {
 	begin  func() assemble.Namer // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
 	stop   <-chan struct{}
 	limit  time.Duration  // of one module
-	poll   time.Duration  // how often the thread that reads symbols is checked
+	poll   time.Duration  // interval between checks of the thread that reads symbols
 	names  assemble.Namer // nil: begin has to be called
 	hung   []string       // paths of the modules that were left out
 	failed error          // why there are no more names

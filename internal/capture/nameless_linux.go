@@ -34,7 +34,7 @@ func nameless(stacks Stacks) string {
 }
 
 // unknown says that this process sees only some of the machine's threads; "" when it sees all. The kernel lists those of
-// the PID namespace of whoever asks, and others become known by what they do.
+// the PID namespace of the reader, and others become known by what they do.
 func unknown() string {
 	if proc.InitPIDNamespace() {
 		return ""
@@ -121,7 +121,7 @@ func missingForFiles(have proc.Capabilities) []string {
 	return missing
 }
 
-// kernelHidden tells whether /proc/kallsyms shows zeros in place of addresses (kernel/kallsyms.c: kallsyms_show_value).
+// kernelHidden reports whether /proc/kallsyms shows zeros in place of addresses (kernel/kallsyms.c: kallsyms_show_value).
 // Kernels before 6.15 list a few hundred symbols of CPUs first, whose addresses are small.
 func kernelHidden() bool {
 	f, err := os.Open("/proc/kallsyms")

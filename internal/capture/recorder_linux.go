@@ -146,7 +146,7 @@ func (r *recorder) modulesChanged() {
 }
 
 // cameOnline samples a CPU that was offline when the recording began, or has been since. Its switches and wakeups are
-// told in any case.
+// recorded in any case.
 func (r *recorder) cameOnline(cpu int) {
 	var err error
 	if r.code != nil {
@@ -160,7 +160,7 @@ func (r *recorder) cameOnline(cpu int) {
 	}
 }
 
-// beginSide tells what the side-band tells of: mappings for samples, and the command lines of what runs already.
+// beginSide starts the side-band: mappings for samples, and the command lines of processes that exist already.
 func (r *recorder) beginSide() error {
 	if r.code == nil {
 		var commands []byte
@@ -350,7 +350,7 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 
 // closeWindow ends the window and takes everything that was written in it.
 //
-// All threads are listed once more before: where switches were lost, that alone tells who is blocked.
+// All threads are listed once more before: where switches were lost, only that shows who is blocked.
 func (r *recorder) closeWindow() error {
 	if err := r.listTasks(); err != nil {
 		return err
@@ -412,7 +412,7 @@ func (r *recorder) end() error {
 	return r.writer.End(tail)
 }
 
-// listBlocked tells where the threads are that have not come back.
+// listBlocked takes the stacks of the threads that are still blocked.
 func (r *recorder) listBlocked() error {
 	if !r.cfg.Stacks.OffCPU {
 		return nil
@@ -424,7 +424,7 @@ func (r *recorder) listBlocked() error {
 	return r.writer.Blocked(list.Bytes())
 }
 
-// tail gathers what no record tells.
+// tail gathers what no record contains.
 func (r *recorder) tail() (spool.Tail, error) {
 	clocks, err := proc.ReadClocks()
 	if err != nil {
@@ -447,8 +447,8 @@ func (r *recorder) tail() (spool.Tail, error) {
 		})
 	}
 	tail.Losses = append(tail.Losses, skipped(tail.Programs, r.open)...)
-	untold, err := r.untoldMappings()
-	tail.Losses = append(tail.Losses, untold...)
+	unreported, err := r.unreportedMappings()
+	tail.Losses = append(tail.Losses, unreported...)
 	return tail, err
 }
 
@@ -473,13 +473,13 @@ func skipped(programs []*format.ProgramCost, since int64) (losses []spool.Loss) 
 	return losses
 }
 
-// untoldMappings are the side-band records that were lost at the end. As in a recording, they are losses of samples.
-func (r *recorder) untoldMappings() (losses []spool.Loss, err error) {
+// unreportedMappings are the side-band records that were lost at the end. As in a recording, they are losses of samples.
+func (r *recorder) unreportedMappings() (losses []spool.Loss, err error) {
 	if r.code == nil {
 		return nil, nil
 	}
-	untold, err := r.code.watcher.Untold(r.close)
-	for _, u := range untold {
+	unreported, err := r.code.watcher.Unreported(r.close)
+	for _, u := range unreported {
 		losses = append(losses, spool.Loss{CPU: uint32(u.CPU), Kind: format.KindSample, Cause: format.CauseSideband, Count: u.Count, From: u.From})
 	}
 	return losses, err

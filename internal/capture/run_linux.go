@@ -267,7 +267,7 @@ func (s *session) salvage(cause error) error {
 	return s.write(recorded)
 }
 
-// isFull tells whether a file could not grow.
+// isFull reports whether a file could not grow.
 func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
@@ -324,7 +324,7 @@ func (s *session) recordLive() error {
 	return err
 }
 
-// outgrew tells whether a recording has ended early because its spool could not grow, and notes that it has.
+// outgrew reports whether a recording has ended early because its spool could not grow, and notes that it has.
 func (s *session) outgrew(cause error) bool {
 	if s.rec.open == 0 || !isFull(cause) {
 		return false

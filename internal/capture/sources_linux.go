@@ -36,13 +36,13 @@ type Stacks struct {
 	offCPUAsked, wakerAsked bool
 }
 
-// Any tells whether anything needs to know of code.
+// Any reports whether anything needs to know of code.
 func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker }
 
 // StackKinds are the words that -S takes.
 func StackKinds() []string { return []string{nameTimer, nameOffCPU, nameWaker, nameAll} }
 
-// CheckStacks judges one value of -S before anything happens.
+// CheckStacks validates one value of -S before anything happens.
 func CheckStacks(value string) error { return new(Stacks).add(value) }
 
 // stacks reads -S and the flags beside it. Without -S, and with -S alone, the defaults hold; -SKIND replaces them and
@@ -141,7 +141,7 @@ func periodOf(rate string) (time.Duration, error) {
 	return period, nil
 }
 
-// sources are what the session tells of them.
+// sources are the entries of the session for them.
 func (s Stacks) sources() []*format.Source {
 	if s.Timer == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (s Stacks) sources() []*format.Source {
 	return []*format.Source{{Id: sourceTimer, Name: nameTimer, Period: timer.Interval().Nanoseconds()}}
 }
 
-// samples tells which are taken, as one would: every 10ms of a CPU, with kernel and user stacks.
+// samples describes the samples taken: every 10ms of a CPU, with kernel and user stacks.
 func (s Stacks) samples() string {
 	return fmt.Sprintf("every %s of a CPU, with %s", s.Timer, s.parts())
 }

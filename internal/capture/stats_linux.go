@@ -11,7 +11,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// writeStats prints what --stats asked for: what the kernel programs, the rings and the recorder have cost.
+// writeStats prints the statistics of --stats: what the kernel programs, the rings and the recorder have cost.
 func (s *session) writeStats(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "program\truns\tns/run\tskipped\t\n")
@@ -45,7 +45,7 @@ func (s *session) lostByRing() []uint64 {
 	return lost
 }
 
-// sayOpen tells, with -v, when the window has opened and how the recording is made.
+// sayOpen prints, with -v, when the window has opened and how the recording is made.
 func (s *session) sayOpen() {
 	<-s.rec.opened
 	if s.rec.open == 0 {

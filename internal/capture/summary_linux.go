@@ -39,7 +39,7 @@ func (o *Outcome) Lost() uint64 {
 	return lost
 }
 
-// Lossy tells whether anything is missing, counted or not.
+// Lossy reports whether anything is missing, counted or not.
 func (o *Outcome) Lossy() bool { return len(o.Losses) > 0 }
 
 // Summary is the line that a recording ends with: what was recorded, what it cost, and what was lost with the flag
@@ -135,7 +135,7 @@ func causeText(cause format.Cause) string {
 	case format.CauseDefinition:
 		return "no room for stacks, command lines or names"
 	case format.CauseSideband:
-		return "mappings not told"
+		return "mappings lost"
 	}
 	name, _ := cause.Name()
 	return name

@@ -59,6 +59,6 @@ func TestManyCutStacksAreToldWithWhereTheyEnd(t *testing.T) {
 	}
 	o.Stacks.Cut = 200
 	if got := o.CutText(); got != "" {
-		t.Errorf("a fifth is told: %s", got)
+		t.Errorf("a fifth is reported: %s", got)
 	}
 }

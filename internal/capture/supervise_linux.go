@@ -83,7 +83,7 @@ func terminalColumns(w io.Writer) int {
 	return 80
 }
 
-// countdown tells a person at a terminal how long it will take.
+// countdown shows the remaining time on a terminal.
 func (s *session) countdown(finished <-chan struct{}) {
 	if !s.inv.StderrIsTerminal() || s.cfg.Duration < 2*time.Second {
 		return

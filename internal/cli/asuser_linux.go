@@ -10,7 +10,7 @@ import (
 
 // AsUser calls a function with no more right to files than the user has who runs the tool: capabilities that the
 // program's file was given, for looking at other users' processes, are no leave to read other users' files. None of them is
-// in effect meanwhile, because there are many ways to a file: those that let one look at a process also open what
+// in effect meanwhile, because a file can be reached by several paths: those that allow access to a process also open what
 // /proc/PID/cwd, root and exe lead to. What counts is the thread, so the function must not go on in another goroutine.
 func AsUser(do func() error) error {
 	if os.Getuid() == 0 {

@@ -42,7 +42,7 @@ func (w *watcher) wait() bool {
 	if !ok {
 		return false
 	}
-	// Linux reports both conditions unasked; Darwin looks at a descriptor only if it is asked for something.
+	// Linux always reports both conditions; Darwin checks a descriptor only if some event is requested.
 	const gone = unix.POLLERR | unix.POLLHUP
 	for {
 		fds := []unix.PollFd{{Fd: int32(w.fd), Events: gone}, {Fd: int32(wake), Events: unix.POLLIN}}

@@ -9,7 +9,7 @@ import (
 // abortLimit bounds what is undone before the tool dies by a signal: whoever sent it has waited long enough then.
 const abortLimit = 2 * time.Second
 
-// ending decides between the two ways in which a run ends. Either the tool's Run returns, or a signal or a closed pipe
+// ending decides how a run ends. Either the tool's Run returns, or a signal or a closed pipe
 // ends the process; whichever comes first locks the other out, so that what the clean-up breaks under the running tool
 // never shows as an error message or as another exit status.
 type ending struct {

@@ -20,7 +20,7 @@ type status struct {
 	text string
 }
 
-// statuses are what the manual says about the exit status. Of lost events only those tools tell that can be asked to mind them.
+// statuses are the exit statuses in the manual. The one for lost events is listed only for tools with --fail-on-loss.
 func (t Tool) statuses() []status {
 	all := []status{
 		{ExitOK, "done"},

@@ -110,7 +110,7 @@ func (j *joined) look(f *os.File, name string, count int) error {
 	return nil
 }
 
-// Finite tells whether all of it are regular files.
+// Finite reports whether all files are regular.
 func (j *joined) Finite() bool { return j.isFinite }
 
 func (j *joined) Read(b []byte) (int, error) {

@@ -31,8 +31,7 @@ func InputError(doing, source string, err error) error {
 	return WithCode(ExitFailed, err)
 }
 
-// EndsWell tells whether what came of an input before an error ends well-formed all the same: sections that cannot be read
-// turn up late on a pipe.
+// EndsWell reports whether the output is complete up to the place of an error: on a pipe, sections that cannot be read are found late.
 func EndsWell(err error) bool {
 	return errors.Is(err, format.ErrOverlap) || errors.Is(err, format.ErrNewer)
 }

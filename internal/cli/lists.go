@@ -42,7 +42,7 @@ func EmptyEntry(list, hint string) error {
 	return fmt.Errorf("%q has an empty entry; %s", list, hint)
 }
 
-// readList reads the file with its user's rights, to the end: files in /proc judge each reading, not the opening alone.
+// readList reads the file with its user's rights, to the end: files in /proc check permissions at each read, not only when opened.
 func readList(name string) (lines []string, err error) {
 	err = AsUser(func() (err error) {
 		lines, err = readLines(name)

@@ -92,7 +92,7 @@ func (inv *Invocation) createOutput(path, name string, binary bool) (*Output, er
 	return inv.opened(path, false, binary)
 }
 
-// isInput tells whether a path leads to a file that is being read. Under its temporary name the output would not harm it,
+// isInput reports whether a path leads to a file that is being read. Under its temporary name the output would not harm it,
 // but it would be gone at the end.
 func (inv *Invocation) isInput(path string) bool {
 	info, err := os.Stat(path)

@@ -16,10 +16,10 @@ const noFollow = unix.O_NOFOLLOW
 // errReadOnly is what a read-only file system answers.
 const errReadOnly = unix.EROFS
 
-// isFull tells whether there is no room left, on the disk or for this user.
+// isFull reports whether there is no room left, on the disk or for this user.
 func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// isTooLong tells whether a file may not grow (setrlimit(2), RLIMIT_FSIZE).
+// isTooLong reports whether a file may not grow (setrlimit(2), RLIMIT_FSIZE).
 func isTooLong(err error) bool { return errors.Is(err, unix.EFBIG) }
 
 var errSticky = errors.New("it belongs to another user, and nobody else may replace it in this folder")

@@ -22,7 +22,7 @@ func TestHelpIsCompleteAndNarrow(t *testing.T) {
 	}
 }
 
-// Only a tool that can end with the status of lost events tells of it.
+// Only pages of tools that can exit with the status of lost events list it.
 func TestExitStatusOfLossIsThatOfItsFlag(t *testing.T) {
 	with := sample(nil)
 	with.Groups = append(with.Groups, Group{Title: "Loss", Flags: []Flag{{Name: "fail-on-loss", Usage: "Mind losses."}}})
@@ -32,7 +32,7 @@ func TestExitStatusOfLossIsThatOfItsFlag(t *testing.T) {
 	}{{sample(nil), false}, {with, true}} {
 		for page, text := range map[string]string{"help": c.tool.help(), "manual": c.tool.man()} {
 			if got := strings.Contains(text, "events were lost"); got != c.want {
-				t.Errorf("the %s tells of lost events: %v, want %v:\n%s", page, got, c.want, text)
+				t.Errorf("the %s lists lost events: %v, want %v:\n%s", page, got, c.want, text)
 			}
 		}
 	}

@@ -53,14 +53,14 @@ func (t Tool) parserFlags() []cli.Flag {
 	return flags
 }
 
-// check judges every value that was given.
+// check validates every value that was given.
 func (inv *Invocation) check() error {
 	for _, f := range inv.Tool.flags() {
 		if !inv.IsSet(f.Name) || f.Kind == Bool {
 			continue
 		}
 		for _, v := range inv.given(f) {
-			if err := f.judge(v); err != nil {
+			if err := f.validate(v); err != nil {
 				return Usagef("--%s: %w", f.Name, err)
 			}
 		}
@@ -76,7 +76,7 @@ func (inv *Invocation) given(f Flag) []string {
 	return []string{inv.values.String(key(f.Name))}
 }
 
-func (f Flag) judge(value string) error {
+func (f Flag) validate(value string) error {
 	var err error
 	switch f.Kind {
 	case Duration:

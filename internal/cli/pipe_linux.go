@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// widenPipe makes a pipe hold 1 MiB, the most that an unprivileged process may ask for: fewer switches between the
+// widenPipe makes a pipe hold 1 MiB, the most that an unprivileged process may set: fewer switches between the
 // tools of a pipeline. It is a help only.
 func widenPipe(f *os.File) {
 	if fd, ok := descriptor(f); ok {

@@ -107,7 +107,7 @@ func runProcessTool(inv *Invocation) error {
 	return out.Commit()
 }
 
-// say tells the test something without the tool's name before it.
+// say prints a line for the test, without the name of the tool before it.
 func (inv *Invocation) say(s string) { io.WriteString(inv.Std.Err, s) }
 
 func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endingSignals leaves out SIGHUP where it is ignored already, because then nohup(1) asked for that. SIGINT is always
+// endingSignals leaves out SIGHUP where it is ignored already, because then nohup(1) set that. SIGINT is always
 // taken: a script's shell starts "tool &" with it ignored, and the script's kill -INT must still stop a recording.
 func endingSignals() []os.Signal {
 	all := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGQUIT}
@@ -20,7 +20,7 @@ func endingSignals() []os.Signal {
 	return all
 }
 
-// isQuit tells of the signal that no tool goes on after.
+// isQuit reports whether a signal ends every tool at once.
 func isQuit(sig os.Signal) bool { return sig == unix.SIGQUIT }
 
 // raise ends the process by a signal's default action, so that the shell sees what ended it.

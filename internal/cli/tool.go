@@ -35,7 +35,7 @@ type Flag struct {
 	Files     bool               // the value is a file, for completion
 	ListFile  bool               // @FILE is a value, see [ExpandLists]; for completion
 	Repeat    bool               // documentation only: a List may always be repeated
-	Check     func(string) error // judges a value before anything else happens
+	Check     func(string) error // validates a value before anything else happens
 }
 
 // Group is a titled group of flags in the help.

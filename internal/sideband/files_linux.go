@@ -64,10 +64,10 @@ func (f *file) isHung() bool {
 // have been overwritten.
 const recheckAfter = 1e9
 
-// maxTries is how often opening a file is tried: a process can end too soon, and the next one that maps the file live longer.
+// maxTries is the number of attempts to open a file: a process can end too soon, and the next one that maps the file live longer.
 const maxTries = 4
 
-// buildKey tells apart the files of one build-id, of which only some may have symbols.
+// buildKey distinguishes the files of one build-id, of which only some may have symbols.
 type buildKey struct{ build, path string }
 
 // maxKnown bounds the files that are known, held or not.
@@ -281,7 +281,7 @@ func openByPath(r *Record, parent uint32) *os.File {
 	return nil
 }
 
-// isFileOf holds a file against what the kernel has told of a mapping.
+// isFileOf compares a file with what the kernel has reported of a mapping.
 func isFileOf(f *os.File, r *Record) bool {
 	if len(r.BuildID) > 0 {
 		build, err := ReadBuildID(f)
@@ -295,8 +295,8 @@ func isFileOf(f *os.File, r *Record) bool {
 	return !known || r.Generation == 0 || generation == r.Generation
 }
 
-// generationOf is the number that tells apart files that had the same inode one after the other. Not all file systems
-// tell it.
+// generationOf returns the inode generation, which distinguishes files that had the same inode one after the other. Not all file
+// systems have it.
 func generationOf(f *os.File) (uint64, bool) {
 	const getVersion = 0x80087601 // FS_IOC_GETVERSION, include/uapi/linux/fs.h: a long by name, an int in fact
 	var version uint64

@@ -21,7 +21,7 @@ func FuzzMapsLine(f *testing.F) {
 	})
 }
 
-// FuzzPerfRecord reads records of perf, which tell what programs have named.
+// FuzzPerfRecord reads records of perf, which have names chosen by programs.
 func FuzzPerfRecord(f *testing.F) {
 	f.Add(uint32(10), uint16(1<<14), make([]byte, 120))
 	f.Add(uint32(10), uint16(0), make([]byte, 120))

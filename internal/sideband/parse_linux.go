@@ -13,7 +13,7 @@ const (
 	miscBuildID  = 1 << 14 // PERF_RECORD_MISC_MMAP_BUILD_ID
 )
 
-// parse turns a perf record, without its header, into ours. Its texts belong to b. False: it tells nothing that matters.
+// parse converts a perf record without its header. Its texts belong to b. It returns false if the record is not needed.
 func parse(typ uint32, misc uint16, b []byte, cpu int, r *Record) bool {
 	*r = Record{CPU: uint32(cpu)}
 	le := binary.LittleEndian

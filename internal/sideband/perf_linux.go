@@ -43,15 +43,15 @@ type event struct {
 	stopping atomic.Bool   // the thread must not use the descriptors any more
 	done     chan struct{} // closed when it has ended
 
-	mu      sync.Mutex // of the reader's side; never held while a file is opened
-	closed  bool
-	tail    uint64
-	last    int64 // time of the last record, CLOCK_MONOTONIC ns
-	told    tellings
-	split   []byte // a record that the end of the ring has split
-	pending []byte // records that were not drained yet
-	wanted  []request
-	program bool // a program was reported since the thread last looked
+	mu       sync.Mutex // of the reader's side; never held while a file is opened
+	closed   bool
+	tail     uint64
+	last     int64 // time of the last record, CLOCK_MONOTONIC ns
+	reported lossReports
+	split    []byte // a record that the end of the ring has split
+	pending  []byte // records that were not drained yet
+	wanted   []request
+	program  bool // a program was reported since the thread last looked
 }
 
 // openEvent makes a CPU's event with a buffer of a number of pages, or fewer: without CAP_IPC_LOCK, the limit is
@@ -75,7 +75,7 @@ func openEventOf(cpu, pages int) (made *event, err error) {
 			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitKsymbol | perfBitBuildID,
 		Clockid: unix.CLOCK_MONOTONIC,
 		Wakeup:  uint32(pages * os.Getpagesize() / wakeShare),
-		// Since 6.0: how many records did not fit, also those that no record tells because none came after them.
+		// Since 6.0: the number of lost records, also those that no later record reported.
 		Read_format: unix.PERF_FORMAT_LOST,
 	}
 	e := &event{cpu: cpu, fd: -1, programs: -1, stop: -1, done: make(chan struct{})}
@@ -134,24 +134,24 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&e.mem[pageTail])), e.tail)
 }
 
-// untold is how many records did not fit that no record until then tells.
-func (e *event) untold(until int64) (uint64, error) {
+// unreported returns the number of lost records that no record before a time has reported.
+func (e *event) unreported(until int64) (uint64, error) {
 	var counts [16]byte // the event's value, and what was lost
 	if _, err := unix.Read(e.fd, counts[:]); err != nil {
-		return 0, fmt.Errorf("read how many mappings were not told: %w", err)
+		return 0, fmt.Errorf("read the number of lost mappings: %w", err)
 	}
 	lost := binary.NativeEndian.Uint64(counts[8:])
-	return lost - min(lost, e.told.sum(until)), nil
+	return lost - min(lost, e.reported.sum(until)), nil
 }
 
-// untoldNow is untold of an event that may be in use, or closed by now.
-func (e *event) untoldNow(until int64) (uint64, error) {
+// unreportedNow is like unreported, for an event that may be in use or closed.
+func (e *event) unreportedNow(until int64) (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return 0, nil
 	}
-	return e.untold(until)
+	return e.unreported(until)
 }
 
 // stopSoon makes the CPU's thread end, as soon as it is not opening a file.
@@ -190,30 +190,30 @@ func (e *event) close() error {
 	return errors.Join(errs...)
 }
 
-// tellings are the records of lost ones: the last few with their times, CLOCK_MONOTONIC ns, and the sum of all before.
-type tellings struct {
+// lossReports are the records about lost records: the last few with their times, CLOCK_MONOTONIC ns, and the sum of all before.
+type lossReports struct {
 	before uint64
-	last   []telling
+	last   []lossReport
 }
 
-type telling struct {
+type lossReport struct {
 	at    int64
 	count uint64
 }
 
-// maxTellings is more than come between the end of a window and the last look at the rings.
-const maxTellings = 1024
+// maxLossReports is more than come between the end of a window and the last look at the rings.
+const maxLossReports = 1024
 
-func (t *tellings) add(at int64, count uint64) {
-	if len(t.last) == maxTellings {
+func (t *lossReports) add(at int64, count uint64) {
+	if len(t.last) == maxLossReports {
 		t.before += t.last[0].count
 		t.last = append(t.last[:0], t.last[1:]...)
 	}
-	t.last = append(t.last, telling{at, count})
+	t.last = append(t.last, lossReport{at, count})
 }
 
-// sum is how many they tell until a time.
-func (t *tellings) sum(until int64) uint64 {
+// sum returns the number reported until a time.
+func (t *lossReports) sum(until int64) uint64 {
 	sum := t.before
 	for _, one := range t.last {
 		if one.at <= until {

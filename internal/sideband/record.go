@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// Kind is what a record tells.
+// Kind is the kind of a record.
 type Kind uint8
 
 const (
 	// KindMap is a new executable mapping of PID: Start, Length, Offset, and the file: Device, Inode, Generation
-	// or BuildID, and Path as perf tells it.
+	// or BuildID, and Path as perf reports it.
 	KindMap Kind = iota + 1
 	// KindExec is the end of all mappings of PID: it runs another program.
 	KindExec
@@ -21,7 +21,7 @@ const (
 	// KindCommand is the command line of PID in Data, each word ended by a 0, as /proc has it when the recording
 	// begins.
 	KindCommand
-	// KindLost is a number of records, Count, that the kernel could not tell on CPU.
+	// KindLost is a number of records, Count, that the kernel lost on CPU.
 	KindLost
 	// KindThrottled and KindUnthrottled are when the kernel stops and goes on sampling CPU.
 	KindThrottled

@@ -12,7 +12,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// scan tells of the processes that are there already: executable mappings and map files, and command lines if they are
+// scan reports the processes that exist already: executable mappings and map files, and command lines if they are
 // wanted.
 func (w *Watcher) scan(commands bool) error {
 	pids, err := proc.PIDs("/proc")
@@ -39,9 +39,9 @@ func (w *Watcher) scan(commands bool) error {
 // Unread are the processes that could not be read so far, because they hang.
 func (w *Watcher) Unread() []int { return w.visits.unread() }
 
-// scanProcess tells of one process. One that ends meanwhile tells what it still can.
+// scanProcess reports one process. Of one that ends meanwhile it reports what it could read.
 func (w *Watcher) scanProcess(pid uint32, commands bool) (out []byte) {
-	// Before the file is read: what changes afterwards is told by perf with a later time.
+	// Before the file is read: perf reports later changes with a later time.
 	now := proc.Monotonic()
 	tid, buf := readOf(pid, "maps", nil)
 	if len(buf) == 0 {

@@ -25,7 +25,7 @@ type Tables struct {
 
 const (
 	maxMappings = 1 << 20
-	// maxProcesses bounds processes whose end was never told.
+	// maxProcesses bounds processes whose end was not recorded.
 	maxProcesses = 1 << 17
 	// maxModules bounds files that come and go. What is forgotten is made again when it is needed.
 	maxModules = 1 << 17
@@ -77,7 +77,7 @@ type moduleKey struct {
 	build string
 	file  fileKey
 	state fileState
-	path  string // only where nothing else tells modules apart
+	path  string // only where nothing else distinguishes modules
 }
 
 // NewTables returns tables without a process.
@@ -87,7 +87,7 @@ func NewTables() *Tables {
 	}
 }
 
-// Apply takes the next record; their times do not decrease. Records that tell of no mapping change nothing.
+// Apply takes the next record; their times do not decrease. Records about anything but mappings change nothing.
 func (t *Tables) Apply(r *Record) {
 	t.clock = max(t.clock, r.Time)
 	switch r.Kind {
@@ -180,7 +180,7 @@ func (t *Tables) add(r *Record) {
 		m.offset = 0
 	}
 	if p.maps.has(&m) {
-		return // it was told and read from /proc, or only its protection has changed
+		return // perf reported it and it was read from /proc, or only its protection has changed
 	}
 	if t.mappings >= maxMappings {
 		t.refused++
@@ -199,7 +199,7 @@ func inFileKind(kind format.ModuleKind) bool { return kind == format.ModuleKind_
 
 func isGenerated(kind format.ModuleKind) bool { return kind == format.ModuleKind_MODULE_ANON }
 
-// has tells whether a mapping is there already.
+// has reports whether a mapping is there already.
 func (s *space) has(m *mapping) bool {
 	i := s.find(m.start)
 	return i >= 0 && m.end <= s.maps[i].end && s.maps[i].module == m.module && s.maps[i].offset+(m.start-s.maps[i].start) == m.offset

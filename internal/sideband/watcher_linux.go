@@ -79,7 +79,7 @@ type lineage struct {
 // maxOrigins bounds each half of Watcher.origins.
 const maxOrigins = 4096
 
-// Open begins: from now on nothing is missed. [Watcher.Start] tells of what was there before.
+// Open begins: from now on nothing is missed. [Watcher.Start] reports what exists already.
 func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
@@ -187,7 +187,7 @@ func (w *Watcher) openEvent(cpu int) (*event, error) {
 // settleTime is how long the start and the end of a recording wait for files that do not open.
 const settleTime = time.Second
 
-// Start tells of what is there already. It comes after Open, so that nothing falls between the two.
+// Start reports what exists already. It is called after Open, so that nothing is missed between the two.
 func (w *Watcher) Start() error {
 	err := w.scan(true)
 	w.Settle()
@@ -292,7 +292,7 @@ func (w *Watcher) read(e *event) {
 		}
 		e.last = r.Time
 		if r.Kind == KindLost {
-			e.told.add(r.Time, r.Count)
+			e.reported.add(r.Time, r.Count)
 		}
 		e.pending, e.wanted = w.take(&r, e.pending, e.wanted)
 	})
@@ -425,17 +425,17 @@ func (w *Watcher) replace(e *event) (old *event, ok bool) {
 	return old, true
 }
 
-// retire keeps what an event has told and was not drained yet, and gives it back.
+// retire keeps the records of an event that were not drained yet, and closes it.
 func (w *Watcher) retire(e *event) error {
 	e.stopThread(time.After(settleTime))
 	requests, _ := w.collect(e)
 	w.opener.add(requests)
-	untold, err := e.untoldNow(math.MaxInt64)
+	unreported, err := e.unreportedNow(math.MaxInt64)
 	e.mu.Lock()
 	w.mu.Lock()
 	w.scans = append(w.scans, e.pending...)
-	if untold > 0 {
-		w.scans = Append(w.scans, &Record{Kind: KindLost, Time: e.last, CPU: uint32(e.cpu), Count: untold})
+	if unreported > 0 {
+		w.scans = Append(w.scans, &Record{Kind: KindLost, Time: e.last, CPU: uint32(e.cpu), Count: unreported})
 	}
 	w.mu.Unlock()
 	e.mu.Unlock()
@@ -455,7 +455,7 @@ func (w *Watcher) Report(records []byte) {
 	w.scans = append(w.scans, records...)
 }
 
-// Drain appends the records that the kernel has told so far and that were not drained yet. Their times are those of
+// Drain appends the records that were not drained yet. Their times are those of
 // the clock, in the order of a CPU, not of all. It does not wait for files.
 func (w *Watcher) Drain(b []byte) []byte {
 	w.mu.Lock()
@@ -480,32 +480,32 @@ func (w *Watcher) drain(e *event, b []byte) []byte {
 	return b
 }
 
-// Untold is a number of records that did not fit into a CPU's buffer and that no record tells, because none has come
-// since.
-type Untold struct {
+// Unreported is the number of records that did not fit into a CPU's buffer and that no record has reported, because none came
+// later.
+type Unreported struct {
 	CPU   int
 	Count uint64
-	From  int64 // when the CPU has told something last, CLOCK_MONOTONIC ns
+	From  int64 // time of the CPU's last record, CLOCK_MONOTONIC ns
 }
 
-// Untold is to be asked when everything has been drained. What the kernel tells only after a time, the end of the window,
-// nobody reads: it counts as untold.
-func (w *Watcher) Untold(until int64) ([]Untold, error) {
-	var all []Untold
+// Unreported returns the losses without a record, once everything has been drained. What the kernel reports only after the end of
+// the window, until, counts as unreported.
+func (w *Watcher) Unreported(until int64) ([]Unreported, error) {
+	var all []Unreported
 	for _, e := range w.events() {
-		count, err := e.untoldNow(until)
+		count, err := e.unreportedNow(until)
 		if err != nil {
 			return nil, err
 		}
 		if count > 0 {
-			all = append(all, Untold{e.cpu, count, min(e.last, until)})
+			all = append(all, Unreported{e.cpu, count, min(e.last, until)})
 		}
 	}
 	return all, nil
 }
 
 // OutputFD is the perf event of a CPU, to whose buffer other events can be redirected with PERF_EVENT_IOC_SET_OUTPUT:
-// that is how throttling is told.
+// that is how throttling is reported.
 func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
 	for _, e := range w.events() {
 		if e.cpu == cpu {

@@ -52,7 +52,7 @@ func opened(t *testing.T, cfg Config) *Watcher {
 	return w
 }
 
-// records are all that a watcher has told until now, in the order of time.
+// records are all records of a watcher so far, in the order of time.
 func records(t *testing.T, w *Watcher) []Record {
 	t.Helper()
 	b := w.Drain(nil)
@@ -483,7 +483,7 @@ func TestLostRecordsAreTold(t *testing.T) {
 		}
 	}
 	if lost == 0 {
-		t.Error("forty programs in a buffer of a page, and no loss is told")
+		t.Error("forty programs in a buffer of a page, and no loss is reported")
 	}
 }
 
@@ -507,7 +507,7 @@ func TestCommandLinesOfLivingProcesses(t *testing.T) {
 			return
 		}
 	}
-	t.Error("its command line is not told")
+	t.Error("its command line is not reported")
 }
 
 func BenchmarkScan(b *testing.B) {
@@ -525,8 +525,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// A CPU that is watched anew, as one that has come back, loses nothing that was told before and after. That its thread is
-// in time for the files of programs of 5 ms is not asked here: it begins again and again.
+// A CPU that is watched anew, as one that has come back, loses no record from before or after. That its thread is
+// in time for the files of programs of 5 ms is not checked here: it starts again and again.
 func TestWatchingACPUAnewLosesNothing(t *testing.T) {
 	needPrivilege(t)
 	dir := t.TempDir()

@@ -46,7 +46,7 @@ func keyOf(m *format.Module) tableKey {
 	return k
 }
 
-// Why says in a few words why a module has no names. It is empty if it has some, or was not asked for.
+// Why says in a few words why a module has no names. It is empty if it has some, or was not looked up.
 func (r *Resolver) Why(m *format.Module) string {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
@@ -103,7 +103,7 @@ func (r *Resolver) load(m *format.Module) *loaded {
 	return l
 }
 
-// isThin tells that a file's own symbols are missing: what it exports is all there is.
+// isThin reports whether a file has only its exported symbols.
 func (l *loaded) isThin() bool {
 	return l.file != nil && !l.file.hasSymbols() && (l.file.debug == nil || !l.file.debug.hasSymbols())
 }

@@ -33,7 +33,7 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	return name, f.elf.ByteOrder.Uint32(b[(end+4)&^3:]), true
 }
 
-// debugFiles are the places where the debug file of a file may be, most telling first. Those by debuglink need the path
+// debugFiles are the places where the debug file of a file may be, most reliable first. Those by debuglink need the path
 // of the file itself; beside says whether its own directory may be searched.
 func (f *File) debugFiles(filePath string, beside bool, dirs []string) []string {
 	var list []string

@@ -8,6 +8,6 @@
 // bound before it is used, and a file that breaks a rule gives an error, never a panic.
 //
 // What comes later has its place here: [loaded] is what is known about one module. Inlined functions and source lines
-// are a second question to it, asked after Table.Lookup has said which function holds the address, and Name then grows
+// come from a second lookup, after Table.Lookup has found the function of the address, and Name then grows
 // a list. A file from debuginfod is one more candidate in Resolver.candidates, after the debug directories.
 package symbol

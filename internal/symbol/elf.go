@@ -113,7 +113,7 @@ func (f *File) Address(offset uint64) (uint64, bool) {
 	return 0, false
 }
 
-// mapsCode says whether the file tells where in it code is. What objcopy --only-keep-debug leaves does not.
+// mapsCode reports whether the file says where its code is. What objcopy --only-keep-debug leaves does not.
 func (f *File) mapsCode() bool {
 	for _, p := range f.elf.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > 0 {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// ErrNoSymbols is told of a file that names no function.
+// ErrNoSymbols is the error of a file without function names.
 var ErrNoSymbols = errors.New("no symbols")
 
 // maxSymbolEntries bounds the entries of a symbol table, functions or not: a file with a hole may have any number, of
@@ -145,7 +145,7 @@ func (f *File) isCode(s *rawSymbol) bool {
 	return s.value >= section.Addr && s.value-section.Addr < section.Size
 }
 
-// isMapping finds the labels that tell code from data on Arm and RISC-V ("$x", "$d.1").
+// isMapping finds the labels that separate code from data on Arm and RISC-V ("$x", "$d.1").
 func (f *File) isMapping(s *rawSymbol, r io.ReaderAt, size uint64) bool {
 	switch f.elf.Machine {
 	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:

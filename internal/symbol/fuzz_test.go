@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// exercise asks everything of an ELF file that it can be asked.
+// exercise calls everything that reads an ELF file.
 func exercise(t *testing.T, image []byte) {
 	f, err := Open(bytes.NewReader(image), int64(len(image)))
 	if err != nil {
@@ -153,7 +153,7 @@ func TestFlippedBytesDoNoHarm(t *testing.T) {
 	}
 }
 
-// TestHugeClaimsAllocateNothing tells of a file that has more of everything than it holds.
+// TestHugeClaimsAllocateNothing reads a file that claims more of everything than it contains.
 func TestHugeClaimsAllocateNothing(t *testing.T) {
 	seed, err := os.ReadFile("testdata/mini.elf")
 	if err != nil {

@@ -40,7 +40,7 @@ func (f *File) addGoFunctions(into *functions, _ elf.SectionType) error {
 	}
 	text, ok := f.goText(t)
 	if !ok {
-		return errors.New("read the Go program's functions: their addresses cannot be told")
+		return errors.New("read the Go program's functions: their addresses cannot be determined")
 	}
 	if t.count > MaxSymbols {
 		return fmt.Errorf("read the Go program's functions: there are more than %d", MaxSymbols)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// ErrHidden is told of a list of kernel symbols without addresses.
+// ErrHidden is the error of a list of kernel symbols without addresses.
 var ErrHidden = errors.New("read the kernel's symbols: all addresses are zero, because kernel.kptr_restrict hides them " +
 	"from a process without CAP_SYSLOG")
 

@@ -139,7 +139,7 @@ func kallsymsLines(t *testing.T, text string) []kallsymsLine {
 	return list
 }
 
-// nearestLine is the first line of the highest address that is not above the one asked for.
+// nearestLine is the first line of the highest address that is not above the one looked up.
 func nearestLine(lines []kallsymsLine, address uint64) (string, uint64) {
 	best := kallsymsLine{}
 	for _, l := range lines {

@@ -240,7 +240,7 @@ func isFunction(s *elf.Symbol) bool {
 	return false
 }
 
-// holds says whether an address is inside a function's own range, as the file's symbols tell it.
+// holds says whether an address is inside a function's own range, according to the file's symbols.
 func (tr *truth) holds(i int, address uint64) bool {
 	s := &tr.symbols[i]
 	if !isFunction(s) || address < s.Value {

@@ -60,10 +60,10 @@ func (n *names) read(place uint32) (string, bool) {
 func readName(r io.ReaderAt, at, size uint64) (string, bool) {
 	var short [256]byte // nine of ten names in rustc, all but a few in C; longer ones are read again
 	for buf := short[:]; ; buf = make([]byte, 16*len(buf)) {
-		asked := buf[:min(uint64(len(buf)), size-at)]
-		n, _ := r.ReadAt(asked, int64(at))
-		if end := bytes.IndexByte(asked[:n], 0); end >= 0 {
-			return string(asked[:end]), true
+		part := buf[:min(uint64(len(buf)), size-at)]
+		n, _ := r.ReadAt(part, int64(at))
+		if end := bytes.IndexByte(part[:n], 0); end >= 0 {
+			return string(part[:end]), true
 		}
 		if n < len(buf) || n >= maxNameBytes {
 			return "", false

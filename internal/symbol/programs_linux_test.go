@@ -85,7 +85,7 @@ func buildRust(t testing.TB, flags ...string) string {
 	return out
 }
 
-// nmFunction is a function as nm tells it.
+// nmFunction is a function as nm lists it.
 type nmFunction struct {
 	start, size uint64
 	name        string
@@ -139,7 +139,7 @@ func offsetOf(t testing.TB, name string) func(address uint64) uint64 {
 }
 
 // checkFunctions names the first, a middle and the last byte, and the return address behind the last byte, of every
-// function that nm tells of the original, in the file that m is about. Functions that missing accepts may have no name.
+// function that nm lists for the original, in the file that m is about. Functions that missing accepts may have no name.
 func checkFunctions(t *testing.T, r *Resolver, m *format.Module, original string, functions []nmFunction, missing func(nmFunction) bool) {
 	t.Helper()
 	offset := offsetOf(t, original)

@@ -21,7 +21,7 @@ var (
 	errNoPlaces = errors.New("only its debug file is there, which does not say what is where in the file")
 )
 
-// reason is an error in the few words that Why tells.
+// reason returns an error in the few words of Why.
 func reason(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoFile.Error()
@@ -134,19 +134,19 @@ type candidate struct {
 	beside bool   // the path's own directory may be searched
 }
 
-// readFile tries the candidates in turn. Of the reasons why none will do, one that is not "no such file" is told.
+// readFile tries the candidates in turn. If none is usable, it returns an error other than "no such file" if there is one.
 func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
-	told := error(errNoFile)
+	failed := error(errNoFile)
 	for _, c := range r.candidates(m) {
 		l, err := r.try(&c)
 		if err == nil {
 			return l, nil
 		}
-		if reason(told) == errNoFile.Error() {
-			told = err
+		if reason(failed) == errNoFile.Error() {
+			failed = err
 		}
 	}
-	return nil, told
+	return nil, failed
 }
 
 // candidates are the places where a module's file may be, best first.

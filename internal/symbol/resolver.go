@@ -14,8 +14,8 @@ const DefaultTableBytes = 64 << 20
 
 // Options say where a Resolver finds what it needs. What is nil is not there.
 type Options struct {
-	// Open hands over a file that was kept open. It is asked first. close is called when the file's table is given
-	// up, which may be long after the names were told; it may be nil.
+	// Open returns a file that was kept open. It is tried first. close is called when the file's table is dropped,
+	// which may be long after its last use; it may be nil.
 	Open func(*format.Module) (file io.ReaderAt, size int64, close func(), err error)
 	// NoPaths leaves the recording machine's paths alone: the modules' and /usr/lib/debug.
 	NoPaths bool
@@ -107,7 +107,7 @@ func (r *Resolver) Close() {
 }
 
 // Names names addresses of one module: out[i] is the function that holds at[i]. Where no name is known, out[i].OK is
-// false, and Why tells the reason if it is the module's. It is an error only to give less room than addresses.
+// false, and Why returns the reason if it is the module's. It is an error only to give less room than addresses.
 func (r *Resolver) Names(m *format.Module, at []Address, out []Name) error {
 	if len(out) < len(at) {
 		return fmt.Errorf("name %d addresses: there is room for %d names", len(at), len(out))

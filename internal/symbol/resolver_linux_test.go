@@ -22,7 +22,7 @@ func hotIn(t *testing.T, program string) Address {
 			return Address{Offset: offsetOf(t, program)(f.start) + 3}
 		}
 	}
-	t.Fatal("nm does not tell of weakly")
+	t.Fatal("nm does not list weakly")
 	return Address{}
 }
 
@@ -259,17 +259,17 @@ func namesOfVDSO(t *testing.T, r *Resolver) {
 }
 
 func TestHiddenKernelIsSaidOnce(t *testing.T) {
-	asked := 0
+	lookups := 0
 	r := newResolver(t, Options{Kallsyms: func() (io.ReadCloser, error) {
-		asked++
+		lookups++
 		return nil, errors.New("it was not recorded")
 	}})
 	m := &format.Module{Kind: uint32(format.ModuleKind_MODULE_KERNEL), Path: []byte("[kernel]")}
 	for range 3 {
 		nameOne(t, r, m, Address{})
 	}
-	if asked != 1 || r.Why(m) != "it was not recorded" {
-		t.Errorf("asked %d times, got %q", asked, r.Why(m))
+	if lookups != 1 || r.Why(m) != "it was not recorded" {
+		t.Errorf("looked up %d times, got %q", lookups, r.Why(m))
 	}
 }
 

@@ -14,7 +14,7 @@ type Symbol struct {
 }
 
 // Table is the functions of one file, sorted by address: 20 bytes each, names apart. Names stay in the file that they
-// come from and are read when they are asked for, so the file must stay open as long as the table is used.
+// come from and are read when they are needed, so the file must stay open as long as the table is used.
 type Table struct {
 	starts []uint64
 	pieces []piece

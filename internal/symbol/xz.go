@@ -18,7 +18,7 @@ const maxXZDictionary = 64 << 20
 var errXZ = errors.New("the xz stream is malformed")
 
 // inflateXZ inflates an xz stream of LZMA2 blocks into at most limit bytes. The library's own reader allocates whatever
-// dictionary a block asks for, up to 4 GiB, so only its LZMA2 decoder is used, and the frame is read here (The .xz File
+// dictionary a block requests, up to 4 GiB, so only its LZMA2 decoder is used, and the frame is read here (The .xz File
 // Format, 1.2.1).
 func inflateXZ(packed []byte, limit int) ([]byte, error) {
 	if len(packed) < 12 || string(packed[:6]) != "\xfd7zXZ\x00" {
@@ -82,7 +82,7 @@ func xzBlockHeader(in *bytes.Reader, size byte) (int, error) {
 	}
 	dictionary, err := lzma.DecodeDictCap(fields[2])
 	if err != nil || dictionary > maxXZDictionary {
-		return 0, fmt.Errorf("the xz stream asks for a dictionary of more than %d MiB", maxXZDictionary>>20)
+		return 0, fmt.Errorf("the xz stream needs a dictionary of more than %d MiB", maxXZDictionary>>20)
 	}
 	return max(int(dictionary), lzma.MinDictCap), nil
 }

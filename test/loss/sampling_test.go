@@ -101,7 +101,7 @@ func mapStorm(t *testing.T, after func(*tools.Workload)) (c *capture, lost uint6
 	w.Until("done")
 	signal(t, r, syscall.SIGCONT)
 	after(w)
-	if status := r.Stop(); status != 0 || !strings.Contains(r.Stderr.String(), "mappings not told") {
+	if status := r.Stop(); status != 0 || !strings.Contains(r.Stderr.String(), "mappings lost") {
 		t.Fatalf("wprof-record: status %d: %s", status, r.Stderr.String())
 	}
 	c = read(t, file)
