@@ -330,7 +330,7 @@ type ExitEvent struct{ e *Event }
 // Exit is the event seen as a exit; the caller has looked at its kind.
 func (e *Event) Exit() ExitEvent { return ExitEvent{e} }
 
-// Code is task_struct.exit_code: status << 8 | signal, as wait(2) tells it.
+// Code is task_struct.exit_code: status << 8 | signal, as wait(2) reports it.
 func (v ExitEvent) Code() uint64 { return v.e.Args[ExitCode] }
 
 // SetCode sets code.
@@ -491,7 +491,7 @@ func (v StateThreadEvent) ClearWakerCPU() {
 	v.e.Flags &^= 32
 }
 
-// Stack is where it is, told only when the window, or the range that was kept, has closed: it has not run since.
+// Stack is where it is, written only when the window, or the range that was kept, has closed: it has not run since.
 func (v StateThreadEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[StateThreadStack]), v.e.Flags&256 != 0
 }
@@ -564,7 +564,7 @@ func (v LostEvent) SetWhat(x Kind) {
 	v.e.Args[LostWhat] = uint64(x)
 }
 
-// CPULeftEvent is an event of kind cpu_left. A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.
+// CPULeftEvent is an event of kind cpu_left. A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream shows.
 // Its own task is the thread that is not shown to run from here on.
 type CPULeftEvent struct{ e *Event }
 

@@ -1,5 +1,7 @@
 package format
 
+import "strconv"
+
 // Kind is the kind of an event. The numbers are part of the format and never change.
 type Kind uint8
 
@@ -230,7 +232,7 @@ func Kinds() []KindInfo {
 			Kind: KindExit, Name: "exit", JSON: "task_exit", Group: GroupTaskLife, Task: "the thread that exits",
 			Doc: "A thread ends (kernel tracepoint sched_process_exit); it still runs until its last switch.",
 			Fields: []Field{
-				{Name: "code", Type: FieldUint, Doc: "task_struct.exit_code: status << 8 | signal, as wait(2) tells it"},
+				{Name: "code", Type: FieldUint, Doc: "task_struct.exit_code: status << 8 | signal, as wait(2) reports it"},
 			},
 			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process; no earlier exit of the process has this flag"}},
 		},
@@ -259,7 +261,7 @@ func Kinds() []KindInfo {
 				{Name: "woken", Type: FieldTime, Unit: "ns", Opt: StateHasWaking, Doc: "when it was woken without having run since"},
 				{Name: "waker", Type: FieldTask, Opt: StateHasWaking, Doc: "who woke it; 0 when not known"},
 				{Name: "waker_cpu", Type: FieldUint, Opt: StateHasWaking, Doc: "on which CPU the waker ran"},
-				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is, told only when the window, or the range that was kept, has closed: it has not run since"},
+				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is, written only when the window, or the range that was kept, has closed: it has not run since"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},
@@ -280,7 +282,7 @@ func Kinds() []KindInfo {
 		{
 			Kind: KindCPULeft, Name: "cpu_left", Group: GroupSched, Follows: KindSwitch, LosesState: true,
 			Task: "the thread that is not shown to run from here on",
-			Doc:  "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream tells.",
+			Doc:  "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream shows.",
 		},
 		{
 			Kind: KindSample, Name: "sample", JSON: "timer", Group: GroupSamples, Task: "the thread that runs on the CPU",
@@ -342,12 +344,25 @@ func Causes() []CauseInfo {
 	}
 }
 
-// Name is the cause's name; false: this version does not know it.
-func (c Cause) Name() (name string, known bool) {
+// String is the cause's name, or "cause N" for one that this version does not know.
+func (c Cause) String() string {
 	for _, info := range Causes() {
 		if info.Cause == c {
-			return info.Name, true
+			return info.Name
 		}
 	}
-	return "", false
+	return "cause " + strconv.Itoa(int(c))
+}
+
+// String is the kind's name, "any" for 0, or "kindN" for one that this version does not know.
+func (k Kind) String() string {
+	if k == 0 {
+		return "any"
+	}
+	for _, info := range Kinds() {
+		if info.Kind == k {
+			return info.Name
+		}
+	}
+	return "kind" + strconv.Itoa(int(k))
 }

@@ -39,7 +39,7 @@ func ModuleKinds() []ModuleKindInfo {
 			Path: "of the map file: /tmp/perf-PID.map", Offset: "the address",
 		},
 		{
-			Kind: ModuleKind_MODULE_ANON, Name: "anon", User: true, Doc: "code that was made at run time and that nothing tells of",
+			Kind: ModuleKind_MODULE_ANON, Name: "anon", User: true, Doc: "code that was made at run time, about which nothing is known",
 			Path: "//anon", Offset: "the address",
 		},
 	}

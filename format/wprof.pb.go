@@ -2028,6 +2028,66 @@ func (x *KindCount) GetBytes() uint64 {
 	return 0
 }
 
+type TypeCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          []byte                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`   // of the event type
+	Group         []byte                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"` // of the event type
+	Events        uint64                 `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypeCount) Reset() {
+	*x = TypeCount{}
+	mi := &file_wprof_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TypeCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TypeCount) ProtoMessage() {}
+
+func (x *TypeCount) ProtoReflect() protoreflect.Message {
+	mi := &file_wprof_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypeCount.ProtoReflect.Descriptor instead.
+func (*TypeCount) Descriptor() ([]byte, []int) {
+	return file_wprof_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *TypeCount) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *TypeCount) GetGroup() []byte {
+	if x != nil {
+		return x.Group
+	}
+	return nil
+}
+
+func (x *TypeCount) GetEvents() uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
 type ProcessTime struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           int32                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
@@ -2041,7 +2101,7 @@ type ProcessTime struct {
 
 func (x *ProcessTime) Reset() {
 	*x = ProcessTime{}
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2113,7 @@ func (x *ProcessTime) String() string {
 func (*ProcessTime) ProtoMessage() {}
 
 func (x *ProcessTime) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[20]
+	mi := &file_wprof_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2126,7 @@ func (x *ProcessTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessTime.ProtoReflect.Descriptor instead.
 func (*ProcessTime) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{20}
+	return file_wprof_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ProcessTime) GetPid() int32 {
@@ -2116,7 +2176,7 @@ type Loss struct {
 
 func (x *Loss) Reset() {
 	*x = Loss{}
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2128,7 +2188,7 @@ func (x *Loss) String() string {
 func (*Loss) ProtoMessage() {}
 
 func (x *Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[21]
+	mi := &file_wprof_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2141,7 +2201,7 @@ func (x *Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loss.ProtoReflect.Descriptor instead.
 func (*Loss) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{21}
+	return file_wprof_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Loss) GetCpu() uint32 {
@@ -2185,7 +2245,7 @@ type ProgramCost struct {
 
 func (x *ProgramCost) Reset() {
 	*x = ProgramCost{}
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2257,7 @@ func (x *ProgramCost) String() string {
 func (*ProgramCost) ProtoMessage() {}
 
 func (x *ProgramCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[22]
+	mi := &file_wprof_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2270,7 @@ func (x *ProgramCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProgramCost.ProtoReflect.Descriptor instead.
 func (*ProgramCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{22}
+	return file_wprof_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ProgramCost) GetName() string {
@@ -2255,7 +2315,7 @@ type RecorderCost struct {
 
 func (x *RecorderCost) Reset() {
 	*x = RecorderCost{}
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2327,7 @@ func (x *RecorderCost) String() string {
 func (*RecorderCost) ProtoMessage() {}
 
 func (x *RecorderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[23]
+	mi := &file_wprof_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2340,7 @@ func (x *RecorderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecorderCost.ProtoReflect.Descriptor instead.
 func (*RecorderCost) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{23}
+	return file_wprof_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RecorderCost) GetUserNs() int64 {
@@ -2339,13 +2399,14 @@ type End struct {
 	Close         int64                  `protobuf:"varint,9,opt,name=close,proto3" json:"close,omitempty"`              // when the window, or the section, closed
 	Last          bool                   `protobuf:"varint,10,opt,name=last,proto3" json:"last,omitempty"`               // no epoch of this session follows
 	Definitions   uint64                 `protobuf:"varint,11,opt,name=definitions,proto3" json:"definitions,omitempty"` // members of the definition blocks, clock snapshots among them
+	Types         []*TypeCount           `protobuf:"bytes,12,rep,name=types,proto3" json:"types,omitempty"`              // events of kind typed, by type
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2357,7 +2418,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_wprof_proto_msgTypes[24]
+	mi := &file_wprof_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2370,7 +2431,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_wprof_proto_rawDescGZIP(), []int{24}
+	return file_wprof_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *End) GetKinds() []*KindCount {
@@ -2448,6 +2509,13 @@ func (x *End) GetDefinitions() uint64 {
 		return x.Definitions
 	}
 	return 0
+}
+
+func (x *End) GetTypes() []*TypeCount {
+	if x != nil {
+		return x.Types
+	}
+	return nil
 }
 
 var File_wprof_proto protoreflect.FileDescriptor
@@ -2599,7 +2667,11 @@ const file_wprof_proto_rawDesc = "" +
 	"\tKindCount\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x16\n" +
 	"\x06events\x18\x02 \x01(\x04R\x06events\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"p\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"M\n" +
+	"\tTypeCount\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\fR\x04name\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\fR\x05group\x12\x16\n" +
+	"\x06events\x18\x03 \x01(\x04R\x06events\"p\n" +
 	"\vProcessTime\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x12\n" +
 	"\x04comm\x18\x02 \x01(\fR\x04comm\x12\x0e\n" +
@@ -2624,7 +2696,7 @@ const file_wprof_proto_rawDesc = "" +
 	"ring_bytes\x18\x04 \x01(\x04R\tringBytes\x12\x1f\n" +
 	"\vspool_bytes\x18\x05 \x01(\x04R\n" +
 	"spoolBytes\x12.\n" +
-	"\bprograms\x18\x06 \x03(\v2\x12.wprof.ProgramCostR\bprograms\"\xfb\x02\n" +
+	"\bprograms\x18\x06 \x03(\v2\x12.wprof.ProgramCostR\bprograms\"\xa3\x03\n" +
 	"\x03End\x12&\n" +
 	"\x05kinds\x18\x01 \x03(\v2\x10.wprof.KindCountR\x05kinds\x12\x1b\n" +
 	"\traw_bytes\x18\x02 \x01(\x04R\brawBytes\x12!\n" +
@@ -2637,7 +2709,8 @@ const file_wprof_proto_rawDesc = "" +
 	"\x05close\x18\t \x01(\x03R\x05close\x12\x12\n" +
 	"\x04last\x18\n" +
 	" \x01(\bR\x04last\x12 \n" +
-	"\vdefinitions\x18\v \x01(\x04R\vdefinitions*t\n" +
+	"\vdefinitions\x18\v \x01(\x04R\vdefinitions\x12&\n" +
+	"\x05types\x18\f \x03(\v2\x10.wprof.TypeCountR\x05types*t\n" +
 	"\bTaskFlag\x12\x12\n" +
 	"\x0eTASK_FLAG_NONE\x10\x00\x12\x15\n" +
 	"\x11TASK_FLAG_KTHREAD\x10\x01\x12\x12\n" +
@@ -2707,7 +2780,7 @@ func file_wprof_proto_rawDescGZIP() []byte {
 }
 
 var file_wprof_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_wprof_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_wprof_proto_goTypes = []any{
 	(TaskFlag)(0),         // 0: wprof.TaskFlag
 	(ModuleKind)(0),       // 1: wprof.ModuleKind
@@ -2735,11 +2808,12 @@ var file_wprof_proto_goTypes = []any{
 	(*IndexEntry)(nil),    // 23: wprof.IndexEntry
 	(*Index)(nil),         // 24: wprof.Index
 	(*KindCount)(nil),     // 25: wprof.KindCount
-	(*ProcessTime)(nil),   // 26: wprof.ProcessTime
-	(*Loss)(nil),          // 27: wprof.Loss
-	(*ProgramCost)(nil),   // 28: wprof.ProgramCost
-	(*RecorderCost)(nil),  // 29: wprof.RecorderCost
-	(*End)(nil),           // 30: wprof.End
+	(*TypeCount)(nil),     // 26: wprof.TypeCount
+	(*ProcessTime)(nil),   // 27: wprof.ProcessTime
+	(*Loss)(nil),          // 28: wprof.Loss
+	(*ProgramCost)(nil),   // 29: wprof.ProgramCost
+	(*RecorderCost)(nil),  // 30: wprof.RecorderCost
+	(*End)(nil),           // 31: wprof.End
 }
 var file_wprof_proto_depIdxs = []int32{
 	7,  // 0: wprof.Session.cpus:type_name -> wprof.Cpu
@@ -2760,17 +2834,18 @@ var file_wprof_proto_depIdxs = []int32{
 	19, // 15: wprof.Definitions.event_types:type_name -> wprof.EventType
 	20, // 16: wprof.Definitions.texts:type_name -> wprof.Text
 	23, // 17: wprof.Index.blocks:type_name -> wprof.IndexEntry
-	28, // 18: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
+	29, // 18: wprof.RecorderCost.programs:type_name -> wprof.ProgramCost
 	25, // 19: wprof.End.kinds:type_name -> wprof.KindCount
-	26, // 20: wprof.End.processes:type_name -> wprof.ProcessTime
-	27, // 21: wprof.End.losses:type_name -> wprof.Loss
-	29, // 22: wprof.End.cost:type_name -> wprof.RecorderCost
+	27, // 20: wprof.End.processes:type_name -> wprof.ProcessTime
+	28, // 21: wprof.End.losses:type_name -> wprof.Loss
+	30, // 22: wprof.End.cost:type_name -> wprof.RecorderCost
 	6,  // 23: wprof.End.clocks:type_name -> wprof.ClockSnapshot
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	26, // 24: wprof.End.types:type_name -> wprof.TypeCount
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_wprof_proto_init() }
@@ -2784,7 +2859,7 @@ func file_wprof_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wprof_proto_rawDesc), len(file_wprof_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

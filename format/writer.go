@@ -48,6 +48,8 @@ type section struct {
 	offset       uint64
 	index        []indexEntry
 	kinds        [MaxKind + 1]kindCount
+	types        map[uint32]*EventType // name and group of those defined
+	typed        map[uint32]uint64     // events of each type
 	raw, stored  uint64
 	definitions  uint64 // that End.definitions counts
 	load         load
@@ -146,6 +148,7 @@ func (w *Writer) Define(d *Definitions) error {
 	}
 	for _, t := range d.EventTypes {
 		more.members += int64(len(t.Fields))
+		w.section.nameType(t)
 	}
 	for _, s := range d.Stacks {
 		more.frameIDs += int64(len(s.Frames))
@@ -195,7 +198,28 @@ func (w *Writer) DefineType(t *EventType) error {
 			return fmt.Errorf("define an event type: %s", problem)
 		}
 	}
-	return w.defineMember(8, t, 0, more)
+	err := w.defineMember(8, t, 0, more)
+	if err == nil {
+		w.section.nameType(t)
+	}
+	return err
+}
+
+// nameType keeps what the end block reports of a type.
+func (s *section) nameType(t *EventType) {
+	if s.types == nil {
+		s.types, s.typed = map[uint32]*EventType{}, map[uint32]uint64{}
+	}
+	if s.types[t.Id] == nil && !t.IsLost() {
+		s.types[t.Id] = &EventType{Name: t.Name, Group: t.Group}
+	}
+}
+
+// countType counts an event of a type. Those that were not defined as usable ones are not counted.
+func (s *section) countType(id uint32) {
+	if s.types[id] != nil {
+		s.typed[id]++
+	}
 }
 
 // DefineText adds the definition of one text of 64 KiB at most.
@@ -265,6 +289,9 @@ func (w *Writer) Write(e *Event) error {
 	k := &w.section.kinds[e.Kind]
 	k.events++
 	k.bytes += uint64(size - before)
+	if e.Kind == KindTyped {
+		w.section.countType(e.TypeID())
+	}
 	if e.Flags&FlagLate != 0 {
 		w.section.late++
 	}
@@ -352,6 +379,7 @@ func (w *Writer) count(e *End) {
 			e.Kinds = append(e.Kinds, &KindCount{Kind: uint32(kind), Events: c.events, Bytes: c.bytes})
 		}
 	}
+	e.Types = CountTypes(s.typed, func(id uint32) *EventType { return s.types[id] }).List()
 	e.RawBytes, e.StoredBytes, e.Definitions, e.Late = s.raw, s.stored, s.definitions, s.late
 	if len(e.Processes) > MaxProcesses {
 		slices.SortFunc(e.Processes, func(a, b *ProcessTime) int { return cmp.Compare(b.Ns, a.Ns) })

@@ -97,7 +97,6 @@ type sectionCheck struct {
 	tally    raw.Tally
 	ids      idTable
 	modules  moduleCheck
-	types    raw.Types
 	state    format.StateCheck
 	latest   int64 // time of the last event of the section
 	hasIndex bool

@@ -61,7 +61,7 @@ func (c *checker) definition(m raw.Member) {
 		if problem := d.Problem(); problem != "" && !d.IsLost() {
 			c.found("definitions", "%s", problem)
 		}
-		c.types.Add(d)
+		c.tally.Types.Add(d)
 	}
 	id := uint32(m.Message.Get(m.Message.Descriptor().Fields().ByName("id")).Uint())
 	if id == 0 {

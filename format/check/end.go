@@ -1,6 +1,10 @@
 package check
 
 import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
 	"wprof/format"
 )
 
@@ -27,6 +31,9 @@ func (c *checker) end(block *format.Block) {
 		}
 	}
 	c.kinds(end, counted)
+	if !slices.EqualFunc(end.Types, counted.Types, func(a, b *format.TypeCount) bool { return proto.Equal(a, b) }) {
+		c.found("counts", "the end block does not count the events of each type as the section has them")
+	}
 	c.losses(end, counted)
 	if right := c.tally.Footer(len(block.Payload) - format.FooterSize); footer != right {
 		c.found("footer", "the footer does not lead to the section's beginning, index and end")

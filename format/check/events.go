@@ -29,7 +29,7 @@ func (c *checker) events(block *format.Block) {
 		if format.Kind(e.Kind) == format.KindLost {
 			c.seen.Losses++
 		}
-		counts.Event(&e, size)
+		counts.Event(&e, size, &c.tally.Types)
 		c.event(&e)
 	}
 	if err == nil && len(records.Rest) > 0 && c.version.Minor <= format.Minor {

@@ -9,7 +9,7 @@ import (
 
 // typed checks a typed event against its type.
 func (c *checker) typed(e *raw.Event) {
-	t := c.types.Of(&e.Event)
+	t := c.tally.Types.Of(&e.Event)
 	if t == nil {
 		return // that it is not defined has been found
 	}

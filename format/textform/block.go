@@ -202,7 +202,7 @@ func (b *draft) addEvent(v *vocabulary, e *raw.Event) error {
 	if len(b.events.Times)+len(b.events.Rest) > format.MaxBlockBytes-4 {
 		return fmt.Errorf("the block has more than %d MiB of events; begin another one", format.MaxBlockBytes>>20)
 	}
-	b.counts.Event(e, size)
+	b.counts.Event(e, size, v.types)
 	return nil
 }
 

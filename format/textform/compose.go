@@ -31,11 +31,9 @@ func (c *composer) add(b *draft) error {
 	if session, ok := b.msg.(*format.Session); ok {
 		c.place = blockPlace{section: format.SectionNumber(session)}
 		c.place.section = c.sectionOf(b)
-		c.tally = raw.NewTally(session)
-	} else if c.isOfOther(b) {
-		c.tally = raw.Tally{}
+		c.tally, c.real = raw.NewTally(session), c.place.section
 	}
-	c.real = c.sectionOf(b)
+	c.enter(b)
 	payload, err := c.payload(b)
 	if err != nil {
 		return err
@@ -63,9 +61,12 @@ func (c *composer) add(b *draft) error {
 	return c.write(append(out, stored...))
 }
 
-// isOfOther reports whether a block is of another section than the one before it. Without a header block that is how a section
-// begins.
-func (c *composer) isOfOther(b *draft) bool { return c.sectionOf(b) != c.real }
+// enter begins a section if a block is of another one than the block before it: its header block is missing.
+func (c *composer) enter(b *draft) {
+	if number := c.sectionOf(b); number != c.real {
+		c.real, c.tally = number, raw.Tally{}
+	}
+}
 
 func (c *composer) sectionOf(b *draft) uint32 {
 	if number, ok := b.set["section"]; ok {

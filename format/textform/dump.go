@@ -23,7 +23,8 @@ var ErrDamaged = errors.New("the stream is damaged")
 // Dump writes the stream as text (docs/text-form.md), so that [Undump] makes a stream with the same blocks of it.
 // Where the stream is damaged a comment says so; the rest is written, and the error then wraps [ErrDamaged].
 func Dump(w io.Writer, r io.Reader) error {
-	d := &dumper{voc: newVocabulary(), out: bufio.NewWriterSize(w, 64<<10), now: math.MinInt64}
+	d := &dumper{out: bufio.NewWriterSize(w, 64<<10), now: math.MinInt64}
+	d.voc = newVocabulary(&d.tally.Types)
 	blocks := format.NewBlockReader(r)
 	for {
 		block, err := blocks.Next()
@@ -137,7 +138,6 @@ func (d *dumper) expect(block *format.Block) {
 	case h.Section != d.assumed.section || d.blocks == 1:
 		d.damage("at byte %d: the header of section %d is missing", block.Offset, h.Section)
 		d.assumed, d.inside, d.continued = blockPlace{section: h.Section}, true, false
-		d.voc.types = raw.Types{}
 		d.tally = raw.Tally{}
 	case !d.inside:
 		d.damage("at byte %d: a block stands after the end of its section", block.Offset)
@@ -192,7 +192,6 @@ func (d *dumper) header(block *format.Block) error {
 	d.implied = blockPlace{section: format.SectionNumber(session)}
 	d.inside, d.continued, d.now = true, true, math.MinInt64
 	d.voc.Open = session.Open
-	d.voc.types = raw.Types{}
 	d.tally = raw.NewTally(session)
 	d.blockLine("section", &draft{typ: format.BlockHeaderType}, block)
 	if version != format.CurrentVersion() {
@@ -231,7 +230,7 @@ func (d *dumper) payload(b []byte) {
 // events looks at all events first, because the line before them says how the header differs from them.
 func (d *dumper) events(block *format.Block) error {
 	b := &draft{typ: format.BlockEvents}
-	err := d.eachEvent(block, func(e *raw.Event, size int) { b.counts.Event(e, size) }, &b.events)
+	err := d.eachEvent(block, func(e *raw.Event, size int) { b.counts.Event(e, size, d.voc.types) }, &b.events)
 	if err != nil {
 		return err
 	}

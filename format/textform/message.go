@@ -57,13 +57,13 @@ type vocabulary struct {
 	enums      map[protoreflect.FullName]spell.Names // of numbers in messages
 	details    []spell.Detail
 	values     map[protoreflect.FullName]valueForm
-	types      raw.Types // of the section
+	types      *raw.Types // of the section
 }
 
-func newVocabulary() *vocabulary {
+func newVocabulary(types *raw.Types) *vocabulary {
 	return &vocabulary{
 		Vocabulary: spell.NewVocabulary(), taskFlags: taskFlagNames(), blockTypes: blockTypeNames(), enums: enumNames(),
-		details: spell.Details(), values: valueForms(),
+		details: spell.Details(), values: valueForms(), types: types,
 	}
 }
 

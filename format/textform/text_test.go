@@ -265,7 +265,7 @@ block events
 			}
 			defer r.Close()
 			var got, want strings.Builder
-			v := newVocabulary()
+			v := newVocabulary(new(raw.Types))
 			for {
 				e, err := r.Next()
 				if err != nil {
@@ -347,7 +347,7 @@ func textOfEvents(t *testing.T, stream []byte) string {
 
 // Every field of every message must be expressible, or a capture would lose it on the way through the text.
 func TestTextFormKnowsEveryField(t *testing.T) {
-	v := newVocabulary()
+	v := newVocabulary(new(raw.Types))
 	file := File_wprof_proto
 	for i := range file.Messages().Len() {
 		m := file.Messages().Get(i)

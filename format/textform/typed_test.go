@@ -108,3 +108,26 @@ func TestTypesEndWithTheirSection(t *testing.T) {
 		t.Errorf("the text\n%s\nbecomes\n%s", text, again)
 	}
 }
+
+// The end block counts events by the names of their types, as the Writer does.
+func TestEndCountsTypes(t *testing.T) {
+	stream := undumped(t, typedText)
+	checked(t, stream)
+	sections, err := ReadSummary(bytes.NewReader(stream), int64(len(stream)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := sections[0].End.Types
+	if len(types) != 2 || string(types[0].Name) != "request" || types[0].Events != 2 || string(types[1].Name) != "tick" || types[1].Events != 1 {
+		t.Errorf("got %v", types)
+	}
+	wrong := undumped(t, strings.Replace(typedText, "\nend\n", "\nend\n  type \"tick\" events=9\n", 1))
+	found := false
+	if _, err := check.Stream(bytes.NewReader(wrong), func(f check.Finding) { found = strings.Contains(f.Text, "events of each type") }); err != nil || !found {
+		t.Errorf("wrong counts are not found, %v", err)
+	}
+	text, err := dumped(t, wrong)
+	if err != nil || !strings.Contains(text, "\n  type \"tick\" events=9\n") || strings.Contains(text, "type \"request\"") {
+		t.Errorf("%v in\n%s", err, text)
+	}
+}

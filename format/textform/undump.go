@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"wprof/format"
-	"wprof/format/internal/raw"
 	"wprof/format/internal/spell"
 )
 
@@ -20,7 +19,8 @@ import (
 func Undump(w io.Writer, r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
-	u := &undumper{voc: newVocabulary(), out: newComposer(w)}
+	u := &undumper{out: newComposer(w)}
+	u.voc = newVocabulary(&u.out.tally.Types)
 	number := 0
 	for lines.Scan() {
 		number++
@@ -112,7 +112,6 @@ func (u *undumper) section(words []word) error {
 		}
 		u.voc.Open = session.Open
 	}
-	u.voc.types = raw.Types{}
 	u.session, u.block, u.begun, u.noIndex, u.indexed = session, b, true, false, false
 	return nil
 }
@@ -198,8 +197,8 @@ func (u *undumper) begin(b *draft, words []word) error {
 			return spell.Unknown("property of a block", w.key, blockWords())
 		}
 	}
-	if (b.typ == format.BlockDefinitions || b.typ == format.BlockEvents) && u.out.isOfOther(b) {
-		u.voc.types = raw.Types{}
+	if b.typ == format.BlockDefinitions || b.typ == format.BlockEvents {
+		u.out.enter(b)
 	}
 	u.block = b
 	u.indexed = u.indexed || b.typ == format.BlockIndex

@@ -137,8 +137,7 @@ func causeText(cause format.Cause) string {
 	case format.CauseSideband:
 		return "mappings lost"
 	}
-	name, _ := cause.Name()
-	return name
+	return cause.String()
 }
 
 func cpusText(cpus map[uint32]bool) string {

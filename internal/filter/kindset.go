@@ -28,20 +28,11 @@ func KindNames() []string {
 func MakeKindSet(keep, drop []string) KindSet {
 	var s KindSet
 	for _, k := range format.Kinds() {
-		name := nameOf(cmp.Or(k.Follows, k.Kind))
+		name := cmp.Or(k.Follows, k.Kind).String()
 		s.dropped[k.Kind] = k.Kind != format.KindLost &&
 			(len(keep) > 0 && !slices.Contains(keep, name) || slices.Contains(drop, name))
 	}
 	return s
-}
-
-func nameOf(kind format.Kind) string {
-	for _, k := range format.Kinds() {
-		if k.Kind == kind {
-			return k.Name
-		}
-	}
-	return ""
 }
 
 // Has reports whether a kind is kept.

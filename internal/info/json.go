@@ -48,6 +48,7 @@ type RecordingReport struct {
 	Sources       []SourceReport  `json:"sources"`
 	Events        uint64          `json:"events"`
 	Kinds         []KindReport    `json:"kinds"`
+	Types         []TypeReport    `json:"types"`
 	RawBytes      uint64          `json:"raw_bytes"`
 	StoredBytes   uint64          `json:"stored_bytes"`
 	Definitions   uint64          `json:"definitions"`
@@ -79,6 +80,14 @@ type KindReport struct {
 	Events    uint64   `json:"events"`
 	PerSecond *float64 `json:"per_second"`
 	Bytes     uint64   `json:"bytes"`
+}
+
+// TypeReport is the events of one event type.
+type TypeReport struct {
+	Name      string   `json:"name"`
+	Group     string   `json:"group"`
+	Events    uint64   `json:"events"`
+	PerSecond *float64 `json:"per_second"`
 }
 
 // ProcessReport is a process that was on a CPU.
@@ -197,7 +206,7 @@ func (r *Recording) report() RecordingReport {
 		Epochs: r.Epochs, Complete: !r.Cut, Events: r.Events, RawBytes: r.Raw, StoredBytes: r.Stored,
 		Definitions: r.Defined, Late: r.Late, Lost: r.lost(),
 		Sources: each(s.Sources, func(x *format.Source) SourceReport { return SourceReport{x.Id, x.Name, x.Period} }),
-		Kinds:   each(r.Kinds, r.kindReport),
+		Kinds:   each(r.Kinds, r.kindReport), Types: each(r.Types, r.typeReport),
 		Processes: each(r.Processes, func(p *format.ProcessTime) ProcessReport {
 			report := ProcessReport{PID: p.Pid, Comm: string(p.Comm), StartNs: p.Start, CPUNs: p.Ns}
 			if p.NsPid != 0 {
@@ -233,12 +242,21 @@ func (r *Recording) report() RecordingReport {
 func setting(kv *format.KeyValue) SettingReport { return SettingReport{kv.Key, kv.Value} }
 
 func (r *Recording) kindReport(k *format.KindCount) KindReport {
-	out := KindReport{Kind: kindName(k.Kind), Events: k.Events, Bytes: k.Bytes}
-	if d := r.window(); d > 0 {
-		rate := float64(k.Events) / (float64(d) / 1e9)
-		out.PerSecond = &rate
+	return KindReport{Kind: kindName(k.Kind), Events: k.Events, PerSecond: r.eachSecond(k.Events), Bytes: k.Bytes}
+}
+
+func (r *Recording) typeReport(t *format.TypeCount) TypeReport {
+	return TypeReport{Name: string(t.Name), Group: string(t.Group), Events: t.Events, PerSecond: r.eachSecond(t.Events)}
+}
+
+// eachSecond is how many of n events there are in a second of the window; nil: its length is not known.
+func (r *Recording) eachSecond(n uint64) *float64 {
+	d := r.window()
+	if d == 0 {
+		return nil
 	}
-	return out
+	rate := float64(n) / (float64(d) / 1e9)
+	return &rate
 }
 
 func lossReport(l *format.Loss) LossReport {

@@ -171,6 +171,7 @@ func (r *Recording) printEvents(w io.Writer) {
 		rows = append(rows, []string{cli.Grouped(k.Events), share, perSecond(k.Events, r.window()), size(k.Bytes), kindName(k.Kind)})
 	}
 	table(w, rows)
+	r.printTypes(w)
 	if r.Raw > 0 && r.Events > 0 {
 		fact(w, "stored", "%s of %s, %.1f bytes an event", size(r.Stored), size(r.Raw), float64(r.Stored)/float64(r.Events))
 	}
@@ -178,6 +179,24 @@ func (r *Recording) printEvents(w io.Writer) {
 	if r.Late > 0 {
 		fact(w, "late", "%s", plural(r.Late, "event"))
 	}
+}
+
+// printTypes lists the events of kind typed by their types.
+func (r *Recording) printTypes(w io.Writer) {
+	if len(r.Types) == 0 {
+		return
+	}
+	fact(w, "types", "%s of events", plural(uint64(len(r.Types)), "type"))
+	var rows [][]string
+	for _, t := range r.Types[:min(listed, len(r.Types))] {
+		what := name(t.Name)
+		if len(t.Group) > 0 {
+			what += " of " + name(t.Group)
+		}
+		rows = append(rows, []string{cli.Grouped(t.Events), perSecond(t.Events, r.window()), what})
+	}
+	table(w, rows)
+	more(w, len(r.Types)-listed)
 }
 
 func (r *Recording) rate(n uint64) string {
@@ -205,13 +224,8 @@ func plural(n uint64, what string) string {
 }
 
 func kindName(kind uint32) string {
-	if kind == 0 {
-		return "any"
-	}
-	for _, k := range format.Kinds() {
-		if uint32(k.Kind) == kind {
-			return k.Name
-		}
+	if kind <= math.MaxUint8 {
+		return format.Kind(kind).String()
 	}
 	return "kind" + strconv.FormatUint(uint64(kind), 10)
 }
@@ -277,8 +291,8 @@ func (r *Recording) printLosses(w io.Writer) {
 }
 
 func causeName(cause uint32) string {
-	if text, ok := format.Cause(cause).Name(); ok && cause < 256 {
-		return text
+	if cause <= math.MaxUint8 {
+		return format.Cause(cause).String()
 	}
 	return "cause " + strconv.FormatUint(uint64(cause), 10)
 }

@@ -30,6 +30,7 @@ type Recording struct {
 	Late      uint64
 	Defined   uint64
 	Kinds     []*format.KindCount
+	Types     []*format.TypeCount   // of typed events, those with most at most format.MaxTypeCounts
 	Processes []*format.ProcessTime // those with most time, at most format.MaxProcesses
 	Others    int                   // processes, with less time
 	Losses    []*format.Loss
@@ -38,6 +39,8 @@ type Recording struct {
 	Cut       bool     // an end block is missing, and with it counts
 	Sampled   *Sampled // nil: no samples were looked at
 	Waits     *Waits   // nil: there are no stacks but those of samples, as far as was looked
+
+	types format.TypeCounts
 }
 
 // Summarize reads a regular file's index and end blocks, and any other input from its beginning to its end.
@@ -71,19 +74,19 @@ func Summarize(r io.Reader) (*Summary, error) {
 	return fromPipe(r)
 }
 
-// stacks tells whether there may be any.
+// stacks reports whether there may be any.
 func (s *Summary) stacks() bool {
-	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.Cut || r.samples() > 0 || r.tellsWaits() })
+	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.Cut || r.samples() > 0 || r.recordsWaits() })
 }
 
-// tellsWaits tells whether stacks of threads that wait, or of wakers, were asked for.
-func (r *Recording) tellsWaits() bool {
+// recordsWaits reports whether stacks of threads that wait, or of wakers, were requested.
+func (r *Recording) recordsWaits() bool {
 	return slices.ContainsFunc(r.Session.GetConfig(), func(kv *format.KeyValue) bool {
 		return kv.Key == format.ConfigOffCPUStacks || kv.Key == format.ConfigWakerStacks
 	})
 }
 
-// samples is how many samples there are, as far as end blocks tell.
+// samples is how many samples there are, as far as end blocks say.
 func (r *Recording) samples() uint64 {
 	for _, k := range r.Kinds {
 		if format.Kind(k.Kind) == format.KindSample {
@@ -93,7 +96,7 @@ func (r *Recording) samples() uint64 {
 	return 0
 }
 
-// join gives each recording what its samples told.
+// join gives each recording what its samples show.
 func (s *Summary) join(looked []*Sampled) {
 	for i := range s.Recordings {
 		r := &s.Recordings[i]
@@ -183,7 +186,7 @@ func visit(s *format.SectionSummary, b *format.Block) (err error) {
 	return err
 }
 
-// add takes an epoch in. Where it has no end block, its event blocks at least tell how many events there are.
+// add takes an epoch in. Where it has no end block, its event blocks at least say how many events there are.
 func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 	r.Epochs++
 	r.Close = max(r.Close, session.Close)
@@ -207,6 +210,10 @@ func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 		r.Events = format.Sum(r.Events, k.Events)
 		r.addKind(k)
 	}
+	if r.types == nil {
+		r.types = format.TypeCounts{}
+	}
+	r.types.Add(s.End.Types)
 	r.addProcesses(s.End.Processes)
 	for _, l := range s.End.Losses {
 		r.addLoss(l)
@@ -240,6 +247,7 @@ func (r *Recording) addLoss(l *format.Loss) {
 // sort brings what matters most to the front.
 func (r *Recording) sort() {
 	r.sumProcesses()
+	r.Types = r.types.List()
 	slices.SortStableFunc(r.Kinds, func(a, b *format.KindCount) int { return cmp.Compare(b.Events, a.Events) })
 	slices.SortStableFunc(r.Losses, func(a, b *format.Loss) int { return cmp.Compare(b.Count, a.Count) })
 }

@@ -62,11 +62,8 @@ type note struct {
 // takes over until an event tells who runs.
 func (e *Encoder) lost(v *format.Event) {
 	l := v.Lost()
-	what := kindName(l.What())
-	cause, known := l.Cause().Name()
-	if !known {
-		cause = "unknown cause"
-	}
+	what := l.What().String()
+	cause := l.Cause().String()
 	name := "lost: " + cause
 	if l.What() != 0 {
 		name = "lost " + what + ": " + cause
@@ -84,19 +81,10 @@ func (e *Encoder) lost(v *format.Event) {
 	}
 }
 
-func kindName(k format.Kind) string {
-	for _, info := range format.Kinds() {
-		if info.Kind == k {
-			return info.Name
-		}
-	}
-	return "any"
-}
-
 // late shows an event that stands behind its place from when it happened to where it stands. It is drawn in its own
 // place as well, unless the CPU has gone on since.
 func (e *Encoder) late(v *format.Event) {
-	what := kindName(v.Kind)
+	what := v.Kind.String()
 	e.now = max(e.now, v.Time)
 	e.endOpening()
 	e.note(note{cpu: v.CPU, from: v.Own, to: v.Time, name: "late " + what, what: what})

@@ -24,10 +24,7 @@ type Note struct {
 
 func lostNote(e *format.Event) Note {
 	l := e.Lost()
-	n := Note{Kind: Lost, CPU: e.CPU, From: min(l.From(), e.Time), To: e.Time, What: kindName(l.What()), Cause: "unknown cause", Count: l.Count()}
-	if name, known := l.Cause().Name(); known {
-		n.Cause = name
-	}
+	n := Note{Kind: Lost, CPU: e.CPU, From: min(l.From(), e.Time), To: e.Time, What: kindName(l.What()), Cause: l.Cause().String(), Count: l.Count()}
 	n.Name = "lost: " + n.Cause
 	if n.What != "" {
 		n.Name = "lost " + n.What + ": " + n.Cause

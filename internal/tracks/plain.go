@@ -106,9 +106,7 @@ func text(e *format.Event, n int, f *format.Field) string {
 	case format.FieldState:
 		return format.State(v).String()
 	case format.FieldCause:
-		if name, known := format.Cause(v).Name(); known {
-			return name
-		}
+		return format.Cause(v).String()
 	case format.FieldSint:
 		return strconv.FormatInt(int64(v), 10)
 	}

@@ -46,8 +46,7 @@ func wantDrawn(all []lost, from int64) map[drawn]int {
 	}
 	want := map[drawn]int{}
 	for _, l := range all {
-		cause, _ := l.cause.Name()
-		d := drawn{track: "All CPUs", cause: cause, kind: names[l.kind], ts: max(l.from, from), count: int64(l.count)}
+		d := drawn{track: "All CPUs", cause: l.cause.String(), kind: names[l.kind], ts: max(l.from, from), count: int64(l.count)}
 		d.dur, d.name = l.at-d.ts, "lost: "+d.cause
 		if l.cpu != format.AllCPUs {
 			d.track = fmt.Sprintf("CPU %d: lost and late", l.cpu)

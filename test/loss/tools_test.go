@@ -99,8 +99,7 @@ func TestInfoTellsEveryLoss(t *testing.T) {
 	}
 	want, got, total := map[by]uint64{}, map[by]uint64{}, uint64(0)
 	for _, l := range c.losses {
-		cause, _ := l.cause.Name()
-		want[by{l.where, cause}] += l.count
+		want[by{l.where, l.cause.String()}] += l.count
 		total += l.count
 	}
 	for _, l := range info.Recordings[0].Losses {

@@ -12,15 +12,19 @@ import (
 // Counts are what the end block reports of events: those of a block, or of a section.
 type Counts struct {
 	kinds  map[format.Kind]kindCount
+	typed  map[uint32]uint64 // events of each type
 	late   uint64
 	losses []*format.Loss
 }
 
 type kindCount struct{ events, bytes uint64 }
 
-// Event counts an event whose record takes so many bytes.
-func (c *Counts) Event(e *Event, size int) {
+// Event counts an event whose record takes so many bytes. types are those that the section has defined so far.
+func (c *Counts) Event(e *Event, size int, types *Types) {
 	c.kind(e.Kind, kindCount{1, uint64(size)})
+	if t := types.Of(&e.Event); t != nil {
+		c.ofType(t.Id, 1)
+	}
 	if e.Flags&format.FlagLate != 0 {
 		c.late++
 	}
@@ -34,6 +38,9 @@ func (c *Counts) add(more *Counts) {
 	for kind, n := range more.kinds {
 		c.kind(kind, n)
 	}
+	for id, n := range more.typed {
+		c.ofType(id, n)
+	}
 	c.late += more.late
 	for _, l := range more.losses {
 		c.loss(l)
@@ -46,6 +53,13 @@ func (c *Counts) kind(k format.Kind, more kindCount) {
 	}
 	sum := c.kinds[k]
 	c.kinds[k] = kindCount{sum.events + more.events, sum.bytes + more.bytes}
+}
+
+func (c *Counts) ofType(id uint32, more uint64) {
+	if c.typed == nil {
+		c.typed = map[uint32]uint64{}
+	}
+	c.typed[id] += more
 }
 
 // loss keeps the list sorted by CPU, kind and cause, and short, whatever is lost.

@@ -17,6 +17,7 @@ type Tally struct {
 	IndexAt     uint64 // of the last index block; 0: none so far
 	Definitions uint64 // that End.definitions counts
 	Close       int64  // when the section ends, unless its end block says more
+	Types       Types
 
 	raw, stored uint64
 	counts      Counts
@@ -70,12 +71,13 @@ func (t *Tally) IndexMessage() *format.Index {
 
 // CountedFields are those fields of End that follow from the section's blocks.
 func CountedFields() []protoreflect.Name {
-	return []protoreflect.Name{"kinds", "raw_bytes", "stored_bytes", "losses", "late", "definitions"}
+	return []protoreflect.Name{"kinds", "raw_bytes", "stored_bytes", "losses", "late", "definitions", "types"}
 }
 
 // End is an End with the counted fields.
 func (t *Tally) End() *format.End {
 	e := &format.End{RawBytes: t.raw, StoredBytes: t.stored, Late: t.counts.late, Definitions: t.Definitions}
+	e.Types = format.CountTypes(t.counts.typed, func(id uint32) *format.EventType { return t.Types.byID[id] }).List()
 	for kind, c := range t.counts.kinds {
 		e.Kinds = append(e.Kinds, &format.KindCount{Kind: uint32(kind), Events: c.events, Bytes: c.bytes})
 	}

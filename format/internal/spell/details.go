@@ -34,6 +34,7 @@ func Details() []Detail {
 		{"Definitions", "probe", "probes", "id"},
 		{"Index", "entry", "blocks", "type"},
 		{"End", "kind", "kinds", "kind"},
+		{"End", "type", "types", "name"},
 		{"End", "process", "processes", "pid"},
 		{"End", "loss", "losses", ""},
 		{"End", "clock", "clocks", ""},

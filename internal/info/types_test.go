@@ -1,0 +1,35 @@
+package info
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// typedSection is a section of typed events; head is what its first line says more.
+func typedSection(head, events string) string {
+	return "section open=0 close=+2s id=7 boot_id=b " + head + "\ntask 1 tid=1\n" +
+		"eventtype 3 name=\"a\\n\" group=lib\neventtype 4 name=b\neventtype 5 name=b\n" + events
+}
+
+// Types of one name and group are one, whatever their ids are in each epoch.
+func TestTypedEventsAreCountedByType(t *testing.T) {
+	stream := capture(t, typedSection("", "+1 cpu0 typed 1 type=3\n+2 cpu0 typed 1 type=4\n+3 cpu0 typed 1 type=5\nend close=+3 last=false\n")+
+		typedSection("continues epoch=1", "+4 cpu0 typed 1 type=4\nend close=+2s\n"))
+	text, damage := printed(t, stream)
+	if len(damage) > 0 {
+		t.Error(damage)
+	}
+	want := "types       2 types of events\n            3  2/s  b\n            1  1/s  \"a\\n\" of lib\n"
+	if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
+		t.Errorf("got\n%swant in it\n%s", text, want)
+	}
+	s, err := Summarize(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := s.report("x").Recordings[0].Types
+	if len(types) != 2 || types[0].Name != "b" || types[0].Events != 3 || *types[0].PerSecond != 1.5 || types[1].Group != "lib" {
+		t.Errorf("got %+v", types)
+	}
+}
