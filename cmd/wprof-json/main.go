@@ -19,6 +19,7 @@ func main() {
 			{Command: "wprof-json --parquet columns host.wprof && duckdb -c \"select next.comm, max(offcpu_dur) from 'columns/switch.parquet' group by 1\"", Text: "SQL on a capture."},
 			{Command: `sudo wprof-record --live | wprof-json --stream -k exec --fields task,filename | jq -c 'select(.t) | .filename'`, Text: "Programs as they are executed."},
 			{Command: "wprof-filter -p 1234 host.wprof | wprof-json --time ns --array -o process.json", Text: "One process, as an array, with whole nanoseconds."},
+			{Command: "wprof-json --firefox host.wprof -o profile.json", Text: "A profile for profiler.firefox.com."},
 			{Command: "wprof-json --chrome host.wprof -o trace.json", Text: "For tools that read only Chrome's trace events."},
 		},
 		CThreads: true, // the library that writes columns links package net
