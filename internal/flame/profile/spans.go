@@ -54,10 +54,7 @@ func (c *collector) sample(e *format.Event) {
 	if of == nil || of.Idle() {
 		return
 	}
-	at := e.Time
-	if e.Flags&format.FlagLate != 0 {
-		at = e.Own
-	}
+	at := e.Happened()
 	t := c.thread(of)
 	if n := len(t.samples); n > 0 && t.samples[n-1].at > at {
 		c.p.About.Stray++ // it turned up late

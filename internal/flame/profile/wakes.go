@@ -25,10 +25,7 @@ func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackI
 	if of == nil || of.Idle() || of.Status == timeline.Off && of.Woken != 0 || e.Task == id {
 		return
 	}
-	at := e.Time
-	if e.Flags&format.FlagLate != 0 {
-		at = e.Own
-	}
+	at := e.Happened()
 	// A filter that hides the waker leaves its name and its stack: they say why the thread goes on.
 	w := Wake{Label: c.taskLabel(e.Task)}
 	var from resolved

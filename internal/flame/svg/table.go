@@ -55,15 +55,13 @@ type look struct {
 	Gap    int     `json:"gap"`
 	Letter float64 `json:"letter"`
 	Steps  int     `json:"steps"`
-	Shares int     `json:"shares"`
-	Shades int     `json:"shades"`
 }
 
 // table writes the table. JSON with its <, > and & escaped is text in XML too.
 func (d *drawing) table(b *bytes.Buffer) error {
 	t := svgTable{
 		Icicle: d.pic.Icicle, Changes: d.changes, Events: d.pic.IsEvents, Counts: d.pic.IsCount, Names: []string{}, Files: []int32{}, Modules: []string{},
-		Look: look{rowHeight, barHeight, margin, framesGap, letterWidth, web.Steps, web.Shares, web.Shades},
+		Look: look{rowHeight, barHeight, margin, framesGap, letterWidth, web.Steps},
 	}
 	files := map[string]int32{"": 0}
 	for _, s := range d.symbols.all {

@@ -7,8 +7,10 @@ var (
 	numbersScript string
 	//go:embed search.js
 	searchScript string
+	//go:embed frame.js
+	frameScript string
 )
 
-// sharedScript is what the scripts of the SVG and of the page have in common: how numbers are written, as
-// [Profile.Caption] writes them, and what a search finds.
-func Script() string { return numbersScript + searchScript }
+// Script is what the scripts of the SVG and of the page share: how numbers are written, as graph.Caption writes them, what a search
+// finds, and the colours and times of frames.
+func Script() string { return numbersScript + searchScript + frameScript }

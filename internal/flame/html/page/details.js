@@ -1,4 +1,3 @@
-const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note'];
 const MARKS = ['', ', on CPU', ', off CPU'];
 
 // Telling says in words what the boxes of a flame are.
@@ -36,7 +35,7 @@ class Telling {
   // split is a frame's time by what threads did in it, without what has none.
   split(node) {
     const {on, off, unknown} = this.graph;
-    return [['on CPU', on[node]], ['off CPU', off[node]], ['not known', unknown[node]]].filter(([, ns]) => ns > 0);
+    return splitOf(on[node], off[node], unknown[node]);
   }
 
   // lines are for the tooltip and for those who hear the page.
@@ -49,9 +48,7 @@ class Telling {
     const split = this.split(node);
     const lines = [flame.name(node), this.kind(node), `${spell(time)}, ${this.shares(time)}`];
     if (self > 0 && self < time) lines.push(`${spell(self)} of it itself`);
-    const shares = percents(split.map(([, ns]) => ns));
-    if (split.length > 1) lines.push(split.map(([what, ns], part) => `${spell(ns)} ${what} (${shares[part]})`).join(', '));
-    else if (split.length === 1) lines.push(`All of it ${split[0][0]}`);
+    if (split.length > 0) lines.push(describeSplit(split));
     return [...lines, this.occasions(node)];
   }
 }

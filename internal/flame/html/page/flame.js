@@ -146,10 +146,10 @@ class Flame {
   // Callers of what fills the width step back.
   #colours(box) {
     const {graph, palette, profile} = this;
-    if (this.#search?.has(box)) return palette.hit;
-    if (box.count > 1) return palette.small;
+    if (this.#search?.has(box)) return palette.tones.hit;
+    if (box.count > 1) return palette.tones.small;
     const {node} = box;
-    if (box.depth < graph.depth[this.zoomed]) return palette.past;
+    if (box.depth < graph.depth[this.zoomed]) return palette.tones.past;
     return palette.box(graph.name[node], profile.nameKind[graph.name[node]], graph.on[node], graph.off[node]);
   }
 

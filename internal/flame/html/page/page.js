@@ -70,12 +70,12 @@ class Page {
       entry.append(swatches, text);
       return entry;
     };
-    const user = (share) => palette.tones[share * 3 + 1].fill;
+    const user = (share) => palette.tones[`t${share * SHADES + 1}`].fill;
     at('#colours').replaceChildren(
       item('on CPU', user(8)), item('off CPU', user(0)), item('on and off', user(4)), item('on CPU, kernel', user(17)),
-      item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.root.fill),
-      item('[note]', palette.notes.on.fill, palette.notes.off.fill, palette.notes.both.fill),
-      item('small frames', palette.small.fill), item('not known', palette.unknown.fill),
+      item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.tones.root.fill),
+      item('[note]', palette.tones['note-on'].fill, palette.tones['note-off'].fill, palette.tones.note.fill),
+      item('small frames', palette.tones.small.fill), item('not known', palette.tones.unknown.fill),
     );
     at('#bands').replaceChildren(...BANDS.map((text, i) => item(text, palette.times[i])));
     if (this.strip?.bands) this.#showStrip();

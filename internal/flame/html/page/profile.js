@@ -1,10 +1,7 @@
-// What a name is of; internal/flame's Kind.
-const KIND = {user: 0, kernel: 1, root: 2, note: 3};
-
-// What a thread did; internal/flame's Class.
+// What a thread did; internal/flame/profile's Class.
 const CLASS = {unknown: 0, made: 1, onCPU: 2, runnable: 3, preempted: 4, blocked: 5, idle: 6};
 
-// Profile is where the time of threads went: columns of what internal/flame's Profile has. Names, stacks, labels
+// Profile is where the time of threads went: columns of what internal/flame/profile's Profile has. Names, stacks, labels
 // and wakes have 0 for none.
 class Profile {
   constructor(about, packed) {

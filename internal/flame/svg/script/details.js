@@ -1,7 +1,5 @@
 // What is told of a frame, beside the mouse or the focused frame, and to screen readers.
 
-const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Small frames, with all above them'];
-
 // amount spells what a frame's width stands for.
 const amount = (t, n) => (t.counts ? counted(n, 'event') : spell(n));
 
@@ -14,9 +12,7 @@ function describe(t, i, zoomed) {
   lines.push(`${amount(t, time)}, ${percent(time, t.now[0])} of all${zoomed ? `, ${percent(time, t.now[zoomed])} of zoomed` : ''}`);
   if (t.self[i] > 0 && t.self[i] < time) lines.push(`${amount(t, t.self[i])} of it itself`);
   if (t.events) return t.counts ? lines : [...lines, counted(t.times[i], 'event')];
-  const split = [[t.on[i], 'on CPU'], [t.off[i], 'off CPU'], [t.unknown[i], 'not known']].filter(([ns]) => ns > 0);
-  const shares = percents(split.map(([ns]) => ns));
-  lines.push(split.map(([ns, what], part) => split.length > 1 ? `${spell(ns)} ${what} (${shares[part]})` : `All of it ${what}`).join(', '));
+  lines.push(describeSplit(splitOf(t.on[i], t.off[i], t.unknown[i])));
   lines.push(occasions(t, i));
   return lines;
 }

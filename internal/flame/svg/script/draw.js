@@ -1,19 +1,11 @@
 // What is drawn: bars of one fill as one path, and labels. The still picture in the file is made the same way.
 
 function classOf(t, i) {
-  const {steps, shares, shades} = t.look;
-  const kernel = t.kind[i] === Kind.kernel;
-  if (t.changes) {
-    const change = t.now[i] - t.before[i], whole = Math.max(t.now[0], t.before[0]);
-    const strength = change === 0 ? 0 : Math.floor(Math.min(1, 2 * Math.sqrt(Math.abs(change) / whole)) * steps + 0.5);
-    return `d${steps + Math.sign(change) * strength + (kernel ? 2 * steps + 1 : 0)}`;
-  }
-  if (t.kind[i] === Kind.small) return 'small';
-  if (t.kind[i] === Kind.root) return 'root';
-  if (t.kind[i] === Kind.note) return t.off[i] === 0 && t.on[i] > 0 ? 'note-on' : t.on[i] === 0 && t.off[i] > 0 ? 'note-off' : 'note';
-  if (t.on[i] + t.off[i] === 0) return 'unknown';
-  const share = Math.floor(t.on[i] / (t.on[i] + t.off[i]) * (shares - 1) + 0.5);
-  return `t${(share + (kernel ? shares : 0)) * shades + t.symbol[i] % shades}`;
+  if (!t.changes) return toneOf(t.kind[i], t.symbol[i], t.on[i], t.off[i]);
+  const {steps} = t.look;
+  const change = t.now[i] - t.before[i], whole = Math.max(t.now[0], t.before[0]);
+  const strength = change === 0 ? 0 : Math.floor(Math.min(1, 2 * Math.sqrt(Math.abs(change) / whole)) * steps + 0.5);
+  return `d${steps + Math.sign(change) * strength + (t.kind[i] === KIND.kernel ? 2 * steps + 1 : 0)}`;
 }
 
 // levelTop is the upper edge of a level of frames.

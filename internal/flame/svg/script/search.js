@@ -6,7 +6,7 @@ function find(t, term) {
   const found = {sought, frames: new Uint8Array(t.count), outermost: [], count: 0};
   if (sought.isSlow) return found;
   for (let i = 1, covered = 0; i < t.count; i++) {
-    if (t.kind[i] === Kind.small || !sought.has[t.symbol[i]]) continue;
+    if (t.kind[i] === KIND.small || !sought.has[t.symbol[i]]) continue;
     found.frames[i] = 1;
     found.count++;
     if (i >= covered) {
@@ -32,7 +32,7 @@ function result(t, found, zoomed) {
   if (found.count && t.changes) text += `, before ${share(t, found, t.before, 0)}`;
   if (found.count && zoomed) text += `, ${share(t, found, t.now, zoomed)} of zoomed`;
   let unseen = 0;
-  for (let i = 1; i < t.count; i++) if (t.kind[i] === Kind.small) unseen += t.now[i];
+  for (let i = 1; i < t.count; i++) if (t.kind[i] === KIND.small) unseen += t.now[i];
   if (unseen / t.now[0] >= 0.001) text += ` (${percent(unseen, t.now[0])} in small frames not searched)`;
   return text;
 }

@@ -1,7 +1,5 @@
 // The frames, as columns: each frame is followed by all above it, up to its `end`.
 
-const Kind = {user: 0, kernel: 1, root: 2, note: 3, small: 4};
-
 function decode(table) {
   const records = table.frames.split(';').slice(0, -1);
   const count = records.length;
@@ -47,8 +45,8 @@ function settle(t, i) {
 
 function nameOf(t, i) {
   if (i === 0) return 'all';
-  if (t.kind[i] === Kind.small) return `(${counted(t.symbol[i], 'small frame')})`;
+  if (t.kind[i] === KIND.small) return `(${counted(t.symbol[i], 'small frame')})`;
   return t.names[t.symbol[i]];
 }
 
-const fileOf = (t, i) => i && t.kind[i] !== Kind.small && t.files[t.symbol[i]] ? t.modules[t.files[t.symbol[i]] - 1] : '';
+const fileOf = (t, i) => i && t.kind[i] !== KIND.small && t.files[t.symbol[i]] ? t.modules[t.files[t.symbol[i]] - 1] : '';

@@ -1,0 +1,30 @@
+// What frames are, which colour they have, and how their time is described.
+
+const KIND = {user: 0, kernel: 1, root: 2, note: 3, small: 4};
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Small frames, with all above them'];
+
+const SHARES = 9; // blends of time off and on the CPU, 0 only off
+const SHADES = 3; // so that neighbours are told apart
+
+// toneOf is the name of a frame's colour in internal/flame/web/palette.go, by its times. Frames with the same symbol have the same
+// shade.
+function toneOf(kind, symbol, on, off) {
+  switch (kind) {
+    case KIND.small: return 'small';
+    case KIND.root: return 'root';
+    case KIND.note: return on > 0 && off === 0 ? 'note-on' : off > 0 && on === 0 ? 'note-off' : 'note';
+  }
+  if (on + off === 0) return 'unknown';
+  const share = Math.floor(on / (on + off) * (SHARES - 1) + 0.5) + (kind === KIND.kernel ? SHARES : 0);
+  return `t${share * SHADES + symbol % SHADES}`;
+}
+
+// splitOf lists a time by what threads did in it, without what has none.
+const splitOf = (on, off, unknown) => [['on CPU', on], ['off CPU', off], ['not known', unknown]].filter(([, ns]) => ns > 0);
+
+// describeSplit is that list in words.
+function describeSplit(split) {
+  if (split.length === 1) return `All of it ${split[0][0]}`;
+  const shares = percents(split.map(([, ns]) => ns));
+  return split.map(([what, ns], part) => `${spell(ns)} ${what} (${shares[part]})`).join(', ');
+}
