@@ -37,6 +37,9 @@ func (c *conversion) Instant(i *tracks.Instant) {
 
 // Sample implements [tracks.Encoder].
 func (c *conversion) Sample(s *tracks.Sample) {
+	if s.Task == nil || !s.Task.IsThread() {
+		return
+	}
 	place := c.placeOf(c.task(s.Task), s.CPU)
 	b := append(append(c.out.next(), `{"ph":"i","s":"t","cat":"sample","name":"sample",`...), place...)
 	b = appendMicros(b, s.At-c.first)

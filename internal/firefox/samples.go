@@ -38,6 +38,9 @@ func (t *thread) rest(p *profile) {
 
 // Sample implements [tracks.Encoder].
 func (p *profile) Sample(s *tracks.Sample) {
+	if s.Task == nil || !s.Task.IsThread() {
+		return
+	}
 	t := p.thread(s.Task, s.CPU)
 	if n := len(t.pending); n > 0 && t.pending[n-1].at > s.At {
 		return // it comes late

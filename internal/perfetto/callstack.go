@@ -1,8 +1,11 @@
 package perfetto
 
 import (
+	"slices"
+
 	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // Fields of InternedData.
@@ -15,16 +18,16 @@ const (
 	internMappings   = 19
 )
 
-// interned is what a sequence was told since its last reset, by the ids of the stream and by names. It grows with the
-// definitions of one section.
+// interned is what a sequence has described since its last reset. It grows with the definitions of one section.
 type interned struct {
-	stacks    map[format.StackID]uint64 // 0: one whose definition is missing
-	notes     map[string]uint64         // frames that are no place in the code
-	frames    map[uint32]frames
-	modules   map[uint32]uint64
+	stacks    map[*tracks.Stack]uint64 // nil: all whose definitions are missing
+	notes     map[string]uint64        // frames that are no place in the code
+	frames    map[*tracks.Frame]frames
+	modules   map[*format.Module]uint64 // nil: what is in no known one
 	functions map[string]uint64
-	frameIDs  uint64 // given so far
-	weight    int    // bytes of memory that all of it takes, about
+	frameIDs  uint64   // given so far
+	weight    int      // bytes of memory that all of it takes, about
+	chain     []uint64 // scratch
 }
 
 // What a map's entry takes in memory besides its text, and how much all sequences of samples may take. A sequence that takes
@@ -40,93 +43,90 @@ type frames struct{ first, count uint64 }
 
 func newInterned() interned {
 	return interned{
-		stacks: make(map[format.StackID]uint64), notes: make(map[string]uint64), frames: make(map[uint32]frames),
-		modules: make(map[uint32]uint64), functions: make(map[string]uint64),
+		stacks: make(map[*tracks.Stack]uint64), notes: make(map[string]uint64), frames: make(map[*tracks.Frame]frames),
+		modules: make(map[*format.Module]uint64), functions: make(map[string]uint64),
 	}
 }
 
-// internStack appends a stack and all of it that Perfetto has not been told.
-func (e *Encoder) internStack(out []byte, told *interned, id format.StackID, stack *format.Stack) []byte {
-	chain := e.samples.callstack[:0]
-	if stack == nil {
-		var lost uint64
-		out, lost = e.internNote(out, told, stacks.LostFrame)
-		chain = append(chain, lost)
-	} else {
-		out, chain = e.internFrames(out, told, stack, chain)
+// known is the number of a stack that was described.
+func (t *interned) known(s *tracks.Stack) (number uint64, found bool) {
+	if s.Def == nil {
+		s = nil
 	}
-	e.samples.callstack = chain
-	number := uint64(len(told.stacks)) + 1
-	told.stacks[id] = number
-	told.weight += perEntry
+	number, found = t.stacks[s]
+	return number, found
+}
+
+// internStack appends a stack and all of it that was not described yet.
+func (t *interned) internStack(out []byte, s *tracks.Stack) ([]byte, uint64) {
+	chain := t.chain[:0]
+	note := ""
+	if s.Def == nil {
+		s, note = nil, stacks.LostFrame
+	} else if s.Cut {
+		note = stacks.CutFrame
+	}
+	if note != "" {
+		var number uint64
+		out, number = t.internNote(out, note)
+		chain = append(chain, number)
+	}
+	if s != nil {
+		for _, f := range s.Frames {
+			var known frames
+			out, known = t.internFrame(out, f)
+			for i := range known.count {
+				chain = append(chain, known.first+i)
+			}
+		}
+		t.weight += 8 * len(s.Frames)
+	}
+	t.chain = chain
+	number := uint64(len(t.stacks)) + 1
+	t.stacks[s] = number
+	t.weight += perEntry
 	out, body := begin(out, internCallstacks)
 	out = appendUint(out, 1, number)
 	for _, frame := range chain {
 		out = appendUint(out, 2, frame)
 	}
 	end(out, body)
-	return out
-}
-
-// internFrames appends the frames of a stack, outermost first.
-func (e *Encoder) internFrames(out []byte, told *interned, stack *format.Stack, chain []uint64) ([]byte, []uint64) {
-	ids := stack.Frames
-	cut := stack.Cut
-	if len(ids) > stacks.MaxFrames {
-		ids, cut = ids[len(ids)-stacks.MaxFrames:], true
-	}
-	if cut {
-		var note uint64
-		out, note = e.internNote(out, told, stacks.CutFrame)
-		chain = append(chain, note)
-	}
-	for _, id := range ids {
-		var known frames
-		out, known = e.internFrame(out, told, id)
-		for i := range known.count {
-			chain = append(chain, known.first+i)
-		}
-	}
-	return out, chain
+	return out, number
 }
 
 // internFrame appends a place in the code with what is inlined there.
-func (e *Encoder) internFrame(out []byte, told *interned, id uint32) ([]byte, frames) {
-	if known, found := told.frames[id]; found {
+func (t *interned) internFrame(out []byte, f *tracks.Frame) ([]byte, frames) {
+	if known, found := t.frames[f]; found {
 		return out, known
 	}
-	f := e.defs.Frame(id)
-	if f == nil {
-		out, note := e.internNote(out, told, stacks.LostFrame)
+	if f.Def == nil {
+		out, note := t.internNote(out, stacks.LostFrame)
 		return out, frames{note, 1}
 	}
-	out, mapping := e.internModule(out, told, f.Module)
-	lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
-	if len(lines) == 0 {
-		lines = []*format.Line{{}}
-	}
-	known := frames{told.frameIDs + 1, uint64(len(lines))}
-	told.frames[id] = known
-	told.weight += perEntry
-	for i := len(lines) - 1; i >= 0; i-- {
-		name := lines[i].GetFunction()
+	out, mapping := t.internModule(out, f.Module)
+	lines := f.Lines()
+	known := frames{t.frameIDs + 1, uint64(len(lines))}
+	t.frames[f] = known
+	t.weight += perEntry
+	for _, l := range slices.Backward(lines) {
+		name := l.GetFunction()
 		if len(name) == 0 {
-			name = []byte(stacks.ModuleName(e.defs.Module(f.Module)))
+			name = []byte(stacks.ModuleName(f.Module))
 		}
-		out = told.appendFrame(out, name, mapping, f.Offset)
+		out = t.appendFrame(out, name, mapping, f.Def.Offset)
 	}
 	return out, known
 }
 
 // internNote appends a frame that is no place in the code.
-func (e *Encoder) internNote(out []byte, told *interned, name string) ([]byte, uint64) {
-	if known, found := told.notes[name]; found {
+func (t *interned) internNote(out []byte, name string) ([]byte, uint64) {
+	if known, found := t.notes[name]; found {
 		return out, known
 	}
-	out, mapping := e.internModule(out, told, 0)
-	out = told.appendFrame(out, []byte(name), mapping, 0)
-	told.notes[name] = told.frameIDs
-	return out, told.frameIDs
+	out, mapping := t.internModule(out, nil)
+	out = t.appendFrame(out, []byte(name), mapping, 0)
+	t.notes[name] = t.frameIDs
+	return out, t.frameIDs
 }
 
 func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []byte {
@@ -149,17 +149,16 @@ func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []b
 
 // internModule appends a module as a mapping. The interface leaves frames without one out, so what is in no known
 // module has one of its own.
-func (e *Encoder) internModule(out []byte, told *interned, id uint32) ([]byte, uint64) {
-	m := e.defs.Module(id)
-	if m == nil {
-		m, id = &format.Module{Path: []byte(stacks.ModuleName(nil))}, 0
-	}
-	if known, found := told.modules[id]; found {
+func (t *interned) internModule(out []byte, m *format.Module) ([]byte, uint64) {
+	if known, found := t.modules[m]; found {
 		return out, known
 	}
-	number := uint64(len(told.modules)) + 1
-	told.modules[id] = number
-	told.weight += perEntry
+	number := uint64(len(t.modules)) + 1
+	t.modules[m] = number
+	t.weight += perEntry
+	if m == nil {
+		m = &format.Module{Path: []byte(stacks.ModuleName(nil))}
+	}
 	out = appendInterned(out, internPaths, number, stacks.Clipped(stacks.Printable(m.Path, stacks.Unnamed)))
 	if len(m.BuildId) > 0 {
 		out = appendInterned(out, internBuildIDs, number, m.BuildId[:min(len(m.BuildId), 64)])

@@ -10,12 +10,8 @@ import (
 // maxWords bounds how many words of a command line are shown.
 const maxWords = 1024
 
-// command is the command line of a task's process word by word, nil where none is known.
-func (e *Encoder) command(d *format.Task) [][]byte {
-	if d.Command == 0 {
-		return nil
-	}
-	c := e.defs.Command(d.Command)
+// commandWords are the words of a command line, which may be nil; nil where none is known.
+func commandWords(c *format.Command) [][]byte {
 	if c == nil || len(c.Args) == 0 || c.Args[0] == 0 {
 		return nil // without a first word the process would have no name
 	}

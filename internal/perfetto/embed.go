@@ -3,8 +3,8 @@ package perfetto
 import (
 	"math"
 
-	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // Sampled stacks are slices: a function lasts from the first sample that finds it to the next one that does not, or to
@@ -14,7 +14,7 @@ import (
 // what it nests the wrong way round gets the other's length. So a slice around one that was written with the same
 // beginning begins 1 ns earlier for each such level, and slices that a sample ends make room for that.
 
-// embedded are the functions in which a thread is, outermost first, as the last sample told.
+// embedded are the functions in which a thread is, outermost first, by the last sample.
 type embedded struct {
 	open []embeddedSlice
 	last int64 // time of the last sample or end, ns of CLOCK_MONOTONIC
@@ -27,15 +27,15 @@ type embeddedSlice struct {
 }
 
 // embed takes a sample.
-func (w *view) embed(t *thread, at int64, id format.StackID) {
+func (w *view) embed(t *thread, at int64, stack *tracks.Stack) {
 	d := t.drawn.embedded
 	if d == nil {
 		d = &embedded{last: math.MinInt64}
 		t.drawn.embedded = d
 	}
 	var functions []string
-	if id != 0 {
-		functions = w.functions(w.e.defs.Stack(id))
+	if stack != nil {
+		functions = stack.Functions()
 	}
 	functions = functions[max(len(functions)-stacks.MaxFrames, 0):]
 	same := 0
@@ -59,7 +59,7 @@ func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
 		return
 	}
 	track := w.stackTrack(t)
-	to := w.e.clock.earlier(at)
+	to := w.clock.earlier(at)
 	earliest := int64(math.MaxInt64)
 	for _, s := range d.open[level:] {
 		name := w.name(s.name)
@@ -68,8 +68,8 @@ func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
 		}
 		earliest = min(earliest, s.from)
 		w.seq.start(sliceBegin, track, name)
-		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.from))
-		w.e.out = w.seq.finish(w.e.out, track, to)
+		w.out = w.seq.put(w.out, w.clock.earlier(s.from))
+		w.out = w.seq.finish(w.out, track, to)
 	}
 	d.open = d.open[:level]
 	for i := range d.open {
@@ -78,7 +78,7 @@ func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
 }
 
 // endStale ends what the last sample found one period after it if the next one was due before: without switches nothing
-// else tells that the thread has left its CPU.
+// else shows that the thread has left its CPU.
 func (w *view) endStale(t *thread, at, period int64) {
 	if d := t.drawn.embedded; d != nil && len(d.open) > 0 && period > 1 && at-d.last > 2*period {
 		w.endStack(t, d.last+period)
@@ -99,7 +99,7 @@ func (w *view) endStacks() {
 	if !w.on.EmbedStacks {
 		return
 	}
-	for _, t := range w.e.threads.sorted() {
-		w.endStack(t, w.e.now)
+	for _, t := range w.threads.sorted() {
+		w.endStack(t, w.now)
 	}
 }

@@ -1,12 +1,12 @@
 package perfetto
 
 import (
-	"fmt"
 	"io"
 	"math"
 
 	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/timeline"
 	"wprof/internal/tracks"
 )
 
@@ -15,35 +15,25 @@ const (
 	maxCPUs = 1024
 	// flushNs is how long a bundle waits for more events, and so what a cut trace may lack of other CPUs.
 	flushNs = int64(500e6)
-	// writeBytes is how much is written at once.
-	writeBytes = 1 << 20
 )
 
-// Encoder makes packets of events. They have to come in order, between Open and Close.
-type Encoder struct {
-	w       io.Writer
-	err     error
-	out     []byte
-	written int64
-
-	defs     Definitions
-	clock    clock
-	clocks   int // of this section's snapshots, how many were written
-	threads  threads
+// encoder is the [tracks.EventEncoder] of Perfetto. It makes the CPUs' tracks and the threads' states of the events, and has a
+// view draw all else.
+type encoder struct {
+	*trace
+	threads  *threads
 	cpus     []*cpu
-	idle     *task
 	states   [1 << 12]uint16 // rawState of every combination of bits
 	opening  opening
-	notes    notes
 	samples  samples
-	unknown  []unknown // not yet told
+	unknown  []unknown // not yet written
 	options  Options
 	plain    [256]bool // kinds that show nothing of scheduling
 	kthreadd bool      // Perfetto knows it
-	view     *view     // nil: nothing is drawn of threads
+	view     *view
 
+	begun     bool  // the machine was described
 	opened    int64 // when the current window did
-	now       int64 // of the last event
 	nextFlush int64
 	skipped   int64 // events of CPUs beyond maxCPUs
 }
@@ -57,90 +47,62 @@ type cpu struct {
 	bundle   bundle
 	filtered *task // stands for hidden threads
 	lost     *task // stands for an unknown one
-	onCPU    cpuName
 }
 
-// Definitions finds what ids of the current section name, nil where nothing is known; [format.Reader] is one.
-type Definitions interface {
-	tracks.Definitions
-	Command(id uint32) *format.Command
-	Stack(format.StackID) *format.Stack
-	Frame(id uint32) *format.Frame
-	Module(id uint32) *format.Module
-}
-
-// NewEncoder returns an Encoder that looks definitions up in defs and writes to w.
-func NewEncoder(w io.Writer, defs Definitions, options Options) *Encoder {
-	e := &Encoder{w: w, options: options, defs: defs, clock: newClock(), threads: newThreads(), now: math.MinInt64, nextFlush: math.MinInt64}
-	e.idle = e.threads.newTask(&thread{}, []byte("swapper"))
+func newEncoder(w io.Writer, options Options) *encoder {
+	e := &encoder{trace: newTrace(w), options: options, threads: newThreads(), nextFlush: math.MinInt64}
 	for _, k := range format.Kinds() {
 		e.plain[k.Kind] = k.IsPlain()
 	}
 	for s := range e.states {
 		e.states[s] = uint16(rawState(format.State(s)))
 	}
-	if options.view() {
-		e.view = newView(e, options)
-	}
+	e.view = newView(e.trace, e.threads, options)
 	return e
 }
 
-// System describes the machine. It comes before all events.
-func (e *Encoder) System(s *format.Session) { e.out = appendSystemInfo(e.out, s) }
-
-// NewSection is called when the ids of events change their meaning to those of a session's section.
-func (e *Encoder) NewSection(s *format.Session) {
+// Section implements [tracks.Encoder].
+func (e *encoder) Section(s *format.Session) {
+	if !e.begun {
+		e.begun = true
+		e.out = appendSystemInfo(e.out, s)
+	}
 	e.endOpening()
-	if e.view != nil {
-		e.view.newSection(s)
-	}
-	e.threads.newSection()
+	e.view.newSection()
 	e.samples.newSection(s.Sources)
-	e.clocks = 0
 }
 
-// Clocks takes the section's clock snapshots so far.
-func (e *Encoder) Clocks(all []*format.ClockSnapshot) {
-	for ; e.clocks < len(all); e.clocks++ {
-		if e.clock.add(all[e.clocks]) {
-			e.out = appendClockSnapshot(e.out, e.clock.shown(all[e.clocks]))
-		}
+// Clock implements [tracks.EventEncoder].
+func (e *encoder) Clock(s *format.ClockSnapshot) {
+	if e.clock.add(s) {
+		e.out = appendClockSnapshot(e.out, e.clock.shown(s))
 	}
 }
 
-// Event takes the next event. It keeps nothing of it.
-func (e *Encoder) Event(v *format.Event) error {
+// Event implements [tracks.EventEncoder].
+func (e *encoder) Event(v *tracks.Event) {
 	if v.Flags&format.FlagLate != 0 {
 		e.late(v)
-		if e.view != nil {
-			e.view.event(v)
+	} else {
+		e.now = v.Time
+		if e.opening.pending && (v.Time != e.opening.at || v.Kind != format.KindStateCPU && v.Kind != format.KindStateThread) {
+			e.endOpening()
 		}
-		return e.flushed()
+		if len(e.threads.byTID) >= e.threads.most {
+			e.forgetThreads(e.cpu(min(v.CPU, maxCPUs-1)))
+		}
+		e.apply(v)
 	}
-	e.now = v.Time
-	if e.opening.pending && (v.Time != e.opening.at || v.Kind != format.KindStateCPU && v.Kind != format.KindStateThread) {
-		e.endOpening()
-	}
-	if e.threads.areTooMany() {
-		e.forgetThreads(e.cpu(min(v.CPU, maxCPUs-1)))
-	}
-	e.apply(v)
-	if e.view != nil {
+	if e.options.view() {
 		e.view.event(v)
 	}
-	if v.Time >= e.nextFlush || len(e.out) >= writeBytes {
-		return e.flush()
-	}
-	return nil
 }
 
-func (e *Encoder) apply(v *format.Event) {
+func (e *encoder) apply(v *tracks.Event) {
 	switch {
-	case v.Kind == format.KindSample:
-		e.sample(v)
 	case v.Kind == format.KindLost:
 		e.lost(v)
-	case !e.options.Sched || v.Kind == format.KindTyped || e.plain[v.Kind]:
+	case !e.options.Sched || v.Kind == format.KindTyped || v.Kind == format.KindSample || e.plain[v.Kind]:
 		e.introduceAll(v)
 	case v.Kind == format.KindSwitch:
 		e.switched(v)
@@ -151,32 +113,55 @@ func (e *Encoder) apply(v *format.Event) {
 	}
 }
 
+// late takes an event that stands behind its place. It is shown in its own place, unless the CPU has gone on since.
+func (e *encoder) late(v *tracks.Event) {
+	e.now = max(e.now, v.Time)
+	e.endOpening()
+	if v.CPU >= maxCPUs || e.opened > v.Own || e.cpu(v.CPU).last > v.Own {
+		return
+	}
+	own := *v.Event
+	own.Time = v.Own
+	e.apply(&tracks.Event{Event: &own, Task: v.Task, Other: v.Other})
+}
+
+// lost ends who runs where switches may be missing, at the last sure point: a thread "(lost)" takes over until an event shows
+// who runs.
+func (e *encoder) lost(v *tracks.Event) {
+	if !timeline.LosesState(v.Event) {
+		return
+	}
+	for _, c := range e.cpus {
+		if c == nil || c.running == nil || v.CPU != format.AllCPUs && v.CPU != c.number || c.lost != nil && c.running == c.lost.thread {
+			continue
+		}
+		at := min(max(v.Lost().From(), c.last, e.opened), v.Time)
+		e.takeOver(c, at, e.lostOn(c, at), 120)
+	}
+}
+
+// Flush implements [tracks.Encoder].
+func (e *encoder) Flush() error {
+	if e.now >= e.nextFlush || len(e.out) >= writeBytes {
+		return e.flush()
+	}
+	return nil
+}
+
 // flush appends all bundles and writes what there is.
-func (e *Encoder) flush() error {
+func (e *encoder) flush() error {
 	e.nextFlush = e.now + flushNs
-	e.tellUnknown()
+	e.writeUnknown()
 	for _, c := range e.cpus {
 		if c != nil {
 			e.out = c.bundle.appendPacket(e.out, c.number)
 		}
 	}
-	return e.flushed()
-}
-
-func (e *Encoder) flushed() error {
-	if e.err == nil && len(e.out) > 0 {
-		n, err := e.w.Write(e.out)
-		e.written += int64(n)
-		if err != nil {
-			e.err = fmt.Errorf("write the trace: %w", err)
-		}
-	}
-	e.out = e.out[:0]
-	return e.err
+	return e.write()
 }
 
 // cpu returns the CPU of an event; nil if the engine would refuse its number, or if it is none.
-func (e *Encoder) cpu(number uint32) *cpu {
+func (e *encoder) cpu(number uint32) *cpu {
 	if uint64(number) < uint64(len(e.cpus)) {
 		if c := e.cpus[number]; c != nil {
 			return c
@@ -197,7 +182,7 @@ func (e *Encoder) cpu(number uint32) *cpu {
 }
 
 // filteredOn is who stands for hidden threads on a CPU.
-func (e *Encoder) filteredOn(c *cpu, at int64) *task {
+func (e *encoder) filteredOn(c *cpu, at int64) *task {
 	if c.filtered == nil {
 		c.filtered = e.standIn(filteredTID, c, "(filtered out)", at)
 	}
@@ -205,38 +190,38 @@ func (e *Encoder) filteredOn(c *cpu, at int64) *task {
 }
 
 // lostOn is who runs on a CPU while that is not known.
-func (e *Encoder) lostOn(c *cpu, at int64) *task {
+func (e *encoder) lostOn(c *cpu, at int64) *task {
 	if c.lost == nil {
 		c.lost = e.standIn(lostTID, c, "(lost)", at)
 	}
 	return c.lost
 }
 
-func (e *Encoder) standIn(base int32, c *cpu, name string, at int64) *task {
+func (e *encoder) standIn(base int32, c *cpu, name string, at int64) *task {
 	k := e.threads.newTask(&thread{tid: base + int32(c.number), pid: base}, []byte(name))
 	e.out = appendStandIn(e.out, e.clock.boottime(at), k)
 	return k
 }
 
-// task is the thread that an id names, introduced to Perfetto if it is new.
-func (e *Encoder) task(id format.TaskID, c *cpu) *task {
-	if k := e.threads.get(id); k != nil {
+// task is a thread under one name, introduced to Perfetto if it is new; of nil, whose definition is missing, who stands for an
+// unknown one.
+func (e *encoder) task(of *tracks.Task, c *cpu) *task {
+	if k := e.threads.get(of); k != nil {
 		return k
 	}
-	return e.introduce(id, c, nil)
+	return e.introduce(of, c, nil)
 }
 
-// introduce tells Perfetto of a thread under a name that this section has not shown yet. forked, if it is not nil, is
-// called instead of telling its process, when the thread is new.
-func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task {
-	d := e.defs.Task(id)
-	if id == 0 || d.IsLost() {
-		return e.lostOn(c, e.now) // its definition was lost: not kept, it may still come
+// introduce describes a thread under a name that was not shown yet. forked, if it is not nil, is called instead of describing
+// its process, when the thread is new.
+func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
+	if of == nil {
+		return e.lostOn(c, e.now)
 	}
-	if d.Tid == 0 || d.Flags&uint32(format.TaskFlag_TASK_FLAG_IDLE) != 0 {
-		e.threads.put(id, e.idle)
-		return e.idle
+	if of.Idle {
+		return e.threads.idle
 	}
+	d := of.Def
 	t := e.threads.byTID[d.Tid]
 	if t != nil && t.pid == 0 {
 		t.start = d.Start // so far only its tid was known
@@ -249,8 +234,7 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 		t = &thread{tid: d.Tid, pid: d.Pid, nsTID: d.NsTid, nsPID: d.NsPid, start: d.Start, shown: shownNothing}
 		e.threads.byTID[d.Tid] = t
 	}
-	k := e.threads.newTask(t, stacks.Printable(d.Comm, stacks.Unnamed))
-	e.threads.put(id, k)
+	k := e.threads.put(of, t)
 	if isNew && forked != nil {
 		forked(k)
 		return k
@@ -264,14 +248,22 @@ func (e *Encoder) introduce(id format.TaskID, c *cpu, forked func(*task)) *task 
 		if !e.options.Sched {
 			name = k.name // else the switches name it, and follow its renames
 		}
-		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, e.command(d), name)
+		e.out = appendProcess(e.out, e.clock.boottime(e.now), d, commandWords(of.Command), name)
 	}
 	return k
 }
 
+// thread is the one of a task that something is drawn of. One that no event on a CPU has shown yet is introduced.
+func (e *encoder) thread(of *tracks.Task) *task {
+	if k := e.threads.known(of); k != nil {
+		return k
+	}
+	return e.task(of, e.cpu(0))
+}
+
 // describeKthreadd describes the parent of all kernel threads, by which the interface groups them. A filter may have
 // hidden it.
-func (e *Encoder) describeKthreadd() {
+func (e *encoder) describeKthreadd() {
 	if !e.kthreadd && e.threads.byTID[kthreaddPID] == nil {
 		e.out = appendParent(e.out, e.clock.boottime(e.now), kthreaddPID, "kthreadd")
 	}
@@ -280,33 +272,30 @@ func (e *Encoder) describeKthreadd() {
 
 // freeUnseen ends a thread whose tid another one has now. It ends a moment before, because Perfetto would end the new
 // one otherwise.
-func (e *Encoder) freeUnseen(c *cpu, t *thread) {
+func (e *encoder) freeUnseen(c *cpu, t *thread) {
 	at := e.clock.boottime(max(e.now-1, c.last))
-	e.recall(t, at)
+	e.endUnknown(t, at)
 	e.makeRoom(c, at, true)
 	c.bundle.free(at, 0, &task{thread: t, name: []byte(stacks.Unnamed)})
 }
 
 // makeRoom begins a new bundle unless the next event has its place in the current one.
-func (e *Encoder) makeRoom(c *cpu, at uint64, full bool) {
+func (e *encoder) makeRoom(c *cpu, at uint64, full bool) {
 	if !c.bundle.takes(at, full) {
 		e.out = c.bundle.appendPacket(e.out, c.number)
 	}
 }
 
-// Close ends the window: every CPU goes to idle, so that nobody seems to run on, and all is written. What is unknown from
-// here on is told with the next window, if there is one.
-func (e *Encoder) Close(at int64) error {
+// Close implements [tracks.Encoder]: every CPU goes to idle, so that nobody seems to run on, and all is written. What is
+// unknown from here on is written with the next window, if there is one.
+func (e *encoder) Close(at int64) {
 	e.endOpening()
-	at = max(at, e.now)
-	e.now = at
-	if e.view != nil {
-		e.view.close(at)
-	}
+	e.now = max(at, e.now)
+	e.view.close()
 	for _, c := range e.cpus {
 		if c != nil && c.running != nil {
-			e.takeOver(c, at, e.idle, 120)
+			e.takeOver(c, e.now, e.threads.idle, 120)
 		}
 	}
-	return e.flush()
+	_ = e.flush() // Flush returns the error too
 }

@@ -7,24 +7,17 @@ import (
 	"wprof/format"
 )
 
-const (
-	// maxThreads bounds the threads that are kept, and maxNames the ids of threads: a stream need not report the end of a
-	// thread. Package timeline keeps as many.
-	maxThreads = 1 << 17
-	maxNames   = 1 << 18
-)
+// maxThreads bounds the threads that are kept: a stream need not report the end of a thread. Package timeline keeps as many.
+const maxThreads = 1 << 17
 
-func (t *threads) areTooMany() bool { return t.named >= maxNames || len(t.byTID) >= t.most }
-
-// forgetThreads drops all ids, which are then written again when used, and half of the threads if there are too many: first
-// those that have left a CPU for the last time, then those that were written first. The trace ends them, so that a later
-// thread with the same tid is another one.
-func (e *Encoder) forgetThreads(c *cpu) {
-	t := &e.threads
-	t.newSection()
-	if c == nil || len(t.byTID) < t.most {
+// forgetThreads drops half of the threads: first those that have left a CPU for the last time, then those that were introduced
+// first. The trace ends them, so that a later thread with the same tid is another one.
+func (e *encoder) forgetThreads(c *cpu) {
+	if c == nil {
 		return
 	}
+	t := e.threads
+	t.generation++
 	running := make(map[*thread]bool)
 	for _, c := range e.cpus {
 		if c != nil {
@@ -60,13 +53,4 @@ func (t *thread) rank() int {
 		return 0
 	}
 	return 1
-}
-
-// forgotten counts the threads that were dropped while alive, as far as known.
-func (e *Encoder) forgotten() int64 {
-	n := e.threads.forgotten
-	if e.view != nil {
-		n = max(n, e.view.spans.Timeline().Forgotten())
-	}
-	return n
 }

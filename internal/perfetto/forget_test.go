@@ -19,9 +19,8 @@ func TestThreadsWithoutAnEndAreEnded(t *testing.T) {
 		tasks = append(tasks, &format.Task{Tid: i + 1, Pid: i + 1, Start: 5})
 	}
 	var trace bytes.Buffer
-	e := NewEncoder(&trace, tasks, everything())
+	e, d := fed(t, &trace, tasks, everything(), &format.Session{Cpus: []*format.Cpu{{Id: 0}}})
 	e.threads.most = most
-	e.Open(1000, &format.Session{Cpus: []*format.Cpu{{Id: 0}}})
 	v := format.Event{Time: 1000, Kind: format.KindSwitch, Flags: format.FlagsVisible}
 	for i := range uint64(threads) {
 		v.Task = format.TaskID(i + 2)
@@ -30,14 +29,14 @@ func TestThreadsWithoutAnEndAreEnded(t *testing.T) {
 			v.Args[format.SwitchPrevState] = uint64(format.StateDead)
 		}
 		v.Time += 10
-		if err := e.Event(&v); err != nil {
+		if err := d.Event(&v); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(e.threads.byTID); n > most {
 			t.Fatalf("%d threads are kept, want %d at most", n, most)
 		}
 	}
-	if err := e.Close(v.Time); err != nil {
+	if err := d.Close(v.Time); err != nil {
 		t.Fatal(err)
 	}
 	// All that have left for the last time go first, so half of those that are left are alive.

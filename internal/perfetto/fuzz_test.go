@@ -2,6 +2,7 @@ package perfetto
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/perfetto/schema"
+	"wprof/internal/tracks"
 )
 
 // One flipped byte anywhere in a stream costs at most a part of it, and what is left is well-formed.
@@ -102,6 +104,19 @@ func (fixed) Module(id uint32) *format.Module {
 	return &format.Module{Id: id, Path: []byte("/\xff/")[:id], BuildId: make([]byte, id)}
 }
 
+func (fixed) Clocks() []*format.ClockSnapshot { return nil }
+
+// fed is an encoder, and what draws the events that it is given for it, from time 1000 on.
+func fed(t testing.TB, w io.Writer, defs tracks.Definitions, options Options, s *format.Session) (*encoder, *tracks.Drawer) {
+	t.Helper()
+	e := newEncoder(w, options)
+	d := tracks.NewDrawer(defs, e, options.drawn())
+	if err := errors.Join(d.NewSection(s), d.Open(s, 1000, 0, true)); err != nil {
+		t.Fatal(err)
+	}
+	return e, d
+}
+
 func FuzzEncoder(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{9, 3, 0, 2, 1, 0, 1, 2, 3, 1, 3, 1, 1, 1, 0, 3, 0, 120, 120, 2}, 8))
 	tasks := fixed{
@@ -110,16 +125,15 @@ func FuzzEncoder(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var trace bytes.Buffer
-		e := NewEncoder(&trace, tasks, everything())
-		e.Open(1000, &format.Session{Cpus: []*format.Cpu{{Id: 0}, {Id: 1}}})
+		_, d := fed(t, &trace, tasks, everything(), &format.Session{Cpus: []*format.Cpu{{Id: 0}, {Id: 1}}})
 		v := format.Event{Time: 1000}
 		for len(b) > 0 {
 			b = hostile(b, &v)
-			if err := e.Event(&v); err != nil {
+			if err := d.Event(&v); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := e.Close(0); err != nil {
+		if err := d.Close(0); err != nil {
 			t.Fatal(err)
 		}
 		if err := proto.Unmarshal(trace.Bytes(), new(schema.Trace)); err != nil {

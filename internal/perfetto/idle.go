@@ -3,19 +3,19 @@ package perfetto
 import (
 	"strconv"
 
-	"wprof/internal/timeline"
+	"wprof/internal/tracks"
 )
 
 // idleTracks show what each CPU does while no thread runs on it. They stand together in a group of their own.
 type idleTracks struct {
-	group uint64
-	told  uint32
-	cpus  []*idleCPU
+	group      uint64
+	generation uint32 // of the sequence, when the group was described
+	cpus       []*idleCPU
 }
 
 type idleCPU struct {
-	track uint64
-	told  uint32 // the generation of the sequence that knows it
+	track      uint64
+	generation uint32 // of the sequence, when it was described
 }
 
 func (i *idleTracks) cpu(number uint32) *idleCPU {
@@ -34,7 +34,7 @@ func (i *idleTracks) cpu(number uint32) *idleCPU {
 // track is the track of a CPU's idle time.
 func (i *idleTracks) track(w *view, cpu uint32) uint64 {
 	c := i.cpu(cpu)
-	if c.told == w.seq.generation {
+	if c.generation == w.seq.generation {
 		return c.track
 	}
 	if i.group == 0 {
@@ -43,15 +43,15 @@ func (i *idleTracks) track(w *view, cpu uint32) uint64 {
 	if c.track == 0 {
 		c.track = w.newUUID()
 	}
-	if i.told != w.seq.generation {
-		i.told = w.seq.generation
-		w.e.out = w.seq.track(w.e.out, i.group, func(out []byte) []byte {
+	if i.generation != w.seq.generation {
+		i.generation = w.seq.generation
+		w.out = w.seq.track(w.out, i.group, func(out []byte) []byte {
 			out = appendUint(appendString(out, trackName, "Idle"), trackOrder, orderByRank)
 			return appendString(out, trackDescription, "When each CPU had nothing to run, and whom interrupts woke meanwhile.")
 		})
 	}
-	c.told = w.seq.generation
-	w.e.out = w.seq.track(w.e.out, c.track, func(out []byte) []byte {
+	c.generation = w.seq.generation
+	w.out = w.seq.track(w.out, c.track, func(out []byte) []byte {
 		out = appendString(out, trackName, "Idle CPU "+strconv.Itoa(int(cpu)))
 		return appendUint(appendUint(out, trackParent, i.group), trackRank, uint64(cpu))
 	})
@@ -59,7 +59,7 @@ func (i *idleTracks) track(w *view, cpu uint32) uint64 {
 }
 
 // draw draws a time in which a CPU was idle.
-func (i *idleTracks) draw(w *view, s *timeline.Span) {
+func (i *idleTracks) draw(w *view, s *tracks.Slice) {
 	if s.CPU >= maxCPUs {
 		return
 	}
@@ -69,6 +69,6 @@ func (i *idleTracks) draw(w *view, s *timeline.Span) {
 	}
 	track, id := i.track(w, s.CPU), w.name(name)
 	w.seq.start(sliceBegin, track, id)
-	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(s.From))
-	w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(s.To))
+	w.out = w.seq.put(w.out, w.clock.earlier(s.From))
+	w.out = w.seq.finish(w.out, track, w.clock.earlier(s.To))
 }

@@ -12,22 +12,24 @@ import (
 
 // items holds the tracks that package tracks assigns items to.
 type items struct {
-	made   *tracks.Maker
 	groups *bounded.Map[groupKey, *trackRef] // tracks above others
 	tracks *bounded.Map[itemKey, *itemTrack]
 }
 
 // itemKey identifies a track.
 type itemKey struct {
-	on      format.TypeTrack
-	thread  *thread // of TRACK_THREAD
-	number  int64   // of the process or CPU
+	on      format.TypeTrack // or onRecording
+	thread  *thread          // of TRACK_THREAD
+	number  int64            // of the process or CPU; of onRecording the rank
 	name    string
 	counter bool
 	unit    string
 }
 
-// groupKey is a process, or the name of a group.
+// onRecording is the place of tracks for what is known of the recording itself.
+const onRecording = format.TypeTrack(-1)
+
+// groupKey is a process, or the name of a group; the one of the recording has neither.
 type groupKey struct {
 	pid  int32
 	name string
@@ -47,19 +49,32 @@ type trackRef struct {
 // maxItemTracks bounds the tracks that are remembered.
 const maxItemTracks = 1 << 14
 
-func newItems(defs tracks.Definitions) items {
-	return items{made: tracks.NewMaker(defs), groups: bounded.NewMap[groupKey, *trackRef](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
+func newItems() items {
+	return items{groups: bounded.NewMap[groupKey, *trackRef](maxItemTracks), tracks: bounded.NewMap[itemKey, *itemTrack](maxItemTracks)}
 }
 
-// item draws a slice, an instant or a value of a counter.
-func (w *view) item(i *tracks.Item) {
-	track, ok := w.itemTrack(i)
+// Item implements [tracks.Encoder].
+func (e *encoder) Item(i *tracks.Item) {
+	if !e.options.Threads {
+		return
+	}
+	var t *thread
+	if i.On == format.TypeTrack_TRACK_THREAD || i.On == format.TypeTrack_TRACK_PROCESS {
+		t = e.thread(i.Task).thread
+	}
+	e.view.resetIfDue()
+	e.view.item(i, t)
+}
+
+// item draws a slice, an instant or a value of a counter. t may be nil where the track does not belong to it.
+func (w *view) item(i *tracks.Item, t *thread) {
+	track, ok := w.itemTrack(i, t)
 	if !ok {
 		return
 	}
 	if i.Shape == tracks.ShapeCounter {
 		w.seq.startCounter(track, i.Value)
-		w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(i.From))
+		w.out = w.seq.put(w.out, w.clock.earlier(i.From))
 		return
 	}
 	name := shownText(i.Name)
@@ -75,35 +90,28 @@ func (w *view) item(i *tracks.Item) {
 		w.argument(&i.Args[n])
 	}
 	if i.Stack != nil {
-		w.annotateStack(w.stackOf(i.Stack.ID))
+		w.annotateStack(w.stackOf(i.Stack))
 	}
-	w.e.out = w.seq.put(w.e.out, w.e.clock.earlier(i.From))
+	w.out = w.seq.put(w.out, w.clock.earlier(i.From))
 	if i.Shape == tracks.ShapeSlice {
-		w.e.out = w.seq.finish(w.e.out, track, w.e.clock.earlier(i.To))
+		w.out = w.seq.finish(w.out, track, w.clock.earlier(i.To))
 	}
 }
 
 // itemTrack returns the track of an item. It moves the start of a slice if all lanes are taken.
-func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
-	if i.To < w.e.opened || i.Shape == tracks.ShapeSlice && i.On == format.TypeTrack_TRACK_THREAD && i.Track == "" {
-		return 0, false
-	}
+func (w *view) itemTrack(i *tracks.Item, of *thread) (uuid uint64, ok bool) {
 	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.ShapeCounter, unit: i.Unit}
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
-		if i.Task == nil {
-			return 0, false
-		}
-		k := w.known(format.TaskID(i.Task.Def.Id))
-		if k == nil || !k.isReal() {
+		if !of.isReal() {
 			return 0, false
 		}
 		if i.On == format.TypeTrack_TRACK_THREAD {
 			if i.Track == "" {
-				return w.track(k.thread), true
+				return w.track(of), true
 			}
-			key.thread = k.thread
-		} else if key.number = int64(k.pid); k.pid == 0 {
+			key.thread = of
+		} else if key.number = int64(of.pid); of.pid == 0 {
 			return 0, false
 		}
 	case format.TypeTrack_TRACK_CPU:
@@ -112,16 +120,20 @@ func (w *view) itemTrack(i *tracks.Item) (uuid uint64, ok bool) {
 		}
 		key.number = int64(i.CPU)
 	}
-	t, found := w.items.tracks.Get(key)
-	if !found {
-		t = &itemTrack{}
-		w.items.tracks.Put(key, t)
-	}
-	lane := 0
+	t, lane := w.items.track(key), 0
 	if i.Shape == tracks.ShapeSlice {
-		lane, i.From = t.lanes.Place(max(i.From, w.e.opened), i.To)
+		lane, i.From = t.lanes.Place(i.From, i.To)
 	}
 	return w.laneTrack(key, &t.of[lane]), true
+}
+
+func (t *items) track(key itemKey) *itemTrack {
+	known, found := t.tracks.Get(key)
+	if !found {
+		known = &itemTrack{}
+		t.tracks.Put(key, known)
+	}
+	return known
 }
 
 func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
@@ -142,8 +154,10 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 	case format.TypeTrack_TRACK_CPU:
 		parent = w.itemGroup(key.name)
 		name += " CPU " + strconv.FormatInt(key.number, 10)
+	case onRecording:
+		parent = w.recordingGroup()
 	}
-	w.e.out = w.seq.track(w.e.out, l.uuid, func(out []byte) []byte {
+	w.out = w.seq.track(w.out, l.uuid, func(out []byte) []byte {
 		out = appendString(out, trackName, name)
 		if parent != 0 {
 			out = appendUint(appendUint(out, trackParent, parent), trackRank, uint64(key.number))
@@ -186,7 +200,7 @@ func (w *view) groupTrack(key groupKey, describe func(out []byte) []byte) uint64
 	}
 	if g.generation != w.seq.generation {
 		g.generation = w.seq.generation
-		w.e.out = w.seq.track(w.e.out, g.uuid, describe)
+		w.out = w.seq.track(w.out, g.uuid, describe)
 	}
 	return g.uuid
 }
@@ -207,15 +221,15 @@ func (w *view) argument(a *tracks.Arg) {
 	case tracks.ArgFloat:
 		w.seq.float(name, math.Float64frombits(a.Number))
 	case tracks.ArgStack:
-		if of := w.stackOf(a.Stack.ID); of.text != 0 {
+		if of := w.stackOf(a.Stack); of.text != 0 {
 			w.seq.value(name, of.text)
 		}
 	case tracks.ArgTask:
-		if k := w.known(format.TaskID(a.Task.Def.Id)); k != nil {
-			w.seq.value(name, w.label(k))
-		} else {
-			w.seq.value(name, w.text(string(stacks.Printable(a.Task.Def.Comm, stacks.Unnamed))))
+		text := w.label(a.Task)
+		if text == 0 {
+			text = w.text(string(stacks.Printable(a.Task.Def.Comm, stacks.Unnamed)))
 		}
+		w.seq.value(name, text)
 	}
 }
 
@@ -225,7 +239,7 @@ func (w *view) annotation(name string) annotation {
 	if !found {
 		known = annotation(len(annotationNames()) + len(w.seq.annotations))
 		w.seq.annotations[name] = known
-		w.e.out = w.seq.tell(w.e.out, func(out []byte) []byte { return appendName(out, internAnnotations, uint64(known), name) })
+		w.out = w.seq.tell(w.out, func(out []byte) []byte { return appendName(out, internAnnotations, uint64(known), name) })
 	}
 	return known
 }

@@ -3,10 +3,11 @@ package perfetto
 import (
 	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // applyRare takes the events that are few.
-func (e *Encoder) applyRare(v *format.Event) {
+func (e *encoder) applyRare(v *tracks.Event) {
 	c := e.cpu(v.CPU)
 	if v.Kind == format.KindCPULeft && v.CPU == format.AllCPUs {
 		e.hide(v)
@@ -44,7 +45,7 @@ func (e *Encoder) applyRare(v *format.Event) {
 }
 
 // full writes an event with all its fields.
-func (e *Encoder) full(v *format.Event, c *cpu, write func(ts uint64)) {
+func (e *encoder) full(v *tracks.Event, c *cpu, write func(ts uint64)) {
 	ts := e.clock.boottime(v.Time)
 	e.makeRoom(c, ts, true)
 	write(ts)
@@ -52,9 +53,9 @@ func (e *Encoder) full(v *format.Event, c *cpu, write func(ts uint64)) {
 }
 
 // handOver gives a CPU to a thread without an event that tells so. As a CPU's first switch it comes from idle.
-func (e *Encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32) {
+func (e *encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32) {
 	if c.running == nil {
-		e.firstSwitch(c, at, e.idle, 120, 0, next, prio)
+		e.firstSwitch(c, at, e.threads.idle, 120, 0, next, prio)
 		return
 	}
 	e.give(c, at, state, next, prio)
@@ -62,34 +63,33 @@ func (e *Encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32
 
 // fork makes a thread. With a hidden parent it is introduced as any other thread, because Perfetto would make it a
 // part of the parent's process.
-func (e *Encoder) fork(v *format.Event, c *cpu) {
+func (e *encoder) fork(v *tracks.Event, c *cpu) {
 	if v.Flags&format.FlagObject == 0 {
 		return
 	}
-	id := format.TaskID(v.Args[format.ForkChild])
 	if v.Flags&format.FlagSubject == 0 {
-		e.task(id, c)
+		e.task(v.Other, c)
 		return
 	}
 	parent := e.task(v.Task, c)
-	if e.threads.get(id) != nil {
+	if e.threads.get(v.Other) != nil {
 		return
 	}
-	e.introduce(id, c, func(child *task) {
+	e.introduce(v.Other, c, func(child *task) {
 		e.full(v, c, func(ts uint64) { c.bundle.newTask(ts, parent.tid, child, child.pid == parent.pid) })
 		child.shown = shown(format.StateRunnable)
-		if d := e.defs.Task(id); child.pid != parent.pid && d.Command != 0 {
-			e.tellCommand(v, d)
+		if child.pid != parent.pid && v.Other.Def.Command != 0 {
+			e.describeCommand(v, v.Other)
 		}
 	})
 }
 
 // wakeupNew makes a new thread runnable, which for Perfetto it is from its fork on.
-func (e *Encoder) wakeupNew(v *format.Event, c *cpu) {
+func (e *encoder) wakeupNew(v *tracks.Event, c *cpu) {
 	if v.Flags&format.FlagObject == 0 {
 		return
 	}
-	waker, wakee := e.sides(v, c, format.TaskID(v.Args[format.WakeupNewWakee]))
+	waker, wakee := e.sides(v, c)
 	prio, target := int32(v.Args[format.WakeupNewPrio]), v.Args[format.WakeupNewTargetCPU]
 	kind := uint64(eventWakeupNew)
 	if wakee.shown == shownNothing {
@@ -99,8 +99,8 @@ func (e *Encoder) wakeupNew(v *format.Event, c *cpu) {
 	e.woken(wakee, e.clock.boottime(v.Time))
 }
 
-func (e *Encoder) rename(v *format.Event, c *cpu) {
-	before, after := e.task(format.TaskID(v.Args[format.RenamePrev]), c), e.task(v.Task, c)
+func (e *encoder) rename(v *tracks.Event, c *cpu) {
+	before, after := e.task(v.Other, c), e.task(v.Task, c)
 	if before.thread == after.thread {
 		e.full(v, c, func(ts uint64) { c.bundle.rename(ts, after.tid, before.name, after.name) })
 	}
@@ -108,8 +108,8 @@ func (e *Encoder) rename(v *format.Event, c *cpu) {
 
 // exec runs a new program. A thread that is not its process's leader takes over the leader's tid: the thread by the
 // old tid ends, and the leader goes on in its place.
-func (e *Encoder) exec(v *format.Event, c *cpu) {
-	before, after := e.task(format.TaskID(v.Args[format.ExecPrev]), c), e.task(v.Task, c)
+func (e *encoder) exec(v *tracks.Event, c *cpu) {
+	before, after := e.task(v.Other, c), e.task(v.Task, c)
 	old := before.tid
 	if tid, has := v.Exec().OldTID(); has {
 		old = int32(tid)
@@ -119,21 +119,23 @@ func (e *Encoder) exec(v *format.Event, c *cpu) {
 	}
 	file := stacks.Printable(v.Data, stacks.Unnamed)
 	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, old, file) })
-	if d := e.defs.Task(v.Task); d != nil && after.tid == d.Tid {
-		e.tellCommand(v, d)
+	if v.Task != nil && after.tid == v.Task.Def.Tid {
+		e.describeCommand(v, v.Task)
 	}
 }
 
-// tellCommand gives a process the command line that it has from an event on. It comes a moment after the event, because
+// describeCommand gives a process the command line that it has from an event on. It comes a moment after the event, because
 // a rename at the same time would name the process.
-func (e *Encoder) tellCommand(v *format.Event, d *format.Task) {
-	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, d, e.command(d), nil)
+func (e *encoder) describeCommand(v *tracks.Event, of *tracks.Task) {
+	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, of.Def, commandWords(of.Command), nil)
 }
 
 // free forgets a thread that Perfetto knows.
-func (e *Encoder) free(v *format.Event, c *cpu) {
-	d := e.defs.Task(v.Task)
-	if d.IsLost() || e.threads.byTID[d.Tid] == nil || e.threads.byTID[d.Tid].start != d.Start {
+func (e *encoder) free(v *tracks.Event, c *cpu) {
+	if v.Task == nil {
+		return
+	}
+	if t := e.threads.byTID[v.Task.Def.Tid]; t == nil || t.start != v.Task.Def.Start {
 		return
 	}
 	k := e.task(v.Task, c)
@@ -141,7 +143,7 @@ func (e *Encoder) free(v *format.Event, c *cpu) {
 	if c.running != nil {
 		by = c.running.tid
 	}
-	e.recall(k.thread, e.clock.boottime(v.Time))
+	e.endUnknown(k.thread, e.clock.boottime(v.Time))
 	e.full(v, c, func(ts uint64) { c.bundle.free(ts, by, k) })
 	delete(e.threads.byTID, k.tid)
 }

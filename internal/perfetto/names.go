@@ -5,33 +5,33 @@ import (
 
 	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
-// label is the number of what a task is called in annotations.
-func (w *view) label(k *task) uint64 {
+// label is the number of what a task is called in annotations; 0: it is nil, or was not introduced.
+func (w *view) label(of *tracks.Task) uint64 {
+	k := w.threads.known(of)
+	if k == nil {
+		return 0
+	}
 	w.refresh(k)
 	if k.names.label == 0 {
-		w.e.out, k.names.label = w.seq.text(w.e.out, w.called(k))
+		k.names.label = w.text(w.called(k))
 	}
 	return k.names.label
 }
 
-// wakes is the number of the name of an instant at which a task is woken.
-func (w *view) wakes(k *task) uint64 {
+// changeName is the number of the name of an instant at which a task is woken or preempted.
+func (w *view) changeName(kind tracks.InstantKind, k *task) uint64 {
 	w.refresh(k)
-	if k.names.wakes == 0 {
-		w.e.out, k.names.wakes = w.seq.name(w.e.out, "wakes "+w.called(k))
+	id := &k.names.wakes
+	if kind == tracks.Preempts {
+		id = &k.names.preempts
 	}
-	return k.names.wakes
-}
-
-// preempts is the number of the name of an instant at which a task is preempted.
-func (w *view) preempts(k *task) uint64 {
-	w.refresh(k)
-	if k.names.preempts == 0 {
-		w.e.out, k.names.preempts = w.seq.name(w.e.out, "preempts "+w.called(k))
+	if *id == 0 {
+		*id = w.name(kind.String() + " " + w.called(k))
 	}
-	return k.names.preempts
+	return *id
 }
 
 func (w *view) refresh(k *task) {
@@ -40,7 +40,7 @@ func (w *view) refresh(k *task) {
 	}
 }
 
-// called is a task's name, with its ids if they were asked for.
+// called is a task's name, with its ids if those are wanted.
 func (w *view) called(k *task) string {
 	if k.tid == 0 {
 		return "idle"
@@ -60,14 +60,17 @@ func (w *view) onCPU(cpu uint32, open bool) uint64 {
 	if open {
 		return w.name("on CPU " + strconv.Itoa(int(cpu)) + stillOpen)
 	}
-	if uint64(cpu) >= uint64(len(w.e.cpus)) || w.e.cpus[cpu] == nil {
+	if cpu >= maxCPUs {
 		return w.name("on CPU " + strconv.Itoa(int(cpu)))
 	}
-	c := w.e.cpus[cpu]
-	if c.onCPU.generation != w.seq.generation {
-		c.onCPU = cpuName{w.seq.generation, w.name("on CPU " + strconv.Itoa(int(cpu)))}
+	for len(w.cpuNames) <= int(cpu) {
+		w.cpuNames = append(w.cpuNames, cpuName{})
 	}
-	return c.onCPU.name
+	c := &w.cpuNames[cpu]
+	if c.generation != w.seq.generation {
+		*c = cpuName{w.seq.generation, w.name("on CPU " + strconv.Itoa(int(cpu)))}
+	}
+	return c.name
 }
 
 // stillOpen marks what had not ended when the window closed.
@@ -79,13 +82,13 @@ type cpuName struct {
 	name       uint64
 }
 
-// stateText is what a sequence was told of a state.
+// stateText are the numbers of a state.
 type stateText struct {
 	text uint64
 	name uint64 // of a block in it of which no stack was taken
 }
 
-// stateOf tells Perfetto of a state.
+// stateOf returns the numbers of a state, which it describes if it is new.
 func (w *view) stateOf(state format.State) stateText {
 	if known, found := w.seq.states[state]; found {
 		return known
@@ -97,11 +100,11 @@ func (w *view) stateOf(state format.State) stateText {
 
 // name is the number of a name, for those that are rare.
 func (w *view) name(name string) (id uint64) {
-	w.e.out, id = w.seq.name(w.e.out, name)
+	w.out, id = w.seq.name(w.out, name)
 	return id
 }
 
 func (w *view) text(text string) (id uint64) {
-	w.e.out, id = w.seq.text(w.e.out, text)
+	w.out, id = w.seq.text(w.out, text)
 	return id
 }

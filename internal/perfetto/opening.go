@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/tracks"
 )
 
 // opening is a state under construction: what the records of one time tell of CPUs and of threads that are on none.
@@ -32,12 +33,10 @@ type off struct {
 	wakerCPU uint32
 }
 
-// Open begins a window at a time. The state that follows opens it.
-func (e *Encoder) Open(at int64, s *format.Session) {
+// Open implements [tracks.Encoder]. The state that follows opens the window.
+func (e *encoder) Open(at int64, s *format.Session) {
 	e.now, e.opened = at, at
-	if e.view != nil {
-		e.view.spans.Open(at)
-	}
+	e.view.opened = at
 	e.opening.pending, e.opening.first, e.opening.at = e.options.Sched, true, at
 	e.opening.told = len(s.History) > 0
 	e.opening.online = e.opening.online[:0]
@@ -49,7 +48,7 @@ func (e *Encoder) Open(at int64, s *format.Session) {
 }
 
 // state takes one record of a state. Those marked open stand at the end and tell what the window's close does anyway.
-func (e *Encoder) state(v *format.Event) {
+func (e *encoder) state(v *tracks.Event) {
 	if v.Flags&format.FlagOpen != 0 || v.Flags&format.FlagSubject == 0 {
 		return
 	}
@@ -57,7 +56,7 @@ func (e *Encoder) state(v *format.Event) {
 	o.pending, o.told, o.at = true, true, v.Time
 	c := e.cpu(v.CPU)
 	k := e.task(v.Task, c)
-	if k == c.lost || v.Kind == format.KindStateThread && k == e.idle {
+	if k == c.lost || v.Kind == format.KindStateThread && k == e.threads.idle {
 		return
 	}
 	if v.Kind == format.KindStateCPU {
@@ -67,8 +66,8 @@ func (e *Encoder) state(v *format.Event) {
 	one := off{cpu: v.CPU, task: k, prio: int32(v.Args[format.StateThreadPrio]), want: shown(rawState(v.StateThread().State()))}
 	if _, woken := v.StateThread().Woken(); woken && one.want != shown(format.StatePreempted) {
 		one.want = shown(format.StateRunnable)
-		if id, _ := v.StateThread().Waker(); id != 0 && !e.defs.Task(id).IsLost() {
-			one.waker = e.task(id, c)
+		if v.Other != nil {
+			one.waker = e.task(v.Other, c)
 			number, _ := v.StateThread().WakerCPU()
 			one.wakerCPU = uint32(min(number, maxCPUs))
 		}
@@ -82,7 +81,7 @@ func (e *Encoder) state(v *format.Event) {
 // A thread that is off the CPU needs a row in thread_state. A task state packet makes exactly that, but it knows only
 // R, S, D, T and Z. For idle kernel threads (I), traced (t) and parked (P) ones, the only thing that leaves the right
 // row is a switch: on one CPU, before its first thread, they run one after the other for no time.
-func (e *Encoder) endOpening() {
+func (e *encoder) endOpening() {
 	o := &e.opening
 	if !o.pending {
 		return
@@ -103,7 +102,7 @@ func (e *Encoder) endOpening() {
 	*o = opening{online: o.online, running: o.running[:0], off: o.off[:0]}
 }
 
-func (e *Encoder) showRunning() {
+func (e *encoder) showRunning() {
 	o := &e.opening
 	chained := false
 	for _, r := range o.running {
@@ -133,7 +132,7 @@ func (o *opening) left(t *thread) shown {
 
 // chain runs the threads whose state only a switch can tell for no time on a CPU, and returns the state in which the
 // last one leaves it.
-func (e *Encoder) chain(c *cpu, state shown) shown {
+func (e *encoder) chain(c *cpu, state shown) shown {
 	for _, f := range e.opening.off {
 		if taskState(f.want) == 0 && f.task.shown != shownRunning {
 			e.replace(c, state, f.task, f.prio)
@@ -143,7 +142,7 @@ func (e *Encoder) chain(c *cpu, state shown) shown {
 	return state
 }
 
-func (e *Encoder) replace(c *cpu, state shown, next *task, prio int32) {
+func (e *encoder) replace(c *cpu, state shown, next *task, prio int32) {
 	if state == shownUnknown {
 		e.takeOver(c, e.opening.at, next, prio)
 		return
@@ -152,9 +151,9 @@ func (e *Encoder) replace(c *cpu, state shown, next *task, prio int32) {
 }
 
 // showOff shows a thread that is off the CPU. One that is runnable because someone woke it shows who.
-func (e *Encoder) showOff(f off) {
+func (e *encoder) showOff(f off) {
 	at := e.clock.boottime(e.opening.at)
-	if e.recall(f.task.thread, at) {
+	if e.endUnknown(f.task.thread, at) {
 		at++ // the engine would take it before the switch
 	}
 	if f.waker != nil {
@@ -173,7 +172,7 @@ func (e *Encoder) showOff(f off) {
 }
 
 // hideUntold gives CPUs of which the state tells nothing to someone hidden: a filter has removed who runs there.
-func (e *Encoder) hideUntold() {
+func (e *encoder) hideUntold() {
 	o := &e.opening
 	for _, number := range o.online {
 		told := slices.ContainsFunc(o.running, func(r runs) bool { return r.cpu.number == number })

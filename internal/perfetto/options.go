@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/tracks"
 )
 
 // Options are what a trace shows.
@@ -68,6 +69,11 @@ func (o *Options) Set(lists []string) {
 			}
 		}
 	}
+}
+
+// drawn are the options of what is drawn.
+func (o *Options) drawn() tracks.Options {
+	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras}
 }
 
 // view tells whether anything is drawn of threads but their states.

@@ -34,6 +34,12 @@ const (
 	clockBoottime  = 6
 )
 
+// Bits of sequence_flags.
+const (
+	stateCleared = 1
+	needsState   = 2
+)
+
 func beginPacket(out []byte) ([]byte, int) {
 	out, packet := begin(out, tracePacket)
 	return appendUint(out, packetSequence, sequenceID), packet

@@ -5,6 +5,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 const (
@@ -24,9 +25,8 @@ const (
 
 // samples are the sources of samples and what Perfetto has been told of stacks on each one's sequence.
 type samples struct {
-	sources   map[uint64]*format.Source
-	samplers  map[uint64]*sampler
-	callstack []uint64 // scratch
+	sources  map[uint64]*format.Source
+	samplers map[uint64]*sampler
 }
 
 // sampler is one source.
@@ -77,38 +77,35 @@ func (s *samples) sampler(id uint64) *sampler {
 	return one
 }
 
-// sample is where a thread was at one moment.
-func (e *Encoder) sample(v *format.Event) {
-	c := e.cpu(v.CPU)
-	if c == nil || v.Flags&format.FlagSubject == 0 {
+// Sample implements [tracks.Encoder].
+func (e *encoder) Sample(v *tracks.Sample) {
+	if v.CPU >= maxCPUs || v.At < e.opened {
 		return
 	}
+	c := e.cpu(v.CPU)
 	k := e.task(v.Task, c)
-	s := e.samples.sampler(v.Args[format.SampleSource])
+	s := e.samples.sampler(v.Source)
 	s.taken[v.CPU] = format.Sum(s.taken[v.CPU], s.period)
 	if s.told.weight > maxWeight/len(e.samples.samplers) {
 		s.told = interned{}
 	}
-	if s.reset(v.Time, e.written+int64(len(e.out))) {
+	if s.reset(v.At, e.size()) {
 		e.out = s.appendDefaults(e.out)
 	}
 	callstack, mode := uint64(0), uint64(0)
-	if id := format.StackID(v.Args[format.SampleStack]); id != 0 {
-		stack := e.defs.Stack(id)
-		callstack = e.callstack(s, id, stack)
-		if stack != nil && stack.KernelFrames > 0 {
+	if v.Stack != nil {
+		callstack = e.callstack(s, v.Stack)
+		if v.Stack.Kernel > 0 {
 			mode = modeKernel
 		}
 	}
-	e.out = s.appendSample(e.out, e.clock.boottime(v.Time), v.CPU, k, callstack, mode)
+	e.out = s.appendSample(e.out, e.clock.boottime(v.At), v.CPU, k, callstack, mode)
+	e.view.sample(k, v, int64(s.period))
 }
 
-// callstack is what a sequence calls a stack, told before if it is new.
-func (e *Encoder) callstack(s *sampler, id format.StackID, stack *format.Stack) uint64 {
-	if stack == nil {
-		id = 0 // all whose definitions are missing are one
-	}
-	if known, found := s.told.stacks[id]; found {
+// callstack is what a sequence calls a stack, described before if it is new.
+func (e *encoder) callstack(s *sampler, stack *tracks.Stack) uint64 {
+	if known, found := s.told.known(stack); found {
 		return known
 	}
 	var packet, data int
@@ -116,10 +113,11 @@ func (e *Encoder) callstack(s *sampler, id format.StackID, stack *format.Stack) 
 	e.out = appendUint(e.out, packetSequence, s.sequence)
 	e.out = appendUint(e.out, packetSequenceFlags, needsState)
 	e.out, data = begin(e.out, packetInternedData)
-	e.out = e.internStack(e.out, &s.told, id, stack)
+	var number uint64
+	e.out, number = s.told.internStack(e.out, stack)
 	end(e.out, data)
 	end(e.out, packet)
-	return s.told.stacks[id]
+	return number
 }
 
 // reset forgets from time to time what Perfetto was told; true where it has to be told anew.

@@ -1,17 +1,20 @@
 package perfetto
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/tracks"
+)
 
 // This file is the hot path. A conversion takes 60 to 100 ns an event, of which most is decoding, and allocates nothing
 // for an event; BenchmarkConvert and BenchmarkDecode measure both.
 
 // switched is a switch from one thread to the next, of which filters may have hidden one.
-func (e *Encoder) switched(v *format.Event) {
+func (e *encoder) switched(v *tracks.Event) {
 	c := e.cpu(v.CPU)
 	if c == nil {
 		return
 	}
-	prev, next := e.sides(v, c, format.TaskID(v.Args[format.SwitchNext]))
+	prev, next := e.sides(v, c)
 	state := int64(e.states[v.Args[format.SwitchPrevState]&uint64(len(e.states)-1)])
 	prio := int32(v.Args[format.SwitchNextPrio])
 	if c.running == nil {
@@ -25,18 +28,18 @@ func (e *Encoder) switched(v *format.Event) {
 }
 
 // sides are an event's own thread and the other one, or who stands for them.
-func (e *Encoder) sides(v *format.Event, c *cpu, other format.TaskID) (subject, object *task) {
+func (e *encoder) sides(v *tracks.Event, c *cpu) (subject, object *task) {
 	if v.Flags&format.FlagsVisible == format.FlagsVisible {
-		return e.task(v.Task, c), e.task(other, c)
+		return e.task(v.Task, c), e.task(v.Other, c)
 	}
 	if v.Flags&format.FlagSubject != 0 {
 		return e.task(v.Task, c), e.filteredOn(c, v.Time)
 	}
-	return e.filteredOn(c, v.Time), e.task(other, c)
+	return e.filteredOn(c, v.Time), e.task(v.Other, c)
 }
 
 // give hands a CPU from the thread that Perfetto believes to run there to another one.
-func (e *Encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
+func (e *encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
 	if !c.running.isReal() {
 		state = c.running.leaves()
 	}
@@ -47,7 +50,7 @@ func (e *Encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
 }
 
 // firstSwitch is a CPU's first one, which Perfetto needs in full.
-func (e *Encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, state int64, next *task, prio int32) {
+func (e *encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, state int64, next *task, prio int32) {
 	if !prev.isReal() {
 		state = prev.leaves()
 	}
@@ -58,7 +61,7 @@ func (e *Encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, stat
 	e.ran(c, at, state, next)
 }
 
-func (e *Encoder) ran(c *cpu, at int64, state int64, next *task) {
+func (e *encoder) ran(c *cpu, at int64, state int64, next *task) {
 	c.running.shown = shown(state)
 	if next.shown <= shownRunning && next.isReal() {
 		e.appears(c, at, next.thread)
@@ -70,12 +73,12 @@ func (e *Encoder) ran(c *cpu, at int64, state int64, next *task) {
 
 // waking is a wakee's way from blocked to runnable. Perfetto takes who runs on the CPU for the waker; where that is
 // someone else, the full event names the waker.
-func (e *Encoder) waking(v *format.Event) {
+func (e *encoder) waking(v *tracks.Event) {
 	c := e.cpu(v.CPU)
 	if c == nil || v.Flags&format.FlagObject == 0 {
 		return
 	}
-	waker, wakee := e.sides(v, c, format.TaskID(v.Args[format.WakingWakee]))
+	waker, wakee := e.sides(v, c)
 	if c.lost != nil && c.running == c.lost.thread {
 		e.give(c, v.Time, 0, waker, 120) // after a loss: a waker runs
 	}
@@ -93,9 +96,9 @@ func (e *Encoder) waking(v *format.Event) {
 }
 
 // woken is what Perfetto makes of a waking: a thread that it takes for running or runnable stays so.
-func (e *Encoder) woken(k *task, ts uint64) {
+func (e *encoder) woken(k *task, ts uint64) {
 	if k.shown == shownUnknown {
-		e.recall(k.thread, ts)
+		e.endUnknown(k.thread, ts)
 	}
 	if k.shown != shownRunning {
 		k.shown = shown(format.StateRunnable)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"wprof/format"
+	"wprof/internal/tracks"
 )
 
 // The thread view has sequences of its own, one after the other, with as few bytes a packet as possible: names are told
@@ -43,7 +44,7 @@ type sequence struct {
 	texts      map[string]uint64
 
 	annotations map[string]annotation // names of annotations beside annotationNames
-	stacks      map[format.StackID]stackText
+	stacks      map[*tracks.Stack]stackText
 	states      map[format.State]stateText
 	told        interned
 	body        []byte // of the TrackEvent under construction
@@ -75,7 +76,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	}
 	s.base, s.began, s.next, s.repeats = boottime, written, t+viewResetNs, 0
 	s.names, s.texts, s.annotations = make(map[string]uint64), make(map[string]uint64), make(map[string]annotation)
-	s.stacks, s.told = make(map[format.StackID]stackText), newInterned()
+	s.stacks, s.told = make(map[*tracks.Stack]stackText), newInterned()
 	s.states = make(map[format.State]stateText)
 
 	out = appendFieldDescriptions(out)
@@ -166,6 +167,14 @@ func (s *sequence) text(out []byte, text string) ([]byte, uint64) {
 	return s.intern(out, s.texts, internTexts, text)
 }
 
+func appendName(out []byte, field, id uint64, name string) []byte {
+	out, entry := begin(out, field)
+	out = appendUint(out, 1, id)
+	out = appendString(out, 2, name)
+	end(out, entry)
+	return out
+}
+
 func (s *sequence) intern(out []byte, known map[string]uint64, field uint64, text string) ([]byte, uint64) {
 	if id, found := known[text]; found {
 		return out, id
@@ -191,6 +200,8 @@ const (
 	annotationFloat  = 5
 	annotationText   = 17
 
+	sliceBegin   = 1
+	sliceEnd     = 2
 	instant      = 3
 	counterValue = 4
 )

@@ -3,40 +3,39 @@ package perfetto
 import (
 	"strings"
 
-	"wprof/format"
-	"wprof/internal/bounded"
 	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
 // maxStackText bounds the text of a stack in bytes.
 const maxStackText = 16 << 10
 
-// stackText is what a sequence was told of a stack.
+// stackText are the numbers of a stack.
 type stackText struct {
 	name      uint64 // of a block in it; 0: no function is known
 	text      uint64 // its functions, innermost first; 0: none
 	callstack uint64
 }
 
-// stackOf tells Perfetto of a stack.
-func (w *view) stackOf(id format.StackID) stackText {
-	if id == 0 {
-		return stackText{}
+// stackOf returns the numbers of a stack, which it describes if it is new; of nil none.
+func (w *view) stackOf(s *tracks.Stack) (of stackText) {
+	if s == nil {
+		return of
 	}
-	if known, found := w.seq.stacks[id]; found {
+	if known, found := w.seq.stacks[s]; found {
 		return known
 	}
-	stack := w.e.defs.Stack(id)
-	var of stackText
-	w.e.out = w.seq.tell(w.e.out, func(out []byte) []byte { return w.e.internStack(out, &w.seq.told, id, stack) })
-	of.callstack = w.seq.told.stacks[id]
-	if in := w.blockedIn(id); in != "" {
+	w.out = w.seq.tell(w.out, func(out []byte) []byte {
+		out, of.callstack = w.seq.told.internStack(out, s)
+		return out
+	})
+	if in := s.BlockedIn(); in != "" {
 		of.name = w.name(stacks.BlockedName(in, 0))
 	}
-	if functions := w.functions(stack); len(functions) > 0 {
+	if functions := s.Functions(); len(functions) > 0 {
 		of.text = w.text(joined(functions))
 	}
-	w.seq.stacks[id] = of
+	w.seq.stacks[s] = of
 	return of
 }
 
@@ -64,70 +63,4 @@ func joined(functions []string) string {
 		b.WriteString(functions[i])
 	}
 	return b.String()
-}
-
-// frameNames are the functions of each frame of the section, outermost first.
-type frameNames = *bounded.Map[uint32, []string]
-
-const maxFrameNames = 1 << 15
-
-// functions are the functions of a stack, outermost first.
-func (w *view) functions(stack *format.Stack) []string {
-	if stack == nil {
-		return []string{stacks.LostFrame}
-	}
-	ids, cut := stack.Frames, stack.Cut
-	if len(ids) > stacks.MaxFrames {
-		ids, cut = ids[len(ids)-stacks.MaxFrames:], true
-	}
-	var all []string
-	if cut {
-		all = append(all, stacks.CutFrame)
-	}
-	for _, id := range ids {
-		all = append(all, w.functionsAt(id)...)
-	}
-	return all
-}
-
-// functionsAt are the functions at one place in the code: the function there, then what is inlined into it.
-func (w *view) functionsAt(id uint32) []string {
-	if known, found := w.frames.Get(id); found {
-		return known
-	}
-	var names []string
-	if f := w.e.defs.Frame(id); f == nil {
-		names = []string{stacks.LostFrame}
-	} else {
-		lines := f.Lines[:min(len(f.Lines), stacks.MaxInlined)]
-		for i := len(lines) - 1; i >= 0; i-- {
-			names = append(names, w.functionName(lines[i].GetFunction(), f.Module))
-		}
-		if len(names) == 0 {
-			names = []string{w.functionName(nil, f.Module)}
-		}
-	}
-	w.frames.Put(id, names)
-	return names
-}
-
-func (w *view) functionName(function []byte, module uint32) string {
-	return stacks.FunctionName(function, w.e.defs.Module(module))
-}
-
-// blockedIn is the function that tells best what a thread waits for; "": there is none.
-func (w *view) blockedIn(id format.StackID) string {
-	stack := w.e.defs.Stack(id)
-	if id == 0 || stack == nil {
-		return ""
-	}
-	user := len(stack.Frames) - min(int(stack.KernelFrames), len(stack.Frames))
-	var program, kernel []string
-	if user > 0 {
-		program = w.functionsAt(stack.Frames[user-1])
-	}
-	for _, frame := range stack.Frames[user:] {
-		kernel = append(kernel, w.functionsAt(frame)...)
-	}
-	return stacks.BlockedIn(program, kernel)
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/stacks"
+	"wprof/internal/tracks"
 )
 
-// Threads that stand for what the stream does not tell. Linux gives no tid above 1<<22 (PID_MAX_LIMIT in
+// Threads that stand for what is not known. Linux gives no tid above 1<<22 (PID_MAX_LIMIT in
 // include/linux/threads.h), so theirs cannot collide. Each CPU has its own, because one thread cannot run on two.
 const (
 	filteredTID = 1<<22 + 1
@@ -28,7 +30,7 @@ type thread struct {
 // isReal tells whether it is a thread and not the idle one or one that stands for others.
 func (t *thread) isReal() bool { return t.tid != 0 && t.tid < filteredTID }
 
-// leaves is the state in which one that is not real leaves a CPU, whatever is told: for idle what the kernel says.
+// leaves is the state in which one that is not real leaves a CPU, whatever the stream says: for idle what the kernel says.
 func (t *thread) leaves() int64 {
 	if t.tid == 0 {
 		return 0
@@ -42,61 +44,68 @@ type shown int32
 const (
 	shownNothing shown = -1 - iota // it has no row yet
 	shownRunning
-	shownUnknown // it left a CPU, or was hidden, and nothing tells how
+	shownUnknown // it left a CPU, or was hidden, and it is not known how
 )
 
-// task is a thread under one name: what an id of the stream names.
+// task is a thread under one name, as Perfetto knows it.
 type task struct {
 	*thread
-	name  []byte // valid UTF-8
-	id    uint32 // of the name, for bundles' tables of names
-	names taskNames
+	name       []byte // valid UTF-8
+	id         uint32 // of the name, for bundles' tables of names
+	generation uint32 // of threads, when it was introduced
+	names      taskNames
 }
 
-// threads are all threads that are alive and what the ids of the current section name.
+// threads are all threads that are alive.
 type threads struct {
-	byTID map[int32]*thread
-	byID  []*task
-	// sparse holds ids far beyond the number of those seen, so that a hostile one does not make byID large.
-	sparse map[format.TaskID]*task
-	named  int
-	nextID uint32
+	byTID      map[int32]*thread
+	idle       *task
+	nextID     uint32
+	generation uint32 // counts how often threads were forgotten; tasks of an older one are introduced again
 
 	most      int // threads
 	forgotten int64
 }
 
-func newThreads() threads {
-	return threads{most: maxThreads, byTID: make(map[int32]*thread), sparse: make(map[format.TaskID]*task)}
+func newThreads() *threads {
+	t := &threads{most: maxThreads, byTID: make(map[int32]*thread)}
+	t.idle = t.newTask(&thread{}, []byte("swapper"))
+	return t
 }
 
-// newSection forgets ids; the threads stay.
-func (t *threads) newSection() {
-	clear(t.byID)
-	t.byID, t.named = t.byID[:0], 0
-	clear(t.sparse)
+// get is a task that was introduced; nil: it was not, or it is nil.
+func (t *threads) get(of *tracks.Task) *task {
+	if of == nil {
+		return nil
+	}
+	if k, ok := of.Own.(*task); ok && k.generation == t.generation {
+		return k
+	}
+	return nil
 }
 
-// get is the task of an id that was seen before, or nil.
-func (t *threads) get(id format.TaskID) *task {
-	if uint64(id) < uint64(len(t.byID)) {
-		if found := t.byID[id]; found != nil {
-			return found
-		}
+// known is a task of which the thread was introduced, perhaps under another name; nil: it was not.
+func (t *threads) known(of *tracks.Task) *task {
+	if of == nil {
+		return nil
 	}
-	return t.sparse[id]
+	if of.Idle {
+		return t.idle
+	}
+	if k := t.get(of); k != nil {
+		return k
+	}
+	if found := t.byTID[of.Def.Tid]; found != nil && found.start == of.Def.Start {
+		return t.put(of, found)
+	}
+	return nil
 }
 
-func (t *threads) put(id format.TaskID, k *task) {
-	t.named++
-	if uint64(id) > 4*uint64(t.named)+1<<16 {
-		t.sparse[id] = k
-		return
-	}
-	for uint64(len(t.byID)) <= uint64(id) {
-		t.byID = append(t.byID, nil)
-	}
-	t.byID[id] = k
+// put makes a task one of a thread.
+func (t *threads) put(of *tracks.Task, is *thread) *task {
+	k := t.newTask(is, stacks.Printable(of.Def.Comm, stacks.Unnamed))
+	of.Own = k
+	return k
 }
 
 func (t *threads) newTask(of *thread, name []byte) *task {
@@ -105,7 +114,7 @@ func (t *threads) newTask(of *thread, name []byte) *task {
 	if of.number == 0 {
 		of.number = t.nextID
 	}
-	return &task{thread: of, name: name, id: t.nextID}
+	return &task{thread: of, name: name, id: t.nextID, generation: t.generation}
 }
 
 // sorted are all threads by tid.

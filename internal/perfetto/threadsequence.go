@@ -30,8 +30,8 @@ func (q *threadSequence) announce(w *view, track, at uint64) {
 		q.id, q.clock = w.seq.nextID(), firstClock
 	}
 	q.generation, q.last, q.names = w.seq.generation, at, q.names[:0]
-	before := len(w.e.out)
-	out, packet := beginShort(w.e.out, tracePacket)
+	before := len(w.out)
+	out, packet := beginShort(w.out, tracePacket)
 	out = appendSequenceClock(out, q.clock, at, true)
 	out = appendUint(out, packetSequence, q.id)
 	out = appendUint(out, packetSequenceFlags, stateCleared|needsState)
@@ -42,7 +42,7 @@ func (q *threadSequence) announce(w *view, track, at uint64) {
 	out = appendUint(out, packetClock, q.clock)
 	endShort(out, defaults)
 	endShort(out, packet)
-	w.e.out = out
+	w.out = out
 	w.seq.repeats += int64(len(out) - before)
 }
 
@@ -60,8 +60,8 @@ func (q *threadSequence) name(w *view, cpu uint32, open bool) uint64 {
 	if open {
 		name += stillOpen
 	}
-	before := len(w.e.out)
-	out, packet := beginShort(w.e.out, tracePacket)
+	before := len(w.out)
+	out, packet := beginShort(w.out, tracePacket)
 	out = appendUint(out, packetSequence, q.id)
 	out = appendUint(out, packetSequenceFlags, needsState)
 	out, body := beginShort(out, packetInternedData)
@@ -70,7 +70,7 @@ func (q *threadSequence) name(w *view, cpu uint32, open bool) uint64 {
 	endShort(out, entry)
 	endShort(out, body)
 	endShort(out, packet)
-	w.e.out = out
+	w.out = out
 	w.seq.repeats += int64(len(out) - before)
 	return id
 }

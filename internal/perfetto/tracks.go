@@ -24,17 +24,17 @@ func (w *view) newUUID() uint64 {
 	return w.uuids
 }
 
-// track is a thread's own track, told to Perfetto if it does not know it.
+// track is a thread's own track, described to Perfetto if it does not know it.
 func (w *view) track(t *thread) uint64 {
 	d := &t.drawn
-	if d.told == w.seq.generation {
+	if d.generation == w.seq.generation {
 		return d.track
 	}
 	if d.track == 0 || d.pid != t.pid {
 		d.track, d.pid = w.newUUID(), t.pid
 	}
-	d.told = w.seq.generation
-	w.e.out = w.seq.track(w.e.out, d.track, func(out []byte) []byte {
+	d.generation = w.seq.generation
+	w.out = w.seq.track(w.out, d.track, func(out []byte) []byte {
 		if t.pid == 0 {
 			// The engine would make it a thread of the idle process.
 			return appendString(out, trackName, string(t.drawn.name)+" "+strconv.Itoa(int(t.tid)))
@@ -51,15 +51,15 @@ func (w *view) track(t *thread) uint64 {
 // stackTrack is the track of a thread's sampled stacks, below its own: instants there would come between them.
 func (w *view) stackTrack(t *thread) uint64 {
 	d := &t.drawn
-	if d.stacksTold == w.seq.generation {
+	if d.stackGeneration == w.seq.generation {
 		return d.stackTrack
 	}
 	parent := w.track(t)
 	if d.stackTrack == 0 {
 		d.stackTrack = w.newUUID()
 	}
-	d.stacksTold = w.seq.generation
-	w.e.out = w.seq.track(w.e.out, d.stackTrack, func(out []byte) []byte {
+	d.stackGeneration = w.seq.generation
+	w.out = w.seq.track(w.out, d.stackTrack, func(out []byte) []byte {
 		return appendUint(appendString(out, trackName, "stacks"), trackParent, parent)
 	})
 	return d.stackTrack

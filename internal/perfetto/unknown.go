@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wprof/format"
+	"wprof/internal/tracks"
 )
 
 // A state that says "unknown" is NULL in thread_state, which the interface shows as Unknown. No switch leads there
@@ -26,7 +27,7 @@ type unknown struct {
 }
 
 // takeOver gives a CPU to a thread where nothing tells how the one before has left it.
-func (e *Encoder) takeOver(c *cpu, at int64, next *task, prio int32) {
+func (e *encoder) takeOver(c *cpu, at int64, next *task, prio int32) {
 	before := c.running
 	e.handOver(c, at, stateNone, next, prio)
 	if before != nil && before != next.thread && before.isReal() {
@@ -35,14 +36,14 @@ func (e *Encoder) takeOver(c *cpu, at int64, next *task, prio int32) {
 }
 
 // forget makes a thread's state unknown from a time on.
-func (e *Encoder) forget(t *thread, cpu uint32, at int64) {
+func (e *encoder) forget(t *thread, cpu uint32, at int64) {
 	t.shown = shownUnknown
 	e.unknown = append(e.unknown, unknown{t, cpu, e.clock.boottime(at)})
 }
 
-// recall ends what forget began, because a thread has a state again. It tells whether the thread has left its CPU at
+// endUnknown ends what forget began, because a thread has a state again. It reports whether the thread has left its CPU at
 // that very time.
-func (e *Encoder) recall(t *thread, ts uint64) (justLeft bool) {
+func (e *encoder) endUnknown(t *thread, ts uint64) (justLeft bool) {
 	i := slices.IndexFunc(e.unknown, func(u unknown) bool { return u.thread == t })
 	if i < 0 {
 		return false
@@ -55,8 +56,8 @@ func (e *Encoder) recall(t *thread, ts uint64) (justLeft bool) {
 	return u.left == ts
 }
 
-// tellUnknown writes the states that can no longer turn out to be known.
-func (e *Encoder) tellUnknown() {
+// writeUnknown writes the states that can no longer turn out to be known.
+func (e *encoder) writeUnknown() {
 	now := e.clock.boottime(e.now)
 	e.unknown = slices.DeleteFunc(e.unknown, func(u unknown) bool {
 		if u.left < now {
@@ -68,9 +69,9 @@ func (e *Encoder) tellUnknown() {
 
 // appears is called when a thread begins to run of which Perfetto believes that it runs already, or of which it knows
 // no state.
-func (e *Encoder) appears(on *cpu, at int64, t *thread) {
+func (e *encoder) appears(on *cpu, at int64, t *thread) {
 	if t.shown == shownUnknown {
-		e.recall(t, e.clock.boottime(at))
+		e.endUnknown(t, e.clock.boottime(at))
 		return
 	}
 	for _, c := range e.cpus {
@@ -78,13 +79,13 @@ func (e *Encoder) appears(on *cpu, at int64, t *thread) {
 			// Its switch away is missing there, so it ran there for sure until that CPU's last event only.
 			sure := max(c.last, e.opened)
 			e.takeOver(c, sure, e.lostOn(c, sure), 120)
-			e.recall(t, e.clock.boottime(at))
+			e.endUnknown(t, e.clock.boottime(at))
 		}
 	}
 }
 
 // hide makes the state of a thread unknown that is not on a CPU: a filter hides it from here on.
-func (e *Encoder) hide(v *format.Event) {
+func (e *encoder) hide(v *tracks.Event) {
 	k := e.threads.get(v.Task)
 	first := slices.IndexFunc(e.cpus, func(c *cpu) bool { return c != nil })
 	if k == nil || first < 0 || !k.isReal() || k.shown < 0 {

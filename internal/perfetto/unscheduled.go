@@ -1,9 +1,12 @@
 package perfetto
 
-import "wprof/format"
+import (
+	"wprof/format"
+	"wprof/internal/tracks"
+)
 
 // introduceAll introduces the threads of an event that shows nothing of scheduling, or whose scheduling is not drawn.
-func (e *Encoder) introduceAll(v *format.Event) {
+func (e *encoder) introduceAll(v *tracks.Event) {
 	number := v.CPU
 	if number == format.AllCPUs {
 		number = 0 // threads are introduced by way of some CPU
@@ -12,15 +15,15 @@ func (e *Encoder) introduceAll(v *format.Event) {
 	if c == nil {
 		return
 	}
-	if v.Flags&format.FlagSubject != 0 && v.Task != 0 {
+	if v.Flags&format.FlagSubject != 0 && v.Event.Task != 0 {
 		e.task(v.Task, c)
 	}
-	if id := v.Object(); id != 0 && v.Flags&format.FlagObject != 0 {
-		e.task(id, c)
+	if v.Object() != 0 && v.Flags&format.FlagObject != 0 {
+		e.task(v.Other, c)
 	}
 	switch v.Kind {
 	case format.KindExec, format.KindRename:
-		e.task(v.OtherTask(), c)
+		e.task(v.Other, c)
 	case format.KindFree:
 		if k := e.threads.get(v.Task); k != nil && e.threads.byTID[k.tid] == k.thread {
 			delete(e.threads.byTID, k.tid)

@@ -234,15 +234,14 @@ func TestNativeStacks(t *testing.T) {
 func TestNamesOfPastEventsAreForgotten(t *testing.T) {
 	tasks := fixed{nil, {Tid: 5, Pid: 5, Start: 1, Comm: []byte("x")}}
 	var size counter
-	e := NewEncoder(&size, tasks, DefaultOptions())
-	e.Open(1000, &format.Session{})
+	e, d := fed(t, &size, tasks, DefaultOptions(), &format.Session{})
 	v := format.Event{Time: 1000, Kind: format.KindExec, Flags: format.FlagSubject, Task: 1, Data: bytes.Repeat([]byte("x"), 4000)}
 	v.Args[format.ExecPrev] = 1
 	most := 0
 	for i := range 20_000 {
 		v.Time++
 		copy(v.Data, strings.Repeat("y", i%50)+string(rune('a'+i%26))+strings.Repeat("z", i/50%1000))
-		if err := e.Event(&v); err != nil {
+		if err := d.Event(&v); err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, len(e.view.seq.names))

@@ -10,12 +10,7 @@ import (
 // stream, its last window is closed; errors of the stream come back after all before them has been drawn.
 func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 	b := startBehind(enc)
-	enc = b.encoder()
-	d := &drawer{r: r, enc: enc, made: NewMaker(r), options: o, rows: bounded.NewMap[int32, *row](maxRows)}
-	d.events, _ = enc.(EventEncoder)
-	if o.Threads {
-		d.spans = timeline.NewSpans(r, d.span)
-	}
+	d := NewDrawer(r, b.encoder(), o)
 	err := timeline.Visit(r, d)
 	if failed := b.finish(); err == nil {
 		err = failed
@@ -26,14 +21,13 @@ func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 	return d.sum, err
 }
 
-// drawer is the [timeline.Visitor] that draws.
-type drawer struct {
-	r       *format.Reader
+// Drawer is the [timeline.Visitor] that draws.
+type Drawer struct {
+	*Maker
 	enc     Encoder
 	events  EventEncoder    // nil: enc is none
 	spans   *timeline.Spans // nil: nothing is drawn of threads
 	options Options
-	made    *Maker
 	rows    *bounded.Map[int32, *row] // by tid
 	arrows  uint64                    // numbers of arrows that were given
 	clocks  int                       // snapshots of this section that were passed on
@@ -49,12 +43,22 @@ type drawer struct {
 	note    Note
 }
 
+// NewDrawer returns a Drawer that looks ids up in defs and calls enc.
+func NewDrawer(defs Definitions, enc Encoder, o Options) *Drawer {
+	d := &Drawer{Maker: NewMaker(defs), enc: enc, options: o, rows: bounded.NewMap[int32, *row](maxRows)}
+	d.events, _ = enc.(EventEncoder)
+	if o.Threads {
+		d.spans = timeline.NewSpans(defs, d.span)
+	}
+	return d
+}
+
 // NewSection implements [timeline.Visitor].
-func (d *drawer) NewSection(s *format.Session) error {
+func (d *Drawer) NewSection(s *format.Session) error {
 	if d.spans != nil {
 		d.spans.NewSection(s)
 	}
-	d.made.NewSection()
+	d.Maker.NewSection()
 	d.enc.Section(s)
 	d.clocks = 0
 	d.passClocks()
@@ -62,8 +66,8 @@ func (d *drawer) NewSection(s *format.Session) error {
 }
 
 // passClocks passes the clock snapshots on that were read since the last call.
-func (d *drawer) passClocks() {
-	all := d.r.Clocks()
+func (d *Drawer) passClocks() {
+	all := d.defs.Clocks()
 	if d.events != nil {
 		for _, s := range all[d.clocks:] {
 			d.events.Clock(s)
@@ -73,7 +77,7 @@ func (d *drawer) passClocks() {
 }
 
 // Open implements [timeline.Visitor].
-func (d *drawer) Open(s *format.Session, at, before int64, isFirst bool) error {
+func (d *Drawer) Open(s *format.Session, at, before int64, isFirst bool) error {
 	if !isFirst && at > before {
 		d.note = Note{Kind: NotRecorded, CPU: format.AllCPUs, From: before, To: at, Name: "not recorded"}
 		d.enc.Note(&d.note)
@@ -87,10 +91,10 @@ func (d *drawer) Open(s *format.Session, at, before int64, isFirst bool) error {
 }
 
 // Event implements [timeline.Visitor].
-func (d *drawer) Event(e *format.Event) error {
+func (d *Drawer) Event(e *format.Event) error {
 	d.sum.Events++
 	d.last = max(d.last, e.Time)
-	if len(d.r.Clocks()) != d.clocks {
+	if len(d.defs.Clocks()) != d.clocks {
 		d.passClocks()
 	}
 	if e.Flags&format.FlagLate != 0 {
@@ -103,7 +107,7 @@ func (d *drawer) Event(e *format.Event) error {
 		d.enc.Note(&d.note)
 	}
 	if d.events != nil {
-		d.event = Event{e, d.made.task(e.Task), d.made.task(e.OtherTask())}
+		d.event = Event{e, d.task(e.Task), d.task(e.OtherTask())}
 		d.events.Event(&d.event)
 	}
 	d.draw(e)
@@ -111,18 +115,18 @@ func (d *drawer) Event(e *format.Event) error {
 }
 
 // Close implements [timeline.Visitor].
-func (d *drawer) Close(at int64) error {
+func (d *Drawer) Close(at int64) error {
 	at = max(at, d.last)
 	if d.spans != nil {
 		d.spans.Close(at)
 	}
-	d.items(d.made.Close(at))
+	d.drawAll(d.Maker.Close(at))
 	d.enc.Close(at)
 	return d.enc.Flush()
 }
 
 // draw draws what an event shows of threads.
-func (d *drawer) draw(e *format.Event) {
+func (d *Drawer) draw(e *format.Event) {
 	if d.spans == nil {
 		if e.Kind == format.KindSample {
 			d.sampled(e)
@@ -147,15 +151,15 @@ func (d *drawer) draw(e *format.Event) {
 }
 
 // happened draws what happens to a thread, and what events of plain kinds and of event types show.
-func (d *drawer) happened(e *format.Event) {
+func (d *Drawer) happened(e *format.Event) {
 	if e.Flags&format.FlagSubject == 0 {
 		return
 	}
-	if items, ok := d.made.Items(e); ok {
-		d.items(items)
+	if items, ok := d.Items(e); ok {
+		d.drawAll(items)
 		return
 	}
-	k := d.made.task(e.Task)
+	k := d.task(e.Task)
 	if k == nil || !k.IsThread() {
 		return
 	}
@@ -163,13 +167,13 @@ func (d *drawer) happened(e *format.Event) {
 	i := &d.instant
 	switch e.Kind {
 	case format.KindFork:
-		if i.Kind, i.Object = Forks, d.made.task(e.OtherTask()); i.Object == nil || e.Flags&format.FlagObject == 0 {
+		if i.Kind, i.Object = Forks, d.task(e.OtherTask()); i.Object == nil || e.Flags&format.FlagObject == 0 {
 			return
 		}
 	case format.KindExec:
 		i.Kind, i.Path = Execs, e.Data
 	case format.KindRename:
-		if i.Kind, i.Object = Renames, d.made.task(e.OtherTask()); i.Object == nil {
+		if i.Kind, i.Object = Renames, d.task(e.OtherTask()); i.Object == nil {
 			return
 		}
 	case format.KindExit:
@@ -181,31 +185,32 @@ func (d *drawer) happened(e *format.Event) {
 	d.enc.Instant(i)
 }
 
-func (d *drawer) sampled(e *format.Event) {
-	k := d.made.task(e.Task)
-	if e.Flags&format.FlagSubject == 0 || k == nil || !k.IsThread() {
+func (d *Drawer) sampled(e *format.Event) {
+	if e.Flags&format.FlagSubject == 0 {
 		return
 	}
-	d.sample = Sample{At: e.Happened(), Task: k, CPU: e.CPU, Source: e.Args[format.SampleSource], Stack: d.stack(e.Stack())}
+	d.sample = Sample{At: e.Happened(), Task: d.task(e.Task), CPU: e.CPU, Source: e.Args[format.SampleSource], Stack: d.drawnStack(e.Stack())}
 	d.enc.Sample(&d.sample)
 }
 
-// stack returns the stack of an id; nil: there is none, or stacks are not drawn.
-func (d *drawer) stack(id format.StackID) *Stack {
+// drawnStack returns the stack of an id; nil: there is none, or stacks are not drawn.
+func (d *Drawer) drawnStack(id format.StackID) *Stack {
 	if d.options.NoStacks {
 		return nil
 	}
-	return d.made.stack(id)
+	return d.resolver.stack(id)
 }
 
-func (d *drawer) items(all []Item) {
-	for i := range all {
-		d.item(&all[i])
+// drawAll draws items, which may be very many where a window closes.
+func (d *Drawer) drawAll(items []Item) {
+	for i := range items {
+		d.item(&items[i])
+		_ = d.enc.Flush() // the next call returns the error too
 	}
 }
 
 // item draws an item, the part of it that lies in the window.
-func (d *drawer) item(i *Item) {
+func (d *Drawer) item(i *Item) {
 	if i.To < d.opened || i.Task == nil && (i.On == format.TypeTrack_TRACK_THREAD || i.On == format.TypeTrack_TRACK_PROCESS) {
 		return
 	}

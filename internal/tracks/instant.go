@@ -55,7 +55,7 @@ func (i *Instant) Name(task, object, path string) string {
 // Sample is where a thread was at a moment at which a source took samples.
 type Sample struct {
 	At     int64 // CLOCK_MONOTONIC ns
-	Task   *Task
+	Task   *Task // nil: its definition is missing; it may be the idle task
 	CPU    uint32
 	Source uint64 // id of a [format.Source] of the session; 0: not known
 	Stack  *Stack // nil: none was taken

@@ -34,6 +34,22 @@ func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	return MaxLanes - 1, from
 }
 
+// PlaceApart is Place for slices that shall not lie in each other either.
+func (l *Lanes) PlaceApart(from, to int64) (number int, begin int64) {
+	for n := range l.lanes {
+		if l.lanes[n].end() <= from {
+			number = n
+			break
+		}
+		if l.lanes[n].end() < l.lanes[number].end() {
+			number = n
+		}
+	}
+	begin = min(to, max(from, l.lanes[number].end()))
+	l.lanes[number].put(begin, to)
+	return number, begin
+}
+
 // takes reports whether a slice fits: it may contain others, but neither overlap them nor begin with one.
 func (l *lane) takes(from, to int64) bool {
 	for i := len(l.slices) - 1; i >= 0; i-- {

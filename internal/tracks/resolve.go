@@ -15,6 +15,7 @@ type Definitions interface {
 	Stack(format.StackID) *format.Stack
 	Frame(id uint32) *format.Frame
 	Module(id uint32) *format.Module
+	Clocks() []*format.ClockSnapshot
 }
 
 // maxStackFrames bounds the frames of all stacks that are kept.
@@ -26,6 +27,7 @@ type resolver struct {
 	tasks      byid.Table[*Task]
 	stacks     byid.Table[*Stack]
 	frames     byid.Table[*Frame]
+	modules    byid.Table[*format.Module]
 	frameCount int // of the stacks in the table
 }
 
@@ -34,6 +36,7 @@ func (r *resolver) newSection() {
 	r.tasks.Clear()
 	r.stacks.Clear()
 	r.frames.Clear()
+	r.modules.Clear()
 	r.frameCount = 0
 }
 
@@ -90,8 +93,18 @@ func (r *resolver) frame(id uint32) *Frame {
 	}
 	f := &Frame{ID: id, Def: r.defs.Frame(id)}
 	if f.Def != nil {
-		f.Module = r.defs.Module(f.Def.Module)
+		f.Module = r.module(f.Def.Module)
 	}
 	r.frames.Put(id, f)
 	return f
+}
+
+func (r *resolver) module(id uint32) *format.Module {
+	m := r.modules.Get(id)
+	if m == nil && id != 0 {
+		if m = r.defs.Module(id); m != nil {
+			r.modules.Put(id, m)
+		}
+	}
+	return m
 }

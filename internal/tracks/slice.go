@@ -13,7 +13,9 @@ type Slice struct {
 	// With Options.Neighbours, of SpanRunning: who ran on the CPU before, and who ran there next; nil: not known.
 	PrevTask, NextTask *Task
 
-	Arrow Arrow // of SpanRunning: the one that ends where the slice begins; its ID is 0 if there is none
+	// Of SpanRunning: the arrows that end where the slice begins; their ID is 0 if there is none. Waking is of a thread that was
+	// preempted and woken all the same.
+	Arrow, Waking Arrow
 }
 
 // Began is when what the slice shows began, which may be before the window, CLOCK_MONOTONIC ns.

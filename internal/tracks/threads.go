@@ -1,6 +1,8 @@
 package tracks
 
 import (
+	"slices"
+
 	"wprof/format"
 	"wprof/internal/timeline"
 )
@@ -24,7 +26,7 @@ type life struct {
 }
 
 // lifeOf is what is kept of a thread.
-func (d *drawer) lifeOf(t *timeline.Thread) *life {
+func (d *Drawer) lifeOf(t *timeline.Thread) *life {
 	if l, ok := t.Own.(*life); ok {
 		return l
 	}
@@ -41,17 +43,17 @@ func (d *drawer) lifeOf(t *timeline.Thread) *life {
 }
 
 // taskOf is who a span is of; nil if that is not known.
-func (d *drawer) taskOf(s *timeline.Span, l *life) *Task {
+func (d *Drawer) taskOf(s *timeline.Span, l *life) *Task {
 	if s.Task != 0 {
-		l.task = d.made.task(s.Task)
+		l.task = d.task(s.Task)
 	} else if l.task == nil && !s.Thread.Def.IsLost() {
-		l.task = d.made.describe(s.Thread.Def)
+		l.task = d.describe(s.Thread.Def)
 	}
 	return l.task
 }
 
 // span draws a span that has ended.
-func (d *drawer) span(s *timeline.Span) {
+func (d *Drawer) span(s *timeline.Span) {
 	l := d.lifeOf(s.Thread)
 	k := d.taskOf(s, l)
 	if k == nil || !k.Idle && (!k.IsThread() || s.From < l.until) {
@@ -67,24 +69,24 @@ func (d *drawer) span(s *timeline.Span) {
 		l.until = s.To
 		d.slice.Waker = d.waker(s)
 		if d.options.Neighbours {
-			d.slice.PrevTask, d.slice.NextTask = d.made.task(s.Off.Prev), d.made.task(s.Next)
+			d.slice.PrevTask, d.slice.NextTask = d.task(s.Off.Prev), d.task(s.Next)
 		}
-		d.slice.Arrow = l.arrive(s)
+		d.slice.Arrow, d.slice.Waking = l.arrive(s)
 	case timeline.SpanRunnable:
 		l.until = s.To
 		d.slice.Waker = d.waker(s)
 	case timeline.SpanBlocked:
 		l.until = s.To
-		d.slice.Stack = d.stack(s.Stack)
+		d.slice.Stack = d.drawnStack(s.Stack)
 	}
 	d.enc.Slice(&d.slice)
 }
 
-func (d *drawer) waker(s *timeline.Span) *Task {
+func (d *Drawer) waker(s *timeline.Span) *Task {
 	if s.Off.Woken == 0 {
 		return nil
 	}
-	return d.made.task(s.Off.Waker)
+	return d.task(s.Off.Waker)
 }
 
 // origin is an instant that may become the beginning of an arrow.
@@ -96,7 +98,7 @@ type origin struct {
 }
 
 // begin makes it that of an arrow and returns the arrow's number: that of the one before if that has ended.
-func (d *drawer) begin(o *origin, at int64, by *Task, cpu uint32) uint64 {
+func (d *Drawer) begin(o *origin, at int64, by *Task, cpu uint32) uint64 {
 	if o.id == 0 || o.at != 0 {
 		d.arrows++
 		o.id = d.arrows
@@ -105,9 +107,9 @@ func (d *drawer) begin(o *origin, at int64, by *Task, cpu uint32) uint64 {
 	return o.id
 }
 
-// end forgets the instant. The number is free if an arrow has ended.
-func (o *origin) end(hasEnded bool) {
-	if o.at != 0 && !hasEnded {
+// end forgets the instant. Its number is free if the arrow was one of those that have ended.
+func (o *origin) end(ended ...uint64) {
+	if o.at != 0 && !slices.Contains(ended, o.id) {
 		o.id = 0
 	}
 	o.at, o.by = 0, nil
@@ -115,7 +117,7 @@ func (o *origin) end(hasEnded bool) {
 
 // woken draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn. Of a thread
 // that runs, or of which nothing is known, all are: any may turn out to be the one that counts.
-func (d *drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
+func (d *Drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
 	id := e.OtherTask()
 	var wakee *timeline.Thread
 	var before int64
@@ -126,10 +128,10 @@ func (d *drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
 	}
 	d.spans.Apply(e)
 	at := e.Happened()
-	if wakee == nil || wakee.Idle() || e.Flags&format.FlagSubject == 0 || wakee.Woken == before && !wakee.WokenEarly(at) {
+	if wakee == nil || wakee.Idle() || !d.drawsWaking(e) || wakee.Woken == before && !wakee.WokenEarly(at) {
 		return
 	}
-	by, to := d.made.task(e.Task), d.made.task(id)
+	by, to := d.task(e.Task), d.task(id)
 	if by == nil || !by.Idle && !by.IsThread() || to == nil || !to.IsThread() {
 		return
 	}
@@ -142,20 +144,25 @@ func (d *drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
 		o = &l.rewoken
 	}
 	d.instant = Instant{
-		Kind: Wakes, At: at, Task: by, CPU: e.CPU, Object: to, Stack: d.stack(e.Stack()), TargetCPU: targetCPU, Prio: prio,
+		Kind: Wakes, At: at, Task: by, CPU: e.CPU, Object: to, Stack: d.drawnStack(e.Stack()), TargetCPU: targetCPU, Prio: prio,
 		Arrow: d.begin(o, at, by, e.CPU),
 	}
 	d.enc.Instant(&d.instant)
 }
 
+// drawsWaking reports whether a waking is drawn if it makes a thread runnable.
+func (d *Drawer) drawsWaking(e *format.Event) bool {
+	return e.Flags&format.FlagSubject != 0 && (!d.options.FewArrows || e.Stack() != 0)
+}
+
 // preempted draws that a thread takes the CPU from one that could have run on. It looks at the switch, because no span of a
 // thread ends here that was not known to run.
-func (d *drawer) preempted(e *format.Event) {
-	if e.Flags&format.FlagsVisible != format.FlagsVisible || format.State(e.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
+func (d *Drawer) preempted(e *format.Event) {
+	if d.options.FewArrows || e.Flags&format.FlagsVisible != format.FlagsVisible || format.State(e.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
 		return
 	}
-	t, k := d.spans.Timeline().Thread(e.Task), d.made.task(e.Task)
-	by := d.made.task(e.OtherTask())
+	t, k := d.spans.Timeline().Thread(e.Task), d.task(e.Task)
+	by := d.task(e.OtherTask())
 	if t == nil || k == nil || !k.IsThread() || by == nil || !by.Idle && !by.IsThread() || by.IsSame(k) {
 		return
 	}
@@ -166,34 +173,34 @@ func (d *drawer) preempted(e *format.Event) {
 	d.enc.Instant(&d.instant)
 }
 
-// arrive ends the arrow to a slice with which a thread comes back on a CPU.
-func (l *life) arrive(s *timeline.Span) (a Arrow) {
-	from := l.originOf(s)
-	if from != nil {
-		a = Arrow{ID: from.id, Kind: Wakes, At: from.at, By: from.by, CPU: from.cpu}
-		if from == &l.preempted {
-			a.Kind = Preempts
+// arrive ends the arrows to a slice with which a thread comes back on a CPU. Where it was preempted, waking is of a waking
+// that it did not need.
+func (l *life) arrive(s *timeline.Span) (arrow, waking Arrow) {
+	off := &s.Off
+	if s.SinceKnown && s.Since == s.From { // else it goes on from before the window, or under another tid
+		if off.Woken != 0 {
+			arrow = l.woken.arrow(Wakes, off.Woken)
+			if arrow.ID == 0 {
+				arrow = l.rewoken.arrow(Wakes, off.Woken)
+			}
+		}
+		if off.Preempted && off.Known {
+			if a := l.preempted.arrow(Preempts, off.Since); a.ID != 0 {
+				arrow, waking = a, arrow
+			}
 		}
 	}
 	for _, o := range [...]*origin{&l.woken, &l.rewoken, &l.preempted} {
-		o.end(o == from)
+		o.end(arrow.ID, waking.ID)
 	}
 	l.rewoken, l.early = l.early, origin{}
-	return a
+	return arrow, waking
 }
 
-// originOf is where the arrow begins that leads to a slice; nil: there is none.
-func (l *life) originOf(s *timeline.Span) *origin {
-	off := &s.Off
-	switch {
-	case !s.SinceKnown || s.Since != s.From: // it goes on from before the window, or under another tid
-	case off.Preempted && off.Known && l.preempted.at == off.Since:
-		return &l.preempted
-	case off.Preempted || off.Woken == 0:
-	case l.woken.at == off.Woken:
-		return &l.woken
-	case l.rewoken.at == off.Woken:
-		return &l.rewoken
+// arrow is the one that begins at the instant, if that was at a time.
+func (o *origin) arrow(kind InstantKind, at int64) Arrow {
+	if o.at != at {
+		return Arrow{}
 	}
-	return nil
+	return Arrow{ID: o.id, Kind: kind, At: o.at, By: o.by, CPU: o.cpu}
 }

@@ -53,6 +53,7 @@ type Event struct {
 // Options say what is drawn.
 type Options struct {
 	Threads    bool // Slice, Instant and Item are called
+	FewArrows  bool // of Wakes and Preempts only the wakings of which a stack was taken
 	Neighbours bool // Slice.PrevTask and Slice.NextTask are set
 	NoStacks   bool // every Stack is nil
 }

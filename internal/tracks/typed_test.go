@@ -36,6 +36,7 @@ func (defined) Task(id format.TaskID) *format.Task {
 func (defined) Command(uint32) *format.Command     { return nil }
 func (defined) Stack(format.StackID) *format.Stack { return nil }
 func (defined) Frame(uint32) *format.Frame         { return nil }
+func (defined) Clocks() []*format.ClockSnapshot    { return nil }
 func (defined) Module(uint32) *format.Module       { return nil }
 
 func event(at int64, typ uint64, values ...byte) *format.Event {
