@@ -17,6 +17,7 @@ type slot[T any] struct {
 const (
 	fewest = 1 << 6
 	most   = 1 << 16
+	spare  = 16 // slots for each value that a table may have to keep values apart
 )
 
 // Get returns the value of an id, if it is still there.
@@ -31,11 +32,17 @@ func (t *Table[T]) Get(id uint32) (v T) {
 
 // Put sets the value of an id. It may drop that of another id.
 func (t *Table[T]) Put(id uint32, v T) {
-	if t.count >= len(t.slots) && len(t.slots) < most {
+	for len(t.slots) < most && (t.count >= len(t.slots) || t.drops(id) && len(t.slots) < spare*t.count) {
 		t.grow()
 	}
 	t.count++
 	t.slots[id&uint32(len(t.slots)-1)] = slot[T]{id, v}
+}
+
+// drops reports whether the value of an id would take the place of another one.
+func (t *Table[T]) drops(id uint32) bool {
+	is := t.slots[id&uint32(len(t.slots)-1)].id
+	return is != 0 && is != id
 }
 
 func (t *Table[T]) grow() {

@@ -20,10 +20,10 @@ const (
 
 // interned is what a sequence has described since its last reset. It grows with the definitions of one section.
 type interned struct {
-	stacks    map[*tracks.Stack]uint64 // nil: all whose definitions are missing
-	notes     map[string]uint64        // frames that are no place in the code
-	frames    map[*tracks.Frame]frames
-	modules   map[*format.Module]uint64 // nil: what is in no known one
+	stacks    map[tracks.Key]uint64 // the zero value: all whose definitions are missing
+	notes     map[string]uint64     // frames that are no place in the code
+	frames    map[tracks.Key]frames
+	modules   map[tracks.Key]uint64 // the zero value: what is in no known one
 	functions map[string]uint64
 	frameIDs  uint64   // given so far
 	weight    int      // bytes of memory that all of it takes, about
@@ -43,18 +43,22 @@ type frames struct{ first, count uint64 }
 
 func newInterned() interned {
 	return interned{
-		stacks: make(map[*tracks.Stack]uint64), notes: make(map[string]uint64), frames: make(map[*tracks.Frame]frames),
-		modules: make(map[*format.Module]uint64), functions: make(map[string]uint64),
+		stacks: make(map[tracks.Key]uint64), notes: make(map[string]uint64), frames: make(map[tracks.Key]frames),
+		modules: make(map[tracks.Key]uint64), functions: make(map[string]uint64),
 	}
 }
 
 // known is the number of a stack that was described.
 func (t *interned) known(s *tracks.Stack) (number uint64, found bool) {
-	if s.Def == nil {
-		s = nil
-	}
-	number, found = t.stacks[s]
+	number, found = t.stacks[stackKey(s)]
 	return number, found
+}
+
+func stackKey(s *tracks.Stack) tracks.Key {
+	if s.Def == nil {
+		return tracks.Key{}
+	}
+	return s.Key
 }
 
 // internStack appends a stack and all of it that was not described yet.
@@ -62,7 +66,7 @@ func (t *interned) internStack(out []byte, s *tracks.Stack) ([]byte, uint64) {
 	chain := t.chain[:0]
 	note := ""
 	if s.Def == nil {
-		s, note = nil, stacks.LostFrame
+		note = stacks.LostFrame
 	} else if s.Cut {
 		note = stacks.CutFrame
 	}
@@ -71,19 +75,16 @@ func (t *interned) internStack(out []byte, s *tracks.Stack) ([]byte, uint64) {
 		out, number = t.internNote(out, note)
 		chain = append(chain, number)
 	}
-	if s != nil {
-		for _, f := range s.Frames {
-			var known frames
-			out, known = t.internFrame(out, f)
-			for i := range known.count {
-				chain = append(chain, known.first+i)
-			}
+	for _, f := range s.Frames {
+		var known frames
+		out, known = t.internFrame(out, f)
+		for i := range known.count {
+			chain = append(chain, known.first+i)
 		}
-		t.weight += 8 * len(s.Frames)
 	}
 	t.chain = chain
 	number := uint64(len(t.stacks)) + 1
-	t.stacks[s] = number
+	t.stacks[stackKey(s)] = number
 	t.weight += perEntry
 	out, body := begin(out, internCallstacks)
 	out = appendUint(out, 1, number)
@@ -96,17 +97,17 @@ func (t *interned) internStack(out []byte, s *tracks.Stack) ([]byte, uint64) {
 
 // internFrame appends a place in the code with what is inlined there.
 func (t *interned) internFrame(out []byte, f *tracks.Frame) ([]byte, frames) {
-	if known, found := t.frames[f]; found {
+	if known, found := t.frames[f.Key]; found {
 		return out, known
 	}
 	if f.Def == nil {
 		out, note := t.internNote(out, stacks.LostFrame)
 		return out, frames{note, 1}
 	}
-	out, mapping := t.internModule(out, f.Module)
+	out, mapping := t.internModule(out, tracks.Key{Section: f.Section, ID: f.Def.Module}, f.Module)
 	lines := f.Lines()
 	known := frames{t.frameIDs + 1, uint64(len(lines))}
-	t.frames[f] = known
+	t.frames[f.Key] = known
 	t.weight += perEntry
 	for _, l := range slices.Backward(lines) {
 		name := l.GetFunction()
@@ -123,7 +124,7 @@ func (t *interned) internNote(out []byte, name string) ([]byte, uint64) {
 	if known, found := t.notes[name]; found {
 		return out, known
 	}
-	out, mapping := t.internModule(out, nil)
+	out, mapping := t.internModule(out, tracks.Key{}, nil)
 	out = t.appendFrame(out, []byte(name), mapping, 0)
 	t.notes[name] = t.frameIDs
 	return out, t.frameIDs
@@ -149,16 +150,16 @@ func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []b
 
 // internModule appends a module as a mapping. The interface leaves frames without one out, so what is in no known
 // module has one of its own.
-func (t *interned) internModule(out []byte, m *format.Module) ([]byte, uint64) {
-	if known, found := t.modules[m]; found {
+func (t *interned) internModule(out []byte, id tracks.Key, m *format.Module) ([]byte, uint64) {
+	if m == nil {
+		m, id = &format.Module{Path: []byte(stacks.ModuleName(nil))}, tracks.Key{}
+	}
+	if known, found := t.modules[id]; found {
 		return out, known
 	}
 	number := uint64(len(t.modules)) + 1
-	t.modules[m] = number
+	t.modules[id] = number
 	t.weight += perEntry
-	if m == nil {
-		m = &format.Module{Path: []byte(stacks.ModuleName(nil))}
-	}
 	out = appendInterned(out, internPaths, number, stacks.Clipped(stacks.Printable(m.Path, stacks.Unnamed)))
 	if len(m.BuildId) > 0 {
 		out = appendInterned(out, internBuildIDs, number, m.BuildId[:min(len(m.BuildId), 64)])

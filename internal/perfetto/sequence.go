@@ -44,7 +44,7 @@ type sequence struct {
 	texts      map[string]uint64
 
 	annotations map[string]annotation // names of annotations beside annotationNames
-	stacks      map[*tracks.Stack]stackText
+	stacks      map[tracks.Key]stackText
 	states      map[format.State]stateText
 	told        interned
 	body        []byte // of the TrackEvent under construction
@@ -76,7 +76,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	}
 	s.base, s.began, s.next, s.repeats = boottime, written, t+viewResetNs, 0
 	s.names, s.texts, s.annotations = make(map[string]uint64), make(map[string]uint64), make(map[string]annotation)
-	s.stacks, s.told = make(map[*tracks.Stack]stackText), newInterned()
+	s.stacks, s.told = make(map[tracks.Key]stackText), newInterned()
 	s.states = make(map[format.State]stateText)
 
 	out = appendFieldDescriptions(out)

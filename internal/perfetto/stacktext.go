@@ -22,7 +22,7 @@ func (w *view) stackOf(s *tracks.Stack) (of stackText) {
 	if s == nil {
 		return of
 	}
-	if known, found := w.seq.stacks[s]; found {
+	if known, found := w.seq.stacks[s.Key]; found {
 		return known
 	}
 	w.out = w.seq.tell(w.out, func(out []byte) []byte {
@@ -35,7 +35,7 @@ func (w *view) stackOf(s *tracks.Stack) (of stackText) {
 	if functions := s.Functions(); len(functions) > 0 {
 		of.text = w.text(joined(functions))
 	}
-	w.seq.stacks[s] = of
+	w.seq.stacks[s.Key] = of
 	return of
 }
 

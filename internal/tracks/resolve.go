@@ -27,8 +27,8 @@ type resolver struct {
 	tasks      byid.Table[*Task]
 	stacks     byid.Table[*Stack]
 	frames     byid.Table[*Frame]
-	modules    byid.Table[*format.Module]
 	frameCount int // of the stacks in the table
+	section    uint32
 }
 
 // newSection is called when ids change their meaning.
@@ -36,8 +36,8 @@ func (r *resolver) newSection() {
 	r.tasks.Clear()
 	r.stacks.Clear()
 	r.frames.Clear()
-	r.modules.Clear()
 	r.frameCount = 0
+	r.section++
 }
 
 // task returns the task of an id; nil: it is not defined, or not yet.
@@ -67,7 +67,7 @@ func (r *resolver) stack(id format.StackID) *Stack {
 	if s := r.stacks.Get(uint32(id)); s != nil || id == 0 {
 		return s
 	}
-	s := &Stack{ID: id, Def: r.defs.Stack(id)}
+	s := &Stack{Key: Key{r.section, uint32(id)}, Def: r.defs.Stack(id)}
 	if s.Def == nil {
 		return s // its definition may still come
 	}
@@ -91,20 +91,10 @@ func (r *resolver) frame(id uint32) *Frame {
 	if f := r.frames.Get(id); f != nil {
 		return f
 	}
-	f := &Frame{ID: id, Def: r.defs.Frame(id)}
+	f := &Frame{Key: Key{r.section, id}, Def: r.defs.Frame(id)}
 	if f.Def != nil {
-		f.Module = r.module(f.Def.Module)
+		f.Module = r.defs.Module(f.Def.Module)
 	}
 	r.frames.Put(id, f)
 	return f
-}
-
-func (r *resolver) module(id uint32) *format.Module {
-	m := r.modules.Get(id)
-	if m == nil && id != 0 {
-		if m = r.defs.Module(id); m != nil {
-			r.modules.Put(id, m)
-		}
-	}
-	return m
 }

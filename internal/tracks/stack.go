@@ -7,9 +7,12 @@ import (
 	"wprof/internal/stacks"
 )
 
+// Key identifies a stack or a frame in all sections. The same one may come as several objects.
+type Key struct{ Section, ID uint32 }
+
 // Stack is a call stack.
 type Stack struct {
-	ID     format.StackID
+	Key
 	Def    *format.Stack // nil: its definition is missing
 	Frames []*Frame      // outermost first, at most stacks.MaxFrames
 	Kernel int           // number of innermost frames that are the kernel's
@@ -19,7 +22,7 @@ type Stack struct {
 
 // Frame is a place in the code.
 type Frame struct {
-	ID     uint32
+	Key
 	Def    *format.Frame  // nil: its definition is missing
 	Module *format.Module // nil: not known
 	Own    any            // for the encoder

@@ -184,9 +184,10 @@ func (l *life) arrive(s *timeline.Span) (arrow, waking Arrow) {
 				arrow = l.rewoken.arrow(Wakes, off.Woken)
 			}
 		}
-		if off.Preempted && off.Known {
-			if a := l.preempted.arrow(Preempts, off.Since); a.ID != 0 {
-				arrow, waking = a, arrow
+		if off.Preempted {
+			waking, arrow = arrow, Arrow{}
+			if off.Known {
+				arrow = l.preempted.arrow(Preempts, off.Since)
 			}
 		}
 	}

@@ -176,8 +176,8 @@ func (s *places) drawn(stack *tracks.Stack) resolved {
 		return resolved{node: s.noStack}
 	case stack.Def == nil:
 		return s.resolve(nil, ofSample)
-	case stack.Def == s.r.Stack(stack.ID):
-		return s.stack(stack.ID)
+	case stack.Def == s.r.Stack(format.StackID(stack.ID)):
+		return s.stack(format.StackID(stack.ID))
 	}
 	s.walk = s.walk[:0]
 	for _, f := range stack.Frames {
