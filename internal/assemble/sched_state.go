@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -31,14 +30,6 @@ type schedState struct {
 type cpu struct {
 	timeline.CPUState[thread]
 	counted int64 // up to here its time is in the account of its process
-}
-
-type finishedProcess struct {
-	pid   uint32
-	nsPID uint32
-	start int64
-	comm  comm
-	ns    int64
 }
 
 func newSchedState(recorder uint32) *schedState {
@@ -120,43 +111,6 @@ func (t *thread) latest() *definition {
 	return t.was
 }
 
-// withProcessName is an identity with the current name of its process. A record may be older than the one that named the
-// process, and one of a thread other than the leader may have read the name before its own time.
-func (r *schedState) withProcessName(who *identity, at int64) *identity {
-	g := r.groups[who.pid]
-	if g == nil || g.named == 0 || g.comm == who.processComm || at >= g.named && (who.tid == who.pid || at-g.named >= freshName) {
-		return who
-	}
-	as := *who
-	as.processComm = g.comm
-	return &as
-}
-
-// gather puts a thread into its process and gives the process's name to the other threads when it comes from the leader.
-func (r *schedState) gather(t *thread, at int64) {
-	leader := t.tid == t.pid
-	g := r.groups[t.pid]
-	if g == nil || leader && g.start != 0 && g.start != t.start {
-		g = &process{pid: t.pid, made: r.list}
-		r.groups[t.pid] = g
-	}
-	t.join(g)
-	g.nsPID = t.nsPID
-	if leader {
-		g.start, g.named = t.start, max(g.named, at)
-	}
-	if g.comm == t.processComm {
-		return
-	}
-	g.comm = t.processComm
-	for _, other := range g.threads {
-		if other.processComm != g.comm {
-			other.processComm = g.comm
-			other.was, other.def = other.latest(), nil
-		}
-	}
-}
-
 // drop forgets a thread. The account of a process outlives its threads.
 func (r *schedState) drop(t *thread) {
 	if t.isIdle {
@@ -177,21 +131,7 @@ func (r *schedState) drop(t *thread) {
 	}
 }
 
-// lives reports whether a process has a thread that has not exited.
-func (r *schedState) lives(pid uint32) bool {
-	g := r.groups[pid]
-	return g != nil && slices.ContainsFunc(g.threads, (*thread).lives)
-}
-
 func (t *thread) lives() bool { return !t.exited && t.Status != timeline.Dead }
-
-func (r *schedState) finish(g *process) {
-	r.finished = append(r.finished, finishedProcess{g.pid, g.nsPID, g.start, g.comm, g.ns})
-	if len(r.finished) >= 2*format.MaxProcesses {
-		slices.SortFunc(r.finished, func(a, b finishedProcess) int { return cmp.Compare(b.ns, a.ns) })
-		r.finished = r.finished[:format.MaxProcesses]
-	}
-}
 
 // newList is called before the first record of a list of tasks. after reports whether the list before it is complete.
 func (r *schedState) newList(at int64, after bool) {
@@ -300,35 +240,5 @@ func (r *schedState) lost(n uint32, at int64) {
 			}
 			c.Running, c.ChangedAt = nil, at
 		}
-	}
-}
-
-// processes are the accounts since the last call.
-func (r *schedState) processes() []*format.ProcessTime {
-	var all []*format.ProcessTime
-	for _, f := range r.finished {
-		all = append(all, &format.ProcessTime{Pid: int32(f.pid), Comm: slices.Clone(f.comm.bytes()), Ns: f.ns, Start: f.start, NsPid: int32(f.nsPID)})
-	}
-	r.finished = r.finished[:0]
-	for _, g := range r.groups {
-		if g.ns > 0 {
-			all = append(all, &format.ProcessTime{Pid: int32(g.pid), Comm: slices.Clone(g.comm.bytes()), Ns: g.ns, Start: g.start, NsPid: int32(g.nsPID)})
-		}
-		g.ns = 0
-	}
-	slices.SortFunc(all, func(a, b *format.ProcessTime) int {
-		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Pid, b.Pid), cmp.Compare(a.Start, b.Start))
-	})
-	return all
-}
-
-// count brings the accounts up to a time.
-func (r *schedState) count(at int64) {
-	for i := range r.cpus {
-		c := &r.cpus[i]
-		if t := c.Running; t != nil && t.group != nil && at > c.counted {
-			t.group.ns += at - c.counted
-		}
-		c.counted = max(c.counted, at)
 	}
 }

@@ -6,15 +6,12 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
 	"wprof/format"
-	"wprof/internal/ringdata"
 )
 
 // Writer writes a spool file. It is used by one goroutine; a [Spool] made from it may read at the same time.
@@ -91,33 +88,12 @@ func newWriter(file *os.File, path string) *Writer {
 	return w
 }
 
-// OnTmpfs reports that the spool takes memory, not disk.
-func (w *Writer) OnTmpfs() bool { return w.tmpfs }
-
-// MovedAside is the name that an old spool was given to make room for this one; "" if there was none.
-func (w *Writer) MovedAside() string { return w.moved }
-
 // Bytes is the length of the spool so far.
 func (w *Writer) Bytes() int64 { return w.size }
 
 // Writes counts the beginnings and ends of writes to the disk, so that it is odd while one is under way. It may be called from
 // any goroutine.
 func (w *Writer) Writes() uint64 { return w.writes.Load() }
-
-// Name is what messages call the spool.
-func (w *Writer) Name() string {
-	name := w.file.Name()
-	if w.path != "" {
-		name = w.path // it may have been made without a name
-	}
-	if strings.HasPrefix(name, namelessSpool) {
-		return name
-	}
-	return "spool " + name
-}
-
-// Path is the name of the file; "" if it has none.
-func (w *Writer) Path() string { return w.path }
 
 // Begin writes the header. It comes first.
 func (w *Writer) Begin(h Header) error {
@@ -197,75 +173,6 @@ func (w *Writer) Sideband(records []byte) error {
 	return w.split(ChunkHeader{Type: ChunkSideband, Position: at}, records)
 }
 
-// BeginTasks begins a list of all tasks. One that has not ended stays incomplete.
-func (w *Writer) BeginTasks() {
-	w.tasks, w.listing = w.tasks[:0], false
-}
-
-// Tasks appends what a task iterator wrote, in pieces of any length. Rounds may come between them, but each task comes before
-// the first round that is later than its record.
-func (w *Writer) Tasks(raw []byte) error {
-	if err := w.ready(); err != nil {
-		return err
-	}
-	for len(raw) > 0 {
-		n := min(len(raw), taskChunk-len(w.tasks))
-		w.tasks = append(w.tasks, raw[:n]...)
-		raw = raw[n:]
-		whole := len(w.tasks) / ringdata.TaskSize * ringdata.TaskSize
-		if len(w.tasks) < taskChunk && (len(raw) > 0 || whole < len(w.tasks)) {
-			continue
-		}
-		if err := w.appendTasks(w.tasks[:whole]); err != nil {
-			return err
-		}
-		w.tasks = append(w.tasks[:0], w.tasks[whole:]...)
-	}
-	return nil
-}
-
-func (w *Writer) appendTasks(records []byte) error {
-	h := ChunkHeader{Type: ChunkTasks, Position: w.listed}
-	if !w.listing {
-		h.Flags = ChunkWhole
-	}
-	w.listing = true
-	w.listed += uint64(len(records))
-	return w.chunk(h, records)
-}
-
-// EndTasks ends the list of all tasks: it is complete.
-func (w *Writer) EndTasks() error {
-	if err := w.ready(); err != nil || !w.listing {
-		return err
-	}
-	w.listing = false
-	return w.chunk(ChunkHeader{Type: ChunkTasks, Flags: ChunkLast, Position: w.listed}, nil)
-}
-
-// Blocked appends a list of the threads that are blocked when the window has closed, as the kernel's iterator wrote it:
-// after the last round, before [Writer.End].
-func (w *Writer) Blocked(list []byte) error {
-	if err := w.ready(); err != nil {
-		return err
-	}
-	for len(list) > 0 {
-		n := 0
-		for n < blockedChunk && n < len(list) {
-			length := BlockedLength(list[n:])
-			if length == 0 {
-				return errors.New("spool where threads are blocked: the list is damaged")
-			}
-			n += length
-		}
-		if err := w.small(ChunkBlocked, 0, list[:n]); err != nil {
-			return err
-		}
-		list = list[n:]
-	}
-	return nil
-}
-
 // Round ends a round: everything before it can be recovered if the recorder is killed.
 func (w *Writer) Round(r Round) error {
 	if err := w.ready(); err != nil {
@@ -295,119 +202,6 @@ func (w *Writer) Clocks(c *format.ClockSnapshot) error {
 		return fmt.Errorf("encode the clocks: %w", err)
 	}
 	return w.small(ChunkClocks, 0, payload)
-}
-
-// BumpGeneration notes that the kernel programs have been given the next generation's number: from here on, records
-// go into both generations until [Writer.Cut].
-func (w *Writer) BumpGeneration(n uint32) error {
-	if err := w.ready(); err != nil {
-		return err
-	}
-	if w.rounds >= 0 {
-		return errors.New("bump the generation of a spool: a cut is under way")
-	}
-	w.next, w.overlap, w.rounds = n, w.size, 0
-	w.shared.keep.Store(w.overlap)
-	return nil
-}
-
-// Cutting reports that the generation was bumped and [Writer.Cut] is still to come.
-func (w *Writer) Cutting() bool { return w.rounds >= 0 }
-
-// CutDue reports that two rounds have passed since BumpGeneration: it is time for [Writer.Cut].
-func (w *Writer) CutDue() bool { return w.rounds >= 2 }
-
-// Cut begins the next generation: its header, the clocks, and what was written since BumpGeneration once more.
-func (w *Writer) Cut(c *format.ClockSnapshot) error {
-	if err := w.ready(); err != nil {
-		return err
-	}
-	if !w.CutDue() {
-		return errors.New("cut a spool: two rounds have not passed since its generation was bumped")
-	}
-	from, to := w.overlap, w.size
-	w.first.number, w.first.first, w.rounds = w.next, false, -1
-	if err := w.generation(); err != nil {
-		return err
-	}
-	if err := w.Clocks(c); err != nil {
-		return err
-	}
-	if err := w.repeat(from, to); err != nil {
-		return err
-	}
-	w.shared.keep.Store(math.MaxInt64)
-	return nil
-}
-
-// repeat appends a part of the file again.
-func (w *Writer) repeat(from, to int64) error {
-	buf := make([]byte, min(to-from, 1<<20))
-	for from < to {
-		part := buf[:min(to-from, int64(len(buf)))]
-		if err := w.readBack(part, from); err != nil {
-			return w.fail("read back", err)
-		}
-		w.vector = append(w.vector[:0], part)
-		if err := w.write(len(part)); err != nil {
-			return err
-		}
-		from += int64(len(part))
-	}
-	w.publish()
-	return nil
-}
-
-func (w *Writer) readBack(part []byte, at int64) error {
-	if w.buffer != nil {
-		return w.buffer.readBack(part, at)
-	}
-	_, err := w.file.ReadAt(part, at)
-	return err
-}
-
-// publish lets a live Finalise read what was written so far.
-func (w *Writer) publish() {
-	if w.buffer != nil {
-		w.buffer.endRound()
-	} else {
-		w.shared.publish(w.size)
-	}
-}
-
-// Buffer starts a thread that writes to the disk until [Writer.Flush], so that the caller does not wait for it. prepare is
-// called in that thread. Without memory for a buffer it does nothing.
-func (w *Writer) Buffer(prepare func()) {
-	if memory := allocate(waitingBytes); memory != nil {
-		w.buffer = startBuffer(countedFile{w.file, &w.writes}, memory, w.size, prepare, w.shared.publish)
-	}
-}
-
-// countedFile counts writes as [Writer.Writes] does.
-type countedFile struct {
-	*os.File
-	writes *atomic.Uint64
-}
-
-func (f countedFile) WriteAt(b []byte, at int64) (int, error) {
-	f.writes.Add(1)
-	defer f.writes.Add(1)
-	return f.File.WriteAt(b, at)
-}
-
-// Flush waits until everything is written. It has to be called after Buffer, also after an error.
-func (w *Writer) Flush() error {
-	if w.buffer == nil {
-		return nil
-	}
-	err := w.buffer.flush()
-	w.size = w.buffer.written.Load()
-	release(w.buffer.memory)
-	w.buffer = nil
-	if err != nil && w.err == nil {
-		return w.fail("write", err)
-	}
-	return w.err
 }
 
 // Open sets when the window opened: after the first list of tasks, before a round with a later time. Records before it
@@ -454,31 +248,6 @@ func (w *Writer) Close() error {
 		_ = w.folder.Close()
 	}
 	return w.file.Close()
-}
-
-// Remove removes the file's name, also in a folder that was moved. What leads elsewhere by now, or was given another name,
-// stays.
-func (w *Writer) Remove() error {
-	if path := w.Place(); path != "" {
-		return os.Remove(path)
-	}
-	return nil
-}
-
-// Place is where the file is found now, in the folder where it was made; "": it is not there, or never had a name.
-func (w *Writer) Place() string {
-	if w.path == "" || standsAt(w.file, w.path) {
-		return w.path
-	}
-	if w.folder == nil {
-		return ""
-	}
-	// The link of the file itself does not help: the kernel calls a file by what it was made as, and this one had no name.
-	folder, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.folder.Fd()))
-	if path := filepath.Join(folder, filepath.Base(w.path)); err == nil && standsAt(w.file, path) {
-		return path
-	}
-	return ""
 }
 
 // Opened reports whether the window has opened. It may be called from any goroutine.

@@ -1,0 +1,62 @@
+package assemble
+
+import (
+	"google.golang.org/protobuf/proto"
+)
+
+// define writes the definition of a stack under a new id, and before it those of its frames.
+func (c *code) define(key stackKey, s *stack) {
+	d := &c.s
+	d.Frames, d.KernelFrames, d.Cut = d.Frames[:0], 0, false
+	for _, p := range [...]*part{key.user, key.kernel} {
+		if p == nil {
+			continue
+		}
+		for _, i := range p.frames {
+			d.Frames = append(d.Frames, c.defineFrame(&c.frames[i]))
+		}
+		d.Cut = d.Cut || p.cut
+		if p.kernel {
+			d.KernelFrames = uint32(len(p.frames))
+		}
+	}
+	c.stackID++
+	d.Id, s.id = c.stackID, c.stackID
+	_ = c.out.w.DefineStack(d) // an error stays with the Writer, and the event's Write returns it
+	if c.bytes > maxCode {
+		c.out.wantEpoch()
+	}
+	c.out.defined()
+}
+
+func (c *code) defineFrame(f *frame) uint32 {
+	if f.id != 0 {
+		return f.id
+	}
+	d := &c.f
+	c.frameID++
+	f.id = c.frameID
+	d.Id, d.Module, d.Offset, d.Caller = f.id, c.defineModule(f.module), f.offset, f.caller
+	d.FunctionOffset, d.Lines = 0, d.Lines[:0]
+	if f.function != "" {
+		c.line.Function = []byte(f.function)
+		d.FunctionOffset, d.Lines = f.start, append(d.Lines, &c.line)
+	}
+	_ = c.out.w.DefineFrame(d)
+	return f.id
+}
+
+func (c *code) defineModule(m *module) uint32 {
+	if m.definition == nil || m.section == c.section {
+		return m.id
+	}
+	c.module++
+	m.id, m.section = c.module, c.section
+	d, from := &c.m, m.definition
+	proto.Reset(d)
+	d.Id, d.Path, d.BuildId, d.Device, d.Inode = m.id, from.Path, from.BuildId, from.Device, from.Inode
+	d.Generation, d.Base, d.Kind = from.Generation, from.Base, from.Kind
+	d.Size, d.Mtime, d.Ctime = from.Size, from.Mtime, from.Ctime
+	_ = c.out.w.DefineModule(d)
+	return m.id
+}

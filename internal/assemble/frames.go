@@ -1,0 +1,190 @@
+package assemble
+
+import (
+	"wprof/format"
+	"wprof/internal/spool"
+	"wprof/internal/symbol"
+)
+
+// locate finds the module that an address of a process, or of the kernel, stands in. Of a caller it is the one with the
+// call, which may be the last instruction there.
+func (c *code) locate(pid uint32, address uint64, caller bool) (*module, uint64) {
+	back := uint64(0)
+	if caller && address > 0 {
+		back = 1
+	}
+	if pid == 0 {
+		m, offset := c.locateKernel(address - back)
+		return m, offset + back
+	}
+	definition, offset := c.maps.Resolve(pid, address-back)
+	if definition == nil {
+		return &c.nowhere, address
+	}
+	return c.moduleOf(definition), offset + back
+}
+
+// listen begins to look names up beside a live stream, and returns what ends that.
+func (c *code) listen() func() {
+	if c.namer == nil {
+		return func() {}
+	}
+	c.queue = newNameQueue(c.namer)
+	return func() {
+		c.queue.end()
+		<-c.queue.done
+	}
+}
+
+// tracerFrames is how many of the innermost frames are the recorder's own.
+func (c *code) tracerFrames(addresses []uint64) int {
+	c.loadKernel()
+	return c.kernel.tracerFrames(addresses)
+}
+
+// loadKernel takes what the spool has copied of the kernel.
+func (c *code) loadKernel() {
+	if c.kernel == nil {
+		kernel := c.load()
+		c.kernel = &kernel
+	}
+}
+
+func (c *code) locateKernel(address uint64) (*module, uint64) {
+	if p := c.programs.find(address); p != nil {
+		return p.module, address - p.module.definition.Base
+	}
+	c.loadKernel()
+	k := c.kernel.find(address)
+	if k == nil && address < c.kernel.base {
+		return &c.nowhere, address // arm64 has memory for generated code there
+	}
+	m := c.kernels[k]
+	if m == nil {
+		m = c.moduleOf(c.kernel.definition(k))
+		c.kernels[k] = m
+	}
+	return m, address - m.definition.Base
+}
+
+// moduleOf is the module of a definition. The first definition of the same code stays.
+func (c *code) moduleOf(definition *format.Module) *module {
+	if m := c.byPointer[definition]; m != nil {
+		return m
+	}
+	key := spool.KeyOf(definition)
+	m := c.modules[key]
+	if m == nil {
+		m = &module{definition: definition, wanted: c.namer != nil && c.symbolize.wants(definition)}
+		c.modules[key] = m
+	}
+	if len(c.byPointer) >= maxModules {
+		clear(c.byPointer)
+	}
+	c.byPointer[definition] = m
+	return m
+}
+
+// frame is the index of a frame in this section.
+func (c *code) frame(m *module, offset uint64, caller bool) uint32 {
+	frames := &m.frames[side(caller)]
+	if i, ok := (*frames)[offset]; ok {
+		return i
+	}
+	if m.frames[0] == nil && m.frames[1] == nil {
+		c.used = append(c.used, m)
+	}
+	if *frames == nil {
+		*frames = make(map[uint64]uint32)
+	}
+	i := uint32(len(c.frames))
+	c.frames = append(c.frames, frame{module: m, offset: offset, caller: caller})
+	(*frames)[offset] = i
+	c.bytes += frameCost
+	c.name(&c.frames[i])
+	return i
+}
+
+// name gives a frame its name, or, in a live stream, requests it.
+func (c *code) name(f *frame) {
+	m := f.module
+	if m.loaded {
+		f.function, f.start = c.programs.function(m, f)
+	}
+	if !m.wanted {
+		return
+	}
+	at := symbol.Address{Offset: f.offset, Caller: f.caller}
+	ref, noted := m.names[side(f.caller)][f.offset]
+	switch {
+	case noted && ref.name != pendingName:
+		f.function, f.start = c.names.strings[ref.name], uint64(ref.start)
+	case c.queue != nil:
+		if !noted && !c.names.full() && c.queue.add(nameRequest{m, at}) {
+			c.names.note(m, at)
+		}
+	default:
+		c.one[0] = symbol.Name{}
+		if err := c.namer.Names(m.definition, []symbol.Address{at}, c.one[:]); err != nil && m.count.err == nil {
+			m.count.err = err
+		}
+		f.take(&c.one[0])
+	}
+}
+
+func (f *frame) take(name *symbol.Name) {
+	if name.OK {
+		f.function, f.start = name.Function, name.Offset
+	}
+}
+
+// applyNames takes the names that have come meanwhile: their frames get new ids when they are used next, and so do the
+// stacks that hold them.
+func (c *code) applyNames() {
+	if c.queue == nil {
+		return
+	}
+	results := c.queue.take()
+	if len(results) == 0 {
+		return
+	}
+	c.round++
+	for i := range results {
+		a := &results[i]
+		if a.err != nil && a.module.count.err == nil {
+			a.module.count.err = a.err
+		}
+		names := a.module.names[side(a.at.Caller)]
+		if _, ok := names[a.at.Offset]; !ok {
+			continue // the names were forgotten since
+		}
+		c.names.set(a.module, a.at, &a.name)
+		index, ok := a.module.frames[side(a.at.Caller)][a.at.Offset]
+		if f := c.frameAt(index); ok && f != nil && f.module == a.module && f.function == "" && a.name.OK {
+			f.take(&a.name)
+			f.id, f.named = 0, c.round
+		}
+	}
+}
+
+func (c *code) frameAt(i uint32) *frame {
+	if int(i) < len(c.frames) {
+		return &c.frames[i]
+	}
+	return nil
+}
+
+// renamed reports whether a frame of a stack has got its name since the stack was defined.
+func (c *code) renamed(key stackKey, s *stack) bool {
+	for _, p := range [...]*part{key.user, key.kernel} {
+		if p == nil {
+			continue
+		}
+		for _, i := range p.frames {
+			if c.frames[i].named > s.round {
+				return true
+			}
+		}
+	}
+	return false
+}
