@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"hash/crc32"
 	"math"
 	"strconv"
 
@@ -64,6 +65,9 @@ func (c *conversion) itemPlace(i *tracks.Item) []byte {
 func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byte, at int64) []byte {
 	b = append(append(records.AppendString(b, name), ','), place...)
 	b = appendMicros(b, at-c.first)
+	if i.Colour != "" {
+		b = append(append(append(b, `,"cname":"`...), colourName(i.Colour)...), '"')
+	}
 	b = append(b, `,"args":{"on":`...)
 	if i.CPU == format.AllCPUs {
 		b = append(b, `"all CPUs"`...)
@@ -75,6 +79,15 @@ func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byt
 		b = c.itemArg(b, &i.Args[n])
 	}
 	return append(c.stackOf(i.Stack).endArgs(b), '}')
+}
+
+// colourName chooses one of the colours that Chrome's viewer knows by name; the same for the same word.
+func colourName(word string) string {
+	names := [...]string{
+		"generic_work", "good", "bad", "terrible", "yellow", "olive", "rail_response", "rail_animation", "rail_idle", "rail_load", "startup",
+		"heap_dump_stack_frame", "cq_build_passed", "cq_build_failed", "cq_build_abandoned", "thread_state_iowait",
+	}
+	return names[crc32.ChecksumIEEE([]byte(word))%uint32(len(names))]
 }
 
 // counterOf returns what distinguishes the counters of threads and CPUs: viewers identify them by process and name only.

@@ -86,6 +86,9 @@ func (w *view) item(i *tracks.Item, t *thread) {
 		typ = sliceBegin
 	}
 	w.seq.start(typ, track, w.name(name))
+	if i.Colour != "" {
+		w.seq.body = appendString(w.seq.body, eventCorrelation, shownText(i.Colour))
+	}
 	for n := range i.Args {
 		w.argument(&i.Args[n])
 	}

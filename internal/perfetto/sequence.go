@@ -193,6 +193,7 @@ const (
 	eventArrow       = 36
 	eventArrowEnd    = 42
 	eventCounter     = 44 // a double
+	eventCorrelation = 53 // correlation_id_str: the user interface gives slices with the same one the same colour
 	eventCallstack   = 56
 	eventArgument    = 1950 // and an annotation's number: a number that annotates the event
 	annotationNumber = 3

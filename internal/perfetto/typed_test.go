@@ -4,7 +4,7 @@ import "testing"
 
 const typedTypes = `
 text 1 text="GET"
-eventtype 1 name="request" shape=span track="requests"
+eventtype 1 name="request" shape=span track="requests" colour="slow"
   field "path" type=string hint=name
   field "method" type=text
   field "size" type=uint unit="bytes"
@@ -14,7 +14,7 @@ eventtype 2 name="queue" on=process
   field "depth" type=int hint=counter unit="entries"
 eventtype 3 name="clock" on=cpu
   field "mhz" type=float hint=counter
-eventtype 4 name="note" on=global
+eventtype 4 name="note" on=global colour="slow"
   field "flags" type=uint hint=hex
 eventtype 5 name="work" shape=begin
   field "id" type=uint hint=key
@@ -45,7 +45,8 @@ func TestTypedEventsAreDrawn(t *testing.T) {
 		`select s.ts - 15000000000 as ts, s.dur, s.name, t.name as track, coalesce(p.tid, '-') as tid, coalesce(group_concat(a.flat_key || '=' || a.display_value, ' '), '-') as args
 		from slice s join track t on s.track_id = t.id left join thread_track tt on tt.id = t.id left join thread p using (utid) left join args a on a.arg_set_id = s.arg_set_id and a.flat_key glob 'debug.*' and a.flat_key not glob '*id'
 		where t.name in ('requests', 'work', 'note') group by s.id order by s.ts, s.dur`,
-		`select c.ts - 15000000000 as ts, c.value, t.name, coalesce(pt.pid, '-') as pid, t.type from counter c join track t on c.track_id = t.id left join process_counter_track k on k.id = t.id left join process pt using (upid) where t.name in ('depth', 'mhz', 'mhz CPU 1') order by ts`)
+		`select c.ts - 15000000000 as ts, c.value, t.name, coalesce(pt.pid, '-') as pid, t.type from counter c join track t on c.track_id = t.id left join process_counter_track k on k.id = t.id left join process pt using (upid) where t.name in ('depth', 'mhz', 'mhz CPU 1') order by ts`,
+		`select name, extract_arg(arg_set_id, 'correlation_id') as colour from slice where name in ('/a', 'note', 'work') order by ts`)
 	compare(t, "slices", rows[2], "ts dur name track args", `
 		0 6000 /early requests debug.size=0 debug.wait_ns=0
 		0 7000 /earlier requests debug.size=0 debug.wait_ns=0
@@ -55,6 +56,11 @@ func TestTypedEventsAreDrawn(t *testing.T) {
 		3200 0 note note debug.flags=0xff
 		4000 500 work work debug.rc=EIO
 		4100 995900 work (open) work -
+	`)
+	compare(t, "colours", rows[4], "name colour", `
+		/a slow
+		note slow
+		work -
 	`)
 	compare(t, "counters", rows[3], "ts value name", `
 		3000 -3 depth

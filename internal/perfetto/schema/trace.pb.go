@@ -1782,7 +1782,8 @@ type TrackEvent struct {
 	FlowIdsOld            []uint64               `protobuf:"varint,36,rep,name=flow_ids_old,json=flowIdsOld" json:"flow_ids_old,omitempty"`                                    // arrows begin here, or pass through
 	TerminatingFlowIdsOld []uint64               `protobuf:"varint,42,rep,name=terminating_flow_ids_old,json=terminatingFlowIdsOld" json:"terminating_flow_ids_old,omitempty"` // arrows end here
 	DoubleCounterValue    *float64               `protobuf:"fixed64,44,opt,name=double_counter_value,json=doubleCounterValue" json:"double_counter_value,omitempty"`
-	CallstackIid          *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"` // engines after v52 show it
+	CorrelationIdStr      *string                `protobuf:"bytes,53,opt,name=correlation_id_str,json=correlationIdStr" json:"correlation_id_str,omitempty"` // slices with the same one have the same colour
+	CallstackIid          *uint64                `protobuf:"varint,56,opt,name=callstack_iid,json=callstackIid" json:"callstack_iid,omitempty"`              // engines after v52 show it
 	// Arguments, which the trace describes itself. The engine calls them debug.slept_ns and so on.
 	SleptNs         *uint64 `protobuf:"varint,1951,opt,name=slept_ns,json=sleptNs" json:"slept_ns,omitempty"`
 	BlockedNs       *uint64 `protobuf:"varint,1952,opt,name=blocked_ns,json=blockedNs" json:"blocked_ns,omitempty"`
@@ -1894,6 +1895,13 @@ func (x *TrackEvent) GetDoubleCounterValue() float64 {
 		return *x.DoubleCounterValue
 	}
 	return 0
+}
+
+func (x *TrackEvent) GetCorrelationIdStr() string {
+	if x != nil && x.CorrelationIdStr != nil {
+		return *x.CorrelationIdStr
+	}
+	return ""
 }
 
 func (x *TrackEvent) GetCallstackIid() uint64 {
@@ -3565,7 +3573,7 @@ const file_trace_proto_rawDesc = "" +
 	"\tunit_name\x18\x06 \x01(\tR\bunitName\"6\n" +
 	"\x10ThreadDescriptor\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x05R\x03pid\x12\x10\n" +
-	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\xe8\b\n" +
+	"\x03tid\x18\x02 \x01(\x05R\x03tid\"\x96\t\n" +
 	"\n" +
 	"TrackEvent\x12#\n" +
 	"\rcategory_iids\x18\x03 \x03(\x04R\fcategoryIids\x12L\n" +
@@ -3578,7 +3586,8 @@ const file_trace_proto_rawDesc = "" +
 	"\fflow_ids_old\x18$ \x03(\x04R\n" +
 	"flowIdsOld\x127\n" +
 	"\x18terminating_flow_ids_old\x18* \x03(\x04R\x15terminatingFlowIdsOld\x120\n" +
-	"\x14double_counter_value\x18, \x01(\x01R\x12doubleCounterValue\x12#\n" +
+	"\x14double_counter_value\x18, \x01(\x01R\x12doubleCounterValue\x12,\n" +
+	"\x12correlation_id_str\x185 \x01(\tR\x10correlationIdStr\x12#\n" +
 	"\rcallstack_iid\x188 \x01(\x04R\fcallstackIid\x12\x1a\n" +
 	"\bslept_ns\x18\x9f\x0f \x01(\x04R\asleptNs\x12\x1e\n" +
 	"\n" +
