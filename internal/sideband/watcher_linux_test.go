@@ -427,7 +427,7 @@ func generatesCode(t *testing.T, users string, held bool) {
 				return 1;
 			mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			printf("%d %lx\n", getpid(), (unsigned long)a);
-			usleep(300000);
+			usleep(1000000);
 			return seteuid(0) || unlink(path);
 		}`)
 	out, drained := lines(t, w, exec.Command(filepath.Join(dir, "jit")))

@@ -11,10 +11,12 @@ import (
 	"wprof/test/tools"
 )
 
-// onCPU is the time on the CPU by thread id of one process, from a trace.
-func onCPU(t *testing.T, trace string, tid int) int64 {
+// onCPU is the time on the CPU of a process's first thread, from a trace. On a machine where many processes begin, a thread of
+// another one may have the same id in the same window.
+func onCPU(t *testing.T, trace string, pid int) int64 {
 	t.Helper()
-	return number(t, one(t, trace, fmt.Sprintf(`select coalesce(sum(dur), 0) as ns from sched join thread using (utid) where tid = %d and dur > 0`, tid)), "ns")
+	return number(t, one(t, trace, fmt.Sprintf(`select coalesce(sum(dur), 0) as ns from sched join thread using (utid) join process using (upid)
+		where tid = %[1]d and pid = %[1]d and dur > 0`, pid)), "ns")
 }
 
 func TestFilteredProcessKeepsItsTimeToTheNanosecond(t *testing.T) {
@@ -35,7 +37,7 @@ func TestNobodyKeptRunsOnWhileADroppedThreadRan(t *testing.T) {
 	trace := tools.Convert(t, filepath.Join(t.TempDir(), "part.pb"), "wprof-perfetto", part)
 	checkTrace(t, trace)
 	// The slices of the kept thread are the same ones in both traces, so none of them reaches over a dropped thread's.
-	slices := fmt.Sprintf(`select ts, dur, cpu from sched join thread using (utid) where tid = %d order by ts`, pair)
+	slices := fmt.Sprintf(`select ts, dur, cpu from sched join thread using (utid) join process using (upid) where tid = %[1]d and pid = %[1]d order by ts`, pair)
 	whole, filtered := query(t, r.trace, slices), query(t, trace, slices)
 	if len(whole) != len(filtered) || len(whole) < 10 {
 		t.Fatalf("%d slices in the whole trace, %d in the filtered one", len(whole), len(filtered))
@@ -52,11 +54,11 @@ func TestNobodyKeptRunsOnWhileADroppedThreadRan(t *testing.T) {
 func TestRecorderAndFilterAgreeOnOneProcess(t *testing.T) {
 	tools.NeedPrivilege(t)
 	dir := t.TempDir()
-	var told []did
-	file := tools.Record(t, filepath.Join(dir, "named.wprof"), []string{"-n", "workload"}, func() { told = work(t, "preempted") })
+	var done []did
+	file := tools.Record(t, filepath.Join(dir, "named.wprof"), []string{"-n", "workload"}, func() { done = work(t, "preempted") })
 	trace := tools.Convert(t, filepath.Join(dir, "named.pb"), "wprof-perfetto", file)
 	checkTrace(t, trace)
-	for _, d := range only(told, "cpu") {
+	for _, d := range only(done, "cpu") {
 		got := onCPU(t, trace, d.tid)
 		if diff := got - d.to; diff < -(d.to/100+20_000_000) || diff > d.to/100+20_000_000 {
 			t.Errorf("thread %d recorded by name ran %d ns, schedstat said %d", d.tid, got, d.to)
