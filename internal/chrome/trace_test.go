@@ -33,6 +33,7 @@ type event struct {
 	Binds    string         `json:"bp"`
 	Scope    string         `json:"s"`
 	Stack    int            `json:"sf"`
+	Colour   string         `json:"cname"`
 	Args     map[string]any `json:"args"`
 }
 
