@@ -71,7 +71,9 @@ func (d *Drawer) span(s *timeline.Span) {
 		if d.options.Neighbours {
 			d.slice.PrevTask, d.slice.NextTask = d.task(s.Off.Prev), d.task(s.Next)
 		}
-		d.slice.Arrow, d.slice.Waking = l.arrive(s)
+		if l.hasOrigin() {
+			d.slice.Arrow, d.slice.Waking = l.arrive(s)
+		}
 	case timeline.SpanRunnable:
 		l.until = s.To
 		d.slice.Waker = d.waker(s)
@@ -171,6 +173,11 @@ func (d *Drawer) preempted(e *format.Event) {
 	l.task = k
 	d.instant = Instant{Kind: Preempts, At: at, Task: by, CPU: e.CPU, Object: k, Arrow: d.begin(&l.preempted, at, by, e.CPU)}
 	d.enc.Instant(&d.instant)
+}
+
+// hasOrigin reports whether an arrow to the thread may have begun.
+func (l *life) hasOrigin() bool {
+	return l.woken.at|l.rewoken.at|l.early.at|l.preempted.at != 0
 }
 
 // arrive ends the arrows to a slice with which a thread comes back on a CPU. Where it was preempted, waking is of a waking
