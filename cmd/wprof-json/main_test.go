@@ -170,7 +170,7 @@ func TestInterruptsThatWakeAreNamed(t *testing.T) {
 	}
 }
 
-// A part of the time: what began before it is told from its start on.
+// A part of the time: what began before it is lines from its start on.
 func TestTimeRange(t *testing.T) {
 	got := run(t, undump(t, capture), "--start", "4.5ms", "--end", "5.2ms", "-k", "switch")
 	switched := `{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.000500000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}`
@@ -250,14 +250,14 @@ func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
 		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
 		{"two machines", append(bytes.Clone(stream), undump(t, other)...), "", 1, "different machines", false},
 		{"two machines, as they come", append(bytes.Clone(stream), undump(t, other)...), "--stream", 1, "different machines", true},
-		{"a kind without a source", stream, "-k hardirq", 0, "no source", true},
+		{"a kind without a source", stream, "-k hardirq", 0, "does not record them", true},
 		{"nothing in the range", stream, "--start 1h", 0, "the output has no events", true},
 		{"a loss that fails", stream, "--fail-on-loss", 5, "are missing", true},
 	} {
 		got := run(t, c.stdin, append(quiet, strings.Fields(c.args)...)...)
-		told := strings.Split(strings.TrimSuffix(string(got.Stderr), "\n"), "\n")
-		told = slices.DeleteFunc(told, func(line string) bool { return strings.Contains(line, "UTF-8") })
-		if got.Status != c.status || len(told) != 1 || !strings.Contains(told[0], c.stderr) {
+		lines := strings.Split(strings.TrimSuffix(string(got.Stderr), "\n"), "\n")
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "UTF-8") })
+		if got.Status != c.status || len(lines) != 1 || !strings.Contains(lines[0], c.stderr) {
 			t.Errorf("%s: status %d, want %d; stderr %q", c.what, got.Status, c.status, got.Stderr)
 		}
 		if len(got.Stdout) > 0 != c.output {
@@ -282,7 +282,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--parquet=", "the name of the file is empty"},
 		{"--chrome --stream", "--chrome does not go with --stream"},
 		{"--schema=html", "not one of its values"},
-		{"--schema FILE", "--schema reads nothing"},
+		{"--schema FILE", "--schema takes no file"},
 		{"--start x", "moment"},
 	} {
 		got := run(t, nil, strings.Fields(c.args)...)
