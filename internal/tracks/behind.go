@@ -10,7 +10,7 @@ import (
 
 // A batch goes to the encoder when it has so many calls, or so much of the stream's time, which matters to live input.
 const (
-	batchCalls = 1024
+	batchCalls = 2048
 	batchNs    = int64(50e6)
 	batches    = 4
 )
@@ -37,6 +37,7 @@ const (
 	callSample
 	callItem
 	callNote
+	callFlush
 	callRare
 )
 
@@ -101,17 +102,13 @@ func (b *behind) run() {
 	for t := range b.full {
 		if b.err() == nil {
 			t.play(b)
-			if err := b.enc.Flush(); err != nil {
-				failed := err // so that only an error is allocated
-				b.failed.Store(&failed)
-			}
 		}
 		t.clear()
 		b.free <- t
 	}
 }
 
-// play makes the calls.
+// play makes the calls, up to one that fails.
 func (t *batch) play(b *behind) {
 	var event, slice, instant, sample, item, note, rare int
 	for _, c := range t.calls {
@@ -136,6 +133,12 @@ func (t *batch) play(b *behind) {
 		case callNote:
 			b.enc.Note(&t.notes[note])
 			note++
+		case callFlush:
+			if err := b.enc.Flush(); err != nil {
+				failed := err // so that only an error is allocated
+				b.failed.Store(&failed)
+				return
+			}
 		case callRare:
 			t.rare[rare]()
 			rare++
@@ -225,6 +228,7 @@ func (b *behind) Note(n *Note) {
 // Flush implements [Encoder].
 func (b *behind) Flush() error {
 	t := b.current
+	t.calls = append(t.calls, callFlush)
 	if len(t.calls) < batchCalls && t.to-t.from < batchNs {
 		return nil
 	}
