@@ -170,7 +170,7 @@ func TestInterruptsThatWakeAreNamed(t *testing.T) {
 	}
 }
 
-// A part of the time: what began before it is lines from its start on.
+// A part of the time: what began before it is reported from its start on.
 func TestTimeRange(t *testing.T) {
 	got := run(t, undump(t, capture), "--start", "4.5ms", "--end", "5.2ms", "-k", "switch")
 	switched := `{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.000500000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}`
@@ -255,9 +255,9 @@ func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
 		{"a loss that fails", stream, "--fail-on-loss", 5, "are missing", true},
 	} {
 		got := run(t, c.stdin, append(quiet, strings.Fields(c.args)...)...)
-		lines := strings.Split(strings.TrimSuffix(string(got.Stderr), "\n"), "\n")
-		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "UTF-8") })
-		if got.Status != c.status || len(lines) != 1 || !strings.Contains(lines[0], c.stderr) {
+		messages := strings.Split(strings.TrimSuffix(string(got.Stderr), "\n"), "\n")
+		messages = slices.DeleteFunc(messages, func(line string) bool { return strings.Contains(line, "UTF-8") })
+		if got.Status != c.status || len(messages) != 1 || !strings.Contains(messages[0], c.stderr) {
 			t.Errorf("%s: status %d, want %d; stderr %q", c.what, got.Status, c.status, got.Stderr)
 		}
 		if len(got.Stdout) > 0 != c.output {
