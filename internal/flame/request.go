@@ -12,7 +12,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// request is what the flags ask for.
+// request is what the flags choose.
 type request struct {
 	view     graph.View
 	text     folded.Text
@@ -29,7 +29,7 @@ type request struct {
 	filtered bool           // flags of the filter were given
 }
 
-// form is a way to write a profile.
+// form is an output format.
 type form string
 
 const (
@@ -42,12 +42,12 @@ const (
 	formReport     form = "report" // the summary of one; not among forms, because it has other outputs beside it
 )
 
-// forms are all ways to write a profile.
+// forms are all output formats.
 func forms() []form {
 	return []form{formFolded, formSVG, formHTML, formPprof, formSpeedscope, formAnalysis}
 }
 
-// output is a way to write a profile, and where to; no path: where -o leads.
+// output is a format and its path; "": that of -o.
 type output struct {
 	form form
 	path string
@@ -241,7 +241,7 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	case q.collect.Spread:
 		return cli.Usagef("--buckets shows time in its order, and --spread thread does not keep that")
 	case q.text.Unit == folded.Samples:
-		return cli.Usagef("--buckets does not go with --unit samples; what crosses from one into the next is told by time")
+		return cli.Usagef("--buckets does not go with --unit samples; what crosses from one into the next is split by time")
 	}
 	if q.outputs[0].path == "" {
 		q.outputs[0].path = inv.String("output")
@@ -252,7 +252,7 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	return nil
 }
 
-// settle says what has to be kept apart for all that was asked for.
+// settle sets what the outputs need the profile to keep apart.
 func (q *request) settle() {
 	c := &q.collect
 	c.Threads = q.view.By == graph.ByThread || q.folder != ""

@@ -157,7 +157,7 @@ func (b *Builder) note(name string) stepID { return b.step(name, KindNote, "") }
 // cell adds a cell's time to the graph.
 func (b *Builder) cell(s *side, c *profile.Cell) {
 	w := b.v.Weight(c)
-	if !b.v.Tells(c.Class) || w == (Weight{}) {
+	if !b.v.Shows(c.Class) || w == (Weight{}) {
 		return
 	}
 	b.path = b.path[:0]

@@ -6,7 +6,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// Mode is what part of the time is told.
+// Mode is what is shown.
 type Mode uint8
 
 const (
@@ -28,14 +28,14 @@ const (
 	ByNone
 )
 
-// View says which part of a profile is told, and how its frames are put together.
+// View says which part of a profile is shown, and with which frames.
 type View struct {
 	Mode        Mode
 	By          Root
 	States      bool // a frame for why a thread was off the CPU
 	Reverse     bool // innermost frame first
 	NoIdleWaits bool // leave out ClassIdle
-	// Only says which threads are told; nil: all.
+	// Only reports which threads are shown; nil: all.
 	Only func(*profile.Thread) bool
 	// From and To are slots, To beyond the last one; both 0: all time.
 	From, To int
@@ -68,8 +68,8 @@ func (v *View) Weight(c *profile.Cell) Weight {
 	return w
 }
 
-// Tells says whether the view has the time of a class.
-func (v *View) Tells(c profile.Class) bool {
+// Shows reports whether the view has the time of a class.
+func (v *View) Shows(c profile.Class) bool {
 	if c == profile.ClassIdle && v.NoIdleWaits {
 		return false
 	}
@@ -96,7 +96,7 @@ func (v *View) mark(c profile.Class) Mark {
 }
 
 // Note is the frame that says why a thread was off the CPU; "" for none. That it could have run, or waited for work, is
-// always told.
+// always shown.
 func (v *View) Note(c *profile.Cell) string {
 	switch {
 	case c.Class == profile.ClassPreempted && !v.States:
@@ -133,14 +133,14 @@ func RootName(l *profile.Label, by Root) string {
 
 func CPURoot(cpu uint32) string { return "CPU " + strconv.FormatUint(uint64(cpu), 10) }
 
-// EachCell visits the cells that the view tells.
+// EachCell visits the cells that the view shows.
 func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
 	for _, t := range p.Threads {
 		if v.Only != nil && !v.Only(t) {
 			continue
 		}
 		for i := range t.Cells {
-			if c := &t.Cells[i]; v.Tells(c.Class) && (c.Ns != 0 || c.Count != 0) {
+			if c := &t.Cells[i]; v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0) {
 				visit(c)
 			}
 		}

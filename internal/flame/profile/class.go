@@ -18,13 +18,13 @@ const (
 	classes
 )
 
-// OnCPU tells whether the thread ran.
+// OnCPU reports whether the thread ran.
 func (c Class) OnCPU() bool { return c == ClassOnCPU }
 
-// OffCPU tells whether it is known that the thread did not run.
+// OffCPU reports whether it is known that the thread did not run.
 func (c Class) OffCPU() bool { return c != ClassOnCPU && c != ClassUnknown && c != ClassEvent }
 
-// Delay tells whether the thread could run and did not: scheduling delay.
+// Delay reports whether the thread could run and did not: scheduling delay.
 func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted }
 
 // notes are frames in brackets that stand for what a thread did.

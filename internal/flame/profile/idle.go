@@ -43,9 +43,9 @@ func syscallOf(function string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, "_time64"), "_time32")
 }
 
-// judgeIdle finds the time that a thread waited for work: all that it was blocked in one place, if that is more than
+// findIdleWaits finds the time that a thread waited for work: all that it was blocked in one place, if that is more than
 // idleShare of all the time that it was blocked, and the place is in a system call that waits for work.
-func (c *collector) judgeIdle(t *thread) {
+func (c *collector) findIdleWaits(t *thread) {
 	all := t.shortBlocked
 	best, most := uint32(0), int64(0)
 	times := make(map[uint32]int64)
@@ -107,7 +107,7 @@ func (p *Profile) functionsOf(id NodeID) string {
 	return path.String()
 }
 
-// idleTrail is a trail in which the waits for work are told as such.
+// idleTrail is a trail in which waits for work have their class.
 type idleTrail struct {
 	Trail
 	idle []NodeID
@@ -120,9 +120,9 @@ func (t idleTrail) Each(visit func(*Piece) error) error {
 		}
 		for _, id := range t.idle {
 			if id == p.Stack {
-				told := *p
-				told.Class = ClassIdle
-				return visit(&told)
+				idle := *p
+				idle.Class = ClassIdle
+				return visit(&idle)
 			}
 		}
 		return visit(p)

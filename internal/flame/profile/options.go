@@ -1,12 +1,12 @@
 package profile
 
-// Options say what to keep apart while a capture is read: everything costs memory.
+// Options choose what a profile keeps apart, all of which costs memory.
 type Options struct {
 	Threads  bool     // each thread, not only those that have ended and had the same name together
 	Places   bool     // places in the code, not only functions
 	CPUs     bool     // CPUs
 	Wakes    int      // how many wakers in a row; 0: none
-	Slot     int64    // cut time into slots so long, ns; 0: not
+	Slot     int64    // length of the slots into which time is cut, ns; 0: it is not
 	MaxSlots int      // the most slots
 	Stretch  bool     // where there would be more, make each twice as long; else that is an error
 	Trail    bool     // what each thread did in order of time; includes Threads

@@ -46,7 +46,7 @@ func (c *collector) finish() error {
 
 // retire ends a thread: what it waited for is known now.
 func (c *collector) retire(t *thread) {
-	c.judgeIdle(t)
+	c.findIdleWaits(t)
 	if c.o.Spread {
 		c.spread(t)
 	}

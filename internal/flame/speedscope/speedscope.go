@@ -74,7 +74,7 @@ func (s *speedscope) threads() []*profile.Thread {
 		tells := false
 		for i := range t.Cells {
 			c := &t.Cells[i]
-			tells = tells || s.v.Tells(c.Class)
+			tells = tells || s.v.Shows(c.Class)
 			if c.Class.OnCPU() {
 				onCPU[t] += c.Ns
 			}
@@ -190,7 +190,7 @@ func (b *speedscopeThread) stack(frames []int) {
 // appendStack appends the frames of a piece, outermost first; none of what the view does not tell.
 func (b *speedscopeThread) appendStack(stack []int, p *profile.Piece) []int {
 	c := profile.Cell{CellKey: profile.CellKey{Class: p.Class, State: p.State, Stack: p.Stack}}
-	if !b.v.Tells(c.Class) {
+	if !b.v.Shows(c.Class) {
 		return stack
 	}
 	for id := p.Stack; id != 0; id = b.p.Nodes[id].Parent {
