@@ -628,7 +628,7 @@ func TestTrailsFailOnce(t *testing.T) {
 	}
 	defer r.Close()
 	p, err := profile.CollectTrails(r, 0)
-	defer p.Close()
+	t.Cleanup(p.Close)
 	if err == nil || strings.Count(err.Error(), "TMPDIR") != 1 {
 		t.Errorf("got %v", err)
 	}
