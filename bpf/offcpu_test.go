@@ -252,7 +252,7 @@ func isAsleep(tid int) bool {
 	return bytes.Contains(stat, []byte(") S "))
 }
 
-func TestThreadsThatAreBlockedTellWhere(t *testing.T) {
+func TestBlockedThreadsSayWhere(t *testing.T) {
 	for _, o := range []OffCPU{{Stacks: Stacks{Kernel: true}}, {Stacks: Stacks{User: true}}, {Stacks: Stacks{Kernel: true, User: true}}} {
 		tracer := mustLoad(t, Options{OffCPU: o})
 		var pipe [2]int

@@ -86,7 +86,7 @@ func checkStack(t *testing.T, r record) {
 }
 
 // While programs of every kind interrupt each other, every stack is whole, and each generation has those that it uses.
-func TestStacksAreWholeAndToldInEachGeneration(t *testing.T) {
+func TestStacksAreWholeAndWrittenInEachGeneration(t *testing.T) {
 	for name, rings := range map[string]int{"a ring a CPU": 0, "one ring": 1} {
 		t.Run(name, func(t *testing.T) {
 			both := Stacks{Kernel: true, User: true}

@@ -33,7 +33,7 @@ func readTasks(t *testing.T, tracer *Tracer) map[int]record {
 	return byTID
 }
 
-func TestTasksTellWhoLives(t *testing.T) {
+func TestTasksListLivingThreads(t *testing.T) {
 	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup})
 	child := exec.Command("sleep", "100")
 	must(t, child.Start())
@@ -64,7 +64,7 @@ func TestTasksTellWhoLives(t *testing.T) {
 }
 
 // The estimates are within 10 ms of when the threads were seen to leave.
-func TestTasksTellSinceWhen(t *testing.T) {
+func TestTasksSaySinceWhen(t *testing.T) {
 	tracer := mustLoad(t, Options{Off: format.GroupWakeup})
 	must(t, tracer.Arm())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // spinners are not to wait for each other in Go's scheduler

@@ -181,7 +181,7 @@ func TestFreedThreadsSayWhoTheyWere(t *testing.T) {
 	}
 }
 
-func TestRenamesTellBothNames(t *testing.T) {
+func TestRenamesHaveBothNames(t *testing.T) {
 	tracer := mustLoad(t, Options{})
 	names := []string{"wp-one", "wp-two", "wp-three-is-long", "w"}
 	var tid int

@@ -124,7 +124,7 @@ func TestHandledAndLostAreWhatHappened(t *testing.T) {
 }
 
 // Nothing is known of a thread off its CPU after a loss of switches; the list at the end tells of those that hang.
-func TestHungThreadIsToldAtTheEndInSpiteOfALoss(t *testing.T) {
+func TestHungThreadIsReportedAtTheEndInSpiteOfALoss(t *testing.T) {
 	tools.NeedPrivilege(t)
 	hung := hang(t)
 	c, _ := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-a"}, "yield", "1s")

@@ -151,7 +151,7 @@ func TestPersonAtATerminalSeesACountdown(t *testing.T) {
 	}
 }
 
-func TestUnprivilegedUserIsToldWhichCapability(t *testing.T) {
+func TestMissingCapabilityIsNamed(t *testing.T) {
 	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	r := recorder(t, "-o", filepath.Join(dir, "x"))

@@ -492,7 +492,7 @@ func tracerIn(s *stackSeen) string {
 	return ""
 }
 
-func TestStacksAreThereWhenAskedFor(t *testing.T) {
+func TestStacksAreThereWhenRequested(t *testing.T) {
 	for _, c := range []struct {
 		flags               []string
 		blocks, wakes, none bool

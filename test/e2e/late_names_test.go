@@ -247,8 +247,8 @@ func recordWithout(dir, without, out string) (string, error) {
 	return string(said), err
 }
 
-// TestFilesOfOneBuildIDAreToldApart runs a stripped program and then the same one with its symbols, and a copy of it.
-func TestFilesOfOneBuildIDAreToldApart(t *testing.T) {
+// TestFilesOfOneBuildIDAreDistinguished runs a stripped program and then the same one with its symbols, and a copy of it.
+func TestFilesOfOneBuildIDAreDistinguished(t *testing.T) {
 	tools.NeedPrivilege(t)
 	dir := t.TempDir()
 	full, stripped, again := filepath.Join(dir, "one-full"), filepath.Join(dir, "one-stripped"), filepath.Join(dir, "one-again")

@@ -62,7 +62,7 @@ func refusalsHere() []refusal {
 }
 
 // scripts/test-kernels puts what is logged here into docs/kernels.md.
-func TestWhatIsMissingIsToldInOneSentence(t *testing.T) {
+func TestWhatIsMissingIsReportedInOneSentence(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for _, r := range refusalsHere() {
 		t.Run(r.where, func(t *testing.T) {

@@ -35,8 +35,8 @@ type happened struct {
 	Emulated bool // some of a sleep passes before the thread has left its CPU
 }
 
-// ways are those in which a capture comes about.
-var ways = []struct {
+// variants are how a capture comes about.
+var variants = []struct {
 	name   string
 	record func(t *testing.T, file string) happened
 }{
@@ -62,10 +62,10 @@ var checks = []struct {
 
 // Captures of other kernels, in the folder that WPROF_TEST_CAPTURES names, are held against the same. WPROF_TEST_KEEP
 // names the folder into which they are put there.
-func TestEachWayOfRecordingTellsWhatHappened(t *testing.T) {
-	for way := range ways {
-		t.Run(ways[way].name, func(t *testing.T) {
-			r := recordedBy(t, way)
+func TestEachVariantOfARecordingShowsWhatHappened(t *testing.T) {
+	for n := range variants {
+		t.Run(variants[n].name, func(t *testing.T) {
+			r := recordedBy(t, n)
 			for _, c := range checks {
 				t.Run(c.name, func(t *testing.T) { c.check(t, r) })
 			}
@@ -73,7 +73,7 @@ func TestEachWayOfRecordingTellsWhatHappened(t *testing.T) {
 	}
 }
 
-// theRecording is that of the first way.
+// theRecording is the first variant.
 func theRecording(t *testing.T) recording {
 	t.Helper()
 	return recordedBy(t, 0)
@@ -84,11 +84,11 @@ var (
 	shared     [len(recordOnce)]recording
 )
 
-// recordedBy records in a way, once for all tests.
-func recordedBy(t *testing.T, way int) recording {
+// recordedBy records a variant, once for all tests.
+func recordedBy(t *testing.T, n int) recording {
 	t.Helper()
-	recordOnce[way].Do(func() {
-		name := ways[way].name
+	recordOnce[n].Do(func() {
+		name := variants[n].name
 		r := recording{trace: filepath.Join(tools.Folder(), name+".pb")}
 		if from := os.Getenv("WPROF_TEST_CAPTURES"); from != "" {
 			r.capture = filepath.Join(from, name+".wprof")
@@ -96,17 +96,17 @@ func recordedBy(t *testing.T, way int) recording {
 		} else {
 			tools.NeedPrivilege(t)
 			r.capture = filepath.Join(tools.Folder(), name+".wprof")
-			r.happened = ways[way].record(t, r.capture)
+			r.happened = variants[n].record(t, r.capture)
 			keep(t, r)
 		}
 		r.did = parseWork(t, r.Work)
 		tools.Convert(t, r.trace, "wprof-perfetto", r.capture)
-		shared[way] = r
+		shared[n] = r
 	})
-	if shared[way].capture == "" {
+	if shared[n].capture == "" {
 		t.Fatal("the recording that this test looks at failed")
 	}
-	return shared[way]
+	return shared[n]
 }
 
 func readHappened(t *testing.T, path string) (h happened) {

@@ -263,7 +263,7 @@ func stateWord(letters string, called bool) string {
 	}[letters]
 }
 
-func TestSwitchesTellWhatASecondReckoningDoes(t *testing.T) {
+func TestSwitchesAgreeWithASecondCalculation(t *testing.T) {
 	c := theCapture(t)
 	if len(c.lines.events) != len(c.dump.events) {
 		t.Fatalf("%d lines, but %d events in the text form", len(c.lines.events), len(c.dump.events))

@@ -18,7 +18,7 @@ import (
 
 // A stream has the same header but for what only its end tells, the same events, and of the stacks those that events name:
 // each just before the first one that does.
-func TestAStreamTellsTheSameOnTheWay(t *testing.T) {
+func TestALiveStreamHasTheSameLines(t *testing.T) {
 	c := theCapture(t)
 	for what, out := range map[string][]byte{"file": c.write(t, "--stream"), "pipe": piped(t, read(t, c.path), "--stream")} {
 		l := readLines(t, out)

@@ -119,7 +119,7 @@ func mapStorm(t *testing.T, after func(*tools.Workload)) (c *capture, lost uint6
 	return c, lost
 }
 
-func TestMappingsThatWereNotToldAreALoss(t *testing.T) {
+func TestMappingsThatWereNotReportedAreALoss(t *testing.T) {
 	mapStorm(t, func(w *tools.Workload) {
 		time.Sleep(200 * time.Millisecond)
 		w.Say("\n") // what comes now tells what was lost before
@@ -127,6 +127,6 @@ func TestMappingsThatWereNotToldAreALoss(t *testing.T) {
 	})
 }
 
-func TestMappingsThatWereNotToldAtTheEndAreALoss(t *testing.T) {
+func TestMappingsThatWereNotReportedAtTheEndAreALoss(t *testing.T) {
 	mapStorm(t, func(*tools.Workload) {})
 }

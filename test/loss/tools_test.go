@@ -83,7 +83,7 @@ type infoLosses struct {
 	}
 }
 
-func TestInfoTellsEveryLoss(t *testing.T) {
+func TestInfoReportsEveryLoss(t *testing.T) {
 	c := lossy(t)
 	var info infoLosses
 	if err := json.Unmarshal(tools.Run(t, "wprof-info", "--json", c.path), &info); err != nil {
@@ -189,7 +189,7 @@ func TestTimeRangesCutLosses(t *testing.T) {
 	}
 }
 
-func TestLossIsAnExitStatusOfEveryToolThatIsAsked(t *testing.T) {
+func TestLossIsAnExitStatusOfEveryToolWithTheFlag(t *testing.T) {
 	c := lossy(t)
 	dir := t.TempDir()
 	from, to := c.quiet(t)

@@ -339,8 +339,8 @@ func TestReadersNeedNothing(t *testing.T) {
 	alone(t, empty, false)
 }
 
-// TestUserWithoutRightsIsTold: one sentence, and nothing is made.
-func TestUserWithoutRightsIsTold(t *testing.T) {
+// TestUserWithoutRightsGetsAMessage: one sentence, and nothing is made.
+func TestUserWithoutRightsGetsAMessage(t *testing.T) {
 	tools.NeedPrivilege(t)
 	folder := open(t, 0o777)
 	e := run(t, asNobody(exec.Command(capable(t, nil), "-d1s", "-o", filepath.Join(folder, "x.wprof"))))

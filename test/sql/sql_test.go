@@ -16,9 +16,9 @@ import (
 	"wprof/test/tools"
 )
 
-// TestQueriesTellWhatTheLinesTell runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
+// TestQueriesAgreeWithTheLines runs all of docs/sql.md on the whole machine, on some processes of it, and on a part of
 // the time.
-func TestQueriesTellWhatTheLinesTell(t *testing.T) {
+func TestQueriesAgreeWithTheLines(t *testing.T) {
 	machine := record(t, "-a")
 	for _, c := range []struct {
 		name, capture string

@@ -324,7 +324,7 @@ func renamesThroughTools(t *testing.T, capture string, tid int32, count int) {
 	}
 }
 
-func TestThreadsOfOneIDAreToldApart(t *testing.T) {
+func TestThreadsOfOneIDAreDistinguished(t *testing.T) {
 	tools.NeedPrivilege(t)
 	if _, err := os.Stat("/proc/sys/kernel/ns_last_pid"); err != nil {
 		t.Skipf("ids cannot be chosen: %v", err)
