@@ -12,7 +12,7 @@ import (
 )
 
 // Stacks stand in a table at the end of the trace: the tree of callers, of which an event names a node. It is kept until
-// then. Where it has grown to its bounds, an event tells its stack itself.
+// then. Where it has grown to its bounds, an event has its whole stack.
 const (
 	maxNodes    = 1 << 18
 	maxTreeText = 48 << 20 // bytes

@@ -14,7 +14,7 @@ const (
 	lostTID      = cpuTID + maxCPUs
 )
 
-// maxCPUs bounds what is kept of CPUs. The recorder tells them in 16 bits; what a hostile stream tells of others goes by
+// maxCPUs bounds what is kept of CPUs. The recorder has 16 bits for them; what a hostile stream has of others goes by
 // all of them.
 const maxCPUs = 1 << 16
 

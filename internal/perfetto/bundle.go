@@ -103,7 +103,7 @@ func (b *bundle) index(k *task) uint32 {
 	return slot.index
 }
 
-// takes tells whether an event at a time has its place in the bundle: in order, and no compact one at the time of a
+// takes reports whether an event at a time has its place in the bundle: in order, and no compact one at the time of a
 // full one, because the engine would take it first.
 func (b *bundle) takes(at uint64, full bool) bool {
 	return at >= b.lastSwitch && at >= b.lastWaking && (full || at > b.lastFull) && b.count < bundleEvents

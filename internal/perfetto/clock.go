@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// minSuspendNs tells a suspend from the jitter of reading two clocks one after the other. CLOCK_BOOTTIME gains on
+// minSuspendNs is longer than the jitter of reading two clocks one after the other. CLOCK_BOOTTIME gains on
 // CLOCK_MONOTONIC only while the machine is suspended.
 const minSuspendNs = int64(1e6)
 
@@ -28,7 +28,7 @@ type step struct{ offset, until int64 }
 
 func newClock() clock { return clock{until: math.MaxInt64} }
 
-// add takes a snapshot and tells whether it is news: snapshots of all sections stand in order of time.
+// add takes a snapshot and reports whether it is later than those before: snapshots of all sections stand in order of time.
 func (c *clock) add(s *format.ClockSnapshot) bool {
 	if c.last != nil && (s.Monotonic <= c.last.Monotonic || s.Boottime <= c.last.Boottime) {
 		return false
@@ -44,7 +44,7 @@ func (c *clock) add(s *format.ClockSnapshot) bool {
 }
 
 // shown is a snapshot as Perfetto may see it. Where the wall clock was set back, the engine takes all earlier times for
-// the one at which that was noticed, so from then on they are told as if it had run on.
+// the one at which that was noticed, so from then on they are written as if it had run on.
 func (c *clock) shown(s *format.ClockSnapshot) *format.ClockSnapshot {
 	if s.Realtime < c.wall {
 		return &format.ClockSnapshot{Monotonic: s.Monotonic, Boottime: s.Boottime}

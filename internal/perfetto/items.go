@@ -242,7 +242,7 @@ func (w *view) annotation(name string) annotation {
 	if !found {
 		known = annotation(len(annotationNames()) + len(w.seq.annotations))
 		w.seq.annotations[name] = known
-		w.out = w.seq.tell(w.out, func(out []byte) []byte { return appendName(out, internAnnotations, uint64(known), name) })
+		w.out = w.seq.describe(w.out, func(out []byte) []byte { return appendName(out, internAnnotations, uint64(known), name) })
 	}
 	return known
 }

@@ -52,7 +52,7 @@ func (e *encoder) full(v *tracks.Event, c *cpu, write func(ts uint64)) {
 	c.last = v.Time
 }
 
-// handOver gives a CPU to a thread without an event that tells so. As a CPU's first switch it comes from idle.
+// handOver gives a CPU to a thread without an event that shows it. As a CPU's first switch it comes from idle.
 func (e *encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32) {
 	if c.running == nil {
 		e.firstSwitch(c, at, e.threads.idle, 120, 0, next, prio)

@@ -1,7 +1,6 @@
 package perfetto
 
 import (
-	"cmp"
 	"strconv"
 
 	"wprof/format"
@@ -33,8 +32,8 @@ func (w *view) note(n *tracks.Note) {
 	if n.Cause != "" {
 		w.argument(&tracks.Arg{Name: "cause", Type: tracks.ArgText, Text: n.Cause})
 	}
-	if n.Kind != tracks.NotRecorded {
-		w.argument(&tracks.Arg{Name: "kind", Type: tracks.ArgText, Text: cmp.Or(n.What, "any")})
+	if n.What != "" {
+		w.argument(&tracks.Arg{Name: "kind", Type: tracks.ArgText, Text: n.What})
 	}
 	w.out = w.seq.put(w.out, w.clock.earlier(from))
 	w.out = w.seq.finish(w.out, track, w.clock.earlier(n.To))

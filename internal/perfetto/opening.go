@@ -7,12 +7,12 @@ import (
 	"wprof/internal/tracks"
 )
 
-// opening is a state under construction: what the records of one time tell of CPUs and of threads that are on none.
+// opening is a state under construction: what the records of one time say of CPUs and of threads that are on none.
 type opening struct {
 	pending bool
 	at      int64
-	first   bool // it opens a window: a CPU of which it does not tell is run by someone hidden
-	told    bool // by records, or the stream went through a filter
+	first   bool // it opens a window: a CPU that it lacks is run by someone hidden
+	known   bool // from records, or the stream went through a filter
 	online  []uint32
 	running []runs
 	off     []off
@@ -38,7 +38,7 @@ func (e *encoder) Open(at int64, s *format.Session) {
 	e.now, e.opened = at, at
 	e.view.opened = at
 	e.opening.pending, e.opening.first, e.opening.at = e.options.Sched, true, at
-	e.opening.told = len(s.History) > 0
+	e.opening.known = len(s.History) > 0
 	e.opening.online = e.opening.online[:0]
 	for _, c := range s.Cpus {
 		if !c.Offline && c.Id < maxCPUs {
@@ -47,13 +47,13 @@ func (e *encoder) Open(at int64, s *format.Session) {
 	}
 }
 
-// state takes one record of a state. Those marked open stand at the end and tell what the window's close does anyway.
+// state takes one record of a state. Those marked open stand at the end and say what the window's close does anyway.
 func (e *encoder) state(v *tracks.Event) {
 	if v.Flags&format.FlagOpen != 0 || v.Flags&format.FlagSubject == 0 {
 		return
 	}
 	o := &e.opening
-	o.pending, o.told, o.at = true, true, v.Time
+	o.pending, o.known, o.at = true, true, v.Time
 	c := e.cpu(v.CPU)
 	k := e.task(v.Task, c)
 	if k == c.lost || v.Kind == format.KindStateThread && k == e.threads.idle {
@@ -94,8 +94,8 @@ func (e *encoder) endOpening() {
 			e.showOff(f)
 		}
 	}
-	if o.first && o.told {
-		e.hideUntold()
+	if o.first && o.known {
+		e.hideOthers()
 	}
 	clear(o.running)
 	clear(o.off)
@@ -118,7 +118,7 @@ func (e *encoder) showRunning() {
 	}
 }
 
-// left is the state in which a thread has left its CPU, as far as the opening tells.
+// left is the state in which a thread has left its CPU, as far as the opening says.
 func (o *opening) left(t *thread) shown {
 	if t != nil && t.isReal() {
 		for _, f := range o.off {
@@ -130,7 +130,7 @@ func (o *opening) left(t *thread) shown {
 	return shownUnknown
 }
 
-// chain runs the threads whose state only a switch can tell for no time on a CPU, and returns the state in which the
+// chain runs the threads whose state only a switch can show for no time on a CPU, and returns the state in which the
 // last one leaves it.
 func (e *encoder) chain(c *cpu, state shown) shown {
 	for _, f := range e.opening.off {
@@ -171,12 +171,12 @@ func (e *encoder) showOff(f off) {
 	}
 }
 
-// hideUntold gives CPUs of which the state tells nothing to someone hidden: a filter has removed who runs there.
-func (e *encoder) hideUntold() {
+// hideOthers gives CPUs that the state lacks to someone hidden: a filter has removed who runs there.
+func (e *encoder) hideOthers() {
 	o := &e.opening
 	for _, number := range o.online {
-		told := slices.ContainsFunc(o.running, func(r runs) bool { return r.cpu.number == number })
-		if c := e.cpu(number); c != nil && !told {
+		isKnown := slices.ContainsFunc(o.running, func(r runs) bool { return r.cpu.number == number })
+		if c := e.cpu(number); c != nil && !isKnown {
 			e.takeOver(c, o.at, e.filteredOn(c, o.at), 120)
 		}
 	}

@@ -27,10 +27,10 @@ type Options struct {
 // blockedAnyway is how long a block is that is worth a slice although nobody took its stack.
 const blockedAnyway = time.Millisecond
 
-// DefaultOptions are the options where nothing is asked for.
+// DefaultOptions are the default options.
 func DefaultOptions() Options { return Options{Sched: true, Threads: true, BlockedMin: -1} }
 
-// feature is a part of the trace that can be asked for by name.
+// feature is a part of the trace with a name.
 type feature struct {
 	name string
 	of   func(*Options) *bool
@@ -73,13 +73,13 @@ func (o *Options) Set(lists []string) {
 
 // drawn are the options of what is drawn.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras}
+	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, NoWaits: true}
 }
 
-// view tells whether anything is drawn of threads but their states.
+// view reports whether anything is drawn of threads but their states.
 func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
 
-// drawsBlock tells whether a block of some length in ns is drawn. A kernel thread that is idle has nothing to wait for.
+// drawsBlock reports whether a block of some length in ns is drawn. A kernel thread that is idle has nothing to wait for.
 func (o *Options) drawsBlock(state format.State, ns int64, hasStack bool) bool {
 	if o.BlockedMin < 0 {
 		return state&format.StateIdle == 0 && (hasStack || ns >= int64(blockedAnyway))

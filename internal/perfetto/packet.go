@@ -144,7 +144,7 @@ func appendCommand(out []byte, words [][]byte, name []byte) []byte {
 	return out
 }
 
-// appendStandIn makes a thread that stands for what the stream does not tell.
+// appendStandIn makes a thread that stands for what is not known.
 func appendStandIn(out []byte, at uint64, k *task) []byte {
 	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, nil, k.name)
 }

@@ -23,7 +23,7 @@ const (
 	modeKernel       = 1
 )
 
-// samples are the sources of samples and what Perfetto has been told of stacks on each one's sequence.
+// samples are the sources of samples and what is interned on each one's sequence.
 type samples struct {
 	sources  map[uint64]*format.Source
 	samplers map[uint64]*sampler
@@ -35,7 +35,7 @@ type sampler struct {
 	described bool // name and period are those of this section
 	name      []byte
 	period    uint64 // ns; 1 where it is not known
-	told      interned
+	interned  interned
 	taken     map[uint32]uint64 // by CPU, samples times period
 	next      int64
 	nextBytes int64
@@ -49,11 +49,11 @@ func (s *samples) newSection(sources []*format.Source) {
 	}
 	delete(s.sources, 0)
 	for _, one := range s.samplers {
-		one.described, one.told = false, interned{}
+		one.described, one.interned = false, interned{}
 	}
 }
 
-// sampler finds the source that an event names; 0 stands for all that nobody told of.
+// sampler finds the source that an event names; 0 stands for all that no session describes.
 func (s *samples) sampler(id uint64) *sampler {
 	one := s.samplers[id]
 	if one != nil && one.described {
@@ -86,8 +86,8 @@ func (e *encoder) Sample(v *tracks.Sample) {
 	k := e.task(v.Task, c)
 	s := e.samples.sampler(v.Source)
 	s.taken[v.CPU] = format.Sum(s.taken[v.CPU], s.period)
-	if s.told.weight > maxWeight/len(e.samples.samplers) {
-		s.told = interned{}
+	if s.interned.weight > maxWeight/len(e.samples.samplers) {
+		s.interned = interned{}
 	}
 	if s.reset(v.At, e.size()) {
 		e.out = s.appendDefaults(e.out)
@@ -105,7 +105,7 @@ func (e *encoder) Sample(v *tracks.Sample) {
 
 // callstack is what a sequence calls a stack, described before if it is new.
 func (e *encoder) callstack(s *sampler, stack *tracks.Stack) uint64 {
-	if known, found := s.told.known(stack); found {
+	if known, found := s.interned.known(stack); found {
 		return known
 	}
 	var packet, data int
@@ -114,23 +114,23 @@ func (e *encoder) callstack(s *sampler, stack *tracks.Stack) uint64 {
 	e.out = appendUint(e.out, packetSequenceFlags, needsState)
 	e.out, data = begin(e.out, packetInternedData)
 	var number uint64
-	e.out, number = s.told.internStack(e.out, stack)
+	e.out, number = s.interned.internStack(e.out, stack)
 	end(e.out, data)
 	end(e.out, packet)
 	return number
 }
 
-// reset forgets from time to time what Perfetto was told; true where it has to be told anew.
+// reset forgets from time to time what was interned, and reports whether it did.
 func (s *sampler) reset(t, written int64) bool {
-	if s.told.stacks != nil && (t < s.next || written < s.nextBytes) {
+	if s.interned.stacks != nil && (t < s.next || written < s.nextBytes) {
 		return false
 	}
 	s.next, s.nextBytes = t+samplesResetNs, written+samplesResetBytes
-	s.told = newInterned()
+	s.interned = newInterned()
 	return true
 }
 
-// appendDefaults begins the sequence anew and tells what decides when its samples are taken.
+// appendDefaults begins the sequence anew and describes what decides when its samples are taken.
 func (s *sampler) appendDefaults(out []byte) []byte {
 	out, packet := begin(out, tracePacket)
 	out = appendUint(out, packetSequence, s.sequence)

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/tracks"
 )
 
-// The thread view has sequences of its own, one after the other, with as few bytes a packet as possible: names are told
+// The thread view has sequences of its own, one after the other, with as few bytes a packet as possible: names are written
 // once, and times count from the last reset, so that they take 4 or 5 bytes.
 
 const (
@@ -19,23 +19,23 @@ const (
 	firstClock = 64
 	lastClock  = 127
 
-	// A trace that is cut at its front reads from the next reset on. A reset repeats what was told, so it waits until
+	// A trace that is cut at its front reads from the next reset on. A reset repeats what was described, so it waits until
 	// that is little of what has been written.
 	viewResetNs       = int64(4e9)
 	viewResetBytes    = 128 << 10 // with viewResetNs; alone it takes viewResetMaximum
 	viewResetMaximum  = 2 << 20
 	viewResetMultiple = 16
-	// viewToldMaximum bounds what is remembered of names, which a stream of nothing but new ones would fill: bytes
-	viewToldMaximum = 48 << 20
+	// viewInternedMaximum bounds what is remembered of names, which a stream of nothing but new ones would fill: bytes
+	viewInternedMaximum = 48 << 20
 )
 
-// sequence is one that packets of the thread view belong to, and what Perfetto has been told on it since the last reset.
+// sequence is one that packets of the thread view belong to, and what it has described since the last reset.
 type sequence struct {
 	id, clock  uint64
 	ids        uint64 // the last one that was given to a sequence of the view
 	stale      bool   // what ids mean has changed
 	base       uint64 // ns of CLOCK_BOOTTIME at which the clock is 0
-	generation uint32 // counts resets; what belongs to an older one has to be told again
+	generation uint32 // counts resets; what belongs to an older one has to be described again
 	began      int64  // bytes that were written before the reset
 	looked     int64  // and before due last looked whether it is time for the next one
 	next       int64  // ns of CLOCK_MONOTONIC
@@ -46,7 +46,7 @@ type sequence struct {
 	annotations map[string]annotation // names of annotations beside annotationNames
 	stacks      map[tracks.Key]stackText
 	states      map[format.State]stateText
-	told        interned
+	interned    interned
 	body        []byte // of the TrackEvent under construction
 }
 
@@ -58,15 +58,15 @@ func (s *sequence) due(t, written int64) bool {
 	}
 	s.looked = written
 	since := written - s.began
-	return s.generation == 0 || s.stale || s.weight() >= viewToldMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
+	return s.generation == 0 || s.stale || s.weight() >= viewInternedMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
 }
 
 // weight is roughly the memory of the interned entries.
 func (s *sequence) weight() int64 {
-	return s.repeats + int64(s.told.weight+perEntry*(len(s.names)+len(s.texts)+len(s.stacks)))
+	return s.repeats + int64(s.interned.weight+perEntry*(len(s.names)+len(s.texts)+len(s.stacks)))
 }
 
-// reset forgets what was told and appends the packet that tells Perfetto so.
+// reset forgets what was described and appends the packet that makes Perfetto forget it.
 func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []byte {
 	s.generation++
 	s.stale = false
@@ -76,7 +76,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	}
 	s.base, s.began, s.next, s.repeats = boottime, written, t+viewResetNs, 0
 	s.names, s.texts, s.annotations = make(map[string]uint64), make(map[string]uint64), make(map[string]annotation)
-	s.stacks, s.told = make(map[tracks.Key]stackText), newInterned()
+	s.stacks, s.interned = make(map[tracks.Key]stackText), newInterned()
 	s.states = make(map[format.State]stateText)
 
 	out = appendFieldDescriptions(out)
@@ -122,8 +122,8 @@ func appendSequenceClock(out []byte, clock, boottime uint64, isIncremental bool)
 	return out
 }
 
-// tell appends interned data of the sequence, which write appends to.
-func (s *sequence) tell(out []byte, write func(out []byte) []byte) []byte {
+// describe appends interned data of the sequence, which write appends to.
+func (s *sequence) describe(out []byte, write func(out []byte) []byte) []byte {
 	before := len(out)
 	out, packet := begin(out, tracePacket)
 	out = appendUint(out, packetSequence, s.id)
@@ -181,7 +181,7 @@ func (s *sequence) intern(out []byte, known map[string]uint64, field uint64, tex
 	}
 	id := uint64(len(known)) + 1
 	known[text] = id
-	return s.tell(out, func(out []byte) []byte { return appendName(out, field, id, text) }), id
+	return s.describe(out, func(out []byte) []byte { return appendName(out, field, id, text) }), id
 }
 
 // Fields of TrackEvent, and the type of an instant.
@@ -247,7 +247,7 @@ func appendDouble(b []byte, field uint64, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
-// value annotates the event with a text that was told before.
+// value annotates the event with a text that was described before.
 func (s *sequence) value(a annotation, text uint64) { s.annotate(a, annotationText, text) }
 
 // annotate appends an annotation, which has at most 127 bytes, with one of the fields of a value.
@@ -263,7 +263,7 @@ func (s *sequence) arrow(field, id uint64) {
 	s.body = appendUint(s.body, field, id)
 }
 
-// put appends the event as a packet. Times before the last reset are told by the clock of all.
+// put appends the event as a packet. Times before the last reset are written by the clock of all.
 func (s *sequence) put(out []byte, at uint64) []byte {
 	var space [32]byte
 	head := append(space[:0], packetTimestamp<<3)

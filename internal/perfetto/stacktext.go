@@ -25,8 +25,8 @@ func (w *view) stackOf(s *tracks.Stack) (of stackText) {
 	if known, found := w.seq.stacks[s.Key]; found {
 		return known
 	}
-	w.out = w.seq.tell(w.out, func(out []byte) []byte {
-		out, of.callstack = w.seq.told.internStack(out, s)
+	w.out = w.seq.describe(w.out, func(out []byte) []byte {
+		out, of.callstack = w.seq.interned.internStack(out, s)
 		return out
 	})
 	if in := s.BlockedIn(); in != "" {

@@ -27,7 +27,7 @@ type thread struct {
 	drawn        drawn
 }
 
-// isReal tells whether it is a thread and not the idle one or one that stands for others.
+// isReal reports whether it is a thread and not the idle one or one that stands for others.
 func (t *thread) isReal() bool { return t.tid != 0 && t.tid < filteredTID }
 
 // leaves is the state in which one that is not real leaves a CPU, whatever the stream says: for idle what the kernel says.

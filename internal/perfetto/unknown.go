@@ -10,7 +10,7 @@ import (
 // A state that says "unknown" is NULL in thread_state, which the interface shows as Unknown. No switch leads there
 // without the engine counting an error: it takes every combination of the kernel's bits for a state, and any other
 // number for damage. Task states have a value for it, which is refused. But of two threads that begin to run on a CPU
-// one after the other, with nothing told between, the engine leaves the first one in NULL. So a thread of which it is
+// one after the other, with nothing known between, the engine leaves the first one in NULL. So a thread of which it is
 // not known how it left runs again for no time, and idle after it.
 
 // stateNone is how a thread leaves a CPU of which nothing is known, until its state becomes NULL, and how those leave
@@ -26,7 +26,7 @@ type unknown struct {
 	left   uint64
 }
 
-// takeOver gives a CPU to a thread where nothing tells how the one before has left it.
+// takeOver gives a CPU to a thread where it is not known how the one before has left it.
 func (e *encoder) takeOver(c *cpu, at int64, next *task, prio int32) {
 	before := c.running
 	e.handOver(c, at, stateNone, next, prio)

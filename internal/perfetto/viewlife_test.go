@@ -246,7 +246,7 @@ func TestNamesOfPastEventsAreForgotten(t *testing.T) {
 		}
 		most = max(most, len(e.view.seq.names))
 	}
-	if most > viewToldMaximum/4000+1 || most < 1000 {
+	if most > viewInternedMaximum/4000+1 || most < 1000 {
 		t.Errorf("up to %d names of 4 kB were kept", most)
 	}
 }

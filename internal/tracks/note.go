@@ -17,32 +17,24 @@ type Note struct {
 	CPU      uint32 // format.AllCPUs: of all
 	From, To int64  // CLOCK_MONOTONIC ns
 	Name     string
-	What     string // of Lost and Late: the name of the kind of event; "": any
+	What     string // of Lost and Late: the name of the kind of event, or "any"
 	Cause    string // of Lost
 	Count    uint64 // of Lost: events; 0: not known
 }
 
 func lostNote(e *format.Event) Note {
 	l := e.Lost()
-	n := Note{Kind: Lost, CPU: e.CPU, From: min(l.From(), e.Time), To: e.Time, What: kindName(l.What()), Cause: l.Cause().String(), Count: l.Count()}
+	n := Note{
+		Kind: Lost, CPU: e.CPU, From: min(l.From(), e.Time), To: e.Time, What: l.What().String(), Cause: l.Cause().String(), Count: l.Count(),
+	}
 	n.Name = "lost: " + n.Cause
-	if n.What != "" {
+	if l.What() != 0 {
 		n.Name = "lost " + n.What + ": " + n.Cause
 	}
 	return n
 }
 
 func lateNote(e *format.Event) Note {
-	what := kindName(e.Kind)
+	what := e.Kind.String()
 	return Note{Kind: Late, CPU: e.CPU, From: e.Own, To: e.Time, Name: "late " + what, What: what}
-}
-
-// kindName is the name of a kind; "": it has none.
-func kindName(k format.Kind) string {
-	for _, info := range format.Kinds() {
-		if info.Kind == k {
-			return info.Name
-		}
-	}
-	return ""
 }

@@ -68,7 +68,7 @@ func (s *Stack) Functions() []string {
 	return all
 }
 
-// BlockedIn is the function that tells best what a thread with this stack waits for; "": there is none.
+// BlockedIn is the function that says best what a thread with this stack waits for; "": there is none.
 func (s *Stack) BlockedIn() string {
 	var program, kernel []string
 	user := len(s.Frames) - s.Kernel

@@ -75,7 +75,9 @@ func (d *Drawer) span(s *timeline.Span) {
 			d.slice.Arrow, d.slice.Waking = l.arrive(s)
 		}
 	case timeline.SpanRunnable:
-		l.until = s.To
+		if l.until = s.To; d.options.NoWaits {
+			return
+		}
 		d.slice.Waker = d.waker(s)
 	case timeline.SpanBlocked:
 		l.until = s.To

@@ -55,6 +55,7 @@ type Options struct {
 	Threads    bool // Slice, Instant and Item are called
 	FewArrows  bool // of Wakes and Preempts only the wakings of which a stack was taken
 	Neighbours bool // Slice.PrevTask and Slice.NextTask are set
+	NoWaits    bool // no Slice of SpanRunnable
 	NoStacks   bool // every Stack is nil
 }
 
