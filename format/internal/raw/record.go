@@ -245,6 +245,10 @@ func (c *cursor) uvarint() uint64 {
 	if c.i >= len(c.b) {
 		return 0
 	}
+	if b := c.b[c.i]; b < 0x80 { // most numbers
+		c.i++
+		return uint64(b)
+	}
 	v, n := binary.Uvarint(c.b[c.i:])
 	if n <= 0 {
 		c.i = len(c.b) + 1
