@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // capture is a real one, a part at a time: the beginning, and from the middle to the end.
@@ -56,6 +58,11 @@ func FuzzPayloads(f *testing.F) {
 			f.Add(b.Payload)
 		}
 	}
+	types, err := proto.Marshal(&Definitions{EventTypes: []*EventType{request(), {Id: 8}}, Texts: []*Text{LostText(3)}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(types)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		_, _, _ = ParseHeaderPayload(payload)
 		_, _, _ = ParseEndPayload(payload)
@@ -64,5 +71,10 @@ func FuzzPayloads(f *testing.F) {
 		_, _ = ParseFooter(payload)
 		var d definitions
 		_ = d.add(payload)
+		for id := range uint32(16) {
+			if typ := d.eventType(id); typ != nil && typ.Problem() != "" {
+				t.Errorf("a type is used although %s", typ.Problem())
+			}
+		}
 	})
 }

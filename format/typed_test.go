@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -105,6 +106,29 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 		if got := def.Problem(); !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
+	}
+}
+
+// A million types are refused by the Writer, and by a reader where another writer made them.
+func TestSectionsHaveABoundOfTypes(t *testing.T) {
+	w := NewWriter(io.Discard, WriterOptions{})
+	if err := w.Begin(&Session{Id: 1}); err != nil {
+		t.Fatal(err)
+	}
+	var payload []byte
+	var d definitions
+	for id := uint32(1); id <= MaxSectionTypes+1; id++ {
+		def := &EventType{Id: id, Name: []byte("x")}
+		if err := w.DefineType(def); (id > MaxSectionTypes) != errors.Is(err, ErrFull) {
+			t.Fatalf("type %d: %v", id, err)
+		}
+		var err error
+		if payload, err = appendMember(payload, 8, def); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.add(payload); err == nil || d.eventType(MaxSectionTypes) == nil || d.eventType(MaxSectionTypes+1) != nil {
+		t.Errorf("%v, and %d types are used", err, d.types.count)
 	}
 }
 
