@@ -45,7 +45,7 @@ type BlockHeader struct {
 	Origin   uint32
 	First    int64 // time of the first event
 	Last     int64 // time of the last event
-	Earliest int64 // earliest time that any event tells
+	Earliest int64 // earliest time that any event has
 	Stored   uint32
 	Raw      uint32
 	Events   uint32

@@ -11,7 +11,7 @@ type BlockOrder struct {
 	events       uint64 // of the section's event blocks, as their headers claim
 }
 
-// Next takes the header of a block. It tells whether a section begins with it, and what is wrong with its place in the
+// Next takes the header of a block. It reports whether a section begins with it, and what is wrong with its place in the
 // section; "": nothing. That the header block of a section is missing is for the caller to tell.
 func (o *BlockOrder) Next(h *BlockHeader) (begins bool, problem string) {
 	begins = h.Type == BlockHeaderType || !o.begun || o.ended || h.Section != o.section

@@ -54,7 +54,7 @@ func NewBlockReader(r io.Reader) *BlockReader {
 	return b
 }
 
-// IsFinite tells whether an input surely ends: a regular file, what is in memory, or what says so itself by a method
+// IsFinite reports whether an input surely ends: a regular file, what is in memory, or what says so itself by a method
 // Finite. A pipe may not.
 func IsFinite(r io.Reader) bool {
 	if f, ok := r.(interface{ Finite() bool }); ok {

@@ -205,7 +205,7 @@ func (r *Reader) lostUntil(t int64) *Event {
 	return &r.lost
 }
 
-// advance takes the next block. It returns an event only for a loss that has to be told first.
+// advance takes the next block. It returns an event only for a loss that has to be reported first.
 func (r *Reader) advance() (*Event, error) {
 	r.leaveBlock()
 	l := r.waiting
@@ -285,7 +285,7 @@ const (
 	EpochAfterLast = "an epoch of a session follows after its last one"
 )
 
-// expectsEpoch tells whether the section that has ended is not the last of its session.
+// expectsEpoch reports whether the section that has ended is not the last of its session.
 func (r *Reader) expectsEpoch() bool { return r.section.real && r.end != nil && !r.end.Last }
 
 // closeTime is when the section's window closed, as far as that is known: where it is not, at the last event, or at
@@ -337,7 +337,7 @@ func (r *Reader) take(l *loaded) (*Event, error) {
 	return nil, nil
 }
 
-// isNoOrphan tells why a block that belongs to no section that has begun does not begin one either; "": it does.
+// isNoOrphan returns why a block that belongs to no section that has begun does not begin one either; "": it does.
 func (r *Reader) isNoOrphan(h *BlockHeader) string {
 	switch {
 	case h.Type != BlockEvents && h.Type != BlockDefinitions:
@@ -371,7 +371,7 @@ func (r *Reader) beginEvents(l *loaded) {
 	}
 }
 
-// beginSection is a header block. What was missing before it is told first, while the section before it is still
+// beginSection is a header block. What was missing before it is reported first, while the section before it is still
 // the current one; only an epoch of the same session leaves that to its own first event.
 func (r *Reader) beginSection(l *loaded) (*Event, error) {
 	version, session, err := parsePossibleSession(l.Payload)
@@ -502,7 +502,7 @@ func countEvents(e *End) uint64 {
 // Session is that of the current section. If its header block is lost, it is nearly empty.
 func (r *Reader) Session() *Session { return r.section.session }
 
-// HeaderLost tells whether the header block of the current section is lost.
+// HeaderLost reports whether the header block of the current section is lost.
 func (r *Reader) HeaderLost() bool { return !r.section.real }
 
 // Sections is the number of sections begun so far. When it changes after [Reader.Next], all ids have changed their

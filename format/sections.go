@@ -18,7 +18,7 @@ type inSection struct {
 	newer      bool   // its version is a newer minor one, or its header block is lost
 }
 
-// takesLate tells whether a block that stands behind later ones is of use there. Definitions are: those that are known
+// takesLate reports whether a block that stands behind later ones is of use there. Definitions are: those that are known
 // already stay. Events are if they are not behind later ones.
 func (s *inSection) takesLate(h *BlockHeader) bool {
 	return h.Type == BlockDefinitions || h.Type == BlockEvents && h.Sequence > s.lastEvents

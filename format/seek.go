@@ -6,7 +6,7 @@ import (
 )
 
 // SeekTime continues at the last state that begins at or before t, or at the beginning of the stream. The events
-// that follow are complete from there: ids are defined, and the state tells who runs where. [Reader.Sections] counts
+// that follow are complete from there: ids are defined, and the state reports who runs where. [Reader.Sections] counts
 // the jump as the beginning of a section. Where something is missing from what it would jump over, it reads on from the
 // beginning, which reports it. Of what it jumps over, the payloads of event blocks and those of definition blocks of
 // earlier sections are not checked. On a pipe it does nothing.

@@ -72,7 +72,7 @@ func beginning(r io.ReaderAt) string {
 	return "at byte 0: the block is not whole"
 }
 
-// CheckTimeline tells whether the sections of a stream share a timeline, in this order: the error wraps [ErrOverlap] if
+// CheckTimeline reports whether the sections of a stream share a timeline, in this order: the error wraps [ErrOverlap] if
 // not. Sections whose header is lost say nothing.
 func CheckTimeline(sections []SectionSummary) error {
 	var prev *SectionSummary
@@ -91,7 +91,7 @@ func CheckTimeline(sections []SectionSummary) error {
 	return nil
 }
 
-// LacksEpoch tells whether the end block of a section says that an epoch follows, and another section does or none,
+// LacksEpoch reports whether the end block of a section says that an epoch follows, and another section does or none,
 // which is nil.
 func (s *SectionSummary) LacksEpoch(next *SectionSummary) bool {
 	if s.Session == nil || s.End == nil || s.End.Last {
@@ -149,7 +149,7 @@ func (w *walker) byFooter(end int64) (*SectionSummary, error) {
 	return &walked[0], nil
 }
 
-// isWhole tells whether the headers of a section's blocks are there: first those that its index lists, then those of
+// isWhole reports whether the headers of a section's blocks are there: first those that its index lists, then those of
 // the index and the end block.
 func (w *walker) isWhole(s *SectionSummary) bool {
 	var order BlockOrder

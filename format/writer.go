@@ -403,7 +403,7 @@ func (h *BlockHeader) IndexEntry(offset uint64) *IndexEntry {
 	}
 }
 
-// isOf tells whether it is what an index says of its block.
+// isOf reports whether it is what an index says of its block.
 func (e *indexEntry) isOf(m *IndexEntry) bool {
 	h := &e.header
 	return m.Type == uint32(h.Type) && m.Flags == uint32(h.Flags) && m.Offset == e.offset && m.Stored == h.Stored && m.Raw == h.Raw &&

@@ -30,7 +30,7 @@ type draft struct {
 	footer  footerWord        // of an end block
 	msg     proto.Message     // what the payload holds, unless it holds events
 	inner   []protoreflect.Message
-	told    map[protoreflect.Name]bool // fields that are as the text says, not as they are counted
+	given   map[protoreflect.Name]bool // fields that are as the text says, not as they are counted
 	events  raw.Records
 	counts  raw.Counts
 	settled []byte // definitions before the last one, encoded
@@ -42,8 +42,8 @@ type draft struct {
 
 // footerWord says how a footer differs from the right one.
 type footerWord struct {
-	none bool
-	told *format.Footer
+	none  bool
+	given *format.Footer
 }
 
 // headerField is one field of a block header that the text can set to anything, as @NAME.
@@ -167,12 +167,12 @@ func (b *draft) setHeader(v *vocabulary, f headerField, s string) error {
 	return nil
 }
 
-// tell notes that a field is as the text says.
-func (b *draft) tell(field protoreflect.Name) {
-	if b.told == nil {
-		b.told = map[protoreflect.Name]bool{}
+// give notes that a field is as the text says.
+func (b *draft) give(field protoreflect.Name) {
+	if b.given == nil {
+		b.given = map[protoreflect.Name]bool{}
 	}
-	b.told[field] = true
+	b.given[field] = true
 }
 
 // grow counts the text of the block.
@@ -184,7 +184,7 @@ func (b *draft) grow(n int) error {
 	return nil
 }
 
-// full tells whether a block without a line of its own ends.
+// full reports whether a block without a line of its own ends.
 func (b *draft) full() bool {
 	const definitionText, eventBytes = 1 << 20, 256 << 10
 	return len(b.events.Times)+len(b.events.Rest) >= eventBytes || b.typ == format.BlockDefinitions && b.text > definitionText

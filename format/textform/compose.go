@@ -102,7 +102,7 @@ func (c *composer) payload(b *draft) ([]byte, error) {
 		c.tally.Definitions += b.definitions
 		return b.settled, err
 	case *format.Index:
-		if !b.told["blocks"] {
+		if !b.given["blocks"] {
 			b.msg = c.tally.IndexMessage()
 		}
 	case *format.End:
@@ -120,11 +120,11 @@ func (c *composer) payload(b *draft) ([]byte, error) {
 func (c *composer) endPayload(b *draft, end *format.End) ([]byte, error) {
 	counted := c.tally.End().ProtoReflect()
 	for _, name := range raw.CountedFields() {
-		if f := counted.Descriptor().Fields().ByName(name); !b.told[name] && counted.Has(f) {
+		if f := counted.Descriptor().Fields().ByName(name); !b.given[name] && counted.Has(f) {
 			end.ProtoReflect().Set(f, counted.Get(f))
 		}
 	}
-	if !b.told["close"] {
+	if !b.given["close"] {
 		end.Close = c.tally.Close
 	}
 	payload, err := proto.MarshalOptions{Deterministic: true}.Marshal(end)
@@ -132,8 +132,8 @@ func (c *composer) endPayload(b *draft, end *format.End) ([]byte, error) {
 		return payload, err
 	}
 	footer := c.tally.Footer(len(payload))
-	if b.footer.told != nil {
-		footer = *b.footer.told
+	if b.footer.given != nil {
+		footer = *b.footer.given
 	}
 	return footer.AppendTo(payload), nil
 }

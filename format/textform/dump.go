@@ -131,7 +131,7 @@ func (d *dumper) block(block *format.Block) error {
 	return d.err
 }
 
-// expect tells of a block that is not the next one of the section.
+// expect reports a block that is not the next one of the section.
 func (d *dumper) expect(block *format.Block) {
 	h := &block.Header
 	switch {

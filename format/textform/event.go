@@ -44,7 +44,7 @@ func visible(k *format.KindInfo) format.Flags {
 	return format.FlagsVisible
 }
 
-// hasTask tells whether events of the kind have a task of their own. Unknown kinds may.
+// hasTask reports whether events of the kind have a task of their own. Unknown kinds may.
 func hasTask(k *format.KindInfo) bool { return k.Task != "none" }
 
 // announced are the flags that announce fields.

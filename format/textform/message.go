@@ -86,7 +86,7 @@ func (v *vocabulary) appendFields(b []byte, m protoreflect.Message, choice field
 	return b
 }
 
-// named tells whether a field's 0 has a name that a reader would miss.
+// named reports whether a field's 0 has a name that a reader would miss.
 func (v *vocabulary) named(f protoreflect.FieldDescriptor) bool {
 	value := v.values[f.FullName()]
 	return value == valueCPU || value == valueKind
@@ -139,7 +139,7 @@ func (v *vocabulary) appendStrings(b []byte, d spell.Detail, list protoreflect.L
 	return append(b, '\n')
 }
 
-// isDetail tells whether a field stands on lines of its own.
+// isDetail reports whether a field stands on lines of its own.
 func isDetail(f protoreflect.FieldDescriptor) bool {
 	return f.Kind() == protoreflect.MessageKind || f.IsList() && f.Kind() == protoreflect.StringKind
 }

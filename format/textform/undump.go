@@ -294,7 +294,7 @@ func (u *undumper) findDetail(word string) (found spell.Detail, into protoreflec
 
 func (u *undumper) addDetail(d spell.Detail, into protoreflect.Message, words []word) error {
 	f := into.Descriptor().Fields().ByName(d.Field)
-	u.block.tell(d.Field)
+	u.block.give(d.Field)
 	if len(words) == 1 && !words[0].valued && words[0].key == "none" {
 		into.Clear(f)
 		return nil
@@ -397,7 +397,7 @@ func (u *undumper) endWord(b *draft, end *format.End, w word) (err error) {
 		b.footer, err = parseFooter(w.value)
 		return err
 	}
-	b.tell(protoreflect.Name(w.key))
+	b.give(protoreflect.Name(w.key))
 	return u.voc.setField(end.ProtoReflect(), w)
 }
 
@@ -417,7 +417,7 @@ func parseFooter(s string) (footerWord, error) {
 			return footerWord{}, fmt.Errorf("footer: %w", err)
 		}
 	}
-	return footerWord{told: &format.Footer{Section: distances[0], Index: distances[1], End: distances[2]}}, nil
+	return footerWord{given: &format.Footer{Section: distances[0], Index: distances[1], End: distances[2]}}, nil
 }
 
 // payload adds bytes to the end of the block's payload.

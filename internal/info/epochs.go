@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// epochs puts sections together, one after the other, and keeps of each only what the summary tells.
+// epochs puts sections together, one after the other, and keeps of each only what the summary needs.
 type epochs struct {
 	recordings []Recording
 	damage     []string

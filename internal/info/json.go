@@ -290,7 +290,7 @@ func (s *Sampled) report() *SamplesReport {
 	}
 }
 
-// unmeasured tells whether nobody was left at the end to say what recording had cost.
+// unmeasured reports whether nobody was left at the end to say what recording had cost.
 func unmeasured(c *format.RecorderCost) bool {
 	return c.UserNs == 0 && c.SystemNs == 0 && c.PeakRss == 0
 }

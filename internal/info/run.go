@@ -84,7 +84,7 @@ func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	return false, err
 }
 
-// writer remembers how much was written, and why it failed, so that it is told once.
+// writer remembers how much was written, and why it failed, so that it is reported once.
 type writer struct {
 	w     io.Writer
 	bytes int64

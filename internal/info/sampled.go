@@ -232,7 +232,7 @@ type aside struct {
 	finite bool
 }
 
-// Finite tells whether the input surely ends.
+// Finite reports whether the input surely ends.
 func (a aside) Finite() bool { return a.finite }
 
 // tee passes on what is read to another reader of the same stream until that one has enough.

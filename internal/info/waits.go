@@ -41,7 +41,7 @@ func (w *Waits) event(e *format.Event) {
 	}
 }
 
-// any tells whether there is a stack at all.
+// any reports whether there is a stack at all.
 func (w *Waits) any() bool { return w.Off.WithStack+w.Still.WithStack+w.Woken.WithStack > 0 }
 
 // printWaits says how many waits tell where.

@@ -44,7 +44,7 @@ func keyOf(m *format.Module) moduleKey {
 	return moduleKey{m.Kind, string(m.Path), string(m.BuildId), m.Device, m.Inode, m.Generation, m.Base, m.Size, m.Mtime, m.Ctime}
 }
 
-// wants tells whether a frame is to be named.
+// wants reports whether a frame is to be named.
 func (n *namer) wants(f *format.Frame, m *format.Module) bool {
 	if m == nil {
 		return false

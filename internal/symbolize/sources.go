@@ -28,7 +28,7 @@ func (r reasons) Names(m *format.Module, at []symbol.Address, out []symbol.Name)
 	return nil
 }
 
-// CheckDir judges a value of --debug-dir.
+// CheckDir checks a value of --debug-dir.
 func CheckDir(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -60,7 +60,7 @@ type peeked struct {
 	in io.Reader
 }
 
-// Finite tells whether the input surely ends.
+// Finite reports whether the input surely ends.
 func (p peeked) Finite() bool { return format.IsFinite(p.in) }
 
 // oneSpool refuses a spool among several files: it is no stream that another one could follow.
@@ -123,7 +123,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	if err := out.Commit(); err != nil {
 		return cli.Failf("%w", err)
 	}
-	if err := told(name, &summary); err != nil {
+	if err := reportPartial(name, &summary); err != nil {
 		return err
 	}
 	return inv.Lost(name, len(summary.Losses) > 0)
@@ -135,8 +135,8 @@ func warnOfMaps(inv *cli.Invocation, resolver *symbol.Resolver) {
 	}
 }
 
-// told says what was recovered, if that is not everything.
-func told(name string, s *assemble.Summary) error {
+// reportPartial says what was recovered, if that is not everything.
+func reportPartial(name string, s *assemble.Summary) error {
 	if s.Damage == nil {
 		return nil
 	}
@@ -203,7 +203,7 @@ func isRegular(in io.Reader) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// level is the compression that was asked for, or what suits the output.
+// level is the compression that was requested, or what suits the output.
 func level(inv *cli.Invocation, out *cli.Output) int {
 	switch text := inv.String("compress"); {
 	case text != "":
