@@ -41,7 +41,7 @@ func kernelSection(r result, all []result) string {
 		where = "this machine, without emulation"
 	}
 	fmt.Fprintf(&b, "### Linux %s, %s\n\n", r.release, where)
-	fmt.Fprintf(&b, "Stacks of threads off their CPU are taken %s.\n\n", orDash(r.place))
+	fmt.Fprintf(&b, "Off-CPU stacks are taken %s.\n\n", orDash(r.place))
 	b.WriteString("| Tests of | CPUs | Passed | Failed | Skipped |\n|---|---|---|---|---|\n")
 	for _, other := range all {
 		if other.kernel == r.kernel {
