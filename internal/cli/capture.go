@@ -32,14 +32,18 @@ type CaptureResult struct {
 	Damage    *format.Damage // nil: the input was whole
 }
 
-// OpenCapture opens files as [Invocation.OpenInputs] does.
+// OpenCapture opens files as [Invocation.OpenInputs] does. doing is what messages say is done to the capture ("convert"), rest
+// what they say became of the parts that are not damaged.
 func (inv *Invocation) OpenCapture(doing, rest string, paths ...string) (*Capture, error) {
-	in, name, err := inv.OpenPaths(paths...)
+	in, name, err := inv.OpenInputs(paths...)
 	if err != nil {
 		return nil, err
 	}
 	return &Capture{In: in, Name: name, inv: inv, doing: doing, rest: rest, file: in}, nil
 }
+
+// IsRegular reports whether the capture is one regular file.
+func (c *Capture) IsRegular() bool { return IsRegular(c.In) }
 
 // Filter has what follows read a part of the capture.
 func (c *Capture) Filter(f CaptureFilter) { c.In, c.filter = f, f }

@@ -12,13 +12,8 @@ import (
 // OpenInputs opens a tool's inputs: standard input without arguments or for "-", one file as an *os.File, several as
 // one stream after the other. The name is for messages. All files are opened at once, so that a wrong name is found
 // before anything is written. A terminal as standard input is refused as wrong usage. Where one of them is a pipe,
-// ReadsPipe is said. Close closes them all.
-func (inv *Invocation) OpenInputs() (in io.ReadCloser, name string, err error) {
-	return inv.OpenPaths(inv.Args...)
-}
-
-// OpenPaths opens what a flag names as [Invocation.OpenInputs] opens the arguments.
-func (inv *Invocation) OpenPaths(paths ...string) (in io.ReadCloser, name string, err error) {
+// it calls ReadsPipe. Close closes them all.
+func (inv *Invocation) OpenInputs(paths ...string) (in io.ReadCloser, name string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
 	}
@@ -70,6 +65,16 @@ func (inv *Invocation) openInput(path string) (f *os.File, name string, err erro
 		inv.inputs = append(inv.inputs, info)
 	}
 	return f, name, nil
+}
+
+// IsRegular reports whether an input is a regular file.
+func IsRegular(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 var errFolder = errors.New("it is a folder; name a file in it")

@@ -289,6 +289,17 @@ func (o *Output) IsStdout() bool { return o.stdout }
 // IsRegular says whether the output is a regular file, also when standard output leads to one.
 func (o *Output) IsRegular() bool { return o.regular }
 
+// CompressionLevel is what --compress requests, or by default the fastest to a regular file and none to a pipe.
+func (inv *Invocation) CompressionLevel(out *Output) int {
+	switch text := inv.String("compress"); {
+	case text != "":
+		return int(text[0] - '0')
+	case out.IsRegular():
+		return 1
+	}
+	return 0
+}
+
 // IsNamed says whether the output is a regular file that Commit will give its name.
 func (o *Output) IsNamed() bool { return o.path != "" }
 

@@ -149,7 +149,7 @@ func TestInputsAreOneStream(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, name, err := (&Invocation{Args: []string{a, b}}).OpenInputs()
+	in, name, err := new(Invocation).OpenInputs(a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,16 +159,16 @@ func TestInputsAreOneStream(t *testing.T) {
 	if err := in.Close(); err != nil {
 		t.Error(err)
 	}
-	in, _, err = (&Invocation{Args: []string{a}}).OpenInputs()
+	in, _, err = new(Invocation).OpenInputs(a)
 	if _, isFile := in.(*os.File); err != nil || !isFile {
 		t.Errorf("one file is a %T, %v; want an *os.File", in, err)
 	}
 	in.Close()
-	if _, _, err := (&Invocation{Args: []string{""}}).OpenInputs(); err == nil || err.Error() != `read "": the name of the file is empty` {
+	if _, _, err := new(Invocation).OpenInputs(""); err == nil || err.Error() != `read "": the name of the file is empty` {
 		t.Errorf("an empty name: %v", err)
 	}
 	for _, wrong := range []string{dir, a + ".missing"} {
-		if _, _, err := (&Invocation{Args: []string{a, wrong}}).OpenInputs(); err == nil || !strings.HasPrefix(err.Error(), "read "+wrong) {
+		if _, _, err := new(Invocation).OpenInputs(a, wrong); err == nil || !strings.HasPrefix(err.Error(), "read "+wrong) {
 			t.Errorf("%s: %v, want an error that names it", wrong, err)
 		}
 	}
@@ -184,11 +184,11 @@ func TestEmptyInputAmongSeveralIsAnError(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{full, empty}, {empty, full}, {empty, empty}} {
-		if _, _, err := (&Invocation{Args: args}).OpenInputs(); err == nil || err.Error() != "read "+empty+": it is empty" {
+		if _, _, err := new(Invocation).OpenInputs(args...); err == nil || err.Error() != "read "+empty+": it is empty" {
 			t.Errorf("%q: %v, want an error about the empty one", args, err)
 		}
 	}
-	in, _, err := (&Invocation{Args: []string{full, os.DevNull}}).OpenInputs()
+	in, _, err := new(Invocation).OpenInputs(full, os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func runProcessTool(inv *Invocation) error {
 			}
 		}
 	}
-	in, _, err := inv.OpenInputs()
+	in, _, err := inv.OpenInputs(inv.Args...)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type Messages struct {
 func NewFilteredReader(inv *cli.Invocation, in io.Reader, name string, o Options, messages Messages) (*FilteredReader, error) {
 	o.start, o.end = messages.Start, messages.End
 	r, w := io.Pipe()
-	f, err := New(in, w, !isRegular(in), o)
+	f, err := New(in, w, !cli.IsRegular(in), o)
 	if err != nil {
 		return nil, cli.InputError("filter", name, err)
 	}

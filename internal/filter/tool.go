@@ -3,8 +3,6 @@ package filter
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"wprof/internal/cli"
@@ -102,7 +100,8 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
-	in, name, err := inv.OpenInputs()
+	messages := Messages{"--start", "--end", "the output is an empty capture", "the output has all the rest that the filters keep"}
+	in, err := inv.OpenCapture("filter", messages.Rest, inv.Args...)
 	if err != nil {
 		return err
 	}
@@ -112,39 +111,16 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	defer out.Abort()
-	o.Level = level(inv.String("compress"), out.IsRegular())
-	f, err := New(in, out, !isRegular(in), o)
+	o.Level = inv.CompressionLevel(out)
+	f, err := New(in.In, out, !in.IsRegular(), o)
 	if err != nil {
-		return cli.InputError("filter", name, err)
+		return in.Error(err)
 	}
 	result, err := f.Run()
-	if err != nil && !cli.EndsWell(err) {
-		return cli.InputError("filter", name, err)
+	if err := in.Commit(err, out); err != nil {
+		return err
 	}
-	if commitErr := out.Commit(); commitErr != nil {
-		return cli.Failf("%w", commitErr)
-	}
-	return outcome(inv, name, Messages{"--start", "--end", "the output is an empty capture", "the output has all the rest that the filters keep"}, result, err)
-}
-
-// level is the compression that was requested, or what suits the output.
-func level(text string, regular bool) int {
-	switch {
-	case text != "":
-		return int(text[0] - '0')
-	case regular:
-		return 1
-	}
-	return 0
-}
-
-func isRegular(in io.Reader) bool {
-	file, ok := in.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode().IsRegular()
+	return outcome(inv, in.Name, messages, result, err)
 }
 
 // outcome turns what happened into messages and an exit status.

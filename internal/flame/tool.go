@@ -2,8 +2,6 @@ package flame
 
 import (
 	"errors"
-	"io"
-	"os"
 	"strings"
 
 	"wprof/format"
@@ -23,7 +21,7 @@ func Run(inv *cli.Invocation) error {
 	if inv.Bool("dry-run") {
 		return q.checkOutputs(inv)
 	}
-	in, name, err := inv.OpenInputs()
+	in, err := inv.OpenCapture("fold", restShown, inv.Args...)
 	if err != nil {
 		return err
 	}
@@ -40,13 +38,13 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	defer outs.abort()
-	p, verdict, err := q.read(inv, in, name, q.own())
+	p, verdict, err := q.read(inv, in, q.own())
 	if err != nil {
 		return err
 	}
 	defer p.Close()
 	if base != nil {
-		return errors.Join(q.compare(inv, p, name, base, outs), verdict)
+		return errors.Join(q.compare(inv, p, in.Name, base, outs), verdict)
 	}
 	if q.buckets > 0 {
 		err = q.writeBuckets(inv, p)
@@ -84,22 +82,21 @@ func (q *request) compared() selection {
 
 // read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and
 // has its exit status.
-func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of selection) (p *profile.Profile, verdict, err error) {
-	var through *filter.FilteredReader
+func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *profile.Profile, verdict, err error) {
 	if of.filtered {
-		if through, err = filter.NewFilteredReader(inv, in, name, of.Options, of.words); err != nil {
+		part, err := filter.NewFilteredReader(inv, in.In, in.Name, of.Options, of.words)
+		if err != nil {
 			return nil, nil, err
 		}
-		defer through.Close()
-		in = through
+		in.Filter(part)
 	}
-	r, err := format.NewReader(in)
+	r, err := in.Reader()
 	if err != nil {
-		return nil, nil, cli.InputError("fold", name, err)
+		return nil, nil, err
 	}
 	defer r.Close()
 	p, err = profile.Collect(r, q.collect)
-	inv.Forgot(name, p.About.Forgotten)
+	name := in.Name
 	if n := p.About.Folded; n > 0 {
 		inv.Warnf("%s: %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), profile.MoreThreads)
 	}
@@ -116,48 +113,28 @@ func (q *request) read(inv *cli.Invocation, in io.Reader, name string, of select
 	if p.About.IsCount {
 		q.text.Unit = folded.Samples
 	}
-	switch {
-	case errors.Is(err, profile.ErrSlots):
+	if errors.Is(err, profile.ErrSlots) {
 		return nil, nil, cli.Usagef("--buckets %v: %w", q.buckets, err)
-	case err != nil && !cli.EndsWell(err):
-		return nil, nil, cli.InputError("fold", name, err)
-	case err != nil:
-		verdict = cli.InputError("fold", name, err)
-	case through != nil:
-		verdict = through.Outcome()
-	case r.Damage() != nil:
-		d := r.Damage()
-		verdict = cli.Damaged(name, d, restShown)
-	default:
-		verdict = inv.Lost(name, p.About.IsLossy)
 	}
-	return p, verdict, nil
+	if err := in.Commit(err); err != nil {
+		return nil, nil, err
+	}
+	done := cli.CaptureResult{Forgotten: p.About.Forgotten, Lost: p.About.IsLossy, Damage: r.Damage()}
+	return p, in.Outcome(done, err), nil
 }
 
 // openOther opens what the input is compared with; nil without --diff.
-func (q *request) openOther(inv *cli.Invocation, in io.Reader) (io.ReadCloser, error) {
+func (q *request) openOther(inv *cli.Invocation, in *cli.Capture) (*cli.Capture, error) {
 	if !q.diff {
 		return nil, nil
 	}
 	paths := []string{q.other}
 	if q.other == "" {
-		if paths = inv.Args; !format.IsFinite(in) {
+		if paths = inv.Args; !format.IsFinite(in.In) {
 			return nil, cli.Usagef("two ranges of one capture need a file that can be read twice; name a FILE")
 		}
 	} else if q.other == "-" && (len(inv.Args) == 0 || inv.Args[0] == "-") {
 		return nil, cli.Usagef("--diff - and the input cannot both be standard input")
 	}
-	base, _, err := inv.OpenPaths(paths...)
-	return base, err
-}
-
-// otherName is for messages.
-func (q *request) otherName(inv *cli.Invocation) string {
-	switch {
-	case q.other != "":
-		return q.other
-	case len(inv.Args) > 0:
-		return inv.Args[0]
-	}
-	return os.Stdin.Name()
+	return inv.OpenCapture("fold", restShown, paths...)
 }

@@ -217,15 +217,15 @@ type threadFolder struct{ *cli.Folder }
 func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create(name) }
 
 // compare writes the difference between the profile of the input called name and another one.
-func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, in io.Reader, outs outputs) error {
+func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, in *cli.Capture, outs outputs) error {
 	q.collect.Memory = profile.BothRoom - p.Memory
-	base, verdict, err := q.read(inv, in, q.otherName(inv), q.compared())
+	base, verdict, err := q.read(inv, in, q.compared())
 	if err != nil {
 		return err
 	}
 	defer base.Close()
 	profile.AgreeOnIdle(p, base)
-	pic := q.pictureOfBoth(p, base, q.otherName(inv))
+	pic := q.pictureOfBoth(p, base, in.Name)
 	g := graph.Compare(p, base, q.view, scale(p, base))
 	p.Release()
 	base.Release()
@@ -233,7 +233,7 @@ func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, 
 		return nothingLeft("compare "+name, "--start, --end")
 	}
 	if g.Base[0].Ns() == 0 {
-		return nothingLeft("compare with "+q.otherName(inv), "--diff-start, --diff-end")
+		return nothingLeft("compare with "+in.Name, "--diff-start, --diff-end")
 	}
 	if err := q.writeGraph(inv, g, pic, outs); err != nil {
 		return err

@@ -27,7 +27,7 @@ func Run(inv *cli.Invocation) error {
 		return cli.Usagef("--%s cannot be done in one run; give one of them", strings.Join(modes, " and --"))
 	}
 	if inv.Bool("fail-on-loss") && (inv.Bool("dump") || inv.Bool("undump")) {
-		return cli.Usagef("--fail-on-loss does not go with --%s; the summary, --json and --check tell of losses", modes[0])
+		return cli.Usagef("--fail-on-loss does not go with --%s; the summary, --json and --check report losses", modes[0])
 	}
 	do, binary := summarize, false
 	switch strings.Join(modes, "") {
@@ -40,7 +40,7 @@ func Run(inv *cli.Invocation) error {
 	case "json":
 		do = summarizeJSON
 	}
-	in, source, err := inv.OpenInputs()
+	in, source, err := inv.OpenInputs(inv.Args...)
 	if err != nil {
 		return err
 	}

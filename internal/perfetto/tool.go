@@ -1,9 +1,6 @@
 package perfetto
 
-import (
-	"wprof/format"
-	"wprof/internal/cli"
-)
+import "wprof/internal/cli"
 
 // largeTrace is the size in bytes from which the interface takes its time: 8 million events load in half a minute and
 // take 1.3 GB. docs/wprof-perfetto.md has what was measured.
@@ -11,7 +8,7 @@ const largeTrace = 64 << 20
 
 // Run is the tool.
 func Run(inv *cli.Invocation) error {
-	in, source, err := inv.OpenInputs()
+	in, err := inv.OpenCapture("convert", "the trace shows all the rest", inv.Args...)
 	if err != nil {
 		return err
 	}
@@ -20,10 +17,10 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
-	r, err := format.NewReader(in)
+	defer out.Abort()
+	r, err := in.Reader()
 	if err != nil {
-		out.Abort()
-		return cli.InputError("convert", source, err)
+		return err
 	}
 	defer r.Close()
 	options := DefaultOptions()
@@ -32,25 +29,14 @@ func Run(inv *cli.Invocation) error {
 		options.BlockedMin = inv.Duration("blocked-min")
 	}
 	done, err := Convert(r, out, options)
-	if err != nil && !cli.EndsWell(err) {
-		out.Abort()
-		return cli.InputError("convert", source, err)
-	}
-	if err := out.Commit(); err != nil {
+	if err := in.Commit(err, out); err != nil {
 		return err
 	}
-	if err != nil {
-		return cli.InputError("convert", source, err)
-	}
-	inv.Forgot(source, done.Forgotten)
 	if done.SkippedCPUs > 0 {
 		inv.Warnf("%d events of CPUs from %d on were left out, because Perfetto takes no more CPUs", done.SkippedCPUs, maxCPUs)
 	}
 	if done.Bytes > largeTrace {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and -e no-threads makes a small trace", done.Bytes>>20)
 	}
-	if d := r.Damage(); d != nil {
-		return cli.Damaged(source, d, "the trace shows all the rest")
-	}
-	return inv.Lost(source, done.Lost)
+	return in.Outcome(cli.CaptureResult{Forgotten: done.Forgotten, Lost: done.Lost, Damage: r.Damage()}, err)
 }

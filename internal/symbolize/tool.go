@@ -22,36 +22,37 @@ func Run(inv *cli.Invocation) error {
 	if err := oneSpool(inv); err != nil {
 		return err
 	}
-	in, name, err := inv.OpenInputs()
+	in, err := inv.OpenCapture("read", "the output has all the rest", inv.Args...)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if file := spoolFile(in); file != nil {
+	if file := spoolFile(in.In); file != nil {
 		recorded, err := spool.OpenFile(file)
 		if err != nil {
-			return cli.Failf("finish %s: %w", name, err)
+			return cli.Failf("finish %s: %w", in.Name, err)
 		}
-		return recoverSpool(inv, recorded, name)
+		return recoverSpool(inv, recorded, in.Name)
 	}
-	if isRegular(in) {
-		return passOn(inv, in, name)
+	if in.IsRegular() {
+		return passOn(inv, in)
 	}
-	return fromPipe(inv, in, name)
+	return fromPipe(inv, in)
 }
 
 // fromPipe looks at what a pipe begins with. A spool is read here and there, so it is copied into a file first.
-func fromPipe(inv *cli.Invocation, in io.Reader, name string) error {
-	ahead := bufio.NewReaderSize(in, 64<<10)
-	// What is too short for a spool is for the stream's reader to judge.
+func fromPipe(inv *cli.Invocation, in *cli.Capture) error {
+	ahead := bufio.NewReaderSize(in.In, 64<<10)
+	// What is too short for a spool is left to the stream's reader.
 	if beginning, _ := ahead.Peek(spool.BeginningBytes); !spool.IsSpool(beginning) {
-		return passOn(inv, peeked{ahead, in}, name)
+		in.In = peeked{ahead, in.In}
+		return passOn(inv, in)
 	}
 	recorded, err := spool.CopyUnlinked(ahead)
 	if err != nil {
-		return cli.Failf("finish the spool from %s: %w", name, err)
+		return cli.Failf("finish the spool from %s: %w", in.Name, err)
 	}
-	return recoverSpool(inv, recorded, name)
+	return recoverSpool(inv, recorded, in.Name)
 }
 
 // peeked is an input whose beginning was looked at.
@@ -71,7 +72,7 @@ func oneSpool(inv *cli.Invocation) error {
 	for _, name := range inv.Args {
 		file, err := os.Open(name)
 		if err != nil {
-			continue // opening the inputs tells it
+			continue // opening the inputs reports it
 		}
 		is := spoolFile(file) != nil
 		file.Close()
@@ -111,7 +112,7 @@ func recoverSpool(inv *cli.Invocation, recorded *spool.Spool, name string) error
 	}
 	defer out.Abort()
 	bar := inv.Progress("finishing " + name)
-	w := format.NewWriter(out, format.WriterOptions{Level: level(inv, out)})
+	w := format.NewWriter(out, format.WriterOptions{Level: inv.CompressionLevel(out)})
 	resolver := symbol.NewResolver(spoolSources(inv, recorded, name))
 	defer resolver.Close()
 	summary, err := assemble.Finalise(recorded, w, assemble.Options{Progress: bar.Set, Names: reasons{resolver}})
@@ -150,7 +151,7 @@ func reportPartial(name string, s *assemble.Summary) error {
 
 // passOn writes a stream as it came: every event, state and loss, and the definitions that they use, with names for
 // frames that have none.
-func passOn(inv *cli.Invocation, in io.Reader, name string) error {
+func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	out, err := inv.CreateOutput(inv.String("output"), true)
 	if err != nil {
 		return err
@@ -160,56 +161,26 @@ func passOn(inv *cli.Invocation, in io.Reader, name string) error {
 	resolver := symbol.NewResolver(streamSources(inv, boot))
 	defer resolver.Close()
 	names := &namer{names: resolver, again: inv.Bool("again")}
-	f, err := filter.New(in, out, !isRegular(in), filter.Options{
-		Level: level(inv, out), Version: cli.Version(), Frame: names.define,
+	f, err := filter.New(in.In, out, !in.IsRegular(), filter.Options{
+		Level: inv.CompressionLevel(out), Version: cli.Version(), Frame: names.define,
 		Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
 	})
 	if err != nil {
-		return cli.InputError("read", name, err)
+		return in.Error(err)
 	}
 	*boot = f.Session().BootId
-	if file, ok := in.(*os.File); ok && isRegular(in) {
+	if file, ok := in.In.(*os.File); ok && in.IsRegular() {
 		if err := names.gatherFile(file); err != nil {
-			return cli.InputError("read", name, err)
+			return in.Error(err)
 		}
 	}
 	result, err := f.Run()
-	if err != nil && !cli.EndsWell(err) {
-		return cli.InputError("read", name, err)
+	if err := in.Commit(err, out); err != nil {
+		return err
 	}
 	warnOfMaps(inv, resolver)
-	if err := out.Commit(); err != nil {
-		return cli.Failf("%w", err)
-	}
-	if err != nil {
-		return cli.InputError("read", name, err)
-	}
-	if inv.Bool("verbose") {
+	if inv.Bool("verbose") && err == nil {
 		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
 	}
-	inv.Forgot(name, result.Forgotten)
-	if d := result.Damage; d != nil {
-		return cli.Damaged(name, d, "the output has all the rest")
-	}
-	return inv.Lost(name, result.Lost)
-}
-
-func isRegular(in io.Reader) bool {
-	file, ok := in.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode().IsRegular()
-}
-
-// level is the compression that was requested, or what suits the output.
-func level(inv *cli.Invocation, out *cli.Output) int {
-	switch text := inv.String("compress"); {
-	case text != "":
-		return int(text[0] - '0')
-	case out.IsRegular():
-		return 1
-	}
-	return 0
+	return in.Outcome(cli.CaptureResult{Forgotten: result.Forgotten, Lost: result.Lost, Damage: result.Damage}, err)
 }
