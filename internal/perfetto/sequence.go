@@ -85,6 +85,7 @@ func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []
 	out = appendSequenceClock(out, s.clock, boottime, false)
 	out = appendUint(out, packetSequence, s.id)
 	out, body = begin(out, packetInternedData)
+	out = appendName(out, internCategories, categoryRecording, "recording")
 	for i, name := range annotationNames() {
 		if name != "" {
 			out = appendName(out, internAnnotations, uint64(i), name)
@@ -150,8 +151,9 @@ func (s *sequence) track(out []byte, uuid uint64, fields func(out []byte) []byte
 	return out
 }
 
-// Fields of InternedData that hold names of events, names of annotations and values of annotations.
+// Fields of InternedData that hold categories, names of events, names of annotations and values of annotations.
 const (
+	internCategories  = 1
 	internEventNames  = 2
 	internAnnotations = 3
 	internTexts       = 29
@@ -166,6 +168,9 @@ func (s *sequence) name(out []byte, name string) ([]byte, uint64) {
 func (s *sequence) text(out []byte, text string) ([]byte, uint64) {
 	return s.intern(out, s.texts, internTexts, text)
 }
+
+// categoryRecording is the number of the category that losses, late events and times between windows have.
+const categoryRecording = 1
 
 func appendName(out []byte, field, id uint64, name string) []byte {
 	out, entry := begin(out, field)
@@ -186,6 +191,7 @@ func (s *sequence) intern(out []byte, known map[string]uint64, field uint64, tex
 
 // Fields of TrackEvent, and the type of an instant.
 const (
+	eventCategory    = 3
 	eventAnnotation  = 4
 	eventType        = 9
 	eventName        = 10
