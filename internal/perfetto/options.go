@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/internal/timeline"
 	"wprof/internal/tracks"
 )
 
@@ -73,16 +74,21 @@ func (o *Options) Set(lists []string) {
 
 // drawn are the options of what is drawn.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, NoWaits: true}
+	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, Wants: o.wants}
 }
 
 // view reports whether anything is drawn of threads but their states.
 func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
 
-// drawsBlock reports whether a block of some length in ns is drawn. A kernel thread that is idle has nothing to wait for.
-func (o *Options) drawsBlock(state format.State, ns int64, hasStack bool) bool {
-	if o.BlockedMin < 0 {
-		return state&format.StateIdle == 0 && (hasStack || ns >= int64(blockedAnyway))
+// wants reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself. A kernel thread that is idle has
+// nothing to wait for.
+func (o *Options) wants(s *tracks.Slice) bool {
+	if !o.Threads || s.Kind != timeline.SpanBlocked {
+		return false
 	}
-	return ns >= int64(o.BlockedMin)
+	length := s.To - s.Began()
+	if o.BlockedMin < 0 {
+		return s.State&format.StateIdle == 0 && (s.Stack != nil || length >= int64(blockedAnyway))
+	}
+	return length >= int64(o.BlockedMin)
 }

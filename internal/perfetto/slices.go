@@ -50,10 +50,6 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 
 // blocked draws a time in which a thread could not run.
 func (w *view) blocked(t *thread, s *tracks.Slice) {
-	length := s.To - s.Began()
-	if !w.on.drawsBlock(s.State, length, s.Stack != nil) {
-		return
-	}
 	track := w.track(t)
 	of, state := w.stackOf(s.Stack), w.stateOf(s.State)
 	name := of.name
@@ -70,7 +66,7 @@ func (w *view) blocked(t *thread, s *tracks.Slice) {
 	w.seq.start(sliceBegin, track, name)
 	w.seq.value(annState, state.text)
 	if s.Began() < s.From {
-		w.seq.number(annLength, uint64(length))
+		w.seq.number(annLength, uint64(s.To-s.Began()))
 	}
 	if w.on.Extras {
 		w.seq.number(annCPU, uint64(s.CPU))

@@ -37,40 +37,47 @@ func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 		s.put(t, to)
 		return
 	}
-	tr := t.track
-	s.span = Span{
-		Kind: SpanRunning, Since: st.Since, SinceKnown: st.SinceKnown, Approx: st.Approx, Open: end.Open, CPU: st.CPU,
-		State: tr.offState, Prio: st.Prio, Stack: tr.offStack, Off: tr.off, Next: end.Next, Left: end.Left,
-	}
-	tr.nameIn(&s.span.Off)
+	tr, span := t.track, &s.span
+	span.begins(SpanRunning, st)
+	span.Open, span.Next, span.Left = end.Open, end.Next, end.Left
+	span.State, span.Stack, span.Off = tr.offState, tr.offStack, tr.off
+	tr.nameIn(&span.Off)
 	s.put(t, to)
 }
 
-// endOff emits a time off the CPU: what of it the thread was blocked, and what it waited for a CPU.
-func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) OffCPU {
+// begins makes a span of a state's beginning, without what differs between kinds.
+func (p *Span) begins(kind SpanKind, st *threadState) {
+	*p = Span{}
+	p.Kind, p.CPU, p.Prio = kind, st.CPU, st.Prio
+	p.Since, p.SinceKnown, p.Approx = st.Since, st.SinceKnown, st.Approx
+}
+
+// endOff emits a time off the CPU: what of it the thread was blocked, and what it waited for a CPU. It returns what is known of
+// that time, valid until the next span.
+func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU {
+	span := &s.span
 	if s.runningOnly {
 		t.track.cursor = max(t.track.cursor, min(to, s.now))
-		return OffCPU{}
+		return &span.Off
 	}
-	off, ready := t.timeOff(st, to)
-	s.span = Span{
-		Kind: SpanBlocked, Since: st.Since, SinceKnown: st.SinceKnown, Approx: st.Approx, CPU: st.CPU, State: st.State,
-		Prio: st.Prio, Stack: t.track.stack, Off: off, Open: open && ready >= to,
-	}
+	span.begins(SpanBlocked, st)
+	ready := t.timeOff(&span.Off, st, to)
+	span.State, span.Stack, span.Open = st.State, t.track.stack, open && ready >= to
 	s.put(t, min(ready, to))
-	s.span.Kind, s.span.Open = SpanRunnable, open
-	if off.Woken != 0 && !off.Preempted {
-		s.span.Since, s.span.SinceKnown, s.span.Approx = ready, true, false
+	span.Kind, span.Open = SpanRunnable, open
+	if span.Off.Woken != 0 && !span.Off.Preempted {
+		span.Since, span.SinceKnown, span.Approx = ready, true, false
 	}
 	s.put(t, to)
-	return off
+	return &span.Off
 }
 
-// timeOff says what is known of a time off the CPU up to a time, and from when on the thread could run.
-func (t *Thread) timeOff(st *threadState, to int64) (off OffCPU, ready int64) {
+// timeOff sets off, which is empty, to what is known of a time off the CPU up to a time. It returns from when on the thread could
+// run.
+func (t *Thread) timeOff(off *OffCPU, st *threadState, to int64) (ready int64) {
 	tr := t.track
 	w := &tr.waking
-	off = OffCPU{Known: st.SinceKnown, Since: st.Since, Preempted: st.preempted(), New: st.New}
+	off.Known, off.Since, off.Preempted, off.New = st.SinceKnown, st.Since, st.preempted(), st.New
 	if st.Woken != 0 {
 		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.Woken, w.task(), w.cpu, w.stack
 		off.WokenIRQ = w.irq
@@ -81,21 +88,21 @@ func (t *Thread) timeOff(st *threadState, to int64) (off OffCPU, ready int64) {
 			off.Delay = max(0, to-st.Since)
 		}
 		off.Compound, off.Chain = format.Sum(tr.compound, off.Delay), tr.chain
-		return off, tr.cursor
+		return tr.cursor
 	case st.Woken != 0:
 		ready = off.Ready()
 		off.Delay = max(0, to-ready)
 		off.Compound, off.Chain = format.Sum(w.compound, off.Delay), w.chain+1
-		return off, ready
+		return ready
 	case st.New:
-		return off, tr.cursor
+		return tr.cursor
 	}
-	return off, to
+	return to
 }
 
 // comesBack notes the time off that a time on a CPU follows.
-func (tr *track) comesBack(off OffCPU, state format.State, prev *Thread, id format.TaskID) {
-	tr.off, tr.offState, tr.offStack, tr.prev = off, state, tr.stack, prev
+func (tr *track) comesBack(off *OffCPU, state format.State, prev *Thread, id format.TaskID) {
+	tr.off, tr.offState, tr.offStack, tr.prev = *off, state, tr.stack, prev
 	tr.off.Prev = id
 	tr.compound, tr.chain = off.Compound, off.Chain
 }

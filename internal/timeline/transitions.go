@@ -108,7 +108,7 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 		st = &other
 		tr.waking, st.Woken = w, w.at
 	}
-	var off OffCPU
+	off := &OffCPU{}
 	if st.Status == Off {
 		off = s.endOff(t, st, e.Time, false)
 	} else {

@@ -10,7 +10,7 @@ import (
 
 // A batch goes to the encoder when it has so many calls, or so much of the stream's time, which matters to live input.
 const (
-	batchCalls = 2048
+	batchCalls = 8192
 	batchNs    = int64(50e6)
 	batches    = 4
 )

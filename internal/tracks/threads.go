@@ -75,15 +75,15 @@ func (d *Drawer) span(s *timeline.Span) {
 			d.slice.Arrow, d.slice.Waking = l.arrive(s)
 		}
 	case timeline.SpanRunnable:
-		if l.until = s.To; d.options.NoWaits {
-			return
-		}
+		l.until = s.To
 		d.slice.Waker = d.waker(s)
 	case timeline.SpanBlocked:
 		l.until = s.To
 		d.slice.Stack = d.drawnStack(s.Stack)
 	}
-	d.enc.Slice(&d.slice)
+	if s.Kind == timeline.SpanRunning || d.options.Wants == nil || d.options.Wants(&d.slice) {
+		d.enc.Slice(&d.slice)
+	}
 }
 
 func (d *Drawer) waker(s *timeline.Span) *Task {

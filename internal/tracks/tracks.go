@@ -55,7 +55,8 @@ type Options struct {
 	Threads    bool // Slice, Instant and Item are called
 	FewArrows  bool // of Wakes and Preempts only the wakings of which a stack was taken
 	Neighbours bool // Slice.PrevTask and Slice.NextTask are set
-	NoWaits    bool // no Slice of SpanRunnable
+	// Wants reports whether Slice is called with a slice of a time off the CPU; nil: with all. It runs where the stream is read.
+	Wants func(*Slice) bool
 	NoStacks   bool // every Stack is nil
 }
 
