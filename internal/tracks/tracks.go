@@ -56,8 +56,8 @@ type Options struct {
 	FewArrows  bool // of Wakes and Preempts only the wakings of which a stack was taken
 	Neighbours bool // Slice.PrevTask and Slice.NextTask are set
 	// Wants reports whether Slice is called with a slice of a time off the CPU; nil: with all. It runs where the stream is read.
-	Wants func(*Slice) bool
-	NoStacks   bool // every Stack is nil
+	Wants    func(*Slice) bool
+	NoStacks bool // every Stack is nil
 }
 
 // Summary is what was read.
