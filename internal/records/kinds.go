@@ -198,7 +198,7 @@ func table() []KindInfo {
 				{Name: "offcpu_dur", Type: TypeDuration, Opt: true, Doc: "off-CPU time of next; from the start of the window if it left its CPU before"},
 				{Name: "next_state", Type: TypeWord, Words: StateNames(), Opt: true, Doc: "the state in which next left its CPU before"},
 				{Name: "offcpu_stack_id", Type: TypeStack, Opt: true, Doc: "the stack with which next left its CPU"},
-				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, and before that the chain of its wakers: this wait, and what the waker had on its account at the moment of the waking; after a preemption, what next had itself. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
+				{Name: "compound_delay", Type: TypeDuration, Opt: true, Doc: "how long next waited for a CPU, plus the compound delay that its waker had when it woke next; after a preemption, plus the one that next had before. Parts of it may lie before the window. A chain begins anew at a waker that is not known, or hidden"},
 				{Name: "compound_chain_len", Type: TypeInt, Opt: true, Doc: "number of wakeups in compound_delay"},
 				{Name: "pmus", Type: TypeNumbers, Opt: true, Doc: "counted over prev's time on the CPU"},
 			},

@@ -71,7 +71,7 @@ type background struct {
 	began  time.Time
 }
 
-// announced is a standard error that tells when "window open" has been said on it.
+// announced is a standard error that signals when "window open" has been written to it.
 type announced struct {
 	text bytes.Buffer
 	once sync.Once

@@ -11,7 +11,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// live measures how long an event takes from its happening to this program, which reads --live from a pipe and looks
+// live measures the time from an event until this program has it, which reads --live from a pipe and looks
 // at the clock for each one.
 func (b *bench) live() error {
 	var half, most []float64
@@ -57,7 +57,7 @@ func (b *bench) delays() ([]float64, error) {
 		return nil, fmt.Errorf("wprof-record --live: %w: %s", err, tracer.stderr.String())
 	}
 	if len(delays) == 0 {
-		return nil, errors.New("wprof-record --live has told of no switch")
+		return nil, errors.New("wprof-record --live has written no switch")
 	}
 	slices.Sort(delays)
 	return delays, nil

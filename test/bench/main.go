@@ -12,7 +12,7 @@ func main() {
 	out := flag.String("out", "docs/performance.md", "report to write")
 	raw := flag.String("raw", "docs/performance.json", "every run, for the next report to compare with")
 	pairs := flag.Int("pairs", 20, "interleaved pairs for each slowdown")
-	quick := flag.Bool("quick", false, "few runs, and no report: a look between two changes")
+	quick := flag.Bool("quick", false, "few runs, and no report: for use between two changes")
 	only := flag.String("only", "", "one part: "+strings.Join(parts(), ", "))
 	page := flag.Bool("page", false, "only write the report again from its runs")
 	symbols := flag.String("symbols-of", "", "read the symbols of this ELF file, print how many they are and the seconds that took, and end")

@@ -42,13 +42,13 @@ func (b *bench) slowdown() error {
 	}
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark, switches and wakeups, no stacks", Unit: "×", Hold: "×1.10", Limit: 1.10, Runs: ours,
 		Command: "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record --no-stacks -d60s -o FILE",
-		Note:    "a recording that wants no event of it (-p 999999) slows it down by 1.08: that is the kernel's way into the programs and looking at who the threads are"})
+		Note:    "a recording whose filter drops all of its events (-p 999999) slows it down by 1.08: calling the programs, and identifying the threads"})
 	b.add(Row{Name: "the same under perf sched record", Unit: "×", Runs: perf, Command: "perf sched record -o FILE"})
 	return nil
 }
 
 // programs measures the kernel programs with the kernel's own statistics, whose floor of about 40 ns is included, and
-// how much of that is left when a filter wants none of the events: the rest is the way through the ring.
+// how much of that is left when a filter drops all of the events: the rest is the time in the ring.
 func (b *bench) programs() error {
 	everything, nothing := map[string][]float64{}, map[string][]float64{}
 	unwanted := []string{"--no-stacks", "-p", strconv.Itoa(os.Getpid())}
@@ -81,9 +81,9 @@ func (b *bench) programs() error {
 	return nil
 }
 
-// whereTimeGoes explains the programs' figures; what a shut window costs was measured by keeping it shut.
-const whereTimeGoes = "58 to 65 ns of a run are the kernel's measuring and the call, as a program shows whose window is shut; " +
-	"what is left before the ring is who the threads are and the filters, and the rest is reserving in the ring, the clock and submitting"
+// whereTimeGoes explains the programs' figures; the cost outside of the window was measured by never opening it.
+const whereTimeGoes = "58 to 65 ns of a run are the call and the kernel's own measurement, as a run outside of the window shows; " +
+	"the rest of the time before the ring is for identifying the threads and for filters, and the time in the ring for reserving, the clock and submitting"
 
 // programRuns adds what each program takes for a run in one recording, ns.
 func (b *bench) programRuns(runs map[string][]float64, flags ...string) error {

@@ -10,7 +10,7 @@ import (
 type Row struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"`
-	Hold    string    `json:"hold"` // the promise, as it is written; "" for a peer's figure
+	Hold    string    `json:"hold"` // the limit, as it is written; "" for a peer's figure
 	Limit   float64   `json:"limit"`
 	AtLeast bool      `json:"at_least"`        // the limit is a lower one
 	Upper   bool      `json:"upper,omitempty"` // the upper end of the interval is held against it, not the median
@@ -23,7 +23,7 @@ type Row struct {
 // Median of the runs; NaN without any.
 func (r Row) Median() float64 { return median(r.Runs) }
 
-// Held says whether the promise is kept: "yes", "no", or "" when there is none.
+// Held says whether the limit is met: "yes", "no", or "" without a limit.
 func (r Row) Held() string {
 	if r.Hold == "" {
 		return ""

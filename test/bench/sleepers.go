@@ -45,7 +45,7 @@ func (b *bench) sleepers() error {
 	return nil
 }
 
-// rounds is how many sleeps and turns a second the program tells of.
+// rounds is how many sleeps and turns a second the program counts.
 func rounds(program string, args ...string) (float64, error) {
 	u, err := run(nil, nil, program, args...)
 	if err != nil {

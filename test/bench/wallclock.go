@@ -71,12 +71,12 @@ func (b *bench) wallclockBeside(name, program string, args ...string) error {
 	lo, hi := row.Interval()
 	row.Note = fmt.Sprintf("%d pairs, until the interval is within ±0.5%%", len(row.Runs))
 	if (hi-lo)/2 > wallclockWidth {
-		row.Note = fmt.Sprintf("after %d pairs the interval is still ±%.1f%%: so noisy is the machine without a recording", len(row.Runs), 50*(hi-lo))
+		row.Note = fmt.Sprintf("after %d pairs the interval is still ±%.1f%%: the machine is as noisy without a recording", len(row.Runs), 50*(hi-lo))
 	}
 	b.add(row)
 	const command = "scripts/wprof-wallclock PID -d %d"
 	b.add(Row{Name: "wprof-wallclock beside " + article(name) + " process, from its start to its end", Unit: "×", Runs: whole, Command: fmt.Sprintf(command, int(wallclockTurn.Seconds())),
-		Note: "its start and what it writes at the end weigh five times as much here as in the half minute that is the default"})
+		Note: "start and end count five times as much here as in a recording of the default half minute"})
 	b.add(Row{Name: "recorder's CPU beside " + article(name) + " process, start and names included", Unit: "% of a CPU", Runs: cost, Command: fmt.Sprintf(command, int(wallclockTurn.Seconds()))})
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { tools.Main(m) }
 
-// traces are what a real capture of a busy machine comes to.
+// traces are the traces of a real capture of a busy machine.
 type traces struct {
 	capture, perfetto, json string
 	done                    chrome.Result
@@ -113,7 +113,7 @@ func pingPong(rounds int) error {
 	return nil
 }
 
-// unsure are threads of which Perfetto tells a state that nobody has told of: it has to end a run somewhere.
+// unsure are threads that have a state in Perfetto that no event reported: Perfetto has to end a run somewhere.
 const unsure = `(select tid from thread_state join thread using (utid) where state is null)`
 
 // byTID is a number for each thread.
@@ -126,7 +126,7 @@ func byTID(t *testing.T, trace, sql string) map[int64]int64 {
 	return all
 }
 
-// Perfetto's engine takes the JSON without a complaint, and finds in it what it finds in wprof-perfetto's trace: for each
+// Perfetto's engine loads the JSON without an error, and has the same in it as in wprof-perfetto's trace: for each
 // thread the same time on CPUs, to the nanosecond, the same name, and the same number of arrows.
 func TestEngineFindsTheSameAsInItsOwnFormat(t *testing.T) {
 	t.Parallel()
@@ -217,7 +217,7 @@ func printable(name string) string {
 	}, name)
 }
 
-// compareNames leaves out tids that two threads had: Perfetto tells them apart.
+// compareNames leaves out tids that two threads had: Perfetto distinguishes them.
 func compareNames(t *testing.T, all traces, of map[int64]int64) {
 	t.Helper()
 	const names = `select tid, group_concat(thread.name) as name, count(*) as times from thread where tid between 1 and 4194304 group by tid`
@@ -280,7 +280,7 @@ func TestEveryMomentIsThere(t *testing.T) {
 		t.Errorf("the JSON has %v of %+v, the stream %v of %d events", got, all.done, want, events)
 	}
 	if all.done.Bytes != int64(len(text)) {
-		t.Errorf("%d bytes were told, %d written", all.done.Bytes, len(text))
+		t.Errorf("%d bytes were reported, %d written", all.done.Bytes, len(text))
 	}
 }
 

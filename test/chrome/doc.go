@@ -1,3 +1,3 @@
-// Package chrome asks those who read Chrome's trace event JSON what they make of real recordings: Perfetto's engine, against
-// what it makes of the trace that wprof-perfetto writes, and speedscope.
+// Package chrome opens Chrome's trace event JSON of real recordings in the programs that read it: Perfetto's engine, where it is
+// compared with the trace that wprof-perfetto writes, Chrome's trace viewer, and speedscope.
 package chrome

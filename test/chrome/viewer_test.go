@@ -26,7 +26,7 @@ func viewer(t *testing.T) string {
 	return found[0]
 }
 
-// What chrome://tracing is made of takes the JSON without a warning, and has all slices, stacks and arrows.
+// The viewer of chrome://tracing loads the JSON without a warning, and has all slices, stacks and arrows.
 func TestTraceViewerReadsTheJSON(t *testing.T) {
 	t.Parallel()
 	p := page.Open(t, viewer(t))

@@ -90,7 +90,7 @@ func decode(t testing.TB, header, stored []byte) []format.Event {
 	return all
 }
 
-// same reports whether an event came through as it was. The source of samples is defined in the header, so it can be lost.
+// same reports whether an event is unchanged. The source of samples is defined in the header, so it can be lost.
 func same(got, want *format.Event) bool {
 	a, b := *got, *want
 	if a.Kind == format.KindSample && a.Args[format.SampleSource] == 0 {
@@ -116,7 +116,7 @@ type damaged struct {
 
 func (d *damaged) leaves(p *piece) bool { return p.at >= d.to || p.at+p.size <= d.from }
 
-// expected is what must come of a damaged stream.
+// expected is the result that a damaged stream must have.
 type expected struct {
 	whole  []piece
 	status int
@@ -181,7 +181,7 @@ func (r *expected) gaps(pieces []piece) (n int) {
 	return n
 }
 
-// problem returns what is wrong with the events that came of a damaged stream; "": nothing.
+// problem returns what is wrong with the events of a damaged stream; "": nothing.
 func (r *expected) problem(pieces []piece, got []format.Event) string {
 	next := 0
 	skip := func() bool { // the loss covers what is missing from here to the next block that is there

@@ -41,7 +41,7 @@ import (
 )
 
 const (
-	// Whoever allocates or counts by a number from the stream runs into these.
+	// Code that allocates or counts by a number from the stream exceeds these.
 	extremesBytes = 3 << 30 // of address space
 	extremesCPU   = 1800    // seconds of CPU time for all of them
 )
@@ -193,7 +193,7 @@ func or[T int64 | uint32](v, otherwise T) T {
 	return v
 }
 
-// spoiled are streams in which one number is extreme, by what it is.
+// spoiled are streams in which one number is extreme, by its name.
 func spoiled(t testing.TB, visit func(name string, stream []byte)) {
 	t.Helper()
 	messages := func(c *capturedBy) []proto.Message {
@@ -315,7 +315,7 @@ func valueOf(f protoreflect.FieldDescriptor, v uint64) protoreflect.Value {
 	return protoreflect.Value{}
 }
 
-// converted is one way to make something of a stream without a process of its own. It returns what is wrong with it.
+// converted is a conversion of a stream in this process. It returns what is wrong with the output.
 type converted struct {
 	name string
 	make func(stream []byte) error
@@ -498,7 +498,7 @@ func filters() []converted {
 	}
 }
 
-// areJSON holds lines, or one value, against JSON's grammar.
+// areJSON checks lines, or one value, by JSON's grammar.
 func areJSON(out []byte) error {
 	d := json.NewDecoder(bytes.NewReader(out))
 	for {

@@ -12,7 +12,7 @@ import (
 	"wprof/test/tools"
 )
 
-// What this recorder writes on this kernel is damaged as the committed capture is, at fewer places.
+// A new capture of this recorder on this kernel is damaged like the committed one, at fewer places.
 func TestDamageToAFreshCaptureCostsWhatItHitsOnly(t *testing.T) {
 	tools.NeedPrivilege(t)
 	name := filepath.Join(t.TempDir(), "fresh.wprof")
@@ -30,7 +30,7 @@ func TestDamageToAFreshCaptureCostsWhatItHitsOnly(t *testing.T) {
 	each(t, c, 100, false, func(i int) damaged { return flipAt(stream, flips[i], byte(1+i)) })
 }
 
-// What wprof-perfetto makes of damage is a trace in which Perfetto's own engine finds nothing wrong.
+// In traces that wprof-perfetto writes of damaged captures, Perfetto's own engine finds nothing wrong.
 func TestTracesOfDamagedCapturesLoadInPerfetto(t *testing.T) {
 	c, rng := committed(t), seeded(t)
 	dir := t.TempDir()

@@ -11,14 +11,14 @@ import (
 	"wprof/test/tools"
 )
 
-// problem compares how a tool ended with what a hostile stream may make of it; "": nothing is wrong.
+// problem compares how a tool ended with what is allowed for a hostile stream; "": nothing is wrong.
 func (c *hostileCase) problem(r *tools.Result, isSummary bool) string {
 	if wrong := sane(r, hostilePeak); wrong != "" {
 		return wrong
 	}
 	want := c.status
 	if isSummary && !slices.Contains(want, 1) && !slices.Contains(want, 3) {
-		want = nil // it looks into no event
+		want = nil // it reads no events
 	}
 	if want == nil {
 		want = []int{0, 4}

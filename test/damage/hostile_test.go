@@ -25,8 +25,8 @@ const (
 	hostilePeak = 256 * mib
 )
 
-// hostile is a stream by hand: whatever its parts claim, header and checksums of its blocks are right unless a part is
-// put in raw.
+// hostile is a hand-made stream: whatever its parts claim, headers and checksums of its blocks are right, except in parts
+// added as raw bytes.
 type hostile struct {
 	t        testing.TB
 	b        []byte
@@ -136,7 +136,7 @@ func exits(n int, at func(i int, e *format.Event)) []format.Event {
 	return all
 }
 
-// hostileCase is a stream that wants to do harm.
+// hostileCase is a hostile stream.
 type hostileCase struct {
 	make   func(t testing.TB) []byte
 	status []int // that each tool may end with; 0 and 4 if it is nil
@@ -402,8 +402,8 @@ func samplesOf(n int, stack func(i int) uint64) []format.Event {
 	})
 }
 
-// Whatever a stream claims, every tool ends soon, with little memory, and a status of the manual. One half of the streams is
-// read from files and the other one from pipes; in the soak, all are read from both.
+// Whatever a stream claims, every tool ends soon, with little memory, and a status of the manual. Half of the streams are
+// read from files and half from pipes; in the soak, all are read from both.
 func TestHostileStreamsDoNoHarm(t *testing.T) {
 	cases := hostileCases()
 	for number, name := range slices.Sorted(maps.Keys(cases)) {
@@ -426,7 +426,7 @@ func TestHostileStreamsDoNoHarm(t *testing.T) {
 	}
 }
 
-// Of what is before the first block, a file may have any length, and what may go on for ever 16 MiB.
+// Before the first block, a file may have any number of bytes, and an input that may never end 16 MiB.
 func TestBytesBeforeTheFirstBlock(t *testing.T) {
 	c := committed(t)
 	const many = 17_000_000

@@ -25,8 +25,8 @@ func bulkOutputs() []string {
 	}
 }
 
-// Whatever a sound stream has very much of, no tool takes more than 256 MiB. Each stream goes through the output that keeps
-// most of it; with WPROF_BULK_SCALE through all, and has so many times as much.
+// Whatever a sound stream has in very large numbers, no tool takes more than 256 MiB. Each stream goes through the output that
+// keeps most of it; with WPROF_BULK_SCALE, streams are that many times as large and go through all outputs.
 func TestMemoryIsBoundedWhateverAStreamHas(t *testing.T) {
 	scale, _ := strconv.Atoi(os.Getenv("WPROF_BULK_SCALE"))
 	worst := int64(0)

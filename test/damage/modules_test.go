@@ -125,7 +125,7 @@ func deflated(size uint64, raw []byte) []byte {
 	return b.Bytes()
 }
 
-// hostileELFs are programs that lie. What is named in spite of it has the value true.
+// hostileELFs are programs with false contents; true: the function is named all the same.
 func hostileELFs(t testing.TB) map[string]struct {
 	file  func(f *elfFile)
 	named bool
@@ -283,7 +283,7 @@ func mapOfSleeper(t *testing.T) (path, kind string) {
 	return path, fmt.Sprintf("jit generation=%d", started.Monotonic+20e6)
 }
 
-// Maps of generated code may be written by anybody.
+// Any user can write maps of generated code.
 func TestHostilePerfMapsDoNoHarm(t *testing.T) {
 	for name, text := range map[string]func() string{
 		"nothing wrong": func() string { return "200 100 victim\n" },

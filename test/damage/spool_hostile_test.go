@@ -66,7 +66,7 @@ func (s *spooled) lied(rng *rand.Rand) (what string, spool []byte) {
 	return what, s.with(c, b)
 }
 
-// hostileProblem compares how wprof-symbolize ended with what a spool that lies may make of it; "": nothing is wrong.
+// hostileProblem compares how wprof-symbolize ended with what is allowed for a spool with false contents; "": nothing is wrong.
 func hostileProblem(got *tools.Result) string {
 	if wrong := sane(got, hostilePeak); wrong != "" {
 		return wrong
@@ -104,7 +104,7 @@ func hostileProblem(got *tools.Result) string {
 	return ""
 }
 
-// The bytes of a ring say what programs are called; whoever can write a .part can make them say anything.
+// Records of a ring are written by kernel programs, but anyone who can write a .part can put any bytes there.
 func TestSpoolsThatLieDoNoHarm(t *testing.T) {
 	tools.NeedPrivilege(t)
 	s, rng := recordSpool(t), seeded(t)

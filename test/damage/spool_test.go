@@ -19,7 +19,7 @@ import (
 	"wprof/test/tools"
 )
 
-// spooled is what a killed recorder has left behind, and what comes of it undamaged.
+// spooled is the spool of a killed recorder, and the stream made of it while it is intact.
 type spooled struct {
 	spool  []byte
 	chunks []spoolChunk
@@ -121,7 +121,7 @@ func finishSpool(t testing.TB, try runTool, name string, spool []byte) tools.Res
 	return got
 }
 
-// problem compares what came of a damaged spool with what came of the whole one; "": nothing is wrong.
+// problem compares the stream made of a damaged spool with that of the intact one; "": nothing is wrong.
 func (s *spooled) problem(d *damaged, got *tools.Result) string {
 	if wrong := sane(got, hostilePeak); wrong != "" {
 		return wrong
@@ -131,7 +131,7 @@ func (s *spooled) problem(d *damaged, got *tools.Result) string {
 	if opens(left) {
 		want = 4
 	}
-	// Without the list of all tasks nothing is known to be complete before the second generation has one.
+	// Without the list of all threads, the window opens only with the list of the second generation.
 	unsure := want == 4 && left[0].at > 0
 	if got.Status != want && !(unsure && got.Status == 1) {
 		return fmt.Sprintf("status %d, want %d: %s", got.Status, want, got.Stderr)
@@ -320,7 +320,7 @@ func (s *contents) missing(d *happening) bool {
 	})
 }
 
-// within returns what this has that the whole has not, or lacks without reporting a loss; "": nothing.
+// within returns what this stream has and the whole one has not, or what it lacks without reporting a loss; "": nothing.
 func (s *contents) within(whole *contents) string {
 	for d, n := range s.events {
 		if n > whole.events[d] {

@@ -111,7 +111,7 @@ func symbolizedUntrue(t *testing.T, stream []byte) string {
 	return findingsIn("wprof-symbolize", got.Stdout)
 }
 
-// findingsIn returns what is not sound in an output, which may be empty; "": nothing.
+// findingsIn returns the findings of the checker in an output, which may be empty; "": nothing.
 func findingsIn(what string, out []byte) string {
 	if len(out) == 0 {
 		return ""

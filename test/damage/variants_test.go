@@ -30,7 +30,7 @@ const (
 	peak = 192 << 20
 )
 
-// variant is one way to read a stream with a tool.
+// variant is a tool with flags and a kind of input.
 type variant struct {
 	tool string
 	args []string
@@ -39,7 +39,7 @@ type variant struct {
 	check func(c *captured, want *expected, out []byte) string
 }
 
-// captured is an intact stream and what is known of it.
+// captured is an intact stream, its blocks and its events.
 type captured struct {
 	stream []byte
 	pieces []piece

@@ -30,18 +30,18 @@ type blockedRun struct {
 	// The functions that the scheduler waits in, which /proc leaves out of its stacks (in_sched_functions).
 	waitsFrom, waitsTo uint64
 	said               string // by the recorder, on standard error
-	known              map[judged]string
+	known              map[checkedStack]string
 }
 
-// judged is a stack and what it was to be: the same ones come by the thousand.
-type judged struct {
+// checkedStack is a stack and the work that it was compared with: the same ones occur thousands of times.
+type checkedStack struct {
 	stack *stackSeen
 	work  string
 }
 
 func newBlockedRun(t *testing.T) *blockedRun {
 	t.Helper()
-	b := &blockedRun{threads: newBlockedThreads(), proc: procStacks{}, kernel: kernelText(t), known: map[judged]string{}}
+	b := &blockedRun{threads: newBlockedThreads(), proc: procStacks{}, kernel: kernelText(t), known: map[checkedStack]string{}}
 	b.waitsFrom, b.waitsTo = schedulerText(t, b.kernel)
 	return b
 }
@@ -109,7 +109,7 @@ func (b *blockedRun) follow(t *testing.T, cmd *exec.Cmd) (stderr string, err err
 	close(ended)
 	<-watched
 	if err = cmd.Wait(); len(b.threads.tids) == 0 {
-		t.Fatalf("%v: the workload has told of no threads: %v: %s", cmd.Args, err, said.String())
+		t.Fatalf("%v: the workload has printed no threads: %v: %s", cmd.Args, err, said.String())
 	}
 	return said.String(), err
 }
@@ -123,8 +123,8 @@ func (b *blockedRun) tids() (all []int32) {
 
 // wrongUser says what is wrong with the user part of a stack that should be in one of the chains of a thread. The whole
 // of it is compared, from the C library's clone() to the function that makes the system call.
-func wrongUser(s *stackSeen, work string, ways []string) string {
-	for _, way := range ways {
+func wrongUser(s *stackSeen, work string, chains []string) string {
+	for _, chain := range chains {
 		want := chain(work, way)
 		if slices.EqualFunc(s.user, want, func(p place, name string) bool {
 			return slices.Contains(p.names, name) && slices.Contains(p.names, p.named)
@@ -132,7 +132,7 @@ func wrongUser(s *stackSeen, work string, ways []string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("its user part is in none of %v", ways)
+	return fmt.Sprintf("its user part is in none of %v", chains)
 }
 
 const notShown = "it is none that /proc has shown"
@@ -170,8 +170,8 @@ func (b *blockedRun) wrongSwitch(s *stackSeen, name string) string {
 }
 
 // wrongStack says what is wrong with the stack of a thread that is blocked; "" for nothing.
-func (b *blockedRun) wrongStack(s *stackSeen, name, work string, ways []string) string {
-	wrong, found := b.known[judged{s, work}]
+func (b *blockedRun) wrongStack(s *stackSeen, name, work string, chains []string) string {
+	wrong, found := b.known[checkedStack{s, work}]
 	if found {
 		return wrong
 	}
@@ -183,11 +183,11 @@ func (b *blockedRun) wrongStack(s *stackSeen, name, work string, ways []string) 
 	case len(s.kernel) == 0:
 		wrong = "it has no kernel part"
 	default:
-		if wrong = wrongUser(s, work, ways); wrong == "" {
+		if wrong = wrongUser(s, work, chains); wrong == "" {
 			wrong = b.wrongKernel(s, b.threads.tids[name])
 		}
 	}
-	b.known[judged{s, work}] = wrong
+	b.known[checkedStack{s, work}] = wrong
 	return wrong
 }
 
@@ -266,7 +266,7 @@ func (b *blockedRun) checkCount(t *testing.T, name string) {
 	if want < 5 || left < want || left > want+4 {
 		t.Errorf("it blocks %d times in the capture, the kernel counted %d", left, want)
 	}
-	// There are threads of which a kernel may tell no switch away from them, and so not who comes then (docs/kernels.md).
+	// A kernel may not report switches from some threads, and so not the next thread either (docs/kernels.md).
 	if back > left || float64(back) < 0.99*float64(left) {
 		t.Errorf("it blocks %d times and comes back %d times", left, back)
 	}
@@ -433,7 +433,7 @@ func TestWakersHaveTheStackThatTheyWakeWith(t *testing.T) {
 	b.checkTimerWakes(t)
 }
 
-// checkTimerWakes looks at who ends the naps: the timer's interrupt, whatever it hits. That may be a kernel program, or
+// checkTimerWakes checks what ends the naps: the timer's interrupt, whatever it interrupts. That may be a kernel program, or
 // finish_task_switch, which lets interrupts in again: what is outside the interrupt is not looked at.
 func (b *blockedRun) checkTimerWakes(t *testing.T) {
 	t.Helper()
@@ -480,7 +480,7 @@ func inKernelPart(s *stackSeen, functions []string) bool {
 	return slices.ContainsFunc(s.kernel, func(p place) bool { return slices.Contains(functions, p.named) })
 }
 
-// tracerIn is a function of a stack that is there only because somebody traces.
+// tracerIn is a function of a stack that is there only because of tracing.
 func tracerIn(s *stackSeen) string {
 	for _, p := range s.kernel {
 		for _, prefix := range []string{"bpf_trace_", "bpf_prog_", "bpf_get_", "__bpf_", "__traceiter_", "ftrace_", "kprobe_", "finish_task_switch"} {

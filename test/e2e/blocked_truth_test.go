@@ -51,7 +51,7 @@ func scanned(line, form string, into ...any) bool {
 	return err == nil && n == len(into)
 }
 
-// chains are the ways in which a thread of the workload may block: the first is what it is there for.
+// chains are the call chains in which a thread of the workload may block: the first is the one that it is there for.
 var chains = map[string][]string{
 	"nanosleep": {"nanosleep"},
 	"pipe":      {"pipe"},
@@ -72,7 +72,7 @@ func chain(work, way string) []string {
 // as the kernel prints it; joined by spaces.
 type procStacks map[int32]map[string]int
 
-// procFiles are what /proc tells of a thread. They stay open, because many blocks are shorter than an open(2) takes.
+// procFiles are the files of /proc about a thread. They stay open, because many blocks are shorter than an open(2) takes.
 type procFiles struct {
 	tid                              int32
 	schedstat, wchan, stack, syscall *os.File

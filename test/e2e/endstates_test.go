@@ -19,8 +19,8 @@ import (
 	"wprof/test/tools"
 )
 
-// TestEndStatesAreThoseOfTheKernel has a process end that no parent waits for, a thread end that cannot be waited for, and a
-// thread that yields its CPU to another. Perfetto's engine and the JSON lines say in which states they have left their CPUs.
+// TestEndStatesAreThoseOfTheKernel has a process exit for which no parent waits, a thread exit for which none can wait, and a
+// thread yield its CPU to another. Perfetto's engine and the JSON lines say in which states they have left their CPUs.
 func TestEndStatesAreThoseOfTheKernel(t *testing.T) {
 	tools.NeedPrivilege(t)
 	zombie := exec.Command("true")

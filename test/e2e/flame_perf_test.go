@@ -51,7 +51,7 @@ func TestOnCPUSharesAgreeWithPerf(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = perf.Process.Kill() })
 	capture := tools.Record(t, filepath.Join(dir, "many.wprof"), []string{"-Stimer=" + frequency + "hz", "-p", work.PIDText()}, func() {
-		time.Sleep(time.Second) // perf does not tell when it is ready
+		time.Sleep(time.Second) // perf does not report when it is ready
 		work.Say("\n")
 		work.Until("done")
 	})
@@ -66,11 +66,11 @@ func TestOnCPUSharesAgreeWithPerf(t *testing.T) {
 	agree(t, "in the function and what it calls", perfTotal, perfSelf.sum(), ourTotal, samples)
 }
 
-// agree holds the 20 functions of the largest shares against each other.
+// agree compares the 20 functions with the largest shares.
 func agree(t *testing.T, what string, perf weights, n1 float64, ours weights, n2 float64) {
 	t.Helper()
 	if n1 < 200 || n2 < 200 {
-		t.Fatalf("%s: %.0f and %.0f samples tell nothing", what, n1, n2)
+		t.Fatalf("%s: %.0f and %.0f samples are too few", what, n1, n2)
 	}
 	all := ours["all"]
 	for _, name := range top(perf, 20) {
@@ -94,7 +94,7 @@ func top(w weights, n int) (names []string) {
 	return names[:min(n, len(names))]
 }
 
-// perfShares counts the samples of each function, and of each with what it calls, as perf script tells them.
+// perfShares counts the samples of each function, and of each with what it calls, as perf script prints them.
 func perfShares(t *testing.T, data string) (self, total weights) {
 	t.Helper()
 	cmd := exec.Command("perf", "script", "-i", data, "-F", "tid,ip,sym")
@@ -123,7 +123,7 @@ func perfShares(t *testing.T, data string) (self, total weights) {
 	return self, total
 }
 
-// foldedShares are the same of folded stacks. Time without a sample tells nothing of functions.
+// foldedShares are the same of folded stacks. Time without a sample has no functions.
 func foldedShares(t *testing.T, folded []byte) (self, total weights) {
 	t.Helper()
 	self, total = make(weights), make(weights)

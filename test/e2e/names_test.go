@@ -29,7 +29,7 @@ const (
 // hotOriginals are programs that spin in hot(), each with a layout and, but for some, a build-id of its own.
 type hotOriginals struct {
 	dir     string
-	symbols [hotPrograms]map[string][2]uint64 // as nm tells them: address and size by name
+	symbols [hotPrograms]map[string][2]uint64 // as nm prints them: address and size by name
 }
 
 var (
@@ -162,7 +162,7 @@ func (h *hotOriginals) sample(r *format.Reader, e *format.Event) (hotSample, boo
 	return s, h.says(program, s.address) != ""
 }
 
-// check holds the names of a capture against nm.
+// check compares the names of a capture with nm.
 func (h *hotOriginals) check(t *testing.T, capture string) {
 	t.Helper()
 	samples := h.samples(t, capture)
@@ -232,7 +232,7 @@ func TestProgramsThatAreGoneHaveNamesOnABusyMachine(t *testing.T) {
 	h.check(t, tools.Record(t, filepath.Join(t.TempDir(), "busy.wprof"), []string{"-Stimer=1khz"}, func() { h.runHot(t) }))
 }
 
-// TestProgramsOfAnotherMountNamespaceHaveNames runs them from a file system that nobody else sees.
+// TestProgramsOfAnotherMountNamespaceHaveNames runs them from a file system that no other process sees.
 func TestProgramsOfAnotherMountNamespaceHaveNames(t *testing.T) {
 	h := theHotPrograms(t)
 	dir := t.TempDir()
@@ -248,7 +248,7 @@ func TestProgramsOfAnotherMountNamespaceHaveNames(t *testing.T) {
 	h.check(t, capture)
 }
 
-// TestKernelNamesAreThoseOfKallsyms holds every kernel frame of a capture against the kernel's own list.
+// TestKernelNamesAreThoseOfKallsyms compares every kernel frame of a capture with the kernel's own list.
 func TestKernelNamesAreThoseOfKallsyms(t *testing.T) {
 	tools.NeedPrivilege(t)
 	capture := tools.Record(t, filepath.Join(t.TempDir(), "kernel.wprof"), []string{"-Stimer=1khz"}, func() {
@@ -287,7 +287,7 @@ func TestKernelNamesAreThoseOfKallsyms(t *testing.T) {
 	}
 }
 
-// isTransient tells whether an address may be that of a kernel program that somebody has loaded since the recording began,
+// isTransient reports whether an address may be that of a kernel program that somebody has loaded since the recording began,
 // and perhaps taken out again: such programs stand behind the kernel's text and modules.
 func (k *kernelSymbols) isTransient(address uint64) bool {
 	names := k.at(address)

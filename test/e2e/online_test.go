@@ -53,7 +53,7 @@ func spinOn(t *testing.T, cpu int, program string) {
 	}
 }
 
-// spinners are copies of the workload that are told apart by their names.
+// spinners are copies of the workload that differ in their names.
 func spinners(t *testing.T, names ...string) (paths []string) {
 	t.Helper()
 	dir := t.TempDir()

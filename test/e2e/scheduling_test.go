@@ -12,7 +12,7 @@ import (
 	"wprof/test/tools"
 )
 
-// checkTrace lets the engine and our own description of the format judge a whole trace.
+// checkTrace checks a whole trace by the engine and by our own description of the format.
 func checkTrace(t *testing.T, trace string) {
 	t.Helper()
 	engine.CheckStats(t, trace)
@@ -91,9 +91,9 @@ func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
 	for _, d := range only(r.did, "spun") {
 		row := one(t, r.trace, fmt.Sprintf(`select sum(dur) as ns from sched join thread using (utid) where tid = %d`, d.tid))
 		got := number(t, row, "ns")
-		// The kernel tells the time that schedstat leaves out in ticks of 10 ms, so up to one of them is missing from it.
-		// What the hypervisor takes from an idle CPU, the scheduler takes off whoever runs there next, and nobody tells it.
-		// Of a thread that follows one of process 1, some virtual machines' kernels do not tell that it came (docs/kernels.md).
+		// The kernel reports the time that schedstat leaves out in ticks of 10 ms, so up to one of them is missing from it.
+		// What the hypervisor takes from an idle CPU, the scheduler subtracts from the thread that runs there next, and nothing reports it.
+		// The kernels of some virtual machines do not report the switch to a thread that follows one of process 1 (docs/kernels.md).
 		hidden := number(t, one(t, r.trace, `select coalesce(sum(dur), 0) as ns from sched join thread using (utid) join process using (upid)
 			where pid = 1`), "ns")
 		less, more := d.to/100+r.Taken+hidden+10_000_000, d.to/16+r.Taken+10_000_000+r.inInterrupts(d.to)
@@ -107,16 +107,16 @@ func timeOnCPUIsWhatSchedstatCounted(t *testing.T, r recording) {
 // inState is how long a thread was in one of some states, and in how many spans.
 type inState struct{ ns, spans int64 }
 
-// during asks for the states of threads between two times of CLOCK_MONOTONIC, ns: all in one query, because each goes
+// during looks up the states of threads between two times of CLOCK_MONOTONIC, ns: all in one query, because each goes
 // through the states of all threads.
-func during(t *testing.T, r recording, states string, asked ...did) []inState {
+func during(t *testing.T, r recording, states string, spans ...did) []inState {
 	t.Helper()
 	offset := boottimeOffset(t, r)
 	var when []string
-	for i, d := range asked {
+	for i, d := range spans {
 		when = append(when, fmt.Sprintf("(%d, %d, %d, %d)", i, d.tid, d.from+offset, d.to+offset))
 	}
-	found := make([]inState, len(asked))
+	found := make([]inState, len(spans))
 	for _, row := range query(t, r.trace, fmt.Sprintf(`
 		with w(i, tid, a, b) as (values %s),
 		s as materialized (select tid, ts, dur from thread cross join thread_state using (utid)
@@ -143,7 +143,7 @@ func statesLastAsLongAsTheWorkloadSays(t *testing.T, r recording) {
 	for _, c := range []struct {
 		what  string
 		state string
-		least int64 // what the workload asked for, ns; the measured span also has the wait for a CPU after it
+		least int64 // what the workload requested, ns; the measured span also has the wait for a CPU after it
 	}{
 		{"sleep", "'S'", 20e6},
 		{"blocked", "'D', 'DK'", 40e6},
@@ -151,7 +151,7 @@ func statesLastAsLongAsTheWorkloadSays(t *testing.T, r recording) {
 	} {
 		spans := only(r.did, c.what)
 		if len(spans) < 5 {
-			t.Errorf("%s: the workload told of %d spans only", c.what, len(spans))
+			t.Errorf("%s: the workload printed %d spans only", c.what, len(spans))
 		}
 		for i, in := range during(t, r, c.state, spans...) {
 			d := spans[i]
@@ -171,7 +171,7 @@ func twoSpinnersOnOneCPUArePreempted(t *testing.T, r recording) {
 	t.Helper()
 	pair := only(r.did, "pair")
 	if len(pair) != 1 {
-		t.Fatalf("the workload told of %d pairs", len(pair))
+		t.Fatalf("the workload printed %d pairs", len(pair))
 	}
 	d := pair[0]
 	preempted, waited := during(t, r, "'R+'", d)[0], during(t, r, "'R'", d)[0].ns

@@ -85,7 +85,7 @@ func orphans(t testing.TB, before attached) (left []string) {
 	return left
 }
 
-// otherType tells whether a program is of a type that recorders do not have.
+// otherType reports whether a program is of a type that recorders do not have.
 func otherType(id string) bool {
 	number := ebpf.ProgramID(0)
 	if n, _ := fmt.Sscanf(id, "prog %d", &number); n == 0 {

@@ -41,7 +41,7 @@ func spin(t testing.TB) (flags []string) {
 	return []string{"-d100s", "-Sall", "-Stimer=5khz", "--offcpu-min=0"}
 }
 
-// fill leaves so many bytes free, in a file that can be removed.
+// fill writes a file that leaves that many bytes free, and can be removed.
 func fill(t testing.TB, dir string, leave int64) (filler string) {
 	t.Helper()
 	var stat unix.Statfs_t
@@ -90,7 +90,7 @@ func promised(t testing.TB, said, output string) tools.Result {
 }
 
 // whole checks that a capture is there, and sound.
-func whole(t testing.TB, file string) *told {
+func whole(t testing.TB, file string) *departures {
 	t.Helper()
 	if r := tools.Try(t, time.Minute, nil, "wprof-info", "--check", file); r.Status != 0 {
 		t.Errorf("wprof-info --check: status %d: %s%s", r.Status, r.Stdout, r.Stderr)
@@ -100,7 +100,7 @@ func whole(t testing.TB, file string) *told {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	return readTold(t, f)
+	return readDepartures(t, f)
 }
 
 // limited is a command under a limit on the length of files, in KiB.
@@ -171,7 +171,7 @@ func TestFileSizeLimitWhileSpooling(t *testing.T) {
 			}
 			s := whole(t, file)
 			if s.cut != s.close {
-				t.Errorf("the stream tells of no end before its time: %d, it closes at %d", s.cut, s.close)
+				t.Errorf("the stream says that it ended early at %d, it closes at %d", s.cut, s.close)
 			}
 			if n := s.compare(t, readStamps(t, stamps)); n < 100 {
 				t.Errorf("%d departures could be compared", n)
@@ -180,7 +180,7 @@ func TestFileSizeLimitWhileSpooling(t *testing.T) {
 	}
 }
 
-// TestDiskFullOfALiveStreamsSpool: what has been written is whole, and both the message and the stream tell that it ended early.
+// TestDiskFullOfALiveStreamsSpool: what has been written is whole, and both the message and the stream say that it ended early.
 func TestDiskFullOfALiveStreamsSpool(t *testing.T) {
 	tools.NeedPrivilege(t)
 	stamps := stamps(t)
@@ -196,9 +196,9 @@ func TestDiskFullOfALiveStreamsSpool(t *testing.T) {
 	if left := names(t, spools); len(left) > 0 {
 		t.Errorf("the spool's folder holds %v", left)
 	}
-	s := readTold(t, strings.NewReader(r.Stdout.String()))
+	s := readDepartures(t, strings.NewReader(r.Stdout.String()))
 	if s.cut != s.close || s.close-s.open > 90e9 {
-		t.Errorf("the stream tells of an end at %d, it closes at %d", s.cut, s.close)
+		t.Errorf("the stream says that it ended early at %d, it closes at %d", s.cut, s.close)
 	}
 	if n := s.compare(t, readStamps(t, stamps)); n < 100 {
 		t.Errorf("%d departures could be compared", n)

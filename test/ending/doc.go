@@ -1,3 +1,3 @@
-// Package ending holds the tools to what they promise about being interrupted: nothing stays attached, nothing recorded
-// is lost, and nothing is left lying about.
+// Package ending tests what the tools promise when they are interrupted: nothing stays attached, nothing recorded
+// is lost, and no files are left behind.
 package ending

@@ -121,7 +121,7 @@ func TestFolderMovedWhileRecording(t *testing.T) {
 	}
 }
 
-// TestTMPDIRRemovedWhileRecording: a spool without a name does not mind.
+// TestTMPDIRRemovedWhileRecording: a spool without a name is not affected.
 func TestTMPDIRRemovedWhileRecording(t *testing.T) {
 	tools.NeedPrivilege(t)
 	spools := filepath.Join(t.TempDir(), "spools")
@@ -139,7 +139,7 @@ func TestTMPDIRRemovedWhileRecording(t *testing.T) {
 	if got := r.Stop(); got != 0 {
 		t.Errorf("status %d: %s", got, r.Stderr.String())
 	}
-	if s := readTold(t, strings.NewReader(r.Stdout.String())); s.events < 100 {
+	if s := readDepartures(t, strings.NewReader(r.Stdout.String())); s.events < 100 {
 		t.Errorf("%d events", s.events)
 	}
 }
@@ -248,7 +248,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestUnwatchedFIFOIsGivenUp: a FIFO that nobody reads keeps a recorder from beginning, and the first Ctrl-C ends that.
+// TestUnwatchedFIFOIsGivenUp: a FIFO that nobody reads keeps a recorder from starting, and the first Ctrl-C ends that.
 func TestUnwatchedFIFOIsGivenUp(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
@@ -265,7 +265,7 @@ func TestUnwatchedFIFOIsGivenUp(t *testing.T) {
 	}
 }
 
-// opening tells whether a thread of the process waits for a file to be opened.
+// opening reports whether a thread of the process waits for a file to be opened.
 func opening(pid int) bool {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	return slices.ContainsFunc(files, func(file string) bool {

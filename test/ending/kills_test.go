@@ -62,7 +62,7 @@ type kill struct {
 	at       int64 // CLOCK_MONOTONIC, ns
 }
 
-// outcomes are what came of all kills.
+// outcomes are the results of all kills.
 type outcomes struct {
 	mu         sync.Mutex
 	kills      map[string]int
@@ -172,7 +172,7 @@ func (k *kill) wait() {
 // heldBefore notes what the recorder has.
 func (k *kill) heldBefore() { k.had.heldBy(strconv.Itoa(k.cmd.Process.Pid)) }
 
-// noProcess waits until nobody is left of the recorder's session but the command, which goes on by itself.
+// noProcess waits until no process of the recorder's session is left but the command, which goes on by itself.
 func (k *kill) noProcess() {
 	k.t.Helper()
 	group := -k.cmd.Process.Pid
@@ -190,7 +190,7 @@ func (k *kill) noProcess() {
 	}
 }
 
-// recover makes a capture of what is left and holds it against what the workload knows.
+// recover makes a capture of what is left and compares it with what the workload knows.
 func (k *kill) recover(result *outcomes) {
 	k.t.Helper()
 	if k.pipe {
@@ -201,7 +201,7 @@ func (k *kill) recover(result *outcomes) {
 	left := names(k.t, k.dir)
 	if slices.Equal(left, []string{"x.wprof"}) || slices.Equal(left, []string{"x.wprof", "x.wprof.part"}) {
 		// It had been written; nothing was left but to remove the spool.
-		k.judge(file, result, &result.complete)
+		k.check(file, result, &result.complete)
 		return
 	}
 	if len(left) == 0 && !k.opened {
@@ -214,9 +214,9 @@ func (k *kill) recover(result *outcomes) {
 	r := tools.Try(k.t, time.Minute, nil, "wprof-symbolize", part, "-o", file)
 	switch said := string(r.Stderr); {
 	case r.Status == 4 && strings.Contains(said, "the recording was cut off: everything up to the last whole round is there"):
-		k.judge(file, result, &result.recovered)
+		k.check(file, result, &result.recovered)
 	case r.Status == 0 && k.name == "finalisation" && said == "":
-		k.judge(file, result, &result.complete)
+		k.check(file, result, &result.complete)
 	case r.Status == 1 && k.unopened() && said == "wprof-symbolize: finish "+part+": the recording was cut off before its window opened: there is nothing to recover, remove the file\n":
 		result.count(&result.unopened)
 		if left := names(k.t, k.dir); len(left) != 1 {
@@ -227,7 +227,7 @@ func (k *kill) recover(result *outcomes) {
 	}
 }
 
-// unopened tells whether nothing of the window need be there yet: it had not opened, or the first round had not ended,
+// unopened reports whether the window may still be missing: it had not opened, or the first round had not ended,
 // which takes half a second at most.
 func (k *kill) unopened() bool { return !k.opened || k.from < 500*time.Millisecond }
 
@@ -250,8 +250,8 @@ func (o *outcomes) count(n *int) {
 	o.mu.Unlock()
 }
 
-// judge checks a whole capture.
-func (k *kill) judge(file string, result *outcomes, n *int) {
+// check checks a whole capture.
+func (k *kill) check(file string, result *outcomes, n *int) {
 	k.t.Helper()
 	if r := tools.Try(k.t, time.Minute, nil, "wprof-info", "--check", file); r.Status != 0 {
 		k.t.Errorf("wprof-info --check: status %d: %s%s", r.Status, r.Stdout, r.Stderr)
@@ -261,7 +261,7 @@ func (k *kill) judge(file string, result *outcomes, n *int) {
 		k.t.Fatal(err)
 	}
 	defer f.Close()
-	s := readTold(k.t, f)
+	s := readDepartures(k.t, f)
 	k.compare(s, result, n)
 	if n == &result.complete {
 		return
@@ -283,14 +283,14 @@ func (k *kill) readPiped(result *outcomes) {
 		k.t.Errorf("the spool's folder holds %v", left)
 	}
 	stream := []byte(k.stdout.String())
-	k.compare(readTold(k.t, bytes.NewReader(stream)), result, &result.recovered)
+	k.compare(readDepartures(k.t, bytes.NewReader(stream)), result, &result.recovered)
 	r := tools.Try(k.t, time.Minute, stream, "wprof-filter", "-o", filepath.Join(k.dir, "f"))
 	if r.Status != 4 {
 		k.t.Errorf("wprof-filter: status %d, want 4: %s", r.Status, r.Stderr)
 	}
 }
 
-func (k *kill) compare(s *told, result *outcomes, n *int) {
+func (k *kill) compare(s *departures, result *outcomes, n *int) {
 	k.t.Helper()
 	compared := s.compare(k.t, readStamps(k.t, k.stampLog))
 	if cmp.Or(k.from, k.to) > time.Second && compared < 100 && len(s.lost) == 0 {

@@ -166,7 +166,7 @@ func TestSpoolsWithNames(t *testing.T) {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %s", err, stderr.String())
 		}
-		if s := readTold(t, strings.NewReader(stdout.String())); s.events < 10 {
+		if s := readDepartures(t, strings.NewReader(stdout.String())); s.events < 10 {
 			t.Errorf("%d events", s.events)
 		}
 	})

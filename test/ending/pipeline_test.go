@@ -83,7 +83,7 @@ func until(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// inSyscall tells whether a thread of the process is in the system call, with that first argument.
+// inSyscall reports whether a thread of the process is in the system call, with that first argument.
 func inSyscall(pid, number, argument int) bool {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	for _, file := range files {
@@ -102,7 +102,7 @@ func (p *pipeline) reading() {
 	}
 }
 
-// hasPrograms tells whether the recorder has loaded anything into the kernel, and has not taken it off.
+// hasPrograms reports whether the recorder has loaded anything into the kernel, and has not unloaded it.
 func (p *pipeline) hasPrograms() bool {
 	held := attached{}
 	held.heldBy(strconv.Itoa(p.pid(recorder)))
@@ -373,7 +373,7 @@ func TestQuitEndsARecorderAtOnce(t *testing.T) {
 	whole(t, file)
 }
 
-// keptLine is what a recorder says that ends by a signal with its window open.
+// keptLine is what a recorder says that is ended by a signal while its window is open.
 func keptLine(file string) string {
 	return fmt.Sprintf("wprof-record: ended by a signal; what was recorded is kept: to finish it, run wprof-symbolize %s.part -o %[1]s\n", file)
 }
@@ -498,7 +498,7 @@ func signalBehindAPipe(t *testing.T, file string, processes int) {
 	}
 }
 
-// TestSignalThatEndsTheRecordingShortensNaming: map files of other users do not hold up who has sent it. The recording has
+// TestSignalThatEndsTheRecordingShortensNaming: map files of other users do not delay the end. The recording has
 // its events, and says which names may be missing.
 func TestSignalThatEndsTheRecordingShortensNaming(t *testing.T) {
 	tools.NeedPrivilege(t)

@@ -40,7 +40,7 @@ func shell(t testing.TB, pipeline string) (statuses, said string) {
 	return strings.TrimSpace(string(text[:n])), stderr.String()
 }
 
-// TestHeadEndsEveryTool: whoever has read enough ends the pipeline, and nobody says anything.
+// TestHeadEndsEveryTool: a reader that has read enough ends the pipeline, without a message.
 func TestHeadEndsEveryTool(t *testing.T) {
 	tools.NeedPrivilege(t)
 	stamps(t)
@@ -71,7 +71,7 @@ func TestHeadEndsEveryTool(t *testing.T) {
 			begin := time.Now()
 			pipeline := c.pipeline
 			if strings.Contains(pipeline, "-d100s |") {
-				// It has nothing to write for so long: only who polls its output ends.
+				// It has nothing to write meanwhile: it ends only if it polls its output.
 				pipeline = strings.Replace(pipeline, "head -c 1000", "sleep 1", 1)
 			}
 			got, said := shell(t, pipeline)
@@ -190,7 +190,7 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 			if got := tools.Status(cmd.ProcessState); !late.Stop() || got != 0 {
 				t.Errorf("status %d: %s", got, stderr.String())
 			}
-			s := readTold(t, strings.NewReader(string(stream)))
+			s := readDepartures(t, strings.NewReader(string(stream)))
 			if n := s.compare(t, readStamps(t, stamps)); n < 1000 && len(s.lost) == 0 {
 				t.Errorf("%d departures could be compared", n)
 			}

@@ -38,7 +38,7 @@ func TestDiskFullOfATemporaryFile(t *testing.T) {
 			t.Errorf("wprof-json %v leaves %v", args, left)
 		}
 	}
-	// What needs no temporary file does not mind.
+	// Tools that need no temporary file are not affected.
 	cmd := exec.Command(tools.Path("wprof-json"), "--stream")
 	cmd.Env, cmd.Stdin = append(os.Environ(), "TMPDIR="+dir), bytes.NewReader(capture)
 	if got, said := status(t, cmd); got != 0 || said != "" {
@@ -93,7 +93,7 @@ func TestSignalsWhileAPipeIsRead(t *testing.T) {
 	}
 }
 
-// isPolling tells whether the process has a thread that waits for descriptors.
+// isPolling reports whether the process has a thread that waits for descriptors.
 func isPolling(pid int) bool {
 	return inSyscall(pid, unix.SYS_SPLICE, 0) || inSyscall(pid, unix.SYS_COPY_FILE_RANGE, 0)
 }

@@ -71,8 +71,8 @@ func readStamps(t testing.TB, file string) map[int32][]stamp {
 	return all
 }
 
-// told is what a stream says about who left a CPU when.
-type told struct {
+// departures are the switches from threads in a stream.
+type departures struct {
 	open, close int64 // of the window; close is that of the last event where the stream has no end
 	last        int64
 	events      int
@@ -82,9 +82,9 @@ type told struct {
 	cut         int64      // where the stream says that the recording ended early; 0: it does not
 }
 
-func readTold(t testing.TB, in io.Reader) *told {
+func readDepartures(t testing.TB, in io.Reader) *departures {
 	t.Helper()
-	s := &told{left: map[int32][]int64{}}
+	s := &departures{left: map[int32][]int64{}}
 	r := tools.Walk(t, in, func(r *format.Reader, e *format.Event) { s.add(t, r, e) }, func(r *format.Reader) { s.open = r.Session().Open })
 	s.close = s.last
 	if end := r.End(); end != nil {
@@ -98,7 +98,7 @@ func readTold(t testing.TB, in io.Reader) *told {
 	return s
 }
 
-func (s *told) add(t testing.TB, r *format.Reader, e *format.Event) {
+func (s *departures) add(t testing.TB, r *format.Reader, e *format.Event) {
 	if e.Time < s.last {
 		t.Errorf("event of %d after one of %d", e.Time, s.last)
 	}
@@ -115,7 +115,7 @@ func (s *told) add(t testing.TB, r *format.Reader, e *format.Event) {
 		if what := e.Lost().What(); what == 0 || what == format.KindSwitch {
 			s.lost = append(s.lost, [2]int64{e.Lost().From(), e.Time})
 		}
-		// Behind a record that was still being written in the last whole round nothing is certain, up to its end.
+		// After a record that was still being written in the last whole round, records may be missing up to the end of the loss.
 		if e.Lost().Cause() == format.CauseSpool {
 			s.holes = append(s.holes, e.Time)
 		}
@@ -134,9 +134,9 @@ func (s *told) add(t testing.TB, r *format.Reader, e *format.Event) {
 	}
 }
 
-// compare holds the stream against what the workload's threads were told by the kernel: between two stamps that lie in
+// compare compares the stream with what the kernel reported to the workload's threads: between two stamps that lie in
 // the window, a thread has left its CPU as often as both say. It returns how many departures were compared.
-func (s *told) compare(t testing.TB, all map[int32][]stamp) (compared int) {
+func (s *departures) compare(t testing.TB, all map[int32][]stamp) (compared int) {
 	t.Helper()
 	for tid, stamps := range all {
 		times := s.left[tid]
@@ -164,6 +164,6 @@ func after(times []int64, at int64) int {
 	return n
 }
 
-func (s *told) mayLack(from, to int64) bool {
+func (s *departures) mayLack(from, to int64) bool {
 	return slices.ContainsFunc(s.lost, func(l [2]int64) bool { return l[0] <= to && from <= l[1] })
 }

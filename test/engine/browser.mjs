@@ -5,8 +5,8 @@ import path from 'node:path';
 import {spawn} from 'node:child_process';
 
 export class Browser {
-  // told gets what the browser tells without being asked: the event's name and its parameters.
-  told = () => {};
+  // onEvent gets the browser's events: name and parameters.
+  onEvent = () => {};
   #answers = new Map();
   #sent = 0;
 
@@ -66,7 +66,7 @@ export class Browser {
       buffered = messages.pop();
       for (const {id, method, params, result, error} of messages.map((message) => JSON.parse(message))) {
         if (method) {
-          this.told(method, params);
+          this.onEvent(method, params);
           continue;
         }
         const waiting = this.#answers.get(id);

@@ -77,21 +77,21 @@ func TestRefusalsAreErrors(t *testing.T) {
 	}
 }
 
-// What the engine counts against a trace must not pass.
+// Problems that the engine counts in a trace must fail a test.
 func TestEngineCountsAreJudged(t *testing.T) {
 	stats := `select name, severity, value from stats where value != 0`
 	good := Query(t, traceOf(t, switchTo(1000, 1, 2), switchTo(2000, 2, 1)), stats)[0]
-	if problems := judge(good); len(problems) > 0 {
+	if problems := problemsOf(good); len(problems) > 0 {
 		t.Errorf("a sound trace: %v", problems)
 	}
 	bad := Query(t, traceOf(t, switchTo(1000, 1, 2), switchTo(2000, 3, 1)), stats)[0]
-	if problems := strings.Join(judge(bad), "\n"); !strings.Contains(problems, "mismatched_sched_switch_tids") {
+	if problems := strings.Join(problemsOf(bad), "\n"); !strings.Contains(problems, "mismatched_sched_switch_tids") {
 		t.Errorf("a switch from a thread that did not run: %q", problems)
 	}
-	if problems := judge([]Row{{"name": "something_new", "severity": "info", "value": int64(1)}}); len(problems) != 1 {
-		t.Errorf("a count that nobody has judged: %v", problems)
+	if problems := problemsOf([]Row{{"name": "something_new", "severity": "info", "value": int64(1)}}); len(problems) != 1 {
+		t.Errorf("an unknown count: %v", problems)
 	}
-	if problems := judge([]Row{{"name": "clock_sync_cache_miss", "severity": "data_loss", "value": int64(1)}}); len(problems) != 1 {
+	if problems := problemsOf([]Row{{"name": "clock_sync_cache_miss", "severity": "data_loss", "value": int64(1)}}); len(problems) != 1 {
 		t.Errorf("a loss under a harmless name: %v", problems)
 	}
 }

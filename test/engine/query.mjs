@@ -5,7 +5,7 @@
 //   node query.mjs [--engine DIR] --serve
 //
 // Prints a line for each row: a list of the query's number, from 0, and the row as an object. Integers are printed
-// whole, also those beyond 2^53; floating point numbers always have a point or an exponent. --measure tells load time
+// whole, also those beyond 2^53; floating point numbers always have a point or an exponent. --measure prints load time
 // and memory on standard error. --serve reads requests from standard input, a line of JSON each: {"trace": FILE,
 // "sql": [...]}, and ends each answer with a line "done" or "failed: " and why; starting an engine costs a second.
 // DIR, else $PERFETTO_UI, else build/engine, is where scripts/fetch-engine put it.

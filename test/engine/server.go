@@ -61,7 +61,7 @@ func (s *server) start() error {
 	return nil
 }
 
-// lostEngine is an error after which the engine cannot be asked again.
+// lostEngine is an error after which the engine cannot be used again.
 type lostEngine struct{ err error }
 
 func (l *lostEngine) Error() string { return "the engine ended: " + l.err.Error() }

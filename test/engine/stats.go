@@ -13,7 +13,7 @@ import (
 	"wprof/internal/perfetto/schema"
 )
 
-// harmless are the statistics of the engine that may be other than 0, each with the reason. Whatever is not here fails
+// harmless are the statistics of the engine that may be other than 0, each with the reason. Any other one fails
 // [CheckStats], because the engine also counts what it silently ignores.
 func harmless() map[string]string {
 	return map[string]string{
@@ -36,12 +36,12 @@ func CheckStats(t testing.TB, trace string) {
 func CheckCounts(t testing.TB, trace string) {
 	t.Helper()
 	rows := Query(t, trace, `select name, idx, severity, source, value from stats where value != 0`)
-	for _, problem := range judge(rows[0]) {
+	for _, problem := range problemsOf(rows[0]) {
 		t.Errorf("%s: %s", trace, problem)
 	}
 }
 
-func judge(rows []Row) []string {
+func problemsOf(rows []Row) []string {
 	var problems []string
 	allowed := harmless()
 	for _, row := range rows {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// importer is the Firefox Profiler's own code with a profile open: its command-line interface asks a process of its own, which
+// importer is the Firefox Profiler's own code with a profile open: its command-line interface talks to a process of its own, which
 // reads the file as profiler.firefox.com does.
 type importer struct {
 	t      *testing.T
@@ -71,8 +71,8 @@ func (i *importer) run(args ...string) ([]byte, error) {
 	return cmd.Output()
 }
 
-// ask has it compute something.
-func (i *importer) ask(answer any, args ...string) {
+// query runs a command of its interface.
+func (i *importer) query(answer any, args ...string) {
 	i.t.Helper()
 	out, err := i.run(args...)
 	if err != nil {
@@ -95,7 +95,7 @@ type thread struct {
 func (i *importer) threads() []thread {
 	i.t.Helper()
 	var list struct{ Threads []thread }
-	i.ask(&list, "thread", "list", "--limit", "0")
+	i.query(&list, "thread", "list", "--limit", "0")
 	return list.Threads
 }
 
@@ -115,7 +115,7 @@ func (i *importer) milliseconds(of *thread) map[string]float64 {
 			}
 		}
 	}
-	i.ask(&said, "thread", "samples", "--include-idle", "--thread", "t-"+strconv.Itoa(of.ThreadIndex))
+	i.query(&said, "thread", "samples", "--include-idle", "--thread", "t-"+strconv.Itoa(of.ThreadIndex))
 	if said.WeightType != "tracing-ms" {
 		i.t.Fatalf("weights are %s", said.WeightType)
 	}
@@ -143,6 +143,6 @@ type marker struct {
 func (i *importer) markers(of *thread) []marker {
 	i.t.Helper()
 	var said struct{ FlatMarkers []marker }
-	i.ask(&said, "thread", "markers", "--list", "--limit", "0", "--thread", "t-"+strconv.Itoa(of.ThreadIndex))
+	i.query(&said, "thread", "markers", "--list", "--limit", "0", "--thread", "t-"+strconv.Itoa(of.ThreadIndex))
 	return said.FlatMarkers
 }

@@ -110,7 +110,7 @@ func TestImporterAgreesWithTheLines(t *testing.T) {
 	}
 }
 
-// recorded records the program, again if a switch is missing that the kernel did not tell of: see "Known of kernels" in
+// recorded records the program, again if a switch is missing that the kernel did not report: see "Known kernel behaviour" in
 // docs/kernels.md.
 func recorded(t *testing.T, file string) (pid int, want map[int]*times) {
 	t.Helper()

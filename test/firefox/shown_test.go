@@ -116,7 +116,7 @@ Blocked 7 +3 Blocked state: S, not ended: yes`)
 			Name, PID, Unit string
 		}
 	}
-	i.ask(&counters, "counter", "list")
+	i.query(&counters, "counter", "list")
 	if text := fmt.Sprint(counters.Counters); text != "[{depth 100 number} {mhz of CPU 0 CPUs number}]" {
 		t.Errorf("counters: %s", text)
 	}
@@ -125,7 +125,7 @@ Blocked 7 +3 Blocked state: S, not ended: yes`)
 			Frames []struct{ NameWithLibrary string }
 		}
 	}
-	i.ask(&tree, "thread", "samples", "--thread", "t-"+fmt.Sprint(busy.ThreadIndex))
+	i.query(&tree, "thread", "samples", "--thread", "t-"+fmt.Sprint(busy.ThreadIndex))
 	if text := fmt.Sprint(tree.HeaviestStack.Frames); text != "[{busy!main} {busy!work}]" {
 		t.Errorf("heaviest stack: %s", text)
 	}

@@ -38,7 +38,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen tells how long the page takes from its start to its first graph, how long other graphs take, and the
+// BenchmarkOpen measures how long the page takes from its start to its first graph, how long other graphs take, and the
 // longest time between two frames while a zoom glides and while a range of time is dragged. All in ms.
 func BenchmarkOpen(b *testing.B) {
 	path := write(b, large())

@@ -62,7 +62,7 @@ func shownStacks(pg *page.Page) map[string]int64 {
 	return stacks
 }
 
-// A capture's page and its folded stacks tell the same, to the nanosecond.
+// A capture's page and its folded stacks show the same, to the nanosecond.
 func TestPageOfACaptureTellsWhatFoldedStacksDo(t *testing.T) {
 	t.Parallel()
 	file := record(t)
@@ -87,7 +87,7 @@ func TestPageOfACaptureTellsWhatFoldedStacksDo(t *testing.T) {
 		}
 		for stack, ns := range want {
 			if got[stack] != ns {
-				t.Errorf("%v: the page tells %d ns of %s, want %d", c.args, got[stack], stack, ns)
+				t.Errorf("%v: the page shows %d ns of %s, want %d", c.args, got[stack], stack, ns)
 			}
 		}
 		t.Fatalf("%v: the page has %d stacks, want %d", c.args, len(got), len(want))
@@ -95,8 +95,8 @@ func TestPageOfACaptureTellsWhatFoldedStacksDo(t *testing.T) {
 }
 
 // A range of a page is what the capture has when it is cut to that range. Stacks are not compared: a cut changes how a time
-// on the CPU is shared out among the samples that are left. Nor is time off the CPU with that of which nothing is known: what
-// is told at the cut may say more. Other processes may be among those whose switches the kernel hides.
+// on the CPU is shared out among the samples that are left. Nor is time off the CPU compared with unknown time: the
+// state at the cut may say more. Other processes may be among those whose switches the kernel hides.
 func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 	t.Parallel()
 	file := record(t)

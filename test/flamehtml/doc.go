@@ -1,3 +1,3 @@
-// Package flamehtml holds the page that wprof-flame --html writes against the graphs that Go makes of the same profile, in
-// a browser.
+// Package flamehtml compares the page that wprof-flame --html writes, in a browser, with the graphs that Go makes of the same
+// profile.
 package flamehtml

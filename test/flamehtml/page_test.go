@@ -12,7 +12,7 @@ import (
 	"wprof/test/page"
 )
 
-// open writes a profile as a page and opens it. The test fails if the page logs an error or asks for anything.
+// open writes a profile as a page and opens it. The test fails if the page logs an error or requests anything.
 func open(t testing.TB, p *profile.Profile, v ...graph.View) *page.Page {
 	t.Helper()
 	return openFile(t, write(t, p, v...))
@@ -22,11 +22,11 @@ func openFile(t testing.TB, path string) *page.Page {
 	t.Helper()
 	pg := page.Open(t, path)
 	t.Cleanup(func() {
-		if told := pg.ConsoleErrors(); len(told) > 0 {
-			t.Errorf("the page logged %q", told)
+		if logged := pg.ConsoleErrors(); len(logged) > 0 {
+			t.Errorf("the page logged %q", logged)
 		}
-		if asked := pg.Requests(); len(asked) > 0 {
-			t.Errorf("the page asked for %q", asked)
+		if requests := pg.Requests(); len(requests) > 0 {
+			t.Errorf("the page requested %q", requests)
 		}
 	})
 	pg.Wait("globalThis.wprof?.settled || /Cannot/.test(document.querySelector('#trouble')?.textContent)")
@@ -34,7 +34,7 @@ func openFile(t testing.TB, path string) *page.Page {
 	return pg
 }
 
-// settle waits until the page shows what it was last asked for.
+// settle waits until the page shows what was last requested.
 func settle(pg *page.Page) {
 	pg.Eval("(async () => { await wprof.settled; wprof.flame.drawNow(); return true; })()", nil)
 }

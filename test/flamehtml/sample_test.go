@@ -143,7 +143,7 @@ func (m *sampleMaker) thread(i int) {
 	m.p.Threads = append(m.p.Threads, t)
 }
 
-// put adds time to a slot, which none behind it has had time added to.
+// put adds time to a slot; slots are filled in order.
 func put(c *profile.Cell, slot uint32, ns int64) {
 	if ns == 0 {
 		return

@@ -116,8 +116,8 @@ func TestPagePutsSmallFramesTogether(t *testing.T) {
 	}
 	pg.Hover(b.X+b.Width/2, b.Y)
 	pg.Wait("!document.querySelector('#tooltip').hidden")
-	if told := text(pg, "#tooltip"); !strings.Contains(told, "(20,000 small frames)") || !strings.Contains(told, "50% of all") {
-		t.Errorf("of small frames is told %q", told)
+	if shown := text(pg, "#tooltip"); !strings.Contains(shown, "(20,000 small frames)") || !strings.Contains(shown, "50% of all") {
+		t.Errorf("the tooltip of small frames is %q", shown)
 	}
 	// Zoomed in far enough each of them is seen.
 	pg.Click(b.X+b.Width/2, b.Y)
@@ -195,7 +195,7 @@ func TestPageFitsItsWindow(t *testing.T) {
 	}
 }
 
-// A window that is made smaller or larger leaves in sight what was, and the page does not go elsewhere by itself.
+// A window that is made smaller or larger keeps in sight what was in sight, and the page does not scroll by itself.
 func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
 	t.Parallel()
 	deep := []string{"main"}
@@ -252,7 +252,7 @@ func notes() *profile.Profile {
 	return p
 }
 
-// Notes stand for much time at times: their colours tell where, as in the SVG.
+// Notes stand for much time at times: their colours show where, as in the SVG.
 func TestPageTellsNotesOnAndOffTheCPUApart(t *testing.T) {
 	t.Parallel()
 	pg := open(t, notes(), graph.View{States: true})
@@ -290,9 +290,9 @@ func TestPageTellsWhatAddsUp(t *testing.T) {
 	t.Parallel()
 	pg := open(t, notes())
 	pg.Eval("wprof.search('read')", nil)
-	told := pg.Text("wprof.telling.lines({node: wprof.flame.graph.path(wprof.flame.rows.flat().find((b) => wprof.flame.text(b) === 'main').node).at(-1), count: 1}).join('; ')")
-	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 times off the CPU"; !strings.HasSuffix(told, want) {
-		t.Errorf("the page tells %q, want it to end in %q", told, want)
+	shown := pg.Text("wprof.telling.lines({node: wprof.flame.graph.path(wprof.flame.rows.flat().find((b) => wprof.flame.text(b) === 'main').node).at(-1), count: 1}).join('; ')")
+	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 times off the CPU"; !strings.HasSuffix(shown, want) {
+		t.Errorf("the page shows %q, want it to end in %q", shown, want)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestPageIsOfItsColourBeforeTheGraphIsThere(t *testing.T) {
 	}
 }
 
-// Every text and every frame's label has the contrast that WCAG asks for at level AA.
+// Every text and every frame's label has the contrast that WCAG requires at level AA.
 func TestPageIsReadableOnLightAndDark(t *testing.T) {
 	t.Parallel()
 	pg := open(t, usual())

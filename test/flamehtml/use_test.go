@@ -41,7 +41,7 @@ func boxes(pg *page.Page) []box {
 	return all
 }
 
-// wide is the first box of a depth that can be hit.
+// wide is the first box of a depth that can be clicked.
 func wide(t *testing.T, pg *page.Page, deep int64) box {
 	t.Helper()
 	for _, b := range boxes(pg) {
@@ -183,13 +183,13 @@ func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
 		compare(t, step.what, shownRows(pg, true), rowsOf(graph.Of(p, step.view), true))
 		w := whole(step.view)
 		if got := detail(pg, "Time"); got != w.Ns() {
-			t.Errorf("%s: the page tells %d ns in all, want %d", step.what, got, w.Ns())
+			t.Errorf("%s: the page shows %d ns in all, want %d", step.what, got, w.Ns())
 		}
 		if got := detail(pg, "On CPU"); w.On > 0 && got != w.On {
-			t.Errorf("%s: the page tells %d ns on CPU, want %d", step.what, got, w.On)
+			t.Errorf("%s: the page shows %d ns on CPU, want %d", step.what, got, w.On)
 		}
 		if got := detail(pg, "Off CPU"); w.Off > 0 && got != w.Off {
-			t.Errorf("%s: the page tells %d ns off CPU, want %d", step.what, got, w.Off)
+			t.Errorf("%s: the page shows %d ns off CPU, want %d", step.what, got, w.Off)
 		}
 	}
 	if got := text(pg, "#details h3"); got != "Calls" {
@@ -294,7 +294,7 @@ func TestPageSelectsARangeOfTime(t *testing.T) {
 		}
 		total := graph.Of(p, v).Total[0].Ns()
 		if got := detail(pg, "Time"); got != total {
-			t.Errorf("%s: the page tells %d ns, want %d", what, got, total)
+			t.Errorf("%s: the page shows %d ns, want %d", what, got, total)
 		}
 	}
 	pg.Drag(at(10.4), y, at(19.6), y)
@@ -415,7 +415,7 @@ func TestPageSearchesAndTellsTheShare(t *testing.T) {
 		}
 		pg.Eval("document.querySelector('#search').blur()", nil)
 	}
-	// What is found is drawn in a colour of its own.
+	// Matches are drawn in a colour of their own.
 	var colours []string
 	pg.Eval(`(() => {
 		wprof.search('engine::');
@@ -462,7 +462,7 @@ func TestPageSearchTakesNamesAsTheyAreShown(t *testing.T) {
 	}
 }
 
-// A regular expression may take longer than anybody lives; the page says so and stays alive.
+// A regular expression may take years to match; the page gives up, says so, and stays responsive.
 func TestPageGivesUpSlowRegularExpressions(t *testing.T) {
 	t.Parallel()
 	var stacks [][]string
@@ -482,7 +482,7 @@ func TestPageGivesUpSlowRegularExpressions(t *testing.T) {
 	}
 }
 
-// foundShare is how much of a graph's time has a frame on its stack that a search finds, as the page tells it.
+// foundShare is how much of a graph's time has a frame on its stack that a search finds, as the page shows it.
 func foundShare(g *graph.Graph, term string) string {
 	has := func(name string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(term)) }
 	matches := has

@@ -1,2 +1,2 @@
-// Package flamepage looks at pictures of real captures in a real browser, and makes the ones under docs/img.
+// Package flamepage opens flame graphs of real captures in a real browser, and makes the screenshots under docs/img.
 package flamepage

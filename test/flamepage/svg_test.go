@@ -37,7 +37,7 @@ func (s *scene) capture(t *testing.T) string {
 	return file
 }
 
-// TestSVGOfCaptures: a browser shows a capture without complaint, and its search tells the share that folded stacks tell.
+// TestSVGOfCaptures: a browser shows a capture without complaint, and its search shows the share that folded stacks have.
 // With WPROF_SHOTS=FOLDER it keeps pictures of what it sees.
 func TestSVGOfCaptures(t *testing.T) {
 	tools.NeedPrivilege(t)
@@ -68,7 +68,7 @@ func TestSVGOfCaptures(t *testing.T) {
 				t.Errorf("after the reset the picture says %s, and %s before", got, found)
 			}
 			if e, r := p.ConsoleErrors(), p.Requests(); len(e)+len(r) > 0 {
-				t.Errorf("the page has errors %q, and asked for %q", e, r)
+				t.Errorf("the page has errors %q, and requested %q", e, r)
 			}
 		})
 	}
@@ -107,7 +107,7 @@ func percentage(text string) float64 {
 	return v
 }
 
-// shoot keeps a picture where one is asked for.
+// shoot keeps a screenshot where one is requested.
 func shoot(t *testing.T, p *page.Page, name, scheme string) {
 	t.Helper()
 	if folder := os.Getenv("WPROF_SHOTS"); folder != "" {

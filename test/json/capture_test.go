@@ -26,7 +26,7 @@ var (
 	recorded   *capture
 )
 
-// theCapture is a recording of a busy machine, made once: everything that a line can tell happens in it.
+// theCapture is a recording of a busy machine, made once: everything that a line can say happens in it.
 func theCapture(t *testing.T) *capture {
 	t.Helper()
 	tools.NeedPrivilege(t)

@@ -11,7 +11,7 @@ import (
 	"wprof/test/tools"
 )
 
-// kindsOf are the names of the kinds in lines, by those that wprof-info gives them. The others have no line.
+// kindsOf are the names of kinds in JSON lines, by their names in wprof-info. Other kinds have no lines.
 func kindsOf() map[string]string {
 	return map[string]string{
 		"switch": "switch", "waking": "waking", "wakeup_new": "wakeup_new", "sample": "timer", "fork": "fork", "exec": "exec",

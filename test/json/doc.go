@@ -1,4 +1,3 @@
-// Package json holds the lines of wprof-json against a real capture of a busy machine: against what wprof-info counts,
-// against the schema that wprof-json prints, against Perfetto's own engine, against the text form of the capture, and against
-// what a workload knows of itself.
+// Package json checks the lines of wprof-json for a real capture of a busy machine: against the counts of wprof-info, the schema
+// that wprof-json prints, Perfetto's own engine, the text form of the capture, and what a workload knows of itself.
 package json

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// dump is the text form of a capture, which wprof-json has no part in: docs/text-form.md says what it looks like.
+// dump is the text form of a capture, which wprof-json does not write: docs/text-form.md says what it looks like.
 type dump struct {
 	open   int64
 	stacks int // definitions in all sections
@@ -108,7 +108,7 @@ func (d *dump) takeEvent(words []string) error {
 	return nil
 }
 
-// sorted tells values by name, names alone, and what else there is.
+// sorted returns values by name, names alone, and all other words.
 func sorted(words []string) (bare []string, fields map[string]string, flags map[string]bool) {
 	fields, flags = map[string]string{}, map[string]bool{}
 	for _, w := range words {

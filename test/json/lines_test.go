@@ -16,7 +16,7 @@ type lines struct {
 	header header
 	stacks []stack
 	events []event
-	// order tells of each line after the header what it is: s of a stack, e of an event.
+	// order has for each line after the header what it is: s for a stack, e for an event.
 	order []byte
 }
 
@@ -91,7 +91,7 @@ type event struct {
 	Cause, What  string
 }
 
-// derived is what a switch tells about the time that next was off its CPU.
+// derived is what a switch says about the time that next was off the CPU.
 type derived struct {
 	WakingTS      *ns    `json:"waking_ts"`
 	WakingReason  string `json:"waking_reason"`

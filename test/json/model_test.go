@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// model is the state of the scheduler once more, from the text form of a capture alone: what a switch tells about the time
-// that its next thread was off its CPU. The definitions are those of the schema; it knows whole captures only.
+// model computes the scheduler state a second time, from the text form of a capture alone: what a switch says about the time
+// that its next thread was off the CPU. The definitions are those of the schema; it knows whole captures only.
 type model struct {
 	d       *dump
 	threads map[threadKey]*thread
@@ -55,7 +55,7 @@ type waking struct {
 	chain int
 }
 
-// want is what a switch has to tell.
+// want is what the line of a switch should say.
 type want struct {
 	derived
 	waker *taskLine
@@ -98,7 +98,7 @@ func (m *model) begins(e *eventLine) {
 	}
 }
 
-// take takes the next event, and tells what it has to say if it is a switch; nil: that is not for this model to say.
+// take takes the next event, and returns what its line should say if it is a switch; nil: the model does not know.
 func (m *model) take(e *eventLine) *want {
 	switch e.kind {
 	case "switch":
@@ -146,7 +146,7 @@ func (m *model) execs(e *eventLine) {
 func (m *model) switched(e *eventLine) *want {
 	prev, next := m.of(e.task), m.of(e.number("next"))
 	if was := m.running[e.cpu]; was != nil && was != prev && !was.task.idle {
-		*was = thread{task: was.task, id: was.id} // it has left without being seen to
+		*was = thread{task: was.task, id: was.id} // no switch from it was seen
 	}
 	if !prev.task.idle {
 		m.leaves(prev, next, e)
@@ -162,7 +162,7 @@ func (m *model) switched(e *eventLine) *want {
 func (m *model) leaves(t, next *thread, e *eventLine) {
 	delay, chain, early := t.delay, t.chain, t.early
 	if !t.on {
-		delay, chain = 0, 0 // it has come without being seen to
+		delay, chain = 0, 0 // no switch to it was seen
 	}
 	if isPreempted(e.fields["prev_state"]) {
 		early = nil
@@ -269,7 +269,7 @@ func TestSwitchesAgreeWithASecondCalculation(t *testing.T) {
 		t.Fatalf("%d lines, but %d events in the text form", len(c.lines.events), len(c.dump.events))
 	}
 	m := newModel(c.dump)
-	compared, told := 0, map[string]int{}
+	compared, reasons := 0, map[string]int{}
 	for i := range c.dump.events {
 		line, e := &c.lines.events[i], &c.dump.events[i]
 		if line.TS != e.at || line.CPU != nil && *line.CPU != e.cpu {
@@ -283,17 +283,17 @@ func TestSwitchesAgreeWithASecondCalculation(t *testing.T) {
 			t.Errorf("switch at %d from %d in %q, want %q", e.at, line.Prev.tid(), line.PrevState, want)
 		}
 		compared++
-		told[line.WakingReason]++
+		reasons[line.WakingReason]++
 		if got, want := shownLine(line), shownWant(w); got != want {
 			t.Errorf("switch at %d to %d:\n got %s\nwant %s", e.at, line.Next.tid(), got, want)
 		}
 	}
 	for pid, n := range m.broken {
-		if pid != 1 { // whose leaving the kernel may hide: docs/kernels.md
-			t.Errorf("%d switches to threads of process %d contradict what was told before", n, pid)
+		if pid != 1 { // the kernel may not report switches from it: docs/kernels.md
+			t.Errorf("%d switches to threads of process %d contradict earlier events", n, pid)
 		}
 	}
-	if compared < 5000 || told["woken"] < 1000 || told["woken_new"] < 100 || told["preempted"] < 20 {
-		t.Errorf("%d switches compared, %v", compared, told)
+	if compared < 5000 || reasons["woken"] < 1000 || reasons["woken_new"] < 100 || reasons["preempted"] < 20 {
+		t.Errorf("%d switches compared, %v", compared, reasons)
 	}
 }

@@ -26,7 +26,7 @@ func (c *capture) read(t *testing.T, args ...string) *lines {
 	return &l
 }
 
-// same says the first event that two outputs tell differently.
+// same says the first event that differs in two outputs.
 func same(t *testing.T, what string, got, want []event) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
@@ -129,7 +129,7 @@ func TestFieldsAreChosen(t *testing.T) {
 	}
 }
 
-// A range begins its own clock nowhere: times still count from the opening of the window, and what began before is cut.
+// A range does not start its own clock: times still count from the opening of the window, and what began before is cut.
 func TestARangeCutsWhatItCrosses(t *testing.T) {
 	c := theCapture(t)
 	all := c.lines.events
@@ -155,7 +155,7 @@ func TestARangeCutsWhatItCrosses(t *testing.T) {
 			want.WakingTS = nil
 			cut++
 		}
-		// Who preempted it, and what its waker had waited, may have been told before the range only; and ids are others.
+		// Who preempted it, and what its waker had waited, may be known from before the range only; and ids are others.
 		got, want = narrowed(got, from), narrowed(want, from)
 		if !reflect.DeepEqual(got, want) {
 			a, _ := enc.Marshal(got)

@@ -23,7 +23,7 @@ func whose(tid, cpu int) onCPU {
 
 // ranByLines is how long each thread ran, as the switches of an output tell: from the switch that brings it to the next one
 // of its CPU, from the window's start if nothing has brought it, and to the window's end. A thread that execs in another
-// one's stead goes on as that. Who leaves is who came before; the kernel may hide that of threads of process 1 only
+// one's stead goes on as that. The thread that leaves is the one that came before, but the kernel may not report switches from threads of process 1
 // (docs/kernels.md).
 func ranByLines(t *testing.T, l *lines) map[onCPU]ns {
 	t.Helper()

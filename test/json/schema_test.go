@@ -15,7 +15,7 @@ import (
 	"wprof/test/tools"
 )
 
-// theSchema is what wprof-json --schema prints, compiled. That also holds it against the schema of schemas.
+// theSchema is what wprof-json --schema prints, compiled. Compiling also validates it by the schema of schemas.
 func theSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(tools.Run(t, "wprof-json", "--schema")))
@@ -37,7 +37,7 @@ func theSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// valid holds a line against the schema.
+// valid validates a line by the schema.
 func valid(s *jsonschema.Schema, line []byte) error {
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
 	if err != nil {
@@ -46,7 +46,7 @@ func valid(s *jsonschema.Schema, line []byte) error {
 	return s.Validate(content)
 }
 
-// allValid holds every line of an output against the schema and returns how many there are.
+// allValid validates every line of an output by the schema and returns how many there are.
 func allValid(t *testing.T, s *jsonschema.Schema, what string, out []byte) (n int) {
 	t.Helper()
 	for line := range bytes.Lines(out) {
@@ -106,7 +106,7 @@ func TestLinesOfPartsOfStreamsAreAsTheSchemaSays(t *testing.T) {
 	}
 }
 
-// The schema refuses what is wrong: each line is broken in each way that it can be.
+// The schema refuses wrong lines: each line with each possible mutation.
 func TestTheSchemaRefusesBrokenLines(t *testing.T) {
 	c, s := theCapture(t), theSchema(t)
 	seen, refused := map[string]bool{}, 0
@@ -120,7 +120,7 @@ func TestTheSchemaRefusesBrokenLines(t *testing.T) {
 			continue
 		}
 		seen[kind] = true
-		for name, broken := range brokenWays(o) {
+		for name, broken := range mutations(o) {
 			refused++
 			if s.Validate(broken) == nil {
 				text, _ := enc.Marshal(broken)
@@ -129,12 +129,12 @@ func TestTheSchemaRefusesBrokenLines(t *testing.T) {
 		}
 	}
 	if len(seen) < 11 || refused < 200 {
-		t.Errorf("%d sorts of lines, broken in %d ways", len(seen), refused)
+		t.Errorf("%d sorts of lines, with %d mutations", len(seen), refused)
 	}
 }
 
-// brokenWays are copies of a line, each with one thing wrong.
-func brokenWays(o map[string]any) map[string]map[string]any {
+// mutations are copies of a line, each with one thing wrong.
+func mutations(o map[string]any) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	with := func(name, key string, value any) {
 		broken := map[string]any{}
@@ -148,7 +148,7 @@ func brokenWays(o map[string]any) map[string]map[string]any {
 	}
 	with("another field", "surplus", 1.0)
 	for key, value := range o {
-		// Fields that a line of this kind may have or not, and those by which the schema knows what it is.
+		// Fields that a line of this kind may have or not, and those by which the schema distinguishes kinds.
 		if !optional[key] && key != "t" && key != "id" && (key != "waker" || o["prev_state"] == nil) {
 			with("without "+key, key, nil)
 		}

@@ -16,7 +16,7 @@ import (
 	"wprof/test/tools"
 )
 
-// A stream has the same header but for what only its end tells, the same events, and of the stacks those that events name:
+// A stream has the same header but for fields that are known only at the end, the same events, and those stacks that events name:
 // each just before the first one that does.
 func TestALiveStreamHasTheSameLines(t *testing.T) {
 	c := theCapture(t)
@@ -43,20 +43,20 @@ func piped(t *testing.T, stream []byte, args ...string) []byte {
 // justBefore: each stack stands before the first event that names it, with nothing but such stacks between them.
 func justBefore(t *testing.T, l *lines) {
 	t.Helper()
-	told, waiting := map[int64]bool{}, map[int64]bool{}
+	seen, waiting := map[int64]bool{}, map[int64]bool{}
 	s, e := 0, 0
 	for _, kind := range l.order {
 		if kind == 's' {
 			id := l.stacks[s].ID
 			s++
-			if told[id] {
+			if seen[id] {
 				t.Fatalf("stack %d stands there twice", id)
 			}
-			told[id], waiting[id] = true, true
+			seen[id], waiting[id] = true, true
 			continue
 		}
 		for _, id := range l.events[e].stackIDs() {
-			if !told[id] {
+			if !seen[id] {
 				t.Fatalf("event %d names stack %d, which has no line yet", e, id)
 			}
 			delete(waiting, id)
@@ -121,7 +121,7 @@ func TestRecordingsAreWrittenOneAfterTheOther(t *testing.T) {
 	for i, e := range both.events {
 		if e.T == "gap" {
 			if i != len(want) || e.TS != apart || *e.StartTS != closed || *e.Dur != apart-closed {
-				t.Errorf("line %d tells of a gap from %d to %d, it is from %d to %d behind %d lines", i, *e.StartTS, e.TS, closed, apart, len(want))
+				t.Errorf("line %d has a gap from %d to %d, it is from %d to %d behind %d lines", i, *e.StartTS, e.TS, closed, apart, len(want))
 			}
 			want = append(want, e)
 		}
@@ -141,7 +141,7 @@ func TestRecordingsAreWrittenOneAfterTheOther(t *testing.T) {
 	allValid(t, theSame, "two recordings", tools.Run(t, "wprof-json", "--stream", c.path, second))
 }
 
-// later is an event as it is told in a second recording: apart from the first, with ids that follow the first one's.
+// later is an event as a second recording has it: apart from the first, with ids that follow the first one's.
 func (e event) later(apart ns, base int64) event {
 	e.TS += apart
 	moved := func(at *ns) *ns {
@@ -163,7 +163,7 @@ func (e event) later(apart ns, base int64) event {
 	return e
 }
 
-// What happens is on standard output soon, also when nothing follows: events that nobody would flush else.
+// What happens is on standard output soon, also when nothing follows: events that nothing else would flush.
 func TestALiveRecordingIsWrittenWhileItRuns(t *testing.T) {
 	tools.NeedPrivilege(t)
 	record := exec.Command(tools.Path("wprof-record"), "--live", "-d300s", "-v")

@@ -30,7 +30,7 @@ func (c *capture) did(t *testing.T, what string) (all []did) {
 	return all
 }
 
-// comings are the switches that bring a thread back within a time.
+// comings are the switches to a thread within a time.
 func (l *lines) comings(tid int, from, to ns) (all []*event) {
 	for i := range l.events {
 		if e := &l.events[i]; e.T == "switch" && e.Next.tid() == tid && e.TS >= from && e.TS <= to {
@@ -52,7 +52,7 @@ func TestSleepsLastAsLongAsTheSleeperSays(t *testing.T) {
 			found++
 			// Some of the time that a sleep is to last passes before the thread has left its CPU.
 			if e.OffCPU == nil || *e.OffCPU > d.to-d.from || *e.OffCPU < 9_000_000 || e.WakingReason != "woken" {
-				t.Errorf("of a sleep of %d ns a switch tells %s", d.to-d.from, shownLine(e))
+				t.Errorf("for a sleep of %d ns a switch says %s", d.to-d.from, shownLine(e))
 			}
 		}
 		if found > 1 {
@@ -77,7 +77,7 @@ func TestWakersAreThoseWhoSaySo(t *testing.T) {
 			}
 			seen++
 			if e.WakingReason != "woken" || e.Waker.tid() != d.other || e.WakingTS == nil || *e.WakingTS < d.from || *e.WakingTS > e.TS {
-				t.Errorf("%d has woken %d from %d on, a switch at %d tells %s", d.other, d.tid, d.from, e.TS, shownLine(e))
+				t.Errorf("%d has woken %d from %d on, a switch at %d says %s", d.other, d.tid, d.from, e.TS, shownLine(e))
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func TestPreemptorsAreThoseWhoSaySo(t *testing.T) {
 			seen++
 			if e := back[0]; e.WakingReason != "preempted" || e.NextState != "preempted" && e.NextState != "runnable" || *e.WakingCPU != d.cpu || *e.WakingTS > d.from ||
 				*e.OffCPU != e.TS-*e.WakingTS || *e.OffCPU < d.to-d.from || *e.Delay < *e.OffCPU {
-				t.Errorf("%d had the CPU of %d from %d to %d, a switch at %d tells %s", d.other, d.tid, d.from, d.to, e.TS, shownLine(e))
+				t.Errorf("%d had the CPU of %d from %d to %d, a switch at %d says %s", d.other, d.tid, d.from, d.to, e.TS, shownLine(e))
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func skipReasons(t *testing.T, folder string) map[string]string {
 			}
 			literal, ok := call.Args[0].(*ast.BasicLit)
 			if !ok {
-				return true // the reason is chosen elsewhere, and judged when it is said
+				return true // the reason is chosen elsewhere, and checked when it is printed
 			}
 			format, err := strconv.Unquote(literal.Value)
 			if err != nil {
@@ -127,12 +127,12 @@ func TestOutputOfTestsIsCounted(t *testing.T) {
 		t.Errorf("refused %+v", refused)
 	}
 	results := []result{{kernel: "6.1", boot: "full", tests: []tested{got}}}
-	err = judge(results, listedSkips("## What a test may skip for\n| `this kernel has …` | never |\n"))
+	err = check(results, listedSkips("## What a test may skip for\n| `this kernel has …` | never |\n"))
 	if err == nil || !strings.Contains(err.Error(), "TestBad") || strings.Contains(err.Error(), "TestSkips") {
-		t.Errorf("judged as %v, want TestBad alone", err)
+		t.Errorf("the check returns %v, want TestBad alone", err)
 	}
-	if err := judge(results, nil); !strings.Contains(err.Error(), "TestSkips") {
-		t.Errorf("judged as %v, want that TestSkips has no listed reason", err)
+	if err := check(results, nil); !strings.Contains(err.Error(), "TestSkips") {
+		t.Errorf("the check returns %v, want that TestSkips has no listed reason", err)
 	}
 }
 

@@ -39,5 +39,5 @@ func run() error {
 	if err := os.WriteFile(pageFile, []byte(written), 0o644); err != nil {
 		return err
 	}
-	return judge(results, listedSkips(written))
+	return check(results, listedSkips(written))
 }

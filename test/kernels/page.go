@@ -68,7 +68,7 @@ func row(name, cpus string, t tested) string {
 	return fmt.Sprintf("| %s | %s | %d | %s | %d |\n", name, cpus, t.passed, failed, len(t.skips))
 }
 
-// packageOf undoes how scripts/test-kernels names files.
+// packageOf is the package of a file that scripts/test-kernels named.
 func packageOf(name string) string { return "`" + strings.ReplaceAll(name, "_", "/") + "`" }
 
 func orDash(s string) string {
@@ -125,7 +125,7 @@ func skipsOf(kernel string, all []result) string {
 	return b.String() + "\n"
 }
 
-// briefly names whole tests in the place of many parts of them.
+// briefly names whole tests where there are many subtests.
 func briefly(tests []string) string {
 	names := slices.Clone(tests)
 	if len(names) > 4 {
@@ -189,8 +189,8 @@ func isListed(reason string, listed []*regexp.Regexp) bool {
 	return slices.ContainsFunc(listed, func(r *regexp.Regexp) bool { return r.MatchString(reason) })
 }
 
-// judge fails if a test has failed, or has skipped for a reason that is not listed.
-func judge(results []result, listed []*regexp.Regexp) error {
+// check fails if a test has failed, or has skipped for a reason that is not listed.
+func check(results []result, listed []*regexp.Regexp) error {
 	var errs []error
 	for _, r := range results {
 		for _, t := range r.everything() {

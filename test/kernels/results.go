@@ -19,7 +19,7 @@ type result struct {
 	boot    string // full, one or four
 	release string
 	cpus    string
-	place   string // where stacks of threads off their CPU are taken
+	place   string // where off-CPU stacks are taken
 	tests   []tested
 	engine  *tested // what was recorded there, in Perfetto's engine
 	refused []refusal
@@ -36,7 +36,7 @@ type tested struct {
 
 type skip struct{ test, reason string }
 
-// refusal is what the recorder says under a condition.
+// refusal is the message of the recorder under a condition.
 type refusal struct{ condition, sentence string }
 
 func readResults(folder string) (all []result, err error) {

@@ -13,7 +13,7 @@ cp "$given"/tools/* "$WPROF_TEST_TOOLS/"
 chmod -R a+rX "$WPROF_TEST_TOOLS"
 uname -r >"$out/release"
 nproc >"$out/cpus"
-# Where the stacks of threads off their CPU are taken here.
+# Where off-CPU stacks are taken on this kernel.
 "$WPROF_TEST_TOOLS/wprof-record" --stats -Soffcpu -d200ms -o /tmp/place-$$.wprof >"$out/stats" 2>&1
 rm -f /tmp/place-$$.wprof
 

@@ -1,2 +1,2 @@
-// Package length holds the tools against inputs and recordings that are long: memory must not grow with them.
+// Package length tests the tools with long inputs and recordings: memory must not grow with their length.
 package length

@@ -16,7 +16,7 @@ import (
 	"wprof/test/tools"
 )
 
-// verdict holds what was read of an output against what the generator knows of the input.
+// verdict compares what was read of an output with what the generator knows of the input.
 type verdict func(written) error
 
 // job is one way to use a tool.
@@ -150,8 +150,8 @@ func lengthOf(t *testing.T) bounds {
 }
 
 // TestMemoryIsFlatWhateverTheLength pipes a stream, and one of a tenth of its length, through every tool: neither
-// threads that have ended nor stacks, names, sections and losses of long ago may stay in memory, and what comes out
-// is told by what the generator knows of its stream.
+// threads that have ended nor stacks, names, sections and losses of long ago may stay in memory, and the output
+// is what the generator knows of its stream.
 func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 	b := lengthOf(t)
 	full := compare(t, b)

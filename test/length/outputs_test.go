@@ -30,8 +30,8 @@ func all(out io.Reader) verdict {
 	}
 }
 
-// kept expects the events that the filter wants. States are its own: it tells of threads that come to be kept, and of
-// all at the edges of a range; and where a hidden thread takes over, it tells that a kept one leaves the CPU.
+// kept expects the events that the filter wants. States are the filter's own: it writes them for threads that begin to be kept, and for
+// all at the edges of a range; and where a hidden thread takes over, it writes that a kept one leaves the CPU.
 func kept(out io.Reader) verdict {
 	got := countStream(out)
 	return func(w written) error {

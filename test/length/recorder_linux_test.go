@@ -79,8 +79,8 @@ func recordFor(t *testing.T) time.Duration {
 	return long
 }
 
-// bound is how much memory may be in use in the end: a short recording has not reached its level when it is looked at
-// first.
+// bound is how much memory may be in use in the end: a short recording has not reached its level at the first
+// look.
 func bound(early int64, long time.Duration) int64 {
 	if long >= 3*time.Minute {
 		return early + early/20
@@ -181,8 +181,8 @@ func countStream(in io.Reader) (c counts) {
 	return c
 }
 
-// watch looks once a second, until the window closes, at what the recorder is resident with, rings left out, and in
-// the middle at what it holds in the kernel.
+// watch looks once a second, until the window closes, at the recorder's resident memory without rings, and in
+// the middle at what it has loaded into the kernel.
 func watch(t *testing.T, r *exec.Cmd, long time.Duration) (sizes []int64, held attached) {
 	t.Helper()
 	// It takes a moment to set up, and may finalise early only if something is wrong.
@@ -229,7 +229,7 @@ func residentWithoutRings(pid int) (int64, error) {
 	return total, nil
 }
 
-// attached are the ids of what a process has put into the kernel.
+// attached are the ids of the BPF objects of a process.
 type attached struct {
 	programs []ebpf.ProgramID
 	links    []link.ID

@@ -48,7 +48,7 @@ func (s *stream) wake(cpu int, by, t *thread) {
 		v.SetStack(format.StackID(s.stack()))
 	}
 	t.woken = true
-	s.tell(by, t)
+	s.emit(by, t)
 }
 
 func (s *stream) switchTo(cpu int, next *thread, state format.State) {
@@ -70,7 +70,7 @@ func (s *stream) switchTo(cpu int, next *thread, state format.State) {
 			v.SetStack(format.StackID(s.stack()))
 		}
 	}
-	s.tell(prev, next)
+	s.emit(prev, next)
 	if prev != &s.idle {
 		prev.since, prev.state, prev.woken = s.now, state, false
 	}
@@ -103,12 +103,12 @@ func (s *stream) fork(cpu int) {
 	}
 	child := s.born(parent)
 	s.event(format.KindFork, cpu, parent).Fork().SetChild(s.define(child))
-	s.tell(parent, child)
+	s.emit(parent, child)
 	v := s.event(format.KindWakeupNew, cpu, parent).WakeupNew()
 	v.SetWakee(s.define(child))
 	v.SetPrio(120)
 	v.SetTargetCPU(uint64(cpu))
-	s.tell(parent, child)
+	s.emit(parent, child)
 	s.switchTo(cpu, child, format.StatePreempted)
 
 	before := child.def
@@ -116,11 +116,11 @@ func (s *stream) fork(cpu int) {
 	child.command = s.command(child)
 	s.redefine(child, before)
 	s.event(format.KindRename, cpu, child).Rename().SetPrev(format.TaskID(before))
-	s.tell(child, nil)
+	s.emit(child, nil)
 	e := s.event(format.KindExec, cpu, child)
 	e.Exec().SetPrev(format.TaskID(before))
 	e.Data = append([]byte("/usr/bin/"), child.comm...)
-	s.tell(child, nil)
+	s.emit(child, nil)
 }
 
 // retire ends the thread on the CPU while there are more than at the beginning, but never those that were there then.
@@ -131,10 +131,10 @@ func (s *stream) retire(cpu int) {
 	}
 	s.event(format.KindExit, cpu, t)
 	s.e.Flags |= format.ExitLast
-	s.tell(t, nil)
+	s.emit(t, nil)
 	s.switchTo(cpu, &s.idle, format.StateDead)
 	s.event(format.KindFree, cpu, t)
-	s.tell(t, nil)
+	s.emit(t, nil)
 	for i, x := range s.live {
 		if x == t {
 			s.live[i] = s.live[len(s.live)-1]
@@ -152,16 +152,16 @@ func (s *stream) sample(cpu int) {
 		v := s.event(format.KindSample, cpu, t).Sample()
 		v.SetStack(format.StackID(s.stack()))
 		v.SetSource(1)
-		s.tell(t, nil)
+		s.emit(t, nil)
 	}
 }
 
-// lose tells that records of a CPU are missing. What they were is nobody's to know: none is.
+// lose writes that records of a CPU are missing; in fact none is.
 func (s *stream) lose(cpu int) {
 	s.now++
 	s.e = format.Event{Time: s.now, Kind: format.KindLost, Flags: format.FlagSubject, CPU: uint32(cpu)}
 	s.e.Args = [format.MaxArgs]uint64{uint64(s.now - 1000), 5, uint64(format.CauseRing), 0}
 	s.lost[uint32(cpu)] += 5
 	s.wrote.lost += 5
-	s.tell(nil, nil)
+	s.emit(nil, nil)
 }

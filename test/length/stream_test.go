@@ -16,8 +16,8 @@ const (
 	keptPID  = 17   // a process that lives all the time
 )
 
-// stream writes a recording that never repeats itself: threads are forked, get a name nobody had, run a program with
-// a command line of its own, and exit; they leave stacks of frames in modules that come and go. Only so many live at a
+// stream writes a recording that never repeats itself: threads are forked, get a new name, run a program with
+// a command line of its own, and exit; they leave stacks of frames in modules that come and go. A fixed number of them live at a
 // time. It is the same for the same length.
 type stream struct {
 	w       *format.Writer
@@ -65,7 +65,7 @@ type thread struct {
 	fresh    bool // has never run
 }
 
-// generate writes a stream of so many events, as fast as it is taken. wants says which of them to count.
+// generate writes a stream of that many events, as fast as it is read. wants selects those to count.
 func generate(w io.Writer, b bounds, wants func(total uint64) predicate) (written, error) {
 	s := &stream{
 		w: format.NewWriter(w, format.WriterOptions{}), bounds: b,
@@ -124,7 +124,7 @@ func (s *stream) begin() {
 	s.state(0)
 }
 
-// state tells who is where.
+// state writes the states of CPUs and threads.
 func (s *stream) state(flags format.Flags) {
 	if flags == 0 {
 		s.must(s.w.BeginState())
@@ -134,7 +134,7 @@ func (s *stream) state(flags format.Flags) {
 		v.SetPrio(120)
 		v.SetSince(min(t.since, s.now))
 		s.e.Flags |= flags
-		s.tell(t, nil)
+		s.emit(t, nil)
 	}
 	for _, t := range s.live {
 		if s.isRunning(t) {
@@ -148,7 +148,7 @@ func (s *stream) state(flags format.Flags) {
 		if t.fresh {
 			s.e.Flags |= format.StateNew
 		}
-		s.tell(t, nil)
+		s.emit(t, nil)
 	}
 }
 
@@ -181,7 +181,7 @@ func (s *stream) close() {
 	s.end(true)
 }
 
-// define is the id of what a thread is called now.
+// define returns the id of a thread's current task.
 func (s *stream) define(t *thread) format.TaskID {
 	if t.section == s.section {
 		return format.TaskID(t.def)
@@ -213,7 +213,7 @@ func (s *stream) command(t *thread) uint32 {
 	return s.ids.command
 }
 
-// stack defines one that nobody had, with frames of which some are new, or names one that was defined.
+// stack defines a new one, with some new frames, or returns one that was defined before.
 func (s *stream) stack() uint64 {
 	if s.ids.stack > 100 && s.random(8) != 0 {
 		return uint64(s.ids.stack - uint32(s.random(100)))
@@ -252,8 +252,8 @@ func (s *stream) eventNow(kind format.Kind, cpu int, t *thread) *format.Event {
 	return &s.e
 }
 
-// tell writes the event of these two threads.
-func (s *stream) tell(of, other *thread) {
+// emit writes the event of these two threads.
+func (s *stream) emit(of, other *thread) {
 	if other != nil {
 		s.e.Flags |= format.FlagObject
 	}

@@ -31,26 +31,26 @@ type leaving struct {
 	at  int64
 }
 
-// capture is what these tests ask about a stream.
+// capture is what these tests need of a stream.
 type capture struct {
 	path    string
 	session *format.Session
 	handled map[where]uint64
 	losses  []lost
 	leaves  []leaving
-	told    map[where]uint64 // by the end blocks
-	last    map[uint32]int64 // by CPU: the time of the last event that the kernel told
+	inEnds  map[where]uint64 // as end blocks have it
+	last    map[uint32]int64 // by CPU: the time of the last event that the kernel reported
 	behind  int              // losses in whose time the same CPU has events
 }
 
 func read(t *testing.T, path string) *capture {
 	t.Helper()
-	c := &capture{path: path, handled: map[where]uint64{}, told: map[where]uint64{}, last: map[uint32]int64{}}
+	c := &capture{path: path, handled: map[where]uint64{}, inEnds: map[where]uint64{}, last: map[uint32]int64{}}
 	tools.WalkFile(t, path, c.take, func(r *format.Reader) {
 		c.session = r.Session()
 		r.OnSectionEnd(func(end *format.End) {
 			for _, l := range end.Losses {
-				c.told[where{l.Cpu, format.Kind(l.Kind)}] += l.Count
+				c.inEnds[where{l.Cpu, format.Kind(l.Kind)}] += l.Count
 			}
 		})
 	})
@@ -100,13 +100,13 @@ func (c *capture) total(kind format.Kind) (handled, lost uint64) {
 	return handled, lost
 }
 
-// skipped tells of programs that were not run because they were running on that CPU already. Linux 7.2 lets others preempt
-// the program of a rename, and they rename, too; on which CPU, the kernel does not tell.
+// skipped reports whether programs were not run because they were running on that CPU already. Linux 7.2 lets threads preempt
+// the program for a rename, and these rename too; the kernel does not report on which CPU.
 func (c *capture) skipped(kind format.Kind) bool {
 	return slices.ContainsFunc(c.losses, func(l lost) bool { return l.kind == kind && l.cause == format.CauseRecursion })
 }
 
-// left is how often a thread was switched away from in a time.
+// left is the number of switches from a thread in a time.
 func (c *capture) left(tid int32, from, to int64) (n int64) {
 	for _, l := range c.leaves {
 		if l.tid == tid && l.at > from && l.at <= to {

@@ -1,3 +1,3 @@
-// Package loss tests that nobody loses an event without knowing: what is in a capture and what it tells as lost are
-// together what happened, by CPU and by kind, however the loss came about, and every tool tells it.
+// Package loss tests that no event is lost silently: the recorded and the lost events of a capture are together what happened,
+// by CPU and by kind, whatever caused the loss, and every tool reports it.
 package loss

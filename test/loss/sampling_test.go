@@ -75,7 +75,7 @@ func TestThrottledSamplingIsALoss(t *testing.T) {
 		}
 		throttled++
 		long += l.at - l.from
-		const slack = 20e6 // the kernel takes throttling back at a tick
+		const slack = 20e6 // the kernel ends throttling at a tick
 		if l.kind != format.KindSample || l.count != 0 || l.cpu == format.AllCPUs || l.from < from || l.at > to+slack {
 			t.Errorf("the loss %+v, the bound was low from %d to %d", l, from, to)
 		}
@@ -114,7 +114,7 @@ func mapStorm(t *testing.T, after func(*tools.Workload)) (c *capture, lost uint6
 		}
 	}
 	if lost < maps-2*5300 {
-		t.Errorf("%d of %d mappings are told as lost, and at most 5,300 fit into each of two buffers", lost, maps)
+		t.Errorf("%d of %d mappings are reported as lost, and at most 5,300 fit into each of two buffers", lost, maps)
 	}
 	return c, lost
 }
@@ -122,7 +122,7 @@ func mapStorm(t *testing.T, after func(*tools.Workload)) (c *capture, lost uint6
 func TestMappingsThatWereNotReportedAreALoss(t *testing.T) {
 	mapStorm(t, func(w *tools.Workload) {
 		time.Sleep(200 * time.Millisecond)
-		w.Say("\n") // what comes now tells what was lost before
+		w.Say("\n") // the next record reports what was lost before
 		w.Until("done")
 	})
 }

@@ -41,7 +41,7 @@ func twoRecordings(t *testing.T, rounds, ms int, args []string, during func(*too
 	return read(t, paths[0]), read(t, paths[1]), did
 }
 
-// sameAsCounted holds a recording without loss against what the threads counted.
+// sameAsCounted compares a recording without loss with what the threads counted.
 func sameAsCounted(t *testing.T, c *capture, did []player) {
 	t.Helper()
 	var calls, voluntary, switches, renames, forks int64
@@ -73,17 +73,17 @@ func sameAsCounted(t *testing.T, c *capture, did []player) {
 	}
 }
 
-// addUp checks that what is there and what is told as lost are what happened, by CPU and kind.
+// addUp checks that recorded and lost events are together what happened, by CPU and kind.
 func addUp(t *testing.T, happened, c *capture) {
 	t.Helper()
 	sums := c.sums()
-	for at, n := range c.told {
+	for at, n := range c.inEnds {
 		if sums[at] != n {
-			t.Errorf("CPU %d, %v: loss events tell of %d, the end of %d", int32(at.cpu), at.kind, sums[at], n)
+			t.Errorf("CPU %d, %v: loss events have %d, the end %d", int32(at.cpu), at.kind, sums[at], n)
 		}
 	}
-	if len(sums) != len(c.told) {
-		t.Errorf("loss events tell of %v, the end of %v", sums, c.told)
+	if len(sums) != len(c.inEnds) {
+		t.Errorf("loss events have %v, the end %v", sums, c.inEnds)
 	}
 	for _, kind := range counted {
 		if happened.skipped(kind) || c.skipped(kind) {
@@ -124,7 +124,7 @@ func TestHandledAndLostAreWhatHappenedInATinyRing(t *testing.T) {
 	addUp(t, all, some)
 	for _, kind := range counted {
 		for _, p := range did {
-			if at := (where{p.cpu, kind}); kind != format.KindFork && kind != format.KindWakeupNew && some.told[at] == 0 {
+			if at := (where{p.cpu, kind}); kind != format.KindFork && kind != format.KindWakeupNew && some.inEnds[at] == 0 {
 				t.Errorf("CPU %d has lost no %v: the test does not test", p.cpu, kind)
 			}
 		}

@@ -55,7 +55,7 @@ func inOrder(all []lost) []lost {
 	return all
 }
 
-// sameLosses says the first thing that two captures tell differently.
+// sameLosses says the first loss that differs in two captures.
 func sameLosses(t *testing.T, what string, got, want []lost) {
 	t.Helper()
 	inOrder(got)
@@ -110,13 +110,13 @@ func TestInfoReportsEveryLoss(t *testing.T) {
 		got[by{where{cpu, names[l.Kind]}, l.Cause}] += l.Count
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || info.Recordings[0].Lost != total {
-		t.Errorf("wprof-info --json tells of %d: %v, the events of %d: %v", info.Recordings[0].Lost, got, total, want)
+		t.Errorf("wprof-info --json has %d: %v, the events %d: %v", info.Recordings[0].Lost, got, total, want)
 	}
 	text := string(tools.Run(t, "wprof-info", c.path))
 	_, after, _ := strings.Cut(text, "\nlost ")
 	line, rows, _ := strings.Cut(after, "\n")
-	if told := strings.ReplaceAll(strings.Fields(line)[0], ",", ""); told != fmt.Sprint(total) {
-		t.Errorf("wprof-info tells of %s lost events, want %d", told, total)
+	if count := strings.ReplaceAll(strings.Fields(line)[0], ",", ""); count != fmt.Sprint(total) {
+		t.Errorf("wprof-info has %s lost events, want %d", count, total)
 	}
 	for _, word := range []string{"cpu0", "switch", "waking", "ring"} {
 		if !strings.Contains(rows, word) {
@@ -131,8 +131,8 @@ func TestFiltersKeepEveryLoss(t *testing.T) {
 		kept := tools.Convert(t, filepath.Join(t.TempDir(), fmt.Sprint(i)), "wprof-filter", append(strings.Fields(args), c.path)...)
 		f := read(t, kept)
 		sameLosses(t, "wprof-filter "+args, f.losses, slices.Clone(c.losses))
-		if fmt.Sprint(f.told) != fmt.Sprint(c.told) {
-			t.Errorf("wprof-filter %s: the end tells of %v, want %v", args, f.told, c.told)
+		if fmt.Sprint(f.inEnds) != fmt.Sprint(c.inEnds) {
+			t.Errorf("wprof-filter %s: the end has %v, want %v", args, f.inEnds, c.inEnds)
 		}
 		tools.Run(t, "wprof-info", "--check", kept)
 	}

@@ -21,9 +21,9 @@ const hang = 2 * time.Minute
 
 // bridge is the way to one browser with one page: see bridge.mjs.
 type bridge struct {
-	stdin  io.WriteCloser
-	told   func(method string, params json.RawMessage)
-	closed chan struct{} // once the browser has ended
+	stdin   io.WriteCloser
+	onEvent func(method string, params json.RawMessage)
+	closed  chan struct{} // once the browser has ended
 
 	mu      sync.Mutex
 	sent    int
@@ -35,7 +35,7 @@ type answer struct {
 	err    error
 }
 
-// message is what the bridge passes, both ways.
+// message is what the bridge passes, in both directions.
 type message struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -45,7 +45,7 @@ type message struct {
 }
 
 // startBridge starts a browser, which ends with the test.
-func startBridge(t testing.TB, width, height int, told func(string, json.RawMessage)) *bridge {
+func startBridge(t testing.TB, width, height int, onEvent func(string, json.RawMessage)) *bridge {
 	t.Helper()
 	// Not t.TempDir: a test's long name would make the names of the browser's sockets too long.
 	folder, err := os.MkdirTemp("", "wprof-page-")
@@ -67,7 +67,7 @@ func startBridge(t testing.TB, width, height int, told func(string, json.RawMess
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start a browser by Node.js: %v; scripts/test installs both", err)
 	}
-	b := &bridge{stdin: stdin, told: told, closed: make(chan struct{}), answers: make(map[int]chan answer)}
+	b := &bridge{stdin: stdin, onEvent: onEvent, closed: make(chan struct{}), answers: make(map[int]chan answer)}
 	go b.listen(stdout)
 	t.Cleanup(func() {
 		_ = stdin.Close()
@@ -129,7 +129,7 @@ func (b *bridge) listen(stdout io.Reader) {
 			continue
 		}
 		if m.Method != "" {
-			b.told(m.Method, m.Params)
+			b.onEvent(m.Method, m.Params)
 			continue
 		}
 		b.mu.Lock()

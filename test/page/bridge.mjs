@@ -4,15 +4,15 @@ import readline from 'node:readline';
 import {Browser} from '../engine/browser.mjs';
 
 const [width, height] = process.argv.slice(2).map(Number);
-const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const send = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 const browser = await Browser.start(width, height);
-browser.told = (method, params) => tell({method, params});
+browser.onEvent = (method, params) => send({method, params});
 for await (const line of readline.createInterface({input: process.stdin})) {
   const {id, method, params} = JSON.parse(line);
   browser.page(method, params).then(
-    (result) => tell({id, result}),
-    (error) => tell({id, error: error.message}),
+    (result) => send({id, result}),
+    (error) => send({id, error: error.message}),
   );
 }
 await browser.close();

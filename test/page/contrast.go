@@ -6,7 +6,7 @@ import (
 )
 
 // Contrast is the ratio of two colours' luminance as WCAG 2 defines it, from 1 to 21. The colours are as computed styles
-// tell them: rgb(12, 34, 56).
+// have them: rgb(12, 34, 56).
 func Contrast(one, other string) (float64, error) {
 	a, err := luminance(one)
 	if err != nil {

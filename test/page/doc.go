@@ -1,3 +1,3 @@
-// Package page drives a page in a headless Chromium, so that tests use a picture as people do: by mouse and keyboard,
-// and judge what is then shown. Chromium and Node.js have to be installed.
+// Package page drives a page in a headless Chromium, so that tests use a page as people do, by mouse and keyboard,
+// and check what is then shown. Chromium and Node.js have to be installed.
 package page

@@ -42,7 +42,7 @@ func Open(t testing.TB, path string) *Page {
 func OpenURL(t testing.TB, address string) *Page {
 	t.Helper()
 	p := &Page{t: t, url: address}
-	p.bridge = startBridge(t, 1280, 800, p.told)
+	p.bridge = startBridge(t, 1280, 800, p.onEvent)
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.call(domain+".enable", struct{}{}, nil)
 	}
@@ -68,7 +68,7 @@ func (p *Page) Reload() {
 	})
 }
 
-// Resize makes the page's window another size, and waits until the page has been told; scale is how many of the screen's
+// Resize makes the page's window another size, and waits until the page has its new size; scale is how many of the screen's
 // pixels a CSS pixel has.
 func (p *Page) Resize(size Size, scale float64) {
 	p.t.Helper()
@@ -151,13 +151,13 @@ func (p *Page) Screenshot(file string) {
 // ConsoleErrors are the errors and warnings so far: exceptions, refused resources, what the page itself logs as such.
 func (p *Page) ConsoleErrors() []string {
 	p.t.Helper()
-	p.Eval("0", nil) // what was logged before is told before
+	p.Eval("0", nil) // what was logged before arrives before
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.errors...)
 }
 
-// Requests are the addresses of all that the page asked for so far, but itself and what is in it (data:, blob:).
+// Requests are the addresses of all that the page has requested so far, but its own and those within it (data:, blob:).
 func (p *Page) Requests() []string {
 	p.t.Helper()
 	p.Eval("0", nil)
@@ -186,8 +186,8 @@ func (p *Page) until(what string, is func() bool) {
 	}
 }
 
-// told keeps what the browser tells without being asked.
-func (p *Page) told(method string, params json.RawMessage) {
+// onEvent keeps events of the browser.
+func (p *Page) onEvent(method string, params json.RawMessage) {
 	var event struct {
 		Type             string // of a console call
 		Args             []struct{ Value, Description any }

@@ -70,10 +70,10 @@ func TestPagePrefersAndResizes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", scheme, got, want)
 		}
 	}
-	p.Eval(`addEventListener('resize', () => { window.told = [innerWidth, devicePixelRatio].join(); })`, nil)
+	p.Eval(`addEventListener('resize', () => { window.resized = [innerWidth, devicePixelRatio].join(); })`, nil)
 	p.Resize(Size{400, 300}, 2)
-	if got := p.Text("told"); got != "400,2" {
-		t.Errorf("the page was told of %s", got)
+	if got := p.Text("resized"); got != "400,2" {
+		t.Errorf("the page has the size %s", got)
 	}
 	file := filepath.Join(t.TempDir(), "p.png")
 	p.Screenshot(file)

@@ -31,7 +31,7 @@ end close=+1s
 	return tools.Convert(t, filepath.Join(dir, "c.wprof"), "wprof-info", "--undump", filepath.Join(dir, "text"))
 }
 
-// TestNoLinkToAFolderIsFollowedInASharedFolder: where others may leave a link, only a link of one's own is one.
+// TestNoLinkToAFolderIsFollowedInASharedFolder: where other users may create links, only the user's own links are followed.
 func TestNoLinkToAFolderIsFollowedInASharedFolder(t *testing.T) {
 	tools.NeedPrivilege(t)
 	capture := smallCapture(t)
@@ -59,7 +59,7 @@ func TestNoLinkToAFolderIsFollowedInASharedFolder(t *testing.T) {
 	}
 }
 
-// TestFolderReplacedByALinkMeanwhile: files come into the folder that was made, wherever it is by then.
+// TestFolderReplacedByALinkMeanwhile: files are written into the folder that was created, wherever it has been moved.
 func TestFolderReplacedByALinkMeanwhile(t *testing.T) {
 	tools.NeedPrivilege(t)
 	stream, err := os.ReadFile(smallCapture(t))

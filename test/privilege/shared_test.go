@@ -131,7 +131,7 @@ func untouched(t testing.TB, victim string) {
 	}
 }
 
-// TestModeAndOwnerWhateverTheUmask looks at a spool while it is written, and at what comes of it.
+// TestModeAndOwnerWhateverTheUmask looks at a spool while it is written, and at the finished capture.
 func TestModeAndOwnerWhateverTheUmask(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for _, umask := range []int{0, 0o22, 0o277, 0o777} {
@@ -159,7 +159,7 @@ func TestModeAndOwnerWhateverTheUmask(t *testing.T) {
 	}
 }
 
-// TestNamesReplacedMeanwhile has an attacker change what stands at the names while root writes there, again and again.
+// TestNamesReplacedMeanwhile has an attacker replace the files at the names again and again while root writes there.
 func TestNamesReplacedMeanwhile(t *testing.T) {
 	tools.NeedPrivilege(t)
 	folder := open(t, 0o777|os.ModeSticky)

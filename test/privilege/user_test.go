@@ -91,7 +91,7 @@ func documented(t testing.TB) []string {
 	return strings.Split(list, ",")
 }
 
-// capable is a wprof-record that has these capabilities for whoever executes it, as setcap(8) gives them.
+// capable is a wprof-record that has these capabilities for everyone who executes it, as setcap(8) gives them.
 func capable(t testing.TB, capabilities []string) string {
 	t.Helper()
 	numbers := map[string]int{
@@ -214,11 +214,11 @@ func owned(t testing.TB, file string, user uint32) {
 	}
 }
 
-// TestFileCapabilitiesOpenNoFilesOfOthers: what lets a recorder look at other users' processes is no leave to read their files.
+// TestFileCapabilitiesOpenNoFilesOfOthers: the capabilities that let a recorder look at other users' processes do not let it read their files.
 func TestFileCapabilitiesOpenNoFilesOfOthers(t *testing.T) {
 	tools.NeedPrivilege(t)
 	tool := capable(t, documented(t))
-	// Whoever gets past the outer folder may do what they like.
+	// Inside the outer folder everything is permitted.
 	private := filepath.Join(open(t, 0o700), "inside")
 	must(t, os.Mkdir(private, 0o755))
 	must(t, os.Chmod(private, 0o755))

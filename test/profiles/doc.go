@@ -1,3 +1,3 @@
-// Package profiles opens what wprof-flame writes of real captures in the programs that it is for, pprof and speedscope, and
-// holds what they show against what a workload measured for itself.
+// Package profiles opens profiles of real captures in pprof and speedscope, and compares what they show with what a
+// workload measured for itself.
 package profiles

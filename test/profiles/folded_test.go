@@ -11,7 +11,7 @@ import (
 	"wprof/test/tools"
 )
 
-// Folded stacks are what others read who know nothing of wprof: speedscope has the same stacks with the same weights.
+// Other programs read folded stacks without knowing wprof: speedscope has the same stacks with the same weights.
 func TestFoldedStacksAreReadByOthers(t *testing.T) {
 	t.Parallel()
 	capture, _, _ := record(t, "rooms")

@@ -44,7 +44,7 @@ func cums(t *testing.T, profile, sampleType, tid string) map[string]int64 {
 		}
 		all[strings.Join(words[5:], " ")] = ns
 	}
-	all[""] = all[tid+"ns"] // pprof gives a number the unit that it is told, whatever it counts
+	all[""] = all[tid+"ns"] // pprof gives a number the requested unit, whatever it counts
 	return all
 }
 

@@ -50,7 +50,7 @@ func decode(t *testing.T, text []byte, to *saved) {
 	}
 }
 
-// each visits the times of a thread in order, with the stack at each; an empty one where nothing is told.
+// each visits the times of a thread in order, with the stack at each; an empty one where there is none.
 func (s *saved) each(p evented, visit func(ns int64, stack []string)) {
 	var stack []string
 	at := p.StartValue

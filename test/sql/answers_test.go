@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// shown is how many rows most questions ask for.
+// shown is how many rows most queries return.
 const shown = 20
 
-// answers are what the questions come to, found without SQL. Rows are in the order that the question asks for.
+// answers are the results of the questions, computed without SQL. Rows are in the order of the query.
 func answers() []func(*capture) [][]any {
 	return []func(*capture) [][]any{
 		longestWaits, latency, wakers, inversions, blocking, waiting, processes, utilisation, migrations, switches, programs, functions,
@@ -256,7 +256,7 @@ func migrations(c *capture) [][]any {
 	return first(rows, -4, 1, 2)
 }
 
-// wasRunnable reports whether a thread that left its CPU in this state had it taken away, or called sched_yield.
+// wasRunnable reports whether a thread that left its CPU in this state was preempted or called sched_yield.
 func wasRunnable(state string) bool { return state == "preempted" || state == "runnable" }
 
 func switches(c *capture) [][]any {
@@ -336,7 +336,7 @@ func functions(c *capture) [][]any {
 	return first(rows, -3, -4, 1, 2)
 }
 
-// first are as many rows as a question asks for, in order of columns, which are counted from 1 and negative for descending.
+// first are as many rows as a query returns, in order of columns, which are counted from 1 and negative for descending.
 func first(rows [][]any, by ...int) [][]any {
 	rows = sorted(rows, by...)
 	return rows[:min(shown, len(rows))]

@@ -1,3 +1,3 @@
-// Package sql asks every query of docs/sql.md of real captures, in DuckDB and in ClickHouse, and holds each number against
-// what it finds in the JSON lines by itself.
+// Package sql runs every query of docs/sql.md on real captures, in DuckDB and in ClickHouse, and compares each number with
+// one computed from the JSON lines.
 package sql

@@ -16,7 +16,7 @@ type block struct {
 	kind string
 }
 
-// isQuestion tells whether a block asks one of the numbered questions.
+// isQuestion reports whether a block is one of the numbered questions.
 func (b *block) isQuestion() bool { return b.kind == "" && b.Name[0] >= '0' && b.Name[0] <= '9' }
 
 // readPage returns the page's blocks of SQL, and its commands.

@@ -18,14 +18,14 @@ type answer struct {
 	Rows    [][]any
 }
 
-// ask runs blocks in an engine, in a folder.
-func ask(t testing.TB, engine, dir string, blocks []block) []answer {
+// runSQL runs blocks in an engine, in a folder.
+func runSQL(t testing.TB, engine, dir string, blocks []block) []answer {
 	t.Helper()
 	in, err := json.Marshal(blocks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := filepath.Abs("testdata/ask.py")
+	script, err := filepath.Abs("testdata/run_sql.py")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func linesByKind(t *testing.T, text []byte) map[string][]map[string]any {
 // rowsOf are the rows of a file without what is empty.
 func rowsOf(t *testing.T, dir, name string) (rows []map[string]any) {
 	t.Helper()
-	a := ask(t, "duckdb", dir, []block{{Name: name, SQL: "SELECT * FROM 'columns/" + name + ".parquet'"}})[0]
+	a := runSQL(t, "duckdb", dir, []block{{Name: name, SQL: "SELECT * FROM 'columns/" + name + ".parquet'"}})[0]
 	for _, values := range a.Rows {
 		row := make(map[string]any)
 		for i, column := range a.Columns {
@@ -158,7 +158,7 @@ func TestBrokenCapturesGiveWholeFiles(t *testing.T) {
 		}
 		blocks, _ := readPage(t)
 		for _, engine := range []string{"duckdb", "chdb"} {
-			ask(t, engine, dir, choose(blocks, func(b *block) bool { return b.kind == "" }))
+			runSQL(t, engine, dir, choose(blocks, func(b *block) bool { return b.kind == "" }))
 		}
 		if rows := rowsOf(t, dir, "session"); len(rows) != 1 || rows[0]["lost"] != nil {
 			t.Errorf("%s: session: %v, want one row that does not tell what was lost", name, rows)
@@ -185,7 +185,7 @@ func TestNoFileBeforeAllAreComplete(t *testing.T) {
 	}
 }
 
-// TestFilesAreTheUsersOwn expects that nobody else may read the files, and that their names are those of the page.
+// TestFilesAreTheUsersOwn expects that no other user may read the files, and that their names are those of the page.
 func TestFilesAreTheUsersOwn(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "columns")

@@ -50,7 +50,7 @@ func TestSnippetsOfTheLinesAgree(t *testing.T) {
 			printed = append(printed, value)
 		}
 	}
-	rows := ask(t, "duckdb", dir, []block{{Name: "json.md", SQL: snippet(t, string(page), "sql")}})[0].Rows
+	rows := runSQL(t, "duckdb", dir, []block{{Name: "json.md", SQL: snippet(t, string(page), "sql")}})[0].Rows
 	if len(rows) != 10 || len(printed) != 10 {
 		t.Fatalf("DuckDB has %d rows, pandas %d:\n%v\n%s", len(rows), len(printed), rows, out)
 	}

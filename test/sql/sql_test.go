@@ -66,7 +66,7 @@ func check(t *testing.T, dir string, c *capture) {
 	main := choose(blocks, func(b *block) bool { return b.kind == "" })
 	questions := choose(blocks, (*block).isQuestion)
 	if len(questions) != len(answers()) {
-		t.Fatalf("the page asks %d questions, this test knows %d", len(questions), len(answers()))
+		t.Fatalf("the page has %d questions, this test knows %d", len(questions), len(answers()))
 	}
 	want := make(map[string][][]any)
 	for i, answer := range answers() {
@@ -76,14 +76,14 @@ func check(t *testing.T, dir string, c *capture) {
 		}
 	}
 	for _, engine := range []string{"duckdb", "chdb"} {
-		got := ask(t, engine, dir, main)
+		got := runSQL(t, engine, dir, main)
 		if len(got) != len(questions) {
 			t.Errorf("%s gave %d answers to %d questions", engine, len(got), len(questions))
 		}
 		compareAll(t, engine, got, want)
 	}
 	if c.start == 0 {
-		compareAll(t, "duckdb on lines", ask(t, "duckdb", dir, onLines(blocks)), want)
+		compareAll(t, "duckdb on lines", runSQL(t, "duckdb", dir, onLines(blocks)), want)
 	}
 }
 
@@ -150,7 +150,7 @@ func equal(got, want any) bool {
 	return got == want
 }
 
-// knowsTheHive holds answers against what the workload did.
+// knowsTheHive compares answers with what the workload did.
 func knowsTheHive(t *testing.T, c *capture) {
 	t.Helper()
 	const children, turns = 60, 3000
@@ -194,7 +194,7 @@ func TestCommandsOfThePage(t *testing.T) {
 	if len(commands) < 4 || len(many) != 1 {
 		t.Fatalf("the page has %d commands and %d queries over several captures", len(commands), len(many))
 	}
-	answer := ask(t, "duckdb", dir, many)[0]
+	answer := runSQL(t, "duckdb", dir, many)[0]
 	if len(answer.Rows) != 2 {
 		t.Fatalf("%v, want a row for each of two captures", answer.Rows)
 	}

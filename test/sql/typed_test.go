@@ -47,7 +47,7 @@ func TestEventTypesHaveColumns(t *testing.T) {
 		{`SELECT cpu, name, args.size FROM 'columns/typed_http_request_2.parquet'`, "[[1 http_request 7]]"},
 		{`SELECT ts, name, args FROM 'columns/typed.parquet'`, "[[500 (lost) {}]]"},
 	} {
-		rows := ask(t, "duckdb", dir, []block{{Name: "typed", SQL: c.sql}})[0].Rows
+		rows := runSQL(t, "duckdb", dir, []block{{Name: "typed", SQL: c.sql}})[0].Rows
 		if got := fmt.Sprint(rows); got != c.want {
 			t.Errorf("%s\ngot  %s\nwant %s", c.sql, got, c.want)
 		}

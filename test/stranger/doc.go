@@ -1,3 +1,3 @@
-// Package stranger holds the format's page to its word: a reader and a writer of captures that were made from FORMAT.md alone, in
-// another language, against the tools.
+// Package stranger tests that FORMAT.md is enough to read and write captures: it compares a reader and a writer in another language,
+// made from that page alone, with the tools.
 package stranger

@@ -87,7 +87,7 @@ func TestCaptureOfAWriterMadeFromThePageIsSoundAndHasItsTimes(t *testing.T) {
 			}
 		}
 	}
-	// What wprof-flame adds up, wprof-info tells of the writer's end block, and wprof-filter counts for its own.
+	// The time that wprof-flame adds up is what wprof-info shows from the writer's end block, and what wprof-filter computes for its own.
 	has(tools.Run(t, "wprof-flame", "--folded", capture), "first-10;[not sampled]_[c] 4000\n", "second-20;[not sampled]_[c] 3500\n",
 		"second-20;waits_[o] 1000\n", "second-20;waits;[runnable]_[o] 1000\n")
 	filtered := tools.Convert(t, filepath.Join(t.TempDir(), "filtered.wprof"), "wprof-filter", capture)

@@ -19,7 +19,7 @@ const (
 	openAt   = time.Second      // CLOCK_MONOTONIC at the opening
 	bootLead = 4 * time.Second  // CLOCK_BOOTTIME - CLOCK_MONOTONIC then
 	wallOpen = 1_700_000_000e9  // the wall clock then, ns
-	jumpAt   = 5 * time.Second  // after the opening, as far as a reading of the clocks tells
+	jumpAt   = 5 * time.Second  // after the opening, as far as a reading of the clocks shows
 	closeAt  = 10 * time.Second // after the opening
 )
 
@@ -55,9 +55,9 @@ func jumped(t *testing.T, boot, set time.Duration) string {
 	return file
 }
 
-// TestClocksJump: times of events go by CLOCK_MONOTONIC, whatever becomes of the other clocks in the window. Where the
+// TestClocksJump: times of events go by CLOCK_MONOTONIC, whatever happens to the other clocks in the window. Where the
 // machine is suspended and where the wall clock is set, wprof-info says so, Perfetto's clocks are right before and after, and
-// filters find what they are asked for.
+// filters find the requested times.
 func TestClocksJump(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -106,7 +106,7 @@ func checkJumps(t *testing.T, file string, boot, set time.Duration, says string)
 	}
 }
 
-// checkMoments asks Perfetto when the thread ran, by its own clock and by the wall's.
+// checkMoments queries in Perfetto when the thread ran, by its own clock and by the wall's.
 func checkMoments(t *testing.T, file string, boot, set time.Duration) {
 	t.Helper()
 	trace := tools.Convert(t, file+".pb", "wprof-perfetto", file)
@@ -116,7 +116,7 @@ func checkMoments(t *testing.T, file string, boot, set time.Duration) {
 		t.Fatalf("the thread runs %d times in the trace, want 2: %v", len(rows), rows)
 	}
 	if set < 0 && -set > jumpAt+boot {
-		set = 0 // the engine cannot tell a clock that goes back: the trace has it run on
+		set = 0 // the engine does not support a clock that goes back: in the trace it runs on
 	}
 	for i, want := range []struct{ boot, wall time.Duration }{
 		{openAt + bootLead + time.Second, time.Second},
@@ -148,7 +148,7 @@ func checkRange(t *testing.T, file string) {
 }
 
 // TestClockSetInTheWindow sets this machine's clock forward by 50 ms while it records, and back at once. The times of
-// threads that sleep meanwhile are not touched by that.
+// threads that sleep meanwhile are not affected.
 func TestClockSetInTheWindow(t *testing.T) {
 	tools.NeedPrivilege(t)
 	const step = 50 * time.Millisecond

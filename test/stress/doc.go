@@ -1,4 +1,4 @@
-// Package stress tests the tools with what machines have and tests seldom do: very many threads, threads that come and go
-// by the hundred thousand, names made of any bytes, ids that are used again, namespaces, clocks that jump, and
-// surroundings where something is missing or scarce.
+// Package stress tests the tools under conditions that are rare in tests but not on machines: very many threads, hundreds of thousands
+// of short threads, names of arbitrary bytes, reused ids, namespaces, clocks that jump, and environments where something is missing or
+// scarce.
 package stress

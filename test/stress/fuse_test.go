@@ -19,8 +19,8 @@ import (
 	"wprof/test/tools"
 )
 
-// TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly: the stream is complete, and its reader knows, before anything that the
-// kernel lets nobody interrupt.
+// TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly: the stream is complete, and its reader knows, before anything
+// uninterruptible begins.
 func TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly(t *testing.T) {
 	tools.NeedPrivilege(t)
 	content, err := os.ReadFile(tools.Path("burns"))

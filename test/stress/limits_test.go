@@ -43,7 +43,7 @@ func isSentence(r tools.Result, has string) error {
 }
 
 // TestFewOpenFiles records with hardly more files than the kernel programs take: what cannot be kept open is counted and
-// said. Below that the recorder refuses before it begins. The other tools get by with 16.
+// reported. With fewer the recorder refuses before it starts. The other tools get by with 16.
 func TestFewOpenFiles(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
@@ -90,7 +90,7 @@ func possibleCPUs(t *testing.T) int {
 	return last - first + 1
 }
 
-// TestACommandKeepsItsLimits: what the recorder does to its own limits is not handed on to what it runs.
+// TestACommandKeepsItsLimits: the recorder changes its own limits, but not those of the command.
 func TestACommandKeepsItsLimits(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()

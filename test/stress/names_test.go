@@ -121,7 +121,7 @@ func TestHostileNamesOfThreadsGoThroughEveryTool(t *testing.T) {
 	textAndBack(t, mine)
 }
 
-// drawnNames holds the engine's names against the threads'. What is not UTF-8 cannot stand there as it is.
+// drawnNames compares the engine's names with the threads'. What is not UTF-8 cannot stand there as it is.
 func drawnNames(t *testing.T, capture string, names []string, tids []int32) {
 	t.Helper()
 	trace := tools.Convert(t, capture+".pb", "wprof-perfetto", "-e", "sched-extras,tidpid", capture)
@@ -152,7 +152,7 @@ func shownAs(name string) string {
 	return b.String()
 }
 
-// readable holds what wprof-info says against terminals and parsers.
+// readable checks that terminals and parsers can read what wprof-info says.
 func readable(t *testing.T, capture string) {
 	t.Helper()
 	printable(t, "wprof-info", tools.Run(t, "wprof-info", capture))

@@ -65,7 +65,7 @@ func nest(t *testing.T, levels int, name string) (threads []called, release func
 }
 
 // TestContainersKnowThreadsByOtherIDs records processes in nested PID namespaces: those that were there before, and those that
-// fork, exec and are renamed meanwhile. Both ids are told, the machine's and the container's, in every tool.
+// fork, exec and are renamed meanwhile. Every tool shows both ids, the machine's and the container's.
 func TestContainersKnowThreadsByOtherIDs(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
@@ -80,22 +80,22 @@ func TestContainersKnowThreadsByOtherIDs(t *testing.T) {
 	})
 	tasks := tasksOf(t, tools.Run(t, "wprof-info", "--dump", file))
 	for _, c := range append(before, during...) {
-		var told []string
+		var seen []string
 		for _, d := range tasks {
 			if d["tid"] == strconv.Itoa(c.tid) && d["comm"] == c.name {
-				told = append(told, strings.Join([]string{d["pid"], d["ns_tid"], d["ns_pid"]}, " "))
+				seen = append(seen, strings.Join([]string{d["pid"], d["ns_tid"], d["ns_pid"]}, " "))
 			}
 		}
 		want := fmt.Sprintf("%d %d %d", c.pid, c.ownTID, c.ownPID)
 		if c.tid == c.ownTID {
 			want = fmt.Sprintf("%d  ", c.pid) // it is in the first namespace
 		}
-		if len(told) == 0 {
-			t.Errorf("thread %v is not told of", c)
+		if len(seen) == 0 {
+			t.Errorf("thread %v has no definition", c)
 		}
-		for _, got := range told {
+		for _, got := range seen {
 			if got != want {
-				t.Errorf("thread %v is told as %q, want %q", c, got, want)
+				t.Errorf("thread %v is defined as %q, want %q", c, got, want)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func checkTrace(t *testing.T, file string, of []called) {
 }
 
 // TestRecordingInsideANamespace records from a PID namespace: everything works that does not choose by process id, and
-// the ids told are the machine's.
+// the ids in the capture are the machine's.
 func TestRecordingInsideANamespace(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestRecordingInsideANamespace(t *testing.T) {
 		}
 	}
 	if own == nil || own["pid"] == "1" {
-		t.Errorf("the recorder is told as %v, want another id outside than the 1 inside", own)
+		t.Errorf("the recorder is defined as %v, want another id outside than the 1 inside", own)
 	}
 	for _, args := range [][]string{{"-p1"}, {"--tid", "1"}} {
 		r := inside(append([]string{"-d100ms", "-o", filepath.Join(t.TempDir(), "no.wprof")}, args...)...)

@@ -63,7 +63,7 @@ func (l *leaving) run(dir, prefix string) {
 	}
 }
 
-// leave runs the programs, and waits until nothing of them is held any more. The mounted ones run once more after that.
+// leave runs the programs, and waits until the recorder has none of their files open. The mounted ones run once more after that.
 func (l *leaving) leave() {
 	l.t.Helper()
 	l.run(l.mounted(), "m-")
@@ -180,7 +180,7 @@ func TestFilesAreReleased(t *testing.T) {
 	}
 }
 
-// TestKilledRecordingNamesDeletedPrograms kills the recorder, whose spool has to have everything with it.
+// TestKilledRecordingNamesDeletedPrograms kills the recorder, whose spool has to contain everything that naming needs.
 func TestKilledRecordingNamesDeletedPrograms(t *testing.T) {
 	t.Parallel()
 	l := &leaving{t: t}

@@ -9,7 +9,7 @@ import (
 	"wprof/test/tools"
 )
 
-// lostOf is how many events of a kind a capture tells as lost.
+// lostOf is how many events of a kind are lost in a capture.
 func lostOf(t *testing.T, path string) map[format.Kind]uint64 {
 	t.Helper()
 	lost := map[format.Kind]uint64{}

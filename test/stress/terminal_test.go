@@ -14,7 +14,7 @@ import (
 	"wprof/test/tools"
 )
 
-// obeyed has what a terminal obeys and what moves the text around it, and a byte that is no character.
+// obeyed has control sequences of a terminal, characters that move the text around them, and a byte that is no character.
 const (
 	obeyed      = "\x1b]0;T\a\x1b[2J\n\r\t\b\u009b31m\u009d0;X\u009c\x7f\u202e\u2066\u200f\u061c\u2028"
 	obeyedBytes = obeyed + "\xff\x9b1m"

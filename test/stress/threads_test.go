@@ -87,7 +87,7 @@ func TestTenThousandThreadsAreAllKnown(t *testing.T) {
 	crowdThroughTools(t, capture, pid, count, switches)
 }
 
-// checkSwitches holds the switches of each thread between its two moments against what it counted.
+// checkSwitches compares the switches of each thread between its two moments with what it counted.
 func checkSwitches(t *testing.T, capture string, did [][]int64, pid string) {
 	t.Helper()
 	type span struct{ n, switches, from, to int64 }
@@ -193,10 +193,10 @@ func TestAHundredThousandForksAreAllThere(t *testing.T) {
 		t.Errorf("the recorder took %d MiB beside its rings", (peak-rings)/mib)
 	}
 	if missing := count - len(forks); missing < 0 || uint64(missing) > lost[format.KindFork] {
-		t.Errorf("%d of %d forks are there, and %d are told as lost", len(forks), count, lost[format.KindFork])
+		t.Errorf("%d of %d forks are there, and %d are reported as lost", len(forks), count, lost[format.KindFork])
 	}
 	if missing := count - exits; missing < 0 || uint64(missing) > lost[format.KindExit]+lost[format.KindFork] {
-		t.Errorf("%d of %d exits are there, and %d are told as lost", exits, count, lost[format.KindExit])
+		t.Errorf("%d of %d exits are there, and %d are reported as lost", exits, count, lost[format.KindExit])
 	}
 	if len(lost) == 0 {
 		for code := range uint64(256) {

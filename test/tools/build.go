@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// C is a program that a test compiles: a workload that knows what it did.
+// C is a program that a test compiles: a workload that counts what it does.
 type C struct {
 	Name, Source string
 	Flags        []string
@@ -118,7 +118,7 @@ func NeedPrivilege(t testing.TB) {
 	}
 }
 
-// Emulated tells whether the CPUs are emulated by a program: late with everything, the more so the busier their host is.
+// Emulated reports whether the CPUs are emulated in software: slow, and slower the busier their host is.
 func Emulated(t testing.TB) bool {
 	t.Helper()
 	text, err := os.ReadFile("/proc/cpuinfo")

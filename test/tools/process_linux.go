@@ -16,8 +16,8 @@ func Status(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// WatchPeak looks at the most memory that a process was resident with (VmHWM) until it has ended, and tells it then, bytes.
-// ru_maxrss would tell that of the test if it is more, because a program inherits it from the process that starts it.
+// WatchPeak looks at the most memory that a process was resident with (VmHWM) until it has ended, and then returns it, bytes.
+// ru_maxrss would be that of the test if it is more, because a program inherits it from the process that starts it.
 func WatchPeak(pid int) func() int64 {
 	peak := make(chan int64, 1)
 	go func() {

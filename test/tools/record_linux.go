@@ -58,7 +58,7 @@ func Start(t testing.TB, args ...string) *Recorder {
 	return r
 }
 
-// hasEnded tells of a process that nobody has waited for yet.
+// hasEnded reports whether a process that has not been waited for has ended.
 func hasEnded(pid int) bool {
 	_, alive := peakBytes(pid)
 	return !alive

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Workload is a program that waits for its turn on standard input and tells what it did on standard output.
+// Workload is a program that waits for commands on standard input and prints what it did on standard output.
 type Workload struct {
 	t     testing.TB
 	cmd   *exec.Cmd

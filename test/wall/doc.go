@@ -1,3 +1,3 @@
-// Package wall holds wall-clock profiles against programs that measure for themselves where their time goes, and tests
-// scripts/wprof-wallclock as its users use it.
+// Package wall compares wall-clock profiles with programs that measure for themselves where their time goes, and tests
+// scripts/wprof-wallclock as its users run it.
 package wall

@@ -134,7 +134,7 @@ func value(t testing.TB, analysis, key string) float64 {
 	return v
 }
 
-// sleeper is a process that does nothing for so many seconds.
+// sleeper is a process that does nothing for that many seconds.
 func sleeper(t testing.TB, seconds string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", seconds)
@@ -241,7 +241,7 @@ func TestProcessOfOneThreadHasOneSetOfFiles(t *testing.T) {
 	text := w.read("nap_single_thread_analysis.txt")
 	window := value(t, text, "window")
 	if window < 0.5 || value(t, text, "threads") != 1 || value(t, text, "total") != window || value(t, text, "sleep") != window || value(t, text, "coverage") != 100 {
-		t.Errorf("a process that sleeps all the time is told as:\n%s", text)
+		t.Errorf("a process that sleeps all the time is reported as:\n%s", text)
 	}
 	if !strings.Contains(text, "nanosleep_[k]") || value(t, text, "recorder CPU") <= 0 {
 		t.Errorf("the analysis does not tell where the thread was, or what the recorder cost:\n%s", text)
@@ -333,7 +333,7 @@ func TestEveryThreadHasItsFilesAndAddsUp(t *testing.T) {
 	}
 }
 
-// A tenth of the bursts or so has a sample: span by span the rest would be told as without one.
+// A tenth of the bursts or so has a sample: span by span the rest would be reported as not sampled.
 func TestShortTimesOnTheCPUAreToldWhereSamplesAre(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
@@ -347,16 +347,16 @@ func TestShortTimesOnTheCPUAreToldWhereSamplesAre(t *testing.T) {
 	}
 	folded := w.read("short.folded")
 	if strings.Contains(folded, "[not sampled]") || strings.Contains(w.read("short.svg"), "[not sampled]") || strings.Contains(text, "not sampled:") {
-		t.Errorf("time on the CPU is told as not sampled:\n%s\n%s", folded, text)
+		t.Errorf("time on the CPU is reported as not sampled:\n%s\n%s", folded, text)
 	}
-	told := 0.0
+	sum := 0.0
 	for line := range strings.Lines(folded) {
 		if strings.Contains(line, "_[c] ") {
-			told += weight(t, line)
+			sum += weight(t, line)
 		}
 	}
-	if math.Abs(told-1e6*onCPU) > 2 || math.Abs(weight(t, folded)-1e6*window) > 2 {
-		t.Errorf("folded stacks tell %.0f us on the CPU of %.0f, and the analysis %v s of %v", told, weight(t, folded), onCPU, window)
+	if math.Abs(sum-1e6*onCPU) > 2 || math.Abs(weight(t, folded)-1e6*window) > 2 {
+		t.Errorf("folded stacks have %.0f us on the CPU of %.0f, and the analysis %v s of %v", sum, weight(t, folded), onCPU, window)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestWaitingForWorkIsNoCoverage(t *testing.T) {
 	text := w.read("idle_single_thread_analysis.txt")
 	idle, window := value(t, text, "waits for work"), value(t, text, "window")
 	if idle < window/2 || value(t, text, "coverage") >= 50 || !strings.Contains(text, "mostly idle") || !strings.Contains(w.stderr.String(), "mostly idle") {
-		t.Errorf("a server without work is told as:\n%s\n%s", text, w.stderr.String())
+		t.Errorf("a server without work is reported as:\n%s\n%s", text, w.stderr.String())
 	}
 }
 
@@ -388,7 +388,7 @@ func TestEndOfTheProcessEndsTheRecording(t *testing.T) {
 	}
 	text := w.read("gone_single_thread_analysis.txt")
 	if got := w.files(); !slices.Equal(got, of("gone")) || value(t, text, "sleep") <= 0 {
-		t.Errorf("it leaves %v, and tells:\n%s", got, text)
+		t.Errorf("it leaves %v, and prints:\n%s", got, text)
 	}
 }
 
@@ -424,7 +424,7 @@ func TestKilledRecordersSpoolBecomesAProfile(t *testing.T) {
 		t.Errorf("the shell has its own word: %s", said)
 	}
 	if text := w.read("killed_single_thread_analysis.txt"); value(t, text, "threads") != 1 || value(t, text, "sleep") <= 0 {
-		t.Errorf("what was recorded is told as:\n%s\n%s", text, w.stderr.String())
+		t.Errorf("what was recorded is reported as:\n%s\n%s", text, w.stderr.String())
 	}
 }
 
@@ -527,10 +527,10 @@ func TestCommandIsRecordedToItsEnd(t *testing.T) {
 	}
 	text := w.read("cmd_single_thread_analysis.txt")
 	if value(t, text, "window") < 0.5 || value(t, text, "threads") != 2 || value(t, text, "of") != 2 {
-		t.Errorf("a shell and its child are told as:\n%s", text)
+		t.Errorf("a shell and its child are reported as:\n%s", text)
 	}
 	if strings.Contains(w.read("cmd.folded"), "wprof-record") {
-		t.Errorf("the recorder, which the command was before, is told as well:\n%s", w.read("cmd.folded"))
+		t.Errorf("the recorder, which the command was before, is reported as well:\n%s", w.read("cmd.folded"))
 	}
 	w = script(t, "--", "true").run()
 	if all, _ := filepath.Glob(w.dir + "/combined_profile_true_*.svg"); len(all) != 1 {

@@ -38,7 +38,7 @@ func startKnown(t *testing.T, seconds float64) *tools.Workload {
 	return w
 }
 
-// work lets the program do its work and returns what its threads tell.
+// work lets the program do its work and returns what its threads print.
 func work(t *testing.T, w *tools.Workload) (all []measured) {
 	t.Helper()
 	w.Say("go\n")
@@ -90,8 +90,8 @@ func folded(t *testing.T, capture string, open int64, m *measured) map[string]in
 	return stacks
 }
 
-// told is what folded stacks tell of a thread in the terms of what it measured, and how much they do not know.
-func told(stacks map[string]int64) (m measured, missing int64) {
+// shown is what folded stacks show of a thread, as the thread measured it, and how much they do not know.
+func shown(stacks map[string]int64) (m measured, missing int64) {
 	for stack, ns := range stacks {
 		m.end += ns
 		switch {
@@ -120,9 +120,9 @@ func TestSharesAreWhatTheProgramMeasured(t *testing.T) {
 	open := window(t, file)
 	for i := range all {
 		m := &all[i]
-		got, missing := told(folded(t, file, open, m))
+		got, missing := shown(folded(t, file, open, m))
 		if got.end != m.lived() {
-			t.Errorf("%s: what is told adds up to %d ns, and it lived for %d ns", m.name, got.end, m.lived())
+			t.Errorf("%s: the stacks add up to %d ns, and it lived for %d ns", m.name, got.end, m.lived())
 		}
 		if missing > m.lived()/8 {
 			t.Errorf("%s: %v of %v are not known", m.name, time.Duration(missing), time.Duration(m.lived()))
@@ -135,8 +135,8 @@ func TestSharesAreWhatTheProgramMeasured(t *testing.T) {
 	mustHaveWorked(t, all)
 }
 
-// compare holds a share of a thread's time against what it measured: two percentage points apart at most, besides what the
-// hypervisor took and what the kernel told nobody: see docs/kernels.md on threads of process 1.
+// compare compares a share of a thread's time with what it measured: two percentage points apart at most, besides what the
+// hypervisor took and switches that the kernel does not report: see docs/kernels.md on threads of process 1.
 func compare(t *testing.T, m *measured, what string, got, want, excused int64) {
 	t.Helper()
 	apart := float64(max(got-want, want-got)-excused) / float64(m.lived())
@@ -148,7 +148,7 @@ func compare(t *testing.T, m *measured, what string, got, want, excused int64) {
 	}
 }
 
-// mustHaveWorked wants every kind of time to have been there: shares of nothing agree always.
+// mustHaveWorked fails without time of every kind: shares of nothing always agree.
 func mustHaveWorked(t *testing.T, all []measured) {
 	t.Helper()
 	for i, name := range []string{"nap50", "waiter", "reader", "syncer"} {

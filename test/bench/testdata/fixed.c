@@ -1,4 +1,4 @@
-/* Does a fixed piece of work again and again, and tells of each when it began and ended (CLOCK_MONOTONIC ns), until its
+/* Does a fixed piece of work again and again, and prints for each when it began and ended (CLOCK_MONOTONIC ns), until its
  * standard input ends.
  *
  *   fixed cpu        sorts numbers, walks through memory

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Several kinds of programs at once, for as many seconds as it is told: processes that wake each other, programs that
+# Several kinds of programs at once, for SECONDS: processes that wake each other, programs that
 # live 20 ms and are deleted, Go programs that compile Go, JavaScript with names from its compiler, an interpreter.
 # Usage: mixed.sh SECONDS FOLDER [stripped]; FOLDER holds short and pingpong, and gets everything that is written. With "stripped",
 # programs that a distribution has stripped of their symbols run too.

@@ -29,7 +29,7 @@ static int tid(void)
 	return syscall(SYS_gettid);
 }
 
-static void told(const char *what, int who, ns_t from, ns_t to)
+static void report(const char *what, int who, ns_t from, ns_t to)
 {
 	printf("%s %d %lld %lld\n", what, who, from, to);
 }
@@ -76,9 +76,9 @@ static void spin(void)
 	ns_t from = now();
 
 	spin_ms(1500);
-	told("spun", tid(), 0, schedstat());
-	told("cpu", tid(), 0, schedstat());
-	told("spin", tid(), from, now());
+	report("spun", tid(), 0, schedstat());
+	report("cpu", tid(), 0, schedstat());
+	report("spin", tid(), from, now());
 }
 
 // Sleeps of 20 ms, one after the other.
@@ -88,7 +88,7 @@ static void nap(void)
 		ns_t from = now();
 
 		pause_ms(20);
-		told("sleep", tid(), from, now());
+		report("sleep", tid(), from, now());
 	}
 }
 
@@ -105,7 +105,7 @@ static void blocked(void)
 			nanosleep(&ts, NULL);
 			_exit(0);
 		}
-		told("blocked", tid(), from, now());
+		report("blocked", tid(), from, now());
 		waitpid(child, NULL, 0);
 	}
 }
@@ -129,7 +129,7 @@ static void stopped(void)
 		waitpid(child, &status, WUNTRACED);
 		from = now();
 		pause_ms(60);
-		told("stopped", child, from, now());
+		report("stopped", child, from, now());
 		kill(child, SIGCONT);
 		waitpid(child, &status, WCONTINUED);
 	}
@@ -147,15 +147,15 @@ static void preempted(void)
 	child = fork();
 	spin_ms(400);
 	if (!child) {
-		told("cpu", tid(), 0, schedstat());
+		report("cpu", tid(), 0, schedstat());
 		exit(0);
 	}
 	waitpid(child, NULL, 0);
-	told("cpu", tid(), 0, schedstat());
-	told("pair", child, from, now());
+	report("cpu", tid(), 0, schedstat());
+	report("pair", child, from, now());
 }
 
-// Two processes hand a byte to and fro; "loops" tells how often.
+// Two processes hand a byte to and fro; "loops" is how often.
 static void pingpong(void)
 {
 	int there[2], back[2], loops = 2000;
@@ -176,8 +176,8 @@ static void pingpong(void)
 		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
 			exit(1);
 	waitpid(child, NULL, 0);
-	told("loops", child, 0, loops);
-	told("pingpong", tid(), from, now());
+	report("loops", child, 0, loops);
+	report("pingpong", tid(), from, now());
 }
 
 // Renames itself, forks and executes.
@@ -195,7 +195,7 @@ static void life(const char *self)
 		_exit(127);
 	}
 	waitpid(child, NULL, 0);
-	told("child", child, 0, 0);
+	report("child", child, 0, 0);
 }
 
 int main(int argc, char **argv)

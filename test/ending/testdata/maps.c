@@ -1,5 +1,5 @@
 /*
- * maps N BYTES: N processes that run generated code, each with a map file of so many bytes, which takes long to read.
+ * maps N BYTES: N processes that run generated code, each with a map file of BYTES bytes, which takes long to read.
  * Prints the names of the files and "ready"; the processes run until they are killed.
  */
 #define _GNU_SOURCE

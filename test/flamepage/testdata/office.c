@@ -1,4 +1,4 @@
-// office THREADS BUSY FOLDER: answers requests in so many threads, each on the CPU for BUSY thousandths of its time, until
+// office THREADS BUSY FOLDER: answers requests in THREADS threads, each on the CPU for BUSY thousandths of its time, until
 // it is killed. It says "ready" once all threads work.
 #include <fcntl.h>
 #include <poll.h>

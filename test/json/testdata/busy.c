@@ -30,7 +30,7 @@ static int tid(void)
 	return syscall(SYS_gettid);
 }
 
-static void told(const char *what, int who, int other, int cpu, ns_t from, ns_t to)
+static void report(const char *what, int who, int other, int cpu, ns_t from, ns_t to)
 {
 	printf("%s %d %d %d %lld %lld\n", what, who, other, cpu, from, to);
 }
@@ -147,7 +147,7 @@ static void sleeps(void)
 		ns_t from = now();
 
 		nap_us(10000);
-		told("sleep", tid(), 0, -1, from, now());
+		report("sleep", tid(), 0, -1, from, now());
 	}
 }
 
@@ -190,7 +190,7 @@ static void wakes(void)
 		must(write(lane[1], "", 1) == 1, "write");
 		while (taken <= i)
 			nap_us(100);
-		told("woken", sleeper, tid(), -1, from, now());
+		report("woken", sleeper, tid(), -1, from, now());
 	}
 	close(lane[1]);
 	pthread_join(t, NULL);
@@ -227,7 +227,7 @@ static void *preempts(void *unused)
 		nap_us(3000);
 		ns_t from = now();
 		spin_us(1000);
-		told("preempted", victim, tid(), the_cpu, from, now());
+		report("preempted", victim, tid(), the_cpu, from, now());
 	}
 	done = 1;
 	return unused;

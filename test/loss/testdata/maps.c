@@ -1,4 +1,4 @@
-/* Maps and unmaps a page of its own program as code COUNT times, each of which perf tells in a record. */
+/* Maps and unmaps a page of its own program as code COUNT times, each of which makes a perf record. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

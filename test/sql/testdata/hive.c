@@ -1,4 +1,4 @@
-// hive does a little of everything that the queries ask about, for about a second: two processes that wake each other, a
+// hive does a little of everything that the queries are about, for about a second: two processes that wake each other, a
 // greedy one with a bad nice value, a real-time thread on the same CPU, and CHILDREN short processes called hive-child.
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * Makes pairs of threads that have the same tid one after the other, by telling the kernel which id it has given last.
+ * Makes pairs of threads that have the same tid one after the other, by setting the id that the kernel has given last.
  * Each naps under a name of its own. Prints "TID NAPS" of each pair, of which the first thread took NAPS and the second
  * twice as many. What was given last is put back at once, so that nobody else on the machine gets such ids.
  */

@@ -2,7 +2,7 @@
  *
  *   known SECONDS FOLDER
  *
- * Prints "ready", waits for a line, and works so long. Then a line a thread: name, tid, begin and end (CLOCK_MONOTONIC ns),
+ * Prints "ready", waits for a line, and works for SECONDS. Then a line a thread: name, tid, begin and end (CLOCK_MONOTONIC ns),
  * CPU time, and time off the CPU in nanosleep, futex, read and fsync (ns); then "done". Ends with its standard input.
  *
  * Time off the CPU in a call is the time between call and return less the thread's CPU time in it. So it includes how long

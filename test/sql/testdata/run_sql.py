@@ -1,4 +1,4 @@
-"""Runs the SQL of a page in an engine: ask.py ENGINE < blocks > answers.
+"""Runs the SQL of a page in an engine: run_sql.py ENGINE < blocks > answers.
 
 blocks is a JSON array of {"name", "sql"} in their order; answers one of {"name", "columns", "rows"} for each that ends in a
 SELECT. chdb spells two things otherwise, as docs/sql.md says.
