@@ -122,12 +122,12 @@ function* cells(batch) {
 // a request that comes before it is instantiated would break the worker for good.
 function workerScope(folder) {
   const read = (url) => fs.readFileSync(path.join(folder, path.basename(new URL(url, 'http://engine/').pathname)));
-  let tell;
-  const instantiated = new Promise((resolve) => { tell = resolve; });
+  let resolveInstantiated;
+  const instantiated = new Promise((resolve) => { resolveInstantiated = resolve; });
   class Instance extends WebAssembly.Instance {
     constructor(module, imports) {
       super(module, imports);
-      if ('trace_processor_rpc_init' in this.exports) setTimeout(tell, 10); // the script's own callback runs first
+      if ('trace_processor_rpc_init' in this.exports) setTimeout(resolveInstantiated, 10); // the script's own callback runs first
     }
   }
   const silent = () => {};

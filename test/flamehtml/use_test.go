@@ -92,7 +92,7 @@ func TestPageZoomsByClickAndKey(t *testing.T) {
 		}
 	}
 	if got := detail(pg, "Time"); got != b.Total {
-		t.Errorf("the details tell %d ns of a frame of %d", got, b.Total)
+		t.Errorf("the details show %d ns of a frame of %d", got, b.Total)
 	}
 	if got := text(pg, "#details .name"); got != b.Name {
 		t.Errorf("the details are of %q, want %q", got, b.Name)

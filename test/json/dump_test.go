@@ -125,7 +125,7 @@ func sorted(words []string) (bare []string, fields map[string]string, flags map[
 	return bare, fields, flags
 }
 
-// wordsOf takes a line apart, and quotes off.
+// wordsOf splits a line into words, without quotes.
 func wordsOf(line string) (words []string, err error) {
 	for line = strings.TrimLeft(line, " "); line != "" && line[0] != '#'; line = strings.TrimLeft(line, " ") {
 		end := strings.IndexAny(line, " \"")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// lines is an output of wprof-json, taken apart.
+// lines is an output of wprof-json, parsed.
 type lines struct {
 	header header
 	stacks []stack
@@ -104,7 +104,7 @@ type derived struct {
 	Chain         *int   `json:"compound_chain_len"`
 }
 
-// readLines takes an output apart. It knows every field, so that a new one makes it fail.
+// readLines parses an output. It knows every field, so that a new one makes it fail.
 func readLines(t *testing.T, out []byte) (l lines) {
 	t.Helper()
 	for line := range bytes.Lines(out) {

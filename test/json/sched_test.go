@@ -21,7 +21,7 @@ func whose(tid, cpu int) onCPU {
 	return onCPU{tid, cpu}
 }
 
-// ranByLines is how long each thread ran, as the switches of an output tell: from the switch that brings it to the next one
+// ranByLines is how long each thread ran, by the switches of an output: from the switch that brings it to the next one
 // of its CPU, from the window's start if nothing has brought it, and to the window's end. A thread that execs in another
 // one's stead goes on as that. The thread that leaves is the one that came before, but the kernel may not report switches from threads of process 1
 // (docs/kernels.md).

@@ -1,7 +1,7 @@
 # Debian's kernels for scripts/test-kernels: sourced by it, not run.
 # shellcheck shell=bash
 
-# What a guest needs beyond its kernel, in any order: modprobe knows what each of them needs.
+# What a guest needs beyond its kernel, in any order: modprobe knows their dependencies.
 guest_modules=(virtio_pci 9pnet_virtio 9p virtio_blk crc32c_generic ext4)
 
 # suite_of VERSION: the part of Debian's archive that has the kernel.
@@ -14,7 +14,7 @@ suite_of() {
 	esac
 }
 
-# fetch_kernel VERSION FOLDER: unpacks the newest package of that version, with its modules in the order of their needs.
+# fetch_kernel VERSION FOLDER: unpacks the newest package of that version, with its modules in the order of their dependencies.
 fetch_kernel() {
 	local version=$1 into=$2 tmp site release
 	[ -e "$into/release" ] && [ -e "$into/brd.ko" ] && return
@@ -64,7 +64,7 @@ unpack_modules() {
 	mkdir -p "$into"
 	depmod -b "$1" "$release"
 	for module in "${guest_modules[@]}"; do
-		# What is no module is built in, or not there in this version and not needed.
+		# A name without a module is built in, or does not exist in this version and is not needed.
 		modprobe -d "$1" -S "$release" --show-depends "$module" 2>/dev/null || true
 	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$into/list"
 	while read -r file; do

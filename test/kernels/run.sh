@@ -39,7 +39,7 @@ while read -r word rest; do
 	short) [ "$boot" != short ] || tests=$rest ;;
 	esac
 done < <(grep -v '^#' "$given/packages"; echo end)
-# There is no way back from it, so it comes last, and in guests alone.
+# It cannot be undone, so it comes last, and only in guests.
 if [ "$boot" = full ] && [ -n "${WPROF_TEST_LOCKDOWN-}" ] && [ -x "$given/tests/test_e2e.test" ] && echo confidentiality >/sys/kernel/security/lockdown; then
 	(cd "$given/src/test/e2e" && "$given/tests/test_e2e.test" -test.v=test2json -test.run '^TestWhatIsMissing') >"$out/lockdown.txt" 2>&1
 fi

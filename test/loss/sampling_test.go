@@ -81,10 +81,10 @@ func TestThrottledSamplingIsALoss(t *testing.T) {
 		}
 	}
 	if throttled == 0 || long < 10e6 {
-		t.Errorf("%d losses tell of %d ns without samples", throttled, long)
+		t.Errorf("%d losses report %d ns without samples", throttled, long)
 	}
 	if text := string(tools.Run(t, "wprof-info", file)); !strings.Contains(text, "throttle") {
-		t.Errorf("wprof-info does not tell of throttling: %s", text)
+		t.Errorf("wprof-info does not report throttling: %s", text)
 	}
 }
 

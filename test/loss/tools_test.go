@@ -236,7 +236,7 @@ func TestLossIsAnExitStatusOfEveryToolWithTheFlag(t *testing.T) {
 	}
 	for _, tool := range []string{"wprof-record", "wprof-info", "wprof-filter", "wprof-symbolize", "wprof-perfetto", "wprof-flame", "wprof-json"} {
 		if page := string(tools.Run(t, tool, "--man")); !strings.Contains(page, "events were lost and") {
-			t.Errorf("the manual page of %s does not tell of the exit status 5", tool)
+			t.Errorf("the manual page of %s does not mention the exit status 5", tool)
 		}
 	}
 	if got := tools.Try(t, time.Minute, nil, "wprof-info", "--dump", "--fail-on-loss", c.path); got.Status != 2 {

@@ -48,7 +48,7 @@ func cums(t *testing.T, profile, sampleType, tid string) map[string]int64 {
 	return all
 }
 
-// Threads that stay in one place are shown there by pprof for as long as they say themselves.
+// For threads that stay in one function, pprof shows the time that they measured themselves.
 func TestPprofTellsWhatThreadsMeasured(t *testing.T) {
 	t.Parallel()
 	threeTimes(t, func() (wrong []string) {
@@ -62,7 +62,7 @@ func TestPprofTellsWhatThreadsMeasured(t *testing.T) {
 		spin := rooms["spin"]
 		on := cums(t, profile, "on_cpu", spin.tid)
 		check("the spinner on the CPU", spin, on[""], spin.cpu, spin.cpu+taken)
-		// All of its samples but a few are in the room, and the times without a sample are nowhere.
+		// Nearly all of its samples are in the room, and times without a sample are in no function.
 		check("the spinner on the CPU in its room", spin, on["spin_room"]+on["[not sampled]"], spin.cpu*9/10, spin.cpu+taken)
 		check("the spinner waiting for the CPU", spin, cums(t, profile, "delay", spin.tid)[""], spin.present-spin.cpu-taken, spin.present-spin.cpu)
 		for name, function := range map[string]string{"nap": "napper", "lock": "locker"} {
@@ -116,7 +116,7 @@ func TestPprofPageDrawsFunctions(t *testing.T) {
 // serve starts pprof's web server, which ends with the test, and waits until it answers.
 func serve(t *testing.T, profile string) string {
 	t.Helper()
-	pprof(t, "-top", profile) // builds the tool, which go tool does not end with itself
+	pprof(t, "-top", profile) // builds the tool first: killing go tool would not end its build
 	path, err := exec.Command("go", "tool", "-n", "pprof").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// answering waits for a server, which says where it will be a little before it is there.
+// answering waits for a server, which prints its address a little before it listens.
 func answering(t *testing.T, at string) string {
 	t.Helper()
 	var err error

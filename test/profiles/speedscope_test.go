@@ -30,7 +30,7 @@ type saved struct {
 	Profiles []evented
 }
 
-// inSpeedscope is what speedscope makes of a capture.
+// inSpeedscope is a capture as speedscope shows it.
 func inSpeedscope(t *testing.T, capture string) *saved {
 	t.Helper()
 	file := tools.Convert(t, filepath.Join(t.TempDir(), "p.speedscope.json"), "wprof-flame", "--speedscope", capture)
@@ -108,7 +108,7 @@ func TestSpeedscopeShowsNapsInOrder(t *testing.T) {
 	})
 }
 
-// What pprof, speedscope and folded stacks tell of one capture is the same, to the nanosecond.
+// pprof, speedscope and folded stacks show the same of one capture, to the nanosecond.
 func TestFormatsTellTheSameTimes(t *testing.T) {
 	t.Parallel()
 	capture, rooms, _ := record(t, "rooms")

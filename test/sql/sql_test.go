@@ -72,7 +72,7 @@ func check(t *testing.T, dir string, c *capture) {
 	for i, answer := range answers() {
 		want[questions[i].Name] = answer(c)
 		if len(want[questions[i].Name]) == 0 && c.start == 0 { // all processes may have been short before
-			t.Errorf("%s: nothing to tell", questions[i].Name)
+			t.Errorf("%s: no rows are expected", questions[i].Name)
 		}
 	}
 	for _, engine := range []string{"duckdb", "chdb"} {

@@ -16,13 +16,13 @@ import (
 	"wprof/test/tools"
 )
 
-// called is what a thread is called outside of its PID namespace and inside.
+// called has the ids of a thread outside of its PID namespace and inside.
 type called struct {
 	name                     string
 	tid, pid, ownTID, ownPID int
 }
 
-// nest runs processes in PID namespaces, levels deep, until release is called, and returns what they say of themselves.
+// nest runs processes in PID namespaces, levels deep, until release is called, and returns the ids that they print.
 func nest(t *testing.T, levels int, name string) (threads []called, release func()) {
 	t.Helper()
 	cmd := exec.Command(tools.Path("nested"), strconv.Itoa(levels), name)
@@ -102,7 +102,7 @@ func TestContainersKnowThreadsByOtherIDs(t *testing.T) {
 	checkReport(t, file, during)
 	checkTrace(t, file, during)
 
-	// A filter goes by the machine's id and hands on the container's.
+	// A filter compares the machine's id, and keeps the container's in its output.
 	deepest := during[len(during)-1]
 	kept := tools.Convert(t, filepath.Join(t.TempDir(), "kept.wprof"), "wprof-filter", "-p", strconv.Itoa(deepest.pid), file)
 	checkReport(t, kept, during[len(during)-1:])
@@ -173,7 +173,7 @@ func checkTrace(t *testing.T, file string, of []called) {
 			}
 		}
 		if !found {
-			t.Errorf("the trace does not tell that thread %d is %d in its namespace", c.tid, c.ownTID)
+			t.Errorf("the trace does not show that thread %d is %d in its namespace", c.tid, c.ownTID)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func built(err error) (status int) {
 }
 
 func build(dir string, programs []C) error {
-	// Others than root are to execute what is in it.
+	// Users other than root execute what is in it.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Pprof runs Go's own pprof to a good end, for five minutes at most. Other profiles than those that it is given, and the
-// user's settings, have no part in it.
+// Pprof runs Go's own pprof, which must succeed within five minutes. It uses only the given profiles, and none of the user's
+// settings.
 func Pprof(t testing.TB, args ...string) (stdout, stderr string) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"tool", "pprof"}, args...)...)

@@ -16,7 +16,7 @@ func Status(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// WatchPeak looks at the most memory that a process was resident with (VmHWM) until it has ended, and then returns it, bytes.
+// WatchPeak polls the peak resident memory of a process (VmHWM) until it has ended, and then returns it, in bytes.
 // ru_maxrss would be that of the test if it is more, because a program inherits it from the process that starts it.
 func WatchPeak(pid int) func() int64 {
 	peak := make(chan int64, 1)

@@ -45,7 +45,7 @@ func Try(t testing.TB, limit time.Duration, stdin []byte, name string, args ...s
 	return r
 }
 
-// Run runs a tool to its end, which must be a good one, and returns its standard output.
+// Run runs a tool, which must succeed, and returns its standard output.
 func Run(t testing.TB, name string, args ...string) []byte {
 	t.Helper()
 	r := Try(t, 10*time.Minute, nil, name, args...)
@@ -55,7 +55,7 @@ func Run(t testing.TB, name string, args ...string) []byte {
 	return r.Stdout
 }
 
-// Convert writes what a tool makes of its arguments to a file and returns its name.
+// Convert writes the output of a tool to a file and returns its name.
 func Convert(t testing.TB, to, name string, args ...string) string {
 	t.Helper()
 	Run(t, name, append([]string{"-o", to}, args...)...)

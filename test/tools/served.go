@@ -34,7 +34,7 @@ type server struct {
 
 // Serve runs a renderer as [Try] does, from its arguments to its exit status, but many runs in one process: that of a build
 // whose main function takes runs from a pipe. A run that ends its process, or does not end in time, has that as its result;
-// the next one gets a new process. The processes end with the one that tests.
+// the next one gets a new process. The processes end with the test process.
 func Serve(t testing.TB, limit time.Duration, stdin []byte, name string, args ...string) Result {
 	t.Helper()
 	one, err := takeServer(name)
@@ -97,7 +97,7 @@ func takeServer(name string) (*server, error) {
 	return one, nil
 }
 
-// buildServers builds the renderers with another cli.Main than theirs.
+// buildServers builds the renderers with a cli.Main that serves runs.
 func buildServers(dir string) error {
 	servers.idle = map[string][]*server{}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

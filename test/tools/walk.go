@@ -10,8 +10,8 @@ import (
 	"wprof/format"
 )
 
-// Walk visits the events of a stream. What begin is, if any, is called before the first one. The reader that it returns
-// is closed, and still says what it has seen.
+// Walk visits the events of a stream. begin, if given, is called before the first one. The returned
+// reader is closed, but its session, end and counts can still be read.
 func Walk(t testing.TB, in io.Reader, visit func(*format.Reader, *format.Event), begin ...func(*format.Reader)) *format.Reader {
 	t.Helper()
 	r, err := format.NewReader(in)

@@ -54,7 +54,7 @@ func (w *Workload) PIDText() string { return strconv.Itoa(w.PID()) }
 func (w *Workload) Say(text string) {
 	w.t.Helper()
 	if _, err := io.WriteString(w.stdin, text); err != nil {
-		w.t.Fatalf("tell %v: %v", w.cmd.Args, err)
+		w.t.Fatalf("write to %v: %v", w.cmd.Args, err)
 	}
 }
 

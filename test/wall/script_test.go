@@ -244,7 +244,7 @@ func TestProcessOfOneThreadHasOneSetOfFiles(t *testing.T) {
 		t.Errorf("a process that sleeps all the time is reported as:\n%s", text)
 	}
 	if !strings.Contains(text, "nanosleep_[k]") || value(t, text, "recorder CPU") <= 0 {
-		t.Errorf("the analysis does not tell where the thread was, or what the recorder cost:\n%s", text)
+		t.Errorf("the analysis does not show where the thread was, or what the recorder cost:\n%s", text)
 	}
 	if got, want := weight(t, w.read("nap.folded")), window*1e6; math.Abs(got-want) > 2 {
 		t.Errorf("folded stacks add up to %.0f us, the window is %.0f", got, want)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that block, each in one way and through a chain of functions that the test knows: outer_WAY, middle_WAY and
+// Threads that block, each in one kind of wait and through a chain of functions that the test knows: outer_WAY, middle_WAY and
 // inner_WAY, and the last one makes the system call itself. Linked statically, and threads made by clone(2), so that
 // every frame from the beginning of the thread has a frame pointer.
 //
@@ -50,7 +50,7 @@ static volatile int word, never;
 static int faulted, synced;     // files
 static char *mapping;
 
-// The C library's system calls have no frame of their own, and so would hide who called them.
+// The C library's system calls have no frame of their own, and so would hide their callers.
 static inline __attribute__((always_inline)) long call(long nr, long a, long b, long c, long d)
 {
 #if defined(__x86_64__)
@@ -158,7 +158,7 @@ CHAINED long inner_fsync(long fd)
 }
 CHAIN(fsync)
 
-// Two lengths, so that a bound between them takes one and leaves the other.
+// Two lengths, so that a threshold between them keeps one and drops the other.
 static void work_nanosleep(void)
 {
 	while (!stop) {
@@ -246,7 +246,7 @@ static long blocked(void)
 	return ru.ru_nvcsw;
 }
 
-// Nothing of the C library here: the threads share what it keeps for one.
+// Nothing of the C library here: the threads share its per-thread data.
 CHAINED int thread(void *arg)
 {
 	struct thread *t = arg;

@@ -1,6 +1,6 @@
 /*
  * Spins 5 ms of its own CPU time in hot(). Every build has another amount of code before hot(), so that the symbols of
- * one build name nothing right in another one.
+ * one build give wrong names in another one.
  */
 #include <time.h>
 

@@ -1,5 +1,5 @@
-// Spends its time in many functions, a random one at a time, from several callers: for samplers to be held against each
-// other. Each call takes some 20 to 200 microseconds, so that samples are independent of each other.
+// Spends its time in many functions, a random one at a time, from several callers: so that samplers can be compared with
+// each other. Each call takes some 20 to 200 microseconds, so that samples are independent of each other.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
 {
 	pthread_t other;
 
-	getchar(); /* until everybody looks */
+	getchar(); /* until all samplers run */
 	until = seconds() + (argc > 1 ? atof(argv[1]) : 1);
 	pthread_create(&other, NULL, run, (void *)7);
 	run(NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A workload that knows what it did: each mode prints one line for each thing it did, "what tid start_ns end_ns",
+// A workload that measures itself: each mode prints one line for each thing it did, "what tid start_ns end_ns",
 // by CLOCK_MONOTONIC, and at its end its own time on the CPU as the kernel accounts it.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -155,7 +155,7 @@ static void preempted(void)
 	report("pair", child, from, now());
 }
 
-// Two processes hand a byte to and fro; "loops" is how often.
+// Two processes pass a byte back and forth; "loops" is how often.
 static void pingpong(void)
 {
 	int there[2], back[2], loops = 2000;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that sleep, and two that pass a byte to and fro. Each notes, again and again, how often the kernel says that it
-// has left its CPU by then (getrusage(2)): stamps FILE SECONDS. FILE holds an array of struct log; a stamp is there when
-// count says so.
+// Threads that sleep, and two that pass a byte back and forth. Each stores, again and again, the kernel's count of switches
+// from it (getrusage(2)): stamps FILE SECONDS. FILE holds an array of struct log, with count stamps each.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * Two threads on each of two CPUs at most hand a byte to and fro, one pair through pipes and the next by futexes, ROUNDS
+ * Two threads on each of two CPUs at most pass a byte back and forth, one pair through pipes and the next by futexes, ROUNDS
  * times, spread over MILLISECONDS (0: as fast as they can). Now and then they change their names and make a process.
  * Prints "ready" when all wait for the line on standard input that lets them begin, then for each thread
  * "TID CPU SWITCHES VOLUNTARY CALLS RENAMES FORKS FROM TO": what the kernel counted as switches away from it between the

@@ -1,5 +1,5 @@
-// Processes in PID namespaces within each other. Each thread says what it is called outside, as the /proc that was
-// mounted there has it, and inside:
+// Processes in PID namespaces within each other. Each thread prints its ids outside, as the /proc that was
+// mounted there shows them, and inside:
 //	NAME host-tid host-pid own-tid own-pid
 // "nested LEVELS NAME" runs until its standard input ends.
 #define _GNU_SOURCE

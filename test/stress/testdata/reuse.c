@@ -1,7 +1,7 @@
 /*
  * Makes pairs of threads that have the same tid one after the other, by setting the id that the kernel has given last.
  * Each naps under a name of its own. Prints "TID NAPS" of each pair, of which the first thread took NAPS and the second
- * twice as many. What was given last is put back at once, so that nobody else on the machine gets such ids.
+ * twice as many. The last id is restored at once, so that no other process gets such ids.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static int set(int to)
 	return pwrite(file, text, n, 0) == n ? 0 : -1;
 }
 
-/* A thread with the tid; false: somebody else was given it, or has it still. */
+/* A thread with the tid; false: another process was given it, or still has it. */
 static int spawn(struct life *l, int tid)
 {
 	pthread_t thread;
@@ -57,7 +57,7 @@ static int spawn(struct life *l, int tid)
 		return 0;
 	set(was);
 	pthread_join(thread, NULL);
-	/* Joining does not wait for the kernel to forget the id. */
+	/* Joining does not wait for the kernel to free the id. */
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/task/%d", l->tid);
 	while (!access(path, F_OK))
@@ -74,13 +74,13 @@ int main(int argc, char **argv)
 		perror("ns_last_pid");
 		return 1;
 	}
-	/* Half the ids away from those that are being given. */
+	/* Half the id space away from the ids in current use. */
 	FILE *most = fopen("/proc/sys/kernel/pid_max", "r");
 	if (!most || fscanf(most, "%d", &far) != 1)
 		return 1;
 	int from = last() + far / 2;
 	for (int done = 0, try = 0; done < pairs && try < 100 * pairs; try++) {
-		/* Who comes between is given the id, and the thread the next one: no other try may want that. */
+		/* A process created in between gets the id, and the thread the next one: no other attempt may use that. */
 		int tid = 1000 + (from + 64 * try) % (far - 1000);
 		struct life first = {"first-life", 0, 3}, second = {"second-life", 0, 6};
 

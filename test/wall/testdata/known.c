@@ -47,8 +47,8 @@ static long long now(clockid_t clock)
 	return t.tv_sec * 1000 * MS + t.tv_nsec;
 }
 
-/* What is measured is a function of its own, so that every moment of it is in its stacks: libc's system calls have no frame
- * pointers, by which the function that calls them is passed over, so it is not that one. */
+/* Each measured call is in a function of its own, which is then in all of its stacks: libc's system calls have no frame
+ * pointers, so the function that calls them directly is missing in stacks. */
 #define MEASURED(call, index) \
 	static __attribute__((noinline)) void in_##call(struct thread *t, struct arguments *a) \
 	{ \
@@ -62,7 +62,7 @@ static long long now(clockid_t clock)
 
 struct arguments {
 	struct timespec time;
-	pthread_mutex_t *lock; /* NULL: wait for what never comes */
+	pthread_mutex_t *lock; /* NULL: wait for a wakeup that never comes */
 	int file;
 	ssize_t result;
 };
@@ -106,7 +106,7 @@ static void take(struct thread *t, pthread_mutex_t *lock)
 	in_futex(t, &a);
 }
 
-/* spin takes so much CPU time. */
+/* spin uses that much CPU time. */
 static void spin(long long ns)
 {
 	long long end = now(CLOCK_THREAD_CPUTIME_ID) + ns;
@@ -127,7 +127,7 @@ static void spin30(struct thread *t)
 	}
 }
 
-/* Sleeps for half of the time, and waits for what never comes for the other half. */
+/* Sleeps for half of the time, and waits for a wakeup that never comes for the other half. */
 static void nap50(struct thread *t)
 {
 	while (goes_on()) {
@@ -178,8 +178,8 @@ static void feeder(struct thread *t)
 	close(feed[1]);
 }
 
-/* Not too often: to the CPU time that the kernel counts belongs what an idle CPU takes from the waking, within an interrupt, to
- * the thread's first instruction, up to tens of microseconds for each wait. The thread does not run yet then. */
+/* Not too often: on an idle CPU the kernel counts as CPU time also the time from the waking, within an interrupt, to the
+ * thread's first instruction, up to tens of microseconds for each wait, in which the thread does not run yet. */
 static void syncer(struct thread *t)
 {
 	char path[4096];
