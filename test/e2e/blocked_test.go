@@ -123,16 +123,16 @@ func (b *blockedRun) tids() (all []int32) {
 
 // wrongUser says what is wrong with the user part of a stack that should be in one of the chains of a thread. The whole
 // of it is compared, from the C library's clone() to the function that makes the system call.
-func wrongUser(s *stackSeen, work string, chains []string) string {
-	for _, chain := range chains {
-		want := chain(work, way)
+func wrongUser(s *stackSeen, work string, waits []string) string {
+	for _, wait := range waits {
+		want := chain(work, wait)
 		if slices.EqualFunc(s.user, want, func(p place, name string) bool {
 			return slices.Contains(p.names, name) && slices.Contains(p.names, p.named)
 		}) {
 			return ""
 		}
 	}
-	return fmt.Sprintf("its user part is in none of %v", chains)
+	return fmt.Sprintf("its user part is in none of the chains of %v", waits)
 }
 
 const notShown = "it is none that /proc has shown"
@@ -160,7 +160,7 @@ func (b *blockedRun) wrongKernel(s *stackSeen, tid int32) string {
 // wrongSwitch says what is wrong with the stack of a thread that has come back, which took it itself. It goes on to the
 // function that switches, and has nothing of the kernel programs that are called there.
 func (b *blockedRun) wrongSwitch(s *stackSeen, name string) string {
-	if wrong := b.wrongStack(s, name, "work_"+name, chains[name]); wrong != "" {
+	if wrong := b.wrongStack(s, name, "work_"+name, waitsOf[name]); wrong != "" {
 		return wrong
 	}
 	if last := s.kernel[len(s.kernel)-1]; last.named != "__schedule" {
@@ -170,7 +170,7 @@ func (b *blockedRun) wrongSwitch(s *stackSeen, name string) string {
 }
 
 // wrongStack says what is wrong with the stack of a thread that is blocked; "" for nothing.
-func (b *blockedRun) wrongStack(s *stackSeen, name, work string, chains []string) string {
+func (b *blockedRun) wrongStack(s *stackSeen, name, work string, waits []string) string {
 	wrong, found := b.known[checkedStack{s, work}]
 	if found {
 		return wrong
@@ -183,7 +183,7 @@ func (b *blockedRun) wrongStack(s *stackSeen, name, work string, chains []string
 	case len(s.kernel) == 0:
 		wrong = "it has no kernel part"
 	default:
-		if wrong = wrongUser(s, work, chains); wrong == "" {
+		if wrong = wrongUser(s, work, waits); wrong == "" {
 			wrong = b.wrongKernel(s, b.threads.tids[name])
 		}
 	}
@@ -287,7 +287,7 @@ func (b *blockedRun) checkStacks(t *testing.T, name string) {
 			continue
 		}
 		right[block.stack]++
-		if wrongUser(block.stack, "work_"+name, chains[name][:1]) == "" {
+		if wrongUser(block.stack, "work_"+name, waitsOf[name][:1]) == "" {
 			inWay++
 		}
 	}
@@ -304,7 +304,7 @@ func (b *blockedRun) checkStacks(t *testing.T, name string) {
 		t.Errorf("%d of %d blocks have a wrong stack:%s\n/proc has shown:%s", wrong.total(), total, wrong, b.procLists(name))
 	}
 	if inWay < (total-unseen)/2 {
-		t.Errorf("only %d of %d blocks are in inner_%s", inWay, total-unseen, chains[name][0])
+		t.Errorf("only %d of %d blocks are in inner_%s", inWay, total-unseen, waitsOf[name][0])
 	}
 }
 

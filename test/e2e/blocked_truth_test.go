@@ -51,8 +51,8 @@ func scanned(line, form string, into ...any) bool {
 	return err == nil && n == len(into)
 }
 
-// chains are the call chains in which a thread of the workload may block: the first is the one that it is there for.
-var chains = map[string][]string{
+// waitsOf are the waits of each thread of the workload: the first is the one that it is there for.
+var waitsOf = map[string][]string{
 	"nanosleep": {"nanosleep"},
 	"pipe":      {"pipe"},
 	"write":     {"nanosleep", "write"},
@@ -62,9 +62,9 @@ var chains = map[string][]string{
 	"fsync":     {"fsync", "dirty"},
 }
 
-// chain is the whole user stack of a thread of the workload that is in inner_WAY, outermost first.
-func chain(work, way string) []string {
-	return []string{"clone", "thread", work, "outer_" + way, "middle_" + way, "inner_" + way}
+// chain is the whole user stack of a thread of the workload that is in inner_WAIT, outermost first.
+func chain(work, wait string) []string {
+	return []string{"clone", "thread", work, "outer_" + wait, "middle_" + wait, "inner_" + wait}
 }
 
 // procStacks are the stacks that /proc has shown of threads while they were blocked, and how often: the address in the

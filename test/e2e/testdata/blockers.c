@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that block, each in one kind of wait and through a chain of functions that the test knows: outer_WAY, middle_WAY and
-// inner_WAY, and the last one makes the system call itself. Linked statically, and threads made by clone(2), so that
+// Threads that block, each in one kind of wait and through a chain of functions that the test knows: outer_WAIT, middle_WAIT and
+// inner_WAIT, and the last one makes the system call itself. Linked statically, and threads made by clone(2), so that
 // every frame from the beginning of the thread has a frame pointer.
 //
 //   blockers run MS [DIR]    block and go on for MS milliseconds; with DIR also on the file system of that folder
