@@ -2,7 +2,7 @@ package perfetto
 
 import "wprof/format"
 
-// annotation is the number of an annotation's name, and its place in annotationNames.
+// annotation is the id of an annotation's name: its index in annotationNames.
 type annotation uint64
 
 const (
@@ -46,7 +46,7 @@ func annotationNames() []string {
 	}
 }
 
-// whyOff names how long a thread was off its CPU by why it was.
+// whyOff returns the annotation for the length of a time off the CPU, by the state in which the thread left.
 func whyOff(s format.State) annotation {
 	for _, why := range [...]struct {
 		state format.State

@@ -80,7 +80,7 @@ func BenchmarkConvert(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/events, "ns/event")
 }
 
-// BenchmarkSamples is a stream of nothing but samples, of which most have a stack that was told before.
+// BenchmarkSamples is a stream of nothing but samples, most of which have a stack that was written before.
 func BenchmarkSamples(b *testing.B) {
 	const n = 200_000
 	stream, _, _ := samplesOf(b, n)

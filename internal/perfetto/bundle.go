@@ -45,12 +45,12 @@ type bundle struct {
 
 type internedName struct{ id, generation, index uint32 }
 
-// lastWaking is what it takes to make the last compact waking a full event.
+// lastWaking has what is needed to turn the last compact waking into a full event.
 type lastWaking struct {
 	times, tids, cpus, prios, names int // lengths of the columns before it
 	before                          uint64
 	waker                           int32
-	wakee                           *task // nil: there is no waking to be made one
+	wakee                           *task // nil: there is no such waking
 	prio                            int32
 	target                          uint64
 }
@@ -103,8 +103,8 @@ func (b *bundle) index(k *task) uint32 {
 	return slot.index
 }
 
-// takes reports whether an event at a time has its place in the bundle: in order, and no compact one at the time of a
-// full one, because the engine would take it first.
+// takes reports whether an event fits into the bundle: in order of time, and no compact one at the same time as a
+// full one, because the engine would process it first.
 func (b *bundle) takes(at uint64, full bool) bool {
 	return at >= b.lastSwitch && at >= b.lastWaking && (full || at > b.lastFull) && b.count < bundleEvents
 }

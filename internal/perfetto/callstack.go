@@ -18,7 +18,7 @@ const (
 	internMappings   = 19
 )
 
-// interned is what a sequence has described since its last reset. It grows with the definitions of one section.
+// interned holds what a sequence has described since its last reset. It grows with the definitions of one section.
 type interned struct {
 	stacks    map[tracks.Key]uint64 // the zero value: all whose definitions are missing
 	notes     map[string]uint64     // frames that are no place in the code
@@ -30,7 +30,7 @@ type interned struct {
 	chain     []uint64 // scratch
 }
 
-// What a map's entry takes in memory besides its text, and how much all sequences of samples may take. A sequence that takes
+// The memory of a map entry besides its text, and the most that all sequences of samples may take. A sequence that reaches
 // its share is reset.
 const (
 	perEntry  = 64
@@ -61,7 +61,7 @@ func stackKey(s *tracks.Stack) tracks.Key {
 	return s.Key
 }
 
-// internStack appends a stack and all of it that was not described yet.
+// internStack appends a stack, and those of its frames that were not described yet.
 func (t *interned) internStack(out []byte, s *tracks.Stack) ([]byte, uint64) {
 	chain := t.chain[:0]
 	note := ""

@@ -48,7 +48,7 @@ func everything() Options {
 	return Options{Sched: true, Threads: true, Arrows: true, Extras: true, TIDPID: true, TimerTicks: true, EmbedStacks: true}
 }
 
-// withArrows are the default options and what Perfetto shows by itself of wakers and preemptions.
+// withArrows are the default options, with the arrows from wakers and preemptors that Perfetto otherwise draws by itself.
 func withArrows() Options {
 	options := DefaultOptions()
 	options.Arrows = true

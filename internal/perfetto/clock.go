@@ -53,7 +53,7 @@ func (c *clock) shown(s *format.ClockSnapshot) *format.ClockSnapshot {
 	return s
 }
 
-// boottime is for times that do not decrease by much: one before a suspend that was passed gets the new difference.
+// boottime converts times that are nearly in order: a time before a suspend that has been passed gets the new difference.
 func (c *clock) boottime(t int64) uint64 {
 	if t >= c.until {
 		c.advance(t)
@@ -76,7 +76,7 @@ func (c *clock) advance(t int64) {
 	}
 }
 
-// earlier is for any time that is not in the future: one before a suspend has the difference that held then.
+// earlier converts any time that is not in the future: a time before a suspend gets the difference of that time.
 func (c *clock) earlier(t int64) uint64 {
 	if n := len(c.past); n == 0 || t >= c.past[n-1].until {
 		return c.boottime(t)

@@ -7,12 +7,12 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Summary is what a conversion came to.
+// Summary is the result of a conversion.
 type Summary struct {
 	Events      int64
 	Bytes       int64 // of the trace
 	SkippedCPUs int64 // events of CPUs with numbers that Perfetto refuses
-	Forgotten   int64 // threads that the trace ends although the stream does not
+	Forgotten   int64 // threads that end in the trace but not in the stream
 	Lost        bool  // events are missing
 }
 

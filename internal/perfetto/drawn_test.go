@@ -49,7 +49,7 @@ func trackMoments(t *testing.T, trace *schema.Trace) []trackMoment {
 		if clock != 0 && clock != clockBoottime {
 			base, known := bases[clockOf{sequence, clock}]
 			if !known {
-				t.Fatalf("packet %d has the time of a clock that was not told", i)
+				t.Fatalf("packet %d has the time of a clock that was not described", i)
 			}
 			at += base.at
 			if base.isIncremental {
@@ -65,7 +65,7 @@ func trackMoments(t *testing.T, trace *schema.Trace) []trackMoment {
 	return all
 }
 
-// checkDrawn holds track events against what the engine needs of them: on each track, taken by time and then in the
+// checkDrawn checks what the engine requires of track events: on each track, ordered by time and then in the
 // order in which they were written, every end is that of the slice that began last, and an arrow ends only after it
 // began.
 func checkDrawn(t *testing.T, trace []byte) {

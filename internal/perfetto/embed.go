@@ -7,14 +7,14 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Sampled stacks are slices: a function lasts from the first sample that finds it to the next one that does not, or to
+// Sampled stacks become slices: a function lasts from the first sample that contains it to the next one that does not, or to
 // the end of the thread's time on the CPU. A slice is written when it ends, so an inner one before the one around it.
 //
 // The engine nests slices by when they begin, and those that begin together in the order in which they were written;
-// what it nests the wrong way round gets the other's length. So a slice around one that was written with the same
+// if it nests two in the wrong order, each gets the other's length. So a slice around one that was written with the same
 // beginning begins 1 ns earlier for each such level, and slices that a sample ends make room for that.
 
-// embedded are the functions in which a thread is, outermost first, by the last sample.
+// embedded holds the functions on a thread's stack in the last sample, outermost first.
 type embedded struct {
 	open []embeddedSlice
 	last int64 // time of the last sample or end, ns of CLOCK_MONOTONIC
@@ -77,7 +77,7 @@ func (w *view) endFrom(t *thread, d *embedded, level int, at int64) {
 	}
 }
 
-// endStale ends what the last sample found one period after it if the next one was due before: without switches nothing
+// endStale ends the functions of the last sample one period after it if the next sample is overdue: without switches nothing
 // else shows that the thread has left its CPU.
 func (w *view) endStale(t *thread, at, period int64) {
 	if d := t.drawn.embedded; d != nil && len(d.open) > 0 && period > 1 && at-d.last > 2*period {
@@ -85,7 +85,7 @@ func (w *view) endStale(t *thread, at, period int64) {
 	}
 }
 
-// endStack ends what samples found in a thread, because it leaves its CPU.
+// endStack ends the functions of a thread's last sample, because it leaves its CPU.
 func (w *view) endStack(t *thread, at int64) {
 	if d := t.drawn.embedded; d != nil && len(d.open) > 0 {
 		at = max(at, d.last+1)
@@ -94,7 +94,7 @@ func (w *view) endStack(t *thread, at int64) {
 	}
 }
 
-// endStacks ends what samples found in all threads.
+// endStacks ends the functions of all threads.
 func (w *view) endStacks() {
 	if !w.on.EmbedStacks {
 		return

@@ -29,7 +29,7 @@ stack 4 frames=1
 
 func embedding() Options { return Options{Sched: true, EmbedStacks: true} }
 
-// A function lasts from the first sample that finds it to the one that does not, or to the end of the time on the CPU.
+// A function lasts from the first sample that contains it to the one that does not, or to the end of the time on the CPU.
 // Where one goes on after one within it that began with it, it begins a nanosecond earlier, and what ended there makes
 // room for it.
 func TestEmbeddedStacksNestOverThreeSamples(t *testing.T) {
@@ -50,7 +50,7 @@ func TestEmbeddedStacksNestOverThreeSamples(t *testing.T) {
 	`)
 }
 
-// Without switches nothing tells that a thread has left its CPU but that it is not sampled any more.
+// Without switches, only the end of its samples shows that a thread has left its CPU.
 func TestEmbeddedStackEndsAPeriodAfterItsLastSample(t *testing.T) {
 	text := strings.Replace(machine, "  cpu 0\n", "  source 1 name=timer period=1000\n  cpu 0\n", 1)
 	trace := writtenWith(t, text+functionsText+`

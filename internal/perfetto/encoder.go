@@ -17,8 +17,8 @@ const (
 	flushNs = int64(500e6)
 )
 
-// encoder is the [tracks.EventEncoder] of Perfetto. It makes the CPUs' tracks and the threads' states of the events, and has a
-// view draw all else.
+// encoder is the [tracks.EventEncoder] of Perfetto. It writes the scheduling events, from which Perfetto derives the CPUs' tracks
+// and the threads' states; its view draws everything else.
 type encoder struct {
 	*trace
 	threads  *threads
@@ -38,7 +38,7 @@ type encoder struct {
 	skipped   int64 // events of CPUs beyond maxCPUs
 }
 
-// cpu is one CPU as Perfetto was shown it. A compact switch takes the CPU from the thread that Perfetto believes to
+// cpu is one CPU as written so far. A compact switch takes the CPU from the thread that Perfetto believes to
 // run, so running is that thread, whatever the stream says. Where they differ, a switch without length comes first.
 type cpu struct {
 	number   uint32
@@ -113,7 +113,7 @@ func (e *encoder) apply(v *tracks.Event) {
 	}
 }
 
-// late takes an event that stands behind its place. It is shown in its own place, unless the CPU has gone on since.
+// late handles an event that stands behind later ones. It is written at its time, unless later events of the CPU are written.
 func (e *encoder) late(v *tracks.Event) {
 	e.now = max(e.now, v.Time)
 	e.endOpening()
@@ -125,7 +125,7 @@ func (e *encoder) late(v *tracks.Event) {
 	e.apply(&tracks.Event{Event: &own, Task: v.Task, Other: v.Other})
 }
 
-// lost ends who runs where switches may be missing, at the last sure point: a thread "(lost)" takes over until an event shows
+// lost handles possibly missing switches: at the last event of a CPU a thread "(lost)" takes it over until an event shows
 // who runs.
 func (e *encoder) lost(v *tracks.Event) {
 	if !timeline.LosesState(v.Event) {
@@ -181,7 +181,7 @@ func (e *encoder) cpu(number uint32) *cpu {
 	return c
 }
 
-// filteredOn is who stands for hidden threads on a CPU.
+// filteredOn returns the placeholder for hidden threads on a CPU.
 func (e *encoder) filteredOn(c *cpu, at int64) *task {
 	if c.filtered == nil {
 		c.filtered = e.standIn(filteredTID, c, "(filtered out)", at)
@@ -189,7 +189,7 @@ func (e *encoder) filteredOn(c *cpu, at int64) *task {
 	return c.filtered
 }
 
-// lostOn is who runs on a CPU while that is not known.
+// lostOn returns the placeholder for the thread on a CPU while that is unknown.
 func (e *encoder) lostOn(c *cpu, at int64) *task {
 	if c.lost == nil {
 		c.lost = e.standIn(lostTID, c, "(lost)", at)
@@ -203,8 +203,8 @@ func (e *encoder) standIn(base int32, c *cpu, name string, at int64) *task {
 	return k
 }
 
-// task is a thread under one name, introduced to Perfetto if it is new; of nil, whose definition is missing, who stands for an
-// unknown one.
+// task returns a thread under one name, and describes it to Perfetto if it is new; for nil, a missing definition, the
+// placeholder for unknown threads.
 func (e *encoder) task(of *tracks.Task, c *cpu) *task {
 	if k := e.threads.get(of); k != nil {
 		return k
@@ -212,7 +212,7 @@ func (e *encoder) task(of *tracks.Task, c *cpu) *task {
 	return e.introduce(of, c, nil)
 }
 
-// introduce describes a thread under a name that was not shown yet. forked, if it is not nil, is called instead of describing
+// introduce describes a thread under a name that was not described yet. forked, if it is not nil, is called instead of describing
 // its process, when the thread is new.
 func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
 	if of == nil {
@@ -253,7 +253,7 @@ func (e *encoder) introduce(of *tracks.Task, c *cpu, forked func(*task)) *task {
 	return k
 }
 
-// thread is the one of a task that something is drawn of. One that no event on a CPU has shown yet is introduced.
+// thread returns the thread of a task, for drawing. One that no event on a CPU has named yet is described to Perfetto.
 func (e *encoder) thread(of *tracks.Task) *task {
 	if k := e.threads.known(of); k != nil {
 		return k
@@ -270,7 +270,7 @@ func (e *encoder) describeKthreadd() {
 	e.kthreadd = true
 }
 
-// freeUnseen ends a thread whose tid another one has now. It ends a moment before, because Perfetto would end the new
+// freeUnseen ends a thread whose tid is reused. It ends 1 ns earlier, because Perfetto would end the new
 // one otherwise.
 func (e *encoder) freeUnseen(c *cpu, t *thread) {
 	at := e.clock.boottime(max(e.now-1, c.last))
@@ -279,14 +279,14 @@ func (e *encoder) freeUnseen(c *cpu, t *thread) {
 	c.bundle.free(at, 0, &task{thread: t, name: []byte(stacks.Unnamed)})
 }
 
-// makeRoom begins a new bundle unless the next event has its place in the current one.
+// makeRoom begins a new bundle unless the next event fits into the current one.
 func (e *encoder) makeRoom(c *cpu, at uint64, full bool) {
 	if !c.bundle.takes(at, full) {
 		e.out = c.bundle.appendPacket(e.out, c.number)
 	}
 }
 
-// Close implements [tracks.Encoder]: every CPU goes to idle, so that nobody seems to run on, and all is written. What is
+// Close implements [tracks.Encoder]: every CPU becomes idle, so that no thread seems to run on, and everything is written. What is
 // unknown from here on is written with the next window, if there is one.
 func (e *encoder) Close(at int64) {
 	e.endOpening()

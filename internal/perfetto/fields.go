@@ -6,8 +6,8 @@ package perfetto
 // engine then takes them: 4 bytes instead of 7. Their numbers are the last ones of two bytes that Perfetto leaves to others.
 //
 // Perfetto shows stacks of track events since v53, in TrackEvent.callstack_iid. An engine that has the field takes its
-// description, if the type is the same. All show the number among the event's arguments, where it is as harmless as it
-// is useless.
+// description, if the type is the same. Every engine also shows the number among the event's arguments, where it has no
+// meaning.
 
 // appendFieldDescriptions appends the descriptions of these fields; the engine takes the first one in a trace.
 func appendFieldDescriptions(out []byte) []byte {

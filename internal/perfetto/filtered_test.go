@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What wprof-filter -p 100 leaves: hidden threads take over CPUs, wake and are woken.
+// Output of wprof-filter -p 100: hidden threads take over CPUs, wake and are woken.
 func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 	rows := look(t, written(t, strings.Replace(machine, "  cpu 0\n", "  history \"wprof-filter -p 100\"\n  cpu 0\n", 1)+`
 		+0 cpu0 state_cpu 2 prio=120
@@ -48,7 +48,7 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 	`)
 }
 
-// A process or thread made by a hidden one belongs to its own process, not to the one that stands for the hidden.
+// A process or thread that a hidden thread creates belongs to its own process, not to the placeholder's.
 func TestChildrenOfHiddenThreads(t *testing.T) {
 	rows := look(t, written(t, machine+`
 		task 10 tid=300 pid=300 comm=child process_comm=child ppid=100 start=11

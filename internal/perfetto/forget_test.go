@@ -39,7 +39,7 @@ func TestThreadsWithoutAnEndAreEnded(t *testing.T) {
 	if err := d.Close(v.Time); err != nil {
 		t.Fatal(err)
 	}
-	// All that have left for the last time go first, so half of those that are left are alive.
+	// All that have exited are forgotten first, so half of the remaining ones are alive.
 	if n := e.threads.forgotten; n == 0 || n > threads/2 {
 		t.Errorf("%d living threads were forgotten", n)
 	}

@@ -32,7 +32,7 @@ func TestFlippedBytesLeaveAWellFormedTrace(t *testing.T) {
 	}
 }
 
-// hostile is an event whose every field is taken from a list of bytes, so that a fuzzer reaches the encoder's states
+// hostile builds an event with every field taken from a list of bytes, so that a fuzzer reaches the encoder's states
 // without having to find valid blocks first.
 func hostile(b []byte, e *format.Event) []byte {
 	take := func() uint64 {
@@ -64,7 +64,7 @@ func hostile(b []byte, e *format.Event) []byte {
 	return b
 }
 
-// fixed are definitions, some of which name what is not defined.
+// fixed are definitions, some of which refer to undefined ids.
 type fixed []*format.Task
 
 func (f fixed) EventType(uint32) *format.EventType { return nil }
@@ -106,7 +106,7 @@ func (fixed) Module(id uint32) *format.Module {
 
 func (fixed) Clocks() []*format.ClockSnapshot { return nil }
 
-// fed is an encoder, and what draws the events that it is given for it, from time 1000 on.
+// fed returns an encoder and the drawer that feeds it, from time 1000 on.
 func fed(t testing.TB, w io.Writer, defs tracks.Definitions, options Options, s *format.Session) (*encoder, *tracks.Drawer) {
 	t.Helper()
 	e := newEncoder(w, options)
@@ -144,7 +144,7 @@ func FuzzEncoder(f *testing.F) {
 	})
 }
 
-// checkOrder holds a trace against what the engine needs of it: the switches of a CPU never go back in time.
+// checkOrder checks that the switches of a CPU never go back in time, which the engine requires.
 func checkOrder(t *testing.T, trace []byte) {
 	t.Helper()
 	decoded := new(schema.Trace)

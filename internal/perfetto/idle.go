@@ -6,7 +6,7 @@ import (
 	"wprof/internal/tracks"
 )
 
-// idleTracks show what each CPU does while no thread runs on it. They stand together in a group of their own.
+// idleTracks show when each CPU was idle, and what interrupts did then. They are in a group of their own.
 type idleTracks struct {
 	group      uint64
 	generation uint32 // of the sequence, when the group was described

@@ -48,7 +48,7 @@ func (w *view) instant(k, object *task, i *tracks.Instant) {
 	w.out = w.seq.put(w.out, w.clock.earlier(i.At))
 }
 
-// sample draws a sample: as a moment, or as what goes on in the thread from then on.
+// sample draws a sample: as an instant, or as slices that begin or continue there.
 func (w *view) sample(k *task, s *tracks.Sample, period int64) {
 	if !k.isReal() {
 		return

@@ -26,7 +26,7 @@ type itemKey struct {
 	unit    string
 }
 
-// onRecording is the place of tracks for what is known of the recording itself.
+// onRecording is the place of tracks for losses, gaps and late events.
 const onRecording = format.TypeTrack(-1)
 
 // groupKey is a process, or the name of a group; the one of the recording has neither.

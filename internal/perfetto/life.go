@@ -6,7 +6,7 @@ import (
 	"wprof/internal/tracks"
 )
 
-// applyRare takes the events that are few.
+// applyRare handles the infrequent events.
 func (e *encoder) applyRare(v *tracks.Event) {
 	c := e.cpu(v.CPU)
 	if v.Kind == format.KindCPULeft && v.CPU == format.AllCPUs {
@@ -52,7 +52,7 @@ func (e *encoder) full(v *tracks.Event, c *cpu, write func(ts uint64)) {
 	c.last = v.Time
 }
 
-// handOver gives a CPU to a thread without an event that shows it. As a CPU's first switch it comes from idle.
+// handOver writes a switch to a thread for which there is no event. A CPU's first switch comes from idle.
 func (e *encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32) {
 	if c.running == nil {
 		e.firstSwitch(c, at, e.threads.idle, 120, 0, next, prio)
@@ -61,7 +61,7 @@ func (e *encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32
 	e.give(c, at, state, next, prio)
 }
 
-// fork makes a thread. With a hidden parent it is introduced as any other thread, because Perfetto would make it a
+// fork writes the fork of a thread. With a hidden parent it is described like any other thread, because Perfetto would make it a
 // part of the parent's process.
 func (e *encoder) fork(v *tracks.Event, c *cpu) {
 	if v.Flags&format.FlagObject == 0 {
@@ -84,7 +84,7 @@ func (e *encoder) fork(v *tracks.Event, c *cpu) {
 	})
 }
 
-// wakeupNew makes a new thread runnable, which for Perfetto it is from its fork on.
+// wakeupNew writes the first wakeup of a thread. For Perfetto it is runnable since its fork.
 func (e *encoder) wakeupNew(v *tracks.Event, c *cpu) {
 	if v.Flags&format.FlagObject == 0 {
 		return
@@ -106,7 +106,7 @@ func (e *encoder) rename(v *tracks.Event, c *cpu) {
 	}
 }
 
-// exec runs a new program. A thread that is not its process's leader takes over the leader's tid: the thread by the
+// exec writes an exec. A thread that is not its process's leader takes over the leader's tid: the thread with the
 // old tid ends, and the leader goes on in its place.
 func (e *encoder) exec(v *tracks.Event, c *cpu) {
 	before, after := e.task(v.Other, c), e.task(v.Task, c)
@@ -130,7 +130,7 @@ func (e *encoder) describeCommand(v *tracks.Event, of *tracks.Task) {
 	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, of.Def, commandWords(of.Command), nil)
 }
 
-// free forgets a thread that Perfetto knows.
+// free writes the end of a thread that Perfetto knows, and forgets it.
 func (e *encoder) free(v *tracks.Event, c *cpu) {
 	if v.Task == nil {
 		return

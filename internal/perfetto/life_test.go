@@ -66,9 +66,9 @@ func TestForkExecRenameExitFree(t *testing.T) {
 
 func TestUsedAgainTidIsAnotherThread(t *testing.T) {
 	for what, free := range map[string]string{
-		"freed":                 "+1200 cpu0 free 10",
-		"its free was not told": "",
-		"only its fork was not": "+1200 cpu0 free 10",
+		"freed":                     "+1200 cpu0 free 10",
+		"its free was not recorded": "",
+		"only its fork was not":     "+1200 cpu0 free 10",
 	} {
 		fork := "+1250 cpu0 fork 2 child=11"
 		if what == "only its fork was not" {
@@ -94,7 +94,7 @@ func TestUsedAgainTidIsAnotherThread(t *testing.T) {
 }
 
 // A thread that is not the leader executes: it goes on under the leader's tid.
-// The recorder tells the definition that the thread had under the leader's id just before as the one before the exec.
+// The recorder writes the thread's last definition under the leader's id as the one before the exec.
 func TestExecByAnotherThreadUnderTheLeadersName(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		task 8 tid=100 pid=100 comm=side process_comm=ping ppid=1 start=5 continues=3

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/tracks"
 )
 
-// label is the number of what a task is called in annotations; 0: it is nil, or was not introduced.
+// label returns the id of a task's name in annotations; 0: it is nil, or was not described.
 func (w *view) label(of *tracks.Task) uint64 {
 	k := w.threads.known(of)
 	if k == nil {
@@ -21,7 +21,7 @@ func (w *view) label(of *tracks.Task) uint64 {
 	return k.names.label
 }
 
-// changeName is the number of the name of an instant at which a task is woken or preempted.
+// changeName returns the id of the name of an instant at which a task is woken or preempted.
 func (w *view) changeName(kind tracks.InstantKind, k *task) uint64 {
 	w.refresh(k)
 	id := &k.names.wakes
@@ -40,7 +40,7 @@ func (w *view) refresh(k *task) {
 	}
 }
 
-// called is a task's name, with its ids if those are wanted.
+// called returns a task's name, with its ids if requested.
 func (w *view) called(k *task) string {
 	if k.tid == 0 {
 		return "idle"
@@ -55,7 +55,7 @@ func (w *view) called(k *task) string {
 	return name
 }
 
-// onCPU is the number of the name of a slice on a CPU.
+// onCPU returns the id of the name of a slice on a CPU.
 func (w *view) onCPU(cpu uint32, open bool) uint64 {
 	if open {
 		return w.name("on CPU " + strconv.Itoa(int(cpu)) + stillOpen)
@@ -76,19 +76,19 @@ func (w *view) onCPU(cpu uint32, open bool) uint64 {
 // stillOpen marks what had not ended when the window closed.
 const stillOpen = " (open)"
 
-// cpuName is the number of a CPU's name, as of a generation of the sequence.
+// cpuName is the id of a CPU's name, valid in one generation of the sequence.
 type cpuName struct {
 	generation uint32
 	name       uint64
 }
 
-// stateText are the numbers of a state.
+// stateText holds the ids of a state's texts.
 type stateText struct {
 	text uint64
 	name uint64 // of a block in it of which no stack was taken
 }
 
-// stateOf returns the numbers of a state, which it describes if it is new.
+// stateOf returns the ids of a state's texts, which it describes if they are new.
 func (w *view) stateOf(state format.State) stateText {
 	if known, found := w.seq.states[state]; found {
 		return known
@@ -98,7 +98,7 @@ func (w *view) stateOf(state format.State) stateText {
 	return of
 }
 
-// name is the number of a name, for those that are rare.
+// name returns the id of a name; for rare ones, because it is looked up in a map.
 func (w *view) name(name string) (id uint64) {
 	w.out, id = w.seq.name(w.out, name)
 	return id

@@ -8,13 +8,13 @@ import (
 	"wprof/test/engine"
 )
 
-// drawnSlice is a slice as the engine is told of it, in this order.
+// drawnSlice is a slice as written for the engine, in this order.
 type drawnSlice struct {
 	name     string
 	from, to uint64 // equal: an instant
 }
 
-// drawnOn is a trace of one track with slices, each written whole.
+// drawnOn returns a trace of one track with slices, each written whole.
 func drawnOn(t *testing.T, slices ...drawnSlice) string {
 	t.Helper()
 	var s sequence
@@ -40,7 +40,7 @@ func drawnOn(t *testing.T, slices ...drawnSlice) string {
 	return name
 }
 
-// Why the writer keeps two rules: the engine takes what breaks them without a word, and gets the lengths wrong.
+// The reason for two rules of the writer: if they are broken, the engine reports no error and gets the lengths wrong.
 func TestEngineNestsByTimeAndOrder(t *testing.T) {
 	for _, c := range []struct {
 		what   string

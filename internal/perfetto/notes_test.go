@@ -13,7 +13,7 @@ const noteSQL = `select track.name as track, slice.name as name, ts - 1500000000
 	extract_arg(arg_set_id, 'debug.count') as count, extract_arg(arg_set_id, 'debug.cause') as cause,
 	extract_arg(arg_set_id, 'debug.kind') as kind from slice join track on track.id = track_id order by ts, track, name`
 
-// What ran on a CPU ends where a loss begins, and goes on with the first event that tells who runs.
+// The thread on a CPU ends where a loss begins; the CPU's track continues with the first event that names its thread.
 func TestLossEndsWhatRan(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		+1000 cpu0 switch 2 next=4 prev_state=S prev_prio=120 next_prio=120

@@ -7,11 +7,11 @@ import (
 	"wprof/internal/tracks"
 )
 
-// opening is a state under construction: what the records of one time say of CPUs and of threads that are on none.
+// opening is a state under construction: the running and the off-CPU threads in the state records of one time.
 type opening struct {
 	pending bool
 	at      int64
-	first   bool // it opens a window: a CPU that it lacks is run by someone hidden
+	first   bool // it opens a window: a CPU without a record runs a hidden thread
 	known   bool // from records, or the stream went through a filter
 	online  []uint32
 	running []runs
@@ -47,7 +47,7 @@ func (e *encoder) Open(at int64, s *format.Session) {
 	}
 }
 
-// state takes one record of a state. Those marked open stand at the end and say what the window's close does anyway.
+// state handles one state record. Those marked open are at the end and repeat what closing the window does.
 func (e *encoder) state(v *tracks.Event) {
 	if v.Flags&format.FlagOpen != 0 || v.Flags&format.FlagSubject == 0 {
 		return
@@ -75,12 +75,12 @@ func (e *encoder) state(v *tracks.Event) {
 	o.off = append(o.off, one)
 }
 
-// endOpening shows what differs from what Perfetto has been shown: at a window's opening everything, in the middle of
+// endOpening writes what differs from the state written so far: at a window's opening everything, in the middle of
 // it only what was lost before.
 //
-// A thread that is off the CPU needs a row in thread_state. A task state packet makes exactly that, but it knows only
-// R, S, D, T and Z. For idle kernel threads (I), traced (t) and parked (P) ones, the only thing that leaves the right
-// row is a switch: on one CPU, before its first thread, they run one after the other for no time.
+// A thread that is off the CPU needs a row in thread_state. A task state packet adds one, but has only the states
+// R, S, D, T and Z. For idle kernel threads (I), traced (t) and parked (P) ones, only a switch adds the right
+// row: on one CPU, before its first thread, they run one after the other for no time.
 func (e *encoder) endOpening() {
 	o := &e.opening
 	if !o.pending {
@@ -118,7 +118,7 @@ func (e *encoder) showRunning() {
 	}
 }
 
-// left is the state in which a thread has left its CPU, as far as the opening says.
+// left returns the state in which a thread has left its CPU, as far as the opening contains it.
 func (o *opening) left(t *thread) shown {
 	if t != nil && t.isReal() {
 		for _, f := range o.off {
@@ -130,7 +130,7 @@ func (o *opening) left(t *thread) shown {
 	return shownUnknown
 }
 
-// chain runs the threads whose state only a switch can show for no time on a CPU, and returns the state in which the
+// chain writes zero-length runs of the threads whose state only a switch can show, and returns the state in which the
 // last one leaves it.
 func (e *encoder) chain(c *cpu, state shown) shown {
 	for _, f := range e.opening.off {
@@ -150,7 +150,7 @@ func (e *encoder) replace(c *cpu, state shown, next *task, prio int32) {
 	e.handOver(c, e.opening.at, int64(state), next, prio)
 }
 
-// showOff shows a thread that is off the CPU. One that is runnable because someone woke it shows who.
+// showOff writes the state of a thread that is off the CPU, with its waker if it was woken.
 func (e *encoder) showOff(f off) {
 	at := e.clock.boottime(e.opening.at)
 	if e.endUnknown(f.task.thread, at) {
@@ -171,7 +171,7 @@ func (e *encoder) showOff(f off) {
 	}
 }
 
-// hideOthers gives CPUs that the state lacks to someone hidden: a filter has removed who runs there.
+// hideOthers gives CPUs without a state record to the placeholder for hidden threads: a filter has removed their threads.
 func (e *encoder) hideOthers() {
 	o := &e.opening
 	for _, number := range o.online {

@@ -10,22 +10,22 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Options are what a trace shows.
+// Options select what a trace shows.
 type Options struct {
-	Sched       bool // scheduling: CPUs, thread states, Perfetto's wakeup arrows
+	Sched       bool // scheduling: CPUs, thread states, and the wakeup arrows that Perfetto derives
 	Threads     bool // the thread view: what each thread does, as slices on a track of its own
-	Arrows      bool // who wakes and preempts whom; drawn anyway without scheduling, by which Perfetto shows it itself
+	Arrows      bool // arrows of wakeups and preemptions; always drawn without Sched, with which Perfetto derives its own
 	Extras      bool // all annotations of the thread view
 	TIDPID      bool // thread and process ids in it
 	TimerTicks  bool // an instant for each sample
 	EmbedStacks bool // sampled stacks as slices
 
-	// BlockedMin is the length from which a time blocked is drawn; negative: those that have a stack are, and those of a
-	// millisecond, but none of an idle kernel thread.
+	// BlockedMin is the minimum length of a drawn block; negative: all blocks with a stack are drawn, and those from a
+	// millisecond on, except those of idle kernel threads.
 	BlockedMin time.Duration
 }
 
-// blockedAnyway is how long a block is that is worth a slice although nobody took its stack.
+// blockedAnyway is the minimum length of a block without a stack that is drawn.
 const blockedAnyway = time.Millisecond
 
 // DefaultOptions are the default options.
@@ -58,8 +58,8 @@ func Features() []string {
 	return names
 }
 
-// Set switches features on, or off with no- before them, by lists of valid names with commas between. The last word on
-// a feature counts.
+// Set switches features on, or off with the prefix no-, by comma-separated lists of valid names. The last setting of
+// a feature wins.
 func (o *Options) Set(lists []string) {
 	all := features()
 	for _, list := range lists {
@@ -72,16 +72,16 @@ func (o *Options) Set(lists []string) {
 	}
 }
 
-// drawn are the options of what is drawn.
+// drawn returns the options for package tracks.
 func (o *Options) drawn() tracks.Options {
 	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, Wants: o.wants}
 }
 
-// view reports whether anything is drawn of threads but their states.
+// view reports whether anything but scheduling is drawn.
 func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
 
-// wants reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself. A kernel thread that is idle has
-// nothing to wait for.
+// wants reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself. An idle kernel thread waits for
+// nothing.
 func (o *Options) wants(s *tracks.Slice) bool {
 	if !o.Threads || s.Kind != timeline.SpanBlocked {
 		return false

@@ -91,7 +91,7 @@ func appendClockSnapshot(out []byte, s *format.ClockSnapshot) []byte {
 	return out
 }
 
-// appendProcess appends what makes a thread one of its process. Perfetto names a process by the first word of its
+// appendProcess appends the assignment of a thread to its process. Perfetto names a process by the first word of its
 // command line. The thread's own name is left out if it may change: Perfetto would prefer it to every later one.
 func appendProcess(out []byte, at uint64, d *format.Task, command [][]byte, name []byte) []byte {
 	out, packet := beginTimedPacket(out, at)
@@ -113,10 +113,10 @@ func appendProcess(out []byte, at uint64, d *format.Task, command [][]byte, name
 	return out
 }
 
-// kthreaddPID is the pid of the kernel's thread that makes all its others.
+// kthreaddPID is the pid of kthreadd, which creates all other kernel threads.
 const kthreaddPID = 2
 
-// appendParent appends the name of a process of which no thread is shown.
+// appendParent appends the name of a process none of whose threads is described.
 func appendParent(out []byte, at uint64, pid int32, name string) []byte {
 	out, packet := beginTimedPacket(out, at)
 	out, tree := begin(out, packetProcessTree)
@@ -144,7 +144,7 @@ func appendCommand(out []byte, words [][]byte, name []byte) []byte {
 	return out
 }
 
-// appendStandIn makes a thread that stands for what is not known.
+// appendStandIn appends a placeholder thread for hidden or unknown ones.
 func appendStandIn(out []byte, at uint64, k *task) []byte {
 	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, nil, k.name)
 }
@@ -172,7 +172,7 @@ func taskState(raw shown) uint64 {
 	return 0
 }
 
-// appendTaskState says in which state a thread is without a switch that led to it. One without a name keeps its own.
+// appendTaskState appends the state of a thread without a switch into it. A thread without a name keeps its name.
 func appendTaskState(out []byte, at uint64, cpu uint32, k *task, prio int32, state uint64) []byte {
 	out, packet := beginTimedPacket(out, at)
 	out, event := begin(out, packetTaskState)

@@ -95,7 +95,7 @@ func (m *machineSim) event(kind format.Kind, cpu, thread int, args ...uint64) {
 	m.must(m.w.Write(&e))
 }
 
-// step lets something happen on a CPU.
+// step makes one event on a CPU.
 func (m *machineSim) step() {
 	m.at += m.random.Int64N(3000) + 1
 	if m.random.IntN(200) == 0 {
@@ -118,7 +118,7 @@ func (m *machineSim) step() {
 	}
 }
 
-// change lets a CPU go on with another thread that can run, if there is one, or with idle.
+// change switches a CPU to another runnable thread, if there is one, or to idle.
 func (m *machineSim) change(cpu int) {
 	next := 0
 	for _, i := range m.random.Perm(simThreads) {
@@ -151,14 +151,14 @@ func (m *machineSim) change(cpu int) {
 	m.running[cpu] = next
 }
 
-// arrowTold is an arrow that timeline tells.
-type arrowTold struct {
+// arrow is an arrow that timeline reports.
+type arrow struct {
 	from, to     int64
 	source, dest string
 }
 
-// told are the wakeups and preemptions that timeline tells of a stream: those with a thread at the end that ran.
-func told(t *testing.T, stream []byte) (wakeups, preemptions []arrowTold) {
+// timelineArrows returns the wakeups and preemptions of a stream that timeline reports and whose target thread ran afterwards.
+func timelineArrows(t *testing.T, stream []byte) (wakeups, preemptions []arrow) {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))
 	if err != nil {
@@ -171,17 +171,17 @@ func told(t *testing.T, stream []byte) (wakeups, preemptions []arrowTold) {
 		}
 		return fmt.Sprintf("Idle CPU %d", cpu)
 	}
-	took := map[string]string{} // who took a CPU, by whom it was taken from and when
+	took := map[string]string{} // preemptor, by preempted thread and time
 	spans := timeline.NewSpans(r, func(s *timeline.Span) {
 		if s.Kind != timeline.SpanRunning {
 			return
 		}
 		to := string(s.Thread.Def.Comm)
 		if s.Off.Woken != 0 && s.Off.Waker != 0 {
-			wakeups = append(wakeups, arrowTold{s.Off.Woken, s.From, name(s.Off.Waker, s.Off.WakerCPU), to})
+			wakeups = append(wakeups, arrow{s.Off.Woken, s.From, name(s.Off.Waker, s.Off.WakerCPU), to})
 		}
 		if s.Off.Preempted {
-			preemptions = append(preemptions, arrowTold{s.Off.Since, s.From, took[fmt.Sprint(to, s.Off.Since)], to})
+			preemptions = append(preemptions, arrow{s.Off.Since, s.From, took[fmt.Sprint(to, s.Off.Since)], to})
 		}
 	})
 	spans.NewSection(r.Session())
@@ -210,7 +210,7 @@ const randomFlowSQL = `with placed as (select slice.id as id, slice.name as name
 	select a.place as source, a.ts as ts, b.place as dest, b.ts as dest_ts
 	from flow join placed a on slice_out = a.id join placed b on slice_in = b.id where a.name glob '%s *' order by a.ts, dest`
 
-// randomStateSQL is what differs between the slices of threads and what the engine makes of the scheduling.
+// randomStateSQL selects the differences between the slices of threads and the states that the engine derives from scheduling.
 const randomStateSQL = `with drawn as (select utid, s.ts as ts, s.dur as dur, s.name as name from slice s join thread_track t on t.id = s.track_id
 	where depth = 0 and (s.name glob 'on CPU *' or s.name glob 'blocked*')),
 	states as (select utid, ts, iif(dur < 0, (select end_ts from trace_bounds) - ts, dur) as dur, state from thread_state
@@ -219,21 +219,21 @@ const randomStateSQL = `with drawn as (select utid, s.ts as ts, s.dur as dur, s.
 	where state is null or (state = 'Running') != (name glob 'on CPU *')
 	union all select 'state only', states.utid, states.ts, states.dur, state from states left join drawn using (utid, ts, dur) where name is null`
 
-func arrowRows(rows []engine.Row) (all []arrowTold) {
+func arrowRows(rows []engine.Row) (all []arrow) {
 	for _, row := range rows {
-		all = append(all, arrowTold{row["ts"].(int64), row["dest_ts"].(int64), row["source"].(string), row["dest"].(string)})
+		all = append(all, arrow{row["ts"].(int64), row["dest_ts"].(int64), row["source"].(string), row["dest"].(string)})
 	}
 	return all
 }
 
-func sortArrows(all []arrowTold) []arrowTold {
-	slices.SortFunc(all, func(a, b arrowTold) int {
+func sortArrows(all []arrow) []arrow {
+	slices.SortFunc(all, func(a, b arrow) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.dest, b.dest))
 	})
 	return all
 }
 
-// At random: arrows connect what timeline says, and the slices of a thread are as long as what Perfetto itself makes of
+// At random: arrows are those that timeline reports, and the slices of a thread are as long as the states that Perfetto derives from
 // the scheduling.
 func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 	for seed := range uint64(4) {
@@ -252,12 +252,12 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 		rows := look(t, trace, fmt.Sprintf(randomFlowSQL, "wakes"), fmt.Sprintf(randomFlowSQL, "preempts"), randomStateSQL,
 			`select sum(slice.name glob 'on CPU *') as running, sum(slice.name glob 'blocked*') as blocked, max(depth) as depth
 				from slice join thread_track t on t.id = track_id`)
-		wakeups, preemptions := told(t, stream)
+		wakeups, preemptions := timelineArrows(t, stream)
 		if want, got := sortArrows(wakeups), sortArrows(arrowRows(rows[2])); !slices.Equal(got, want) || len(got) < 300 {
-			t.Errorf("seed %d: %d arrows of wakeups, timeline tells %d", seed, len(got), len(want))
+			t.Errorf("seed %d: %d arrows of wakeups, timeline reports %d", seed, len(got), len(want))
 		}
 		if want, got := sortArrows(preemptions), sortArrows(arrowRows(rows[3])); !slices.Equal(got, want) || len(got) < 100 {
-			t.Errorf("seed %d: %d arrows of preemptions, timeline tells %d", seed, len(got), len(want))
+			t.Errorf("seed %d: %d arrows of preemptions, timeline reports %d", seed, len(got), len(want))
 		}
 		for _, row := range rows[4][:min(len(rows[4]), 5)] {
 			t.Errorf("seed %d: %v", seed, row)
@@ -268,7 +268,7 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 	}
 }
 
-// The slices of the default options, which are written in a different way, are as long.
+// The slices of the default options, which have a different encoding, have the same lengths.
 func TestSlicesWithoutArrowsAgreeWithThreadState(t *testing.T) {
 	for seed := range uint64(4) {
 		options := DefaultOptions()

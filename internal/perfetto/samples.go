@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// samplesSequence is the first of the sequences that samples have, one for each source: what decides when samples
-	// are taken is a default of all packets of a sequence.
+	// samplesSequence is the first of the sequences of samples, one for each source: what triggers the samples
+	// is a default of all packets of a sequence.
 	samplesSequence = 2
-	// maxSources bounds their number. Samples of more sources, and of unknown ones, share one.
+	// maxSources bounds their number. Samples of further sources, and of unknown ones, share one sequence.
 	maxSources = 16
 	// A trace that is cut at its front shows stacks from the next reset on. It repeats what is interned, so it waits
 	// until that is little of what has been written.
@@ -41,7 +41,7 @@ type sampler struct {
 	nextBytes int64
 }
 
-// newSection forgets what ids mean.
+// newSection is called when ids change their meaning.
 func (s *samples) newSection(sources []*format.Source) {
 	s.sources = make(map[uint64]*format.Source, len(sources))
 	for _, source := range slices.Backward(sources) { // the first one of an id counts
@@ -53,7 +53,7 @@ func (s *samples) newSection(sources []*format.Source) {
 	}
 }
 
-// sampler finds the source that an event names; 0 stands for all that no session describes.
+// sampler returns the source with an id; 0 stands for all that no session describes.
 func (s *samples) sampler(id uint64) *sampler {
 	one := s.samplers[id]
 	if one != nil && one.described {
@@ -103,7 +103,7 @@ func (e *encoder) Sample(v *tracks.Sample) {
 	e.view.sample(k, v, int64(s.period))
 }
 
-// callstack is what a sequence calls a stack, described before if it is new.
+// callstack returns a sequence's id of a stack, which it describes if it is new.
 func (e *encoder) callstack(s *sampler, stack *tracks.Stack) uint64 {
 	if known, found := s.interned.known(stack); found {
 		return known
@@ -120,7 +120,7 @@ func (e *encoder) callstack(s *sampler, stack *tracks.Stack) uint64 {
 	return number
 }
 
-// reset forgets from time to time what was interned, and reports whether it did.
+// reset forgets what was interned if a reset is due, and reports whether it did.
 func (s *sampler) reset(t, written int64) bool {
 	if s.interned.stacks != nil && (t < s.next || written < s.nextBytes) {
 		return false
@@ -130,7 +130,7 @@ func (s *sampler) reset(t, written int64) bool {
 	return true
 }
 
-// appendDefaults begins the sequence anew and describes what decides when its samples are taken.
+// appendDefaults restarts the sequence and describes what triggers its samples.
 func (s *sampler) appendDefaults(out []byte) []byte {
 	out, packet := begin(out, tracePacket)
 	out = appendUint(out, packetSequence, s.sequence)

@@ -103,7 +103,7 @@ func TestSamplesHaveTheirStacks(t *testing.T) {
 	compare(t, "time sampled", rows[7], "cpu value", "0 5e+07\n1 1e+07\n")
 }
 
-// What a filter hid, what came late, and what a damaged stream does not define.
+// Samples of hidden threads, late samples, and samples whose definitions were lost to damage.
 func TestSamplesOfHiddenLateAndLost(t *testing.T) {
 	rows := look(t, written(t, sampled+code+`
 		stack 9 frames=1,77
@@ -262,7 +262,7 @@ func TestEveryFunctionHasItsSamples(t *testing.T) {
 	}
 }
 
-// What was interned is told again from time to time, so that a trace without its beginning still has its stacks.
+// Interned data is repeated from time to time, so that a trace without its beginning still has its stacks.
 func TestSamplesWithoutTheBeginning(t *testing.T) {
 	stream, _, _ := samplesOf(t, 200_000)
 	trace, err := convert(t, stream, schedOnly())
@@ -296,7 +296,7 @@ func TestSamplesWithoutTheBeginning(t *testing.T) {
 	}
 }
 
-// A stack that nobody records does not make the trace large.
+// A stack that is deeper than any recorder takes does not make the trace large.
 func TestHostileStacksAreBounded(t *testing.T) {
 	frames := strings.Repeat("1,", 200_000) + "1"
 	rows := look(t, written(t, sampled+`

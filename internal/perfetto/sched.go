@@ -8,7 +8,7 @@ import (
 // This file is the hot path. A conversion takes 60 to 100 ns an event, of which most is decoding, and allocates nothing
 // for an event; BenchmarkConvert and BenchmarkDecode measure both.
 
-// switched is a switch from one thread to the next, of which filters may have hidden one.
+// switched writes a switch. Filters may have hidden one of its threads.
 func (e *encoder) switched(v *tracks.Event) {
 	c := e.cpu(v.CPU)
 	if c == nil {
@@ -27,7 +27,7 @@ func (e *encoder) switched(v *tracks.Event) {
 	e.give(c, v.Time, state, next, prio)
 }
 
-// sides are an event's own thread and the other one, or who stands for them.
+// sides returns the two threads of an event, or their placeholders.
 func (e *encoder) sides(v *tracks.Event, c *cpu) (subject, object *task) {
 	if v.Flags&format.FlagsVisible == format.FlagsVisible {
 		return e.task(v.Task, c), e.task(v.Other, c)
@@ -38,7 +38,7 @@ func (e *encoder) sides(v *tracks.Event, c *cpu) (subject, object *task) {
 	return e.filteredOn(c, v.Time), e.task(v.Other, c)
 }
 
-// give hands a CPU from the thread that Perfetto believes to run there to another one.
+// give writes a switch from the thread that Perfetto believes to run on a CPU to another one.
 func (e *encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
 	if !c.running.isReal() {
 		state = c.running.leaves()
@@ -49,7 +49,7 @@ func (e *encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
 	e.ran(c, at, state, next)
 }
 
-// firstSwitch is a CPU's first one, which Perfetto needs in full.
+// firstSwitch writes a CPU's first switch, which Perfetto needs in full.
 func (e *encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, state int64, next *task, prio int32) {
 	if !prev.isReal() {
 		state = prev.leaves()
@@ -71,8 +71,8 @@ func (e *encoder) ran(c *cpu, at int64, state int64, next *task) {
 	c.last = at
 }
 
-// waking is a wakee's way from blocked to runnable. Perfetto takes who runs on the CPU for the waker; where that is
-// someone else, the full event names the waker.
+// waking writes a waking. Perfetto takes the thread that runs on the CPU for the waker; where that is
+// another thread, the full event names the waker.
 func (e *encoder) waking(v *tracks.Event) {
 	c := e.cpu(v.CPU)
 	if c == nil || v.Flags&format.FlagObject == 0 {
@@ -95,7 +95,7 @@ func (e *encoder) waking(v *tracks.Event) {
 	c.last = v.Time
 }
 
-// woken is what Perfetto makes of a waking: a thread that it takes for running or runnable stays so.
+// woken updates a thread's state as Perfetto does: one that it takes for running or runnable stays so.
 func (e *encoder) woken(k *task, ts uint64) {
 	if k.shown == shownUnknown {
 		e.endUnknown(k.thread, ts)

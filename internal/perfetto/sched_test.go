@@ -6,7 +6,7 @@ import (
 	"wprof/test/engine"
 )
 
-// look lets the engine judge a trace and returns what it holds of CPUs and of threads.
+// look loads a trace into the engine and returns its slices of CPUs and its states of threads.
 func look(t *testing.T, trace string, more ...string) [][]engine.Row {
 	t.Helper()
 	engine.CheckStats(t, trace)
@@ -54,7 +54,7 @@ func TestOpeningShowsWhoIsRunnableAndWhoWokeIt(t *testing.T) {
 	`)
 }
 
-// Two threads hand a token to and fro on two CPUs, one of them is preempted, one goes into other states.
+// Two threads pass a token back and forth on two CPUs, one of them is preempted, one enters other states.
 func TestStatesAndWakersToTheNanosecond(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		+1000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1

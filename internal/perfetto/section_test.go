@@ -13,7 +13,7 @@ import (
 	"wprof/test/engine"
 )
 
-// The second window opens after a suspend of 7 s: BOOTTIME has gained them, and the threads kept their identity.
+// The second window opens after a suspend of 7 s, by which BOOTTIME has advanced; the threads keep their identity.
 const secondWindow = `
 section host=test boot_id=b kernel_release=6.18.0 machine=x86_64 open=10002000000 close=+1000000
   cpu 0

@@ -25,11 +25,11 @@ const (
 	viewResetBytes    = 128 << 10 // with viewResetNs; alone it takes viewResetMaximum
 	viewResetMaximum  = 2 << 20
 	viewResetMultiple = 16
-	// viewInternedMaximum bounds what is remembered of names, which a stream of nothing but new ones would fill: bytes
+	// viewInternedMaximum bounds the memory of names, which a stream of nothing but new ones would fill: bytes
 	viewInternedMaximum = 48 << 20
 )
 
-// sequence is one that packets of the thread view belong to, and what it has described since the last reset.
+// sequence is a packet sequence of the thread view, with what it has described since the last reset.
 type sequence struct {
 	id, clock  uint64
 	ids        uint64 // the last one that was given to a sequence of the view
@@ -50,8 +50,8 @@ type sequence struct {
 	body        []byte // of the TrackEvent under construction
 }
 
-// due reports whether it is time for a reset. It is called with every event, so it looks only after some bytes more, without
-// which nothing else changes.
+// due reports whether it is time for a reset. It is called with every event, so it checks only after some more bytes, without
+// which the answer stays the same.
 func (s *sequence) due(t, written int64) bool {
 	if s.generation != 0 && !s.stale && written < s.looked+viewResetBytes/16 {
 		return false
@@ -159,12 +159,12 @@ const (
 	internTexts       = 29
 )
 
-// name is the number of an event's name.
+// name returns the id of an event's name.
 func (s *sequence) name(out []byte, name string) ([]byte, uint64) {
 	return s.intern(out, s.names, internEventNames, name)
 }
 
-// text is the number of an annotation's value.
+// text returns the id of an annotation's value.
 func (s *sequence) text(out []byte, text string) ([]byte, uint64) {
 	return s.intern(out, s.texts, internTexts, text)
 }
@@ -269,7 +269,7 @@ func (s *sequence) arrow(field, id uint64) {
 	s.body = appendUint(s.body, field, id)
 }
 
-// put appends the event as a packet. Times before the last reset are written by the clock of all.
+// put appends the event as a packet. Times before the last reset are written with the trace's default clock.
 func (s *sequence) put(out []byte, at uint64) []byte {
 	var space [32]byte
 	head := append(space[:0], packetTimestamp<<3)

@@ -8,7 +8,7 @@ import (
 // The slices of a thread's track lie end to end, because a thread's spans do. So no two overlap or start together, and
 // each is written whole when its span has ended.
 
-// ran draws a time on the CPU, on a sequence of the thread's own unless there are texts.
+// ran draws a time on the CPU, on the thread's own sequence unless it has texts.
 func (w *view) ran(t *thread, s *tracks.Slice) {
 	from, to := w.clock.earlier(s.From), w.clock.earlier(s.To)
 	var own *threadSequence
@@ -48,7 +48,7 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	w.out = w.seq.finish(w.out, w.track(t), to)
 }
 
-// blocked draws a time in which a thread could not run.
+// blocked draws a time in which a thread was blocked.
 func (w *view) blocked(t *thread, s *tracks.Slice) {
 	track := w.track(t)
 	of, state := w.stackOf(s.Stack), w.stateOf(s.State)
@@ -78,7 +78,7 @@ func (w *view) blocked(t *thread, s *tracks.Slice) {
 	w.out = w.seq.finish(w.out, track, w.clock.earlier(s.To))
 }
 
-// extraTexts are the numbers of texts that the extras need.
+// extraTexts holds the ids of the texts of extra annotations.
 type extraTexts struct{ state, from, to uint64 }
 
 func (w *view) extras(s *tracks.Slice) (x extraTexts) {

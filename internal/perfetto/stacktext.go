@@ -10,14 +10,14 @@ import (
 // maxStackText bounds the text of a stack in bytes.
 const maxStackText = 16 << 10
 
-// stackText are the numbers of a stack.
+// stackText holds the ids of a stack's texts.
 type stackText struct {
 	name      uint64 // of a block in it; 0: no function is known
 	text      uint64 // its functions, innermost first; 0: none
 	callstack uint64
 }
 
-// stackOf returns the numbers of a stack, which it describes if it is new; of nil none.
+// stackOf returns the ids of a stack's texts, which it describes if they are new; for nil all are 0.
 func (w *view) stackOf(s *tracks.Stack) (of stackText) {
 	if s == nil {
 		return of
@@ -39,7 +39,7 @@ func (w *view) stackOf(s *tracks.Stack) (of stackText) {
 	return of
 }
 
-// annotateStack gives the event at hand a stack: as a text, and in the form that engines after v52 make flame graphs of.
+// annotateStack gives the current event a stack: as a text, and in the form from which engines after v52 make flame graphs.
 func (w *view) annotateStack(of stackText) {
 	if of.text != 0 {
 		w.seq.value(annStack, of.text)
@@ -49,7 +49,7 @@ func (w *view) annotateStack(of stackText) {
 	}
 }
 
-// joined are functions, given outermost first, with the innermost one first.
+// joined returns the functions, which are given outermost first, as one text with the innermost first.
 func joined(functions []string) string {
 	var b strings.Builder
 	for i := len(functions) - 1; i >= 0; i-- {

@@ -10,14 +10,14 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Threads that stand for what is not known. Linux gives no tid above 1<<22 (PID_MAX_LIMIT in
+// Placeholder threads. Linux gives no tid above 1<<22 (PID_MAX_LIMIT in
 // include/linux/threads.h), so theirs cannot collide. Each CPU has its own, because one thread cannot run on two.
 const (
 	filteredTID = 1<<22 + 1
 	lostTID     = filteredTID + maxCPUs
 )
 
-// thread is one thread as Perfetto was shown it.
+// thread is one thread as described to Perfetto.
 type thread struct {
 	tid, pid     int32
 	nsTID, nsPID int32 // in its own PID namespace; 0: that is the first one
@@ -27,10 +27,10 @@ type thread struct {
 	drawn        drawn
 }
 
-// isReal reports whether it is a thread and not the idle one or one that stands for others.
+// isReal reports whether it is neither idle nor a placeholder.
 func (t *thread) isReal() bool { return t.tid != 0 && t.tid < filteredTID }
 
-// leaves is the state in which one that is not real leaves a CPU, whatever the stream says: for idle what the kernel says.
+// leaves returns the state in which a thread that is not real leaves a CPU, whatever the stream contains: for idle the kernel's.
 func (t *thread) leaves() int64 {
 	if t.tid == 0 {
 		return 0
@@ -47,7 +47,7 @@ const (
 	shownUnknown // it left a CPU, or was hidden, and it is not known how
 )
 
-// task is a thread under one name, as Perfetto knows it.
+// task is a thread under one name, as described to Perfetto.
 type task struct {
 	*thread
 	name       []byte // valid UTF-8
@@ -73,7 +73,7 @@ func newThreads() *threads {
 	return t
 }
 
-// get is a task that was introduced; nil: it was not, or it is nil.
+// get returns a task that was described; nil: it was not, or it is nil.
 func (t *threads) get(of *tracks.Task) *task {
 	if of == nil {
 		return nil
@@ -84,7 +84,7 @@ func (t *threads) get(of *tracks.Task) *task {
 	return nil
 }
 
-// known is a task of which the thread was introduced, perhaps under another name; nil: it was not.
+// known returns a task whose thread was described, perhaps under another name; nil: it was not.
 func (t *threads) known(of *tracks.Task) *task {
 	if of == nil {
 		return nil
@@ -101,7 +101,7 @@ func (t *threads) known(of *tracks.Task) *task {
 	return nil
 }
 
-// put makes a task one of a thread.
+// put assigns a task to a thread.
 func (t *threads) put(of *tracks.Task, is *thread) *task {
 	k := t.newTask(is, stacks.Printable(of.Def.Comm, stacks.Unnamed))
 	of.Own = k
@@ -117,15 +117,15 @@ func (t *threads) newTask(of *thread, name []byte) *task {
 	return &task{thread: of, name: name, id: t.nextID, generation: t.generation}
 }
 
-// sorted are all threads by tid.
+// sorted returns all threads by tid.
 func (t *threads) sorted() []*thread {
 	all := slices.Collect(maps.Values(t.byTID))
 	slices.SortFunc(all, func(a, b *thread) int { return cmp.Compare(a.tid, b.tid) })
 	return all
 }
 
-// rawState is a state as the kernel numbers it in sched_switch since 4.14, one bit of it: Perfetto prints all that are
-// set. What newer kernels report as uninterruptible, or do not report at all, goes by that.
+// rawState converts a state to the kernel's number in sched_switch since 4.14, with one bit only: Perfetto prints all that are
+// set. States that newer kernels report as uninterruptible, or not at all, become uninterruptible.
 func rawState(s format.State) int64 {
 	for _, bit := range [...]format.State{
 		format.StateZombie, format.StateDead, format.StateTraced, format.StateStopped, format.StateIdle,

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// threadSequence is one for the slices on a CPU of a single thread, which are most of a trace. They follow each other in
+// threadSequence is the packet sequence of a single thread's slices on CPUs, which are most of a trace. They follow each other in
 // time, so each time counts from the one before, and the track need not be repeated.
 type threadSequence struct {
 	id, clock  uint64
@@ -15,7 +15,7 @@ type threadSequence struct {
 	names      []uint64
 }
 
-// ownSequence is the sequence of a thread for slices from a time on, announced to Perfetto if it does not know it.
+// ownSequence returns the sequence of a thread for slices from a time on, and describes it to Perfetto if it is new.
 func (w *view) ownSequence(t *thread, at uint64) *threadSequence {
 	q := &t.drawn.own
 	if q.generation != w.seq.generation || at < q.last {
@@ -46,7 +46,7 @@ func (q *threadSequence) announce(w *view, track, at uint64) {
 	w.seq.repeats += int64(len(out) - before)
 }
 
-// name is the number of the name of a slice on a CPU.
+// name returns the id of the name of a slice on a CPU.
 func (q *threadSequence) name(w *view, cpu uint32, open bool) uint64 {
 	id := 2*uint64(cpu) + 1
 	if open {

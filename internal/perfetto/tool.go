@@ -2,7 +2,7 @@ package perfetto
 
 import "wprof/internal/cli"
 
-// largeTrace is the size in bytes from which the interface takes its time: 8 million events load in half a minute and
+// largeTrace is the size in bytes from which the user interface is slow: 8 million events load in half a minute and
 // take 1.3 GB. docs/wprof-perfetto.md has what was measured.
 const largeTrace = 64 << 20
 

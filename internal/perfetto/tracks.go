@@ -18,13 +18,13 @@ const (
 	counterUnitName = 6
 )
 
-// newUUID numbers a track.
+// newUUID returns the id of a new track.
 func (w *view) newUUID() uint64 {
 	w.uuids++
 	return w.uuids
 }
 
-// track is a thread's own track, described to Perfetto if it does not know it.
+// track returns a thread's own track, and describes it to Perfetto if it is new.
 func (w *view) track(t *thread) uint64 {
 	d := &t.drawn
 	if d.generation == w.seq.generation {
@@ -48,7 +48,7 @@ func (w *view) track(t *thread) uint64 {
 	return d.track
 }
 
-// stackTrack is the track of a thread's sampled stacks, below its own: instants there would come between them.
+// stackTrack returns the track of a thread's sampled stacks. It is below the thread's own, whose instants would break the nesting.
 func (w *view) stackTrack(t *thread) uint64 {
 	d := &t.drawn
 	if d.stackGeneration == w.seq.generation {

@@ -7,15 +7,15 @@ import (
 	"wprof/internal/tracks"
 )
 
-// A state that says "unknown" is NULL in thread_state, which the interface shows as Unknown. No switch leads there
-// without the engine counting an error: it takes every combination of the kernel's bits for a state, and any other
-// number for damage. Task states have a value for it, which is refused. But of two threads that begin to run on a CPU
-// one after the other, with nothing known between, the engine leaves the first one in NULL. So a thread of which it is
-// not known how it left runs again for no time, and idle after it.
+// An unknown state is NULL in thread_state, which the user interface shows as Unknown. No switch leads there
+// without an error count in the engine: it takes every combination of the kernel's bits for a state, and any other
+// number for damage. Task states have a value for unknown, which the engine refuses. But of two threads that begin to run on a CPU
+// one after the other, without a switch between them, the engine leaves the first one in NULL. So a thread that has left its CPU
+// in an unknown state runs again for no time, and idle after it.
 
-// stateNone is how a thread leaves a CPU of which nothing is known, until its state becomes NULL, and how those leave
-// that stand for others. It has to be some state: this one is drawn as nothing, no query for waits or sleeps finds it, and no
-// thread of a process has it.
+// stateNone is the state in which threads leave a CPU where nothing is known, until their state becomes NULL, and in which
+// placeholders leave. It has to be some state: this one is not drawn, no query for waits or sleeps finds it, and no
+// user thread has it.
 const stateNone = int64(format.StateIdle)
 
 // unknown is a thread that has left its CPU in stateNone. Task states go before switches at the same time, so it is a
@@ -26,7 +26,7 @@ type unknown struct {
 	left   uint64
 }
 
-// takeOver gives a CPU to a thread where it is not known how the one before has left it.
+// takeOver gives a CPU to a thread where the state in which the previous one left is unknown.
 func (e *encoder) takeOver(c *cpu, at int64, next *task, prio int32) {
 	before := c.running
 	e.handOver(c, at, stateNone, next, prio)
@@ -35,14 +35,14 @@ func (e *encoder) takeOver(c *cpu, at int64, next *task, prio int32) {
 	}
 }
 
-// forget makes a thread's state unknown from a time on.
+// forget sets a thread's state to unknown from a time on.
 func (e *encoder) forget(t *thread, cpu uint32, at int64) {
 	t.shown = shownUnknown
 	e.unknown = append(e.unknown, unknown{t, cpu, e.clock.boottime(at)})
 }
 
-// endUnknown ends what forget began, because a thread has a state again. It reports whether the thread has left its CPU at
-// that very time.
+// endUnknown ends the unknown state of a thread that has a state again. It reports whether the thread has left its CPU at
+// the same time.
 func (e *encoder) endUnknown(t *thread, ts uint64) (justLeft bool) {
 	i := slices.IndexFunc(e.unknown, func(u unknown) bool { return u.thread == t })
 	if i < 0 {
@@ -67,7 +67,7 @@ func (e *encoder) writeUnknown() {
 	})
 }
 
-// appears is called when a thread begins to run of which Perfetto believes that it runs already, or of which it knows
+// appears is called when a thread begins to run that Perfetto believes to run already, or of which it knows
 // no state.
 func (e *encoder) appears(on *cpu, at int64, t *thread) {
 	if t.shown == shownUnknown {
@@ -84,7 +84,7 @@ func (e *encoder) appears(on *cpu, at int64, t *thread) {
 	}
 }
 
-// hide makes the state of a thread unknown that is not on a CPU: a filter hides it from here on.
+// hide sets the state of an off-CPU thread to unknown: a filter hides it from here on.
 func (e *encoder) hide(v *tracks.Event) {
 	k := e.threads.get(v.Task)
 	first := slices.IndexFunc(e.cpus, func(c *cpu) bool { return c != nil })
@@ -95,8 +95,8 @@ func (e *encoder) hide(v *tracks.Event) {
 }
 
 func appendUnknown(out []byte, u unknown) []byte {
-	nobody := &thread{}
+	none := &thread{}
 	out = appendTaskState(out, u.left+1, u.cpu, &task{thread: u.thread}, 0, taskRunning)
-	out = appendTaskState(out, u.left+1, u.cpu, &task{thread: nobody}, 0, taskRunning)
-	return appendTaskState(out, u.left+1, u.cpu, &task{thread: nobody}, 0, taskRunnable)
+	out = appendTaskState(out, u.left+1, u.cpu, &task{thread: none}, 0, taskRunning)
+	return appendTaskState(out, u.left+1, u.cpu, &task{thread: none}, 0, taskRunnable)
 }

@@ -4,13 +4,13 @@ import (
 	"testing"
 )
 
-// standInSQL finds states of threads that stand for others which say that they wait or sleep, and all that idle has.
+// standInSQL finds waiting and sleeping states of placeholder threads, and all states of idle.
 const standInSQL = `select tid, state from thread_state join thread using (utid)
 	where tid = 0 or tid > 4194304 and (state is null or state not in ('Running', 'I'))`
 
 const namesSQL = `select tid, name from thread where tid between 1 and 4194304 and name not glob 'k*' order by tid`
 
-// After a loss nothing tells how a thread has left its CPU. The waking that comes next tells what it was since: blocked.
+// After a loss it is unknown how a thread has left its CPU. The next waking shows that it was blocked.
 func TestStateIsUnknownAfterALoss(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		task 20 tid=200 pid=200 comm=renamed process_comm=sleeper ppid=1 start=7 continues=4
@@ -43,7 +43,7 @@ func TestStateIsUnknownAfterALoss(t *testing.T) {
 	compare(t, "names", rows[3], "tid name", "1 init\n100 ping\n101 pong\n200 renamed\n")
 }
 
-// A switch tells that someone else has run: how the one before has left, nothing tells.
+// A switch shows that another thread has run: how the previous one has left is unknown.
 func TestStateIsUnknownWhereASwitchIsMissing(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		+1000 cpu0 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120
@@ -112,8 +112,8 @@ func TestStateIsUnknownBetweenWindows(t *testing.T) {
 	`)
 }
 
-// A state in the middle of a window tells in which state a thread has left its CPU, and that another's is unknown.
-func TestStateInTheMiddleTellsHowAThreadHasLeft(t *testing.T) {
+// A state in the middle of a window has the state in which a thread has left its CPU, and shows that another's is unknown.
+func TestStateInTheMiddleShowsHowAThreadHasLeft(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		+1000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 		+400000 cpu0 state_cpu 1 prio=120
@@ -133,7 +133,7 @@ func TestStateInTheMiddleTellsHowAThreadHasLeft(t *testing.T) {
 	`)
 }
 
-// What a filter hides while it sleeps is unknown from there on.
+// The state of a thread that a filter hides while it sleeps is unknown from there on.
 func TestStateIsUnknownWhereAFilterHidesASleeper(t *testing.T) {
 	rows := look(t, written(t, machine+opening1+`
 		+2000 all cpu_left 4

@@ -6,8 +6,8 @@ import (
 	"wprof/internal/tracks"
 )
 
-// view draws what each thread does, as slices and instants on a track of its own, what is idle on one a CPU, items, and what is
-// known of the recording.
+// view draws what each thread does, as slices and instants on a track of its own, idle times on one track for each CPU, items,
+// and notes on the recording.
 type view struct {
 	*trace
 	threads *threads
@@ -21,7 +21,7 @@ type view struct {
 	cpuNames []cpuName
 }
 
-// drawn is what the view keeps of a thread.
+// drawn is the view's state of a thread.
 type drawn struct {
 	track, stackTrack           uint64 // 0: not numbered
 	generation, stackGeneration uint32 // of the sequence, when they were described
@@ -32,7 +32,7 @@ type drawn struct {
 	embedded                    *embedded
 }
 
-// taskNames are numbers of names that a task is in, as of a generation of the sequence.
+// taskNames holds the ids of names that contain a task's, valid in one generation of the sequence.
 type taskNames struct {
 	generation             uint32
 	label, wakes, preempts uint64
@@ -49,7 +49,7 @@ func (w *view) newSection() {
 	w.seq.stale = true
 }
 
-// event takes the next event, before anything is drawn of it.
+// event is called with the next event, before anything of it is drawn.
 func (w *view) event(v *tracks.Event) {
 	w.resetIfDue()
 	if v.Kind == format.KindSwitch && w.on.EmbedStacks {

@@ -134,7 +134,7 @@ func TestFiveThreadsThatWakeEachOther(t *testing.T) {
 	`)
 }
 
-// By default who wakes and preempts whom is only in Perfetto's own tables, which have the same to tell.
+// By default wakeups and preemptions are only in Perfetto's own tables, which contain the same facts.
 func TestFiveThreadsWithoutArrows(t *testing.T) {
 	options := DefaultOptions()
 	options.BlockedMin = 0
@@ -166,7 +166,7 @@ func TestFiveThreadsWithoutArrows(t *testing.T) {
 	compare(t, "preempted", rows[5], "ts thread took_it_from", "4700 five one\n")
 }
 
-// Where the recorder took wakers' stacks, marks show them.
+// Where the recorder took wakers' stacks, instants show them.
 func TestWakingsWithStacksAreDrawn(t *testing.T) {
 	text := strings.Replace(five, "+3000 cpu1 waking 12 wakee=13 prio=120 target_cpu=1", "+3000 cpu1 waking 12 wakee=13 prio=120 target_cpu=1 stack=2", 1)
 	rows := look(t, writtenWith(t, text, DefaultOptions()), viewSQL, flowSQL)
@@ -190,7 +190,7 @@ func TestExtrasAndIDsAreThereWhenRequested(t *testing.T) {
 	compare(t, "wakings", named(rows[2], "wakes five"), "ts thread name tid pid cpu prio", "4000 four wakes five 305 305 305 1 98\n")
 }
 
-// Which blocks are drawn.
+// Only blocks of at least the threshold are drawn.
 func TestThresholdOfBlocks(t *testing.T) {
 	for _, c := range []struct {
 		min  time.Duration

@@ -126,7 +126,7 @@ func TestSuspendWithinASlice(t *testing.T) {
 	`)
 }
 
-// What is on its way when an epoch ends goes on, though ids change their meaning.
+// Slices continue across the end of an epoch, although ids change their meaning.
 func TestSlicesOverAnEpoch(t *testing.T) {
 	options := withArrows()
 	options.BlockedMin = 0
@@ -200,7 +200,7 @@ func packetLength(b []byte) int {
 	}
 }
 
-// What engines after v52 show of stacks is there, and v52 takes it without an error.
+// Stacks have the form that engines after v52 show, and v52 reads it without an error.
 func TestNativeStacks(t *testing.T) {
 	name := writtenWith(t, five, DefaultOptions())
 	engine.CheckStats(t, name)
@@ -221,7 +221,7 @@ func TestNativeStacks(t *testing.T) {
 		if id := p.GetTrackEvent().GetCallstackIid(); id != 0 {
 			used++
 			if depths[id] == 0 {
-				t.Errorf("callstack %d was not told", id)
+				t.Errorf("callstack %d was not described", id)
 			}
 		}
 	}
@@ -251,8 +251,8 @@ func TestNamesOfPastEventsAreForgotten(t *testing.T) {
 	}
 }
 
-// After a loss each waking may be the one that counts: the first if the thread has slept on all the while, or the last if
-// it has run meanwhile, which the switch tells that brings it back.
+// After a loss any waking may be the one that made the thread runnable: the first if it has slept all the time, or the last if
+// it has run meanwhile, which the switch back to it shows.
 func TestArrowsAfterALoss(t *testing.T) {
 	for _, c := range []struct{ since, arrows string }{
 		{"-100", "3000 ping wakes pong pong 5000\n7000 ping wakes pong pong 7500\n"},

@@ -3,19 +3,19 @@ package perfetto
 import "wprof/internal/tracks"
 
 // Arrows lead from an instant, where a thread is woken or preempted, to the slice with which it comes back on a CPU. The engine
-// counts an error for an arrow that ends without having begun, so each such instant is drawn, whoever it is of.
+// counts an error for an arrow that ends without having begun, so each such instant is drawn, for any thread.
 //
 // The numbers of arrows take Perfetto's older fields: the newer ones have 8 bytes a number, which would be a tenth of the
 // thread view.
 
-// preemption is an instant that waits for its slice: the slice that begins with it has to be written first, to hold it.
+// preemption is an instant that waits for its slice: the slice that begins with it has to be written first, to contain it.
 type preemption struct {
 	at    int64
 	who   *task
 	arrow uint64
 }
 
-// wakes draws that a thread is woken.
+// wakes draws a wakeup.
 func (w *view) wakes(by, to *task, i *tracks.Instant) {
 	name, place, stack := w.changeName(i.Kind, to), w.placeOf(by, i.CPU), w.stackOf(i.Stack)
 	w.seq.start(instant, place, name)
@@ -30,7 +30,7 @@ func (w *view) wakes(by, to *task, i *tracks.Instant) {
 	w.out = w.seq.put(w.out, w.clock.earlier(i.At))
 }
 
-// placeOf is the track of a thread, or of idle on a CPU.
+// placeOf returns the track of a thread, or of idle on a CPU.
 func (w *view) placeOf(k *task, cpu uint32) uint64 {
 	if k.isReal() {
 		return w.track(k.thread)
@@ -38,7 +38,7 @@ func (w *view) placeOf(k *task, cpu uint32) uint64 {
 	return w.idle.track(w, cpu)
 }
 
-// preempted notes that a thread has taken a CPU from one that could have run on.
+// preempted remembers a preemption until its slice has been written.
 func (w *view) preempted(by, who *task, i *tracks.Instant) {
 	p := preemption{i.At, who, i.Arrow}
 	if !by.isReal() {

@@ -8,15 +8,15 @@ import (
 	"wprof/internal/timeline"
 )
 
-// A batch goes to the encoder when it has so many calls, or so much of the stream's time, which matters to live input.
+// A batch goes to the encoder when it has this many calls, or covers this much of the stream's time, which matters for live input.
 const (
 	batchCalls = 8192
 	batchNs    = int64(50e6)
 	batches    = 4
 )
 
-// behind is an [Encoder] that passes calls on to another one, in order, on a goroutine of its own. It copies what is valid only until a call returns.
-// Batches go round, so nothing is allocated for a call.
+// behind is an [Encoder] that passes calls on to another one, in order, on a goroutine of its own. It copies arguments that are
+// valid only until a call returns. Batches are reused, so nothing is allocated for a call.
 type behind struct {
 	enc     Encoder
 	events  EventEncoder // nil: enc is none
@@ -41,7 +41,7 @@ const (
 	callRare
 )
 
-// batch is calls in order, and by method what they were called with.
+// batch holds calls in order, and their arguments by method.
 type batch struct {
 	calls    []call
 	events   []Event
@@ -68,7 +68,7 @@ func startBehind(enc Encoder) *behind {
 	return b
 }
 
-// encoder returns the one to call: an [EventEncoder] if the other one is.
+// encoder returns what the drawer calls: an [EventEncoder] if the encoder behind it is one.
 func (b *behind) encoder() Encoder {
 	if b.events != nil {
 		return eventsBehind{b}
@@ -91,7 +91,7 @@ func (b *behind) err() error {
 	return nil
 }
 
-// hand gives the current batch to the encoder and takes a free one.
+// hand passes the current batch to the encoder's goroutine and takes a free one.
 func (b *behind) hand() {
 	b.full <- b.current
 	b.current = <-b.free
@@ -162,7 +162,7 @@ func (t *batch) copied(data []byte) []byte {
 	return t.data[n:len(t.data):len(t.data)]
 }
 
-// later makes a rare call.
+// later queues a rare call.
 func (b *behind) later(do func()) {
 	b.current.add(callRare, b.current.to)
 	b.current.rare = append(b.current.rare, do)

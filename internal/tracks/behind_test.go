@@ -9,7 +9,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// noted is an encoder that notes its calls.
+// noted is an encoder that logs its calls.
 type noted struct {
 	calls []string
 	fail  error
@@ -29,7 +29,7 @@ func (n *noted) Flush() error                     { n.note("flush"); return n.fa
 func (n *noted) Event(e *Event)                   { n.note("event", e.Time, e.Args[0], string(e.Data)) }
 func (n *noted) Clock(s *format.ClockSnapshot)    { n.note("clock", s.Monotonic) }
 
-// What is passed on behind is what the calls had, although the caller uses it again.
+// Arguments arrive as they were at the call, although the caller reuses them.
 func TestCallsArriveInOrder(t *testing.T) {
 	got, want := new(noted), new(noted)
 	b := startBehind(got)
@@ -113,7 +113,7 @@ func TestErrorOfAnEncoderComesBack(t *testing.T) {
 	}
 }
 
-// silent takes all calls that come with every event.
+// silent accepts the calls that every event causes, and does nothing.
 type silent struct{ noted }
 
 func (*silent) Event(*Event) {}

@@ -6,7 +6,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Draw reads a stream to its end and calls enc, on a goroutine of its own, with all that is drawn of it. Whatever ends the
+// Draw reads a stream to its end and calls enc, on a goroutine of its own, with everything that is drawn. Whatever ends the
 // stream, its last window is closed; errors of the stream come back after all before them has been drawn.
 func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 	b := startBehind(enc)
@@ -35,7 +35,7 @@ type Drawer struct {
 	last    int64                     // time of the last event
 	sum     Summary
 
-	// What methods of enc get.
+	// Arguments of enc's methods, reused.
 	event   Event
 	slice   Slice
 	instant Instant
@@ -65,7 +65,7 @@ func (d *Drawer) NewSection(s *format.Session) error {
 	return d.enc.Flush()
 }
 
-// passClocks passes the clock snapshots on that were read since the last call.
+// passClocks passes on the clock snapshots that were read since the last call.
 func (d *Drawer) passClocks() {
 	all := d.defs.Clocks()
 	if d.events != nil {
@@ -125,7 +125,7 @@ func (d *Drawer) Close(at int64) error {
 	return d.enc.Flush()
 }
 
-// draw draws what an event shows of threads.
+// draw draws the slices and instants of threads that an event ends or makes.
 func (d *Drawer) draw(e *format.Event) {
 	if d.spans == nil {
 		if e.Kind == format.KindSample {
@@ -150,7 +150,7 @@ func (d *Drawer) draw(e *format.Event) {
 	}
 }
 
-// happened draws what happens to a thread, and what events of plain kinds and of event types show.
+// happened draws the instants of a thread, and the items of plain kinds and event types.
 func (d *Drawer) happened(e *format.Event) {
 	if e.Flags&format.FlagSubject == 0 {
 		return
@@ -209,7 +209,7 @@ func (d *Drawer) drawAll(items []Item) {
 	}
 }
 
-// item draws an item, the part of it that lies in the window.
+// item draws the part of an item that lies in the window.
 func (d *Drawer) item(i *Item) {
 	if i.To < d.opened || i.Task == nil && (i.On == format.TypeTrack_TRACK_THREAD || i.On == format.TypeTrack_TRACK_PROCESS) {
 		return

@@ -1,6 +1,6 @@
 package tracks
 
-// InstantKind is what a thread does at a moment.
+// InstantKind is the kind of an [Instant].
 type InstantKind uint8
 
 const (
@@ -12,7 +12,7 @@ const (
 	Exits                       // with Code and Signal
 )
 
-// Instant is something that a thread does at a moment. It is on the thread's own track, or on that of idle on CPU.
+// Instant is an action of a thread at one time. It is on the thread's own track, or on that of idle on CPU.
 type Instant struct {
 	Kind   InstantKind
 	At     int64 // CLOCK_MONOTONIC ns
@@ -21,7 +21,7 @@ type Instant struct {
 	Object *Task  // of Wakes, Preempts, Forks and Renames
 	Path   []byte // of Execs
 	Code   uint64 // of Exits: the status, see wait(2)
-	Signal uint64 // of Exits: which one killed it; 0: none
+	Signal uint64 // of Exits: the signal that killed it; 0: none
 	Stack  *Stack // of Wakes: where the waker was; nil: none was taken
 
 	// Of Wakes: the CPU that the thread is to run on, and its priority.
@@ -31,13 +31,13 @@ type Instant struct {
 	Arrow uint64 // the [Arrow.ID] of the one that begins here; 0: none
 }
 
-// String is what the thread does in a word.
+// String returns the action in a word.
 func (k InstantKind) String() string {
 	return [...]string{Wakes: "wakes", Preempts: "preempts", Forks: "fork", Execs: "exec", Renames: "rename", Exits: "exit"}[k]
 }
 
-// Name is what the instant is called. task and object are the names of Task and Object, and path is Path, as the encoder's
-// format has them.
+// Name returns the name of the instant. task and object are the names of Task and Object, and path is Path, as the encoder's
+// format writes them.
 func (i *Instant) Name(task, object, path string) string {
 	switch i.Kind {
 	case Wakes, Preempts:
@@ -52,7 +52,7 @@ func (i *Instant) Name(task, object, path string) string {
 	return i.Kind.String()
 }
 
-// Sample is where a thread was at a moment at which a source took samples.
+// Sample is one sample of a source: where a thread was at that time.
 type Sample struct {
 	At     int64 // CLOCK_MONOTONIC ns
 	Task   *Task // nil: its definition is missing; it may be the idle task

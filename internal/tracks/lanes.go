@@ -1,6 +1,6 @@
 package tracks
 
-// MaxLanes bounds how many slices of a track may overlap without one being inside the other.
+// MaxLanes bounds how many slices of a track may overlap without one containing the other.
 const MaxLanes = 16
 
 // maxBefore bounds the slices that a lane remembers.
@@ -20,7 +20,7 @@ type lane struct {
 
 type interval struct{ from, to int64 }
 
-// Place returns the lane of a slice, and where it has to begin: later than from if all lanes are taken.
+// Place returns the lane of a slice and its start: later than from if all lanes are taken.
 func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	for n := range l.lanes {
 		if l.lanes[n].takes(from, to) {
@@ -34,7 +34,7 @@ func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	return MaxLanes - 1, from
 }
 
-// PlaceApart is Place for slices that shall not lie in each other either.
+// PlaceApart is Place for slices that must not nest either.
 func (l *Lanes) PlaceApart(from, to int64) (number int, begin int64) {
 	for n := range l.lanes {
 		if l.lanes[n].end() <= from {
@@ -50,7 +50,7 @@ func (l *Lanes) PlaceApart(from, to int64) (number int, begin int64) {
 	return number, begin
 }
 
-// takes reports whether a slice fits: it may contain others, but neither overlap them nor begin with one.
+// takes reports whether a slice fits: it may contain others, but neither overlap one nor begin at the same time.
 func (l *lane) takes(from, to int64) bool {
 	for i := len(l.slices) - 1; i >= 0; i-- {
 		s := l.slices[i]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Slices of a lane nest or do not touch, whatever comes.
+// Slices of a lane nest or do not overlap, for any input.
 func TestSlicesOfALaneNest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -23,7 +23,7 @@ func NewMaker(defs Definitions) *Maker {
 // NewSection is called when ids change their meaning.
 func (m *Maker) NewSection() { m.resolver.newSection() }
 
-// Items are what is drawn of an event, valid until the next call. It reports whether the event's kind is drawn so.
+// Items returns the items of an event, valid until the next call, and whether the event's kind is drawn as items.
 func (m *Maker) Items(e *format.Event) (items []Item, ok bool) {
 	if e.Kind == format.KindTyped {
 		return m.typed.of(e), true

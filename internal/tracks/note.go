@@ -2,7 +2,7 @@ package tracks
 
 import "wprof/format"
 
-// NoteKind is what a [Note] is about.
+// NoteKind is the kind of a [Note].
 type NoteKind uint8
 
 const (
@@ -11,7 +11,7 @@ const (
 	NotRecorded                 // the time between two windows
 )
 
-// Note is a slice of what is known of the recording itself. Notes come ordered by their end, and may overlap.
+// Note is a slice about the recording itself. Notes come ordered by their end, and may overlap.
 type Note struct {
 	Kind     NoteKind
 	CPU      uint32 // format.AllCPUs: of all

@@ -14,7 +14,7 @@ type plainItems struct {
 	items [1]Item
 }
 
-// plainKind is what is drawn of a kind.
+// plainKind says how a kind is drawn.
 type plainKind struct {
 	info       *format.KindInfo
 	start      int // its argument; -1: an instant
@@ -43,7 +43,7 @@ func (p *plainItems) add(k *format.KindInfo) {
 	}
 }
 
-// of returns what is drawn of an event, valid until the next call; false: it is of no plain kind.
+// of returns the items of an event, valid until the next call; false: it is of no plain kind.
 func (p *plainItems) of(e *format.Event) ([]Item, bool) {
 	if e.Kind > format.MaxKind || p.kinds[e.Kind] == nil {
 		return nil, false
@@ -88,7 +88,7 @@ func (p *plainItems) argument(e *format.Event, n int, f *format.Field, at int64)
 		return Arg{Name: f.Name, Number: e.Args[n]}
 	case format.FieldSint:
 		return Arg{Name: f.Name, Type: ArgInt, Number: e.Args[n]}
-	case format.FieldTime: // a timeline has no place for a second time but its distance
+	case format.FieldTime: // a timeline can show a second time only as a distance
 		return Arg{Name: f.Name + "_before_ns", Type: ArgInt, Unit: "ns", Number: uint64(at - int64(e.Args[n]))}
 	case format.FieldTask:
 		return Arg{Name: f.Name, Type: ArgTask, Task: p.task(format.TaskID(e.Args[n]))}

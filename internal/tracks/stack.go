@@ -7,7 +7,7 @@ import (
 	"wprof/internal/stacks"
 )
 
-// Key identifies a stack or a frame in all sections. The same one may come as several objects.
+// Key identifies a stack or a frame in all sections. Several objects may have the same key.
 type Key struct{ Section, ID uint32 }
 
 // Stack is a call stack.
@@ -15,8 +15,8 @@ type Stack struct {
 	Key
 	Def    *format.Stack // nil: its definition is missing
 	Frames []*Frame      // outermost first, at most stacks.MaxFrames
-	Kernel int           // number of innermost frames that are the kernel's
-	Cut    bool          // there are more frames further out
+	Kernel int           // number of kernel frames, which are the innermost
+	Cut    bool          // outer frames are missing
 	Own    any           // for the encoder
 }
 
@@ -30,7 +30,7 @@ type Frame struct {
 	functions []string
 }
 
-// Functions are the names of the function there and then of what is inlined into it, as [stacks.FunctionName] has them.
+// Functions returns the names of the function there and then of those inlined into it, as [stacks.FunctionName] makes them.
 func (f *Frame) Functions() []string {
 	if f.functions != nil {
 		return f.functions
@@ -45,7 +45,7 @@ func (f *Frame) Functions() []string {
 	return f.functions
 }
 
-// Lines are the function there, last, and before it what is inlined into it: at least one, which may have no name.
+// Lines returns the functions inlined there and, last, the function itself: at least one, which may have no name.
 func (f *Frame) Lines() []*format.Line {
 	if f.Def == nil || len(f.Def.Lines) == 0 {
 		return []*format.Line{{}}
@@ -53,7 +53,7 @@ func (f *Frame) Lines() []*format.Line {
 	return f.Def.Lines[:min(len(f.Def.Lines), stacks.MaxInlined)]
 }
 
-// Functions are the names of all functions on the stack, outermost first.
+// Functions returns the names of all functions on the stack, outermost first.
 func (s *Stack) Functions() []string {
 	if s.Def == nil {
 		return []string{stacks.LostFrame}
@@ -68,7 +68,7 @@ func (s *Stack) Functions() []string {
 	return all
 }
 
-// BlockedIn is the function that says best what a thread with this stack waits for; "": there is none.
+// BlockedIn returns the function that best describes what a thread with this stack waits for; "": there is none.
 func (s *Stack) BlockedIn() string {
 	var program, kernel []string
 	user := len(s.Frames) - s.Kernel

@@ -6,7 +6,7 @@ import "wprof/format"
 // are no threads.
 const maxTID = 1 << 22
 
-// Task is a thread under one name: what a definition of the stream says. A thread has another Task after each rename and exec,
+// Task is a thread under one name, as one definition of the stream has it. A thread has another Task after each rename and exec,
 // and in each section.
 type Task struct {
 	Def     *format.Task    // never nil

@@ -10,22 +10,22 @@ import (
 // maxRows bounds the rows that are remembered.
 const maxRows = 1 << 15
 
-// row is the track of a tid. Viewers have one for all threads that a damaged stream has under one tid at a time: of those the
-// first one is drawn.
+// row is the track of a tid. Viewers have one for all threads that a damaged stream has under one tid at the same time: of those the
+// first is drawn.
 type row struct {
 	until int64 // end of the last slice, CLOCK_MONOTONIC ns
 }
 
-// life is what is kept of a thread.
+// life is the drawing state of a thread.
 type life struct {
 	*row
 	task *Task // its latest one
-	// Where the arrows to the slice begin with which it comes back on a CPU: rewoken is of a waking that may count instead of
+	// Origins of the arrows to the slice with which it comes back on a CPU: rewoken is of a waking that may count instead of
 	// the first one, early of one while it ran, which may count for the slice after this one.
 	woken, rewoken, early, preempted origin
 }
 
-// lifeOf is what is kept of a thread.
+// lifeOf returns the drawing state of a thread.
 func (d *Drawer) lifeOf(t *timeline.Thread) *life {
 	if l, ok := t.Own.(*life); ok {
 		return l
@@ -42,7 +42,7 @@ func (d *Drawer) lifeOf(t *timeline.Thread) *life {
 	return l
 }
 
-// taskOf is who a span is of; nil if that is not known.
+// taskOf returns the task of a span; nil: not known.
 func (d *Drawer) taskOf(s *timeline.Span, l *life) *Task {
 	if s.Task != 0 {
 		l.task = d.task(s.Task)
@@ -101,7 +101,7 @@ type origin struct {
 	cpu uint32
 }
 
-// begin makes it that of an arrow and returns the arrow's number: that of the one before if that has ended.
+// begin makes it the origin of an arrow and returns the arrow's number: that of the previous arrow if that has ended.
 func (d *Drawer) begin(o *origin, at int64, by *Task, cpu uint32) uint64 {
 	if o.id == 0 || o.at != 0 {
 		d.arrows++
@@ -111,7 +111,7 @@ func (d *Drawer) begin(o *origin, at int64, by *Task, cpu uint32) uint64 {
 	return o.id
 }
 
-// end forgets the instant. Its number is free if the arrow was one of those that have ended.
+// end forgets the instant. Its number is free if its arrow is one of those that have ended.
 func (o *origin) end(ended ...uint64) {
 	if o.at != 0 && !slices.Contains(ended, o.id) {
 		o.id = 0
@@ -119,8 +119,8 @@ func (o *origin) end(ended ...uint64) {
 	o.at, o.by = 0, nil
 }
 
-// woken draws the waking that makes a thread runnable; further ones of the same time off the CPU are not drawn. Of a thread
-// that runs, or of which nothing is known, all are: any may turn out to be the one that counts.
+// woken draws the waking that makes a thread runnable; further ones during the same time off the CPU are not drawn. For a thread
+// that runs or whose state is unknown all are drawn: any may turn out to be the one that counts.
 func (d *Drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
 	id := e.OtherTask()
 	var wakee *timeline.Thread
@@ -159,8 +159,8 @@ func (d *Drawer) drawsWaking(e *format.Event) bool {
 	return e.Flags&format.FlagSubject != 0 && (!d.options.FewArrows || e.Stack() != 0)
 }
 
-// preempted draws that a thread takes the CPU from one that could have run on. It looks at the switch, because no span of a
-// thread ends here that was not known to run.
+// preempted draws a preemption. It looks at the switch, because no span ends here if the thread was not known
+// to run.
 func (d *Drawer) preempted(e *format.Event) {
 	if d.options.FewArrows || e.Flags&format.FlagsVisible != format.FlagsVisible || format.State(e.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
 		return
@@ -182,11 +182,11 @@ func (l *life) hasOrigin() bool {
 	return l.woken.at|l.rewoken.at|l.early.at|l.preempted.at != 0
 }
 
-// arrive ends the arrows to a slice with which a thread comes back on a CPU. Where it was preempted, waking is of a waking
+// arrive ends the arrows to a slice with which a thread comes back on a CPU. If it was preempted, waking is of a waking
 // that it did not need.
 func (l *life) arrive(s *timeline.Span) (arrow, waking Arrow) {
 	off := &s.Off
-	if s.SinceKnown && s.Since == s.From { // else it goes on from before the window, or under another tid
+	if s.SinceKnown && s.Since == s.From { // else it continues from before the window, or under another tid
 		if off.Woken != 0 {
 			arrow = l.woken.arrow(Wakes, off.Woken)
 			if arrow.ID == 0 {

@@ -1,4 +1,4 @@
-// Package tracks decides what timelines show of a stream: which slices, instants, arrows and counters, on which tracks, from
+// Package tracks determines what timelines show of a stream: which slices, instants, arrows and counters, on which tracks, from
 // when to when, and under which names. [Draw] reads a stream and calls an [Encoder] with each of them, in the order in which
 // they become known. Perfetto's packets and Chrome's JSON are encodings of it.
 //
@@ -26,7 +26,7 @@ type Encoder interface {
 	Sample(*Sample)
 	// Item is called with what is drawn of events of plain kinds and of event types. They come ordered by their end.
 	Item(*Item)
-	// Note is called with what is known of the recording itself: losses, late events, the time between windows.
+	// Note is called with losses, late events and the times between windows.
 	Note(*Note)
 	// Close closes the window, after all its slices have ended. at is not before the last event.
 	Close(at int64)
@@ -50,7 +50,7 @@ type Event struct {
 	Other *Task // of Event.OtherTask; nil: none, or it is not defined
 }
 
-// Options say what is drawn.
+// Options select what is drawn.
 type Options struct {
 	Threads    bool // Slice, Instant and Item are called
 	FewArrows  bool // of Wakes and Preempts only the wakings of which a stack was taken
@@ -60,7 +60,7 @@ type Options struct {
 	NoStacks bool // every Stack is nil
 }
 
-// Summary is what was read.
+// Summary describes the stream that was read.
 type Summary struct {
 	Events    int64
 	Forgotten int64 // threads that were dropped while alive, as far as known

@@ -48,7 +48,7 @@ type spanKey struct {
 	key        string
 }
 
-// of returns what is drawn of an event, valid until the next call.
+// of returns the items of an event, valid until the next call.
 func (d *typedItems) of(e *format.Event) []Item {
 	d.items = d.items[:0]
 	t := d.defs.EventType(e.TypeID())
@@ -88,7 +88,7 @@ func (d *typedItems) of(e *format.Event) []Item {
 	return d.items
 }
 
-// shape adds the item of an event, unless it only begins or ends a span whose other end is not there.
+// shape adds the item of an event, unless it begins or ends a span whose other end is missing.
 func (d *typedItems) shape(t *format.EventType, e *format.Event, i Item, key string) {
 	start, isSpan := e.Start()
 	if i.Track == "" && (t.Shape != uint32(format.TypeShape_SHAPE_INSTANT) || i.On != format.TypeTrack_TRACK_THREAD) {
@@ -123,7 +123,7 @@ func (d *typedItems) begin(k spanKey, i Item) {
 	d.open.Put(k, s)
 }
 
-// end makes the item of an end that of its span. It returns false if none is open.
+// end turns the item of an end into that of its span. It returns false if no span is open.
 func (d *typedItems) end(k spanKey, i *Item) bool {
 	s, _ := d.open.Get(k)
 	if s.beyond > 0 {
@@ -223,7 +223,7 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	return a
 }
 
-// key is a value by which the two ends of a span are matched.
+// key returns a value as a key by which the two ends of a span are matched.
 func (d *typedItems) key(v *format.Value) string {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
@@ -242,7 +242,7 @@ func (d *typedItems) key(v *format.Value) string {
 
 func clipped(s string, most int) string { return s[:min(len(s), most)] }
 
-// text is a value as text, as much as is shown of it.
+// text returns a value as text, cut to what is shown.
 func (d *typedItems) text(v *format.Value, e *format.Event) string {
 	return clipped(d.wholeText(v, e), maxText)
 }

@@ -8,7 +8,7 @@ import (
 	"wprof/format"
 )
 
-// hostile has one type under every id.
+// hostile defines every id as the same type.
 type hostile struct {
 	defined
 	typ *format.EventType

@@ -53,7 +53,7 @@ func shown(items []Item) string {
 	return strings.Join(all, ", ")
 }
 
-// However deep they nest, an end ends the latest begin that is open.
+// At any nesting depth, an end matches the latest open begin.
 func TestEndsMatchTheLatestBegin(t *testing.T) {
 	d := NewMaker(defined{}).typed
 	const depth = maxNested + 36
@@ -74,7 +74,7 @@ func TestEndsMatchTheLatestBegin(t *testing.T) {
 	}
 }
 
-// A span stays open however many others end meanwhile, and those still open at the end come in one order, the inner first.
+// A span stays open however many others end in the meantime, and those still open at the end are ordered, the inner first.
 func TestOpenSpansOutlastOthers(t *testing.T) {
 	d := NewMaker(defined{}).typed
 	d.of(event(1, 1, 127))
@@ -91,7 +91,7 @@ func TestOpenSpansOutlastOthers(t *testing.T) {
 	}
 }
 
-// What ids meant when a span began is kept.
+// A span keeps the arguments that its ids meant when it began.
 func TestSpansCrossSectionsWithTheirArguments(t *testing.T) {
 	m := NewMaker(defined{})
 	m.Items(event(1, 1, 9))
