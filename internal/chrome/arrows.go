@@ -14,8 +14,8 @@ import (
 // their length, may see the arrow's end before its slice.
 const inset = 1
 
-// drawnAt is when an instant is drawn at which an arrow begins: one of a preemption where an arrow to the slice that begins
-// there has ended.
+// drawnAt returns the time at which the origin of an arrow is drawn. A preemption is moved, because an arrow to the slice that begins
+// at the same time has ended there.
 func drawnAt(kind tracks.InstantKind, at int64) int64 {
 	if kind == tracks.Preempts {
 		return at + 2*inset
@@ -50,7 +50,7 @@ func (c *conversion) arrow(phase byte, kind tracks.InstantKind, place []byte, at
 	c.out.b = append(b, '}')
 }
 
-// change draws a moment at which one thread changes what another one can do.
+// change draws a wakeup or a preemption.
 func (c *conversion) change(i *tracks.Instant) {
 	to := c.task(i.Object)
 	c.trackOf(to)
@@ -67,7 +67,7 @@ func (c *conversion) change(i *tracks.Instant) {
 	c.out.b = append(c.stackOf(i.Stack).endArgs(b), '}')
 }
 
-// placeOf is the row of a thread, or, of an idle one, that of its CPU; nil if there is none.
+// placeOf returns the row of a thread, or, for an idle one, that of its CPU; nil if there is none.
 func (c *conversion) placeOf(k *task, cpu uint32) []byte {
 	if k.idle {
 		if row := c.cpu(cpu); row != nil {

@@ -2,7 +2,7 @@ package chrome
 
 import "testing"
 
-// Types with the same word have the same colour, others the viewer's own.
+// Types with the same colour group have the same colour, others the viewer's default.
 func TestColoursFollowTheWord(t *testing.T) {
 	drawn, _, _ := written(t, undump(t, `section open=0 close=+10
 task 1 tid=7 pid=7 comm=x

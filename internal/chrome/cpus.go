@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// cpus are the rows of CPUs, and what is known of them.
+// cpus holds the rows of CPUs.
 type cpus struct {
 	rows  []*cpuRow
 	nodes map[uint32]int32
@@ -25,7 +25,7 @@ func (c *cpus) describe(s *format.Session) {
 	}
 }
 
-// cpu is the row of a CPU; nil if the number cannot be one.
+// cpu returns the row of a CPU; nil if the number is out of range.
 func (c *conversion) cpu(n uint32) *cpuRow {
 	if uint64(n) < uint64(len(c.cpus.rows)) {
 		if row := c.cpus.rows[n]; row != nil {

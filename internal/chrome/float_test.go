@@ -11,7 +11,7 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// The slices of a row do not overlap either where a reader adds in float64, be it from the beginning of the trace or from
+// The slices of a row do not overlap in a reader that adds in float64 either, whether from the beginning of the trace or from
 // that of the row, as speedscope does.
 func TestSlicesDoNotOverlapInFloats(t *testing.T) {
 	type slice struct{ from, length float64 }

@@ -11,8 +11,8 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Stacks stand in a table at the end of the trace: the tree of callers, of which an event names a node. It is kept until
-// then. Where it has grown to its bounds, an event has its whole stack.
+// Stacks are in a table at the end of the trace, a tree of callers; an event refers to a node. The table is kept in memory until
+// then. Once it has reached its bounds, events contain their whole stacks.
 const (
 	maxNodes    = 1 << 18
 	maxTreeText = 48 << 20 // bytes
@@ -29,7 +29,7 @@ type node struct{ caller, name uint32 }
 
 func newTree() tree { return tree{nodes: make(map[node]uint32), names: make(map[string]uint32)} }
 
-// stackText is what events write of a stack.
+// stackText holds the texts that events write for a stack.
 type stackText struct {
 	blocked   string // the name of a slice of a thread that is blocked with it, as a JSON string; "": no function is known
 	innermost string // its innermost function, as a JSON string; "": it has none
@@ -44,7 +44,7 @@ func (s *stackText) endArgs(b []byte) []byte {
 	return append(b, s.end...)
 }
 
-// stackOf is what is written of a stack, which may be nil.
+// stackOf returns the texts of a stack, which may be nil.
 func (c *conversion) stackOf(s *tracks.Stack) *stackText {
 	if s == nil {
 		return &c.noStack
@@ -84,13 +84,13 @@ func (c *conversion) describe(s *tracks.Stack) *stackText {
 	return text
 }
 
-// function is one on a stack.
+// function is a function on a stack.
 type function struct {
-	name   string // of the function, or else of what it is in
+	name   string // of the function, or else of its module
 	module string // path; "": not known
 }
 
-// framesAt are the functions at one place in the code, outermost first.
+// framesAt returns the functions at one place in the code, outermost first.
 func (c *conversion) framesAt(at *tracks.Frame) []function {
 	if known, found := at.Own.([]function); found {
 		return known
@@ -122,7 +122,7 @@ func names(frames []function) []string {
 
 func quoted(s string) string { return string(records.AppendString(nil, s)) }
 
-// inline is a stack that stands in its event, innermost function first, as tools show stacks.
+// inline returns a stack as text for its event, innermost function first, as tools show stacks.
 func inline(frames []function) string {
 	b := []byte(`,"stack":[`)
 	for _, f := range slices.Backward(frames) {
@@ -146,7 +146,7 @@ func (t *tree) add(frames []function, cut bool) (leaf uint32, fits bool) {
 	return leaf, true
 }
 
-// under is the node of a function that is called from another node.
+// under returns the node of a function that is called from another node.
 func (t *tree) under(caller uint32, name, module string) (id uint32, fits bool) {
 	full := t.last >= maxNodes || len(t.text) >= maxTreeText
 	key := name + "\x00" + module

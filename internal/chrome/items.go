@@ -45,7 +45,7 @@ func (c *conversion) Item(i *tracks.Item) {
 	}
 }
 
-// itemPlace is the row that an item belongs to; nil: there is none.
+// itemPlace returns the row of an item; nil: there is none.
 func (c *conversion) itemPlace(i *tracks.Item) []byte {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
@@ -81,7 +81,7 @@ func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byt
 	return append(c.stackOf(i.Stack).endArgs(b), '}')
 }
 
-// colourName chooses one of the colours that Chrome's viewer knows by name; the same for the same word.
+// colourName maps a colour group to one of the colours that Chrome's viewer has names for.
 func colourName(word string) string {
 	names := [...]string{
 		"generic_work", "good", "bad", "terrible", "yellow", "olive", "rail_response", "rail_animation", "rail_idle", "rail_load", "startup",

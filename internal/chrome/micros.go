@@ -34,9 +34,9 @@ func appendMicros(b []byte, ns int64) []byte {
 	return append(b, text[at:]...)
 }
 
-// appendLength appends how long a slice lasts, 0.4 ns short. Most tools add it to where the slice begins, as float64s, and in
-// those the sum is often a little later than where the next slice begins: they would nest one in the other, or refuse them.
-// Of whole nanoseconds it is what a reader rounds to. A ts of 10^12 µs has a float64 next to it at 0.12 ns.
+// appendLength appends the length of a slice, less 0.4 ns. Most tools add it to the start of the slice in float64, where
+// the sum is often a little later than the start of the next slice: they would nest one in the other, or refuse both.
+// A reader that rounds to nanoseconds gets the exact length. float64 values near 10^12 µs are 0.12 ns apart.
 func appendLength(b []byte, ns int64) []byte {
 	if ns <= 0 {
 		return appendMicros(b, 0)

@@ -1,12 +1,12 @@
 package chrome
 
-// Options are what a trace shows.
+// Options select what a trace shows.
 type Options struct {
 	NoStacks bool // no stack, and no function that a thread is blocked in
 	Numa     bool // the NUMA node of each CPU
 }
 
-// Result is what a conversion came to.
+// Result is the result of a conversion.
 type Result struct {
 	Events    int64  // of the stream
 	Bytes     int64  // of the trace

@@ -2,7 +2,7 @@ package chrome
 
 import "io"
 
-// chunk is the size in bytes from which what was written goes on to the output.
+// chunk is the size in bytes from which a buffer is passed to the output.
 const chunk = 256 << 10
 
 // output is the trace so far: text goes to the buffer, and from there, in another goroutine, to the writer.
@@ -24,7 +24,7 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// drain writes buffers. After an error it still takes them, so that nobody waits for it.
+// drain writes buffers. After an error it still receives them, so that no sender blocks.
 func (o *output) drain(w io.Writer) {
 	var failed error
 	for b := range o.full {
@@ -39,7 +39,7 @@ func (o *output) drain(w io.Writer) {
 	o.failed <- failed
 }
 
-// flush passes the buffer on if it is large enough. It returns why the output has ended.
+// flush passes the buffer on if it is large enough. It returns the error that ended the output.
 func (o *output) flush() error {
 	if len(o.b) < chunk {
 		return o.err
@@ -72,7 +72,7 @@ func (o *output) close() error {
 	return o.err
 }
 
-// next begins another event: what is between it and the one before. Nothing else may be written until it is whole.
+// next begins another event with the separator before it. Nothing else may be written until the event is complete.
 func (o *output) next() []byte {
 	if !o.any {
 		o.any = true

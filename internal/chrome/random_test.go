@@ -18,8 +18,8 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// On simulated machines, with and without losses: the slices of a row do not overlap, those of threads add up to what
-// timeline tells of them, and each arrow begins at an instant and ends at the beginning of a slice.
+// On simulated machines, with and without losses: the slices of a row do not overlap, those of threads add up to the time that
+// timeline reports, and each arrow begins at an instant and ends at the beginning of a slice.
 func TestTracesOfMachinesAreSound(t *testing.T) {
 	for seed := range uint64(40) {
 		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 4 + int(seed%9), Losses: seed%2 == 1, Epochs: seed%3 == 1, Contradicts: seed%5 == 1}
@@ -36,7 +36,7 @@ func TestTracesOfMachinesAreSound(t *testing.T) {
 	}
 }
 
-// running is the sum of all threads' times on a CPU.
+// running returns the sum of all threads' times on a CPU.
 func (tr *trace) running(t testing.TB) (sum int64) {
 	t.Helper()
 	for _, e := range tr.TraceEvents {
@@ -151,7 +151,7 @@ func TestDamagedStreamsGiveJSON(t *testing.T) {
 	}
 }
 
-// tryWrite is what is written of a stream that may be none at all.
+// tryWrite returns the trace of any bytes, a stream or not.
 func tryWrite(stream []byte) ([]byte, error) {
 	r, err := format.NewReader(bytes.NewReader(stream))
 	if err != nil {
@@ -166,7 +166,7 @@ func tryWrite(stream []byte) ([]byte, error) {
 // An error of the stream comes back when all before it has been written.
 func TestStreamsThatCannotGoOnGiveAllBefore(t *testing.T) {
 	first := undump(t, machine+state+"end close=+1000000\n")
-	r, err := format.NewReader(io.MultiReader(bytes.NewReader(first), bytes.NewReader(first))) // a pipe: it turns up late
+	r, err := format.NewReader(io.MultiReader(bytes.NewReader(first), bytes.NewReader(first))) // a pipe: the error is found late
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// What is kept does not grow with the length of a stream that has epochs.
+// Memory does not grow with the length of a stream that has epochs.
 func TestMemoryIsBounded(t *testing.T) {
 	peak := func(steps int) int64 {
 		stream := simulate.Stream(t, simulate.Options{Seed: 3, CPUs: 2, Threads: 20, Epochs: true}, steps)
@@ -229,7 +229,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// watcher looks at the memory in use each few writes.
+// watcher measures the memory in use every few writes.
 type watcher struct {
 	base, peak int64
 	writes     int

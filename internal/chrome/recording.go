@@ -8,13 +8,13 @@ import (
 	"wprof/internal/tracks"
 )
 
-// recording are the rows of what is known of the recording itself: what was lost, and the time between recordings. There
+// recording holds the rows for losses and for the times between recordings. There
 // is one for each CPU and one for all.
 type recording struct {
 	until map[int64]int64 // end of the last slice of a row, CLOCK_MONOTONIC ns
 }
 
-// Note implements [tracks.Encoder]. Slices of a row must not overlap, so one begins at the earliest where the one before ends;
+// Note implements [tracks.Encoder]. Slices of a row must not overlap, so each begins at the earliest where the one before ends;
 // the arguments have its true length. Late events are not shown.
 func (c *conversion) Note(n *tracks.Note) {
 	if n.Kind == tracks.Late {

@@ -28,7 +28,7 @@ func (c *conversion) Slice(s *tracks.Slice) {
 	}
 }
 
-// begin begins a slice up to its end's time; from there its arguments follow.
+// begin writes a slice up to its times; its arguments follow.
 func (c *conversion) begin(name string, tr *track, s *tracks.Slice) []byte {
 	b := append(append(c.out.next(), `{"ph":"X","cat":"thread","name":`...), name...)
 	return c.times(append(append(b, ','), tr.place...), s)
@@ -69,7 +69,7 @@ func (c *conversion) occupied(row *cpuRow, k *task, s *tracks.Slice) {
 	c.out.b = append(strconv.AppendInt(append(b, `,"prio":`...), int64(s.Prio), 10), "}}"...)
 }
 
-// before appends the time off the CPU that a time on it follows.
+// before appends the time off the CPU before a slice on it.
 func (c *conversion) before(b []byte, s *tracks.Slice) []byte {
 	off := &s.Off
 	if off.New {
@@ -81,7 +81,7 @@ func (c *conversion) before(b []byte, s *tracks.Slice) []byte {
 	return c.delay(c.waker(b, s), off)
 }
 
-// delay appends how long a thread could run and did not.
+// delay appends how long a thread was runnable before it ran.
 func (c *conversion) delay(b []byte, off *timeline.OffCPU) []byte {
 	if off.Woken == 0 && !(off.Preempted && off.Known) {
 		return b
@@ -94,7 +94,7 @@ func (c *conversion) delay(b []byte, off *timeline.OffCPU) []byte {
 	return b
 }
 
-// waker appends who woke a thread, if that is known.
+// waker appends the waker of a thread, if known.
 func (c *conversion) waker(b []byte, s *tracks.Slice) []byte {
 	if s.Waker == nil {
 		return b
@@ -102,7 +102,7 @@ func (c *conversion) waker(b []byte, s *tracks.Slice) []byte {
 	return append(append(append(b, `,"waker":"`...), c.task(s.Waker).label...), '"')
 }
 
-// waited draws a time in which a thread could run and did not.
+// waited draws a time in which a thread was runnable.
 func (c *conversion) waited(tr *track, s *tracks.Slice) {
 	name := `"Runnable"`
 	if s.Off.Preempted && s.State&format.StatePreempted != 0 {
@@ -118,7 +118,7 @@ func (c *conversion) waited(tr *track, s *tracks.Slice) {
 	c.out.b = append(b, "}}"...)
 }
 
-// blocked draws a time in which a thread could not run.
+// blocked draws a time in which a thread was blocked.
 func (c *conversion) blocked(tr *track, s *tracks.Slice) {
 	of := c.stackOf(s.Stack)
 	name := of.blocked
@@ -137,7 +137,7 @@ func (c *conversion) blocked(tr *track, s *tracks.Slice) {
 	c.out.b = append(of.endArgs(b), '}')
 }
 
-// stateText is how a state is written.
+// stateText holds the texts of a state.
 type stateText struct {
 	name    string
 	blocked string // a block in it of which no stack was taken, as a JSON string

@@ -2,23 +2,23 @@ package chrome
 
 import "wprof/format"
 
-// Linux gives no tid above 1<<22 (PID_MAX_LIMIT in include/linux/threads.h), so what is no thread has numbers above. They
-// differ from each other as tids of all processes do, because tools know a thread by its tid alone.
+// Linux gives no tid above 1<<22 (PID_MAX_LIMIT in include/linux/threads.h), so rows that are no threads have numbers above. They
+// are unique across processes, as tids are, because tools identify a thread by its tid alone.
 const (
 	standIn      = 1<<22 + 1
 	cpusPID      = standIn
 	recordingPID = standIn + 1
-	unknownPID   = standIn + 2 // the process of threads of which the stream does not know it
+	unknownPID   = standIn + 2 // the process of threads whose process is unknown
 	allCPUsTID   = standIn + 3
 	cpuTID       = standIn + 16 // and up, one for each CPU
 	lostTID      = cpuTID + maxCPUs
 )
 
-// maxCPUs bounds what is kept of CPUs. The recorder has 16 bits for them; what a hostile stream has of others goes by
-// all of them.
+// maxCPUs bounds the CPUs that are kept. The recorder has 16 bits for a number; events that a hostile stream has of others count as
+// events of all CPUs.
 const maxCPUs = 1 << 16
 
-// lostOn is the row of what was lost on a CPU.
+// lostOn returns the row for losses on a CPU.
 func lostOn(cpu uint32) int64 {
 	if cpu >= maxCPUs {
 		return allCPUsTID
@@ -26,7 +26,7 @@ func lostOn(cpu uint32) int64 {
 	return lostTID + int64(cpu)
 }
 
-// known is a CPU that has a row, or all of them.
+// known returns the CPU if it can have a row, else the number for all CPUs.
 func known(cpu uint32) uint32 {
 	if cpu >= maxCPUs {
 		return format.AllCPUs

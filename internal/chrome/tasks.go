@@ -10,23 +10,23 @@ import (
 	"wprof/internal/tracks"
 )
 
-// task is who a definition names: a thread under one name.
+// task is a thread under one name, with the texts that are written for it.
 type task struct {
 	tid, pid int32
 	idle     bool
-	unknown  bool // of which the stream does not know the process
+	unknown  bool // its process is unknown
 	kernel   bool
 	comm     string
-	process  string // what its process is called
+	process  string // name of its process
 	command  string // its command line; "": not known
 	name     []byte // comm as a JSON string
 	label    []byte // comm and tid without quotes, for use within a JSON string
-	onCPU    []byte // the slices of a CPU: what stands between "cat" and "ts", and from "dur" on
+	onCPU    []byte // its slices on a CPU: the text between "cat" and "ts", and from "dur" on
 	onCPUEnd []byte
 	row      *track // nil: not looked up
 }
 
-// task is what is written of a task.
+// task returns the texts of a task.
 func (c *conversion) task(of *tracks.Task) *task {
 	k, known := of.Own.(*task)
 	if !known {
@@ -74,7 +74,7 @@ func (c *conversion) command(k *task, of *format.Command) {
 	k.command = c.texts.Clean(stacks.Clipped(bytes.ReplaceAll(args, []byte{0}, []byte{' '})))
 }
 
-// finish writes the texts that every slice needs.
+// finish makes the texts that every slice needs.
 func (k *task) finish() {
 	k.name = records.AppendString(nil, k.comm)
 	k.label = append([]byte{}, k.name[1:len(k.name)-1]...)

@@ -13,7 +13,7 @@ import (
 	"wprof/format/textform"
 )
 
-// trace is what was written, as other programs read it. Numbers keep their text.
+// trace is a written trace as other programs read it. Numbers keep their text.
 type trace struct {
 	TraceEvents     []event          `json:"traceEvents"`
 	DisplayTimeUnit string           `json:"displayTimeUnit"`
@@ -103,7 +103,7 @@ func parsed(t testing.TB, text []byte) *trace {
 	return tr
 }
 
-// lines are the events that are no metadata, as text.
+// lines returns all events except metadata, as text.
 func (tr *trace) lines() (all []string) {
 	for _, e := range tr.TraceEvents {
 		if e.Phase == "M" {
@@ -136,7 +136,7 @@ func (tr *trace) stack(leaf int) string {
 	return strings.Join(names, ";")
 }
 
-// names are what the metadata says of processes and threads, the last word of each.
+// names returns the names of processes and threads by the metadata, the last one of each.
 func (tr *trace) names() map[string]string {
 	all := make(map[string]string)
 	for _, e := range tr.TraceEvents {

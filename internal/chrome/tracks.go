@@ -7,28 +7,28 @@ import (
 	"wprof/internal/records"
 )
 
-// track is the row of a thread. Tools have one for each tid, so a thread whose tid is used again goes on in the row of the
-// one before, which then has the name of the last.
+// track is the row of a thread. Tools have one for each tid, so a thread with a reused tid continues in the row of the
+// earlier one, which then has the name of the last.
 type track struct {
 	place []byte // `"pid":12,"tid":34,"ts":`
 	pid   int32
-	named *task // whose name was written last
+	named *task // the task with the last written name
 }
 
-// maxKnown bounds how many of what ids and names stand for are kept.
+// maxKnown bounds the entries of each cache.
 const maxKnown = 1 << 15
 
-// place is what a row is known by.
+// place identifies a row.
 type place struct{ pid, tid int32 }
 
-// named is how a process was introduced.
+// named is the name and the command line that were written for a process.
 type named struct {
 	name, command string
 	byLeader      bool
 }
 
-// threadRows are those of all threads. Those that a section does not use are forgotten, so that they do not grow with the length
-// of the stream, and introduced again.
+// threadRows holds the rows of threads. Those that a section does not use are forgotten, so that memory does not grow with the length
+// of the stream; their names are written again when they are needed.
 type threadRows struct {
 	byPlace   *bounded.Map[place, *track]
 	processes *bounded.Map[int32, named]
@@ -43,7 +43,7 @@ func (t *threadRows) newSection() {
 	t.processes.Age()
 }
 
-// trackOf is the row of a thread that has a name now. It is written if it has changed.
+// trackOf returns the row of a thread, and writes its name if that has changed.
 func (c *conversion) trackOf(k *task) *track {
 	tr := c.row(k)
 	if tr.named != k {
@@ -52,7 +52,7 @@ func (c *conversion) trackOf(k *task) *track {
 	return tr
 }
 
-// row is the row of a thread, whatever it is called there.
+// row returns the row of a thread under any name.
 func (c *conversion) row(k *task) *track {
 	if k.row == nil {
 		k.row = c.track(place{k.pid, k.tid})

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/records"
 )
 
-// finish ends the trace, with what all recordings of the stream say about themselves.
+// finish ends the trace with the metadata of all recordings of the stream.
 func (c *conversion) finish(s *records.Session, lost bool) {
 	b := append(c.out.b, "\n],\n"+`"displayTimeUnit":"ns","otherData":{"host":`...)
 	b = records.AppendString(b, s.Host)

@@ -67,7 +67,7 @@ func compare(t *testing.T, got []string, want string) {
 	}
 }
 
-func TestWhatThreadsDoIsDrawn(t *testing.T) {
+func TestThreadStatesAndEventsAreDrawn(t *testing.T) {
 	for what, c := range map[string]struct{ events, want string }{
 		"a waking, with its arrow": {`
 +100001 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
@@ -218,7 +218,7 @@ end close=+1000000
 	}
 }
 
-func TestTraceSaysWhatItIsOf(t *testing.T) {
+func TestMetadataDescribesTheRecording(t *testing.T) {
 	tr, done, _ := written(t, undump(t, machine+state+"+10 cpu0 lost from=+5 count=3 cause=ring\nend close=+1000000\n"), Options{})
 	want := map[string]any{
 		"host": "box", "boot_id": "b", "start_time": "2023-11-14T22:13:20.000000000Z", "command": "wprof-record -S", "metadata run": "7", "lost": true,
@@ -228,7 +228,7 @@ func TestTraceSaysWhatItIsOf(t *testing.T) {
 	}
 }
 
-func TestTraceSaysWhatAllItsRecordingsAreOf(t *testing.T) {
+func TestMetadataDescribesAllRecordings(t *testing.T) {
 	other := strings.NewReplacer("open=1000000000", "open=1005000000", `"-S"`, `"-a"`, "key=run value=7", "key=run value=8\n  metadata key=more value=9")
 	stream := append(undump(t, machine+state+"end close=+1000000\n"), undump(t, other.Replace(machine)+"end close=+1000000\n")...)
 	tr, _, _ := written(t, stream, Options{})
@@ -241,8 +241,8 @@ func TestTraceSaysWhatAllItsRecordingsAreOf(t *testing.T) {
 	}
 }
 
-// Where a switch is missing, nothing is drawn of what nobody knows: how long the thread ran that did not leave, and what the
-// one did before that had not come.
+// Where a switch is missing, unknown times are not drawn: how long the thread ran whose departure is missing, and what the
+// thread did before whose arrival is missing.
 func TestNothingIsDrawnWhereASwitchIsMissing(t *testing.T) {
 	text := machine + state + `
 +100000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-100 next_state=S
@@ -266,7 +266,7 @@ X blocked_(S) 200/200 @300.000 +700.000 {"open":true,"prio":120,"state":"S"}
 `)
 }
 
-// Losses of one CPU that overlap are drawn end to end, and tell their lengths; so is the time between two windows.
+// Overlapping losses of one CPU are drawn end to end, with their true lengths as arguments; so is the time between two windows.
 func TestRecordingIsDrawn(t *testing.T) {
 	first := undump(t, machine+state+"+5000 cpu0 lost from=+1000 count=3 cause=ring\n+6000 cpu0 lost from=+2000 cause=nesting what=waking\nend close=+1000000\n")
 	second := undump(t, strings.Replace(machine, "open=1000000000", "open=1005000000", 1)+"+7000 cpu7 lost from=+0 cause=ring\nend close=+1000000\n")

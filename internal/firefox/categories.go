@@ -11,7 +11,7 @@ type category uint8
 
 const (
 	categoryOther category = iota // the first grey one is the default
-	categoryOnCPU                 // it ran, and no sample says where
+	categoryOnCPU                 // it ran, without a sample
 	categoryUser
 	categoryKernel
 	categoryBlocked
@@ -19,8 +19,8 @@ const (
 	categoryIdle
 )
 
-// categoryInfo is a category as the profile has it. Colours are words of the format; the interface leaves out the samples of
-// the category Idle by itself.
+// categoryInfo is a category of the profile. Colours are words of the format; the user interface hides the samples of
+// the category Idle by default.
 type categoryInfo struct {
 	name, colour  string
 	subcategories []string // after the first one, which the format wants to be Other
@@ -42,7 +42,7 @@ func categories() []categoryInfo {
 	return info
 }
 
-// reason is why a thread is off the CPU, and where its samples belong.
+// reason is why a thread is off the CPU, and the category of its samples.
 type reason struct {
 	bits        format.State // of a blocked thread: one of them
 	name        string
@@ -58,7 +58,7 @@ var (
 	otherwiseBlocked = reason{name: "blocked", category: categoryBlocked}
 )
 
-// reasons are why a thread is blocked, in the order in which they count when a state has several bits.
+// reasons returns why a thread may be blocked, in the order of precedence when a state has several bits.
 func reasons() []reason {
 	all := []reason{
 		{bits: format.StateZombie | format.StateDead, name: "dead"},
@@ -76,7 +76,7 @@ func reasons() []reason {
 	return all
 }
 
-// whyBlocked is why a thread is blocked that left its CPU in a state.
+// whyBlocked returns why a thread that left its CPU in a state is blocked.
 func whyBlocked(s format.State) reason {
 	if s&format.StateIdle != 0 {
 		return idleKernelThread

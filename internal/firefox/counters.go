@@ -12,20 +12,20 @@ import (
 // maxCounters bounds the counters of a profile. The values of more are markers.
 const maxCounters = 1 << 12
 
-// counters are those of the profile.
+// counters holds the counters of the profile.
 type counters struct {
 	byKey map[counterKey]*counter
 	order []*counter
 }
 
-// counterKey tells counters apart: those of threads by their thread, those of processes by pid.
+// counterKey distinguishes counters: those of threads by their thread, those of processes by pid.
 type counterKey struct {
 	track string
 	of    threadKey
 	pid   string
 }
 
-// counter is a counter and its values. The format has differences.
+// counter is a counter and its values, which the format stores as differences.
 type counter struct {
 	key    counterKey
 	unit   string
@@ -61,7 +61,7 @@ func (p *profile) count(i *tracks.Item, t *thread) bool {
 	return true
 }
 
-// append appends what the profile has of a counter before its values.
+// append appends the members of a counter before its values.
 func (c *counter) append(b []byte, p *profile) []byte {
 	name := p.called([]byte(c.key.track))
 	if c.key.pid == "" && c.thread.key.tid > 0 {

@@ -42,10 +42,10 @@ func (p *profile) Item(i *tracks.Item) {
 	p.mark(t, p.called([]byte(i.Name)), i.From, to, categoryOther)
 }
 
-// itemPrefix begins the types of items, so that no stream can define one of ours.
+// itemPrefix is the prefix of items' types, so that no stream can define one of ours.
 const itemPrefix = "event "
 
-// threadOf is the thread that an item belongs to; nil: there is none.
+// threadOf returns the thread of an item; nil: there is none.
 func (p *profile) threadOf(i *tracks.Item) *thread {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
@@ -59,7 +59,7 @@ func (p *profile) threadOf(i *tracks.Item) *thread {
 	return p.recording()
 }
 
-// item adds an argument to the data of the marker at hand, and its field to the type if it is not there.
+// item adds an argument to the data of the current marker, and its field to the type if it is missing.
 func (p *profile) item(s *schema, a *tracks.Arg) {
 	if a.Type == tracks.ArgStack {
 		return
@@ -94,7 +94,7 @@ func (p *profile) item(s *schema, a *tracks.Arg) {
 	}
 }
 
-// shownAs is what the interface calls an argument, and the format in which it shows it.
+// shownAs returns the label of an argument in the user interface, and the format in which it is shown.
 func shownAs(a *tracks.Arg) (label, as string) {
 	switch {
 	case a.Type == tracks.ArgText:

@@ -12,7 +12,7 @@ const maxBuildID = 64
 
 func hexOf(id []byte) string { return hex.EncodeToString(id) }
 
-// appendLib appends a library as the profile has it. codeId is the build-id, by which debuginfod knows the file.
+// appendLib appends a library of the profile. codeId is the build-id, by which debuginfod finds the file.
 func appendLib(b []byte, name, path, arch string, id []byte) []byte {
 	b = records.AppendString(append(b, `{"arch":`...), arch)
 	b = records.AppendString(append(b, `,"name":`...), name)
@@ -26,8 +26,8 @@ func appendLib(b []byte, name, path, arch string, id []byte) []byte {
 	return append(records.AppendString(append(b, `,"codeId":`...), hexOf(id)), '}')
 }
 
-// breakpadID is what symbol servers of Breakpad know a file by: the first 16 bytes of its build-id as a little-endian GUID, and
-// an age, which is 0 of ELF files.
+// breakpadID returns a file's id on Breakpad symbol servers: the first 16 bytes of its build-id as a little-endian GUID, and
+// an age, which is 0 for ELF files.
 func breakpadID(id []byte) string {
 	var guid [16]byte
 	copy(guid[:], id)

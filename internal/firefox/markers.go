@@ -13,7 +13,7 @@ import (
 const (
 	markerName = iota
 	markerStart
-	markerEnd // none: a moment
+	markerEnd // none: an instant
 	markerCategory
 	markerValues
 )
@@ -25,7 +25,7 @@ type wait struct {
 	stack       known
 }
 
-// begin begins the data of a marker, which its schema names.
+// begin begins the data of a marker with the name of its schema.
 func (p *profile) begin(schema string) {
 	p.data = append(append(append(p.data[:0], `{"type":"`...), schema...), '"')
 }
@@ -63,7 +63,7 @@ func (p *profile) cause(node int32) {
 	}
 }
 
-// mark adds the marker that was begun. A moment has to none.
+// mark adds the marker that was begun. For an instant, to is none.
 func (p *profile) mark(t *thread, name string, from, to int64, c category) {
 	from = max(from-p.first, 0)
 	if to != none {
@@ -73,7 +73,7 @@ func (p *profile) mark(t *thread, name string, from, to int64, c category) {
 	t.markers.addText(p, p.data, int64(p.shared.string(name)), from, to, int64(c))
 }
 
-// running marks a time on the CPU.
+// running adds a marker for a time on the CPU.
 func (p *profile) running(t *thread, s *tracks.Slice) {
 	p.begin("Running")
 	p.integer("cpu", int64(s.CPU))
@@ -87,7 +87,7 @@ func (p *profile) running(t *thread, s *tracks.Slice) {
 
 func (p *profile) state(s format.State) int32 { return p.shared.string(s.String()) }
 
-// endWait marks the time off the CPU that a time on it follows.
+// endWait adds a marker for the time off the CPU before a time on it.
 func (p *profile) endWait(t *thread, s *tracks.Slice) {
 	w := t.wait
 	t.wait = wait{}
@@ -97,7 +97,7 @@ func (p *profile) endWait(t *thread, s *tracks.Slice) {
 	p.markWait(t, s, w)
 }
 
-// openWait marks a time off the CPU that has not ended when the window closes.
+// openWait adds a marker for a time off the CPU that has not ended when the window closes.
 func (p *profile) openWait(t *thread, s *tracks.Slice) {
 	w := t.wait
 	t.wait = wait{}

@@ -10,7 +10,7 @@ import (
 	"wprof/internal/spill"
 )
 
-// The versions of the formats whose shape the profile has: processed, and that of Firefox itself.
+// The versions of the formats that the profile follows: processed, and that of Firefox itself.
 const (
 	version      = 63
 	geckoVersion = 30
@@ -48,7 +48,7 @@ func (p *profile) write(w *writer, lost bool) error {
 	return w.finish()
 }
 
-// doneThreads writes the threads that are only in the store.
+// doneThreads writes the threads that were moved to the store.
 func (p *profile) doneThreads(w *writer) {
 	w.fail(p.threads.done.each(maxValues, func(r *row) error {
 		if r.number > 0 {
@@ -127,7 +127,7 @@ func (s *shared) write(w *writer) {
 // resourceLibrary is the type of a resource that is a library: resourceTypes in src/profile-logic/data-structures.ts.
 const resourceLibrary = "1"
 
-// meta writes what the profile says about itself.
+// meta writes the metadata of the profile.
 func (p *profile) meta(w *writer, lost bool) {
 	s := &p.about.Session
 	interval, start := int64(1e6), int64(0)

@@ -14,10 +14,10 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// sums is what threads did in ns.
+// sums is the time of all threads on and off the CPU, ns.
 type sums struct{ running, off int64 }
 
-// sums adds up the weights of all samples, and the CPU time, which has to agree.
+// sums adds up the weights of all samples, and checks that the CPU time agrees.
 func (p *profileJSON) sums(t testing.TB) (all sums) {
 	t.Helper()
 	var cpu int64
@@ -43,7 +43,7 @@ func (p *profileJSON) sums(t testing.TB) (all sums) {
 	return all
 }
 
-// sumsOf is the same as the timeline has it.
+// sumsOf returns the same sums by the timeline.
 func sumsOf(t testing.TB, stream []byte) (all sums) {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))
@@ -160,7 +160,7 @@ func undump(t testing.TB, text string) []byte {
 	return stream.Bytes()
 }
 
-// check writes a profile of what may be no stream at all.
+// check writes a profile of any bytes, a stream or not.
 func check(t testing.TB, stream []byte) {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))

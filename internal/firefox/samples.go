@@ -5,9 +5,9 @@ import (
 	"wprof/internal/tracks"
 )
 
-// A sample has the time at which something begins and its length as weight. The interface takes threadCPUDelta as the CPU time
+// A sample has the time at which a state begins, with its length as weight. The user interface takes threadCPUDelta as the CPU time
 // since the sample before and draws it half in the colour of each, so the end of a time on the CPU is a sample of its own, which
-// has no weight. A sample without a stack is where nothing is known from.
+// has no weight. A sample without a stack begins a time in which nothing is known.
 
 // The integers of a row of samples.
 const (
@@ -18,7 +18,7 @@ const (
 	sampleValues
 )
 
-// maxPending bounds the samples of one time on the CPU. Of more, every other one is dropped.
+// maxPending bounds the samples of one time on the CPU. Beyond it, every other one is dropped.
 const maxPending = 1 << 14
 
 // sample adds a sample. cpu is the CPU time since the one before.
@@ -29,7 +29,7 @@ func (t *thread) sample(p *profile, at int64, node int32, weight, cpu int64) {
 	t.last, t.isOpen = at, weight > 0
 }
 
-// rest ends the last sample where what is known of the thread ends.
+// rest ends the last sample at the end of the thread's known time.
 func (t *thread) rest(p *profile) {
 	if t.isOpen {
 		t.sample(p, p.first+t.until, none, 0, 0)
@@ -73,7 +73,7 @@ func (p *profile) Slice(s *tracks.Slice) {
 	t.until = s.To - p.first
 }
 
-// ran divides a time on the CPU among the samples in it: each has what is nearer to it than to the others.
+// ran divides a time on the CPU among the samples in it: each gets the part that is nearer to it than to the others.
 func (p *profile) ran(t *thread, s *tracks.Slice) {
 	inside := t.pending
 	for len(inside) > 0 && inside[0].at < s.From {
@@ -126,7 +126,7 @@ func (p *profile) waited(t *thread, s *tracks.Slice) {
 	}
 }
 
-// gap notes that nothing is known of a thread until a time.
+// gap records that nothing is known of a thread until a time.
 func (t *thread) gap(p *profile, from int64) {
 	if from-p.first > t.until {
 		t.rest(p)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// The types are those of src/types/profile.ts and markers.ts in github.com/firefox-devtools/profiler as of version 63. A column
-// is an array whose elements are what the type says, or null where the type has null.
+// The types are those of src/types/profile.ts and markers.ts in github.com/firefox-devtools/profiler, version 63. A column
+// is an array whose elements have the type given, or are null where the type has null.
 
 type profileJSON struct {
 	Meta     metaJSON      `json:"meta"`
@@ -308,7 +308,7 @@ func (c *checker) counters() {
 	}
 }
 
-// stackOf is a stack as text, innermost function first, with categories.
+// stackOf returns a stack as text, innermost function first, with categories.
 func (p *profileJSON) stackOf(i *int) string {
 	text := ""
 	for ; i != nil; i = p.Shared.StackTable.Prefix[*i] {
@@ -321,7 +321,7 @@ func (p *profileJSON) stackOf(i *int) string {
 	return text
 }
 
-// samplesOf are the samples of a thread as text.
+// samplesOf returns the samples of a thread as text.
 func (p *profileJSON) samplesOf(t *threadJSON) (all []string) {
 	at := 0.0
 	for i, d := range t.Samples.TimeDeltas {
@@ -331,7 +331,7 @@ func (p *profileJSON) samplesOf(t *threadJSON) (all []string) {
 	return all
 }
 
-// markersOf are the markers of a thread as text.
+// markersOf returns the markers of a thread as text.
 func (p *profileJSON) markersOf(t *threadJSON) (all []string) {
 	for i, data := range t.Markers.Data {
 		text := fmt.Sprintf("%g", t.Markers.StartTime[i])

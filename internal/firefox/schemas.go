@@ -4,7 +4,7 @@ import (
 	"wprof/internal/records"
 )
 
-// schemas says how the interface shows the data of markers, by their type.
+// schemas defines how the user interface shows the data of markers, by their type.
 type schemas struct {
 	byName map[string]*schema
 	order  []*schema
@@ -13,15 +13,15 @@ type schemas struct {
 // schema is one type of markers.
 type schema struct {
 	name, tooltip, chart, table string
-	overview                    bool // its markers are drawn in the row of the thread too
+	overview                    bool // its markers are also drawn in the row of the thread
 	fields                      []field
 	byName                      map[string]int
 }
 
-// field is a field of a type. The key is what the data has.
+// field is a field of a type. The key is the name in the data.
 type field struct{ key, label, format string }
 
-// Bounds of the types that a stream defines, and of their fields. What is beyond is not shown.
+// Bounds of the types that a stream defines, and of their fields. More are not shown.
 const (
 	maxSchemas = 4096
 	maxFields  = 256
@@ -66,7 +66,7 @@ func (s *schemas) of(name string) *schema {
 	return one
 }
 
-// append appends all of them as meta.markerSchema has them.
+// append appends all of them as meta.markerSchema.
 func (s *schemas) append(b []byte) []byte {
 	for i, one := range s.order {
 		if i > 0 {

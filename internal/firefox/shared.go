@@ -10,8 +10,8 @@ import (
 	"wprof/internal/tracks"
 )
 
-// shared is the tables that all threads share. The indices of what was used last are known; what was forgotten and comes again
-// gets another row, which only makes the profile larger.
+// shared holds the tables that all threads share. It keeps the indices of recently used rows; a row that was forgotten and is needed
+// again is added again, which only makes the profile larger.
 type shared struct {
 	p *profile
 
@@ -26,7 +26,7 @@ type shared struct {
 	seeds       [2]maphash.Seed
 }
 
-// Bounds of what is known of each table.
+// Bounds of the indices that are kept for each table.
 const (
 	knownStrings = 1 << 17
 	knownLibs    = 1 << 12
@@ -74,7 +74,7 @@ func (s *shared) string(text string) int32 {
 	return i
 }
 
-// clean returns the index of a text that may have any bytes.
+// clean returns the index of a text of any bytes.
 func (s *shared) clean(raw []byte) int32 { return s.string(s.p.texts.Clean(stacks.Clipped(raw))) }
 
 // lib returns the index of a module.
@@ -145,13 +145,13 @@ func (s *shared) label(caller int32, name string, c category, subcategory uint8)
 	return s.under(caller, s.frame(frameKey{fn: fn, line: none, address: none, category: c, subcategory: subcategory}))
 }
 
-// known is what a stack of the stream is here.
+// known is a stack of the stream in the tables.
 type known struct {
 	node      int32 // of its innermost frame; none: it has no frames
 	blockedIn int32 // string; none: there is no function
 }
 
-// stack returns what a stack is here, which may be nil.
+// stack adds a stack, which may be nil, to the tables.
 func (s *shared) stack(of *tracks.Stack) *known {
 	if of == nil {
 		return &known{none, none}
@@ -183,7 +183,7 @@ func (s *shared) stack(of *tracks.Stack) *known {
 	return k
 }
 
-// place is what a frame of the stream is here: the function and those that are inlined into it, innermost last.
+// place is a frame of the stream in the tables: the function and those inlined into it, innermost last.
 type place struct {
 	category category
 	frames   []int32
@@ -213,7 +213,7 @@ func (s *shared) framesOf(f *tracks.Frame, c category) []int32 {
 	return at.frames
 }
 
-// addressOf is where a frame is in its module, as the format has it: within the instruction of a call, and below 4 GiB.
+// addressOf returns a frame's offset in its module as the format requires it: within the instruction of a call, and below 4 GiB.
 func addressOf(f *tracks.Frame) int64 {
 	if f.Def == nil || f.Module == nil {
 		return none

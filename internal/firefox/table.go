@@ -8,8 +8,8 @@ import (
 	"wprof/internal/spill"
 )
 
-// table is a table of the profile, of which rows are kept until it is written column by column. A row is integers, and in
-// some tables a text behind them.
+// table is a table of the profile. Its rows are kept until it is written column by column. A row consists of integers and, in
+// some tables, a text after them.
 type table struct {
 	chain *spill.Chain
 	rows  int
@@ -36,7 +36,7 @@ func (t *table) addText(p *profile, text []byte, values ...int64) {
 	t.rows++
 }
 
-// column is how a column is written.
+// column defines how a column is written.
 type column struct {
 	name string
 	show func(b []byte, r *row) []byte
@@ -49,10 +49,10 @@ type row struct {
 	text   []byte
 }
 
-// maxValues is the most integers that a row has.
+// maxValues is the largest number of integers in a row.
 const maxValues = 6
 
-// number is a column of one of a row's integers as it is.
+// number is a column of one of a row's integers.
 func number(name string, value int) column {
 	return column{name, func(b []byte, r *row) []byte { return appendInt(b, r.values[value]) }}
 }
@@ -84,7 +84,7 @@ func text(name string) column {
 
 var errChanged = errors.New("read back the columns of the profile: the temporary file was changed by others")
 
-// write writes the members of a table of so many integers a row: its length, and each column as an array.
+// write writes the members of a table: its length, and each column as an array. values is the number of integers in a row.
 func (t *table) write(w *writer, values int, columns []column) {
 	w.text(`"length":`)
 	w.b = appendInt(w.b, int64(t.rows))
@@ -143,7 +143,7 @@ type writer struct {
 	failed  error
 }
 
-// writeFrom is the number of bytes from which they are written.
+// writeFrom is the size in bytes from which the buffer is written.
 const writeFrom = 256 << 10
 
 func (w *writer) text(s string) { w.b = append(w.b, s...) }

@@ -13,21 +13,21 @@ import (
 	"wprof/internal/tracks"
 )
 
-// usualLive is how many threads are kept in memory at least. Of more, those that did nothing since there were so many are kept
-// with the tables; when one of them does something again, the profile has it twice.
+// usualLive is the number of threads that are always kept in memory. Beyond it, threads that were idle since the last sweep are kept
+// in the store; one that has further events then is in the profile twice.
 const usualLive = 1 << 14
 
-// threads are those of the profile.
+// threads holds the threads of the profile.
 type threads struct {
 	live    map[threadKey]*thread
 	most    int
 	sweepAt int
 	sweeps  int
-	done    table // those that are only in the store
+	done    table // those that were moved to the store
 	tids    *bounded.Map[int32, int]
 }
 
-// threadKey is what a thread is known by; what is no thread has a tid that none has.
+// threadKey identifies a thread. CPUs and the recording have negative tids.
 type threadKey struct {
 	tid   int32
 	start int64
@@ -45,16 +45,16 @@ type thread struct {
 	pid, tid      string
 	name, process string
 	isMain        bool
-	named         *tracks.Task // whose name it has
+	named         *tracks.Task // the task with its current name
 	begin, end    int64        // when it was made, and when it ended, ns from first; none: not in the window
-	used          int          // number of the sweep before it was last used
-	gone          bool         // it is only in the store
+	used          int          // number of the last sweep before its last use
+	gone          bool         // it was moved to the store
 	index         int          // in the profile; none: not written
 
 	samples, markers table
 	last             int64     // time of the last sample, ns from first
-	until            int64     // until when something is known, ns from first
-	isOpen           bool      // the last sample goes on
+	until            int64     // end of its known time, ns from first
+	isOpen           bool      // the last sample has not ended
 	pending          []pending // samples of the time on the CPU that has not ended
 	wait             wait
 }
@@ -65,7 +65,7 @@ type pending struct {
 	node int32
 }
 
-// named is what the profile has of a task.
+// named holds the strings of a task.
 type named struct {
 	label  int32 // string: name and tid
 	thread *thread
@@ -131,13 +131,13 @@ func (p *profile) find(key threadKey) *thread {
 	return t
 }
 
-// introduce gives a thread the name that a task has.
+// introduce names a thread after a task.
 func (p *profile) introduce(t *thread, k *tracks.Task) {
 	if t.named == nil {
 		t.tid = strconv.Itoa(int(k.Def.Tid))
 		before, _ := p.threads.tids.Get(k.Def.Tid)
 		p.threads.tids.Put(k.Def.Tid, before+1)
-		if before > 0 { // the interface wants them to be different
+		if before > 0 { // the user interface requires different ones
 			t.tid += "." + strconv.Itoa(before)
 		}
 		if begin := k.Def.Start - p.first; begin > 0 && k.Def.Start != 0 {
@@ -158,7 +158,7 @@ func (p *profile) introduce(t *thread, k *tracks.Task) {
 	}
 }
 
-// cpu returns what stands for a CPU, or for all of them.
+// cpu returns the thread of the profile for a CPU, or for all of them.
 func (p *profile) cpu(n uint32) *thread {
 	if n >= maxCPUs {
 		return p.recording()
@@ -169,7 +169,7 @@ func (p *profile) cpu(n uint32) *thread {
 	return t
 }
 
-// recording returns what stands for the recording itself.
+// recording returns the thread of the profile for the recording itself.
 func (p *profile) recording() *thread {
 	t := p.find(threadKey{tid: recordingTID})
 	t.used = p.threads.sweeps
@@ -204,7 +204,7 @@ func (p *profile) retire(t *thread) {
 	t.samples.chain, t.markers.chain = nil, nil
 }
 
-// sorted are the threads in memory by process.
+// sorted returns the threads in memory by process.
 func (p *profile) sorted() []*thread {
 	all := make([]*thread, 0, len(p.threads.live))
 	for _, t := range p.threads.live {
@@ -216,7 +216,7 @@ func (p *profile) sorted() []*thread {
 	return all
 }
 
-// head appends what the profile has of a thread before its tables.
+// head appends the members of a thread before its tables.
 func (t *thread) head(b []byte) []byte {
 	b = append(b, `"processType":"default","processStartupTime":0,"processShutdownTime":null,"registerTime":`...)
 	b = append(appendMillis(b, max(t.begin, 0)), `,"unregisterTime":`...)

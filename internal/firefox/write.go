@@ -9,12 +9,12 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Options say what a profile shows.
+// Options select what a profile shows.
 type Options struct {
 	NoStacks bool // neither stacks nor the function that a thread is blocked in
 }
 
-// Result is what a conversion came to.
+// Result is the result of a conversion.
 type Result struct {
 	tracks.Summary
 	Bytes   int64  // of the profile
@@ -54,10 +54,10 @@ type profile struct {
 	threads  threads
 	counters counters
 	schemas  schemas
-	data     []byte // of the marker at hand
+	data     []byte // of the current marker
 }
 
-// machine is what the profile says about the machine.
+// machine describes the machine in the profile.
 type machine struct {
 	kernel, arch string
 	cpus         int

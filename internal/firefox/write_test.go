@@ -85,7 +85,7 @@ stack 7 frames=1,2,3 kernel_frames=2
 end close=+10000000
 `
 
-func TestProfileShowsWhatThreadsDo(t *testing.T) {
+func TestProfileShowsThreadStates(t *testing.T) {
 	p, done := convert(t, capture)
 	if !done.Lost || done.NotUTF8 == "" {
 		t.Errorf("said %+v", done)
@@ -126,7 +126,7 @@ func TestProfileShowsWhatThreadsDo(t *testing.T) {
 	}
 }
 
-func TestProfileSaysWhereFunctionsAre(t *testing.T) {
+func TestProfileHasFunctionsLibrariesAndMetadata(t *testing.T) {
 	p, _ := convert(t, capture)
 	lib := p.Libs[0]
 	if lib.Name != "busy" || lib.Path != "/bin/busy" || lib.BreakpadID != "030201000504070608090A0B0C0D0E0F0" || *lib.CodeID != "000102030405060708090a0b0c0d0e0f10111213" {

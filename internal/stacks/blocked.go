@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// BlockedName is what a time is called in which a thread could not run: by the function that [BlockedIn] finds, or, if that
+// BlockedName returns the name of a time in which a thread was blocked: by the function that [BlockedIn] finds, or, if that
 // is "", by the state in which it left its CPU.
 func BlockedName(in string, state format.State) string {
 	if in == "" {
@@ -16,10 +16,10 @@ func BlockedName(in string, state format.State) string {
 	return "blocked: " + in
 }
 
-// BlockedIn is the function that tells best what a thread waits for, of the program's and the kernel's part of its stack,
-// both outermost first, as [FunctionName] names them; "": there is none. It is the kernel's innermost one but for the
-// scheduler's own, else, or if that has no name, the program's innermost. Functions further out wait for it, and for
-// anything else.
+// BlockedIn returns the function that best describes what a thread waits for, from the program's and the kernel's part of its stack,
+// both outermost first, as [FunctionName] names them; "": there is none. It is the kernel's innermost one except the
+// scheduler's own, or, if there is none or it has no name, the program's innermost. Outer functions wait for many different
+// things.
 func BlockedIn(program, kernel []string) string {
 	for _, name := range slices.Backward(kernel) {
 		switch {
@@ -35,5 +35,5 @@ func BlockedIn(program, kernel []string) string {
 	return program[len(program)-1]
 }
 
-// isUnnamed tells whether a name stands for those of a module that have none: see [ModuleName].
+// isUnnamed reports whether a name is the placeholder for a module's functions without names: see [ModuleName].
 func isUnnamed(name string) bool { return strings.HasPrefix(name, "[") }

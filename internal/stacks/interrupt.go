@@ -2,8 +2,8 @@ package stacks
 
 import "strings"
 
-// IsInterrupt tells whether a function of the kernel is where an interrupt enters: what runs below it in a stack was
-// interrupted, and has nothing to do with what is above. The names are those of arch/x86/include/asm/idtentry.h and of
+// IsInterrupt reports whether a function is an interrupt entry of the kernel: its callers in a stack were
+// interrupted, and have nothing to do with what it calls. The names are those of arch/x86/include/asm/idtentry.h and of
 // arch/arm64/kernel/entry.S and entry-common.c.
 func IsInterrupt(name string) bool {
 	for _, prefix := range [...]string{"asm_sysvec_", "sysvec_", "asm_common_interrupt", "common_interrupt"} {

@@ -9,14 +9,14 @@ import (
 	"wprof/internal/symbol"
 )
 
-// Bounds of what is shown of a stack; a recorder takes at most 128 user frames and 128 of the kernel.
+// Bounds of a shown stack; a recorder takes at most 128 user frames and 128 kernel frames.
 const (
-	MaxFrames  = 512  // of a stack; what is further out is cut
+	MaxFrames  = 512  // of a stack; outer ones are cut
 	MaxInlined = 64   // functions at one place, from the innermost one out
 	maxText    = 4096 // bytes of a name
 )
 
-// Names of frames that are no functions. They stand in brackets as perf's do.
+// Names of frames that are no functions, in brackets as perf writes them.
 const (
 	CutFrame  = "[cut]"  // the stack is deeper than what was taken
 	LostFrame = "[lost]" // the definition is missing: the stream is damaged
@@ -25,7 +25,7 @@ const (
 // Unnamed stands for a name that is empty.
 const Unnamed = "(unknown)"
 
-// FunctionName is what people call a function, or, if it has no name, what stands for all those of its module.
+// FunctionName returns the name of a function, or, if it has none, the placeholder for all such functions of its module.
 func FunctionName(function []byte, module *format.Module) string {
 	if len(function) == 0 {
 		return string(Printable([]byte(ModuleName(module)), Unnamed))
@@ -33,7 +33,7 @@ func FunctionName(function []byte, module *format.Module) string {
 	return string(Clipped(Printable([]byte(symbol.Demangle(string(function), symbol.ShortForm)), Unnamed)))
 }
 
-// ModuleName stands for a function without a name, so that a flame graph shows all of a module's as one. It is the
+// ModuleName returns the placeholder for functions without names, so that a flame graph shows all of a module's as one. It is the
 // last part of the path, in brackets.
 func ModuleName(m *format.Module) string {
 	if m == nil || len(m.Path) == 0 {
@@ -47,8 +47,8 @@ func ModuleName(m *format.Module) string {
 	return "[" + string(base) + "]"
 }
 
-// Printable makes a name that viewers and a terminal can show: what is not UTF-8 or not printable becomes U+FFFD.
-// Threads may call themselves anything. none stands for an empty one.
+// Printable returns a name that viewers and a terminal can show: bytes that are not UTF-8 or not printable become U+FFFD.
+// A thread's name may have any bytes. none is returned for an empty one.
 func Printable(name []byte, none string) []byte {
 	if len(name) == 0 {
 		return []byte(none)

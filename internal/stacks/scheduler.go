@@ -2,7 +2,7 @@ package stacks
 
 import "strings"
 
-// IsScheduler tells whether a function of the kernel is on the way of every thread that leaves its CPU.
+// IsScheduler reports whether a function of the kernel is part of the scheduler, called by any thread that leaves its CPU.
 func IsScheduler(name string) bool {
 	name, _, _ = strings.Cut(name, ".") // the compiler's .isra.0
 	for _, prefix := range [...]string{"preempt_schedule", "schedule_timeout", "schedule_hrtimeout", "io_schedule", "finish_task_switch"} {

@@ -1,4 +1,4 @@
-// Package stacks judges call stacks by how they end.
+// Package stacks names the functions of call stacks, and detects stacks that are incomplete.
 package stacks
 
 import (
@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Frame is what a stack is judged by.
+// Frame is a frame for [LooksCut].
 type Frame struct {
 	Function []byte // empty: its name is not known
-	Placed   bool   // it stands in a module
+	Placed   bool   // it is in a module
 }
 
-// LooksCut tells whether the user part of a stack seems to end before the function with which its thread began: code
+// LooksCut reports whether the user part of a stack seems to end before the function with which its thread began: code
 // without frame pointers ends a walk after a frame or two. depth is its number of frames, of which none means that there
-// is no user part; frame tells them, the outermost caller first. ends is the outermost frame that counts.
+// is no user part; frame returns them, the outermost caller first. ends is the outermost frame that counts.
 //
-// What is beyond the last caller that stands in a module is none: what code without frame pointers keeps in their
-// register was taken for one. Where no frame stands in a module, mappings are what is missing, and all of them count.
+// Frames beyond the last caller in a module do not count: they are values that code without frame pointers keeps in the
+// register. Where no frame is in a module, mappings are missing, and all frames count.
 //
-// Deeper stacks pass for whole, because a walk that goes wrong does so at once.
+// Deeper stacks count as complete, because a walk that goes wrong does so at once.
 func LooksCut(depth int, frame func(int) Frame) (ends int, cut bool) {
 	for ends < depth && !frame(ends).Placed {
 		ends++
@@ -32,7 +32,7 @@ func LooksCut(depth int, frame func(int) Frame) (ends int, cut bool) {
 	return ends, callers > 0 && callers <= shallow && !Starts(frame(ends).Function)
 }
 
-// Starts tells whether threads begin in a function, or a stack of their own does. Versions (@@GLIBC_2.34) and the ABI
+// Starts reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
 // that Go appends (.abi0) do not count.
 func Starts(function []byte) bool {
 	name, _, _ := bytes.Cut(function, []byte("@"))
@@ -51,14 +51,14 @@ func startFunctions() []string {
 	}
 }
 
-// startPrefixes are beginnings of names that differ between versions and machines.
+// startPrefixes returns prefixes of names that differ between versions and machines.
 func startPrefixes() []string {
 	return []string{
 		"__libc_start_main", "__clone", "__GI___clone", "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_",
 	}
 }
 
-// startsRust tells of Rust's runtime, which was itself built without frame pointers: a walk gets no further. Its functions
+// startsRust reports whether a function is one of Rust's runtime, which was built without frame pointers: a walk ends there. The functions
 // have moved from module to module, and how they are written depends on the mangling: with type arguments, with a type
 // in angle brackets, and with an underscore less.
 func startsRust(name []byte) bool {

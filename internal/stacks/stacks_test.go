@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLooksCut writes stacks with the outermost caller first; "?" stands in no module, "-" has no name.
+// TestLooksCut writes stacks with the outermost caller first; "?" is in no module, "-" has no name.
 func TestLooksCut(t *testing.T) {
 	for _, c := range []struct {
 		stack string
