@@ -18,7 +18,7 @@ import (
 	"wprof/test/race"
 )
 
-// files are what Write has written, by name.
+// files are the files that Write has written, by name.
 type files map[string]*bytes.Buffer
 
 func (f files) create(name string) (io.Writer, error) {
@@ -39,7 +39,7 @@ func write(t testing.TB, stream []byte, o Options) (files, Result, error) {
 	return all, done, err
 }
 
-// rows are those of a file, each as JSON.
+// rows returns the rows of a file, each as JSON.
 func (f files) rows(t testing.TB, name string) (all []string) {
 	t.Helper()
 	file := f[name+Extension]
@@ -68,7 +68,7 @@ func (f files) rows(t testing.TB, name string) (all []string) {
 	}
 }
 
-// readable has strings where the library reads bytes: the values of maps.
+// readable replaces the library's bytes by strings: the values of maps.
 func readable(value any) any {
 	switch v := value.(type) {
 	case []byte:
@@ -90,7 +90,7 @@ func asJSON(t testing.TB, row any) string {
 	return string(b)
 }
 
-// expected are the rows of events and stacks that a stream should give, found by the table of records field by field.
+// expected returns the rows of events and stacks that a stream should give, built field by field from the table of records.
 func expected(t testing.TB, stream []byte, o Options) map[string][]string {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))
@@ -197,7 +197,7 @@ func frameRowOf(s *records.Stack, i int) map[string]any {
 	return row
 }
 
-// compareRows holds the files of a stream against what it should give.
+// compareRows compares the files of a stream with the expected rows.
 func compareRows(t *testing.T, stream []byte, o Options) (files, Result) {
 	t.Helper()
 	got, done, err := write(t, stream, o)
@@ -226,7 +226,7 @@ func compareRows(t *testing.T, stream []byte, o Options) (files, Result) {
 		}
 	}
 	if events != done.Events {
-		t.Errorf("%d rows of events, %d told", events, done.Events)
+		t.Errorf("%d rows of events, %d reported", events, done.Events)
 	}
 	return got, done
 }
@@ -246,7 +246,7 @@ func TestRowsAreTheRecords(t *testing.T) {
 	}
 }
 
-// compareTasks expects a row for each task that some event names.
+// compareTasks expects a row for each task that occurs in an event.
 func compareTasks(t *testing.T, got files, stream []byte) {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))
@@ -255,7 +255,7 @@ func compareTasks(t *testing.T, got files, stream []byte) {
 	}
 	defer r.Close()
 	var want []string
-	told := make(map[int64]bool) // by number: a task that is described again keeps it
+	described := make(map[int64]bool) // by number: a task that is described again keeps it
 	kinds := records.Kinds()
 	var m *records.Maker
 	m = records.NewMaker(r, records.Options{}, func(rec *records.Record) error {
@@ -263,8 +263,8 @@ func compareTasks(t *testing.T, got files, stream []byte) {
 			if f.Type != records.TypeTask && f.Type != records.TypeRenamed || rec.Lacks(i) {
 				continue
 			}
-			if k := rec.Tasks[f.Slot]; !told[k.Number] {
-				told[k.Number] = true
+			if k := rec.Tasks[f.Slot]; !described[k.Number] {
+				described[k.Number] = true
 				want = append(want, asJSON(t, taskRowOf(k, rec.Time, m.Command(k))))
 			}
 		}
@@ -300,7 +300,7 @@ func taskRowOf(k *records.Task, first int64, command string) map[string]any {
 	return row
 }
 
-func TestOnlyKindsThatAreWanted(t *testing.T) {
+func TestOnlyRequestedKindsAreWritten(t *testing.T) {
 	stream := simulate.Stream(t, simulate.Options{Seed: 2, CPUs: 2, Threads: 8}, 2000)
 	got, _ := compareRows(t, stream, Options{Kinds: []records.Kind{records.Waking, records.Exec}})
 	if len(got) != 6 || got["waking.parquet"] == nil || got["exec.parquet"] == nil {
@@ -308,7 +308,7 @@ func TestOnlyKindsThatAreWanted(t *testing.T) {
 	}
 }
 
-// Columns are in the order of the table, with the types that docs/sql.md tells.
+// Columns are in the order of the table, with the types that docs/sql.md lists.
 func TestSchemaFollowsTheTable(t *testing.T) {
 	got, _, err := write(t, simulate.Stream(t, simulate.Options{CPUs: 1, Threads: 2}, 10), Options{NUMA: true})
 	if err != nil {
@@ -398,7 +398,7 @@ func TestSameStreamGivesSameFiles(t *testing.T) {
 	}
 }
 
-// Whatever is missing or broken, the files are whole and have what can be read.
+// With any damage, the files are complete and have what can be read.
 func TestDamagedStreamsGiveWholeFiles(t *testing.T) {
 	stream := simulate.Stream(t, simulate.Options{Seed: 1, CPUs: 2, Threads: 8, Epochs: true}, 3000)
 	full, _, err := write(t, stream, Options{})
@@ -419,7 +419,7 @@ func TestDamagedStreamsGiveWholeFiles(t *testing.T) {
 	}
 }
 
-// A stream that must not go on, because another recording overlaps it, gives what stands before.
+// A stream that is refused at a section, because another recording overlaps it, gives the rows before that.
 func TestErrorsOfTheStreamComeBackAfterWholeFiles(t *testing.T) {
 	one := simulate.Stream(t, simulate.Options{Seed: 1, CPUs: 2, Threads: 8}, 1000)
 	want, _, err := write(t, one, Options{})
@@ -443,7 +443,7 @@ func TestErrorsOfTheStreamComeBackAfterWholeFiles(t *testing.T) {
 	}
 }
 
-// failing is a file that takes so many bytes.
+// failing is a file that accepts a number of bytes.
 type failing struct{ left int }
 
 var errFull = errors.New("the disk is full")

@@ -55,7 +55,7 @@ func eventField(f *records.Field, number int) field[event] {
 	return slotField(f, number)
 }
 
-// slotField is the column of a field in a slot of Record.Values. Nearly all columns are such; one loop without calls through
+// slotField is the column of a field in a slot of Record.Values. Nearly all columns are of this type; one loop without calls through
 // function values takes half the time of the general ones.
 func slotField(f *records.Field, number int) field[event] {
 	slot, bit, level := f.Slot, uint32(0), 0
@@ -143,7 +143,7 @@ func taskColumns(isOptional bool, get func(*event) *records.Task) (fields []fiel
 
 func (c taskColumn) isText() bool { return c >= taskComm }
 
-// value is null if there is no task, and the thread id of idle threads is.
+// value returns the value of a task's column; null if there is no task, and for the thread id of idle threads.
 func (c taskColumn) value(t *records.Task, level int) (v parquet.Value) {
 	if t == nil || c == taskTID && t.Idle {
 		return v
@@ -170,7 +170,7 @@ func (e *event) keep(r *records.Record, node int32) {
 	e.Args = slices.Clone(r.Args)
 }
 
-// textsOf is how many bytes the texts of a record have at most.
+// textsOf returns the maximum size of a record's texts in bytes.
 func textsOf(r *records.Record, tasks int) int {
 	n := len(r.Text)
 	n += textsOfArgs(r.Args)
@@ -184,7 +184,7 @@ func textsOf(r *records.Record, tasks int) int {
 
 func appendNanoseconds(b []byte, ns int64) []byte { return strconv.AppendInt(b, ns, 10) }
 
-// textsOfArgs is how many bytes values take at most, as JSON without escapes or in memory.
+// textsOfArgs returns the maximum size of values in bytes, as JSON without escapes or in memory.
 func textsOfArgs(args []records.Arg) int {
 	n := 0
 	for i := range args {

@@ -7,7 +7,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// field is a column of the rows R, or a group of such.
+// field is a column of the rows R, or a group of columns.
 type field[R any] struct {
 	name   string
 	node   parquet.Node
@@ -15,22 +15,22 @@ type field[R any] struct {
 	inner  []field[R] // of a group
 }
 
-// leaf says how the values of a column of numbers, words or texts are made.
+// leaf defines how the values of a column of numbers, words or texts are made.
 type leaf[R any] struct {
 	append func(to []parquet.Value, rows []R) []parquet.Value
-	isText bool // its values are of any length
+	isText bool // its values have any length
 }
 
-// number makes values of a type of Parquet of numbers.
+// number converts a number to a value of a Parquet type.
 type number func(int64) parquet.Value
 
 func long(n int64) parquet.Value  { return parquet.Int64Value(n) }
 func short(n int64) parquet.Value { return parquet.Int32Value(int32(n)) }
 
-// double is a number of its bits.
+// double converts the bits of a float64.
 func double(bits int64) parquet.Value { return parquet.DoubleValue(math.Float64frombits(uint64(bits))) }
 
-// integer is a column of 64 bits that no row lacks.
+// integer is a required column of 64 bits.
 func integer[R any](name string, get func(*R) int64) field[R] {
 	return required(name, longNode(), long, get)
 }
@@ -48,7 +48,7 @@ func optionalShort[R any](name string, get func(*R) (int64, bool)) field[R] {
 	return optional(name, parquet.Int(32), short, get)
 }
 
-// requiredShort is a column of 32 bits that no row lacks.
+// requiredShort is a required column of 32 bits.
 func requiredShort[R any](name string, get func(*R) int64) field[R] {
 	return required(name, parquet.Int(32), short, get)
 }
@@ -81,7 +81,7 @@ func optional[R any](name string, node parquet.Node, make number, get func(*R) (
 	}})
 }
 
-// flag is a column of truths.
+// flag is a column of booleans.
 func flag[R any](name string, get func(*R) bool) field[R] {
 	return one(name, parquet.Leaf(parquet.BooleanType), leaf[R]{append: func(to []parquet.Value, rows []R) []parquet.Value {
 		for i := range rows {
@@ -91,7 +91,7 @@ func flag[R any](name string, get func(*R) bool) field[R] {
 	}})
 }
 
-// word is a column of some words, by their index.
+// word is a column of words from a list, by their index.
 func word[R any](name string, words []string, get func(*R) int64) field[R] {
 	values := wordValues(words)
 	return required(name, textNode(), func(n int64) parquet.Value { return values[n] }, get)
@@ -105,7 +105,7 @@ func wordValues(words []string) []parquet.Value {
 	return values
 }
 
-// text is a column of any text that no row lacks.
+// text is a required column of any text.
 func text[R any](name string, get func(*R) string) field[R] {
 	return one(name, textNode(), leaf[R]{isText: true, append: func(to []parquet.Value, rows []R) []parquet.Value {
 		for i := range rows {
@@ -129,7 +129,7 @@ func optionalText[R any](name string, get func(*R) (string, bool)) field[R] {
 	}})
 }
 
-// list is a column of lists, none of which is absent and no element of which is.
+// list is a required column of lists with required elements.
 func list[R, E any](name string, element parquet.Node, isText bool, get func(*R) []E, value func(*E) parquet.Value) field[R] {
 	return one(name, parquet.List(element), listLeaf(isText, get, value))
 }
@@ -159,8 +159,8 @@ func numbers[R any](name string, get func(*R) []float64) field[R] {
 	return list(name, parquet.Leaf(parquet.DoubleType), false, get, func(n *float64) parquet.Value { return parquet.DoubleValue(*n) })
 }
 
-// group puts fields under one name. It is there in every row, as not every engine knows groups that are not: where there is
-// no value, its fields are absent.
+// group puts fields under one name. It is required, because not every engine reads optional groups: where there is
+// no value, its fields are null.
 func group[R any](name string, fields ...field[R]) field[R] {
 	return field[R]{name: name, node: nodeOf(fields), inner: fields}
 }
@@ -176,7 +176,7 @@ func textValue(s string) parquet.Value {
 	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// ordered is a group whose fields stand in an order of their own; those of the library's are sorted by name.
+// ordered is a group that keeps the order of its fields; the library sorts them by name.
 type ordered struct {
 	parquet.Group
 	fields []parquet.Field
@@ -199,7 +199,7 @@ func nodeOf[R any](fields []field[R]) parquet.Node {
 	return o
 }
 
-// leavesOf are the columns of fields in the order of the file.
+// leavesOf returns the columns of fields in the order of the file.
 func leavesOf[R any](fields []field[R]) []leaf[R] {
 	var all []leaf[R]
 	for _, f := range fields {

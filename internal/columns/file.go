@@ -11,7 +11,7 @@ import (
 
 // Bounds of what files hold in memory. There are some twenty, of which a few are busy.
 const (
-	batchRows  = 512      // rows that go to the file's goroutine at once
+	batchRows  = 512      // rows that are sent to the file's goroutine at a time
 	batchBytes = 1 << 20  // of the texts in them; one row may have more
 	batches    = 3        // under way
 	groupRows  = 1 << 20  // rows of a row group

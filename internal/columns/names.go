@@ -6,10 +6,10 @@ import (
 	"wprof/internal/records"
 )
 
-// Extension ends the names of files.
+// Extension is the extension of file names.
 const Extension = ".parquet"
 
-// Names of the files that are not about a kind of event.
+// Names of the files that are not for a kind of event.
 const (
 	stacksName  = "stacks"
 	framesName  = "frames"
@@ -17,7 +17,7 @@ const (
 	sessionName = "session"
 )
 
-// Files are the names of all files that are written.
+// Files returns the names of all files that are written.
 func Files(o Options) []string {
 	var names []string
 	for _, k := range records.Kinds() {

@@ -16,10 +16,10 @@ type sessionRow struct {
 	stackCount int64
 	window     records.Window
 	lost       int64
-	isWhole    bool // lost is all
+	isWhole    bool // lost is complete
 }
 
-// sessionFields are those of the header of the JSON lines.
+// sessionFields returns the columns of the session, which are the fields of the JSON header.
 func sessionFields() []field[sessionRow] {
 	fields := []field[sessionRow]{
 		text("version", func(*sessionRow) string { return records.Version }),
@@ -47,7 +47,7 @@ func sessionFields() []field[sessionRow] {
 	)
 }
 
-// opened is when the first window opened; "": that is not known.
+// opened returns when the first window opened; "": not known.
 func (r *sessionRow) opened(layout string) string {
 	if r.Opened.IsZero() {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/records"
 )
 
-// maxStack is how many bytes the texts of one stack may have; beyond that it is cut. Inlined functions with the longest
+// maxStack bounds the bytes of one stack's texts; a larger stack is cut. Inlined functions with the longest
 // names could make it 500 times as much.
 const maxStack = 1 << 20
 
@@ -42,7 +42,7 @@ func stackFields() []field[stackRow] {
 	}
 }
 
-// lines is a column with a text of each frame; has reports whether the texts of a stack say anything.
+// lines is a column with a text for each frame; has reports whether a stack has any of these texts.
 func lines(name string, has func(*stackRow) bool, appendText func(*records.Frame, []byte) []byte) field[stackRow] {
 	return one(name, parquet.List(textNode()), leaf[stackRow]{isText: true, append: func(to []parquet.Value, rows []stackRow) []parquet.Value {
 		var texts []byte // values stay where they are when it grows
@@ -109,7 +109,7 @@ func (s *stackFiles) one(stack *records.Stack) error {
 	return nil
 }
 
-// innermost are as many frames as maxStack allows, and how many bytes their texts have.
+// innermost returns as many frames as maxStack allows, and the size of their texts in bytes.
 func innermost(frames []records.Frame) ([]records.Frame, int) {
 	texts := 0
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -120,8 +120,8 @@ func innermost(frames []records.Frame) ([]records.Frame, int) {
 	return frames, texts
 }
 
-// textsOfFrame is how many bytes the texts of a frame have at most.
+// textsOfFrame returns the maximum size of a frame's texts in bytes.
 func textsOfFrame(f *records.Frame) int {
-	const digits = 48 // an offset, a line and what stands around them
+	const digits = 48 // an offset, a line and punctuation
 	return len(f.Function) + len(f.File) + len(f.Module) + digits
 }

@@ -5,7 +5,7 @@ import "wprof/internal/records"
 // taskRow is a row of tasks.parquet.
 type taskRow struct {
 	*records.Task
-	first   int64 // when a record names it first
+	first   int64 // time of the first record with it
 	command string
 }
 

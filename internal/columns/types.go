@@ -28,7 +28,7 @@ type typeFiles struct {
 	names       map[string]bool
 }
 
-// of is the file of a type, which begins here if there is none; nil: its events are in the file of the kind.
+// of returns the file of a type, and creates it if there is none; nil: its events are in the file of the kind.
 func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
 	if t.IsLost() {
 		return nil, nil
@@ -55,7 +55,7 @@ func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
 	return found, nil
 }
 
-// signatureOf is the same for types whose events have the same columns.
+// signatureOf returns the same string for types whose events have the same columns.
 func signatureOf(t *format.EventType) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q", t.Group, t.Name)
@@ -65,7 +65,7 @@ func signatureOf(t *format.EventType) string {
 	return b.String()
 }
 
-// name is that of the file of a type, which no other one has.
+// name returns a unique file name for a type.
 func (f *typeFiles) name(t *format.EventType) string {
 	name := TypePrefix + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {

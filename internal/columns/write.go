@@ -9,14 +9,14 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Options say what is written.
+// Options select what is written.
 type Options struct {
 	Kinds    []records.Kind // nil: all
-	NoStacks bool           // no files of stacks and frames, and no column that names a stack
+	NoStacks bool           // no files of stacks and frames, and no column that refers to a stack
 	NUMA     bool           // the NUMA node of each event's CPU
 }
 
-// Result is what writing came to.
+// Result is the result of writing.
 type Result struct {
 	Events    int64  // rows of files of events
 	Forgotten int64  // threads, see [timeline.Timeline]
@@ -25,17 +25,17 @@ type Result struct {
 	Window    records.Window
 }
 
-// Shapes of files: of the kinds that nearly all events are of, of other events and tasks, and of stacks.
+// Shapes of files: for the most frequent kinds of events, for other events and tasks, and for stacks.
 func busy() shape     { return shape{page: 256 << 10, texts: 256 << 10, dictionary: 64 << 10} }
 func quiet() shape    { return shape{page: 32 << 10, texts: 32 << 10, dictionary: 32 << 10} }
 func ofStacks() shape { return shape{page: 64 << 10, texts: 128 << 10, dictionary: 256 << 10} }
 
-// Write writes a stream as files, each into what create makes of its name. Whatever ends the stream, the files are
+// Write writes a stream as files, each to the writer that create returns for its name. Whatever ends the stream, the files are
 // complete; errors of the stream come back after all before them has been written.
 func Write(r *format.Reader, create func(name string) (io.Writer, error), o Options) (Result, error) {
 	w := &writer{r: r, create: create, options: o}
 	if err := w.begin(); err != nil {
-		_ = w.end() // the files will be thrown away
+		_ = w.end() // the files will be discarded
 		return Result{}, err
 	}
 	err := timeline.Visit(r, w)
@@ -47,7 +47,7 @@ func Write(r *format.Reader, create func(name string) (io.Writer, error), o Opti
 	return Result{Events: w.events, Lost: w.Lost(), Forgotten: w.Forgotten(), NotUTF8: w.NotUTF8(), Window: w.Window()}, err
 }
 
-// writer is the [timeline.Visitor] that makes rows of what its Maker makes of a stream.
+// writer is the [timeline.Visitor] that makes rows from its Maker's records.
 type writer struct {
 	*records.Maker
 	r       *format.Reader
@@ -76,10 +76,10 @@ type kindFile struct {
 	tasks []taskField
 }
 
-// taskField is where a record of the kind has a task.
+// taskField is a field of a task in the kind's records.
 type taskField struct{ number, slot int }
 
-// ending is how files of all kinds of rows end.
+// ending is what files of any row type have in common when they end.
 type ending interface {
 	end()
 	close() error

@@ -25,7 +25,7 @@ func opener(stream []byte) func() (*format.Reader, error) {
 	return func() (*format.Reader, error) { return format.NewReader(bytes.NewReader(stream)) }
 }
 
-// converted is what a stream becomes; false if it is none.
+// converted returns the output for a stream; false if the bytes are no stream.
 func converted(stream []byte, o Options) (out []byte, result Result, is bool) {
 	var b bytes.Buffer
 	r, err := opener(stream)()
@@ -41,10 +41,10 @@ func converted(stream []byte, o Options) (out []byte, result Result, is bool) {
 	return b.Bytes(), result, true
 }
 
-// judge holds what has to be true of every output, whatever the input was.
-type judge struct{ schema *jsonschema.Schema }
+// checker checks what must hold for every output, for any input.
+type checker struct{ schema *jsonschema.Schema }
 
-func newJudge(t testing.TB) *judge {
+func newChecker(t testing.TB) *checker {
 	t.Helper()
 	text, err := Schema()
 	if err != nil {
@@ -62,10 +62,10 @@ func newJudge(t testing.TB) *judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &judge{s}
+	return &checker{s}
 }
 
-// line is what the judge looks at.
+// line has the fields that are checked.
 type line struct {
 	Version    string
 	StackCount *int   `json:"stack_cnt"`
@@ -76,16 +76,16 @@ type line struct {
 	WakerID    *int64 `json:"waker_stack_id"`
 }
 
-// lines says what is wrong with an output of lines: each is valid, the first is the header, ids do not repeat, and what an
-// event names has a line before it.
-func (j *judge) lines(out []byte, events int64) error {
+// lines checks an output of lines: each is valid, the first is the header, ids do not repeat, and a stack that an
+// event refers to has a line before it.
+func (c *checker) lines(out []byte, events int64) error {
 	var head line
-	stacks, told := map[int64]bool{}, int64(0)
+	stacks, lines := map[int64]bool{}, int64(0)
 	n := 0
 	for text := range bytes.Lines(out) {
 		content, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err == nil {
-			err = j.schema.Validate(content)
+			err = c.schema.Validate(content)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", text, err)
@@ -101,14 +101,14 @@ func (j *judge) lines(out []byte, events int64) error {
 			}
 		case l.ID != nil:
 			if stacks[*l.ID] {
-				return fmt.Errorf("stack %d stands there twice", *l.ID)
+				return fmt.Errorf("stack %d is there twice", *l.ID)
 			}
 			stacks[*l.ID] = true
-			if head.StackCount != nil && told > 0 {
-				return fmt.Errorf("a stack behind an event: %s", text)
+			if head.StackCount != nil && lines > 0 {
+				return fmt.Errorf("a stack after an event: %s", text)
 			}
 		default:
-			told++
+			lines++
 			for _, id := range []*int64{l.StackID, l.OffCPUID, l.WakerID} {
 				if id != nil && !stacks[*id] {
 					return fmt.Errorf("stack %d has no line yet: %s", *id, text)
@@ -117,23 +117,23 @@ func (j *judge) lines(out []byte, events int64) error {
 		}
 	}
 	switch {
-	case told != events:
-		return fmt.Errorf("%d events, told to be %d", told, events)
+	case lines != events:
+		return fmt.Errorf("%d lines of events, %d events reported", lines, events)
 	case head.StackCount != nil && *head.StackCount != len(stacks):
 		return fmt.Errorf("stack_cnt is %d, there are %d lines of stacks", *head.StackCount, len(stacks))
 	}
 	return nil
 }
 
-// all converts a stream in all ways.
-func (j *judge) all(t testing.TB, stream []byte) {
+// all converts a stream to every form of output.
+func (c *checker) all(t testing.TB, stream []byte) {
 	t.Helper()
 	for _, o := range []Options{{}, {Stream: true}, {Nanoseconds: true, NUMA: true, NoStacks: true}} {
 		out, result, is := converted(stream, o)
 		if !is {
 			return
 		}
-		if err := j.lines(out, result.Events); err != nil {
+		if err := c.lines(out, result.Events); err != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package ndjson writes captures as JSON, a line an event, and describes what the lines look like.
+// Package ndjson writes captures as JSON, one line for each event, and documents the schema of the lines.
 //
-// Records come from package records; what is here is how they are written: fast, and in parallel, because a capture has
+// Records come from package records. This package formats them, fast and in parallel, because a capture has
 // millions.
 package ndjson

@@ -5,7 +5,7 @@ import (
 	"wprof/internal/filter"
 )
 
-// WhatFlags say what is written.
+// WhatFlags returns the flags that select what is written.
 func WhatFlags() cli.Group {
 	return cli.Group{Title: "What to write", Flags: []cli.Flag{
 		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: KindNames(), CommaList: true, Usage: "Write only events of these kinds. Fields derived from other events, such as a thread's off-CPU time, are still written. The recorder does not record pmu_event, hardirq, softirq, wq, ipi_send and ipi yet."},
@@ -16,7 +16,7 @@ func WhatFlags() cli.Group {
 	}}
 }
 
-// FormFlags say how it is written.
+// FormFlags returns the flags for the form of the output.
 func FormFlags() cli.Group {
 	return cli.Group{Title: "How to write it", Flags: []cli.Flag{
 		{Name: "stream", Usage: "Write each event at most 100 ms after it was read, and each stack just before the first event that uses it. The header then has no stack_cnt and no lost, and for live input no dur. Without this flag, a pipe is copied to a temporary file and read to its end first."},
@@ -28,13 +28,13 @@ func FormFlags() cli.Group {
 	}}
 }
 
-// RangeFlags choose a time.
+// RangeFlags returns the flags for the time range.
 func RangeFlags() cli.Group {
 	return cli.Group{Title: "Which time", Flags: filter.RangeFlags(
 		"Times in the output are still relative to the opening of the window; the header's start_ts has the start of the range. Off-CPU times begin here at the earliest.", "The header's dur ends here.")}
 }
 
-// OutputFlags say where it goes.
+// OutputFlags returns the flags for the output file.
 func OutputFlags() cli.Group {
 	return cli.Group{Title: "Output", Flags: []cli.Flag{
 		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},

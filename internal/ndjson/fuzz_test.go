@@ -10,8 +10,8 @@ import (
 	"wprof/format/textform"
 )
 
-// machine has two sections, of which the second is an epoch, and a second recording: with every kind, with stacks of all
-// sorts and names of any bytes.
+// machine has two sections, the second of them an epoch, and a second recording: with every kind, with various stacks
+// and names of any bytes.
 const machine = `
 section host="b\"o\x01x" boot_id=b open=1000000000
   cpu 0 node=3
@@ -63,15 +63,15 @@ end close=+100
 `
 
 func TestAnyFlippedByteLeavesValidLines(t *testing.T) {
-	j := newJudge(t)
+	c := newChecker(t)
 	stream := undump(t, machine)
-	j.all(t, stream)
+	c.all(t, stream)
 	for at := 0; at < len(stream); at += 1 + at%3 {
 		flipped := bytes.Clone(stream)
 		flipped[at] ^= 0x55
 		for _, o := range []Options{{}, {Stream: true}} {
 			if out, result, is := converted(flipped, o); is {
-				if err := j.lines(out, result.Events); err != nil {
+				if err := c.lines(out, result.Events); err != nil {
 					t.Errorf("byte %d flipped, %+v: %v", at, o, err)
 				}
 			}
@@ -80,37 +80,37 @@ func TestAnyFlippedByteLeavesValidLines(t *testing.T) {
 }
 
 func TestAnyEndLeavesValidLines(t *testing.T) {
-	j := newJudge(t)
+	c := newChecker(t)
 	stream := undump(t, machine)
 	for end := 0; end < len(stream); end += 7 {
-		j.all(t, stream[:end])
+		c.all(t, stream[:end])
 	}
 }
 
 // FuzzLines: whatever bytes come in, every line is valid, ids resolve, and the count is right.
 func FuzzLines(f *testing.F) {
 	f.Add(undump(f, machine))
-	j := newJudge(f)
-	f.Fuzz(func(t *testing.T, stream []byte) { j.all(t, stream) })
+	c := newChecker(f)
+	f.Fuzz(func(t *testing.T, stream []byte) { c.all(t, stream) })
 }
 
-// FuzzText does the same with what a text describes, whose blocks are sound.
+// FuzzText does the same with streams made from the text form, whose blocks are valid.
 func FuzzText(f *testing.F) {
 	f.Add(machine)
 	for _, section := range strings.SplitAfter(machine, "end") {
 		f.Add(section)
 	}
-	j := newJudge(f)
+	c := newChecker(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		var stream bytes.Buffer
 		if len(text) > 64<<10 || textform.Undump(&stream, strings.NewReader(text)) != nil || stream.Len() > 1<<20 {
 			return
 		}
-		j.all(t, stream.Bytes())
+		c.all(t, stream.Bytes())
 	})
 }
 
-// hostile is an event whose every field is taken from a list of bytes, so that the fuzzer need not find valid blocks first.
+// hostile builds an event with every field taken from a list of bytes, so that the fuzzer need not find valid blocks first.
 func hostile(b []byte, e *format.Event) []byte {
 	take := func() uint64 {
 		if len(b) == 0 {
@@ -149,10 +149,10 @@ func hostile(b []byte, e *format.Event) []byte {
 	return b
 }
 
-// FuzzEvents: whatever events a sound stream has.
+// FuzzEvents: any events in a valid stream.
 func FuzzEvents(f *testing.F) {
 	f.Add(bytes.Repeat([]byte{9, 0, 3, 0, 2, 1, 0, 1, 2, 3, 1, 3, 1, 1, 1, 0, 3, 0, 120, 120, 2}, 8))
-	j := newJudge(f)
+	c := newChecker(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var stream bytes.Buffer
 		w := format.NewWriter(&stream, format.WriterOptions{})
@@ -178,6 +178,6 @@ func FuzzEvents(f *testing.F) {
 			_ = w.Write(&e)
 		}
 		_ = w.EndSection(&format.End{Close: e.Time + 10, Last: true})
-		j.all(t, stream.Bytes())
+		c.all(t, stream.Bytes())
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"wprof/internal/records"
 )
 
-// header is the first line. The tags are the one list of its fields; doc is for the schema.
+// header is the first line. The tags are the only list of its fields; doc is for the schema.
 type header struct {
 	Version    string            `json:"version" doc:"of this schema: a new field or kind raises the second number, any other change the first"`
 	Timestamp  string            `json:"timestamp" doc:"when the window opened, to the second: RFC 3339, UTC; empty if not known"`

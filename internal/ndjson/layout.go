@@ -7,20 +7,20 @@ import (
 	"wprof/internal/records"
 )
 
-// layout is all that is the same in many lines, written once.
+// layout holds the parts that many lines have in common, formatted once.
 type layout struct {
 	nanoseconds bool
-	before, end string // what stands before and behind a line
+	before, end string // text before and after a line
 	start       []byte // up to the time
 	cpu         bool
 	nodes       map[uint32]int32 // of CPUs; nil: not written
 	kinds       []kindLayout     // by kind
-	argStacks   bool             // stacks that values of typed events name are written
+	argStacks   bool             // stacks that values of typed events refer to are written
 }
 
 type kindLayout struct {
-	name   []byte // behind the time
-	noCPU  bool   // an event may speak of all CPUs
+	name   []byte // after the time
+	noCPU  bool   // an event may be about all CPUs
 	fields []fieldLayout
 	stacks []stackField
 }
@@ -29,11 +29,11 @@ type fieldLayout struct {
 	bit   uint32
 	typ   records.FieldType
 	slot  int
-	key   []byte   // with what stands around it
+	key   []byte   // with the punctuation around it
 	words [][]byte // key and value, for each word
 }
 
-// stackField is where a record names a stack.
+// stackField is a field that refers to a stack.
 type stackField struct {
 	bit  uint32
 	slot int
@@ -129,7 +129,7 @@ func (l *layout) appendField(b []byte, f *fieldLayout, r *records.Record) []byte
 	}
 }
 
-// appendNumbers appends an array. JSON has no infinity, and nothing that is no number.
+// appendNumbers appends an array. JSON has no infinity and no NaN.
 func appendNumbers(b []byte, numbers []float64) []byte {
 	b = append(b, '[')
 	for i, n := range numbers {

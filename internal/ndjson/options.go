@@ -6,21 +6,21 @@ import (
 	"wprof/internal/records"
 )
 
-// Options are what is written, and how.
+// Options select what is written, and in which form.
 type Options struct {
 	Nanoseconds bool           // times are integers in ns instead of seconds with nine decimals
 	Kinds       []records.Kind // nil: all
 	Fields      []string       // of events, besides ts and t; nil: all
-	NoStacks    bool           // no stack lines, and no field that names one
+	NoStacks    bool           // no stack lines, and no field that refers to one
 	NUMA        bool           // the NUMA node beside the CPU
 	Array       bool           // one array instead of lines
-	Stream      bool           // events are written while they come, and each stack before the first event that names it
+	Stream      bool           // events are written as they arrive, and each stack before the first event that refers to it
 }
 
 // Features are the names that -e takes.
 func Features() []string { return []string{"numa"} }
 
-// always are the fields of an event that cannot be left out.
+// always returns the fields of an event that cannot be left out.
 func always() []string { return []string{"ts", "t"} }
 
 // FieldNames are the names that --fields takes.
@@ -45,7 +45,7 @@ func KindNames() []string {
 	return names
 }
 
-// kindsOf are the kinds with these names; nil for none.
+// kindsOf returns the kinds with these names; nil for none.
 func kindsOf(names []string) []records.Kind {
 	var kinds []records.Kind
 	for _, k := range records.Kinds() {

@@ -11,10 +11,10 @@ import (
 // batchRecords is how many records are written by one goroutine at a time.
 const batchRecords = 1024
 
-// batchValues is how many values of typed events, elements of lists among them, a batch has at most, but for its last event's.
+// batchValues is the number of values of typed events, including elements of lists, after which a batch ends.
 const batchValues = 16 << 10
 
-// batch is some lines on their way to the output.
+// batch is a number of lines that are written together.
 type batch struct {
 	records []records.Record
 	n       int
@@ -53,10 +53,10 @@ func newWriter(w io.Writer, l *layout) *writer {
 	return out
 }
 
-// raw is the kind of a record that is a line as it stands.
+// raw is the kind of a record that is a complete line.
 const raw = records.Kind(0)
 
-// put takes a record.
+// put adds a record.
 func (w *writer) put(r *records.Record) error {
 	if w.at == nil {
 		w.at = <-w.free
@@ -76,12 +76,12 @@ func (w *writer) put(r *records.Record) error {
 	return nil
 }
 
-// putLine takes a line that is written already, with all that stands around it.
+// putLine adds a line that is formatted already, with its punctuation.
 func (w *writer) putLine(line []byte) error {
 	return w.put(&records.Record{Kind: raw, Text: string(line)})
 }
 
-// flush sends on what was taken.
+// flush passes the current batch on.
 func (w *writer) flush() {
 	if w.at == nil {
 		return

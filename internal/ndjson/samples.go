@@ -49,7 +49,7 @@ func sampleTask(tid, pid int32, comm, process string) *records.Task {
 	return &records.Task{JSON: text}
 }
 
-// sampleEvent is a line of a kind with all of its fields but the counters of hardware.
+// sampleEvent returns a line of a kind with all of its fields except hardware counters.
 func sampleEvent(k *records.KindInfo) []byte {
 	r := records.Record{Kind: k.Kind, CPU: 3, Time: 500_123_456}
 	tasks := []*records.Task{

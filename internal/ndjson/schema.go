@@ -10,7 +10,7 @@ import (
 	"wprof/internal/records"
 )
 
-// object is a JSON object whose members stand in order.
+// object is a JSON object with ordered members.
 type object []member
 
 type member struct {
@@ -35,7 +35,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Schema is the description of each line as JSON Schema, draft 2020-12.
+// Schema returns the JSON Schema (draft 2020-12) of a line.
 func Schema() ([]byte, error) {
 	text, err := json.MarshalIndentWithOption(schema(), "", "  ", json.DisableHTMLEscape())
 	if err != nil {
@@ -80,7 +80,7 @@ func schema() object {
 
 func ref(name string) object { return object{{"$ref", "#/$defs/" + name}} }
 
-// closed is an object that has these members and no others.
+// closed returns an object schema with these members and no others.
 func closed(doc string, properties object, required []string) object {
 	return object{
 		{"description", doc}, {"type", "object"}, {"properties", properties}, {"required", required}, {"additionalProperties", false},
@@ -139,7 +139,7 @@ func kindSchema(k *records.KindInfo) object {
 // hasCPU reports whether all records of a kind are about one CPU.
 func hasCPU(k *records.KindInfo) bool { return k.Kind != records.Lost && k.Kind != records.Gap }
 
-// commonDoc says what a field is that every event has.
+// commonDoc returns the description of a field that every event has.
 func commonDoc(name string) string {
 	switch name {
 	case "ts":
@@ -211,7 +211,7 @@ func describeStruct(t reflect.Type, doc string) object {
 	return closed(doc, properties, required)
 }
 
-// goSchema is what a Go type is in JSON.
+// goSchema returns the schema of a Go type.
 func goSchema(t reflect.Type) object {
 	switch t.Kind() {
 	case reflect.Pointer:

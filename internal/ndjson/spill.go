@@ -10,7 +10,7 @@ import (
 	"wprof/internal/newfile"
 )
 
-// probeBytes is how much of a pipe is read before it has to be clear that it is a stream.
+// probeBytes is how much of a pipe is read to find out whether it is a stream.
 const probeBytes = 17 << 20
 
 // rereadable is an input that can be read again and again.
@@ -38,7 +38,7 @@ func reread(in io.Reader) (*rereadable, error) {
 	return t, nil
 }
 
-// fill copies the input. What may go on for ever without being a stream is found before it fills the disk.
+// fill copies the input. Endless input that is no stream is detected before it fills the disk.
 func (t *rereadable) fill(in io.Reader) error {
 	n, err := t.copy(io.LimitReader(in, probeBytes))
 	if err != nil {

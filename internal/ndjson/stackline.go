@@ -2,7 +2,7 @@ package ndjson
 
 import "wprof/internal/records"
 
-// stackLine is a stack as it is written. The tags are the one list of its fields; doc is for the schema.
+// stackLine is a stack as it is written. The tags are the only list of its fields; doc is for the schema.
 type stackLine struct {
 	ID      int64    `json:"id" doc:"what the stack_id, offcpu_stack_id and waker_stack_id of events name; never used again in the output"`
 	Frames  []string `json:"frames" doc:"functions, outermost caller first, user frames before kernel frames: [U] name+0x1a, [K] name+0x4b, [Py] name; (inlined) instead of an offset for a function that is inlined into the one before it; no offset when it is zero; <unknown> for a function without a name"`
@@ -10,7 +10,7 @@ type stackLine struct {
 	Modules []string `json:"modules" doc:"parallel to frames: the file or kernel module that the function is in, or empty"`
 }
 
-// stackLines writes stacks. Most frames stand in many of them.
+// stackLines writes stacks. Most frames are in many of them.
 type stackLines struct {
 	l    *layout
 	line stackLine

@@ -10,12 +10,12 @@ import (
 	"wprof/internal/timeline"
 )
 
-// survey is what the header contains and only the end of the stream shows.
+// survey holds the header's values that are known only at the end of the stream.
 type survey struct {
 	records.About
 	stacks int64
 	lost   uint64
-	whole  bool // lost is all
+	whole  bool // lost is complete
 }
 
 // look makes a survey of a stream without decoding events, unless it is damaged: then the events decide which of its

@@ -43,7 +43,7 @@ func Run(inv *cli.Invocation) error {
 	return j.run()
 }
 
-// request is what the flags say.
+// request holds the values of the flags.
 type request struct {
 	Options
 	chrome   bool
@@ -75,7 +75,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 	return q, q.refuse(inv)
 }
 
-// refuse finds flags that do not go together.
+// refuse returns an error for flags that exclude each other.
 func (q *request) refuse(inv *cli.Invocation) error {
 	form, without := "", []string(nil)
 	switch {
@@ -98,7 +98,7 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	return nil
 }
 
-// words are the entries of lists with commas between them; nil: no list was given.
+// words returns the entries of comma-separated lists; nil: no list was given.
 func words(lists []string) (all []string) {
 	for _, list := range lists {
 		all = append(all, strings.Split(list, ",")...)
@@ -135,7 +135,7 @@ type job struct {
 	in  *cli.Capture
 }
 
-// run writes one of the forms that are one file.
+// run writes one of the forms that consist of one file.
 func (j *job) run() error {
 	out, err := j.inv.CreateOutput(j.inv.String("output"), false)
 	if err != nil {
@@ -167,7 +167,7 @@ func (j *job) run() error {
 	return j.finish(result, err, out)
 }
 
-// writeTwice writes lines whose header has what is known at the end of the input only.
+// writeTwice reads the input twice, because the header has values that are known only at its end.
 func (j *job) writeTwice(out *cli.Output) error {
 	again, err := reread(j.in.In)
 	if err != nil {

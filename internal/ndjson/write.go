@@ -136,7 +136,7 @@ type events struct {
 	w       *writer
 	maker   *records.Maker
 	lines   stackLines
-	written map[int64]struct{} // stacks of the current section that have a line; nil: all have
+	written map[int64]struct{} // stacks of the current section that have a line; nil: all of them
 	text    []byte
 	count   int64
 
@@ -160,7 +160,7 @@ func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error
 	return Result{Events: e.count, Lost: e.maker.Lost(), Forgotten: e.maker.Forgotten(), NotUTF8: e.maker.NotUTF8(), Damage: r.Damage()}, err
 }
 
-// put writes a record, after its stacks if these have no line yet.
+// put writes a record, preceded by its stacks if they have no line yet.
 func (e *events) put(r *records.Record) error {
 	e.count++
 	if e.written != nil {
@@ -186,7 +186,7 @@ func (e *events) writeStacksOf(r *records.Record) error {
 	return e.writeArgStacks(r.Args)
 }
 
-// writeArgStacks writes the stacks that values of a typed event name.
+// writeArgStacks writes the stacks that values of a typed event refer to.
 func (e *events) writeArgStacks(args []records.Arg) error {
 	for i := range args {
 		var err error

@@ -11,17 +11,17 @@ type Window struct {
 // Length is the length of the window, if known.
 func (w Window) Length() int64 { return max(0, w.End-w.Start) }
 
-// About puts together what all recordings of a stream say about themselves, and their windows to one: from the opening of
-// the first to the closing of the last. Windows of which a time range has left nothing do not count. It is told what a
-// [timeline.Visitor] is told.
+// About merges the descriptions of all recordings of a stream, and their windows: from the opening of
+// the first to the closing of the last. Windows that a time range has left empty do not count. Its methods are called like those of
+// a [timeline.Visitor].
 type About struct {
 	Session
 	window      Window
-	opened      int64 // when the current window did
+	opened      int64 // opening of the current window
 	begun, some bool  // there is a window; one that is not empty
 }
 
-// Open is the opening of a window.
+// Open adds the opening of a window.
 func (a *About) Open(s *format.Session, at int64) {
 	a.opened = at
 	if a.begun {
@@ -32,7 +32,7 @@ func (a *About) Open(s *format.Session, at int64) {
 	a.window.Start, a.window.End = at, at
 }
 
-// Close is its closing; 0: nobody tells when that was.
+// Close adds its closing; 0: not known.
 func (a *About) Close(at int64) {
 	a.window.Closed = at != 0
 	if at != 0 && at <= a.opened {
@@ -44,7 +44,7 @@ func (a *About) Close(at int64) {
 	a.window.End = max(a.window.End, at)
 }
 
-// Window is the time that was told of, from another moment.
+// Window returns the merged window, with times relative to from.
 func (a *About) Window(from int64) Window {
 	return Window{a.window.Start - from, a.window.End - from, a.window.Closed}
 }

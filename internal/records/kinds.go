@@ -35,7 +35,7 @@ const (
 	Typed
 )
 
-// FieldType says what the value of a field is and where [Record] has it.
+// FieldType is the type of a field, and determines where [Record] stores it.
 type FieldType uint8
 
 const (
@@ -48,25 +48,25 @@ const (
 	TypeTask                          // in Tasks
 	TypeRenamed                       // a task with its old name, in Tasks and Text
 	TypeNumbers                       // one for each of the header's pmus, in Numbers
-	TypeArgs                          // what a section defines for a type of events, in Args
+	TypeArgs                          // the fields of an event type that a section defines, in Args
 )
 
-// Field is one field of a kind, beside those that every record has.
+// Field is one field of a kind, in addition to those that every record has.
 type Field struct {
 	Name  string
 	Type  FieldType
 	Opt   bool     // it may be absent
-	Short bool     // of TypeInt: what fits 32 bits, as numbers of CPUs and threads do
-	Words []string // of TypeWord: all that it can be
+	Short bool     // of TypeInt: it fits 32 bits, as CPU numbers and thread ids do
+	Words []string // of TypeWord: all possible values
 	Doc   string
-	Slot  int // where in Values or Tasks it is
+	Slot  int // index in Values or Tasks
 }
 
 // KindInfo describes a kind.
 type KindInfo struct {
 	Kind      Kind
 	Name      string
-	Source    format.Kind // the kind of event of which it is made; 0: the recorder has no source of it yet
+	Source    format.Kind // the kind of event from which it is made; 0: the recorder has no source for it
 	Synthetic bool        // made from the opening and closing of windows, not from an event
 	Extension bool        // not part of the schema of other tools' JSON
 	Fields    []Field
@@ -121,7 +121,7 @@ const (
 	ExecOldTID
 )
 
-// LifeTask is the task of the kinds that have nothing else.
+// LifeTask is the task of the kinds without other fields.
 const LifeTask = 0
 
 const (
@@ -165,7 +165,7 @@ func Kinds() []KindInfo {
 	return kinds
 }
 
-// place gives fields their slots.
+// place assigns slots to fields.
 func place(fields []Field) {
 	values, tasks := 0, 0
 	for i := range fields {
@@ -325,7 +325,7 @@ func wakingFields(waker, wakee string) []Field {
 	}
 }
 
-// spanFields are the fields of a kind of spans.
+// spanFields returns the fields of a kind of spans.
 func spanFields(task string, fields ...Field) []Field {
 	return append([]Field{
 		{Name: "task", Type: TypeTask, Doc: task},

@@ -22,14 +22,14 @@ type Maker struct {
 	tasks  tasks
 
 	first  int64 // when the first window opened
-	opened int64 // when the current one did
+	opened int64 // ... the current one
 	now    int64 // of the last event
 	about  About
 	lost   bool
-	causes int // words for them
+	causes int // number of words for causes
 	events int
 	rec    Record
-	values []format.Value // of the typed event at hand
+	values []format.Value // of the current typed event
 }
 
 // Options choose what is converted.

@@ -29,7 +29,7 @@ func plainKind(k *format.KindInfo) KindInfo {
 	return out
 }
 
-// plainField says what a field of such a record is made of.
+// plainField defines the source of a field of such a record.
 type plainField struct {
 	from plainSource
 	typ  format.FieldType
@@ -37,7 +37,7 @@ type plainField struct {
 	opt  format.Flags
 }
 
-// plainSource says which part of an event a field is made of.
+// plainSource is the part of an event from which a field is made.
 type plainSource uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// A kind without a row of its own has records with all that its events have, under the same names.
+// A kind without a row of its own has records with all fields of its events, under the same names.
 func TestPlainKindsHaveWhatTheirEventsHave(t *testing.T) {
 	const late, hot = 1 << 4, 1 << 5
 	of := format.KindInfo{Kind: format.KindLost, Name: "served", Start: "from", Doc: "A request was served.",

@@ -7,13 +7,13 @@ const (
 	maxTasks  = 3
 )
 
-// Record is one event. What a kind's fields are is in [Kinds]: those of TypeTask are in Tasks, in their order, TypeText in
+// Record is one event. [Kinds] defines the fields of each kind: those of TypeTask are in Tasks, in their order, TypeText in
 // Text, TypeNumbers in Numbers, TypeArgs in Args, and all others in Values. It is valid until the call of emit returns; its tasks stay valid.
 type Record struct {
 	Time    int64 // ns from the opening of the first window
 	Kind    Kind
-	CPU     uint32 // [format.AllCPUs]: it speaks of all
-	Has     uint32 // bit i: field i of the kind is there
+	CPU     uint32 // [format.AllCPUs]: it is about all
+	Has     uint32 // bit i: field i of the kind is present
 	Values  [maxValues]int64
 	Tasks   [maxTasks]*Task
 	Text    string // valid UTF-8
@@ -33,7 +33,7 @@ type Task struct {
 	// Number counts the tasks from 0, in the order in which they first occur in records. A thread that continues in another
 	// section of the stream is another task there.
 	Number  int64
-	TID     int32 // 0: of an idle thread; -1: nothing is known of it, or a filter hides it
+	TID     int32 // 0: of an idle thread; -1: the thread is unknown, or a filter hides it
 	PID     int32 // 0: of an idle thread, or not known
 	Comm    string
 	PComm   string // the name of the process
@@ -41,6 +41,6 @@ type Task struct {
 	Start   int64  // when the thread was made, ns from the opening of the first window; valid if PID is not 0
 	Kernel  bool   // it is a kernel thread
 	Idle    bool   // it is a CPU's idle thread
-	JSON    []byte // the JSON object; nil if it is not wanted
+	JSON    []byte // the JSON object; nil if not requested
 	command uint32 // see [Maker.Command]
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The constants that name fields are where the table has them, and no kind has more than a Record holds.
+// The constants for fields are their indices in the table, and no kind has more fields than a Record holds.
 func TestTableFitsRecord(t *testing.T) {
 	fields := map[Kind]map[string]int{
 		Switch: {"prev": SwitchPrev, "next": SwitchNext, "prev_state": SwitchPrevState, "prev_prio": SwitchPrevPrio,

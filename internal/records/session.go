@@ -12,7 +12,7 @@ import (
 // Session describes the recordings of a stream, for the header of the JSON output and the columns of a session.
 type Session struct {
 	TimerHz  int64    // samples per second and CPU; 0: none. With several recordings, of the first that took any
-	Stacks   []string // what stacks were taken of: timer, offcpu, waker
+	Stacks   []string // kinds of stacks that were taken: timer, offcpu, waker
 	PMUs     []string
 	Metadata map[string]string // nil: none
 	Extras   []string          // command lines: the recorder's, then those of the filters
@@ -21,10 +21,10 @@ type Session struct {
 	Opened   time.Time // when the first window opened, UTC; zero: not known
 }
 
-// Nanoseconds is how [Session.Opened] is written: RFC 3339 with all nine digits.
+// Nanoseconds is the layout of [Session.Opened]: RFC 3339 with all nine digits.
 const Nanoseconds = "2006-01-02T15:04:05.000000000Z"
 
-// Describe reads a session.
+// Describe converts a session.
 func Describe(s *format.Session) Session {
 	out := Session{Host: valid(s.Host), BootID: valid(s.BootId), Opened: openedAt(s)}
 	for _, source := range s.Sources {
@@ -57,7 +57,7 @@ func Describe(s *format.Session) Session {
 	return out
 }
 
-// Add adds what another recording of the same stream has in addition.
+// Add merges the description of another recording of the same stream.
 func (s *Session) Add(more Session) {
 	if s.TimerHz == 0 {
 		s.TimerHz = more.TimerHz
@@ -84,12 +84,12 @@ func union(all, more []string) []string {
 	return all
 }
 
-// maxEntries bounds what is kept of very many recordings.
+// maxEntries bounds what is kept when there are very many recordings.
 const maxEntries = 1000
 
 func valid(s string) string { return strings.ToValidUTF8(s, "�") }
 
-// openedAt is the wall-clock time of the window's opening, by the clock snapshot next to it.
+// openedAt returns the wall-clock time of the window's opening, by the nearest clock snapshot.
 func openedAt(s *format.Session) time.Time {
 	var next *format.ClockSnapshot
 	for _, c := range s.Clocks {
@@ -105,7 +105,7 @@ func openedAt(s *format.Session) time.Time {
 
 func distance(c *format.ClockSnapshot, at int64) int64 { return max(c.Monotonic-at, at-c.Monotonic) }
 
-// Nodes are the NUMA nodes of CPUs.
+// Nodes returns the NUMA nodes of CPUs.
 func Nodes(s *format.Session) map[uint32]int32 {
 	nodes := make(map[uint32]int32)
 	for _, cpu := range s.Cpus {

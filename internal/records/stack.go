@@ -13,12 +13,12 @@ import (
 
 // Stack is one stack: where in the code a thread was.
 type Stack struct {
-	ID     int64 // counts on over sections, and never repeats
+	ID     int64 // unique in all sections
 	Frames []Frame
-	Cut    bool // it was deeper than what was taken
+	Cut    bool // it was deeper than the recorder takes
 }
 
-// Place says whose code a frame is.
+// Place is the kind of code of a frame: kernel, user or other.
 type Place uint8
 
 const (
@@ -31,17 +31,17 @@ const (
 type Frame struct {
 	Place    Place
 	Function string // "": not known
-	Offset   uint64 // bytes from the function's beginning; of a frame without a name, in the module
-	Inlined  bool   // into the one before it
+	Offset   uint64 // bytes from the function's start; for a frame without a name, from the module's
+	Inlined  bool   // into the previous frame
 	File     string // "": not known
 	Line     uint32 // 0: not known
 	Module   string // path of the file, [kernel], …; "": not known
 }
 
-// maxKnown is the number of frames whose names are kept. Most frames are in many stacks.
+// maxKnown bounds the frames whose names are kept. Most frames are in many stacks.
 const maxKnown = 1 << 15
 
-// Unknown stands for a name that is not known.
+// Unknown is written for an unknown name.
 const Unknown = "<unknown>"
 
 // AppendName appends the frame as the schema writes it: "[U] main+0x1a".
@@ -79,7 +79,7 @@ func (f *Frame) AppendSource(b []byte) []byte {
 	return b
 }
 
-// Stacks makes stacks of the definitions of a stream, section by section.
+// Stacks builds stacks from the definitions of a stream, section by section.
 type Stacks struct {
 	r     *format.Reader
 	texts texts
@@ -90,7 +90,7 @@ type Stacks struct {
 	each  []func()
 }
 
-// NewStacks returns the Stacks of a stream. It has to be made before the stream is read.
+// NewStacks returns the Stacks of a stream. It must be called before the stream is read.
 func NewStacks(r *format.Reader) *Stacks {
 	s := &Stacks{r: r, known: bounded.NewMap[uint32, []Frame](maxKnown)}
 	r.OnLeave(s.leave)
@@ -100,7 +100,7 @@ func NewStacks(r *format.Reader) *Stacks {
 // OnLeave has f called when all stacks of a section have been read, before another section begins and at the end.
 func (s *Stacks) OnLeave(f func()) { s.each = append(s.each, f) }
 
-// leave is the end of a section: the next one's ids follow its own.
+// leave ends a section: the ids of the next one follow its own.
 func (s *Stacks) leave() {
 	for _, f := range s.each {
 		f()
@@ -112,7 +112,7 @@ func (s *Stacks) leave() {
 	s.known.Clear()
 }
 
-// ID is the id of a stack of the current section; 0 if it is not defined.
+// ID returns the id of a stack of the current section; 0 if it is not defined.
 func (s *Stacks) ID(id format.StackID) int64 {
 	if id == 0 || s.r.Stack(id) == nil {
 		return 0
@@ -120,7 +120,7 @@ func (s *Stacks) ID(id format.StackID) int64 {
 	return s.base + int64(id)
 }
 
-// All are the stacks of the current section so far. Each is valid until the next one.
+// All returns the stacks of the current section so far. Each is valid until the next one.
 func (s *Stacks) All() iter.Seq[*Stack] {
 	return func(yield func(*Stack) bool) {
 		for id := range s.r.StackIDs() {
@@ -131,7 +131,7 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 	}
 }
 
-// Get is the stack with an id that a record has; nil if it is of another section than the current one. It is valid until
+// Get returns the stack with the id in a record; nil if it is of another section than the current one. It is valid until
 // the next one.
 func (s *Stacks) Get(id int64) *Stack {
 	if id <= s.base || id > s.base+math.MaxUint32 {
@@ -164,7 +164,7 @@ func (s *Stacks) of(d *format.Stack) *Stack {
 	return &s.stack
 }
 
-// framesAt are the functions at one place in the code: the function there, then what is inlined into it.
+// framesAt returns the functions at one place in the code: the function there, then those inlined into it.
 func (s *Stacks) framesAt(id uint32) []Frame {
 	if known, found := s.known.Get(id); found {
 		return known
@@ -207,5 +207,5 @@ func (s *Stacks) function(raw []byte) string {
 	return s.name([]byte(symbol.Demangle(string(raw), symbol.ShortForm)))
 }
 
-// name bounds a name, so that a hostile one does not make a line of megabytes for each stack.
+// name bounds a name, so that a hostile one does not cause megabytes for each stack.
 func (s *Stacks) name(raw []byte) string { return s.texts.clean(stacks.Clipped(raw)) }

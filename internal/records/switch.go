@@ -54,7 +54,7 @@ func (m *Maker) state(s format.State, called bool) uint8 {
 	return uint8(stateOf(s))
 }
 
-// preempts remembers the preemptor of a thread until it comes back.
+// preempts stores the preemptor of a thread until the thread is back on a CPU.
 func (m *Maker) preempts(by *Task, e *format.Event) {
 	t := m.tl.Thread(e.Task)
 	if t == nil || t.Idle() || by == m.tasks.filtered {
@@ -118,7 +118,7 @@ func (m *Maker) wasWoken(r *Record, off *timeline.OffCPU) {
 }
 
 func (m *Maker) wasPreempted(r *Record, e *format.Event, t *timeline.Thread, off *timeline.OffCPU) {
-	// A list of tasks does not say whether one that was in a queue had been woken or preempted.
+	// A task list does not show whether a runnable thread was woken or preempted.
 	if left, _ := e.Switch().NextState(); off.Since < m.opened && left&format.StatePreempted == 0 {
 		return
 	}
@@ -129,7 +129,7 @@ func (m *Maker) wasPreempted(r *Record, e *format.Event, t *timeline.Thread, off
 	}
 }
 
-// couldRun sets since when a thread was runnable, and why.
+// couldRun sets the time from which a thread was runnable, and the reason.
 func (m *Maker) couldRun(r *Record, at int64, reason int64) {
 	if at >= m.opened {
 		r.Values[slotWakingTime] = at - m.first

@@ -11,14 +11,14 @@ import (
 // maxIdle is more than the CPUs of any machine: a stream can name CPUs of any number.
 const maxIdle = 1 << 14
 
-// tasks are those that records of the current section name.
+// tasks holds the tasks in records of the current section.
 type tasks struct {
 	r        *format.Reader
 	first    int64
 	texts    *texts
-	json     bool // Task.JSON is wanted
+	json     bool // Task.JSON is requested
 	count    int64
-	numbers  []uint32 // of the current section's tasks that were described, by id; 0: none
+	numbers  []uint32 // of the current section's tasks that have a number, by id; 0: none
 	byID     byid.Table[*Task]
 	idle     *bounded.Map[uint32, *Task]
 	filtered *Task
@@ -67,7 +67,7 @@ func (t *tasks) newSection() {
 	t.numbers = t.numbers[:0]
 }
 
-// of is the task that an id names on a CPU, which matters to idle ones only.
+// of returns the task with an id. cpu distinguishes idle threads.
 func (t *tasks) of(id format.TaskID, cpu uint32) *Task {
 	k := t.byID.Get(uint32(id))
 	if k == nil {
@@ -87,7 +87,7 @@ func (t *tasks) find(id format.TaskID) *Task {
 	next := t.count
 	number := t.number(id)
 	if *number != 0 {
-		t.count = int64(*number) - 1 // it was described before and is not kept any more
+		t.count = int64(*number) - 1 // it was numbered before and dropped since
 	}
 	k := t.describe(d)
 	if *number != 0 {
@@ -99,10 +99,10 @@ func (t *tasks) find(id format.TaskID) *Task {
 	return k
 }
 
-// maxNumbered bounds the ids whose numbers are kept. Writers have none beyond.
+// maxNumbered bounds the ids whose numbers are kept. Writers use no larger ids.
 const maxNumbered = 1 << 22
 
-// number is where the number of a task is kept, and 1 more.
+// number returns the place that holds the number of a task plus 1.
 func (t *tasks) number(id format.TaskID) *uint32 {
 	if id >= maxNumbered {
 		return new(uint32)
@@ -131,7 +131,7 @@ func (t *tasks) describe(d *format.Task) *Task {
 	return t.finish(k)
 }
 
-// idleOn is the idle thread of a CPU. They share one definition.
+// idleOn returns the idle thread of a CPU. All share one definition.
 func (t *tasks) idleOn(cpu uint32) *Task {
 	if k, found := t.idle.Get(cpu); found {
 		return k

@@ -8,9 +8,9 @@ import (
 	"wprof/internal/printable"
 )
 
-// texts makes valid UTF-8 of what may be anything, and remembers whether it had to.
+// texts converts any bytes to valid UTF-8, and remembers the first text that was not valid.
 type texts struct {
-	first string // the first one that was none, as it is shown
+	first string // the first one that was not valid, as it is shown
 }
 
 // clean replaces what is not UTF-8 by U+FFFD.
@@ -25,7 +25,7 @@ func (t *texts) clean(raw []byte) string {
 	return s
 }
 
-// view is clean without a copy where none is needed: for what never changes, as definitions do not.
+// view is clean without a copy where none is needed: for bytes that never change, such as those of definitions.
 func (t *texts) view(raw []byte) string {
 	if len(raw) == 0 || !utf8.Valid(raw) {
 		return t.clean(raw)
@@ -33,7 +33,7 @@ func (t *texts) view(raw []byte) string {
 	return unsafe.String(&raw[0], len(raw))
 }
 
-// Digits are all numbers of two digits, one behind the other, for encoders that write very many decimals.
+// Digits holds all numbers of two digits one after the other, for encoders that write many decimals.
 const Digits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
 // AppendString appends a JSON string without terminal controls. s is valid UTF-8.

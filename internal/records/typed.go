@@ -13,7 +13,7 @@ type Arg struct {
 	Name     string // of the field
 	Type     format.ValueType
 	List     bool
-	Number   uint64 // see [format.Value]; of times and durations ns, of stacks the id, of lists how many elements it has
+	Number   uint64 // see [format.Value]; of times and durations ns, of stacks the id, of lists the number of elements
 	Text     string // of texts, bytes and named enumerations; valid UTF-8
 	Task     *Task  // nil: none
 	Elements []Arg
@@ -96,7 +96,7 @@ func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 	return a
 }
 
-// Word is the text of a value that has one; of a number of an enumeration without a name its digits.
+// Word returns the text of a value that has one; for a number of an enumeration without a name, its digits.
 func (a *Arg) Word() string {
 	if a.Text == "" && a.Type == format.ValueType_VALUE_ENUM {
 		return strconv.FormatInt(int64(a.Number), 10)
@@ -104,7 +104,7 @@ func (a *Arg) Word() string {
 	return a.Text
 }
 
-// AppendArgs appends values as a JSON object. appendTime appends ns as the output has times.
+// AppendArgs appends values as a JSON object. appendTime appends ns in the output's format of times.
 func AppendArgs(b []byte, args []Arg, appendTime func(b []byte, ns int64) []byte) []byte {
 	b = append(b, '{')
 	for i := range args {
@@ -117,7 +117,7 @@ func AppendArgs(b []byte, args []Arg, appendTime func(b []byte, ns int64) []byte
 	return append(b, '}')
 }
 
-// AppendFloat appends a number; JSON has no infinity, and nothing that is no number: null.
+// AppendFloat appends a number; infinity and NaN, which JSON does not have, are null.
 func AppendFloat(b []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(b, "null"...)

@@ -54,7 +54,7 @@ func StateNames() []string {
 	}
 }
 
-// stateOf returns the index of a state. Of several bits the one counts that says most about what ends the wait, as in
+// stateOf returns the index of a state. Of several bits the one counts that says most about the end of the wait, as in
 // [format.State.String].
 func stateOf(s format.State) int {
 	has := func(bits format.State) bool { return s&bits == bits }
@@ -99,7 +99,7 @@ func states() (all [1 << 12]uint8) {
 	return all
 }
 
-// causeNames are the causes of loss by number, with a word for those that are not known.
+// causeNames returns the causes of loss by number, with a word for unknown ones.
 func causeNames() []string {
 	causes := format.Causes()
 	all := make([]string, len(causes)+1)
@@ -110,7 +110,7 @@ func causeNames() []string {
 	return all
 }
 
-// eventNames are the kinds of events by number.
+// eventNames returns the kinds of events by number.
 func eventNames() []string {
 	all := []string{"unknown"}
 	for _, k := range format.Kinds() {
@@ -122,7 +122,7 @@ func eventNames() []string {
 	return slices.Clip(all)
 }
 
-// StateDoc says what a state is.
+// StateDoc describes a state.
 type StateDoc struct {
 	Letter string // as ps(1) writes it
 	Doc    string
