@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AsUser calls a function with no more right to files than the user has who runs the tool: capabilities that the
-// program's file was given, for looking at other users' processes, are no leave to read other users' files. None of them is
-// in effect meanwhile, because a file can be reached by several paths: those that allow access to a process also open what
-// /proc/PID/cwd, root and exe lead to. What counts is the thread, so the function must not go on in another goroutine.
+// AsUser calls a function with the file permissions of the user who runs the tool: capabilities that the
+// program's file was given, for reading other users' processes, must not open other users' files. None of them is
+// in effect during the call, because a file can be reached by several paths: those that allow access to a process also open what
+// /proc/PID/cwd, root and exe lead to. Capabilities belong to the thread, so the function must not continue in another goroutine.
 func AsUser(do func() error) error {
 	if os.Getuid() == 0 {
 		return do()
@@ -35,7 +35,7 @@ func AsUser(do func() error) error {
 	}
 	err := do()
 	if unix.Capset(&header, &have[0]) == nil {
-		// Else the thread stays as it is and ends with its goroutine.
+		// Otherwise the thread stays without them and ends with its goroutine.
 		runtime.UnlockOSThread()
 	}
 	return err

@@ -6,26 +6,26 @@ import (
 	"wprof/format"
 )
 
-// Capture is the input of a tool that converts captures: opened, filtered, read, and reported on in one way by all of them.
+// Capture is the input of a tool that converts captures. All of them open, filter, read and report on it in the same way.
 type Capture struct {
 	In   io.Reader
 	Name string // for messages
 
 	inv    *Invocation
-	doing  string // what messages say is done to it: "convert"
-	rest   string // what they say became of the parts that are not damaged: "the output has all the rest"
+	doing  string // verb for messages: "convert"
+	rest   string // what messages say about the undamaged parts: "the output has all the rest"
 	file   io.Closer
 	filter CaptureFilter
 }
 
-// CaptureFilter is a stream with a part of a capture.
+// CaptureFilter is a reader of a part of a capture.
 type CaptureFilter interface {
 	io.ReadCloser
-	// Outcome reports in place of [Capture.Outcome], once the stream was read to its end.
+	// Outcome replaces [Capture.Outcome]. It is called once the stream was read to its end.
 	Outcome() error
 }
 
-// CaptureResult is what reading a capture came to.
+// CaptureResult is the result of reading a capture.
 type CaptureResult struct {
 	Forgotten int64          // threads, see [Invocation.Forgot]
 	Lost      bool           // events are missing
@@ -45,7 +45,7 @@ func (inv *Invocation) OpenCapture(doing, rest string, paths ...string) (*Captur
 // IsRegular reports whether the capture is one regular file.
 func (c *Capture) IsRegular() bool { return IsRegular(c.In) }
 
-// Filter has what follows read a part of the capture.
+// Filter selects a part of the capture for later reads.
 func (c *Capture) Filter(f CaptureFilter) { c.In, c.filter = f, f }
 
 // Close closes the files.
@@ -56,7 +56,7 @@ func (c *Capture) Close() error {
 	return c.file.Close()
 }
 
-// Reader begins to read the capture.
+// Reader opens a reader of the capture.
 func (c *Capture) Reader() (*format.Reader, error) {
 	r, err := format.NewReader(c.In)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *Capture) Commit(err error, outputs ...*Output) error {
 	return nil
 }
 
-// Outcome reports what a conversion met, by warnings and by the exit status of the error that it returns. err is the error
-// that ended the input; it comes back.
+// Outcome reports the problems of a conversion, by warnings and by the exit status of the error that it returns. err is the error
+// that ended the input; it is returned too.
 func (c *Capture) Outcome(done CaptureResult, err error) error {
 	c.inv.Forgot(c.Name, done.Forgotten)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// choose holds a value against a flag's choices.
+// choose checks a value against a flag's choices.
 func choose(f Flag, value string) error {
 	if len(f.Choices) == 0 || f.Kind == Optional && (value == "" || value[0] == '+') {
 		return nil
@@ -23,7 +23,7 @@ func choose(f Flag, value string) error {
 	return nil
 }
 
-// words are the parts of a value that must be choices.
+// words returns the parts of a value that must be choices.
 func (f Flag) words(value string) []string {
 	switch {
 	case f.Kind == Optional:
@@ -36,7 +36,7 @@ func (f Flag) words(value string) []string {
 	}
 }
 
-// values are all words that a value may be made of.
+// values returns all words that may be part of a value.
 func (f Flag) values() []string {
 	words := slices.Clone(f.Choices)
 	if f.Negate {
@@ -47,7 +47,7 @@ func (f Flag) values() []string {
 	return words
 }
 
-// suggestions are the values of the sort that was typed: "no-shed" was meant to be "no-sched".
+// suggestions returns the values that may have been intended, with no- if it was typed: for "no-shed" "no-sched".
 func (f Flag) suggestions(typed string) []string {
 	if f.Negate && strings.HasPrefix(typed, "no-") {
 		return f.values()[len(f.Choices):]

@@ -2,7 +2,7 @@ package cli
 
 import "strings"
 
-// completion is a script that completes flags and values in a shell.
+// completion returns a script that completes flags and values in a shell.
 func (t Tool) completion(shell string) string {
 	switch shell {
 	case "zsh":
@@ -14,7 +14,7 @@ func (t Tool) completion(shell string) string {
 	}
 }
 
-// spellings are all names of a flag with their dashes.
+// spellings returns all names of a flag with their dashes.
 func (f Flag) spellings() []string {
 	all := []string{"--" + f.Name}
 	for _, a := range f.Aliases {
@@ -27,7 +27,7 @@ func (f Flag) spellings() []string {
 	return all
 }
 
-// wordList is what completes a value, for a shell, and whether there is anything.
+// wordList returns the words that complete a value, and whether there are any.
 func (f Flag) wordList() (string, bool) { return strings.Join(f.values(), " "), len(f.Choices) > 0 }
 
 func firstSentence(text string) string {

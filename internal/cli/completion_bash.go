@@ -7,8 +7,8 @@ import (
 
 // bashBody is the part that is the same for all tools. bash cuts words at "=" and "@", so that --flag=value arrives as
 // three words and --flag=@value as --flag, =@ and value; COMP_WORDBREAKS without them makes it one. All are brought to the
-// flag, what stands before the value in the current word, and the value begun; "@" belongs to the value, because what is
-// offered takes its place too. It works with bash 3.2, which macOS has.
+// flag, the text before the value in the current word, and the value so far; "@" belongs to the value, because an
+// offered word replaces it too. It works with bash 3.2, the version of macOS.
 const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} head= attached= given= left= words= kind= word i
 	local IFS=$'\n'
 	COMPREPLY=()
@@ -44,8 +44,8 @@ const bashEnd = `	if [[ -z $kind && -n $attached ]]; then cur=$head$cur head=; f
 	if [[ $kind == list ]]; then compopt -o nospace 2>/dev/null; fi
 `
 
-// bashEntries offers files behind "@". bash would take "@" for a part of their names: it would quote it, and not see what
-// is a folder.
+// bashEntries offers files after "@". bash would take "@" for a part of their names: it would quote it, and not recognize
+// folders.
 const bashEntries = `		if [[ $cur != @* ]]; then return; fi
 		compopt +o filenames 2>/dev/null
 		for word in $(compgen -f -- "${cur#@}"); do
@@ -78,7 +78,7 @@ func (t Tool) bash() string {
 	return b.String()
 }
 
-// bash says what completes a flag's value.
+// bash returns the part of the script that completes a flag's value.
 func (f Flag) bash() string {
 	action := "kind=any"
 	words, some := f.wordList()

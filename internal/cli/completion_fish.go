@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fishBody are functions that flags call, with NAME for the tool's. A value begins behind "=" or the letter of a short flag.
+// fishBody holds the functions that flags call, with NAME for the tool's. A value begins after "=" or the letter of a short flag.
 const fishBody = `function __NAME_value
     commandline -ct | string replace -r -- '^(--[^=]*=|-[^-]=?)' ''
 end
@@ -21,7 +21,7 @@ function __NAME_entries
 end
 `
 
-// fishCommand completes what stands behind "--" as if it stood alone.
+// fishCommand completes the command after "--" like a command line of its own.
 const fishCommand = `function __NAME_command
     set -l words (commandline -opc)
     set -l at (contains -i -- -- $words)
@@ -45,7 +45,7 @@ func (t Tool) fish() string {
 	return b.String()
 }
 
-// fishName is what the names of the tool's functions begin with.
+// fishName is the prefix of the names of the tool's functions.
 func (t Tool) fishName() string { return strings.ReplaceAll(t.Name, "-", "_") }
 
 func (f Flag) fishNames() string {

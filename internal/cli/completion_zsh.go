@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// zsh is a script that may be sourced as well as lie in $fpath under the name _TOOL.
+// zsh returns a script that may be sourced, or be in $fpath under the name _TOOL.
 func (t Tool) zsh() string {
 	name := "_" + strings.ReplaceAll(t.Name, "-", "_")
 	var b strings.Builder
@@ -25,7 +25,7 @@ func (t Tool) zsh() string {
 	return b.String()
 }
 
-// zshCommand completes the command behind "--" as if it stood alone. _arguments offers none if "--" comes first.
+// zshCommand completes the command after "--" like a command line of its own. _arguments offers nothing if "--" comes first.
 const zshCommand = `	local at=${words[(i)--]}
 	if (( at < CURRENT )); then
 		shift at words
@@ -35,7 +35,7 @@ const zshCommand = `	local at=${words[(i)--]}
 	fi
 `
 
-// zsh is the specification of one spelling for _arguments.
+// zsh returns the specification of one spelling for _arguments.
 func (f Flag) zsh(spelling string) string {
 	text := strings.NewReplacer("'", "", "[", "(", "]", ")", ":", " -", "`", "", `\`, "").Replace(firstSentence(f.Usage))
 	exclude := "(" + strings.Join(f.spellings(), " ") + ")"
@@ -45,7 +45,7 @@ func (f Flag) zsh(spelling string) string {
 	return fmt.Sprintf("'%s%s%s[%s]%s'", exclude, spelling, f.zshAttachment(spelling), text, f.zshValue())
 }
 
-// zshAttachment says how a value may follow: "+" attached or separate, "=" likewise behind an equals sign, with "-"
+// zshAttachment returns how a value may follow: "+" attached or separate, "=" likewise after an equals sign, with "-"
 // attached only.
 func (f Flag) zshAttachment(spelling string) string {
 	long := strings.HasPrefix(spelling, "--")

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// downstream is what happens when nobody reads the output any more.
+// downstream is the reaction to the closing of the output's reading end.
 type downstream struct {
 	mu       sync.Mutex
 	hook     func()
@@ -13,7 +13,7 @@ type downstream struct {
 	watchers []*watcher
 }
 
-// OnDownstreamClosed replaces what happens when nobody reads the output any more: by default the tool ends at once, as
+// OnDownstreamClosed replaces the reaction to the closing of the output's reading end: by default the tool ends at once, as
 // SIGPIPE would end it. The hook is called once, on a goroutine of its own or within a write; later writes fail with
 // EPIPE.
 func (inv *Invocation) OnDownstreamClosed(hook func()) {
@@ -34,7 +34,7 @@ func (inv *Invocation) closedDownstream() {
 	inv.downstream.once.Do(hook)
 }
 
-// watchDownstream notices a closed pipe also while there is nothing to write.
+// watchDownstream detects a closed pipe even while there is nothing to write.
 func (inv *Invocation) watchDownstream(f *os.File) *watcher {
 	catchPipeSignal()
 	w := newWatcher(f)

@@ -35,7 +35,7 @@ func newWatcher(f *os.File) *watcher {
 	return &watcher{fd: fd, wakeR: r, wakeW: w, done: make(chan struct{})}
 }
 
-// wait returns true when the reading end is gone, false once stopped.
+// wait returns true when the reading end is closed, false once stopped.
 func (w *watcher) wait() bool {
 	defer w.wakeR.Close()
 	wake, ok := descriptor(w.wakeR)

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// abortLimit bounds what is undone before the tool dies by a signal: whoever sent it has waited long enough then.
+// abortLimit bounds the time for cleaning up before the tool dies by a signal.
 const abortLimit = 2 * time.Second
 
-// ending decides how a run ends. Either the tool's Run returns, or a signal or a closed pipe
-// ends the process; whichever comes first locks the other out, so that what the clean-up breaks under the running tool
-// never shows as an error message or as another exit status.
+// ending makes sure that a run ends in one way only. Either the tool's Run returns, or a signal or a closed pipe
+// ends the process; whichever comes first locks the other out, so that errors that the clean-up causes in the running tool
+// are never printed, and do not change the exit status.
 type ending struct {
-	once sync.Mutex // held for ever by who ends the process
+	once sync.Mutex // held for ever by the goroutine that ends the process
 	over bool       // Run has returned
 
 	mu      sync.Mutex
 	cleanup []func()
 }
 
-// OnAbort adds something to be undone before the process dies by a signal or a closed pipe, such as a temporary file. What
-// was added last is undone first. All of it together has two seconds. It runs while the tool's own goroutines still do.
+// OnAbort adds a clean-up for when the process dies by a signal or a closed pipe, such as removing a temporary file. The last
+// one added runs first. All together have two seconds. They run while the tool's own goroutines still do.
 func (inv *Invocation) OnAbort(undo func()) {
 	inv.ending.mu.Lock()
 	inv.ending.cleanup = append(inv.ending.cleanup, undo)

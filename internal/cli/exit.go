@@ -20,7 +20,7 @@ type status struct {
 	text string
 }
 
-// statuses are the exit statuses in the manual. The one for lost events is listed only for tools with --fail-on-loss.
+// statuses returns the exit statuses for the manual. The one for lost events is listed only for tools with --fail-on-loss.
 func (t Tool) statuses() []status {
 	all := []status{
 		{ExitOK, "done"},
@@ -35,7 +35,7 @@ func (t Tool) statuses() []status {
 	return all
 }
 
-// ExitError is an error with the exit status that it leads to. Without Err nothing is printed.
+// ExitError is an error with its exit status. Without Err nothing is printed.
 type ExitError struct {
 	Code int
 	Err  error
@@ -56,5 +56,5 @@ func Usagef(format string, a ...any) error { return WithCode(ExitUsage, fmt.Erro
 // Failf is a failure: exit status 1.
 func Failf(format string, a ...any) error { return WithCode(ExitFailed, fmt.Errorf(format, a...)) }
 
-// WithCode gives an error an exit status. err may be nil: then the status is all there is to say.
+// WithCode gives an error an exit status. err may be nil: then nothing is printed.
 func WithCode(code int, err error) error { return &ExitError{Code: code, Err: err} }

@@ -60,7 +60,7 @@ func (f *Folder) open() (err error) {
 	return newfile.GiveToSudoUser(f.dir)
 }
 
-// Abort removes a folder that was made and that nothing has come into. It does no harm afterwards.
+// Abort removes a folder that was made and is still empty. Later calls do nothing.
 func (f *Folder) Abort() {
 	_ = f.dir.Close() // some systems remove no open ones
 	if f.made {

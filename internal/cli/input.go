@@ -11,8 +11,8 @@ import (
 
 // OpenInputs opens a tool's inputs: standard input without arguments or for "-", one file as an *os.File, several as
 // one stream after the other. The name is for messages. All files are opened at once, so that a wrong name is found
-// before anything is written. A terminal as standard input is refused as wrong usage. Where one of them is a pipe,
-// it calls ReadsPipe. Close closes them all.
+// before anything is written. A terminal as standard input is refused as wrong usage. If one of them is a pipe, it calls
+// ReadsPipe. Close closes them all.
 func (inv *Invocation) OpenInputs(paths ...string) (in io.ReadCloser, name string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
@@ -79,7 +79,7 @@ func IsRegular(in io.Reader) bool {
 
 var errFolder = errors.New("it is a folder; name a file in it")
 
-// withoutPath is the reason alone, for messages that name the file themselves.
+// withoutPath returns the reason alone, for messages that name the file themselves.
 func withoutPath(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -92,7 +92,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// joined are several inputs, one after the other. An empty one is an error: it was to hold something.
+// joined is several inputs, one after the other. An empty one is an error.
 type joined struct {
 	files    []*os.File
 	names    []string
@@ -101,7 +101,7 @@ type joined struct {
 	isFinite bool // all are regular files
 }
 
-// look notes what an input is, one of count.
+// look checks the type of one of count inputs.
 func (j *joined) look(f *os.File, name string, count int) error {
 	info, err := f.Stat()
 	if err != nil {

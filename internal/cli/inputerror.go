@@ -8,8 +8,8 @@ import (
 	"wprof/format/textform"
 )
 
-// InputError is an error about an input, with what was being done to it, and the exit status that it has in every tool. One
-// that has a status stays as it is, and an output that cannot be written has nothing to do with the input.
+// InputError wraps an error about an input with what was being done to it, and the exit status that it has in every tool. One
+// that has a status is returned unchanged, and so is an error of the output.
 func InputError(doing, source string, err error) error {
 	var exit *ExitError
 	if errors.As(err, &exit) {
@@ -31,12 +31,12 @@ func InputError(doing, source string, err error) error {
 	return WithCode(ExitFailed, err)
 }
 
-// EndsWell reports whether the output is complete up to the place of an error: on a pipe, sections that cannot be read are found late.
+// EndsWell reports whether the output is complete up to the error: on a pipe, sections that cannot be read are found late.
 func EndsWell(err error) bool {
 	return errors.Is(err, format.ErrOverlap) || errors.Is(err, format.ErrNewer)
 }
 
-// Damaged is the error of an input of which all that is whole was read; rest says what became of it.
+// Damaged is the error of a damaged input whose undamaged parts were read; rest says what became of them.
 func Damaged(source string, d *format.Damage, rest string) error {
 	return WithCode(ExitDamaged, fmt.Errorf("%s is damaged (%s): %s missing; %s", source, d.Detail, d.Missing(), rest))
 }

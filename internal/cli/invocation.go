@@ -12,9 +12,9 @@ import (
 // Invocation is one run of a tool.
 type Invocation struct {
 	Tool     Tool
-	Progname string   // what begins each message on standard error
-	Args     []string // what is no flag
-	Command  []string // what follows "--", for tools that run a command
+	Progname string   // prefix of each message on standard error
+	Args     []string // arguments without the flags
+	Command  []string // the words after "--", for tools that run a command
 	Argv     []string // as it was typed, without the program's name
 	Std      Std
 
@@ -28,10 +28,10 @@ type Invocation struct {
 	inputs     []fs.FileInfo // regular files that are read
 }
 
-// HasCommand says whether "--" was given to a tool that runs a command.
+// HasCommand reports whether "--" was given to a tool that runs a command.
 func (inv *Invocation) HasCommand() bool { return inv.hasCommand }
 
-// Bool says whether a flag without value was given.
+// Bool reports whether a flag without value was given.
 func (inv *Invocation) Bool(name string) bool { return inv.values.Bool(key(name)) }
 
 // String is a flag's value as it was typed, the last one if there are several, or its default. An Optional flag that was
@@ -52,7 +52,7 @@ func (inv *Invocation) String(name string) string {
 // Strings are the values of a List or Optional flag in the order in which they were given.
 func (inv *Invocation) Strings(name string) []string { return inv.values.StringSlice(key(name)) }
 
-// IsSet says whether a flag was given.
+// IsSet reports whether a flag was given.
 func (inv *Invocation) IsSet(name string) bool { return inv.values.IsSet(key(name)) }
 
 // Duration is the value of a Duration flag. Wrong ones were refused before the tool ran; 0 for a flag without value and
@@ -74,13 +74,13 @@ func (inv *Invocation) Int(name string) int {
 	return n
 }
 
-// Warnf says something on standard error without ending the tool.
+// Warnf prints a message on standard error without ending the tool.
 func (inv *Invocation) Warnf(format string, a ...any) {
 	inv.bar.interrupt(inv.Std.Err)
 	fmt.Fprintf(inv.Std.Err, "%s: %s\n", inv.Progname, oneLine(fmt.Sprintf(format, a...)))
 }
 
-// warnBareDurations says what a small number without a unit came to, because seconds were probably meant.
+// warnBareDurations warns of small numbers without a unit, which are milliseconds, because seconds were probably meant.
 func (inv *Invocation) warnBareDurations() {
 	for _, f := range inv.Tool.flags() {
 		if f.Kind != Duration || !inv.IsSet(f.Name) {

@@ -8,15 +8,15 @@ import (
 )
 
 // runtimeSpace is the address space of the program and of Go's runtime when it has started, 1,240 MiB, rounded up. The runtime
-// reserves 512 MiB of them for an index (scavengeIndex.sysInit in runtime/mpagealloc_64bit.go) and does not notice if it is
-// refused them: under a lower limit it runs on with an index for which no memory is reserved. So what a process has is no
-// measure of what it needs.
+// reserves 512 MiB of them for an index (scavengeIndex.sysInit in runtime/mpagealloc_64bit.go) and does not check whether that
+// failed: under a lower limit it runs on with an index for which no memory is reserved. So the address space that a process has is no
+// measure of its need.
 const runtimeSpace = 1280 << 20
 
 const (
 	// threadSpace is the address space of a thread of the C library: its stack, 8 MiB, and an arena of malloc, 64 MiB.
 	threadSpace = 72 << 20
-	// otherThreads are those that run no goroutine: the runtime's own, and those that wait in system calls.
+	// otherThreads is the number of threads that run no goroutine: the runtime's own, and those that wait in system calls.
 	otherThreads = 8
 )
 
@@ -32,7 +32,7 @@ func (t Tool) checkLimits() error {
 	return CheckAddressSpace(more)
 }
 
-// checkFiles opens a descriptor without package os, whose poller ends the program where it is refused one.
+// checkFiles opens a descriptor without package os, whose poller ends the program where it gets none.
 func checkFiles() error {
 	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.EINVAL) { // invalid: the limit is 0

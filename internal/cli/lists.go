@@ -12,8 +12,8 @@ import (
 const maxListFile = 1 << 20
 
 // ExpandLists replaces each "@FILE" by the lines of the file: one entry a line, without surrounding space; empty lines
-// and lines that begin with # say nothing. A file may have 1 MiB. "@-" is refused, because standard input is where the
-// stream comes from. Errors are of wrong usage ([ExitUsage]).
+// and lines that begin with # are ignored. A file may have 1 MiB. "@-" is refused, because standard input is for the
+// stream. Errors are of wrong usage ([ExitUsage]).
 func ExpandLists(values []string) ([]string, error) {
 	var all []string
 	for _, v := range values {
@@ -34,7 +34,7 @@ func ExpandLists(values []string) ([]string, error) {
 	return all, nil
 }
 
-// EmptyEntry is what is wrong with a list whose entries have a comma too many between them. hint says what to do.
+// EmptyEntry returns the error for a list with an empty entry, that is, a comma too many. hint says what to do.
 func EmptyEntry(list, hint string) error {
 	if strings.TrimSpace(list) == "" {
 		return fmt.Errorf("the value is empty; %s", hint)

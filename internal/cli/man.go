@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// man is the manual page in the man(7) macros.
+// man returns the manual page in man(7) macros.
 func (t Tool) man() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"wprof\" \"wprof manual\"\n", strings.ToUpper(t.Name))
@@ -45,7 +45,7 @@ func (t Tool) man() string {
 	return b.String()
 }
 
-// manSynopsis is synopsis with bold names and a slanted placeholder.
+// manSynopsis is synopsis with bold names and an italic placeholder.
 func (f Flag) manSynopsis() string {
 	place := `\fI` + roff(f.placeholder()) + `\fR`
 	var names []string
@@ -72,7 +72,7 @@ func paragraphs(text string) string {
 	return b.String()
 }
 
-// roff escapes what the formatter would take for its own: backslashes, what it prints as typographic characters that no
+// roff escapes what the formatter would interpret: backslashes, what it prints as typographic characters that no
 // shell understands when they are copied, and control characters at the start of a line.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(s)

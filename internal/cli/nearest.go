@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Nearest are the valid words that a wrong one was probably meant to be: at most three, nearest first.
+// Nearest returns the valid words that were probably intended by a wrong one: at most three, nearest first.
 func Nearest(word string, valid []string) []string {
 	type candidate struct {
 		word string

@@ -2,7 +2,7 @@ package cli
 
 import "strconv"
 
-// Grouped is a whole number for people: 1,234,567.
+// Grouped writes an integer with separators: 1,234,567.
 func Grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
 	sign, digits := "", strconv.FormatUint(uint64(n), 10)
 	if n < 0 {
@@ -14,7 +14,7 @@ func Grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
 	return sign + digits
 }
 
-// Counted is a number of things, whose plural ends in s.
+// Counted writes a number with a noun whose plural ends in s.
 func Counted(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -15,7 +15,7 @@ import (
 )
 
 // Output is what a tool writes. A regular file appears under its name complete, by [Output.Commit], or not at all. Writing
-// to a pipe that nobody reads any more ends the tool, see [Invocation.OnDownstreamClosed].
+// to a pipe without a reader ends the tool, see [Invocation.OnDownstreamClosed].
 type Output struct {
 	*os.File
 	inv     *Invocation
@@ -35,13 +35,13 @@ type Output struct {
 // CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output to a terminal is
 // refused as wrong usage. Regular files are written without a name, or under a temporary one, in the same folder, with mode
 // 0600, for the user who called sudo if one did; an existing file, or link, is replaced by Commit and never followed. Devices and FIFOs
-// are simply written, and so is what /dev/stdout and /dev/fd/N lead to. That a file cannot be written is found at once.
-// All that is done to an output is done with its user's rights, see [AsUser].
+// are written in place, and so is what /dev/stdout and /dev/fd/N lead to. A file that cannot be written is an error at once.
+// All operations on an output have the permissions of its user, see [AsUser].
 func (inv *Invocation) CreateOutput(path string, binary bool) (o *Output, err error) {
 	return inv.createOutputAs(path, path, binary, nil)
 }
 
-// createOutputAs opens an output that messages call by another name.
+// createOutputAs opens an output that has another name in messages.
 func (inv *Invocation) createOutputAs(path, name string, binary bool, folder *Folder) (o *Output, err error) {
 	err = AsUser(func() (err error) {
 		o, err = inv.createOutput(path, name, binary)
@@ -92,14 +92,14 @@ func (inv *Invocation) createOutput(path, name string, binary bool) (*Output, er
 	return inv.opened(path, false, binary)
 }
 
-// isInput reports whether a path leads to a file that is being read. Under its temporary name the output would not harm it,
-// but it would be gone at the end.
+// isInput reports whether a path leads to a file that is being read. The output's temporary file would not harm it,
+// but Commit would replace it.
 func (inv *Invocation) isInput(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && slices.ContainsFunc(inv.inputs, func(in fs.FileInfo) bool { return os.SameFile(in, info) })
 }
 
-// isDescriptorLink says whether a path is one of the kernel's links to an open file, which only root's own folders hold.
+// isDescriptorLink reports whether a path is one of the kernel's links to an open file, which only root's own folders hold.
 // Links to devices elsewhere are not followed: anyone may leave one in /tmp.
 func isDescriptorLink(path string) bool {
 	switch filepath.Dir(filepath.Clean(path)) {
@@ -110,7 +110,7 @@ func isDescriptorLink(path string) bool {
 	return false
 }
 
-// opened writes into what is there: a device or a FIFO, or through a descriptor's link also a regular file.
+// opened opens an existing output in place: a device or a FIFO, or through a descriptor's link also a regular file.
 func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
 	flags := os.O_WRONLY
 	if !link {
@@ -132,7 +132,7 @@ func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
 	return o, nil
 }
 
-// standing is the output on a file that is open already and stays where it is.
+// standing returns the output on a file that is open already and keeps its name.
 func (inv *Invocation) standing(f *os.File, name string, binary bool) (*Output, error) {
 	if binary && isTerminal(f) {
 		return nil, Usagef("%s is a terminal and the output is binary; name a file with -o FILE or write to a pipe", name)
@@ -149,7 +149,7 @@ func (inv *Invocation) standing(f *os.File, name string, binary bool) (*Output, 
 	return o, nil
 }
 
-// errClosed is the error of a standard output that is not there. See [isClosed] for the null device.
+// errClosed returns the error for a closed standard output. See [isClosed] for the null device.
 func (inv *Invocation) errClosed() error {
 	hint := "redirect it"
 	if slices.ContainsFunc(inv.Tool.flags(), func(f Flag) bool { return f.Name == "output" }) {
@@ -160,11 +160,11 @@ func (inv *Invocation) errClosed() error {
 
 func isPipe(info fs.FileInfo) bool { return info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 }
 
-// maxBase leaves room in a file name of 255 bytes, which is what most file systems allow, for what makes it temporary.
+// maxBase leaves room for the suffix of temporary names in a file name of 255 bytes, the limit of most file systems.
 const maxBase = 200
 
-// temporary creates the file that will get the name path: one without a name, or, where that cannot be, under a name of its
-// own beside it. Like O_NOFOLLOW, the O_EXCL by which CreateTemp opens it follows no link.
+// temporary creates the file that will get the name path: one without a name, or, where that is not possible, under a temporary
+// name beside it. Like O_NOFOLLOW, the O_EXCL by which CreateTemp opens it follows no link.
 func (inv *Invocation) temporary(path, name string) (*Output, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
@@ -173,7 +173,7 @@ func (inv *Invocation) temporary(path, name string) (*Output, error) {
 	if base == "" {
 		return nil, Failf("write %s: there is no such folder, and no file is named in it", name)
 	}
-	// Who aborts from here on waits until there is something to remove: not a moment may pass in which a signal leaves the
+	// An abort from here on waits until there is something to remove: at no time may a signal leave the
 	// file behind.
 	o := &Output{inv: inv, path: path, name: name, regular: true}
 	o.mu.Lock()
@@ -183,7 +183,7 @@ func (inv *Invocation) temporary(path, name string) (*Output, error) {
 		o.settled = true
 		return nil, err
 	}
-	// The umask may have taken more than others' rights. Some file systems know no modes.
+	// The umask may have removed the user's own permissions too. Some file systems have no modes.
 	_ = o.File.Chmod(0o600)
 	if err := newfile.GiveToSudoUser(o.File); err != nil {
 		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
@@ -210,7 +210,7 @@ func (o *Output) createTemporary(dir, base string) error {
 	return nil
 }
 
-// empty throws away what a file behind a descriptor's link held before. Not before there is something to take its place:
+// empty truncates a file behind a descriptor's link. It is called when there is something to write:
 // a tool that cannot do its work leaves the file as it was.
 func (o *Output) empty() error {
 	if !o.old {
@@ -247,8 +247,8 @@ func (o *Output) ReadFrom(r io.Reader) (int64, error) {
 	return n, o.failure(err)
 }
 
-// failure names the output as the user did, not by its temporary name, and ends the tool when nobody reads it any more. What
-// ReadFrom could not read is left as it is.
+// failure names the output as the user did, not by its temporary name, and ends the tool when the output has no reader any more. Errors
+// of ReadFrom's input are returned unchanged.
 func (o *Output) failure(err error) error {
 	if err == nil {
 		return nil
@@ -262,7 +262,7 @@ func (o *Output) failure(err error) error {
 	return err
 }
 
-// writeError is why an output could not be written.
+// writeError is an error of writing an output.
 type writeError struct {
 	name string
 	err  error
@@ -274,8 +274,8 @@ func (e *writeError) Error() string {
 
 func (e *writeError) Unwrap() error { return e.err }
 
-// WriteError returns the error of an output that is wrapped in err; nil: there is none. It says all that a user needs: what wraps
-// it only names the steps on the way to the output.
+// WriteError returns the error of an output that is wrapped in err; nil: there is none. It is all that a user needs: the wrapping
+// errors only name the steps on the way to the output.
 func WriteError(err error) error {
 	if output := new(writeError); errors.As(err, &output) {
 		return output
@@ -283,13 +283,13 @@ func WriteError(err error) error {
 	return nil
 }
 
-// IsStdout says whether the output is standard output.
+// IsStdout reports whether the output is standard output.
 func (o *Output) IsStdout() bool { return o.stdout }
 
-// IsRegular says whether the output is a regular file, also when standard output leads to one.
+// IsRegular reports whether the output is a regular file, also when standard output leads to one.
 func (o *Output) IsRegular() bool { return o.regular }
 
-// CompressionLevel is what --compress requests, or by default the fastest to a regular file and none to a pipe.
+// CompressionLevel returns the level that --compress requests, by default 1 for a regular file and 0 for a pipe.
 func (inv *Invocation) CompressionLevel(out *Output) int {
 	switch text := inv.String("compress"); {
 	case text != "":
@@ -300,7 +300,7 @@ func (inv *Invocation) CompressionLevel(out *Output) int {
 	return 0
 }
 
-// IsNamed says whether the output is a regular file that Commit will give its name.
+// IsNamed reports whether the output is a regular file that Commit will give its name.
 func (o *Output) IsNamed() bool { return o.path != "" }
 
 // Commit closes the output and gives a regular file its name. After an error nothing is left behind. A second Commit, or
@@ -331,7 +331,7 @@ func (o *Output) settle() error {
 			return o.File.Close()
 		}
 		if errors.Is(err, fs.ErrExist) {
-			err = newfile.GiveName(o.File, temporary) // nothing but a rename replaces a file
+			err = newfile.GiveName(o.File, temporary) // only a rename replaces a file
 		}
 		if err != nil {
 			o.File.Close()
@@ -376,7 +376,7 @@ func cannotWrite(name string, err error) error {
 	return WithCode(ExitFailed, fmt.Errorf("write %s: %w%s", name, withoutPath(err), writeHint(name, err)))
 }
 
-// writeHint says what helps against an error of the file system.
+// writeHint returns advice for an error of the file system.
 func writeHint(name string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !onDisk(filepath.Dir(name)):

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A link in a folder that anyone may write leads wherever its maker likes, /dev/sda included.
+// A link in a folder that anyone may write to may lead anywhere, /dev/sda included.
 func TestLinkToADeviceIsReplacedNotFollowed(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink("/dev/null", link); err != nil {
@@ -174,7 +174,7 @@ func TestInputsAreOneStream(t *testing.T) {
 	}
 }
 
-// An input that holds nothing was to hold something.
+// An empty input among several is an error.
 func TestEmptyInputAmongSeveralIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	full, empty := filepath.Join(dir, "full"), filepath.Join(dir, "empty")

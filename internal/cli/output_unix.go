@@ -13,7 +13,7 @@ import (
 
 const noFollow = unix.O_NOFOLLOW
 
-// errReadOnly is what a read-only file system answers.
+// errReadOnly is the error of a read-only file system.
 const errReadOnly = unix.EROFS
 
 // isFull reports whether there is no room left, on the disk or for this user.
@@ -22,9 +22,9 @@ func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 // isTooLong reports whether a file may not grow (setrlimit(2), RLIMIT_FSIZE).
 func isTooLong(err error) bool { return errors.Is(err, unix.EFBIG) }
 
-var errSticky = errors.New("it belongs to another user, and nobody else may replace it in this folder")
+var errSticky = errors.New("it belongs to another user, and no other user may replace it in this folder")
 
-// replaceable finds at once what the rename at the end would find: in a folder like /tmp a file is replaced only by its
+// replaceable returns the error that the rename at the end would have: in a folder like /tmp a file is replaced only by its
 // owner, the folder's owner or root.
 func replaceable(dir string, old fs.FileInfo) error {
 	folder, err := os.Stat(dir)

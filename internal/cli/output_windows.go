@@ -11,7 +11,7 @@ import (
 // noFollow is nothing here: opening a device by its name follows no link.
 const noFollow = 0
 
-// errReadOnly is what a write-protected medium answers.
+// errReadOnly is the error of a write-protected medium.
 const errReadOnly = windows.ERROR_WRITE_PROTECT
 
 func isFull(err error) bool {

@@ -73,7 +73,7 @@ func TestManualPageRenders(t *testing.T) {
 	}
 }
 
-// completed are the words that bash offers behind a line.
+// completed returns the words that bash offers after a line.
 func completed(t *testing.T, script string, line ...string) string {
 	t.Helper()
 	words := ""

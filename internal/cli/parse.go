@@ -34,7 +34,7 @@ func (t Tool) parse(argv []string) (*Invocation, error) {
 	return inv, inv.check()
 }
 
-// key is a flag's name for urfave/cli. It may be none that the library acts on by itself: it answers a flag called help,
+// key returns a flag's name for urfave/cli. It must not be one that the library handles itself: it handles a flag called help,
 // hidden or not, instead of running the action.
 func key(name string) string { return "flag-" + name }
 
@@ -68,7 +68,7 @@ func (inv *Invocation) check() error {
 	return nil
 }
 
-// given are a flag's values as they were typed, in order; of a flag that takes one only the last.
+// given returns a flag's values as they were typed, in order; for a flag that takes one only the last.
 func (inv *Invocation) given(f Flag) []string {
 	if f.Kind == List || f.Kind == Optional {
 		return inv.values.StringSlice(key(f.Name))

@@ -41,7 +41,7 @@ func processTool() Tool {
 func runProcessTool(inv *Invocation) error {
 	if mark := inv.String("mark"); mark != "" {
 		inv.OnAbort(func() {
-			// Long enough for the tool to trip over the output that was aborted before this.
+			// Long enough for the tool to fail on the output that was aborted before this.
 			time.Sleep(100 * time.Millisecond)
 			_ = os.WriteFile(mark, nil, 0o600)
 		})
@@ -119,7 +119,7 @@ func command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, &stderr
 }
 
-// ready starts a command and waits until it has said something.
+// ready starts a command and waits until it has printed something.
 func ready(t *testing.T, cmd *exec.Cmd) (said *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()

@@ -14,7 +14,7 @@ const barInterval = 100 * time.Millisecond
 
 const wipeLine = "\r\x1b[K"
 
-// bar is what a progress bar shares with messages, which must not end up in the middle of it.
+// bar is the state that a progress bar shares with messages, which must not be printed into it.
 type bar struct {
 	mu    sync.Mutex
 	shown bool
@@ -37,7 +37,7 @@ func (b *bar) show(w io.Writer, line string) {
 	b.shown = true
 }
 
-// StderrIsTerminal says whether a person sees standard error right away.
+// StderrIsTerminal reports whether standard error is a terminal.
 func (inv *Invocation) StderrIsTerminal() bool {
 	f, ok := inv.Std.Err.(*os.File)
 	return ok && isTerminal(f)
@@ -59,7 +59,7 @@ func (inv *Invocation) Progress(label string) *Progress {
 	return &Progress{inv: inv, label: label, draw: inv.StderrIsTerminal()}
 }
 
-// Set draws how much of the total is done, in any unit. A total of 0 is one that is not known.
+// Set draws how much of the total is done, in any unit. A total of 0 means unknown.
 func (p *Progress) Set(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

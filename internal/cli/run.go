@@ -15,9 +15,9 @@ func Main(t Tool) {
 	os.Exit(Run(t, os.Args[1:], Std{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// heapGoal is the memory beyond which garbage is collected more often than the heap doubles. A full section's
-// definitions take some 40 MiB, those of the section before would be kept beside them, and no tool may take more than 256. What the user sets by
-// GOMEMLIMIT stays.
+// heapGoal is the memory limit beyond which garbage is collected before the heap has doubled. A full section's
+// definitions take some 40 MiB, those of the previous section would be kept beside them, and no tool may take more than 256. A limit
+// that the user sets by GOMEMLIMIT is kept.
 const heapGoal = 224 << 20
 
 // RenderingSpace is the address space that a tool needs beside Go's runtime.
@@ -81,7 +81,7 @@ func (t Tool) report(std Std, err error) int {
 	return code
 }
 
-// oneLine keeps a message greppable by the program's name, also when errors were joined, and escapes control characters.
+// oneLine keeps a message on one line, even of joined errors, so that grep finds all of it, and escapes control characters.
 func oneLine(s string) string {
 	return printable.Text(strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "; "))
 }

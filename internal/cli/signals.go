@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// signals says what SIGINT, SIGTERM and SIGHUP do. By default the first one ends the tool. A tool that reads a pipe
-// counts the first and goes on to the end of its input, because whoever writes the pipe was interrupted too; the
+// signals handles SIGINT, SIGTERM and SIGHUP. By default the first one ends the tool. A tool that reads a pipe
+// counts the first and continues to the end of its input, because the writer of the pipe was interrupted too; the
 // recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT.
 type signals struct {
 	incoming chan os.Signal
@@ -37,7 +37,7 @@ func (inv *Invocation) unwatchSignals() {
 	close(inv.signals.incoming)
 }
 
-// tolerated counts a signal and says whether the tool goes on.
+// tolerated counts a signal and reports whether the tool continues.
 func (s *signals) tolerated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,11 +53,11 @@ func (s *signals) tolerated() bool {
 // [Invocation.ReadsPipe].
 func (inv *Invocation) Stopped() <-chan struct{} { return inv.signals.stopped }
 
-// HandleStop says that the tool ends in order when Stopped is closed. A second signal ends the process by that signal.
+// HandleStop declares that the tool ends by itself when Stopped is closed. A second signal ends the process by that signal.
 func (inv *Invocation) HandleStop() { inv.tolerateOne() }
 
-// ReadsPipe says that the tool reads a pipe: after the first signal it goes on to the end of its input. OpenInputs calls
-// it where the input is one.
+// ReadsPipe declares that the tool reads a pipe: after the first signal it continues to the end of its input. OpenInputs calls
+// it if an input is one.
 func (inv *Invocation) ReadsPipe() { inv.tolerateOne() }
 
 func (inv *Invocation) tolerateOne() {

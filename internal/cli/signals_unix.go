@@ -27,7 +27,7 @@ func isQuit(sig os.Signal) bool { return sig == unix.SIGQUIT }
 func raise(sig os.Signal) {
 	number := sig.(unix.Signal)
 	if number == unix.SIGQUIT {
-		// What Reset would go back to is Go's own action, which prints the stacks of all goroutines.
+		// Reset would restore Go's own action, which prints the stacks of all goroutines.
 		os.Exit(128 + int(number))
 	}
 	signal.Reset(sig)
@@ -35,8 +35,8 @@ func raise(sig os.Signal) {
 		writeToBrokenPipe()
 	}
 	_ = unix.Kill(unix.Getpid(), number)
-	// The default action comes at once. It never does for a signal that was ignored when the process began, to which
-	// Reset goes back.
+	// The default action comes at once, except for a signal that was ignored when the process began: Reset restores
+	// that.
 	time.Sleep(100 * time.Millisecond)
 	os.Exit(128 + int(number))
 }

@@ -132,7 +132,7 @@ func (s *speller) put(f Flag, value string) {
 	s.out.flags = append(s.out.flags, word)
 }
 
-// unknown names the flags that were probably meant. A letter is near to every short word, so that for letters only the
+// unknown suggests the flags that were probably meant. A letter is near to every short word, so that for letters only the
 // other case counts.
 func (s *speller) unknown(typed string) error {
 	var near []string

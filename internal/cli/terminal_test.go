@@ -159,7 +159,7 @@ func someCommand(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// typeInto returns what was shown if what was wanted was not.
+// typeInto returns the text on the screen if the wanted text was not on it.
 func typeInto(t *testing.T, shell string, args []string, script, typed, want string) string {
 	t.Helper()
 	master, tty := terminal(t)

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// FlagKind says what a flag's value is.
+// FlagKind is the type of a flag's value.
 type FlagKind int
 
 const (
@@ -23,11 +23,11 @@ type Flag struct {
 	Name    string   // the long name
 	Aliases []string // one letter: a short flag; more: another long name
 	Kind    FlagKind
-	Value   string // what stands for the value in the help: DURATION
+	Value   string // placeholder for the value in the help: DURATION
 	Default string // as it would be typed; "" for none
-	Usage   string // what it is for, in one or more sentences
-	// Choices are the values that are valid; empty: any. Of an Optional value only the word before "=" is held against
-	// them, and nothing of one that begins with +.
+	Usage   string // its purpose, in one or more sentences
+	// Choices are the valid values; empty: any. Of an Optional value only the word before "=" is checked against
+	// them, and nothing of a value that begins with +.
 	Choices []string
 	// CommaList allows several of Choices in one value, separated by commas; Negate, each with no- before it.
 	CommaList bool
@@ -49,7 +49,7 @@ type Example struct {
 	Command, Text string
 }
 
-// Section is a piece of manual behind the flags.
+// Section is a part of the manual after the flags.
 type Section struct {
 	Title, Text string
 }
@@ -63,7 +63,7 @@ type Tool struct {
 	Groups       []Group
 	Examples     []Example
 	Sections     []Section
-	AllowCommand bool // what follows "--" is a command, not arguments
+	AllowCommand bool // the words after "--" are a command, not arguments
 	Plus         bool // reserved: an Optional value that begins with + always reaches the tool as it was typed
 	CThreads     bool // the program's threads are the C library's if it is built with cgo
 	OwnSpace     bool // Run calls CheckAddressSpace: the tool needs more than [RenderingSpace]
@@ -76,7 +76,7 @@ type Std struct {
 	Err     io.Writer
 }
 
-// common are the flags that every tool has.
+// common returns the flags that every tool has.
 func common() Group {
 	return Group{Title: "Help", Flags: []Flag{
 		{Name: "help", Aliases: []string{"h"}, Usage: "Show this help."},
