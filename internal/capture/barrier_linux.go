@@ -11,7 +11,7 @@ import (
 	"wprof/internal/cli"
 )
 
-// waitingName is the argv[0] by which this program knows that it is the process of a command that waits for its
+// waitingName is the argv[0] by which this program detects that it is the process of a command that waits for its
 // start. The words after it are the descriptors of the two pipes to the recorder, the value of threadsVariable to restore, the
 // path of the command, and its argv.
 const waitingName = "wprof-record: waiting to run"
@@ -58,7 +58,7 @@ func become(path string, argv, environ []string) error {
 	return err
 }
 
-// passBarrier is false when the recorder is gone or has given up.
+// passBarrier waits for the start. It returns false when the recorder has ended or given up.
 func passBarrier(barrier int) bool {
 	var start [1]byte
 	for {
@@ -69,7 +69,7 @@ func passBarrier(barrier int) bool {
 	}
 }
 
-// commandEnvironment is the environment without what the waiting needed.
+// commandEnvironment returns the environment without the variable for the waiting process.
 func commandEnvironment(environ []string, threads string) []string {
 	environ = slices.DeleteFunc(environ, func(variable string) bool {
 		return strings.HasPrefix(variable, threadsVariable+"=")

@@ -17,8 +17,8 @@ const (
 	// crowdedThreads is the number of runnable threads per CPU from which a machine is overloaded. A thread that wakes
 	// waits for a slice of 3 ms of each.
 	crowdedThreads = 8
-	// boostLimit is the CPU time that boosted threads may take: several times what a recording needs to begin, and
-	// what a million events with stacks need to be written.
+	// boostLimit is the CPU time that boosted threads may take: several times that of beginning a recording, and
+	// that of writing a million events with stacks.
 	boostLimit = time.Second
 	boostPoll  = 20 * time.Millisecond
 )

@@ -9,7 +9,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// check finds what keeps this process from recording on this machine, before anything is created or attached.
+// check returns the error that prevents this process from recording on this machine, before anything is created or attached.
 func check(cfg *Config) error {
 	if err := cli.CheckAddressSpace(cfg.ringBytes() + cli.RenderingSpace); err != nil {
 		return err
@@ -38,10 +38,10 @@ func check(cfg *Config) error {
 	return checkFiles(cfg, have)
 }
 
-// filesNeeded is the number of open files that kernel programs, their maps and the events of each CPU take, and some.
+// filesNeeded is the number of open files for kernel programs, their maps and the events of each CPU, and some spare ones.
 func filesNeeded(cfg *Config) int { return 62 + 5*cfg.CPUs + cfg.Kernel.Rings }
 
-// checkFiles refuses a limit of open files below that, where this process has not the right to raise it.
+// checkFiles refuses a limit of open files below that, unless this process may raise it.
 func checkFiles(cfg *Config, have proc.Capabilities) error {
 	limit := proc.FileLimit()
 	if least := filesNeeded(cfg); limit < least && !have.Has(proc.CapSysResource) {

@@ -14,7 +14,7 @@ import (
 	"wprof/internal/spool"
 )
 
-// code is what a recording of stacks must know of code: which is mapped where, the files that it stands in, and the
+// code holds what a recording of stacks needs to name functions: which code is mapped where, its files, and the
 // kernel's symbols as they are when it begins.
 type code struct {
 	watcher *sideband.Watcher
@@ -76,7 +76,7 @@ func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 	})
 }
 
-// begin puts into the spool what is known before the window opens.
+// begin writes what is known before the window opens to the spool.
 func (c *code) begin(w *spool.Writer, tracer *bpf.Tracer) error {
 	p := <-c.packed
 	if p.err == nil {
@@ -107,8 +107,8 @@ func (c *code) modulesChanged() {
 	c.watcher.Report(c.modules.changed("/proc/modules", "/proc/kallsyms"))
 }
 
-// loadedFunctions are the functions of programs that were loaded before the watcher began, the recorder's own and all others,
-// and before them the code that the kernel had generated for programs.
+// loadedFunctions returns the functions of BPF programs that were loaded before the watcher began, the recorder's own and all others,
+// and before them the code that the kernel had generated for BPF programs.
 func loadedFunctions(tracer *bpf.Tracer, images *moduleFunctions) (records []byte, err error) {
 	now := proc.Monotonic() // perf reports later changes
 	records = images.appendImages(records, now)
@@ -132,7 +132,7 @@ func (c *code) end() {
 	}
 }
 
-// Close gives the files back.
+// Close closes the files.
 func (c *code) Close() {
 	c.end()
 	if c.watcher != nil {

@@ -16,7 +16,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// Exit statuses of a recorded command that did not run, and of the recorder's own failures while there is a command:
+// Exit statuses for a recorded command that did not run, and for the recorder's own failures while there is a command:
 // those of env(1).
 const (
 	StatusOwnFailure    = 125
@@ -35,7 +35,7 @@ func (e *CommandError) Error() string { return fmt.Sprintf("run %s: %v", proc.Qu
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// lookUp finds the file of a command as execvp(3) does, where the user can.
+// lookUp finds the file of a command as execvp(3) does, with the user's permissions.
 func lookUp(command string) (path string, err error) {
 	err = cli.AsUser(func() error {
 		path, err = search(command)
@@ -85,7 +85,7 @@ func executable(path string) error {
 	return nil
 }
 
-// command is the process to be recorded. It exists, and has its pid, before the window opens, and executes nothing of
+// command is the process to be recorded. It exists, with its pid, before the window opens, and executes nothing of
 // its own until it is released.
 type command struct {
 	process *exec.Cmd
@@ -98,8 +98,8 @@ type command struct {
 }
 
 // startCommand starts this program a second time, under waitingName, to wait at the barrier in the new process and
-// then become the command: a Go program cannot stop between its fork and the exec. Besides the pid this keeps what
-// os/exec takes care of: limits, signals, open files.
+// then become the command: a Go program cannot stop between its fork and the exec. Besides the pid this leaves to
+// os/exec what it handles: limits, signals, open files.
 func startCommand(argv []string, stdout *os.File) (*command, error) {
 	path, err := lookUp(argv[0])
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *command) Done() <-chan struct{} { return c.done }
 // Signal passes a signal on.
 func (c *command) Signal(s os.Signal) { _ = c.process.Process.Signal(s) }
 
-// Status waits for the command's end: its exit status, 128 and the signal if one killed it, as shells say it; or why
+// Status waits for the command's end: its exit status, 128 plus the signal if one killed it, as in shells; or why
 // it did not run.
 func (c *command) Status() (int, error) {
 	<-c.done
@@ -180,7 +180,7 @@ func (c *command) wait() {
 	var errno [1]byte
 	n, _ := c.failure.Read(errno[:])
 	c.failure.Close()
-	// An exit status that is not 0 is no error here: the process state has it.
+	// An exit status other than 0 is no error here: it is in the process state.
 	_ = c.process.Wait()
 	if n == 1 {
 		c.status = StatusNotExecutable

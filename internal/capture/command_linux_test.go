@@ -145,7 +145,7 @@ func TestCommandsThatCannotRunAreFoundFirst(t *testing.T) {
 	}
 }
 
-func TestExecFailureIsToldByTheCommand(t *testing.T) {
+func TestExecFailureIsReportedByTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "script")
 	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {

@@ -24,8 +24,8 @@ type Config struct {
 	FailOnLoss  bool
 	Verbose     bool
 	Stacks      Stacks
-	OffCPUMin   time.Duration // threads that are off their CPU for less have no stack
-	Symbolize   bool          // name everything, also what could be named later
+	OffCPUMin   time.Duration // minimum time off the CPU for which a stack is taken
+	Symbolize   bool          // name everything, even functions that could be named later
 	Kernel      bpf.Options
 	CPUs        int
 	Metadata    []*format.KeyValue
@@ -79,8 +79,8 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	return cfg, nil
 }
 
-// cpusToServe is up to which CPU rings are made. Virtual machines may have hundreds of possible CPUs that never come
-// online; one that does while the recording goes on shares another's ring.
+// cpusToServe is the number of CPUs for which rings are made. Virtual machines may have hundreds of possible CPUs that never come
+// online; one that does during the recording shares another's ring.
 func cpusToServe(cpus []*format.Cpu) int {
 	n := 1
 	for _, cpu := range cpus {
@@ -98,7 +98,7 @@ func (cfg *Config) filtered() bool {
 		len(f.ThreadNames)+len(f.NoThreadNames) > 0 || f.Idle || f.NoIdle || f.Kthread || f.NoKthread || f.NoSelf
 }
 
-// byID reports whether threads are chosen by their ids.
+// byID reports whether threads are selected by their ids.
 func (cfg *Config) byID() bool {
 	f := cfg.Kernel.Filter
 	return cfg.Kernel.Follow || len(f.PIDs)+len(f.NoPIDs)+len(f.TIDs)+len(f.NoTIDs) > 0 || f.NoSelf
@@ -140,17 +140,17 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	return cfg.setStacks()
 }
 
-// setStacks sets of which events the kernel programs take stacks: only of those that are recorded.
+// setStacks sets the events for which the kernel programs take stacks: only those that are recorded.
 func (cfg *Config) setStacks() error {
 	s, k := &cfg.Stacks, &cfg.Kernel
 	if s.OffCPU && k.Off&format.GroupSched != 0 {
-		if s.offCPUAsked {
+		if s.offCPURequested {
 			return cli.Usagef("-Soffcpu needs switches, and -f no-sched leaves them out")
 		}
 		s.OffCPU = false
 	}
 	if s.Waker && k.Off&format.GroupWakeup != 0 {
-		if s.wakerAsked {
+		if s.wakerRequested {
 			return cli.Usagef("-Swaker needs wakeups, and -f no-wakeup leaves them out")
 		}
 		s.Waker = false
@@ -201,7 +201,7 @@ func groupOf(feature string) format.Group {
 	return 0
 }
 
-// groups are those that are recorded.
+// groups returns the groups that are recorded.
 func (cfg *Config) groups() format.Group {
 	off := cfg.Kernel.Off
 	if cfg.Stacks.Timer == 0 {
@@ -210,7 +210,7 @@ func (cfg *Config) groups() format.Group {
 	return ^off
 }
 
-// Features are the words that -f takes, each also with no- before it.
+// Features returns the words that -f takes, each also with the prefix no-.
 func Features() []string { return groupNames(^format.Group(0)) }
 
 // FeaturesHelp lists the features that are on and those that are off unless requested.
@@ -256,7 +256,7 @@ func metadata(entries []string) ([]*format.KeyValue, error) {
 	return all, nil
 }
 
-// level is the compression: a pipe's reader would have to undo it at once.
+// level returns the compression level: 0 by default for a pipe, whose reader would have to decompress at once.
 func (cfg *Config) level(regular bool) int {
 	switch {
 	case cfg.Level >= 0:
@@ -267,7 +267,7 @@ func (cfg *Config) level(regular bool) int {
 	return 0
 }
 
-// pace is for the rings as they were planned.
+// pace returns the pace for the planned rings.
 func (cfg *Config) pace() pace {
 	plan := RingPlan{Rings: cfg.Kernel.Rings, RingBytes: cfg.Kernel.RingBytes}
 	return newPace(plan.RingBytes, plan.CPUsPerRing(cfg.CPUs), cfg.Live, cfg.Kernel.WakesReader())

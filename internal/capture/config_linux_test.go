@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-func TestLastWordOnAFeatureCounts(t *testing.T) {
+func TestLastSettingOfAFeatureWins(t *testing.T) {
 	for _, c := range []struct {
 		lists                   []string
 		sched, wakeup, taskLife bool
@@ -39,13 +39,13 @@ func TestRingsAreMadeForCPUsThatAreOnline(t *testing.T) {
 
 func TestCompressionFollowsTheOutput(t *testing.T) {
 	for _, c := range []struct {
-		asked   int
+		level   int
 		regular bool
 		want    int
 	}{{-1, true, 1}, {-1, false, 0}, {0, true, 0}, {3, false, 3}} {
-		cfg := Config{Level: c.asked}
+		cfg := Config{Level: c.level}
 		if got := cfg.level(c.regular); got != c.want {
-			t.Errorf("-z %d, regular file %v: level %d, want %d", c.asked, c.regular, got, c.want)
+			t.Errorf("-z %d, regular file %v: level %d, want %d", c.level, c.regular, got, c.want)
 		}
 	}
 }

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// releaseEvery is the interval between checks of files, and the least time for which they are held. A shorter recording copies nothing.
+	// releaseEvery is the interval between checks of files, and the minimum time for which they are held. A shorter recording copies nothing.
 	releaseEvery = 2 * time.Second
-	// maxBatches bounds the memory of what is copied, and how many batches the draining thread writes after a round.
+	// maxBatches bounds the memory of copies, and how many batches the draining thread writes after a round.
 	maxBatches = 8
 	// batchPause is between two batches: at most 25 MB a second are copied.
 	batchPause = 10 * time.Millisecond
 	// maxBatchParts bounds the writes of one batch.
 	maxBatchParts = 128
-	// maxFileCopy and maxCopied bound what is copied of one file and of all, bytes.
+	// maxFileCopy and maxCopied bound the bytes copied of one file and of all files.
 	maxFileCopy = 64 << 20
 	maxCopied   = 256 << 20
 	// copyRoom is the disk space that copies leave to the recording, bytes.
@@ -186,7 +186,7 @@ func (c *copier) checkAll(files []*sideband.Held) []*sideband.Held {
 	return rest
 }
 
-// release closes the files whose copies are written.
+// release closes the files whose copies have been written.
 func (c *copier) release() {
 	for {
 		select {

@@ -17,14 +17,14 @@ type ring interface {
 	Consume(n int)
 }
 
-// sink takes what the rings held; *spool.Writer in a recording.
+// sink receives the contents of the rings; *spool.Writer in a recording.
 type sink interface {
 	Ring(ring int, from uint64, run []byte) error
 	Sideband(records []byte) error
 	Round(spool.Round) error
 }
 
-// drainer moves what the kernel programs have written to the spool, in rounds. It looks at no record and allocates
+// drainer moves what the kernel programs have written to the spool, in rounds. It does not read records and allocates
 // nothing, because it works while the window is open.
 type drainer struct {
 	rings    []ring
@@ -33,11 +33,11 @@ type drainer struct {
 	limits   []uint64
 	drained  []uint64
 	read     []uint64 // bytes taken from each ring so far
-	// side appends the side-band records up to the call; nil: not wanted.
+	// side appends the side-band records up to the call; nil: not needed.
 	side    func([]byte) []byte
 	records []byte
 	full    bool // a ring may have been full since wasFull was called
-	// last is the latest time that a round may have; 0: it may have any.
+	// last is the latest time that a round may have; 0: no limit.
 	last int64
 }
 
@@ -93,7 +93,7 @@ func (d *drainer) drainRing(i int, r ring) error {
 	}
 }
 
-// fullMargin is more than the longest record: with less room than that, a record may have been lost.
+// fullMargin is larger than the longest record: with less room than that, a record may have been lost.
 const fullMargin = 16 << 10
 
 // wasFull reports whether a ring may have been full since the last call.
@@ -103,8 +103,8 @@ func (d *drainer) wasFull() bool {
 	return full
 }
 
-// closed says that no more events from after the window are written. A recording that is cut off ends with
-// its last round, which must not lie where nobody recorded.
+// closed sets the time at which the window has closed. A recording that is cut off ends with
+// its last round, whose time must not be after the window.
 func (d *drainer) closed(at int64) { d.last = at }
 
 // time is the time of a round that begins now: later than that of any before it.
@@ -118,7 +118,7 @@ func (d *drainer) time() int64 {
 	return now
 }
 
-// drainSide moves the side-band. It comes after the rings: what is needed to understand a record of the round was reported
+// drainSide moves the side-band. It comes after the rings: the side-band records that a record of the round needs were reported
 // before that record was written.
 func (d *drainer) drainSide() error {
 	if d.side == nil {

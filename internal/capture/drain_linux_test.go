@@ -101,7 +101,7 @@ func TestBusyRecordHoldsBackItsRingAlone(t *testing.T) {
 	}
 }
 
-func TestWhatTheSpoolDidNotTakeStaysInTheRing(t *testing.T) {
+func TestRecordsThatTheSpoolRefusedStayInTheRing(t *testing.T) {
 	var log []string
 	a := &memoryRing{written: []byte("aaaa"), busyAt: 9, log: &log}
 	d := newDrainer([]ring{a}, 8, &memorySink{rings: map[int]string{}, fail: fmt.Errorf("disk full")})
@@ -167,11 +167,11 @@ func TestSidebandIsReadAfterTheRingsOfARound(t *testing.T) {
 	a := &memoryRing{written: []byte("aaaa"), busyAt: 9, log: &log, name: "a"}
 	s := &memorySink{rings: map[int]string{}}
 	d := newDrainer([]ring{a}, 8, s)
-	told := []string{"first", ""}
+	reports := []string{"first", ""}
 	d.side = func(b []byte) []byte {
 		log = append(log, "side-band")
-		b = append(b, told[0]...)
-		told = told[1:]
+		b = append(b, reports[0]...)
+		reports = reports[1:]
 		return b
 	}
 	for range 2 {

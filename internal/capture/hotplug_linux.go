@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hotplug reports CPUs that come online, and kernel modules that are loaded or unloaded. CPUs that go need nothing: the kernel takes
-// their perf events away, and what they wrote is still read.
+// hotplug reports CPUs that come online, and kernel modules that are loaded or unloaded. CPUs that go offline need nothing: the kernel removes
+// their perf events, and what they wrote is still read.
 type hotplug struct {
 	events  *os.File
 	started bool
@@ -23,7 +23,7 @@ type hotplug struct {
 // ueventGroup is the multicast group of the kernel's own messages (NETLINK_KOBJECT_UEVENT), group 2 is that of udev.
 const ueventGroup = 1
 
-// openHotplug begins to listen, so that nothing is missed until start.
+// openHotplug subscribes to messages, so that nothing is missed until start.
 func openHotplug() (*hotplug, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *hotplug) read(online func(cpu int), modules func()) {
 	}
 }
 
-// cameOnline reads a message such as online@/devices/system/cpu/cpu1, with variables behind a zero byte.
+// cameOnline parses a message such as online@/devices/system/cpu/cpu1, with variables after a zero byte.
 func cameOnline(message []byte) (cpu int, ok bool) {
 	head, _, _ := bytes.Cut(message, []byte{0})
 	device, ok := strings.CutPrefix(string(head), "online@")
@@ -78,7 +78,7 @@ func cameOnline(message []byte) (cpu int, ok bool) {
 	return cpu, err == nil && cpu >= 0
 }
 
-// changesModules reads a message such as add@/module/ext4.
+// changesModules parses a message such as add@/module/ext4.
 func changesModules(message []byte) bool {
 	for _, action := range []string{"add@/module/", "remove@/module/"} {
 		if name, ok := bytes.CutPrefix(message, []byte(action)); ok {

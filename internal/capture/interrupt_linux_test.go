@@ -52,7 +52,7 @@ func TestSignalLeavesNamesOut(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNeverReadLeaveNamesOut: without a signal, too, the recording is written.
+// TestFilesThatAreNeverReadLeaveNamesOut: the recording is written even without a signal.
 func TestFilesThatAreNeverReadLeaveNamesOut(t *testing.T) {
 	slow := slowNames{make(chan string, 10)}
 	n := slow.interruptible(10*time.Millisecond, time.Hour)

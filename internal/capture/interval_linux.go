@@ -13,21 +13,21 @@ const (
 	// the rate still fits.
 	targetFill = 1.0 / 8
 
-	// burstBytes is what a CPU may begin to write in a second while the reader waits: 1.2 million records of 40 bytes.
-	// A ring must outlast the interval at this rate; one of 8 MiB makes it 167 ms. A round costs 0.3 ms with all that
+	// burstBytes is the rate in bytes a second at which a CPU may begin to write while the reader waits: 1.2 million records of 40 bytes.
+	// A ring must not fill within the interval at this rate; one of 8 MiB allows 167 ms. A round costs 0.3 ms with all that
 	// the Go runtime does around a thread that sleeps in a system call, so that shorter intervals would take more
 	// than 0.2% of a CPU on an idle machine.
 	burstBytes = 48 << 20
 )
 
-// pace decides how long to wait between two rounds: seldom while little happens, because every round wakes a thread on
-// the traced machine, and as often as needed before a ring fills.
+// pace computes the wait between two rounds: long while few events occur, because every round wakes a thread on
+// the traced machine, and as short as needed before a ring fills.
 type pace struct {
 	shortest, longest time.Duration
 	interval          time.Duration
 }
 
-// newPace is for rings of so many bytes, each shared by so many CPUs. With woken, the reader is called when one fills.
+// newPace returns the pace for rings of a size and a number of CPUs each. With woken, the reader is woken when a ring fills.
 func newPace(ringBytes, cpusPerRing int, live, woken bool) pace {
 	longest := min(longestInterval, time.Duration(ringBytes)*time.Second/time.Duration(burstBytes*max(cpusPerRing, 1)))
 	longest = max(longest.Truncate(time.Millisecond), time.Millisecond)
@@ -41,7 +41,7 @@ func newPace(ringBytes, cpusPerRing int, live, woken bool) pace {
 	return pace{shortest: shortest, longest: longest, interval: shortest}
 }
 
-// Next is the wait after a round that found at most this share of a ring used. It shrinks at once and grows slowly.
+// Next returns the wait after a round; fill is the used share of the fullest ring. It shrinks at once and grows slowly.
 func (p *pace) Next(fill float64) time.Duration {
 	wanted := p.longest
 	if fill > 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// settle runs rounds at a rate of bytes a second and ring until the interval stands still.
+// settle runs rounds at a rate of bytes a second and ring until the interval is constant.
 func settle(p *pace, ringBytes int, rate float64) (interval time.Duration, fill float64) {
 	for range 100 {
 		fill = rate * p.interval.Seconds() / float64(ringBytes)
@@ -58,7 +58,7 @@ func TestLiveIsReadEvery25ms(t *testing.T) {
 	}
 }
 
-func TestReaderThatIsWokenLooksSeldom(t *testing.T) {
+func TestReaderThatIsWokenPollsSeldom(t *testing.T) {
 	p := newPace(8<<20, 1, false, true)
 	if interval, _ := settle(&p, 8<<20, 0); interval != wokenInterval {
 		t.Errorf("interval is %v, want %v", interval, wokenInterval)

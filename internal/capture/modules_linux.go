@@ -24,7 +24,7 @@ type moduleWatch struct {
 	since int64 // when the list was read, CLOCK_MONOTONIC ns
 }
 
-// begin takes /proc/modules as it was in the beginning.
+// begin stores /proc/modules as it is when the recording begins.
 func (w *moduleWatch) begin(text []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,14 +34,14 @@ func (w *moduleWatch) begin(text []byte) {
 // hiddenAddress is in /proc/modules if kernel.kptr_restrict was raised.
 var hiddenAddress = []byte(" 0x0000000000000000")
 
-// changed returns side-band records of the modules that were loaded or unloaded since the last call, by two files of /proc.
+// changed returns side-band records of the modules that were loaded or unloaded since the last call, from two files of /proc.
 func (w *moduleWatch) changed(modules, kallsyms string) (records []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := proc.Monotonic()
 	text, err := os.ReadFile(modules)
 	if err != nil || bytes.Contains(text, hiddenAddress) {
-		return nil // modules that are not listed may be loaded all the same
+		return nil // modules may be loaded although they are not listed
 	}
 	before, since := w.known, w.since
 	w.known, w.since = modulesByName(text), at
@@ -89,7 +89,7 @@ type moduleFunction struct {
 }
 
 const (
-	// maxModuleFunctions is more than the largest modules have.
+	// maxModuleFunctions is more than the number of functions of the largest modules.
 	maxModuleFunctions = 1 << 17
 	// imageBytes is the largest size of a trampoline, whose end is not listed.
 	imageBytes = 4096
@@ -123,7 +123,7 @@ func (f *moduleFunctions) Write(b []byte) (int, error) {
 	}
 }
 
-// line takes "ADDRESS TYPE NAME\t[MODULE]". Most lines have no module.
+// line parses "ADDRESS TYPE NAME\t[MODULE]". Most lines have no module.
 func (f *moduleFunctions) line(line []byte) {
 	line, inModule := bytes.CutSuffix(line, []byte("]"))
 	at := bytes.LastIndexByte(line, '[')
@@ -169,7 +169,7 @@ func (f *moduleFunctions) each(visit func(one *moduleFunction, to uint64)) {
 	}
 }
 
-// newImages collects the code that the kernel has generated for BPF programs, which /proc/kallsyms lists as a module.
+// newImages returns a collector of the code that the kernel has generated for BPF programs, which /proc/kallsyms lists as a module.
 func newImages() *moduleFunctions {
 	return &moduleFunctions{wanted: map[string]symbol.KernelModule{"bpf": {}}}
 }

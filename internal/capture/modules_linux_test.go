@@ -11,8 +11,8 @@ import (
 	"wprof/internal/sideband"
 )
 
-// TestModulesThatComeAndGoAreReported: functions of a module that was not there before, from when it was not, and the end of
-// one that is gone.
+// TestModulesThatComeAndGoAreReported: functions of a new module, from the time of the last list without it, and the removal of
+// an unloaded one.
 func TestModulesThatComeAndGoAreReported(t *testing.T) {
 	dir := t.TempDir()
 	modules, kallsyms := filepath.Join(dir, "modules"), filepath.Join(dir, "kallsyms")

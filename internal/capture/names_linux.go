@@ -13,15 +13,15 @@ import (
 	"wprof/internal/symbol"
 )
 
-// names gives the frames of a recording their names.
+// names looks up the names of a recording's frames.
 type names struct {
 	resolver *symbol.Resolver
 	files    *sideband.Files
-	// later leaves out files that wprof-symbolize finds as well: those with a build-id that still stand at their path.
+	// later leaves out files that wprof-symbolize finds as well: those with a build-id that are still at their path.
 	later bool
 }
 
-// newNames names from the files that were kept open, and from what the spool knows of the kernel.
+// newNames uses the files that were kept open, and the kernel's symbols in the spool.
 func newNames(recorded *spool.Spool, files *sideband.Files, later bool, signalled <-chan struct{}, signalledTime time.Duration) *names {
 	n := &names{files: files, later: later}
 	n.resolver = symbol.NewResolver(symbol.Options{
@@ -67,7 +67,7 @@ func namedLater(m *format.Module) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// open hands over a file that was opened when it was mapped.
+// open returns a file that was opened when it was mapped.
 func (n *names) open(m *format.Module) (io.ReaderAt, int64, func(), error) {
 	f, ok := n.files.Open(m)
 	if !ok {
@@ -92,5 +92,5 @@ func (n *names) perfMap(m *format.Module) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Close gives back what the names were read from.
+// Close closes the files that names were read from.
 func (n *names) Close() { n.resolver.Close() }

@@ -8,7 +8,7 @@ import (
 
 const (
 	drainPriority = 1
-	// openPriority is higher: a generation that is cut takes the drain as long as a short program lives.
+	// openPriority is higher: cutting a generation takes the draining thread as long as a short program lives.
 	openPriority = 2
 )
 

@@ -14,7 +14,7 @@ import (
 	"wprof/internal/filter"
 )
 
-// processes are those with whose end the recording ends: --until-exit.
+// processes are the processes of --until-exit: the recording ends when they have ended.
 type processes struct {
 	pids []int32
 	fds  []unix.PollFd // of pidfd_open(2), so that a later process with the same id does not count

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// generationEvery is how much of a recording can be lost to what a killed recorder has left behind, and the
-	// grain in which a part of one can be cut out.
+	// generationEvery is the interval between generations, which bounds what a killed recorder can lose, and is the
+	// granularity in which a part of a recording can be cut out.
 	generationEvery = 2 * time.Second
 
 	// drainLimit bounds the wait for records that are still being written after the window has closed. A program
 	// runs for microseconds; what is held up longer is on a CPU that the hypervisor has taken away.
 	drainLimit = time.Second
 
-	// finishMaps bounds the copying of map files of generated code at the end of a recording. Where a signal has ended it,
+	// finishMaps bounds the time for copying map files of generated code at the end of a recording. If a signal has ended it,
 	// its user waits: then signalledMaps bounds copying them, and signalledNames copying and reading them together.
 	finishMaps     = time.Second
 	signalledMaps  = 300 * time.Millisecond
@@ -63,7 +63,7 @@ type recorder struct {
 	priority    string
 	offCPUPlace bpf.Place
 	unread      []int  // processes whose command lines could not be read
-	unsampled   error  // why CPUs that came online are not sampled, or what is mapped there not known
+	unsampled   error  // why CPUs that came online are not sampled, or why mappings there are not known
 	number      uint32 // of the generation
 	bumped      *bump  // the last change of number
 	err         error
@@ -84,7 +84,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 	if cfg.Stacks.Any() {
 		r.code = beginCode()
 	}
-	// CPUs seldom come and go: without the kernel's word of it there is a recording all the same.
+	// CPUs are seldom added or removed: a recording works without the kernel's messages about it.
 	r.hotplug, _ = openHotplug()
 	if r.tracer, err = bpf.Load(cfg.Kernel); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (r *recorder) taskLists() (*taskLists, error) {
 	return lists, err
 }
 
-// modulesChanged names the functions of kernel modules that are loaded from now on.
+// modulesChanged reports the functions of kernel modules that were loaded, and the modules that were unloaded.
 func (r *recorder) modulesChanged() {
 	if r.code != nil {
 		r.code.modulesChanged()
@@ -191,7 +191,7 @@ func (r *recorder) Run() error {
 	return r.err
 }
 
-// collect is the garbage collector's setting: none below quietHeap, unless the same process finalises meanwhile.
+// collect returns the garbage collector's setting: off below quietHeap, unless this process finalises at the same time.
 func (r *recorder) collect() int {
 	if r.cfg.Live {
 		return 100
@@ -202,7 +202,7 @@ func (r *recorder) collect() int {
 // Stop closes the window.
 func (r *recorder) Stop() { r.wake.Call() }
 
-// Close takes the kernel programs off.
+// Close detaches the kernel programs.
 func (r *recorder) Close() {
 	if r.hotplug != nil {
 		r.hotplug.close()
@@ -246,7 +246,7 @@ func (r *recorder) record() error {
 	return r.end()
 }
 
-// openWindow arms the programs before it lists the tasks, so that nobody is missed who begins meanwhile.
+// openWindow arms the programs before it lists the tasks, so that threads that begin meanwhile are not missed.
 func (r *recorder) openWindow() error {
 	if err := r.tracer.Arm(); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (r *recorder) openWindow() error {
 	return nil
 }
 
-// listTasks makes a whole list, with rounds between its slices where it takes long.
+// listTasks makes a complete list, with rounds between its slices if it takes long.
 func (r *recorder) listTasks() error {
 	last := proc.Monotonic()
 	return r.tasks.all(func() error {
@@ -343,14 +343,14 @@ func (r *recorder) cut(next *int64) (begun bool, err error) {
 		return false, err
 	}
 	r.bumped = newBump(r.tracer.AwaitPrograms)
-	// Not from next on: a recorder that stood still would have to begin several at once.
+	// Counted from now, not from next: a recorder that was stopped would have to begin several at once.
 	*next = now + generationEvery.Nanoseconds()
 	return false, r.writer.BumpGeneration(r.number)
 }
 
-// closeWindow ends the window and takes everything that was written in it.
+// closeWindow closes the window and drains everything that was written in it.
 //
-// All threads are listed once more before: where switches were lost, only that shows who is blocked.
+// All threads are listed once more before: where switches were lost, only the list shows which threads are blocked.
 func (r *recorder) closeWindow() error {
 	if err := r.listTasks(); err != nil {
 		return err
@@ -389,7 +389,7 @@ func (r *recorder) signalledTime() time.Duration {
 	return max(signalledMaps, signalledNames-time.Duration(proc.Monotonic()-r.close))
 }
 
-// end writes the data that is in no ring.
+// end writes the data that does not come from rings.
 func (r *recorder) end() error {
 	if r.code != nil {
 		limit := finishMaps
@@ -412,7 +412,7 @@ func (r *recorder) end() error {
 	return r.writer.End(tail)
 }
 
-// listBlocked takes the stacks of the threads that are still blocked.
+// listBlocked writes the stacks of the threads that are still blocked.
 func (r *recorder) listBlocked() error {
 	if !r.cfg.Stacks.OffCPU {
 		return nil
@@ -424,7 +424,7 @@ func (r *recorder) listBlocked() error {
 	return r.writer.Blocked(list.Bytes())
 }
 
-// tail gathers what no record contains.
+// tail collects the data that is in no record.
 func (r *recorder) tail() (spool.Tail, error) {
 	clocks, err := proc.ReadClocks()
 	if err != nil {
@@ -452,7 +452,7 @@ func (r *recorder) tail() (spool.Tail, error) {
 	return tail, err
 }
 
-// unreadProcesses are those whose files in /proc could not be read, because they hang.
+// unreadProcesses returns the processes whose files in /proc could not be read, because they hang.
 func (r *recorder) unreadProcesses() []int {
 	if r.code != nil && r.code.watcher != nil {
 		return r.code.watcher.Unread()
@@ -460,7 +460,7 @@ func (r *recorder) unreadProcesses() []int {
 	return r.unread
 }
 
-// skipped are the events that the kernel has skipped programs for, because they were running on that CPU already. It
+// skipped returns the events for which the kernel did not run a program, because it was running on that CPU already. It
 // counts them neither by CPU nor by time.
 func skipped(programs []*format.ProgramCost, since int64) (losses []spool.Loss) {
 	for _, cost := range programs {
@@ -473,7 +473,7 @@ func skipped(programs []*format.ProgramCost, since int64) (losses []spool.Loss) 
 	return losses
 }
 
-// unreportedMappings are the side-band records that were lost at the end. As in a recording, they are losses of samples.
+// unreportedMappings returns the side-band records that were lost at the end. As during a recording, they are losses of samples.
 func (r *recorder) unreportedMappings() (losses []spool.Loss, err error) {
 	if r.code == nil {
 		return nil, nil
@@ -495,7 +495,7 @@ func causeOf(loss bpf.Loss) format.Cause {
 	return format.CauseTail
 }
 
-// recursionCause is what the kernel's skipping a program comes to: one that writes no events loses a stack only.
+// recursionCause returns the cause of loss for a skipped program: one that writes no events loses only a stack.
 func recursionCause(program string) format.Cause {
 	if bpf.KindOf(program) == 0 {
 		return format.CauseDefinition
@@ -503,7 +503,7 @@ func recursionCause(program string) format.Cause {
 	return format.CauseRecursion
 }
 
-// programCosts are the programs' counters since the window opened.
+// programCosts returns the programs' counters since the window opened.
 func (r *recorder) programCosts() []*format.ProgramCost {
 	var costs []*format.ProgramCost
 	for i, program := range r.after {
@@ -516,7 +516,7 @@ func (r *recorder) programCosts() []*format.ProgramCost {
 	return costs
 }
 
-// countedPrograms are those that the kernel has counted anything of: without --stats that is only what it skipped.
+// countedPrograms returns the programs with any count: without --stats the kernel counts only skipped runs.
 func (r *recorder) countedPrograms() []*format.ProgramCost {
 	return slices.DeleteFunc(r.programCosts(), func(c *format.ProgramCost) bool { return c.Runs+c.RecursionMisses == 0 })
 }
@@ -524,10 +524,10 @@ func (r *recorder) countedPrograms() []*format.ProgramCost {
 // ringBytes is the memory of all rings.
 func (cfg *Config) ringBytes() uint64 { return uint64(cfg.Kernel.Rings) * uint64(cfg.Kernel.RingBytes) }
 
-// bytesRead are the bytes taken from each ring.
+// bytesRead returns the bytes read from each ring.
 func (r *recorder) bytesRead() []uint64 { return slices.Clone(r.drain.read) }
 
-// describePace is for -v.
+// describePace describes the pace for -v.
 func (r *recorder) describePace() string {
 	return fmt.Sprintf("rounds every %s to %s by a thread of priority %s", r.pace.shortest, r.pace.longest, r.priority)
 }

@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// allRingsLimit bounds the memory of all rings where the user chose no number of them: on machines with more
-	// CPUs than it has room for, several share one.
+	// allRingsLimit bounds the memory of all rings if the user did not set their number: on machines with more
+	// CPUs than fit, several share one.
 	allRingsLimit = 1 << 30
 	// smallestRing is two pages of 4 KiB; below that a ring cannot hold an exec with a long path.
 	smallestRing = 8 << 10
-	// largestRing is what package bpf takes.
+	// largestRing is the maximum of package bpf.
 	largestRing = 1 << 30
 )
 
@@ -47,5 +47,5 @@ func PlanRings(cpus int, size int64, count int) (plan RingPlan, notes []string, 
 	return plan, notes, nil
 }
 
-// CPUsPerRing is how many CPUs write to the busiest ring.
+// CPUsPerRing returns the number of CPUs that write to the ring with most CPUs.
 func (p RingPlan) CPUsPerRing(cpus int) int { return (cpus + p.Rings - 1) / p.Rings }

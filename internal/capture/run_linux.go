@@ -53,7 +53,7 @@ func runOwn(inv *cli.Invocation, boost *booster) error {
 // run records, finalises and reports.
 func run(inv *cli.Invocation, boost *booster) error {
 	s := &session{inv: inv, started: proc.Monotonic(), boost: boost, ended: make(chan struct{})}
-	defer s.tidy()
+	defer s.cleanUp()
 	cfg, err := configure(inv)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func run(inv *cli.Invocation, boost *booster) error {
 			return err
 		}
 	}
-	for _, text := range []string{unknown(), nameless(cfg.Stacks)} {
+	for _, text := range []string{hiddenThreads(), missingNames(cfg.Stacks)} {
 		if text != "" {
 			inv.Warnf("%s", text)
 		}
@@ -80,7 +80,7 @@ func run(inv *cli.Invocation, boost *booster) error {
 		return err
 	}
 	defer out.Abort()
-	// Not before: a FIFO is opened only when someone reads it, and waiting for that must end by the first signal.
+	// Not earlier: opening a FIFO waits for its reader, and the first signal must end that.
 	inv.HandleStop()
 	s.cfg, s.out, s.processes = cfg, out, processes
 	return s.run()
@@ -94,11 +94,11 @@ type session struct {
 	started   int64
 	written   counter // what went to out
 	command   *command
-	processes *processes // nil: their end does not matter
+	processes *processes // nil: no --until-exit
 	spool     *spool.Writer
 	rec       *recorder
 	boost     *booster
-	stats     io.Closer // nil: the kernel does not measure
+	stats     io.Closer // nil: the kernel does not measure the programs
 	summary   assemble.Summary
 	ended     chan struct{} // closed at the end
 	early     error         // why the recording ended early; nil: it did not
@@ -120,7 +120,7 @@ func (s *session) run() error {
 		s.boost.End() // without a command the boost ends with the process, whose end takes time too
 	}
 	if s.command != nil && errors.Is(err, unix.EPIPE) {
-		// Nobody wants the recording any more; the command's status is still to be passed on.
+		// The output's reader has ended; the command's status is still to be passed on.
 		return s.commandStatus()
 	}
 	if err != nil {
@@ -238,7 +238,7 @@ func (s *session) record() error {
 	s.rec.signalled = s.inv.Stopped()
 	s.rec.opens, s.rec.closed = s.boost.End, func() { s.boost = beginBoost() }
 	if s.cfg.Verbose {
-		go s.sayOpen()
+		go s.printOpen()
 	}
 	if s.cfg.Live {
 		return s.recordLive()
@@ -254,7 +254,7 @@ func (s *session) record() error {
 	return s.write(recorded)
 }
 
-// salvage writes what a recording has brought that its spool's disk was too small for.
+// salvage writes the part of a recording that fitted on its spool's disk.
 func (s *session) salvage(cause error) error {
 	if !s.outgrew(cause) {
 		return cause
@@ -272,7 +272,7 @@ func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// withRoomHint adds to the error of a spool that could not grow before the window opened what to do.
+// withRoomHint adds advice to the error of a spool that could not grow before the window opened.
 func (s *session) withRoomHint(err error) error {
 	if s.spool == nil || s.rec != nil && s.rec.open != 0 || !isFull(err) {
 		return err
@@ -280,7 +280,7 @@ func (s *session) withRoomHint(err error) error {
 	return fmt.Errorf("%w; %s", err, s.roomHint(err))
 }
 
-// roomHint says how to get more room for a spool that could not grow.
+// roomHint returns advice on getting more room for a spool that could not grow.
 func (s *session) roomHint(err error) string {
 	if errors.Is(err, unix.EFBIG) && proc.LimitsFileSize() {
 		return "raise the limit on the length of files (ulimit -f)"
@@ -324,7 +324,7 @@ func (s *session) recordLive() error {
 	return err
 }
 
-// outgrew reports whether a recording has ended early because its spool could not grow, and notes that it has.
+// outgrew reports whether a recording has ended early because its spool could not grow, and stores the reason.
 func (s *session) outgrew(cause error) bool {
 	if s.rec.open == 0 || !isFull(cause) {
 		return false
@@ -346,7 +346,7 @@ func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error
 			s.hung = limited.hung
 			if limited.failed != nil {
 				s.unnamed = limited.failed.Error()
-			} else if limited.names != nil { // else it may still be at work
+			} else if limited.names != nil { // else it may still be running
 				s.unnamed = last.resolver.MapsCut()
 				last.Close()
 			}
@@ -382,7 +382,7 @@ func (s *session) interrupt() <-chan struct{} {
 	return s.inv.Stopped()
 }
 
-// cost is what the recorder has used so far, all stages.
+// cost returns the resources that the recorder has used so far, in all stages.
 func (s *session) cost() *format.RecorderCost {
 	usage, err := proc.ReadUsage()
 	if err != nil {
@@ -394,11 +394,11 @@ func (s *session) cost() *format.RecorderCost {
 	}
 }
 
-// keepSpool leaves a spool that holds anything where it can be found, and says how the recording is finished from it.
+// keepSpool leaves a spool that is not empty where it can be found, and prints how to finish the recording from it.
 func (s *session) keepSpool(err error) error {
 	unlinked := s.spool.Path() == ""
 	if s.rec.open == 0 || unlinked && (s.cfg.Live || errors.Is(err, unix.EPIPE)) {
-		// Nothing is in it, most of it has been given back to the disk, or nobody wants it.
+		// It is empty, most of it has been freed on disk, or the output's reader has ended.
 		_ = s.removeSpool()
 		return s.withRoomHint(err)
 	}
@@ -428,8 +428,8 @@ func (s *session) keepSpool(err error) error {
 	return fmt.Errorf("%w; %s", err, keptText(path, output))
 }
 
-// tidy takes back what is still there, whatever happened.
-func (s *session) tidy() {
+// cleanUp releases everything that is left, after success and after errors.
+func (s *session) cleanUp() {
 	close(s.ended)
 	if s.command != nil {
 		s.command.Cancel()
@@ -451,7 +451,7 @@ func (s *session) tidy() {
 	}
 }
 
-// counter counts what goes through it.
+// counter counts the bytes written through it.
 type counter struct {
 	w      io.Writer
 	n      int64
@@ -466,7 +466,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// report says what came of it, and how the tool ends.
+// report prints the outcome and returns the tool's error.
 func (s *session) report() error {
 	if s.cfg.Stats {
 		s.writeStats(s.inv.Std.Err)
@@ -476,7 +476,7 @@ func (s *session) report() error {
 	if text := outcome.CutText(); text != "" {
 		s.inv.Warnf("%s", text)
 	}
-	for _, text := range []string{s.unheld(), s.unnamed, s.hungText()} {
+	for _, text := range []string{s.unopened(), s.unnamed, s.hungText()} {
 		if text != "" {
 			s.inv.Warnf("%s", text)
 		}
@@ -509,7 +509,7 @@ func (s *session) report() error {
 	return nil
 }
 
-// failEarly ends the tool after a recording that is not whole. A command goes on, and is waited for.
+// failEarly ends the tool after an incomplete recording. A command continues, and is waited for.
 func (s *session) failEarly() error {
 	if s.command != nil {
 		<-s.command.Done()
@@ -518,7 +518,7 @@ func (s *session) failEarly() error {
 	return cli.WithCode(cli.ExitFailed, s.early)
 }
 
-// commandStatus waits for the command's end and makes the tool's of it.
+// commandStatus waits for the command's end and returns its status as the tool's.
 func (s *session) commandStatus() error {
 	status, err := s.command.Status()
 	if err != nil {

@@ -55,7 +55,7 @@ func validWords(words []string) []string {
 	return all
 }
 
-// resolved is what the flags and defaults came to.
+// resolved returns the settings after flags and defaults.
 func resolved(cfg *Config) []*format.KeyValue {
 	duration := "until stopped"
 	if cfg.Duration > 0 {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// defaultPeriod is 100 Hz: samples of a second show what takes a percent of it, for 0.05% of the CPU.
+	// defaultPeriod is 100 Hz: one second of samples shows what takes 1% of it, and costs 0.05% of the CPU.
 	defaultPeriod = 10 * time.Millisecond
-	// shortestPeriod is where sampling becomes all that the machine does.
+	// shortestPeriod is the period at which sampling would take most of the CPU.
 	shortestPeriod = 20 * time.Microsecond
 
 	sourceTimer   = 1 // rec_sample.source
@@ -25,27 +25,27 @@ const (
 	longestPeriod = time.Minute
 )
 
-// Stacks say of what stacks are taken, and which part of each.
+// Stacks select the stacks that are taken, and which part of each.
 type Stacks struct {
 	Timer  time.Duration // between two samples of a CPU; 0: none
-	OffCPU bool          // of threads that were off their CPU
-	Waker  bool          // of who wakes
+	OffCPU bool          // of threads when they are back on a CPU
+	Waker  bool          // of wakers
 	Kernel bool
 	User   bool
-	// offCPUAsked and wakerAsked: not by default.
-	offCPUAsked, wakerAsked bool
+	// offCPURequested and wakerRequested: by -S, not by default.
+	offCPURequested, wakerRequested bool
 }
 
-// Any reports whether anything needs to know of code.
+// Any reports whether any stacks are taken.
 func (s Stacks) Any() bool { return s.Timer > 0 || s.OffCPU || s.Waker }
 
-// StackKinds are the words that -S takes.
+// StackKinds returns the words that -S takes.
 func StackKinds() []string { return []string{nameTimer, nameOffCPU, nameWaker, nameAll} }
 
 // CheckStacks validates one value of -S before anything happens.
 func CheckStacks(value string) error { return new(Stacks).add(value) }
 
-// stacks reads -S and the flags beside it. Without -S, and with -S alone, the defaults hold; -SKIND replaces them and
+// stacks reads -S and related flags. Without -S, and with -S alone, the defaults hold; -SKIND replaces them and
 // -S+KIND adds to them.
 func stacks(inv *cli.Invocation) (Stacks, error) {
 	s := Stacks{Timer: defaultPeriod, OffCPU: true, Kernel: !inv.Bool("no-kernel-stacks"), User: !inv.Bool("no-user-stacks")}
@@ -71,7 +71,7 @@ func stacks(inv *cli.Invocation) (Stacks, error) {
 	return s, nil
 }
 
-// add takes one word: a kind, of the timer with its rate, with or without a + before it.
+// add adds one word: a kind, for the timer with its rate, with or without the prefix +.
 func (s *Stacks) add(value string) error {
 	kind, rate, given := strings.Cut(strings.TrimPrefix(value, "+"), "=")
 	if given && kind != nameTimer {
@@ -92,9 +92,9 @@ func (s *Stacks) add(value string) error {
 		s.Timer = period
 		return err
 	case nameOffCPU:
-		s.OffCPU, s.offCPUAsked = true, true
+		s.OffCPU, s.offCPURequested = true, true
 	case nameWaker:
-		s.Waker, s.wakerAsked = true, true
+		s.Waker, s.wakerRequested = true, true
 	case nameAll:
 		if s.Timer == 0 {
 			s.Timer = defaultPeriod
@@ -141,7 +141,7 @@ func periodOf(rate string) (time.Duration, error) {
 	return period, nil
 }
 
-// sources are the entries of the session for them.
+// sources returns the session's entries for them.
 func (s Stacks) sources() []*format.Source {
 	if s.Timer == 0 {
 		return nil
@@ -155,7 +155,7 @@ func (s Stacks) samples() string {
 	return fmt.Sprintf("every %s of a CPU, with %s", s.Timer, s.parts())
 }
 
-// parts are those that are taken of a stack.
+// parts describes the parts of a stack that are taken.
 func (s Stacks) parts() string {
 	what := "kernel and user stacks"
 	switch {

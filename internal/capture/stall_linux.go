@@ -25,7 +25,7 @@ func (s *stall) isNew(writes uint64) bool {
 	return s.polls == stallPolls
 }
 
-// watchDisk reports that the recorder waits for a disk, which may never answer. name is that of the spool.
+// watchDisk warns when the recorder waits for a disk, which may never answer. name is that of the spool.
 func (s *session) watchDisk(name string) {
 	polls := time.NewTicker(stallPoll)
 	defer polls.Stop()

@@ -11,7 +11,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// writeStats prints the statistics of --stats: what the kernel programs, the rings and the recorder have cost.
+// writeStats prints the statistics of --stats: the cost of kernel programs, rings and recorder.
 func (s *session) writeStats(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "program\truns\tns/run\tskipped\t\n")
@@ -34,7 +34,7 @@ func (s *session) writeStats(to io.Writer) {
 	}
 }
 
-// lostByRing adds up what did not fit into each ring.
+// lostByRing adds up the records that did not fit into each ring.
 func (s *session) lostByRing() []uint64 {
 	lost := make([]uint64, s.cfg.Kernel.Rings)
 	for _, loss := range s.summary.Losses {
@@ -45,8 +45,8 @@ func (s *session) lostByRing() []uint64 {
 	return lost
 }
 
-// sayOpen prints, with -v, when the window has opened and how the recording is made.
-func (s *session) sayOpen() {
+// printOpen prints, with -v, that the window has opened, and the settings of the recording.
+func (s *session) printOpen() {
 	<-s.rec.opened
 	if s.rec.open == 0 {
 		return

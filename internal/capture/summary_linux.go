@@ -13,7 +13,7 @@ import (
 	"wprof/internal/cli"
 )
 
-// Outcome is what a finished recording came to.
+// Outcome is the result of a finished recording.
 type Outcome struct {
 	Events      uint64
 	Threads     int
@@ -30,7 +30,7 @@ type Outcome struct {
 	Rate        time.Duration // between two samples; 0: none are taken
 }
 
-// Lost is how many events are missing.
+// Lost returns how many events are missing.
 func (o *Outcome) Lost() uint64 {
 	var lost uint64
 	for _, loss := range o.Losses {
@@ -42,7 +42,7 @@ func (o *Outcome) Lost() uint64 {
 // Lossy reports whether anything is missing, counted or not.
 func (o *Outcome) Lossy() bool { return len(o.Losses) > 0 }
 
-// Summary is the line that a recording ends with: what was recorded, what it cost, and what was lost with the flag
+// Summary returns the last line of a recording: what was recorded, its cost, and the losses with the flag
 // that helps.
 func (o *Outcome) Summary() string {
 	return fmt.Sprintf("recorded %s of %s in %s; cost %s of CPU, %s of spool, %s of output; %s",
@@ -62,7 +62,7 @@ func (o *Outcome) lossText() string {
 	return fmt.Sprintf("lost %s (%.2g%%: %s)", cli.Counted(lost, "event"), share, o.causesText()) + o.helpText()
 }
 
-// helpText names the flags that help against what was lost.
+// helpText names the flags that help against the losses.
 func (o *Outcome) helpText() (text string) {
 	if o.lostTo(format.CauseThrottle) {
 		text += "; a lower rate helps (-Stimer=" + rateText(2*o.Rate) + ")"
@@ -73,14 +73,14 @@ func (o *Outcome) helpText() (text string) {
 	return text
 }
 
-// cutShare is the share of stacks above which a recording says that they look cut, and cutFew the number below which a share
+// cutShare is the share of stacks that look cut above which a recording reports it, and cutFew the number below which a share
 // means nothing.
 const (
 	cutShare = 0.2
 	cutFew   = 20
 )
 
-// CutText says how many stacks end early, and where; "" when they are few.
+// CutText reports how many stacks look cut, and in which modules; "" when they are few.
 func (o *Outcome) CutText() string {
 	s := o.Stacks
 	if s.User < cutFew || float64(s.Cut) <= cutShare*float64(s.User) {

@@ -29,7 +29,7 @@ func TestSummaryNamesCostAndLoss(t *testing.T) {
 	}
 }
 
-func TestWhatHelpsIsToldAlsoIfNobodyCounted(t *testing.T) {
+func TestUsefulFlagsAreNamedEvenWithoutCounts(t *testing.T) {
 	o := Outcome{Rate: 100 * time.Microsecond, Losses: []*format.Loss{{Cpu: 1, Kind: uint32(format.KindSample), Cause: uint32(format.CauseThrottle)}}}
 	want := "lost an unknown number of events (the kernel throttled sampling on CPU 1); a lower rate helps (-Stimer=5000hz)"
 	if got := o.lossText(); got != want {
@@ -45,7 +45,7 @@ func TestSizesAreWrittenAsTheFlagsTakeThem(t *testing.T) {
 	}
 }
 
-func TestManyCutStacksAreToldWithWhereTheyEnd(t *testing.T) {
+func TestManyCutStacksAreReportedWithTheirModules(t *testing.T) {
 	o := Outcome{
 		Stacks: assemble.StackCount{User: 1000, Cut: 300},
 		Modules: []assemble.ModuleFrames{

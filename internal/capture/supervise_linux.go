@@ -13,8 +13,8 @@ import (
 // supervise ends the recording when it is time for a reason that is not its duration, and counts down on a terminal.
 // stop ends the supervision.
 //
-// With a command, an interrupt from the terminal reaches the command by itself, and its end is the recording's. What was
-// sent to the recorder alone is passed on.
+// With a command, an interrupt from the terminal reaches the command by itself, and its end ends the recording. Signals that were
+// sent to the recorder alone are passed on.
 func (s *session) supervise() (stop func()) {
 	finished := make(chan struct{})
 	go s.countdown(finished)
@@ -31,8 +31,8 @@ func (s *session) supervise() (stop func()) {
 		}()
 		return func() { close(finished) }
 	}
-	// While the command runs, a closed pipe ends the recording and not the tool, which still has a status to pass
-	// on. This comes after the command's start, which would inherit that SIGPIPE is ignored.
+	// While the command runs, a closed pipe ends the recording and not the tool, which still has to pass on a
+	// status. This comes after the command's start, which would inherit that SIGPIPE is ignored.
 	s.inv.OnDownstreamClosed(s.rec.Stop)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
@@ -61,7 +61,7 @@ func (s *session) stopWithProcesses(finished <-chan struct{}) {
 	}
 }
 
-// isForeground reports whether Ctrl-C at the terminal reaches this process, and so its command: Go does not report who sent a
+// isForeground reports whether Ctrl-C at the terminal reaches this process, and so its command: Go does not report the sender of a
 // signal.
 func isForeground() bool {
 	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -73,7 +73,7 @@ func isForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// terminalColumns returns 80 if the terminal does not know.
+// terminalColumns returns 80 if the width is unknown.
 func terminalColumns(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {

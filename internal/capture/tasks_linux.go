@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// threadShare is the time between two lists for each thread: to list one takes about 1 us. What happens between lists is
+	// threadShare is the time between two lists for each thread: listing one takes about 1 us. Changes between lists are
 	// in the records of forks, renames and ends, unless some were lost.
 	threadShare = 1500 * time.Microsecond
 
@@ -165,7 +165,7 @@ func (l *taskLists) all(between func() error) error {
 				return nil
 			}
 		}
-		// Not a Go timer: those are in the hands of threads of ordinary priority.
+		// Not a Go timer: those depend on threads of ordinary priority.
 		rest := unix.NsecToTimespec(sliceRest.Nanoseconds())
 		_ = unix.Nanosleep(&rest, nil)
 		if err := between(); err != nil {
@@ -174,7 +174,7 @@ func (l *taskLists) all(between func() error) error {
 	}
 }
 
-// missingProcesses are those that the kernel's list leaves out, as on some hypervisors' guests the first process. /proc is
+// missingProcesses returns the processes that the kernel's list leaves out, as on some hypervisors' guests the first process. /proc is
 // read first, so that no process that begins later is among them.
 func missingProcesses(tracer *bpf.Tracer) (missing []int, err error) {
 	if !proc.InitPIDNamespace() {
@@ -196,7 +196,7 @@ func missingProcesses(tracer *bpf.Tracer) (missing []int, err error) {
 	return missing, nil
 }
 
-// appendThreads appends a struct rec_task for each thread of a process; wanted: the filters want them.
+// appendThreads appends a struct rec_task for each thread of a process; wanted: they pass the filter.
 func appendThreads(records []byte, threads []proc.Thread, wanted bool) []byte {
 	leader := ""
 	for _, t := range threads {
@@ -213,7 +213,7 @@ func appendThreads(records []byte, threads []proc.Thread, wanted bool) []byte {
 	return records
 }
 
-// seenPIDs notes which processes pass. Records may be cut anywhere between two writes.
+// seenPIDs collects the processes in the records written to it. Records may be split anywhere between two writes.
 type seenPIDs struct {
 	rest []byte
 	pids map[int]bool

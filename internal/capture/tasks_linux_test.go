@@ -115,7 +115,7 @@ func TestListsComeSoonAfterALoss(t *testing.T) {
 	if got := time.Duration(l.next - l.began); got != shortestListing {
 		t.Errorf("after a loss the next list is due after %v", got)
 	}
-	// What is lost while a list is under way may be of threads that it has passed.
+	// Records that are lost during a list may be of threads that it has passed.
 	if err := l.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"wprof/internal/proc"
 )
 
-// nameless says which frames will or may have no names because this process has not the right to see what they are called;
-// "" when it has. Nothing is said of what nobody records.
-func nameless(stacks Stacks) string {
+// missingNames warns of frames that will or may have no names because this process may not read them;
+// "": it may. It covers only the stacks that are recorded.
+func missingNames(stacks Stacks) string {
 	if !stacks.Any() {
 		return ""
 	}
@@ -33,9 +33,9 @@ func nameless(stacks Stacks) string {
 	return strings.Join(parts, "; ")
 }
 
-// unknown says that this process sees only some of the machine's threads; "" when it sees all. The kernel lists those of
-// the PID namespace of the reader, and others become known by what they do.
-func unknown() string {
+// hiddenThreads warns that this process sees only some of the machine's threads; "": it sees all. The kernel lists those of
+// the reader's PID namespace, and others become known by their events.
+func hiddenThreads() string {
 	if proc.InitPIDNamespace() {
 		return ""
 	}
@@ -43,8 +43,8 @@ func unknown() string {
 		"and no process, and functions of programs no names: start it with the host's PID namespace (--pid=host)"
 }
 
-// unheld is a warning about files of programs that were not opened, so that functions in them have no names; "": none.
-func (s *session) unheld() string {
+// unopened is a warning about files of programs that were not opened, so that functions in them have no names; "": none.
+func (s *session) unopened() string {
 	if s.rec.code == nil || s.rec.code.watcher == nil {
 		return ""
 	}
@@ -109,8 +109,8 @@ func unreadText(pids []int, code bool) string {
 		"their stacks show what they wait for", missing, strings.Join(named, ", "))
 }
 
-// missingForFiles lists the capabilities that opening what other users' processes have mapped needs, of those that are not
-// there (fs/proc/base.c: map_files is a folder of the process's owner, and its links want CAP_CHECKPOINT_RESTORE).
+// missingForFiles lists the missing ones of the capabilities for opening files that other users' processes have mapped
+// (fs/proc/base.c: map_files is a folder of the process's owner, and its links need CAP_CHECKPOINT_RESTORE).
 func missingForFiles(have proc.Capabilities) []string {
 	var missing []string
 	for _, c := range []proc.Capability{proc.CapSysPtrace, proc.CapCheckpointRestore, proc.CapDACReadSearch} {

@@ -7,7 +7,7 @@ import (
 	"wprof/internal/proc"
 )
 
-func TestMissingRightsAreNamed(t *testing.T) {
+func TestMissingCapabilitiesAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		have proc.Capabilities
 		want []string
