@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxHeaders = 64       // program headers that are looked at
+	maxHeaders = 64       // program headers that are read
 	maxNotes   = 64 << 10 // bytes of one segment of notes
 
 	ptNote     = 4 // PT_NOTE in include/uapi/linux/elf.h
@@ -73,7 +73,7 @@ func ReadBuildID(r io.ReaderAt) ([]byte, error) {
 	return nil, nil
 }
 
-// buildIDIn looks through notes: lengths of name and description, type, both padded to 4 bytes.
+// buildIDIn searches notes: lengths of name and description, type, then both, padded to 4 bytes.
 func buildIDIn(notes []byte, order binary.ByteOrder) []byte {
 	for len(notes) >= noteHeader {
 		name, desc := uint64(order.Uint32(notes)), uint64(order.Uint32(notes[4:]))

@@ -16,7 +16,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// Files are the files behind mappings, held open so that they can be read when their names, or the processes that
+// Files are the mapped files, held open so that they can be read when their names, or the processes that
 // used them, are gone. Each is opened once.
 type Files struct {
 	mu     sync.Mutex
@@ -32,11 +32,11 @@ type Files struct {
 	stats  Stats
 }
 
-// Stats counts what became of files.
+// Stats counts files by outcome.
 type Stats struct {
 	Opened    int // that were opened
-	TooLate   int // whose process was gone, and which were not found by their path or may have changed
-	OverLimit int // mappings of files that were not opened, because so many are open already
+	TooLate   int // whose process had ended, and which were not found by their path or may have changed
+	OverLimit int // mappings of files that were not opened, because the maximum was open already
 	MapsCut   int // map files of generated code that were not copied completely, for lack of room or time
 	Unopened  int // files that were not opened before the recording ended, or because too many were queued
 }
@@ -55,7 +55,7 @@ type file struct {
 	path    string // of its first mapping
 }
 
-// isHung reports whether a file system does not answer.
+// isHung reports whether the file's file system does not answer.
 func (f *file) isHung() bool {
 	return f.pending && !f.began.IsZero() && time.Since(f.began) >= settleTime
 }
@@ -109,7 +109,7 @@ func (fs *Files) claim(r *Record) bool {
 	return true
 }
 
-// settle notes that a claimed file is opened, or will not be.
+// settle records that opening a claimed file has ended.
 func (fs *Files) settle(f *file) {
 	if f.pending && f.source == nil {
 		fs.awaits--
@@ -117,7 +117,7 @@ func (fs *Files) settle(f *file) {
 	f.pending, f.began = false, time.Time{}
 }
 
-// opening notes that a claimed file is being opened.
+// opening records that a claimed file is being opened.
 func (fs *Files) opening(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -225,8 +225,8 @@ func changedSince(stat *unix.Stat_t, mapped int64) bool {
 	return changed > now-(proc.Monotonic()-mapped) && changed <= now
 }
 
-// open finds the file of a mapping: through the mapping while the process lives, whatever has become of the file's
-// name and wherever it is mounted, else by its path.
+// open finds the file of a mapping: through the mapping while the process lives, independently of the file's
+// name and mount, else by its path.
 func open(r *Record, parent uint32) *os.File {
 	if f := openMapped(r); f != nil {
 		return f
@@ -234,7 +234,7 @@ func open(r *Record, parent uint32) *os.File {
 	return openByPath(r, parent)
 }
 
-// openMapped opens a file through a mapping of it; nil: the process is gone, or has another mapping there.
+// openMapped opens a file through a mapping of it; nil: the process has ended, or has another mapping there.
 func openMapped(r *Record) *os.File {
 	for _, task := range r.tasks() {
 		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/map_files/%x-%x", task, r.Start, r.Start+r.Length), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -245,7 +245,7 @@ func openMapped(r *Record) *os.File {
 	return nil
 }
 
-// tasks are the ids under which /proc may show a process, best first.
+// tasks returns the ids under which /proc may show a process, best first.
 func (r *Record) tasks() []uint32 {
 	if r.tid == 0 || r.tid == r.PID {
 		return []uint32{r.PID}
@@ -281,7 +281,7 @@ func openByPath(r *Record, parent uint32) *os.File {
 	return nil
 }
 
-// isFileOf compares a file with what the kernel has reported of a mapping.
+// isFileOf compares a file with the kernel's record of a mapping.
 func isFileOf(f *os.File, r *Record) bool {
 	if len(r.BuildID) > 0 {
 		build, err := ReadBuildID(f)
@@ -370,7 +370,7 @@ func (fs *Files) PerfMap(pid uint32, since int64) (io.ReadCloser, bool) {
 	return fs.maps.read(mapKey{pid, since})
 }
 
-// Stats says what became of files so far.
+// Stats returns the counts so far.
 func (fs *Files) Stats() Stats {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()

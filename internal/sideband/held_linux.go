@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Copy is a copy of what names the functions of a file.
+// Copy is a copy of the parts of a file that name its functions.
 type Copy interface {
 	io.ReaderAt
 	Size() int64 // of the whole file
 }
 
-// Source is a file to be read: first the open file, later its copy. Reading and changing over are safe at the same time.
+// Source is a file to be read: first the open file, later its copy. Reading is safe while the copy replaces the file.
 type Source struct {
 	mu   sync.RWMutex
 	file *os.File
@@ -48,14 +48,14 @@ func (s *Source) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// isStill reports whether a file is sure to have unchanged contents. A copy was made of a file that had.
+// isStill reports whether the contents are known to be unchanged. Copies are made of unchanged files only.
 func (s *Source) isStill(was unix.Stat_t) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.copy != nil || isStill(s.file, &was)
 }
 
-// isStill reports whether a file is sure to have unchanged contents. Removing one of its links changes the ctime too.
+// isStill reports whether a file's contents are known to be unchanged. Removing one of its links changes the ctime too.
 func isStill(f *os.File, was *unix.Stat_t) bool {
 	var now unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &now) == nil &&
@@ -96,7 +96,7 @@ func (fs *Files) hold(h *Held, at int64) bool {
 	return true
 }
 
-// recheck compares a known file that was opened again, and reports whether what is known of its changes is different now.
+// recheck compares a known file that was opened again, and reports whether its state has changed.
 func (f *file) recheck(h *Held, at int64) bool {
 	if h.File == nil {
 		// A file that is held open is compared at the end.
@@ -124,7 +124,7 @@ func (fs *Files) Fresh() []*Held {
 	return fresh
 }
 
-// Release closes a file that has been copied. Its readers go on with the copy.
+// Release closes a file that has been copied. Its readers continue with the copy.
 func (fs *Files) Release(h *Held, copy Copy) {
 	fs.mu.Lock()
 	if fs.closed {

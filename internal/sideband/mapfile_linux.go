@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxLook is how much of a map file is copied at a time, so that a large one does not keep others waiting.
+	// maxLook is how much of a map file is copied at a time, so that others do not wait for a large one.
 	maxLook = 256 << 10
 	// minLook is the least growth of a map file that is copied at once: most are written in many small pieces.
 	minLook = 4 << 10
@@ -54,7 +54,7 @@ type mapText struct {
 	file unix.Stat_t
 }
 
-// look reads what was added to a map file, unless that is less than least bytes. [mapSource.take] takes the result.
+// look reads what was added to a map file, unless that is less than least bytes. The result is for [mapSource.take].
 func (s *mapSource) look(buf []byte, least int64) (*mapText, error) {
 	f, err := s.open()
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *mapSource) open() (*os.File, error) {
 	return nil, errNoMap
 }
 
-// identify reports whether the process is alive, and not another one with its id. It is an error if it was never seen.
+// identify reports whether the process is alive, and not another one with its id. It fails if the process was never seen.
 func (s *mapSource) identify() (alive bool, err error) {
 	started, err := proc.Started(s.key.pid)
 	if s.started == 0 {
@@ -124,7 +124,7 @@ func (s *mapSource) identify() (alive bool, err error) {
 	return true, nil
 }
 
-// places are the root folders in which the file may be.
+// places returns the root folders in which the file may be.
 func (s *mapSource) places(alive bool) []string {
 	if alive {
 		// When the first thread has ended, the others have the root.
@@ -146,10 +146,10 @@ func (s *mapSource) places(alive bool) []string {
 	return []string{""}
 }
 
-// check makes sure that a file is the program's, and the one that was read before.
+// check verifies that a file is the program's, and the one that was read before.
 func (s *mapSource) check(f *os.File, file *unix.Stat_t) error {
 	if file.Mode&unix.S_IFMT != unix.S_IFREG || file.Uid != 0 && file.Uid != s.process.UID {
-		return errNoMap // anybody may write to /tmp, also a map for somebody else's process
+		return errNoMap // any user may write to /tmp, even a map for another user's process
 	}
 	if s.end == 0 {
 		return s.checkNew(f, proc.MonotonicOf(file.Mtim.Nano()))
@@ -164,7 +164,7 @@ func (s *mapSource) check(f *os.File, file *unix.Stat_t) error {
 	return err
 }
 
-// checkNew makes sure that a file with some mtime was not left by an earlier program.
+// checkNew verifies that a file with some mtime was not left by an earlier program.
 func (s *mapSource) checkNew(f *os.File, written int64) error {
 	if written+mapClock < s.began {
 		return errNoMap
@@ -195,7 +195,7 @@ func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 	for t.end < t.file.Size {
 		from, err := unix.Seek(int(f.Fd()), t.end, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			return nil // nothing but a hole
+			return nil // only a hole
 		}
 		if err != nil {
 			from = t.end // not all file systems can
@@ -225,7 +225,7 @@ func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 	return nil
 }
 
-// take notes that a text has been copied.
+// take records that a text has been copied.
 func (s *mapSource) take(t *mapText) {
 	if len(t.text) == 0 {
 		return

@@ -20,15 +20,15 @@ const (
 	lastChoice = 200 * time.Millisecond
 	// growthLook is the least time between looks at a growing file.
 	growthLook = 50 * time.Millisecond
-	// slowGrowth is after which time less than minLook is copied too.
+	// slowGrowth is the time after which less than minLook is copied too.
 	slowGrowth = 100 * time.Millisecond
 	// eachMapLook is lastMapLook per program, if there are many: a look takes 50 us.
 	eachMapLook = 10 * time.Millisecond
-	// idleShare times as long as a look has taken, the finder sleeps.
+	// idleShare: after a look the finder sleeps for idleShare times its duration.
 	idleShare = 4
 	// mapNice is the low priority of the threads that look.
 	mapNice = 10
-	// maxStuckLooks bounds the threads that wait for a file system; with so many, no files are looked for until one answers.
+	// maxStuckLooks bounds the threads that wait for a file system; at the bound, no files are looked for until one answers.
 	maxStuckLooks = 16
 )
 
@@ -79,7 +79,7 @@ func newMapFinder(store *mapStore, found func(*Record), recorded func(uint32) bo
 	return &mapFinder{store: store, found: found, recorded: recorded, programs: make(map[uint32]*mapProgram), ignored: make(map[uint32]bool), heads: make(map[uint32][]byte), wake: make(chan struct{}, 1)}
 }
 
-// mapped notes that a process mapped generated code.
+// mapped records that a process mapped generated code.
 func (m *mapFinder) mapped(r *Record, from lineage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,7 +110,7 @@ func (m *mapFinder) begin(pid uint32, since int64, from lineage) {
 	m.signal()
 }
 
-// ignoredPrograms is how many processes with generated code were left out, because there were too many at once.
+// ignoredPrograms returns how many processes with generated code were left out, because there were too many at once.
 func (m *mapFinder) ignoredPrograms() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,7 +124,7 @@ func (m *mapFinder) signal() {
 	}
 }
 
-// programBegan notes that a process runs another program. Records of several CPUs come in no order: that program may have
+// programBegan records that a process runs another program. Records of different CPUs are not ordered: that program may have
 // mapped generated code already.
 func (m *mapFinder) programBegan(pid uint32, from lineage) {
 	m.mu.Lock()
@@ -145,7 +145,7 @@ func (m *mapFinder) programBegan(pid uint32, from lineage) {
 	}
 }
 
-// exited brings a look at once: the process may be about to end, or only its first thread has.
+// exited schedules a look at once: the process may be about to end, or only its first thread has ended.
 func (m *mapFinder) exited(pid uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,7 +201,7 @@ func (m *mapFinder) rest(pause time.Duration) {
 	}
 }
 
-// due returns the program to look at next: of those that are due, the one of which the least was read; nil: none for a
+// due returns the program to look at next: of those that are due, the one with the least bytes read; nil: none for a
 // while. It is not ok when the finder is to end.
 func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 	m.mu.Lock()
@@ -271,7 +271,7 @@ func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
 	m.signal()
 }
 
-// looked takes the result of a look.
+// looked handles the result of a look.
 func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
 	slowest := max(lastMapLook, time.Duration(len(m.programs))*eachMapLook)
 	switch {
@@ -304,7 +304,7 @@ func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
 	}
 }
 
-// leave leaves a thread behind that waits for a file system.
+// leave abandons a thread that waits for a file system.
 func (m *mapFinder) leave(looker *mapLooker) {
 	m.mu.Lock()
 	m.stuck++

@@ -15,7 +15,7 @@ import (
 	"wprof/format"
 )
 
-// generator is a program that maps code, writes a map file that names its argument, waits, and then goes on as the second
+// generator is a program that maps code, writes a map file that names its argument, waits, and then continues as its second
 // argument says.
 const generator = `
 	#include <stdio.h>
@@ -166,7 +166,7 @@ func copiedMap(t *testing.T, w *Watcher, pid uint32, since int64) string {
 	return string(text)
 }
 
-// TestMapFilesOfAnEarlierProcess: what a process of the same id has left is not taken for the map file of the next one.
+// TestMapFilesOfAnEarlierProcess: a map file left by a process of the same id is not taken for that of the next one.
 func TestMapFilesOfAnEarlierProcess(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
@@ -197,7 +197,7 @@ func TestMapFilesOfAnEarlierProcess(t *testing.T) {
 	}
 }
 
-// TestMapFilesOfOneUserLeaveRoom: whatever one user's files hold, those of others are copied.
+// TestMapFilesOfOneUserLeaveRoom: with any size of one user's files, those of others are copied.
 func TestMapFilesOfOneUserLeaveRoom(t *testing.T) {
 	s := newMapStore()
 	defer s.close()

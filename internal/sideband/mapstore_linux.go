@@ -15,7 +15,7 @@ import (
 const (
 	// maxMaps bounds the map files that are copied.
 	maxMaps = 4096
-	// maxMapBytes bounds the copy of one map file, maxMapsBytes those of all, and maxMapsStored what all take when they are
+	// maxMapBytes bounds the copy of one map file, maxMapsBytes those of all, and maxMapsStored the size of all when they are
 	// compressed. Names compress to a fifth.
 	maxMapBytes   = 128 << 20
 	maxMapsBytes  = 1 << 30
@@ -163,7 +163,7 @@ func (s *mapStore) read(key mapKey) (io.ReadCloser, bool) {
 	return unpack.IOReadCloser(), true
 }
 
-// cutShort notes that a map file, if there is one, was not read to its end.
+// cutShort records that a map file, if there is one, was not read to its end.
 func (s *mapStore) cutShort(key mapKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *mapStore) cutShort(key mapKey) {
 	}
 }
 
-// cut is how many map files were not copied completely.
+// cut returns how many map files were not copied completely.
 func (s *mapStore) cut() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,13 +13,13 @@ const (
 	// usualThreads open files; up to maxThreads if file systems do not answer, since each such file blocks its thread.
 	usualThreads = 2
 	maxThreads   = 16
-	// stuckAfter is how long no file must have been opened for another thread to be started.
+	// stuckAfter is the time without an opened file after which another thread is started.
 	stuckAfter = 100 * time.Millisecond
 )
 
 // request is the mapping of a file that is to be opened.
 type request struct {
-	r Record // with texts of its own
+	r Record // owns its texts
 }
 
 func requestFor(r *Record) request {
@@ -49,7 +49,7 @@ func newOpener(open, refuse func(*request), onThread func()) *opener {
 	return o
 }
 
-// add queues requests, without waiting for a file. Without any it only makes sure that queued ones are not stuck, so call it
+// add queues requests, without waiting for a file. Without requests it only checks that queued ones are not stuck, so call it
 // again and again.
 func (o *opener) add(requests []request) {
 	o.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Files that do not open block all usual threads: queued ones are opened by others, even if no file is requested any more.
+// Files that do not open block all usual threads: queued ones are opened by additional threads, even without further requests.
 func TestQueuedFilesAreOpenedBesideFilesThatHang(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)

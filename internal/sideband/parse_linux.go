@@ -54,7 +54,7 @@ func parse(typ uint32, misc uint16, b []byte, cpu int, r *Record) bool {
 	return false
 }
 
-// parseFunction reads: address, length, type, flags, and the name, ended by 0.
+// parseFunction parses: address, length, type, flags, and the name, ended by 0.
 func parseFunction(b []byte, r *Record) bool {
 	const unregister = 1 // PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
 	le := binary.LittleEndian
@@ -74,7 +74,7 @@ func text(b []byte) []byte {
 	return b
 }
 
-// parseMap reads: pid, tid, address, length, offset in the file, then either device, inode and generation or a
+// parseMap parses: pid, tid, address, length, offset in the file, then either device, inode and generation or a
 // build-id, protection, flags, and the path, ended by 0.
 func parseMap(misc uint16, b []byte, r *Record) bool {
 	if len(b) < 64 {

@@ -22,7 +22,7 @@ const (
 	pageTail = 1032
 
 	sampleType = unix.PERF_SAMPLE_TID | unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_CPU | unix.PERF_SAMPLE_IDENTIFIER
-	// sampleIDSize is what sampleType puts behind every record of our events.
+	// sampleIDSize is the size of the fields that sampleType adds to every record of our events.
 	sampleIDSize = 32
 
 	// A CPU's thread is woken when 1/wakeShare of its buffer is full. Each new thread, process, name and mapping makes a
@@ -75,7 +75,7 @@ func openEventOf(cpu, pages int) (made *event, err error) {
 			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark | perfBitKsymbol | perfBitBuildID,
 		Clockid: unix.CLOCK_MONOTONIC,
 		Wakeup:  uint32(pages * os.Getpagesize() / wakeShare),
-		// Since 6.0: the number of lost records, also those that no later record reported.
+		// Since 6.0: the number of lost records, including those that no later record reported.
 		Read_format: unix.PERF_FORMAT_LOST,
 	}
 	e := &event{cpu: cpu, fd: -1, programs: -1, stop: -1, done: make(chan struct{})}
@@ -121,7 +121,7 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 		header := *(*uint64)(unsafe.Pointer(&e.data[at]))
 		typ, misc, length := uint32(header), uint16(header>>32), header>>48
 		if length < 8 || length > head-e.tail {
-			break // the kernel does not write such a thing
+			break // the kernel does not write such a record
 		}
 		record := e.data[at:min(at+length, size)]
 		if at+length > size {
@@ -201,7 +201,7 @@ type lossReport struct {
 	count uint64
 }
 
-// maxLossReports is more than come between the end of a window and the last look at the rings.
+// maxLossReports is more than arrive between the end of a window and the last read of the rings.
 const maxLossReports = 1024
 
 func (t *lossReports) add(at int64, count uint64) {

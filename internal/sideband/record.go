@@ -26,7 +26,7 @@ const (
 	// KindThrottled and KindUnthrottled are when the kernel stops and goes on sampling CPU.
 	KindThrottled
 	KindUnthrottled
-	// KindKept is what was read from a file, which its mapping calls Device, Inode, Generation: its BuildID, perhaps empty;
+	// KindKept is the data read from a file, identified as in its mapping by Device, Inode, Generation: its BuildID, perhaps empty;
 	// its generation in Offset, since /proc has none for mappings; and its [fileState] in Length, Start and Count.
 	KindKept
 	// KindJIT says that the program of PID, which first mapped generated code at Time, has a map file with names.
@@ -40,7 +40,7 @@ const (
 	lastKind = KindFunctionGone
 )
 
-// Record is one side-band record. Which fields it has is said by its kind; the others are 0.
+// Record is one side-band record. Its kind determines the fields it has; the others are 0.
 type Record struct {
 	Kind   Kind
 	Cut    bool  // Data is not all of it
@@ -73,7 +73,7 @@ const (
 
 var errRecord = errors.New("a side-band record is damaged")
 
-// numbers are the numeric fields in the order in which they stand in a record.
+// numbers returns the numeric fields in their order in a record.
 func (r *Record) numbers() [11]uint64 {
 	return [11]uint64{uint64(r.Time), uint64(r.PID), uint64(r.Parent), uint64(r.CPU), r.Count, r.Start, r.Length, r.Offset, r.Device, r.Inode, r.Generation}
 }

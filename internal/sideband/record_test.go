@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// sorted puts records into the order of time.
+// sorted sorts records by time.
 func sorted(all []Record) []Record {
 	slices.SortStableFunc(all, func(a, b Record) int {
 		switch {

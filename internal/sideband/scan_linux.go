@@ -36,10 +36,10 @@ func (w *Watcher) scan(commands bool) error {
 	return nil
 }
 
-// Unread are the processes that could not be read so far, because they hang.
+// Unread returns the processes that could not be read so far, because they hang.
 func (w *Watcher) Unread() []int { return w.visits.unread() }
 
-// scanProcess reports one process. Of one that ends meanwhile it reports what it could read.
+// scanProcess reports one process. For one that ends meanwhile it reports what it could read.
 func (w *Watcher) scanProcess(pid uint32, commands bool) (out []byte) {
 	// Before the file is read: perf reports later changes with a later time.
 	now := proc.Monotonic()
@@ -139,7 +139,7 @@ func parseLine(line []byte, r *Record) bool {
 	return string(r.Path) != "[vsyscall]"
 }
 
-// readAll reads a file of /proc into a buffer that is used again.
+// readAll reads a file of /proc into a buffer that is reused.
 func readAll(path string, buf []byte) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	maxMappings = 1 << 20
 	// maxProcesses bounds processes whose end was not recorded.
 	maxProcesses = 1 << 17
-	// maxModules bounds files that come and go. What is forgotten is made again when it is needed.
+	// maxModules bounds the modules. A forgotten one is created again when it is needed.
 	maxModules = 1 << 17
 	// grace is how long the mappings of a process stay after its end and their last use, ns.
 	grace = 10e9
@@ -56,7 +56,7 @@ type mapping struct {
 
 type fileKey struct{ device, inode, generation uint64 }
 
-// keptFile is what a [KindKept] record says of a file.
+// keptFile is the data of a file in a [KindKept] record.
 type keptFile struct {
 	build      []byte
 	generation uint64
@@ -87,7 +87,7 @@ func NewTables() *Tables {
 	}
 }
 
-// Apply takes the next record; their times do not decrease. Records about anything but mappings change nothing.
+// Apply applies the next record; their times must not decrease. Records about anything but mappings change nothing.
 func (t *Tables) Apply(r *Record) {
 	t.clock = max(t.clock, r.Time)
 	switch r.Kind {
@@ -129,7 +129,7 @@ func (t *Tables) process(pid uint32) *process {
 	return p
 }
 
-// release takes a process's hold off its mappings.
+// release drops a process's reference to its mappings.
 func (t *Tables) release(p *process) {
 	p.maps.owners--
 	if p.maps.owners == 0 {
@@ -154,7 +154,7 @@ func (t *Tables) fork(r *Record) {
 	t.changed(p)
 }
 
-// own lets a process change its mappings alone.
+// own gives a process a copy of shared mappings, so that it can change them.
 func (t *Tables) own(p *process) {
 	if p.maps.owners == 1 {
 		return
@@ -164,7 +164,7 @@ func (t *Tables) own(p *process) {
 	t.mappings += len(p.maps.maps)
 }
 
-// add puts a mapping in its place. What it overlaps is cut off, as mmap(2) with MAP_FIXED does.
+// add inserts a mapping. It replaces what it overlaps, as mmap(2) with MAP_FIXED does.
 func (t *Tables) add(r *Record) {
 	end := r.Start + r.Length
 	if r.Length == 0 || end < r.Start {
@@ -205,7 +205,7 @@ func (s *space) has(m *mapping) bool {
 	return i >= 0 && m.end <= s.maps[i].end && s.maps[i].module == m.module && s.maps[i].offset+(m.start-s.maps[i].start) == m.offset
 }
 
-// find is the index of the mapping that holds an address; -1: none does.
+// find returns the index of the mapping that contains an address; -1: none does.
 func (s *space) find(address uint64) int {
 	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].start > address }) - 1
 	if i >= 0 && address < s.maps[i].end {
@@ -214,7 +214,7 @@ func (s *space) find(address uint64) int {
 	return -1
 }
 
-// put inserts a mapping in place of what it covers.
+// put inserts a mapping, replacing what it covers.
 func (s *space) put(m mapping) {
 	from := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].end > m.start })
 	to := from
@@ -236,7 +236,7 @@ func (s *space) put(m mapping) {
 	s.join(m.start)
 }
 
-// join makes one mapping of two that meet at an address and go on in the same way: generated code comes in many small
+// join merges two mappings that meet at an address and are contiguous in the module: generated code comes in many small
 // pieces.
 func (s *space) join(at uint64) {
 	i := sort.Search(len(s.maps), func(i int) bool { return s.maps[i].start >= at })
@@ -251,7 +251,7 @@ func (s *space) join(at uint64) {
 	s.maps = slices.Delete(s.maps, i, i+1)
 }
 
-// module is what a mapping is of. Equal ones are the same pointer, until too many have come.
+// module returns the module of a mapping. Equal ones are the same pointer, until there are too many.
 func (t *Tables) module(p *process, r *Record) *format.Module {
 	if len(t.modules) >= maxModules {
 		clear(t.modules)
@@ -293,7 +293,7 @@ func (t *Tables) intern(key moduleKey, path []byte) *format.Module {
 	return m
 }
 
-// classify says what a mapping is of by its path; see perf_event_mmap_event in kernel/events/core.c and
+// classify returns the kind of a mapping's module by its path; see perf_event_mmap_event in kernel/events/core.c and
 // show_map_vma in fs/proc/task_mmu.c.
 func classify(r *Record) (format.ModuleKind, []byte) {
 	path := bytes.TrimSuffix(r.Path, []byte(" (deleted)"))
@@ -325,10 +325,10 @@ func (t *Tables) jit(p *process, r *Record) {
 	t.changed(p)
 }
 
-// PerfMapPath is what the map file of a process is called in a stream, by the process id that the recorder sees.
+// PerfMapPath returns the path of a process's map file in a stream, by the process id that the recorder sees.
 func PerfMapPath(pid uint32) string { return fmt.Sprintf("/tmp/perf-%d.map", pid) }
 
-// Resolve says what stands at an address of a process, and where in it: see format.Frame on offsets. The module belongs
+// Resolve returns the module at an address of a process, and the offset in it: see format.Frame on offsets. The module belongs
 // to the tables and does not change; equal ones are one pointer.
 func (t *Tables) Resolve(pid uint32, address uint64) (*format.Module, uint64) {
 	p := t.processes[pid]
@@ -352,7 +352,7 @@ func (t *Tables) Version(pid uint32) uint64 {
 	return 0
 }
 
-// Forget drops processes that ended a while ago. It looks at all of them: call it every few seconds of the recording.
+// Forget drops processes that ended a while ago. It visits all of them: call it every few seconds of the recording.
 // Records have the end of first threads only: lives reports whether a process has another thread.
 func (t *Tables) Forget(lives func(pid uint32) bool) {
 	for pid, p := range t.processes {
@@ -377,5 +377,5 @@ func (t *Tables) forgetEnded() {
 	}
 }
 
-// Refused is the number of mappings that there was no room for.
+// Refused returns the number of mappings for which there was no room.
 func (t *Tables) Refused() uint64 { return t.refused }

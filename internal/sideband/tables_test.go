@@ -9,8 +9,8 @@ import (
 	"wprof/format"
 )
 
-// TestTablesAreWhatEachPageSays holds tables against a model that knows every page of every process.
-func TestTablesAreWhatEachPageSays(t *testing.T) {
+// TestTablesMatchAModelOfPages compares tables with a model of every page of every process.
+func TestTablesMatchAModelOfPages(t *testing.T) {
 	type page struct {
 		module string
 		offset uint64
@@ -137,8 +137,8 @@ func TestGeneratedCodeBecomesThatOfItsMap(t *testing.T) {
 	}
 }
 
-// TestGeneratedCodeBelongsToOneProgram: exec and a reused id begin another program, whose map file is another one, and what
-// is found out late of the program before does not touch it.
+// TestGeneratedCodeBelongsToOneProgram: exec and a reused id begin another program, whose map file is another one, and late
+// records about the previous program do not change it.
 func TestGeneratedCodeBelongsToOneProgram(t *testing.T) {
 	tables := NewTables()
 	var found []*format.Module

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain leaves room for the watcher's thread: Go code runs on so many threads at once, and the tests' own
+// TestMain leaves room for the watcher's thread: Go code runs on a limited number of threads at once, and the tests' own
 // goroutines have the first ones.
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(runtime.NumCPU() + 2)

@@ -68,7 +68,7 @@ func readEach(next <-chan int, done chan<- int, read func(pid int)) {
 	}
 }
 
-// leave leaves a goroutine behind that reads a process.
+// leave abandons a goroutine that still reads a process.
 func (v *visitor) leave(pid int, next chan<- int, done <-chan int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -85,7 +85,7 @@ func (v *visitor) leave(pid int, next chan<- int, done <-chan int) {
 	}()
 }
 
-// isFull reports whether too many processes are late, and notes that this one is skipped then.
+// isFull reports whether too many processes are late, and records that this one is skipped then.
 func (v *visitor) isFull(pid int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -96,7 +96,7 @@ func (v *visitor) isFull(pid int) bool {
 	return true
 }
 
-// unread are the processes that have not been read so far.
+// unread returns the processes that have not been read so far.
 func (v *visitor) unread() []int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -33,7 +33,7 @@ const (
 	maxIgnored = 1 << 16
 )
 
-// Config says how a Watcher works; 0 stands for the default.
+// Config configures a Watcher; 0 is the default.
 type Config struct {
 	Pages int // of each CPU's buffer, a power of two
 	Files int // that are held open at most
@@ -49,7 +49,7 @@ type Config struct {
 	MayRecord func(pid uint32) bool
 }
 
-// Watcher takes the side-band records of all CPUs and holds the files of mappings.
+// Watcher collects the side-band records of all CPUs and holds the files of mappings open.
 //
 // Draining it never waits for a file system: only the threads of the CPUs and of the opener open files and look up paths. A
 // CPU's thread wakes when its buffer is a quarter full, or at once when a new program starts there. It is bound to that
@@ -64,13 +64,13 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	cpus    []*event              // replaced, never changed; threads of theirs run until Stop
-	still   bool                  // no thread runs any more
+	still   bool                  // the threads have ended
 	kept    []byte                // KindKept and KindJIT records, not drained yet
-	scans   []byte                // records of what was there already, not drained yet
+	scans   []byte                // records of processes that existed already, not drained yet
 	origins [2]map[uint32]lineage // of the latest processes; the second is the older half
 }
 
-// lineage is where a process comes from.
+// lineage is the origin of a process.
 type lineage struct {
 	parent uint32 // 0: not known
 	began  int64  // when its program began, CLOCK_MONOTONIC ns; 0: not known
@@ -119,7 +119,7 @@ func Open(cfg Config) (w *Watcher, err error) {
 	return w, nil
 }
 
-// bufferPages is the size of each CPU's buffer, a power of two.
+// bufferPages returns the size of each CPU's buffer, a power of two.
 func bufferPages(cpus, pageSize int) int {
 	pages := bufferBytes / pageSize
 	for pages > 1 && pages*pageSize > max(minBufferBytes, buffersBytes/max(cpus, 1)) {
@@ -153,7 +153,7 @@ func filesToHold(want, spare int) int {
 	return max(0, min(want, limit-max(spare+passingFiles, min(sparedFiles, limit/2))))
 }
 
-// explain says why perf refuses the side-band.
+// explain turns perf's error into a sentence.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
@@ -202,14 +202,14 @@ func (w *Watcher) Settle() { w.opener.settle(time.Now().Add(settleTime)) }
 const (
 	firstLook = time.Millisecond
 	lastLook  = 256 * time.Millisecond
-	// lookElsewhere is after which pause the other CPUs' buffers are read too: the program may have moved.
+	// lookElsewhere is the pause from which the other CPUs' buffers are read too: the program may have migrated.
 	lookElsewhere = 16 * time.Millisecond
 )
 
 // watch is a CPU's thread.
 func (w *Watcher) watch(e *event) {
 	defer close(e.done)
-	runtime.LockOSThread() // never unlocked, so that what it is set to ends with it
+	runtime.LockOSThread() // never unlocked, so that its settings end with it
 	var cpu unix.CPUSet
 	cpu.Set(e.cpu)
 	_ = unix.SchedSetaffinity(0, &cpu) // elsewhere it works too, only later
@@ -356,7 +356,7 @@ func (w *Watcher) foundMap(r *Record) {
 	w.kept = Append(w.kept, r)
 }
 
-// noteOrigin remembers the parent of a process, which sees its files when the process is gone, and when its program began.
+// noteOrigin stores when a process's program began, and its parent, through which its files can be opened when it has ended.
 func (w *Watcher) noteOrigin(r *Record) lineage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -515,10 +515,10 @@ func (w *Watcher) OutputFD(cpu int) (fd int, ok bool) {
 	return 0, false
 }
 
-// Files are those that were opened. They outlive the Watcher.
+// Files returns the files that were opened. They outlive the Watcher.
 func (w *Watcher) Files() *Files { return w.files }
 
-// IgnoredPrograms is how many processes with generated code were left out, because more than 4,096 had such code at once.
+// IgnoredPrograms returns how many processes with generated code were left out, because more than 4,096 had such code at once.
 func (w *Watcher) IgnoredPrograms() int { return w.maps.ignoredPrograms() }
 
 // FinishMaps copies the rest of the map files of generated code, for a time at most. Nothing is copied after it.
@@ -530,7 +530,7 @@ func (w *Watcher) FinishMaps(limit time.Duration) {
 	w.maps.finish(time.Now().Add(limit))
 }
 
-// Stop ends the threads, and looks once more for map files. What is pending can still be drained.
+// Stop ends the threads, and looks once more for map files. Pending records can still be drained.
 func (w *Watcher) Stop() {
 	w.mu.Lock()
 	before := w.still
@@ -551,7 +551,7 @@ func (w *Watcher) Stop() {
 	w.opener.close()
 }
 
-// Close ends the threads and gives everything back but the files.
+// Close ends the threads and releases everything except the files.
 func (w *Watcher) Close() error {
 	w.Stop()
 	var errs []error

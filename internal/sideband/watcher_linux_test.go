@@ -26,7 +26,7 @@ func needPrivilege(t *testing.T) {
 	}
 }
 
-// opened is a watcher that has read what is there already.
+// opened returns a watcher that has read the existing processes.
 func opened(t *testing.T, cfg Config) *Watcher {
 	t.Helper()
 	needPrivilege(t)
@@ -52,7 +52,7 @@ func opened(t *testing.T, cfg Config) *Watcher {
 	return w
 }
 
-// records are all records of a watcher so far, in the order of time.
+// records returns all records of a watcher so far, ordered by time.
 func records(t *testing.T, w *Watcher) []Record {
 	t.Helper()
 	b := w.Drain(nil)
@@ -60,7 +60,7 @@ func records(t *testing.T, w *Watcher) []Record {
 	return parsed(t, w.Drain(b))
 }
 
-// parsed are drained records in the order of time.
+// parsed returns drained records ordered by time.
 func parsed(t *testing.T, b []byte) []Record {
 	t.Helper()
 	var all []Record
@@ -234,8 +234,8 @@ func TestFilesOfAnotherMountNamespaceAreHeld(t *testing.T) {
 	held(t, w, programs)
 }
 
-// TestTablesAreThoseOfProc compares what the records come to with what /proc says of every process that lives on.
-func TestTablesAreThoseOfProc(t *testing.T) {
+// TestTablesMatchProc compares the tables made from records with /proc, for every process that is still alive.
+func TestTablesMatchProc(t *testing.T) {
 	w := opened(t, Config{})
 	dir := t.TempDir()
 	build(t, filepath.Join(dir, "lib.so"), "int f(void) { return 1; }", "-shared", "-fPIC")
@@ -460,7 +460,7 @@ func generatesCode(t *testing.T, users string, held bool) {
 	}
 }
 
-func TestLostRecordsAreTold(t *testing.T) {
+func TestLostRecordsAreReported(t *testing.T) {
 	w := opened(t, Config{Pages: 1})
 	w.Stop() // nobody reads
 	records(t, w)
@@ -572,8 +572,8 @@ func TestWatchingACPUAnewLosesNothing(t *testing.T) {
 	}
 }
 
-// TestTheThreadsOfCPUsSleepOn checks that what programs do often does not wake a thread each time: that would make it
-// several times as slow.
+// TestTheThreadsOfCPUsSleepOn checks that frequent operations of programs do not wake a thread each time: that would make them
+// several times slower.
 func TestTheThreadsOfCPUsSleepOn(t *testing.T) {
 	needPrivilege(t)
 	dir := t.TempDir()

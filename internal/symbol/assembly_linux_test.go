@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// assembly has functions with and without a type and a size, labels that tell code from data, and markers.
+// assembly has functions with and without a type and a size, mapping symbols for code and data, and markers.
 const assembly = `	.text
 	.globl _start
 _start:	nop
@@ -35,7 +35,7 @@ end_of_text:
 variable: .long 1
 `
 
-// assemble makes a program of text for one of the machines that the assembler at hand knows.
+// assemble makes a program from text for one of the machines that the installed assembler supports.
 func assemble(t *testing.T, text, bits, emulation string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func TestAssemblyIsNamedByItsLabels(t *testing.T) {
 	}
 }
 
-// setMachine says in a file's header what machine it is for; 0 changes nothing.
+// setMachine sets the machine in a file's header; 0 changes nothing.
 func setMachine(t *testing.T, name string, machine elf.Machine) {
 	t.Helper()
 	b, err := os.ReadFile(name)

@@ -9,7 +9,7 @@ import (
 	"wprof/format"
 )
 
-// largestFile is the file at hand with the most functions, or $SYMBOL_BENCH.
+// largestFile returns the installed file with the most functions, or $SYMBOL_BENCH.
 func largestFile(b *testing.B) string {
 	b.Helper()
 	if name := os.Getenv("SYMBOL_BENCH"); name != "" {

@@ -9,11 +9,11 @@ import (
 const (
 	// maxTables bounds the files that are open at a time.
 	maxTables = 64
-	// maxReasons bounds what is remembered about modules without names; then it is found out again.
+	// maxReasons bounds the remembered modules without names; beyond it they are read again.
 	maxReasons = 64 << 10
 )
 
-// tableKey says which modules share a table: those of one build-id, else of one file in one state, else of one path.
+// tableKey identifies a table: modules share one by build-id, else by file and its state, else by path.
 type tableKey struct {
 	kind                      uint32
 	buildID                   string
@@ -22,7 +22,7 @@ type tableKey struct {
 	path                      string
 }
 
-// reasonKey says what a failure is of. Another path may lead to the same build-id.
+// reasonKey identifies a failure. Another path may lead to the same build-id.
 type reasonKey struct {
 	table tableKey
 	path  string
@@ -46,7 +46,7 @@ func keyOf(m *format.Module) tableKey {
 	return k
 }
 
-// Why says in a few words why a module has no names. It is empty if it has some, or was not looked up.
+// Why returns in a few words why a module has no names. It is empty if it has some, or was not looked up.
 func (r *Resolver) Why(m *format.Module) string {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
@@ -58,7 +58,7 @@ func (r *Resolver) Why(m *format.Module) string {
 	return r.reasons[reasonKey{keyOf(m), string(m.Path)}]
 }
 
-// Forget gives up what is known about a module, so that it is read again: a map of compiled code grows.
+// Forget drops a module's table, so that it is read again: a map of generated code grows.
 func (r *Resolver) Forget(m *format.Module) {
 	key := keyOf(m)
 	delete(r.reasons, reasonKey{key, string(m.Path)})
@@ -68,7 +68,7 @@ func (r *Resolver) Forget(m *format.Module) {
 	}
 }
 
-// load is what is known about a module, read if it has not been. It is nil if there are no names.
+// load returns a module's table, and reads it if necessary. It is nil if there are no names.
 func (r *Resolver) load(m *format.Module) *loaded {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
@@ -134,7 +134,7 @@ func (r *Resolver) enrich(e *list.Element, m *format.Module) *loaded {
 	return l
 }
 
-// keep adds a table in front and gives up those behind that are over the budget.
+// keep adds a table in front and drops the oldest ones that are over the budget.
 func (r *Resolver) keep(l *loaded) {
 	r.tables[l.key] = r.recent.PushFront(l)
 	r.bytes += l.table.Bytes()

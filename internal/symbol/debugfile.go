@@ -33,7 +33,7 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	return name, f.elf.ByteOrder.Uint32(b[(end+4)&^3:]), true
 }
 
-// debugFiles are the places where the debug file of a file may be, most reliable first. Those by debuglink need the path
+// debugFiles returns the paths where the debug file of a file may be, most reliable first. Those by debuglink need the path
 // of the file itself; beside says whether its own directory may be searched.
 func (f *File) debugFiles(filePath string, beside bool, dirs []string) []string {
 	var list []string
@@ -57,7 +57,7 @@ func (f *File) debugFiles(filePath string, beside bool, dirs []string) []string 
 	return list
 }
 
-// byBuildID is where a directory of debug files has the debug file of a build-id, and the file itself.
+// byBuildID returns the paths of a build-id's debug file, and of the file itself, in a directory of debug files.
 func byBuildID(dir string, id []byte) []string {
 	if len(id) < 2 {
 		return nil

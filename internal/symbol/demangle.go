@@ -6,16 +6,16 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// Form is how names of C++ and Rust are written.
+// Form is the form of C++ and Rust names.
 type Form int
 
 const (
 	// ShortForm is the name without parameters, return type and clone suffix, but with the arguments of templates:
 	// "std::vector<int>::push_back".
 	ShortForm Form = iota
-	// FullForm is all that the name says, as LLVM writes it: "std::vector<int>::push_back(int const&)".
+	// FullForm is the complete name, as LLVM writes it: "std::vector<int>::push_back(int const&)".
 	FullForm
-	// RawForm is the name as it stands in the file.
+	// RawForm is the name as it is in the file.
 	RawForm
 )
 
@@ -47,13 +47,13 @@ func Demangle(name string, form Form) (demangled string) {
 	return s
 }
 
-// isMangled saves names of C and Go the attempt.
+// isMangled skips the attempt for names of C and Go.
 func isMangled(name string) bool {
 	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "_R") || strings.HasPrefix(name, "__Z") ||
 		strings.HasPrefix(name, "___Z")
 }
 
-// withoutVersion cuts "@VERSION" and "@@VERSION", which linkers write behind the names of versioned functions.
+// withoutVersion removes "@VERSION" and "@@VERSION", which linkers append to the names of versioned functions.
 func withoutVersion(name string) string {
 	if at := strings.IndexByte(name, '@'); at > 0 {
 		return name[:at]

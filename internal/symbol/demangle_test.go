@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDemanglingIsBounded gives names that stand for far more than they say, or nest deeply. Unbounded, the first alone
+// TestDemanglingIsBounded demangles names that expand to far more than their length, or nest deeply. Unbounded, the first alone
 // would fill the memory.
 func TestDemanglingIsBounded(t *testing.T) {
 	var doubling strings.Builder

@@ -100,7 +100,7 @@ func checkHeaders(r io.ReaderAt, size uint64) error {
 	return nil
 }
 
-// BuildID is what the linker wrote into .note.gnu.build-id, nil if it wrote nothing.
+// BuildID returns the contents of .note.gnu.build-id, nil if there is none.
 func (f *File) BuildID() []byte { return f.buildID }
 
 // Address is the virtual address of a place in the file that is mapped executable.
@@ -113,7 +113,7 @@ func (f *File) Address(offset uint64) (uint64, bool) {
 	return 0, false
 }
 
-// mapsCode reports whether the file says where its code is. What objcopy --only-keep-debug leaves does not.
+// mapsCode reports whether the file has the location of its code. Files made by objcopy --only-keep-debug do not.
 func (f *File) mapsCode() bool {
 	for _, p := range f.elf.Progs {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > 0 {
@@ -123,7 +123,7 @@ func (f *File) mapsCode() bool {
 	return false
 }
 
-// section reads the contents of a section as they stand in the file, at most limit bytes.
+// section reads the contents of a section as stored in the file, at most limit bytes.
 func (f *File) section(name string, limit uint64) ([]byte, bool) {
 	s := f.elf.Section(name)
 	if s == nil || !f.holds(s) || s.FileSize > limit {
@@ -132,7 +132,7 @@ func (f *File) section(name string, limit uint64) ([]byte, bool) {
 	return f.bytes(s.Offset, s.FileSize)
 }
 
-// holds says whether the contents of a section are in the file, and not compressed.
+// holds reports whether the contents of a section are in the file, and not compressed.
 func (f *File) holds(s *elf.Section) bool {
 	return s.Type != elf.SHT_NOBITS && s.Type != elf.SHT_NULL && s.Flags&elf.SHF_COMPRESSED == 0 &&
 		s.Offset <= f.size && s.FileSize <= f.size-s.Offset
@@ -147,7 +147,7 @@ func (f *File) bytes(at, size uint64) ([]byte, bool) {
 	return b, n == len(b)
 }
 
-// findBuildID looks through the notes, in segments first, as the kernel does (lib/buildid.c).
+// findBuildID searches the notes, in segments first, as the kernel does (lib/buildid.c).
 func (f *File) findBuildID() []byte {
 	for _, p := range f.elf.Progs {
 		if p.Type == elf.PT_NOTE && p.Filesz <= maxNoteBytes {

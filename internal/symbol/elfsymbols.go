@@ -19,7 +19,7 @@ var ErrNoSymbols = errors.New("no symbols")
 // which each takes 10 ns.
 const maxSymbolEntries = 32 << 20
 
-// functions are those of a file as they are gathered, and where their names are.
+// functions collects the functions of a file, with the places of their names.
 type functions struct {
 	list  []span
 	names names
@@ -120,7 +120,7 @@ func (f *File) symbol(b []byte) rawSymbol {
 	return rawSymbol{name: o.Uint32(b), info: b[4], section: o.Uint16(b[6:]), value: o.Uint64(b[8:]), size: o.Uint64(b[16:])}
 }
 
-// isCode says whether a symbol may be a function.
+// isCode reports whether a symbol may be a function.
 func (f *File) isCode(s *rawSymbol) bool {
 	switch elf.ST_TYPE(s.info) {
 	case elf.STT_FUNC, elf.STT_GNU_IFUNC:

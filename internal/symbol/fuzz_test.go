@@ -28,7 +28,7 @@ func exercise(t *testing.T, image []byte) {
 	checkTable(t, table)
 }
 
-// checkTable holds a table against what must be true of any.
+// checkTable checks the invariants of a table.
 func checkTable(t *testing.T, table *Table) {
 	t.Helper()
 	for i := range table.starts {
@@ -88,7 +88,7 @@ func FuzzKallsyms(f *testing.F) {
 	})
 }
 
-// FuzzModules reads /proc/modules, which a spool has with it.
+// FuzzModules reads /proc/modules, which a spool contains.
 func FuzzModules(f *testing.F) {
 	f.Add([]byte(modulesText))
 	f.Add([]byte("m 18446744073709551615 0 - Live 0xffffffffc0000000\n"))

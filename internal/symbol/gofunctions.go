@@ -87,7 +87,7 @@ func (f *File) goTable() *goTable {
 		}
 	}
 	if f.elf.Section(".go.buildinfo") == nil {
-		return nil // no Go program: searching a browser would take a tenth of a second
+		return nil // no Go program: searching a browser would take 0.1 s
 	}
 	for _, s := range f.elf.Sections {
 		if f.holds(s) && s.Type == elf.SHT_PROGBITS && s.Flags&elf.SHF_EXECINSTR == 0 && s.Flags&elf.SHF_ALLOC != 0 &&

@@ -14,12 +14,12 @@ const (
 	moduleWordText   = 22
 )
 
-// maxModules bounds how many places are taken for a moduledata.
+// maxModules bounds the places that are tried as a moduledata.
 const maxModules = 16
 
-// goText is the address that a Go program's functions are counted from, runtime.text. Up to Go 1.25 it stands in the
-// table's header, unless that waits for its relocation; and always in moduledata. Without both it is where .text begins,
-// which is right for programs that only Go's linker made.
+// goText returns the address that a Go program's functions are relative to, runtime.text. Up to Go 1.25 it is in the
+// table's header, unless that needs a relocation; and always in moduledata. Without both it is the start of .text,
+// which is right for programs linked by Go's linker alone.
 func (f *File) goText(t *goTable) (uint64, bool) {
 	if t.text != 0 && f.inCode(t.text) {
 		return t.text, true
@@ -69,7 +69,7 @@ func (f *File) moduleText(t *goTable) (uint64, bool) {
 	return 0, false
 }
 
-// relocatedModuleText finds moduledata in a program that is not linked to a fixed address: the words stand in the
+// relocatedModuleText finds moduledata in a program that is not linked to a fixed address: the words are in the
 // relocations that will write them.
 func (f *File) relocatedModuleText(t *goTable) (uint64, bool) {
 	var modules []uint64

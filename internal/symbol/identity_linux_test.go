@@ -10,7 +10,7 @@ import (
 	"wprof/format"
 )
 
-// identify says which file a module is, as it is recorded where there is no build-id.
+// identify sets the identity of a module's file, as it is recorded where there is no build-id.
 func identify(t testing.TB, m *format.Module) {
 	t.Helper()
 	st, err := os.Stat(string(m.Path))

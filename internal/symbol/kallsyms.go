@@ -8,13 +8,13 @@ import (
 // kernelList is /proc/kallsyms as it is read: "ADDRESS TYPE NAME" and, of a module, "[MODULE]".
 type kernelList struct {
 	parts map[string]*kernelGather
-	last  *kernelGather // of the line before: lines of one module stand together
+	last  *kernelGather // of the previous line: lines of one module are consecutive
 	count int
 	bytes int
 	shown bool // an address is not zero
 }
 
-// kernelGather is the functions of one part of the kernel.
+// kernelGather collects the functions of one part of the kernel.
 type kernelGather struct {
 	name              string
 	list              []span // ends are not known yet; rank: place in the list
@@ -44,10 +44,10 @@ func (l *kernelList) line(line []byte) error {
 	return nil
 }
 
-// isText says whether a symbol's type (nm(1)) is that of code, or of a weak symbol, which mostly is.
+// isText reports whether a symbol's type (nm(1)) is that of code, or of a weak symbol, which mostly is.
 func isText(kind byte) bool { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W' }
 
-// part finds what a line is of. It gives up on new modules when there are too many.
+// part returns the part of the kernel that a line belongs to; nil for a new module when there are too many.
 func (l *kernelList) part(module []byte) *kernelGather {
 	name := kernelModuleOfKernel
 	if inner := withoutBrackets(module); len(inner) < len(module) {
@@ -111,7 +111,7 @@ func (g *kernelGather) part(name string, known map[string]KernelModule) *kernelP
 	return &kernelPart{KernelModule: module, table: newTable(kept, innermost, n)}
 }
 
-// bounds is where a part begins and ends.
+// bounds returns where a part begins and ends.
 func (g *kernelGather) bounds(name string, known map[string]KernelModule) KernelModule {
 	first, last := g.list[0].start, g.list[len(g.list)-1].start
 	m := KernelModule{Name: name, Base: first, End: (last | (kernelPage - 1)) + 1}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// ErrHidden is the error of a list of kernel symbols without addresses.
+// ErrHidden is the error for a list of kernel symbols without addresses.
 var ErrHidden = errors.New("read the kernel's symbols: all addresses are zero, because kernel.kptr_restrict hides them " +
 	"from a process without CAP_SYSLOG")
 
@@ -17,7 +17,7 @@ const (
 	maxKernelSymbols     = 2 << 20
 	maxKernelNames       = 48 << 20
 	maxKernelModules     = 64 << 10
-	kernelPage           = 4096 // an end that is not known is that of the page
+	kernelPage           = 4096 // an unknown end is the end of the page
 	kernelModuleOfKernel = "kernel"
 	bpfPrograms          = "[bpf]"
 )
@@ -30,7 +30,7 @@ type KernelModule struct {
 }
 
 // Kernel is the functions of a kernel and of its modules. Addresses in its tables count from their module's base, so
-// that they hold for another boot of the same kernel, which lies elsewhere.
+// that they are valid for another boot of the same kernel, at other addresses.
 type Kernel struct {
 	modules map[string]*kernelPart
 }
@@ -61,9 +61,9 @@ func ParseModules(r io.Reader) ([]KernelModule, error) {
 	return list, nil
 }
 
-// ParseKallsyms reads /proc/kallsyms. The kernel ends at _etext, a module where the list of modules says; the last
-// function of one that is not on the list ends with its page. Of several names of one address the first is meant, as
-// when the kernel writes an address itself: it sorts them for that.
+// ParseKallsyms parses /proc/kallsyms. The kernel ends at _etext, a module at its end in the list of modules; the last
+// function of one that is not on the list ends with its page. Of several names of one address the first is used, as
+// by the kernel in its own messages: it sorts them for that.
 func ParseKallsyms(r io.Reader, modules []KernelModule) (*Kernel, error) {
 	list := &kernelList{parts: make(map[string]*kernelGather)}
 	if err := eachLine(r, list.line); err != nil {
@@ -88,7 +88,7 @@ func ParseKallsyms(r io.Reader, modules []KernelModule) (*Kernel, error) {
 	return k, nil
 }
 
-// Modules are the parts of the kernel in the order of their addresses.
+// Modules returns the parts of the kernel in the order of their addresses.
 func (k *Kernel) Modules() []KernelModule {
 	list := make([]KernelModule, 0, len(k.modules))
 	for _, part := range k.modules {
@@ -98,7 +98,7 @@ func (k *Kernel) Modules() []KernelModule {
 	return list
 }
 
-// Module is one part of the kernel by its name, with or without brackets.
+// Module returns one part of the kernel by its name, with or without brackets.
 func (k *Kernel) Module(name string) (KernelModule, bool) {
 	part := k.modules[withoutBrackets(name)]
 	if part == nil {
@@ -107,7 +107,7 @@ func (k *Kernel) Module(name string) (KernelModule, bool) {
 	return part.KernelModule, true
 }
 
-// Lookup is the function at an offset from the base of a part of the kernel.
+// Lookup returns the function at an offset from the base of a part of the kernel.
 func (k *Kernel) Lookup(name string, offset uint64) (Symbol, bool) {
 	table := k.Table(name)
 	if table == nil {
@@ -116,7 +116,7 @@ func (k *Kernel) Lookup(name string, offset uint64) (Symbol, bool) {
 	return table.Lookup(offset)
 }
 
-// Table is the functions of one part of the kernel, addresses counted from its base; nil if it has none.
+// Table returns the functions of one part of the kernel, with addresses relative to its base; nil if it has none.
 func (k *Kernel) Table(name string) *Table {
 	part := k.modules[withoutBrackets(name)]
 	if part == nil {
@@ -125,7 +125,7 @@ func (k *Kernel) Table(name string) *Table {
 	return part.table
 }
 
-// Bytes is the memory that the tables take.
+// Bytes returns the memory that the tables take.
 func (k *Kernel) Bytes() int64 {
 	sum := int64(0)
 	for _, part := range k.modules {
@@ -134,7 +134,7 @@ func (k *Kernel) Bytes() int64 {
 	return sum
 }
 
-// withoutBrackets takes all of them, so that a name that went through it once is found by itself.
+// withoutBrackets removes all brackets, so that a second call changes nothing.
 func withoutBrackets[T string | []byte](name T) T {
 	for n := len(name); n > 2 && name[0] == '[' && name[n-1] == ']'; n = len(name) {
 		name = name[1 : n-1]

@@ -75,7 +75,7 @@ func TestKernelBaseIsStextWithoutText(t *testing.T) {
 	}
 }
 
-func TestHiddenKernelAddressesAreSaid(t *testing.T) {
+func TestHiddenKernelAddressesAreAnError(t *testing.T) {
 	_, err := ParseKallsyms(strings.NewReader("0000000000000000 T _text\n0000000000000000 t a\n"), nil)
 	if !errors.Is(err, ErrHidden) {
 		t.Errorf("got %v", err)
@@ -139,7 +139,7 @@ func kallsymsLines(t *testing.T, text string) []kallsymsLine {
 	return list
 }
 
-// nearestLine is the first line of the highest address that is not above the one looked up.
+// nearestLine returns the first line of the highest address that is not above the given one.
 func nearestLine(lines []kallsymsLine, address uint64) (string, uint64) {
 	best := kallsymsLine{}
 	for _, l := range lines {

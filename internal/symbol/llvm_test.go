@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// largeBinaries are what machines that build this have; what begins with ~ is in the user's folder. Five must be there.
+// largeBinaries are files of machines that build this; those that begin with ~ are in the user's folder. Five must exist.
 var largeBinaries = []string{
 	"/usr/lib/*/libLLVM*.so*", "/usr/lib/llvm-*/lib/libLLVM.so*", "/usr/bin/node", "/usr/local/go/bin/go", "/usr/lib/go*/bin/go",
 	"/lib/*/libc.so.6", "/usr/lib/*/libpython3*.so*", "~/.pyenv/versions/*/lib/libpython3.*.so",
@@ -32,7 +32,7 @@ func inHome(name string) string {
 	return name
 }
 
-// needTool is the path of a program that a test holds results against. It is missing only where nobody checks.
+// needTool returns the path of a program whose output a test compares with. It may be missing only outside CI.
 func needTool(t testing.TB, names ...string) string {
 	t.Helper()
 	for _, name := range names {
@@ -47,7 +47,7 @@ func needTool(t testing.TB, names ...string) string {
 	return ""
 }
 
-// findLarge is the path of one file per pattern, at most count.
+// findLarge returns the path of one file per pattern, at most count.
 func findLarge(t *testing.T, count int) []string {
 	t.Helper()
 	var list []string
@@ -77,7 +77,7 @@ func TestNamesInLargeFilesEqualLLVM(t *testing.T) {
 func compareWithLLVM(t *testing.T, symbolizer, name string) {
 	const count = 10000
 	f := openFile(t, name)
-	symbols := name // llvm-symbolizer mixes exported names with those of DWARF where both files are there
+	symbols := name // llvm-symbolizer mixes exported names with those of DWARF where both files exist
 	if !f.hasSymbols() {
 		for _, debug := range f.debugFiles(name, true, []string{systemDebug}) {
 			if _, err := os.Stat(debug); err == nil && f.UseDebug(openFile(t, debug)) == nil {
@@ -92,7 +92,7 @@ func compareWithLLVM(t *testing.T, symbolizer, name string) {
 	}
 	truth := readTruth(t, symbols)
 	addresses := truth.randomAddresses(count)
-	theirs := askLLVM(t, symbolizer, symbols, addresses, "--no-demangle")
+	theirs := llvmSymbols(t, symbolizer, symbols, addresses, "--no-demangle")
 	same, excused := 0, map[string]int{}
 	for i, a := range addresses {
 		ours := "??"
@@ -103,7 +103,7 @@ func compareWithLLVM(t *testing.T, symbolizer, name string) {
 			same++
 			continue
 		}
-		why := truth.excuse(a, ours, theirs[i])
+		why := truth.allowedDifference(a, ours, theirs[i])
 		if why == "" {
 			t.Errorf("%#x: got %s, llvm-symbolizer says %s", a, ours, theirs[i])
 		}
@@ -118,9 +118,9 @@ func compareWithLLVM(t *testing.T, symbolizer, name string) {
 // oldRust is how Rust mangled before v0. LLVM takes it for C++ and leaves hashes and escapes in the name.
 var oldRust = regexp.MustCompile(`^_ZN.*17h[0-9a-f]{16}E`)
 
-// compareDemangled holds the full form against LLVM's, where both found the same function.
+// compareDemangled compares the full form with LLVM's, where both found the same function.
 func compareDemangled(t *testing.T, symbolizer, name string, table *Table, addresses []uint64, raw []string) {
-	theirs := askLLVM(t, symbolizer, name, addresses, "--demangle")
+	theirs := llvmSymbols(t, symbolizer, name, addresses, "--demangle")
 	mangled, different := 0, 0
 	for i, a := range addresses {
 		s, ok := table.Lookup(a)
@@ -140,8 +140,8 @@ func compareDemangled(t *testing.T, symbolizer, name string, table *Table, addre
 	}
 }
 
-// askLLVM is what llvm-symbolizer says of addresses.
-func askLLVM(t *testing.T, symbolizer, name string, addresses []uint64, flags ...string) []string {
+// llvmSymbols returns the output of llvm-symbolizer for addresses.
+func llvmSymbols(t *testing.T, symbolizer, name string, addresses []uint64, flags ...string) []string {
 	t.Helper()
 	var in strings.Builder
 	for _, a := range addresses {
@@ -167,7 +167,7 @@ func askLLVM(t *testing.T, symbolizer, name string, addresses []uint64, flags ..
 	return list
 }
 
-// truth is the symbols of a file as the standard library reads them.
+// truth holds the symbols of a file as the standard library reads them.
 type truth struct {
 	code    []codeSection
 	symbols []elf.Symbol // those with an address in code, by address
@@ -208,7 +208,7 @@ func readTruth(t *testing.T, name string) *truth {
 	return tr
 }
 
-// randomAddresses are spread evenly over the code.
+// randomAddresses returns addresses that are spread evenly over the code.
 func (tr *truth) randomAddresses(count int) []uint64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	total := uint64(0)
@@ -229,7 +229,7 @@ func (tr *truth) randomAddresses(count int) []uint64 {
 	return list
 }
 
-// function says whether a symbol names code: what llvm-symbolizer takes too, but for data in sections of code.
+// function reports whether a symbol names code: what llvm-symbolizer takes too, but for data in sections of code.
 func isFunction(s *elf.Symbol) bool {
 	switch elf.ST_TYPE(s.Info) {
 	case elf.STT_FUNC, elf.STT_GNU_IFUNC:
@@ -240,7 +240,7 @@ func isFunction(s *elf.Symbol) bool {
 	return false
 }
 
-// holds says whether an address is inside a function's own range, according to the file's symbols.
+// holds reports whether an address is inside a function's own range, according to the file's symbols.
 func (tr *truth) holds(i int, address uint64) bool {
 	s := &tr.symbols[i]
 	if !isFunction(s) || address < s.Value {
@@ -275,7 +275,7 @@ func (tr *truth) named(name string, address uint64) *elf.Symbol {
 	return nil
 }
 
-// anyHolds says whether any function holds an address.
+// anyHolds reports whether any function holds an address.
 func (tr *truth) anyHolds(address uint64) bool {
 	for i := range tr.symbols {
 		if tr.symbols[i].Value > address {
@@ -288,8 +288,8 @@ func (tr *truth) anyHolds(address uint64) bool {
 	return false
 }
 
-// excuse is the rule by which a name may differ from llvm-symbolizer's, empty if there is none.
-func (tr *truth) excuse(address uint64, ours, theirs string) string {
+// allowedDifference returns the rule by which a name may differ from llvm-symbolizer's, empty if there is none.
+func (tr *truth) allowedDifference(address uint64, ours, theirs string) string {
 	our, their := tr.named(ours, address), tr.named(theirs, address)
 	switch {
 	case ours == "??" && !tr.anyHolds(address):

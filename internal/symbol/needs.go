@@ -23,7 +23,7 @@ var (
 	errTooLarge  = errors.New("its symbols are too large")
 )
 
-// Needs lists the parts of an ELF file that [Open] and [File.Table] read: they are enough to name its functions. They are in
+// Needs lists the parts of an ELF file that [Open] and [File.Table] read: they are sufficient to name its functions. They are in
 // order, do not overlap, and have at most limit bytes together; no more is read to find them. For a damaged file it lists
 // the parts with which reading fails in the same way.
 func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// partial is a file of which only some extents are there.
+// partial is a file with only some of its extents.
 type partial struct {
 	image []byte
 	has   []Extent
@@ -100,7 +100,7 @@ func TestNeedsAreEnough(t *testing.T) {
 	}
 }
 
-// TestNeedsAreBounded wants nothing to be listed, and little to be read, of a file whose table is large.
+// TestNeedsAreBounded: for a file with a large table nothing is listed, and little is read.
 func TestNeedsAreBounded(t *testing.T) {
 	image, err := os.ReadFile(buildC(t, "program.c"))
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 // errBudget ends the reading of a map whose [mapBudget] is used up.
 var errBudget = errors.New("map files of generated code are too large or too many: not all were read")
 
-// mapBudget bounds the cost of reading map files: any user of the recorded machine can have one per process. It grows again
+// mapBudget bounds the cost of reading map files: any user of the recorded machine can have one per process. It is refilled
 // slowly, for live recordings.
 type mapBudget struct {
 	bytes         int64
@@ -36,7 +36,7 @@ const (
 	mapsTimeGrowth  = 0.1     // a second
 )
 
-// shorten leaves less time from the first call after the signal on, for which it returns true.
+// shorten reduces the time at the first call after the signal, for which it returns true.
 func (b *mapBudget) shorten() bool {
 	if b.isSignalled {
 		return false
@@ -105,8 +105,8 @@ func (r *budgetReader) Read(b []byte) (int, error) {
 
 // ParsePerfMap reads the map that a JIT compiler keeps of its code (Linux, tools/perf/Documentation/jit-interface.txt):
 // a line a function, "START SIZE NAME" with hexadecimal numbers and a name that may contain spaces. Memory is reused, so
-// where lines overlap the last one is meant. A line that is none, as the last one of a file that is still written, is
-// passed over. Beyond two million lines or 128 MiB of names the rest is passed over.
+// where lines overlap the last one counts. A malformed line, such as the last one of a file that is still being written, is
+// skipped. Beyond two million lines or 128 MiB of names the rest is skipped.
 func ParsePerfMap(r io.Reader) (*Table, error) {
 	var spans []span
 	var text []byte

@@ -26,7 +26,7 @@ func TestPerfMapWithoutLinesHasNoSymbols(t *testing.T) {
 	}
 }
 
-// zeros is a file of a size that is all hole.
+// zeros is a sparse file that consists of a hole.
 type zeros struct{ left, read int64 }
 
 func (z *zeros) Read(b []byte) (int, error) {
@@ -40,7 +40,7 @@ func (z *zeros) Read(b []byte) (int, error) {
 	return int(n), nil
 }
 
-// TestPerfMapsOfAllProcessesAreBounded: what all map files together may take is bounded, however large each is, and it is
+// TestPerfMapsOfAllProcessesAreBounded: the cost of all map files together is bounded, for any size of each, and it is
 // reported that some were not read to the end.
 func TestPerfMapsOfAllProcessesAreBounded(t *testing.T) {
 	const files = 30
@@ -116,7 +116,7 @@ func TestMapsAreReadForASecondAfterASignal(t *testing.T) {
 	}
 }
 
-// endless is a map file with a line after the other, a thousandth of a second each.
+// endless is a map file without end, of which each line takes 1 ms.
 type endless struct{ first func() }
 
 func (e *endless) Read(b []byte) (int, error) {

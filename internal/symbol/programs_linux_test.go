@@ -76,7 +76,7 @@ func goRoot(t testing.TB) string {
 	return strings.TrimSpace(run(t, "", needTool(t, "go", "/usr/local/go/bin/go"), "env", "GOROOT"))
 }
 
-// buildRust builds testdata/program.rs with one way of mangling.
+// buildRust builds testdata/program.rs with one mangling scheme.
 func buildRust(t testing.TB, flags ...string) string {
 	t.Helper()
 	compiler := needTool(t, "rustc", "~/.cargo/bin/rustc")
@@ -91,8 +91,8 @@ type nmFunction struct {
 	name        string
 }
 
-// askNM is the functions of a file.
-func askNM(t testing.TB, name string, flags ...string) []nmFunction {
+// functionsOfNM returns the functions of a file as nm lists them.
+func functionsOfNM(t testing.TB, name string, flags ...string) []nmFunction {
 	t.Helper()
 	var list []nmFunction
 	args := append(append([]string{"-S", "--defined-only"}, flags...), name)
@@ -113,13 +113,13 @@ func askNM(t testing.TB, name string, flags ...string) []nmFunction {
 	return list
 }
 
-// moduleOf is the definition that a recorder would make of a file.
+// moduleOf returns the definition that a recorder would make for a file.
 func moduleOf(t testing.TB, name string) *format.Module {
 	t.Helper()
 	return &format.Module{Id: 1, Kind: uint32(format.ModuleKind_MODULE_FILE), Path: []byte(name), BuildId: openFile(t, name).BuildID()}
 }
 
-// offsetOf is where in a file the code of an address is, as the standard library reads it.
+// offsetOf converts addresses to offsets in a file, as the standard library reads it.
 func offsetOf(t testing.TB, name string) func(address uint64) uint64 {
 	t.Helper()
 	e, err := elf.Open(name)
@@ -138,7 +138,7 @@ func offsetOf(t testing.TB, name string) func(address uint64) uint64 {
 	}
 }
 
-// checkFunctions names the first, a middle and the last byte, and the return address behind the last byte, of every
+// checkFunctions names the first, a middle and the last byte, and the return address after the last byte, of every
 // function that nm lists for the original, in the file that m is about. Functions that missing accepts may have no name.
 func checkFunctions(t *testing.T, r *Resolver, m *format.Module, original string, functions []nmFunction, missing func(nmFunction) bool) {
 	t.Helper()
@@ -168,7 +168,7 @@ func checkFunctions(t *testing.T, r *Resolver, m *format.Module, original string
 	}
 }
 
-// isOneOf says whether nm has a function of a name that holds an address so far from its start.
+// isOneOf reports whether nm has a function of a name that holds an address so far from its start.
 func isOneOf(functions []nmFunction, n Name, address uint64, caller bool) bool {
 	name := strings.ReplaceAll(n.Function, "·", ".") // Go's linker writes the dot into ELF symbols
 	for _, f := range functions {
@@ -209,7 +209,7 @@ func TestProgramsAreNamedAsNMDoes(t *testing.T) {
 			if len(m.BuildId) == 0 {
 				identify(t, m)
 			}
-			checkFunctions(t, r, m, program, askNM(t, program), nil)
+			checkFunctions(t, r, m, program, functionsOfNM(t, program), nil)
 		})
 	}
 }
@@ -227,23 +227,23 @@ func TestStrippedGoProgramsNameThemselves(t *testing.T) {
 			run(t, "", needTool(t, "strip"), stripped)
 			m := moduleOf(t, stripped)
 			identify(t, m)
-			// Symbols without an entry in the table: those that C brings and markers such as runtime.etext.
+			// Symbols without an entry in the table: those of C code and markers such as runtime.etext.
 			foreign := func(f nmFunction) bool {
 				return !strings.Contains(f.name, ".") || strings.HasSuffix(f.name, ".cold") || strings.HasPrefix(f.name, "go:")
 			}
-			functions := askNM(t, program)
+			functions := functionsOfNM(t, program)
 			for i := range functions {
-				functions[i].name = strings.TrimSuffix(functions[i].name, ".abi0") // how assembly is called
+				functions[i].name = strings.TrimSuffix(functions[i].name, ".abi0") // suffix of assembly functions
 			}
 			checkFunctions(t, newResolver(t, raw()), m, program, functions, foreign)
 		})
 	}
 }
 
-// onlyExported accepts functions that a stripped program does not name.
+// onlyExported accepts missing names of functions that a stripped program does not export.
 func onlyExported(t *testing.T, program string) func(nmFunction) bool {
 	exported := map[uint64]bool{}
-	for _, f := range askNM(t, program, "-D") {
+	for _, f := range functionsOfNM(t, program, "-D") {
 		exported[f.start] = true
 	}
 	return func(f nmFunction) bool { return !exported[f.start] }
@@ -253,7 +253,7 @@ func TestStrippedProgramNamesWhatItExports(t *testing.T) {
 	program := buildC(t, "program.c", "-rdynamic")
 	stripped := copyFile(t, program, filepath.Join(t.TempDir(), "stripped"))
 	run(t, "", needTool(t, "strip"), stripped)
-	checkFunctions(t, newResolver(t, raw()), moduleOf(t, stripped), program, askNM(t, program), onlyExported(t, program))
+	checkFunctions(t, newResolver(t, raw()), moduleOf(t, stripped), program, functionsOfNM(t, program), onlyExported(t, program))
 }
 
 // split makes a stripped program and its debug file, and links the one to the other.
@@ -272,7 +272,7 @@ func split(t *testing.T, program, debugName string) (stripped, debug string) {
 func TestDebugFileIsFoundByLinkAndByBuildID(t *testing.T) {
 	for _, linker := range []string{"-Wl,--build-id", "-Wl,--build-id=none"} {
 		program := buildC(t, "program.c", linker)
-		functions := askNM(t, program)
+		functions := functionsOfNM(t, program)
 		for _, place := range []string{"beside", ".debug", "dir", "by build-id"} {
 			t.Run(linker+" "+place, func(t *testing.T) {
 				stripped, debug := split(t, program, "program.debug")
@@ -310,7 +310,7 @@ func TestDebugFileOfAnotherProgramIsRefused(t *testing.T) {
 		m := moduleOf(t, stripped)
 		identify(t, m)
 		r := newResolver(t, raw())
-		main := askNM(t, program)[0]
+		main := functionsOfNM(t, program)[0]
 		got := make([]Name, 1)
 		if err := r.Names(m, []Address{{Offset: offsetOf(t, program)(main.start)}}, got); err != nil || got[0].OK {
 			t.Errorf("%s: got %+v, %v", linker, got, err)
@@ -332,7 +332,7 @@ func TestMiniDebugInfoNamesWhatIsNotExported(t *testing.T) {
 		run(t, dir, objcopy, "--strip-debug", "--only-keep-debug", program, mini)
 		run(t, dir, xz, flag, mini)
 		run(t, dir, objcopy, "--add-section", ".gnu_debugdata="+mini+".xz", stripped)
-		checkFunctions(t, newResolver(t, raw()), moduleOf(t, stripped), program, askNM(t, program), nil)
+		checkFunctions(t, newResolver(t, raw()), moduleOf(t, stripped), program, functionsOfNM(t, program), nil)
 	}
 }
 

@@ -149,7 +149,7 @@ func (r *Resolver) readFile(m *format.Module) (*loaded, error) {
 	return nil, failed
 }
 
-// candidates are the places where a module's file may be, best first.
+// candidates returns the places where a module's file may be, best first.
 func (r *Resolver) candidates(m *format.Module) []candidate {
 	var list []candidate
 	buildID := func(f *File) error {
@@ -162,7 +162,7 @@ func (r *Resolver) candidates(m *format.Module) []candidate {
 	if !path.IsAbs(name) || strings.IndexByte(name, 0) >= 0 {
 		name = ""
 	}
-	// What was recorded without a build-id, because it could not be read then, may still have one.
+	// A module that was recorded without a build-id, because it could not be read then, may still have one.
 	if r.options.Open != nil {
 		list = append(list, candidate{path: name, beside: !r.options.NoPaths, agrees: buildID,
 			open: func() (io.ReaderAt, int64, func(), error) { return r.options.Open(m) }})

@@ -7,12 +7,12 @@ import (
 
 var errNotRegular = errors.New("it is no regular file")
 
-// errEmpty is also about files of /proc, which look regular: reading one may wait for ever (kmsg), or take from others
-// what they would have read.
+// errEmpty is also for files of /proc, which look regular: reading one may block for ever (kmsg), or consume data that other
+// processes would have read.
 var errEmpty = errors.New("it is empty")
 
-// openRegular opens a file if it is a regular one with something in it. What is none is not even opened: opening a device
-// or a pipe has effects of its own.
+// openRegular opens a regular file that is not empty. Other files are not even opened: opening a device
+// or a pipe has side effects.
 func openRegular(name string) (*os.File, int64, error) {
 	before, err := os.Stat(name)
 	if err != nil {

@@ -10,5 +10,5 @@ import (
 
 const openFlags = 0
 
-// sameFile is false: without a build-id a file is known only on the machine that it was mapped on.
+// sameFile returns false: without a build-id a file is identified only on the machine that it was mapped on.
 func sameFile(*os.File, *format.Module) bool { return false }

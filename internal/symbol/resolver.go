@@ -9,10 +9,10 @@ import (
 	"wprof/format"
 )
 
-// DefaultTableBytes is how much memory tables take that are kept for the next question.
+// DefaultTableBytes bounds the memory of tables that are kept for later lookups.
 const DefaultTableBytes = 64 << 20
 
-// Options say where a Resolver finds what it needs. What is nil is not there.
+// Options are the sources of a Resolver. A nil source does not exist.
 type Options struct {
 	// Open returns a file that was kept open. It is tried first. close is called when the file's table is dropped,
 	// which may be long after its last use; it may be nil.
@@ -24,11 +24,11 @@ type Options struct {
 	DebugDirs []string
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)
-	// PerfMap is a process's map of compiled code.
+	// PerfMap returns a process's map of generated code.
 	PerfMap func(*format.Module) (io.ReadCloser, error)
 	// VDSO is the image of the recorded kernel's vDSO.
 	VDSO func() ([]byte, error)
-	// Form is how names of C++ and Rust are written.
+	// Form is the form of C++ and Rust names.
 	Form Form
 	// TableBytes is DefaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
 	TableBytes int64
@@ -38,9 +38,9 @@ type Options struct {
 	SignalledTime time.Duration // 0: a second
 }
 
-// Address is a place in a module, as a frame gives it.
+// Address is a place in a module, as in a frame.
 type Address struct {
-	Offset uint64 // what it counts from depends on the module's kind: see format.Frame
+	Offset uint64 // its origin depends on the module's kind: see format.Frame
 	Caller bool   // a return address: the function meant is the one that holds Offset-1
 }
 
@@ -56,16 +56,16 @@ type Name struct {
 type Resolver struct {
 	options Options
 	tables  map[tableKey]*list.Element // of *loaded
-	recent  list.List                  // the table used last in front
+	recent  list.List                  // the most recently used table in front
 	bytes   int64
 	reasons map[reasonKey]string
-	thin    map[reasonKey]bool // files that were read in vain for more than the table of their build-id has
+	thin    map[reasonKey]bool // files that did not add to the table of their build-id
 	kernel  *Kernel
 	noNames string // why there is no kernel
 	maps    mapBudget
 }
 
-// loaded is what is known about one module.
+// loaded holds the symbols of one module.
 type loaded struct {
 	key   tableKey
 	path  string // of the module that it was read for
@@ -74,7 +74,7 @@ type loaded struct {
 	close []func()
 }
 
-// NewResolver makes a Resolver. Close gives back what it holds.
+// NewResolver makes a Resolver. Close releases its resources.
 func NewResolver(o Options) *Resolver {
 	if o.TableBytes == 0 {
 		o.TableBytes = DefaultTableBytes
@@ -86,7 +86,7 @@ func NewResolver(o Options) *Resolver {
 		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), signalled: o.Signalled, signalledTime: o.SignalledTime}}
 }
 
-// MapsCut is a warning about map files of generated code that were not read to the end; "": all were.
+// MapsCut returns a warning about map files of generated code that were not read to the end; "": all were.
 func (r *Resolver) MapsCut() string {
 	if r.maps.cut == 0 {
 		return ""
@@ -99,7 +99,7 @@ func (r *Resolver) MapsCut() string {
 		"processes may have no names", why, r.maps.cut)
 }
 
-// Close gives up all tables and closes their files.
+// Close drops all tables and closes their files.
 func (r *Resolver) Close() {
 	for r.recent.Len() > 0 {
 		r.drop(r.recent.Back())

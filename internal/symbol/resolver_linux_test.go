@@ -14,10 +14,10 @@ import (
 	"wprof/format"
 )
 
-// hotIn is where the function weakly of testdata/program.c is in a file.
+// hotIn returns the address of the function weakly of testdata/program.c in a file.
 func hotIn(t *testing.T, program string) Address {
 	t.Helper()
-	for _, f := range askNM(t, program) {
+	for _, f := range functionsOfNM(t, program) {
 		if f.name == "weakly" {
 			return Address{Offset: offsetOf(t, program)(f.start) + 3}
 		}
@@ -115,7 +115,7 @@ func TestDebugDirectoriesHoldFilesOfForeignMachines(t *testing.T) {
 	}
 }
 
-func TestDebugFileAloneIsSaidNotToDo(t *testing.T) {
+func TestDebugFileAloneIsReportedAsInsufficient(t *testing.T) {
 	program := buildC(t, "program.c")
 	_, debug := split(t, program, "program.debug")
 	o := raw()
@@ -129,7 +129,7 @@ func TestDebugFileAloneIsSaidNotToDo(t *testing.T) {
 	}
 }
 
-func TestPathsAreLeftAloneIfAskedFor(t *testing.T) {
+func TestPathsAreNotReadWithNoPaths(t *testing.T) {
 	program := buildC(t, "program.c")
 	o := raw()
 	o.NoPaths = true
@@ -140,7 +140,7 @@ func TestPathsAreLeftAloneIfAskedFor(t *testing.T) {
 	}
 }
 
-// TestFilesKeptOpenAreClosedWithTheirTables holds three programs against a budget that has room for one.
+// TestFilesKeptOpenAreClosedWithTheirTables reads three programs with a budget for one.
 func TestFilesKeptOpenAreClosedWithTheirTables(t *testing.T) {
 	program := buildC(t, "program.c")
 	at := hotIn(t, program)
@@ -251,14 +251,14 @@ func namesOfVDSO(t *testing.T, r *Resolver) {
 	if len(m.BuildId) == 0 {
 		t.Error("the vDSO has a build-id, got none")
 	}
-	checkFunctions(t, r, m, copied, askNM(t, copied, "-D"), nil)
+	checkFunctions(t, r, m, copied, functionsOfNM(t, copied, "-D"), nil)
 	m.BuildId = []byte{1, 2, 3}
 	if got := nameOne(t, r, m, Address{}); got.OK || r.Why(m) != "its build-id differs" {
 		t.Errorf("got %+v, %q", got, r.Why(m))
 	}
 }
 
-func TestHiddenKernelIsSaidOnce(t *testing.T) {
+func TestHiddenKernelIsReportedOnce(t *testing.T) {
 	lookups := 0
 	r := newResolver(t, Options{Kallsyms: func() (io.ReadCloser, error) {
 		lookups++

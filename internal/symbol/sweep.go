@@ -14,14 +14,14 @@ type span struct {
 	name       uint32
 }
 
-// hasSize is the highest bit of a symbol's rank. What is below is its number.
+// hasSize is the highest bit of a symbol's rank. The lower bits are its number.
 const hasSize = 1 << 31
 
-// nearer says whether a holds an address rather than b, if both do.
+// nearer reports whether a is preferred to b for an address in both.
 type nearer func(a, b *span) bool
 
 // innermost is how functions of a file nest: the one that begins last. Of several at one address, as in llvm-symbolizer, one
-// with a size is meant rather than one without, then the largest, then the last in the file.
+// with a size is preferred to one without, then the largest, then the last in the file.
 func innermost(a, b *span) bool {
 	if a.start != b.start {
 		return a.start > b.start
@@ -71,7 +71,7 @@ func (t *Table) close(open *openSpans, until uint64) {
 	}
 }
 
-// begin adds a piece of the nearest open span, unless that is what the last piece is of.
+// begin adds a piece of the nearest open span, unless the last piece is of the same span.
 func (t *Table) begin(open *openSpans, at uint64) {
 	if len(open.spans) == 0 {
 		return
@@ -93,7 +93,7 @@ func (t *Table) begin(open *openSpans, at uint64) {
 	t.pieces = append(t.pieces, next)
 }
 
-// openSpans is a heap with the nearest span on top. What has ended is taken out only when it comes to the top.
+// openSpans is a heap with the nearest span on top. Ended spans are removed only when they reach the top.
 type openSpans struct {
 	spans []*span
 	wins  nearer

@@ -38,5 +38,5 @@ func (l *functions) gather(add func(*functions, elf.SectionType) error, t elf.Se
 	return err
 }
 
-// hasSymbols says whether the file has a symbol table of its own.
+// hasSymbols reports whether the file has a symbol table of its own.
 func (f *File) hasSymbols() bool { return f.sectionOf(elf.SHT_SYMTAB) != nil }

@@ -2,15 +2,15 @@ package symbol
 
 import "sort"
 
-// MaxSymbols is how many functions one file may have. While its table is made it takes 44 bytes a function, at most
+// MaxSymbols is the maximum number of functions of one file. Building its table takes 44 bytes a function, at most
 // 132 MiB. Measured with 1.5 million: 0.4 s, and 72 MiB at the peak of the whole process.
 const MaxSymbols = 3 << 20
 
 // Symbol is one function.
 type Symbol struct {
-	Name  string // as it stands in the file, without a version
+	Name  string // as it is in the file, without a version
 	Start uint64
-	Size  uint64 // bytes; of a function without a size as far as it was found to reach
+	Size  uint64 // bytes; of a function without a size, the distance to its assumed end
 }
 
 // Table is the functions of one file, sorted by address: 20 bytes each, names apart. Names stay in the file that they
@@ -35,7 +35,7 @@ func (t *Table) Len() int { return len(t.starts) }
 // Bytes is the memory that the table takes.
 func (t *Table) Bytes() int64 { return int64(len(t.starts))*20 + t.names.memory }
 
-// Lookup is the function that holds an address. It fails where there is none, and where its name cannot be read.
+// Lookup returns the function that contains an address. It fails if there is none, and if its name cannot be read.
 func (t *Table) Lookup(address uint64) (Symbol, bool) {
 	i, ok := t.find(address)
 	if !ok {
@@ -49,7 +49,7 @@ func (t *Table) Lookup(address uint64) (Symbol, bool) {
 	return Symbol{Name: name, Start: start, Size: size}, true
 }
 
-// find is the piece that holds an address.
+// find returns the piece that contains an address.
 func (t *Table) find(address uint64) (int, bool) {
 	i := sort.Search(len(t.starts), func(i int) bool { return t.starts[i] > address }) - 1
 	if i < 0 {

@@ -61,13 +61,13 @@ func TestNestedFunctionHidesTheOneAroundIt(t *testing.T) {
 	}
 }
 
-func TestLargestAliasIsMeantThenTheLast(t *testing.T) {
+func TestLargestAliasWinsThenTheLast(t *testing.T) {
 	table := tableOf(0x200, madeSymbol{"large", hasSize, 0x100, 0x20}, madeSymbol{"one", hasSize, 0x140, 0x10}, madeSymbol{"small", hasSize, 0x100, 0x10},
 		madeSymbol{"two", hasSize, 0x140, 0x10})
 	checkNames(t, table, map[uint64]string{0x100: "large", 0x140: "two"})
 }
 
-func TestAliasWithASizeIsMeant(t *testing.T) {
+func TestAliasWithASizeWins(t *testing.T) {
 	table := tableOf(0x200, madeSymbol{"sized", hasSize, 0x100, 0x20}, madeSymbol{"unsized", 0, 0x100, 0})
 	checkNames(t, table, map[uint64]string{0x100: "sized", 0x11f: "sized", 0x120: ""})
 }

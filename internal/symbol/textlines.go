@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// maxLineBytes is the longest line of the kernel's tables and of JIT maps that is used; longer ones are passed over.
+// maxLineBytes is the longest line of the kernel's tables and of JIT maps that is used; longer ones are skipped.
 const maxLineBytes = 16 << 10
 
 // eachLine visits the lines of a text, without their ends. A line is valid during its visit.
@@ -37,7 +37,7 @@ func eachLine(r io.Reader, visit func(line []byte) error) error {
 	}
 }
 
-// cutWord is the first word of a line and what stands behind the white space after it.
+// cutWord returns the first word of a line and the text after the white space that follows.
 func cutWord(line []byte) (word, rest []byte) {
 	for len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
 		line = line[1:]

@@ -11,7 +11,7 @@ import (
 // maxVDSOBytes bounds the image; it has two pages, four on some machines.
 const maxVDSOBytes = 1 << 20
 
-// ReadVDSO is the image of the vDSO that the kernel maps into every process, read from this one.
+// ReadVDSO returns the image of the vDSO that the kernel maps into every process, read from this one.
 func ReadVDSO() ([]byte, error) {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

@@ -113,7 +113,7 @@ func inflateLZMA2(in *bytes.Reader, out []byte, dictionary, limit int) ([]byte, 
 	if _, err := io.ReadFull(block, out[at:]); err != nil {
 		return nil, fmt.Errorf("inflate xz: %w", err)
 	}
-	// What ends the block stands behind its last byte.
+	// The block's trailer follows its last byte.
 	if _, err := io.Copy(io.Discard, block); err != nil {
 		return nil, fmt.Errorf("inflate xz: %w", err)
 	}
