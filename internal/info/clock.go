@@ -10,11 +10,11 @@ import (
 	"wprof/format"
 )
 
-// leastJump tells a suspend, or a clock that was set, from the jitter of reading clocks one after the other. The wall
+// leastJump distinguishes a suspend, or a clock that was set, from the jitter of reading clocks one after the other. The wall
 // clock may besides be slewed, by at most 1 part in 1,000 (adjtimex(2), 500 ppm and as much of the tick).
 const leastJump = int64(1e6)
 
-// jumps are what the clocks did besides running, from snapshot to snapshot.
+// jumps are the differences between clocks from snapshot to snapshot.
 type jumps struct {
 	suspended int64 // CLOCK_BOOTTIME ran and CLOCK_MONOTONIC did not, ns
 	set       int64 // how far the wall clock was set forward, ns; back, if negative
@@ -23,7 +23,7 @@ type jumps struct {
 func (r *Recording) jumps() (j jumps) {
 	clocks := slices.Clone(r.Clocks)
 	slices.SortStableFunc(clocks, func(a, b *format.ClockSnapshot) int { return cmp.Compare(a.Monotonic, b.Monotonic) })
-	var boot, real *format.ClockSnapshot // the last ones that tell these clocks
+	var boot, real *format.ClockSnapshot // the last ones with these clocks
 	for _, c := range clocks {
 		if c.Boottime != 0 {
 			if boot != nil {

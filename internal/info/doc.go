@@ -1,3 +1,3 @@
-// Package info is what wprof-info does: it says in short what a capture holds, checks it, and goes between the binary
+// Package info is the tool wprof-info: it summarizes a capture, checks it, and converts between the binary
 // stream and its text form.
 package info

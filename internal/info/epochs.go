@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// epochs puts sections together, one after the other, and keeps of each only what the summary needs.
+// epochs joins sections to recordings, one after the other, and keeps only what the summary needs.
 type epochs struct {
 	recordings []Recording
 	damage     []string
@@ -14,7 +14,7 @@ type epochs struct {
 	before     *format.SectionSummary // the last one
 }
 
-// add takes the next section in; nil is none. What every other tool refuses has no summary either: recordings that
+// add adds the next section; nil is none. It refuses, as every tool does, recordings that
 // share no timeline.
 func (e *epochs) add(s *format.SectionSummary) error {
 	if s == nil {
@@ -49,7 +49,7 @@ func (e *epochs) add(s *format.SectionSummary) error {
 	return nil
 }
 
-// follow looks whether next, or nothing if it is nil, may come after the section before.
+// follow checks whether next, or the end if it is nil, may come after the previous section.
 func (e *epochs) follow(next *format.SectionSummary) {
 	if e.before != nil && e.before.LacksEpoch(next) {
 		e.damage = append(e.damage, fmt.Sprintf("the section at byte %d is not the last of its recording, and none follows", e.before.Offset))

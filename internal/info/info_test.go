@@ -13,7 +13,7 @@ import (
 	"wprof/internal/cli"
 )
 
-// capture is the stream that a text describes.
+// capture returns a stream made from its text form.
 func capture(t *testing.T, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -23,7 +23,7 @@ func capture(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// summarized are the summaries of a stream in a file and of the same from another reader.
+// summarized returns the summaries of a stream from a file and from another reader.
 func summarized(t *testing.T, stream []byte, in io.Reader) (ofFile, ofOther *Summary) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.wprof")
@@ -44,7 +44,7 @@ func summarized(t *testing.T, stream []byte, in io.Reader) (ofFile, ofOther *Sum
 	return ofFile, ofOther
 }
 
-// printed is the summary of a stream, from a file and from a pipe; both must be the same.
+// printed returns the summary of a stream from a file and from a pipe, which must be the same.
 func printed(t *testing.T, stream []byte) (string, []string) {
 	t.Helper()
 	fromFile, fromPipe := summarized(t, stream, bytes.NewReader(stream))
@@ -145,7 +145,7 @@ end
 	}
 }
 
-func TestSummaryTellsDamage(t *testing.T) {
+func TestSummaryReportsDamage(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"section\n+1 cpu0 free 1\n", "has no end block"},
 		{"section drop\n+1 cpu0 free 1\nend\n", "the header of a section is missing"},

@@ -67,14 +67,14 @@ type SettingReport struct {
 	Value string `json:"value"`
 }
 
-// SourceReport is what takes samples.
+// SourceReport is a source of samples.
 type SourceReport struct {
 	ID       uint32 `json:"id"`
 	Name     string `json:"name"`
 	PeriodNs int64  `json:"period_ns"`
 }
 
-// KindReport is the events of one kind.
+// KindReport counts the events of one kind.
 type KindReport struct {
 	Kind      string   `json:"kind"`
 	Events    uint64   `json:"events"`
@@ -82,7 +82,7 @@ type KindReport struct {
 	Bytes     uint64   `json:"bytes"`
 }
 
-// TypeReport is the events of one event type.
+// TypeReport counts the events of one event type.
 type TypeReport struct {
 	Name      string   `json:"name"`
 	Group     string   `json:"group"`
@@ -107,7 +107,7 @@ type LossReport struct {
 	Count uint64  `json:"count"`
 }
 
-// SamplesReport is what the samples that were looked at tell.
+// SamplesReport is the statistics of the samples that were read.
 type SamplesReport struct {
 	LookedAt          uint64         `json:"looked_at"`
 	All               bool           `json:"all"`
@@ -122,7 +122,7 @@ type SamplesReport struct {
 	Modules           []ModuleReport `json:"modules"`
 }
 
-// StacksReport is how many events that may tell a stack do, of those that were looked at.
+// StacksReport counts the events that may have a stack, and those that have one, among the events that were read.
 type StacksReport struct {
 	Off      StackedReport `json:"off_cpu"`
 	StillOff StackedReport `json:"still_off"`
@@ -135,7 +135,7 @@ type StackedReport struct {
 	WithStack uint64 `json:"with_stack"`
 }
 
-// ModuleReport is what samples tell of one module.
+// ModuleReport is the statistics of one module's frames and stacks.
 type ModuleReport struct {
 	Path        string `json:"path"`
 	Kernel      bool   `json:"kernel"`
@@ -249,7 +249,7 @@ func (r *Recording) typeReport(t *format.TypeCount) TypeReport {
 	return TypeReport{Name: string(t.Name), Group: string(t.Group), Events: t.Events, PerSecond: r.eachSecond(t.Events)}
 }
 
-// eachSecond is how many of n events there are in a second of the window; nil: its length is not known.
+// eachSecond returns the rate of n events in the window; nil: its length is not known.
 func (r *Recording) eachSecond(n uint64) *float64 {
 	d := r.window()
 	if d == 0 {
@@ -290,7 +290,7 @@ func (s *Sampled) report() *SamplesReport {
 	}
 }
 
-// unmeasured reports whether nobody was left at the end to say what recording had cost.
+// unmeasured reports whether the cost of recording is missing, because the recorder was killed.
 func unmeasured(c *format.RecorderCost) bool {
 	return c.UserNs == 0 && c.SystemNs == 0 && c.PeakRss == 0
 }

@@ -26,7 +26,7 @@ func fields(t reflect.Type, path string) (all [][2]string) {
 	return all
 }
 
-// typeName is a type as the manual calls it, and the fields' type of an object.
+// typeName returns a type's name in the manual, and the type of an object's fields.
 func typeName(t reflect.Type) (string, reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer:

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// pageWidth is what no line is longer than, but for one that holds a word that long.
+	// pageWidth is the maximum length of lines, except those with a longer word.
 	pageWidth   = 100
 	labelWidth  = 12
 	columnSpace = 2
 )
 
-// fact writes what something is about in the first column and its text in the second, on as many lines as that takes.
+// fact writes a label in the first column and a text in the second, on as many lines as needed.
 func fact(w io.Writer, what, format string, a ...any) {
 	facts(w, what, strings.Split(fmt.Sprintf(format, a...), " "), "")
 }
 
-// facts is fact of words that stay whole. joint stands at the end of each line that goes on.
+// facts is fact for words that are not broken. joint ends each line that is continued.
 func facts(w io.Writer, what string, words []string, joint string) {
 	line := fmt.Sprintf("%-*s", labelWidth, what)
 	used := labelWidth
@@ -40,7 +40,7 @@ func facts(w io.Writer, what string, words []string, joint string) {
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
 
-// table writes rows of columns that stand right, the last one left and as short as the page needs.
+// table writes rows with right-aligned columns, except the last one, which is left-aligned and shortened to fit the page.
 func table(w io.Writer, rows [][]string) {
 	var widths []int
 	for _, row := range rows {

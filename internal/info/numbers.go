@@ -23,7 +23,7 @@ func size[T int64 | uint64](n T) string {
 	return fmt.Sprintf("%.1f %s", v, units[unit])
 }
 
-// seconds writes nanoseconds as seconds: 5.000 s; what would show as nothing, as microseconds.
+// seconds writes nanoseconds as seconds: 5.000 s; very small ones as microseconds.
 func seconds(ns int64) string {
 	if ns != 0 && ns > -1e6 && ns < 1e6 {
 		return fmt.Sprintf("%.1f us", float64(ns)/1e3)
@@ -45,7 +45,7 @@ func percent(part, whole float64) string {
 	return fmt.Sprintf("%.1f%%", 100*part/whole)
 }
 
-// name makes a name from a capture safe to print: Linux allows any bytes in it, and a terminal obeys some.
+// name makes a name from a capture safe to print: it may have any bytes, and some control a terminal.
 func name[T string | []byte](raw T) string {
 	s := string(raw)
 	if s != "" && printable.Is(s) {
@@ -54,7 +54,7 @@ func name[T string | []byte](raw T) string {
 	return strconv.Quote(s)
 }
 
-// shellWords are the words of a command so that a shell takes them back.
+// shellWords returns the words of a command, quoted for a shell.
 func shellWords(argv []string) []string {
 	words := make([]string, len(argv))
 	for i, arg := range argv {

@@ -14,7 +14,7 @@ import (
 	"wprof/internal/printable"
 )
 
-// listed is how many lines a list has before the rest is only counted.
+// listed is the number of lines of a list; the rest is only counted.
 const listed = 10
 
 // Print writes a summary for people.
@@ -93,7 +93,7 @@ func sources(all []*format.Source) string {
 	return strings.Join(texts, ", ")
 }
 
-// rate is how often something happens every period of nanoseconds.
+// rate returns the frequency for a period in nanoseconds.
 func rate(period int64) string {
 	switch {
 	case period <= 0:
@@ -104,7 +104,7 @@ func rate(period int64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", 1e9/float64(period)), "0"), ".") + " Hz"
 }
 
-// countCPUs is how many CPUs there are, how many of them are offline, and on how many NUMA nodes they are.
+// countCPUs returns the numbers of CPUs, of offline CPUs, and of NUMA nodes.
 func countCPUs(all []*format.Cpu) (total, offline, nodes int) {
 	seen := map[int32]bool{}
 	for _, c := range all {
@@ -131,7 +131,7 @@ func cpus(all []*format.Cpu) string {
 	return text
 }
 
-// when is the wall-clock time of the opening and how long the window was open.
+// when returns the wall-clock time of the opening and the length of the window.
 func (r *Recording) when() string {
 	length := "for a time that is not known"
 	if d := r.window(); d > 0 {
@@ -144,7 +144,7 @@ func (r *Recording) when() string {
 	return start.Format("2006-01-02 15:04:05.000 -0700") + ", " + length
 }
 
-// start is the wall-clock time of the opening, by the clock snapshot nearest to it.
+// start returns the wall-clock time of the opening, by the nearest clock snapshot.
 func (r *Recording) start() (at time.Time, known bool) {
 	var best *format.ClockSnapshot
 	for _, c := range r.Clocks {
@@ -160,7 +160,7 @@ func (r *Recording) start() (at time.Time, known bool) {
 
 func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }
 
-// window is the length of the window; 0 if it is not known.
+// window returns the length of the window; 0: not known.
 func (r *Recording) window() int64 { return max(0, r.Close-r.Session.Open) }
 
 func (r *Recording) printEvents(w io.Writer) {
@@ -243,7 +243,7 @@ func (r *Recording) printProcesses(w io.Writer) {
 	more(w, len(r.Processes)+r.Others-listed)
 }
 
-// called is a process's id, and that by which its container knows it.
+// called returns a process's id, and its id in its container.
 func called(p *format.ProcessTime) string {
 	if p.NsPid != 0 {
 		return fmt.Sprintf("pid %d (%d in its namespace)", p.Pid, p.NsPid)
@@ -251,7 +251,7 @@ func called(p *format.ProcessTime) string {
 	return fmt.Sprintf("pid %d", p.Pid)
 }
 
-// lost is how many events are known to be lost.
+// lost returns the number of events that are known to be lost.
 func (r *Recording) lost() uint64 {
 	total := uint64(0)
 	for _, l := range r.Losses {

@@ -8,10 +8,10 @@ import (
 	"wprof/internal/cli"
 )
 
-// worstModules is how many modules a list names.
+// worstModules is the number of modules in a list.
 const worstModules = 5
 
-// printSampled says how many frames have names and how many stacks look cut, and which modules are the worst.
+// printSampled prints how many frames have names, how many stacks look cut, and the worst modules.
 func (r *Recording) printSampled(w io.Writer) {
 	s := r.Sampled
 	if s == nil {
@@ -51,7 +51,7 @@ func (s *Sampled) printCut(w io.Writer) {
 	}
 }
 
-// worstCut are the modules in which stacks seem to be cut.
+// worstCut returns the modules in which stacks seem to be cut.
 func (s *Sampled) worstCut() []*ModuleCount {
 	all := slices.DeleteFunc(slices.Clone(s.Modules), func(m *ModuleCount) bool { return m.CutStacks == 0 })
 	slices.SortStableFunc(all, func(a, b *ModuleCount) int { return cmp.Compare(b.CutStacks, a.CutStacks) })

@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// addProcesses takes an epoch's accounts in. The bound is that of one end block also for a recording of many epochs: one
+// addProcesses adds an epoch's CPU times. The bound of one end block also holds for a recording of many epochs: one
 // that runs for a week sees millions of processes.
 func (r *Recording) addProcesses(all []*format.ProcessTime) {
 	r.Processes = append(r.Processes, all...)
@@ -16,7 +16,7 @@ func (r *Recording) addProcesses(all []*format.ProcessTime) {
 	}
 }
 
-// sumProcesses adds up what the epochs tell of one process, and keeps those with most time.
+// sumProcesses adds up the epochs' times of each process, and keeps the processes with most time.
 func (r *Recording) sumProcesses() {
 	byKey := func(a, b *format.ProcessTime) int {
 		return cmp.Or(cmp.Compare(a.Pid, b.Pid), cmp.Compare(a.Start, b.Start))

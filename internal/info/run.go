@@ -84,7 +84,7 @@ func dump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	return false, err
 }
 
-// writer remembers how much was written, and why it failed, so that it is reported once.
+// writer keeps the number of bytes written and the error, so that it is reported once.
 type writer struct {
 	w     io.Writer
 	bytes int64
@@ -119,7 +119,7 @@ func undump(w io.Writer, r io.Reader, _ string) (lost bool, err error) {
 	return false, nil
 }
 
-// lineCounter notes how a text ends: the last line of one that was cut may read as another one.
+// lineCounter records how a text ends: the last line of a cut text may be valid with another meaning.
 type lineCounter struct {
 	r     io.Reader
 	lines int64
@@ -137,7 +137,7 @@ func (c *lineCounter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// cut is an error if the text was read to its end and stops within a line.
+// cut returns an error if the text was read to its end and ends within a line.
 func (c *lineCounter) cut() error {
 	if !c.ended || c.last == 0 || c.last == '\n' {
 		return nil
@@ -145,7 +145,7 @@ func (c *lineCounter) cut() error {
 	return fmt.Errorf("line %d, the last one, was cut: it does not end with a newline; add one if the line is whole", c.lines+1)
 }
 
-// printFindings prints what is wrong, one sentence a line, or that nothing is.
+// printFindings prints what is wrong with a capture, one finding a line, or that it is valid.
 func printFindings(w io.Writer, r io.Reader, source string) (lost bool, err error) {
 	out := bufio.NewWriter(w)
 	seen, err := check.Stream(r, func(f check.Finding) {

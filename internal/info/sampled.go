@@ -13,10 +13,10 @@ import (
 	"wprof/internal/stacks"
 )
 
-// lookTime is how long samples of a regular file are looked at, so that the summary of any file takes less than a second.
+// lookTime bounds the time for reading samples of a regular file, so that the summary of any file takes less than a second.
 const lookTime = 600 * time.Millisecond
 
-// Sampled is what samples that were looked at tell of names and stacks. Each frame counts once for each sample that has
+// Sampled is the statistics of names and stacks in the samples that were read. Each frame counts once for each sample that has
 // it in its stack.
 type Sampled struct {
 	Session    *format.Session
@@ -24,7 +24,7 @@ type Sampled struct {
 	Waits      Waits
 	Samples    uint64
 	WithStack  uint64
-	TooDeep    uint64 // stacks deeper than what the recorder takes
+	TooDeep    uint64 // stacks deeper than the recorder takes
 	UserStacks uint64
 	CutStacks  uint64 // of UserStacks, those that look cut; see stacks.LooksCut
 	Kernel     FrameCount
@@ -35,7 +35,7 @@ type Sampled struct {
 // FrameCount is a number of frames and how many of them have the name of a function.
 type FrameCount struct{ Frames, Named uint64 }
 
-// ModuleCount is what samples tell of one module.
+// ModuleCount is the statistics of one module's frames and stacks.
 type ModuleCount struct {
 	Path   string // [unknown]: in no known module
 	Kernel bool
@@ -45,8 +45,8 @@ type ModuleCount struct {
 
 func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
 
-// look reads a stream's samples until a deadline; none if that is the zero time. Errors of the stream only end it:
-// others tell of them.
+// look reads a stream's samples until a deadline; none if that is the zero time. Errors of the stream only end it: they
+// are reported elsewhere.
 func look(r io.Reader, deadline time.Time) []*Sampled {
 	stream, err := format.NewReader(r)
 	if err != nil {
@@ -90,7 +90,7 @@ type moduleKey struct {
 	kernel bool
 }
 
-// stackFacts is what one stack adds to the sums.
+// stackFacts is the contribution of one stack to the sums.
 type stackFacts struct {
 	user, kernel FrameCount
 	modules      []moduleFacts
@@ -172,7 +172,7 @@ func (l *looker) facts(stack *format.Stack) *stackFacts {
 	user := len(stack.Frames) - min(len(stack.Frames), int(stack.KernelFrames))
 	ends, cut := stacks.LooksCut(user, func(i int) stacks.Frame {
 		frame := l.stream.Frame(stack.Frames[i])
-		// What was lost to damage was a caller: a frame without a definition, or one that a filter has named (lost).
+		// A frame that was lost to damage was a caller: a frame without a definition, or one that a filter has named (lost).
 		lost := frame == nil || len(function(frame)) > 0
 		return stacks.Frame{Function: function(frame), Placed: lost || frame.Module != 0}
 	})
@@ -203,7 +203,7 @@ func (l *looker) facts(stack *format.Stack) *stackFacts {
 	return f
 }
 
-// function is the function that a frame's code belongs to, whatever is inlined there; empty if that is not known.
+// function returns the function that a frame's code belongs to, without inlined functions; empty if not known.
 func function(f *format.Frame) []byte {
 	if f == nil || len(f.Lines) == 0 {
 		return nil
@@ -225,25 +225,25 @@ func (l *looker) module(f *format.Frame, kernel bool) *ModuleCount {
 	return l.modules[key]
 }
 
-// aside reads what is read from an input. Whether that is finite is determined before either side reads, because
+// aside is a reader that copies an input to the sample reader. Whether the input is finite is determined first, because
 // [format.IsFinite] moves the position in a file.
 type aside struct {
 	io.Reader
 	finite bool
 }
 
-// Finite reports whether the input surely ends.
+// Finite reports whether the input is known to end.
 func (a aside) Finite() bool { return a.finite }
 
-// tee passes on what is read to another reader of the same stream until that one has enough.
+// tee passes bytes to the sample reader until that one has enough.
 type tee struct{ *io.PipeWriter }
 
 func (t tee) Write(b []byte) (int, error) {
-	_, _ = t.PipeWriter.Write(b) // what the other reader does not want is no error
+	_, _ = t.PipeWriter.Write(b) // the sample reader may have stopped
 	return len(b), nil
 }
 
-// lookAside looks at the samples of a stream while it is read: all of what is read from the reader that it returns.
+// lookAside reads the samples of a stream while the caller reads the stream from the reader that it returns.
 // wait ends it.
 func lookAside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
 	from, to := io.Pipe()

@@ -82,7 +82,7 @@ too deep    1 stack deeper than what is taken
 	}
 }
 
-// What is in no module is no caller, but what was lost to damage is one.
+// A frame in no module is no caller, but one that was lost to damage is.
 func TestStacksThatLookCut(t *testing.T) {
 	for frames, want := range map[string]uint64{"7,2,3": 1, "7,7,2,3": 1, "7,1,3": 0, "42,2,3": 0, "8,2,3": 0, "2,7,3": 0} {
 		text := strings.Split(sampledText, "stack 1 ")[0] + "frame 8\n  line function=(lost)\nstack 1 frames=" + frames + "\n+1 cpu0 sample 1 stack=1 source=1\nend\n"
@@ -114,7 +114,7 @@ func TestSamplesOfTwoRecordings(t *testing.T) {
 	}
 }
 
-// What is told of a part of the samples is said to be that.
+// Statistics of a part of the samples are marked as such.
 func TestPartOfTheSamples(t *testing.T) {
 	var b bytes.Buffer
 	w := format.NewWriter(&b, format.WriterOptions{})
@@ -170,7 +170,7 @@ end
 	}
 }
 
-// Both the second look at a file and the look aside at a pipe bear any stream.
+// Reading samples from a file and from a pipe works with any stream.
 func TestSamplesOfDamagedStreams(t *testing.T) {
 	stream := capture(t, sampledText+"end\n")
 	path := filepath.Join(t.TempDir(), "x.wprof")

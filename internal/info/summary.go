@@ -12,7 +12,7 @@ import (
 	"wprof/format"
 )
 
-// Summary is what a capture says about itself.
+// Summary describes a capture.
 type Summary struct {
 	Bytes      int64
 	Recordings []Recording
@@ -23,22 +23,22 @@ type Summary struct {
 type Recording struct {
 	Session   *format.Session // of its first epoch
 	Epochs    int
-	Close     int64 // when its window closed, as far as that is known
+	Close     int64 // when its window closed, as far as known
 	Events    uint64
 	Raw       uint64
 	Stored    uint64
 	Late      uint64
 	Defined   uint64
 	Kinds     []*format.KindCount
-	Types     []*format.TypeCount   // of typed events, those with most at most format.MaxTypeCounts
-	Processes []*format.ProcessTime // those with most time, at most format.MaxProcesses
+	Types     []*format.TypeCount   // of typed events, the most frequent, at most format.MaxTypeCounts
+	Processes []*format.ProcessTime // those with the most time, at most format.MaxProcesses
 	Others    int                   // processes, with less time
 	Losses    []*format.Loss
 	Cost      *format.RecorderCost
 	Clocks    []*format.ClockSnapshot
 	Cut       bool     // an end block is missing, and with it counts
 	Sampled   *Sampled // nil: no samples were looked at
-	Waits     *Waits   // nil: there are no stacks but those of samples, as far as was looked
+	Waits     *Waits   // nil: no stacks except those of samples were found
 
 	types format.TypeCounts
 }
@@ -56,7 +56,7 @@ func Summarize(r io.Reader) (*Summary, error) {
 				return nil, err
 			}
 			if len(sections) == 0 {
-				return fromPipe(f) // which says what stands there instead
+				return fromPipe(f) // which reports what is there instead
 			}
 			var e epochs
 			for i := range sections {
@@ -79,14 +79,14 @@ func (s *Summary) stacks() bool {
 	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.Cut || r.samples() > 0 || r.recordsWaits() })
 }
 
-// recordsWaits reports whether stacks of threads that wait, or of wakers, were requested.
+// recordsWaits reports whether off-CPU stacks or wakers' stacks were requested.
 func (r *Recording) recordsWaits() bool {
 	return slices.ContainsFunc(r.Session.GetConfig(), func(kv *format.KeyValue) bool {
 		return kv.Key == format.ConfigOffCPUStacks || kv.Key == format.ConfigWakerStacks
 	})
 }
 
-// samples is how many samples there are, as far as end blocks say.
+// samples returns the number of samples, as far as end blocks report it.
 func (r *Recording) samples() uint64 {
 	for _, k := range r.Kinds {
 		if format.Kind(k.Kind) == format.KindSample {
@@ -96,7 +96,7 @@ func (r *Recording) samples() uint64 {
 	return 0
 }
 
-// join gives each recording what its samples show.
+// join adds the statistics of samples to each recording.
 func (s *Summary) join(looked []*Sampled) {
 	for i := range s.Recordings {
 		r := &s.Recordings[i]
@@ -114,7 +114,7 @@ func (s *Summary) join(looked []*Sampled) {
 	}
 }
 
-// fromPipe goes through all blocks.
+// fromPipe reads all blocks.
 func fromPipe(r io.Reader) (*Summary, error) {
 	var done epochs
 	var section *format.SectionSummary // that the blocks are in now
@@ -186,7 +186,7 @@ func visit(s *format.SectionSummary, b *format.Block) (err error) {
 	return err
 }
 
-// add takes an epoch in. Where it has no end block, its event blocks at least say how many events there are.
+// add adds an epoch. Where it has no end block, its event blocks at least have the number of events.
 func (r *Recording) add(session *format.Session, s *format.SectionSummary) {
 	r.Epochs++
 	r.Close = max(r.Close, session.Close)
@@ -244,7 +244,7 @@ func (r *Recording) addLoss(l *format.Loss) {
 	r.Losses = append(r.Losses, l)
 }
 
-// sort brings what matters most to the front.
+// sort puts the largest counts first.
 func (r *Recording) sort() {
 	r.sumProcesses()
 	r.Types = r.types.List()

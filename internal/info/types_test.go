@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// typedSection is a section of typed events; head is what its first line says more.
+// typedSection returns a section of typed events; head is added to its first line.
 func typedSection(head, events string) string {
 	return "section open=0 close=+2s id=7 boot_id=b " + head + "\ntask 1 tid=1\n" +
 		"eventtype 3 name=\"a\\n\" group=lib\neventtype 4 name=b\neventtype 5 name=b\n" + events
 }
 
-// Types of one name and group are one, whatever their ids are in each epoch.
+// Types with the same name and group are one type, with any ids in each epoch.
 func TestTypedEventsAreCountedByType(t *testing.T) {
 	stream := capture(t, typedSection("", "+1 cpu0 typed 1 type=3\n+2 cpu0 typed 1 type=4\n+3 cpu0 typed 1 type=5\nend close=+3 last=false\n")+
 		typedSection("continues epoch=1", "+4 cpu0 typed 1 type=4\nend close=+2s\n"))

@@ -9,7 +9,7 @@ import (
 	"wprof/internal/printable"
 )
 
-// Waits is how many of the events that may tell a stack do.
+// Waits counts the events that may have a stack, and those that have one.
 type Waits struct {
 	Off   Stacked // times off the CPU that ended
 	Still Stacked // threads that were off the CPU when the window closed
@@ -44,7 +44,7 @@ func (w *Waits) event(e *format.Event) {
 // any reports whether there is a stack at all.
 func (w *Waits) any() bool { return w.Off.WithStack+w.Still.WithStack+w.Woken.WithStack > 0 }
 
-// printWaits says how many waits tell where.
+// printWaits prints how many waits and wakeups have a stack.
 func (r *Recording) printWaits(out io.Writer) {
 	if r.Waits == nil {
 		return
@@ -64,7 +64,7 @@ func (r *Recording) printWaits(out io.Writer) {
 	}
 }
 
-// offCPUStacks says which times off the CPU have stacks.
+// offCPUStacks describes which times off the CPU have stacks.
 func (r *Recording) offCPUStacks() string {
 	for _, kv := range r.Session.GetConfig() {
 		if kv.Key == format.ConfigOffCPUStacks && kv.Value != "" {

@@ -18,7 +18,7 @@ import (
 type namer struct {
 	names assemble.Namer
 	again bool // also to those that have some
-	// Names that were asked for ahead, module by module; nil: each is asked for as it comes.
+	// Names that were looked up in advance, module by module; nil: each is looked up when it is needed.
 	ahead map[moduleKey]map[symbol.Address]symbol.Name
 
 	frame  format.Frame
@@ -32,7 +32,7 @@ type Result struct {
 	Named    int
 }
 
-// moduleKey is what makes modules of several sections the same code.
+// moduleKey identifies the code of modules in several sections.
 type moduleKey struct {
 	kind                            uint32
 	path, build                     string
@@ -44,7 +44,7 @@ func keyOf(m *format.Module) moduleKey {
 	return moduleKey{m.Kind, string(m.Path), string(m.BuildId), m.Device, m.Inode, m.Generation, m.Base, m.Size, m.Mtime, m.Ctime}
 }
 
-// wants reports whether a frame is to be named.
+// wants reports whether a frame gets a name.
 func (n *namer) wants(f *format.Frame, m *format.Module) bool {
 	if m == nil {
 		return false
@@ -56,7 +56,7 @@ func (n *namer) wants(f *format.Frame, m *format.Module) bool {
 	return n.again || len(f.Lines) == 0
 }
 
-// define is the definition that a frame gets.
+// define returns the definition of a frame, with names.
 func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
 	if !n.wants(f, m) {
 		return f
@@ -81,7 +81,7 @@ func (n *namer) find(m *format.Module, at symbol.Address) symbol.Name {
 		}
 	}
 	var out [1]symbol.Name
-	_ = n.names.Names(m, []symbol.Address{at}, out[:]) // why there is no name is the module's to tell
+	_ = n.names.Names(m, []symbol.Address{at}, out[:]) // the reason for a missing name is reported for the module
 	return out[0]
 }
 
@@ -94,8 +94,8 @@ func (n *namer) gatherFile(file *os.File) error {
 	return n.gather(file, info.Size())
 }
 
-// gather reads all definitions of a file and asks for the names of their frames, so that each file of code is read
-// once however many there are.
+// gather reads all definitions of a file and looks up the names of their frames, so that each file of code is read
+// only once.
 func (n *namer) gather(r io.ReaderAt, size int64) error {
 	wanted, modules, err := n.collect(r, size)
 	if err != nil {
@@ -117,7 +117,7 @@ func (n *namer) gather(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// collect finds all places that are to be named.
+// collect finds all places that need a name.
 func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[symbol.Address]symbol.Name, map[moduleKey]*format.Module, error) {
 	wanted, modules := map[moduleKey]map[symbol.Address]symbol.Name{}, map[moduleKey]*format.Module{}
 	section := map[uint32]*format.Module{}
@@ -157,7 +157,7 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[symbol.Add
 }
 
 // eachCode visits modules and frames of a Definitions message one by one, because all of them together may take a hundred
-// times their bytes. It stops where the message is broken: the pass that writes tells that. A frame is valid during its
+// times their bytes. It stops where the message is broken: the pass that writes reports that. A frame is valid during its
 // visit.
 func eachCode(payload []byte, module func(*format.Module), frame func(*format.Frame)) {
 	var f format.Frame
@@ -192,10 +192,10 @@ func eachCode(payload []byte, module func(*format.Module), frame func(*format.Fr
 }
 
 const (
-	// maxModules bounds the modules of a section that names are requested ahead in, of some 400 bytes each.
+	// maxModules bounds the modules of a section whose names are looked up in advance, some 400 bytes each.
 	maxModules = 1 << 16
-	// maxAhead bounds the places whose names are requested ahead, of 100 bytes each and their names. A module takes as much
-	// as placesPerModule of them. Beyond it, each is requested as it comes.
+	// maxAhead bounds the places whose names are looked up in advance, 100 bytes each and their names. A module takes as much
+	// as placesPerModule of them. Beyond it, each is looked up when it is needed.
 	maxAhead        = 1 << 20
 	placesPerModule = 10
 )

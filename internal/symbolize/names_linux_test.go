@@ -17,7 +17,7 @@ import (
 
 const program = "int inner(int i) { return i * 3; }\nint outer(int i) { return inner(i) + 1; }\nint main(int c, char **v) { return outer(c); }\n"
 
-// compiled is a program with a build-id, and where its functions stand in the file.
+// compiled is a program with a build-id, and the offsets of its functions in the file.
 type compiled struct {
 	path  string
 	build []byte
@@ -62,7 +62,7 @@ func (c compiled) capture(t *testing.T, named string) string {
 	}
 	defer file.Close()
 	w := format.NewWriter(file, format.WriterOptions{})
-	outer := &format.Frame{Id: 1, Module: 1, Offset: c.at["main"], Caller: true} // behind outer's last byte
+	outer := &format.Frame{Id: 1, Module: 1, Offset: c.at["main"], Caller: true} // after outer's last byte
 	if named != "" {
 		outer.Lines = []*format.Line{{Function: []byte(named)}}
 	}
@@ -86,7 +86,7 @@ func (c compiled) capture(t *testing.T, named string) string {
 	return path
 }
 
-// frames are the names of the sample's frames, from the outermost in.
+// frames returns the names of the sample's frames, outermost first.
 func frames(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -14,7 +14,7 @@ import (
 	"wprof/internal/symbol"
 )
 
-// reasons is a resolver that also says why a module has no names.
+// reasons is a resolver that also reports why a module has no names.
 type reasons struct{ *symbol.Resolver }
 
 // Names implements assemble.Namer.
@@ -40,7 +40,7 @@ func CheckDir(path string) error {
 	return nil
 }
 
-// spoolSources are for a spool, which has the kernel's symbols with it.
+// spoolSources returns the sources of names for a spool, which contains the kernel's symbols.
 func spoolSources(inv *cli.Invocation, recorded *spool.Spool, name string) symbol.Options {
 	boot := recorded.BootID()
 	var until time.Time // when the spool was last written
@@ -69,7 +69,7 @@ func spoolSources(inv *cli.Invocation, recorded *spool.Spool, name string) symbo
 	return o
 }
 
-// streamSources are for a stream. The kernel's own symbols are those of this machine, if it has not been started anew since.
+// streamSources returns the sources of names for a stream. The kernel's symbols are those of this machine, unless it was rebooted.
 func streamSources(inv *cli.Invocation, boot *string) symbol.Options {
 	return sources(inv, boot, time.Time{})
 }
@@ -113,7 +113,7 @@ func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options 
 
 var errOtherProgram = errors.New("its map file may be another program's by now")
 
-// bootID names this machine's boot; "" on machines that are not Linux.
+// bootID returns the id of this machine's boot; "" on other systems than Linux.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -132,7 +132,7 @@ func openRegular(path string) (*os.File, error) {
 		return nil, errors.New("it is not a regular file")
 	}
 	if info.Size() == 0 {
-		return nil, errors.New("it is empty") // or one of /proc, whose reading may wait for ever (kmsg)
+		return nil, errors.New("it is empty") // or one of /proc, which may block for ever (kmsg)
 	}
 	return os.Open(path)
 }

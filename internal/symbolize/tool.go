@@ -40,10 +40,10 @@ func Run(inv *cli.Invocation) error {
 	return fromPipe(inv, in)
 }
 
-// fromPipe looks at what a pipe begins with. A spool is read here and there, so it is copied into a file first.
+// fromPipe reads the first bytes of a pipe. A spool needs random access, so it is copied to a file first.
 func fromPipe(inv *cli.Invocation, in *cli.Capture) error {
 	ahead := bufio.NewReaderSize(in.In, 64<<10)
-	// What is too short for a spool is left to the stream's reader.
+	// Input that is too short for a spool is left to the stream's reader.
 	if beginning, _ := ahead.Peek(spool.BeginningBytes); !spool.IsSpool(beginning) {
 		in.In = peeked{ahead, in.In}
 		return passOn(inv, in)
@@ -55,16 +55,16 @@ func fromPipe(inv *cli.Invocation, in *cli.Capture) error {
 	return recoverSpool(inv, recorded, in.Name)
 }
 
-// peeked is an input whose beginning was looked at.
+// peeked is an input whose beginning has been read.
 type peeked struct {
 	io.Reader
 	in io.Reader
 }
 
-// Finite reports whether the input surely ends.
+// Finite reports whether the input is known to end.
 func (p peeked) Finite() bool { return format.IsFinite(p.in) }
 
-// oneSpool refuses a spool among several files: it is no stream that another one could follow.
+// oneSpool refuses a spool among several files: only streams can be concatenated.
 func oneSpool(inv *cli.Invocation) error {
 	if len(inv.Args) < 2 {
 		return nil
@@ -83,7 +83,7 @@ func oneSpool(inv *cli.Invocation) error {
 	return nil
 }
 
-// spoolFile is the input if it is a spool. A damaged one is known by its name.
+// spoolFile returns the input if it is a spool. A damaged one is recognized by its name.
 func spoolFile(in io.Reader) *os.File {
 	file, ok := in.(*os.File)
 	if !ok {
@@ -136,7 +136,7 @@ func warnOfMaps(inv *cli.Invocation, resolver *symbol.Resolver) {
 	}
 }
 
-// reportPartial says what was recovered, if that is not everything.
+// reportPartial reports what was recovered, if not everything was.
 func reportPartial(name string, s *assemble.Summary) error {
 	if s.Damage == nil {
 		return nil
@@ -149,7 +149,7 @@ func reportPartial(name string, s *assemble.Summary) error {
 		name, s.Damage, events, float64(s.Close-s.Open)/1e9))
 }
 
-// passOn writes a stream as it came: every event, state and loss, and the definitions that they use, with names for
+// passOn writes a stream unchanged: every event, state and loss, and the definitions that they use, with names for
 // frames that have none.
 func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	out, err := inv.CreateOutput(inv.String("output"), true)

@@ -178,7 +178,7 @@ func TestStreamIsPassedOn(t *testing.T) {
 	}
 }
 
-// definitionsAndEvents are the lines of a stream's text that tell of definitions and events.
+// definitionsAndEvents returns the lines of definitions and events in a stream's text.
 func definitionsAndEvents(t *testing.T, path string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(dump(t, path)) {
