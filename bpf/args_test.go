@@ -15,7 +15,7 @@ import (
 
 func (r record) args() []byte { return r.bytes[ringdata.ArgsArgs:][:r.u32(ringdata.ArgsLen)] }
 
-// recordBefore is the one that the same CPU wrote before; others may write between the two.
+// recordBefore returns the previous record of the same CPU; other CPUs may write between the two.
 func recordBefore(records []record, i int) (record, bool) {
 	for _, r := range slices.Backward(records[:i]) {
 		if r.ring == records[i].ring {

@@ -40,7 +40,7 @@ func (r record) text(at, n int) string {
 	return string(s)
 }
 
-// identAt is where the identity is in every record that has one.
+// identAt is the offset of the identity in every record that has one.
 const identAt = ringdata.TaskWho
 
 func (r record) next() int         { return r.u32(ringdata.SwitchNextTID) }
@@ -71,7 +71,7 @@ func mustLoad(t *testing.T, o Options) *Tracer {
 	return tracer
 }
 
-// drain takes everything that is committed.
+// drain reads everything that is committed.
 func drain(tracer *Tracer) []record {
 	var all []record
 	for i, ring := range tracer.Rings() {
@@ -100,7 +100,7 @@ func decoder(tracer *Tracer, ring int) *ringdata.Decoder {
 }
 
 func decode(d *ringdata.Decoder, data []byte, ring int, at uint64) (all []record) {
-	var b []byte // used again, so that a ring is drained faster than it fills
+	var b []byte // reused, so that a ring is drained faster than it fills
 	for len(data) > 0 {
 		var n int
 		b, n = d.Append(b[:0], data)
@@ -116,7 +116,7 @@ func decode(d *ringdata.Decoder, data []byte, ring int, at uint64) (all []record
 	return all
 }
 
-// recording runs do with the window open and returns the records in the order of their times.
+// recording runs do with the window open and returns the records ordered by time.
 func recording(t *testing.T, tracer *Tracer, do func()) []record {
 	t.Helper()
 	return recordingUntil(t, tracer, do, nil)
@@ -199,7 +199,7 @@ func switches() (n, at int64) {
 }
 
 // departure is a switch away from a thread. It is unknown how the thread came if it followed one of process 1, whose
-// departures some virtual machines' kernels tell nobody (docs/kernels.md).
+// departures some virtual machines' kernels do not report (docs/kernels.md).
 type departure struct {
 	record
 	unknown bool
@@ -246,7 +246,7 @@ func onThread(do func()) (tid int) {
 	}
 }
 
-// pair is two threads that hand a byte to and fro through pipes.
+// pair is two threads that pass a byte back and forth through pipes.
 type pair struct {
 	first, second int // thread ids
 	to, fro       [2]int
@@ -276,7 +276,7 @@ func closeAtEnd(t *testing.T, fds [2]int) {
 	})
 }
 
-// play hands the byte round times; around runs on the first thread and calls its argument for that.
+// play passes the byte rounds times; around runs on the first thread and calls its argument for that.
 func (p *pair) play(rounds int, around func(play func())) {
 	ready := make(chan struct{})
 	var both sync.WaitGroup

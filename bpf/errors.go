@@ -4,7 +4,7 @@ package bpf
 
 import "fmt"
 
-// Unsupported is the error for what this kernel, or what this process may do on it, lacks. Its text is a sentence.
+// Unsupported is the error for a missing feature of this kernel, or a missing permission of this process. Its text is a sentence.
 type Unsupported struct {
 	What string
 	Err  error

@@ -69,7 +69,7 @@ func (o *Options) kernelFilter() (*kernelFilter, error) {
 	return k, nil
 }
 
-// Validate finds lists that are longer than the programs can compare with, and periods that no timer takes. [Load]
+// Validate refuses lists that are longer than the programs can compare with, and periods that no timer accepts. [Load]
 // does so too.
 func (o *Options) Validate() error {
 	if err := o.Sample.validate(); err != nil {
@@ -96,7 +96,7 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-// fillIDs sorts, because the program searches by halves.
+// fillIDs sorts, because the program uses binary search.
 func fillIDs(to *[filterEntries]int32, ids []int32) (uint32, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	if len(ids) > filterEntries {

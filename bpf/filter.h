@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Does the filter want this thread. Everything here is read-only data, so that the verifier removes what was not
- * requested; without any filter nothing is left of it.
+ * Whether a thread passes the filter. Everything here is read-only data, so that the verifier removes what was not
+ * requested; without any filter no code is left.
  *
- * A verdict on a name is kept by name, not by thread: a rename or a reused tid then needs no care at all. A small
- * two-way table costs a few ns where task storage costs 60 and an LRU map 40 and more.
+ * Results for a name are cached by name, not by thread: renames and reused tids then need no handling. A small
+ * two-way table costs a few ns, task storage 60 ns and an LRU map 40 ns or more.
  */
 #ifndef WPROF_FILTER_H
 #define WPROF_FILTER_H
@@ -88,7 +88,7 @@ static __always_inline __u32 bounded(__u32 index, __u32 size)
 	return index & (size - 1);
 }
 
-/* Half by half, without a branch: it is inlined, because a call costs as much as the search. */
+/* Binary search without a branch: it is inlined, because a call costs as much as the search. */
 static __always_inline bool id_listed(enum id_list list, __s32 id)
 {
 	__u32 at = 0;
@@ -142,7 +142,7 @@ static __always_inline __u32 equal_mask(__u32 a, __u32 b)
 }
 
 /*
- * Bit i of at: what was seen of the glob matches the first i bytes of the name. So one pass over the glob does,
+ * Bit i of at: the glob up to here matches the first i bytes of the name. So one pass over the glob is enough,
  * without backtracking.
  */
 /* Global functions are verified once, not for every caller. */
@@ -232,7 +232,7 @@ static __always_inline bool process_wanted(struct task_struct *task)
 	return filter.children == CHILDREN_MEET_PROCESS && is_followed(task);
 }
 
-/* comm and leader are only looked at where a list of names needs them. */
+/* comm and leader are only read where a list of names needs them. */
 static __always_inline bool names_wanted(struct task_struct *task, const struct name *comm, const struct name *leader)
 {
 	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES]) {

@@ -20,14 +20,14 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// who is what a filter knows of a thread.
+// who is the data of a thread that a filter reads.
 type who struct {
 	tid, pid      int32
 	flags         int
 	comm, process string
 }
 
-// wants says in plain words what the programs compute; followed are the descendants.
+// wants computes in Go what the programs compute; followed are the descendants.
 func (f *Filter) wants(w who, followed map[int32]bool) bool {
 	const kthread = 0x200000
 	isIdle := w.tid == 0
@@ -49,7 +49,7 @@ func (f *Filter) wants(w who, followed map[int32]bool) bool {
 		(len(f.ThreadNames) == 0 || matchesAny(f.ThreadNames, w.comm))
 }
 
-// A filtered recording has what a recording of everything has, less what the filter does not want.
+// A filtered recording has what a recording of everything has, except what the filter drops.
 func TestFiltersKeepWhatTheyWant(t *testing.T) {
 	self := me(t)
 	child := exec.Command("sh", "-c", "while :; do sleep 0.002; done")
@@ -132,7 +132,7 @@ func checkFilter(t *testing.T, f Filter) {
 	t.Logf("%d records", total)
 }
 
-// identities of the threads that were called the same before and after.
+// identities returns the threads that had the same name before and after.
 func identities(before, after map[int]record) map[int]who {
 	known := map[int]who{}
 	for tid, b := range before {
@@ -206,7 +206,7 @@ func manyIDs(one int32) []int32 {
 	return ids
 }
 
-// me is this process under the name that it has.
+// me returns this process with its current name.
 func me(t *testing.T) process {
 	t.Helper()
 	name, err := os.ReadFile("/proc/self/comm")

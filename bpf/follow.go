@@ -14,7 +14,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// process is what following descendants needs to know of a process.
+// process is the data of a process for following descendants.
 type process struct {
 	pid, ppid int32
 	start     int64 // task_struct.start_time
@@ -29,7 +29,7 @@ type processKey struct {
 
 func (p process) key() processKey { return processKey{p.start, uint64(p.pid)} }
 
-// FollowChildrenOf lets a process and its descendants, those that it has and those to come, meet the process
+// FollowChildrenOf lets a process and its descendants, existing and later ones, meet the process
 // condition. It needs [Options.Follow] or Children.
 func (t *Tracer) FollowChildrenOf(pid int) error {
 	filter := &t.options.Filter
@@ -50,7 +50,7 @@ func (t *Tracer) FollowChildrenOf(pid int) error {
 	return t.seedFollowed()
 }
 
-// seedFollowed adds the descendants that are there already. The programs follow forks by now, and as long as seeding
+// seedFollowed adds the existing descendants. The programs follow forks already, and as long as seeding
 // is set they look up all ancestors, so that no process is missed whose parent is added a moment too late.
 func (t *Tracer) seedFollowed() error {
 	if t.options.Filter.children(t.options.Follow) == childrenNone {
@@ -125,7 +125,7 @@ func (t *Tracer) followed() (map[processKey]bool, error) {
 	return all, nil
 }
 
-// descendants of the roots, without these.
+// descendants returns the descendants of the roots, without the roots.
 func descendants(processes []process, isRoot func(process) bool) []process {
 	children := make(map[int32][]process)
 	var queue, found []process

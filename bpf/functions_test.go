@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestFunctionsLieWhereTheKernelSays holds the functions of the programs of two Tracers, each listed once, against
+// TestFunctionsLieWhereTheKernelSays compares the functions of the programs of two Tracers, each listed once, with
 // /proc/kallsyms.
 func TestFunctionsLieWhereTheKernelSays(t *testing.T) {
 	tracer, other := mustLoad(t, Options{}), mustLoad(t, Options{})

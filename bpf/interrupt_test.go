@@ -79,7 +79,7 @@ func loopback(t *testing.T) (pair [2]int) {
 	return pair
 }
 
-// wakeByTimer has a thread wait some times beside one that works on the same CPU.
+// wakeByTimer has a thread wait several times while another one works on the same CPU.
 func wakeByTimer(t *testing.T, o Options, work func(), times int, wait func()) {
 	var allowed unix.CPUSet
 	must(t, unix.SchedGetaffinity(0, &allowed))

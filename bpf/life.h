@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Who a thread is, and how that changes. These records are written whatever the filter wants, because a kept event may
- * name the thread later; the flags say what the filter wants of them. A program may be preempted here, so a record
- * can stand in a ring behind younger ones.
+ * A thread's identity, and its changes. These records are written independently of the filter, because a kept event may
+ * refer to the thread later; the flags say which threads pass the filter. A program may be preempted here, so a record
+ * may follow later ones in a ring.
  */
 #ifndef WPROF_LIFE_H
 #define WPROF_LIFE_H
@@ -18,7 +18,7 @@ static __always_inline void write_comm(char *to, struct task_struct *task)
 
 #define MAX_NS_LEVEL 32 /* include/linux/pid_namespace.h */
 
-/* What a thread is called in its own PID namespace: 0 in the first one, so that machines without containers pay nothing. */
+/* A thread's id in its own PID namespace: 0 in the first one, so that machines without containers pay nothing. */
 static __always_inline __u32 ns_number(struct task_struct *task)
 {
 	struct pid *pid = task->thread_pid;
@@ -57,8 +57,8 @@ static __always_inline __u8 life_side(bool want, __u8 side)
 }
 
 /*
- * Counts a record that did not fit as what it would have become: an event, if the filter wants one; else it would only
- * have recorded who a thread is.
+ * Counts a record that did not fit as what it would have become: an event, if it passes the filter; else it would only
+ * have identified a thread.
  */
 static __noinline void count_life_loss(__u32 kind, bool want)
 {

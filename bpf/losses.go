@@ -13,7 +13,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// LossCause is why records were not written.
+// LossCause is the reason why records were not written.
 type LossCause uint8
 
 const (
@@ -21,11 +21,11 @@ const (
 	Nesting            // programs were nested deeper than there are scratch buffers
 )
 
-// LostDefinition in place of a kind stands for what is no event: stacks, and arguments of an exec. A sample whose stack
-// was lost is there, without it.
+// LostDefinition in place of a kind means records that are no events: stacks, and arguments of an exec. A sample whose stack
+// was lost is written without it.
 const LostDefinition = 0
 
-// Loss is how many records of a kind were not written on a CPU.
+// Loss is the number of records of a kind that were not written on a CPU.
 type Loss struct {
 	CPU   int
 	Kind  uint8 // enum rec_kind, or LostDefinition

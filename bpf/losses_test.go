@@ -11,7 +11,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// Two tracers see the same events: one has room for all, the other one is read now and then.
+// Two tracers see the same events: one has room for all, the other is read occasionally.
 func TestHandledAndLostAddUpToWhatHappened(t *testing.T) {
 	for range 20 {
 		if lossesAddUp(t) {
@@ -27,7 +27,7 @@ func lossesAddUp(t *testing.T) bool {
 	var inBand []record
 	var opened, shut int64
 	newPair(t).play(3000, func(play func()) {
-		// What others do would hit the edges of the window too often.
+		// Events of other processes would occur at the edges of the window too often.
 		mine := Filter{TIDs: []int32{int32(unix.Gettid())}}
 		roomy = mustLoad(t, Options{Filter: mine})
 		tight = mustLoad(t, Options{Filter: mine, RingBytes: os.Getpagesize()})
@@ -105,8 +105,8 @@ func lossesAddUp(t *testing.T) bool {
 	return true
 }
 
-// place is where a record is counted if it is lost. One that the filter wants from neither side is no event: it tells
-// who a thread is.
+// place is the kind under which a lost record is counted. A record that neither of its threads brings through the filter is no event:
+// it identifies a thread.
 func place(r record) uint8 {
 	if r.kind() < ringdata.KindEvents && r.flags()&(ringdata.FlagSubject|ringdata.FlagObject) != 0 {
 		return r.kind()

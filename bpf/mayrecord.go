@@ -12,8 +12,8 @@ import (
 // maxFollowedRead bounds the followed processes among which MayRecord looks for one.
 const maxFollowedRead = 1024
 
-// MayRecord returns false for a process of which the filter lets nothing be recorded as it is now. What cannot be known is
-// taken for recorded: threads' names, and processes that have ended, unless their ids are excluded. It needs the host's
+// MayRecord returns false for a process of which the filter currently records nothing. What cannot be determined is
+// treated as recorded: threads' names, and processes that have ended, unless their ids are excluded. It needs the host's
 // process ids where the filter has ids.
 func (t *Tracer) MayRecord(pid uint32) bool {
 	f := &t.options.Filter
@@ -52,7 +52,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// mayBeFollowed also returns true for a process that has ended, which is followed no more. Its id identifies it well enough.
+// mayBeFollowed also returns true for a process that has ended, which is followed no more. Its id is sufficient to identify it.
 func (t *Tracer) mayBeFollowed(pid uint32) bool {
 	var key processKey
 	var one uint8

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestMayRecordFollowsTheFilter: the processes that the kernel's filter leaves out are known, and no others.
+// TestMayRecordFollowsTheFilter: MayRecord returns false for the processes that the kernel's filter leaves out, and no others.
 func TestMayRecordFollowsTheFilter(t *testing.T) {
 	sleeper := exec.Command("sleep", "100")
 	must(t, sleeper.Start())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
  * Reports the start of a program whose file was not reported recently, so that the file is opened before the program
- * ends and is deleted. perf wakes a CPU's reader for this report alone, at once and on that CPU. A program that is
+ * ends and is deleted. perf wakes a CPU's reader only for this report, at once and on that CPU. A program that is
  * started over and over is reported every 8.6 s; each other start costs 60 ns.
  */
 #ifndef WPROF_NEWPROGRAM_H

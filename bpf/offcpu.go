@@ -14,10 +14,10 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// OffCPU says of which times off the CPU the stack is taken. Switches have to be recorded.
+// OffCPU selects the times off the CPU for which a stack is taken. Switches have to be recorded.
 type OffCPU struct {
 	Stacks
-	Min   time.Duration // of shorter ones none is
+	Min   time.Duration // minimum time off the CPU for which a stack is taken
 	Place Place         // where; [Load] finds the best one that the kernel has
 }
 
@@ -37,7 +37,7 @@ func (p Place) String() string {
 	}[p]
 }
 
-// program is the one that takes the stack, if it is not that of sched_switch.
+// program returns the program that takes the stack, if it is not that of sched_switch.
 func (p Place) program() string {
 	return [...]string{"", "sched_exit", "switch_finished", ""}[p]
 }
@@ -66,7 +66,7 @@ func (o *OffCPU) kernelPlace() uint8 {
 // errNoProbe is why finish_task_switch cannot be probed.
 var errNoProbe = errors.New("finish_task_switch cannot be probed")
 
-// places are those that are worth trying, the best one first.
+// places returns the places to try, the best one first.
 func (o *Options) places(types *btf.Cache) []Place {
 	if !o.OffCPU.any() || o.OffCPU.Place != AnyPlace {
 		return []Place{o.OffCPU.Place}
@@ -95,7 +95,7 @@ func (t *Tracer) attachFinish(program *ebpf.Program) (link.Link, error) {
 	return nil, fmt.Errorf("%w: %w", errNoProbe, first)
 }
 
-// awaitProbe sees the probe hit, which does not happen while kprobes are switched off (debugfs kprobes/enabled).
+// awaitProbe waits until the probe is hit, which does not happen while kprobes are disabled (debugfs kprobes/enabled).
 func (t *Tracer) awaitProbe() error {
 	for range 20 {
 		var fired uint8
@@ -107,7 +107,7 @@ func (t *Tracer) awaitProbe() error {
 	return errors.New("the probe is never hit: kprobes may be switched off, see kprobes/enabled in debugfs")
 }
 
-// OffCPUPlace is where stacks of threads off their CPU are taken.
+// OffCPUPlace returns where stacks of threads off their CPU are taken.
 func (t *Tracer) OffCPUPlace() Place { return t.options.OffCPU.Place }
 
 // ReadBlocked writes a struct rec_blocked for each thread that is blocked and has not run since a time, CLOCK_MONOTONIC

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Where threads are that are off their CPU.
+ * Stacks of threads that are off their CPU.
  *
  * A thread's stack does not change while it is off, so it is taken when it comes back, by the thread itself: by then it
- * is known how long ago it was last put on a CPU, and the many short times cost reading a clock. The switch announces
+ * is known how long ago it was last put on a CPU, and the many short times cost only a clock read. The switch announces
  * it, because it is written before. What is run is, as the kernel has it, the tracepoint sched_exit_tp (6.15), or a kprobe on
  * finish_task_switch, which holds the run queue's lock meanwhile; where there is neither, every switch takes the stack
  * of the thread that leaves, whatever it costs.

@@ -34,7 +34,7 @@ func sleeps(n int, each time.Duration) (tid int) {
 	return tid
 }
 
-// stackOf is where the kernel says that a thread is.
+// stackOf returns a thread's stack from /proc.
 func stackOf(tid int) []byte {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/stack", tid))
 	return text
@@ -97,7 +97,7 @@ func TestReturnOfAThreadThatWasOffLongHasAStack(t *testing.T) {
 			for _, r := range records {
 				switch {
 				case r.is(ringdata.KindSwitch):
-					// A hypervisor's own threads may come and go without a word.
+					// A hypervisor's own threads may come and go without records.
 					if tid := waits[r.cpu()]; tid != 0 && tid == r.tid() {
 						t.Errorf("no return of thread %d on CPU %d before its switch at %d", tid, r.cpu(), r.ts())
 					}
@@ -141,7 +141,7 @@ func TestReturnOfAThreadThatWasOffLongHasAStack(t *testing.T) {
 	}
 }
 
-// Whatever their ids are, threads that block for a short time do not take stacks.
+// Threads that block for a short time take no stacks, with any ids.
 func TestShortTimesOffAreNotAnnouncedWhateverTheThreadIDs(t *testing.T) {
 	const apart = 1 << 16
 	allowPIDs(t, 3*apart)
@@ -185,7 +185,7 @@ func TestShortTimesOffAreNotAnnouncedWhateverTheThreadIDs(t *testing.T) {
 	}
 }
 
-// sleepsOf is how often a process has left its CPU to wait.
+// sleepsOf returns how often a process has left its CPU to wait.
 func sleepsOf(pid int) (n int) {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := bytes.Cut(status, []byte("\nvoluntary_ctxt_switches:"))
@@ -206,7 +206,7 @@ func allowPIDs(t *testing.T, limit int) {
 	t.Cleanup(func() { must(t, os.WriteFile(path, was, 0)) })
 }
 
-// passRaw hands each byte on, in a process that forkAs made.
+// passRaw passes each byte on, in a process that forkAs made.
 //
 //go:nosplit
 func passRaw(from, to uintptr) {
@@ -252,7 +252,7 @@ func isAsleep(tid int) bool {
 	return bytes.Contains(stat, []byte(") S "))
 }
 
-func TestBlockedThreadsSayWhere(t *testing.T) {
+func TestBlockedThreadsHaveTheirStacks(t *testing.T) {
 	for _, o := range []OffCPU{{Stacks: Stacks{Kernel: true}}, {Stacks: Stacks{User: true}}, {Stacks: Stacks{Kernel: true, User: true}}} {
 		tracer := mustLoad(t, Options{OffCPU: o})
 		var pipe [2]int

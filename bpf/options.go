@@ -4,7 +4,7 @@ package bpf
 
 import "wprof/format"
 
-// Options say what is recorded and where to.
+// Options configure what is recorded, and the rings.
 type Options struct {
 	Rings     int          // CPUs share rings when there are more of them; 0: one ring a CPU
 	RingBytes int          // size of each, a power of two and at least a page; 0: 8 MiB
@@ -15,19 +15,19 @@ type Options struct {
 	Waker     Stacks
 	Filter    Filter
 	SelfPID   int  // the process that Filter.NoSelf means
-	Follow    bool // there is a process condition, even if Filter names none: FollowChildrenOf says who meets it
+	Follow    bool // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels that do not let it be named
 	checkStacks     bool // tests: let the kernel walk each stack as well, and compare
 }
 
-// Stacks says which parts of a stack are taken.
+// Stacks selects the parts of a stack that are taken.
 type Stacks struct{ Kernel, User bool }
 
 func (s Stacks) any() bool { return s.Kernel || s.User }
 
-// Filter says which threads are wanted. A thread is wanted if it meets every condition that is given, a list being
-// met by any of its entries, and no deny-list has it. A record is written if one of its threads is wanted.
+// Filter selects threads. A thread is selected if it meets every given condition, a list being
+// met by any of its entries, and is in no deny-list. A record is written if one of its threads is selected.
 //
 // PIDs, Idle, Kthread and Children make one condition, that on the process: any of them is enough.
 type Filter struct {
@@ -38,7 +38,7 @@ type Filter struct {
 	Idle, NoIdle, Kthread, NoKthread bool
 
 	// Children lets descendants of the processes in PIDs meet the process condition too. Without PIDs it lets
-	// descendants of processes whose name Names matches meet the condition on the name. Who has become a
+	// descendants of processes whose name Names matches meet the condition on the name. A process that has become a
 	// descendant stays one.
 	Children bool
 

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where a CPU's preempt count is on x86: see interrupt.h.
+// The location of a CPU's preempt count on x86: see interrupt.h.
 const (
 	preemptCountVariable = 1 + iota // __preempt_count: up to 6.1, and since 6.15
 	preemptCountHot                 // pcpu_hot.preempt_count
@@ -26,7 +26,7 @@ const preemptCountID = 0x7072656570746364
 
 const pseudoBTFID = asm.Register(3) // BPF_PSEUDO_BTF_ID
 
-// findPreemptCount sets where the programs read the preempt count. Where they cannot, they go by the stack that they run
+// findPreemptCount sets where the programs read the preempt count. If they cannot, they detect interrupts by the stack that they run
 // on: see interrupt.h.
 func (o *Options) findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) error {
 	if runtime.GOARCH != "amd64" {
@@ -66,16 +66,16 @@ func (o *Options) findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) 
 	return nil
 }
 
-// setSoftirqs sets how programs distinguish soft interrupts that a thread runs itself, where they can.
+// setSoftirqs sets how programs distinguish soft interrupts that a thread runs itself, if possible.
 func setSoftirqs(spec *ebpf.CollectionSpec, irqStack int32) error {
 	at := [2]uint64{kernelAddress("do_softirq"), kernelAddress("do_softirq.part.0")}
 	if at[0] == 0 {
-		return nil // addresses are not for this process (kptr_restrict in proc_sys_kernel(5))
+		return nil // this process may not read addresses (kptr_restrict in proc_sys_kernel(5))
 	}
 	return setVariables(spec, map[string]any{"irq_stack_from_rq": irqStack, "do_softirq_at": at})
 }
 
-// kernelAddress returns where a function of the kernel is; 0: not known. A program looks it up, because reading /proc/kallsyms
+// kernelAddress returns the address of a kernel function; 0: not known. A program looks it up, because reading /proc/kallsyms
 // takes much longer.
 func kernelAddress(function string) uint64 {
 	const text = 0xffffffff << 32 // upper half of addresses of the kernel's text (Documentation/arch/x86/x86_64/mm.rst)

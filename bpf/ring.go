@@ -15,8 +15,8 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// WatermarkSlackNs is to be taken off the time that was noted before the producers' positions were read: only what is
-// older than that stands before these positions for certain. A program makes its room known before it reads the
+// WatermarkSlackNs is to be subtracted from the time that was read before the producers' positions: only records that are
+// older than that are certainly before these positions. A program publishes its reservation before it reads the
 // clock, but the clock of the programs may differ by a microsecond from that of clock_gettime(2) while the kernel
 // adjusts it.
 const WatermarkSlackNs = 10_000
@@ -34,7 +34,7 @@ type ringControl struct {
 	_    [7]uint64
 }
 
-// Ring is shared memory that the programs write records to, see ring.h.
+// Ring is shared memory to which the programs write records, see ring.h.
 //
 // One goroutine may read it at a time; Producer and Consumer may be called by any.
 type Ring struct {
@@ -43,15 +43,15 @@ type Ring struct {
 	shift   int      // log2 of a chunk's bytes
 }
 
-// Producer is the position up to which room is reserved.
+// Producer returns the position up to which room is reserved.
 func (r *Ring) Producer() uint64 { return atomic.LoadUint64(&r.control.head) }
 
-// Consumer is the position up to which room was given back.
+// Consumer returns the position up to which room was released.
 func (r *Ring) Consumer() uint64 { return atomic.LoadUint64(&r.control.tail) }
 
 // Committed returns the committed records from the consumer's position up to the first uncommitted one, the end of the
 // chunk or limit, a position that Producer returned. The bytes are those of the ring, with the header before
-// each record; they stay valid until [Ring.Consume] gives them back. from is the position of the first.
+// each record; they stay valid until [Ring.Consume] releases them. from is the position of the first.
 func (r *Ring) Committed(limit uint64) (data []byte, from uint64) {
 	from = r.Consumer()
 	size := uint64(1) << r.shift
@@ -70,7 +70,7 @@ func (r *Ring) Committed(limit uint64) (data []byte, from uint64) {
 	return chunk[start:at:at], from
 }
 
-// Consume clears the first n bytes of what [Ring.Committed] returned and gives them back; n must end at a record's end.
+// Consume clears and releases the first n bytes that [Ring.Committed] returned; n must end at a record's end.
 func (r *Ring) Consume(n int) {
 	from := r.Consumer()
 	start := from & (1<<r.shift - 1)

@@ -7,7 +7,7 @@
  * last.
  *
  * Programs interrupt each other on a CPU: a hard interrupt's waking between any two instructions of a switch. So room
- * is taken and losses are counted by atomic instructions. A lost record takes the counts; what is counted meanwhile is
+ * is taken and losses are counted by atomic instructions. A lost record takes the counts; losses counted meanwhile are
  * in it or in the next one, never in both.
  *
  * Positions count bytes since the ring was made. The memory is in chunks, because Linux 6.1 limits the size of an array's
@@ -79,7 +79,7 @@ struct {
 	__type(value, struct losses);
 } losses SEC(".maps");
 
-/* The same for what was not written because programs were nested too deep. */
+/* The same for records that were not written because programs were nested too deep. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -112,7 +112,7 @@ static __always_inline void count_loss(__u32 cpu, __u32 kind)
 	unreported[cpu & (CPUS_MAX - 1)] = 1;
 }
 
-/* What no scratch buffer was left for; only user space takes it. */
+/* Records for which no scratch buffer was left; only user space takes these counts. */
 static __always_inline void count_refusal(__u32 cpu, __u32 kind)
 {
 	struct losses *l = bpf_map_lookup_elem(&refusals, &cpu);
@@ -319,7 +319,7 @@ static __always_inline void *reserve_again(const struct rec_hdr *hdr, __u64 size
 const volatile __u64 wake_bytes; /* that a ring holds before its reader is woken; 0: it never is */
 
 /*
- * Wakes the reader of this CPU's ring when that fills. Records wake nobody: this is for the timer, which comes seldom
+ * Wakes the reader of this CPU's ring when that fills. Records wake no reader: this is for the timer, which fires seldom
  * enough to check.
  */
 static __always_inline void wake_reader(void)

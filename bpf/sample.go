@@ -17,19 +17,19 @@ import (
 	"wprof/internal/proc"
 )
 
-// Sample says how a timer samples the threads that are on a CPU. Idle CPUs are never sampled.
+// Sample configures the timer that samples the threads on CPUs. Idle CPUs are never sampled.
 type Sample struct {
-	Period       time.Duration // about how long from one sample of a CPU to the next, see [Sample.Interval]; 0: no samples
+	Period       time.Duration // nominal time between two samples of a CPU, see [Sample.Interval]; 0: no samples
 	Kernel, User bool          // take these stacks
 }
 
-// shortestInterval is the least that the kernel's software clock takes; see perf_swevent_hrtimer in
+// shortestInterval is the shortest interval of the kernel's software clock; see perf_swevent_hrtimer in
 // kernel/events/core.c.
 const shortestInterval = 10 * time.Microsecond
 
-// Interval is what really passes between two samples of a CPU: 255/256 of the period. A period that is a multiple of
-// the scheduler's tick, as those of all round rates are, would find each tick's work in the same state again and
-// again; so samples move through the ticks, through all of them within a second at 100 Hz.
+// Interval is the actual time between two samples of a CPU: 255/256 of the period. A period that is a multiple of
+// the scheduler's tick, as those of all round rates are, would sample each tick's work always at the same
+// point; so samples move through the tick period, through all of it within a second at 100 Hz.
 func (s *Sample) Interval() time.Duration { return s.Period - s.Period/256 }
 
 func (s *Sample) stacks() bool { return s.Period != 0 && (s.Kernel || s.User) }
@@ -43,8 +43,8 @@ const (
 	wakeRing   = 4 << 20
 )
 
-// WakesReader reports whether the timer wakes the reader when a ring fills, so that the ring need not be looked at
-// often. It comes on CPUs that are busy; what idle ones write is little.
+// WakesReader reports whether the timer wakes the reader when a ring fills, so that the ring need not be polled
+// often. It fires on busy CPUs; idle ones write little.
 func (o *Options) WakesReader() bool {
 	return o.Sample.Period > 0 && o.Sample.Period <= wakePeriod && o.RingBytes >= wakeRing
 }
@@ -65,7 +65,7 @@ type SampleEvent struct {
 	ID  uint64 // as its records say it
 }
 
-// SampleEvents are those of the CPUs that are online, if sampling was requested.
+// SampleEvents returns the events of the CPUs that are online, if sampling was requested.
 func (t *Tracer) SampleEvents() []SampleEvent {
 	t.sampling.Lock()
 	defer t.sampling.Unlock()
@@ -101,7 +101,7 @@ func (t *Tracer) SampleCPU(cpu int) error {
 	return nil
 }
 
-// beginSampleEvent makes an event what the others are now.
+// beginSampleEvent brings an event into the state of the others.
 func (t *Tracer) beginSampleEvent(event SampleEvent) error {
 	if err := event.setProgram(t.collection.Programs["sample"].FD()); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (t *Tracer) beginSampleEvent(event SampleEvent) error {
 	return event.enable()
 }
 
-// OnSampleEvent has f called with each event, those that there are and those that [Tracer.SampleCPU] makes, before it
+// OnSampleEvent has f called with each event, existing ones and those that [Tracer.SampleCPU] makes, before it
 // samples.
 func (t *Tracer) OnSampleEvent(f func(SampleEvent) error) error {
 	t.sampling.Lock()
@@ -227,10 +227,10 @@ func (e SampleEvent) enable() error {
 	return nil
 }
 
-// stagger is over how long the events are started, so that CPUs are not all interrupted at the same moment.
+// stagger returns the time over which the events are started, so that CPUs are not all interrupted at the same time.
 func (s *Sample) stagger() time.Duration { return min(s.Interval(), 10*time.Millisecond) }
 
-// startSampling returns when all events are on.
+// startSampling returns when all events are enabled.
 func (t *Tracer) startSampling() error {
 	t.sampling.Lock()
 	defer t.sampling.Unlock()
@@ -268,7 +268,7 @@ func (t *Tracer) closeSampleEvents() error {
 	return errors.Join(errs...)
 }
 
-// sampleError puts an error of perf_event_open(2) into a sentence.
+// sampleError turns an error of perf_event_open(2) into a sentence.
 func sampleError(err error) error {
 	capabilities, _ := proc.ReadCapabilities()
 	return explainSampleError(err, capabilities.Has(proc.CapPerfmon), readWord("/proc/sys/kernel/perf_event_paranoid"), readWord("/sys/kernel/security/lockdown"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What a CPU is doing, sampled by a timer: perf's software clock, whose handler is a hard interrupt. Sees no code that
- * runs with interrupts off, but what turns them on again; and no idle thread, which the event leaves out.
+ * Samples of CPUs by a timer: perf's software clock, whose handler is a hard interrupt. It does not see code that
+ * runs with interrupts off, but the code that enables them again; and no idle thread, which the event excludes.
  */
 #ifndef WPROF_SAMPLE_H
 #define WPROF_SAMPLE_H

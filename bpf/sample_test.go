@@ -59,7 +59,7 @@ func TestWithoutAPeriodNothingIsSampled(t *testing.T) {
 	}
 }
 
-// A busy thread has as many samples as intervals fit into the time that it was on a CPU.
+// A busy thread has as many samples as intervals fit into its time on a CPU.
 func TestSamplesCountTimeOnCPU(t *testing.T) {
 	sample := Sample{Period: time.Millisecond}
 	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: sample})
@@ -84,7 +84,7 @@ func TestSamplesCountTimeOnCPU(t *testing.T) {
 	}
 }
 
-// emulated is by how much fewer samples do: an emulated CPU is late with its timers, the more so the busier its host is (16 of
+// emulated returns the tolerated share of missing samples: an emulated CPU is late with its timers, the more so the busier its host (16 of
 // 530 were seen).
 func emulated(t *testing.T) float64 {
 	t.Helper()
@@ -164,7 +164,7 @@ func TestSamplesMeetTheFilter(t *testing.T) {
 	}
 }
 
-// Nobody is sampled on an idle CPU, not even what interrupts do there.
+// Idle CPUs have no samples, not even of interrupts.
 func TestIdleIsNotSampled(t *testing.T) {
 	tracer := mustLoad(t, Options{Sample: Sample{Period: 200 * time.Microsecond, Kernel: true}})
 	idle := 0

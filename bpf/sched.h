@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Who takes a CPU over from whom, and who wakes whom. They run with the run queue's or the thread's lock held, up to
+ * Switches and wakings. The programs run with the run queue's or the thread's lock held, up to
  * a million times a second.
  */
 #ifndef WPROF_SCHED_H
@@ -202,7 +202,7 @@ static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wake
 	return 0;
 }
 
-/* Also in interrupts, nested in any other program; the waker is then whom they interrupt. */
+/* Also in interrupts, nested in any other program; the waker is then the interrupted thread. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(sched_waking, struct task_struct *wakee)
 {

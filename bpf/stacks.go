@@ -2,10 +2,10 @@
 
 package bpf
 
-// stackFrames is how many frames a stack has at most, STACK_FRAMES in records.h.
+// stackFrames is the maximum number of frames of a stack, STACK_FRAMES in records.h.
 const stackFrames = 127
 
-// stackDepth is how many frames the kernel gives: a stack of that many is taken to be deeper.
+// stackDepth returns the kernel's maximum number of frames: a stack of that many is assumed to be deeper.
 func stackDepth() uint32 {
 	limit, err := perfSetting("perf_event_max_stack")
 	if err != nil || limit > stackFrames {

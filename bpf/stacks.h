@@ -60,7 +60,7 @@ struct {
 	__type(value, __u64);
 } reported_stacks SEC(".maps");
 
-/* NULL: all are taken, and a record of the kind is counted as lost for that. */
+/* NULL: all are taken, and a record of the kind is counted as lost. */
 static __always_inline struct scratch *take_scratch(__u32 kind)
 {
 #pragma unroll
@@ -186,7 +186,7 @@ __noinline __u64 name_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid,
 	return s->id;
 }
 
-/* What of a stack a record names. */
+/* The reference of a record to a stack. */
 struct stack_ref {
 	__u64 id;  /* 0: none */
 	bool lost; /* there is one, but no room to write it */
@@ -211,7 +211,7 @@ static __always_inline struct stack_ref kernel_stack(void *ctx, struct scratch *
 	return refer_to_stack(s, 0, 0, task->pid, flags);
 }
 
-/* Where a frame pointer is none the walk may read anything; it ends with the first value that is no user address. */
+/* If the register holds no frame pointer the walk may read anything; it ends at the first value that is no user address. */
 static __always_inline __u32 user_frames(struct scratch *s, __u32 count)
 {
 	__u32 i;

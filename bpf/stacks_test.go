@@ -36,7 +36,7 @@ func (r record) samplePID() int     { return r.u32(ringdata.SamplePID) }
 func (r record) addresses() string  { return string(r.bytes[ringdata.StackAddrs:]) }
 func (r record) is(kind uint8) bool { return r.kind() == kind }
 
-// checkStacks holds every stack and every sample of a recording against what records.h says, and returns the stacks.
+// checkStacks checks every stack and every sample of a recording against the rules in records.h, and returns the stacks.
 func checkStacks(t *testing.T, records []record) (stacks map[uint64]record, samples int) {
 	t.Helper()
 	stacks = map[uint64]record{}
@@ -85,7 +85,7 @@ func checkStack(t *testing.T, r record) {
 	}
 }
 
-// While programs of every kind interrupt each other, every stack is whole, and each generation has those that it uses.
+// While programs of every kind interrupt each other, every stack is complete, and each generation has the stacks that it uses.
 func TestStacksAreWholeAndWrittenInEachGeneration(t *testing.T) {
 	for name, rings := range map[string]int{"a ring a CPU": 0, "one ring": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestStacksAreWholeAndWrittenInEachGeneration(t *testing.T) {
 	}
 }
 
-// bump is when a generation began: not before and not after.
+// bump holds the bounds of the time at which a generation began.
 type bump struct{ before, after int64 }
 
 // checkGenerations returns how many stacks were written that an earlier generation had written already.
@@ -257,7 +257,7 @@ func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
 	checkStacks(t, records)
 	type program struct{ pid, exec int }
 	execs := map[int]int{}
-	tellers := map[string]map[program]uint64{} // addresses to ids
+	stackIDs := map[string]map[program]uint64{} // addresses to ids
 	programOf := map[uint64]program{}
 	for _, r := range records {
 		switch {
@@ -266,15 +266,15 @@ func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
 		// Before its exec a child has its parent's stack.
 		case r.is(ringdata.KindStack) && slices.Contains(pids, r.stackPID()) && execs[r.stackPID()] > 0:
 			p := program{r.stackPID(), execs[r.stackPID()]}
-			if tellers[r.addresses()] == nil {
-				tellers[r.addresses()] = map[program]uint64{}
+			if stackIDs[r.addresses()] == nil {
+				stackIDs[r.addresses()] = map[program]uint64{}
 			}
-			tellers[r.addresses()][p] = r.stackID()
+			stackIDs[r.addresses()][p] = r.stackID()
 			programOf[r.stackID()] = p
 		}
 	}
 	shared := 0
-	for _, ids := range tellers {
+	for _, ids := range stackIDs {
 		if len(ids) == 4 {
 			shared++
 		}
@@ -287,11 +287,11 @@ func TestUserStacksBelongToOneProgramInOneProcess(t *testing.T) {
 		}
 	}
 	if shared == 0 {
-		t.Errorf("of %d stacks none was seen in all of 2 programs of 2 processes", len(tellers))
+		t.Errorf("of %d stacks none was seen in all of 2 programs of 2 processes", len(stackIDs))
 	}
 }
 
-// What does not fit is counted, and no sample names a stack that is not there.
+// Stacks that do not fit are counted, and no sample refers to a stack that is missing.
 func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Rings: 1, RingBytes: os.Getpagesize(), Sample: Sample{Period: 100 * time.Microsecond, Kernel: true, User: true}})
 	var records []record
@@ -310,7 +310,7 @@ func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 	}
 	without := 0
 	onThread(func() {
-		// Only now and then the room that is left holds the sample and not its stack.
+		// Only occasionally the remaining room fits the sample and not its stack.
 		for i := 0; i < 100 || without < 3 && i < 4000; i++ {
 			for end := time.Now().Add(3 * time.Millisecond); time.Now().Before(end); {
 				recurse(rand.IntN(100), 50*time.Microsecond)

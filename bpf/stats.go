@@ -13,7 +13,7 @@ import (
 	"wprof/format"
 )
 
-// ProgramStat is what the kernel counts of a program. Runs and time are counted only while [Tracer.EnableStats] is on
+// ProgramStat holds the kernel's counts for a program. Runs and time are counted only while [Tracer.EnableStats] is on
 // or the kernel.bpf_stats_enabled sysctl is set; the time includes about 40 ns of measuring a run.
 type ProgramStat struct {
 	Name            string
@@ -22,7 +22,7 @@ type ProgramStat struct {
 	RecursionMisses uint64 // events for which it was not run, because it was running on that CPU already
 }
 
-// Programs are in the order in which they are attached.
+// Programs returns the counts of the programs, in the order in which they are attached.
 func (t *Tracer) Programs() ([]ProgramStat, error) {
 	var all []ProgramStat
 	for _, p := range programs() {

@@ -37,7 +37,7 @@ func (t *Tracer) list(iterator *link.Iter) (*TaskList, error) {
 
 // Read reads the next slice, whole struct rec_tasks back to back. After the last one it returns io.EOF.
 func (l *TaskList) Read(b []byte) (int, error) {
-	// The iterator learns the scheduler's clock from the CPU that it runs on, and yielding has it updated there.
+	// The iterator reads the scheduler's clock of the CPU that it runs on, and yielding updates it there.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if _, _, errno := unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0); errno != 0 {
@@ -46,7 +46,7 @@ func (l *TaskList) Read(b []byte) (int, error) {
 	return l.list.Read(b)
 }
 
-// Close ends the list, also before its last slice.
+// Close ends the list; it may be called before its last slice.
 func (l *TaskList) Close() error {
 	defer l.tracer.reading.Unlock()
 	return l.list.Close()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * All live threads and since when each is in its state, 0.4 to 1.1 us a thread. Idle threads are in no list: a CPU
+ * All live threads, and since when each is in its state, 0.4 to 1.1 us a thread. Idle threads are in no list: a CPU
  * on which no thread is reported to run is idle.
  *
  * The kernel keeps no time at which a thread left its CPU. It keeps, in the run queue's clock, when it was put there

@@ -64,7 +64,7 @@ func TestTasksListLivingThreads(t *testing.T) {
 }
 
 // The estimates are within 10 ms of when the threads were seen to leave.
-func TestTasksSaySinceWhen(t *testing.T) {
+func TestTasksHaveTheTimeOfTheirState(t *testing.T) {
 	tracer := mustLoad(t, Options{Off: format.GroupWakeup})
 	must(t, tracer.Arm())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8)) // spinners are not to wait for each other in Go's scheduler

@@ -42,10 +42,10 @@ type Tracer struct {
 	blocked *link.Iter // nil: not requested
 }
 
-// Load loads and attaches the programs. The window is shut until [Tracer.Arm]. An [Unsupported] says what is
-// missing; any error is found before a program is attached, or takes all of them off again.
+// Load loads and attaches the programs. The window is closed until [Tracer.Arm]. An [Unsupported] describes what is
+// missing; after an error no program is attached.
 func Load(o Options) (*Tracer, error) {
-	types := btf.NewCache() // reading the kernel's types is a good part of loading
+	types := btf.NewCache() // reading the kernel's types is a large part of the loading time
 	if err := o.OffCPU.validate(o.Off&format.GroupSched != 0); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	}
 	chunks, shift := chunksOf(o.RingBytes)
 	spec.Maps["rings"].MaxEntries = uint32(o.Rings)
-	spec.Maps["wakeups"].MaxEntries = uint32(os.Getpagesize()) // the smallest that the kernel takes
+	spec.Maps["wakeups"].MaxEntries = uint32(os.Getpagesize()) // the smallest size that the kernel accepts
 	spec.Maps["chunks"].MaxEntries = uint32(o.Rings * chunks)
 	spec.Maps["chunks"].ValueSize = 1<<shift + chunkSlack
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
@@ -165,8 +165,8 @@ func setVariables(spec *ebpf.CollectionSpec, values map[string]any) error {
 	return nil
 }
 
-// loadPrograms loads all programs at once. Since when a thread is in its state is read from fields that a kernel may
-// have in another way than we know; then the rest is loaded without.
+// loadPrograms loads all programs at once. The time since which a thread is in its state is read from fields that may differ
+// in some kernels; then the programs are loaded without it.
 func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err error) {
 	options := ebpf.CollectionOptions{Cache: types}
 	t.collection, err = ebpf.NewCollectionWithOptions(spec, options)
@@ -207,12 +207,12 @@ func loadError(err error) error {
 	return explainLoadError(err, readWord("/sys/kernel/security/lockdown"))
 }
 
-// explainLoadError puts an error of bpf(2) into a sentence. The library's own guesses, such as at RLIMIT_MEMLOCK, are left
+// explainLoadError turns an error of bpf(2) into a sentence. The library's own guesses, such as RLIMIT_MEMLOCK, are left
 // out where they cannot be right.
 func explainLoadError(err error, lockdown string) error {
 	switch {
 	case (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL)) && strings.Contains(lockdown, "[confidentiality]"):
-		// It refuses the helpers that read memory, which the verifier calls an invalid argument.
+		// It refuses the helpers that read memory, which the verifier reports as an invalid argument.
 		return unsupported(err, "the kernel does not let kernel programs be loaded: it is locked down for confidentiality, "+
 			"see /sys/kernel/security/lockdown; boot it without lockdown=confidentiality, or record on another machine")
 	case errors.Is(err, unix.EPERM):
@@ -278,7 +278,7 @@ func (t *Tracer) Arm() error {
 	return t.startSampling()
 }
 
-// Disarm shuts the window. When it returns, no program is still writing a record.
+// Disarm closes the window. When it returns, no program is still writing a record.
 func (t *Tracer) Disarm() error {
 	if err := t.setArmed(false); err != nil {
 		return err
@@ -316,13 +316,13 @@ func (t *Tracer) SetGeneration(n uint32) error {
 	return nil
 }
 
-// Rings are valid until [Tracer.Close]. A CPU writes to the ring of its number modulo the number of rings.
+// Rings returns the rings, valid until [Tracer.Close]. A CPU writes to the ring of its number modulo the number of rings.
 func (t *Tracer) Rings() []*Ring { return slices.Clone(t.rings.all) }
 
-// Wakeups are valid until [Tracer.Close].
+// Wakeups is valid until [Tracer.Close].
 func (t *Tracer) Wakeups() *Wakeups { return t.wakeups }
 
-// Close takes the programs off and gives the rings back.
+// Close detaches the programs and releases the rings.
 func (t *Tracer) Close() error {
 	var errs []error
 	closeAll := func(c io.Closer) { errs = append(errs, c.Close()) }

@@ -78,7 +78,7 @@ func TestSwitchesAreThoseThatTheKernelCounts(t *testing.T) {
 	during := func(r record) bool { return r.kind() == ringdata.KindSwitch && r.ts() > begin && r.ts() < end }
 	left := count(records, func(r record) bool { return during(r) && r.tid() == p.first })
 	came := count(records, func(r record) bool { return during(r) && r.next() == p.first })
-	// How it came is seen when it leaves again: the first time belongs to before the window, the last one ends after it.
+	// How a thread was put on the CPU is seen when it leaves: the first time began before the window, the last one ends after it.
 	leaves := leaving(records, p.first, begin)
 	came += count(leaves[min(1, len(leaves)):min(left+1, len(leaves))], func(d departure) bool { return d.unknown })
 	if want := int(after - before); left != want || came != want || want < 1000 {
@@ -105,7 +105,7 @@ func TestLifeOfAProcess(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Dir(long), 0o755))
 	must(t, copyExecutable("/bin/true", long))
 	const forks = 7
-	run(t, "true") // the first one makes another process, to see what the kernel can
+	run(t, "true") // the first one starts another process, to learn what the kernel supports
 	records := recording(t, tracer, func() {
 		for range forks {
 			run(t, long)
@@ -149,7 +149,7 @@ func TestLifeOfAProcess(t *testing.T) {
 	}
 }
 
-func TestFreedThreadsSayWhoTheyWere(t *testing.T) {
+func TestFreedThreadsHaveTheirIdentity(t *testing.T) {
 	self := me(t)
 	var pid atomic.Int64
 	freed := func(records []record) (process, thread int) {

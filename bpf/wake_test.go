@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The timer wakes who waits for a ring that has filled up to a quarter, and not before.
+// The timer wakes the reader when a ring is a quarter full, and not before.
 func TestReaderIsWokenWhenARingFills(t *testing.T) {
 	tracer := mustLoad(t, Options{RingBytes: 4 << 20, Sample: Sample{Period: time.Millisecond}})
 	must(t, tracer.Arm())
@@ -18,7 +18,7 @@ func TestReaderIsWokenWhenARingFills(t *testing.T) {
 	takeTurns(t)
 	wakeups := tracer.Wakeups()
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(wakeups.FD()), Events: unix.POLLIN}}, 30_000); n != 1 {
-		t.Fatalf("nobody was woken: %d, %v", n, err)
+		t.Fatalf("the reader was not woken: %d, %v", n, err)
 	}
 	if used := fullest(tracer); used < 1.0/wakeShare {
 		t.Errorf("the reader was woken when %.1f%% of the fullest ring were used", 100*used)
@@ -39,7 +39,7 @@ func fullest(t *Tracer) (share float64) {
 	return share
 }
 
-// takeTurns is two threads of one CPU that hand it to each other until the test ends.
+// takeTurns runs two threads on one CPU that yield it to each other until the test ends.
 func takeTurns(t *testing.T) {
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })

@@ -27,7 +27,7 @@ type stackChecks struct {
 
 const round = 3 * time.Second
 
-// Every stack that is taken without the kernel's unwinder is compared with the unwinder's, while everything is recorded.
+// Every stack that is taken without the kernel's unwinder is compared with the unwinder's, during a recording of everything.
 func TestStacksMatchTheKernelsUnwinder(t *testing.T) {
 	length := round
 	if os.Getenv("WPROF_TEST_ALL") != "" {
@@ -50,7 +50,7 @@ func TestStacksMatchTheKernelsUnwinder(t *testing.T) {
 				must(t, tracer.SetGeneration(generation))
 				var records []record
 				t.Run("round", func(t *testing.T) { // which closes its files
-					records = recording(t, tracer, func() { waitInManyWays(t, round) })
+					records = recording(t, tracer, func() { waitInAllPlaces(t, round) })
 				})
 				kernel += count(records, func(r record) bool { return r.is(ringdata.KindReturn) && r.returnKernel() != 0 })
 				user += count(records, func(r record) bool { return r.is(ringdata.KindReturn) && r.returnUser() != 0 })
@@ -74,8 +74,8 @@ func TestStacksMatchTheKernelsUnwinder(t *testing.T) {
 	}
 }
 
-// waitInManyWays has threads wait for each other, for time, for files and for memory.
-func waitInManyWays(t *testing.T, d time.Duration) {
+// waitInAllPlaces has threads wait for each other, for timers, for files and for memory.
+func waitInAllPlaces(t *testing.T, d time.Duration) {
 	t.Helper()
 	end := time.Now().Add(d)
 	folder := t.TempDir()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What user space changes while the programs run.
+ * Variables that user space changes while the programs run.
  */
 #ifndef WPROF_WINDOW_H
 #define WPROF_WINDOW_H

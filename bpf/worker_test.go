@@ -16,7 +16,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// io_uring's workers come into being without the fork tracepoint; all the same there is one fork, before the wakeup.
+// io_uring's workers are created without the fork tracepoint; they still have one fork record, before the wakeup.
 func TestWorkersOfIOUringAreForked(t *testing.T) {
 	tracer := mustLoad(t, Options{})
 	var err error
