@@ -49,7 +49,7 @@ func TestArgumentsAreThoseOfTheExec(t *testing.T) {
 				}
 				got, found := recordBefore(records, i)
 				if !found || got.kind() != ringdata.KindArgs {
-					t.Fatal("no arguments stand before the exec")
+					t.Fatal("no arguments were recorded before the exec")
 				}
 				if !bytes.Equal(got.args(), want) || got.flags()&ringdata.FlagCut != 0 != isCut || got.tid() != pid || got.u32(ringdata.ArgsPID) != pid {
 					t.Errorf("arguments of process %d %d: %.80q (%d bytes, flags %#x), want of %d %.80q (%d bytes)", got.tid(), got.u32(ringdata.ArgsPID), got.args(), len(got.args()), got.flags(), pid, want, len(want))

@@ -45,7 +45,7 @@ func (p Place) program() string {
 func (o *OffCPU) validate(noSched bool) error {
 	switch {
 	case o.any() && noSched:
-		return errors.New("stacks of threads off the CPU stand in switches, which are not recorded")
+		return errors.New("off-CPU stacks belong to switches, which are not recorded")
 	case o.Min < 0:
 		return fmt.Errorf("take stacks of times off the CPU from %s: the time is negative", o.Min)
 	}

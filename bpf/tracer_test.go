@@ -243,7 +243,7 @@ func copyExecutable(from, to string) error {
 	return os.WriteFile(to, content, 0o755)
 }
 
-// A record that is older than a time stands before the position that the producer had after that time.
+// A record from before a time is before the position that the producer had after that time.
 func TestWatermark(t *testing.T) {
 	tracer := mustLoad(t, Options{})
 	type mark struct {

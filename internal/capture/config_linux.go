@@ -37,7 +37,7 @@ const defaultDuration = time.Second
 // configure reads the flags; errors are of usage.
 func configure(inv *cli.Invocation) (*Config, error) {
 	if len(inv.Args) > 0 {
-		return nil, cli.Usagef("there is nothing to do with %s: a command to be recorded stands behind --, as in %s -- %s",
+		return nil, cli.Usagef("there is nothing to do with %s: write the command to be recorded after --, as in %s -- %s",
 			proc.Quote(inv.Args[0]), inv.Tool.Name, strings.Join(proc.QuoteAll(inv.Args), " "))
 	}
 	if inv.HasCommand() && len(inv.Command) == 0 {

@@ -28,7 +28,7 @@ type step struct{ offset, until int64 }
 
 func newClock() clock { return clock{until: math.MaxInt64} }
 
-// add takes a snapshot and reports whether it is later than those before: snapshots of all sections stand in order of time.
+// add takes a snapshot and reports whether it is later than those before: snapshots of all sections are in order of time.
 func (c *clock) add(s *format.ClockSnapshot) bool {
 	if c.last != nil && (s.Monotonic <= c.last.Monotonic || s.Boottime <= c.last.Boottime) {
 		return false

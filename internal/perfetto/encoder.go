@@ -113,7 +113,7 @@ func (e *encoder) apply(v *tracks.Event) {
 	}
 }
 
-// late handles an event that stands behind later ones. It is written at its time, unless later events of the CPU are written.
+// late handles an event that comes after later ones in the stream. It is written at its time, unless later events of the CPU are written.
 func (e *encoder) late(v *tracks.Event) {
 	e.now = max(e.now, v.Time)
 	e.endOpening()

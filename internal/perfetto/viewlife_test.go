@@ -43,7 +43,7 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 	compare(t, "exit", rows[4], "signal", "9\n")
 }
 
-// An interrupt on an idle CPU wakes from that CPU's idle track, which stands in a group of its own.
+// An interrupt on an idle CPU wakes from that CPU's idle track, which is in a group of its own.
 func TestIdleIsApart(t *testing.T) {
 	rows := look(t, writtenWith(t, machine+opening1+`
 		+1000 cpu1 waking 1 wakee=3 prio=120 target_cpu=1

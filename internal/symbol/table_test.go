@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// functionsOf makes functions as a symbol table gives them: what stands for rank, start and size.
+// madeSymbol is a function as a symbol table has it: rank, start and size.
 type madeSymbol struct {
 	name  string
 	rank  uint32

@@ -7,7 +7,7 @@ type NoteKind uint8
 
 const (
 	Lost        NoteKind = iota // events are missing
-	Late                        // an event stands behind later ones: from when it happened to where it stands
+	Late                        // an event comes after later ones: from when it happened to its place in the stream
 	NotRecorded                 // the time between two windows
 )
 
