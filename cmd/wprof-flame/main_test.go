@@ -124,7 +124,7 @@ func TestFoldedStacksOfFilesAndPipes(t *testing.T) {
 			continue // reads the file twice
 		}
 		if piped := run(t, stream, strings.Fields(c.args)...); !bytes.Equal(piped.Stdout, got.Stdout) || piped.Status != 0 {
-			t.Errorf("%q: status %d, and from a pipe it says %s", c.args, piped.Status, piped.Stdout)
+			t.Errorf("%q: status %d, and from a pipe it prints %s", c.args, piped.Status, piped.Stdout)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func lines(text string) (all []string) {
 	return all
 }
 
-func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
+func TestExitStatusDependsOnTheInput(t *testing.T) {
 	stream := undump(t, capture)
 	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=box", "host=other").Replace(capture)
 	for _, c := range []struct {
@@ -272,7 +272,7 @@ func TestSeveralOutputsOfOneRun(t *testing.T) {
 		if err != nil || alone.Status != 0 || len(text) == 0 {
 			t.Errorf("--%s: %d bytes, %v, alone status %d: %s", form, len(text), err, alone.Status, alone.Stderr)
 		}
-		if !bytes.Equal(text, alone.Stdout) && form != "html" && form != "pprof" { // these tell what else was kept apart
+		if !bytes.Equal(text, alone.Stdout) && form != "html" && form != "pprof" { // these also have what other outputs made the profile keep
 			t.Errorf("--%s differs beside the others", form)
 		}
 	}
@@ -286,16 +286,16 @@ func TestSeveralOutputsOfOneRun(t *testing.T) {
 	}
 }
 
-// A picture of a difference says in its title that it is one, and of what.
-func TestTitleOfADifferenceNamesTheOther(t *testing.T) {
+// The title of a picture of a difference says that it is one, and of which captures.
+func TestDifferenceTitleNamesBothCaptures(t *testing.T) {
 	file := written(t, undump(t, capture))
-	for _, c := range []struct{ args, title, told string }{
+	for _, c := range []struct{ args, title, caption string }{
 		{"--svg --diff " + file, "<title>Wall-clock time compared with x.wprof · busy-100 · box</title>", "compared with 10 ms from 2023-11-14 22:13:20 UTC of " + file},
 		{"--svg --on-cpu --start 5ms --diff-start 1ms --diff-end 5ms", "<title>On-CPU time compared with 1 ms to 5 ms of x.wprof · busy-100 · box</title>",
 			"compared with 4 ms from 2023-11-14 22:13:20 UTC of " + file},
 	} {
 		got := run(t, nil, append(strings.Fields(c.args), file)...)
-		if svg := string(got.Stdout); got.Status != 0 || !strings.Contains(svg, c.title) || !strings.Contains(svg, c.told+"</desc>") {
+		if svg := string(got.Stdout); got.Status != 0 || !strings.Contains(svg, c.title) || !strings.Contains(svg, c.caption+"</desc>") {
 			t.Errorf("%s: status %d %s, the head is %.600s", c.args, got.Status, got.Stderr, svg)
 		}
 	}

@@ -115,7 +115,7 @@ func TestReportReplacesFilesOfEarlierThreads(t *testing.T) {
 	}
 }
 
-func TestReportRefusesWhatItCannotWrite(t *testing.T) {
+func TestReportRejectsUnwritablePaths(t *testing.T) {
 	file := written(t, undump(t, capture))
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -144,7 +144,7 @@ func TestReportRefusesWhatItCannotWrite(t *testing.T) {
 	} {
 		got := run(t, nil, append(c.args, file)...)
 		if said := string(got.Stderr); got.Status != c.status || !strings.Contains(said, c.says) || strings.Count(said, "\n") != 1 {
-			t.Errorf("%q: status %d, want %d; it says %q, want one line with %q", c.args, got.Status, c.status, said, c.says)
+			t.Errorf("%q: status %d, want %d; it prints %q, want one line with %q", c.args, got.Status, c.status, said, c.says)
 		}
 	}
 	if left := filesBelow(t, dir); len(left) != 1 {

@@ -38,7 +38,7 @@ func (r reportPrefix) outputs() []output {
 	return []output{{form: formReport}, {formSVG, r.svg()}, {formFolded, r.folded()}, {formAnalysis, r.analysis()}}
 }
 
-// check refuses what names cannot begin with.
+// check rejects a prefix that file names cannot begin with.
 func (r reportPrefix) check() error {
 	switch _, base := filepath.Split(string(r)); base {
 	case "", ".", "..":
@@ -69,12 +69,12 @@ func (r reportPrefix) hasFolder() (bool, error) {
 	return true, nil
 }
 
-// isThreadFile returns a match for the file names that WriteThreads uses.
+// isThreadFile returns a match for the file names that writeThreadFiles uses.
 func isThreadFile() func(name string) bool {
 	return regexp.MustCompile(`^thread_[0-9]+_[-a-zA-Z0-9_+.]+(\.svg|\.folded|_analysis\.txt)$`).MatchString
 }
 
-// writeReport writes the outputs of a report. The summary comes last, when all files that it names are there.
+// writeReport writes the outputs of a report. The summary comes last, when all files that it lists exist.
 func (q *request) writeReport(inv *cli.Invocation, p *profile.Profile, outs outputs) error {
 	if err := q.writeForms(p, outs); err != nil {
 		return err

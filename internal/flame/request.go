@@ -12,7 +12,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// request is what the flags choose.
+// request is what the flags select.
 type request struct {
 	view     graph.View
 	text     folded.Text
@@ -25,7 +25,7 @@ type request struct {
 	ranged   bool   // the other one has a range of its own
 	other    string // the capture to compare with; "": the same one
 	input    filter.Options
-	base     filter.Options // what is taken of the other one
+	base     filter.Options // selection of the other one
 	filtered bool           // flags of the filter were given
 }
 
@@ -56,7 +56,7 @@ type output struct {
 const (
 	// maxBuckets bounds the number of files of --buckets.
 	maxBuckets = 10_000
-	// pageSlots is into how many parts of time a page is cut, between half of it and all of it.
+	// pageSlots is the maximum number of time slots of a page; it has at least half of that.
 	pageSlots   = 512
 	pageSlotMin = int64(time.Millisecond)
 )
@@ -131,7 +131,7 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		}
 		if out.form == formHTML || out.form == formSpeedscope {
 			if q.collect.Spread {
-				return cli.Usagef("--%s shows time in its order, and --spread thread does not keep that", out.form)
+				return cli.Usagef("--%s shows the order of time, which --spread thread does not keep", out.form)
 			}
 		}
 		for _, before := range q.outputs[:i] {
@@ -147,13 +147,13 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		q.outputs, unplaced = []output{{form: formFolded}}, formFolded
 	}
 	if unplaced == "" && inv.IsSet("output") {
-		return cli.Usagef("-o %s would stay empty: all that is written has a file of its own", inv.String("output"))
+		return cli.Usagef("-o %s would stay empty: every output has a file of its own", inv.String("output"))
 	}
 	if q.view.Mode == graph.Events && q.folder != "" {
 		return cli.Usagef("--event does not go with --per-thread")
 	}
 	if inv.IsSet("per-thread") && q.folder == "" {
-		return cli.Usagef("--per-thread names no folder")
+		return cli.Usagef("--per-thread needs a folder")
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (q *request) readReport(inv *cli.Invocation) (unplaced form, err error) {
 	return formReport, q.report.check()
 }
 
-// pathOf is where an output goes; "" for standard output.
+// pathOf returns the path of an output; "" for standard output.
 func (q *request) pathOf(inv *cli.Invocation, out output) string {
 	path := out.path
 	if path == "" {
@@ -239,9 +239,9 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	case q.view.Mode == graph.Events:
 		return cli.Usagef("--buckets does not go with --event")
 	case q.collect.Spread:
-		return cli.Usagef("--buckets shows time in its order, and --spread thread does not keep that")
+		return cli.Usagef("--buckets shows the order of time, which --spread thread does not keep")
 	case q.text.Unit == folded.Samples:
-		return cli.Usagef("--buckets does not go with --unit samples; what crosses from one into the next is split by time")
+		return cli.Usagef("--buckets does not go with --unit samples: intervals are split by time")
 	}
 	if q.outputs[0].path == "" {
 		q.outputs[0].path = inv.String("output")

@@ -7,10 +7,10 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// maxRole is the longest role, bytes: room for a file's other parts, and for a number that keeps it apart.
+// maxRole is the maximum length of a role in a file name, bytes; the rest of the name, with a number that makes it unique, must fit too.
 const maxRole = 32
 
-// Role is the same in a word that a file can have in its name: with everything but letters, digits, and "-_+." made "_".
+// roleInName returns a thread's role for a file name: everything but letters, digits and "-_+." becomes "_".
 func roleInName(p *profile.Profile, t *profile.Thread) string {
 	role := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_+.", r) {
@@ -24,7 +24,7 @@ func roleInName(p *profile.Profile, t *profile.Thread) string {
 	return role
 }
 
-// threadNames gives threads names for their files that no two of them share: a thread id may be used again within a window.
+// threadNames makes file names unique: a thread id may be reused within a window.
 type threadNames map[string]int
 
 func (n threadNames) name(tid int32, role string) string {

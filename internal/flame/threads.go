@@ -17,22 +17,22 @@ type Folder interface {
 	Create(name string) (File, error)
 }
 
-// File is one that appears complete or not at all.
+// File is a file that appears complete or not at all.
 type File interface {
 	io.Writer
 	Commit() error
 	Abort() // does nothing after Commit
 }
 
-// ThreadFile is what is written of each thread.
+// ThreadFile is a file that is written for each thread.
 type ThreadFile struct {
 	Suffix string // of its name: ".svg"
 	// Write gets a profile that has only one thread, and the view of the whole.
 	Write func(w io.Writer, p *profile.Profile, v graph.View) error
 }
 
-// WriteThreads writes files of each thread of a view, thread_TID_ROLE and a suffix, and, under the name table, a table of all
-// threads.
+// writeThreadFiles writes the files of each thread of a view, thread_TID_ROLE and a suffix, and a table of all threads to the
+// file called table.
 func writeThreadFiles(p *profile.Profile, in Folder, table string, v graph.View, files ...ThreadFile) error {
 	names := make(threadNames)
 	for i, t := range p.Threads {
@@ -51,10 +51,10 @@ func writeThreadFiles(p *profile.Profile, in Folder, table string, v graph.View,
 	return writeFile(in, table, func(w io.Writer) error { return analysis.WriteThreads(w, p, v) })
 }
 
-// folderPrefix is what the folder of a report's threads has before the report's name.
+// folderPrefix comes before the report's name in the name of its folder.
 const folderPrefix = "multithread_"
 
-// ThreadTable is the name of the table of all threads in a folder: that of the folder, without what a report puts before it.
+// ThreadTable returns the file name of the table of all threads in a folder, made of the folder's name without folderPrefix.
 func ThreadTable(dir string) string {
 	return strings.TrimPrefix(filepath.Base(filepath.Clean(dir)), folderPrefix) + "_thread_analysis.txt"
 }

@@ -39,7 +39,7 @@ func (f *shelved) Commit() error {
 
 func (f *shelved) Abort() {}
 
-func TestEachThreadHasItsOwnFiles(t *testing.T) {
+func TestThreadsHaveTheirOwnFiles(t *testing.T) {
 	p := flametest.Analysed()
 	again := *p.Threads[1] // the same thread id, used again
 	p.Threads = append(p.Threads, &again)
@@ -58,7 +58,7 @@ func TestEachThreadHasItsOwnFiles(t *testing.T) {
 	}
 	in = &shelf{files: make(map[string]string), failing: "thread_10_main_analysis.txt"}
 	if err := writeThreadFiles(p, in, "x", graph.View{}, ThreadFile{Suffix: "_analysis.txt", Write: analysis.Write}); err == nil || err.Error() != "no space" {
-		t.Errorf("a full disk is told as %v", err)
+		t.Errorf("a full disk is reported as %v", err)
 	}
 }
 

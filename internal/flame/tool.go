@@ -59,14 +59,14 @@ func Run(inv *cli.Invocation) error {
 
 const restShown = "the output shows all the rest"
 
-// selection is what is taken of a capture.
+// selection is what is read of a capture.
 type selection struct {
 	filter.Options
 	filtered bool // something may be left out
 	words    filter.Messages
 }
 
-// own is what is taken of the input.
+// own returns the selection of the input.
 func (q *request) own() selection {
 	words := filter.Messages{Start: "--start", End: "--end", Rest: restShown}
 	if !q.diff { // which fails if nothing is left
@@ -75,13 +75,13 @@ func (q *request) own() selection {
 	return selection{q.input, q.filtered, words}
 }
 
-// compared is what is taken of the capture that the input is compared with.
+// compared returns the selection of the capture that the input is compared with.
 func (q *request) compared() selection {
 	return selection{q.base, q.filtered || q.ranged, filter.Messages{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
 }
 
-// read collects a profile. verdict is an error of the input with which the output is nevertheless whole up to there, and
-// has its exit status.
+// read collects a profile. verdict is an error of the input after which the profile is still complete up to there; the
+// tool exits with its status.
 func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *profile.Profile, verdict, err error) {
 	if of.filtered {
 		part, err := filter.NewFilteredReader(inv, in.In, in.Name, of.Options, of.words)
@@ -98,10 +98,10 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	p, err = profile.Collect(r, q.collect)
 	name := in.Name
 	if n := p.About.Folded; n > 0 {
-		inv.Warnf("%s: %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), profile.MoreThreads)
+		inv.Warnf("%s: the %s ended threads with the least time were added up by name, or as %s", name, cli.Grouped(uint64(n)), profile.MoreThreads)
 	}
 	if n := p.About.Unnamed; n > 0 {
-		inv.Warnf("%s: there are too many different names of threads; what threads did under %s of them is shown as %s", name, cli.Grouped(n), profile.MoreThreads)
+		inv.Warnf("%s: too many different thread names; what threads did under %s of them is shown as %s", name, cli.Grouped(n), profile.MoreThreads)
 	}
 	for _, event := range p.About.NotSeen {
 		others := "there are no others either"
@@ -123,7 +123,7 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	return p, in.Outcome(done, err), nil
 }
 
-// openOther opens what the input is compared with; nil without --diff.
+// openOther opens the capture that the input is compared with; nil without --diff.
 func (q *request) openOther(inv *cli.Invocation, in *cli.Capture) (*cli.Capture, error) {
 	if !q.diff {
 		return nil, nil

@@ -36,7 +36,7 @@ func (q *request) create(inv *cli.Invocation) (outputs, error) {
 		if path == "" {
 			path = inv.String("output")
 		}
-		// Pictures are text, but not for people.
+		// Pictures are text, but not for a terminal.
 		isText := out.form == formFolded || out.form == formAnalysis || out.form == formReport
 		o, err := inv.CreateOutput(path, !isText)
 		if err != nil {
@@ -90,7 +90,7 @@ func (q *request) write(inv *cli.Invocation, p *profile.Profile, outs outputs) e
 	return q.writePictures(inv, p, outs)
 }
 
-// writeForms writes the outputs that are neither pictures nor the summary of a report.
+// writeForms writes the outputs other than pictures and a report's summary.
 func (q *request) writeForms(p *profile.Profile, outs outputs) error {
 	for i, out := range q.outputs {
 		if out.form == formSVG || out.form == formReport {
@@ -140,7 +140,7 @@ func (q *request) draws() bool {
 // writeGraph writes a graph to the outputs that are pictures, and a difference as folded stacks to the others.
 func (q *request) writeGraph(inv *cli.Invocation, g *graph.Graph, pic svg.Picture, outs outputs) error {
 	if g.Left > 0 {
-		inv.Warnf("%s of the shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.Left), profile.MoreStacks)
+		inv.Warnf("the %s shortest times did not fit into the graph; they are shown as %s", cli.Grouped(g.Left), profile.MoreStacks)
 	}
 	for i, out := range q.outputs {
 		var err error
@@ -181,14 +181,14 @@ func (q *request) writeForm(w io.Writer, f form, p *profile.Profile) error {
 	return folded.Write(w, p, q.view, q.text)
 }
 
-// picture is what stands around a graph of a view.
+// picture returns the title and layout of a view's picture.
 func (q *request) picture(p *profile.Profile, v graph.View) svg.Picture {
 	title, subtitle := graph.Caption(p, v)
 	return svg.Picture{Title: title, Subtitle: subtitle, IsEvents: v.Mode == graph.Events, IsCount: p.About.IsCount}
 }
 
-// pictureOfBoth is what stands around the difference to another profile. The title says that it is one, and the other's name
-// first: a long title loses its end.
+// pictureOfBoth returns the title and layout of the difference to another profile. That it is one comes
+// first in the title, because a long title loses its end.
 func (q *request) pictureOfBoth(p, base *profile.Profile, name string) svg.Picture {
 	pic := q.picture(p, q.view)
 	other := filepath.Base(name)
@@ -200,7 +200,7 @@ func (q *request) pictureOfBoth(p, base *profile.Profile, name string) svg.Pictu
 	return pic
 }
 
-// threadFiles are what is written of each thread.
+// threadFiles returns the files that are written for each thread.
 func (q *request) threadFiles() []ThreadFile {
 	return []ThreadFile{
 		{Suffix: ".svg", Write: func(w io.Writer, p *profile.Profile, v graph.View) error {
@@ -211,7 +211,7 @@ func (q *request) threadFiles() []ThreadFile {
 	}
 }
 
-// threadFolder is where the files of each thread go.
+// threadFolder is the Folder of the files of each thread.
 type threadFolder struct{ *cli.Folder }
 
 func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create(name) }
@@ -242,10 +242,10 @@ func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, 
 }
 
 func nothingLeft(action, bounds string) error {
-	return cli.Failf("%s: nothing of it is left to compare; choose processes by name (-n) where their ids differ, and a range (%s) that lies within its window", action, bounds)
+	return cli.Failf("%s: nothing is left of it to compare; choose processes by name (-n) where their ids differ, and a range (%s) that lies within its window", action, bounds)
 }
 
-// scale is how long one profile took for each second of another one.
+// scale returns the length of p's window divided by that of base.
 func scale(p, base *profile.Profile) float64 {
 	if p.About.Window == 0 || base.About.Window == 0 {
 		return 1
@@ -253,7 +253,7 @@ func scale(p, base *profile.Profile) float64 {
 	return float64(p.About.Window) / float64(base.About.Window)
 }
 
-// writeBuckets writes a file of folded stacks for each slot of time in which there is something.
+// writeBuckets writes a file of folded stacks for each slot of time that is not empty.
 func (q *request) writeBuckets(inv *cli.Invocation, p *profile.Profile) error {
 	path := q.outputs[0].path
 	ext := filepath.Ext(path)

@@ -290,7 +290,7 @@ func TestPageTellsWhatAddsUp(t *testing.T) {
 	t.Parallel()
 	pg := open(t, notes())
 	pg.Eval("wprof.search('read')", nil)
-	shown := pg.Text("wprof.telling.lines({node: wprof.flame.graph.path(wprof.flame.rows.flat().find((b) => wprof.flame.text(b) === 'main').node).at(-1), count: 1}).join('; ')")
+	shown := pg.Text("wprof.boxText.lines({node: wprof.flame.graph.path(wprof.flame.rows.flat().find((b) => wprof.flame.text(b) === 'main').node).at(-1), count: 1}).join('; ')")
 	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 times off the CPU"; !strings.HasSuffix(shown, want) {
 		t.Errorf("the page shows %q, want it to end in %q", shown, want)
 	}

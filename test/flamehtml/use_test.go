@@ -265,7 +265,7 @@ func TestPageChoosesThreads(t *testing.T) {
 	pg.Key("Control+a")
 	settle(pg)
 	compare(t, "both worker-3", shownRows(pg, true), rowsOf(graph.Of(p, only(1003, 1103)), true))
-	if got := text(pg, "#threads .told"); got != "2 of 20 threads, 2 chosen" {
+	if got := text(pg, "#threads .counts"); got != "2 of 20 threads, 2 chosen" {
 		t.Errorf("the list says %q", got)
 	}
 	pg.Key("t")

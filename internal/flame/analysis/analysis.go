@@ -11,14 +11,14 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// topStacks and topWaits are how many stacks an analysis tells of threads that were blocked, and that waited for work.
+// topStacks and topWaits are how many stacks an analysis lists: of threads that were blocked, and that waited for work.
 const (
 	topStacks = 10
 	topWaits  = 3
 )
 
-// WriteAnalysis tells in words and figures where the time of the threads went that a view has ([View].Only, From and To;
-// the rest of it does not matter): on the CPU, off it by reason, waiting for a CPU and for work; how much of the window that
+// Write describes in words and figures where the time of a view's threads went ([graph.View].Only, From and To;
+// other fields are ignored): on the CPU, off it by reason, waiting for a CPU and for work; how much of the window that
 // covers and what this means; where the threads were blocked longest; and what the recording itself cost.
 // Lines of the form "key: value" are for grep(1); a key stays as it is from version to version. Times are seconds.
 func Write(w io.Writer, p *profile.Profile, v graph.View) error {
@@ -35,7 +35,7 @@ func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	return out.Flush()
 }
 
-// writeSubject says what the analysis is of.
+// writeSubject writes which threads the analysis covers.
 func writeSubject(w io.Writer, p *profile.Profile, v *graph.View, b *breakdown, window int64) {
 	fmt.Fprintf(w, "Wall-clock analysis\n\n")
 	line(w, "of", subjectOf(p, v))
@@ -43,7 +43,7 @@ func writeSubject(w io.Writer, p *profile.Profile, v *graph.View, b *breakdown, 
 	writeAbout(w, p, window)
 }
 
-// writeAbout says what recording it is of.
+// writeAbout describes the recording.
 func writeAbout(w io.Writer, p *profile.Profile, window int64) {
 	a := &p.About
 	line(w, "host", listed(a.Host, a.Kernel))
@@ -61,9 +61,9 @@ func writeAbout(w io.Writer, p *profile.Profile, window int64) {
 	}
 	switch {
 	case a.Lost > 0:
-		line(w, "lost", fmt.Sprintf("%d events: what they would have told is unknown", a.Lost))
+		line(w, "lost", fmt.Sprintf("%d events; what they would have shown is unknown", a.Lost))
 	case a.IsLossy:
-		line(w, "lost", "events, not known how many: what they would have told is unknown")
+		line(w, "lost", "an unknown number of events; what they would have shown is unknown")
 	default:
 		line(w, "lost", "nothing")
 	}
@@ -72,7 +72,7 @@ func writeAbout(w io.Writer, p *profile.Profile, window int64) {
 	}
 }
 
-// subject names the threads that a view tells of.
+// subjectOf names the threads of a view.
 func subjectOf(p *profile.Profile, v *graph.View) string {
 	var first *profile.Thread
 	threads := 0
@@ -99,7 +99,7 @@ func subjectOf(p *profile.Profile, v *graph.View) string {
 	return fmt.Sprintf("thread %s (tid %d) of %s", l.Comm, first.TID, process)
 }
 
-// writeShares is the table of what the time is made of.
+// writeShares writes the table of times by what the threads did.
 func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 	fmt.Fprintf(w, "\n%-23s%14s  %11s  %9s  %s\n", "", "time", "of lifetime", "of window", "count")
 	row := func(key string, s share, unit string) {
@@ -131,17 +131,17 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 	row("total", share{ns: b.total()}, "")
 }
 
-// writeNotSampled says what to do where time on the CPU has no place in the code.
+// writeNotSampled writes what to do about time on the CPU without samples.
 func (b *breakdown) writeNotSampled(w io.Writer) {
 	if b.notSampled.ns == 0 {
 		return
 	}
 	fmt.Fprintln(w)
-	wrapped(w, "", fmt.Sprintf("%.1f%% of the time on the CPU has no sample, so nothing tells where in the code it was: sample more often "+
+	wrapped(w, "", fmt.Sprintf("%.1f%% of the time on the CPU has no sample, so where in the code it was spent is unknown: sample more often "+
 		"(wprof-wallclock -f, wprof-record -Stimer) or record for longer.", 100*part(b.notSampled.ns, b.onCPU.ns)))
 }
 
-// howOften is how often something was: 3 times, once.
+// howOften formats a count: 3 times, once.
 func howOften(n uint64, unit string) string {
 	switch {
 	case n != 1:
@@ -152,7 +152,7 @@ func howOften(n uint64, unit string) string {
 	return "1 " + strings.TrimSuffix(unit, "s")
 }
 
-// explainCoverage tells how much of the window the threads were at work, and what this means.
+// explainCoverage writes the coverage, its interpretation, and how it is calculated.
 func (b *breakdown) explainCoverage(w io.Writer, window int64, a *profile.About) {
 	fmt.Fprintln(w)
 	b.writeReading(w, window, a)
@@ -161,19 +161,19 @@ func (b *breakdown) explainCoverage(w io.Writer, window int64, a *profile.About)
 		"that were left out as too short are not in it: with them every thread's time adds up to its lifetime, whatever it did.")
 }
 
-// WriteCoverage writes how much of the window the threads of a view were at work, and what that means.
+// WriteCoverage writes the coverage of a view's threads and its interpretation.
 func WriteCoverage(w io.Writer, p *profile.Profile, v graph.View) {
 	b := breakDown(p, &v)
 	b.writeReading(w, windowOf(p, &v), &p.About)
 }
 
-// writeReading says how much of the window was at work, and what that means.
+// writeReading writes the coverage and its interpretation.
 func (b *breakdown) writeReading(w io.Writer, window int64, a *profile.About) {
 	line(w, "coverage", fmt.Sprintf("%.1f%% of the window", 100*b.coverage(window)))
 	line(w, "reading", b.reading(window, a))
 }
 
-// writeCost tells what the recording itself cost.
+// writeCost writes what the recording itself cost.
 func writeCost(w io.Writer, p *profile.Profile) {
 	c := &p.About.Recorder
 	fmt.Fprint(w, "\nCost of the recording\n\n")
@@ -184,16 +184,16 @@ func writeCost(w io.Writer, p *profile.Profile) {
 	line(w, "recorder CPU", cpu)
 	line(w, "recorder memory", fmt.Sprintf("%.1f MiB at its peak", float64(c.Memory)/(1<<20)))
 	fmt.Fprintln(w)
-	wrapped(w, "", "The recorder's CPU time includes its start, and putting events in order and naming functions after the window. What its "+
-		"programs in the kernel take, about a microsecond a switch and a few a stack, is part of the recorded threads' own time.")
+	wrapped(w, "", "The recorder's CPU time includes its start, and sorting events and looking up function names after the window. The time of its "+
+		"kernel programs, about a microsecond a switch and a few a stack, is part of the recorded threads' own time.")
 }
 
-// line is a "key: value" line; a value that is longer goes on below.
+// line writes a "key: value" line; a long value continues on the next lines.
 func line(w io.Writer, key, value string) {
 	wrapped(w, fmt.Sprintf("%-23s", key+":"), value)
 }
 
-// wrapped writes words in lines of 80 columns, behind a head that is left blank from the second line on.
+// wrapped writes text in lines of 80 columns after a head; further lines are indented by its width.
 func wrapped(w io.Writer, head, text string) {
 	const columns = 80
 	at := head
@@ -220,8 +220,8 @@ func listed(a, b string) string {
 	return a + ", " + b
 }
 
-// seconds is a time to the microsecond.
+// seconds formats a time to the microsecond.
 func seconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns)/1e9) }
 
-// shortDuration is a threshold as people write it.
+// shortDuration formats a threshold, such as 1ms.
 func shortDuration(ns int64) string { return time.Duration(ns).String() }

@@ -38,22 +38,22 @@ func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "off-CPU: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
 		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
 		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window",
-		"reading: normal: most of the window is told", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
+		"reading: normal: most of the window is covered", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
 }
 
-func TestAnalysisOfAnotherThreadTellsItsLifetime(t *testing.T) {
+func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), onlyThread(11))
 	flametest.Says(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
 		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window")
 	if !strings.Contains(text, "short-lived") {
-		t.Errorf("a thread that lived for less than half of the window is not said to:\n%s", text)
+		t.Errorf("a thread that lived for less than half of the window is not reported as short-lived:\n%s", text)
 	}
 }
 
-func TestAnalysisReadsItsCoverage(t *testing.T) {
+func TestAnalysisInterpretsCoverage(t *testing.T) {
 	p := flametest.Analysed()
 	flametest.Says(t, analysisOf(t, p, graph.View{}), "threads: 2", "coverage: 100.0% of the window",
-		"reading: normal: most of the window is told, 70% of it blocked", " (mostly disk wait)")
+		"reading: normal: most of the window is covered, 70% of it blocked", " (mostly disk wait)")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
 	if text := analysisOf(t, p, graph.View{}); !strings.Contains(text, "several threads: their time on the CPU") {
@@ -70,7 +70,7 @@ func TestAnalysisReadsItsCoverage(t *testing.T) {
 	flametest.Says(t, analysisOf(t, p, onlyThread(12)), "of: nothing: no thread of the capture was chosen", "threads: 0")
 }
 
-// reads checks the reading of a profile, whose lines are joined.
+// reads checks the reading of a profile, with its lines joined.
 func reads(t *testing.T, p *profile.Profile, want string) {
 	t.Helper()
 	text := analysisOf(t, p, graph.View{})
@@ -81,11 +81,11 @@ func reads(t *testing.T, p *profile.Profile, want string) {
 	}
 }
 
-func TestReadingSaysWhatWasMostOfTheTime(t *testing.T) {
+func TestReadingNamesTheLargestPart(t *testing.T) {
 	b := flametest.New()
 	in := b.Calls("main", "read", "k_read")
 	b.Thread(10, 10, "app", flametest.Cell(profile.ClassBlocked, format.StateInterruptible, in, 1e9, 1))
-	reads(t, b.Profile, "normal: most of the window is told, 100% of it blocked (sleep)")
+	reads(t, b.Profile, "normal: most of the window is covered, 100% of it blocked (sleep)")
 	b.Thread(10, 11, "hand", flametest.Cell(profile.ClassOnCPU, 0, in, 6e6, 1))
 	reads(t, b.Profile, "several threads: their time on the CPU, blocked and waiting for a CPU adds up to 1.006 times the window, "+
 		"99% of it off the CPU (sleep); look at each by itself")
@@ -98,34 +98,34 @@ func TestReadingSaysWhatWasMostOfTheTime(t *testing.T) {
 	b = flametest.New()
 	in = b.Calls("main")
 	b.Thread(10, 10, "app", flametest.Cell(profile.ClassOnCPU, 0, in, 9e8, 30), flametest.Cell(profile.ClassPreempted, 0, in, 1e8, 1))
-	reads(t, b.Profile, "normal: most of the window is told, 90% of it on the CPU")
+	reads(t, b.Profile, "normal: most of the window is covered, 90% of it on the CPU")
 	b.Threads[0].Cells[0].Ns, b.Threads[0].Cells[1].Ns = 2e8, 8e8
-	reads(t, b.Profile, "normal: most of the window is told, 80% of it waiting for a CPU")
+	reads(t, b.Profile, "normal: most of the window is covered, 80% of it waiting for a CPU")
 }
 
-func TestReadingOfTheUnknownKnowsWhetherEventsWereLost(t *testing.T) {
+func TestReadingOfUnknownTimeDependsOnLoss(t *testing.T) {
 	b := flametest.New()
 	b.Thread(10, 10, "app", flametest.Cell(profile.ClassUnknown, 0, 0, 1e9, 1))
-	reads(t, b.Profile, "mostly unknown: what these threads did is not told by the capture, although no events were lost; they are filtered "+
-		"out, or the kernel did not tell them")
+	reads(t, b.Profile, "mostly unknown: the capture does not show what these threads did, although no events were lost; they are filtered "+
+		"out, or the kernel did not report them")
 	b.About.IsLossy = true
 	reads(t, b.Profile, "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters")
 }
 
-func TestAnalysisTellsWhatHasNoSample(t *testing.T) {
+func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 	text := analysisOf(t, flametest.Box().Profile, graph.View{}) // 1 ms of 351
-	flametest.Says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so nothing tells where in the code it",
+	flametest.Says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so where in the code it",
 		" disk wait: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
 	p := flametest.Analysed()
 	p.Threads[0].Cells[0].Count, p.Threads[0].Cells[1].Count = 1, 1
 	text = analysisOf(t, p, onlyThread(10))
 	flametest.Says(t, text, "on-CPU: 2.000000 s 20.0% 20.0% 1 sample", " sleep: 3.000000 s 30.0% 30.0% once")
 	if strings.Contains(text, "not sampled") || strings.Contains(text, "no sample") {
-		t.Errorf("time with samples is told as without:\n%s", text)
+		t.Errorf("time with samples is reported as without:\n%s", text)
 	}
 }
 
-func TestLockWaitedForAllTheTimeIsNamed(t *testing.T) {
+func TestAnalysisNamesALockWaitedForAllTheTime(t *testing.T) {
 	const idle = "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
 		"at who should have sent the work"
 	for _, c := range []struct{ inner, call, lock string }{
@@ -156,7 +156,7 @@ func TestLockWaitedForAllTheTimeIsNamed(t *testing.T) {
 	}
 }
 
-func TestVeryShortWindowHasNoShareOfTheRecorder(t *testing.T) {
+func TestVeryShortWindowHasNoRecorderShare(t *testing.T) {
 	p := flametest.Analysed()
 	p.About.Window = 3e6
 	flametest.Says(t, analysisOf(t, p, graph.View{}), "recorder CPU: 0.300000 s")
@@ -170,7 +170,7 @@ func TestAnalysisRanksBlockingStacks(t *testing.T) {
 		"Top 1 waits for work of 1, innermost function first")
 }
 
-func TestAnalysisOfSlotsTellsTheirTimeOnly(t *testing.T) {
+func TestAnalysisOfSlotsCoversTheirTimeOnly(t *testing.T) {
 	p := flametest.Analysed()
 	p.Slot, p.Slots = 1e9, 10
 	p.Threads[0].Cells[0].Slots = []profile.SlotTime{{Slot: 2, Ns: 5e8}, {Slot: 7, Ns: 15e8}}
@@ -186,7 +186,7 @@ func TestThreadTableSumsUpItsRows(t *testing.T) {
 		" 11 kworker/0:1 <x> 4.000 0.000 4.000 0.000 0.000 40.0%", " all 14.000 2.000 7.000 1.000 3.000 100.0%")
 }
 
-func TestTableOfSeveralProcessesNamesThem(t *testing.T) {
+func TestThreadTableNamesSeveralProcesses(t *testing.T) {
 	p := flametest.Analysed()
 	p.Threads[1].TID, p.Threads[1].PID = 20, 20
 	p.Labels[2].Process = "other"

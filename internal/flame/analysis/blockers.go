@@ -18,21 +18,21 @@ const maxFrames = 32
 type blocker struct {
 	reason string
 	frames []*graph.Step  // outermost first
-	stack  profile.NodeID // one that reads so
+	stack  profile.NodeID // one with these frames
 	share
 }
 
-// blockerKey is what time is summed up by before stacks are put into words: places in the code may differ that the words
-// do not tell apart.
+// blockerKey is what time is summed by before stacks are written as text: different places in the code may have
+// the same text.
 type blockerKey struct {
 	stack  profile.NodeID
 	reason string
 }
 
-// blockers are the stacks of one class, the longest time first.
+// blockersOf returns the stacks of one class, the longest time first.
 func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*blocker {
 	sums := make(map[blockerKey]*share)
-	var order []blockerKey // what comes first stays first among equals
+	var order []blockerKey // keeps the sort stable
 	for _, t := range p.Threads {
 		if v.Only != nil && !v.Only(t) {
 			continue
@@ -54,7 +54,7 @@ func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*block
 	return merged(p, order, sums)
 }
 
-// named puts stacks into words and merges those that are the same then.
+// merged resolves stacks to names and merges those with the same names.
 func merged(p *profile.Profile, order []blockerKey, sums map[blockerKey]*share) []*blocker {
 	g := graph.NewBuilder(graph.View{}, p)
 	same := make(map[string]*blocker)
@@ -92,12 +92,12 @@ func writeTop(w io.Writer, p *profile.Profile, title string, class profile.Class
 	for _, b := range all {
 		total += b.ns
 	}
-	told := min(top, len(all))
-	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", told, len(all))
+	shown := min(top, len(all))
+	fmt.Fprintf(w, "\n"+title+" of %d, innermost function first\n", shown, len(all))
 	if class == profile.ClassIdle {
-		writeLocks(w, p, all[:told])
+		writeLocks(w, p, all[:shown])
 	}
-	for i, b := range all[:told] {
+	for i, b := range all[:shown] {
 		fmt.Fprintf(w, "\n%2d. %s, %.1f%%: %s", i+1, seconds(b.ns), 100*part(b.ns, total), b.reason)
 		switch {
 		case b.count == 1:
@@ -123,7 +123,7 @@ func (b *blocker) writeFrames(w io.Writer) {
 	}
 }
 
-// textOf is a frame's name, with the kernel's functions marked as in folded stacks.
+// textOf returns a frame's name, with the kernel's functions marked as in folded stacks.
 func textOf(s *graph.Step) string {
 	if s.Kind == graph.KindKernel {
 		return s.Name + "_[k]"

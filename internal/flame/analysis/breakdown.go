@@ -13,19 +13,19 @@ type breakdown struct {
 	threads    int
 	lifetime   int64 // ns in the window, of all of them together
 	onCPU      share
-	notSampled share         // of it, what no sample tells the place of
-	off        []reasonShare // at work, the longest first: what is neither a delay nor a wait for work
+	notSampled share         // of it, without samples
+	off        []reasonShare // blocked, except waits for work; the longest first
 	runnable   share
 	preempt    share
 	idle       share
 	unknown    share
-	futex      int64  // ns of idle that is for a futex
-	locked     int64  // of it, what is in a function that waits for a lock
+	futex      int64  // ns of idle in futex waits
+	locked     int64  // ns of those in a function that waits for a lock
 	lock       string // one such function
 	leftOut    int64  // ns of times off the CPU that Options.MinBlock left out
 }
 
-// share is a time and how often it was.
+// share is a time, ns, and a count.
 type share struct {
 	ns    int64
 	count uint64
@@ -42,7 +42,7 @@ func (s *share) add(w graph.Weight) {
 	s.count += w.Count
 }
 
-// breakDown sums up the threads that a view tells of.
+// breakDown sums up the threads of a view.
 func breakDown(p *profile.Profile, v *graph.View) breakdown {
 	var b breakdown
 	for _, t := range p.Threads {
@@ -55,12 +55,12 @@ func breakDown(p *profile.Profile, v *graph.View) breakdown {
 }
 
 func (b *breakdown) add(p *profile.Profile, t *profile.Thread, v *graph.View) {
-	told := int64(0)
+	shown := int64(0)
 	for i := range t.Cells {
 		c := &t.Cells[i]
 		w := v.Weight(c)
 		b.in(c).add(w)
-		told += w.Ns()
+		shown += w.Ns()
 		switch {
 		case c.Class == profile.ClassOnCPU && p.IsNotSampled(c.Stack):
 			b.notSampled.add(w)
@@ -69,15 +69,15 @@ func (b *breakdown) add(p *profile.Profile, t *profile.Thread, v *graph.View) {
 		}
 	}
 	b.threads++
-	if v.To > 0 { // how long a thread lived in a part of the window is known by what it did there only
-		b.lifetime += told
+	if v.To > 0 { // the lifetime within part of the window is known only as the sum of times there
+		b.lifetime += shown
 		return
 	}
 	b.lifetime += t.Lifetime
-	b.leftOut += max(0, t.Lifetime-told)
+	b.leftOut += max(0, t.Lifetime-shown)
 }
 
-// in is the share that a cell's time belongs to.
+// in returns the share that a cell's time belongs to.
 func (b *breakdown) in(c *profile.Cell) *share {
 	switch c.Class {
 	case profile.ClassUnknown:
@@ -100,7 +100,7 @@ func (b *breakdown) in(c *profile.Cell) *share {
 	return &b.off[i].share
 }
 
-// blocked is the time off the CPU at work, for all reasons.
+// blocked returns the blocked time without waits for work, for all reasons.
 func (b *breakdown) blocked() share {
 	var all share
 	for _, r := range b.off {
@@ -110,24 +110,24 @@ func (b *breakdown) blocked() share {
 	return all
 }
 
-// delay is the time in which threads could have run and did not.
+// delay returns the time in which threads were runnable but not running.
 func (b *breakdown) delay() share {
 	return share{ns: b.runnable.ns + b.preempt.ns, count: b.runnable.count + b.preempt.count}
 }
 
-// total is the lifetime again, by what it is made of.
+// total returns the sum of all parts: the lifetime.
 func (b *breakdown) total() int64 {
 	return b.onCPU.ns + b.blocked().ns + b.delay().ns + b.idle.ns + b.unknown.ns + b.leftOut
 }
 
-// covered is the time at work, which coverage compares with the window. All of a thread's time adds up to its lifetime, so
-// the whole of it would tell nothing: waits for work do not count, nor does what is not known or was left out.
+// covered returns the time at work, which coverage compares with the window. Waits for work, unknown time and time that was
+// left out do not count: with them every thread's time adds up to its lifetime.
 func (b *breakdown) covered() int64 { return b.onCPU.ns + b.blocked().ns + b.delay().ns }
 
-// coverage is the share of a window that its threads were at work, 1 for as long as one thread at work all the time.
+// coverage returns the time at work as a share of the window: 1 for one thread that is at work all the time.
 func (b *breakdown) coverage(window int64) float64 { return part(b.covered(), window) }
 
-// part is a share of a whole; 0 of nothing.
+// part returns ns as a share of a whole; 0 if that is 0.
 func part(ns, of int64) float64 {
 	if of <= 0 {
 		return 0
@@ -135,7 +135,7 @@ func part(ns, of int64) float64 {
 	return float64(ns) / float64(of)
 }
 
-// window is how long what a view tells of was recorded, ns.
+// windowOf returns the length of the recorded time that a view covers, ns.
 func windowOf(p *profile.Profile, v *graph.View) int64 {
 	if v.To > 0 {
 		return min(int64(v.To-v.From)*p.Slot, p.About.Window)

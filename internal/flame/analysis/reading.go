@@ -10,30 +10,30 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// reading says what a coverage means, and what to do about it.
+// reading interprets the coverage and suggests what to do.
 func (b *breakdown) reading(window int64, a *profile.About) string {
 	switch c := b.coverage(window); {
 	case c > 1.0005:
 		return fmt.Sprintf("several threads: their time on the CPU, blocked and waiting for a CPU adds up to %s times the window, %.0f%% of it "+
 			"off the CPU%s; look at each by itself", times(c), 100*part(b.covered()-b.onCPU.ns, b.covered()), b.mostReason())
 	case c >= 0.5:
-		return "normal: most of the window is told" + b.most()
+		return "normal: most of the window is covered" + b.most()
 	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:
 		return fmt.Sprintf("mostly left out: times off the CPU below %s make up %s; record with a lower minimum to see them",
 			shortDuration(a.MinBlock), seconds(b.leftOut))
 	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns && a.IsLossy:
 		return "mostly unknown: events were lost or filtered out; record again with larger rings or fewer filters"
 	case b.unknown.ns > b.covered() && b.unknown.ns >= b.idle.ns:
-		return "mostly unknown: what these threads did is not told by the capture, although no events were lost; they are filtered out, " +
-			"or the kernel did not tell them"
+		return "mostly unknown: the capture does not show what these threads did, although no events were lost; they are filtered out, " +
+			"or the kernel did not report them"
 	case b.lifetime < window/2:
 		return "short-lived: the threads were there for less than half of the window; start the recording with the command, or record for a shorter time"
 	}
 	return "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
-		"at who should have sent the work" + b.mayBeLock()
+		"at what should have sent the work" + b.mayBeLock()
 }
 
-// times is a multiple in as many digits as tell it from 1.
+// times formats a multiple with enough digits to differ from 1.
 func times(c float64) string {
 	if c < 1.95 {
 		return fmt.Sprintf("%.*f", max(1, int(math.Ceil(-math.Log10(c-1)))), c)
@@ -41,7 +41,7 @@ func times(c float64) string {
 	return fmt.Sprintf("%.1f", c)
 }
 
-// most names what makes up most of the time at work, if one thing does.
+// most names what makes up most of the time at work; "" if nothing does.
 func (b *breakdown) most() string {
 	half := b.covered() / 2
 	switch {
@@ -55,7 +55,7 @@ func (b *breakdown) most() string {
 	return ""
 }
 
-// mostReason is why threads were blocked, if that is one thing for most of the time, and most of the time at work.
+// mostReason names the reason for most of the blocked time, if there is one and threads were blocked for most of the time at work.
 func (b *breakdown) mostReason() string {
 	blocked := b.blocked().ns
 	switch {
@@ -67,7 +67,7 @@ func (b *breakdown) mostReason() string {
 	return " (mostly " + b.off[0].reason + ")"
 }
 
-// mayBeLock warns where what counts as waiting for work may be a wait for a lock: a futex tells no lock from a queue.
+// mayBeLock warns if waits for work may be waits for a lock: futex waits for a lock and for a queue look the same.
 func (b *breakdown) mayBeLock() string {
 	switch half := b.idle.ns / 2; {
 	case b.locked > half:
@@ -79,7 +79,7 @@ func (b *breakdown) mayBeLock() string {
 	return ""
 }
 
-// addIdle notes what a wait for work may be a wait for.
+// addIdle adds a wait for work to the futex and lock times.
 func (b *breakdown) addIdle(p *profile.Profile, stack profile.NodeID, ns int64) {
 	if !isFutex(p, stack) {
 		return
@@ -91,7 +91,7 @@ func (b *breakdown) addIdle(p *profile.Profile, stack profile.NodeID, ns int64) 
 	}
 }
 
-// writeLocks says above a list of waits for work that some of them may be for locks.
+// writeLocks writes a warning above a list of waits for work if some of them may be for locks.
 func writeLocks(w io.Writer, p *profile.Profile, waits []*blocker) {
 	futex := false
 	var locks []string
@@ -104,7 +104,7 @@ func writeLocks(w io.Writer, p *profile.Profile, waits []*blocker) {
 	if !futex {
 		return
 	}
-	text := "A lock that a thread waits for nearly all the time counts as a wait for work, because a futex tells no lock from a queue: look at the stacks"
+	text := "A lock that a thread waits for nearly all the time counts as a wait for work, because futex waits for a lock and for a queue look the same: look at the stacks"
 	if len(locks) > 0 {
 		text += ", in which there is " + strings.Join(locks, " and ")
 	}
@@ -116,7 +116,7 @@ func isFutex(p *profile.Profile, stack profile.NodeID) bool {
 	return strings.HasPrefix(p.Waits[stack], "futex")
 }
 
-// lockIn is the function of the C library by which a stack waits for a lock or a semaphore, the outermost one; "" if there is
+// lockIn returns the outermost function of the C library that waits for a lock or a semaphore in a stack; "" if there is
 // none.
 func lockIn(p *profile.Profile, stack profile.NodeID) (name string) {
 	for id := stack; id != 0; id = p.Nodes[id].Parent {
@@ -129,8 +129,8 @@ func lockIn(p *profile.Profile, stack profile.NodeID) (name string) {
 	return name
 }
 
-// isLock tells whether a function is one of those of glibc and musl, under all their names, such as __pthread_mutex_lock_slow
-// and __new_sem_wait.
+// isLock reports whether a function of glibc or musl waits for a lock or a semaphore. It knows all their names, such as
+// __pthread_mutex_lock_slow and __new_sem_wait.
 func isLock(function string) bool {
 	name := strings.TrimLeft(function, "_")
 	for _, prefix := range [...]string{"GI_", "new_"} {

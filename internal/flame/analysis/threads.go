@@ -9,8 +9,8 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// WriteThreadAnalysis is a table of the threads of a view: how long each one lived in the window, what it did, and how much of
-// the window that covers; and the same of all together. Times are seconds.
+// WriteThreads writes a table of the threads of a view: the lifetime of each in the window, the times by what it did, and its
+// coverage; and the same for all together. Times are seconds.
 func WriteThreads(w io.Writer, p *profile.Profile, v graph.View) error {
 	out := bufio.NewWriter(w)
 	all := breakDown(p, &v)
@@ -36,14 +36,14 @@ func WriteThreads(w io.Writer, p *profile.Profile, v graph.View) error {
 	all.writeRow(out, "all", "", window)
 	if missing := all.unknown.ns + all.leftOut; missing > 0 {
 		fmt.Fprintln(out)
-		wrapped(out, "", fmt.Sprintf("%s of the lifetimes are unknown, or times off the CPU that were left out as too short: in no column.", seconds(missing)))
+		wrapped(out, "", fmt.Sprintf("%s of the lifetimes are in no column: unknown time, and times off the CPU that were left out as too short.", seconds(missing)))
 	}
 	all.explainCoverage(out, window, &p.About)
 	writeCost(out, p)
 	return out.Flush()
 }
 
-// processes is how many processes a view tells of.
+// countProcesses returns the number of processes of a view.
 func countProcesses(p *profile.Profile, v *graph.View) int {
 	pids := make(map[int32]bool)
 	for _, t := range p.Threads {

@@ -21,12 +21,12 @@ const (
 	Samples // samples on the CPU, waits off it
 )
 
-// ns is the length of a unit; 0 of those that are no time.
+// ns returns the length of a unit; 0 for Samples.
 func (u Unit) ns() int64 {
 	return [...]int64{Microseconds: 1e3, Nanoseconds: 1, Milliseconds: 1e6, Samples: 0}[u]
 }
 
-// Text says how a graph is written as folded stacks.
+// Text selects how a graph is written as folded stacks.
 type Text struct {
 	Unit   Unit
 	Kernel bool // frames of the kernel end in _[k]
@@ -39,7 +39,7 @@ const (
 	offSuffix    = "_[o]"
 )
 
-// WriteFolded writes what a view tells as folded stacks, see [Graph.WriteFolded]. Only the frames of one root are in memory
+// Write writes a view of a profile as folded stacks, see [WriteGraph]. Only the frames of one root are in memory
 // at a time.
 func Write(w io.Writer, p *profile.Profile, v graph.View, t Text) error {
 	type part struct {
@@ -77,12 +77,12 @@ func Write(w io.Writer, p *profile.Profile, v graph.View, t Text) error {
 	return out.Flush()
 }
 
-// WriteFolded writes folded stacks: a line each, with the frames from the root on, separated by semicolons, a space and
-// the weight. Of a graph that is compared with another one, the other's weight stands before its own, as difffolded.pl
+// WriteGraph writes folded stacks: a line each, with the frames from the root on, separated by semicolons, a space and
+// the weight. For a graph that is compared with another one, the other's weight comes before its own, as difffolded.pl
 // writes it.
 //
-// Weights are whole numbers. What rounding takes from one line the next one of the same root gets, so that a root's lines
-// add up to its time; lines that come to nothing are left out.
+// Weights are whole numbers. The rounding error of a line is carried over to the next one of the same root, so that a root's
+// lines add up to its time; lines with a weight of 0 are left out.
 func WriteGraph(w io.Writer, g *graph.Graph, t Text) error {
 	out := bufio.NewWriterSize(w, foldedBuffer)
 	writeFoldedGraph(out, g, t)
@@ -110,7 +110,7 @@ type folder struct {
 	own, base rounder
 }
 
-// write writes a node's own line and those of all above it.
+// write writes the lines of a node and of all nodes above it.
 func (f *folder) write(id int32) {
 	n := &f.g.Nodes[id]
 	length := len(f.line)
@@ -136,7 +136,7 @@ func (f *folder) write(id int32) {
 	f.line = f.line[:length]
 }
 
-// weigh writes the line at hand with a node's own weight.
+// weigh writes the current line with a node's own weight.
 func (f *folder) weigh(id int32) {
 	own := f.own.round(f.g.Self[id])
 	if f.g.Base == nil {
@@ -158,11 +158,11 @@ func (f *folder) weigh(id int32) {
 	_ = f.w.WriteByte('\n')
 }
 
-// rounder makes whole numbers of weights whose sum is that of the weights, rounded.
+// rounder rounds weights so that their rounded values add up to their rounded sum.
 type rounder struct {
-	unit Unit
-	ns   int64 // of the weights so far
-	told int64
+	unit    Unit
+	ns      int64 // of the weights so far
+	written int64
 }
 
 func (r *rounder) round(w graph.Weight) int64 {
@@ -172,12 +172,12 @@ func (r *rounder) round(w graph.Weight) int64 {
 	}
 	r.ns += w.Ns()
 	all := (r.ns + unit/2) / unit
-	n := all - r.told
-	r.told = all
+	n := all - r.written
+	r.written = all
 	return n
 }
 
-// foldedName keeps what separates frames out of a name.
+// foldedName replaces the separators of folded stacks in a name.
 func foldedName(name string) string {
 	if strings.IndexByte(name, ';') < 0 {
 		return name

@@ -19,38 +19,38 @@ type Builder struct {
 	named map[stepKey]stepID
 }
 
-// side is a profile on its way into a graph.
+// side is one of the profiles that a graph is made of.
 type side struct {
 	p *profile.Profile
-	// frames are the steps of each frame of the profile, once they are needed.
+	// frames has the steps of each frame of the profile, filled on first use.
 	frames [][]stepID
 }
 
 // stepID is an index into grapher.steps.
 type stepID uint32
 
-// stepKey is what makes two steps from the same frame of a graph one.
+// stepKey identifies a step.
 type stepKey struct {
 	name string
 	kind Kind
 }
 
-// graphKey is what makes two frames of a graph one.
+// graphKey identifies a node of a graph.
 type graphKey struct {
 	parent int32
 	step   stepID
 	mark   Mark
 }
 
-// What the parts of a graph take in memory while it is made, bytes.
+// Memory that the parts of a graph take while it is made, bytes.
 const (
 	perGraphNode = 128
 	perBaseNode  = 64 // more of one that is compared
 	perStep      = 160
 )
 
-// A graph and the profiles that it is made of may take profileAndGraph, and the graph alone from leastGraph to mostGraph: with
-// what a picture needs it is below 256 MiB then.
+// A graph and the profiles that it is made of may take profileAndGraph, and the graph alone from leastGraph to mostGraph:
+// together with a picture that is below 256 MiB.
 const (
 	profileAndGraph = 164 << 20
 	leastGraph      = 40 << 20
@@ -91,7 +91,7 @@ func (b *Builder) isFull() bool {
 
 func (b *Builder) perNode() int { return perGraphNode + (len(b.sides)-1)*perBaseNode }
 
-// End makes the graph.
+// End returns the graph.
 func (b *Builder) End() *Graph {
 	g := b.g
 	b.g, b.index = nil, nil
@@ -99,7 +99,7 @@ func (b *Builder) End() *Graph {
 	return g
 }
 
-// Graph merges what a view shows of the profile.
+// Of merges the stacks of a view of the profile.
 func Of(p *profile.Profile, v View) *Graph {
 	b := NewBuilder(v, p)
 	b.cells()
@@ -129,7 +129,7 @@ func (b *Builder) cells() {
 	}
 }
 
-// eachThread visits the threads that the view has.
+// eachThread visits the threads of the view.
 func (b *Builder) eachThread(visit func(*side, *profile.Thread)) {
 	for i := range b.sides {
 		for _, t := range b.sides[i].p.Threads {
@@ -140,7 +140,7 @@ func (b *Builder) eachThread(visit func(*side, *profile.Thread)) {
 	}
 }
 
-// step is the id of a step, which is of the module in which it was seen first.
+// step returns the id of a step. Its module is that of the frame in which it was seen first.
 func (b *Builder) step(name string, kind Kind, module string) stepID {
 	key := stepKey{name, kind}
 	id, found := b.named[key]
@@ -210,7 +210,7 @@ func (b *Builder) Stack(id profile.NodeID) []*Step {
 	return all
 }
 
-// frame is the steps of a frame, innermost first.
+// frame returns the steps of a frame, innermost first.
 func (b *Builder) frame(s *side, id profile.FrameID) []stepID {
 	if s.frames[id] != nil {
 		return s.frames[id]
@@ -236,12 +236,12 @@ func KindOf(f *profile.Frame) Kind {
 
 // Notes about wakers.
 const (
-	WakerMark    = "--" // between a stack and that of who ended its wait
+	WakerMark    = "--" // between a stack and that of its waker
 	NotWoken     = "[not woken]"
 	UnknownWaker = "[unknown waker]"
 )
 
-// appendWakers appends who ended a time off the CPU: their stacks, innermost frame first, each with its thread's name above.
+// appendWakers appends the stacks of the wakers that ended a time off the CPU, innermost frame first, each with its thread's name above.
 func (b *Builder) appendWakers(s *side, c *profile.Cell) {
 	if c.Wake == 0 {
 		b.path = append(b.path, b.note(WakerMark), b.note(NotWoken))
@@ -260,8 +260,8 @@ func (b *Builder) appendWakers(s *side, c *profile.Cell) {
 	}
 }
 
-// add puts a weight at the end of a path. One that does not fit is shown as [more stacks] of its root or, without room for the
-// root either, of all.
+// add puts a weight at the end of a path. If that does not fit, it is shown as [more stacks] above its root or, if the root does
+// not fit either, above the root of all.
 func (b *Builder) add(s *side, path []stepID, mark Mark, w Weight) {
 	at := int32(0)
 	for i, id := range path {

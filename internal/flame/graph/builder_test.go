@@ -7,8 +7,8 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// What a graph has no room for is shown as [more stacks], in graphs of one profile and in differences: sums stay exact.
-func TestGraphTakesNoMoreThanItsRoom(t *testing.T) {
+// Stacks for which a graph has no room are shown as [more stacks], and sums stay exact, also in differences.
+func TestGraphStaysWithinItsMemory(t *testing.T) {
 	for _, profiles := range [][]*profile.Profile{{{}}, {{}, {}}} {
 		b := NewBuilder(View{}, profiles...)
 		const roots = 10
@@ -38,7 +38,7 @@ func TestGraphTakesNoMoreThanItsRoom(t *testing.T) {
 }
 
 // Each profile of a difference leaves room for the other one.
-func TestGraphsRoomIsWhatProfilesLeave(t *testing.T) {
+func TestGraphMemoryIsWhatProfilesLeave(t *testing.T) {
 	for _, c := range []struct{ profiles, want int }{{0, mostGraph}, {50 << 20, profileAndGraph - 100<<20}, {90 << 20, leastGraph}} {
 		p := &profile.Profile{Memory: c.profiles}
 		if got := NewBuilder(View{}, p, p).room; got != c.want {

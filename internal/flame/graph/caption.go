@@ -13,16 +13,16 @@ import (
 // CaptionSep stands between the parts of a caption; a picture breaks lines there.
 const CaptionSep = " · "
 
-// Caption says what a picture of a view is of: in its title where and whose time, in its subtitle how it was measured and
-// what is missing from it. Names in it are as the capture has them: any bytes.
+// Caption returns the title of a picture of a view (which time, of which threads, on which host) and its subtitle (when and how
+// it was measured, and what is missing). Names in them may be any bytes, as in the capture.
 func Caption(p *profile.Profile, v View) (title, subtitle string) {
-	told := []string{WhenOf(p, v)}
-	told = append(told, howMeasured(p, v)...)
-	told = append(told, missing(p, v)...)
-	return TitleOf(p, v.What(p), v), strings.Join(told, CaptionSep)
+	parts := []string{WhenOf(p, v)}
+	parts = append(parts, howMeasured(p, v)...)
+	parts = append(parts, missing(p, v)...)
+	return TitleOf(p, v.What(p), v), strings.Join(parts, CaptionSep)
 }
 
-// title says of what, whose and where.
+// TitleOf returns the title: what is shown, of which threads, on which host.
 func TitleOf(p *profile.Profile, what string, v View) string {
 	about := []string{what, whose(p, v)}
 	if p.About.Host != "" {
@@ -50,7 +50,7 @@ func (v *View) What(p *profile.Profile) string {
 	return "Wall-clock time"
 }
 
-// whose names the only thread or process of a view, or says how many there are.
+// whose names the only thread or process of a view, or returns the number of processes.
 func whose(p *profile.Profile, v View) string {
 	var first *profile.Thread
 	threads := 0
@@ -81,8 +81,8 @@ func whose(p *profile.Profile, v View) string {
 	return cli.Grouped(uint64(len(processes))) + " processes"
 }
 
-// longest is the name that had the most time; this one unless another had more. A command that wprof-record started was
-// wprof-record until it was executed.
+// longest returns the name with the most time; the given one unless another has more. A command that wprof-record started was
+// called wprof-record until its exec.
 func longest(names map[string]int64, name string) string {
 	for other, ns := range names {
 		if ns > names[name] || ns == names[name] && ns > 0 && other < name {
@@ -92,7 +92,7 @@ func longest(names map[string]int64, name string) string {
 	return name
 }
 
-// when says how long the window was and when it opened, in UTC: the capture may be looked at anywhere.
+// WhenOf returns the length of the window and when it opened, in UTC: the capture may be read in another time zone.
 func WhenOf(p *profile.Profile, v View) string {
 	text := Spell(p.About.Window)
 	if v.To > 0 && p.Slot > 0 {
@@ -105,9 +105,9 @@ func WhenOf(p *profile.Profile, v View) string {
 	return text
 }
 
-// howMeasured says what told where in the code the time was spent.
+// howMeasured returns the sources of samples and of off-CPU stacks.
 func howMeasured(p *profile.Profile, v View) []string {
-	var told []string
+	var parts []string
 	a := &p.About
 	if v.Mode == Wall || v.Mode == OnCPU {
 		var sources []string
@@ -121,21 +121,21 @@ func howMeasured(p *profile.Profile, v View) []string {
 		if len(sources) == 0 {
 			sources = []string{"no sampling"}
 		}
-		told = append(told, strings.Join(sources, ", ")+", "+cli.Counted(a.Samples, "sample"))
+		parts = append(parts, strings.Join(sources, ", ")+", "+cli.Counted(a.Samples, "sample"))
 		if share := notSampledShare(p, &v); share >= muchNotSampled && len(a.Sources) > 0 {
-			told = append(told, percent(share)+" of the time on CPU not sampled")
+			parts = append(parts, percent(share)+" of the time on CPU not sampled")
 		}
 	}
 	if v.Mode != OnCPU && v.Mode != Events && a.OffCPU != "" {
-		told = append(told, "off-CPU stacks: "+a.OffCPU)
+		parts = append(parts, "off-CPU stacks: "+a.OffCPU)
 	}
-	return told
+	return parts
 }
 
-// muchNotSampled is a share of the time on the CPU without samples that is worth a word.
+// muchNotSampled is the share of time on the CPU without samples from which on a caption reports it.
 const muchNotSampled = 0.05
 
-// notSampled is the share of a view's time on the CPU that has no sample.
+// notSampledShare returns the share of a view's time on the CPU that has no sample.
 func notSampledShare(p *profile.Profile, v *View) float64 {
 	var all, none int64
 	for _, t := range p.Threads {
@@ -157,34 +157,34 @@ func notSampledShare(p *profile.Profile, v *View) float64 {
 	return float64(none) / float64(all)
 }
 
-// missing says what is not in the picture although it happened, and what looks wrong in it.
+// missing returns what was lost, cut or left out of the picture.
 func missing(p *profile.Profile, v View) []string {
 	a := &p.About
-	var told []string
+	var parts []string
 	switch {
 	case a.Lost > 0:
-		told = append(told, cli.Counted(a.Lost, "event")+" lost")
+		parts = append(parts, cli.Counted(a.Lost, "event")+" lost")
 	case a.IsLossy:
-		told = append(told, "events lost")
+		parts = append(parts, "events lost")
 	default:
-		told = append(told, "nothing lost")
+		parts = append(parts, "nothing lost")
 	}
 	if a.Folded > 0 {
-		told = append(told, cli.Grouped(uint64(a.Folded))+" ended threads added up by name")
+		parts = append(parts, cli.Grouped(uint64(a.Folded))+" ended threads added up by name")
 	}
 	if a.UserStacks > 0 {
-		told = append(told, percent(float64(a.CutStacks)/float64(a.UserStacks))+" of user stacks cut")
+		parts = append(parts, percent(float64(a.CutStacks)/float64(a.UserStacks))+" of user stacks cut")
 	}
 	if a.ShortBlocks > 0 && v.Mode != OnCPU {
-		told = append(told, fmt.Sprintf("%s of times off under %s left out", Spell(a.ShortBlocks), Spell(a.MinBlock)))
+		parts = append(parts, fmt.Sprintf("%s of times off under %s left out", Spell(a.ShortBlocks), Spell(a.MinBlock)))
 	}
 	if v.NoIdleWaits && v.Mode != OnCPU && v.Mode != Events {
-		told = append(told, "waits for work left out")
+		parts = append(parts, "waits for work left out")
 	}
-	return told
+	return parts
 }
 
-// Spell is a time in the unit that suits it, in three digits.
+// Spell formats a time in the largest unit that it reaches, with three digits.
 func Spell(ns int64) string {
 	for _, u := range []struct {
 		ns   float64
@@ -197,7 +197,7 @@ func Spell(ns int64) string {
 	return strconv.FormatInt(ns, 10) + " ns"
 }
 
-// percent is a share of one in percent, in three digits.
+// percent formats a share as a percentage, with three digits.
 func percent(share float64) string {
 	if share > 0 && share < 0.0001 {
 		return "<0.01%"
@@ -209,7 +209,7 @@ func percent(share float64) string {
 	return trimPoint(strconv.FormatFloat(v, 'f', 1, 64)) + "%"
 }
 
-// digits are the first three of a number, or all before the point.
+// digits formats a number with three digits, or with all before the point.
 func digits(v float64) string {
 	switch {
 	case v >= 999.5:

@@ -7,7 +7,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-func TestCaptionSaysWhoseTimeAndWhatIsMissing(t *testing.T) {
+func TestCaptionNamesThreadsAndLosses(t *testing.T) {
 	worker := &profile.Thread{TID: 12, PID: 10, Label: 1}
 	main := &profile.Thread{TID: 10, PID: 10, Label: 2}
 	other := &profile.Thread{TID: 77, PID: 77, Label: 3}
@@ -54,8 +54,8 @@ func TestCaptionSaysWhoseTimeAndWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A command that wprof-record started has its name, not the recorder's, and a capture tells of how little it has samples.
-func TestCaptionNamesWhatTheTimeWasSpentIn(t *testing.T) {
+// A command that wprof-record started has its own name, not the recorder's, and a low share of sampled time is reported.
+func TestCaptionNamesTheProcessWithMostTime(t *testing.T) {
 	on := func(label profile.LabelID, stack profile.NodeID, ns int64) profile.Cell {
 		return profile.Cell{CellKey: profile.CellKey{Class: profile.ClassOnCPU, Label: label, Stack: stack}, Ns: ns}
 	}

@@ -6,8 +6,8 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// Compare makes the graph of a profile beside that of another one, for WriteSVG and others to show the difference. Scale is
-// how long p was recorded for one second of base.
+// Compare returns the graph of a profile together with that of another one, to show the difference. scale is
+// the length of p's recording divided by that of base.
 func Compare(p, base *profile.Profile, v View, scale float64) *Graph {
 	b := NewBuilder(v, p, base)
 	b.cells()
@@ -20,18 +20,18 @@ func (b *Builder) Compared(scale float64) *Graph {
 		own.Add(b.g.Self[i])
 		base.Add(b.g.BaseSelf[i])
 	}
-	// Times of both are added, and scale may make those of base too long for that.
+	// Times of both are added up, and scaled times of base may be too long for that.
 	if most, total := float64(math.MaxInt64/2-own.Ns()/2), float64(base.Ns()); total*scale > most {
 		scale = most / total
 	}
-	// Each is scaled before it is added up, so that sums stay exact.
+	// Times are scaled before they are added up, so that sums stay exact.
 	for i := range b.g.BaseSelf {
 		b.g.BaseSelf[i] = b.g.BaseSelf[i].scaled(scale)
 	}
 	return b.End()
 }
 
-// scaled is the weight of a time that is so many times as long.
+// scaled returns the weight multiplied by scale.
 func (w Weight) scaled(by float64) Weight {
 	ns := func(v int64) int64 { return int64(float64(v)*by + 0.5) }
 	return Weight{On: ns(w.On), Off: ns(w.Off), Unknown: ns(w.Unknown), Count: uint64(float64(w.Count)*by + 0.5)}

@@ -9,7 +9,7 @@ import (
 	"wprof/internal/flame/graph"
 )
 
-func TestCompareFindsWhatOnlyOneSideHas(t *testing.T) {
+func TestCompareHasFramesOfOneSideOnly(t *testing.T) {
 	own := flametest.Compared(flametest.Graph(map[string]int64{"a;b": 10, "a;d": 20, "z": 5}),
 		flametest.Graph(map[string]int64{"a;b": 30, "a;c;x": 7, "a;c;w": 3, "a;d;e": 5}), 2)
 	got := make(map[string][2]int64)

@@ -1,2 +1,2 @@
-// Package graph merges the stacks of a profile into flame graphs, and says what their pictures are of.
+// Package graph merges the stacks of a profile into flame graphs, and writes their captions.
 package graph

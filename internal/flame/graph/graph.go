@@ -11,10 +11,10 @@ type Graph struct {
 	Depth int         // of the deepest node; the children of the root have 1
 	// Self is each node's own time, and Total that of it and all above.
 	Self, Total []Weight
-	// BaseSelf and Base are the same of the profile that it is compared with, as if both had been recorded for equally
-	// long; nil if it is not compared.
+	// BaseSelf and Base are the same for the profile that it is compared with, scaled to the same recording time;
+	// nil if it is not compared.
 	BaseSelf, Base []Weight
-	// Left counts the times that did not fit into the graph: they are shown as [more stacks].
+	// Left counts the times that did not fit into the graph; they are shown as [more stacks].
 	Left uint64
 
 	children []int32
@@ -23,7 +23,7 @@ type Graph struct {
 // GraphNode is a frame of a graph, and all the stacks that go through it.
 type GraphNode struct {
 	*Step
-	Mark          Mark // frames that differ in it alone are not merged
+	Mark          Mark // part of the identity: frames with different marks are not merged
 	Parent, Depth int32
 	first, count  int32 // of its children
 }
@@ -42,10 +42,10 @@ const (
 	KindUser   Kind = iota // a function of a program
 	KindKernel             // a function of the kernel
 	KindRoot               // a process, a thread, a CPU
-	KindNote               // something said about the stack: [not sampled], [disk wait], [idle]
+	KindNote               // a remark on the stack: [not sampled], [disk wait], [idle]
 )
 
-// Mark tells of the last frame of a stack what its thread did there.
+// Mark is what the thread did at the last frame of its stack.
 type Mark uint8
 
 const (
@@ -54,13 +54,13 @@ const (
 	MarkOff       // it did not
 )
 
-// Weight is a time by what the threads did in it, ns, and how often that was.
+// Weight is a time, ns, split by what the threads did, and a count.
 type Weight struct {
 	On, Off, Unknown int64
 	Count            uint64 // samples on the CPU, waits off it
 }
 
-// Ns is all of the time.
+// Ns returns the sum of all times.
 func (w Weight) Ns() int64 { return w.On + w.Off + w.Unknown }
 
 func (w *Weight) Add(v Weight) {
@@ -70,13 +70,13 @@ func (w *Weight) Add(v Weight) {
 	w.Count += v.Count
 }
 
-// Children are the nodes above one, by name, kind and mark.
+// Children returns the nodes above a node, sorted by name, kind and mark.
 func (g *Graph) Children(of int32) []int32 {
 	n := &g.Nodes[of]
 	return g.children[n.first : n.first+n.count]
 }
 
-// settle adds up what is above each node and finds its children.
+// settle computes the totals and children of all nodes.
 func (g *Graph) settle() {
 	g.Total, g.Base = g.sums(g.Self), g.sums(g.BaseSelf)
 	for i := range g.Nodes[1:] {
@@ -101,7 +101,7 @@ func (g *Graph) settle() {
 	}
 }
 
-// sums are the weights of each node and all above it.
+// sums returns the weight of each node including all above it.
 func (g *Graph) sums(self []Weight) []Weight {
 	sums := slices.Clone(self)
 	for i := len(sums) - 1; i > 0; i-- {

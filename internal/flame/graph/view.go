@@ -13,11 +13,11 @@ const (
 	Wall   Mode = iota // all of it
 	OnCPU              // on a CPU
 	OffCPU             // off the CPU: blocked, and waiting for a CPU
-	Waker              // off the CPU, with who ended it
+	Waker              // off the CPU, with the wakers
 	Events             // events of some names, see [profile.Options]
 )
 
-// Root is what stands below the stacks.
+// Root is what root frames stand for.
 type Root uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	ByNone
 )
 
-// View says which part of a profile is shown, and with which frames.
+// View selects which part of a profile is shown, and with which frames.
 type View struct {
 	Mode        Mode
 	By          Root
@@ -41,8 +41,8 @@ type View struct {
 	From, To int
 }
 
-// Weight is the cell's time within the view's slots. How often something was is not kept for each of them: it is shared
-// out by time.
+// Weight returns the cell's time within the view's slots. The count is not kept for each slot, so it is divided in
+// proportion to time.
 func (v *View) Weight(c *profile.Cell) Weight {
 	ns, count := c.Ns, c.Count
 	if v.To > 0 {
@@ -68,7 +68,7 @@ func (v *View) Weight(c *profile.Cell) Weight {
 	return w
 }
 
-// Shows reports whether the view has the time of a class.
+// Shows reports whether the view includes time of a class.
 func (v *View) Shows(c profile.Class) bool {
 	if c == profile.ClassIdle && v.NoIdleWaits {
 		return false
@@ -82,7 +82,7 @@ func (v *View) Shows(c profile.Class) bool {
 	return true
 }
 
-// mark is how the last frame is marked: only where a view has time on and off the CPU.
+// mark returns the mark of the last frame; only a view with time both on and off the CPU has marks.
 func (v *View) mark(c profile.Class) Mark {
 	switch {
 	case v.Mode != Wall:
@@ -95,8 +95,8 @@ func (v *View) mark(c profile.Class) Mark {
 	return MarkNone
 }
 
-// Note is the frame that says why a thread was off the CPU; "" for none. That it could have run, or waited for work, is
-// always shown.
+// Note returns the frame for why a thread was off the CPU; "" for none. [runnable] and [idle] are always shown,
+// other reasons only with States.
 func (v *View) Note(c *profile.Cell) string {
 	switch {
 	case c.Class == profile.ClassPreempted && !v.States:
@@ -107,7 +107,7 @@ func (v *View) Note(c *profile.Cell) string {
 	return c.Class.Note()
 }
 
-// Root is what stands below the stack of a cell; "" for nothing.
+// Root returns the name of the root frame of a cell; "" for none.
 func (v *View) Root(p *profile.Profile, c *profile.Cell) string {
 	switch v.By {
 	case ByProcess, ByThread, ByComm:
@@ -118,7 +118,7 @@ func (v *View) Root(p *profile.Profile, c *profile.Cell) string {
 	return ""
 }
 
-// root is what stands below the stacks of a thread with this label, which has no ids where threads were not told apart.
+// RootName returns the name of the root frame of a thread with this label, which has no ids if threads were not kept apart.
 func RootName(l *profile.Label, by Root) string {
 	switch {
 	case by == ByProcess && l.PID != 0:
@@ -133,7 +133,7 @@ func RootName(l *profile.Label, by Root) string {
 
 func CPURoot(cpu uint32) string { return "CPU " + strconv.FormatUint(uint64(cpu), 10) }
 
-// EachCell visits the cells that the view shows.
+// EachCell visits the cells of the view.
 func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
 	for _, t := range p.Threads {
 		if v.Only != nil && !v.Only(t) {

@@ -17,14 +17,13 @@ import (
 	"wprof/internal/printable"
 )
 
-// WriteHTML writes a page that draws the profile on a canvas and needs nothing but itself. The first view is the one that
-// the page opens with, and its Only says which threads are in the page; all others can be had in it, as far as the profile
-// keeps apart what they are of.
+// Write writes a self-contained page that draws the profile on a canvas. It opens with the view first, whose Only selects the
+// threads of the page; on the page every view can be chosen for which the profile has the data.
 //
-// The page has the cells of the profile, not a graph: it merges them as [Profile.Graph] does. Its numbers are of 53 bits,
+// The page has the cells of the profile, not a graph: it merges them as [graph.Of] does. Its numbers have 53 bits,
 // which is 104 days of one thread to the nanosecond.
 func Write(w io.Writer, p *profile.Profile, first graph.View) error {
-	// A block keeps what the scripts declare out of the global scope.
+	// A block keeps the scripts' declarations out of the global scope.
 	script, style := "'use strict';\n{\n"+web.Script()+joined(pageScripts())+"}\n", pageStyle()+joined([]string{"page.css"})
 	captions := pageCaptions(p, first)
 
@@ -46,7 +45,7 @@ func Write(w io.Writer, p *profile.Profile, first graph.View) error {
 	return out.Flush()
 }
 
-// pageAbout is what the page knows before it unpacks the profile.
+// pageAbout is the data that the page has before it unpacks the profile.
 type pageAbout struct {
 	Captions []pageCaption `json:"captions"` // for each mode
 	View     pageView      `json:"view"`
@@ -88,8 +87,8 @@ func pageViewOf(v *graph.View) pageView {
 	return pageView{Mode: v.Mode, By: v.By, States: v.States, Reverse: v.Reverse, Idle: !v.NoIdleWaits, From: v.From, To: v.To}
 }
 
-// The head forbids the page everything but its own script and style, so that a name that were to break out of its place
-// could still do nothing, and nothing is ever fetched.
+// The head's policy allows only the page's own script and style: even a name that were not escaped could run nothing, and
+// nothing is ever fetched.
 const (
 	pageHead = `<!DOCTYPE html>
 <html lang="en">
@@ -121,7 +120,7 @@ func sourceHash(source string) string {
 //go:embed page
 var pageFiles embed.FS
 
-// pageScripts stand in the page in this order, after those that the SVG has too: what runs at once is in the last one.
+// pageScripts returns the scripts in their order in the page, after those shared with the SVG: the last one starts the page.
 func pageScripts() []string {
 	return []string{
 		"units.js", "packed.js", "profile.js", "view.js", "pairs.js", "shape.js", "graph.js", "merge.js", "palette.js", "label.js",
@@ -134,7 +133,7 @@ func joined(names []string) string {
 	for _, name := range names {
 		text, err := pageFiles.ReadFile("page/" + name)
 		if err != nil {
-			panic(err) // it is part of the program
+			panic(err) // the file is embedded
 		}
 		all.Write(text)
 	}

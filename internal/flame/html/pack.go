@@ -14,7 +14,7 @@ import (
 	"wprof/internal/printable"
 )
 
-// pageTables tells the page how much it will unpack, so that it can make room at once.
+// pageTables has the sizes of the packed tables, so that the page allocates once.
 type pageTables struct {
 	Bytes   int   `json:"bytes"`
 	Names   int   `json:"names"` // without 0, the root's
@@ -36,7 +36,7 @@ type pageTables struct {
 	UnknownWaker uint32 `json:"unknownWaker"`
 }
 
-// writeTables packs the profile into script elements that no browser runs: varints in columns, deflated, in base64.
+// writeTables packs the profile into script elements of a type that browsers do not run: varints in columns, deflated, in base64.
 // packed.js and profile.js read them.
 func writeTables(w io.Writer, p *profile.Profile, only func(*profile.Thread) bool) (pageTables, error) {
 	u := usedBy(p, only)
@@ -66,10 +66,10 @@ func writeTables(w io.Writer, p *profile.Profile, only func(*profile.Thread) boo
 	return e.tables, e.err
 }
 
-// packLevel is how hard names and times are packed: 9 takes twice as long, for 2% less.
+// packLevel is the compression level of names and times: 9 takes twice as long, for 2% less.
 const packLevel = 6
 
-// pageEncoder packs what a page is made of, table by table.
+// pageEncoder packs the tables of a page.
 type pageEncoder struct {
 	use    *pageUse
 	names  *pageNames
@@ -87,7 +87,7 @@ type pageEncoder struct {
 	err error
 }
 
-// packAhead is how much is packed at a time.
+// packAhead is the number of bytes that are packed at a time.
 const packAhead = 64 << 10
 
 func (e *pageEncoder) number(n uint64) {
@@ -113,7 +113,7 @@ func (e *pageEncoder) flush() {
 	e.buf = e.buf[:0]
 }
 
-// encodeNames writes of each name what it does not share with the one before it.
+// encodeNames writes for each name the length of the prefix shared with the name before it, and the rest.
 func (e *pageEncoder) encodeNames() {
 	e.tables.Names = len(e.names.list)
 	before := ""
@@ -170,7 +170,7 @@ func (e *pageEncoder) encodeLabels() {
 	}
 }
 
-// encodeWakes: one may stand before the one that it follows.
+// encodeWakes writes the wakes; one may come before the earlier wake that it refers to.
 func (e *pageEncoder) encodeWakes() {
 	e.wakes = numbersOf(e.use.wakes)
 	e.tables.Wakes = 1
@@ -186,7 +186,7 @@ func (e *pageEncoder) encodeWakes() {
 	}
 }
 
-// numbersOf counts what is used, from 1 on; 0 stays 0.
+// numbersOf numbers the used elements, from 1 on; element 0 has 0.
 func numbersOf(used []bool) []uint32 {
 	numbers, next := make([]uint32, len(used)), uint32(0)
 	for i := 1; i < len(used); i++ {
@@ -198,7 +198,7 @@ func numbersOf(used []bool) []uint32 {
 	return numbers
 }
 
-// timeKind is what a thread did in a time, with the notes for it: with reasons and without.
+// timeKind is a class of time with its notes: with reasons and without.
 type timeKind struct {
 	class        profile.Class
 	plain, state uint32
@@ -232,7 +232,7 @@ func (e *pageEncoder) encodeKinds() {
 	}
 }
 
-// pageCell is a Cell, or several that no view of the page tells apart.
+// pageCell is a Cell, or several that are the same in all views of the page.
 type pageCell struct {
 	kind, cpu, label, node, wake uint32
 	cells                        []int32
@@ -242,7 +242,7 @@ func (c *pageCell) same(d *pageCell) bool {
 	return c.kind == d.kind && c.cpu == d.cpu && c.label == d.label && c.node == d.node && c.wake == d.wake
 }
 
-// encodeThread writes a thread and its cells, those of stacks that lie close to each other next to each other.
+// encodeThread writes a thread and its cells, sorted so that cells of neighbouring stacks are next to each other.
 func (e *pageEncoder) encodeThread(t *profile.Thread) {
 	e.tables.Threads++
 	e.signed(int64(t.TID))
@@ -256,7 +256,7 @@ func (e *pageEncoder) encodeThread(t *profile.Thread) {
 	e.encodeTimes(t)
 }
 
-// gather puts the thread's cells into order and together.
+// gather sorts the thread's cells and merges those that are the same on the page.
 func (e *pageEncoder) gather(t *profile.Thread) {
 	all := make([]pageCell, len(t.Cells))
 	e.order = e.order[:0]
@@ -313,7 +313,7 @@ func (e *pageEncoder) encodeKeys() {
 	}
 }
 
-// encodeTimes writes for each cell how often it was, the time that lies in no slot, and the times within slots.
+// encodeTimes writes for each cell its count, the time that lies in no slot, and the times within slots.
 func (e *pageEncoder) encodeTimes(t *profile.Thread) {
 	var slots []profile.SlotTime
 	for i := range e.cells {
@@ -340,7 +340,7 @@ func (e *pageEncoder) encodeTimes(t *profile.Thread) {
 	}
 }
 
-// encodeSlots writes a slot that is full as 0, which packs well: most of the time of most threads is one long wait.
+// encodeSlots writes a full slot as 0, which compresses well: most of the time of most threads is one long wait.
 func (e *pageEncoder) encodeSlots(slots []profile.SlotTime) {
 	e.tables.Pieces += len(slots)
 	e.number(uint64(len(slots)))
@@ -358,7 +358,7 @@ func (e *pageEncoder) encodeSlots(slots []profile.SlotTime) {
 	}
 }
 
-// addedUp puts the slots of several cells together.
+// addedUp merges the slots of several cells.
 func addedUp(slots []profile.SlotTime, several bool) []profile.SlotTime {
 	if !several {
 		return slots
@@ -376,13 +376,13 @@ func addedUp(slots []profile.SlotTime, several bool) []profile.SlotTime {
 }
 
 // scriptWriter writes bytes in base64 into script elements. There are several, because a browser keeps the text of an
-// element as one string, which has a longest length, and reads it whole.
+// element as one string, whose length is limited.
 type scriptWriter struct {
 	w   io.Writer
 	buf []byte
 }
 
-const scriptBytes = 3 << 20 // what is in an element but the last one; whole groups of base64
+const scriptBytes = 3 << 20 // size of every element but the last; whole groups of base64
 
 func (s *scriptWriter) Write(b []byte) (int, error) {
 	n := len(b)

@@ -7,7 +7,7 @@ import (
 	"wprof/internal/flame/web"
 )
 
-// pageStyle are the tones of the palette, as properties that the page's style sheet and its script take them from.
+// pageStyle returns the tones of the palette as CSS properties, for the page's style sheet and script.
 func pageStyle() string {
 	var all strings.Builder
 	fmt.Fprintf(&all, ":root{%s}\n@media (prefers-color-scheme:dark){:root{%s}}\n", toneProperties(web.Light), toneProperties(web.Dark))

@@ -8,8 +8,8 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// pageNames gives everything in a page that has a name a number, in the order in which a graph has children: by name, then
-// by kind. 0 is the root of all.
+// pageNames numbers the names in a page in the order of a graph's children: by name, then by kind. 0 is the root of
+// all.
 type pageNames struct {
 	list   []pageName
 	number map[pageName]uint32
@@ -28,7 +28,7 @@ func (n *pageNames) add(text string, kind graph.Kind) {
 	}
 }
 
-// settle gives out the numbers: no name can be added after it.
+// settle assigns the numbers; no name can be added after it.
 func (n *pageNames) settle() {
 	slices.SortFunc(n.list, func(a, b pageName) int {
 		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.kind, b.kind))
@@ -38,10 +38,10 @@ func (n *pageNames) settle() {
 	}
 }
 
-// of is 0 for a name that was not added, as "" is among the notes.
+// of returns the number of a name; 0 if it was not added, such as the empty note.
 func (n *pageNames) of(text string, kind graph.Kind) uint32 { return n.number[pageName{text, kind}] }
 
-// pageUse is what the threads of a page make use of.
+// pageUse is what the threads of a page refer to.
 type pageUse struct {
 	p       *profile.Profile
 	threads []*profile.Thread
@@ -88,7 +88,7 @@ func (u *pageUse) wake(id profile.WakeID) {
 	}
 }
 
-// paths adds what is on the way to a node that is used. A node stands behind its parent.
+// paths adds the callers of all used nodes. A node comes after its parent.
 func (u *pageUse) paths() {
 	for i := len(u.nodes) - 1; i > 0; i-- {
 		if n := &u.p.Nodes[i]; u.nodes[i] {
@@ -97,7 +97,7 @@ func (u *pageUse) paths() {
 	}
 }
 
-// names are all that a view of the page can show.
+// names returns all names that a view of the page can show.
 func (u *pageUse) names() *pageNames {
 	n := &pageNames{number: make(map[pageName]uint32)}
 	for i, used := range u.frames {
@@ -129,7 +129,7 @@ func (u *pageUse) names() *pageNames {
 	return n
 }
 
-// pageTrie are the stacks of a page, function by function: places in the same function are one.
+// pageTrie is the trie of the stacks of a page by function: places in the same function are one node.
 type pageTrie struct {
 	nodes   []pageNode // 0 is the empty stack
 	at      []uint32   // of each node of the profile: its end among nodes
@@ -167,7 +167,7 @@ func (u *pageUse) trie(names *pageNames) *pageTrie {
 	return t
 }
 
-// symbolsOf are the symbols of each frame, outermost first.
+// symbolsOf returns the symbols of each frame, outermost first.
 func (t *pageTrie) symbolsOf(u *pageUse, names *pageNames) [][]uint32 {
 	all := make([][]uint32, len(u.frames))
 	known := make(map[pageSymbol]uint32)

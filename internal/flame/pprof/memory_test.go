@@ -9,8 +9,8 @@ import (
 	"wprof/internal/flame/graph"
 )
 
-// Samples go out one by one: what writing takes depends on the places in the code, not on the number of cells.
-func TestPprofTakesNoMemoryForSamples(t *testing.T) {
+// Samples are written one by one: memory depends on the places in the code, not on the number of cells.
+func TestPprofMemoryDoesNotGrowWithSamples(t *testing.T) {
 	b := flametest.Box()
 	thread := b.Threads[0]
 	for i := range 500_000 {

@@ -12,7 +12,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// pprofValue is one of the values that each sample of a pprof profile has.
+// pprofValue is the index of a value of a pprof sample.
 type pprofValue int
 
 const (
@@ -20,8 +20,8 @@ const (
 	pprofOnCPU                     // ns on a CPU
 	pprofWaits                     // times blocked
 	pprofOffCPU                    // ns blocked, or waiting for work
-	pprofDelay                     // ns in which it could have run and waited for a CPU
-	pprofUnknown                   // ns of which is not known what the thread did
+	pprofDelay                     // ns runnable, waiting for a CPU
+	pprofUnknown                   // ns in which it is unknown what the thread did
 	pprofWall                      // ns, all of the above
 
 	pprofValues
@@ -41,14 +41,14 @@ func pprofTypes() []*gprofile.ValueType {
 	}
 }
 
-// WritePprof writes the profile for pprof, gzipped. Of the view it takes Mode, States, NoIdleWaits and Only.
+// Write writes the profile for pprof, gzipped. Of the view it uses Mode, States, NoIdleWaits and Only.
 //
-// Each sample is a cell. Its times are told apart so that they add up: on_cpu, off_cpu (blocked, or waiting for work),
-// delay (it could have run and waited for a CPU, which off_cpu does not have again) and unknown are together wall, and the
-// wall of a thread's samples is its lifetime in the window. Where it was off the CPU, the label state says why.
+// Each sample is a cell. Its times are disjoint: on_cpu, off_cpu (blocked, or waiting for work), delay (runnable, waiting
+// for a CPU) and unknown add up to wall, and the wall times of a thread's samples to its lifetime in the window. The label
+// state is the reason for which the thread was off the CPU.
 //
-// The time of a view on the CPU alone, and of all, is shown as on_cpu unless the user asks for another one: what is blocked
-// ends in the same few functions of the kernel, which makes a poor list of functions.
+// The default value is on_cpu for views of time on the CPU and of all time: blocked stacks all end in the same few
+// functions of the kernel, which makes a poor list of functions.
 func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	tables := newPprofTables(p, v)
 	v.EachCell(p, tables.use)
@@ -68,8 +68,8 @@ func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	return out.Close()
 }
 
-// pprofNote is the frame that says why a thread was off the CPU; "" for none. That it could have run is told by the sample
-// type, and a frame for it would stand in front of the function that waited.
+// pprofNote returns the frame for why a thread was off the CPU; "" for none. [runnable] is left out: the sample type
+// shows it, and a frame for it would hide the function that waited.
 func pprofNote(v *graph.View, c *profile.Cell) string {
 	if c.Class.Delay() && !v.States {
 		return ""
@@ -80,7 +80,7 @@ func pprofNote(v *graph.View, c *profile.Cell) string {
 	return "[no stack]"
 }
 
-// file is everything but the samples.
+// file returns everything but the samples.
 func (t *pprofTables) file() (*gprofile.Profile, error) {
 	a := &t.p.About
 	file := &gprofile.Profile{
@@ -105,7 +105,7 @@ func (t *pprofTables) file() (*gprofile.Profile, error) {
 	return file, nil
 }
 
-// pprofComments is what pprof -comments shows.
+// pprofComments returns the lines that pprof -comments shows.
 func pprofComments(a *profile.About) []string {
 	var all []string
 	if a.Host != "" {

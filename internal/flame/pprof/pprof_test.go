@@ -39,7 +39,7 @@ func stackText(s *gprofile.Sample) string {
 	return strings.Join(names, ";")
 }
 
-// sums adds up the values of samples by a text made of each.
+// sums adds up the values of samples by a text derived from each.
 func sums(file *gprofile.Profile, by func(*gprofile.Sample) string) map[string][pprofValues]int64 {
 	all := make(map[string][pprofValues]int64)
 	for _, s := range file.Sample {
@@ -112,7 +112,7 @@ func TestPprofStacksAndLabels(t *testing.T) {
 	}
 }
 
-func TestPprofTellsWhatTheViewTells(t *testing.T) {
+func TestPprofFollowsTheView(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		view graph.View
@@ -196,7 +196,7 @@ func TestPprofAddressesLeadToTheCode(t *testing.T) {
 	}
 }
 
-func TestPprofHasWhatIsInlined(t *testing.T) {
+func TestPprofHasInlinedFunctions(t *testing.T) {
 	b := flametest.New()
 	f := b.Frame(profile.Frame{Functions: []profile.Function{
 		{Name: "outer", File: "o.c", Line: 3}, {Name: "ns::inner", Linkage: "_ZN2ns5innerEv", File: "i.h", Line: 7},
@@ -216,7 +216,7 @@ func TestPprofHasWhatIsInlined(t *testing.T) {
 	}
 }
 
-func TestPprofTellsOfTheRecording(t *testing.T) {
+func TestPprofDescribesTheRecording(t *testing.T) {
 	b := flametest.Box()
 	b.About.IsLossy, b.About.Lost = true, 17
 	file := parsePprof(t, b.Profile, graph.View{})
@@ -241,7 +241,7 @@ func TestPprofNamesTheProgram(t *testing.T) {
 	}
 }
 
-// An empty profile is one too.
+// An empty profile is valid.
 func TestPprofOfNothing(t *testing.T) {
 	file := parsePprof(t, flametest.New().Profile, graph.View{})
 	if len(file.Sample) != 0 || len(file.SampleType) != int(pprofValues) {

@@ -24,17 +24,17 @@ const (
 	labelUnit          protowire.Number = 4
 )
 
-// pprofSampleWriter writes samples behind a profile that has none. The library would need a kilobyte of memory for each; here
-// they go out one by one, which the format allows: its lists may come in pieces, also that of strings.
+// pprofSampleWriter appends samples to an encoded profile without any. The library would need a kilobyte of memory for each;
+// here they are written one by one, which the format allows: its lists may come in pieces, even the list of strings.
 type pprofSampleWriter struct {
 	p       *profile.Profile
 	v       graph.View
 	tables  *pprofTables
 	out     io.Writer
-	strings map[string]uint64 // index of those that this has written
+	strings map[string]uint64 // indexes of the strings written here
 	next    uint64            // index of the next one
-	err     error             // of the first write that failed
-	// Used again for each sample.
+	err     error             // first write error
+	// Reused for each sample.
 	sample, packed, label, record []byte
 }
 
@@ -103,7 +103,7 @@ func (s *pprofSampleWriter) addValues(c *profile.Cell) {
 	s.pack(sampleValue)
 }
 
-// pprof are the values of the cell.
+// valuesOf returns the values of a cell.
 func valuesOf(c *profile.Cell) (values [pprofValues]int64) {
 	values[pprofWall] = c.Ns
 	switch {
@@ -125,7 +125,7 @@ func (s *pprofSampleWriter) pack(number protowire.Number) {
 	s.sample = protowire.AppendBytes(s.sample, s.packed)
 }
 
-// addLabels adds who it was.
+// addLabels adds the thread, process, CPU and reason.
 func (s *pprofSampleWriter) addLabels(c *profile.Cell) {
 	l := &s.p.Labels[c.Label]
 	s.addNumber("pid", uint64(l.PID))
@@ -150,8 +150,8 @@ func (s *pprofSampleWriter) addText(key, value string) {
 	s.endLabel()
 }
 
-// addNumber adds a number, which pprof -tagfocus takes as it is, with the unit that pprof makes up for one without: a label
-// of neither text nor unit is lost when it is 0.
+// addNumber adds a number, which pprof -tagfocus matches. Its unit is the one that pprof assumes where there is none: a
+// label without text and unit is lost when it is 0.
 func (s *pprofSampleWriter) addNumber(key string, value uint64) {
 	s.beginLabel(key)
 	s.label = protowire.AppendTag(s.label, labelNumber, protowire.VarintType)
@@ -171,7 +171,7 @@ func (s *pprofSampleWriter) endLabel() {
 	s.sample = protowire.AppendBytes(s.sample, s.label)
 }
 
-// text is the index of a string, which is written the first time.
+// text returns the index of a string, which it writes the first time.
 func (s *pprofSampleWriter) text(value string) uint64 {
 	index, known := s.strings[value]
 	if !known {

@@ -13,8 +13,8 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// pprofTables are the places in the code that a pprof profile names. A location has the id of its frame; notes, which are
-// no frames, come after all frames.
+// pprofTables has the locations of a pprof profile. A location has the id of its frame; notes, which are no frames,
+// come after all frames.
 type pprofTables struct {
 	p         *profile.Profile
 	v         graph.View
@@ -24,20 +24,20 @@ type pprofTables struct {
 	functions map[gprofile.Function]*gprofile.Function
 }
 
-// moduleKey is a file, or another piece of code, at one version.
+// moduleKey identifies a version of a file or of another piece of code.
 type moduleKey struct {
 	path, buildID string
 	kernel        bool
 }
 
-// moduleRange is what of a module the used frames are in, in whole pages.
+// moduleRange is the part of a module that has used frames, in whole pages.
 type moduleRange struct {
 	moduleKey
 	first, last uint64 // offsets of the first and the last page
 	ns          int64  // of its frames
 }
 
-// isProgram tells of a file that is no library, as pprof does.
+// isProgram reports whether a file is a program, not a library, by the rule that pprof uses.
 func (m *moduleKey) isProgram() bool {
 	base := path.Base(m.path)
 	return !m.kernel && !strings.HasPrefix(base, "[") && !strings.HasSuffix(base, ".so") && !strings.Contains(base, ".so.")
@@ -45,10 +45,10 @@ func (m *moduleKey) isProgram() bool {
 
 const (
 	pprofPage = 4096
-	// Addresses are made up, because one profile has many processes: modules of programs stand one after the other from
-	// where the first program used to be linked to.
+	// Addresses are synthetic, because one profile has many processes: modules of programs are placed one after the other
+	// from the traditional link address of programs on.
 	pprofUser = 0x400000
-	// The kernel stands where x86-64 links it to, so that addresses are those in its own vmlinux, and its modules where they
+	// The kernel is at its link address on x86-64, so that addresses match its vmlinux, and its modules where they
 	// are loaded.
 	pprofKernel  = 0xffffffff81000000
 	pprofModules = 0xffffffffc0000000
@@ -61,7 +61,7 @@ func newPprofTables(p *profile.Profile, v graph.View) *pprofTables {
 	}
 }
 
-// use marks what a cell is at.
+// use marks the frames and notes of a cell.
 func (t *pprofTables) use(c *profile.Cell) {
 	for id := c.Stack; id != 0; id = t.p.Nodes[id].Parent {
 		frame := t.p.Nodes[id].Frame
@@ -73,7 +73,7 @@ func (t *pprofTables) use(c *profile.Cell) {
 	}
 }
 
-// fill puts the used places into a profile.
+// fill adds the used locations to a profile.
 func (t *pprofTables) fill(file *gprofile.Profile) {
 	mappings := t.mappings()
 	for id := range t.frames {
@@ -88,7 +88,7 @@ func (t *pprofTables) fill(file *gprofile.Profile) {
 			if m.Limit == 0 {
 				l.Address = 0
 			}
-			told(m, f)
+			markSymbolized(m, f)
 		}
 		file.Location = append(file.Location, l)
 	}
@@ -99,14 +99,14 @@ func (t *pprofTables) fill(file *gprofile.Profile) {
 	file.Mapping = slices.SortedFunc(maps.Values(mappings), func(a, b *gprofile.Mapping) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// note is the location of a note that is used.
+// note returns the location of a used note.
 func (t *pprofTables) note(note string) uint64 { return t.noteID(slices.Index(t.notes, note)) }
 
 func (t *pprofTables) noteID(i int) uint64 { return uint64(len(t.p.Frames) + i) }
 
-// told says what is known of a mapping's locations. Only where no function at all has a name, pprof looks for the file, by
-// its build-id, to find out more.
-func told(m *gprofile.Mapping, f *profile.Frame) {
+// markSymbolized sets what is known of a mapping's locations. Only if no function has a name, pprof looks for the file, by
+// its build-id, to symbolize them.
+func markSymbolized(m *gprofile.Mapping, f *profile.Frame) {
 	m.HasFunctions = m.HasFunctions || isNamed(f)
 	m.HasInlineFrames = m.HasInlineFrames || len(f.Functions) > 1
 	for _, fn := range f.Functions {
@@ -115,7 +115,7 @@ func told(m *gprofile.Mapping, f *profile.Frame) {
 	}
 }
 
-// lines are a frame's functions, what is inlined innermost first.
+// lines returns a frame's functions, the innermost inlined one first.
 func (t *pprofTables) lines(file *gprofile.Profile, f *profile.Frame) []gprofile.Line {
 	lines := make([]gprofile.Line, 0, len(f.Functions))
 	for _, fn := range slices.Backward(f.Functions) {
@@ -140,13 +140,13 @@ func (t *pprofTables) function(file *gprofile.Profile, fn profile.Function) *gpr
 	return made
 }
 
-// isNamed is false of a frame that has but its module's name in brackets.
+// isNamed reports whether a frame has the name of a function, not just its module's name in brackets.
 func isNamed(f *profile.Frame) bool {
 	first := &f.Functions[0]
 	return first.Linkage != "" || !strings.HasPrefix(first.Name, "[")
 }
 
-// module is where a frame is.
+// moduleOf returns the module of a frame.
 func moduleOf(f *profile.Frame) moduleKey { return moduleKey{f.Module, f.BuildID, f.Kernel} }
 
 // mappings places the modules of the used frames so that they do not overlap.
@@ -165,8 +165,8 @@ func (t *pprofTables) mappings() map[moduleKey]*gprofile.Mapping {
 	return all
 }
 
-// ranges are the modules of the used frames in the order of their first frame; but the program that most time was spent
-// in comes first, because pprof puts the first one's name above what it shows.
+// ranges returns the modules of the used frames in the order of their first frame; but the program with the most time
+// comes first, because pprof shows the first module's name as the title.
 func (t *pprofTables) ranges() []moduleRange {
 	var all []moduleRange
 	index := make(map[moduleKey]int)
@@ -189,7 +189,7 @@ func (t *pprofTables) ranges() []moduleRange {
 	return all
 }
 
-// programNs puts what is no program behind all that are.
+// programNs returns a program's time; a module that is none sorts after all programs.
 func (r *moduleRange) programNs() int64 {
 	if r.isProgram() {
 		return r.ns
@@ -197,14 +197,14 @@ func (r *moduleRange) programNs() int64 {
 	return -1
 }
 
-// pprofPlaces are the first addresses that are free.
+// pprofPlaces has the next free addresses.
 type pprofPlaces struct {
 	user, modules uint64
 	hasKernel     bool
 }
 
-// place finds room for size bytes of a module. A page between two modules keeps pprof from taking them for one. What fits
-// nowhere can only be an address that a damaged or hostile capture made up: it has no addresses then.
+// place finds room for size bytes of a module. A page between two modules keeps pprof from merging them. Only a damaged or
+// hostile capture has offsets that fit nowhere; such a module gets no addresses.
 func (p *pprofPlaces) place(r *moduleRange, size uint64) (start uint64, fits bool) {
 	at, end := &p.user, uint64(1)<<63
 	switch {
@@ -222,10 +222,10 @@ func (p *pprofPlaces) place(r *moduleRange, size uint64) (start uint64, fits boo
 	return start, true
 }
 
-// isKernel tells of the kernel itself, which modules of it are not.
+// isKernel reports whether a module is the kernel itself, not one of its modules.
 func (m *moduleKey) isKernel() bool { return m.kernel && m.path == "[kernel]" }
 
-// pprofFile is the module's name as pprof knows it.
+// pprofFile returns the module's name in pprof's notation.
 func pprofFile(m moduleKey) string {
 	if m.isKernel() {
 		return "[kernel.kallsyms]"
@@ -233,5 +233,5 @@ func pprofFile(m moduleKey) string {
 	return text(m.path)
 }
 
-// text is what a format may hold whose texts are UTF-8.
+// text replaces invalid UTF-8, which the format does not allow.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

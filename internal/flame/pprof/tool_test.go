@@ -21,13 +21,13 @@ import (
 	"wprof/test/tools"
 )
 
-// pprofTool runs Go's own pprof, which must have nothing to complain about.
+// pprofTool runs Go's own pprof, which must print no warnings.
 func pprofTool(t *testing.T, args ...string) string {
 	t.Helper()
-	out, said := tools.Pprof(t, args...)
-	complaint := regexp.MustCompile(`tagfocus:Interpreted '\d+' as range, not regexp`).ReplaceAllString(said, "")
+	out, warnings := tools.Pprof(t, args...)
+	complaint := regexp.MustCompile(`tagfocus:Interpreted '\d+' as range, not regexp`).ReplaceAllString(warnings, "")
 	if strings.TrimSpace(complaint) != "" {
-		t.Fatalf("pprof %q: %s", args, said)
+		t.Fatalf("pprof %q: %s", args, warnings)
 	}
 	return out
 }
@@ -106,7 +106,7 @@ func inlined() *flametest.Builder {
 	return b
 }
 
-func TestPprofToolTellsTheSameSums(t *testing.T) {
+func TestPprofToolPrintsTheSameSums(t *testing.T) {
 	t.Parallel()
 	p := inlined().Profile
 	file := writePprof(t, p, graph.View{})
@@ -115,7 +115,7 @@ func TestPprofToolTellsTheSameSums(t *testing.T) {
 		got := topRows(t, pprofTool(t, "-top", "-unit=ns", "-nodecount=10000", "-nodefraction=0", "-sample_index="+name, file))
 		for function := range want {
 			if got[function] != want[function] {
-				t.Errorf("%s of %s: pprof says %v, want %v", name, function, got[function], want[function])
+				t.Errorf("%s of %s: pprof prints %v, want %v", name, function, got[function], want[function])
 			}
 		}
 		if len(got) != len(want) {
@@ -196,18 +196,18 @@ func servePprof(t *testing.T, file string) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	var said []string
+	var printed []string
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		said = append(said, lines.Text())
+		printed = append(printed, lines.Text())
 		if _, at, found := strings.Cut(lines.Text(), "Serving web UI on "); found {
 			return at
 		}
 	}
-	t.Fatalf("pprof serves no pages: %s", said)
+	t.Fatalf("pprof serves no pages: %s", printed)
 	return ""
 }
 
-// fetch gets a page, for which a server that has just said where it will be may have to be asked twice.
+// fetch gets a page. A server that has just printed its address may not be listening yet, so it retries.
 func fetch(t *testing.T, url string) string {
 	t.Helper()
 	client := http.Client{Timeout: 2 * time.Minute}

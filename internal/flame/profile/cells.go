@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// ErrSlots is wrapped by the error of a stream that is longer than all slots that there may be.
+// ErrSlots is wrapped by the error of a stream that needs more slots than Options allow.
 var ErrSlots = errors.New("the capture is more than")
 
-// fewCells is up to how many cells a search goes through all of them: most threads are in few places.
+// fewCells is the number of cells up to which a search is linear: most threads are in few places.
 const fewCells = 8
 
-// cell is where the time of a key is added up.
+// cell returns the cell of a key.
 func (c *collector) cell(t *thread, key CellKey) *Cell {
 	if n := t.recent[key.Class]; int(n) < len(t.Cells) && t.Cells[n].CellKey == key {
 		return &t.Cells[n]
@@ -55,7 +55,7 @@ func (t *thread) insert(key CellKey) int32 {
 	return n
 }
 
-// put notes where a cell is.
+// put enters a cell into the index.
 func (t *thread) put(key CellKey, n int32) {
 	if t.index == nil {
 		t.index = make(map[CellKey]int32, 4*fewCells)
@@ -79,7 +79,7 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	}
 }
 
-// addSlots shares a time out among slots.
+// addSlots divides a time among slots.
 func (c *collector) addSlots(cell *Cell, from, to int64) {
 	if !c.widen(to) {
 		return
@@ -100,8 +100,8 @@ func (c *collector) addSlots(cell *Cell, from, to int64) {
 	}
 }
 
-// slot is where the time of a slot is added up. The times of a thread come in order, so it is the last one or a new one,
-// but for the idle thread, which all CPUs share.
+// slot returns the entry of a slot. The times of a thread come in order, so it is the last one or a new one, except for
+// the idle thread, which all CPUs share.
 func (c *Cell) slot(n uint32) *SlotTime {
 	at := len(c.Slots)
 	if at > 0 && c.Slots[at-1].Slot >= n {
@@ -114,10 +114,10 @@ func (c *Cell) slot(n uint32) *SlotTime {
 	return &c.Slots[at]
 }
 
-// maxSlotTimes bounds how many parts of cells' time are kept, 64 MiB. Slots become longer where they are more.
+// maxSlotTimes bounds the number of SlotTimes to 64 MiB. If there are more, slots become longer.
 const maxSlotTimes = 4 << 20
 
-// widen makes slots longer until a time lies in one of as many as there may be.
+// widen makes slots longer until a time lies within the maximum number of slots.
 func (c *collector) widen(to int64) bool {
 	for (to-1)/c.p.Slot >= int64(c.o.MaxSlots) {
 		if !c.stretch() {
@@ -127,10 +127,10 @@ func (c *collector) widen(to int64) bool {
 	return true
 }
 
-// stretch makes slots twice as long.
+// stretch doubles the length of slots.
 func (c *collector) stretch() bool {
 	if !c.o.Stretch {
-		c.fail(fmt.Errorf("%w %d slots of %v can tell", ErrSlots, c.o.MaxSlots, time.Duration(c.p.Slot)))
+		c.fail(fmt.Errorf("%w %d slots of %v", ErrSlots, c.o.MaxSlots, time.Duration(c.p.Slot)))
 		return false
 	}
 	c.p.Slot *= 2
@@ -139,7 +139,7 @@ func (c *collector) stretch() bool {
 	return true
 }
 
-// halveSlots makes one slot of each two, and tells how many parts of time there are then.
+// halveSlots merges each two slots into one, and returns the number of SlotTimes that are left.
 func halveSlots(t *Thread) (parts int) {
 	for i := range t.Cells {
 		slots := t.Cells[i].Slots
@@ -181,7 +181,7 @@ func mergeSlots(a, b []SlotTime) []SlotTime {
 	return append(append(all, a...), b...)
 }
 
-// countSlots notes how many slots there are.
+// countSlots sets the number of slots.
 func (c *collector) countSlots() {
 	if c.p.Slot > 0 {
 		c.p.Slots = int((c.p.About.Span + c.p.Slot - 1) / c.p.Slot)

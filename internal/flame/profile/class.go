@@ -10,7 +10,7 @@ const (
 	ClassNew                    // it was being made: from its start to the wakeup that lets it run
 	ClassOnCPU                  // it ran
 	ClassRunnable               // it was woken, and waited for a CPU
-	ClassPreempted              // it could have run on, and waited for a CPU
+	ClassPreempted              // it lost its CPU while it could run, and waited for a CPU
 	ClassBlocked                // it waited for something else
 	ClassIdle                   // it waited for work: see idleShare
 	ClassEvent                  // not a time of the thread but a span or instant, see [Options].Events
@@ -27,15 +27,15 @@ func (c Class) OffCPU() bool { return c != ClassOnCPU && c != ClassUnknown && c 
 // Delay reports whether the thread could run and did not: scheduling delay.
 func (c Class) Delay() bool { return c == ClassRunnable || c == ClassPreempted }
 
-// notes are frames in brackets that stand for what a thread did.
+// notes are the frames in brackets that stand for classes.
 var notes = [classes]string{
 	ClassUnknown: "[unknown]", ClassNew: "[new]", ClassRunnable: "[runnable]", ClassPreempted: "[preempted]", ClassIdle: "[idle]",
 }
 
-// Note is the frame that stands for a class, in brackets; "" for time on the CPU and for blocked time.
+// Note returns the frame that stands for a class, in brackets; "" for time on the CPU and for blocked time.
 func (c Class) Note() string { return notes[c] }
 
-// StateNote is the frame that says in which state a thread was blocked.
+// StateNote returns the frame for the state in which a thread was blocked.
 func StateNote(s format.State) string { return "[" + Reason(ClassBlocked, s) + "]" }
 
 // Notes returns the notes of all classes and states.
@@ -52,9 +52,9 @@ func Notes() []string {
 	return all
 }
 
-const blocked = "blocked" // in no state that has a name
+const blocked = "blocked" // in a state without a name
 
-// Reason says why a thread was off the CPU, by its class and the state in which it left; "" if it was on the CPU, and of events.
+// Reason returns why a thread was off the CPU, by its class and the state in which it left; "" if it was on the CPU, and for events.
 // ps(1) and vmstat(8) count state D as disk waits, which most of its sleeps are.
 func Reason(c Class, s format.State) string {
 	switch c {
@@ -78,7 +78,7 @@ type reason struct {
 	text string
 }
 
-// reasons are ordered: the first one counts if a state has several bits.
+// reasons are in order of precedence, for states with several bits.
 func reasons() []reason {
 	return []reason{
 		{format.StateZombie | format.StateDead, "dead"},

@@ -13,8 +13,8 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Collect reads a stream to its end and folds the time of its threads. With an error of the stream comes the profile of
-// all before it.
+// Collect reads a stream to its end and folds the time of its threads. With an error of the stream it also returns the
+// profile of everything before.
 func Collect(r *format.Reader, o Options) (*Profile, error) {
 	c := newCollector(r, o)
 	return c.p, c.collect()
@@ -56,7 +56,7 @@ type collector struct {
 	places  *places
 	spans   *timeline.Spans
 	trails  *trails
-	counter *eventCounter // nil: what threads do is counted
+	counter *eventCounter // nil: threads' time is counted
 	failed  error
 
 	labels map[Label]LabelID
@@ -64,8 +64,8 @@ type collector struct {
 	wakes  map[Wake]WakeID
 
 	threads []*thread // those that are not in the profile yet
-	swept   int       // how many were left when it was last looked which have ended
-	kept    []*thread // those of the profile that were told apart
+	swept   int       // how many were left after the last sweep
+	kept    []*thread // those of the profile that were kept apart
 	ended   map[LabelID]*thread
 
 	cells int // of all threads
@@ -90,9 +90,9 @@ type collector struct {
 // thread is a thread whose time is being added up.
 type thread struct {
 	Thread
-	of           *timeline.Thread // nil: those of one name that have ended
+	of           *timeline.Thread // nil: all ended threads of one name
 	index        map[CellKey]int32
-	recent       [classes]int32 // where the latest cell of a class is
+	recent       [classes]int32 // index of the latest cell of each class
 	samples      []sampled      // of the time on the CPU that has not ended
 	woken        waking         // that ended its latest time off the CPU, or ends the one that it is in
 	early        waking         // the latest one while it ran, which may end the next one: see timeline
@@ -185,7 +185,7 @@ func (c *collector) apply(e *format.Event) {
 	c.spans.Apply(e)
 }
 
-// about takes what a session tells of the capture.
+// about takes what a session reports about the capture.
 func (c *collector) about(s *format.Session, at int64, isFirst bool) {
 	a := &c.p.About
 	for _, source := range s.Sources {
@@ -212,10 +212,10 @@ func (c *collector) about(s *format.Session, at int64, isFirst bool) {
 	}
 }
 
-// maxSources bounds how many sources of samples are told.
+// maxSources bounds the number of sources of samples that are kept.
 const maxSources = 16
 
-// thread is what is kept of a timeline's thread.
+// thread returns the collector's entry for a timeline's thread.
 func (c *collector) thread(of *timeline.Thread) *thread {
 	if t, known := of.Own.(*thread); known {
 		return t

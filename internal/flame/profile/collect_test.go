@@ -127,7 +127,7 @@ const oneThread = window + `
 end close=+1000000
 `
 
-func TestTimeIsToldToTheNanosecond(t *testing.T) {
+func TestTimesAddUpToTheNanosecond(t *testing.T) {
 	for _, c := range []struct {
 		view graph.View
 		want string
@@ -163,7 +163,7 @@ func TestTimeIsToldToTheNanosecond(t *testing.T) {
 	}
 }
 
-// A thread of which nothing is seen but that it is off the CPU at both ends counts for the whole window.
+// A thread that only states at both ends show, off the CPU, counts for the whole window.
 func TestThreadBlockedThroughTheWindow(t *testing.T) {
 	compareLines(t, foldedText(t, window+`
 		+0 cpu0 state_thread 2 state=D prio=120 since=-5000000000
@@ -222,8 +222,8 @@ func TestWaitsForWorkAreIdle(t *testing.T) {
 	}
 }
 
-// Two places that are the same functions are one: 46 % each.
-func TestWaitsForWorkAreToldByFunctions(t *testing.T) {
+// Two places with the same functions count as one: 46 % each.
+func TestWaitsForWorkAreFoundByFunctions(t *testing.T) {
 	text := window + `
 		+0 cpu0 state_thread 3 state=S prio=120 since=-5000
 		+460000 cpu0 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-5000 next_state=S stack=2
@@ -274,7 +274,7 @@ func TestChainsOfWakers(t *testing.T) {
 	}
 }
 
-// Who was woken before the thread had left its CPU was not what the thread waited for.
+// A waker's waking from before the thread had left its CPU is not part of the chain.
 func TestChainsEndWhereTheWaiterStillRan(t *testing.T) {
 	got := foldedText(t, window+`
 		+0 cpu0 state_cpu 2 prio=120
@@ -300,7 +300,7 @@ func TestWakersThatAFilterHides(t *testing.T) {
 	}
 }
 
-// Who an interrupt hit has woken nobody, and neither has who woke that one.
+// An interrupted thread is not the waker, and its own waker is not part of the chain.
 func TestInterruptsWake(t *testing.T) {
 	text := strings.Replace(fmt.Sprintf(chained, -4000), "waking 3 wakee=2 prio=120 target_cpu=0 stack=5", "waking 3 wakee=2 prio=120 target_cpu=0 stack=9", 1)
 	text = strings.Replace(text, "stack 5 frames=1,10", `frame 20 module=2 offset=0x2000 caller
@@ -328,18 +328,18 @@ const bursts = window + `
 end close=+1000000
 `
 
-func TestTimeIsSharedOutBySpanOrByThread(t *testing.T) {
+func TestTimeIsSpreadBySpanOrThread(t *testing.T) {
 	for spread, want := range map[bool]string{
 		false: "main;[not sampled] 30000\nmain;main;a:b 10000\nmain;main;app::work;inner 600000",
 		true:  "main;main;a:b 320000\nmain;main;app::work;inner 320000",
 	} {
 		compareLines(t, foldedText(t, bursts, profile.Options{Spread: spread}, graph.View{Mode: graph.OnCPU, By: graph.ByComm}), want)
 	}
-	// Without a sample there is nothing to share it out among.
+	// Without a sample it cannot be divided.
 	compareLines(t, foldedText(t, strings.ReplaceAll(bursts, " sample 2 ", " sample 4 "), profile.Options{Spread: true}, graph.View{Mode: graph.OnCPU, By: graph.ByComm}), "main;[not sampled] 640000")
 }
 
-// What is a wait for work on one side of a difference is one on both.
+// A wait for work on one side of a difference is one on both sides.
 func TestDifferencesAgreeOnWaitsForWork(t *testing.T) {
 	idle := collected(t, undump(t, waitsFor(950)), profile.Options{})
 	busy := collected(t, undump(t, waitsFor(850)), profile.Options{})
@@ -465,8 +465,8 @@ func TestEveryThreadAddsUpToItsLifetime(t *testing.T) {
 	}
 }
 
-// What is given up of a stream that has too much is the least of it, and no time is lost.
-func TestTooManyStacksGiveUpTheLeast(t *testing.T) {
+// If there are too many stacks, those with the least time are dropped, and no time is lost.
+func TestTooManyStacksDropThoseWithLeastTime(t *testing.T) {
 	for seed := range uint64(20) {
 		stream := simulate.Stream(t, simulate.Options{Seed: seed, CPUs: 3, Threads: 20, Epochs: true, Losses: seed%2 == 0}, 4000)
 		for _, kept := range []profile.Options{{Threads: true}, {Wakes: 2, Slot: 1000, MaxSlots: 64, Stretch: true, Places: true}, {Trail: true}, {Spread: true}} {
@@ -559,21 +559,21 @@ func lifetimes(t testing.TB, stream []byte) map[string]int64 {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	l := living{told: make(map[string]int64)}
+	l := living{lifetimes: make(map[string]int64)}
 	l.spans = timeline.NewSpans(r, func(s *timeline.Span) {
 		if !s.Thread.Idle() {
-			l.told[fmt.Sprint(s.Thread.TID, " ", s.Thread.Start)] += s.To - s.From
+			l.lifetimes[fmt.Sprint(s.Thread.TID, " ", s.Thread.Start)] += s.To - s.From
 		}
 	})
 	if err := timeline.Visit(r, &l); err != nil {
 		t.Fatal(err)
 	}
-	return l.told
+	return l.lifetimes
 }
 
 type living struct {
-	spans *timeline.Spans
-	told  map[string]int64
+	spans     *timeline.Spans
+	lifetimes map[string]int64
 }
 
 func (l *living) NewSection(s *format.Session) error { l.spans.NewSection(s); return nil }
@@ -584,7 +584,7 @@ func (l *living) Open(_ *format.Session, at, _ int64, _ bool) error {
 	return nil
 }
 
-// A stream of any bytes is folded without harm, and what is told adds up.
+// A stream of any bytes is folded without a panic, and times add up to lifetimes.
 func FuzzCollect(f *testing.F) {
 	f.Add(undump(f, oneThread), uint8(1))
 	f.Add(undump(f, fmt.Sprintf(chained, -4000)), uint8(3))
@@ -619,7 +619,7 @@ func FuzzCollect(f *testing.F) {
 	})
 }
 
-// Trails that cannot be stored are one error.
+// Trails that cannot be stored give one error.
 func TestTrailsFailOnce(t *testing.T) {
 	t.Setenv("TMPDIR", "/nonexistent")
 	r, err := format.NewReader(bytes.NewReader(undump(t, oneThread)))

@@ -24,7 +24,7 @@ type eventCounter struct {
 	values   []format.Value
 }
 
-// eventType is a definition, and which of the chosen names it has.
+// eventType is a definition with the index of its name among the chosen ones.
 type eventType struct {
 	def  *format.EventType // nil: not looked up yet
 	name int               // index of Options.Events; -1: none
@@ -181,7 +181,7 @@ func (n *eventCounter) count(label LabelID, cpu uint32, at resolved, from, to in
 	c.add(t, CellKey{Class: ClassEvent, CPU: cpu, Label: label, Stack: at.node}, from, to, 1)
 }
 
-// finish lets the number of events be what is added up, unless there are spans.
+// finish makes counts the weights, unless there are spans.
 func (n *eventCounter) finish() {
 	a := &n.c.p.About
 	for i, name := range n.c.o.Events {

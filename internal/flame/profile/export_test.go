@@ -18,7 +18,7 @@ func CollectWithin(r *format.Reader, o Options, b Bounds) (*Profile, error) {
 	return c.p, c.collect()
 }
 
-// CollectTrails is Collect with trails, of which so many bytes are kept in memory.
+// CollectTrails is Collect with trails, of which at most this many bytes are kept in memory.
 func CollectTrails(r *format.Reader, limit int) (*Profile, error) {
 	c := newCollector(r, Options{Trail: true})
 	c.trails = newTrails(limit)

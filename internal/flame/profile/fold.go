@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Threads that have ended, and processes of which some have, are kept until all that is kept takes too much memory. Then
-// slots become longer, those with the least time are added up by name, and where that is not enough, as [more threads].
-// Threads that are alive are as many as a timeline keeps.
+// Threads that have ended are kept until the profile takes too much memory. Then slots become longer, and the ended
+// threads with the least time are added up by name or, where that is not enough, as [more threads]. The timeline bounds the
+// number of live threads.
 
-// What each takes in memory, bytes, with what leads to it.
+// Memory for one of each, including references to it, bytes.
 const (
 	perThread = 256
 	perCell   = 80
@@ -21,7 +21,7 @@ const (
 	perPage   = 500 // what a page, or times in order, need more of a thread
 )
 
-// usualRoom is how much a collector, its timeline and the definitions may take together, of the 256 MiB that a tool may take:
+// usualRoom is the limit for a collector, its timeline and the definitions together, of the 256 MiB that a tool may take:
 // some garbage is always there, and the output needs room too.
 const (
 	usualRoom = 176 << 20
@@ -30,7 +30,7 @@ const (
 	leastRoom = 32 << 20
 )
 
-// memory is what a collector takes, but for its timeline.
+// memory returns the bytes that a collector takes without its timeline.
 func (c *collector) memory() int {
 	threads := len(c.threads) + len(c.kept) + len(c.ended)
 	each := perThread
@@ -44,7 +44,7 @@ func (c *collector) stackMemory() int {
 	return c.places.bytes + (len(c.p.Nodes)+len(c.p.Wakes))*perNode
 }
 
-// mostMemory is what it may take.
+// mostMemory returns the limit for memory.
 func (c *collector) mostMemory() int {
 	if c.bounds.room != 0 {
 		return c.bounds.room
@@ -56,7 +56,7 @@ func (c *collector) mostMemory() int {
 	return max(leastRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
 }
 
-// fold makes room if it is time for that.
+// fold frees memory if a limit is exceeded.
 func (c *collector) fold() {
 	most := c.mostMemory()
 	// Each cell has a part of time in one slot at least.
@@ -76,12 +76,12 @@ func (c *collector) fold() {
 	if !enough() {
 		c.foldLeast()
 	}
-	// Where that was not enough, because so many threads are alive, it is done again when there is an eighth more.
+	// If many live threads left it above the limit, it is tried again when there is an eighth more.
 	c.foldAt = c.memory() / 8 * 9
 }
 
-// foldLeast adds up half of the ended threads, those with the least time, by name. Those of whose name there is only one are
-// added up as [more threads].
+// foldLeast adds up the half of the ended threads with the least time by name. Threads whose name is unique are added
+// up as [more threads].
 func (c *collector) foldLeast() {
 	all := slices.AppendSeq(slices.Clone(c.kept), maps.Values(c.ended))
 	slices.SortFunc(all, func(a, b *thread) int {
@@ -113,7 +113,7 @@ func (c *collector) foldLeast() {
 	}
 }
 
-// nameOf is a label without ids.
+// nameOf returns a label without ids.
 func (c *collector) nameOf(id LabelID) Label {
 	return Label{Comm: c.p.Labels[id].Comm, Process: c.p.Labels[id].Process}
 }

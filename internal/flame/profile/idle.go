@@ -4,12 +4,12 @@ import (
 	"strings"
 )
 
-// idleShare is how much of the time that a thread is blocked has to be in one place, where it waits for work by a system
-// call that is made for that, to count as waiting for work and not as being blocked at work.
+// idleShare is the share of a thread's blocked time above which time in one stack, in a system call that waits for work,
+// counts as waiting for work and not as being blocked at work.
 const idleShare = 0.9
 
 // waits returns the system call in which the kernel part of a stack waits for work; "" if there is none.
-// A futex is waited for by threads of pools and also by those that want a lock: the share tells them apart.
+// Threads of pools wait for a futex, and so do threads that wait for a lock: the share distinguishes them.
 func waits(kernel []place) string {
 	futex := false
 	for i := range kernel {
@@ -30,7 +30,7 @@ func waits(kernel []place) string {
 	return ""
 }
 
-// syscallOf is the system call that a function of the kernel is the entry of; "" of others. The prefixes are those of the
+// syscallOf returns the system call whose entry a kernel function is; "" for others. The prefixes are those of the
 // kernel's arch/*/include/asm/syscall_wrapper.h, the suffixes those of calls that were widened to 64 bits of time.
 func syscallOf(function string) string {
 	name, found := "", false
@@ -43,8 +43,8 @@ func syscallOf(function string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, "_time64"), "_time32")
 }
 
-// findIdleWaits finds the time that a thread waited for work: all that it was blocked in one place, if that is more than
-// idleShare of all the time that it was blocked, and the place is in a system call that waits for work.
+// findIdleWaits finds the time that a thread waited for work: its blocked time in one stack, if that is more than
+// idleShare of all its blocked time and in a system call that waits for work.
 func (c *collector) findIdleWaits(t *thread) {
 	all := t.shortBlocked
 	best, most := uint32(0), int64(0)
@@ -76,8 +76,8 @@ func (c *collector) findIdleWaits(t *thread) {
 	}
 }
 
-// sameFunctions is a number for all stacks of the same functions: where a profile tells places apart, one function may be
-// called from several.
+// sameFunctions returns the same number for all stacks with the same functions: in a profile with Options.Places their
+// nodes may differ.
 func (c *collector) sameFunctions(id NodeID) uint32 {
 	if !c.o.Places {
 		return uint32(id)
@@ -95,7 +95,7 @@ func (c *collector) sameFunctions(id NodeID) uint32 {
 	return number
 }
 
-// functionsOf are the functions of a stack in one text.
+// functionsOf returns the functions of a stack in one text.
 func (p *Profile) functionsOf(id NodeID) string {
 	var path strings.Builder
 	for ; id != 0; id = p.Nodes[id].Parent {
@@ -129,8 +129,8 @@ func (t idleTrail) Each(visit func(*Piece) error) error {
 	})
 }
 
-// AgreeOnIdle makes a wait for work in one profile one in the other as well: what is nine tenths of a thread's waits in one
-// and a little less in the other has not changed its nature.
+// AgreeOnIdle marks waits for work of one profile in the other as well: a stack with just over idleShare of the blocked time
+// in one and just under it in the other must not look like a difference.
 func AgreeOnIdle(a, b *Profile) {
 	idle := make(map[string]bool)
 	for _, p := range []*Profile{a, b} {

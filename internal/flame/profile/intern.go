@@ -10,14 +10,14 @@ import (
 	"wprof/internal/tracks"
 )
 
-// Frames that say something of a stack that is not there.
+// Frames that stand for missing stacks.
 const (
 	notSampled = "[not sampled]" // a time on the CPU in which no sample was taken
 	noStack    = "[no stack]"    // no stack was taken, or none was found
-	MoreStacks = "[more stacks]" // there are more different ones than can be kept
+	MoreStacks = "[more stacks]" // more different stacks than are kept
 )
 
-// places interns frames and stacks: those of one section by their ids, those of all by what they are.
+// places interns frames and stacks: within a section by id, across sections by content.
 type places struct {
 	r       *format.Reader
 	p       *Profile
@@ -26,13 +26,13 @@ type places struct {
 	nodes   map[nodeKey]NodeID
 	names   map[string]string // one copy of each
 	bytes   int               // of names and keys
-	closed  bool              // no stacks are taken any more
+	closed  bool              // no new stacks are added
 	key     []byte
-	walk    []place             // used again for each stack
+	walk    []place             // reused for each stack
 	byFrame byid.Table[FrameID] // of the current section
 	byStack byid.Table[resolved]
 	byWait  byid.Table[resolved] // of times off the CPU
-	byWaker byid.Table[resolved] // of those who end them
+	byWaker byid.Table[resolved] // of their wakers
 
 	notSampled, noStack, more NodeID
 }
@@ -74,7 +74,7 @@ func (s *places) newSection() {
 	s.byWaker.Clear()
 }
 
-// purpose is what a stack was taken of.
+// purpose is why a stack was taken.
 type purpose uint8
 
 const (
@@ -83,16 +83,16 @@ const (
 	ofWaker          // what ends one
 )
 
-// stack is where a sample's stack leads to.
+// stack returns the node of a sample's stack.
 func (s *places) stack(id format.StackID) resolved { return s.lookUp(&s.byStack, id, ofSample) }
 
-// wait is where the stack leads to of a time off the CPU: to where the thread waited. The scheduler's own functions above
-// that say nothing, and the kernel leaves them out itself of a thread that is still off the CPU when the window closes
-// (stack_trace_save_tsk), which would tell the same place as two.
+// wait returns the node of the stack of a time off the CPU, without the scheduler's functions at its end: the kernel
+// leaves these out for a thread that is still off the CPU when the window closes (stack_trace_save_tsk), and the same
+// place would have two nodes.
 func (s *places) wait(id format.StackID) resolved { return s.lookUp(&s.byWait, id, ofWait) }
 
-// waker is where the stack leads to of who wakes. Of an interrupt it is the interrupt's part alone: who was interrupted
-// does not matter.
+// waker returns the node of a waker's stack. If an interrupt woke, it is the interrupt's part alone: the interrupted
+// thread does not matter.
 func (s *places) waker(id format.StackID) resolved { return s.lookUp(&s.byWaker, id, ofWaker) }
 
 func (s *places) lookUp(in *byid.Table[resolved], id format.StackID, of purpose) resolved {
@@ -114,7 +114,7 @@ type place struct {
 	module *format.Module
 }
 
-// function returns the function that is called there, not one inlined into it; nil: its name is not known.
+// function returns the function that is called there, not one inlined into it; nil: its name is unknown.
 func (p *place) function() []byte {
 	if p.def == nil || len(p.def.Lines) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (s *places) placesOf(stack *format.Stack) []place {
 	return s.walk
 }
 
-// interruptAt is where in a stack an interrupt begins; its length if none does.
+// interruptAt returns the index where an interrupt begins in a stack; its length if none does.
 func interruptAt(all []place, kernel int) int {
 	for i := kernel; i < len(all); i++ {
 		if stacks.IsInterrupt(string(all[i].function())) {
@@ -169,7 +169,7 @@ func (s *places) resolve(stack *format.Stack, of purpose) resolved {
 	return s.merge(all, len(all)-min(len(all), int(stack.KernelFrames)), stack.Cut, of)
 }
 
-// drawn returns where the stack of a drawn item leads to; its definitions may be those of an earlier section.
+// drawn returns the node of the stack of a drawn item, whose definitions may be from an earlier section.
 func (s *places) drawn(stack *tracks.Stack) resolved {
 	switch {
 	case stack == nil:
@@ -226,7 +226,7 @@ func (s *places) merge(all []place, kernel int, cut bool, from purpose) resolved
 	return of
 }
 
-// end is what decides whether a stack that ends here looks cut.
+// end decides whether a stack that ends here looks cut.
 func (p *place) end() stacks.Frame {
 	if p.def == nil || len(p.def.Lines) == 0 {
 		return stacks.Frame{Placed: p.def == nil || p.def.Module != 0}
@@ -245,7 +245,7 @@ func (s *places) child(parent NodeID, frame FrameID) NodeID {
 	return id
 }
 
-// note is a frame that is no place in the code.
+// note interns a frame that is no place in the code.
 func (s *places) note(name string) FrameID {
 	return s.intern(Frame{Functions: []Function{{Name: name}}, Note: true})
 }
@@ -289,13 +289,13 @@ func (s *places) describe(f *format.Frame, m *format.Module, kernel bool) Frame 
 	return d
 }
 
-// What a name and a frame take in memory besides their text, bytes.
+// Memory for a name and a frame besides their text, bytes.
 const (
 	perName  = 48
 	perFrame = 200
 )
 
-// one is the only copy of a text.
+// one returns the shared copy of a text.
 func (s *places) one(text string) string {
 	if known, found := s.names[text]; found {
 		return known
@@ -306,7 +306,7 @@ func (s *places) one(text string) string {
 	return text
 }
 
-// intern finds a frame among those of all sections. Without Options.Places the same function is the same frame, wherever
+// intern returns the id of a frame across sections. Without Options.Places the same function is the same frame, wherever
 // it was called from.
 func (s *places) intern(f Frame) FrameID {
 	k := append(s.key[:0], boolByte(f.Kernel), boolByte(f.Note))

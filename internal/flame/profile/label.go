@@ -5,7 +5,7 @@ import (
 	"wprof/internal/stacks"
 )
 
-// label is what a thread was called when a span ended.
+// label returns the name that a thread had when a span ended.
 func (c *collector) label(t *thread, id format.TaskID) LabelID {
 	if id == 0 {
 		if t.Label == 0 {
@@ -21,7 +21,7 @@ func (c *collector) label(t *thread, id format.TaskID) LabelID {
 	return l
 }
 
-// taskLabel is what a task of the current section is called; 0 if that is not known.
+// taskLabel returns the label of a task of the current section; 0 if that is not known.
 func (c *collector) taskLabel(id format.TaskID) LabelID {
 	if known := c.byTask.Get(uint32(id)); known != 0 {
 		return known
@@ -54,7 +54,7 @@ func (c *collector) name(name []byte) string {
 	return c.places.one(string(stacks.Printable(name, stacks.Unnamed)))
 }
 
-// maxLabels is how many names of threads are kept: a capture of days has more processes than anybody looks at.
+// maxLabels bounds the number of thread names: a capture of days may have very many processes.
 // A page has three names of each.
 const (
 	maxLabels     = 500_000
@@ -76,7 +76,7 @@ func (c *collector) internLabel(l Label) LabelID {
 	return intern(c.labels, &c.p.Labels, l)
 }
 
-// intern is where a value stands among all that are different.
+// intern returns the index of a value, which it appends if it is new.
 func intern[K comparable, ID ~uint32](known map[K]ID, all *[]K, value K) ID {
 	if id, found := known[value]; found {
 		return id

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// Ids of what a Profile interns; each is an index into the Profile's slice, of which 0 stands for nothing.
+// Ids of what a Profile interns: indexes into its slices. 0 stands for none.
 type (
 	FrameID uint32
 	NodeID  uint32
@@ -22,11 +22,11 @@ type Profile struct {
 	Frames []Frame // places in the code; 0 is none
 	Nodes  []Node  // call stacks as paths from the root; 0 is the empty stack
 	Labels []Label // names that threads had; 0 is none
-	// Waits tells by which system call those of the stacks wait for work that do: epoll_wait.
+	// Waits has the system call of the stacks that wait for work, such as epoll_wait.
 	Waits map[NodeID]string
-	Wakes []Wake // who woke, for [Options].Wakes; 0 is nobody
+	Wakes []Wake // wakers, for [Options].Wakes; 0 is none
 
-	// Slot is how long one slot of time is, ns; 0: time was not cut into slots. Slots is their number. The first one begins
+	// Slot is the length of a time slot, ns; 0: there are none. Slots is their number. The first one begins
 	// at About.From.
 	Slot  int64
 	Slots int
@@ -35,31 +35,31 @@ type Profile struct {
 	closeTrails func()
 }
 
-// About is what a profile is of, for titles.
+// About describes the recording and what is missing from the profile.
 type About struct {
 	Host, Kernel string
 	Start        time.Time // when the first window opened; zero if that is not known
 	Window       int64     // ns that were recorded or, after a time filter, kept; the sum of all windows
-	From         int64     // ns from the opening of the first window to what is told: a time filter cuts off what is before
+	From         int64     // ns from the opening of the first window to where the profile begins, later with a time filter
 	Span         int64     // ns from there to the last window's close
 	Sources      []Source  // of samples
-	Samples      uint64    // in the times on the CPU that were folded
-	Stray        uint64    // samples outside of any time on the CPU that is known of their thread
+	Samples      uint64    // within times on the CPU
+	Stray        uint64    // samples outside of all known times on the CPU of their thread
 	CutStacks    uint64    // samples and times off whose user part looks cut
 	UserStacks   uint64    // samples and times off whose stack has a user part
 	Lost         uint64    // events, as far as their number is known
 	Forgotten    int64     // threads, see [timeline.Timeline]
-	Unnamed      uint64    // names of threads that were too many, and are shown as [more threads]
+	Unnamed      uint64    // thread names beyond the limit, shown as [more threads]
 	Folded       int64     // ended threads, or processes, that were added up by name or as [more threads]
 	IsLossy      bool      // events are missing, whether or not it is known how many
-	OffCPU       string    // what the recorder took off-CPU stacks of; "" for none
-	ShortBlocks  int64     // ns of times off that Options.MinBlock left out
+	OffCPU       string    // for which times the recorder took off-CPU stacks; "": none
+	ShortBlocks  int64     // ns of off-CPU times that Options.MinBlock left out
 	MinBlock     int64     // ns
 	Recorder     Cost
 	Events       []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
-	NotSeen      []string // of Events, those that the capture does not have
-	OtherEvents  []string // names of other events that it has; a few
-	IsCount      bool     // there are no spans among the events: Ns is their number
+	NotSeen      []string // those of Events that the capture does not have
+	OtherEvents  []string // some names of other events that it has
+	IsCount      bool     // no event is a span: Ns is their number
 }
 
 // Source is what takes samples.
@@ -68,13 +68,13 @@ type Source struct {
 	Period int64 // ns
 }
 
-// Cost is the recorder's own.
+// Cost is the recorder's own cost.
 type Cost struct {
 	CPU    int64  // ns
 	Memory uint64 // peak, bytes
 }
 
-// Thread is one thread; or, where threads were not asked for, all of one name that have ended (TID is 0 then).
+// Thread is one thread; or, without Options.Threads, all ended threads of one name (TID is 0 then).
 type Thread struct {
 	TID, PID int32
 	Start    int64   // CLOCK_MONOTONIC ns
@@ -85,7 +85,7 @@ type Thread struct {
 	Trail    Trail // what it did in order of time; empty without Options.Trail
 }
 
-// Cell is the time of a thread that goes to one place.
+// Cell is the time of a thread with one key.
 type Cell struct {
 	CellKey
 	Ns    int64
@@ -93,17 +93,17 @@ type Cell struct {
 	Slots []SlotTime // where in the profile's slots the time lies, in order; nil without Options.Slots
 }
 
-// CellKey is what a Cell is of.
+// CellKey identifies a Cell of a thread.
 type CellKey struct {
 	Class Class
 	State format.State // in which the thread left the CPU, of times off it
 	CPU   uint32       // NoCPU unless Options.CPUs
 	Label LabelID      // the thread's name then
 	Stack NodeID       // 0 of ClassUnknown and ClassNew; a note where none was taken: [not sampled], [no stack]
-	Wake  WakeID       // who woke the thread, of times off that ended so
+	Wake  WakeID       // the waker, for times off the CPU that a waking ended
 }
 
-// NoCPU stands for any CPU.
+// NoCPU means that CPUs are not kept apart.
 const NoCPU = ^uint32(0)
 
 // SlotTime is time within one slot.
@@ -119,18 +119,18 @@ type Frame struct {
 	Note      bool   // it is no place in the code: [not sampled], [no stack], [cut], [lost]
 	Module    string // path of the file, or [kernel] and the like; "" if not known
 	BuildID   string // of the module, in hex; "" if there is none
-	Offset    uint64 // see format.Frame, but in the call and not behind it; 0 unless Options.Places
+	Offset    uint64 // as in format.Frame, but in the call instruction, not after it; 0 unless Options.Places
 }
 
-// Function is a function's name, fit for people, and where it is.
+// Function is a function's demangled name and its place in the source.
 type Function struct {
 	Name    string
 	File    string
 	Line    uint32
-	Linkage string // as the linker knows it; "" without one
+	Linkage string // symbol name; "" without one
 }
 
-// Node is a call stack: that of its parent and one more frame.
+// Node is a call stack: its parent's and one more frame.
 type Node struct {
 	Parent NodeID
 	Frame  FrameID
@@ -139,36 +139,36 @@ type Node struct {
 // Label is a name that a thread had.
 type Label struct {
 	PID, TID      int32
-	Comm, Process string // fit for people
+	Comm, Process string // printable
 }
 
-// Wake is who woke a thread, and who had woken that one before.
+// Wake is the waker of a thread, and the wake of that waker.
 type Wake struct {
 	Label  LabelID // 0: not known
 	Stack  NodeID  // where the waker was; 0: no stack was taken
 	Before WakeID
 }
 
-// Release frees the memory of a profile of which only Close is still called.
+// Release frees the memory of a profile. Only Close may be called after it.
 func (p *Profile) Release() { *p = Profile{closeTrails: p.closeTrails} }
 
-// Close gives back what the threads' trails hold.
+// Close releases the threads' trails.
 func (p *Profile) Close() {
 	if p.closeTrails != nil {
 		p.closeTrails()
 	}
 }
 
-// IsNotSampled tells whether a stack stands for there being no sample.
+// IsNotSampled reports whether a stack is [not sampled].
 func (p *Profile) IsNotSampled(stack NodeID) bool {
 	f := &p.Frames[p.Nodes[stack].Frame]
 	return f.Note && f.Functions[0].Name == notSampled
 }
 
-// mainRole is that of the thread that a process began with.
+// mainRole is the role of a process's first thread.
 const mainRole = "main"
 
-// RoleName says what part a thread plays in its process, for people: main, or the thread's name.
+// RoleName returns the role of a thread in its process: main, or the thread's name.
 func (p *Profile) RoleName(t *Thread) string {
 	if t.TID != 0 && t.TID == t.PID {
 		return mainRole

@@ -22,7 +22,7 @@ func (c *collector) sweep() {
 // finish takes all threads into the profile.
 func (c *collector) finish() error {
 	c.p.About.Forgotten, c.p.About.Folded = c.spans.Timeline().Forgotten(), c.folded
-	c.spans = nil // what it holds of a thread goes with the thread
+	c.spans = nil // frees it before the threads are copied
 	for i, t := range c.threads {
 		c.retire(t)
 		c.threads[i] = nil
@@ -44,7 +44,7 @@ func (c *collector) finish() error {
 	return c.failed
 }
 
-// retire ends a thread: what it waited for is known now.
+// retire ends a thread: its waits for work can be determined now.
 func (c *collector) retire(t *thread) {
 	c.findIdleWaits(t)
 	if c.o.Spread {

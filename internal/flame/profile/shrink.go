@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// What is kept of stacks is bounded, however many different ones a stream has. Where it becomes too much, the cells with
-// the least time give up their stacks: their time is told as [more stacks]. So a long capture keeps what matters in it.
+// Memory for stacks is bounded, however many different ones a stream has. Beyond the bound, the cells with the least time
+// lose their stacks and are shown as [more stacks], so a long capture keeps the stacks with the most time.
 
-// bounds are how much is kept.
+// bounds are limits of what is kept.
 type bounds struct {
 	nodes int // stacks, and wakes
 	bytes int // of names
 	cells int
-	// unswept is how many threads there may be before it is looked for those that have ended.
+	// unswept is the number of threads at which those that have ended are searched for.
 	unswept int
-	// room is how many bytes all of it may take, about; 0: as usual.
+	// room is the approximate number of bytes for all of it; 0: the default.
 	room int
 }
 
@@ -28,13 +28,13 @@ func (c *collector) held() bounds {
 	return bounds{nodes: len(c.p.Nodes) + len(c.p.Wakes), bytes: c.places.bytes, cells: c.cells}
 }
 
-// within tells whether so many parts of a whole are room enough.
+// within reports whether usage is at most this part of the bounds.
 func (b bounds) within(of bounds, parts, whole int) bool {
 	return b.nodes < of.nodes/whole*parts && b.bytes < of.bytes/whole*parts && b.cells < of.cells/whole*parts
 }
 
-// shrink gives up the stacks of half of the cells, and of more of them until there is room again. A trail names stacks
-// that are written already, so with one all are kept, and new ones are given up.
+// shrink drops the stacks of half of the cells, and of more of them until there is room again. Trails refer to stacks
+// that are already written, so with trails all are kept, and no new ones are added.
 func (c *collector) shrink() {
 	if c.trails != nil {
 		c.places.closed = true
@@ -49,18 +49,18 @@ func (c *collector) shrink() {
 	})
 	slices.Sort(times)
 	for part := 2; part <= 64 && len(times) > 0; part *= 2 {
-		c.giveUp(times[len(times)-1-len(times)/part])
+		c.dropStacks(times[len(times)-1-len(times)/part])
 		if c.held().within(c.bounds, 3, 4) {
 			break
 		}
 	}
-	// Where that was not enough, because there are so many threads, it is done again when there is twice as much.
+	// If many threads left it above the bounds, it is tried again when there is twice as much.
 	held := c.held()
 	c.full = bounds{nodes: max(c.bounds.nodes, 2*held.nodes), bytes: max(c.bounds.bytes, 2*held.bytes), cells: max(c.bounds.cells, 2*held.cells)}
 }
 
-// giveUp takes the stacks off all cells of so much time or less, and forgets those that nothing names any more.
-func (c *collector) giveUp(most int64) {
+// dropStacks replaces the stacks of all cells with at most this time by [more stacks], and frees those that nothing refers to.
+func (c *collector) dropStacks(most int64) {
 	c.cells, c.slots = 0, 0
 	c.eachThread(func(t *thread) {
 		c.reduce(t, most)
@@ -104,7 +104,7 @@ func (c *collector) reduce(t *thread, most int64) {
 	}
 }
 
-// compact numbers the stacks, frames, wakes and names anew that are still named.
+// compact renumbers the stacks, frames, wakes and names that are still in use.
 func (c *collector) compact() {
 	r := renumbering{old: c.p.Nodes, frames: c.p.Frames, wakes: c.p.Wakes, labels: c.p.Labels, places: c.places, waits: c.p.Waits}
 	r.begin(c)
@@ -132,7 +132,7 @@ func (c *collector) compact() {
 	clear(c.paths)
 }
 
-// renumbering leads from the stacks there were to those there are.
+// renumbering maps old ids to new ones.
 type renumbering struct {
 	old    []Node
 	frames []Frame

@@ -16,7 +16,7 @@ type sampled struct {
 
 var errTooLong = errors.New("the times of its threads add up to more than 292 years; take a part of it with --start and --end")
 
-// manySamples is how many samples of a time on the CPU are kept before the part that they lie in is folded.
+// manySamples is the number of samples of a time on the CPU at which the time so far is folded.
 const manySamples = 1024
 
 // span folds a span that has ended.
@@ -24,7 +24,7 @@ func (c *collector) span(s *timeline.Span) {
 	if s.Thread.Idle() && !c.o.Idle {
 		return
 	}
-	// No part of the profile has more than this, so no other sum of times can overflow.
+	// No part of the profile exceeds this sum, so no other sum of times can overflow.
 	if s.To-s.From > math.MaxInt64-c.total {
 		c.fail(errTooLong)
 		return
@@ -45,7 +45,7 @@ func (c *collector) span(s *timeline.Span) {
 	}
 }
 
-// sample notes where a thread was at one moment.
+// sample records where a thread was at one moment.
 func (c *collector) sample(e *format.Event) {
 	if e.Flags&format.FlagSubject == 0 {
 		return
@@ -57,7 +57,7 @@ func (c *collector) sample(e *format.Event) {
 	at := e.Happened()
 	t := c.thread(of)
 	if n := len(t.samples); n > 0 && t.samples[n-1].at > at {
-		c.p.About.Stray++ // it turned up late
+		c.p.About.Stray++ // it arrived late
 		return
 	}
 	t.samples = append(t.samples, sampled{at, c.places.stack(e.Sample().Stack())})
@@ -70,7 +70,7 @@ func (c *collector) sample(e *format.Event) {
 	}
 }
 
-// ran shares a time on the CPU out among the samples in it: each has what is nearer to it than to the others.
+// ran divides a time on the CPU among the samples in it: each gets the time that is nearer to it than to the others.
 func (c *collector) ran(t *thread, s *timeline.Span, label LabelID) {
 	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label, Stack: c.places.notSampled}
 	first, last := 0, 0
@@ -135,7 +135,7 @@ func (c *collector) waited(t *thread, s *timeline.Span, label LabelID) {
 	c.add(t, key, s.From, s.To, 1)
 }
 
-// timeOff is how long a thread was off the CPU in all when a part of that is told, ns.
+// timeOff returns the length of the whole off-CPU time that a span is part of, ns.
 func timeOff(s *timeline.Span) int64 {
 	length := s.To - s.Off.Since
 	if s.Kind == timeline.SpanBlocked {

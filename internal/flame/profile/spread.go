@@ -2,9 +2,9 @@ package profile
 
 import "math/bits"
 
-// spread shares the time on the CPU of a thread out among all of its samples, evenly, for each name and CPU that is told
-// apart. Span by span a time on the CPU has all its weight if a sample hit it and none if not, and so long times are told
-// more than short ones; this is right on average for both. The sum stays what it is.
+// spread divides the time on the CPU of a thread evenly among all of its samples, separately for each name and CPU that is
+// kept apart. Span by span, only times on the CPU with a sample have a stack, which overstates long ones; this is right on
+// average for both. The sum does not change.
 func (c *collector) spread(t *thread) {
 	type group struct {
 		label LabelID
@@ -45,7 +45,7 @@ func (c *collector) spread(t *thread) {
 	})
 }
 
-// scaled is the part of a time that belongs to so many of all counts.
+// scaled returns the part of a time for count out of all.
 func scaled(ns int64, count, all uint64) int64 {
 	hi, lo := bits.Mul64(uint64(ns), count)
 	q, _ := bits.Div64(hi, lo, all)

@@ -2,7 +2,7 @@ package profile
 
 import "wprof/format"
 
-// Piece is what a thread did for a while.
+// Piece is a time in which a thread's activity did not change.
 type Piece struct {
 	From, To int64 // ns since About.From
 	Class    Class
@@ -12,14 +12,14 @@ type Piece struct {
 	Stack    NodeID
 }
 
-// continues tells whether a piece only goes on with another one.
+// continues reports whether a piece directly follows another one and differs only in its time.
 func (p *Piece) continues(before *Piece) bool {
 	same := *before
 	same.From, same.To = before.To, p.To
 	return *p == same
 }
 
-// Trail is what a thread did in order of time.
+// Trail is the activity of a thread in order of time.
 type Trail interface {
 	// Each calls visit with every piece. The piece is valid until visit returns.
 	Each(visit func(*Piece) error) error

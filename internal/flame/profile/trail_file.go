@@ -14,20 +14,20 @@ type trails struct{ *spill.Store }
 // threadTrail is what one thread did.
 type threadTrail struct {
 	chain *spill.Chain
-	open  *Piece // the last one, which may go on; nil if there is none
+	open  *Piece // the last one, which may be extended; nil if there is none
 	until int64  // where the last piece in the chain ends
 }
 
-// newTrails keeps as many bytes of pieces in memory.
+// newTrails returns trails that keep this many bytes of pieces in memory.
 func newTrails(limit int) *trails {
 	return &trails{spill.NewStore(limit, "what threads did in order of time")}
 }
 
-// thread begins the trail of one more thread. It can be read until the trails are closed.
+// thread begins the trail of another thread. It can be read until the trails are closed.
 func (s *trails) thread() *threadTrail { return &threadTrail{chain: s.Chain()} }
 
-// add appends a piece, which must not begin before the one added last has ended. One without a length is left out, and one
-// that only goes on with what the last one did makes that one longer.
+// add appends a piece, which must not begin before the end of the one before. An empty piece is left out, and one that
+// continues the last one extends it.
 func (t *threadTrail) add(p Piece) error {
 	if p.To <= p.From {
 		return nil
@@ -44,7 +44,7 @@ func (t *threadTrail) add(p Piece) error {
 	return nil
 }
 
-// end says that no more pieces follow: the thread has gone.
+// end completes the trail of a thread that has ended.
 func (t *threadTrail) end() error {
 	if t.open == nil {
 		return nil
@@ -72,7 +72,7 @@ func appendPiece(b []byte, p *Piece, until int64) []byte {
 	return binary.AppendUvarint(b, uint64(p.Stack))
 }
 
-// Each visits the pieces, also while more are being added.
+// Each visits the pieces, even while more are being added.
 func (t *threadTrail) Each(visit func(*Piece) error) error {
 	var until int64
 	err := t.chain.Each(func(chunk []byte) (err error) {
@@ -112,7 +112,7 @@ func eachPiece(chunk []byte, until int64, visit func(*Piece) error) (int64, erro
 	return until, nil
 }
 
-// pieceDecoder takes numbers from the front of a chunk until one is not whole.
+// pieceDecoder reads numbers from the front of a chunk until one is incomplete.
 type pieceDecoder struct {
 	rest   []byte
 	failed bool

@@ -32,8 +32,8 @@ func randomPiece(r *rand.Rand, from int64) Piece {
 	return p
 }
 
-// What a trail gives back is what was added, whatever other threads add between, in memory or from the file.
-func TestTrailGivesBackWhatWasAdded(t *testing.T) {
+// A trail returns what was added, whatever other threads add in between, from memory and from the file.
+func TestTrailReturnsWhatWasAdded(t *testing.T) {
 	for _, limit := range []int{100, 5000, 1 << 30} {
 		s := newTrails(limit)
 		defer s.Close()
@@ -72,7 +72,7 @@ func TestTrailGivesBackWhatWasAdded(t *testing.T) {
 	}
 }
 
-// appendMerged is what add promises, in the plainest way.
+// appendMerged is a plain implementation of what add promises.
 func appendMerged(all []Piece, p Piece) []Piece {
 	if p.From == p.To {
 		return all
@@ -88,7 +88,7 @@ func appendMerged(all []Piece, p Piece) []Piece {
 	return append(all, p)
 }
 
-// Memory does not grow with what threads do, nor does it with short-lived threads by more than a few words each.
+// Memory does not grow with the number of pieces, and with short-lived threads by a few words each at most.
 func TestTrailsOfMillionsOfPiecesStayOutOfMemory(t *testing.T) {
 	const threads, rounds = 20_000, 200
 	t.Setenv("TMPDIR", t.TempDir())
@@ -132,8 +132,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// After a failure nothing is told as if it were all.
-func TestTrailsSayWhereTheyCannotBeKept(t *testing.T) {
+// After a write error no incomplete trail is returned.
+func TestTrailsReportWriteErrors(t *testing.T) {
 	t.Setenv("TMPDIR", "/nonexistent")
 	s := newTrails(0)
 	defer s.Close()

@@ -5,7 +5,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// interruptName stands for who wakes from within an interrupt: whoever was interrupted has nothing to do with it.
+// interruptName stands for the waker if an interrupt woke: the interrupted thread has nothing to do with it.
 const interruptName = "[interrupt]"
 
 // waking is the latest waking of a thread.
@@ -14,8 +14,8 @@ type waking struct {
 	at   int64
 }
 
-// woken notes who wakes a thread, before the timeline is told. What had woken the waker belongs to the chain if it
-// happened after the thread had left its CPU: before, the waker was not what the thread waited for.
+// woken notes the waker of a thread; it is called before the timeline sees the event. The waking of the waker belongs to the
+// chain if it happened after the thread had left its CPU: before that, the thread did not wait for it.
 func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackID) {
 	if e.Flags&format.FlagObject == 0 {
 		return
@@ -26,7 +26,7 @@ func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackI
 		return
 	}
 	at := e.Happened()
-	// A filter that hides the waker leaves its name and its stack: they say why the thread goes on.
+	// A filter that hides the waker keeps its name and its stack: they explain why the thread continues.
 	w := Wake{Label: c.taskLabel(e.Task)}
 	var from resolved
 	if stack != 0 {
@@ -49,7 +49,7 @@ func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackI
 	}
 }
 
-// chain is a chain of wakers that is no longer than so many.
+// chain returns a chain of wakers, cut to this length.
 func (c *collector) chain(id WakeID, length int) WakeID {
 	if id == 0 || length == 0 {
 		return 0
@@ -63,7 +63,7 @@ func (c *collector) internWake(w Wake) WakeID {
 	return intern(c.wakes, &c.p.Wakes, w)
 }
 
-// wakeOf is who ended a time off the CPU; 0: nobody has.
+// wakeOf returns the wake that ended a time off the CPU; 0: none did.
 func (c *collector) wakeOf(t *thread, s *timeline.Span) WakeID {
 	switch {
 	case s.Off.Woken == 0:

@@ -13,13 +13,13 @@ import (
 	"wprof/internal/printable"
 )
 
-// WriteSpeedscope writes what each thread did in order of time, as a profile of speedscope's for each thread that has a
-// trail, the one that was on the CPU longest first. Of the view it takes Mode, NoIdleWaits and Only; what the view does
-// not tell is a gap. Times are ns since About.From; a thread's begin and end with its lifetime in the window.
+// Write writes what each thread did in order of time: a speedscope profile for each thread that has a trail, the one that
+// was on the CPU longest first. Of the view it uses Mode, NoIdleWaits and Only; time that the view leaves out is a gap.
+// Times are ns since About.From; a thread's begin and end with its lifetime in the window.
 //
 // Why a thread was off the CPU is a frame on top of the stack. Pieces are read as they are written, one at a time. The
-// profiles are of the type that has whole stacks: a million changes of tasks took 565 bytes each as frames that are entered
-// and left.
+// profiles are of the type with whole stacks: as a sequence of entered and left frames a million switches took 565
+// bytes each.
 func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	v.States = true
 	s := &speedscope{
@@ -63,7 +63,7 @@ func speedscopeTitle(a *profile.About) string {
 	return a.Host + " " + a.Start.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// threads are those that have something to tell, the busiest first.
+// threads returns the threads with time in the view, the busiest first.
 func (s *speedscope) threads() []*profile.Thread {
 	var all []*profile.Thread
 	onCPU := make(map[*profile.Thread]int64)
@@ -71,15 +71,15 @@ func (s *speedscope) threads() []*profile.Thread {
 		if t.Trail == nil || s.v.Only != nil && !s.v.Only(t) {
 			continue
 		}
-		tells := false
+		shows := false
 		for i := range t.Cells {
 			c := &t.Cells[i]
-			tells = tells || s.v.Shows(c.Class)
+			shows = shows || s.v.Shows(c.Class)
 			if c.Class.OnCPU() {
 				onCPU[t] += c.Ns
 			}
 		}
-		if tells {
+		if shows {
 			all = append(all, t)
 		}
 	}
@@ -89,8 +89,8 @@ func (s *speedscope) threads() []*profile.Thread {
 	return all
 }
 
-// thread writes a thread's profile, if there is a piece of it. Its stacks and how long it was in each are two lists of the
-// format, for which the trail is read twice.
+// thread writes a thread's profile, if its trail has a piece. Stacks and their durations are two lists in the format, so
+// the trail is read twice.
 func (s *speedscope) thread(t *profile.Thread) error {
 	b := &speedscopeThread{speedscope: s, trail: t.Trail}
 	l := &s.p.Labels[t.Label]
@@ -126,11 +126,11 @@ type speedscopeThread struct {
 	trail      profile.Trail
 	stays      int   // written so far
 	from       int64 // where the first piece begins
-	at, until  int64 // where the stack that has not been told yet begins and ends
+	at, until  int64 // where the stack that has not been visited yet begins and ends
 	open, next []int // that stack, outermost first, and the one of the next piece
 }
 
-// each visits the stacks in order of time, and how long the thread was in each; an empty one where nothing is told.
+// each visits the stacks in order of time, and how long the thread was in each; an empty one is a gap.
 func (b *speedscopeThread) each(visit func(ns int64, stack []int)) error {
 	isFirst := true
 	b.open = b.open[:0]
@@ -187,7 +187,7 @@ func (b *speedscopeThread) stack(frames []int) {
 	b.write("]")
 }
 
-// appendStack appends the frames of a piece, outermost first; none of what the view does not tell.
+// appendStack appends the frames of a piece, outermost first; none if the view leaves the piece out.
 func (b *speedscopeThread) appendStack(stack []int, p *profile.Piece) []int {
 	c := profile.Cell{CellKey: profile.CellKey{Class: p.Class, State: p.State, Stack: p.Stack}}
 	if !b.v.Shows(c.Class) {
@@ -205,7 +205,7 @@ func (b *speedscopeThread) appendStack(stack []int, p *profile.Piece) []int {
 	return stack
 }
 
-// frame are the numbers of a frame's functions, outermost first.
+// frame returns the numbers of a frame's functions, outermost first.
 func (s *speedscope) frame(id profile.FrameID) []int {
 	numbers := s.ofFrame[id]
 	if numbers != nil {
@@ -223,8 +223,8 @@ func (s *speedscope) frame(id profile.FrameID) []int {
 	return numbers
 }
 
-// intern is the number of a frame. Speedscope adds up what has one number, so that one function has one, wherever it was
-// in it; a line is told where there is only one.
+// intern returns the number of a frame. Speedscope adds up by number, so a function has one number for all its lines;
+// its line is written if there is only one.
 func (s *speedscope) intern(f speedscopeFrame, line uint32) int {
 	n, known := s.frames[f]
 	if !known {

@@ -67,7 +67,7 @@ type interval struct {
 	stack    string
 }
 
-// intervals are the times of a profile; time of no stack is left out.
+// intervals returns the times of a profile; time without a stack is left out.
 func (f *speedscopeFile) intervals(t testing.TB, p speedscopeProfile) (all []interval) {
 	t.Helper()
 	if p.Type == "evented" {
@@ -154,10 +154,10 @@ func withTrails(seed uint64, count int) *flametest.Builder {
 	return b
 }
 
-// wantIntervals are a trail's, by the plainest way.
-func wantIntervals(t *testing.T, p *profile.Profile, of *profile.Thread, tells func(profile.Class) bool) (all []interval) {
+// wantIntervals computes the intervals of a trail in a plain way.
+func wantIntervals(t *testing.T, p *profile.Profile, of *profile.Thread, shows func(profile.Class) bool) (all []interval) {
 	for _, piece := range flametest.AllPieces(t, of.Trail) {
-		if !tells(piece.Class) {
+		if !shows(piece.Class) {
 			continue
 		}
 		names := flametest.CellNames(p, &profile.Cell{CellKey: profile.CellKey{Class: profile.ClassOnCPU, Stack: piece.Stack}})
@@ -183,7 +183,7 @@ func wantIntervals(t *testing.T, p *profile.Profile, of *profile.Thread, tells f
 func TestSpeedscopeHasEachPieceAtItsTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		view  graph.View
-		tells func(profile.Class) bool
+		shows func(profile.Class) bool
 	}{
 		"all":      {graph.View{}, func(profile.Class) bool { return true }},
 		"on CPU":   {graph.View{Mode: graph.OnCPU}, func(c profile.Class) bool { return c == profile.ClassOnCPU }},
@@ -206,7 +206,7 @@ func TestSpeedscopeHasEachPieceAtItsTime(t *testing.T) {
 			if got.StartValue != all[0].From || got.EndValue != all[len(all)-1].To || got.Unit != "nanoseconds" {
 				t.Errorf("%s: %s is from %d to %d %s", name, got.Name, got.StartValue, got.EndValue, got.Unit)
 			}
-			if want := wantIntervals(t, b.Profile, thread, c.tells); !reflect.DeepEqual(f.intervals(t, got), want) {
+			if want := wantIntervals(t, b.Profile, thread, c.shows); !reflect.DeepEqual(f.intervals(t, got), want) {
 				t.Errorf("%s: %s differs from its %d pieces", name, got.Name, len(want))
 			}
 		}
@@ -270,7 +270,7 @@ func (n endless) Each(visit func(*profile.Piece) error) error {
 	return nil
 }
 
-func TestSpeedscopeTakesNoMemoryForPieces(t *testing.T) {
+func TestSpeedscopeMemoryDoesNotGrowWithPieces(t *testing.T) {
 	b := flametest.New()
 	b.Calls("main", "work", "spin")
 	b.Thread(1, 1, "a", flametest.Cell(profile.ClassOnCPU, 0, 0, 2, 1)).Trail = endless(1_000_000)
@@ -285,8 +285,8 @@ func TestSpeedscopeTakesNoMemoryForPieces(t *testing.T) {
 	}
 }
 
-// A full disk ends it at once, not after all pieces.
-func TestSpeedscopeEndsWithItsOutput(t *testing.T) {
+// A full disk stops it at once, not after all pieces.
+func TestSpeedscopeStopsAtAWriteError(t *testing.T) {
 	b := flametest.New()
 	b.Calls("main", "work", "spin")
 	b.Thread(1, 1, "a", flametest.Cell(profile.ClassOnCPU, 0, 0, 2, 1)).Trail = endless(1 << 62)

@@ -7,7 +7,7 @@ import (
 	"wprof/internal/flame/web"
 )
 
-// class is the style of a frame. The script in the file says the same of what it draws: see draw.js.
+// class returns the CSS class of a frame. The script in the file uses the same ones: see draw.js.
 func (d *drawing) class(i int) string {
 	f := &d.frames[i]
 	n := &d.g.Nodes[f.node]
@@ -26,7 +26,7 @@ func (d *drawing) class(i int) string {
 	return web.TimeTone(n.Kind == graph.KindKernel, onShare(f.own), int(d.ids[i])%web.Shades)
 }
 
-// noteTone is the class of a note's fill.
+// noteTone returns the class of a note's fill.
 func noteTone(w graph.Weight) string {
 	switch {
 	case w.On > 0 && w.Off == 0:
@@ -37,13 +37,13 @@ func noteTone(w graph.Weight) string {
 	return "note"
 }
 
-// onShare is which of the blends says how much of a time was on the CPU.
+// onShare returns the blend for the share of a time that was on the CPU.
 func onShare(w graph.Weight) int {
 	return int(float64(w.On)/float64(w.On+w.Off)*(web.Shares-1) + 0.5)
 }
 
-// changeStep says how strong a change is: the root of its share of the whole, so that one of 0.2% is seen; from 25% on all
-// are as strong.
+// changeStep returns the strength of a change: the square root of its share of the whole, so that 0.2% is visible; it is
+// the same from 25% on.
 func changeStep(ns, whole int64) int {
 	if ns == 0 || whole == 0 {
 		return 0

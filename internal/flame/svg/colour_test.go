@@ -9,10 +9,10 @@ import (
 	"wprof/test/page"
 )
 
-// leastContrast is what WCAG 2 asks for text at level AA.
+// leastContrast is what WCAG 2 requires for text at level AA.
 const leastContrast = 4.5
 
-// TestSVGTextIsReadable asks a browser for the colours that it really uses, of all text on all that text stands on.
+// TestSVGTextIsReadable checks the colours that a browser computes, for all text on all backgrounds.
 func TestSVGTextIsReadable(t *testing.T) {
 	for name, g := range map[string]*graph.Graph{"time": lesson(), "change": sketchOfChanges()} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -45,7 +45,7 @@ func TestSVGTextIsReadable(t *testing.T) {
 	}
 }
 
-// fills are the classes of all that frames may be filled with.
+// fills are the classes of all fills of frames.
 func fills(g *graph.Graph) []string {
 	var all []string
 	for _, t := range (&drawing{changes: g.Base != nil}).tones() {
@@ -56,7 +56,7 @@ func fills(g *graph.Graph) []string {
 	return all
 }
 
-// readable holds the contrast of a text, told as "property of selector".
+// readable checks the contrast of a text, given as "property of selector".
 func (p picturePage) readable(what, text, ground string) {
 	p.t.Helper()
 	on, under := p.colour(text), p.colour(ground)
@@ -73,8 +73,8 @@ func (p picturePage) colour(of string) string {
 	})()`, of))
 }
 
-// TestSVGColoursTellOnFromOff: red has more red than blue, blue the other way round, in all that is shown.
-func TestSVGColoursTellOnFromOff(t *testing.T) {
+// TestSVGColoursDistinguishOnFromOff: red has more red than blue, blue the other way round, in all that is shown.
+func TestSVGColoursDistinguishOnFromOff(t *testing.T) {
 	rgb := func(hex string) (r, g, b int) {
 		if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
 			t.Fatal(err)

@@ -18,15 +18,15 @@ const (
 	partsBase    = 52
 	lineHeight   = 18
 	legendGap    = 6
-	sansLetter   = 6.7 // of the widest fonts that may be there
+	sansLetter   = 6.7 // of the widest common fonts
 	titleLetters = 120
 	swatchWidth  = 14
 	swatchBeside = 5 // from swatches to their text
 	itemGap      = 16
 )
 
-// head writes title, subtitle and legend, each part of which flows into lines; it returns where it ends. The script lets
-// it flow anew for other widths: see head.js.
+// head writes title, subtitle and legend, whose parts flow into lines; it returns its height. The script lays them
+// out anew for other widths: see head.js.
 func (d *drawing) head(b *bytes.Buffer) int {
 	title := d.pic.Title
 	if runes := []rune(title); len(runes) > titleLetters {
@@ -62,7 +62,7 @@ func (d *drawing) head(b *bytes.Buffer) int {
 	return flow.y
 }
 
-// flow puts things beside each other, in lines.
+// flow places boxes beside each other, in lines.
 type flow struct{ x, y int }
 
 func (f *flow) place(width float64, gap int) (x, y int) {
@@ -81,7 +81,7 @@ type item struct {
 	text  string
 }
 
-// legend explains the fills that the picture has.
+// legend explains the fills of the picture.
 func (d *drawing) legend() []item {
 	if d.changes {
 		return d.changeLegend()
@@ -140,7 +140,7 @@ func (d *drawing) usesShare(kernel bool, from, to int) bool {
 	return false
 }
 
-// changeLegend also says what one side does not have at all.
+// changeLegend also has the time of frames that only one side has.
 func (d *drawing) changeLegend() []item {
 	tones := web.ChangeTones()[:2*web.Steps+1]
 	root := &d.frames[0]
@@ -153,7 +153,7 @@ func (d *drawing) changeLegend() []item {
 	}
 }
 
-// amount spells what a frame's width stands for.
+// amount formats the time or number that a frame's width stands for.
 func (d *drawing) amount(n int64) string {
 	if d.pic.IsCount {
 		return cli.Counted(uint64(n), "event")
@@ -161,7 +161,7 @@ func (d *drawing) amount(n int64) string {
 	return graph.Spell(n)
 }
 
-// onlyOnce is the time of frames that only one side has.
+// onlyOnce returns the time of frames that only one side has.
 func (d *drawing) onlyOnce() (now, before int64) {
 	for i := range d.frames {
 		f := &d.frames[i]

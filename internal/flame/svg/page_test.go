@@ -52,7 +52,7 @@ func openSVG(t *testing.T, g *graph.Graph, pic Picture) picturePage {
 	p := picturePage{page.Open(t, file), t}
 	t.Cleanup(func() {
 		if e, r := p.ConsoleErrors(), p.Requests(); len(e)+len(r) > 0 {
-			t.Errorf("the page has errors %q, and asked for %q", e, r)
+			t.Errorf("the page has errors %q, and requested %q", e, r)
 		}
 	})
 	return p
@@ -128,7 +128,7 @@ func (p picturePage) wantLabels(when string, want ...string) {
 	}
 }
 
-func TestSVGTellsDetailsUnderTheMouse(t *testing.T) {
+func TestSVGShowsDetailsUnderTheMouse(t *testing.T) {
 	t.Parallel()
 	p := openSVG(t, lesson(), usualPicture)
 	foo := p.label("foo", 0)
@@ -177,7 +177,7 @@ func TestSVGZoomsByClick(t *testing.T) {
 	p.wantLabels("after Escape", all...)
 }
 
-func TestSVGIsUsedByKeyboard(t *testing.T) {
+func TestSVGWorksByKeyboard(t *testing.T) {
 	t.Parallel()
 	p := openSVG(t, lesson(), usualPicture)
 	steps := []struct{ key, frame string }{
@@ -247,7 +247,7 @@ func TestSVGSearchCountsTimeOnce(t *testing.T) {
 	}
 }
 
-func TestSVGSearchTakesNamesAsTheyAreShown(t *testing.T) {
+func TestSVGSearchesNamesAsShown(t *testing.T) {
 	t.Parallel()
 	g := flametest.Graph(map[string]int64{"main;[runnable]": 1e9, "main;std::vector<int>::operator[]": 2e9, "main;reader": 3e9, "main;writer": 4e9})
 	p := openSVG(t, g, usualPicture)
@@ -267,7 +267,7 @@ func TestSVGSearchTakesNamesAsTheyAreShown(t *testing.T) {
 	}
 }
 
-// still is what is drawn of frames.
+// still is the drawn bars and labels of frames.
 type still struct {
 	Paths []struct {
 		Class string `xml:"class,attr"`
@@ -280,7 +280,7 @@ type still struct {
 	} `xml:"text"`
 }
 
-// stillOf is what a file shows without its script.
+// stillOf returns what a file shows without its script.
 func stillOf(t *testing.T, file []byte) still {
 	t.Helper()
 	var svg struct {
@@ -344,7 +344,7 @@ func firstDifference(got, want []string) string {
 	return "one has more"
 }
 
-// TestSVGScriptDrawsTheStillPicture: both are made by programs of their own, in two languages.
+// TestSVGScriptDrawsTheStillPicture: Go and JavaScript draw the same picture.
 func TestSVGScriptDrawsTheStillPicture(t *testing.T) {
 	for name, g := range map[string]*graph.Graph{
 		"few": lesson(), "many": sketchOfThreads(20), "small": manyStacks(6000), "changes": sketchOfChanges(), "nothing": newSketch(1).done(),
@@ -407,7 +407,7 @@ func TestSVGOfADifference(t *testing.T) {
 	p.wantLabels("before", "all", "main", "same", "grew", "gone", "deep", "shrank")
 }
 
-// classAt is how the frame with a label is filled.
+// classAt returns the fill of the frame with a label.
 func (p picturePage) classAt(label string) string {
 	p.t.Helper()
 	s := p.label(label, 0)
@@ -462,7 +462,7 @@ func TestSVGShowsTheRootOfDeepStacks(t *testing.T) {
 	}
 }
 
-// Events have no time on and off the CPU; without spans their number is what is shown.
+// Events have no time on and off the CPU; without spans their number is shown.
 func TestDetailsOfEvents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

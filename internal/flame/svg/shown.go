@@ -19,9 +19,8 @@ type shown struct {
 	width      int64 // ns
 }
 
-// shrunk is what a picture shows of a graph, each frame followed by all above it, so that no more than most of its frames
-// are shown by themselves: the widest ones. Those that are too small are put together, with all above them, and so sums
-// stay exact.
+// simplified returns the frames of a picture, each followed by all above it. At most `most` frames are shown by themselves:
+// the widest ones. The others are put together, with all above them, so that sums stay exact.
 func simplified(g *graph.Graph, most int) []shown {
 	s := &shrinker{g: g, widths: widthsOf(g)}
 	s.joinMarked()
@@ -38,9 +37,8 @@ type shrinker struct {
 	all    []shown
 }
 
-// widths are how wide frames are, ns. Where graphs are compared it is the larger of both times, taken where the time was
-// spent and added up from there: so what has gone is as wide as it was, and what is new as it is now, and both are seen in
-// one picture.
+// widthsOf returns the widths of frames, ns. In a comparison a width is the larger of both own times plus the widths above
+// it, so that frames which only one side has are visible too.
 func widthsOf(g *graph.Graph) []int64 {
 	widths := make([]int64, len(g.Nodes))
 	for i := len(g.Nodes) - 1; i >= 0; i-- {
@@ -55,8 +53,8 @@ func widthsOf(g *graph.Graph) []int64 {
 	return widths
 }
 
-// leastShown is a width that no more than most frames have. As no frame is wider than the one below it, what is below a
-// frame that is shown is shown too.
+// leastShown returns a width that at most `most` frames reach. As no frame is wider than the one below it, the frames below
+// a shown frame are shown too.
 func leastShown(widths []int64, most int) int64 {
 	if len(widths) <= most {
 		return 1
@@ -66,8 +64,8 @@ func leastShown(widths []int64, most int) int64 {
 	return max(sorted[len(sorted)-most-1]+1, 1)
 }
 
-// joinMarked adds the widths of frames that differ in their marks only to the first one of them: a picture shows them as
-// one, as its colours tell on from off. A frame with others above it has no mark, and is the first one.
+// joinMarked adds the widths of frames that differ only in their marks to the first one of them: a picture shows them as
+// one, because its colours show time on and off the CPU. A frame with others above it has no mark, and is the first one.
 func (s *shrinker) joinMarked() {
 	for i := range s.g.Nodes {
 		for twins := range twinsOf(s.g, int32(i)) {
@@ -78,7 +76,7 @@ func (s *shrinker) joinMarked() {
 	}
 }
 
-// twins are the children of a frame, those together that differ in their marks only.
+// twinsOf yields the children of a frame; those that differ only in their marks come together.
 func twinsOf(g *graph.Graph, node int32) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		for rest := g.Children(node); len(rest) > 0; {
@@ -95,7 +93,7 @@ func twinsOf(g *graph.Graph, node int32) iter.Seq[[]int32] {
 	}
 }
 
-// frame shows a frame, which twins are, and what is above it.
+// frame adds the frame that twins are, and the frames above it.
 func (s *shrinker) frame(twins []int32, parent int32) {
 	f := shown{node: twins[0], depth: s.g.Nodes[twins[0]].Depth, parent: parent}
 	for _, node := range twins {
@@ -139,7 +137,7 @@ func (s *shrinker) putTogether(rest *shown, twins []int32) {
 	rest.self, rest.gone = rest.own, rest.base
 }
 
-// settle adds up widths anew: of small frames that are put together one may have grown by what another one shrank.
+// settle recalculates widths: among small frames that are put together, growth and shrinkage may cancel out.
 func (s *shrinker) settle() {
 	for i := len(s.all) - 1; i >= 0; i-- {
 		f := &s.all[i]

@@ -10,7 +10,7 @@ import (
 	"wprof/internal/flame/web"
 )
 
-// Measures in pixels. Labels are of fixed pitch, so that what fits is known without asking a browser.
+// Measures in pixels. Labels have a fixed pitch, so that their width is known without a browser.
 const (
 	stillWidth  = 1200
 	rowHeight   = 18
@@ -22,8 +22,8 @@ const (
 	leastLabel  = 3 // letters
 )
 
-// still draws the whole graph as it is first seen: bars of one fill are one path, which is a third of the size of as many
-// rectangles. Edges are whole pixels, so that what is narrower than one is there if it covers the middle of one.
+// still draws the initial picture of the whole graph: bars of one fill are one path, which is a third of the size of as many
+// rectangles. Edges are whole pixels; a narrower bar is drawn if it covers the middle of a pixel.
 func (d *drawing) still(b *bytes.Buffer, top int) {
 	paths := make(map[string]*strings.Builder)
 	var labels bytes.Buffer
@@ -42,7 +42,7 @@ func (d *drawing) still(b *bytes.Buffer, top int) {
 			path = new(strings.Builder)
 			paths[class] = path
 		}
-		// A gap tells neighbours apart where there is room for one.
+		// A gap separates neighbours where there is room for one.
 		width := p.right - p.left
 		if width > 2 {
 			width--
@@ -61,10 +61,10 @@ func (d *drawing) still(b *bytes.Buffer, top int) {
 	fmt.Fprintf(b, "</g>\n<g class=\"labels\" font-family=\"monospace\" font-size=\"12\">\n%s</g>\n", labels.String())
 }
 
-// place is where a frame is, in pixels.
+// place is the position of a frame, in pixels.
 type place struct{ left, right int }
 
-// lay places the frames of the whole graph. What a frame has alone is at its right.
+// lay places the frames of the whole graph. A frame's own time is at its right.
 func (d *drawing) lay() []place {
 	places := make([]place, len(d.frames))
 	next := make([]int64, len(d.frames)) // ns at which the next frame on this one begins
@@ -89,7 +89,7 @@ func (d *drawing) lay() []place {
 	return places
 }
 
-// name is what a frame is called.
+// name returns the name of a frame.
 func (d *drawing) name(i int) string {
 	f := &d.frames[i]
 	switch {
@@ -101,7 +101,7 @@ func (d *drawing) name(i int) string {
 	return web.ShortName(d.symbols.all[d.ids[i]].name)
 }
 
-// fitting is as much of a label as fits into a width; "" if that says nothing.
+// fitting cuts a label to a width; "" if too little of it would be left.
 func fitting(label string, width int) string {
 	room := int(float64(width) / letterWidth)
 	if room < leastLabel {
@@ -120,7 +120,7 @@ func fitting(label string, width int) string {
 	return label
 }
 
-// lettersOf is how many letters a character is wide: those of East Asia are two.
+// lettersOf returns the width of a character in letters: those of East Asia have two.
 func lettersOf(r rune) int {
 	if r >= 0x1100 {
 		return 2

@@ -12,28 +12,28 @@ import (
 	"wprof/internal/printable"
 )
 
-// Picture is what an SVG tells besides its graph. Any bytes are taken.
+// Picture is what an SVG has besides its graph. Texts may be any bytes.
 type Picture struct {
-	Title, Subtitle string // see [Profile.Caption]
+	Title, Subtitle string // see [graph.Caption]
 	Icicle          bool   // the root stands above what it calls, not below
 	IsEvents        bool   // it shows events, not what threads did
 	IsCount         bool   // and their number, not their time
 }
 
 const (
-	// mostShown is how many frames are shown by themselves at first. A browser lays out so many in less than 0.1 s, and reads them in less than one.
+	// mostShown is the initial limit of frames shown by themselves. A browser lays them out in less than 0.1 s, and parses them in less than 1 s.
 	mostShown = 200_000
-	// fewestShown is a number of frames that no names make too large.
+	// fewestShown is a number of frames that fits into largestSVG whatever their names.
 	fewestShown = 2000
-	// largestSVG is how large a file may be, bytes; where frames and names need more, fewer frames are shown.
+	// largestSVG is the maximum size of a file, bytes; where frames and names need more, fewer frames are shown.
 	largestSVG = 4_800_000
 )
 
-// WriteSVG writes the graph as one interactive file that needs nothing else. Where scripts do not run it shows the whole
-// graph; else a script builds the same anew from a table in the file, for any part of the graph and any width.
+// Write writes the graph as one self-contained interactive file. Where scripts do not run it shows the whole
+// graph; else a script redraws it from a table in the file, for any part of the graph and any width.
 //
-// Where g is compared with another graph, it shows the difference: each frame is as wide as the larger of both, as is
-// told at [Graph.Compare], red if it grew, blue if it shrank.
+// If g has another graph to compare with, the picture shows the difference: each frame is as wide as the larger of both,
+// see [graph.Compare], red if it grew, blue if it shrank.
 func Write(w io.Writer, g *graph.Graph, pic Picture) error {
 	for most := mostShown; ; {
 		d := newDrawing(g, pic, most)
@@ -52,7 +52,7 @@ func Write(w io.Writer, g *graph.Graph, pic Picture) error {
 	}
 }
 
-// drawing is a picture on its way to a file.
+// drawing is a picture while it is encoded.
 type drawing struct {
 	pic     Picture
 	g       *graph.Graph
@@ -89,7 +89,7 @@ func newDrawing(g *graph.Graph, pic Picture, most int) *drawing {
 //go:embed script
 var svgFiles embed.FS
 
-// encode makes the whole file.
+// encode returns the whole file.
 func (d *drawing) encode() ([]byte, error) {
 	var body bytes.Buffer
 	head := d.head(&body)
@@ -116,14 +116,14 @@ func (d *drawing) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// xmlText is a text as it stands between tags and in attributes.
+// xmlText escapes a text for use between tags and in attributes.
 func xmlText(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // writing to a buffer does not fail
 	return b.String()
 }
 
-// style writes what gives all parts their look. Fills stand at each element too: some viewers know no style sheets, and
+// style writes the style sheet. Elements have their fills as attributes too: some viewers do not support style sheets, and
 // some pages forbid them.
 func (d *drawing) style(b *bytes.Buffer) error {
 	sheet, err := svgFiles.ReadFile("script/style.css")
@@ -144,7 +144,7 @@ func (d *drawing) style(b *bytes.Buffer) error {
 	return nil
 }
 
-// tones are all fills that the picture may have.
+// tones returns all fills that the picture may have.
 func (d *drawing) tones() []web.Tone {
 	if d.changes {
 		return append(web.ChangeTones(), web.PlainTones()...)
@@ -152,7 +152,7 @@ func (d *drawing) tones() []web.Tone {
 	return append(web.TimeTones(), web.PlainTones()...)
 }
 
-// script writes what makes the picture interactive, as one script.
+// script writes the script that makes the picture interactive.
 func script(b *bytes.Buffer) error {
 	b.WriteString("<script><![CDATA[\n'use strict';\n(() => {\n" + web.Script())
 	for _, name := range []string{"text", "table", "layout", "head", "details", "search", "draw", "keys", "start"} {

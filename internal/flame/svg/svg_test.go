@@ -14,7 +14,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// sketch makes graphs of what programs look like, the same for the same seed.
+// sketch makes graphs that resemble real programs, the same for the same seed.
 type sketch struct {
 	*graph.Builder
 	rnd *rand.Rand

@@ -9,10 +9,10 @@ import (
 	"wprof/internal/flame/web"
 )
 
-// symbol is a function in a file, or a name that stands in no file.
+// symbol is a function in a file, or a name without a file.
 type symbol struct{ name, module string }
 
-// symbols numbers symbols as they come.
+// symbols numbers symbols in the order of their first use.
 type symbols struct {
 	ids   map[symbol]int32
 	all   []symbol
@@ -34,7 +34,7 @@ func (s *symbols) id(n *graph.GraphNode) int32 {
 	return id
 }
 
-// svgTable is what the script draws from: see table.js.
+// svgTable is the table that the script draws from: see table.js.
 type svgTable struct {
 	Icicle  bool     `json:"icicle"`
 	Changes bool     `json:"changes"`
@@ -47,7 +47,7 @@ type svgTable struct {
 	Look    look     `json:"look"`
 }
 
-// look are the measures that the script shares with the still picture, in pixels.
+// look has the measures that the script shares with the still picture, in pixels.
 type look struct {
 	Row    int     `json:"row"`
 	Bar    int     `json:"bar"`
@@ -57,7 +57,7 @@ type look struct {
 	Steps  int     `json:"steps"`
 }
 
-// table writes the table. JSON with its <, > and & escaped is text in XML too.
+// table writes the table. JSON with <, > and & escaped is also valid XML text.
 func (d *drawing) table(b *bytes.Buffer) error {
 	t := svgTable{
 		Icicle: d.pic.Icicle, Changes: d.changes, Events: d.pic.IsEvents, Counts: d.pic.IsCount, Names: []string{}, Files: []int32{}, Modules: []string{},
@@ -85,13 +85,13 @@ func (d *drawing) table(b *bytes.Buffer) error {
 	return nil
 }
 
-// kindSmall is the kind of frames that are put together.
+// kindSmall is the kind of small frames that are put together.
 const kindSmall = graph.KindNote + 1
 
-// records are the frames, each followed by all above it, and each ended by a semicolon. A frame's fields are in base 36
-// with commas between, zeros left out and commas at the end too: by how many levels it stands lower than on the one before
-// it; its symbol, or how many frames it stands for; its kind; what it alone has: ns on the CPU, off it and unknown, how
-// often; and the same time and number in what the graph is compared with.
+// records returns the frames, each followed by all above it and ended by a semicolon. The fields of a frame are in base 36,
+// separated by commas; zeros and trailing commas are left out. They are: how many levels lower it is than directly above the
+// frame before it; its symbol, or how many frames it stands for; its kind; its own ns on the CPU, off it and unknown, and
+// its count; and the same time and count in the graph that it is compared with.
 func (d *drawing) records() string {
 	var out []byte
 	depth := int32(-1)

@@ -36,7 +36,7 @@ func tableOf(t testing.TB, file []byte) svgTable {
 	return table
 }
 
-// record is a frame as the table has it.
+// record is a frame of the table.
 type record struct {
 	depth, symbol, kind int
 	self, base          graph.Weight
@@ -140,7 +140,7 @@ func TestPrintableNames(t *testing.T) {
 	}
 }
 
-// hostile are names that would break out of where they stand.
+// hostile are names with markup and script syntax.
 func hostile() []string {
 	return []string{
 		"</script><script>throw 1</script>", "]]>", "<!--", "&amp;&lt;", `"'` + "`${1}`", "a\x00\x01\x1b[31m", "\xff\xfe\xc0", "\u2028\u2029",
@@ -149,7 +149,7 @@ func hostile() []string {
 	}
 }
 
-func TestSVGTakesNamesOfAnyBytes(t *testing.T) {
+func TestSVGEscapesAnyBytes(t *testing.T) {
 	t.Parallel()
 	for _, name := range hostile() {
 		checkNames(t, name, name, name)
@@ -176,7 +176,7 @@ func TestSVGTakesNamesOfAnyBytes(t *testing.T) {
 	}
 }
 
-// checkNames holds that a picture with these names is well-formed and tells them.
+// checkNames checks that a picture with these names is well-formed and has them.
 func checkNames(t *testing.T, name, module, title string) {
 	t.Helper()
 	s := newSketch(1)

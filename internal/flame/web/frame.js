@@ -4,7 +4,7 @@ const KIND = {user: 0, kernel: 1, root: 2, note: 3, small: 4};
 const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Small frames, with all above them'];
 
 const SHARES = 9; // blends of time off and on the CPU, 0 only off
-const SHADES = 3; // so that neighbours are told apart
+const SHADES = 3; // to distinguish neighbours
 
 // toneOf is the name of a frame's colour in internal/flame/web/palette.go, by its times. Frames with the same symbol have the same
 // shade.
@@ -19,7 +19,7 @@ function toneOf(kind, symbol, on, off) {
   return `t${share * SHADES + symbol % SHADES}`;
 }
 
-// splitOf lists a time by what threads did in it, without what has none.
+// splitOf lists a time by what threads did in it; parts of 0 are left out.
 const splitOf = (on, off, unknown) => [['on CPU', on], ['off CPU', off], ['not known', unknown]].filter(([, ns]) => ns > 0);
 
 // describeSplit is that list in words.

@@ -6,15 +6,16 @@ import (
 	"wprof/internal/printable"
 )
 
-// longestName is how many bytes of a name pictures show. C++ has longer ones; their ends say as much as their middles.
+// longestName is how many bytes of a name pictures show. C++ has longer ones; their beginning and end matter most.
 const longestName = 400
 
-// pictureName is a name as pictures show it: what is no character, or moves the text about, is written as an escape.
+// ShortName returns a name as pictures show it: invalid and control characters, and those that change the direction of text,
+// are escaped.
 func ShortName(name string) string {
 	return printable.Text(shortened(name))
 }
 
-// shortened takes the middle out of a very long name.
+// shortened removes the middle of a very long name.
 func shortened(name string) string {
 	if len(name) <= longestName {
 		return name

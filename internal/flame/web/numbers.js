@@ -1,4 +1,4 @@
-// Numbers as people read them: in three digits, as in captions.
+// Formatting of numbers: with three digits, as in captions.
 
 const trimmed = (digits) => (digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits);
 const grouped = (n) => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ',');
@@ -9,7 +9,7 @@ function digits(v) {
   return trimmed(v.toFixed(v >= 9.995 ? 1 : 2));
 }
 
-// spell is a time in ns in the unit that suits it.
+// spell formats a time in ns in the largest unit that it reaches.
 function spell(ns) {
   for (const [unit, name] of [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']]) {
     if (ns / unit >= 0.9995) return `${digits(ns / unit)} ${name}`;
@@ -23,8 +23,8 @@ function percent(part, whole) {
   return `${trimmed(v.toFixed(v < 10 ? 2 : 1))}%`;
 }
 
-// percents are the shares of all parts of a whole. They are as precise as the smallest one needs, and the largest one has
-// what rounding leaves: so they add up to 100%.
+// percents are the shares of all parts of a whole. They are as precise as the smallest one needs, and the largest one
+// takes the rounding error, so that they add up to 100%.
 function percents(parts) {
   const whole = parts.reduce((sum, part) => sum + part, 0);
   const precision = parts.some((part) => 100 * part / whole < 10) ? 2 : 1;

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Colours of frames. Time on the CPU is red, off it blue, both a blend by share; the kernel's frames are of a deeper tone.
-// Frames of one colour have three shades, so that neighbours are told apart. In a difference what grew is red, what shrank
-// blue, the stronger the more of the whole it is.
+// Colours of frames. Time on the CPU is red, off it blue, a mixture is blended by share; the kernel's frames have a deeper
+// tone. Each colour has three shades, to distinguish neighbours. In a difference growth is red and shrinkage blue, the
+// stronger the larger its share of the whole.
 //
-// Frames that are no code are nearly grey; of notes, which stand for much time at times, a tinge tells red from blue.
+// Frames that are no code are nearly grey; notes, which may stand for much time, have a tinge of red or blue.
 //
 // Text on every fill has a contrast of at least 4.5 (WCAG AA): lightness is chosen for that, hues do not change it much.
 
@@ -26,13 +26,13 @@ const (
 	Schemes
 )
 
-// Tone is a fill and how it is called in style sheets.
+// Tone is a fill and its class in style sheets.
 type Tone struct {
 	Class string
 	Hex   [Schemes]string
 }
 
-// TimeTone is the class of a frame's fill by the share of its time on the CPU.
+// TimeTone returns the class of a frame's fill by the share of its time on the CPU.
 func TimeTone(kernel bool, share, shade int) string {
 	if kernel {
 		share += Shares
@@ -40,7 +40,7 @@ func TimeTone(kernel bool, share, shade int) string {
 	return fmt.Sprintf("t%d", share*Shades+shade)
 }
 
-// ChangeTone is the class of a frame's fill by how much it grew, from -steps to steps.
+// ChangeTone returns the class of a frame's fill by how much it grew, from -steps to steps.
 func ChangeTone(kernel bool, step int) string {
 	step += Steps
 	if kernel {
@@ -49,7 +49,7 @@ func ChangeTone(kernel bool, step int) string {
 	return fmt.Sprintf("d%d", step)
 }
 
-// TimeTones are the fills by share.
+// TimeTones returns the fills by share.
 func TimeTones() []Tone {
 	var all []Tone
 	for _, kernel := range []bool{false, true} {
@@ -67,7 +67,7 @@ func TimeTones() []Tone {
 	return all
 }
 
-// timeEnds are the colours of time on and off the CPU.
+// timeEnds returns the colours of time on and off the CPU.
 func timeEnds(scheme int, kernel bool, shade int) (on, off lab) {
 	nuance := float64(shade) - 1
 	switch {
@@ -81,7 +81,7 @@ func timeEnds(scheme int, kernel bool, shade int) (on, off lab) {
 	return lch(0.435+0.018*nuance, 0.150, 20+3*nuance), lch(0.425+0.018*nuance, 0.125, 264+5*nuance)
 }
 
-// ChangeTones are the fills by growth.
+// ChangeTones returns the fills by growth.
 func ChangeTones() []Tone {
 	var all []Tone
 	for _, kernel := range []bool{false, true} {
@@ -97,7 +97,7 @@ func ChangeTones() []Tone {
 	return all
 }
 
-// changeEnds are the colours of no change and of the most.
+// changeEnds returns the colours of no change and of the most.
 func changeEnds(scheme int, kernel, grew bool) (same, most lab) {
 	hue, chroma := 250.0, 0.130
 	if grew {
@@ -114,7 +114,7 @@ func changeEnds(scheme int, kernel, grew bool) (same, most lab) {
 	return lch(bright, 0.003, 250), lch(deep, chroma, hue)
 }
 
-// PlainTones are the fills of frames that are no code, and of marks.
+// PlainTones returns the fills of frames that are no code, and of marks.
 func PlainTones() []Tone {
 	return []Tone{
 		{"root", [Schemes]string{lch(0.84, 0.018, 255).hex(), lch(0.43, 0.022, 255).hex()}},
@@ -128,7 +128,7 @@ func PlainTones() []Tone {
 	}
 }
 
-// BandTones are the fills of a timeline by what threads did, in the order of BANDS in strip.js. Time in which a thread waited for
+// BandTones returns the fills of a timeline by what threads did, in the order of BANDS in strip.js. Time in which a thread waited for
 // a CPU lies between those on and off it, and has a colour of its own so that it is noticed.
 func BandTones() []Tone {
 	onLight, offLight := timeEnds(Light, false, 1)
@@ -155,7 +155,7 @@ func mix(from, to lab, share float64) lab {
 	return lab{at(from.l, to.l), at(from.a, to.a), at(from.b, to.b)}
 }
 
-// hex is the colour in sRGB.
+// hex returns the colour in sRGB.
 func (c lab) hex() string {
 	cube := func(v float64) float64 { return v * v * v }
 	l := cube(c.l + 0.3963377774*c.a + 0.2158037573*c.b)
@@ -167,7 +167,7 @@ func (c lab) hex() string {
 		channel(-0.0041960863*l-0.7034186147*m+1.7076147010*s))
 }
 
-// channel is a linear one as sRGB stores it.
+// channel converts a linear channel to sRGB.
 func channel(v float64) int {
 	v = min(max(v, 0), 1)
 	if v <= 0.0031308 {

@@ -11,6 +11,6 @@ var (
 	frameScript string
 )
 
-// Script is what the scripts of the SVG and of the page share: how numbers are written, as graph.Caption writes them, what a search
-// finds, and the colours and times of frames.
+// Script returns the part that the scripts of the SVG and of the page share: numbers, in the format of graph.Caption; search;
+// and the colours and times of frames.
 func Script() string { return numbersScript + searchScript + frameScript }

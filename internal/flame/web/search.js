@@ -2,8 +2,8 @@
 
 const SLOW_NAME = 5, SLOW_SEARCH = 1000; // ms
 
-// seek finds the names that have a text in them. If none has, the text is a regular expression: names like [runnable] are
-// both. Capitals count if there are any. How it was taken is told by asText, and by isSlow that it was given up.
+// seek finds the names that contain a text. If none does, the text is taken as a regular expression: names like [runnable]
+// are valid as both. Case matters if there are capitals. asText is which of both it was; isSlow means that it was abandoned.
 function seek(names, term) {
   const exact = /\p{Lu}/u.test(term);
   const wanted = exact ? term : term.toLowerCase();
@@ -18,8 +18,8 @@ function seek(names, term) {
   return {has, asText: false, isSlow: !match(names, pattern, term, has)};
 }
 
-// match notes which names match; false if that takes too long. How long may double with each letter, and what has begun
-// cannot be stopped: so what repeats something is tried on a name's beginning first, and then on more and more of it.
+// match marks the names that match; false if that takes too long. The time may double with each letter, and a running match
+// cannot be stopped, so expressions with repetition are tried on longer and longer prefixes of a name.
 function match(names, pattern, term, has) {
   const repeats = /[*+{]/.test(term);
   const end = performance.now() + SLOW_SEARCH;
@@ -32,7 +32,7 @@ function match(names, pattern, term, has) {
   return true;
 }
 
-// isSlow tries again, as a busy machine makes anything slow once.
+// isSlow measures up to three times, because on a busy machine anything may be slow once.
 function isSlow(pattern, text) {
   for (let tries = 0; tries < 3; tries++) {
     const begin = performance.now();

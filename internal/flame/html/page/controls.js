@@ -1,4 +1,4 @@
-// Controls are the buttons and fields above the graph. They tell what is chosen by onView(values), onTurn(isIcicle),
+// Controls are the buttons and fields above the graph. They report input by calling onView(values), onTurn(isIcicle),
 // onSearch(text) and onReset().
 class Controls {
   constructor(profile, root) {

@@ -1,7 +1,7 @@
 const MARKS = ['', ', on CPU', ', off CPU'];
 
-// Telling says in words what the boxes of a flame are.
-class Telling {
+// BoxText describes the boxes of a flame in words.
+class BoxText {
   constructor(flame) {
     this.flame = flame;
   }
@@ -12,7 +12,7 @@ class Telling {
 
   kind(node) {
     const {graph, flame: {profile}} = this;
-    if (node === 0) return 'All that is chosen';
+    if (node === 0) return 'Everything shown';
     const module = profile.module[graph.module[node]];
     return KINDS[profile.nameKind[graph.name[node]]] + MARKS[graph.mark[node]] + (module ? ` in ${module}` : '');
   }
@@ -22,23 +22,23 @@ class Telling {
     return `${percent(ns, graph.total[0])} of all${zoomed ? `, ${percent(ns, graph.total[zoomed])} of zoomed` : ''}`;
   }
 
-  // occasions is what was counted.
+  // occasions is the counts of samples and times.
   occasions(node) {
     const {off, on, unknown, samples, waits, gaps} = this.graph;
-    const told = [];
-    if (on[node] > 0) told.push(counted(samples[node], 'sample'));
-    if (off[node] > 0) told.push(`${counted(waits[node], 'time')} off the CPU`);
-    if (unknown[node] > 0) told.push(`${counted(gaps[node], 'time')} not known`);
-    return told.join(', ');
+    const parts = [];
+    if (on[node] > 0) parts.push(counted(samples[node], 'sample'));
+    if (off[node] > 0) parts.push(`${counted(waits[node], 'time')} off the CPU`);
+    if (unknown[node] > 0) parts.push(`${counted(gaps[node], 'time')} not known`);
+    return parts.join(', ');
   }
 
-  // split is a frame's time by what threads did in it, without what has none.
+  // split is a frame's time by what threads did in it; parts of 0 are left out.
   split(node) {
     const {on, off, unknown} = this.graph;
     return splitOf(on[node], off[node], unknown[node]);
   }
 
-  // lines are for the tooltip and for those who hear the page.
+  // lines are for the tooltip and for screen readers.
   lines(box) {
     const {graph, flame} = this;
     if (box.count > 1) return [flame.text(box), 'With all above them', `${spell(box.ns)}, ${this.shares(box.ns)}`];
@@ -53,10 +53,10 @@ class Telling {
   }
 }
 
-// Details tells all about the frame that has the focus, with the way to it.
+// Details shows the focused frame with its callers.
 class Details {
-  constructor(telling, element) {
-    this.telling = telling;
+  constructor(boxText, element) {
+    this.boxText = boxText;
     this.facts = element.querySelector('dl');
     this.name = element.querySelector('.name');
     this.callers = element.querySelector('ol');
@@ -66,19 +66,19 @@ class Details {
     element.querySelector('.copy-stack').addEventListener('click', (event) => copy(this.#stackOf(), event.target));
   }
 
-  // show takes whether what is nearer to the root is called, not calling.
+  // show takes isReverse for graphs in which frames nearer to the root are callees.
   show(node, isReverse) {
     this.way.textContent = isReverse ? 'Calls' : 'Called by';
-    const {telling, telling: {graph, flame}} = this;
+    const {boxText, boxText: {graph, flame}} = this;
     this.node = node;
     this.name.textContent = flame.name(node);
     this.facts.replaceChildren();
-    this.#fact('Kind', telling.kind(node));
+    this.#fact('Kind', boxText.kind(node));
     this.#time('Time', graph.total[node]);
-    this.#fact('Share', telling.shares(graph.total[node]));
+    this.#fact('Share', boxText.shares(graph.total[node]));
     this.#time('Self', graph.self(node));
-    for (const [what, ns] of telling.split(node)) this.#time(what[0].toUpperCase() + what.slice(1), ns);
-    this.#fact('Count', telling.occasions(node));
+    for (const [what, ns] of boxText.split(node)) this.#time(what[0].toUpperCase() + what.slice(1), ns);
+    this.#fact('Count', boxText.occasions(node));
     this.callers.replaceChildren(...graph.path(node).slice(0, -1).reverse().map((caller) => this.#caller(caller)));
   }
 
@@ -91,7 +91,7 @@ class Details {
     return value;
   }
 
-  // time has the exact number behind the one that is read at a glance.
+  // time shows a rounded time, with the exact number as tooltip.
   #time(what, ns) {
     const value = document.createElement('data');
     value.value = ns;
@@ -101,7 +101,7 @@ class Details {
   }
 
   #caller(node) {
-    const {graph, flame} = this.telling;
+    const {graph, flame} = this.boxText;
     const button = document.createElement('button');
     button.type = 'button';
     const name = document.createElement('span');
@@ -117,12 +117,12 @@ class Details {
   }
 
   #nameOf() {
-    return this.telling.flame.name(this.node);
+    return this.boxText.flame.name(this.node);
   }
 
-  // stackOf is the way to the frame as folded text has it.
+  // stackOf is the path to the frame in the form of folded stacks.
   #stackOf() {
-    const {graph, flame} = this.telling;
+    const {graph, flame} = this.boxText;
     return graph.path(this.node).map((node) => flame.name(node).replaceAll(';', ':')).join(';');
   }
 }
@@ -134,7 +134,7 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = before; }, 1500);
 }
 
-// copyByHand does what the user would do: where a page came from a server without TLS, browsers have nothing else.
+// copyByHand selects and copies as a user would: browsers have no clipboard API on a page from a server without TLS.
 function copyByHand(text) {
   const focused = document.activeElement;
   const field = document.createElement('textarea');
@@ -147,7 +147,7 @@ function copyByHand(text) {
   return isCopied;
 }
 
-// Crumbs are the frames from the root to the one that is zoomed into.
+// Crumbs shows the frames from the root to the zoomed one.
 class Crumbs {
   constructor(element) {
     this.element = element;

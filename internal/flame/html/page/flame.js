@@ -1,22 +1,22 @@
-const ROW = 20; // px a level is high
-const PAN = 4; // px the mouse moves before it drags
+const ROW = 20; // height of a level, px
+const PAN = 4; // px that the mouse moves before it counts as dragging
 
-// Flame draws a graph on a canvas as large as what is seen of it, and takes mouse and keys. It tells of what happens by
-// onFocus(box), onHover(box, event) and onZoom(), which its owner sets.
+// Flame draws a graph on a canvas of the size of its visible part, and handles mouse and keys. It reports events by
+// calling onFocus(box), onHover(box, event) and onZoom(), which its owner sets.
 class Flame {
   isIcicle = false;
-  isGliding = false; // from one range to another
+  isGliding = false; // during the animation from one range to another
   zoomed = 0; // the node that fills the width
   focused = 0;
   rows = [];
   #from = 0; // what is shown, ns
   #to = 1;
   #search = null;
-  #frame = 0; // of requestAnimationFrame, while one is to come
+  #frame = 0; // pending requestAnimationFrame; 0: none
   #drag = null;
   #hovered; // the box under the mouse
   #glides = 0; // a newer glide ends an older one
-  #below = 0; // px under what is seen
+  #below = 0; // px below the visible part
 
   constructor(profile, scroller, canvas, space) {
     Object.assign(this, {profile, scroller, canvas, space});
@@ -35,7 +35,7 @@ class Flame {
     new ResizeObserver(() => this.resize()).observe(scroller);
   }
 
-  // show replaces the graph. What was zoomed into stays so if the new one has it.
+  // show replaces the graph. The zoomed frame stays zoomed if the new graph has it.
   show(graph) {
     const names = (node) => this.graph?.path(node).map((at) => this.graph.name[at]) ?? [];
     const [zoomed, focused] = [graph.find(names(this.zoomed)), graph.find(names(this.focused))];
@@ -48,7 +48,7 @@ class Flame {
     this.#toGround();
   }
 
-  // mark shows what a search found; null for nothing.
+  // mark highlights the result of a search; null for none.
   mark(search) {
     this.#search = search;
     this.draw();
@@ -81,8 +81,8 @@ class Flame {
     this.drawNow(); // an empty canvas would flicker, and it is black
   }
 
-  // keepPlace notes what resize is to keep: stacks stand on the lower edge. What the browser scrolls because the height has
-  // changed comes before resize, and is no place that anyone chose.
+  // keepPlace notes the scroll position that resize restores: stacks stand on the lower edge. When the height has changed, the
+  // browser scrolls before resize is called, and that position was not chosen by the user.
   #keepPlace() {
     const {scrollHeight, scrollTop, clientHeight} = this.scroller;
     if (clientHeight === this.height) this.#below = Math.max(0, scrollHeight - scrollTop - clientHeight);
@@ -143,7 +143,7 @@ class Flame {
     context.fillText(text, box.x + 4, y + ROW / 2);
   }
 
-  // Callers of what fills the width step back.
+  // Callers of the frame that fills the width are faded.
   #colours(box) {
     const {graph, palette, profile} = this;
     if (this.#search?.has(box)) return palette.tones.hit;
@@ -162,7 +162,7 @@ class Flame {
     return node === 0 ? 'all' : this.profile.name[this.graph.name[node]];
   }
 
-  // rings are around what has the mouse and what has the keyboard's focus.
+  // rings are drawn around the box under the mouse and the focused one.
   #rings() {
     const {palette} = this;
     const hovered = this.#hovered && this.boxOf(this.#hovered.node);
@@ -179,17 +179,17 @@ class Flame {
     context.strokeRect(box.x + half, this.top(box.depth) + half, Math.max(thickness, box.width - 1 - thickness), ROW - 1 - thickness);
   }
 
-  // boxOf is the box that shows a node; undefined if it is not seen.
+  // boxOf is the box that shows a node; undefined if it is not visible.
   boxOf(node) {
     return this.rows[this.graph.depth[node]]?.find((box) => box.node === node);
   }
 
-  // range is what is shown, ns from the left.
+  // range is the visible range, ns from the left.
   get range() {
     return {from: this.#from, to: this.#to};
   }
 
-  // isWhole tells whether nothing is zoomed into.
+  // isWhole is whether the whole width is shown.
   get isWhole() {
     return this.zoomed === 0 && this.#from === 0 && this.#to >= this.graph.total[0];
   }
@@ -220,7 +220,7 @@ class Flame {
     this.onFocus(node);
   }
 
-  // step moves the focus: along a level, or by one level up or down as it is seen.
+  // step moves the focus: along a level, or one level up or down on the screen.
   step(key) {
     const depth = this.graph.depth[this.focused];
     const row = this.rows[depth] ?? [];
@@ -240,7 +240,7 @@ class Flame {
     return above.reduce((best, other) => (best && best.ns >= other.ns ? best : other), undefined);
   }
 
-  // enter zooms into what has the focus.
+  // enter zooms into the focused box.
   enter() {
     const box = this.boxOf(this.focused);
     if (box?.count > 1) this.spread(box);

@@ -1,4 +1,4 @@
-// Graph is a flame graph: a shape, and how long each of its nodes took. Nodes without time are none to who looks at it.
+// Graph is a flame graph: a shape, and the time of each of its nodes. Nodes without time are not shown.
 class Graph {
   levels = 0; // of nodes above the root
 
@@ -10,7 +10,7 @@ class Graph {
     this.unknown = new Float64Array(length);
     this.samples = new Float64Array(length); // on the CPU
     this.waits = new Float64Array(length); // times off it
-    this.gaps = new Float64Array(length); // times of which nothing is known
+    this.gaps = new Float64Array(length); // unknown times
   }
 
   add(node, kind, ns, count) {
@@ -21,8 +21,8 @@ class Graph {
     times[node] += count;
   }
 
-  // settle adds up what is above each node, and puts children side by side: start is where a node begins, in ns from the
-  // left. Nothing can be added after it. It gives way between its parts.
+  // settle computes the totals, and places children side by side: start is where a node begins, in ns from the left.
+  // Nothing can be added after it. It yields between its parts.
   *settle() {
     for (let node = this.length - 1; node > 0; node--) {
       const parent = this.parent[node];
@@ -50,7 +50,7 @@ class Graph {
     }
   }
 
-  // self is the time of a node that is of none above it.
+  // self is the time of a node without the nodes above it.
   self(node) {
     let ns = this.total[node];
     for (let i = this.childFrom[node]; i < this.childFrom[node + 1]; i++) ns -= this.total[this.child[i]];
@@ -64,7 +64,7 @@ class Graph {
     return path.reverse();
   }
 
-  // find is the node at the end of a path of names, or as near to it as this graph has one.
+  // find is the node at the end of a path of names, or the last one on the path that this graph has.
   find(names) {
     let at = 0;
     for (const name of names) {

@@ -6,7 +6,7 @@ class Labels {
     this.context = context;
   }
 
-  // fit is as much of a text as a width has room for; '' if that says nothing.
+  // fit cuts a text to a width; '' if too little of it would be left.
   fit(text, room) {
     if (this.#width(text) <= room) return text;
     let length = Math.min(text.length - 1, Math.ceil(text.length * room / this.#width(text)) + 2);

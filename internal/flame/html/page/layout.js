@@ -1,12 +1,12 @@
-// Narrower siblings are put together, px: the mouse cannot hit them.
+// Minimum width of a separate box, px: narrower siblings are put together, as the mouse cannot hit them.
 const SMALL = 1.5;
 
-// Nothing narrower is drawn, px.
+// Minimum width of what is drawn, px.
 const INVISIBLE = 0.5;
 
-// layOut finds the boxes of a graph that can be seen in a width when it shows a range of ns: for each level a list from
-// left to right. A box of several small siblings has their count and the first of them as its node. It does not look at
-// what stands above a box that is too small, so a graph of any size takes as long as what is seen of it.
+// layOut finds the visible boxes of a graph for a width in px and a range in ns: for each level a list from
+// left to right. A box of several small siblings has their count and the first of them as its node. It skips
+// the nodes above a box that is too small, so its time depends on the visible boxes, not on the size of the graph.
 function layOut(graph, from, to, width, levels) {
   const rows = Array.from({length: Math.min(levels, graph.levels) + 1}, () => []);
   const scale = width / (to - from);
@@ -48,7 +48,7 @@ function layOut(graph, from, to, width, levels) {
   return rows;
 }
 
-// firstBehind is where among a node's children the first one is that ends behind a place.
+// firstBehind is the index of the first child of a node that ends after a place.
 function firstBehind(graph, node, place) {
   let low = graph.childFrom[node];
   let high = graph.childFrom[node + 1];

@@ -1,6 +1,6 @@
-// shapeOf makes the shape of a view's graph for any range of time, as internal/flame's Profile.Graph does, and tells by end
-// at which of its nodes each cell's path ends, -1 if the view does not have it. It gives way from time to time, so that the
-// page stays alive: run it with inSlices.
+// shapeOf makes the shape of a view's graph, the same for every range of time, as internal/flame/graph's Of does. end has
+// the node at which each cell's path ends, -1 if the view does not have the cell. It yields from time to time, so that the
+// page stays responsive: run it with inSlices.
 function* shapeOf(profile, view) {
   const shaper = new Shaper(profile, view);
   const end = new Int32Array(profile.cellNs.length).fill(-1);
@@ -14,7 +14,7 @@ function* shapeOf(profile, view) {
   return {shape, end};
 }
 
-// weigh makes the graph of a view's range of time.
+// weigh adds up the graph of a view's range of time.
 function* weigh(profile, view, {shape, end}) {
   const graph = new Graph(shape);
   for (const cell of cellsOf(profile, view)) {
@@ -35,8 +35,8 @@ function* cellsOf(profile, view) {
   }
 }
 
-// inSlices runs a generator to its end, a few milliseconds at a time, and returns what it does; undefined if it was to
-// stop.
+// inSlices runs a generator to its end, a few milliseconds at a time, and returns its result; undefined if it was
+// stopped.
 async function inSlices(work, isToStop) {
   for (;;) {
     for (const begin = performance.now(); performance.now() - begin < 12;) {
@@ -48,7 +48,7 @@ async function inSlices(work, isToStop) {
   }
 }
 
-// giveWay lets the page do what it has to. It is no timeout: browsers make those wait when there are many.
+// giveWay lets the page handle events. It does not use a timeout, because browsers delay repeated timeouts.
 function giveWay() {
   return new Promise((resume) => {
     const {port1, port2} = new MessageChannel();
@@ -60,12 +60,12 @@ function giveWay() {
   });
 }
 
-// Shaper finds where in a shape cells belong.
+// Shaper finds the nodes of cells in a shape.
 class Shaper {
   shape = new Shape();
 
-  // Where in the shape a stack stands above the root with which it was last met: most cells have most of their stack in
-  // common with one before.
+  // The node of each stack above the root with which it was last seen: most cells share most of their stack with an
+  // earlier one.
   #knownNode;
   #knownRoot;
 
@@ -76,7 +76,7 @@ class Shaper {
     this.#knownRoot = new Int32Array(profile.stackParent.length).fill(-1);
   }
 
-  // end is the node at the end of a cell's path: root, stack, note, wakers. Only that node is marked.
+  // end is the node at the end of a cell's path: root, stack, note, wakers. Only that node has a mark.
   end(cell, kind) {
     const {profile, view} = this;
     const mark = this.#mark(kind);
@@ -106,7 +106,7 @@ class Shaper {
     }
   }
 
-  // stack is the node of a stack's last frame, which is marked.
+  // stack is the node of a stack's last frame, with a mark.
   #stack(at, stack, mark) {
     const {stackName, stackModule, stackParent} = this.profile;
     if (this.view.reverse) return this.#reversed(at, stack, mark);
@@ -132,7 +132,7 @@ class Shaper {
     return at;
   }
 
-  // wakers are those who ended a time off the CPU: their stacks, innermost frame first, each with its thread's name above.
+  // wakers adds the stacks of the wakers that ended a time off the CPU, innermost frame first, each with its thread's name above.
   #wakers(at, cell) {
     const {notes, cellWake, wakeStack, wakeLabel, wakeBefore, commRoot} = this.profile;
     let wake = cellWake.length > 0 ? cellWake[cell] : 0;

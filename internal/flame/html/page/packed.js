@@ -1,5 +1,5 @@
-// Packed is what stands in the page's elements, deflated and in base64: numbers of seven bits a byte, lowest first, and
-// texts behind their length.
+// Packed reads the page's data elements, deflated and in base64: varints (seven bits a byte, lowest first), and
+// texts after their length.
 class Packed {
   #bytes;
   #at = 0;
@@ -9,14 +9,14 @@ class Packed {
     this.#bytes = bytes;
   }
 
-  // open unpacks the elements, and empties them: nothing is kept twice.
+  // open unpacks the elements, and empties them to free their memory.
   static async open(elements, size) {
     if (!globalThis.DecompressionStream) {
       throw new Error('this browser cannot unpack the profile (it lacks DecompressionStream); use a version from 2023 or later');
     }
     const inflate = new DecompressionStream('deflate-raw');
     const fed = Packed.#feed(elements, inflate.writable.getWriter());
-    fed.catch(() => {}); // the reader tells of it first
+    fed.catch(() => {}); // the reader reports it first
     const bytes = new Uint8Array(size);
     let at = 0;
     const reader = inflate.readable.getReader();
@@ -58,7 +58,7 @@ class Packed {
     return n % 2 === 0 ? n / 2 : -(n + 1) / 2;
   }
 
-  // bytes are a text's; they are valid as long as this.
+  // bytes are those of a text; they are a view into this buffer.
   bytes() {
     const length = this.number();
     this.#at += length;
@@ -69,7 +69,7 @@ class Packed {
     return this.#decoder.decode(this.bytes());
   }
 
-  // texts are those of which each has only what it does not share with the one before, with a number behind each.
+  // texts reads a list of texts, each without the prefix that it shares with the one before, and with a number after it.
   texts(count, visit) {
     let whole = new Uint8Array(256);
     for (let i = 0; i < count; i++) {

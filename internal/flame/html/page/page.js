@@ -1,8 +1,8 @@
 const at = (selector) => document.querySelector(selector);
 
-// The page: it has the view, and lets its parts show it.
+// Page holds the view, and lets its parts show it.
 class Page {
-  #merging = 0; // counts views: what a newer one makes useless stops
+  #merging = 0; // number of the newest view; work for older ones stops
   #searched = '';
   #shaped; // the newest shape, and the view that it is of
 
@@ -12,9 +12,9 @@ class Page {
     this.view = new View({...about.view, threads: null});
     this.isIcicle = false;
     this.flame = new Flame(profile, at('#scroller'), at('#flame'), at('#space'));
-    this.telling = new Telling(this.flame);
+    this.boxText = new BoxText(this.flame);
     this.tooltip = new Tooltip(at('#tooltip'));
-    this.details = new Details(this.telling, at('#details'));
+    this.details = new Details(this.boxText, at('#details'));
     this.crumbs = new Crumbs(at('#crumbs'));
     this.controls = new Controls(profile, at('#controls'));
     this.threads = new Threads(profile, at('#threads'));
@@ -27,11 +27,11 @@ class Page {
 
   #connect() {
     const {flame, controls} = this;
-    flame.onHover = (box, event) => this.tooltip.show(box && this.telling.lines(box), event);
+    flame.onHover = (box, event) => this.tooltip.show(box && this.boxText.lines(box), event);
     flame.onFocus = (node) => this.#focus(node);
     flame.onZoom = () => {
       this.crumbs.show(flame);
-      this.#tellFound();
+      this.#showFound();
     };
     this.details.onCaller = (node) => flame.zoom(node);
     this.crumbs.onChoose = (node) => flame.zoom(node);
@@ -40,7 +40,7 @@ class Page {
     controls.onTurn = (isIcicle) => this.turn(isIcicle);
     controls.onSearch = (text) => this.search(text);
     controls.onReset = () => this.reset();
-    at('#ask').addEventListener('click', () => at('#help').showModal());
+    at('#help-button').addEventListener('click', () => at('#help').showModal());
     at('#whole').addEventListener('click', () => this.change({from: 0, to: 0}));
     if (this.strip) {
       this.strip.onSelect = (from, to) => this.change({from, to});
@@ -81,7 +81,7 @@ class Page {
     if (this.strip?.bands) this.#showStrip();
   }
 
-  // change shows another view; it is settled once the promise is.
+  // change shows another view; the promise resolves when it is shown.
   change(values) {
     const before = this.view;
     this.view = before.with(values);
@@ -122,7 +122,7 @@ class Page {
     this.strip.bands.forEach((band, i) => { at('#bands').children[i].hidden = band.every((ns) => ns === 0); });
   }
 
-  // graph makes the shape anew only where more than the range has changed.
+  // graph rebuilds the shape only if more than the range has changed.
   *#graph(view) {
     const names = ['mode', 'by', 'states', 'reverse', 'idle', 'threads'];
     if (!this.#shaped || names.some((name) => this.#shaped.view[name] !== view[name])) {
@@ -156,14 +156,14 @@ class Page {
     this.#look();
   }
 
-  // look searches the graph that is shown.
+  // look searches the current graph.
   #look() {
     this.finder?.look(this.flame.graph);
     this.flame.mark(this.finder);
-    this.#tellFound();
+    this.#showFound();
   }
 
-  #tellFound() {
+  #showFound() {
     const {finder, flame} = this;
     const found = at('#found');
     found.value = finder ? finder.text(flame.zoomed) : '';
@@ -177,7 +177,7 @@ class Page {
     return this.change({from: 0, to: 0, threads: null});
   }
 
-  // back undoes the newest of what a look at a part is made of.
+  // back undoes the first that is set of search, zoom, range and threads.
   back() {
     if (this.#searched) {
       this.controls.search.value = '';
@@ -189,7 +189,7 @@ class Page {
 
   #focus(node) {
     this.details.show(node, this.view.reverse);
-    at('#status').textContent = this.telling.lines({node, count: 1}).join('. ');
+    at('#status').textContent = this.boxText.lines({node, count: 1}).join('. ');
   }
 
   #key(event) {
@@ -213,7 +213,7 @@ class Page {
     this.controls.search.select();
   }
 
-  // leave goes one step back; out of a field of the thread list, only that.
+  // leave goes one step back; in a field of the thread list, it only leaves the field.
   #leave(from) {
     const filter = at('#threads input');
     if (from === filter) {
@@ -230,7 +230,7 @@ class Page {
     this.flame.focus(drawn[(drawn.indexOf(this.flame.focused) + 1) % drawn.length]);
   }
 
-  // Arrows and Enter belong to what has the keyboard's focus if that takes them.
+  // Arrows and Enter go to the focused element if it handles them.
   #move(event) {
     if (event.target !== document.body && event.target.id !== 'flame') return false;
     if (event.key.startsWith('Arrow')) this.flame.step(event.key);

@@ -1,5 +1,5 @@
-// Pairs gives each pair of numbers a number, in the order in which they come. It is a hash table in typed arrays: a Map of
-// a million graph nodes takes ten times as long and as much memory.
+// Pairs numbers pairs of numbers in the order of their first use. It is a hash table in typed arrays: a Map of
+// a million graph nodes takes ten times as much time and memory.
 class Pairs {
   #first = new Uint32Array(1 << 10);
   #second = new Uint32Array(1 << 10);

@@ -15,7 +15,7 @@ class Palette {
   }
 }
 
-// inked finds which of black and white reads better on a colour: the better one has at least the 4.5:1 that AA asks for.
+// inked chooses black or white text for a colour by contrast: the better one has at least the 4.5:1 that WCAG AA requires.
 function inked(fill) {
   const [r, g, b] = [1, 3, 5].map((at) => parseInt(fill.slice(at, at + 2), 16) / 255)
     .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));

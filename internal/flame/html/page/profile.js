@@ -1,8 +1,7 @@
 // What a thread did; internal/flame/profile's Class.
 const CLASS = {unknown: 0, made: 1, onCPU: 2, runnable: 3, preempted: 4, blocked: 5, idle: 6};
 
-// Profile is where the time of threads went: columns of what internal/flame/profile's Profile has. Names, stacks, labels
-// and wakes have 0 for none.
+// Profile is the profile of internal/flame/profile in columns. Names, stacks, labels and wakes have 0 for none.
 class Profile {
   constructor(about, packed) {
     this.slot = about.slot;
@@ -147,12 +146,12 @@ class Profile {
     return ns;
   }
 
-  // countWithin is how often a cell was, in a part of its time. That is not kept for each slot: it is shared out by time.
+  // countWithin is a cell's count in a part of its time. Counts are not kept for each slot, so it is in proportion to time.
   countWithin(cell, ns) {
     return Math.floor(this.cellCount[cell] * ns / this.cellNs[cell] + 0.5);
   }
 
-  // pieceAt is the first piece of a cell that lies in this slot or behind it.
+  // pieceAt is the first piece of a cell that lies in this slot or after it.
   #pieceAt(cell, slot) {
     let low = this.piecesFrom[cell];
     let high = this.piecesFrom[cell + 1];

@@ -1,7 +1,7 @@
-// Search finds frames by their names, and how much of a graph they are.
+// Search finds frames by name, and their share of a graph.
 class Search {
   #found; // of each name
-  #outermost; // nodes that are found and are called by none such
+  #outermost; // found nodes without a found caller
   #within; // of each node: it, or one above it, is found
 
   constructor(profile, text) {
@@ -9,12 +9,12 @@ class Search {
     this.#found = this.sought.isSlow ? new Uint8Array(profile.name.length) : this.sought.has;
   }
 
-  // look counts time once where one found frame calls another.
+  // look searches a graph. Time in nested found frames counts once.
   look(graph) {
     this.graph = graph;
     this.frames = 0;
     this.#outermost = [];
-    const under = new Uint8Array(graph.length); // a frame that is found, or called by one
+    const under = new Uint8Array(graph.length); // it, or one of its callers, is found
     this.#within = new Uint8Array(graph.length);
     for (let node = 1; node < graph.length; node++) {
       const isFound = graph.total[node] > 0 ? this.#found[graph.name[node]] : 0;
@@ -27,7 +27,7 @@ class Search {
     for (let node = graph.length - 1; node > 0; node--) this.#within[graph.parent[node]] |= this.#within[node];
   }
 
-  // ns is how much of a node's time is in what is found.
+  // ns is how much of a node's time is in found frames.
   ns(node) {
     const {graph} = this;
     for (let at = node; at > 0; at = graph.parent[at]) if (this.#found[graph.name[at]]) return graph.total[node];
@@ -36,7 +36,7 @@ class Search {
     return this.#outermost.reduce((ns, at) => (isAbove(at) ? ns + graph.total[at] : ns), 0);
   }
 
-  // text says what is found.
+  // text is the result in words.
   text(zoomed) {
     if (this.sought.isSlow) return TOO_SLOW;
     if (this.frames === 0) return 'not found';
@@ -44,7 +44,7 @@ class Search {
     return `${of(0)} of time${zoomed ? `, ${of(zoomed)} of zoomed` : ''}`;
   }
 
-  // has tells whether a box is found; one of small frames, whether any of them or above them is.
+  // has is whether a box is found; for a box of small frames, whether one of them or above them is.
   has(box) {
     const {graph} = this;
     if (box.count === 1) return box.node > 0 && this.#found[graph.name[box.node]] === 1;

@@ -1,8 +1,8 @@
-// What a last frame says about the thread; internal/flame's Mark.
+// What the thread did at the last frame of a stack; internal/flame/graph's Mark.
 const MARK = {none: 0, on: 1, off: 2};
 
-// Shape is what a flame graph has whatever the range of time: which frames, and which calls which, in columns with a row for
-// each node. Node 0 is the root of all; a child stands behind its parent.
+// Shape is the part of a flame graph that does not depend on the range of time: its frames and their callers, in columns with
+// a row for each node. Node 0 is the root of all; a child comes after its parent.
 class Shape {
   #pairs = new Pairs(); // of parent, and name with mark
   #room = 1 << 10;
@@ -17,7 +17,7 @@ class Shape {
     this.#pairs.add(0xffffffff, 0);
   }
 
-  // step is the child of a node with this name and mark. The module is that of who comes first.
+  // step is the child of a node with this name and mark. It keeps the module that it was made with.
   step(parent, name, mark, module) {
     const node = this.#pairs.add(parent, name * 4 + mark);
     if (node < this.length) return node;
@@ -36,8 +36,8 @@ class Shape {
     for (const column of ['parent', 'name', 'mark', 'module', 'depth']) this[column] = grown(this[column], this.#room);
   }
 
-  // settle puts children in order, by name and mark: those of node i are child[childFrom[i]] to child[childFrom[i + 1]],
-  // excluded. No node can be added after it. It gives way between its parts, as what it is a part of does.
+  // settle sorts children by name and mark: those of node i are child[childFrom[i]] to child[childFrom[i + 1]],
+  // excluded. No node can be added after it. It yields between its parts.
   *settle() {
     this.#pairs = null;
     const all = Uint32Array.from({length: this.length - 1}, (_, i) => i + 1);
@@ -49,8 +49,8 @@ class Shape {
   }
 }
 
-// sortedBy sorts numbers by small keys, and leaves those of one key in their order: those of key i are sorted[from[i]] to
-// sorted[from[i + 1]], excluded. It counts: comparing takes ten times as long.
+// sortedBy is a stable sort of numbers by small keys: those of key i are sorted[from[i]] to sorted[from[i + 1]],
+// excluded. It is a counting sort: one with comparisons takes ten times as long.
 function sortedBy(items, keyOf, keys = 0) {
   for (const item of items) keys = Math.max(keys, keyOf(item) + 1);
   const from = new Uint32Array(keys + 1);

@@ -1,14 +1,14 @@
-// What the strip tells apart, from below, as the palette's times: what a thread did in a time, by its class.
+// The bands of the strip, from below, in the order of the palette's times: what threads did, by class.
 const BANDS = ['on CPU', 'runnable', 'blocked', 'waiting for work', 'not known'];
 const BAND_OF = {
   [CLASS.onCPU]: 0, [CLASS.runnable]: 1, [CLASS.preempted]: 1, [CLASS.made]: 2, [CLASS.blocked]: 2, [CLASS.idle]: 3,
   [CLASS.unknown]: 4,
 };
 
-const EDGE = 6; // px around an edge of the selection by which it is taken
+const EDGE = 6; // px around an edge of the selection in which it can be dragged
 
-// Strip draws time against what threads did, slot by slot, and lets a range of slots be selected by mouse or keys. It tells
-// of it by onSelect(from, to), both 0 for all time, and of the slot under the mouse by onHover(lines, event).
+// Strip draws what threads did over time, slot by slot; a range of slots can be selected by mouse or keys. It reports the
+// selection by onSelect(from, to), both 0 for all time, and the slot under the mouse by onHover(lines, event).
 class Strip {
   #drag = null;
   #selected = {from: 0, to: 0};
@@ -25,7 +25,7 @@ class Strip {
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
-  // show adds up what a view tells, but for its range.
+  // show adds up the time of a view, whatever its range.
   show(view) {
     const {profile} = this;
     const bandOfKind = Array.from(profile.kindClass, (kind) => (view.has(kind) ? BAND_OF[kind] : -1));
@@ -57,12 +57,12 @@ class Strip {
     }
   }
 
-  // length is that of a slot, ns: the last one may be shorter.
+  // length is the length of a slot, ns: the last one may be shorter.
   #length(slot) {
     return Math.max(1, Math.min(this.profile.slot, this.span - slot * this.profile.slot));
   }
 
-  // text says what is selected; '' if nothing is.
+  // text is the selected range; '' if there is none.
   text() {
     const {from, to} = this.#selected;
     if (to === 0) return '';
@@ -71,7 +71,7 @@ class Strip {
     return `${this.#instant(from * slot)} to ${this.#instant(end)} (${spell(end - from * slot)})`;
   }
 
-  // instant is a place in the strip as time since the recording began.
+  // instant is a point in the strip as time since the recording began.
   #instant(ns) {
     return `${instant(this.origin + ns, this.profile.slot)} s`;
   }
@@ -97,7 +97,7 @@ class Strip {
   }
 
   get #floor() {
-    return this.height - 16; // what is below is the axis's
+    return this.height - 16; // the rest is for the axis
   }
 
   // x is where a slot begins, on a whole pixel of the screen: columns without seams.
@@ -112,7 +112,7 @@ class Strip {
     return Math.max(0, Math.min(this.profile.slots, slot));
   }
 
-  // Of all time a slot's whole height is all the time of its threads; of a part of it, that of the slot with most of it.
+  // With wall time, the full height of a slot is the time of its own threads; otherwise the most of any slot.
   #drawBands() {
     const {context, palette} = this;
     for (let slot = 0; slot < this.profile.slots; slot++) {
@@ -164,7 +164,7 @@ class Strip {
     }
   }
 
-  // scaleText says what the whole height is.
+  // scaleText describes what the full height stands for.
   scaleText() {
     if (this.mode === MODE.wall) return 'height: all threads’ time';
     const most = digits(this.threads);
@@ -203,7 +203,7 @@ class Strip {
     this.onSelect(from, Math.max(from + 1, Math.ceil(Math.max(slot, drag.fixed))));
   }
 
-  // A click without a drag takes the selection away.
+  // A click without a drag clears the selection.
   #release() {
     const drag = this.#drag;
     this.#drag = null;

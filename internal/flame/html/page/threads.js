@@ -1,7 +1,7 @@
-const THREAD = 40; // px a row is high
+const THREAD = 40; // height of a row, px
 
-// Threads lists threads with their times and lets some be chosen, by mouse or keys. Only rows that are seen are made: there
-// may be many thousands. It tells by onChoose(set), null for all.
+// Threads lists threads with their times; some can be chosen by mouse or keys. Only visible rows are created: there
+// may be many thousands. It reports the choice by onChoose(set), null for all.
 class Threads {
   #listed = []; // numbers of threads
   #chosen = null;
@@ -13,7 +13,7 @@ class Threads {
     this.profile = profile;
     this.list = element.querySelector('[role=listbox]');
     this.space = this.list.querySelector('.space');
-    this.told = element.querySelector('.told');
+    this.counts = element.querySelector('.counts');
     this.all = element.querySelector('.all');
     this.onChoose = () => {};
     this.list.addEventListener('scroll', () => this.#draw());
@@ -61,7 +61,7 @@ class Threads {
 
   choose(view) {
     this.#chosen = view.threads;
-    this.#tell();
+    this.#showCounts();
     this.#draw();
   }
 
@@ -94,15 +94,15 @@ class Threads {
     this.#listed.sort((a, b) => value(a) - value(b) || a - b);
     this.#active = Math.min(this.#active, Math.max(0, this.#listed.length - 1));
     this.space.style.height = `${this.#listed.length * THREAD}px`;
-    this.#tell();
+    this.#showCounts();
     this.#draw();
   }
 
-  #tell() {
+  #showCounts() {
     const all = this.profile.tid.length;
     const listed = this.#listed.length < all ? `${grouped(this.#listed.length)} of ` : '';
     const chosen = this.#chosen ? `, ${grouped(this.#chosen.size)} chosen` : '';
-    this.told.textContent = `${listed}${counted(all, 'thread')}${chosen}`;
+    this.counts.textContent = `${listed}${counted(all, 'thread')}${chosen}`;
     this.all.disabled = this.#chosen === null;
     this.these.hidden = this.#listed.length === all || this.#listed.length === 0;
   }

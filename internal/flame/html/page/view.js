@@ -1,10 +1,10 @@
-// What part of the time is told; internal/flame's Mode.
+// Which part of the time is shown; internal/flame/graph's Mode.
 const MODE = {wall: 0, onCPU: 1, offCPU: 2, waker: 3};
 
-// What stands below the stacks; internal/flame's Root.
+// What root frames stand for; internal/flame/graph's Root.
 const BY = {process: 0, thread: 1, comm: 2, cpu: 3, none: 4};
 
-// View says which part of a profile is told and how its frames are put together. It never changes.
+// View selects which part of a profile is shown, and with which frames. It never changes.
 class View {
   mode = MODE.wall;
   by = BY.process;
@@ -28,7 +28,7 @@ class View {
     return this.to > 0;
   }
 
-  // has says whether time of a class is told.
+  // has is whether time of a class is shown.
   has(kind) {
     if (kind === CLASS.idle && !this.idle) return false;
     if (this.mode === MODE.onCPU) return kind === CLASS.onCPU;
@@ -36,7 +36,7 @@ class View {
     return kind !== CLASS.onCPU && kind !== CLASS.unknown;
   }
 
-  // hasThread says whether a thread is told of.
+  // hasThread is whether a thread is shown.
   hasThread(thread) {
     return this.threads === null || this.threads.has(thread);
   }

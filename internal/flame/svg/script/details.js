@@ -1,6 +1,6 @@
-// What is told of a frame, beside the mouse or the focused frame, and to screen readers.
+// The details of a frame: beside the mouse or the focused frame, and for screen readers.
 
-// amount spells what a frame's width stands for.
+// amount formats the time or number that a frame's width stands for.
 const amount = (t, n) => (t.counts ? counted(n, 'event') : spell(n));
 
 // describe is the details of a frame, a line each; the first one is its name.
@@ -17,7 +17,7 @@ function describe(t, i, zoomed) {
   return lines;
 }
 
-// occasions is what was counted: samples on the CPU, and times off it. The table has them in one number.
+// occasions is the count of samples on the CPU and times off it. The table has them in one number.
 function occasions(t, i) {
   if (t.off[i] === 0) return counted(t.times[i], 'sample');
   if (t.on[i] === 0) return counted(t.times[i], 'time') + ' off the CPU';
@@ -29,7 +29,7 @@ function differences(t, i) {
   return [side('Now', t.now, t.times), side('Before', t.before, t.timesBefore), changeOf(t, t.now[i], t.before[i])];
 }
 
-// changeOf says by how much a time changed, of itself and in its share of all.
+// changeOf describes a change of time: absolute, relative, and in its share of all.
 function changeOf(t, now, before) {
   if (before === 0) return 'New';
   if (now === 0) return 'Gone';
@@ -54,7 +54,7 @@ class Tip {
     this.box.style.display = 'none';
   }
 
-  // show takes the point, in the picture's pixels, and how far above or below it the details keep.
+  // show takes the point, in the picture's pixels, and the distance of the details above or below it.
   show(lines, x, y, away) {
     this.text.replaceChildren(...lines.map((line) => element(XHTML, 'div', {}, line)));
     this.box.style.display = '';

@@ -10,7 +10,7 @@ function element(space, tag, attributes = {}, text = '') {
   return e;
 }
 
-// controls are built by the script, as nothing without it would answer to them.
+// controls are built by the script, because they do nothing without it.
 function controls(svg, t) {
   const box = element(SVG, 'foreignObject', {height: TOOLS});
   const bar = box.appendChild(element(XHTML, 'div', {class: 'tools'}));
@@ -24,7 +24,7 @@ function controls(svg, t) {
   const flip = add('button', {class: 'flip', type: 'button', title: 'Turn upside down (i)'}, 'Flip');
   const widths = t.changes ? add('button', {class: 'widths', type: 'button', title: 'What widths show: now, before or the larger of both (w)'}) : null;
   const status = add('div', {class: 'unseen', 'aria-live': 'polite'});
-  // The head stays in sight, before the frames that scroll past it.
+  // The head stays visible, in front of the frames that scroll past it.
   const head = svg.querySelector('.head'), screen = element(SVG, 'rect', {class: 'page', width: '100%'});
   head.prepend(screen);
   head.append(box);
@@ -35,7 +35,7 @@ function controls(svg, t) {
   return {head, screen, box, bar, found, search, reset, flip, widths, status};
 }
 
-// flow puts the children of groups beside each other, in lines; it returns the last line's baseline.
+// flow places the children of groups beside each other, in lines; it returns the last line's baseline.
 function flow(group, y, width, margin, gap) {
   let x = margin;
   for (const child of group.children) {

@@ -1,4 +1,4 @@
-// Where frames are. Edges are whole pixels: what is narrower than one is there if it covers the middle of one.
+// The positions of frames. Edges are whole pixels: a narrower frame is drawn if it covers the middle of a pixel.
 
 // lay places a frame over the whole width, those below it too, and all above it by width. It returns for each level the
 // frames on it from left to right.
@@ -25,10 +25,10 @@ function lay(t, widths, zoomed, width) {
   return rows;
 }
 
-// levelsOf is how many levels have something in them: what is too narrow to be seen takes no room.
+// levelsOf is the number of levels with a visible frame.
 const levelsOf = (rows) => rows.findLastIndex((row) => row.length > 0) + 1;
 
-// under is the place in a row that a pixel is in.
+// under is the place in a row at a pixel.
 function under(row, x) {
   let low = 0, high = row.length;
   while (low < high) {

@@ -1,6 +1,6 @@
-// Which frames a search finds, and how much of the time is in them.
+// The frames that a search finds, and their share of the time.
 
-// find marks the frames of a match. A frame's time is counted once, however many frames on it match too.
+// find marks the frames that match. Time in nested matching frames counts once.
 function find(t, term) {
   const sought = seek(t.names, term);
   const found = {sought, frames: new Uint8Array(t.count), outermost: [], count: 0};
@@ -25,7 +25,7 @@ function share(t, found, sum, frame) {
   return percent(ns, sum[frame]);
 }
 
-// result says what a search found. Small frames have no names to search in.
+// result is what a search found, in words. Small frames have no names to search.
 function result(t, found, zoomed) {
   if (found.sought.isSlow) return TOO_SLOW;
   let text = found.count ? `${share(t, found, t.now, 0)} of time` : 'not found';

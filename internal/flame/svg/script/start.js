@@ -2,7 +2,7 @@
 
 const svg = document.currentScript?.ownerSVGElement ?? document.documentElement;
 const t = decode(JSON.parse(svg.querySelector('metadata').textContent));
-const alone = svg === document.documentElement; // not within another page
+const alone = svg === document.documentElement; // not embedded in another page
 const title = svg.querySelector('title').textContent;
 const state = {
   zoomed: 0, focused: 0, found: null, rows: [], levels: 0, levelsOfAll: 0, top: 0, width: 0, icicle: t.icicle,
@@ -19,7 +19,7 @@ const tip = new Tip(svg);
 
 const widthNow = () => Math.max(320, Math.floor(alone ? svg.clientWidth || window.innerWidth : svg.getBoundingClientRect().width));
 
-// render draws everything for the width that there is, which may become less by a scroll bar.
+// render draws everything for the available width, which a scroll bar may reduce.
 function render() {
   for (let tries = 0; tries < 2 && widthNow() !== state.width; tries++) {
     state.width = widthNow();
@@ -30,7 +30,7 @@ function render() {
   follow();
 }
 
-// fit makes the picture as high as its levels are, and not lower than the window: details need room too.
+// fit makes the picture as high as its levels, and at least as high as the window: details need room too.
 function fit() {
   const height = state.top + state.levels * t.look.row + t.look.margin;
   svg.setAttribute('height', alone ? Math.max(height, window.innerHeight) : height);
@@ -40,7 +40,7 @@ function redraw() {
   const {levels} = state;
   draw(svg, t, state);
   fit();
-  // The root stays where it is; at first, that brings it into sight: what it calls comes before what is called in the end.
+  // The root keeps its place on the screen; at first, that scrolls to it.
   if (alone && !state.icicle) scroll(window.scrollY + (state.levels - levels) * t.look.row);
   tip.hide();
   outline(t, state, hoverRing, null);
@@ -51,10 +51,10 @@ function redraw() {
   if (tools.widths) tools.widths.textContent = MODES[state.widths];
 }
 
-// headRoom is how much of the window the head keeps to itself: none of a low one.
+// headRoom is the height that the head covers: 0 in a low window, where it scrolls.
 const headRoom = () => alone && state.top < window.innerHeight / 3 ? state.top : 0;
 
-// follow keeps the head in sight.
+// follow keeps the head visible.
 function follow() {
   tools.head.setAttribute('transform', `translate(0 ${headRoom() ? window.scrollY : 0})`);
 }
@@ -64,7 +64,7 @@ function scroll(y) {
   follow();
 }
 
-// reveal scrolls to a level that is out of sight, or behind the head.
+// reveal scrolls to a level that is outside of the window, or behind the head.
 function reveal(depth) {
   if (!alone) return;
   const y = levelTop(t, state, depth);
@@ -85,7 +85,7 @@ function zoom(frame) {
   redraw();
 }
 
-// move gives a frame the keyboard's focus and tells of it.
+// move gives a frame the keyboard's focus and shows its details.
 function move(frame) {
   state.focused = frame;
   mark();
@@ -126,7 +126,7 @@ function widths() {
   redraw();
 }
 
-// spotAt is what is drawn under the mouse.
+// spotAt is the frame drawn under the mouse.
 function spotAt(event) {
   const around = svg.getBoundingClientRect();
   const x = event.clientX - around.left, y = event.clientY - around.top;

@@ -1,4 +1,4 @@
-// fitting is as much of a label as fits into so many letters; '' if that says nothing.
+// fitting cuts a label to a number of letters; '' if too little of it would be left.
 function fitting(label, room) {
   if (room < 3) return '';
   let used = 0, cut = 0, at = 0;
