@@ -13,7 +13,7 @@ const (
 	SwitchStack     = 6
 )
 
-// SwitchEvent is an event of kind switch. A CPU goes from one thread to the next (kernel tracepoint sched_switch).
+// SwitchEvent is an event of kind switch. A CPU switches from one thread to another (kernel tracepoint sched_switch).
 // Its own task is the thread that leaves the CPU.
 type SwitchEvent struct{ e *Event }
 
@@ -52,7 +52,7 @@ func (v SwitchEvent) SetNextPrio(x int32) {
 	v.e.Args[SwitchNextPrio] = uint64(int64(x))
 }
 
-// Since is when next left a CPU last; absent when it has not run before or that is not known.
+// Since is when next last left a CPU; absent if it has not run before, or if that is not known.
 func (v SwitchEvent) Since() (int64, bool) { return int64(v.e.Args[SwitchSince]), v.e.Flags&16 != 0 }
 
 // SetSince sets since and the flag that announces it.
@@ -67,7 +67,7 @@ func (v SwitchEvent) ClearSince() {
 	v.e.Flags &^= 16
 }
 
-// NextState is the state in which next had left then.
+// NextState is the state in which next left then.
 func (v SwitchEvent) NextState() (State, bool) {
 	return State(v.e.Args[SwitchNextState]), v.e.Flags&16 != 0
 }
@@ -84,7 +84,7 @@ func (v SwitchEvent) ClearNextState() {
 	v.e.Flags &^= 16
 }
 
-// Stack is where next was when it left then, and still was when it came back.
+// Stack is where next was from then until it came back.
 func (v SwitchEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[SwitchStack]), v.e.Flags&64 != 0
 }
@@ -125,7 +125,7 @@ const (
 )
 
 // WakingEvent is an event of kind waking. A thread is about to be made runnable (kernel tracepoint sched_waking).
-// Its own task is the waker: the thread running on the CPU where the waking happens, also when an interrupt wakes.
+// Its own task is the waker: the thread running on the CPU where the waking happens, even if an interrupt wakes.
 type WakingEvent struct{ e *Event }
 
 // Waking is the event seen as a waking; the caller has looked at its kind.
@@ -155,7 +155,7 @@ func (v WakingEvent) SetTargetCPU(x uint64) {
 	v.e.Args[WakingTargetCPU] = x
 }
 
-// Stack is where the waker was, with the interrupt that woke if it was one.
+// Stack is where the waker was, including the interrupt if one woke.
 func (v WakingEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[WakingStack]), v.e.Flags&16 != 0
 }
@@ -172,7 +172,7 @@ func (v WakingEvent) ClearStack() {
 	v.e.Flags &^= 16
 }
 
-// Interrupt reports whether the waking happens in an interrupt, and the waker is merely the interrupted thread. Soft interrupts count as the interrupt at whose end they run, and as the thread where it runs them itself, as the sender of a loopback connection does; on arm64 always as the thread, but for the idle one. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode.
+// Interrupt reports whether the waking happens in an interrupt, and the waker is only the interrupted thread. A soft interrupt counts as part of the interrupt at whose end it runs, or of the thread if the thread runs it itself, as the sender on a loopback connection does; on arm64 always of the thread, except for the idle thread. If the recorder cannot read the kernel's preempt count, the flag is not set for interrupts of kernel code, but set for wakings in page faults of user mode.
 func (v WakingEvent) Interrupt() bool { return v.e.Flags&32 != 0 }
 
 // Indices of the fields of wakeup_new in Event.Args.
@@ -184,7 +184,7 @@ const (
 )
 
 // WakeupNewEvent is an event of kind wakeup_new. A new thread is made runnable for the first time (kernel tracepoint sched_wakeup_new).
-// Its own task is the thread that made the new one.
+// Its own task is the thread that created the new one.
 type WakeupNewEvent struct{ e *Event }
 
 // WakeupNew is the event seen as a wakeup_new; the caller has looked at its kind.
@@ -214,7 +214,7 @@ func (v WakeupNewEvent) SetTargetCPU(x uint64) {
 	v.e.Args[WakeupNewTargetCPU] = x
 }
 
-// Stack is where the thread that made the new one was.
+// Stack is where the thread was that created the new one.
 func (v WakeupNewEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[WakeupNewStack]), v.e.Flags&16 != 0
 }
@@ -236,7 +236,7 @@ const (
 	ForkChild = 0
 )
 
-// ForkEvent is an event of kind fork. A thread or process is made (kernel tracepoint sched_process_fork). The child's definition names its process and that process's parent.
+// ForkEvent is an event of kind fork. A thread or process is created (kernel tracepoint sched_process_fork). The child's definition names its process and that process's parent.
 // Its own task is the thread that forks.
 type ForkEvent struct{ e *Event }
 
@@ -257,8 +257,8 @@ const (
 	ExecOldTID = 1
 )
 
-// ExecEvent is an event of kind exec. A process runs a new program (kernel tracepoint sched_process_exec).
-// Its own task is the thread, as it is called after the exec.
+// ExecEvent is an event of kind exec. A process executes a new program (kernel tracepoint sched_process_exec).
+// Its own task is the thread, under its name after the exec.
 type ExecEvent struct{ e *Event }
 
 // Exec is the event seen as a exec; the caller has looked at its kind.
@@ -287,7 +287,7 @@ func (v ExecEvent) ClearOldTID() {
 	v.e.Flags &^= 16
 }
 
-// Filename is the path as it was given to exec.
+// Filename is the path passed to exec.
 func (v ExecEvent) Filename() []byte { return v.e.Data }
 
 // SetFilename sets filename.
@@ -295,7 +295,7 @@ func (v ExecEvent) SetFilename(x []byte) {
 	v.e.Data = x
 }
 
-// Cut reports whether the path was longer than what is stored.
+// Cut reports whether the stored path is not complete.
 func (v ExecEvent) Cut() bool { return v.e.Flags&32 != 0 }
 
 // Indices of the fields of rename in Event.Args.
@@ -341,8 +341,8 @@ func (v ExitEvent) SetCode(x uint64) {
 // Last reports whether it is the last thread of its process; no earlier exit of the process has this flag.
 func (v ExitEvent) Last() bool { return v.e.Flags&16 != 0 }
 
-// FreeEvent is an event of kind free. The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.
-// Its own task is the thread whose memory is given back.
+// FreeEvent is an event of kind free. The kernel frees the memory of a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one on which this happens.
+// Its own task is the thread whose memory is freed.
 type FreeEvent struct{ e *Event }
 
 // Free is the event seen as a free; the caller has looked at its kind.
@@ -354,7 +354,7 @@ const (
 	StateCPUSince = 1
 )
 
-// StateCPUEvent is an event of kind state_cpu. Part of a state: who runs on a CPU. With the flag open: who still runs when the window closes.
+// StateCPUEvent is an event of kind state_cpu. Part of a state: the thread that runs on a CPU. With the flag open: it still runs when the window closes.
 // Its own task is the thread that runs on the CPU.
 type StateCPUEvent struct{ e *Event }
 
@@ -369,7 +369,7 @@ func (v StateCPUEvent) SetPrio(x int32) {
 	v.e.Args[StateCPUPrio] = uint64(int64(x))
 }
 
-// Since is since when it runs; absent when that is not known.
+// Since is since when it has run; absent if that is not known.
 func (v StateCPUEvent) Since() (int64, bool) {
 	return int64(v.e.Args[StateCPUSince]), v.e.Flags&16 != 0
 }
@@ -423,7 +423,7 @@ func (v StateThreadEvent) SetPrio(x int32) {
 	v.e.Args[StateThreadPrio] = uint64(int64(x))
 }
 
-// Since is since when; absent when that is not known.
+// Since is since when; absent if that is not known.
 func (v StateThreadEvent) Since() (int64, bool) {
 	return int64(v.e.Args[StateThreadSince]), v.e.Flags&16 != 0
 }
@@ -457,7 +457,7 @@ func (v StateThreadEvent) ClearWoken() {
 	v.e.Flags &^= 32
 }
 
-// Waker is who woke it; 0 when not known.
+// Waker is the waker; 0 if not known.
 func (v StateThreadEvent) Waker() (TaskID, bool) {
 	return TaskID(v.e.Args[StateThreadWaker]), v.e.Flags&32 != 0
 }
@@ -474,7 +474,7 @@ func (v StateThreadEvent) ClearWaker() {
 	v.e.Flags &^= 32
 }
 
-// WakerCPU is on which CPU the waker ran.
+// WakerCPU is the CPU on which the waker ran.
 func (v StateThreadEvent) WakerCPU() (uint64, bool) {
 	return v.e.Args[StateThreadWakerCPU], v.e.Flags&32 != 0
 }
@@ -491,7 +491,7 @@ func (v StateThreadEvent) ClearWakerCPU() {
 	v.e.Flags &^= 32
 }
 
-// Stack is where it is, written only when the window, or the range that was kept, has closed: it has not run since.
+// Stack is where it is; only written at the end of the window or of the kept range, for a thread that has not run since.
 func (v StateThreadEvent) Stack() (StackID, bool) {
 	return StackID(v.e.Args[StateThreadStack]), v.e.Flags&256 != 0
 }
@@ -514,7 +514,7 @@ func (v StateThreadEvent) Approx() bool { return v.e.Flags&64 != 0 }
 // New reports whether it has never run.
 func (v StateThreadEvent) New() bool { return v.e.Flags&128 != 0 }
 
-// Interrupt reports whether it was woken in an interrupt, and the waker is merely the interrupted thread.
+// Interrupt reports whether it was woken in an interrupt, and the waker is only the interrupted thread.
 func (v StateThreadEvent) Interrupt() bool { return v.e.Flags&512 != 0 }
 
 // Indices of the fields of lost in Event.Args.
@@ -525,7 +525,7 @@ const (
 	LostWhat  = 3
 )
 
-// LostEvent is an event of kind lost. Events are missing. The event stands at the end of the time in which they were lost.
+// LostEvent is an event of kind lost. Events are missing. The event comes at the end of the time in which they were lost.
 // Its own task is none.
 type LostEvent struct{ e *Event }
 
@@ -540,7 +540,7 @@ func (v LostEvent) SetFrom(x int64) {
 	v.e.Args[LostFrom] = uint64(x)
 }
 
-// Count is how many events; 0 when that is not known.
+// Count is number of events; 0 if that is not known.
 func (v LostEvent) Count() uint64 { return v.e.Args[LostCount] }
 
 // SetCount sets count.
@@ -564,8 +564,8 @@ func (v LostEvent) SetWhat(x Kind) {
 	v.e.Args[LostWhat] = uint64(x)
 }
 
-// CPULeftEvent is an event of kind cpu_left. A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream shows.
-// Its own task is the thread that is not shown to run from here on.
+// CPULeftEvent is an event of kind cpu_left. A filter hides what happens on this CPU from here on: as far as this stream shows, the kept thread no longer runs.
+// Its own task is the thread that this stream no longer shows running.
 type CPULeftEvent struct{ e *Event }
 
 // CPULeft is the event seen as a cpu_left; the caller has looked at its kind.
@@ -577,14 +577,14 @@ const (
 	SampleSource = 1
 )
 
-// SampleEvent is an event of kind sample. What a CPU does at one moment of many: the session's sources say how often each of them looks. Idle CPUs are not sampled.
+// SampleEvent is an event of kind sample. What a CPU does at the moment of a timer, whose period is in the session's sources. Idle CPUs are not sampled.
 // Its own task is the thread that runs on the CPU.
 type SampleEvent struct{ e *Event }
 
 // Sample is the event seen as a sample; the caller has looked at its kind.
 func (e *Event) Sample() SampleEvent { return SampleEvent{e} }
 
-// Stack is where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found.
+// Stack is where the thread is, in user space and in the kernel; 0 when stacks were not requested, or none was found.
 func (v SampleEvent) Stack() StackID { return StackID(v.e.Args[SampleStack]) }
 
 // SetStack sets stack.

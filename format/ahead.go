@@ -2,20 +2,20 @@ package format
 
 import "sync/atomic"
 
-// aheadBlocks is how many blocks may be read, checked and decompressed before they are needed; of blocks much larger than
-// those of our writer, one.
+// aheadBlocks is the number of blocks that may be read, checked and decompressed before they are needed; of blocks much
+// larger than those of our writer, only one is.
 const (
 	aheadBlocks = 4
 	largeBlock  = 1 << 20
 )
 
-// loaded is a block on its way from the goroutine that reads ahead.
+// loaded is a block from the goroutine that reads ahead.
 type loaded struct {
 	Block
 	err error
 }
 
-// ahead reads blocks in another goroutine. The loaded blocks go round: whoever takes one gives it back.
+// ahead reads blocks in another goroutine. The loaded blocks are reused: the receiver gives each one back.
 type ahead struct {
 	ready chan *loaded
 	free  chan *loaded
@@ -55,7 +55,7 @@ func (a *ahead) run(b *BlockReader) {
 	}
 }
 
-// waitFor waits until a large block is given back, and drops its payload. It returns false if reading is stopped.
+// waitFor waits until a large block is given back, and frees its payload. It returns false if reading is stopped.
 func (a *ahead) waitFor(l *loaded) bool {
 	var others []*loaded
 	for {
@@ -76,7 +76,7 @@ func (a *ahead) waitFor(l *loaded) bool {
 	}
 }
 
-// skipAfter tells the goroutine that reads ahead which event blocks nobody will look at.
+// skipAfter sets from which time on the goroutine that reads ahead may skip event blocks.
 type skipAfter struct {
 	set  atomic.Bool
 	time atomic.Int64

@@ -9,7 +9,7 @@ import (
 )
 
 // pingPong is what a pinned pair of threads on each of two CPUs looks like that wake each other through a pipe:
-// waking and switch in turn, with the jitter that such a pair shows.
+// waking and switch in turn, with realistic jitter.
 func pingPong(n int) []Event {
 	rng := rand.New(rand.NewPCG(1, 2))
 	events := make([]Event, 0, n+2)

@@ -11,13 +11,13 @@ import (
 const (
 	// BlockHeaderSize is the size of every block header.
 	BlockHeaderSize = 72
-	// MaxBlockBytes is the most that a block's payload may have, before compression and after.
+	// MaxBlockBytes is the maximum size of a block's payload, both before compression and after.
 	MaxBlockBytes = 16 << 20
 	// blockMarker begins every block. Like PNG's it breaks when a transfer changes line ends or strips a bit.
 	blockMarker = "\x89WPR\r\n\x1a\n"
 )
 
-// BlockType says what a block's payload is.
+// BlockType is what a block's payload is.
 type BlockType uint8
 
 const (
@@ -36,11 +36,11 @@ const (
 	BlockState BlockFlags = 1 << 1 // the events begin with a state: a reader may start here
 )
 
-// BlockHeader is what stands before each block's payload. FORMAT.md has the layout.
+// BlockHeader precedes each block's payload. FORMAT.md has the layout.
 type BlockHeader struct {
 	Type     BlockType
 	Flags    BlockFlags
-	Section  uint32 // the same in all blocks of a section, another one in the sections around it
+	Section  uint32 // the same in all blocks of a section, different in adjacent sections
 	Sequence uint32 // number of the block in its section, from 0
 	Origin   uint32
 	First    int64 // time of the first event
@@ -54,7 +54,7 @@ type BlockHeader struct {
 
 var errNoMarker = errors.New("no block begins here")
 
-// spoolMarker begins the recorder's spool, which people meet when a recording was cut short.
+// spoolMarker begins the recorder's spool, which is left behind by a recording that was killed.
 const spoolMarker = "WSPL"
 
 var errSpool = errors.New("it is the spool of a recording that was cut short; wprof-symbolize FILE.part -o FILE makes a stream of it")

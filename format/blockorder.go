@@ -2,8 +2,8 @@ package format
 
 import "fmt"
 
-// BlockOrder follows a stream from block header to block header and tells where one does not follow the other. Its zero
-// value stands before the first block.
+// BlockOrder checks that the block headers of a stream follow each other. Its zero value is for the beginning of a
+// stream.
 type BlockOrder struct {
 	begun, ended bool
 	section      uint32
@@ -11,8 +11,8 @@ type BlockOrder struct {
 	events       uint64 // of the section's event blocks, as their headers claim
 }
 
-// Next takes the header of a block. It reports whether a section begins with it, and what is wrong with its place in the
-// section; "": nothing. That the header block of a section is missing is for the caller to tell.
+// Next takes the header of a block. It returns whether a section begins with it, and what is wrong with its place in the
+// section; "": nothing. It does not report a missing header block.
 func (o *BlockOrder) Next(h *BlockHeader) (begins bool, problem string) {
 	begins = h.Type == BlockHeaderType || !o.begun || o.ended || h.Section != o.section
 	if begins {
@@ -31,7 +31,7 @@ func (o *BlockOrder) Next(h *BlockHeader) (begins bool, problem string) {
 	return begins, problem
 }
 
-// Counted tells what is wrong with the counts of the end block that was taken last; "": nothing.
+// Counted returns what is wrong with the counts of the end block that was taken last; "": nothing.
 func (o *BlockOrder) Counted(end *End) string {
 	if n := countEvents(end); n != o.events {
 		return fmt.Sprintf("the end block counts %d events, but the blocks of its section have %d", n, o.events)

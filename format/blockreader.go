@@ -9,23 +9,23 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Block is one whole block: its header has been checked, and so has its payload.
+// Block is one whole block: its header and payload have been checked.
 type Block struct {
 	Header  BlockHeader
 	Offset  int64  // of the header in the stream
-	Stored  []byte // the payload as it stands in the stream
+	Stored  []byte // the payload as stored
 	Payload []byte // decompressed
 	Skipped int64  // bytes before this block that belong to no whole block
 	Problem string // what was wrong with the first of them
 
-	unread bool // nobody wants the payload, so it is empty and was not checked
+	unread bool // the payload was skipped: it is empty and was not checked
 }
 
-// BlockReader yields the whole blocks of a stream, in order, and skips what is damaged. It keeps one stored block in
-// memory and never more than a block may have.
+// BlockReader yields the whole blocks of a stream, in order, and skips what is damaged. Its memory is bounded by the
+// maximum size of a block.
 type BlockReader struct {
 	r        io.Reader
-	buf      []byte // bytes read: buf[pos:end] are still to be looked at
+	buf      []byte // bytes read: buf[pos:end] have not been parsed yet
 	pos, end int
 	base     int64 // offset of buf[0] in the stream
 	err      error // of r, io.EOF included
@@ -33,19 +33,19 @@ type BlockReader struct {
 	block    Block
 	skipped  int64
 	problem  string
-	wasted   int64 // bytes of payloads whose checksum was computed in vain
-	limit    int64 // where to give up if no block was found until then; 0: nowhere, or one was found
+	wasted   int64 // bytes of payloads whose checksum was wrong
+	limit    int64 // where to stop if no block was found until then; 0: none, or one was found
 
-	// unwanted tells that a block's payload will not be looked at: it is not decompressed, nor checked unless checksAll is set.
+	// unwanted reports that a block's payload is not needed: it is not decompressed, and only checked if checksAll is set.
 	unwanted  func(*BlockHeader) bool
 	checksAll bool
 }
 
-// firstWithin is where the first whole block of an input has to begin that may have no end, bytes.
+// firstWithin is the number of bytes within which the first whole block must begin, in an input that may have no end.
 const firstWithin = 16 << 20
 
-// NewBlockReader returns a BlockReader that begins at r's first byte. Unless r is finite, it gives up with an error that
-// wraps [ErrNotStream] where the first 16 MiB have no whole block.
+// NewBlockReader returns a BlockReader that begins at r's first byte. Unless r is finite, it fails with an error that
+// wraps [ErrNotStream] if the first 16 MiB have no whole block.
 func NewBlockReader(r io.Reader) *BlockReader {
 	b := &BlockReader{r: r}
 	if !IsFinite(r) {
@@ -54,8 +54,8 @@ func NewBlockReader(r io.Reader) *BlockReader {
 	return b
 }
 
-// IsFinite reports whether an input surely ends: a regular file, what is in memory, or what says so itself by a method
-// Finite. A pipe may not.
+// IsFinite reports whether an input is known to end: a regular file, one in memory, or one whose method Finite returns
+// true. A pipe may not end.
 func IsFinite(r io.Reader) bool {
 	if f, ok := r.(interface{ Finite() bool }); ok {
 		return f.Finite()
@@ -65,7 +65,7 @@ func IsFinite(r io.Reader) bool {
 }
 
 // Next returns the next whole block, or io.EOF. The block is valid until the next call. At io.EOF
-// [BlockReader.Trailing] tells what stood after the last whole block.
+// [BlockReader.Trailing] returns what came after the last whole block.
 func (b *BlockReader) Next() (*Block, error) {
 	if err := b.next(&b.block); err != nil {
 		return nil, err
@@ -73,14 +73,14 @@ func (b *BlockReader) Next() (*Block, error) {
 	return &b.block, nil
 }
 
-// Trailing is the number of bytes after the last whole block, and what was wrong with the first of them.
+// Trailing returns the number of bytes after the last whole block, and what was wrong with the first of them.
 func (b *BlockReader) Trailing() (int64, string) { return b.skipped, b.problem }
 
-// NotStream is the error about input without a whole block, once [BlockReader.Next] has returned io.EOF.
+// NotStream returns the error about input without a whole block, after [BlockReader.Next] has returned io.EOF.
 func (b *BlockReader) NotStream() error { return notStream(b.skipped, b.problem) }
 
-// notStream is about input in which nothing but trailing bytes was found. What is wrong with the first of them may tell what
-// it is instead.
+// notStream returns the error about input in which only trailing bytes were found. What is wrong with the first of them may
+// show what it is instead.
 func notStream(trailing int64, problem string) error {
 	if trailing > 0 {
 		return fmt.Errorf("%w: no whole block was found (%s)", ErrNotStream, problem)
@@ -88,7 +88,7 @@ func notStream(trailing int64, problem string) error {
 	return fmt.Errorf("%w: the input is empty", ErrNotStream)
 }
 
-// next reads the next whole block into the given one and uses its payload's memory again.
+// next reads the next whole block into the given one and reuses its payload's memory.
 func (b *BlockReader) next(into *Block) error {
 	for {
 		if !b.fill(BlockHeaderSize) {
@@ -115,7 +115,7 @@ func (b *BlockReader) next(into *Block) error {
 	}
 }
 
-// take makes a block of the stored payload that stands in the buffer, or skips it.
+// take makes a block of the stored payload in the buffer, or skips it.
 func (b *BlockReader) take(h BlockHeader, into *Block) bool {
 	start := b.pos + BlockHeaderSize
 	stored := b.buf[start : start+int(h.Stored)]
@@ -161,7 +161,7 @@ func (b *BlockReader) unpack(dst []byte, h BlockHeader, stored []byte) ([]byte, 
 	return out, nil
 }
 
-// offset is where the next byte to be looked at stands in the stream.
+// offset is that of the next byte to be parsed in the stream.
 func (b *BlockReader) offset() int64 { return b.base + int64(b.pos) }
 
 // note keeps the first problem of a hole.
@@ -177,7 +177,7 @@ func (b *BlockReader) skip(n int) {
 }
 
 // skipDamaged skips a block whose payload is damaged. If bytes are missing within it, the next block begins before
-// its end, so its inside is searched. A hostile stream could make that quadratic: so much in vain and no more.
+// its end, so its inside is searched. A hostile stream could make that quadratic, so the wasted work is bounded.
 func (b *BlockReader) skipDamaged(stored int) {
 	const patience = 64 << 20
 	b.wasted += int64(stored)
@@ -198,7 +198,7 @@ func (b *BlockReader) resync() {
 	b.skip(1 + max(0, len(rest)-len(blockMarker)+1))
 }
 
-// fill reads until n bytes can be looked at. It takes what a read returns, so that a live stream is not held up.
+// fill reads until the buffer has n bytes. It returns after the read that reaches them, so that a live stream is not delayed.
 func (b *BlockReader) fill(n int) bool {
 	for idle := 0; b.end-b.pos < n; idle++ {
 		if b.err != nil {
@@ -217,7 +217,7 @@ func (b *BlockReader) fill(n int) bool {
 	return true
 }
 
-// makeRoom keeps space for another read. The buffer grows as bytes arrive, not as a header promises them.
+// makeRoom makes space for another read. The buffer grows as bytes arrive, not by the lengths that headers claim.
 func (b *BlockReader) makeRoom(n int) {
 	const least = 256 << 10
 	if b.end < len(b.buf) && b.pos+n <= len(b.buf) {
@@ -234,7 +234,7 @@ func (b *BlockReader) makeRoom(n int) {
 	b.buf, b.end, b.pos = to, b.end-b.pos, 0
 }
 
-// finish is what next returns when no whole block follows.
+// finish returns the result of next when no whole block follows.
 func (b *BlockReader) finish() error {
 	if rest := b.end - b.pos; rest > 0 {
 		b.note(errors.New("the stream ends within a block"))

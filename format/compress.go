@@ -6,7 +6,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressor makes blocks of payloads.
+// compressor compresses payloads into blocks.
 type compressor struct {
 	enc *zstd.Encoder // nil: level 0
 }
@@ -51,8 +51,8 @@ func (c *compressor) appendBlock(dst []byte, h BlockHeader, payload []byte) ([]b
 	return dst, h
 }
 
-// newDecompressor makes a decoder that never writes beyond the capacity of the buffer that it is given, and takes
-// no frame with a window larger than a block can be.
+// newDecompressor returns a decoder that never writes beyond the capacity of its buffer, and rejects
+// frames with a window larger than a block can be.
 func newDecompressor() (*zstd.Decoder, error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
 		zstd.WithDecoderMaxWindow(MaxBlockBytes), zstd.WithDecoderMaxMemory(MaxBlockBytes), zstd.IgnoreChecksum(true))

@@ -1,6 +1,6 @@
 package format
 
-// Keys of [Session] config under which a recorder says of what, beside samples, it takes stacks; the value is for people.
+// Keys of [Session] config for what stacks are taken of besides samples; the value is for display.
 const (
 	ConfigOffCPUStacks = "off-CPU stacks"
 	ConfigWakerStacks  = "waker stacks"

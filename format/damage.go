@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Damage is what a Reader found broken. Tools tell it and exit with status 4.
+// Damage is what a Reader found damaged. Tools report it and exit with status 4.
 type Damage struct {
 	Holes     int64  // places where something is missing
-	Blocks    int64  // blocks that are missing, as far as their numbers tell
+	Blocks    int64  // missing blocks, by gaps in the sequence numbers
 	Bytes     int64  // bytes that belong to no whole block
 	Truncated bool   // the stream stops before its end block
 	Detail    string // the first thing that was wrong
 }
 
-// Missing says in words how much is missing: "1 hole, 2 blocks and 70000 bytes are".
+// Missing describes how much is missing: "1 hole, 2 blocks and 70000 bytes are".
 func (d *Damage) Missing() string {
 	counted := func(n int64, what string) string {
 		if n != 1 {
@@ -25,7 +25,7 @@ func (d *Damage) Missing() string {
 	return fmt.Sprintf("%s, %s and %s are", counted(d.Holes, "hole"), counted(d.Blocks, "block"), counted(d.Bytes, "byte"))
 }
 
-// damaged notes a hole: events may be missing from here on, until the next good one.
+// damaged records a hole: events may be missing from here on, until the next good one.
 func (r *Reader) damaged(detail string) {
 	if !r.hole {
 		r.damage.Holes++
@@ -36,7 +36,7 @@ func (r *Reader) damaged(detail string) {
 	}
 }
 
-// Damage is what was found broken so far, nil if nothing was.
+// Damage returns what was found damaged so far; nil: nothing.
 func (r *Reader) Damage() *Damage {
 	if r.damage == (Damage{}) {
 		return nil

@@ -21,7 +21,7 @@ import (
 	"wprof/test/race"
 )
 
-// numbered makes events that tell their own number, so that a test sees which of them arrive.
+// numbered makes events that contain their number, so that a test sees which of them arrive.
 func numbered(n int) []Event {
 	out := make([]Event, n)
 	for i := range out {
@@ -73,7 +73,7 @@ func checkDamaged(t *testing.T, stream []byte, whole map[uint64]bool) {
 		}
 		code := e.Exit().Code()
 		if code < next || code > next && !lost {
-			t.Fatalf("event %d where %d should be, and no loss told", code, next)
+			t.Fatalf("event %d where %d should be, and no loss reported", code, next)
 		}
 		next, lost = code+1, false
 		delete(whole, code)
@@ -82,7 +82,7 @@ func checkDamaged(t *testing.T, stream []byte, whole map[uint64]bool) {
 		t.Fatalf("%d events of whole blocks are missing", len(whole))
 	}
 	if r.Damage() == nil {
-		t.Fatal("no damage told")
+		t.Fatal("no damage reported")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestMissingBlockBecomesALoss(t *testing.T) {
 	}
 	i := slices.IndexFunc(events, func(e Event) bool { return e.Kind == KindLost })
 	if i < 0 {
-		t.Fatal("no loss told")
+		t.Fatal("no loss reported")
 	}
 	if got, want := events[i].Lost().From(), blocks[2].Header.Last; got != want {
 		t.Errorf("the loss begins at %d, want %d", got, want)
@@ -226,7 +226,7 @@ func TestDamagedIndexLosesNoEvents(t *testing.T) {
 	}
 	sameEvents(t, events, numbered(2000))
 	if r.Damage() == nil {
-		t.Error("no damage told")
+		t.Error("no damage reported")
 	}
 }
 
@@ -278,7 +278,7 @@ func block(t testing.TB, h BlockHeader, payload []byte) []byte {
 	return out
 }
 
-// rawBlock is a block whose header says what it is told to.
+// rawBlock returns a block with these header fields, valid or not.
 func rawBlock(h BlockHeader, stored []byte) []byte { return append(h.AppendTo(nil), stored...) }
 
 // allocated is how much f allocates in all.
@@ -334,7 +334,7 @@ func TestHostileLengthsAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A block of the longest kind, the input and zstd's own tables; much less where the header says so.
+			// A block of the maximum size, the input and zstd's own tables; much less if the header has a smaller size.
 			most := uint64(40 << 20)
 			if name == "bomb of 15 MiB says 100" {
 				most = 8 << 20
@@ -533,7 +533,7 @@ func newerRecords(t *testing.T, events []Event, flags Flags) []byte {
 		rec[2] |= byte(flags)
 		rec = append(rec, "more"...)
 		newRecords = append(protowire.AppendVarint(newRecords, uint64(len(rec))), rec...)
-		// A kind that nobody knows yet stands after each.
+		// An unknown kind follows each.
 		newTimes = append(newTimes, 0, 7)
 		newRecords = append(newRecords, 4, 200, 2, 1, 9)
 	}
@@ -553,7 +553,7 @@ func TestNewerMinorReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameEvents(t, got[:len(got)-1], want) // the last one tells that there is no end block
+	sameEvents(t, got[:len(got)-1], want) // the last one stands for the missing end block
 	if r.Unknown() != 100 {
 		t.Errorf("got %d events of unknown kinds, want 100", r.Unknown())
 	}

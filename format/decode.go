@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// eventDecoder walks the two columns of an event block.
+// eventDecoder decodes the two columns of an event block.
 type eventDecoder struct {
 	layouts *layouts
 	times   cursor
@@ -16,9 +16,9 @@ type eventDecoder struct {
 	leaving leftTable
 	unknown int64 // events of kinds that this version does not know, skipped
 
-	// newer: a newer version may have written the block, so unknown values are no faults.
+	// newer: the block may be from a newer version, so unknown values are no faults.
 	newer bool
-	// fault is what is impossible in the event that was decoded last; "": nothing. The reader of it clears it.
+	// fault is what is impossible in the event that was decoded last; "": nothing. Its reader clears it.
 	fault string
 }
 
@@ -123,7 +123,7 @@ func (d *eventDecoder) fields(e *Event, rec []byte, kind Kind, times int) bool {
 			e.Args[s.arg] = uint64(d.time(&times, base))
 			continue
 		}
-		if i < len(rec) && rec[i] < 0x80 { // most numbers: spares a call for each
+		if i < len(rec) && rec[i] < 0x80 { // the common case, without a call
 			v = uint64(rec[i])
 			i++
 		} else {
@@ -156,7 +156,7 @@ func (d *eventDecoder) fields(e *Event, rec []byte, kind Kind, times int) bool {
 	return i <= len(rec) && !d.times.bad()
 }
 
-// time reads the next time of the event, told from base; one that the record does not have is the event's own.
+// time reads the next time of the event, a distance from base; if the record does not have it, it is the event's own.
 func (d *eventDecoder) time(left *int, base int64) int64 {
 	if *left == 0 {
 		return d.now

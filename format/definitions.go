@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// EpochBytes is how many bytes of definitions a section may hold before its writer should begin an epoch.
+	// EpochBytes is the number of bytes of definitions at which a writer should begin an epoch.
 	EpochBytes = 32 << 20
-	// MostNamed is how many more bytes names may add: with 40 MiB that were recorded it is below what a reader takes.
+	// MostNamed is how many bytes added names may take: together with 40 MiB from the recorder it is below a reader's limit.
 	MostNamed = 22 << 20
 )
 
@@ -60,7 +60,7 @@ type definitions struct {
 	one scratch
 }
 
-// scratch is room to decode a definition in order to check it.
+// scratch is memory to decode a definition in order to check it.
 type scratch struct {
 	task  Task
 	frame Frame
@@ -85,7 +85,7 @@ func (d *definitions) eventType(id uint32) *EventType {
 }
 func (d *definitions) text(id uint32) *Text { return d.texts.get(id, &d.messages, decodeMessage[Text]) }
 
-// decodeMessage is for kinds of definitions that are few.
+// decodeMessage decodes definitions that are rare.
 func decodeMessage[T any, P interface {
 	*T
 	proto.Message
@@ -93,7 +93,7 @@ func decodeMessage[T any, P interface {
 	return len(b), proto.Unmarshal(b, P(d))
 }
 
-// add reads the payload of a definition block. Members of kinds that this version does not use are passed over.
+// add reads the payload of a definition block. Members that this version does not know are skipped.
 func (d *definitions) add(payload []byte) error {
 	if d.messages.size+len(payload) > MaxSectionDefinitionBytes {
 		return fmt.Errorf("definitions of more than %d bytes in one section", MaxSectionDefinitionBytes)
@@ -164,7 +164,7 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 	return nil
 }
 
-// addType passes over a type that readers do not use.
+// addType skips a type that readers cannot use.
 func (d *definitions) addType(member []byte, at place) error {
 	if len(member) > maxTypeBytes {
 		return nil
@@ -218,7 +218,7 @@ func (d *definitions) countFrames(n int) error {
 	return nil
 }
 
-// enter adds a definition of a kind that is few.
+// enter adds a rare definition.
 func enter[T any, P interface {
 	*T
 	proto.Message

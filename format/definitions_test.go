@@ -336,7 +336,7 @@ func BenchmarkReadFrames(b *testing.B) {
 	benchmarkRead(b, payload, 100_000)
 }
 
-// benchmarkRead reads n definitions and tells what each of them takes.
+// benchmarkRead reads n definitions and reports the time and memory of each.
 func benchmarkRead(b *testing.B, payload []byte, n int) {
 	b.ReportAllocs()
 	var before, after runtime.MemStats

@@ -1,4 +1,4 @@
-// Package format is the wprof event stream: what it is made of, how it is read and how it is written.
+// Package format reads and writes the wprof event stream.
 //
 // A stream is a sequence of sections; a section is a header, blocks of definitions and of events, an index and an
 // end block. Events stand in strict time order and name threads by the ids of definitions that stand before them.

@@ -3,7 +3,7 @@ package format
 import "errors"
 
 var (
-	// ErrNotStream is wrapped by errors about input that is no wprof stream at all.
+	// ErrNotStream is wrapped by errors about input that is not a wprof stream.
 	ErrNotStream = errors.New("not a wprof stream")
 	// ErrNewer is wrapped by errors about streams that need a newer version of this package.
 	ErrNewer = errors.New("the stream needs a newer version of wprof")

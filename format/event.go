@@ -9,7 +9,7 @@ type StackID uint32
 // MaxArgs is the highest number of numeric fields that a kind may have.
 const MaxArgs = 12
 
-// AllCPUs is the CPU of an event that speaks of every CPU.
+// AllCPUs is the CPU of an event about all CPUs.
 const AllCPUs = ^uint32(0)
 
 // Flags are the bits of an event. The low four mean the same in every kind.
@@ -19,7 +19,7 @@ const (
 	FlagSubject Flags = 1 << 0 // the event's own task is visible; filters only clear it
 	FlagObject  Flags = 1 << 1 // the other side is visible; filters only clear it
 	FlagOpen    Flags = 1 << 2 // what the event reports had not ended when the window, or the chosen range, closed
-	FlagLate    Flags = 1 << 3 // turned up too late for its place; Event.Own has its own time
+	FlagLate    Flags = 1 << 3 // arrived too late for its place; Event.Own has its own time
 
 	SwitchHasSince    Flags = 1 << 4
 	SwitchApprox      Flags = 1 << 5
@@ -51,7 +51,7 @@ type Event struct {
 	Own   int64 // with FlagLate: the time at which it really happened, ns
 	Kind  Kind
 	Flags Flags
-	CPU   uint32 // AllCPUs when it speaks of all
+	CPU   uint32 // AllCPUs: about all of them
 	Task  TaskID // see KindInfo.Task; 0 for none
 	// Args are the numeric fields in the order of the kind's table. Signed values and times are stored as
 	// uint64(int64); fields whose flag is not set are 0. The generated index constants and accessors name them.

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// fileInput is an input that can be read at any place.
+// fileInput is an input that can be read at any offset.
 type fileInput struct {
 	r     io.ReaderAt
 	start int64
@@ -44,14 +44,14 @@ func asFile(r io.Reader) (*fileInput, error) {
 	return &fileInput{at, start, end - start}, nil
 }
 
-// from reads on from an offset, beyond the size too if the file has grown.
+// from returns a reader from an offset on, which goes beyond size if the file has grown.
 func (f *fileInput) from(offset int64) io.Reader {
 	return io.NewSectionReader(f.r, f.start+offset, 1<<62)
 }
 
 func (f *fileInput) ReadAt(b []byte, offset int64) (int, error) { return f.r.ReadAt(b, f.start+offset) }
 
-// checkSections refuses a file whose sections do not share a timeline. Damage is left to the reading.
+// checkSections rejects a file whose sections do not share a timeline. Damage is reported when it is read.
 func (f *fileInput) checkSections() error {
 	sections, err := readSummary(f, f.size, false)
 	if errors.Is(err, ErrNewer) {

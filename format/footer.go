@@ -14,8 +14,8 @@ const (
 	footerMarker = "\x89WPE\r\n\x1a\n"
 )
 
-// Footer leads from the end of a section to its parts. Distances count back from the byte after the footer, so
-// that they stay true when streams are concatenated.
+// Footer locates the parts of a section from its end. Distances count back from the byte after the footer, so
+// that they remain valid when streams are concatenated.
 type Footer struct {
 	Section uint64 // to the section's first byte
 	Index   uint64 // to the header of the index block; 0: there is none

@@ -30,7 +30,7 @@ func appendFrame(b []byte, f *Frame) []byte {
 	return endMember(b, body)
 }
 
-// room is memory for decoding. What was decoded is valid until the next use.
+// room is memory for decoding. A decoded frame is valid until the next one.
 type room struct {
 	lines    []Line
 	pointers []*Line
@@ -118,7 +118,7 @@ func decodeLine(b []byte, line *Line) error {
 	return nil
 }
 
-// countFields is how often a field stands in a message; up to where the message is broken, if it is.
+// countFields returns the number of occurrences of a field in a message, up to where it is malformed.
 func countFields(b []byte, number protowire.Number) int {
 	n := 0
 	for len(b) > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzReader reads whatever it is given as a pipe and as a file. Nothing may panic, times must not decrease, and
-// the events of both ways agree where the file's sections are accepted.
+// the events of both agree if the file's sections are accepted.
 func FuzzReader(f *testing.F) {
 	f.Add(encodeStream(f, randomEvents(rand.New(rand.NewPCG(1, 2)), 60), WriterOptions{BlockBytes: 1 << 10}))
 	f.Add(encodeStream(f, numbered(200), WriterOptions{Level: 1, BlockBytes: 1 << 10}))

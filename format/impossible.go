@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A stream with right checksums may still claim what is impossible. A Reader takes such an event for damage, and so does
-// package check.
+// A stream with correct checksums may still have impossible values. A Reader treats such an event as damage, and so
+// does package check.
 
 const futureTime = "an event has a time after its own"
 

@@ -5,7 +5,7 @@ import "strconv"
 // Kind is the kind of an event. The numbers are part of the format and never change.
 type Kind uint8
 
-// The event kinds; [Kinds] says what each means and which fields it has.
+// The event kinds; [Kinds] has their meaning and fields.
 const (
 	KindSwitch      Kind = 1
 	KindWaking      Kind = 2
@@ -29,7 +29,7 @@ const (
 // Group is a bit for the kinds that wprof-record -f switches on or off together, or several such bits.
 type Group uint32
 
-// The groups; [Groups] says what each is.
+// The groups; [Groups] describes them.
 const (
 	GroupSched Group = 1 << iota
 	GroupWakeup
@@ -55,7 +55,7 @@ func Groups() []GroupInfo {
 	}
 }
 
-// Name is the name of a single group; "" for others.
+// Name returns the name of a single group; "" for others.
 func (g Group) Name() string {
 	for _, info := range Groups() {
 		if info.Group == g {
@@ -65,7 +65,7 @@ func (g Group) Name() string {
 	return ""
 }
 
-// FieldType says how a field is stored and what its value is.
+// FieldType is how a field is stored and what its value is.
 type FieldType uint8
 
 const (
@@ -81,7 +81,7 @@ const (
 	FieldBytes                          // uvarint length and bytes, in [Event.Data]; at most one a kind, always last
 )
 
-// Side says which of an event's two visibility bits the thread in a field goes by.
+// Side selects which of an event's two visibility bits applies to the thread in a field.
 type Side uint8
 
 const (
@@ -95,16 +95,16 @@ type Base uint8
 
 const (
 	BaseEvent Base = iota // the event's own time
-	BaseLeft              // when the thread in the kind's first field left a CPU, as the switches before it in the block tell
+	BaseLeft              // when the thread in the kind's first field left a CPU, by the switches before it in the block
 )
 
 // Field describes one field of an event kind.
 type Field struct {
 	Name string // in the text form; in CamelCase it names the accessor
 	Type FieldType
-	Unit string // "ns", "" where the type says it
+	Unit string // "ns"; "": given by the type
 	Opt  Flags  // the flag that announces the field; 0: always there
-	Side Side   // for FieldTask: the side that the named thread stands on
+	Side Side   // for FieldTask: the side of the named thread
 	Base Base   // for FieldTime
 	Doc  string
 }
@@ -116,7 +116,7 @@ type FlagInfo struct {
 	Doc  string
 }
 
-// Drawing says how timelines draw a kind: spans as slices, other events as instants, fields as arguments.
+// Drawing is how timelines draw a kind: spans as slices, other events as instants, fields as arguments.
 type Drawing struct {
 	On   TypeTrack
 	Name string // the field that names the slice or instant; "": the kind's name
@@ -139,7 +139,7 @@ type KindInfo struct {
 	Doc        string
 }
 
-// IsPlain reports whether the row is all that the kind needs: its events are decoded field by field from struct rec_NAME in
+// IsPlain reports whether the row fully describes the kind: its events are decoded field by field from struct rec_NAME in
 // bpf/records.h, and every output is derived from the table.
 func (k *KindInfo) IsPlain() bool { return k.Draw != nil }
 
@@ -156,21 +156,21 @@ func (f *Field) RecordFields() []string {
 }
 
 // Kinds is the table of event kinds, in the order of their numbers.
-// It is a function so that nobody can change the table; the value is built once by the caller that keeps it.
+// It is a function so that the table cannot be modified; callers that need it often keep the result.
 func Kinds() []KindInfo {
 	return []KindInfo{
 		{
 			Kind: KindSwitch, Name: "switch", Group: GroupSched, LosesState: true,
 			Task: "the thread that leaves the CPU", Object: "the thread that takes it over",
-			Doc: "A CPU goes from one thread to the next (kernel tracepoint sched_switch).",
+			Doc: "A CPU switches from one thread to another (kernel tracepoint sched_switch).",
 			Fields: []Field{
 				{Name: "next", Type: FieldTask, Side: SideObject, Doc: "the thread that takes the CPU over"},
 				{Name: "prev_state", Type: FieldState, Doc: "the state in which the task leaves; R+ when it could have run on: it was preempted, or yielded"},
 				{Name: "prev_prio", Type: FieldSint, Doc: "kernel priority of the task: 0-99 real time, 100-139 normal, -1 deadline"},
 				{Name: "next_prio", Type: FieldSint, Doc: "kernel priority of next"},
-				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Base: BaseLeft, Doc: "when next left a CPU last; absent when it has not run before or that is not known"},
-				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next had left then"},
-				{Name: "stack", Type: FieldStack, Opt: SwitchHasStack, Doc: "where next was when it left then, and still was when it came back"},
+				{Name: "since", Type: FieldTime, Unit: "ns", Opt: SwitchHasSince, Base: BaseLeft, Doc: "when next last left a CPU; absent if it has not run before, or if that is not known"},
+				{Name: "next_state", Type: FieldState, Opt: SwitchHasSince, Doc: "the state in which next left then"},
+				{Name: "stack", Type: FieldStack, Opt: SwitchHasStack, Doc: "where next was from then until it came back"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: SwitchApprox, Doc: "since is an estimate: next left before the recorder was attached"},
@@ -182,44 +182,44 @@ func Kinds() []KindInfo {
 		},
 		{
 			Kind: KindWaking, Name: "waking", Group: GroupWakeup,
-			Task: "the waker: the thread running on the CPU where the waking happens, also when an interrupt wakes", Object: "the wakee",
+			Task: "the waker: the thread running on the CPU where the waking happens, even if an interrupt wakes", Object: "the wakee",
 			Doc: "A thread is about to be made runnable (kernel tracepoint sched_waking).",
 			Fields: []Field{
 				{Name: "wakee", Type: FieldTask, Side: SideObject, Doc: "the thread that is woken"},
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the wakee"},
 				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that the wakee ran on last"},
-				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the waker was, with the interrupt that woke if it was one"},
+				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the waker was, including the interrupt if one woke"},
 			},
-			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "the waking happens in an interrupt, and the waker is merely the interrupted thread. Soft interrupts count as the interrupt at whose end they run, and as the thread where it runs them itself, as the sender of a loopback connection does; on arm64 always as the thread, but for the idle one. Where the recorder cannot read the kernel's preempt count, not set for any interrupt inside the kernel, but set for wakings in page faults of user mode"}},
+			Flags: []FlagInfo{{Name: "interrupt", Bit: WakingInIRQ, Doc: "the waking happens in an interrupt, and the waker is only the interrupted thread. A soft interrupt counts as part of the interrupt at whose end it runs, or of the thread if the thread runs it itself, as the sender on a loopback connection does; on arm64 always of the thread, except for the idle thread. If the recorder cannot read the kernel's preempt count, the flag is not set for interrupts of kernel code, but set for wakings in page faults of user mode"}},
 		},
 		{
 			Kind: KindWakeupNew, Name: "wakeup_new", Group: GroupWakeup,
-			Task: "the thread that made the new one", Object: "the new thread",
+			Task: "the thread that created the new one", Object: "the new thread",
 			Doc: "A new thread is made runnable for the first time (kernel tracepoint sched_wakeup_new).",
 			Fields: []Field{
 				{Name: "wakee", Type: FieldTask, Side: SideObject, Doc: "the new thread"},
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the new thread"},
 				{Name: "target_cpu", Type: FieldUint, Doc: "the CPU that it is queued on"},
-				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the thread that made the new one was"},
+				{Name: "stack", Type: FieldStack, Opt: WakingHasStack, Doc: "where the thread was that created the new one"},
 			},
 		},
 		{
 			Kind: KindFork, Name: "fork", Group: GroupTaskLife,
 			Task: "the thread that forks", Object: "the new thread",
-			Doc: "A thread or process is made (kernel tracepoint sched_process_fork). The child's definition names its process and that process's parent.",
+			Doc: "A thread or process is created (kernel tracepoint sched_process_fork). The child's definition names its process and that process's parent.",
 			Fields: []Field{
 				{Name: "child", Type: FieldTask, Side: SideObject, Doc: "the new thread"},
 			},
 		},
 		{
-			Kind: KindExec, Name: "exec", Group: GroupTaskLife, Task: "the thread, as it is called after the exec",
-			Doc: "A process runs a new program (kernel tracepoint sched_process_exec).",
+			Kind: KindExec, Name: "exec", Group: GroupTaskLife, Task: "the thread, under its name after the exec",
+			Doc: "A process executes a new program (kernel tracepoint sched_process_exec).",
 			Fields: []Field{
 				{Name: "prev", Type: FieldTask, Side: SideSubject, Doc: "the definition that the thread had before"},
 				{Name: "old_tid", Type: FieldUint, Opt: ExecHasOldTID, Doc: "the thread id before, when a thread other than the leader called exec"},
-				{Name: "filename", Type: FieldBytes, Doc: "the path as it was given to exec"},
+				{Name: "filename", Type: FieldBytes, Doc: "the path passed to exec"},
 			},
-			Flags: []FlagInfo{{Name: "cut", Bit: ExecCut, Doc: "the path was longer than what is stored"}},
+			Flags: []FlagInfo{{Name: "cut", Bit: ExecCut, Doc: "the stored path is not complete"}},
 		},
 		{
 			Kind: KindRename, Name: "rename", JSON: "task_rename", Group: GroupTaskLife, Task: "the thread, under its new name",
@@ -237,16 +237,16 @@ func Kinds() []KindInfo {
 			Flags: []FlagInfo{{Name: "last", Bit: ExitLast, Doc: "it is the last thread of its process; no earlier exit of the process has this flag"}},
 		},
 		{
-			Kind: KindFree, Name: "free", JSON: "task_free", Group: GroupTaskLife, Task: "the thread whose memory is given back",
-			Doc: "The kernel forgets a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one that frees.",
+			Kind: KindFree, Name: "free", JSON: "task_free", Group: GroupTaskLife, Task: "the thread whose memory is freed",
+			Doc: "The kernel frees the memory of a thread (kernel tracepoint sched_process_free); its tid can be used again. The CPU is the one on which this happens.",
 		},
 		{
 			Kind: KindStateCPU, Name: "state_cpu", Group: GroupSched, Follows: KindSwitch, LosesState: true,
 			Task: "the thread that runs on the CPU",
-			Doc:  "Part of a state: who runs on a CPU. With the flag open: who still runs when the window closes.",
+			Doc:  "Part of a state: the thread that runs on a CPU. With the flag open: it still runs when the window closes.",
 			Fields: []Field{
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the task"},
-				{Name: "since", Type: FieldTime, Unit: "ns", Opt: StateHasSince, Doc: "since when it runs; absent when that is not known"},
+				{Name: "since", Type: FieldTime, Unit: "ns", Opt: StateHasSince, Doc: "since when it has run; absent if that is not known"},
 			},
 			Flags: []FlagInfo{{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"}},
 		},
@@ -257,38 +257,38 @@ func Kinds() []KindInfo {
 			Fields: []Field{
 				{Name: "state", Type: FieldState, Doc: "the state in which it left, or R: it is runnable"},
 				{Name: "prio", Type: FieldSint, Doc: "kernel priority of the task"},
-				{Name: "since", Type: FieldTime, Unit: "ns", Opt: StateHasSince, Doc: "since when; absent when that is not known"},
+				{Name: "since", Type: FieldTime, Unit: "ns", Opt: StateHasSince, Doc: "since when; absent if that is not known"},
 				{Name: "woken", Type: FieldTime, Unit: "ns", Opt: StateHasWaking, Doc: "when it was woken without having run since"},
-				{Name: "waker", Type: FieldTask, Opt: StateHasWaking, Doc: "who woke it; 0 when not known"},
-				{Name: "waker_cpu", Type: FieldUint, Opt: StateHasWaking, Doc: "on which CPU the waker ran"},
-				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is, written only when the window, or the range that was kept, has closed: it has not run since"},
+				{Name: "waker", Type: FieldTask, Opt: StateHasWaking, Doc: "the waker; 0 if not known"},
+				{Name: "waker_cpu", Type: FieldUint, Opt: StateHasWaking, Doc: "the CPU on which the waker ran"},
+				{Name: "stack", Type: FieldStack, Opt: StateHasStack, Doc: "where it is; only written at the end of the window or of the kept range, for a thread that has not run since"},
 			},
 			Flags: []FlagInfo{
 				{Name: "approx", Bit: StateApprox, Doc: "since is an estimate: it began before the recorder was attached"},
 				{Name: "new", Bit: StateNew, Doc: "it has never run"},
-				{Name: "interrupt", Bit: StateWokenIRQ, Doc: "it was woken in an interrupt, and the waker is merely the interrupted thread"},
+				{Name: "interrupt", Bit: StateWokenIRQ, Doc: "it was woken in an interrupt, and the waker is only the interrupted thread"},
 			},
 		},
 		{
 			Kind: KindLost, Name: "lost", Start: "from", LosesState: true, Task: "none",
-			Doc: "Events are missing. The event stands at the end of the time in which they were lost.",
+			Doc: "Events are missing. The event comes at the end of the time in which they were lost.",
 			Fields: []Field{
 				{Name: "from", Type: FieldTime, Unit: "ns", Doc: "when the loss may have begun"},
-				{Name: "count", Type: FieldUint, Doc: "how many events; 0 when that is not known"},
+				{Name: "count", Type: FieldUint, Doc: "number of events; 0 if that is not known"},
 				{Name: "cause", Type: FieldCause, Doc: "why"},
 				{Name: "what", Type: FieldKind, Doc: "the kind of the lost events; 0: any"},
 			},
 		},
 		{
 			Kind: KindCPULeft, Name: "cpu_left", Group: GroupSched, Follows: KindSwitch, LosesState: true,
-			Task: "the thread that is not shown to run from here on",
-			Doc:  "A filter has hidden what happens on this CPU from here on: the kept thread does not run on, as far as this stream shows.",
+			Task: "the thread that this stream no longer shows running",
+			Doc:  "A filter hides what happens on this CPU from here on: as far as this stream shows, the kept thread no longer runs.",
 		},
 		{
 			Kind: KindSample, Name: "sample", JSON: "timer", Group: GroupSamples, Task: "the thread that runs on the CPU",
-			Doc: "What a CPU does at one moment of many: the session's sources say how often each of them looks. Idle CPUs are not sampled.",
+			Doc: "What a CPU does at the moment of a timer, whose period is in the session's sources. Idle CPUs are not sampled.",
 			Fields: []Field{
-				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not asked for, or not found"},
+				{Name: "stack", Type: FieldStack, Doc: "where the thread is, in user space and in the kernel; 0 when stacks were not requested, or none was found"},
 				{Name: "source", Type: FieldUint, Doc: "id of the source, see Session.sources; 0: it was lost"},
 			},
 		},
@@ -304,10 +304,10 @@ func Kinds() []KindInfo {
 	}
 }
 
-// Cause says why events are missing.
+// Cause is why events are missing.
 type Cause uint8
 
-// The causes; [Causes] says what each means.
+// The causes; [Causes] has their meaning.
 const (
 	CauseRing       Cause = 1
 	CauseRecursion  Cause = 2
@@ -335,16 +335,16 @@ func Causes() []CauseInfo {
 		{CauseRing, "ring", "the ring buffer was full"},
 		{CauseRecursion, "recursion", "the kernel skipped a program that was already running on the CPU"},
 		{CauseNesting, "nesting", "programs were nested deeper than there are scratch buffers"},
-		{CauseDamage, "damage", "the stream was damaged or truncated; readers make these events, writers may keep them"},
+		{CauseDamage, "damage", "the stream was damaged or truncated; readers insert these events, writers may keep them"},
 		{CauseTail, "tail", "lost after the last record that could be written"},
 		{CauseThrottle, "throttle", "perf throttled a sampling event"},
 		{CauseSideband, "sideband", "mapping and name records of perf were lost"},
 		{CauseSpool, "spool", "the recorder's spool was cut or damaged"},
-		{CauseDefinition, "definition", "there was no room for what an event names: a stack, a command line, or who a thread is whose own events were not recorded; the event itself is there, without it"},
+		{CauseDefinition, "definition", "there was no room for a definition that an event refers to: a stack, a command line, or a thread whose own events were not recorded; the event itself is there, without it"},
 	}
 }
 
-// String is the cause's name, or "cause N" for one that this version does not know.
+// String returns the cause's name, or "cause N" for one that this version does not know.
 func (c Cause) String() string {
 	for _, info := range Causes() {
 		if info.Cause == c {
@@ -354,7 +354,7 @@ func (c Cause) String() string {
 	return "cause " + strconv.Itoa(int(c))
 }
 
-// String is the kind's name, "any" for 0, or "kindN" for one that this version does not know.
+// String returns the kind's name, "any" for 0, or "kindN" for one that this version does not know.
 func (k Kind) String() string {
 	if k == 0 {
 		return "any"

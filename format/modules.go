@@ -1,6 +1,6 @@
 package format
 
-// ModuleKindInfo says what a kind of module is and what the offsets of its frames count from.
+// ModuleKindInfo describes a kind of module.
 type ModuleKindInfo struct {
 	Kind   ModuleKind
 	Name   string // in the text form
@@ -20,7 +20,7 @@ func ModuleKinds() []ModuleKindInfo {
 		},
 		{
 			Kind: ModuleKind_MODULE_FILE, Name: "file", User: true, Doc: "a file that was mapped",
-			Path: "of the file, as its process saw it, without \" (deleted)\"", Offset: "bytes from the beginning of the file",
+			Path: "of the file, as seen by its process, without \" (deleted)\"", Offset: "bytes from the beginning of the file",
 		},
 		{
 			Kind: ModuleKind_MODULE_KERNEL, Name: "kernel", Kernel: true, Doc: "the kernel's own code",
@@ -31,15 +31,15 @@ func ModuleKinds() []ModuleKindInfo {
 			Path: "its name in brackets: [ext4]", Offset: "address minus base",
 		},
 		{
-			Kind: ModuleKind_MODULE_VDSO, Name: "vdso", User: true, Doc: "the code that the kernel lends to every process",
+			Kind: ModuleKind_MODULE_VDSO, Name: "vdso", User: true, Doc: "code that the kernel maps into every process",
 			Path: "[vdso]", Offset: "bytes from the beginning of its image",
 		},
 		{
-			Kind: ModuleKind_MODULE_JIT, Name: "jit", User: true, Doc: "code that a program made at run time, with names in a map file; each program of a process has a module, with a generation of its own",
+			Kind: ModuleKind_MODULE_JIT, Name: "jit", User: true, Doc: "code generated at run time, with names in a map file; each program that a process executes has its own module, with its own generation",
 			Path: "of the map file: /tmp/perf-PID.map", Offset: "the address",
 		},
 		{
-			Kind: ModuleKind_MODULE_ANON, Name: "anon", User: true, Doc: "code that was made at run time, about which nothing is known",
+			Kind: ModuleKind_MODULE_ANON, Name: "anon", User: true, Doc: "code generated at run time, about which nothing is known",
 			Path: "//anon", Offset: "the address",
 		},
 	}

@@ -17,18 +17,18 @@ const (
 	Features = uint64(0)
 
 	versionSize = 12
-	// maxSessionBytes and maxEndBytes bound the messages of header and end blocks. Decoded they take some tens of
-	// times that.
+	// maxSessionBytes and maxEndBytes bound the messages of header and end blocks, which take tens of times as
+	// much memory when decoded.
 	maxSessionBytes = 1 << 20
 	maxEndBytes     = 4 << 20
-	// MaxProcesses is how many processes an end block lists: those with the most CPU time.
+	// MaxProcesses is the maximum number of processes in an end block: those with the most CPU time.
 	MaxProcesses = 1 << 15
 )
 
-// Version is what a header block says about the stream before its Session.
+// Version is the part of a header block before its Session.
 type Version struct {
 	Major, Minor uint16
-	Features     uint64 // that a reader must know
+	Features     uint64 // that a reader must support
 }
 
 // CurrentVersion is what this package writes.
@@ -151,10 +151,10 @@ func unmarshalBounded(b []byte, most int, m proto.Message) error {
 	return checkTimes(m.ProtoReflect())
 }
 
-// maxMembers bounds the members of a session or an end: decoded, an empty one takes fifty times its size.
+// maxMembers bounds the members of a session or an end: an empty one takes fifty times its size when decoded.
 const maxMembers = 1 << 18
 
-// countMembers is how many fields a message has, up to where it is broken.
+// countMembers returns the number of fields of a message, up to where it is malformed.
 func countMembers(b []byte) (n int) {
 	for len(b) > 0 {
 		_, _, size := protowire.ConsumeField(b)

@@ -19,10 +19,10 @@ type Reader struct {
 	skip    skipAfter
 	decoder eventDecoder
 	current *loaded // the block that decoder is in
-	waiting *loaded // a block that is looked at again after a lost event
+	waiting *loaded // a block to be accepted after a lost event
 	event   Event
 	state   StateCheck
-	checks  bool // events of the block are checked: against the window, or against the rest of their state
+	checks  bool // check the block's events against the window, and against the rest of their state
 	lost    Event
 	held    bool // event is decoded and comes after lost
 	err     error
@@ -31,14 +31,14 @@ type Reader struct {
 	sections  int
 	lastReal  *Session // the last session that was read
 	prevEnd   int64    // the time that the section of lastReal reached
-	reached   int64    // the time that whole recordings reached: what has lost its header does not begin before it
+	reached   int64    // the end of the windows so far: a section without its header does not begin before it
 	firstOpen int64
 	now       int64 // time of the last event
 	hole      bool  // something is missing since the last event
 	damage    Damage
 	end       *End
 	onEnd     []func(*End)
-	onLeave   []func()
+	onDone    []func()
 	unknown   int64
 }
 
@@ -149,7 +149,7 @@ func (r *Reader) isPossible() bool {
 	if problem == "" {
 		d := r.Task(e.Task)
 		if problem = r.state.Event(e, d.IsLost() || d.IsIdle()); problem == NoState {
-			problem = "" // the events are right, the header is not
+			problem = "" // the header is wrong, not the events
 		}
 	}
 	if problem != "" {
@@ -158,7 +158,7 @@ func (r *Reader) isPossible() bool {
 	return problem == ""
 }
 
-// deliver is the event just decoded, or first the loss before it.
+// deliver returns the event just decoded, or first the loss before it.
 func (r *Reader) deliver() *Event {
 	r.section.events++
 	if r.hole {
@@ -171,7 +171,7 @@ func (r *Reader) deliver() *Event {
 	return &r.event
 }
 
-// leaveBlock counts what was skipped in the block of events that the decoder has left.
+// leaveBlock counts what the decoder has skipped in the block that it has finished.
 func (r *Reader) leaveBlock() {
 	unknown, hasTimes := r.decoder.done()
 	r.section.events += uint64(unknown)
@@ -219,8 +219,8 @@ func (r *Reader) advance() (*Event, error) {
 	return r.accept(l)
 }
 
-// accept notes what is missing before a block and looks at it. A block that comes back after a lost event was told
-// is accepted again.
+// accept records what is missing before a block and handles it. A block that has to wait for a lost event is
+// accepted again after it.
 func (r *Reader) accept(l *loaded) (*Event, error) {
 	r.skipped(l)
 	return r.take(l)
@@ -239,7 +239,7 @@ func (r *Reader) skipped(l *loaded) {
 func (r *Reader) load() *loaded {
 	if r.ahead == nil {
 		r.ahead = startAhead(r.input)
-		r.current = nil // one read before, not one of those that go round
+		r.current = nil // read at the beginning, not one of the reused blocks
 	}
 	if r.current != nil {
 		r.ahead.free <- r.current
@@ -248,7 +248,7 @@ func (r *Reader) load() *loaded {
 	return r.current
 }
 
-// finish is the end of the input.
+// finish handles the end of the input.
 func (r *Reader) finish(l *loaded) (*Event, error) {
 	if !errors.Is(l.err, io.EOF) {
 		return nil, l.err
@@ -268,17 +268,17 @@ func (r *Reader) finish(l *loaded) (*Event, error) {
 	return nil, io.EOF
 }
 
-// leave says that the definitions of the current section are all that it has.
+// leave reports that all definitions of the current section have been read.
 func (r *Reader) leave() {
 	if !r.section.begun {
 		return
 	}
-	for _, f := range r.onLeave {
+	for _, f := range r.onDone {
 		f()
 	}
 }
 
-// What is wrong with a stream whose sections contradict what end blocks say about the epochs that follow.
+// Problems of streams in which an end block contradicts the sections after it.
 const (
 	NoLastEpoch    = "the stream stops before the last epoch of its recording"
 	NoNextEpoch    = "another session begins, but an epoch of the one before it should follow"
@@ -298,7 +298,7 @@ func (r *Reader) closeTime() int64 {
 	return max(s.Open, r.now)
 }
 
-// take looks at one block in its place.
+// take handles one block.
 func (r *Reader) take(l *loaded) (*Event, error) {
 	r.current = l
 	if l.Header.Type == BlockHeaderType {
@@ -306,7 +306,7 @@ func (r *Reader) take(l *loaded) (*Event, error) {
 	}
 	s := &r.section
 	if !s.begun || s.ended || l.Header.Section != s.number {
-		if problem := r.isNoOrphan(&l.Header); problem != "" {
+		if problem := r.orphanProblem(&l.Header); problem != "" {
 			r.damaged(fmt.Sprintf("at byte %d: %s", l.Offset, problem))
 			return nil, nil
 		}
@@ -337,8 +337,8 @@ func (r *Reader) take(l *loaded) (*Event, error) {
 	return nil, nil
 }
 
-// isNoOrphan returns why a block that belongs to no section that has begun does not begin one either; "": it does.
-func (r *Reader) isNoOrphan(h *BlockHeader) string {
+// orphanProblem returns why a block outside of any section cannot begin one; "": it can.
+func (r *Reader) orphanProblem(h *BlockHeader) string {
 	switch {
 	case h.Type != BlockEvents && h.Type != BlockDefinitions:
 		return "a block of a section whose beginning is missing"
@@ -371,8 +371,8 @@ func (r *Reader) beginEvents(l *loaded) {
 	}
 }
 
-// beginSection is a header block. What was missing before it is reported first, while the section before it is still
-// the current one; only an epoch of the same session leaves that to its own first event.
+// beginSection handles a header block. A loss before it is reported first, while the section before it is still
+// the current one; in an epoch of the same session, at the epoch's first event.
 func (r *Reader) beginSection(l *loaded) (*Event, error) {
 	version, session, err := parsePossibleSession(l.Payload)
 	if errors.Is(err, ErrNewer) {
@@ -400,7 +400,7 @@ func (r *Reader) beginSection(l *loaded) (*Event, error) {
 		if r.expectsEpoch() && !(session.Continues && session.Id == s.session.Id) {
 			r.damaged(fmt.Sprintf("at byte %d: "+NoNextEpoch, l.Offset))
 		}
-		r.hole = false // what is broken lies between two whole sections
+		r.hole = false // the damage is between two whole sections
 		if problem := r.epochProblem(session); problem != "" {
 			r.damaged(fmt.Sprintf("at byte %d: %s", l.Offset, problem))
 		}
@@ -450,7 +450,7 @@ func (r *Reader) enter(s *Session, isReal bool, number uint32) {
 	r.sections++
 }
 
-// endSection is an end block. If it counts as many events as were delivered, a hole before it held none.
+// endSection handles an end block. If it counts as many events as were delivered, a hole before it held none.
 func (r *Reader) endSection(l *loaded) (*Event, error) {
 	end, _, err := ParseEndPayload(l.Payload)
 	if err != nil {
@@ -470,7 +470,7 @@ func (r *Reader) endSection(l *loaded) (*Event, error) {
 	if r.hole && n != s.events {
 		s.sequence--
 		r.waiting = l
-		// Only what has no close is asked of the session: its window, and what was kept of it, may reach beyond an epoch.
+		// The session's window and range are used only without a close: they may reach beyond an epoch.
 		if end.Close != 0 {
 			return r.lostUntil(end.Close), nil
 		}
@@ -499,77 +499,77 @@ func countEvents(e *End) uint64 {
 	return n
 }
 
-// Session is that of the current section. If its header block is lost, it is nearly empty.
+// Session returns the session of the current section. If its header block is lost, it is nearly empty.
 func (r *Reader) Session() *Session { return r.section.session }
 
 // HeaderLost reports whether the header block of the current section is lost.
 func (r *Reader) HeaderLost() bool { return !r.section.real }
 
-// Sections is the number of sections begun so far. When it changes after [Reader.Next], all ids have changed their
-// meaning.
+// Sections returns the number of sections begun so far. When it changes after [Reader.Next], earlier ids are no longer
+// valid.
 func (r *Reader) Sections() int { return r.sections }
 
-// Task is the definition of a task in the current section, nil for 0 and for one that is lost.
+// Task returns the definition of a task in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Task(id TaskID) *Task { return r.section.defs.task(uint32(id)) }
 
-// Stack is the definition of a stack in the current section, nil for 0 and for one that is lost.
+// Stack returns the definition of a stack in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Stack(id StackID) *Stack { return r.section.defs.stack(uint32(id)) }
 
-// Frame is the definition of a frame in the current section, nil for 0 and for one that is lost.
+// Frame returns the definition of a frame in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Frame(id uint32) *Frame { return r.section.defs.frame(id) }
 
-// Module is the definition of a module in the current section, nil for 0 and for one that is lost.
+// Module returns the definition of a module in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Module(id uint32) *Module { return r.section.defs.module(id) }
 
-// Command is the definition of a command line in the current section, nil for 0 and for one that is lost.
+// Command returns the definition of a command line in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Command(id uint32) *Command { return r.section.defs.command(id) }
 
-// EventType is the definition of an event type in the current section, nil for 0, for one that is lost and for one that this
+// EventType returns the definition of an event type in the current section, nil for 0, for one that is lost and for one that this
 // version cannot use.
 func (r *Reader) EventType(id uint32) *EventType { return r.section.defs.eventType(id) }
 
-// Text is the definition of a text in the current section, nil for 0 and for one that is lost.
+// Text returns the definition of a text in the current section, nil for 0 and for one that is lost.
 func (r *Reader) Text(id uint32) *Text { return r.section.defs.text(id) }
 
-// Clocks are the clock snapshots of the current section so far: its session's and those in definition blocks.
+// Clocks returns the clock snapshots of the current section so far: its session's and those in definition blocks.
 func (r *Reader) Clocks() []*ClockSnapshot { return r.section.defs.clocks }
 
-// End is the end block of the last section that ended, nil before.
+// End returns the end block of the last section that ended; nil before.
 func (r *Reader) End() *End { return r.end }
 
-// OnSectionEnd has f called for each end block, in its place, while Next runs.
+// OnSectionEnd sets a function that Next calls for each end block, in its place.
 func (r *Reader) OnSectionEnd(f func(*End)) { r.onEnd = append(r.onEnd, f) }
 
-// OnLeave has f called while Next runs: before the definitions of a section are forgotten, because another one begins, and
-// at the end of the stream. All of the section's definitions have been read then.
-func (r *Reader) OnLeave(f func()) { r.onLeave = append(r.onLeave, f) }
+// OnSectionDone sets a function that Next calls after all definitions of a section have been read: before the next section
+// begins, and at the end of the stream.
+func (r *Reader) OnSectionDone(f func()) { r.onDone = append(r.onDone, f) }
 
-// DefinitionMemory is what the definitions of the current section take in memory, bytes.
+// DefinitionMemory returns the memory that the definitions of the current section take, bytes.
 func (r *Reader) DefinitionMemory() int { return r.section.defs.messages.size + 4*r.section.defs.count }
 
-// StackIDs are the ids of the stacks that the current section has defined so far, in order.
+// StackIDs yields the ids of the stacks that the current section has defined so far, in order.
 func (r *Reader) StackIDs() iter.Seq[uint32] { return r.section.defs.stacks.ids() }
 
-// FirstOpen is when the window of the first section opened. Times are told as distances from it.
+// FirstOpen returns when the window of the first section opened. Times are shown as distances from it.
 func (r *Reader) FirstOpen() int64 { return r.firstOpen }
 
-// Unknown is the number of events skipped because this version does not know their kind.
+// Unknown returns the number of events skipped because this version does not know their kind.
 func (r *Reader) Unknown() int64 { return r.unknown }
 
-// SkipAfter says that no event is wanted that begins at or after t: blocks with none else are not decompressed.
+// SkipAfter makes the reader skip blocks whose events all begin at or after t; they are not decompressed.
 func (r *Reader) SkipAfter(t int64) {
 	r.skip.time.Store(t)
 	r.skip.set.Store(true)
 }
 
-// SkipEvents says that no event is wanted, but what is defined and what ends sections: blocks of events are checked and not
-// decompressed. It is called before the first Next.
+// SkipEvents makes the reader skip event payloads: event blocks are checked and not decompressed; definitions and end
+// blocks are still read. It must be called before the first Next.
 func (r *Reader) SkipEvents() {
 	r.input.checksAll = true
 	r.SkipAfter(math.MinInt64)
 }
 
-// Close ends the reading ahead. It does not close the input, and does not wait for a read of a pipe to return.
+// Close stops reading ahead. It does not close the input, and does not wait for a read of a pipe to return.
 func (r *Reader) Close() error {
 	r.err = errors.New("read from a closed stream")
 	r.decoder.left, r.held = 0, false
@@ -577,8 +577,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// stopAhead ends the goroutine that reads ahead once its read returns. On files that is at once, and it is waited
-// for.
+// stopAhead stops the goroutine that reads ahead once its read returns. For files it waits for that, which takes no time.
 func (r *Reader) stopAhead() {
 	if r.ahead == nil {
 		return

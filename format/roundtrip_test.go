@@ -364,7 +364,7 @@ func TestClocksAreTheSessionsAndThoseOfDefinitionBlocks(t *testing.T) {
 	}
 }
 
-func TestLiveWriterWritesWhenTold(t *testing.T) {
+func TestLiveWriterWritesOnFlush(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, WriterOptions{Live: true, BlockBytes: 1 << 10})
 	if err := w.Begin(&Session{}); err != nil {

@@ -2,7 +2,7 @@ package format
 
 import "fmt"
 
-// inSection is what a Reader knows of the section it is in.
+// inSection is a Reader's state for the current section.
 type inSection struct {
 	session  *Session
 	real     bool // the session was read; false: its header block is lost
@@ -31,7 +31,7 @@ func Follows(prev, next *Session, prevEnd int64) error {
 	case next.Continues && next.Id == prev.Id && next.Epoch > prev.Epoch:
 		return nil
 	case prev.BootId == "" && next.BootId != "":
-		return nil // the header of the one before was lost: nothing says that they do not belong together
+		return nil // the header of the one before was lost: they may belong together
 	case next.BootId != prev.BootId:
 		return fmt.Errorf("%w: they were recorded on different machines or between different boots (%s and %s); take each one by itself",
 			ErrOverlap, nameOf(prev), nameOf(next))

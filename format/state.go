@@ -53,7 +53,7 @@ func ParseState(text string) (State, error) {
 	for i := range len(text) {
 		bit, ok := stateOf(text[i])
 		if !ok {
-			return 0, fmt.Errorf("%.40q is no state; write letters such as S, D, DK, R+, t, or a number", text)
+			return 0, fmt.Errorf("%.40q is not a state; write letters such as S, D, DK, R+, t, or a number", text)
 		}
 		s |= bit
 	}

@@ -3,11 +3,11 @@ package format
 import "strconv"
 
 // NoState is what is wrong with a block whose events do not begin with the state that its header promises.
-const NoState = "the block does not begin with a state, though it says so"
+const NoState = "the block does not begin with a state, although its header says so"
 
 // StateCheck compares the events of one state with each other.
 type StateCheck struct {
-	promised bool // the block says that it begins with a state
+	promised bool // the block's header says that it begins with a state
 	open     bool // the events so far are a state
 	at       int64
 	cpus     map[uint32]bool

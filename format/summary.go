@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// SectionSummary is what a section says about itself, without its events.
+// SectionSummary is the header and end block of a section.
 type SectionSummary struct {
 	Session *Session // nil: its header block is lost
 	Index   *Index   // its own, or rebuilt from the block headers
@@ -91,7 +91,7 @@ func CheckTimeline(sections []SectionSummary) error {
 	return nil
 }
 
-// LacksEpoch reports whether the end block of a section says that an epoch follows, and another section does or none,
+// LacksEpoch reports whether the end block of a section announces an epoch, and another section follows or none,
 // which is nil.
 func (s *SectionSummary) LacksEpoch(next *SectionSummary) bool {
 	if s.Session == nil || s.End == nil || s.End.Last {
@@ -105,7 +105,7 @@ type walker struct {
 	r       io.ReaderAt
 	indices bool // otherwise only sessions and ends are wanted
 	scratch [BlockHeaderSize]byte
-	near    nearby
+	cache   readCache
 	unpack  BlockReader
 }
 
@@ -233,7 +233,7 @@ func (w *walker) index(s *SectionSummary, offset int64) error {
 }
 
 func (w *walker) header(offset int64) (BlockHeader, error) {
-	if b := w.near.at(offset); len(b) >= BlockHeaderSize {
+	if b := w.cache.at(offset); len(b) >= BlockHeaderSize {
 		return ParseBlockHeader(b)
 	}
 	if _, err := w.r.ReadAt(w.scratch[:], offset); err != nil {
@@ -262,7 +262,7 @@ func (w *walker) block(offset int64, want BlockType) ([]byte, error) {
 }
 
 // walk goes through the blocks between two offsets, from header to header, and over damage to the next one. The problem
-// is what is wrong where it found no section to tell it of.
+// is what is wrong if it found no section.
 func (w *walker) walk(from, to int64) (found []SectionSummary, problem string, _ error) {
 	var current *SectionSummary
 	var order BlockOrder
@@ -309,7 +309,7 @@ func (w *walker) walk(from, to int64) (found []SectionSummary, problem string, _
 	return found, problem, nil
 }
 
-// visit enters one block. What is damaged in it is left out; reading the stream tells it.
+// visit enters one block. Damaged parts are left out; reading the stream reports them.
 func (w *walker) visit(s *SectionSummary, h BlockHeader, at int64) error {
 	switch h.Type {
 	case BlockHeaderType:
@@ -330,10 +330,10 @@ func (w *walker) visit(s *SectionSummary, h BlockHeader, at int64) error {
 // resync finds the next header that may be that of a block, and to if there is none.
 func (w *walker) resync(from, to int64) (int64, error) {
 	for from+BlockHeaderSize <= to {
-		b := w.near.at(from)
+		b := w.cache.at(from)
 		if len(b) < BlockHeaderSize {
 			var err error
-			if b, err = w.near.read(w.r, from); err != nil {
+			if b, err = w.cache.read(w.r, from); err != nil {
 				return to, err
 			}
 			if len(b) < BlockHeaderSize {

@@ -77,7 +77,7 @@ func TestDefinitionsSurviveTheText(t *testing.T) {
 	}
 }
 
-// FORMAT.md says what End.definitions counts; --check compares.
+// End.definitions counts as FORMAT.md specifies; --check compares.
 func TestEndCountsMembersOfDefinitionBlocks(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, WriterOptions{})

@@ -86,9 +86,9 @@ const (
 	ModuleKind_MODULE_FILE          ModuleKind = 1 // a file that was mapped
 	ModuleKind_MODULE_KERNEL        ModuleKind = 2 // the kernel's own code
 	ModuleKind_MODULE_KERNEL_MODULE ModuleKind = 3
-	ModuleKind_MODULE_VDSO          ModuleKind = 4 // the code that the kernel lends to every process
-	ModuleKind_MODULE_JIT           ModuleKind = 5 // code made at run time by a process that tells its names in a map file
-	ModuleKind_MODULE_ANON          ModuleKind = 6 // code made at run time that nothing tells of
+	ModuleKind_MODULE_VDSO          ModuleKind = 4 // code that the kernel maps into every process
+	ModuleKind_MODULE_JIT           ModuleKind = 5 // code made at run time by a process that writes its names to a map file
+	ModuleKind_MODULE_ANON          ModuleKind = 6 // code made at run time of which nothing is known
 )
 
 // Enum value maps for ModuleKind.
@@ -153,7 +153,7 @@ const (
 	ValueType_VALUE_BYTES    ValueType = 7  // any bytes
 	ValueType_VALUE_STRING   ValueType = 8  // text, in the event
 	ValueType_VALUE_TEXT     ValueType = 9  // id of a Text
-	ValueType_VALUE_ENUM     ValueType = 10 // a number; TypeField.names says what it is called
+	ValueType_VALUE_ENUM     ValueType = 10 // a number; TypeField.names has its name
 	ValueType_VALUE_TASK     ValueType = 11 // id of a Task
 	ValueType_VALUE_STACK    ValueType = 12 // id of a Stack
 )
@@ -2092,7 +2092,7 @@ type ProcessTime struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           int32                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`
 	Comm          []byte                 `protobuf:"bytes,2,opt,name=comm,proto3" json:"comm,omitempty"`
-	Ns            int64                  `protobuf:"varint,3,opt,name=ns,proto3" json:"ns,omitempty"` // on CPU within the window, as far as the section tells
+	Ns            int64                  `protobuf:"varint,3,opt,name=ns,proto3" json:"ns,omitempty"` // on CPU within the window, as far as the section shows
 	Start         int64                  `protobuf:"varint,4,opt,name=start,proto3" json:"start,omitempty"`
 	NsPid         int32                  `protobuf:"varint,5,opt,name=ns_pid,json=nsPid,proto3" json:"ns_pid,omitempty"` // in its own PID namespace; 0 when that is the first one
 	unknownFields protoimpl.UnknownFields
@@ -2232,7 +2232,7 @@ func (x *Loss) GetCount() uint64 {
 	return 0
 }
 
-// ProgramCost is one kernel program's cost, measured when --stats asked for it.
+// ProgramCost is one kernel program's cost, measured with --stats.
 type ProgramCost struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`

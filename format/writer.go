@@ -22,7 +22,7 @@ const (
 type WriterOptions struct {
 	Level      int  // compression: 0 none, 1 zstd fastest, 2 zstd default, 3 zstd better
 	BlockBytes int  // raw size at which a block is written; 0: 256 KiB
-	Live       bool // blocks are written when Flush says so, or before they get too long
+	Live       bool // blocks are written by Flush, or when they reach their maximum size
 }
 
 // Writer writes a stream. Its methods return the first error of the underlying writer again and again.
@@ -88,7 +88,7 @@ type indexEntry struct {
 // MaxIndexEntries keeps an index well below the size of a block. A longer section gets none; a reader makes its own.
 const MaxIndexEntries = 300_000
 
-// NewWriter returns a Writer to w. It makes one call of w.Write for each block. Wrong options are told by Begin.
+// NewWriter returns a Writer to w. It calls w.Write once for each block. Begin reports invalid options.
 func NewWriter(w io.Writer, o WriterOptions) *Writer {
 	target := o.BlockBytes
 	if target == 0 {
@@ -395,7 +395,7 @@ func (w *Writer) indexMessage() *Index {
 	return x
 }
 
-// IndexEntry is what an index says about a block at an offset in its section.
+// IndexEntry returns the index entry of a block at an offset in its section.
 func (h *BlockHeader) IndexEntry(offset uint64) *IndexEntry {
 	return &IndexEntry{
 		Type: uint32(h.Type), Flags: uint32(h.Flags), Offset: offset, Stored: h.Stored, Raw: h.Raw,
@@ -403,7 +403,7 @@ func (h *BlockHeader) IndexEntry(offset uint64) *IndexEntry {
 	}
 }
 
-// isOf reports whether it is what an index says of its block.
+// isOf reports whether an index entry matches its block.
 func (e *indexEntry) isOf(m *IndexEntry) bool {
 	h := &e.header
 	return m.Type == uint32(h.Type) && m.Flags == uint32(h.Flags) && m.Offset == e.offset && m.Stored == h.Stored && m.Raw == h.Raw &&

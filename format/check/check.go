@@ -1,4 +1,4 @@
-// Package check compares a whole stream with what FORMAT.md says.
+// Package check compares a whole stream with the rules of FORMAT.md.
 package check
 
 import (
@@ -17,7 +17,7 @@ import (
 	"wprof/format/internal/spell"
 )
 
-// Finding is a place where a stream is not as FORMAT.md says.
+// Finding is a violation of FORMAT.md in a stream.
 type Finding struct {
 	Offset int64 // of the block in the stream
 	Text   string
@@ -30,8 +30,8 @@ type Seen struct {
 }
 
 // Stream reads a whole stream and reports what is wrong with it: damage, order, ids that do not resolve, headers, index and
-// end blocks that differ from what the blocks hold. Of findings of one sort it reports the first few of a section and then
-// their number. The error is about input that cannot be checked: no stream, a newer one, or a failed read.
+// end blocks that differ from what the blocks hold. Of findings of one type it reports the first few of a section and then
+// their number. The error is about input that cannot be checked: not a stream, a newer one, or a failed read.
 func Stream(r io.Reader, report func(Finding)) (Seen, error) {
 	c := &checker{voc: spell.NewVocabulary(), words: map[protoreflect.Name]string{}, report: report, last: math.MinInt64}
 	for _, d := range spell.Details() {
@@ -65,10 +65,10 @@ func Stream(r io.Reader, report func(Finding)) (Seen, error) {
 	return c.seen, nil
 }
 
-// sameFindings is how many findings of one sort are reported one by one in a section.
+// sameFindings is the number of findings of one type that are reported one by one in a section.
 const sameFindings = 5
 
-// checker keeps what it must know of one section.
+// checker has the state for checking one section.
 type checker struct {
 	voc    spell.Vocabulary
 	words  map[protoreflect.Name]string // of definitions, by their field
@@ -102,7 +102,7 @@ type sectionCheck struct {
 	hasIndex bool
 }
 
-// found reports a finding; sort says which ones are the same.
+// found reports a finding; sort is its type.
 func (c *checker) found(sort, text string, args ...any) {
 	c.seen.Findings++
 	if c.repeat == nil {
@@ -155,7 +155,7 @@ func (c *checker) block(block *format.Block) error {
 	return nil
 }
 
-// order looks at whether this is the next block of the section.
+// order checks that this is the next block of the section.
 func (c *checker) order(h *format.BlockHeader) {
 	switch {
 	case h.Section != c.next.section || c.seen.Sections == 0:
@@ -177,7 +177,7 @@ func (c *checker) begin(s *format.Session, section uint32) {
 	c.next = place{section: section}
 }
 
-// header looks at a header block and at how its section follows the one before it.
+// header checks a header block and that its section follows the one before it.
 func (c *checker) header(block *format.Block) error {
 	version, session, err := format.ParseHeaderPayload(block.Payload)
 	if errors.Is(err, format.ErrNewer) {
@@ -226,7 +226,7 @@ func (c *checker) follows(s *format.Session) {
 	}
 }
 
-// index compares an index with the blocks before it. Where bytes are missing, so may be what an entry is about.
+// index compares an index with the blocks before it. Where bytes are missing, so may be the block of an entry.
 func (c *checker) index(block *format.Block) {
 	c.hasIndex = true
 	blocks, entries := c.tally.Index, 0
@@ -260,7 +260,7 @@ func (c *checker) index(block *format.Block) {
 	unlisted(math.MaxUint64)
 }
 
-// endOfStream looks at how the last section stopped.
+// endOfStream checks how the last section ended.
 func (c *checker) endOfStream() {
 	if c.inside {
 		c.found("order", "the stream stops before the end block of its last section")

@@ -19,7 +19,7 @@ import (
 	"wprof/format/textform"
 )
 
-// findings are what the checker says about a stream, one line each.
+// findings returns the checker's findings in a stream, one line each.
 func findings(t testing.TB, stream []byte) []string {
 	t.Helper()
 	var all []string
@@ -177,7 +177,7 @@ func TestFindings(t *testing.T) {
 		{"late", tasks + "+5 cpu0 free 1 own=+5\nend", "is late, but its own time is +0.000000005"},
 		{"unknown state", tasks + "+5 cpu0 switch 1 next=2 prev_state=0x10000\nend", "has prev_state=0x10000, which means nothing"},
 		{"unknown cause", tasks + "+5 all lost from=+4 cause=99\nend", "has cause=99, which means nothing"},
-		{"no state", tasks + "block events state\n+5 cpu0 free 1\nend", "the block does not begin with a state, though it says so"},
+		{"no state", tasks + "block events state\n+5 cpu0 free 1\nend", "the block does not begin with a state, although its header says so"},
 		{"CPU twice", tasks + "+0 cpu0 state_cpu 1\n+0 cpu0 state_cpu 2\nend", "the state reports two threads on cpu0"},
 		{"CPU twice around another event", tasks + "block events state\n+0 cpu0 state_cpu 1\n+0 cpu0 rename 1\n+0 cpu0 state_cpu 2\nend", "the state reports two threads on cpu0"},
 		{"thread twice", tasks + "+0 cpu0 state_cpu 1\n+0 cpu0 state_thread 1\nend", "the state reports task 1 twice"},
@@ -300,7 +300,7 @@ func FuzzBlocks(f *testing.F) {
 	})
 }
 
-// withoutComments drops what is said about damage: what was skipped is not written back.
+// withoutComments drops the comments about damage: what was skipped is not written back.
 func withoutComments(dumped string) string {
 	var b strings.Builder
 	for line := range strings.Lines(dumped) {

@@ -7,10 +7,10 @@ import (
 	"wprof/format/internal/raw"
 )
 
-// definitions looks at a block of definitions: every id once, and nothing named before it is defined.
+// definitions checks a block of definitions: every id once, and nothing named before it is defined.
 func (c *checker) definitions(block *format.Block) {
 	if c.tally.Definitions > format.MaxSectionDefinitions {
-		return // that has been reported, and a packed block of no use takes seconds
+		return // that has been reported, and a compressed block without definitions may take seconds
 	}
 	err := raw.EachMember(new(format.Definitions).ProtoReflect(), block.Payload, func(m raw.Member) {
 		if m.Message == nil {

@@ -8,7 +8,7 @@ import (
 	"wprof/format/internal/spell"
 )
 
-// events looks at a block of events: first at each of them, then at what the header says of all.
+// events checks a block of events: first each of them, then its header.
 func (c *checker) events(block *format.Block) {
 	h := &block.Header
 	records, err := raw.NewRecords(h, block.Payload)
@@ -57,7 +57,7 @@ func (c *checker) eventsHeader(h *format.BlockHeader, seen *raw.Records) {
 	}
 }
 
-// when is a time as the text form writes it.
+// when formats a time as the text form does.
 func (c *checker) when(t int64) string { return string(spell.AppendTime(nil, t, c.session.GetOpen())) }
 
 func (c *checker) event(e *raw.Event) {
@@ -90,7 +90,7 @@ func (c *checker) event(e *raw.Event) {
 	}
 }
 
-// window looks at whether the event is inside the section's.
+// window checks that the event is inside the section's window.
 func (c *checker) window(info *format.KindInfo, e *raw.Event) {
 	if c.session == nil {
 		return
@@ -109,7 +109,7 @@ func (c *checker) task(info *format.KindInfo, e *raw.Event, what string, id form
 	}
 }
 
-// field looks at one field. What this version does not know is wrong only if this version wrote it.
+// field checks one field. Unknown values are wrong only if this version wrote the section.
 func (c *checker) field(info *format.KindInfo, e *raw.Event, f format.Field, value uint64) {
 	known := true
 	switch f.Type {

@@ -21,7 +21,7 @@ func (m *moduleCheck) add(d *format.Module) {
 	m.modules[d.Id] = &format.Module{Kind: d.Kind, Base: d.Base}
 }
 
-// frame looks at whether an offset can be one in its module.
+// frame checks that an offset is possible in its module.
 func (c *checker) frame(d *format.Frame) {
 	m := c.modules.modules[d.Module]
 	if m != nil && !c.ids.has("frame", d.Id) {
@@ -35,7 +35,7 @@ func (c *checker) frame(d *format.Frame) {
 	}
 }
 
-// stack looks at whether its frames are there and in order.
+// stack checks that its frames are defined and in order.
 func (c *checker) stack(d *format.Stack) {
 	for _, frame := range d.Frames {
 		c.refers("stack", d.Id, "frame", frame)
@@ -46,7 +46,7 @@ func (c *checker) stack(d *format.Stack) {
 	}
 }
 
-// sources looks at the sources of samples that the session lists.
+// sources checks the sources of samples that the session lists.
 func (c *checker) sources(s *format.Session) {
 	c.modules.sources = map[uint32]bool{}
 	for _, source := range s.Sources {
@@ -60,8 +60,8 @@ func (c *checker) sources(s *format.Session) {
 	}
 }
 
-// source looks at whether the session lists the source of a sample, unless it was lost. What a newer version means by it is not
-// known.
+// source checks that the session lists the source of a sample, unless it was lost. A newer version may give the field
+// another meaning.
 func (c *checker) source(info *format.KindInfo, e *raw.Event) {
 	id := e.Args[format.SampleSource]
 	if id == 0 || c.session == nil || c.version.Minor > format.Minor || id <= math.MaxUint32 && c.modules.sources[uint32(id)] {

@@ -18,7 +18,7 @@ func (c *checker) typed(e *raw.Event) {
 		c.found("values", "the values of the typed event at %s do not match its type, %d", c.when(e.Time), t.Id)
 	}
 	if span := t.Shape == uint32(format.TypeShape_SHAPE_SPAN); span != (e.Flags&format.TypedHasStart != 0) {
-		c.found("values", "the typed event at %s: start is for spans and only for them, and its type, %d, says otherwise", c.when(e.Time), t.Id)
+		c.found("values", "the typed event at %s: its start must be set if and only if its type, %d, is a span", c.when(e.Time), t.Id)
 	}
 	words := map[format.ValueType]protoreflect.Name{format.ValueType_VALUE_TASK: "task", format.ValueType_VALUE_STACK: "stack", format.ValueType_VALUE_TEXT: "text"}
 	format.EachID(values, e.TimeBase(), func(typ format.ValueType, id uint32) {

@@ -25,12 +25,12 @@ type draft struct {
 	badHead  bool // the header's own checksum
 	inState  bool // its last event is part of a state
 
-	set     map[string]uint64 // what the header is to say, whatever is true
+	set     map[string]uint64 // header fields that the text sets
 	version format.Version    // of a header block
 	footer  footerWord        // of an end block
 	msg     proto.Message     // what the payload holds, unless it holds events
 	inner   []protoreflect.Message
-	given   map[protoreflect.Name]bool // fields that are as the text says, not as they are counted
+	given   map[protoreflect.Name]bool // fields that the text sets, not the counts
 	events  raw.Records
 	counts  raw.Counts
 	settled []byte // definitions before the last one, encoded
@@ -40,7 +40,7 @@ type draft struct {
 	text        int    // bytes of text, to bound it
 }
 
-// footerWord says how a footer differs from the right one.
+// footerWord is how a footer differs from the correct one.
 type footerWord struct {
 	none  bool
 	given *format.Footer
@@ -107,7 +107,7 @@ func blockWords() []string {
 	return words
 }
 
-// setWord takes a property of the block; done is false if the word is none.
+// setWord sets a property of the block; done is false if the word is not one.
 func (b *draft) setWord(v *vocabulary, w word) (done bool, err error) {
 	if flag := b.flag(w.key); flag != nil {
 		*flag, err = parseBool(w)
@@ -161,13 +161,13 @@ func (b *draft) setHeader(v *vocabulary, f headerField, s string) error {
 		b.set = map[string]uint64{}
 	}
 	b.set[f.name] = value
-	if f.name == "first" { // event times are what their lines say, so the first one's distance from this changes
+	if f.name == "first" { // event times are set by their lines, so the first one's distance from this changes
 		b.events.Now = int64(value)
 	}
 	return nil
 }
 
-// give notes that a field is as the text says.
+// give marks a field as set by the text.
 func (b *draft) give(field protoreflect.Name) {
 	if b.given == nil {
 		b.given = map[protoreflect.Name]bool{}
@@ -184,7 +184,7 @@ func (b *draft) grow(n int) error {
 	return nil
 }
 
-// full reports whether a block without a line of its own ends.
+// full reports whether a block that has no line of its own has reached its limit.
 func (b *draft) full() bool {
 	const definitionText, eventBytes = 1 << 20, 256 << 10
 	return len(b.events.Times)+len(b.events.Rest) >= eventBytes || b.typ == format.BlockDefinitions && b.text > definitionText
@@ -206,7 +206,7 @@ func (b *draft) addEvent(v *vocabulary, e *raw.Event) error {
 	return nil
 }
 
-// settle encodes the definition that is complete, so that they keep the order of the text and take little memory.
+// settle encodes a complete definition, so that definitions keep the order of the text and take little memory.
 func (b *draft) settle() (err error) {
 	d := b.msg.(*format.Definitions)
 	d.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {

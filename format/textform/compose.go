@@ -12,14 +12,14 @@ import (
 	"wprof/format/internal/raw"
 )
 
-// composer writes finished blocks, right or wrong. It holds back the last one, so that it can be cut.
+// composer writes complete blocks, valid or not. It holds back the last one, so that it can be cut.
 type composer struct {
 	w     io.Writer
 	held  []byte
-	place blockPlace // of the next block, unless the text says otherwise
+	place blockPlace // of the next block, unless the text sets another
 	real  uint32     // number of the section that the last block was of
 	tally raw.Tally
-	zstd  *zstd.Encoder // made when the first block wants it
+	zstd  *zstd.Encoder // made for the first block that needs it
 }
 
 func newComposer(w io.Writer) *composer {
@@ -75,7 +75,7 @@ func (c *composer) sectionOf(b *draft) uint32 {
 	return c.place.section
 }
 
-// header is what the block's header says: what is right, then what the text wants.
+// header returns the block's header: the correct values, replaced by those of the text.
 func (b *draft) header(place blockPlace, payload, stored []byte) format.BlockHeader {
 	h := format.BlockHeader{
 		Type: b.typ, Flags: b.flags, Section: place.section, Sequence: place.sequence,
@@ -116,7 +116,7 @@ func (c *composer) payload(b *draft) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(b.msg)
 }
 
-// endPayload fills in what the text does not tell.
+// endPayload fills in the fields that the text does not set.
 func (c *composer) endPayload(b *draft, end *format.End) ([]byte, error) {
 	counted := c.tally.End().ProtoReflect()
 	for _, name := range raw.CountedFields() {
@@ -149,7 +149,7 @@ func (c *composer) compress(payload []byte) ([]byte, error) {
 	return c.zstd.EncodeAll(payload, nil), nil
 }
 
-// write writes bytes and holds them back as what can be cut.
+// write holds back bytes, which can still be cut.
 func (c *composer) write(b []byte) error {
 	if err := c.flush(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (c *composer) write(b []byte) error {
 	return nil
 }
 
-// cut takes n bytes off the end.
+// cut removes n bytes from the end.
 func (c *composer) cut(n int) error {
 	if n > len(c.held) {
 		return fmt.Errorf("the block before it has %d bytes, so %d cannot be cut; drop removes a whole block", len(c.held), n)

@@ -1,4 +1,4 @@
-// Package textform writes a stream as text, and makes a stream of text, right or wrong: docs/text-form.md describes it.
+// Package textform writes a stream as text, and converts text to a stream, valid or not: docs/text-form.md describes it.
 package textform
 
 import (
@@ -17,11 +17,11 @@ import (
 	"wprof/format/internal/spell"
 )
 
-// ErrDamaged is wrapped by what [Dump] returns after it has written all that is whole.
+// ErrDamaged is wrapped by the error that [Dump] returns after it has written all whole parts.
 var ErrDamaged = errors.New("the stream is damaged")
 
-// Dump writes the stream as text (docs/text-form.md), so that [Undump] makes a stream with the same blocks of it.
-// Where the stream is damaged a comment says so; the rest is written, and the error then wraps [ErrDamaged].
+// Dump writes the stream as text (docs/text-form.md), which [Undump] converts back to a stream with the same blocks.
+// Damage is reported in a comment; the rest is written, and the error then wraps [ErrDamaged].
 func Dump(w io.Writer, r io.Reader) error {
 	d := &dumper{out: bufio.NewWriterSize(w, 64<<10), now: math.MinInt64}
 	d.voc = newVocabulary(&d.tally.Types)
@@ -47,7 +47,7 @@ func Dump(w io.Writer, r io.Reader) error {
 // blockPlace is a block's section and number in it.
 type blockPlace struct{ section, sequence uint32 }
 
-// dumper turns blocks into lines. It keeps the counts of one section and nothing else from block to block.
+// dumper converts blocks to lines. From block to block it keeps only the counts of one section.
 type dumper struct {
 	voc       *vocabulary
 	out       *bufio.Writer
@@ -82,7 +82,7 @@ func (d *dumper) finish(trailing int64, problem string) error {
 	return nil
 }
 
-// damage writes a comment about what is broken here.
+// damage writes a comment about damage.
 func (d *dumper) damage(format string, args ...any) {
 	d.damages++
 	d.write(fmt.Appendf(nil, "# damage: "+format+"\n", args...))
@@ -94,7 +94,7 @@ func (d *dumper) write(b []byte) {
 	}
 }
 
-// block writes one block: a line for it and one for each of its parts. One whose payload is not what its type says
+// block writes one block: a line for it and one for each of its parts. One whose payload does not match its type
 // is written as bytes.
 func (d *dumper) block(block *format.Block) error {
 	d.blocks++
@@ -146,7 +146,7 @@ func (d *dumper) expect(block *format.Block) {
 	}
 }
 
-// blockLine writes what begins a block: word, then what b.header would not make of b.
+// blockLine writes the first line of a block: its word, then the header fields that undump could not infer.
 func (d *dumper) blockLine(word string, b *draft, block *format.Block) {
 	b.flags = block.Header.Flags & (format.BlockZstd | format.BlockState)
 	right := b.header(d.implied, block.Payload, block.Stored)
@@ -227,7 +227,7 @@ func (d *dumper) payload(b []byte) {
 	}
 }
 
-// events looks at all events first, because the line before them says how the header differs from them.
+// events decodes all events first, because the line before them has the differences between the header and them.
 func (d *dumper) events(block *format.Block) error {
 	b := &draft{typ: format.BlockEvents}
 	err := d.eachEvent(block, func(e *raw.Event, size int) { b.counts.Event(e, size, d.voc.types) }, &b.events)

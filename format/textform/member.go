@@ -54,7 +54,7 @@ func (d *dumper) index(block *format.Block) error {
 	return d.showMembers(empty, block)
 }
 
-// showMembers writes the parts of a message that has been gone through without an error.
+// showMembers writes the parts of a message that was decoded without an error.
 func (d *dumper) showMembers(empty protoreflect.Message, block *format.Block) error {
 	var unknown []byte
 	err := raw.EachMember(empty, block.Payload, func(m raw.Member) {

@@ -20,7 +20,7 @@ import (
 // its bare name), a repeated number a list at commas, and each element of any other repeated field a line of its
 // own after the message it belongs to: a detail. What a newer version added to a message is more=HEX.
 
-// valueForm says how a field is written when its protobuf type does not say it.
+// valueForm is the form of a field that does not follow from its protobuf type.
 type valueForm uint8
 
 const (

@@ -28,7 +28,7 @@ func undumped(t testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
-// dumped is the text of a stream, and what Dump says about its state.
+// dumped returns the text of a stream, and the error of Dump.
 func dumped(t testing.TB, stream []byte) (string, error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -161,7 +161,7 @@ func TestUndumpRefusesInOneSentence(t *testing.T) {
 		{"section\n+1 cpu0 switch 1 aprox\n", `the nearest is approx`},
 		{"section\n+1 cpu0 switch 1 next\n", "next has no value; write next=VALUE"},
 		{"section\n+1 cpu0 switch 1 next=1 next=2\n", `"next" stands twice`},
-		{"section\n+1 cpu0 switch 1 prev_state=Q\n", `prev_state: "Q" is no state`},
+		{"section\n+1 cpu0 switch 1 prev_state=Q\n", `prev_state: "Q" is not a state`},
 		{"section\n+1 cpu0 lost cause=rings\n", `there is no cause of loss "rings"; the nearest is ring`},
 		{"section\n+1 switch 1\n", "switch needs a CPU before the kind"},
 		{"section\n+1\n", "names no kind"},
@@ -240,7 +240,7 @@ func TestWriterStreamsSurviveTheText(t *testing.T) {
 	}
 }
 
-// The Reader, which has a codec of its own, gets what the text says.
+// The Reader, which has another codec, returns what the text has.
 func TestReaderGetsWhatTheTextSays(t *testing.T) {
 	texts := canonicalTexts(t)
 	for name, text := range texts {

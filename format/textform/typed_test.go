@@ -73,7 +73,7 @@ func TestCheckFindsWrongTypedEvents(t *testing.T) {
 		"do not match its type":                 `+1 cpu0 typed 0 type=7 start=+0 values="\x01"`,
 		"names task 3":                          "+1 cpu0 typed 2 type=7 start=+0 .peers=2,3",
 		"names text 5":                          "+1 cpu0 typed 2 type=7 start=+0 .text=5",
-		"start is for spans":                    "+1 cpu0 typed 2 type=8 start=+0",
+		"start must be set if and only if":      "+1 cpu0 typed 2 type=8 start=+0",
 		"names eventtype 3, which":              "eventtype 10 ends=3",
 		"eventtype 8 is defined twice":          "eventtype 8",
 		"event type 11 has an unknown shape, 9": "eventtype 11 name=\"x\" shape=9",

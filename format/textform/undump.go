@@ -56,7 +56,7 @@ type undumper struct {
 	sections uint64
 }
 
-// line takes one line. Its first word says what it is.
+// line parses one line. Its first word determines what it is.
 func (u *undumper) line(line string) error {
 	words, err := splitLine(line)
 	if err != nil || len(words) == 0 {
@@ -174,7 +174,7 @@ func (u *undumper) newBlock(name string) (*draft, error) {
 	case "header":
 		return nil, errors.New("a header block is written by the word section; block 1 is one with any payload")
 	case "index", "end":
-		return nil, fmt.Errorf("such a block is written by the word %s alone; by its number it is one with any payload", name)
+		return nil, fmt.Errorf("write such a block with the word %s; a block type by number is for any payload", name)
 	}
 	number, err := u.voc.blockTypes.Parse("block type", name, 8)
 	if err != nil {

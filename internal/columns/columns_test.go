@@ -105,7 +105,7 @@ func expected(t testing.TB, stream []byte, o Options) map[string][]string {
 		want[k.Name] = append(want[k.Name], asJSON(t, eventRow(k, rec, o)))
 		return nil
 	})
-	m.Stacks().OnLeave(func() {
+	m.Stacks().OnSectionDone(func() {
 		for s := range m.Stacks().All() {
 			want["stacks"] = append(want["stacks"], asJSON(t, stackRowOf(s)))
 			for i := range s.Frames {

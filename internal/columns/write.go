@@ -88,7 +88,7 @@ type ending interface {
 // begin begins all files.
 func (w *writer) begin() error {
 	w.Maker = records.NewMaker(w.r, records.Options{Kinds: w.options.Kinds}, w.record)
-	w.Stacks().OnLeave(w.leave)
+	w.Stacks().OnSectionDone(w.leave)
 	w.r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
 			w.about.lost = format.Sum(w.about.lost, int64(min(l.Count, math.MaxInt64)))

@@ -46,7 +46,7 @@ func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDam
 		}
 		closed = end.Close
 	})
-	r.OnLeave(func() {
+	r.OnSectionDone(func() {
 		for range r.StackIDs() {
 			found.stacks++
 		}

@@ -108,7 +108,7 @@ func writeStacks(open func() (*format.Reader, error), skip bool, w io.Writer, l 
 	lines := stackLines{l: l}
 	var out []byte
 	var failed error
-	stacks.OnLeave(func() {
+	stacks.OnSectionDone(func() {
 		for stack := range stacks.All() {
 			if out, failed = lines.append(out, stack); failed != nil {
 				return

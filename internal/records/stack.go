@@ -93,12 +93,12 @@ type Stacks struct {
 // NewStacks returns the Stacks of a stream. It must be called before the stream is read.
 func NewStacks(r *format.Reader) *Stacks {
 	s := &Stacks{r: r, known: bounded.NewMap[uint32, []Frame](maxKnown)}
-	r.OnLeave(s.leave)
+	r.OnSectionDone(s.leave)
 	return s
 }
 
-// OnLeave has f called when all stacks of a section have been read, before another section begins and at the end.
-func (s *Stacks) OnLeave(f func()) { s.each = append(s.each, f) }
+// OnSectionDone sets a function to call when all stacks of a section have been read: before the next section, and at the end.
+func (s *Stacks) OnSectionDone(f func()) { s.each = append(s.each, f) }
 
 // leave ends a section: the ids of the next one follow its own.
 func (s *Stacks) leave() {

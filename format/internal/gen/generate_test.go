@@ -21,7 +21,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, o.text) {
-			t.Errorf("%s is not what the table of kinds says: run go generate ./format", filepath.Base(o.path))
+			t.Errorf("%s does not match the table of kinds: run go generate ./format", filepath.Base(o.path))
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestProtobufCodeIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(afterVersions(got), afterVersions(want)) {
-		t.Error("wprof.pb.go is not what wprof.proto says: run go generate ./format")
+		t.Error("wprof.pb.go does not match wprof.proto: run go generate ./format")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Command gen writes what follows from the table of event kinds: the accessors of package format and the tables in
+// Command gen generates code and text from the table of event kinds: the accessors of package format and the tables in
 // FORMAT.md. It runs in the folder of package format: go generate ./format.
 package main
 

@@ -10,7 +10,7 @@ import (
 )
 
 // replaceTables puts current tables between the markers <!-- begin NAME --> and <!-- end NAME --> of the
-// specification. Every table must have its place.
+// specification. There must be markers for every table.
 func replaceTables(doc []byte) ([]byte, error) {
 	tables := []struct {
 		name string
@@ -147,7 +147,7 @@ func sideName(s wprof.Side) string {
 	}
 }
 
-// cell is text that may stand in a table: a bar would end the cell.
+// cell escapes text for a table: a bar would end the cell.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func dash(s string) string {

@@ -9,7 +9,7 @@ import (
 	"wprof/format"
 )
 
-// Counts are what the end block reports of events: those of a block, or of a section.
+// Counts are the counts of events for an end block: of one block, or of a section.
 type Counts struct {
 	kinds  map[format.Kind]kindCount
 	typed  map[uint32]uint64 // events of each type
@@ -19,7 +19,7 @@ type Counts struct {
 
 type kindCount struct{ events, bytes uint64 }
 
-// Event counts an event whose record takes so many bytes. types are those that the section has defined so far.
+// Event counts an event whose record has this size. types are those that the section has defined so far.
 func (c *Counts) Event(e *Event, size int, types *Types) {
 	c.kind(e.Kind, kindCount{1, uint64(size)})
 	if t := types.Of(&e.Event); t != nil {
@@ -62,7 +62,7 @@ func (c *Counts) ofType(id uint32, more uint64) {
 	c.typed[id] += more
 }
 
-// loss keeps the list sorted by CPU, kind and cause, and short, whatever is lost.
+// loss adds to a list with one entry per CPU, kind and cause, sorted by them.
 func (c *Counts) loss(more *format.Loss) {
 	const most = 4096
 	i, found := slices.BinarySearchFunc(c.losses, more, func(a, b *format.Loss) int {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxMember bounds one member: decoded, one of many empty parts is many times larger.
+// maxMember bounds one member: a member of many empty parts is many times larger when decoded.
 const maxMember = 1 << 20
 
 // Member is one part of a message that is a list of parts.
@@ -19,8 +19,8 @@ type Member struct {
 	Raw     []byte
 }
 
-// EachMember takes a message of many parts apart, so that many tiny ones do not take a hundred times their size in memory.
-// empty is of the type of the message.
+// EachMember decodes the parts of a message one by one, because many tiny ones together would take a hundred times their
+// size in memory. empty is of the type of the message.
 func EachMember(empty protoreflect.Message, payload []byte, visit func(Member)) error {
 	fail := func(err error) error {
 		return fmt.Errorf("read %s: %w", strings.ToLower(string(empty.Descriptor().Name())), err)

@@ -17,10 +17,10 @@ type Event struct {
 	MoreTimes []int64 // times after the known ones, absolute
 }
 
-// Records encodes or decodes the records of one block, and keeps what the block's header says of them.
+// Records encodes or decodes the records of one block, and keeps the values for the block's header.
 type Records struct {
 	Times, Rest []byte // the two columns: decoded, what is left of them
-	Now         int64  // time of the event before; at first what the header calls the first time
+	Now         int64  // time of the event before; at first the header's first time
 
 	First, Last, Earliest int64
 	Events                uint32
@@ -31,7 +31,7 @@ type Records struct {
 
 var errMalformed = errors.New("malformed event block")
 
-// leftTable remembers, within a block, when threads left a CPU.
+// leftTable has, within a block, the times at which threads left a CPU.
 type leftTable [1 << 10]int64
 
 // base is the time that since is a distance from, for a thread that takes a CPU over.
@@ -107,7 +107,7 @@ func (c *Records) from(base format.Base, e *Event) int64 {
 	return e.Time
 }
 
-// span counts an event, and remembers who left a CPU at it.
+// span counts an event, and records the thread that left a CPU at it.
 func (c *Records) span(e *Event, past []pastTime) {
 	if c.Events == 0 {
 		c.First, c.Last, c.Earliest = e.Time, e.Time, e.Time
@@ -245,7 +245,7 @@ func (c *cursor) uvarint() uint64 {
 	if c.i >= len(c.b) {
 		return 0
 	}
-	if b := c.b[c.i]; b < 0x80 { // most numbers
+	if b := c.b[c.i]; b < 0x80 { // the common case
 		c.i++
 		return uint64(b)
 	}

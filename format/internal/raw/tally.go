@@ -10,13 +10,13 @@ import (
 	"wprof/format"
 )
 
-// Tally counts a section as its index and end block should report it. Its zero value is for one without a header block.
+// Tally counts the contents of a section for its index and end block. Its zero value is for one without a header block.
 type Tally struct {
 	Index       []Place
 	Offset      uint64 // of the next block in the section
 	IndexAt     uint64 // of the last index block; 0: none so far
 	Definitions uint64 // that End.definitions counts
-	Close       int64  // when the section ends, unless its end block says more
+	Close       int64  // when the section ends, unless its end block has another time
 	Types       Types
 
 	raw, stored uint64
@@ -29,7 +29,7 @@ type Place struct {
 	Offset uint64
 }
 
-// Entry is what an index says about the block.
+// Entry returns the index entry of the block.
 func (p *Place) Entry() *format.IndexEntry { return p.Header.IndexEntry(p.Offset) }
 
 // NewTally starts with a section's header.
@@ -69,7 +69,7 @@ func (t *Tally) IndexMessage() *format.Index {
 	return x
 }
 
-// CountedFields are those fields of End that follow from the section's blocks.
+// CountedFields are the fields of End that are computed from the section's blocks.
 func CountedFields() []protoreflect.Name {
 	return []protoreflect.Name{"kinds", "raw_bytes", "stored_bytes", "losses", "late", "definitions", "types"}
 }
@@ -88,7 +88,7 @@ func (t *Tally) End() *format.End {
 	return e
 }
 
-// Footer is the right one for an end block of so many bytes that stands next.
+// Footer returns the correct footer if an end block of this size is the next block.
 func (t *Tally) Footer(payload int) format.Footer {
 	size := uint64(format.BlockHeaderSize + payload + format.FooterSize)
 	f := format.Footer{Section: t.Offset + size, End: size}

@@ -23,7 +23,7 @@ func (t *Types) Add(defined *format.EventType) {
 	t.latest = append(t.latest, defined)
 }
 
-// enter takes the latest types, as many as there is room for.
+// enter moves the latest types to byID, up to the memory limit.
 func (t *Types) enter() {
 	if t.byID == nil {
 		t.byID = make(map[uint32]*format.EventType)
@@ -38,7 +38,7 @@ func (t *Types) enter() {
 	t.latest = t.latest[:0]
 }
 
-// Of is the type of a typed event; nil: it is not defined, or cannot be used.
+// Of returns the type of a typed event; nil: it is not defined, or cannot be used.
 func (t *Types) Of(e *format.Event) *format.EventType {
 	if e.Kind != format.KindTyped || e.Args[format.TypedType] > math.MaxUint32 {
 		return nil

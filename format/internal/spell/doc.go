@@ -1,3 +1,3 @@
-// Package spell is how the text form writes values: times, CPUs, states, the names of small sets of numbers. The text form
-// and the checker's findings use the same words.
+// Package spell formats and parses values for the text form: times, CPUs, states, names of small sets of numbers. The
+// checker's findings use it too.
 package spell

@@ -18,7 +18,7 @@ func (n Names) Text(v uint64) string {
 	return strconv.FormatUint(v, 10)
 }
 
-// Parse reads what Text writes; what is what the name is of.
+// Parse reads what Text writes; what names the set in errors.
 func (n Names) Parse(what, text string, bits int) (uint64, error) {
 	for v, name := range n {
 		if name == text {

@@ -14,7 +14,7 @@ func Clip(s string) string {
 	return strconv.Quote(s)
 }
 
-// Unknown is the error for a name that is none of the valid ones; it names the nearest.
+// Unknown returns the error for a name that is not valid; it suggests the nearest one.
 func Unknown(what, name string, valid []string) error {
 	best, distance := "", 1<<30
 	for _, v := range valid {

@@ -61,7 +61,7 @@ func badTime(s string) error {
 	return fmt.Errorf("%s is no time; write 1500 or 1.5us for an absolute one, +1500 or +0.000001500 for one from the opening", Clip(s))
 }
 
-// parseDuration reads digits with an optional fraction and unit, exactly: what is finer than 1 ns is refused.
+// parseDuration reads digits with an optional fraction and unit, exactly: fractions of 1 ns are rejected.
 func parseDuration(s string) (int64, bool) {
 	number := strings.TrimRight(s, "nums")
 	unit, ok := map[string]int{"ns": 0, "us": 3, "ms": 6, "s": 9, "": 0}[s[len(number):]]
@@ -101,7 +101,7 @@ func ParseHex(text string) ([]byte, error) {
 	return b, nil
 }
 
-// ParseUint reads a number of so many bits.
+// ParseUint reads a number of at most this many bits.
 func ParseUint(s string, bits int) (uint64, error) {
 	n, err := strconv.ParseUint(s, 0, bits)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// Vocabulary is what is known by name, with the opening from which times count.
+// Vocabulary has the names that the text form uses, and the opening from which times count.
 type Vocabulary struct {
 	Kinds     []format.KindInfo
 	KindNames Names // 0 is any
@@ -59,7 +59,7 @@ func (v *Vocabulary) AppendArg(b []byte, t format.FieldType, arg uint64, bytes [
 	return strconv.AppendUint(b, arg, 10)
 }
 
-// stateText is a state in letters where they say all of it (S, DK, R+), else a number.
+// stateText writes a state in letters if they describe it fully (S, DK, R+), else as a number.
 func stateText(s format.State) string {
 	text := s.String()
 	if back, err := format.ParseState(text); err != nil || back != s {
