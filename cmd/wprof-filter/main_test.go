@@ -56,8 +56,8 @@ func undump(t *testing.T, text string) []byte {
 	return b.Bytes()
 }
 
-// said is a stream's definitions and events as text, without the blocks that they are in and the filters' history.
-func said(t *testing.T, stream []byte) string {
+// contents returns a stream's definitions and events as text, without blocks and the filters' history.
+func contents(t *testing.T, stream []byte) string {
 	t.Helper()
 	var b strings.Builder
 	if err := textform.Dump(&b, bytes.NewReader(stream)); err != nil {
@@ -139,8 +139,8 @@ func TestProcessesInAChainAgreeInAnyOrder(t *testing.T) {
 		}
 		for _, order := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 			filters := [][]string{c[order[0]], c[order[1]], c[order[2]]}
-			if got := said(t, chain(t, stream, filters)); got != said(t, want) {
-				t.Errorf("one tool with %v says\n%sthe chain %v\n%s", c, said(t, want), filters, got)
+			if got := contents(t, chain(t, stream, filters)); got != contents(t, want) {
+				t.Errorf("one tool with %v writes\n%sthe chain %v\n%s", c, contents(t, want), filters, got)
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func TestExitStatus(t *testing.T) {
 		{"--end= " + whole, 2, "--end: the value is empty; "},
 		{"--start=-1s " + whole, 2, `"-1s" is negative`},
 		{"--start @noon " + whole, 2, "is not a moment"},
-		{"--start @2026-01-01T00:00:00Z " + whole, 2, "does not tell what time of day"},
+		{"--start @2026-01-01T00:00:00Z " + whole, 2, "it has no time of day"},
 		{"--children " + whole, 2, "--pid"},
 		{"-n @" + filepath.Join(dir, "missing") + " " + whole, 2, "missing"},
 		{newer, 3, "newer version"},
@@ -194,13 +194,13 @@ func TestExitStatus(t *testing.T) {
 		if status != c.status || !strings.Contains(messages, c.message) || c.message == "" && messages != "" {
 			t.Errorf("%s: exit status %d, message %q; want %d, %q", c.args, status, messages, c.status, c.message)
 		}
-		if (status == 0 || status == 4 || status == 5 || strings.Contains(c.args, elsewhere)) && said(t, out) == "" && !strings.Contains(c.args, "-p 7") {
+		if (status == 0 || status == 4 || status == 5 || strings.Contains(c.args, elsewhere)) && contents(t, out) == "" && !strings.Contains(c.args, "-p 7") {
 			t.Errorf("%s: the output is empty", c.args)
 		}
 	}
 }
 
-// What the tool says when nothing is kept is the reason.
+// If nothing is kept, the tool reports the reason.
 func TestNothingKeptSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -279,7 +279,7 @@ func TestOneProcessTakesItsOwnStacksOnly(t *testing.T) {
 	if got := found(t, out); status != 0 || len(got) > 0 {
 		t.Fatalf("exit status %d, check of the output: %q", status, got)
 	}
-	kept := said(t, out)
+	kept := contents(t, out)
 	for what, want := range map[string]int{" sample 42 ": 40, " sample ": 40, "stack 42": 20, "  stack ": 20, "  frame ": 20, "module 42 ": 1, "  module ": 1, "  task ": 1, "  cmdline ": 1} {
 		if n := strings.Count(kept, what); n != want {
 			t.Errorf("%q stands %d times in the output, not %d", what, n, want)
@@ -288,8 +288,8 @@ func TestOneProcessTakesItsOwnStacksOnly(t *testing.T) {
 	if len(out) > len(stream)/40 {
 		t.Errorf("the output has %d bytes of %d", len(out), len(stream))
 	}
-	if chained := said(t, chain(t, stream, [][]string{{"-k", "sample"}, {"-p", "42"}})); chained != kept {
-		t.Errorf("the chain says\n%sone tool\n%s", chained, kept)
+	if chained := contents(t, chain(t, stream, [][]string{{"-k", "sample"}, {"-p", "42"}})); chained != kept {
+		t.Errorf("the chain writes\n%sone tool\n%s", chained, kept)
 	}
 }
 
@@ -301,8 +301,8 @@ func TestListsComeFromFiles(t *testing.T) {
 	stream := undump(t, text)
 	a, _, _ := run(t, bytes.NewReader(stream), "--tid", "@"+list)
 	b, _, _ := run(t, bytes.NewReader(stream), "--tid", "20", "--tid=31")
-	if said(t, a) != said(t, b) || len(said(t, a)) < 500 {
-		t.Errorf("from the file\n%sfrom flags\n%s", said(t, a), said(t, b))
+	if contents(t, a) != contents(t, b) || len(contents(t, a)) < 500 {
+		t.Errorf("from the file\n%sfrom flags\n%s", contents(t, a), contents(t, b))
 	}
 }
 
@@ -315,7 +315,7 @@ func TestFileIsCompressedAndPipeIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, _, _ := run(t, bytes.NewReader(stream), "-z1")
+	requested, _, _ := run(t, bytes.NewReader(stream), "-z1")
 	packed := func(b []byte) bool {
 		r := format.NewBlockReader(bytes.NewReader(b))
 		for {
@@ -328,10 +328,10 @@ func TestFileIsCompressedAndPipeIsNot(t *testing.T) {
 			}
 		}
 	}
-	if packed(toPipe) || !packed(toFile) || !packed(asked) {
-		t.Errorf("compressed: pipe %v, file %v, -z1 %v; want false, true, true", packed(toPipe), packed(toFile), packed(asked))
+	if packed(toPipe) || !packed(toFile) || !packed(requested) {
+		t.Errorf("compressed: pipe %v, file %v, -z1 %v; want false, true, true", packed(toPipe), packed(toFile), packed(requested))
 	}
-	if said(t, toPipe) != said(t, toFile) {
+	if contents(t, toPipe) != contents(t, toFile) {
 		t.Error("file and pipe do not say the same")
 	}
 }
@@ -350,7 +350,7 @@ func TestPipeIsClosedASecondAfterTheRange(t *testing.T) {
 	if status != 0 || messages != "" {
 		t.Errorf("exit status %d, %s", status, messages)
 	}
-	if got := said(t, out); !strings.Contains(got, "+0.000003000 cpu0 state_cpu 5") || strings.Contains(got, "exit") {
+	if got := contents(t, out); !strings.Contains(got, "+0.000003000 cpu0 state_cpu 5") || strings.Contains(got, "exit") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -378,12 +378,12 @@ func TestLiveStreamEndsASecondAfterTheRange(t *testing.T) {
 	if status != 0 || messages != "" {
 		t.Errorf("exit status %d, %s", status, messages)
 	}
-	if got := said(t, out); !strings.Contains(got, "+0.100000000 cpu0 state_cpu 1 prio=0 open") {
+	if got := contents(t, out); !strings.Contains(got, "+0.100000000 cpu0 state_cpu 1 prio=0 open") {
 		t.Errorf("got\n%s", got)
 	}
 }
 
-// What a live stream tells comes out while its writer has nothing more to say.
+// Events of a live stream are written before further ones arrive.
 func TestLiveStreamIsPassedOnAtOnce(t *testing.T) {
 	cmd := exec.Command(tools.Path("wprof-filter"))
 	in, err := cmd.StdinPipe()

@@ -229,7 +229,7 @@ func TestArrayIsOneValue(t *testing.T) {
 	}
 }
 
-func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
+func TestExitStatusDependsOnTheInput(t *testing.T) {
 	stream := undump(t, capture)
 	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=box", "host=other").Replace(capture)
 	quiet := []string{"--no-stacks", "-k", "waking,switch,timer,lost", "--fields", "cpu"}

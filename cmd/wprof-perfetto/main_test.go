@@ -87,7 +87,7 @@ func TestPipeAndFileGiveTheSameTrace(t *testing.T) {
 	}
 }
 
-func TestExitStatusSaysWhatTheInputWas(t *testing.T) {
+func TestExitStatusDependsOnTheInput(t *testing.T) {
 	tool := newTester(t)
 	stream := undump(t, capture)
 	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=test", "host=other").Replace(capture)

@@ -97,9 +97,9 @@ func (n *countingNamer) Names(m *format.Module, at []symbol.Address, out []symbo
 	return textNamer{}.Names(m, at, out)
 }
 
-// TestNamesAreAskedForModuleByModule: all frames of a module at once, before anything is written. What turns up later,
+// TestNamesAreLookedUpModuleByModule: all frames of a module at once, before anything is written. What turns up later,
 // because a mapping has changed under a stack, is looked up by itself.
-func TestNamesAreAskedForModuleByModule(t *testing.T) {
+func TestNamesAreLookedUpModuleByModule(t *testing.T) {
 	namer := &countingNamer{}
 	finaliseWith(t, sampleText+`
 0: 3100 stack cpu=0 tid=10 id=3 pid=10 at=0x600111,0x400222,0x600456
@@ -365,8 +365,8 @@ func TestKernelSymbolsSurviveInTheSpool(t *testing.T) {
 	}
 }
 
-// TestToldStacksAreBounded: beyond the bound the generation before goes, then new stacks are refused.
-func TestToldStacksAreBounded(t *testing.T) {
+// TestStackTableIsBounded: beyond the bound the generation before goes, then new stacks are refused.
+func TestStackTableIsBounded(t *testing.T) {
 	s := newStackTable()
 	record := func(id uint64) []byte {
 		b := make([]byte, ringdata.StackSize+8*100)

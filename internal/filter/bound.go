@@ -14,10 +14,10 @@ import (
 type Bound struct {
 	set    bool
 	offset time.Duration // from the opening of the first window
-	at     time.Time     // not zero: this moment instead
+	at     time.Time     // not zero: this time of day instead
 }
 
-// ParseBound reads an offset like 1.5s or 250ms, where a bare number is milliseconds, or a moment like
+// ParseBound parses an offset like 1.5s or 250ms, where a bare number is milliseconds, or a time of day like
 // @2026-11-21T02:00:00.5Z. An empty text is no bound.
 func ParseBound(text string) (Bound, error) {
 	if text == "" {
@@ -32,18 +32,18 @@ func ParseBound(text string) (Bound, error) {
 	}
 	offset, _, err := cli.ParseDuration(text)
 	if err != nil {
-		return Bound{}, fmt.Errorf("%w, nor a moment like @2026-11-21T02:00:00.5Z", err)
+		return Bound{}, fmt.Errorf("%w, nor a time of day like @2026-11-21T02:00:00.5Z", err)
 	}
 	return Bound{set: true, offset: offset}, nil
 }
 
-// resolve is the bound as CLOCK_MONOTONIC ns, or the nearest time that a stream can have.
+// resolve returns the bound as CLOCK_MONOTONIC ns, or the nearest time that a stream can have.
 func (b Bound) resolve(open int64, clocks []*format.ClockSnapshot) (int64, error) {
 	at, err := b.place(open, clocks)
 	return max(-format.MaxTime, min(at, format.MaxTime)), err
 }
 
-// place puts a moment where the nearest clock snapshot before it says.
+// place converts a time of day to CLOCK_MONOTONIC by the nearest clock snapshot before it.
 func (b Bound) place(open int64, clocks []*format.ClockSnapshot) (int64, error) {
 	if b.at.IsZero() {
 		return format.Sum(open, int64(b.offset)), nil
@@ -59,7 +59,7 @@ func (b Bound) place(open int64, clocks []*format.ClockSnapshot) (int64, error) 
 		}
 	}
 	if near == nil {
-		return 0, cli.Usagef("find %s in the capture: it does not tell what time of day it was; give an offset like 1.5s", b.at.Format(time.RFC3339Nano))
+		return 0, cli.Usagef("find %s in the capture: it has no time of day; give an offset like 1.5s", b.at.Format(time.RFC3339Nano))
 	}
 	return format.Sum(format.Sum(moment, -near.Realtime), near.Monotonic), nil
 }

@@ -5,15 +5,15 @@ import (
 	"wprof/internal/timeline"
 )
 
-// change decides anew whether a thread is wanted because the event e names it by another definition than before: it was renamed,
-// called exec, or its process was renamed. What was written about it so far may then be wrong or missing:
+// change decides again whether a thread is kept, because the event e refers to it by another definition than before: it was
+// renamed, called exec, or its process was renamed. What was written about it so far may then be wrong or missing:
 //
-//   - a thread that is not wanted any more leaves its CPU, or the list of those that sleep;
-//   - the state of one that is wanted from now on is written;
+//   - a thread that is no longer kept leaves its CPU, or the list of those that sleep;
+//   - the state of one that is kept from now on is written;
 //   - if the definition changes and the event that shows it is dropped, a state shows it instead.
 //
-// Each of these stands before the event, at its time. Together they make the order of filters irrelevant: what one
-// leaves out, the next one would have found out in the same way.
+// Each of these comes before the event, at its time. Because of them the order of filters does not matter: a filter after
+// another one derives the same from its output.
 func (f *Filter) change(t *timeline.Thread, id format.TaskID, e *format.Event, pass bool) error {
 	was := t
 	if caller := f.tl.Caller(e); caller != nil {
@@ -55,7 +55,7 @@ func (f *Filter) wants(id format.TaskID, e *format.Event) bool {
 	return f.o.Threads.wants(d, f.kin.has(d))
 }
 
-// retract says that a thread is not shown from here on. Without a CPU it is about one that is off.
+// retract writes that a thread is not shown from here on. Without a CPU it is for a thread that is off-CPU.
 func (f *Filter) retract(t *timeline.Thread, at int64) error {
 	if t.Task == 0 {
 		return nil

@@ -49,7 +49,7 @@ func (s *CPUSet) add(cpu int) {
 	s.bits[cpu/64] |= 1 << (cpu % 64)
 }
 
-// Has reports whether a CPU is in the set; format.AllCPUs is in none. Every CPU is in the set that is nil.
+// Has reports whether a CPU is in the set; format.AllCPUs is in none. A nil set has every CPU.
 func (s *CPUSet) Has(cpu uint32) bool {
 	if s == nil {
 		return true

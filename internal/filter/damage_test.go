@@ -17,8 +17,8 @@ import (
 	"wprof/test/tools"
 )
 
-// unsound tells what is wrong with what a filter makes of a damaged stream. mayOverlap says that whole sections may stand
-// where they cannot, which is refused.
+// unsound returns what is wrong with a filter's output for a damaged stream. mayOverlap allows the error for whole sections
+// that overlap.
 func unsound(stream []byte, isPipe, mayOverlap bool) string {
 	var in io.Reader = bytes.NewReader(stream)
 	if isPipe {

@@ -9,7 +9,7 @@ import (
 	"wprof/format"
 )
 
-// defined says which definitions the output's section has.
+// defined has the ids of the definitions in the output's section.
 type defined struct {
 	tasks    idSet[format.TaskID]
 	stacks   idSet[format.StackID]
@@ -30,8 +30,7 @@ func (d *defined) clear() {
 	d.texts.clear()
 }
 
-// defineFor defines what an event names: threads, hidden ones too, because they are named, though not followed; and
-// its stack.
+// defineFor defines what an event refers to: its threads, including hidden ones, and its stack.
 func (f *Filter) defineFor(e *format.Event) error {
 	if e.Task != 0 && !f.defined.tasks.has(e.Task) {
 		if err := f.defineTask(e.Task); err != nil {
@@ -58,15 +57,15 @@ func (f *Filter) defineFor(e *format.Event) error {
 	return nil
 }
 
-// hideStack takes the stack of a hidden thread out of a switch that is kept for the other one's sake. A waking keeps that
-// of its waker, which says why the wakee goes on.
+// hideStack removes the stack of a hidden thread from a switch that is kept for the other thread. A waking keeps the stack
+// of its waker, which explains why the wakee continues.
 func hideStack(e *format.Event) {
 	if e.Kind == format.KindSwitch && e.Flags&format.FlagObject == 0 {
 		e.Switch().ClearStack()
 	}
 }
 
-// once defines what an id names, unless the output's section has it. If that fails, the section does not have it.
+// once defines an id unless the output's section has it. If that fails, the id stays undefined.
 func once[T ~uint32](has *idSet[T], id T, define func() error) error {
 	if id == 0 || has.has(id) {
 		return nil
@@ -78,8 +77,8 @@ func once[T ~uint32](has *idSet[T], id T, define func() error) error {
 	return err
 }
 
-// orLost is a definition, or what stands for it where it was lost to damage: what comes after this filter must not take the
-// loss for damage of its own.
+// orLost returns a definition, or a placeholder if it was lost to damage: readers of the output must not report
+// that damage again.
 func orLost[T ~uint32, D any](d *D, id T, lost func(T) *D) *D {
 	if d == nil {
 		return lost(id)
@@ -87,7 +86,7 @@ func orLost[T ~uint32, D any](d *D, id T, lost func(T) *D) *D {
 	return d
 }
 
-// defineTask writes a definition after those that it continues, each after its command line.
+// defineTask writes a task after those that it continues, each after its command line.
 func (f *Filter) defineTask(id format.TaskID) (err error) {
 	var chain []*format.Task
 	for id != 0 && !f.defined.tasks.has(id) {
@@ -137,7 +136,7 @@ func (f *Filter) defineStack(id format.StackID) error {
 	})
 }
 
-// maxNamed is how many bytes of definitions a section may have before frames get no more names, whatever writer made it.
+// maxNamed is the number of bytes of definitions in a section from which on frames get no more names, whatever writer made it.
 const maxNamed = 3 * format.EpochBytes / 2
 
 func (f *Filter) defineFrame(id uint32) error {
@@ -160,7 +159,7 @@ func (f *Filter) defineFrame(id uint32) error {
 	})
 }
 
-// moduleOf is the module of a frame that is written; nil: none, or not known.
+// moduleOf returns the module of a frame that is written; nil: none, or not known.
 func (f *Filter) moduleOf(frame uint32) *format.Module {
 	d := f.r.Frame(frame)
 	if d == nil {

@@ -1,5 +1,5 @@
-// Package filter keeps the part of a stream that is wanted.
+// Package filter selects a part of a stream.
 //
-// It selects threads by their definitions and events by CPU, kind and time, and writes a whole stream of what is kept:
-// docs/wprof-filter.md says what each condition applies to. The recorder has the same flags and filters in the kernel.
+// It selects threads by their definitions and events by CPU, kind and time, and writes a complete stream of them.
+// docs/wprof-filter.md describes the conditions. The recorder has the same flags and filters in the kernel.
 package filter

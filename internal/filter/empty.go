@@ -1,6 +1,6 @@
 package filter
 
-// whyEmpty says why nothing is kept. isNarrowed: a time range was given.
+// whyEmpty returns why nothing is kept. isNarrowed: a time range was given.
 func (r *Result) whyEmpty(isNarrowed bool, messages Messages) string {
 	switch {
 	case r.Damage != nil && r.Read == 0 && isNarrowed:

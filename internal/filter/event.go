@@ -5,11 +5,11 @@ import (
 	"wprof/internal/timeline"
 )
 
-// kept is the mark of threads that are wanted under their present definition.
+// kept is the mark of threads that are kept under their current definition.
 const kept = 1
 
-// filter clears the sides of an event that are not wanted and writes the rest. A thread is looked up once a side; whether it is
-// wanted is decided only when its definition changes.
+// filter hides the sides of an event whose threads are not kept and writes the rest. A thread is looked up once for each
+// side; whether it is kept is only decided when its definition changes.
 //
 // Measured: see BenchmarkFilter.
 func (f *Filter) filter(e *format.Event) error {
@@ -63,8 +63,8 @@ func (f *Filter) filter(e *format.Event) error {
 	return f.write(e)
 }
 
-// idFields says which fields of a kind name its other side, another task and a stack; -1: none does. Methods of [format.Event]
-// say the same; with them a filter that keeps everything took 4% longer.
+// idFields has the indexes of a kind's fields for its other side, another task and a stack; -1: none. With the methods of
+// [format.Event] instead, a filter that keeps everything took 4% longer.
 type idFields struct{ object, other, stack int8 }
 
 func idFieldsOfKinds() (all [format.MaxKind + 1]idFields) {
@@ -86,7 +86,7 @@ func idFieldsOfKinds() (all [format.MaxKind + 1]idFields) {
 	return all
 }
 
-// side looks up the thread of one side of an event, and whether it is wanted.
+// side looks up the thread of one side of an event, and whether it is kept.
 func (f *Filter) side(id format.TaskID, e *format.Event, pass bool) (*timeline.Thread, bool, error) {
 	t := f.tl.Enter(id)
 	if t == nil {
@@ -115,7 +115,7 @@ func (f *Filter) passes(e *format.Event) bool {
 	return true
 }
 
-// passesState takes out of a thread's state what rests on kinds that are dropped.
+// passesState removes from a thread's state what depends on dropped kinds.
 func (f *Filter) passesState(e *format.Event) bool {
 	if f.o.CPUs != nil {
 		return false // it may be running on a CPU that is left out
@@ -157,8 +157,8 @@ func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) 
 	return f.leftPlace(object, b, e)
 }
 
-// place is where a kept thread is shown to run, and under which definition: that of the event, under which change has just
-// written its state, if it is a new one. No task: nowhere.
+// place returns the CPU on which a kept thread is shown to run, and its definition: the event's if that is new, because
+// change has just written its state under it. No task: it is not shown to run.
 type place struct {
 	task format.TaskID
 	cpu  uint32

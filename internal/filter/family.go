@@ -5,8 +5,8 @@ import (
 	"wprof/internal/bounded"
 )
 
-// family knows the processes that descend from those of Spec.PIDs, as the recorder's kernel filter does: a process
-// belongs if its parent did when it was made, and stays when that parent ends.
+// family tracks the descendants of the processes in Spec.PIDs by the rule of the recorder's kernel filter: a process
+// belongs if its parent did when it was created, and remains after that parent has ended.
 type family struct {
 	spec    *Spec
 	members *bounded.Map[int32, *member] // the latest process of a pid
@@ -20,13 +20,13 @@ type member struct {
 }
 
 const (
-	// scanAhead is how many ids without a definition are looked at before it is thought that no more have come.
+	// scanAhead is the number of undefined ids after which a scan for new definitions stops.
 	scanAhead = 64
-	// maxScan bounds the work that a single id from a hostile stream can make.
+	// maxScan bounds the work that a single id from a hostile stream can cause.
 	maxScan = 1 << 20
-	// maxDepth is deeper than any process tree, and ends those that are no trees.
+	// maxDepth is deeper than any process tree, and stops at cycles.
 	maxDepth = 256
-	// maxMembers bounds the processes that are known, without their ends, to some 60 MiB at most.
+	// maxMembers bounds the processes whose end was not seen to some 60 MiB.
 	maxMembers = 1 << 18
 )
 
@@ -34,8 +34,8 @@ func newFamily(s *Spec) *family {
 	return &family{spec: s, members: bounded.NewMap[int32, *member](maxMembers)}
 }
 
-// read takes in the definitions up to id, and those that came together with it: a parent may be mentioned after its
-// children, as states go by CPU and tid.
+// read processes the definitions up to id, and those that came together with it: a parent may be defined after its
+// children, because states are in order of CPU and tid.
 func (f *family) read(defs interface {
 	Task(format.TaskID) *format.Task
 }, id format.TaskID) {
@@ -77,7 +77,7 @@ func (f *family) fork(parent, child *format.Task) {
 	m.decided, m.belongs = true, true
 }
 
-// has reports whether the process of a thread belongs.
+// has reports whether the process of a thread is a descendant.
 func (f *family) has(d *format.Task) bool {
 	m := f.note(d)
 	if !m.decided {

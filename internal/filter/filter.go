@@ -12,10 +12,10 @@ import (
 	"wprof/internal/timeline"
 )
 
-// afterEnd is how far a pipe is read beyond the end of the time range, for losses that began inside.
+// afterEnd is how far beyond the end of the time range a pipe is read, for losses that began inside it.
 const afterEnd = int64(1e9)
 
-// phase is where the stream stands in the time range.
+// phase is the position of the stream relative to the time range.
 type phase uint8
 
 const (
@@ -39,11 +39,11 @@ type Filter struct {
 	idFields [format.MaxKind + 1]idFields
 
 	phase      phase
-	start, end int64 // the range: what is at end is not in it any more
+	start, end int64 // the range; end is excluded
 	isPipe     bool
 
 	mu         sync.Mutex // of the output, on a live stream
-	section    int        // number of the input's section that the output stands in
+	section    int        // number of the input's section that the output is in
 	begun      bool       // the output's section has begun
 	first      *format.Session
 	written    *format.Session // of the output's last section
@@ -62,13 +62,13 @@ type Filter struct {
 	endedLast  bool           // it is the last of its session
 	closed     int64          // when it closed
 	losses     losses         // that events of the output's section report
-	stateAt    int64          // with stateBegins: a whole state begins, and its first kept event is still to come
+	stateAt    int64          // with stateBegins: a state begins, and none of its events was kept so far
 	stateNext  bool
 	last       int64 // time of the last event that was read
 	result     Result
 	untrue     *format.Damage // impossible definitions and events; nil: none
 	failed     error          // of a callback that cannot return it
-	unknownAll bool           // whether threads whose definitions are lost are wanted
+	unknownAll bool           // whether threads whose definitions are lost are kept
 
 	// Where threads are that are off their CPU at the end of the range, from events after it.
 	waits map[timeline.Key]format.StackID
@@ -118,7 +118,7 @@ func (f *Filter) close() {
 	}
 }
 
-// setRange finds where the range lies. A start that is not after the opening of the window is none.
+// setRange resolves the range. A start that is not after the opening of the window has no effect.
 func (f *Filter) setRange() error {
 	s, open := f.r.Session(), f.r.FirstOpen()
 	f.phase = inside
@@ -145,7 +145,7 @@ func (f *Filter) setRange() error {
 // live reports whether the window is still open.
 func (f *Filter) live() bool { return f.isPipe && f.first.Close == 0 }
 
-// Run filters the whole stream. Also when it returns an error of the input, the output is whole up to there.
+// Run filters the whole stream. Even if it returns an error of the input, the output is complete up to there.
 func (f *Filter) Run() (Result, error) {
 	defer f.close()
 	err := f.begin()
@@ -170,7 +170,7 @@ func (f *Filter) Run() (Result, error) {
 	return f.result, err
 }
 
-// stopped reports whether the input was ended here.
+// stopped reports whether the filter itself ended the input.
 func (f *Filter) stopped() bool { return f.input != nil && f.input.stopped.Load() }
 
 func (f *Filter) runAll() error {
@@ -182,8 +182,8 @@ func (f *Filter) runAll() error {
 	}
 }
 
-// begin writes the first header and jumps to the start of the range where that can be done. With --children what
-// lies before must be read: it says who descends from whom.
+// begin writes the first header and jumps to the start of the range if possible. With --children the part before must
+// be read for the ancestry of processes.
 func (f *Filter) begin() error {
 	if err := f.enterSection(); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
 	return false, nil
 }
 
-// event finds out where in the range an event stands.
+// event handles an event by its position relative to the range.
 func (f *Filter) event(e *format.Event) error {
 	f.last = e.Time
 	if e.Time >= f.end {

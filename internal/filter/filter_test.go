@@ -47,7 +47,7 @@ func dump(t testing.TB, stream []byte) string {
 	return strings.ReplaceAll(text, "+0.00000", "+")
 }
 
-// filterText filters the capture that a text describes, from a pipe and from a file, which must come to the same.
+// filterText filters the capture that a text describes, from a pipe and from a file; the results must be the same.
 func filterText(t *testing.T, text string, o Options) string {
 	t.Helper()
 	stream := undump(t, text)
@@ -157,7 +157,7 @@ block events
 `)
 }
 
-func TestThreadThatComesToBeKeptIsToldOf(t *testing.T) {
+func TestThreadThatIsKeptFromARenameOnHasAState(t *testing.T) {
 	expect(t, `
 task 12 tid=20 pid=20 comm=other process_comm=other start=5 continues=2
 task 13 tid=30 pid=30 comm=other process_comm=other start=6 continues=3
@@ -180,7 +180,7 @@ block events
 `)
 }
 
-func TestSleeperThatIsNotKeptAnyMoreIsTakenBack(t *testing.T) {
+func TestSleeperThatIsNoLongerKeptIsRetracted(t *testing.T) {
 	expect(t, `
 task 12 tid=20 pid=20 comm=other process_comm=other start=5 continues=2
 100 cpu0 switch 2 next=1 prev_state=S
@@ -236,7 +236,7 @@ block events
 `)
 }
 
-func TestStateWithoutWakingsTellsNoWaking(t *testing.T) {
+func TestStateWithoutWakingsHasNoWaker(t *testing.T) {
 	expect(t, `
 0 cpu0 state_thread 3 state=S prio=120 woken=-5 waker=2
 0 cpu0 state_thread 4 state=R prio=120 new woken=-5 waker=2`, Options{Kinds: MakeKindSet(nil, []string{"waking"})}, `
@@ -295,8 +295,8 @@ block events state
 `)
 }
 
-// Where a thread waits is told when it comes back, which may be after the range.
-func TestTimeRangeTellsWhereThreadsWaitAtItsEnd(t *testing.T) {
+// The stack of a wait is recorded when the thread comes back, which may be after the range.
+func TestTimeRangeHasStacksOfWaitsAtItsEnd(t *testing.T) {
 	expect(t, `
 module 1 path=/bin/ping
 frame 1 module=1 offset=0x10
@@ -331,7 +331,7 @@ block events
 `)
 }
 
-func TestRangeThatBeginsAtAStateDoesNotTellItTwice(t *testing.T) {
+func TestRangeThatBeginsAtAStateHasItOnce(t *testing.T) {
 	expect(t, `
 0 cpu0 state_cpu 1 prio=120
 100 cpu0 switch 1 next=2
@@ -452,7 +452,7 @@ func read(t testing.TB, stream []byte) *format.Reader {
 	}
 }
 
-func TestSessionTellsRangeHistoryAndWhatIsLeftOut(t *testing.T) {
+func TestSessionHasRangeHistoryAndWhatIsLeftOut(t *testing.T) {
 	cpus, _ := ParseCPUs([]string{"0-3", "7"})
 	o := Options{Start: ms(500), End: ms(900), CPUs: cpus, Kinds: MakeKindSet(nil, []string{"fork"}), Command: "wprof-filter --start 500ns", Version: "v7"}
 	stream := filtered(t, undump(t, cast+"100 cpu0 exit 2\nend close=10000"), true, o)
@@ -479,7 +479,7 @@ func TestNothingKeptIsAWholeEmptyCapture(t *testing.T) {
 }
 
 func TestChildrenAreTheDescendants(t *testing.T) {
-	// 31 is told of before its parent 30; 40 is made by 31 and outlives it; 50 is of nobody.
+	// 31 is shown before its parent 30; 40 is created by 31 and outlives it; 50 has no known parent.
 	const text = `section boot_id=b open=0
 task 1 tid=31 pid=31 ppid=30 comm=grandchild start=3
 task 2 tid=30 pid=30 ppid=20 comm=child start=2
@@ -566,8 +566,8 @@ func TestHeaderThatIsLostDoesNotBreakTheOutput(t *testing.T) {
 	}
 }
 
-// The switch that took the thread off its CPU was lost; where it runs now is on a CPU that is left out.
-func TestThreadThatTurnsUpOnADroppedCPULeavesTheOtherOne(t *testing.T) {
+// The switch that took the thread off its CPU was lost; it now runs on a CPU that is left out.
+func TestThreadSeenOnADroppedCPULeavesItsOtherCPU(t *testing.T) {
 	o := Options{}
 	o.CPUs, _ = ParseCPUs([]string{"0"})
 	expect(t, `

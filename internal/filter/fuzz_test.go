@@ -11,7 +11,7 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// Whatever the input is, what comes out is a whole stream.
+// The output is a complete stream for any input.
 func FuzzFilter(f *testing.F) {
 	f.Add(simulate.Stream(f, simulate.Options{Seed: 1, CPUs: 2, Threads: 4, Losses: true, Epochs: true, Contradicts: true}, 60), uint8(0))
 	f.Add(simulate.Stream(f, simulate.Options{Seed: 2, CPUs: 2, Threads: 4, Epochs: true}, 60), uint8(5))
@@ -48,7 +48,7 @@ func FuzzFilter(f *testing.F) {
 		r, err := format.NewReader(bytes.NewReader(out.Bytes()))
 		if err != nil {
 			if errors.Is(err, format.ErrOverlap) {
-				return // the first header was lost: nothing says that the sections belong together
+				return // the first header was lost, so the sections need not share a timeline
 			}
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"wprof/format/check"
 )
 
-// hostile is a stream whose few events name very many tasks, texts, stacks and types that it does not define.
+// hostile is a stream whose few events refer to very many tasks, texts, stacks and types that it does not define.
 func hostile(t *testing.T) []byte {
 	t.Helper()
 	must := func(err error) {
@@ -58,7 +58,7 @@ func hostile(t *testing.T) []byte {
 	return stream.Bytes()
 }
 
-// What is lost is defined as lost, but not more of it than readers accept.
+// Placeholders for lost definitions stay within what readers accept.
 func TestLostDefinitionsAreBounded(t *testing.T) {
 	var out bytes.Buffer
 	f, err := New(bytes.NewReader(hostile(t)), &out, false, Options{Level: 1})

@@ -1,6 +1,6 @@
 package filter
 
-// idSet is a set of ids. Ids far beyond the number of entries go to a map, so that naming a large one costs nothing.
+// idSet is a set of ids. Ids far beyond the number of entries go to a map, so that a large one costs no memory.
 type idSet[T ~uint32] struct {
 	dense  []bool
 	sparse map[T]bool

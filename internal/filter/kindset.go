@@ -8,12 +8,12 @@ import (
 	"wprof/format"
 )
 
-// KindSet says which kinds of events are dropped. The zero value keeps all.
+// KindSet is the set of dropped kinds of events. The zero value keeps all.
 type KindSet struct {
 	dropped [format.MaxKind + 1]bool
 }
 
-// KindNames are the kinds that can be named. Losses are always kept, and states go with switches.
+// KindNames returns the kinds that can be selected. Losses are always kept, and states are selected with switches.
 func KindNames() []string {
 	var names []string
 	for _, k := range format.Kinds() {

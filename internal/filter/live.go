@@ -19,7 +19,7 @@ type stoppable struct {
 	isFinite bool
 }
 
-// Finite reports whether the input surely ends.
+// Finite reports whether the input is known to end.
 func (s *stoppable) Finite() bool { return s.isFinite }
 
 func newStoppable(in io.Reader) *stoppable {
@@ -31,7 +31,7 @@ func newStoppable(in io.Reader) *stoppable {
 	return &stoppable{PipeReader: r, w: w, isFinite: format.IsFinite(in)}
 }
 
-// onlyReader hides other methods of a reader, which io.Copy would prefer to its buffer.
+// onlyReader hides other methods of a reader, which io.Copy would prefer over its buffer.
 type onlyReader struct{ io.Reader }
 
 func (s *stoppable) stop() {
@@ -39,8 +39,8 @@ func (s *stoppable) stop() {
 	s.w.Close()
 }
 
-// runLive passes events on while they are made, also when the next one keeps the reader waiting. One second after the
-// range it ends even if no event says that it has passed.
+// runLive writes events as they arrive, even while the reader waits for the next one. It ends one second after the
+// range even if no event arrives by then.
 func (f *Filter) runLive() error {
 	if left, ok := f.untilDeadline(); ok {
 		defer time.AfterFunc(left, f.input.stop).Stop()
@@ -75,7 +75,7 @@ func (f *Filter) runLive() error {
 	}
 }
 
-// flush writes what waits. If that fails, so does the next event.
+// flush writes buffered events. If that fails, so does the next event.
 func (f *Filter) flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +84,7 @@ func (f *Filter) flush() {
 	}
 }
 
-// stop ends the range although no event has said that it has passed.
+// stop ends the range although no later event has arrived.
 func (f *Filter) stop() error {
 	if f.phase == before {
 		if err := f.enterRange(false); err != nil {
@@ -99,7 +99,7 @@ func (f *Filter) stop() error {
 	return f.finish()
 }
 
-// untilDeadline is the time until one second after the end of the range, by this machine's clock; false when there is
+// untilDeadline returns the time until one second after the end of the range, by this machine's clock; false when there is
 // none.
 func (f *Filter) untilDeadline() (time.Duration, bool) {
 	var last *format.ClockSnapshot

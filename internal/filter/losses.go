@@ -8,21 +8,21 @@ import (
 	"wprof/format"
 )
 
-// losses are what events of a section report of losses. They stand for the recorder's counts where the end block
-// that has these was lost.
+// losses are the sums of a section's lost events. They replace the recorder's counts if the end block with these
+// was lost.
 type losses map[lossKey]uint64
 
 type lossKey struct {
 	cpu, kind, cause uint32
 }
 
-// maxLosses bounds the sorts of losses that are kept apart.
+// maxLosses bounds the number of different losses that are counted separately.
 const maxLosses = 4096
 
 func (l *losses) add(e *format.Event) {
 	lost := e.Lost()
 	if lost.Cause() == format.CauseDamage {
-		return // it is the reader's, and no recorder's
+		return // the reader made it, not the recorder
 	}
 	if *l == nil {
 		*l = make(losses)

@@ -11,8 +11,8 @@ import (
 	"wprof/format"
 )
 
-// TestNamesLeaveASectionReadable: a section of as many definitions as a writer makes, whose frames come first, and get long
-// names, is no longer than what a reader takes.
+// TestNamesLeaveASectionReadable: a section with as many definitions as a writer makes, whose frames come first and get long
+// names, stays within a reader's limits.
 func TestNamesLeaveASectionReadable(t *testing.T) {
 	const frames = 16_000
 	var in bytes.Buffer

@@ -5,7 +5,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Options say what to keep and how to write it.
+// Options select what to keep and how to write it.
 type Options struct {
 	Threads    Spec
 	CPUs       *CPUSet // nil: all
@@ -20,18 +20,18 @@ type Options struct {
 	Frame func(*format.Frame, *format.Module) *format.Frame
 }
 
-// Result is what happened.
+// Result is the outcome of a filter.
 type Result struct {
 	Kept      uint64         // events written, without losses
 	Read      uint64         // events of the time range, without losses
-	Missed    Miss           // where the time range lies, if it is not in the window
+	Missed    Miss           // how the time range misses the window, if it does
 	Forgotten int64          // threads whose state was forgotten, see [timeline.Timeline]
 	Unrelated int64          // processes whose ancestors were dropped
 	Lost      bool           // events are missing from what was kept, as far as known
 	Damage    *format.Damage // nil if the input was whole
 }
 
-// Miss says how a time range misses the window of a capture.
+// Miss is how a time range misses the window of a capture.
 type Miss uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 	MissEarly      // it ends before the window opens
 )
 
-// note writes into a session what the options leave out of the stream, for whoever reads it.
+// note records in a session what the options leave out of the stream.
 func (o *Options) note(s *format.Session) {
 	s.History = append(s.History, o.Command)
 	s.Version = o.Version

@@ -62,7 +62,7 @@ func entries(inv *cli.Invocation, flag string) ([]string, error) {
 	return all, nil
 }
 
-// checkIDs checks a value as it is typed; what a file holds is checked when it is read.
+// checkIDs checks a value given as a flag; the contents of a file are checked when it is read.
 func checkIDs(value string) error {
 	if strings.HasPrefix(value, "@") {
 		return nil

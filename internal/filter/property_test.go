@@ -15,21 +15,21 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// told is what a stream says, without how it is laid out.
-type told struct {
+// contents is what a stream has, without its layout.
+type contents struct {
 	sections []string
 	events   []string
 	defs     []string
 }
 
-func tellAll(t testing.TB, stream []byte) told {
+func contentsOf(t testing.TB, stream []byte) contents {
 	t.Helper()
 	r, err := format.NewReader(bytes.NewReader(stream))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	var all told
+	var all contents
 	r.OnSectionEnd(func(*format.End) {
 		s := r.Session()
 		all.sections = append(all.sections, fmt.Sprint(s.Epoch, s.Open, s.RangeStart, s.RangeEnd))
@@ -70,7 +70,7 @@ func tellAll(t testing.TB, stream []byte) told {
 }
 
 // difference names the first thing in which two streams differ.
-func difference(a, b told) string {
+func difference(a, b contents) string {
 	for _, part := range []struct {
 		name string
 		a, b []string
@@ -184,7 +184,7 @@ func wholeAndTrue(t testing.TB, seed uint64, stream []byte) {
 	}
 }
 
-// rounds is what a test has time for. A change of how threads are judged wants some thousands, by hand.
+// rounds is what a test has time for. After a change of the rules for threads, run some thousands by hand.
 const rounds = 150
 
 func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T) {
@@ -201,9 +201,9 @@ func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T
 		}
 		out := filtered(t, stream, true, one)
 		wholeAndTrue(t, seed, out)
-		want := tellAll(t, out)
+		want := contentsOf(t, out)
 		kept += len(want.events)
-		if d := difference(want, tellAll(t, filtered(t, stream, false, one))); d != "" {
+		if d := difference(want, contentsOf(t, filtered(t, stream, false, one))); d != "" {
 			t.Errorf("seed %d, %v: from a pipe and from a file: %s", seed, names(list), d)
 		}
 		for order := range permutations(len(list)) {
@@ -215,13 +215,13 @@ func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T
 				out = filtered(t, out, rng.IntN(2) == 0, o)
 				chain = append(chain, list[i])
 			}
-			if d := difference(want, tellAll(t, out)); d != "" {
+			if d := difference(want, contentsOf(t, out)); d != "" {
 				t.Fatalf("seed %d: in one tool, and as a chain of %v: %s", seed, names(chain), d)
 			}
 		}
 	}
 	if kept < 20000 {
-		t.Errorf("only %d events were kept in all: the test says little", kept)
+		t.Errorf("only %d events were kept in all: the test covers too little", kept)
 	}
 }
 

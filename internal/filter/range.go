@@ -32,7 +32,7 @@ func (f *Filter) missed() Miss {
 	return MissNone
 }
 
-// enterRange begins the time range with the state at its start, unless the input has one there.
+// enterRange writes the state at the start of the time range, unless the input has one there.
 func (f *Filter) enterRange(hasState bool) error {
 	f.phase = inside
 	if !f.begun {
@@ -47,13 +47,13 @@ func (f *Filter) enterRange(hasState bool) error {
 	return f.tl.WriteState(f.start, false, f.writeState)
 }
 
-// leaveRange ends the time range with what is still open at its end.
+// leaveRange writes what is still open at the end of the time range.
 func (f *Filter) leaveRange() error {
 	f.phase = done
 	return f.tl.WriteState(f.end, true, f.writeState)
 }
 
-// noteWait takes from an event after the range the stack that a thread has at the range's end.
+// noteWait keeps, from an event after the range, the stack that a thread had at the range's end.
 func (f *Filter) noteWait(e *format.Event) {
 	var id format.TaskID
 	var since int64
@@ -134,7 +134,7 @@ func (f *Filter) spanBeyond(e *format.Event) error {
 	return f.write(&span)
 }
 
-// keepsBeyond reports whether the thread of an event after the range is wanted. What it was called in the range counts.
+// keepsBeyond reports whether the thread of an event after the range is kept. Its name within the range decides.
 func (f *Filter) keepsBeyond(e *format.Event) bool {
 	if e.Flags&format.FlagSubject == 0 {
 		return false

@@ -34,7 +34,7 @@ type FilteredReader struct {
 // Messages are parts of messages about a filter.
 type Messages struct {
 	Start, End string // the flags of the time range
-	Empty      string // the result if nothing is kept; "": the tool says so itself
+	Empty      string // the result if nothing is kept; "": the tool reports that itself
 	Rest       string // the result of a damaged input
 }
 
@@ -59,10 +59,10 @@ func NewFilteredReader(inv *cli.Invocation, in io.Reader, name string, o Options
 	return t, nil
 }
 
-// Finite reports whether the stream surely ends.
+// Finite reports whether the stream is known to end.
 func (t *FilteredReader) Finite() bool { return t.isFinite }
 
-// Outcome says what happened, in messages and by the error's exit status, after the stream was read to its end.
+// Outcome reports the outcome in messages and by the error's exit status, after the stream was read to its end.
 func (t *FilteredReader) Outcome() error {
 	t.Close()
 	<-t.finished

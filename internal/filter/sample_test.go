@@ -69,8 +69,8 @@ func TestSamplesAreAKind(t *testing.T) {
 	}
 }
 
-// A thread that is known under a new name by a sample alone is judged by it, and by the old name where that comes again.
-func TestSampleThatShowsANewNameIsJudgedByIt(t *testing.T) {
+// If only a sample shows a thread's new name, that name decides, and the old name if it appears again.
+func TestSampleIsFilteredByItsNewName(t *testing.T) {
 	expect(t, `
 task 12 tid=20 pid=20 comm=other process_comm=other start=5 continues=2
 100 cpu0 sample 2
@@ -87,8 +87,8 @@ block events
 `)
 }
 
-// Definitions that damage took are written as lost ones: the output is whole.
-func TestWhatDamageTookOfStacksIsWrittenAsLost(t *testing.T) {
+// Definitions that were lost to damage are written as placeholders: the output is complete.
+func TestStacksLostToDamageAreWrittenAsLost(t *testing.T) {
 	for name, lost := range map[string]string{
 		"stack": "stack 7 frames=1,2 kernel_frames=1", "frame": "frame 1 module=3 offset=0x10 caller",
 		"module": "module 3 path=/bin/ping build_id=aa kind=file", "command": `cmdline 5 args="ping\x00::1\x00"`,
@@ -166,7 +166,7 @@ func TestRangeThatMissesTheWindowIsEmpty(t *testing.T) {
 	}
 }
 
-// Samples whose definitions are anything lead to a whole stream.
+// Samples with any definitions give a complete stream.
 func FuzzDefinitions(f *testing.F) {
 	blocks := format.NewBlockReader(bytes.NewReader(undump(f, cast+sampled+"\nend")))
 	for {

@@ -11,7 +11,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// nextSection goes from one section of the input to the next one.
+// nextSection handles a new section of the input.
 func (f *Filter) nextSection() error {
 	if f.begun { // its end block is lost
 		if err := f.leaveSection(&format.End{Close: f.last, Losses: f.losses.list()}); err != nil {
@@ -24,8 +24,8 @@ func (f *Filter) nextSection() error {
 	return f.enterSection()
 }
 
-// enterSection takes in the section that the input now is in. The output's section begins with its first event, so
-// that sections before the time range leave nothing behind; only the first one is always there, because all times
+// enterSection reads the input's current section. The output's section begins with its first event, so
+// that sections before the time range are left out; only the first one is always written, because all times
 // count from its opening.
 func (f *Filter) enterSection() error {
 	s := f.r.Session()
@@ -72,8 +72,8 @@ func (f *Filter) beginSection() error {
 	return f.w.Begin(s)
 }
 
-// settleEnd writes the end block that waits for what follows, nil for the end of the output: an input that lacks its
-// last epoch must not make an output that lacks it too.
+// settleEnd writes the pending end block when the next section is known; nil: the output ends. If the input lacks its
+// last epoch, the output must still be complete.
 func (f *Filter) settleEnd(next *format.Session) error {
 	end := f.ending
 	if end == nil {
@@ -84,8 +84,8 @@ func (f *Filter) settleEnd(next *format.Session) error {
 	return f.w.EndSection(end)
 }
 
-// repair fits a section of a damaged input into the output: what is lost between two sections must not make them
-// contradict each other.
+// repair adapts a section of a damaged input to the output: sections must not contradict each other because of lost
+// ones between them.
 func (f *Filter) repair(s *format.Session) {
 	before, isReal := f.written, !f.r.HeaderLost()
 	madeUp := f.madeUp
@@ -96,15 +96,14 @@ func (f *Filter) repair(s *format.Session) {
 		f.fit(s, before, madeUp)
 		f.follow(s, before)
 	case f.endedLast || isAfter(s.Open, before):
-		f.begetSession(s, before)
+		f.makeSession(s, before)
 	default:
 		f.continueSession(s, before)
 	}
 }
 
-// fit makes a section follow the output's section before it: numbers of lost epochs are not left out. madeUp says that
-// the header of that one was lost. It may be of the same session then: what is kept of that under its own name begins
-// here.
+// fit makes a section follow the output's section before it, without gaps for lost epochs. If madeUp, the header of
+// the section before was lost, which may be of the same session; the session then begins here under its own id.
 func (f *Filter) fit(s, before *format.Session, madeUp bool) {
 	if s.Continues && s.Id == before.Id {
 		s.Continues, s.Epoch = !f.endedLast, before.Epoch+1
@@ -136,7 +135,7 @@ func (f *Filter) follow(s, before *format.Session) {
 	case closes == 0 || closes >= reached:
 		s.RangeStart = reached
 	default:
-		f.begetSession(s, before)
+		f.makeSession(s, before)
 	}
 }
 
@@ -146,7 +145,7 @@ func isAfter(at int64, s *format.Session) bool {
 	return closes != 0 && at > closes
 }
 
-// continueSession makes a section whose header is lost the next epoch of the session before it.
+// continueSession makes a section without a header the next epoch of the session before it.
 func (f *Filter) continueSession(s, before *format.Session) {
 	proto.Reset(s)
 	proto.Merge(s, before)
@@ -155,9 +154,9 @@ func (f *Filter) continueSession(s, before *format.Session) {
 	s.History, s.Config = f.session.History, nil
 }
 
-// begetSession makes a session that follows the one before it, on the same machine as far as that is known. Its number
-// differs from those of the sections around it, as far as chance allows.
-func (f *Filter) begetSession(s, before *format.Session) {
+// makeSession returns a new session after the one before it, on the same machine as far as that is known. Its random
+// number differs from those of adjacent sections.
+func (f *Filter) makeSession(s, before *format.Session) {
 	opens := max(s.Open, f.last, f.wrote, f.closed, timeline.WindowEnd(before))
 	f.continueSession(s, before)
 	s.Continues, s.Epoch, s.Id = false, 0, before.Id+uint64(before.Epoch)+1
@@ -179,8 +178,8 @@ func (f *Filter) sectionEnd(end *format.End) error {
 	return f.leaveSection(end)
 }
 
-// leaveSection ends the output's section as the input's has ended. If the range begins or ends before the window
-// closed, its state is written here, for lack of an event there.
+// leaveSection ends the output's section after the input's. If the range begins or ends between the last event and the
+// close of the window, its state is written here.
 func (f *Filter) leaveSection(end *format.End) error {
 	if f.phase == before && f.start < end.Close {
 		if err := f.enterRange(false); err != nil {
@@ -220,10 +219,10 @@ func (f *Filter) endSection(end *format.End) error {
 	f.begun = false
 	f.ending, f.endingID = out, f.written.Id
 	f.endedLast, f.closed = out.Last, out.Close
-	return nil // what follows shows whether it is the last one, and when a section without a header closed
+	return nil // the next section shows whether it is the last one, and when a section without a header closed
 }
 
-// finish ends the output where the input has ended, or where nothing more is wanted of it.
+// finish ends the output after the end of the input or of the range.
 func (f *Filter) finish() error {
 	var err error
 	if f.begun {

@@ -2,8 +2,8 @@ package filter
 
 import "wprof/format"
 
-// Spec says which threads are wanted. An allow-list that is not empty is a condition: a thread must be named by one
-// of its entries, and all conditions must hold. A thread that a deny-list names is not wanted, whatever else says so.
+// Spec selects threads. An allow-list that is not empty is a condition: a thread must match one of its
+// entries. All conditions must hold. A thread that matches a deny-list is never kept.
 //
 // PIDs, Idle and Kthread are one condition together, on the process. Children adds the descendants of PIDs to it.
 type Spec struct {
@@ -17,7 +17,7 @@ type Spec struct {
 	NoSelf                     bool // leaves out the threads of the recorder
 }
 
-// Empty reports whether every thread is wanted.
+// Empty reports whether every thread is kept.
 func (s *Spec) Empty() bool {
 	return !s.allows() && !s.denies()
 }
@@ -32,7 +32,7 @@ func (s *Spec) denies() bool {
 
 func (s *Spec) isOnProcess() bool { return len(s.PIDs) > 0 || s.Idle || s.Kthread }
 
-// wants reports whether a thread is wanted, by its definition. descends: its process descends from one of PIDs.
+// wants reports whether a thread is kept, by its definition. descends: its process descends from one of PIDs.
 func (s *Spec) wants(d *format.Task, descends bool) bool {
 	idle := has(d, format.TaskFlag_TASK_FLAG_IDLE)
 	kthread := !idle && has(d, format.TaskFlag_TASK_FLAG_KTHREAD)

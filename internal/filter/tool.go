@@ -22,15 +22,15 @@ func RecordFlags() cli.Group {
 	)}
 }
 
-// RangeFlags are the ends of a time range. What a tool makes of them is said behind what they are.
+// RangeFlags returns the flags for the ends of a time range. The arguments complete their help for a tool.
 func RangeFlags(start, end string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a moment like @2026-11-21T02:00:00.5Z. " + start},
+		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a time of day like @2026-11-21T02:00:00.5Z. " + start},
 		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens before this time. " + end},
 	}
 }
 
-// OutputFlags say where the result goes and what the exit status reports.
+// OutputFlags select where the result goes and what the exit status reports.
 func OutputFlags() cli.Group {
 	return cli.Group{Title: "Output", Flags: []cli.Flag{
 		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to this file; without it, to standard output."},
@@ -41,7 +41,7 @@ func OutputFlags() cli.Group {
 
 func checkBound(text string) error {
 	if text == "" {
-		return errors.New("the value is empty; write an offset like 1.5s, or a moment like @2026-11-21T02:00:00.5Z")
+		return errors.New("the value is empty; write an offset like 1.5s, or a time of day like @2026-11-21T02:00:00.5Z")
 	}
 	_, err := ParseBound(text)
 	return err
@@ -72,7 +72,7 @@ func OptionsFrom(inv *cli.Invocation) (Options, error) {
 	return o, nil
 }
 
-// RangeFrom reads the flags of [RangeFlags]: everything in the range is kept.
+// RangeFrom reads the flags of [RangeFlags]; everything in the range is kept.
 func RangeFrom(inv *cli.Invocation) (o Options, err error) {
 	o = Options{
 		Kinds: MakeKindSet(nil, nil), Version: cli.Version(), Command: proc.CommandLine(append([]string{inv.Tool.Name}, inv.Argv...)),
@@ -94,7 +94,7 @@ func splitAll(lists []string) []string {
 	return words
 }
 
-// Run is the tool wprof-filter.
+// Run implements wprof-filter.
 func Run(inv *cli.Invocation) error {
 	o, err := OptionsFrom(inv)
 	if err != nil {
@@ -123,7 +123,7 @@ func Run(inv *cli.Invocation) error {
 	return outcome(inv, in.Name, messages, result, err)
 }
 
-// outcome turns what happened into messages and an exit status.
+// outcome converts the result to messages and an exit status.
 func outcome(inv *cli.Invocation, name string, messages Messages, result Result, err error) error {
 	inv.Forgot(name, result.Forgotten)
 	if result.Unrelated > 0 {

@@ -22,7 +22,7 @@ func (f *Filter) readTyped(e *format.Event) bool {
 	return ok
 }
 
-// defineTyped writes the type of an event, and what its values name.
+// defineTyped writes the type of an event, and what its values refer to.
 func (f *Filter) defineTyped(e *format.Event) error {
 	if err := f.defineType(e.TypeID()); err != nil {
 		return err

@@ -12,8 +12,8 @@ eventtype 3 name="request" shape=span
 eventtype 4 name="tick"
 `
 
-// A typed event goes by its task; its type and all that its values name come along, and a span that crosses the end of the
-// range stands there.
+// A typed event is selected by its task; its type and everything that its values refer to are kept, and a span that
+// crosses the end of the range ends there.
 func TestTypedEventsAreFiltered(t *testing.T) {
 	events := typedCast + `
 200 cpu0 typed 2 type=3 start=100 .size=1 .method=1 .peer=4 .queued=50
@@ -62,7 +62,7 @@ block events
 	expect(t, typedCast+`200 cpu0 typed 2 type=3 start=100 values="\x01"`, Options{}, "")
 }
 
-// Beyond the range a thread counts as what it was called inside; a late span may have ended inside.
+// Beyond the range a thread counts by its name inside it; a late span may have ended inside.
 func TestSpansBeyondTheRange(t *testing.T) {
 	types := "eventtype 3 name=\"request\" shape=span\n"
 	o := Options{Threads: Spec{ThreadNames: []string{"ping"}}, End: ms(500)}

@@ -48,8 +48,8 @@ func (f *Filter) write(e *format.Event) error {
 	return f.w.Write(e)
 }
 
-// isPlaced reports whether an event is within the window of the output's section and not before the last event, which is not
-// so in some damaged inputs. A loss is moved to the start of the window.
+// isPlaced reports whether an event is within the window of the output's section and not before the last event; in
+// damaged inputs it may be neither. A loss is moved to the start of the window.
 func (f *Filter) isPlaced(e *format.Event) bool {
 	if e.Kind == format.KindLost {
 		e.Time = max(e.Time, f.opens)
@@ -62,7 +62,7 @@ func (f *Filter) isPlaced(e *format.Event) bool {
 	return true
 }
 
-// placeState lets a block begin where what is kept of a whole state begins.
+// placeState begins a block at the first kept event of a state.
 func (f *Filter) placeState(e *format.Event) error {
 	f.stateNext = false
 	if !isState(e) || e.Time != f.stateAt || e.Flags&format.FlagOpen != 0 {
@@ -71,7 +71,7 @@ func (f *Filter) placeState(e *format.Event) error {
 	return f.w.BeginState()
 }
 
-// defineClocks passes on the clock snapshots that came with definitions.
+// defineClocks writes the clock snapshots that came with definitions.
 func (f *Filter) defineClocks() error {
 	clocks := f.r.Clocks()
 	if len(clocks) <= f.clocks {

@@ -73,7 +73,7 @@ func (tl *Timeline) object(e *format.Event, id uint64) *Thread {
 	return tl.see(format.TaskID(id))
 }
 
-// hide makes a thread unknown that was followed before a filter took it away.
+// hide makes a thread unknown that a filter hides from here on.
 func (tl *Timeline) hide(id format.TaskID, at int64) {
 	if t := tl.Thread(id); t != nil && t.slot >= 0 && t.slot < tl.sure {
 		tl.lose(t, at)
@@ -126,7 +126,7 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	t.Leave(e.CPU, e.Time, state, int32(e.Args[format.SwitchPrevPrio]))
 }
 
-// run puts a thread on a CPU; nil: it is not known which one.
+// run puts a thread on a CPU; nil: which one is not known.
 func (tl *Timeline) run(c *cpu, t *Thread, n uint32, at int64, prio int32, since Begin) {
 	switch {
 	case t == nil:
@@ -187,7 +187,7 @@ func (tl *Timeline) exec(e *format.Event) {
 	tl.die(caller)
 }
 
-// Caller is the thread that called exec under another tid than it has after it; nil when the event is no such exec.
+// Caller returns the thread that called exec under another tid than it has after it; nil if the event is not such an exec.
 func (tl *Timeline) Caller(e *format.Event) *Thread {
 	if e.Kind != format.KindExec || e.Flags&format.ExecHasOldTID == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (tl *Timeline) Caller(e *format.Event) *Thread {
 	return nil
 }
 
-// stateCPU takes who runs on a CPU, whatever was known before.
+// stateCPU sets the thread that runs on a CPU, whatever was known before.
 func (tl *Timeline) stateCPU(e *format.Event) {
 	t := tl.subject(e)
 	c := tl.cpu(e.CPU)
@@ -219,7 +219,7 @@ func (tl *Timeline) stateCPU(e *format.Event) {
 	tl.run(c, t, e.CPU, e.Time, int32(e.Args[format.StateCPUPrio]), stateBegin(e, e.Args[format.StateCPUSince]))
 }
 
-// stateThread takes why a thread is off the CPU, whatever was known before.
+// stateThread sets the state of an off-CPU thread, whatever was known before.
 func (tl *Timeline) stateThread(e *format.Event) {
 	t := tl.subject(e)
 	if t == nil || t.idle {
@@ -251,12 +251,12 @@ func (tl *Timeline) stateThread(e *format.Event) {
 	}
 }
 
-// stateBegin is since when the state lasts that an event reports.
+// stateBegin returns since when the state of an event lasts.
 func stateBegin(e *format.Event, since uint64) Begin {
 	return Begin{Since: int64(since), SinceKnown: e.Flags&format.StateHasSince != 0, Approx: e.Flags&format.StateApprox != 0}
 }
 
-// left takes that a filter hides a thread from here on.
+// left handles that a filter hides a thread from here on.
 func (tl *Timeline) left(e *format.Event) {
 	if t := tl.Thread(e.Task); t != nil && !t.idle {
 		if tl.spans != nil {

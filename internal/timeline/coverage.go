@@ -7,18 +7,18 @@ import (
 	"wprof/format"
 )
 
-// The keys under which a filter says in [format.Session] what it has left out of a stream.
+// Keys under which a filter records in [format.Session] what it has left out of a stream.
 const (
 	ConfigCPUs    = "filter.cpu"     // the CPUs that were kept, as a list
 	ConfigNoKinds = "filter.no-kind" // kinds that were left out, separated by commas
 )
 
-// Coverage is how much of the scheduling a stream has.
+// Coverage is which scheduling events a stream has.
 type Coverage struct {
 	// SomeCPUs: events of other CPUs were left out. A thread that leaves a CPU may be running on another one, so
 	// nothing is known of threads that are not seen running.
 	SomeCPUs bool
-	// NoSwitches: a waking is seen, but not how it goes on, so nothing is known at all.
+	// NoSwitches: wakings do not show whether a thread runs later, so nothing is known at all.
 	NoSwitches bool
 }
 
@@ -36,7 +36,7 @@ func CoverageOf(s *format.Session) Coverage {
 	return c
 }
 
-// SetCoverage says how much of the scheduling the events from here on have. Without it, all.
+// SetCoverage sets which scheduling events the stream has from here on. The default is all.
 func (tl *Timeline) SetCoverage(c Coverage) { tl.coverage = c }
 
 func listed(list, word string) bool {

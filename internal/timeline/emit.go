@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// put emits the span at hand up to a time and moves the cursor, so that the next one begins where this one ends.
+// put emits the current span up to a time and moves the cursor, so that the next one begins where this one ends.
 func (s *Spans) put(t *Thread, to int64) {
 	tr := t.track
 	to = min(to, s.now)
@@ -17,7 +17,7 @@ func (s *Spans) put(t *Thread, to int64) {
 	tr.cursor = to
 }
 
-// gap emits a part of which nothing is known but that the thread was there.
+// gap emits an unknown span of a live thread.
 func (s *Spans) gap(t *Thread, to int64, open bool) {
 	if s.runningOnly {
 		t.track.cursor = max(t.track.cursor, min(to, s.now))
@@ -30,7 +30,7 @@ func (s *Spans) gap(t *Thread, to int64, open bool) {
 	s.put(t, to)
 }
 
-// endRunning emits a time on a CPU, or a part of it; end says how it ended.
+// endRunning emits a time on a CPU, or a part of it; end is how it ended.
 func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	if s.runningOnly {
 		s.span.Kind = SpanRunning
@@ -45,15 +45,15 @@ func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 	s.put(t, to)
 }
 
-// begins makes a span of a state's beginning, without what differs between kinds.
+// begins sets the fields of a span that are taken from a state for every kind.
 func (p *Span) begins(kind SpanKind, st *threadState) {
 	*p = Span{}
 	p.Kind, p.CPU, p.Prio = kind, st.CPU, st.Prio
 	p.Since, p.SinceKnown, p.Approx = st.Since, st.SinceKnown, st.Approx
 }
 
-// endOff emits a time off the CPU: what of it the thread was blocked, and what it waited for a CPU. It returns what is known of
-// that time, valid until the next span.
+// endOff emits a time off the CPU: the blocked part and the runnable part. It returns what is known of that time, valid until
+// the next span.
 func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU {
 	span := &s.span
 	if s.runningOnly {
@@ -72,8 +72,8 @@ func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU 
 	return &span.Off
 }
 
-// timeOff sets off, which is empty, to what is known of a time off the CPU up to a time. It returns from when on the thread could
-// run.
+// timeOff sets off, which is empty, to what is known of a time off the CPU up to a time. It returns from when on the thread was
+// runnable.
 func (t *Thread) timeOff(off *OffCPU, st *threadState, to int64) (ready int64) {
 	tr := t.track
 	w := &tr.waking
@@ -119,7 +119,7 @@ func (t *Thread) Back() OffCPU {
 	return off
 }
 
-// nameIn gives the threads that a time off the CPU names their ids of this section.
+// nameIn sets the ids in this section of the threads that a time off the CPU refers to.
 func (tr *track) nameIn(off *OffCPU) {
 	if off.Woken != 0 {
 		off.Waker = taskOf(off.Waker, tr.waking.by)

@@ -76,7 +76,7 @@ func (tl *Timeline) forgetOldest(n int) {
 	clear(tl.sorted)
 }
 
-// shownAt is the time of the latest event of a thread.
+// shownAt returns the time of the latest event of a thread.
 func (t *Thread) shownAt() int64 {
 	at := max(t.ChangedAt, t.Woken)
 	if t.track != nil {

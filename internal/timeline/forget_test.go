@@ -6,8 +6,8 @@ import (
 	"wprof/format"
 )
 
-// Nothing makes a stream report the end of a thread: those that no event has shown for the longest are forgotten. Their time
-// is reported once, as what they did and then as unknown, also if they come back.
+// A stream need not report the end of threads: those without an event for the longest time are forgotten. Their time
+// is reported once, as what they did and then as unknown, even if they appear again.
 func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
 	const most, threads = 64, 1000
 	defs := definitions{1: {Flags: 2}}

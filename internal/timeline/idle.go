@@ -8,7 +8,7 @@ type idling struct {
 	from   int64
 	Begin
 	prio   int32
-	seen   int64 // the last moment at which it was surely idle
+	seen   int64 // the last time at which it was certainly idle
 	cursor int64 // spans are reported up to here
 }
 
@@ -33,7 +33,7 @@ func (s *Spans) idleBegins(n uint32, t *Thread, i idling) {
 	*c = i
 }
 
-// idleIs learns that a CPU is idle, and since when.
+// idleIs sets that a CPU is idle, and since when.
 func (s *Spans) idleIs(n uint32, t *Thread, i idling) {
 	c := s.idleOn(n)
 	if c == nil {
@@ -53,7 +53,7 @@ func (s *Spans) idleSeen(n uint32, at int64) {
 	}
 }
 
-// idleLost ends a CPU's idle time where it is last sure, or at the loss that makes it unknown.
+// idleLost ends a CPU's idle time where it is last certain, or at the loss that makes it unknown.
 func (s *Spans) idleLost(n uint32, from int64) {
 	if int64(n) < int64(len(s.idle)) {
 		s.idleEnds(n, max(s.idle[n].seen, from), 0, false)

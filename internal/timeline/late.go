@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// applyLate takes an event that stands behind events that happened after it. What is known of those stays.
+// applyLate handles an event that comes after later events in the stream, whose effects remain.
 func (tl *Timeline) applyLate(e *format.Event) {
 	switch e.Kind {
 	case format.KindSwitch:
@@ -28,7 +28,7 @@ func (tl *Timeline) switchedLate(e *format.Event) {
 			return
 		}
 	}
-	// The CPU has a later tenant, or one of the threads was seen elsewhere since. Only who left can still be news.
+	// Another thread runs on the CPU by now, or one of the threads was seen elsewhere. Only the leaving thread can still change.
 	if prev := tl.subject(e); prev != nil && !prev.idle && !prev.changedAfter(e.Own) {
 		if tl.spans != nil {
 			tl.spans.leaves(prev, &own)

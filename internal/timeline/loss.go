@@ -9,7 +9,7 @@ func LosesState(e *format.Event) bool {
 	return l.Cause() != format.CauseDefinition && l.What().LosesState()
 }
 
-// Lost says that events of a CPU, or with [format.AllCPUs] of every CPU, are missing from one time to another. What
+// Lost handles that events of a CPU, or with [format.AllCPUs] of every CPU, are missing from one time to another. What
 // runs there is unknown, and so is every thread that was off the CPU: it may have run there meanwhile. Only a thread
 // that runs on another CPU is where it was.
 func (tl *Timeline) Lost(cpu uint32, from, to int64) {

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// Showing a loss and following threads use the same rule.
+// Drawing of losses and scheduler state use the same rule.
 func TestLossesOfSchedulingLeaveStatesUnknown(t *testing.T) {
 	loses := func(what format.Kind, cause format.Cause) bool {
 		e := format.Event{Kind: format.KindLost}

@@ -6,8 +6,8 @@ import (
 	"wprof/format"
 )
 
-// A thread that is being made does nothing else where all is recorded; where CPUs or switches are left out it may have run.
-func TestThreadIsBeingMadeOnlyWhereAllIsTold(t *testing.T) {
+// A thread that is being created has not run if everything is recorded; it may have if CPUs or switches are left out.
+func TestThreadIsNewOnlyWhereAllIsRecorded(t *testing.T) {
 	defs := definitions{1: {Id: 1, Tid: 10, Pid: 10}, 2: {Id: 2, Tid: 11, Pid: 10, Start: 100}}
 	for what, c := range map[string]struct {
 		config []*format.KeyValue
@@ -36,7 +36,7 @@ func TestThreadIsBeingMadeOnlyWhereAllIsTold(t *testing.T) {
 }
 
 // What a running thread has done so far can be emitted before it leaves its CPU: the rest follows.
-func TestRunningThreadIsToldUpToNow(t *testing.T) {
+func TestRunningThreadIsEmittedUpToNow(t *testing.T) {
 	var got [][2]int64
 	s := NewSpans(definitions{1: {Id: 1, Tid: 10, Pid: 10}}, func(s *Span) {
 		if s.Kind == SpanRunning {

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// follower applies the events of a simulated machine and holds the timeline against the truth after every event.
+// follower applies the events of a simulated machine and compares the timeline with the truth after every event.
 type follower struct {
 	t       *testing.T
 	m       *simulate.Machine
@@ -51,7 +51,7 @@ func (f *follower) compare(e *format.Event) {
 		got := f.tl.Running(uint32(n))
 		switch {
 		case got == nil && f.strict:
-			fail("cpu %d: nobody, want tid %d", n, c.Running.TID)
+			fail("cpu %d: no thread, want tid %d", n, c.Running.TID)
 		case got == nil:
 			f.unknown++
 			continue
@@ -119,7 +119,7 @@ func TestTimelineKnowsTheTruthOfRandomMachines(t *testing.T) {
 	}
 }
 
-func TestTimelineIsSilentOrRightWhenEventsAreLost(t *testing.T) {
+func TestTimelineIsUnknownOrRightWhenEventsAreLost(t *testing.T) {
 	unknown := 0
 	for seed := range uint64(24) {
 		f := &follower{t: t}
@@ -133,8 +133,8 @@ func TestTimelineIsSilentOrRightWhenEventsAreLost(t *testing.T) {
 	}
 }
 
-// Telling a state and starting from it leads to where the telling timeline is.
-func TestStateThatIsToldIsTheWholeState(t *testing.T) {
+// A timeline that starts from a written state equals the one that wrote it.
+func TestWrittenStateIsTheWholeState(t *testing.T) {
 	for seed := range uint64(20) {
 		f := &follower{t: t, strict: true}
 		f.tl = New(f)

@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// SpanKind is what a thread does in a [Span].
+// SpanKind is the activity of a thread in a [Span].
 type SpanKind uint8
 
 const (
@@ -10,15 +10,15 @@ const (
 	SpanNew                      // it is being made: from its start to the wakeup that lets it run
 	SpanRunning                  // on Span.CPU
 	SpanRunnable                 // it waits for a CPU: it was woken, or preempted
-	SpanBlocked                  // it waits for something else: Span.State says for what sort of thing
+	SpanBlocked                  // it waits for something else, by Span.State
 )
 
-// Span is a part of a thread's life in the window in which it did one thing. The spans of a thread lie end to end, from
+// Span is a part of a thread's life in the window with one activity. The spans of a thread lie end to end, from
 // the opening of the window, or its start if that is later, to its last switch, or the close of the window if that is
 // earlier. So their lengths add up to its lifetime within the window exactly.
 //
 // All CPUs share the idle thread: spans of which Thread.Idle is true are SpanRunning, go by CPU instead, and lie end to
-// end only with what else is known to have run on that CPU. Of them, Off says nothing.
+// end only with what else is known to have run on that CPU. Their Off has no meaning.
 type Span struct {
 	Thread   *Thread
 	Task     format.TaskID // the definition under which the thread was known when the span ended; 0: not of this section
@@ -40,7 +40,7 @@ type Span struct {
 
 	// Of the time off the CPU that a Running span ended, and of Blocked and Runnable the one that they are part of.
 	Off OffCPU
-	// Next is who took the CPU over after a Running span; 0: not known, or hidden.
+	// Next is the thread that took the CPU over after a Running span; 0: not known, or hidden.
 	Next format.TaskID
 	// Left is the state in which a Running span was left.
 	Left format.State
@@ -59,16 +59,16 @@ type OffCPU struct {
 	WakerCPU   uint32
 	WakerStack format.StackID // 0: none was taken
 	WokenIRQ   bool           // an interrupt woke it; Waker is the interrupted thread
-	// Delay is how long the thread could run and did not: from the waking, or from when it left if that was later, to the
+	// Delay is how long the thread was runnable: from the waking, or from when it left if that was later, to the
 	// end of the time off, or of the window; 0 when neither is known.
 	Delay int64
-	// Compound is the thread's compound delay from here on: on a wakeup that of its waker at that moment and Delay; on
-	// a preemption what the thread had before and Delay. What a hidden, unknown or idle waker had is 0, and so
-	// is what an interrupt had.
+	// Compound is the thread's compound delay from here on: after a wakeup, Delay plus that of its waker at that time; after
+	// a preemption, Delay plus the thread's own before. That of a hidden, unknown or idle waker and of an interrupt
+	// is 0.
 	Compound int64
 	// Chain is how many wakeups Compound is made of: that of the waker and one; a preemption keeps it.
 	Chain uint32
-	// Prev is who ran before on the CPU that the thread came back on; 0: not known, or hidden.
+	// Prev is the thread that ran before on the CPU that the thread came back on; 0: not known, or hidden.
 	Prev format.TaskID
 }
 

@@ -14,7 +14,7 @@ import (
 	"wprof/format"
 )
 
-// capture records this machine for a second while threads wake each other, sleep, and are made and end.
+// capture records this machine for a second while threads wake each other, sleep, are created and end.
 func capture(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); os.Getuid() != 0 || err != nil {
@@ -115,11 +115,11 @@ func TestSpansOfARealCaptureAddUp(t *testing.T) {
 			if span.Kind == SpanRunning {
 				ran += span.To - span.From
 			}
-			if span.Kind == SpanUnknown && !truth.lost && !truth.doubtful[thread.Key] {
+			if span.Kind == SpanUnknown && !truth.lost && !truth.uncertain[thread.Key] {
 				t.Errorf("tid %d: unknown [%d, %d] though nothing was lost", thread.TID, span.From, span.To)
 			}
 		}
-		if ran != truth.ran[thread.Key] && !truth.lost && !truth.doubtful[thread.Key] {
+		if ran != truth.ran[thread.Key] && !truth.lost && !truth.uncertain[thread.Key] {
 			t.Errorf("tid %d: ran %d ns, want %d", thread.TID, ran, truth.ran[thread.Key])
 		}
 	}
@@ -128,8 +128,8 @@ func TestSpansOfARealCaptureAddUp(t *testing.T) {
 			t.Errorf("tid %d ran and has no spans", key.TID)
 		}
 	}
-	if len(truth.ran) < 10 || len(truth.doubtful)*5 > len(truth.ran) || kinds[SpanNew] == 0 || kinds[SpanRunnable] < 100 || kinds[SpanBlocked] < 100 {
-		t.Errorf("%d threads ran, %d of them doubtful; spans by kind: %v", len(truth.ran), len(truth.doubtful), kinds)
+	if len(truth.ran) < 10 || len(truth.uncertain)*5 > len(truth.ran) || kinds[SpanNew] == 0 || kinds[SpanRunnable] < 100 || kinds[SpanBlocked] < 100 {
+		t.Errorf("%d threads ran, %d of them uncertain; spans by kind: %v", len(truth.ran), len(truth.uncertain), kinds)
 	}
 }
 
@@ -153,10 +153,10 @@ func spansOf(t *testing.T, file string) (*tiles, int64) {
 	return tiles, end
 }
 
-// replayed is what the switches of a capture say by themselves: who takes a CPU runs there until someone else does.
+// replayed is derived from the switches of a capture alone: a thread runs from the switch to it until the next one on its CPU.
 type replayed struct {
 	ran, ended map[Key]int64
-	doubtful   map[Key]bool // threads of which a switch is missing without a reported loss
+	uncertain  map[Key]bool // threads of which a switch is missing without a reported loss
 	lost       bool
 }
 
@@ -167,7 +167,7 @@ type tenant struct {
 }
 
 func replay(t *testing.T, file string) *replayed {
-	x := &replayed{ran: map[Key]int64{}, ended: map[Key]int64{}, doubtful: map[Key]bool{}}
+	x := &replayed{ran: map[Key]int64{}, ended: map[Key]int64{}, uncertain: map[Key]bool{}}
 	cpus := map[uint32]tenant{}
 	var r *format.Reader
 	of := func(id format.TaskID, from int64) tenant {
@@ -190,7 +190,7 @@ func replay(t *testing.T, file string) *replayed {
 		case format.KindSwitch:
 			prev := of(e.Task, 0)
 			if was, known := cpus[e.CPU]; known && was.key != prev.key {
-				x.doubtful[was.key], x.doubtful[prev.key] = true, true
+				x.uncertain[was.key], x.uncertain[prev.key] = true, true
 			}
 			leave(e.CPU, e.Time)
 			cpus[e.CPU] = of(format.TaskID(e.Args[format.SwitchNext]), e.Time)

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// oracle writes down what the threads of a simulated machine truly do, without regard to the stream.
+// oracle records what the threads of a simulated machine really do, without regard to the stream.
 type oracle struct {
 	m       *simulate.Machine
 	threads map[*simulate.Thread]*truth
@@ -75,7 +75,7 @@ func (o *oracle) look(t *simulate.Thread, now int64) {
 	was.Thread = *t
 }
 
-// comesBack adds what a thread has waited for a CPU to what it has on its account.
+// comesBack adds the time that a thread has waited for a CPU to its compound delay.
 func (o *oracle) comesBack(was *truth, now int64) {
 	switch {
 	case was.State&^format.StatePreempted == 0 && !was.New:

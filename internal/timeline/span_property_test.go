@@ -8,8 +8,8 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// tiles holds the spans of each thread against each other: none is empty, each begins where the one before ends, and
-// together they are what the thread lived in the window.
+// tiles checks the spans of each thread: none is empty, each begins where the one before ends, and
+// together they are the thread's lifetime in the window.
 type tiles struct {
 	open     int64
 	threads  map[*Thread]*tiling

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A thread that sets its state of sleep can be woken before it leaves its CPU; then it leaves in that state all the same.
+// A thread that sets its sleep state can be woken before it leaves its CPU; it still leaves in that state.
 func TestWakingThatCameBeforeTheThreadLeftEndsItsTimeOffIfNoOtherDoes(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2 since=80
@@ -133,7 +133,7 @@ ping running 160-200 cpu0 woken 110 by pong on cpu1 delay 40 of 40 chain 1 open
 `, "ping")
 }
 
-// What the thread did before is not known, after a loss too: if it is woken and comes back, it has waited in between.
+// Even if the state before is unknown, as after a loss, a thread that is woken and comes back has waited in between.
 func TestWakingOfAThreadInAnUnknownStateCounts(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu1 state_cpu 3
@@ -155,7 +155,7 @@ ping running 170-200 cpu0 woken 155 by pong on cpu1 delay 15 of 15 chain 1 open
 }
 
 // The thread may have run and slept again on a CPU that is left out.
-func TestEarlyWakingSaysNothingWhereCPUsAreLeftOut(t *testing.T) {
+func TestEarlyWakingHasNoEffectWhereCPUsAreLeftOut(t *testing.T) {
 	someCPUs := strings.Replace(troupe, "open=100", "open=100\n  config key=\"filter.cpu\" value=\"0-1\"", 1)
 	expectSpans(t, someCPUs+`
 100 cpu0 state_cpu 2

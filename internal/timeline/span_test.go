@@ -23,8 +23,8 @@ task 3 tid=30 pid=30 comm=pong start=6
 task 4 tid=31 pid=30 comm=side start=7
 `
 
-// spanned is what one thread did, or all, in words: a line for each span. Of a time on a CPU it says what time off it
-// ended.
+// spanned returns the spans of one thread, or of all, as text: a line for each. That of a time on a CPU has the time off
+// it that it ended.
 func spanned(t *testing.T, text string, of ...string) string {
 	t.Helper()
 	var stream bytes.Buffer
@@ -110,7 +110,7 @@ func offTime(s *Span, r *format.Reader) string {
 	if o := s.Off; o.Preempted {
 		fmt.Fprintf(&b, " preempted %d", o.Since)
 	} else if o.Woken != 0 {
-		waker := "nobody"
+		waker := "none"
 		if d := r.Task(o.Waker); d != nil {
 			waker = string(d.Comm)
 		}
@@ -229,7 +229,7 @@ last running 156-200 cpu2 woken 155 by side on cpu2 delay 1 of 27 chain 4 open
 `)
 }
 
-// What the waker gathers after the waking is not passed on.
+// Delay of the waker after the waking is not passed on.
 func TestWakerPassesOnWhatItHasAtTheWaking(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2
@@ -259,7 +259,7 @@ end close=200`, `
 pong running 100-120 cpu1
 pong blocked 120-130 S
 pong runnable 130-135
-pong running 135-200 cpu1 woken 130 by nobody on cpu0 delay 5 of 5 chain 1 open
+pong running 135-200 cpu1 woken 130 by none on cpu0 delay 5 of 5 chain 1 open
 `, "pong")
 }
 
@@ -383,8 +383,8 @@ side running 170-200 cpu1 open
 `)
 }
 
-// The switch that brings a thread back says since when it was away. If that is before the loss, it slept through it.
-func TestLossDoesNotHideATimeOffThatIsToldAfterIt(t *testing.T) {
+// The switch that brings a thread back has the time since when it was off-CPU. If that is before the loss, it slept through it.
+func TestLossDoesNotHideATimeOffReportedAfterIt(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2
 110 cpu0 switch 2 next=1 prev_state=S
@@ -477,7 +477,7 @@ waits runnable 100-200 since 70 woken 70 by ping on cpu0 delay 130 of 130 chain 
 `, "young", "never", "waits")
 }
 
-// Spans go on over an epoch; ids and stacks of the section before mean nothing in it.
+// Spans continue over an epoch; ids and stacks of the section before are not valid in it.
 func TestSpansGoOnOverAnEpoch(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2
@@ -530,7 +530,7 @@ ping blocked 110-200 D open
 `, "ping")
 }
 
-func TestIdleTimeIsToldByCPU(t *testing.T) {
+func TestIdleTimeIsEmittedByCPU(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 1 since=80
 100 cpu1 state_cpu 1
@@ -546,7 +546,7 @@ idle running 130-200 cpu0 open
 `, "idle")
 }
 
-func TestSpanSaysWhoRanBeforeAndAfter(t *testing.T) {
+func TestSpanHasThreadsBeforeAndAfter(t *testing.T) {
 	var got []string
 	s := NewSpans(definitions{1: {Tid: 1}, 2: {Tid: 2}, 3: {Tid: 3}}, func(s *Span) {
 		if s.Kind == SpanRunning && s.Thread.TID == 2 {
@@ -595,7 +595,7 @@ ping running 130-200 cpu0 woken 120 by pong on cpu1 delay 10 of 10 chain 1 open
 `, "ping")
 }
 
-func TestNewThreadIsNewEvenIfItsForkWasNotTold(t *testing.T) {
+func TestNewThreadIsNewEvenWithoutItsFork(t *testing.T) {
 	expectSpans(t, troupe+`
 task 5 tid=40 pid=40 comm=young start=110
 115 cpu0 wakeup_new 2 wakee=5 target_cpu=1
@@ -642,7 +642,7 @@ idle running 100-110 cpu0
 `, "idle")
 }
 
-func TestTimeOffThatWasSeenToBeginIsBelievedOverAnEarlierOne(t *testing.T) {
+func TestObservedTimeOffWinsOverAnEarlierReportedOne(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2
 120 cpu0 switch 2 next=1 prev_state=S
@@ -675,7 +675,7 @@ pong running 160-200 cpu1 preempted 145 delay 15 of 15 chain 0 open
 `, "ping", "pong")
 }
 
-// What was before an epoch is not named by an id that now means someone else.
+// Threads from before an epoch are not referred to by ids that now have another meaning.
 func TestEpochForgetsAWakerThatHasEndedAndStacks(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 1
@@ -697,15 +697,15 @@ task 5 comm=idle flags=idle
 end close=200`, `
 ping blocked 100-110 S since 90
 ping runnable 110-140
-ping running 140-200 cpu1 woken 110 by nobody on cpu1 delay 30 of 30 chain 1 open
+ping running 140-200 cpu1 woken 110 by none on cpu1 delay 30 of 30 chain 1 open
 side blocked 100-111 S stack 7 since 90
 side runnable 111-115 stack 7
-side running 115-150 cpu0 woken 111 by nobody on cpu1 delay 4 of 4 chain 1
+side running 115-150 cpu0 woken 111 by none on cpu1 delay 4 of 4 chain 1
 side blocked 150-200 S open
 `, "ping", "side")
 }
 
-func TestExecOfTheIdleThreadSaysNothing(t *testing.T) {
+func TestExecOfTheIdleThreadHasNoEffect(t *testing.T) {
 	expectSpans(t, troupe+`
 100 cpu0 state_cpu 2
 110 cpu0 exec 1 prev=1 old_tid=20 filename=/bin/new

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// Spans emits what each thread did, span by span. A span is emitted when it ends, those of one thread in order of time. Its
+// Spans emits the activity of each thread, span by span. A span is emitted when it ends, those of one thread in order of time. Its
 // memory is that of a [Timeline].
 type Spans struct {
 	tl          *Timeline
@@ -31,7 +31,7 @@ func NewSpans(defs Definitions, emit func(*Span)) *Spans {
 	return s
 }
 
-// Timeline is the state after the events that were applied, for the caller to look at.
+// Timeline returns the state after the applied events, for reading only.
 func (s *Spans) Timeline() *Timeline { return s.tl }
 
 // NewSection is called when the ids of events change their meaning. A section that is no epoch also opens a window.
@@ -43,8 +43,8 @@ func (s *Spans) NewSection(session *format.Session) {
 	}
 }
 
-// EmitThread emits what a thread that surely runs has done up to a time, which no event may be later than. The rest of its
-// time on the CPU follows as another span. It does nothing for other threads.
+// EmitThread emits the span of a thread that certainly runs up to a time; no event may be earlier than that after this. The
+// rest of its time on the CPU follows as another span. It does nothing for other threads.
 func (s *Spans) EmitThread(t *Thread, to int64) {
 	if st, sure := t.lastKnown(); sure && st.Status == Running && !t.idle {
 		s.endRunning(t, st, to, Span{})

@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// WriteState emits the state as events at one time: who runs on each CPU where that is known, then every live thread
+// WriteState emits the state as events at one time: the thread that runs on each CPU if known, then every live thread
 // that is off the CPU, by tid and start. open marks them as what is still open at the end of a window.
 func (tl *Timeline) WriteState(at int64, open bool, emit func(*format.Event) error) error {
 	var e format.Event
@@ -37,8 +37,7 @@ func markOpen(e *format.Event, open bool) {
 	}
 }
 
-// StateOf sets e to the state of one thread: an event that names it by the given id. It returns false when nothing is
-// known.
+// StateOf sets e to the state of one thread, with the given id. It returns false if nothing is known.
 func (tl *Timeline) StateOf(t *Thread, id format.TaskID, at int64, e *format.Event) bool {
 	switch {
 	case t.idle:

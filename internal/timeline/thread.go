@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// Key is what a thread is known by: a tid is used again, but not with the same start.
+// Key identifies a thread: a tid is reused, but not with the same start.
 type Key struct {
 	TID   int32
 	Start int64 // task_struct.start_time
@@ -14,7 +14,7 @@ type threadState = ThreadState[format.TaskID]
 type Thread struct {
 	Key
 	Task format.TaskID // its latest definition in this section; 0 when the section has not named it yet
-	Def  *format.Task  // what Task says, or said in the section before
+	Def  *format.Task  // the definition of Task, or that of the section before
 
 	ThreadState[format.TaskID]       // CPU: where it runs or ran last; of one that has never run, where it is queued
 	Mark                       uint8 // for the owner of the Timeline, which leaves it alone; so is Own
@@ -26,11 +26,11 @@ type Thread struct {
 	idle bool // the idle thread, of which every CPU has one under the same definition
 }
 
-// Idle reports whether it is the idle thread. All CPUs share one, so its CPU and Since mean nothing.
+// Idle reports whether it is the idle thread. All CPUs share one, so its CPU and Since have no meaning.
 func (t *Thread) Idle() bool { return t.idle }
 
-// WokenEarly reports whether a thread was woken at a time while it ran, or while its state was unknown: that may be the
-// waking that ends its next time off the CPU.
+// WokenEarly reports whether a waking at this time came while the thread ran, or while its state was unknown: it may
+// end the thread's next time off the CPU.
 func (t *Thread) WokenEarly(at int64) bool { return t.track != nil && t.track.early.at == at }
 
 func keyOf(d *format.Task) Key { return Key{TID: d.Tid, Start: d.Start} }

@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// Status is what is known of where a thread is.
+// Status is whether a thread is known to run.
 type Status uint8
 
 const (
@@ -13,7 +13,7 @@ const (
 )
 
 // ThreadState is the scheduler's state of one thread. The recorder keeps it by the same rules from its records as a
-// [Timeline] does from events. W is what its owner refers to a waker by.
+// [Timeline] does from events. W is its owner's type for references to a waker.
 type ThreadState[W any] struct {
 	Status Status
 	New    bool // it has never run
@@ -42,19 +42,19 @@ type Waking[W any] struct {
 	WokenIRQ bool // an interrupt woke it; Waker is the interrupted thread
 }
 
-// CPUState is who runs on a CPU, as far as known, and since when.
+// CPUState is the thread that runs on a CPU, if known, and since when.
 type CPUState[T any] struct {
 	Running *T
 	Prio    int32
 	Seen    bool
 	Begin
-	ChangedAt int64 // time of the event that set who runs
+	ChangedAt int64 // time of the event that set the running thread
 }
 
 // Ends reports whether a thread that leaves its CPU in a state does not run again.
 func Ends(state format.State) bool { return state&(format.StateDead|format.StateZombie) != 0 }
 
-// BeginAt is the beginning of a state that an event has begun.
+// BeginAt returns the Begin of a state that began with an event at this time.
 func BeginAt(at int64) Begin { return Begin{Since: at, SinceKnown: true} }
 
 // Forget makes the state unknown from a time on.
@@ -78,8 +78,8 @@ func (s *ThreadState[W]) Arrive(cpu uint32, at int64, prio int32, since Begin) {
 	s.Begin, s.ChangedAt, s.Waking = since, at, Waking[W]{}
 }
 
-// TakesWaking reports whether a waking ends the time off the CPU. The first one does. One that comes while the thread runs
-// does not, and that of a thread that has never run adds nothing to its wakeup_new.
+// TakesWaking reports whether a waking ends the wait. The first one does. One that comes while the thread runs
+// does not, and neither does one of a new thread, which wakeup_new has made runnable.
 func (s *ThreadState[W]) TakesWaking(at int64) bool {
 	return s.Status == Off && s.Woken == 0 && !s.New && at >= s.Since
 }
@@ -112,12 +112,12 @@ func (s *ThreadState[W]) SetEvent(e *format.Event, task, waker format.TaskID, at
 	}
 }
 
-// SetRunning notes who runs on the CPU, as an event at a time reports.
+// SetRunning sets the thread that runs on the CPU, as reported by an event at a time.
 func (c *CPUState[T]) SetRunning(t *T, at int64, prio int32, since Begin) {
 	c.Seen, c.Running, c.ChangedAt, c.Prio, c.Begin = true, t, at, prio, since
 }
 
-// SetEvent makes e report who runs on the CPU.
+// SetEvent makes e report the thread that runs on the CPU.
 func (c *CPUState[T]) SetEvent(e *format.Event, cpu uint32, task format.TaskID, at int64) {
 	*e = format.Event{Time: at, Kind: format.KindStateCPU, Flags: format.FlagSubject | c.flags(), CPU: cpu, Task: task}
 	v := e.StateCPU()

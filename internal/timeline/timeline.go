@@ -57,7 +57,7 @@ func (tl *Timeline) NewSection() {
 	}
 }
 
-// Running is the thread that runs on a CPU; nil when that is not known.
+// Running returns the thread that runs on a CPU; nil if that is not known.
 func (tl *Timeline) Running(cpu uint32) *Thread {
 	if uint64(cpu) < uint64(len(tl.cpus)) {
 		return tl.cpus[cpu].Running
@@ -75,7 +75,7 @@ func (tl *Timeline) RunningSince(cpu uint32) (since int64, known bool) {
 	return c.Since, c.SinceKnown
 }
 
-// Thread is the thread that an id of this section names; nil when no event has shown it yet.
+// Thread returns the thread of an id of this section; nil if no event has shown it yet.
 func (tl *Timeline) Thread(id format.TaskID) *Thread {
 	if int64(id) < int64(len(tl.byID)) {
 		if t := tl.byID[id]; t != nil {
@@ -113,7 +113,7 @@ func (tl *Timeline) Enter(id format.TaskID) *Thread {
 	return tl.enter(id)
 }
 
-// see returns the thread that an event names and notes under which definition.
+// see returns the thread that an event refers to and sets its definition.
 func (tl *Timeline) see(id format.TaskID) *Thread {
 	var t *Thread
 	if int64(id) < int64(len(tl.byID)) {
@@ -198,7 +198,7 @@ func (tl *Timeline) known(t *Thread) {
 	}
 }
 
-// unknown makes a thread's state unknown from a time on. Whoever calls it looks after the CPU that it ran on.
+// unknown makes a thread's state unknown from a time on. The caller updates the CPU that it ran on.
 func (tl *Timeline) unknown(t *Thread, from int64) {
 	if t.idle || t.Status == Dead {
 		return
@@ -231,7 +231,7 @@ func (tl *Timeline) die(t *Thread) {
 	}
 }
 
-// vacate takes a thread off the CPU that it is said to run on.
+// vacate takes a thread off the CPU that it was last shown to run on.
 func (tl *Timeline) vacate(t *Thread) {
 	if t.Status == Running && tl.cpus[t.CPU].Running == t {
 		tl.cpus[t.CPU].Running = nil

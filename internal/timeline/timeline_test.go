@@ -105,7 +105,7 @@ func expect(t *testing.T, text, want string) {
 	}
 }
 
-func TestSwitchTellsWhoRunsAndWhoLeft(t *testing.T) {
+func TestSwitchShowsRunningAndLeavingThreads(t *testing.T) {
 	expect(t, cast+`
 100 cpu0 switch 2 next=3 prev_state=S
 120 cpu1 switch 1 next=4
@@ -127,7 +127,7 @@ ping S since 100 woken 110 by task 3 on cpu3
 `)
 }
 
-func TestWakingOfAThreadThatRunsSaysNothing(t *testing.T) {
+func TestWakingOfARunningThreadHasNoEffect(t *testing.T) {
 	expect(t, cast+`
 90 cpu0 switch 1 next=2
 95 cpu3 waking 3 wakee=2
@@ -285,7 +285,7 @@ pong D since 230
 `)
 }
 
-func TestStateCorrectsWhatWasThought(t *testing.T) {
+func TestStateCorrectsEarlierState(t *testing.T) {
 	expect(t, cast+`
 100 cpu0 switch 1 next=2
 110 cpu1 switch 1 next=3
@@ -390,7 +390,7 @@ ping R since ? new
 `)
 }
 
-func TestStreamOfSomeCPUsSaysNothingOfThreadsThatLeft(t *testing.T) {
+func TestStreamOfSomeCPUsLeavesOffCPUThreadsUnknown(t *testing.T) {
 	tl := New(definitions{1: {Id: 1, Tid: 1}, 2: {Id: 2, Tid: 2}})
 	tl.SetCoverage(CoverageOf(&format.Session{Config: []*format.KeyValue{{Key: ConfigCPUs, Value: "0"}}}))
 	e := format.Event{Time: 5, Kind: format.KindSwitch, Flags: format.FlagsVisible, Task: 1}
@@ -401,7 +401,7 @@ func TestStreamOfSomeCPUsSaysNothingOfThreadsThatLeft(t *testing.T) {
 	}
 }
 
-func TestStreamWithoutSwitchesSaysNothing(t *testing.T) {
+func TestStreamWithoutSwitchesIsUnknown(t *testing.T) {
 	tl := New(definitions{1: {Id: 1, Tid: 1}, 2: {Id: 2, Tid: 2}})
 	tl.SetCoverage(CoverageOf(&format.Session{Config: []*format.KeyValue{{Key: ConfigNoKinds, Value: "fork,switch"}}}))
 	e := format.Event{Time: 5, Kind: format.KindWakeupNew, Flags: format.FlagsVisible, Task: 1}

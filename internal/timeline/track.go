@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// track is up to where the spans of a thread have been emitted, and what its next ones need of the past.
+// track is the time up to which a thread's spans were emitted, and the state that the next ones need.
 type track struct {
 	cursor    int64 // spans are reported up to here
 	seen      int64 // the last moment at which the thread was surely in its state
@@ -10,8 +10,8 @@ type track struct {
 	known     bool  // it was in a known state once
 	making    bool  // its fork was seen, and nothing else yet
 	uncertain bool  // it was seen elsewhere: its state holds up to seen and no longer
-	// was is the state that it had when it became unknown. It holds up to seen, and on if what comes next says since
-	// when it lasts and that is the same.
+	// was is the state that it had when it became unknown. It is valid up to seen, and later if the next event shows that
+	// it lasts since the same time.
 	was threadState
 
 	waking waking         // of this time off, or the one before
@@ -47,7 +47,7 @@ func (s *Spans) newTrack(t *Thread) *track {
 	return &track{cursor: at, seen: at}
 }
 
-// newSection drops what means something in the section before only.
+// newSection drops ids of the section before.
 func (tr *track) newSection() {
 	for _, w := range [...]*waking{&tr.waking, &tr.early} {
 		w.id, w.stack = 0, 0
@@ -66,7 +66,7 @@ func taskOf(id format.TaskID, t *Thread) format.TaskID {
 	return id
 }
 
-// lastKnown is what a thread does now, if that is sure, or else what it did last, if that is known.
+// lastKnown returns the current state of a thread if it is certain, else the last known one.
 func (t *Thread) lastKnown() (st *threadState, sure bool) {
 	if t.Status == Running || t.Status == Off {
 		return &t.ThreadState, !t.track.uncertain
@@ -94,7 +94,7 @@ func (tr *track) becomes(at int64) {
 	tr.was.Status = Unknown
 }
 
-// loses is called when a thread's state becomes unknown: up to a time it is sure.
+// loses is called when a thread's state becomes unknown; it is certain up to a time.
 func (s *Spans) loses(t *Thread, until int64) {
 	if t.idle || t.Status != Running && t.Status != Off {
 		return
@@ -108,7 +108,7 @@ func (s *Spans) loses(t *Thread, until int64) {
 	tr.uncertain = false
 }
 
-// settle emits the state that a thread had, as far as that is sure.
+// settle emits the state that a thread had, up to where it is certain.
 func (s *Spans) settle(t *Thread) {
 	st, _ := t.lastKnown()
 	switch st.Status {
@@ -131,5 +131,5 @@ func (s *Spans) dies(t *Thread, at int64) {
 	t.track.end()
 }
 
-// end leaves of a track what a thread needs that is dead.
+// end reduces the track of a dead thread to what is still needed.
 func (tr *track) end() { *tr = track{cursor: tr.cursor, seen: tr.cursor, known: true} }

@@ -25,7 +25,7 @@ func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
 	}
 }
 
-// leavesCPU takes who was known to run on a CPU when a switch names who left it.
+// leavesCPU handles a switch for the thread that was last shown on its CPU.
 func (s *Spans) leavesCPU(was, prev, next *Thread, e *format.Event) {
 	leaves := was == prev || s.tl.Thread(e.Task) == was // it may be hidden from here on
 	if !was.idle {
@@ -52,7 +52,7 @@ func (s *Spans) sureOf(t *Thread, sure bool, at int64) int64 {
 	return t.track.seen
 }
 
-// hides is about a thread that a filter has hidden in an event: up to there it did what it did.
+// hides ends the state of a thread at the event in which a filter has hidden it.
 func (s *Spans) hides(id format.TaskID, e *format.Event) {
 	t := s.tl.Thread(id)
 	if t == nil || t.idle {
@@ -137,8 +137,8 @@ func (st *ThreadState[W]) endsHere(sure bool, since Begin) bool {
 	return st.lasts(sure, since) || sure && since.Since < st.Since
 }
 
-// startsOver is about a thread that has been elsewhere since it was seen last: the switch that brings it back says since
-// when it was off the CPU.
+// startsOver handles a thread that was elsewhere since it was last seen: the switch that brings it back has the time since
+// when it was off-CPU.
 func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st threadState) {
 	tr := t.track
 	stack := tr.stack
@@ -186,7 +186,7 @@ func (s *Spans) early(tr *track) waking {
 
 func isRunnable(left format.State) bool { return left&^format.StatePreempted == 0 }
 
-// woken notes a waking. What the waker has on its account at this moment passes to the wakee.
+// woken handles a waking. The waker's compound delay at this time passes to the wakee.
 func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.StackID) {
 	if t.idle || t.Status == Dead {
 		return
@@ -218,7 +218,7 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 	}
 }
 
-// wokenNew ends the making of a thread.
+// wokenNew ends the creation of a thread.
 func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
 	tr := t.track
 	tr.shown, tr.making = true, !tr.known

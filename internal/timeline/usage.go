@@ -105,7 +105,7 @@ func (u *Usage) switched(e *format.Event) bool {
 	return true
 }
 
-// isOn reports whether a thread surely runs on a CPU.
+// isOn reports whether a thread certainly runs on a CPU.
 func (t *Thread) isOn(cpu uint32) bool {
 	return t.Status == Running && t.CPU == cpu && !t.track.uncertain
 }

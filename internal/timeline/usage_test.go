@@ -50,7 +50,7 @@ func TestEndBlocksAndSpansCountTheSameTimeOnTheCPU(t *testing.T) {
 	}
 }
 
-func TestTimeThatAStateTellsCountsFromItsBeginning(t *testing.T) {
+func TestTimeOfAStateCountsFromItsBeginning(t *testing.T) {
 	for what, c := range map[string]struct {
 		text string
 		want int64 // of process 20

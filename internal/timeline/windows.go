@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// Visitor takes a stream from [Visit].
+// Visitor receives a stream from [Visit].
 type Visitor interface {
 	// NewSection is called when the ids of events change their meaning.
 	NewSection(*format.Session) error
@@ -15,7 +15,7 @@ type Visitor interface {
 	Open(s *format.Session, at int64, before int64, isFirst bool) error
 	// Event is called with every event in order. It is valid until the call returns.
 	Event(*format.Event) error
-	// Close closes the window, in whatever way the stream has ended; 0: that is not known.
+	// Close closes the window, however the stream ended; 0: the time is not known.
 	Close(at int64) error
 }
 
@@ -36,7 +36,7 @@ type windows struct {
 	v        Visitor
 	sections int
 	session  *format.Session // of the window that is open
-	closed   int64           // when its section ended, as its end block says
+	closed   int64           // when its section ended, by its end block
 }
 
 func (w *windows) events() error {
@@ -87,7 +87,7 @@ func (w *windows) section() error {
 	return nil
 }
 
-// end is when the window closes that is open; 0: that is not known.
+// end returns when the open window closes; 0: that is not known.
 func (w *windows) end() int64 {
 	if w.session == nil {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// Sink takes the stream.
+// Sink receives the stream.
 type Sink interface {
 	Begin(*format.Session)
 	Define(*format.Task)
@@ -15,7 +15,7 @@ type Sink interface {
 	End(*format.End)
 }
 
-// Options say what happens besides scheduling.
+// Options select what happens besides scheduling.
 type Options struct {
 	Seed        uint64
 	CPUs        int
@@ -23,7 +23,7 @@ type Options struct {
 	Losses      bool // events of a CPU go missing
 	Epochs      bool // new sections of the same session
 	Races       bool // threads are woken while they go to sleep
-	Contradicts bool // names that change while nobody tells: the process's, for its other threads
+	Contradicts bool // names that change without an event: the process's, for its other threads
 }
 
 // Machine makes events.
@@ -31,7 +31,7 @@ type Machine struct {
 	Now     int64
 	CPUs    []CPU
 	Threads []*Thread // live ones
-	Sure    bool      // the stream tells the truth now: no event has gone missing that a lost event has not told of
+	Sure    bool      // the stream is correct now: no event is missing without a lost event
 
 	o       Options
 	rng     *rand.Rand
@@ -122,7 +122,7 @@ func (m *Machine) names() []string { return []string{"foo", "bar", "baz", "food"
 
 func (m *Machine) name() string { return m.names()[m.rng.IntN(len(m.names()))] }
 
-// spawn makes a thread that has never run.
+// spawn creates a thread that has never run.
 func (m *Machine) spawn(parent *Thread, process bool) *Thread {
 	t := &Thread{TID: m.newTID(), Start: m.Now, Prio: int32(100 + m.rng.IntN(40)), New: true, Status: Runnable, CPU: m.rng.IntN(len(m.CPUs)), Since: m.Now}
 	if process || parent == nil || parent.Kthread {
@@ -141,7 +141,7 @@ func (m *Machine) spawn(parent *Thread, process bool) *Thread {
 	return t
 }
 
-// newTID takes the next free one of a few, so that tids are soon used again.
+// newTID returns the next free one of a few tids, so that they are soon reused.
 func (m *Machine) newTID() int32 {
 	for {
 		if m.nextTID++; m.nextTID > 120 {
@@ -162,7 +162,7 @@ func (m *Machine) used(tid int32) bool {
 	return false
 }
 
-// define returns the id of what a thread is called now.
+// define returns the id of a thread's current definition.
 func (m *Machine) define(t *Thread) format.TaskID {
 	if t == nil {
 		return 0

@@ -10,7 +10,7 @@ func (m *Machine) Run(steps int) {
 	}
 	stop := m.session.Close
 	m.sink.Begin(m.session)
-	m.TellState()
+	m.WriteState()
 	for range steps {
 		m.Now += int64(1 + m.rng.IntN(990))
 		m.step()
@@ -20,7 +20,7 @@ func (m *Machine) Run(steps int) {
 		m.muted = 0
 		m.endLoss(m.Now)
 	}
-	m.tellState(format.FlagOpen)
+	m.writeState(format.FlagOpen)
 	m.sink.End(&format.End{Close: stop, Last: true})
 }
 
@@ -45,13 +45,13 @@ func (m *Machine) step() {
 	case n < 177 && m.o.Losses && m.lossy < 0:
 		m.lossy, m.muted, m.from = cpu, 1+m.rng.IntN(6), m.Now
 	case n < 178 && m.lossy < 0:
-		m.TellState()
+		m.WriteState()
 	case n < 179 && m.lossy < 0 && m.o.Epochs:
 		m.epoch()
 	}
 }
 
-// SwitchOut gives a CPU to another thread, or to nobody.
+// SwitchOut switches a CPU to another thread, or to the idle one.
 func (m *Machine) SwitchOut(cpu int) {
 	state := format.StateRunnable
 	switch m.rng.IntN(5) {
@@ -166,7 +166,7 @@ func (m *Machine) fork(cpu int) {
 	m.emit(e)
 }
 
-// rename is done by whoever runs on the CPU, to itself or to another thread.
+// rename lets the thread that runs on the CPU rename itself or another thread.
 func (m *Machine) rename(cpu int, t *Thread) {
 	m.call(t, m.name(), func(prev format.TaskID) {
 		e := m.event(format.KindRename, cpu, t)
@@ -175,9 +175,9 @@ func (m *Machine) rename(cpu int, t *Thread) {
 	})
 }
 
-// call gives a thread a name. That of a leader is also its process's: the other threads are called otherwise from
+// call gives a thread a name. That of a leader is also its process's: the other threads have a new definition from
 // their next event on.
-func (m *Machine) call(t *Thread, name string, tell func(prev format.TaskID)) {
+func (m *Machine) call(t *Thread, name string, emit func(prev format.TaskID)) {
 	prev := m.define(t)
 	t.Comm, t.dirty = name, true
 	if t.Process.Leader == t {
@@ -188,7 +188,7 @@ func (m *Machine) call(t *Thread, name string, tell func(prev format.TaskID)) {
 			}
 		}
 	}
-	tell(prev)
+	emit(prev)
 }
 
 // exec comes with a rename before it. The last thread of a process takes the place of a leader that has exited.
@@ -204,7 +204,7 @@ func (m *Machine) exec(cpu int) {
 		t.Process.Leader, t.dirty = t, true
 	}
 	quiet := m.Sure
-	m.Sure = false // between rename and exec the stream does not tell yet that the tid has changed
+	m.Sure = false // between rename and exec the stream does not show yet that the tid has changed
 	m.call(t, m.name(), func(format.TaskID) {
 		e := m.event(format.KindRename, cpu, t)
 		e.Rename().SetPrev(prev)
@@ -221,7 +221,7 @@ func (m *Machine) exec(cpu int) {
 	m.emit(e)
 }
 
-// exit ends the thread that runs; its tid is free when nobody needs it as that of a leader.
+// exit ends the thread that runs; its tid is free unless it is that of a leader with live threads.
 func (m *Machine) exit(cpu int) {
 	t := m.CPUs[cpu].Running
 	t.Process.live--
@@ -244,13 +244,13 @@ func (m *Machine) exit(cpu int) {
 	m.emit(m.event(format.KindFree, m.rng.IntN(len(m.CPUs)), t))
 }
 
-// TellState writes a whole state.
-func (m *Machine) TellState() {
+// WriteState writes a state.
+func (m *Machine) WriteState() {
 	m.sink.State()
-	m.tellState(0)
+	m.writeState(0)
 }
 
-func (m *Machine) tellState(flags format.Flags) {
+func (m *Machine) writeState(flags format.Flags) {
 	for i, c := range m.CPUs {
 		e := m.event(format.KindStateCPU, i, c.Running)
 		e.StateCPU().SetPrio(c.Running.Prio)
@@ -302,7 +302,7 @@ func (m *Machine) epoch() {
 		}
 	}
 	m.sink.Begin(m.session)
-	m.TellState()
+	m.WriteState()
 }
 
 func (m *Machine) live(t *Thread) bool {

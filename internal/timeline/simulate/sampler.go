@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// sampler takes samples of a simulated machine on its way into a stream, with stacks of shared frames and modules, and
+// sampler adds samples to the stream of a simulated machine, with stacks of shared frames and modules, and
 // gives its threads command lines.
 type sampler struct {
 	writing

@@ -7,7 +7,7 @@ import (
 	"wprof/format"
 )
 
-// Stream is what a machine that has worked for a number of steps tells, with samples and stacks.
+// Stream returns the stream of a machine after a number of steps, with samples and stacks.
 func Stream(t testing.TB, o Options, steps int) []byte {
 	var b bytes.Buffer
 	w := format.NewWriter(&b, format.WriterOptions{BlockBytes: 4096})
@@ -15,7 +15,7 @@ func Stream(t testing.TB, o Options, steps int) []byte {
 	return b.Bytes()
 }
 
-// writing writes what a machine tells as a stream.
+// writing writes the events of a machine as a stream.
 type writing struct {
 	t testing.TB
 	w *format.Writer
