@@ -9,8 +9,8 @@ import (
 	"wprof/internal/timeline"
 )
 
-// applier turns records, in the order of time, into the state of threads and events of the stream. Records before
-// the window's opening only do the first.
+// applier applies records, in the order of time, to the state of threads and writes events of the stream. Records before
+// the window's opening only change the state.
 type applier struct {
 	*schedState
 	in       *merge.Reader
@@ -77,7 +77,7 @@ func (a *applier) applyRare(b []byte, at int64) error {
 	return nil
 }
 
-// subject is the thread that a record is about, which runs on the record's CPU as a rule.
+// subject returns the thread of a record, which usually runs on the record's CPU.
 func (a *applier) subject(b []byte) *thread {
 	tid := binary.LittleEndian.Uint32(b[ringdata.HdrTID:])
 	if n := int(binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])); n < len(a.cpus) {
@@ -93,7 +93,7 @@ func (a *applier) subject(b []byte) *thread {
 
 // noticeExchange takes the tid by which a record names who runs on a CPU. If that is the tid of the leader, who has
 // exited, the thread that was known to run there is calling exec: the two have exchanged their tids. The kernel reports
-// the exec later; until then the stream goes on naming the thread as before.
+// the exec later; until then the stream continues to use the thread's definition.
 func (a *applier) noticeExchange(running *thread, tid uint32) {
 	if !running.identified || running.pid != tid || running.key != running.tid {
 		return
@@ -103,7 +103,7 @@ func (a *applier) noticeExchange(running *thread, tid uint32) {
 	}
 }
 
-// event is an event of a record, without the fields of its kind.
+// event returns an event for a record, without the fields of its kind.
 func (a *applier) event(b []byte) *format.Event {
 	e := &a.rare
 	*e = format.Event{

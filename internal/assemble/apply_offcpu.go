@@ -8,7 +8,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// tellOff gives the switch that brings a thread back the stack that the thread had while it was off its CPU.
+// setOffStack sets the stack of the switch that brings a thread back: where the thread was while it was off-CPU.
 func (a *applier) setOffStack(e *format.Event, b []byte, next *thread, at int64) error {
 	if e.Flags&format.SwitchHasSince != 0 && at-next.Since < a.offCPUMin {
 		return nil
@@ -27,7 +27,7 @@ func (a *applier) setOffStack(e *format.Event, b []byte, next *thread, at int64)
 	return nil
 }
 
-// returned is the stack of a thread that has come back. Another ring may define it in a record that is younger than
+// returned returns the stack of a thread that has come back. Another ring may define it in a record that is younger than
 // the switch.
 func (a *applier) returned(b []byte, at int64) (format.StackID, error) {
 	if b == nil {
@@ -44,7 +44,7 @@ func (a *applier) returned(b []byte, at int64) (format.StackID, error) {
 	return a.code.stack(user, kernel, at), nil
 }
 
-// tellWaker gives a waking the stack of the waker, whom the filters need not want: it says why the wakee goes on.
+// setWakerStack sets the stack of the waker in a waking, even if filters drop the waker: it explains why the wakee continues.
 func (a *applier) setWakerStack(e *format.Event, arg int, b []byte, at int64) {
 	e.Args[arg] = 0
 	s := trailing(b, ringdata.WakingSize)

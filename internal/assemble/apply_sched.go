@@ -109,7 +109,7 @@ func switchFlags(flags uint8, called bool) format.Flags {
 	return f
 }
 
-// leaving is the thread that leaves a CPU on which another one was thought to run, or none.
+// leaving returns the thread that leaves a CPU on which another one, or none, was last known to run.
 func (a *applier) leaving(c *cpu, tid, state uint32) *thread {
 	t, was := a.thread(tid), c.Running
 	if was == nil || t == was {
@@ -124,8 +124,8 @@ func (a *applier) leaving(c *cpu, tid, state uint32) *thread {
 	return a.thread(tid)
 }
 
-// switchedBefore takes a switch that is older than what is known of its CPU or its threads: only the one that left can
-// still be news.
+// switchedBefore applies a switch that is older than the state of its CPU or its threads: only the state of the leaving
+// thread can still change.
 func (a *applier) switchedBefore(c *cpu, n uint32, prev *thread, at int64, state format.State, called bool, prio int32) {
 	if prev.isIdle || prev.ChangedAt > at || !prev.visible {
 		return

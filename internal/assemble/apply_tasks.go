@@ -12,8 +12,8 @@ import (
 // old one.
 const freshName = int64(1e6)
 
-// applyTask takes one thread of a list of all tasks. What is known of events is exact and stays; the list's estimates
-// are for threads without events.
+// applyTask applies one thread of a list of all tasks. State from events is exact and remains; the list's estimates
+// are used for threads without events.
 func (a *applier) applyTask(b []byte, at int64) {
 	le := binary.LittleEndian
 	for {
@@ -71,7 +71,7 @@ const startSlack = 20e6
 
 func isNear(a, b int64) bool { return a-b <= startSlack && b-a <= startSlack }
 
-// place puts a thread on the CPU on which a list of tasks has found it, unless who runs there is known from events.
+// place puts a thread on the CPU on which a list of tasks has found it, unless events show which thread runs there.
 func (a *applier) place(t *thread, at int64) {
 	c := a.cpu(t.CPU)
 	c.Seen = true
@@ -87,7 +87,7 @@ func (a *applier) place(t *thread, at int64) {
 	t.Status, t.ChangedAt = timeline.Running, 0
 }
 
-// idleElsewhere puts the idle thread on every CPU where a complete list of tasks has found nobody.
+// idleElsewhere puts the idle thread on every CPU where a complete list of tasks has found no thread.
 func (a *applier) idleElsewhere(cpus []*format.Cpu) {
 	if a.filtered || a.losses > 0 || !a.in.HasList() {
 		return

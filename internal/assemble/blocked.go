@@ -25,7 +25,7 @@ func eachBlocked(in *merge.Reader, lists []spool.Chunk, take func(b []byte)) err
 	return nil
 }
 
-// tellBlocked notes where the threads are that are still blocked at the end.
+// setBlockedStacks sets the stacks of the threads that are still blocked at the end.
 func (f *finaliser) setBlockedStacks(end int64) error {
 	blocked := func(t *thread) bool {
 		short := t.SinceKnown && end-t.Since < f.apply.offCPUMin
@@ -52,8 +52,8 @@ func (f *finaliser) setBlockedStacks(end int64) error {
 	})
 }
 
-// findBlocked takes from the iterator that a thread is off its CPU of which nothing else is known, because switches were
-// lost after all threads were listed. It may have been on a CPU still when the window closed.
+// findBlocked sets the state of a thread that only the iterator has found off its CPU, because switches were
+// lost after all threads were listed. It may still have been on a CPU when the window closed.
 func (a *applier) findBlocked(t *thread, b []byte, end int64) {
 	le := binary.LittleEndian
 	since := int64(le.Uint64(b[ringdata.BlockedSinceNS:]))

@@ -9,8 +9,8 @@ import (
 	"wprof/internal/symbol"
 )
 
-// code turns addresses into the frames and stacks of the stream. Ids are a section's, and so is what is remembered of
-// frames and stacks.
+// code converts addresses to the frames and stacks of the stream. Ids, and the tables of frames and stacks, are those of the
+// current section.
 type code struct {
 	out      *stream
 	maps     *sideband.Tables // as of the time that the records have reached
@@ -68,7 +68,7 @@ type stack struct {
 }
 
 const (
-	// maxCode bounds what a section remembers of frames and stacks; then an epoch begins.
+	// maxCode bounds the tables of frames and stacks; beyond it an epoch begins.
 	maxCode   = 40 << 20
 	frameCost = 160
 	stackCost = 200
@@ -125,7 +125,7 @@ func (c *code) stack(user, kernel uint64, at int64) format.StackID {
 	return c.stackOf(u, k)
 }
 
-// find is what an id stands for; nil: there is no stack. It is false if its definition is not there.
+// find returns the stack of an id; nil: there is none. It returns false if its definition is missing.
 func (c *code) find(id uint64, at int64) (*stackDef, bool) {
 	if id == 0 {
 		return nil, true

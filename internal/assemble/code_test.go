@@ -97,8 +97,8 @@ func (n *countingNamer) Names(m *format.Module, at []symbol.Address, out []symbo
 	return textNamer{}.Names(m, at, out)
 }
 
-// TestNamesAreLookedUpModuleByModule: all frames of a module at once, before anything is written. What turns up later,
-// because a mapping has changed under a stack, is looked up by itself.
+// TestNamesAreLookedUpModuleByModule: all frames of a module at once, before anything is written. Frames that appear later,
+// because a mapping has changed under a stack, are looked up one by one.
 func TestNamesAreLookedUpModuleByModule(t *testing.T) {
 	namer := &countingNamer{}
 	finaliseWith(t, sampleText+`
@@ -130,7 +130,7 @@ func TestSymbolizeNoNamesWhatCannotBeNamedLater(t *testing.T) {
 	}
 }
 
-// startNamer says that threads begin in the first half of a file.
+// startNamer names functions so that threads begin in the first half of a file.
 type startNamer struct{}
 
 func (startNamer) Names(_ *format.Module, at []symbol.Address, out []symbol.Name) error {

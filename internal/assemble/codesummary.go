@@ -79,7 +79,7 @@ func (c *code) tallyPart(p *part, s *stack, sum *FrameCount, uses uint64) {
 	}
 }
 
-// looksCut is the module that a stack looks cut in, nil if it does not.
+// looksCut returns the module in which a stack looks cut; nil if it does not.
 func (c *code) looksCut(p *part) *module {
 	ends, cut := stacks.LooksCut(len(p.frames), func(i int) stacks.Frame {
 		f := &c.frames[p.frames[i]]
@@ -91,7 +91,7 @@ func (c *code) looksCut(p *part) *module {
 	return c.frames[p.frames[ends]].module
 }
 
-// isLent reports whether all of a stack is code of the vDSO or generated, where no thread begins.
+// isLent reports whether a stack has only code of the vDSO or generated code, in which no thread begins.
 func (c *code) isLent(p *part) bool {
 	for _, i := range p.frames {
 		m := c.frames[i].module
@@ -105,7 +105,7 @@ func (c *code) isLent(p *part) bool {
 	return true
 }
 
-// addTo fills in what a summary says of stacks: the modules with the most frames that have no name first.
+// addTo fills in the counts of stacks in a summary: the modules with the most unnamed frames first.
 func (c *code) addTo(s *Summary) {
 	c.tally()
 	s.Samples = c.out.counts[format.KindSample]

@@ -80,7 +80,7 @@ func (c *commands) taken(pid uint32) *command {
 // begin begins a section.
 func (c *commands) begin() { c.last, c.defined = 0, 0 }
 
-// define is the id of a command line, which it defines if the section does not know it yet.
+// define returns the id of a command line, which it defines if the section does not have it yet.
 func (c *commands) define(s *stream, cmd *command) uint32 {
 	if cmd == nil {
 		return 0
@@ -127,7 +127,7 @@ func (p *process) setCommand(cmd *command) {
 	p.command = cmd
 	for _, t := range p.threads {
 		if d := t.def; d != nil && d.section == 0 {
-			d.command = cmd // nobody has read it yet
+			d.command = cmd // it was not used yet
 		} else if d != nil {
 			t.was, t.def = d, nil
 		}

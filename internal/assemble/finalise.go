@@ -181,7 +181,7 @@ func (f *finaliser) sidebandLost(from, at int64) error {
 	return f.taker.missing(from, at)
 }
 
-// reach does what is due at or before a time: open the window, write a state, begin an epoch.
+// reach runs what is due at or before a time: open the window, write a state, begin an epoch.
 func (f *finaliser) reach(at int64) error {
 	if !f.opened {
 		f.opened = true
@@ -197,7 +197,7 @@ func (f *finaliser) reach(at int64) error {
 	return f.out.reach(at)
 }
 
-// flush hands what there is to a reader that waits.
+// flush writes buffered events for a waiting reader.
 func (f *finaliser) flush() error {
 	if !f.opened {
 		return nil

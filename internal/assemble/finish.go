@@ -68,7 +68,7 @@ func (f *finaliser) reportMissing(held, end int64) error {
 		if held < end {
 			return nil
 		}
-		// What came after the last whole round is not there, and nothing else in the stream says so. Up to there no
+		// What came after the last whole round is missing, and nothing else in the stream shows that. Up to there no
 		// thread's state is uncertain.
 		return f.out.lost(end, &spool.Loss{CPU: format.AllCPUs, Cause: format.CauseSpool, From: end})
 	}

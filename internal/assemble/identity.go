@@ -17,7 +17,7 @@ func (c *comm) bytes() []byte {
 	return c[:]
 }
 
-// identity is struct rec_ident: who a thread is.
+// identity is struct rec_ident: the identity of a thread.
 type identity struct {
 	tid, pid, ppid uint32
 	flags          uint32 // task_struct.flags

@@ -29,7 +29,7 @@ func kernelState(raw uint32) format.State {
 		return format.StateUninterruptible
 	}
 	if raw&(exitDead|exitZombie) != 0 {
-		raw &^= taskDead // which says no more
+		raw &^= taskDead // which adds nothing
 	}
 	var s format.State
 	for _, b := range [...]struct {

@@ -19,7 +19,7 @@ type module struct {
 	count moduleCount
 }
 
-// moduleCount is what [Summary.Modules] says of a module.
+// moduleCount has a module's counts for [Summary.Modules].
 type moduleCount struct {
 	frames, named, cut uint64
 	err                error

@@ -11,12 +11,12 @@ import (
 	"wprof/internal/symbol"
 )
 
-// Namer finds the names of functions. An error says why a module has none; what out holds of it is used nevertheless.
+// Namer finds the names of functions. An error is why a module has none, or not all; the names in out are used nevertheless.
 type Namer interface {
 	Names(m *format.Module, at []symbol.Address, out []symbol.Name) error
 }
 
-// Symbolize says which frames are given names.
+// Symbolize selects the frames that get names.
 type Symbolize uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	SymbolizeNo
 )
 
-// wants reports whether frames of a module are named.
+// wants reports whether frames of a module get names.
 func (s Symbolize) wants(m *format.Module) bool {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_ANON, format.ModuleKind_MODULE_UNKNOWN:

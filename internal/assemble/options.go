@@ -5,7 +5,7 @@ import (
 	"wprof/internal/spool"
 )
 
-// Options say how a spool is finalised.
+// Options select how a spool is finalised.
 type Options struct {
 	// Live: the Writer is still at work. Finalise writes what is certain after every round and returns after
 	// [Writer.End] or when [Writer.Close] is called.
@@ -21,7 +21,7 @@ type Options struct {
 	Cost func() *format.RecorderCost
 }
 
-// Summary says what a finalised stream holds.
+// Summary describes a finalised stream.
 type Summary struct {
 	Open, Close int64
 	Events      map[format.Kind]uint64

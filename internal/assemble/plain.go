@@ -8,7 +8,7 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// plainRecord says how records of a plain kind are decoded. They do not change the state of threads.
+// plainRecord describes how records of a plain kind are decoded. They do not change the state of threads.
 type plainRecord struct {
 	kind   format.Kind
 	flags  uint8 // of the record, that the kind has too

@@ -8,7 +8,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// schedState is who every thread is and what it does: identities as the records have them, and the scheduler's state,
+// schedState has the identity and state of every thread: identities from the records, and the scheduler's state,
 // by the same rules by which internal/timeline reads it from the stream again. It keeps live threads only, whatever the
 // length of the recording; a Timeline keeps all of a section.
 type schedState struct {
@@ -26,7 +26,7 @@ type schedState struct {
 	dropped  uint64 // threads that were too many, and not reported yet
 }
 
-// cpu is who runs on a CPU, as far as that is known.
+// cpu has the thread that runs on a CPU, if known.
 type cpu struct {
 	timeline.CPUState[thread]
 	counted int64 // up to here its time is in the account of its process
@@ -87,7 +87,7 @@ func (r *schedState) identify(who *identity, at int64) *thread {
 		r.threads.put(t)
 	}
 	if d := t.def; !t.identified && d != nil && d.section == 0 {
-		// What nobody has read yet can still be put right.
+		// A definition that was not used yet can still be corrected.
 		d.identity, d.unknown, d.self = *who, false, who.pid == r.recorder
 		t.identity = *who
 	}
@@ -222,14 +222,14 @@ func (r *schedState) hide(t *thread, at int64) {
 	t.forget(at)
 }
 
-// vacate takes a thread off the CPU that it was thought to run on.
+// vacate takes a thread off the CPU on which it was last known to run.
 func (r *schedState) vacate(t *thread) {
 	if t.Status == timeline.Running && r.cpus[t.CPU].Running == t {
 		r.cpus[t.CPU].Running = nil
 	}
 }
 
-// lost says that switches of a CPU are missing; with format.AllCPUs, of every CPU. Of threads that were off their CPU
+// lost handles missing switches of a CPU; with format.AllCPUs, of every CPU. Of threads that were off their CPU
 // nothing is known then either: they may have run there meanwhile.
 func (r *schedState) lost(n uint32, at int64) {
 	r.losses++

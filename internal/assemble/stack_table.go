@@ -34,7 +34,7 @@ type stackTable struct {
 
 const (
 	// maxStackDefs bounds the stacks of both generations, in bytes. When it is reached the older one goes; what comes beyond it
-	// is refused, and samples with such a stack have none.
+	// is dropped, and samples with such a stack have none.
 	maxStackDefs = 32 << 20
 	// stackDefCost is what a stack takes beside its addresses.
 	stackDefCost = 160

@@ -5,7 +5,7 @@ import (
 	"wprof/internal/spool"
 )
 
-// state writes who runs where and why every other thread does not; open marks it as what is so at the very end.
+// state writes the thread that runs on each CPU and the state of every other thread; open marks it as the state at the end.
 func (s *stream) state(at int64, open bool) error {
 	s.last = at
 	if !s.states {

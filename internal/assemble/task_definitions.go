@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// name is the id by which an event names a thread. It defines it first if the section does not know it yet.
+// name returns the id for a thread in an event. It writes the definition first if the section does not have it yet.
 func (s *stream) name(t *thread) format.TaskID {
 	if d := t.def; d != nil && d.section == s.section {
 		return d.id

@@ -46,7 +46,7 @@ func (f *finaliser) openAt(at int64) {
 		}
 		at = max(at, f.newest+1, f.round)
 	}
-	// A spool that lies may open the window before what was taken already, whose times the first state has.
+	// A damaged spool may open the window before records that were already taken, whose times the first state has.
 	f.open = min(max(at, f.taken), f.end)
 	f.out.due = f.open
 }

@@ -1,4 +1,4 @@
-// Package byid keeps what the ids of a section stand for.
+// Package byid maps ids of a section to values.
 package byid
 
 // Table maps ids to values that can be made again: it has up to 65,536, and drops a value for another one with the same id

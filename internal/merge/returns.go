@@ -26,7 +26,7 @@ type resolved struct{ time, returned int64 }
 // on a virtual CPU that has been taken away.
 const returnWithin = int64(1e9)
 
-// note takes what a record says about times off the CPU.
+// note records what a record reports about times off the CPU.
 func (s *source) note(b []byte, time int64, at uint64) {
 	switch b[ringdata.HdrKind] {
 	case ringdata.KindSwitch:
@@ -42,7 +42,7 @@ func (s *source) note(b []byte, time int64, at uint64) {
 	}
 }
 
-// giveUp gives up waiting for the return that is announced on a CPU.
+// giveUp stops waiting for the return that is announced on a CPU.
 func (s *source) giveUp(cpu uint16) {
 	for i := range s.announced {
 		if s.announced[i].cpu == cpu {

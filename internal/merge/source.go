@@ -11,9 +11,9 @@ import (
 //
 // A ring is nearly in this order: a program reserves its record before it reads the clock, and another one can come
 // in between. Bytes of the ring that are not needed yet stay in the file; of the others a source holds as many as it
-// has room for, sorted, and yields those that nothing still unread can be older than. A round's clock says so: what
-// was reserved after it is not older. If room ends before the round does, the older half is taken for certain; that
-// has been wrong if a later record turns up older, and then it is written as late.
+// has room for, sorted, and yields those that no unread record can be older than. The bound is a round's clock: records
+// that were reserved after it are not older. If the buffer is full before the end of the round, the older half is yielded as
+// if it were certain; if a later record is older after all, its event is written as late.
 type source struct {
 	scan  *spool.Scanner // reads the file
 	index int

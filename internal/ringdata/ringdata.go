@@ -39,7 +39,7 @@ const (
 	MaxWhole  = HeaderBytes + SwitchSize
 )
 
-// Record is what a program writes of an event of a kind.
+// Record is what a kernel program writes for an event of a kind.
 type Record struct {
 	Kind   uint8
 	Size   int // bytes, without what follows a flexible array's beginning

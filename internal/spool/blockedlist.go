@@ -19,5 +19,5 @@ func BlockedLength(list []byte) int {
 	return ringdata.BlockedSize + 8*int(count)
 }
 
-// maxBlockedFrames is more than the iterator writes of one thread; what claims more is damage.
+// maxBlockedFrames is more than the iterator writes for one thread; a larger count is damage.
 const maxBlockedFrames = 512

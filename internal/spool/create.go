@@ -10,11 +10,11 @@ import (
 	"wprof/internal/newfile"
 )
 
-// Create makes a spool at path, for the user behind sudo and nobody else. A file that is there is moved aside, see
+// Create creates a spool at path, accessible only to the user behind sudo. A file that is there is moved aside, see
 // [Writer.MovedAside].
 //
-// The spool is locked until it is closed, so that another recorder does not move it aside. It gets its name when it is
-// locked already: nobody finds it without. A file system without locks goes without.
+// The spool is locked until it is closed, so that another recorder does not move it aside. It gets its name after it is
+// locked, so that no process finds it unlocked. On a file system without locks it is not locked.
 func Create(path string) (*Writer, error) {
 	file, err := openNameless(filepath.Dir(path))
 	moved := ""
@@ -51,7 +51,7 @@ func Create(path string) (*Writer, error) {
 
 // makeRoom moves aside what is in the way until create no longer finds anything there.
 func makeRoom(path string, create func() error) (moved string, err error) {
-	// Who keeps making new ones there is another recorder, and will have its lock soon.
+	// If new ones keep appearing, another recorder makes them, and will have its lock soon.
 	for range 100 {
 		if err = create(); err == nil || !errors.Is(err, os.ErrExist) {
 			break
@@ -66,8 +66,8 @@ func makeRoom(path string, create func() error) (moved string, err error) {
 	return moved, err
 }
 
-// own gives the spool to the user who called sudo, and to nobody else whatever the umask. Some file systems know no modes
-// or no owners: what is recorded is worth more.
+// own makes the spool accessible only to the user who called sudo, whatever the umask. Errors are ignored, because some file
+// systems have no modes or owners and the recording matters more.
 func (w *Writer) own() {
 	_ = w.file.Chmod(0o600)
 	_ = newfile.GiveToSudoUser(w.file)
@@ -146,7 +146,7 @@ func CreateUnlinked(dir string) (*Writer, error) {
 	return newWriter(file, ""), nil
 }
 
-// folder is where spools go that nobody has named.
+// folder returns the folder of spools without a given name.
 func folder() string {
 	if dir := os.Getenv("TMPDIR"); dir != "" {
 		return dir

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openOld opens whatever stands where a spool is to be, without waiting for anybody and without following a link.
+// openOld opens what is at the path of a new spool, without blocking and without following a link.
 func openOld(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }

@@ -28,10 +28,10 @@ func (s *Spool) Whole() (limit int64, ended bool) {
 // Wait waits until [Spool.Whole] has changed.
 func (s *Spool) Wait() { <-s.live.grown }
 
-// MarkCut says that a live spool has come to no end.
+// MarkCut marks a live spool as one without an end.
 func (s *Spool) MarkCut() { s.damage.Cut = true }
 
-// Unlinked reports whether the file has no name, so that nobody reads what was given back.
+// Unlinked reports whether the file has no name, so that no other process reads parts that were given back.
 func (s *Spool) Unlinked() bool { return s.punch }
 
 // punchAtOnce is how much is given back with one call.

@@ -13,7 +13,7 @@ var ErrNoSpool = errors.New("not a spool of wprof-record")
 // ErrUnopened is about a spool that a recorder has left behind before it had recorded anything.
 var ErrUnopened = errors.New("the recording was cut off before its window opened: there is nothing to recover, remove the file")
 
-// Damage says what a spool lacks.
+// Damage is what a spool lacks.
 type Damage struct {
 	Cut     bool  // it has no end: the recorder was killed, or the file was cut
 	Dropped int64 // bytes after the last whole round
@@ -51,8 +51,8 @@ type Spool struct {
 	close  int64 // time of the last whole round
 	listed bool
 	damage Damage
-	copies copies  // complete when nobody writes any more
-	live   *shared // nil: nobody writes
+	copies copies  // complete when the writer has ended
+	live   *shared // nil: there is no writer
 	punch  bool
 }
 
@@ -172,16 +172,16 @@ func (w *Writer) Spool() (*Spool, error) {
 	return &Spool{r: w.file, file: w.file, first: w.header, live: &w.shared, punch: w.path == ""}, nil
 }
 
-// Header says what the spool is the spool of, as its first generation has it.
+// Header returns the description of the recording from its first generation.
 func (s *Spool) Header() *Header { return &s.first.Header }
 
 // HasBeginning reports whether the file begins with the first generation of the recording.
 func (s *Spool) HasBeginning() bool { return s.first.first }
 
-// Tail is what the end of the recording says, and when the window opened; nil: the spool has no end, or not yet.
+// Tail returns what was recorded at the end, and when the window opened; nil: the spool has no end, or not yet.
 func (s *Spool) Tail() (opened int64, t *Tail) { return s.open, s.tail }
 
-// Closed is when the window closed, as far as the file says.
+// Closed returns when the window closed, if the file has it, or an estimate.
 func (s *Spool) Closed() int64 {
 	if s.tail != nil {
 		return s.tail.Close
@@ -206,7 +206,7 @@ func (s *Spool) HasList() bool { return s.listed }
 // BootID names the boot of the machine that was recorded.
 func (s *Spool) BootID() string { return s.first.Session.GetBootId() }
 
-// Damage says what the spool lacks; nil: nothing. It is complete after Finalise.
+// Damage returns what the spool lacks; nil: nothing. It is complete after Finalise.
 func (s *Spool) Damage() *Damage {
 	if s.damage == (Damage{}) {
 		return nil

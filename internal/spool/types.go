@@ -2,7 +2,7 @@ package spool
 
 import "wprof/format"
 
-// Header says what a spool is the spool of.
+// Header describes the recording of a spool.
 type Header struct {
 	Session     *format.Session // open and close are filled in by the spool
 	Rings       int
