@@ -24,12 +24,12 @@ as_root() {
 	sudo "$@"
 }
 
-# Git tells the linker the version of what it builds, but refuses a root who does not own the clone.
+# Git gives the linker the version of what it builds, but refuses a root who does not own the clone.
 trust_clone() {
 	export HOME=${HOME:-/root} GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 }
 
-# build_tools FOLDER: also where git cannot tell a version.
+# build_tools FOLDER: also where git has no version.
 build_tools() {
 	go build -o "$1/" ./cmd/... || go build -buildvcs=false -o "$1/" ./cmd/...
 }

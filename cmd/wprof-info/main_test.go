@@ -217,7 +217,7 @@ func TestReaderOfTheOutputMayLeave(t *testing.T) {
 	}
 }
 
-// Why the output failed is said once.
+// The reason why the output failed is printed once.
 func TestFullDiskIsReportedOnce(t *testing.T) {
 	tool := newTester(t)
 	path := filepath.Join(t.TempDir(), "x.wprof")

@@ -119,11 +119,11 @@ func TestHandledAndLostAreWhatHappened(t *testing.T) {
 		}
 	}
 	if events != lost {
-		t.Errorf("events tell of %d lost switches, the end of %d", events, lost)
+		t.Errorf("events report %d lost switches, the end block %d", events, lost)
 	}
 }
 
-// Nothing is known of a thread off its CPU after a loss of switches; the list at the end tells of those that hang.
+// After a loss of switches the state of off-CPU threads is unknown; the list at the end has those that hang.
 func TestHungThreadIsReportedAtTheEndInSpiteOfALoss(t *testing.T) {
 	tools.NeedPrivilege(t)
 	hung := hang(t)
@@ -190,7 +190,7 @@ func TestLossIsAnExitStatus(t *testing.T) {
 			t.Errorf("%v: status %d, want %d: %s", c.args, status, c.want, r.stderr.String())
 		}
 		if readFile(t, file).lost(format.KindSwitch) == 0 {
-			t.Errorf("%v: the capture tells of no loss", c.args)
+			t.Errorf("%v: the capture reports no loss", c.args)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestLossIsAnExitStatus(t *testing.T) {
 func TestTimeOnCPUIsWhatTheSchedulerCounted(t *testing.T) {
 	tools.NeedPrivilege(t)
 	// Where the hypervisor took time from an idle CPU, the scheduler takes it off whoever runs there next
-	// (update_rq_clock_task), and no counter tells. So a later try may be the one that counts.
+	// (update_rq_clock_task), and no counter shows that. So it tries again.
 	for try := 1; ; try++ {
 		off, allowed := timeOnCPU(t)
 		if off <= allowed {

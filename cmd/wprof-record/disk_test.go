@@ -39,7 +39,7 @@ func TestFullDiskOfTheSpoolKeepsWhatWasRecorded(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	if text := r.stderr.String(); !strings.Contains(text, "ended early") || !strings.Contains(text, "set TMPDIR") {
-		t.Errorf("it says %q", text)
+		t.Errorf("it prints %q", text)
 	}
 	if c := readFile(t, file); len(c.events) < 10_000 {
 		t.Errorf("%d events were kept", len(c.events))

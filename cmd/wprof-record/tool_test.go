@@ -104,7 +104,7 @@ func (r *run) waitForFile(path string, bytes int64) {
 			return
 		}
 	}
-	r.t.Fatalf("nobody writes %s: %s", path, r.stderr.String())
+	r.t.Fatalf("no process writes %s: %s", path, r.stderr.String())
 }
 
 // recorded runs the recorder to its end, which must be a good one.
