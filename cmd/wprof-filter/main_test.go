@@ -179,7 +179,7 @@ func TestExitStatus(t *testing.T) {
 		{"--start= " + whole, 2, "--start: the value is empty; "},
 		{"--end= " + whole, 2, "--end: the value is empty; "},
 		{"--start=-1s " + whole, 2, `"-1s" is negative`},
-		{"--start @noon " + whole, 2, "is not a moment"},
+		{"--start @noon " + whole, 2, "is not a time of day"},
 		{"--start @2026-01-01T00:00:00Z " + whole, 2, "it has no time of day"},
 		{"--children " + whole, 2, "--pid"},
 		{"-n @" + filepath.Join(dir, "missing") + " " + whole, 2, "missing"},

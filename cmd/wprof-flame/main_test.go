@@ -183,13 +183,13 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--unit s", "not one of its values"},
 		{"--diff " + file + " --html", "--diff does not go with --html"},
 		{"--diff=", "empty"},
-		{"--start x", "moment"},
-		{"--diff-end x", "moment"},
+		{"--start x", "time of day"},
+		{"--diff-end x", "time of day"},
 		{"--per-thread=", "empty"},
 		{"--svg=x --html=./x", "--svg and --html both write x"},
 		{"--svg=x --folded -o x", "--folded and --svg both write x"},
-		{"--html --spread thread", "time in its order"},
-		{"--spread thread --buckets 1ms -o x", "time in its order"},
+		{"--html --spread thread", "the order of time"},
+		{"--spread thread --buckets 1ms -o x", "the order of time"},
 		{"-K switch", "events of kind switch are needed"},
 		{"-k sample", "events of kind switch are needed"},
 		{"--diff-start 2ms --diff-end 1ms", "--diff-start is not before --diff-end"},
@@ -218,7 +218,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 	} {
 		output := filepath.Join(t.TempDir(), "diff")
 		got := run(t, nil, append([]string{"-o", output}, c.args...)...)
-		if said := string(got.Stderr); got.Status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.side+": nothing of it is left to compare") {
+		if said := string(got.Stderr); got.Status != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.side+": nothing is left of it to compare") {
 			t.Errorf("%q: status %d, %q", c.args, got.Status, got.Stderr)
 		}
 		if _, err := os.Stat(output); err == nil {

@@ -112,7 +112,7 @@ func compare(t *testing.T, what, got, want string) {
 	}
 }
 
-// Every sort of line, from a file and from a pipe.
+// Every type of line, from a file and from a pipe.
 func TestLines(t *testing.T) {
 	stream := undump(t, capture)
 	file := filepath.Join(t.TempDir(), "x.wprof")
@@ -183,7 +183,7 @@ func TestTimeRange(t *testing.T) {
 	}
 }
 
-// Of two recordings one header tells, and a line of the time between them. Stacks have ids of their own.
+// Two recordings have one header, and a line for the time between them. Each has its own stack ids.
 func TestTwoRecordings(t *testing.T) {
 	later := strings.NewReplacer("open=1000000000", "open=3000000000", "monotonic=1000000000", "monotonic=3000000000",
 		"key=job", "key=again", "command wprof-record", `command wprof-record -o "b c"`).Replace(capture)
@@ -283,7 +283,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--chrome --stream", "--chrome does not go with --stream"},
 		{"--schema=html", "not one of its values"},
 		{"--schema FILE", "--schema takes no file"},
-		{"--start x", "moment"},
+		{"--start x", "time of day"},
 	} {
 		got := run(t, nil, strings.Fields(c.args)...)
 		if got.Status != 2 || !strings.Contains(string(got.Stderr), c.stderr) || len(got.Stdout) > 0 || strings.Count(string(got.Stderr), "\n") != 1 {

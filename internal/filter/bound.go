@@ -26,7 +26,7 @@ func ParseBound(text string) (Bound, error) {
 	if moment, ok := strings.CutPrefix(text, "@"); ok {
 		at, err := time.Parse(time.RFC3339Nano, strings.Replace(moment, " ", "T", 1))
 		if err != nil {
-			return Bound{}, fmt.Errorf("%q is not a moment like @2026-11-21T02:00:00.5Z or @2026-11-21T04:00:00+02:00", text)
+			return Bound{}, fmt.Errorf("%q is not a time of day like @2026-11-21T02:00:00.5Z or @2026-11-21T04:00:00+02:00", text)
 		}
 		return Bound{set: true, at: at}, nil
 	}

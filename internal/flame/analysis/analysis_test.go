@@ -114,7 +114,7 @@ func TestReadingOfUnknownTimeDependsOnLoss(t *testing.T) {
 
 func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 	text := analysisOf(t, flametest.Box().Profile, graph.View{}) // 1 ms of 351
-	flametest.Says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so where in the code it",
+	flametest.Says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so where in the code it was spent is",
 		" disk wait: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
 	p := flametest.Analysed()
 	p.Threads[0].Cells[0].Count, p.Threads[0].Cells[1].Count = 1, 1
@@ -127,7 +127,7 @@ func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 
 func TestAnalysisNamesALockWaitedForAllTheTime(t *testing.T) {
 	const idle = "mostly idle: for over half of the window the threads waited for work; record while there is load, record for longer, or look " +
-		"at who should have sent the work"
+		"at what should have sent the work"
 	for _, c := range []struct{ inner, call, lock string }{
 		{"pop", "epoll_wait", ""}, {"pop", "futex", "most of these waits are for a futex, and"},
 		{"__pthread_mutex_lock@GLIBC_2.2.5", "futex", "but 100% of these waits are in __pthread_mutex_lock@GLIBC_2.2.5:"},
