@@ -18,9 +18,6 @@ func (p *profile) Item(i *tracks.Item) {
 		return
 	}
 	s := p.schemas.of(itemPrefix + p.called([]byte(i.Type)))
-	if s == nil {
-		s = p.schemas.of(itemPrefix + "other")
-	}
 	p.data = records.AppendString(append(p.data[:0], `{"type":`...), s.name)
 	if i.CPU != format.AllCPUs {
 		p.item(s, &tracks.Arg{Name: "CPU", Number: uint64(i.CPU)})

@@ -56,10 +56,13 @@ func (s *schemas) put(one *schema) {
 	s.order = append(s.order, one)
 }
 
-// of returns the type of an item; nil: there are too many.
+// of returns the type of an item, which is the same for all items beyond maxSchemas types.
 func (s *schemas) of(name string) *schema {
+	if s.byName[name] == nil && len(s.order) >= maxSchemas {
+		name = itemPrefix + "other"
+	}
 	one := s.byName[name]
-	if one == nil && len(s.order) < maxSchemas {
+	if one == nil {
 		one = &schema{name: name, overview: true, byName: make(map[string]int)}
 		s.put(one)
 	}

@@ -3,14 +3,17 @@ package tracks
 import (
 	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"wprof/format"
 	"wprof/internal/timeline"
 )
 
-// A batch goes to the encoder when it has this many calls, or covers this much of the stream's time, which matters for live input.
+// A batch goes to the encoder when it has this many calls, holds this much data of any size, or covers this much of the stream's
+// time, which matters for live input.
 const (
 	batchCalls = 8192
+	batchBytes = 1 << 20
 	batchNs    = int64(50e6)
 	batches    = 4
 )
@@ -54,6 +57,7 @@ type batch struct {
 	notes    []Note
 	rare     []func()
 	data     []byte // of raw and instants
+	weight   int    // bytes of data and of what items refer to
 	from, to int64  // times of the first and the last call that has one
 }
 
@@ -149,6 +153,13 @@ func (t *batch) play(b *behind) {
 func (t *batch) clear() {
 	clear(t.items) // may be large
 	clear(t.rare)
+	if len(t.data) > 0 {
+		clear(t.raw)
+		clear(t.instants)
+	}
+	if cap(t.data) > 2*batchBytes {
+		t.data = nil
+	}
 	*t = batch{
 		calls: t.calls[:0], events: t.events[:0], raw: t.raw[:0], slices: t.slices[:0], spans: t.spans[:0], instants: t.instants[:0],
 		samples: t.samples[:0], items: t.items[:0], notes: t.notes[:0], rare: t.rare[:0], data: t.data[:0],
@@ -159,6 +170,7 @@ func (t *batch) clear() {
 func (t *batch) copied(data []byte) []byte {
 	n := len(t.data)
 	t.data = append(t.data, data...)
+	t.weight += len(data)
 	return t.data[n:len(t.data):len(t.data)]
 }
 
@@ -217,6 +229,9 @@ func (b *behind) Item(i *Item) {
 	t.add(callItem, i.To)
 	t.items = append(t.items, *i)
 	t.items[len(t.items)-1].Args = slices.Clone(i.Args)
+	for n := range i.Args {
+		t.weight += int(unsafe.Sizeof(i.Args[n])) + len(i.Args[n].Text)
+	}
 }
 
 // Note implements [Encoder].
@@ -229,7 +244,7 @@ func (b *behind) Note(n *Note) {
 func (b *behind) Flush() error {
 	t := b.current
 	t.calls = append(t.calls, callFlush)
-	if len(t.calls) < batchCalls && t.to-t.from < batchNs {
+	if len(t.calls) < batchCalls && t.weight < batchBytes && t.to-t.from < batchNs {
 		return nil
 	}
 	b.hand()

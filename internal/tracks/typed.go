@@ -186,13 +186,16 @@ func number(v *format.Value) float64 {
 func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Name: string(v.Field.Name), Type: ArgText, Number: v.Number, Unit: string(v.Field.Unit)}
 	if v.Field.List {
-		var parts []string
+		var all strings.Builder
 		for one := range v.Elements(e.TimeBase()) {
-			if parts = append(parts, d.text(&one, e)); len(parts) == maxText/2 {
+			if all.Len() > 0 {
+				all.WriteString(", ")
+			}
+			if all.WriteString(d.text(&one, e)); all.Len() >= maxText {
 				break
 			}
 		}
-		a.Text = clipped(strings.Join(parts, ", "), maxText)
+		a.Text = clipped(all.String(), maxText)
 		return a
 	}
 	switch format.ValueType(v.Field.Type) {
@@ -227,10 +230,10 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 func (d *typedItems) key(v *format.Value) string {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
-		return "=" + clipped(string(v.Bytes), maxKey)
+		return "=" + string(clipped(v.Bytes, maxKey))
 	case format.ValueType_VALUE_TEXT:
 		if t := d.defs.Text(v.ID()); t != nil {
-			return "=" + clipped(string(t.Text), maxKey)
+			return "=" + string(clipped(t.Text, maxKey))
 		}
 	case format.ValueType_VALUE_TASK:
 		if t := d.defs.Task(format.TaskID(v.ID())); !t.IsLost() {
@@ -240,29 +243,25 @@ func (d *typedItems) key(v *format.Value) string {
 	return strconv.FormatUint(v.Number, 10)
 }
 
-func clipped(s string, most int) string { return s[:min(len(s), most)] }
+func clipped[T string | []byte](text T, most int) T { return text[:min(len(text), most)] }
 
 // text returns a value as text, cut to what is shown.
 func (d *typedItems) text(v *format.Value, e *format.Event) string {
-	return clipped(d.wholeText(v, e), maxText)
-}
-
-func (d *typedItems) wholeText(v *format.Value, e *format.Event) string {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_BOOL:
 		return strconv.FormatBool(v.Number != 0)
 	case format.ValueType_VALUE_FLOAT:
 		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
-		return string(v.Bytes)
+		return string(clipped(v.Bytes, maxText))
 	case format.ValueType_VALUE_TEXT:
 		if v.Number == 0 {
 			return ""
 		}
-		return string(cmp.Or(d.defs.Text(v.ID()), format.LostText(v.ID())).Text)
+		return string(clipped(cmp.Or(d.defs.Text(v.ID()), format.LostText(v.ID())).Text, maxText))
 	case format.ValueType_VALUE_ENUM:
 		if name := v.Field.EnumName(v.Int()); name != nil {
-			return string(name)
+			return string(clipped(name, maxText))
 		}
 		return strconv.FormatInt(v.Int(), 10)
 	case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION:
