@@ -11,7 +11,7 @@ func main() {
 		Name:      "wprof-perfetto",
 		Summary:   "convert a capture to a trace for ui.perfetto.dev",
 		ArgsUsage: "[FILE...]",
-		Description: "Reads a stream and writes a trace in Perfetto's format, with CPU tracks, thread states, what each thread does, and wakeup arrows. " +
+		Description: "Reads a stream and writes a trace in Perfetto's format, with CPU tracks, thread states, and what each thread does. " +
 			"Open it in ui.perfetto.dev: the browser reads the file and sends it nowhere. Several files are read as one stream.",
 		Groups: []cli.Group{
 			{Title: "What to show", Flags: []cli.Flag{
