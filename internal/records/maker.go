@@ -21,15 +21,16 @@ type Maker struct {
 	texts  texts
 	tasks  tasks
 
-	first  int64 // when the first window opened
-	opened int64 // ... the current one
-	now    int64 // of the last event
-	about  About
-	lost   bool
-	causes int // number of words for causes
-	events int
-	rec    Record
-	values []format.Value // of the current typed event
+	first     int64 // when the first window opened
+	opened    int64 // ... the current one
+	now       int64 // of the last event
+	about     About
+	lost      bool
+	causes    int // number of words for causes
+	events    int
+	rec       Record
+	values    []format.Value // of the current typed event
+	textBytes int            // of the texts of the event at hand
 }
 
 // Options choose what is converted.

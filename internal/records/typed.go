@@ -24,6 +24,12 @@ const (
 	phaseEnd
 )
 
+// maxEventText bounds the texts of an event in bytes: a list of ids may name a long text tens of thousands of times.
+const maxEventText = 1 << 20
+
+// longText stands for a text beyond maxEventText.
+const longText = "(left out)"
+
 // typed makes the record of a typed event.
 func (m *Maker) typed(r *Record, e *format.Event) {
 	t := m.r.EventType(e.TypeID())
@@ -56,6 +62,7 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 	if m.values, ok = t.AppendValues(m.values[:0], e); !ok {
 		return
 	}
+	m.textBytes = 0
 	for i := range m.values {
 		r.Args = append(r.Args, m.arg(&m.values[i], e))
 	}
@@ -80,7 +87,11 @@ func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 		a.Text = m.texts.clean(v.Bytes)
 	case format.ValueType_VALUE_TEXT:
 		if id != 0 {
-			a.Text = m.texts.clean(cmp.Or(m.r.Text(id), format.LostText(id)).Text)
+			text := cmp.Or(m.r.Text(id), format.LostText(id)).Text
+			if m.textBytes += len(text); m.textBytes > maxEventText {
+				text = []byte(longText)
+			}
+			a.Text = m.texts.view(text)
 		}
 	case format.ValueType_VALUE_ENUM:
 		a.Text = m.texts.clean(v.Field.EnumName(v.Int()))

@@ -12,10 +12,10 @@ import (
 // A batch goes to the encoder when it has this many calls, holds this much data of any size, or covers this much of the stream's
 // time, which matters for live input.
 const (
-	batchCalls = 8192
+	batchCalls = 4096
 	batchBytes = 1 << 20
 	batchNs    = int64(50e6)
-	batches    = 4
+	batches    = 3
 )
 
 // behind is an [Encoder] that passes calls on to another one, in order, on a goroutine of its own. It copies arguments that are
@@ -151,11 +151,14 @@ func (t *batch) play(b *behind) {
 }
 
 func (t *batch) clear() {
-	clear(t.items) // may be large
+	// What they point to is not to stay in memory.
+	clear(t.events)
+	clear(t.slices)
+	clear(t.instants)
+	clear(t.items)
 	clear(t.rare)
 	if len(t.data) > 0 {
 		clear(t.raw)
-		clear(t.instants)
 	}
 	if cap(t.data) > 2*batchBytes {
 		t.data = nil

@@ -139,3 +139,22 @@ func TestNothingIsAllocatedForACall(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A batch is handed over when it refers to much memory, however few calls that are.
+func TestBatchesAreBoundedByWhatTheyHold(t *testing.T) {
+	b := startBehind(new(silent))
+	calls := b.encoder().(EventEncoder)
+	e := Event{Event: &format.Event{Data: make([]byte, batchBytes/4)}}
+	item := Item{Args: []Arg{{Text: string(make([]byte, batchBytes/4))}}}
+	for range 40 {
+		calls.Event(&e)
+		calls.Item(&item)
+		_ = calls.Flush()
+		if b.current.weight >= batchBytes {
+			t.Fatalf("a batch holds %d bytes and is not handed over", b.current.weight)
+		}
+	}
+	if err := b.finish(); err != nil {
+		t.Fatal(err)
+	}
+}

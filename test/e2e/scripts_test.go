@@ -19,7 +19,7 @@ func TestScriptsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		{"test-kernels 6.1 5.4", "test-kernels: 5.4 is no kernel that it knows; "},
 		{"test-kernels --report 6.1", "test-kernels: 6.1 is one argument too many: "},
 		{"test --bogus", "test: unknown argument --bogus "},
-		{"fuzz", "fuzz: say how long "},
+		{"fuzz", "fuzz: give the time for each target"},
 		{"fuzz --bogus", "fuzz: --bogus is no duration; "},
 		{"fuzz 1s more", "fuzz: more is one argument too many; "},
 	} {

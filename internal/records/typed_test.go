@@ -1,0 +1,58 @@
+package records
+
+import (
+	"bytes"
+	"testing"
+
+	"wprof/format"
+	"wprof/internal/timeline"
+)
+
+// A list that names a long text very often does not multiply it without a bound.
+func TestTextsOfAnEventAreBounded(t *testing.T) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const elements, length = 1000, 60000
+	var stream bytes.Buffer
+	w := format.NewWriter(&stream, format.WriterOptions{})
+	must(w.Begin(&format.Session{Id: 1, Open: 1}))
+	must(w.DefineText(&format.Text{Id: 1, Text: bytes.Repeat([]byte("x"), length)}))
+	of := &format.EventType{Id: 1, Name: []byte("t"), Fields: []*format.TypeField{{Name: []byte("all"), Type: uint32(format.ValueType_VALUE_TEXT), List: true}}}
+	must(w.DefineType(of))
+	values := make([]format.Value, 1)
+	for range elements {
+		values[0].Number++
+		values[0].Bytes = format.AppendElement(values[0].Bytes, of.Fields[0], &format.Value{Number: 1}, 0)
+	}
+	e := &format.Event{Kind: format.KindTyped, Flags: format.FlagSubject, Time: 2}
+	e.Typed().SetType(1)
+	var err error
+	e.Data, err = of.AppendTyped(nil, values, e.Time)
+	must(err)
+	must(w.Write(e))
+	must(w.EndSection(&format.End{Close: 3, Last: true}))
+
+	r, err := format.NewReader(&stream)
+	must(err)
+	defer r.Close()
+	whole, left := 0, 0
+	m := NewMaker(r, Options{}, func(r *Record) error {
+		for _, one := range r.Args[0].Elements {
+			switch len(one.Text) {
+			case length:
+				whole++
+			case len(longText):
+				left++
+			}
+		}
+		return nil
+	})
+	must(timeline.Visit(r, m))
+	if want := maxEventText / length; whole != want || left != elements-want {
+		t.Errorf("%d texts are whole and %d left out, want %d and %d", whole, left, want, elements-want)
+	}
+}
