@@ -13,11 +13,12 @@ import (
 
 // bench is one run of everything.
 type bench struct {
-	bin   string // folder of the built tools
-	tmp   string
-	pairs int
-	quick bool
-	rows  []Row
+	bin     string // folder of the built tools
+	against string // folder of an older version's tools, or ""
+	tmp     string
+	pairs   int
+	quick   bool
+	rows    []Row
 }
 
 func (b *bench) tool(name string) string { return filepath.Join(b.bin, name) }
@@ -34,7 +35,7 @@ func traced(out io.Writer, work pipeLoop, name string, args ...string) (float64,
 	if err != nil {
 		return 0, usage{}, err
 	}
-	tracer.settle()
+	tracer.waitOpen()
 	seconds, err := work.seconds()
 	u, stopErr := tracer.stop()
 	return seconds, u, errors.Join(err, stopErr)

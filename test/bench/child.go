@@ -88,8 +88,8 @@ func (a *announced) Write(p []byte) (int, error) {
 
 func (a *announced) String() string { return a.text.String() }
 
-// settle lets a tracer open its window before the workload begins: ours says so, the others get a moment.
-func (b *background) settle() {
+// waitOpen waits until a tracer has opened its window: wprof-record reports it, the others get a second.
+func (b *background) waitOpen() {
 	select {
 	case <-b.stderr.said:
 		time.Sleep(100 * time.Millisecond)

@@ -22,8 +22,8 @@ func (b *bench) converters() error {
 	}
 	out := filepath.Join(b.tmp, "out")
 	for _, c := range []converter{
-		{tool: "wprof-perfetto", out: "-o", path: out, hold: 3},
-		{tool: "wprof-perfetto", args: []string{"-e", "no-threads"}, out: "-o", path: out, hold: 3},
+		{tool: "wprof-perfetto", out: "-o", path: out, hold: 8},
+		{tool: "wprof-perfetto", args: []string{"-e", "no-threads"}, out: "-o", path: out, hold: 15},
 		{tool: "wprof-filter", args: []string{"-p", strconv.Itoa(pid)}, out: "-o", path: out, hold: 5},
 	} {
 		if err := b.converter(c, small, large, pid); err != nil {
@@ -40,6 +40,7 @@ type converter struct {
 	out  string // the flag that says where to
 	path string
 	hold float64 // M events/s; 0: no promise
+	new  bool    // an older version may not have it
 }
 
 type load struct {
@@ -61,7 +62,7 @@ func (b *bench) recordLoad(name string, loops int) (load, error) {
 	if err != nil {
 		return l, err
 	}
-	tracer.settle()
+	tracer.waitOpen()
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
 	for cpu := range errs {
@@ -77,11 +78,12 @@ func (b *bench) recordLoad(name string, loops int) (load, error) {
 
 func (b *bench) converter(c converter, small, large load, pid int) error {
 	var speed, bytes, memory, growth []float64
-	run := func(l load) (usage, error) {
-		return runWatched(b.tool(c.tool), append(slices.Clone(c.args), c.out, c.path, l.path)...)
+	older := turns{version: filepath.Base(b.against)}
+	run := func(bin string, l load) (usage, error) {
+		return runWatched(filepath.Join(bin, c.tool), append(slices.Clone(c.args), c.out, c.path, l.path)...)
 	}
 	for i := 0; i < b.few(); i++ {
-		one, err := run(small)
+		one, err := run(b.bin, small)
 		if err != nil {
 			return err
 		}
@@ -90,15 +92,24 @@ func (b *bench) converter(c converter, small, large load, pid int) error {
 			return err
 		}
 		bytes = append(bytes, float64(st.Size())/float64(small.events))
-		ten, err := run(large)
+		ten, err := run(b.bin, large)
 		if err != nil {
 			return err
 		}
 		speed = append(speed, float64(large.events)/ten.wall.Seconds()/1e6)
 		memory = append(memory, float64(ten.peakRSS)/(1<<20))
 		growth = append(growth, ten.wall.Seconds()/one.wall.Seconds()*10/(float64(large.events)/float64(small.events)))
+		if b.against == "" || c.new {
+			continue
+		}
+		before, err := run(b.against, large)
+		if err != nil {
+			return err
+		}
+		older.add(large.events, ten, before)
 	}
 	b.addConverter(c, small, large, speed, memory, growth)
+	b.addTurns(c, older)
 	if c.tool == "wprof-perfetto" {
 		b.perfettoBytes(bytes, len(c.args) == 0, small, pid)
 	}
@@ -110,12 +121,8 @@ func (b *bench) addConverter(c converter, small, large load, speed, memory, grow
 	if c.path == os.DevNull {
 		to = os.DevNull
 	}
-	words := append([]string{c.tool}, c.args...)
-	command := fmt.Sprintf("%s %s %s CAPTURE (%.1f M events)", strings.Join(words, " "), c.out, to, float64(large.events)/1e6)
-	if c.out != "-o" {
-		words = append(words, c.out)
-	}
-	name := strings.Join(append(words[:1:1], short(words[1:])...), " ")
+	name := c.name()
+	command := fmt.Sprintf("%s %s %s CAPTURE (%.1f M events)", strings.Join(append([]string{c.tool}, c.args...), " "), c.out, to, float64(large.events)/1e6)
 	row := Row{Name: name, Unit: "M events/s", Runs: speed, Command: command}
 	if c.hold != 0 {
 		row.Hold, row.Limit, row.AtLeast = number(c.hold), c.hold, true
@@ -124,6 +131,28 @@ func (b *bench) addConverter(c converter, small, large load, speed, memory, grow
 	b.add(Row{Name: name + ": peak memory", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: command})
 	b.add(Row{Name: name + ": time for 10 times the capture", Unit: "×", Hold: "×10.5", Limit: 10.5, Runs: growth,
 		Command: fmt.Sprintf("%.1f M against %.1f M events, scaled to 10 times", float64(large.events)/1e6, float64(small.events)/1e6)})
+}
+
+// turns compares a converter with an older version of it, run by run in turns.
+type turns struct {
+	version          string
+	speed, wall, cpu []float64 // the older version's M events/s; now / then
+}
+
+func (t *turns) add(events uint64, now, then usage) {
+	t.speed = append(t.speed, float64(events)/then.wall.Seconds()/1e6)
+	t.wall = append(t.wall, now.wall.Seconds()/then.wall.Seconds())
+	t.cpu = append(t.cpu, now.cpu.Seconds()/then.cpu.Seconds())
+}
+
+func (b *bench) addTurns(c converter, t turns) {
+	if len(t.speed) == 0 {
+		return
+	}
+	name, command := c.name(), "in turns with the tool of commit "+t.version
+	b.add(Row{Name: name + ": the version before", Unit: "M events/s", Runs: t.speed, Command: command})
+	b.add(Row{Name: name + ": wall time, divided by that of the version before", Unit: "×", Runs: t.wall, Command: command})
+	b.add(Row{Name: name + ": CPU time, divided by that of the version before", Unit: "×", Runs: t.cpu, Command: command})
 }
 
 func (b *bench) perfettoBytes(bytes []float64, threads bool, small load, pid int) {
@@ -142,11 +171,15 @@ func (b *bench) perfettoBytes(bytes []float64, threads bool, small load, pid int
 	b.add(row)
 }
 
-func short(args []string) []string {
-	if len(args) == 2 && args[0] == "-p" {
-		return []string{"-p PID"}
+func (c converter) name() string {
+	words := append([]string{c.tool}, c.args...)
+	if len(c.args) == 2 && c.args[0] == "-p" {
+		words[2] = "PID"
 	}
-	return args
+	if c.out != "-o" {
+		words = append(words, c.out)
+	}
+	return strings.Join(words, " ")
 }
 
 // busiest is the process with most CPU time in the capture.

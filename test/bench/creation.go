@@ -48,7 +48,7 @@ func (b *bench) besideRecording(program string, args ...string) (ratios []float6
 		if err != nil {
 			return nil, err
 		}
-		tracer.settle()
+		tracer.waitOpen()
 		with, err := rounds(program, args...)
 		_, stopErr := tracer.stop()
 		if err := errors.Join(err, stopErr); err != nil {

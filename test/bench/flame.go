@@ -13,7 +13,7 @@ func (b *bench) flame() error {
 	if err != nil {
 		return err
 	}
-	folding := converter{tool: "wprof-flame", args: []string{"--folded"}, out: "-o", path: filepath.Join(b.tmp, "folded"), hold: 5}
+	folding := converter{tool: "wprof-flame", args: []string{"--folded"}, out: "-o", path: filepath.Join(b.tmp, "folded"), hold: 10}
 	if err := b.converter(folding, small, large, 0); err != nil {
 		return err
 	}

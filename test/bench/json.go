@@ -16,8 +16,8 @@ func (b *bench) json() error {
 		{tool: "wprof-json", out: "-o", path: os.DevNull, hold: 1.5},
 		{tool: "wprof-json", args: []string{"--stream"}, out: "-o", path: os.DevNull},
 		{tool: "wprof-json", args: []string{"--chrome"}, out: "-o", path: os.DevNull},
-		{tool: "wprof-json", args: []string{"--firefox"}, out: "-o", path: os.DevNull},
-		{tool: "wprof-json", out: "--parquet", path: filepath.Join(b.tmp, "columns"), hold: 1},
+		{tool: "wprof-json", args: []string{"--firefox"}, out: "-o", path: os.DevNull, new: true},
+		{tool: "wprof-json", out: "--parquet", path: filepath.Join(b.tmp, "columns"), hold: 4},
 	} {
 		if err := b.converter(c, small, large, 0); err != nil {
 			return err

@@ -42,7 +42,7 @@ func (b *bench) delays() ([]float64, error) {
 	}
 	worked := make(chan error, 1)
 	go func() {
-		tracer.settle()
+		tracer.waitOpen()
 		_, err := pipeLoop{cpu: 1, loops: pipeLoops}.seconds()
 		worked <- err
 	}()

@@ -15,6 +15,7 @@ func main() {
 	quick := flag.Bool("quick", false, "few runs, and no report: for use between two changes")
 	only := flag.String("only", "", "one part: "+strings.Join(parts(), ", "))
 	page := flag.Bool("page", false, "only write the report again from its runs")
+	against := flag.String("against", "", "folder of an older version's tools, named after its commit: converters run in turns with them")
 	symbols := flag.String("symbols-of", "", "read the symbols of this ELF file, print how many they are and the seconds that took, and end")
 	flag.Parse()
 	if *symbols != "" {
@@ -31,7 +32,8 @@ func main() {
 		}
 		return
 	}
-	if err := measure(*bin, *out, *raw, *pairs, *quick, *only); err != nil {
+	b := &bench{bin: *bin, against: *against, pairs: *pairs, quick: *quick}
+	if err := b.measure(*out, *raw, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -48,7 +50,8 @@ func allParts() []part {
 		{"programs", (*bench).programs}, {"slowdown", (*bench).slowdown}, {"sleepers", (*bench).sleepers}, {"creation", (*bench).creation},
 		{"start", (*bench).startUp}, {"cost", (*bench).recorderCost}, {"loss", (*bench).losses}, {"live", (*bench).live},
 		{"idle", (*bench).idle}, {"offcpu", (*bench).offcpu}, {"samples", (*bench).samples}, {"symbols", (*bench).symbols},
-		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"wallclock", (*bench).wallclock},
+		{"convert", (*bench).converters}, {"flame", (*bench).flame}, {"json", (*bench).json}, {"typed", (*bench).typed},
+		{"wallclock", (*bench).wallclock}, {"tests", (*bench).tests},
 	}
 }
 
@@ -60,15 +63,15 @@ func parts() []string {
 	return names
 }
 
-func measure(bin, out, raw string, pairs int, quick bool, only string) error {
+func (b *bench) measure(out, raw, only string) error {
 	tmp, err := os.MkdirTemp("", "wprof-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	b := &bench{bin: bin, tmp: tmp, pairs: pairs, quick: quick}
-	if quick {
-		b.pairs = min(pairs, 4)
+	b.tmp = tmp
+	if b.quick {
+		b.pairs = min(b.pairs, 4)
 	}
 	ran := false
 	for _, p := range allParts() {
@@ -83,7 +86,7 @@ func measure(bin, out, raw string, pairs int, quick bool, only string) error {
 	if !ran {
 		return fmt.Errorf("there is no part %q", only)
 	}
-	if quick {
+	if b.quick {
 		return nil
 	}
 	return report(out, raw, b.rows, only != "")

@@ -113,7 +113,7 @@ func (b *bench) thresholds() error {
 			if err != nil {
 				return err
 			}
-			tracer.settle()
+			tracer.waitOpen()
 			with, err := rounds(program)
 			if _, stopErr := tracer.stop(); err == nil {
 				err = stopErr

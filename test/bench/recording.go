@@ -51,12 +51,12 @@ func (b *bench) slowdown() error {
 // how much of that is left when a filter drops all of the events: the rest is the time in the ring.
 func (b *bench) programs() error {
 	everything, nothing := map[string][]float64{}, map[string][]float64{}
-	unwanted := []string{"--no-stacks", "-p", strconv.Itoa(os.Getpid())}
+	dropped := []string{"--no-stacks", "-p", strconv.Itoa(os.Getpid())}
 	for i := 0; i < b.few(); i++ {
 		if err := b.programRuns(everything, "--no-stacks"); err != nil {
 			return err
 		}
-		if err := b.programRuns(nothing, unwanted...); err != nil {
+		if err := b.programRuns(nothing, dropped...); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (b *bench) programs() error {
 		}
 		b.add(row)
 		if len(nothing[name]) > 0 {
-			b.add(Row{Name: "kernel program " + name + ", of which before the ring (events that nobody wants)", Unit: "ns a run", Runs: nothing[name],
+			b.add(Row{Name: "kernel program " + name + ", of which before the ring (events that a filter drops)", Unit: "ns a run", Runs: nothing[name],
 				Command: fmt.Sprintf(command, " -p PID")})
 		}
 	}
@@ -242,7 +242,7 @@ func (b *bench) losses() error {
 		if err != nil {
 			return err
 		}
-		tracer.settle()
+		tracer.waitOpen()
 		began := time.Now()
 		var wg sync.WaitGroup
 		errs := make([]error, 2)

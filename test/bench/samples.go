@@ -86,7 +86,7 @@ func (b *bench) mixedFor(length time.Duration, flags ...string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	tracer.settle()
+	tracer.waitOpen()
 	_, err = run(nil, nil, "bash", args...)
 	_, stopErr := tracer.stop()
 	return file, errors.Join(err, stopErr)

@@ -24,7 +24,7 @@ func (b *bench) sleepers() error {
 		if err != nil {
 			return err
 		}
-		tracer.settle()
+		tracer.waitOpen()
 		with, err := rounds(program, "3")
 		_, stopErr := tracer.stop()
 		if err := errors.Join(err, stopErr); err != nil {
