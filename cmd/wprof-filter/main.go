@@ -12,14 +12,14 @@ func main() {
 		Summary:   "keep a part of a capture",
 		ArgsUsage: "[FILE...]",
 		Description: "Reads a stream and writes a stream with the events that meet all conditions. " +
-			"Repeating a flag adds an alternative. Conditions of different kinds must all hold, and conditions on threads must hold for the same thread. " +
-			"The order of several filters in a pipeline makes no difference.",
+			"A repeated flag adds an alternative. Different conditions must all hold, those on threads for the same thread. " +
+			"In a pipeline of filters, put --children first; otherwise their order rarely matters (docs/wprof-filter.md).",
 		Groups: []cli.Group{filter.Flags(), filter.RecordFlags(), filter.OutputFlags()},
 		Examples: []cli.Example{
-			{Command: "wprof-record -d5s | wprof-filter -p 1234 | wprof-perfetto > t.pb", Text: "One process."},
-			{Command: "wprof-filter -n 'nginx*' --start 1.5s --end 1.6s -o part.wprof host.wprof", Text: "A tenth of a second of all processes called nginx."},
+			{Command: "wprof-record -d5s | wprof-filter -p 1234 | wprof-perfetto > t.pb", Text: "One process as a timeline."},
+			{Command: "wprof-filter -n 'nginx*' --start 1.5s --end 1.6s -o part.wprof host.wprof", Text: "A tenth of a second of all processes whose name begins with nginx."},
 			{Command: "wprof-filter -p 1234 --children -K waking,wakeup_new host.wprof | wprof-info", Text: "A process and its descendants, without wakeups."},
-			{Command: "wprof-filter --cpu 0-3,7 --no-idle host.wprof -o cpus.wprof", Text: "Events of some CPUs."},
+			{Command: "wprof-filter --cpu 0-3,7 --no-idle host.wprof -o cpus.wprof", Text: "Some CPUs, without their idle threads."},
 		},
 		Run: filter.Run,
 	})

@@ -13,15 +13,15 @@ func tool() cli.Tool {
 		Name:      "wprof-info",
 		Summary:   "summarize a capture, check it, convert it to text and back",
 		ArgsUsage: "[FILE...]",
-		Description: "Without flags, prints where and when the capture was recorded, by which command, what it contains, " +
-			"which processes used most CPU time, how many functions have names, what was lost and what recording cost. For a regular file it " +
-			"reads only index and end blocks, and samples for up to half a second. Several files are read as one stream.",
+		Description: "Without flags, prints a summary: machine, time and command of the recording, events by kind, the processes with most CPU time, " +
+			"how many frames have function names, losses, and the cost of recording. Of a regular file it " +
+			"reads only block headers, indices and end blocks, and samples for up to half a second. Several files are read as one stream.",
 		Groups: []cli.Group{
-			{Title: "What to do", Flags: []cli.Flag{
+			{Title: "What to print", Flags: []cli.Flag{
 				{Name: "json", Kind: cli.Bool, Usage: "Print the summary as one JSON object; docs/wprof-info.md lists its fields."},
-				{Name: "check", Kind: cli.Bool, Usage: "Read everything and print each fault with its byte offset. The exit status is 4 if there is any."},
+				{Name: "check", Kind: cli.Bool, Usage: "Read everything and print each fault with its byte offset. With any fault the exit status is 4."},
 				{Name: "dump", Kind: cli.Bool, Usage: "Write the stream as text, one event per line."},
-				{Name: "undump", Kind: cli.Bool, Usage: "Read that text form and write the stream, including its faults."},
+				{Name: "undump", Kind: cli.Bool, Usage: "Read the text of --dump and write the stream, including any faults in the text."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},

@@ -27,58 +27,58 @@ func tool() cli.Tool {
 		Name:    "wprof-record",
 		Summary: "record context switches, wakeups, thread lifetimes and stacks",
 		Description: "Records every context switch and wakeup of this machine, the fork, exec, rename and exit of its threads, and samples with " +
-			"stacks, by eBPF programs in the kernel, and writes them as an event stream to standard output or a file. While it records, the " +
-			"kernel's records go to a spool file; when the window has closed they are sorted and functions are named.\n\n" +
+			"stacks, by eBPF programs, and writes them as an event stream to standard output or a file. While it records, raw " +
+			"records go to a spool file; afterwards they are sorted and functions are named.\n\n" +
 			"Needs CAP_BPF and CAP_PERFMON (root has them), Linux 6.1 or later, and a kernel with BTF.",
 		Groups: []cli.Group{
 			{Title: "What to record", Flags: []cli.Flag{
-				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds. With a command the default is until the command ends."},
-				{Name: "until-exit", Usage: "With --pid: end the recording when these processes have ended. A process that does not exist is an error."},
+				{Name: "dur", Aliases: []string{"d"}, Kind: cli.Duration, Value: "DURATION", Default: "1s", Usage: "Recording time; 0: until Ctrl-C. A number without a unit is milliseconds. A command is by default recorded to its end."},
+				{Name: "until-exit", Usage: "With --pid: end the recording when all these processes have ended. A process that does not exist is an error."},
 				{Name: "all", Aliases: []string{"a"}, Usage: "With a command: record the whole machine, not only the command and its children."},
 				{Name: "feature", Aliases: []string{"f"}, Kind: cli.List, Value: "LIST", Choices: capture.Features(), CommaList: true, Negate: true, Usage: "Switch groups of events on, or off with no- before them. " + capture.FeaturesHelp()},
 				{Name: "no-self", Usage: "Leave out the recorder's own threads."},
 			}},
 			{Title: "Samples and stacks", Flags: []cli.Flag{
-				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Take stacks. timer samples every CPU that is not idle, RATE times a second (99hz, 1khz) or once a period (5ms); offcpu records where a thread waited, with the switch that brings it back; waker records the stack of the waker with each wakeup; all is all of them. -SKIND replaces the defaults, -S+KIND adds to them."},
-				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Minimum off-CPU time for which a stack is taken; 0: always. A stack costs 0.2 to 3us of CPU time, least on x86-64 where a thread waits again in the same place (docs/wprof-record.md)."},
-				{Name: "no-stacks", Usage: "Take no stacks: no samples, and no stacks of waiting threads and wakers."},
-				{Name: "no-kernel-stacks", Usage: "Leave kernel frames out of stacks."},
-				{Name: "no-user-stacks", Usage: "Leave user frames out of stacks."},
-				{Name: "symbolize", Kind: cli.String, Value: "yes|no", Default: "yes", Choices: []string{"yes", "no"}, Usage: "With no, functions in files that have a build-id and still exist are not named; wprof-symbolize can name them later."},
+				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Stacks to take. timer: samples every CPU that is not idle, at a RATE (99hz, 1khz) or period (5ms). offcpu: where a thread was blocked or preempted, with the switch back to it. waker: the waker's stack, with each wakeup. -SKIND replaces the defaults, -S+KIND adds to them."},
+				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Minimum off-CPU time for which a stack is taken; 0: always. A stack costs 0.2 to 3us of CPU time."},
+				{Name: "no-stacks", Usage: "Take no stacks and no samples."},
+				{Name: "no-kernel-stacks", Usage: "Take no kernel frames."},
+				{Name: "no-user-stacks", Usage: "Take no user frames."},
+				{Name: "symbolize", Kind: cli.String, Value: "yes|no", Default: "yes", Choices: []string{"yes", "no"}, Usage: "no: leave naming functions to wprof-symbolize, except in files that have no build-id or no longer exist."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
-				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output. The spool is FILE.part until then."},
+				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output. FILE appears when complete; the spool is FILE.part."},
 				{Name: "compress", Aliases: []string{"z"}, Kind: cli.Int, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "zstd compression level: 0 none, 1 fastest, 2 zstd's default, 3 better. By default 0 to a pipe and 1 to a regular file."},
-				{Name: "live", Usage: "Write events within 100 ms, not when the window has closed."},
-				{Name: "metadata", Aliases: []string{"M"}, Kind: cli.List, Value: "KEY=VALUE", Usage: "Store this text in the capture."},
+				{Name: "live", Usage: "Write events within 100 ms, instead of after the recording."},
+				{Name: "metadata", Aliases: []string{"M"}, Kind: cli.List, Value: "KEY=VALUE", Usage: "Store a note in the capture."},
 			}},
 			filter.Flags(),
 			{Title: "Loss and cost", Flags: []cli.Flag{
 				{Name: "ringbuf-size", Kind: cli.Size, Value: "SIZE", Default: "8mb", Usage: "Size of each ring buffer, 8kb to 1gb, rounded up to a power of two."},
-				{Name: "ringbuf-cnt", Kind: cli.Int, Value: "N", Usage: "Number of ring buffers. By default one per CPU, of at most 1 GiB in all: beyond that, several CPUs share one."},
+				{Name: "ringbuf-cnt", Kind: cli.Int, Value: "N", Usage: "Number of ring buffers. By default one per CPU, but at most 1 GiB in all: beyond that, several CPUs share one."},
 				{Name: "fail-on-loss", Usage: "Exit with status 5 if events were lost (125 with a command)."},
-				{Name: "stats", Usage: "At the end, print the cost of each kernel program (this switches the kernel's BPF statistics on), the traffic of each ring, and the CPU time and memory of the recorder."},
+				{Name: "stats", Usage: "At the end, print the cost of each kernel program (from the kernel's BPF statistics, which are on while it records), the traffic of each ring buffer, and the recorder's CPU time and memory."},
 				{Name: "verbose", Aliases: []string{"v"}, Usage: "Print more messages."},
 			}},
 		},
 		Examples: []cli.Example{
 			{Command: "wprof-record -d5s -o host.wprof", Text: "five seconds of this machine"},
 			{Command: "wprof-record -d5s | wprof-perfetto > t.pb", Text: "straight to a timeline"},
-			{Command: "wprof-record -o make.wprof -- make -j8", Text: "a command and its children, from the first instruction on"},
+			{Command: "wprof-record -o make.wprof -- make -j8", Text: "a command and its children, from the command's exec to its end"},
 			{Command: "wprof-record -d10s -p 1234 --children -o app.wprof", Text: "one process and its descendants"},
 			{Command: "wprof-record --live -d0 | wprof-info --dump | grep '^ *+[^\"]* lost '", Text: "watch losses as they happen"},
 		},
 		Sections: []cli.Section{
-			{Title: "A COMMAND", Text: "With -- COMMAND, the exit status is the command's own; 128 and the signal if one killed it. 125 means that " +
-				"wprof-record itself failed, 126 that the command could not be executed, 127 that it does not exist. What the " +
-				"command prints goes to standard error when the stream goes to standard output. If -d ends first, the " +
-				"recording stops and the command does not. Ctrl-C reaches the command, whose end ends the recording; SIGTERM " +
-				"and SIGHUP are passed on to it, and so is SIGINT unless the recorder is in the foreground of a terminal."},
+			{Title: "A COMMAND", Text: "With -- CMD, the exit status is the command's own, or 128 plus the number of the signal that killed it. 125: " +
+				"wprof-record itself failed; 126: the command could not be executed; 127: it does not exist. What the " +
+				"command prints goes to standard error if the stream goes to standard output. If -d ends first, the " +
+				"recording stops and the command goes on. Ctrl-C reaches the command, whose end ends the recording. SIGTERM " +
+				"and SIGHUP are passed on to it, and SIGINT if the recorder is not in the foreground of a terminal."},
 			{Title: "THE SPOOL", Text: "With -o FILE the spool is FILE.part; an older one is moved to FILE.part.1 and so on. If the recorder is " +
-				"killed, wprof-symbolize FILE.part -o FILE writes what is complete. For a pipe the spool is an unnamed file " +
-				"in $TMPDIR or /var/tmp. For a short time spool and output exist side by side."},
-			{Title: "SIGNALS", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early, and everything recorded is still written. The second " +
-				"one, or a SIGQUIT, ends the recorder at once."},
+				"killed, wprof-symbolize FILE.part -o FILE recovers the recording. For a pipe the spool is an unnamed file " +
+				"in $TMPDIR or /var/tmp. The disk needs room for spool and output together."},
+			{Title: "SIGNALS", Text: "The first SIGINT, SIGTERM or SIGHUP ends the recording early; everything recorded is written. The second " +
+				"one, or a SIGQUIT, ends the recorder at once and leaves the spool."},
 		},
 		AllowCommand: true,
 		OwnSpace:     true,

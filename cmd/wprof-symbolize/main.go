@@ -13,16 +13,16 @@ func tool() cli.Tool {
 		Name:      "wprof-symbolize",
 		Summary:   "name functions, and finish interrupted recordings",
 		ArgsUsage: "[FILE...]",
-		Description: "Names the functions of frames that have none yet, and copies everything else. It looks for each file at its path " +
-			"on the recorded machine, where the build-id must match, and in --debug-dir. A file without a build-id must not have " +
-			"changed since. Two files with the same build-id count as the same code. " +
-			"Use it for captures that were recorded with --symbolize=no, or on a machine without the debug files.\n\n" +
-			"Also reads the spool (FILE.part) that wprof-record leaves behind when it is killed or the disk fills up, and " +
-			"writes everything up to the last complete round as a stream. The exit status is 4 if the recording was cut off.",
+		Description: "Copies a stream and names the functions of frames without a name. It looks for each file at its path " +
+			"on the recorded machine and in --debug-dir, and takes it if the build-id matches; a file without a build-id must not have " +
+			"changed. " +
+			"Use it for captures recorded with --symbolize=no, or on a machine without the debug files.\n\n" +
+			"Also recovers the spool (FILE.part) that wprof-record leaves if it is killed or the disk fills up: " +
+			"it writes everything up to the last complete round. The exit status is 4 if the recording was cut off.",
 		Groups: []cli.Group{
 			{Title: "Names", Flags: []cli.Flag{
-				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: symbolize.CheckDir, Usage: "Look for programs and debug files here too: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug."},
-				{Name: "again", Usage: "Name frames again that have a name."},
+				{Name: "debug-dir", Kind: cli.List, Value: "DIR", Files: true, Check: symbolize.CheckDir, Usage: "Also look for programs and debug files here: DIR/PATH, DIR/NAME and DIR/.build-id/ab/cdef.debug."},
+				{Name: "again", Usage: "Look up names again for frames that have one."},
 			}},
 			{Title: "Output", Flags: []cli.Flag{
 				{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},

@@ -26,8 +26,9 @@ func (t Tool) statuses() []status {
 		{ExitOK, "done"},
 		{ExitFailed, "failed"},
 		{ExitUsage, "wrong usage"},
-		{ExitNewer, "the input needs a newer version"},
-		{ExitDamaged, "the input is damaged or truncated; the output has everything that is whole"},
+	}
+	if t.ArgsUsage != "" { // it reads streams
+		all = append(all, status{ExitNewer, "the input needs a newer version"}, status{ExitDamaged, "the input is damaged or truncated; the output has everything intact"})
 	}
 	if slices.ContainsFunc(t.flags(), func(f Flag) bool { return f.Name == "fail-on-loss" }) {
 		all = append(all, status{ExitLost, "events were lost and --fail-on-loss was given"})

@@ -12,19 +12,19 @@ func Flags() cli.Group {
 		return f
 	}
 	is := func(name, usage string) cli.Flag { return cli.Flag{Name: name, Usage: usage} }
-	return cli.Group{Title: "Threads to keep or to drop (lists; @FILE reads one entry a line)", Flags: []cli.Flag{
+	return cli.Group{Title: "Threads to keep or to drop (lists; @FILE reads one entry per line)", Flags: []cli.Flag{
 		list("pid", "p", "PID", "Keep this process.", checkIDs),
 		list("no-pid", "P", "PID", "Drop this process.", checkIDs),
 		list("tid", "", "TID", "Keep this thread.", checkIDs),
 		list("no-tid", "", "TID", "Drop this thread.", checkIDs),
-		list("name", "n", "GLOB", "Keep processes with this name; * and ? stand for any letters and any letter.", checkGlob),
+		list("name", "n", "GLOB", "Keep processes with this name; * matches any text, ? one byte.", checkGlob),
 		list("no-name", "N", "GLOB", "Drop processes with this name.", checkGlob),
 		list("thread-name", "", "GLOB", "Keep threads with this name.", checkGlob),
 		list("no-thread-name", "", "GLOB", "Drop threads with this name.", checkGlob),
-		is("idle", "Keep the idle threads, besides what --pid and --kthread keep."),
+		is("idle", "Keep the idle threads, and what --pid and --kthread keep."),
 		is("no-idle", "Drop the idle threads."),
-		is("kthread", "Keep kernel threads, besides what --pid and --idle keep."),
+		is("kthread", "Keep kernel threads, and what --pid and --idle keep."),
 		is("no-kthread", "Drop kernel threads."),
-		is("children", "With --pid: keep the descendants of these processes too."),
+		is("children", "With --pid: keep the descendants of these processes as well."),
 	}}
 }

@@ -14,9 +14,9 @@ func RecordFlags() cli.Group {
 	kinds := func(name, short, usage string) cli.Flag {
 		return cli.Flag{Name: name, Aliases: []string{short}, Kind: cli.List, Value: "LIST", Usage: usage, Choices: KindNames(), CommaList: true}
 	}
-	return cli.Group{Title: "Records to keep or to drop", Flags: append(RangeFlags("The state at this time is written first.", "What is open then is written there, marked open."),
-		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs: 0-3,7."},
-		kinds("kind", "k", "Keep these kinds of events; states go with switch, losses are always kept."),
+	return cli.Group{Title: "Events to keep or to drop", Flags: append(RangeFlags("The scheduler state at this time is written first.", "Spans that end later are written there, marked open."),
+		cli.Flag{Name: "cpu", Kind: cli.List, Value: "LIST", Check: checkCPUs, Usage: "Keep events of these CPUs, such as 0-3,7."},
+		kinds("kind", "k", "Keep these kinds of events. States are kept with switch, losses always."),
 		kinds("no-kind", "K", "Drop these kinds of events."),
 		cli.Flag{Name: "no-self", Usage: "Drop the recorder's own threads."},
 	)}
@@ -25,16 +25,16 @@ func RecordFlags() cli.Group {
 // RangeFlags returns the flags for the ends of a time range. The arguments complete their help for a tool.
 func RangeFlags(start, end string) []cli.Flag {
 	return []cli.Flag{
-		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens from here on: an offset from the opening of the window like 1.5s or 250ms (a bare number is ms), or a time of day like @2026-11-21T02:00:00.5Z. " + start},
-		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Keep what happens before this time. " + end},
+		{Name: "start", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "Start of the time range: an offset from the start of the window, such as 1.5s or 250ms (a number without a unit is milliseconds), or a time of day, such as @2026-11-21T02:00:00.5Z. " + start},
+		{Name: "end", Kind: cli.String, Value: "TIME", Check: checkBound, Usage: "End of the time range, exclusive. " + end},
 	}
 }
 
 // OutputFlags select where the result goes and what the exit status reports.
 func OutputFlags() cli.Group {
 	return cli.Group{Title: "Output", Flags: []cli.Flag{
-		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to this file; without it, to standard output."},
-		{Name: "compress", Aliases: []string{"z"}, Kind: cli.String, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "Compression of blocks, from none to best. By default none to a pipe and 1 to a file."},
+		{Name: "output", Aliases: []string{"o"}, Kind: cli.String, Value: "FILE", Files: true, Usage: "Write to FILE instead of standard output."},
+		{Name: "compress", Aliases: []string{"z"}, Kind: cli.String, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Usage: "zstd compression level: 0 none, 3 best. By default 0 to a pipe and 1 to a regular file."},
 		cli.FailOnLoss(),
 	}}
 }

@@ -8,10 +8,10 @@ import (
 // WhatFlags returns the flags that select what is written.
 func WhatFlags() cli.Group {
 	return cli.Group{Title: "What to write", Flags: []cli.Flag{
-		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: KindNames(), CommaList: true, Usage: "Write only events of these kinds. Fields derived from other events, such as a thread's off-CPU time, are still written. The recorder does not record pmu_event, hardirq, softirq, wq, ipi_send and ipi yet."},
-		{Name: "fields", Kind: cli.List, Value: "LIST", Choices: FieldNames(), CommaList: true, Usage: "Write only these fields of events, besides ts and t. A task is one field."},
-		{Name: "no-stacks", Usage: "Leave out stacks, and the fields of events with stack ids."},
-		{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Usage: "Add fields. numa is the NUMA node of each event's CPU."},
+		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: KindNames(), CommaList: true, Usage: "Write only events of these kinds. Fields derived from other kinds, such as off-CPU time, stay. The recorder does not record pmu_event, hardirq, softirq, wq, ipi_send and ipi yet."},
+		{Name: "fields", Kind: cli.List, Value: "LIST", Choices: FieldNames(), CommaList: true, Usage: "Write only ts, t and these fields of events. A task is one field."},
+		{Name: "no-stacks", Usage: "Leave out stacks, and the fields with stack ids."},
+		{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Usage: "Add fields. numa: the NUMA node of each event's CPU."},
 		{Name: "time", Kind: cli.String, Value: "UNIT", Default: "s", Choices: []string{"s", "ns"}, Usage: "Write times and durations in seconds with nine decimals, or as integer nanoseconds."},
 	}}
 }
@@ -19,10 +19,10 @@ func WhatFlags() cli.Group {
 // FormFlags returns the flags for the form of the output.
 func FormFlags() cli.Group {
 	return cli.Group{Title: "How to write it", Flags: []cli.Flag{
-		{Name: "stream", Usage: "Write each event at most 100 ms after it was read, and each stack just before the first event that uses it. The header then has no stack_cnt and no lost, and for live input no dur. Without this flag, a pipe is copied to a temporary file and read to its end first."},
+		{Name: "stream", Usage: "Write each event within 100 ms after it was read, and each stack just before the first event that uses it. In the header stack_cnt and lost are null, and dur for live input. Without this flag, a pipe is copied to a temporary file and read to its end first."},
 		{Name: "array", Usage: "Write one JSON array instead of lines."},
-		{Name: "chrome", Usage: "Write Chrome's trace event JSON, for tools that read only that. Traces of wprof-perfetto are smaller and show more."},
-		{Name: "firefox", Usage: "Write a profile for the Firefox Profiler: CPU and off-CPU time of each thread with stacks, and markers. profiler.firefox.com opens it, and sends it nowhere unless you upload it."},
+		{Name: "chrome", Usage: "Write Chrome's trace event JSON, for tools that read only that. wprof-perfetto writes smaller traces that show more."},
+		{Name: "firefox", Usage: "Write a profile for profiler.firefox.com: CPU and off-CPU time of each thread with stacks, and markers."},
 		{Name: "parquet", Kind: cli.String, Value: "FOLDER", Files: true, Usage: "Write Parquet files into this folder: one per kind of event, and stacks, frames, tasks and session. Times are integer nanoseconds."},
 		{Name: "schema", Kind: cli.Optional, Value: "FORM", Choices: []string{"json", "md"}, Usage: "Print the schema of the lines, as JSON Schema or with --schema=md as Markdown, and exit."},
 	}}
@@ -31,7 +31,7 @@ func FormFlags() cli.Group {
 // RangeFlags returns the flags for the time range.
 func RangeFlags() cli.Group {
 	return cli.Group{Title: "Which time", Flags: filter.RangeFlags(
-		"Times in the output are still relative to the opening of the window; the header's start_ts has the start of the range. Off-CPU times begin here at the earliest.", "The header's dur ends here.")}
+		"Times in the output stay relative to the start of the window; the header's start_ts is the start of the range. Off-CPU times count from here at the earliest.", "The header's dur ends here.")}
 }
 
 // OutputFlags returns the flags for the output file.
