@@ -2,6 +2,7 @@ package info
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -100,8 +101,8 @@ then        wprof-filter -p 12
 metadata    run=7
 epochs      2
 events      1,234,566, 246,913/s
-  1,234,565  100.0%  246,913/s  12.3 MB  free
-          1    0.0%        0/s      0 B  waking
+  1,234,565  99.9%  246,913/s  12.3 MB  free
+          1   0.0%        0/s      0 B  waking
 stored      39 B of 39 B, 0.0 bytes an event
 defined     1 definition
 CPU time    2 processes on CPU in the window
@@ -119,6 +120,43 @@ recorder    1.500 s of CPU (1.500 s user, 250.0 us system), peak memory 123.5 MB
 	isTold := len(damage) == 1 && strings.Contains(damage[0], "counts 1234566 events")
 	if _, rest, _ := strings.Cut(got, "\n"); rest != want || !isTold {
 		t.Errorf("damage %q, got\n%swant\n%s", damage, rest, want)
+	}
+}
+
+func TestRatesAndSharesAreThoseOfTheKeptRange(t *testing.T) {
+	const text = "section open=1000000000 close=+5s %s\nend close=+5s\n  kind free events=1000\n  process 12 comm=ping ns=250000000\n"
+	for _, c := range []struct{ session, kept, rate, share string }{
+		{"", "", "200/s", "5.0%  pid 12"},
+		{"range_start=2000000000 range_end=2500000000", "from 1.000 s to 1.500 s after", "2,000/s", "50.0%  pid 12"},
+		{"range_start=5000000000", "from 4.000 s to 5.000 s after", "1,000/s", "25.0%  pid 12"},
+		{"range_end=2000000000", "from 0.000 s to 1.000 s after", "1,000/s", "25.0%  pid 12"},
+		{"range_start=5000000000 range_end=99000000000", "from 4.000 s to 98.000 s after", "1,000/s", "25.0%  pid 12"},
+	} {
+		stream := capture(t, fmt.Sprintf(text, c.session))
+		got, _ := printed(t, stream)
+		for _, want := range []string{c.kept, c.rate, c.share} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q: %s is missing in\n%s", c.session, want, got)
+			}
+		}
+		s, err := Summarize(bytes.NewReader(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if perSecond := *s.report("").Recordings[0].Kinds[0].PerSecond; cli.Grouped(int64(perSecond))+"/s" != c.rate {
+			t.Errorf("%q: JSON has %v/s, want %s", c.session, perSecond, c.rate)
+		}
+	}
+}
+
+func TestOnlyTheWholeIsAHundredPercent(t *testing.T) {
+	for _, c := range []struct {
+		part, whole float64
+		want        string
+	}{{9999, 10000, "99.9%"}, {10000, 10000, "100.0%"}, {3, 2, "150.0%"}, {1, 0, "-"}, {1, 3, "33.3%"}} {
+		if got := percent(c.part, c.whole); got != c.want {
+			t.Errorf("%v of %v: got %s, want %s", c.part, c.whole, got, c.want)
+		}
 	}
 }
 

@@ -249,9 +249,9 @@ func (r *Recording) typeReport(t *format.TypeCount) TypeReport {
 	return TypeReport{Name: string(t.Name), Group: string(t.Group), Events: t.Events, PerSecond: r.eachSecond(t.Events)}
 }
 
-// eachSecond returns the rate of n events in the window; nil: its length is not known.
+// eachSecond returns the rate of n events in the time that the capture holds; nil: its length is not known.
 func (r *Recording) eachSecond(n uint64) *float64 {
-	d := r.window()
+	d := r.length()
 	if d == 0 {
 		return nil
 	}

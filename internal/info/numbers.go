@@ -37,12 +37,16 @@ func seconds(ns int64) string {
 	return cli.Grouped(n) + "." + fraction + " s"
 }
 
-// percent writes a share.
+// percent writes a share. Less than the whole is never 100.0%.
 func percent(part, whole float64) string {
 	if whole == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f%%", 100*part/whole)
+	share := 100 * part / whole
+	if part < whole {
+		share = min(share, 99.9)
+	}
+	return fmt.Sprintf("%.1f%%", share)
 }
 
 // name makes a name from a capture safe to print: it may have any bytes, and some control a terminal.

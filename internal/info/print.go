@@ -64,14 +64,7 @@ func (r *Recording) printSession(w io.Writer) {
 	for _, line := range s.History {
 		fact(w, "then", "%s", name(line))
 	}
-	if s.RangeStart != 0 || s.RangeEnd != 0 {
-		from, to := s.Open, r.Close
-		if s.RangeStart != 0 {
-			from = s.RangeStart
-		}
-		if s.RangeEnd != 0 {
-			to = s.RangeEnd
-		}
+	if from, to := r.kept(); r.isRange() {
 		fact(w, "kept", "from %s to %s after the opening", seconds(from-s.Open), seconds(to-s.Open))
 	}
 	for _, m := range s.Metadata {
@@ -163,12 +156,37 @@ func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) 
 // window returns the length of the window; 0: not known.
 func (r *Recording) window() int64 { return max(0, r.Close-r.Session.Open) }
 
+// isRange reports whether a filter kept a time range.
+func (r *Recording) isRange() bool { return r.Session.RangeStart != 0 || r.Session.RangeEnd != 0 }
+
+// kept returns the part of the window that the capture holds.
+func (r *Recording) kept() (from, to int64) {
+	from, to = r.Session.Open, r.Close
+	if r.Session.RangeStart != 0 {
+		from = r.Session.RangeStart
+	}
+	if r.Session.RangeEnd != 0 {
+		to = r.Session.RangeEnd
+	}
+	return from, to
+}
+
+// length returns the time that events and CPU times are of; 0: not known.
+func (r *Recording) length() int64 {
+	from, to := r.kept()
+	from, to = max(from, r.Session.Open), to
+	if r.Close > 0 {
+		to = min(to, r.Close)
+	}
+	return max(0, to-from)
+}
+
 func (r *Recording) printEvents(w io.Writer) {
 	fact(w, "events", "%s%s", cli.Grouped(r.Events), r.rate(r.Events))
 	var rows [][]string
 	for _, k := range r.Kinds {
 		share := percent(float64(k.Events), float64(r.Events))
-		rows = append(rows, []string{cli.Grouped(k.Events), share, perSecond(k.Events, r.window()), size(k.Bytes), kindName(k.Kind)})
+		rows = append(rows, []string{cli.Grouped(k.Events), share, perSecond(k.Events, r.length()), size(k.Bytes), kindName(k.Kind)})
 	}
 	table(w, rows)
 	r.printTypes(w)
@@ -193,24 +211,24 @@ func (r *Recording) printTypes(w io.Writer) {
 		if len(t.Group) > 0 {
 			what += " of " + name(t.Group)
 		}
-		rows = append(rows, []string{cli.Grouped(t.Events), perSecond(t.Events, r.window()), what})
+		rows = append(rows, []string{cli.Grouped(t.Events), perSecond(t.Events, r.length()), what})
 	}
 	table(w, rows)
 	more(w, len(r.Types)-listed)
 }
 
 func (r *Recording) rate(n uint64) string {
-	if r.window() == 0 {
+	if r.length() == 0 {
 		return ""
 	}
-	return ", " + perSecond(n, r.window())
+	return ", " + perSecond(n, r.length())
 }
 
-func perSecond(n uint64, window int64) string {
-	if window == 0 {
+func perSecond(n uint64, length int64) string {
+	if length == 0 {
 		return "-"
 	}
-	return cli.Grouped(int64(math.Round(float64(n)/(float64(window)/1e9)))) + "/s"
+	return cli.Grouped(int64(math.Round(float64(n)/(float64(length)/1e9)))) + "/s"
 }
 
 func plural(n uint64, what string) string {
@@ -234,10 +252,14 @@ func (r *Recording) printProcesses(w io.Writer) {
 	if len(r.Processes) == 0 {
 		return
 	}
-	fact(w, "CPU time", "%s on CPU in the window", plural(uint64(len(r.Processes)+r.Others), "process"))
+	when := "window"
+	if r.isRange() {
+		when = "kept range"
+	}
+	fact(w, "CPU time", "%s on CPU in the %s", plural(uint64(len(r.Processes)+r.Others), "process"), when)
 	var rows [][]string
 	for _, p := range r.Processes[:min(listed, len(r.Processes))] {
-		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.window())), called(p), name(p.Comm)})
+		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), called(p), name(p.Comm)})
 	}
 	table(w, rows)
 	more(w, len(r.Processes)+r.Others-listed)
