@@ -73,9 +73,11 @@ func (s *speller) long(arg string) error {
 	switch {
 	case f.Kind == Bool && attached:
 		return Usagef("--%s takes no value", f.Name)
-	case f.Kind == Bool, f.Kind == Optional && !attached:
+	case f.Kind == Bool:
 		s.put(f, "")
 		return nil
+	case f.Kind == Optional && !attached:
+		return s.without(f, "--"+name, "=")
 	case !attached:
 		return s.separate(f, "--"+name)
 	}
@@ -102,7 +104,10 @@ func (s *speller) short(letters string) error {
 			continue
 		}
 		value := letters[i+1:]
-		if value == "" && f.Kind != Optional {
+		switch {
+		case value == "" && f.Kind == Optional:
+			return s.without(f, "-"+letter, "")
+		case value == "":
 			return s.separate(f, "-"+letter)
 		}
 		s.put(f, strings.TrimPrefix(value, "="))
@@ -121,6 +126,18 @@ func (s *speller) separate(f Flag, typed string) error {
 		return Usagef("%s needs a value, and %s is a flag; write %s=%s if it is meant", typed, value, typed, value)
 	}
 	s.put(f, s.next())
+	return nil
+}
+
+// without takes an Optional flag without a value. It refuses one of the flag's choices as the next argument: that was meant as
+// the value.
+func (s *speller) without(f Flag, typed, joint string) error {
+	if len(s.rest) > 0 && len(f.Choices) > 0 {
+		if value := s.rest[0]; value != "" && value[0] != '-' && choose(f, value) == nil {
+			return Usagef("%s takes its value without a space: write %s%s%s", typed, typed, joint, value)
+		}
+	}
+	s.put(f, "")
 	return nil
 }
 

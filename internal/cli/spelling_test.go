@@ -37,7 +37,7 @@ func TestSpellings(t *testing.T) {
 		{"-d5s", "dur", "5s"}, {"-d 5s", "dur", "5s"}, {"-d=5s", "dur", "5s"}, {"--dur=5s", "dur", "5s"}, {"--dur 5s", "dur", "5s"},
 		{"", "dur", "1s"}, {"a.part -o b", "output", "b"}, {"-o -", "output", "-"}, {"-av -o x", "output", "x"}, {"-avox", "output", "x"},
 		{"-S", "stacks", ""}, {"-Stimer=99hz", "stacks", "timer=99hz"}, {"-S+pmu=cycles,100", "stacks", "+pmu=cycles,100"}, {"--stacks=offcpu", "stacks", "offcpu"},
-		{"--compress 2", "level", "2"}, {"-z0", "level", "0"}, {"-d1s -d2s", "dur", "2s"}, {"-f no-sched,wakeup", "feature", "no-sched,wakeup"}, {"-S -v", "stacks", ""},
+		{"--compress 2", "level", "2"}, {"-z0", "level", "0"}, {"-d1s -d2s", "dur", "2s"}, {"-f no-sched,wakeup", "feature", "no-sched,wakeup"}, {"-S -v", "stacks", ""}, {"-S file", "stacks", ""}, {"-S -- offcpu", "stacks", ""},
 		{"-vSoffcpu", "stacks", "offcpu"}, {"-S=timer", "stacks", "timer"}, {"-Stimer -Soffcpu", "stacks", "offcpu"}, {"--stacks=", "stacks", ""},
 		{"-o x -o y", "output", "y"}, {"--output=-v", "output", "-v"}, {"-o-v", "output", "-v"}, {"--output -5", "output", "-5"},
 	} {
@@ -85,7 +85,8 @@ func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
 		{"--duration 5s", "--dur"}, {"--output=", "empty"}, {"--verbos", "--verbose"}, {"-x", "there is no flag -x; wprof-sample --help"}, {"-D 5s", "did you mean -d?"}, {"-verbos", "--verbose"}, {"-d", "needs a value"}, {"-d x", "not a duration"},
 		{"-o -v", "is a flag"}, {"-z 9", "valid are 0, 1, 2, 3"}, {"-f no-shed", "no-sched"}, {"-f sched,,wakeup", `--feature: "sched,,wakeup" has an empty entry; valid are sched, wakeup`},
 		{"-output x", "did you mean --output?"}, {"-Stimr", "timer"}, {"-d 1e3s", "not a duration"}, {"-o", "-o FILE"}, {"-avq", "there is no flag -avq"},
-		{"--ringbuf-size -1", "not a size"}, {"-z two", "not a whole number"}, {"--all=1", "takes no value"}, {"--ringbuf-size 3x", "unit"},
+		{"--ringbuf-size -1", "not a size"}, {"-z two", "not a whole number"}, {"--all=1", "takes no value"}, {"-S offcpu", "write -Soffcpu"},
+		{"-vS +offcpu", "write -S+offcpu"}, {"--stacks timer=99hz a", "write --stacks=timer=99hz"}, {"--ringbuf-size 3x", "unit"},
 	} {
 		var stderr bytes.Buffer
 		status := Run(sample(func(*Invocation) error { return nil }), strings.Fields(c.typed), Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
