@@ -239,7 +239,7 @@ func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
 
 // notes is a profile of a thread with notes of each kind: on the CPU, off it, and a rare one among the others.
 func notes() *profile.Profile {
-	p := stacksOf(func(i int) int64 { return []int64{454e6, 197e3, 500e6}[i] }, []string{"main", "read"}, []string{"main", "read"}, []string{"[not sampled]"})
+	p := stacksOf(func(i int) int64 { return []int64{454e6, 197e3, 500e6, 300e6}[i] }, []string{"main", "read"}, []string{"main", "read"}, []string{"[not sampled]"}, []string{"poll"})
 	for i, f := range p.Frames {
 		if i > 0 && f.Functions[0].Name == "[not sampled]" {
 			p.Frames[i].Note = true
@@ -249,6 +249,7 @@ func notes() *profile.Profile {
 	cells[0].Class, cells[0].Count = profile.ClassRunnable, 60
 	cells[1].Stack, cells[1].Count = cells[0].Stack, 4812
 	cells[2].Count = 0
+	cells[3].Class = profile.ClassIdle
 	return p
 }
 
@@ -265,7 +266,7 @@ func TestPageTellsNotesOnAndOffTheCPUApart(t *testing.T) {
 		const hex = (b) => '#' + at(b.x + 2, flame.top(b.depth) + 2).map((v) => v.toString(16).padStart(2, '0')).join('');
 		return Object.fromEntries(flame.rows.flat().map((b) => [flame.text(b), hex(b)]));
 	})()`, &fills)
-	for note, property := range map[string]string{"[not sampled]": "--note-on", "[runnable]": "--note-off"} {
+	for note, property := range map[string]string{"[not sampled]": "--note-on", "[runnable]": "--delay", "[idle]": "--note-off"} {
 		got := fills[note]
 		if want := strings.TrimSpace(pg.Text(fmt.Sprintf("getComputedStyle(document.documentElement).getPropertyValue(%q)", property))); got != want {
 			t.Errorf("%s is drawn in %s, want %s", note, got, want)

@@ -27,7 +27,7 @@ func Write(w io.Writer, p *profile.Profile, v graph.View) error {
 	window := windowOf(p, &v)
 	writeSubject(out, p, &v, &b, window)
 	b.writeShares(out, window, p.About.MinBlock)
-	b.writeNotSampled(out)
+	b.writeNotSampled(out, &p.About)
 	b.explainCoverage(out, window, &p.About)
 	writeTop(out, p, "Top %d blocking stacks", profile.ClassBlocked, topStacks, &v)
 	writeTop(out, p, "Top %d waits for work", profile.ClassIdle, topWaits, &v)
@@ -132,13 +132,18 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 }
 
 // writeNotSampled writes what to do about time on the CPU without samples.
-func (b *breakdown) writeNotSampled(w io.Writer) {
+func (b *breakdown) writeNotSampled(w io.Writer, a *profile.About) {
 	if b.notSampled.ns == 0 {
 		return
 	}
 	fmt.Fprintln(w)
-	wrapped(w, "", fmt.Sprintf("%.1f%% of the time on the CPU has no sample, so where in the code it was spent is unknown: sample more often "+
-		"(wprof-wallclock -f, wprof-record -Stimer) or record for longer.", 100*part(b.notSampled.ns, b.onCPU.ns)))
+	const often = "sample more often (wprof-wallclock -f, wprof-record -Stimer=999hz)"
+	advice := often + ", record for longer, or divide each thread's time evenly among all of its samples (wprof-flame --spread thread)"
+	if a.Spread {
+		advice = often + " or record for longer"
+	}
+	wrapped(w, "", fmt.Sprintf("%.1f%% of the time on the CPU has no sample, so where in the code it was spent is unknown: %s.",
+		100*part(b.notSampled.ns, b.onCPU.ns), advice))
 }
 
 // howOften formats a count: 3 times, once.
@@ -169,7 +174,7 @@ func WriteCoverage(w io.Writer, p *profile.Profile, v graph.View) {
 
 // writeReading writes the coverage and its interpretation.
 func (b *breakdown) writeReading(w io.Writer, window int64, a *profile.About) {
-	line(w, "coverage", fmt.Sprintf("%.1f%% of the window", 100*b.coverage(window)))
+	line(w, "coverage", fmt.Sprintf("%.1f%% of the window (100%%: one thread always at work)", 100*b.coverage(window)))
 	line(w, "reading", b.reading(window, a))
 }
 

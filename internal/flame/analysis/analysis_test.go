@@ -37,14 +37,14 @@ func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 	flametest.Says(t, text, "of: process app (pid 10)", "threads: 1", "window: 10.000000 s",
 		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "off-CPU: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
 		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
-		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window",
+		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window (100%: one thread always at work)",
 		"reading: normal: most of the window is covered", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
 }
 
 func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
 	text := analysisOf(t, flametest.Analysed(), onlyThread(11))
 	flametest.Says(t, text, "of: thread kworker/0:1 <x> (tid 11) of process app (pid 10)", " disk wait: 4.000000 s 100.0% 40.0% 8 times",
-		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window")
+		"total: 4.000000 s 100.0% 40.0%", "coverage: 40.0% of the window (100%: one thread always at work)")
 	if !strings.Contains(text, "short-lived") {
 		t.Errorf("a thread that lived for less than half of the window is not reported as short-lived:\n%s", text)
 	}
@@ -52,7 +52,7 @@ func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
 
 func TestAnalysisInterpretsCoverage(t *testing.T) {
 	p := flametest.Analysed()
-	flametest.Says(t, analysisOf(t, p, graph.View{}), "threads: 2", "coverage: 100.0% of the window",
+	flametest.Says(t, analysisOf(t, p, graph.View{}), "threads: 2", "coverage: 100.0% of the window (100%: one thread always at work)",
 		"reading: normal: most of the window is covered, 70% of it blocked", " (mostly disk wait)")
 	p.Threads[1].Cells[0].Ns += 3e9
 	p.Threads[1].Lifetime += 3e9
@@ -116,6 +116,15 @@ func TestAnalysisReportsTimeWithoutSamples(t *testing.T) {
 	text := analysisOf(t, flametest.Box().Profile, graph.View{}) // 1 ms of 351
 	flametest.Says(t, text, " not sampled: 0.001000 s 0.1% 0.1%", "0.3% of the time on the CPU has no sample, so where in the code it was spent is",
 		" disk wait: 0.100000 s 5.0% 10.0% 3 times", "unknown: 0.100000 s 5.0% 10.0%")
+	const advice = "or divide each thread's time evenly among all of its samples (wprof-flame --spread thread)."
+	if !strings.Contains(strings.Join(strings.Fields(text), " "), advice) {
+		t.Errorf("%q is missing in\n%s", advice, text)
+	}
+	spread := flametest.Box().Profile
+	spread.About.Spread = true
+	if text := strings.Join(strings.Fields(analysisOf(t, spread, graph.View{})), " "); strings.Contains(text, "--spread") || !strings.Contains(text, "or record for longer.") {
+		t.Errorf("an analysis of a profile that is spread already advises:\n%s", text)
+	}
 	p := flametest.Analysed()
 	p.Threads[0].Cells[0].Count, p.Threads[0].Cells[1].Count = 1, 1
 	text = analysisOf(t, p, onlyThread(10))

@@ -152,7 +152,7 @@ func (b *Builder) step(name string, kind Kind, module string) stepID {
 	return id
 }
 
-func (b *Builder) note(name string) stepID { return b.step(name, KindNote, "") }
+func (b *Builder) note(name string) stepID { return b.step(name, NoteKind(name), "") }
 
 // cell adds a cell's time to the graph.
 func (b *Builder) cell(s *side, c *profile.Cell) {

@@ -43,6 +43,8 @@ const (
 	KindKernel             // a function of the kernel
 	KindRoot               // a process, a thread, a CPU
 	KindNote               // a remark on the stack: [not sampled], [disk wait], [idle]
+	KindDelay              // the note that a thread waited for a CPU: [runnable], [preempted]
+	Kinds
 )
 
 // Mark is what the thread did at the last frame of its stack.

@@ -151,3 +151,11 @@ func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
 func Notes() []string {
 	return append(profile.Notes(), WakerMark, NotWoken, UnknownWaker)
 }
+
+// NoteKind returns the kind of a note.
+func NoteKind(note string) Kind {
+	if note == profile.ClassRunnable.Note() || note == profile.ClassPreempted.Note() {
+		return KindDelay
+	}
+	return KindNote
+}

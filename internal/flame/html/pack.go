@@ -207,9 +207,15 @@ type timeKind struct {
 func (e *pageEncoder) kindOf(c *profile.Cell) timeKind {
 	return timeKind{
 		class: c.Class,
-		plain: e.names.of((&graph.View{}).Note(c), graph.KindNote),
-		state: e.names.of((&graph.View{States: true}).Note(c), graph.KindNote),
+		plain: e.noteOf(&graph.View{}, c),
+		state: e.noteOf(&graph.View{States: true}, c),
 	}
+}
+
+// noteOf returns the name of the note that a view has for a cell.
+func (e *pageEncoder) noteOf(v *graph.View, c *profile.Cell) uint32 {
+	note := v.Note(c)
+	return e.names.of(note, graph.NoteKind(note))
 }
 
 func (e *pageEncoder) encodeKinds() {

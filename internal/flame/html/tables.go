@@ -123,7 +123,7 @@ func (u *pageUse) names() *pageNames {
 		n.add(graph.CPURoot(cpu), graph.KindRoot)
 	}
 	for _, note := range graph.Notes() {
-		n.add(note, graph.KindNote)
+		n.add(note, graph.NoteKind(note))
 	}
 	n.settle()
 	return n

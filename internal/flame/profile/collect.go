@@ -23,6 +23,7 @@ func Collect(r *format.Reader, o Options) (*Profile, error) {
 func newCollector(r *format.Reader, o Options) *collector {
 	o.Threads = o.Threads || o.Trail
 	p := &Profile{Slot: o.Slot, Labels: make([]Label, 1), Wakes: make([]Wake, 1)}
+	p.About.Spread = o.Spread
 	c := &collector{
 		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
 		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: usualBounds(), full: usualBounds(),

@@ -55,6 +55,7 @@ type About struct {
 	OffCPU       string    // for which times the recorder took off-CPU stacks; "": none
 	ShortBlocks  int64     // ns of off-CPU times that Options.MinBlock left out
 	MinBlock     int64     // ns
+	Spread       bool      // of [Options]
 	Recorder     Cost
 	Events       []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
 	NotSeen      []string // those of Events that the capture does not have

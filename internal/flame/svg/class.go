@@ -18,6 +18,8 @@ func (d *drawing) class(i int) string {
 		return "small"
 	case n.Kind == graph.KindRoot:
 		return "root"
+	case n.Kind == graph.KindDelay:
+		return "delay"
 	case n.Kind == graph.KindNote:
 		return noteTone(f.own)
 	case f.own.On+f.own.Off == 0:

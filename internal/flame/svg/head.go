@@ -113,7 +113,7 @@ func (d *drawing) legend() []item {
 		text    string
 		classes []string
 	}{
-		{"process, thread or CPU", []string{"root"}}, {"[note]", []string{"note-on", "note-off", "note"}},
+		{"process, thread or CPU", []string{"root"}}, {"runnable", []string{"delay"}}, {"[note]", []string{"note-on", "note-off", "note"}},
 		{"small frames", []string{"small"}}, {"not known", []string{"unknown"}},
 	} {
 		of := item{text: plain.text}

@@ -86,7 +86,7 @@ func (d *drawing) table(b *bytes.Buffer) error {
 }
 
 // kindSmall is the kind of small frames that are put together.
-const kindSmall = graph.KindNote + 1
+const kindSmall = graph.Kinds
 
 // records returns the frames, each followed by all above it and ended by a semicolon. The fields of a frame are in base 36,
 // separated by commas; zeros and trailing commas are left out. They are: how many levels lower it is than directly above the

@@ -1,7 +1,7 @@
 // What frames are, which colour they have, and how their time is described.
 
-const KIND = {user: 0, kernel: 1, root: 2, note: 3, small: 4};
-const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Small frames, with all above them'];
+const KIND = {user: 0, kernel: 1, root: 2, note: 3, delay: 4, small: 5};
+const KINDS = ['Function', 'Kernel function', 'Process, thread or CPU', 'Note', 'Waiting for a CPU', 'Small frames, with all above them'];
 
 const SHARES = 9; // blends of time off and on the CPU, 0 only off
 const SHADES = 3; // to distinguish neighbours
@@ -12,6 +12,7 @@ function toneOf(kind, symbol, on, off) {
   switch (kind) {
     case KIND.small: return 'small';
     case KIND.root: return 'root';
+    case KIND.delay: return 'delay';
     case KIND.note: return on > 0 && off === 0 ? 'note-on' : off > 0 && on === 0 ? 'note-off' : 'note';
   }
   if (on + off === 0) return 'unknown';

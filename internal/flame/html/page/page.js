@@ -74,6 +74,7 @@ class Page {
     at('#colours').replaceChildren(
       item('on CPU', user(8)), item('off CPU', user(0)), item('on and off', user(4)), item('on CPU, kernel', user(17)),
       item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.tones.root.fill),
+      item('runnable', palette.tones.delay.fill),
       item('[note]', palette.tones['note-on'].fill, palette.tones['note-off'].fill, palette.tones.note.fill),
       item('small frames', palette.tones.small.fill), item('not known', palette.tones.unknown.fill),
     );
