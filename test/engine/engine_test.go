@@ -63,13 +63,53 @@ func TestTracesDoNotMix(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreErrors(t *testing.T) {
+// A trace stays loaded for further queries; other content under its name is loaded.
+func TestChangedTraceIsLoadedAgain(t *testing.T) {
 	need(t)
-	junk := filepath.Join(t.TempDir(), "junk")
-	if err := os.WriteFile(junk, []byte(strings.Repeat("no trace at all\n", 100)), 0o600); err != nil {
+	trace := traceOf(t)
+	replace := func(next int32) {
+		content, err := os.ReadFile(traceOf(t, switchTo(1000, 1, next)))
+		if err == nil {
+			err = os.WriteFile(trace, content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			rows := Query(t, trace, `select tid from sched join thread using (utid)`)
+			if len(rows[0]) != 1 || rows[0][0]["tid"] != int64(next) {
+				t.Errorf("got %v, want thread %d alone", rows, next)
+			}
+		}
+	}
+	replace(2)
+	replace(3)
+}
+
+func TestTraceIsLoadedAgainAfterARefusal(t *testing.T) {
+	trace := traceOf(t, switchTo(1000, 1, 2))
+	for range 2 {
+		if rows := Query(t, trace, `select tid from sched join thread using (utid)`); len(rows[0]) != 1 {
+			t.Errorf("got %v, want one slice", rows)
+		}
+		if _, err := theServer.ask(junk(t), nil); err == nil {
+			t.Error("the engine took junk")
+		}
+	}
+}
+
+func junk(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "junk")
+	if err := os.WriteFile(name, []byte(strings.Repeat("no trace at all\n", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Load(t, junk); err == nil {
+	return name
+}
+
+func TestRefusalsAreErrors(t *testing.T) {
+	need(t)
+	if err := Load(t, junk(t)); err == nil {
 		t.Error("the engine took junk")
 	}
 	if _, err := theServer.ask(traceOf(t), []string{"select nonsense"}); err == nil || !strings.Contains(err.Error(), "nonsense") {

@@ -7,7 +7,8 @@
 // Prints a line for each row: a list of the query's number, from 0, and the row as an object. Integers are printed
 // whole, also those beyond 2^53; floating point numbers always have a point or an exponent. --measure prints load time
 // and memory on standard error. --serve reads requests from standard input, a line of JSON each: {"trace": FILE,
-// "sql": [...]}, and ends each answer with a line "done" or "failed: " and why; starting an engine costs a second.
+// "sql": [...]}, and ends each answer with a line "done" or "failed: " and why; starting an engine costs a second. A trace
+// stays loaded until a request for another one.
 // DIR, else $PERFETTO_UI, else build/engine, is where scripts/fetch-engine put it.
 // Exit status: 0 done, 1 the engine refused the trace or a query, 2 wrong usage.
 import fs from 'node:fs';
@@ -53,12 +54,24 @@ function answer(processor, queries) {
   });
 }
 
+// version changes with a file's content.
+function version(file) {
+  const {dev, ino, size, mtimeNs, ctimeNs} = fs.statSync(file, {bigint: true});
+  return [dev, ino, size, mtimeNs, ctimeNs].join();
+}
+
 async function serve(processor) {
+  let loaded = null; // loading takes far longer than a query
   for await (const line of readline.createInterface({input: process.stdin})) {
     try {
       const {trace, sql} = JSON.parse(line);
-      processor.reset();
-      processor.load(trace);
+      const wanted = version(trace);
+      if (loaded !== wanted) {
+        loaded = null;
+        processor.reset();
+        processor.load(trace);
+        loaded = wanted;
+      }
       answer(processor, sql);
       print(Buffer.from('done\n'));
     } catch (error) {

@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// theServer is the one engine of a test binary: it takes a second to start, and forgets one trace for the next. It
+// theServer is the one engine of a test binary: it takes a second to start, and holds one trace at a time. It
 // ends with the test binary, when its standard input is closed.
 var theServer server
 
