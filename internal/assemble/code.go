@@ -5,7 +5,6 @@ import (
 
 	"wprof/format"
 	"wprof/internal/sideband"
-	"wprof/internal/spool"
 	"wprof/internal/symbol"
 )
 
@@ -23,7 +22,7 @@ type code struct {
 	namer     Namer
 	queue     *nameQueue // of a live stream
 	names     *nameTable
-	modules   map[spool.ModuleKey]*module
+	modules   map[format.ModuleKey]*module
 	byPointer map[*format.Module]*module
 	nowhere   module // of addresses that are in nothing
 	kernels   map[*kernelModule]*module
@@ -78,7 +77,7 @@ const (
 func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Options) *code {
 	c := &code{
 		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names, symbolize: o.Symbolize,
-		names: newNameTable(), modules: make(map[spool.ModuleKey]*module), kernels: make(map[*kernelModule]*module),
+		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*kernelModule]*module),
 		byPointer: make(map[*format.Module]*module),
 	}
 	c.forget()

@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"wprof/format"
-	"wprof/internal/spool"
 	"wprof/internal/symbol"
 )
 
@@ -72,7 +71,7 @@ func (c *code) moduleOf(definition *format.Module) *module {
 	if m := c.byPointer[definition]; m != nil {
 		return m
 	}
-	key := spool.KeyOf(definition)
+	key := definition.Key()
 	m := c.modules[key]
 	if m == nil {
 		m = &module{definition: definition, wanted: c.namer != nil && c.symbolize.wants(definition)}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"wprof/format"
-	"wprof/internal/spool"
 	"wprof/internal/symbol"
 )
 
@@ -111,7 +110,7 @@ func (n *nameTable) set(m *module, at symbol.Address, name *symbol.Name) {
 }
 
 // forget drops the names of some modules.
-func (n *nameTable) forget(modules map[spool.ModuleKey]*module) {
+func (n *nameTable) forget(modules map[format.ModuleKey]*module) {
 	for _, m := range modules {
 		m.names = [2]map[uint64]nameRef{}
 	}
@@ -119,7 +118,7 @@ func (n *nameTable) forget(modules map[spool.ModuleKey]*module) {
 }
 
 // lookUpAll looks up everything that was noted, module by module, so that one symbol table is in memory at a time.
-func (n *nameTable) lookUpAll(namer Namer, modules map[spool.ModuleKey]*module) {
+func (n *nameTable) lookUpAll(namer Namer, modules map[format.ModuleKey]*module) {
 	all := slices.Collect(maps.Values(modules))
 	slices.SortFunc(all, func(a, b *module) int {
 		return cmp.Or(cmp.Compare(a.definition.Kind, b.definition.Kind), cmp.Compare(string(a.definition.Path), string(b.definition.Path)),

@@ -15,7 +15,7 @@ import (
 //   - some 200 bytes for each file and for each process.
 type Tables struct {
 	processes map[uint32]*process
-	modules   map[moduleKey]*format.Module
+	modules   map[format.ModuleKey]*format.Module
 	kept      map[fileKey]keptFile
 	mappings  int
 	refused   uint64
@@ -72,18 +72,10 @@ func stateIn(r *Record) fileState { return fileState{r.Length, r.Start, r.Count}
 
 func stateOf(m *format.Module) fileState { return fileState{m.Size, m.Mtime, m.Ctime} }
 
-type moduleKey struct {
-	kind  format.ModuleKind
-	build string
-	file  fileKey
-	state fileState
-	path  string // only where nothing else distinguishes modules
-}
-
 // NewTables returns tables without a process.
 func NewTables() *Tables {
 	return &Tables{
-		processes: make(map[uint32]*process), modules: make(map[moduleKey]*format.Module), kept: make(map[fileKey]keptFile),
+		processes: make(map[uint32]*process), modules: make(map[format.ModuleKey]*format.Module), kept: make(map[fileKey]keptFile),
 	}
 }
 
@@ -258,37 +250,36 @@ func (t *Tables) module(p *process, r *Record) *format.Module {
 		clear(t.kept)
 	}
 	kind, path := classify(r)
+	m := &format.Module{Kind: uint32(kind), Path: path}
 	switch kind {
 	case format.ModuleKind_MODULE_FILE:
-		file := fileKey{r.Device, r.Inode, r.Generation}
-		build, state := r.BuildID, fileState{}
-		if kept, ok := t.kept[file]; ok && len(build) == 0 {
-			build, file.generation, state = kept.build, kept.generation, kept.state
+		m.BuildId = r.BuildID
+		if len(m.BuildId) > 0 {
+			break
 		}
-		if len(build) > 0 {
-			return t.intern(moduleKey{kind: kind, build: string(build), path: string(path)}, path)
+		generation, state := r.Generation, fileState{}
+		if kept, ok := t.kept[fileKey{r.Device, r.Inode, r.Generation}]; ok {
+			m.BuildId, generation, state = kept.build, kept.generation, kept.state
 		}
-		if r.Inode == 0 {
-			return t.intern(moduleKey{kind: kind, path: string(path)}, path)
+		if len(m.BuildId) == 0 && r.Inode != 0 {
+			m.Device, m.Inode, m.Generation = r.Device, r.Inode, generation
+			m.Size, m.Mtime, m.Ctime = state.size, state.mtime, state.ctime
 		}
-		return t.intern(moduleKey{kind: kind, file: file, state: state}, path)
 	case format.ModuleKind_MODULE_ANON:
 		if p.jit != nil {
 			return p.jit
 		}
 	}
-	return t.intern(moduleKey{kind: kind, path: string(path)}, path)
+	return t.intern(m)
 }
 
-func (t *Tables) intern(key moduleKey, path []byte) *format.Module {
-	if m := t.modules[key]; m != nil {
-		return m
+// intern returns the first module with the same key. Path and build-id of m may belong to a record.
+func (t *Tables) intern(m *format.Module) *format.Module {
+	key := m.Key()
+	if known := t.modules[key]; known != nil {
+		return known
 	}
-	m := &format.Module{
-		Kind: uint32(key.kind), Path: bytes.Clone(path), BuildId: []byte(key.build),
-		Device: key.file.device, Inode: key.file.inode, Generation: key.file.generation,
-		Size: key.state.size, Mtime: key.state.mtime, Ctime: key.state.ctime,
-	}
+	m.Path, m.BuildId = bytes.Clone(m.Path), bytes.Clone(m.BuildId)
 	t.modules[key] = m
 	return m
 }
@@ -313,9 +304,9 @@ func (t *Tables) jit(p *process, r *Record) {
 	if p.jit != nil || r.Time < p.began {
 		return
 	}
-	path := PerfMapPath(r.PID)
-	file := fileKey{generation: uint64(r.Time)}
-	p.jit = t.intern(moduleKey{kind: format.ModuleKind_MODULE_JIT, path: path, file: file}, []byte(path))
+	p.jit = t.intern(&format.Module{
+		Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte(PerfMapPath(r.PID)), Generation: uint64(r.Time),
+	})
 	t.own(p)
 	for i := range p.maps.maps {
 		if m := &p.maps.maps[i]; format.ModuleKind(m.module.Kind) == format.ModuleKind_MODULE_ANON {

@@ -169,15 +169,15 @@ func (r *ranges) around(from, to int64, f func(from, to int64)) {
 // copies are the copied files of a spool, when reading it.
 type copies struct {
 	unended map[uint16]*Copy
-	files   map[ModuleKey]*Copy
-	builds  map[string]*Copy // the first of a build-id
+	files   map[format.ModuleKey]*Copy
+	builds  map[format.ModuleKey]*Copy // the first of a build-id
 	pieces  int
 }
 
 // visit notes a part of a file, or its end.
 func (c *copies) visit(scan *Scanner, chunk *Chunk) error {
 	if c.files == nil {
-		*c = copies{unended: make(map[uint16]*Copy), files: make(map[ModuleKey]*Copy), builds: make(map[string]*Copy)}
+		*c = copies{unended: make(map[uint16]*Copy), files: make(map[format.ModuleKey]*Copy), builds: make(map[format.ModuleKey]*Copy)}
 	}
 	if chunk.Type == chunkCopyPiece {
 		c.piece(scan, chunk)
@@ -197,10 +197,10 @@ func (c *copies) visit(scan *Scanner, chunk *Chunk) error {
 	}
 	delete(c.unended, chunk.Ring)
 	done.size = int64(chunk.Position)
-	key := KeyOf(moduleNamed(&name))
+	key := moduleNamed(&name).Key()
 	c.files[key] = done
-	if key.build != "" && c.builds[key.build] == nil {
-		c.builds[key.build] = done
+	if build, known := key.BuildID(); known && c.builds[build] == nil {
+		c.builds[build] = done
 	}
 	return nil
 }
@@ -230,10 +230,10 @@ func moduleNamed(r *sideband.Record) *format.Module {
 // Copy returns the copy of a module's file; false: there is none. Of several files with its build-id, the one at its path
 // is preferred.
 func (s *Spool) Copy(m *format.Module) (*Copy, bool) {
-	key := KeyOf(m)
+	key := m.Key()
 	found := s.copies.files[key]
-	if found == nil && key.build != "" {
-		found = s.copies.builds[key.build]
+	if build, known := key.BuildID(); found == nil && known {
+		found = s.copies.builds[build]
 	}
 	if found == nil || !found.whole() {
 		return nil, false

@@ -13,37 +13,19 @@ const (
 	maxReasons = 64 << 10
 )
 
-// tableKey identifies a table: modules share one by build-id, else by file and its state, else by path.
-type tableKey struct {
-	kind                      uint32
-	buildID                   string
-	device, inode, generation uint64
-	size, mtime, ctime        uint64
-	path                      string
-}
-
 // reasonKey identifies a failure. Another path may lead to the same build-id.
 type reasonKey struct {
-	table tableKey
+	table format.ModuleKey
 	path  string
 }
 
-func keyOf(m *format.Module) tableKey {
-	k := tableKey{kind: m.Kind}
-	switch {
-	case len(m.BuildId) > 0:
-		k.buildID = string(m.BuildId)
-		return k
-	case m.Device != 0 || m.Inode != 0:
-		k.device, k.inode, k.generation = m.Device, m.Inode, m.Generation
-		k.size, k.mtime, k.ctime = m.Size, m.Mtime, m.Ctime
-	default:
-		k.path = string(m.Path)
+// tableKey identifies the table of a module. Modules with the same build-id share one.
+func tableKey(m *format.Module) format.ModuleKey {
+	key := m.Key()
+	if build, known := key.BuildID(); known {
+		return build
 	}
-	if m.Kind == uint32(format.ModuleKind_MODULE_JIT) {
-		k.generation, k.path = m.Generation, string(m.Path)
-	}
-	return k
+	return key
 }
 
 // Why returns in a few words why a module has no names. It is empty if it has some, or was not looked up.
@@ -55,12 +37,12 @@ func (r *Resolver) Why(m *format.Module) string {
 		}
 		return r.noNames
 	}
-	return r.reasons[reasonKey{keyOf(m), string(m.Path)}]
+	return r.reasons[reasonKey{tableKey(m), string(m.Path)}]
 }
 
 // Forget drops a module's table, so that it is read again: a map of generated code grows.
 func (r *Resolver) Forget(m *format.Module) {
-	key := keyOf(m)
+	key := tableKey(m)
 	delete(r.reasons, reasonKey{key, string(m.Path)})
 	delete(r.thin, reasonKey{key, string(m.Path)})
 	if e := r.tables[key]; e != nil {
@@ -77,7 +59,7 @@ func (r *Resolver) load(m *format.Module) *loaded {
 		}
 		return r.kernelPart(m)
 	}
-	key := keyOf(m)
+	key := tableKey(m)
 	if e := r.tables[key]; e != nil {
 		r.recent.MoveToFront(e)
 		l := e.Value.(*loaded)

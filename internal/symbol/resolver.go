@@ -55,8 +55,8 @@ type Name struct {
 // for concurrent use.
 type Resolver struct {
 	options Options
-	tables  map[tableKey]*list.Element // of *loaded
-	recent  list.List                  // the most recently used table in front
+	tables  map[format.ModuleKey]*list.Element // of *loaded
+	recent  list.List                          // the most recently used table in front
 	bytes   int64
 	reasons map[reasonKey]string
 	thin    map[reasonKey]bool // files that did not add to the table of their build-id
@@ -67,7 +67,7 @@ type Resolver struct {
 
 // loaded holds the symbols of one module.
 type loaded struct {
-	key   tableKey
+	key   format.ModuleKey
 	path  string // of the module that it was read for
 	table *Table
 	file  *File // that the offsets are of; nil where offsets are the table's addresses
@@ -82,7 +82,7 @@ func NewResolver(o Options) *Resolver {
 	if o.SignalledTime == 0 {
 		o.SignalledTime = time.Second
 	}
-	return &Resolver{options: o, tables: make(map[tableKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool),
+	return &Resolver{options: o, tables: make(map[format.ModuleKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool),
 		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), signalled: o.Signalled, signalledTime: o.SignalledTime}}
 }
 

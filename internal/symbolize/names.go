@@ -19,7 +19,7 @@ type namer struct {
 	names assemble.Namer
 	again bool // also to those that have some
 	// Names that were looked up in advance, module by module; nil: each is looked up when it is needed.
-	ahead map[moduleKey]map[symbol.Address]symbol.Name
+	ahead map[format.ModuleKey]map[symbol.Address]symbol.Name
 
 	frame  format.Frame
 	line   format.Line
@@ -30,18 +30,6 @@ type namer struct {
 type Result struct {
 	Nameless int
 	Named    int
-}
-
-// moduleKey identifies the code of modules in several sections.
-type moduleKey struct {
-	kind                            uint32
-	path, build                     string
-	device, inode, generation, base uint64
-	size, mtime, ctime              uint64
-}
-
-func keyOf(m *format.Module) moduleKey {
-	return moduleKey{m.Kind, string(m.Path), string(m.BuildId), m.Device, m.Inode, m.Generation, m.Base, m.Size, m.Mtime, m.Ctime}
 }
 
 // wants reports whether a frame gets a name.
@@ -76,7 +64,7 @@ func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
 
 func (n *namer) find(m *format.Module, at symbol.Address) symbol.Name {
 	if n.ahead != nil {
-		if name, ok := n.ahead[keyOf(m)][at]; ok {
+		if name, ok := n.ahead[m.Key()][at]; ok {
 			return name
 		}
 	}
@@ -101,7 +89,7 @@ func (n *namer) gather(r io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
-	n.ahead = make(map[moduleKey]map[symbol.Address]symbol.Name, len(wanted))
+	n.ahead = make(map[format.ModuleKey]map[symbol.Address]symbol.Name, len(wanted))
 	for key, places := range wanted {
 		at := make([]symbol.Address, 0, len(places))
 		for place := range places {
@@ -118,8 +106,8 @@ func (n *namer) gather(r io.ReaderAt, size int64) error {
 }
 
 // collect finds all places that need a name.
-func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[symbol.Address]symbol.Name, map[moduleKey]*format.Module, error) {
-	wanted, modules := map[moduleKey]map[symbol.Address]symbol.Name{}, map[moduleKey]*format.Module{}
+func (n *namer) collect(r io.ReaderAt, size int64) (map[format.ModuleKey]map[symbol.Address]symbol.Name, map[format.ModuleKey]*format.Module, error) {
+	wanted, modules := map[format.ModuleKey]map[symbol.Address]symbol.Name{}, map[format.ModuleKey]*format.Module{}
 	section := map[uint32]*format.Module{}
 	total := 0
 	blocks := format.NewBlockReader(io.NewSectionReader(r, 0, size))
@@ -144,7 +132,7 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[moduleKey]map[symbol.Add
 				if !n.wants(f, m) || total >= maxAhead {
 					return
 				}
-				key := keyOf(m)
+				key := m.Key()
 				if wanted[key] == nil {
 					wanted[key], modules[key] = map[symbol.Address]symbol.Name{}, m
 					total += placesPerModule
