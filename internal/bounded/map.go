@@ -8,6 +8,7 @@ type Map[K comparable, V any] struct {
 	size       int
 	young, old map[K]V
 	forgotten  int64
+	OnDrop     func(V) // called with each value that is dropped; may be nil
 }
 
 // NewMap returns an empty map.
@@ -32,6 +33,11 @@ func (m *Map[K, V]) Get(key K) (V, bool) {
 func (m *Map[K, V]) Put(key K, v V) {
 	if len(m.young) >= m.size {
 		m.forgotten += int64(len(m.old))
+		if m.OnDrop != nil {
+			for _, v := range m.old {
+				m.OnDrop(v)
+			}
+		}
 		m.young, m.old = make(map[K]V, m.size/2), m.young
 	}
 	delete(m.old, key)

@@ -124,11 +124,9 @@ func quoted(s string) string { return string(records.AppendString(nil, s)) }
 
 // inline returns a stack as text for its event, innermost function first, as tools show stacks.
 func inline(frames []function) string {
-	b := []byte(`,"stack":[`)
-	for _, f := range slices.Backward(frames) {
-		b = append(records.AppendString(b, f.name), ',')
-	}
-	return string(append(b[:len(b)-1], "]}"...))
+	all := names(frames)
+	slices.Reverse(all)
+	return string(append(records.AppendStrings([]byte(`,"stack":`), all), "}"...))
 }
 
 // add enters a stack and returns its innermost node; false if there is no room for it.

@@ -49,9 +49,7 @@ func (c *conversion) Item(i *tracks.Item) {
 func (c *conversion) itemPlace(i *tracks.Item) []byte {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
-		if k := c.task(i.Task); !k.idle {
-			return c.placeOf(k, i.CPU)
-		}
+		return c.placeOf(c.task(i.Task), i.CPU)
 	case format.TypeTrack_TRACK_CPU:
 		if row := c.cpu(i.CPU); row != nil {
 			return row.whole
@@ -68,12 +66,12 @@ func (c *conversion) itemRest(b []byte, i *tracks.Item, name string, place []byt
 	if i.Colour != "" {
 		b = append(append(append(b, `,"cname":"`...), colourName(i.Colour)...), '"')
 	}
-	b = append(b, `,"args":{"on":`...)
+	// No field has a name with a space.
+	b = append(b, `,"args":{"on CPU":`...)
 	if i.CPU == format.AllCPUs {
-		b = append(b, `"all CPUs"`...)
+		b = append(b, `"all"`...)
 	} else {
-		b = strconv.AppendUint(append(b, `"CPU `...), uint64(i.CPU), 10)
-		b = append(b, '"')
+		b = strconv.AppendUint(b, uint64(i.CPU), 10)
 	}
 	for n := range i.Args {
 		b = c.itemArg(b, &i.Args[n])
@@ -111,7 +109,7 @@ func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
 	case tracks.ArgFloat:
 		return records.AppendFloat(b, math.Float64frombits(a.Number))
 	case tracks.ArgStack:
-		return strconv.AppendUint(b, uint64(a.Stack.ID), 10)
+		return records.AppendStrings(b, a.Stack.Shown())
 	case tracks.ArgTask:
 		return append(append(append(b, '"'), c.task(a.Task).label...), '"')
 	}

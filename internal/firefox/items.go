@@ -14,7 +14,7 @@ import (
 // Item implements [tracks.Encoder].
 func (p *profile) Item(i *tracks.Item) {
 	t := p.threadOf(i)
-	if t == nil || i.Shape == tracks.ShapeCounter && p.count(i, t) {
+	if i.Shape == tracks.ShapeCounter && p.count(i, t) {
 		return
 	}
 	s := p.schemas.of(itemPrefix + p.called([]byte(i.Type)))
@@ -42,13 +42,10 @@ func (p *profile) Item(i *tracks.Item) {
 // itemPrefix is the prefix of items' types, so that no stream can define one of ours.
 const itemPrefix = "event "
 
-// threadOf returns the thread of an item; nil: there is none.
+// threadOf returns the thread of an item.
 func (p *profile) threadOf(i *tracks.Item) *thread {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
-		if i.Task == nil || !i.Task.Idle && !i.Task.IsThread() {
-			return nil
-		}
 		return p.thread(i.Task, i.CPU)
 	case format.TypeTrack_TRACK_CPU:
 		return p.cpu(i.CPU)
@@ -58,9 +55,6 @@ func (p *profile) threadOf(i *tracks.Item) *thread {
 
 // item adds an argument to the data of the current marker, and its field to the type if it is missing.
 func (p *profile) item(s *schema, a *tracks.Arg) {
-	if a.Type == tracks.ArgStack {
-		return
-	}
 	label, shown := shownAs(a)
 	key := shown + " " + label
 	n, known := s.byName[key]
@@ -76,6 +70,8 @@ func (p *profile) item(s *schema, a *tracks.Arg) {
 	switch a.Type {
 	case tracks.ArgText:
 		p.data = records.AppendString(p.data, p.texts.Clean(stacks.Clipped([]byte(a.Text))))
+	case tracks.ArgStack:
+		p.data = records.AppendStrings(p.data, a.Stack.Shown())
 	case tracks.ArgTask:
 		p.data = appendInt(p.data, int64(p.label(a.Task)))
 	case tracks.ArgInt:
@@ -98,8 +94,11 @@ func shownAs(a *tracks.Arg) (label, as string) {
 		return a.Name, "string"
 	case a.Type == tracks.ArgTask:
 		return a.Name, "unique-string"
+	case a.Type == tracks.ArgStack:
+		return a.Name, "list"
 	case a.Unit == "ns" && a.Type == tracks.ArgInt:
-		return strings.TrimSuffix(a.Name, "_ns"), "duration"
+		field, end, _ := strings.Cut(a.Name, " ")
+		return strings.TrimSpace(strings.TrimSuffix(field, "_ns") + " " + end), "duration"
 	case a.Unit == "bytes":
 		return a.Name, "bytes"
 	}

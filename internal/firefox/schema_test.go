@@ -212,7 +212,7 @@ func (c *checker) meta() {
 			c.is(slices.Contains([]string{"marker-chart", "marker-table", "timeline-overview"}, d), "display %s", d)
 		}
 		for _, f := range s.Fields {
-			c.is(slices.Contains([]string{"string", "unique-string", "duration", "bytes", "integer", "decimal"}, f.Format), "format %s", f.Format)
+			c.is(slices.Contains([]string{"string", "unique-string", "duration", "bytes", "integer", "decimal", "list"}, f.Format), "format %s", f.Format)
 		}
 	}
 }
@@ -293,7 +293,9 @@ func (c *checker) data(data map[string]any) {
 			found = true
 			_, isText := value.(string)
 			number, isNumber := value.(float64)
-			c.is(isText == (f.Format == "string") && (isText || isNumber || value == nil && f.Format == "decimal"), "%s of %v", key, data)
+			list, isList := value.([]any)
+			c.is(isList == (f.Format == "list") && !slices.ContainsFunc(list, func(one any) bool { _, is := one.(string); return !is }), "%s of %v", key, data)
+			c.is(isText == (f.Format == "string") && (isText || isNumber || isList || value == nil && f.Format == "decimal"), "%s of %v", key, data)
 			c.is(f.Format != "unique-string" || int(number) < len(c.p.Shared.StringArray), "%s of %v", key, data)
 		}
 		c.is(found, "%s of %v is in no schema", key, data)

@@ -169,6 +169,7 @@ eventtype 1 name="request" shape=span track="requests"
   field "wait" type=duration
   field "rest" type=int unit="entries"
   field "where" type=stack
+  field "then" type=stack
 eventtype 2 name="queue" on=process
   field "depth" type=int hint=counter unit="bytes"
 eventtype 3 name="clock" on=cpu
@@ -177,8 +178,8 @@ eventtype 4 name="load" on=global
   field "size" type=float
 +0 cpu0 state_cpu 2 prio=120
 +1000 cpu0 typed 2 type=2 .depth=5
-+2500 cpu0 typed 2 type=1 start=+1500 .path="/a" .method=1 .size=4096 .peer=3 .wait=7000 .rest=-1 .where=1
-+2600 cpu0 typed 2 type=1 start=+1600 .path="/\xff" .method=0 .size=0 .peer=0 .wait=0 .rest=0 .where=0
++2500 cpu0 typed 2 type=1 start=+1500 .path="/a" .method=1 .size=4096 .peer=3 .wait=7000 .rest=-1 .where=1 .then=1
++2600 cpu0 typed 2 type=1 start=+1600 .path="/\xff" .method=0 .size=0 .peer=0 .wait=0 .rest=0 .where=0 .then=0
 +3000 cpu0 typed 3 type=2 .depth=-3
 +3100 cpu0 typed 0 type=3 .mhz=2400.5
 +3200 cpu0 typed 0 type=4 .size=0.25
@@ -188,7 +189,7 @@ end close=+10000000
 func TestTypesAndCountersAreShown(t *testing.T) {
 	p, _ := convert(t, typed)
 	lines(t, "markers of busy", p.markersOf(p.threadNamed(t, "busy")), `
-0.0015-0.0025 /a CPU=0 method=GET size=4096 peer=lazy 101 wait=0.007 rest (entries)=-1 at work/User
+0.0015-0.0025 /a CPU=0 method=GET size=4096 peer=lazy 101 wait=0.007 rest (entries)=-1 then=[work] at work/User
 0.0016-0.0026 /� CPU=0 size=0 wait=0 rest (entries)=0
 0-10 Running CPU=0 priority=120 not ended=yes`)
 	lines(t, "markers of the recording", p.markersOf(p.threadNamed(t, "Recording")), `0.0032 load CPU=0 size=0.25`)
@@ -197,6 +198,6 @@ func TestTypesAndCountersAreShown(t *testing.T) {
 		got = append(got, fmt.Sprint(c.Name, c.Samples.TimeDeltas, c.Samples.Count, " ", c.Display.Unit))
 	}
 	lines(t, "counters", got, `
-depth[0.001 0.002] [5 -8] bytes
-mhz of CPU 0[0.0031] [2400.5] number`)
+queue depth[0.001 0.002] [5 -8] bytes
+clock mhz of CPU 0[0.0031] [2400.5] number`)
 }

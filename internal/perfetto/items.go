@@ -60,7 +60,7 @@ func (e *encoder) Item(i *tracks.Item) {
 	}
 	var t *thread
 	if i.On == format.TypeTrack_TRACK_THREAD || i.On == format.TypeTrack_TRACK_PROCESS {
-		t = e.thread(i.Task).thread
+		t = e.thread(i.Task).thread // for a process, so that Perfetto has its name
 	}
 	e.view.resetIfDue()
 	e.view.item(i, t)
@@ -101,22 +101,17 @@ func (w *view) item(i *tracks.Item, t *thread) {
 	}
 }
 
-// itemTrack returns the track of an item. It moves the start of a slice if all lanes are taken.
+// itemTrack returns the track of an item. It moves the start of a slice to nest it, and makes it later if all lanes are taken.
 func (w *view) itemTrack(i *tracks.Item, of *thread) (uuid uint64, ok bool) {
 	key := itemKey{on: i.On, name: shownText(i.Track), counter: i.Shape == tracks.ShapeCounter, unit: i.Unit}
 	switch i.On {
-	case format.TypeTrack_TRACK_THREAD, format.TypeTrack_TRACK_PROCESS:
-		if !of.isReal() {
-			return 0, false
+	case format.TypeTrack_TRACK_THREAD:
+		if i.Track == "" {
+			return w.track(of), true
 		}
-		if i.On == format.TypeTrack_TRACK_THREAD {
-			if i.Track == "" {
-				return w.track(of), true
-			}
-			key.thread = of
-		} else if key.number = int64(of.pid); of.pid == 0 {
-			return 0, false
-		}
+		key.thread = of
+	case format.TypeTrack_TRACK_PROCESS:
+		key.number = int64(i.Task.Def.Pid)
 	case format.TypeTrack_TRACK_CPU:
 		if i.CPU >= maxCPUs {
 			return 0, false
@@ -125,7 +120,11 @@ func (w *view) itemTrack(i *tracks.Item, of *thread) (uuid uint64, ok bool) {
 	}
 	t, lane := w.items.track(key), 0
 	if i.Shape == tracks.ShapeSlice {
-		lane, i.From = t.lanes.Place(i.From, i.To)
+		var from int64
+		if lane, from = t.lanes.Place(i.From, i.To); from > i.From {
+			i.Shorten(from)
+		}
+		i.From = from
 	}
 	return w.laneTrack(key, &t.of[lane]), true
 }

@@ -7,9 +7,6 @@ import (
 	"wprof/internal/tracks"
 )
 
-// maxStackText bounds the text of a stack in bytes.
-const maxStackText = 16 << 10
-
 // stackText holds the ids of a stack's texts.
 type stackText struct {
 	name      uint64 // of a block in it; 0: no function is known
@@ -32,8 +29,8 @@ func (w *view) stackOf(s *tracks.Stack) (of stackText) {
 	if in := s.BlockedIn(); in != "" {
 		of.name = w.name(stacks.BlockedName(in, 0))
 	}
-	if functions := s.Functions(); len(functions) > 0 {
-		of.text = w.text(joined(functions))
+	if functions := s.Shown(); len(functions) > 0 {
+		of.text = w.text(strings.Join(functions, "\n"))
 	}
 	w.seq.stacks[s.Key] = of
 	return of
@@ -47,20 +44,4 @@ func (w *view) annotateStack(of stackText) {
 	if of.callstack != 0 {
 		w.seq.body = appendUint(w.seq.body, eventCallstack, of.callstack)
 	}
-}
-
-// joined returns the functions, which are given outermost first, as one text with the innermost first.
-func joined(functions []string) string {
-	var b strings.Builder
-	for i := len(functions) - 1; i >= 0; i-- {
-		if b.Len()+len(functions[i]) > maxStackText {
-			b.WriteString("\n…")
-			break
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(functions[i])
-	}
-	return b.String()
 }

@@ -1,6 +1,10 @@
 package perfetto
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 const typedTypes = `
 text 1 text="GET"
@@ -45,11 +49,11 @@ func TestTypedEventsAreDrawn(t *testing.T) {
 		`select s.ts - 15000000000 as ts, s.dur, s.name, t.name as track, coalesce(p.tid, '-') as tid, coalesce(group_concat(a.flat_key || '=' || a.display_value, ' '), '-') as args
 		from slice s join track t on s.track_id = t.id left join thread_track tt on tt.id = t.id left join thread p using (utid) left join args a on a.arg_set_id = s.arg_set_id and a.flat_key glob 'debug.*' and a.flat_key not glob '*id'
 		where t.name in ('requests', 'work', 'note') group by s.id order by s.ts, s.dur`,
-		`select c.ts - 15000000000 as ts, c.value, t.name, coalesce(pt.pid, '-') as pid, t.type from counter c join track t on c.track_id = t.id left join process_counter_track k on k.id = t.id left join process pt using (upid) where t.name in ('depth', 'mhz', 'mhz CPU 1') order by ts`,
+		`select c.ts - 15000000000 as ts, c.value, t.name, coalesce(pt.pid, '-') as pid, t.type from counter c join track t on c.track_id = t.id left join process_counter_track k on k.id = t.id left join process pt using (upid) where t.name in ('queue depth', 'clock mhz CPU 1') order by ts`,
 		`select name, extract_arg(arg_set_id, 'correlation_id') as colour from slice where name in ('/a', 'note', 'work') order by ts`)
 	compare(t, "slices", rows[2], "ts dur name track args", `
-		0 6000 /early requests debug.size=0 debug.wait_ns=0
-		0 7000 /earlier requests debug.size=0 debug.wait_ns=0
+		-1 7001 /earlier requests debug.size=0 debug.wait_ns=0 debug.length_ns=7900
+		0 6000 /early requests debug.size=0 debug.wait_ns=0 debug.length_ns=6500
 		500 2000 /outer requests debug.size=0 debug.wait_ns=0
 		1000 1000 /a requests debug.method=GET debug.size=4096 debug.peer=sleeper debug.wait_ns=7
 		2000 600 /crossing requests debug.size=0 debug.wait_ns=0
@@ -63,7 +67,85 @@ func TestTypedEventsAreDrawn(t *testing.T) {
 		work -
 	`)
 	compare(t, "counters", rows[3], "ts value name", `
-		3000 -3 depth
-		3100 2400.5 mhz CPU 1
+		3000 -3 queue depth
+		3100 2400.5 clock mhz CPU 1
 	`)
+}
+
+const spanTypes = `
+frame 1
+  line function="main"
+frame 2
+  line function="read"
+stack 1 frames=1,2
+eventtype 1 name="call" shape=begin
+  field "fd" type=uint
+  field "rc" type=int
+eventtype 2 name="return" shape=end ends=1
+  field "fd" type=uint
+  field "rc" type=int
+  field "on" type=string
+  field "left" type=stack
+  field "right" type=stack
+eventtype 3 name="irq" shape=begin
+eventtype 4 name="irq done" shape=end ends=3
+eventtype 5 name="request" shape=span track="requests"
+  field "id" type=uint
+eventtype 6 name="queue" group="net"
+  field "depth" type=int hint=counter
+eventtype 7 name="queue" group="disk"
+  field "depth" type=int hint=counter
+`
+
+const spanSQL = `select s.ts - 15000000000 as ts, s.dur, s.depth, s.name, t.name as track, coalesce(p.tid, '-') as tid, coalesce(group_concat(replace(a.flat_key, 'debug.', '') || '=' || replace(a.display_value, char(10), '/'), ' '), '-') as args
+	from slice s join track t on s.track_id = t.id left join thread_track tt on tt.id = t.id left join thread p using (utid) left join args a on a.arg_set_id = s.arg_set_id and a.flat_key glob 'debug.*' and a.flat_key not glob '*tid' and a.flat_key not glob '*pid'
+	where t.name not null and t.name != 'idle' and s.name not glob 'on CPU*' and t.name not glob 'idle*' group by s.id order by s.ts, s.dur desc`
+
+// Spans that two events make show the values of both, those of idle threads are drawn on their CPUs, and what is open at the end is
+// drawn up to there, also if it began in an earlier section.
+func TestSpansOfTwoEvents(t *testing.T) {
+	rows := look(t, writtenWith(t, machine+spanTypes+`
+		+0 cpu0 state_cpu 2 prio=120
+		+1000 cpu0 typed 2 type=1 .fd=3 .rc=0
+		+1100 cpu0 typed 1 type=3
+		+1200 cpu1 typed 1 type=3
+		+1300 cpu0 typed 1 type=4
+		+1400 cpu1 typed 1 type=4
+		+2000 cpu0 typed 2 type=2 .fd=3 .rc=-5 .on="x" .left=1 .right=1
+		+3000 cpu0 typed 2 type=1 .fd=4 .rc=0
+		+4000 cpu0 typed 4 type=1 .fd=5 .rc=0
+		+5000 cpu0 typed 2 type=6 .depth=1
+		+6000 cpu0 typed 2 type=7 .depth=2
+		end close=+500000
+		section continues open=10000000000 close=+1000000 boot_id=b
+		  cpu 0
+		  cpu 1
+		task 2 tid=100 pid=100 comm=ping process_comm=ping ppid=1 start=5
+		+500000 cpu0 state_cpu 2 prio=120
+		end close=+1000000
+	`, DefaultOptions()), spanSQL, `select c.ts - 15000000000 as ts, c.value, t.name from counter c join track t on c.track_id = t.id where t.name glob '*depth' order by ts`)
+	compare(t, "slices", rows[2], "ts dur name track tid args", `
+		1000 1000 call call 100 fd=3 rc=0 rc (end)=-5 on=x right=read/main stack=read/main
+		1100 200 irq irq CPU 0 - -
+		1200 200 irq irq CPU 1 - -
+		3000 997000 call (open) call 100 fd=4 rc=0
+		4000 996000 call (open) call 200 fd=5 rc=0
+	`)
+	compare(t, "counters", rows[3], "ts value name", `
+		5000 1 net:queue depth
+		6000 2 disk:queue depth
+	`)
+}
+
+// Slices that begin together nest: the engine shows each with its own length.
+func TestSlicesThatBeginTogetherNest(t *testing.T) {
+	text := machine + spanTypes + "+0 cpu0 state_cpu 2 prio=120\n"
+	var want strings.Builder
+	for i := range 20 {
+		text += fmt.Sprintf("+%d cpu0 typed 2 type=5 start=+1000 .id=%d\n", 2000+i*10, i)
+		outer := 19 - i
+		fmt.Fprintf(&want, "%d %d %d\n", 1000-outer, 1000+outer*10+outer, i)
+	}
+	rows := look(t, writtenWith(t, text+"end close=+1000000\n", DefaultOptions()), spanSQL)
+	compare(t, "slices", rows[2], "ts dur depth", want.String())
 }

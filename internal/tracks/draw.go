@@ -1,6 +1,8 @@
 package tracks
 
 import (
+	"slices"
+
 	"wprof/format"
 	"wprof/internal/bounded"
 	"wprof/internal/timeline"
@@ -211,12 +213,15 @@ func (d *Drawer) drawAll(items []Item) {
 
 // item draws the part of an item that lies in the window.
 func (d *Drawer) item(i *Item) {
-	if i.To < d.opened || i.Task == nil && (i.On == format.TypeTrack_TRACK_THREAD || i.On == format.TypeTrack_TRACK_PROCESS) {
+	if i.To < d.opened {
 		return
 	}
-	i.From = max(i.From, d.opened)
+	if i.From < d.opened {
+		i.Shorten(d.opened)
+	}
 	if d.options.NoStacks {
 		i.Stack = nil
+		i.Args = slices.DeleteFunc(i.Args, func(a Arg) bool { return a.Type == ArgStack })
 	}
 	d.enc.Item(i)
 }

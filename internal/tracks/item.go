@@ -7,7 +7,7 @@ type Item struct {
 	Shape    Shape
 	On       format.TypeTrack
 	Track    string // name of its track, which belongs to that of the thread or CPU; "": instants are on that itself
-	Task     *Task  // of TRACK_THREAD and TRACK_PROCESS; nil: not known
+	Task     *Task  // nil: not known; of TRACK_THREAD and TRACK_PROCESS a thread, of TRACK_PROCESS one with a known process
 	CPU      uint32
 	Open     bool  // it had not ended when the window closed
 	From, To int64 // CLOCK_MONOTONIC ns; of an instant the same
@@ -16,8 +16,55 @@ type Item struct {
 	Colour   string  // items with the same word have the same colour; "": any
 	Value    float64 // of a counter
 	Unit     string  // of a counter
-	Args     []Arg
-	Stack    *Stack // nil: none
+	Args     []Arg   // with different names; none is stackName if Stack is set
+	Stack    *Stack  // nil: none
+
+	shortened bool
+}
+
+// stackName is the name under which encoders show an item's stack.
+const stackName = "stack"
+
+// lengthName is the name of the argument with the true length of a slice that is drawn shorter.
+const lengthName = "length_ns"
+
+// Shorten makes a slice begin later than it did. An argument has its true length.
+func (i *Item) Shorten(from int64) {
+	if !i.shortened {
+		name := lengthName
+		if i.arg(name) != nil {
+			name += "_"
+		}
+		i.Args = append(i.Args, Arg{Name: name, Type: ArgInt, Number: uint64(i.To - i.From), Unit: "ns"})
+	}
+	i.shortened, i.From = true, from
+}
+
+// arg returns the argument with a name; nil: there is none.
+func (i *Item) arg(name string) *Arg {
+	for n := range i.Args {
+		if i.Args[n].Name == name {
+			return &i.Args[n]
+		}
+	}
+	return nil
+}
+
+// place moves an item without a thread or process to the track of its thread or CPU, and names its track.
+func (i *Item) place() {
+	switch {
+	case i.On != format.TypeTrack_TRACK_THREAD && i.On != format.TypeTrack_TRACK_PROCESS:
+	case i.Task == nil || !i.Task.IsThread():
+		i.On = format.TypeTrack_TRACK_CPU
+	case i.Task.Def.Pid <= 0:
+		i.On = format.TypeTrack_TRACK_THREAD
+	}
+	if i.On == format.TypeTrack_TRACK_CPU && i.CPU == format.AllCPUs {
+		i.On = format.TypeTrack_TRACK_GLOBAL
+	}
+	if i.Track == "" && (i.Shape != ShapeInstant || i.On != format.TypeTrack_TRACK_THREAD) {
+		i.Track = i.Type
+	}
 }
 
 // Shape says what an item is.

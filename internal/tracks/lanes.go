@@ -3,11 +3,14 @@ package tracks
 // MaxLanes bounds how many slices of a track may overlap without one containing the other.
 const MaxLanes = 16
 
-// maxBefore bounds the slices that a lane remembers.
-const maxBefore = 64
+const (
+	maxBefore = 64 // slices that a lane remembers
+	maxEarly  = 64 // ns by which a slice is drawn too early to nest
+)
 
 // Lanes distributes the slices of a track over lanes in which they nest or do not overlap: viewers cut slices that do neither.
-// Slices must come ordered by their end.
+// Slices must come ordered by their end. Viewers nest slices that begin together in the order in which they come, so that an
+// outer one, which comes later, begins a nanosecond before those that it contains.
 type Lanes struct {
 	lanes [MaxLanes]lane
 }
@@ -18,19 +21,20 @@ type lane struct {
 	sealed int64 // end of the latest slice that was forgotten; 0: none
 }
 
-type interval struct{ from, to int64 }
+// interval is a slice as it is drawn. early says by how much it is drawn too early.
+type interval struct{ from, to, early int64 }
 
-// Place returns the lane of a slice and its start: later than from if all lanes are taken.
+// Place returns the lane of a slice and its start: up to maxEarly ns earlier than from, to nest, or later if all lanes are taken.
 func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	for n := range l.lanes {
-		if l.lanes[n].takes(from, to) {
-			l.lanes[n].put(from, to)
-			return n, from
+		if early, ok := l.lanes[n].takes(from, to); ok {
+			l.lanes[n].put(interval{from - early, to, early})
+			return n, from - early
 		}
 	}
 	last := &l.lanes[MaxLanes-1]
-	from = min(to, last.end())
-	last.put(from, to)
+	from = min(to, max(from, last.end()))
+	last.put(interval{from, to, 0})
 	return MaxLanes - 1, from
 }
 
@@ -46,30 +50,37 @@ func (l *Lanes) PlaceApart(from, to int64) (number int, begin int64) {
 		}
 	}
 	begin = min(to, max(from, l.lanes[number].end()))
-	l.lanes[number].put(begin, to)
+	l.lanes[number].put(interval{begin, to, 0})
 	return number, begin
 }
 
-// takes reports whether a slice fits: it may contain others, but neither overlap one nor begin at the same time.
-func (l *lane) takes(from, to int64) bool {
+// takes reports whether a slice fits, which may contain others but not overlap one, and by how much it is drawn too early.
+func (l *lane) takes(from, to int64) (early int64, ok bool) {
+	begin := from
 	for i := len(l.slices) - 1; i >= 0; i-- {
 		s := l.slices[i]
-		if s.from <= from {
-			return s.to <= from
-		}
 		if s.to > to {
-			return false
+			return 0, false
+		}
+		if s.to <= begin {
+			return from - begin, true
+		}
+		if s.from+s.early < from {
+			return 0, false
+		}
+		if begin = min(begin, s.from-1); from-begin > maxEarly {
+			return 0, false
 		}
 	}
-	return l.sealed <= from
+	return from - begin, l.sealed <= begin
 }
 
-func (l *lane) put(from, to int64) {
+func (l *lane) put(s interval) {
 	n := len(l.slices)
-	for n > 0 && l.slices[n-1].from > from {
+	for n > 0 && l.slices[n-1].from >= s.from {
 		n--
 	}
-	l.slices = append(l.slices[:n], interval{from, to})
+	l.slices = append(l.slices[:n], s)
 	if len(l.slices) > maxBefore {
 		l.sealed = l.slices[0].to
 		l.slices = append(l.slices[:0], l.slices[1:]...)

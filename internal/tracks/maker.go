@@ -1,9 +1,6 @@
 package tracks
 
-import (
-	"wprof/format"
-	"wprof/internal/bounded"
-)
+import "wprof/format"
 
 // Maker makes items of events of plain kinds and of event types.
 type Maker struct {
@@ -16,12 +13,16 @@ type Maker struct {
 func NewMaker(defs Definitions) *Maker {
 	m := &Maker{resolver: resolver{defs: defs}}
 	m.plain = newPlainItems(&m.resolver)
-	m.typed = typedItems{resolver: &m.resolver, open: bounded.NewMap[spanKey, spans](maxBegun)}
+	m.typed = newTypedItems(&m.resolver)
+	m.typed.open.OnDrop = m.typed.drop
 	return m
 }
 
 // NewSection is called when ids change their meaning.
-func (m *Maker) NewSection() { m.resolver.newSection() }
+func (m *Maker) NewSection() {
+	m.resolver.newSection()
+	m.typed.types.clear()
+}
 
 // Items returns the items of an event, valid until the next call, and whether the event's kind is drawn as items.
 func (m *Maker) Items(e *format.Event) (items []Item, ok bool) {

@@ -52,9 +52,6 @@ func (p *plainItems) of(e *format.Event) ([]Item, bool) {
 	at := e.Happened()
 	i := &p.items[0]
 	*i = Item{On: s.info.Draw.On, Task: p.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: s.info.Name, Type: s.info.Name, Args: i.Args[:0]}
-	if s.start >= 0 || i.On != format.TypeTrack_TRACK_THREAD {
-		i.Track = s.info.Name
-	}
 	if s.start >= 0 {
 		i.Shape = ShapeSlice
 		i.From = min(int64(e.Args[s.start]), at)
@@ -79,6 +76,7 @@ func (p *plainItems) of(e *format.Event) ([]Item, bool) {
 			i.Args = append(i.Args, Arg{Name: f.Name, Type: ArgText, Text: "yes"})
 		}
 	}
+	i.place()
 	return p.items[:], true
 }
 

@@ -68,6 +68,22 @@ func (s *Stack) Functions() []string {
 	return all
 }
 
+// maxShown bounds the bytes of the functions that an argument shows of a stack.
+const maxShown = 16 << 10
+
+// Shown returns the names of the functions on the stack as arguments show them: innermost first, and "…" for those beyond a bound.
+func (s *Stack) Shown() []string {
+	all := s.Functions()
+	slices.Reverse(all)
+	left := maxShown
+	for i, name := range all {
+		if left -= len(name); left < 0 {
+			return append(all[:i], "…")
+		}
+	}
+	return all
+}
+
 // BlockedIn returns the function that best describes what a thread with this stack waits for; "": there is none.
 func (s *Stack) BlockedIn() string {
 	var program, kernel []string

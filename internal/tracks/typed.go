@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"wprof/format"
 	"wprof/internal/bounded"
@@ -15,10 +16,13 @@ import (
 // typedItems makes items of typed events. It keeps the begin of a span until its end comes.
 type typedItems struct {
 	*resolver
+	types  types
 	values []format.Value
 	items  []Item
+	args   []Arg
 	open   *bounded.Map[spanKey, spans]
 	count  int // of spans that have begun
+	weight int // bytes of memory that open spans take, about
 }
 
 // openSpan is a span that has begun, and how many had before.
@@ -28,13 +32,14 @@ type openSpan struct {
 }
 
 const (
-	maxBegun  = 1 << 14 // keys with open spans
-	maxNested = 64      // open spans of one key
-	maxText   = 4096    // bytes of a value as text
-	maxKey    = 256     // bytes of a key
+	maxBegun  = 1 << 14  // keys with open spans
+	maxNested = 64       // open spans of one key
+	maxOpen   = 64 << 20 // bytes of all open spans; from half of it on they are kept without their arguments
+	maxText   = 4096     // bytes of a value as text
+	maxKey    = 256      // bytes of a key
 )
 
-// spans are the open spans of a key, the latest last. Those beyond maxNested are only counted.
+// spans are the open spans of a key, the latest last. Those beyond a bound are only counted.
 type spans struct {
 	open   []openSpan
 	beyond int
@@ -42,85 +47,126 @@ type spans struct {
 
 // spanKey matches the end of a span with its begin. It holds no ids, because a span may cross sections.
 type spanKey struct {
-	typ, group string
-	tid        int32
-	start      int64
-	key        string
+	typ   identity
+	tid   int32
+	start int64
+	cpu   int64 // of what has no thread; -1: any
+	key   string
+}
+
+func newTypedItems(r *resolver) typedItems {
+	return typedItems{resolver: r, types: newTypes(r.defs), open: bounded.NewMap[spanKey, spans](maxBegun)}
 }
 
 // of returns the items of an event, valid until the next call.
 func (d *typedItems) of(e *format.Event) []Item {
 	d.items = d.items[:0]
-	t := d.defs.EventType(e.TypeID())
-	if t.IsLost() {
+	t := d.types.of(e.TypeID())
+	if t == nil {
 		return nil
 	}
 	var ok bool
-	if d.values, ok = t.AppendValues(d.values[:0], e); !ok {
+	if d.values, ok = t.def.AppendValues(d.values[:0], e); !ok {
 		return nil
 	}
-	at := e.Happened()
-	on := format.TypeTrack(t.On)
-	hasCounters := d.counters(t, e, on, at)
-	if shape := format.TypeShape(t.Shape); shape == format.TypeShape_SHAPE_INSTANT && hasCounters {
+	if d.counters(t, e) && t.shape == format.TypeShape_SHAPE_INSTANT {
 		return d.items
 	}
-	i := Item{On: on, Track: string(t.Track), Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: string(t.Name), Type: string(t.Name), Colour: string(t.Colour)}
-	var key string
-	for n := range d.values {
-		v := &d.values[n]
-		switch format.ValueHint(v.Field.Hint) {
-		case format.ValueHint_HINT_NAME:
-			i.Name = d.text(v, e)
-			continue
-		case format.ValueHint_HINT_KEY:
-			key = d.key(v)
-		}
-		if format.ValueType(v.Field.Type) == format.ValueType_VALUE_STACK && !v.Field.List && i.Stack == nil {
-			i.Stack = d.stack(format.StackID(v.ID()))
-			continue
-		}
-		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
-			i.Args = append(i.Args, a)
-		}
+	i := d.item(t, e)
+	if t.shape == format.TypeShape_SHAPE_BEGIN {
+		i.Args = make([]Arg, 0, len(d.values))
+	} else {
+		i.Args = d.args[:0]
+	}
+	key := d.fill(&i, t, e)
+	if t.shape != format.TypeShape_SHAPE_BEGIN {
+		d.args = i.Args
 	}
 	d.shape(t, e, i, key)
 	return d.items
 }
 
-// shape adds the item of an event, unless it begins or ends a span whose other end is missing.
-func (d *typedItems) shape(t *format.EventType, e *format.Event, i Item, key string) {
-	start, isSpan := e.Start()
-	if i.Track == "" && (t.Shape != uint32(format.TypeShape_SHAPE_INSTANT) || i.On != format.TypeTrack_TRACK_THREAD) {
-		i.Track = string(t.Name)
+// item returns an item of a type without what its values say.
+func (d *typedItems) item(t *drawnType, e *format.Event) Item {
+	at := e.Happened()
+	return Item{On: t.on, Track: t.track, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: t.name, Type: t.name, Colour: t.colour}
+}
+
+// fill sets name, arguments and stack of an item by the event's values, and returns its key.
+func (d *typedItems) fill(i *Item, t *drawnType, e *format.Event) (key string) {
+	for n := range d.values {
+		v := &d.values[n]
+		switch format.ValueHint(v.Field.Hint) {
+		case format.ValueHint_HINT_NAME:
+			if i.Name = d.text(v, e); t.shape != format.TypeShape_SHAPE_END {
+				continue
+			}
+		case format.ValueHint_HINT_KEY:
+			key = d.key(v)
+		}
+		if n == t.stack {
+			i.Stack = d.stack(format.StackID(v.ID()))
+			continue
+		}
+		if a := d.arg(v, e); a.Type != ArgText || a.Text != "" {
+			a.Name = t.args[n]
+			i.Args = append(i.Args, a)
+		}
 	}
-	switch format.TypeShape(t.Shape) {
+	return key
+}
+
+// shape adds the item of an event, unless it begins or ends a span whose other end is missing.
+func (d *typedItems) shape(t *drawnType, e *format.Event, i Item, key string) {
+	switch t.shape {
 	case format.TypeShape_SHAPE_SPAN:
-		i.Shape, i.From = ShapeSlice, i.To
-		if isSpan {
+		i.Shape = ShapeSlice
+		if start, isSpan := e.Start(); isSpan {
 			i.From = min(start, i.To)
 		}
 	case format.TypeShape_SHAPE_BEGIN:
+		i.Shape = ShapeSlice
+		i.place()
 		d.begin(d.spanKey(t, e, key), i)
 		return
 	case format.TypeShape_SHAPE_END:
-		begins := d.defs.EventType(t.Ends)
-		if begins.IsLost() || !d.end(d.spanKey(begins, e, key), &i) {
+		if !t.hasBegin || !d.end(d.spanKey(t, e, key), &i) {
 			return
 		}
 	}
+	i.place()
 	d.items = append(d.items, i)
 }
 
 func (d *typedItems) begin(k spanKey, i Item) {
 	s, _ := d.open.Get(k)
-	if len(s.open) < maxNested {
+	if d.weight+i.weight() > maxOpen/2 {
+		i.Args = nil
+	}
+	if w := i.weight(); len(s.open) < maxNested && d.weight+w <= maxOpen {
 		d.count++
+		d.weight += w
 		s.open = append(s.open, openSpan{i, d.count})
 	} else {
 		s.beyond++
 	}
 	d.open.Put(k, s)
+}
+
+// drop is called with the spans of a key that are forgotten.
+func (d *typedItems) drop(s spans) {
+	for n := range s.open {
+		d.weight -= s.open[n].weight()
+	}
+}
+
+// weight is about the memory that an open span takes, in bytes.
+func (i *Item) weight() int {
+	w := int(unsafe.Sizeof(openSpan{})) + len(i.Name) + cap(i.Args)*int(unsafe.Sizeof(Arg{}))
+	for n := range i.Args {
+		w += len(i.Args[n].Text)
+	}
+	return w
 }
 
 // end turns the item of an end into that of its span. It returns false if no span is open.
@@ -135,39 +181,83 @@ func (d *typedItems) end(k spanKey, i *Item) bool {
 	if last < 0 {
 		return false
 	}
-	first := s.open[last]
+	first := s.open[last].Item
+	d.weight -= first.weight()
 	s.open[last] = openSpan{}
 	if s.open = s.open[:last]; last == 0 {
 		d.open.Delete(k)
 	} else {
 		d.open.Put(k, s)
 	}
-	first.Shape, first.To = ShapeSlice, max(i.From, first.From)
-	first.Args = append(first.Args, i.Args...)
-	*i = first.Item
+	first.addEnd(i)
+	*i = first
 	return true
 }
 
-func (d *typedItems) spanKey(t *format.EventType, e *format.Event, key string) spanKey {
-	k := spanKey{typ: string(t.Name), group: string(t.Group), key: key}
-	if task := d.defs.Task(e.Task); key == "" && !task.IsLost() {
+// addEnd adds what the end of a span says to its begin. Values that are the same at both ends are shown once.
+func (i *Item) addEnd(end *Item) {
+	i.To = max(end.From, i.From)
+	if i.Name == i.Type && end.Name != end.Type && end.Name != "" {
+		i.Name = end.Name
+	}
+	switch {
+	case end.Stack == nil || i.Stack != nil && end.Stack.Key == i.Stack.Key:
+	case i.Stack == nil && i.arg(stackName) == nil:
+		i.Stack = end.Stack
+	default:
+		i.Args = append(i.Args, Arg{Name: stackName + atEnd, Type: ArgStack, Stack: end.Stack})
+	}
+	for n := range end.Args {
+		a := &end.Args[n]
+		name, repeated := strings.CutSuffix(a.Name, atEnd)
+		if of := i.arg(name); !repeated || of == nil || !of.isSame(a) {
+			i.Args = append(i.Args, *a)
+		}
+	}
+}
+
+func (a *Arg) isSame(b *Arg) bool {
+	if a.Type != b.Type {
+		return false
+	}
+	switch a.Type {
+	case ArgText:
+		return a.Text == b.Text
+	case ArgTask:
+		return a.Task.IsSame(b.Task)
+	case ArgStack:
+		return a.Stack.Key == b.Stack.Key
+	}
+	return a.Number == b.Number
+}
+
+func (d *typedItems) spanKey(t *drawnType, e *format.Event, key string) spanKey {
+	k := spanKey{typ: t.begins, cpu: -1, key: key}
+	if key != "" {
+		return k
+	}
+	task := d.defs.Task(e.Task)
+	switch {
+	case !task.IsLost() && !task.IsIdle():
 		k.tid, k.start = task.Tid, task.Start
+	case e.Task != 0 || t.on == format.TypeTrack_TRACK_CPU:
+		k.cpu = int64(e.CPU)
 	}
 	return k
 }
 
 // counters adds an item for each value that is drawn as a counter.
-func (d *typedItems) counters(t *format.EventType, e *format.Event, on format.TypeTrack, at int64) (any bool) {
+func (d *typedItems) counters(t *drawnType, e *format.Event) (any bool) {
 	for n := range d.values {
 		v := &d.values[n]
 		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || math.IsNaN(number(v)) || math.IsInf(number(v), 0) {
 			continue
 		}
-		name := string(v.Field.Name)
-		if track := string(t.Track); track != "" {
-			name = track + " " + name
-		}
-		d.items = append(d.items, Item{Shape: ShapeCounter, On: on, Track: name, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Name: name, Type: string(t.Name), Value: number(v), Unit: string(v.Field.Unit)})
+		i := d.item(t, e)
+		i.Shape, i.Track, i.Value, i.Unit = ShapeCounter, t.counters+string(v.Field.Name), number(v), string(v.Field.Unit)
+		i.Name = i.Track
+		i.place()
+		d.items = append(d.items, i)
 		any = true
 	}
 	return any
@@ -183,8 +273,9 @@ func number(v *format.Value) float64 {
 	return float64(v.Number)
 }
 
+// arg returns a value as an argument without its name.
 func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
-	a := Arg{Name: string(v.Field.Name), Type: ArgText, Number: v.Number, Unit: string(v.Field.Unit)}
+	a := Arg{Type: ArgText, Number: v.Number, Unit: string(v.Field.Unit)}
 	if v.Field.List {
 		var all strings.Builder
 		for one := range v.Elements(e.TimeBase()) {
@@ -206,9 +297,9 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	case format.ValueType_VALUE_INT:
 		a.Type = ArgInt
 	case format.ValueType_VALUE_DURATION:
-		a.Type, a.Name, a.Unit = ArgInt, a.Name+"_ns", "ns"
+		a.Type, a.Unit = ArgInt, "ns"
 	case format.ValueType_VALUE_TIME:
-		a.Type, a.Name, a.Unit, a.Number = ArgInt, a.Name+"_before_ns", "ns", uint64(e.Happened()-v.Int())
+		a.Type, a.Unit, a.Number = ArgInt, "ns", uint64(e.Happened()-v.Int())
 	case format.ValueType_VALUE_FLOAT:
 		a.Type = ArgFloat
 	case format.ValueType_VALUE_TASK:
@@ -273,6 +364,10 @@ func (d *typedItems) text(v *format.Value, e *format.Event) string {
 			return string(t.Comm) + " " + strconv.Itoa(int(t.Tid))
 		}
 		return ""
+	case format.ValueType_VALUE_STACK:
+		if v.Number == 0 {
+			return ""
+		}
 	}
 	if v.Field.Hint == uint32(format.ValueHint_HINT_HEX) {
 		return fmt.Sprintf("%#x", v.Number)
@@ -290,9 +385,10 @@ func (d *typedItems) close(at int64) []Item {
 	slices.SortFunc(open, func(a, b openSpan) int { return cmp.Or(cmp.Compare(b.From, a.From), b.number-a.number) })
 	d.items = d.items[:0]
 	for _, one := range open {
-		one.Shape, one.To, one.Open = ShapeSlice, max(at, one.From), true
+		one.To, one.Open = max(at, one.From), true
 		d.items = append(d.items, one.Item)
 	}
 	d.open.Clear()
+	d.weight = 0
 	return d.items
 }

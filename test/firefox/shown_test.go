@@ -46,6 +46,8 @@ eventtype 1 name="request" shape=span track="requests"
   field "peer" type=task
   field "wait" type=duration
   field "load" type=float
+  field "from" type=stack
+  field "to" type=stack
 eventtype 2 name="queue" on=process
   field "depth" type=int hint=counter unit="entries"
 eventtype 3 name="note" on=global
@@ -57,7 +59,7 @@ eventtype 4 name="clock" on=cpu
 +1000000 cpu0 typed 2 type=2 .depth=5
 +1500000 cpu0 typed 0 type=4 .mhz=2400.5
 +2000000 cpu0 sample 2 stack=1 source=1
-+2500000 cpu0 typed 2 type=1 start=+1500000 .path="/a" .method=1 .size=4096 .peer=3 .wait=7000 .load=0.5
++2500000 cpu0 typed 2 type=1 start=+1500000 .path="/a" .method=1 .size=4096 .peer=3 .wait=7000 .load=0.5 .from=1 .to=2
 +3000000 cpu0 typed 2 type=2 .depth=-3
 +3500000 cpu0 typed 0 type=3 .flags=255
 +4000000 cpu0 waking 2 wakee=3 prio=120 target_cpu=0
@@ -101,7 +103,7 @@ func TestImporterShowsTheCapture(t *testing.T) {
 	}
 	shows(t, i, busy, `
 Running 0 +5 Running CPU: 0, priority: 120, left it in state: D
-/a 1.5 +1 request CPU: 0, method: GET, size: 4,096B, peer: �lazy" 101, wait: 7μs, load: 0.50
+/a 1.5 +1 request CPU: 0, method: GET, size: 4,096B, peer: �lazy" 101, wait: 7μs, load: 0.50, to: vfs_read, work, main
 Wakes 4 +0 Wakes thread: �lazy" 101, to run on CPU: 0, CPU: 0
 Blocked 5 +5 Blocked state: D, not ended: yes`)
 	shows(t, i, lazy, `
@@ -117,7 +119,7 @@ Blocked 7 +3 Blocked state: S, not ended: yes`)
 		}
 	}
 	i.query(&counters, "counter", "list")
-	if text := fmt.Sprint(counters.Counters); text != "[{depth 100 number} {mhz of CPU 0 CPUs number}]" {
+	if text := fmt.Sprint(counters.Counters); text != "[{clock mhz of CPU 0 CPUs number} {queue depth 100 number}]" {
 		t.Errorf("counters: %s", text)
 	}
 	var tree struct {

@@ -1,0 +1,285 @@
+package tracks
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"wprof/format"
+	"wprof/format/textform"
+)
+
+// listed is an encoder that lists items as text.
+type listed struct {
+	noted
+	items []string
+}
+
+func (l *listed) Item(i *Item) {
+	on := [...]string{"thread", "process", "cpu", "global"}[i.On]
+	switch i.On {
+	case format.TypeTrack_TRACK_THREAD:
+		on += fmt.Sprint(" ", i.Task.Def.Tid)
+	case format.TypeTrack_TRACK_PROCESS:
+		on += fmt.Sprint(" ", i.Task.Def.Pid)
+	case format.TypeTrack_TRACK_CPU:
+		on += fmt.Sprint(" ", i.CPU)
+	}
+	text := fmt.Sprintf("%d-%d %s on %q of %s", i.From, i.To, i.Name, i.Track, on)
+	if i.Shape == ShapeCounter {
+		text = fmt.Sprintf("%d counter %q of %s = %g", i.From, i.Track, on, i.Value)
+	}
+	for _, a := range i.Args {
+		text += " " + a.Name + "=" + shownArg(&a)
+	}
+	if i.Stack != nil {
+		text += " at " + strings.Join(i.Stack.Functions(), "/")
+	}
+	if i.Open {
+		text += " open"
+	}
+	l.items = append(l.items, text)
+}
+
+func shownArg(a *Arg) string {
+	switch a.Type {
+	case ArgText:
+		return a.Text
+	case ArgTask:
+		return string(a.Task.Def.Comm)
+	case ArgStack:
+		return strings.Join(a.Stack.Shown(), "/")
+	case ArgFloat:
+		return fmt.Sprint(math.Float64frombits(a.Number))
+	}
+	return fmt.Sprint(int64(a.Number))
+}
+
+// drawn compares the items of a stream, whose window opens at 0, with those wanted.
+func drawn(t *testing.T, stream, want string) {
+	t.Helper()
+	var b bytes.Buffer
+	const machine = `section host=h boot_id=b open=1 close=+1000
+		task 1 tid=0 pid=0 comm=swapper flags=2
+		task 2 tid=20 pid=20 comm=one process_comm=one start=5
+		task 3 tid=30 comm=nobody start=6
+		frame 1
+		  line function="main"
+		frame 2
+		  line function="read"
+		stack 1 frames=1
+		stack 2 frames=1,2
+		`
+	if err := textform.Undump(&b, strings.NewReader(machine+stream+"\nend close=+1000\n")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := format.NewReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got listed
+	if _, err := Draw(r, &got, Options{Threads: true}); err != nil {
+		t.Fatal(err)
+	}
+	want = strings.TrimSpace(strings.ReplaceAll(want, "\t", ""))
+	if lines := strings.Join(got.items, "\n"); lines != want {
+		t.Errorf("got\n%s\nwant\n%s", lines, want)
+	}
+}
+
+// Counters of two types are two, unless the types name a common track.
+func TestCountersOfTypesAreApart(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="queue" group="net"
+		  field "depth" type=int hint=counter
+		eventtype 2 name="queue" group="disk"
+		  field "depth" type=int hint=counter
+		eventtype 3 name="pool"
+		  field "depth" type=int hint=counter
+		eventtype 4 name="pool" track="all"
+		  field "depth" type=int hint=counter
+		+1 cpu0 typed 2 type=1 .depth=1
+		+2 cpu0 typed 2 type=2 .depth=2
+		+3 cpu0 typed 2 type=3 .depth=3
+		+4 cpu0 typed 2 type=4 .depth=4
+	`, `
+		2 counter "net:queue depth" of thread 20 = 1
+		3 counter "disk:queue depth" of thread 20 = 2
+		4 counter "pool depth" of thread 20 = 3
+		5 counter "all depth" of thread 20 = 4
+	`)
+}
+
+// Values of both ends of a span are shown, those that are the same once.
+func TestBothEndsOfASpanAreShown(t *testing.T) {
+	drawn(t, `
+		text 1 text="a"
+		text 2 text="b"
+		eventtype 1 name="call" shape=begin
+		  field "fd" type=uint
+		  field "size" type=uint
+		  field "wait" type=duration
+		  field "what" type=text
+		  field "peer" type=task
+		  field "where" type=stack
+		  field "stack" type=uint
+		eventtype 2 name="return" shape=end ends=1
+		  field "what" type=text
+		  field "fd" type=uint
+		  field "size" type=uint
+		  field "wait" type=duration
+		  field "peer" type=task
+		  field "rc" type=int
+		  field "where" type=stack
+		+1 cpu0 typed 2 type=1 .fd=3 .size=10 .wait=7 .what=1 .peer=2 .where=1 .stack=9
+		+2 cpu0 typed 2 type=1 .fd=3 .size=10 .wait=7 .what=0 .peer=2 .where=0 .stack=9
+		+3 cpu0 typed 2 type=2 .what=2 .fd=3 .size=10 .wait=8 .peer=2 .rc=-1 .where=2
+		+4 cpu0 typed 2 type=2 .what=1 .fd=3 .size=11 .wait=7 .peer=1 .rc=0 .where=2
+	`, `
+		3-4 call on "call" of thread 20 fd=3 size=10 wait_ns=7 peer=one stack_=9 what (end)=b wait_ns (end)=8 rc=-1 at main/read
+		2-5 call on "call" of thread 20 fd=3 size=10 wait_ns=7 what=a peer=one stack_=9 stack (end)=read/main size (end)=11 peer (end)=swapper rc=0 at main
+	`)
+}
+
+// A span without a name of its own has the one that its end has.
+func TestEndsNameSpans(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="call" shape=begin
+		eventtype 2 name="return" shape=end ends=1
+		  field "function" type=string hint=name
+		+1 cpu0 typed 2 type=1
+		+2 cpu0 typed 2 type=2 .function="read"
+	`, `
+		2-3 read on "call" of thread 20 function=read
+	`)
+}
+
+// Begins of one type are no begins of another with the same name, also where a section gives a type another id.
+func TestEndsMatchTheirOwnType(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="io" shape=begin track="disk"
+		eventtype 2 name="io" shape=begin track="net"
+		eventtype 3 name="done" shape=end ends=1
+		+1 cpu0 typed 2 type=1
+		+2 cpu0 typed 2 type=2
+		+3 cpu0 typed 2 type=1
+		+4 cpu0 typed 2 type=3
+		end close=+5
+		section continues open=1 close=+1000 boot_id=b
+		task 1 tid=20 pid=20 comm=one process_comm=one start=5
+		eventtype 1 name="io" shape=begin track="net"
+		eventtype 2 name="io" shape=begin track="disk"
+		eventtype 3 name="done" shape=end ends=2
+		+6 cpu0 typed 1 type=3
+	`, `
+		4-5 io on "disk" of thread 20
+		2-7 io on "disk" of thread 20
+		3-1001 io on "net" of thread 20 open
+	`)
+}
+
+// Events without a thread are drawn on their CPU, and spans of the idle threads of two CPUs are two.
+func TestEventsWithoutAThread(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="irq" shape=begin
+		eventtype 2 name="irq done" shape=end ends=1
+		eventtype 3 name="mark"
+		eventtype 4 name="heap" on=process
+		  field "bytes" type=uint hint=counter
+		eventtype 5 name="poll" shape=begin on=cpu
+		eventtype 6 name="poll done" shape=end ends=5 on=cpu
+		eventtype 7 name="job" shape=begin on=global
+		eventtype 8 name="job done" shape=end ends=7 on=global
+		+1 cpu0 typed 1 type=1
+		+2 cpu1 typed 1 type=1
+		+3 cpu0 typed 1 type=2
+		+4 cpu1 typed 1 type=2
+		+5 cpu1 typed 1 type=3
+		+6 cpu1 typed 0 type=3
+		+7 cpu1 typed 0 type=4 .bytes=5
+		+8 cpu1 typed 3 type=4 .bytes=6
+		+10 cpu0 typed 0 type=5
+		+11 cpu1 typed 0 type=5
+		+12 cpu0 typed 0 type=6
+		+13 cpu1 typed 0 type=6
+		+20 cpu0 typed 0 type=7
+		+21 cpu1 typed 0 type=8
+		+22 cpu1 typed 3 type=3
+	`, `
+		2-4 irq on "irq" of cpu 0
+		3-5 irq on "irq" of cpu 1
+		6-6 mark on "mark" of cpu 1
+		7-7 mark on "mark" of cpu 1
+		8 counter "heap bytes" of cpu 1 = 5
+		9 counter "heap bytes" of thread 30 = 6
+		11-13 poll on "poll" of cpu 0
+		12-14 poll on "poll" of cpu 1
+		21-22 job on "job" of global
+		23-23 mark on "" of thread 30
+	`)
+}
+
+// What began before the window is drawn from its opening on, with its true length.
+func TestSlicesFromBeforeTheWindow(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="request" shape=span
+		  field "length" type=duration
+		+5 cpu0 typed 2 type=1 start=-94 .length=3
+	`, `
+		1-6 request on "request" of thread 20 length_ns=3 length_ns_=99
+	`)
+}
+
+// Open spans take bounded memory: from some weight on they are kept without their arguments, and beyond another not at all.
+func TestOpenSpansAreBoundedByWeight(t *testing.T) {
+	d := NewMaker(hostile{typ: &format.EventType{
+		Name: []byte("x"), Shape: uint32(format.TypeShape_SHAPE_BEGIN), Fields: []*format.TypeField{
+			{Name: []byte("key"), Type: uint32(format.ValueType_VALUE_UINT), Hint: uint32(format.ValueHint_HINT_KEY)},
+			{Name: []byte("text"), Type: uint32(format.ValueType_VALUE_STRING)},
+		},
+	}}).typed
+	d.open.OnDrop = d.drop
+	long, short := append([]byte{0x80, 0x20}, bytes.Repeat([]byte("x"), maxText)...), []byte{1, 'x'}
+	begin := func(i, keys int, text []byte) {
+		key := i % keys
+		d.of(event(int64(i), 1, append([]byte{byte(key)&0x7f | 0x80, byte(key>>7)&0x7f | 0x80, byte(key >> 14)}, text...)...))
+		if d.weight > maxOpen {
+			t.Fatalf("%d bytes after %d begins", d.weight, i)
+		}
+	}
+	for i := range 3 * maxBegun { // most are dropped
+		begin(i, 4*maxBegun, short)
+	}
+	var kept int
+	for s := range d.open.Values() {
+		for _, one := range s.open {
+			kept += one.weight()
+		}
+	}
+	if kept != d.weight {
+		t.Errorf("open spans weigh %d bytes, but %d are counted", kept, d.weight)
+	}
+	for i := range 20_000 {
+		begin(i, 4096, long)
+	}
+	for i := range 300_000 {
+		begin(i, 4096, short)
+	}
+	with, without := 0, 0
+	for _, i := range d.close(1 << 40) {
+		if len(i.Args) > 0 {
+			with++
+		} else {
+			without++
+		}
+	}
+	if with < 1000 || without < 50_000 {
+		t.Errorf("%d open spans have their arguments, %d have not", with, without)
+	}
+	if d.weight != 0 {
+		t.Errorf("%d bytes are left", d.weight)
+	}
+}
