@@ -80,7 +80,8 @@ func (d *definitions) command(id uint32) *Command {
 
 func (d *definitions) eventType(id uint32) *EventType {
 	return d.types.get(id, &d.messages, func(b []byte, t *EventType) (weight int, err error) {
-		return len(b) * TypeMemory, proto.Unmarshal(b, t)
+		err = proto.Unmarshal(b, t)
+		return t.Memory(), err
 	})
 }
 func (d *definitions) text(id uint32) *Text { return d.texts.get(id, &d.messages, decodeMessage[Text]) }
@@ -156,10 +157,19 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 	case 8:
 		return d.addType(member, at)
 	case 9:
-		if len(member) > maxTextBytes {
-			return nil
-		}
-		return enter(&d.texts, member, at, "a text")
+		return d.addText(member, at)
+	}
+	return nil
+}
+
+// addText skips a text that is too long.
+func (d *definitions) addText(member []byte, at place) error {
+	t := new(Text)
+	if err := proto.Unmarshal(member, t); err != nil {
+		return fmt.Errorf("read the definition of a text: %w", err)
+	}
+	if t.Problem() == "" {
+		d.texts.add(t.Id, at)
 	}
 	return nil
 }

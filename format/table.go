@@ -18,16 +18,20 @@ type table[T any] struct {
 	count   int
 	decoded []decoded[T] // by id modulo its length, a power of 2
 	weight  int          // of what is in decoded
+	chance  uint32       // the last random number
 }
 
 type decoded[T any] struct {
-	id uint32
-	d  *T
+	id     uint32
+	weight uint32
+	d      *T
 }
 
 const (
-	maxDecoded       = 1 << 14
-	maxDecodedWeight = 4 << 20
+	maxDecoded = 1 << 14
+	// maxDecodedWeight bounds the bytes of decoded definitions, except for the latest one: 16 MiB hold 400 event types with 300
+	// names of numbers each.
+	maxDecodedWeight = 16 << 20
 )
 
 // add enters a definition. It never changes, so the first one of an id stays.
@@ -82,15 +86,44 @@ func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (weight 
 }
 
 func (t *table[T]) keep(id uint32, d *T, weight int) {
-	switch n := len(t.decoded); {
-	case n < maxDecoded && n < t.count:
-		t.decoded, t.weight = make([]decoded[T], max(16, 2*n)), 0
-	case t.weight > maxDecodedWeight:
-		clear(t.decoded)
-		t.weight = 0
+	t.grow()
+	one := &t.decoded[id&uint32(len(t.decoded)-1)]
+	t.weight += weight - int(one.weight)
+	*one = decoded[T]{id, uint32(weight), d}
+	for t.weight > max(maxDecodedWeight, weight) {
+		t.dropOneBut(id)
 	}
-	t.weight += weight
-	t.decoded[id&uint32(len(t.decoded)-1)] = decoded[T]{id, d}
+}
+
+// grow makes room for as many ids as there are, or as the highest one if they have gaps, as in what a filter writes.
+func (t *table[T]) grow() {
+	n := max(16, len(t.decoded))
+	for n < min(maxDecoded, max(t.count, len(t.dense))) {
+		n *= 2
+	}
+	if n == len(t.decoded) {
+		return
+	}
+	before := t.decoded
+	t.decoded = make([]decoded[T], n)
+	for _, one := range before {
+		if one.d != nil {
+			t.decoded[one.id&uint32(n-1)] = one
+		}
+	}
+}
+
+// dropOneBut drops a decoded definition that has another id. It is a random one: if it were the oldest, and a stream used slightly
+// more than fit in turns, each of them would be decoded each time.
+func (t *table[T]) dropOneBut(id uint32) {
+	for {
+		t.chance = t.chance*1664525 + 1013904223
+		if one := &t.decoded[t.chance>>16&uint32(len(t.decoded)-1)]; one.d != nil && one.id != id {
+			t.weight -= int(one.weight)
+			*one = decoded[T]{}
+			return
+		}
+	}
 }
 
 // ids yields the ids that are defined, in order.

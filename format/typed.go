@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"unsafe"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // Values of a typed event stand in its bytes field, one after the other in the order of the type's fields, without tags:
@@ -24,8 +27,6 @@ const (
 
 	// MaxSectionTypes bounds the event types of a section.
 	MaxSectionTypes = 1 << 16
-	// TypeMemory is the memory that the definition of an event type takes for each of its bytes, at most.
-	TypeMemory = 32
 )
 
 // Value is the value of one field of a typed event.
@@ -62,6 +63,8 @@ func (t *EventType) Problem() string {
 		return fmt.Sprintf("event type %d has no name", t.Id)
 	case max(len(t.Name), len(t.Group), len(t.Track), len(t.Colour)) > maxTypeText:
 		return fmt.Sprintf("event type %d has a text of more than %d bytes", t.Id, maxTypeText)
+	case proto.Size(t) > maxTypeBytes:
+		return fmt.Sprintf("the definition of event type %d has more than %d bytes", t.Id, maxTypeBytes)
 	case len(t.Fields) > maxTypeFields:
 		return fmt.Sprintf("event type %d has %d fields, more than %d", t.Id, len(t.Fields), maxTypeFields)
 	case t.Shape > uint32(TypeShape_SHAPE_END):
@@ -80,6 +83,28 @@ func (t *EventType) Problem() string {
 		names[string(f.Name)] = true
 	}
 	return ""
+}
+
+// Problem returns why the text cannot be used; "": it can.
+func (t *Text) Problem() string {
+	if len(t.Text) > maxTextBytes {
+		return fmt.Sprintf("text %d has more than %d bytes", t.Id, maxTextBytes)
+	}
+	return ""
+}
+
+// Memory is what the decoded definition takes in bytes, somewhat rounded up.
+func (t *EventType) Memory() int {
+	const perType, perField, perName = int(unsafe.Sizeof(EventType{})), int(unsafe.Sizeof(TypeField{})), int(unsafe.Sizeof(EnumName{}))
+	const perPart = 2*int(unsafe.Sizeof(t)) + 16 // of a list that grows by doubling, and of rounding up what it points to
+	n := perType + len(t.Name) + len(t.Group) + len(t.Track) + len(t.Colour) + len(t.unknownFields)
+	for _, f := range t.Fields {
+		n += perField + perPart + len(f.Name) + len(f.Unit) + len(f.unknownFields)
+		for _, e := range f.Names {
+			n += perName + perPart + len(e.Name) + len(e.unknownFields)
+		}
+	}
+	return n
 }
 
 func (f *TypeField) problem() string {

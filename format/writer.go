@@ -223,7 +223,12 @@ func (s *section) countType(id uint32) {
 }
 
 // DefineText adds the definition of one text of 64 KiB at most.
-func (w *Writer) DefineText(t *Text) error { return w.defineMember(9, t, 0, load{members: 1}) }
+func (w *Writer) DefineText(t *Text) error {
+	if problem := t.Problem(); problem != "" {
+		return fmt.Errorf("define a text: %s", problem)
+	}
+	return w.defineMember(9, t, 0, load{members: 1})
+}
 
 func (w *Writer) defineMember(field protowire.Number, m proto.Message, counted int, more load) error {
 	if err := w.ready(); err != nil {

@@ -235,15 +235,65 @@ func TestRepetitionsAreSummed(t *testing.T) {
 
 func TestDefinitionsAreBounded(t *testing.T) {
 	var got []string
-	c := &checker{voc: spell.NewVocabulary(), words: map[protoreflect.Name]string{"tasks": "task"}, report: func(f Finding) { got = append(got, f.Text) }}
-	c.tally.Definitions = MaxSectionDefinitions
-	payload, err := proto.Marshal(&Definitions{Tasks: []*Task{{Id: 1}, {Id: 2}}})
+	c := &checker{voc: spell.NewVocabulary(), words: map[protoreflect.Name]string{"tasks": "task", "texts": "text"}, report: func(f Finding) { got = append(got, f.Text) }}
+	c.members = MaxSectionDefinitions
+	payload, err := proto.Marshal(&Definitions{Tasks: []*Task{{Id: 1}, {Id: 2}}, Texts: []*Text{{Id: 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.definitions(&Block{Payload: payload})
-	if len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("more than %d definitions", MaxSectionDefinitions)) || c.ids.has("task", 1) {
+	if len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("more than %d definitions", MaxSectionDefinitions)) || c.ids.has("task", 1) || c.ids.has("text", 1) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Sections may have 64 MiB of event types, and all of them count.
+func TestManyEventTypesAreChecked(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		var stream bytes.Buffer
+		w := NewWriter(&stream, WriterOptions{})
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(w.Begin(&Session{Id: 1, Open: 1}))
+		name := bytes.Repeat([]byte("x"), 256)
+		field := &TypeField{Name: []byte("n"), Type: uint32(ValueType_VALUE_ENUM), Names: slices.Repeat([]*EnumName{{Name: name}}, 900)}
+		const types = 40
+		for id := uint32(1); id <= types; id++ {
+			must(w.DefineType(&EventType{Id: id, Name: fmt.Appendf(nil, "type %d", id), Fields: []*TypeField{field}}))
+		}
+		for id := range uint64(types) {
+			e := &Event{Kind: KindTyped, Flags: FlagSubject, Time: 2, Data: []byte{0}}
+			if wrong && id+1 == types {
+				e.Data = []byte{0, 0}
+			}
+			e.Typed().SetType(id + 1)
+			must(w.Write(e))
+		}
+		must(w.EndSection(&End{Close: 3, Last: true}))
+		got := findings(t, stream.Bytes())
+		if len(got) != 0 && !wrong || wrong && (len(got) != 1 || !strings.Contains(got[0], "do not match its type, 40")) {
+			t.Errorf("wrong values %v: got %q", wrong, got)
+		}
+	}
+}
+
+func TestDefinitionsThatAreTooLongAreFound(t *testing.T) {
+	name := strings.Repeat("x", 250)
+	for want, text := range map[string]string{
+		"event type 1 has more than 262144 bytes": "eventtype 1 name=x\n" + strings.Repeat("field n type=uint\n"+strings.Repeat("enum 1 name="+name+"\n", 1000), 2),
+		"text 1 has more than 65536 bytes":        "text 1 text=" + strings.Repeat("x", 64<<10+1) + "\n",
+	} {
+		got := findings(t, undumped(t, "section\n"+text+"end\n"))
+		if len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("got %q, want %s", got, want)
+		}
+	}
+	if got := findings(t, undumped(t, "section\ntext 1 text="+strings.Repeat("x", 64<<10)+"\nend\n")); len(got) != 0 {
+		t.Errorf("a text of 64 KiB: %q", got)
 	}
 }
 

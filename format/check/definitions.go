@@ -9,7 +9,7 @@ import (
 
 // definitions checks a block of definitions: every id once, and nothing named before it is defined.
 func (c *checker) definitions(block *format.Block) {
-	if c.tally.Definitions > format.MaxSectionDefinitions {
+	if c.members > format.MaxSectionDefinitions {
 		return // that has been reported, and a compressed block without definitions may take seconds
 	}
 	err := raw.EachMember(new(format.Definitions).ProtoReflect(), block.Payload, func(m raw.Member) {
@@ -19,6 +19,7 @@ func (c *checker) definitions(block *format.Block) {
 		if raw.IsCounted(m.Field) {
 			c.tally.Definitions++
 		}
+		c.members++
 		c.definition(m)
 	})
 	if err != nil {
@@ -28,8 +29,8 @@ func (c *checker) definitions(block *format.Block) {
 
 func (c *checker) definition(m raw.Member) {
 	word := c.words[m.Field]
-	if c.tally.Definitions > format.MaxSectionDefinitions {
-		if c.tally.Definitions == format.MaxSectionDefinitions+1 {
+	if c.members > format.MaxSectionDefinitions {
+		if c.members == format.MaxSectionDefinitions+1 {
 			c.found("definitions", "the section has more than %d definitions; the rest is not looked at", format.MaxSectionDefinitions)
 		}
 		return
@@ -58,10 +59,11 @@ func (c *checker) definition(m raw.Member) {
 		c.stack(d)
 	case *format.EventType:
 		c.refers(word, d.Id, "eventtype", d.Ends)
-		if problem := d.Problem(); problem != "" && !d.IsLost() {
+		c.eventType(d)
+	case *format.Text:
+		if problem := d.Problem(); problem != "" {
 			c.found("definitions", "%s", problem)
 		}
-		c.tally.Types.Add(d)
 	}
 	id := uint32(m.Message.Get(m.Message.Descriptor().Fields().ByName("id")).Uint())
 	if id == 0 {
@@ -69,6 +71,19 @@ func (c *checker) definition(m raw.Member) {
 	} else if !c.ids.add(protoreflect.Name(word), id) {
 		c.found("definitions", "%s %d is defined twice", word, id)
 	}
+}
+
+func (c *checker) eventType(d *format.EventType) {
+	switch problem := d.Problem(); {
+	case d.IsLost():
+	case problem != "":
+		c.found("definitions", "%s", problem)
+	default:
+		if c.types++; c.types == format.MaxSectionTypes+1 {
+			c.found("definitions", "the section has more than %d event types", format.MaxSectionTypes)
+		}
+	}
+	c.tally.Types.Add(d)
 }
 
 func (c *checker) refers(word string, id uint32, to protoreflect.Name, target uint32) {

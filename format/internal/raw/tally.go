@@ -77,7 +77,7 @@ func CountedFields() []protoreflect.Name {
 // End is an End with the counted fields.
 func (t *Tally) End() *format.End {
 	e := &format.End{RawBytes: t.raw, StoredBytes: t.stored, Late: t.counts.late, Definitions: t.Definitions}
-	e.Types = format.CountTypes(t.counts.typed, func(id uint32) *format.EventType { return t.Types.byID[id] }).List()
+	e.Types = format.CountTypes(t.counts.typed, t.Types.byID).List()
 	for kind, c := range t.counts.kinds {
 		e.Kinds = append(e.Kinds, &format.KindCount{Kind: uint32(kind), Events: c.events, Bytes: c.bytes})
 	}

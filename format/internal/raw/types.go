@@ -8,34 +8,42 @@ import (
 	"wprof/format"
 )
 
-// Types are the event types of the section that can be used.
+// maxDecoded bounds the memory of decoded types.
+const maxDecoded = 16 << 20
+
+// Types are the event types of the section that can be used. Most are kept as they are stored, which takes a fraction of the
+// memory of decoded ones.
 type Types struct {
-	byID   map[uint32]*format.EventType
-	latest []*format.EventType // not in byID yet
-	weight int                 // bytes of memory of those in byID, at most
+	latest  *format.EventType // undump may still be adding fields to it
+	stored  map[uint32][]byte
+	bytes   int // in stored
+	decoded map[uint32]*format.EventType
+	memory  int // of decoded
 }
 
-// Add enters a definition; undump may still be adding fields to the latest ones.
+// Add enters a definition.
 func (t *Types) Add(defined *format.EventType) {
-	if len(t.latest) >= format.MaxSectionTypes {
-		t.enter()
-	}
-	t.latest = append(t.latest, defined)
+	t.settle()
+	t.latest = defined
 }
 
-// enter moves the latest types to byID, up to the memory limit.
-func (t *Types) enter() {
-	if t.byID == nil {
-		t.byID = make(map[uint32]*format.EventType)
+// settle stores the latest type. The first one of an id stays, as in a Reader, and one that exceeds the bounds of a section is
+// left out.
+func (t *Types) settle() {
+	d := t.latest
+	t.latest = nil
+	if d == nil || t.stored[d.Id] != nil || len(t.stored) >= format.MaxSectionTypes || d.Problem() != "" {
+		return
 	}
-	for _, defined := range t.latest {
-		weight := format.TypeMemory * proto.Size(defined)
-		if t.byID[defined.Id] == nil && len(t.byID) < format.MaxSectionTypes && t.weight+weight <= format.MaxSectionDefinitionBytes && defined.Problem() == "" {
-			t.byID[defined.Id] = defined
-			t.weight += weight
-		}
+	b, err := proto.Marshal(d)
+	if err != nil || t.bytes+len(b) > format.MaxSectionDefinitionBytes {
+		return
 	}
-	t.latest = t.latest[:0]
+	if t.stored == nil {
+		t.stored, t.decoded = make(map[uint32][]byte), make(map[uint32]*format.EventType)
+	}
+	t.stored[d.Id] = b
+	t.bytes += len(b)
 }
 
 // Of returns the type of a typed event; nil: it is not defined, or cannot be used.
@@ -43,8 +51,30 @@ func (t *Types) Of(e *format.Event) *format.EventType {
 	if e.Kind != format.KindTyped || e.Args[format.TypedType] > math.MaxUint32 {
 		return nil
 	}
-	if len(t.latest) > 0 {
-		t.enter()
+	return t.byID(e.TypeID())
+}
+
+func (t *Types) byID(id uint32) *format.EventType {
+	t.settle()
+	if d := t.decoded[id]; d != nil {
+		return d
 	}
-	return t.byID[e.TypeID()]
+	b := t.stored[id]
+	if b == nil {
+		return nil
+	}
+	d := new(format.EventType)
+	if err := proto.Unmarshal(b, d); err != nil {
+		return nil // impossible: settle made it
+	}
+	t.memory += d.Memory()
+	for other, one := range t.decoded {
+		if t.memory <= maxDecoded {
+			break
+		}
+		t.memory -= one.Memory()
+		delete(t.decoded, other)
+	}
+	t.decoded[id] = d
+	return d
 }
