@@ -95,6 +95,8 @@ type sectionCheck struct {
 	session  *format.Session // nil: its header block is lost
 	version  format.Version
 	tally    raw.Tally
+	members  uint64 // definitions
+	types    int    // event types that can be used
 	ids      idTable
 	modules  moduleCheck
 	state    format.StateCheck
@@ -160,14 +162,20 @@ func (c *checker) order(h *format.BlockHeader) {
 	switch {
 	case h.Section != c.next.section || c.seen.Sections == 0:
 		c.found("order", "the header block of section %d is missing", h.Section)
-		c.begin(nil, h.Section)
-		c.holed = true
+		c.orphan(h)
 	case !c.inside:
 		c.found("order", "a block stands after the end of its section")
+		c.orphan(h)
 	case h.Sequence != c.next.sequence:
 		c.holed = true
 		c.found("order", "block %d of the section stands here, but block %d should", h.Sequence, c.next.sequence)
 	}
+}
+
+// orphan begins a section whose header is missing.
+func (c *checker) orphan(h *format.BlockHeader) {
+	c.begin(nil, h.Section)
+	c.holed = true
 }
 
 func (c *checker) begin(s *format.Session, section uint32) {

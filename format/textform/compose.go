@@ -18,6 +18,7 @@ type composer struct {
 	held  []byte
 	place blockPlace // of the next block, unless the text sets another
 	real  uint32     // number of the section that the last block was of
+	ended bool       // the last block was its end
 	tally raw.Tally
 	zstd  *zstd.Encoder // made for the first block that needs it
 }
@@ -31,7 +32,7 @@ func (c *composer) add(b *draft) error {
 	if session, ok := b.msg.(*format.Session); ok {
 		c.place = blockPlace{section: format.SectionNumber(session)}
 		c.place.section = c.sectionOf(b)
-		c.tally, c.real = raw.NewTally(session), c.place.section
+		c.tally, c.real, c.ended = raw.NewTally(session), c.place.section, false
 	}
 	c.enter(b)
 	payload, err := c.payload(b)
@@ -51,6 +52,7 @@ func (c *composer) add(b *draft) error {
 	c.tally.Add(&h, b.typ, len(stored))
 	c.tally.AddEvents(&b.events, &b.counts)
 	c.place.sequence = h.Sequence + 1
+	c.ended = b.typ == format.BlockEnd
 	if b.drop {
 		return nil
 	}
@@ -61,10 +63,10 @@ func (c *composer) add(b *draft) error {
 	return c.write(append(out, stored...))
 }
 
-// enter begins a section if a block is of another one than the block before it: its header block is missing.
+// enter begins a section if a block is of another one than the block before it, or follows an end: its header block is missing.
 func (c *composer) enter(b *draft) {
-	if number := c.sectionOf(b); number != c.real {
-		c.real, c.tally = number, raw.Tally{}
+	if number := c.sectionOf(b); number != c.real || c.ended {
+		c.real, c.ended, c.tally = number, false, raw.Tally{}
 	}
 }
 

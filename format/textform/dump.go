@@ -137,13 +137,19 @@ func (d *dumper) expect(block *format.Block) {
 	switch {
 	case h.Section != d.assumed.section || d.blocks == 1:
 		d.damage("at byte %d: the header of section %d is missing", block.Offset, h.Section)
-		d.assumed, d.inside, d.continued = blockPlace{section: h.Section}, true, false
-		d.tally = raw.Tally{}
+		d.orphan(h)
 	case !d.inside:
 		d.damage("at byte %d: a block stands after the end of its section", block.Offset)
+		d.orphan(h)
 	case h.Sequence != d.assumed.sequence:
 		d.damage("at byte %d: block %d of the section stands here, not block %d", block.Offset, h.Sequence, d.assumed.sequence)
 	}
+}
+
+// orphan begins a section whose header is missing.
+func (d *dumper) orphan(h *format.BlockHeader) {
+	d.assumed, d.inside, d.continued = blockPlace{section: h.Section}, true, false
+	d.tally = raw.Tally{}
 }
 
 // blockLine writes the first line of a block: its word, then the header fields that undump could not infer.
