@@ -168,6 +168,7 @@ func (e *event) keep(r *records.Record, node int32) {
 	e.Record, e.node = *r, node
 	e.Numbers = append(numbers, r.Numbers...)
 	e.Args = slices.Clone(r.Args)
+	e.Type = nil // it has led to the file, and is much larger than a row
 }
 
 // textsOf returns the maximum size of a record's texts in bytes.

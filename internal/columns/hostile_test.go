@@ -2,10 +2,14 @@ package columns
 
 import (
 	"bytes"
+	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"wprof/format"
+	"wprof/internal/timeline"
 	"wprof/test/race"
 )
 
@@ -81,4 +85,45 @@ func TestHugeStackKeepsItsInnermostFrames(t *testing.T) {
 	if n := strings.Count(stacks[0], "[U] "); n != len(frames) || n < 200 {
 		t.Errorf("%d frames in the stack, %d rows", n, len(frames))
 	}
+}
+
+// Many large event types are not all held decoded.
+func TestEventTypesAreNotHeld(t *testing.T) {
+	race.Skip(t)
+	var stream bytes.Buffer
+	s := format.NewWriter(&stream, format.WriterOptions{})
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(s.Begin(&format.Session{Id: 1, Open: 1}))
+	names := slices.Repeat([]*format.EnumName{{Number: 1, Name: []byte("one")}}, 1000)
+	const types = 1000
+	for id := range uint64(types) {
+		name := fmt.Appendf(nil, "type %d", id)
+		check(s.DefineType(&format.EventType{Id: uint32(id + 1), Name: name, Fields: []*format.TypeField{{Name: []byte("n"), Type: uint32(format.ValueType_VALUE_ENUM), Names: names}}}))
+		e := format.Event{Time: 2, Kind: format.KindTyped, Flags: format.FlagSubject, Data: []byte{0}}
+		e.Typed().SetType(id + 1)
+		check(s.Write(&e))
+	}
+	check(s.EndSection(&format.End{Close: 3, Last: true}))
+	r, err := format.NewReader(&stream)
+	check(err)
+	defer r.Close()
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	w := &writer{r: r, create: make(files).create}
+	check(w.begin())
+	check(timeline.Visit(r, w))
+	if held := heap() - before; held > 80<<20 {
+		t.Errorf("with %d types of 100 KB each %d bytes are held", types, held)
+	}
+	runtime.KeepAlive(w)
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"wprof/format"
+	"wprof/internal/byid"
 	"wprof/internal/records"
 )
 
 // Event types have files of their own, so that each value is a column. Events of types beyond maxTypeFiles, and of lost ones,
 // are in the file of the kind, with their values as JSON.
 const (
-	maxTypeFiles  = 32
-	maxTypeName   = 48 // bytes of a type's name in the name of its file
-	maxTypesKnown = 4096
+	maxTypeFiles = 32
+	maxTypeName  = 48 // bytes of a type's name in the name of its file
 )
 
 // TypePrefix begins the names of files of event types.
@@ -24,8 +24,15 @@ const TypePrefix = "typed_"
 // typeFiles are the files of event types. A type of another section with the same name and fields goes on in the same file.
 type typeFiles struct {
 	bySignature map[string]*file[event]
-	byType      map[*format.EventType]*file[event] // nil: in the file of the kind
+	byID        byid.Table[typeFile] // of a section's types
+	section     int
 	names       map[string]bool
+}
+
+// typeFile is the file of a type that was looked up.
+type typeFile struct {
+	known bool
+	of    *file[event] // nil: in the file of the kind
 }
 
 // of returns the file of a type, and creates it if there is none; nil: its events are in the file of the kind.
@@ -33,11 +40,12 @@ func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
 	if t.IsLost() {
 		return nil, nil
 	}
-	if known, found := f.byType[t]; found {
-		return known, nil
+	if n := w.r.Sections(); n != f.section {
+		f.section = n
+		f.byID.Clear()
 	}
-	if f.byType == nil || len(f.byType) >= maxTypesKnown {
-		f.byType = make(map[*format.EventType]*file[event])
+	if known := f.byID.Get(t.Id); known.known {
+		return known.of, nil
 	}
 	if f.bySignature == nil {
 		f.bySignature, f.names = make(map[string]*file[event]), make(map[string]bool)
@@ -51,7 +59,7 @@ func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
 		}
 		f.bySignature[signature] = found
 	}
-	f.byType[t] = found
+	f.byID.Put(t.Id, typeFile{true, found})
 	return found, nil
 }
 

@@ -18,16 +18,10 @@ type eventCounter struct {
 	seen     []bool // of Options.Events
 	hasSpans bool
 	kinds    [format.MaxKind + 1]int // of plain kinds: index of Options.Events, plus 1
-	types    byid.Table[eventType]   // of the current section
+	types    byid.Table[int]         // of the current section: that index plus 2
 	labels   map[*format.Task]LabelID
 	pairs    *tracks.Maker // joins the begins and ends of spans
 	values   []format.Value
-}
-
-// eventType is a definition with the index of its name among the chosen ones.
-type eventType struct {
-	def  *format.EventType // nil: not looked up yet
-	name int               // index of Options.Events; -1: none
 }
 
 func newEventCounter(c *collector) *eventCounter {
@@ -59,16 +53,17 @@ func (n *eventCounter) event(e *format.Event) {
 }
 
 func (n *eventCounter) typed(e *format.Event) {
-	t := n.typeOf(e.TypeID())
-	if t.name < 0 {
+	name := n.nameOf(e.TypeID())
+	if name < 0 {
 		return
 	}
+	t := n.c.r.EventType(e.TypeID())
 	var ok bool
-	if n.values, ok = t.def.AppendValues(n.values[:0], e); !ok {
+	if n.values, ok = t.AppendValues(n.values[:0], e); !ok {
 		return
 	}
-	n.seen[t.name] = true
-	switch format.TypeShape(t.def.Shape) {
+	n.seen[name] = true
+	switch format.TypeShape(t.Shape) {
 	case format.TypeShape_SHAPE_BEGIN, format.TypeShape_SHAPE_END:
 		items, _ := n.pairs.Items(e)
 		n.addSpans(items)
@@ -77,29 +72,28 @@ func (n *eventCounter) typed(e *format.Event) {
 	}
 }
 
-// typeOf looks a type up. The end of a span has the name of its begin.
-func (n *eventCounter) typeOf(id uint32) eventType {
-	if t := n.types.Get(id); t.def != nil {
-		return t
+// nameOf returns the index of a type's name in Options.Events; -1: it was not chosen. The end of a span has the name of its begin.
+// The table holds no definitions, of which a section may have too many to be all decoded.
+func (n *eventCounter) nameOf(id uint32) int {
+	const none = -1
+	if known := n.types.Get(id); known != 0 {
+		return known - 2
 	}
-	def := n.c.r.EventType(id)
-	if def.IsLost() {
-		return eventType{name: -1}
+	named := n.c.r.EventType(id)
+	if named.IsLost() {
+		return none
 	}
-	named := def
-	if def.Shape == uint32(format.TypeShape_SHAPE_END) {
-		named = n.c.r.EventType(def.Ends)
+	if named.Shape == uint32(format.TypeShape_SHAPE_END) {
+		named = n.c.r.EventType(named.Ends)
 	}
-	t := eventType{def, -1}
+	name := none
 	if !named.IsLost() {
-		if t.name = slices.Index(n.c.o.Events, string(named.Name)); t.name < 0 {
+		if name = slices.Index(n.c.o.Events, string(named.Name)); name == none {
 			n.noteOther(string(named.Name))
 		}
 	}
-	if id != 0 {
-		n.types.Put(id, t)
-	}
-	return t
+	n.types.Put(id, name+2)
+	return name
 }
 
 func (n *eventCounter) noteOther(name string) {
