@@ -8,18 +8,22 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Draw reads a stream to its end and calls enc, on a goroutine of its own, with everything that is drawn. Whatever ends the
-// stream, its last window is closed; errors of the stream come back after all before them has been drawn.
+// Draw reads a stream to its end and calls enc with everything that is drawn, on a goroutine of its own if threads are. Without
+// them, copying events for another goroutine would cost more than drawing them. Whatever ends the stream, its last window is
+// closed; errors of the stream come back after all before them has been drawn.
 func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
+	if !o.Threads {
+		d := NewDrawer(r, enc, o)
+		err := timeline.Visit(r, d)
+		return d.sum, err
+	}
 	b := startBehind(enc)
 	d := NewDrawer(r, b.encoder(), o)
 	err := timeline.Visit(r, d)
 	if failed := b.finish(); err == nil {
 		err = failed
 	}
-	if d.spans != nil {
-		d.sum.Forgotten = d.spans.Timeline().Forgotten()
-	}
+	d.sum.Forgotten = d.spans.Timeline().Forgotten()
 	return d.sum, err
 }
 
