@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	hotPrograms = 250
+	hotPrograms = 100
 	hotWithout  = 25 // of them have no build-id
 )
 

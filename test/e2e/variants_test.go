@@ -40,9 +40,9 @@ var variants = []struct {
 	name   string
 	record func(t *testing.T, file string) happened
 }{
-	{"default", func(t *testing.T, file string) happened { return recordMachine(t, file) }},
-	{"all-stacks", func(t *testing.T, file string) happened { return recordMachine(t, file, "-Sall") }},
-	{"command", recordCommand},
+	{"default", recordMachine},
+	{"all-stacks", func(t *testing.T, file string) happened { return recordCommand(t, file, "-Sall") }},
+	{"command", func(t *testing.T, file string) happened { return recordCommand(t, file) }},
 	{"killed", recordKilled},
 }
 
@@ -150,21 +150,21 @@ func keep(t *testing.T, r recording) {
 var modes = []string{"life", "spin", "nap", "blocked", "stopped", "preempted", "pingpong"}
 
 // recordMachine records the workload in all its modes, and a thread that sleeps beside it.
-func recordMachine(t *testing.T, file string, flags ...string) happened {
+func recordMachine(t *testing.T, file string) happened {
 	t.Helper()
 	return beside(t, func() (said string) {
-		tools.Record(t, file, flags, func() { said = workAll(t) })
+		tools.Record(t, file, nil, func() { said = workAll(t) })
 		return said
 	})
 }
 
 // recordCommand records the workload as the recorder's command.
-func recordCommand(t *testing.T, file string) happened {
+func recordCommand(t *testing.T, file string, flags ...string) happened {
 	t.Helper()
 	script := `for mode in "$@"; do "$0" $mode || exit; done`
 	h := beside(t, func() string {
-		args := append([]string{"-o", file, "--", "sh", "-c", script, tools.Path("workload")}, modes...)
-		return string(tools.Run(t, "wprof-record", args...))
+		command := append([]string{"-o", file, "--", "sh", "-c", script, tools.Path("workload")}, modes...)
+		return string(tools.Run(t, "wprof-record", append(flags, command...)...))
 	})
 	h.Sleeper = 0
 	return h

@@ -141,18 +141,19 @@ static void stopped(void)
 static void preempted(void)
 {
 	pid_t child;
-	ns_t from = now();
+	ns_t from;
 
 	pin(0);
 	child = fork();
+	from = now();
 	spin_ms(400);
 	if (!child) {
 		report("cpu", tid(), 0, schedstat());
+		report("pair", tid(), from, now()); // by itself: the other one may have to wait for the CPU before and after it
 		exit(0);
 	}
 	waitpid(child, NULL, 0);
 	report("cpu", tid(), 0, schedstat());
-	report("pair", child, from, now());
 }
 
 // Two processes pass a byte back and forth; "loops" is how often.
