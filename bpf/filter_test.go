@@ -56,6 +56,7 @@ func TestFiltersKeepWhatTheyWant(t *testing.T) {
 	must(t, child.Start())
 	defer func() { _ = child.Process.Kill(); _ = child.Wait() }()
 	shell := int32(child.Process.Pid)
+	all := mustLoad(t, Options{})
 	for i, f := range []Filter{
 		{},
 		{PIDs: []int32{self.pid}},
@@ -81,12 +82,12 @@ func TestFiltersKeepWhatTheyWant(t *testing.T) {
 		{NoTIDs: []int32{self.pid, 0}},
 		{TIDs: []int32{0}, Names: []string{self.name}},
 	} {
-		t.Run(strconv.Itoa(i), func(t *testing.T) { checkFilter(t, f) })
+		t.Run(strconv.Itoa(i), func(t *testing.T) { checkFilter(t, all, f) })
 	}
 }
 
-func checkFilter(t *testing.T, f Filter) {
-	all := mustLoad(t, Options{})
+// checkFilter compares what a filter records with what it keeps of all, which records everything.
+func checkFilter(t *testing.T, all *Tracer, f Filter) {
 	some := mustLoad(t, Options{Filter: f, SelfPID: os.Getpid()})
 	p := newPair(t)
 	var begin, end int64
