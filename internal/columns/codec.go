@@ -3,26 +3,21 @@ package columns
 import (
 	"sync"
 
-	klauspost "github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/klauspost/compress/zstd"
 )
 
-// codec compresses pages with zstd's fastest level. The library's own encoders keep 8 MiB of history each, for windows that
-// are larger than any page.
-type codec struct {
-	zstd.Codec
-	encoders sync.Pool
-}
+// codec compresses pages with zstd's fastest level. With the window of that level, an encoder would keep 8 MiB of history.
+type codec struct{ encoders sync.Pool }
 
 const window = 256 << 10
 
-// Encode implements [compress.Codec].
+// Encode compresses a page into to.
 func (c *codec) Encode(to, page []byte) ([]byte, error) {
-	e, _ := c.encoders.Get().(*klauspost.Encoder)
+	e, _ := c.encoders.Get().(*zstd.Encoder)
 	if e == nil {
 		var err error
-		e, err = klauspost.NewWriter(nil, klauspost.WithEncoderLevel(klauspost.SpeedFastest), klauspost.WithEncoderConcurrency(1),
-			klauspost.WithWindowSize(window), klauspost.WithLowerEncoderMem(true), klauspost.WithZeroFrames(true), klauspost.WithEncoderCRC(false))
+		e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+			zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,16 @@ func eventFields(k *records.KindInfo, o Options) []field[event] {
 func eventField(f *records.Field, number int) field[event] {
 	switch f.Type {
 	case records.TypeTask, records.TypeRenamed:
-		return taskGroup(f, number)
+		slot, bit := f.Slot, uint32(0)
+		if f.Opt {
+			bit = 1 << number
+		}
+		return taskGroup(f.Name, f.Opt, f.Type == records.TypeRenamed, func(e *event) *records.Task {
+			if e.Has&bit != bit {
+				return nil
+			}
+			return e.Tasks[slot]
+		})
 	case records.TypeText:
 		if f.Opt {
 			return optionalText(f.Name, func(e *event) (string, bool) { return e.Text, !e.Lacks(number) })
@@ -55,111 +64,63 @@ func eventField(f *records.Field, number int) field[event] {
 	return slotField(f, number)
 }
 
-// slotField is the column of a field in a slot of Record.Values. Nearly all columns are of this type; one loop without calls through
-// function values takes half the time of the general ones.
+// slotField is the column of a field in a slot of Record.Values. Nearly all columns are of this type, and calls through function
+// values would double their time.
 func slotField(f *records.Field, number int) field[event] {
-	slot, bit, level := f.Slot, uint32(0), 0
-	node, values := longNode(), []parquet.Value(nil)
+	slot, bit, node := f.Slot, uint32(0), longNode()
+	put := func(c *column, rows []event) { putLongs(c, rows, slot, bit) }
 	switch {
 	case f.Type == records.TypeWord:
-		node, values = textNode(), wordValues(f.Words)
+		node = textNode()
+		put = func(c *column, rows []event) { putShorts(c, rows, slot, bit, false) }
 	case f.Short:
 		node = parquet.Int(32)
+		put = func(c *column, rows []event) { putShorts(c, rows, slot, bit, !c.isPlain) }
 	}
 	if f.Opt {
-		node, bit, level = parquet.Optional(node), 1<<number, 1
+		node, bit = parquet.Optional(node), 1<<number
 	}
-	isShort := f.Short
-	return one(f.Name, node, leaf[event]{append: func(to []parquet.Value, rows []event) []parquet.Value {
-		for i := range rows {
-			e := &rows[i]
-			if e.Has&bit != bit {
-				to = append(to, parquet.Value{})
-				continue
-			}
-			var v parquet.Value
-			switch n := e.Values[slot]; {
-			case values != nil:
-				v = values[n]
-			case isShort:
-				v = short(n)
-			default:
-				v = long(n)
-			}
-			v.SetDefinitionLevel(level)
-			to = append(to, v)
-		}
-		return to
-	}})
+	out := one(f.Name, node, put)
+	out.leaves[0].words = f.Words
+	return out
 }
 
-// taskGroup is the group of columns of a task.
-func taskGroup(f *records.Field, number int) field[event] {
-	slot, bit := f.Slot, uint32(0)
-	if f.Opt {
-		bit = 1 << number
-	}
-	fields := taskColumns(f.Opt, func(e *event) *records.Task {
+// putLongs adds the slot of each row; null if the bit is not set in Has.
+func putLongs(c *column, rows []event, slot int, bit uint32) {
+	longs, levels := c.longs, c.levels
+	for i := range rows {
+		e := &rows[i]
 		if e.Has&bit != bit {
-			return nil
+			levels = append(levels, 0)
+			continue
 		}
-		return e.Tasks[slot]
-	})
-	if f.Type == records.TypeRenamed {
-		fields = append(fields, text("old_comm", func(e *event) string { return e.Text }))
+		longs = append(longs, e.Values[slot])
+		if bit != 0 {
+			levels = append(levels, 1)
+		}
 	}
-	return group(f.Name, fields...)
+	c.longs, c.levels = longs, levels
 }
 
-// taskColumn is a column of a task.
-type taskColumn int
-
-const (
-	taskTID taskColumn = iota
-	taskPID
-	taskComm
-	taskPComm
-)
-
-// taskColumns are the columns of a task, which may be nil if it is optional.
-func taskColumns(isOptional bool, get func(*event) *records.Task) (fields []field[event]) {
-	for c, name := range []string{"tid", "pid", "comm", "pcomm"} {
-		c, node, level := taskColumn(c), parquet.Int(32), 0
-		if c.isText() {
-			node = textNode()
+// putShorts does so for numbers of 32 bits, by their index in the dictionary if isIndexed, and for words.
+func putShorts(c *column, rows []event, slot int, bit uint32, isIndexed bool) {
+	shorts, levels := c.shorts, c.levels
+	for i := range rows {
+		e := &rows[i]
+		if e.Has&bit != bit {
+			levels = append(levels, 0)
+			continue
 		}
-		if isOptional || c == taskTID {
-			node, level = parquet.Optional(node), 1
+		n := int32(e.Values[slot])
+		if isIndexed {
+			n = c.ofNumbers.of(n)
 		}
-		fields = append(fields, one(name, node, leaf[event]{isText: c.isText(), append: func(to []parquet.Value, rows []event) []parquet.Value {
-			for i := range rows {
-				to = append(to, c.value(get(&rows[i]), level))
-			}
-			return to
-		}}))
+		shorts = append(shorts, n)
+		if bit != 0 {
+			levels = append(levels, 1)
+		}
 	}
-	return fields
-}
-
-func (c taskColumn) isText() bool { return c >= taskComm }
-
-// value returns the value of a task's column; null if there is no task, and for the thread id of idle threads.
-func (c taskColumn) value(t *records.Task, level int) (v parquet.Value) {
-	if t == nil || c == taskTID && t.Idle {
-		return v
-	}
-	switch c {
-	case taskTID:
-		v = parquet.Int32Value(t.TID)
-	case taskPID:
-		v = parquet.Int32Value(t.PID)
-	case taskComm:
-		v = textValue(t.Comm)
-	default:
-		v = textValue(t.PComm)
-	}
-	v.SetDefinitionLevel(level)
-	return v
+	c.shorts, c.levels = shorts, levels
 }
 
 // keep copies a record into a row.

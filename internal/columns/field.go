@@ -2,7 +2,6 @@ package columns
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -15,20 +14,19 @@ type field[R any] struct {
 	inner  []field[R] // of a group
 }
 
-// leaf defines how the values of a column of numbers, words or texts are made.
+// leaf adds the values of rows to a column, or to several that follow each other.
 type leaf[R any] struct {
-	append func(to []parquet.Value, rows []R) []parquet.Value
-	isText bool // its values have any length
+	width int
+	words []string // the values of a column of words; nil: it is none
+	put   func(to []*column, rows []R)
 }
 
-// number converts a number to a value of a Parquet type.
-type number func(int64) parquet.Value
+// number adds a number to a column of a Parquet type.
+type number func(*column, int64)
 
-func long(n int64) parquet.Value  { return parquet.Int64Value(n) }
-func short(n int64) parquet.Value { return parquet.Int32Value(int32(n)) }
-
-// double converts the bits of a float64.
-func double(bits int64) parquet.Value { return parquet.DoubleValue(math.Float64frombits(uint64(bits))) }
+func long(c *column, n int64)    { c.long(n) }
+func short(c *column, n int64)   { c.short(int32(n)) }
+func boolean(c *column, n int64) { c.flag(n != 0) }
 
 // integer is a required column of 64 bits.
 func integer[R any](name string, get func(*R) int64) field[R] {
@@ -53,110 +51,89 @@ func requiredShort[R any](name string, get func(*R) int64) field[R] {
 	return required(name, parquet.Int(32), short, get)
 }
 
-// present is the value of an optional column.
-func present(v parquet.Value) parquet.Value {
-	v.SetDefinitionLevel(1)
-	return v
-}
-
-func required[R any](name string, node parquet.Node, make number, get func(*R) int64) field[R] {
-	return one(name, node, leaf[R]{append: func(to []parquet.Value, rows []R) []parquet.Value {
+func required[R any](name string, node parquet.Node, add number, get func(*R) int64) field[R] {
+	return one(name, node, func(c *column, rows []R) {
 		for i := range rows {
-			to = append(to, make(get(&rows[i])))
+			add(c, get(&rows[i]))
 		}
-		return to
-	}})
+	})
 }
 
-func optional[R any](name string, node parquet.Node, make number, get func(*R) (int64, bool)) field[R] {
-	return one(name, parquet.Optional(node), leaf[R]{append: func(to []parquet.Value, rows []R) []parquet.Value {
+func optional[R any](name string, node parquet.Node, add number, get func(*R) (int64, bool)) field[R] {
+	return one(name, parquet.Optional(node), func(c *column, rows []R) {
 		for i := range rows {
 			if n, has := get(&rows[i]); has {
-				to = append(to, present(make(n)))
+				add(c, n)
 			} else {
-				to = append(to, parquet.Value{})
+				c.null()
 			}
 		}
-		return to
-	}})
+	})
 }
 
 // flag is a column of booleans.
 func flag[R any](name string, get func(*R) bool) field[R] {
-	return one(name, parquet.Leaf(parquet.BooleanType), leaf[R]{append: func(to []parquet.Value, rows []R) []parquet.Value {
+	return one(name, parquet.Leaf(parquet.BooleanType), func(c *column, rows []R) {
 		for i := range rows {
-			to = append(to, parquet.BooleanValue(get(&rows[i])))
+			c.flag(get(&rows[i]))
 		}
-		return to
-	}})
+	})
 }
 
 // word is a column of words from a list, by their index.
 func word[R any](name string, words []string, get func(*R) int64) field[R] {
-	values := wordValues(words)
-	return required(name, textNode(), func(n int64) parquet.Value { return values[n] }, get)
-}
-
-func wordValues(words []string) []parquet.Value {
-	values := make([]parquet.Value, len(words))
-	for i, w := range words {
-		values[i] = textValue(w)
-	}
-	return values
+	f := required(name, textNode(), (*column).word, get)
+	f.leaves[0].words = words
+	return f
 }
 
 // text is a required column of any text.
 func text[R any](name string, get func(*R) string) field[R] {
-	return one(name, textNode(), leaf[R]{isText: true, append: func(to []parquet.Value, rows []R) []parquet.Value {
+	return one(name, textNode(), func(c *column, rows []R) {
 		for i := range rows {
-			to = append(to, textValue(get(&rows[i])))
+			c.text(get(&rows[i]))
 		}
-		return to
-	}})
+	})
 }
 
 // optionalText is a column of any text; get reports whether a row has it.
 func optionalText[R any](name string, get func(*R) (string, bool)) field[R] {
-	return one(name, parquet.Optional(textNode()), leaf[R]{isText: true, append: func(to []parquet.Value, rows []R) []parquet.Value {
+	return one(name, parquet.Optional(textNode()), func(c *column, rows []R) {
 		for i := range rows {
 			if s, has := get(&rows[i]); has {
-				to = append(to, present(textValue(s)))
+				c.text(s)
 			} else {
-				to = append(to, parquet.Value{})
+				c.null()
 			}
 		}
-		return to
-	}})
+	})
 }
 
-// list is a required column of lists with required elements.
-func list[R, E any](name string, element parquet.Node, isText bool, get func(*R) []E, value func(*E) parquet.Value) field[R] {
-	return one(name, parquet.List(element), listLeaf(isText, get, value))
-}
-
-func listLeaf[R, E any](isText bool, get func(*R) []E, value func(*E) parquet.Value) leaf[R] {
-	return leaf[R]{isText: isText, append: func(to []parquet.Value, rows []R) []parquet.Value {
+// list adds lists to a column, with its method for one element.
+func list[R, E any](get func(*R) []E, add func(*column, E)) func(*column, []R) {
+	return func(c *column, rows []R) {
 		for i := range rows {
 			all := get(&rows[i])
 			if len(all) == 0 {
-				to = append(to, parquet.Value{})
+				c.null()
 			}
-			for at := range all {
-				to = append(to, value(&all[at]).Level(min(at, 1), 1, 0))
+			for at, one := range all {
+				c.element(at)
+				add(c, one)
 			}
 		}
-		return to
-	}}
+	}
 }
 
 // texts is a column of lists of texts.
 func texts[R any](name string, get func(*R) []string) field[R] {
-	return list(name, textNode(), true, get, func(s *string) parquet.Value { return textValue(*s) })
+	return one(name, parquet.List(textNode()), list(get, (*column).text))
 }
 
 // numbers is a column of lists of numbers.
 func numbers[R any](name string, get func(*R) []float64) field[R] {
-	return list(name, parquet.Leaf(parquet.DoubleType), false, get, func(n *float64) parquet.Value { return parquet.DoubleValue(*n) })
+	double := func(c *column, n float64) { c.long(int64(math.Float64bits(n))) }
+	return one(name, parquet.List(parquet.Leaf(parquet.DoubleType)), list(get, double))
 }
 
 // group puts fields under one name. It is required, because not every engine reads optional groups: where there is
@@ -165,16 +142,15 @@ func group[R any](name string, fields ...field[R]) field[R] {
 	return field[R]{name: name, node: nodeOf(fields), inner: fields}
 }
 
-func one[R any](name string, node parquet.Node, l leaf[R]) field[R] {
-	return field[R]{name: name, node: node, leaves: []leaf[R]{l}}
+func one[R any](name string, node parquet.Node, put func(*column, []R)) field[R] {
+	return field[R]{name: name, node: node, leaves: []leaf[R]{single(put)}}
+}
+
+func single[R any](put func(*column, []R)) leaf[R] {
+	return leaf[R]{width: 1, put: func(to []*column, rows []R) { put(to[0], rows) }}
 }
 
 func textNode() parquet.Node { return parquet.Encoded(parquet.String(), &parquet.RLEDictionary) }
-
-// textValue makes a value without a copy: a string never changes.
-func textValue(s string) parquet.Value {
-	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
-}
 
 // ordered is a group that keeps the order of its fields; the library sorts them by name.
 type ordered struct {

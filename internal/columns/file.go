@@ -1,12 +1,15 @@
 package columns
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
 	"io"
-	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // Bounds of what files hold in memory. There are some twenty, of which a few are busy.
@@ -19,25 +22,24 @@ const (
 	allBytes   = 12 << 20 // of all row groups beyond that, shared by the files in proportion of their rows
 )
 
-// shape says how a file is cut. Every page and every row group is remembered until the file is complete, 120 bytes and 1.2 kB
-// a column: the larger they are, the less a long stream takes. Pages are held one a column, before they are compressed.
+// shape says how a file is cut. Every row group is remembered until the file is complete, 0.6 kB a column: the larger they are, the
+// less a long stream takes. Open pages are held before they are compressed.
 type shape struct {
-	page       int   // bytes of a page
-	texts      int   // bytes of the texts of a page; by itself a page counts their indices only
-	dictionary int64 // bytes of a column's dictionary, beyond which a row group has texts as they are
+	page       int // bytes of a page
+	dictionary int // bytes of a column's dictionary, beyond which it is not used in the rest of the row group
 }
 
 // file is one Parquet file. A goroutine of its own makes columns of rows and writes them, so that files are written on
 // several CPUs.
 type file[R any] struct {
-	columns   []leaf[R]
-	out       sink
-	w         *parquet.GenericWriter[any]
-	group     *parquet.ConcurrentRowGroupWriter
-	texts     []int // bytes of texts in the open page of a column
-	pageTexts int   // how many of them a page may have
-	held      int   // rows in the open row group
-	parts     []part
+	shape
+	leaves  []leaf[R]
+	columns []*column
+	encoder encoder
+	out     *bufio.Writer
+	written int64
+	footer  format.FileMetaData
+	held    int // rows in the open row group
 
 	rows    int64 // added so far
 	all     *common
@@ -48,26 +50,6 @@ type file[R any] struct {
 	done    chan struct{}
 	failed  atomic.Bool
 	err     error // of the goroutine; valid if failed is set
-}
-
-// part is what one goroutine needs to write some of the columns.
-type part struct {
-	values []parquet.Value
-	err    error
-}
-
-// sink is where a file goes. It keeps the error of writing, which says by itself what is to be known.
-type sink struct {
-	io.Writer
-	err error
-}
-
-func (s *sink) Write(p []byte) (int, error) {
-	n, err := s.Writer.Write(p)
-	if err != nil {
-		s.err = err
-	}
-	return n, err
 }
 
 type batch[R any] struct {
@@ -82,28 +64,44 @@ type common struct {
 	rows  int64 // added so far
 }
 
+// magic begins and ends a file.
+const magic = "PAR1"
+
 // newFile begins a file.
-func newFile[R any](out io.Writer, name string, s shape, all *common, fields []field[R]) *file[R] {
+func newFile[R any](out io.Writer, name string, s shape, all *common, fields []field[R]) (*file[R], error) {
 	schema := parquet.NewSchema(name, nodeOf(fields))
-	options := []parquet.WriterOption{
-		schema, parquet.Compression(&all.codec), parquet.PageBufferSize(s.page), parquet.DictionaryMaxBytes(s.dictionary),
-		parquet.DataPageStatistics(false),
-	}
-	columns := leavesOf(fields)
-	for i, path := range schema.Columns() {
-		if columns[i].isText {
-			options = append(options, parquet.SkipPageBounds(path...))
-		}
+	footer, err := emptyFooter(schema)
+	if err != nil {
+		return nil, err
 	}
 	f := &file[R]{
-		columns: columns, all: all, out: sink{Writer: out}, texts: make([]int, len(columns)), pageTexts: s.texts,
-		parts: make([]part, min(runtime.GOMAXPROCS(0), len(columns))),
+		shape: s, leaves: leavesOf(fields), encoder: encoder{codec: &all.codec}, out: bufio.NewWriter(out), footer: footer, all: all,
 		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
 	}
-	f.w = parquet.NewGenericWriter[any](&f.out, options...)
-	f.group = f.w.BeginRowGroup()
+	paths := schema.Columns()
+	for _, l := range f.leaves {
+		for range l.width {
+			leaf, _ := schema.Lookup(paths[len(f.columns)]...)
+			f.columns = append(f.columns, newColumn(leaf, l.words))
+		}
+	}
 	go f.run()
-	return f
+	return f, nil
+}
+
+// emptyFooter returns the footer of a file without rows.
+func emptyFooter(schema *parquet.Schema) (format.FileMetaData, error) {
+	var b bytes.Buffer
+	if err := parquet.NewGenericWriter[any](&b, schema).Close(); err != nil {
+		return format.FileMetaData{}, err
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		return format.FileMetaData{}, err
+	}
+	footer := *f.Metadata()
+	footer.CreatedBy = "wprof"
+	return footer, nil
 }
 
 // add is the next row, to be filled in by the caller before the next call; texts is how many bytes its texts have at most.
@@ -166,6 +164,7 @@ func (f *file[R]) close() error {
 
 func (f *file[R]) run() {
 	defer close(f.done)
+	f.note(f.put([]byte(magic)))
 	for b := range f.queue {
 		if f.err == nil {
 			f.note(f.write(b))
@@ -174,79 +173,108 @@ func (f *file[R]) run() {
 		f.free <- b
 	}
 	if f.err == nil {
-		f.note(f.flush())
+		f.note(f.endGroup())
 	}
 	if f.err == nil {
-		f.note(f.w.Close())
+		f.note(f.complete())
 	}
 }
 
 func (f *file[R]) note(err error) {
-	if err == nil {
-		return
+	if err != nil {
+		f.err = err
+		f.failed.Store(true)
 	}
-	if f.err = err; f.out.err != nil {
-		f.err = f.out.err
-	}
-	f.failed.Store(true)
 }
 
-// write writes a batch. Those of the busiest files are the bulk of the work: their columns are written on all CPUs.
+// put writes to the file.
+func (f *file[R]) put(b []byte) error {
+	f.written += int64(len(b))
+	_, err := f.out.Write(b)
+	return err
+}
+
+// write adds the rows of a batch to the columns.
 func (f *file[R]) write(b *batch[R]) error {
-	parts := f.parts
-	if len(b.rows) < batchRows {
-		parts = parts[:1]
-	}
-	writers := f.group.ColumnWriters()
-	var others sync.WaitGroup
-	for i := range parts[1:] {
-		others.Go(func() { f.writePart(i+1, len(parts), b.rows, writers) })
-	}
-	f.writePart(0, len(parts), b.rows, writers)
-	others.Wait()
-	for i := range parts {
-		if err := parts[i].err; err != nil {
-			return err
-		}
+	columns := f.columns
+	for i := range f.leaves {
+		l := &f.leaves[i]
+		l.put(columns[:l.width], b.rows)
+		columns = columns[l.width:]
 	}
 	f.held += len(b.rows)
-	if f.held >= groupRows || f.group.Size() >= b.group {
-		return f.flush()
+	size := int64(0)
+	for _, c := range f.columns {
+		if c.held() >= f.page || c.isTooLarge(f.dictionary) {
+			if err := c.endPage(&f.encoder, f.dictionary); err != nil {
+				return err
+			}
+		}
+		size += c.stored
+	}
+	if f.held >= groupRows || size >= b.group {
+		return f.endGroup()
 	}
 	return nil
 }
 
-// writePart writes one column of so many.
-func (f *file[R]) writePart(number, of int, rows []R, writers []*parquet.ColumnWriter) {
-	p := &f.parts[number]
-	for i := number; i < len(f.columns) && p.err == nil; i += of {
-		p.values = f.columns[i].append(p.values[:0], rows)
-		p.err = f.writeColumn(i, p.values, writers[i])
-	}
-}
-
-func (f *file[R]) writeColumn(i int, values []parquet.Value, w *parquet.ColumnWriter) error {
-	if _, err := w.WriteRowValues(values); err != nil || !f.columns[i].isText {
-		return err
-	}
-	// A dictionary is only looked at between pages, so that it could grow to any size in one.
-	for k := range values {
-		f.texts[i] += len(values[k].ByteArray())
-	}
-	if f.texts[i] <= f.pageTexts {
-		return nil
-	}
-	f.texts[i] = 0
-	return w.Flush()
-}
-
-// flush ends the row group.
-func (f *file[R]) flush() error {
+// endGroup writes the row group.
+func (f *file[R]) endGroup() error {
 	if f.held == 0 {
 		return nil
 	}
+	group := format.RowGroup{NumRows: int64(f.held), FileOffset: f.written, Ordinal: int16(len(f.footer.RowGroups))}
+	for _, c := range f.columns {
+		m, err := f.endColumn(c)
+		if err != nil {
+			return err
+		}
+		group.Columns = append(group.Columns, format.ColumnChunk{MetaData: m})
+		group.TotalByteSize += m.TotalUncompressedSize
+		group.TotalCompressedSize += m.TotalCompressedSize
+	}
+	f.footer.RowGroups = append(f.footer.RowGroups, group)
+	f.footer.NumRows += group.NumRows
 	f.held = 0
-	clear(f.texts)
-	_, err := f.group.Commit()
-	return err
+	return nil
+}
+
+// endColumn writes the pages of a column.
+func (f *file[R]) endColumn(c *column) (m format.ColumnMetaData, err error) {
+	at, dictionary := f.written, []byte(nil)
+	if err := c.endPage(&f.encoder, f.dictionary); err != nil {
+		return m, err
+	}
+	if c.hasDictionary() {
+		if dictionary, err = c.dictionaryPage(c, &f.encoder); err != nil {
+			return m, err
+		}
+		if err := f.put(dictionary); err != nil {
+			return m, err
+		}
+	}
+	for _, page := range c.pages {
+		if err := f.put(page); err != nil {
+			return m, err
+		}
+	}
+	m = c.metadata(c, at, len(dictionary))
+	clear(c.pages)
+	c.reset()
+	return m, nil
+}
+
+// complete writes the footer.
+func (f *file[R]) complete() error {
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), f.footer)
+	if err != nil {
+		return err
+	}
+	if err := f.put(footer); err != nil {
+		return err
+	}
+	if err := f.put(append(binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), magic...)); err != nil {
+		return err
+	}
+	return f.out.Flush()
 }

@@ -64,9 +64,8 @@ func metadata() field[sessionRow] {
 		}
 		return all
 	}
-	value := func(s *string) parquet.Value { return textValue(*s) }
 	return field[sessionRow]{
 		name: "metadata", node: parquet.Map(textNode(), textNode()),
-		leaves: []leaf[sessionRow]{listLeaf(true, keys, value), listLeaf(true, values, value)},
+		leaves: []leaf[sessionRow]{single(list(keys, (*column).text)), single(list(values, (*column).text))},
 	}
 }

@@ -2,6 +2,7 @@ package columns
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -44,22 +45,21 @@ func stackFields() []field[stackRow] {
 
 // lines is a column with a text for each frame; has reports whether a stack has any of these texts.
 func lines(name string, has func(*stackRow) bool, appendText func(*records.Frame, []byte) []byte) field[stackRow] {
-	return one(name, parquet.List(textNode()), leaf[stackRow]{isText: true, append: func(to []parquet.Value, rows []stackRow) []parquet.Value {
-		var texts []byte // values stay where they are when it grows
+	var text []byte
+	return one(name, parquet.List(textNode()), func(c *column, rows []stackRow) {
 		for i := range rows {
 			r := &rows[i]
 			if len(r.frames) == 0 || !has(r) {
-				to = append(to, parquet.Value{})
+				c.null()
 				continue
 			}
 			for at := range r.frames {
-				from := len(texts)
-				texts = appendText(&r.frames[at], texts)
-				to = append(to, parquet.ByteArrayValue(texts[from:]).Level(min(at, 1), 1, 0))
+				text = appendText(&r.frames[at], text[:0])
+				c.element(at)
+				c.text(unsafe.String(unsafe.SliceData(text), len(text))) // which copies what it keeps
 			}
 		}
-		return to
-	}})
+	})
 }
 
 func frameFields() []field[frameRow] {

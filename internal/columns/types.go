@@ -137,16 +137,16 @@ func argField(number int, f *format.TypeField) field[event] {
 	case format.ValueType_VALUE_UINT:
 		return optional(name, parquet.Uint(64), long, integer)
 	case format.ValueType_VALUE_BOOL:
-		return optional(name, parquet.Leaf(parquet.BooleanType), func(n int64) parquet.Value { return parquet.BooleanValue(n != 0) }, integer)
+		return optional(name, parquet.Leaf(parquet.BooleanType), boolean, integer)
 	case format.ValueType_VALUE_FLOAT:
-		return optional(name, parquet.Leaf(parquet.DoubleType), double, integer)
+		return optional(name, parquet.Leaf(parquet.DoubleType), long, integer)
 	case format.ValueType_VALUE_TASK:
-		return group(name, taskColumns(true, func(e *event) *records.Task {
+		return taskGroup(name, true, false, func(e *event) *records.Task {
 			if a := get(e); a != nil {
 				return a.Task
 			}
 			return nil
-		})...)
+		})
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING, format.ValueType_VALUE_TEXT, format.ValueType_VALUE_ENUM:
 		return optionalText(name, func(e *event) (string, bool) {
 			if a := get(e); a != nil {

@@ -26,9 +26,9 @@ type Result struct {
 }
 
 // Shapes of files: for the most frequent kinds of events, for other events and tasks, and for stacks.
-func busy() shape     { return shape{page: 256 << 10, texts: 256 << 10, dictionary: 64 << 10} }
-func quiet() shape    { return shape{page: 32 << 10, texts: 32 << 10, dictionary: 32 << 10} }
-func ofStacks() shape { return shape{page: 64 << 10, texts: 128 << 10, dictionary: 256 << 10} }
+func busy() shape     { return shape{page: 256 << 10, dictionary: 64 << 10} }
+func quiet() shape    { return shape{page: 32 << 10, dictionary: 32 << 10} }
+func ofStacks() shape { return shape{page: 64 << 10, dictionary: 256 << 10} }
 
 // Write writes a stream as files, each to the writer that create returns for its name. Whatever ends the stream, the files are
 // complete; errors of the stream come back after all before them has been written.
@@ -125,7 +125,10 @@ func create[R any](w *writer, name string, s shape, fields []field[R]) (*file[R]
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(out, name, s, &w.common, fields)
+	f, err := newFile(out, name, s, &w.common, fields)
+	if err != nil {
+		return nil, err
+	}
 	w.files = append(w.files, f)
 	return f, nil
 }

@@ -10,9 +10,8 @@ import (
 	"wprof/internal/columns"
 )
 
-// columnsMemory is the memory limit for Go's runtime, from which garbage is collected more often. The footers of Parquet files
-// are kept until the files are complete, about 0.4 bytes per event: for a long capture that is the largest part of the memory, and
-// it must not be doubled by garbage.
+// columnsMemory is the memory limit for Go's runtime, from which garbage is collected more often. Open row groups, and what the
+// footers say of written ones (0.04 bytes per event), are kept; garbage must not double them.
 const columnsMemory = 192 << 20
 
 // columns writes Parquet files. None appears before all are complete.
