@@ -20,7 +20,7 @@ func (f *Filter) change(t *timeline.Thread, id format.TaskID, e *format.Event, p
 		was = caller
 	}
 	had, wants := was.Mark == kept, f.wants(id, e)
-	t.Mark = 0
+	t.Mark = leftOut
 	if wants {
 		t.Mark = kept
 	}

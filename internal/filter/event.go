@@ -5,8 +5,11 @@ import (
 	"wprof/internal/timeline"
 )
 
-// kept is the mark of threads that are kept under their current definition.
-const kept = 1
+// Marks of threads that are kept and left out under their current definition; 0: that is not decided.
+const (
+	kept = iota + 1
+	leftOut
+)
 
 // filter hides the sides of an event whose threads are not kept and writes the rest. A thread is looked up once for each
 // side; whether it is kept is only decided when its definition changes.

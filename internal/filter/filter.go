@@ -21,7 +21,7 @@ type phase uint8
 const (
 	before phase = iota // nothing is written yet
 	inside
-	beyond // the end of the range has passed; losses that reach back into it are still written
+	beyond // the end of the range has passed; spans that reach back into it are still written
 	done
 )
 
@@ -64,6 +64,7 @@ type Filter struct {
 	losses     losses         // that events of the output's section report
 	stateAt    int64          // with stateBegins: a state begins, and none of its events was kept so far
 	stateNext  bool
+	endWritten bool  // the state at the end of the range
 	last       int64 // time of the last event that was read
 	result     Result
 	untrue     *format.Damage // impossible definitions and events; nil: none
@@ -238,6 +239,9 @@ func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
 	if f.section != f.r.Sections() {
 		if err := f.nextSection(); err != nil {
 			return true, err
+		}
+		if f.phase == done {
+			return true, f.finish()
 		}
 	}
 	if err := f.event(e); err != nil {

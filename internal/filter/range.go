@@ -10,6 +10,9 @@ import (
 // narrow writes the range into a session. One that misses the window is empty, at the edge of the window.
 func (f *Filter) narrow(s *format.Session) {
 	closes := timeline.WindowEnd(s)
+	if f.phase == beyond { // this section takes the spans that end in it and began within the range
+		s.RangeStart = max(s.RangeStart, f.end)
+	}
 	if f.start > s.Open {
 		s.RangeStart = max(s.RangeStart, f.start)
 		if closes != 0 {
@@ -47,9 +50,24 @@ func (f *Filter) enterRange(hasState bool) error {
 	return f.tl.WriteState(f.start, false, f.writeState)
 }
 
-// leaveRange writes what is still open at the end of the time range.
+// pass begins the part after the range, of which only spans that began before are written.
+func (f *Filter) pass() {
+	f.phase = beyond
+	f.r.SkipAfter(f.end)
+}
+
+// leaveRange ends the output.
 func (f *Filter) leaveRange() error {
 	f.phase = done
+	return f.writeEnd()
+}
+
+// writeEnd writes what is still open at the end of the range, once, in the section that has the ids for it.
+func (f *Filter) writeEnd() error {
+	if f.endWritten {
+		return nil
+	}
+	f.endWritten = true
 	return f.tl.WriteState(f.end, true, f.writeState)
 }
 
@@ -88,14 +106,14 @@ func (f *Filter) writeState(e *format.Event) error {
 	if t == nil || t.Mark != kept || !f.passes(e) {
 		return nil
 	}
-	if stack := f.waits[t.Key]; stack != 0 && e.Kind == format.KindStateThread && f.phase == done {
+	if stack := f.waits[t.Key]; stack != 0 && e.Kind == format.KindStateThread && f.endWritten {
 		e.StateThread().SetStack(stack)
 	}
 	return f.write(e)
 }
 
 // eventBeyond takes an event after the range. A span that began inside it, or before, ends with it, marked open. A loss makes
-// what was known of its CPU uncertain, so the state at the end is written last.
+// what was known of its CPU uncertain, so the state at the end is written last in a section.
 func (f *Filter) eventBeyond(e *format.Event) error {
 	if f.phase == before {
 		if err := f.enterRange(false); err != nil {
@@ -103,10 +121,11 @@ func (f *Filter) eventBeyond(e *format.Event) error {
 		}
 	}
 	if f.phase == inside {
-		f.phase = beyond
-		f.r.SkipAfter(f.end)
+		f.pass()
 	}
-	f.noteWait(e)
+	if !f.endWritten {
+		f.noteWait(e)
+	}
 	if start, isSpan := e.Start(); isSpan && start < f.end {
 		return f.spanBeyond(e)
 	}
@@ -143,7 +162,7 @@ func (f *Filter) keepsBeyond(e *format.Event) bool {
 	switch {
 	case t == nil:
 		return f.unknownAll
-	case t.Task == 0:
+	case t.Mark == 0:
 		return f.wants(e.Task, e)
 	}
 	return t.Mark == kept

@@ -39,6 +39,10 @@ func (f *Filter) enterSection() error {
 	if !isFirst {
 		f.tl.NewSection()
 		if !s.Continues || f.session.Id != s.Id {
+			if f.phase == beyond {
+				f.phase = done
+				return nil
+			}
 			f.tl.Lost(format.AllCPUs, f.last, max(f.last, s.Open))
 		}
 	}
@@ -179,7 +183,8 @@ func (f *Filter) sectionEnd(end *format.End) error {
 }
 
 // leaveSection ends the output's section after the input's. If the range begins or ends between the last event and the
-// close of the window, its state is written here.
+// close of the window, its state is written here. Spans that cross the end of the range may be in later epochs: these begin a
+// section of the output only if they have some.
 func (f *Filter) leaveSection(end *format.End) error {
 	if f.phase == before && f.start < end.Close {
 		if err := f.enterRange(false); err != nil {
@@ -187,7 +192,11 @@ func (f *Filter) leaveSection(end *format.End) error {
 		}
 	}
 	if f.phase == beyond || f.phase == inside && f.end < end.Close {
-		if err := f.leaveRange(); err != nil {
+		f.pass()
+		if end.Last {
+			f.phase = done
+		}
+		if err := f.writeEnd(); err != nil {
 			return err
 		}
 	}
@@ -204,8 +213,8 @@ func (f *Filter) endSection(end *format.End) error {
 	if f.last != math.MinInt64 {
 		out.Close = max(out.Close, f.last)
 	}
-	if f.phase == done {
-		out.Last, out.Close = true, min(out.Close, f.end)
+	if f.phase >= beyond {
+		out.Last, out.Close = f.phase == done, min(out.Close, f.end)
 	}
 	out.Close = max(out.Close, f.opens, f.wrote)
 	// Of a range only its own loss events count: the recorder's sums are those of its whole window.

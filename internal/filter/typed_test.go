@@ -1,6 +1,16 @@
 package filter
 
-import "testing"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"wprof/format"
+	"wprof/format/check"
+)
 
 const typedCast = `
 text 1 text="GET"
@@ -85,4 +95,58 @@ block events state
   +0500 cpu0 typed 2 type=3 start=+0450 open
   +0500 cpu0 state_cpu 2 prio=120 open
 `)
+}
+
+// A span that crosses the end of the range may end in a later epoch, where all ids are others.
+func TestSpansThatEndInALaterEpoch(t *testing.T) {
+	const epoch = "end last=false\nsection continues\ntask 9 tid=20 pid=20 comm=renamed process_comm=ping start=5\ntask 2 tid=30 pid=30 comm=pong start=6\n"
+	const rest = `
+eventtype 5 name="request" shape=span
+600 cpu0 state_cpu 9
+700 cpu0 typed 9 type=5 start=400
+710 cpu0 typed 2 type=5 start=400
+720 cpu0 typed 9 type=5 start=600
+end last=false
+section continues
+800 cpu0 exit 0
+end last=false
+section continues
+task 1 tid=20 pid=20 start=5
+eventtype 1 name="request" shape=span
+900 cpu0 typed 1 type=1 start=450
+950 all lost from=480 count=3 cause=ring
+`
+	o := Options{Threads: Spec{ThreadNames: []string{"ping"}}, End: ms(500)}
+	stream := undump(t, cast+"100 cpu0 state_cpu 2 prio=120\n"+epoch+rest+"end\n")
+	for _, isPipe := range []bool{true, false} {
+		out := filtered(t, stream, isPipe, o)
+		var found []string
+		if _, err := check.Stream(bytes.NewReader(out), func(f check.Finding) { found = append(found, f.Text) }); err != nil || len(found) > 0 {
+			t.Errorf("%v, findings %q", err, found)
+		}
+		r, err := format.NewReader(bytes.NewReader(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spans []string
+		for {
+			e, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if start, isSpan := e.Start(); isSpan {
+				spans = append(spans, fmt.Sprint(r.Task(e.Task).GetTid(), " ", start, " to ", e.Time, " ", e.Flags&format.FlagOpen != 0))
+			}
+		}
+		if got, want := strings.Join(spans, ", "), "20 400 to 500 true, 20 450 to 500 true, 0 480 to 500 true"; got != want {
+			t.Errorf("from a pipe %v: spans %s, want %s", isPipe, got, want)
+		}
+		if r.Damage() != nil || r.Sections() != 3 {
+			t.Errorf("%d sections, damage %v", r.Sections(), r.Damage())
+		}
+		r.Close()
+	}
 }
