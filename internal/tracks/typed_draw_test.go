@@ -235,13 +235,13 @@ func TestSlicesFromBeforeTheWindow(t *testing.T) {
 
 // Open spans take bounded memory: from some weight on they are kept without their arguments, and beyond another not at all.
 func TestOpenSpansAreBoundedByWeight(t *testing.T) {
-	d := NewMaker(hostile{typ: &format.EventType{
+	m := NewMaker(hostile{typ: &format.EventType{
 		Name: []byte("x"), Shape: uint32(format.TypeShape_SHAPE_BEGIN), Fields: []*format.TypeField{
 			{Name: []byte("key"), Type: uint32(format.ValueType_VALUE_UINT), Hint: uint32(format.ValueHint_HINT_KEY)},
 			{Name: []byte("text"), Type: uint32(format.ValueType_VALUE_STRING)},
 		},
-	}}).typed
-	d.open.OnDrop = d.drop
+	}})
+	d := &m.typed
 	long, short := append([]byte{0x80, 0x20}, bytes.Repeat([]byte("x"), maxText)...), []byte{1, 'x'}
 	begin := func(i, keys int, text []byte) {
 		key := i % keys

@@ -1,6 +1,7 @@
 package tracks
 
 import (
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -8,16 +9,22 @@ import (
 	"wprof/format"
 )
 
-// hostile defines every id as the same type.
+// hostile defines every id as the same type, but for that of the begin that it ends.
 type hostile struct {
 	defined
-	typ *format.EventType
+	typ   *format.EventType
+	begin *format.EventType // nil: none
 }
 
-func (h hostile) EventType(uint32) *format.EventType { return h.typ }
+func (h hostile) EventType(id uint32) *format.EventType {
+	if h.begin != nil && id == h.typ.Ends {
+		return h.begin
+	}
+	return h.typ
+}
 
-// FuzzTyped draws events of any type that a reader accepts with any values. What is drawn is bounded, ends after it begins, and
-// nothing stays open after the end.
+// FuzzTyped draws events of any type that a reader accepts with any values. What is drawn is bounded, ends after it begins, has
+// arguments with different names, and nothing stays open after the end.
 func FuzzTyped(f *testing.F) {
 	for shape := range uint32(4) {
 		def := &format.EventType{Id: 1, Name: []byte("x"), Shape: shape, On: shape}
@@ -39,8 +46,21 @@ func FuzzTyped(f *testing.F) {
 		if proto.Unmarshal(definition, def) != nil || def.Problem() != "" || at < 0 || at > format.MaxTime || start < 0 || start > at {
 			return
 		}
-		d := NewMaker(hostile{typ: def}).typed
-		e := event(at, 1, values...)
+		h := hostile{typ: def}
+		id := uint64(1)
+		if def.Shape == uint32(format.TypeShape_SHAPE_END) {
+			h.begin = proto.Clone(def).(*format.EventType)
+			h.begin.Shape, h.begin.Ends = uint32(format.TypeShape_SHAPE_BEGIN), 0
+			id = uint64(def.Ends) + 1
+		}
+		m := NewMaker(h)
+		d := &m.typed
+		if h.begin != nil {
+			d.of(event(at, id-1, values...))
+			values = slices.Clone(values)
+			slices.Reverse(values)
+		}
+		e := event(at, id, values...)
 		if def.Shape == uint32(format.TypeShape_SHAPE_SPAN) {
 			e.Typed().SetStart(start)
 		}
@@ -50,8 +70,12 @@ func FuzzTyped(f *testing.F) {
 			if i.From > i.To {
 				t.Errorf("%q lasts from %d to %d", i.Name, i.From, i.To)
 			}
+			names := map[string]bool{stackName: i.Stack != nil}
 			for _, a := range i.Args {
-				if len(a.Text) > maxText {
+				if names[a.Name] {
+					t.Errorf("%q has two arguments %q", i.Name, a.Name)
+				}
+				if names[a.Name] = true; len(a.Text) > maxText {
 					t.Errorf("%q has an argument of %d bytes", i.Name, len(a.Text))
 				}
 			}
