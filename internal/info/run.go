@@ -40,31 +40,24 @@ func Run(inv *cli.Invocation) error {
 	case "json":
 		do = summarizeJSON
 	}
-	in, source, err := inv.OpenInputs(inv.Args...)
+	in, err := inv.OpenCapture("", "", inv.Args...)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if len(inv.Args) == 0 || inv.Args[0] == "-" {
-		source = "standard input"
-	}
 	out, err := createOutput(inv, binary)
 	if err != nil {
 		return err
 	}
-	lost, err := do(out, in, source)
-	if err != nil {
-		err = cli.InputError("", source, err)
-		if complete := new(cli.ExitError); !errors.As(err, &complete) || complete.Code != cli.ExitDamaged {
-			out.Abort()
-			return err
-		}
-		return errors.Join(err, out.Commit())
+	defer out.Abort()
+	lost, err := do(out, in.In, in.Name)
+	if err != nil && !errors.Is(err, textform.ErrDamaged) {
+		return in.Error(err)
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return inv.Lost(source, lost)
+	return in.Outcome(cli.CaptureResult{Lost: lost}, err)
 }
 
 func createOutput(inv *cli.Invocation, binary bool) (*cli.Output, error) {

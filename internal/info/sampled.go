@@ -110,13 +110,13 @@ func (l *looker) section() {
 	if n := len(l.all); n > 0 && s.Continues && l.all[n-1].Session.Id == s.Id {
 		return
 	}
-	l.settle(true)
+	l.endRecording(true)
 	l.all = append(l.all, &Sampled{Session: s})
 	l.modules = make(map[moduleKey]*ModuleCount)
 }
 
-// settle ends the current recording.
-func (l *looker) settle(all bool) {
+// endRecording ends the current recording.
+func (l *looker) endRecording(all bool) {
 	if len(l.all) == 0 {
 		return
 	}
@@ -128,7 +128,7 @@ func (l *looker) settle(all bool) {
 }
 
 func (l *looker) done(all bool) []*Sampled {
-	l.settle(all)
+	l.endRecording(all)
 	return l.all
 }
 
