@@ -18,9 +18,6 @@ type Definitions interface {
 	Clocks() []*format.ClockSnapshot
 }
 
-// maxTasks bounds the tasks that are kept. One that is needed again is made again.
-const maxTasks = 1 << 17
-
 // maxStackFrames bounds the frames of all stacks that are kept.
 const maxStackFrames = 4 << 20
 
@@ -30,7 +27,6 @@ type resolver struct {
 	tasks      byid.Table[*Task]
 	stacks     byid.Table[*Stack]
 	frames     byid.Table[*Frame]
-	taskCount  int // in the table
 	frameCount int // of the stacks in the table
 	section    uint32
 }
@@ -40,7 +36,7 @@ func (r *resolver) newSection() {
 	r.tasks.Clear()
 	r.stacks.Clear()
 	r.frames.Clear()
-	r.taskCount, r.frameCount = 0, 0
+	r.frameCount = 0
 	r.section++
 }
 
@@ -52,10 +48,6 @@ func (r *resolver) task(id format.TaskID) *Task {
 	d := r.defs.Task(id)
 	if d.IsLost() {
 		return nil
-	}
-	if r.taskCount++; r.taskCount > maxTasks {
-		r.taskCount = 1
-		r.tasks.Clear()
 	}
 	k := r.describe(d)
 	r.tasks.Put(uint32(id), k)
