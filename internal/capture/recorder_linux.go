@@ -397,7 +397,7 @@ func (r *recorder) end() error {
 			limit = signalledMaps
 		}
 		r.code.watcher.FinishMaps(limit)
-		r.code.watcher.Settle()
+		r.code.watcher.WaitForFiles()
 		if err := r.drain.drainSide(); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (inv *Invocation) OpenInputs(paths ...string) (in io.ReadCloser, name strin
 		f, name, err := inv.openInput(path)
 		if err == nil {
 			all.files, all.names = append(all.files, f), append(all.names, name)
-			err = all.look(f, name, len(paths))
+			err = all.check(f, name, len(paths))
 		}
 		if err != nil {
 			all.Close()
@@ -101,8 +101,8 @@ type joined struct {
 	isFinite bool // all are regular files
 }
 
-// look checks the type of one of count inputs.
-func (j *joined) look(f *os.File, name string, count int) error {
+// check checks the type of one of count inputs.
+func (j *joined) check(f *os.File, name string, count int) error {
 	info, err := f.Stat()
 	if err != nil {
 		return Failf("read %s: %w", name, withoutPath(err))

@@ -28,8 +28,8 @@ type Output struct {
 	old     bool     // it still holds what was there before
 	watched *watcher // nil if the output is no pipe
 
-	mu      sync.Mutex // a signal may abort while the tool commits
-	settled bool
+	mu    sync.Mutex // a signal may abort while the tool commits
+	ended bool       // committed or aborted
 }
 
 // CreateOutput opens a tool's output: standard output for "" or "-", else a file. Binary output to a terminal is
@@ -180,7 +180,7 @@ func (inv *Invocation) temporary(path, name string) (*Output, error) {
 	defer o.mu.Unlock()
 	inv.OnAbort(o.Abort)
 	if err := o.createTemporary(dir, base); err != nil {
-		o.settled = true
+		o.ended = true
 		return nil, err
 	}
 	// The umask may have removed the user's own permissions too. Some file systems have no modes.
@@ -308,19 +308,19 @@ func (o *Output) IsNamed() bool { return o.path != "" }
 func (o *Output) Commit() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.settled {
+	if o.ended {
 		return cannotWrite(o.name, fs.ErrClosed)
 	}
-	o.settled = true
+	o.ended = true
 	o.unwatch()
-	if err := AsUser(o.settle); err != nil {
+	if err := AsUser(o.finish); err != nil {
 		return cannotWrite(o.name, err)
 	}
 	return nil
 }
 
-// settle closes the file and gives it its name.
-func (o *Output) settle() error {
+// finish closes the file and gives it its name.
+func (o *Output) finish() error {
 	if o.path == "" {
 		return errors.Join(o.empty(), o.File.Close())
 	}
@@ -353,10 +353,10 @@ func (o *Output) settle() error {
 func (o *Output) Abort() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.settled {
+	if o.ended {
 		return
 	}
-	o.settled = true
+	o.ended = true
 	o.unwatch()
 	if !o.stdout {
 		o.File.Close()

@@ -174,7 +174,7 @@ func (r *Recording) kept() (from, to int64) {
 // length returns the time that events and CPU times are of; 0: not known.
 func (r *Recording) length() int64 {
 	from, to := r.kept()
-	from, to = max(from, r.Session.Open), to
+	from = max(from, r.Session.Open)
 	if r.Close > 0 {
 		to = min(to, r.Close)
 	}

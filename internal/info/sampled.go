@@ -13,8 +13,8 @@ import (
 	"wprof/internal/stacks"
 )
 
-// lookTime bounds the time for reading samples of a regular file, so that the summary of any file takes less than a second.
-const lookTime = 600 * time.Millisecond
+// sampleTime bounds the time for reading samples of a regular file, so that the summary of any file takes less than a second.
+const sampleTime = 600 * time.Millisecond
 
 // Sampled is the statistics of names and stacks in the samples that were read. Each frame counts once for each sample that has
 // it in its stack.
@@ -45,15 +45,15 @@ type ModuleCount struct {
 
 func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
 
-// look reads a stream's samples until a deadline; none if that is the zero time. Errors of the stream only end it: they
+// readSamples reads a stream's samples until a deadline; none if that is the zero time. Errors of the stream only end it: they
 // are reported elsewhere.
-func look(r io.Reader, deadline time.Time) []*Sampled {
+func readSamples(r io.Reader, deadline time.Time) []*Sampled {
 	stream, err := format.NewReader(r)
 	if err != nil {
 		return nil
 	}
 	defer stream.Close()
-	l := looker{stream: stream}
+	l := sampleReader{stream: stream}
 	for n := 0; ; n++ {
 		v, err := stream.Next()
 		if stream.Sections() != l.sections {
@@ -71,8 +71,8 @@ func look(r io.Reader, deadline time.Time) []*Sampled {
 	}
 }
 
-// looker adds up one recording after the other.
-type looker struct {
+// sampleReader adds up one recording after the other.
+type sampleReader struct {
 	stream   *format.Reader
 	sections int
 	all      []*Sampled
@@ -103,7 +103,7 @@ type moduleFacts struct {
 	FrameCount
 }
 
-func (l *looker) section() {
+func (l *sampleReader) section() {
 	l.sections = l.stream.Sections()
 	l.stacks = bounded.NewMap[format.StackID, *stackFacts](maxFacts)
 	s := l.stream.Session()
@@ -116,7 +116,7 @@ func (l *looker) section() {
 }
 
 // endRecording ends the current recording.
-func (l *looker) endRecording(all bool) {
+func (l *sampleReader) endRecording(all bool) {
 	if len(l.all) == 0 {
 		return
 	}
@@ -127,12 +127,12 @@ func (l *looker) endRecording(all bool) {
 	})
 }
 
-func (l *looker) done(all bool) []*Sampled {
+func (l *sampleReader) done(all bool) []*Sampled {
 	l.endRecording(all)
 	return l.all
 }
 
-func (l *looker) sample(id format.StackID) {
+func (l *sampleReader) sample(id format.StackID) {
 	sum := l.all[len(l.all)-1]
 	sum.Samples++
 	stack := l.stream.Stack(id)
@@ -167,7 +167,7 @@ func (c *FrameCount) add(more FrameCount) {
 	c.Named += more.Named
 }
 
-func (l *looker) facts(stack *format.Stack) *stackFacts {
+func (l *sampleReader) facts(stack *format.Stack) *stackFacts {
 	f := &stackFacts{deep: stack.Cut}
 	user := len(stack.Frames) - min(len(stack.Frames), int(stack.KernelFrames))
 	ends, cut := stacks.LooksCut(user, func(i int) stacks.Frame {
@@ -211,7 +211,7 @@ func function(f *format.Frame) []byte {
 	return f.Lines[len(f.Lines)-1].Function
 }
 
-func (l *looker) module(f *format.Frame, kernel bool) *ModuleCount {
+func (l *sampleReader) module(f *format.Frame, kernel bool) *ModuleCount {
 	key := moduleKey{"[unknown]", kernel}
 	if m := l.stream.Module(f.GetModule()); m != nil && len(m.Path) > 0 {
 		key.path = string(m.Path)
@@ -243,14 +243,14 @@ func (t tee) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lookAside reads the samples of a stream while the caller reads the stream from the reader that it returns.
+// readSamplesAside reads the samples of a stream while the caller reads the stream from the reader that it returns.
 // wait ends it.
-func lookAside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
+func readSamplesAside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
 	from, to := io.Pipe()
 	finite := format.IsFinite(r)
 	found := make(chan []*Sampled, 1)
 	go func() {
-		all := look(aside{from, finite}, time.Time{})
+		all := readSamples(aside{from, finite}, time.Time{})
 		from.Close()
 		found <- all
 	}()

@@ -37,7 +37,7 @@ type Recording struct {
 	Cost      *format.RecorderCost
 	Clocks    []*format.ClockSnapshot
 	Cut       bool     // an end block is missing, and with it counts
-	Sampled   *Sampled // nil: no samples were looked at
+	Sampled   *Sampled // nil: no samples were read
 	Waits     *Waits   // nil: no stacks except those of samples were found
 
 	types format.TypeCounts
@@ -48,7 +48,7 @@ func Summarize(r io.Reader) (*Summary, error) {
 	if f, ok := r.(*os.File); ok {
 		info, err := f.Stat()
 		if err != nil {
-			return nil, fmt.Errorf("look at the input: %w", err)
+			return nil, fmt.Errorf("read the input: %w", err)
 		}
 		if info.Mode().IsRegular() {
 			sections, err := format.ReadSummary(f, info.Size())
@@ -66,7 +66,7 @@ func Summarize(r io.Reader) (*Summary, error) {
 			}
 			s := e.summary(info.Size(), nil)
 			if s.stacks() {
-				s.join(look(f, time.Now().Add(lookTime)))
+				s.join(readSamples(f, time.Now().Add(sampleTime)))
 			}
 			return s, nil
 		}
@@ -97,20 +97,20 @@ func (r *Recording) samples() uint64 {
 }
 
 // join adds the statistics of samples to each recording.
-func (s *Summary) join(looked []*Sampled) {
+func (s *Summary) join(samples []*Sampled) {
 	for i := range s.Recordings {
 		r := &s.Recordings[i]
-		at := slices.IndexFunc(looked, func(l *Sampled) bool { return l.Session.Id == r.Session.Id })
+		at := slices.IndexFunc(samples, func(l *Sampled) bool { return l.Session.Id == r.Session.Id })
 		if at < 0 {
 			continue
 		}
-		if looked[at].Samples > 0 {
-			r.Sampled = looked[at]
+		if samples[at].Samples > 0 {
+			r.Sampled = samples[at]
 		}
-		if looked[at].Waits.any() {
-			r.Waits = &looked[at].Waits
+		if samples[at].Waits.any() {
+			r.Waits = &samples[at].Waits
 		}
-		looked = looked[at+1:]
+		samples = samples[at+1:]
 	}
 }
 
@@ -119,8 +119,8 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	var done epochs
 	var section *format.SectionSummary // that the blocks are in now
 	var damage []string
-	r, looked := lookAside(r)
-	defer looked()
+	r, samples := readSamplesAside(r)
+	defer samples()
 	blocks := format.NewBlockReader(r)
 	var order format.BlockOrder
 	total := int64(0)
@@ -166,7 +166,7 @@ func fromPipe(r io.Reader) (*Summary, error) {
 		return nil, err
 	}
 	s := done.summary(total+trailing, damage)
-	s.join(looked())
+	s.join(samples())
 	return s, nil
 }
 

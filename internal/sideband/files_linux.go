@@ -45,7 +45,7 @@ type Stats struct {
 type file struct {
 	source  *Source     // nil: it could not be opened yet
 	held    bool        // open; else, if there is a source, that is a copy
-	stat    unix.Stat_t // at the last look
+	stat    unix.Stat_t // when it was last opened
 	checked int64       // time of the mapping that led to the last check
 	changed bool        // between two checks
 	unsure  bool        // it was mapped again, and could not be checked
@@ -57,7 +57,7 @@ type file struct {
 
 // isHung reports whether the file's file system does not answer.
 func (f *file) isHung() bool {
-	return f.pending && !f.began.IsZero() && time.Since(f.began) >= settleTime
+	return f.pending && !f.began.IsZero() && time.Since(f.began) >= openTime
 }
 
 // recheckAfter is how long after a check of a file without a build-id another mapping leads to the next one, ns: the file may
@@ -109,8 +109,8 @@ func (fs *Files) claim(r *Record) bool {
 	return true
 }
 
-// settle records that opening a claimed file has ended.
-func (fs *Files) settle(f *file) {
+// endOpening records that opening a claimed file has ended.
+func (fs *Files) endOpening(f *file) {
 	if f.pending && f.source == nil {
 		fs.awaits--
 	}
@@ -146,7 +146,7 @@ func (fs *Files) unclaim(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.known(r); f != nil {
-		fs.settle(f)
+		fs.endOpening(f)
 		if f.source != nil {
 			return
 		}
@@ -180,7 +180,7 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	if fs.closed || f == nil {
 		return out
 	}
-	fs.settle(f)
+	fs.endOpening(f)
 	h := &Held{File: opened, mapping: *r, stat: stat, of: f}
 	if len(r.BuildID) == 0 {
 		stateNow(&stat).put(&h.Name)
@@ -314,7 +314,7 @@ func (fs *Files) Open(m *format.Module) (*Source, bool) {
 }
 
 // find returns the file of a module, nil if there is none or it is known to have changed since it was mapped, and its
-// state at the last look. The state of a mapping may be unknown if it was reported before the file was first opened.
+// state when it was last opened. The state of a mapping may be unknown if it was reported before the file was first opened.
 func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -389,7 +389,7 @@ func (fs *Files) Stats() Stats {
 	return stats
 }
 
-// Close closes all files. It waits for file systems for settleTime at most: files of one that hangs stay open until it answers.
+// Close closes all files. It waits for file systems for openTime at most: files of one that hangs stay open until it answers.
 func (fs *Files) Close() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -411,7 +411,7 @@ func (fs *Files) Close() {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(settleTime):
+	case <-time.After(openTime):
 	}
 	fs.maps.close()
 	fs.fresh = nil

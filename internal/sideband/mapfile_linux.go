@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxLook is how much of a map file is copied at a time, so that others do not wait for a large one.
-	maxLook = 256 << 10
-	// minLook is the least growth of a map file that is copied at once: most are written in many small pieces.
-	minLook = 4 << 10
+	// maxMapRead is how much of a map file is copied at a time, so that others do not wait for a large one.
+	maxMapRead = 256 << 10
+	// minMapRead is the least growth of a map file that is copied at once: most are written in many small pieces.
+	minMapRead = 4 << 10
 	// tailBytes are compared with the copy, to detect that the file has been rewritten.
 	tailBytes = 256
 	// mapClock is by how much the mtime of a file may be too early: it is the time of the last tick.
@@ -31,7 +31,7 @@ var (
 	errNotRecorded = errors.New("the process is not recorded")
 )
 
-// mapSource is a map file, and how far it has been read. It is opened for each look: an open file would hold its mount.
+// mapSource is a map file, and how far it has been read. It is opened for each read: an open file would hold its mount.
 type mapSource struct {
 	key           mapKey
 	began         int64  // when the program began, CLOCK_MONOTONIC ns; 0: not known, taken for the first one of its process
@@ -45,7 +45,7 @@ type mapSource struct {
 	head          []byte
 }
 
-// mapText is the result of one look.
+// mapText is the result of reading a map file once.
 type mapText struct {
 	text []byte
 	tail []byte // the last bytes of text, as they are in the file
@@ -54,8 +54,8 @@ type mapText struct {
 	file unix.Stat_t
 }
 
-// look reads what was added to a map file, unless that is less than least bytes. The result is for [mapSource.take].
-func (s *mapSource) look(buf []byte, least int64) (*mapText, error) {
+// readMore reads what was added to a map file, unless that is less than least bytes. The result is for [mapSource.take].
+func (s *mapSource) readMore(buf []byte, least int64) (*mapText, error) {
 	f, err := s.open()
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *mapSource) open() (*os.File, error) {
 		}
 		if still, err := s.identify(); err != nil || still != alive {
 			f.Close()
-			return nil, errNoMap // there will be another look
+			return nil, errNoMap // it is read again
 		}
 		return f, nil
 	}
@@ -189,7 +189,7 @@ func holds(f *os.File, text []byte, at int64) (bool, error) {
 	return bytes.Equal(buf[:n], text), nil
 }
 
-// read reads on from the end of the last look. A hole, which may be of any size, becomes the end of a line.
+// read reads on from the end of the last read. A hole, which may be of any size, becomes the end of a line.
 func (s *mapSource) read(f *os.File, t *mapText, buf []byte) error {
 	t.end, t.text = s.end, buf[:0]
 	for t.end < t.file.Size {

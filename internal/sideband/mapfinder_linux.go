@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// A map file is looked for, and later read further, firstMapLook after generated code was mapped, then after twice as
+	// A map file is looked for, and later read further, firstMapRead after generated code was mapped, then after twice as
 	// long each time.
-	firstMapLook = 5 * time.Millisecond
-	lastMapLook  = 5 * time.Second
+	firstMapRead = 5 * time.Millisecond
+	lastMapRead  = 5 * time.Second
 	// lastChoice is the longest time between checks whether a process may be recorded now.
 	lastChoice = 200 * time.Millisecond
-	// growthLook is the least time between looks at a growing file.
-	growthLook = 50 * time.Millisecond
-	// slowGrowth is the time after which less than minLook is copied too.
+	// growthRead is the least time between reads of a growing file.
+	growthRead = 50 * time.Millisecond
+	// slowGrowth is the time after which less than minMapRead is copied too.
 	slowGrowth = 100 * time.Millisecond
-	// eachMapLook is lastMapLook per program, if there are many: a look takes 50 us.
-	eachMapLook = 10 * time.Millisecond
-	// idleShare: after a look the finder sleeps for idleShare times its duration.
+	// eachMapRead is lastMapRead per program, if there are many: a read takes 50 us.
+	eachMapRead = 10 * time.Millisecond
+	// idleShare: after a read the finder sleeps for idleShare times its duration.
 	idleShare = 4
-	// mapNice is the low priority of the threads that look.
+	// mapNice is the low priority of the threads that read.
 	mapNice = 10
-	// maxStuckLooks bounds the threads that wait for a file system; at the bound, no files are looked for until one answers.
-	maxStuckLooks = 16
+	// maxStuckReads bounds the threads that wait for a file system; at the bound, no files are looked for until one answers.
+	maxStuckReads = 16
 )
 
 // mapFinder finds the map files of programs that generate code and copies them as they grow, so that the names are known
@@ -44,18 +44,18 @@ type mapFinder struct {
 	ignored  map[uint32]bool        // processes beyond maxPending, at most maxIgnored
 	heads    map[uint32][]byte      // by pid: first bytes of the map file that the previous program left
 	outdated []mapDrop
-	wake     chan struct{} // one element: another look may be due
+	wake     chan struct{} // one element: another read may be due
 	stuck    int
 	running  bool
-	rush     bool // the recording ends: look without pauses
+	rush     bool // the recording ends: read without pauses
 	closed   bool
 }
 
 // mapProgram is a program that generates code.
 type mapProgram struct {
-	source mapSource // while busy is set, it belongs to the looking thread
+	source mapSource // while busy is set, it belongs to the reading thread
 	busy   bool
-	ended  bool  // no more looks
+	ended  bool  // no more reads
 	until  int64 // when another program began; 0: none has
 	known  bool  // found has been called
 	chosen bool  // the process may be recorded
@@ -101,7 +101,7 @@ func (m *mapFinder) begin(pid uint32, since int64, from lineage) {
 		return
 	}
 	delete(m.ignored, pid)
-	m.programs[pid] = &mapProgram{last: since, next: time.Now(), pause: firstMapLook,
+	m.programs[pid] = &mapProgram{last: since, next: time.Now(), pause: firstMapRead,
 		source: mapSource{key: mapKey{pid, since}, began: from.began, parent: from.parent, earlier: m.heads[pid]}}
 	if !m.running {
 		m.running = true
@@ -145,7 +145,7 @@ func (m *mapFinder) programBegan(pid uint32, from lineage) {
 	}
 }
 
-// exited schedules a look at once: the process may be about to end, or only its first thread has ended.
+// exited schedules a read at once: the process may be about to end, or only its first thread has ended.
 func (m *mapFinder) exited(pid uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,17 +155,17 @@ func (m *mapFinder) exited(pid uint32) {
 	case p.ended:
 		delete(m.programs, pid)
 	default:
-		p.next, p.pause = time.Now(), firstMapLook
+		p.next, p.pause = time.Now(), firstMapRead
 		m.signal()
 	}
 }
 
 func (m *mapFinder) run() {
-	var looker *mapLooker
+	var reader *mapReader
 	for {
 		p, wait, ok := m.due()
 		if !ok {
-			looker.end()
+			reader.end()
 			return
 		}
 		if p == nil {
@@ -175,13 +175,13 @@ func (m *mapFinder) run() {
 			}
 			continue
 		}
-		if looker == nil {
-			looker = newMapLooker(m)
+		if reader == nil {
+			reader = newMapReader(m)
 		}
 		began := time.Now()
-		if !looker.look(p) {
-			m.leave(looker)
-			looker = nil
+		if !reader.read(p) {
+			m.abandon(reader)
+			reader = nil
 		}
 		m.rest(idleShare * time.Since(began))
 	}
@@ -197,11 +197,11 @@ func (m *mapFinder) rest(pause time.Duration) {
 		if rush || left <= 0 {
 			return
 		}
-		time.Sleep(min(left, growthLook))
+		time.Sleep(min(left, growthRead))
 	}
 }
 
-// due returns the program to look at next: of those that are due, the one with the least bytes read; nil: none for a
+// due returns the program to read next: of those that are due, the one with the least bytes read; nil: none for a
 // while. It is not ok when the finder is to end.
 func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 	m.mu.Lock()
@@ -216,7 +216,7 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 	if m.closed {
 		return nil, 0, false
 	}
-	now, first := time.Now(), time.Now().Add(lastMapLook)
+	now, first := time.Now(), time.Now().Add(lastMapRead)
 	for _, p := range m.programs {
 		switch {
 		case p.busy || p.ended:
@@ -226,7 +226,7 @@ func (m *mapFinder) due() (next *mapProgram, wait time.Duration, ok bool) {
 			next = p
 		}
 	}
-	if next == nil || m.stuck >= maxStuckLooks {
+	if next == nil || m.stuck >= maxStuckReads {
 		return nil, first.Sub(now), true
 	}
 	next.busy = true
@@ -240,10 +240,10 @@ func minTime(a, b time.Time) time.Time {
 	return b
 }
 
-// lookAt looks at one program's map file. It may never return.
-func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
+// readOne reads one program's map file. It may never return.
+func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 	m.mu.Lock()
-	least, last := int64(minLook), m.rush
+	least, last := int64(minMapRead), m.rush
 	if last || time.Since(p.copied) > slowGrowth {
 		least = 1
 	}
@@ -252,7 +252,7 @@ func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
 	var t *mapText
 	err := errNotRecorded
 	if p.chosen {
-		t, err = p.source.look(buf, least)
+		t, err = p.source.readMore(buf, least)
 	}
 	read := proc.Monotonic()
 	if err == nil && len(t.text) > 0 {
@@ -265,15 +265,15 @@ func (m *mapFinder) lookAt(p *mapProgram, buf []byte) {
 		m.outdated = append(m.outdated, mapDrop{p.source.key, p.until})
 	}
 	if !p.ended {
-		m.looked(p, t, err)
+		m.handle(p, t, err)
 		p.ended = p.ended || last && p.pause > 0
 	}
 	m.signal()
 }
 
-// looked handles the result of a look.
-func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
-	slowest := max(lastMapLook, time.Duration(len(m.programs))*eachMapLook)
+// handle processes the result of reading a map file.
+func (m *mapFinder) handle(p *mapProgram, t *mapText, err error) {
+	slowest := max(lastMapRead, time.Duration(len(m.programs))*eachMapRead)
 	switch {
 	case errors.Is(err, errProcessEnd):
 		p.ended = true
@@ -283,13 +283,13 @@ func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
 		p.ended = true
 		return
 	case errors.Is(err, errNotRecorded):
-		p.pause = min(2*p.pause, lastChoice+slowest-lastMapLook)
+		p.pause = min(2*p.pause, lastChoice+slowest-lastMapRead)
 	case err != nil || len(t.text) == 0:
 		p.pause = min(2*p.pause, slowest)
 	default:
 		p.source.take(t)
 		p.head, p.copied = p.source.head, time.Now()
-		p.pause = max(p.pause/2, growthLook)
+		p.pause = max(p.pause/2, growthRead)
 		if t.more {
 			p.pause = 0
 		}
@@ -304,14 +304,14 @@ func (m *mapFinder) looked(p *mapProgram, t *mapText, err error) {
 	}
 }
 
-// leave abandons a thread that waits for a file system.
-func (m *mapFinder) leave(looker *mapLooker) {
+// abandon gives up a thread that waits for a file system.
+func (m *mapFinder) abandon(reader *mapReader) {
 	m.mu.Lock()
 	m.stuck++
 	m.mu.Unlock()
 	go func() {
-		<-looker.done
-		looker.end()
+		<-reader.done
+		reader.end()
 		m.mu.Lock()
 		m.stuck--
 		m.mu.Unlock()
@@ -364,28 +364,28 @@ func (m *mapFinder) idle() bool {
 	return true
 }
 
-// mapLooker is a thread that looks at map files.
-type mapLooker struct {
+// mapReader is a thread that reads map files.
+type mapReader struct {
 	next chan *mapProgram
 	done chan struct{}
 }
 
-func newMapLooker(m *mapFinder) *mapLooker {
-	l := &mapLooker{next: make(chan *mapProgram), done: make(chan struct{}, 1)}
+func newMapReader(m *mapFinder) *mapReader {
+	l := &mapReader{next: make(chan *mapProgram), done: make(chan struct{}, 1)}
 	go func() {
 		runtime.LockOSThread() // never unlocked, so that its priority ends with it
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, mapNice)
-		buf := make([]byte, 0, maxLook)
+		buf := make([]byte, 0, maxMapRead)
 		for p := range l.next {
-			m.lookAt(p, buf)
+			m.readOne(p, buf)
 			l.done <- struct{}{}
 		}
 	}()
 	return l
 }
 
-// look returns false if the look takes too long: the thread is still busy then.
-func (l *mapLooker) look(p *mapProgram) bool {
+// read returns false if reading takes too long: the thread is still busy then.
+func (l *mapReader) read(p *mapProgram) bool {
 	l.next <- p
 	select {
 	case <-l.done:
@@ -395,7 +395,7 @@ func (l *mapLooker) look(p *mapProgram) bool {
 	}
 }
 
-func (l *mapLooker) end() {
+func (l *mapReader) end() {
 	if l != nil {
 		close(l.next)
 	}

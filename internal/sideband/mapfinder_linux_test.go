@@ -201,9 +201,9 @@ func TestMapFilesOfAnEarlierProcess(t *testing.T) {
 func TestMapFilesOfOneUserLeaveRoom(t *testing.T) {
 	s := newMapStore()
 	defer s.close()
-	text := make([]byte, maxLook)
+	text := make([]byte, maxMapRead)
 	refused := 0
-	for i := range maxMapsBytes / maxLook {
+	for i := range maxMapsBytes / maxMapRead {
 		if s.add(mapKey{pid: uint32(1 + i%30)}, 1000, text, 0) != nil {
 			refused++
 		}
@@ -286,13 +286,13 @@ func TestMapFilesOfProcessesThatAreNotRecordedAreNotRead(t *testing.T) {
 	build(t, program, generator, "-pthread")
 	for _, c := range []struct {
 		name   string
-		looks  int64 // at which the process is chosen
+		reads  int64 // at which the process is chosen
 		copied bool
 	}{{"never", 1 << 60, false}, {"at once", 1, true}, {"later", 3, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			var pid, looks atomic.Int64
+			var pid, reads atomic.Int64
 			w := opened(t, Config{OnThread: realTime, MayRecord: func(of uint32) bool {
-				return int64(of) == pid.Load() && looks.Add(1) >= c.looks
+				return int64(of) == pid.Load() && reads.Add(1) >= c.reads
 			}})
 			cmd := exec.Command(program, "one", "end")
 			out, err := cmd.StdoutPipe()
@@ -314,8 +314,8 @@ func TestMapFilesOfProcessesThatAreNotRecordedAreNotRead(t *testing.T) {
 			for _, r := range parsed(t, w.Drain(nil)) {
 				copied = copied || r.Kind == KindJIT && r.PID == uint32(cmd.Process.Pid) && copiedMap(t, w, r.PID, r.Time) != ""
 			}
-			if looks.Load() == 0 || copied != c.copied {
-				t.Errorf("copied: %v, after %d looks", copied, looks.Load())
+			if reads.Load() == 0 || copied != c.copied {
+				t.Errorf("copied: %v, after %d reads", copied, reads.Load())
 			}
 			if n := w.Files().Stats().MapsCut; n != 0 {
 				t.Errorf("%d map files are reported as incomplete", n)

@@ -116,7 +116,7 @@ func (s *mapStore) open() error {
 	if s.file != nil {
 		return nil
 	}
-	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxLook))
+	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxMapRead))
 	if err != nil {
 		return fmt.Errorf("compress map files of generated code: %w", err)
 	}

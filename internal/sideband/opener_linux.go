@@ -116,14 +116,14 @@ func (o *opener) run() {
 	}
 }
 
-// settle waits until all requests are done, or until the deadline.
-func (o *opener) settle(deadline time.Time) {
-	for !o.settled() && time.Now().Before(deadline) {
+// wait waits until all requests are done, or until the deadline.
+func (o *opener) wait(deadline time.Time) {
+	for !o.isDone() && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-func (o *opener) settled() bool {
+func (o *opener) isDone() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.relieve()

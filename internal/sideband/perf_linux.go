@@ -51,7 +51,7 @@ type event struct {
 	split    []byte // a record that the end of the ring has split
 	pending  []byte // records that were not drained yet
 	wanted   []request
-	program  bool // a program was reported since the thread last looked
+	program  bool // a program was reported since the thread last read the buffer
 }
 
 // openEvent makes a CPU's event with a buffer of a number of pages, or fewer: without CAP_IPC_LOCK, the limit is

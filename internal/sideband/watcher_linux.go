@@ -184,18 +184,18 @@ func (w *Watcher) openEvent(cpu int) (*event, error) {
 	return e, nil
 }
 
-// settleTime is how long the start and the end of a recording wait for files that do not open.
-const settleTime = time.Second
+// openTime is how long the start and the end of a recording wait for files that do not open.
+const openTime = time.Second
 
 // Start reports what exists already. It is called after Open, so that nothing is missed between the two.
 func (w *Watcher) Start() error {
 	err := w.scan(true)
-	w.Settle()
+	w.WaitForFiles()
 	return err
 }
 
-// Settle waits until the known files have been opened, for settleTime at most.
-func (w *Watcher) Settle() { w.opener.settle(time.Now().Add(settleTime)) }
+// WaitForFiles waits until the known files have been opened, for openTime at most.
+func (w *Watcher) WaitForFiles() { w.opener.wait(time.Now().Add(openTime)) }
 
 // After the start of a program, a CPU's thread reads the buffer after 1 ms, 2 ms, 4 ms and so on, for half a second: the
 // program maps its libraries and generated code in that time.
@@ -319,7 +319,7 @@ func (w *Watcher) mapping(r *Record, wanted []request) []request {
 	switch {
 	case inFileKind(kind):
 		if w.files.claim(r) {
-			return w.want(requestFor(r), wanted)
+			return w.request(requestFor(r), wanted)
 		}
 	case isGenerated(kind):
 		w.maps.mapped(r, w.origin(r.PID))
@@ -327,7 +327,7 @@ func (w *Watcher) mapping(r *Record, wanted []request) []request {
 	return wanted
 }
 
-func (w *Watcher) want(one request, wanted []request) []request {
+func (w *Watcher) request(one request, wanted []request) []request {
 	if len(wanted) >= maxRequests {
 		w.refuse(&one)
 		return wanted
@@ -427,7 +427,7 @@ func (w *Watcher) replace(e *event) (old *event, ok bool) {
 
 // retire keeps the records of an event that were not drained yet, and closes it.
 func (w *Watcher) retire(e *event) error {
-	e.stopThread(time.After(settleTime))
+	e.stopThread(time.After(openTime))
 	requests, _ := w.collect(e)
 	w.opener.add(requests)
 	unreported, err := e.unreportedNow(math.MaxInt64)
@@ -542,12 +542,12 @@ func (w *Watcher) Stop() {
 	for _, e := range w.events() {
 		e.stopSoon()
 	}
-	deadline := time.After(settleTime)
+	deadline := time.After(openTime)
 	for _, e := range w.events() {
 		e.stopThread(deadline)
 	}
-	w.FinishMaps(settleTime)
-	w.Settle()
+	w.FinishMaps(openTime)
+	w.WaitForFiles()
 	w.opener.close()
 }
 

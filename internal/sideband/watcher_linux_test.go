@@ -56,7 +56,7 @@ func opened(t *testing.T, cfg Config) *Watcher {
 func records(t *testing.T, w *Watcher) []Record {
 	t.Helper()
 	b := w.Drain(nil)
-	w.Settle()
+	w.WaitForFiles()
 	return parsed(t, w.Drain(b))
 }
 

@@ -32,8 +32,8 @@ type Result struct {
 	Named    int
 }
 
-// wants reports whether a frame gets a name.
-func (n *namer) wants(f *format.Frame, m *format.Module) bool {
+// needsName reports whether a frame gets a name.
+func (n *namer) needsName(f *format.Frame, m *format.Module) bool {
 	if m == nil {
 		return false
 	}
@@ -46,7 +46,7 @@ func (n *namer) wants(f *format.Frame, m *format.Module) bool {
 
 // define returns the definition of a frame, with names.
 func (n *namer) define(f *format.Frame, m *format.Module) *format.Frame {
-	if !n.wants(f, m) {
+	if !n.needsName(f, m) {
 		return f
 	}
 	n.result.Nameless++
@@ -129,7 +129,7 @@ func (n *namer) collect(r io.ReaderAt, size int64) (map[format.ModuleKey]map[sym
 				}
 			}, func(f *format.Frame) {
 				m := section[f.Module]
-				if !n.wants(f, m) || total >= maxAhead {
+				if !n.needsName(f, m) || total >= maxAhead {
 					return
 				}
 				key := m.Key()
