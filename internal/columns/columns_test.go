@@ -142,6 +142,8 @@ func eventRow(k *records.KindInfo, rec *records.Record, o Options) map[string]an
 		case f.Type == records.TypeNumbers:
 			row[f.Name] = []any{}
 		case !has:
+		case f.Type == records.TypeLabel:
+			row[f.Name] = rec.Type.Labels[f.Slot]
 		case f.Type == records.TypeText:
 			row[f.Name] = rec.Text
 		case f.Type == records.TypeWord:
@@ -352,7 +354,7 @@ func columnType(f *records.Field) string {
 		return "required group tid pid comm pcomm old_comm"
 	case records.TypeNumbers:
 		return "required LIST"
-	case records.TypeText, records.TypeWord, records.TypeArgs:
+	case records.TypeText, records.TypeWord, records.TypeArgs, records.TypeLabel:
 		return presence + "STRING"
 	}
 	if f.Short {

@@ -51,6 +51,13 @@ func eventField(f *records.Field, number int) field[event] {
 			return optionalText(f.Name, func(e *event) (string, bool) { return e.Text, !e.Lacks(number) })
 		}
 		return text(f.Name, func(e *event) string { return e.Text })
+	case records.TypeLabel:
+		return optionalText(f.Name, func(e *event) (string, bool) {
+			if e.Lacks(number) {
+				return "", false
+			}
+			return e.Type.Labels[f.Slot], true
+		})
 	case records.TypeArgs:
 		return text(f.Name, func(e *event) string { return string(records.AppendArgs(nil, e.Args, appendNanoseconds)) })
 	case records.TypeNumbers:
@@ -136,6 +143,11 @@ func (e *event) keep(r *records.Record, node int32) {
 func textsOf(r *records.Record, tasks int) int {
 	n := len(r.Text)
 	n += textsOfArgs(r.Args)
+	if r.Type != nil {
+		for _, s := range r.Type.Labels {
+			n += len(s)
+		}
+	}
 	for _, t := range r.Tasks[:tasks] {
 		if t != nil {
 			n += len(t.Comm) + len(t.PComm)

@@ -116,6 +116,8 @@ func (l *layout) appendField(b []byte, f *fieldLayout, r *records.Record) []byte
 		return l.appendTime(b, r.Values[f.slot])
 	case records.TypeText:
 		return records.AppendString(b, r.Text)
+	case records.TypeLabel:
+		return records.AppendString(b, r.Type.Labels[f.slot])
 	case records.TypeRenamed:
 		whole := r.Tasks[f.slot].JSON
 		b = append(append(b, whole[:len(whole)-1]...), `,"old_comm":`...)

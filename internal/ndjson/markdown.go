@@ -135,7 +135,7 @@ func fieldType(f *records.Field) string {
 	switch f.Type {
 	case records.TypeInstant, records.TypeDuration:
 		return "time"
-	case records.TypeText:
+	case records.TypeText, records.TypeLabel:
 		return "string"
 	case records.TypeWord:
 		if isState(f) {

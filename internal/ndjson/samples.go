@@ -64,7 +64,7 @@ func sampleEvent(k *records.KindInfo) []byte {
 		switch f.Type {
 		case records.TypeTask, records.TypeRenamed:
 			r.Tasks[f.Slot] = tasks[f.Slot]
-		case records.TypeText:
+		case records.TypeText, records.TypeLabel:
 		case records.TypeArgs:
 			r.Args = []records.Arg{{Name: "size", Number: 4096}, {Name: "path", Type: format.ValueType_VALUE_STRING, Text: "/index.html"}}
 		default:
@@ -72,6 +72,7 @@ func sampleEvent(k *records.KindInfo) []byte {
 		}
 	}
 	r.Text = sampleText(k)
+	r.Type = &records.Type{Labels: [...]string{"http", "request", "id"}}
 	return sampleLayout().append(nil, &r)
 }
 
@@ -91,9 +92,9 @@ func sampleValue(f *records.Field) int64 {
 		return 2
 	case "prev_prio", "next_prio":
 		return 120
-	case "cause":
+	case "cause", "phase":
 		return 1
-	case "what", "waking_reason", "waking_context", "phase":
+	case "what", "waking_reason", "waking_context", "open":
 		return 0
 	case "count":
 		return 250

@@ -163,7 +163,7 @@ func typeSchema(f *records.Field) object {
 			return ref("state")
 		}
 		return object{{"enum", f.Words}}
-	case records.TypeText:
+	case records.TypeText, records.TypeLabel:
 		return object{{"type", "string"}}
 	case records.TypeTask:
 		return ref("task")

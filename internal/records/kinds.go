@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the version of the schema. A new field or kind raises the second number, any other change the first.
-const Version = "3.3"
+const Version = "3.4"
 
 // Kind is a kind of record. The numbers are in the order of [Kinds] and mean nothing elsewhere; 0 is none.
 type Kind uint8
@@ -48,6 +48,7 @@ const (
 	TypeTask                          // in Tasks
 	TypeRenamed                       // a task with its old name, in Tasks and Text
 	TypeNumbers                       // one for each of the header's pmus, in Numbers
+	TypeLabel                         // a text that the type of a typed event defines, in Type.Labels
 	TypeArgs                          // the fields of an event type that a section defines, in Args
 )
 
@@ -59,7 +60,7 @@ type Field struct {
 	Short bool     // of TypeInt: it fits 32 bits, as CPU numbers and thread ids do
 	Words []string // of TypeWord: all possible values
 	Doc   string
-	Slot  int // index in Values or Tasks
+	Slot  int // index in Values, Tasks or Type.Labels
 }
 
 // KindInfo describes a kind.
@@ -130,6 +131,7 @@ const (
 	LostCount
 	LostCause
 	LostWhat
+	LostOpen
 )
 
 const (
@@ -139,10 +141,14 @@ const (
 
 const (
 	TypedName = iota
+	TypedGroup
 	TypedTask
 	TypedPhase
+	TypedEnds
+	TypedKey
 	TypedDuration
 	TypedStart
+	TypedOpen
 	TypedArgs
 )
 
@@ -167,11 +173,13 @@ func Kinds() []KindInfo {
 
 // place assigns slots to fields.
 func place(fields []Field) {
-	values, tasks := 0, 0
+	values, tasks, labels := 0, 0, 0
 	for i := range fields {
 		switch f := &fields[i]; f.Type {
 		case TypeTask, TypeRenamed:
 			f.Slot, tasks = tasks, tasks+1
+		case TypeLabel:
+			f.Slot, labels = labels, labels+1
 		case TypeText, TypeNumbers, TypeArgs:
 		default:
 			f.Slot, values = values, values+1
@@ -294,6 +302,7 @@ func table() []KindInfo {
 				{Name: "count", Type: TypeInt, Opt: true, Doc: "number of lost events; absent if not known"},
 				{Name: "cause", Type: TypeWord, Words: causeNames(), Doc: "the cause"},
 				{Name: "what", Type: TypeWord, Words: eventNames(), Opt: true, Doc: "the kind of event, as in wprof-info; absent: any"},
+				openField(),
 			},
 		},
 		{
@@ -307,14 +316,23 @@ func table() []KindInfo {
 			Source: format.KindTyped, Extension: true, Doc: "An event of a type that the recording defines.",
 			Fields: []Field{
 				{Name: "name", Type: TypeText, Doc: "name of the type; (lost) if its definition was lost"},
+				{Name: "group", Type: TypeLabel, Opt: true, Doc: "group of the type: what it comes from, such as a probe or a library; absent if it has none"},
 				{Name: "task", Type: TypeTask, Opt: true, Doc: "the thread; absent if there is none"},
-				{Name: "phase", Type: TypeWord, Words: []string{"begin", "end"}, Opt: true, Doc: "whether the event begins or ends a span; absent for others"},
+				{Name: "phase", Type: TypeWord, Words: []string{"begin", "end"}, Opt: true, Doc: "whether the event begins or ends a span; absent for others. An end belongs to the latest begin before it, of the type in ends, that has the same value in the field key, or without key, the same thread"},
+				{Name: "ends", Type: TypeLabel, Opt: true, Doc: "of an end: name of the type of its begin; absent if the definition of that type was lost"},
+				{Name: "key", Type: TypeLabel, Opt: true, Doc: "of a begin or an end: name of the field in args that pairs them"},
 				{Name: "dur", Type: TypeDuration, Opt: true, Doc: "duration of a span"},
 				{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: "start of a span; absent if before the window"},
+				openField(),
 				{Name: "args", Type: TypeArgs, Doc: "values by field name; threads as task objects, stacks as ids, times like ts, durations like dur, enumerations by name, lists as arrays; beyond 1 MiB of texts in an event, texts are \"(left out)\""},
 			},
 		},
 	}
+}
+
+// openField is the field of spans that are still open.
+func openField() Field {
+	return Field{Name: "open", Type: TypeWord, Words: []string{"yes"}, Opt: true, Doc: "yes if it had not ended when the window, or the time range, closed"}
 }
 
 func wakingFields(waker, wakee string) []Field {

@@ -30,6 +30,7 @@ type Maker struct {
 	events    int
 	rec       Record
 	values    []format.Value // of the current typed event
+	typ       *Type          // of the last typed event
 	textBytes int            // of the texts of the event at hand
 }
 
@@ -240,6 +241,15 @@ func (m *Maker) lostEvents(r *Record, e *format.Event) {
 	if what := uint64(loss.What()); what != 0 {
 		r.Values[4] = int64(known(what, m.events))
 		r.Has |= 1 << LostWhat
+	}
+	setOpen(r, e, LostOpen, 5)
+}
+
+// setOpen sets a field and its slot if the event is a span that had not ended.
+func setOpen(r *Record, e *format.Event, field, slot int) {
+	if e.Flags&format.FlagOpen != 0 {
+		r.Values[slot] = 0
+		r.Has |= 1 << field
 	}
 }
 

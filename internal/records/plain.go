@@ -22,6 +22,7 @@ func plainKind(k *format.KindInfo) KindInfo {
 		}
 		add(Field{Name: "dur", Type: TypeDuration, Doc: "duration"}, plainField{from: fromLength, arg: i})
 		add(Field{Name: "start_ts", Type: TypeInstant, Opt: true, Doc: f.Doc + "; absent if before the window"}, plainField{from: fromStart, arg: i})
+		add(openField(), plainField{from: fromFlag, opt: format.FlagOpen})
 	}
 	for _, f := range k.Flags {
 		add(Field{Name: f.Name, Type: TypeWord, Words: []string{"yes"}, Opt: true, Doc: "yes if " + f.Doc}, plainField{from: fromFlag, opt: f.Bit})

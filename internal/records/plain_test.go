@@ -26,8 +26,9 @@ func TestPlainKindsHaveWhatTheirEventsHave(t *testing.T) {
 	m := &Maker{first: 1000, opened: 1000, states: states()}
 	e := format.Event{Kind: of.Kind, Time: 2500, Args: [format.MaxArgs]uint64{1900, 77, ^uint64(0), 1800, uint64(format.StateStopped)}, Data: []byte("/x")}
 	for flags, want := range map[format.Flags]map[string]any{
-		0:          {"dur": int64(600), "start_ts": int64(900), "bytes": int64(77), "status": int64(-1), "state": "stopped", "path": "/x"},
-		late | hot: {"dur": int64(600), "start_ts": int64(900), "bytes": int64(77), "status": int64(-1), "queued": int64(800), "state": "stopped", "path": "/x", "hot": "yes"},
+		0:               {"dur": int64(600), "start_ts": int64(900), "bytes": int64(77), "status": int64(-1), "state": "stopped", "path": "/x"},
+		late | hot:      {"dur": int64(600), "start_ts": int64(900), "bytes": int64(77), "status": int64(-1), "queued": int64(800), "state": "stopped", "path": "/x", "hot": "yes"},
+		format.FlagOpen: {"dur": int64(600), "start_ts": int64(900), "open": "yes", "bytes": int64(77), "status": int64(-1), "state": "stopped", "path": "/x"},
 	} {
 		e.Flags = flags
 		r := &Record{}
@@ -49,6 +50,9 @@ func valuesOf(k *KindInfo, r *Record) map[string]any {
 	for i, f := range k.Fields {
 		switch {
 		case r.Lacks(i):
+		case f.Type == TypeArgs:
+		case f.Type == TypeLabel:
+			all[f.Name] = r.Type.Labels[f.Slot]
 		case f.Type == TypeText:
 			all[f.Name] = r.Text
 		case f.Type == TypeWord:

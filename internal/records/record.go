@@ -5,10 +5,11 @@ import "wprof/format"
 const (
 	maxValues = 12
 	maxTasks  = 3
+	maxLabels = 3
 )
 
 // Record is one event. [Kinds] defines the fields of each kind: those of TypeTask are in Tasks, in their order, TypeText in
-// Text, TypeNumbers in Numbers, TypeArgs in Args, and all others in Values. It is valid until the call of emit returns; its tasks stay valid.
+// Text, TypeNumbers in Numbers, TypeArgs in Args, TypeLabel in Type.Labels, and all others in Values. It is valid until the call of emit returns; its tasks stay valid.
 type Record struct {
 	Time    int64 // ns from the opening of the first window
 	Kind    Kind
@@ -19,7 +20,13 @@ type Record struct {
 	Text    string // valid UTF-8
 	Numbers []float64
 	Args    []Arg
-	Type    *format.EventType // of a typed event; nil: its definition was lost
+	Type    *Type // of a typed event
+}
+
+// Type is the type of a typed event. It does not change.
+type Type struct {
+	Def    *format.EventType // its IsLost holds if the definition was lost
+	Labels [maxLabels]string // valid UTF-8
 }
 
 // AllCPUs is the CPU of a record that is about every CPU.

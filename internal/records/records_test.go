@@ -18,9 +18,10 @@ func TestTableFitsRecord(t *testing.T) {
 		Fork:       {"task": ForkTask, "child": ForkChild},
 		Exec:       {"task": ExecTask, "filename": ExecFilename, "old_tid": ExecOldTID},
 		TaskRename: {"task": LifeTask}, TaskExit: {"task": LifeTask}, TaskFree: {"task": LifeTask},
-		Lost:  {"dur": LostDuration, "start_ts": LostStart, "count": LostCount, "cause": LostCause, "what": LostWhat},
-		Gap:   {"dur": GapDuration, "start_ts": GapStart},
-		Typed: {"name": TypedName, "task": TypedTask, "phase": TypedPhase, "dur": TypedDuration, "start_ts": TypedStart, "args": TypedArgs},
+		Lost: {"dur": LostDuration, "start_ts": LostStart, "count": LostCount, "cause": LostCause, "what": LostWhat, "open": LostOpen},
+		Gap:  {"dur": GapDuration, "start_ts": GapStart},
+		Typed: {"name": TypedName, "group": TypedGroup, "task": TypedTask, "phase": TypedPhase, "ends": TypedEnds, "key": TypedKey, "dur": TypedDuration,
+			"start_ts": TypedStart, "open": TypedOpen, "args": TypedArgs},
 	}
 	slots := map[string]int{
 		"prev_state": slotPrevState, "prev_prio": slotPrevPrio, "next_prio": slotNextPrio, "waking_ts": slotWakingTime,
@@ -43,7 +44,7 @@ func TestTableFitsRecord(t *testing.T) {
 			switch f.Type {
 			case TypeTask, TypeRenamed:
 				tasks++
-			case TypeText, TypeNumbers, TypeArgs:
+			case TypeText, TypeNumbers, TypeArgs, TypeLabel:
 			default:
 				values++
 			}

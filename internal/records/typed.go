@@ -33,7 +33,7 @@ const longText = "(left out)"
 // typed makes the record of a typed event.
 func (m *Maker) typed(r *Record, e *format.Event) {
 	t := m.r.EventType(e.TypeID())
-	r.Has, r.Text, r.Args, r.Type = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0], t
+	r.Has, r.Text, r.Args, r.Type = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0], m.typeOf(t)
 	if e.Task != 0 {
 		r.Tasks[0] = m.subject(e)
 		r.Has |= 1 << TypedTask
@@ -46,10 +46,16 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 			r.Has |= 1 << TypedStart
 		}
 	}
+	setOpen(r, e, TypedOpen, 3)
 	if t.IsLost() {
 		return
 	}
-	r.Text = m.texts.clean(t.Name)
+	r.Text = m.texts.view(t.Name)
+	for slot, field := range typeLabels() {
+		if r.Type.Labels[slot] != "" {
+			r.Has |= 1 << field
+		}
+	}
 	switch format.TypeShape(t.Shape) {
 	case format.TypeShape_SHAPE_BEGIN:
 		r.Values[0] = phaseBegin
@@ -66,6 +72,36 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 	for i := range m.values {
 		r.Args = append(r.Args, m.arg(&m.values[i], e))
 	}
+}
+
+// typeLabels returns the fields in Type.Labels.
+func typeLabels() [maxLabels]int { return [...]int{TypedGroup, TypedEnds, TypedKey} }
+
+// typeOf returns the type with a definition.
+func (m *Maker) typeOf(t *format.EventType) *Type {
+	if m.typ != nil && m.typ.Def == t {
+		return m.typ
+	}
+	m.typ = &Type{Def: t}
+	if t.IsLost() {
+		return m.typ
+	}
+	var ends, key []byte
+	switch format.TypeShape(t.Shape) {
+	case format.TypeShape_SHAPE_END:
+		if begin := m.r.EventType(t.Ends); !begin.IsLost() {
+			ends = begin.Name
+		}
+		fallthrough
+	case format.TypeShape_SHAPE_BEGIN:
+		for _, f := range t.Fields {
+			if format.ValueHint(f.Hint) == format.ValueHint_HINT_KEY {
+				key = f.Name
+			}
+		}
+	}
+	m.typ.Labels = [...]string{m.texts.clean(t.Group), m.texts.clean(ends), m.texts.clean(key)}
+	return m.typ
 }
 
 func (m *Maker) arg(v *format.Value, e *format.Event) Arg {

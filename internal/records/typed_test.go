@@ -2,6 +2,8 @@ package records
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"testing"
 
 	"wprof/format"
@@ -54,5 +56,57 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 	must(timeline.Visit(r, m))
 	if want := maxEventText / length; whole != want || left != elements-want {
 		t.Errorf("%d texts are whole and %d left out, want %d and %d", whole, left, want, elements-want)
+	}
+}
+
+// A begin and its end have what pairs them, and a span that was cut at the end of a range is open.
+func TestTypedEventsSayWhatBelongsTogether(t *testing.T) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stream bytes.Buffer
+	w := format.NewWriter(&stream, format.WriterOptions{})
+	must(w.Begin(&format.Session{Id: 1, Open: 1}))
+	key := []*format.TypeField{{Name: []byte("id"), Type: uint32(format.ValueType_VALUE_UINT), Hint: uint32(format.ValueHint_HINT_KEY)}}
+	types := []*format.EventType{
+		{Id: 1, Name: []byte("request"), Group: []byte("http"), Shape: uint32(format.TypeShape_SHAPE_BEGIN), Fields: key},
+		{Id: 2, Name: []byte("response"), Group: []byte("http"), Shape: uint32(format.TypeShape_SHAPE_END), Ends: 1, Fields: key},
+		{Id: 3, Name: []byte("work"), Shape: uint32(format.TypeShape_SHAPE_SPAN), Fields: key},
+	}
+	for i, of := range types {
+		must(w.DefineType(of))
+		e := &format.Event{Kind: format.KindTyped, Flags: format.FlagSubject, Time: int64(10 + i)}
+		e.Typed().SetType(uint64(of.Id))
+		if of.Shape == uint32(format.TypeShape_SHAPE_SPAN) {
+			e.Typed().SetStart(5)
+			e.Flags |= format.FlagOpen
+		}
+		var err error
+		e.Data, err = of.AppendTyped(nil, []format.Value{{Number: 7}}, e.TimeBase())
+		must(err)
+		must(w.Write(e))
+	}
+	must(w.EndSection(&format.End{Close: 20, Last: true}))
+
+	r, err := format.NewReader(&stream)
+	must(err)
+	defer r.Close()
+	var got []map[string]any
+	kinds := Kinds()
+	m := NewMaker(r, Options{}, func(r *Record) error {
+		got = append(got, valuesOf(&kinds[r.Kind-1], r))
+		return nil
+	})
+	must(timeline.Visit(r, m))
+	want := []map[string]any{
+		{"name": "request", "group": "http", "phase": "begin", "key": "id"},
+		{"name": "response", "group": "http", "phase": "end", "ends": "request", "key": "id"},
+		{"name": "work", "dur": int64(7), "start_ts": int64(4), "open": "yes"},
+	}
+	if !slices.EqualFunc(got, want, maps.Equal[map[string]any, map[string]any]) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

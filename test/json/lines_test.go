@@ -89,6 +89,7 @@ type event struct {
 	StartTS      *ns `json:"start_ts"`
 	Count        *uint64
 	Cause, What  string
+	Open         string
 }
 
 // derived is what a switch says about the time that next was off the CPU.
