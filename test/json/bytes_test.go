@@ -57,7 +57,10 @@ func TestEveryReaderTakesEveryLine(t *testing.T) {
 		out := c.write(t, args...)
 		n := bytes.Count(out, []byte("\n"))
 		for _, reader := range [][]string{
-			{"python3", "-c", "import json, sys\nfor line in sys.stdin.buffer: print(json.dumps(json.loads(line)))"},
+			{"python3", "-c", `import json, sys
+for line in sys.stdin.buffer:
+    text = json.dumps(json.loads(line), separators=(",", ":"), ensure_ascii=False)
+    sys.stdout.buffer.write(text.encode() + b"\n")`},
 			{"jq", "-c", "."},
 		} {
 			cmd := exec.Command(reader[0], reader[1:]...)
@@ -79,6 +82,9 @@ func sameValues(t *testing.T, reader string, got, want []byte) {
 	t.Helper()
 	a, b := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
 	for i := range b[:len(b)-1] {
+		if bytes.Equal(a[i], b[i]) {
+			continue
+		}
 		if x, y := canonical(t, a[i]), canonical(t, b[i]); x != y {
 			t.Fatalf("%s has read %s of %s", reader, x, y)
 		}
