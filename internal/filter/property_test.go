@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,20 @@ import (
 // contents is what a stream has, without its layout.
 type contents struct {
 	sections []string
-	events   []string
+	events   []occurrence
 	defs     []string
+}
+
+// occurrence is an event of a section; its data is here and not in the event, so that two can be compared with ==.
+type occurrence struct {
+	epoch     uint32
+	time, own int64
+	kind      format.Kind
+	flags     format.Flags
+	cpu       uint32
+	task      format.TaskID
+	args      [format.MaxArgs]uint64
+	data      string
 }
 
 func contentsOf(t testing.TB, stream []byte) contents {
@@ -61,7 +74,7 @@ func contentsOf(t testing.TB, stream []byte) contents {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.events = append(all.events, fmt.Sprintf("section %d: %+v", r.Session().Epoch, *e))
+		all.events = append(all.events, occurrence{r.Session().Epoch, e.Time, e.Own, e.Kind, e.Flags, e.CPU, e.Task, e.Args, string(e.Data)})
 	}
 	if d := r.Damage(); d != nil {
 		t.Fatalf("the filter wrote a damaged stream: %+v", d)
@@ -71,22 +84,18 @@ func contentsOf(t testing.TB, stream []byte) contents {
 
 // difference names the first thing in which two streams differ.
 func difference(a, b contents) string {
-	for _, part := range []struct {
-		name string
-		a, b []string
-	}{{"sections", a.sections, b.sections}, {"events", a.events, b.events}, {"definitions", a.defs, b.defs}} {
-		for i := range max(len(part.a), len(part.b)) {
-			one, other := "nothing", "nothing"
-			if i < len(part.a) {
-				one = part.a[i]
-			}
-			if i < len(part.b) {
-				other = part.b[i]
-			}
-			if one != other {
-				return fmt.Sprintf("%s, number %d:\n  %s\n  %s", part.name, i, one, other)
-			}
+	return cmp.Or(firstDifference("sections", a.sections, b.sections), firstDifference("events", a.events, b.events),
+		firstDifference("definitions", a.defs, b.defs))
+}
+
+func firstDifference[T comparable](what string, a, b []T) string {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("%s, number %d:\n  %+v\n  %+v", what, i, a[i], b[i])
 		}
+	}
+	if len(a) != len(b) {
+		return fmt.Sprintf("%d and %d %s", len(a), len(b), what)
 	}
 	return ""
 }
