@@ -74,7 +74,7 @@ const events = `
 
 func header(dur, count, lost, unit string) string {
 	zero := map[string]string{"s": "0.000000000", "ns": "0"}[unit]
-	return `{"version":"3.3","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
+	return `{"version":"3.4","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
 }
 
 func undump(t *testing.T, text string) []byte {

@@ -11,28 +11,21 @@ import (
 	"wprof/internal/spool"
 )
 
-// TestRingBytesSurvivePieces: a run longer than a chunk is cut within records and comes back whole.
-func TestRingBytesSurvivePieces(t *testing.T) {
+// spoolOf returns a spool with the bytes of one ring, drained in one round at the close of the window.
+func spoolOf(t *testing.T, raw []byte, end int64) *spool.Spool {
+	t.Helper()
 	w, err := spool.Create(filepath.Join(t.TempDir(), "x.part"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	const events = 30_000
-	var raw []byte
-	for i := range events {
-		raw = appendSwitch(raw, int64(1000+i), 0, 10, 11)
-	}
-	if len(raw) < 8*spool.PieceBytes(1) {
-		t.Fatalf("%d bytes are too few", len(raw))
-	}
+	t.Cleanup(func() { w.Close() })
 	pos := uint64(len(raw))
 	for _, err := range []error{
 		w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}),
 		w.Open(900),
 		w.Ring(0, 0, raw),
-		w.Round(spool.Round{Time: 1000 + events, Producer: []uint64{pos}, Drained: []uint64{pos}}),
-		w.End(spool.Tail{Close: 1000 + events}),
+		w.Round(spool.Round{Time: end, Producer: []uint64{pos}, Drained: []uint64{pos}}),
+		w.End(spool.Tail{Close: end}),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +35,20 @@ func TestRingBytesSurvivePieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := Finalise(s, format.NewWriter(io.Discard, format.WriterOptions{}), Options{})
+	return s
+}
+
+// TestRingBytesSurvivePieces: a run longer than a chunk is cut within records and comes back whole.
+func TestRingBytesSurvivePieces(t *testing.T) {
+	const events = 30_000
+	var raw []byte
+	for i := range events {
+		raw = appendSwitch(raw, int64(1000+i), 0, 10, 11)
+	}
+	if len(raw) < 8*spool.PieceBytes(1) {
+		t.Fatalf("%d bytes are too few", len(raw))
+	}
+	summary, err := Finalise(spoolOf(t, raw, 1000+events), format.NewWriter(io.Discard, format.WriterOptions{}), Options{})
 	if err != nil || summary.Events[format.KindSwitch] != events || summary.Damage != nil || summary.Late != 0 {
 		t.Errorf("%+v, %v; want %d switches", summary, err, events)
 	}
@@ -94,30 +100,8 @@ func TestRecordsAreSortedHoweverMixedTheyAre(t *testing.T) {
 	for _, at := range times {
 		raw = appendWaking(raw, int64(1000+at), 0, 10, 11)
 	}
-	path := t.TempDir() + "/x.part"
-	w, err := spool.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	pos := uint64(len(raw))
-	for _, err := range []error{
-		w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}),
-		w.Open(900),
-		w.Ring(0, 0, raw),
-		w.Round(spool.Round{Time: 1000 + events, Producer: []uint64{pos}, Drained: []uint64{pos}}),
-		w.End(spool.Tail{Close: 1000 + events}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, err := w.Spool()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var stream bytes.Buffer
-	summary, err := Finalise(s, format.NewWriter(&stream, format.WriterOptions{}), Options{})
+	summary, err := Finalise(spoolOf(t, raw, 1000+events), format.NewWriter(&stream, format.WriterOptions{}), Options{})
 	if err != nil || summary.Late != 0 || summary.Events[format.KindWaking] != events {
 		t.Errorf("%+v, %v; want %d wakings and none late", summary, err, events)
 	}
