@@ -64,7 +64,16 @@ func (c *conversion) change(i *tracks.Instant) {
 	b = appendMicros(append(append(b, ','), place...), drawnAt(i.Kind, i.At)-c.first)
 	b = strconv.AppendInt(append(b, `,"args":{"tid":`...), int64(to.tid), 10)
 	b = strconv.AppendUint(append(b, `,"cpu":`...), uint64(i.CPU), 10)
+	b = appendContext(b, i.Interrupt)
 	c.out.b = append(c.stackOf(i.Stack).endArgs(b), '}')
+}
+
+// appendContext appends that a waking happened in an interrupt.
+func appendContext(b []byte, interrupt bool) []byte {
+	if interrupt {
+		b = append(b, `,"waking_context":"interrupt"`...)
+	}
+	return b
 }
 
 // placeOf returns the row of a thread, or, for an idle one, that of its CPU; nil if there is none.

@@ -96,10 +96,10 @@ func (c *conversion) delay(b []byte, off *timeline.OffCPU) []byte {
 
 // waker appends the waker of a thread, if known.
 func (c *conversion) waker(b []byte, s *tracks.Slice) []byte {
-	if s.Waker == nil {
-		return b
+	if s.Waker != nil {
+		b = append(append(append(b, `,"waker":"`...), c.task(s.Waker).label...), '"')
 	}
-	return append(append(append(b, `,"waker":"`...), c.task(s.Waker).label...), '"')
+	return appendContext(b, s.Off.WokenIRQ)
 }
 
 // waited draws a time in which a thread was runnable.

@@ -87,16 +87,16 @@ X blocked_(D) 100/101 @200.000 +800.000 {"open":true,"prio":119,"state":"D"}
 X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}
 `},
 		"an interrupt that wakes while the CPU is idle": {`
-+100000 cpu1 waking 1 wakee=3 prio=120 target_cpu=1
++100000 cpu1 waking 1 wakee=3 prio=120 target_cpu=1 interrupt
 +100500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-100 next_state=S
 `, `
 X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
 X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
 X blocked_(S) 100/101 @0.000 +100.000 {"length_us":100.100,"prio":120,"state":"S"}
-X Runnable 100/101 @100.000 +0.500 {"cpu":1,"prio":120,"waker":"idle"}
-i wakes_pong 4194305/4194322 @100.000 {"cpu":1,"tid":101}
+X Runnable 100/101 @100.000 +0.500 {"cpu":1,"prio":120,"waker":"idle","waking_context":"interrupt"}
+i wakes_pong 4194305/4194322 @100.000 {"cpu":1,"tid":101,"waking_context":"interrupt"}
 s wakes 4194305/4194322 @100.000 id=1
-X Running 100/101 @100.500 +899.500 {"cpu":1,"delay_us":0.500,"off_us":100.600,"open":true,"prio":120,"waker":"idle","was":"S"}
+X Running 100/101 @100.500 +899.500 {"cpu":1,"delay_us":0.500,"off_us":100.600,"open":true,"prio":120,"waker":"idle","waking_context":"interrupt","was":"S"}
 f wakes 100/101 @100.501 id=1e
 X pong 4194305/4194322 @100.500 +899.500 {"pid":100,"prio":120,"tid":101}
 X blocked_(S) 200/200 @0.000 +1000.000 {"length_us":1100.000,"open":true,"prio":120,"state":"S"}

@@ -56,6 +56,13 @@ func (p *profile) isOpen(open bool) {
 	}
 }
 
+// context adds that a waking happened in an interrupt.
+func (p *profile) context(interrupt bool) {
+	if interrupt {
+		p.integer("context", int64(p.shared.string("interrupt")))
+	}
+}
+
 // cause adds the stack of a marker.
 func (p *profile) cause(node int32) {
 	if node != none {
@@ -123,6 +130,7 @@ func (p *profile) markWait(t *thread, s *tracks.Slice, w wait) {
 		p.duration("length", w.until-s.Off.Since)
 	}
 	p.task("waker", s.Waker)
+	p.context(s.Off.WokenIRQ)
 	if s.Kind != timeline.SpanBlocked && (s.Off.Woken != 0 || s.Off.Preempted && s.Off.Known) {
 		p.duration("delay", s.Off.Delay)
 		if s.Off.Compound != s.Off.Delay || s.Off.Chain > 1 {
@@ -148,6 +156,7 @@ func (p *profile) Instant(i *tracks.Instant) {
 		p.task("thread", i.Object)
 		if i.Kind == tracks.Wakes {
 			p.integer("target", int64(i.TargetCPU))
+			p.context(i.Interrupt)
 		}
 		p.cause(p.shared.stack(i.Stack).node)
 	case tracks.Forks:

@@ -33,12 +33,13 @@ func newSchemas() schemas {
 	delay, length := field{"delay", "waited for a CPU", "duration"}, field{"length", "whole length", "duration"}
 	compound, chain := field{"compound", "with the delays of its wakers", "duration"}, field{"chain", "wakeups in a row", "integer"}
 	waker, thread := field{"waker", "woken by", "unique-string"}, field{"thread", "thread", "unique-string"}
+	context := field{"context", "woken in", "unique-string"}
 	for _, one := range []schema{
 		{name: "Running", chart: "CPU {marker.data.cpu}", table: "on CPU {marker.data.cpu}", fields: []field{cpu, {"prio", "priority", "integer"}, {"left", "left it in state", "unique-string"}, open}},
-		{name: "Blocked", chart: "{marker.data.in}", table: "{marker.data.state} {marker.data.in}", fields: []field{{"in", "in", "unique-string"}, {"state", "state", "unique-string"}, waker, delay, compound, chain, length, open}},
-		{name: "Preempted", fields: []field{{"in", "in", "unique-string"}, waker, delay, compound, chain, length, open}},
-		{name: "New", fields: []field{waker, delay, compound, chain, length, open}},
-		{name: "Wakes", table: "{marker.data.thread}", fields: []field{thread, {"target", "to run on CPU", "integer"}, cpu}},
+		{name: "Blocked", chart: "{marker.data.in}", table: "{marker.data.state} {marker.data.in}", fields: []field{{"in", "in", "unique-string"}, {"state", "state", "unique-string"}, waker, context, delay, compound, chain, length, open}},
+		{name: "Preempted", fields: []field{{"in", "in", "unique-string"}, waker, context, delay, compound, chain, length, open}},
+		{name: "New", fields: []field{waker, context, delay, compound, chain, length, open}},
+		{name: "Wakes", table: "{marker.data.thread}", fields: []field{thread, {"target", "to run on CPU", "integer"}, context, cpu}},
 		{name: "Preempts", table: "{marker.data.thread}", fields: []field{thread, cpu}},
 		{name: "Forks", table: "{marker.data.thread}", overview: true, fields: []field{thread, cpu}},
 		{name: "Execs", table: "{marker.data.path}", overview: true, fields: []field{{"path", "program", "string"}, cpu}},

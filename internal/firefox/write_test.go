@@ -151,6 +151,15 @@ func TestProfileHasFunctionsLibrariesAndMetadata(t *testing.T) {
 	}
 }
 
+func TestInterruptsThatWakeAreNamed(t *testing.T) {
+	p, _ := convert(t, strings.Replace(capture, "target_cpu=0 stack=1", "target_cpu=0 stack=1 interrupt", 1))
+	for name, want := range map[string]string{"busy": "to run on CPU=0 woken in=interrupt", "�\"\n": "woken by=busy 100 woken in=interrupt"} {
+		if got := strings.Join(p.markersOf(p.threadNamed(t, name)), "\n"); strings.Count(got, "interrupt") != 1 || !strings.Contains(got, want) {
+			t.Errorf("%s has\n%s", name, got)
+		}
+	}
+}
+
 const typed = `
 section host=box boot_id=b kernel_release=6.18.0 machine=x86_64 open=1000000000 close=+10000000
   cpu 0

@@ -33,6 +33,7 @@ const (
 	annCode
 	annSignal
 	annLength
+	annContext
 )
 
 func annotationNames() []string {
@@ -42,7 +43,7 @@ func annotationNames() []string {
 		annWaker: "waker", annDelay: "delay_ns", annState: "state", annStack: "stack",
 		annCompound: "compound_delay_ns", annChain: "chain", annCPU: "cpu", annWakerCPU: "waker_cpu", annPrio: "prio",
 		annFrom: "switched_from", annTo: "switched_to", annTID: "tid", annPID: "pid", annNSTID: "ns_tid", annNSPID: "ns_pid",
-		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns",
+		annTargetCPU: "target_cpu", annCode: "code", annSignal: "signal", annLength: "length_ns", annContext: "waking_context",
 	}
 }
 

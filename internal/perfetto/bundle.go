@@ -17,11 +17,16 @@ const (
 	wakingCPU       = 9
 	wakingPrio      = 10
 	wakingName      = 11
+	wakingFlags     = 12
 )
 
 // bundleEvents bounds a bundle. Its fixed part is some 60 bytes, so longer ones gain nothing, and a cut trace loses
 // what the last bundles hold.
 const bundleEvents = 4096
+
+// flagIRQ is TRACE_FLAG_HARDIRQ in include/linux/trace_events.h. Perfetto takes a waking with it for one in an interrupt. It reads
+// the flags of compact wakings only: whether a full one happens in an interrupt is null in its tables.
+const flagIRQ = 0x08
 
 // bundle is an FtraceEventBundle under construction: a CPU's events since the last one.
 //
@@ -29,7 +34,9 @@ const bundleEvents = 4096
 // waking that a switch follows within the same nanosecond is therefore made a full event, which names its waker.
 type bundle struct {
 	times, states, tids, prios, names                 []byte // of switches
-	wakeTimes, wakeTIDs, wakeCPUs, wakePrios, wakeNms []byte
+	wakeTimes, wakeTIDs, wakeCPUs, wakePrios, wakeNms []byte // of wakings
+	wakeFlags                                         []byte // of the first wakings; those of the others are 0
+	wakings                                           int    // in the columns
 	intern                                            []byte // names, as fields
 	interned                                          uint32
 	events                                            []byte // whole events, as fields
@@ -68,7 +75,7 @@ func (b *bundle) addSwitch(at uint64, prevState int64, next *task, prio int32) {
 	b.count++
 }
 
-func (b *bundle) addWaking(at uint64, waker int32, wakee *task, prio int32, targetCPU uint64) {
+func (b *bundle) addWaking(at uint64, waker int32, wakee *task, prio int32, targetCPU uint64, inIRQ bool) {
 	b.undo = lastWaking{
 		len(b.wakeTimes), len(b.wakeTIDs), len(b.wakeCPUs), len(b.wakePrios), len(b.wakeNms),
 		b.lastWaking, waker, wakee, prio, targetCPU,
@@ -78,6 +85,10 @@ func (b *bundle) addWaking(at uint64, waker int32, wakee *task, prio int32, targ
 	b.wakeCPUs = binary.AppendUvarint(b.wakeCPUs, targetCPU)
 	b.wakePrios = binary.AppendUvarint(b.wakePrios, uint64(int64(prio)))
 	b.wakeNms = binary.AppendUvarint(b.wakeNms, uint64(b.index(wakee)))
+	if inIRQ {
+		b.wakeFlags = append(append(b.wakeFlags, make([]byte, b.wakings-len(b.wakeFlags))...), flagIRQ)
+	}
+	b.wakings++
 	b.lastWaking = at
 	b.count++
 }
@@ -88,6 +99,8 @@ func (b *bundle) spellOutWaking() {
 	b.wakePrios, b.wakeNms = b.wakePrios[:u.prios], b.wakeNms[:u.names]
 	b.lastWaking = u.before
 	b.count--
+	b.wakings--
+	b.wakeFlags = b.wakeFlags[:min(len(b.wakeFlags), b.wakings)]
 	b.fullWaking(eventWaking, at, u.waker, u.wakee, u.prio, u.target)
 	u.wakee = nil
 }
@@ -142,17 +155,18 @@ func (b *bundle) appendColumns(out []byte) []byte {
 	out = appendColumn(out, wakingTID, b.wakeTIDs)
 	out = appendColumn(out, wakingCPU, b.wakeCPUs)
 	out = appendColumn(out, wakingPrio, b.wakePrios)
-	return appendColumn(out, wakingName, b.wakeNms)
+	out = appendColumn(out, wakingName, b.wakeNms)
+	return appendColumn(out, wakingFlags, b.wakeFlags)
 }
 
 func (b *bundle) reset() {
 	for _, column := range []*[]byte{
 		&b.times, &b.states, &b.tids, &b.prios, &b.names,
-		&b.wakeTimes, &b.wakeTIDs, &b.wakeCPUs, &b.wakePrios, &b.wakeNms, &b.intern, &b.events,
+		&b.wakeTimes, &b.wakeTIDs, &b.wakeCPUs, &b.wakePrios, &b.wakeNms, &b.wakeFlags, &b.intern, &b.events,
 	} {
 		*column = (*column)[:0]
 	}
-	b.interned, b.count = 0, 0
+	b.interned, b.count, b.wakings = 0, 0, 0
 	b.lastSwitch, b.lastWaking, b.lastFull = 0, 0, 0
 	b.undo = lastWaking{}
 	b.generation++

@@ -34,6 +34,14 @@ func (w *view) changeName(kind tracks.InstantKind, k *task) uint64 {
 	return *id
 }
 
+// context returns the id of the text for a waking in an interrupt; 0 for one by a thread.
+func (w *view) context(interrupt bool) uint64 {
+	if !interrupt {
+		return 0
+	}
+	return w.text("interrupt")
+}
+
 func (w *view) refresh(k *task) {
 	if k.names.generation != w.seq.generation {
 		k.names = taskNames{generation: w.seq.generation}

@@ -83,10 +83,10 @@ func (e *encoder) waking(v *tracks.Event) {
 		e.give(c, v.Time, 0, waker, 120) // after a loss: a waker runs
 	}
 	ts := e.clock.boottime(v.Time)
-	prio, target := int32(v.Args[format.WakingPrio]), v.Args[format.WakingTargetCPU]
+	prio, target, inIRQ := int32(v.Args[format.WakingPrio]), v.Args[format.WakingTargetCPU], v.Waking().Interrupt()
 	if c.running == waker.thread {
 		e.makeRoom(c, ts, false)
-		c.bundle.addWaking(ts, waker.tid, wakee, prio, target)
+		c.bundle.addWaking(ts, waker.tid, wakee, prio, target, inIRQ)
 	} else {
 		e.makeRoom(c, ts, true)
 		c.bundle.fullWaking(eventWaking, ts, waker.tid, wakee, prio, target)

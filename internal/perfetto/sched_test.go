@@ -1,6 +1,7 @@
 package perfetto
 
 import (
+	"strings"
 	"testing"
 
 	"wprof/test/engine"
@@ -200,4 +201,41 @@ func TestCriticalPathFollowsWakers(t *testing.T) {
 	if len(rows[2]) != 1 || rows[2][0]["name"] != "blocking thread_name: ping0" || rows[2][0]["n"].(int64) < 40 {
 		t.Errorf("ping1 waits for %v, want ping0, about 50 times", rows[2])
 	}
+}
+
+// Wakings in interrupts are marked as such, but where Perfetto takes no mark: at the opening, and with a switch at the same time.
+func TestInterruptsThatWakeAreNamed(t *testing.T) {
+	text := machine + strings.Replace(opening1, "state_thread 4 state=S prio=120 since=-100000", "state_thread 4 state=S prio=120 since=-100 woken=-50 waker=2 waker_cpu=0 interrupt", 1) + `
+		+1000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
+		+1500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+		+2000 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+		+3000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1 interrupt
+		+3500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+		+4000 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+		+5000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
+		+5500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+		+6000 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
+		+7000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1 interrupt
+		+7000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+		+7500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
+		end close=+1000000
+	`
+	rows := look(t, written(t, text), `select s.ts - 15000000000 as ts, tid, irq_context from thread_state s join thread using (utid) where state = 'R' and s.waker_utid is not null order by s.ts`)
+	compare(t, "wakings", rows[2], "ts tid irq_context", `
+		0 200 -
+		1000 101 0
+		3000 101 1
+		5000 101 0
+		7000 101 -
+	`)
+	rows = engine.Query(t, writtenWith(t, text, withArrows()), `select s.ts - 15000000000 as ts, s.name, extract_arg(s.arg_set_id, 'debug.waking_context') as context
+		from slice s where s.name = 'wakes pong' or extract_arg(s.arg_set_id, 'debug.waking_context') is not null order by s.ts`)
+	compare(t, "marks and slices", rows[0], "ts name context", `
+		1000 wakes pong -
+		3000 wakes pong interrupt
+		3500 on CPU 1 interrupt
+		5000 wakes pong -
+		7000 wakes pong interrupt
+		7500 on CPU 1 (open) interrupt
+	`)
 }

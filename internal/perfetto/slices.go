@@ -12,11 +12,11 @@ import (
 func (w *view) ran(t *thread, s *tracks.Slice) {
 	from, to := w.clock.earlier(s.From), w.clock.earlier(s.To)
 	var own *threadSequence
-	var waker uint64
+	var waker, context uint64
 	var extras extraTexts
 	if w.on.Arrows || w.on.Extras {
 		track, name := w.track(t), w.onCPU(s.CPU, s.Open)
-		waker, extras = w.label(s.Waker), w.extras(s)
+		waker, context, extras = w.label(s.Waker), w.context(s.Off.WokenIRQ), w.extras(s)
 		w.seq.start(sliceBegin, track, name)
 	} else {
 		own = w.ownSequence(t, from)
@@ -27,6 +27,9 @@ func (w *view) ran(t *thread, s *tracks.Slice) {
 	}
 	if waker != 0 {
 		w.seq.value(annWaker, waker)
+	}
+	if context != 0 {
+		w.seq.value(annContext, context)
 	}
 	if s.Off.Woken != 0 {
 		w.seq.number(annDelay, uint64(s.DelayNs()))

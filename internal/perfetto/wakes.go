@@ -18,7 +18,11 @@ type preemption struct {
 // wakes draws a wakeup.
 func (w *view) wakes(by, to *task, i *tracks.Instant) {
 	name, place, stack := w.changeName(i.Kind, to), w.placeOf(by, i.CPU), w.stackOf(i.Stack)
+	context := w.context(i.Interrupt)
 	w.seq.start(instant, place, name)
+	if context != 0 {
+		w.seq.value(annContext, context)
+	}
 	w.annotateStack(stack)
 	if w.on.Extras {
 		w.seq.number(annCPU, uint64(i.CPU))

@@ -27,6 +27,7 @@ type Instant struct {
 	// Of Wakes: the CPU that the thread is to run on, and its priority.
 	TargetCPU uint32
 	Prio      int32
+	Interrupt bool // it happens in an interrupt, and Task is only the interrupted thread
 
 	Arrow uint64 // the [Arrow.ID] of the one that begins here; 0: none
 }

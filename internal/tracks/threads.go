@@ -149,7 +149,7 @@ func (d *Drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
 	}
 	d.instant = Instant{
 		Kind: Wakes, At: at, Task: by, CPU: e.CPU, Object: to, Stack: d.drawnStack(e.Stack()), TargetCPU: targetCPU, Prio: prio,
-		Arrow: d.begin(o, at, by, e.CPU),
+		Interrupt: e.Kind == format.KindWaking && e.Waking().Interrupt(), Arrow: d.begin(o, at, by, e.CPU),
 	}
 	d.enc.Instant(&d.instant)
 }

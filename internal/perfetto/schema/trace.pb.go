@@ -2859,6 +2859,7 @@ type FtraceEventBundle_CompactSched struct {
 	WakingTargetCpu     []int32                `protobuf:"varint,9,rep,packed,name=waking_target_cpu,json=wakingTargetCpu" json:"waking_target_cpu,omitempty"`
 	WakingPrio          []int32                `protobuf:"varint,10,rep,packed,name=waking_prio,json=wakingPrio" json:"waking_prio,omitempty"`
 	WakingCommIndex     []uint32               `protobuf:"varint,11,rep,packed,name=waking_comm_index,json=wakingCommIndex" json:"waking_comm_index,omitempty"`
+	WakingCommonFlags   []uint32               `protobuf:"varint,12,rep,packed,name=waking_common_flags,json=wakingCommonFlags" json:"waking_common_flags,omitempty"` // those of the last wakings may be missing: 0
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -2966,6 +2967,13 @@ func (x *FtraceEventBundle_CompactSched) GetWakingPrio() []int32 {
 func (x *FtraceEventBundle_CompactSched) GetWakingCommIndex() []uint32 {
 	if x != nil {
 		return x.WakingCommIndex
+	}
+	return nil
+}
+
+func (x *FtraceEventBundle_CompactSched) GetWakingCommonFlags() []uint32 {
+	if x != nil {
+		return x.WakingCommonFlags
 	}
 	return nil
 }
@@ -3424,11 +3432,11 @@ const file_trace_proto_rawDesc = "" +
 	"perfSample\x12V\n" +
 	"\x14extension_descriptor\x18H \x01(\v2#.wprof.perfetto.ExtensionDescriptorR\x13extensionDescriptor\x12,\n" +
 	"\x12timestamp_clock_id\x18: \x01(\rR\x10timestampClockId\x12q\n" +
-	"\x1fgeneric_kernel_task_state_event\x18u \x01(\v2+.wprof.perfetto.GenericKernelTaskStateEventR\x1bgenericKernelTaskStateEvent\"\xaa\x05\n" +
+	"\x1fgeneric_kernel_task_state_event\x18u \x01(\v2+.wprof.perfetto.GenericKernelTaskStateEventR\x1bgenericKernelTaskStateEvent\"\xde\x05\n" +
 	"\x11FtraceEventBundle\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\rR\x03cpu\x121\n" +
 	"\x05event\x18\x02 \x03(\v2\x1b.wprof.perfetto.FtraceEventR\x05event\x12S\n" +
-	"\rcompact_sched\x18\x04 \x01(\v2..wprof.perfetto.FtraceEventBundle.CompactSchedR\fcompactSched\x1a\xfa\x03\n" +
+	"\rcompact_sched\x18\x04 \x01(\v2..wprof.perfetto.FtraceEventBundle.CompactSchedR\fcompactSched\x1a\xae\x04\n" +
 	"\fCompactSched\x12-\n" +
 	"\x10switch_timestamp\x18\x01 \x03(\x04B\x02\x10\x01R\x0fswitchTimestamp\x12.\n" +
 	"\x11switch_prev_state\x18\x02 \x03(\x03B\x02\x10\x01R\x0fswitchPrevState\x12*\n" +
@@ -3443,7 +3451,8 @@ const file_trace_proto_rawDesc = "" +
 	"\vwaking_prio\x18\n" +
 	" \x03(\x05B\x02\x10\x01R\n" +
 	"wakingPrio\x12.\n" +
-	"\x11waking_comm_index\x18\v \x03(\rB\x02\x10\x01R\x0fwakingCommIndex\"\xf9\x04\n" +
+	"\x11waking_comm_index\x18\v \x03(\rB\x02\x10\x01R\x0fwakingCommIndex\x122\n" +
+	"\x13waking_common_flags\x18\f \x03(\rB\x02\x10\x01R\x11wakingCommonFlags\"\xf9\x04\n" +
 	"\vFtraceEvent\x12\x1c\n" +
 	"\ttimestamp\x18\x01 \x01(\x04R\ttimestamp\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\rR\x03pid\x12>\n" +
