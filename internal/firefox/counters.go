@@ -12,6 +12,9 @@ import (
 // maxCounters bounds the counters of a profile. The values of more are markers.
 const maxCounters = 1 << 12
 
+// maxCount is the highest value that is shown of a counter: JSON has no infinite numbers, not even as differences.
+const maxCount = math.MaxFloat64 / 2
+
 // counters holds the counters of the profile.
 type counters struct {
 	byKey map[counterKey]*counter
@@ -54,10 +57,14 @@ func (p *profile) count(i *tracks.Item, t *thread) bool {
 	}
 	c.thread.used = p.threads.sweeps
 	at := max(i.From-p.first, c.at)
+	value := min(max(i.Value, -maxCount), maxCount)
+	if math.IsNaN(value) {
+		value = c.latest
+	}
 	var difference [8]byte
-	binary.LittleEndian.PutUint64(difference[:], math.Float64bits(i.Value-c.latest))
+	binary.LittleEndian.PutUint64(difference[:], math.Float64bits(value-c.latest))
 	c.values.addText(p, difference[:], at-c.at)
-	c.at, c.latest = at, i.Value
+	c.at, c.latest = at, value
 	return true
 }
 

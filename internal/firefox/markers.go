@@ -86,13 +86,11 @@ func (p *profile) running(t *thread, s *tracks.Slice) {
 	p.integer("cpu", int64(s.CPU))
 	p.integer("prio", int64(s.Prio))
 	if !s.Open && (s.Left != 0 || s.Span.Next != 0) {
-		p.integer("left", int64(p.state(s.Left)))
+		p.integer("left", int64(p.shared.state(s.Left)))
 	}
 	p.isOpen(s.Open)
 	p.mark(t, "Running", s.From, s.To, categoryOnCPU)
 }
-
-func (p *profile) state(s format.State) int32 { return p.shared.string(s.String()) }
 
 // endWait adds a marker for the time off the CPU before a time on it.
 func (p *profile) endWait(t *thread, s *tracks.Slice) {
@@ -112,7 +110,7 @@ func (p *profile) openWait(t *thread, s *tracks.Slice) {
 }
 
 func (p *profile) markWait(t *thread, s *tracks.Slice, w wait) {
-	name, c := "Blocked", categoryBlocked
+	name, c := "Off CPU", categoryBlocked
 	switch {
 	case s.Off.New || s.Kind == timeline.SpanNew:
 		name, c = "New", categoryWaiting
@@ -124,7 +122,7 @@ func (p *profile) markWait(t *thread, s *tracks.Slice, w wait) {
 		p.integer("in", int64(w.stack.blockedIn))
 	}
 	if c == categoryBlocked {
-		p.integer("state", int64(p.state(s.State)))
+		p.integer("state", int64(p.shared.state(s.State)))
 	}
 	if s.Off.Known && s.Off.Since < w.from {
 		p.duration("length", w.until-s.Off.Since)

@@ -24,6 +24,9 @@ type shared struct {
 	frameIndex  *bounded.Map[frameKey, int32]
 	nodeIndex   *bounded.Map[nodeKey, int32]
 	seeds       [2]maphash.Seed
+
+	labels map[string]int32 // frames that are no functions
+	states map[format.State]int32
 }
 
 // Bounds of the indices that are kept for each table.
@@ -58,7 +61,8 @@ func newShared(p *profile) shared {
 		stringIndex: bounded.NewMap[[2]uint64, int32](knownStrings), libIndex: bounded.NewMap[libKey, int32](knownLibs),
 		sourceIndex: bounded.NewMap[int32, int32](knownFuncs), funcIndex: bounded.NewMap[funcKey, int32](knownFuncs),
 		frameIndex: bounded.NewMap[frameKey, int32](knownFrames), nodeIndex: bounded.NewMap[nodeKey, int32](knownNodes),
-		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		seeds:  [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		labels: make(map[string]int32), states: make(map[format.State]int32),
 	}
 }
 
@@ -139,10 +143,27 @@ func (s *shared) under(caller, frame int32) int32 {
 	return i
 }
 
-// label returns the node of a frame that is no function, below a stack or none.
+// label returns the node of a frame that is no function, below a stack or none. Frames with the same name have the same category.
 func (s *shared) label(caller int32, name string, c category, subcategory uint8) int32 {
-	fn := s.function(funcKey{s.string("[" + name + "]"), none, none})
-	return s.under(caller, s.frame(frameKey{fn: fn, line: none, address: none, category: c, subcategory: subcategory}))
+	frame, known := s.labels[name]
+	if !known {
+		fn := s.function(funcKey{s.string("[" + name + "]"), none, none})
+		frame = s.frame(frameKey{fn: fn, line: none, address: none, category: c, subcategory: subcategory})
+		s.labels[name] = frame
+	}
+	return s.under(caller, frame)
+}
+
+// state returns the string of a state.
+func (s *shared) state(of format.State) int32 {
+	i, known := s.states[of]
+	if !known {
+		i = s.string(of.String())
+		if len(s.states) < 1<<12 { // all that are; a hostile stream may have more
+			s.states[of] = i
+		}
+	}
+	return i
 }
 
 // known is a stack of the stream in the tables.

@@ -48,7 +48,6 @@ type profile struct {
 	about   records.About
 	machine machine
 	first   int64 // when the first window opened, CLOCK_MONOTONIC ns
-	end     int64 // when the last one closed
 
 	shared   shared
 	threads  threads
@@ -86,7 +85,6 @@ func (p *profile) Open(at int64, s *format.Session) {
 // Close implements [tracks.Encoder].
 func (p *profile) Close(at int64) {
 	p.about.Close(at)
-	p.end = max(p.end, at)
 	for _, t := range p.threads.live {
 		t.rest(p)
 	}

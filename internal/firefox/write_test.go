@@ -3,6 +3,7 @@ package firefox
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -112,13 +113,13 @@ func TestProfileShowsThreadStates(t *testing.T) {
 0-5 Running CPU=0 priority=120 left it in state=R+
 5-6 Preempted waited for a CPU=1
 6-7 Running CPU=0 priority=120 left it in state=D
-7-10 Blocked state=D not ended=yes`)
+7-10 Off CPU state=D not ended=yes`)
 	lines(t, "markers of lazy", p.markersOf(lazy), `
 5 Preempts thread=busy 100 CPU=0
 5.5 Renames name before=lazy CPU=0
-0-5 Blocked in=vfs_read state=S woken by=busy 100 waited for a CPU=1 whole length=5.001 at schedule/Kernel < vfs_read/Kernel < work/User < main/User
+0-5 Off CPU in=vfs_read state=S woken by=busy 100 waited for a CPU=1 whole length=5.001 at schedule/Kernel < vfs_read/Kernel < work/User < main/User
 5-6 Running CPU=0 priority=120 left it in state=S
-6-10 Blocked state=S not ended=yes`)
+6-10 Off CPU state=S not ended=yes`)
 	lines(t, "markers of the recording", p.markersOf(p.threadNamed(t, "Recording")), `
 8-9 lost sample: ring kind of event=sample cause=ring events=3`)
 	if lazy.PID != "100" || lazy.TID != "101" || lazy.IsMainThread || !busy.IsMainThread || lazy.ProcessName != "busy" {
@@ -143,7 +144,7 @@ func TestProfileHasFunctionsLibrariesAndMetadata(t *testing.T) {
 		}
 	}
 	m := &p.Meta
-	if m.StartTime != 1700000000000 || m.Interval != 1 || m.Oscpu != "Linux 6.18.0 x86_64" || m.LogicalCPUs != 1 || m.ProfilingEndTime != 10 {
+	if m.StartTime != 1700000000000 || m.Interval != 1 || m.Oscpu != "Linux 6.18.0 x86_64" || m.LogicalCPUs != 1 || m.ProfilingStartTime != 0 || m.ProfilingEndTime != 10 {
 		t.Errorf("meta %+v", m)
 	}
 	if e := m.Extra[0].Entries; e[2].Value != "wprof-record" || e[3].Label != "metadata job" || e[3].Value != `night "7"` || e[4].Value != "yes" {
@@ -156,6 +157,25 @@ func TestInterruptsThatWakeAreNamed(t *testing.T) {
 	for name, want := range map[string]string{"busy": "to run on CPU=0 woken in=interrupt", "�\"\n": "woken by=busy 100 woken in=interrupt"} {
 		if got := strings.Join(p.markersOf(p.threadNamed(t, name)), "\n"); strings.Count(got, "interrupt") != 1 || !strings.Contains(got, want) {
 			t.Errorf("%s has\n%s", name, got)
+		}
+	}
+}
+
+// A profile of a range has its edges, and times as in one of the whole.
+func TestProfileOfARangeBeginsWithTheRange(t *testing.T) {
+	p, _ := convert(t, strings.Replace(capture, "close=+10000000\n  cpu", "range_start=1001500000 range_end=1009500000 close=+10000000\n  cpu", 1))
+	if m := p.Meta; m.StartTime != 1700000000000 || m.ProfilingStartTime != 1.5 || m.ProfilingEndTime != 9.5 {
+		t.Errorf("meta %+v", m)
+	}
+}
+
+// Values at the limits of floating point numbers are numbers that add up.
+func TestCountersStayFinite(t *testing.T) {
+	p, _ := convert(t, strings.Replace(typed, "+3100 cpu0 typed 0 type=3 .mhz=2400.5", "+3100 cpu0 typed 0 type=3 .mhz=1.7e308\n+3110 cpu0 typed 0 type=3 .mhz=-1.7e308\n+3120 cpu0 typed 0 type=3 .mhz=7", 1))
+	sum := 0.0
+	for i, v := range p.Counters[1].Samples.Count {
+		if sum += v; i < 2 && math.Abs(sum) < 8e307 || math.IsInf(sum, 0) {
+			t.Errorf("value %d: %v, sum %v", i, v, sum)
 		}
 	}
 }

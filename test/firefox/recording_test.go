@@ -158,10 +158,10 @@ func agrees(t *testing.T, i *importer, of *thread, want *times) {
 			withStack++
 		}
 	}
-	if n := markers["Blocked"] + markers["Preempted"]; markers["Running"] != want.runs || n != want.offs || markers["Exits"] != 1 {
+	if n := markers["Off CPU"] + markers["Preempted"]; markers["Running"] != want.runs || n != want.offs || markers["Exits"] != 1 {
 		t.Errorf("thread %s: markers %v, want %d runs and %d times off", of.TID, markers, want.runs, want.offs)
 	}
-	if want.samples > 10 && sums["User"] == 0 || markers["Blocked"] < 50 || withStack < markers["Blocked"]*9/10 {
+	if want.samples > 10 && sums["User"] == 0 || markers["Off CPU"] < 50 || withStack < markers["Off CPU"]*9/10 {
 		t.Errorf("thread %s: %d samples, times %v, markers %v, %d with stacks", of.TID, want.samples, sums, markers, withStack)
 	}
 }

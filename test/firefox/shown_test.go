@@ -105,12 +105,12 @@ func TestImporterShowsTheCapture(t *testing.T) {
 Running 0 +5 Running CPU: 0, priority: 120, left it in state: D
 /a 1.5 +1 request CPU: 0, method: GET, size: 4,096B, peer: �lazy" 101, wait: 7μs, load: 0.50, to: vfs_read, work, main
 Wakes 4 +0 Wakes thread: �lazy" 101, to run on CPU: 0, CPU: 0
-Blocked 5 +5 Blocked state: D, not ended: yes`)
+Off CPU 5 +5 Off CPU state: D, not ended: yes`)
 	shows(t, i, lazy, `
-Blocked 0 +5 Blocked in: vfs_read, state: S, woken by: busy 100, waited for a CPU: 1ms, whole length: 5.001ms
+Off CPU 0 +5 Off CPU in: vfs_read, state: S, woken by: busy 100, waited for a CPU: 1ms, whole length: 5.001ms
 Running 5 +2 Running CPU: 0, priority: 120, left it in state: S
 Execs 6 +0 Execs program: /bin/true, CPU: 0
-Blocked 7 +3 Blocked state: S, not ended: yes`)
+Off CPU 7 +3 Off CPU state: S, not ended: yes`)
 	shows(t, i, byName["Recording"], `note 3.5 +0 note CPU: 0, flags: 0xff`)
 
 	var counters struct {
