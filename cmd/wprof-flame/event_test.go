@@ -42,7 +42,7 @@ func TestEventsByStack(t *testing.T) {
 		}
 	}
 	got := run(t, nil, "--event", "no\x1bne", file)
-	if want := "no event is called no\\x1bne; there are alloc, request"; got.Status != 0 || !strings.Contains(string(got.Stderr), want) {
+	if want := "the capture has no event type no\\x1bne; it has alloc, request"; got.Status != 0 || !strings.Contains(string(got.Stderr), want) {
 		t.Errorf("status %d, stderr %q, want %q in it", got.Status, got.Stderr, want)
 	}
 }

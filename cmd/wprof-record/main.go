@@ -15,7 +15,7 @@ import (
 func main() {
 	capture.RunWaitingCommand()
 	status := capture.Main(tool(), os.Args[1:], cli.Std{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-	// A thread that waits for a file system which does not answer keeps the process, and would keep its pipes.
+	// A thread that waits for a file system which does not respond keeps the process, and would keep its pipes.
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		_ = f.Close()
 	}

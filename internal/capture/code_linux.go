@@ -70,7 +70,7 @@ func (c *code) watch(tracer *bpf.Tracer, files int) (err error) {
 			return nil
 		}
 		if err := unix.IoctlSetInt(event.FD, unix.PERF_EVENT_IOC_SET_OUTPUT, fd); err != nil {
-			return fmt.Errorf("have the kernel report when it throttles sampling: %w", err)
+			return fmt.Errorf("watch for throttled sampling: %w", err)
 		}
 		return nil
 	})

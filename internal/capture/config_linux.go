@@ -70,7 +70,7 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	}
 	cfg.OffCPUMin = inv.Duration("offcpu-min")
 	if inv.IsSet("offcpu-min") && !cfg.Stacks.OffCPU {
-		return nil, cli.Usagef("--offcpu-min says of which times off the CPU stacks are taken, but none are: add -S+offcpu")
+		return nil, cli.Usagef("--offcpu-min needs off-CPU stacks: add -S+offcpu")
 	}
 	cfg.Symbolize = inv.String("symbolize") != "no"
 	if err := cfg.setKernel(inv); err != nil {

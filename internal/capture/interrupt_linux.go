@@ -16,7 +16,7 @@ import (
 )
 
 // interruptible stops naming when stop is closed, or when the names of one module take too long. It leaves out modules whose
-// file system does not answer. A goroutine of its own looks up the names of each module, because it may have to be abandoned:
+// file system does not respond. A goroutine of its own looks up the names of each module, because it may have to be abandoned:
 // a file may be large, and its file system may never answer.
 type interruptible struct {
 	begin  func() assemble.Namer // called for the first module, and again after a hung one: an abandoned goroutine keeps its namer
@@ -40,7 +40,7 @@ const (
 
 var (
 	errInterrupted = errors.New("naming of functions was ended by a signal: the rest have no names; wprof-symbolize can name them")
-	errHung        = errors.New("its file system does not answer")
+	errHung        = errors.New("its file system does not respond")
 )
 
 // Names implements assemble.Namer.

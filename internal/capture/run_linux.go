@@ -127,7 +127,7 @@ func (s *session) run() error {
 		return s.keepSpool(err)
 	}
 	if err := s.removeSpool(); err != nil {
-		s.inv.Warnf("the spool is no longer needed, but stays: %v", err)
+		s.inv.Warnf("the spool is no longer needed but could not be removed: %v", err)
 	}
 	return s.report()
 }
@@ -161,7 +161,7 @@ func (s *session) prepare() error {
 		if s.stats, err = s.rec.tracer.EnableStats(); err != nil {
 			return err
 		}
-		s.inv.Warnf("--stats has the kernel measure every BPF program on this machine until the recording ends, which costs each run about 40 ns")
+		s.inv.Warnf("--stats makes the kernel measure every BPF program on this machine until the recording ends, which costs about 40 ns per run")
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (s *session) createSpool() (err error) {
 		if s.out.IsNamed() { // the spool is beside it
 			instead = "name a file on a disk with -o"
 		}
-		s.inv.Warnf("the spool lies on a tmpfs and takes memory; %s", instead)
+		s.inv.Warnf("the spool is on a tmpfs and takes memory; %s", instead)
 	}
 	return nil
 }
@@ -494,7 +494,7 @@ func (s *session) report() error {
 		return s.failEarly()
 	}
 	if outcome.Events == 0 && s.cfg.filtered() {
-		s.inv.Warnf("no event met the filters: is what they name running? wprof-record without them shows who is")
+		s.inv.Warnf("no event passed the filters: check that the processes and threads that they name are running")
 	}
 	if s.cfg.FailOnLoss && outcome.Lossy() && s.command != nil {
 		<-s.command.Done()

@@ -37,10 +37,10 @@ func (s *session) watchDisk(name string) {
 		case <-polls.C:
 		}
 		if spool.isNew(s.spool.Writes()) {
-			s.inv.Warnf("the disk of the %s has taken nothing for 3 seconds: the recorder waits for it, and loses events if that lasts", name)
+			s.inv.Warnf("the disk of the %s has accepted no writes for 3 seconds: the recorder waits for it, and loses events if that lasts", name)
 		}
 		if s.out.IsRegular() && output.isNew(s.written.writes.Load()) {
-			s.inv.Warnf("the disk of the output has taken nothing for 3 seconds: the recorder waits for it; the recording is in the %s", name)
+			s.inv.Warnf("the disk of the output has accepted no writes for 3 seconds: the recorder waits for it; the recording is in the %s", name)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (s *session) unopened() string {
 			"the functions that they list have no names", cli.Counted(uint64(n), "program")))
 	}
 	if n := stats.Unopened; n > 0 {
-		parts = append(parts, fmt.Sprintf("%s of code could not be opened in time, because a file system does not answer or many programs started at once: "+
+		parts = append(parts, fmt.Sprintf("%s of code could not be opened in time, because a file system does not respond or many programs started at once: "+
 			"functions in them may have no names", cli.Counted(uint64(n), "file")))
 	}
 	return strings.Join(parts, "; ")
@@ -82,7 +82,7 @@ func (s *session) hungText() string {
 	slices.Sort(hung)
 	hung = slices.Compact(hung)
 	named := hung[:min(len(hung), maxHung)]
-	return fmt.Sprintf("the file system of %s does not answer: functions in these files may have no names; the recording is finished, but this process may not end "+
+	return fmt.Sprintf("the file system of %s does not respond: functions in these files may have no names; the recording is finished, but this process may not end "+
 		"before the file system answers or is unmounted (umount -f)", strings.Join(named, ", "))
 }
 

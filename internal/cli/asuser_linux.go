@@ -31,7 +31,7 @@ func AsUser(do func() error) error {
 	}
 	if err := unix.Capset(&header, &less[0]); err != nil {
 		runtime.UnlockOSThread()
-		return fmt.Errorf("lay down capabilities: %w", err)
+		return fmt.Errorf("drop capabilities: %w", err)
 	}
 	err := do()
 	if unix.Capset(&header, &have[0]) == nil {

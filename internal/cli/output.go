@@ -122,7 +122,7 @@ func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
 	}
 	o, err := inv.standing(f, path, binary)
 	if err == nil && o.regular && !link {
-		err = Failf("write %s: it became another file while it was opened", path)
+		err = Failf("write %s: it was replaced while it was opened", path)
 	}
 	if err != nil {
 		f.Close()
@@ -187,7 +187,7 @@ func (inv *Invocation) temporary(path, name string) (*Output, error) {
 	_ = o.File.Chmod(0o600)
 	if err := newfile.GiveToSudoUser(o.File); err != nil {
 		// Some file systems, FAT and root-squashed NFS among them, cannot; the capture is worth more than its owner.
-		inv.Warnf("%s stays with root: give it to the user who called sudo: %v", name, withoutPath(err))
+		inv.Warnf("%s is still owned by root: change its owner to the user who called sudo: %v", name, withoutPath(err))
 	}
 	return o, nil
 }

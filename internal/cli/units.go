@@ -32,7 +32,7 @@ func ParseDuration(s string) (d time.Duration, bare bool, err error) {
 			return 0, false, fmt.Errorf("%q is not a duration like 5s, 250ms or 1m30s", s)
 		}
 		if total += v * scale; total > math.MaxInt64/2 {
-			return 0, false, fmt.Errorf("%q is longer than this tool can count", s)
+			return 0, false, fmt.Errorf("%q is too long a duration", s)
 		}
 		if rest == "" {
 			return time.Duration(math.Round(total)), bare, nil
@@ -65,7 +65,7 @@ func ParseSize(s string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a size like 64kb or 8mb", s)
 	}
 	if v *= scale; v > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is larger than this tool can count", s)
+		return 0, fmt.Errorf("%q is too large a size", s)
 	}
 	return int64(math.Round(v)), nil
 }

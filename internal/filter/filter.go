@@ -138,7 +138,7 @@ func (f *Filter) setRange() error {
 		}
 	}
 	if f.o.Start.set && f.o.End.set && f.start >= f.end {
-		return cli.Usagef("%s is not before %s: nothing lies between them", cmp.Or(f.o.start, "--start"), cmp.Or(f.o.end, "--end"))
+		return cli.Usagef("%s is not before %s: the time range is empty", cmp.Or(f.o.start, "--start"), cmp.Or(f.o.end, "--end"))
 	}
 	return nil
 }

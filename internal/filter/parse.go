@@ -38,7 +38,7 @@ func FromInvocation(inv *cli.Invocation) (Spec, error) {
 		*l.to = entries
 	}
 	if s.Children && len(s.PIDs) == 0 {
-		return Spec{}, cli.Usagef("--children keeps the descendants of the processes that --pid names; give --pid too")
+		return Spec{}, cli.Usagef("--children needs --pid: it keeps the descendants of these processes")
 	}
 	return s, nil
 }

@@ -127,7 +127,7 @@ func Run(inv *cli.Invocation) error {
 func outcome(inv *cli.Invocation, name string, messages Messages, result Result, err error) error {
 	inv.Forgot(name, result.Forgotten)
 	if result.Unrelated > 0 {
-		inv.Warnf("%s: there are too many processes for --children: the parents of %s were forgotten, and descendants may be missing", name, cli.Grouped(result.Unrelated))
+		inv.Warnf("%s: there are too many processes for --children: the parents of %s were dropped, and descendants may be missing", name, cli.Grouped(result.Unrelated))
 	}
 	rest := messages.Rest
 	if result.Kept == 0 {

@@ -104,11 +104,11 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 		inv.Warnf("%s: too many different thread names; what threads did under %s of them is shown as %s", name, cli.Grouped(n), profile.MoreThreads)
 	}
 	for _, event := range p.About.NotSeen {
-		others := "there are no others either"
+		others := "it has none at all"
 		if len(p.About.OtherEvents) > 0 {
-			others = "there are " + strings.Join(p.About.OtherEvents, ", ")
+			others = "it has " + strings.Join(p.About.OtherEvents, ", ")
 		}
-		inv.Warnf("%s: no event is called %s; %s", name, printable.Text(event), printable.Text(others))
+		inv.Warnf("%s: the capture has no event type %s; %s", name, printable.Text(event), printable.Text(others))
 	}
 	if p.About.IsCount {
 		q.text.Unit = folded.Samples

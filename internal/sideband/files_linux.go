@@ -55,7 +55,7 @@ type file struct {
 	path    string // of its first mapping
 }
 
-// isHung reports whether the file's file system does not answer.
+// isHung reports whether the file's file system does not respond.
 func (f *file) isHung() bool {
 	return f.pending && !f.began.IsZero() && time.Since(f.began) >= openTime
 }
@@ -334,7 +334,7 @@ func (fs *Files) find(m *format.Module) (source *Source, was unix.Stat_t) {
 	return found.source, found.stat
 }
 
-// Hung reports whether the file of a module could not be opened, because its file system does not answer.
+// Hung reports whether the file of a module could not be opened, because its file system does not respond.
 func (fs *Files) Hung(m *format.Module) bool {
 	if source, _ := fs.find(m); source != nil {
 		return false

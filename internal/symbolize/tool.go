@@ -77,7 +77,7 @@ func oneSpool(inv *cli.Invocation) error {
 		is := spoolFile(file) != nil
 		file.Close()
 		if is {
-			return cli.Usagef("%s is a spool, which is finished by itself: give no other file with it", name)
+			return cli.Usagef("%s is a spool, which must be the only input", name)
 		}
 	}
 	return nil

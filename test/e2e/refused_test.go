@@ -75,7 +75,7 @@ func TestWhatIsMissingIsReportedInOneSentence(t *testing.T) {
 			}
 			cmd := exec.Command(words[0], words[1:]...)
 			out, _ := cmd.CombinedOutput()
-			refused := strings.TrimPrefix(string(out), "wprof-record: the spool lies on a tmpfs and takes memory; name a file on a disk with -o\n")
+			refused := strings.TrimPrefix(string(out), "wprof-record: the spool is on a tmpfs and takes memory; name a file on a disk with -o\n")
 			said, ok := strings.CutPrefix(strings.TrimSpace(refused), "wprof-record: ")
 			t.Logf("refused: %s | %s", r.where, said)
 			if status := cmd.ProcessState.ExitCode(); status != 1 || !ok || strings.Contains(said, "\n") || !strings.Contains(said, r.says) {

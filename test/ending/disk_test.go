@@ -59,7 +59,7 @@ func fill(t testing.TB, dir string, leave int64) (filler string) {
 func oneSentence(t testing.TB, said, tool string, words ...string) {
 	t.Helper()
 	lines := slices.DeleteFunc(strings.SplitAfter(said, "\n"), func(line string) bool {
-		return line == "" || strings.Contains(line, "window open") || strings.Contains(line, "lies on a tmpfs") || strings.Contains(line, "look cut") ||
+		return line == "" || strings.Contains(line, "window open") || strings.Contains(line, "is on a tmpfs") || strings.Contains(line, "look cut") ||
 			strings.Contains(line, ": recorded ")
 	})
 	if len(lines) != 1 || !strings.HasPrefix(lines[0], tool+": ") {

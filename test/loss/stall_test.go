@@ -76,7 +76,7 @@ func TestDiskThatStandsStillIsReported(t *testing.T) {
 	disk := stoppableDisk(t)
 	r := tools.Start(t, "-d0", "-o", filepath.Join(disk, "x.wprof"))
 	resume := stop(t, disk)
-	const said = "x.wprof.part has taken nothing for 3 seconds"
+	const said = "x.wprof.part has accepted no writes for 3 seconds"
 	for end := time.Now().Add(time.Minute); !strings.Contains(r.Stderr.String(), said) && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -64,7 +64,7 @@ func TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly(t *testing.T) {
 	if status := tools.Status(cmd.ProcessState); status != 0 {
 		t.Errorf("status %d", status)
 	}
-	if text := string(said); !strings.Contains(text, "the file system of "+path+" does not answer") || strings.Contains(text, "naming of functions was ended") {
+	if text := string(said); !strings.Contains(text, "the file system of "+path+" does not respond") || strings.Contains(text, "naming of functions was ended") {
 		t.Errorf("the recorder said:\n%s", text)
 	}
 	folded := tools.Try(t, time.Minute, stream, "wprof-flame", "--folded")
