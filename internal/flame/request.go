@@ -68,7 +68,7 @@ func parse(inv *cli.Invocation) (*request, error) {
 			return nil, err
 		}
 	}
-	q.settle()
+	q.setDetail()
 	return q, nil
 }
 
@@ -252,8 +252,8 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 	return nil
 }
 
-// settle sets what the outputs need the profile to keep apart.
-func (q *request) settle() {
+// setDetail sets what the outputs need the profile to keep apart.
+func (q *request) setDetail() {
 	c := &q.collect
 	c.Threads = q.view.By == graph.ByThread || q.folder != ""
 	c.CPUs = q.view.By == graph.ByCPU

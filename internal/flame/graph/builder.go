@@ -95,7 +95,7 @@ func (b *Builder) perNode() int { return perGraphNode + (len(b.sides)-1)*perBase
 func (b *Builder) End() *Graph {
 	g := b.g
 	b.g, b.index = nil, nil
-	g.settle()
+	g.complete()
 	return g
 }
 

@@ -78,8 +78,8 @@ func (g *Graph) Children(of int32) []int32 {
 	return g.children[n.first : n.first+n.count]
 }
 
-// settle computes the totals and children of all nodes.
-func (g *Graph) settle() {
+// complete computes the totals and children of all nodes.
+func (g *Graph) complete() {
 	g.Total, g.Base = g.sums(g.Self), g.sums(g.BaseSelf)
 	for i := range g.Nodes[1:] {
 		n := &g.Nodes[i+1]

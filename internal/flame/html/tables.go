@@ -28,8 +28,8 @@ func (n *pageNames) add(text string, kind graph.Kind) {
 	}
 }
 
-// settle assigns the numbers; no name can be added after it.
-func (n *pageNames) settle() {
+// assign assigns the numbers; no name can be added after it.
+func (n *pageNames) assign() {
 	slices.SortFunc(n.list, func(a, b pageName) int {
 		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.kind, b.kind))
 	})
@@ -125,7 +125,7 @@ func (u *pageUse) names() *pageNames {
 	for _, note := range graph.Notes() {
 		n.add(note, graph.NoteKind(note))
 	}
-	n.settle()
+	n.assign()
 	return n
 }
 

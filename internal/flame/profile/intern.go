@@ -84,18 +84,18 @@ const (
 )
 
 // stack returns the node of a sample's stack.
-func (s *places) stack(id format.StackID) resolved { return s.lookUp(&s.byStack, id, ofSample) }
+func (s *places) stack(id format.StackID) resolved { return s.lookup(&s.byStack, id, ofSample) }
 
 // wait returns the node of the stack of a time off the CPU, without the scheduler's functions at its end: the kernel
 // leaves these out for a thread that is still off the CPU when the window closes (stack_trace_save_tsk), and the same
 // place would have two nodes.
-func (s *places) wait(id format.StackID) resolved { return s.lookUp(&s.byWait, id, ofWait) }
+func (s *places) wait(id format.StackID) resolved { return s.lookup(&s.byWait, id, ofWait) }
 
 // waker returns the node of a waker's stack. If an interrupt woke, it is the interrupt's part alone: the interrupted
 // thread does not matter.
-func (s *places) waker(id format.StackID) resolved { return s.lookUp(&s.byWaker, id, ofWaker) }
+func (s *places) waker(id format.StackID) resolved { return s.lookup(&s.byWaker, id, ofWaker) }
 
-func (s *places) lookUp(in *byid.Table[resolved], id format.StackID, of purpose) resolved {
+func (s *places) lookup(in *byid.Table[resolved], id format.StackID, of purpose) resolved {
 	if id == 0 {
 		return resolved{node: s.noStack}
 	}

@@ -26,7 +26,7 @@ func simplified(g *graph.Graph, most int) []shown {
 	s.joinMarked()
 	s.least = leastShown(s.widths, most)
 	s.frame([]int32{0}, -1)
-	s.settle()
+	s.sumWidths()
 	return s.all
 }
 
@@ -137,8 +137,8 @@ func (s *shrinker) putTogether(rest *shown, twins []int32) {
 	rest.self, rest.gone = rest.own, rest.base
 }
 
-// settle recalculates widths: among small frames that are put together, growth and shrinkage may cancel out.
-func (s *shrinker) settle() {
+// sumWidths recalculates widths: among small frames that are put together, growth and shrinkage may cancel out.
+func (s *shrinker) sumWidths() {
 	for i := len(s.all) - 1; i >= 0; i-- {
 		f := &s.all[i]
 		f.width += max(f.self.Ns(), f.gone)

@@ -29,3 +29,12 @@ function describeSplit(split) {
   const shares = percents(split.map(([, ns]) => ns));
   return split.map(([what, ns], part) => `${spell(ns)} ${what} (${shares[part]})`).join(', ');
 }
+
+// sharesOf describes a time as a share of all and, if there is one, of the zoomed frame's time.
+const sharesOf = (ns, all, zoomed) => `${percent(ns, all)} of all${zoomed ? `, ${percent(ns, zoomed)} of zoomed` : ''}`;
+
+// describeTime is a frame's time and what of it is not that of the frames above it, a line each.
+function describeTime(time, self, shares, amount) {
+  const whole = `${amount(time)}, ${shares}`;
+  return self > 0 && self < time ? [whole, `${amount(self)} of it itself`] : [whole];
+}

@@ -44,3 +44,11 @@ function isSlow(pattern, text) {
 
 const TOO_SLOW = 'this regular expression takes too long; make it simpler';
 const howSought = ({asText}) => (asText ? 'searched as text' : 'searched as a regular expression');
+
+// resultOf is what a search found, in words. shareOf is how much of a frame's time was found; before is the same of all time
+// in the graph that this one is compared with, if there is one.
+function resultOf(sought, count, zoomed, shareOf, before) {
+  if (sought.isSlow) return TOO_SLOW;
+  if (count === 0) return 'not found';
+  return `${shareOf(0)} of time${before ? `, before ${before}` : ''}${zoomed ? `, ${shareOf(zoomed)} of zoomed` : ''}`;
+}

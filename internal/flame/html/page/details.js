@@ -19,7 +19,7 @@ class BoxText {
 
   shares(ns) {
     const {graph, flame: {zoomed}} = this;
-    return `${percent(ns, graph.total[0])} of all${zoomed ? `, ${percent(ns, graph.total[zoomed])} of zoomed` : ''}`;
+    return sharesOf(ns, graph.total[0], zoomed && graph.total[zoomed]);
   }
 
   // occasions is the counts of samples and times.
@@ -44,10 +44,8 @@ class BoxText {
     if (box.count > 1) return [flame.text(box), 'With all above them', `${spell(box.ns)}, ${this.shares(box.ns)}`];
     const {node} = box;
     const time = graph.total[node];
-    const self = graph.self(node);
     const split = this.split(node);
-    const lines = [flame.name(node), this.kind(node), `${spell(time)}, ${this.shares(time)}`];
-    if (self > 0 && self < time) lines.push(`${spell(self)} of it itself`);
+    const lines = [flame.name(node), this.kind(node), ...describeTime(time, graph.self(node), this.shares(time), spell)];
     if (split.length > 0) lines.push(describeSplit(split));
     return [...lines, this.occasions(node)];
   }

@@ -38,10 +38,7 @@ class Search {
 
   // text is the result in words.
   text(zoomed) {
-    if (this.sought.isSlow) return TOO_SLOW;
-    if (this.frames === 0) return 'not found';
-    const of = (node) => percent(this.ns(node), this.graph.total[node]);
-    return `${of(0)} of time${zoomed ? `, ${of(zoomed)} of zoomed` : ''}`;
+    return resultOf(this.sought, this.frames, zoomed, (node) => percent(this.ns(node), this.graph.total[node]));
   }
 
   // has is whether a box is found; for a box of small frames, whether one of them or above them is.

@@ -9,8 +9,7 @@ function describe(t, i, zoomed) {
   if (i > 0) lines.push([KINDS[t.kind[i]], fileOf(t, i)].filter(Boolean).join(' in '));
   if (t.changes) return [...lines, ...differences(t, i)];
   const time = t.now[i];
-  lines.push(`${amount(t, time)}, ${percent(time, t.now[0])} of all${zoomed ? `, ${percent(time, t.now[zoomed])} of zoomed` : ''}`);
-  if (t.self[i] > 0 && t.self[i] < time) lines.push(`${amount(t, t.self[i])} of it itself`);
+  lines.push(...describeTime(time, t.self[i], sharesOf(time, t.now[0], zoomed && t.now[zoomed]), (n) => amount(t, n)));
   if (t.events) return t.counts ? lines : [...lines, counted(t.times[i], 'event')];
   lines.push(describeSplit(splitOf(t.on[i], t.off[i], t.unknown[i])));
   lines.push(occasions(t, i));

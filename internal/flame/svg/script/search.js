@@ -28,9 +28,7 @@ function share(t, found, sum, frame) {
 // result is what a search found, in words. Small frames have no names to search.
 function result(t, found, zoomed) {
   if (found.sought.isSlow) return TOO_SLOW;
-  let text = found.count ? `${share(t, found, t.now, 0)} of time` : 'not found';
-  if (found.count && t.changes) text += `, before ${share(t, found, t.before, 0)}`;
-  if (found.count && zoomed) text += `, ${share(t, found, t.now, zoomed)} of zoomed`;
+  let text = resultOf(found.sought, found.count, zoomed, (frame) => share(t, found, t.now, frame), t.changes && share(t, found, t.before, 0));
   let unseen = 0;
   for (let i = 1; i < t.count; i++) if (t.kind[i] === KIND.small) unseen += t.now[i];
   if (unseen / t.now[0] >= 0.001) text += ` (${percent(unseen, t.now[0])} in small frames not searched)`;

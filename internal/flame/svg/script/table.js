@@ -22,7 +22,7 @@ function decode(table) {
     t.self[i] = t.on[i] + t.off[i] + t.unknown[i];
     t.selfBefore[i] = t.before[i];
   });
-  for (let i = count - 1; i >= 0; i--) settle(t, i);
+  for (let i = count - 1; i >= 0; i--) sumUp(t, i);
   return t;
 }
 
@@ -32,8 +32,8 @@ function fields(record) {
   return all;
 }
 
-// settle adds what is above a frame, which is settled, and adds the frame to the one below.
-function settle(t, i) {
+// sumUp completes the sums of a frame, once those above it are complete, and adds them to the frame below.
+function sumUp(t, i) {
   t.now[i] = t.on[i] + t.off[i] + t.unknown[i];
   t.larger[i] += Math.max(t.self[i], t.selfBefore[i]);
   t.end[i] = Math.max(t.end[i], i + 1);
