@@ -27,6 +27,10 @@ const (
 
 	// MaxSectionTypes bounds the event types of a section.
 	MaxSectionTypes = 1 << 16
+	// MaxValueText and MaxEventText bound what is shown of a text and of all texts of an event, in bytes: a list of ids may name a
+	// long text tens of thousands of times.
+	MaxValueText = 4096
+	MaxEventText = maxTypeFields * MaxValueText
 )
 
 // Value is the value of one field of a typed event.

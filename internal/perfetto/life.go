@@ -117,7 +117,7 @@ func (e *encoder) exec(v *tracks.Event, c *cpu) {
 	if c.running != nil && c.running != after.thread && c.running.tid == old && c.running.isReal() {
 		e.give(c, v.Time, int64(format.StateDead), after, 120)
 	}
-	file := stacks.Printable(v.Data, stacks.Unnamed)
+	file := stacks.Clipped(stacks.Printable(v.Data, stacks.Unnamed))
 	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, old, file) })
 	if v.Task != nil && after.tid == v.Task.Def.Tid {
 		e.describeCommand(v, v.Task)

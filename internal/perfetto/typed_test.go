@@ -2,8 +2,11 @@ package perfetto
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+
+	"wprof/format"
 )
 
 const typedTypes = `
@@ -148,4 +151,22 @@ func TestSlicesThatBeginTogetherNest(t *testing.T) {
 	}
 	rows := look(t, writtenWith(t, text+"end close=+1000000\n", DefaultOptions()), spanSQL)
 	compare(t, "slices", rows[2], "ts dur depth", want.String())
+}
+
+// A path that no kernel would report takes no more than any other name.
+func TestPathsOfProgramsAreBounded(t *testing.T) {
+	var text strings.Builder
+	for n := range 20 {
+		fmt.Fprintf(&text, "+%d cpu0 exec 2 filename=%q\n", 1000*n+1000, strings.Repeat("p", 1<<20))
+	}
+	trace, err := os.ReadFile(writtenWith(t, machine+"+0 cpu0 state_cpu 2 prio=120\n"+text.String()+"end close=+1000000\n", everything()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := 20 * 3 * format.MaxValueText; len(trace) > most {
+		t.Errorf("a trace of 20 execs has %d bytes, more than %d", len(trace), most)
+	}
+	if cut := strings.Repeat("p", format.MaxValueText) + "…"; strings.Count(string(trace), cut) < 20 {
+		t.Errorf("%d paths are shown as cut", strings.Count(string(trace), cut))
+	}
 }

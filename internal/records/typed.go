@@ -24,10 +24,7 @@ const (
 	phaseEnd
 )
 
-// maxEventText bounds the texts of an event in bytes: a list of ids may name a long text tens of thousands of times.
-const maxEventText = 1 << 20
-
-// longText stands for a text beyond maxEventText.
+// longText stands for a text beyond [format.MaxEventText].
 const longText = "(left out)"
 
 // typed makes the record of a typed event.
@@ -124,7 +121,7 @@ func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 	case format.ValueType_VALUE_TEXT:
 		if id != 0 {
 			text := cmp.Or(m.r.Text(id), format.LostText(id)).Text
-			if m.textBytes += len(text); m.textBytes > maxEventText {
+			if m.textBytes += len(text); m.textBytes > format.MaxEventText {
 				text = []byte(longText)
 			}
 			a.Text = m.texts.view(text)

@@ -54,7 +54,7 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 		return nil
 	})
 	must(timeline.Visit(r, m))
-	if want := maxEventText / length; whole != want || left != elements-want {
+	if want := format.MaxEventText / length; whole != want || left != elements-want {
 		t.Errorf("%d texts are whole and %d left out, want %d and %d", whole, left, want, elements-want)
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 // Bounds of a shown stack; a recorder takes at most 128 user frames and 128 kernel frames.
 const (
-	MaxFrames  = 512  // of a stack; outer ones are cut
-	MaxInlined = 64   // functions at one place, from the innermost one out
-	maxText    = 4096 // bytes of a name
+	MaxFrames  = 512                 // of a stack; outer ones are cut
+	MaxInlined = 64                  // functions at one place, from the innermost one out
+	maxText    = format.MaxValueText // bytes of a name
 )
 
 // Names of frames that are no functions, in brackets as perf writes them.

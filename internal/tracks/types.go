@@ -32,12 +32,12 @@ const atEnd = " (end)"
 type types struct {
 	defs       Definitions
 	known      byid.Table[*drawnType]
-	count      int // in known
+	memory     int // of known, in bytes
 	identities map[uint32]identity
 }
 
-// maxTypes bounds the types that are kept. One that is needed again is made again.
-const maxTypes = 1 << 10
+// maxTypes bounds the memory of the types that are kept, except for the latest one, in bytes. One that is needed again is made again.
+const maxTypes = 16 << 20
 
 func newTypes(defs Definitions) types {
 	return types{defs: defs, identities: make(map[uint32]identity)}
@@ -45,7 +45,7 @@ func newTypes(defs Definitions) types {
 
 func (t *types) clear() {
 	t.known.Clear()
-	t.count = 0
+	t.memory = 0
 	clear(t.identities)
 }
 
@@ -68,8 +68,9 @@ func (t *types) of(id uint32) *drawnType {
 			d.nameArgs(newDrawnType(begin))
 		}
 	}
-	if t.count++; t.count > maxTypes {
-		t.count = 1
+	m := def.Memory()
+	if t.memory += m; t.memory > maxTypes {
+		t.memory = m
 		t.known.Clear()
 	}
 	t.known.Put(id, d)
