@@ -12,10 +12,10 @@ import (
 
 // header is the first line. The tags are the only list of its fields; doc is for the schema.
 type header struct {
-	Version    string            `json:"version" doc:"of this schema: a new field or kind raises the second number, any other change the first"`
+	Version    string            `json:"version" doc:"version of this schema: a new field or kind raises the second number, any other change the first"`
 	Timestamp  string            `json:"timestamp" doc:"when the window opened, to the second: RFC 3339, UTC; empty if not known"`
-	Dur        *instant          `json:"dur" doc:"how long the window was open, or the part of it that was cut out; of several recordings from the first opening to the last closing; null when that is not known, or, with --stream, not yet"`
-	TimerHz    int64             `json:"timer_freq_hz" doc:"timer samples a second of each CPU; 0: none were taken; of several recordings that of the first that took some"`
+	Dur        *instant          `json:"dur" doc:"length of the window, or of the selected time range; of several recordings from the first opening to the last closing; null when that is not known, or, with --stream, not yet"`
+	TimerHz    int64             `json:"timer_freq_hz" doc:"timer samples per second and CPU; 0: none were taken; of several recordings that of the first that took some"`
 	IPIs       bool              `json:"capture_ipis" doc:"whether interrupts between CPUs were recorded"`
 	Requests   bool              `json:"capture_requests" doc:"whether requests were recorded"`
 	Scx        bool              `json:"capture_scx" doc:"whether sched_ext events were recorded"`
@@ -24,17 +24,17 @@ type header struct {
 	PyTrace    bool              `json:"capture_pytrace" doc:"whether Python calls were recorded"`
 	PyTorch    bool              `json:"capture_pytorch" doc:"whether PyTorch operators were recorded"`
 	Utrace     bool              `json:"capture_utrace" doc:"whether user-defined probes were recorded"`
-	Stacks     []string          `json:"stacks" doc:"of what stacks were taken: timer (samples), offcpu (where threads blocked), waker"`
-	StackCount *int64            `json:"stack_cnt" doc:"number of stack lines, which follow; null with --stream, where they stand among the events"`
-	PMUs       []string          `json:"pmus" doc:"names of the hardware counters that the pmus of events are parallel to"`
-	Metadata   map[string]string `json:"metadata,omitempty" doc:"what the user wrote into the capture"`
-	Extras     []string          `json:"extras,omitempty" doc:"command lines worth knowing again: the recorder's, then those of the filters"`
+	Stacks     []string          `json:"stacks" doc:"kinds of stacks that were taken: timer (samples), offcpu, waker"`
+	StackCount *int64            `json:"stack_cnt" doc:"number of stack lines; null with --stream, which writes them among the events"`
+	PMUs       []string          `json:"pmus" doc:"names of the hardware counters in the pmus of events, in the same order"`
+	Metadata   map[string]string `json:"metadata,omitempty" doc:"notes of wprof-record -M"`
+	Extras     []string          `json:"extras,omitempty" doc:"command lines of the recorder and of the filters"`
 	Host       string            `json:"host" doc:"name of the machine"`
 	BootID     string            `json:"boot_id" doc:"its boot, as in /proc/sys/kernel/random/boot_id"`
 	StartTime  string            `json:"start_time" doc:"when the window opened: RFC 3339, UTC, nanoseconds; empty if not known"`
-	Start      *instant          `json:"start_ts" doc:"start of the output in the time of its events: 0, or the start of the range given by --start; the output covers start_ts to start_ts + dur"`
-	Lost       *uint64           `json:"lost" doc:"how many events the recorder has lost, in all of the recording; null with --stream, and when the capture is damaged"`
-	TimeUnit   string            `json:"time_unit" doc:"of all times and durations: s, or with --time ns ns"`
+	Start      *instant          `json:"start_ts" doc:"start of the output: 0, or the start of the range given by --start; the output covers start_ts to start_ts + dur"`
+	Lost       *uint64           `json:"lost" doc:"number of events that the recorder lost in the whole recording; null with --stream, and if the capture is damaged"`
+	TimeUnit   string            `json:"time_unit" doc:"unit of all times and durations: s, or ns with --time ns"`
 }
 
 // instant is a time in the requested unit.

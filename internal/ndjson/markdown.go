@@ -177,13 +177,13 @@ generated from the table that the encoder uses.
 - **Sections of a capture**: there is one header for all epochs of a session, and for several captures in a row, with a
   ` + "`gap`" + ` between two of them. Stack ids never repeat under one header, and need not be consecutive.
 - **Names** may have any bytes. What is not UTF-8 is replaced by U+FFFD, and one warning reports it.
-- **Losses** are events of kind ` + "`lost`" + `, and ` + "`lost`" + ` in the header is their sum.
+- **Losses** are events of kind ` + "`lost`" + `; ` + "`lost`" + ` in the header is the total of the whole recording.
 - ` + "`--stream`" + ` writes each event as it arrives: ` + "`stack_cnt`" + ` and ` + "`lost`" + ` are null then, for live input ` + "`dur`" + ` too, and each stack
   line comes just before the first event that uses it.
 - ` + "`--array`" + ` writes the same objects as one array. ` + "`--parquet`" + ` writes the same names as columns: [sql.md](sql.md).
-- **States**, which a capture has every 10 s and at its end, have no lines: which thread runs on a CPU without a switch, and where
-  threads are blocked that sleep all the time. ` + "`wprof-flame`" + ` and ` + "`wprof-perfetto`" + ` show them.
-- An event that was read too late for its place has the earliest time that was still possible.
+- **States**, which a capture has every 10 s and at its end, have no lines. So threads without a switch in the window, which run or are
+  blocked all the time, are missing. ` + "`wprof-flame`" + ` and ` + "`wprof-perfetto`" + ` show them.
+- An event that was read too late for its place has the earliest time that is still possible.
 - ` + "`--fields`" + ` writes lines that lack fields which the schema requires.
 `
 
