@@ -14,8 +14,8 @@ import (
 
 	"wprof/format"
 	"wprof/format/textform"
-	"wprof/internal/timeline"
 	"wprof/internal/timeline/simulate"
+	"wprof/internal/timeline/totals"
 )
 
 // On simulated machines, with and without losses: the slices of a row do not overlap, those of threads add up to the time that
@@ -27,7 +27,7 @@ func TestTracesOfMachinesAreSound(t *testing.T) {
 		tr, done, _ := written(t, stream, Options{})
 		checkRows(t, tr)
 		checkArrows(t, tr)
-		if got, want := tr.running(t), runningOf(t, stream); got != want || done.Events == 0 {
+		if got, want := tr.running(t), totals.Of(t, stream).Running; got != want || done.Events == 0 {
 			t.Errorf("seed %d: threads run for %d ns in %d events, want %d ns", seed, got, done.Events, want)
 		}
 		if t.Failed() {
@@ -46,35 +46,6 @@ func (tr *trace) running(t testing.TB) (sum int64) {
 	}
 	return sum
 }
-
-func runningOf(t testing.TB, stream []byte) (sum int64) {
-	t.Helper()
-	r, err := format.NewReader(bytes.NewReader(stream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	v := &adding{}
-	v.spans = timeline.NewSpans(r, func(s *timeline.Span) {
-		if s.Kind == timeline.SpanRunning && !s.Thread.Idle() {
-			sum += s.To - s.From
-		}
-	})
-	if err := timeline.Visit(r, v); err != nil {
-		t.Fatal(err)
-	}
-	return sum
-}
-
-type adding struct{ spans *timeline.Spans }
-
-func (a *adding) NewSection(s *format.Session) error { a.spans.NewSection(s); return nil }
-func (a *adding) Open(_ *format.Session, at, _ int64, _ bool) error {
-	a.spans.Open(at)
-	return nil
-}
-func (a *adding) Event(e *format.Event) error { a.spans.Apply(e); return nil }
-func (a *adding) Close(at int64) error        { a.spans.Close(at); return nil }
 
 func checkRows(t testing.TB, tr *trace) {
 	t.Helper()

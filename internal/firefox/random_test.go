@@ -10,15 +10,12 @@ import (
 
 	"wprof/format"
 	"wprof/format/textform"
-	"wprof/internal/timeline"
 	"wprof/internal/timeline/simulate"
+	"wprof/internal/timeline/totals"
 )
 
-// sums is the time of all threads on and off the CPU, ns.
-type sums struct{ running, off int64 }
-
 // sums adds up the weights of all samples, and checks that the CPU time agrees.
-func (p *profileJSON) sums(t testing.TB) (all sums) {
+func (p *profileJSON) sums(t testing.TB) (all totals.Totals) {
 	t.Helper()
 	var cpu int64
 	for i := range p.Threads {
@@ -31,51 +28,17 @@ func (p *profileJSON) sums(t testing.TB) (all sums) {
 			ns := int64(math.Round(s.Weight[n] * 1e6))
 			switch p.Meta.Categories[p.Shared.FrameTable.Category[p.Shared.StackTable.Frame[*stack]]].Name {
 			case "Blocked", "Waiting for CPU", "Idle":
-				all.off += ns
+				all.Off += ns
 			default:
-				all.running += ns
+				all.Running += ns
 			}
 		}
 	}
-	if cpu != all.running {
-		t.Errorf("threads use %d ns of CPU and run for %d ns", cpu, all.running)
+	if cpu != all.Running {
+		t.Errorf("threads use %d ns of CPU and run for %d ns", cpu, all.Running)
 	}
 	return all
 }
-
-// sumsOf returns the same sums by the timeline.
-func sumsOf(t testing.TB, stream []byte) (all sums) {
-	t.Helper()
-	r, err := format.NewReader(bytes.NewReader(stream))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	v := &adding{}
-	v.Spans = timeline.NewSpans(r, func(s *timeline.Span) {
-		switch {
-		case s.Thread.Idle() || s.Kind == timeline.SpanUnknown:
-		case s.Kind == timeline.SpanRunning:
-			all.running += s.To - s.From
-		default:
-			all.off += s.To - s.From
-		}
-	})
-	if err := timeline.Visit(r, v); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-type adding struct{ *timeline.Spans }
-
-func (a *adding) NewSection(s *format.Session) error { a.Spans.NewSection(s); return nil }
-func (a *adding) Open(_ *format.Session, at, _ int64, _ bool) error {
-	a.Spans.Open(at)
-	return nil
-}
-func (a *adding) Event(e *format.Event) error { a.Apply(e); return nil }
-func (a *adding) Close(at int64) error        { a.Spans.Close(at); return nil }
 
 func profileOf(t testing.TB, stream []byte, change func(*profile)) *profileJSON {
 	t.Helper()
@@ -100,7 +63,7 @@ func TestProfilesOfMachinesAddUp(t *testing.T) {
 	for seed := range uint64(40) {
 		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 4 + int(seed%9), Losses: seed%2 == 1, Epochs: seed%3 == 1}
 		stream := simulate.Stream(t, o, 3000)
-		if got, want := profileOf(t, stream, nil).sums(t), sumsOf(t, stream); got != want || got.running == 0 {
+		if got, want := profileOf(t, stream, nil).sums(t), totals.Of(t, stream); got != want || got.Running == 0 {
 			t.Fatalf("%+v: %+v, want %+v", o, got, want)
 		}
 	}

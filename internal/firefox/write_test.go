@@ -8,16 +8,12 @@ import (
 	"testing"
 
 	"wprof/format"
-	"wprof/format/textform"
 )
 
 func convert(t testing.TB, text string) (*profileJSON, Result) {
 	t.Helper()
-	var stream, out bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := format.NewReader(&stream)
+	var out bytes.Buffer
+	r, err := format.NewReader(bytes.NewReader(undump(t, text)))
 	if err != nil {
 		t.Fatal(err)
 	}
