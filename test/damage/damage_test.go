@@ -5,6 +5,7 @@ package damage
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,12 +113,32 @@ func TestIntactCaptureGoesThroughEveryTool(t *testing.T) {
 	}
 }
 
-// beginning is how much of the capture is cut at every byte.
-const beginning = 4096
+// somePayload is how many bytes of payloads damage hits outside the soak.
+const somePayload = 300
 
-func TestCutsInTheBeginningLeaveEveryWholeBlock(t *testing.T) {
+// places are the bytes where damage is tried: all in the soak, otherwise every byte of every header and some of the payloads.
+func places(c *captured, rng *rand.Rand) []int {
+	var headers, payload []int
+	for _, p := range c.pieces {
+		for at := p.at; at < p.at+p.size; at++ {
+			if at < p.at+headerBytes {
+				headers = append(headers, at)
+			} else {
+				payload = append(payload, at)
+			}
+		}
+	}
+	if !everyVariant() {
+		rng.Shuffle(len(payload), func(i, j int) { payload[i], payload[j] = payload[j], payload[i] })
+		payload = payload[:somePayload]
+	}
+	return append(headers, payload...)
+}
+
+func TestCutsLeaveEveryWholeBlock(t *testing.T) {
 	c := committed(t)
-	each(t, c, min(beginning, len(c.stream)), false, func(i int) damaged { return cutAt(c.stream, i) })
+	places := places(c, seeded(t))
+	each(t, c, len(places), false, func(i int) damaged { return cutAt(c.stream, places[i]) })
 }
 
 // edges are the edges of all blocks, the byte before and the byte after each.
@@ -138,33 +159,9 @@ func TestCutsAtTheEdgesOfBlocksLeaveEveryWholeBlock(t *testing.T) {
 	each(t, c, len(places), true, func(i int) damaged { return cutAt(c.stream, places[i]) })
 }
 
-// What the tests above have cut is not cut once more.
-func TestRandomCutsLeaveEveryWholeBlock(t *testing.T) {
-	c, rng := committed(t), seeded(t)
-	places := rng.Perm(len(c.stream))[:2000]
-	known := edges(c)
-	places = slices.DeleteFunc(places, func(at int) bool { return at < beginning || slices.Contains(known, at) })
-	each(t, c, len(places), false, func(i int) damaged { return cutAt(c.stream, places[i]) })
-}
-
-// Every byte of every header, and some of the payloads; all of these in the soak.
 func TestFlipsCostTheirBlockOnly(t *testing.T) {
 	c, rng := committed(t), seeded(t)
-	var places, payload []int
-	for _, p := range c.pieces {
-		for at := p.at; at < p.at+p.size; at++ {
-			if at < p.at+headerBytes {
-				places = append(places, at)
-			} else {
-				payload = append(payload, at)
-			}
-		}
-	}
-	if !everyVariant() {
-		rng.Shuffle(len(payload), func(i, j int) { payload[i], payload[j] = payload[j], payload[i] })
-		payload = payload[:600]
-	}
-	places = append(places, payload...)
+	places := places(c, rng)
 	bits := make([]byte, len(places))
 	for i := range bits {
 		bits[i] = byte(1 + rng.IntN(255))
