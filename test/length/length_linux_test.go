@@ -122,6 +122,7 @@ type bounds struct {
 	events        uint64
 	sectionBytes  int64
 	sectionEvents uint64
+	density       int // how many times as often as in the soak threads begin and end, and stacks are new
 }
 
 // mostMemory is 256 MiB, and beside it the definitions of a section where it is full of them: in memory they are three
@@ -135,18 +136,19 @@ func (b bounds) mostMemory() int64 {
 
 func (b bounds) isLong() bool { return b.events > 100_000_000 }
 
-// lengthOf is what to do: a section of a short stream ends earlier, so that it has some of them too.
+// lengthOf is what to do: in a short stream sections end earlier, and threads and stacks change more often, so that it has about
+// as many of what could stay in memory as one that is three times as long.
 func lengthOf(t *testing.T) bounds {
 	t.Helper()
 	text := os.Getenv("WPROF_SOAK_EVENTS")
 	if text == "" {
-		return bounds{3_000_000, format.EpochBytes, 100_000}
+		return bounds{1_000_000, format.EpochBytes, 33_000, 3}
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		t.Fatalf("WPROF_SOAK_EVENTS: %v", err)
 	}
-	return bounds{n, format.EpochBytes, 1 << 62}
+	return bounds{n, format.EpochBytes, 1 << 62, 1}
 }
 
 // TestMemoryIsFlatWhateverTheLength pipes a stream, and one of a tenth of its length, through every tool: neither

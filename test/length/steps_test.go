@@ -22,7 +22,7 @@ func (s *stream) step() {
 		s.wake(cpu, current, next)
 		s.switchTo(cpu, next, format.StateInterruptible)
 	}
-	switch n := s.random(lifeLoop); {
+	switch n := s.random(lifeLoop / s.bounds.density); {
 	case n < 2:
 		s.fork(cpu)
 	case n < 4:
@@ -44,7 +44,7 @@ func (s *stream) wake(cpu int, by, t *thread) {
 	v.SetWakee(s.define(t))
 	v.SetPrio(120)
 	v.SetTargetCPU(uint64(cpu))
-	if s.random(32) == 0 {
+	if s.random(32/s.bounds.density) == 0 {
 		v.SetStack(format.StackID(s.stack()))
 	}
 	t.woken = true
@@ -66,7 +66,7 @@ func (s *stream) switchTo(cpu int, next *thread, state format.State) {
 	if next != &s.idle && !next.fresh {
 		v.SetSince(next.since)
 		v.SetNextState(next.state)
-		if s.random(16) == 0 {
+		if s.random(16/s.bounds.density) == 0 {
 			v.SetStack(format.StackID(s.stack()))
 		}
 	}

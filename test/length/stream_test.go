@@ -12,7 +12,7 @@ const (
 	stepNs   = 1500 // between two events
 	cpus     = 8
 	alive    = 1024 // threads at any time, besides the idle ones
-	lifeLoop = 64   // events between two new threads
+	lifeLoop = 64   // steps of a CPU to two new threads, at a density of 1
 	keptPID  = 17   // a process that lives all the time
 )
 
