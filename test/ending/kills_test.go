@@ -162,7 +162,7 @@ func (k *kill) wait() {
 			k.t.Fatalf("the window does not open: %s", k.stderr.String())
 		}
 	}
-	for end := time.Now().Add(k.from + rand.N(k.to-k.from)); time.Now().Before(end); time.Sleep(min(5*time.Millisecond, time.Until(end))) {
+	for end := time.Now().Add(k.from + rand.N(k.to-k.from)); time.Now().Before(end); time.Sleep(min(20*time.Millisecond, time.Until(end))) {
 		if !k.opened {
 			k.heldBefore() // what it has grows until the window opens
 		}
