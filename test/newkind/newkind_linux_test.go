@@ -88,7 +88,7 @@ func newExample(t *testing.T) *example {
 	x.run("patch", "-p1", "--fuzz=0", "-i", absolute)
 	x.run("go", "generate", "-run", "internal/gen|bpf2go", "./format", "./bpf", "./internal/ringdata")
 	x.run("go", "vet", "./format", "./bpf", "./internal/assemble")
-	x.run("go", "build", "-o", "bin/", "./cmd/wprof-record", "./cmd/wprof-filter", "./cmd/wprof-json", "./cmd/wprof-info", "./cmd/wprof-perfetto")
+	x.run("go", "build", "-ldflags=-s -w", "-o", "bin/", "./cmd/wprof-record", "./cmd/wprof-filter", "./cmd/wprof-json", "./cmd/wprof-info", "./cmd/wprof-perfetto")
 	return x
 }
 
