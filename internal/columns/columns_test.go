@@ -143,7 +143,7 @@ func eventRow(k *records.KindInfo, rec *records.Record, o Options) map[string]an
 			row[f.Name] = []any{}
 		case !has:
 		case f.Type == records.TypeLabel:
-			row[f.Name] = rec.Type.Labels[f.Slot]
+			row[f.Name] = rec.Labels[f.Slot]
 		case f.Type == records.TypeText:
 			row[f.Name] = rec.Text
 		case f.Type == records.TypeWord:

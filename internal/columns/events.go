@@ -56,7 +56,7 @@ func eventField(f *records.Field, number int) field[event] {
 			if e.Lacks(number) {
 				return "", false
 			}
-			return e.Type.Labels[f.Slot], true
+			return e.Labels[f.Slot], true
 		})
 	case records.TypeArgs:
 		return text(f.Name, func(e *event) string { return string(records.AppendArgs(nil, e.Args, appendNanoseconds)) })
@@ -143,8 +143,8 @@ func (e *event) keep(r *records.Record, node int32) {
 func textsOf(r *records.Record, tasks int) int {
 	n := len(r.Text)
 	n += textsOfArgs(r.Args)
-	if r.Type != nil {
-		for _, s := range r.Type.Labels {
+	if r.Labels != nil {
+		for _, s := range r.Labels {
 			n += len(s)
 		}
 	}

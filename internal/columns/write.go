@@ -167,7 +167,7 @@ func (w *writer) record(r *records.Record) error {
 	}
 	into := k.file
 	if r.Kind == records.Typed {
-		of, err := w.types.of(w, r.Type.Def)
+		of, err := w.types.of(w, r.Type)
 		if err != nil {
 			return err
 		}

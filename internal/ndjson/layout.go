@@ -117,7 +117,7 @@ func (l *layout) appendField(b []byte, f *fieldLayout, r *records.Record) []byte
 	case records.TypeText:
 		return records.AppendString(b, r.Text)
 	case records.TypeLabel:
-		return records.AppendString(b, r.Type.Labels[f.slot])
+		return records.AppendString(b, r.Labels[f.slot])
 	case records.TypeRenamed:
 		whole := r.Tasks[f.slot].JSON
 		b = append(append(b, whole[:len(whole)-1]...), `,"old_comm":`...)

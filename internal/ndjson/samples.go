@@ -72,7 +72,7 @@ func sampleEvent(k *records.KindInfo) []byte {
 		}
 	}
 	r.Text = sampleText(k)
-	r.Type = &records.Type{Labels: [...]string{"http", "request", "id"}}
+	r.Labels = &records.Labels{"http", "request", "id"}
 	return sampleLayout().append(nil, &r)
 }
 

@@ -48,7 +48,7 @@ const (
 	TypeTask                          // in Tasks
 	TypeRenamed                       // a task with its old name, in Tasks and Text
 	TypeNumbers                       // one for each of the header's pmus, in Numbers
-	TypeLabel                         // a text that the type of a typed event defines, in Type.Labels
+	TypeLabel                         // a text that the type of a typed event defines, in Labels
 	TypeArgs                          // the fields of an event type that a section defines, in Args
 )
 
@@ -60,7 +60,7 @@ type Field struct {
 	Short bool     // of TypeInt: it fits 32 bits, as CPU numbers and thread ids do
 	Words []string // of TypeWord: all possible values
 	Doc   string
-	Slot  int // index in Values, Tasks or Type.Labels
+	Slot  int // index in Values, Tasks or Labels
 }
 
 // KindInfo describes a kind.

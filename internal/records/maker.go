@@ -29,9 +29,10 @@ type Maker struct {
 	causes    int // number of words for causes
 	events    int
 	rec       Record
-	values    []format.Value // of the current typed event
-	typ       *Type          // of the last typed event
-	textBytes int            // of the texts of the event at hand
+	values    []format.Value    // of the current typed event
+	labels    *Labels           // of the type of the last typed event
+	labeled   *format.EventType // that type
+	textBytes int               // of the texts of the event at hand
 }
 
 // Options choose what is converted.
@@ -153,7 +154,7 @@ func (m *Maker) Event(e *format.Event) error {
 		return nil
 	}
 	r := &m.rec
-	r.Time, r.Kind, r.CPU, r.Has, r.Text, r.Args, r.Type = e.Time-m.first, kind, e.CPU, 0, "", r.Args[:0], nil
+	r.Time, r.Kind, r.CPU, r.Has, r.Text, r.Args, r.Type, r.Labels = e.Time-m.first, kind, e.CPU, 0, "", r.Args[:0], nil, nil
 	switch kind {
 	case Switch:
 		m.switched(r, e)

@@ -52,7 +52,7 @@ func valuesOf(k *KindInfo, r *Record) map[string]any {
 		case r.Lacks(i):
 		case f.Type == TypeArgs:
 		case f.Type == TypeLabel:
-			all[f.Name] = r.Type.Labels[f.Slot]
+			all[f.Name] = r.Labels[f.Slot]
 		case f.Type == TypeText:
 			all[f.Name] = r.Text
 		case f.Type == TypeWord:

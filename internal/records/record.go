@@ -9,7 +9,7 @@ const (
 )
 
 // Record is one event. [Kinds] defines the fields of each kind: those of TypeTask are in Tasks, in their order, TypeText in
-// Text, TypeNumbers in Numbers, TypeArgs in Args, TypeLabel in Type.Labels, and all others in Values. It is valid until the call of emit returns; its tasks stay valid.
+// Text, TypeNumbers in Numbers, TypeArgs in Args, TypeLabel in Labels, and all others in Values. It is valid until the call of emit returns; its tasks stay valid.
 type Record struct {
 	Time    int64 // ns from the opening of the first window
 	Kind    Kind
@@ -20,14 +20,12 @@ type Record struct {
 	Text    string // valid UTF-8
 	Numbers []float64
 	Args    []Arg
-	Type    *Type // of a typed event
+	Type    *format.EventType // of a typed event; nil: its definition was lost
+	Labels  *Labels           // of a typed event
 }
 
-// Type is the type of a typed event. It does not change.
-type Type struct {
-	Def    *format.EventType // its IsLost holds if the definition was lost
-	Labels [maxLabels]string // valid UTF-8
-}
+// Labels are texts that the type of a typed event defines. They do not change.
+type Labels [maxLabels]string // valid UTF-8
 
 // AllCPUs is the CPU of a record that is about every CPU.
 const AllCPUs = format.AllCPUs

@@ -30,7 +30,7 @@ const longText = "(left out)"
 // typed makes the record of a typed event.
 func (m *Maker) typed(r *Record, e *format.Event) {
 	t := m.r.EventType(e.TypeID())
-	r.Has, r.Text, r.Args, r.Type = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0], m.typeOf(t)
+	r.Has, r.Text, r.Args, r.Type = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0], t
 	if e.Task != 0 {
 		r.Tasks[0] = m.subject(e)
 		r.Has |= 1 << TypedTask
@@ -47,9 +47,9 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 	if t.IsLost() {
 		return
 	}
-	r.Text = m.texts.view(t.Name)
+	r.Text, r.Labels = m.texts.clean(t.Name), m.labelsOf(t)
 	for slot, field := range typeLabels() {
-		if r.Type.Labels[slot] != "" {
+		if r.Labels[slot] != "" {
 			r.Has |= 1 << field
 		}
 	}
@@ -71,17 +71,13 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 	}
 }
 
-// typeLabels returns the fields in Type.Labels.
+// typeLabels returns the fields in Labels.
 func typeLabels() [maxLabels]int { return [...]int{TypedGroup, TypedEnds, TypedKey} }
 
-// typeOf returns the type with a definition.
-func (m *Maker) typeOf(t *format.EventType) *Type {
-	if m.typ != nil && m.typ.Def == t {
-		return m.typ
-	}
-	m.typ = &Type{Def: t}
-	if t.IsLost() {
-		return m.typ
+// labelsOf returns the labels of a type, whose definition is not lost.
+func (m *Maker) labelsOf(t *format.EventType) *Labels {
+	if m.labeled == t {
+		return m.labels
 	}
 	var ends, key []byte
 	switch format.TypeShape(t.Shape) {
@@ -97,8 +93,8 @@ func (m *Maker) typeOf(t *format.EventType) *Type {
 			}
 		}
 	}
-	m.typ.Labels = [...]string{m.texts.clean(t.Group), m.texts.clean(ends), m.texts.clean(key)}
-	return m.typ
+	m.labeled, m.labels = t, &Labels{m.texts.clean(t.Group), m.texts.clean(ends), m.texts.clean(key)}
+	return m.labels
 }
 
 func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
