@@ -23,7 +23,7 @@ func (b *bench) creation() error {
 		{"thread", "pthread_create and join, default recording: slowdown", 20000, "×1.15", 1.15},
 		{"fork", "fork and wait, default recording: slowdown", 5000, "×1.15", 1.15},
 		{"program", "posix_spawn and wait, default recording: slowdown", 1000, "×1.15", 1.15},
-		{"name", "names given to a thread, default recording: slowdown", 300000, "", 0},
+		{"name", "thread renames, default recording: slowdown", 300000, "", 0},
 		{"mapping", "mmap(PROT_EXEC) and munmap, default recording: slowdown", 100000, "", 0},
 	} {
 		ratios, err := b.besideRecording(program, c.kind, strconv.Itoa(c.count))

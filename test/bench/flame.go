@@ -52,8 +52,8 @@ func (b *bench) drawing() error {
 	b.add(Row{Name: "wprof-flame, folding a minute with stacks", Unit: "s", Runs: folding, Command: "wprof-flame --folded=OUT CAPTURE " + load})
 	b.add(Row{Name: "wprof-flame, folding a minute with stacks: peak memory", Unit: "MiB", Hold: "256", Limit: 256, Runs: memory, Command: "wprof-flame --folded=OUT CAPTURE " + load})
 	b.add(Row{Name: "SVG of a minute, after folding", Unit: "s", Hold: "2", Limit: 2, Runs: extra["svg"], Command: "wprof-flame --folded=OUT --svg=OUT CAPTURE less wprof-flame --folded=OUT CAPTURE " + load})
-	b.add(Row{Name: "its size", Unit: "MB", Hold: "5", Limit: 5, Runs: megabytes, Command: "size of OUT"})
-	b.add(Row{Name: "HTML page of a minute, after folding as well", Unit: "s", Runs: extra["html"], Command: "wprof-flame --folded=OUT --html=OUT CAPTURE less wprof-flame --folded=OUT CAPTURE " + load})
+	b.add(Row{Name: "SVG of a minute: size", Unit: "MB", Hold: "5", Limit: 5, Runs: megabytes, Command: "size of OUT"})
+	b.add(Row{Name: "HTML page of a minute, after folding", Unit: "s", Runs: extra["html"], Command: "wprof-flame --folded=OUT --html=OUT CAPTURE less wprof-flame --folded=OUT CAPTURE " + load})
 	return nil
 }
 

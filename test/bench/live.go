@@ -23,8 +23,8 @@ func (b *bench) live() error {
 		half, most = append(half, delays[len(delays)/2]), append(most, delays[len(delays)-1])
 	}
 	const command = "wprof-record --live -d5s | READER beside taskset -c 1 perf bench sched pipe -l 150000"
-	b.add(Row{Name: "--live: from a switch to its event in the next program, the slowest of a run", Unit: "ms", Hold: "100", Limit: 100, Runs: most, Command: command})
-	b.add(Row{Name: "--live: the same, median of a run", Unit: "ms", Runs: half, Command: command})
+	b.add(Row{Name: "--live: from a switch to its event in the next program, slowest of a run", Unit: "ms", Hold: "100", Limit: 100, Runs: most, Command: command})
+	b.add(Row{Name: "--live: from a switch to its event in the next program, median of a run", Unit: "ms", Runs: half, Command: command})
 	return nil
 }
 

@@ -23,7 +23,7 @@ var everyStack = []string{"-v", "-Soffcpu", "--offcpu-min", "0", "-d60s", "-o"}
 // whereStacksGo explains the cost of a stack. Each part was measured by leaving it out.
 const whereStacksGo = "nearly all stacks are taken without the kernel's unwinder, which takes 0.9 us: comparing the kernel's part with a remembered stack " +
 	"takes 0.02 us, walking the program's five frames 0.15 us, and the rest is writing the record and the kernel's own measurement. A page " +
-	"fault, where the frame pointer register holds another address, costs 0.45 us more"
+	"fault, where the frame pointer register holds another value, costs 0.45 us more"
 
 func (b *bench) offcpuSlowdown() error {
 	work := pipeLoop{cpu: 1, loops: pipeLoops}
@@ -49,13 +49,13 @@ func (b *bench) offcpuSlowdown() error {
 		all, usual = append(all, with/before), append(usual, byDefault/between)
 	}
 	const bench = "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record "
-	b.add(Row{Name: "slowdown of the pinned pipe benchmark, every block's stack", Unit: "×", Hold: "×1.45", Limit: 1.45, Runs: all,
+	b.add(Row{Name: "slowdown of the pinned pipe benchmark, a stack of every off-CPU interval", Unit: "×", Hold: "×1.45", Limit: 1.45, Runs: all,
 		Command: bench + "-Soffcpu --offcpu-min 0 -d60s -o FILE", Note: whereStacksGo})
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark, default recording", Unit: "×", Hold: "×1.12", Limit: 1.12, Runs: usual, Command: bench + "-d60s -o FILE"})
 	return nil
 }
 
-// offcpuCost measures the recorder with every block's stack: CPU, the time after the window, and memory.
+// offcpuCost measures the recorder with a stack of every off-CPU interval: CPU, the time after the window, and memory.
 func (b *bench) offcpuCost() error {
 	var cpu, after, memory, bytes []float64
 	programs := map[string][]float64{}
@@ -84,12 +84,12 @@ func (b *bench) offcpuCost() error {
 		}
 	}
 	const command = "wprof-record -Soffcpu --offcpu-min 0 -d60s -o FILE beside taskset -c 1 perf bench sched pipe -l 225000"
-	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, every block's stack", Unit: "s", Hold: "0.3", Limit: 0.3, Runs: cpu, Command: command})
-	b.add(Row{Name: "end of window to finished file, 0.9 M events with every block's stack", Unit: "s", Hold: "0.3", Limit: 0.3, Runs: after, Command: command + "; CLOCK_MONOTONIC after exit less session.close"})
-	b.add(Row{Name: "peak memory of the recorder beyond its rings, all stages, every block's stack", Unit: "MiB", Hold: "128", Limit: 128, Runs: memory, Command: command})
-	b.add(Row{Name: "stored bytes per event, every block's stack", Unit: "bytes", Runs: bytes, Command: command})
+	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, a stack of every off-CPU interval", Unit: "s", Hold: "0.3", Limit: 0.3, Runs: cpu, Command: command})
+	b.add(Row{Name: "end of window to finished file, 0.9 M events with a stack of every off-CPU interval", Unit: "s", Hold: "0.3", Limit: 0.3, Runs: after, Command: command + "; CLOCK_MONOTONIC after exit less session.close"})
+	b.add(Row{Name: "peak memory of the recorder beyond its rings, all stages, a stack of every off-CPU interval", Unit: "MiB", Hold: "128", Limit: 128, Runs: memory, Command: command})
+	b.add(Row{Name: "stored bytes per event, a stack of every off-CPU interval", Unit: "bytes", Runs: bytes, Command: command})
 	for _, name := range []string{"sched_switch", "sched_exit"} {
-		b.add(Row{Name: "kernel program " + name + ", every block's stack", Unit: "ns a run", Runs: programs[name], Command: command + " --stats"})
+		b.add(Row{Name: "kernel program " + name + ", a stack of every off-CPU interval", Unit: "ns a run", Runs: programs[name], Command: command + " --stats"})
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (b *bench) slowdown() error {
 	b.add(Row{Name: "slowdown of the pinned pipe benchmark, switches and wakeups, no stacks", Unit: "×", Hold: "×1.10", Limit: 1.10, Runs: ours,
 		Command: "taskset -c 1 perf bench sched pipe -l 150000, with and without wprof-record --no-stacks -d60s -o FILE",
 		Note:    "a recording whose filter drops all of its events (-p 999999) slows it down by 1.08: calling the programs, and identifying the threads"})
-	b.add(Row{Name: "the same under perf sched record", Unit: "×", Runs: perf, Command: "perf sched record -o FILE"})
+	b.add(Row{Name: "slowdown of the pinned pipe benchmark under perf sched record", Unit: "×", Runs: perf, Command: "perf sched record -o FILE"})
 	return nil
 }
 
@@ -136,9 +136,9 @@ func (b *bench) recorderCost() error {
 	}
 	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, no stacks, to a pipe", Unit: "s", Hold: "0.08", Limit: 0.08, Runs: toPipe,
 		Command: "wprof-record --no-stacks -d60s | cat > FILE beside taskset -c 1 perf bench sched pipe -l 300000, less the CPU time of wprof-record --no-stacks -d1ms"})
-	b.add(Row{Name: "the same to a zstd file", Unit: "s", Hold: "0.14", Limit: 0.14, Runs: toFile, Command: "wprof-record --no-stacks -d60s -o FILE"})
+	b.add(Row{Name: "recorder's CPU per million events after set-up, finalisation included, no stacks, to a zstd file", Unit: "s", Hold: "0.14", Limit: 0.14, Runs: toFile, Command: "wprof-record --no-stacks -d60s -o FILE"})
 	b.add(Row{Name: "stored bytes per event, pipe benchmark, whole file", Unit: "bytes", Hold: "4", Limit: 4, Runs: bytes, Command: "size of FILE / events in its end block"})
-	b.add(Row{Name: "the same in perf.data", Unit: "bytes", Runs: perfBytes, Command: "perf sched record -o FILE; size / (4 × loops)"})
+	b.add(Row{Name: "stored bytes per event, pipe benchmark, perf.data", Unit: "bytes", Runs: perfBytes, Command: "perf sched record -o FILE; size / (4 × loops)"})
 	b.add(Row{Name: "spool bytes per event, pipe benchmark, set-up included", Unit: "bytes", Hold: "18", Limit: 18, Runs: spooled, Command: "wprof-record --no-stacks -d60s -o FILE; the spool bytes in its end block"})
 	b.add(Row{Name: "peak memory of the recorder beyond its rings, all stages, no stacks", Unit: "MiB", Hold: "128", Limit: 128, Runs: memory, Command: "wprof-record --no-stacks -d60s -o FILE; VmHWM less ring bytes"})
 	return nil
@@ -267,8 +267,8 @@ func (b *bench) losses() error {
 		rate = append(rate, float64(c.events)/took.Seconds()/1e6)
 	}
 	command := "wprof-record -d60s -o FILE beside perf bench sched pipe -l 750000 on CPU 0 and on CPU 1"
-	b.add(Row{Name: fmt.Sprintf("events lost at %s M events/s, default rings", number(median(rate))), Unit: "events", Hold: "0", Limit: 0, Runs: lost, Command: command})
-	b.add(Row{Name: "rate in that test", Unit: "M events/s", Runs: rate, Command: command})
+	b.add(Row{Name: "events lost while every CPU switches, default rings", Unit: "events", Hold: "0", Limit: 0, Runs: lost, Command: command})
+	b.add(Row{Name: "rate of events while every CPU switches", Unit: "M events/s", Runs: rate, Command: command})
 	return nil
 }
 

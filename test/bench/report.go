@@ -29,9 +29,9 @@ func report(markdown, raw string, rows []Row, part bool) error {
 	w.WriteString("# Performance\n\n")
 	fmt.Fprintf(&w, "Written by `scripts/bench` on %s. Each figure is the median of the runs listed below, with its\n"+
 		"95%% interval by order statistics (with fewer than six runs: their range). Slowdowns are ratios of neighbouring runs, which\n"+
-		"alternate. Times include the noise of a shared virtual machine. *Hold* is the limit that the project sets itself.\n\n", time.Now().UTC().Format("2006-01-02"))
+		"alternate. Times include the noise of a shared virtual machine. *Limit* is the one that the project sets itself.\n\n", time.Now().UTC().Format("2006-01-02"))
 	w.WriteString(machine())
-	w.WriteString("\n| What | Median | 95% interval | Hold | Held | Last report |\n|---|---|---|---|---|---|\n")
+	w.WriteString("\n| What | Median | 95% interval | Limit | Met | Last report |\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		lo, hi := r.Interval()
 		last := "–"

@@ -55,7 +55,7 @@ func (b *bench) samples() error {
 	const command = "wprof-record --stats -Stimer=997hz -d10s -o FILE beside test/bench/testdata/mixed.sh"
 	b.add(Row{Name: "user frames named, of those in a mapped file, mixed load with short-lived and deleted programs", Unit: "%", Hold: "99", Limit: 99, AtLeast: true,
 		Runs: named.percent, Command: command, Note: named.worst()})
-	b.add(Row{Name: "the same with programs whose symbols the distribution has stripped", Unit: "%", Runs: stripped.percent, Command: command + " stripped", Note: stripped.worst()})
+	b.add(Row{Name: "user frames named, with programs whose symbols the distribution has stripped", Unit: "%", Runs: stripped.percent, Command: command + " stripped", Note: stripped.worst()})
 	b.add(Row{Name: "kernel program sample, both stacks, mixed load", Unit: "ns a run", Runs: perRun, Command: command})
 	b.add(Row{Name: "stored bytes per sample, with the definitions that only samples need", Unit: "bytes", Runs: stored, Command: "(size of FILE - size of what wprof-filter -K sample leaves of it) / samples"})
 	b.add(Row{Name: "Perfetto bytes per sample, with its interned stacks", Unit: "bytes", Runs: drawn, Command: "the same of wprof-perfetto's output"})

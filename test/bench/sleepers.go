@@ -40,8 +40,8 @@ func (b *bench) sleepers() error {
 	const command = "test/bench/testdata/sleepers.c, with and without wprof-record -d60s -o FILE"
 	b.add(Row{Name: "2,000 threads sleeping 1-5 ms plus pipe ping-pong, default recording: slowdown", Unit: "×", Hold: "×1.15", Limit: 1.15, Runs: ratios, Command: command,
 		Note: "nearly every sleep lasts longer than --offcpu-min and has its stack taken"})
-	b.add(Row{Name: "events lost in that test", Unit: "events", Hold: "0", Limit: 0, Runs: lost, Command: command})
-	b.add(Row{Name: "sleeps and turns in that test, not recorded", Unit: "M/s", Runs: rate, Command: command})
+	b.add(Row{Name: "events lost beside 2,000 sleeping threads", Unit: "events", Hold: "0", Limit: 0, Runs: lost, Command: command})
+	b.add(Row{Name: "sleeps and ping-pong round trips of 2,000 threads, not recorded", Unit: "M/s", Runs: rate, Command: command})
 	return nil
 }
 
