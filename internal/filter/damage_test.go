@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,12 +117,26 @@ func TestOutputIsSoundWhereverBlocksStand(t *testing.T) {
 	}
 }
 
+// damagedStreams is how many of each are damaged at random; scripts/soak damages more.
+func damagedStreams(t *testing.T) int {
+	t.Helper()
+	n := 300
+	if text := os.Getenv("WPROF_SOAK_BLOCKS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
 // Blocks are taken out, repeated and swapped with the next one at random, several of them at once.
 func TestOutputIsSoundAfterMuchDamage(t *testing.T) {
 	t.Parallel()
+	n := damagedStreams(t)
 	for name, blocks := range streamsToDamage(t) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		for i := range 1000 {
+		for i := range n {
 			all, what := slices.Clone(blocks), ""
 			for range 1 + rng.IntN(6) {
 				at := rng.IntN(len(all) - 1)
@@ -139,5 +154,6 @@ func TestOutputIsSoundAfterMuchDamage(t *testing.T) {
 				t.Errorf("%s:%s: %.300s", name, what, wrong)
 			}
 		}
+		t.Logf("soak: %s: %d streams with blocks missing, repeated and swapped gave sound outputs or were refused", name, n)
 	}
 }
