@@ -16,19 +16,20 @@ func (w Window) Length() int64 { return max(0, w.End-w.Start) }
 // a [timeline.Visitor].
 type About struct {
 	Session
-	window      Window
-	opened      int64 // opening of the current window
-	begun, some bool  // there is a window; one that is not empty
+	window    Window
+	opened    int64 // opening of the current window
+	hasWindow bool
+	hasTime   bool // one of the windows is not empty
 }
 
 // Open adds the opening of a window.
 func (a *About) Open(s *format.Session, at int64) {
 	a.opened = at
-	if a.begun {
+	if a.hasWindow {
 		a.Session.Add(Describe(s))
 		return
 	}
-	a.begun, a.Session = true, Describe(s)
+	a.hasWindow, a.Session = true, Describe(s)
 	a.window.Start, a.window.End = at, at
 }
 
@@ -38,8 +39,8 @@ func (a *About) Close(at int64) {
 	if at != 0 && at <= a.opened {
 		return
 	}
-	if !a.some {
-		a.some, a.window.Start = true, a.opened
+	if !a.hasTime {
+		a.hasTime, a.window.Start = true, a.opened
 	}
 	a.window.End = max(a.window.End, at)
 }

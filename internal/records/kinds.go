@@ -166,13 +166,13 @@ func Kinds() []KindInfo {
 	}
 	for i := range kinds {
 		kinds[i].Kind = Kind(i + 1)
-		place(kinds[i].Fields)
+		assignSlots(kinds[i].Fields)
 	}
 	return kinds
 }
 
-// place assigns slots to fields.
-func place(fields []Field) {
+// assignSlots assigns slots to fields.
+func assignSlots(fields []Field) {
 	values, tasks, labels := 0, 0, 0
 	for i := range fields {
 		switch f := &fields[i]; f.Type {

@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 
 	"wprof/format"
 	"wprof/internal/timeline"
@@ -9,20 +10,20 @@ import (
 
 // Maker converts events to records. It is a [timeline.Visitor].
 type Maker struct {
-	r      *format.Reader
-	emit   func(*Record) error
-	wanted []bool // by kind
-	kinds  [format.MaxKind + 1]Kind
-	infos  [format.MaxKind + 1]*KindInfo
-	states [1 << 12]uint8
-	spans  *timeline.Spans // nil: no switches are wanted
-	tl     *timeline.Timeline
-	stacks *Stacks
-	texts  texts
-	tasks  tasks
+	r        *format.Reader
+	emit     func(*Record) error
+	selected []bool // by kind
+	kinds    [format.MaxKind + 1]Kind
+	infos    [format.MaxKind + 1]*KindInfo
+	states   [1 << 12]uint8
+	spans    *timeline.Spans // nil: no switch records are made
+	tl       *timeline.Timeline
+	stacks   *Stacks
+	texts    Texts
+	tasks    tasks
 
 	first     int64 // when the first window opened
-	opened    int64 // ... the current one
+	opened    int64 // when the current window opened
 	now       int64 // of the last event
 	about     About
 	lost      bool
@@ -32,7 +33,7 @@ type Maker struct {
 	values    []format.Value    // of the current typed event
 	labels    *Labels           // of the type of the last typed event
 	labeled   *format.EventType // that type
-	textBytes int               // of the texts of the event at hand
+	textBytes int               // of the texts of the current event
 }
 
 // Options choose what is converted.
@@ -41,22 +42,22 @@ type Options struct {
 	JSON  bool   // fill in Task.JSON
 }
 
-// NewMaker returns a Maker that calls emit with every wanted record. It must be called before the first event is read.
+// NewMaker returns a Maker that calls emit with every selected record. It must be called before the first event is read.
 func NewMaker(r *format.Reader, o Options, emit func(*Record) error) *Maker {
 	m := &Maker{r: r, emit: emit, first: r.FirstOpen(), states: states(), stacks: NewStacks(r), causes: len(causeNames()), events: len(eventNames())}
 	m.tasks = newTasks(r, m.first, &m.texts, o.JSON)
 	kinds := Kinds()
-	m.wanted = make([]bool, len(kinds)+1)
+	m.selected = make([]bool, len(kinds)+1)
 	for i := range kinds {
 		k := &kinds[i]
 		m.kinds[k.Source], m.infos[k.Source] = k.Kind, k
-		m.wanted[k.Kind] = o.Kinds == nil
+		m.selected[k.Kind] = o.Kinds == nil
 	}
 	m.kinds[0] = 0
 	for _, k := range o.Kinds {
-		m.wanted[k] = true
+		m.selected[k] = true
 	}
-	if m.wanted[Switch] {
+	if m.selected[Switch] {
 		m.spans = timeline.NewSpans(r, func(*timeline.Span) {})
 		m.tl = m.spans.Timeline()
 	}
@@ -73,7 +74,7 @@ func (m *Maker) Command(t *Task) string {
 	if c == nil {
 		return ""
 	}
-	return m.texts.clean(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
+	return m.texts.Clean(bytes.ReplaceAll(bytes.TrimRight(c.Args, "\x00"), []byte{0}, []byte{' '}))
 }
 
 // Session returns the description of the recordings read so far.
@@ -94,12 +95,7 @@ func (m *Maker) Forgotten() int64 {
 }
 
 // NotUTF8 returns the first text that was not valid UTF-8, as records show it; "" if there was none.
-func (m *Maker) NotUTF8() string {
-	if m.texts.first != "" {
-		return m.texts.first
-	}
-	return m.stacks.texts.first
-}
+func (m *Maker) NotUTF8() string { return cmp.Or(m.texts.first, m.stacks.texts.first) }
 
 // NewSection implements [timeline.Visitor].
 func (m *Maker) NewSection(s *format.Session) error {
@@ -116,7 +112,7 @@ func (m *Maker) Open(s *format.Session, at, before int64, isFirst bool) error {
 	if m.spans != nil {
 		m.spans.Open(at)
 	}
-	isGap := m.about.some && m.wanted[Gap]
+	isGap := m.about.hasTime && m.selected[Gap]
 	m.about.Open(s, at)
 	if !isGap {
 		return nil
@@ -150,34 +146,34 @@ func (m *Maker) Event(e *format.Event) error {
 	m.now = e.Time
 	m.lost = m.lost || e.Kind == format.KindLost
 	kind := m.kinds[e.Kind]
-	if !m.wanted[kind] {
+	if !m.selected[kind] {
 		return nil
 	}
 	r := &m.rec
 	r.Time, r.Kind, r.CPU, r.Has, r.Text, r.Args, r.Type, r.Labels = e.Time-m.first, kind, e.CPU, 0, "", r.Args[:0], nil, nil
 	switch kind {
 	case Switch:
-		m.switched(r, e)
+		m.fillSwitch(r, e)
 	case Waking, WakeupNew:
-		m.woken(r, e)
+		m.fillWaking(r, e)
 	case Timer:
 		r.Tasks[0], r.Has = m.subject(e), 1<<TimerTask
 		m.stack(r, TimerStack, 0, e.Sample().Stack())
 	case Fork:
 		r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.Fork().Child()), 1<<ForkTask|1<<ForkChild
 	case Exec:
-		m.execs(r, e)
+		m.fillExec(r, e)
 	case TaskRename:
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
 		r.Text = m.tasks.of(e.Rename().Prev(), e.CPU).Comm
 	case TaskExit, TaskFree:
 		r.Tasks[0], r.Has = m.subject(e), 1<<LifeTask
 	case Lost:
-		m.lostEvents(r, e)
+		m.fillLost(r, e)
 	case Typed:
-		m.typed(r, e)
+		m.fillTyped(r, e)
 	default:
-		m.plainRecord(r, e, m.infos[e.Kind])
+		m.fillPlain(r, e, m.infos[e.Kind])
 	}
 	return m.emit(r)
 }
@@ -209,7 +205,7 @@ func (m *Maker) stack(r *Record, field, slot int, id format.StackID) {
 	}
 }
 
-func (m *Maker) woken(r *Record, e *format.Event) {
+func (m *Maker) fillWaking(r *Record, e *format.Event) {
 	r.Tasks[0], r.Tasks[1], r.Has = m.subject(e), m.object(e, e.OtherTask()), 1<<WakingWaker|1<<WakingWakee
 	m.stack(r, WakingStack, 0, e.Stack())
 	if e.Kind == format.KindWaking && e.Waking().Interrupt() {
@@ -218,15 +214,15 @@ func (m *Maker) woken(r *Record, e *format.Event) {
 	}
 }
 
-func (m *Maker) execs(r *Record, e *format.Event) {
-	r.Tasks[0], r.Text, r.Has = m.subject(e), m.texts.clean(e.Data), 1<<ExecTask|1<<ExecFilename
+func (m *Maker) fillExec(r *Record, e *format.Event) {
+	r.Tasks[0], r.Text, r.Has = m.subject(e), m.texts.Clean(e.Data), 1<<ExecTask|1<<ExecFilename
 	if tid, has := e.Exec().OldTID(); has {
 		r.Values[0] = int64(tid)
 		r.Has |= 1 << ExecOldTID
 	}
 }
 
-func (m *Maker) lostEvents(r *Record, e *format.Event) {
+func (m *Maker) fillLost(r *Record, e *format.Event) {
 	loss := e.Lost()
 	from := loss.From()
 	r.Values[0], r.Has = max(0, e.Time-from), 1<<LostDuration|1<<LostCause
@@ -238,9 +234,9 @@ func (m *Maker) lostEvents(r *Record, e *format.Event) {
 		r.Values[2] = int64(min(n, 1<<53))
 		r.Has |= 1 << LostCount
 	}
-	r.Values[3] = int64(known(uint64(loss.Cause()), m.causes))
+	r.Values[3] = int64(wordIndex(uint64(loss.Cause()), m.causes))
 	if what := uint64(loss.What()); what != 0 {
-		r.Values[4] = int64(known(what, m.events))
+		r.Values[4] = int64(wordIndex(what, m.events))
 		r.Has |= 1 << LostWhat
 	}
 	setOpen(r, e, LostOpen, 5)
@@ -254,8 +250,8 @@ func setOpen(r *Record, e *format.Event, field, slot int) {
 	}
 }
 
-// known returns the index of a word; 0, unknown, for a number that only newer versions know.
-func known(n uint64, words int) uint64 {
+// wordIndex returns the index of the word for a number; 0, unknown, for numbers of newer versions.
+func wordIndex(n uint64, words int) uint64 {
 	if n >= uint64(words) {
 		return 0
 	}

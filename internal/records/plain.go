@@ -74,8 +74,8 @@ func plainArg(f *format.Field) Field {
 	return out
 }
 
-// plainRecord fills in the record of an event whose kind has no row in [table].
-func (m *Maker) plainRecord(r *Record, e *format.Event, k *KindInfo) {
+// fillPlain fills in the record of an event whose kind has no row in [table].
+func (m *Maker) fillPlain(r *Record, e *format.Event, k *KindInfo) {
 	for i := range k.plain {
 		from := &k.plain[i]
 		if e.Flags&from.opt != from.opt {
@@ -112,9 +112,9 @@ func (m *Maker) plainValue(r *Record, e *format.Event, from *plainField, f *Fiel
 	case format.FieldState:
 		r.Values[f.Slot] = int64(m.states[arg&uint64(len(m.states)-1)])
 	case format.FieldCause, format.FieldKind:
-		r.Values[f.Slot] = int64(known(arg, len(f.Words)))
+		r.Values[f.Slot] = int64(wordIndex(arg, len(f.Words)))
 	case format.FieldBytes:
-		r.Text = m.texts.clean(e.Data)
+		r.Text = m.texts.Clean(e.Data)
 	case format.FieldStack:
 		r.Values[f.Slot] = m.stacks.ID(format.StackID(arg))
 		return r.Values[f.Slot] != 0

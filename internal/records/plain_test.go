@@ -22,7 +22,7 @@ func TestPlainKindsHaveWhatTheirEventsHave(t *testing.T) {
 		Flags: []format.FlagInfo{{Name: "hot", Bit: hot, Doc: "it was in the cache"}},
 	}
 	kind := plainKind(&of)
-	place(kind.Fields)
+	assignSlots(kind.Fields)
 	m := &Maker{first: 1000, opened: 1000, states: states()}
 	e := format.Event{Kind: of.Kind, Time: 2500, Args: [format.MaxArgs]uint64{1900, 77, ^uint64(0), 1800, uint64(format.StateStopped)}, Data: []byte("/x")}
 	for flags, want := range map[format.Flags]map[string]any{
@@ -32,14 +32,14 @@ func TestPlainKindsHaveWhatTheirEventsHave(t *testing.T) {
 	} {
 		e.Flags = flags
 		r := &Record{}
-		m.plainRecord(r, &e, &kind)
+		m.fillPlain(r, &e, &kind)
 		if got := valuesOf(&kind, r); !maps.Equal(got, want) {
 			t.Errorf("flags %#x: got %v, want %v", flags, got, want)
 		}
 	}
 	e.Args[0] = 900
 	r := &Record{}
-	m.plainRecord(r, &e, &kind)
+	m.fillPlain(r, &e, &kind)
 	if got := valuesOf(&kind, r); got["start_ts"] != nil || got["dur"] != int64(1600) {
 		t.Errorf("one that began before the window: %v", got)
 	}

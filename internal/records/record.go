@@ -13,7 +13,7 @@ const (
 type Record struct {
 	Time    int64 // ns from the opening of the first window
 	Kind    Kind
-	CPU     uint32 // [format.AllCPUs]: it is about all
+	CPU     uint32 // AllCPUs: about all
 	Has     uint32 // bit i: field i of the kind is present
 	Values  [maxValues]int64
 	Tasks   [maxTasks]*Task
@@ -43,7 +43,7 @@ type Task struct {
 	Comm    string
 	PComm   string // the name of the process
 	PPID    int32  // 0: not known
-	Start   int64  // when the thread was made, ns from the opening of the first window; valid if PID is not 0
+	Start   int64  // when the thread was created, ns from the opening of the first window; valid if PID is not 0
 	Kernel  bool   // it is a kernel thread
 	Idle    bool   // it is a CPU's idle thread
 	JSON    []byte // the JSON object; nil if not requested

@@ -18,7 +18,7 @@ type Stack struct {
 	Cut    bool // it was deeper than the recorder takes
 }
 
-// Place is the kind of code of a frame: kernel, user or other.
+// Place is where the code of a frame runs.
 type Place uint8
 
 const (
@@ -38,8 +38,8 @@ type Frame struct {
 	Module   string // path of the file, [kernel], …; "": not known
 }
 
-// maxKnown bounds the frames whose names are kept. Most frames are in many stacks.
-const maxKnown = 1 << 15
+// maxFrames bounds the definitions of frames whose functions are kept. Most frames are in many stacks.
+const maxFrames = 1 << 15
 
 // Unknown is written for an unknown name.
 const Unknown = "<unknown>"
@@ -81,35 +81,35 @@ func (f *Frame) AppendSource(b []byte) []byte {
 
 // Stacks builds stacks from the definitions of a stream, section by section.
 type Stacks struct {
-	r     *format.Reader
-	texts texts
-	base  int64 // of the current section's ids
-	last  int64 // highest id so far
-	known *bounded.Map[uint32, []Frame]
-	stack Stack
-	each  []func()
+	r      *format.Reader
+	texts  Texts
+	base   int64 // of the current section's ids
+	last   int64 // highest id so far
+	frames *bounded.Map[uint32, []Frame]
+	stack  Stack
+	onDone []func()
 }
 
 // NewStacks returns the Stacks of a stream. It must be called before the stream is read.
 func NewStacks(r *format.Reader) *Stacks {
-	s := &Stacks{r: r, known: bounded.NewMap[uint32, []Frame](maxKnown)}
-	r.OnSectionDone(s.leave)
+	s := &Stacks{r: r, frames: bounded.NewMap[uint32, []Frame](maxFrames)}
+	r.OnSectionDone(s.endSection)
 	return s
 }
 
 // OnSectionDone sets a function to call when all stacks of a section have been read: before the next section, and at the end.
-func (s *Stacks) OnSectionDone(f func()) { s.each = append(s.each, f) }
+func (s *Stacks) OnSectionDone(f func()) { s.onDone = append(s.onDone, f) }
 
-// leave ends a section: the ids of the next one follow its own.
-func (s *Stacks) leave() {
-	for _, f := range s.each {
+// endSection makes the ids of the next section follow those of this one.
+func (s *Stacks) endSection() {
+	for _, f := range s.onDone {
 		f()
 	}
 	for id := range s.r.StackIDs() {
 		s.last = max(s.last, s.base+int64(id))
 	}
 	s.base = s.last
-	s.known.Clear()
+	s.frames.Clear()
 }
 
 // ID returns the id of a stack of the current section; 0 if it is not defined.
@@ -166,11 +166,11 @@ func (s *Stacks) of(d *format.Stack) *Stack {
 
 // framesAt returns the functions at one place in the code: the function there, then those inlined into it.
 func (s *Stacks) framesAt(id uint32) []Frame {
-	if known, found := s.known.Get(id); found {
+	if known, found := s.frames.Get(id); found {
 		return known
 	}
 	frames := s.describe(s.r.Frame(id))
-	s.known.Put(id, frames)
+	s.frames.Put(id, frames)
 	return frames
 }
 
@@ -208,4 +208,4 @@ func (s *Stacks) function(raw []byte) string {
 }
 
 // name bounds a name, so that a hostile one does not cause megabytes for each stack.
-func (s *Stacks) name(raw []byte) string { return s.texts.clean(stacks.Clipped(raw)) }
+func (s *Stacks) name(raw []byte) string { return s.texts.Clean(stacks.Clipped(raw)) }

@@ -28,7 +28,7 @@ type preemptor struct {
 	at  int64
 }
 
-func (m *Maker) switched(r *Record, e *format.Event) {
+func (m *Maker) fillSwitch(r *Record, e *format.Event) {
 	v := e.Switch()
 	prevState := v.PrevState()
 	r.Tasks[0], r.Tasks[1] = m.subject(e), m.object(e, v.Next())
@@ -36,10 +36,10 @@ func (m *Maker) switched(r *Record, e *format.Event) {
 	r.Values[slotPrevPrio], r.Values[slotNextPrio] = int64(v.PrevPrio()), int64(v.NextPrio())
 	r.Has = 1<<SwitchPrev | 1<<SwitchNext | 1<<SwitchPrevState | 1<<SwitchPrevPrio | 1<<SwitchNextPrio
 	if e.Flags&format.FlagObject != 0 {
-		m.comesBack(r, e)
+		m.fillOffCPU(r, e)
 	}
 	if prevState&format.StatePreempted != 0 && e.Flags&format.FlagSubject != 0 {
-		m.preempts(r.Tasks[1], e)
+		m.storePreemptor(r.Tasks[1], e)
 	}
 }
 
@@ -54,8 +54,8 @@ func (m *Maker) state(s format.State, called bool) uint8 {
 	return uint8(stateOf(s))
 }
 
-// preempts stores the preemptor of a thread until the thread is back on a CPU.
-func (m *Maker) preempts(by *Task, e *format.Event) {
+// storePreemptor stores the preemptor of a thread until the thread is back on a CPU.
+func (m *Maker) storePreemptor(by *Task, e *format.Event) {
 	t := m.tl.Thread(e.Task)
 	if t == nil || t.Idle() || by == m.tasks.filtered {
 		return
@@ -68,9 +68,9 @@ func (m *Maker) preempts(by *Task, e *format.Event) {
 	*p = preemptor{by, e.CPU, e.Time}
 }
 
-// comesBack sets the fields on the off-CPU time that a switch ends: from the event itself, and unless the event was late, from
+// fillOffCPU sets the fields on the off-CPU time that a switch ends: from the event itself, and unless the event was late, from
 // the scheduler state.
-func (m *Maker) comesBack(r *Record, e *format.Event) {
+func (m *Maker) fillOffCPU(r *Record, e *format.Event) {
 	v := e.Switch()
 	if since, has := v.Since(); has {
 		nextState, _ := v.NextState()
@@ -88,9 +88,9 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	off := t.Back()
 	switch {
 	case off.Preempted && off.Known:
-		m.wasPreempted(r, e, t, &off)
+		m.fillPreemption(r, e, t, &off)
 	case off.Woken != 0:
-		m.wasWoken(r, &off)
+		m.fillWakeup(r, &off)
 	default:
 		return
 	}
@@ -98,8 +98,8 @@ func (m *Maker) comesBack(r *Record, e *format.Event) {
 	r.Has |= 1<<SwitchDelay | 1<<SwitchChain
 }
 
-func (m *Maker) wasWoken(r *Record, off *timeline.OffCPU) {
-	m.couldRun(r, off.Woken, Woken)
+func (m *Maker) fillWakeup(r *Record, off *timeline.OffCPU) {
+	m.setRunnable(r, off.Woken, Woken)
 	if off.New {
 		r.Values[slotReason] = WokenNew
 		r.Values[slotNextState] = stateNew
@@ -117,20 +117,20 @@ func (m *Maker) wasWoken(r *Record, off *timeline.OffCPU) {
 	}
 }
 
-func (m *Maker) wasPreempted(r *Record, e *format.Event, t *timeline.Thread, off *timeline.OffCPU) {
+func (m *Maker) fillPreemption(r *Record, e *format.Event, t *timeline.Thread, off *timeline.OffCPU) {
 	// A task list does not show whether a runnable thread was woken or preempted.
 	if left, _ := e.Switch().NextState(); off.Since < m.opened && left&format.StatePreempted == 0 {
 		return
 	}
-	m.couldRun(r, off.Since, Preempted)
+	m.setRunnable(r, off.Since, Preempted)
 	if p, ok := t.Own.(*preemptor); ok && p.at == off.Since {
 		r.Tasks[2], r.Values[slotWakingCPU] = p.by, int64(p.cpu)
 		r.Has |= 1<<SwitchWaker | 1<<SwitchWakingCPU
 	}
 }
 
-// couldRun sets the time from which a thread was runnable, and the reason.
-func (m *Maker) couldRun(r *Record, at int64, reason int64) {
+// setRunnable sets since when a thread was runnable, and why.
+func (m *Maker) setRunnable(r *Record, at int64, reason int64) {
 	if at >= m.opened {
 		r.Values[slotWakingTime] = at - m.first
 		r.Has |= 1 << SwitchWakingTime

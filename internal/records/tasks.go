@@ -15,7 +15,7 @@ const maxIdle = 1 << 14
 type tasks struct {
 	r        *format.Reader
 	first    int64
-	texts    *texts
+	texts    *Texts
 	json     bool // Task.JSON is requested
 	count    int64
 	numbers  []uint32 // of the current section's tasks that have a number, by id; 0: none
@@ -25,7 +25,7 @@ type tasks struct {
 	lost     *Task
 }
 
-func newTasks(r *format.Reader, first int64, texts *texts, json bool) tasks {
+func newTasks(r *format.Reader, first int64, texts *Texts, json bool) tasks {
 	t := tasks{r: r, first: first, texts: texts, json: json, idle: bounded.NewMap[uint32, *Task](maxIdle)}
 	t.filtered = t.standIn("<filtered>")
 	t.lost = t.standIn("<lost>")

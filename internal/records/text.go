@@ -8,13 +8,13 @@ import (
 	"wprof/internal/printable"
 )
 
-// texts converts any bytes to valid UTF-8, and remembers the first text that was not valid.
-type texts struct {
-	first string // the first one that was not valid, as it is shown
+// Texts converts any bytes to valid UTF-8, and keeps the first text that was not valid.
+type Texts struct {
+	first string // as it is shown
 }
 
-// clean replaces what is not UTF-8 by U+FFFD.
-func (t *texts) clean(raw []byte) string {
+// Clean replaces what is not UTF-8 by U+FFFD.
+func (t *Texts) Clean(raw []byte) string {
 	if utf8.Valid(raw) {
 		return string(raw)
 	}
@@ -25,10 +25,13 @@ func (t *texts) clean(raw []byte) string {
 	return s
 }
 
-// view is clean without a copy where none is needed: for bytes that never change, such as those of definitions.
-func (t *texts) view(raw []byte) string {
+// NotUTF8 returns the first text that was not valid UTF-8, as it is shown; "": all were.
+func (t *Texts) NotUTF8() string { return t.first }
+
+// view is Clean without a copy where none is needed: for bytes that never change, such as those of definitions.
+func (t *Texts) view(raw []byte) string {
 	if len(raw) == 0 || !utf8.Valid(raw) {
-		return t.clean(raw)
+		return t.Clean(raw)
 	}
 	return unsafe.String(&raw[0], len(raw))
 }

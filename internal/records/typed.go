@@ -27,8 +27,8 @@ const (
 // longText stands for a text beyond [format.MaxEventText].
 const longText = "(left out)"
 
-// typed makes the record of a typed event.
-func (m *Maker) typed(r *Record, e *format.Event) {
+// fillTyped makes the record of a typed event.
+func (m *Maker) fillTyped(r *Record, e *format.Event) {
 	t := m.r.EventType(e.TypeID())
 	r.Has, r.Text, r.Args, r.Type = 1<<TypedName|1<<TypedArgs, "(lost)", r.Args[:0], t
 	if e.Task != 0 {
@@ -47,7 +47,7 @@ func (m *Maker) typed(r *Record, e *format.Event) {
 	if t.IsLost() {
 		return
 	}
-	r.Text, r.Labels = m.texts.clean(t.Name), m.labelsOf(t)
+	r.Text, r.Labels = m.texts.Clean(t.Name), m.labelsOf(t)
 	for slot, field := range typeLabels() {
 		if r.Labels[slot] != "" {
 			r.Has |= 1 << field
@@ -93,7 +93,7 @@ func (m *Maker) labelsOf(t *format.EventType) *Labels {
 			}
 		}
 	}
-	m.labeled, m.labels = t, &Labels{m.texts.clean(t.Group), m.texts.clean(ends), m.texts.clean(key)}
+	m.labeled, m.labels = t, &Labels{m.texts.Clean(t.Group), m.texts.Clean(ends), m.texts.Clean(key)}
 	return m.labels
 }
 
@@ -113,7 +113,7 @@ func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 	id := v.ID()
 	switch a.Type {
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
-		a.Text = m.texts.clean(v.Bytes)
+		a.Text = m.texts.Clean(v.Bytes)
 	case format.ValueType_VALUE_TEXT:
 		if id != 0 {
 			text := cmp.Or(m.r.Text(id), format.LostText(id)).Text
@@ -123,7 +123,7 @@ func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 			a.Text = m.texts.view(text)
 		}
 	case format.ValueType_VALUE_ENUM:
-		a.Text = m.texts.clean(v.Field.EnumName(v.Int()))
+		a.Text = m.texts.Clean(v.Field.EnumName(v.Int()))
 	case format.ValueType_VALUE_TIME:
 		a.Number = uint64(v.Int() - m.first)
 	case format.ValueType_VALUE_STACK:

@@ -60,7 +60,7 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 }
 
 // A begin and its end have what pairs them, and a span that was cut at the end of a range is open.
-func TestTypedEventsSayWhatBelongsTogether(t *testing.T) {
+func TestTypedEventsHaveTheirGroupPhaseAndKey(t *testing.T) {
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

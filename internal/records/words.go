@@ -54,7 +54,7 @@ func StateNames() []string {
 	}
 }
 
-// stateOf returns the index of a state. Of several bits the one counts that says most about the end of the wait, as in
+// stateOf returns the index of a state. Of several bits, the one counts that determines how the wait ends, as in
 // [format.State.String].
 func stateOf(s format.State) int {
 	has := func(bits format.State) bool { return s&bits == bits }
