@@ -8,12 +8,12 @@ import (
 	"wprof/internal/records"
 )
 
-// The examples of the page, written by the encoder itself.
+// Examples for the page, written by the encoder.
 
-func sampleLayout() *layout { return newLayout(&Options{}, nil) }
+func exampleLayout() *layout { return newLayout(&Options{}, nil) }
 
-func sampleHeader() ([]byte, error) {
-	l := sampleLayout()
+func exampleHeader() ([]byte, error) {
+	l := exampleLayout()
 	at := time.Date(2026, 11, 21, 2, 0, 0, 123456789, time.UTC).UnixNano()
 	about := records.Describe(&format.Session{
 		Host: "web-7", BootId: "5a8e1d5c-8d5b-4a8e-9d53-0f7c2b1de9a4", Open: 1,
@@ -28,8 +28,8 @@ func sampleHeader() ([]byte, error) {
 	return l.line(nil, "", &h)
 }
 
-func sampleStack() ([]byte, error) {
-	lines := stackLines{l: sampleLayout()}
+func exampleStack() ([]byte, error) {
+	lines := stackLines{l: exampleLayout()}
 	return lines.append(nil, &records.Stack{ID: 17, Frames: []records.Frame{
 		{Function: "main", Offset: 0x1a, File: "src/main.c", Line: 42, Module: "/usr/bin/app"},
 		{Function: "work", Inlined: true, File: "src/work.c", Line: 118, Module: "/usr/bin/app"},
@@ -39,7 +39,7 @@ func sampleStack() ([]byte, error) {
 	}})
 }
 
-func sampleTask(tid, pid int32, comm, process string) *records.Task {
+func exampleTask(tid, pid int32, comm, process string) *records.Task {
 	text, _ := json.Marshal(struct {
 		TID   int32  `json:"tid"`
 		PID   int32  `json:"pid"`
@@ -49,11 +49,11 @@ func sampleTask(tid, pid int32, comm, process string) *records.Task {
 	return &records.Task{JSON: text}
 }
 
-// sampleEvent returns a line of a kind with all of its fields except hardware counters.
-func sampleEvent(k *records.KindInfo) []byte {
+// exampleEvent returns a line of a kind with all of its fields except hardware counters.
+func exampleEvent(k *records.KindInfo) []byte {
 	r := records.Record{Kind: k.Kind, CPU: 3, Time: 500_123_456}
 	tasks := []*records.Task{
-		sampleTask(1234, 1000, "worker", "app"), sampleTask(5678, 5000, "redis-server", "redis-server"), sampleTask(1000, 1000, "app", "app"),
+		exampleTask(1234, 1000, "worker", "app"), exampleTask(5678, 5000, "redis-server", "redis-server"), exampleTask(1000, 1000, "app", "app"),
 	}
 	for i := range k.Fields {
 		f := &k.Fields[i]
@@ -68,15 +68,15 @@ func sampleEvent(k *records.KindInfo) []byte {
 		case records.TypeArgs:
 			r.Args = []records.Arg{{Name: "size", Number: 4096}, {Name: "path", Type: format.ValueType_VALUE_STRING, Text: "/index.html"}}
 		default:
-			r.Values[f.Slot] = sampleValue(f)
+			r.Values[f.Slot] = exampleValue(f)
 		}
 	}
-	r.Text = sampleText(k)
+	r.Text = exampleText(k)
 	r.Labels = &records.Labels{"http", "request", "id"}
-	return sampleLayout().append(nil, &r)
+	return exampleLayout().append(nil, &r)
 }
 
-func sampleValue(f *records.Field) int64 {
+func exampleValue(f *records.Field) int64 {
 	switch f.Name {
 	case "dur":
 		return 11_568
@@ -106,7 +106,7 @@ func sampleValue(f *records.Field) int64 {
 	return 17
 }
 
-func sampleText(k *records.KindInfo) string {
+func exampleText(k *records.KindInfo) string {
 	switch k.Kind {
 	case records.Typed:
 		return "request"

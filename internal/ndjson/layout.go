@@ -51,7 +51,7 @@ func newLayout(o *Options, nodes map[uint32]int32) *layout {
 	kinds := records.Kinds()
 	l.kinds = make([]kindLayout, len(kinds)+1)
 	for _, k := range kinds {
-		l.kinds[k.Kind] = layKind(&k, o)
+		l.kinds[k.Kind] = newKindLayout(&k, o)
 		if k.Kind == records.Typed {
 			l.argStacks = !o.NoStacks && o.has(&k.Fields[records.TypedArgs])
 		}
@@ -59,7 +59,7 @@ func newLayout(o *Options, nodes map[uint32]int32) *layout {
 	return l
 }
 
-func layKind(k *records.KindInfo, o *Options) kindLayout {
+func newKindLayout(k *records.KindInfo, o *Options) kindLayout {
 	out := kindLayout{name: []byte(`,"t":"` + k.Name + `"`), noCPU: !hasCPU(k)}
 	for i := range k.Fields {
 		f := &k.Fields[i]

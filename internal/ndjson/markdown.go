@@ -9,25 +9,25 @@ import (
 
 // Markdown returns the schema as a page for people.
 func Markdown() ([]byte, error) {
-	m := &page{}
-	m.text(introduction)
-	m.text("## The header\n\nOne line. All fields but `metadata` and `extras` are always there:\n")
-	m.example(sampleHeader())
-	m.fields(reflect.TypeFor[header]())
-	m.text("## Stacks\n\n" + aboutStacks)
-	m.example(sampleStack())
-	m.fields(reflect.TypeFor[stackLine]())
-	m.text("## Events\n\n" + aboutEvents)
-	m.common()
-	m.text("### Tasks\n\n" + aboutTasks)
-	m.tasks()
+	p := &page{}
+	p.text(introduction)
+	p.text("## The header\n\nOne line. All fields but `metadata` and `extras` are always there:\n")
+	p.example(exampleHeader())
+	p.fields(reflect.TypeFor[header]())
+	p.text("## Stacks\n\n" + aboutStacks)
+	p.example(exampleStack())
+	p.fields(reflect.TypeFor[stackLine]())
+	p.text("## Events\n\n" + aboutEvents)
+	p.common()
+	p.text("### Tasks\n\n" + aboutTasks)
+	p.tasks()
 	for _, k := range records.Kinds() {
-		m.kind(&k)
+		p.kind(&k)
 	}
-	m.text("## Task states\n\n" + aboutStates)
-	m.states()
-	m.text(recipes())
-	return []byte(m.b.String()), m.err
+	p.text("## Task states\n\n" + aboutStates)
+	p.states()
+	p.text(recipes())
+	return []byte(p.b.String()), p.err
 }
 
 // page is the Markdown written so far.
@@ -59,12 +59,12 @@ func (p *page) head(cells ...string) {
 func (p *page) fields(t reflect.Type) {
 	p.head("Field", "Type", "What it is")
 	for _, f := range structFields(t) {
-		p.row("`"+f.name+"`", goType(f.typ), optionally(f.optional)+f.doc)
+		p.row("`"+f.name+"`", goType(f.typ), optionalMark(f.optional)+f.doc)
 	}
 	p.text("")
 }
 
-func optionally(is bool) string {
+func optionalMark(is bool) string {
 	if is {
 		return "*(optional)* "
 	}
@@ -93,7 +93,7 @@ func goType(t reflect.Type) string {
 func (p *page) common() {
 	p.head("Field", "Type", "What it is")
 	for _, f := range []struct{ name, typ string }{{"ts", "time"}, {"t", "string"}, {"cpu", "integer"}, {"numa", "integer"}} {
-		p.row("`"+f.name+"`", f.typ, optionally(f.name == "numa")+commonDoc(f.name))
+		p.row("`"+f.name+"`", f.typ, optionalMark(f.name == "numa")+commonDoc(f.name))
 	}
 	p.text("")
 }
@@ -101,7 +101,7 @@ func (p *page) common() {
 func (p *page) tasks() {
 	p.head("Field", "Type", "What it is")
 	for _, f := range taskFields() {
-		p.row("`"+f.name+"`", f.typ, optionally(f.name == "tid")+f.doc)
+		p.row("`"+f.name+"`", f.typ, optionalMark(f.name == "tid")+f.doc)
 	}
 	p.text("")
 }
@@ -118,10 +118,10 @@ func (p *page) kind(k *records.KindInfo) {
 	p.head("Field", "Type", "What it is")
 	for i := range k.Fields {
 		f := &k.Fields[i]
-		p.row("`"+f.Name+"`", fieldType(f), optionally(f.Opt)+f.Doc+wordsOf(f))
+		p.row("`"+f.Name+"`", fieldType(f), optionalMark(f.Opt)+f.Doc+wordsOf(f))
 	}
 	p.text("")
-	p.example(sampleEvent(k), nil)
+	p.example(exampleEvent(k), nil)
 }
 
 func wordsOf(f *records.Field) string {

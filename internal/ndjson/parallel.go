@@ -69,7 +69,7 @@ func (w *writer) put(r *records.Record) error {
 	args := append(slot.Args[:0], r.Args...)
 	*slot = *r
 	slot.Args = args
-	w.at.values += valuesOf(args)
+	w.at.values += countValues(args)
 	if w.at.n++; w.at.n == batchRecords || w.at.values >= batchValues {
 		w.flush()
 	}
@@ -137,10 +137,10 @@ func (w *writer) close() error {
 	return w.err()
 }
 
-func valuesOf(args []records.Arg) int {
+func countValues(args []records.Arg) int {
 	n := len(args)
 	for i := range args {
-		n += valuesOf(args[i].Elements) + len(args[i].Text)>>6
+		n += countValues(args[i].Elements) + len(args[i].Text)>>6
 	}
 	return n
 }

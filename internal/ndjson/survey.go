@@ -13,23 +13,23 @@ import (
 // survey holds the header's values that are known only at the end of the stream.
 type survey struct {
 	records.About
-	stacks int64
-	lost   uint64
-	whole  bool // lost is complete
+	stacks    int64
+	lost      uint64
+	lostKnown bool // lost is complete
 }
 
-// look makes a survey of a stream without decoding events, unless it is damaged: then the events decide which of its
+// takeSurvey makes a survey of a stream without decoding events, unless it is damaged: then the events decide which of its
 // sections count.
-func look(open func() (*format.Reader, error)) (survey, error) {
-	found, isDamaged, err := lookAt(open, true)
+func takeSurvey(open func() (*format.Reader, error)) (survey, error) {
+	found, isDamaged, err := takeSurveyOnce(open, true)
 	if err == nil && isDamaged {
-		found, _, err = lookAt(open, false)
-		found.whole = false
+		found, _, err = takeSurveyOnce(open, false)
+		found.lostKnown = false
 	}
 	return found, err
 }
 
-func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDamaged bool, err error) {
+func takeSurveyOnce(open func() (*format.Reader, error), skip bool) (found survey, isDamaged bool, err error) {
 	r, err := open()
 	if err != nil {
 		return survey{}, false, err
@@ -38,7 +38,7 @@ func lookAt(open func() (*format.Reader, error), skip bool) (found survey, isDam
 	if skip {
 		r.SkipEvents()
 	}
-	found.whole = true
+	found.lostKnown = true
 	closed, isFirst := int64(0), true
 	r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {

@@ -29,8 +29,8 @@ func Run(inv *cli.Invocation) error {
 	}
 	defer in.Close()
 	if q.hasRange {
-		words := filter.Messages{Start: "--start", End: "--end", Empty: "the output has no events", Rest: restWritten}
-		part, err := filter.NewFilteredReader(inv, in.In, in.Name, q.times, words)
+		messages := filter.Messages{Start: "--start", End: "--end", Empty: "the output has no events", Rest: restWritten}
+		part, err := filter.NewFilteredReader(inv, in.In, in.Name, q.times, messages)
 		if err != nil {
 			return err
 		}
@@ -57,11 +57,11 @@ func parse(inv *cli.Invocation) (*request, error) {
 	q := &request{
 		Options: Options{
 			Nanoseconds: inv.String("time") == "ns", NoStacks: inv.Bool("no-stacks"), NUMA: len(inv.Strings("emit")) > 0,
-			Array: inv.Bool("array"), Stream: inv.Bool("stream"), Fields: words(inv.Strings("fields")),
+			Array: inv.Bool("array"), Stream: inv.Bool("stream"), Fields: splitLists(inv.Strings("fields")),
 		},
 		chrome: inv.Bool("chrome"), firefox: inv.Bool("firefox"), parquet: inv.String("parquet"), hasRange: inv.IsSet("start") || inv.IsSet("end"),
 	}
-	q.Kinds = kindsOf(words(inv.Strings("kind")))
+	q.Kinds = kindsOf(splitLists(inv.Strings("kind")))
 	q.NUMA = q.NUMA || slices.Contains(q.Fields, "numa")
 	for _, k := range records.Kinds() {
 		if slices.Contains(q.Kinds, k.Kind) && !k.IsAvailable() {
@@ -98,8 +98,8 @@ func (q *request) refuse(inv *cli.Invocation) error {
 	return nil
 }
 
-// words returns the entries of comma-separated lists; nil: no list was given.
-func words(lists []string) (all []string) {
+// splitLists returns the entries of comma-separated lists; nil: no list was given.
+func splitLists(lists []string) (all []string) {
 	for _, list := range lists {
 		all = append(all, strings.Split(list, ",")...)
 	}

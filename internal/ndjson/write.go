@@ -28,7 +28,7 @@ type Result struct {
 // Write writes a stream that can be read again and again: open begins at its first byte. Whatever ends the stream, the
 // output is complete up to there; errors of the stream come back after that.
 func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result, error) {
-	found, err := look(open)
+	found, err := takeSurvey(open)
 	if err != nil {
 		return Result{}, err
 	}
@@ -39,7 +39,7 @@ func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result,
 	defer r.Close()
 	l := newLayout(&o, records.Nodes(r.Session()))
 	h := newHeader(&found.Session, found.Window(r.FirstOpen()), &o, l)
-	if found.whole {
+	if found.lostKnown {
 		h.Lost = &found.lost
 	}
 	stacks := found.stacks
@@ -51,7 +51,7 @@ func Write(open func() (*format.Reader, error), w io.Writer, o Options) (Result,
 		return Result{}, err
 	}
 	if !o.NoStacks && stacks > 0 {
-		if err := writeStacks(open, found.whole, w, l); err != nil {
+		if err := writeStacks(open, found.lostKnown, w, l); err != nil {
 			return Result{}, err
 		}
 	}
@@ -76,7 +76,7 @@ func Stream(r *format.Reader, w io.Writer, o Options, isLive, isOne bool) (Resul
 	e := events{l: l, w: newWriter(w, l), written: make(map[int64]struct{})}
 	e.lines.l = l
 	if isLive {
-		defer e.flushNowAndThen()()
+		defer e.flushPeriodically()()
 	}
 	return e.visit(r, w, &o)
 }
@@ -261,8 +261,8 @@ func (e *events) unlock() {
 	}
 }
 
-// flushNowAndThen writes what has arrived even when nothing follows, until stop is called.
-func (e *events) flushNowAndThen() (stop func()) {
+// flushPeriodically writes what has arrived also when nothing follows, until stop is called.
+func (e *events) flushPeriodically() (stop func()) {
 	e.isLive = true
 	ended, ending := make(chan struct{}), make(chan struct{})
 	go func() {
