@@ -61,8 +61,8 @@ func (c *column) present() {
 	}
 }
 
-// element begins the element of a list with that number.
-func (c *column) element(number int) { c.repeats = append(c.repeats, byte(min(number, 1))) }
+// element begins the element of a list with that index.
+func (c *column) element(index int) { c.repeats = append(c.repeats, byte(min(index, 1))) }
 
 // long adds a number of 64 bits, or the bits of a double.
 func (c *column) long(n int64) {
@@ -132,23 +132,23 @@ func (c *column) counts() (rows, values, nulls int) {
 	return rows, values, nulls
 }
 
-// endPage stores the open page. If the dictionary has more bytes than most, it is not used in the pages after that.
-func (c *column) endPage(e *encoder, most int) error {
+// endPage stores the open page. If the dictionary has more bytes than limit, the pages after it do not use it.
+func (c *column) endPage(e *encoder, limit int) error {
 	if err := c.store(c, e); err != nil {
 		return err
 	}
 	c.levels, c.repeats, c.longs, c.shorts = c.levels[:0], c.repeats[:0], c.longs[:0], c.shorts[:0]
 	c.flags, c.plain, c.texts = c.flags[:0], c.plain[:0], 0
-	if c.isTooLarge(most) {
+	if c.isTooLarge(limit) {
 		c.isPlain = true
 		c.resets++
 	}
 	return nil
 }
 
-func (c *column) isTooLarge(most int) bool {
+func (c *column) isTooLarge(limit int) bool {
 	page, _ := c.dictionary()
-	return len(page) > most && c.words == nil && !c.isPlain
+	return len(page) > limit && c.words == nil && !c.isPlain
 }
 
 // reset begins a row group.

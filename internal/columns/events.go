@@ -32,13 +32,13 @@ func eventFields(k *records.KindInfo, o Options) []field[event] {
 	return fields
 }
 
-// eventField returns the column of the field with that number.
-func eventField(f *records.Field, number int) field[event] {
+// eventField returns the column of the field with that index.
+func eventField(f *records.Field, index int) field[event] {
 	switch f.Type {
 	case records.TypeTask, records.TypeRenamed:
 		slot, bit := f.Slot, uint32(0)
 		if f.Opt {
-			bit = 1 << number
+			bit = 1 << index
 		}
 		return taskGroup(f.Name, f.Opt, f.Type == records.TypeRenamed, func(e *event) *records.Task {
 			if e.Has&bit != bit {
@@ -48,12 +48,12 @@ func eventField(f *records.Field, number int) field[event] {
 		})
 	case records.TypeText:
 		if f.Opt {
-			return optionalText(f.Name, func(e *event) (string, bool) { return e.Text, !e.Lacks(number) })
+			return optionalText(f.Name, func(e *event) (string, bool) { return e.Text, !e.Lacks(index) })
 		}
 		return text(f.Name, func(e *event) string { return e.Text })
 	case records.TypeLabel:
 		return optionalText(f.Name, func(e *event) (string, bool) {
-			if e.Lacks(number) {
+			if e.Lacks(index) {
 				return "", false
 			}
 			return e.Labels[f.Slot], true
@@ -62,18 +62,18 @@ func eventField(f *records.Field, number int) field[event] {
 		return text(f.Name, func(e *event) string { return string(records.AppendArgs(nil, e.Args, appendNanoseconds)) })
 	case records.TypeNumbers:
 		return numbers(f.Name, func(e *event) []float64 {
-			if e.Lacks(number) {
+			if e.Lacks(index) {
 				return nil
 			}
 			return e.Numbers
 		})
 	}
-	return slotField(f, number)
+	return slotField(f, index)
 }
 
-// slotField is the column of a field in a slot of Record.Values. Nearly all columns are of this type, and calls through function
+// slotField returns the column of a field in a slot of Record.Values. Nearly all columns are of this type, and calls through function
 // values would double their time.
-func slotField(f *records.Field, number int) field[event] {
+func slotField(f *records.Field, index int) field[event] {
 	slot, bit, node := f.Slot, uint32(0), longNode()
 	put := func(c *column, rows []event) { putLongs(c, rows, slot, bit) }
 	switch {
@@ -85,9 +85,9 @@ func slotField(f *records.Field, number int) field[event] {
 		put = func(c *column, rows []event) { putShorts(c, rows, slot, bit, !c.isPlain) }
 	}
 	if f.Opt {
-		node, bit = parquet.Optional(node), 1<<number
+		node, bit = parquet.Optional(node), 1<<index
 	}
-	out := one(f.Name, node, put)
+	out := leafField(f.Name, node, put)
 	out.leaves[0].words = f.Words
 	return out
 }

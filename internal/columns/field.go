@@ -21,8 +21,8 @@ type leaf[R any] struct {
 	put   func(to []*column, rows []R)
 }
 
-// number adds a number to a column of a Parquet type.
-type number func(*column, int64)
+// addNumber adds a number to a column of a Parquet type.
+type addNumber func(*column, int64)
 
 func long(c *column, n int64)    { c.long(n) }
 func short(c *column, n int64)   { c.short(int32(n)) }
@@ -51,16 +51,16 @@ func requiredShort[R any](name string, get func(*R) int64) field[R] {
 	return required(name, parquet.Int(32), short, get)
 }
 
-func required[R any](name string, node parquet.Node, add number, get func(*R) int64) field[R] {
-	return one(name, node, func(c *column, rows []R) {
+func required[R any](name string, node parquet.Node, add addNumber, get func(*R) int64) field[R] {
+	return leafField(name, node, func(c *column, rows []R) {
 		for i := range rows {
 			add(c, get(&rows[i]))
 		}
 	})
 }
 
-func optional[R any](name string, node parquet.Node, add number, get func(*R) (int64, bool)) field[R] {
-	return one(name, parquet.Optional(node), func(c *column, rows []R) {
+func optional[R any](name string, node parquet.Node, add addNumber, get func(*R) (int64, bool)) field[R] {
+	return leafField(name, parquet.Optional(node), func(c *column, rows []R) {
 		for i := range rows {
 			if n, has := get(&rows[i]); has {
 				add(c, n)
@@ -73,7 +73,7 @@ func optional[R any](name string, node parquet.Node, add number, get func(*R) (i
 
 // flag is a column of booleans.
 func flag[R any](name string, get func(*R) bool) field[R] {
-	return one(name, parquet.Leaf(parquet.BooleanType), func(c *column, rows []R) {
+	return leafField(name, parquet.Leaf(parquet.BooleanType), func(c *column, rows []R) {
 		for i := range rows {
 			c.flag(get(&rows[i]))
 		}
@@ -89,7 +89,7 @@ func word[R any](name string, words []string, get func(*R) int64) field[R] {
 
 // text is a required column of any text.
 func text[R any](name string, get func(*R) string) field[R] {
-	return one(name, textNode(), func(c *column, rows []R) {
+	return leafField(name, textNode(), func(c *column, rows []R) {
 		for i := range rows {
 			c.text(get(&rows[i]))
 		}
@@ -98,7 +98,7 @@ func text[R any](name string, get func(*R) string) field[R] {
 
 // optionalText is a column of any text; get reports whether a row has it.
 func optionalText[R any](name string, get func(*R) (string, bool)) field[R] {
-	return one(name, parquet.Optional(textNode()), func(c *column, rows []R) {
+	return leafField(name, parquet.Optional(textNode()), func(c *column, rows []R) {
 		for i := range rows {
 			if s, has := get(&rows[i]); has {
 				c.text(s)
@@ -127,13 +127,13 @@ func list[R, E any](get func(*R) []E, add func(*column, E)) func(*column, []R) {
 
 // texts is a column of lists of texts.
 func texts[R any](name string, get func(*R) []string) field[R] {
-	return one(name, parquet.List(textNode()), list(get, (*column).text))
+	return leafField(name, parquet.List(textNode()), list(get, (*column).text))
 }
 
 // numbers is a column of lists of numbers.
 func numbers[R any](name string, get func(*R) []float64) field[R] {
 	double := func(c *column, n float64) { c.long(int64(math.Float64bits(n))) }
-	return one(name, parquet.List(parquet.Leaf(parquet.DoubleType)), list(get, double))
+	return leafField(name, parquet.List(parquet.Leaf(parquet.DoubleType)), list(get, double))
 }
 
 // group puts fields under one name. It is required, because not every engine reads optional groups: where there is
@@ -142,11 +142,11 @@ func group[R any](name string, fields ...field[R]) field[R] {
 	return field[R]{name: name, node: nodeOf(fields), inner: fields}
 }
 
-func one[R any](name string, node parquet.Node, put func(*column, []R)) field[R] {
-	return field[R]{name: name, node: node, leaves: []leaf[R]{single(put)}}
+func leafField[R any](name string, node parquet.Node, put func(*column, []R)) field[R] {
+	return field[R]{name: name, node: node, leaves: []leaf[R]{singleLeaf(put)}}
 }
 
-func single[R any](put func(*column, []R)) leaf[R] {
+func singleLeaf[R any](put func(*column, []R)) leaf[R] {
 	return leaf[R]{width: 1, put: func(to []*column, rows []R) { put(to[0], rows) }}
 }
 

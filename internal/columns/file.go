@@ -16,15 +16,15 @@ import (
 const (
 	batchRows  = 512      // rows that are sent to the file's goroutine at a time
 	batchBytes = 1 << 20  // of the texts in them; one row may have more
-	batches    = 3        // under way
+	maxBatches = 3        // of a file
 	groupRows  = 1 << 20  // rows of a row group
 	ownBytes   = 1 << 20  // of a file's row group, as it is stored
 	allBytes   = 12 << 20 // of all row groups beyond that, shared by the files in proportion of their rows
 )
 
-// shape says how a file is cut. Every row group is remembered until the file is complete, 0.6 kB a column: the larger they are, the
-// less a long stream takes. Open pages are held before they are compressed.
-type shape struct {
+// pageLimits are the sizes at which a page and a dictionary end. Every row group stays in memory until the file is complete, 0.6 kB a
+// column: the larger they are, the less memory a long stream takes. Open pages are in memory uncompressed.
+type pageLimits struct {
 	page       int // bytes of a page
 	dictionary int // bytes of a column's dictionary, beyond which it is not used in the rest of the row group
 }
@@ -32,19 +32,19 @@ type shape struct {
 // file is one Parquet file. A goroutine of its own makes columns of rows and writes them, so that files are written on
 // several CPUs.
 type file[R any] struct {
-	shape
+	pageLimits
 	leaves  []leaf[R]
 	columns []*column
 	encoder encoder
 	out     *bufio.Writer
 	written int64
 	footer  format.FileMetaData
-	held    int // rows in the open row group
+	open    int // rows in the open row group
 
 	rows    int64 // added so far
-	all     *common
+	shared  *shared
 	filling *batch[R]
-	made    int
+	batches int // created
 	queue   chan *batch[R]
 	free    chan *batch[R]
 	done    chan struct{}
@@ -58,8 +58,8 @@ type batch[R any] struct {
 	group int64 // bytes that the row group may have
 }
 
-// common is what all files of a stream have in common.
-type common struct {
+// shared is what all files of a stream share.
+type shared struct {
 	codec codec
 	rows  int64 // added so far
 }
@@ -68,15 +68,15 @@ type common struct {
 const magic = "PAR1"
 
 // newFile begins a file.
-func newFile[R any](out io.Writer, name string, s shape, all *common, fields []field[R]) (*file[R], error) {
+func newFile[R any](out io.Writer, name string, s pageLimits, common *shared, fields []field[R]) (*file[R], error) {
 	schema := parquet.NewSchema(name, nodeOf(fields))
 	footer, err := emptyFooter(schema)
 	if err != nil {
 		return nil, err
 	}
 	f := &file[R]{
-		shape: s, leaves: leavesOf(fields), encoder: encoder{codec: &all.codec}, out: bufio.NewWriter(out), footer: footer, all: all,
-		queue: make(chan *batch[R], batches), free: make(chan *batch[R], batches), done: make(chan struct{}),
+		pageLimits: s, leaves: leavesOf(fields), encoder: encoder{codec: &common.codec}, out: bufio.NewWriter(out), footer: footer, shared: common,
+		queue: make(chan *batch[R], maxBatches), free: make(chan *batch[R], maxBatches), done: make(chan struct{}),
 	}
 	paths := schema.Columns()
 	for _, l := range f.leaves {
@@ -104,8 +104,8 @@ func emptyFooter(schema *parquet.Schema) (format.FileMetaData, error) {
 	return footer, nil
 }
 
-// add is the next row, to be filled in by the caller before the next call; texts is how many bytes its texts have at most.
-// What the row held before is still in it.
+// add returns the next row, which the caller fills in before the next call; texts is the maximum size of its texts in bytes.
+// The row still has its earlier contents.
 func (f *file[R]) add(texts int) (*R, error) {
 	b := f.filling
 	if b != nil && (len(b.rows) == cap(b.rows) || b.bytes+texts > batchBytes && len(b.rows) > 0) {
@@ -130,25 +130,25 @@ func (f *file[R]) next() *batch[R] {
 		return b
 	default:
 	}
-	if f.made < batches {
-		f.made++
+	if f.batches < maxBatches {
+		f.batches++
 		return &batch[R]{rows: make([]R, 0, batchRows)}
 	}
 	return <-f.free
 }
 
-// send hands over what was added. The size of a row group follows from what was added to all files, not from how fast they
+// send passes on the rows that were added. The size of a row group follows from what was added to all files, not from how fast they
 // are written, so that the same stream gives the same files.
 func (f *file[R]) send() {
 	n := int64(len(f.filling.rows))
 	f.rows += n
-	f.all.rows += n
-	f.filling.group = ownBytes + int64(allBytes*float64(f.rows)/float64(f.all.rows))
+	f.shared.rows += n
+	f.filling.group = ownBytes + int64(allBytes*float64(f.rows)/float64(f.shared.rows))
 	f.queue <- f.filling
 	f.filling = nil
 }
 
-// end has everything written that was added; close waits for it.
+// end passes on the last batch; close waits until the file is complete.
 func (f *file[R]) end() {
 	if f.filling != nil {
 		f.send()
@@ -164,23 +164,23 @@ func (f *file[R]) close() error {
 
 func (f *file[R]) run() {
 	defer close(f.done)
-	f.note(f.put([]byte(magic)))
+	f.setError(f.put([]byte(magic)))
 	for b := range f.queue {
 		if f.err == nil {
-			f.note(f.write(b))
+			f.setError(f.write(b))
 		}
 		b.rows, b.bytes = b.rows[:0], 0
 		f.free <- b
 	}
 	if f.err == nil {
-		f.note(f.endGroup())
+		f.setError(f.endGroup())
 	}
 	if f.err == nil {
-		f.note(f.complete())
+		f.setError(f.writeFooter())
 	}
 }
 
-func (f *file[R]) note(err error) {
+func (f *file[R]) setError(err error) {
 	if err != nil {
 		f.err = err
 		f.failed.Store(true)
@@ -202,7 +202,7 @@ func (f *file[R]) write(b *batch[R]) error {
 		l.put(columns[:l.width], b.rows)
 		columns = columns[l.width:]
 	}
-	f.held += len(b.rows)
+	f.open += len(b.rows)
 	size := int64(0)
 	for _, c := range f.columns {
 		if c.held() >= f.page || c.isTooLarge(f.dictionary) {
@@ -212,7 +212,7 @@ func (f *file[R]) write(b *batch[R]) error {
 		}
 		size += c.stored
 	}
-	if f.held >= groupRows || size >= b.group {
+	if f.open >= groupRows || size >= b.group {
 		return f.endGroup()
 	}
 	return nil
@@ -220,10 +220,10 @@ func (f *file[R]) write(b *batch[R]) error {
 
 // endGroup writes the row group.
 func (f *file[R]) endGroup() error {
-	if f.held == 0 {
+	if f.open == 0 {
 		return nil
 	}
-	group := format.RowGroup{NumRows: int64(f.held), FileOffset: f.written, Ordinal: int16(len(f.footer.RowGroups))}
+	group := format.RowGroup{NumRows: int64(f.open), FileOffset: f.written, Ordinal: int16(len(f.footer.RowGroups))}
 	for _, c := range f.columns {
 		m, err := f.endColumn(c)
 		if err != nil {
@@ -235,7 +235,7 @@ func (f *file[R]) endGroup() error {
 	}
 	f.footer.RowGroups = append(f.footer.RowGroups, group)
 	f.footer.NumRows += group.NumRows
-	f.held = 0
+	f.open = 0
 	return nil
 }
 
@@ -264,8 +264,7 @@ func (f *file[R]) endColumn(c *column) (m format.ColumnMetaData, err error) {
 	return m, nil
 }
 
-// complete writes the footer.
-func (f *file[R]) complete() error {
+func (f *file[R]) writeFooter() error {
 	footer, err := thrift.Marshal(new(thrift.CompactProtocol), f.footer)
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func TestColumnsHoldTheirValues(t *testing.T) {
 	}{{1, 600, 1}, {7, 600, 1}, {5000, 1600, 1}, {1 << 50, 9000, 2}} {
 		out, want := make(files), []string(nil)
 		w, _ := out.create("rows" + Extension)
-		f, err := newFile(w, "rows", shape{page: 4 << 10, dictionary: 1 << 10}, &common{rows: 1 << 40}, anyFields())
+		f, err := newFile(w, "rows", pageLimits{page: 4 << 10, dictionary: 1 << 10}, &shared{rows: 1 << 40}, anyFields())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestRowGroupsHaveBounds(t *testing.T) {
 	for _, distinct := range []int64{10, 3000} {
 		out := make(files)
 		w, _ := out.create("rows" + Extension)
-		f, err := newFile(w, "rows", shape{page: 4 << 10, dictionary: 1 << 10}, &common{}, anyFields())
+		f, err := newFile(w, "rows", pageLimits{page: 4 << 10, dictionary: 1 << 10}, &shared{}, anyFields())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestTasksKeepTheirNames(t *testing.T) {
 	w, _ := out.create("rows" + Extension)
 	task := func(e *event) *records.Task { return e.Tasks[0] }
 	fields := []field[event]{taskGroup("task", true, false, task), text("text", func(e *event) string { return e.Text })}
-	f, err := newFile(w, "rows", shape{page: 4 << 10, dictionary: 1 << 10}, &common{rows: 1 << 40}, fields)
+	f, err := newFile(w, "rows", pageLimits{page: 4 << 10, dictionary: 1 << 10}, &shared{rows: 1 << 40}, fields)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,6 +66,6 @@ func metadata() field[sessionRow] {
 	}
 	return field[sessionRow]{
 		name: "metadata", node: parquet.Map(textNode(), textNode()),
-		leaves: []leaf[sessionRow]{single(list(keys, (*column).text)), single(list(values, (*column).text))},
+		leaves: []leaf[sessionRow]{singleLeaf(list(keys, (*column).text)), singleLeaf(list(values, (*column).text))},
 	}
 }

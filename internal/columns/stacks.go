@@ -46,7 +46,7 @@ func stackFields() []field[stackRow] {
 // lines is a column with a text for each frame; has reports whether a stack has any of these texts.
 func lines(name string, has func(*stackRow) bool, appendText func(*records.Frame, []byte) []byte) field[stackRow] {
 	var text []byte
-	return one(name, parquet.List(textNode()), func(c *column, rows []stackRow) {
+	return leafField(name, parquet.List(textNode()), func(c *column, rows []stackRow) {
 		for i := range rows {
 			r := &rows[i]
 			if len(r.frames) == 0 || !has(r) {
@@ -81,7 +81,7 @@ func frameFields() []field[frameRow] {
 // write writes a section's stacks.
 func (s *stackFiles) write(all *records.Stacks) (count int64, err error) {
 	for stack := range all.All() {
-		if err := s.one(stack); err != nil {
+		if err := s.add(stack); err != nil {
 			return count, err
 		}
 		count++
@@ -89,7 +89,7 @@ func (s *stackFiles) write(all *records.Stacks) (count int64, err error) {
 	return count, nil
 }
 
-func (s *stackFiles) one(stack *records.Stack) error {
+func (s *stackFiles) add(stack *records.Stack) error {
 	frames, texts := innermost(stack.Frames)
 	row, err := s.stacks.add(texts)
 	if err != nil {

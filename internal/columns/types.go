@@ -54,7 +54,7 @@ func (f *typeFiles) of(w *writer, t *format.EventType) (*file[event], error) {
 	found := f.bySignature[signature]
 	if found == nil && len(f.bySignature) < maxTypeFiles {
 		var err error
-		if found, err = create(w, f.name(t), quiet(), typeFields(t, w.options)); err != nil {
+		if found, err = create(w, f.name(t), otherLimits(), typeFields(t, w.options)); err != nil {
 			return nil, err
 		}
 		f.bySignature[signature] = found
@@ -110,11 +110,11 @@ func typeFields(t *format.EventType, o Options) []field[event] {
 }
 
 // argField is the column of a value; it is NULL where the event's values cannot be read.
-func argField(number int, f *format.TypeField) field[event] {
+func argField(index int, f *format.TypeField) field[event] {
 	name := string(f.Name)
 	get := func(e *event) *records.Arg {
-		if number < len(e.Args) {
-			return &e.Args[number]
+		if index < len(e.Args) {
+			return &e.Args[index]
 		}
 		return nil
 	}

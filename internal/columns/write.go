@@ -25,10 +25,10 @@ type Result struct {
 	Window    records.Window
 }
 
-// Shapes of files: for the most frequent kinds of events, for other events and tasks, and for stacks.
-func busy() shape     { return shape{page: 256 << 10, dictionary: 64 << 10} }
-func quiet() shape    { return shape{page: 32 << 10, dictionary: 32 << 10} }
-func ofStacks() shape { return shape{page: 64 << 10, dictionary: 256 << 10} }
+// Limits of files: for the most frequent kinds of events, for other events and tasks, and for stacks.
+func frequentLimits() pageLimits { return pageLimits{page: 256 << 10, dictionary: 64 << 10} }
+func otherLimits() pageLimits    { return pageLimits{page: 32 << 10, dictionary: 32 << 10} }
+func stackLimits() pageLimits    { return pageLimits{page: 64 << 10, dictionary: 256 << 10} }
 
 // Write writes a stream as files, each to the writer that create returns for its name. Whatever ends the stream, the files are
 // complete; errors of the stream come back after all before them has been written.
@@ -39,7 +39,7 @@ func Write(r *format.Reader, create func(name string) (io.Writer, error), o Opti
 		return Result{}, err
 	}
 	err := timeline.Visit(r, w)
-	w.leaveLast()
+	w.endLastSection()
 	isWhole := err == nil && r.Damage() == nil
 	if endErr := w.complete(isWhole); endErr != nil {
 		err = endErr
@@ -56,15 +56,15 @@ type writer struct {
 
 	kinds   []kindFile // by kind
 	types   typeFiles
-	stacks  *stackFiles // nil: not wanted
+	stacks  *stackFiles // nil: not written
 	tasks   *file[taskRow]
 	session *file[sessionRow]
 	files   []ending
 
-	nodes  map[uint32]int32 // of CPUs; nil: not wanted
+	nodes  map[uint32]int32 // of CPUs; nil: not written
 	named  taskSet          // tasks that have a row
-	common common
-	left   int // sections whose stacks are written
+	shared shared
+	ended  int // sections whose stacks are written
 	events int64
 	about  sessionRow
 	failed error // while stacks were written
@@ -77,7 +77,7 @@ type kindFile struct {
 }
 
 // taskField is a field of a task in the kind's records.
-type taskField struct{ number, slot int }
+type taskField struct{ index, slot int }
 
 // ending is what files of any row type have in common when they end.
 type ending interface {
@@ -88,7 +88,7 @@ type ending interface {
 // begin begins all files.
 func (w *writer) begin() error {
 	w.Maker = records.NewMaker(w.r, records.Options{Kinds: w.options.Kinds}, w.record)
-	w.Stacks().OnSectionDone(w.leave)
+	w.Stacks().OnSectionDone(w.endSection)
 	w.r.OnSectionEnd(func(end *format.End) {
 		for _, l := range end.Losses {
 			w.about.lost = format.Sum(w.about.lost, int64(min(l.Count, math.MaxInt64)))
@@ -103,7 +103,7 @@ func (w *writer) begin() error {
 		if !w.options.has(&k) {
 			continue
 		}
-		f, err := create(w, k.Name, shapeOf(k.Kind), eventFields(&k, w.options))
+		f, err := create(w, k.Name, limitsOf(k.Kind), eventFields(&k, w.options))
 		if err != nil {
 			return err
 		}
@@ -112,20 +112,20 @@ func (w *writer) begin() error {
 	return w.beginOthers()
 }
 
-func shapeOf(k records.Kind) shape {
+func limitsOf(k records.Kind) pageLimits {
 	if k == records.Switch || k == records.Waking {
-		return busy()
+		return frequentLimits()
 	}
-	return quiet()
+	return otherLimits()
 }
 
 // create begins a file.
-func create[R any](w *writer, name string, s shape, fields []field[R]) (*file[R], error) {
+func create[R any](w *writer, name string, s pageLimits, fields []field[R]) (*file[R], error) {
 	out, err := w.create(name + Extension)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFile(out, name, s, &w.common, fields)
+	f, err := newFile(out, name, s, &w.shared, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -145,17 +145,17 @@ func taskFieldsOf(fields []records.Field) (all []taskField) {
 func (w *writer) beginOthers() (err error) {
 	if !w.options.NoStacks {
 		w.stacks = new(stackFiles)
-		if w.stacks.stacks, err = create(w, stacksName, ofStacks(), stackFields()); err != nil {
+		if w.stacks.stacks, err = create(w, stacksName, stackLimits(), stackFields()); err != nil {
 			return err
 		}
-		if w.stacks.frames, err = create(w, framesName, ofStacks(), frameFields()); err != nil {
+		if w.stacks.frames, err = create(w, framesName, stackLimits(), frameFields()); err != nil {
 			return err
 		}
 	}
-	if w.tasks, err = create(w, tasksName, quiet(), taskFields()); err != nil {
+	if w.tasks, err = create(w, tasksName, otherLimits(), taskFields()); err != nil {
 		return err
 	}
-	w.session, err = create(w, sessionName, quiet(), sessionFields())
+	w.session, err = create(w, sessionName, otherLimits(), sessionFields())
 	return err
 }
 
@@ -191,7 +191,7 @@ func (w *writer) record(r *records.Record) error {
 // nameTasks adds rows for the tasks that occur in a record for the first time.
 func (w *writer) nameTasks(k *kindFile, r *records.Record) error {
 	for _, f := range k.tasks {
-		if r.Lacks(f.number) {
+		if r.Lacks(f.index) {
 			continue
 		}
 		t := r.Tasks[f.slot]
@@ -208,9 +208,9 @@ func (w *writer) nameTasks(k *kindFile, r *records.Record) error {
 	return nil
 }
 
-// leave writes the stacks of the section that ends.
-func (w *writer) leave() {
-	w.left = w.r.Sections()
+// endSection writes the stacks of the section that ends.
+func (w *writer) endSection() {
+	w.ended = w.r.Sections()
 	if w.stacks == nil || w.failed != nil {
 		return
 	}
@@ -219,10 +219,10 @@ func (w *writer) leave() {
 	w.failed = err
 }
 
-// leaveLast writes the stacks of a section that the reader could not read to its end.
-func (w *writer) leaveLast() {
-	if w.left != w.r.Sections() {
-		w.leave()
+// endLastSection writes the stacks of a section that the reader could not read to its end.
+func (w *writer) endLastSection() {
+	if w.ended != w.r.Sections() {
+		w.endSection()
 	}
 }
 
