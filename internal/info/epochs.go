@@ -10,11 +10,11 @@ import (
 type epochs struct {
 	recordings []Recording
 	damage     []string
-	prev       *format.SectionSummary // the last one whose header was read
-	before     *format.SectionSummary // the last one
+	withHeader *format.SectionSummary // the last section whose header was read
+	prev       *format.SectionSummary // the last section
 }
 
-// add adds the next section; nil is none. It refuses, as every tool does, recordings that
+// add adds the next section; nil: none. Like every tool, it refuses recordings that
 // share no timeline.
 func (e *epochs) add(s *format.SectionSummary) error {
 	if s == nil {
@@ -22,12 +22,12 @@ func (e *epochs) add(s *format.SectionSummary) error {
 	}
 	e.follow(s)
 	if s.Session != nil {
-		if e.prev != nil {
-			if err := format.CheckTimeline([]format.SectionSummary{*e.prev, *s}); err != nil {
+		if e.withHeader != nil {
+			if err := format.CheckTimeline([]format.SectionSummary{*e.withHeader, *s}); err != nil {
 				return err
 			}
 		}
-		e.prev = s
+		e.withHeader = s
 	}
 	if s.Problem != "" {
 		e.damage = append(e.damage, s.Problem)
@@ -51,10 +51,10 @@ func (e *epochs) add(s *format.SectionSummary) error {
 
 // follow checks whether next, or the end if it is nil, may come after the previous section.
 func (e *epochs) follow(next *format.SectionSummary) {
-	if e.before != nil && e.before.LacksEpoch(next) {
-		e.damage = append(e.damage, fmt.Sprintf("the section at byte %d is not the last of its recording, and none follows", e.before.Offset))
+	if e.prev != nil && e.prev.LacksEpoch(next) {
+		e.damage = append(e.damage, fmt.Sprintf("the section at byte %d is not the last of its recording, and none follows", e.prev.Offset))
 	}
-	e.before = next
+	e.prev = next
 }
 
 func (e *epochs) summary(bytes int64, damage []string) *Summary {

@@ -117,8 +117,8 @@ recorder    1.500 s of CPU (1.500 s user, 250.0 us system), peak memory 123.5 MB
 `
 	got, damage := printed(t, capture(t, text))
 	// Its end block counts more events than a text can hold.
-	isTold := len(damage) == 1 && strings.Contains(damage[0], "counts 1234566 events")
-	if _, rest, _ := strings.Cut(got, "\n"); rest != want || !isTold {
+	isReported := len(damage) == 1 && strings.Contains(damage[0], "counts 1234566 events")
+	if _, rest, _ := strings.Cut(got, "\n"); rest != want || !isReported {
 		t.Errorf("damage %q, got\n%swant\n%s", damage, rest, want)
 	}
 }

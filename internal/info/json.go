@@ -178,18 +178,18 @@ func (s *Summary) WriteJSON(w io.Writer, source string) error {
 }
 
 func (s *Summary) report(source string) *Report {
-	all := &Report{Source: source, Bytes: s.Bytes, Damage: list(s.Damage), Recordings: []RecordingReport{}}
+	all := &Report{Source: source, Bytes: s.Bytes, Damage: notNull(s.Damage), Recordings: []RecordingReport{}}
 	for i := range s.Recordings {
 		all.Recordings = append(all.Recordings, s.Recordings[i].report())
 	}
 	return all
 }
 
-// list is a list that is never null.
-func list[T any](all []T) []T { return append([]T{}, all...) }
+// notNull returns a list that is [] in JSON when empty.
+func notNull[T any](all []T) []T { return append([]T{}, all...) }
 
-// each is a list made element by element, never null.
-func each[T, U any](all []T, of func(T) U) []U {
+// converted returns the list of of(x) for each x, never null.
+func converted[T, U any](all []T, of func(T) U) []U {
 	out := make([]U, len(all))
 	for i, one := range all {
 		out[i] = of(one)
@@ -201,20 +201,20 @@ func (r *Recording) report() RecordingReport {
 	s := r.Session
 	out := RecordingReport{
 		Host: s.Host, KernelRelease: s.KernelRelease, KernelVersion: s.KernelVersion, Machine: s.Machine, BootID: s.BootId,
-		OpenNs: s.Open, Command: list(s.Command), History: list(s.History), Version: s.Version, RecorderPID: s.RecorderPid,
-		Config: each(s.Config, setting), Metadata: each(s.Metadata, setting),
+		OpenNs: s.Open, Command: notNull(s.Command), History: notNull(s.History), Version: s.Version, RecorderPID: s.RecorderPid,
+		Config: converted(s.Config, setting), Metadata: converted(s.Metadata, setting),
 		Epochs: r.Epochs, Complete: !r.Cut, Events: r.Events, RawBytes: r.Raw, StoredBytes: r.Stored,
 		Definitions: r.Defined, Late: r.Late, Lost: r.lost(),
-		Sources: each(s.Sources, func(x *format.Source) SourceReport { return SourceReport{x.Id, x.Name, x.Period} }),
-		Kinds:   each(r.Kinds, r.kindReport), Types: each(r.Types, r.typeReport),
-		Processes: each(r.Processes, func(p *format.ProcessTime) ProcessReport {
+		Sources: converted(s.Sources, func(x *format.Source) SourceReport { return SourceReport{x.Id, x.Name, x.Period} }),
+		Kinds:   converted(r.Kinds, r.kindReport), Types: converted(r.Types, r.typeReport),
+		Processes: converted(r.Processes, func(p *format.ProcessTime) ProcessReport {
 			report := ProcessReport{PID: p.Pid, Comm: string(p.Comm), StartNs: p.Start, CPUNs: p.Ns}
 			if p.NsPid != 0 {
 				report.NSPID = &p.NsPid
 			}
 			return report
 		}),
-		Losses:  each(r.Losses, lossReport),
+		Losses:  converted(r.Losses, lossReport),
 		Samples: r.Sampled.report(), Stacks: r.Waits.report(),
 		Cost: costReport(r.Cost),
 	}
@@ -242,15 +242,15 @@ func (r *Recording) report() RecordingReport {
 func setting(kv *format.KeyValue) SettingReport { return SettingReport{kv.Key, kv.Value} }
 
 func (r *Recording) kindReport(k *format.KindCount) KindReport {
-	return KindReport{Kind: kindName(k.Kind), Events: k.Events, PerSecond: r.eachSecond(k.Events), Bytes: k.Bytes}
+	return KindReport{Kind: kindName(k.Kind), Events: k.Events, PerSecond: r.rateOrNil(k.Events), Bytes: k.Bytes}
 }
 
 func (r *Recording) typeReport(t *format.TypeCount) TypeReport {
-	return TypeReport{Name: string(t.Name), Group: string(t.Group), Events: t.Events, PerSecond: r.eachSecond(t.Events)}
+	return TypeReport{Name: string(t.Name), Group: string(t.Group), Events: t.Events, PerSecond: r.rateOrNil(t.Events)}
 }
 
-// eachSecond returns the rate of n events in the time that the capture holds; nil: its length is not known.
-func (r *Recording) eachSecond(n uint64) *float64 {
+// rateOrNil returns the rate of n events in the time that the capture holds; nil: its length is not known.
+func (r *Recording) rateOrNil(n uint64) *float64 {
 	d := r.length()
 	if d == 0 {
 		return nil
@@ -284,24 +284,24 @@ func (s *Sampled) report() *SamplesReport {
 		KernelFrames: s.Kernel.Frames, KernelFramesNamed: s.Kernel.Named,
 		UserFrames: s.User.Frames, UserFramesNamed: s.User.Named,
 		UserStacks: s.UserStacks, UserStacksCut: s.CutStacks, TooDeep: s.TooDeep,
-		Modules: each(s.Modules, func(m *ModuleCount) ModuleReport {
+		Modules: converted(s.Modules, func(m *ModuleCount) ModuleReport {
 			return ModuleReport{m.Path, m.Kernel, m.Frames, m.Named, m.CutStacks}
 		}),
 	}
 }
 
-// unmeasured reports whether the cost of recording is missing, because the recorder was killed.
-func unmeasured(c *format.RecorderCost) bool {
+// isCostUnknown reports whether the recorder was killed before it wrote its cost.
+func isCostUnknown(c *format.RecorderCost) bool {
 	return c.UserNs == 0 && c.SystemNs == 0 && c.PeakRss == 0
 }
 
 func costReport(c *format.RecorderCost) *CostReport {
-	if c == nil || unmeasured(c) {
+	if c == nil || isCostUnknown(c) {
 		return nil
 	}
 	return &CostReport{
 		UserNs: c.UserNs, SystemNs: c.SystemNs, PeakMemoryBytes: c.PeakRss, RingBytes: c.RingBytes, SpoolBytes: c.SpoolBytes,
-		Programs: each(c.Programs, func(p *format.ProgramCost) ProgramReport {
+		Programs: converted(c.Programs, func(p *format.ProgramCost) ProgramReport {
 			return ProgramReport{p.Name, p.Runs, p.Ns, p.RecursionMisses}
 		}),
 	}

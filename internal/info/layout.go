@@ -18,11 +18,11 @@ const (
 
 // fact writes a label in the first column and a text in the second, on as many lines as needed.
 func fact(w io.Writer, what, format string, a ...any) {
-	facts(w, what, strings.Split(fmt.Sprintf(format, a...), " "), "")
+	factWords(w, what, strings.Split(fmt.Sprintf(format, a...), " "), "")
 }
 
-// facts is fact for words that are not broken. joint ends each line that is continued.
-func facts(w io.Writer, what string, words []string, joint string) {
+// factWords is fact for words that are not broken. continued ends each line but the last.
+func factWords(w io.Writer, what string, words []string, continued string) {
 	line := fmt.Sprintf("%-*s", labelWidth, what)
 	used := labelWidth
 	for i, word := range words {
@@ -30,8 +30,8 @@ func facts(w io.Writer, what string, words []string, joint string) {
 		if i > 0 {
 			space = 1
 		}
-		if n := utf8.RuneCountInString(word); i > 0 && used+space+n+len(joint) > pageWidth {
-			fmt.Fprintln(w, line+joint)
+		if n := utf8.RuneCountInString(word); i > 0 && used+space+n+len(continued) > pageWidth {
+			fmt.Fprintln(w, line+continued)
 			line, used, space = strings.Repeat(" ", labelWidth), labelWidth, 0
 		}
 		line += strings.Repeat(" ", space) + word
@@ -72,8 +72,8 @@ func shortened(s string, n int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(n-head-1):])
 }
 
-// more says how many rows were left out.
-func more(w io.Writer, n int) {
+// printMore prints how many rows were left out.
+func printMore(w io.Writer, n int) {
 	if n > 0 {
 		fmt.Fprintf(w, "  and %s more\n", cli.Grouped(n))
 	}

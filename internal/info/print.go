@@ -59,7 +59,7 @@ func (r *Recording) printSession(w io.Writer) {
 	fact(w, "recorded", "%s", r.when())
 	r.printJumps(w)
 	if len(s.Command) > 0 {
-		facts(w, "command", shellWords(s.Command), ` \`)
+		factWords(w, "command", shellWords(s.Command), ` \`)
 	}
 	for _, line := range s.History {
 		fact(w, "then", "%s", name(line))
@@ -214,7 +214,7 @@ func (r *Recording) printTypes(w io.Writer) {
 		rows = append(rows, []string{cli.Grouped(t.Events), perSecond(t.Events, r.length()), what})
 	}
 	table(w, rows)
-	more(w, len(r.Types)-listed)
+	printMore(w, len(r.Types)-listed)
 }
 
 func (r *Recording) rate(n uint64) string {
@@ -259,14 +259,14 @@ func (r *Recording) printProcesses(w io.Writer) {
 	fact(w, "CPU time", "%s on CPU in the %s", plural(uint64(len(r.Processes)+r.Others), "process"), when)
 	var rows [][]string
 	for _, p := range r.Processes[:min(listed, len(r.Processes))] {
-		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), called(p), name(p.Comm)})
+		rows = append(rows, []string{seconds(p.Ns), percent(float64(p.Ns), float64(r.length())), processID(p), name(p.Comm)})
 	}
 	table(w, rows)
-	more(w, len(r.Processes)+r.Others-listed)
+	printMore(w, len(r.Processes)+r.Others-listed)
 }
 
-// called returns a process's id, and its id in its container.
-func called(p *format.ProcessTime) string {
+// processID formats a process's id, and its id in its container.
+func processID(p *format.ProcessTime) string {
 	if p.NsPid != 0 {
 		return fmt.Sprintf("pid %d (%d in its namespace)", p.Pid, p.NsPid)
 	}
@@ -309,7 +309,7 @@ func (r *Recording) printLosses(w io.Writer) {
 		rows = append(rows, []string{lost, where, kindName(l.Kind), causeName(l.Cause)})
 	}
 	table(w, rows)
-	more(w, len(r.Losses)-listed)
+	printMore(w, len(r.Losses)-listed)
 }
 
 func causeName(cause uint32) string {
@@ -324,11 +324,11 @@ func (r *Recording) printCost(w io.Writer) {
 	switch {
 	case c == nil:
 		return
-	case unmeasured(c):
+	case isCostUnknown(c):
 		fact(w, "recorder", "its cost is not known: it was cut off")
 		return
 	}
-	facts(w, "recorder", []string{
+	factWords(w, "recorder", []string{
 		fmt.Sprintf("%s of CPU (%s user, %s system),", seconds(c.UserNs+c.SystemNs), seconds(c.UserNs), seconds(c.SystemNs)),
 		"peak memory " + size(c.PeakRss) + ",", "rings " + size(c.RingBytes) + ",", "spool " + size(c.SpoolBytes),
 	}, "")

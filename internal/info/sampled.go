@@ -225,17 +225,17 @@ func (l *sampleReader) module(f *format.Frame, kernel bool) *ModuleCount {
 	return l.modules[key]
 }
 
-// aside is a reader that copies an input to the sample reader. Whether the input is finite is determined first, because
+// finiteReader is a reader that reports whether its input is finite. This is determined before reading, because
 // [format.IsFinite] moves the position in a file.
-type aside struct {
+type finiteReader struct {
 	io.Reader
 	finite bool
 }
 
 // Finite reports whether the input is known to end.
-func (a aside) Finite() bool { return a.finite }
+func (r finiteReader) Finite() bool { return r.finite }
 
-// tee passes bytes to the sample reader until that one has enough.
+// tee passes bytes to the sample reader until that stops reading.
 type tee struct{ *io.PipeWriter }
 
 func (t tee) Write(b []byte) (int, error) {
@@ -243,18 +243,18 @@ func (t tee) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// readSamplesAside reads the samples of a stream while the caller reads the stream from the reader that it returns.
-// wait ends it.
-func readSamplesAside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
+// readSamplesBeside reads the samples of a stream while the caller reads the stream from the reader that it returns.
+// wait ends this and returns the result.
+func readSamplesBeside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
 	from, to := io.Pipe()
 	finite := format.IsFinite(r)
 	found := make(chan []*Sampled, 1)
 	go func() {
-		all := readSamples(aside{from, finite}, time.Time{})
+		all := readSamples(finiteReader{from, finite}, time.Time{})
 		from.Close()
 		found <- all
 	}()
-	return aside{io.TeeReader(r, tee{to}), finite}, sync.OnceValue(func() []*Sampled {
+	return finiteReader{io.TeeReader(r, tee{to}), finite}, sync.OnceValue(func() []*Sampled {
 		to.Close()
 		return <-found
 	})

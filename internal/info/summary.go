@@ -119,7 +119,7 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	var done epochs
 	var section *format.SectionSummary // that the blocks are in now
 	var damage []string
-	r, samples := readSamplesAside(r)
+	r, samples := readSamplesBeside(r)
 	defer samples()
 	blocks := format.NewBlockReader(r)
 	var order format.BlockOrder
