@@ -11,7 +11,8 @@ import (
 // batchRecords is how many records are written by one goroutine at a time.
 const batchRecords = 1024
 
-// batchValues is the number of values of typed events, including elements of lists, after which a batch ends.
+// batchValues is the number of values of typed events, including elements of lists, after which a batch ends; 64 bytes of text count
+// as a value.
 const batchValues = 16 << 10
 
 // batch is a number of lines that are written together.
@@ -69,7 +70,7 @@ func (w *writer) put(r *records.Record) error {
 	args := append(slot.Args[:0], r.Args...)
 	*slot = *r
 	slot.Args = args
-	w.at.values += countValues(args)
+	w.at.values += countValues(args) + len(r.Text)>>6
 	if w.at.n++; w.at.n == batchRecords || w.at.values >= batchValues {
 		w.flush()
 	}

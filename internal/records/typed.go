@@ -109,7 +109,7 @@ func (m *Maker) arg(v *format.Value, e *format.Event) Arg {
 }
 
 func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
-	a.List, a.Number = false, v.Number
+	a.List, a.Elements, a.Number = false, nil, v.Number
 	id := v.ID()
 	switch a.Type {
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:

@@ -44,6 +44,9 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 	whole, left := 0, 0
 	m := NewMaker(r, Options{}, func(r *Record) error {
 		for _, one := range r.Args[0].Elements {
+			if one.Elements != nil {
+				t.Fatal("an element of a list holds those before it")
+			}
 			switch len(one.Text) {
 			case length:
 				whole++

@@ -203,7 +203,7 @@ func TestGarbageIsRefused(t *testing.T) {
 
 func TestSpoolAmongOtherFilesIsRefused(t *testing.T) {
 	part := record(t, true)
-	if stderr, status := run(t, part, part); status != cli.ExitUsage || !strings.Contains(stderr, "by itself") {
+	if stderr, status := run(t, part, part); status != cli.ExitUsage || !strings.Contains(stderr, "the only input") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 }

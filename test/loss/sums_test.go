@@ -119,7 +119,7 @@ func addUp(t *testing.T, happened, c *capture) {
 
 func TestHandledAndLostAreWhatHappenedInATinyRing(t *testing.T) {
 	tools.NeedPrivilege(t)
-	all, some, did := twoRecordings(t, 150_000, 0, []string{"--ringbuf-size", "8kb"}, nil)
+	all, some, did := twoRecordings(t, 150_000, 0, []string{"--ringbuf-size", "8kb", "-S+offcpu", "--offcpu-min", "0"}, nil)
 	sameAsCounted(t, all, did)
 	addUp(t, all, some)
 	for _, kind := range counted {

@@ -29,7 +29,7 @@ func lossy(t *testing.T) *capture {
 	tools.NeedPrivilege(t)
 	lossyOnce.Do(func() {
 		w := workloadOf(t, "pingpong", 10_000, 0)
-		file := tools.Record(t, filepath.Join(tools.Folder(), "lossy.wprof"), []string{"--ringbuf-size", "8kb"}, func() {
+		file := tools.Record(t, filepath.Join(tools.Folder(), "lossy.wprof"), []string{"--ringbuf-size", "8kb", "-S+offcpu", "--offcpu-min", "0"}, func() {
 			time.Sleep(50 * time.Millisecond)
 			w.Say("\n")
 			w.Until("done")
