@@ -17,7 +17,7 @@ const (
 // Its own task is the thread that leaves the CPU.
 type SwitchEvent struct{ e *Event }
 
-// Switch is the event seen as a switch; the caller has looked at its kind.
+// Switch is the event as a switch; the caller has checked its kind.
 func (e *Event) Switch() SwitchEvent { return SwitchEvent{e} }
 
 // Next is the thread that takes the CPU over.
@@ -128,7 +128,7 @@ const (
 // Its own task is the waker: the thread running on the CPU where the waking happens, even if an interrupt wakes.
 type WakingEvent struct{ e *Event }
 
-// Waking is the event seen as a waking; the caller has looked at its kind.
+// Waking is the event as a waking; the caller has checked its kind.
 func (e *Event) Waking() WakingEvent { return WakingEvent{e} }
 
 // Wakee is the thread that is woken.
@@ -187,7 +187,7 @@ const (
 // Its own task is the thread that created the new one.
 type WakeupNewEvent struct{ e *Event }
 
-// WakeupNew is the event seen as a wakeup_new; the caller has looked at its kind.
+// WakeupNew is the event as a wakeup_new; the caller has checked its kind.
 func (e *Event) WakeupNew() WakeupNewEvent { return WakeupNewEvent{e} }
 
 // Wakee is the new thread.
@@ -240,7 +240,7 @@ const (
 // Its own task is the thread that forks.
 type ForkEvent struct{ e *Event }
 
-// Fork is the event seen as a fork; the caller has looked at its kind.
+// Fork is the event as a fork; the caller has checked its kind.
 func (e *Event) Fork() ForkEvent { return ForkEvent{e} }
 
 // Child is the new thread.
@@ -261,7 +261,7 @@ const (
 // Its own task is the thread, under its name after the exec.
 type ExecEvent struct{ e *Event }
 
-// Exec is the event seen as a exec; the caller has looked at its kind.
+// Exec is the event as a exec; the caller has checked its kind.
 func (e *Event) Exec() ExecEvent { return ExecEvent{e} }
 
 // Prev is the definition that the thread had before.
@@ -307,7 +307,7 @@ const (
 // Its own task is the thread, under its new name.
 type RenameEvent struct{ e *Event }
 
-// Rename is the event seen as a rename; the caller has looked at its kind.
+// Rename is the event as a rename; the caller has checked its kind.
 func (e *Event) Rename() RenameEvent { return RenameEvent{e} }
 
 // Prev is the definition with the old name.
@@ -327,7 +327,7 @@ const (
 // Its own task is the thread that exits.
 type ExitEvent struct{ e *Event }
 
-// Exit is the event seen as a exit; the caller has looked at its kind.
+// Exit is the event as a exit; the caller has checked its kind.
 func (e *Event) Exit() ExitEvent { return ExitEvent{e} }
 
 // Code is task_struct.exit_code: status << 8 | signal, as wait(2) reports it.
@@ -345,7 +345,7 @@ func (v ExitEvent) Last() bool { return v.e.Flags&16 != 0 }
 // Its own task is the thread whose memory is freed.
 type FreeEvent struct{ e *Event }
 
-// Free is the event seen as a free; the caller has looked at its kind.
+// Free is the event as a free; the caller has checked its kind.
 func (e *Event) Free() FreeEvent { return FreeEvent{e} }
 
 // Indices of the fields of state_cpu in Event.Args.
@@ -358,7 +358,7 @@ const (
 // Its own task is the thread that runs on the CPU.
 type StateCPUEvent struct{ e *Event }
 
-// StateCPU is the event seen as a state_cpu; the caller has looked at its kind.
+// StateCPU is the event as a state_cpu; the caller has checked its kind.
 func (e *Event) StateCPU() StateCPUEvent { return StateCPUEvent{e} }
 
 // Prio is kernel priority of the task.
@@ -404,7 +404,7 @@ const (
 // Its own task is a live thread that is on no CPU.
 type StateThreadEvent struct{ e *Event }
 
-// StateThread is the event seen as a state_thread; the caller has looked at its kind.
+// StateThread is the event as a state_thread; the caller has checked its kind.
 func (e *Event) StateThread() StateThreadEvent { return StateThreadEvent{e} }
 
 // State is the state in which it left, or R: it is runnable.
@@ -529,7 +529,7 @@ const (
 // Its own task is none.
 type LostEvent struct{ e *Event }
 
-// Lost is the event seen as a lost; the caller has looked at its kind.
+// Lost is the event as a lost; the caller has checked its kind.
 func (e *Event) Lost() LostEvent { return LostEvent{e} }
 
 // From is when the loss may have begun.
@@ -568,7 +568,7 @@ func (v LostEvent) SetWhat(x Kind) {
 // Its own task is the thread that this stream no longer shows running.
 type CPULeftEvent struct{ e *Event }
 
-// CPULeft is the event seen as a cpu_left; the caller has looked at its kind.
+// CPULeft is the event as a cpu_left; the caller has checked its kind.
 func (e *Event) CPULeft() CPULeftEvent { return CPULeftEvent{e} }
 
 // Indices of the fields of sample in Event.Args.
@@ -581,7 +581,7 @@ const (
 // Its own task is the thread that runs on the CPU.
 type SampleEvent struct{ e *Event }
 
-// Sample is the event seen as a sample; the caller has looked at its kind.
+// Sample is the event as a sample; the caller has checked its kind.
 func (e *Event) Sample() SampleEvent { return SampleEvent{e} }
 
 // Stack is where the thread is, in user space and in the kernel; 0 when stacks were not requested, or none was found.
@@ -610,7 +610,7 @@ const (
 // Its own task is the thread; 0: none.
 type TypedEvent struct{ e *Event }
 
-// Typed is the event seen as a typed; the caller has looked at its kind.
+// Typed is the event as a typed; the caller has checked its kind.
 func (e *Event) Typed() TypedEvent { return TypedEvent{e} }
 
 // Type is id of its type.

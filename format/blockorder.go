@@ -11,7 +11,7 @@ type BlockOrder struct {
 	events       uint64 // of the section's event blocks, as their headers claim
 }
 
-// Next takes the header of a block. It returns whether a section begins with it, and what is wrong with its place in the
+// Next is called with each header. It returns whether a section begins with it, and what is wrong with its place in the
 // section; "": nothing. It does not report a missing header block.
 func (o *BlockOrder) Next(h *BlockHeader) (begins bool, problem string) {
 	begins = h.Type == BlockHeaderType || !o.begun || o.ended || h.Section != o.section
@@ -31,8 +31,8 @@ func (o *BlockOrder) Next(h *BlockHeader) (begins bool, problem string) {
 	return begins, problem
 }
 
-// Counted returns what is wrong with the counts of the end block that was taken last; "": nothing.
-func (o *BlockOrder) Counted(end *End) string {
+// CountProblem returns what is wrong with the counts of the end block that was passed to Next last; "": nothing.
+func (o *BlockOrder) CountProblem(end *End) string {
 	if n := countEvents(end); n != o.events {
 		return fmt.Sprintf("the end block counts %d events, but the blocks of its section have %d", n, o.events)
 	}

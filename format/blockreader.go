@@ -161,7 +161,7 @@ func (b *BlockReader) unpack(dst []byte, h BlockHeader, stored []byte) ([]byte, 
 	return out, nil
 }
 
-// offset is that of the next byte to be parsed in the stream.
+// offset is the offset in the stream of the next byte to be parsed.
 func (b *BlockReader) offset() int64 { return b.base + int64(b.pos) }
 
 // note keeps the first problem of a hole.
@@ -179,9 +179,9 @@ func (b *BlockReader) skip(n int) {
 // skipDamaged skips a block whose payload is damaged. If bytes are missing within it, the next block begins before
 // its end, so its inside is searched. A hostile stream could make that quadratic, so the wasted work is bounded.
 func (b *BlockReader) skipDamaged(stored int) {
-	const patience = 64 << 20
+	const allowed = 64 << 20
 	b.wasted += int64(stored)
-	if b.wasted > patience+2*b.offset() {
+	if b.wasted > allowed+2*b.offset() {
 		b.skip(BlockHeaderSize + stored)
 		return
 	}

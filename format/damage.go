@@ -8,7 +8,7 @@ import (
 // Damage is what a Reader found damaged. Tools report it and exit with status 4.
 type Damage struct {
 	Holes     int64  // places where something is missing
-	Blocks    int64  // missing blocks, by gaps in the sequence numbers
+	Blocks    int64  // missing blocks, by the sequence numbers
 	Bytes     int64  // bytes that belong to no whole block
 	Truncated bool   // the stream stops before its end block
 	Detail    string // the first thing that was wrong

@@ -472,7 +472,7 @@ func TestHostileHeadersDoNotTakeQuadraticTime(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoStreamIsSaidToBeNone(t *testing.T) {
+func TestOtherInputIsNoStream(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "text": strings.Repeat("hello\n", 100), "marker": blockMarker} {
 		for _, in := range []io.Reader{strings.NewReader(text), pipe([]byte(text))} {
 			if _, err := NewReader(in); !errors.Is(err, ErrNotStream) {
@@ -483,7 +483,7 @@ func TestWhatIsNoStreamIsSaidToBeNone(t *testing.T) {
 }
 
 // A file ends, so it is looked through; a pipe may go on for ever.
-func TestFileIsLookedThroughForItsFirstBlock(t *testing.T) {
+func TestFileIsSearchedForItsFirstBlock(t *testing.T) {
 	stream := append(make([]byte, 17_000_000), encodeStream(t, numbered(100), WriterOptions{})...)
 	checkDamaged(t, stream[1_000_000:], wholeEvents(t, stream)(0, 0))
 	events, r, err := readAll(bytes.NewReader(stream))
@@ -546,7 +546,7 @@ func TestNewerMinorReads(t *testing.T) {
 	last := want[99].Time
 	v := CurrentVersion()
 	v.Minor += 7
-	// 0x40 is a flag that this version does not know for exit events.
+	// 0x40 is a flag that this version does not have for exit events.
 	events := block(t, BlockHeader{Type: BlockEvents, Sequence: 2, First: 1000, Last: last, Events: 200}, newerRecords(t, want, 0x40))
 	unknown := block(t, BlockHeader{Type: 77, Sequence: 1}, []byte("what is this"))
 	got, r, err := readAll(pipe(oneSection(t, v, unknown, events)))

@@ -14,7 +14,7 @@ type eventDecoder struct {
 	last    int64
 	left    uint32
 	leaving leftTable
-	unknown int64 // events of kinds that this version does not know, skipped
+	unknown int64 // events of kinds unknown to this version, skipped
 
 	// newer: the block may be from a newer version, so unknown values are no faults.
 	newer bool

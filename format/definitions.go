@@ -10,8 +10,8 @@ import (
 const (
 	// EpochBytes is the number of bytes of definitions at which a writer should begin an epoch.
 	EpochBytes = 32 << 20
-	// MostNamed is how many bytes added names may take: together with 40 MiB from the recorder it is below a reader's limit.
-	MostNamed = 22 << 20
+	// MaxNameBytes bounds the names that a program adds to frames: with 40 MiB from the recorder they are below a reader's limit.
+	MaxNameBytes = 22 << 20
 )
 
 const (
@@ -38,7 +38,7 @@ func appendMember(b []byte, field protowire.Number, m proto.Message) ([]byte, er
 }
 
 // CountDefinitions returns the number of members of a Definitions message that End.definitions counts: not those of kinds that
-// version 1.5 added, because older readers compare it with what they know.
+// version 1.5 added, because older readers compare it with the members that they decode.
 func CountDefinitions(d *Definitions) int {
 	return len(d.Tasks) + len(d.Modules) + len(d.Frames) + len(d.Stacks) + len(d.Probes) + len(d.Clocks) + len(d.Commands)
 }
@@ -62,10 +62,10 @@ type definitions struct {
 
 // scratch is memory to decode a definition in order to check it.
 type scratch struct {
-	task  Task
-	frame Frame
-	stack Stack
-	room  room
+	task   Task
+	frame  Frame
+	stack  Stack
+	buffer decodeBuffer
 }
 
 func (d *definitions) task(id uint32) *Task   { return d.tasks.get(id, &d.messages, decodeTask) }
@@ -79,7 +79,7 @@ func (d *definitions) command(id uint32) *Command {
 }
 
 func (d *definitions) eventType(id uint32) *EventType {
-	return d.types.get(id, &d.messages, func(b []byte, t *EventType) (weight int, err error) {
+	return d.types.get(id, &d.messages, func(b []byte, t *EventType) (memory int, err error) {
 		err = proto.Unmarshal(b, t)
 		return t.Memory(), err
 	})
@@ -90,11 +90,11 @@ func (d *definitions) text(id uint32) *Text { return d.texts.get(id, &d.messages
 func decodeMessage[T any, P interface {
 	*T
 	proto.Message
-}](b []byte, d *T) (weight int, err error) {
+}](b []byte, d *T) (memory int, err error) {
 	return len(b), proto.Unmarshal(b, P(d))
 }
 
-// add reads the payload of a definition block. Members that this version does not know are skipped.
+// add reads the payload of a definition block. Members unknown to this version are skipped.
 func (d *definitions) add(payload []byte) error {
 	if d.messages.size+len(payload) > MaxSectionDefinitionBytes {
 		return fmt.Errorf("definitions of more than %d bytes in one section", MaxSectionDefinitionBytes)
@@ -135,7 +135,7 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 	case 2:
 		return enter(&d.modules, member, at, "a module")
 	case 3:
-		if err := one.room.decodeFrame(member, &one.frame); err != nil {
+		if err := one.buffer.decodeFrame(member, &one.frame); err != nil {
 			return fmt.Errorf("read the definition of a frame: %w", err)
 		}
 		if err := d.countParts(len(one.frame.Lines)); err != nil {
@@ -143,7 +143,7 @@ func (d *definitions) member(field protowire.Number, member []byte, at place) er
 		}
 		d.frames.add(one.frame.Id, at)
 	case 4:
-		if err := one.room.decodeStack(member, &one.stack); err != nil {
+		if err := one.buffer.decodeStack(member, &one.stack); err != nil {
 			return fmt.Errorf("read the definition of a stack: %w", err)
 		}
 		if err := d.countFrames(len(one.stack.Frames)); err != nil {

@@ -191,7 +191,7 @@ func FuzzDefinitionCodecs(f *testing.F) {
 	})
 }
 
-func TestKeptDefinitionsDoNotShareWhatTheyHold(t *testing.T) {
+func TestKeptDefinitionsDoNotShareMemory(t *testing.T) {
 	d := new(definitions)
 	payload := appendStack(nil, &Stack{Id: 1, Frames: []uint32{1, 2}})
 	payload = appendStack(payload, &Stack{Id: 2, Frames: []uint32{3}})
@@ -250,7 +250,7 @@ func TestReaderBoundsDefinitions(t *testing.T) {
 	}
 }
 
-func TestWriterAsksForAnEpochBeforeReadersRefuse(t *testing.T) {
+func TestEpochIsDueBeforeReadersRefuse(t *testing.T) {
 	race.Skip(t)
 	w := NewWriter(discard{}, WriterOptions{})
 	if err := w.Begin(new(Session)); err != nil {

@@ -24,7 +24,7 @@ func asFile(r io.Reader) (*fileInput, error) {
 	if s, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		info, err := s.Stat()
 		if err != nil {
-			return nil, fmt.Errorf("look at the input: %w", err)
+			return nil, fmt.Errorf("get the status of the input: %w", err)
 		}
 		if !info.Mode().IsRegular() {
 			return nil, nil

@@ -30,23 +30,23 @@ func appendFrame(b []byte, f *Frame) []byte {
 	return endMember(b, body)
 }
 
-// room is memory for decoding. A decoded frame is valid until the next one.
-type room struct {
+// decodeBuffer is reused for decoding: a decoded frame or stack is valid until the next one.
+type decodeBuffer struct {
 	lines    []Line
 	pointers []*Line
 	ids      []uint32
 }
 
 // decodeFrame reads the message b into frame.
-func decodeFrame(b []byte, frame *Frame) (weight int, err error) {
-	err = new(room).decodeFrame(bytes.Clone(b), frame)
-	return len(b) + len(frame.Lines)*lineWeight, err
+func decodeFrame(b []byte, frame *Frame) (memory int, err error) {
+	err = new(decodeBuffer).decodeFrame(bytes.Clone(b), frame)
+	return len(b) + len(frame.Lines)*lineMemory, err
 }
 
-const lineWeight = 80 // bytes of an empty line
+const lineMemory = 80 // bytes of an empty line
 
 // decodeFrame reads the message b into frame, which holds parts of b from then on.
-func (r *room) decodeFrame(b []byte, frame *Frame) error {
+func (r *decodeBuffer) decodeFrame(b []byte, frame *Frame) error {
 	*frame = Frame{}
 	if err := r.makeLines(countFields(b, 5)); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (r *room) decodeFrame(b []byte, frame *Frame) error {
 }
 
 // makeLines makes room for n lines.
-func (r *room) makeLines(n int) error {
+func (r *decodeBuffer) makeLines(n int) error {
 	if n > maxFrameLines {
 		return fmt.Errorf("it has %d lines, more than the %d that are allowed", n, maxFrameLines)
 	}

@@ -11,7 +11,7 @@ import (
 
 const futureTime = "an event has a time after its own"
 
-// unknownValue returns the part of a value that this version knows. Unless a newer version wrote the value, it is also a
+// unknownValue returns the part of a value that is known. Unless a newer version wrote the value, it is also a
 // fault.
 func (d *eventDecoder) unknownValue(t FieldType, v uint64) uint64 {
 	switch t {

@@ -9,7 +9,7 @@ import (
 )
 
 // What checksums do not show is damage too: the event is dropped, and a lost event stands for it.
-func TestReaderTakesWhatCannotBeTrueForDamage(t *testing.T) {
+func TestImpossibleValuesAreDamage(t *testing.T) {
 	const good, session = "+10 cpu0 free 1", "section open=100 close=+100"
 	for _, c := range []struct{ name, text, want string }{
 		{"before the window", session + "\ntask 1 tid=1\n-5 cpu0 free 1\n" + good + "\nend", "an event is before the window"},
@@ -43,7 +43,7 @@ func TestReaderTakesWhatCannotBeTrueForDamage(t *testing.T) {
 	}
 }
 
-func TestReaderTakesAnEndThatContradictsItsSectionForDamage(t *testing.T) {
+func TestEndThatContradictsItsSectionIsDamage(t *testing.T) {
 	const section = "section open=100\ntask 1 tid=1\n+10 cpu0 free 1\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"counts", section + "end close=+20\n  kind free events=2 bytes=9", "the end block counts 2 events, but its section has 1"},
@@ -60,8 +60,8 @@ func TestReaderTakesAnEndThatContradictsItsSectionForDamage(t *testing.T) {
 	}
 }
 
-// A newer minor version may write kinds, flags, states and causes that this one does not know.
-func TestReaderTakesNothingOfANewerVersionForDamage(t *testing.T) {
+// A newer minor version may write kinds, flags, states and causes that are unknown to this one.
+func TestNothingOfANewerVersionIsDamage(t *testing.T) {
 	stream := undumped(t, `section minor=99 open=100 close=+100
 task 1 tid=1
 block events

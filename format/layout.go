@@ -8,19 +8,19 @@ type step struct {
 	arg  uint8
 	at   Base   // for FieldTime
 	opt  Flags  // 0: always
-	most uint64 // highest value that this version knows
+	most uint64 // highest value in this version
 }
 
 // layout is a kind's record as a list of steps.
 type layout struct {
-	flags Flags // those that this version knows; 0: unknown kind
+	flags Flags // those of this version; 0: unknown kind
 	steps []step
 }
 
 // leftTable has, within a block, the times at which threads left a CPU. The switch at which a returning thread left is most
 // often in the same block, so its since is stored as 0 instead of a number with two bytes of jitter (measured on the
-// ping-pong of the benchmarks: 2.9 stored bytes an event instead of 3.9). It is direct-mapped: another
-// thread in the slot makes a worse guess, the same in encoder and decoder.
+// ping-pong of the benchmarks: 2.9 stored bytes an event instead of 3.9). It is direct-mapped: if
+// another thread is in the slot, the base is a worse one, but the same in encoder and decoder.
 type leftTable [1 << 10]int64
 
 // base returns the time from which the since of a thread that takes over a CPU is stored as a distance.

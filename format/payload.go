@@ -13,7 +13,7 @@ const (
 	// Major and Minor are the version that this package writes. Readers take any minor of their major.
 	Major = 1
 	Minor = 5
-	// Features are the required features that this package knows, as bits.
+	// Features are the required features that this package supports, as bits.
 	Features = uint64(0)
 
 	versionSize = 12

@@ -148,7 +148,7 @@ func (r *Reader) isPossible() bool {
 	}
 	if problem == "" {
 		d := r.Task(e.Task)
-		if problem = r.state.Event(e, d.IsLost() || d.IsIdle()); problem == NoState {
+		if problem = r.state.Event(e, d.IsLost() || d.IsIdle()); problem == noState {
 			problem = "" // the header is wrong, not the events
 		}
 	}
@@ -171,8 +171,8 @@ func (r *Reader) deliver() *Event {
 	return &r.event
 }
 
-// leaveBlock counts what the decoder has skipped in the block that it has finished.
-func (r *Reader) leaveBlock() {
+// finishBlock counts what the decoder has skipped in the block that it has finished.
+func (r *Reader) finishBlock() {
 	unknown, hasTimes := r.decoder.done()
 	r.section.events += uint64(unknown)
 	r.unknown += unknown
@@ -207,7 +207,7 @@ func (r *Reader) lostUntil(t int64) *Event {
 
 // advance takes the next block. It returns an event only for a loss that has to be reported first.
 func (r *Reader) advance() (*Event, error) {
-	r.leaveBlock()
+	r.finishBlock()
 	l := r.waiting
 	r.waiting = nil
 	if l == nil {
@@ -222,11 +222,11 @@ func (r *Reader) advance() (*Event, error) {
 // accept records what is missing before a block and handles it. A block that has to wait for a lost event is
 // accepted again after it.
 func (r *Reader) accept(l *loaded) (*Event, error) {
-	r.skipped(l)
+	r.countSkipped(l)
 	return r.take(l)
 }
 
-func (r *Reader) skipped(l *loaded) {
+func (r *Reader) countSkipped(l *loaded) {
 	if l.Skipped == 0 {
 		return
 	}
@@ -253,7 +253,7 @@ func (r *Reader) finish(l *loaded) (*Event, error) {
 	if !errors.Is(l.err, io.EOF) {
 		return nil, l.err
 	}
-	r.skipped(l)
+	r.countSkipped(l)
 	if r.section.ended && r.expectsEpoch() {
 		r.damage.Truncated = true
 		r.damaged(NoLastEpoch)
@@ -264,12 +264,12 @@ func (r *Reader) finish(l *loaded) (*Event, error) {
 		r.waiting = l
 		return r.lostUntil(r.closeTime()), nil
 	}
-	r.leave()
+	r.sectionDone()
 	return nil, io.EOF
 }
 
-// leave reports that all definitions of the current section have been read.
-func (r *Reader) leave() {
+// sectionDone reports that all definitions of the current section have been read.
+func (r *Reader) sectionDone() {
 	if !r.section.begun {
 		return
 	}
@@ -318,9 +318,9 @@ func (r *Reader) take(l *loaded) (*Event, error) {
 			return nil, nil
 		}
 	} else {
-		if gap := l.Header.Sequence - s.sequence - 1; gap > 0 {
-			r.damage.Blocks += int64(gap)
-			r.damaged(fmt.Sprintf("at byte %d: %d blocks before this one are missing", l.Offset, gap))
+		if missing := l.Header.Sequence - s.sequence - 1; missing > 0 {
+			r.damage.Blocks += int64(missing)
+			r.damaged(fmt.Sprintf("at byte %d: %d blocks before this one are missing", l.Offset, missing))
 		}
 		s.sequence = l.Header.Sequence
 	}
@@ -444,7 +444,7 @@ func (r *Reader) beginOrphan(l *loaded) {
 }
 
 func (r *Reader) enter(s *Session, isReal bool, number uint32) {
-	r.leave()
+	r.sectionDone()
 	r.section = inSection{session: s, real: isReal, begun: true, number: number, holed: r.hole}
 	r.section.defs.clocks = s.Clocks[:len(s.Clocks):len(s.Clocks)]
 	r.sections++
@@ -553,7 +553,7 @@ func (r *Reader) StackIDs() iter.Seq[uint32] { return r.section.defs.stacks.ids(
 // FirstOpen returns when the window of the first section opened. Times are shown as distances from it.
 func (r *Reader) FirstOpen() int64 { return r.firstOpen }
 
-// Unknown returns the number of events skipped because this version does not know their kind.
+// Unknown returns the number of events skipped because their kind is unknown to this version.
 func (r *Reader) Unknown() int64 { return r.unknown }
 
 // SkipAfter makes the reader skip blocks whose events all begin at or after t; they are not decompressed.

@@ -34,7 +34,7 @@ func Follows(prev, next *Session, prevEnd int64) error {
 		return nil // the header of the one before was lost: they may belong together
 	case next.BootId != prev.BootId:
 		return fmt.Errorf("%w: they were recorded on different machines or between different boots (%s and %s); take each one by itself",
-			ErrOverlap, nameOf(prev), nameOf(next))
+			ErrOverlap, hostName(prev), hostName(next))
 	case next.WindowStart() < max(prev.WindowEnd(), prevEnd):
 		return fmt.Errorf("%w: the window of a later one opens before the window of the one before it has closed; order them by time or take each one by itself",
 			ErrOverlap)
@@ -66,7 +66,7 @@ func (s *Session) WindowEndOr(close int64) int64 {
 	return close
 }
 
-func nameOf(s *Session) string {
+func hostName(s *Session) string {
 	if s.Host == "" {
 		return "an unnamed one"
 	}

@@ -428,7 +428,7 @@ func (c *counted) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-func TestSummaryOfMarkersThatLieReadsTheFileOnce(t *testing.T) {
+func TestSummaryOfFalseMarkersReadsTheFileOnce(t *testing.T) {
 	header := encodeStream(t, numbered(10), WriterOptions{})[:BlockHeaderSize]
 	whole := block(t, BlockHeader{Type: 99}, nil)
 	for name, unit := range map[string][]byte{

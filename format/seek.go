@@ -68,7 +68,7 @@ func findState(sections []SectionSummary, t int64) (int, *IndexEntry) {
 	return 0, nil
 }
 
-// restart forgets where the reader stood.
+// restart resets the Reader to a state before the first block.
 func (r *Reader) restart() {
 	r.stopAhead()
 	r.decoder.left, r.decoder.fault = 0, ""

@@ -83,7 +83,7 @@ func TestDamageAfterAJumpIsNoLossWhereNoEventIsMissing(t *testing.T) {
 
 // A header block with an impossible session is dropped by a reader of everything. A jump must not take its session, nor
 // may a summary.
-func TestImpossibleSessionIsTakenByNoReader(t *testing.T) {
+func TestNoReaderAcceptsAnImpossibleSession(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, WriterOptions{})
 	if err := w.Begin(&Session{Id: 1, BootId: "b", Close: 1000, Continues: true}); err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // Stacks and frames are most of what a section defines, so they are encoded and decoded by hand: BenchmarkDefineStack,
-// BenchmarkReadStacks and those of frames compare. TestCodecsAgreeWithProtobuf and FuzzDefinitionCodecs hold them
-// against what the protobuf package does.
+// BenchmarkReadStacks and those of frames compare. TestCodecsAgreeWithProtobuf and FuzzDefinitionCodecs compare
+// the results with those of the protobuf package.
 
 // appendStack appends s as a member of a Definitions message.
 func appendStack(b []byte, s *Stack) []byte {
@@ -29,12 +29,12 @@ func appendStack(b []byte, s *Stack) []byte {
 }
 
 // decodeStack reads the message b into s.
-func decodeStack(b []byte, s *Stack) (weight int, err error) {
-	err = new(room).decodeStack(b, s)
+func decodeStack(b []byte, s *Stack) (memory int, err error) {
+	err = new(decodeBuffer).decodeStack(b, s)
 	return len(b) + 4*len(s.Frames), err
 }
 
-func (r *room) decodeStack(b []byte, s *Stack) error {
+func (r *decodeBuffer) decodeStack(b []byte, s *Stack) error {
 	*s = Stack{}
 	ids := r.ids[:0]
 	for len(b) > 0 {

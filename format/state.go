@@ -80,7 +80,7 @@ func stateOf(letter byte) (State, bool) {
 	return 0, false
 }
 
-// KnownStates are all bits that this version knows.
+// KnownStates are all bits of this version.
 func KnownStates() State {
 	var all State = StateKillable | StatePreempted
 	for _, n := range stateNames() {

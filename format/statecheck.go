@@ -2,38 +2,38 @@ package format
 
 import "strconv"
 
-// NoState is what is wrong with a block whose events do not begin with the state that its header promises.
-const NoState = "the block does not begin with a state, although its header says so"
+// noState is the problem of a block whose events do not begin with the state that its header claims.
+const noState = "the block does not begin with a state, although its header says so"
 
 // StateCheck compares the events of one state with each other.
 type StateCheck struct {
-	promised bool // the block's header says that it begins with a state
-	open     bool // the events so far are a state
-	at       int64
-	cpus     map[uint32]bool
-	threads  map[TaskID]bool
+	claimed bool // the block's header claims that it begins with a state
+	open    bool // the events so far are a state
+	at      int64
+	cpus    map[uint32]bool
+	threads map[TaskID]bool
 }
 
-// BeginBlock is called before the events of a block; promised: its header has [BlockState].
-func (s *StateCheck) BeginBlock(promised bool) {
-	if promised {
-		*s = StateCheck{promised: true}
+// BeginBlock is called before the events of a block; claimed: its header has [BlockState].
+func (s *StateCheck) BeginBlock(claimed bool) {
+	if claimed {
+		*s = StateCheck{claimed: true}
 	}
-	s.promised = promised
+	s.claimed = claimed
 }
 
 // Event takes the next event of the block, and returns what contradicts the state that it is part of; "": nothing. The idle
 // thread may run on several CPUs.
 func (s *StateCheck) Event(e *Event, isIdle bool) string {
 	if !e.IsState() {
-		promised := s.promised
-		s.promised, s.open = false, s.open && e.Time == s.at
-		if promised {
-			return NoState
+		claimed := s.claimed
+		s.claimed, s.open = false, s.open && e.Time == s.at
+		if claimed {
+			return noState
 		}
 		return ""
 	}
-	if s.promised {
+	if s.claimed {
 		*s = StateCheck{open: true, at: e.Time, cpus: map[uint32]bool{}, threads: map[TaskID]bool{}}
 	}
 	if !s.open || s.at != e.Time {

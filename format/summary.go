@@ -25,7 +25,7 @@ type SectionSummary struct {
 
 // ReadSummary reads headers, indices and ends of all sections of a file, from its footers, and the headers of all blocks
 // that the indices list. Where these do not fit together, it goes from block header to block header and rebuilds the
-// index. Payloads of other blocks are not looked at.
+// index. Payloads of other blocks are not read.
 func ReadSummary(r io.ReaderAt, size int64) ([]SectionSummary, error) {
 	return readSummary(r, size, true)
 }
@@ -54,7 +54,7 @@ func readSummary(r io.ReaderAt, size int64, indices bool) ([]SectionSummary, err
 		return nil, err
 	}
 	if len(head)+len(tail) == 0 {
-		return nil, notStream(size, beginning(r))
+		return nil, notStream(size, startProblem(r))
 	}
 	if len(head) == 0 {
 		tail[0].Problem = cmp.Or(problem, tail[0].Problem)
@@ -62,8 +62,8 @@ func readSummary(r io.ReaderAt, size int64, indices bool) ([]SectionSummary, err
 	return append(head, tail...), nil
 }
 
-// beginning is what is wrong with the first bytes of a file in which there is no block.
-func beginning(r io.ReaderAt) string {
+// startProblem returns what is wrong with the first bytes of a file in which there is no block.
+func startProblem(r io.ReaderAt) string {
 	b := make([]byte, BlockHeaderSize)
 	n, _ := r.ReadAt(b, 0)
 	if _, err := ParseBlockHeader(b[:n]); err != nil {
@@ -73,7 +73,7 @@ func beginning(r io.ReaderAt) string {
 }
 
 // CheckTimeline reports whether the sections of a stream share a timeline, in this order: the error wraps [ErrOverlap] if
-// not. Sections whose header is lost say nothing.
+// not. Sections whose header is lost are not compared.
 func CheckTimeline(sections []SectionSummary) error {
 	var prev *SectionSummary
 	for i := range sections {
@@ -91,8 +91,8 @@ func CheckTimeline(sections []SectionSummary) error {
 	return nil
 }
 
-// LacksEpoch reports whether the end block of a section announces an epoch, and another section follows or none,
-// which is nil.
+// LacksEpoch reports whether the epoch that the end block of a section announces does not follow. next is the section that
+// follows; nil: none.
 func (s *SectionSummary) LacksEpoch(next *SectionSummary) bool {
 	if s.Session == nil || s.End == nil || s.End.Last {
 		return false
@@ -103,7 +103,7 @@ func (s *SectionSummary) LacksEpoch(next *SectionSummary) bool {
 // walker finds the parts of sections in a file.
 type walker struct {
 	r       io.ReaderAt
-	indices bool // otherwise only sessions and ends are wanted
+	indices bool // otherwise only sessions and ends are read
 	scratch [BlockHeaderSize]byte
 	cache   readCache
 	unpack  BlockReader
@@ -169,7 +169,7 @@ func (w *walker) isWhole(s *SectionSummary) bool {
 		}
 		at += BlockHeaderSize + int64(h.Stored)
 	}
-	return at == until && order.ended && order.Counted(s.End) == ""
+	return at == until && order.ended && order.CountProblem(s.End) == ""
 }
 
 // isWholeUntil reports whether the blocks of a section follow each other without a hole up to one of them.
@@ -206,7 +206,7 @@ func (w *walker) session(s *SectionSummary) error {
 	return nil
 }
 
-// keepTimeline drops what [CheckTimeline] does not look at: a long recording has thousands of sections, and each lists its
+// keepTimeline drops what [CheckTimeline] does not compare: a long recording has thousands of sections, and each lists its
 // CPUs and, in its end block, processes again.
 func (s *Session) keepTimeline() {
 	s.Cpus, s.Config, s.Command, s.History, s.Metadata, s.Clocks, s.Sources = nil, nil, nil, nil, nil, nil, nil
@@ -292,7 +292,7 @@ func (w *walker) walk(from, to int64) (found []SectionSummary, problem string, _
 			problem = cmp.Or(problem, fmt.Sprintf("at byte %d: %v", at, err))
 		}
 		if h.Type == BlockEnd && current.End != nil && w.indices {
-			if wrong := order.Counted(current.End); wrong != "" {
+			if wrong := order.CountProblem(current.End); wrong != "" {
 				problem = cmp.Or(problem, fmt.Sprintf("at byte %d: %s", at, wrong))
 			}
 		}

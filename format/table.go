@@ -17,21 +17,21 @@ type table[T any] struct {
 	sparse  map[uint32]place
 	count   int
 	decoded []decoded[T] // by id modulo its length, a power of 2
-	weight  int          // of what is in decoded
-	chance  uint32       // the last random number
+	memory  int          // of what is in decoded
+	random  uint32       // the last random number
 }
 
 type decoded[T any] struct {
 	id     uint32
-	weight uint32
+	memory uint32
 	d      *T
 }
 
 const (
 	maxDecoded = 1 << 14
-	// maxDecodedWeight bounds the bytes of decoded definitions, except for the latest one: 16 MiB hold 400 event types with 300
+	// maxDecodedMemory bounds the bytes of decoded definitions, except for the latest one: 16 MiB hold 400 event types with 300
 	// names of numbers each.
-	maxDecodedWeight = 16 << 20
+	maxDecodedMemory = 16 << 20
 )
 
 // add enters a definition. It never changes, so the first one of an id stays.
@@ -63,7 +63,7 @@ func (t *table[T]) place(id uint32) place {
 
 // get returns the definition of an id; nil: there is none. decode must copy what it keeps of the message: the result may
 // outlive the section's messages.
-func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (weight int, err error)) *T {
+func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (memory int, err error)) *T {
 	if int64(id) >= int64(len(t.dense)) && t.sparse == nil {
 		return nil
 	}
@@ -77,20 +77,20 @@ func (t *table[T]) get(id uint32, in *messages, decode func([]byte, *T) (weight 
 		return nil
 	}
 	d := new(T)
-	weight, err := decode(in.at(at), d)
+	memory, err := decode(in.at(at), d)
 	if err != nil {
 		return nil // impossible: add was called for messages that could be decoded
 	}
-	t.keep(id, d, weight)
+	t.keep(id, d, memory)
 	return d
 }
 
-func (t *table[T]) keep(id uint32, d *T, weight int) {
+func (t *table[T]) keep(id uint32, d *T, memory int) {
 	t.grow()
 	one := &t.decoded[id&uint32(len(t.decoded)-1)]
-	t.weight += weight - int(one.weight)
-	*one = decoded[T]{id, uint32(weight), d}
-	for t.weight > max(maxDecodedWeight, weight) {
+	t.memory += memory - int(one.memory)
+	*one = decoded[T]{id, uint32(memory), d}
+	for t.memory > max(maxDecodedMemory, memory) {
 		t.dropOneBut(id)
 	}
 }
@@ -114,12 +114,12 @@ func (t *table[T]) grow() {
 }
 
 // dropOneBut drops a decoded definition that has another id. It is a random one: if it were the oldest, and a stream used slightly
-// more than fit in turns, each of them would be decoded each time.
+// more than fit, one after the other, each of them would be decoded each time.
 func (t *table[T]) dropOneBut(id uint32) {
 	for {
-		t.chance = t.chance*1664525 + 1013904223
-		if one := &t.decoded[t.chance>>16&uint32(len(t.decoded)-1)]; one.d != nil && one.id != id {
-			t.weight -= int(one.weight)
+		t.random = t.random*1664525 + 1013904223
+		if one := &t.decoded[t.random>>16&uint32(len(t.decoded)-1)]; one.d != nil && one.id != id {
+			t.memory -= int(one.memory)
 			*one = decoded[T]{}
 			return
 		}

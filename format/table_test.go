@@ -70,8 +70,8 @@ func TestDecodedTypesAreBounded(t *testing.T) {
 		t.Errorf("of 2,000 types that were used again %d were still decoded", kept)
 	}
 	before = nil
-	if held := heapWithout(func() { d.types.decoded = nil }); held > maxDecodedWeight+1<<20 {
-		t.Errorf("decoded types hold %d bytes, more than %d", held, maxDecodedWeight)
+	if held := heapWithout(func() { d.types.decoded = nil }); held > maxDecodedMemory+1<<20 {
+		t.Errorf("decoded types hold %d bytes, more than %d", held, maxDecodedMemory)
 	}
 	runtime.KeepAlive(d)
 }
@@ -87,7 +87,7 @@ func heapWithout(drop func()) int64 {
 }
 
 // What a type is taken to weigh is what it takes, at least about.
-func TestTypesWeighWhatTheyTake(t *testing.T) {
+func TestTypesCountTheirMemory(t *testing.T) {
 	empty := new(EventType)
 	empty.Id, empty.Name = 1, []byte("x")
 	for i := range maxTypeFields {
@@ -105,9 +105,9 @@ func TestTypesWeighWhatTheyTake(t *testing.T) {
 	if err := d.add(payload); err != nil {
 		t.Fatal(err)
 	}
-	weight := int64(d.eventType(1).Memory())
-	if held := heapWithout(func() { d.types.decoded = nil }); held > weight || held < weight/2 {
-		t.Errorf("a type that takes %d bytes weighs %d", held, weight)
+	memory := int64(d.eventType(1).Memory())
+	if held := heapWithout(func() { d.types.decoded = nil }); held > memory || held < memory/2 {
+		t.Errorf("a type that takes %d bytes counts as %d", held, memory)
 	}
 	runtime.KeepAlive(d)
 }

@@ -28,7 +28,7 @@ func appendTask(b []byte, t *Task) []byte {
 }
 
 // decodeTask reads the message b into t.
-func decodeTask(b []byte, t *Task) (weight int, err error) {
+func decodeTask(b []byte, t *Task) (memory int, err error) {
 	return len(b), t.decode(bytes.Clone(b))
 }
 

@@ -16,12 +16,12 @@ type wireField struct {
 	tag    int    // bytes of raw before the value
 }
 
-// appendUnknown keeps a field that this version does not know, as protobuf does: its tag in the shortest form.
+// appendUnknown keeps a field unknown to this version, as protobuf does: its tag in the shortest form.
 func (f *wireField) appendUnknown(b []byte) []byte {
 	return append(protowire.AppendTag(b, f.number, f.typ), f.raw[f.tag:]...)
 }
 
-// text is the content of a field that has a length, without room beyond it; nil if it is empty.
+// text is the content of a field that has a length, without capacity beyond it; nil if it is empty.
 func (f *wireField) text() []byte {
 	if len(f.bytes) == 0 {
 		return nil

@@ -25,13 +25,13 @@ type WriterOptions struct {
 	Live       bool // blocks are written by Flush, or when they reach their maximum size
 }
 
-// Writer writes a stream. Its methods return the first error of the underlying writer again and again.
+// Writer writes a stream. After an error of the underlying writer all its methods return that error.
 type Writer struct {
 	w       io.Writer
 	target  int
 	pack    *compressor
 	err     error
-	out     []byte // a block on its way
+	out     []byte // the block that is being written
 	payload []byte
 	events  *EventBlock
 	defs    []byte // a Definitions message, held until the event block that uses it
@@ -52,12 +52,12 @@ type section struct {
 	typed        map[uint32]uint64     // events of each type
 	raw, stored  uint64
 	definitions  uint64 // that End.definitions counts
-	load         load
+	usage        usage
 	late, events uint64
 }
 
-// load is what the definitions of a section take of the bounds that readers have.
-type load struct {
+// usage is how much the definitions of a section use of the bounds that readers have.
+type usage struct {
 	bytes    int64
 	members  int64 // definitions, lines of frames and fields of event types
 	frameIDs int64 // in stacks
@@ -65,17 +65,17 @@ type load struct {
 	types    int64
 }
 
-func (l *load) add(more load) {
-	l.bytes += more.bytes
-	l.members += more.members
-	l.frameIDs += more.frameIDs
-	l.clocks += more.clocks
-	l.types += more.types
+func (u *usage) add(more usage) {
+	u.bytes += more.bytes
+	u.members += more.members
+	u.frameIDs += more.frameIDs
+	u.clocks += more.clocks
+	u.types += more.types
 }
 
-func (l *load) isTooMuch() bool {
-	return l.bytes > MaxSectionDefinitionBytes || l.members > MaxSectionDefinitions || l.frameIDs > maxSectionFrameIDs ||
-		l.clocks > maxSectionClocks || l.types > MaxSectionTypes
+func (u *usage) exceedsBounds() bool {
+	return u.bytes > MaxSectionDefinitionBytes || u.members > MaxSectionDefinitions || u.frameIDs > maxSectionFrameIDs ||
+		u.clocks > maxSectionClocks || u.types > MaxSectionTypes
 }
 
 type kindCount struct{ events, bytes uint64 }
@@ -126,12 +126,12 @@ func (w *Writer) Begin(s *Session) error {
 		return err
 	}
 	w.payload = payload
-	w.section = section{begun: true, number: SectionNumber(s), load: load{clocks: int64(len(s.Clocks))}}
+	w.section = section{begun: true, number: SectionNumber(s), usage: usage{clocks: int64(len(s.Clocks))}}
 	return w.block(BlockHeader{Type: BlockHeaderType}, payload)
 }
 
 // Define adds definitions; their ids are the caller's. They are written before the event block that is under
-// construction now, sort by sort: a task's command line must have been defined by a call before. Like the other methods that
+// construction now, one type after the other: a task's command line must have been defined by a call before. Like the other methods that
 // define something, it returns [ErrFull] and adds nothing where readers would refuse the section.
 func (w *Writer) Define(d *Definitions) error {
 	if err := w.ready(); err != nil {
@@ -142,7 +142,7 @@ func (w *Writer) Define(d *Definitions) error {
 		return fmt.Errorf("encode definitions: %w", err)
 	}
 	counted := CountDefinitions(d)
-	more := load{members: int64(counted + len(d.EventTypes) + len(d.Texts)), clocks: int64(len(d.Clocks)), types: int64(len(d.EventTypes))}
+	more := usage{members: int64(counted + len(d.EventTypes) + len(d.Texts)), clocks: int64(len(d.Clocks)), types: int64(len(d.EventTypes))}
 	for _, f := range d.Frames {
 		more.members += int64(len(f.Lines))
 	}
@@ -164,18 +164,18 @@ func (w *Writer) DefineTask(t *Task) error {
 	if !isTime(t.Start) {
 		return fmt.Errorf("define a task: %w", errTime)
 	}
-	return w.defined(appendTask(w.defs, t), 1, load{members: 1})
+	return w.defined(appendTask(w.defs, t), 1, usage{members: 1})
 }
 
 // DefineModule adds the definition of one module.
-func (w *Writer) DefineModule(m *Module) error { return w.defineMember(2, m, 1, load{members: 1}) }
+func (w *Writer) DefineModule(m *Module) error { return w.defineMember(2, m, 1, usage{members: 1}) }
 
 // DefineFrame adds the definition of one frame, whose module is defined.
 func (w *Writer) DefineFrame(f *Frame) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	return w.defined(appendFrame(w.defs, f), 1, load{members: 1 + int64(len(f.Lines))})
+	return w.defined(appendFrame(w.defs, f), 1, usage{members: 1 + int64(len(f.Lines))})
 }
 
 // DefineStack adds the definition of one stack, whose frames are defined.
@@ -183,15 +183,15 @@ func (w *Writer) DefineStack(s *Stack) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	return w.defined(appendStack(w.defs, s), 1, load{members: 1, frameIDs: int64(len(s.Frames))})
+	return w.defined(appendStack(w.defs, s), 1, usage{members: 1, frameIDs: int64(len(s.Frames))})
 }
 
 // DefineCommand adds the definition of one command line.
-func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c, 1, load{members: 1}) }
+func (w *Writer) DefineCommand(c *Command) error { return w.defineMember(7, c, 1, usage{members: 1}) }
 
 // DefineType adds the definition of one event type.
 func (w *Writer) DefineType(t *EventType) error {
-	more := load{members: 1 + int64(len(t.Fields))}
+	more := usage{members: 1 + int64(len(t.Fields))}
 	if !t.IsLost() {
 		more.types = 1
 		if problem := t.Problem(); problem != "" {
@@ -227,10 +227,10 @@ func (w *Writer) DefineText(t *Text) error {
 	if problem := t.Problem(); problem != "" {
 		return fmt.Errorf("define a text: %s", problem)
 	}
-	return w.defineMember(9, t, 0, load{members: 1})
+	return w.defineMember(9, t, 0, usage{members: 1})
 }
 
-func (w *Writer) defineMember(field protowire.Number, m proto.Message, counted int, more load) error {
+func (w *Writer) defineMember(field protowire.Number, m proto.Message, counted int, more usage) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
@@ -241,19 +241,19 @@ func (w *Writer) defineMember(field protowire.Number, m proto.Message, counted i
 	return w.defined(defs, counted, more)
 }
 
-// defined takes definitions that were encoded behind those before; counted is how many of them End.definitions counts.
-// It refuses those that are longer than what a block has left when another one is due.
-func (w *Writer) defined(defs []byte, counted int, more load) error {
+// defined replaces the pending definitions by defs, which are the same and new ones after them; counted is how many of the new
+// ones End.definitions counts. It refuses those that are longer than what a block has left when another one is due.
+func (w *Writer) defined(defs []byte, counted int, more usage) error {
 	n := len(defs) - len(w.defs)
 	if n > MaxBlockBytes-w.target {
 		return fmt.Errorf("define %d bytes at once: a block cannot hold them", n)
 	}
-	sum := w.section.load
+	sum := w.section.usage
 	more.bytes = int64(n)
-	if sum.add(more); sum.isTooMuch() {
+	if sum.add(more); sum.exceedsBounds() {
 		return ErrFull
 	}
-	w.section.load = sum
+	w.section.usage = sum
 	w.section.definitions += uint64(counted)
 	w.defs = defs
 	if len(w.defs) >= w.target {
@@ -267,8 +267,8 @@ func (w *Writer) defined(defs []byte, counted int, more load) error {
 func (w *Writer) DefinitionBytes() int64 {
 	const perMember, perFrameID, perClock = MaxSectionDefinitionBytes / MaxSectionDefinitions, MaxSectionDefinitionBytes / maxSectionFrameIDs,
 		MaxSectionDefinitionBytes / maxSectionClocks
-	l := &w.section.load
-	return max(l.bytes, perMember*l.members, perFrameID*l.frameIDs, perClock*l.clocks)
+	u := &w.section.usage
+	return max(u.bytes, perMember*u.members, perFrameID*u.frameIDs, perClock*u.clocks)
 }
 
 // Write adds an event. Times must not decrease, over sections too, and one of the visibility bits must be set.

@@ -74,11 +74,11 @@ type checker struct {
 	words  map[protoreflect.Name]string // of definitions, by their field
 	report func(Finding)
 	seen   Seen
-	at     int64 // offset of the block that is looked at
+	at     int64 // offset of the current block
 	repeat map[string]int64
 	next   place           // of the next block
 	last   int64           // time of the last event
-	lived  *format.Session // the last whole session
+	before *format.Session // the last whole session
 	ended  *format.End     // its end block; nil: it has none yet
 	reach  int64           // the time that the section before reached
 	sectionCheck
@@ -104,22 +104,22 @@ type sectionCheck struct {
 	hasIndex bool
 }
 
-// found reports a finding; sort is its type.
-func (c *checker) found(sort, text string, args ...any) {
+// found reports a finding of a type.
+func (c *checker) found(typ, text string, args ...any) {
 	c.seen.Findings++
 	if c.repeat == nil {
 		c.repeat = map[string]int64{}
 	}
-	if c.repeat[sort]++; c.repeat[sort] <= sameFindings {
+	if c.repeat[typ]++; c.repeat[typ] <= sameFindings {
 		c.report(Finding{c.at, fmt.Sprintf(text, args...)})
 	}
 }
 
 // reportRepeats reports how many findings were not reported one by one.
 func (c *checker) reportRepeats() {
-	for _, sort := range slices.Sorted(maps.Keys(c.repeat)) {
-		if n := c.repeat[sort] - sameFindings; n > 0 {
-			c.report(Finding{c.at, fmt.Sprintf("%d more findings of this sort until here: %s", n, sort)})
+	for _, typ := range slices.Sorted(maps.Keys(c.repeat)) {
+		if n := c.repeat[typ] - sameFindings; n > 0 {
+			c.report(Finding{c.at, fmt.Sprintf("%d more findings of this type up to here: %s", n, typ)})
 		}
 	}
 	c.repeat = nil
@@ -208,20 +208,20 @@ func (c *checker) header(block *format.Block) error {
 	if block.Header.Sequence != 0 {
 		c.found("order", "the header block has the number %d, not 0", block.Header.Sequence)
 	}
-	c.lived, c.ended = session, nil
+	c.before, c.ended = session, nil
 	c.tally.Add(&block.Header, format.BlockHeaderType, len(block.Stored))
 	c.next.sequence = block.Header.Sequence + 1
 	return nil
 }
 
 func (c *checker) follows(s *format.Session) {
-	if c.lived == nil {
+	if c.before == nil {
 		return
 	}
-	if err := format.Follows(c.lived, s, c.reach); err != nil {
+	if err := format.Follows(c.before, s, c.reach); err != nil {
 		c.found("overlap", "%v", err)
 	}
-	same := s.Id == c.lived.Id && s.Continues
+	same := s.Id == c.before.Id && s.Continues
 	if c.ended != nil && c.ended.Last && same {
 		c.found("epoch", format.EpochAfterLast)
 	}
@@ -229,8 +229,8 @@ func (c *checker) follows(s *format.Session) {
 		c.found("epoch", format.NoNextEpoch)
 	}
 	// A filter leaves out the epochs before its time range, all but the first.
-	if isNext := s.Epoch == c.lived.Epoch+1; same && !isNext && !(s.RangeStart != 0 && s.Epoch > c.lived.Epoch) {
-		c.found("epoch", "epoch %d follows after epoch %d", s.Epoch, c.lived.Epoch)
+	if isNext := s.Epoch == c.before.Epoch+1; same && !isNext && !(s.RangeStart != 0 && s.Epoch > c.before.Epoch) {
+		c.found("epoch", "epoch %d follows after epoch %d", s.Epoch, c.before.Epoch)
 	}
 }
 

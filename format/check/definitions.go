@@ -31,7 +31,7 @@ func (c *checker) definition(m raw.Member) {
 	word := c.words[m.Field]
 	if c.members > format.MaxSectionDefinitions {
 		if c.members == format.MaxSectionDefinitions+1 {
-			c.found("definitions", "the section has more than %d definitions; the rest is not looked at", format.MaxSectionDefinitions)
+			c.found("definitions", "the section has more than %d definitions; the rest is not checked", format.MaxSectionDefinitions)
 		}
 		return
 	}

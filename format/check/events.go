@@ -22,7 +22,7 @@ func (c *checker) events(block *format.Block) {
 	for !records.Done() {
 		var size int
 		if size, err = records.Next(c.voc.KindInfo, &e); err != nil {
-			c.found("events", "after %d events of the block comes none, though it goes on", records.Events)
+			c.found("events", "no event can be decoded after the first %d of the block, although more bytes follow", records.Events)
 			break
 		}
 		c.seen.Events++
@@ -144,7 +144,7 @@ func (c *checker) field(info *format.KindInfo, e *raw.Event, f format.Field, val
 	}
 }
 
-// idTable knows which ids are defined in a section.
+// idTable holds the ids that a section defines.
 type idTable struct {
 	defined map[protoreflect.Name]map[uint32]bool
 	idle    map[format.TaskID]bool

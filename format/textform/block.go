@@ -18,7 +18,7 @@ const maxBlockText = 64 << 20
 type draft struct {
 	typ      format.BlockType
 	flags    format.BlockFlags
-	explicit bool // it lasts until a line ends it; else it also ends when it is full
+	explicit bool // a line ends it; else it also ends when it is full
 	opaque   bool // the payload is nothing but extra
 	drop     bool // counted and indexed, but not written
 	badCRC   bool // of the payload
@@ -33,10 +33,10 @@ type draft struct {
 	given   map[protoreflect.Name]bool // fields that the text sets, not the counts
 	events  raw.Records
 	counts  raw.Counts
-	settled []byte // definitions before the last one, encoded
+	encoded []byte // definitions before the last one, encoded
 	extra   []byte // the end of the payload
 
-	definitions uint64 // in settled
+	definitions uint64 // in encoded
 	text        int    // bytes of text, to bound it
 }
 
@@ -184,7 +184,7 @@ func (b *draft) grow(n int) error {
 	return nil
 }
 
-// full reports whether a block that has no line of its own has reached its limit.
+// full reports whether a block that was not begun by a line has reached its limit.
 func (b *draft) full() bool {
 	const definitionText, eventBytes = 1 << 20, 256 << 10
 	return len(b.events.Times)+len(b.events.Rest) >= eventBytes || b.typ == format.BlockDefinitions && b.text > definitionText
@@ -206,8 +206,8 @@ func (b *draft) addEvent(v *vocabulary, e *raw.Event) error {
 	return nil
 }
 
-// settle encodes a complete definition, so that definitions keep the order of the text and take little memory.
-func (b *draft) settle() (err error) {
+// encodeDefinition encodes a complete definition, so that definitions keep the order of the text and take little memory.
+func (b *draft) encodeDefinition() (err error) {
 	d := b.msg.(*format.Definitions)
 	d.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if raw.IsCounted(field.Name()) {
@@ -215,7 +215,7 @@ func (b *draft) settle() (err error) {
 		}
 		return true
 	})
-	b.settled, err = proto.MarshalOptions{Deterministic: true}.MarshalAppend(b.settled, d)
+	b.encoded, err = proto.MarshalOptions{Deterministic: true}.MarshalAppend(b.encoded, d)
 	proto.Reset(d)
 	return err
 }

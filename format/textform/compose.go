@@ -100,9 +100,9 @@ func (c *composer) payload(b *draft) ([]byte, error) {
 	case *format.Session:
 		return format.AppendHeaderPayload(nil, b.version, msg)
 	case *format.Definitions:
-		err := b.settle()
+		err := b.encodeDefinition()
 		c.tally.Definitions += b.definitions
-		return b.settled, err
+		return b.encoded, err
 	case *format.Index:
 		if !b.given["blocks"] {
 			b.msg = c.tally.IndexMessage()

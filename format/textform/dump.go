@@ -236,42 +236,40 @@ func (d *dumper) payload(b []byte) {
 // events decodes all events first, because the line before them has the differences between the header and them.
 func (d *dumper) events(block *format.Block) error {
 	b := &draft{typ: format.BlockEvents}
-	err := d.eachEvent(block, func(e *raw.Event, size int) { b.counts.Event(e, size, d.voc.types) }, &b.events)
+	records, err := d.eachEvent(block, func(e *raw.Event, size int) { b.counts.Event(e, size, d.voc.types) })
 	if err != nil {
 		return err
 	}
+	b.events = *records
 	d.blockLine("block events", b, block)
 	d.write(append(d.line, '\n'))
 	columns := b.events.Rest // of a newer version
-	err = d.eachEvent(block, func(e *raw.Event, _ int) {
+	_, err = d.eachEvent(block, func(e *raw.Event, _ int) {
 		if e.Time < d.now {
 			d.damage("the next event goes back in time")
 		}
 		d.now = e.Time
 		d.line = append(d.voc.appendEvent(append(d.line[:0], "  "...), e), '\n')
 		d.write(d.line)
-	}, nil)
+	})
 	d.payload(columns)
 	return err
 }
 
-func (d *dumper) eachEvent(block *format.Block, f func(e *raw.Event, size int), seen *raw.Records) error {
+func (d *dumper) eachEvent(block *format.Block, f func(e *raw.Event, size int)) (*raw.Records, error) {
 	records, err := raw.NewRecords(&block.Header, block.Payload)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var e raw.Event
 	for !records.Done() {
 		size, err := records.Next(d.voc.KindInfo, &e)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f(&e, size)
 	}
-	if seen != nil {
-		*seen = *records
-	}
-	return nil
+	return records, nil
 }
 
 func (d *dumper) end(block *format.Block) error {

@@ -16,7 +16,7 @@ import (
 	"wprof/format/internal/spell"
 )
 
-// The messages of the stream are written by what their descriptors say: a scalar field is NAME=VALUE (a true bool
+// The messages of the stream are written by their descriptors: a scalar field is NAME=VALUE (a true bool
 // its bare name), a repeated number a list at commas, and each element of any other repeated field a line of its
 // own after the message it belongs to: a detail. What a newer version added to a message is more=HEX.
 
@@ -49,7 +49,7 @@ func valueForms() map[protoreflect.FullName]valueForm {
 	}
 }
 
-// vocabulary is what the text form knows by name.
+// vocabulary adds the names in messages to those that the checker uses too.
 type vocabulary struct {
 	spell.Vocabulary
 	taskFlags  spell.Names
@@ -67,7 +67,8 @@ func newVocabulary(types *raw.Types) *vocabulary {
 	}
 }
 
-// fieldChoice departs from writing exactly the fields that are set: false leaves one out, true writes it when it is 0.
+// fieldChoice lists exceptions from the rule that exactly the fields that are set are written: false leaves a field out, true
+// writes it even if it is 0.
 type fieldChoice map[protoreflect.Name]bool
 
 // appendFields writes the scalar fields of a message.
@@ -76,7 +77,7 @@ func (v *vocabulary) appendFields(b []byte, m protoreflect.Message, choice field
 	for i := range fields.Len() {
 		f := fields.Get(i)
 		want, chosen := choice[f.Name()]
-		if !isDetail(f) && (want || !chosen && (m.Has(f) || v.named(f))) {
+		if !isDetail(f) && (want || !chosen && (m.Has(f) || v.namesZero(f))) {
 			b = v.appendField(append(b, ' '), f, m.Get(f))
 		}
 	}
@@ -86,8 +87,8 @@ func (v *vocabulary) appendFields(b []byte, m protoreflect.Message, choice field
 	return b
 }
 
-// named reports whether a field's 0 has a name that a reader would miss.
-func (v *vocabulary) named(f protoreflect.FieldDescriptor) bool {
+// namesZero reports whether a field is written even if it is 0, because 0 has a name.
+func (v *vocabulary) namesZero(f protoreflect.FieldDescriptor) bool {
 	value := v.values[f.FullName()]
 	return value == valueCPU || value == valueKind
 }
@@ -192,12 +193,12 @@ func (v *vocabulary) appendScalar(b []byte, f protoreflect.FieldDescriptor, valu
 		return strconv.AppendQuote(b, value.String())
 	case protoreflect.BytesKind:
 		return strconv.AppendQuote(b, string(value.Bytes()))
-	default: // the numbers; FuzzUndump and TestTextFormKnowsEveryField see that no other type comes up
+	default: // the numbers; FuzzUndump and TestTextFormHasEveryField show that there is no other type
 		return fmt.Appendf(b, "%d", value.Interface())
 	}
 }
 
-// setField takes one word of a line into the message.
+// setField sets the field of the message that a word of a line names.
 func (v *vocabulary) setField(m protoreflect.Message, w word) error {
 	if w.key == "more" {
 		more, err := spell.ParseHex(w.value)

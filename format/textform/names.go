@@ -29,7 +29,7 @@ func enumNames() map[protoreflect.FullName]spell.Names {
 	}
 }
 
-// namesOf are the values of an enum, without what all begin with, in lower case.
+// namesOf returns the names of an enum's values without their prefix, in lower case.
 func namesOf(enum protoreflect.EnumDescriptor, prefix string) spell.Names {
 	names := spell.Names{}
 	for i := range enum.Values().Len() {

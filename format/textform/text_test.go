@@ -168,7 +168,7 @@ func TestUndumpRefusesInOneSentence(t *testing.T) {
 		{"section\n+1.5 cpu0\n", "names no kind"},
 		{"section\n+1.0000000001 cpu0 free\n", "is no time"},
 		{"section\n+1x cpu0 free\n", "is no time"},
-		{"section open=9223372036854775807\n+1 cpu0 free\n", "beyond what 64 bits hold"},
+		{"section open=9223372036854775807\n+1 cpu0 free\n", "does not fit into 64 bits"},
 		{"section\ntask 1 tid=99999999999\n", "tid: \"99999999999\" is no number from -2147483648 to 2147483647"},
 		{"section\ntask 1 comm=\"x\n", "does not end"},
 		{"section\ntask 1 comm=\"x\"y\n", "write a space after"},
@@ -197,7 +197,7 @@ func TestUndumpRefusesInOneSentence(t *testing.T) {
 }
 
 // The longest line that Dump can write is one that Undump takes.
-func TestLongestLineIsTakenBack(t *testing.T) {
+func TestLongestLineIsReadBack(t *testing.T) {
 	race.Skip(t)
 	var b bytes.Buffer
 	b.WriteString("section id=1\nblock events zstd\n+1 cpu0 exec 0 filename=\"")
@@ -241,7 +241,7 @@ func TestWriterStreamsSurviveTheText(t *testing.T) {
 }
 
 // The Reader, which has another codec, returns what the text has.
-func TestReaderGetsWhatTheTextSays(t *testing.T) {
+func TestReaderReadsWhatTheTextDescribes(t *testing.T) {
 	texts := canonicalTexts(t)
 	for name, text := range texts {
 		if strings.Contains(text, "@") { // wrong headers
@@ -346,7 +346,7 @@ func textOfEvents(t *testing.T, stream []byte) string {
 }
 
 // Every field of every message must be expressible, or a capture would lose it on the way through the text.
-func TestTextFormKnowsEveryField(t *testing.T) {
+func TestTextFormHasEveryField(t *testing.T) {
 	v := newVocabulary(new(raw.Types))
 	file := File_wprof_proto
 	for i := range file.Messages().Len() {

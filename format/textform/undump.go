@@ -259,15 +259,15 @@ func (u *undumper) detail(words []word, length int) error {
 		return err
 	}
 	if d.Parent == "Definitions" {
-		if err := u.block.settle(); err != nil {
+		if err := u.block.encodeDefinition(); err != nil {
 			return err
 		}
 	}
 	return u.addDetail(d, into, words[1:])
 }
 
-// findDetail looks for the message under construction that a detail belongs to, from the innermost one out. Without
-// one it says where such details belong; definitions can begin anywhere.
+// findDetail finds the message under construction that a detail belongs to, from the innermost one out. If there is none, the
+// detail that it returns names the message that such details belong to; definitions can begin anywhere.
 func (u *undumper) findDetail(word string) (found spell.Detail, into protoreflect.Message) {
 	for _, d := range u.voc.details {
 		if d.Word != word {
@@ -366,7 +366,7 @@ func (u *undumper) index(words []word) error {
 	return u.begin(&draft{typ: format.BlockIndex, explicit: true, msg: &format.Index{}}, words)
 }
 
-// end writes the index, unless it is there or not wanted, and begins the end block.
+// end writes the index, unless the text has written it or left it out, and begins the end block.
 func (u *undumper) end(words []word) error {
 	if err := u.inSection("end"); err != nil {
 		return err

@@ -149,7 +149,7 @@ func (f *Filter) defineFrame(id uint32) error {
 		if err := f.defineModule(d.Module); err != nil {
 			return err
 		}
-		if f.o.Frame == nil || f.named > format.MostNamed || f.w.DefinitionBytes() > maxNamed {
+		if f.o.Frame == nil || f.named > format.MaxNameBytes || f.w.DefinitionBytes() > maxNamed {
 			return f.w.DefineFrame(d)
 		}
 		before := f.w.DefinitionBytes()

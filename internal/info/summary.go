@@ -149,7 +149,7 @@ func fromPipe(r io.Reader) (*Summary, error) {
 			problem = err.Error()
 		}
 		if b.Header.Type == format.BlockEnd && section.End != nil {
-			problem = cmp.Or(problem, order.Counted(section.End))
+			problem = cmp.Or(problem, order.CountProblem(section.End))
 		}
 		if problem != "" {
 			damage = append(damage, fmt.Sprintf("at byte %d: %s", b.Offset, problem))

@@ -43,7 +43,7 @@ func view(b *bytes.Buffer, k wprof.KindInfo) {
 	name := camel(k.Name)
 	fmt.Fprintf(b, "\n// %sEvent is an event of kind %s. %s\n// Its own task is %s.\ntype %sEvent struct{ e *Event }\n",
 		name, k.Name, k.Doc, k.Task, name)
-	fmt.Fprintf(b, "\n// %s is the event seen as a %s; the caller has looked at its kind.\nfunc (e *Event) %s() %sEvent { return %sEvent{e} }\n",
+	fmt.Fprintf(b, "\n// %s is the event as a %s; the caller has checked its kind.\nfunc (e *Event) %s() %sEvent { return %sEvent{e} }\n",
 		name, k.Name, name, name, name)
 	for _, f := range k.Fields {
 		getter(b, name, f)
@@ -129,7 +129,7 @@ func goType(t wprof.FieldType) string {
 	}
 }
 
-// methods writes methods of Kind and Event that look up the table.
+// methods writes methods of Kind and Event that the table determines.
 func methods(b *bytes.Buffer) error {
 	var loses []string
 	for _, k := range wprof.Kinds() {

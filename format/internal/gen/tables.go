@@ -21,7 +21,7 @@ func replaceTables(doc []byte) ([]byte, error) {
 		end := []byte("<!-- end " + t.name + " -->\n")
 		from, to := bytes.Index(doc, begin), bytes.Index(doc, end)
 		if from < 0 || to < from {
-			return nil, fmt.Errorf("FORMAT.md has no place for the table of %s", t.name)
+			return nil, fmt.Errorf("FORMAT.md has no markers for the table of %s", t.name)
 		}
 		doc = slices.Concat(doc[:from+len(begin)], []byte(t.text), doc[to:])
 	}

@@ -15,7 +15,7 @@ const maxMember = 1 << 20
 // Member is one part of a message that is a list of parts.
 type Member struct {
 	Field   protoreflect.Name
-	Message protoreflect.Message // nil: of a kind that this version does not know
+	Message protoreflect.Message // nil: of a kind unknown to this version
 	Raw     []byte
 }
 

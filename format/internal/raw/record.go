@@ -52,9 +52,9 @@ func (c *Records) Add(info *format.KindInfo, e *Event) (size int, err error) {
 		return 0, errors.New("an event has at most 255 times")
 	}
 	for _, p := range past {
-		c.Times = binary.AppendUvarint(c.Times, protowire.EncodeZigZag(c.from(p.base, e)-p.at))
+		c.Times = binary.AppendUvarint(c.Times, protowire.EncodeZigZag(c.base(p.base, e)-p.at))
 	}
-	c.span(e, past)
+	c.count(e, past)
 	record := []byte{byte(e.Kind), byte(1 + len(past))}
 	record = binary.AppendUvarint(record, uint64(e.Flags))
 	record = binary.AppendUvarint(record, uint64(e.CPU+1))
@@ -99,16 +99,16 @@ func (e *Event) past(info *format.KindInfo) []pastTime {
 	return past
 }
 
-// from is the time that another one is a distance from.
-func (c *Records) from(base format.Base, e *Event) int64 {
+// base returns the time that another time of the event is a distance from.
+func (c *Records) base(base format.Base, e *Event) int64 {
 	if base == format.BaseLeft {
 		return c.left.base(e.Args[0], e.Time)
 	}
 	return e.Time
 }
 
-// span counts an event, and records the thread that left a CPU at it.
-func (c *Records) span(e *Event, past []pastTime) {
+// count adds an event to the values for the header, and stores when its thread left a CPU.
+func (c *Records) count(e *Event, past []pastTime) {
 	if c.Events == 0 {
 		c.First, c.Last, c.Earliest = e.Time, e.Time, e.Time
 	}
@@ -172,7 +172,7 @@ func (c *Records) Next(kindInfo func(format.Kind) format.KindInfo, e *Event) (si
 	if !c.fill(e, &info, times, &record) {
 		return 0, errMalformed
 	}
-	c.span(e, e.past(&info))
+	c.count(e, e.past(&info))
 	return timesBefore - len(c.Times) + recordsBefore - len(c.Rest), nil
 }
 
@@ -203,7 +203,7 @@ func (c *Records) fill(e *Event, info *format.KindInfo, distances []int64, recor
 		}
 		d := distances[0]
 		distances = distances[1:]
-		return c.from(base, e) - d
+		return c.base(base, e) - d
 	}
 	if e.Flags&format.FlagLate != 0 {
 		e.Own = nextTime(format.BaseEvent)

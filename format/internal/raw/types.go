@@ -23,13 +23,13 @@ type Types struct {
 
 // Add enters a definition.
 func (t *Types) Add(defined *format.EventType) {
-	t.settle()
+	t.storeLatest()
 	t.latest = defined
 }
 
-// settle stores the latest type. The first one of an id stays, as in a Reader, and one that exceeds the bounds of a section is
+// storeLatest stores the latest type. The first one of an id stays, as in a Reader, and one that exceeds the bounds of a section is
 // left out.
-func (t *Types) settle() {
+func (t *Types) storeLatest() {
 	d := t.latest
 	t.latest = nil
 	if d == nil || t.stored[d.Id] != nil || len(t.stored) >= format.MaxSectionTypes || d.Problem() != "" {
@@ -55,7 +55,7 @@ func (t *Types) Of(e *format.Event) *format.EventType {
 }
 
 func (t *Types) byID(id uint32) *format.EventType {
-	t.settle()
+	t.storeLatest()
 	if d := t.decoded[id]; d != nil {
 		return d
 	}
@@ -65,7 +65,7 @@ func (t *Types) byID(id uint32) *format.EventType {
 	}
 	d := new(format.EventType)
 	if err := proto.Unmarshal(b, d); err != nil {
-		return nil // impossible: settle made it
+		return nil // impossible: storeLatest made it
 	}
 	t.memory += d.Memory()
 	for other, one := range t.decoded {

@@ -31,7 +31,7 @@ func Unknown(what, name string, valid []string) error {
 	return fmt.Errorf("there is no %s %s; the nearest is %s", what, Clip(name), best)
 }
 
-// editDistance counts the inserted, removed and changed bytes between two names. Of a long one only the start counts.
+// editDistance counts the inserted, removed and changed bytes between two names. Only the first 64 bytes of a count.
 func editDistance(a, b string) int {
 	a = a[:min(len(a), 64)]
 	row := make([]int, len(b)+1)

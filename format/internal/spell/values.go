@@ -52,7 +52,7 @@ func ParseTime(s string, open int64) (int64, error) {
 	}
 	t := open + sign*ns
 	if (t > open) != (sign*ns > 0) && ns != 0 {
-		return 0, fmt.Errorf("the time %s lies beyond what 64 bits hold", Clip(s))
+		return 0, fmt.Errorf("the time %s does not fit into 64 bits", Clip(s))
 	}
 	return t, nil
 }
@@ -96,7 +96,7 @@ func ParseCPU(text string) (uint32, error) {
 func ParseHex(text string) ([]byte, error) {
 	b, err := hex.DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a row of pairs of hexadecimal digits", Clip(text))
+		return nil, fmt.Errorf("%s is not a sequence of pairs of hexadecimal digits", Clip(text))
 	}
 	return b, nil
 }

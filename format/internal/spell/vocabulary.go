@@ -27,7 +27,7 @@ func NewVocabulary() Vocabulary {
 	return v
 }
 
-// KindInfo is the table's row, or one without fields for a kind that this version does not know.
+// KindInfo is the table's row, or one without fields for a kind unknown to this version.
 func (v *Vocabulary) KindInfo(k format.Kind) format.KindInfo {
 	for _, info := range v.Kinds {
 		if info.Kind == k {
