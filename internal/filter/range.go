@@ -9,7 +9,7 @@ import (
 
 // narrow writes the range into a session. One that misses the window is empty, at the edge of the window.
 func (f *Filter) narrow(s *format.Session) {
-	closes := timeline.WindowEnd(s)
+	closes := s.WindowEnd()
 	if f.phase == beyond { // this section takes the spans that end in it and began within the range
 		s.RangeStart = max(s.RangeStart, f.end)
 	}

@@ -60,7 +60,7 @@ func (f *Filter) beginSection() error {
 	f.repair(s)
 	f.o.note(s)
 	f.narrow(s)
-	f.opens, f.closes = timeline.WindowStart(s), timeline.WindowEnd(s)
+	f.opens, f.closes = s.WindowStart(), s.WindowEnd()
 	f.usage.NewSection(s)
 	f.begun, f.clocks, f.losses = true, len(f.session.Clocks), nil
 	f.sources = make(map[uint64]bool, len(s.Sources))
@@ -116,10 +116,10 @@ func (f *Filter) fit(s, before *format.Session, madeUp bool) {
 		return
 	}
 	if f.ending != nil {
-		f.ending.Close = min(f.ending.Close, max(f.last, f.wrote, timeline.WindowStart(s)))
+		f.ending.Close = min(f.ending.Close, max(f.last, f.wrote, s.WindowStart()))
 		f.closed = f.ending.Close
 	}
-	if f.last > timeline.WindowStart(s) {
+	if f.last > s.WindowStart() {
 		s.RangeStart = f.last // within the window: the reader drops other sections
 	}
 }
@@ -129,13 +129,9 @@ func (f *Filter) follow(s, before *format.Session) {
 	if s.Continues && s.Id == before.Id {
 		return
 	}
-	reached := f.closed
-	if at := timeline.WindowEnd(before); at != 0 {
-		reached = at
-	}
-	reached = max(reached, f.last, f.wrote)
-	switch closes := timeline.WindowEnd(s); {
-	case timeline.WindowStart(s) >= reached:
+	reached := max(before.WindowEndOr(f.closed), f.last, f.wrote)
+	switch closes := s.WindowEnd(); {
+	case s.WindowStart() >= reached:
 	case closes == 0 || closes >= reached:
 		s.RangeStart = reached
 	default:
@@ -145,7 +141,7 @@ func (f *Filter) follow(s, before *format.Session) {
 
 // isAfter reports whether what begins at a time, 0 if that is not known, lies after a session's window.
 func isAfter(at int64, s *format.Session) bool {
-	closes := timeline.WindowEnd(s)
+	closes := s.WindowEnd()
 	return closes != 0 && at > closes
 }
 
@@ -161,7 +157,7 @@ func (f *Filter) continueSession(s, before *format.Session) {
 // makeSession returns a new session after the one before it, on the same machine as far as that is known. Its random
 // number differs from those of adjacent sections.
 func (f *Filter) makeSession(s, before *format.Session) {
-	opens := max(s.Open, f.last, f.wrote, f.closed, timeline.WindowEnd(before))
+	opens := max(s.Open, f.last, f.wrote, f.closed, before.WindowEnd())
 	f.continueSession(s, before)
 	s.Continues, s.Epoch, s.Id = false, 0, before.Id+uint64(before.Epoch)+1
 	s.Open, s.Close = opens, 0

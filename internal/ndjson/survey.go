@@ -52,12 +52,9 @@ func takeSurveyOnce(open func() (*format.Reader, error), skip bool) (found surve
 		}
 		s := r.Session()
 		if isFirst || !timeline.GoesOn(s) {
-			found.Open(s, timeline.WindowStart(s))
+			found.Open(s, s.WindowStart())
 		}
-		if at := timeline.WindowEnd(s); at != 0 {
-			closed = at
-		}
-		found.Close(closed)
+		found.Close(s.WindowEndOr(closed))
 		closed, isFirst = 0, false
 	})
 	err = drain(r)

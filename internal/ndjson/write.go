@@ -65,8 +65,8 @@ func Stream(r *format.Reader, w io.Writer, o Options, isLive, isOne bool) (Resul
 	l := newLayout(&o, records.Nodes(r.Session()))
 	s := r.Session()
 	var about records.About
-	about.Open(s, timeline.WindowStart(s))
-	about.Close(timeline.WindowEnd(s))
+	about.Open(s, s.WindowStart())
+	about.Close(s.WindowEnd())
 	window := about.Window(r.FirstOpen())
 	window.Closed = window.Closed && isOne
 	h := newHeader(&about.Session, window, &o, l)

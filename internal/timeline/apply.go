@@ -2,8 +2,8 @@ package timeline
 
 import "wprof/format"
 
-// Apply takes the next event. Events come in the order of the stream. A side that is hidden is not followed, and a
-// thread that was followed until then is unknown from there on.
+// Apply takes the next event. Events come in the order of the stream. Of a side that is hidden nothing is derived, and a
+// thread whose state was known until then is unknown from there on.
 //
 // Switches and wakings are nearly all events: see BenchmarkApply.
 func (tl *Timeline) Apply(e *format.Event) {
@@ -38,11 +38,11 @@ func (tl *Timeline) applyRare(e *format.Event) {
 	case format.KindRename, format.KindExit, format.KindSample:
 		tl.subject(e)
 	case format.KindFree:
-		if t := tl.see(e.Task); t != nil {
+		if t := tl.refer(e.Task); t != nil {
 			if tl.spans != nil {
-				tl.spans.dies(t, e.Time)
+				tl.spans.ends(t, e.Time)
 			}
-			tl.die(t)
+			tl.end(t)
 		}
 	case format.KindStateCPU:
 		tl.stateCPU(e)
@@ -62,7 +62,7 @@ func (tl *Timeline) subject(e *format.Event) *Thread {
 	if e.Flags&format.FlagSubject == 0 {
 		return nil
 	}
-	return tl.see(e.Task)
+	return tl.refer(e.Task)
 }
 
 // object is the thread on the event's other side, or nil if it is hidden.
@@ -70,17 +70,17 @@ func (tl *Timeline) object(e *format.Event, id uint64) *Thread {
 	if e.Flags&format.FlagObject == 0 {
 		return nil
 	}
-	return tl.see(format.TaskID(id))
+	return tl.refer(format.TaskID(id))
 }
 
-// hide makes a thread unknown that a filter hides from here on.
+// hide makes the state of a thread unknown that a filter hides from here on.
 func (tl *Timeline) hide(id format.TaskID, at int64) {
 	if t := tl.Thread(id); t != nil && t.slot >= 0 && t.slot < tl.sure {
 		tl.lose(t, at)
 	}
 }
 
-// lose makes a thread unknown, and with it what runs on its CPU.
+// lose makes the state of a thread unknown, and with it the running thread of its CPU.
 func (tl *Timeline) lose(t *Thread, at int64) {
 	tl.vacate(t)
 	tl.unknown(t, at)
@@ -115,7 +115,7 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	state := format.State(e.Args[format.SwitchPrevState])
 	tl.vacate(t)
 	if Ends(state) {
-		tl.die(t)
+		tl.end(t)
 		return
 	}
 	if tl.coverage.SomeCPUs {
@@ -126,7 +126,7 @@ func (tl *Timeline) leave(t *Thread, e *format.Event) {
 	t.Leave(e.CPU, e.Time, state, int32(e.Args[format.SwitchPrevPrio]))
 }
 
-// run puts a thread on a CPU; nil: which one is not known.
+// run puts a thread on a CPU; nil: an unknown one.
 func (tl *Timeline) run(c *cpu, t *Thread, n uint32, at int64, prio int32, since Begin) {
 	switch {
 	case t == nil:
@@ -164,8 +164,8 @@ func (tl *Timeline) wakeupNew(e *format.Event, waker *Thread) {
 	t.WakeNew(uint32(e.Args[format.WakeupNewTargetCPU]), int32(e.Args[format.WakeupNewPrio]), Waking[format.TaskID]{e.Time, e.Task, e.CPU, false})
 }
 
-// exec of a thread other than the leader gives it the leader's tid and start: the thread that runs is then known as
-// the leader, which is gone.
+// exec of a thread other than the leader gives it the leader's tid and start: from then on the stream names the running thread as
+// the leader, which has ended.
 func (tl *Timeline) exec(e *format.Event) {
 	caller := tl.Caller(e)
 	t := tl.subject(e)
@@ -177,14 +177,14 @@ func (tl *Timeline) exec(e *format.Event) {
 	}
 	if caller.Status == Running {
 		was := caller.ThreadState
-		tl.die(caller)
+		tl.end(caller)
 		tl.vacate(t)
 		tl.known(t)
 		t.ThreadState, t.ChangedAt = was, e.Time
 		tl.cpus[was.CPU].Running = t
 		return
 	}
-	tl.die(caller)
+	tl.end(caller)
 }
 
 // Caller returns the thread that called exec under another tid than it has after it; nil if the event is not such an exec.
@@ -210,7 +210,7 @@ func (tl *Timeline) stateCPU(e *format.Event) {
 		return
 	}
 	if tl.spans != nil {
-		tl.spans.runs(c, t, e)
+		tl.spans.stateCPU(c, t, e)
 	}
 	if was := c.Running; was != nil && was != t {
 		c.Running = nil
@@ -226,12 +226,12 @@ func (tl *Timeline) stateThread(e *format.Event) {
 		return
 	}
 	if tl.spans != nil {
-		tl.spans.isOff(t, e)
+		tl.spans.stateThread(t, e)
 	}
 	tl.vacate(t)
 	state := format.State(e.Args[format.StateThreadState])
 	if Ends(state) {
-		tl.die(t)
+		tl.end(t)
 		return
 	}
 	if tl.coverage.SomeCPUs {
@@ -256,7 +256,7 @@ func stateBegin(e *format.Event, since uint64) Begin {
 	return Begin{Since: int64(since), SinceKnown: e.Flags&format.StateHasSince != 0, Approx: e.Flags&format.StateApprox != 0}
 }
 
-// left handles that a filter hides a thread from here on.
+// left applies a cpu_left event: a filter hides the thread from here on.
 func (tl *Timeline) left(e *format.Event) {
 	if t := tl.Thread(e.Task); t != nil && !t.idle {
 		if tl.spans != nil {

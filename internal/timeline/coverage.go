@@ -22,7 +22,7 @@ type Coverage struct {
 	NoSwitches bool
 }
 
-// CoverageOf reads what filters have noted in the session.
+// CoverageOf returns the coverage of a section, by what filters have recorded in its session.
 func CoverageOf(s *format.Session) Coverage {
 	var c Coverage
 	for _, kv := range s.GetConfig() {

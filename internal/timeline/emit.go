@@ -4,27 +4,27 @@ import "wprof/format"
 
 // put emits the current span up to a time and moves the cursor, so that the next one begins where this one ends.
 func (s *Spans) put(t *Thread, to int64) {
-	tr := t.track
+	sp := t.spanState
 	to = min(to, s.now)
-	if to <= tr.cursor {
+	if to <= sp.cursor {
 		return
 	}
 	if s.open {
-		s.span.Thread, s.span.Task, s.span.From, s.span.To = t, t.Task, tr.cursor, to
-		s.span.Since = min(s.span.Since, tr.cursor) // two events may contradict each other
+		s.span.Thread, s.span.Task, s.span.From, s.span.To = t, t.Task, sp.cursor, to
+		s.span.Since = min(s.span.Since, sp.cursor) // two events may contradict each other
 		s.emit(&s.span)
 	}
-	tr.cursor = to
+	sp.cursor = to
 }
 
 // gap emits an unknown span of a live thread.
 func (s *Spans) gap(t *Thread, to int64, open bool) {
 	if s.runningOnly {
-		t.track.cursor = max(t.track.cursor, min(to, s.now))
+		t.spanState.cursor = max(t.spanState.cursor, min(to, s.now))
 		return
 	}
 	s.span = Span{Kind: SpanUnknown, CPU: t.CPU, Prio: t.Prio, Open: open}
-	if t.track.making && s.tl.coverage == (Coverage{}) { // else it may have run without an event
+	if t.spanState.creating && s.tl.coverage == (Coverage{}) { // else it may have run without an event
 		s.span.Kind, s.span.Since, s.span.SinceKnown = SpanNew, t.Start, true
 	}
 	s.put(t, to)
@@ -37,11 +37,11 @@ func (s *Spans) endRunning(t *Thread, st *threadState, to int64, end Span) {
 		s.put(t, to)
 		return
 	}
-	tr, span := t.track, &s.span
+	sp, span := t.spanState, &s.span
 	span.begins(SpanRunning, st)
 	span.Open, span.Next, span.Left = end.Open, end.Next, end.Left
-	span.State, span.Stack, span.Off = tr.offState, tr.offStack, tr.off
-	tr.nameIn(&span.Off)
+	span.State, span.Stack, span.Off = sp.offState, sp.offStack, sp.off
+	sp.nameIn(&span.Off)
 	s.put(t, to)
 }
 
@@ -57,12 +57,12 @@ func (p *Span) begins(kind SpanKind, st *threadState) {
 func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU {
 	span := &s.span
 	if s.runningOnly {
-		t.track.cursor = max(t.track.cursor, min(to, s.now))
+		t.spanState.cursor = max(t.spanState.cursor, min(to, s.now))
 		return &span.Off
 	}
 	span.begins(SpanBlocked, st)
 	ready := t.timeOff(&span.Off, st, to)
-	span.State, span.Stack, span.Open = st.State, t.track.stack, open && ready >= to
+	span.State, span.Stack, span.Open = st.State, t.spanState.stack, open && ready >= to
 	s.put(t, min(ready, to))
 	span.Kind, span.Open = SpanRunnable, open
 	if span.Off.Woken != 0 && !span.Off.Preempted {
@@ -75,8 +75,8 @@ func (s *Spans) endOff(t *Thread, st *threadState, to int64, open bool) *OffCPU 
 // timeOff sets off, which is empty, to what is known of a time off the CPU up to a time. It returns from when on the thread was
 // runnable.
 func (t *Thread) timeOff(off *OffCPU, st *threadState, to int64) (ready int64) {
-	tr := t.track
-	w := &tr.waking
+	sp := t.spanState
+	w := &sp.waking
 	off.Known, off.Since, off.Preempted, off.New = st.SinceKnown, st.Since, st.preempted(), st.New
 	if st.Woken != 0 {
 		off.Woken, off.Waker, off.WakerCPU, off.WakerStack = st.Woken, w.task(), w.cpu, w.stack
@@ -87,42 +87,42 @@ func (t *Thread) timeOff(off *OffCPU, st *threadState, to int64) (ready int64) {
 		if st.SinceKnown {
 			off.Delay = max(0, to-st.Since)
 		}
-		off.Compound, off.Chain = format.Sum(tr.compound, off.Delay), tr.chain
-		return tr.cursor
+		off.Compound, off.Chain = format.Sum(sp.compound, off.Delay), sp.chain
+		return sp.cursor
 	case st.Woken != 0:
 		ready = off.Ready()
 		off.Delay = max(0, to-ready)
 		off.Compound, off.Chain = format.Sum(w.compound, off.Delay), w.chain+1
 		return ready
 	case st.New:
-		return tr.cursor
+		return sp.cursor
 	}
 	return to
 }
 
-// comesBack notes the time off that a time on a CPU follows.
-func (tr *track) comesBack(off *OffCPU, state format.State, prev *Thread, id format.TaskID) {
-	tr.off, tr.offState, tr.offStack, tr.prev = *off, state, tr.stack, prev
-	tr.off.Prev = id
-	tr.compound, tr.chain = off.Compound, off.Chain
+// resume keeps the time off the CPU that the next running span ends.
+func (sp *spanState) resume(off *OffCPU, state format.State, prev *Thread, id format.TaskID) {
+	sp.off, sp.offState, sp.offStack, sp.prev = *off, state, sp.stack, prev
+	sp.off.Prev = id
+	sp.compound, sp.chain = off.Compound, off.Chain
 }
 
 // Back is the time off the CPU that a thread's time on it follows, by the ids of this section. It is called of a thread that
 // runs, after the switch that brought it back was applied.
 func (t *Thread) Back() OffCPU {
-	tr := t.track
-	if tr == nil {
+	sp := t.spanState
+	if sp == nil {
 		return OffCPU{}
 	}
-	off := tr.off
-	tr.nameIn(&off)
+	off := sp.off
+	sp.nameIn(&off)
 	return off
 }
 
 // nameIn sets the ids in this section of the threads that a time off the CPU refers to.
-func (tr *track) nameIn(off *OffCPU) {
+func (sp *spanState) nameIn(off *OffCPU) {
 	if off.Woken != 0 {
-		off.Waker = taskOf(off.Waker, tr.waking.by)
+		off.Waker = taskOf(off.Waker, sp.waking.by)
 	}
-	off.Prev = taskOf(off.Prev, tr.prev)
+	off.Prev = taskOf(off.Prev, sp.prev)
 }

@@ -18,7 +18,7 @@ func (tl *Timeline) Memory() int {
 	return tl.held * perThread
 }
 
-// Forgotten counts the threads that were dropped while alive, as far as known: those without events for the longest time.
+// Forgotten counts the threads that were dropped before their end, as far as known: those without events for the longest time.
 func (tl *Timeline) Forgotten() int64 { return tl.forgotten }
 
 // bound is called before each event.
@@ -32,7 +32,7 @@ func (tl *Timeline) bound() {
 // did until it appears again is unknown.
 func (tl *Timeline) clean() {
 	if len(tl.live) > tl.most*3/4 {
-		tl.forgetOldest(len(tl.live) - tl.most/2)
+		tl.dropOldest(len(tl.live) - tl.most/2)
 	}
 	for id, t := range tl.byID {
 		if t != nil && t.Status == Dead {
@@ -45,16 +45,16 @@ func (tl *Timeline) clean() {
 		}
 	}
 	for _, t := range tl.live {
-		if t.track != nil {
-			t.track.dropDead()
+		if t.spanState != nil {
+			t.spanState.dropDead()
 		}
 	}
 	tl.held = len(tl.live)
 	tl.due = min(tl.most, max(leastDue, tl.held/4*5))
 }
 
-// forgetOldest drops n threads, but none that runs: there are no more of those than CPUs.
-func (tl *Timeline) forgetOldest(n int) {
+// dropOldest drops n threads, but none that runs: there are no more of those than CPUs.
+func (tl *Timeline) dropOldest(n int) {
 	tl.sorted = append(tl.sorted[:0], tl.live...)
 	slices.SortFunc(tl.sorted, func(a, b *Thread) int {
 		return cmp.Or(cmp.Compare(a.shownAt(), b.shownAt()), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Start, b.Start))
@@ -67,9 +67,9 @@ func (tl *Timeline) forgetOldest(n int) {
 			continue
 		}
 		if tl.spans != nil {
-			tl.spans.forgets(t)
+			tl.spans.drops(t)
 		}
-		tl.die(t)
+		tl.end(t)
 		tl.forgotten++
 		n--
 	}
@@ -79,27 +79,27 @@ func (tl *Timeline) forgetOldest(n int) {
 // shownAt returns the time of the latest event of a thread.
 func (t *Thread) shownAt() int64 {
 	at := max(t.ChangedAt, t.Woken)
-	if t.track != nil {
-		at = max(at, t.track.seen)
+	if t.spanState != nil {
+		at = max(at, t.spanState.seen)
 	}
 	return at
 }
 
-// forgets emits what is known of a thread, then an unknown span until now. Spans of new threads begin now at the earliest:
+// drops emits what is known of a thread, then an unknown span until now. Spans of new threads begin now at the earliest:
 // one of them may be this thread.
-func (s *Spans) forgets(t *Thread) {
-	s.dies(t, s.now)
-	s.forgot = s.now
+func (s *Spans) drops(t *Thread) {
+	s.ends(t, s.now)
+	s.dropped = s.now
 }
 
 // dropDead removes references to ended threads. Their ids stay.
-func (tr *track) dropDead() {
-	for _, w := range [...]*waking{&tr.waking, &tr.early} {
+func (sp *spanState) dropDead() {
+	for _, w := range [...]*waking{&sp.waking, &sp.early} {
 		if w.by != nil && w.by.Status == Dead {
 			w.by = nil
 		}
 	}
-	if tr.prev != nil && tr.prev.Status == Dead {
-		tr.prev = nil
+	if sp.prev != nil && sp.prev.Status == Dead {
+		sp.prev = nil
 	}
 }

@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// LosesState reports whether a loss leaves the state of threads unknown: one of events that show who runs or waits, or of
+// LosesState reports whether a loss makes the state of threads unknown: one of events that show which threads run or wait, or of
 // an unknown kind.
 func LosesState(e *format.Event) bool {
 	l := e.Lost()

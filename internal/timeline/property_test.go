@@ -56,9 +56,9 @@ func (f *follower) compare(e *format.Event) {
 			f.unknown++
 			continue
 		}
-		since, known := f.tl.RunningSince(uint32(n))
-		if got.TID != c.Running.TID || got.Start != c.Running.Start || !known || since != c.Since {
-			fail("cpu %d: tid %d since %d, want tid %d since %d", n, got.TID, since, c.Running.TID, c.Since)
+		has := &f.tl.cpus[n]
+		if got.TID != c.Running.TID || got.Start != c.Running.Start || !has.SinceKnown || has.Since != c.Since {
+			fail("cpu %d: tid %d since %d, want tid %d since %d", n, got.TID, has.Since, c.Running.TID, c.Since)
 		}
 	}
 	want := map[Key]*simulate.Thread{}

@@ -7,7 +7,7 @@ type SpanKind uint8
 
 const (
 	SpanUnknown  SpanKind = iota // events were lost, or a filter hides it
-	SpanNew                      // it is being made: from its start to the wakeup that lets it run
+	SpanNew                      // it is being created: from its start to the wakeup that makes it runnable
 	SpanRunning                  // on Span.CPU
 	SpanRunnable                 // it waits for a CPU: it was woken, or preempted
 	SpanBlocked                  // it waits for something else, by Span.State

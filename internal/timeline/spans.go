@@ -15,18 +15,18 @@ type Spans struct {
 	idle        []idling
 	now         int64 // of the latest event
 	opened      int64
-	forgot      int64 // when threads were last dropped
+	dropped     int64 // when threads were last dropped
 	closed      int64 // when the last window closed
 	open        bool
 	before      bool   // there was a window before
-	late        bool   // the event at hand is late
+	late        bool   // the current event is late
 	runningOnly bool   // emits only spans of running threads, not of idle ones, and only with Thread, Kind, From and To
 	losses      uint32 // number of losses after which a waking may be missing
 }
 
 // NewSpans returns a Spans that calls emit with every span. The span is valid until emit returns.
 func NewSpans(defs Definitions, emit func(*Span)) *Spans {
-	s := &Spans{tl: New(defs), emit: emit, forgot: math.MinInt64}
+	s := &Spans{tl: New(defs), emit: emit, dropped: math.MinInt64}
 	s.tl.spans = s
 	return s
 }
@@ -39,7 +39,7 @@ func (s *Spans) NewSection(session *format.Session) {
 	s.tl.NewSection()
 	s.tl.SetCoverage(CoverageOf(session))
 	for _, t := range s.tl.live {
-		t.track.newSection()
+		t.spanState.newSection()
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *Spans) EmitRunning(to int64) {
 		if sure {
 			s.endRunning(t, st, s.now, Span{})
 		} else {
-			s.settle(t)
+			s.emitCertain(t)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (s *Spans) Open(at int64) {
 	s.losses++
 	s.opened, s.now, s.open = at, max(s.now, at), true
 	for _, t := range s.tl.live {
-		t.track.cursor, t.track.shown = max(at, min(t.Start, s.now)), false
+		t.spanState.cursor, t.spanState.shown = max(at, min(t.Start, s.now)), false
 	}
 	clear(s.idle)
 }
@@ -90,7 +90,7 @@ func (s *Spans) Apply(e *format.Event) {
 	}
 	s.tl.Apply(e)
 	if !s.late {
-		s.sight(e)
+		s.noteSeen(e)
 	}
 }
 
@@ -109,13 +109,13 @@ func (s *Spans) Close(at int64) {
 }
 
 func (s *Spans) closeThread(t *Thread) {
-	tr := t.track
-	if !tr.shown {
+	sp := t.spanState
+	if !sp.shown {
 		return
 	}
 	st, sure := t.lastKnown()
 	if !sure {
-		s.settle(t)
+		s.emitCertain(t)
 		s.gap(t, s.now, true)
 		return
 	}
@@ -126,12 +126,12 @@ func (s *Spans) closeThread(t *Thread) {
 	}
 }
 
-// sight notes that an event shows a thread where the timeline has it, or that it does not.
-func (s *Spans) sight(e *format.Event) {
+// noteSeen records whether an event shows its thread on the CPU where the timeline has it.
+func (s *Spans) noteSeen(e *format.Event) {
 	switch e.Kind {
 	case format.KindWaking, format.KindWakeupNew, format.KindExit, format.KindSample:
 	case format.KindFork:
-		s.made(e)
+		s.forked(e)
 	default:
 		return
 	}
@@ -150,21 +150,21 @@ func (s *Spans) shows(t *Thread, e *format.Event) {
 		s.idleSeen(e.CPU, e.Time)
 		return
 	}
-	tr := t.track
-	tr.shown = true
+	sp := t.spanState
+	sp.shown = true
 	switch {
 	case t.Status == Running && t.CPU == e.CPU:
-		if !tr.uncertain {
-			tr.seen = max(tr.seen, e.Time)
+		if !sp.uncertain {
+			sp.seen = max(sp.seen, e.Time)
 		}
 	case t.Status != Unknown && e.Kind != format.KindSample:
-		// What takes samples may do so between the event of a switch and the switch.
-		tr.uncertain = true
+		// A sample may be taken between the event of a switch and the switch.
+		sp.uncertain = true
 	}
 }
 
-// made notes that a thread is being made.
-func (s *Spans) made(e *format.Event) {
+// forked records that the new thread of a fork is being created.
+func (s *Spans) forked(e *format.Event) {
 	if e.Flags&format.FlagObject == 0 {
 		return
 	}
@@ -172,6 +172,6 @@ func (s *Spans) made(e *format.Event) {
 	if t == nil || t.idle || t.Status != Unknown {
 		return
 	}
-	t.track.shown = true
-	t.track.making = !t.track.known
+	t.spanState.shown = true
+	t.spanState.creating = !t.spanState.known
 }

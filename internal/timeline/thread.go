@@ -17,10 +17,10 @@ type Thread struct {
 	Def  *format.Task  // the definition of Task, or that of the section before
 
 	ThreadState[format.TaskID]       // CPU: where it runs or ran last; of one that has never run, where it is queued
-	Mark                       uint8 // for the owner of the Timeline, which leaves it alone; so is Own
+	Mark                       uint8 // for the user of the Timeline, which does not change it; so is Own
 	Own                        any
 
-	track *track // nil without Spans, and of the idle thread
+	spanState *spanState // nil without Spans, and of the idle thread
 
 	slot int  // in Timeline.live; -1 when it is not there
 	idle bool // the idle thread, of which every CPU has one under the same definition
@@ -31,6 +31,6 @@ func (t *Thread) Idle() bool { return t.idle }
 
 // WokenEarly reports whether a waking at this time came while the thread ran, or while its state was unknown: it may
 // end the thread's next time off the CPU.
-func (t *Thread) WokenEarly(at int64) bool { return t.track != nil && t.track.early.at == at }
+func (t *Thread) WokenEarly(at int64) bool { return t.spanState != nil && t.spanState.early.at == at }
 
 func keyOf(d *format.Task) Key { return Key{TID: d.Tid, Start: d.Start} }

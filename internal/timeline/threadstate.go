@@ -13,12 +13,12 @@ const (
 )
 
 // ThreadState is the scheduler's state of one thread. The recorder keeps it by the same rules from its records as a
-// [Timeline] does from events. W is its owner's type for references to a waker.
+// [Timeline] does from events. W is the type with which its user refers to a waker.
 type ThreadState[W any] struct {
-	Status Status
-	New    bool // it has never run
-	vague  bool // it is off the CPU, and State is not known
-	CPU    uint32
+	Status  Status
+	New     bool // it has never run
+	noState bool // it is off the CPU, and State is not known
+	CPU     uint32
 	// State is how it left its CPU. It can run if that is R or R+, or if Woken is set.
 	State format.State
 	Prio  int32
@@ -59,7 +59,7 @@ func BeginAt(at int64) Begin { return Begin{Since: at, SinceKnown: true} }
 
 // Forget makes the state unknown from a time on.
 func (s *ThreadState[W]) Forget(from int64) {
-	s.Status, s.State, s.New, s.vague = Unknown, 0, false, false
+	s.Status, s.State, s.New, s.noState = Unknown, 0, false, false
 	s.Begin, s.Waking = Begin{Since: from}, Waking[W]{}
 }
 

@@ -10,7 +10,7 @@ import (
 // maxCPUs bounds what a hostile stream can make a Timeline allocate. The recorder has 16 bits for CPUs.
 const maxCPUs = 1 << 16
 
-// Definitions is where the definitions of the current section are looked up; a [format.Reader] is one.
+// Definitions looks up the definitions of the current section; a [format.Reader] does.
 type Definitions interface {
 	Task(format.TaskID) *format.Task
 }
@@ -20,14 +20,14 @@ type Timeline struct {
 	defs     Definitions
 	coverage Coverage
 	cpus     []cpu
-	// byID leads from an id of this section to its thread. Ids far beyond the number of threads are in sparse.
+	// byID holds the threads by their ids in this section. Ids far beyond the number of threads are in sparse.
 	byID      []*Thread
 	sparse    map[format.TaskID]*Thread
 	named     int               // ids of this section that have been seen
 	byTID     map[int32]*Thread // the latest thread of a tid
-	live      []*Thread         // those that are not dead; the first sure ones have a known status
-	sure      int
-	idle      []*Thread // in truth one
+	live      []*Thread         // those that are not dead
+	sure      int               // number of the first ones in live, which have a known status
+	idle      []*Thread         // one, except in damaged streams
 	sorted    []*Thread
 	held      int // threads in the tables: those left by the last cleaning, and new ones
 	due       int // number of held threads at which the tables are cleaned
@@ -63,16 +63,6 @@ func (tl *Timeline) Running(cpu uint32) *Thread {
 		return tl.cpus[cpu].Running
 	}
 	return nil
-}
-
-// RunningSince is since when the thread that [Timeline.Running] returns has been on the CPU. It holds for the idle
-// thread too.
-func (tl *Timeline) RunningSince(cpu uint32) (since int64, known bool) {
-	if tl.Running(cpu) == nil {
-		return 0, false
-	}
-	c := &tl.cpus[cpu]
-	return c.Since, c.SinceKnown
 }
 
 // Thread returns the thread of an id of this section; nil if no event has shown it yet.
@@ -113,8 +103,8 @@ func (tl *Timeline) Enter(id format.TaskID) *Thread {
 	return tl.enter(id)
 }
 
-// see returns the thread that an event refers to and sets its definition.
-func (tl *Timeline) see(id format.TaskID) *Thread {
+// refer returns the thread that an event refers to, under the definition with that id.
+func (tl *Timeline) refer(id format.TaskID) *Thread {
 	var t *Thread
 	if int64(id) < int64(len(tl.byID)) {
 		t = tl.byID[id]
@@ -152,7 +142,7 @@ func (tl *Timeline) enter(id format.TaskID) *Thread {
 	return t
 }
 
-// thread finds or makes the thread of a definition. A tid that another thread has now ends the one that had it.
+// thread finds or makes the thread of a definition. If another thread had its tid, that one has ended.
 func (tl *Timeline) thread(d *format.Task) *Thread {
 	key := keyOf(d)
 	had := tl.byTID[key.TID]
@@ -164,9 +154,9 @@ func (tl *Timeline) thread(d *format.Task) *Thread {
 	if had == nil || had.Start <= key.Start {
 		if had != nil {
 			if tl.spans != nil {
-				tl.spans.dies(had, key.Start)
+				tl.spans.ends(had, key.Start)
 			}
-			tl.die(had)
+			tl.end(had)
 		}
 		tl.byTID[key.TID] = t
 	}
@@ -174,14 +164,14 @@ func (tl *Timeline) thread(d *format.Task) *Thread {
 		tl.idle = append(tl.idle, t)
 	} else {
 		if tl.spans != nil {
-			t.track = tl.spans.newTrack(t)
+			t.spanState = tl.spans.newSpanState(t)
 		}
 		tl.add(t)
 	}
 	return t
 }
 
-// add makes a thread a live one whose state is not known.
+// add adds a thread to the live ones, with an unknown state.
 func (tl *Timeline) add(t *Thread) {
 	t.slot = len(tl.live)
 	tl.live = append(tl.live, t)
@@ -210,8 +200,8 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 	t.Forget(from)
 }
 
-// die ends a thread. It stays in the tables of ids, so that events that still name it find it.
-func (tl *Timeline) die(t *Thread) {
+// end ends a thread. It stays in the tables of ids, because later events may still name it.
+func (tl *Timeline) end(t *Thread) {
 	tl.vacate(t)
 	if t.slot >= 0 {
 		if t.slot < tl.sure {

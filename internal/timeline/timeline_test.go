@@ -65,8 +65,8 @@ func state(tl *Timeline) string {
 	for _, n := range tl.CPUs() {
 		who := "unknown"
 		if t := tl.Running(n); t != nil {
-			since, known := tl.RunningSince(n)
-			who = fmt.Sprintf("%s since %s", t.Def.Comm, when(since, known))
+			c := &tl.cpus[n]
+			who = fmt.Sprintf("%s since %s", t.Def.Comm, when(c.Since, c.SinceKnown))
 		}
 		fmt.Fprintf(&b, "cpu%d %s\n", n, who)
 	}

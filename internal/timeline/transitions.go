@@ -2,7 +2,7 @@ package timeline
 
 import "wprof/format"
 
-// What follows is called by the Timeline before it changes a thread's state.
+// The methods in this file are called by the Timeline before it changes a thread's state.
 
 // switched emits what a switch ends: a time on the CPU, and one off it.
 func (s *Spans) switched(c *cpu, prev, next *Thread, e *format.Event) {
@@ -49,10 +49,10 @@ func (s *Spans) sureOf(t *Thread, sure bool, at int64) int64 {
 	if sure {
 		return at
 	}
-	return t.track.seen
+	return t.spanState.seen
 }
 
-// hides ends the state of a thread at the event in which a filter has hidden it.
+// hides ends the state of a thread at the first event in which a filter hides it.
 func (s *Spans) hides(id format.TaskID, e *format.Event) {
 	t := s.tl.Thread(id)
 	if t == nil || t.idle {
@@ -64,14 +64,14 @@ func (s *Spans) hides(id format.TaskID, e *format.Event) {
 
 // leaves ends a thread's time on a CPU.
 func (s *Spans) leaves(t *Thread, e *format.Event) {
-	tr := t.track
+	sp := t.spanState
 	left := format.State(e.Args[format.SwitchPrevState])
 	st, sure := t.lastKnown()
 	early := waking{}
 	// Nothing that is late comes after the loss that it was before.
 	if st.Status == Running && st.CPU == e.CPU && (sure || s.late) {
 		if !isRunnable(left) && s.tl.coverage == (Coverage{}) {
-			early = tr.early
+			early = sp.early
 		}
 		end := Span{Left: left}
 		if e.Flags&format.FlagObject != 0 {
@@ -79,34 +79,34 @@ func (s *Spans) leaves(t *Thread, e *format.Event) {
 		}
 		s.endRunning(t, st, e.Time, end)
 	} else {
-		tr.shown = true
-		s.settle(t)
+		sp.shown = true
+		s.emitCertain(t)
 		s.gap(t, e.Time, false)
-		tr.compound, tr.chain = 0, 0
+		sp.compound, sp.chain = 0, 0
 	}
-	tr.becomes(e.Time)
-	tr.waking, tr.early, tr.stack = waking{}, early, 0
+	sp.becomes(e.Time)
+	sp.waking, sp.early, sp.stack = waking{}, early, 0
 	if Ends(left) {
-		tr.end()
+		sp.end()
 	}
 }
 
 // arrives ends a thread's time off the CPU.
 func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
-	tr := t.track
+	sp := t.spanState
 	v := e.Switch()
 	if id, has := v.Stack(); has {
-		tr.stack = id
+		sp.stack = id
 	}
 	st, sure := t.lastKnown()
 	var other threadState
 	if since := switchBegin(v, e); st.Status != Off || !st.endsHere(sure, since) {
 		other = s.startsOver(t, v, since)
 		st = &other
-	} else if w := s.early(tr); w.at != 0 && st.Woken == 0 && !st.New && !st.preempted() {
+	} else if w := s.early(sp); w.at != 0 && st.Woken == 0 && !st.New && !st.preempted() {
 		other = *st
 		st = &other
-		tr.waking, st.Woken = w, w.at
+		sp.waking, st.Woken = w, w.at
 	}
 	off := &OffCPU{}
 	if st.Status == Off {
@@ -114,12 +114,12 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	} else {
 		s.gap(t, e.Time, false)
 	}
-	tr.becomes(e.Time)
-	tr.early = waking{}
+	sp.becomes(e.Time)
+	sp.early = waking{}
 	if prev == nil {
-		tr.comesBack(off, st.State, nil, 0)
+		sp.resume(off, st.State, nil, 0)
 	} else {
-		tr.comesBack(off, st.State, prev, e.Task)
+		sp.resume(off, st.State, prev, e.Task)
 	}
 }
 
@@ -140,19 +140,19 @@ func (st *ThreadState[W]) endsHere(sure bool, since Begin) bool {
 // startsOver handles a thread that was elsewhere since it was last seen: the switch that brings it back has the time since
 // when it was off-CPU.
 func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st threadState) {
-	tr := t.track
-	stack := tr.stack
-	tr.stack, tr.shown = 0, true
-	s.settle(t)
-	tr.compound, tr.chain, tr.stack, tr.waking = 0, 0, stack, waking{}
+	sp := t.spanState
+	stack := sp.stack
+	sp.stack, sp.shown = 0, true
+	s.emitCertain(t)
+	sp.compound, sp.chain, sp.stack, sp.waking = 0, 0, stack, waking{}
 	if !since.SinceKnown {
 		return s.wokenUnseen(t, v)
 	}
 	s.gap(t, since.Since, false)
 	state, _ := v.NextState()
 	st = threadState{Status: Off, CPU: t.CPU, State: state, Prio: v.NextPrio(), Begin: since}
-	if w := tr.early; w.at >= since.Since && w.at != 0 {
-		tr.waking, st.Woken = w, w.at
+	if w := sp.early; w.at >= since.Since && w.at != 0 {
+		sp.waking, st.Woken = w, w.at
 	}
 	return st
 }
@@ -160,13 +160,13 @@ func (s *Spans) startsOver(t *Thread, v format.SwitchEvent, since Begin) (st thr
 // wokenUnseen is the state of a thread that was woken while its state was unknown: it waited for a CPU from then on. If it
 // had been running, the switch with which it left would have come in between.
 func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) threadState {
-	w := s.early(t.track)
+	w := s.early(t.spanState)
 	if w.at == 0 || t.Status != Unknown || s.tl.coverage != (Coverage{}) {
 		return threadState{}
 	}
 	s.gap(t, w.at, false)
-	t.track.waking = w
-	st := threadState{Status: Off, vague: true, CPU: t.CPU, Prio: v.NextPrio(), Begin: Begin{Since: w.at}}
+	t.spanState.waking = w
+	st := threadState{Status: Off, noState: true, CPU: t.CPU, Prio: v.NextPrio(), Begin: Begin{Since: w.at}}
 	st.Woken = w.at
 	return st
 }
@@ -177,11 +177,11 @@ func (s *Spans) wokenUnseen(t *Thread, v format.SwitchEvent) threadState {
 // A thread can be woken before it has left its CPU: from when it sets its state until the switch is recorded. Then it does
 // not sleep, though it leaves in a sleep state. More often it notices the waking and runs on, so that its next sleep ends
 // with another waking. So the early one counts only if the thread comes back without another one.
-func (s *Spans) early(tr *track) waking {
-	if tr.early.losses != s.losses {
+func (s *Spans) early(sp *spanState) waking {
+	if sp.early.losses != s.losses {
 		return waking{}
 	}
-	return tr.early
+	return sp.early
 }
 
 func isRunnable(left format.State) bool { return left&^format.StatePreempted == 0 }
@@ -191,53 +191,53 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 	if t.idle || t.Status == Dead {
 		return
 	}
-	tr := t.track
-	tr.shown = true
+	sp := t.spanState
+	sp.shown = true
 	w := waking{at: at, by: waker, cpu: e.CPU, stack: stack, losses: s.losses}
 	w.irq = e.Kind == format.KindWaking && e.Flags&format.WakingInIRQ != 0
 	if waker != nil {
 		w.id = e.Task
-		if !w.irq && !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.track.uncertain {
-			w.compound, w.chain = waker.track.compound, waker.track.chain
+		if !w.irq && !waker.idle && waker.Status == Running && waker.CPU == e.CPU && !waker.spanState.uncertain {
+			w.compound, w.chain = waker.spanState.compound, waker.spanState.chain
 		}
 	}
 	st, sure := t.lastKnown()
 	// A thread that wakes itself was about to sleep, and runs on.
 	if waker != t && (!sure || st.Status == Running && at >= st.Since) {
-		tr.early = w
+		sp.early = w
 	}
 	if st.Status != Off {
 		return
 	}
 	if sure {
-		tr.seen = max(tr.seen, at)
+		sp.seen = max(sp.seen, at)
 	}
 	if st.Woken == 0 && !st.New && at >= st.Since {
-		tr.waking = w
-		tr.was.Woken = at
+		sp.waking = w
+		sp.was.Woken = at
 	}
 }
 
 // wokenNew ends the creation of a thread.
 func (s *Spans) wokenNew(t, waker *Thread, e *format.Event) {
-	tr := t.track
-	tr.shown, tr.making = true, !tr.known
-	s.settle(t)
+	sp := t.spanState
+	sp.shown, sp.creating = true, !sp.known
+	s.emitCertain(t)
 	s.gap(t, e.Time, false)
 	stack, _ := e.WakeupNew().Stack()
 	s.woken(t, waker, e, e.Time, stack)
-	tr.waking = tr.early
-	tr.becomes(e.Time)
-	tr.early, tr.stack = waking{}, 0
+	sp.waking = sp.early
+	sp.becomes(e.Time)
+	sp.early, sp.stack = waking{}, 0
 }
 
 // execs gives the time on the CPU that one thread has begun to the one whose tid it takes over.
 func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 	if caller.Status != Running {
-		s.dies(caller, e.Time)
+		s.ends(caller, e.Time)
 		return
 	}
-	from, to := caller.track, t.track
+	from, to := caller.spanState, t.spanState
 	st, sure := caller.lastKnown()
 	if sure {
 		s.endRunning(caller, st, e.Time, Span{})
@@ -246,10 +246,10 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 		// The leader has ended before, without an event.
 		to.cursor = max(to.cursor, e.Time)
 	}
-	s.settle(t)
+	s.emitCertain(t)
 	s.gap(t, e.Time, false)
 	to.becomes(e.Time)
 	to.off, to.offState, to.offStack, to.prev = from.off, from.offState, from.offStack, from.prev
 	to.waking, to.early, to.compound, to.chain = from.waking, from.early, from.compound, from.chain
-	s.dies(caller, e.Time)
+	s.ends(caller, e.Time)
 }

@@ -53,7 +53,7 @@ func (u *Usage) NewSection(s *format.Session) {
 	}
 	u.spans.NewSection(s)
 	if !continues {
-		u.spans.Open(WindowStart(s))
+		u.spans.Open(s.WindowStart())
 	}
 }
 
@@ -75,7 +75,7 @@ func (u *Usage) Apply(e *format.Event) {
 }
 
 // switched is a short path for nearly all switches: the thread that leaves has run on this CPU for certain, and the other
-// one was off the CPU, which time does not matter here. It returns false for other switches. It sets only what spans of
+// one was off the CPU; that time does not count here. It returns false for other switches. It sets only what spans of
 // running threads need: setting the whole state takes 17 % more time.
 func (u *Usage) switched(e *format.Event) bool {
 	s, tl := u.spans, u.spans.tl
@@ -91,12 +91,12 @@ func (u *Usage) switched(e *format.Event) bool {
 	if !prev.idle {
 		s.span.Kind = SpanRunning
 		s.put(prev, e.Time)
-		prev.track.becomes(e.Time)
+		prev.spanState.becomes(e.Time)
 		prev.Status, prev.Since, prev.ChangedAt = Off, e.Time, e.Time
 	}
 	if !next.idle {
-		next.track.cursor = max(next.track.cursor, e.Time)
-		next.track.becomes(e.Time)
+		next.spanState.cursor = max(next.spanState.cursor, e.Time)
+		next.spanState.becomes(e.Time)
 		tl.known(next)
 		next.CPU, next.Begin, next.ChangedAt = e.CPU, BeginAt(e.Time), e.Time
 	}
@@ -107,19 +107,19 @@ func (u *Usage) switched(e *format.Event) bool {
 
 // isOn reports whether a thread certainly runs on a CPU.
 func (t *Thread) isOn(cpu uint32) bool {
-	return t.Status == Running && t.CPU == cpu && !t.track.uncertain
+	return t.Status == Running && t.CPU == cpu && !t.spanState.uncertain
 }
 
 // isOff reports whether a thread is off the CPU, or was not seen running when its state became unknown.
 func (t *Thread) isOff() bool {
-	return t.Status == Off || t.Status == Unknown && t.track.was.Status != Running
+	return t.Status == Off || t.Status == Unknown && t.spanState.was.Status != Running
 }
 
 // Ended drops a thread that has ended without an event for [Usage.Apply], unless the events show it running.
 func (u *Usage) Ended(id format.TaskID) {
 	if t := u.spans.tl.Thread(id); t != nil && t.Status != Running {
-		u.spans.dies(t, u.spans.now)
-		u.spans.tl.die(t)
+		u.spans.ends(t, u.spans.now)
+		u.spans.tl.end(t)
 	}
 }
 

@@ -78,7 +78,7 @@ func (w *windows) section() error {
 		return err
 	}
 	if !continues {
-		if err := w.v.Open(s, WindowStart(s), closed, isFirst); err != nil {
+		if err := w.v.Open(s, s.WindowStart(), closed, isFirst); err != nil {
 			return err
 		}
 	}
@@ -92,28 +92,9 @@ func (w *windows) end() int64 {
 	if w.session == nil {
 		return 0
 	}
-	if at := WindowEnd(w.session); at != 0 {
-		return at
-	}
-	return w.closed
+	return w.session.WindowEndOr(w.closed)
 }
 
-// GoesOn reports whether a section that is not the first one goes on in the window of the one before it. One whose header is
-// lost passes for such.
+// GoesOn reports whether a section that is not the first one continues the window of the one before it. One whose header is
+// lost counts as such.
 func GoesOn(s *format.Session) bool { return s.Continues || s.Open == 0 }
-
-// WindowStart is when the window of a session opens, narrowed to what a time filter kept.
-func WindowStart(s *format.Session) int64 {
-	if s.RangeStart == 0 {
-		return s.Open // may be negative
-	}
-	return max(s.Open, s.RangeStart)
-}
-
-// WindowEnd is when the window of a session closes, narrowed to what a time filter kept; 0: that is not known.
-func WindowEnd(s *format.Session) int64 {
-	if s.RangeEnd != 0 && (s.Close == 0 || s.RangeEnd < s.Close) {
-		return s.RangeEnd
-	}
-	return s.Close
-}
