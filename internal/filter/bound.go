@@ -39,12 +39,12 @@ func ParseBound(text string) (Bound, error) {
 
 // resolve returns the bound as CLOCK_MONOTONIC ns, or the nearest time that a stream can have.
 func (b Bound) resolve(open int64, clocks []*format.ClockSnapshot) (int64, error) {
-	at, err := b.place(open, clocks)
+	at, err := b.monotonic(open, clocks)
 	return max(-format.MaxTime, min(at, format.MaxTime)), err
 }
 
-// place converts a time of day to CLOCK_MONOTONIC by the nearest clock snapshot before it.
-func (b Bound) place(open int64, clocks []*format.ClockSnapshot) (int64, error) {
+// monotonic converts the bound to CLOCK_MONOTONIC ns, a time of day by the nearest clock snapshot before it.
+func (b Bound) monotonic(open int64, clocks []*format.ClockSnapshot) (int64, error) {
 	if b.at.IsZero() {
 		return format.Sum(open, int64(b.offset)), nil
 	}

@@ -5,10 +5,10 @@ import (
 	"wprof/internal/timeline"
 )
 
-// change decides again whether a thread is kept, because the event e refers to it by another definition than before: it was
+// change evaluates again whether a thread is kept, because the event e refers to it by another definition than before: it was
 // renamed, called exec, or its process was renamed. What was written about it so far may then be wrong or missing:
 //
-//   - a thread that is no longer kept leaves its CPU, or the list of those that sleep;
+//   - of a thread that is no longer kept, cpu_left is written;
 //   - the state of one that is kept from now on is written;
 //   - if the definition changes and the event that shows it is dropped, a state shows it instead.
 //
@@ -19,17 +19,17 @@ func (f *Filter) change(t *timeline.Thread, id format.TaskID, e *format.Event, p
 	if caller := f.tl.Caller(e); caller != nil {
 		was = caller
 	}
-	had, wants := was.Mark == kept, f.wants(id, e)
+	had, keeps := was.Mark == kept, f.keeps(id, e)
 	t.Mark = leftOut
-	if wants {
+	if keeps {
 		t.Mark = kept
 	}
 	switch {
 	case was.Idle(), was.Status != timeline.Running && was.Status != timeline.Off:
 		return nil
-	case had && !wants:
+	case had && !keeps:
 		return f.retract(was, e.Time)
-	case wants && !had && !(pass && isState(e)), wants && had && !pass && was.Task != 0:
+	case keeps && !had && !(pass && isState(e)), keeps && had && !pass && was.Task != 0:
 		return f.writeThread(was, id, e.Time)
 	}
 	return nil
@@ -39,23 +39,23 @@ func isState(e *format.Event) bool {
 	return e.Kind == format.KindStateCPU || e.Kind == format.KindStateThread
 }
 
-// wants reports whether the thread of a definition is wanted.
-func (f *Filter) wants(id format.TaskID, e *format.Event) bool {
+// keeps reports whether the thread of a definition is kept.
+func (f *Filter) keeps(id format.TaskID, e *format.Event) bool {
 	d := f.r.Task(id)
 	if d == nil {
 		return f.unknownAll
 	}
-	if f.kin == nil {
-		return f.o.Threads.wants(d, false)
+	if f.family == nil {
+		return f.o.Threads.keeps(d, false)
 	}
-	f.kin.read(f.r, id)
+	f.family.read(f.r, id)
 	if e.Kind == format.KindFork {
-		f.kin.fork(f.r.Task(e.Task), f.r.Task(e.Fork().Child()))
+		f.family.fork(f.r.Task(e.Task), f.r.Task(e.Fork().Child()))
 	}
-	return f.o.Threads.wants(d, f.kin.has(d))
+	return f.o.Threads.keeps(d, f.family.has(d))
 }
 
-// retract writes that a thread is not shown from here on. Without a CPU it is for a thread that is off-CPU.
+// retract writes that a thread is not shown from here on, for one that is off-CPU without a CPU.
 func (f *Filter) retract(t *timeline.Thread, at int64) error {
 	if t.Task == 0 {
 		return nil

@@ -207,8 +207,8 @@ func (f *Filter) defineEnded(t *format.EventType) error {
 
 // impossible notes an impossible definition or event, which is written as lost or left out.
 func (f *Filter) impossible(problem string) {
-	if f.untrue == nil {
-		f.untrue = &format.Damage{Detail: problem}
+	if f.rejected == nil {
+		f.rejected = &format.Damage{Detail: problem}
 	}
-	f.untrue.Holes++
+	f.rejected.Holes++
 }

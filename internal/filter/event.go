@@ -5,14 +5,14 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Marks of threads that are kept and left out under their current definition; 0: that is not decided.
+// Marks of threads that are kept and left out under their current definition; 0: not evaluated yet.
 const (
 	kept = iota + 1
 	leftOut
 )
 
 // filter hides the sides of an event whose threads are not kept and writes the rest. A thread is looked up once for each
-// side; whether it is kept is only decided when its definition changes.
+// side; whether it is kept is only evaluated when its definition changes.
 //
 // Measured: see BenchmarkFilter.
 func (f *Filter) filter(e *format.Event) error {
@@ -103,7 +103,7 @@ func (f *Filter) side(id format.TaskID, e *format.Event, pass bool) (*timeline.T
 	return t, t.Mark == kept, nil
 }
 
-// passes reports whether an event is kept as far as kind and CPU decide it.
+// passes reports whether an event is kept by its kind and CPU.
 func (f *Filter) passes(e *format.Event) bool {
 	if !f.o.Kinds.Has(e.Kind) || !f.o.CPUs.Has(e.CPU) {
 		return false
@@ -160,7 +160,7 @@ func (f *Filter) applyHidden(e *format.Event, subject, object *timeline.Thread) 
 	return f.leftPlace(object, b, e)
 }
 
-// place returns the CPU on which a kept thread is shown to run, and its definition: the event's if that is new, because
+// place is the CPU on which a kept thread is shown to run, and its definition: the event's if that is new, because
 // change has just written its state under it. No task: it is not shown to run.
 type place struct {
 	task format.TaskID

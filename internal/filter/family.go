@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"slices"
+
 	"wprof/format"
 	"wprof/internal/bounded"
 )
@@ -54,7 +56,7 @@ func (f *family) read(defs interface {
 	f.scanned -= scanAhead
 }
 
-// note enters the process of a definition.
+// note adds the process of a definition.
 func (f *family) note(d *format.Task) *member {
 	m, _ := f.members.Get(d.Pid)
 	leader := d.Tid == d.Pid
@@ -87,7 +89,7 @@ func (f *family) has(d *format.Task) bool {
 }
 
 func (f *family) belongs(pid int32, depth int) bool {
-	if named(f.spec.PIDs, pid) {
+	if slices.Contains(f.spec.PIDs, pid) {
 		return true
 	}
 	m, _ := f.members.Get(pid)

@@ -27,14 +27,14 @@ const (
 
 // Filter is one pass over a stream.
 type Filter struct {
-	o     Options
-	in    io.Reader
-	input *stoppable // in, if it is a pipe and the range has an end
-	r     *format.Reader
-	w     *format.Writer
-	tl    *timeline.Timeline
-	usage *timeline.Usage
-	kin   *family // nil without --children
+	o      Options
+	in     io.Reader
+	input  *stoppable // in, if it is a pipe and the range has an end
+	r      *format.Reader
+	w      *format.Writer
+	tl     *timeline.Timeline
+	usage  *timeline.Usage
+	family *family // nil without --children
 
 	idFields [format.MaxKind + 1]idFields
 
@@ -47,7 +47,7 @@ type Filter struct {
 	begun      bool       // the output's section has begun
 	first      *format.Session
 	written    *format.Session // of the output's last section
-	madeUp     bool            // its header was lost
+	headerLost bool            // the header of that section was lost
 	session    *format.Session // of the input, in this section
 	opens      int64           // when the range of the output's section begins
 	closes     int64           // when it ends; 0: that is not known
@@ -55,7 +55,7 @@ type Filter struct {
 	sources    map[uint64]bool // of samples, that the output's session lists
 	clocks     int             // how many of the input's snapshots the output has
 	defined    defined
-	values     []format.Value // of the typed event at hand
+	values     []format.Value // of the current typed event
 	named      int64          // bytes of named frames in the section
 	ending     *format.End    // of the output's last section, as long as an epoch may follow
 	endingID   uint64         // of the session that it ends
@@ -67,11 +67,11 @@ type Filter struct {
 	endWritten bool  // the state at the end of the range
 	last       int64 // time of the last event that was read
 	result     Result
-	untrue     *format.Damage // impossible definitions and events; nil: none
+	rejected   *format.Damage // impossible definitions and events; nil: none
 	failed     error          // of a callback that cannot return it
 	unknownAll bool           // whether threads whose definitions are lost are kept
 
-	// Where threads are that are off their CPU at the end of the range, from events after it.
+	// The stacks of threads that are off-CPU at the end of the range, from events after it.
 	waits map[timeline.Key]format.StackID
 }
 
@@ -97,7 +97,7 @@ func New(in io.Reader, out io.Writer, isPipe bool, o Options) (*Filter, error) {
 	f.tl, f.usage = timeline.New(r), timeline.NewUsage(r)
 	f.unknownAll = !o.Threads.allows()
 	if o.Threads.Children {
-		f.kin = newFamily(&f.o.Threads)
+		f.family = newFamily(&f.o.Threads)
 	}
 	r.OnSectionEnd(func(e *format.End) {
 		f.mu.Lock()
@@ -159,14 +159,14 @@ func (f *Filter) Run() (Result, error) {
 	}
 	f.result.Damage = f.r.Damage()
 	f.result.Forgotten = f.tl.Forgotten()
-	if f.kin != nil {
-		f.result.Unrelated = f.kin.members.Forgotten()
+	if f.family != nil {
+		f.result.Unrelated = f.family.members.Forgotten()
 	}
 	if d := f.result.Damage; d != nil && f.stopped() && d.Holes <= 1 && d.Blocks == 0 {
-		f.result.Damage = nil // the cut is our own
+		f.result.Damage = nil // the filter itself cut the input
 	}
 	if f.result.Damage == nil {
-		f.result.Damage = f.untrue
+		f.result.Damage = f.rejected
 	}
 	return f.result, err
 }
@@ -189,7 +189,7 @@ func (f *Filter) begin() error {
 	if err := f.enterSection(); err != nil {
 		return err
 	}
-	if f.phase != before || f.isPipe || f.kin != nil {
+	if f.phase != before || f.isPipe || f.family != nil {
 		return nil
 	}
 	if err := f.r.SeekTime(f.start); err != nil {
@@ -220,7 +220,7 @@ func (f *Filter) firstEnd() *format.End {
 	return &format.End{Close: f.first.Open}
 }
 
-// step takes what Next returned. finished reports whether that was all.
+// step handles what Next returned. finished reports whether that was all.
 func (f *Filter) step(e *format.Event, err error) (finished bool, _ error) {
 	switch {
 	case f.failed != nil:

@@ -25,7 +25,7 @@ type Result struct {
 	Kept      uint64         // events written, without losses
 	Read      uint64         // events of the time range, without losses
 	Missed    Miss           // how the time range misses the window, if it does
-	Forgotten int64          // threads whose state was forgotten, see [timeline.Timeline]
+	Forgotten int64          // threads whose state was dropped, see [timeline.Timeline]
 	Unrelated int64          // processes whose ancestors were dropped
 	Lost      bool           // events are missing from what was kept, as far as known
 	Damage    *format.Damage // nil if the input was whole

@@ -50,8 +50,8 @@ func (f *Filter) enterRange(hasState bool) error {
 	return f.tl.WriteState(f.start, false, f.writeState)
 }
 
-// pass begins the part after the range, of which only spans that began before are written.
-func (f *Filter) pass() {
+// enterBeyond begins the part after the range, of which only spans that began before are written.
+func (f *Filter) enterBeyond() {
 	f.phase = beyond
 	f.r.SkipAfter(f.end)
 }
@@ -100,7 +100,7 @@ func (f *Filter) noteWait(e *format.Event) {
 	}
 }
 
-// writeState writes an event of a state that the timeline knows.
+// writeState writes an event of the timeline's state.
 func (f *Filter) writeState(e *format.Event) error {
 	t := f.tl.Thread(e.Task)
 	if t == nil || t.Mark != kept || !f.passes(e) {
@@ -112,7 +112,7 @@ func (f *Filter) writeState(e *format.Event) error {
 	return f.write(e)
 }
 
-// eventBeyond takes an event after the range. A span that began inside it, or before, ends with it, marked open. A loss makes
+// eventBeyond handles an event after the range. A span that began inside it, or before, ends with it, marked open. A loss makes
 // what was known of its CPU uncertain, so the state at the end is written last in a section.
 func (f *Filter) eventBeyond(e *format.Event) error {
 	if f.phase == before {
@@ -121,7 +121,7 @@ func (f *Filter) eventBeyond(e *format.Event) error {
 		}
 	}
 	if f.phase == inside {
-		f.pass()
+		f.enterBeyond()
 	}
 	if !f.endWritten {
 		f.noteWait(e)
@@ -153,7 +153,7 @@ func (f *Filter) spanBeyond(e *format.Event) error {
 	return f.write(&span)
 }
 
-// keepsBeyond reports whether the thread of an event after the range is kept. Its name within the range decides.
+// keepsBeyond reports whether the thread of an event after the range is kept. It is selected by its name within the range.
 func (f *Filter) keepsBeyond(e *format.Event) bool {
 	if e.Flags&format.FlagSubject == 0 {
 		return false
@@ -163,7 +163,7 @@ func (f *Filter) keepsBeyond(e *format.Event) bool {
 	case t == nil:
 		return f.unknownAll
 	case t.Mark == 0:
-		return f.wants(e.Task, e)
+		return f.keeps(e.Task, e)
 	}
 	return t.Mark == kept
 }

@@ -33,8 +33,8 @@ func (f *Filter) enterSection() error {
 	f.section = f.r.Sections()
 	f.defined.clear()
 	f.named = 0
-	if f.kin != nil {
-		f.kin.scanned = 0
+	if f.family != nil {
+		f.family.scanned = 0
 	}
 	if !isFirst {
 		f.tl.NewSection()
@@ -65,20 +65,20 @@ func (f *Filter) beginSection() error {
 	f.begun, f.clocks, f.losses = true, len(f.session.Clocks), nil
 	f.sources = make(map[uint64]bool, len(s.Sources))
 	s.Sources = slices.DeleteFunc(s.Sources, func(source *format.Source) bool {
-		untrue := source.Id == 0 || f.sources[uint64(source.Id)]
+		invalid := source.Id == 0 || f.sources[uint64(source.Id)]
 		f.sources[uint64(source.Id)] = true
-		return untrue
+		return invalid
 	})
 	delete(f.sources, 0)
-	if err := f.settleEnd(s); err != nil {
+	if err := f.writeEndBlock(s); err != nil {
 		return err
 	}
 	return f.w.Begin(s)
 }
 
-// settleEnd writes the pending end block when the next section is known; nil: the output ends. If the input lacks its
+// writeEndBlock writes the pending end block when the next section is known; nil: the output ends. If the input lacks its
 // last epoch, the output must still be complete.
-func (f *Filter) settleEnd(next *format.Session) error {
+func (f *Filter) writeEndBlock(next *format.Session) error {
 	end := f.ending
 	if end == nil {
 		return nil
@@ -92,12 +92,12 @@ func (f *Filter) settleEnd(next *format.Session) error {
 // ones between them.
 func (f *Filter) repair(s *format.Session) {
 	before, isReal := f.written, !f.r.HeaderLost()
-	madeUp := f.madeUp
-	f.written, f.madeUp = s, !isReal
+	headerLost := f.headerLost
+	f.written, f.headerLost = s, !isReal
 	switch {
 	case before == nil || f.r.Damage() == nil:
 	case isReal:
-		f.fit(s, before, madeUp)
+		f.fit(s, before, headerLost)
 		f.follow(s, before)
 	case f.endedLast || isAfter(s.Open, before):
 		f.makeSession(s, before)
@@ -106,13 +106,13 @@ func (f *Filter) repair(s *format.Session) {
 	}
 }
 
-// fit makes a section follow the output's section before it, without gaps for lost epochs. If madeUp, the header of
-// the section before was lost, which may be of the same session; the session then begins here under its own id.
-func (f *Filter) fit(s, before *format.Session, madeUp bool) {
+// fit makes a section follow the output's section before it, without missing epoch numbers for lost epochs. If headerLost, the
+// header of the section before was lost, which may be of the same session; the session then begins here under its own id.
+func (f *Filter) fit(s, before *format.Session, headerLost bool) {
 	if s.Continues && s.Id == before.Id {
 		s.Continues, s.Epoch = !f.endedLast, before.Epoch+1
 	}
-	if !madeUp {
+	if !headerLost {
 		return
 	}
 	if f.ending != nil {
@@ -139,7 +139,7 @@ func (f *Filter) follow(s, before *format.Session) {
 	}
 }
 
-// isAfter reports whether what begins at a time, 0 if that is not known, lies after a session's window.
+// isAfter reports whether a time lies after a session's window.
 func isAfter(at int64, s *format.Session) bool {
 	closes := s.WindowEnd()
 	return closes != 0 && at > closes
@@ -188,7 +188,7 @@ func (f *Filter) leaveSection(end *format.End) error {
 		}
 	}
 	if f.phase == beyond || f.phase == inside && f.end < end.Close {
-		f.pass()
+		f.enterBeyond()
 		if end.Last {
 			f.phase = done
 		}
@@ -234,5 +234,5 @@ func (f *Filter) finish() error {
 		err = f.leaveSection(&format.End{Close: max(f.last, f.session.Close), Last: true, Losses: f.losses.list()})
 	}
 	f.result.Missed = f.missed()
-	return errors.Join(err, f.settleEnd(nil))
+	return errors.Join(err, f.writeEndBlock(nil))
 }

@@ -1,6 +1,10 @@
 package filter
 
-import "wprof/format"
+import (
+	"slices"
+
+	"wprof/format"
+)
 
 // Spec selects threads. An allow-list that is not empty is a condition: a thread must match one of its
 // entries. All conditions must hold. A thread that matches a deny-list is never kept.
@@ -32,42 +36,28 @@ func (s *Spec) denies() bool {
 
 func (s *Spec) isOnProcess() bool { return len(s.PIDs) > 0 || s.Idle || s.Kthread }
 
-// wants reports whether a thread is kept, by its definition. descends: its process descends from one of PIDs.
-func (s *Spec) wants(d *format.Task, descends bool) bool {
+// keeps reports whether a thread is kept, by its definition. descends: its process descends from one of PIDs.
+func (s *Spec) keeps(d *format.Task, descends bool) bool {
 	idle := has(d, format.TaskFlag_TASK_FLAG_IDLE)
 	kthread := !idle && has(d, format.TaskFlag_TASK_FLAG_KTHREAD)
 	switch {
 	case s.NoIdle && idle, s.NoKthread && kthread, s.NoSelf && has(d, format.TaskFlag_TASK_FLAG_SELF):
 		return false
-	case named(s.NoPIDs, d.Pid), named(s.NoTIDs, d.Tid):
+	case slices.Contains(s.NoPIDs, d.Pid), slices.Contains(s.NoTIDs, d.Tid):
 		return false
 	case matches(s.NoNames, d.ProcessComm), matches(s.NoThreadNames, d.Comm):
 		return false
 	}
-	if s.isOnProcess() && !(named(s.PIDs, d.Pid) || descends || s.Idle && idle || s.Kthread && kthread) {
+	if s.isOnProcess() && !(slices.Contains(s.PIDs, d.Pid) || descends || s.Idle && idle || s.Kthread && kthread) {
 		return false
 	}
-	return (len(s.TIDs) == 0 || named(s.TIDs, d.Tid)) &&
+	return (len(s.TIDs) == 0 || slices.Contains(s.TIDs, d.Tid)) &&
 		(len(s.Names) == 0 || matches(s.Names, d.ProcessComm)) &&
 		(len(s.ThreadNames) == 0 || matches(s.ThreadNames, d.Comm))
 }
 
 func has(d *format.Task, flag format.TaskFlag) bool { return d.Flags&uint32(flag) != 0 }
 
-func named(ids []int32, id int32) bool {
-	for _, x := range ids {
-		if x == id {
-			return true
-		}
-	}
-	return false
-}
-
 func matches(globs []string, name []byte) bool {
-	for _, g := range globs {
-		if match(g, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(globs, func(g string) bool { return match(g, name) })
 }
