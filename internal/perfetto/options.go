@@ -25,10 +25,10 @@ type Options struct {
 	BlockedMin time.Duration
 }
 
-// blockedAnyway is the minimum length of a block without a stack that is drawn.
-const blockedAnyway = time.Millisecond
+// defaultBlockedMin is the minimum length of a drawn block without a stack, unless BlockedMin is set.
+const defaultBlockedMin = time.Millisecond
 
-// DefaultOptions are the default options.
+// DefaultOptions returns the options without -e and --blocked-min.
 func DefaultOptions() Options { return Options{Sched: true, Threads: true, BlockedMin: -1} }
 
 // feature is a part of the trace with a name.
@@ -74,21 +74,21 @@ func (o *Options) Set(lists []string) {
 
 // drawn returns the options for package tracks.
 func (o *Options) drawn() tracks.Options {
-	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, Wants: o.wants}
+	return tracks.Options{Threads: o.view(), FewArrows: !o.Arrows && o.Sched, Neighbours: o.Extras, OffCPU: o.drawsOffCPU}
 }
 
 // view reports whether anything but scheduling is drawn.
 func (o *Options) view() bool { return o.Threads || o.TimerTicks || o.EmbedStacks }
 
-// wants reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself. An idle kernel thread waits for
+// drawsOffCPU reports whether a time off the CPU is drawn. Perfetto shows runnable threads itself. An idle kernel thread waits for
 // nothing.
-func (o *Options) wants(s *tracks.Slice) bool {
+func (o *Options) drawsOffCPU(s *tracks.Slice) bool {
 	if !o.Threads || s.Kind != timeline.SpanBlocked {
 		return false
 	}
 	length := s.To - s.Began()
 	if o.BlockedMin < 0 {
-		return s.State&format.StateIdle == 0 && (s.Stack != nil || length >= int64(blockedAnyway))
+		return s.State&format.StateIdle == 0 && (s.Stack != nil || length >= int64(defaultBlockedMin))
 	}
 	return length >= int64(o.BlockedMin)
 }

@@ -18,9 +18,9 @@ const (
 	batches    = 3
 )
 
-// behind is an [Encoder] that passes calls on to another one, in order, on a goroutine of its own. It copies arguments that are
+// asyncEncoder is an [Encoder] that passes calls on to another one, in order, on a separate goroutine. It copies arguments that are
 // valid only until a call returns. Batches are reused, so nothing is allocated for a call.
-type behind struct {
+type asyncEncoder struct {
 	enc     Encoder
 	events  EventEncoder // nil: enc is none
 	current *batch
@@ -57,12 +57,12 @@ type batch struct {
 	notes    []Note
 	rare     []func()
 	data     []byte // of raw and instants
-	weight   int    // bytes of data and of what items refer to
+	memory   int    // bytes of data and of what items refer to
 	from, to int64  // times of the first and the last call that has one
 }
 
-func startBehind(enc Encoder) *behind {
-	b := &behind{enc: enc, full: make(chan *batch, batches), free: make(chan *batch, batches), done: make(chan struct{})}
+func startAsync(enc Encoder) *asyncEncoder {
+	b := &asyncEncoder{enc: enc, full: make(chan *batch, batches), free: make(chan *batch, batches), done: make(chan struct{})}
 	b.events, _ = enc.(EventEncoder)
 	for range batches - 1 {
 		b.free <- &batch{}
@@ -72,48 +72,48 @@ func startBehind(enc Encoder) *behind {
 	return b
 }
 
-// encoder returns what the drawer calls: an [EventEncoder] if the encoder behind it is one.
-func (b *behind) encoder() Encoder {
+// encoder returns what the drawer calls: an [EventEncoder] if enc is one.
+func (b *asyncEncoder) encoder() Encoder {
 	if b.events != nil {
-		return eventsBehind{b}
+		return asyncEventEncoder{b}
 	}
 	return b
 }
 
 // finish waits until all calls are passed on, and returns the encoder's error.
-func (b *behind) finish() error {
-	b.hand()
+func (b *asyncEncoder) finish() error {
+	b.send()
 	close(b.full)
 	<-b.done
 	return b.err()
 }
 
-func (b *behind) err() error {
+func (b *asyncEncoder) err() error {
 	if err := b.failed.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// hand passes the current batch to the encoder's goroutine and takes a free one.
-func (b *behind) hand() {
+// send passes the current batch to the encoder's goroutine and takes a free one.
+func (b *asyncEncoder) send() {
 	b.full <- b.current
 	b.current = <-b.free
 }
 
-func (b *behind) run() {
+func (b *asyncEncoder) run() {
 	defer close(b.done)
 	for t := range b.full {
 		if b.err() == nil {
-			t.play(b)
+			t.encode(b)
 		}
 		t.clear()
 		b.free <- t
 	}
 }
 
-// play makes the calls, up to one that fails.
-func (t *batch) play(b *behind) {
+// encode makes the calls, up to one that fails.
+func (t *batch) encode(b *asyncEncoder) {
 	var event, slice, instant, sample, item, note, rare int
 	for _, c := range t.calls {
 		switch c {
@@ -151,7 +151,7 @@ func (t *batch) play(b *behind) {
 }
 
 func (t *batch) clear() {
-	// What they point to is not to stay in memory.
+	// Otherwise the batch would keep what they point to in memory.
 	clear(t.events)
 	clear(t.slices)
 	clear(t.instants)
@@ -173,24 +173,24 @@ func (t *batch) clear() {
 func (t *batch) copied(data []byte) []byte {
 	n := len(t.data)
 	t.data = append(t.data, data...)
-	t.weight += len(data)
+	t.memory += len(data)
 	return t.data[n:len(t.data):len(t.data)]
 }
 
 // later queues a rare call.
-func (b *behind) later(do func()) {
+func (b *asyncEncoder) later(do func()) {
 	b.current.add(callRare, b.current.to)
 	b.current.rare = append(b.current.rare, do)
 }
 
 // Section implements [Encoder].
-func (b *behind) Section(s *format.Session) { b.later(func() { b.enc.Section(s) }) }
+func (b *asyncEncoder) Section(s *format.Session) { b.later(func() { b.enc.Section(s) }) }
 
 // Open implements [Encoder].
-func (b *behind) Open(at int64, s *format.Session) { b.later(func() { b.enc.Open(at, s) }) }
+func (b *asyncEncoder) Open(at int64, s *format.Session) { b.later(func() { b.enc.Open(at, s) }) }
 
 // Close implements [Encoder].
-func (b *behind) Close(at int64) { b.later(func() { b.enc.Close(at) }) }
+func (b *asyncEncoder) Close(at int64) { b.later(func() { b.enc.Close(at) }) }
 
 // add adds a call at a time.
 func (t *batch) add(c call, at int64) {
@@ -202,16 +202,16 @@ func (t *batch) add(c call, at int64) {
 }
 
 // Slice implements [Encoder].
-func (b *behind) Slice(s *Slice) {
+func (b *asyncEncoder) Slice(s *Slice) {
 	t := b.current
 	t.add(callSlice, s.To)
 	t.slices = append(t.slices, *s)
 	t.spans = append(t.spans, *s.Span)
-	t.spans[len(t.spans)-1].Thread = nil // it goes on
+	t.spans[len(t.spans)-1].Thread = nil // the reader changes it meanwhile
 }
 
 // Instant implements [Encoder].
-func (b *behind) Instant(i *Instant) {
+func (b *asyncEncoder) Instant(i *Instant) {
 	t := b.current
 	t.add(callInstant, i.At)
 	t.instants = append(t.instants, *i)
@@ -221,44 +221,44 @@ func (b *behind) Instant(i *Instant) {
 }
 
 // Sample implements [Encoder].
-func (b *behind) Sample(s *Sample) {
+func (b *asyncEncoder) Sample(s *Sample) {
 	b.current.add(callSample, s.At)
 	b.current.samples = append(b.current.samples, *s)
 }
 
 // Item implements [Encoder].
-func (b *behind) Item(i *Item) {
+func (b *asyncEncoder) Item(i *Item) {
 	t := b.current
 	t.add(callItem, i.To)
 	t.items = append(t.items, *i)
 	t.items[len(t.items)-1].Args = slices.Clone(i.Args)
 	for n := range i.Args {
-		t.weight += int(unsafe.Sizeof(i.Args[n])) + len(i.Args[n].Text)
+		t.memory += int(unsafe.Sizeof(i.Args[n])) + len(i.Args[n].Text)
 	}
 }
 
 // Note implements [Encoder].
-func (b *behind) Note(n *Note) {
+func (b *asyncEncoder) Note(n *Note) {
 	b.current.add(callNote, n.To)
 	b.current.notes = append(b.current.notes, *n)
 }
 
 // Flush implements [Encoder].
-func (b *behind) Flush() error {
+func (b *asyncEncoder) Flush() error {
 	t := b.current
 	t.calls = append(t.calls, callFlush)
-	if len(t.calls) < batchCalls && t.weight < batchBytes && t.to-t.from < batchNs {
+	if len(t.calls) < batchCalls && t.memory < batchBytes && t.to-t.from < batchNs {
 		return nil
 	}
-	b.hand()
+	b.send()
 	return b.err()
 }
 
-// eventsBehind is a behind of an [EventEncoder].
-type eventsBehind struct{ *behind }
+// asyncEventEncoder is an asyncEncoder of an [EventEncoder].
+type asyncEventEncoder struct{ *asyncEncoder }
 
 // Event implements [EventEncoder].
-func (b eventsBehind) Event(e *Event) {
+func (b asyncEventEncoder) Event(e *Event) {
 	t := b.current
 	t.add(callEvent, e.Time)
 	t.events = append(t.events, *e)
@@ -269,4 +269,4 @@ func (b eventsBehind) Event(e *Event) {
 }
 
 // Clock implements [EventEncoder].
-func (b eventsBehind) Clock(s *format.ClockSnapshot) { b.later(func() { b.events.Clock(s) }) }
+func (b asyncEventEncoder) Clock(s *format.ClockSnapshot) { b.later(func() { b.events.Clock(s) }) }

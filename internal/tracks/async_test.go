@@ -32,7 +32,7 @@ func (n *noted) Clock(s *format.ClockSnapshot)    { n.note("clock", s.Monotonic)
 // Arguments arrive as they were at the call, although the caller reuses them.
 func TestCallsArriveInOrder(t *testing.T) {
 	got, want := new(noted), new(noted)
-	b := startBehind(got)
+	b := startAsync(got)
 	calls := b.encoder().(EventEncoder)
 	session := &format.Session{Id: 7}
 	calls.Section(session)
@@ -94,7 +94,7 @@ func TestCallsArriveInOrder(t *testing.T) {
 // The error of an encoder reaches the caller, who may go on.
 func TestErrorOfAnEncoderComesBack(t *testing.T) {
 	broken := &noted{fail: errors.New("disk full")}
-	b := startBehind(broken)
+	b := startAsync(broken)
 	calls := b.encoder().(EventEncoder)
 	e := Event{Event: new(format.Event)}
 	var err error
@@ -121,7 +121,7 @@ func (*silent) Slice(*Slice) {}
 func (*silent) Flush() error { return nil }
 
 func TestNothingIsAllocatedForACall(t *testing.T) {
-	b := startBehind(new(silent))
+	b := startAsync(new(silent))
 	calls := b.encoder().(EventEncoder)
 	e, s := Event{Event: &format.Event{Data: []byte("program")}}, Slice{Span: new(timeline.Span)}
 	const events = 20 * batchCalls
@@ -142,7 +142,7 @@ func TestNothingIsAllocatedForACall(t *testing.T) {
 
 // A batch is handed over when it refers to much memory, however few calls that are.
 func TestBatchesAreBoundedByWhatTheyHold(t *testing.T) {
-	b := startBehind(new(silent))
+	b := startAsync(new(silent))
 	calls := b.encoder().(EventEncoder)
 	e := Event{Event: &format.Event{Data: make([]byte, batchBytes/4)}}
 	item := Item{Args: []Arg{{Text: string(make([]byte, batchBytes/4))}}}
@@ -150,8 +150,8 @@ func TestBatchesAreBoundedByWhatTheyHold(t *testing.T) {
 		calls.Event(&e)
 		calls.Item(&item)
 		_ = calls.Flush()
-		if b.current.weight >= batchBytes {
-			t.Fatalf("a batch holds %d bytes and is not handed over", b.current.weight)
+		if b.current.memory >= batchBytes {
+			t.Fatalf("a batch holds %d bytes and is not handed over", b.current.memory)
 		}
 	}
 	if err := b.finish(); err != nil {

@@ -17,7 +17,7 @@ func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 		err := timeline.Visit(r, d)
 		return d.sum, err
 	}
-	b := startBehind(enc)
+	b := startAsync(enc)
 	d := NewDrawer(r, b.encoder(), o)
 	err := timeline.Visit(r, d)
 	if failed := b.finish(); err == nil {

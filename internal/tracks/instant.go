@@ -12,11 +12,11 @@ const (
 	Exits                       // with Code and Signal
 )
 
-// Instant is an action of a thread at one time. It is on the thread's own track, or on that of idle on CPU.
+// Instant is an action of a thread at one time. It is on the thread's own track; of the idle task, on that of idle on CPU.
 type Instant struct {
 	Kind   InstantKind
 	At     int64 // CLOCK_MONOTONIC ns
-	Task   *Task // who does it; only of Wakes and Preempts it may be the idle task
+	Task   *Task // the acting thread; only of Wakes and Preempts it may be the idle task
 	CPU    uint32
 	Object *Task  // of Wakes, Preempts, Forks and Renames
 	Path   []byte // of Execs

@@ -67,7 +67,7 @@ func (i *Item) place() {
 	}
 }
 
-// Shape says what an item is.
+// Shape is how an item is drawn.
 type Shape uint8
 
 const (
@@ -87,7 +87,7 @@ type Arg struct {
 	Stack  *Stack // of ArgStack
 }
 
-// ArgType says what an argument is.
+// ArgType is the type of an argument's value.
 type ArgType uint8
 
 const (

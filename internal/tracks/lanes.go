@@ -4,7 +4,7 @@ package tracks
 const MaxLanes = 16
 
 const (
-	maxBefore = 64 // slices that a lane remembers
+	maxSlices = 64 // that a lane keeps
 	maxEarly  = 64 // ns by which a slice is drawn too early to nest
 )
 
@@ -17,24 +17,24 @@ type Lanes struct {
 
 // lane holds its outermost slices, the latest last.
 type lane struct {
-	slices []interval
-	sealed int64 // end of the latest slice that was forgotten; 0: none
+	slices  []drawnSlice
+	dropped int64 // end of the latest slice that was dropped; 0: none
 }
 
-// interval is a slice as it is drawn. early says by how much it is drawn too early.
-type interval struct{ from, to, early int64 }
+// drawnSlice is a slice as it is drawn: early ns too early.
+type drawnSlice struct{ from, to, early int64 }
 
 // Place returns the lane of a slice and its start: up to maxEarly ns earlier than from, to nest, or later if all lanes are taken.
 func (l *Lanes) Place(from, to int64) (number int, begin int64) {
 	for n := range l.lanes {
 		if early, ok := l.lanes[n].takes(from, to); ok {
-			l.lanes[n].put(interval{from - early, to, early})
+			l.lanes[n].put(drawnSlice{from - early, to, early})
 			return n, from - early
 		}
 	}
 	last := &l.lanes[MaxLanes-1]
 	from = min(to, max(from, last.end()))
-	last.put(interval{from, to, 0})
+	last.put(drawnSlice{from, to, 0})
 	return MaxLanes - 1, from
 }
 
@@ -50,7 +50,7 @@ func (l *Lanes) PlaceApart(from, to int64) (number int, begin int64) {
 		}
 	}
 	begin = min(to, max(from, l.lanes[number].end()))
-	l.lanes[number].put(interval{begin, to, 0})
+	l.lanes[number].put(drawnSlice{begin, to, 0})
 	return number, begin
 }
 
@@ -72,17 +72,17 @@ func (l *lane) takes(from, to int64) (early int64, ok bool) {
 			return 0, false
 		}
 	}
-	return from - begin, l.sealed <= begin
+	return from - begin, l.dropped <= begin
 }
 
-func (l *lane) put(s interval) {
+func (l *lane) put(s drawnSlice) {
 	n := len(l.slices)
 	for n > 0 && l.slices[n-1].from >= s.from {
 		n--
 	}
 	l.slices = append(l.slices[:n], s)
-	if len(l.slices) > maxBefore {
-		l.sealed = l.slices[0].to
+	if len(l.slices) > maxSlices {
+		l.dropped = l.slices[0].to
 		l.slices = append(l.slices[:0], l.slices[1:]...)
 	}
 }
@@ -91,5 +91,5 @@ func (l *lane) end() int64 {
 	if n := len(l.slices); n > 0 {
 		return l.slices[n-1].to
 	}
-	return l.sealed
+	return l.dropped
 }

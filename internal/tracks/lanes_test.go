@@ -16,7 +16,7 @@ type edge struct {
 
 // mixedUp returns a slice whose end would end another one; -1: there is none. Viewers sort edges by time alone, and an end ends the
 // slice that began last.
-func mixedUp(drawn []interval) int {
+func mixedUp(drawn []drawnSlice) int {
 	var edges []edge
 	for i, s := range drawn {
 		edges = append(edges, edge{s.from, i, false}, edge{s.to, i, true})
@@ -42,7 +42,7 @@ func TestSlicesOfALaneNest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var l Lanes
-		placed := make([][]interval, MaxLanes)
+		placed := make([][]drawnSlice, MaxLanes)
 		latest, later := int64(1000), 0
 		for range 400 {
 			latest += rng.Int64N(20)
@@ -60,7 +60,7 @@ func TestSlicesOfALaneNest(t *testing.T) {
 			} else if from-begin > maxEarly {
 				t.Fatalf("%d-%d begins at %d", from, now, begin)
 			}
-			placed[n] = append(placed[n], interval{from: begin, to: now})
+			placed[n] = append(placed[n], drawnSlice{from: begin, to: now})
 		}
 		for n := range placed {
 			if i := mixedUp(placed[n]); i >= 0 {
@@ -81,7 +81,7 @@ func TestNestedSlicesShareALane(t *testing.T) {
 	}
 	var l Lanes
 	var got []place
-	for _, s := range []interval{
+	for _, s := range []drawnSlice{
 		{from: 10, to: 20}, {from: 12, to: 20}, {from: 5, to: 30}, {from: 30, to: 40}, {from: 1, to: 50}, {from: 50, to: 60},
 		{from: 70, to: 80}, {from: 70, to: 90}, {from: 70, to: 90}, {from: 65, to: 100}, {from: 65, to: 100},
 		{from: 100, to: 110}, {from: 100, to: 120},

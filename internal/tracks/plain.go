@@ -7,18 +7,18 @@ import (
 	"wprof/format"
 )
 
-// plainItems makes items of events of plain kinds as the table of kinds says.
+// plainItems makes items of events of plain kinds, by the table of kinds.
 type plainItems struct {
 	*resolver
 	kinds [format.MaxKind + 1]*plainKind
 	items [1]Item
 }
 
-// plainKind says how a kind is drawn.
+// plainKind is how a kind is drawn.
 type plainKind struct {
 	info       *format.KindInfo
 	start      int // its argument; -1: an instant
-	name       int // the field that names it; -1: the kind's name does
+	name       int // the field that names it; -1: it has the kind's name
 	stackField int // -1: none
 }
 

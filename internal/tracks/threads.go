@@ -7,7 +7,7 @@ import (
 	"wprof/internal/timeline"
 )
 
-// maxRows bounds the rows that are remembered.
+// maxRows bounds the rows that are kept.
 const maxRows = 1 << 15
 
 // row is the track of a tid. Viewers have one for all threads that a damaged stream has under one tid at the same time: of those the
@@ -16,8 +16,8 @@ type row struct {
 	until int64 // end of the last slice, CLOCK_MONOTONIC ns
 }
 
-// life is the drawing state of a thread.
-type life struct {
+// threadState is the drawing state of a thread.
+type threadState struct {
 	*row
 	task *Task // its latest one
 	// Origins of the arrows to the slice with which it comes back on a CPU: rewoken is of a waking that may count instead of
@@ -25,9 +25,9 @@ type life struct {
 	woken, rewoken, early, preempted origin
 }
 
-// lifeOf returns the drawing state of a thread.
-func (d *Drawer) lifeOf(t *timeline.Thread) *life {
-	if l, ok := t.Own.(*life); ok {
+// stateOf returns the drawing state of a thread.
+func (d *Drawer) stateOf(t *timeline.Thread) *threadState {
+	if l, ok := t.Own.(*threadState); ok {
 		return l
 	}
 	r, found := d.rows.Get(t.TID)
@@ -37,13 +37,13 @@ func (d *Drawer) lifeOf(t *timeline.Thread) *life {
 	if !t.Idle() {
 		d.rows.Put(t.TID, r)
 	}
-	l := &life{row: r}
+	l := &threadState{row: r}
 	t.Own = l
 	return l
 }
 
 // taskOf returns the task of a span; nil: not known.
-func (d *Drawer) taskOf(s *timeline.Span, l *life) *Task {
+func (d *Drawer) taskOf(s *timeline.Span, l *threadState) *Task {
 	if s.Task != 0 {
 		l.task = d.task(s.Task)
 	} else if l.task == nil && !s.Thread.Def.IsLost() {
@@ -54,7 +54,7 @@ func (d *Drawer) taskOf(s *timeline.Span, l *life) *Task {
 
 // span draws a span that has ended.
 func (d *Drawer) span(s *timeline.Span) {
-	l := d.lifeOf(s.Thread)
+	l := d.stateOf(s.Thread)
 	k := d.taskOf(s, l)
 	if k == nil || !k.Idle && (!k.IsThread() || s.From < l.until) {
 		return
@@ -81,7 +81,7 @@ func (d *Drawer) span(s *timeline.Span) {
 		l.until = s.To
 		d.slice.Stack = d.drawnStack(s.Stack)
 	}
-	if s.Kind == timeline.SpanRunning || d.options.Wants == nil || d.options.Wants(&d.slice) {
+	if s.Kind == timeline.SpanRunning || d.options.OffCPU == nil || d.options.OffCPU(&d.slice) {
 		d.enc.Slice(&d.slice)
 	}
 }
@@ -111,7 +111,7 @@ func (d *Drawer) begin(o *origin, at int64, by *Task, cpu uint32) uint64 {
 	return o.id
 }
 
-// end forgets the instant. Its number is free if its arrow is one of those that have ended.
+// end removes the instant. Its number can be reused if its arrow is one of those that have ended.
 func (o *origin) end(ended ...uint64) {
 	if o.at != 0 && !slices.Contains(ended, o.id) {
 		o.id = 0
@@ -139,7 +139,7 @@ func (d *Drawer) woken(e *format.Event, targetCPU uint32, prio int32) {
 	if by == nil || !by.Idle && !by.IsThread() || to == nil || !to.IsThread() {
 		return
 	}
-	l := d.lifeOf(wakee)
+	l := d.stateOf(wakee)
 	l.task = to
 	o := &l.woken
 	if wakee.Status == timeline.Running {
@@ -159,7 +159,7 @@ func (d *Drawer) drawsWaking(e *format.Event) bool {
 	return e.Flags&format.FlagSubject != 0 && (!d.options.FewArrows || e.Stack() != 0)
 }
 
-// preempted draws a preemption. It looks at the switch, because no span ends here if the thread was not known
+// preempted draws a preemption. It is derived from the switch, because no span ends here if the thread was not known
 // to run.
 func (d *Drawer) preempted(e *format.Event) {
 	if d.options.FewArrows || e.Flags&format.FlagsVisible != format.FlagsVisible || format.State(e.Args[format.SwitchPrevState])&format.StatePreempted == 0 {
@@ -171,20 +171,20 @@ func (d *Drawer) preempted(e *format.Event) {
 		return
 	}
 	at := e.Happened()
-	l := d.lifeOf(t)
+	l := d.stateOf(t)
 	l.task = k
 	d.instant = Instant{Kind: Preempts, At: at, Task: by, CPU: e.CPU, Object: k, Arrow: d.begin(&l.preempted, at, by, e.CPU)}
 	d.enc.Instant(&d.instant)
 }
 
 // hasOrigin reports whether an arrow to the thread may have begun.
-func (l *life) hasOrigin() bool {
+func (l *threadState) hasOrigin() bool {
 	return l.woken.at|l.rewoken.at|l.early.at|l.preempted.at != 0
 }
 
 // arrive ends the arrows to a slice with which a thread comes back on a CPU. If it was preempted, waking is of a waking
 // that it did not need.
-func (l *life) arrive(s *timeline.Span) (arrow, waking Arrow) {
+func (l *threadState) arrive(s *timeline.Span) (arrow, waking Arrow) {
 	off := &s.Off
 	if s.SinceKnown && s.Since == s.From { // else it continues from before the window, or under another tid
 		if off.Woken != 0 {

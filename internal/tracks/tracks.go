@@ -3,7 +3,7 @@
 // they become known. Perfetto's packets and Chrome's JSON are encodings of it.
 //
 // What an Encoder gets is plain data: ids of the stream are resolved to a [Task], a [Stack] or a [Frame], which do not change
-// any more, so that encoding can run behind reading, on another core. Only their Own fields are the encoder's.
+// any more, so that encoding can run beside reading, on another core. Only the encoder changes their Own fields.
 //
 // Names of threads and programs are bytes as they were recorded. What is not UTF-8 or not printable is replaced by the rules of
 // each format, so encoders do that, once for each Task.
@@ -55,14 +55,14 @@ type Options struct {
 	Threads    bool // Slice, Instant and Item are called
 	FewArrows  bool // of Wakes and Preempts only the wakings of which a stack was taken
 	Neighbours bool // Slice.PrevTask and Slice.NextTask are set
-	// Wants reports whether Slice is called with a slice of a time off the CPU; nil: with all. It runs where the stream is read.
-	Wants    func(*Slice) bool
+	// OffCPU reports whether Slice is called with a slice of a time off the CPU; nil: with all. It runs where the stream is read.
+	OffCPU   func(*Slice) bool
 	NoStacks bool // every Stack is nil
 }
 
 // Summary describes the stream that was read.
 type Summary struct {
 	Events    int64
-	Forgotten int64 // threads that were dropped while alive, as far as known
+	Forgotten int64 // threads that were dropped before their end, as far as known
 	Lost      bool  // events are missing
 }

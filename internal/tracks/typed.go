@@ -22,7 +22,7 @@ type typedItems struct {
 	args   []Arg
 	open   *bounded.Map[spanKey, spans]
 	count  int // of spans that have begun
-	weight int // bytes of memory that open spans take, about
+	memory int // bytes that open spans take, about
 }
 
 // openSpan is a span that has begun, and how many had before.
@@ -86,7 +86,7 @@ func (d *typedItems) of(e *format.Event) []Item {
 	return d.items
 }
 
-// item returns an item of a type without what its values say.
+// item returns an item of a type without what its values determine.
 func (d *typedItems) item(t *drawnType, e *format.Event) Item {
 	at := e.Happened()
 	return Item{On: t.on, Track: t.track, Task: d.task(e.Task), CPU: e.CPU, From: at, To: at, Open: e.Flags&format.FlagOpen != 0, Name: t.name, Type: t.name, Colour: t.colour}
@@ -140,12 +140,12 @@ func (d *typedItems) shape(t *drawnType, e *format.Event, i Item, key string) {
 
 func (d *typedItems) begin(k spanKey, i Item) {
 	s, _ := d.open.Get(k)
-	if d.weight+i.weight() > maxOpen/2 {
+	if d.memory+i.memory() > maxOpen/2 {
 		i.Args = nil
 	}
-	if w := i.weight(); len(s.open) < maxNested && d.weight+w <= maxOpen {
+	if w := i.memory(); len(s.open) < maxNested && d.memory+w <= maxOpen {
 		d.count++
-		d.weight += w
+		d.memory += w
 		s.open = append(s.open, openSpan{i, d.count})
 	} else {
 		s.beyond++
@@ -153,15 +153,15 @@ func (d *typedItems) begin(k spanKey, i Item) {
 	d.open.Put(k, s)
 }
 
-// drop is called with the spans of a key that are forgotten.
+// drop is called with the spans of a key that are dropped.
 func (d *typedItems) drop(s spans) {
 	for n := range s.open {
-		d.weight -= s.open[n].weight()
+		d.memory -= s.open[n].memory()
 	}
 }
 
-// weight is about the memory that an open span takes, in bytes.
-func (i *Item) weight() int {
+// memory is about the memory that an open span takes, in bytes.
+func (i *Item) memory() int {
 	w := int(unsafe.Sizeof(openSpan{})) + len(i.Name) + cap(i.Args)*int(unsafe.Sizeof(Arg{}))
 	for n := range i.Args {
 		w += len(i.Args[n].Text)
@@ -182,7 +182,7 @@ func (d *typedItems) end(k spanKey, i *Item) bool {
 		return false
 	}
 	first := s.open[last].Item
-	d.weight -= first.weight()
+	d.memory -= first.memory()
 	s.open[last] = openSpan{}
 	if s.open = s.open[:last]; last == 0 {
 		d.open.Delete(k)
@@ -194,7 +194,7 @@ func (d *typedItems) end(k spanKey, i *Item) bool {
 	return true
 }
 
-// addEnd adds what the end of a span says to its begin. Values that are the same at both ends are shown once.
+// addEnd adds the values of the end of a span to its begin. Values that are the same at both ends are shown once.
 func (i *Item) addEnd(end *Item) {
 	i.To = max(end.From, i.From)
 	if i.Name == i.Type && end.Name != end.Type && end.Name != "" {
@@ -389,6 +389,6 @@ func (d *typedItems) close(at int64) []Item {
 		d.items = append(d.items, one.Item)
 	}
 	d.open.Clear()
-	d.weight = 0
+	d.memory = 0
 	return d.items
 }

@@ -233,8 +233,8 @@ func TestSlicesFromBeforeTheWindow(t *testing.T) {
 	`)
 }
 
-// Open spans take bounded memory: from some weight on they are kept without their arguments, and beyond another not at all.
-func TestOpenSpansAreBoundedByWeight(t *testing.T) {
+// Open spans take bounded memory: from some memory on they are kept without their arguments, and beyond another not at all.
+func TestOpenSpansAreBoundedByMemory(t *testing.T) {
 	m := NewMaker(hostile{typ: &format.EventType{
 		Name: []byte("x"), Shape: uint32(format.TypeShape_SHAPE_BEGIN), Fields: []*format.TypeField{
 			{Name: []byte("key"), Type: uint32(format.ValueType_VALUE_UINT), Hint: uint32(format.ValueHint_HINT_KEY)},
@@ -246,8 +246,8 @@ func TestOpenSpansAreBoundedByWeight(t *testing.T) {
 	begin := func(i, keys int, text []byte) {
 		key := i % keys
 		d.of(event(int64(i), 1, append([]byte{byte(key)&0x7f | 0x80, byte(key>>7)&0x7f | 0x80, byte(key >> 14)}, text...)...))
-		if d.weight > maxOpen {
-			t.Fatalf("%d bytes after %d begins", d.weight, i)
+		if d.memory > maxOpen {
+			t.Fatalf("%d bytes after %d begins", d.memory, i)
 		}
 	}
 	for i := range 3 * maxBegun { // most are dropped
@@ -256,11 +256,11 @@ func TestOpenSpansAreBoundedByWeight(t *testing.T) {
 	var kept int
 	for s := range d.open.Values() {
 		for _, one := range s.open {
-			kept += one.weight()
+			kept += one.memory()
 		}
 	}
-	if kept != d.weight {
-		t.Errorf("open spans weigh %d bytes, but %d are counted", kept, d.weight)
+	if kept != d.memory {
+		t.Errorf("open spans weigh %d bytes, but %d are counted", kept, d.memory)
 	}
 	for i := range 20_000 {
 		begin(i, 4096, long)
@@ -279,7 +279,7 @@ func TestOpenSpansAreBoundedByWeight(t *testing.T) {
 	if with < 1000 || without < 50_000 {
 		t.Errorf("%d open spans have their arguments, %d have not", with, without)
 	}
-	if d.weight != 0 {
-		t.Errorf("%d bytes are left", d.weight)
+	if d.memory != 0 {
+		t.Errorf("%d bytes are left", d.memory)
 	}
 }
