@@ -26,15 +26,15 @@ type interned struct {
 	modules   map[tracks.Key]uint64 // the zero value: what is in no known one
 	functions map[string]uint64
 	frameIDs  uint64   // given so far
-	weight    int      // bytes of memory that all of it takes, about
-	chain     []uint64 // scratch
+	memory    int      // bytes that all of it takes, about
+	chain     []uint64 // frames of the current stack; reused
 }
 
 // The memory of a map entry besides its text, and the most that all sequences of samples may take. A sequence that reaches
 // its share is reset.
 const (
 	perEntry  = 64
-	maxWeight = 32 << 20
+	maxMemory = 32 << 20
 )
 
 // frames are the Perfetto frames of one place in the code: the function there is the first one, and what is inlined
@@ -85,7 +85,7 @@ func (t *interned) internStack(out []byte, s *tracks.Stack) ([]byte, uint64) {
 	t.chain = chain
 	number := uint64(len(t.stacks)) + 1
 	t.stacks[stackKey(s)] = number
-	t.weight += perEntry
+	t.memory += perEntry
 	out, body := begin(out, internCallstacks)
 	out = appendUint(out, 1, number)
 	for _, frame := range chain {
@@ -108,7 +108,7 @@ func (t *interned) internFrame(out []byte, f *tracks.Frame) ([]byte, frames) {
 	lines := f.Lines()
 	known := frames{t.frameIDs + 1, uint64(len(lines))}
 	t.frames[f.Key] = known
-	t.weight += perEntry
+	t.memory += perEntry
 	for _, l := range slices.Backward(lines) {
 		name := l.GetFunction()
 		if len(name) == 0 {
@@ -135,7 +135,7 @@ func (t *interned) appendFrame(out, function []byte, mapping, offset uint64) []b
 	if !known {
 		name = uint64(len(t.functions)) + 1
 		t.functions[string(function)] = name
-		t.weight += perEntry + len(function)
+		t.memory += perEntry + len(function)
 		out = appendInterned(out, internFunctions, name, stacks.Clipped(stacks.Printable(function, stacks.Unnamed)))
 	}
 	t.frameIDs++
@@ -159,7 +159,7 @@ func (t *interned) internModule(out []byte, id tracks.Key, m *format.Module) ([]
 	}
 	number := uint64(len(t.modules)) + 1
 	t.modules[id] = number
-	t.weight += perEntry
+	t.memory += perEntry
 	out = appendInterned(out, internPaths, number, stacks.Clipped(stacks.Printable(m.Path, stacks.Unnamed)))
 	if len(m.BuildId) > 0 {
 		out = appendInterned(out, internBuildIDs, number, m.BuildId[:min(len(m.BuildId), 64)])

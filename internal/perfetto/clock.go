@@ -20,7 +20,7 @@ type clock struct {
 	pending []*format.ClockSnapshot // later than the one that offset is from
 	last    *format.ClockSnapshot   // the latest that was added
 	past    []step                  // of which suspends there have been few
-	wall    int64                   // the latest that Perfetto was shown of CLOCK_REALTIME
+	wall    int64                   // the latest CLOCK_REALTIME that was written
 }
 
 // step is a difference that held until a time.
@@ -43,7 +43,7 @@ func (c *clock) add(s *format.ClockSnapshot) bool {
 	return true
 }
 
-// shown is a snapshot as Perfetto may see it. Where the wall clock was set back, the engine takes all earlier times for
+// shown returns a snapshot as it is written. Where the wall clock was set back, the engine takes all earlier times for
 // the one at which that was noticed, so from then on they are written as if it had run on.
 func (c *clock) shown(s *format.ClockSnapshot) *format.ClockSnapshot {
 	if s.Realtime < c.wall {

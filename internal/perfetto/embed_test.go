@@ -41,7 +41,7 @@ func TestEmbeddedStacksNestOverThreeSamples(t *testing.T) {
 		+400000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000
 	`, embedding())
-	compare(t, "slices", look(t, trace, embedSQL)[2], "name ts dur depth", `
+	compare(t, "slices", query(t, trace, embedSQL)[2], "name ts dur depth", `
 		main 99999 300001 0
 		other 100000 99997 1
 		app::work 199999 200001 1
@@ -60,7 +60,7 @@ func TestEmbeddedStackEndsAPeriodAfterItsLastSample(t *testing.T) {
 		+200500 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000
 	`, embedding())
-	compare(t, "slices", look(t, trace, embedSQL)[2], "name ts dur depth", `
+	compare(t, "slices", query(t, trace, embedSQL)[2], "name ts dur depth", `
 		main 100000 2000 0
 		main 200000 500 0
 	`)

@@ -26,10 +26,10 @@ type encoder struct {
 	states   [1 << 12]uint16 // rawState of every combination of bits
 	opening  opening
 	samples  samples
-	unknown  []unknown // not yet written
+	unknown  []unknown // not written yet
 	options  Options
 	plain    [256]bool // kinds that show nothing of scheduling
-	kthreadd bool      // Perfetto knows it
+	kthreadd bool      // it was described
 	view     *view
 
 	begun     bool  // the machine was described
@@ -38,15 +38,15 @@ type encoder struct {
 	skipped   int64 // events of CPUs beyond maxCPUs
 }
 
-// cpu is one CPU as written so far. A compact switch takes the CPU from the thread that Perfetto believes to
-// run, so running is that thread, whatever the stream says. Where they differ, a switch without length comes first.
+// cpu is one CPU as written so far. A compact switch takes the CPU from the thread that runs there in Perfetto's tables, so running
+// is that thread, even if the stream has another one. Where they differ, a switch without length comes first.
 type cpu struct {
 	number   uint32
 	running  *thread // nil: Perfetto has no switch of this CPU yet
 	last     int64   // time of the last event that was written here
 	bundle   bundle
 	filtered *task // stands for hidden threads
-	lost     *task // stands for an unknown one
+	lost     *task // stands for an unknown thread
 }
 
 func newEncoder(w io.Writer, options Options) *encoder {
@@ -89,7 +89,7 @@ func (e *encoder) Event(v *tracks.Event) {
 			e.endOpening()
 		}
 		if len(e.threads.byTID) >= e.threads.most {
-			e.forgetThreads(e.cpu(min(v.CPU, maxCPUs-1)))
+			e.dropThreads(e.cpu(min(v.CPU, maxCPUs-1)))
 		}
 		e.apply(v)
 	}
@@ -184,7 +184,7 @@ func (e *encoder) cpu(number uint32) *cpu {
 // filteredOn returns the placeholder for hidden threads on a CPU.
 func (e *encoder) filteredOn(c *cpu, at int64) *task {
 	if c.filtered == nil {
-		c.filtered = e.standIn(filteredTID, c, "(filtered out)", at)
+		c.filtered = e.placeholder(filteredTID, c, "(filtered out)", at)
 	}
 	return c.filtered
 }
@@ -192,14 +192,14 @@ func (e *encoder) filteredOn(c *cpu, at int64) *task {
 // lostOn returns the placeholder for the thread on a CPU while that is unknown.
 func (e *encoder) lostOn(c *cpu, at int64) *task {
 	if c.lost == nil {
-		c.lost = e.standIn(lostTID, c, "(lost)", at)
+		c.lost = e.placeholder(lostTID, c, "(lost)", at)
 	}
 	return c.lost
 }
 
-func (e *encoder) standIn(base int32, c *cpu, name string, at int64) *task {
+func (e *encoder) placeholder(base int32, c *cpu, name string, at int64) *task {
 	k := e.threads.newTask(&thread{tid: base + int32(c.number), pid: base}, []byte(name))
-	e.out = appendStandIn(e.out, e.clock.boottime(at), k)
+	e.out = appendPlaceholder(e.out, e.clock.boottime(at), k)
 	return k
 }
 

@@ -1,6 +1,6 @@
 package perfetto
 
-// An engine counts an error for each event with a field that it does not know, unless the trace describes the field.
+// An engine counts an error for each event with a field unknown to it, unless the trace describes the field.
 //
 // Numbers among an event's arguments are fields of the event, named as if they were debug annotations, for which the
 // engine then takes them: 4 bytes instead of 7. Their numbers are the last ones of two bytes that Perfetto leaves to others.

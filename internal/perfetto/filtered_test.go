@@ -7,7 +7,7 @@ import (
 
 // Output of wprof-filter -p 100: hidden threads take over CPUs, wake and are woken.
 func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
-	rows := look(t, written(t, strings.Replace(machine, "  cpu 0\n", "  history \"wprof-filter -p 100\"\n  cpu 0\n", 1)+`
+	rows := query(t, written(t, strings.Replace(machine, "  cpu 0\n", "  history \"wprof-filter -p 100\"\n  cpu 0\n", 1)+`
 		+0 cpu0 state_cpu 2 prio=120
 		+0 cpu1 state_thread 3 state=S prio=120
 		+1000 cpu0 switch 2 next=4 prev_state=S prev_prio=120 next_prio=120 !object
@@ -50,7 +50,7 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 
 // A process or thread that a hidden thread creates belongs to its own process, not to the placeholder's.
 func TestChildrenOfHiddenThreads(t *testing.T) {
-	rows := look(t, written(t, machine+`
+	rows := query(t, written(t, machine+`
 		task 10 tid=300 pid=300 comm=child process_comm=child ppid=100 start=11
 		task 11 tid=301 pid=300 comm=thread process_comm=child ppid=100 start=12
 		+1000 cpu0 fork 2 child=10 !subject
@@ -74,8 +74,8 @@ func TestChildrenOfHiddenThreads(t *testing.T) {
 }
 
 // Perfetto follows a waking only to a waker that runs, which a hidden thread under its own name would not.
-func TestCriticalPathOfAThreadThatSomeoneHiddenWakes(t *testing.T) {
-	rows := look(t, written(t, machine+`
+func TestCriticalPathWithAHiddenWaker(t *testing.T) {
+	rows := query(t, written(t, machine+`
 		+0 cpu0 state_cpu 2 prio=120
 		+0 cpu1 state_thread 3 state=S prio=120
 		+1000 cpu1 waking 4 wakee=3 prio=120 target_cpu=0 !subject

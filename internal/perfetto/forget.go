@@ -10,9 +10,9 @@ import (
 // maxThreads bounds the threads that are kept: a stream need not report the end of a thread. Package timeline keeps as many.
 const maxThreads = 1 << 17
 
-// forgetThreads drops half of the threads: first those that have left a CPU for the last time, then those that were introduced
+// dropThreads drops half of the threads: first those that have left a CPU for the last time, then those that were introduced
 // first. The trace ends them, so that a later thread with the same tid is another one.
-func (e *encoder) forgetThreads(c *cpu) {
+func (e *encoder) dropThreads(c *cpu) {
 	if c == nil {
 		return
 	}

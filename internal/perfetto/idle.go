@@ -8,17 +8,11 @@ import (
 
 // idleTracks show when each CPU was idle, and what interrupts did then. They are in a group of their own.
 type idleTracks struct {
-	group      uint64
-	generation uint32 // of the sequence, when the group was described
-	cpus       []*idleCPU
+	group trackRef
+	cpus  []*trackRef
 }
 
-type idleCPU struct {
-	track      uint64
-	generation uint32 // of the sequence, when it was described
-}
-
-func (i *idleTracks) cpu(number uint32) *idleCPU {
+func (i *idleTracks) cpu(number uint32) *trackRef {
 	if number >= maxCPUs {
 		number = maxCPUs // all that are beyond share one
 	}
@@ -26,7 +20,7 @@ func (i *idleTracks) cpu(number uint32) *idleCPU {
 		i.cpus = append(i.cpus, nil)
 	}
 	if i.cpus[number] == nil {
-		i.cpus[number] = new(idleCPU)
+		i.cpus[number] = new(trackRef)
 	}
 	return i.cpus[number]
 }
@@ -35,27 +29,27 @@ func (i *idleTracks) cpu(number uint32) *idleCPU {
 func (i *idleTracks) track(w *view, cpu uint32) uint64 {
 	c := i.cpu(cpu)
 	if c.generation == w.seq.generation {
-		return c.track
+		return c.uuid
 	}
-	if i.group == 0 {
-		i.group = w.newUUID()
+	if i.group.uuid == 0 {
+		i.group.uuid = w.newUUID()
 	}
-	if c.track == 0 {
-		c.track = w.newUUID()
+	if c.uuid == 0 {
+		c.uuid = w.newUUID()
 	}
-	if i.generation != w.seq.generation {
-		i.generation = w.seq.generation
-		w.out = w.seq.track(w.out, i.group, func(out []byte) []byte {
+	if i.group.generation != w.seq.generation {
+		i.group.generation = w.seq.generation
+		w.out = w.seq.track(w.out, i.group.uuid, func(out []byte) []byte {
 			out = appendUint(appendString(out, trackName, "Idle"), trackOrder, orderByRank)
 			return appendString(out, trackDescription, "When each CPU had nothing to run, and whom interrupts woke meanwhile.")
 		})
 	}
 	c.generation = w.seq.generation
-	w.out = w.seq.track(w.out, c.track, func(out []byte) []byte {
+	w.out = w.seq.track(w.out, c.uuid, func(out []byte) []byte {
 		out = appendString(out, trackName, "Idle CPU "+strconv.Itoa(int(cpu)))
-		return appendUint(appendUint(out, trackParent, i.group), trackRank, uint64(cpu))
+		return appendUint(appendUint(out, trackParent, i.group.uuid), trackRank, uint64(cpu))
 	})
-	return c.track
+	return c.uuid
 }
 
 // draw draws a time in which a CPU was idle.

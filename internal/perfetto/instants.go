@@ -25,7 +25,7 @@ func (e *encoder) Instant(i *tracks.Instant) {
 	}
 }
 
-// instant draws a moment of a thread. object may be nil.
+// instant draws an instant of a thread. object may be nil.
 func (w *view) instant(k, object *task, i *tracks.Instant) {
 	var objectName, path string
 	switch i.Kind {

@@ -46,7 +46,7 @@ type trackRef struct {
 	generation uint32 // of the sequence, when it was described
 }
 
-// maxItemTracks bounds the tracks that are remembered.
+// maxItemTracks bounds the tracks that are kept.
 const maxItemTracks = 1 << 14
 
 func newItems() items {

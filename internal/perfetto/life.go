@@ -58,7 +58,7 @@ func (e *encoder) handOver(c *cpu, at int64, state int64, next *task, prio int32
 		e.firstSwitch(c, at, e.threads.idle, 120, 0, next, prio)
 		return
 	}
-	e.give(c, at, state, next, prio)
+	e.switchTo(c, at, state, next, prio)
 }
 
 // fork writes the fork of a thread. With a hidden parent it is described like any other thread, because Perfetto would make it a
@@ -115,7 +115,7 @@ func (e *encoder) exec(v *tracks.Event, c *cpu) {
 		old = int32(tid)
 	}
 	if c.running != nil && c.running != after.thread && c.running.tid == old && c.running.isReal() {
-		e.give(c, v.Time, int64(format.StateDead), after, 120)
+		e.switchTo(c, v.Time, int64(format.StateDead), after, 120)
 	}
 	file := stacks.Clipped(stacks.Printable(v.Data, stacks.Unnamed))
 	e.full(v, c, func(ts uint64) { c.bundle.exec(ts, after.tid, old, file) })
@@ -124,13 +124,13 @@ func (e *encoder) exec(v *tracks.Event, c *cpu) {
 	}
 }
 
-// describeCommand gives a process the command line that it has from an event on. It comes a moment after the event, because
+// describeCommand gives a process the command line that it has from an event on. It comes 1 ns after the event, because
 // a rename at the same time would name the process.
 func (e *encoder) describeCommand(v *tracks.Event, of *tracks.Task) {
 	e.out = appendProcess(e.out, e.clock.boottime(v.Time)+1, of.Def, commandWords(of.Command), nil)
 }
 
-// free writes the end of a thread that Perfetto knows, and forgets it.
+// free writes the end of a thread that was described, and removes it.
 func (e *encoder) free(v *tracks.Event, c *cpu) {
 	if v.Task == nil {
 		return

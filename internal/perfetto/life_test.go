@@ -9,7 +9,7 @@ const processSQL = `select p.pid, (select pid from process q where q.upid = p.pa
 	(select count(*) from thread where thread.upid = p.upid) as threads from process p where p.pid < 4194304 order by p.upid`
 
 func TestForkExecRenameExitFree(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		task 10 tid=300 pid=300 comm=ping process_comm=ping ppid=100 start=11
 		task 11 tid=300 pid=300 comm=ls process_comm=ls ppid=100 start=11 continues=10
 		task 12 tid=301 pid=300 comm=ls process_comm=ls ppid=100 start=12
@@ -74,7 +74,7 @@ func TestUsedAgainTidIsAnotherThread(t *testing.T) {
 		if what == "only its fork was not" {
 			fork = ""
 		}
-		rows := look(t, written(t, machine+opening1+`
+		rows := query(t, written(t, machine+opening1+`
 			task 10 tid=300 pid=300 comm=first process_comm=first ppid=100 start=11
 			task 11 tid=300 pid=300 comm=second process_comm=second ppid=100 start=12
 			+1000 cpu1 switch 1 next=10 prev_state=R prev_prio=120 next_prio=120
@@ -96,7 +96,7 @@ func TestUsedAgainTidIsAnotherThread(t *testing.T) {
 // A thread that is not the leader executes: it goes on under the leader's tid.
 // The recorder writes the thread's last definition under the leader's id as the one before the exec.
 func TestExecByAnotherThreadUnderTheLeadersName(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		task 8 tid=100 pid=100 comm=side process_comm=ping ppid=1 start=5 continues=3
 		task 9 tid=100 pid=100 comm=new process_comm=new ppid=1 start=5 continues=8
 		+1000 cpu0 switch 2 next=3 prev_state=X prev_prio=120 next_prio=120
@@ -116,7 +116,7 @@ func TestExecByAnotherThreadUnderTheLeadersName(t *testing.T) {
 }
 
 func TestExecByAnotherThreadThanTheLeader(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		task 9 tid=100 pid=100 comm=new process_comm=new ppid=1 start=5 continues=2
 		+1000 cpu0 switch 2 next=3 prev_state=S prev_prio=120 next_prio=120
 		+2000 cpu0 exec 9 prev=3 old_tid=101 filename="/bin/new"
@@ -135,7 +135,7 @@ func TestExecByAnotherThreadThanTheLeader(t *testing.T) {
 }
 
 func TestHostileNamesBecomeValid(t *testing.T) {
-	rows := look(t, written(t, machine+`
+	rows := query(t, written(t, machine+`
 		task 10 tid=300 pid=300 comm="a\xff\x1b[31m" process_comm="b\x00\n" ppid=100 start=11
 		task 11 tid=301 pid=301 comm="" process_comm="" ppid=100 start=11
 		task 12 tid=302 pid=302 comm="tmux: server" process_comm="tmux: server" ppid=100 start=11

@@ -40,7 +40,7 @@ func (w *view) note(n *tracks.Note) {
 	w.out = w.seq.finish(w.out, track, w.clock.earlier(n.To))
 }
 
-// recordingGroup is the track above them.
+// recordingGroup is the track above those of notes.
 func (w *view) recordingGroup() uint64 {
 	return w.groupTrack(groupKey{}, func(out []byte) []byte {
 		out = appendUint(appendString(out, trackName, "Recording"), trackOrder, orderByRank)

@@ -15,7 +15,7 @@ const noteSQL = `select track.name as track, slice.name as name, ts - 1500000000
 
 // The thread on a CPU ends where a loss begins; the CPU's track continues with the first event that names its thread.
 func TestLossEndsWhatRan(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+1000 cpu0 switch 2 next=4 prev_state=S prev_prio=120 next_prio=120
 		+5000 cpu0 lost from=+3000 count=17 cause=ring what=switch
 		+5000 cpu0 lost from=+2000 count=3 cause=recursion what=waking
@@ -50,7 +50,7 @@ func TestLossEndsWhatRan(t *testing.T) {
 
 // A late event is drawn where it stands and, if its CPU has not gone on since, where it belongs.
 func TestLateEventsAreMarked(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+1000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
 		+3000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 own=+2000
 		+4000 cpu1 switch 3 next=1 prev_state=S prev_prio=120 next_prio=120
@@ -72,7 +72,7 @@ func TestLateEventsAreMarked(t *testing.T) {
 
 // More losses at a time than a track can nest keep their length as far as tracks go.
 func TestOverlappingLossesDoNotCutEachOther(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+2000 cpu0 lost from=+1000 count=1 cause=ring what=switch
 		+2500 cpu0 lost from=+1500 count=1 cause=ring what=waking
 		+2500 cpu0 lost from=+2000 count=1 cause=ring what=fork
@@ -106,6 +106,6 @@ func TestCPUsThatTheEngineRefusesAreLeftOut(t *testing.T) {
 	if err != nil || done.SkippedCPUs != 1 {
 		t.Errorf("%d events skipped, want 1 (%v)", done.SkippedCPUs, err)
 	}
-	rows := look(t, name, `select max(cpu) as cpu from sched`)
+	rows := query(t, name, `select max(cpu) as cpu from sched`)
 	compare(t, "CPUs", rows[2], "cpu", "1023\n")
 }

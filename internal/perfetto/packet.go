@@ -144,8 +144,8 @@ func appendCommand(out []byte, words [][]byte, name []byte) []byte {
 	return out
 }
 
-// appendStandIn appends a placeholder thread for hidden or unknown ones.
-func appendStandIn(out []byte, at uint64, k *task) []byte {
+// appendPlaceholder appends a placeholder thread for hidden or unknown ones.
+func appendPlaceholder(out []byte, at uint64, k *task) []byte {
 	return appendProcess(out, at, &format.Task{Tid: k.tid, Pid: k.pid, ProcessComm: k.name}, nil, k.name)
 }
 

@@ -249,7 +249,7 @@ func TestSlicesAndArrowsAgreeWithTimelineAndThreadState(t *testing.T) {
 		} else {
 			checkDrawn(t, whole)
 		}
-		rows := look(t, trace, fmt.Sprintf(randomFlowSQL, "wakes"), fmt.Sprintf(randomFlowSQL, "preempts"), randomStateSQL,
+		rows := query(t, trace, fmt.Sprintf(randomFlowSQL, "wakes"), fmt.Sprintf(randomFlowSQL, "preempts"), randomStateSQL,
 			`select sum(slice.name glob 'on CPU *') as running, sum(slice.name glob 'blocked*') as blocked, max(depth) as depth
 				from slice join thread_track t on t.id = track_id`)
 		wakeups, preemptions := timelineArrows(t, stream)
@@ -282,7 +282,7 @@ func TestSlicesWithoutArrowsAgreeWithThreadState(t *testing.T) {
 		} else {
 			checkDrawn(t, whole)
 		}
-		rows := look(t, trace, randomStateSQL, `select count(*) as n, max(depth) as depth from slice where name glob 'on CPU *'`)
+		rows := query(t, trace, randomStateSQL, `select count(*) as n, max(depth) as depth from slice where name glob 'on CPU *'`)
 		for _, row := range rows[2][:min(len(rows[2]), 5)] {
 			t.Errorf("seed %d: %v", seed, row)
 		}

@@ -86,7 +86,7 @@ func (e *encoder) Sample(v *tracks.Sample) {
 	k := e.task(v.Task, c)
 	s := e.samples.sampler(v.Source)
 	s.taken[v.CPU] = format.Sum(s.taken[v.CPU], s.period)
-	if s.interned.weight > maxWeight/len(e.samples.samplers) {
+	if s.interned.memory > maxMemory/len(e.samples.samplers) {
 		s.interned = interned{}
 	}
 	if s.reset(v.At, e.size()) {
@@ -120,7 +120,7 @@ func (e *encoder) callstack(s *sampler, stack *tracks.Stack) uint64 {
 	return number
 }
 
-// reset forgets what was interned if a reset is due, and reports whether it did.
+// reset clears what was interned if a reset is due, and reports whether it did.
 func (s *sampler) reset(t, written int64) bool {
 	if s.interned.stacks != nil && (t < s.next || written < s.nextBytes) {
 		return false

@@ -62,7 +62,7 @@ const (
 )
 
 func TestSamplesHaveTheirStacks(t *testing.T) {
-	rows := look(t, written(t, sampled+code+`
+	rows := query(t, written(t, sampled+code+`
 		+0 cpu0 state_cpu 2 prio=120
 		+1000 cpu0 sample 2 stack=1 source=1
 		+2000 cpu0 sample 2 stack=2 source=1
@@ -105,7 +105,7 @@ func TestSamplesHaveTheirStacks(t *testing.T) {
 
 // Samples of hidden threads, late samples, and samples whose definitions were lost to damage.
 func TestSamplesOfHiddenLateAndLost(t *testing.T) {
-	rows := look(t, written(t, sampled+code+`
+	rows := query(t, written(t, sampled+code+`
 		stack 9 frames=1,77
 		+0 cpu0 state_cpu 2 prio=120
 		+1000 cpu0 sample 2 stack=1 source=1
@@ -136,7 +136,7 @@ func TestSamplesOfHiddenLateAndLost(t *testing.T) {
 
 // Ids mean something else in another section, and another source may have the same id.
 func TestSamplesOfTwoSections(t *testing.T) {
-	rows := look(t, written(t, sampled+code+`
+	rows := query(t, written(t, sampled+code+`
 		+1000 cpu0 sample 2 stack=1 source=1
 		end close=+500000
 		section continues open=10000000000 close=+1000000 boot_id=b
@@ -159,7 +159,7 @@ func TestSamplesOfTwoSections(t *testing.T) {
 
 // A process has the command line of its last exec; one that is forked has its parent's.
 func TestCommandLines(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		cmdline 1 args="/usr/sbin/server\x00-D\x00"
 		cmdline 2 args="ls\x00-l\x00a\xffb\nc\x00" cut
 		cmdline 3 args="one two\x00"
@@ -246,7 +246,7 @@ func TestEveryFunctionHasItsSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := look(t, trace, chainSQL, `select name, sum(self_count) as self, sum(cumulative_count) as total
+	rows := query(t, trace, chainSQL, `select name, sum(self_count) as self, sum(cumulative_count) as total
 		from linux_perf_samples_summary_tree where name is not null group by name`, `select count(*) as n, count(distinct ts) as times, min(ts) as first from perf_sample`)
 	if got := lines(rows[4], "n times first"); got != fmt.Sprintf("%d %d %d\n", n, n, int64(1e12+5e6)) {
 		t.Errorf("samples: got %s", got)
@@ -299,7 +299,7 @@ func TestSamplesWithoutTheBeginning(t *testing.T) {
 // A stack that is deeper than any recorder takes does not make the trace large.
 func TestHostileStacksAreBounded(t *testing.T) {
 	frames := strings.Repeat("1,", 200_000) + "1"
-	rows := look(t, written(t, sampled+`
+	rows := query(t, written(t, sampled+`
 		task 2 tid=100 pid=100 comm=spin process_comm=spin ppid=1 start=5
 		module 1 path="`+strings.Repeat("/x", 50_000)+`"
 		frame 1 module=1 offset=1

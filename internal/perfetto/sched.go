@@ -24,7 +24,7 @@ func (e *encoder) switched(v *tracks.Event) {
 	if c.running != prev.thread {
 		e.takeOver(c, v.Time, prev, int32(v.Args[format.SwitchPrevPrio]))
 	}
-	e.give(c, v.Time, state, next, prio)
+	e.switchTo(c, v.Time, state, next, prio)
 }
 
 // sides returns the two threads of an event, or their placeholders.
@@ -38,10 +38,10 @@ func (e *encoder) sides(v *tracks.Event, c *cpu) (subject, object *task) {
 	return e.filteredOn(c, v.Time), e.task(v.Other, c)
 }
 
-// give writes a switch from the thread that Perfetto believes to run on a CPU to another one.
-func (e *encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
+// switchTo writes a switch from the thread that runs on a CPU, as written so far, to another one.
+func (e *encoder) switchTo(c *cpu, at int64, state int64, next *task, prio int32) {
 	if !c.running.isReal() {
-		state = c.running.leaves()
+		state = c.running.leftState()
 	}
 	ts := e.clock.boottime(at)
 	e.makeRoom(c, ts, false)
@@ -52,7 +52,7 @@ func (e *encoder) give(c *cpu, at int64, state int64, next *task, prio int32) {
 // firstSwitch writes a CPU's first switch, which Perfetto needs in full.
 func (e *encoder) firstSwitch(c *cpu, at int64, prev *task, prevPrio int32, state int64, next *task, prio int32) {
 	if !prev.isReal() {
-		state = prev.leaves()
+		state = prev.leftState()
 	}
 	ts := e.clock.boottime(at)
 	e.makeRoom(c, ts, true)
@@ -80,7 +80,7 @@ func (e *encoder) waking(v *tracks.Event) {
 	}
 	waker, wakee := e.sides(v, c)
 	if c.lost != nil && c.running == c.lost.thread {
-		e.give(c, v.Time, 0, waker, 120) // after a loss: a waker runs
+		e.switchTo(c, v.Time, 0, waker, 120) // after a loss: a waker runs
 	}
 	ts := e.clock.boottime(v.Time)
 	prio, target, inIRQ := int32(v.Args[format.WakingPrio]), v.Args[format.WakingTargetCPU], v.Waking().Interrupt()

@@ -7,15 +7,15 @@ import (
 	"wprof/test/engine"
 )
 
-// look loads a trace into the engine and returns its slices of CPUs and its states of threads.
-func look(t *testing.T, trace string, more ...string) [][]engine.Row {
+// query loads a trace into the engine and returns its slices of CPUs and its states of threads.
+func query(t *testing.T, trace string, more ...string) [][]engine.Row {
 	t.Helper()
 	engine.CheckStats(t, trace)
 	return engine.Query(t, trace, append([]string{schedSQL, stateSQL}, more...)...)
 }
 
 func TestOpeningStateIsThereFromTheFirstNanosecond(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+"end close=+1000000"))
+	rows := query(t, written(t, machine+opening1+"end close=+1000000"))
 	// The idle kernel threads pass over CPU 0 for no time: nothing else makes a row in state I.
 	compare(t, "sched", rows[0], schedFields, `
 		0 20 0 0 I
@@ -37,7 +37,7 @@ func TestOpeningStateIsThereFromTheFirstNanosecond(t *testing.T) {
 }
 
 func TestOpeningShowsWhoIsRunnableAndWhoWokeIt(t *testing.T) {
-	rows := look(t, written(t, machine+`
+	rows := query(t, written(t, machine+`
 		+0 cpu0 state_cpu 2 prio=120
 		+0 cpu1 state_cpu 1 prio=120
 		+0 cpu1 state_thread 3 state=S prio=120 since=-100 woken=-50 waker=2 waker_cpu=0
@@ -57,7 +57,7 @@ func TestOpeningShowsWhoIsRunnableAndWhoWokeIt(t *testing.T) {
 
 // Two threads pass a token back and forth on two CPUs, one of them is preempted, one enters other states.
 func TestStatesAndWakersToTheNanosecond(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+1000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
 		+1500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 		+2000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
@@ -116,7 +116,7 @@ func TestStatesAndWakersToTheNanosecond(t *testing.T) {
 
 // Of events at the same nanosecond the engine takes compact switches before compact wakings.
 func TestWakerIsRightWhereItLeavesInTheSameNanosecond(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+1000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
 		+1000 cpu0 switch 2 next=4 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000
@@ -145,7 +145,7 @@ func only(rows []engine.Row, tids ...int64) []engine.Row {
 
 // A stream without a state, such as one that a filter by kinds has made, begins with each CPU's first switch.
 func TestStreamWithoutOpeningState(t *testing.T) {
-	rows := look(t, written(t, machine+`
+	rows := query(t, written(t, machine+`
 		+1000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		+1500 cpu1 waking 3 wakee=2 prio=120 target_cpu=0
 		+2000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120
@@ -180,8 +180,8 @@ func TestStatesInTheMiddleChangeNothingThatIsKnown(t *testing.T) {
 		+1000000 cpu0 state_thread 2 state=S prio=120 open
 		end close=+1000000`
 	)
-	with := look(t, written(t, machine+opening1+before+state+after))
-	without := look(t, written(t, machine+opening1+before+after))
+	with := query(t, written(t, machine+opening1+before+state+after))
+	without := query(t, written(t, machine+opening1+before+after))
 	for i, fields := range []string{schedFields, stateFields} {
 		if a, b := lines(with[i], fields), lines(without[i], fields); a != b {
 			t.Errorf("with a state in the middle\n%swithout\n%s", a, b)
@@ -194,7 +194,7 @@ func TestCriticalPathFollowsWakers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := look(t, trace, `include perfetto module sched.thread_executing_span_with_slice;
+	rows := query(t, trace, `include perfetto module sched.thread_executing_span_with_slice;
 		select name, count(*) as n from _critical_path_stack((select utid from thread where name = 'ping1'),
 			(select start_ts from trace_bounds), (select end_ts - start_ts from trace_bounds), 1, 1, 1, 1)
 		where name glob 'blocking thread_name: *' group by name`)
@@ -220,7 +220,7 @@ func TestInterruptsThatWakeAreNamed(t *testing.T) {
 		+7500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 		end close=+1000000
 	`
-	rows := look(t, written(t, text), `select s.ts - 15000000000 as ts, tid, irq_context from thread_state s join thread using (utid) where state = 'R' and s.waker_utid is not null order by s.ts`)
+	rows := query(t, written(t, text), `select s.ts - 15000000000 as ts, tid, irq_context from thread_state s join thread using (utid) where state = 'R' and s.waker_utid is not null order by s.ts`)
 	compare(t, "wakings", rows[2], "ts tid irq_context", `
 		0 200 -
 		1000 101 0

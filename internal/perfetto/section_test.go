@@ -30,7 +30,7 @@ end close=+1000000
 `
 
 func TestTwoWindowsAndASuspendBetweenThem(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+"end close=+1000000\n"+secondWindow), noteSQL,
+	rows := query(t, written(t, machine+opening1+"end close=+1000000\n"+secondWindow), noteSQL,
 		`select to_realtime(15000000000) as first, to_realtime(22002000000) as second`, threadNamesSQL)
 	compare(t, "sched", rows[0][2:], schedFields, `
 		0 100 0 1000000 I
@@ -60,7 +60,7 @@ const threadNamesSQL = `select tid, count(*) as names from thread where tid in (
 
 // The difference of the clocks changes within a window: events after the second snapshot have the new one.
 func TestSuspendWithinAWindow(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+1000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		clock monotonic=10000002000 boottime=18000002000 realtime=1700000003000002000
 		+2000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120
@@ -91,7 +91,7 @@ func TestEpochGoesOnInTheSameWindow(t *testing.T) {
 		+600000 cpu0 switch 1 next=3 prev_state=R+ prev_prio=120 next_prio=120
 		end close=+1000000
 	`
-	rows := look(t, written(t, machine+opening1+epoch), threadNamesSQL)
+	rows := query(t, written(t, machine+opening1+epoch), threadNamesSQL)
 	compare(t, "sched", rows[0][2:], schedFields, `
 		0 100 0 1000 S
 		0 200 1000 599000 R+
@@ -123,7 +123,7 @@ func TestTruncatedStreamBecomesAWholeTrace(t *testing.T) {
 	if err := os.WriteFile(name, trace.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rows := look(t, name, noteSQL)
+	rows := query(t, name, noteSQL)
 	if len(rows[2]) != 1 || rows[2][0]["name"] != "lost: damage" {
 		t.Errorf("slices are %v, want the damage", rows[2])
 	}
@@ -145,7 +145,7 @@ func TestOverlappingSectionsEndWellFormed(t *testing.T) {
 	if _, err := Convert(r, out, schedOnly()); !errors.Is(err, format.ErrOverlap) {
 		t.Errorf("got error %v, want ErrOverlap", err)
 	}
-	rows := look(t, name)
+	rows := query(t, name)
 	if len(rows[0]) == 0 {
 		t.Error("the first section is missing")
 	}

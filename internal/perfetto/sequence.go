@@ -33,11 +33,11 @@ const (
 type sequence struct {
 	id, clock  uint64
 	ids        uint64 // the last one that was given to a sequence of the view
-	stale      bool   // what ids mean has changed
+	stale      bool   // ids have changed their meaning
 	base       uint64 // ns of CLOCK_BOOTTIME at which the clock is 0
 	generation uint32 // counts resets; what belongs to an older one has to be described again
 	began      int64  // bytes that were written before the reset
-	looked     int64  // and before due last looked whether it is time for the next one
+	checked    int64  // bytes that were written when due last checked whether the next one is due
 	next       int64  // ns of CLOCK_MONOTONIC
 	repeats    int64  // bytes that a reset repeats
 	names      map[string]uint64
@@ -50,23 +50,23 @@ type sequence struct {
 	body        []byte // of the TrackEvent under construction
 }
 
-// due reports whether it is time for a reset. It is called with every event, so it checks only after some more bytes, without
-// which the answer stays the same.
+// due reports whether it is time for a reset. It is called with every event, so it checks only after some more bytes: before that
+// the result cannot change.
 func (s *sequence) due(t, written int64) bool {
-	if s.generation != 0 && !s.stale && written < s.looked+viewResetBytes/16 {
+	if s.generation != 0 && !s.stale && written < s.checked+viewResetBytes/16 {
 		return false
 	}
-	s.looked = written
+	s.checked = written
 	since := written - s.began
-	return s.generation == 0 || s.stale || s.weight() >= viewInternedMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
+	return s.generation == 0 || s.stale || s.memory() >= viewInternedMaximum || since >= s.repeats*viewResetMultiple && (since >= viewResetMaximum || since >= viewResetBytes && t >= s.next)
 }
 
-// weight is roughly the memory of the interned entries.
-func (s *sequence) weight() int64 {
-	return s.repeats + int64(s.interned.weight+perEntry*(len(s.names)+len(s.texts)+len(s.stacks)))
+// memory is roughly the memory of the interned entries.
+func (s *sequence) memory() int64 {
+	return s.repeats + int64(s.interned.memory+perEntry*(len(s.names)+len(s.texts)+len(s.stacks)))
 }
 
-// reset forgets what was described and appends the packet that makes Perfetto forget it.
+// reset clears what was described and appends the packet with which Perfetto clears it.
 func (s *sequence) reset(out []byte, t int64, boottime uint64, written int64) []byte {
 	s.generation++
 	s.stale = false

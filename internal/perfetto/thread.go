@@ -30,8 +30,8 @@ type thread struct {
 // isReal reports whether it is neither idle nor a placeholder.
 func (t *thread) isReal() bool { return t.tid != 0 && t.tid < filteredTID }
 
-// leaves returns the state in which a thread that is not real leaves a CPU, whatever the stream contains: for idle the kernel's.
-func (t *thread) leaves() int64 {
+// leftState returns the state in which a thread that is not real leaves a CPU, whatever the stream contains: for idle the kernel's.
+func (t *thread) leftState() int64 {
 	if t.tid == 0 {
 		return 0
 	}
@@ -56,7 +56,7 @@ type task struct {
 	names      taskNames
 }
 
-// threads are all threads that are alive.
+// threads are all threads that have not ended.
 type threads struct {
 	byTID      map[int32]*thread
 	idle       *task

@@ -6,7 +6,7 @@ import "wprof/internal/cli"
 // take 1.3 GB. docs/wprof-perfetto.md has what was measured.
 const largeTrace = 64 << 20
 
-// Run is the tool.
+// Run implements wprof-perfetto.
 func Run(inv *cli.Invocation) error {
 	in, err := inv.OpenCapture("convert", "the trace shows all the rest", inv.Args...)
 	if err != nil {

@@ -24,7 +24,7 @@ func newTrace(w io.Writer) *trace { return &trace{w: w, clock: newClock(), now: 
 // size is that of the trace in bytes.
 func (t *trace) size() int64 { return t.written + int64(len(t.out)) }
 
-// write writes what there is.
+// write writes the text so far.
 func (t *trace) write() error {
 	if t.err == nil && len(t.out) > 0 {
 		n, err := t.w.Write(t.out)

@@ -33,7 +33,7 @@ eventtype 6 name="work done" shape=end ends=5
 
 // Events of types that the section defines are drawn as their types say.
 func TestTypedEventsAreDrawn(t *testing.T) {
-	rows := look(t, writtenWith(t, machine+typedTypes+`
+	rows := query(t, writtenWith(t, machine+typedTypes+`
 		+0 cpu0 state_cpu 2 prio=120
 		+2000 cpu0 typed 2 type=1 start=+1000 .path="/a" .method=1 .size=4096 .peer=4 .wait=7
 		+2500 cpu0 typed 2 type=1 start=+500 .path="/outer" .method=0 .size=0 .peer=0 .wait=0
@@ -107,7 +107,7 @@ const spanSQL = `select s.ts - 15000000000 as ts, s.dur, s.depth, s.name, t.name
 // Spans that two events make show the values of both, those of idle threads are drawn on their CPUs, and what is open at the end is
 // drawn up to there, also if it began in an earlier section.
 func TestSpansOfTwoEvents(t *testing.T) {
-	rows := look(t, writtenWith(t, machine+spanTypes+`
+	rows := query(t, writtenWith(t, machine+spanTypes+`
 		+0 cpu0 state_cpu 2 prio=120
 		+1000 cpu0 typed 2 type=1 .fd=3 .rc=0
 		+1100 cpu0 typed 1 type=3
@@ -149,7 +149,7 @@ func TestSlicesThatBeginTogetherNest(t *testing.T) {
 		outer := 19 - i
 		fmt.Fprintf(&want, "%d %d %d\n", 1000-outer, 1000+outer*10+outer, i)
 	}
-	rows := look(t, writtenWith(t, text+"end close=+1000000\n", DefaultOptions()), spanSQL)
+	rows := query(t, writtenWith(t, text+"end close=+1000000\n", DefaultOptions()), spanSQL)
 	compare(t, "slices", rows[2], "ts dur depth", want.String())
 }
 

@@ -31,12 +31,12 @@ func (e *encoder) takeOver(c *cpu, at int64, next *task, prio int32) {
 	before := c.running
 	e.handOver(c, at, stateNone, next, prio)
 	if before != nil && before != next.thread && before.isReal() {
-		e.forget(before, c.number, at)
+		e.setUnknown(before, c.number, at)
 	}
 }
 
-// forget sets a thread's state to unknown from a time on.
-func (e *encoder) forget(t *thread, cpu uint32, at int64) {
+// setUnknown sets a thread's state to unknown from a time on.
+func (e *encoder) setUnknown(t *thread, cpu uint32, at int64) {
 	t.shown = shownUnknown
 	e.unknown = append(e.unknown, unknown{t, cpu, e.clock.boottime(at)})
 }
@@ -67,8 +67,8 @@ func (e *encoder) writeUnknown() {
 	})
 }
 
-// appears is called when a thread begins to run that Perfetto believes to run already, or of which it knows
-// no state.
+// appears is called when a thread begins to run that already runs in Perfetto's tables, or has no known state
+// there.
 func (e *encoder) appears(on *cpu, at int64, t *thread) {
 	if t.shown == shownUnknown {
 		e.endUnknown(t, e.clock.boottime(at))
@@ -91,7 +91,7 @@ func (e *encoder) hide(v *tracks.Event) {
 	if k == nil || first < 0 || !k.isReal() || k.shown < 0 {
 		return
 	}
-	e.forget(k.thread, uint32(first), v.Time)
+	e.setUnknown(k.thread, uint32(first), v.Time)
 }
 
 func appendUnknown(out []byte, u unknown) []byte {

@@ -4,15 +4,15 @@ import (
 	"testing"
 )
 
-// standInSQL finds waiting and sleeping states of placeholder threads, and all states of idle.
-const standInSQL = `select tid, state from thread_state join thread using (utid)
+// placeholderSQL finds waiting and sleeping states of placeholder threads, and all states of idle.
+const placeholderSQL = `select tid, state from thread_state join thread using (utid)
 	where tid = 0 or tid > 4194304 and (state is null or state not in ('Running', 'I'))`
 
 const namesSQL = `select tid, name from thread where tid between 1 and 4194304 and name not glob 'k*' order by tid`
 
 // After a loss it is unknown how a thread has left its CPU. The next waking shows that it was blocked.
 func TestStateIsUnknownAfterALoss(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		task 20 tid=200 pid=200 comm=renamed process_comm=sleeper ppid=1 start=7 continues=4
 		+1000 cpu1 switch 1 next=4 prev_state=R prev_prio=120 next_prio=120
 		+7000 all lost from=+3000 cause=damage
@@ -21,7 +21,7 @@ func TestStateIsUnknownAfterALoss(t *testing.T) {
 		+9100 cpu1 rename 20 prev=4
 		+9200 cpu1 switch 20 next=1 prev_state=D prev_prio=120 next_prio=120
 		end close=+1000000
-	`), standInSQL, namesSQL)
+	`), placeholderSQL, namesSQL)
 	compare(t, "thread_state", only(rows[1], 100, 200, 4195329, 4195330), stateFields, `
 		100 0 3000 Running 0 -
 		100 3000 1 I - -
@@ -45,13 +45,13 @@ func TestStateIsUnknownAfterALoss(t *testing.T) {
 
 // A switch shows that another thread has run: how the previous one has left is unknown.
 func TestStateIsUnknownWhereASwitchIsMissing(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+1000 cpu0 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120
 		+2000 cpu0 waking 1 wakee=2 prio=120 target_cpu=0
 		+2500 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120
 		+3000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000
-	`), standInSQL)
+	`), placeholderSQL)
 	compare(t, "thread_state", only(rows[1], 100, 200), stateFields, `
 		100 0 1000 Running 0 -
 		100 1000 1 I - -
@@ -72,7 +72,7 @@ func TestStateIsKnownAgainAtOnce(t *testing.T) {
 		"woken": "+1000 cpu0 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120\n+1000 cpu0 waking 1 wakee=2 prio=120 target_cpu=0",
 		"freed": "+1000 cpu0 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120\n+1000 cpu0 free 2",
 	} {
-		rows := look(t, written(t, machine+opening1+next+`
+		rows := query(t, written(t, machine+opening1+next+`
 			+3000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 			end close=+1000000
 		`), `select count(*) as n from thread_state where state is null`, `select count(*) as n from thread where tid = 100`)
@@ -84,7 +84,7 @@ func TestStateIsKnownAgainAtOnce(t *testing.T) {
 // A thread cannot run on two CPUs: where it appears on another one, its switch from the first is missing, and since that
 // CPU's last event it may have been anywhere.
 func TestThreadThatAppearsOnAnotherCPUHasLeftTheFirst(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+2000 cpu1 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120
 		+3000 cpu0 switch 4 next=1 prev_state=S prev_prio=120 next_prio=120
 		+4000 cpu1 switch 2 next=1 prev_state=D prev_prio=120 next_prio=120
@@ -102,7 +102,7 @@ func TestThreadThatAppearsOnAnotherCPUHasLeftTheFirst(t *testing.T) {
 
 // Between two windows a thread that ran may have done anything.
 func TestStateIsUnknownBetweenWindows(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+"end close=+1000000\n"+secondWindow))
+	rows := query(t, written(t, machine+opening1+"end close=+1000000\n"+secondWindow))
 	compare(t, "thread_state", only(rows[1], 100), stateFields, `
 		100 0 1000000 Running 0 -
 		100 1000000 1 I - -
@@ -114,7 +114,7 @@ func TestStateIsUnknownBetweenWindows(t *testing.T) {
 
 // A state in the middle of a window has the state in which a thread has left its CPU, and shows that another's is unknown.
 func TestStateInTheMiddleShowsHowAThreadHasLeft(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+1000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 		+400000 cpu0 state_cpu 1 prio=120
 		+400000 cpu1 state_cpu 4 prio=120
@@ -135,7 +135,7 @@ func TestStateInTheMiddleShowsHowAThreadHasLeft(t *testing.T) {
 
 // The state of a thread that a filter hides while it sleeps is unknown from there on.
 func TestStateIsUnknownWhereAFilterHidesASleeper(t *testing.T) {
-	rows := look(t, written(t, machine+opening1+`
+	rows := query(t, written(t, machine+opening1+`
 		+2000 all cpu_left 4
 		+3000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000

@@ -5,11 +5,11 @@ import (
 	"wprof/internal/tracks"
 )
 
-// introduceAll introduces the threads of an event that shows nothing of scheduling, or whose scheduling is not drawn.
+// introduceAll describes the threads of an event that shows nothing of scheduling, or whose scheduling is not drawn.
 func (e *encoder) introduceAll(v *tracks.Event) {
 	number := v.CPU
 	if number == format.AllCPUs {
-		number = 0 // threads are introduced by way of some CPU
+		number = 0 // threads are described on some CPU
 	}
 	c := e.cpu(number)
 	if c == nil {

@@ -98,7 +98,7 @@ func named(rows []engine.Row, prefix string) []engine.Row {
 func TestFiveThreadsThatWakeEachOther(t *testing.T) {
 	options := withArrows()
 	options.BlockedMin = 0
-	rows := look(t, writtenWith(t, five, options), viewSQL, flowSQL, idleSQL)
+	rows := query(t, writtenWith(t, five, options), viewSQL, flowSQL, idleSQL)
 	compare(t, "on the CPU", onCPU(rows[2]), "ts thread name dur slept blocked preempted waker delay annotations", `
 		0 one on CPU 0 4700 - - - - - 0
 		1200 two on CPU 1 1300 1300 - - one 200 3
@@ -138,7 +138,7 @@ func TestFiveThreadsThatWakeEachOther(t *testing.T) {
 func TestFiveThreadsWithoutArrows(t *testing.T) {
 	options := DefaultOptions()
 	options.BlockedMin = 0
-	rows := look(t, writtenWith(t, five, options), viewSQL, flowSQL, `
+	rows := query(t, writtenWith(t, five, options), viewSQL, flowSQL, `
 		select woken.name as thread, ts + dur - 15000000000 as ts, dur as delay, waker.name as waker from thread_state
 		join thread woken using (utid) join thread waker on waker.utid = waker_utid where state = 'R' order by ts`, `
 		with runs as (select utid, ts, dur, end_state, lead(utid) over (partition by ucpu order by ts) as next from sched where dur != 0)
@@ -169,7 +169,7 @@ func TestFiveThreadsWithoutArrows(t *testing.T) {
 // Where the recorder took wakers' stacks, instants show them.
 func TestWakingsWithStacksAreDrawn(t *testing.T) {
 	text := strings.Replace(five, "+3000 cpu1 waking 12 wakee=13 prio=120 target_cpu=1", "+3000 cpu1 waking 12 wakee=13 prio=120 target_cpu=1 stack=2", 1)
-	rows := look(t, writtenWith(t, text, DefaultOptions()), viewSQL, flowSQL)
+	rows := query(t, writtenWith(t, text, DefaultOptions()), viewSQL, flowSQL)
 	compare(t, "marks", named(rows[2], "wakes"), "ts thread name stack", "3000 three wakes four __schedule.isra.0<schedule<pthread_cond_wait<main\n")
 	compare(t, "arrows", rows[3], "ts source what target slice target_ts", "3000 three wakes four four on CPU 1 3400\n")
 }
@@ -177,7 +177,7 @@ func TestWakingsWithStacksAreDrawn(t *testing.T) {
 func TestExtrasAndIDsAreThereWhenRequested(t *testing.T) {
 	options := withArrows()
 	options.Set([]string{"sched-extras,tidpid"})
-	rows := look(t, writtenWith(t, five, options), viewSQL)
+	rows := query(t, writtenWith(t, five, options), viewSQL)
 	compare(t, "on the CPU", onCPU(rows[2]), "ts thread compound chain cpu waker_cpu prio prev next state waker tid pid", `
 		0 one - - 0 - 120 - five 305 R+ - 301 301
 		1200 two 200 1 1 0 120 idle three 303 S one 301 302 301
@@ -198,7 +198,7 @@ func TestThresholdOfBlocks(t *testing.T) {
 	}{{-1, 3}, {0, 9}, {4 * time.Microsecond, 5}, {995 * time.Microsecond, 1}, {time.Second, 0}} {
 		options := DefaultOptions()
 		options.BlockedMin = c.min
-		rows := look(t, writtenWith(t, five, options), viewSQL)
+		rows := query(t, writtenWith(t, five, options), viewSQL)
 		if got := len(named(rows[2], "blocked")); got != c.want {
 			t.Errorf("from %v on: %d blocks, want %d", c.min, got, c.want)
 		}
@@ -224,7 +224,7 @@ func TestPartsCanBeLeftOut(t *testing.T) {
 	} {
 		options := DefaultOptions()
 		options.Set([]string{c.lists})
-		rows := look(t, writtenWith(t, text, options), count)
+		rows := query(t, writtenWith(t, text, options), count)
 		for name, value := range rows[2][0] {
 			rows[2][0][name] = min(value.(int64), 1)
 		}

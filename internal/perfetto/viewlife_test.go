@@ -13,7 +13,7 @@ import (
 
 // What happens to a thread is drawn where it happens; the child that one makes is woken by it.
 func TestLifeOfAThreadIsDrawn(t *testing.T) {
-	rows := look(t, writtenWith(t, machine+opening1+`
+	rows := query(t, writtenWith(t, machine+opening1+`
 		task 10 tid=300 pid=300 comm=ping process_comm=ping ppid=100 start=11
 		task 11 tid=300 pid=300 comm=ls process_comm=ls ppid=100 start=11 continues=10
 		+1000 cpu0 fork 2 child=10
@@ -45,7 +45,7 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 
 // An interrupt on an idle CPU wakes from that CPU's idle track, which is in a group of its own.
 func TestIdleIsApart(t *testing.T) {
-	rows := look(t, writtenWith(t, machine+opening1+`
+	rows := query(t, writtenWith(t, machine+opening1+`
 		+1000 cpu1 waking 1 wakee=3 prio=120 target_cpu=1
 		+1500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 		+1700 cpu0 switch 2 next=1 prev_state=R+ prev_prio=120 next_prio=120
@@ -75,7 +75,7 @@ func TestIdleIsApart(t *testing.T) {
 
 // Kernel threads have their group although a filter has hidden the thread that all of them come from.
 func TestKernelThreadsAreGroupedWithoutKthreadd(t *testing.T) {
-	rows := look(t, writtenWith(t, strings.ReplaceAll(machine, "task 5 ", "task 50 ")+`
+	rows := query(t, writtenWith(t, strings.ReplaceAll(machine, "task 5 ", "task 50 ")+`
 		+0 cpu0 state_cpu 6 prio=120
 		end close=+1000000
 	`, DefaultOptions()), `select p.name as name, parent.name as parent from process p join process parent on parent.upid = p.parent_upid where parent.pid = 2`)
@@ -85,7 +85,7 @@ func TestKernelThreadsAreGroupedWithoutKthreadd(t *testing.T) {
 func TestTimerTicks(t *testing.T) {
 	options := DefaultOptions()
 	options.TimerTicks = true
-	rows := look(t, writtenWith(t, sampled+code+`
+	rows := query(t, writtenWith(t, sampled+code+`
 		+0 cpu0 state_cpu 2 prio=120
 		+1000 cpu0 sample 2 stack=1 source=1
 		+2000 cpu0 sample 2 stack=0 source=1
@@ -100,7 +100,7 @@ func TestTimerTicks(t *testing.T) {
 
 // A slice that a suspend interrupts is as long as what Perfetto makes of the switches.
 func TestSuspendWithinASlice(t *testing.T) {
-	rows := look(t, writtenWith(t, machine+opening1+`
+	rows := query(t, writtenWith(t, machine+opening1+`
 		+1000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		clock monotonic=10000002000 boottime=18000002000 realtime=1700000003000002000
 		+3000 cpu1 waking 1 wakee=2 prio=120 target_cpu=0
@@ -130,7 +130,7 @@ func TestSuspendWithinASlice(t *testing.T) {
 func TestSlicesOverAnEpoch(t *testing.T) {
 	options := withArrows()
 	options.BlockedMin = 0
-	rows := look(t, writtenWith(t, five[:strings.Index(five, "+6000 ")]+`
+	rows := query(t, writtenWith(t, five[:strings.Index(five, "+6000 ")]+`
 		end close=+5000
 		section continues open=10000000000 close=+1000000 boot_id=b
 		task 1 tid=0 pid=0 comm=swapper flags=2
@@ -258,7 +258,7 @@ func TestArrowsAfterALoss(t *testing.T) {
 		{"-100", "3000 ping wakes pong pong 5000\n7000 ping wakes pong pong 7500\n"},
 		{"+1500", "4000 ping wakes pong pong 5000\n7000 ping wakes pong pong 7500\n"},
 	} {
-		rows := look(t, writtenWith(t, machine+opening1+`
+		rows := query(t, writtenWith(t, machine+opening1+`
 			+2000 all lost from=+1000 cause=ring
 			+3000 cpu0 waking 2 wakee=3 prio=120 target_cpu=1
 			+3500 cpu0 waking 2 wakee=3 prio=120 target_cpu=1

@@ -42,7 +42,7 @@ func (w *view) placeOf(k *task, cpu uint32) uint64 {
 	return w.idle.track(w, cpu)
 }
 
-// preempted remembers a preemption until its slice has been written.
+// preempted keeps a preemption until its slice has been written.
 func (w *view) preempted(by, who *task, i *tracks.Instant) {
 	p := preemption{i.At, who, i.Arrow}
 	if !by.isReal() {
@@ -53,8 +53,8 @@ func (w *view) preempted(by, who *task, i *tracks.Instant) {
 	by.drawn.preempts = p
 }
 
-// flushPreemption draws the preemption with which a thread's slice began that was just written. If there is none, it is
-// drawn all the same: an arrow begins there.
+// flushPreemption draws the preemption with which the slice just written began. It is also drawn if there is no slice, because
+// an arrow begins there.
 func (w *view) flushPreemption(t *thread) {
 	p := t.drawn.preempts
 	if p.who == nil {
