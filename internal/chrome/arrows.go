@@ -50,8 +50,8 @@ func (c *conversion) arrow(phase byte, kind tracks.InstantKind, place []byte, at
 	c.out.b = append(b, '}')
 }
 
-// change draws a wakeup or a preemption.
-func (c *conversion) change(i *tracks.Instant) {
+// wakesOrPreempts draws the instant of a wakeup or a preemption.
+func (c *conversion) wakesOrPreempts(i *tracks.Instant) {
 	to := c.task(i.Object)
 	c.trackOf(to)
 	place := c.placeOf(c.task(i.Task), i.CPU)

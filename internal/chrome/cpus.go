@@ -15,7 +15,7 @@ type cpus struct {
 type cpuRow struct {
 	place []byte // `4194321,"ts":`
 	whole []byte // the same with the pid before it
-	node  []byte // `,"numa":1`; nil: not wanted, or not known
+	node  []byte // `,"numa":1`; nil: not requested, or not known
 }
 
 func (c *cpus) describe(s *format.Session) {
@@ -57,10 +57,10 @@ func (c *conversion) newCPU(n uint32) *cpuRow {
 	row.whole = append(row.whole, row.place...)
 	if !c.cpus.any() {
 		c.metadata("process_name", cpusPID, 0, "name", "CPUs")
-		c.sorted("process_sort_index", cpusPID, 0, -1)
+		c.sortIndex("process_sort_index", cpusPID, 0, -1)
 	}
 	c.metadata("thread_name", cpusPID, tid, "name", name)
-	c.sorted("thread_sort_index", cpusPID, tid, int64(n))
+	c.sortIndex("thread_sort_index", cpusPID, tid, int64(n))
 	return row
 }
 

@@ -132,20 +132,20 @@ func inline(frames []function) string {
 // add enters a stack and returns its innermost node; false if there is no room for it.
 func (t *tree) add(frames []function, cut bool) (leaf uint32, fits bool) {
 	if cut {
-		if leaf, fits = t.under(0, stacks.CutFrame, ""); !fits {
+		if leaf, fits = t.child(0, stacks.CutFrame, ""); !fits {
 			return 0, false
 		}
 	}
 	for _, f := range frames {
-		if leaf, fits = t.under(leaf, f.name, f.module); !fits {
+		if leaf, fits = t.child(leaf, f.name, f.module); !fits {
 			return 0, false
 		}
 	}
 	return leaf, true
 }
 
-// under returns the node of a function that is called from another node.
-func (t *tree) under(caller uint32, name, module string) (id uint32, fits bool) {
+// child returns the node of a function that is called from another node.
+func (t *tree) child(caller uint32, name, module string) (id uint32, fits bool) {
 	full := t.last >= maxNodes || len(t.text) >= maxTreeText
 	key := name + "\x00" + module
 	number, known := t.names[key]

@@ -11,7 +11,7 @@ import (
 // Instant implements [tracks.Encoder].
 func (c *conversion) Instant(i *tracks.Instant) {
 	if i.Kind == tracks.Wakes || i.Kind == tracks.Preempts {
-		c.change(i)
+		c.wakesOrPreempts(i)
 		return
 	}
 	k, object := c.task(i.Task), &task{}

@@ -5,13 +5,13 @@ import "wprof/format"
 // Linux gives no tid above 1<<22 (PID_MAX_LIMIT in include/linux/threads.h), so rows that are no threads have numbers above. They
 // are unique across processes, as tids are, because tools identify a thread by its tid alone.
 const (
-	standIn      = 1<<22 + 1
-	cpusPID      = standIn
-	recordingPID = standIn + 1
-	unknownPID   = standIn + 2 // the process of threads whose process is unknown
-	allCPUsTID   = standIn + 3
-	cpuTID       = standIn + 16 // and up, one for each CPU
-	lostTID      = cpuTID + maxCPUs
+	firstPlaceholder = 1<<22 + 1
+	cpusPID          = firstPlaceholder
+	recordingPID     = firstPlaceholder + 1
+	unknownPID       = firstPlaceholder + 2 // the process of threads whose process is unknown
+	allCPUsTID       = firstPlaceholder + 3
+	cpuTID           = firstPlaceholder + 16 // and up, one for each CPU
+	lostTID          = cpuTID + maxCPUs
 )
 
 // maxCPUs bounds the CPUs that are kept. The recorder has 16 bits for a number; events that a hostile stream has of others count as

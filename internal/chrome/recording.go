@@ -8,8 +8,7 @@ import (
 	"wprof/internal/tracks"
 )
 
-// recording holds the rows for losses and for the times between recordings. There
-// is one for each CPU and one for all.
+// recording holds the rows for losses and for the times between windows: one for each CPU and one for all.
 type recording struct {
 	until map[int64]int64 // end of the last slice of a row, CLOCK_MONOTONIC ns
 }
@@ -46,7 +45,7 @@ func (c *conversion) noteRow(cpu uint32) int64 {
 	}
 	if len(c.recording.until) == 0 {
 		c.metadata("process_name", recordingPID, 0, "name", "Recording")
-		c.sorted("process_sort_index", recordingPID, 0, -2)
+		c.sortIndex("process_sort_index", recordingPID, 0, -2)
 	}
 	c.recording.until[tid] = c.first
 	name := "all CPUs"

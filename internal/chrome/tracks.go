@@ -27,7 +27,7 @@ type named struct {
 	byLeader      bool
 }
 
-// threadRows holds the rows of threads. Those that a section does not use are forgotten, so that memory does not grow with the length
+// threadRows holds the rows of threads. Those that a section does not use are dropped, so that memory does not grow with the length
 // of the stream; their names are written again when they are needed.
 type threadRows struct {
 	byPlace   *bounded.Map[place, *track]
@@ -90,7 +90,7 @@ func (c *conversion) introduce(tr *track, k *task) {
 		c.metadata("process_labels", int64(tr.pid), 0, "labels", now.command)
 	}
 	if k.kernel && !known {
-		c.sorted("process_sort_index", int64(tr.pid), 0, 1)
+		c.sortIndex("process_sort_index", int64(tr.pid), 0, 1)
 	}
 }
 
@@ -101,8 +101,8 @@ func (c *conversion) metadata(what string, pid, tid int64, key, value string) {
 	c.out.b = append(records.AppendString(b, value), "}}"...)
 }
 
-// sorted says where a process or thread stands among the others.
-func (c *conversion) sorted(what string, pid, tid, rank int64) {
+// sortIndex writes the position of a process or thread among the others.
+func (c *conversion) sortIndex(what string, pid, tid, rank int64) {
 	b := append(c.beginMetadata(what, pid, tid), `"sort_index":`...)
 	c.out.b = append(strconv.AppendInt(b, rank, 10), "}}"...)
 }

@@ -21,7 +21,7 @@ func Write(r *format.Reader, w io.Writer, o Options) (Result, error) {
 	return Result{Events: sum.Events, Bytes: c.out.written, Lost: sum.Lost, Forgotten: sum.Forgotten, NotUTF8: c.texts.NotUTF8()}, err
 }
 
-// conversion is the [tracks.Encoder].
+// conversion is the [tracks.Encoder] of Chrome's format.
 type conversion struct {
 	options Options
 	out     *output

@@ -23,7 +23,7 @@ const (
 // the category Idle by default.
 type categoryInfo struct {
 	name, colour  string
-	subcategories []string // after the first one, which the format wants to be Other
+	subcategories []string // after the first one, which in the format has to be Other
 }
 
 func categories() []categoryInfo {

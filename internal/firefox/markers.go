@@ -20,7 +20,7 @@ const (
 
 // wait is a time off the CPU that has not ended.
 type wait struct {
-	is          bool
+	has         bool // there is one
 	from, until int64
 	stack       known
 }
@@ -96,7 +96,7 @@ func (p *profile) running(t *thread, s *tracks.Slice) {
 func (p *profile) endWait(t *thread, s *tracks.Slice) {
 	w := t.wait
 	t.wait = wait{}
-	if !w.is || w.until != s.From {
+	if !w.has || w.until != s.From {
 		return
 	}
 	p.markWait(t, s, w)

@@ -29,8 +29,8 @@ func (t *thread) sample(p *profile, at int64, node int32, weight, cpu int64) {
 	t.last, t.isOpen = at, weight > 0
 }
 
-// rest ends the last sample at the end of the thread's known time.
-func (t *thread) rest(p *profile) {
+// endSample ends the last sample at the end of the thread's known time.
+func (t *thread) endSample(p *profile) {
 	if t.isOpen {
 		t.sample(p, p.first+t.until, none, 0, 0)
 	}
@@ -67,7 +67,7 @@ func (p *profile) Slice(s *tracks.Slice) {
 	case timeline.SpanBlocked, timeline.SpanRunnable, timeline.SpanNew:
 		p.waited(t, s)
 	default:
-		t.rest(p)
+		t.endSample(p)
 		t.wait = wait{}
 	}
 	t.until = s.To - p.first
@@ -88,7 +88,7 @@ func (p *profile) ran(t *thread, s *tracks.Slice) {
 		inside = append(inside, pending{s.From, p.shared.label(none, "not sampled", categoryOnCPU, 0)})
 	}
 	from, cpu, node := s.From, int64(0), int32(none)
-	t.gap(p, from)
+	t.unknownUntil(p, from)
 	for i, one := range inside {
 		to := s.To
 		if i+1 < len(inside) {
@@ -110,10 +110,10 @@ func (p *profile) ran(t *thread, s *tracks.Slice) {
 
 // waited adds a time off the CPU.
 func (p *profile) waited(t *thread, s *tracks.Slice) {
-	t.gap(p, s.From)
+	t.unknownUntil(p, s.From)
 	w := &t.wait
-	if !w.is || w.until != s.From {
-		*w = wait{is: true, from: s.From, stack: *p.shared.stack(nil)}
+	if !w.has || w.until != s.From {
+		*w = wait{has: true, from: s.From, stack: *p.shared.stack(nil)}
 	}
 	if s.Stack != nil {
 		w.stack = *p.shared.stack(s.Stack)
@@ -126,10 +126,10 @@ func (p *profile) waited(t *thread, s *tracks.Slice) {
 	}
 }
 
-// gap records that nothing is known of a thread until a time.
-func (t *thread) gap(p *profile, from int64) {
+// unknownUntil records that nothing is known of a thread until a time.
+func (t *thread) unknownUntil(p *profile, from int64) {
 	if from-p.first > t.until {
-		t.rest(p)
+		t.endSample(p)
 	}
 }
 

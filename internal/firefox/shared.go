@@ -10,8 +10,8 @@ import (
 	"wprof/internal/tracks"
 )
 
-// shared holds the tables that all threads share. It keeps the indices of recently used rows; a row that was forgotten and is needed
-// again is added again, which only makes the profile larger.
+// shared holds the tables that all threads share. It keeps the indices of recently used rows; a row whose index was dropped and is
+// needed again is added again, which only makes the profile larger.
 type shared struct {
 	p *profile
 
@@ -132,8 +132,8 @@ func (s *shared) frame(k frameKey) int32 {
 	return i
 }
 
-// under returns the node of a frame that is called from another node, or from none.
-func (s *shared) under(caller, frame int32) int32 {
+// child returns the node of a frame that is called from another node, or from none.
+func (s *shared) child(caller, frame int32) int32 {
 	k := nodeKey{caller, frame}
 	i, known := s.nodeIndex.Get(k)
 	if !known {
@@ -151,7 +151,7 @@ func (s *shared) label(caller int32, name string, c category, subcategory uint8)
 		frame = s.frame(frameKey{fn: fn, line: none, address: none, category: c, subcategory: subcategory})
 		s.labels[name] = frame
 	}
-	return s.under(caller, frame)
+	return s.child(caller, frame)
 }
 
 // state returns the string of a state.
@@ -195,7 +195,7 @@ func (s *shared) stack(of *tracks.Stack) *known {
 			c = categoryKernel
 		}
 		for _, one := range s.framesOf(f, c) {
-			k.node = s.under(k.node, one)
+			k.node = s.child(k.node, one)
 		}
 	}
 	if in := of.BlockedIn(); in != "" {

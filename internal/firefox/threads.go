@@ -180,8 +180,8 @@ func (p *profile) recording() *thread {
 // sweep moves threads to the store that have done nothing since the last sweep.
 func (p *profile) sweep() {
 	for _, t := range p.sorted() {
-		if t.used < p.threads.sweeps && !t.wait.is && len(t.pending) == 0 {
-			t.rest(p)
+		if t.used < p.threads.sweeps && !t.wait.has && len(t.pending) == 0 {
+			t.endSample(p)
 			p.retire(t)
 			delete(p.threads.live, t.key)
 		}

@@ -86,7 +86,7 @@ func (p *profile) Open(at int64, s *format.Session) {
 func (p *profile) Close(at int64) {
 	p.about.Close(at)
 	for _, t := range p.threads.live {
-		t.rest(p)
+		t.endSample(p)
 	}
 }
 
