@@ -11,8 +11,8 @@ import (
 // errLink is the error of another user's link where a folder was expected.
 var errLink = errors.New("it is another user's symbolic link, which is not followed; name a folder")
 
-// OpenFolder opens a folder to make files in it. In folders that others may write to a link to one is a trap: only one of
-// this user's, root's or the user's who called sudo is followed.
+// OpenFolder opens a folder to make files in it. Another user's link may lead anywhere: only links of this user, of root and of
+// the user who called sudo are followed.
 func OpenFolder(path string) (*os.File, error) {
 	f, err := openFolder(path, unix.O_NOFOLLOW)
 	if !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
@@ -46,8 +46,8 @@ func isTrusted(owner uint32) bool {
 	return owner == 0 || int(owner) == os.Geteuid() || isSudo && int(owner) == sudo
 }
 
-// PathIn is the path of a file in an open folder that leads there whatever has become of the folder's name since. Without
-// /proc it is by that name.
+// PathIn is a path of a file in an open folder that stays valid if the folder is renamed. Without /proc it is by the folder's
+// name.
 func PathIn(folder *os.File, name string) string {
 	path := fmt.Sprintf("/proc/self/fd/%d", folder.Fd())
 	opened, err := folder.Stat()

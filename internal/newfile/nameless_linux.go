@@ -9,7 +9,7 @@ import (
 )
 
 // Nameless makes a file in dir that has no name, with mode 0600, so that a process that is killed leaves nothing
-// behind; name is what the file calls itself. Where the file system has no such files: [errors.ErrUnsupported].
+// behind; name is for messages. Where the file system has no such files: [errors.ErrUnsupported].
 func Nameless(dir, name string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) { // open(2), of file systems and of kernels
@@ -24,8 +24,8 @@ func Nameless(dir, name string) (*os.File, error) {
 // NamesCanBeGiven is false without /proc, through which GiveName works.
 func NamesCanBeGiven() bool { return unix.Access("/proc/self/fd", unix.F_OK) == nil }
 
-// GiveName lets a file without a name appear under one. One that is taken stays as it is: [io/fs.ErrExist]. Where names
-// cannot be given: [errors.ErrUnsupported].
+// GiveName gives a file without a name one. If there is a file of that name: [io/fs.ErrExist]. Where names cannot be given:
+// [errors.ErrUnsupported].
 func GiveName(f *os.File, path string) error {
 	if !NamesCanBeGiven() {
 		return errors.ErrUnsupported

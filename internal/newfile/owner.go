@@ -1,4 +1,4 @@
-// Package newfile makes files in folders that other users may write to, for the user who wants them.
+// Package newfile makes files in folders that other users may write to, and gives them to the user who called sudo.
 package newfile
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// GiveToSudoUser makes the user who called sudo the owner, because who looks at a capture is not root.
+// GiveToSudoUser makes the user who called sudo the owner, because captures are rarely read as root.
 func GiveToSudoUser(f *os.File) error {
 	user, group, isSudo := sudoUser()
 	if !isSudo {
@@ -15,7 +15,7 @@ func GiveToSudoUser(f *os.File) error {
 	return f.Chown(user, group)
 }
 
-// sudoUser is who called sudo, if somebody did; a group of -1 is not known.
+// sudoUser is the user who called sudo, if any; group -1: unknown.
 func sudoUser() (user, group int, isSudo bool) {
 	if os.Geteuid() != 0 {
 		return 0, 0, false

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// Temporary makes a file that nobody else sees, for what does not fit into memory. The prefix is part of its name where it
-// has to have one. [Discard] follows once it is closed.
+// Temporary makes a file without a name, for what does not fit into memory. Where the file system has no such files, the
+// prefix begins its name. [Discard] follows once it is closed.
 func Temporary(prefix string) (*os.File, error) {
 	dir := temporaryFolder()
 	f, err := Nameless(dir, "temporary file in "+dir)
@@ -22,7 +22,7 @@ func Temporary(prefix string) (*os.File, error) {
 	return f, nil
 }
 
-// temporaryFolder is not /tmp by itself on Linux: that is often memory.
+// temporaryFolder is /var/tmp by default on Linux, because /tmp is often in memory.
 func temporaryFolder() string {
 	if runtime.GOOS == "linux" && os.Getenv("TMPDIR") == "" {
 		return "/var/tmp"

@@ -11,7 +11,7 @@ import (
 // Capability is one of Linux's capabilities(7); the numbers are those of include/uapi/linux/capability.h.
 type Capability uint
 
-// The capabilities that tracing needs, or is the better for.
+// The capabilities that tracing needs, or uses if it has them.
 const (
 	CapDACReadSearch     Capability = 2
 	CapSysPtrace         Capability = 19

@@ -41,7 +41,7 @@ func ReadClocks() (*format.ClockSnapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The two differ by the time spent suspended, which nobody does for microseconds: a difference within the
+	// The two differ by the time spent suspended, which is never a few microseconds: a difference within the
 	// reading's own width is none. Exact values matter, because every snapshot is a step in a viewer's time.
 	if boot <= width && boot >= -width {
 		boot = 0

@@ -1,4 +1,3 @@
-// Package proc reads what the recorder must know about the machine and about itself: host, kernel, CPUs with their
-// NUMA nodes, clocks, capabilities, and what the recorder has cost so far. What a file of /proc or /sys says is
-// parsed here and nowhere else.
+// Package proc reads what the recorder needs of the machine and of itself: host, kernel, CPUs with their
+// NUMA nodes, clocks, capabilities, threads, and what the recorder has cost so far.
 package proc

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Identity is what /proc/PID/status says of a process (proc_pid_status(5)).
+// Identity is a process's in /proc/PID/status (proc_pid_status(5)).
 type Identity struct {
 	PID uint32 // in its own PID namespace, the innermost
 	UID uint32 // the effective user, by the id that this process sees

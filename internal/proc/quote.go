@@ -19,8 +19,8 @@ func QuoteAll(argv []string) []string {
 	return words
 }
 
-// CommandLine is a command line as one text that can be typed again. A stream stores it as UTF-8, so what is none in
-// it becomes U+FFFD.
+// CommandLine is a command line as one text that can be typed again. A stream stores it as UTF-8, so invalid bytes become
+// U+FFFD.
 func CommandLine(argv []string) string {
 	return strings.ToValidUTF8(strings.Join(QuoteAll(argv), " "), "\uFFFD")
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Thread is what proc(5) says about a thread.
+// Thread is a thread as in proc(5).
 type Thread struct {
 	TID, PID, PPID int
 	Comm           string
@@ -71,7 +71,7 @@ func numbers(names []string) []int {
 	return all
 }
 
-// tick is the unit of times in proc(5), USER_HZ; it is 100 on all architectures that we know.
+// tick is the unit of times in proc(5), USER_HZ; 100 on x86-64 and arm64.
 const tick = 10_000_000
 
 // parseStat reads /proc/PID/task/TID/stat. The name stands in parentheses and may hold any byte, so the fields are
@@ -120,7 +120,7 @@ func bootAhead() int64 {
 	return boot.Nano() - Monotonic()
 }
 
-// InitPIDNamespace says whether process ids here are the kernel's own. The first namespace has a fixed number,
+// InitPIDNamespace reports whether process ids here are the kernel's own. The first namespace has a fixed number,
 // PROC_PID_INIT_INO in include/linux/proc_ns.h.
 func InitPIDNamespace() bool {
 	link, err := os.Readlink("/proc/self/ns/pid")

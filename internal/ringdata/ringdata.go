@@ -201,5 +201,5 @@ func (d *Decoder) fill(record []byte, kind uint8, body []byte) int {
 	return 0
 }
 
-// priority is the kernel's s16 of a packed priority, which is one more.
+// priority is the kernel's s16 of a packed priority, which is stored plus one.
 func priority(b byte) uint16 { return uint16(b) + math.MaxUint16 }

@@ -24,7 +24,7 @@ const (
 
 // Store holds chains.
 type Store struct {
-	what    string // it keeps, for errors
+	what    string // what it keeps, for errors
 	limit   int    // bytes to keep in memory
 	held    int    // bytes that are kept there
 	holders []*Chain
@@ -48,7 +48,7 @@ type Ref struct {
 	Length int32
 }
 
-// NewStore returns a Store that keeps limit bytes in memory. Its errors say that what could not be kept.
+// NewStore returns a Store that keeps limit bytes in memory; what is what it keeps, for errors.
 func NewStore(limit int, what string) *Store { return &Store{limit: limit, what: what} }
 
 // At returns the chain that was detached to a Ref. It can only be read.
@@ -57,7 +57,7 @@ func (s *Store) At(last Ref) *Chain { return &Chain{of: s, last: last} }
 // Chain begins another chain. It can be read until the store is closed.
 func (s *Store) Chain() *Chain { return &Chain{of: s} }
 
-// Close forgets all chains.
+// Close drops all chains.
 func (s *Store) Close() {
 	if s.file != nil {
 		s.file.Close()
