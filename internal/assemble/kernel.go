@@ -31,14 +31,14 @@ type kernelModule struct {
 // maxKernelModules is more than any kernel has.
 const maxKernelModules = 1 << 14
 
-// readKernelCode takes what the spool has copied of the kernel. What is not there, or hidden, is not known.
+// readKernelCode reads the kernel's symbols and modules from the spool. What is missing or hidden stays unknown.
 func readKernelCode(s *spool.Spool) kernelCode {
 	var k kernelCode
-	if text := s.Kallsyms(); text != nil {
+	if text, err := s.Kallsyms(); err == nil {
 		k.readSymbols(text)
 		text.Close()
 	}
-	if text := s.Modules(); text != nil {
+	if text, err := s.Modules(); err == nil {
 		k.modules = kernelModules(text)
 	}
 	return k
@@ -51,8 +51,8 @@ func (k *kernelCode) readSymbols(text io.Reader) {
 	open := false
 	for lines.Scan() {
 		line := lines.Bytes()
-		mine := entersTracer(line)
-		if !open && !mine && (k.base != 0 || !bytes.HasSuffix(line, []byte(" _text"))) {
+		isTracer := entersTracer(line)
+		if !open && !isTracer && (k.base != 0 || !bytes.HasSuffix(line, []byte(" _text"))) {
 			continue
 		}
 		word, _, _ := bytes.Cut(line, []byte(" "))
@@ -64,7 +64,7 @@ func (k *kernelCode) readSymbols(text io.Reader) {
 			k.tracer[len(k.tracer)-1].to = address
 			open = false
 		}
-		if mine && len(k.tracer) < maxTracerCode {
+		if isTracer && len(k.tracer) < maxTracerCode {
 			k.tracer = append(k.tracer, codeRange{address, address + 1})
 			open = true
 		} else if k.base == 0 && bytes.HasSuffix(line, []byte(" _text")) {
@@ -75,7 +75,7 @@ func (k *kernelCode) readSymbols(text io.Reader) {
 
 const (
 	maxTracerCode = 256
-	// maxTracerFrames bounds how far from the innermost frame the recorder's own ones are looked for.
+	// maxTracerFrames is the most frames that can be the recorder's own.
 	maxTracerFrames = 12
 )
 
@@ -97,18 +97,18 @@ func entersTracer(line []byte) bool {
 	return false
 }
 
-// tracerFrames is how many of the innermost frames are the recorder's own: those up to the last one that leads to it. An
-// interrupt of such a function, further out, is none of them.
+// tracerFrames is how many of the innermost frames are the recorder's own: those up to the last one of a function that enters
+// it. Such a function further out, which was interrupted, is not one of them.
 func (k *kernelCode) tracerFrames(addresses []uint64) (n int) {
 	for i, address := range addresses[:min(len(addresses), maxTracerFrames)] {
 		if i > 0 {
 			address--
 		}
-		mine := slices.ContainsFunc(k.tracer, func(r codeRange) bool { return address >= r.from && address < r.to })
-		if !mine && n > 0 {
+		isTracer := slices.ContainsFunc(k.tracer, func(r codeRange) bool { return address >= r.from && address < r.to })
+		if !isTracer && n > 0 {
 			return n
 		}
-		if mine {
+		if isTracer {
 			n = i + 1
 		}
 	}

@@ -26,18 +26,7 @@ func newNames(recorded *spool.Spool, files *sideband.Files, later bool, signalle
 	n := &names{files: files, later: later}
 	n.resolver = symbol.NewResolver(symbol.Options{
 		Open: n.open, PerfMap: n.perfMap, VDSO: symbol.ReadVDSO, Signalled: signalled, SignalledTime: signalledTime,
-		Kallsyms: func() (io.ReadCloser, error) {
-			if text := recorded.Kallsyms(); text != nil {
-				return text, nil
-			}
-			return nil, os.ErrNotExist
-		},
-		Modules: func() (io.ReadCloser, error) {
-			if text := recorded.Modules(); text != nil {
-				return io.NopCloser(text), nil
-			}
-			return nil, os.ErrNotExist
-		},
+		Kallsyms: recorded.Kallsyms, Modules: recorded.Modules,
 	})
 	return n
 }
@@ -45,7 +34,7 @@ func newNames(recorded *spool.Spool, files *sideband.Files, later bool, signalle
 // Names implements assemble.Namer.
 func (n *names) Names(m *format.Module, at []symbol.Address, out []symbol.Name) error {
 	if n.files.Hung(m) {
-		return errHung // and so may its path
+		return errHung // opening its path may hang as well
 	}
 	if n.later && namedLater(m) {
 		return nil
@@ -75,7 +64,7 @@ func (n *names) open(m *format.Module) (io.ReaderAt, int64, func(), error) {
 	}
 	size, err := f.Size()
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("look at %s: %w", m.Path, err)
+		return nil, 0, nil, fmt.Errorf("read the size of %s: %w", m.Path, err)
 	}
 	return f, size, nil, nil
 }

@@ -21,7 +21,7 @@ import (
 const (
 	chunkHeaderSize = 32
 	chunkMagic      = "WSPL"
-	// maxSmallChunk bounds the payload of every chunk but those of rings. A session message has no natural bound.
+	// maxSmallChunk bounds the payload of every chunk but those of rings. A session message has no other bound.
 	maxSmallChunk = 4 << 20
 	taskChunk     = 64 << 10
 	blockedChunk  = 64 << 10
@@ -45,8 +45,8 @@ const (
 	chunkCopyFile   ChunkType = 12 // end of the parts of a file, and its name
 )
 
-// most is the longest payload of any recorder's chunk of this type.
-func (t ChunkType) most() uint32 {
+// maxPayload is the longest payload of any recorder's chunk of this type.
+func (t ChunkType) maxPayload() uint32 {
 	switch t {
 	case ChunkRing:
 		return maxPiece

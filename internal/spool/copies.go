@@ -20,7 +20,7 @@ const (
 	MaxCopies = math.MaxUint16
 	// maxCopyPieces bounds what is kept in memory of a spool's pieces, of 32 bytes each.
 	maxCopyPieces = 1 << 18
-	// maxFilePieces is more than a file is copied in.
+	// maxFilePieces is more than the pieces of any copied file.
 	maxFilePieces = 4096
 )
 
@@ -70,8 +70,8 @@ func (c *Copy) ReadAt(b []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// whole reports whether the checksums of all pieces are right.
-func (c *Copy) whole() bool {
+// intact reports whether the checksums of all pieces match.
+func (c *Copy) intact() bool {
 	var b []byte
 	for i := range c.pieces {
 		p := &c.pieces[i]
@@ -235,7 +235,7 @@ func (s *Spool) Copy(m *format.Module) (*Copy, bool) {
 	if build, known := key.BuildID(); found == nil && known {
 		found = s.copies.builds[build]
 	}
-	if found == nil || !found.whole() {
+	if found == nil || !found.intact() {
 		return nil, false
 	}
 	return found, true

@@ -45,13 +45,13 @@ func Create(path string) (*Writer, error) {
 	w := newWriter(file, path)
 	w.moved = moved
 	w.folder, _ = openFolder(filepath.Dir(path))
-	w.own()
+	w.restrict()
 	return w, nil
 }
 
 // makeRoom moves aside what is in the way until create no longer finds anything there.
 func makeRoom(path string, create func() error) (moved string, err error) {
-	// If new ones keep appearing, another recorder makes them, and will have its lock soon.
+	// If new files keep appearing, another recorder makes them, and will have locked one soon.
 	for range 100 {
 		if err = create(); err == nil || !errors.Is(err, os.ErrExist) {
 			break
@@ -66,20 +66,20 @@ func makeRoom(path string, create func() error) (moved string, err error) {
 	return moved, err
 }
 
-// own makes the spool accessible only to the user who called sudo, whatever the umask. Errors are ignored, because some file
+// restrict makes the spool accessible only to the user who called sudo, whatever the umask. Errors are ignored, because some file
 // systems have no modes or owners and the recording matters more.
-func (w *Writer) own() {
+func (w *Writer) restrict() {
 	_ = w.file.Chmod(0o600)
 	_ = newfile.GiveToSudoUser(w.file)
 }
 
-// errInUse is what lock returns about a file that another process has locked.
+// errInUse is the error of lock for a file that another process has locked.
 var errInUse = errors.New("another wprof-record is writing it")
 
 // moveAside makes room at path: what is there goes to path.1, path.2 and so on. It is locked meanwhile, so that of
 // several recorders one moves it.
 func moveAside(path string) (string, error) {
-	old, err := hold(path)
+	old, err := lockOld(path)
 	if err != nil {
 		return "", fmt.Errorf("create the spool %s: %w; choose another output", path, err)
 	}
@@ -105,8 +105,8 @@ func moveAside(path string) (string, error) {
 	}
 }
 
-// hold locks what stands at path. It returns nil about what cannot be opened: that is no spool of this user's.
-func hold(path string) (*os.File, error) {
+// lockOld locks the file at path. It returns nil if it cannot be opened: then it is no spool of this user.
+func lockOld(path string) (*os.File, error) {
 	for {
 		file, err := openOld(path)
 		if err != nil {
@@ -124,7 +124,7 @@ func hold(path string) (*os.File, error) {
 	}
 }
 
-// standsAt reports whether a name still leads to a file.
+// standsAt reports whether path is still a name of the file.
 func standsAt(file *os.File, path string) bool {
 	is, err := file.Stat()
 	if err != nil {

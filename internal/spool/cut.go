@@ -36,7 +36,7 @@ func (w *Writer) Cut(c *format.ClockSnapshot) error {
 		return errors.New("cut a spool: two rounds have not passed since its generation was bumped")
 	}
 	from, to := w.overlap, w.size
-	w.first.number, w.first.first, w.rounds = w.next, false, -1
+	w.current.number, w.current.newRings, w.rounds = w.next, false, -1
 	if err := w.generation(); err != nil {
 		return err
 	}

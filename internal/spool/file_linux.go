@@ -14,12 +14,12 @@ func openOld(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-// openFolder opens a folder that need not be readable, to know where it is.
+// openFolder opens a folder, which need not be readable, to find its path after it was moved.
 func openFolder(path string) (*os.File, error) {
 	return os.OpenFile(path, unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
-// lock keeps a file for this process.
+// lock locks a file for this process, without waiting.
 func lock(file *os.File) error {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

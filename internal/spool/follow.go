@@ -37,8 +37,8 @@ func (s *Spool) Unlinked() bool { return s.punch }
 // punchAtOnce is how much is given back with one call.
 const punchAtOnce = 4 << 20
 
-// GiveBack gives back the disk space of a live spool up to an offset that [Spool.GiveBack] has returned as
-// from; the bytes from there to done are no longer needed. It spares what is read again later.
+// GiveBack frees the disk space of a live spool between from, which its last call has returned, and done, except for what is
+// read again later. It returns up to where space is freed.
 func (s *Spool) GiveBack(from, done int64) int64 {
 	// keep is read after done was determined: Cut sets it before it writes what done could have passed.
 	done = min(done, s.live.keep.Load()) &^ (64<<10 - 1)

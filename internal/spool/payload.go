@@ -10,22 +10,22 @@ import (
 	"wprof/format"
 )
 
-// generation is the payload of a chunk that begins a generation: everything that finalising this generation alone
-// needs to know of what was before it.
+// generation is the payload of a chunk that begins a generation: everything from before it that finalising this generation
+// alone needs.
 type generation struct {
 	Header
-	number uint32
-	first  bool  // the rings are new: their positions begin with 0
-	open   int64 // when the window opened; 0: not yet
+	number   uint32
+	newRings bool  // the first of a recording: the rings' positions begin with 0
+	open     int64 // when the window opened; 0: not yet
 }
 
 const (
 	generationFixed = 32
 
 	// Bits of its flags.
-	generationNoSched = 1
-	generationFirst   = 2
-	generationStacks  = 4
+	generationNoSched  = 1
+	generationNewRings = 2
+	generationStacks   = 4
 )
 
 func (g *generation) append(b []byte) ([]byte, error) {
@@ -34,8 +34,8 @@ func (g *generation) append(b []byte) ([]byte, error) {
 	if g.NoSched {
 		flags |= generationNoSched
 	}
-	if g.first {
-		flags |= generationFirst
+	if g.newRings {
+		flags |= generationNewRings
 	}
 	if g.Stacks {
 		flags |= generationStacks
@@ -63,7 +63,7 @@ func parseGeneration(b []byte) (*generation, error) {
 			Rings: int(le.Uint32(b[4:])), RecorderPID: int(le.Uint32(b[8:])), NoSched: flags&generationNoSched != 0,
 			Stacks: flags&generationStacks != 0, OffCPUMin: int64(le.Uint64(b[24:])), Session: new(format.Session),
 		},
-		number: le.Uint32(b), first: flags&generationFirst != 0, open: int64(le.Uint64(b[16:])),
+		number: le.Uint32(b), newRings: flags&generationNewRings != 0, open: int64(le.Uint64(b[16:])),
 	}
 	if g.Rings > maxRings {
 		return nil, fmt.Errorf("a spool of %d rings, more than the %d that are allowed", g.Rings, maxRings)

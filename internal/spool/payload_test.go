@@ -7,7 +7,7 @@ import (
 
 // FuzzChunks reads payloads of chunks that are read as a whole, and headers, without checksums in the way.
 func FuzzChunks(f *testing.F) {
-	beginning, err := (&generation{Header: Header{Session: &format.Session{Id: 1}, Rings: 2}, first: true}).append(nil)
+	beginning, err := (&generation{Header: Header{Session: &format.Session{Id: 1}, Rings: 2}, newRings: true}).append(nil)
 	if err != nil {
 		f.Fatal(err)
 	}

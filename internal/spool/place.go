@@ -28,8 +28,7 @@ func (w *Writer) Name() string {
 // Path is the name of the file; "" if it has none.
 func (w *Writer) Path() string { return w.path }
 
-// Remove removes the file's name, also in a folder that was moved. What leads elsewhere by now, or was given another name,
-// stays.
+// Remove removes the file's name, also in a folder that was moved. A name that is another file's by now stays.
 func (w *Writer) Remove() error {
 	if path := w.Place(); path != "" {
 		return os.Remove(path)
@@ -45,7 +44,7 @@ func (w *Writer) Place() string {
 	if w.folder == nil {
 		return ""
 	}
-	// The link of the file itself does not help: the kernel calls a file by what it was made as, and this one had no name.
+	// /proc/self/fd of the file itself does not help: the kernel shows the name that it was made with, which is none.
 	folder, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.folder.Fd()))
 	if path := filepath.Join(folder, filepath.Base(w.path)); err == nil && standsAt(w.file, path) {
 		return path

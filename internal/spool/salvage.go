@@ -11,10 +11,10 @@ import (
 	"wprof/internal/newfile"
 )
 
-// ErrNoRound is what [Writer.Salvage] returns about a spool that has no whole round: nothing in it is certain.
+// ErrNoRound is the error of [Writer.Salvage] for a spool without a whole round: nothing in it is certain.
 var ErrNoRound = errors.New("the spool has no whole round")
 
-// ErrChanged is about a spool whose file does not hold what its writer wrote.
+// ErrChanged is the error for a spool whose file does not hold what its writer wrote.
 var ErrChanged = errors.New("another program has cut or overwritten the spool")
 
 // Salvage is for a recording that could not be written to its end: the spool up to its last whole round, to be
@@ -40,18 +40,18 @@ func (w *Writer) reread() (*Spool, error) {
 	return s, err
 }
 
-// Keep sees to it that the spool can be found when its writer is closed, and returns its name: the one that it has, or,
-// where it never had one or has lost it (its folder was removed), one in $TMPDIR or /var/tmp.
+// Keep returns the spool's name, which stays when its writer is closed. If it never had one or has lost it (its folder was
+// removed), it gets one in $TMPDIR or /var/tmp.
 func (w *Writer) Keep() (path string, err error) {
 	if path := w.Place(); path != "" {
 		return path, nil
 	}
 	path = filepath.Join(folder(), "wprof-"+rand.Text()+".part")
 	if err = newfile.GiveName(w.file, path); err != nil {
-		// What had a name once can get none again.
+		// A file whose last name was removed cannot get another one.
 		err = w.copyTo(path)
 	} else {
-		w.own()
+		w.restrict()
 	}
 	if err != nil {
 		return "", fmt.Errorf("keep the spool in %s: %w", folder(), err)
@@ -90,6 +90,6 @@ func CopyUnlinked(r io.Reader) (*Spool, error) {
 		w.file.Close()
 		return nil, err
 	}
-	s.file, s.own = w.file, true
+	s.file, s.ownsFile = w.file, true
 	return s, nil
 }

@@ -14,7 +14,7 @@ type Scanner struct {
 	Limit int64 // nothing is read beyond
 
 	recording uint32
-	known     bool // recording is: a first generation was found
+	known     bool // recording is known: a first generation was found
 
 	buf    []byte // bytes of the file from bufAt on
 	bufAt  int64
@@ -46,7 +46,7 @@ func (s *Scanner) Next() (Chunk, error) {
 			c := Chunk{h, s.next + chunkHeaderSize}
 			if s.accepts(&c) {
 				s.next = c.End()
-				if c.Length > c.Type.most() {
+				if c.Length > c.Type.maxPayload() {
 					continue
 				}
 				return c, nil

@@ -10,7 +10,7 @@ import (
 // ErrNoSpool is wrapped by errors about files that are no spool.
 var ErrNoSpool = errors.New("not a spool of wprof-record")
 
-// ErrUnopened is about a spool that a recorder has left behind before it had recorded anything.
+// ErrUnopened is the error for a spool whose recorder ended before it had recorded anything.
 var ErrUnopened = errors.New("the recording was cut off before its window opened: there is nothing to recover, remove the file")
 
 // Damage is what a spool lacks.
@@ -41,22 +41,22 @@ func (d *Damage) String() string {
 
 // Spool is a spool file to be read.
 type Spool struct {
-	r      io.ReaderAt
-	file   *os.File // nil in tests of what no file can be
-	own    bool     // Close closes it
-	limit  int64    // end of what is whole
-	first  *generation
-	tail   *Tail // nil: it has no end, or not yet
-	open   int64 // with tail: when the window opened
-	close  int64 // time of the last whole round
-	listed bool
-	damage Damage
-	copies copies  // complete when the writer has ended
-	live   *shared // nil: there is no writer
-	punch  bool
+	r        io.ReaderAt
+	file     *os.File // nil in some tests
+	ownsFile bool     // Close closes it
+	limit    int64    // end of what is whole
+	first    *generation
+	tail     *Tail // nil: it has no end, or not yet
+	open     int64 // with tail: when the window opened
+	close    int64 // time of the last whole round
+	listed   bool
+	damage   Damage
+	copies   copies  // complete when the writer has ended
+	live     *shared // nil: there is no writer
+	punch    bool
 }
 
-// BeginningBytes is how much of a file's beginning [IsSpool] wants.
+// BeginningBytes is how much of a file's beginning [IsSpool] needs.
 const BeginningBytes = chunkHeaderSize
 
 // IsSpool reports whether a file begins as a spool does.
@@ -66,7 +66,7 @@ func IsSpool(beginning []byte) bool {
 }
 
 // Open opens the spool that a recorder has left behind. It finds the last whole round; the payloads of ring records
-// are only looked at by Finalise.
+// are read by Finalise only.
 func Open(path string) (*Spool, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func Open(path string) (*Spool, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s.own = true
+	s.ownsFile = true
 	return s, nil
 }
 
@@ -101,7 +101,7 @@ func OpenFile(file *os.File) (*Spool, error) {
 	return s, nil
 }
 
-// Read looks at all chunk headers of a spool.
+// Read reads all chunk headers of a spool.
 func Read(r io.ReaderAt, size int64) (*Spool, error) {
 	s := &Spool{r: r}
 	var list Listing
@@ -176,7 +176,7 @@ func (w *Writer) Spool() (*Spool, error) {
 func (s *Spool) Header() *Header { return &s.first.Header }
 
 // HasBeginning reports whether the file begins with the first generation of the recording.
-func (s *Spool) HasBeginning() bool { return s.first.first }
+func (s *Spool) HasBeginning() bool { return s.first.newRings }
 
 // Tail returns what was recorded at the end, and when the window opened; nil: the spool has no end, or not yet.
 func (s *Spool) Tail() (opened int64, t *Tail) { return s.open, s.tail }
@@ -194,7 +194,7 @@ func (s *Spool) Scanner(damage *Damage) Scanner {
 	return NewScanner(s.r, s.limit, damage)
 }
 
-// RecountDamage is where a scanner counts that goes through the spool once more.
+// RecountDamage returns the spool's damage for a scanner that reads the spool once more; its bytes count from 0 again.
 func (s *Spool) RecountDamage() *Damage {
 	s.damage.Bad = 0
 	return &s.damage
@@ -220,7 +220,7 @@ func (s *Spool) Changed() bool { return s.damage.Bad > 0 || !s.HasBeginning() }
 
 // Close closes the file of a spool that Open has opened.
 func (s *Spool) Close() error {
-	if s.own {
+	if s.ownsFile {
 		return s.file.Close()
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -69,18 +70,17 @@ func (p *pieceWriter) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Kallsyms is the text of /proc/kallsyms as it was when the recording began; nil: the spool does not have it. The
-// caller closes it.
-func (s *Spool) Kallsyms() io.ReadCloser {
+// Kallsyms opens the text of /proc/kallsyms as it was when the recording began; [os.ErrNotExist]: the spool does not have it.
+func (s *Spool) Kallsyms() (io.ReadCloser, error) {
 	pieces := s.pieces(chunkKallsyms)
 	if pieces == nil {
-		return nil
+		return nil, os.ErrNotExist
 	}
 	unpack, err := zstd.NewReader(pieces, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxSymbolsWindow))
 	if err != nil {
-		return nil
+		return nil, os.ErrNotExist
 	}
-	return symbolText{io.LimitReader(unpack, maxSymbols), unpack}
+	return symbolText{io.LimitReader(unpack, maxSymbols), unpack}, nil
 }
 
 // maxSymbols is more than any kernel has: what unpacks to more is damage.
@@ -96,12 +96,12 @@ func (t symbolText) Close() error {
 	return nil
 }
 
-// Modules is the text of /proc/modules as it was when the recording began; nil: the spool does not have it.
-func (s *Spool) Modules() io.Reader {
+// Modules opens the text of /proc/modules as it was when the recording began; [os.ErrNotExist]: the spool does not have it.
+func (s *Spool) Modules() (io.ReadCloser, error) {
 	if p := s.pieces(chunkModules); p != nil {
-		return io.LimitReader(p, maxSmallChunk)
+		return io.NopCloser(io.LimitReader(p, maxSmallChunk)), nil
 	}
-	return nil
+	return nil, os.ErrNotExist
 }
 
 // pieces reads the payloads of all chunks of one type before the first round; nil: there are none.

@@ -7,7 +7,7 @@ type Header struct {
 	Session     *format.Session // open and close are filled in by the spool
 	Rings       int
 	RecorderPID int
-	NoSched     bool // no switches are recorded, so nothing is known of what threads do
+	NoSched     bool // no switches are recorded, so the states of threads are unknown
 	// Sources are what takes samples. They become those of the session.
 	Sources []*format.Source
 	// Stacks: there are stacks, of samples or of anything else.
@@ -25,11 +25,11 @@ type Round struct {
 
 // Loss is a number of lost records that no record in a ring reports.
 type Loss struct {
-	CPU   uint32 // format.AllCPUs: not known
+	CPU   uint32 // format.AllCPUs: unknown
 	Kind  format.Kind
 	Cause format.Cause
 	Count uint64
-	From  int64 // when it may have begun, CLOCK_MONOTONIC ns; 0: not known
+	From  int64 // when it may have begun, CLOCK_MONOTONIC ns; 0: unknown
 }
 
 // Tail is what is known at the end of a recording.

@@ -18,24 +18,24 @@ import (
 type Writer struct {
 	file   *os.File
 	path   string
-	folder *os.File // of path; nil: it is not known
+	folder *os.File // of path; nil: unknown
 	moved  string
 	tmpfs  bool
 
-	begun     bool
-	opened    atomic.Bool
-	first     generation
-	header    *generation // first as it was at the beginning; nothing changes it
-	recording uint32
-	piece     int
-	size      int64
-	err       error  // the first failure: what comes after it in the file could not be distinguished from garbage
-	scratch   []byte // payload of a small chunk
-	pieces    []byte // headers of the ring chunks of one call
-	vector    [][]byte
-	tasks     []byte // a list's bytes that are not written yet
-	listed    uint64 // bytes of all lists so far
-	listing   bool   // a list has begun and not ended
+	begun      bool
+	opened     atomic.Bool
+	current    generation
+	header     *generation // the first one, unchanged
+	recording  uint32
+	pieceBytes int // the most ring or side-band bytes in a chunk
+	size       int64
+	err        error  // the first failure: what comes after it in the file could not be distinguished from garbage
+	scratch    []byte // payload of a small chunk
+	headers    []byte // of the chunks of one call of split
+	vector     [][]byte
+	tasks      []byte // a list's bytes that are not written yet
+	listed     uint64 // bytes of all lists so far
+	listing    bool   // a list has begun and not ended
 
 	next    uint32 // number of the generation to come
 	overlap int64  // where the bytes that go into both generations begin
@@ -51,7 +51,7 @@ type Writer struct {
 	shared shared
 }
 
-// shared is what a live [Spool] of the same file looks at from its own goroutine.
+// shared is what a live [Spool] of the same file reads from its own goroutine.
 type shared struct {
 	whole atomic.Int64  // bytes up to the last whole round
 	keep  atomic.Int64  // bytes from here on will be read again by Cut
@@ -66,19 +66,12 @@ type shared struct {
 
 func (s *shared) end() {
 	s.ended.Store(true)
-	s.notify()
+	signal(s.grown)
 }
 
 func (s *shared) publish(whole int64) {
 	s.whole.Store(whole)
-	s.notify()
-}
-
-func (s *shared) notify() {
-	select {
-	case s.grown <- struct{}{}:
-	default:
-	}
+	signal(s.grown)
 }
 
 func newWriter(file *os.File, path string) *Writer {
@@ -105,20 +98,20 @@ func (w *Writer) Begin(h Header) error {
 	}
 	w.begun = true
 	w.recording = uint32(h.Session.GetId()) ^ uint32(h.Session.GetId()>>32)
-	w.piece = PieceBytes(h.Rings)
+	w.pieceBytes = PieceBytes(h.Rings)
 	h.Session = proto.Clone(h.Session).(*format.Session)
 	if len(h.Sources) > 0 {
 		h.Session.Sources = h.Sources
 		h.Stacks = true
 	}
-	w.first = generation{Header: h, first: true}
-	header := w.first
+	w.current = generation{Header: h, newRings: true}
+	header := w.current
 	w.header = &header
 	return w.generation()
 }
 
 func (w *Writer) generation() error {
-	payload, err := w.first.append(w.scratch[:0])
+	payload, err := w.current.append(w.scratch[:0])
 	if err != nil {
 		return err
 	}
@@ -131,29 +124,29 @@ func (w *Writer) Ring(ring int, pos uint64, raw []byte) error {
 	if err := w.ready(); err != nil || len(raw) == 0 {
 		return err
 	}
-	if ring < 0 || ring >= w.first.Rings {
-		return fmt.Errorf("spool ring %d: the spool has %d", ring, w.first.Rings)
+	if ring < 0 || ring >= w.current.Rings {
+		return fmt.Errorf("spool ring %d: the spool has %d", ring, w.current.Rings)
 	}
 	return w.split(ChunkHeader{Type: ChunkRing, Ring: uint16(ring), Position: pos}, raw)
 }
 
 // split writes bytes that begin with a record in chunks of one type.
 func (w *Writer) split(h ChunkHeader, raw []byte) error {
-	w.vector, w.pieces = w.vector[:0], w.pieces[:0]
-	count := (len(raw) + w.piece - 1) / w.piece
-	if need := count * chunkHeaderSize; cap(w.pieces) < need {
-		w.pieces = make([]byte, 0, need)
+	w.vector, w.headers = w.vector[:0], w.headers[:0]
+	count := (len(raw) + w.pieceBytes - 1) / w.pieceBytes
+	if need := count * chunkHeaderSize; cap(w.headers) < need {
+		w.headers = make([]byte, 0, need)
 	}
 	h.Flags, h.recording = ChunkWhole, w.recording
 	length := len(raw) + count*chunkHeaderSize
 	for len(raw) > 0 {
-		piece := raw[:min(len(raw), w.piece)]
+		piece := raw[:min(len(raw), w.pieceBytes)]
 		raw = raw[len(piece):]
 		h.Length, h.CRC = uint32(len(piece)), checksum(piece)
-		at := len(w.pieces)
-		w.pieces = w.pieces[:at+chunkHeaderSize]
-		h.put(w.pieces[at:])
-		w.vector = append(w.vector, w.pieces[at:at+chunkHeaderSize], piece)
+		at := len(w.headers)
+		w.headers = w.headers[:at+chunkHeaderSize]
+		h.put(w.headers[at:])
+		w.vector = append(w.vector, w.headers[at:at+chunkHeaderSize], piece)
 		h.Position += uint64(len(piece))
 		h.Flags = 0
 	}
@@ -178,10 +171,10 @@ func (w *Writer) Round(r Round) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	if n := w.first.Rings; len(r.Producer) != n || len(r.Drained) != n {
+	if n := w.current.Rings; len(r.Producer) != n || len(r.Drained) != n {
 		return fmt.Errorf("spool a round of %d and %d positions: there are %d rings", len(r.Producer), len(r.Drained), n)
 	}
-	w.scratch = appendRound(w.scratch[:0], w.first.open, &r)
+	w.scratch = appendRound(w.scratch[:0], w.current.open, &r)
 	if err := w.small(ChunkRound, uint64(r.Time), w.scratch); err != nil {
 		return err
 	}
@@ -211,7 +204,7 @@ func (w *Writer) Open(at int64) error {
 		return err
 	}
 	// Every round and every generation has it, so that it can hardly be damaged.
-	w.first.open = at
+	w.current.open = at
 	w.opened.Store(true)
 	return nil
 }
@@ -221,7 +214,7 @@ func (w *Writer) End(t Tail) error {
 	if err := w.ready(); err != nil {
 		return err
 	}
-	payload, err := appendTail(w.scratch[:0], w.first.open, &t)
+	payload, err := appendTail(w.scratch[:0], w.current.open, &t)
 	if err != nil {
 		return err
 	}
@@ -233,12 +226,11 @@ func (w *Writer) End(t Tail) error {
 	return nil
 }
 
-// GiveUp lets a live reader know that nothing follows. Without an End its stream is marked as cut. The file stays open, for
+// GiveUp ends the spool for a live reader. Without an End its stream is marked as cut. The file stays open, for
 // [Writer.Salvage] and [Writer.Keep].
 func (w *Writer) GiveUp() { w.shared.end() }
 
-// Close closes the file; spools made from it can no longer be read. A live reader learns that nothing follows, and
-// has returned when Close does.
+// Close closes the file; spools made from it can no longer be read. It ends the spool for a live reader, and waits for it.
 func (w *Writer) Close() error {
 	w.shared.end()
 	w.shared.reading.Lock()

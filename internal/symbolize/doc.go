@@ -1,3 +1,2 @@
-// Package symbolize is the tool wprof-symbolize: it finishes the spool that a killed recorder has left behind, and
-// passes streams on.
+// Package symbolize is the tool wprof-symbolize: it names functions in streams, and finishes the spool of a killed recorder.
 package symbolize

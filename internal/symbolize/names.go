@@ -73,7 +73,7 @@ func (n *namer) find(m *format.Module, at symbol.Address) symbol.Name {
 	return out[0]
 }
 
-// gatherFile is gather for a file that another reader goes through as well.
+// gatherFile gathers from a file without moving its offset.
 func (n *namer) gatherFile(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {

@@ -54,18 +54,7 @@ func spoolSources(inv *cli.Invocation, recorded *spool.Spool, name string) symbo
 		}
 		return nil, 0, nil, os.ErrNotExist
 	}
-	o.Kallsyms = func() (io.ReadCloser, error) {
-		if text := recorded.Kallsyms(); text != nil {
-			return text, nil
-		}
-		return nil, os.ErrNotExist
-	}
-	o.Modules = func() (io.ReadCloser, error) {
-		if text := recorded.Modules(); text != nil {
-			return io.NopCloser(text), nil
-		}
-		return nil, os.ErrNotExist
-	}
+	o.Kallsyms, o.Modules = recorded.Kallsyms, recorded.Modules
 	return o
 }
 
@@ -76,11 +65,11 @@ func streamSources(inv *cli.Invocation, boot *string) symbol.Options {
 
 func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options {
 	latest := make(map[string]uint64) // by map file: the program that last mapped code, which owns it
-	ours := func() bool { return *boot != "" && *boot == bootID() }
+	sameBoot := func() bool { return *boot != "" && *boot == bootID() }
 	running := func(path string) func() (io.ReadCloser, error) {
 		return func() (io.ReadCloser, error) {
-			if !ours() {
-				return nil, errors.New("it was recorded on another machine, or before the last boot")
+			if !sameBoot() {
+				return nil, errOtherBoot
 			}
 			return os.Open(path)
 		}
@@ -90,8 +79,8 @@ func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options 
 		Kallsyms: running("/proc/kallsyms"),
 		Modules:  running("/proc/modules"),
 		PerfMap: func(m *format.Module) (io.ReadCloser, error) {
-			if !ours() {
-				return nil, errors.New("it was recorded on another machine, or before the last boot")
+			if !sameBoot() {
+				return nil, errOtherBoot
 			}
 			if m.Generation < latest[string(m.Path)] {
 				return nil, errOtherProgram
@@ -103,15 +92,18 @@ func sources(inv *cli.Invocation, boot *string, until time.Time) symbol.Options 
 			return f, err
 		},
 		VDSO: func() ([]byte, error) {
-			if !ours() {
-				return nil, errors.New("it was recorded on another machine, or before the last boot")
+			if !sameBoot() {
+				return nil, errOtherBoot
 			}
 			return readVDSO()
 		},
 	}
 }
 
-var errOtherProgram = errors.New("its map file may be another program's by now")
+var (
+	errOtherBoot    = errors.New("it was recorded on another machine, or before the last boot")
+	errOtherProgram = errors.New("its map file may be another program's by now")
+)
 
 // bootID returns the id of this machine's boot; "" on other systems than Linux.
 func bootID() string {
