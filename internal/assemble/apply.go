@@ -68,8 +68,8 @@ func (a *applier) applyRare(b []byte, at int64) error {
 		return a.applySample(b, at)
 	case ringdata.KindArgs:
 		a.applyArgs(b)
-	case merge.KindGap:
-		return a.applyGap(int64(binary.LittleEndian.Uint64(b[merge.GapFrom:])), at)
+	case merge.KindHole:
+		return a.applyHole(int64(binary.LittleEndian.Uint64(b[merge.HoleFrom:])), at)
 	}
 	if kind := b[ringdata.HdrKind]; int(kind) < len(a.plain) && a.plain[kind] != nil {
 		return a.applyPlain(a.plain[kind], b, at)
@@ -91,9 +91,9 @@ func (a *applier) subject(b []byte) *thread {
 	return a.thread(tid)
 }
 
-// noticeExchange takes the tid by which a record names who runs on a CPU. If that is the tid of the leader, who has
-// exited, the thread that was known to run there is calling exec: the two have exchanged their tids. The kernel reports
-// the exec later; until then the stream continues to use the thread's definition.
+// noticeExchange handles a record with another tid than that of the thread that runs on its CPU. If it is the tid of the leader,
+// which has exited, the thread is calling exec: the two have exchanged their tids. The kernel reports the exec later; until
+// then the stream continues to use the thread's definition.
 func (a *applier) noticeExchange(running *thread, tid uint32) {
 	if !running.identified || running.pid != tid || running.key != running.tid {
 		return
@@ -113,8 +113,8 @@ func (a *applier) event(b []byte) *format.Event {
 	return e
 }
 
-// isWritten is false for records that only change what is known of threads. What the flags of a record leave out may still be a
-// visible thread: with -f no-task-life they want no record of life.
+// isWritten reports whether the event is in the window and selected by its flags; other records only change the state. With
+// -f no-task-life, records of visible threads do not have these flags.
 func (a *applier) isWritten(e *format.Event, at int64) bool {
 	return at >= a.out.from && e.Flags&format.FlagsVisible != 0
 }

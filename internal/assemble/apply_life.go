@@ -24,9 +24,9 @@ func (a *applier) applyFork(b []byte, at int64) error {
 	return a.out.write(e, at)
 }
 
-// inherit gives a new process the command line of the one that made it: it has that until it calls exec.
+// inherit gives a new process the command line of its parent, which it has until it calls exec.
 func inherit(child, parent *thread) {
-	if c, p := child.group, parent.group; c != nil && p != nil && c != p && c.command == nil && p.command != nil {
+	if c, p := child.process, parent.process; c != nil && p != nil && c != p && c.command == nil && p.command != nil {
 		c.setCommand(p.command)
 	}
 }
@@ -61,8 +61,8 @@ func (a *applier) applyExec(b []byte, at int64) error {
 	t = a.identify(&who, at)
 	t.visible = t.visible || e.Flags != 0
 	t.def, t.was = nil, was
-	if command := a.out.commands.taken(who.pid); t.group != nil {
-		t.group.command = command
+	if command := a.out.commands.taken(who.pid); t.process != nil {
+		t.process.command = command
 	}
 	if !written {
 		return nil
@@ -103,7 +103,7 @@ func (a *applier) applyRename(b []byte, at int64) error {
 	written := a.isWritten(e, at)
 	t := a.subject(b)
 	if !t.identified {
-		// Only the name before is known of what it was before.
+		// Of its earlier identity, only the name is known to differ.
 		before := who
 		copy(before.comm[:], b[ringdata.RenameOldComm:][:ringdata.IdentCommSize])
 		if before.tid == before.pid {
@@ -147,14 +147,14 @@ func (a *applier) applyExit(b []byte, at int64) error {
 // before the tracepoint (do_exit in kernel/exit.c), so several threads that exit together find it 0; the last of them ends
 // the process.
 func (a *applier) endsProcess(t *thread, pid uint32) bool {
-	g := t.group
+	g := t.process
 	if g == nil {
-		g = a.groups[pid]
+		g = a.processes[pid]
 	}
 	if g == nil {
 		return true // no other record is of this process
 	}
-	if g.ended || slices.ContainsFunc(g.threads, (*thread).lives) {
+	if g.ended || slices.ContainsFunc(g.threads, (*thread).isLive) {
 		return false
 	}
 	g.ended = true
@@ -166,11 +166,11 @@ func (a *applier) applyFree(b []byte, at int64) error {
 	tid, start := le.Uint32(b[ringdata.HdrTID:]), int64(le.Uint64(b[ringdata.FreeStartNS:]))
 	t := a.threads.get(tid)
 	if t == nil || t.identified && t.start != start && t.key == t.tid {
-		t = a.threads.ghosts[threadKey{tid, start}]
+		t = a.threads.replaced[threadKey{tid, start}]
 	}
 	if t == nil {
-		// Only its end was recorded. It has no place in the table: the tid may be another one's.
-		t = a.dead(b, tid, start)
+		// Only its end was recorded. It is not in the table: the tid may be another thread's.
+		t = a.freedThread(b, tid, start)
 	}
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
@@ -183,8 +183,8 @@ func (a *applier) applyFree(b []byte, at int64) error {
 	return err
 }
 
-// dead is a thread that no record but that of its end mentions.
-func (a *applier) dead(b []byte, tid uint32, start int64) *thread {
+// freedThread is a thread that only the record of its freeing names.
+func (a *applier) freedThread(b []byte, tid uint32, start int64) *thread {
 	t := &thread{identity: identity{tid: tid, start: start}}
 	if len(b) < ringdata.FreeSize {
 		t.comm = nameless(tid)
@@ -194,7 +194,7 @@ func (a *applier) dead(b []byte, tid uint32, start int64) *thread {
 	t.pid, t.flags = le.Uint32(b[ringdata.FreePID:]), le.Uint32(b[ringdata.FreeTaskFlags:])
 	t.comm, t.processComm = comm(b[ringdata.FreeComm:]), comm(b[ringdata.FreeProcessComm:])
 	t.identified = true
-	// Its process may live on. If the id is another process's by now, that is younger than the thread.
+	// Its process may still be alive. If the id is another process's by now, that is younger than the thread.
 	if leader := a.threads.get(t.pid); leader != nil && leader.identified && leader.pid == t.pid && leader.start <= start && tid != t.pid {
 		t.ppid = leader.ppid
 	}

@@ -56,8 +56,8 @@ func lossOf(kind int) (format.Kind, format.Cause) {
 	return format.Kind(kind), format.CauseRing
 }
 
-// applyGap takes that bytes of a ring are missing. Which CPUs used the ring is not known.
-func (a *applier) applyGap(from, at int64) error {
+// applyHole handles missing bytes of a ring. Which CPUs used the ring is not known.
+func (a *applier) applyHole(from, at int64) error {
 	a.lost(format.AllCPUs, at)
 	if at < a.out.from {
 		return nil

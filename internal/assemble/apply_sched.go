@@ -23,8 +23,8 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	prevPrio, nextPrio := int32(int16(le.Uint16(b[ringdata.SwitchPrevPrio:]))), int32(int16(le.Uint16(b[ringdata.SwitchNextPrio:])))
 	state := kernelState(le.Uint32(b[ringdata.SwitchPrevState:]))
 	called := flags&ringdata.FlagPreempted == 0 && state == format.StateRunnable && !prev.isIdle
-	// A thread that leaves while it could run on did not wait for anything. The kernel's own word covers only what is
-	// preempted inside the kernel: on the way back to user mode schedule() is called as if the thread wanted it.
+	// A runnable thread that leaves its CPU does not wait for anything. The kernel's preempt flag covers only threads
+	// that are preempted inside the kernel: on the way back to user mode schedule() is called as if by the thread itself.
 	if flags&ringdata.FlagPreempted != 0 || called {
 		state = format.StatePreempted
 	}
@@ -69,8 +69,8 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 	if was := c.Running; was != nil && was != prev {
 		c.Running = nil
 		was.forget(at)
-	} else if was != nil && was.group != nil && at > c.counted {
-		was.group.ns += at - c.counted
+	} else if was != nil && was.process != nil && at > c.counted {
+		was.process.ns += at - c.counted
 	}
 	switch {
 	case prev.isIdle:
@@ -116,7 +116,7 @@ func (a *applier) leaving(c *cpu, tid, state uint32) *thread {
 		return t
 	}
 	if state&(taskDead|exitDead|exitZombie) != 0 {
-		// The other side of an exchange: the leader is still dying, under the tid of the thread that runs elsewhere.
+		// The other side of an exchange: the leader is still exiting, under the tid of the thread that runs elsewhere.
 		a.noticeExchange(t, was.tid)
 	} else {
 		a.noticeExchange(was, tid)

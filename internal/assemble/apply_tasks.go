@@ -29,7 +29,7 @@ func (a *applier) applyTask(b []byte, at int64) {
 	}
 	t := a.threads.get(who.tid)
 	if t != nil && t.identified && t.start > at {
-		return // records made from /proc come a little later than their time
+		return // records made from /proc are written a little later than their time
 	}
 	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 && t != nil && t.identified && isNear(t.start, who.start) {
 		who.start = t.start

@@ -15,10 +15,9 @@ type code struct {
 	maps     *sideband.Tables // as of the time that the records have reached
 	defs     *stackTable
 	load     func() kernelCode
-	kernel   *kernelCode // nil: not looked for yet
+	kernel   *kernelCode // nil: not loaded yet
 	programs programs
 
-	symbolize Symbolize
 	namer     Namer
 	queue     *nameQueue // of a live stream
 	names     *nameTable
@@ -76,16 +75,16 @@ const (
 
 func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Options) *code {
 	c := &code{
-		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names, symbolize: o.Symbolize,
+		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names,
 		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*kernelModule]*module),
 		byPointer: make(map[*format.Module]*module),
 	}
-	c.forget()
+	c.beginSection()
 	return c
 }
 
-// forget begins a section: nothing is defined in it yet.
-func (c *code) forget() {
+// beginSection drops the definitions of the last section.
+func (c *code) beginSection() {
 	c.section = c.out.section
 	c.frames = c.frames[:0]
 	c.frameID, c.stackID, c.module, c.bytes = 0, 0, 0, 0
@@ -96,7 +95,7 @@ func (c *code) forget() {
 	c.used = c.used[:0]
 	if len(c.modules) > maxModules || c.queue != nil && c.names.full() {
 		c.retire()
-		c.names.forget(c.modules)
+		c.names.clear(c.modules)
 		clear(c.modules)
 		clear(c.kernels)
 		clear(c.byPointer)
@@ -112,7 +111,7 @@ func (c *code) sampled(user, kernel uint64, at int64) format.StackID {
 	return id
 }
 
-// stack is the id of an event's stack, which it defines if the section does not know it yet; 0: there is none, or a
+// stack is the id of an event's stack, which it defines if the section does not have it yet; 0: there is none, or a
 // part of it was lost.
 func (c *code) stack(user, kernel uint64, at int64) format.StackID {
 	u, ok := c.find(user, at)
@@ -140,7 +139,7 @@ func (c *code) stackOf(user, kernel *stackDef) format.StackID {
 	}
 	if c.section != c.out.section {
 		c.tally()
-		c.forget()
+		c.beginSection()
 	}
 	u, k := c.part(user), c.part(kernel)
 	if u == nil && k == nil {
@@ -177,7 +176,7 @@ func (c *code) part(t *stackDef) *part {
 	return t.part
 }
 
-// resolve finds the frames of a stack with the mappings of now.
+// resolve finds the frames of a stack with the current mappings.
 func (c *code) resolve(t *stackDef) *part {
 	c.addresses = t.addresses(c.addresses[:0])
 	inner := 0

@@ -24,7 +24,7 @@ func (c *code) define(key stackKey, s *stack) {
 	d.Id, s.id = c.stackID, c.stackID
 	_ = c.out.w.DefineStack(d) // an error stays with the Writer, and the event's Write returns it
 	if c.bytes > maxCode {
-		c.out.wantEpoch()
+		c.out.requestEpoch()
 	}
 	c.out.defined()
 }

@@ -112,10 +112,10 @@ func (a *applier) commandAtStart(pid uint32, args []byte, cut bool) {
 		return
 	}
 	cmd := a.out.commands.intern(args, cut)
-	g := a.groups[pid]
+	g := a.processes[pid]
 	if g == nil {
 		g = &process{pid: pid, made: a.list}
-		a.groups[pid] = g
+		a.processes[pid] = g
 	}
 	if g.command == nil && cmd != nil {
 		g.setCommand(cmd)

@@ -47,7 +47,7 @@ func Finalise(s *spool.Spool, w *format.Writer, o Options) (Summary, error) {
 
 func (f *finaliser) run() (Summary, error) {
 	if f.options.Live {
-		defer f.apply.code.listen()()
+		defer f.apply.code.startNaming()()
 	} else if err := f.gather(); err != nil {
 		return f.summary(), err
 	}
@@ -90,7 +90,7 @@ func newFinaliser(s *spool.Spool, w *format.Writer, o Options) *finaliser {
 	return f
 }
 
-// step goes on by one round. It returns false at the end.
+// step reads one more round. It returns false at the end.
 func (f *finaliser) step() (bool, error) {
 	ended := true
 	if f.options.Live {

@@ -52,15 +52,15 @@ func (f *finaliser) reportMissing(held, end int64) error {
 	if f.tail == nil {
 		f.spool.MarkCut()
 	}
-	err := f.in.OpenGaps(
-		func(from int64) error { return f.apply.applyGap(from, end) },
+	err := f.in.OpenHoles(
+		func(from int64) error { return f.apply.applyHole(from, end) },
 		func(from int64) error { return f.taker.missing(from, end) },
 	)
 	if err != nil {
 		return err
 	}
 	if held < end {
-		if err := f.apply.applyGap(held, end); err != nil {
+		if err := f.apply.applyHole(held, end); err != nil {
 			return err
 		}
 	}
@@ -110,6 +110,5 @@ func (f *finaliser) summary() Summary {
 	}
 	s.Damage = f.spool.Damage()
 	f.apply.code.addTo(&s)
-	s.Mappings = f.taker.tables.Refused()
 	return s
 }

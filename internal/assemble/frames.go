@@ -23,8 +23,8 @@ func (c *code) locate(pid uint32, address uint64, caller bool) (*module, uint64)
 	return c.moduleOf(definition), offset + back
 }
 
-// listen begins to look names up beside a live stream, and returns what ends that.
-func (c *code) listen() func() {
+// startNaming begins to look names up beside a live stream, and returns a function that ends it.
+func (c *code) startNaming() func() {
 	if c.namer == nil {
 		return func() {}
 	}
@@ -41,7 +41,7 @@ func (c *code) tracerFrames(addresses []uint64) int {
 	return c.kernel.tracerFrames(addresses)
 }
 
-// loadKernel takes what the spool has copied of the kernel.
+// loadKernel reads the kernel's symbols and modules from the spool.
 func (c *code) loadKernel() {
 	if c.kernel == nil {
 		kernel := c.load()
@@ -74,7 +74,7 @@ func (c *code) moduleOf(definition *format.Module) *module {
 	key := definition.Key()
 	m := c.modules[key]
 	if m == nil {
-		m = &module{definition: definition, wanted: c.namer != nil && c.symbolize.wants(definition)}
+		m = &module{definition: definition, wanted: c.namer != nil && canHaveNames(definition)}
 		c.modules[key] = m
 	}
 	if len(c.byPointer) >= maxModules {
@@ -137,7 +137,7 @@ func (f *frame) take(name *symbol.Name) {
 	}
 }
 
-// applyNames takes the names that have come meanwhile: their frames get new ids when they are used next, and so do the
+// applyNames takes the names that were looked up meanwhile: their frames get new ids when they are used next, and so do the
 // stacks that hold them.
 func (c *code) applyNames() {
 	if c.queue == nil {
@@ -149,18 +149,18 @@ func (c *code) applyNames() {
 	}
 	c.round++
 	for i := range results {
-		a := &results[i]
-		if a.err != nil && a.module.count.err == nil {
-			a.module.count.err = a.err
+		r := &results[i]
+		if r.err != nil && r.module.count.err == nil {
+			r.module.count.err = r.err
 		}
-		names := a.module.names[side(a.at.Caller)]
-		if _, ok := names[a.at.Offset]; !ok {
-			continue // the names were forgotten since
+		names := r.module.names[side(r.at.Caller)]
+		if _, ok := names[r.at.Offset]; !ok {
+			continue // the names were dropped since
 		}
-		c.names.set(a.module, a.at, &a.name)
-		index, ok := a.module.frames[side(a.at.Caller)][a.at.Offset]
-		if f := c.frameAt(index); ok && f != nil && f.module == a.module && f.function == "" && a.name.OK {
-			f.take(&a.name)
+		c.names.set(r.module, r.at, &r.name)
+		index, ok := r.module.frames[side(r.at.Caller)][r.at.Offset]
+		if f := c.frameAt(index); ok && f != nil && f.module == r.module && f.function == "" && r.name.OK {
+			f.take(&r.name)
 			f.id, f.named = 0, c.round
 		}
 	}

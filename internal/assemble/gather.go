@@ -15,8 +15,8 @@ import (
 	"wprof/internal/symbol"
 )
 
-// gather goes over the spool once before it is finalised, for the frames that will need a name: they are looked up
-// module by module. It reads definitions of stacks and the side-band, and steps over every event.
+// gather reads the spool once before it is finalised, for the frames that will need a name: they are looked up
+// module by module. It reads definitions of stacks and the side-band, and skips events.
 func (f *finaliser) gather() error {
 	code := f.apply.code
 	if code.namer == nil || !f.spool.Header().Stacks {
@@ -46,7 +46,7 @@ func (f *finaliser) gather() error {
 func readKept(s *spool.Spool) (kept []sideband.Record, err error) {
 	scan := s.Scanner(new(spool.Damage))
 	var end uint64  // position after the chunk before
-	var rest []byte // of a record that goes on in the next chunk
+	var rest []byte // of a record that continues in the next chunk
 	for {
 		c, err := scan.Next()
 		if errors.Is(err, io.EOF) {
@@ -100,7 +100,7 @@ func appendKept(kept []sideband.Record, b []byte) (_ []sideband.Record, rest []b
 	}
 }
 
-// gatherer reads a spool for the sake of its definitions of stacks, with mappings of its own.
+// gatherer reads the definitions of stacks in a spool, with mappings of its own.
 type gatherer struct {
 	in      *merge.Reader
 	code    *code // of the finaliser that comes after it
@@ -115,7 +115,7 @@ type gatherer struct {
 // gathered is a stack whose places were noted, with the mappings of that version.
 type gathered struct{ id, version uint64 }
 
-// maxGathered bounds what keeps a stack from being looked at again in each generation that defines it.
+// maxGathered bounds the stacks that are not resolved again in each generation that defines them.
 const maxGathered = 1 << 18
 
 func newGatherer(s *spool.Spool, c *code, kept []sideband.Record) *gatherer {
@@ -172,7 +172,7 @@ func (g *gatherer) takeMapping(b []byte, at int64) error {
 	return nil
 }
 
-// takeStack notes the places of a stack, as they are with the mappings of now.
+// takeStack notes the places of a stack with the current mappings.
 func (g *gatherer) takeStack(b []byte, _ int64) error {
 	if b[ringdata.HdrKind] != ringdata.KindStack || g.code.names.full() {
 		return nil

@@ -33,80 +33,80 @@ type nameResult struct {
 const maxRequests = 1 << 16
 
 func newNameQueue(namer Namer) *nameQueue {
-	a := &nameQueue{namer: namer, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	go a.run()
-	return a
+	n := &nameQueue{namer: namer, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go n.run()
+	return n
 }
 
 // add never waits; false: the queue is full.
-func (a *nameQueue) add(q nameRequest) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.requests) >= maxRequests || len(a.results) >= maxRequests {
+func (n *nameQueue) add(q nameRequest) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.requests) >= maxRequests || len(n.results) >= maxRequests {
 		return false
 	}
-	a.requests = append(a.requests, q)
+	n.requests = append(n.requests, q)
 	select {
-	case a.wake <- struct{}{}:
+	case n.wake <- struct{}{}:
 	default:
 	}
 	return true
 }
 
 // take returns the results since the last call.
-func (a *nameQueue) take() []nameResult {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	results := a.results
-	a.results = nil
+func (n *nameQueue) take() []nameResult {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	results := n.results
+	n.results = nil
 	return results
 }
 
-// end ends the goroutine: it finishes the module that it is at, and looks up no further one.
-func (a *nameQueue) end() {
-	a.mu.Lock()
-	a.ended = true
-	a.mu.Unlock()
-	close(a.wake)
+// end ends the goroutine after the module that it is looking up.
+func (n *nameQueue) end() {
+	n.mu.Lock()
+	n.ended = true
+	n.mu.Unlock()
+	close(n.wake)
 }
 
-func (a *nameQueue) run() {
-	defer close(a.done)
-	for range a.wake {
-		for a.batch() {
+func (n *nameQueue) run() {
+	defer close(n.done)
+	for range n.wake {
+		for n.batch() {
 		}
 	}
 }
 
 // batch looks up all requests of the module of the first one.
-func (a *nameQueue) batch() bool {
-	a.mu.Lock()
-	if a.ended || len(a.requests) == 0 {
-		a.mu.Unlock()
+func (n *nameQueue) batch() bool {
+	n.mu.Lock()
+	if n.ended || len(n.requests) == 0 {
+		n.mu.Unlock()
 		return false
 	}
-	m := a.requests[0].module
+	m := n.requests[0].module
 	var batch, rest []nameRequest
-	for _, q := range a.requests {
+	for _, q := range n.requests {
 		if q.module == m {
 			batch = append(batch, q)
 		} else {
 			rest = append(rest, q)
 		}
 	}
-	a.requests = rest
-	a.mu.Unlock()
+	n.requests = rest
+	n.mu.Unlock()
 
 	at, out := make([]symbol.Address, len(batch)), make([]symbol.Name, len(batch))
 	for i := range batch {
 		at[i] = batch[i].at
 	}
-	err := a.namer.Names(m.definition, at, out)
+	err := n.namer.Names(m.definition, at, out)
 
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for i := range batch {
-		a.results = append(a.results, nameResult{batch[i], out[i], err})
+		n.results = append(n.results, nameResult{batch[i], out[i], err})
 	}
 	return true
 }

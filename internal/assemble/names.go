@@ -15,25 +15,10 @@ type Namer interface {
 	Names(m *format.Module, at []symbol.Address, out []symbol.Name) error
 }
 
-// Symbolize selects the frames that get names.
-type Symbolize uint8
-
-const (
-	// SymbolizeAll names every frame.
-	SymbolizeAll Symbolize = iota
-	// SymbolizeNo leaves out frames of files with a build-id: they can be named later, on any machine.
-	SymbolizeNo
-)
-
-// wants reports whether frames of a module get names.
-func (s Symbolize) wants(m *format.Module) bool {
-	switch format.ModuleKind(m.Kind) {
-	case format.ModuleKind_MODULE_ANON, format.ModuleKind_MODULE_UNKNOWN:
-		return false
-	case format.ModuleKind_MODULE_FILE:
-		return s == SymbolizeAll || len(m.BuildId) == 0
-	}
-	return true
+// canHaveNames reports whether frames of a module can have names.
+func canHaveNames(m *format.Module) bool {
+	kind := format.ModuleKind(m.Kind)
+	return kind != format.ModuleKind_MODULE_ANON && kind != format.ModuleKind_MODULE_UNKNOWN
 }
 
 // nameRef is a name in 12 bytes.
@@ -48,7 +33,7 @@ const (
 )
 
 const (
-	// maxNames and maxNameBytes bound what is remembered of names, for a whole recording: 30 bytes each and the
+	// maxNames and maxNameBytes bound the names that are kept for a whole recording: 30 bytes each and the
 	// names themselves.
 	maxNames     = 1 << 19
 	maxNameBytes = 24 << 20
@@ -109,8 +94,8 @@ func (n *nameTable) set(m *module, at symbol.Address, name *symbol.Name) {
 	}
 }
 
-// forget drops the names of some modules.
-func (n *nameTable) forget(modules map[format.ModuleKey]*module) {
+// clear drops all names, which are those of some modules.
+func (n *nameTable) clear(modules map[format.ModuleKey]*module) {
 	for _, m := range modules {
 		m.names = [2]map[uint64]nameRef{}
 	}

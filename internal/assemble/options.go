@@ -7,15 +7,14 @@ import (
 
 // Options select how a spool is finalised.
 type Options struct {
-	// Live: the Writer is still at work. Finalise writes what is certain after every round and returns after
-	// [Writer.End] or when [Writer.Close] is called.
+	// Live: the spool is still being written. Finalise writes what is certain after every round and returns after
+	// [spool.Writer.End] or when [spool.Writer.Close] is called.
 	Live bool
-	// Progress is called now and then with the bytes of the spool that are done, and all of them; 0 while live.
+	// Progress is called after each round with the bytes of the spool that are done, and all of them; 0 while live.
 	Progress func(done, total int64)
 	// Names gives frames their names; nil: they get none. A live stream looks them up in a goroutine of its own, which has
 	// ended when Finalise returns.
-	Names     Namer
-	Symbolize Symbolize
+	Names Namer
 	// Cost is called at the very end for what the recorder has used; ring and spool bytes and the programs are
 	// filled in if they are not.
 	Cost func() *format.RecorderCost
@@ -36,6 +35,5 @@ type Summary struct {
 	Samples      uint64
 	User, Kernel FrameCount
 	Stacks       StackCount
-	Mappings     uint64         // that were not kept, because there were too many
 	Modules      []ModuleFrames // those with the most nameless frames first
 }

@@ -18,7 +18,7 @@ type finishedProcess struct {
 // withProcessName is an identity with the current name of its process. A record may be older than the one that named the
 // process, and one of a thread other than the leader may have read the name before its own time.
 func (r *schedState) withProcessName(who *identity, at int64) *identity {
-	g := r.groups[who.pid]
+	g := r.processes[who.pid]
 	if g == nil || g.named == 0 || g.comm == who.processComm || at >= g.named && (who.tid == who.pid || at-g.named >= freshName) {
 		return who
 	}
@@ -27,13 +27,13 @@ func (r *schedState) withProcessName(who *identity, at int64) *identity {
 	return &as
 }
 
-// gather puts a thread into its process and gives the process's name to the other threads when it comes from the leader.
-func (r *schedState) gather(t *thread, at int64) {
+// joinProcess puts a thread into its process and gives the process's name to the other threads when it comes from the leader.
+func (r *schedState) joinProcess(t *thread, at int64) {
 	leader := t.tid == t.pid
-	g := r.groups[t.pid]
+	g := r.processes[t.pid]
 	if g == nil || leader && g.start != 0 && g.start != t.start {
 		g = &process{pid: t.pid, made: r.list}
-		r.groups[t.pid] = g
+		r.processes[t.pid] = g
 	}
 	t.join(g)
 	g.nsPID = t.nsPID
@@ -52,10 +52,10 @@ func (r *schedState) gather(t *thread, at int64) {
 	}
 }
 
-// lives reports whether a process has a thread that has not exited.
-func (r *schedState) lives(pid uint32) bool {
-	g := r.groups[pid]
-	return g != nil && slices.ContainsFunc(g.threads, (*thread).lives)
+// isProcessLive reports whether a process has a thread that has not exited.
+func (r *schedState) isProcessLive(pid uint32) bool {
+	g := r.processes[pid]
+	return g != nil && slices.ContainsFunc(g.threads, (*thread).isLive)
 }
 
 func (r *schedState) finish(g *process) {
@@ -66,14 +66,14 @@ func (r *schedState) finish(g *process) {
 	}
 }
 
-// processes are the accounts since the last call.
-func (r *schedState) processes() []*format.ProcessTime {
+// processTimes are the CPU times since the last call.
+func (r *schedState) processTimes() []*format.ProcessTime {
 	var all []*format.ProcessTime
 	for _, f := range r.finished {
 		all = append(all, &format.ProcessTime{Pid: int32(f.pid), Comm: slices.Clone(f.comm.bytes()), Ns: f.ns, Start: f.start, NsPid: int32(f.nsPID)})
 	}
 	r.finished = r.finished[:0]
-	for _, g := range r.groups {
+	for _, g := range r.processes {
 		if g.ns > 0 {
 			all = append(all, &format.ProcessTime{Pid: int32(g.pid), Comm: slices.Clone(g.comm.bytes()), Ns: g.ns, Start: g.start, NsPid: int32(g.nsPID)})
 		}
@@ -85,12 +85,12 @@ func (r *schedState) processes() []*format.ProcessTime {
 	return all
 }
 
-// count brings the accounts up to a time.
+// count adds the CPU times up to a time.
 func (r *schedState) count(at int64) {
 	for i := range r.cpus {
 		c := &r.cpus[i]
-		if t := c.Running; t != nil && t.group != nil && at > c.counted {
-			t.group.ns += at - c.counted
+		if t := c.Running; t != nil && t.process != nil && at > c.counted {
+			t.process.ns += at - c.counted
 		}
 		c.counted = max(c.counted, at)
 	}

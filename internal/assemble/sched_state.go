@@ -12,28 +12,28 @@ import (
 // by the same rules by which internal/timeline reads it from the stream again. It keeps live threads only, whatever the
 // length of the recording; a Timeline keeps all of a section.
 type schedState struct {
-	threads  threads
-	groups   map[uint32]*process // by pid
-	finished []finishedProcess
-	cpus     []cpu
-	idle     *thread
-	recorder uint32 // its pid
-	list     uint32 // number of the latest list of tasks
-	listFrom int64  // time of its first record
-	losses   uint32 // counts losses of switches: what a thread off its CPU did since then is not known
-	filtered bool   // some threads are not wanted
-	opened   int64  // when the window opened; 0: it has not yet
-	dropped  uint64 // threads that were too many, and not reported yet
+	threads   threads
+	processes map[uint32]*process // by pid
+	finished  []finishedProcess
+	cpus      []cpu
+	idle      *thread
+	recorder  uint32 // its pid
+	list      uint32 // number of the latest list of tasks
+	listFrom  int64  // time of its first record
+	losses    uint32 // counts losses of switches: after each, the states of threads off their CPU are unknown
+	filtered  bool   // some threads are not recorded
+	opened    int64  // when the window opened; 0: it has not yet
+	dropped   uint64 // threads that were dropped because of their number, and not reported yet
 }
 
 // cpu has the thread that runs on a CPU, if known.
 type cpu struct {
 	timeline.CPUState[thread]
-	counted int64 // up to here its time is in the account of its process
+	counted int64 // up to here its time is counted for its process
 }
 
 func newSchedState(recorder uint32) *schedState {
-	r := &schedState{groups: make(map[uint32]*process), recorder: recorder}
+	r := &schedState{processes: make(map[uint32]*process), recorder: recorder}
 	r.idle = &thread{identified: true, isIdle: true, visible: true}
 	copy(r.idle.comm[:], "swapper")
 	r.idle.processComm = r.idle.comm
@@ -53,7 +53,7 @@ func (r *schedState) cpu(n uint32) *cpu {
 	return &r.cpus[n]
 }
 
-// thread finds a thread by tid. One that no record has named, because that was lost, is made up.
+// thread finds a thread by tid. If the record that identifies it was lost, it makes one with the tid alone.
 func (r *schedState) thread(tid uint32) *thread {
 	if t := r.threads.get(tid); t != nil {
 		return t
@@ -96,9 +96,9 @@ func (r *schedState) identify(who *identity, at int64) *thread {
 		t.identity = *who
 		t.def, t.was = nil, t.latest()
 	}
-	r.gather(t, at)
+	r.joinProcess(t, at)
 	if d := t.def; d != nil && d.section == 0 {
-		d.command = t.group.command
+		d.command = t.process.command
 	}
 	return t
 }
@@ -111,27 +111,27 @@ func (t *thread) latest() *definition {
 	return t.was
 }
 
-// drop forgets a thread. The account of a process outlives its threads.
+// drop removes a thread. The CPU time of a process stays.
 func (r *schedState) drop(t *thread) {
 	if t.isIdle {
 		return
 	}
-	g := t.group
+	g := t.process
 	r.vacate(t)
 	r.threads.drop(t)
 	t.Status = timeline.Dead
 	if g == nil || len(g.threads) > 0 {
 		return
 	}
-	if r.groups[g.pid] == g {
-		delete(r.groups, g.pid)
+	if r.processes[g.pid] == g {
+		delete(r.processes, g.pid)
 	}
 	if g.ns > 0 {
 		r.finish(g)
 	}
 }
 
-func (t *thread) lives() bool { return !t.exited && t.Status != timeline.Dead }
+func (t *thread) isLive() bool { return !t.exited && t.Status != timeline.Dead }
 
 // newList is called before the first record of a list of tasks. after reports whether the list before it is complete.
 func (r *schedState) newList(at int64, after bool) {
@@ -142,18 +142,18 @@ func (r *schedState) newList(at int64, after bool) {
 	r.listFrom = at
 }
 
-// dropUnlisted forgets the threads that are not in the last list, which is complete, and were not made since: they have ended
-// unseen.
+// dropUnlisted drops the threads that are not in the last list, which is complete, and were not made since: the records of
+// their ends were lost.
 func (r *schedState) dropUnlisted() {
 	r.dropIf(func(t *thread) bool { return t.listed < r.list })
-	for pid, g := range r.groups {
+	for pid, g := range r.processes {
 		if len(g.threads) == 0 && g.made < r.list { // nothing but its command line was ever recorded
-			delete(r.groups, pid)
+			delete(r.processes, pid)
 		}
 	}
 }
 
-// dropIf forgets the threads that are unwanted and do not run.
+// dropIf drops the threads that are unwanted and do not run.
 func (r *schedState) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
 	var unwanted []*thread
 	_ = r.threads.all(func(t *thread) error {
@@ -162,7 +162,7 @@ func (r *schedState) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
 		}
 		return nil
 	})
-	for _, t := range r.threads.ghosts {
+	for _, t := range r.threads.replaced {
 		if isUnwanted(t) {
 			unwanted = append(unwanted, t)
 		}
@@ -176,7 +176,7 @@ func (r *schedState) dropIf(isUnwanted func(*thread) bool) (dropped uint64) {
 // maxThreads bounds the threads that are known, which take some 300 bytes each.
 const maxThreads = 1 << 18
 
-// dropOldest forgets the half of the threads whose last event is oldest.
+// dropOldest drops the half of the threads whose last event is oldest.
 func (r *schedState) dropOldest() (dropped uint64) {
 	var last []int64
 	_ = r.threads.all(func(t *thread) error {
@@ -216,7 +216,7 @@ func (r *schedState) arrive(t *thread, n uint32, at int64, prio int32) {
 	t.user, t.kernel = nil, nil
 }
 
-// hide makes a thread unknown that the filters do not want: what it does next is not recorded.
+// hide makes the state of a thread unknown that the filters leave out: what it does next is not recorded.
 func (r *schedState) hide(t *thread, at int64) {
 	r.vacate(t)
 	t.forget(at)

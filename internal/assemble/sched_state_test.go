@@ -13,7 +13,7 @@ func TestAccountsOfEndedProcessesKeepThoseWithMostTime(t *testing.T) {
 		// The long ones are not the latest ones.
 		r.finish(&process{pid: uint32(i + 1), ns: int64(i*7919%processes) + 1})
 	}
-	all := r.processes()
+	all := r.processTimes()
 	if len(all) < format.MaxProcesses {
 		t.Fatalf("%d accounts are left, want at least %d", len(all), format.MaxProcesses)
 	}
@@ -56,9 +56,9 @@ func TestProcessKeepsItsLatestName(t *testing.T) {
 			own = "old"
 		}
 		got := r.identify(who(c.tid, own, "old"), c.at)
-		if want := name(c.want); got.processComm != want || worker.processComm != want || r.groups[10].comm != want {
+		if want := name(c.want); got.processComm != want || worker.processComm != want || r.processes[10].comm != want {
 			t.Errorf("%s: its process is %q, that of another thread %q, the process %q, want %q", c.what, got.processComm.bytes(),
-				worker.processComm.bytes(), r.groups[10].comm.bytes(), c.want)
+				worker.processComm.bytes(), r.processes[10].comm.bytes(), c.want)
 		}
 	}
 }

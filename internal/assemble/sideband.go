@@ -16,20 +16,20 @@ type sidebandApplier struct {
 	tables *sideband.Tables
 	r      sideband.Record
 	last   map[uint32]int64  // by CPU: time of perf's previous record
-	forgot int64             // when ended processes were dropped last
+	forgot int64             // when mappings of ended processes were last dropped
 	since  map[uint32]int64  // by CPU: when its sampling was throttled
 	jits   []jitSince        // known beforehand, by time
 	kept   []sideband.Record // the same for files and kernel modules
 }
 
-// jitSince is from when on a process publishes the names of its generated code. The recorder finds that out late, often
+// jitSince is from when on a process has a map file of its generated code. The recorder finds the file late, often
 // when the process ends, and its record has the time of the first such mapping.
 type jitSince struct {
 	at  int64
 	pid uint32
 }
 
-// maxJits bounds what is known beforehand; later ones count when their record comes.
+// maxJits bounds jits; others apply from their record on.
 const maxJits = 1 << 16
 
 // forgetEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
@@ -63,7 +63,7 @@ func (s *sidebandApplier) take(b []byte, at int64) error {
 	}
 	if at-s.forgot > forgetEvery {
 		s.forgot = at
-		s.tables.Forget(s.lives)
+		s.tables.Forget(s.isProcessLive)
 	}
 	return nil
 }
@@ -80,14 +80,14 @@ func (s *sidebandApplier) applyKept(at int64) {
 	}
 }
 
-// previous is the time of perf's record before of the same CPU: what perf could not write since is lost.
+// previous is the time of perf's last record of the same CPU: what perf could not write since is lost.
 func (s *sidebandApplier) previous(at int64) (before int64) {
 	switch s.r.Kind {
-	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT: // the recorder's own
+	case sideband.KindCommand, sideband.KindKept, sideband.KindJIT: // written by the recorder, not by perf
 		return 0
 	case sideband.KindFunction, sideband.KindFunctionGone:
 		if len(s.r.Data) > 0 {
-			return 0 // the same
+			return 0 // so are functions of kernel modules
 		}
 	}
 	cpu := s.r.CPU
@@ -102,8 +102,8 @@ func (s *sidebandApplier) previous(at int64) (before int64) {
 	return before
 }
 
-// lost writes a loss within the window. What is lost of the side-band leaves samples without names, so they are the
-// kind that is lost: no switch is missing.
+// lost writes a loss within the window. Lost side-band records leave samples without names, and no switch is missing, so they
+// are written as losses of samples.
 func (s *sidebandApplier) lost(l *spool.Loss, at int64) error {
 	if at < s.out.from {
 		return nil

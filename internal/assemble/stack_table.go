@@ -33,8 +33,8 @@ type stackTable struct {
 }
 
 const (
-	// maxStackDefs bounds the stacks of both generations, in bytes. When it is reached the older one goes; what comes beyond it
-	// is dropped, and samples with such a stack have none.
+	// maxStackDefs bounds the stacks of both generations, in bytes. When it is reached the older one is dropped; further stacks
+	// are refused, and samples with such a stack have none.
 	maxStackDefs = 32 << 20
 	// stackDefCost is what a stack takes beside its addresses.
 	stackDefCost = 160
@@ -80,7 +80,7 @@ func (s *stackTable) keep(b []byte) *stackDef {
 	le := binary.LittleEndian
 	id := le.Uint64(b[ringdata.StackID:])
 	if t := s.current[id]; t != nil {
-		return t // the hash array of the kernel programs has forgotten it, or a collision had it written again
+		return t // the kernel programs write a stack again if another one has replaced it in their hash array
 	}
 	count := min(le.Uint32(b[ringdata.StackCount:]), uint32(len(b)-ringdata.StackAddrs)/8)
 	if s.bytes+s.before > maxStackDefs {

@@ -19,7 +19,7 @@ func (s *stream) state(at int64, open bool) error {
 		flags |= format.FlagOpen
 		s.most = s.full / 8 * 9
 	}
-	left := uint64(0)
+	omitted := uint64(0)
 	for n := range s.sched.cpus {
 		c := &s.sched.cpus[n]
 		if c.Running == nil || !c.Running.visible {
@@ -34,16 +34,16 @@ func (s *stream) state(at int64, open bool) error {
 			return nil
 		}
 		if !s.mayName(t.def) {
-			left++
+			omitted++
 			return nil
 		}
 		return s.stateOfThread(t, at, flags)
 	})
 	s.toBegin = false
-	if err != nil || left == 0 {
+	if err != nil || omitted == 0 {
 		return err
 	}
-	return s.lost(at, &spool.Loss{CPU: format.AllCPUs, From: at, Kind: format.KindStateThread, Cause: format.CauseDefinition, Count: left})
+	return s.lost(at, &spool.Loss{CPU: format.AllCPUs, From: at, Kind: format.KindStateThread, Cause: format.CauseDefinition, Count: omitted})
 }
 
 // mayName reports whether a state may name a definition: it is in the section already, or there is room for it.
@@ -51,9 +51,8 @@ func (s *stream) mayName(d *definition) bool {
 	return s.w.DefinitionBytes() <= s.most || d != nil && d.section == s.section
 }
 
-// part is called before each part of a state. With the first one a block begins; a state of which nothing is known has
-// none.
-func (s *stream) part() error {
+// beginPart is called before each part of a state. The first one begins a block; a state without parts has none.
+func (s *stream) beginPart() error {
 	if !s.toBegin {
 		return nil
 	}
@@ -62,7 +61,7 @@ func (s *stream) part() error {
 }
 
 func (s *stream) stateOfCPU(c *cpu, n uint32, at int64, flags format.Flags) error {
-	if err := s.part(); err != nil {
+	if err := s.beginPart(); err != nil {
 		return err
 	}
 	e := &s.e
@@ -72,7 +71,7 @@ func (s *stream) stateOfCPU(c *cpu, n uint32, at int64, flags format.Flags) erro
 }
 
 func (s *stream) stateOfThread(t *thread, at int64, flags format.Flags) error {
-	if err := s.part(); err != nil {
+	if err := s.beginPart(); err != nil {
 		return err
 	}
 	task, waker := s.name(t), format.TaskID(0)

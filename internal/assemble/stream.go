@@ -10,7 +10,7 @@ import (
 const (
 	stateEvery = int64(10e9) // ns between states
 	epochEvery = int64(60e9) // ns between epochs of a live stream
-	// stateQuiet is how long states go on when nothing happens. It also bounds what a damaged time can cost.
+	// stateQuiet is how long states are written when nothing happens. It also bounds the states before a damaged time.
 	stateQuiet = int64(600e9)
 )
 
@@ -23,7 +23,7 @@ type stream struct {
 
 	session   *format.Session // of the current section
 	section   uint32          // its number from 1; 0: none yet
-	id        format.TaskID   // the last one given
+	id        format.TaskID   // of the last task
 	from      int64           // when the window opened; never: it has not yet
 	last      int64           // time of the last event
 	toBegin   bool            // the next part of a state is its first
@@ -53,7 +53,7 @@ func (s *stream) begin(at, end int64) error {
 	if s.live {
 		s.nextEpoch = later(at, epochEvery)
 	}
-	for _, g := range s.sched.groups {
+	for _, g := range s.sched.processes {
 		g.ns = 0
 	}
 	s.sched.finished = nil
@@ -92,7 +92,7 @@ func (s *stream) reach(at int64) error {
 	return nil
 }
 
-// later is a time after another one. Damaged times can be near the end of all.
+// later adds to a time without overflow: damaged times can be near the maximum.
 func later(at, by int64) int64 {
 	if at > never-by {
 		return never
@@ -125,7 +125,7 @@ func (s *stream) epoch(at int64) error {
 
 func (s *stream) endSection(end *format.End, at int64) error {
 	s.sched.count(at)
-	end.Processes = s.sched.processes()
+	end.Processes = s.sched.processTimes()
 	end.Losses = s.losses
 	s.losses = nil
 	return s.w.EndSection(end)

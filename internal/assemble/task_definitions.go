@@ -23,8 +23,8 @@ func (s *stream) current(t *thread) *definition {
 		identity: t.identity, unknown: !t.identified, idle: t.isIdle, before: t.was.link(s.section),
 		self: t.identified && t.pid == s.sched.recorder && t.pid != 0,
 	}
-	if t.group != nil {
-		d.command = t.group.command
+	if t.process != nil {
+		d.command = t.process.command
 	}
 	t.def, t.was = d, nil
 	return d
@@ -70,12 +70,12 @@ func (s *stream) define(d *definition) format.TaskID {
 // defined begins an epoch when definitions have become many.
 func (s *stream) defined() {
 	if s.w.DefinitionBytes() > s.full {
-		s.wantEpoch()
+		s.requestEpoch()
 	}
 }
 
-// wantEpoch begins an epoch before the next event.
-func (s *stream) wantEpoch() {
+// requestEpoch begins an epoch before the next event.
+func (s *stream) requestEpoch() {
 	if s.nextEpoch > s.last {
 		s.nextEpoch, s.due = s.last, s.last
 	}

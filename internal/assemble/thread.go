@@ -5,13 +5,13 @@ import (
 	"wprof/internal/timeline"
 )
 
-// thread is one live thread, or one whose end is still to come.
+// thread is a thread that the kernel has not freed yet.
 type thread struct {
 	identity
-	def   *definition // under which it is known now; nil: its identity has changed since it was used last
-	was   *definition // the definition before, which the next one continues
-	group *process
-	slot  int // in group.threads
+	def     *definition // under which it is known now; nil: its identity has changed since it was used last
+	was     *definition // the definition before, which the next one continues
+	process *process
+	slot    int // in process.threads
 
 	// key is the tid under which records name it. It is another one than tid from when a thread that is not the leader
 	// and calls exec exchanges its tid with the leader, to when the record of the exec comes.
@@ -21,7 +21,7 @@ type thread struct {
 	named      int64  // when it was named last by an event
 	listed     uint32 // number of the last list of tasks that it is in or that it is younger than
 	identified bool   // its identity is known, not only its tid
-	visible    bool   // the filters want it
+	visible    bool   // the filters select it
 	isIdle     bool
 
 	timeline.ThreadState[*definition]
@@ -32,7 +32,7 @@ type thread struct {
 	user, kernel *stackDef
 }
 
-// process gathers the threads that share a name and an account of CPU time.
+// process has the threads that share a name and count their CPU time together.
 type process struct {
 	pid     uint32
 	nsPID   uint32 // in its own PID namespace; 0: that is the first one
@@ -71,9 +71,9 @@ func (d *definition) link(section uint32) *definition {
 // threads finds threads by tid: a table of pages, because tids are dense and looked up twice an event.
 type threads struct {
 	pages []*[threadPage]*thread
-	// ghosts have lost their tid to another thread before the kernel has freed them.
-	ghosts map[threadKey]*thread
-	known  int // threads with a tid
+	// replaced are threads whose tid another thread has, before the kernel has freed them.
+	replaced map[threadKey]*thread
+	known    int // threads with a tid
 }
 
 type threadKey struct {
@@ -94,7 +94,7 @@ func (t *threads) get(tid uint32) *thread {
 	return nil
 }
 
-// put enters a thread under its tid. One that had it becomes a ghost.
+// put enters a thread under its tid, in place of another one that had it.
 func (t *threads) put(th *thread) {
 	th.key = th.tid
 	p := th.tid / threadPage
@@ -109,15 +109,15 @@ func (t *threads) put(th *thread) {
 		t.known++
 	}
 	if old := *slot; old != nil && old != th {
-		if t.ghosts == nil {
-			t.ghosts = make(map[threadKey]*thread)
+		if t.replaced == nil {
+			t.replaced = make(map[threadKey]*thread)
 		}
-		t.ghosts[threadKey{old.tid, old.start}] = old
+		t.replaced[threadKey{old.tid, old.start}] = old
 	}
 	*slot = th
 }
 
-// take takes a thread from under its tid.
+// take removes a thread from its tid.
 func (t *threads) take(th *thread) {
 	if t.get(th.key) == th {
 		t.known--
@@ -125,7 +125,7 @@ func (t *threads) take(th *thread) {
 	}
 }
 
-// exchange lets two threads be found under each other's tid.
+// exchange exchanges the tids under which two threads are found.
 func (t *threads) exchange(a, b *thread) {
 	a.key, b.key = b.key, a.key
 	for _, th := range [...]*thread{a, b} {
@@ -133,13 +133,13 @@ func (t *threads) exchange(a, b *thread) {
 	}
 }
 
-// drop forgets a thread.
+// drop removes a thread altogether.
 func (t *threads) drop(th *thread) {
 	t.take(th)
-	if key := (threadKey{th.tid, th.start}); t.ghosts[key] == th {
-		delete(t.ghosts, key)
+	if key := (threadKey{th.tid, th.start}); t.replaced[key] == th {
+		delete(t.replaced, key)
 	}
-	th.leaveGroup()
+	th.leaveProcess()
 }
 
 // all calls f with every thread that has a tid, by tid.
@@ -160,24 +160,24 @@ func (t *threads) all(f func(*thread) error) error {
 	return nil
 }
 
-func (t *thread) leaveGroup() {
-	if t.group == nil {
+func (t *thread) leaveProcess() {
+	if t.process == nil {
 		return
 	}
-	list := t.group.threads
+	list := t.process.threads
 	last := len(list) - 1
 	list[t.slot] = list[last]
 	list[t.slot].slot = t.slot
 	list[last] = nil
-	t.group.threads = list[:last]
-	t.group = nil
+	t.process.threads = list[:last]
+	t.process = nil
 }
 
 func (t *thread) join(p *process) {
-	if t.group == p {
+	if t.process == p {
 		return
 	}
-	t.leaveGroup()
-	t.group, t.slot = p, len(p.threads)
+	t.leaveProcess()
+	t.process, t.slot = p, len(p.threads)
 	p.threads = append(p.threads, t)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 func (s *source) load(e *extent) error {
-	if e.gap {
-		s.hole()
+	if e.hole {
+		s.addHole()
 		return nil
 	}
 	if e.last {
@@ -18,7 +18,7 @@ func (s *source) load(e *extent) error {
 		return nil
 	}
 	if e.whole && (s.parsed < len(s.buf) || len(s.rest) > 0) && !s.tasks {
-		s.hole() // half a record, and its rest is not to come
+		s.addHole() // the rest of a record is missing
 	}
 	if !s.tasks && !s.side {
 		return s.loadRing(e)
@@ -27,7 +27,7 @@ func (s *source) load(e *extent) error {
 	s.buf = slices.Grow(s.buf, int(e.length))[:n+int(e.length)]
 	if ok, err := s.scan.ReadAt(s.buf[n:], e.offset, e.crc); !ok {
 		s.buf = s.buf[:n]
-		s.hole()
+		s.addHole()
 		return err
 	}
 	if s.inside && !e.whole && !s.tasks {
@@ -49,7 +49,7 @@ func (s *source) loadRing(e *extent) error {
 	raw = slices.Grow(raw, int(e.length))[:n+int(e.length)]
 	*s.scratch = raw
 	if ok, err := s.scan.ReadAt(raw[n:], e.offset, e.crc); !ok {
-		s.hole()
+		s.addHole()
 		return err
 	}
 	if s.inside && !e.whole {
@@ -60,8 +60,8 @@ func (s *source) loadRing(e *extent) error {
 	return nil
 }
 
-// hole puts a record where bytes are missing. What follows can be read only where a record is known to begin.
-func (s *source) hole() {
+// addHole puts a record where bytes are missing. What follows can be read only where a record is known to begin.
+func (s *source) addHole() {
 	if s.tasks {
 		s.intact = false
 		return
@@ -69,31 +69,31 @@ func (s *source) hole() {
 	s.inside = true
 	s.announced, s.rest = s.announced[:0], s.rest[:0]
 	s.decoder.Lost()
-	if s.gap {
+	if s.hole {
 		s.buf = s.buf[:s.parsed]
 		return
 	}
 	s.scan.Damage.Holes++
 	s.buf = s.buf[:s.parsed]
-	s.gap, s.gapAt = true, s.base+uint64(s.parsed)
+	s.hole, s.holeAt = true, s.base+uint64(s.parsed)
 	if s.side {
-		s.gapSince = s.newest
+		s.holeSince = s.newest
 		return
 	}
-	s.buf = appendGap(s.buf, s.newest)
+	s.buf = appendHole(s.buf, s.newest)
 	s.parsed = len(s.buf)
 }
 
-func appendGap(b []byte, from int64) []byte {
-	var record [ringdata.HeaderBytes + gapSize]byte
+func appendHole(b []byte, from int64) []byte {
+	var record [ringdata.HeaderBytes + holeSize]byte
 	le := binary.LittleEndian
-	le.PutUint32(record[:], gapSize)
-	record[ringdata.HeaderBytes+ringdata.HdrKind] = KindGap
-	le.PutUint64(record[ringdata.HeaderBytes+GapFrom:], uint64(from))
+	le.PutUint32(record[:], holeSize)
+	record[ringdata.HeaderBytes+ringdata.HdrKind] = KindHole
+	le.PutUint64(record[ringdata.HeaderBytes+HoleFrom:], uint64(from))
 	return append(b, record[:]...)
 }
 
-// parse unpacks the records in a ring's bytes, and keeps the beginning of one that raw does not have the end of.
+// parse unpacks the records in a ring's bytes, and keeps the beginning of the last one if its end is missing.
 func (s *source) parse(raw []byte) {
 	for n := 0; len(raw) > 0; raw = raw[n:] {
 		at := len(s.buf)
@@ -103,13 +103,13 @@ func (s *source) parse(raw []byte) {
 		}
 		if n < 0 {
 			s.parsed = len(s.buf)
-			s.hole()
+			s.addHole()
 			return
 		}
 		if s.skips || s.decoder.Skipped {
 			at = s.noteSkipped(at)
 		}
-		if len(s.buf) > at && !s.notice(at) {
+		if len(s.buf) > at && !s.addRecord(at) {
 			s.buf = s.buf[:at]
 		}
 	}
@@ -117,10 +117,10 @@ func (s *source) parse(raw []byte) {
 	s.rest = append(s.rest[:0], raw...)
 }
 
-// noteSkipped notes that packed records are skipped. If the record at a place of buf ends that, a gap goes before it. It returns
-// the record's place.
+// noteSkipped notes that packed records are skipped. If the record at a place of buf ends that, it puts a hole before it. It
+// returns the record's place.
 func (s *source) noteSkipped(at int) int {
-	if s.decoder.Skipped && !s.skips && !s.gap {
+	if s.decoder.Skipped && !s.skips && !s.hole {
 		s.skips, s.skipSince = true, s.newest
 	}
 	s.decoder.Skipped = false
@@ -128,14 +128,14 @@ func (s *source) noteSkipped(at int) int {
 		return at
 	}
 	record := slices.Clone(s.buf[at:])
-	s.buf = append(appendGap(s.buf[:at], s.skipSince), record...)
+	s.buf = append(appendHole(s.buf[:at], s.skipSince), record...)
 	s.skips = false
 	s.insert(RecordTime(recordAt(record)), s.base+uint64(at))
 	return len(s.buf) - len(record)
 }
 
-// notice sorts the record at an offset in buf into the order of time. It returns false if this version does not know it.
-func (s *source) notice(at int) bool {
+// addRecord sorts the record at an offset in buf into the order of time. It returns false for an unknown record.
+func (s *source) addRecord(at int) bool {
 	b := recordAt(s.buf[at:])
 	if len(b) < ringdata.HdrSize {
 		return false
@@ -149,7 +149,7 @@ func (s *source) notice(at int) bool {
 		s.insert(time, position)
 	}
 	if kind == ringdata.KindSwitch && (b[ringdata.HdrFlags]&ringdata.FlagAnnounced != 0 || len(s.announced) > 0) || kind >= ringdata.KindStack {
-		s.note(b, time, position)
+		s.followReturns(b, time, position)
 	}
 	return true
 }
@@ -160,7 +160,7 @@ func (s *source) parseSide() {
 		time, length := SidebandRecord(s.buf[s.parsed:], &r)
 		if length == 0 {
 			if len(s.buf)-s.parsed > sideband.MaxRecord {
-				s.hole()
+				s.addHole()
 			}
 			return
 		}

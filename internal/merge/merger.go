@@ -4,7 +4,7 @@ package merge
 type merger struct {
 	sources []*source
 	heap    []*source // by the time of their first records; all of them are ready
-	limit   int64     // what is not older stays
+	limit   int64     // only older records are taken
 	certain int64     // everything before it has been drained
 }
 

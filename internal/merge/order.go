@@ -13,12 +13,12 @@ type entry struct {
 
 // insert puts a record into its place, which is nearly always the end.
 func (s *source) insert(time int64, at uint64) {
-	if s.gap {
-		s.gap = false
+	if s.hole {
+		s.hole = false
 		if !s.side {
-			s.insert(time, s.gapAt)
-		} else if len(s.gaps) < maxWaits {
-			s.gaps = append(s.gaps, sideGap{s.gapSince, time})
+			s.insert(time, s.holeAt)
+		} else if len(s.holes) < maxWaits {
+			s.holes = append(s.holes, sideHole{s.holeSince, time})
 		}
 	}
 	i := len(s.entries)

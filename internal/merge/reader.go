@@ -73,7 +73,7 @@ func newReader(s *spool.Spool, h Handlers, damage *spool.Damage, sizes [256]uint
 	}
 	r.tasks = add(rings)
 	r.tasks.tasks, r.tasks.mark = true, never
-	// A mapping is known to samples of the same time.
+	// First at equal times, because a mapping applies to samples of the same time.
 	r.side = add(-1)
 	r.side.side, r.side.take = true, r.takeSideband
 	return r
@@ -146,15 +146,15 @@ func (r *Reader) Until(limit int64) (reached int64, err error) {
 	return r.merge.until(limit, r.Watermark())
 }
 
-// ReadAhead reads what rings hold up to a time, other than the one whose record is being taken: [Handlers.Stack] gets
-// definitions whose turn has not come.
+// ReadAhead reads the rings, other than the one whose record is being taken, up to a time: [Handlers.Stack] takes the
+// definitions there before their turn.
 func (r *Reader) ReadAhead(to int64) error { return r.merge.readAhead(to) }
 
 // takeSideband takes a side-band record, and reports before it which ones are missing.
 func (r *Reader) takeSideband(record []byte, at int64) error {
-	for len(r.side.gaps) > 0 && r.side.gaps[0].to <= at {
-		from := r.side.gaps[0].from
-		r.side.gaps = r.side.gaps[1:]
+	for len(r.side.holes) > 0 && r.side.holes[0].to <= at {
+		from := r.side.holes[0].from
+		r.side.holes = r.side.holes[1:]
 		if err := r.handlers.SidebandLost(from, at); err != nil {
 			return err
 		}
@@ -190,22 +190,22 @@ func (r *Reader) Drain() (held int64) {
 	return held
 }
 
-// OpenGaps calls ring with the time since which records of a ring are missing without one after them, for each such ring;
+// OpenHoles calls ring with the time since which records of a ring are missing without one after them, for each such ring;
 // then side in the same way.
-func (r *Reader) OpenGaps(ring, side func(from int64) error) error {
+func (r *Reader) OpenHoles(ring, side func(from int64) error) error {
 	for _, s := range r.rings {
 		from := s.newest
 		if s.skips {
 			from = s.skipSince
 		}
-		if s.gap || s.skips {
+		if s.hole || s.skips {
 			if err := ring(from); err != nil {
 				return err
 			}
 		}
 	}
-	if r.side.gap {
-		return side(r.side.gapSince)
+	if r.side.hole {
+		return side(r.side.holeSince)
 	}
 	return nil
 }

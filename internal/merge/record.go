@@ -15,12 +15,12 @@ const (
 	firstLostSize = 88 // with 16 kinds
 )
 
-// KindGap is a kind that is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the first
-// record after the gap; at GapFrom stands that of the last one before.
+// KindHole is a kind that is never in a file: a source puts it where bytes of a ring are missing. Its time is that of the first
+// record after the hole; at HoleFrom stands that of the last one before.
 const (
-	KindGap = 255
-	GapFrom = ringdata.HdrSize
-	gapSize = GapFrom + 8
+	KindHole = 255
+	HoleFrom = ringdata.HdrSize
+	holeSize = HoleFrom + 8
 )
 
 // Every kind of event has its count in a lost record.

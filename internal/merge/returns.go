@@ -10,24 +10,24 @@ import (
 
 // A switch that announces a stack is written with it, though the stack's record comes after: so the switch waits until
 // that record has been read, and everything that is older than it, because the stack's definition may stand in another
-// ring. A record that was lost is known by the CPU's next switch.
+// ring. If the CPU's next switch comes first, the return was lost.
 
-// announced is a switch whose return has not been read.
+// announced is a switch whose return (rec_return) has not been read.
 type announced struct {
 	cpu  uint16
 	at   uint64 // as entry.at
 	time int64
 }
 
-// resolved is a switch whose return has.
+// resolved is a switch whose return has been read.
 type resolved struct{ time, returned int64 }
 
-// returnWithin is how long a switch waits for a return that nothing follows, ns: the thread takes its stack at once, but
-// on a virtual CPU that has been taken away.
-const returnWithin = int64(1e9)
+// returnWait is how long a switch waits for its return at the end of a ring, ns: the thread takes its stack at once, except
+// on a virtual CPU that the hypervisor has descheduled.
+const returnWait = int64(1e9)
 
-// note records what a record reports about times off the CPU.
-func (s *source) note(b []byte, time int64, at uint64) {
+// followReturns keeps track of switches that wait for a return, and of their stacks.
+func (s *source) followReturns(b []byte, time int64, at uint64) {
 	switch b[ringdata.HdrKind] {
 	case ringdata.KindSwitch:
 		cpu := binary.LittleEndian.Uint16(b[ringdata.HdrCPU:])
@@ -54,7 +54,7 @@ func (s *source) giveUp(cpu uint16) {
 	}
 }
 
-// returned notes in the switch how far behind it the return stands.
+// returned writes the distance to the return into the switch.
 func (s *source) returned(b []byte, time int64, at uint64) {
 	le := binary.LittleEndian
 	cpu := le.Uint16(b[ringdata.HdrCPU:])
@@ -88,11 +88,11 @@ func (s *source) held(certain int64) int64 {
 		s.announced = s.announced[:0] // nothing follows
 	}
 	if s.front < len(s.extents) {
-		return first // the return may be in what is still to be read, see lookBehind
+		return first // the return may be in what is still to be read, see readToReturn
 	}
 	for i := 0; i < len(s.announced); {
 		a := s.announced[i]
-		if s.mark-a.time > returnWithin {
+		if s.mark-a.time > returnWait {
 			s.giveUp(a.cpu)
 			continue
 		}
@@ -119,7 +119,7 @@ func ReturnOf(change []byte) []byte {
 	return buf[distance:][:ringdata.ReturnSize]
 }
 
-// readAhead reads what the other rings hold up to a time: a stack may be defined there, by a record whose turn has not come.
+// readAhead reads the other rings up to a time: a stack may be defined there, by a record whose turn has not come.
 func (m *merger) readAhead(to int64) error {
 	for _, s := range m.sources {
 		if s.tasks || s.side || len(m.heap) > 0 && s == m.heap[0] {

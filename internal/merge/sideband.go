@@ -12,5 +12,5 @@ func SidebandRecord(b []byte, r *sideband.Record) (time int64, length int) {
 	return r.Time, length
 }
 
-// sideGap is a time in which side-band records are missing.
-type sideGap struct{ from, to int64 }
+// sideHole is a time in which side-band records are missing.
+type sideHole struct{ from, to int64 }

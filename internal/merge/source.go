@@ -42,12 +42,12 @@ type source struct {
 	messy     bool
 	bound     int64 // entries before it can be taken
 	newest    int64 // latest time of all records so far
-	gap       bool  // the record at gapAt waits for the time of the next one
-	gapAt     uint64
-	skips     bool      // of a ring: packed records are skipped behind missing bytes, without a gap so far
-	skipSince int64     // time of the last record before them
-	gapSince  int64     // of the side-band: time of the last record before it
-	gaps      []sideGap // of the side-band: where bytes are missing
+	hole      bool  // the record at holeAt waits for the time of the next one
+	holeAt    uint64
+	skips     bool       // of a ring: packed records are skipped behind missing bytes, without a hole so far
+	skipSince int64      // time of the last record before them
+	holeSince int64      // of the side-band: time of the last record before it
+	holes     []sideHole // of the side-band: where bytes are missing
 
 	announced []announced
 	resolved  []resolved
@@ -58,14 +58,14 @@ type source struct {
 	listed    bool               // of tasks: one list was complete
 }
 
-// extent is a piece of the spool file, or a gap where there should have been one.
+// extent is a piece of the spool file, or a hole where one is missing.
 type extent struct {
 	offset int64
 	length uint32
 	crc    uint32
-	whole  bool // it begins with a record; of tasks: it begins a list
+	whole  bool // it begins with a whole record; of tasks: it begins a list
 	last   bool // of tasks: a list ends here
-	gap    bool
+	hole   bool
 }
 
 // listStart is where a list of tasks begins.
@@ -99,7 +99,7 @@ func (s *source) roundEnded(time int64, producer, drained uint64) {
 	}
 }
 
-// maxWaits bounds what a ring that never goes on makes its source remember. Rounds beyond it do not count.
+// maxWaits bounds the memory for a ring in which a busy record is never finished. Rounds beyond it do not count.
 const maxWaits = 4096
 
 // append adds the bytes of one chunk. Repeats, which the overlap of two generations is made of, are dropped.
@@ -113,10 +113,10 @@ func (s *source) append(c *spool.Chunk) {
 	s.push(e)
 }
 
-// reach notes that there are no bytes up to a position. It is a gap if there should be some.
+// reach notes that there are no more bytes up to a position: if some are missing, there is a hole.
 func (s *source) reach(position uint64) {
 	if s.seen && position > s.end {
-		s.push(extent{gap: true})
+		s.push(extent{hole: true})
 	}
 	if !s.seen || position > s.end {
 		s.seen, s.end = true, position
@@ -138,7 +138,7 @@ func (s *source) ready(limit int64) (bool, error) {
 			if len(s.announced) == 0 || s.front == len(s.extents) || !s.announces(s.entries[s.at].at) {
 				return s.entries[s.at].time < limit, nil
 			}
-			if err := s.lookBehind(); err != nil {
+			if err := s.readToReturn(); err != nil {
 				return false, err
 			}
 			continue
@@ -179,8 +179,8 @@ func (s *source) fill() error {
 	return nil
 }
 
-// lookBehind reads on where the return that the first record announces is not in the buffer.
-func (s *source) lookBehind() error {
+// readToReturn reads the next extent, because the return that the first record announces is not in the buffer.
+func (s *source) readToReturn() error {
 	if len(s.buf) >= 2*s.room {
 		s.announced = s.announced[:0]
 		return nil
@@ -200,8 +200,8 @@ func (s *source) compact() {
 	for i := range s.entries {
 		from = min(from, s.entries[i].at)
 	}
-	if s.gap {
-		from = min(from, s.gapAt)
+	if s.hole {
+		from = min(from, s.holeAt)
 	}
 	n = copy(s.buf, s.buf[from-s.base:])
 	s.parsed -= int(from - s.base)
@@ -224,7 +224,7 @@ func (s *source) record(e *entry) []byte {
 func (s *source) offset(scanned int64) int64 {
 	if s.front < len(s.extents) {
 		for _, e := range s.extents[s.front:] {
-			if !e.gap {
+			if !e.hole {
 				return e.offset
 			}
 		}

@@ -18,7 +18,6 @@ type Tables struct {
 	modules   map[format.ModuleKey]*format.Module
 	kept      map[fileKey]keptFile
 	mappings  int
-	refused   uint64
 	versions  uint64
 	clock     int64 // time of the last record
 }
@@ -175,7 +174,6 @@ func (t *Tables) add(r *Record) {
 		return // perf reported it and it was read from /proc, or only its protection has changed
 	}
 	if t.mappings >= maxMappings {
-		t.refused++
 		return
 	}
 	t.own(p)
@@ -367,6 +365,3 @@ func (t *Tables) forgetEnded() {
 		t.mappings = 0
 	}
 }
-
-// Refused returns the number of mappings for which there was no room.
-func (t *Tables) Refused() uint64 { return t.refused }

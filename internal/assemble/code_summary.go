@@ -37,7 +37,7 @@ type codeSummary struct {
 	user, kernel FrameCount
 	stacks       StackCount
 	lost         uint64
-	gone         []ModuleFrames // of modules that are remembered no longer
+	retired      []ModuleFrames // of modules that were dropped
 }
 
 // tally counts the uses of all stacks of the section.
@@ -85,14 +85,14 @@ func (c *code) looksCut(p *part) *module {
 		f := &c.frames[p.frames[i]]
 		return stacks.Frame{Function: []byte(f.function), Placed: f.module.definition != nil}
 	})
-	if !cut || c.isLent(p) {
+	if !cut || c.isGenerated(p) {
 		return nil
 	}
 	return c.frames[p.frames[ends]].module
 }
 
-// isLent reports whether a stack has only code of the vDSO or generated code, in which no thread begins.
-func (c *code) isLent(p *part) bool {
+// isGenerated reports whether a stack has only code of the vDSO or generated code, in which no thread begins.
+func (c *code) isGenerated(p *part) bool {
 	for _, i := range p.frames {
 		m := c.frames[i].module
 		if m.definition == nil {
@@ -111,7 +111,7 @@ func (c *code) addTo(s *Summary) {
 	s.Samples = c.out.counts[format.KindSample]
 	s.User, s.Kernel, s.Stacks = c.summary.user, c.summary.kernel, c.summary.stacks
 	s.Stacks.Lost = c.summary.lost
-	s.Modules = slices.Clone(c.summary.gone)
+	s.Modules = slices.Clone(c.summary.retired)
 	for _, m := range c.modules {
 		s.Modules = m.appendCount(s.Modules)
 	}
@@ -119,14 +119,14 @@ func (c *code) addTo(s *Summary) {
 	slices.SortFunc(s.Modules, worstFirst)
 }
 
-// retire keeps the counts of modules that are about to be forgotten, those with the most nameless frames if they are many.
+// retire keeps the counts of modules that are about to be dropped, those with the most nameless frames if they are many.
 func (c *code) retire() {
 	for _, m := range c.modules {
-		c.summary.gone = m.appendCount(c.summary.gone)
+		c.summary.retired = m.appendCount(c.summary.retired)
 	}
-	if len(c.summary.gone) > maxModules {
-		slices.SortFunc(c.summary.gone, worstFirst)
-		c.summary.gone = c.summary.gone[:maxModules/2]
+	if len(c.summary.retired) > maxModules {
+		slices.SortFunc(c.summary.retired, worstFirst)
+		c.summary.retired = c.summary.retired[:maxModules/2]
 	}
 }
 
