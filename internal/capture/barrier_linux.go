@@ -38,7 +38,7 @@ func RunWaitingCommand() {
 	os.Exit(StatusNotExecutable)
 }
 
-// descriptor parses the number of an inherited descriptor and keeps the command from inheriting it too.
+// descriptor parses the number of an inherited descriptor, which the command does not inherit.
 func descriptor(number string) int {
 	fd, err := strconv.Atoi(number)
 	if err != nil {

@@ -3,14 +3,14 @@ package capture
 // bump is a change of the generation's number. Programs that have read the old number may still write, for as long as the
 // hypervisor has descheduled their CPU, so the draining thread does not wait for them.
 type bump struct {
-	settled chan struct{} // closed when no program uses the old number
-	seen    bool          // ... and the draining thread knows
+	finished chan struct{} // closed when no program uses the old number
+	seen     bool          // drained has been called since
 }
 
 func newBump(await func()) *bump {
-	b := &bump{settled: make(chan struct{})}
+	b := &bump{finished: make(chan struct{})}
 	go func() {
-		defer close(b.settled)
+		defer close(b.finished)
 		await()
 	}()
 	return b
@@ -23,7 +23,7 @@ func (b *bump) drained() bool {
 		return true
 	}
 	select {
-	case <-b.settled:
+	case <-b.finished:
 		b.seen = true
 	default:
 	}

@@ -11,7 +11,7 @@ func TestGenerationEndsARoundAfterItsLastProgram(t *testing.T) {
 		}
 	}
 	close(running)
-	<-b.settled
+	<-b.finished
 	if b.drained() {
 		t.Error("drained by a round that may have begun before the program ended")
 	}

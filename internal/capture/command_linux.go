@@ -24,7 +24,7 @@ const (
 	StatusNotFound      = 127
 )
 
-// CommandError says why a command cannot run.
+// CommandError is why a command cannot run.
 type CommandError struct {
 	Command string
 	Status  int // StatusNotExecutable or StatusNotFound
@@ -90,7 +90,7 @@ func executable(path string) error {
 type command struct {
 	process *exec.Cmd
 	name    string
-	release *os.File // one byte lets it go; closing without one ends it
+	release *os.File // one byte starts it; closing without one ends it
 	failure *os.File // the errno of a failed exec; closed by a successful one
 	done    chan struct{}
 	status  int
@@ -139,7 +139,7 @@ func startCommand(argv []string, stdout *os.File) (*command, error) {
 	return c, nil
 }
 
-// inherit lets child processes have a file under the same number as here, and returns the number. ExtraFiles would give it
+// inherit makes child processes inherit a file under its number here, which it returns. ExtraFiles would give it
 // number 3, which the user may have opened for the command.
 func inherit(f *os.File) string {
 	fd := f.Fd()

@@ -231,7 +231,7 @@ func FeaturesHelp() string {
 	return help
 }
 
-// setSamples switches samples on or off as the feature of that name says.
+// setSamples switches samples on or off by the feature of that name.
 func (cfg *Config) setSamples(on bool) {
 	switch {
 	case !on:

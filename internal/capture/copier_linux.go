@@ -38,7 +38,7 @@ const (
 type copier struct {
 	files   *sideband.Files
 	room    func() int64
-	kept    map[uint64]bool // mounts that stay, by id
+	kept    map[uint64]bool // mounts whose files may stay open, by id
 	ready   chan *batch     // to be written
 	written chan *batch
 	free    chan *batch
@@ -120,7 +120,7 @@ func (b *batch) write(w *spool.Writer) (err error) {
 	return nil
 }
 
-// run has the files checked periodically. The end of a recording does not wait for the reading thread.
+// run passes the files to the reading thread periodically. The end of a recording does not wait for that thread.
 func (c *copier) run() {
 	every := time.NewTicker(releaseEvery)
 	defer every.Stop()
@@ -240,7 +240,7 @@ func (c *copier) copy(h *sideband.Held, size int64) bool {
 			e.Length -= n
 		}
 	}
-	if !h.Unchanged() || !c.begun() {
+	if !h.Unchanged() || !c.ensureBatch() {
 		return false
 	}
 	c.batch.parts = append(c.batch.parts, part{number: c.number, ended: h, size: size})
@@ -249,7 +249,7 @@ func (c *copier) copy(h *sideband.Held, size int64) bool {
 
 // copyPart reads as much of an extent as the batch has room for.
 func (c *copier) copyPart(h *sideband.Held, e symbol.Extent) (n int64, ok bool) {
-	if !c.begun() {
+	if !c.ensureBatch() {
 		return 0, false
 	}
 	b := c.batch
@@ -265,8 +265,8 @@ func (c *copier) copyPart(h *sideband.Held, e symbol.Extent) (n int64, ok bool) 
 	return int64(to - from), true
 }
 
-// begun makes sure that there is a batch with room. False: the recording has ended.
-func (c *copier) begun() bool {
+// ensureBatch makes sure that there is a batch with room. False: the recording has ended.
+func (c *copier) ensureBatch() bool {
 	if c.batch != nil && (len(c.batch.bytes) == cap(c.batch.bytes) || len(c.batch.parts) >= maxBatchParts) {
 		c.handOver()
 		time.Sleep(batchPause)

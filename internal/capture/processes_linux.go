@@ -58,7 +58,7 @@ func pidProblem(pid int32, err error) error {
 	return err
 }
 
-// poll waits for an end and forgets the processes that have ended.
+// poll waits until a process ends, and removes those that have ended.
 func (p *processes) poll(timeoutMs int) {
 	if n, err := unix.Poll(p.fds, timeoutMs); err != nil || n == 0 {
 		return

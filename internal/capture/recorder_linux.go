@@ -23,7 +23,7 @@ const (
 	generationEvery = 2 * time.Second
 
 	// drainLimit bounds the wait for records that are still being written after the window has closed. A program
-	// runs for microseconds; what is held up longer is on a CPU that the hypervisor has taken away.
+	// runs for microseconds; what takes longer is on a CPU that the hypervisor has descheduled.
 	drainLimit = time.Second
 
 	// finishMaps bounds the time for copying map files of generated code at the end of a recording. If a signal has ended it,
@@ -49,14 +49,14 @@ type recorder struct {
 	drain   *drainer
 	code    *code    // nil: no samples are taken
 	copier  *copier  // nil: as code, or the window has not opened
-	hotplug *hotplug // nil: closed, or this process may not listen
+	hotplug *hotplug // nil: closed, or not permitted
 
 	signalled   <-chan struct{} // closed by the first signal
-	opens       func()          // called just before the window opens
-	closed      func()          // called when it has closed
+	beforeOpen  func()          // called just before the window opens
+	afterClose  func()          // called when it has closed
 	opened      chan struct{}   // closed when the window is open, or will never be
-	open        int64           // when the window opened; 0: it did not
-	close       int64
+	openedAt    int64           // CLOCK_MONOTONIC ns; 0: the window has not opened
+	closedAt    int64
 	before      []bpf.ProgramStat // when the window opened
 	after       []bpf.ProgramStat
 	unfollowed  uint64 // descendants of chosen processes for which there was no room
@@ -124,7 +124,7 @@ func (r *recorder) prepare(session *format.Session) (err error) {
 
 func (r *recorder) taskLists() (*taskLists, error) {
 	lists := &taskLists{sink: r.writer}
-	lists.begins = func() (taskSource, error) { return r.tracer.ListTasks() }
+	lists.open = func() (taskSource, error) { return r.tracer.ListTasks() }
 	missing, err := missingProcesses(r.tracer)
 	if len(missing) > 0 {
 		wanted := !r.cfg.filtered()
@@ -177,7 +177,7 @@ func (r *recorder) beginSide() error {
 // Run records until the duration is over or Stop is called. It has a thread of its own, with a priority of its own,
 // which ends with it.
 func (r *recorder) Run() error {
-	defer debug.SetGCPercent(debug.SetGCPercent(r.collect()))
+	defer debug.SetGCPercent(debug.SetGCPercent(r.gcPercent()))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(quietHeap))
 	done := make(chan struct{})
 	go func() {
@@ -191,8 +191,8 @@ func (r *recorder) Run() error {
 	return r.err
 }
 
-// collect returns the garbage collector's setting: off below quietHeap, unless this process finalises at the same time.
-func (r *recorder) collect() int {
+// gcPercent switches the garbage collector off below quietHeap, unless this process finalises at the same time.
+func (r *recorder) gcPercent() int {
 	if r.cfg.Live {
 		return 100
 	}
@@ -258,12 +258,12 @@ func (r *recorder) openWindow() error {
 	if r.before, err = r.tracer.Programs(); err != nil {
 		return err
 	}
-	r.opens()
+	r.beforeOpen()
 	open := proc.Monotonic()
 	if err := r.writer.Open(open); err != nil {
 		return err
 	}
-	r.open = open
+	r.openedAt = open
 	if r.command != nil {
 		return r.command.Release()
 	}
@@ -287,9 +287,9 @@ func (r *recorder) listTasks() error {
 func (r *recorder) rounds() error {
 	deadline := int64(0)
 	if r.cfg.Duration > 0 {
-		deadline = r.open + r.cfg.Duration.Nanoseconds()
+		deadline = r.openedAt + r.cfg.Duration.Nanoseconds()
 	}
-	nextCut := r.open + generationEvery.Nanoseconds()
+	nextCut := r.openedAt + generationEvery.Nanoseconds()
 	wait := r.pace.interval
 	for {
 		now := proc.Monotonic()
@@ -355,9 +355,9 @@ func (r *recorder) closeWindow() error {
 	if err := r.listTasks(); err != nil {
 		return err
 	}
-	r.close = proc.Monotonic()
-	r.closed()
-	r.drain.closed(r.close)
+	r.closedAt = proc.Monotonic()
+	r.afterClose()
+	r.drain.closed(r.closedAt)
 	if err := r.tracer.Disarm(); err != nil {
 		return err
 	}
@@ -386,7 +386,7 @@ func (r *recorder) signalledTime() time.Duration {
 	if r.cfg.Live || !r.isSignalled() {
 		return signalledNames
 	}
-	return max(signalledMaps, signalledNames-time.Duration(proc.Monotonic()-r.close))
+	return max(signalledMaps, signalledNames-time.Duration(proc.Monotonic()-r.closedAt))
 }
 
 // end writes the data that does not come from rings.
@@ -418,7 +418,7 @@ func (r *recorder) listBlocked() error {
 		return nil
 	}
 	var list bytes.Buffer
-	if err := r.tracer.ReadBlocked(&list, r.close); err != nil {
+	if err := r.tracer.ReadBlocked(&list, r.closedAt); err != nil {
 		return err
 	}
 	return r.writer.Blocked(list.Bytes())
@@ -440,13 +440,13 @@ func (r *recorder) tail() (spool.Tail, error) {
 	if err != nil {
 		return spool.Tail{}, err
 	}
-	tail := spool.Tail{Close: r.close, Clocks: clocks, Programs: r.countedPrograms()}
+	tail := spool.Tail{Close: r.closedAt, Clocks: clocks, Programs: r.countedPrograms()}
 	for _, loss := range lost {
 		tail.Losses = append(tail.Losses, spool.Loss{
 			CPU: uint32(loss.CPU), Kind: format.Kind(loss.Kind), Cause: causeOf(loss), Count: uint64(loss.Count), From: loss.From,
 		})
 	}
-	tail.Losses = append(tail.Losses, skipped(tail.Programs, r.open)...)
+	tail.Losses = append(tail.Losses, skipped(tail.Programs, r.openedAt)...)
 	unreported, err := r.unreportedMappings()
 	tail.Losses = append(tail.Losses, unreported...)
 	return tail, err
@@ -478,7 +478,7 @@ func (r *recorder) unreportedMappings() (losses []spool.Loss, err error) {
 	if r.code == nil {
 		return nil, nil
 	}
-	unreported, err := r.code.watcher.Unreported(r.close)
+	unreported, err := r.code.watcher.Unreported(r.closedAt)
 	for _, u := range unreported {
 		losses = append(losses, spool.Loss{CPU: uint32(u.CPU), Kind: format.KindSample, Cause: format.CauseSideband, Count: u.Count, From: u.From})
 	}

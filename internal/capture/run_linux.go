@@ -39,7 +39,7 @@ func runOwn(inv *cli.Invocation, boost *booster) error {
 	if err == nil || !inv.HasCommand() {
 		return err
 	}
-	// A command's own status comes as an error without text. The recorder's failures must not look like one.
+	// A command's own status is an error without text. The recorder's failures must be distinct from it.
 	status := new(cli.ExitError)
 	if errors.As(err, &status) && status.Err == nil {
 		return err
@@ -166,7 +166,7 @@ func (s *session) prepare() error {
 	return nil
 }
 
-// createSpool puts the spool beside a file that the result will be, so that it is found if the recorder dies.
+// createSpool puts the spool beside a file that the result will be, so that it is found if the recorder is killed.
 func (s *session) createSpool() (err error) {
 	err = cli.AsUser(func() (err error) {
 		if s.out.IsNamed() {
@@ -201,7 +201,7 @@ func (s *session) dropUnopened() {
 	}
 }
 
-// abandon runs before the recorder dies by a signal. It takes no lock that recording or writing may hold.
+// abandon runs before a signal ends the recorder. It takes no lock that recording or writing may hold.
 func (s *session) abandon() {
 	s.dropUnopened()
 	if !s.out.IsNamed() || !s.spool.Opened() {
@@ -212,7 +212,7 @@ func (s *session) abandon() {
 	}
 }
 
-// keptText says how to finish a recording from its spool.
+// keptText describes how to finish a recording from its spool.
 func keptText(path, output string) string {
 	return fmt.Sprintf("what was recorded is kept: to finish it, run wprof-symbolize %s -o %s", proc.Quote(path), proc.Quote(output))
 }
@@ -233,10 +233,10 @@ func (s *session) commandOutput() *os.File {
 	return os.Stdout
 }
 
-// record runs the recorder, then or meanwhile the finalisation.
+// record runs the recorder, and finalises after it, or at the same time in a live recording.
 func (s *session) record() error {
 	s.rec.signalled = s.inv.Stopped()
-	s.rec.opens, s.rec.closed = s.boost.End, func() { s.boost = beginBoost() }
+	s.rec.beforeOpen, s.rec.afterClose = s.boost.End, func() { s.boost = beginBoost() }
 	if s.cfg.Verbose {
 		go s.printOpen()
 	}
@@ -274,7 +274,7 @@ func isFull(err error) bool {
 
 // withRoomHint adds advice to the error of a spool that could not grow before the window opened.
 func (s *session) withRoomHint(err error) error {
-	if s.spool == nil || s.rec != nil && s.rec.open != 0 || !isFull(err) {
+	if s.spool == nil || s.rec != nil && s.rec.openedAt != 0 || !isFull(err) {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, s.roomHint(err))
@@ -313,7 +313,7 @@ func (s *session) recordLive() error {
 	}()
 	err = s.rec.Run()
 	if err != nil {
-		// Without an end the other side would wait for one.
+		// Without an end Finalise would wait for one.
 		s.spool.GiveUp()
 	}
 	s.rec.Close()
@@ -326,7 +326,7 @@ func (s *session) recordLive() error {
 
 // outgrew reports whether a recording has ended early because its spool could not grow, and stores the reason.
 func (s *session) outgrew(cause error) bool {
-	if s.rec.open == 0 || !isFull(cause) {
+	if s.rec.openedAt == 0 || !isFull(cause) {
 		return false
 	}
 	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint(cause))
@@ -369,7 +369,7 @@ func (s *session) finalise(recorded *spool.Spool, o assemble.Options) (err error
 }
 
 // interrupt returns a channel that the first signal closes while functions are named. It is nil if that signal has ended
-// the recording, or will: a live recording names functions while it goes on.
+// the recording, and in a live recording, which the signal ends.
 func (s *session) interrupt() <-chan struct{} {
 	select {
 	case <-s.inv.Stopped():
@@ -397,7 +397,7 @@ func (s *session) cost() *format.RecorderCost {
 // keepSpool leaves a spool that is not empty where it can be found, and prints how to finish the recording from it.
 func (s *session) keepSpool(err error) error {
 	unlinked := s.spool.Path() == ""
-	if s.rec.open == 0 || unlinked && (s.cfg.Live || errors.Is(err, unix.EPIPE)) {
+	if s.rec.openedAt == 0 || unlinked && (s.cfg.Live || errors.Is(err, unix.EPIPE)) {
 		// It is empty, most of it has been freed on disk, or the output's reader has ended.
 		_ = s.removeSpool()
 		return s.withRoomHint(err)

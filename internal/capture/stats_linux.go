@@ -48,10 +48,10 @@ func (s *session) lostByRing() []uint64 {
 // printOpen prints, with -v, that the window has opened, and the settings of the recording.
 func (s *session) printOpen() {
 	<-s.rec.opened
-	if s.rec.open == 0 {
+	if s.rec.openedAt == 0 {
 		return
 	}
-	start := time.Duration(s.rec.open - s.started)
+	start := time.Duration(s.rec.openedAt - s.started)
 	s.inv.Warnf("window open %s after the start; %s; spool %s", seconds(start), s.rec.describePace(), s.spoolName())
 }
 

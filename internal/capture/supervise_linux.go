@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervise ends the recording when it is time for a reason that is not its duration, and counts down on a terminal.
+// supervise ends the recording for any reason but its duration, and counts down on a terminal.
 // stop ends the supervision.
 //
 // With a command, an interrupt from the terminal reaches the command by itself, and its end ends the recording. Signals that were

@@ -23,15 +23,15 @@ const (
 	shortestListing = generationEvery / 2
 	longestListing  = 30 * time.Second
 
-	// sliceRest is the pause between two slices of a list at the beginning and at the end of a recording. All other threads
+	// slicePause is the pause between two slices of a list at the beginning and at the end of a recording. All other threads
 	// can have the CPU then.
-	sliceRest = 500 * time.Microsecond
+	slicePause = 500 * time.Microsecond
 
 	// missingLimit bounds the wait for /proc.
 	missingLimit = time.Second
 )
 
-// taskSource is where a list of threads comes from; *bpf.TaskList in a recording.
+// taskSource is a list of threads; *bpf.TaskList in a recording.
 type taskSource interface {
 	Read([]byte) (int, error)
 	Close() error
@@ -48,16 +48,16 @@ type taskSink interface {
 // slices of 341 threads, at most one in each round, because its reader has a real-time priority: 20,000 threads at once take
 // 20 ms.
 type taskLists struct {
-	begins  func() (taskSource, error)
-	missing func() []byte // what the kernel's list leaves out, as struct rec_tasks; nil: nothing
+	open    func() (taskSource, error)
+	missing func() []byte // threads that the kernel's list leaves out, as struct rec_tasks; nil: none
 	sink    taskSink
 
 	list  taskSource    // nil: none is under way
-	rest  <-chan []byte // missing of this list; nil: it is written
+	rest  <-chan []byte // result of missing for this list; nil: it is written
 	done  bool          // the kernel's list has been read up to its end
 	buf   [bpf.TaskSlice]byte
 	bytes int   // of the list under way
-	began int64 // when it, or else the last one, did
+	began int64 // when it, or else the last one, began
 	next  int64 // when the next one may begin
 	again bool  // records were lost since the last one began
 }
@@ -65,7 +65,7 @@ type taskLists struct {
 // begin begins a list. One that is under way stays incomplete.
 func (l *taskLists) begin() error {
 	l.abandon()
-	list, err := l.begins()
+	list, err := l.open()
 	if err != nil {
 		return err
 	}
@@ -144,13 +144,13 @@ func (l *taskLists) round(generation bool) error {
 	return l.slice()
 }
 
-// recordsLost makes a list due with the next generation: what lost records said of threads is only in a list.
+// recordsLost makes a list due with the next generation, because only a list replaces lost records of threads.
 func (l *taskLists) recordsLost() {
 	l.again = true
 	l.next = min(l.next, l.began+shortestListing.Nanoseconds())
 }
 
-// all makes a whole list, with rests in which between is called.
+// all makes a whole list, with pauses after which between is called.
 func (l *taskLists) all(between func() error) error {
 	if err := l.begin(); err != nil {
 		return err
@@ -160,13 +160,13 @@ func (l *taskLists) all(between func() error) error {
 			return err
 		}
 		if l.done {
-			if waited += sliceRest; waited > missingLimit {
+			if waited += slicePause; waited > missingLimit {
 				l.abandon()
 				return nil
 			}
 		}
 		// Not a Go timer: those depend on threads of ordinary priority.
-		rest := unix.NsecToTimespec(sliceRest.Nanoseconds())
+		rest := unix.NsecToTimespec(slicePause.Nanoseconds())
 		_ = unix.Nanosleep(&rest, nil)
 		if err := between(); err != nil {
 			return err

@@ -48,7 +48,7 @@ func (f *fakeTasks) EndTasks() error {
 }
 
 func (f *fakeTasks) lists(threads int) *taskLists {
-	return &taskLists{sink: f, begins: func() (taskSource, error) {
+	return &taskLists{sink: f, open: func() (taskSource, error) {
 		f.left, f.open = threads, true
 		return f, nil
 	}}

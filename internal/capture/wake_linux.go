@@ -29,7 +29,7 @@ func newWake(wakeups *bpf.Wakeups) (*wake, error) {
 // Call ends this or the next Sleep.
 func (w *wake) Call() {
 	one := [8]byte{1}
-	// It can only fail when 2^64 calls are pending, and then the sleeper is being woken anyway.
+	// It can only fail when 2^64 calls are pending, and then the thread is being woken anyway.
 	_, _ = unix.Write(w.fd, one[:])
 }
 

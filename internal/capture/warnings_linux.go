@@ -33,8 +33,8 @@ func missingNames(stacks Stacks) string {
 	return strings.Join(parts, "; ")
 }
 
-// hiddenThreads warns that this process sees only some of the machine's threads; "": it sees all. The kernel lists those of
-// the reader's PID namespace, and others become known by their events.
+// hiddenThreads warns that the kernel lists only some of the machine's threads, those of this process's PID namespace; "": all.
+// Others get names by their events.
 func hiddenThreads() string {
 	if proc.InitPIDNamespace() {
 		return ""
@@ -70,7 +70,7 @@ func (s *session) unopened() string {
 }
 
 // hungText is a warning about files on file systems that do not answer; "": none. A thread that waits for the server of a FUSE
-// file system outlives SIGKILL until the server answers or is gone (request_wait_answer in fs/fuse/dev.c), and so does its process.
+// file system ignores SIGKILL until the server answers or ends (request_wait_answer in fs/fuse/dev.c), and so does its process.
 func (s *session) hungText() string {
 	hung := s.hung
 	if s.rec.code != nil && s.rec.code.watcher != nil {
