@@ -13,13 +13,13 @@ import (
 // sidebandApplier takes side-band records in the order of time: mappings into the tables, and the rest to where it belongs.
 type sidebandApplier struct {
 	*applier
-	tables *sideband.Tables
-	r      sideband.Record
-	last   map[uint32]int64  // by CPU: time of perf's previous record
-	forgot int64             // when mappings of ended processes were last dropped
-	since  map[uint32]int64  // by CPU: when its sampling was throttled
-	jits   []jitSince        // known beforehand, by time
-	kept   []sideband.Record // the same for files and kernel modules
+	tables    *sideband.Tables
+	r         sideband.Record
+	last      map[uint32]int64  // by CPU: time of perf's previous record
+	droppedAt int64             // when mappings of ended processes were last dropped
+	since     map[uint32]int64  // by CPU: when its sampling was throttled
+	jits      []jitSince        // known beforehand, by time
+	kept      []sideband.Record // the same for files and kernel modules
 }
 
 // jitSince is from when on a process has a map file of its generated code. The recorder finds the file late, often
@@ -32,8 +32,8 @@ type jitSince struct {
 // maxJits bounds jits; others apply from their record on.
 const maxJits = 1 << 16
 
-// forgetEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
-const forgetEvery = 5e9
+// dropEvery is how often, in ns of the recording, the mappings of ended processes are dropped.
+const dropEvery = 5e9
 
 func (s *sidebandApplier) take(b []byte, at int64) error {
 	if _, length := merge.SidebandRecord(b, &s.r); length == 0 {
@@ -61,9 +61,9 @@ func (s *sidebandApplier) take(b []byte, at int64) error {
 		s.tables.Apply(&sideband.Record{Kind: sideband.KindJIT, Time: s.jits[0].at, PID: s.jits[0].pid})
 		s.jits = s.jits[1:]
 	}
-	if at-s.forgot > forgetEvery {
-		s.forgot = at
-		s.tables.Forget(s.isProcessLive)
+	if at-s.droppedAt > dropEvery {
+		s.droppedAt = at
+		s.tables.DropEnded(s.isProcessLive)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ const (
 
 var errNoELF = errors.New("not an ELF file")
 
-// ReadBuildID finds the build-id of an ELF file; nil: it has none.
-func ReadBuildID(r io.ReaderAt) ([]byte, error) {
+// readBuildID finds the build-id of an ELF file; nil: it has none.
+func readBuildID(r io.ReaderAt) ([]byte, error) {
 	var head [64]byte
 	if n, err := r.ReadAt(head[:], 0); n < len(head) && err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

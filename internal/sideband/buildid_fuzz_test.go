@@ -15,7 +15,7 @@ func FuzzReadBuildID(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, image []byte) {
-		id, err := ReadBuildID(bytes.NewReader(image))
+		id, err := readBuildID(bytes.NewReader(image))
 		if err != nil && id != nil || len(id) > maxBuild {
 			t.Fatalf("got %d bytes and %v", len(id), err)
 		}

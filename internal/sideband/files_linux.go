@@ -16,20 +16,20 @@ import (
 	"wprof/internal/proc"
 )
 
-// Files are the mapped files, held open so that they can be read when their names, or the processes that
-// used them, are gone. Each is opened once.
+// Files are the mapped files, held open so that they can be read when their names were removed, or the processes that
+// used them have ended. Each is opened once.
 type Files struct {
-	mu     sync.Mutex
-	most   int
-	byFile map[fileKey]*file
-	build  map[string]*file // the first file of a build-id
-	byPath map[buildKey]*file
-	open   int       // files that are held
-	awaits int       // files that are about to be held
-	fresh  []*Held   // that [Files.Fresh] has not returned yet
-	maps   *mapStore // map files of generated code
-	closed bool
-	stats  Stats
+	mu      sync.Mutex
+	most    int
+	byFile  map[fileKey]*file
+	build   map[string]*file // the first file of a build-id
+	byPath  map[buildKey]*file
+	open    int       // files that are held
+	claimed int       // files that are about to be held
+	fresh   []*Held   // that [Files.Fresh] has not returned yet
+	maps    *mapStore // map files of generated code
+	closed  bool
+	stats   Stats
 }
 
 // Stats counts files by outcome.
@@ -64,13 +64,13 @@ func (f *file) isHung() bool {
 // have been overwritten.
 const recheckAfter = 1e9
 
-// maxTries is the number of attempts to open a file: a process can end too soon, and the next one that maps the file live longer.
+// maxTries is the number of attempts to open a file: a process can end too soon, and the next one that maps the file may not.
 const maxTries = 4
 
 // buildKey distinguishes the files of one build-id, of which only some may have symbols.
 type buildKey struct{ build, path string }
 
-// maxKnown bounds the files that are known, held or not.
+// maxKnown bounds the files, held or not.
 const maxKnown = 1 << 17
 
 func newFiles(most int) *Files {
@@ -91,7 +91,7 @@ func (fs *Files) claim(r *Record) bool {
 	if f != nil && (f.pending || f.source != nil || f.tries >= maxTries) {
 		return false
 	}
-	if fs.open+fs.awaits >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
+	if fs.open+fs.claimed >= fs.most || f == nil && len(fs.byFile)+len(fs.byPath) >= maxKnown {
 		fs.stats.OverLimit++
 		return false
 	}
@@ -105,14 +105,14 @@ func (fs *Files) claim(r *Record) bool {
 		}
 	}
 	f.pending = true
-	fs.awaits++
+	fs.claimed++
 	return true
 }
 
 // endOpening records that opening a claimed file has ended.
 func (fs *Files) endOpening(f *file) {
 	if f.pending && f.source == nil {
-		fs.awaits--
+		fs.claimed--
 	}
 	f.pending, f.began = false, time.Time{}
 }
@@ -141,7 +141,7 @@ func pathKey(build []byte, r *Record) buildKey {
 // file identifies the file of a mapping without a build-id.
 func (r *Record) file() fileKey { return fileKey{r.Device, r.Inode, r.Generation} }
 
-// unclaim gives up a claim: the next mapping of the file claims it again.
+// unclaim drops a claim: the next mapping of the file claims it again.
 func (fs *Files) unclaim(r *Record) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -159,7 +159,7 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 	build, generation := r.BuildID, r.Generation
 	var stat unix.Stat_t
 	if opened != nil && len(build) == 0 {
-		build, _ = ReadBuildID(opened)
+		build, _ = readBuildID(opened)
 		if known, ok := generationOf(opened); ok {
 			generation = known
 		}
@@ -181,7 +181,7 @@ func (fs *Files) opened(r *Record, opened *os.File, out []byte) []byte {
 		return out
 	}
 	fs.endOpening(f)
-	h := &Held{File: opened, mapping: *r, stat: stat, of: f}
+	h := &Held{File: opened, mapping: *r, stat: stat, entry: f}
 	if len(r.BuildID) == 0 {
 		stateNow(&stat).put(&h.Name)
 	}
@@ -225,7 +225,7 @@ func changedSince(stat *unix.Stat_t, mapped int64) bool {
 	return changed > now-(proc.Monotonic()-mapped) && changed <= now
 }
 
-// open finds the file of a mapping: through the mapping while the process lives, independently of the file's
+// open opens the file of a mapping: through the mapping while the process is alive, independently of the file's
 // name and mount, else by its path.
 func open(r *Record, parent uint32) *os.File {
 	if f := openMapped(r); f != nil {
@@ -267,7 +267,7 @@ func openByPath(r *Record, parent uint32) *os.File {
 	for _, at := range append(places, string(path)) {
 		info, err := os.Lstat(at)
 		if err != nil || !info.Mode().IsRegular() {
-			continue // a FIFO would wait, a device might do anything
+			continue // opening a FIFO may wait, and opening a device may have effects
 		}
 		f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		if err != nil {
@@ -284,7 +284,7 @@ func openByPath(r *Record, parent uint32) *os.File {
 // isFileOf compares a file with the kernel's record of a mapping.
 func isFileOf(f *os.File, r *Record) bool {
 	if len(r.BuildID) > 0 {
-		build, err := ReadBuildID(f)
+		build, err := readBuildID(f)
 		return err == nil && string(build) == string(r.BuildID)
 	}
 	var stat unix.Stat_t

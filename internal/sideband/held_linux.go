@@ -62,8 +62,8 @@ func isStill(f *os.File, was *unix.Stat_t) bool {
 		now.Size == was.Size && now.Mtim == was.Mtim && (now.Ctim == was.Ctim || now.Nlink != was.Nlink)
 }
 
-// use replaces the file by a copy.
-func (s *Source) use(copy Copy) {
+// replace replaces the file by a copy.
+func (s *Source) replace(copy Copy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.copy = copy
@@ -78,12 +78,12 @@ type Held struct {
 	Name    Record
 	mapping Record      // through which it was found
 	stat    unix.Stat_t // when it was opened
-	of      *file
+	entry   *file
 }
 
 // hold keeps an opened file, unless it was not found.
 func (fs *Files) hold(h *Held, at int64) bool {
-	f := h.of
+	f := h.entry
 	f.tries++
 	if h.File == nil {
 		fs.stats.TooLate++
@@ -131,10 +131,10 @@ func (fs *Files) Release(h *Held, copy Copy) {
 		fs.mu.Unlock()
 		return
 	}
-	h.of.held = false
+	h.entry.held = false
 	fs.open--
 	fs.mu.Unlock()
-	h.of.source.use(copy)
+	h.entry.source.replace(copy)
 	h.File.Close() // may take arbitrarily long
 }
 

@@ -34,8 +34,8 @@ var (
 // mapSource is a map file, and how far it has been read. It is opened for each read: an open file would hold its mount.
 type mapSource struct {
 	key           mapKey
-	began         int64  // when the program began, CLOCK_MONOTONIC ns; 0: not known, taken for the first one of its process
-	parent        uint32 // 0: not known
+	began         int64  // when the program began, CLOCK_MONOTONIC ns; 0: unknown, so when the process began
+	parent        uint32 // 0: unknown
 	process       proc.Identity
 	started       int64 // when the process began, CLOCK_BOOTTIME ns; 0: it was not seen alive
 	device, inode uint64
@@ -136,7 +136,7 @@ func (s *mapSource) places(alive bool) []string {
 			}
 		}
 	}
-	// Elsewhere a process of another namespace may have a file of that name.
+	// Outside of its namespace, another process may have a file of that name.
 	if s.end == 0 && s.process.PID != s.key.pid {
 		return nil
 	}

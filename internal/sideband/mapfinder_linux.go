@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// A map file is looked for, and later read further, firstMapRead after generated code was mapped, then after twice as
+	// A map file is searched for, and later read further, firstMapRead after generated code was mapped, then after twice as
 	// long each time.
 	firstMapRead = 5 * time.Millisecond
 	lastMapRead  = 5 * time.Second
-	// lastChoice is the longest time between checks whether a process may be recorded now.
-	lastChoice = 200 * time.Millisecond
+	// longestCheck is the longest time between checks whether a process may be recorded now.
+	longestCheck = 200 * time.Millisecond
 	// growthRead is the least time between reads of a growing file.
 	growthRead = 50 * time.Millisecond
 	// slowGrowth is the time after which less than minMapRead is copied too.
@@ -28,7 +28,7 @@ const (
 	idleShare = 4
 	// mapNice is the low priority of the threads that read.
 	mapNice = 10
-	// maxStuckReads bounds the threads that wait for a file system; at the bound, no files are looked for until one answers.
+	// maxStuckReads bounds the threads that wait for a file system; at the bound, no files are read until one responds.
 	maxStuckReads = 16
 )
 
@@ -53,17 +53,17 @@ type mapFinder struct {
 
 // mapProgram is a program that generates code.
 type mapProgram struct {
-	source mapSource // while busy is set, it belongs to the reading thread
-	busy   bool
-	ended  bool  // no more reads
-	until  int64 // when another program began; 0: none has
-	known  bool  // found has been called
-	chosen bool  // the process may be recorded
-	head   []byte
-	last   int64 // when generated code was mapped last
-	next   time.Time
-	pause  time.Duration
-	copied time.Time
+	source    mapSource // while busy is set, it belongs to the reading thread
+	busy      bool
+	ended     bool  // no more reads
+	until     int64 // when another program began; 0: none has
+	known     bool  // found has been called
+	mayRecord bool  // the process may be recorded
+	head      []byte
+	last      int64 // when generated code was mapped last
+	next      time.Time
+	pause     time.Duration
+	copied    time.Time
 }
 
 // mapDrop is a copy whose part after a time may be another program's.
@@ -183,12 +183,12 @@ func (m *mapFinder) run() {
 			m.abandon(reader)
 			reader = nil
 		}
-		m.rest(idleShare * time.Since(began))
+		m.sleep(idleShare * time.Since(began))
 	}
 }
 
-// rest sleeps, unless the recording ends.
-func (m *mapFinder) rest(pause time.Duration) {
+// sleep waits for a time, or until the recording ends.
+func (m *mapFinder) sleep(pause time.Duration) {
 	for end := time.Now().Add(pause); ; {
 		m.mu.Lock()
 		rush := m.rush
@@ -248,10 +248,10 @@ func (m *mapFinder) readOne(p *mapProgram, buf []byte) {
 		least = 1
 	}
 	m.mu.Unlock()
-	p.chosen = p.chosen || m.recorded(p.source.key.pid)
+	p.mayRecord = p.mayRecord || m.recorded(p.source.key.pid)
 	var t *mapText
 	err := errNotRecorded
-	if p.chosen {
+	if p.mayRecord {
 		t, err = p.source.readMore(buf, least)
 	}
 	read := proc.Monotonic()
@@ -283,7 +283,7 @@ func (m *mapFinder) handle(p *mapProgram, t *mapText, err error) {
 		p.ended = true
 		return
 	case errors.Is(err, errNotRecorded):
-		p.pause = min(2*p.pause, lastChoice+slowest-lastMapRead)
+		p.pause = min(2*p.pause, longestCheck+slowest-lastMapRead)
 	case err != nil || len(t.text) == 0:
 		p.pause = min(2*p.pause, slowest)
 	default:
@@ -304,7 +304,7 @@ func (m *mapFinder) handle(p *mapProgram, t *mapText, err error) {
 	}
 }
 
-// abandon gives up a thread that waits for a file system.
+// abandon stops using a thread that waits for a file system, until it is done.
 func (m *mapFinder) abandon(reader *mapReader) {
 	m.mu.Lock()
 	m.stuck++

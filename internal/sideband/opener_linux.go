@@ -10,50 +10,46 @@ import (
 const (
 	// maxQueue bounds the queued requests. Files beyond it are opened when they are mapped again.
 	maxQueue = 16 << 10
-	// usualThreads open files; up to maxThreads if file systems do not answer, since each such file blocks its thread.
+	// usualThreads open files; up to maxThreads if file systems do not respond, since each such file blocks its thread.
 	usualThreads = 2
 	maxThreads   = 16
 	// stuckAfter is the time without an opened file after which another thread is started.
 	stuckAfter = 100 * time.Millisecond
 )
 
-// request is the mapping of a file that is to be opened.
-type request struct {
-	r Record // owns its texts
-}
-
-func requestFor(r *Record) request {
+// fileRequest is the mapping of a file that is to be opened, as a record that owns its texts.
+func fileRequest(r *Record) Record {
 	own := *r
 	own.BuildID, own.Path, own.Data = bytes.Clone(r.BuildID), bytes.Clone(r.Path), nil
-	return request{r: own}
+	return own
 }
 
-// opener opens files on threads of its own, because opening, and even lstat, may take arbitrarily long.
+// opener opens the files of mappings on threads of its own, because opening, and even lstat, may take arbitrarily long.
 type opener struct {
-	open     func(*request)
-	refuse   func(*request) // it will not be opened
+	open     func(*Record)
+	refuse   func(*Record) // it will not be opened
 	onThread func()
 
 	mu      sync.Mutex
 	waiting sync.Cond
-	queue   []request
+	queue   []Record
 	threads int
 	idle    int
 	last    time.Time // when a thread last took a request
 	closed  bool
 }
 
-func newOpener(open, refuse func(*request), onThread func()) *opener {
+func newOpener(open, refuse func(*Record), onThread func()) *opener {
 	o := &opener{open: open, refuse: refuse, onThread: onThread}
 	o.waiting.L = &o.mu
 	return o
 }
 
-// add queues requests, without waiting for a file. Without requests it only checks that queued ones are not stuck, so call it
-// again and again.
-func (o *opener) add(requests []request) {
+// add queues requests, without waiting for a file. It is called periodically, also without requests: it checks that queued ones
+// are not stuck.
+func (o *opener) add(requests []Record) {
 	o.mu.Lock()
-	o.relieve()
+	o.addThreadIfStuck()
 	room := 0
 	if !o.closed {
 		room = min(maxQueue-len(o.queue), len(requests))
@@ -71,8 +67,8 @@ func (o *opener) add(requests []request) {
 	}
 }
 
-// relieve starts a thread if queued requests wait because the others are stuck.
-func (o *opener) relieve() {
+// addThreadIfStuck starts a thread if queued requests wait because the others are stuck.
+func (o *opener) addThreadIfStuck() {
 	if len(o.queue) > 0 && time.Since(o.last) > stuckAfter {
 		o.begin()
 	}
@@ -126,7 +122,7 @@ func (o *opener) wait(deadline time.Time) {
 func (o *opener) isDone() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.relieve()
+	o.addThreadIfStuck()
 	return len(o.queue) == 0 && o.idle == o.threads
 }
 

@@ -10,16 +10,16 @@ func TestQueuedFilesAreOpenedBesideFilesThatHang(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	opened := make(chan uint32, 10)
-	o := newOpener(func(r *request) {
-		if r.r.PID <= usualThreads {
+	o := newOpener(func(r *Record) {
+		if r.PID <= usualThreads {
 			<-hang
 		}
-		opened <- r.r.PID
-	}, func(*request) {}, nil)
+		opened <- r.PID
+	}, func(*Record) {}, nil)
 	defer o.close()
-	var all []request
+	var all []Record
 	for pid := range uint32(usualThreads + 2) {
-		all = append(all, request{r: Record{PID: pid + 1}})
+		all = append(all, Record{PID: pid + 1})
 	}
 	o.add(all)
 	for end := time.Now().Add(time.Minute); len(opened) < 2; time.Sleep(time.Millisecond) {

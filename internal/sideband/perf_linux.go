@@ -50,7 +50,7 @@ type event struct {
 	reported lossReports
 	split    []byte // a record that the end of the ring has split
 	pending  []byte // records that were not drained yet
-	wanted   []request
+	wanted   []Record
 	program  bool // a program was reported since the thread last read the buffer
 }
 
@@ -134,24 +134,19 @@ func (e *event) read(f func(typ uint32, misc uint16, record []byte)) {
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&e.mem[pageTail])), e.tail)
 }
 
-// unreported returns the number of lost records that no record before a time has reported.
+// unreported returns the number of lost records that no record before a time has reported; 0 if the event is closed.
 func (e *event) unreported(until int64) (uint64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return 0, nil
+	}
 	var counts [16]byte // the event's value, and what was lost
 	if _, err := unix.Read(e.fd, counts[:]); err != nil {
 		return 0, fmt.Errorf("read the number of lost mappings: %w", err)
 	}
 	lost := binary.NativeEndian.Uint64(counts[8:])
 	return lost - min(lost, e.reported.sum(until)), nil
-}
-
-// unreportedNow is like unreported, for an event that may be in use or closed.
-func (e *event) unreportedNow(until int64) (uint64, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return 0, nil
-	}
-	return e.unreported(until)
 }
 
 // stopSoon makes the CPU's thread end, as soon as it is not opening a file.

@@ -23,13 +23,13 @@ const (
 	KindCommand
 	// KindLost is a number of records, Count, that the kernel lost on CPU.
 	KindLost
-	// KindThrottled and KindUnthrottled are when the kernel stops and goes on sampling CPU.
+	// KindThrottled and KindUnthrottled are when the kernel stops and continues sampling CPU.
 	KindThrottled
 	KindUnthrottled
 	// KindKept is the data read from a file, identified as in its mapping by Device, Inode, Generation: its BuildID, perhaps empty;
 	// its generation in Offset, since /proc has none for mappings; and its [fileState] in Length, Start and Count.
 	KindKept
-	// KindJIT says that the program of PID, which first mapped generated code at Time, has a map file with names.
+	// KindJIT means that the program of PID, which first mapped generated code at Time, has a map file with names.
 	KindJIT
 	// KindFunction is a new function of the kernel, of a BPF program, a trampoline or a kernel module: Start, Length, and its
 	// name in Path. KindFunctionGone is its removal. In both, Data is the kernel module, if it is of one: Offset is then the

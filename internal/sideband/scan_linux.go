@@ -12,8 +12,7 @@ import (
 	"wprof/internal/proc"
 )
 
-// scan reports the processes that exist already: executable mappings and map files, and command lines if they are
-// wanted.
+// scan reports the processes that exist already: executable mappings and map files, and command lines if requested.
 func (w *Watcher) scan(commands bool) error {
 	pids, err := proc.PIDs("/proc")
 	if err != nil {
@@ -29,7 +28,7 @@ func (w *Watcher) scan(commands bool) error {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if !w.still {
+		if !w.stopped {
 			w.scans = append(w.scans, out...)
 		}
 	})
@@ -47,7 +46,7 @@ func (w *Watcher) scanProcess(pid uint32, commands bool) (out []byte) {
 	if len(buf) == 0 {
 		return nil // a thread of the kernel
 	}
-	var wanted []request
+	var wanted []Record
 	for line := range bytes.Lines(buf) {
 		r := Record{Kind: KindMap, Time: now, PID: pid, tid: tid}
 		if parseLine(bytes.TrimSuffix(line, []byte("\n")), &r) {
@@ -89,7 +88,7 @@ func readOf(pid uint32, name string, buf []byte) (tid uint32, text []byte) {
 func CommandLines() (records []byte, unread []int) {
 	pids, err := proc.PIDs("/proc")
 	if err != nil {
-		return nil, nil // without /proc they are not known
+		return nil, nil // without /proc they are unknown
 	}
 	var visits visitor
 	var mu sync.Mutex

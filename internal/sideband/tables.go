@@ -26,7 +26,7 @@ const (
 	maxMappings = 1 << 20
 	// maxProcesses bounds processes whose end was not recorded.
 	maxProcesses = 1 << 17
-	// maxModules bounds the modules. A forgotten one is created again when it is needed.
+	// maxModules bounds the modules. A dropped one is created again when it is needed.
 	maxModules = 1 << 17
 	// grace is how long the mappings of a process stay after its end and their last use, ns.
 	grace = 10e9
@@ -62,7 +62,7 @@ type keptFile struct {
 	state      fileState
 }
 
-// fileState changes when a file is overwritten in place: see format.Module. The zero value is not known.
+// fileState changes when a file is overwritten in place: see format.Module. The zero value is unknown.
 type fileState struct{ size, mtime, ctime uint64 }
 
 func (s fileState) put(r *Record) { r.Length, r.Start, r.Count = s.size, s.mtime, s.ctime }
@@ -111,7 +111,7 @@ func (t *Tables) process(pid uint32) *process {
 	p := t.processes[pid]
 	if p == nil {
 		if len(t.processes) >= maxProcesses {
-			t.forgetEnded()
+			t.makeRoom()
 		}
 		p = &process{maps: &space{owners: 1}, used: t.clock}
 		t.processes[pid] = p
@@ -128,7 +128,7 @@ func (t *Tables) release(p *process) {
 	}
 }
 
-// fork gives a new process the mappings of its parent. One of the same id from before is gone.
+// fork gives a new process the mappings of its parent. An earlier one with its id has ended.
 func (t *Tables) fork(r *Record) {
 	pid := r.PID
 	if old := t.processes[pid]; old != nil {
@@ -303,7 +303,7 @@ func (t *Tables) jit(p *process, r *Record) {
 		return
 	}
 	p.jit = t.intern(&format.Module{
-		Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte(PerfMapPath(r.PID)), Generation: uint64(r.Time),
+		Kind: uint32(format.ModuleKind_MODULE_JIT), Path: []byte(perfMapPath(r.PID)), Generation: uint64(r.Time),
 	})
 	t.own(p)
 	for i := range p.maps.maps {
@@ -314,8 +314,8 @@ func (t *Tables) jit(p *process, r *Record) {
 	t.changed(p)
 }
 
-// PerfMapPath returns the path of a process's map file in a stream, by the process id that the recorder sees.
-func PerfMapPath(pid uint32) string { return fmt.Sprintf("/tmp/perf-%d.map", pid) }
+// perfMapPath returns the path of a process's map file in a stream, by the process id that the recorder sees.
+func perfMapPath(pid uint32) string { return fmt.Sprintf("/tmp/perf-%d.map", pid) }
 
 // Resolve returns the module at an address of a process, and the offset in it: see format.Frame on offsets. The module belongs
 // to the tables and does not change; equal ones are one pointer.
@@ -341,19 +341,19 @@ func (t *Tables) Version(pid uint32) uint64 {
 	return 0
 }
 
-// Forget drops processes that ended a while ago. It visits all of them: call it every few seconds of the recording.
-// Records have the end of first threads only: lives reports whether a process has another thread.
-func (t *Tables) Forget(lives func(pid uint32) bool) {
+// DropEnded drops processes that ended a while ago. It visits all of them: call it every few seconds of the recording.
+// Records have the end of first threads only: isLive reports whether a process has another thread.
+func (t *Tables) DropEnded(isLive func(pid uint32) bool) {
 	for pid, p := range t.processes {
-		if p.exited != 0 && max(p.exited, p.used) < t.clock-grace && !lives(pid) {
+		if p.exited != 0 && max(p.exited, p.used) < t.clock-grace && !isLive(pid) {
 			t.release(p)
 			delete(t.processes, pid)
 		}
 	}
 }
 
-// forgetEnded drops every process whose first thread has ended, and if there is none, all.
-func (t *Tables) forgetEnded() {
+// makeRoom drops every process whose first thread has ended, and if there is none, all.
+func (t *Tables) makeRoom() {
 	for pid, p := range t.processes {
 		if p.exited != 0 {
 			t.release(p)

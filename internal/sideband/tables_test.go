@@ -172,17 +172,17 @@ func TestEndedProcessesAreForgottenLater(t *testing.T) {
 		tables.Apply(&r)
 	}
 	ended := func(uint32) bool { return false }
-	tables.Forget(ended)
+	tables.DropEnded(ended)
 	if m, _ := tables.Resolve(7, 4096); m == nil {
 		t.Error("a process is forgotten as it ends, and its last samples have no names")
 	}
 	tables.Apply(&Record{Kind: KindExec, Time: 3 + 2*grace, PID: 9})
-	tables.Forget(func(pid uint32) bool { return pid == 7 })
+	tables.DropEnded(func(pid uint32) bool { return pid == 7 })
 	if m, _ := tables.Resolve(7, 4096); m == nil {
 		t.Error("a process is forgotten although a thread of it goes on")
 	}
 	tables.Apply(&Record{Kind: KindExec, Time: 4 + 4*grace, PID: 9})
-	tables.Forget(ended)
+	tables.DropEnded(ended)
 	if m, _ := tables.Resolve(7, 4096); m != nil || tables.mappings != 0 {
 		t.Error("a process that ended long ago is still known")
 	}

@@ -10,30 +10,30 @@ import (
 const (
 	// visitDeadline is the time to wait for one process. Most are read in 0.1 ms, one with 60,000 mappings in 50 ms.
 	visitDeadline = 20 * time.Millisecond
-	// visitPatience is the time to wait for all late processes together; after that each gets briefDeadline.
-	visitPatience = 200 * time.Millisecond
+	// lateLimit is the time to wait for all late processes together; after that each gets briefDeadline.
+	lateLimit     = 200 * time.Millisecond
 	briefDeadline = 2 * time.Millisecond
 	// maxLate bounds the threads that wait for a process; with so many, no more processes are read.
 	maxLate = 256
 )
 
 // visitor reads the files of processes in /proc without waiting for those that hang: reading /proc/PID/maps, map_files and
-// cmdline needs the process's mmap_lock, which a mapping that waits for a file system holds for minutes. A goroutine that
-// is left behind reads such a process when it can.
+// cmdline needs the process's mmap_lock, which a mapping that waits for a file system holds for minutes. Such a process has its
+// own goroutine, which reads it when it can.
 type visitor struct {
 	mu      sync.Mutex
 	late    map[int]bool // processes that are still being read
 	skipped map[int]bool // processes that the last visit did not read, because too many were late
 }
 
-// visit calls read with each process, from other goroutines: several at a time if some are left behind. missed is set for
+// visit calls read with each process, from other goroutines: several at a time if some are late. missed is set for
 // processes that the previous visit has skipped.
 func (v *visitor) visit(pids []int, read func(pid int, missed bool)) {
 	v.mu.Lock()
 	missed := v.skipped
 	v.skipped = map[int]bool{}
 	v.mu.Unlock()
-	patience := visitPatience
+	left := lateLimit
 	var next, done chan int
 	for _, pid := range pids {
 		if next == nil {
@@ -44,19 +44,19 @@ func (v *visitor) visit(pids []int, read func(pid int, missed bool)) {
 			go readEach(next, done, func(pid int) { read(pid, missed[pid]) })
 		}
 		next <- pid
-		wait := max(min(visitDeadline, patience), briefDeadline)
+		wait := max(min(visitDeadline, left), briefDeadline)
 		select {
 		case <-done:
 		case <-time.After(wait):
-			patience -= wait
-			v.leave(pid, next, done)
+			left -= wait
+			v.abandon(pid, next, done)
 			next = nil
 		}
 	}
 	if next != nil {
 		close(next)
 	}
-	for ; patience > 0 && len(v.unread()) > 0; patience -= briefDeadline {
+	for ; left > 0 && len(v.unread()) > 0; left -= briefDeadline {
 		time.Sleep(briefDeadline)
 	}
 }
@@ -68,8 +68,8 @@ func readEach(next <-chan int, done chan<- int, read func(pid int)) {
 	}
 }
 
-// leave abandons a goroutine that still reads a process.
-func (v *visitor) leave(pid int, next chan<- int, done <-chan int) {
+// abandon stops waiting for a goroutine that still reads a process.
+func (v *visitor) abandon(pid int, next chan<- int, done <-chan int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.late == nil {

@@ -26,7 +26,7 @@ const (
 	defaultFiles = 8192
 	// sparedFiles are left for everything else that this process opens, where the limit is not small.
 	sparedFiles = 512
-	// passingFiles are open for a moment, while threads look at files and processes.
+	// passingFiles are open for a moment, while threads check files and processes.
 	passingFiles = 16
 	// maxPending bounds processes with generated code, maxIgnored those beyond that are counted.
 	maxPending = 4096
@@ -63,8 +63,8 @@ type Watcher struct {
 	maps   *mapFinder
 
 	mu      sync.Mutex
-	cpus    []*event              // replaced, never changed; threads of theirs run until Stop
-	still   bool                  // the threads have ended
+	cpus    []*event              // replaced, never changed; their threads run until Stop
+	stopped bool                  // Stop was called
 	kept    []byte                // KindKept and KindJIT records, not drained yet
 	scans   []byte                // records of processes that existed already, not drained yet
 	origins [2]map[uint32]lineage // of the latest processes; the second is the older half
@@ -72,14 +72,14 @@ type Watcher struct {
 
 // lineage is the origin of a process.
 type lineage struct {
-	parent uint32 // 0: not known
-	began  int64  // when its program began, CLOCK_MONOTONIC ns; 0: not known
+	parent uint32 // 0: unknown
+	began  int64  // when its program began, CLOCK_MONOTONIC ns; 0: unknown
 }
 
 // maxOrigins bounds each half of Watcher.origins.
 const maxOrigins = 4096
 
-// Open begins: from now on nothing is missed. [Watcher.Start] reports what exists already.
+// Open begins to record mappings. [Watcher.Start] reports those that exist already.
 func Open(cfg Config) (w *Watcher, err error) {
 	if cfg.Files == 0 {
 		cfg.Files = defaultFiles
@@ -200,10 +200,10 @@ func (w *Watcher) WaitForFiles() { w.opener.wait(time.Now().Add(openTime)) }
 // After the start of a program, a CPU's thread reads the buffer after 1 ms, 2 ms, 4 ms and so on, for half a second: the
 // program maps its libraries and generated code in that time.
 const (
-	firstLook = time.Millisecond
-	lastLook  = 256 * time.Millisecond
-	// lookElsewhere is the pause from which the other CPUs' buffers are read too: the program may have migrated.
-	lookElsewhere = 16 * time.Millisecond
+	firstPause = time.Millisecond
+	lastPause  = 256 * time.Millisecond
+	// othersPause is the pause from which the other CPUs' buffers are read too: the program may have migrated.
+	othersPause = 16 * time.Millisecond
 )
 
 // watch is a CPU's thread.
@@ -212,7 +212,7 @@ func (w *Watcher) watch(e *event) {
 	runtime.LockOSThread() // never unlocked, so that its settings end with it
 	var cpu unix.CPUSet
 	cpu.Set(e.cpu)
-	_ = unix.SchedSetaffinity(0, &cpu) // elsewhere it works too, only later
+	_ = unix.SchedSetaffinity(0, &cpu) // on another CPU it works too, only later
 	if w.cfg.OnThread != nil {
 		w.cfg.OnThread()
 	}
@@ -222,7 +222,7 @@ func (w *Watcher) watch(e *event) {
 		if !ok {
 			return // Drain still reads everything, only later
 		}
-		if !woken && pause >= lookElsewhere {
+		if !woken && pause >= othersPause {
 			for _, other := range w.events() {
 				w.serve(other)
 			}
@@ -232,8 +232,8 @@ func (w *Watcher) watch(e *event) {
 		case e.stopping.Load():
 			return
 		case program:
-			pause = firstLook
-		case !woken && pause < lastLook:
+			pause = firstPause
+		case !woken && pause < lastPause:
 			pause *= 2
 		case !woken:
 			pause = 0
@@ -267,7 +267,7 @@ func (w *Watcher) serve(e *event) (program bool) {
 }
 
 // collect reads a CPU's buffer, and takes the files to be opened.
-func (w *Watcher) collect(e *event) (requests []request, program bool) {
+func (w *Watcher) collect(e *event) (requests []Record, program bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -299,13 +299,11 @@ func (w *Watcher) read(e *event) {
 }
 
 // take appends a record, and the file to be opened for it.
-func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []request) {
+func (w *Watcher) take(r *Record, out []byte, wanted []Record) ([]byte, []Record) {
 	switch r.Kind {
 	case KindMap:
 		wanted = w.mapping(r, wanted)
-	case KindFork:
-		w.maps.programBegan(r.PID, w.noteOrigin(r))
-	case KindExec:
+	case KindFork, KindExec:
 		w.maps.programBegan(r.PID, w.noteOrigin(r))
 	case KindExit:
 		w.maps.exited(r.PID)
@@ -314,12 +312,12 @@ func (w *Watcher) take(r *Record, out []byte, wanted []request) ([]byte, []reque
 }
 
 // mapping appends the file to be opened for a mapping.
-func (w *Watcher) mapping(r *Record, wanted []request) []request {
+func (w *Watcher) mapping(r *Record, wanted []Record) []Record {
 	kind, _ := classify(r)
 	switch {
 	case inFileKind(kind):
 		if w.files.claim(r) {
-			return w.request(requestFor(r), wanted)
+			return w.request(fileRequest(r), wanted)
 		}
 	case isGenerated(kind):
 		w.maps.mapped(r, w.origin(r.PID))
@@ -327,7 +325,7 @@ func (w *Watcher) mapping(r *Record, wanted []request) []request {
 	return wanted
 }
 
-func (w *Watcher) request(one request, wanted []request) []request {
+func (w *Watcher) request(one Record, wanted []Record) []Record {
 	if len(wanted) >= maxRequests {
 		w.refuse(&one)
 		return wanted
@@ -336,9 +334,9 @@ func (w *Watcher) request(one request, wanted []request) []request {
 }
 
 // open opens the file of a request. It may never return.
-func (w *Watcher) open(one *request) {
-	w.files.opening(&one.r)
-	found := w.files.opened(&one.r, open(&one.r, w.origin(one.r.PID).parent), nil)
+func (w *Watcher) open(one *Record) {
+	w.files.opening(one)
+	found := w.files.opened(one, open(one, w.origin(one.PID).parent), nil)
 	if len(found) == 0 {
 		return
 	}
@@ -347,7 +345,7 @@ func (w *Watcher) open(one *request) {
 	w.kept = append(w.kept, found...)
 }
 
-func (w *Watcher) refuse(one *request) { w.files.unclaim(&one.r) }
+func (w *Watcher) refuse(one *Record) { w.files.unclaim(one) }
 
 // foundMap reports that there is a map file.
 func (w *Watcher) foundMap(r *Record) {
@@ -410,7 +408,7 @@ func (w *Watcher) AddCPU(cpu int) error {
 func (w *Watcher) replace(e *event) (old *event, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.still {
+	if w.stopped {
 		return nil, false
 	}
 	cpus := make([]*event, 0, len(w.cpus)+1)
@@ -430,7 +428,7 @@ func (w *Watcher) retire(e *event) error {
 	e.stopThread(time.After(openTime))
 	requests, _ := w.collect(e)
 	w.opener.add(requests)
-	unreported, err := e.unreportedNow(math.MaxInt64)
+	unreported, err := e.unreported(math.MaxInt64)
 	e.mu.Lock()
 	w.mu.Lock()
 	w.scans = append(w.scans, e.pending...)
@@ -493,7 +491,7 @@ type Unreported struct {
 func (w *Watcher) Unreported(until int64) ([]Unreported, error) {
 	var all []Unreported
 	for _, e := range w.events() {
-		count, err := e.unreportedNow(until)
+		count, err := e.unreported(until)
 		if err != nil {
 			return nil, err
 		}
@@ -530,13 +528,13 @@ func (w *Watcher) FinishMaps(limit time.Duration) {
 	w.maps.finish(time.Now().Add(limit))
 }
 
-// Stop ends the threads, and looks once more for map files. Pending records can still be drained.
+// Stop ends the threads, and reads the map files once more. Pending records can still be drained.
 func (w *Watcher) Stop() {
 	w.mu.Lock()
-	before := w.still
-	w.still = true
+	again := w.stopped
+	w.stopped = true
 	w.mu.Unlock()
-	if before {
+	if again {
 		return
 	}
 	for _, e := range w.events() {

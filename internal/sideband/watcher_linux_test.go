@@ -452,7 +452,7 @@ func generatesCode(t *testing.T, users string, held bool) {
 		}
 		return
 	}
-	if m == nil || m.Kind != uint32(format.ModuleKind_MODULE_JIT) || offset != address+8 || string(m.Path) != PerfMapPath(pid) {
+	if m == nil || m.Kind != uint32(format.ModuleKind_MODULE_JIT) || offset != address+8 || string(m.Path) != perfMapPath(pid) {
 		t.Errorf("the generated code is %v, %#x", m, offset)
 	}
 	if text, _ := io.ReadAll(f); !strings.Contains(string(text), "made up") {
