@@ -2,5 +2,5 @@
 
 package cli
 
-// AsUser calls a function: only Linux gives programs rights that their users do not have.
+// AsUser calls a function: only on Linux can a program have rights that its user does not have.
 func AsUser(do func() error) error { return do() }

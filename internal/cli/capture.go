@@ -13,7 +13,7 @@ type Capture struct {
 
 	inv    *Invocation
 	doing  string // verb for messages: "convert"
-	rest   string // what messages say about the undamaged parts: "the output has all the rest"
+	rest   string // the undamaged parts in messages: "the output has all the rest"
 	file   io.Closer
 	filter CaptureFilter
 }
@@ -32,8 +32,8 @@ type CaptureResult struct {
 	Damage    *format.Damage // nil: the input was whole
 }
 
-// OpenCapture opens files as [Invocation.OpenInputs] does. doing is what messages say is done to the capture ("convert"), rest
-// what they say became of the parts that are not damaged.
+// OpenCapture opens files as [Invocation.OpenInputs] does. doing and rest are for messages: what is done to the capture
+// ("convert"), and what became of the parts that are not damaged.
 func (inv *Invocation) OpenCapture(doing, rest string, paths ...string) (*Capture, error) {
 	in, name, err := inv.OpenInputs(paths...)
 	if err != nil {

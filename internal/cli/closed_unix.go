@@ -36,7 +36,7 @@ func isNull(fd int) bool {
 }
 
 // sharesFlags reports whether two descriptors of the null device are one open file, which has one set of flags: O_APPEND, of
-// no effect there, is set on the one and looked for on the other.
+// no effect there, is changed on the one and read from the other.
 func sharesFlags(fd, other, flags int) bool {
 	if !isNull(other) {
 		return false

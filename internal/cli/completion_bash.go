@@ -6,9 +6,9 @@ import (
 )
 
 // bashBody is the part that is the same for all tools. bash cuts words at "=" and "@", so that --flag=value arrives as
-// three words and --flag=@value as --flag, =@ and value; COMP_WORDBREAKS without them makes it one. All are brought to the
-// flag, the text before the value in the current word, and the value so far; "@" belongs to the value, because an
-// offered word replaces it too. It works with bash 3.2, the version of macOS.
+// three words and --flag=@value as --flag, =@ and value; COMP_WORDBREAKS without them makes it one. All are parsed into the
+// flag, the text before the value in the current word, and the value so far; "@" belongs to the value, because a
+// completion replaces it too. It works with bash 3.2, the version of macOS.
 const bashBody = `	local cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} head= attached= given= left= words= kind= word i
 	local IFS=$'\n'
 	COMPREPLY=()

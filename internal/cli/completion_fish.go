@@ -60,7 +60,7 @@ func (f Flag) fishNames() string {
 	return names
 }
 
-// fishValue says what completes the value. For a flag not declared to fish as requiring a value, only an attached one is completed.
+// fishValue returns what completes the value. For a flag not declared to fish as requiring a value, only an attached one is completed.
 func (f Flag) fishValue(name string) string {
 	need := " -x"
 	if f.Kind == Optional {

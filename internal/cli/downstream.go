@@ -28,7 +28,7 @@ func (inv *Invocation) closedDownstream() {
 	hook := inv.downstream.hook
 	inv.downstream.mu.Unlock()
 	if hook == nil {
-		inv.die(brokenPipe)
+		inv.endBySignal(brokenPipe)
 		return
 	}
 	inv.downstream.once.Do(hook)

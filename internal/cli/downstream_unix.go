@@ -43,22 +43,22 @@ func (w *watcher) wait() bool {
 		return false
 	}
 	// Linux always reports both conditions; Darwin checks a descriptor only if some event is requested.
-	const gone = unix.POLLERR | unix.POLLHUP
+	const closed = unix.POLLERR | unix.POLLHUP
 	for {
-		fds := []unix.PollFd{{Fd: int32(w.fd), Events: gone}, {Fd: int32(wake), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: int32(w.fd), Events: closed}, {Fd: int32(wake), Events: unix.POLLIN}}
 		_, err := unix.Poll(fds, -1)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil, fds[1].Revents != 0, fds[0].Revents&unix.POLLNVAL != 0:
 			return false
-		case fds[0].Revents&gone != 0:
+		case fds[0].Revents&closed != 0:
 			return true
 		}
 	}
 }
 
-// stop returns when the descriptor may be closed: a poll under way would keep the pipe open, and whoever reads it would
-// wait for its end.
+// stop returns when the descriptor may be closed: a poll under way would keep the pipe open, and its reader would wait for
+// its end.
 func (w *watcher) stop() {
 	w.stopSignal.Do(func() { w.wakeW.Close() })
 	<-w.done

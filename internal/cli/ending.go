@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// abortLimit bounds the time for cleaning up before the tool dies by a signal.
+// abortLimit bounds the time for cleaning up before a signal ends the tool.
 const abortLimit = 2 * time.Second
 
-// ending makes sure that a run ends in one way only. Either the tool's Run returns, or a signal or a closed pipe
-// ends the process; whichever comes first locks the other out, so that errors that the clean-up causes in the running tool
+// ending makes sure that a run ends only once. Either the tool's Run returns, or a signal or a closed pipe
+// ends the process; the first of the two locks the other out, so that errors that the clean-up causes in the running tool
 // are never printed, and do not change the exit status.
 type ending struct {
-	once sync.Mutex // held for ever by the goroutine that ends the process
+	lock sync.Mutex // held for ever by the goroutine that ends the process
 	over bool       // Run has returned
 
 	mu      sync.Mutex
 	cleanup []func()
 }
 
-// OnAbort adds a clean-up for when the process dies by a signal or a closed pipe, such as removing a temporary file. The last
+// OnAbort adds a clean-up for when a signal or a closed pipe ends the process, such as removing a temporary file. The last
 // one added runs first. All together have two seconds. They run while the tool's own goroutines still do.
 func (inv *Invocation) OnAbort(undo func()) {
 	inv.ending.mu.Lock()
@@ -28,11 +28,11 @@ func (inv *Invocation) OnAbort(undo func()) {
 	inv.ending.mu.Unlock()
 }
 
-// die ends the process by a signal's default action, unless the run is over anyway.
-func (inv *Invocation) die(sig os.Signal) {
-	inv.ending.once.Lock()
+// endBySignal ends the process by a signal's default action, unless the run is over anyway.
+func (inv *Invocation) endBySignal(sig os.Signal) {
+	inv.ending.lock.Lock()
 	if inv.ending.over {
-		inv.ending.once.Unlock()
+		inv.ending.lock.Unlock()
 		return
 	}
 	inv.ending.abort()
@@ -57,11 +57,11 @@ func (e *ending) abort() {
 	}
 }
 
-// end closes a run whose Run has returned. It does not return if the process is dying.
+// end closes a run whose Run has returned. It does not return if a signal is ending the process.
 func (inv *Invocation) end() {
-	inv.ending.once.Lock()
+	inv.ending.lock.Lock()
 	inv.ending.over = true
-	inv.ending.once.Unlock()
+	inv.ending.lock.Unlock()
 	inv.unwatchSignals()
 	inv.downstream.release()
 }

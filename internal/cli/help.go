@@ -130,7 +130,7 @@ func (f Flag) describe() string {
 	return text
 }
 
-// columns is the width of a text on the screen, as far as its letters are one column wide.
+// columns is the width of a text on the screen, assuming that each letter is one column wide.
 func columns(s string) int { return utf8.RuneCountInString(s) }
 
 // hang wraps text behind a head, with later lines indented by the head's width.
@@ -187,7 +187,7 @@ func wrapCommand(command string) string {
 	return b.String() + line + "\n"
 }
 
-// shellWords cuts a command at spaces that no quotes protect.
+// shellWords cuts a command at spaces outside quotes.
 func shellWords(command string) []string {
 	var quote rune
 	return strings.FieldsFunc(command, func(r rune) bool {

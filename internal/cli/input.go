@@ -12,7 +12,7 @@ import (
 // OpenInputs opens a tool's inputs: standard input without arguments or for "-", one file as an *os.File, several as
 // one stream after the other. The name is for messages. All files are opened at once, so that a wrong name is found
 // before anything is written. A terminal as standard input is refused as wrong usage. If one of them is a pipe, it calls
-// ReadsPipe. Close closes them all.
+// HandleStop. Close closes them all.
 func (inv *Invocation) OpenInputs(paths ...string) (in io.ReadCloser, name string, err error) {
 	if len(paths) == 0 {
 		paths = []string{"-"}
@@ -58,7 +58,7 @@ func (inv *Invocation) openInput(path string) (f *os.File, name string, err erro
 		return nil, "", Failf("read %s: %w", name, withoutPath(err))
 	}
 	if isPipe(info) {
-		inv.ReadsPipe()
+		inv.HandleStop()
 		widenPipe(f)
 	}
 	if info.Mode().IsRegular() {

@@ -80,7 +80,7 @@ func (inv *Invocation) Warnf(format string, a ...any) {
 	fmt.Fprintf(inv.Std.Err, "%s: %s\n", inv.Progname, oneLine(fmt.Sprintf(format, a...)))
 }
 
-// warnBareDurations warns of small numbers without a unit, which are milliseconds, because seconds were probably meant.
+// warnBareDurations warns of small numbers without a unit, which are milliseconds, because seconds were probably intended.
 func (inv *Invocation) warnBareDurations() {
 	for _, f := range inv.Tool.flags() {
 		if f.Kind != Duration || !inv.IsSet(f.Name) {

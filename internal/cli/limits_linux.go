@@ -9,8 +9,8 @@ import (
 
 // runtimeSpace is the address space of the program and of Go's runtime when it has started, 1,240 MiB, rounded up. The runtime
 // reserves 512 MiB of them for an index (scavengeIndex.sysInit in runtime/mpagealloc_64bit.go) and does not check whether that
-// failed: under a lower limit it runs on with an index for which no memory is reserved. So the address space that a process has is no
-// measure of its need.
+// failed: under a lower limit it continues with an index for which no memory is reserved. So the address space that a process
+// has does not show how much it needs.
 const runtimeSpace = 1280 << 20
 
 const (

@@ -34,7 +34,7 @@ func ExpandLists(values []string) ([]string, error) {
 	return all, nil
 }
 
-// EmptyEntry returns the error for a list with an empty entry, that is, a comma too many. hint says what to do.
+// EmptyEntry returns the error for a list with an empty entry, that is, a comma too many, with a hint on what is valid.
 func EmptyEntry(list, hint string) error {
 	if strings.TrimSpace(list) == "" {
 		return fmt.Errorf("the value is empty; %s", hint)

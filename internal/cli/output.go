@@ -19,7 +19,7 @@ import (
 type Output struct {
 	*os.File
 	inv     *Invocation
-	path    string  // where the temporary file goes; "" for everything else
+	path    string  // the name that Commit gives the temporary file; "": there is none
 	unnamed bool    // the temporary file has no name yet
 	name    string  // for messages
 	folder  *Folder // its open folder; nil: it was named by a path
@@ -57,7 +57,7 @@ func (inv *Invocation) createOutputAs(path, name string, binary bool, folder *Fo
 // output that looks closed, such as Python's DEVNULL (see [isClosed]), is accepted.
 func (inv *Invocation) CreateStatusOutput(path string) (*Output, error) {
 	if isStandardOutput(path) {
-		return inv.standing(inv.Std.Out, "standard output", false)
+		return inv.outputOn(inv.Std.Out, "standard output", false)
 	}
 	return inv.CreateOutput(path, false)
 }
@@ -69,7 +69,7 @@ func (inv *Invocation) createOutput(path, name string, binary bool) (*Output, er
 		if isClosed(inv.Std.Out) {
 			return nil, inv.errClosed()
 		}
-		return inv.standing(inv.Std.Out, "standard output", binary)
+		return inv.outputOn(inv.Std.Out, "standard output", binary)
 	}
 	old, err := os.Lstat(path)
 	switch {
@@ -82,14 +82,14 @@ func (inv *Invocation) createOutput(path, name string, binary bool) (*Output, er
 	case inv.isInput(path):
 		return nil, Failf("write %s: it is the input as well; name another file", name)
 	case isDescriptorLink(path):
-		return inv.opened(path, true, binary)
+		return inv.openInPlace(path, true, binary)
 	case old.Mode().IsRegular(), old.Mode()&fs.ModeSymlink != 0:
-		if err := replaceable(filepath.Dir(path), old); err != nil {
+		if err := checkReplaceable(filepath.Dir(path), old); err != nil {
 			return nil, cannotWrite(name, err)
 		}
 		return inv.temporary(path, name)
 	}
-	return inv.opened(path, false, binary)
+	return inv.openInPlace(path, false, binary)
 }
 
 // isInput reports whether a path leads to a file that is being read. The output's temporary file would not harm it,
@@ -110,8 +110,8 @@ func isDescriptorLink(path string) bool {
 	return false
 }
 
-// opened opens an existing output in place: a device or a FIFO, or through a descriptor's link also a regular file.
-func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
+// openInPlace opens an existing output: a device or a FIFO, or through a descriptor's link also a regular file.
+func (inv *Invocation) openInPlace(path string, link, binary bool) (*Output, error) {
 	flags := os.O_WRONLY
 	if !link {
 		flags |= noFollow
@@ -120,7 +120,7 @@ func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
 	if err != nil {
 		return nil, cannotWrite(path, err)
 	}
-	o, err := inv.standing(f, path, binary)
+	o, err := inv.outputOn(f, path, binary)
 	if err == nil && o.regular && !link {
 		err = Failf("write %s: it was replaced while it was opened", path)
 	}
@@ -132,8 +132,8 @@ func (inv *Invocation) opened(path string, link, binary bool) (*Output, error) {
 	return o, nil
 }
 
-// standing returns the output on a file that is open already and keeps its name.
-func (inv *Invocation) standing(f *os.File, name string, binary bool) (*Output, error) {
+// outputOn returns the output on a file that is open already and keeps its name.
+func (inv *Invocation) outputOn(f *os.File, name string, binary bool) (*Output, error) {
 	if binary && isTerminal(f) {
 		return nil, Usagef("%s is a terminal and the output is binary; name a file with -o FILE or write to a pipe", name)
 	}
@@ -210,9 +210,9 @@ func (o *Output) createTemporary(dir, base string) error {
 	return nil
 }
 
-// empty truncates a file behind a descriptor's link. It is called when there is something to write:
-// a tool that cannot do its work leaves the file as it was.
-func (o *Output) empty() error {
+// truncate truncates a file behind a descriptor's link. It is called when there is something to write, so that a tool that
+// fails before does not change the file.
+func (o *Output) truncate() error {
 	if !o.old {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (o *Output) empty() error {
 
 // Write writes to the output.
 func (o *Output) Write(p []byte) (int, error) {
-	if err := o.empty(); err != nil {
+	if err := o.truncate(); err != nil {
 		return 0, o.failure(err)
 	}
 	n, err := o.File.Write(p)
@@ -231,7 +231,7 @@ func (o *Output) Write(p []byte) (int, error) {
 
 // WriteString writes to the output.
 func (o *Output) WriteString(s string) (int, error) {
-	if err := o.empty(); err != nil {
+	if err := o.truncate(); err != nil {
 		return 0, o.failure(err)
 	}
 	n, err := o.File.WriteString(s)
@@ -240,7 +240,7 @@ func (o *Output) WriteString(s string) (int, error) {
 
 // ReadFrom copies a reader to the output, inside the kernel where it can.
 func (o *Output) ReadFrom(r io.Reader) (int64, error) {
-	if err := o.empty(); err != nil {
+	if err := o.truncate(); err != nil {
 		return 0, o.failure(err)
 	}
 	n, err := o.File.ReadFrom(r)
@@ -322,7 +322,7 @@ func (o *Output) Commit() error {
 // finish closes the file and gives it its name.
 func (o *Output) finish() error {
 	if o.path == "" {
-		return errors.Join(o.empty(), o.File.Close())
+		return errors.Join(o.truncate(), o.File.Close())
 	}
 	temporary := o.File.Name()
 	if o.unnamed {

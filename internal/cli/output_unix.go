@@ -24,9 +24,9 @@ func isTooLong(err error) bool { return errors.Is(err, unix.EFBIG) }
 
 var errSticky = errors.New("it belongs to another user, and no other user may replace it in this folder")
 
-// replaceable returns the error that the rename at the end would have: in a folder like /tmp a file is replaced only by its
-// owner, the folder's owner or root.
-func replaceable(dir string, old fs.FileInfo) error {
+// checkReplaceable returns the error that the rename at the end would have: in a folder like /tmp a file is replaced only by
+// its owner, the folder's owner or root.
+func checkReplaceable(dir string, old fs.FileInfo) error {
 	folder, err := os.Stat(dir)
 	if err != nil || folder.Mode()&fs.ModeSticky == 0 {
 		return err

@@ -23,4 +23,4 @@ func isTooLong(error) bool { return false }
 // isClosed is false: writing to a closed standard stream fails here.
 func isClosed(*os.File) bool { return false }
 
-func replaceable(string, fs.FileInfo) error { return nil }
+func checkReplaceable(string, fs.FileInfo) error { return nil }

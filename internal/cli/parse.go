@@ -3,16 +3,10 @@ package cli
 import (
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 )
-
-func sorted(words []string) []string {
-	slices.Sort(words)
-	return words
-}
 
 // parse lets urfave/cli read the flags and checks every value before anything is done.
 func (t Tool) parse(argv []string) (*Invocation, error) {

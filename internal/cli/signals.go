@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// signals handles SIGINT, SIGTERM and SIGHUP. By default the first one ends the tool. A tool that reads a pipe
-// counts the first and continues to the end of its input, because the writer of the pipe was interrupted too; the
+// signals handles SIGINT, SIGTERM and SIGHUP. By default the first one ends the tool. After it, a tool that reads a pipe
+// continues to the end of its input, because the writer of the pipe was interrupted too; the
 // recorder stops recording. The second one ends every tool by the signal, and so does the first SIGQUIT.
 type signals struct {
 	incoming chan os.Signal
 	stopped  chan struct{}
 
-	mu       sync.Mutex
-	seen     bool
-	tolerate bool // the first one only closes stopped
+	mu      sync.Mutex
+	seen    bool
+	handled bool // the first one only closes stopped
 }
 
 func (inv *Invocation) watchSignals() {
@@ -25,8 +25,8 @@ func (inv *Invocation) watchSignals() {
 	signal.Notify(s.incoming, endingSignals()...)
 	go func() {
 		for sig := range s.incoming {
-			if isQuit(sig) || !s.tolerated() {
-				inv.die(sig)
+			if isQuit(sig) || !s.stop() {
+				inv.endBySignal(sig)
 			}
 		}
 	}()
@@ -37,11 +37,11 @@ func (inv *Invocation) unwatchSignals() {
 	close(inv.signals.incoming)
 }
 
-// tolerated counts a signal and reports whether the tool continues.
-func (s *signals) tolerated() bool {
+// stop closes stopped at the first signal, and reports whether the tool continues.
+func (s *signals) stop() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen || !s.tolerate {
+	if s.seen || !s.handled {
 		return false
 	}
 	s.seen = true
@@ -49,19 +49,13 @@ func (s *signals) tolerated() bool {
 	return true
 }
 
-// Stopped is closed by the first SIGINT, SIGTERM or SIGHUP, if the tool goes on after it: see [Invocation.HandleStop] and
-// [Invocation.ReadsPipe].
+// Stopped is closed by the first SIGINT, SIGTERM or SIGHUP, if the tool continues after it: see [Invocation.HandleStop].
 func (inv *Invocation) Stopped() <-chan struct{} { return inv.signals.stopped }
 
-// HandleStop declares that the tool ends by itself when Stopped is closed. A second signal ends the process by that signal.
-func (inv *Invocation) HandleStop() { inv.tolerateOne() }
-
-// ReadsPipe declares that the tool reads a pipe: after the first signal it continues to the end of its input. OpenInputs calls
-// it if an input is one.
-func (inv *Invocation) ReadsPipe() { inv.tolerateOne() }
-
-func (inv *Invocation) tolerateOne() {
+// HandleStop makes the first signal close Stopped instead of ending the process; the second one ends it. OpenInputs calls it if
+// an input is a pipe: the tool then continues to the end of its input.
+func (inv *Invocation) HandleStop() {
 	inv.signals.mu.Lock()
-	inv.signals.tolerate = true
+	inv.signals.handled = true
 	inv.signals.mu.Unlock()
 }

@@ -23,7 +23,7 @@ func endingSignals() []os.Signal {
 // isQuit reports whether a signal ends every tool at once.
 func isQuit(sig os.Signal) bool { return sig == unix.SIGQUIT }
 
-// raise ends the process by a signal's default action, so that the shell sees what ended it.
+// raise ends the process by a signal's default action, so that its status shows the signal.
 func raise(sig os.Signal) {
 	number := sig.(unix.Signal)
 	if number == unix.SIGQUIT {
@@ -35,14 +35,13 @@ func raise(sig os.Signal) {
 		writeToBrokenPipe()
 	}
 	_ = unix.Kill(unix.Getpid(), number)
-	// The default action comes at once, except for a signal that was ignored when the process began: Reset restores
-	// that.
+	// The signal ends the process at once, unless it was ignored when the process began: Reset restores that.
 	time.Sleep(100 * time.Millisecond)
 	os.Exit(128 + int(number))
 }
 
-// writeToBrokenPipe dies by SIGPIPE. Go's runtime swallows a SIGPIPE that is sent, and takes the default action only when
-// a write to descriptor 1 or 2 fails; the output need not be one of them, so descriptor 1 is made a broken pipe.
+// writeToBrokenPipe ends the process by SIGPIPE. Go's runtime ignores a SIGPIPE that is sent, and takes the default action only
+// when a write to descriptor 1 or 2 fails; the output need not be one of them, so descriptor 1 is made a broken pipe.
 func writeToBrokenPipe() {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -77,7 +78,7 @@ func (s *speller) long(arg string) error {
 		s.put(f, "")
 		return nil
 	case f.Kind == Optional && !attached:
-		return s.without(f, "--"+name, "=")
+		return s.valueless(f, "--"+name, "=")
 	case !attached:
 		return s.separate(f, "--"+name)
 	}
@@ -106,7 +107,7 @@ func (s *speller) short(letters string) error {
 		value := letters[i+1:]
 		switch {
 		case value == "" && f.Kind == Optional:
-			return s.without(f, "-"+letter, "")
+			return s.valueless(f, "-"+letter, "")
 		case value == "":
 			return s.separate(f, "-"+letter)
 		}
@@ -129,9 +130,9 @@ func (s *speller) separate(f Flag, typed string) error {
 	return nil
 }
 
-// without takes an Optional flag without a value. It refuses one of the flag's choices as the next argument: that was meant as
-// the value.
-func (s *speller) without(f Flag, typed, joint string) error {
+// valueless adds an Optional flag without a value. It refuses one of the flag's choices as the next argument: that was
+// intended as the value.
+func (s *speller) valueless(f Flag, typed, joint string) error {
 	if len(s.rest) > 0 && len(f.Choices) > 0 {
 		if value := s.rest[0]; value != "" && value[0] != '-' && choose(f, value) == nil {
 			return Usagef("%s takes its value without a space: write %s%s%s", typed, typed, joint, value)
@@ -149,12 +150,12 @@ func (s *speller) put(f Flag, value string) {
 	s.out.flags = append(s.out.flags, word)
 }
 
-// unknown suggests the flags that were probably meant. A letter is near to every short word, so that for letters only the
+// unknown suggests the flags that were probably intended. A letter is near to every short word, so that for letters only the
 // other case counts.
 func (s *speller) unknown(typed string) error {
 	var near []string
 	if letters := strings.TrimLeft(typed, "-"); len(letters) >= 3 || strings.HasPrefix(typed, "--") {
-		near = Nearest("--"+letters, s.longFlags())
+		near = nearest("--"+letters, s.longFlags())
 	} else if other := swapCase(letters); other != letters {
 		if _, ok := s.named[other]; ok {
 			near = []string{"-" + other}
@@ -174,7 +175,8 @@ func (s *speller) longFlags() []string {
 			valid = append(valid, "--"+n)
 		}
 	}
-	return sorted(valid)
+	slices.Sort(valid)
+	return valid
 }
 
 func swapCase(s string) string {

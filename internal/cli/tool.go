@@ -32,10 +32,10 @@ type Flag struct {
 	// CommaList allows several of Choices in one value, separated by commas; Negate, each with no- before it.
 	CommaList bool
 	Negate    bool
-	Files     bool               // the value is a file, for completion
-	ListFile  bool               // @FILE is a value, see [ExpandLists]; for completion
-	Repeat    bool               // documentation only: a List may always be repeated
-	Check     func(string) error // validates a value before anything else happens
+	Files     bool // the value is a file, for completion
+	ListFile  bool // @FILE is a value, see [ExpandLists]; for completion
+
+	Check func(string) error // validates a value before anything else happens
 }
 
 // Group is a titled group of flags in the help.
@@ -64,10 +64,10 @@ type Tool struct {
 	Examples     []Example
 	Sections     []Section
 	AllowCommand bool // the words after "--" are a command, not arguments
-	Plus         bool // reserved: an Optional value that begins with + always reaches the tool as it was typed
-	CThreads     bool // the program's threads are the C library's if it is built with cgo
-	OwnSpace     bool // Run calls CheckAddressSpace: the tool needs more than [RenderingSpace]
-	Run          func(*Invocation) error
+
+	CThreads bool // the program's threads are the C library's if it is built with cgo
+	OwnSpace bool // Run calls CheckAddressSpace: the tool needs more than [RenderingSpace]
+	Run      func(*Invocation) error
 }
 
 // Std are the standard streams of a run.

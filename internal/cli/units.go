@@ -9,7 +9,7 @@ import (
 )
 
 // ParseDuration reads 5s, 1.5ms, 200us, 7ns, 2m, 1h or several of them as in 1m30s. A number without a unit is
-// milliseconds, and bare says so. Signs, exponents, spaces and what no int64 of nanoseconds can hold are errors.
+// milliseconds, and bare is true. Signs, exponents, spaces and what no int64 of nanoseconds can hold are errors.
 func ParseDuration(s string) (d time.Duration, bare bool, err error) {
 	if strings.HasPrefix(s, "-") {
 		return 0, false, fmt.Errorf("%q is negative, not a duration like 5s, 250ms or 1m30s", s)
