@@ -40,16 +40,6 @@ func (r *Resolver) Why(m *format.Module) string {
 	return r.reasons[reasonKey{tableKey(m), string(m.Path)}]
 }
 
-// Forget drops a module's table, so that it is read again: a map of generated code grows.
-func (r *Resolver) Forget(m *format.Module) {
-	key := tableKey(m)
-	delete(r.reasons, reasonKey{key, string(m.Path)})
-	delete(r.thin, reasonKey{key, string(m.Path)})
-	if e := r.tables[key]; e != nil {
-		r.drop(e)
-	}
-}
-
 // load returns a module's table, and reads it if necessary. It is nil if there are no names.
 func (r *Resolver) load(m *format.Module) *loaded {
 	switch format.ModuleKind(m.Kind) {
@@ -63,8 +53,8 @@ func (r *Resolver) load(m *format.Module) *loaded {
 	if e := r.tables[key]; e != nil {
 		r.recent.MoveToFront(e)
 		l := e.Value.(*loaded)
-		if l.isThin() && l.path != string(m.Path) {
-			return r.enrich(e, m)
+		if l.isStripped() && l.path != string(m.Path) {
+			return r.replaceStripped(e, m)
 		}
 		return l
 	}
@@ -85,31 +75,31 @@ func (r *Resolver) load(m *format.Module) *loaded {
 	return l
 }
 
-// isThin reports whether a file has only its exported symbols.
-func (l *loaded) isThin() bool {
+// isStripped reports whether a file has only its exported symbols.
+func (l *loaded) isStripped() bool {
 	return l.file != nil && !l.file.hasSymbols() && (l.file.debug == nil || !l.file.debug.hasSymbols())
 }
 
-// enrich reads another file of a build-id, if the one that was read is stripped and the other may not be.
-func (r *Resolver) enrich(e *list.Element, m *format.Module) *loaded {
+// replaceStripped reads another file of a build-id, if the one that was read is stripped and the other may not be.
+func (r *Resolver) replaceStripped(e *list.Element, m *format.Module) *loaded {
 	had := e.Value.(*loaded)
 	tried := reasonKey{had.key, string(m.Path)}
-	if r.thin[tried] {
+	if r.stripped[tried] {
 		return had
 	}
-	if len(r.thin) >= maxReasons {
-		clear(r.thin)
+	if len(r.stripped) >= maxReasons {
+		clear(r.stripped)
 	}
-	r.thin[tried] = true
+	r.stripped[tried] = true
 	l, err := r.read(m)
 	if err != nil {
 		return had
 	}
-	if l.isThin() {
+	if l.isStripped() {
 		l.release()
 		return had
 	}
-	delete(r.thin, tried)
+	delete(r.stripped, tried)
 	l.key, l.path = had.key, string(m.Path)
 	r.drop(e)
 	r.keep(l)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// maxDebugLinkBytes bounds .gnu_debuglink: a file's name and a sum.
+// maxDebugLinkBytes bounds .gnu_debuglink: a file's name and a checksum.
 const maxDebugLinkBytes = 4096 + 8
 
 // systemDebug is where distributions put debug files (GDB manual, Debugging Information in Separate Files).
@@ -34,7 +34,7 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 }
 
 // debugFiles returns the paths where the debug file of a file may be, most reliable first. Those by debuglink need the path
-// of the file itself; beside says whether its own directory may be searched.
+// of the file itself; beside: its own directory may be searched.
 func (f *File) debugFiles(filePath string, beside bool, dirs []string) []string {
 	var list []string
 	for _, dir := range dirs {

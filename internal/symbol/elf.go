@@ -50,8 +50,7 @@ func Open(r io.ReaderAt, size int64) (_ *File, err error) {
 	return f, nil
 }
 
-// recoverTo turns a panic into an error. The standard library's readers say of themselves that they are not made for
-// hostile files.
+// recoverTo turns a panic into an error. The standard library's readers are documented as not made for hostile files.
 func recoverTo(err *error, doing string) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%s: it is malformed (%v)", doing, r)

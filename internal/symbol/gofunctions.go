@@ -17,7 +17,7 @@ const (
 	maxGoScanBytes = 256 << 20 // how much read-only data is searched for the table
 )
 
-// goTable is the table of functions that every Go program carries for its own tracebacks, stripped or not: runtime's
+// goTable is the table of functions that every Go program has for its own tracebacks, stripped or not: runtime's
 // pcHeader and what follows it (runtime/symtab.go).
 type goTable struct {
 	r       io.ReaderAt // from the header on

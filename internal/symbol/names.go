@@ -23,8 +23,8 @@ type namePart struct {
 	elf  bool // names of symbols, which may have versions
 }
 
-// add appends a table of strings, which are names of ELF symbols or not, and says where it begins. It refuses what 32
-// bits cannot address.
+// add appends a table of strings, and returns the place at which it begins; false: 32 bits cannot address it. elf: they are
+// names of ELF symbols.
 func (n *names) add(r io.ReaderAt, size uint64, elf bool) (base uint32, ok bool) {
 	if size > math.MaxUint32-n.end {
 		return 0, false

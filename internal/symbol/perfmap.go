@@ -63,7 +63,7 @@ func (b *mapBudget) grow() {
 // read parses a map within the budget. The part before that limit is used.
 func (b *mapBudget) read(in io.Reader) (*Table, error) {
 	b.grow()
-	limited := &budgetReader{of: b, in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
+	limited := &budgetReader{budget: b, in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
 	before, started := limited.left, time.Now()
 	table, err := ParsePerfMap(limited)
 	b.bytes -= before - limited.left
@@ -80,7 +80,7 @@ func (b *mapBudget) read(in io.Reader) (*Table, error) {
 
 // budgetReader ends when its bytes or its time are used up.
 type budgetReader struct {
-	of       *mapBudget
+	budget   *mapBudget
 	in       io.Reader
 	left     int64
 	deadline time.Time
@@ -88,8 +88,8 @@ type budgetReader struct {
 }
 
 func (r *budgetReader) Read(b []byte) (int, error) {
-	if r.of.shorten() {
-		r.deadline = time.Now().Add(r.of.time)
+	if r.budget.shorten() {
+		r.deadline = time.Now().Add(r.budget.time)
 	}
 	if r.left <= 0 || time.Now().After(r.deadline) {
 		var more [1]byte

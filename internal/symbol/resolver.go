@@ -17,10 +17,10 @@ type Options struct {
 	// Open returns a file that was kept open. It is tried first. close is called when the file's table is dropped,
 	// which may be long after its last use; it may be nil.
 	Open func(*format.Module) (file io.ReaderAt, size int64, close func(), err error)
-	// NoPaths leaves the recording machine's paths alone: the modules' and /usr/lib/debug.
+	// NoPaths excludes the paths of the modules themselves, and /usr/lib/debug.
 	NoPaths bool
 	// DebugDirs are searched for the module's file (DIR/path, DIR/name, DIR/.build-id/ab/cdef.debug and ab/cdef) and for
-	// debug files. A debug file that objcopy made does not do for the file itself: it does not say what is where in it.
+	// debug files. A debug file that objcopy made cannot replace the file itself: it does not have the offsets of its code.
 	DebugDirs []string
 	// Kallsyms and Modules are /proc/kallsyms and /proc/modules of the recorded kernel.
 	Kallsyms, Modules func() (io.ReadCloser, error)
@@ -41,7 +41,7 @@ type Options struct {
 // Address is a place in a module, as in a frame.
 type Address struct {
 	Offset uint64 // its origin depends on the module's kind: see format.Frame
-	Caller bool   // a return address: the function meant is the one that holds Offset-1
+	Caller bool   // a return address: its function is the one that contains Offset-1
 }
 
 // Name is the function that holds an address.
@@ -54,15 +54,15 @@ type Name struct {
 // Resolver names addresses, module by module. It reads each file once and keeps tables within a budget. It is not safe
 // for concurrent use.
 type Resolver struct {
-	options Options
-	tables  map[format.ModuleKey]*list.Element // of *loaded
-	recent  list.List                          // the most recently used table in front
-	bytes   int64
-	reasons map[reasonKey]string
-	thin    map[reasonKey]bool // files that did not add to the table of their build-id
-	kernel  *Kernel
-	noNames string // why there is no kernel
-	maps    mapBudget
+	options  Options
+	tables   map[format.ModuleKey]*list.Element // of *loaded
+	recent   list.List                          // the most recently used table in front
+	bytes    int64
+	reasons  map[reasonKey]string
+	stripped map[reasonKey]bool // files that added nothing to the table of their build-id
+	kernel   *Kernel
+	noNames  string // why there is no kernel
+	maps     mapBudget
 }
 
 // loaded holds the symbols of one module.
@@ -82,7 +82,7 @@ func NewResolver(o Options) *Resolver {
 	if o.SignalledTime == 0 {
 		o.SignalledTime = time.Second
 	}
-	return &Resolver{options: o, tables: make(map[format.ModuleKey]*list.Element), reasons: make(map[reasonKey]string), thin: make(map[reasonKey]bool),
+	return &Resolver{options: o, tables: make(map[format.ModuleKey]*list.Element), reasons: make(map[reasonKey]string), stripped: make(map[reasonKey]bool),
 		maps: mapBudget{bytes: mapsBytes, time: mapsTime, grown: time.Now(), signalled: o.Signalled, signalledTime: o.SignalledTime}}
 }
 

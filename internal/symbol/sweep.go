@@ -20,7 +20,7 @@ const hasSize = 1 << 31
 // nearer reports whether a is preferred to b for an address in both.
 type nearer func(a, b *span) bool
 
-// innermost is how functions of a file nest: the one that begins last. Of several at one address, as in llvm-symbolizer, one
+// innermost prefers the function that begins last, as functions of a file nest. Of several at one address, as in llvm-symbolizer, one
 // with a size is preferred to one without, then the largest, then the last in the file.
 func innermost(a, b *span) bool {
 	if a.start != b.start {
@@ -35,7 +35,7 @@ func innermost(a, b *span) bool {
 	return a.rank > b.rank
 }
 
-// latest is how lines of a map replace one another: the last one.
+// latest prefers the last line of a map, because a line replaces those before it.
 func latest(a, b *span) bool { return a.rank > b.rank }
 
 // newTable sorts functions into a table. Each address goes to the nearest of the functions that hold it. The spans are
@@ -58,7 +58,7 @@ func newTable(spans []span, wins nearer, n names) *Table {
 	return t
 }
 
-// close ends the spans that end at or before an address, and lets those around them go on.
+// close ends the spans that end at or before an address, and continues those around them.
 func (t *Table) close(open *openSpans, until uint64) {
 	for len(open.spans) > 0 && open.spans[0].end <= until {
 		at := open.spans[0].end

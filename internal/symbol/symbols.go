@@ -6,7 +6,7 @@ import (
 )
 
 // Table reads the functions of a file: those of its symbol table; without one those of its debug file; without that the
-// exported ones, those in .gnu_debugdata and those that a Go program keeps for itself.
+// exported ones, those in .gnu_debugdata and those in a Go program's own table.
 func (f *File) Table() (_ *Table, err error) {
 	defer recoverTo(&err, "read symbols")
 	l := &functions{}
@@ -28,7 +28,7 @@ func (f *File) Table() (_ *Table, err error) {
 }
 
 // gather adds the functions of one source, all of them or none: where some are missing, one without a size would seem to
-// reach too far.
+// be too long.
 func (l *functions) gather(add func(*functions, elf.SectionType) error, t elf.SectionType) error {
 	before := len(l.list)
 	err := add(l, t)

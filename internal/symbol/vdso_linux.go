@@ -28,7 +28,7 @@ func ReadVDSO() ([]byte, error) {
 		start, ok := parseHex(from)
 		end, ok2 := parseHex(to)
 		if !ok || !ok2 || end <= start || end-start > maxVDSOBytes {
-			return nil, errors.New("read the vDSO: /proc/self/maps says no sensible place for it")
+			return nil, errors.New("read the vDSO: /proc/self/maps has no valid address range for it")
 		}
 		return readMemory(start, int(end-start))
 	}
