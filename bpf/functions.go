@@ -60,7 +60,7 @@ func functionsOf(program *ebpf.Program) ([]Function, error) {
 	return all, nil
 }
 
-// allFunctions leaves out programs that are unloaded while it reads.
+// allFunctions returns the functions of all programs but those that are unloaded meanwhile.
 func allFunctions() ([]Function, error) {
 	var all []Function
 	for id := ebpf.ProgramID(0); ; {

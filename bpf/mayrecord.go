@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxFollowedRead bounds the followed processes among which MayRecord looks for one.
+// maxFollowedRead bounds the followed processes among which MayRecord searches for one.
 const maxFollowedRead = 1024
 
 // MayRecord returns false for a process of which the filter currently records nothing. What cannot be determined is
@@ -52,7 +52,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// mayBeFollowed also returns true for a process that has ended, which is followed no more. Its id is sufficient to identify it.
+// mayBeFollowed also returns true for a process that has ended and is no longer followed. The id is enough to identify it.
 func (t *Tracer) mayBeFollowed(pid uint32) bool {
 	var key processKey
 	var one uint8

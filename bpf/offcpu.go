@@ -18,7 +18,7 @@ import (
 type OffCPU struct {
 	Stacks
 	Min   time.Duration // minimum time off the CPU for which a stack is taken
-	Place Place         // where; [Load] finds the best one that the kernel has
+	Place Place         // where it is taken; [Load] finds the best place that the kernel has
 }
 
 // Place is where the stack of a thread that was off its CPU is taken.
@@ -28,7 +28,7 @@ const (
 	AnyPlace    Place = iota // the first of the following that the kernel has
 	AtExit                   // tracepoint sched_exit_tp (Linux 6.15), in the thread that has come back
 	AtFinish                 // kprobe on finish_task_switch, in the same thread, with the run queue locked
-	AtDeparture              // tracepoint sched_switch, in the thread that leaves, however soon it is back
+	AtDeparture              // tracepoint sched_switch, in the thread that leaves its CPU, for any off-CPU time
 )
 
 func (p Place) String() string {
@@ -111,7 +111,7 @@ func (t *Tracer) awaitProbe() error {
 func (t *Tracer) OffCPUPlace() Place { return t.options.OffCPU.Place }
 
 // ReadBlocked writes a struct rec_blocked for each thread that is blocked and has not run since a time, CLOCK_MONOTONIC
-// ns, back to back. It is for when the window is closed.
+// ns, back to back. It is called after the window has closed.
 func (t *Tracer) ReadBlocked(w io.Writer, since int64) error {
 	if t.blocked == nil {
 		return fmt.Errorf("read where threads are blocked: %w", fs.ErrNotExist)

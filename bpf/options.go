@@ -14,7 +14,7 @@ type Options struct {
 	OffCPU    OffCPU
 	Waker     Stacks
 	Filter    Filter
-	SelfPID   int  // the process that Filter.NoSelf means
+	SelfPID   int  // the process that Filter.NoSelf excludes
 	Follow    bool // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels that do not let it be named

@@ -21,7 +21,7 @@ const (
 )
 
 // preemptCountID is PREEMPT_COUNT_ID, the placeholder for the kernel's variable in the programs. The library resolves
-// addresses of variables only, and for a per-CPU one the kernel wants its BTF id.
+// addresses of variables only, and for a per-CPU one the kernel needs its BTF id.
 const preemptCountID = 0x7072656570746364
 
 const pseudoBTFID = asm.Register(3) // BPF_PSEUDO_BTF_ID
@@ -132,7 +132,7 @@ func distance(kernel *btf.Spec, from, to string) int32 {
 	return int32(bytes)
 }
 
-// isReadable reports whether programs can read a per-CPU variable: the kernel looks its address up by name, which it knows only
+// isReadable reports whether programs can read a per-CPU variable: the kernel looks its address up by name, which it has only
 // with CONFIG_KALLSYMS_ALL.
 func isReadable(id btf.TypeID) bool {
 	load := asm.LoadImm(asm.R1, int64(id), asm.DWord)

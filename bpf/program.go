@@ -13,7 +13,7 @@ type program struct {
 	name       string
 	tracepoint string
 	kind       format.Kind         // of the events that it writes; 0: none, or lists of threads
-	wanted     func(*Options) bool // nil: it is loaded if the group of its kind is on
+	needed     func(*Options) bool // nil: it is loaded if the group of its kind is on
 }
 
 // programs are listed in the order in which they are attached, which is the order in which a tracepoint calls them.
@@ -45,9 +45,9 @@ func (o *Options) takesReturnStacks(program string) bool {
 	return o.OffCPU.any() && o.OffCPU.Place.program() == program
 }
 
-func (o *Options) wants(p program) bool {
-	if p.wanted != nil {
-		return p.wanted(o)
+func (o *Options) needs(p program) bool {
+	if p.needed != nil {
+		return p.needed(o)
 	}
 	return o.Off&format.Kinds()[p.kind-1].Group == 0
 }
@@ -62,17 +62,17 @@ func allTracepoints() []string { return new(Options).tracepoints() }
 func (o *Options) tracepoints() []string {
 	var names []string
 	for _, p := range programs() {
-		if p.tracepoint != "" && o.wants(p) {
+		if p.tracepoint != "" && o.needs(p) {
 			names = append(names, p.tracepoint)
 		}
 	}
 	return names
 }
 
-// dropUnwanted leaves only the requested programs.
-func (o *Options) dropUnwanted(spec *ebpf.CollectionSpec) {
+// dropUnneeded drops the programs that are not needed, and the entries of maps that none uses.
+func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 	for _, p := range programs() {
-		if !o.wants(p) {
+		if !o.needs(p) {
 			delete(spec.Programs, p.name)
 		}
 	}

@@ -38,7 +38,7 @@ const (
 	// wakeShare is the part of a ring that is full when the timer wakes its reader.
 	wakeShare = 4
 	// wakePeriod is the longest period, and wakeRing the smallest ring, with which the reader is still in time: a CPU
-	// that begins to write 24 MB a second has filled another 6% of such a ring when the timer comes.
+	// that begins to write 24 MB a second has filled another 6% of such a ring when the timer fires.
 	wakePeriod = 20 * time.Millisecond
 	wakeRing   = 4 << 20
 )
@@ -62,7 +62,7 @@ func (o *Options) wakeBytes() uint64 {
 type SampleEvent struct {
 	CPU int
 	FD  int    // valid until [Tracer.Close]
-	ID  uint64 // as its records say it
+	ID  uint64 // in its records
 }
 
 // SampleEvents returns the events of the CPUs that are online, if sampling was requested.
@@ -101,13 +101,13 @@ func (t *Tracer) SampleCPU(cpu int) error {
 	return nil
 }
 
-// beginSampleEvent brings an event into the state of the others.
+// beginSampleEvent attaches the program to an event, and enables it if the window is open.
 func (t *Tracer) beginSampleEvent(event SampleEvent) error {
 	if err := event.setProgram(t.collection.Programs["sample"].FD()); err != nil {
 		return err
 	}
-	if t.watched != nil {
-		if err := t.watched(event); err != nil {
+	if t.onEvent != nil {
+		if err := t.onEvent(event); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (t *Tracer) beginSampleEvent(event SampleEvent) error {
 func (t *Tracer) OnSampleEvent(f func(SampleEvent) error) error {
 	t.sampling.Lock()
 	defer t.sampling.Unlock()
-	t.watched = f
+	t.onEvent = f
 	for _, event := range t.samples {
 		if err := f(event); err != nil {
 			return err

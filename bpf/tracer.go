@@ -35,7 +35,7 @@ type Tracer struct {
 	sampling sync.Mutex // CPUs come online at any time
 	samples  []SampleEvent
 	started  bool                    // the window is open
-	watched  func(SampleEvent) error // nil: none
+	onEvent  func(SampleEvent) error // see OnSampleEvent; nil: none
 
 	reading sync.Mutex // the task iterators keep their clock in a variable
 	tasks   *link.Iter
@@ -134,7 +134,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("count the CPUs: %w", err)
 	}
-	o.dropUnwanted(spec)
+	o.dropUnneeded(spec)
 	if err := o.setFilter(spec); err != nil {
 		return nil, err
 	}
@@ -183,8 +183,8 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 	return loadError(err)
 }
 
-// dropTypes closes what the library keeps open of each program's types, which only serves to look them up: with it, a
-// limit of 64 open files would be too low.
+// dropTypes closes the descriptors of each program's types, which the library keeps open for lookups: with them, a limit of 64
+// open files would be too low.
 func (t *Tracer) dropTypes() error {
 	for name, p := range t.collection.Programs {
 		fd, err := unix.FcntlInt(uintptr(p.FD()), unix.F_DUPFD_CLOEXEC, 0)
