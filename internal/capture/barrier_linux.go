@@ -28,21 +28,21 @@ func RunWaitingCommand() {
 	}
 	barrier, failure := descriptor(os.Args[1]), descriptor(os.Args[2])
 	if !passBarrier(barrier) {
-		os.Exit(StatusOwnFailure)
+		os.Exit(statusOwnFailure)
 	}
 	threads, path, argv := os.Args[3], os.Args[4], os.Args[5:]
 	err := cli.AsUser(func() error { return become(path, argv, commandEnvironment(os.Environ(), threads)) })
 	errno := syscall.EINVAL
 	errors.As(err, &errno)
 	_, _ = syscall.Write(failure, []byte{byte(errno)})
-	os.Exit(StatusNotExecutable)
+	os.Exit(statusNotExecutable)
 }
 
 // descriptor parses the number of an inherited descriptor, which the command does not inherit.
 func descriptor(number string) int {
 	fd, err := strconv.Atoi(number)
 	if err != nil {
-		os.Exit(StatusOwnFailure)
+		os.Exit(statusOwnFailure)
 	}
 	syscall.CloseOnExec(fd)
 	return fd

@@ -19,21 +19,21 @@ import (
 // Exit statuses for a recorded command that did not run, and for the recorder's own failures while there is a command:
 // those of env(1).
 const (
-	StatusOwnFailure    = 125
-	StatusNotExecutable = 126
-	StatusNotFound      = 127
+	statusOwnFailure    = 125
+	statusNotExecutable = 126
+	statusNotFound      = 127
 )
 
-// CommandError is why a command cannot run.
-type CommandError struct {
+// commandError is why a command cannot run.
+type commandError struct {
 	Command string
-	Status  int // StatusNotExecutable or StatusNotFound
+	Status  int // statusNotExecutable or statusNotFound
 	Err     error
 }
 
-func (e *CommandError) Error() string { return fmt.Sprintf("run %s: %v", proc.Quote(e.Command), e.Err) }
+func (e *commandError) Error() string { return fmt.Sprintf("run %s: %v", proc.Quote(e.Command), e.Err) }
 
-func (e *CommandError) Unwrap() error { return e.Err }
+func (e *commandError) Unwrap() error { return e.Err }
 
 // lookUp finds the file of a command as execvp(3) does, with the user's permissions.
 func lookUp(command string) (path string, err error) {
@@ -46,12 +46,12 @@ func lookUp(command string) (path string, err error) {
 
 func search(command string) (path string, err error) {
 	if command == "" {
-		return "", &CommandError{Status: StatusNotFound, Err: errors.New("the name of the command is empty")}
+		return "", &commandError{Status: statusNotFound, Err: errors.New("the name of the command is empty")}
 	}
 	if strings.Contains(command, "/") {
 		return command, executable(command)
 	}
-	failure := &CommandError{Command: command, Status: StatusNotFound, Err: errors.New("there is no such command on PATH")}
+	failure := &commandError{Command: command, Status: statusNotFound, Err: errors.New("there is no such command on PATH")}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		path := filepath.Join(dir, command)
 		if dir == "" {
@@ -61,7 +61,7 @@ func search(command string) (path string, err error) {
 		if err == nil {
 			return path, nil
 		}
-		if found := new(CommandError); errors.As(err, &found) && found.Status == StatusNotExecutable {
+		if found := new(commandError); errors.As(err, &found) && found.Status == statusNotExecutable {
 			failure = found
 		}
 	}
@@ -73,14 +73,14 @@ func executable(path string) error {
 	stat, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return &CommandError{Command: path, Status: StatusNotFound, Err: errors.New("there is no such file")}
+		return &commandError{Command: path, Status: statusNotFound, Err: errors.New("there is no such file")}
 	case err != nil:
-		return &CommandError{Command: path, Status: StatusNotExecutable, Err: errors.Unwrap(err)}
+		return &commandError{Command: path, Status: statusNotExecutable, Err: errors.Unwrap(err)}
 	case stat.IsDir():
-		return &CommandError{Command: path, Status: StatusNotExecutable, Err: errors.New("it is a folder")}
+		return &commandError{Command: path, Status: statusNotExecutable, Err: errors.New("it is a folder")}
 	}
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS); err != nil {
-		return &CommandError{Command: path, Status: StatusNotExecutable, Err: err}
+		return &commandError{Command: path, Status: statusNotExecutable, Err: err}
 	}
 	return nil
 }
@@ -183,11 +183,11 @@ func (c *command) wait() {
 	// An exit status other than 0 is no error here: it is in the process state.
 	_ = c.process.Wait()
 	if n == 1 {
-		c.status = StatusNotExecutable
+		c.status = statusNotExecutable
 		if syscall.Errno(errno[0]) == syscall.ENOENT {
-			c.status = StatusNotFound
+			c.status = statusNotFound
 		}
-		c.err = &CommandError{Command: c.name, Status: c.status, Err: syscall.Errno(errno[0])}
+		c.err = &commandError{Command: c.name, Status: c.status, Err: syscall.Errno(errno[0])}
 		return
 	}
 	ended, _ := c.process.ProcessState.Sys().(syscall.WaitStatus)

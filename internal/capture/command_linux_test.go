@@ -118,8 +118,8 @@ func TestCancelledCommandNeverRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Cancel()
-	if status, _ := c.Status(); status != StatusOwnFailure {
-		t.Errorf("status %d, want %d", status, StatusOwnFailure)
+	if status, _ := c.Status(); status != statusOwnFailure {
+		t.Errorf("status %d, want %d", status, statusOwnFailure)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the cancelled command ran: %v", err)
@@ -134,11 +134,11 @@ func TestCommandsThatCannotRunAreFoundFirst(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	for name, want := range map[string]int{
-		"no-such-command": StatusNotFound, dir + "/none": StatusNotFound, plain + "/below": StatusNotFound,
-		plain: StatusNotExecutable, dir: StatusNotExecutable, "plain": StatusNotExecutable,
+		"no-such-command": statusNotFound, dir + "/none": statusNotFound, plain + "/below": statusNotFound,
+		plain: statusNotExecutable, dir: statusNotExecutable, "plain": statusNotExecutable,
 	} {
 		_, err := lookUp(name)
-		failure := new(CommandError)
+		failure := new(commandError)
 		if !errors.As(err, &failure) || failure.Status != want {
 			t.Errorf("%s: %v, want status %d", name, err, want)
 		}
@@ -152,8 +152,8 @@ func TestExecFailureIsReportedByTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, status, err := runCommand(t, script)
-	if status != StatusNotFound || err == nil {
-		t.Errorf("status %d, %v; want %d and an error", status, err, StatusNotFound)
+	if status != statusNotFound || err == nil {
+		t.Errorf("status %d, %v; want %d and an error", status, err, statusNotFound)
 	}
 	bare := filepath.Join(dir, "bare")
 	if err := os.WriteFile(bare, []byte("echo by the shell $1\n"), 0o755); err != nil {

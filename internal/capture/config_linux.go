@@ -113,7 +113,7 @@ func (cfg *Config) setKernel(inv *cli.Invocation) error {
 	if inv.IsSet("ringbuf-cnt") && inv.Int("ringbuf-cnt") < 1 {
 		return cli.Usagef("--ringbuf-cnt must be at least 1")
 	}
-	plan, notes, err := PlanRings(cfg.CPUs, inv.Size("ringbuf-size"), inv.Int("ringbuf-cnt"))
+	plan, notes, err := planRings(cfg.CPUs, inv.Size("ringbuf-size"), inv.Int("ringbuf-cnt"))
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
@@ -269,6 +269,6 @@ func (cfg *Config) level(regular bool) int {
 
 // pace returns the pace for the planned rings.
 func (cfg *Config) pace() pace {
-	plan := RingPlan{Rings: cfg.Kernel.Rings, RingBytes: cfg.Kernel.RingBytes}
-	return newPace(plan.RingBytes, plan.CPUsPerRing(cfg.CPUs), cfg.Live, cfg.Kernel.WakesReader())
+	plan := ringPlan{Rings: cfg.Kernel.Rings, RingBytes: cfg.Kernel.RingBytes}
+	return newPace(plan.RingBytes, plan.cpusPerRing(cfg.CPUs), cfg.Live, cfg.Kernel.WakesReader())
 }

@@ -15,13 +15,13 @@ const (
 	largestRing = 1 << 30
 )
 
-// RingPlan is how many rings there are and how large each is.
-type RingPlan struct {
+// ringPlan is how many rings there are and how large each is.
+type ringPlan struct {
 	Rings, RingBytes int
 }
 
-// PlanRings chooses the rings for a number of CPUs. size is in bytes; a count of 0 means the default.
-func PlanRings(cpus int, size int64, count int) (plan RingPlan, notes []string, err error) {
+// planRings chooses the rings for a number of CPUs. size is in bytes; a count of 0 means the default.
+func planRings(cpus int, size int64, count int) (plan ringPlan, notes []string, err error) {
 	if size < smallestRing || size > largestRing {
 		return plan, nil, fmt.Errorf("--ringbuf-size must be from 8kb to 1gb")
 	}
@@ -47,5 +47,5 @@ func PlanRings(cpus int, size int64, count int) (plan RingPlan, notes []string, 
 	return plan, notes, nil
 }
 
-// CPUsPerRing returns the number of CPUs that write to the ring with most CPUs.
-func (p RingPlan) CPUsPerRing(cpus int) int { return (cpus + p.Rings - 1) / p.Rings }
+// cpusPerRing returns the number of CPUs that write to the ring with most CPUs.
+func (p ringPlan) cpusPerRing(cpus int) int { return (cpus + p.Rings - 1) / p.Rings }

@@ -7,25 +7,25 @@ func TestRingsFitTheMachine(t *testing.T) {
 		cpus  int
 		size  int64
 		count int
-		want  RingPlan
+		want  ringPlan
 		notes int
 	}{
-		{2, 8 << 20, 0, RingPlan{2, 8 << 20}, 0},
-		{128, 8 << 20, 0, RingPlan{128, 8 << 20}, 0},
-		{192, 8 << 20, 0, RingPlan{128, 8 << 20}, 1},
-		{192, 8 << 20, 192, RingPlan{192, 8 << 20}, 0},
-		{4, 3 << 20, 0, RingPlan{4, 4 << 20}, 1},
-		{4, 8 << 20, 9, RingPlan{4, 8 << 20}, 1},
-		{4, 8 << 20, 1, RingPlan{1, 8 << 20}, 0},
-		{4, 1 << 30, 0, RingPlan{1, 1 << 30}, 1},
+		{2, 8 << 20, 0, ringPlan{2, 8 << 20}, 0},
+		{128, 8 << 20, 0, ringPlan{128, 8 << 20}, 0},
+		{192, 8 << 20, 0, ringPlan{128, 8 << 20}, 1},
+		{192, 8 << 20, 192, ringPlan{192, 8 << 20}, 0},
+		{4, 3 << 20, 0, ringPlan{4, 4 << 20}, 1},
+		{4, 8 << 20, 9, ringPlan{4, 8 << 20}, 1},
+		{4, 8 << 20, 1, ringPlan{1, 8 << 20}, 0},
+		{4, 1 << 30, 0, ringPlan{1, 1 << 30}, 1},
 	} {
-		got, notes, err := PlanRings(c.cpus, c.size, c.count)
+		got, notes, err := planRings(c.cpus, c.size, c.count)
 		if err != nil || got != c.want || len(notes) != c.notes {
 			t.Errorf("%d CPUs, size %d, count %d: %+v, notes %q, %v; want %+v", c.cpus, c.size, c.count, got, notes, err, c.want)
 		}
 	}
 	for _, size := range []int64{0, 1, 4096, 2 << 30} {
-		if plan, _, err := PlanRings(2, size, 0); err == nil {
+		if plan, _, err := planRings(2, size, 0); err == nil {
 			t.Errorf("size %d gives %+v, want an error", size, plan)
 		}
 	}

@@ -28,7 +28,7 @@ func Main(t cli.Tool, argv []string, std cli.Std) int {
 	}
 	status := cli.Run(t, argv, std)
 	if !ran && status != cli.ExitOK && slices.Contains(argv, "--") {
-		return StatusOwnFailure
+		return statusOwnFailure
 	}
 	return status
 }
@@ -44,10 +44,10 @@ func runOwn(inv *cli.Invocation, boost *booster) error {
 	if errors.As(err, &status) && status.Err == nil {
 		return err
 	}
-	if failure := new(CommandError); errors.As(err, &failure) {
+	if failure := new(commandError); errors.As(err, &failure) {
 		return cli.WithCode(failure.Status, err)
 	}
-	return cli.WithCode(StatusOwnFailure, err)
+	return cli.WithCode(statusOwnFailure, err)
 }
 
 // run records, finalises and reports.
@@ -498,7 +498,7 @@ func (s *session) report() error {
 	}
 	if s.cfg.FailOnLoss && outcome.Lossy() && s.command != nil {
 		<-s.command.Done()
-		return cli.WithCode(StatusOwnFailure, errLost)
+		return cli.WithCode(statusOwnFailure, errLost)
 	}
 	if s.command != nil {
 		return s.commandStatus()
@@ -513,7 +513,7 @@ func (s *session) report() error {
 func (s *session) failEarly() error {
 	if s.command != nil {
 		<-s.command.Done()
-		return cli.WithCode(StatusOwnFailure, s.early)
+		return cli.WithCode(statusOwnFailure, s.early)
 	}
 	return cli.WithCode(cli.ExitFailed, s.early)
 }

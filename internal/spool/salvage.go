@@ -30,11 +30,11 @@ func (w *Writer) Salvage() (*Spool, error) {
 // reread reads the spool back from its file.
 func (w *Writer) reread() (*Spool, error) {
 	s, err := Read(w.file, w.size)
-	none := errors.Is(err, ErrNoSpool) || err == nil && s.limit == 0
+	none := errors.Is(err, errNoSpool) || err == nil && s.limit == 0
 	switch {
 	case none && w.shared.whole.Load() > 0:
 		return nil, ErrChanged
-	case errors.Is(err, ErrNoSpool):
+	case errors.Is(err, errNoSpool):
 		return nil, ErrNoRound
 	}
 	return s, err

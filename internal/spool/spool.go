@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// ErrNoSpool is wrapped by errors about files that are no spool.
-var ErrNoSpool = errors.New("not a spool of wprof-record")
+// errNoSpool is wrapped by errors about files that are no spool.
+var errNoSpool = errors.New("not a spool of wprof-record")
 
 // ErrUnopened is the error for a spool whose recorder ended before it had recorded anything.
 var ErrUnopened = errors.New("the recording was cut off before its window opened: there is nothing to recover, remove the file")
@@ -88,7 +88,7 @@ func OpenFile(file *os.File) (*Spool, error) {
 		return nil, err
 	}
 	if !stat.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: it is not a regular file", ErrNoSpool)
+		return nil, fmt.Errorf("%w: it is not a regular file", errNoSpool)
 	}
 	if stat.Size() == 0 {
 		return nil, ErrUnopened
@@ -130,7 +130,7 @@ func Read(r io.ReaderAt, size int64) (*Spool, error) {
 		}
 	}
 	if s.first == nil {
-		return nil, ErrNoSpool
+		return nil, errNoSpool
 	}
 	s.damage.Cut = s.tail == nil
 	s.damage.Dropped = size - s.limit

@@ -83,8 +83,8 @@ func TestOpenSaysWhatIsNoSpool(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path); !errors.Is(err, ErrNoSpool) {
-			t.Errorf("%.10q: %v, want ErrNoSpool", content, err)
+		if _, err := Open(path); !errors.Is(err, errNoSpool) {
+			t.Errorf("%.10q: %v, want errNoSpool", content, err)
 		}
 	}
 	// What a recorder leaves behind that is killed before it has written anything.

@@ -87,7 +87,7 @@ func BenchmarkKallsyms(b *testing.B) {
 		if err != nil {
 			b.Skip(err)
 		}
-		k, err := ParseKallsyms(in, nil)
+		k, err := parseKallsyms(in, nil)
 		in.Close()
 		if err != nil {
 			b.Skip(err)

@@ -33,7 +33,7 @@ func (r *Resolver) Why(m *format.Module) string {
 	switch format.ModuleKind(m.Kind) {
 	case format.ModuleKind_MODULE_KERNEL, format.ModuleKind_MODULE_KERNEL_MODULE:
 		if r.kernel != nil && r.kernel.Table(string(m.Path)) == nil {
-			return ErrNoSymbols.Error()
+			return errNoSymbols.Error()
 		}
 		return r.noNames
 	}

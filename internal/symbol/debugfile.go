@@ -16,8 +16,8 @@ const maxDebugLinkBytes = 4096 + 8
 // systemDebug is where distributions put debug files (GDB manual, Debugging Information in Separate Files).
 const systemDebug = "/usr/lib/debug"
 
-// DebugLink is the name of the separate debug file and the CRC-32 of its content.
-func (f *File) DebugLink() (name string, crc uint32, ok bool) {
+// debugLink is the name of the separate debug file and the CRC-32 of its content.
+func (f *File) debugLink() (name string, crc uint32, ok bool) {
 	b, ok := f.section(".gnu_debuglink", maxDebugLinkBytes)
 	if !ok {
 		return "", 0, false
@@ -40,7 +40,7 @@ func (f *File) debugFiles(filePath string, beside bool, dirs []string) []string 
 	for _, dir := range dirs {
 		list = append(list, byBuildID(dir, f.buildID)...)
 	}
-	name, _, ok := f.DebugLink()
+	name, _, ok := f.debugLink()
 	if !ok {
 		return list
 	}
@@ -66,11 +66,11 @@ func byBuildID(dir string, id []byte) []string {
 	return []string{own + ".debug", own}
 }
 
-// UseDebug takes the symbols from a separate debug file if it belongs to this one: by its build-id, or, where one of the
+// useDebug takes the symbols from a separate debug file if it belongs to this one: by its build-id, or, where one of the
 // two has none, by the sum in .gnu_debuglink. The debug file must stay open as long as this one.
-func (f *File) UseDebug(debug *File) error {
+func (f *File) useDebug(debug *File) error {
 	if !debug.hasSymbols() {
-		return ErrNoSymbols
+		return errNoSymbols
 	}
 	if f.buildID != nil && debug.buildID != nil {
 		if !bytes.Equal(f.buildID, debug.buildID) {
@@ -79,7 +79,7 @@ func (f *File) UseDebug(debug *File) error {
 		f.debug = debug
 		return nil
 	}
-	_, want, ok := f.DebugLink()
+	_, want, ok := f.debugLink()
 	if !ok {
 		return errors.New("it has no build-id")
 	}

@@ -1,6 +1,6 @@
 // Package symbol turns addresses into names of functions: of ELF files and their debug files, of the kernel and its
 // modules, of the vDSO and of code generated at run time. [Resolver] names the frames of a capture module
-// by module; [Open], [ParseKallsyms] and [ParsePerfMap] are what it is made of.
+// by module.
 //
 // An address belongs to a symbol only inside the symbol's own range: a wrong name is worse than none.
 //

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// ErrNoSymbols is the error of a file without function names.
-var ErrNoSymbols = errors.New("no symbols")
+// errNoSymbols is the error of a file without function names.
+var errNoSymbols = errors.New("no symbols")
 
 // maxSymbolEntries bounds the entries of a symbol table, functions or not: a file with a hole may have any number, of
 // which each takes 10 ns.
@@ -77,7 +77,7 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 	if into.first {
 		buffer = 16 << 10
 	} else {
-		into.list = slices.Grow(into.list, int(min(count, MaxSymbols)))
+		into.list = slices.Grow(into.list, int(min(count, maxSymbols)))
 	}
 	in := bufio.NewReaderSize(io.NewSectionReader(f.r, int64(table.Offset), int64(table.FileSize)), buffer)
 	entry := make([]byte, width)
@@ -89,8 +89,8 @@ func (f *File) addSymbols(into *functions, t elf.SectionType) error {
 		if !f.isCode(&s) || uint64(s.name) >= text.FileSize || f.isMapping(&s, strings, text.FileSize) {
 			continue
 		}
-		if len(into.list) >= MaxSymbols {
-			return fmt.Errorf("read symbols: there are more than %d functions", MaxSymbols)
+		if len(into.list) >= maxSymbols {
+			return fmt.Errorf("read symbols: there are more than %d functions", maxSymbols)
 		}
 		into.addSymbol(&s, base)
 		if into.first && len(into.list) > 0 {

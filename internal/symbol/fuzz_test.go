@@ -16,7 +16,7 @@ func exercise(t *testing.T, image []byte) {
 		return
 	}
 	f.BuildID()
-	f.DebugLink()
+	f.debugLink()
 	f.debugFiles("/bin/x", true, []string{"/debug"})
 	for offset := uint64(0); offset < uint64(len(image)); offset += 512 {
 		f.Address(offset)
@@ -62,7 +62,7 @@ func FuzzELF(f *testing.F) {
 func FuzzPerfMap(f *testing.F) {
 	f.Add([]byte("1000 100 a\n1040 20 b c\n0x2000 10 d"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if table, err := ParsePerfMap(bytes.NewReader(text)); err == nil {
+		if table, err := parsePerfMap(bytes.NewReader(text)); err == nil {
 			checkTable(t, table)
 		}
 	})
@@ -75,7 +75,7 @@ func FuzzKallsyms(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := ParseKallsyms(bytes.NewReader(kallsyms), list)
+		k, err := parseKallsyms(bytes.NewReader(kallsyms), list)
 		if err != nil {
 			return
 		}

@@ -42,8 +42,8 @@ func (f *File) addGoFunctions(into *functions, _ elf.SectionType) error {
 	if !ok {
 		return errors.New("read the Go program's functions: their addresses cannot be determined")
 	}
-	if t.count > MaxSymbols {
-		return fmt.Errorf("read the Go program's functions: there are more than %d", MaxSymbols)
+	if t.count > maxSymbols {
+		return fmt.Errorf("read the Go program's functions: there are more than %d", maxSymbols)
 	}
 	base, ok := into.names.add(io.NewSectionReader(t.r, int64(t.names), int64(t.size-t.names)), t.size-t.names, false)
 	if !ok {

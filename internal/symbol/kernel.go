@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// ErrHidden is the error for a list of kernel symbols without addresses.
-var ErrHidden = errors.New("read the kernel's symbols: all addresses are zero, because kernel.kptr_restrict hides them " +
+// errHidden is the error for a list of kernel symbols without addresses.
+var errHidden = errors.New("read the kernel's symbols: all addresses are zero, because kernel.kptr_restrict hides them " +
 	"from a process without CAP_SYSLOG")
 
 const (
@@ -61,19 +61,19 @@ func ParseModules(r io.Reader) ([]KernelModule, error) {
 	return list, nil
 }
 
-// ParseKallsyms parses /proc/kallsyms. The kernel ends at _etext, a module at its end in the list of modules; the last
+// parseKallsyms parses /proc/kallsyms. The kernel ends at _etext, a module at its end in the list of modules; the last
 // function of one that is not on the list ends with its page. Of several names of one address the first is used, as
 // by the kernel in its own messages: it sorts them for that.
-func ParseKallsyms(r io.Reader, modules []KernelModule) (*Kernel, error) {
+func parseKallsyms(r io.Reader, modules []KernelModule) (*Kernel, error) {
 	list := &kernelList{parts: make(map[string]*kernelGather)}
 	if err := eachLine(r, list.line); err != nil {
 		return nil, fmt.Errorf("read the kernel's symbols: %w", err)
 	}
 	if list.count == 0 {
-		return nil, ErrNoSymbols
+		return nil, errNoSymbols
 	}
 	if !list.shown {
-		return nil, ErrHidden
+		return nil, errHidden
 	}
 	known := make(map[string]KernelModule, len(modules))
 	for _, m := range modules {

@@ -35,7 +35,7 @@ func parseKernel(t *testing.T, kallsyms, modules string) *Kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := ParseKallsyms(strings.NewReader(kallsyms), list)
+	k, err := parseKallsyms(strings.NewReader(kallsyms), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestKernelBaseIsStextWithoutText(t *testing.T) {
 }
 
 func TestHiddenKernelAddressesAreAnError(t *testing.T) {
-	_, err := ParseKallsyms(strings.NewReader("0000000000000000 T _text\n0000000000000000 t a\n"), nil)
-	if !errors.Is(err, ErrHidden) {
+	_, err := parseKallsyms(strings.NewReader("0000000000000000 T _text\n0000000000000000 t a\n"), nil)
+	if !errors.Is(err, errHidden) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := ParseKallsyms(strings.NewReader(""), nil); !errors.Is(err, ErrNoSymbols) {
+	if _, err := parseKallsyms(strings.NewReader(""), nil); !errors.Is(err, errNoSymbols) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -96,8 +96,8 @@ func TestNamesOfThisKernelEqualKallsyms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := ParseKallsyms(strings.NewReader(string(text)), list)
-	if errors.Is(err, ErrHidden) && os.Geteuid() != 0 {
+	k, err := parseKallsyms(strings.NewReader(string(text)), list)
+	if errors.Is(err, errHidden) && os.Geteuid() != 0 {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -80,7 +80,7 @@ func compareWithLLVM(t *testing.T, symbolizer, name string) {
 	symbols := name // llvm-symbolizer mixes exported names with those of DWARF where both files exist
 	if !f.hasSymbols() {
 		for _, debug := range f.debugFiles(name, true, []string{systemDebug}) {
-			if _, err := os.Stat(debug); err == nil && f.UseDebug(openFile(t, debug)) == nil {
+			if _, err := os.Stat(debug); err == nil && f.useDebug(openFile(t, debug)) == nil {
 				symbols = debug
 				break
 			}

@@ -41,7 +41,7 @@ func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 	if openErr != nil {
 		return nil, nil // the copy cannot be opened either
 	}
-	f.DebugLink()
+	f.debugLink()
 	log.addTable(f, elf.SHT_SYMTAB)
 	if length(log.extents) > limit || f.namesCode(elf.SHT_SYMTAB) {
 		return nil, nil

@@ -65,7 +65,7 @@ func (b *mapBudget) read(in io.Reader) (*Table, error) {
 	b.grow()
 	limited := &budgetReader{budget: b, in: in, left: min(b.bytes, maxPerfMapBytes), deadline: time.Now().Add(b.time)}
 	before, started := limited.left, time.Now()
-	table, err := ParsePerfMap(limited)
+	table, err := parsePerfMap(limited)
 	b.bytes -= before - limited.left
 	b.time = max(0, b.time-time.Since(started))
 	if !limited.cut {
@@ -103,11 +103,11 @@ func (r *budgetReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ParsePerfMap reads the map that a JIT compiler keeps of its code (Linux, tools/perf/Documentation/jit-interface.txt):
+// parsePerfMap reads the map that a JIT compiler keeps of its code (Linux, tools/perf/Documentation/jit-interface.txt):
 // a line a function, "START SIZE NAME" with hexadecimal numbers and a name that may contain spaces. Memory is reused, so
 // where lines overlap the last one counts. A malformed line, such as the last one of a file that is still being written, is
 // skipped. Beyond two million lines or 128 MiB of names the rest is skipped.
-func ParsePerfMap(r io.Reader) (*Table, error) {
+func parsePerfMap(r io.Reader) (*Table, error) {
 	var spans []span
 	var text []byte
 	err := eachLine(r, func(line []byte) error {
@@ -123,7 +123,7 @@ func ParsePerfMap(r io.Reader) (*Table, error) {
 		return nil, fmt.Errorf("read a map of compiled code: %w", err)
 	}
 	if len(spans) == 0 {
-		return nil, ErrNoSymbols
+		return nil, errNoSymbols
 	}
 	var n names
 	n.addBytes(text)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestPerfMapLaterLineReplacesEarlier(t *testing.T) {
-	table, err := ParsePerfMap(strings.NewReader("1000 100 LazyCompile:~a file.js:1:2\n1100 80 b\n1040 20 inner\n0x2000 10 c\n1100 40 B again\n" +
+	table, err := parsePerfMap(strings.NewReader("1000 100 LazyCompile:~a file.js:1:2\n1100 80 b\n1040 20 inner\n0x2000 10 c\n1100 40 B again\n" +
 		"nonsense\n3000 0 empty\nffffffffffffffff 10 over\n4000 10\n5000 10 cut"))
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestPerfMapLaterLineReplacesEarlier(t *testing.T) {
 }
 
 func TestPerfMapWithoutLinesHasNoSymbols(t *testing.T) {
-	if _, err := ParsePerfMap(strings.NewReader("hello\n" + strings.Repeat("x", 3*maxLineBytes) + "\n")); !errors.Is(err, ErrNoSymbols) {
+	if _, err := parsePerfMap(strings.NewReader("hello\n" + strings.Repeat("x", 3*maxLineBytes) + "\n")); !errors.Is(err, errNoSymbols) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -315,7 +315,7 @@ func TestDebugFileOfAnotherProgramIsRefused(t *testing.T) {
 		if err := r.Names(m, []Address{{Offset: offsetOf(t, program)(main.start)}}, got); err != nil || got[0].OK {
 			t.Errorf("%s: got %+v, %v", linker, got, err)
 		}
-		if why := r.Why(m); why != ErrNoSymbols.Error() {
+		if why := r.Why(m); why != errNoSymbols.Error() {
 			t.Errorf("%s: got %q", linker, why)
 		}
 	}

@@ -123,7 +123,7 @@ func (r *Resolver) readKernel() (*Kernel, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return ParseKallsyms(in, modules)
+	return parseKallsyms(in, modules)
 }
 
 // candidate is a place where a module's file may be.
@@ -262,7 +262,7 @@ func (r *Resolver) findDebug(l *loaded, c *candidate) {
 		}
 		debug, err := Open(in, size)
 		if err == nil {
-			err = l.file.UseDebug(debug)
+			err = l.file.useDebug(debug)
 		}
 		if err == nil {
 			l.close = append(l.close, func() { in.Close() })

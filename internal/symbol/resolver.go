@@ -9,8 +9,8 @@ import (
 	"wprof/format"
 )
 
-// DefaultTableBytes bounds the memory of tables that are kept for later lookups.
-const DefaultTableBytes = 64 << 20
+// defaultTableBytes bounds the memory of tables that are kept for later lookups.
+const defaultTableBytes = 64 << 20
 
 // Options are the sources of a Resolver. A nil source does not exist.
 type Options struct {
@@ -30,7 +30,7 @@ type Options struct {
 	VDSO func() ([]byte, error)
 	// Form is the form of C++ and Rust names.
 	Form Form
-	// TableBytes is DefaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
+	// TableBytes is defaultTableBytes if it is 0. The table in use and the kernel's are kept even if they are larger.
 	TableBytes int64
 	// Signalled is closed when a signal ends the program: its user waits, and any user can have map files of generated code
 	// that take long to read. They get SignalledTime in all from then on.
@@ -77,7 +77,7 @@ type loaded struct {
 // NewResolver makes a Resolver. Close releases its resources.
 func NewResolver(o Options) *Resolver {
 	if o.TableBytes == 0 {
-		o.TableBytes = DefaultTableBytes
+		o.TableBytes = defaultTableBytes
 	}
 	if o.SignalledTime == 0 {
 		o.SignalledTime = time.Second

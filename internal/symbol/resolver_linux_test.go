@@ -232,7 +232,7 @@ func TestKernelVDSOAndCompiledCodeAreNamed(t *testing.T) {
 			t.Errorf("%s+%#x: got %+v, want %+v (%s)", c.m.Path, c.a.Offset, got, c.want, r.Why(c.m))
 		}
 	}
-	if r.Why(none) != ErrNoSymbols.Error() {
+	if r.Why(none) != errNoSymbols.Error() {
 		t.Errorf("got %q", r.Why(none))
 	}
 	namesOfVDSO(t, r)

@@ -22,7 +22,7 @@ func (f *File) Table() (_ *Table, err error) {
 		return l.table(), nil
 	}
 	if err == nil {
-		err = ErrNoSymbols
+		err = errNoSymbols
 	}
 	return nil, err
 }
