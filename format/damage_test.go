@@ -482,7 +482,7 @@ func TestOtherInputIsNoStream(t *testing.T) {
 	}
 }
 
-// A file ends, so it is looked through; a pipe may go on for ever.
+// A file ends, so all of it is searched; a pipe may have no end.
 func TestFileIsSearchedForItsFirstBlock(t *testing.T) {
 	stream := append(make([]byte, 17_000_000), encodeStream(t, numbered(100), WriterOptions{})...)
 	checkDamaged(t, stream[1_000_000:], wholeEvents(t, stream)(0, 0))
@@ -616,7 +616,7 @@ func TestBlockThatGoesBackInTimeIsDropped(t *testing.T) {
 	}
 }
 
-// A block that stands twice, or behind the next one, costs nothing but what no order of time has a place for.
+// Of a block that is repeated, or follows the next one, only events that would go back in time are dropped.
 func TestBlocksOutOfTheirPlaceAreRead(t *testing.T) {
 	stream := encodeStream(t, numbered(2000), WriterOptions{Level: 1, BlockBytes: 1 << 10})
 	blocks := blocksOf(t, stream)

@@ -14,7 +14,7 @@ import (
 	"wprof/test/race"
 )
 
-// randomDefinitions makes definitions of every sort with every field turning up, each after those that it names.
+// randomDefinitions makes definitions of every type, with each field set in some, each after those that it names.
 func randomDefinitions(rng *rand.Rand, n int) *Definitions {
 	text := func(longest int) []byte {
 		if rng.IntN(4) == 0 {

@@ -8,7 +8,7 @@ import (
 	. "wprof/format"
 )
 
-// What checksums do not show is damage too: the event is dropped, and a lost event stands for it.
+// Impossible values are damage even if the checksums match: the event is dropped, and a lost event stands for it.
 func TestImpossibleValuesAreDamage(t *testing.T) {
 	const good, session = "+10 cpu0 free 1", "section open=100 close=+100"
 	for _, c := range []struct{ name, text, want string }{

@@ -7,7 +7,7 @@ import (
 	. "wprof/format"
 )
 
-// What stands for lost definitions is a whole stream again, and known to be lost.
+// A stream with placeholders for lost definitions is whole, and readers report these definitions as lost.
 func TestLostDefinitionsAreWellFormed(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, WriterOptions{})
@@ -31,9 +31,9 @@ func TestLostDefinitionsAreWellFormed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !r.Task(7).IsLost() || !r.Stack(8).IsLost() || !r.Module(3).IsLost() || !r.Frame(2).IsLost() || !r.Command(1).IsLost() {
-		t.Error("what is lost does not say so")
+		t.Error("IsLost is false for a placeholder")
 	}
 	if r.Frame(4).IsLost() || r.Stack(9).IsLost() || !r.Stack(10).IsLost() || !r.Frame(10).IsLost() {
-		t.Error("the wrong ones are lost")
+		t.Error("IsLost is true for a real definition")
 	}
 }

@@ -30,7 +30,7 @@ func captureBlocks(f *testing.F) (all []Block) {
 	}
 }
 
-// FuzzSummary finds sections from footers and indices, and where these lie, from block to block.
+// FuzzSummary finds sections from footers and indices, and where these are wrong, from block to block.
 func FuzzSummary(f *testing.F) {
 	for _, part := range captureParts(f) {
 		f.Add(part)

@@ -54,7 +54,7 @@ func TestSeekReportsTheDamageThatItJumpsOver(t *testing.T) {
 	}
 }
 
-// By the end block's counts a reader knows whether a hole held events. A jump counts the events that it leaves out.
+// The end block's counts show whether a hole held events. A jump counts the events that it leaves out.
 func TestDamageAfterAJumpIsNoLossWhereNoEventIsMissing(t *testing.T) {
 	stream := withStates(t, 1)
 	blocks := blocksOf(t, stream)

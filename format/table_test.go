@@ -86,7 +86,7 @@ func heapWithout(drop func()) int64 {
 	return int64(before.HeapAlloc) - int64(after.HeapAlloc)
 }
 
-// What a type is taken to weigh is what it takes, at least about.
+// Memory returns about what a type takes.
 func TestTypesCountTheirMemory(t *testing.T) {
 	empty := new(EventType)
 	empty.Id, empty.Name = 1, []byte("x")
