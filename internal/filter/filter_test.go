@@ -12,8 +12,8 @@ import (
 	"wprof/format/textform"
 )
 
-// cast are the threads of most captures here.
-const cast = `section id=0x1 boot_id=b open=0 close=10000
+// testTasks are the threads of most captures here.
+const testTasks = `section id=0x1 boot_id=b open=0 close=10000
   command wprof-record
   source 1 name=timer
   source 2
@@ -33,7 +33,7 @@ func undump(t testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
-// dump is a stream's text without the header, which is looked at in tests of its own.
+// dump is a stream's text without the header, which other tests check.
 func dump(t testing.TB, stream []byte) string {
 	t.Helper()
 	var b strings.Builder
@@ -60,7 +60,7 @@ func filterText(t *testing.T, text string, o Options) string {
 
 func expect(t *testing.T, text string, o Options, want string) {
 	t.Helper()
-	got := filterText(t, cast+text+"\nend close=10000", o)
+	got := filterText(t, testTasks+text+"\nend close=10000", o)
 	body, _, _ := strings.Cut(got, "index\n")
 	if want = strings.TrimLeft(want, "\n"); body != want {
 		t.Errorf("got\n%swant\n%s", body, want)
@@ -129,7 +129,7 @@ func TestIdleAndKernelThreadsAreMembersOfTheProcessCondition(t *testing.T) {
 		{Spec{TIDs: []int32{50, 30}, NoTIDs: []int32{30}}, "5"},
 		{Spec{NoNames: []string{"k*", "swapper"}}, "2 3"},
 	} {
-		text := filterText(t, cast+text+"\nend", Options{Threads: c.spec})
+		text := filterText(t, testTasks+text+"\nend", Options{Threads: c.spec})
 		var ids []string
 		for line := range strings.SplitSeq(text, "\n") {
 			if _, id, ok := strings.Cut(line, " exit "); ok {
@@ -407,7 +407,7 @@ block events state
 }
 
 func TestEndBlockCountsWhatIsKeptAndKeepsTheRecordersLosses(t *testing.T) {
-	stream := undump(t, cast+`
+	stream := undump(t, testTasks+`
 0 cpu0 state_cpu 2
 300 cpu0 switch 2 next=3 prev_state=S
 500 cpu0 switch 3 next=2 prev_state=S
@@ -455,7 +455,7 @@ func read(t testing.TB, stream []byte) *format.Reader {
 func TestSessionHasRangeHistoryAndWhatIsLeftOut(t *testing.T) {
 	cpus, _ := ParseCPUs([]string{"0-3", "7"})
 	o := Options{Start: ms(500), End: ms(900), CPUs: cpus, Kinds: MakeKindSet(nil, []string{"fork"}), Command: "wprof-filter --start 500ns", Version: "v7"}
-	stream := filtered(t, undump(t, cast+"100 cpu0 exit 2\nend close=10000"), true, o)
+	stream := filtered(t, undump(t, testTasks+"100 cpu0 exit 2\nend close=10000"), true, o)
 	o.Command, o.Start, o.End = "again", ms(600), ms(700)
 	s := read(t, filtered(t, stream, true, o)).Session()
 	if got := strings.Join(s.History, "; "); got != "wprof-filter --start 500ns; again" {
@@ -471,7 +471,7 @@ func TestSessionHasRangeHistoryAndWhatIsLeftOut(t *testing.T) {
 
 func TestNothingKeptIsAWholeEmptyCapture(t *testing.T) {
 	for _, o := range []Options{pids(999), {Start: ms(5000)}, {Start: ms(50000)}, {End: ms(50)}} {
-		r := read(t, filtered(t, undump(t, cast+"100 cpu0 exit 2\nend close=10000"), true, o))
+		r := read(t, filtered(t, undump(t, testTasks+"100 cpu0 exit 2\nend close=10000"), true, o))
 		if r.End() == nil || len(r.End().Kinds) != 0 || r.Damage() != nil {
 			t.Errorf("%+v: end %v, damage %v", o, r.End(), r.Damage())
 		}
@@ -528,7 +528,7 @@ end`
 	if got := filterText(t, text, Options{Start: late}); strings.Contains(got, "exit") {
 		t.Errorf("after 5500 nothing happens:\n%s", got)
 	}
-	f, err := New(bytes.NewReader(undump(t, cast+"end")), io.Discard, false, Options{Start: at})
+	f, err := New(bytes.NewReader(undump(t, testTasks+"end")), io.Discard, false, Options{Start: at})
 	if err == nil {
 		f.close()
 		t.Error("a capture without time of day was accepted")
@@ -536,7 +536,7 @@ end`
 }
 
 func TestClockSnapshotsAmongDefinitionsArePassedOn(t *testing.T) {
-	stream := undump(t, cast+"block definitions\nclock monotonic=7 realtime=8\n100 cpu0 exit 2\nend")
+	stream := undump(t, testTasks+"block definitions\nclock monotonic=7 realtime=8\n100 cpu0 exit 2\nend")
 	r := read(t, filtered(t, stream, true, pids(20)))
 	if c := r.Clocks(); len(c) != 1 || c[0].Realtime != 8 {
 		t.Errorf("clocks %v", c)
@@ -547,8 +547,8 @@ func TestHeaderThatIsLostDoesNotBreakTheOutput(t *testing.T) {
 	epoch := func(n string) string {
 		return "task 2 tid=20 pid=20 start=5\n" + n + " cpu0 exit 2\nend last=false\n"
 	}
-	first := undump(t, cast+"100 cpu0 exit 2\nend last=false")
-	all := undump(t, cast+"100 cpu0 exit 2\nend last=false\nsection continues\n"+epoch("200")+"section continues\n"+epoch("300"))
+	first := undump(t, testTasks+"100 cpu0 exit 2\nend last=false")
+	all := undump(t, testTasks+"100 cpu0 exit 2\nend last=false\nsection continues\n"+epoch("200")+"section continues\n"+epoch("300"))
 	broken := bytes.Clone(all)
 	broken[len(first)+20] ^= 0xff // in the header block of the second section
 	var out bytes.Buffer

@@ -181,9 +181,9 @@ func join(a, b KindSet) KindSet {
 	return a
 }
 
-// wholeAndTrue checks a filter's output as wprof-info --check does. What the machine contradicts or loses makes no
-// finding; sorts of findings that a filter is not to blame for are none here.
-func wholeAndTrue(t testing.TB, seed uint64, stream []byte) {
+// checkFindings checks a filter's output as wprof-info --check does. Contradictions and losses of the
+// simulated machine cause no findings.
+func checkFindings(t testing.TB, seed uint64, stream []byte) {
 	t.Helper()
 	_, err := check.Stream(bytes.NewReader(stream), func(found check.Finding) {
 		t.Errorf("seed %d: check of the output: at byte %d: %s", seed, found.Offset, found.Text)
@@ -193,7 +193,7 @@ func wholeAndTrue(t testing.TB, seed uint64, stream []byte) {
 	}
 }
 
-// rounds is what a test has time for. After a change of the rules for threads, run some thousands by hand.
+// rounds is the number of random captures. After a change of the rules for threads, run some thousands by hand.
 const rounds = 150
 
 func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T) {
@@ -209,7 +209,7 @@ func TestFiltersOfDifferentKindsAgreeInOneToolInAChainAndInAnyOrder(t *testing.T
 			c.set(&one)
 		}
 		out := filtered(t, stream, true, one)
-		wholeAndTrue(t, seed, out)
+		checkFindings(t, seed, out)
 		want := contentsOf(t, out)
 		kept += len(want.events)
 		if d := difference(want, contentsOf(t, filtered(t, stream, false, one))); d != "" {

@@ -9,7 +9,7 @@ import (
 	"wprof/format"
 )
 
-// sampled is a capture in which three threads are sampled, after cast.
+// sampled is a capture in which three threads are sampled, after testTasks.
 const sampled = `
 cmdline 5 args="ping\x00::1\x00"
 cmdline 6 args="pong\x00"
@@ -59,17 +59,17 @@ block events
 
 func TestSamplesAreAKind(t *testing.T) {
 	only := Options{Kinds: MakeKindSet([]string{"sample"}, nil)}
-	if got := filterText(t, cast+sampled+"\n700 cpu0 exit 2\nend", only); strings.Count(got, " sample ") != 6 || strings.Contains(got, "exit") {
+	if got := filterText(t, testTasks+sampled+"\n700 cpu0 exit 2\nend", only); strings.Count(got, " sample ") != 6 || strings.Contains(got, "exit") {
 		t.Errorf("samples alone:\n%s", got)
 	}
 	none := Options{Kinds: MakeKindSet(nil, []string{"sample"})}
-	got := filterText(t, cast+sampled+"\n700 cpu0 exit 12\nend", none)
+	got := filterText(t, testTasks+sampled+"\n700 cpu0 exit 12\nend", none)
 	if strings.Contains(got, "sample") || strings.Contains(got, "stack") || strings.Contains(got, "module") || !strings.Contains(got, "cmdline 5") {
 		t.Errorf("without samples:\n%s", got)
 	}
 }
 
-// If only a sample shows a thread's new name, that name decides, and the old name if it appears again.
+// If only a sample shows a thread's new name, threads are selected by that name, and by the old one if it appears again.
 func TestSampleIsFilteredByItsNewName(t *testing.T) {
 	expect(t, `
 task 12 tid=20 pid=20 comm=other process_comm=other start=5 continues=2
@@ -96,10 +96,10 @@ func TestStacksLostToDamageAreWrittenAsLost(t *testing.T) {
 		"what the task continues": "task 2 tid=20 pid=20 comm=ping process_comm=ping start=5",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(cast+sampled, lost+"\n") {
+			if !strings.Contains(testTasks+sampled, lost+"\n") {
 				t.Fatal("the capture does not have it")
 			}
-			text := strings.Replace(cast+sampled+"\nend close=10000", lost+"\n", "block definitions bad_crc\n"+lost+"\nblock definitions\n", 1)
+			text := strings.Replace(testTasks+sampled+"\nend close=10000", lost+"\n", "block definitions bad_crc\n"+lost+"\nblock definitions\n", 1)
 			var out bytes.Buffer
 			f, err := New(bytes.NewReader(undump(t, text)), &out, false, Options{})
 			if err != nil {
@@ -108,7 +108,7 @@ func TestStacksLostToDamageAreWrittenAsLost(t *testing.T) {
 			if result, err := f.Run(); err != nil || result.Damage == nil {
 				t.Fatalf("%v, damage %v", err, result.Damage)
 			}
-			wholeAndTrue(t, 0, out.Bytes())
+			checkFindings(t, 0, out.Bytes())
 			if again := read(t, filtered(t, out.Bytes(), true, pids(20))); again.Damage() != nil {
 				t.Errorf("the next filter finds damage: %v", again.Damage())
 			}
@@ -149,7 +149,7 @@ func TestRangeThatMissesTheWindowIsEmpty(t *testing.T) {
 			if err != nil || result.Missed != c.missed || (c.missed != MissNone) != (result.Kept == 0) {
 				t.Errorf("%s: %v, %+v", c.name, err, result)
 			}
-			wholeAndTrue(t, 0, out.Bytes())
+			checkFindings(t, 0, out.Bytes())
 			r := read(t, out.Bytes())
 			s := r.Session()
 			from, to := max(s.Open, s.RangeStart), s.RangeEnd
@@ -168,7 +168,7 @@ func TestRangeThatMissesTheWindowIsEmpty(t *testing.T) {
 
 // Samples with any definitions give a complete stream.
 func FuzzDefinitions(f *testing.F) {
-	blocks := format.NewBlockReader(bytes.NewReader(undump(f, cast+sampled+"\nend")))
+	blocks := format.NewBlockReader(bytes.NewReader(undump(f, testTasks+sampled+"\nend")))
 	for {
 		b, err := blocks.Next()
 		if err != nil {

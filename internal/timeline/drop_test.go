@@ -6,7 +6,7 @@ import (
 	"wprof/format"
 )
 
-// A stream need not report the end of threads: those without an event for the longest time are forgotten. Their time
+// A stream need not report the end of threads: those without an event for the longest time are dropped. Their time
 // is reported once, as what they did and then as unknown, even if they appear again.
 func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
 	const most, threads = 64, 1000
@@ -44,13 +44,13 @@ func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
 			sleep.Args[format.SwitchNext], sleep.Args[format.SwitchPrevState] = 1, uint64(format.StateInterruptible)
 			s.Apply(&sleep)
 			if len(tl.live) > most+1 || tl.held > most+1 {
-				t.Fatalf("%d threads are alive and %d are held, want %d at most", len(tl.live), tl.held, most)
+				t.Fatalf("%d threads are live and %d are held, want %d at most", len(tl.live), tl.held, most)
 			}
 		}
 	}
 	s.Close(at)
 	if n := tl.Forgotten(); n < 2*threads-most || n > 2*threads {
-		t.Errorf("%d threads were forgotten, want nearly %d", n, 2*threads)
+		t.Errorf("%d threads were dropped, want nearly %d", n, 2*threads)
 	}
 	for tid := int32(1); tid <= threads; tid++ {
 		if known[tid] != 20 {
@@ -72,7 +72,7 @@ func TestUsageOfWakersIsBounded(t *testing.T) {
 	for i := range threads {
 		u.Apply(&format.Event{Time: int64(1000 + i), Kind: format.KindWaking, Flags: format.FlagsVisible, CPU: uint32(i % 4), Task: format.TaskID(i + 1)})
 		if n := len(u.spans.tl.live); n > most+1 {
-			t.Fatalf("%d threads are alive after %d wakings, want %d at most", n, i+1, most)
+			t.Fatalf("%d threads are live after %d wakings, want %d at most", n, i+1, most)
 		}
 	}
 }

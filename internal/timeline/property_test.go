@@ -8,7 +8,7 @@ import (
 	"wprof/internal/timeline/simulate"
 )
 
-// follower applies the events of a simulated machine and compares the timeline with the truth after every event.
+// follower applies the events of a simulated machine and compares the timeline with the machine's true state after every event.
 type follower struct {
 	t       *testing.T
 	m       *simulate.Machine
@@ -107,7 +107,7 @@ func differs(t *Thread, truth *simulate.Thread) string {
 	return ""
 }
 
-func TestTimelineKnowsTheTruthOfRandomMachines(t *testing.T) {
+func TestTimelineMatchesRandomMachines(t *testing.T) {
 	for seed := range uint64(20) {
 		f := &follower{t: t, strict: true}
 		f.tl = New(f)

@@ -130,7 +130,7 @@ func TestSpansOfRandomMachinesLieEndToEnd(t *testing.T) {
 				found = found || of.TID == thread.TID && of.Start == thread.Start && tile.last == f.end
 			}
 			if !found {
-				t.Errorf("seed %d, tid %d: lives, but its spans do not reach the close", seed, thread.TID)
+				t.Errorf("seed %d, tid %d: it has not ended, but its spans do not reach the close", seed, thread.TID)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 // A thread that sets its sleep state can be woken before it leaves its CPU; it still leaves in that state.
 func TestWakingThatCameBeforeTheThreadLeftEndsItsTimeOffIfNoOtherDoes(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2 since=80
 100 cpu1 state_cpu 3 since=80
 110 cpu1 waking 3 wakee=2 stack=7
@@ -22,7 +22,7 @@ ping running 160-200 cpu0 woken 115 by pong on cpu1 at 8 delay 40 of 40 chain 1 
 }
 
 func TestEarlyWakingYieldsToOneOfTheTimeOffItself(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 110 cpu1 waking 3 wakee=2 stack=7
@@ -38,7 +38,7 @@ ping running 160-200 cpu0 woken 150 by pong on cpu1 at 8 delay 10 of 10 chain 1 
 }
 
 func TestEarlyWakingEndsNoPreemptionNorALaterSleep(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 110 cpu1 waking 3 wakee=2
@@ -57,7 +57,7 @@ ping running 160-200 cpu0 open
 
 // Until it comes back, it is not certain whether the thread noticed the waking before it slept.
 func TestThreadWithAnEarlyWakingIsBlockedWhereTheWindowEnds(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 110 cpu1 waking 3 wakee=2
@@ -69,7 +69,7 @@ ping blocked 120-200 S open
 }
 
 func TestThreadThatWakesItselfGoesOnRunning(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 110 cpu0 waking 2 wakee=2
 120 cpu0 switch 2 next=1 prev_state=S
@@ -87,7 +87,7 @@ func TestEarlyWakingAtTheTimeOfTheSwitchCounts(t *testing.T) {
 120 cpu0 switch 2 next=1 prev_state=S`, `
 120 cpu0 switch 2 next=1 prev_state=S
 120 cpu1 waking 3 wakee=2`} {
-		expectSpans(t, troupe+`
+		expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3`+order+`
 160 cpu0 switch 1 next=2 since=120 next_state=S
@@ -101,7 +101,7 @@ ping running 160-200 cpu0 woken 120 by pong on cpu1 delay 40 of 40 chain 1 open
 
 func TestEarlyWakingIsForgottenWhereAnotherOneMayBeLost(t *testing.T) {
 	for _, what := range []string{"waking", "any"} {
-		expectSpans(t, troupe+`
+		expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 110 cpu1 waking 3 wakee=2
@@ -117,7 +117,7 @@ ping running 160-200 cpu0 open
 }
 
 func TestEarlyWakingIsKeptOverAState(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2 since=80
 100 cpu1 state_cpu 3 since=80
 110 cpu1 waking 3 wakee=2
@@ -135,7 +135,7 @@ ping running 160-200 cpu0 woken 110 by pong on cpu1 delay 40 of 40 chain 1 open
 
 // Even if the state before is unknown, as after a loss, a thread that is woken and comes back has waited in between.
 func TestWakingOfAThreadInAnUnknownStateCounts(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu1 state_cpu 3
 120 cpu1 waking 3 wakee=2
 130 cpu0 switch 1 next=2
@@ -156,7 +156,7 @@ ping running 170-200 cpu0 woken 155 by pong on cpu1 delay 15 of 15 chain 1 open
 
 // The thread may have run and slept again on a CPU that is left out.
 func TestEarlyWakingHasNoEffectWhereCPUsAreLeftOut(t *testing.T) {
-	someCPUs := strings.Replace(troupe, "open=100", "open=100\n  config key=\"filter.cpu\" value=\"0-1\"", 1)
+	someCPUs := strings.Replace(spanTasks, "open=100", "open=100\n  config key=\"filter.cpu\" value=\"0-1\"", 1)
 	expectSpans(t, someCPUs+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
@@ -172,7 +172,7 @@ ping running 160-200 cpu0 open
 
 // The wakee did not wait for the interrupted thread.
 func TestChainsBeginAnewWhereAnInterruptWakes(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 110 cpu1 switch 3 next=1 prev_state=R+

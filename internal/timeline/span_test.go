@@ -14,8 +14,8 @@ import (
 	"wprof/format/textform"
 )
 
-// troupe are the threads of most scripts. They are older than the window.
-const troupe = `
+// spanTasks are the threads of most scripts. They are older than the window.
+const spanTasks = `
 section boot_id=b open=100
 task 1 comm=idle flags=idle
 task 2 tid=20 pid=20 comm=ping start=5
@@ -133,7 +133,7 @@ func expectSpans(t *testing.T, text, want string, of ...string) {
 }
 
 func TestTimeOffIsBlockedUpToTheFirstWakingAndThenRunnable(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2 since=80
 100 cpu1 state_cpu 3 since=80
 120 cpu0 switch 2 next=1 prev_state=D
@@ -149,7 +149,7 @@ ping running 160-200 cpu0 stack 7 woken 150 by pong on cpu1 at 8 delay 10 of 10 
 }
 
 func TestPreemptedThreadIsRunnableAllTheTime(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 120 cpu0 switch 2 next=3 prev_state=R+
 150 cpu0 switch 3 next=2 prev_state=S since=120 next_state=R+ stack=7
@@ -161,7 +161,7 @@ ping running 150-200 cpu0 stack 7 preempted 120 delay 30 of 30 chain 0 open
 }
 
 func TestTimeOffWithoutAWakingIsBlocked(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 120 cpu0 switch 2 next=3 prev_state=S
 150 cpu0 switch 3 next=2 prev_state=S since=120 next_state=S
@@ -173,7 +173,7 @@ ping running 150-200 cpu0 open
 }
 
 func TestSpansFollowAThreadFromCPUToCPU(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 120 cpu0 switch 2 next=1 prev_state=R+
@@ -193,7 +193,7 @@ ping running 150-200 cpu2 woken 145 by idle on cpu3 delay 5 of 5 chain 1 open
 
 // Each of three wakers passes on what it waited itself; a preemption adds to that.
 func TestCompoundDelayGrowsAlongAChainOfWakings(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 task 5 tid=40 pid=40 comm=last start=8
 100 cpu0 state_cpu 1
 100 cpu0 state_thread 2 state=S since=90
@@ -231,7 +231,7 @@ last running 156-200 cpu2 woken 155 by side on cpu2 delay 1 of 27 chain 4 open
 
 // Delay of the waker after the waking is not passed on.
 func TestWakerPassesOnWhatItHasAtTheWaking(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 1
 100 cpu1 state_thread 3 state=S since=90
@@ -247,7 +247,7 @@ pong running 150-200 cpu1 woken 120 by ping on cpu0 delay 30 of 30 chain 1 open
 }
 
 func TestHiddenWakerPassesNothingOn(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 110 cpu0 switch 2 next=1 prev_state=R+
@@ -264,7 +264,7 @@ pong running 135-200 cpu1 woken 130 by none on cpu0 delay 5 of 5 chain 1 open
 }
 
 func TestRenameSplitsNoSpan(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 task 5 tid=20 pid=20 comm=renamed start=5 continues=2
 100 cpu0 state_cpu 2
 110 cpu0 rename 5 prev=2
@@ -276,7 +276,7 @@ renamed blocked 120-200 S open
 }
 
 func TestExecOfAnotherThreadThanTheLeaderEndsItAndGoesOnAsTheLeader(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 task 5 tid=30 pid=30 comm=side start=6 continues=3
 task 6 tid=30 pid=30 comm=new start=6 continues=5
 100 cpu0 state_cpu 4 since=100
@@ -294,7 +294,7 @@ side running 100-111 cpu0
 }
 
 func TestLastSwitchEndsTheSpansAndAReusedTidHasItsOwn(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 task 5 tid=20 pid=20 comm=second start=130
 100 cpu0 state_cpu 2
 120 cpu0 switch 2 next=1 prev_state=X
@@ -311,7 +311,7 @@ second running 140-200 cpu0 woken 136 by pong on cpu1 delay 4 of 4 chain 1 open
 }
 
 func TestThreadWhoseEndWasLostIsUnknownUntilItIsFreedOrItsTidIsReused(t *testing.T) {
-	begin := troupe + `
+	begin := spanTasks + `
 task 5 tid=20 pid=20 comm=second start=150
 100 cpu0 state_cpu 2
 120 cpu0 switch 2 next=1 prev_state=S
@@ -330,7 +330,7 @@ ping unknown 130-150
 }
 
 func TestThreadSeenElsewhereEndsItsStateAtItsLastSureSighting(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 110 cpu0 waking 2 wakee=3
 150 cpu1 switch 2 next=1 prev_state=S
@@ -339,7 +339,7 @@ ping running 100-110 cpu0
 ping unknown 110-150
 ping blocked 150-200 S open
 `, "ping")
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 150 cpu1 waking 2 wakee=3
 170 cpu0 switch 2 next=1 prev_state=S
@@ -347,7 +347,7 @@ end close=200`, `
 ping unknown 100-170
 ping blocked 170-200 S open
 `, "ping")
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 110 cpu0 sample 2 source=1
 130 cpu0 switch 3 next=1
@@ -361,7 +361,7 @@ ping running 150-200 cpu1 stack 7 open
 }
 
 func TestLossEndsWhatIsSureWhereItBegins(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 4
 105 cpu1 switch 4 next=3 prev_state=S
@@ -385,7 +385,7 @@ side running 170-200 cpu1 open
 
 // The switch that brings a thread back has the time since when it was off-CPU. If that is before the loss, it slept through it.
 func TestLossDoesNotHideATimeOffReportedAfterIt(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 110 cpu0 switch 2 next=1 prev_state=S
 150 cpu1 lost from=120 count=3 cause=ring
@@ -400,7 +400,7 @@ ping running 165-200 cpu0 stack 7 woken 160 by idle on cpu0 delay 5 of 5 chain 1
 }
 
 func TestLossThatLastsUpToTheCloseLeavesTheRestUnknown(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 150 all lost from=120 cause=damage
 end close=200`, `
@@ -410,7 +410,7 @@ ping unknown 120-200 open
 }
 
 func TestHiddenThreadIsUnknownFromThereOn(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 120 cpu0 cpu_left 2
@@ -427,7 +427,7 @@ pong running 160-200 cpu1 open
 }
 
 func TestThreadThatIsSeenFirstInTheMiddleWasUnknownBefore(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 130 cpu0 switch 2 next=3 prev_state=S
 140 cpu0 switch 3 next=4 prev_state=S since=60 next_state=D
 end close=200`, `
@@ -442,7 +442,7 @@ side running 140-200 cpu0 open
 }
 
 func TestWindowCutsWhatReachesOverIt(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2 since=40
 100 cpu0 state_thread 3 state=S since=30 woken=70 waker=4 waker_cpu=1
 100 cpu0 state_thread 4 state=D since=-50 approx
@@ -458,7 +458,7 @@ side blocked 100-200 D stack 9 since 50 open
 }
 
 func TestThreadIsNewUpToItsWakeup(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 task 5 tid=40 pid=40 comm=young start=110
 task 6 tid=41 pid=41 comm=never start=120
 task 7 tid=42 pid=42 comm=waits start=60
@@ -479,7 +479,7 @@ waits runnable 100-200 since 70 woken 70 by ping on cpu0 delay 130 of 130 chain 
 
 // Spans continue over an epoch; ids and stacks of the section before are not valid in it.
 func TestSpansGoOnOverAnEpoch(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 100 cpu1 state_cpu 3
 110 cpu0 switch 2 next=1 prev_state=S
@@ -503,7 +503,7 @@ pong running 100-200 cpu1 open
 }
 
 func TestEachWindowHasItsOwnSpans(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 110 cpu0 switch 2 next=3 prev_state=S
 end close=150
@@ -520,7 +520,7 @@ ping running 320-400 cpu0 open
 }
 
 func TestLateSwitchEndsTheSpanWhereItHappened(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 120 cpu0 switch 3 next=1 prev_state=S
 120 cpu0 switch 2 next=3 prev_state=D own=110
@@ -531,7 +531,7 @@ ping blocked 110-200 D open
 }
 
 func TestIdleTimeIsEmittedByCPU(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 1 since=80
 100 cpu1 state_cpu 1
 100 cpu2 state_cpu 1
@@ -567,7 +567,7 @@ func TestSpanHasThreadsBeforeAndAfter(t *testing.T) {
 }
 
 func TestThreadOfAnEarlierWindowIsNotTakenToRunOn(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 end close=150
 section boot_id=b open=300
@@ -581,7 +581,7 @@ ping unknown 300-400 open
 }
 
 func TestWakerIsNamedAsItWasCalledAtTheWaking(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 task 5 tid=30 pid=30 comm=renamed start=6 continues=3
 100 cpu1 state_cpu 3
 100 cpu0 state_thread 2 state=S since=90
@@ -596,7 +596,7 @@ ping running 130-200 cpu0 woken 120 by pong on cpu1 delay 10 of 10 chain 1 open
 }
 
 func TestNewThreadIsNewEvenWithoutItsFork(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 task 5 tid=40 pid=40 comm=young start=110
 115 cpu0 wakeup_new 2 wakee=5 target_cpu=1
 end close=200`, `
@@ -606,7 +606,7 @@ young runnable 115-200 woken 115 by ping on cpu0 delay 85 of 85 chain 1 open
 }
 
 func TestWakingAfterALossBelongsToTheTimeOffThatItIsIn(t *testing.T) {
-	begin := troupe + `
+	begin := spanTasks + `
 100 cpu0 state_cpu 2
 150 cpu0 lost from=120 count=3 cause=ring
 160 cpu1 waking 3 wakee=2 stack=8
@@ -633,7 +633,7 @@ ping runnable 160-200 woken 160 by pong on cpu1 at 8 delay 40 of 40 chain 1 open
 }
 
 func TestStateOfAnotherThreadEndsIdleTimeWhereItIsLastSure(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 1
 110 cpu0 waking 1 wakee=3
 130 cpu0 state_cpu 2 since=125
@@ -643,7 +643,7 @@ idle running 100-110 cpu0
 }
 
 func TestObservedTimeOffWinsOverAnEarlierReportedOne(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 120 cpu0 switch 2 next=1 prev_state=S
 130 cpu0 waking 1 wakee=2
@@ -657,7 +657,7 @@ ping running 140-200 cpu0 woken 130 by idle on cpu0 delay 10 of 10 chain 1 open
 }
 
 func TestStateOfAnotherTimeOffTakesNothingFromTheOneBefore(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_thread 2 state=S since=90 stack=7
 100 cpu1 state_cpu 1
 110 cpu1 switch 1 next=3 since=95 next_state=R+
@@ -677,7 +677,7 @@ pong running 160-200 cpu1 preempted 145 delay 15 of 15 chain 0 open
 
 // Threads from before an epoch are not referred to by ids that now have another meaning.
 func TestEpochForgetsAWakerThatHasEndedAndStacks(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 1
 100 cpu1 state_cpu 3
 100 cpu0 state_thread 2 state=S since=90
@@ -706,7 +706,7 @@ side blocked 150-200 S open
 }
 
 func TestExecOfTheIdleThreadHasNoEffect(t *testing.T) {
-	expectSpans(t, troupe+`
+	expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2
 110 cpu0 exec 1 prev=1 old_tid=20 filename=/bin/new
 end close=200`, `

@@ -13,8 +13,8 @@ import (
 	"wprof/format/textform"
 )
 
-// cast are the threads of most scripts: two of one process, one of another, and idle.
-const cast = `
+// testTasks are the threads of most scripts: two of one process, one of another, and idle.
+const testTasks = `
 section boot_id=b open=0
 task 1 comm=swapper flags=idle
 task 2 tid=20 pid=20 comm=ping start=5
@@ -59,7 +59,7 @@ func follow(t *testing.T, text string, each func(*Timeline, *format.Event)) (*Ti
 	}
 }
 
-// state is the timeline in words: a line for each CPU and each thread whose state is known.
+// state is the timeline as text: a line for each CPU and each thread whose state is known.
 func state(tl *Timeline) string {
 	var b strings.Builder
 	for _, n := range tl.CPUs() {
@@ -106,7 +106,7 @@ func expect(t *testing.T, text, want string) {
 }
 
 func TestSwitchShowsRunningAndLeavingThreads(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S
 120 cpu1 switch 1 next=4
 150 cpu0 switch 3 next=1 prev_state=R+`, `
@@ -118,7 +118,7 @@ pong R+ since 150
 }
 
 func TestFirstWakingOfATimeOffTheCPUCounts(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=1 prev_state=S
 110 cpu3 waking 3 wakee=2
 120 cpu2 waking 4 wakee=2`, `
@@ -128,7 +128,7 @@ ping S since 100 woken 110 by task 3 on cpu3
 }
 
 func TestWakingOfARunningThreadHasNoEffect(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 90 cpu0 switch 1 next=2
 95 cpu3 waking 3 wakee=2
 100 cpu0 switch 2 next=1 prev_state=S`, `
@@ -138,14 +138,14 @@ ping S since 100
 }
 
 func TestThreadThatRunsIsNotWoken(t *testing.T) {
-	tl := play(t, cast+"90 cpu0 switch 1 next=2\n95 cpu3 waking 3 wakee=2\nend")
+	tl := play(t, testTasks+"90 cpu0 switch 1 next=2\n95 cpu3 waking 3 wakee=2\nend")
 	if got := tl.Thread(2).Woken; got != 0 {
 		t.Errorf("woken at %d, want not at all", got)
 	}
 }
 
 func TestSwitchKeepsNothingOfTheLastTimeOff(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=1 prev_state=S
 110 cpu0 waking 1 wakee=2
 120 cpu1 switch 1 next=2
@@ -157,7 +157,7 @@ ping D since 130
 }
 
 func TestNewThreadIsRunnableFromItsWakeup(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 fork 2 child=4
 101 cpu0 wakeup_new 2 wakee=4 target_cpu=1
 105 cpu0 waking 3 wakee=4`, `
@@ -166,7 +166,7 @@ side R since 101 woken 101 by task 2 on cpu0 new
 }
 
 func TestThreadKeepsItsStateUnderANewName(t *testing.T) {
-	tl := play(t, cast+`
+	tl := play(t, testTasks+`
 task 5 tid=20 pid=20 comm=renamed start=5 continues=2
 100 cpu0 switch 1 next=2
 110 cpu0 rename 5 prev=2
@@ -181,7 +181,7 @@ end close=+1s`)
 }
 
 func TestExecOfAnotherThreadThanTheLeaderGoesOnAsTheLeader(t *testing.T) {
-	tl := play(t, cast+`
+	tl := play(t, testTasks+`
 task 5 tid=30 pid=30 comm=side start=6 continues=3
 task 6 tid=30 pid=30 comm=new start=6 continues=5
 100 cpu0 switch 1 next=4
@@ -200,7 +200,7 @@ end close=+1s`)
 
 func TestLastSwitchEndsAThread(t *testing.T) {
 	for _, letter := range []string{"X", "Z"} {
-		tl := play(t, cast+`
+		tl := play(t, testTasks+`
 100 cpu0 switch 1 next=2
 110 cpu0 exit 2
 120 cpu0 switch 2 next=1 prev_state=`+letter+`
@@ -212,7 +212,7 @@ end close=+1s`)
 }
 
 func TestFreeEndsAThreadWhoseLastSwitchWasNotSeen(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=1 prev_state=S
 110 cpu1 free 2`, `
 cpu0 swapper since 100
@@ -220,7 +220,7 @@ cpu0 swapper since 100
 }
 
 func TestTidThatIsUsedAgainEndsTheThreadThatHadIt(t *testing.T) {
-	tl := play(t, cast+`
+	tl := play(t, testTasks+`
 task 5 tid=20 pid=20 comm=second start=90
 100 cpu0 switch 2 next=1 prev_state=S
 110 cpu0 switch 1 next=5
@@ -234,7 +234,7 @@ end close=+1s`)
 }
 
 func TestNewSectionKeepsThreadsAndForgetsIds(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S
 end close=200
 section continues
@@ -246,15 +246,15 @@ pong D since 210
 `)
 }
 
-func TestLossOnACPULeavesOnlyWhoRunsElsewhereSure(t *testing.T) {
-	expect(t, cast+`
+func TestLossOnACPULeavesOnlyThreadsOnOtherCPUsCertain(t *testing.T) {
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S
 110 cpu1 switch 1 next=4
 200 cpu0 lost from=150 count=3 cause=ring`, `
 cpu0 unknown
 cpu1 side since 110
 `)
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S
 110 cpu1 switch 1 next=4
 200 all lost from=150 cause=damage`, `
@@ -264,7 +264,7 @@ cpu1 unknown
 }
 
 func TestLossOfWakingsLeavesStatesSure(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S
 200 cpu0 lost from=150 count=3 cause=ring what=waking`, `
 cpu0 pong since 100
@@ -273,7 +273,7 @@ ping S since 100
 }
 
 func TestThreadIsKnownAgainWhenItIsSeenAfterALoss(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S
 200 all lost from=150 cause=damage
 210 cpu0 waking 3 wakee=2
@@ -286,7 +286,7 @@ pong D since 230
 }
 
 func TestStateCorrectsEarlierState(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 1 next=2
 110 cpu1 switch 1 next=3
 200 cpu0 state_cpu 3 since=150
@@ -300,14 +300,14 @@ side S since -50 approx
 }
 
 func TestHiddenThreadIsNotFollowed(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S !object
 110 cpu0 waking 3 wakee=2 !subject
 120 cpu0 switch 3 next=1 prev_state=D !subject`, `
 cpu0 swapper since 120
 ping S since 100 woken 110 by task 3 on cpu0
 `)
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=3 prev_state=S !object`, `
 cpu0 unknown
 ping S since 100
@@ -315,7 +315,7 @@ ping S since 100
 }
 
 func TestCPULeftMakesTheThreadUnknown(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 1 next=2
 105 cpu1 switch 3 next=1 prev_state=S
 110 cpu0 cpu_left 2
@@ -326,7 +326,7 @@ cpu1 swapper since 105
 }
 
 func TestLateSwitchDoesNotUndoLaterOnes(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 1 next=2
 120 cpu0 switch 3 next=1 prev_state=S
 120 cpu0 switch 2 next=3 prev_state=D own=110`, `
@@ -337,7 +337,7 @@ pong S since 120
 }
 
 func TestLateSwitchDoesNotTakeOverACPUThatWasLost(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 1 next=2
 120 cpu0 lost from=115 count=1 cause=ring
 130 cpu0 switch 1 next=3 own=110`, `
@@ -346,21 +346,21 @@ cpu0 unknown
 }
 
 func TestSwitchFromAnotherThreadThanTheOneThatRanLeavesThatUnknown(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 1 next=2
 110 cpu0 switch 3 next=4 prev_state=S
 120 cpu1 waking 1 wakee=2`, `
 cpu0 side since 110
 pong S since 110
 `)
-	tl := play(t, cast+"100 cpu0 switch 1 next=2\n110 cpu0 switch 3 next=4\nend")
+	tl := play(t, testTasks+"100 cpu0 switch 1 next=2\n110 cpu0 switch 3 next=4\nend")
 	if got := tl.Thread(2).Status; got != Unknown {
 		t.Errorf("the thread that ran has status %d, want unknown", got)
 	}
 }
 
 func TestThreadThatIsHiddenFromNowOnIsUnknown(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 2 next=1 prev_state=S
 110 cpu0 switch 1 next=2 !object
 120 cpu1 switch 1 next=3
@@ -374,7 +374,7 @@ cpu3 swapper since 130
 }
 
 func TestStateOfAThreadTakesItOffItsCPU(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 switch 1 next=2
 110 cpu0 state_thread 2 state=S since=105`, `
 cpu0 unknown
@@ -383,7 +383,7 @@ ping S since 105
 }
 
 func TestStateOfANewThreadIsNotCompletedByAWaking(t *testing.T) {
-	expect(t, cast+`
+	expect(t, testTasks+`
 100 cpu0 state_thread 2 state=R new
 110 cpu1 waking 3 wakee=2`, `
 ping R since ? new
@@ -413,7 +413,7 @@ func TestStreamWithoutSwitchesIsUnknown(t *testing.T) {
 }
 
 func TestIdleRunsOnManyCPUsWithItsOwnTimes(t *testing.T) {
-	text := cast + `
+	text := testTasks + `
 0 cpu0 state_cpu 1 prio=120 since=-7
 0 cpu1 state_cpu 1 prio=110 since=-9
 100 cpu2 switch 2 next=1 prev_state=S next_prio=100
@@ -435,7 +435,7 @@ end close=+1s`
 
 func TestUsageCountsProcessesAndCutsAtLosses(t *testing.T) {
 	var u *Usage
-	text := cast + `
+	text := testTasks + `
 0 cpu0 state_cpu 2
 0 cpu1 state_cpu 4 since=-500
 100 cpu0 switch 2 next=3 prev_state=S

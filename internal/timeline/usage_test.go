@@ -79,7 +79,7 @@ func TestTimeOfAStateCountsFromItsBeginning(t *testing.T) {
 			"600 cpu1 state_cpu 2 since=+500", 600},
 	} {
 		var u *Usage
-		follow(t, cast+"\n"+c.text+"\nend close=+1000", func(tl *Timeline, e *format.Event) {
+		follow(t, testTasks+"\n"+c.text+"\nend close=+1000", func(tl *Timeline, e *format.Event) {
 			if u == nil {
 				u = NewUsage(tl.defs)
 				u.NewSection(&format.Session{})
