@@ -97,14 +97,14 @@ func (c *conversion) framesAt(at *tracks.Frame) []function {
 	}
 	var module string
 	if at.Module != nil {
-		module = c.texts.Clean(stacks.Clipped(at.Module.Path))
+		module = c.texts.Clip(at.Module.Path)
 	}
 	unnamed := stacks.ModuleName(&format.Module{Path: []byte(module)})
 	var frames []function
 	for _, l := range slices.Backward(at.Lines()) {
 		f := function{unnamed, module}
 		if name := l.GetFunction(); len(name) > 0 {
-			f.name = c.texts.Clean(stacks.Clipped([]byte(symbol.Demangle(string(name), symbol.ShortForm))))
+			f.name = c.texts.Clip([]byte(symbol.Demangle(string(name), symbol.ShortForm)))
 		}
 		frames = append(frames, f)
 	}

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"wprof/internal/records"
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -20,7 +19,7 @@ func (c *conversion) Instant(i *tracks.Instant) {
 	}
 	place := c.placeOf(k, i.CPU)
 	b := append(c.out.next(), `{"ph":"i","s":"t","cat":"life","name":`...)
-	b = records.AppendString(b, i.Name(k.comm, object.comm, c.texts.Clean(stacks.Clipped(i.Path))))
+	b = records.AppendString(b, i.Name(k.comm, object.comm, c.texts.Clip(i.Path)))
 	b = appendMicros(append(append(b, ','), place...), i.At-c.first)
 	b = strconv.AppendUint(append(b, `,"args":{"cpu":`...), uint64(i.CPU), 10)
 	switch i.Kind {

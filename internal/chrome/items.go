@@ -7,7 +7,6 @@ import (
 
 	"wprof/format"
 	"wprof/internal/records"
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -17,7 +16,7 @@ func (c *conversion) Item(i *tracks.Item) {
 	if place == nil {
 		return
 	}
-	name := c.texts.Clean(stacks.Clipped([]byte(i.Name)))
+	name := c.texts.Clip([]byte(i.Name))
 	if i.Open {
 		name += " (open)"
 	}
@@ -113,5 +112,5 @@ func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {
 	case tracks.ArgTask:
 		return append(append(append(b, '"'), c.task(a.Task).label...), '"')
 	}
-	return records.AppendString(b, c.texts.Clean(stacks.Clipped([]byte(a.Text))))
+	return records.AppendString(b, c.texts.Clip([]byte(a.Text)))
 }

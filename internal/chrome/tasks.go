@@ -6,7 +6,6 @@ import (
 
 	"wprof/format"
 	"wprof/internal/records"
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -46,18 +45,11 @@ func (c *conversion) newTask(of *tracks.Task) *task {
 	case d.Pid == 0 || has(format.TaskFlag_TASK_FLAG_UNKNOWN):
 		k.unknown, k.pid, k.comm, k.process = true, unknownPID, "TID "+strconv.Itoa(int(d.Tid)), records.Unknown
 	default:
-		k.comm, k.process = c.called(d.Comm), c.called(d.ProcessComm)
+		k.comm, k.process = c.texts.Name(d.Comm), c.texts.Name(d.ProcessComm)
 		c.command(k, of.Command)
 	}
 	k.finish()
 	return k
-}
-
-func (c *conversion) called(name []byte) string {
-	if len(name) == 0 {
-		return stacks.Unnamed
-	}
-	return c.texts.Clean(stacks.Clipped(name))
 }
 
 // command names a process by the first word of its command line, where that is known.
@@ -70,8 +62,8 @@ func (c *conversion) command(k *task, of *format.Command) {
 	if len(first) == 0 {
 		return
 	}
-	k.process = c.texts.Clean(stacks.Clipped(first))
-	k.command = c.texts.Clean(stacks.Clipped(bytes.ReplaceAll(args, []byte{0}, []byte{' '})))
+	k.process = c.texts.Clip(first)
+	k.command = c.texts.Clip(bytes.ReplaceAll(args, []byte{0}, []byte{' '}))
 }
 
 // finish makes the texts that every slice needs.

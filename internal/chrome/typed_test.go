@@ -64,7 +64,7 @@ func repeated(t *testing.T, text []byte) string {
 	}
 }
 
-// Values of both ends of a span are shown, each under a name of its own; stacks by their functions; events without a thread on
+// Values of both ends of a span are shown, each under a different name; stacks by their functions; events without a thread on
 // their CPU.
 func TestSpansOfTwoEvents(t *testing.T) {
 	drawn, _, text := written(t, undump(t, machine+frames()+`

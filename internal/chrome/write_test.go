@@ -194,7 +194,7 @@ end close=+1000000
 		t.Errorf("names are %q, want %q", got, want)
 	}
 	if done.NotUTF8 != "\ufffd\"\\\n" {
-		t.Errorf("the result says of what is not UTF-8: %q", done.NotUTF8)
+		t.Errorf("the result has NotUTF8 %q", done.NotUTF8)
 	}
 	for _, e := range tr.TraceEvents {
 		if e.Name == "Running" && e.Args["numa"] != json.Number("0") {
@@ -241,8 +241,7 @@ func TestMetadataDescribesAllRecordings(t *testing.T) {
 	}
 }
 
-// Where a switch is missing, unknown times are not drawn: how long the thread ran whose departure is missing, and what the
-// thread did before whose arrival is missing.
+// Where a switch is missing, unknown times are not drawn: how long its prev ran, and what its next did before.
 func TestNothingIsDrawnWhereASwitchIsMissing(t *testing.T) {
 	text := machine + state + `
 +100000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=-100 next_state=S

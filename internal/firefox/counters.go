@@ -70,7 +70,7 @@ func (p *profile) count(i *tracks.Item, t *thread) bool {
 
 // append appends the members of a counter before its values.
 func (c *counter) append(b []byte, p *profile) []byte {
-	name := p.called([]byte(c.key.track))
+	name := p.texts.Name([]byte(c.key.track))
 	if c.key.pid == "" && c.thread.key.tid > 0 {
 		name += " of " + c.thread.name + " " + c.thread.tid
 	} else if c.thread.key.tid <= cpuTID {
@@ -81,7 +81,7 @@ func (c *counter) append(b []byte, p *profile) []byte {
 		unit = "bytes"
 	}
 	b = records.AppendString(append(b, `{"name":`...), name)
-	b = records.AppendString(append(b, `,"category":"counter","description":`...), p.called([]byte(c.unit)))
+	b = records.AppendString(append(b, `,"category":"counter","description":`...), p.texts.Name([]byte(c.unit)))
 	b = records.AppendString(append(b, `,"pid":`...), c.thread.pid)
 	b = appendInt(append(b, `,"mainThreadIndex":`...), int64(c.thread.index))
 	b = records.AppendString(append(b, `,"display":{"graphType":"line-accumulated","color":"blue","markerSchemaLocation":null,"sortWeight":50,"unit":"`+unit+`","label":`...), name)

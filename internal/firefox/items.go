@@ -7,7 +7,6 @@ import (
 
 	"wprof/format"
 	"wprof/internal/records"
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -17,7 +16,7 @@ func (p *profile) Item(i *tracks.Item) {
 	if i.Shape == tracks.ShapeCounter && p.count(i, t) {
 		return
 	}
-	s := p.schemas.of(itemPrefix + p.called([]byte(i.Type)))
+	s := p.schemas.of(itemPrefix + p.texts.Name([]byte(i.Type)))
 	p.data = records.AppendString(append(p.data[:0], `{"type":`...), s.name)
 	if i.CPU != format.AllCPUs {
 		p.item(s, &tracks.Arg{Name: "CPU", Number: uint64(i.CPU)})
@@ -36,7 +35,7 @@ func (p *profile) Item(i *tracks.Item) {
 	if i.Shape == tracks.ShapeSlice {
 		to = i.To
 	}
-	p.mark(t, p.called([]byte(i.Name)), i.From, to, categoryOther)
+	p.mark(t, p.texts.Name([]byte(i.Name)), i.From, to, categoryOther)
 }
 
 // itemPrefix is the prefix of items' types, so that no stream can define one of ours.
@@ -64,12 +63,12 @@ func (p *profile) item(s *schema, a *tracks.Arg) {
 		}
 		n = len(s.fields)
 		s.byName[key] = n
-		s.fields = append(s.fields, field{"f" + strconv.Itoa(n), p.called([]byte(label)), shown})
+		s.fields = append(s.fields, field{"f" + strconv.Itoa(n), p.texts.Name([]byte(label)), shown})
 	}
 	p.key(s.fields[n].key)
 	switch a.Type {
 	case tracks.ArgText:
-		p.data = records.AppendString(p.data, p.texts.Clean(stacks.Clipped([]byte(a.Text))))
+		p.data = records.AppendString(p.data, p.texts.Clip([]byte(a.Text)))
 	case tracks.ArgStack:
 		p.data = records.AppendStrings(p.data, a.Stack.Shown())
 	case tracks.ArgTask:

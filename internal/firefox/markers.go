@@ -165,7 +165,7 @@ func (p *profile) Instant(i *tracks.Instant) {
 		name = "Execs"
 		p.begin(name)
 		p.key("path")
-		p.data = records.AppendString(p.data, p.called(i.Path))
+		p.data = records.AppendString(p.data, p.texts.Name(i.Path))
 	case tracks.Renames:
 		name = "Renames"
 		p.begin(name)

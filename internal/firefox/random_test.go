@@ -88,7 +88,7 @@ func TestThreadsInTheStoreAreWhole(t *testing.T) {
 	}
 }
 
-// Indices that were forgotten only make tables longer.
+// Indices that were dropped only make tables longer.
 func TestForgottenIndicesAreAddedAgain(t *testing.T) {
 	p := newProfile(&format.Reader{})
 	defer p.store.Close()

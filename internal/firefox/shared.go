@@ -79,7 +79,7 @@ func (s *shared) string(text string) int32 {
 }
 
 // clean returns the index of a text of any bytes.
-func (s *shared) clean(raw []byte) int32 { return s.string(s.p.texts.Clean(stacks.Clipped(raw))) }
+func (s *shared) clean(raw []byte) int32 { return s.string(s.p.texts.Clip(raw)) }
 
 // lib returns the index of a module.
 func (s *shared) lib(m *format.Module) int32 {
@@ -94,7 +94,7 @@ func (s *shared) lib(m *format.Module) int32 {
 		if name[0] == '[' && m.Path[0] != '[' {
 			name = name[1 : len(name)-1]
 		}
-		s.libs.addText(s.p, appendLib(nil, name, s.p.texts.Clean(stacks.Clipped(m.Path)), s.p.machine.arch, id), int64(s.string(name)))
+		s.libs.addText(s.p, appendLib(nil, name, s.p.texts.Clip(m.Path), s.p.machine.arch, id), int64(s.string(name)))
 		i = int32(s.libs.rows - 1)
 		s.libIndex.Put(key, i)
 	}

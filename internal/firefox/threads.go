@@ -9,7 +9,6 @@ import (
 	"wprof/internal/bounded"
 	"wprof/internal/records"
 	"wprof/internal/spill"
-	"wprof/internal/stacks"
 	"wprof/internal/tracks"
 )
 
@@ -95,14 +94,7 @@ func (p *profile) comm(k *tracks.Task) string {
 	if k.Idle {
 		return "idle"
 	}
-	return p.called(k.Def.Comm)
-}
-
-func (p *profile) called(name []byte) string {
-	if len(name) == 0 {
-		return stacks.Unnamed
-	}
-	return p.texts.Clean(stacks.Clipped(name))
+	return p.texts.Name(k.Def.Comm)
 }
 
 // thread returns the thread of a task, under its name; of the idle task, that of a CPU.
@@ -150,10 +142,10 @@ func (p *profile) introduce(t *thread, k *tracks.Task) {
 		t.pid, t.process = "unknown", records.Unknown
 		return
 	}
-	t.process = p.called(k.Def.ProcessComm)
+	t.process = p.texts.Name(k.Def.ProcessComm)
 	if k.Command != nil {
 		if first, _, _ := bytes.Cut(k.Command.Args, []byte{0}); len(first) > 0 {
-			t.process = p.texts.Clean(stacks.Clipped(first))
+			t.process = p.texts.Clip(first)
 		}
 	}
 }

@@ -208,4 +208,4 @@ func (s *Stacks) function(raw []byte) string {
 }
 
 // name bounds a name, so that a hostile one does not cause megabytes for each stack.
-func (s *Stacks) name(raw []byte) string { return s.texts.Clean(stacks.Clipped(raw)) }
+func (s *Stacks) name(raw []byte) string { return s.texts.Clip(raw) }

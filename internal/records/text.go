@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"wprof/internal/printable"
+	"wprof/internal/stacks"
 )
 
 // Texts converts any bytes to valid UTF-8, and keeps the first text that was not valid.
@@ -23,6 +24,17 @@ func (t *Texts) Clean(raw []byte) string {
 		t.first = s
 	}
 	return s
+}
+
+// Clip is Clean of a text that is cut to the length that is shown.
+func (t *Texts) Clip(raw []byte) string { return t.Clean(stacks.Clipped(raw)) }
+
+// Name is Clip of a name; an empty one has a placeholder.
+func (t *Texts) Name(raw []byte) string {
+	if len(raw) == 0 {
+		return stacks.Unnamed
+	}
+	return t.Clip(raw)
 }
 
 // NotUTF8 returns the first text that was not valid UTF-8, as it is shown; "": all were.
