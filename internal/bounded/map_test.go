@@ -8,7 +8,7 @@ func TestMapKeepsWhatWasUsedLast(t *testing.T) {
 	for i := range n {
 		m.Put(i, -i)
 		if v, found := m.Get(0); !found || v != 0 {
-			t.Fatalf("after %d entries, one that was used all the time is forgotten", i+1)
+			t.Fatalf("after %d entries, one that was used all the time was dropped", i+1)
 		}
 		if had := len(m.young) + len(m.old); had > 2*size {
 			t.Fatalf("%d entries are kept", had)
@@ -24,7 +24,7 @@ func TestMapKeepsWhatWasUsedLast(t *testing.T) {
 		}
 	}
 	if got := m.Forgotten() + int64(len(m.young)+len(m.old)); got != n {
-		t.Errorf("%d entries are there or were forgotten, want %d", got, n)
+		t.Errorf("%d entries are there or were dropped, want %d", got, n)
 	}
 	m.Clear()
 	if _, found := m.Get(0); found {
@@ -39,7 +39,7 @@ func TestAgeDropsWhatIsNotUsed(t *testing.T) {
 	for range 3 {
 		m.Age()
 		if v, found := m.Get(1); !found || v != 1 {
-			t.Fatal("an entry that is used is forgotten")
+			t.Fatal("an entry that is used was dropped")
 		}
 	}
 	if _, found := m.Get(2); found {

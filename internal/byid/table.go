@@ -17,7 +17,7 @@ type slot[T any] struct {
 const (
 	fewest = 1 << 6
 	most   = 1 << 16
-	spare  = 16 // slots for each value that a table may have to keep values apart
+	spare  = 16 // slots for each value, up to which a table grows so that values do not share a slot
 )
 
 // Get returns the value of an id, if it is still there.
@@ -56,7 +56,7 @@ func (t *Table[T]) grow() {
 	}
 }
 
-// Clear empties the table and keeps its room.
+// Clear empties the table and keeps its memory.
 func (t *Table[T]) Clear() {
 	clear(t.slots)
 	t.count = 0

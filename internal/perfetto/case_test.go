@@ -29,7 +29,7 @@ task 7 tid=21 pid=21 comm="kworker/1:1" process_comm="kworker/1:1" ppid=2 start=
 task 8 tid=1 pid=1 comm=init process_comm=init start=1
 `
 
-// opening is the state at the opening: ping runs on CPU 0, CPU 1 is idle, everyone else is asleep.
+// opening1 is the state at the opening: ping runs on CPU 0, CPU 1 is idle, all other threads are blocked.
 const opening1 = `
 +0 cpu0 state_cpu 2 prio=120 since=-50
 +0 cpu1 state_cpu 1 prio=120
@@ -41,7 +41,7 @@ const opening1 = `
 +0 cpu0 state_thread 8 state=D prio=120
 `
 
-// schedOnly and everything are the two ends of what a trace can show.
+// schedOnly selects the least that a trace can show, everything the most.
 func schedOnly() Options { return Options{Sched: true} }
 
 func everything() Options {
@@ -56,7 +56,7 @@ func withArrows() Options {
 }
 
 // written is the trace of a stream that a text describes, with scheduling alone: the thread view has tests of its own.
-// With all that can be shown it must satisfy the engine as well.
+// The same stream with everything must load without errors too.
 func written(t testing.TB, text string) string {
 	t.Helper()
 	engine.CheckStats(t, writtenWith(t, text, everything()))

@@ -10,7 +10,7 @@ import (
 	"wprof/internal/perfetto/schema"
 )
 
-// Nothing makes a stream report the end of a thread: the trace ends those that were introduced first, and those that have left
+// A stream need not report the end of a thread: the trace ends those that were introduced first, and those that have left
 // a CPU for the last time before them.
 func TestThreadsWithoutAnEndAreEnded(t *testing.T) {
 	const most, threads = 64, 1000
@@ -39,7 +39,7 @@ func TestThreadsWithoutAnEndAreEnded(t *testing.T) {
 	if err := d.Close(v.Time); err != nil {
 		t.Fatal(err)
 	}
-	// All that have exited are forgotten first, so half of the remaining ones are alive.
+	// All that have exited are dropped first, so half of the remaining ones have not ended.
 	if n := e.threads.forgotten; n == 0 || n > threads/2 {
 		t.Errorf("%d living threads were forgotten", n)
 	}

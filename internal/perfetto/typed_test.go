@@ -31,7 +31,7 @@ eventtype 6 name="work done" shape=end ends=5
     enum -5 name="EIO"
 `
 
-// Events of types that the section defines are drawn as their types say.
+// Events of types that the section defines are drawn by these types.
 func TestTypedEventsAreDrawn(t *testing.T) {
 	rows := query(t, writtenWith(t, machine+typedTypes+`
 		+0 cpu0 state_cpu 2 prio=120

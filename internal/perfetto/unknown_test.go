@@ -82,7 +82,7 @@ func TestStateIsKnownAgainAtOnce(t *testing.T) {
 }
 
 // A thread cannot run on two CPUs: where it appears on another one, its switch from the first is missing, and since that
-// CPU's last event it may have been anywhere.
+// CPU's last event its state is unknown.
 func TestThreadThatAppearsOnAnotherCPUHasLeftTheFirst(t *testing.T) {
 	rows := query(t, written(t, machine+opening1+`
 		+2000 cpu1 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120
@@ -100,7 +100,7 @@ func TestThreadThatAppearsOnAnotherCPUHasLeftTheFirst(t *testing.T) {
 	`)
 }
 
-// Between two windows a thread that ran may have done anything.
+// Between two windows the state of a thread that ran is unknown.
 func TestStateIsUnknownBetweenWindows(t *testing.T) {
 	rows := query(t, written(t, machine+opening1+"end close=+1000000\n"+secondWindow))
 	compare(t, "thread_state", only(rows[1], 100), stateFields, `

@@ -11,7 +11,7 @@ import (
 	"wprof/test/engine"
 )
 
-// What happens to a thread is drawn where it happens; the child that one makes is woken by it.
+// Instants of a thread are drawn on its own track; a new thread is woken by the one that forked it.
 func TestLifeOfAThreadIsDrawn(t *testing.T) {
 	rows := query(t, writtenWith(t, machine+opening1+`
 		task 10 tid=300 pid=300 comm=ping process_comm=ping ppid=100 start=11

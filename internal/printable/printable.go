@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Rune reports whether a terminal shows a character in its place. It obeys control characters, and bidi controls move the
-// text around them.
+// Rune reports whether a terminal shows a character in its place. Control characters have other effects, and bidi controls move
+// the text around them.
 func Rune(r rune) bool { return unicode.IsPrint(r) }
 
 // Is reports whether all of a text is UTF-8 that a terminal shows.
@@ -21,7 +21,7 @@ func Is(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !Rune(r) }) < 0
 }
 
-// Text writes what a terminal would not show as an escape of Go's: \x1b, \n, \u202e, and \xff for a byte that is no UTF-8.
+// Text writes what a terminal would not show as an escape of Go: \x1b, \n, \u202e, and \xff for a byte that is no UTF-8.
 func Text(s string) string {
 	if Is(s) {
 		return s

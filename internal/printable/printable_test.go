@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile has one character of each sort that a terminal obeys, and bytes that are no characters.
+// hostile has one character of each type that controls a terminal, and bytes that are no characters.
 const hostile = "a\x1b[31m\a\n\r\t\u009b2J\x7f\u202e\u2066\u200f\u061c\u200b\u2028\U000e0001\xff\xc2é中\ufffdb"
 
 func TestTextIsShownAsItIs(t *testing.T) {

@@ -13,8 +13,8 @@ type Frame struct {
 }
 
 // LooksCut reports whether the user part of a stack seems to end before the function with which its thread began: code
-// without frame pointers ends a walk after a frame or two. depth is its number of frames, of which none means that there
-// is no user part; frame returns them, the outermost caller first. ends is the outermost frame that counts.
+// without frame pointers ends a walk after a frame or two. depth is its number of frames, 0 if there is no user part;
+// frame returns them, the outermost caller first. ends is the outermost frame that counts.
 //
 // Frames beyond the last caller in a module do not count: they are values that code without frame pointers keeps in the
 // register. Where no frame is in a module, mappings are missing, and all frames count.
@@ -29,12 +29,12 @@ func LooksCut(depth int, frame func(int) Frame) (ends int, cut bool) {
 	}
 	const shallow = 2
 	callers := depth - ends
-	return ends, callers > 0 && callers <= shallow && !Starts(frame(ends).Function)
+	return ends, callers > 0 && callers <= shallow && !startsThread(frame(ends).Function)
 }
 
-// Starts reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
+// startsThread reports whether threads, or separate stacks, begin in a function. Versions (@@GLIBC_2.34) and the ABI
 // that Go appends (.abi0) do not count.
-func Starts(function []byte) bool {
+func startsThread(function []byte) bool {
 	name, _, _ := bytes.Cut(function, []byte("@"))
 	name = bytes.TrimSuffix(name, []byte(".abi0"))
 	if slices.Contains(startFunctions(), string(name)) || startsRust(name) {

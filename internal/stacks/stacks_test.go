@@ -41,7 +41,7 @@ func TestLooksCut(t *testing.T) {
 	}
 }
 
-func TestStarts(t *testing.T) {
+func TestStartsThread(t *testing.T) {
 	for name, want := range map[string]bool{
 		"":                              false,
 		"main":                          false,
@@ -74,7 +74,7 @@ func TestStarts(t *testing.T) {
 		"app::thread_start":         false,
 		"std::thread::spawn::<i32>": false,
 	} {
-		if got := Starts([]byte(name)); got != want {
+		if got := startsThread([]byte(name)); got != want {
 			t.Errorf("%q: got %v, want %v", name, got, want)
 		}
 	}

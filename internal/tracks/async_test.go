@@ -140,7 +140,7 @@ func TestNothingIsAllocatedForACall(t *testing.T) {
 	}
 }
 
-// A batch is handed over when it refers to much memory, however few calls that are.
+// A batch is sent when it refers to much memory, even after few calls.
 func TestBatchesAreBoundedByWhatTheyHold(t *testing.T) {
 	b := startAsync(new(silent))
 	calls := b.encoder().(EventEncoder)

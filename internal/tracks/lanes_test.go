@@ -73,7 +73,7 @@ func TestSlicesOfALaneNest(t *testing.T) {
 	}
 }
 
-// What nests takes one lane, also what begins together; the outer one, which ends later, then begins earlier.
+// Slices that nest share a lane, also those that begin together; the outer one, which ends later, then begins earlier.
 func TestNestedSlicesShareALane(t *testing.T) {
 	type place struct {
 		lane int
