@@ -41,7 +41,7 @@ struct filter {
 };
 
 const volatile struct filter filter;
-const volatile bool life_wanted = true; /* -f no-task-life: records of life carry identity only */
+const volatile bool life_wanted = true; /* -f no-task-life: records of life have identity only */
 
 struct name {
 	__u64 lo, hi; /* the 16 bytes of a comm */
@@ -79,8 +79,8 @@ volatile bool seeding = true; /* user space is still adding the descendants that
 volatile __u64 unfollowed;    /* forks that found the map full */
 
 /*
- * The index modulo size, a power of two. 6.1 forgets the bounds of an or and of an exclusive or, so the compiler must
- * not find out that the mask is not needed.
+ * The index modulo size, a power of two. The verifier of 6.1 has no bounds for the result of an or or an exclusive or,
+ * so the compiler must keep the mask.
  */
 static __always_inline __u32 bounded(__u32 index, __u32 size)
 {

@@ -18,7 +18,7 @@ static __always_inline void write_comm(char *to, struct task_struct *task)
 
 #define MAX_NS_LEVEL 32 /* include/linux/pid_namespace.h */
 
-/* A thread's id in its own PID namespace: 0 in the first one, so that machines without containers pay nothing. */
+/* A thread's id in its own PID namespace: 0 in the first one, so that it costs nothing without containers. */
 static __always_inline __u32 ns_number(struct task_struct *task)
 {
 	struct pid *pid = task->thread_pid;

@@ -6,7 +6,7 @@
  * is known how long ago it was last put on a CPU, and the many short times cost only a clock read. The switch announces
  * it, because it is written before. What is run is, as the kernel has it, the tracepoint sched_exit_tp (6.15), or a kprobe on
  * finish_task_switch, which holds the run queue's lock meanwhile; where there is neither, every switch takes the stack
- * of the thread that leaves, whatever it costs.
+ * of the thread that leaves its CPU.
  */
 #ifndef WPROF_OFFCPU_H
 #define WPROF_OFFCPU_H
@@ -37,7 +37,7 @@ struct {
 /*
  * Whether a thread that is about to be put on the CPU may have been off for offcpu_min. The kernel stores when a thread
  * was put on its CPU, not when it left: if running and off time together reach offcpu_min, the stack is taken, and the
- * reader, which knows both ends, drops it. So a thread pays for such a stack at most once per offcpu_min. Where the
+ * reader, which has both times, drops it. So a thread takes such a stack at most once per offcpu_min. Where the
  * kernel does not store it (no CONFIG_SCHED_INFO or no CONFIG_FAIR_GROUP_SCHED) all stacks are taken.
  */
 static __always_inline bool may_be_off_long(struct task_struct *task)

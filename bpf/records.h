@@ -4,8 +4,8 @@
  * numbers that Go reads them by are generated from the BTF of the objects: internal/ringdata/layout_gen.go.
  *
  * Every program reserves first and reads the clock after that. So a record whose time is before T was reserved
- * before T, and a reader that notes T and then reads the producer positions knows that nothing beyond those
- * positions is older than T, less what stores take to be seen and the two clocks may differ: 10 us (WatermarkSlackNs).
+ * before T: if a reader notes T and then reads the producer positions, nothing beyond those positions is older than T,
+ * less the time until a store is visible and the difference of the two clocks: 10 us together (WatermarkSlackNs).
  */
 #ifndef WPROF_RECORDS_H
 #define WPROF_RECORDS_H
@@ -40,7 +40,7 @@ enum rec_kind {
 #define LOST_DEFINITION 0
 
 enum rec_flag {
-	REC_SUBJECT = 1, /* the filters want the record for its own thread; same bit as format.FlagSubject */
+	REC_SUBJECT = 1, /* the filters select the record's own thread; same bit as format.FlagSubject */
 	REC_OBJECT = 2,	 /* ... for the other one; same bit as format.FlagObject */
 	REC_LAST = 4,	 /* exit: last thread of the process */
 	REC_CUT = 8,	 /* exec: the path is longer; args: there are more; stack: it is deeper; sample: a stack is lost */
@@ -75,7 +75,7 @@ struct rec_hdr {
 	__u32 tid;   /* the subject; 0 for idle */
 };
 
-/* Who a thread is. */
+/* The identity of a thread. */
 struct rec_ident {
 	__u32 tid;
 	__u32 pid;
@@ -96,8 +96,8 @@ struct rec_stacks {
 
 /*
  * With RECORD_PARTS, parts follow a record, packed or not: each a multiple of 8 bytes, in the order of their bits. This
- * comes after them, at the end, so that a reader finds them without knowing the record's length, and skips parts that it
- * does not know.
+ * comes after them, at the end, so that a reader finds them whatever the record's own length is, and skips parts of later
+ * versions.
  */
 struct rec_parts {
 	__u16 mask;    /* enum rec_part */
@@ -179,7 +179,7 @@ struct rec_exit {
 	__u32 code;
 };
 
-/* Has the identity of the thread, because no other record names one that died before the window. */
+/* Has the identity of the thread, because no other record names one that exited before the window. */
 struct rec_free {
 	struct rec_hdr hdr; /* tid: the freed thread; of a leader that an exec replaced: the tid of who called exec */
 	__u64 start_ns;
@@ -209,7 +209,7 @@ struct rec_stack {
 	__u64 addrs[];	/* count of them, innermost first */
 };
 
-/* Where a thread has come back to that was off its CPU. */
+/* The stack of a thread that was off its CPU and is back. */
 struct rec_return {
 	struct rec_hdr hdr;
 	struct rec_stacks stacks;
@@ -219,7 +219,7 @@ struct rec_packed_return {
 	struct rec_stacks stacks;
 };
 
-/* Where a thread is that is blocked: kernel addresses, then user addresses, each innermost first. */
+/* The stack of a blocked thread: kernel addresses, then user addresses, each innermost first. */
 struct rec_blocked {
 	struct rec_hdr hdr;
 	__u64 start_ns; /* task_struct.start_time */
@@ -242,7 +242,7 @@ struct rec_sample {
 };
 
 struct rec_task { /* task iterator */
-	struct rec_hdr hdr; /* cpu: where it runs or ran last; flags say whether the filters want it */
+	struct rec_hdr hdr; /* cpu: where it runs or ran last; flags: whether the filters select it */
 	struct rec_ident who;
 	__u32 state;	/* raw task_struct.__state | exit_state */
 	__s16 prio;

@@ -304,7 +304,7 @@ static __always_inline void *reserve(__u32 kind, __u8 flags, __u32 tid, __u64 si
 	return rec;
 }
 
-/* More room for a record that turned out to be longer than what was reserved for it; NULL: make do with that. */
+/* More room for a record that turned out to be longer than what was reserved for it; NULL: there is none. */
 static __always_inline void *reserve_again(const struct rec_hdr *hdr, __u64 size)
 {
 	struct rec_hdr *again = claim_here(bpf_get_smp_processor_id(), size);

@@ -81,7 +81,7 @@ static __always_inline void give_scratch(struct scratch *s)
 	*(volatile __u64 *)&s->taken = 0;
 }
 
-/* From memory, so that the verifier forgets what it knew of the count: else it walks on from each loop's every exit. */
+/* From memory, so that the verifier has no value for the count: else it verifies what follows for each exit of a loop. */
 static __always_inline __u32 frames(struct scratch *s)
 {
 	return *(volatile __u32 *)&s->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What kind of thread this is.
+ * Kinds of threads.
  */
 #ifndef WPROF_THREADS_H
 #define WPROF_THREADS_H
