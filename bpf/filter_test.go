@@ -50,7 +50,7 @@ func (f *Filter) wants(w who, followed map[int32]bool) bool {
 }
 
 // A filtered recording has what a recording of everything has, except what the filter drops.
-func TestFiltersKeepWhatTheyWant(t *testing.T) {
+func TestFiltersKeepWhatTheySelect(t *testing.T) {
 	self := me(t)
 	child := exec.Command("sh", "-c", "while :; do sleep 0.002; done")
 	must(t, child.Start())
@@ -275,7 +275,7 @@ func TestDescendantsThatForkMeanwhileAreFollowed(t *testing.T) {
 	}
 }
 
-func TestFollowedProcessesAreForgotten(t *testing.T) {
+func TestFollowedProcessesAreDropped(t *testing.T) {
 	tracer := mustLoad(t, Options{Filter: Filter{PIDs: []int32{int32(os.Getpid())}, Children: true}, Off: format.GroupSched | format.GroupWakeup})
 	for range 20 {
 		run(t, "true")

@@ -204,7 +204,7 @@ func TestSeveralFilesAreOneStream(t *testing.T) {
 	}
 }
 
-func TestReaderOfTheOutputMayLeave(t *testing.T) {
+func TestReaderOfTheOutputMayEnd(t *testing.T) {
 	tool := newTester(t)
 	long := "section\ntask 1\n" + strings.Repeat("+1 cpu0 free 1\n", 200_000) + "end\n"
 	path := filepath.Join(t.TempDir(), "x.wprof")

@@ -189,7 +189,7 @@ func (r *run) atTerminal() io.Writer {
 	return keyboard
 }
 
-func TestInterruptIsTheCommandsAffair(t *testing.T) {
+func TestInterruptReachesTheCommand(t *testing.T) {
 	tools.NeedPrivilege(t)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; while :; do sleep 0.02; done`)

@@ -88,7 +88,7 @@ func TestAMillionEventsASecondAreAllThere(t *testing.T) {
 	t.Logf("%d switches, %.0f a second", total, float64(total)/c.window().Seconds())
 }
 
-func TestHandledAndLostAreWhatHappened(t *testing.T) {
+func TestRecordedAndLostEventsAddUp(t *testing.T) {
 	tools.NeedPrivilege(t)
 	c, printed := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-f", "no-wakeup"}, "yield", "2s")
 	happened := int64(0)
@@ -270,7 +270,7 @@ func takenNow(t *testing.T) (ns int64) {
 	return ns
 }
 
-func TestLiveEventsArriveWhileTheRecordingGoesOn(t *testing.T) {
+func TestLiveEventsArriveWhileTheRecordingContinues(t *testing.T) {
 	tools.NeedPrivilege(t)
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -24,7 +24,7 @@ func TestDurationIsTakenInAllItsSpellings(t *testing.T) {
 	}
 }
 
-func TestSmallNumberWithoutUnitIsCommentedOn(t *testing.T) {
+func TestSmallNumberWithoutUnitIsWarnedOf(t *testing.T) {
 	tools.NeedPrivilege(t)
 	r := recorder(t, "-d5", "-o", filepath.Join(t.TempDir(), "x")).start()
 	if status := r.wait(); status != 0 || !strings.Contains(r.stderr.String(), "5 ms") {
@@ -135,7 +135,7 @@ func TestTerminalAsOutputIsRefused(t *testing.T) {
 	}
 }
 
-func TestPersonAtATerminalSeesACountdown(t *testing.T) {
+func TestTerminalShowsACountdown(t *testing.T) {
 	tools.NeedPrivilege(t)
 	terminal, _, shown := tools.Terminal(t)
 	r := recorder(t, "-d2s", "-o", filepath.Join(t.TempDir(), "x"))

@@ -89,7 +89,7 @@ func mend(raw []byte) {
 	}
 }
 
-func TestAnyFlippedByteLeavesASoundStream(t *testing.T) {
+func TestAnyFlippedByteLeavesAValidStream(t *testing.T) {
 	for _, file := range []string{"testdata/generations.spool", "testdata/samples-generations.spool"} {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -165,7 +165,7 @@ func TestLiveStreamEndsWellFormedWhenTheRecorderFails(t *testing.T) {
 	}
 }
 
-func TestLiveAndLaterFinalisingTellTheSame(t *testing.T) {
+func TestLiveAndLaterFinalisingAreEqual(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.spool")
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func TestCommandEndsWithItsOwnStatus(t *testing.T) {
 	}
 }
 
-func TestCommandFindsTheSurroundingsOfAnOrdinaryChild(t *testing.T) {
+func TestCommandInheritsLikeAnOrdinaryChild(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "7")
 	t.Setenv("COLOUR", "green")
 	argv := []string{"sh", "-c", `env | sort; ls /proc/self/fd; ulimit -Sa; grep -e SigBlk -e SigIgn /proc/self/status; echo "$0 $1"`, "one", "two"}

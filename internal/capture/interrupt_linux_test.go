@@ -65,7 +65,7 @@ func TestFilesThatAreNeverReadLeaveNamesOut(t *testing.T) {
 	}
 }
 
-func TestFileThatHangsCostsItsOwnNamesOnly(t *testing.T) {
+func TestFileThatHangsLosesItsOwnNamesOnly(t *testing.T) {
 	slow := slowNames{make(chan string, 10)}
 	n := slow.interruptible(time.Hour, time.Millisecond)
 	at, out := make([]symbol.Address, 1), make([]symbol.Name, 1)

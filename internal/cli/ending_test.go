@@ -17,7 +17,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func TestToolThatReadsAPipeGoesOnAfterTheFirstSignal(t *testing.T) {
+func TestToolThatReadsAPipeContinuesAfterTheFirstSignal(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "out")
 	cmd, _ := command(t, "--do=count", "-o", target)
 	in, err := cmd.StdinPipe()
@@ -69,7 +69,7 @@ func TestToolThatReadsAFileEndsByTheFirstSignal(t *testing.T) {
 }
 
 // A dying tool must not report what its own clean-up broke, nor exit before the signal ends it.
-func TestInterruptWhileWritingSaysNothing(t *testing.T) {
+func TestInterruptWhileWritingPrintsNothing(t *testing.T) {
 	for range 3 {
 		dir := t.TempDir()
 		cmd, _ := command(t, "--do=flood", "-o", filepath.Join(dir, "out"), "--mark", filepath.Join(dir, "mark"))
@@ -126,7 +126,7 @@ func TestClosedFIFOEndsTheTool(t *testing.T) {
 	}
 }
 
-func TestHookReplacesDyingOfAClosedPipe(t *testing.T) {
+func TestHookReplacesTheEndByAClosedPipe(t *testing.T) {
 	cmd, _ := command(t, "--do=hook")
 	r, w, err := os.Pipe()
 	if err != nil {

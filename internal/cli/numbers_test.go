@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNumbersForPeople(t *testing.T) {
+func TestNumbersAreGrouped(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -123456: "-123,456", math.MinInt64: "-9,223,372,036,854,775,808",
 	} {

@@ -128,7 +128,7 @@ func TestAbortAfterCommitDoesNothing(t *testing.T) {
 	}
 }
 
-func TestStandardOutputSaysWhetherItIsARegularFile(t *testing.T) {
+func TestStandardOutputMayBeARegularFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "redirected"))
 	if err != nil {
 		t.Fatal(err)

@@ -96,7 +96,7 @@ func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
 	}
 }
 
-func TestBareSmallDurationIsPointedOut(t *testing.T) {
+func TestBareSmallDurationIsWarnedOf(t *testing.T) {
 	var stderr bytes.Buffer
 	run := func(inv *Invocation) error {
 		if d := inv.Duration("dur").Milliseconds(); d != 5 {

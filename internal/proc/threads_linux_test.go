@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestThreadsKnowThisProcess(t *testing.T) {
+func TestThreadsIncludeThisProcess(t *testing.T) {
 	for _, th := range Threads("/proc", os.Getpid()) {
 		if th.TID == os.Getpid() {
 			if th.PPID != os.Getppid() || th.Prio < 100 || th.Start <= 0 || th.Start > Monotonic() {

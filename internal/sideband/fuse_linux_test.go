@@ -105,7 +105,7 @@ func drainsBesideAHangingFile(t *testing.T, before bool) {
 	}
 }
 
-func TestClosingAFileThatDoesNotAnswerHoldsUpNobody(t *testing.T) {
+func TestClosingAFileThatDoesNotRespondDelaysNothing(t *testing.T) {
 	needPrivilege(t)
 	path, hung := fuse.Mount(t, []byte("no build-id"), func(r fuse.Request) bool { return r.Op == fuse.Flush })
 	mapping := Record{Kind: KindMap, Time: proc.Monotonic(), PID: 1, Inode: 2, Path: []byte(path)}

@@ -163,7 +163,7 @@ func TestGeneratedCodeBelongsToOneProgram(t *testing.T) {
 	begin(Record{Kind: KindFork, Time: 400, Parent: 1})
 }
 
-func TestEndedProcessesAreForgottenLater(t *testing.T) {
+func TestEndedProcessesAreDroppedLater(t *testing.T) {
 	tables := NewTables()
 	for _, r := range []Record{
 		{Kind: KindMap, Time: 1, PID: 7, Start: 4096, Length: 4096, Path: []byte("/x")},

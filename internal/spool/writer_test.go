@@ -77,7 +77,7 @@ func TestWriterRefusesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsNoSpool(t *testing.T) {
+func TestOpenRejectsWhatIsNoSpool(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	for _, content := range []string{"text", strings.Repeat("WSPL", 1000)} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
