@@ -82,6 +82,6 @@ type skipAfter struct {
 	time atomic.Int64
 }
 
-func (s *skipAfter) unwanted(h *BlockHeader) bool {
+func (s *skipAfter) skips(h *BlockHeader) bool {
 	return h.Type == BlockEvents && s.set.Load() && min(h.First, h.Earliest) >= s.time.Load()
 }

@@ -36,8 +36,8 @@ type BlockReader struct {
 	wasted   int64 // bytes of payloads whose checksum was wrong
 	limit    int64 // where to stop if no block was found until then; 0: none, or one was found
 
-	// unwanted reports that a block's payload is not needed: it is not decompressed, and only checked if checksAll is set.
-	unwanted  func(*BlockHeader) bool
+	// skips reports whether a block's payload is not needed: it is not decompressed, and only checked if checksAll is set.
+	skips     func(*BlockHeader) bool
 	checksAll bool
 }
 
@@ -119,14 +119,14 @@ func (b *BlockReader) next(into *Block) error {
 func (b *BlockReader) take(h BlockHeader, into *Block) bool {
 	start := b.pos + BlockHeaderSize
 	stored := b.buf[start : start+int(h.Stored)]
-	wanted := b.unwanted == nil || !b.unwanted(&h)
-	if (wanted || b.checksAll) && blockCRC(stored) != h.CRC {
+	needed := b.skips == nil || !b.skips(&h)
+	if (needed || b.checksAll) && blockCRC(stored) != h.CRC {
 		b.note(errors.New("the checksum of a block does not match"))
 		b.skipDamaged(len(stored))
 		return false
 	}
 	payload := into.Payload[:0]
-	if wanted {
+	if needed {
 		var err error
 		if payload, err = b.unpack(payload, h, stored); err != nil {
 			b.note(err)
@@ -134,7 +134,7 @@ func (b *BlockReader) take(h BlockHeader, into *Block) bool {
 			return false
 		}
 	}
-	*into = Block{Header: h, Offset: b.offset(), Stored: stored, Payload: payload, Skipped: b.skipped, Problem: b.problem, unread: !wanted}
+	*into = Block{Header: h, Offset: b.offset(), Stored: stored, Payload: payload, Skipped: b.skipped, Problem: b.problem, unread: !needed}
 	b.skipped, b.problem, b.limit = 0, "", 0
 	b.pos += BlockHeaderSize + len(stored)
 	return true

@@ -58,7 +58,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		out.open(file, 0)
 	} else {
 		out.input = NewBlockReader(r)
-		out.input.unwanted = out.skip.unwanted
+		out.input.skips = out.skip.skips
 	}
 	if err := out.begin(); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (r *Reader) begin() error {
 func (r *Reader) open(file *fileInput, offset int64) {
 	r.input = NewBlockReader(file.from(offset))
 	r.input.base = offset
-	r.input.unwanted = r.skip.unwanted
+	r.input.skips = r.skip.skips
 }
 
 // Next returns the next event, or io.EOF. The event is valid until the next call. Where the stream is damaged, a
