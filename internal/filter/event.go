@@ -24,22 +24,22 @@ func (f *Filter) filter(e *format.Event) error {
 	var keep format.Flags
 	var subject, object *timeline.Thread
 	if e.Flags&format.FlagSubject != 0 {
-		var wanted bool
+		var keeps bool
 		var err error
-		if subject, wanted, err = f.side(e.Task, e, pass); err != nil {
+		if subject, keeps, err = f.side(e.Task, e, pass); err != nil {
 			return err
 		}
-		if wanted {
+		if keeps {
 			keep = format.FlagSubject
 		}
 	}
 	if at := f.idFields[e.Kind].object; at >= 0 && e.Flags&format.FlagObject != 0 {
-		var wanted bool
+		var keeps bool
 		var err error
-		if object, wanted, err = f.side(format.TaskID(e.Args[at]), e, pass); err != nil {
+		if object, keeps, err = f.side(format.TaskID(e.Args[at]), e, pass); err != nil {
 			return err
 		}
-		if wanted {
+		if keeps {
 			keep |= format.FlagObject
 		}
 	}

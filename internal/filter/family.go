@@ -16,9 +16,9 @@ type family struct {
 }
 
 type member struct {
-	start            int64 // of its leader; 0 when that has not been seen
-	ppid             int32
-	decided, belongs bool
+	start              int64 // of its leader; 0 when that has not been seen
+	ppid               int32
+	evaluated, belongs bool
 }
 
 const (
@@ -76,14 +76,14 @@ func (f *family) fork(parent, child *format.Task) {
 		return
 	}
 	m := f.note(child)
-	m.decided, m.belongs = true, true
+	m.evaluated, m.belongs = true, true
 }
 
 // has reports whether the process of a thread is a descendant.
 func (f *family) has(d *format.Task) bool {
 	m := f.note(d)
-	if !m.decided {
-		m.decided, m.belongs = true, f.belongs(d.Pid, maxDepth)
+	if !m.evaluated {
+		m.evaluated, m.belongs = true, f.belongs(d.Pid, maxDepth)
 	}
 	return m.belongs
 }
@@ -96,7 +96,7 @@ func (f *family) belongs(pid int32, depth int) bool {
 	if m == nil || depth == 0 {
 		return false
 	}
-	if m.decided {
+	if m.evaluated {
 		return m.belongs
 	}
 	return f.belongs(m.ppid, depth-1)

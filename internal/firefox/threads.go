@@ -47,7 +47,7 @@ type thread struct {
 	named         *tracks.Task // the task with its current name
 	begin, end    int64        // when it was made, and when it ended, ns from first; none: not in the window
 	used          int          // number of the last sweep before its last use
-	gone          bool         // it was moved to the store
+	stored        bool         // it was moved to the store
 	index         int          // in the profile; none: not written
 
 	samples, markers table
@@ -103,7 +103,7 @@ func (p *profile) thread(k *tracks.Task, cpu uint32) *thread {
 		return p.cpu(cpu)
 	}
 	n := p.namedOf(k)
-	if n.thread == nil || n.thread.gone {
+	if n.thread == nil || n.thread.stored {
 		n.thread = p.find(threadKey{k.Def.Tid, k.Def.Start})
 	}
 	t := n.thread
@@ -183,7 +183,7 @@ func (p *profile) sweep() {
 }
 
 func (p *profile) retire(t *thread) {
-	t.gone, t.index = true, p.threads.done.rows
+	t.stored, t.index = true, p.threads.done.rows
 	var refs [2]spill.Ref
 	for i, of := range []*table{&t.samples, &t.markers} {
 		ref, err := of.chain.Detach()

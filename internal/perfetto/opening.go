@@ -28,7 +28,7 @@ type off struct {
 	cpu      uint32
 	task     *task
 	prio     int32
-	want     shown
+	state    shown
 	waker    *task // who made it runnable, if that is known
 	wakerCPU uint32
 }
@@ -63,9 +63,9 @@ func (e *encoder) state(v *tracks.Event) {
 		o.running = append(o.running, runs{c, k, int32(v.Args[format.StateCPUPrio])})
 		return
 	}
-	one := off{cpu: v.CPU, task: k, prio: int32(v.Args[format.StateThreadPrio]), want: shown(rawState(v.StateThread().State()))}
-	if _, woken := v.StateThread().Woken(); woken && one.want != shown(format.StatePreempted) {
-		one.want = shown(format.StateRunnable)
+	one := off{cpu: v.CPU, task: k, prio: int32(v.Args[format.StateThreadPrio]), state: shown(rawState(v.StateThread().State()))}
+	if _, woken := v.StateThread().Woken(); woken && one.state != shown(format.StatePreempted) {
+		one.state = shown(format.StateRunnable)
 		if v.Other != nil {
 			one.waker = e.task(v.Other, c)
 			number, _ := v.StateThread().WakerCPU()
@@ -87,10 +87,10 @@ func (e *encoder) endOpening() {
 		return
 	}
 	o.pending = false
-	o.off = slices.DeleteFunc(o.off, func(f off) bool { return f.task.shown == f.want })
+	o.off = slices.DeleteFunc(o.off, func(f off) bool { return f.task.shown == f.state })
 	e.showRunning()
 	for _, f := range o.off {
-		if f.task.shown != f.want && f.task.shown != shownRunning {
+		if f.task.shown != f.state && f.task.shown != shownRunning {
 			e.showOff(f)
 		}
 	}
@@ -123,7 +123,7 @@ func (o *opening) left(t *thread) shown {
 	if t != nil && t.isReal() {
 		for _, f := range o.off {
 			if f.task.thread == t {
-				return f.want
+				return f.state
 			}
 		}
 	}
@@ -134,9 +134,9 @@ func (o *opening) left(t *thread) shown {
 // last one leaves it.
 func (e *encoder) chain(c *cpu, state shown) shown {
 	for _, f := range e.opening.off {
-		if taskState(f.want) == 0 && f.task.shown != shownRunning {
+		if taskState(f.state) == 0 && f.task.shown != shownRunning {
 			e.replace(c, state, f.task, f.prio)
-			state = f.want
+			state = f.state
 		}
 	}
 	return state
@@ -165,9 +165,9 @@ func (e *encoder) showOff(f off) {
 			return
 		}
 	}
-	if state := taskState(f.want); state != 0 {
+	if state := taskState(f.state); state != 0 {
 		e.out = appendTaskState(e.out, at, f.cpu, f.task, f.prio, state)
-		f.task.shown = f.want
+		f.task.shown = f.state
 	}
 }
 

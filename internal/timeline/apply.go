@@ -75,7 +75,7 @@ func (tl *Timeline) object(e *format.Event, id uint64) *Thread {
 
 // hide makes the state of a thread unknown that a filter hides from here on.
 func (tl *Timeline) hide(id format.TaskID, at int64) {
-	if t := tl.Thread(id); t != nil && t.slot >= 0 && t.slot < tl.sure {
+	if t := tl.Thread(id); t != nil && t.slot >= 0 && t.slot < tl.knownLive {
 		tl.lose(t, at)
 	}
 }

@@ -22,13 +22,13 @@ func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 			tl.cpus[i].ChangedAt = to
 		}
 	}
-	sure := tl.sure
-	tl.sure = 0
-	for i := range sure {
+	known := tl.knownLive
+	tl.knownLive = 0
+	for i := range known {
 		t := tl.live[i]
 		if t.Status == Running && cpu != format.AllCPUs && t.CPU != cpu {
-			tl.swap(i, tl.sure)
-			tl.sure++
+			tl.swap(i, tl.knownLive)
+			tl.knownLive++
 			continue
 		}
 		if tl.spans != nil {

@@ -46,7 +46,7 @@ func (s *Spans) NewSection(session *format.Session) {
 // EmitThread emits the span of a thread that certainly runs up to a time; no event may be earlier than that after this. The
 // rest of its time on the CPU follows as another span. It does nothing for other threads.
 func (s *Spans) EmitThread(t *Thread, to int64) {
-	if st, sure := t.lastKnown(); sure && st.Status == Running && !t.idle {
+	if st, certain := t.lastKnown(); certain && st.Status == Running && !t.idle {
 		s.endRunning(t, st, to, Span{})
 	}
 }
@@ -56,11 +56,11 @@ func (s *Spans) EmitThread(t *Thread, to int64) {
 func (s *Spans) EmitRunning(to int64) {
 	s.now = max(s.now, to)
 	for _, t := range s.tl.live {
-		st, sure := t.lastKnown()
+		st, certain := t.lastKnown()
 		if st.Status != Running {
 			continue
 		}
-		if sure {
+		if certain {
 			s.endRunning(t, st, s.now, Span{})
 		} else {
 			s.emitCertain(t)
@@ -113,8 +113,8 @@ func (s *Spans) closeThread(t *Thread) {
 	if !sp.shown {
 		return
 	}
-	st, sure := t.lastKnown()
-	if !sure {
+	st, certain := t.lastKnown()
+	if !certain {
 		s.emitCertain(t)
 		s.gap(t, s.now, true)
 		return

@@ -67,7 +67,7 @@ func taskOf(id format.TaskID, t *Thread) format.TaskID {
 }
 
 // lastKnown returns the current state of a thread if it is certain, else the last known one.
-func (t *Thread) lastKnown() (st *threadState, sure bool) {
+func (t *Thread) lastKnown() (st *threadState, certain bool) {
 	if t.Status == Running || t.Status == Off {
 		return &t.ThreadState, !t.spanState.uncertain
 	}
@@ -80,9 +80,9 @@ func (st *ThreadState[W]) preempted() bool {
 }
 
 // lasts reports whether a state that began at a time is the last known one, still going on.
-func (st *ThreadState[W]) lasts(sure bool, since Begin) bool {
+func (st *ThreadState[W]) lasts(certain bool, since Begin) bool {
 	if !since.SinceKnown || !st.SinceKnown || since.Approx || st.Approx {
-		return sure
+		return certain
 	}
 	return since.Since == st.Since
 }

@@ -17,7 +17,7 @@ func (tl *Timeline) WriteState(at int64, open bool, emit func(*format.Event) err
 			return err
 		}
 	}
-	tl.sorted = sortThreads(append(tl.sorted[:0], tl.live[:tl.sure]...))
+	tl.sorted = sortThreads(append(tl.sorted[:0], tl.live[:tl.knownLive]...))
 	for _, t := range tl.sorted {
 		if t.Status != Off || t.Task == 0 {
 			continue

@@ -26,7 +26,7 @@ type Timeline struct {
 	named     int               // ids of this section that have been seen
 	byTID     map[int32]*Thread // the latest thread of a tid
 	live      []*Thread         // those that are not dead
-	sure      int               // number of the first ones in live, which have a known status
+	knownLive int               // number of the first ones in live, whose status is known
 	idle      []*Thread         // one, except in damaged streams
 	sorted    []*Thread
 	held      int // threads in the tables: those left by the last cleaning, and new ones
@@ -182,9 +182,9 @@ func (tl *Timeline) known(t *Thread) {
 	if t.slot < 0 {
 		tl.add(t)
 	}
-	if t.slot >= tl.sure {
-		tl.swap(t.slot, tl.sure)
-		tl.sure++
+	if t.slot >= tl.knownLive {
+		tl.swap(t.slot, tl.knownLive)
+		tl.knownLive++
 	}
 }
 
@@ -193,9 +193,9 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 	if t.idle || t.Status == Dead {
 		return
 	}
-	if t.slot < tl.sure {
-		tl.sure--
-		tl.swap(t.slot, tl.sure)
+	if t.slot < tl.knownLive {
+		tl.knownLive--
+		tl.swap(t.slot, tl.knownLive)
 	}
 	t.Forget(from)
 }
@@ -204,9 +204,9 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 func (tl *Timeline) end(t *Thread) {
 	tl.vacate(t)
 	if t.slot >= 0 {
-		if t.slot < tl.sure {
-			tl.sure--
-			tl.swap(t.slot, tl.sure)
+		if t.slot < tl.knownLive {
+			tl.knownLive--
+			tl.swap(t.slot, tl.knownLive)
 		}
 		last := len(tl.live) - 1
 		tl.swap(t.slot, last)

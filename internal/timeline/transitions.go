@@ -30,7 +30,7 @@ func (s *Spans) leavesCPU(was, prev, next *Thread, e *format.Event) {
 	leaves := was == prev || s.tl.Thread(e.Task) == was // it may be hidden from here on
 	if !was.idle {
 		if was != prev {
-			s.loses(was, s.sureOf(was, leaves, e.Time))
+			s.loses(was, s.certainUntil(was, leaves, e.Time))
 		}
 		return
 	}
@@ -45,8 +45,8 @@ func (s *Spans) leavesCPU(was, prev, next *Thread, e *format.Event) {
 	s.idleEnds(e.CPU, e.Time, id, false)
 }
 
-func (s *Spans) sureOf(t *Thread, sure bool, at int64) int64 {
-	if sure {
+func (s *Spans) certainUntil(t *Thread, certain bool, at int64) int64 {
+	if certain {
 		return at
 	}
 	return t.spanState.seen
@@ -59,17 +59,17 @@ func (s *Spans) hides(id format.TaskID, e *format.Event) {
 		return
 	}
 	elsewhere := t.Status == Running && t.CPU != e.CPU
-	s.loses(t, s.sureOf(t, !elsewhere, e.Time))
+	s.loses(t, s.certainUntil(t, !elsewhere, e.Time))
 }
 
 // leaves ends a thread's time on a CPU.
 func (s *Spans) leaves(t *Thread, e *format.Event) {
 	sp := t.spanState
 	left := format.State(e.Args[format.SwitchPrevState])
-	st, sure := t.lastKnown()
+	st, certain := t.lastKnown()
 	early := waking{}
 	// Nothing that is late comes after the loss that it was before.
-	if st.Status == Running && st.CPU == e.CPU && (sure || s.late) {
+	if st.Status == Running && st.CPU == e.CPU && (certain || s.late) {
 		if !isRunnable(left) && s.tl.coverage == (Coverage{}) {
 			early = sp.early
 		}
@@ -98,9 +98,9 @@ func (s *Spans) arrives(t, prev *Thread, e *format.Event) {
 	if id, has := v.Stack(); has {
 		sp.stack = id
 	}
-	st, sure := t.lastKnown()
+	st, certain := t.lastKnown()
 	var other threadState
-	if since := switchBegin(v, e); st.Status != Off || !st.endsHere(sure, since) {
+	if since := switchBegin(v, e); st.Status != Off || !st.endsHere(certain, since) {
 		other = s.startsOver(t, v, since)
 		st = &other
 	} else if w := s.early(sp); w.at != 0 && st.Woken == 0 && !st.New && !st.preempted() {
@@ -130,11 +130,11 @@ func switchBegin(v format.SwitchEvent, e *format.Event) Begin {
 }
 
 // endsHere reports whether the time off that a switch ends is the last known one. A thread that has not run before has none.
-func (st *ThreadState[W]) endsHere(sure bool, since Begin) bool {
+func (st *ThreadState[W]) endsHere(certain bool, since Begin) bool {
 	if st.New {
-		return sure && !since.SinceKnown
+		return certain && !since.SinceKnown
 	}
-	return st.lasts(sure, since) || sure && since.Since < st.Since
+	return st.lasts(certain, since) || certain && since.Since < st.Since
 }
 
 // startsOver handles a thread that was elsewhere since it was last seen: the switch that brings it back has the time since
@@ -201,15 +201,15 @@ func (s *Spans) woken(t, waker *Thread, e *format.Event, at int64, stack format.
 			w.compound, w.chain = waker.spanState.compound, waker.spanState.chain
 		}
 	}
-	st, sure := t.lastKnown()
+	st, certain := t.lastKnown()
 	// A thread that wakes itself was about to sleep, and runs on.
-	if waker != t && (!sure || st.Status == Running && at >= st.Since) {
+	if waker != t && (!certain || st.Status == Running && at >= st.Since) {
 		sp.early = w
 	}
 	if st.Status != Off {
 		return
 	}
-	if sure {
+	if certain {
 		sp.seen = max(sp.seen, at)
 	}
 	if st.Woken == 0 && !st.New && at >= st.Since {
@@ -238,8 +238,8 @@ func (s *Spans) execs(caller, t *Thread, e *format.Event) {
 		return
 	}
 	from, to := caller.spanState, t.spanState
-	st, sure := caller.lastKnown()
-	if sure {
+	st, certain := caller.lastKnown()
+	if certain {
 		s.endRunning(caller, st, e.Time, Span{})
 	}
 	if !to.known {

@@ -23,8 +23,8 @@ func (s *Spans) stateCPU(c *cpu, t *Thread, e *format.Event) {
 		return
 	}
 	sp := t.spanState
-	st, sure := t.lastKnown()
-	if st.Status != Running || st.CPU != e.CPU || !st.lasts(sure, since) {
+	st, certain := t.lastKnown()
+	if st.Status != Running || st.CPU != e.CPU || !st.lasts(certain, since) {
 		sp.shown = true
 		s.emitCertain(t)
 		s.gap(t, since.Since, false)
@@ -42,24 +42,24 @@ func (s *Spans) stateThread(t *Thread, e *format.Event) {
 		return
 	}
 	sp := t.spanState
-	st, sure := t.lastKnown()
+	st, certain := t.lastKnown()
 	since := stateBegin(e, e.Args[format.StateThreadSince])
 	if !since.SinceKnown {
 		since.Since = e.Time
 	}
-	if st.Status != Off || !st.lasts(sure, since) {
+	if st.Status != Off || !st.lasts(certain, since) {
 		sp.shown, sp.creating = true, !sp.known && e.Flags&format.StateNew != 0
 		s.emitCertain(t)
 		s.gap(t, since.Since, false)
 		sp.waking, sp.stack, sp.compound, sp.chain = waking{}, 0, 0, 0
-		sure = false
+		certain = false
 	}
 	s.stateWaking(sp, e)
 	if id, has := v.Stack(); has {
 		sp.stack = id
 	}
 	sp.becomes(e.Time)
-	if !sure {
+	if !certain {
 		sp.early = waking{}
 	}
 }

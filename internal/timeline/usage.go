@@ -24,12 +24,12 @@ type usageThread struct {
 }
 
 type usageProcess struct {
-	pid   int32
-	nsPID int32
-	start int64 // of the leader; 0 when it has not been seen
-	comm  []byte
-	ns    int64
-	gone  bool // it was dropped
+	pid     int32
+	nsPID   int32
+	start   int64 // of the leader; 0 when it has not been seen
+	comm    []byte
+	ns      int64
+	dropped bool // it was dropped
 }
 
 // maxUsage bounds the processes of a section that are kept: an end block lists a quarter of them, those with the most time.
@@ -150,7 +150,7 @@ func (u *Usage) process(t *Thread) *usageProcess {
 		of = new(usageThread)
 		t.Own = of
 	}
-	if of.section != u.section || of.def != t.Def || of.process.gone {
+	if of.section != u.section || of.def != t.Def || of.process.dropped {
 		*of = usageThread{section: u.section, def: t.Def, process: u.find(t.Def)}
 	}
 	return of.process
@@ -178,7 +178,7 @@ func (u *Usage) find(d *format.Task) *usageProcess {
 func (u *Usage) dropLeast() {
 	slices.SortStableFunc(u.seen, func(a, b *usageProcess) int { return cmp.Compare(b.ns, a.ns) })
 	for _, p := range u.seen[maxUsage/2:] {
-		p.gone = true
+		p.dropped = true
 		if u.byPID[p.pid] == p {
 			delete(u.byPID, p.pid)
 		}
