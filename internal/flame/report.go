@@ -88,7 +88,7 @@ func (q *request) writeReport(inv *cli.Invocation, p *profile.Profile, outs outp
 	}
 	out := outs[slices.IndexFunc(q.outputs, func(o output) bool { return o.form == formReport })]
 	_, err := io.WriteString(out, summary)
-	return finished(out, err)
+	return commitOutput(out, err)
 }
 
 // countThreads returns the number of threads of a view. If there are several, a report has a folder for them.
@@ -104,9 +104,9 @@ func countThreads(p *profile.Profile, v *graph.View) (n int) {
 // writeReportFolder writes the files of each thread if there are several. It first deletes those of an earlier report, whose
 // threads differ.
 func (q *request) writeReportFolder(inv *cli.Invocation, p *profile.Profile) error {
-	isThere, err := q.report.hasFolder()
+	exists, err := q.report.hasFolder()
 	several := countThreads(p, &q.view) > 1
-	if err != nil || !several && !isThere {
+	if err != nil || !several && !exists {
 		return err
 	}
 	folder, err := inv.CreateFolder(q.folder)

@@ -38,13 +38,13 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	defer outs.abort()
-	p, verdict, err := q.read(inv, in, q.own())
+	p, inputErr, err := q.read(inv, in, q.inputSelection())
 	if err != nil {
 		return err
 	}
 	defer p.Close()
 	if base != nil {
-		return errors.Join(q.compare(inv, p, in.Name, base, outs), verdict)
+		return errors.Join(q.compare(inv, p, in.Name, base, outs), inputErr)
 	}
 	if q.buckets > 0 {
 		err = q.writeBuckets(inv, p)
@@ -54,7 +54,7 @@ func Run(inv *cli.Invocation) error {
 	if err != nil {
 		return err
 	}
-	return verdict
+	return inputErr
 }
 
 const restShown = "the output shows all the rest"
@@ -63,28 +63,28 @@ const restShown = "the output shows all the rest"
 type selection struct {
 	filter.Options
 	filtered bool // something may be left out
-	words    filter.Messages
+	messages filter.Messages
 }
 
-// own returns the selection of the input.
-func (q *request) own() selection {
-	words := filter.Messages{Start: "--start", End: "--end", Rest: restShown}
+// inputSelection returns the selection of the input.
+func (q *request) inputSelection() selection {
+	messages := filter.Messages{Start: "--start", End: "--end", Rest: restShown}
 	if !q.diff { // which fails if nothing is left
-		words.Empty = "the output is empty"
+		messages.Empty = "the output is empty"
 	}
-	return selection{q.input, q.filtered, words}
+	return selection{q.input, q.filtered, messages}
 }
 
-// compared returns the selection of the capture that the input is compared with.
-func (q *request) compared() selection {
+// baseSelection returns the selection of the capture that the input is compared with.
+func (q *request) baseSelection() selection {
 	return selection{q.base, q.filtered || q.ranged, filter.Messages{Start: "--diff-start", End: "--diff-end", Rest: restShown}}
 }
 
-// read collects a profile. verdict is an error of the input after which the profile is still complete up to there; the
+// read collects a profile. inputErr is an error of the input up to which the profile is complete; the
 // tool exits with its status.
-func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *profile.Profile, verdict, err error) {
+func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *profile.Profile, inputErr, err error) {
 	if of.filtered {
-		part, err := filter.NewFilteredReader(inv, in.In, in.Name, of.Options, of.words)
+		part, err := filter.NewFilteredReader(inv, in.In, in.Name, of.Options, of.messages)
 		if err != nil {
 			return nil, nil, err
 		}

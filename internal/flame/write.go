@@ -96,7 +96,7 @@ func (q *request) writeForms(p *profile.Profile, outs outputs) error {
 		if out.form == formSVG || out.form == formReport {
 			continue
 		}
-		if err := finished(outs[i], q.writeForm(outs[i], out.form, p)); err != nil {
+		if err := commitOutput(outs[i], q.writeForm(outs[i], out.form, p)); err != nil {
 			return err
 		}
 	}
@@ -152,15 +152,15 @@ func (q *request) writeGraph(inv *cli.Invocation, g *graph.Graph, pic svg.Pictur
 		default:
 			continue
 		}
-		if err := finished(outs[i], err); err != nil {
+		if err := commitOutput(outs[i], err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// finished commits an output unless writing it has failed.
-func finished(out *cli.Output, err error) error {
+// commitOutput commits an output unless writing it has failed.
+func commitOutput(out *cli.Output, err error) error {
 	if err != nil {
 		return cli.Failf("%w", err)
 	}
@@ -187,9 +187,9 @@ func (q *request) picture(p *profile.Profile, v graph.View) svg.Picture {
 	return svg.Picture{Title: title, Subtitle: subtitle, IsEvents: v.Mode == graph.Events, IsCount: p.About.IsCount}
 }
 
-// pictureOfBoth returns the title and layout of the difference to another profile. That it is one comes
+// differencePicture returns the title and layout of the difference to another profile. That it is one comes
 // first in the title, because a long title loses its end.
-func (q *request) pictureOfBoth(p, base *profile.Profile, name string) svg.Picture {
+func (q *request) differencePicture(p, base *profile.Profile, name string) svg.Picture {
 	pic := q.picture(p, q.view)
 	other := filepath.Base(name)
 	if from := base.About.From; q.ranged {
@@ -219,13 +219,13 @@ func (f threadFolder) Create(name string) (File, error) { return f.Folder.Create
 // compare writes the difference between the profile of the input called name and another one.
 func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, in *cli.Capture, outs outputs) error {
 	q.collect.Memory = profile.BothRoom - p.Memory
-	base, verdict, err := q.read(inv, in, q.compared())
+	base, inputErr, err := q.read(inv, in, q.baseSelection())
 	if err != nil {
 		return err
 	}
 	defer base.Close()
-	profile.AgreeOnIdle(p, base)
-	pic := q.pictureOfBoth(p, base, in.Name)
+	profile.ShareIdleWaits(p, base)
+	pic := q.differencePicture(p, base, in.Name)
 	g := graph.Compare(p, base, q.view, scale(p, base))
 	p.Release()
 	base.Release()
@@ -238,7 +238,7 @@ func (q *request) compare(inv *cli.Invocation, p *profile.Profile, name string, 
 	if err := q.writeGraph(inv, g, pic, outs); err != nil {
 		return err
 	}
-	return verdict
+	return inputErr
 }
 
 func nothingLeft(action, bounds string) error {

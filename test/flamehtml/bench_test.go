@@ -67,7 +67,7 @@ func BenchmarkOpen(b *testing.B) {
 			await timed('search-ms', () => wprof.search('merge'));
 			await frames('glide-frame-ms', (i) => i === 0 && wprof.flame.zoom(wprof.flame.graph.child[0]));
 			await frames('drag-frame-ms', (i) => wprof.strip.onSelect(100 + i, 300 + i));
-			await timed('dragged-ms', () => wprof.settled);
+			await timed('dragged-ms', () => wprof.rendered);
 			await timed('whole-ms', () => wprof.change({from: 0, to: 0}));
 			await timed('thread-ms', () => wprof.change({by: 1}));
 			await timed('reverse-ms', () => wprof.change({by: 0, reverse: true}));

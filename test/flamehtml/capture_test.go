@@ -63,7 +63,7 @@ func shownStacks(pg *page.Page) map[string]int64 {
 }
 
 // A capture's page and its folded stacks show the same, to the nanosecond.
-func TestPageOfACaptureTellsWhatFoldedStacksDo(t *testing.T) {
+func TestPageOfACaptureMatchesFoldedStacks(t *testing.T) {
 	t.Parallel()
 	file := record(t)
 	html := filepath.Join(t.TempDir(), "host.html")

@@ -165,7 +165,7 @@ func TestPageOpensWithTheViewThatIsGiven(t *testing.T) {
 	}
 }
 
-func TestPageOfNothingSaysSo(t *testing.T) {
+func TestPageOfNothingHasAMessage(t *testing.T) {
 	t.Parallel()
 	empty := &profile.Profile{
 		Frames: make([]profile.Frame, 1), Nodes: make([]profile.Node, 1), Labels: make([]profile.Label, 1), Wakes: make([]profile.Wake, 1),
@@ -175,5 +175,5 @@ func TestPageOfNothingSaysSo(t *testing.T) {
 	for _, key := range []string{"ArrowUp", "ArrowLeft", "Enter", "r", "2", "n", "Home", "+", "Escape"} {
 		pg.Key(key)
 	}
-	settle(pg)
+	waitRendered(pg)
 }

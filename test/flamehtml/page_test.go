@@ -29,14 +29,14 @@ func openFile(t testing.TB, path string) *page.Page {
 			t.Errorf("the page requested %q", requests)
 		}
 	})
-	pg.Wait("globalThis.wprof?.settled || /Cannot/.test(document.querySelector('#trouble')?.textContent)")
-	settle(pg)
+	pg.Wait("globalThis.wprof?.rendered || /Cannot/.test(document.querySelector('#trouble')?.textContent)")
+	waitRendered(pg)
 	return pg
 }
 
-// settle waits until the page shows what was last requested.
-func settle(pg *page.Page) {
-	pg.Eval("(async () => { await wprof.settled; wprof.flame.drawNow(); return true; })()", nil)
+// waitRendered waits until the page shows what was last requested.
+func waitRendered(pg *page.Page) {
+	pg.Eval("(async () => { await wprof.rendered; wprof.flame.drawNow(); return true; })()", nil)
 }
 
 func write(t testing.TB, p *profile.Profile, v ...graph.View) string {

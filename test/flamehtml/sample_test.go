@@ -9,7 +9,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// sample says what a made-up profile is like.
+// sample describes a made-up profile.
 type sample struct {
 	threads, stacks, depth, functions int
 	cells                             int // of a thread

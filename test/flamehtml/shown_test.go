@@ -62,7 +62,7 @@ func TestPageKeepsNamesWhereTheyBelong(t *testing.T) {
 			pg.Key("Escape")
 		}
 	}
-	settle(pg)
+	waitRendered(pg)
 	var state struct {
 		Hacked, Titles, Images, Headings int
 	}
@@ -125,7 +125,7 @@ func TestPagePutsSmallFramesTogether(t *testing.T) {
 	for range 8 {
 		pg.Key("+")
 	}
-	settle(pg)
+	waitRendered(pg)
 	seen := 0
 	for _, b := range boxes(pg) {
 		if strings.HasPrefix(b.Name, "small_") {
@@ -151,7 +151,7 @@ func TestPageTooltipStaysInTheWindow(t *testing.T) {
 	for _, size := range []page.Size{{Width: 1280, Height: 800}, {Width: 500, Height: 420}} {
 		pg.Resize(size, 1)
 		pg.Wait(fmt.Sprintf("innerWidth === %d", size.Width))
-		settle(pg)
+		waitRendered(pg)
 		for _, b := range boxes(pg) {
 			for _, x := range []float64{b.X + 1, b.X + b.Width/2, b.X + b.Width - 2} {
 				if b.Y < 0 || b.Y >= float64(size.Height) {
@@ -220,7 +220,7 @@ func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
 			}
 			sizes := []page.Size{{Width: 1400, Height: 900}, {Width: 1400, Height: 500}, {Width: 900, Height: 700}, {Width: 1400, Height: 900}, {Width: 1400, Height: 420}}
 			for _, icicle := range []bool{false, true} {
-				pg.Eval(fmt.Sprintf("wprof.turn(%v)", icicle), nil)
+				pg.Eval(fmt.Sprintf("wprof.flip(%v)", icicle), nil)
 				for _, size := range sizes {
 					pg.Resize(size, 1)
 					isSeen(fmt.Sprintf("icicle %v, at %v", icicle, size), "0")
@@ -229,7 +229,7 @@ func TestPageKeepsItsRootInSmallerWindows(t *testing.T) {
 			if name != "many" {
 				return
 			}
-			pg.Eval("wprof.turn(false); wprof.flame.focus(40)", nil)
+			pg.Eval("wprof.flip(false); wprof.flame.focus(40)", nil)
 			pg.Resize(page.Size{Width: 1400, Height: 410}, 1)
 			pg.Resize(page.Size{Width: 1400, Height: 600}, 1)
 			isSeen("far from the root", "40")
@@ -254,7 +254,7 @@ func notes() *profile.Profile {
 }
 
 // Notes stand for much time at times: their colours show where, as in the SVG.
-func TestPageTellsNotesOnAndOffTheCPUApart(t *testing.T) {
+func TestPageDistinguishesNotesOnAndOffTheCPU(t *testing.T) {
 	t.Parallel()
 	pg := open(t, notes(), graph.View{States: true})
 	var fills map[string]string
@@ -287,7 +287,7 @@ func TestPageTellsNotesOnAndOffTheCPUApart(t *testing.T) {
 }
 
 // Samples and times off the CPU are two numbers, and shares of a whole add up to it.
-func TestPageTellsWhatAddsUp(t *testing.T) {
+func TestPageSharesAddUp(t *testing.T) {
 	t.Parallel()
 	pg := open(t, notes())
 	pg.Eval("wprof.search('read')", nil)
@@ -298,7 +298,7 @@ func TestPageTellsWhatAddsUp(t *testing.T) {
 }
 
 // Merging large profiles takes a while, in which the graph is of the page's colour already.
-func TestPageIsOfItsColourBeforeTheGraphIsThere(t *testing.T) {
+func TestPageHasItsBackgroundBeforeTheGraph(t *testing.T) {
 	t.Parallel()
 	pg := open(t, usual())
 	for _, scheme := range []string{"light", "dark"} {
@@ -336,7 +336,7 @@ func TestPageIsReadableOnLightAndDark(t *testing.T) {
 		pg.Prefer("color-scheme", scheme)
 		pg.Wait(fmt.Sprintf("matchMedia('(prefers-color-scheme: %s)').matches", scheme))
 		pg.Wait("wprof.flame.palette.page === getComputedStyle(document.documentElement).getPropertyValue('--page').trim()")
-		settle(pg)
+		waitRendered(pg)
 		var texts []struct{ Of, Text, Behind string }
 		pg.Eval(`(() => {
 			const rgb = (hex) => 'rgb(' + [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join(', ') + ')';
@@ -372,7 +372,7 @@ func TestPageIsReadableOnLightAndDark(t *testing.T) {
 	}
 }
 
-func TestPageMovesLessForThoseWhoAskForIt(t *testing.T) {
+func TestPageRespectsReducedMotion(t *testing.T) {
 	t.Parallel()
 	pg := open(t, usual())
 	pg.Prefer("reduced-motion", "reduce")
@@ -385,7 +385,7 @@ func TestPageMovesLessForThoseWhoAskForIt(t *testing.T) {
 	}
 }
 
-func TestPageSaysWhyItCannotShow(t *testing.T) {
+func TestPageReportsWhyItCannotShowAProfile(t *testing.T) {
 	t.Parallel()
 	whole, err := os.ReadFile(write(t, usual()))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"wprof/test/page"
 )
 
-// usual is a profile of two processes that is quick to look at.
+// usual is a small profile of two processes.
 func usual() *profile.Profile {
 	return sample{threads: 20, stacks: 60, depth: 10, functions: 40, cells: 30, slots: 50, asleep: 0.3}.profile()
 }
@@ -70,8 +70,8 @@ func detail(pg *page.Page, what string) int64 {
 
 // still lets the page come to rest after a zoom.
 func still(pg *page.Page) {
-	pg.Wait("!wprof.flame.isGliding")
-	settle(pg)
+	pg.Wait("!wprof.flame.isAnimating")
+	waitRendered(pg)
 }
 
 func TestPageZoomsByClickAndKey(t *testing.T) {
@@ -179,7 +179,7 @@ func TestPageChoosesTimeByButtonAndKey(t *testing.T) {
 		}, graph.View{States: true, Reverse: true, By: graph.ByComm}},
 	} {
 		step.do()
-		settle(pg)
+		waitRendered(pg)
 		compare(t, step.what, shownRows(pg, true), rowsOf(graph.Of(p, step.view), true))
 		w := whole(step.view)
 		if got := detail(pg, "Time"); got != w.Ns() {
@@ -238,7 +238,7 @@ func TestPageChoosesThreads(t *testing.T) {
 		}
 	}
 	pg.ClickOn(".thread")
-	settle(pg)
+	waitRendered(pg)
 	only := func(tids ...int32) graph.View {
 		return graph.View{Only: func(t *profile.Thread) bool {
 			for _, tid := range tids {
@@ -256,14 +256,14 @@ func TestPageChoosesThreads(t *testing.T) {
 	pg.Eval("document.querySelector('[role=listbox]').focus()", nil)
 	pg.Key("ArrowDown")
 	pg.Key("Enter")
-	settle(pg)
+	waitRendered(pg)
 	var chosen []int
 	pg.Eval("[...wprof.view.threads]", &chosen)
 	if len(chosen) != 1 || p.Labels[p.Threads[chosen[0]].Label].Comm != "worker-3" {
 		t.Fatalf("threads %v are chosen", chosen)
 	}
 	pg.Key("Control+a")
-	settle(pg)
+	waitRendered(pg)
 	compare(t, "both worker-3", shownRows(pg, true), rowsOf(graph.Of(p, only(1003, 1103)), true))
 	if got := text(pg, "#threads .counts"); got != "2 of 20 threads, 2 chosen" {
 		t.Errorf("the list says %q", got)
@@ -272,7 +272,7 @@ func TestPageChoosesThreads(t *testing.T) {
 	pg.Key("Escape")
 	pg.Wait("document.querySelector('#threads input').value === '' && wprof.view.threads.size === 2")
 	pg.ClickOn("#threads .all")
-	settle(pg)
+	waitRendered(pg)
 	compare(t, "all", shownRows(pg, true), rowsOf(graph.Of(p, graph.View{}), true))
 }
 
@@ -286,7 +286,7 @@ func TestPageSelectsARangeOfTime(t *testing.T) {
 	y := strip.Y + 20
 	selected := func(what string, from, to int, said string) {
 		t.Helper()
-		settle(pg)
+		waitRendered(pg)
 		v := graph.View{From: from, To: to}
 		compare(t, what, shownRows(pg, false), rowsOf(graph.Of(p, v), false))
 		if got := text(pg, "#range"); got != said {
@@ -401,7 +401,7 @@ func TestPageStripAddsUpSlots(t *testing.T) {
 	}
 }
 
-func TestPageSearchesAndTellsTheShare(t *testing.T) {
+func TestPageSearchShowsTheShare(t *testing.T) {
 	t.Parallel()
 	p := usual()
 	pg := open(t, p)

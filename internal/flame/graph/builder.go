@@ -7,7 +7,7 @@ import (
 	"wprof/internal/flame/profile"
 )
 
-// grapher makes a graph of a profile, or of two that are compared.
+// Builder makes a graph of a profile, or of two that are compared.
 type Builder struct {
 	v     View
 	sides []side
@@ -26,7 +26,7 @@ type side struct {
 	frames [][]stepID
 }
 
-// stepID is an index into grapher.steps.
+// stepID is an index into Builder.steps.
 type stepID uint32
 
 // stepKey identifies a step.
@@ -49,12 +49,12 @@ const (
 	perStep      = 160
 )
 
-// A graph and the profiles that it is made of may take profileAndGraph, and the graph alone from leastGraph to mostGraph:
+// A graph and the profiles that it is made of may take profileAndGraph, and the graph alone from minGraph to maxGraph:
 // together with a picture that is below 256 MiB.
 const (
 	profileAndGraph = 164 << 20
-	leastGraph      = 40 << 20
-	mostGraph       = 136 << 20
+	minGraph        = 40 << 20
+	maxGraph        = 136 << 20
 )
 
 func NewBuilder(v View, profiles ...*profile.Profile) *Builder {
@@ -63,7 +63,7 @@ func NewBuilder(v View, profiles ...*profile.Profile) *Builder {
 		b.sides = append(b.sides, side{p, make([][]stepID, len(p.Frames))})
 		b.room -= p.Memory
 	}
-	b.room = min(max(leastGraph, b.room), mostGraph)
+	b.room = min(max(minGraph, b.room), maxGraph)
 	b.Begin()
 	return b
 }
@@ -102,12 +102,12 @@ func (b *Builder) End() *Graph {
 // Of merges the stacks of a view of the profile.
 func Of(p *profile.Profile, v View) *Graph {
 	b := NewBuilder(v, p)
-	b.cells()
+	b.addCells()
 	return b.End()
 }
 
-// cells adds the time of all cells.
-func (b *Builder) cells() {
+// addCells adds the time of all cells.
+func (b *Builder) addCells() {
 	type one struct {
 		*profile.Cell
 		side *side
@@ -125,7 +125,7 @@ func (b *Builder) cells() {
 		slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(b.Ns, a.Ns) })
 	}
 	for _, c := range all {
-		b.cell(c.side, c.Cell)
+		b.addCell(c.side, c.Cell)
 	}
 }
 
@@ -154,8 +154,8 @@ func (b *Builder) step(name string, kind Kind, module string) stepID {
 
 func (b *Builder) note(name string) stepID { return b.step(name, NoteKind(name), "") }
 
-// cell adds a cell's time to the graph.
-func (b *Builder) cell(s *side, c *profile.Cell) {
+// addCell adds a cell's time to the graph.
+func (b *Builder) addCell(s *side, c *profile.Cell) {
 	w := b.v.Weight(c)
 	if !b.v.Shows(c.Class) || w == (Weight{}) {
 		return
@@ -188,18 +188,18 @@ func (b *Builder) appendStack(s *side, id profile.NodeID) {
 }
 
 // AddCell adds a cell's time of the first profile.
-func (b *Builder) AddCell(c *profile.Cell) { b.cell(&b.sides[0], c) }
+func (b *Builder) AddCell(c *profile.Cell) { b.addCell(&b.sides[0], c) }
 
-// AddPath adds a time to the end of a path, of the profile with this number.
-func (b *Builder) AddPath(of int, path []Step, mark Mark, w Weight) {
+// AddPath adds a time to the end of a path, of the profile with this index.
+func (b *Builder) AddPath(index int, path []Step, mark Mark, w Weight) {
 	b.path = b.path[:0]
 	for _, s := range path {
 		b.path = append(b.path, b.step(s.Name, s.Kind, s.Module))
 	}
-	b.add(&b.sides[of], b.path, mark, w)
+	b.add(&b.sides[index], b.path, mark, w)
 }
 
-// Stack is a call stack by itself, outermost frame first.
+// Stack returns a call stack by itself, outermost frame first.
 func (b *Builder) Stack(id profile.NodeID) []*Step {
 	b.path = b.path[:0]
 	b.appendStack(&b.sides[0], id)

@@ -39,7 +39,7 @@ func TestGraphStaysWithinItsMemory(t *testing.T) {
 
 // Each profile of a difference leaves room for the other one.
 func TestGraphMemoryIsWhatProfilesLeave(t *testing.T) {
-	for _, c := range []struct{ profiles, want int }{{0, mostGraph}, {50 << 20, profileAndGraph - 100<<20}, {90 << 20, leastGraph}} {
+	for _, c := range []struct{ profiles, want int }{{0, maxGraph}, {50 << 20, profileAndGraph - 100<<20}, {90 << 20, minGraph}} {
 		p := &profile.Profile{Memory: c.profiles}
 		if got := NewBuilder(View{}, p, p).room; got != c.want {
 			t.Errorf("beside two of %d MiB there is room for %d MiB, want %d", c.profiles>>20, got>>20, c.want>>20)

@@ -10,7 +10,7 @@ import (
 // the length of p's recording divided by that of base.
 func Compare(p, base *profile.Profile, v View, scale float64) *Graph {
 	b := NewBuilder(v, p, base)
-	b.cells()
+	b.addCells()
 	return b.Compared(scale)
 }
 

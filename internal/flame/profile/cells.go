@@ -95,7 +95,7 @@ func (c *collector) addSlots(cell *Cell, from, to int64) {
 		c.slots += len(cell.Slots) - before
 		from = end
 	}
-	if c.slots > c.mostSlots {
+	if c.slots > c.slotTimeLimit {
 		c.stretch()
 	}
 }

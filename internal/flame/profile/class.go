@@ -7,7 +7,7 @@ type Class uint8
 
 const (
 	ClassUnknown   Class = iota // events were lost, or a filter hides them
-	ClassNew                    // it was being made: from its start to the wakeup that lets it run
+	ClassNew                    // it was being created: from its start to the wakeup after which it can run
 	ClassOnCPU                  // it ran
 	ClassRunnable               // it was woken, and waited for a CPU
 	ClassPreempted              // it lost its CPU while it could run, and waited for a CPU

@@ -26,13 +26,13 @@ func newCollector(r *format.Reader, o Options) *collector {
 	p.About.Spread = o.Spread
 	c := &collector{
 		r: r, o: o, p: p, places: newPlaces(r, p, o.Places), labels: make(map[Label]LabelID), wakes: make(map[Wake]WakeID),
-		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: usualBounds(), full: usualBounds(),
+		same: make(map[NodeID]uint32), paths: make(map[string]uint32), now: math.MinInt64, bounds: defaultBounds(), shrinkAt: defaultBounds(),
 	}
 	if len(o.Events) > 0 {
 		c.counter = newEventCounter(c)
 		p.About.Events = o.Events
 	}
-	c.spans, c.mostSlots = timeline.NewSpans(r, c.span), maxSlotTimes
+	c.spans, c.slotTimeLimit = timeline.NewSpans(r, c.addSpan), maxSlotTimes
 	if o.Trail {
 		c.trails = newTrails(spill.InMemory)
 		p.closeTrails = c.trails.Close
@@ -65,18 +65,19 @@ type collector struct {
 	wakes  map[Wake]WakeID
 
 	threads []*thread // those that are not in the profile yet
-	swept   int       // how many were left after the last sweep
+	swept   int       // number of threads after the last sweep
 	kept    []*thread // those of the profile that were kept apart
 	ended   map[LabelID]*thread
 
 	cells int // of all threads
 	slots int // parts of their time
 
-	bounds, full bounds // of what is kept; full is from where on it is shrunk next
-	foldAt       int    // bytes from which on threads are folded next
-	folded       int64
-	mostSlots    int
-	events       uint64
+	bounds        bounds // of what is kept
+	shrinkAt      bounds // above which it is shrunk next
+	foldAt        int    // bytes from which on threads are folded next
+	folded        int64
+	slotTimeLimit int
+	events        uint64
 
 	same  map[NodeID]uint32
 	paths map[string]uint32
@@ -150,7 +151,7 @@ func (c *collector) Event(e *format.Event) error {
 	default:
 		c.apply(e)
 	}
-	if !c.held().within(c.full, 1, 1) {
+	if !c.held().within(c.shrinkAt, 1, 1) {
 		c.shrink()
 	}
 	if c.events++; c.events%256 == 0 {
@@ -172,15 +173,15 @@ func (c *collector) apply(e *format.Event) {
 	switch e.Kind {
 	case format.KindSample:
 		c.spans.Apply(e)
-		c.sample(e)
+		c.addSample(e)
 		return
 	case format.KindWaking:
 		if c.o.Wakes > 0 {
-			c.woken(e, format.TaskID(e.Args[format.WakingWakee]), e.Stack())
+			c.recordWaker(e, format.TaskID(e.Args[format.WakingWakee]), e.Stack())
 		}
 	case format.KindWakeupNew:
 		if c.o.Wakes > 0 {
-			c.woken(e, format.TaskID(e.Args[format.WakeupNewWakee]), e.Stack())
+			c.recordWaker(e, format.TaskID(e.Args[format.WakeupNewWakee]), e.Stack())
 		}
 	}
 	c.spans.Apply(e)

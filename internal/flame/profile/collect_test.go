@@ -343,7 +343,7 @@ func TestTimeIsSpreadBySpanOrThread(t *testing.T) {
 func TestDifferencesAgreeOnWaitsForWork(t *testing.T) {
 	idle := collected(t, undump(t, waitsFor(950)), profile.Options{})
 	busy := collected(t, undump(t, waitsFor(850)), profile.Options{})
-	profile.AgreeOnIdle(idle, busy)
+	profile.ShareIdleWaits(idle, busy)
 	g := graph.Compare(busy, idle, graph.View{By: graph.ByNone}, 1)
 	var out strings.Builder
 	if err := folded.WriteGraph(&out, g, folded.Text{Unit: folded.Nanoseconds}); err != nil {

@@ -89,14 +89,14 @@ func (n *eventCounter) nameOf(id uint32) int {
 	name := none
 	if !named.IsLost() {
 		if name = slices.Index(n.c.o.Events, string(named.Name)); name == none {
-			n.noteOther(string(named.Name))
+			n.addOther(string(named.Name))
 		}
 	}
 	n.types.Put(id, name+2)
 	return name
 }
 
-func (n *eventCounter) noteOther(name string) {
+func (n *eventCounter) addOther(name string) {
 	const few = 10
 	if others := &n.c.p.About.OtherEvents; len(*others) < few && !slices.Contains(*others, name) {
 		*others = append(*others, name)

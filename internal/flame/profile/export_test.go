@@ -6,7 +6,7 @@ import "wprof/format"
 type Bounds struct{ Nodes, Bytes, Cells, Unswept, Room int }
 
 func UsualBounds() Bounds {
-	b := usualBounds()
+	b := defaultBounds()
 	return Bounds{b.nodes, b.bytes, b.cells, b.unswept, b.room}
 }
 
@@ -14,7 +14,7 @@ func UsualBounds() Bounds {
 func CollectWithin(r *format.Reader, o Options, b Bounds) (*Profile, error) {
 	c := newCollector(r, o)
 	c.bounds = bounds{b.Nodes, b.Bytes, b.Cells, b.Unswept, b.Room}
-	c.full = c.bounds
+	c.shrinkAt = c.bounds
 	return c.p, c.collect()
 }
 

@@ -21,13 +21,13 @@ const (
 	perPage   = 500 // what a page, or times in order, need more of a thread
 )
 
-// usualRoom is the limit for a collector, its timeline and the definitions together, of the 256 MiB that a tool may take:
+// defaultRoom is the limit for a collector, its timeline and the definitions together, of the 256 MiB that a tool may take:
 // some garbage is always there, and the output needs room too.
 const (
-	usualRoom = 176 << 20
-	pageRoom  = 136 << 20 // for a page, or times in order: their tables are made beside the profile
-	BothRoom  = 152 << 20 // for two profiles that are compared
-	leastRoom = 32 << 20
+	defaultRoom = 176 << 20
+	pageRoom    = 136 << 20 // for a page, or times in order: their tables are made beside the profile
+	BothRoom    = 152 << 20 // for two profiles that are compared
+	minRoom     = 32 << 20
 )
 
 // memory returns the bytes that a collector takes without its timeline.
@@ -44,32 +44,32 @@ func (c *collector) stackMemory() int {
 	return c.places.bytes + (len(c.p.Nodes)+len(c.p.Wakes))*perNode
 }
 
-// mostMemory returns the limit for memory.
-func (c *collector) mostMemory() int {
+// memoryLimit returns the limit for memory.
+func (c *collector) memoryLimit() int {
 	if c.bounds.room != 0 {
 		return c.bounds.room
 	}
-	room := cmp.Or(c.o.Memory, usualRoom)
+	room := cmp.Or(c.o.Memory, defaultRoom)
 	if c.o.Stretch || c.o.Trail {
 		room = pageRoom
 	}
-	return max(leastRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
+	return max(minRoom, room-c.r.DefinitionMemory()-c.spans.Timeline().Memory())
 }
 
 // fold frees memory if a limit is exceeded.
 func (c *collector) fold() {
-	most := c.mostMemory()
+	limit := c.memoryLimit()
 	// Each cell has a part of time in one slot at least.
-	c.mostSlots = min(maxSlotTimes, max(1<<18+2*c.cells, (most-len(c.threads)*perPage)/2/perSlot))
-	if c.memory() < max(most, c.foldAt) {
+	c.slotTimeLimit = min(maxSlotTimes, max(1<<18+2*c.cells, (limit-len(c.threads)*perPage)/2/perSlot))
+	if c.memory() < max(limit, c.foldAt) {
 		return
 	}
 	c.sweep()
-	enough := func() bool { return c.memory() < most/4*3 }
-	if c.stackMemory() > most/3 {
+	enough := func() bool { return c.memory() < limit/4*3 }
+	if c.stackMemory() > limit/3 {
 		c.shrink()
 	}
-	for before := math.MaxInt; c.o.Stretch && !enough() && c.slots*perSlot > most/8 && c.slots < before/4*3; {
+	for before := math.MaxInt; c.o.Stretch && !enough() && c.slots*perSlot > limit/8 && c.slots < before/4*3; {
 		before = c.slots
 		c.stretch()
 	}

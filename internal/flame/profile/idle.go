@@ -8,9 +8,9 @@ import (
 // counts as waiting for work and not as being blocked at work.
 const idleShare = 0.9
 
-// waits returns the system call in which the kernel part of a stack waits for work; "" if there is none.
+// idleSyscall returns the system call in which the kernel part of a stack waits for work; "" if there is none.
 // Threads of pools wait for a futex, and so do threads that wait for a lock: the share distinguishes them.
-func waits(kernel []place) string {
+func idleSyscall(kernel []place) string {
 	futex := false
 	for i := range kernel {
 		for _, line := range kernel[i].def.GetLines() {
@@ -129,9 +129,9 @@ func (t idleTrail) Each(visit func(*Piece) error) error {
 	})
 }
 
-// AgreeOnIdle marks waits for work of one profile in the other as well: a stack with just over idleShare of the blocked time
+// ShareIdleWaits marks waits for work of one profile in the other as well: a stack with just over idleShare of the blocked time
 // in one and just under it in the other must not look like a difference.
-func AgreeOnIdle(a, b *Profile) {
+func ShareIdleWaits(a, b *Profile) {
 	idle := make(map[string]bool)
 	for _, p := range []*Profile{a, b} {
 		p.eachWait(ClassIdle, func(_ *Cell, key string) { idle[key] = true })

@@ -56,7 +56,7 @@ func newPlaces(r *format.Reader, p *Profile, exact bool) *places {
 	return s
 }
 
-// reset forgets everything.
+// reset drops everything.
 func (s *places) reset() {
 	p := s.p
 	s.frames, s.nodes, s.names, s.bytes = make(map[string]FrameID), make(map[nodeKey]NodeID), make(map[string]string), 0
@@ -219,7 +219,7 @@ func (s *places) merge(all []place, kernel int, cut bool, from purpose) resolved
 		of.node = s.child(of.node, s.frame(&all[i], i >= kernel))
 	}
 	if from == ofWait {
-		if call := waits(all[kernel:]); call != "" {
+		if call := idleSyscall(all[kernel:]); call != "" {
 			s.p.Waits[of.node] = call
 		}
 	}
@@ -266,7 +266,7 @@ func (s *places) frame(p *place, kernel bool) FrameID {
 }
 
 func (s *places) describe(f *format.Frame, m *format.Module, kernel bool) Frame {
-	d := Frame{Kernel: kernel, Module: s.one(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.one(hex.EncodeToString(m.GetBuildId()))}
+	d := Frame{Kernel: kernel, Module: s.sharedText(string(stacks.Clipped(stacks.Printable(m.GetPath(), "")))), BuildID: s.sharedText(hex.EncodeToString(m.GetBuildId()))}
 	if s.exact {
 		d.Offset = f.Offset
 		if f.Caller && d.Offset > 0 {
@@ -278,10 +278,10 @@ func (s *places) describe(f *format.Frame, m *format.Module, kernel bool) Frame 
 		lines = []*format.Line{{}}
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
-		of := Function{Name: s.one(stacks.FunctionName(lines[i].GetFunction(), m))}
+		of := Function{Name: s.sharedText(stacks.FunctionName(lines[i].GetFunction(), m))}
 		if s.exact {
-			of.Linkage = s.one(string(stacks.Clipped(stacks.Printable(lines[i].GetFunction(), ""))))
-			of.File = s.one(string(stacks.Clipped(stacks.Printable(lines[i].GetFile(), ""))))
+			of.Linkage = s.sharedText(string(stacks.Clipped(stacks.Printable(lines[i].GetFunction(), ""))))
+			of.File = s.sharedText(string(stacks.Clipped(stacks.Printable(lines[i].GetFile(), ""))))
 			of.Line = lines[i].GetLine()
 		}
 		d.Functions = append(d.Functions, of)
@@ -295,8 +295,8 @@ const (
 	perFrame = 200
 )
 
-// one returns the shared copy of a text.
-func (s *places) one(text string) string {
+// sharedText returns the shared copy of a text.
+func (s *places) sharedText(text string) string {
 	if known, found := s.names[text]; found {
 		return known
 	}

@@ -38,7 +38,7 @@ func (c *collector) taskLabel(id format.TaskID) LabelID {
 func (c *collector) labelOf(d *format.Task) LabelID {
 	l := Label{Comm: stacks.Unnamed, Process: stacks.Unnamed}
 	switch {
-	case len(c.p.Labels) >= c.mostLabels():
+	case len(c.p.Labels) >= c.labelLimit():
 		c.p.About.Unnamed++
 		l = Label{Comm: MoreThreads, Process: MoreThreads}
 	case d != nil:
@@ -51,7 +51,7 @@ func (c *collector) labelOf(d *format.Task) LabelID {
 }
 
 func (c *collector) name(name []byte) string {
-	return c.places.one(string(stacks.Printable(name, stacks.Unnamed)))
+	return c.places.sharedText(string(stacks.Printable(name, stacks.Unnamed)))
 }
 
 // maxLabels bounds the number of thread names: a capture of days may have very many processes.
@@ -62,7 +62,7 @@ const (
 	MoreThreads   = "[more threads]"
 )
 
-func (c *collector) mostLabels() int {
+func (c *collector) labelLimit() int {
 	if c.o.Stretch {
 		return maxPageLabels
 	}

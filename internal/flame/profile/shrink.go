@@ -19,8 +19,8 @@ type bounds struct {
 	room int
 }
 
-// usualBounds come to some 150 MiB.
-func usualBounds() bounds {
+// defaultBounds come to some 150 MiB.
+func defaultBounds() bounds {
 	return bounds{nodes: 1 << 20, bytes: 48 << 20, cells: 400_000, unswept: 1024}
 }
 
@@ -38,7 +38,7 @@ func (b bounds) within(of bounds, parts, whole int) bool {
 func (c *collector) shrink() {
 	if c.trails != nil {
 		c.places.closed = true
-		c.full = bounds{nodes: math.MaxInt, bytes: math.MaxInt, cells: math.MaxInt}
+		c.shrinkAt = bounds{nodes: math.MaxInt, bytes: math.MaxInt, cells: math.MaxInt}
 		return
 	}
 	times := make([]int64, 0, c.cells)
@@ -56,7 +56,7 @@ func (c *collector) shrink() {
 	}
 	// If many threads left it above the bounds, it is tried again when there is twice as much.
 	held := c.held()
-	c.full = bounds{nodes: max(c.bounds.nodes, 2*held.nodes), bytes: max(c.bounds.bytes, 2*held.bytes), cells: max(c.bounds.cells, 2*held.cells)}
+	c.shrinkAt = bounds{nodes: max(c.bounds.nodes, 2*held.nodes), bytes: max(c.bounds.bytes, 2*held.bytes), cells: max(c.bounds.cells, 2*held.cells)}
 }
 
 // dropStacks replaces the stacks of all cells with at most this time by [more stacks], and frees those that nothing refers to.
@@ -162,7 +162,7 @@ func (r *renumbering) begin(c *collector) {
 func (r *renumbering) label(c *collector, id LabelID) LabelID {
 	if id != 0 && r.newLabels[id] == 0 {
 		l := r.labels[id]
-		l.Comm, l.Process = r.places.one(l.Comm), r.places.one(l.Process)
+		l.Comm, l.Process = r.places.sharedText(l.Comm), r.places.sharedText(l.Process)
 		r.newLabels[id] = intern(c.labels, &c.p.Labels, l)
 	}
 	return r.newLabels[id]
@@ -185,16 +185,16 @@ func (r *renumbering) frame(id FrameID) FrameID {
 	if r.newFrames[id] == 0 {
 		f := r.frames[id]
 		for i := range f.Functions {
-			f.Functions[i].rename(r.places.one)
+			f.Functions[i].replaceTexts(r.places.sharedText)
 		}
-		f.Module, f.BuildID = r.places.one(f.Module), r.places.one(f.BuildID)
+		f.Module, f.BuildID = r.places.sharedText(f.Module), r.places.sharedText(f.BuildID)
 		r.newFrames[id] = r.places.intern(f)
 	}
 	return r.newFrames[id]
 }
 
-func (f *Function) rename(one func(string) string) {
-	f.Name, f.Linkage, f.File = one(f.Name), one(f.Linkage), one(f.File)
+func (f *Function) replaceTexts(shared func(string) string) {
+	f.Name, f.Linkage, f.File = shared(f.Name), shared(f.Linkage), shared(f.File)
 }
 
 func (r *renumbering) wake(c *collector, id WakeID) WakeID {

@@ -19,8 +19,8 @@ var errTooLong = errors.New("the times of its threads add up to more than 292 ye
 // manySamples is the number of samples of a time on the CPU at which the time so far is folded.
 const manySamples = 1024
 
-// span folds a span that has ended.
-func (c *collector) span(s *timeline.Span) {
+// addSpan folds a span that has ended.
+func (c *collector) addSpan(s *timeline.Span) {
 	if s.Thread.Idle() && !c.o.Idle {
 		return
 	}
@@ -35,9 +35,9 @@ func (c *collector) span(s *timeline.Span) {
 	label := c.label(t, s.Task)
 	switch s.Kind {
 	case timeline.SpanRunning:
-		c.ran(t, s, label)
+		c.addRunning(t, s, label)
 	case timeline.SpanBlocked, timeline.SpanRunnable:
-		c.waited(t, s, label)
+		c.addOffCPU(t, s, label)
 	case timeline.SpanNew:
 		c.add(t, CellKey{Class: ClassNew, CPU: s.CPU, Label: label}, s.From, s.To, 1)
 	default:
@@ -45,8 +45,8 @@ func (c *collector) span(s *timeline.Span) {
 	}
 }
 
-// sample records where a thread was at one moment.
-func (c *collector) sample(e *format.Event) {
+// addSample records where a thread was at one moment.
+func (c *collector) addSample(e *format.Event) {
 	if e.Flags&format.FlagSubject == 0 {
 		return
 	}
@@ -70,8 +70,8 @@ func (c *collector) sample(e *format.Event) {
 	}
 }
 
-// ran divides a time on the CPU among the samples in it: each gets the time that is nearer to it than to the others.
-func (c *collector) ran(t *thread, s *timeline.Span, label LabelID) {
+// addRunning divides a time on the CPU among the samples in it: each gets the time that is nearer to it than to the others.
+func (c *collector) addRunning(t *thread, s *timeline.Span, label LabelID) {
 	key := CellKey{Class: ClassOnCPU, CPU: s.CPU, Label: label, Stack: c.places.notSampled}
 	first, last := 0, 0
 	for first < len(t.samples) && t.samples[first].at < s.From {
@@ -108,8 +108,8 @@ func (c *collector) countStack(p resolved) {
 	}
 }
 
-// waited folds a part of a time off the CPU.
-func (c *collector) waited(t *thread, s *timeline.Span, label LabelID) {
+// addOffCPU folds a part of a time off the CPU.
+func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	key := CellKey{Class: ClassBlocked, State: s.State, CPU: s.CPU, Label: label}
 	if c.o.Wakes > 0 {
 		key.Wake = c.wakeOf(t, s)

@@ -14,9 +14,9 @@ type waking struct {
 	at   int64
 }
 
-// woken notes the waker of a thread; it is called before the timeline sees the event. The waking of the waker belongs to the
+// recordWaker stores the waker of a thread. It is called before the timeline applies the event. The waking of the waker belongs to the
 // chain if it happened after the thread had left its CPU: before that, the thread did not wait for it.
-func (c *collector) woken(e *format.Event, id format.TaskID, stack format.StackID) {
+func (c *collector) recordWaker(e *format.Event, id format.TaskID, stack format.StackID) {
 	if e.Flags&format.FlagObject == 0 {
 		return
 	}

@@ -2,12 +2,12 @@
 
 const SLOW_NAME = 5, SLOW_SEARCH = 1000; // ms
 
-// seek finds the names that contain a text. If none does, the text is taken as a regular expression: names like [runnable]
+// matchNames finds the names that contain a text. If none does, the text is taken as a regular expression: names like [runnable]
 // are valid as both. Case matters if there are capitals. asText is which of both it was; isSlow means that it was abandoned.
-function seek(names, term) {
+function matchNames(names, term) {
   const exact = /\p{Lu}/u.test(term);
-  const wanted = exact ? term : term.toLowerCase();
-  const has = Uint8Array.from(names, (name) => (exact ? name : name.toLowerCase()).includes(wanted));
+  const needle = exact ? term : term.toLowerCase();
+  const has = Uint8Array.from(names, (name) => (exact ? name : name.toLowerCase()).includes(needle));
   if (has.includes(1)) return {has, asText: true, isSlow: false};
   let pattern;
   try {
@@ -43,12 +43,12 @@ function isSlow(pattern, text) {
 }
 
 const TOO_SLOW = 'this regular expression takes too long; make it simpler';
-const howSought = ({asText}) => (asText ? 'searched as text' : 'searched as a regular expression');
+const searchKind = ({asText}) => (asText ? 'searched as text' : 'searched as a regular expression');
 
 // resultOf is what a search found, in words. shareOf is how much of a frame's time was found; before is the same of all time
 // in the graph that this one is compared with, if there is one.
-function resultOf(sought, count, zoomed, shareOf, before) {
-  if (sought.isSlow) return TOO_SLOW;
+function resultOf(matches, count, zoomed, shareOf, before) {
+  if (matches.isSlow) return TOO_SLOW;
   if (count === 0) return 'not found';
   return `${shareOf(0)} of time${before ? `, before ${before}` : ''}${zoomed ? `, ${shareOf(zoomed)} of zoomed` : ''}`;
 }

@@ -1,23 +1,23 @@
-// Controls are the buttons and fields above the graph. They report input by calling onView(values), onTurn(isIcicle),
+// Controls are the buttons and fields above the graph. They report input by calling onView(values), onFlip(isIcicle),
 // onSearch(text) and onReset().
 class Controls {
   constructor(profile, root) {
     this.root = root;
     this.search = root.querySelector('#search');
-    this.#offer('mode', MODE.waker, profile.hasWakes);
+    this.#showMode('mode', MODE.waker, profile.hasWakes);
     root.querySelector('#by').namedItem('cpu').hidden = !profile.hasCPUs;
     root.querySelector('#modes').addEventListener('change', (event) => this.onView({mode: Number(event.target.value)}));
     this.#on('#by', (field) => this.onView({by: Number(field.value)}));
     this.#on('#states', (field) => this.onView({states: field.checked}));
     this.#on('#idle', (field) => this.onView({idle: field.checked}));
     this.#on('#reverse', (field) => this.onView({reverse: field.checked}));
-    this.#on('#icicle', (field) => this.onTurn(field.checked));
+    this.#on('#icicle', (field) => this.onFlip(field.checked));
     this.search.addEventListener('input', () => this.onSearch(this.search.value));
     root.querySelector('#reset').addEventListener('click', () => this.onReset());
   }
 
-  #offer(name, value, isThere) {
-    this.root.querySelector(`[name=${name}][value="${value}"]`).closest('label').hidden = !isThere;
+  #showMode(name, value, isShown) {
+    this.root.querySelector(`[name=${name}][value="${value}"]`).closest('label').hidden = !isShown;
   }
 
   #on(selector, change) {

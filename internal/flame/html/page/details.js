@@ -58,7 +58,7 @@ class Details {
     this.facts = element.querySelector('dl');
     this.name = element.querySelector('.name');
     this.callers = element.querySelector('ol');
-    this.way = element.querySelector('h3');
+    this.heading = element.querySelector('h3');
     this.onCaller = () => {};
     element.querySelector('.copy-name').addEventListener('click', (event) => copy(this.#nameOf(), event.target));
     element.querySelector('.copy-stack').addEventListener('click', (event) => copy(this.#stackOf(), event.target));
@@ -66,7 +66,7 @@ class Details {
 
   // show takes isReverse for graphs in which frames nearer to the root are callees.
   show(node, isReverse) {
-    this.way.textContent = isReverse ? 'Calls' : 'Called by';
+    this.heading.textContent = isReverse ? 'Calls' : 'Called by';
     const {boxText, boxText: {graph, flame}} = this;
     this.node = node;
     this.name.textContent = flame.name(node);

@@ -5,7 +5,7 @@ const PAN = 4; // px that the mouse moves before it counts as dragging
 // calling onFocus(box), onHover(box, event) and onZoom(), which its owner sets.
 class Flame {
   isIcicle = false;
-  isGliding = false; // during the animation from one range to another
+  isAnimating = false; // during the animation from one range to another
   zoomed = 0; // the node that fills the width
   focused = 0;
   rows = [];
@@ -15,7 +15,7 @@ class Flame {
   #frame = 0; // pending requestAnimationFrame; 0: none
   #drag = null;
   #hovered; // the box under the mouse
-  #glides = 0; // a newer glide ends an older one
+  #animations = 0; // a newer animation ends an older one
   #below = 0; // px below the visible part
 
   constructor(profile, scroller, canvas, space) {
@@ -23,7 +23,7 @@ class Flame {
     this.context = canvas.getContext('2d', {alpha: false});
     this.labels = new Labels(this.context);
     scroller.addEventListener('scroll', () => {
-      this.#keepPlace();
+      this.#storeScroll();
       this.draw();
     });
     canvas.addEventListener('pointerdown', (event) => this.#press(event));
@@ -43,9 +43,9 @@ class Flame {
     this.zoomed = zoomed;
     this.focused = focused;
     this.#hovered = undefined;
-    this.#range(graph.start[zoomed], graph.start[zoomed] + graph.total[zoomed]);
+    this.#setRange(graph.start[zoomed], graph.start[zoomed] + graph.total[zoomed]);
     this.resize();
-    this.#toGround();
+    this.#scrollToRoot();
   }
 
   // mark highlights the result of a search; null for none.
@@ -59,9 +59,9 @@ class Flame {
     this.draw();
   }
 
-  turn(isIcicle) {
+  flip(isIcicle) {
     this.isIcicle = isIcicle;
-    this.#toGround();
+    this.#scrollToRoot();
     this.draw();
   }
 
@@ -74,37 +74,37 @@ class Flame {
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
     if (this.graph) {
-      this.space.style.height = `${Math.max(height, this.#needed())}px`;
+      this.space.style.height = `${Math.max(height, this.#contentHeight())}px`;
       if (!this.isIcicle) this.scroller.scrollTop = this.scroller.scrollHeight - height - this.#below;
-      this.#keepPlace();
+      this.#storeScroll();
     }
     this.drawNow(); // an empty canvas would flicker, and it is black
   }
 
-  // keepPlace notes the scroll position that resize restores: stacks stand on the lower edge. When the height has changed, the
+  // storeScroll stores the scroll position that resize restores: stacks stand on the lower edge. When the height has changed, the
   // browser scrolls before resize is called, and that position was not chosen by the user.
-  #keepPlace() {
+  #storeScroll() {
     const {scrollHeight, scrollTop, clientHeight} = this.scroller;
     if (clientHeight === this.height) this.#below = Math.max(0, scrollHeight - scrollTop - clientHeight);
   }
 
-  #needed() {
+  #contentHeight() {
     return (this.graph.levels + 1) * ROW + 1;
   }
 
-  #toGround() {
+  #scrollToRoot() {
     this.scroller.scrollTop = this.isIcicle ? 0 : this.scroller.scrollHeight;
-    this.#keepPlace();
+    this.#storeScroll();
   }
 
   // top is where a level begins in the canvas, px.
   top(depth) {
-    const space = Math.max(this.height, this.#needed());
+    const space = Math.max(this.height, this.#contentHeight());
     return (this.isIcicle ? depth * ROW : space - (depth + 1) * ROW) - this.scroller.scrollTop;
   }
 
   #depthAt(y) {
-    const space = Math.max(this.height, this.#needed());
+    const space = Math.max(this.height, this.#contentHeight());
     const down = y + this.scroller.scrollTop;
     return Math.floor((this.isIcicle ? down : space - down) / ROW);
   }
@@ -198,15 +198,15 @@ class Flame {
   zoom(node) {
     this.zoomed = node;
     this.focus(node);
-    this.#glide(this.graph.start[node], this.graph.start[node] + this.graph.total[node]);
+    this.#animate(this.graph.start[node], this.graph.start[node] + this.graph.total[node]);
     this.onZoom();
   }
 
-  // spread makes a box of small frames fill the width.
-  spread(box) {
+  // zoomToBox makes a box of small frames fill the width.
+  zoomToBox(box) {
     this.zoomed = this.graph.parent[box.node];
     this.focus(box.node);
-    this.#glide(box.start, box.start + box.ns);
+    this.#animate(box.start, box.start + box.ns);
     this.onZoom();
   }
 
@@ -215,7 +215,7 @@ class Flame {
     const top = this.top(this.graph.depth[node]);
     if (top < 0) this.scroller.scrollTop += top;
     if (top + ROW > this.height) this.scroller.scrollTop += top + ROW - this.height;
-    this.#keepPlace();
+    this.#storeScroll();
     this.draw();
     this.onFocus(node);
   }
@@ -243,7 +243,7 @@ class Flame {
   // enter zooms into the focused box.
   enter() {
     const box = this.boxOf(this.focused);
-    if (box?.count > 1) this.spread(box);
+    if (box?.count > 1) this.zoomToBox(box);
     else this.zoom(this.focused);
   }
 
@@ -252,41 +252,41 @@ class Flame {
     const span = this.#to - this.#from;
     const place = this.#from + span * x / this.width;
     const next = Math.max(Math.min(span * factor, this.graph.total[0]), this.width); // 1 ns a pixel at most
-    this.#look(place - next * x / this.width, next);
+    this.#showRange(place - next * x / this.width, next);
   }
 
-  #look(from, span) {
+  #showRange(from, span) {
     const all = this.graph.total[0];
     const left = Math.max(0, Math.min(from, all - span));
-    this.#range(left, Math.min(all, left + span));
+    this.#setRange(left, Math.min(all, left + span));
     this.draw();
   }
 
-  #range(from, to) {
+  #setRange(from, to) {
     this.#from = from;
     this.#to = Math.max(to, from + 1);
-    this.#glides++;
-    this.isGliding = false;
+    this.#animations++;
+    this.isAnimating = false;
   }
 
-  #glide(from, to) {
+  #animate(from, to) {
     const [fromFirst, toFirst, begin] = [this.#from, this.#to, performance.now()];
     if (matchMedia('(prefers-reduced-motion: reduce)').matches) {
-      this.#range(from, to);
+      this.#setRange(from, to);
       this.draw();
       return;
     }
-    const glide = ++this.#glides;
-    this.isGliding = true;
+    const animation = ++this.#animations;
+    this.isAnimating = true;
     const step = (now) => {
-      if (glide !== this.#glides) return;
+      if (animation !== this.#animations) return;
       const part = Math.min(1, Math.max(0, (now - begin) / 160));
       const eased = 1 - (1 - part) ** 3;
       this.#from = fromFirst + (from - fromFirst) * eased;
       this.#to = toFirst + (to - toFirst) * eased;
       this.drawNow();
       if (part < 1) requestAnimationFrame(step);
-      else this.#range(from, to);
+      else this.#setRange(from, to);
     };
     requestAnimationFrame(step);
   }
@@ -322,7 +322,7 @@ class Flame {
     this.#hover(undefined);
     this.scroller.scrollTop = drag.scroll - dy;
     const span = this.#to - this.#from;
-    this.#look(drag.from - dx * span / this.width, span);
+    this.#showRange(drag.from - dx * span / this.width, span);
   }
 
   #release(event) {
@@ -331,7 +331,7 @@ class Flame {
     if (!drag || drag.isPan) return;
     const box = this.#boxAt(event);
     if (!box) return;
-    if (box.count > 1) this.spread(box);
+    if (box.count > 1) this.zoomToBox(box);
     else this.zoom(box.node);
   }
 
@@ -344,7 +344,7 @@ class Flame {
     } else if (sideways !== 0) {
       event.preventDefault();
       const span = this.#to - this.#from;
-      this.#look(this.#from + sideways * span / this.width, span);
+      this.#showRange(this.#from + sideways * span / this.width, span);
     }
   }
 }

@@ -21,9 +21,9 @@ class Graph {
     times[node] += count;
   }
 
-  // settle computes the totals, and places children side by side: start is where a node begins, in ns from the left.
+  // complete computes the totals, and places children side by side: start is where a node begins, in ns from the left.
   // Nothing can be added after it. It yields between its parts.
-  *settle() {
+  *complete() {
     for (let node = this.length - 1; node > 0; node--) {
       const parent = this.parent[node];
       this.on[parent] += this.on[node];

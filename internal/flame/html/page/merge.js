@@ -10,12 +10,12 @@ function* shapeOf(profile, view) {
     if (cell % 4096 === 0) yield;
   }
   const {shape} = shaper;
-  yield* shape.settle();
+  yield* shape.complete();
   return {shape, end};
 }
 
-// weigh adds up the graph of a view's range of time.
-function* weigh(profile, view, {shape, end}) {
+// graphOf makes the graph of a view's range of time.
+function* graphOf(profile, view, {shape, end}) {
   const graph = new Graph(shape);
   for (const cell of cellsOf(profile, view)) {
     if (end[cell] >= 0) {
@@ -24,7 +24,7 @@ function* weigh(profile, view, {shape, end}) {
     }
     if (cell % 4096 === 0) yield;
   }
-  yield* graph.settle();
+  yield* graph.complete();
   return graph;
 }
 
@@ -43,13 +43,13 @@ async function inSlices(work, isToStop) {
       const {done, value} = work.next();
       if (done) return value;
     }
-    await giveWay();
+    await yieldToPage();
     if (isToStop()) return undefined;
   }
 }
 
-// giveWay lets the page handle events. It does not use a timeout, because browsers delay repeated timeouts.
-function giveWay() {
+// yieldToPage lets the page handle events. It does not use a timeout, because browsers delay repeated timeouts.
+function yieldToPage() {
   return new Promise((resume) => {
     const {port1, port2} = new MessageChannel();
     port1.onmessage = () => {
@@ -66,14 +66,14 @@ class Shaper {
 
   // The node of each stack above the root with which it was last seen: most cells share most of their stack with an
   // earlier one.
-  #knownNode;
-  #knownRoot;
+  #lastNode;
+  #lastRoot;
 
   constructor(profile, view) {
     this.profile = profile;
     this.view = view;
-    this.#knownNode = new Uint32Array(profile.stackParent.length);
-    this.#knownRoot = new Int32Array(profile.stackParent.length).fill(-1);
+    this.#lastNode = new Uint32Array(profile.stackParent.length);
+    this.#lastRoot = new Int32Array(profile.stackParent.length).fill(-1);
   }
 
   // end is the node at the end of a cell's path: root, stack, note, wakers. Only that node has a mark.
@@ -116,11 +116,11 @@ class Shaper {
 
   #frame(root, stack) {
     if (stack === 0) return root;
-    if (this.#knownRoot[stack] === root) return this.#knownNode[stack];
+    if (this.#lastRoot[stack] === root) return this.#lastNode[stack];
     const {stackName, stackModule, stackParent} = this.profile;
     const node = this.shape.step(this.#frame(root, stackParent[stack]), stackName[stack], MARK.none, stackModule[stack]);
-    this.#knownRoot[stack] = root;
-    this.#knownNode[stack] = node;
+    this.#lastRoot[stack] = root;
+    this.#lastNode[stack] = node;
     return node;
   }
 

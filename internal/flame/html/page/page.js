@@ -37,7 +37,7 @@ class Page {
     this.crumbs.onChoose = (node) => flame.zoom(node);
     this.threads.onChoose = (threads) => this.change({threads});
     controls.onView = (values) => this.change(values);
-    controls.onTurn = (isIcicle) => this.turn(isIcicle);
+    controls.onFlip = (isIcicle) => this.flip(isIcicle);
     controls.onSearch = (text) => this.search(text);
     controls.onReset = () => this.reset();
     at('#help-button').addEventListener('click', () => at('#help').showModal());
@@ -86,13 +86,13 @@ class Page {
   change(values) {
     const before = this.view;
     this.view = before.with(values);
-    this.settled = this.#show(before);
-    return this.settled;
+    this.rendered = this.#show(before);
+    return this.rendered;
   }
 
   start() {
-    this.settled = this.#show(null);
-    return this.settled;
+    this.rendered = this.#show(null);
+    return this.rendered;
   }
 
   async #show(before) {
@@ -105,12 +105,12 @@ class Page {
     else this.strip?.select(view);
     if (!differs('from', 'to')) this.threads.choose(view);
     at('#graph').setAttribute('aria-busy', true);
-    const graph = await inSlices(this.#graph(view), () => number !== this.#merging);
-    if (!graph) return this.settled;
+    const graph = await inSlices(this.#buildGraph(view), () => number !== this.#merging);
+    if (!graph) return this.rendered;
     at('#graph').setAttribute('aria-busy', false);
     at('#nothing').hidden = graph.total[0] > 0;
     this.flame.show(graph);
-    this.#look();
+    this.#searchGraph();
     this.crumbs.show(this.flame);
     this.details.show(this.flame.focused, view.reverse);
     if (differs('from', 'to')) this.threads.show(view); // last: with many threads it takes longer than a frame
@@ -123,13 +123,13 @@ class Page {
     this.strip.bands.forEach((band, i) => { at('#bands').children[i].hidden = band.every((ns) => ns === 0); });
   }
 
-  // graph rebuilds the shape only if more than the range has changed.
-  *#graph(view) {
+  // buildGraph rebuilds the shape only if more than the range has changed.
+  *#buildGraph(view) {
     const names = ['mode', 'by', 'states', 'reverse', 'idle', 'threads'];
     if (!this.#shaped || names.some((name) => this.#shaped.view[name] !== view[name])) {
       this.#shaped = {view, ...yield* shapeOf(this.profile, view)};
     }
-    return yield* weigh(this.profile, view, this.#shaped);
+    return yield* graphOf(this.profile, view, this.#shaped);
   }
 
   #caption() {
@@ -145,21 +145,21 @@ class Page {
     });
   }
 
-  turn(isIcicle) {
+  flip(isIcicle) {
     this.isIcicle = isIcicle;
-    this.flame.turn(isIcicle);
+    this.flame.flip(isIcicle);
     this.controls.show(this.view, isIcicle);
   }
 
   search(text) {
     this.#searched = text;
     this.finder = text ? new Search(this.profile, text) : null;
-    this.#look();
+    this.#searchGraph();
   }
 
-  // look searches the current graph.
-  #look() {
-    this.finder?.look(this.flame.graph);
+  // searchGraph marks what the search finds in the current graph.
+  #searchGraph() {
+    this.finder?.searchGraph(this.flame.graph);
     this.flame.mark(this.finder);
     this.#showFound();
   }
@@ -168,7 +168,7 @@ class Page {
     const {finder, flame} = this;
     const found = at('#found');
     found.value = finder ? finder.text(flame.zoomed) : '';
-    found.title = finder ? `${spell(finder.ns(0))} in ${counted(finder.frames, 'frame')}, ${howSought(finder.sought)}` : '';
+    found.title = finder ? `${spell(finder.ns(0))} in ${counted(finder.frames, 'frame')}, ${searchKind(finder.matches)}` : '';
   }
 
   reset() {
@@ -196,26 +196,26 @@ class Page {
   #key(event) {
     if (at('#help').open) return;
     if ((event.ctrlKey || event.metaKey) && event.key === 'f') {
-      this.#seek(event);
+      this.#focusSearch(event);
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const isField = event.target.matches('input[type=search], select');
-    if (event.key === 'Escape') this.#leave(event.target);
+    if (event.key === 'Escape') this.#escape(event.target);
     else if (event.key === 'Enter' && event.target.id === 'search') this.#next();
     else if (!isField && !this.#move(event) && !this.#command(event)) return;
     else if (isField) return;
     event.preventDefault();
   }
 
-  #seek(event) {
+  #focusSearch(event) {
     event.preventDefault();
     this.controls.search.focus();
     this.controls.search.select();
   }
 
-  // leave goes one step back; in a field of the thread list, it only leaves the field.
-  #leave(from) {
+  // escape undoes one step; in the search field of the thread list, it only clears and leaves that.
+  #escape(from) {
     const filter = at('#threads input');
     if (from === filter) {
       filter.value = '';
@@ -249,7 +249,7 @@ class Page {
       '3': () => this.change({mode: MODE.offCPU}),
       '4': () => this.profile.hasWakes && this.change({mode: MODE.waker}),
       'r': () => this.change({reverse: !view.reverse}),
-      'i': () => this.turn(!this.isIcicle),
+      'i': () => this.flip(!this.isIcicle),
       's': () => this.change({states: !view.states}),
       'w': () => this.change({idle: !view.idle}),
       'b': () => this.change({by: this.#nextRoot()}),

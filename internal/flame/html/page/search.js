@@ -5,12 +5,12 @@ class Search {
   #within; // of each node: it, or one above it, is found
 
   constructor(profile, text) {
-    this.sought = seek(profile.name, text);
-    this.#found = this.sought.isSlow ? new Uint8Array(profile.name.length) : this.sought.has;
+    this.matches = matchNames(profile.name, text);
+    this.#found = this.matches.isSlow ? new Uint8Array(profile.name.length) : this.matches.has;
   }
 
-  // look searches a graph. Time in nested found frames counts once.
-  look(graph) {
+  // searchGraph finds nodes of a graph. Time in nested found frames counts once.
+  searchGraph(graph) {
     this.graph = graph;
     this.frames = 0;
     this.#outermost = [];
@@ -38,7 +38,7 @@ class Search {
 
   // text is the result in words.
   text(zoomed) {
-    return resultOf(this.sought, this.frames, zoomed, (node) => percent(this.ns(node), this.graph.total[node]));
+    return resultOf(this.matches, this.frames, zoomed, (node) => percent(this.ns(node), this.graph.total[node]));
   }
 
   // has is whether a box is found; for a box of small frames, whether one of them or above them is.

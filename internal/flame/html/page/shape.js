@@ -36,9 +36,9 @@ class Shape {
     for (const column of ['parent', 'name', 'mark', 'module', 'depth']) this[column] = grown(this[column], this.#room);
   }
 
-  // settle sorts children by name and mark: those of node i are child[childFrom[i]] to child[childFrom[i + 1]],
+  // complete sorts children by name and mark: those of node i are child[childFrom[i]] to child[childFrom[i + 1]],
   // excluded. No node can be added after it. It yields between its parts.
-  *settle() {
+  *complete() {
     this.#pairs = null;
     const all = Uint32Array.from({length: this.length - 1}, (_, i) => i + 1);
     yield;

@@ -2,11 +2,11 @@
 
 // find marks the frames that match. Time in nested matching frames counts once.
 function find(t, term) {
-  const sought = seek(t.names, term);
-  const found = {sought, frames: new Uint8Array(t.count), outermost: [], count: 0};
-  if (sought.isSlow) return found;
+  const matches = matchNames(t.names, term);
+  const found = {matches, frames: new Uint8Array(t.count), outermost: [], count: 0};
+  if (matches.isSlow) return found;
   for (let i = 1, covered = 0; i < t.count; i++) {
-    if (t.kind[i] === KIND.small || !sought.has[t.symbol[i]]) continue;
+    if (t.kind[i] === KIND.small || !matches.has[t.symbol[i]]) continue;
     found.frames[i] = 1;
     found.count++;
     if (i >= covered) {
@@ -27,8 +27,8 @@ function share(t, found, sum, frame) {
 
 // result is what a search found, in words. Small frames have no names to search.
 function result(t, found, zoomed) {
-  if (found.sought.isSlow) return TOO_SLOW;
-  let text = resultOf(found.sought, found.count, zoomed, (frame) => share(t, found, t.now, frame), t.changes && share(t, found, t.before, 0));
+  if (found.matches.isSlow) return TOO_SLOW;
+  let text = resultOf(found.matches, found.count, zoomed, (frame) => share(t, found, t.now, frame), t.changes && share(t, found, t.before, 0));
   let unseen = 0;
   for (let i = 1; i < t.count; i++) if (t.kind[i] === KIND.small) unseen += t.now[i];
   if (unseen / t.now[0] >= 0.001) text += ` (${percent(unseen, t.now[0])} in small frames not searched)`;

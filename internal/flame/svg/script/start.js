@@ -47,7 +47,7 @@ function redraw() {
   mark();
   tools.reset.disabled = state.zoomed === 0;
   tools.found.textContent = state.found ? result(t, state.found, state.zoomed) : '';
-  tools.found.title = state.found ? howSought(state.found.sought) : '';
+  tools.found.title = state.found ? searchKind(state.found.matches) : '';
   if (tools.widths) tools.widths.textContent = MODES[state.widths];
 }
 
