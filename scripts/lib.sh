@@ -8,7 +8,7 @@ find_go() {
 	for dir in /usr/local/go/bin /usr/lib/go/bin "$home/go/bin" "$home/sdk"/go*/bin "$home/.local/go/bin" /snap/bin; do
 		[ -x "$dir/go" ] && PATH=$dir:$PATH && return
 	done
-	# The login shell of whoever called sudo may know more.
+	# The login shell of the user who called sudo may have it on its PATH.
 	if [ -n "${SUDO_USER-}" ] && dir=$(runuser -l "$SUDO_USER" -c 'command -v go' 2>/dev/null); then
 		PATH=$(dirname "$dir"):$PATH
 		return

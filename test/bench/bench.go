@@ -41,7 +41,7 @@ func traced(out io.Writer, work pipeLoop, name string, args ...string) (float64,
 	return seconds, u, errors.Join(err, stopErr)
 }
 
-// capture is what a finished stream says about itself.
+// capture is what a finished stream contains about itself.
 type capture struct {
 	events   uint64
 	switches uint64

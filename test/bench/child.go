@@ -131,7 +131,7 @@ func (p pipeLoop) args() []string {
 	return []string{"-c", strconv.Itoa(p.cpu), "perf", "bench", "sched", "pipe", "-l", strconv.Itoa(p.loops)}
 }
 
-// seconds runs the benchmark and returns the time that it says it took.
+// seconds runs the benchmark and returns the time that it prints.
 func (p pipeLoop) seconds() (float64, error) {
 	u, err := run(nil, nil, "taskset", p.args()...)
 	if err != nil {

@@ -33,7 +33,7 @@ func (b *bench) converters() error {
 	return b.perfScript()
 }
 
-// converter is one way to convert a capture.
+// converter is a command to convert a capture.
 type converter struct {
 	tool string
 	args []string

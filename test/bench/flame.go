@@ -57,7 +57,7 @@ func (b *bench) drawing() error {
 	return nil
 }
 
-// minuteOfStacks is a capture of a minute of mixed load with a stack of every block; load says so in reports.
+// minuteOfStacks is a capture of a minute of mixed load with a stack of every block; load names it in reports.
 func (b *bench) minuteOfStacks() (file string, c capture, load string, err error) {
 	length := time.Minute
 	if b.quick {

@@ -23,7 +23,7 @@ type Row struct {
 // Median of the runs; NaN without any.
 func (r Row) Median() float64 { return median(r.Runs) }
 
-// Held says whether the limit is met: "yes", "no", or "" without a limit.
+// Held reports whether the limit is met: "yes", "no", or "" without a limit.
 func (r Row) Held() string {
 	if r.Hold == "" {
 		return ""

@@ -209,7 +209,7 @@ func (n *naming) of(path string) *shareNamed {
 	return s
 }
 
-// worst says which files the frames without names are in.
+// worst returns which files the frames without names are in.
 func (n *naming) worst() string {
 	list := make([]*shareNamed, 0, len(n.frames))
 	for _, s := range n.frames {

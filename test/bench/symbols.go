@@ -46,7 +46,7 @@ func (b *bench) symbols() error {
 	return nil
 }
 
-// symbolsOf reads the symbols of a file and says how many there are and how many seconds that took.
+// symbolsOf reads the symbols of a file and returns how many there are and how many seconds that took.
 func symbolsOf(path string) error {
 	began := time.Now()
 	n, err := functions(path)

@@ -88,7 +88,7 @@ func article(name string) string {
 	return "a " + name
 }
 
-// enough reports whether no more pairs are wanted.
+// enough reports whether no more pairs are needed.
 func (b *bench) enough(r Row, end time.Time) bool {
 	n := len(r.Runs)
 	if b.quick {

@@ -242,7 +242,7 @@ func compareNames(t *testing.T, all traces, of map[int64]int64) {
 }
 
 // What any program reads in the JSON is what the stream has: all samples, forks, and so on, of threads that are known.
-func TestEveryMomentIsThere(t *testing.T) {
+func TestEveryInstantIsThere(t *testing.T) {
 	t.Parallel()
 	all := record(t)
 	want := make(map[string]int)

@@ -105,7 +105,7 @@ func hostileProblem(got *tools.Result) string {
 }
 
 // Records of a ring are written by kernel programs, but anyone who can write a .part can put any bytes there.
-func TestSpoolsThatLieDoNoHarm(t *testing.T) {
+func TestSpoolsWithFalseContentsDoNoHarm(t *testing.T) {
 	tools.NeedPrivilege(t)
 	s, rng := recordSpool(t), seeded(t)
 	name := filepath.Join(t.TempDir(), "x.part")

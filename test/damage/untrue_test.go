@@ -23,11 +23,11 @@ import (
 	"wprof/test/tools"
 )
 
-// TestWhatCannotBeTrueIsNotPassedOn changes what a capture says, with right checksums: times, CPUs, ids, states, sums,
+// TestImpossibleContentsAreNotPassedOn changes the contents of a capture, with right checksums: times, CPUs, ids, states, sums,
 // sessions, and the order and number of lines and blocks. What wprof-filter makes of it is sound, and so is what
 // wprof-symbolize makes of some. WPROF_UNTRUE_RUNS is the number of changed captures; with WPROF_UNTRUE_FRESH=1 a new
 // recording is among them.
-func TestWhatCannotBeTrueIsNotPassedOn(t *testing.T) {
+func TestImpossibleContentsAreNotPassedOn(t *testing.T) {
 	runs := 300
 	if text := os.Getenv("WPROF_UNTRUE_RUNS"); text != "" {
 		var err error

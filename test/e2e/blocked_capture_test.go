@@ -48,7 +48,7 @@ type stillOff struct {
 	stack *stackSeen
 }
 
-// blockedCapture is what a capture says of the workload's threads.
+// blockedCapture is what a capture has about the workload's threads.
 type blockedCapture struct {
 	blocks []block
 	left   map[int32]int64 // how often a thread left a CPU to be blocked
@@ -68,7 +68,7 @@ type captureReader struct {
 	known   map[format.StackID]*stackSeen
 }
 
-// readBlocked reads what a capture says of the threads of a process that runs the program at path.
+// readBlocked reads what a capture has about the threads of a process that runs the program at path.
 func readBlocked(t *testing.T, capture, path string, kernel *kernelSymbols, threads *blockedThreads) *blockedCapture {
 	t.Helper()
 	c := &captureReader{t: t, program: readProgram(t, path), path: path, kernel: kernel, known: map[format.StackID]*stackSeen{}}
@@ -119,7 +119,7 @@ func (c *captureReader) take(b *blockedCapture, ours map[int32]bool, e *format.E
 	}
 }
 
-// blocking says whether a thread that leaves a CPU in a state waits for something.
+// blocking reports whether a thread that leaves a CPU in a state waits for something.
 func blocking(s format.State) bool {
 	return s&(format.StateInterruptible|format.StateUninterruptible|format.StateIdle|format.StateParked|format.StateStopped|format.StateTraced) != 0
 }

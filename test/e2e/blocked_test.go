@@ -25,7 +25,7 @@ type blockedRun struct {
 	*blockedCapture
 	threads *blockedThreads
 	proc    procStacks
-	pause   time.Duration // the longest time between two looks into /proc at a thread
+	pause   time.Duration // the longest time between two readings of a thread in /proc
 	kernel  *kernelSymbols
 	// The functions that the scheduler waits in, which /proc leaves out of its stacks (in_sched_functions).
 	waitsFrom, waitsTo uint64
@@ -121,7 +121,7 @@ func (b *blockedRun) tids() (all []int32) {
 	return all
 }
 
-// wrongUser says what is wrong with the user part of a stack that should be in one of the chains of a thread. The whole
+// wrongUser returns what is wrong with the user part of a stack that should be in one of the chains of a thread. The whole
 // of it is compared, from the C library's clone() to the function that makes the system call.
 func wrongUser(s *stackSeen, work string, waits []string) string {
 	for _, wait := range waits {
@@ -137,7 +137,7 @@ func wrongUser(s *stackSeen, work string, waits []string) string {
 
 const notShown = "it is none that /proc has shown"
 
-// wrongKernel says what is wrong with the kernel part of a stack. /proc shows the return address of every function but
+// wrongKernel returns what is wrong with the kernel part of a stack. /proc shows the return address of every function but
 // those that the scheduler waits in, which are left out of both sides here: without them, the two are to have the same
 // functions and the same return addresses in them, and the user part is to end where /proc says that the thread has
 // entered the kernel. Every name must be that of the kernel's symbols.
@@ -157,7 +157,7 @@ func (b *blockedRun) wrongKernel(s *stackSeen, tid int32) string {
 	return ""
 }
 
-// wrongSwitch says what is wrong with the stack of a thread that has come back, which took it itself. It goes on to the
+// wrongSwitch returns what is wrong with the stack of a thread that has come back, which took it itself. It goes on to the
 // function that switches, and has nothing of the kernel programs that are called there.
 func (b *blockedRun) wrongSwitch(s *stackSeen, name string) string {
 	if wrong := b.wrongStack(s, name, "work_"+name, waitsOf[name]); wrong != "" {
@@ -169,7 +169,7 @@ func (b *blockedRun) wrongSwitch(s *stackSeen, name string) string {
 	return ""
 }
 
-// wrongStack says what is wrong with the stack of a thread that is blocked; "" for nothing.
+// wrongStack returns what is wrong with the stack of a thread that is blocked; "" for nothing.
 func (b *blockedRun) wrongStack(s *stackSeen, name, work string, waits []string) string {
 	wrong, found := b.known[checkedStack{s, work}]
 	if found {

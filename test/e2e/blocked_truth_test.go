@@ -95,7 +95,7 @@ func (f *procFiles) close() {
 	}
 }
 
-// watch looks at threads until done is closed, and returns the longest time between two looks at one.
+// watch looks at threads until done is closed, and returns the longest time between two readings of one.
 func (p procStacks) watch(tids []int32, done <-chan struct{}) (pause time.Duration, err error) {
 	var all []*procFiles
 	for _, tid := range tids {

@@ -30,7 +30,7 @@ func TestFilteredProcessKeepsItsTimeToTheNanosecond(t *testing.T) {
 	}
 }
 
-func TestNobodyKeptRunsOnWhileADroppedThreadRan(t *testing.T) {
+func TestFilteredThreadsHaveTheSameSlices(t *testing.T) {
 	r := theRecording(t)
 	pair := only(r.did, "pair")[0].tid
 	part := tools.Convert(t, filepath.Join(t.TempDir(), "part.wprof"), "wprof-filter", "-p", fmt.Sprint(pair), r.capture)

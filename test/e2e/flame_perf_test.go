@@ -18,7 +18,7 @@ import (
 	"wprof/test/tools"
 )
 
-// compared is how long perf and the recorder look at the same program, and how often a second: 1,500 times in all.
+// compared is how long perf and the recorder sample the same program, and the frequency: 1,500 times in all.
 const (
 	compared  = 3 * time.Second
 	frequency = "499"
@@ -34,7 +34,7 @@ func (w weights) sum() (all float64) {
 	return all
 }
 
-// Where perf and the recorder look at the same run of a program, they agree on its functions. Both take samples by chance,
+// Where perf and the recorder sample the same run of a program, they agree on its functions. Both take samples by chance,
 // so shares differ by chance: of a share p, seen in n1 and n2 samples, by sqrt(p(1-p)(1/n1+1/n2)) and more in a third of
 // all cases. More than 4.4 times as much happens once in 100,000; here are 40 shares, so once in 2,500 runs.
 func TestOnCPUSharesAgreeWithPerf(t *testing.T) {
@@ -52,7 +52,7 @@ func TestOnCPUSharesAgreeWithPerf(t *testing.T) {
 	t.Cleanup(func() { _ = perf.Process.Kill() })
 	capture := tools.Record(t, filepath.Join(dir, "many.wprof"), []string{"-Stimer=" + frequency + "hz", "-p", work.PIDText()}, func() {
 		time.Sleep(time.Second) // perf does not report when it is ready
-		work.Say("\n")
+		work.Send("\n")
 		work.Until("done")
 	})
 	if err := perf.Wait(); err != nil {

@@ -235,7 +235,7 @@ func TestCapabilitiesDoWhatTheDocumentationSays(t *testing.T) {
 	}
 }
 
-// recordWithout records as nobody with all capabilities but one, and returns what is said.
+// recordWithout records as nobody with all capabilities but one, and returns its messages.
 func recordWithout(dir, without, out string) (string, error) {
 	var set []string
 	for _, c := range recordingCapabilities {

@@ -101,8 +101,8 @@ func buildHot(dir string, i int) error {
 	return nil
 }
 
-// says is the name that nm has for an address of a program; "" for none.
-func (h *hotOriginals) says(i int, address uint64) string {
+// nameAt returns the name that nm has for an address of a program; "" for none.
+func (h *hotOriginals) nameAt(i int, address uint64) string {
 	for name, at := range h.symbols[i] {
 		if address >= at[0] && address < at[0]+at[1] {
 			return name
@@ -159,7 +159,7 @@ func (h *hotOriginals) sample(r *format.Reader, e *format.Event) (hotSample, boo
 	if len(frame.Lines) > 0 {
 		s.name = string(frame.Lines[0].Function)
 	}
-	return s, h.says(program, s.address) != ""
+	return s, h.nameAt(program, s.address) != ""
 }
 
 // check compares the names of a capture with nm.
@@ -168,7 +168,7 @@ func (h *hotOriginals) check(t *testing.T, capture string) {
 	samples := h.samples(t, capture)
 	named := 0
 	for _, s := range samples {
-		want := h.says(s.program, s.address)
+		want := h.nameAt(s.program, s.address)
 		switch s.name {
 		case want:
 			named++

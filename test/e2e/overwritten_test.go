@@ -58,9 +58,9 @@ func startUser(t *testing.T, dir, name, library string) *tools.Workload {
 }
 
 func workOnce(w *tools.Workload) {
-	w.Say("x")
+	w.Send("x")
 	w.Until("done")
-	w.Settle()
+	w.WaitAsleep()
 }
 
 // namesIn counts the names of frames in a library, by program.
@@ -106,7 +106,7 @@ func TestOverwrittenLibrariesNameNothingElse(t *testing.T) {
 			out := filepath.Join(dir, "x.wprof")
 			recorder := tools.Start(t, "-Stimer=997hz", "-d120s", "-o", out)
 			workOnce(startUser(t, dir, "first", library))
-			time.Sleep(time.Second) // the recorder looks at a file that it has once a second
+			time.Sleep(time.Second) // the recorder checks a file that it has once a second
 			if err := copyFile(after, library); err != nil {
 				t.Fatal(err)
 			}

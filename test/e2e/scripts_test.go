@@ -10,13 +10,13 @@ import (
 )
 
 // Scripts that take what they do not know for a folder or a number would do something else than what was meant.
-func TestScriptsRefuseWhatTheyDoNotKnow(t *testing.T) {
+func TestScriptsRefuseUnknownArguments(t *testing.T) {
 	for _, c := range []struct{ command, message string }{
 		{"install --bogus", "install: there is no flag --bogus; "},
 		{"install " + t.TempDir() + " more", "install: more is one argument too many; "},
 		{"quickstart --bogus", "quickstart: --bogus is no number of seconds"},
-		{"test-kernels --bogus", "test-kernels: --bogus is no kernel that it knows; "},
-		{"test-kernels 6.1 5.4", "test-kernels: 5.4 is no kernel that it knows; "},
+		{"test-kernels --bogus", "test-kernels: --bogus is an unknown kernel; "},
+		{"test-kernels 6.1 5.4", "test-kernels: 5.4 is an unknown kernel; "},
 		{"test-kernels --report 6.1", "test-kernels: 6.1 is one argument too many: "},
 		{"test --bogus", "test: unknown argument --bogus "},
 		{"fuzz", "fuzz: give the time for each target"},

@@ -91,9 +91,9 @@ const callers = `
 	from perf_sample s join f leaf on s.callsite_id = leaf.id left join f caller on leaf.parent_id = caller.id
 	group by 1, 2`
 
-// leaves says how many samples are in functions whose name is like a pattern, and how many of these were called from
+// leafSamples returns how many samples are in functions whose name is like a pattern, and how many of these were called from
 // one that is like another.
-func leaves(t *testing.T, trace, name, caller string) (in, called int64) {
+func leafSamples(t *testing.T, trace, name, caller string) (in, called int64) {
 	t.Helper()
 	row := one(t, trace, fmt.Sprintf(`select coalesce(sum(n), 0) as inside, coalesce(sum(iif(caller like '%s', n, 0)), 0) as called
 		from (%s) where leaf like '%s'`, caller, callers, name))
@@ -116,14 +116,14 @@ func TestSharesOfFunctionsAreTheirs(t *testing.T) {
 	}
 }
 
-// sharesOf runs a program and says what is outside its interval.
+// sharesOf runs a program and returns what is outside its interval.
 func sharesOf(t *testing.T, p program) (wrong []string) {
 	t.Helper()
 	trace := sampled(t, p)
 	engine.CheckStats(t, trace)
-	alpha, alphaCalled := leaves(t, trace, p.alpha, p.left)
-	beta, betaCalled := leaves(t, trace, p.beta, p.left)
-	gamma, gammaCalled := leaves(t, trace, p.gamma, p.right)
+	alpha, alphaCalled := leafSamples(t, trace, p.alpha, p.left)
+	beta, betaCalled := leafSamples(t, trace, p.beta, p.left)
+	gamma, gammaCalled := leafSamples(t, trace, p.gamma, p.right)
 	n := float64(alpha + beta + gamma)
 	if n < 1000 {
 		t.Fatalf("%v samples in the three functions:\n%v", n, query(t, trace, callers+" order by n desc limit 20"))

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		tools.C{Name: "workload", Source: "testdata/workload.c"},
 		tools.C{Name: "deny", Source: "testdata/deny.c"},
 		tools.C{Name: "many", Source: "testdata/many.c", Flags: []string{"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-pthread"}},
-		// No function may end in a jump or keep its frame to itself: what calls what is what the tests look at.
+		// No function may end in a jump or keep its frame to itself: the tests check what calls what.
 		tools.C{Name: "blockers", Source: "testdata/blockers.c", Flags: []string{"-static", "-no-pie", "-fno-pie",
 			"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls", "-fno-shrink-wrap"}})
 }
@@ -51,7 +51,7 @@ type did struct {
 	from, to int64 // CLOCK_MONOTONIC ns
 }
 
-// work runs the workload in a mode and returns what it says it did.
+// work runs the workload in a mode and returns what it prints.
 func work(t *testing.T, mode string) []did {
 	t.Helper()
 	return parseWork(t, string(runWorkload(t, mode)))

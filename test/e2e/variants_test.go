@@ -18,14 +18,14 @@ import (
 	"wprof/test/tools"
 )
 
-// recording is one capture with everything in it that the checks of it ask about.
+// recording is one capture with everything in it that the checks of it need.
 type recording struct {
 	happened
 	capture, trace string
 	did            []did
 }
 
-// happened is what is known of a recording's machine without the recorder. It is kept beside captures that are looked at
+// happened is what is known about a recording without the recorder. It is kept beside captures that are checked
 // elsewhere.
 type happened struct {
 	Work     string // what the workload has printed

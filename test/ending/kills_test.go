@@ -190,7 +190,7 @@ func (k *kill) noProcess() {
 	}
 }
 
-// recover makes a capture of what is left and compares it with what the workload knows.
+// recover makes a capture of what is left and compares it with what the workload wrote.
 func (k *kill) recover(result *outcomes) {
 	k.t.Helper()
 	if k.pipe {

@@ -377,7 +377,7 @@ func TestQuitEndsARecorderAtOnce(t *testing.T) {
 	whole(t, file)
 }
 
-// keptLine is what a recorder says that is ended by a signal while its window is open.
+// keptLine is the message of a recorder that is ended by a signal while its window is open.
 func keptLine(file string) string {
 	return fmt.Sprintf("wprof-record: ended by a signal; what was recorded is kept: to finish it, run wprof-symbolize %s.part -o %[1]s\n", file)
 }

@@ -118,7 +118,7 @@ func TestRefusalsAreErrors(t *testing.T) {
 }
 
 // Problems that the engine counts in a trace must fail a test.
-func TestEngineCountsAreJudged(t *testing.T) {
+func TestEngineCountsAreChecked(t *testing.T) {
 	stats := `select name, severity, value from stats where value != 0`
 	good := Query(t, traceOf(t, switchTo(1000, 1, 2), switchTo(2000, 2, 1)), stats)[0]
 	if problems := problemsOf(good); len(problems) > 0 {

@@ -13,13 +13,13 @@ import (
 	"wprof/internal/perfetto/schema"
 )
 
-// harmless are the statistics of the engine that may be other than 0, each with the reason. Any other one fails
+// harmless are the statistics of the engine that may differ from 0, each with the reason. Any other one fails
 // [CheckStats], because the engine also counts what it silently ignores.
 func harmless() map[string]string {
 	return map[string]string{
 		"guess_trace_type_duration_ns": "how long loading took",
 		"parse_trace_duration_ns":      "how long loading took",
-		"json_display_time_unit":       "a trace in Chrome's format says in which unit it is to be shown",
+		"json_display_time_unit":       "a trace in Chrome's format says in which unit it is shown",
 		"clock_sync_cache_miss":        "how often clocks were converted, once for each snapshot",
 	}
 }

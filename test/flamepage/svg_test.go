@@ -38,7 +38,7 @@ func (s *scene) capture(t *testing.T) string {
 }
 
 // TestSVGOfCaptures: a browser shows a capture without complaint, and its search shows the share that folded stacks have.
-// With WPROF_SHOTS=FOLDER it keeps pictures of what it sees.
+// With WPROF_SHOTS=FOLDER it keeps pictures of what it draws.
 func TestSVGOfCaptures(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for _, s := range scenes() {

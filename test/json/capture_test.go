@@ -13,7 +13,7 @@ import (
 	"wprof/test/tools"
 )
 
-// capture is the recording that all tests look at, and what else is known of it.
+// capture is the recording that all tests read, and what is known about it.
 type capture struct {
 	path  string
 	said  string // what the workload has printed
@@ -62,7 +62,7 @@ func beBusy(t *testing.T) (said string) {
 	return said
 }
 
-// busy runs the workload in a mode and returns what it says that it did.
+// busy runs the workload in a mode and returns what it prints.
 func busy(t *testing.T, args string) string {
 	t.Helper()
 	out, err := exec.Command(tools.Path("busy"), strings.Fields(args)...).Output()

@@ -92,7 +92,7 @@ type event struct {
 	Open         string
 }
 
-// derived is what a switch says about the time that next was off the CPU.
+// derived is what a switch shows about the time that next was off the CPU.
 type derived struct {
 	WakingTS      *ns    `json:"waking_ts"`
 	WakingReason  string `json:"waking_reason"`
@@ -105,7 +105,7 @@ type derived struct {
 	Chain         *int   `json:"compound_chain_len"`
 }
 
-// readLines parses an output. It knows every field, so that a new one makes it fail.
+// readLines parses an output. It has every field, so that a new one makes it fail.
 func readLines(t *testing.T, out []byte) (l lines) {
 	t.Helper()
 	for line := range bytes.Lines(out) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// model computes the scheduler state a second time, from the text form of a capture alone: what a switch says about the time
-// that its next thread was off the CPU. The definitions are those of the schema; it knows whole captures only.
+// model computes the scheduler state a second time, from the text form of a capture alone: what a switch shows about the time
+// that its next thread was off the CPU. The definitions are those of the schema; only whole captures are supported.
 type model struct {
 	d       *dump
 	threads map[threadKey]*thread
@@ -98,7 +98,7 @@ func (m *model) begins(e *eventLine) {
 	}
 }
 
-// take takes the next event, and returns what its line should say if it is a switch; nil: the model does not know.
+// take takes the next event, and returns what its line should say if it is a switch; nil: the state is not known.
 func (m *model) take(e *eventLine) *want {
 	switch e.kind {
 	case "switch":

@@ -26,7 +26,7 @@ func (c *capture) read(t *testing.T, args ...string) *lines {
 	return &l
 }
 
-// same says the first event that differs in two outputs.
+// same returns the first event that differs in two outputs.
 func same(t *testing.T, what string, got, want []event) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {

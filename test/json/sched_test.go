@@ -68,7 +68,7 @@ func ranByEngine(t *testing.T, capture string) map[onCPU]ns {
 	return sums
 }
 
-func TestThreadsRunForAsLongAsPerfettoSays(t *testing.T) {
+func TestRunningTimesMatchPerfetto(t *testing.T) {
 	c := theCapture(t)
 	got, want := ranByLines(t, &c.lines), ranByEngine(t, c.path)
 	maps.DeleteFunc(got, func(_ onCPU, n ns) bool { return n == 0 })

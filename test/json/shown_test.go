@@ -4,7 +4,7 @@ package json
 
 import "fmt"
 
-// shownLine is what a line says about the time that its next thread was off the CPU.
+// shownLine is what a line shows about the time that its next thread was off the CPU.
 func shownLine(e *event) string {
 	w := want{derived: e.derived}
 	if e.Waker != nil {

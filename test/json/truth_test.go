@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// did is what the workload says of itself, from the opening of the window.
+// did is what the workload reports about itself, from the opening of the window.
 type did struct {
 	what            string
 	tid, other, cpu int
@@ -40,7 +40,7 @@ func (l *lines) comings(tid int, from, to ns) (all []*event) {
 	return all
 }
 
-func TestSleepsLastAsLongAsTheSleeperSays(t *testing.T) {
+func TestSleepsMatchTheWorkload(t *testing.T) {
 	c := theCapture(t)
 	sleeps := c.did(t, "sleep")
 	for _, d := range sleeps {
@@ -67,7 +67,7 @@ func TestSleepsLastAsLongAsTheSleeperSays(t *testing.T) {
 	}
 }
 
-func TestWakersAreThoseWhoSaySo(t *testing.T) {
+func TestWakersMatchTheWorkload(t *testing.T) {
 	c := theCapture(t)
 	seen := 0
 	for _, d := range c.did(t, "woken") {
@@ -86,7 +86,7 @@ func TestWakersAreThoseWhoSaySo(t *testing.T) {
 	}
 }
 
-func TestPreemptorsAreThoseWhoSaySo(t *testing.T) {
+func TestPreemptorsMatchTheWorkload(t *testing.T) {
 	c := theCapture(t)
 	seen := 0
 	for _, d := range c.did(t, "preempted") {

@@ -12,7 +12,7 @@ import (
 )
 
 // isNothing expects no output.
-func isNothing(out io.Reader) verdict {
+func isNothing(out io.Reader) check {
 	n, err := io.Copy(io.Discard, out)
 	return func(written) error {
 		if err == nil && n > 0 {
@@ -23,7 +23,7 @@ func isNothing(out io.Reader) verdict {
 }
 
 // areColumns expects a row for every event and stack.
-func areColumns(folder string) verdict {
+func areColumns(folder string) check {
 	return func(w written) error {
 		for _, k := range records.Kinds() {
 			if k.Source == 0 {

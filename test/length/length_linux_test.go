@@ -16,20 +16,20 @@ import (
 	"wprof/test/tools"
 )
 
-// verdict compares what was read of an output with what the generator knows of the input.
-type verdict func(written) error
+// check compares what was read of an output with what the generator wrote.
+type check func(written) error
 
-// job is one way to use a tool.
+// job is a tool with flags.
 type job struct {
-	name  string
-	args  func(total uint64) []string
-	wants func(total uint64) predicate // what a filter keeps; nil: everything
-	lists bool                         // has a list of processes, which grows until it is full
-	keeps bool                         // keeps what is different in the whole stream, up to a bound of its own
-	brief bool                         // half as long a stream, and none in the soak: another one remembers the same
-	file  bool                         // reads a file instead of a pipe
-	read  func(out io.Reader) verdict  // reads all of the output
-	files func(folder string) verdict  // what the tool has written into its working folder; nil: nothing
+	name    string
+	args    func(total uint64) []string
+	selects func(total uint64) predicate // what a filter keeps; nil: everything
+	lists   bool                         // has a list of processes, which grows until it is full
+	keeps   bool                         // keeps what is different in the whole stream, up to a bound of its own
+	brief   bool                         // half as long a stream, and none in the soak: another one keeps the same in memory
+	file    bool                         // reads a file instead of a pipe
+	read    func(out io.Reader) check    // reads all of the output
+	files   func(folder string) check    // what the tool has written into its working folder; nil: nothing
 }
 
 func (j *job) command(total uint64) (tool string, args []string) {
@@ -41,17 +41,17 @@ func (j *job) command(total uint64) (tool string, args []string) {
 	return tool, args
 }
 
-// jobs are all tools, with the flags that make them remember something.
+// jobs are all tools, with the flags that make them keep something in memory.
 func jobs() []job {
 	return []job{
-		{name: "wprof-filter -n w*7", read: kept, wants: of(func(t *thread) bool {
+		{name: "wprof-filter -n w*7", read: kept, selects: of(func(t *thread) bool {
 			return t.comm[0] == 'w' && t.comm[len(t.comm)-1] == '7'
 		})},
-		{name: "wprof-filter -P " + strconv.Itoa(keptPID) + " -K waking", brief: true, read: kept, wants: without(format.KindWaking, of(func(t *thread) bool {
+		{name: "wprof-filter -P " + strconv.Itoa(keptPID) + " -K waking", brief: true, read: kept, selects: without(format.KindWaking, of(func(t *thread) bool {
 			return t.pid != keptPID
 		}))},
-		{name: "wprof-filter -p 1 --children --cpu 0-3", brief: true, read: kept, wants: below(4, of(func(t *thread) bool { return t.tid != 0 }))},
-		{name: "wprof-filter", args: middle, read: kept, wants: inTheMiddle},
+		{name: "wprof-filter -p 1 --children --cpu 0-3", brief: true, read: kept, selects: below(4, of(func(t *thread) bool { return t.tid != 0 }))},
+		{name: "wprof-filter", args: middle, read: kept, selects: inTheMiddle},
 		{name: "wprof-symbolize", read: all},
 		{name: "wprof-perfetto", brief: true, read: isTrace},
 		{name: "wprof-perfetto -e no-threads,embed-stacks", brief: true, read: isTrace},
@@ -75,28 +75,28 @@ func jobs() []job {
 	}
 }
 
-// predicate says whether an event of these threads is wanted.
+// predicate reports whether an event of these threads is selected.
 type predicate func(e *format.Event, of, other *thread) bool
 
-// of wants the events of which one side is wanted, and losses.
-func of(wants func(*thread) bool) func(uint64) predicate {
+// of selects events with a selected thread on either side, and losses.
+func of(selects func(*thread) bool) func(uint64) predicate {
 	return func(uint64) predicate {
 		return func(e *format.Event, of, other *thread) bool {
-			return e.Kind == format.KindLost || of != nil && wants(of) || other != nil && wants(other)
+			return e.Kind == format.KindLost || of != nil && selects(of) || other != nil && selects(other)
 		}
 	}
 }
 
-func without(kind format.Kind, wants func(uint64) predicate) func(uint64) predicate {
+func without(kind format.Kind, selects func(uint64) predicate) func(uint64) predicate {
 	return func(total uint64) predicate {
-		return func(e *format.Event, of, other *thread) bool { return e.Kind != kind && wants(total)(e, of, other) }
+		return func(e *format.Event, of, other *thread) bool { return e.Kind != kind && selects(total)(e, of, other) }
 	}
 }
 
-func below(cpu uint32, wants func(uint64) predicate) func(uint64) predicate {
+func below(cpu uint32, selects func(uint64) predicate) func(uint64) predicate {
 	return func(total uint64) predicate {
 		return func(e *format.Event, of, other *thread) bool {
-			return (e.CPU < cpu || e.Kind == format.KindLost) && wants(total)(e, of, other)
+			return (e.CPU < cpu || e.Kind == format.KindLost) && selects(total)(e, of, other)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func lengthOf(t *testing.T) bounds {
 
 // TestMemoryIsFlatWhateverTheLength pipes a stream, and one of a tenth of its length, through every tool: neither
 // threads that have ended nor stacks, names, sections and losses of long ago may stay in memory, and the output
-// is what the generator knows of its stream.
+// is what the generator wrote.
 func TestMemoryIsFlatWhateverTheLength(t *testing.T) {
 	b := lengthOf(t)
 	full := compare(t, b)
@@ -250,12 +250,12 @@ func (j *job) run(t *testing.T, s *input) ran {
 		switch {
 		case j.file:
 			wrote <- s.wrote
-		case s.path != "" && j.wants == nil:
+		case s.path != "" && j.selects == nil:
 			// An error is the tool's end before that of its input, which is seen from its status.
 			_ = s.copyTo(in)
 			wrote <- s.wrote
 		default:
-			w, _ := generate(in, s.bounds, j.wants)
+			w, _ := generate(in, s.bounds, j.selects)
 			wrote <- w
 		}
 	}()

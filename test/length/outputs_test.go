@@ -17,7 +17,7 @@ import (
 )
 
 // all expects every event again.
-func all(out io.Reader) verdict {
+func all(out io.Reader) check {
 	got := countStream(out)
 	return func(w written) error {
 		if err := got.sound(); err != nil {
@@ -30,18 +30,18 @@ func all(out io.Reader) verdict {
 	}
 }
 
-// kept expects the events that the filter wants. States are the filter's own: it writes them for threads that begin to be kept, and for
+// kept expects the events that the filter selects. States are the filter's own: it writes them for threads that begin to be kept, and for
 // all at the edges of a range; and where a hidden thread takes over, it writes that a kept one leaves the CPU.
-func kept(out io.Reader) verdict {
+func kept(out io.Reader) check {
 	got := countStream(out)
 	return func(w written) error {
 		if err := got.sound(); err != nil {
 			return err
 		}
 		for _, k := range []format.Kind{format.KindCPULeft, format.KindStateCPU, format.KindStateThread} {
-			got.kinds[k], w.wantedKinds[k] = 0, 0
+			got.kinds[k], w.selectedKinds[k] = 0, 0
 		}
-		return sameKinds(got.kinds, w.wantedKinds)
+		return sameKinds(got.kinds, w.selectedKinds)
 	}
 }
 
@@ -65,7 +65,7 @@ func sameKinds(got, want [format.MaxKind + 1]uint64) error {
 }
 
 // isTrace counts the switches and wakings in Perfetto's columns, and walks through everything else.
-func isTrace(out io.Reader) verdict {
+func isTrace(out io.Reader) check {
 	var switches, wakings, packets uint64
 	in := bufio.NewReaderSize(out, 1<<20)
 	var packet []byte
@@ -152,7 +152,7 @@ func varints(packed []byte) (n uint64) {
 }
 
 // isSummary expects the number of events as wprof-info prints it.
-func isSummary(out io.Reader) verdict {
+func isSummary(out io.Reader) check {
 	text, err := io.ReadAll(out)
 	return func(w written) error {
 		if want := "events      " + grouped(w.events); err == nil && !bytes.Contains(text, []byte(want)) {
@@ -170,7 +170,7 @@ func grouped(n uint64) string {
 	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
 }
 
-func isJSON(out io.Reader) verdict {
+func isJSON(out io.Reader) check {
 	var summary struct {
 		Recordings []struct {
 			Events, Definitions, Lost uint64
@@ -202,7 +202,7 @@ func isJSON(out io.Reader) verdict {
 	}
 }
 
-func isSound(out io.Reader) verdict {
+func isSound(out io.Reader) check {
 	text, err := io.ReadAll(out)
 	return func(w written) error {
 		if want := "sound: " + grouped(w.events) + " events"; err == nil && !strings.Contains(string(text), want) {
@@ -213,7 +213,7 @@ func isSound(out io.Reader) verdict {
 }
 
 // isText counts the lines of events.
-func isText(out io.Reader) verdict {
+func isText(out io.Reader) check {
 	var events uint64
 	in := bufio.NewReaderSize(out, 1<<20)
 	lineBegins := true
@@ -238,7 +238,7 @@ func isText(out io.Reader) verdict {
 }
 
 // isLines counts lines of JSON by kind.
-func isLines(out io.Reader) verdict {
+func isLines(out io.Reader) check {
 	kinds, stacks, count := map[string]uint64{}, int64(0), int64(-1)
 	in := bufio.NewReaderSize(out, 1<<20)
 	var wrong string
@@ -290,7 +290,7 @@ func isLines(out io.Reader) verdict {
 }
 
 // isFolded walks through folded stacks, of which every line is a stack and a weight.
-func isFolded(out io.Reader) verdict {
+func isFolded(out io.Reader) check {
 	var lines uint64
 	var wrong string
 	in := bufio.NewScanner(out)
@@ -317,7 +317,7 @@ func isFolded(out io.Reader) verdict {
 }
 
 // isPage holds a page that must be whole.
-func isPage(out io.Reader) verdict {
+func isPage(out io.Reader) check {
 	const end = "</html>\n"
 	var last []byte
 	b := make([]byte, 64<<10)
@@ -338,7 +338,7 @@ func isPage(out io.Reader) verdict {
 }
 
 // isProfile expects a profile for the Firefox Profiler that has at least as many samples as there were switches.
-func isProfile(out io.Reader) verdict {
+func isProfile(out io.Reader) check {
 	const begin = `"samples":{"weightType":"tracing-ms","length":`
 	samples, last := uint64(0), ""
 	in := bufio.NewReaderSize(out, 1<<20)
@@ -367,7 +367,7 @@ func isProfile(out io.Reader) verdict {
 }
 
 // isChrome expects an event a line, and at least as many of them as there were switches.
-func isChrome(out io.Reader) verdict {
+func isChrome(out io.Reader) check {
 	lines, wrong, last := uint64(0), "", ""
 	in := bufio.NewReaderSize(out, 1<<20)
 	for {

@@ -191,7 +191,7 @@ func watch(t *testing.T, r *exec.Cmd, long time.Duration) (sizes []int64, held a
 	for end := time.Now().Add(long - 500*time.Millisecond); time.Now().Before(end); <-seconds.C {
 		size, err := residentWithoutRings(r.Process.Pid)
 		if err != nil {
-			t.Fatalf("look at the recorder: %v", err)
+			t.Fatalf("read the recorder in /proc: %v", err)
 		}
 		sizes = append(sizes, size)
 		if len(held.links) == 0 {

@@ -81,8 +81,8 @@ func (s *stream) switchTo(cpu int, next *thread, state format.State) {
 	s.cpu[cpu] = next
 }
 
-// born makes a thread that is a process of its own.
-func (s *stream) born(parent *thread) *thread {
+// newThread creates a thread that is a process of its own.
+func (s *stream) newThread(parent *thread) *thread {
 	for s.nextTID++; s.nextTID > 4_000_000; {
 		s.nextTID = 10_000 // those below live on
 	}
@@ -101,7 +101,7 @@ func (s *stream) fork(cpu int) {
 	if parent == &s.idle || len(s.live) >= 2*alive {
 		return
 	}
-	child := s.born(parent)
+	child := s.newThread(parent)
 	s.event(format.KindFork, cpu, parent).Fork().SetChild(s.define(child))
 	s.emit(parent, child)
 	v := s.event(format.KindWakeupNew, cpu, parent).WakeupNew()

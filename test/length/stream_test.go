@@ -27,7 +27,7 @@ type stream struct {
 	rng     uint64
 
 	live    []*thread
-	ended   []*thread     // in this section, as many as the recorder would remember
+	ended   []*thread     // in this section, as many as the recorder would keep
 	cpu     [cpus]*thread // who runs
 	idle    thread
 	nextTID int32
@@ -37,14 +37,14 @@ type stream struct {
 	e       format.Event
 	now     int64
 
-	wrote written
-	wants predicate // nil: nothing is counted
+	wrote   written
+	selects predicate // nil: nothing is counted
 }
 
-// written is what the generator knows of its stream.
+// written is what the generator wrote.
 type written struct {
-	events, wanted        uint64
-	kinds, wantedKinds    [format.MaxKind + 1]uint64
+	events, selected      uint64
+	kinds, selectedKinds  [format.MaxKind + 1]uint64
 	threads, stacks, lost uint64
 	sections              int
 	definitions           uint64
@@ -65,18 +65,18 @@ type thread struct {
 	fresh    bool // has never run
 }
 
-// generate writes a stream of that many events, as fast as it is read. wants selects those to count.
-func generate(w io.Writer, b bounds, wants func(total uint64) predicate) (written, error) {
+// generate writes a stream of that many events, as fast as it is read. selects selects those to count.
+func generate(w io.Writer, b bounds, selects func(total uint64) predicate) (written, error) {
 	s := &stream{
 		w: format.NewWriter(w, format.WriterOptions{}), bounds: b,
 		rng: 88172645463325252, nextTID: keptPID - 1, now: opensAt,
 		idle: thread{comm: []byte("swapper"), flags: uint32(format.TaskFlag_TASK_FLAG_IDLE)},
 	}
-	if wants != nil {
-		s.wants = wants(b.events)
+	if selects != nil {
+		s.selects = selects(b.events)
 	}
 	for range alive {
-		t := s.born(nil)
+		t := s.newThread(nil)
 		t.fresh, t.state, t.since = false, format.StateInterruptible, opensAt-1000
 	}
 	for i := range s.cpu {
@@ -260,8 +260,8 @@ func (s *stream) emit(of, other *thread) {
 	s.must(s.w.Write(&s.e))
 	s.wrote.events++
 	s.wrote.kinds[s.e.Kind]++
-	if s.wants != nil && s.wants(&s.e, of, other) {
-		s.wrote.wanted++
-		s.wrote.wantedKinds[s.e.Kind]++
+	if s.selects != nil && s.selects(&s.e, of, other) {
+		s.wrote.selected++
+		s.wrote.selectedKinds[s.e.Kind]++
 	}
 }

@@ -97,7 +97,7 @@ func mapStorm(t *testing.T, after func(*tools.Workload)) (c *capture, lost uint6
 	file := filepath.Join(t.TempDir(), "maps.wprof")
 	r := tools.Start(t, "-d0", "-o", file)
 	signal(t, r, syscall.SIGSTOP)
-	w.Say("\n")
+	w.Send("\n")
 	w.Until("done")
 	signal(t, r, syscall.SIGCONT)
 	after(w)
@@ -122,7 +122,7 @@ func mapStorm(t *testing.T, after func(*tools.Workload)) (c *capture, lost uint6
 func TestMappingsThatWereNotReportedAreALoss(t *testing.T) {
 	mapStorm(t, func(w *tools.Workload) {
 		time.Sleep(200 * time.Millisecond)
-		w.Say("\n") // the next record reports what was lost before
+		w.Send("\n") // the next record reports what was lost before
 		w.Until("done")
 	})
 }

@@ -53,17 +53,17 @@ func stop(t *testing.T, disk string) (resume func()) {
 }
 
 // The events are five times as many as the rings hold.
-func TestNothingIsLostWhileTheDiskStandsStill(t *testing.T) {
+func TestNothingIsLostWhileTheDiskAcceptsNoWrites(t *testing.T) {
 	tools.NeedPrivilege(t)
 	disk := stoppableDisk(t)
 	w := workloadOf(t, "pingpong", 60_000, 0)
 	file := filepath.Join(disk, "x.wprof")
 	r := tools.Start(t, "-d0", "-p", w.PIDText(), "--no-stacks", "--ringbuf-size", "1mb", "-o", file)
 	resume := stop(t, disk)
-	w.Say("\n")
+	w.Send("\n")
 	did := players(t, w.Until("done"))
 	resume()
-	w.Settle()
+	w.WaitAsleep()
 	if status := r.Stop(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.Stderr.String())
 	}
@@ -71,7 +71,7 @@ func TestNothingIsLostWhileTheDiskStandsStill(t *testing.T) {
 	sameAsCounted(t, read(t, file), did)
 }
 
-func TestDiskThatStandsStillIsReported(t *testing.T) {
+func TestDiskThatAcceptsNoWritesIsReported(t *testing.T) {
 	tools.NeedPrivilege(t)
 	disk := stoppableDisk(t)
 	r := tools.Start(t, "-d0", "-o", filepath.Join(disk, "x.wprof"))

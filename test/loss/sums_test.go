@@ -26,12 +26,12 @@ func twoRecordings(t *testing.T, rounds, ms int, args []string, during func(*too
 	paths := []string{filepath.Join(dir, "all.wprof"), filepath.Join(dir, "some.wprof")}
 	roomy := tools.Start(t, "-d0", "-p", w.PIDText(), "--no-stacks", "-f", "no-samples", "--ringbuf-size", "64mb", "-o", paths[0])
 	tight := tools.Start(t, append([]string{"-d0", "-p", w.PIDText(), "-o", paths[1]}, args...)...)
-	w.Say("\n")
+	w.Send("\n")
 	if during != nil {
 		during(tight)
 	}
 	did = players(t, w.Until("done"))
-	w.Settle() // before the first window closes: only the other one would see it go to sleep
+	w.WaitAsleep() // before the first window closes: only the other one would see it go to sleep
 	for _, r := range []*tools.Recorder{tight, roomy} {
 		if status := r.Stop(); status != 0 {
 			t.Fatalf("%v: status %d: %s", r.Cmd.Args, status, r.Stderr.String())

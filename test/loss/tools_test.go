@@ -31,7 +31,7 @@ func lossy(t *testing.T) *capture {
 		w := workloadOf(t, "pingpong", 10_000, 0)
 		file := tools.Record(t, filepath.Join(tools.Folder(), "lossy.wprof"), []string{"--ringbuf-size", "8kb", "-S+offcpu", "--offcpu-min", "0"}, func() {
 			time.Sleep(50 * time.Millisecond)
-			w.Say("\n")
+			w.Send("\n")
 			w.Until("done")
 		})
 		tools.Run(t, "wprof-info", "--check", file)
@@ -55,7 +55,7 @@ func inOrder(all []lost) []lost {
 	return all
 }
 
-// sameLosses says the first loss that differs in two captures.
+// sameLosses returns the first loss that differs in two captures.
 func sameLosses(t *testing.T, what string, got, want []lost) {
 	t.Helper()
 	inOrder(got)
@@ -71,7 +71,7 @@ func sameLosses(t *testing.T, what string, got, want []lost) {
 	}
 }
 
-// infoLosses is what wprof-info says about losses.
+// infoLosses is what wprof-info reports about losses.
 type infoLosses struct {
 	Recordings []struct {
 		Lost   uint64

@@ -19,7 +19,7 @@ import (
 // hang is how long one command may take: far longer than any does, on a machine that is very busy too.
 const hang = 2 * time.Minute
 
-// bridge is the way to one browser with one page: see bridge.mjs.
+// bridge is the connection to one browser with one page: see bridge.mjs.
 type bridge struct {
 	stdin   io.WriteCloser
 	onEvent func(method string, params json.RawMessage)
@@ -116,7 +116,7 @@ func (b *bridge) call(method string, params any) (json.RawMessage, error) {
 	}
 }
 
-// listen hands on what the browser says until it ends.
+// listen passes on the messages of the browser until it ends.
 func (b *bridge) listen(stdout io.Reader) {
 	defer close(b.closed)
 	for in := bufio.NewReaderSize(stdout, 1<<20); ; {

@@ -48,7 +48,7 @@ func TestPageGetsMouseAndKeys(t *testing.T) {
 	}
 }
 
-func TestPageTellsErrorsAndRequests(t *testing.T) {
+func TestPageReportsErrorsAndRequests(t *testing.T) {
 	p := open(t, `<script>console.error("one")</script><script>throw Error("two")</script>
 		<img src="https://wprof.invalid/three.png"><script>document.title = location</script>`)
 	errors, requests := strings.Join(p.ConsoleErrors(), "\n"), strings.Join(p.Requests(), "\n")
@@ -62,7 +62,7 @@ func TestPageTellsErrorsAndRequests(t *testing.T) {
 	}
 }
 
-func TestPagePrefersAndResizes(t *testing.T) {
+func TestPageSetsColorSchemeAndSize(t *testing.T) {
 	p := open(t, sample)
 	for scheme, want := range map[string]string{"dark": "rgb(255, 255, 255)", "light": "rgb(0, 0, 0)"} {
 		p.Prefer("color-scheme", scheme)

@@ -230,8 +230,8 @@ func TestFolderOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestFIFOsAndDevicesAreSimplyWritten, also a FIFO of another user in a folder like /tmp, and there is no spool beside it.
-func TestFIFOsAndDevicesAreSimplyWritten(t *testing.T) {
+// TestFIFOsAndDevicesAreWrittenInPlace, also a FIFO of another user in a folder like /tmp, and there is no spool beside it.
+func TestFIFOsAndDevicesAreWrittenInPlace(t *testing.T) {
 	tools.NeedPrivilege(t)
 	folder := open(t, 0o777|os.ModeSticky)
 	fifo := filepath.Join(folder, "fifo")

@@ -65,7 +65,7 @@ func record(t *testing.T, program string) (capture string, rooms map[string]room
 	return capture, rooms, tools.TakenNow(t) - before
 }
 
-// threeTimes passes if one of three runs does: that a thread waits for its CPU just between two looks at the clock does not
+// threeTimes passes if one of three runs does: that a thread waits for its CPU just between two readings of the clock does not
 // happen three times.
 func threeTimes(t *testing.T, run func() (wrong []string)) {
 	t.Helper()

@@ -49,7 +49,7 @@ func cums(t *testing.T, profile, sampleType, tid string) map[string]int64 {
 }
 
 // For threads that stay in one function, pprof shows the time that they measured themselves.
-func TestPprofTellsWhatThreadsMeasured(t *testing.T) {
+func TestPprofMatchesWhatThreadsMeasured(t *testing.T) {
 	t.Parallel()
 	threeTimes(t, func() (wrong []string) {
 		capture, rooms, taken := record(t, "rooms")

@@ -109,7 +109,7 @@ func TestSpeedscopeShowsNapsInOrder(t *testing.T) {
 }
 
 // pprof, speedscope and folded stacks show the same of one capture, to the nanosecond.
-func TestFormatsTellTheSameTimes(t *testing.T) {
+func TestFormatsHaveTheSameTimes(t *testing.T) {
 	t.Parallel()
 	capture, rooms, _ := record(t, "rooms")
 	profile, s := pprofOf(t, capture), inSpeedscope(t, capture)

@@ -49,7 +49,7 @@ type line struct {
 
 // capture is what the lines of one say.
 type capture struct {
-	start  int64 // when its window opens, which no line says
+	start  int64 // when its window opens, which is in no line
 	header line
 	stacks map[int64]*line
 	events map[string][]*line // by kind

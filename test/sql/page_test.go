@@ -41,7 +41,7 @@ func readPage(t testing.TB) (blocks []block, commands []string) {
 	return blocks, commands
 }
 
-// choose returns the blocks that are wanted.
+// choose returns the blocks that match.
 func choose(blocks []block, want func(*block) bool) (chosen []block) {
 	for i := range blocks {
 		if want(&blocks[i]) {

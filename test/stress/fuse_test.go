@@ -19,9 +19,9 @@ import (
 	"wprof/test/tools"
 )
 
-// TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly: the stream is complete, and its reader knows, before anything
+// TestFileSystemThatDoesNotRespondCostsItsOwnNamesOnly: the stream is complete, and its reader has it, before anything
 // uninterruptible begins.
-func TestFileSystemThatNeverAnswersCostsItsOwnNamesOnly(t *testing.T) {
+func TestFileSystemThatDoesNotRespondCostsItsOwnNamesOnly(t *testing.T) {
 	tools.NeedPrivilege(t)
 	content, err := os.ReadFile(tools.Path("burns"))
 	if err != nil {

@@ -37,17 +37,17 @@ func namedThreads(t *testing.T, program string, names []string) (capture string,
 	w := tools.StartWorkload(t, &exec.Cmd{Path: program, Args: []string{program, "an\nargument", "\xff", "\x1b[2J", ""}})
 	for _, name := range names {
 		if name == "" {
-			w.Say("-\n")
+			w.Send("-\n")
 		} else {
-			w.Say(hex.EncodeToString([]byte(name)) + "\n")
+			w.Send(hex.EncodeToString([]byte(name)) + "\n")
 		}
 	}
-	w.Say("\n")
+	w.Send("\n")
 	for _, line := range parse(t, w.Until("ready")) {
 		tids = append(tids, int32(line[0]))
 	}
 	capture = tools.Record(t, filepath.Join(t.TempDir(), "names.wprof"), []string{"-M", "note=\x1b[31m\n\xff"}, func() {
-		w.Say("\n")
+		w.Send("\n")
 		w.Until("done")
 	})
 	return capture, w.PID(), tids
@@ -152,7 +152,7 @@ func shownAs(name string) string {
 	return b.String()
 }
 
-// readable checks that terminals and parsers can read what wprof-info says.
+// readable checks that terminals and parsers can read the output of wprof-info.
 func readable(t *testing.T, capture string) {
 	t.Helper()
 	printable(t, "wprof-info", tools.Run(t, "wprof-info", capture))

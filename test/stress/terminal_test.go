@@ -55,9 +55,9 @@ func obeyedCapture(t *testing.T, dir, boot string) string {
 	return tools.Convert(t, filepath.Join(dir, boot+obeyedBytes+".wprof"), "wprof-info", "--undump", text)
 }
 
-// TestTerminalObeysNoTextOfOthers: what a capture, a path or a command line holds does nothing to a terminal, whichever tool
+// TestNoTextOfACaptureControlsATerminal: what a capture, a path or a command line holds does nothing to a terminal, whichever tool
 // prints it, on standard output or error.
-func TestTerminalObeysNoTextOfOthers(t *testing.T) {
+func TestNoTextOfACaptureControlsATerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder"+obeyedBytes)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

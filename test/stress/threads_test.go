@@ -44,7 +44,7 @@ func TestTenThousandThreadsAreAllKnown(t *testing.T) {
 	pid := w.PIDText()
 	capture := filepath.Join(t.TempDir(), "crowd.wprof")
 	r := tools.Start(t, "-d0", "-o", capture)
-	w.Say("\n")
+	w.Send("\n")
 	did := parse(t, w.Until("done"))
 	if status := r.Stop(); status != 0 {
 		t.Fatalf("wprof-record: status %d: %s", status, r.Stderr.String())

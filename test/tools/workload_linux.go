@@ -50,8 +50,8 @@ func (w *Workload) PID() int { return w.cmd.Process.Pid }
 // PIDText is the same as an argument of a tool.
 func (w *Workload) PIDText() string { return strconv.Itoa(w.PID()) }
 
-// Say writes to the program.
-func (w *Workload) Say(text string) {
+// Send writes to the standard input of the program.
+func (w *Workload) Send(text string) {
 	w.t.Helper()
 	if _, err := io.WriteString(w.stdin, text); err != nil {
 		w.t.Fatalf("write to %v: %v", w.cmd.Args, err)
@@ -71,12 +71,12 @@ func (w *Workload) Until(end string) (before []string) {
 	return nil
 }
 
-// Settle waits until all of the program's threads are off their CPUs and wait for something (proc_pid_stat(5)).
-func (w *Workload) Settle() {
+// WaitAsleep waits until all of the program's threads are off their CPUs and wait for something (proc_pid_stat(5)).
+func (w *Workload) WaitAsleep() {
 	w.t.Helper()
 	for end := time.Now().Add(time.Minute); !w.isAsleep(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			w.t.Fatalf("%v does not come to rest", w.cmd.Args)
+			w.t.Fatalf("%v is not asleep after a minute", w.cmd.Args)
 		}
 	}
 	time.Sleep(50 * time.Millisecond) // the state is set before the thread leaves

@@ -105,7 +105,7 @@ func TestFilesOfEarlierThreadsAreReplaced(t *testing.T) {
 	}
 }
 
-func TestChildrenThatAreNotRecordedAreTold(t *testing.T) {
+func TestChildrenThatAreNotRecordedAreReported(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	shell := tools.StartWorkload(t, exec.Command("sh", "-c", "exec 3<&0; cat <&3 >&2 & cat <&3 >&2 & echo ready; wait")) // its children end with the test

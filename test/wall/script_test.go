@@ -120,7 +120,7 @@ func of(prefix string) []string {
 	return names
 }
 
-// value is what an analysis says behind a key; the first number of it.
+// value is the first number of a key in an analysis.
 func value(t testing.TB, analysis, key string) float64 {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(key) + `: +([0-9.]+)`).FindStringSubmatch(analysis)
@@ -148,7 +148,7 @@ func sleeper(t testing.TB, seconds string) *exec.Cmd {
 	return cmd
 }
 
-func TestWrongUseIsToldInOneSentence(t *testing.T) {
+func TestWrongUseIsReportedInOneSentence(t *testing.T) {
 	tools.NeedPrivilege(t)
 	known := startKnown(t, 1)
 	pid := known.PIDText()
@@ -334,7 +334,7 @@ func TestEveryThreadHasItsFilesAndAddsUp(t *testing.T) {
 }
 
 // A tenth of the bursts or so has a sample: span by span the rest would be reported as not sampled.
-func TestShortTimesOnTheCPUAreToldWhereSamplesAre(t *testing.T) {
+func TestShortTimesOnTheCPUCountForTheSamples(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	bursts := tools.StartWorkload(t, exec.Command(tools.Path("bursts")))
@@ -538,7 +538,7 @@ func TestCommandIsRecordedToItsEnd(t *testing.T) {
 	}
 }
 
-func TestNamesTellProcessAndTime(t *testing.T) {
+func TestFileNamesHaveProcessAndTime(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	pid := sleeper(t, "300").Process.Pid
@@ -550,7 +550,7 @@ func TestNamesTellProcessAndTime(t *testing.T) {
 	}
 }
 
-func TestRootIsAskedForWhereItIsNeeded(t *testing.T) {
+func TestSudoIsUsedOnlyWhereItIsNeeded(t *testing.T) {
 	tools.NeedPrivilege(t)
 	t.Parallel()
 	w := script(t, strconv.Itoa(sleeper(t, "300").Process.Pid), "-d", "1")

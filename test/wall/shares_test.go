@@ -16,7 +16,7 @@ import (
 	"wprof/test/tools"
 )
 
-// measured is what a thread of the program known says about itself, ns.
+// measured is what a thread of the program known prints about itself, ns.
 type measured struct {
 	name            string
 	tid             int
@@ -34,14 +34,14 @@ func startKnown(t *testing.T, seconds float64) *tools.Workload {
 	t.Helper()
 	w := tools.StartWorkload(t, exec.Command(tools.Path("known"), fmt.Sprint(seconds), t.TempDir()))
 	w.Until("ready")
-	w.Settle()
+	w.WaitAsleep()
 	return w
 }
 
 // work lets the program do its work and returns what its threads print.
 func work(t *testing.T, w *tools.Workload) (all []measured) {
 	t.Helper()
-	w.Say("go\n")
+	w.Send("go\n")
 	for _, line := range w.Until("done") {
 		var m measured
 		if _, err := fmt.Sscan(line, &m.name, &m.tid, &m.begin, &m.end, &m.cpu, &m.off[0], &m.off[1], &m.off[2], &m.off[3]); err != nil {
