@@ -26,10 +26,12 @@ func (s *Stacked) add(has bool) {
 	}
 }
 
+// event counts an event. The time off the CPU of a switch is that of next, and hidden with it; the stack of a wakeup is not
+// hidden with the waker.
 func (w *Waits) event(e *format.Event) {
 	switch e.Kind {
 	case format.KindSwitch:
-		if e.Flags&(format.SwitchHasSince|format.SwitchHasStack) != 0 {
+		if e.Flags&format.FlagObject != 0 && e.Flags&(format.SwitchHasSince|format.SwitchHasStack) != 0 {
 			w.Off.add(e.Flags&format.SwitchHasStack != 0)
 		}
 	case format.KindWaking, format.KindWakeupNew:
