@@ -181,20 +181,22 @@ type turn struct {
 	cpu int64
 	who *task
 	ran int64
+	// known is false where the switch before was to another thread.
+	known bool
 }
 
 func turns(c *capture) (all []turn) {
 	last := make(map[int64]*line)
 	for _, l := range c.events["switch"] {
-		since := c.start
+		since, known := c.start, true
 		if before := last[*l.CPU]; before != nil {
-			since = before.TS
+			since, known = before.TS, before.Next.TID == l.Prev.TID
 		}
-		all = append(all, turn{*l.CPU, &l.Prev, l.TS - since})
+		all = append(all, turn{*l.CPU, &l.Prev, l.TS - since, known})
 		last[*l.CPU] = l
 	}
 	for cpu, l := range last {
-		all = append(all, turn{cpu, &l.Next, c.start + *c.header.Dur - l.TS})
+		all = append(all, turn{cpu, &l.Next, c.start + *c.header.Dur - l.TS, true})
 	}
 	return all
 }
@@ -203,7 +205,7 @@ func processes(c *capture) [][]any {
 	ran := make(map[process]int64)
 	threads := make(map[process]map[int64]bool)
 	for _, t := range turns(c) {
-		if t.who.TID <= 0 {
+		if t.who.TID <= 0 || !t.known {
 			continue
 		}
 		p := process{t.who.PID, t.who.PComm}
