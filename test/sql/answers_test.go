@@ -47,7 +47,8 @@ func longestWaits(c *capture) [][]any {
 	}
 	var rows [][]any
 	for _, l := range best {
-		rows = append(rows, []any{l.Next.TID, l.Next.Comm, l.Next.PComm, l.NextState, ms(*l.OffCPU), float64(l.TS) / 1e9})
+		rows = append(rows, []any{l.Next.TID, l.Next.Comm, l.Next.PComm, l.NextState, ms(*l.OffCPU), float64(l.TS-*l.OffCPU) / 1e9,
+			float64(l.TS) / 1e9})
 	}
 	return first(rows, -5, 1, 2)
 }
@@ -136,14 +137,14 @@ func blocking(c *capture) [][]any {
 	sums := make(map[place]*sum)
 	for _, l := range c.events["switch"] {
 		s := c.stacks[l.OffCPUStackID]
-		if s == nil || wasRunnable(l.NextState) {
+		if s == nil || l.OffCPU == nil || wasRunnable(l.NextState) {
 			continue
 		}
 		k := place{l.Next.PComm, strings.Join(s.Frames, "\x00")}
 		if sums[k] == nil {
 			sums[k] = new(sum)
 		}
-		sums[k].ns += *l.OffCPU
+		sums[k].ns += blockedTime(l)
 		sums[k].waits++
 	}
 	var rows [][]any
@@ -155,6 +156,18 @@ func blocking(c *capture) [][]any {
 		rows = append(rows, []any{k.process, float64(s.ns) / 1e9, s.waits, frames})
 	}
 	return first(rows, -2, -3, 1, 4)
+}
+
+// blockedTime returns how long the thread that a switch brings back was blocked in the window, without the wait for the CPU.
+func blockedTime(l *line) int64 {
+	left := l.TS - *l.OffCPU
+	switch {
+	case l.WakingReason == "":
+		return l.TS - left
+	case l.WakingTS == nil: // before the window
+		return 0
+	}
+	return max(left, *l.WakingTS) - left
 }
 
 func waiting(c *capture) [][]any {

@@ -29,6 +29,7 @@ type line struct {
 	PrevPrio      int64  `json:"prev_prio"`
 	NextPrio      int64  `json:"next_prio"`
 	WakingTS      *int64 `json:"waking_ts"`
+	WakingReason  string `json:"waking_reason"`
 	OffCPU        *int64 `json:"offcpu_dur"`
 	NextState     string `json:"next_state"`
 	OffCPUStackID int64  `json:"offcpu_stack_id"`
