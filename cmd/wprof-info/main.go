@@ -3,6 +3,7 @@ package main
 
 import (
 	"wprof/internal/cli"
+	"wprof/internal/filter"
 	"wprof/internal/info"
 )
 
@@ -35,6 +36,7 @@ func tool() cli.Tool {
 			{Command: "wprof-info --dump host.wprof | less", Text: "read the events"},
 			{Command: "wprof-info --undump case.txt -o case.wprof", Text: "make a capture from text"},
 		},
-		Run: info.Run,
+		Filters: filter.Conditions(),
+		Run:     info.Run,
 	}
 }

@@ -114,6 +114,7 @@ func TestExitStatus(t *testing.T) {
 		{"two recordings in order", append(stream(text), stream(later)...), "", 0, "events      3, ", ""},
 		{"two modes", nil, "--dump --check", 2, "", "cannot be done in one run"},
 		{"unknown flag", nil, "--dmup", 2, "", "--dump"},
+		{"flag of the filter", nil, "-p 12", 2, "", "wprof-filter -p PID FILE | wprof-info"},
 		{"no such file", nil, "/nonexistent", 1, "", "/nonexistent"},
 	} {
 		out, stderr, status := tool.run(c.stdin, strings.Fields(c.args)...)

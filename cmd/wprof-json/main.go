@@ -3,6 +3,7 @@ package main
 
 import (
 	"wprof/internal/cli"
+	"wprof/internal/filter"
 	"wprof/internal/ndjson"
 )
 
@@ -22,6 +23,7 @@ func main() {
 			{Command: "wprof-json --firefox host.wprof -o profile.json", Text: "A profile for profiler.firefox.com."},
 			{Command: "wprof-json --chrome host.wprof -o trace.json", Text: "For tools that read only Chrome's trace events."},
 		},
+		Filters:  filter.Conditions(),
 		CThreads: true, // the library that writes columns links package net
 		Run:      ndjson.Run,
 	})

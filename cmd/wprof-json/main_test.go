@@ -284,6 +284,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--schema=html", "not one of its values"},
 		{"--schema FILE", "--schema takes no file"},
 		{"--start x", "time of day"},
+		{"-p 12", "wprof-filter -p PID FILE | wprof-json"},
 	} {
 		got := run(t, nil, strings.Fields(c.args)...)
 		if got.Status != 2 || !strings.Contains(string(got.Stderr), c.stderr) || len(got.Stdout) > 0 || strings.Count(string(got.Stderr), "\n") != 1 {

@@ -3,6 +3,7 @@ package main
 
 import (
 	"wprof/internal/cli"
+	"wprof/internal/filter"
 	"wprof/internal/perfetto"
 )
 
@@ -30,6 +31,7 @@ func main() {
 			{Command: "wprof-perfetto -e sched-extras,embed-stacks --blocked-min 100us host.wprof -o trace.pb", Text: "All details of each thread, and blocked times from 100 µs."},
 			{Command: "wprof-filter --start 2s --end 3s host.wprof | wprof-perfetto -o trace.pb", Text: "A second of a capture that is too large for the browser."},
 		},
-		Run: perfetto.Run,
+		Filters: filter.Conditions(),
+		Run:     perfetto.Run,
 	})
 }

@@ -113,6 +113,13 @@ func TestExitStatusDependsOnTheInput(t *testing.T) {
 	}
 }
 
+func TestFlagsOfTheFilterAreNamed(t *testing.T) {
+	out, stderr, status := newTester(t).run(nil, "--start", "1s")
+	if want := "wprof-filter --start TIME FILE | wprof-perfetto\n"; status != 2 || !strings.HasSuffix(stderr, want) || len(out) > 0 {
+		t.Errorf("status %d, stderr %q, want %q", status, stderr, want)
+	}
+}
+
 func trackEvents(t *testing.T, trace []byte) (n int) {
 	t.Helper()
 	decoded := new(schema.Trace)

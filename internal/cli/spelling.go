@@ -19,7 +19,7 @@ type words struct {
 func (t Tool) spell(argv []string) (words, error) {
 	s := speller{tool: t, named: map[string]Flag{}}
 	for _, f := range t.flags() {
-		for _, n := range append([]string{f.Name}, f.Aliases...) {
+		for _, n := range f.names() {
 			s.named[n] = f
 		}
 	}
@@ -69,7 +69,7 @@ func (s *speller) long(arg string) error {
 	name, value, attached := strings.Cut(arg, "=")
 	f, ok := s.named[name]
 	if !ok || len(name) == 1 {
-		return s.unknown("--" + name)
+		return s.unknown("--"+name, name)
 	}
 	switch {
 	case f.Kind == Bool && attached:
@@ -98,7 +98,7 @@ func (s *speller) short(letters string) error {
 		letter := letters[i : i+1]
 		f, ok := s.named[letter]
 		if !ok {
-			return s.unknown("-" + letters)
+			return s.unknown("-"+letters, letter)
 		}
 		if f.Kind == Bool {
 			s.put(f, "")
@@ -151,8 +151,11 @@ func (s *speller) put(f Flag, value string) {
 }
 
 // unknown suggests the flags that were probably intended. A letter is near to every short word, so that for letters only the
-// other case counts.
-func (s *speller) unknown(typed string) error {
+// other case counts. name is the part of what was typed that is no flag.
+func (s *speller) unknown(typed, name string) error {
+	if f, ok := flagNamed(s.tool.Filters, name); ok {
+		return Usagef("there is no flag %s; wprof-filter has it: %s", typed, s.filtered(f, name))
+	}
 	var near []string
 	if letters := strings.TrimLeft(typed, "-"); len(letters) >= 3 || strings.HasPrefix(typed, "--") {
 		near = nearest("--"+letters, s.longFlags())
@@ -166,6 +169,18 @@ func (s *speller) unknown(typed string) error {
 		hint = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return Usagef("there is no flag %s; %s", typed, hint)
+}
+
+// filtered returns the pipeline that does what a flag of wprof-filter was meant to do.
+func (s *speller) filtered(f Flag, name string) string {
+	typed := "-" + name
+	if len(name) > 1 {
+		typed = "--" + name
+	}
+	if f.Kind != Bool {
+		typed += " " + f.placeholder()
+	}
+	return fmt.Sprintf("wprof-filter %s FILE | %s", typed, s.tool.Name)
 }
 
 func (s *speller) longFlags() []string {

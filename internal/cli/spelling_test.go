@@ -96,6 +96,25 @@ func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
 	}
 }
 
+func TestFlagsOfTheFilterAreNamed(t *testing.T) {
+	tool := sample(nil)
+	tool.Filters = []Group{{Flags: []Flag{
+		{Name: "no-pid", Aliases: []string{"P"}, Kind: List, Value: "PID"}, {Name: "idle"}, {Name: "all", Kind: List, Value: "X"},
+	}}}
+	for typed, want := range map[string]string{
+		"-P 12":    "there is no flag -P; wprof-filter has it: wprof-filter -P PID FILE | wprof-sample",
+		"-vP12":    "there is no flag -vP12; wprof-filter has it: wprof-filter -P PID FILE | wprof-sample",
+		"--no-pid": "there is no flag --no-pid; wprof-filter has it: wprof-filter --no-pid PID FILE | wprof-sample",
+		"--idle":   "there is no flag --idle; wprof-filter has it: wprof-filter --idle FILE | wprof-sample",
+		"--idel":   "there is no flag --idel; wprof-sample --help lists them",
+		"--outptu": "there is no flag --outptu; did you mean --output?",
+	} {
+		if _, err := tool.parse(strings.Fields(typed)); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", typed, err, want)
+		}
+	}
+}
+
 func TestBareSmallDurationIsWarnedOf(t *testing.T) {
 	var stderr bytes.Buffer
 	run := func(inv *Invocation) error {

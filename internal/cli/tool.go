@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"slices"
 )
 
 // FlagKind is the type of a flag's value.
@@ -38,6 +39,8 @@ type Flag struct {
 	Check func(string) error // validates a value before anything else happens
 }
 
+func (f Flag) names() []string { return append([]string{f.Name}, f.Aliases...) }
+
 // Group is a titled group of flags in the help.
 type Group struct {
 	Title string
@@ -63,7 +66,8 @@ type Tool struct {
 	Groups       []Group
 	Examples     []Example
 	Sections     []Section
-	AllowCommand bool // the words after "--" are a command, not arguments
+	Filters      []Group // flags of wprof-filter, which the message about an unknown flag names
+	AllowCommand bool    // the words after "--" are a command, not arguments
 
 	CThreads bool // the program's threads are the C library's if it is built with cgo
 	OwnSpace bool // Run calls CheckAddressSpace: the tool needs more than [RenderingSpace]
@@ -94,4 +98,15 @@ func (t Tool) flags() []Flag {
 		all = append(all, g.Flags...)
 	}
 	return all
+}
+
+func flagNamed(groups []Group, name string) (f Flag, found bool) {
+	for _, g := range groups {
+		for _, f := range g.Flags {
+			if slices.Contains(f.names(), name) {
+				return f, true
+			}
+		}
+	}
+	return Flag{}, false
 }

@@ -22,6 +22,9 @@ func RecordFlags() cli.Group {
 	)}
 }
 
+// Conditions returns the flags of wprof-filter that select events.
+func Conditions() []cli.Group { return []cli.Group{Flags(), RecordFlags()} }
+
 // RangeFlags returns the flags for the ends of a time range. The arguments complete their help for a tool.
 func RangeFlags(start, end string) []cli.Flag {
 	return []cli.Flag{
