@@ -1,6 +1,8 @@
 package tracks
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"wprof/format"
@@ -18,6 +20,8 @@ type Stack struct {
 	Kernel int           // number of kernel frames, which are the innermost
 	Cut    bool          // outer frames are missing
 	Own    any           // for the encoder
+
+	placesKey string // of places
 }
 
 // Frame is a place in the code.
@@ -66,6 +70,37 @@ func (s *Stack) Functions() []string {
 		all = append(all, f.Functions()...)
 	}
 	return all
+}
+
+// isKnown reports whether there is a stack and its definition is not lost.
+func (s *Stack) isKnown() bool { return s != nil && len(s.Frames) > 0 }
+
+func (s *Stack) isSame(other *Stack) bool {
+	if s.Section == other.Section || !s.isKnown() || !other.isKnown() {
+		return s.Key == other.Key
+	}
+	return s.places() == other.places()
+}
+
+// places identifies the places in the code on the stack, in all sections.
+func (s *Stack) places() string {
+	if s.placesKey != "" {
+		return s.placesKey
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, s.Kernel, s.Def.Cut, len(s.Def.Frames))
+	for _, f := range s.Frames {
+		switch {
+		case f.Def == nil:
+			fmt.Fprintf(h, "%#v\n", f.Key)
+		case f.Module == nil:
+			fmt.Fprintln(h, f.Def.Offset)
+		default:
+			fmt.Fprintf(h, "%d %#v\n", f.Def.Offset, f.Module.Key())
+		}
+	}
+	s.placesKey = "@" + string(h.Sum(nil))
+	return s.placesKey
 }
 
 // maxShown bounds the bytes of the functions that an argument shows of a stack.

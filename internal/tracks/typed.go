@@ -2,6 +2,7 @@ package tracks
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -201,7 +202,7 @@ func (i *Item) addEnd(end *Item) {
 		i.Name = end.Name
 	}
 	switch {
-	case end.Stack == nil || i.Stack != nil && end.Stack.Key == i.Stack.Key:
+	case end.Stack == nil || i.Stack != nil && end.Stack.isSame(i.Stack):
 	case i.Stack == nil && i.arg(stackName) == nil:
 		i.Stack = end.Stack
 	default:
@@ -226,7 +227,7 @@ func (a *Arg) isSame(b *Arg) bool {
 	case ArgTask:
 		return a.Task.IsSame(b.Task)
 	case ArgStack:
-		return a.Stack.Key == b.Stack.Key
+		return a.Stack.isSame(b.Stack)
 	}
 	return a.Number == b.Number
 }
@@ -317,21 +318,42 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	return a
 }
 
-// key returns a value as a key by which the two ends of a span are matched.
+// key returns a value as a key by which the two ends of a span are matched, also if they are in different sections. Lost
+// definitions only match within theirs.
 func (d *typedItems) key(v *format.Value) string {
 	switch format.ValueType(v.Field.Type) {
+	case format.ValueType_VALUE_BOOL:
+		return strconv.FormatBool(v.Number != 0)
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
-		return "=" + string(clipped(v.Bytes, maxKey))
+		return textKey(v.Bytes)
 	case format.ValueType_VALUE_TEXT:
 		if t := d.defs.Text(v.ID()); t != nil {
-			return "=" + string(clipped(t.Text, maxKey))
+			return textKey(t.Text)
 		}
 	case format.ValueType_VALUE_TASK:
 		if t := d.defs.Task(format.TaskID(v.ID())); !t.IsLost() {
 			return fmt.Sprintf("%d %d", t.Tid, t.Start)
 		}
+	case format.ValueType_VALUE_STACK:
+		if s := d.stack(format.StackID(v.ID())); s.isKnown() {
+			return s.places()
+		}
+	default:
+		return strconv.FormatUint(v.Number, 10)
 	}
-	return strconv.FormatUint(v.Number, 10)
+	if v.Number == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("lost %d %d", d.section, v.Number)
+}
+
+// textKey returns a key of bounded length for a text.
+func textKey(text []byte) string {
+	if len(text) <= maxKey {
+		return "=" + string(text)
+	}
+	sum := sha256.Sum256(text)
+	return "#" + string(sum[:])
 }
 
 func clipped[T string | []byte](text T, most int) T { return text[:min(len(text), most)] }

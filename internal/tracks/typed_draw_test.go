@@ -283,3 +283,70 @@ func TestOpenSpansAreBoundedByMemory(t *testing.T) {
 		t.Errorf("%d bytes are left", d.memory)
 	}
 }
+
+// A key is the same in all sections: text, thread and stack by what they are, whatever their ids.
+func TestKeysAreTheSameInAllSections(t *testing.T) {
+	types := ""
+	for n, key := range []string{"text", "task", "stack"} {
+		types += fmt.Sprintf("eventtype %d name=%q shape=begin\nfield \"k\" type=%s hint=key\n", 2*n+1, "by "+key, key)
+		types += fmt.Sprintf("eventtype %d name=\"end\" shape=end ends=%d\nfield \"k\" type=%s hint=key\n", 2*n+2, 2*n+1, key)
+	}
+	drawn(t, types+`
+		text 1 text="a"
+		text 2 text="b"
+		+1 cpu0 typed 2 type=1 .k=1
+		+2 cpu0 typed 2 type=1 .k=2
+		+3 cpu0 typed 2 type=3 .k=2
+		+4 cpu0 typed 2 type=3 .k=3
+		+5 cpu0 typed 2 type=5 .k=1
+		+6 cpu0 typed 2 type=5 .k=2
+		+7 cpu0 typed 2 type=5 .k=7
+		end close=+8
+		section continues open=1 close=+1000 boot_id=b
+		`+types+`
+		text 1 text="b"
+		text 2 text="a"
+		task 1 tid=20 pid=20 comm=one process_comm=one start=5
+		task 2 tid=30 comm=nobody start=6
+		task 3 tid=20 pid=20 comm=other process_comm=one start=5
+		frame 1
+		  line function="read"
+		frame 2
+		  line function="main"
+		stack 1 frames=2,1
+		stack 2 frames=2
+		+11 cpu0 typed 1 type=2 .k=1
+		+12 cpu0 typed 1 type=2 .k=2
+		+13 cpu0 typed 1 type=4 .k=2
+		+14 cpu0 typed 1 type=4 .k=3
+		+15 cpu0 typed 1 type=6 .k=1
+		+16 cpu0 typed 1 type=6 .k=2
+		+17 cpu0 typed 1 type=6 .k=7
+	`, `
+		3-12 by text on "by text" of thread 20 k=b
+		2-13 by text on "by text" of thread 20 k=a
+		5-14 by task on "by task" of thread 20 k=nobody
+		4-15 by task on "by task" of thread 20 k=one
+		7-16 by stack on "by stack" of thread 20 at main/read
+		6-17 by stack on "by stack" of thread 20 at main
+		8-1001 by stack on "by stack" of thread 20 at [lost] open
+	`)
+}
+
+// Keys of any length differ where their last bytes do.
+func TestLongKeysDiffer(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	drawn(t, strings.ReplaceAll(`
+		eventtype 1 name="job" shape=begin
+		  field "k" type=string hint=key
+		eventtype 2 name="end" shape=end ends=1
+		  field "k" type=string hint=key
+		+1 cpu0 typed 2 type=1 .k="LONG1"
+		+2 cpu0 typed 2 type=1 .k="LONG2"
+		+3 cpu0 typed 2 type=2 .k="LONG1"
+		+4 cpu0 typed 2 type=2 .k="LONG2"
+	`, "LONG", long), strings.ReplaceAll(`
+		2-4 job on "job" of thread 20 k=LONG1
+		3-5 job on "job" of thread 20 k=LONG2
+	`, "LONG", long))
+}
