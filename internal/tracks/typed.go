@@ -70,8 +70,8 @@ func (d *typedItems) of(e *format.Event) []Item {
 	if d.values, ok = t.def.AppendValues(d.values[:0], e); !ok {
 		return nil
 	}
-	if d.counters(t, e) && t.shape == format.TypeShape_SHAPE_INSTANT {
-		return d.items
+	if d.counters(t, e); t.shape == format.TypeShape_SHAPE_INSTANT && len(d.items) > 0 && len(d.items) == len(d.values) {
+		return d.items // it has no other fields
 	}
 	i := d.item(t, e)
 	if t.shape == format.TypeShape_SHAPE_BEGIN {
@@ -248,7 +248,7 @@ func (d *typedItems) spanKey(t *drawnType, e *format.Event, key string) spanKey 
 }
 
 // counters adds an item for each value that is drawn as a counter.
-func (d *typedItems) counters(t *drawnType, e *format.Event) (any bool) {
+func (d *typedItems) counters(t *drawnType, e *format.Event) {
 	for n := range d.values {
 		v := &d.values[n]
 		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || math.IsNaN(number(v)) || math.IsInf(number(v), 0) {
@@ -259,9 +259,7 @@ func (d *typedItems) counters(t *drawnType, e *format.Event) (any bool) {
 		i.Name = i.Track
 		i.place()
 		d.items = append(d.items, i)
-		any = true
 	}
-	return any
 }
 
 func number(v *format.Value) float64 {

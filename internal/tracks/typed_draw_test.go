@@ -350,3 +350,25 @@ func TestLongKeysDiffer(t *testing.T) {
 		3-5 job on "job" of thread 20 k=LONG2
 	`, "LONG", long))
 }
+
+// An instant is drawn besides its counters if it has other fields.
+func TestCountersHideNoOtherFields(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="queue"
+		  field "depth" type=int hint=counter
+		  field "why" type=string
+		eventtype 2 name="load"
+		  field "one" type=float hint=counter
+		  field "two" type=float hint=counter
+		+1 cpu0 typed 2 type=1 .depth=1 .why="full"
+		+2 cpu0 typed 2 type=2 .one=0.5 .two=2
+		+3 cpu0 typed 2 type=2 .one=0.5 .two=NaN
+	`, `
+		2 counter "queue depth" of thread 20 = 1
+		2-2 queue on "" of thread 20 depth=1 why=full
+		3 counter "load one" of thread 20 = 0.5
+		3 counter "load two" of thread 20 = 2
+		4 counter "load one" of thread 20 = 0.5
+		4-4 load on "" of thread 20 one=0.5 two=NaN
+	`)
+}
