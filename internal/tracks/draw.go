@@ -96,15 +96,12 @@ func (d *Drawer) Open(s *format.Session, at, before int64, isFirst bool) error {
 	return d.enc.Flush()
 }
 
-// maxPath bounds the path of a program in bytes. Encoders mark what is longer than [format.MaxValueText] as cut.
-const maxPath = format.MaxValueText + 1
-
 // Event implements [timeline.Visitor].
 func (d *Drawer) Event(e *format.Event) error {
 	d.sum.Events++
 	d.last = max(d.last, e.Time)
 	if e.Kind == format.KindExec {
-		e.Data = e.Data[:min(len(e.Data), maxPath)]
+		e.Data = e.Data[:min(len(e.Data), maxText)]
 	}
 	if len(d.defs.Clocks()) != d.clocks {
 		d.passClocks()

@@ -33,11 +33,11 @@ type openSpan struct {
 }
 
 const (
-	maxBegun  = 1 << 14  // keys with open spans
-	maxNested = 64       // open spans of one key
-	maxOpen   = 64 << 20 // bytes of all open spans; from half of it on they are kept without their arguments
-	maxText   = format.MaxValueText
-	maxKey    = 256 // bytes of a key
+	maxBegun  = 1 << 14                 // keys with open spans
+	maxNested = 64                      // open spans of one key
+	maxOpen   = 64 << 20                // bytes of all open spans; from half of it on they are kept without their arguments
+	maxText   = format.MaxValueText + 1 // bytes; encoders mark what is longer than [format.MaxValueText] as cut
+	maxKey    = 256                     // bytes of a key
 )
 
 // spans are the open spans of a key, the latest last. Those beyond a bound are only counted.

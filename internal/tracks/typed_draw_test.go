@@ -2,6 +2,7 @@ package tracks
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
@@ -371,4 +372,22 @@ func TestCountersHideNoOtherFields(t *testing.T) {
 		4 counter "load one" of thread 20 = 0.5
 		4-4 load on "" of thread 20 one=0.5 two=NaN
 	`)
+}
+
+// Encoders mark texts that are longer than what they show, so that a list is cut beyond that.
+func TestListsAreCutBeyondWhatIsShown(t *testing.T) {
+	m := NewMaker(hostile{typ: &format.EventType{Name: []byte("x"), Fields: []*format.TypeField{
+		{Name: []byte("all"), Type: uint32(format.ValueType_VALUE_UINT), List: true},
+	}}})
+	for elements, want := range map[int]int{
+		1365: 3*1365 - 2, // 1, 1, 1
+		1366: 3*1366 - 2,
+		1367: format.MaxValueText + 1,
+		9000: format.MaxValueText + 1,
+	} {
+		values := append(binary.AppendUvarint(nil, uint64(elements)), bytes.Repeat([]byte{1}, elements)...)
+		if items, _ := m.Items(event(1, 1, values...)); len(items) != 1 || len(items[0].Args) != 1 || len(items[0].Args[0].Text) != want {
+			t.Errorf("%d elements: got %d items with %d bytes, want %d", elements, len(items), len(items[0].Args[0].Text), want)
+		}
+	}
 }
