@@ -15,8 +15,8 @@ func tool() cli.Tool {
 		Summary:   "summarize a capture, check it, convert it to text and back",
 		ArgsUsage: "[FILE...]",
 		Description: "Without flags, prints a summary: machine, time and command of the recording, events by kind, the processes with most CPU time, " +
-			"how many frames have function names, losses, and the cost of recording. Of a regular file it " +
-			"reads only block headers, indices and end blocks, and samples for up to half a second. Several files are read as one stream.",
+			"what all threads did, how many frames have function names, losses, and the cost of recording. Of a regular file it " +
+			"reads only block headers, indices and end blocks, and events for up to half a second. Several files are read as one stream.",
 		Groups: []cli.Group{
 			{Title: "What to print", Flags: []cli.Flag{
 				{Name: "json", Kind: cli.Bool, Usage: "Print the summary as one JSON object; docs/wprof-info.md lists its fields."},

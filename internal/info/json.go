@@ -54,6 +54,7 @@ type RecordingReport struct {
 	Definitions   uint64          `json:"definitions"`
 	Late          uint64          `json:"late"`
 	Processes     []ProcessReport `json:"processes"`
+	Threads       *ThreadsReport  `json:"threads"`
 	Lost          uint64          `json:"lost"`
 	Losses        []LossReport    `json:"losses"`
 	Samples       *SamplesReport  `json:"samples"`
@@ -97,6 +98,16 @@ type ProcessReport struct {
 	Comm    string `json:"comm"`
 	StartNs int64  `json:"start_ns"`
 	CPUNs   int64  `json:"cpu_ns"`
+}
+
+// ThreadsReport adds up what threads did, up to where the events were read.
+type ThreadsReport struct {
+	All        bool  `json:"all"`
+	ToNs       int64 `json:"to_ns"`
+	RunningNs  int64 `json:"running_ns"`
+	RunnableNs int64 `json:"runnable_ns"`
+	BlockedNs  int64 `json:"blocked_ns"`
+	UnknownNs  int64 `json:"unknown_ns"`
 }
 
 // LossReport is a number of lost events.
@@ -214,6 +225,7 @@ func (r *Recording) report() RecordingReport {
 			}
 			return report
 		}),
+		Threads: r.threadsReport(),
 		Losses:  converted(r.Losses, lossReport),
 		Samples: r.Sampled.report(), Stacks: r.Waits.report(),
 		Cost: costReport(r.Cost),
@@ -273,6 +285,14 @@ func (w *Waits) report() *StacksReport {
 	}
 	one := func(s Stacked) StackedReport { return StackedReport{s.All, s.WithStack} }
 	return &StacksReport{one(w.Off), one(w.Still), one(w.Woken)}
+}
+
+func (r *Recording) threadsReport() *ThreadsReport {
+	t := r.Threads
+	if t == nil {
+		return nil
+	}
+	return &ThreadsReport{r.AllThreads, t.To - r.Session.Open, t.Running, t.Runnable, t.Blocked, t.Unknown}
 }
 
 func (s *Sampled) report() *SamplesReport {

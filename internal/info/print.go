@@ -34,6 +34,7 @@ func (r *Recording) print(w io.Writer) {
 	r.printSession(w)
 	r.printEvents(w)
 	r.printProcesses(w)
+	r.printThreads(w)
 	r.printSampled(w)
 	r.printWaits(w)
 	r.printLosses(w)

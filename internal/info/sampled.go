@@ -13,15 +13,16 @@ import (
 	"wprof/internal/stacks"
 )
 
-// sampleTime bounds the time for reading samples of a regular file, so that the summary of any file takes less than a second.
+// sampleTime bounds the time for reading events of a regular file, so that the summary of any file takes less than a second.
 const sampleTime = 600 * time.Millisecond
 
 // Sampled is the statistics of names and stacks in the samples that were read. Each frame counts once for each sample that has
 // it in its stack.
 type Sampled struct {
 	Session    *format.Session
-	All        bool // no sample was left out
+	All        bool // no event was left out
 	Waits      Waits
+	Threads    ThreadTimes
 	Samples    uint64
 	WithStack  uint64
 	TooDeep    uint64 // stacks deeper than the recorder takes
@@ -45,7 +46,7 @@ type ModuleCount struct {
 
 func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
 
-// readSamples reads a stream's samples until a deadline; none if that is the zero time. Errors of the stream only end it: they
+// readSamples reads a stream's events until a deadline; none if that is the zero time. Errors of the stream only end it: they
 // are reported elsewhere.
 func readSamples(r io.Reader, deadline time.Time) []*Sampled {
 	stream, err := format.NewReader(r)
@@ -53,7 +54,7 @@ func readSamples(r io.Reader, deadline time.Time) []*Sampled {
 		return nil
 	}
 	defer stream.Close()
-	l := sampleReader{stream: stream}
+	l := sampleReader{stream: stream, threads: newThreadReader(stream)}
 	for n := 0; ; n++ {
 		v, err := stream.Next()
 		if stream.Sections() != l.sections {
@@ -63,6 +64,7 @@ func readSamples(r io.Reader, deadline time.Time) []*Sampled {
 		if err != nil || late {
 			return l.done(err == io.EOF)
 		}
+		l.threads.event(v)
 		if v.Kind == format.KindSample {
 			l.sample(v.Sample().Stack())
 		} else if len(l.all) > 0 {
@@ -74,6 +76,7 @@ func readSamples(r io.Reader, deadline time.Time) []*Sampled {
 // sampleReader adds up one recording after the other.
 type sampleReader struct {
 	stream   *format.Reader
+	threads  *threadReader
 	sections int
 	all      []*Sampled
 	modules  map[moduleKey]*ModuleCount
@@ -107,12 +110,12 @@ func (l *sampleReader) section() {
 	l.sections = l.stream.Sections()
 	l.stacks = bounded.NewMap[format.StackID, *stackFacts](maxFacts)
 	s := l.stream.Session()
-	if n := len(l.all); n > 0 && s.Continues && l.all[n-1].Session.Id == s.Id {
-		return
+	if n := len(l.all); n == 0 || !s.Continues || l.all[n-1].Session.Id != s.Id {
+		l.endRecording(true)
+		l.all = append(l.all, &Sampled{Session: s})
+		l.modules = make(map[moduleKey]*ModuleCount)
 	}
-	l.endRecording(true)
-	l.all = append(l.all, &Sampled{Session: s})
-	l.modules = make(map[moduleKey]*ModuleCount)
+	l.threads.section(s, &l.all[len(l.all)-1].Threads)
 }
 
 // endRecording ends the current recording.
@@ -128,6 +131,7 @@ func (l *sampleReader) endRecording(all bool) {
 }
 
 func (l *sampleReader) done(all bool) []*Sampled {
+	l.threads.close(all)
 	l.endRecording(all)
 	return l.all
 }

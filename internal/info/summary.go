@@ -21,24 +21,26 @@ type Summary struct {
 
 // Recording is one session: a section, or several that are its epochs.
 type Recording struct {
-	Session   *format.Session // of its first epoch
-	Epochs    int
-	Close     int64 // when its window closed, as far as known
-	Events    uint64
-	Raw       uint64
-	Stored    uint64
-	Late      uint64
-	Defined   uint64
-	Kinds     []*format.KindCount
-	Types     []*format.TypeCount   // of typed events, the most frequent, at most format.MaxTypeCounts
-	Processes []*format.ProcessTime // those with the most time, at most format.MaxProcesses
-	Others    int                   // processes, with less time
-	Losses    []*format.Loss
-	Cost      *format.RecorderCost
-	Clocks    []*format.ClockSnapshot
-	Cut       bool     // an end block is missing, and with it counts
-	Sampled   *Sampled // nil: no samples were read
-	Waits     *Waits   // nil: no stacks except those of samples were found
+	Session    *format.Session // of its first epoch
+	Epochs     int
+	Close      int64 // when its window closed, as far as known
+	Events     uint64
+	Raw        uint64
+	Stored     uint64
+	Late       uint64
+	Defined    uint64
+	Kinds      []*format.KindCount
+	Types      []*format.TypeCount   // of typed events, the most frequent, at most format.MaxTypeCounts
+	Processes  []*format.ProcessTime // those with the most time, at most format.MaxProcesses
+	Others     int                   // processes, with less time
+	Losses     []*format.Loss
+	Cost       *format.RecorderCost
+	Clocks     []*format.ClockSnapshot
+	Cut        bool         // an end block is missing, and with it counts
+	Sampled    *Sampled     // nil: no samples were read
+	Waits      *Waits       // nil: no stacks except those of samples were found
+	Threads    *ThreadTimes // nil: the events that were read do not show what threads did
+	AllThreads bool         // Threads is of all events
 
 	types format.TypeCounts
 }
@@ -65,38 +67,14 @@ func Summarize(r io.Reader) (*Summary, error) {
 				}
 			}
 			s := e.summary(info.Size(), nil)
-			if s.stacks() {
-				s.join(readSamples(f, time.Now().Add(sampleTime)))
-			}
+			s.join(readSamples(f, time.Now().Add(sampleTime)))
 			return s, nil
 		}
 	}
 	return fromPipe(r)
 }
 
-// stacks reports whether there may be any.
-func (s *Summary) stacks() bool {
-	return slices.ContainsFunc(s.Recordings, func(r Recording) bool { return r.Cut || r.samples() > 0 || r.recordsWaits() })
-}
-
-// recordsWaits reports whether off-CPU stacks or wakers' stacks were requested.
-func (r *Recording) recordsWaits() bool {
-	return slices.ContainsFunc(r.Session.GetConfig(), func(kv *format.KeyValue) bool {
-		return kv.Key == format.ConfigOffCPUStacks || kv.Key == format.ConfigWakerStacks
-	})
-}
-
-// samples returns the number of samples, as far as end blocks report it.
-func (r *Recording) samples() uint64 {
-	for _, k := range r.Kinds {
-		if format.Kind(k.Kind) == format.KindSample {
-			return k.Events
-		}
-	}
-	return 0
-}
-
-// join adds the statistics of samples to each recording.
+// join adds the statistics of events to each recording.
 func (s *Summary) join(samples []*Sampled) {
 	for i := range s.Recordings {
 		r := &s.Recordings[i]
@@ -109,6 +87,9 @@ func (s *Summary) join(samples []*Sampled) {
 		}
 		if samples[at].Waits.any() {
 			r.Waits = &samples[at].Waits
+		}
+		if samples[at].Threads.any() {
+			r.Threads, r.AllThreads = &samples[at].Threads, samples[at].All
 		}
 		samples = samples[at+1:]
 	}
