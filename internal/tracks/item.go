@@ -32,7 +32,7 @@ const lengthName = "length_ns"
 func (i *Item) Shorten(from int64) {
 	if !i.shortened {
 		name := lengthName
-		if i.arg(name) != nil {
+		for i.arg(name) != nil {
 			name += "_"
 		}
 		i.Args = append(i.Args, Arg{Name: name, Type: ArgInt, Number: uint64(i.To - i.From), Unit: "ns"})

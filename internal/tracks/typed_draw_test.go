@@ -391,3 +391,27 @@ func TestListsAreCutBeyondWhatIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Arguments have different names, whatever the fields are called.
+func TestNamesOfArgumentsDiffer(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="call" shape=begin
+		  field "d" type=duration
+		  field "d_ns" type=uint
+		  field "stack" type=stack
+		  field "stack_" type=uint
+		eventtype 2 name="return" shape=end ends=1
+		  field "d" type=duration
+		  field "d_ns" type=uint
+		  field "stack" type=uint
+		eventtype 3 name="request" shape=span
+		  field "length_ns" type=uint
+		  field "length_ns_" type=uint
+		+1 cpu0 typed 2 type=1 .d=1 .d_ns=2 .stack=1 .stack_=3
+		+2 cpu0 typed 2 type=2 .d=4 .d_ns=5 .stack=6
+		+5 cpu0 typed 2 type=3 start=-94 .length_ns=7 .length_ns_=8
+	`, `
+		2-3 call on "call" of thread 20 d_ns=1 d_ns_=2 stack_=3 d_ns (end)=4 d_ns (end)_=5 stack__=6 at main
+		1-6 request on "request" of thread 20 length_ns=7 length_ns_=8 length_ns__=99
+	`)
+}

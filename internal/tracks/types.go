@@ -135,7 +135,7 @@ func (d *drawnType) nameArgs(begin *drawnType) {
 		if ofBegin[name] {
 			name += atEnd
 		}
-		for taken[name] {
+		for taken[name] || ofBegin[name] {
 			name += "_"
 		}
 		taken[name] = true
