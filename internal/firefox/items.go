@@ -19,16 +19,16 @@ func (p *profile) Item(i *tracks.Item) {
 	s := p.schemas.of(itemPrefix + p.texts.Name([]byte(i.Type)))
 	p.data = records.AppendString(append(p.data[:0], `{"type":`...), s.name)
 	if i.CPU != format.AllCPUs {
-		p.item(s, &tracks.Arg{Name: "CPU", Number: uint64(i.CPU)})
+		p.item(s, &tracks.Arg{Name: "CPU", Number: uint64(i.CPU)}, true)
 	}
 	if i.Shape == tracks.ShapeCounter {
-		p.item(s, &tracks.Arg{Name: "value", Type: tracks.ArgFloat, Number: math.Float64bits(i.Value)})
+		p.item(s, &tracks.Arg{Name: "value", Type: tracks.ArgFloat, Number: math.Float64bits(i.Value)}, true)
 	}
 	for n := range i.Args {
-		p.item(s, &i.Args[n])
+		p.item(s, &i.Args[n], false)
 	}
 	if i.Open {
-		p.item(s, &tracks.Arg{Name: "not ended", Type: tracks.ArgText, Text: "yes"})
+		p.item(s, &tracks.Arg{Name: "not ended", Type: tracks.ArgText, Text: "yes"}, true)
 	}
 	p.cause(p.shared.stack(i.Stack).node)
 	to := int64(none)
@@ -52,10 +52,14 @@ func (p *profile) threadOf(i *tracks.Item) *thread {
 	return p.recording()
 }
 
-// item adds an argument to the data of the current marker, and its field to the type if it is missing.
-func (p *profile) item(s *schema, a *tracks.Arg) {
+// item adds an argument to the data of the current marker, and its field to the type if it is missing. own marks those that
+// are not of the event type, whose fields may have the same names.
+func (p *profile) item(s *schema, a *tracks.Arg, own bool) {
 	label, shown := shownAs(a)
-	key := shown + " " + label
+	key := shown + " " + label + " " + a.Name
+	if own {
+		key = "own " + key
+	}
 	n, known := s.byName[key]
 	if !known {
 		if len(s.fields) == maxFields {

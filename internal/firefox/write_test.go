@@ -211,6 +211,20 @@ eventtype 4 name="load" on=global
 end close=+10000000
 `
 
+// Fields that have the same label are two, also if one is ours.
+func TestFieldsOfTheSameLabelAreApart(t *testing.T) {
+	p, _ := convert(t, `section open=1000000000 close=+10000000
+task 1 tid=100 pid=100 comm=busy process_comm=busy start=5
+eventtype 1 name="mark"
+  field "CPU" type=uint
+  field "d" type=int unit="ns"
+  field "d_ns" type=int unit="ns"
++1000 cpu3 typed 1 type=1 .CPU=7 .d=2000 .d_ns=3000
+end close=+10000000
+`)
+	lines(t, "markers", p.markersOf(p.threadNamed(t, "busy")), `0.001 mark CPU=3 CPU=7 d=0.002 d=0.003`)
+}
+
 func TestTypesAndCountersAreShown(t *testing.T) {
 	p, _ := convert(t, typed)
 	lines(t, "markers of busy", p.markersOf(p.threadNamed(t, "busy")), `
