@@ -222,6 +222,16 @@ func TestWaitsForWorkAreIdle(t *testing.T) {
 	}
 }
 
+// A thread that only waits for signals is not at work.
+func TestWaitsForSignalsAreIdle(t *testing.T) {
+	for _, call := range []string{"__do_sys_pause", "__x64_sys_rt_sigsuspend", "__arm64_sys_rt_sigsuspend", "__ia32_compat_sys_rt_sigtimedwait_time64"} {
+		text := strings.ReplaceAll(waitsFor(950), "__x64_sys_epoll_wait", call)
+		compareLines(t, foldedText(t, text, profile.Options{}, graph.View{}), `
+			app-100;main;do_syscall_64;`+call+`;ep_poll;[idle]_[o] 950000
+			app-100;main;do_syscall_64;vfs_read_[o] 50000`)
+	}
+}
+
 // Two places with the same functions count as one: 46 % each.
 func TestWaitsForWorkAreFoundByFunctions(t *testing.T) {
 	text := window + `

@@ -17,7 +17,7 @@ func idleSyscall(kernel []place) string {
 			name := string(line.GetFunction())
 			switch call := syscallOf(name); call {
 			case "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "accept", "accept4",
-				"futex_wait", "futex_waitv":
+				"futex_wait", "futex_waitv", "pause", "rt_sigsuspend", "sigsuspend", "rt_sigtimedwait":
 				return call
 			case "futex":
 				futex = true
