@@ -38,7 +38,7 @@ func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "off-CPU: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
 		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
 		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window (100%: one thread always at work)",
-		"reading: normal: most of the window is covered", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
+		"reading: normal: most of the window is covered; of the time at", " work, 17% is scheduling delay", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
 }
 
 func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
@@ -101,6 +101,23 @@ func TestReadingNamesTheLargestPart(t *testing.T) {
 	reads(t, b.Profile, "normal: most of the window is covered, 90% of it on the CPU")
 	b.Threads[0].Cells[0].Ns, b.Threads[0].Cells[1].Ns = 2e8, 8e8
 	reads(t, b.Profile, "normal: most of the window is covered, 80% of it waiting for a CPU")
+}
+
+// Where most time is spent asleep, the reading still names what slows the threads down.
+func TestReadingNamesContention(t *testing.T) {
+	b := flametest.New()
+	lock, nap := b.Calls("main", "pthread_mutex_lock", "k_futex"), b.Calls("main", "k_nanosleep")
+	b.Waits = map[profile.NodeID]string{lock: "futex"}
+	b.Thread(10, 10, "app", flametest.Cell(profile.ClassBlocked, format.StateInterruptible, nap, 6e8, 1),
+		flametest.Cell(profile.ClassRunnable, format.StateInterruptible, nap, 2e8, 1), flametest.Cell(profile.ClassBlocked, format.StateInterruptible, lock, 2e8, 1))
+	const asleep = "normal: most of the window is covered, 80% of it blocked (sleep)"
+	reads(t, b.Profile, asleep+"; of the time at work, 20% is scheduling delay and 20% is waits for locks (pthread_mutex_lock)")
+	b.Thread(10, 11, "app", flametest.Cell(profile.ClassIdle, format.StateInterruptible, lock, 5e8, 1))
+	reads(t, b.Profile, asleep+"; of the time at work, 20% is scheduling delay and 20% is waits for locks (pthread_mutex_lock); "+
+		"0.500000 s of waits for work are in pthread_mutex_lock and may be waits for a lock")
+	b.Threads = b.Threads[:1]
+	b.Threads[0].Cells[0].Ns, b.Threads[0].Cells[1].Ns, b.Threads[0].Cells[2].Ns = 8e8, 1e8, 1e8
+	reads(t, b.Profile, "normal: most of the window is covered, 90% of it blocked (sleep)")
 }
 
 func TestReadingOfUnknownTimeDependsOnLoss(t *testing.T) {

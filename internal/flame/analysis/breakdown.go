@@ -21,6 +21,7 @@ type breakdown struct {
 	unknown    share
 	futex      int64  // ns of idle in futex waits
 	locked     int64  // ns of those in a function that waits for a lock
+	lockWaits  int64  // ns of off in such a function
 	lock       string // one such function
 	leftOut    int64  // ns of times off the CPU that Options.MinBlock left out
 }
@@ -64,8 +65,8 @@ func (b *breakdown) add(p *profile.Profile, t *profile.Thread, v *graph.View) {
 		switch {
 		case c.Class == profile.ClassOnCPU && p.IsNotSampled(c.Stack):
 			b.notSampled.add(w)
-		case c.Class == profile.ClassIdle:
-			b.addIdle(p, c.Stack, w.Ns())
+		case c.Class == profile.ClassIdle, c.Class == profile.ClassBlocked:
+			b.addFutex(p, c.Class, c.Stack, w.Ns())
 		}
 	}
 	b.threads++

@@ -15,9 +15,9 @@ func (b *breakdown) reading(window int64, a *profile.About) string {
 	switch c := b.coverage(window); {
 	case c > 1.0005:
 		return fmt.Sprintf("several threads: their time on the CPU, blocked and waiting for a CPU adds up to %s times the window, %.0f%% of it "+
-			"off the CPU%s; look at each by itself", times(c), 100*part(b.covered()-b.onCPU.ns, b.covered()), b.mostReason())
+			"off the CPU%s%s; look at each by itself", times(c), 100*part(b.covered()-b.onCPU.ns, b.covered()), b.mostReason(), b.contention(window, false))
 	case c >= 0.5:
-		return "normal: most of the window is covered" + b.most()
+		return "normal: most of the window is covered" + b.most() + b.contention(window, b.isMostlyDelay())
 	case b.leftOut > b.covered() && b.leftOut >= b.idle.ns:
 		return fmt.Sprintf("mostly left out: times off the CPU below %s make up %s; record with a lower minimum to see them",
 			shortDuration(a.MinBlock), seconds(b.leftOut))
@@ -49,11 +49,13 @@ func (b *breakdown) most() string {
 		return fmt.Sprintf(", %.0f%% of it on the CPU", 100*part(b.onCPU.ns, b.covered()))
 	case b.blocked().ns > half:
 		return fmt.Sprintf(", %.0f%% of it blocked%s", 100*part(b.blocked().ns, b.covered()), b.mostReason())
-	case b.delay().ns > half:
+	case b.isMostlyDelay():
 		return fmt.Sprintf(", %.0f%% of it waiting for a CPU", 100*part(b.delay().ns, b.covered()))
 	}
 	return ""
 }
+
+func (b *breakdown) isMostlyDelay() bool { return b.delay().ns > b.covered()/2 }
 
 // mostReason names the reason for most of the blocked time, if there is one and threads were blocked for most of the time at work.
 func (b *breakdown) mostReason() string {
@@ -79,16 +81,46 @@ func (b *breakdown) mayBeLock() string {
 	return ""
 }
 
-// addIdle adds a wait for work to the futex and lock times.
-func (b *breakdown) addIdle(p *profile.Profile, stack profile.NodeID, ns int64) {
+// addFutex adds a wait of one class to the futex and lock times.
+func (b *breakdown) addFutex(p *profile.Profile, class profile.Class, stack profile.NodeID, ns int64) {
 	if !isFutex(p, stack) {
 		return
 	}
-	b.futex += ns
-	if lock := lockIn(p, stack); lock != "" {
-		b.locked += ns
-		b.lock = lock
+	isIdle := class == profile.ClassIdle
+	if isIdle {
+		b.futex += ns
 	}
+	lock := lockIn(p, stack)
+	switch {
+	case lock == "":
+		return
+	case isIdle:
+		b.locked += ns
+	default:
+		b.lockWaits += ns
+	}
+	b.lock = lock
+}
+
+// contention names scheduling delay, unless it is named already, and waits for locks if they are substantial; "" if neither is. Where
+// many threads sleep, both are a small part of the blocked time.
+func (b *breakdown) contention(window int64, isDelayNamed bool) string {
+	isMuch := func(ns int64) bool { return ns > b.covered()/10 && ns > window/100 }
+	var parts []string
+	if delay := b.delay().ns; isMuch(delay) && !isDelayNamed {
+		parts = append(parts, fmt.Sprintf("%.0f%% is scheduling delay", 100*part(delay, b.covered())))
+	}
+	if isMuch(b.lockWaits) {
+		parts = append(parts, fmt.Sprintf("%.0f%% is waits for locks (%s)", 100*part(b.lockWaits, b.covered()), b.lock))
+	}
+	text := ""
+	if len(parts) > 0 {
+		text = "; of the time at work, " + strings.Join(parts, " and ")
+	}
+	if isMuch(b.locked) {
+		text += fmt.Sprintf("; %s of waits for work are in %s and may be waits for a lock", seconds(b.locked), b.lock)
+	}
+	return text
 }
 
 // writeLocks writes a warning above a list of waits for work if some of them may be for locks.
