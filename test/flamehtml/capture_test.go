@@ -5,10 +5,12 @@ package flamehtml
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -114,6 +116,62 @@ func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 		if got[root] != want[root] || want[root] == 0 {
 			t.Errorf("slots %d to %d of %v have %d ns of %s, want %d", from, to, time.Duration(slot), got[root], root, want[root])
 		}
+	}
+}
+
+// offCPUIntervals counts the off-CPU intervals of a process by the JSON lines: those that a switch ends, and those whose end is missing,
+// because the kernel did not report a switch or because the window closed first. Of the last ones the stream has states.
+func offCPUIntervals(t *testing.T, file string, pid int) (n int64) {
+	t.Helper()
+	type task struct{ TID, PID int }
+	isOff := make(map[int]bool)
+	for _, line := range bytes.Split(tools.Run(t, "wprof-json", "-k", "switch", "--no-stacks", file), []byte("\n")) {
+		var e struct {
+			T          string
+			Prev, Next task
+			NextState  string `json:"next_state"`
+		}
+		if len(line) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.T != "switch" {
+			continue
+		}
+		if e.Next.PID == pid {
+			isOff[e.Next.TID] = false
+			if e.NextState != "" {
+				n++
+			}
+		}
+		if e.Prev.PID == pid {
+			if isOff[e.Prev.TID] {
+				n++
+			}
+			isOff[e.Prev.TID] = true
+		}
+	}
+	open := regexp.MustCompile(`(?m)^.* state_thread .* open`)
+	return n + int64(len(open.FindAll(tools.Run(t, "wprof-info", "--dump", file), -1)))
+}
+
+// A block and the wait for a CPU after it are one off-CPU interval, as in the JSON lines.
+func TestPageCountsOffCPUIntervalsOnce(t *testing.T) {
+	t.Parallel()
+	own := filepath.Join(t.TempDir(), "own.wprof")
+	tools.Run(t, "wprof-filter", "-p", fmt.Sprint(os.Getpid()), record(t), "-o", own)
+	html := filepath.Join(t.TempDir(), "own.html")
+	tools.Run(t, "wprof-flame", "--html="+html, own)
+	pg := openFile(t, html)
+	var got struct{ Intervals, Waits int64 }
+	pg.Eval("({Intervals: wprof.flame.graph.intervals[0], Waits: wprof.flame.graph.waits[0]})", &got)
+	if want := offCPUIntervals(t, own, os.Getpid()); got.Intervals != want || want < 100 || got.Waits < 100 {
+		t.Errorf("the page counts %d times off the CPU and %d waits for a CPU, the JSON lines %d times off the CPU", got.Intervals, got.Waits, want)
+	}
+	if text := pg.Text("wprof.boxText.occasions(0)"); !strings.Contains(text, " times off the CPU, ") || !strings.HasSuffix(text, " waits for a CPU") {
+		t.Errorf("the page shows %q", text)
 	}
 }
 

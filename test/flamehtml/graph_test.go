@@ -14,9 +14,10 @@ type row struct {
 	Depth, Kind, Mark    int
 	Name                 string
 	On, Off, Unknown, Of int64
+	Waits                int64
 }
 
-// rowsOf are a graph's frames from left to right, each followed by those above it; Of is how often it was, or -1.
+// rowsOf are a graph's frames from left to right, each followed by those above it; Of and Waits are counts, or -1.
 func rowsOf(g *graph.Graph, counts bool) []row {
 	var rows []row
 	var visit func(i int32)
@@ -25,10 +26,10 @@ func rowsOf(g *graph.Graph, counts bool) []row {
 		if i > 0 && total.Ns() > 0 {
 			r := row{
 				Depth: int(n.Depth), Kind: int(n.Kind), Mark: int(n.Mark), Name: n.Name,
-				On: total.On, Off: total.Off, Unknown: total.Unknown, Of: -1,
+				On: total.On, Off: total.Off, Unknown: total.Unknown, Of: -1, Waits: -1,
 			}
 			if counts {
-				r.Of = int64(total.Count)
+				r.Of, r.Waits = int64(total.Count), int64(total.Waits)
 			}
 			rows = append(rows, r)
 		}
@@ -49,7 +50,8 @@ func shownRows(pg *page.Page, counts bool) []row {
 		const visit = (i) => {
 			if (g.total[i] === 0) return;
 			if (i > 0) rows.push({Depth: g.depth[i], Kind: p.nameKind[g.name[i]], Mark: g.mark[i], Name: wprof.flame.name(i),
-				On: g.on[i], Off: g.off[i], Unknown: g.unknown[i], Of: %t ? g.samples[i] + g.waits[i] + g.gaps[i] : -1});
+				On: g.on[i], Off: g.off[i], Unknown: g.unknown[i],
+				Of: %[1]t ? g.samples[i] + g.intervals[i] + g.gaps[i] : -1, Waits: %[1]t ? g.waits[i] : -1});
 			for (let at = g.childFrom[i]; at < g.childFrom[i + 1]; at++) visit(g.child[at]);
 		};
 		visit(0);

@@ -149,7 +149,14 @@ func put(c *profile.Cell, slot uint32, ns int64) {
 		return
 	}
 	c.Ns += ns
-	c.Count += 1 + uint64(ns)/10101010
+	n := 1 + uint64(ns)/10101010
+	if c.Class.Delay() {
+		c.Waits += n
+	}
+	if c.Class == profile.ClassRunnable {
+		n /= 2 // the other half follow blocks
+	}
+	c.Count += n
 	if n := len(c.Slots); n > 0 && c.Slots[n-1].Slot == slot {
 		c.Slots[n-1].Ns += ns
 		return

@@ -246,7 +246,7 @@ func notes() *profile.Profile {
 		}
 	}
 	cells := p.Threads[0].Cells
-	cells[0].Class, cells[0].Count = profile.ClassRunnable, 60
+	cells[0].Class, cells[0].Count, cells[0].Waits = profile.ClassRunnable, 60, 71
 	cells[1].Stack, cells[1].Count = cells[0].Stack, 4812
 	cells[2].Count = 0
 	cells[3].Class = profile.ClassIdle
@@ -292,7 +292,7 @@ func TestPageSharesAddUp(t *testing.T) {
 	pg := open(t, notes())
 	pg.Eval("wprof.search('read')", nil)
 	shown := pg.Text("wprof.boxText.lines({node: wprof.flame.graph.path(wprof.flame.rows.flat().find((b) => wprof.flame.text(b) === 'main').node).at(-1), count: 1}).join('; ')")
-	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 times off the CPU"; !strings.HasSuffix(shown, want) {
+	if want := "197 µs on CPU (0.04%), 454 ms off CPU (99.96%); 4,812 samples, 60 times off the CPU, 71 waits for a CPU"; !strings.HasSuffix(shown, want) {
 		t.Errorf("the page shows %q, want it to end in %q", shown, want)
 	}
 }

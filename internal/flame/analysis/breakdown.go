@@ -40,7 +40,7 @@ type reasonShare struct {
 
 func (s *share) add(w graph.Weight) {
 	s.ns += w.Ns()
-	s.count += w.Count
+	s.count += w.Times()
 }
 
 // breakDown sums up the threads of a view.

@@ -86,8 +86,16 @@ func (b *Builder) Thread(pid, tid int32, comm string, cells ...profile.Cell) *pr
 	return t
 }
 
+// Cell is a cell with a count; waits of ClassRunnable all follow a block.
 func Cell(class profile.Class, state format.State, stack profile.NodeID, ns int64, count uint64) profile.Cell {
-	return profile.Cell{CellKey: profile.CellKey{Class: class, State: state, CPU: profile.NoCPU, Stack: stack}, Ns: ns, Count: count}
+	c := profile.Cell{CellKey: profile.CellKey{Class: class, State: state, CPU: profile.NoCPU, Stack: stack}, Ns: ns, Count: count}
+	if class.Delay() {
+		c.Waits = count
+	}
+	if class == profile.ClassRunnable {
+		c.Count = 0
+	}
+	return c
 }
 
 // Box is a process of two threads: one works and waits, the other one serves.
@@ -177,17 +185,14 @@ func Analysed() *profile.Profile {
 		Nodes:  []profile.Node{{}, {Frame: 1}, {Parent: 1, Frame: 2}, {Parent: 2, Frame: 3}, {Parent: 1, Frame: 4}, {Parent: 1, Frame: 4}},
 		Labels: []profile.Label{{}, {PID: 10, TID: 10, Comm: "app", Process: "app"}, {PID: 10, TID: 11, Comm: "kworker/0:1 <x>", Process: "app"}},
 	}
-	cell := func(class profile.Class, state format.State, stack profile.NodeID, ns int64, count uint64) profile.Cell {
-		return profile.Cell{CellKey: profile.CellKey{Class: class, State: state, CPU: profile.NoCPU, Stack: stack}, Ns: ns, Count: count}
-	}
 	p.Threads = []*profile.Thread{
 		{TID: 10, PID: 10, Label: 1, Lifetime: 10e9, Cells: []profile.Cell{
-			cell(profile.ClassOnCPU, 0, 1, 2e9, 98), cell(profile.ClassBlocked, format.StateInterruptible, 3, 3e9, 300),
-			cell(profile.ClassRunnable, format.StateInterruptible, 3, 6e8, 6), cell(profile.ClassPreempted, 0, 1, 4e8, 4),
-			cell(profile.ClassIdle, format.StateInterruptible, 2, 3e9, 3),
+			Cell(profile.ClassOnCPU, 0, 1, 2e9, 98), Cell(profile.ClassBlocked, format.StateInterruptible, 3, 3e9, 300),
+			Cell(profile.ClassRunnable, format.StateInterruptible, 3, 6e8, 6), Cell(profile.ClassPreempted, 0, 1, 4e8, 4),
+			Cell(profile.ClassIdle, format.StateInterruptible, 2, 3e9, 3),
 		}},
 		{TID: 11, PID: 10, Label: 2, Start: 6e9, Lifetime: 4e9, Cells: []profile.Cell{
-			cell(profile.ClassBlocked, format.StateUninterruptible, 4, 15e8, 3), cell(profile.ClassBlocked, format.StateUninterruptible, 5, 25e8, 5),
+			Cell(profile.ClassBlocked, format.StateUninterruptible, 4, 15e8, 3), Cell(profile.ClassBlocked, format.StateUninterruptible, 5, 25e8, 5),
 		}},
 	}
 	return p

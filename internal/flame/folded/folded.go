@@ -18,7 +18,7 @@ const (
 	Microseconds Unit = iota
 	Nanoseconds
 	Milliseconds
-	Samples // samples on the CPU, waits off it
+	Samples // samples on the CPU, blocks and waits for a CPU off it
 )
 
 // ns returns the length of a unit; 0 for Samples.
@@ -168,7 +168,7 @@ type rounder struct {
 func (r *rounder) round(w graph.Weight) int64 {
 	unit := r.unit.ns()
 	if unit == 0 {
-		return int64(w.Count)
+		return int64(w.Times())
 	}
 	r.ns += w.Ns()
 	all := (r.ns + unit/2) / unit

@@ -34,5 +34,6 @@ func (b *Builder) Compared(scale float64) *Graph {
 // scaled returns the weight multiplied by scale.
 func (w Weight) scaled(by float64) Weight {
 	ns := func(v int64) int64 { return int64(float64(v)*by + 0.5) }
-	return Weight{On: ns(w.On), Off: ns(w.Off), Unknown: ns(w.Unknown), Count: uint64(float64(w.Count)*by + 0.5)}
+	count := func(n uint64) uint64 { return uint64(float64(n)*by + 0.5) }
+	return Weight{On: ns(w.On), Off: ns(w.Off), Unknown: ns(w.Unknown), Count: count(w.Count), Waits: count(w.Waits)}
 }

@@ -56,20 +56,25 @@ const (
 	MarkOff       // it did not
 )
 
-// Weight is a time, ns, split by what the threads did, and a count.
+// Weight is a time, ns, split by what the threads did, and counts.
 type Weight struct {
 	On, Off, Unknown int64
-	Count            uint64 // samples on the CPU, waits off it
+	Count            uint64 // samples on the CPU, off-CPU intervals
+	Waits            uint64 // for a CPU, as part of an off-CPU interval
 }
 
 // Ns returns the sum of all times.
 func (w Weight) Ns() int64 { return w.On + w.Off + w.Unknown }
+
+// Times returns how often there was time of one class: a wait for a CPU after a block counts here, though not as an interval of its own.
+func (w Weight) Times() uint64 { return max(w.Count, w.Waits) }
 
 func (w *Weight) Add(v Weight) {
 	w.On += v.On
 	w.Off += v.Off
 	w.Unknown += v.Unknown
 	w.Count += v.Count
+	w.Waits += v.Waits
 }
 
 // Children returns the nodes above a node, sorted by name, kind and mark.

@@ -41,22 +41,22 @@ type View struct {
 	From, To int
 }
 
-// Weight returns the cell's time within the view's slots. The count is not kept for each slot, so it is divided in
+// Weight returns the cell's time within the view's slots. Counts are not kept for each slot, so they are divided in
 // proportion to time.
 func (v *View) Weight(c *profile.Cell) Weight {
-	ns, count := c.Ns, c.Count
+	ns, w := c.Ns, Weight{Count: c.Count, Waits: c.Waits}
 	if v.To > 0 {
-		ns, count = 0, 0
+		ns, w = 0, Weight{}
 		for _, s := range c.Slots {
 			if int(s.Slot) >= v.From && int(s.Slot) < v.To {
 				ns += s.Ns
 			}
 		}
 		if c.Ns > 0 {
-			count = uint64(float64(c.Count)*float64(ns)/float64(c.Ns) + 0.5)
+			within := func(n uint64) uint64 { return uint64(float64(n)*float64(ns)/float64(c.Ns) + 0.5) }
+			w = Weight{Count: within(c.Count), Waits: within(c.Waits)}
 		}
 	}
-	w := Weight{Count: count}
 	switch {
 	case c.Class.OnCPU() || c.Class == profile.ClassEvent:
 		w.On = ns
@@ -140,7 +140,7 @@ func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
 			continue
 		}
 		for i := range t.Cells {
-			if c := &t.Cells[i]; v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0) {
+			if c := &t.Cells[i]; v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0 || c.Waits != 0) {
 				visit(c)
 			}
 		}

@@ -319,16 +319,17 @@ func (e *pageEncoder) encodeKeys() {
 	}
 }
 
-// encodeTimes writes for each cell its count, the time that lies in no slot, and the times within slots.
+// encodeTimes writes for each cell its counts, the time that lies in no slot, and the times within slots.
 func (e *pageEncoder) encodeTimes(t *profile.Thread) {
 	var slots []profile.SlotTime
 	for i := range e.cells {
-		var count uint64
+		var count, waits uint64
 		var rest int64
 		slots = slots[:0]
 		for _, j := range e.cells[i].cells {
 			c := &t.Cells[j]
 			count += c.Count
+			waits += c.Waits
 			rest += c.Ns
 			slots = append(slots, c.Slots...)
 		}
@@ -341,6 +342,7 @@ func (e *pageEncoder) encodeTimes(t *profile.Thread) {
 			rest -= s.Ns
 		}
 		e.number(count)
+		e.number(waits)
 		e.signed(rest)
 		e.encodeSlots(slots)
 	}

@@ -71,6 +71,9 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	cell := c.cell(t, key)
 	cell.Ns += to - from
 	cell.Count += count
+	if key.Class.Delay() {
+		cell.Waits++
+	}
 	if c.p.Slot > 0 {
 		c.addSlots(cell, from-c.first, to-c.first)
 	}

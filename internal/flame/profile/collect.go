@@ -99,6 +99,7 @@ type thread struct {
 	woken        waking         // that ended its latest time off the CPU, or ends the one that it is in
 	early        waking         // the latest one while it ran, which may end the next one: see timeline
 	shortBlocked int64          // ns of times off that were too short to keep
+	offUntil     int64          // where the latest span off the CPU ends
 	idle         []NodeID
 	trail        *threadTrail
 }
@@ -222,7 +223,7 @@ func (c *collector) thread(of *timeline.Thread) *thread {
 	if t, known := of.Own.(*thread); known {
 		return t
 	}
-	t := &thread{of: of}
+	t := &thread{of: of, offUntil: math.MinInt64}
 	t.TID, t.Start = of.TID, of.Start
 	if d := of.Def; d != nil {
 		t.PID, t.IsKernel = d.Pid, d.Flags&uint32(format.TaskFlag_TASK_FLAG_KTHREAD) != 0

@@ -163,6 +163,59 @@ func TestTimesAddUpToTheNanosecond(t *testing.T) {
 	}
 }
 
+// counts are the off-CPU intervals and waits for a CPU of a stream.
+func counts(t *testing.T, text string) (intervals, waits uint64) {
+	t.Helper()
+	total := graph.Of(collected(t, undump(t, text), profile.Options{}), graph.View{Mode: graph.OffCPU}).Total[0]
+	return total.Count, total.Waits
+}
+
+// A block and the wait for a CPU after it are one off-CPU interval; so are the creation of a thread and its first wait.
+func TestCountsOfIntervals(t *testing.T) {
+	for name, c := range map[string]struct {
+		events           string
+		intervals, waits uint64
+	}{
+		"blocked and woken": {`
+			+0 cpu0 state_cpu 2 prio=120
+			+400000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+			+700000 cpu1 waking 1 wakee=2 prio=120 target_cpu=0
+			+750000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+400000 next_state=S`, 1, 1},
+		"woken while it goes to sleep": {`
+			+0 cpu0 state_cpu 2 prio=120
+			+390000 cpu1 waking 1 wakee=2 prio=120 target_cpu=0
+			+400000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+			+750000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+400000 next_state=S`, 1, 1},
+		"preempted": {`
+			+0 cpu0 state_cpu 2 prio=120
+			+400000 cpu0 switch 2 next=1 prev_state=R+ prev_prio=120 next_prio=120
+			+750000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+400000 next_state=R+`, 1, 1},
+		"woken before the window": {`
+			+0 cpu0 state_thread 2 state=S prio=120 since=-5000 woken=-100 waker=4 waker_cpu=1
+			+750000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=-5000 next_state=S`, 1, 1},
+		"twice": {`
+			+0 cpu0 state_cpu 2 prio=120
+			+100000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+			+200000 cpu1 waking 1 wakee=2 prio=120 target_cpu=0
+			+300000 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120 since=+100000 next_state=S
+			+400000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+			+700000 cpu1 waking 1 wakee=2 prio=120 target_cpu=0`, 2, 2},
+		"never woken": {`
+			+0 cpu0 state_cpu 2 prio=120
+			+400000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120`, 1, 0},
+		"created": {`
+			+0 cpu1 state_cpu 4 prio=120
+			+100000 cpu1 fork 4 child=5
+			+150000 cpu1 wakeup_new 4 wakee=5 prio=120 target_cpu=0
+			+400000 cpu0 switch 1 next=5 prev_state=R prev_prio=120 next_prio=120`, 1, 1},
+	} {
+		task := "task 5 tid=300 pid=300 comm=child process_comm=child ppid=1 start=100000\n"
+		if intervals, waits := counts(t, window+task+c.events+"\nend close=+1000000\n"); intervals != c.intervals || waits != c.waits {
+			t.Errorf("%s: %d intervals and %d waits for a CPU, want %d and %d", name, intervals, waits, c.intervals, c.waits)
+		}
+	}
+}
+
 // A thread that only states at both ends show, off the CPU, counts for the whole window.
 func TestThreadBlockedThroughTheWindow(t *testing.T) {
 	compareLines(t, foldedText(t, window+`

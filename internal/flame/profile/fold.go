@@ -14,7 +14,7 @@ import (
 // Memory for one of each, including references to it, bytes.
 const (
 	perThread = 256
-	perCell   = 80
+	perCell   = 88
 	perLabel  = 120
 	perNode   = 32
 	perSlot   = 24

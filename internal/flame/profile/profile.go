@@ -90,7 +90,8 @@ type Thread struct {
 type Cell struct {
 	CellKey
 	Ns    int64
-	Count uint64     // samples on the CPU, waits off it
+	Count uint64     // samples on the CPU, off-CPU intervals that begin in it
+	Waits uint64     // for a CPU; one after a block is part of the block's interval
 	Slots []SlotTime // where in the profile's slots the time lies, in order; nil without Options.Slots
 }
 

@@ -96,6 +96,7 @@ func (c *collector) merge(t *thread) {
 		cell := c.cell(into, from.CellKey)
 		cell.Ns += from.Ns
 		cell.Count += from.Count
+		cell.Waits += from.Waits
 		cell.Slots = mergeSlots(cell.Slots, from.Slots)
 	}
 }

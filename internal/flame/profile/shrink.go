@@ -100,6 +100,7 @@ func (c *collector) reduce(t *thread, most int64) {
 		into := &t.Cells[n]
 		into.Ns += cell.Ns
 		into.Count += cell.Count
+		into.Waits += cell.Waits
 		into.Slots = mergeSlots(into.Slots, cell.Slots)
 	}
 }

@@ -39,6 +39,7 @@ func (c *collector) addSpan(s *timeline.Span) {
 	case timeline.SpanBlocked, timeline.SpanRunnable:
 		c.addOffCPU(t, s, label)
 	case timeline.SpanNew:
+		t.offUntil = s.To
 		c.add(t, CellKey{Class: ClassNew, CPU: s.CPU, Label: label}, s.From, s.To, 1)
 	default:
 		c.add(t, CellKey{Class: ClassUnknown, CPU: s.CPU, Label: label}, s.From, s.To, 1)
@@ -132,7 +133,12 @@ func (c *collector) addOffCPU(t *thread, s *timeline.Span, label LabelID) {
 	if key.Class == ClassBlocked || s.Off.Preempted {
 		c.countStack(at)
 	}
-	c.add(t, key, s.From, s.To, 1)
+	count := uint64(1)
+	if key.Class == ClassRunnable && s.From == t.offUntil {
+		count = 0 // it continues the interval that began with the block
+	}
+	t.offUntil = s.To
+	c.add(t, key, s.From, s.To, count)
 }
 
 // timeOff returns the length of the whole off-CPU time that a span is part of, ns.

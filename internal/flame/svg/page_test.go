@@ -32,7 +32,7 @@ func lesson() *graph.Graph {
 	s.add(graph.Weight{On: 10e6, Count: 1}, app("main", "foo")...)
 	s.add(graph.Weight{On: 20e6, Count: 2}, app("main", "foo", "bar")...)
 	s.add(graph.Weight{On: 30e6, Count: 3}, app("main", "foo", "bar", "foo")...)
-	s.add(graph.Weight{Off: 36e6, Count: 4}, app("main", "read", "k:vfs_read")...)
+	s.add(graph.Weight{Off: 36e6, Count: 4, Waits: 3}, app("main", "read", "k:vfs_read")...)
 	s.add(graph.Weight{On: 4e6, Count: 1}, app("main", "read", "k:vfs_read")...)
 	return s.done()
 }
@@ -137,7 +137,7 @@ func TestSVGShowsDetailsUnderTheMouse(t *testing.T) {
 	vfs := p.label("vfs_read", 0)
 	p.Hover(vfs.X, vfs.Y)
 	p.wantDetails("over vfs_read", "vfs_read", "Kernel function in [kernel]", "40 ms, 40% of all",
-		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 events: samples, times off the CPU")
+		"4 ms on CPU (10%), 36 ms off CPU (90%)", "5 events: samples, times off the CPU, 3 waits for a CPU")
 	p.Hover(vfs.X, vfs.Y+300)
 	p.wantDetails("beside all frames")
 

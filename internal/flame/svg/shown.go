@@ -16,6 +16,7 @@ type shown struct {
 	own, self  graph.Weight // of it and all above, and of it alone
 	base, gone int64        // ns of the same in what the graph is compared with
 	goneCount  uint64
+	goneWaits  uint64
 	width      int64 // ns
 }
 
@@ -103,6 +104,7 @@ func (s *shrinker) frame(twins []int32, parent int32) {
 			f.base += s.g.Base[node].Ns()
 			f.gone += s.g.BaseSelf[node].Ns()
 			f.goneCount += s.g.BaseSelf[node].Count
+			f.goneWaits += s.g.BaseSelf[node].Waits
 		}
 	}
 	at := int32(len(s.all))
@@ -132,6 +134,7 @@ func (s *shrinker) putTogether(rest *shown, twins []int32) {
 		if s.g.Base != nil {
 			rest.base += s.g.Base[node].Ns()
 			rest.goneCount += s.g.Base[node].Count
+			rest.goneWaits += s.g.Base[node].Waits
 		}
 	}
 	rest.self, rest.gone = rest.own, rest.base

@@ -91,7 +91,7 @@ const kindSmall = graph.Kinds
 // records returns the frames, each followed by all above it and ended by a semicolon. The fields of a frame are in base 36,
 // separated by commas; zeros and trailing commas are left out. They are: how many levels lower it is than directly above the
 // frame before it; its symbol, or how many frames it stands for; its kind; its own ns on the CPU, off it and unknown, and
-// its count; and the same time and count in the graph that it is compared with.
+// its count; the same time and count in the graph that it is compared with; and the waits for a CPU, in both.
 func (d *drawing) records() string {
 	var out []byte
 	depth := int32(-1)
@@ -102,7 +102,7 @@ func (d *drawing) records() string {
 			kind, symbol = kindSmall, uint64(f.together)
 		}
 		out = appendRecord(out, uint64(depth+1-f.depth), symbol, uint64(kind), uint64(f.self.On), uint64(f.self.Off),
-			uint64(f.self.Unknown), f.self.Count, uint64(f.gone), f.goneCount)
+			uint64(f.self.Unknown), f.self.Count, uint64(f.gone), f.goneCount, f.self.Waits, f.goneWaits)
 		depth = f.depth
 	}
 	return string(out)

@@ -47,7 +47,7 @@ func (table *svgTable) records(t testing.TB) []record {
 	var all []record
 	depth := -1
 	for line := range strings.SplitSeq(strings.TrimSuffix(table.Frames, ";"), ";") {
-		var v [9]uint64
+		var v [11]uint64
 		for i, field := range strings.Split(line, ",") {
 			if field == "" {
 				continue
@@ -61,7 +61,7 @@ func (table *svgTable) records(t testing.TB) []record {
 		depth += 1 - int(v[0])
 		all = append(all, record{
 			depth: depth, symbol: int(v[1]), kind: int(v[2]),
-			self: graph.Weight{On: int64(v[3]), Off: int64(v[4]), Unknown: int64(v[5]), Count: v[6]}, base: graph.Weight{On: int64(v[7]), Count: v[8]},
+			self: graph.Weight{On: int64(v[3]), Off: int64(v[4]), Unknown: int64(v[5]), Count: v[6], Waits: v[9]}, base: graph.Weight{On: int64(v[7]), Count: v[8], Waits: v[10]},
 		})
 	}
 	return all
@@ -73,7 +73,7 @@ func TestSVGKeepsSumsAndSize(t *testing.T) {
 	long := newSketch(9)
 	for i := range 30_000 {
 		name := fmt.Sprintf("%d_%s", i, strings.Repeat("<long&name>", 400))
-		long.add(graph.Weight{On: int64(i + 1), Off: 1, Unknown: 2, Count: 3}, graph.Step{Name: "a", Kind: graph.KindRoot}, graph.Step{Name: name}, graph.Step{Name: name + "!", Module: name})
+		long.add(graph.Weight{On: int64(i + 1), Off: 1, Unknown: 2, Count: 3, Waits: 4}, graph.Step{Name: "a", Kind: graph.KindRoot}, graph.Step{Name: name}, graph.Step{Name: name + "!", Module: name})
 	}
 	changes := flametest.Compared(manyStacks(20_000), manyStacks(15_000), 1.3)
 	for name, g := range map[string]*graph.Graph{"many": manyStacks(30_000), "long": long.done(), "changes": changes, "few": lesson()} {
@@ -95,7 +95,7 @@ func TestSVGKeepsSumsAndSize(t *testing.T) {
 		if own != g.Total[0] {
 			t.Errorf("%s: %+v in the file, %+v in the graph", name, own, g.Total[0])
 		}
-		if g.Base != nil && (base.Ns() != g.Base[0].Ns() || base.Count != g.Base[0].Count) {
+		if g.Base != nil && (base.Ns() != g.Base[0].Ns() || base.Count != g.Base[0].Count || base.Waits != g.Base[0].Waits) {
 			t.Errorf("%s: before %+v in the file, %+v in the graph", name, base, g.Base[0])
 		}
 		if isSmall := len(g.Nodes) > mostShown || name == "long"; isSmall != (together > 0) || !isSmall && len(all) > len(g.Nodes) {

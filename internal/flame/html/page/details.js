@@ -22,12 +22,14 @@ class BoxText {
     return sharesOf(ns, graph.total[0], zoomed && graph.total[zoomed]);
   }
 
-  // occasions is the counts of samples and times.
+  // occasions is the counts of samples, off-CPU intervals and waits for a CPU, which are the last part of an interval.
   occasions(node) {
-    const {off, on, unknown, samples, waits, gaps} = this.graph;
+    const {graph: {name, off, on, unknown, samples, intervals, waits, gaps}, flame: {profile}} = this;
     const parts = [];
     if (on[node] > 0) parts.push(counted(samples[node], 'sample'));
-    if (off[node] > 0) parts.push(`${counted(waits[node], 'time')} off the CPU`);
+    const isWait = profile.nameKind[name[node]] === KIND.delay;
+    if (off[node] > 0 && !isWait) parts.push(`${counted(intervals[node], 'time')} off the CPU`);
+    if (waits[node] > 0) parts.push(`${counted(waits[node], 'wait')} for a CPU`);
     if (unknown[node] > 0) parts.push(`${counted(gaps[node], 'time')} not known`);
     return parts.join(', ');
   }

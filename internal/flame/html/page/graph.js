@@ -9,16 +9,18 @@ class Graph {
     this.off = new Float64Array(length);
     this.unknown = new Float64Array(length);
     this.samples = new Float64Array(length); // on the CPU
-    this.waits = new Float64Array(length); // times off it
+    this.intervals = new Float64Array(length); // off it
+    this.waits = new Float64Array(length); // for a CPU, as part of an off-CPU interval
     this.gaps = new Float64Array(length); // unknown times
   }
 
-  add(node, kind, ns, count) {
-    let [time, times] = [this.off, this.waits];
+  add(node, kind, ns, count, waits) {
+    let [time, times] = [this.off, this.intervals];
     if (kind === CLASS.onCPU) [time, times] = [this.on, this.samples];
     else if (kind === CLASS.unknown) [time, times] = [this.unknown, this.gaps];
     time[node] += ns;
     times[node] += count;
+    this.waits[node] += waits;
   }
 
   // complete computes the totals, and places children side by side: start is where a node begins, in ns from the left.
@@ -30,6 +32,7 @@ class Graph {
       this.off[parent] += this.off[node];
       this.unknown[parent] += this.unknown[node];
       this.samples[parent] += this.samples[node];
+      this.intervals[parent] += this.intervals[node];
       this.waits[parent] += this.waits[node];
       this.gaps[parent] += this.gaps[node];
     }

@@ -20,7 +20,7 @@ function* graphOf(profile, view, {shape, end}) {
   for (const cell of cellsOf(profile, view)) {
     if (end[cell] >= 0) {
       const ns = profile.nsWithin(cell, view.from, view.to);
-      if (ns > 0) graph.add(end[cell], profile.kindClass[profile.cellKind[cell]], ns, profile.countWithin(cell, ns));
+      if (ns > 0) graph.add(end[cell], profile.kindClass[profile.cellKind[cell]], ns, ...profile.countsWithin(cell, ns));
     }
     if (cell % 4096 === 0) yield;
   }

@@ -101,7 +101,8 @@ class Profile {
     this.cellCPU = new Uint16Array(about.cpus ? about.cells : 0);
     this.cellWake = new Uint32Array(about.wakes > 1 ? about.cells : 0);
     this.cellNs = new Float64Array(about.cells);
-    this.cellCount = new Float64Array(about.cells);
+    this.cellCount = new Float64Array(about.cells); // samples on the CPU, off-CPU intervals
+    this.cellWaits = new Float64Array(about.cells); // for a CPU, as part of an off-CPU interval
     this.piecesFrom = new Uint32Array(about.cells + 1);
     this.pieceSlot = new Uint32Array(about.pieces);
     this.pieceNs = new (about.longest < 2 ** 32 ? Uint32Array : Float64Array)(about.pieces);
@@ -128,6 +129,7 @@ class Profile {
 
   #readTimes(cell, packed) {
     this.cellCount[cell] = packed.number();
+    this.cellWaits[cell] = packed.number();
     let ns = packed.signed();
     const from = this.piecesFrom[cell];
     const to = from + packed.number();
@@ -146,9 +148,9 @@ class Profile {
     return ns;
   }
 
-  // countWithin is a cell's count in a part of its time. Counts are not kept for each slot, so it is in proportion to time.
-  countWithin(cell, ns) {
-    return Math.floor(this.cellCount[cell] * ns / this.cellNs[cell] + 0.5);
+  // countsWithin are a cell's counts in a part of its time. They are not kept for each slot, so they are in proportion to time.
+  countsWithin(cell, ns) {
+    return [this.cellCount[cell], this.cellWaits[cell]].map((count) => Math.floor(count * ns / this.cellNs[cell] + 0.5));
   }
 
   // pieceAt is the first piece of a cell that lies in this slot or after it.

@@ -16,16 +16,27 @@ function describe(t, i, zoomed) {
   return lines;
 }
 
-// occasions is the count of samples on the CPU and times off it. The table has them in one number.
+// occasions is the count of samples on the CPU and off-CPU intervals, which the table has in one number, and of waits for a CPU, which
+// are the last part of an interval.
 function occasions(t, i) {
   if (t.off[i] === 0) return counted(t.times[i], 'sample');
-  if (t.on[i] === 0) return counted(t.times[i], 'time') + ' off the CPU';
-  return `${counted(t.times[i], 'event')}: samples, times off the CPU`;
+  const off = t.on[i] === 0 ? `${counted(t.times[i], 'time')} off the CPU` : `${counted(t.times[i], 'event')}: samples, times off the CPU`;
+  return withWaits(t, i, off, t.waits[i]);
+}
+
+// withWaits adds waits for a CPU to a count; where there is nothing else, it is only them.
+function withWaits(t, i, count, waits) {
+  if (waits === 0) return count;
+  const text = `${counted(waits, 'wait')} for a CPU`;
+  return t.kind[i] === KIND.delay ? text : `${count}, ${text}`;
 }
 
 function differences(t, i) {
-  const side = (when, sum, times) => `${when} ${amount(t, sum[i])}, ${percent(sum[i], sum[0])} of all${t.counts ? '' : `, ${counted(times[i], 'time')}`}`;
-  return [side('Now', t.now, t.times), side('Before', t.before, t.timesBefore), changeOf(t, t.now[i], t.before[i])];
+  const side = (when, sum, times, waits) => {
+    const share = `${when} ${amount(t, sum[i])}, ${percent(sum[i], sum[0])} of all`;
+    return t.counts ? share : `${share}, ${withWaits(t, i, counted(times[i], 'time'), waits[i])}`;
+  };
+  return [side('Now', t.now, t.times, t.waits), side('Before', t.before, t.timesBefore, t.waitsBefore), changeOf(t, t.now[i], t.before[i])];
 }
 
 // changeOf describes a change of time: absolute, relative, and in its share of all.

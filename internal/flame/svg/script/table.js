@@ -6,10 +6,10 @@ function decode(table) {
   const ints = () => new Int32Array(count), sums = () => new Float64Array(count);
   const t = {
     ...table, count, depth: ints(), parent: ints(), end: ints(), symbol: ints(), kind: new Uint8Array(count), rows: 0,
-    on: sums(), off: sums(), unknown: sums(), times: sums(), before: sums(), timesBefore: sums(),
+    on: sums(), off: sums(), unknown: sums(), times: sums(), before: sums(), timesBefore: sums(), waits: sums(), waitsBefore: sums(),
     now: sums(), larger: sums(), self: sums(), selfBefore: sums(),
   };
-  const columns = [t.symbol, t.kind, t.on, t.off, t.unknown, t.times, t.before, t.timesBefore];
+  const columns = [t.symbol, t.kind, t.on, t.off, t.unknown, t.times, t.before, t.timesBefore, t.waits, t.waitsBefore];
   const path = [];
   records.forEach((record, i) => {
     const [up, ...values] = fields(record);
@@ -27,7 +27,7 @@ function decode(table) {
 }
 
 function fields(record) {
-  const all = [0, 0, 0, 0, 0, 0, 0, 0, 0];
+  const all = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
   record.split(',').forEach((field, i) => { if (field) all[i] = parseInt(field, 36); });
   return all;
 }
@@ -39,7 +39,7 @@ function sumUp(t, i) {
   t.end[i] = Math.max(t.end[i], i + 1);
   const parent = t.parent[i];
   if (parent < 0) return;
-  for (const sum of [t.on, t.off, t.unknown, t.times, t.before, t.timesBefore, t.larger]) sum[parent] += sum[i];
+  for (const sum of [t.on, t.off, t.unknown, t.times, t.before, t.timesBefore, t.waits, t.waitsBefore, t.larger]) sum[parent] += sum[i];
   t.end[parent] = Math.max(t.end[parent], t.end[i]);
 }
 
