@@ -129,10 +129,8 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 		if q.view.Mode == graph.Events && out.form != formFolded && out.form != formSVG {
 			return cli.Usagef("--event does not go with --%s; it does with --svg and --folded", out.form)
 		}
-		if out.form == formHTML || out.form == formSpeedscope {
-			if q.collect.Spread {
-				return cli.Usagef("--%s shows the order of time, which --spread thread does not keep", out.form)
-			}
+		if out.form == formSpeedscope && q.collect.Spread {
+			return cli.Usagef("--speedscope shows at which moment each stack was, which --spread thread does not keep; --html goes with it")
 		}
 		for _, before := range q.outputs[:i] {
 			if q.pathOf(inv, out) != "" && q.pathOf(inv, out) == q.pathOf(inv, before) {
@@ -238,8 +236,6 @@ func (q *request) readBuckets(inv *cli.Invocation) error {
 		return cli.Usagef("--buckets writes folded stacks and nothing else")
 	case q.view.Mode == graph.Events:
 		return cli.Usagef("--buckets does not go with --event")
-	case q.collect.Spread:
-		return cli.Usagef("--buckets shows the order of time, which --spread thread does not keep")
 	case q.text.Unit == folded.Samples:
 		return cli.Usagef("--buckets does not go with --unit samples: intervals are split by time")
 	}

@@ -119,6 +119,26 @@ func TestPageRangeIsThatOfTheCapture(t *testing.T) {
 	}
 }
 
+// With --spread thread, the page shows what the folded stacks show, and the time on the CPU of any range stays that of the range.
+func TestSpreadPageOfACapture(t *testing.T) {
+	t.Parallel()
+	file := record(t)
+	plain, spread := filepath.Join(t.TempDir(), "plain.html"), filepath.Join(t.TempDir(), "spread.html")
+	tools.Run(t, "wprof-flame", "--html="+plain, "--on-cpu", file)
+	tools.Run(t, "wprof-flame", "--html="+spread, "--on-cpu", "--spread", "thread", file)
+	of, pg := openFile(t, plain), openFile(t, spread)
+	if got, want := shownStacks(pg), folded(t, "--on-cpu", "--spread", "thread", file); !maps.Equal(got, want) || len(want) < 10 {
+		t.Errorf("the page has %d stacks, want the %d of the folded ones", len(got), len(want))
+	}
+	for _, c := range []string{"{from: 50, to: 190}", "{from: 3, to: 4}", "{from: 190, to: 250, by: 1}"} {
+		of.Eval("wprof.change("+c+")", nil)
+		pg.Eval("wprof.change("+c+")", nil)
+		if got, want := byRoot(shownStacks(pg)), byRoot(shownStacks(of)); !maps.Equal(got, want) || len(want) == 0 {
+			t.Errorf("%s: %v, want %v", c, got, want)
+		}
+	}
+}
+
 // offCPUIntervals counts the off-CPU intervals of a process by the JSON lines: those that a switch ends, and those whose end is missing,
 // because the kernel did not report a switch or because the window closed first. Of the last ones the stream has states.
 func offCPUIntervals(t *testing.T, file string, pid int) (n int64) {

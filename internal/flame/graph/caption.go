@@ -122,8 +122,15 @@ func howMeasured(p *profile.Profile, v View) []string {
 			sources = []string{"no sampling"}
 		}
 		parts = append(parts, strings.Join(sources, ", ")+", "+cli.Counted(a.Samples, "sample"))
+		if a.Spread {
+			parts = append(parts, "on-CPU time divided among each thread's samples")
+		}
 		if share := notSampledShare(p, &v); share >= muchNotSampled && len(a.Sources) > 0 {
-			parts = append(parts, percent(share)+" of the time on CPU not sampled")
+			part := percent(share) + " of the time on CPU not sampled"
+			if !a.Spread {
+				part += ": see --spread thread"
+			}
+			parts = append(parts, part)
 		}
 	}
 	if v.Mode != OnCPU && v.Mode != Events && a.OffCPU != "" {

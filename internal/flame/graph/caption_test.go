@@ -70,7 +70,7 @@ func TestCaptionNamesTheProcessWithMostTime(t *testing.T) {
 		v               View
 		title, subtitle string
 	}{
-		{42e6, 57e6, View{}, "Wall-clock time · work-9", "1 s · timer, 4 samples · 58% of the time on CPU not sampled · nothing lost"},
+		{42e6, 57e6, View{}, "Wall-clock time · work-9", "1 s · timer, 4 samples · 58% of the time on CPU not sampled: see --spread thread · nothing lost"},
 		{96e6, 3e6, View{Mode: OnCPU}, "On-CPU time · work-9", "1 s · timer, 4 samples · nothing lost"},
 		{42e6, 57e6, View{Mode: OffCPU}, "Off-CPU time · work-9", "1 s · nothing lost"},
 	} {
@@ -82,6 +82,13 @@ func TestCaptionNamesTheProcessWithMostTime(t *testing.T) {
 		if title != c.title || subtitle != c.subtitle {
 			t.Errorf("got  %s\n     %s\nwant %s\n     %s", title, subtitle, c.title, c.subtitle)
 		}
+	}
+}
+
+func TestCaptionSaysThatTimeIsSpread(t *testing.T) {
+	p := &profile.Profile{About: profile.About{Window: 1e9, Sources: []profile.Source{{Name: "timer"}}, Samples: 4, Spread: true}}
+	if _, subtitle := Caption(p, View{}); subtitle != "1 s · timer, 4 samples · on-CPU time divided among each thread's samples · nothing lost" {
+		t.Errorf("got %s", subtitle)
 	}
 }
 

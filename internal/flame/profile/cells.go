@@ -75,19 +75,24 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 		cell.Waits++
 	}
 	if c.p.Slot > 0 {
-		c.addSlots(cell, from-c.first, to-c.first)
+		c.addSlots(cell, from-c.first, to-c.first, count)
 	}
 	if t.trail != nil {
 		c.fail(t.trail.add(Piece{From: from - c.first, To: to - c.first, Class: key.Class, State: key.State, CPU: key.CPU, Label: key.Label, Stack: key.Stack}))
 	}
 }
 
-// addSlots divides a time among slots.
-func (c *collector) addSlots(cell *Cell, from, to int64) {
+// addSlots divides a time among slots; its samples are in the first one.
+func (c *collector) addSlots(cell *Cell, from, to int64, count uint64) {
 	if !c.widen(to) {
 		return
 	}
 	width := c.p.Slot
+	if c.o.Spread && cell.Class == ClassOnCPU && count > 0 {
+		before := len(cell.Slots)
+		cell.slot(uint32(max(0, min(from, to-1)) / width)).Samples += uint32(count)
+		c.slots += len(cell.Slots) - before
+	}
 	for n := max(0, from) / width; from < to; n++ {
 		end := to
 		if n < (to-1)/width {
@@ -151,6 +156,7 @@ func halveSlots(t *Thread) (parts int) {
 			s.Slot /= 2
 			if last := len(kept) - 1; last >= 0 && kept[last].Slot == s.Slot {
 				kept[last].Ns += s.Ns
+				kept[last].Samples += s.Samples
 			} else {
 				kept = append(kept, s)
 			}
@@ -177,7 +183,7 @@ func mergeSlots(a, b []SlotTime) []SlotTime {
 		case a[0].Slot > b[0].Slot:
 			all, b = append(all, b[0]), b[1:]
 		default:
-			all = append(all, SlotTime{a[0].Slot, a[0].Ns + b[0].Ns})
+			all = append(all, SlotTime{Slot: a[0].Slot, Samples: a[0].Samples + b[0].Samples, Ns: a[0].Ns + b[0].Ns})
 			a, b = a[1:], b[1:]
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -493,6 +494,67 @@ func TestSlotsHoldAllTime(t *testing.T) {
 	if _, err := profile.Collect(r, profile.Options{Slot: 100_000, MaxSlots: 9}); !errors.Is(err, profile.ErrSlots) {
 		t.Errorf("one slot too many: %v", err)
 	}
+}
+
+// Time on the CPU that is divided among all samples of a thread stays in its slots, in the order of the samples.
+func TestSpreadKeepsTheTimeOfSlots(t *testing.T) {
+	p := collected(t, undump(t, bursts), profile.Options{Spread: true, Slot: 100_000, MaxSlots: 10})
+	for n, want := range []string{
+		"main;main;app::work;inner 100000", "main;main;app::work;inner 100000", "main;main;app::work;inner 100000",
+		"main;main;a:b 80000\nmain;main;app::work;inner 20000", "main;main;a:b 100000", "main;main;a:b 100000", "", "main;main;a:b 10000", "main;main;a:b 30000", "",
+	} {
+		var out strings.Builder
+		g := graph.Of(p, graph.View{Mode: graph.OnCPU, By: graph.ByComm, From: n, To: n + 1})
+		if err := folded.WriteGraph(&out, g, folded.Text{Unit: folded.Nanoseconds}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(out.String()); got != want {
+			t.Errorf("slot %d: got\n%s\nwant\n%s", n, got, want)
+		}
+	}
+}
+
+// Whatever a machine does, spreading changes neither the time on the CPU of a thread in a slot, nor do slots change what a stack gets.
+func TestSpreadAddsUpInEverySlot(t *testing.T) {
+	for seed := range uint64(40) {
+		o := simulate.Options{Seed: seed, CPUs: 1 + int(seed%4), Threads: 6, Losses: seed%3 == 0, Epochs: seed%2 == 0, Contradicts: seed%5 == 0}
+		stream := simulate.Stream(t, o, 400)
+		slots := profile.Options{Threads: true, Slot: 7, MaxSlots: 50, Stretch: true}
+		plain := collected(t, stream, slots)
+		slots.Spread = true
+		spread := collected(t, stream, slots)
+		for n := range plain.Slots {
+			v := graph.View{From: n, To: n + 1, By: graph.ByThread}
+			if got, want := onCPU(spread, v), onCPU(plain, v); !maps.Equal(got, want) {
+				t.Fatalf("seed %d, slot %d: %v, want %v", seed, n, got, want)
+			}
+		}
+		whole := collected(t, stream, profile.Options{Threads: true, Spread: true})
+		if got, want := foldedOf(t, spread), foldedOf(t, whole); got != want {
+			t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, got, want)
+		}
+		for _, thread := range spread.Threads {
+			addUp(t, spread, thread, slots)
+		}
+	}
+}
+
+// onCPU is the time on the CPU of each root of a view.
+func onCPU(p *profile.Profile, v graph.View) map[string]int64 {
+	g, times := graph.Of(p, v), make(map[string]int64)
+	for _, root := range g.Children(0) {
+		times[g.Nodes[root].Name] += g.Total[root].On
+	}
+	return times
+}
+
+func foldedOf(t *testing.T, p *profile.Profile) string {
+	t.Helper()
+	var out strings.Builder
+	if err := folded.WriteGraph(&out, graph.Of(p, graph.View{By: graph.ByThread}), folded.Text{Unit: folded.Nanoseconds}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 // Whatever a machine does, each thread's cells, slots and trail add up to its lifetime, whatever is kept apart.

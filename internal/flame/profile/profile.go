@@ -110,8 +110,9 @@ const NoCPU = ^uint32(0)
 
 // SlotTime is time within one slot.
 type SlotTime struct {
-	Slot uint32
-	Ns   int64
+	Slot    uint32
+	Samples uint32 // on the CPU; only kept to spread time
+	Ns      int64
 }
 
 // Frame is one place in the code, with what is inlined there.

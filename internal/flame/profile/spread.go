@@ -1,48 +1,102 @@
 package profile
 
-import "math/bits"
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
 
 // spread divides the time on the CPU of a thread evenly among all of its samples, separately for each name and CPU that is
 // kept apart. Span by span, only times on the CPU with a sample have a stack, which overstates long ones; this is right on
-// average for both. The sum does not change.
+// average for both. The sum does not change, nor does that of any slot.
 func (c *collector) spread(t *thread) {
 	type group struct {
 		label LabelID
 		cpu   uint32
 	}
-	type share struct {
-		ns    int64
-		count uint64
-	}
-	sums := make(map[group]*share)
-	eachOnCPU := func(visit func(*Cell, *share)) {
-		for i := range t.Cells {
-			cell := &t.Cells[i]
-			if cell.Class != ClassOnCPU {
-				continue
-			}
+	groups := make(map[group][]*Cell)
+	for i := range t.Cells {
+		if cell := &t.Cells[i]; cell.Class == ClassOnCPU {
 			g := group{cell.Label, cell.CPU}
-			if sums[g] == nil {
-				sums[g] = new(share)
-			}
-			visit(cell, sums[g])
+			groups[g] = append(groups[g], cell)
 		}
 	}
-	eachOnCPU(func(cell *Cell, sum *share) {
-		sum.ns += cell.Ns
-		sum.count += cell.Count
-	})
-	given := make(map[*share]share)
-	eachOnCPU(func(cell *Cell, sum *share) {
-		if sum.count == 0 {
-			return
+	for _, cells := range groups {
+		c.spreadCells(cells)
+	}
+}
+
+func (c *collector) spreadCells(cells []*Cell) {
+	var ns int64
+	var count uint64
+	for _, cell := range cells {
+		ns += cell.Ns
+		count += cell.Count
+	}
+	if count == 0 {
+		return
+	}
+	var before int64
+	var counted uint64
+	for _, cell := range cells {
+		counted += cell.Count
+		until := scaled(ns, counted, count)
+		cell.Ns, before = until-before, until
+	}
+	if c.p.Slot > 0 {
+		c.spreadSlots(cells)
+	}
+}
+
+// batch is the time for the samples of a cell in one slot.
+type batch struct {
+	slot uint32
+	cell *Cell
+	ns   int64
+}
+
+// spreadSlots divides the cells' new times among the slots in which the thread ran: the time of the slots, end to end, is
+// given to the samples in their order. So a slot keeps its time, and gets the stacks of samples that were taken in it or near it.
+func (c *collector) spreadSlots(cells []*Cell) {
+	var ran []SlotTime
+	var all []batch
+	for _, cell := range cells {
+		ran = mergeSlots(ran, cell.Slots)
+		all = appendBatches(all, cell)
+		c.slots -= len(cell.Slots)
+		cell.Slots = nil
+	}
+	slices.SortStableFunc(all, func(a, b batch) int { return cmp.Compare(a.slot, b.slot) })
+	for _, b := range all {
+		for b.ns > 0 && len(ran) > 0 {
+			n := min(b.ns, ran[0].Ns)
+			if n > 0 {
+				b.cell.slot(ran[0].Slot).Ns += n
+			}
+			b.ns -= n
+			if ran[0].Ns -= n; ran[0].Ns == 0 {
+				ran = ran[1:]
+			}
 		}
-		so := given[sum]
-		before := scaled(sum.ns, so.count, sum.count)
-		so.count += cell.Count
-		cell.Ns = scaled(sum.ns, so.count, sum.count) - before
-		given[sum] = so
-	})
+	}
+	for _, cell := range cells {
+		c.slots += len(cell.Slots)
+	}
+}
+
+// appendBatches divides a cell's time among its samples.
+func appendBatches(all []batch, cell *Cell) []batch {
+	var before int64
+	var counted uint64
+	for _, s := range cell.Slots {
+		if s.Samples > 0 {
+			counted += uint64(s.Samples)
+			until := scaled(cell.Ns, counted, cell.Count)
+			all = append(all, batch{s.Slot, cell, until - before})
+			before = until
+		}
+	}
+	return all
 }
 
 // scaled returns the part of a time for count out of all.
