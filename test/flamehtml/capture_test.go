@@ -190,7 +190,7 @@ func TestPageCountsOffCPUIntervalsOnce(t *testing.T) {
 	if want := offCPUIntervals(t, own, os.Getpid()); got.Intervals != want || want < 100 || got.Waits < 100 {
 		t.Errorf("the page counts %d times off the CPU and %d waits for a CPU, the JSON lines %d times off the CPU", got.Intervals, got.Waits, want)
 	}
-	if text := pg.Text("wprof.boxText.occasions(0)"); !strings.Contains(text, " times off the CPU, ") || !strings.HasSuffix(text, " waits for a CPU") {
+	if text := pg.Text("wprof.boxText.occasions(0)"); !strings.Contains(text, " times off the CPU, ") || !strings.Contains(text, " waits for a CPU") {
 		t.Errorf("the page shows %q", text)
 	}
 }

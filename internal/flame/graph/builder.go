@@ -169,13 +169,17 @@ func (b *Builder) addCell(s *side, c *profile.Cell) {
 	if b.v.Reverse {
 		slices.Reverse(b.path[roots:])
 	}
+	stackEnd := len(b.path)
+	if stackEnd == roots {
+		stackEnd = 0 // a root has no mark
+	}
 	if note := b.v.Note(c); note != "" {
 		b.path = append(b.path, b.note(note))
 	}
 	if b.v.Mode == Waker && c.Class.OffCPU() {
 		b.appendWakers(s, c)
 	}
-	b.add(s, b.path, b.v.mark(c.Class), w)
+	b.add(s, b.path, stackEnd, b.v.mark(c.Class), w)
 }
 
 // appendStack appends the path of a call stack, outermost frame first.
@@ -196,7 +200,7 @@ func (b *Builder) AddPath(index int, path []Step, mark Mark, w Weight) {
 	for _, s := range path {
 		b.path = append(b.path, b.step(s.Name, s.Kind, s.Module))
 	}
-	b.add(&b.sides[index], b.path, mark, w)
+	b.add(&b.sides[index], b.path, 0, mark, w)
 }
 
 // Stack returns a call stack by itself, outermost frame first.
@@ -260,20 +264,21 @@ func (b *Builder) appendWakers(s *side, c *profile.Cell) {
 	}
 }
 
-// add puts a weight at the end of a path. If that does not fit, it is shown as [more stacks] above its root or, if the root does
+// add puts a weight at the end of a path. The mark is that of the last frame of the path and of the stack in it, which ends before
+// stackEnd: so the frame in which a thread was blocked is also the one in which it then waited for a CPU. If that does not fit, it is shown as [more stacks] above its root or, if the root does
 // not fit either, above the root of all.
-func (b *Builder) add(s *side, path []stepID, mark Mark, w Weight) {
+func (b *Builder) add(s *side, path []stepID, stackEnd int, mark Mark, w Weight) {
 	at := int32(0)
 	for i, id := range path {
 		key := graphKey{parent: at, step: id}
-		if i == len(path)-1 {
+		if i == len(path)-1 || i == stackEnd-1 {
 			key.mark = mark
 		}
 		next, found := b.index[key]
 		if !found {
 			if b.isFull() && b.steps[id].Name != profile.MoreStacks {
 				b.g.Left++
-				b.add(s, append(path[:min(i, 1):1], b.note(profile.MoreStacks)), mark, w)
+				b.add(s, append(path[:min(i, 1):1], b.note(profile.MoreStacks)), 0, mark, w)
 				return
 			}
 			next = b.node(key, b.steps[id])

@@ -47,7 +47,7 @@ const (
 	Kinds
 )
 
-// Mark is what the thread did at the last frame of its stack.
+// Mark is what the thread did at the last frame of its stack, and at the note above it.
 type Mark uint8
 
 const (

@@ -137,8 +137,8 @@ func TestTimesAddUpToTheNanosecond(t *testing.T) {
 			app-100;[not sampled]_[c] 250000
 			app-100;main;a:b_[c] 200000
 			app-100;main;app::work;inner_[c] 200000
-			app-100;main;do_syscall_64;vfs_read;[runnable]_[o] 50000
 			app-100;main;do_syscall_64;vfs_read_[o] 300000
+			app-100;main;do_syscall_64;vfs_read;[runnable]_[o] 50000
 			waker-200;[not sampled]_[c] 1000000`},
 		{graph.View{Mode: graph.OnCPU, By: graph.ByThread}, `
 			main-100/100;[not sampled] 250000

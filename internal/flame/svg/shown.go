@@ -66,7 +66,7 @@ func leastShown(widths []int64, most int) int64 {
 }
 
 // joinMarked adds the widths of frames that differ only in their marks to the first one of them: a picture shows them as
-// one, because its colours show time on and off the CPU. A frame with others above it has no mark, and is the first one.
+// one, because its colours show time on and off the CPU. Those above them differ: functions, and notes.
 func (s *shrinker) joinMarked() {
 	for i := range s.g.Nodes {
 		for twins := range twinsOf(s.g, int32(i)) {
@@ -110,12 +110,14 @@ func (s *shrinker) frame(twins []int32, parent int32) {
 	at := int32(len(s.all))
 	s.all = append(s.all, f)
 	rest := shown{depth: f.depth + 1, parent: at}
-	for above := range twinsOf(s.g, f.node) {
-		switch width := s.widths[above[0]]; {
-		case width >= s.least:
-			s.frame(above, at)
-		case width > 0:
-			s.putTogether(&rest, above)
+	for _, node := range twins {
+		for above := range twinsOf(s.g, node) {
+			switch width := s.widths[above[0]]; {
+			case width >= s.least:
+				s.frame(above, at)
+			case width > 0:
+				s.putTogether(&rest, above)
+			}
 		}
 	}
 	if rest.together > 0 {

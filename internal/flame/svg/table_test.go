@@ -12,6 +12,7 @@ import (
 
 	"wprof/internal/flame/flametest"
 	"wprof/internal/flame/graph"
+	"wprof/internal/flame/profile"
 	"wprof/internal/flame/web"
 )
 
@@ -76,7 +77,7 @@ func TestSVGKeepsSumsAndSize(t *testing.T) {
 		long.add(graph.Weight{On: int64(i + 1), Off: 1, Unknown: 2, Count: 3, Waits: 4}, graph.Step{Name: "a", Kind: graph.KindRoot}, graph.Step{Name: name}, graph.Step{Name: name + "!", Module: name})
 	}
 	changes := flametest.Compared(manyStacks(20_000), manyStacks(15_000), 1.3)
-	for name, g := range map[string]*graph.Graph{"many": manyStacks(30_000), "long": long.done(), "changes": changes, "few": lesson()} {
+	for name, g := range map[string]*graph.Graph{"many": manyStacks(30_000), "long": long.done(), "changes": changes, "few": lesson(), "notes": notesBesideFunctions()} {
 		file := svgOf(t, g, usualPicture)
 		if len(file) > 5_000_000 {
 			t.Errorf("%s: the file has %d bytes", name, len(file))
@@ -102,6 +103,15 @@ func TestSVGKeepsSumsAndSize(t *testing.T) {
 			t.Errorf("%s: %d of %d frames are small ones, of %d in the graph", name, together, len(all), len(g.Nodes))
 		}
 	}
+}
+
+// notesBesideFunctions has a function with a note above its time off the CPU, and another function above the rest.
+func notesBesideFunctions() *graph.Graph {
+	b := flametest.New()
+	read := b.Calls("main", "read")
+	b.Thread(10, 10, "app", flametest.Cell(profile.ClassBlocked, 0, read, 5e6, 1), flametest.Cell(profile.ClassRunnable, 0, read, 3e6, 1),
+		flametest.Cell(profile.ClassOnCPU, 0, b.Calls("main", "read", "copy"), 2e6, 1))
+	return graph.Of(b.Profile, graph.View{})
 }
 
 // TestSVGPutsTogetherTheSmallest: a frame that is shown is wider than all that are not.

@@ -76,15 +76,15 @@ class Shaper {
     this.#lastRoot = new Int32Array(profile.stackParent.length).fill(-1);
   }
 
-  // end is the node at the end of a cell's path: root, stack, note, wakers. Only that node has a mark.
+  // end is the node at the end of a cell's path: root, stack, note, wakers. That node has a mark, and so has the last one of the stack: the
+  // frame in which a thread was blocked is also the one in which it then waited for a CPU.
   end(cell, kind) {
     const {profile, view} = this;
     const mark = this.#mark(kind);
     const stack = profile.cellStack[cell];
     const note = (view.states ? profile.kindReason : profile.kindNote)[profile.cellKind[cell]];
-    const isLast = note === 0 && view.mode !== MODE.waker;
-    let at = this.#root(cell, isLast && stack === 0 ? mark : MARK.none);
-    if (stack > 0) at = this.#stack(at, stack, isLast ? mark : MARK.none);
+    let at = this.#root(cell, note === 0 && stack === 0 ? mark : MARK.none);
+    if (stack > 0) at = this.#stack(at, stack, mark);
     if (note > 0) at = this.shape.step(at, note, mark, 0);
     return view.mode === MODE.waker ? this.#wakers(at, cell) : at;
   }

@@ -1,4 +1,4 @@
-// What the thread did at the last frame of a stack; internal/flame/graph's Mark.
+// What the thread did at the last frame of a stack, and at the note above it; internal/flame/graph's Mark.
 const MARK = {none: 0, on: 1, off: 2};
 
 // Shape is the part of a flame graph that does not depend on the range of time: its frames and their callers, in columns with
