@@ -114,7 +114,7 @@ func (d *drawing) legend() []item {
 		classes []string
 	}{
 		{"process, thread or CPU", []string{"root"}}, {"runnable", []string{"delay"}}, {"[note]", []string{"note-on", "note-off", "note"}},
-		{"small frames", []string{"small"}}, {"not known", []string{"unknown"}},
+		{"small frames", []string{"small"}}, {"unknown", []string{"unknown"}},
 	} {
 		of := item{text: plain.text}
 		for _, class := range plain.classes {

@@ -21,7 +21,7 @@ function toneOf(kind, symbol, on, off) {
 }
 
 // splitOf lists a time by what threads did in it; parts of 0 are left out.
-const splitOf = (on, off, unknown) => [['on CPU', on], ['off CPU', off], ['not known', unknown]].filter(([, ns]) => ns > 0);
+const splitOf = (on, off, unknown) => [['on CPU', on], ['off CPU', off], ['unknown', unknown]].filter(([, ns]) => ns > 0);
 
 // describeSplit is that list in words.
 function describeSplit(split) {

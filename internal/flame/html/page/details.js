@@ -30,7 +30,7 @@ class BoxText {
     const isWait = profile.nameKind[name[node]] === KIND.delay;
     if (off[node] > 0 && !isWait) parts.push(`${counted(intervals[node], 'time')} off the CPU`);
     if (waits[node] > 0) parts.push(`${counted(waits[node], 'wait')} for a CPU`);
-    if (unknown[node] > 0) parts.push(`${counted(gaps[node], 'time')} not known`);
+    if (unknown[node] > 0) parts.push(counted(gaps[node], 'unknown time'));
     return parts.join(', ');
   }
 

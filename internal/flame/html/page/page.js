@@ -76,7 +76,7 @@ class Page {
       item('off CPU, kernel', user(9)), item('process, thread or CPU', palette.tones.root.fill),
       item('runnable', palette.tones.delay.fill),
       item('[note]', palette.tones['note-on'].fill, palette.tones['note-off'].fill, palette.tones.note.fill),
-      item('small frames', palette.tones.small.fill), item('not known', palette.tones.unknown.fill),
+      item('small frames', palette.tones.small.fill), item('unknown', palette.tones.unknown.fill),
     );
     at('#bands').replaceChildren(...BANDS.map((text, i) => item(text, palette.times[i])));
     if (this.strip?.bands) this.#showStrip();
