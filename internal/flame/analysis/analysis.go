@@ -48,7 +48,7 @@ func writeAbout(w io.Writer, p *profile.Profile, window int64) {
 	a := &p.About
 	line(w, "host", listed(a.Host, a.Kernel))
 	if !a.Start.IsZero() {
-		line(w, "recorded", a.Start.Format("2006-01-02 15:04:05 -0700"))
+		line(w, "recorded", a.Start.UTC().Format(time.DateTime)+" UTC")
 	}
 	line(w, "window", seconds(window))
 	for _, s := range a.Sources {
