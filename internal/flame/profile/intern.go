@@ -153,7 +153,7 @@ func withoutScheduler(all []place, kernel int) int {
 			return n
 		}
 		for _, line := range def.Lines {
-			if name := string(line.GetFunction()); !stacks.IsScheduler(name) && name != "do_nanosleep" {
+			if name := string(line.GetFunction()); !stacks.IsScheduler(name) {
 				return n
 			}
 		}
