@@ -84,7 +84,7 @@ end close=+5s last=false
 `
 
 func TestSummary(t *testing.T) {
-	time.Local = time.UTC
+	time.Local = time.FixedZone("elsewhere", 7200)
 	text := recording + `  loss cpu=cpu3 kind=switch cause=ring count=7
 section continues host=box boot_id=b close=6000000000
 end close=+5s
@@ -95,7 +95,7 @@ end close=+5s
 `
 	const want = `
 host        box, Linux 6.12.1 x86_64, 2 CPUs in 2 NUMA nodes (1 offline)
-recorded    2023-11-14 22:13:21.000 +0000, for 5.000 s
+recorded    2023-11-14 22:13:21.000 UTC, for 5.000 s
 command     wprof-record -d5s -n 'a b' 'it'\''s'
 then        wprof-filter -p 12
 metadata    run=7

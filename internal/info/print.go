@@ -125,7 +125,7 @@ func cpus(all []*format.Cpu) string {
 	return text
 }
 
-// when returns the wall-clock time of the opening and the length of the window.
+// when returns the wall-clock time of the opening, in UTC as all tools give it, and the length of the window.
 func (r *Recording) when() string {
 	length := "for a time that is not known"
 	if d := r.window(); d > 0 {
@@ -135,7 +135,7 @@ func (r *Recording) when() string {
 	if !known {
 		return length
 	}
-	return start.Format("2006-01-02 15:04:05.000 -0700") + ", " + length
+	return start.UTC().Format("2006-01-02 15:04:05.000 UTC") + ", " + length
 }
 
 // start returns the wall-clock time of the opening, by the nearest clock snapshot.
