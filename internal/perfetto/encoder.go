@@ -184,7 +184,7 @@ func (e *encoder) cpu(number uint32) *cpu {
 // filteredOn returns the placeholder for hidden threads on a CPU.
 func (e *encoder) filteredOn(c *cpu, at int64) *task {
 	if c.filtered == nil {
-		c.filtered = e.placeholder(filteredTID, c, "(filtered out)", at)
+		c.filtered = e.placeholder(filteredTID, c, "<filtered>", at)
 	}
 	return c.filtered
 }

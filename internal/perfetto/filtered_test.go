@@ -22,15 +22,15 @@ func TestHiddenThreadsTakeTheirPlace(t *testing.T) {
 	`))
 	compare(t, "sched", rows[0], schedFields+" name", `
 		0 100 0 1000 S ping
-		0 4194305 1000 2000 I (filtered out)
+		0 4194305 1000 2000 I <filtered>
 		0 100 3000 1000 I ping
-		0 4194305 4000 1000 I (filtered out)
+		0 4194305 4000 1000 I <filtered>
 		0 0 4001 0 R swapper
 		0 100 4001 0 - ping
 		0 101 5000 1000 S pong
 		0 100 6000 994000 I ping
 		0 0 1000000 0 - swapper
-		1 4194306 0 1000000 I (filtered out)
+		1 4194306 0 1000000 I <filtered>
 		1 0 1000000 0 - swapper
 	`)
 	compare(t, "thread_state", only(rows[1], 100, 101), stateFields, `
@@ -68,7 +68,7 @@ func TestChildrenOfHiddenThreads(t *testing.T) {
 	`)
 	compare(t, "thread", rows[2][:3], "tid pid name", `
 		300 300 child
-		4194305 4194305 (filtered out)
+		4194305 4194305 <filtered>
 		301 300 thread
 	`)
 }
