@@ -158,7 +158,7 @@ func (b *BlockReader) unpack(dst []byte, h BlockHeader, stored []byte) ([]byte, 
 	if err != nil || len(out) != int(h.Raw) {
 		return dst, fmt.Errorf("a block of %d bytes does not decompress to the %d that it claims", len(stored), h.Raw)
 	}
-	return out, nil
+	return dst[:len(out)], nil // out's capacity is limited
 }
 
 // offset is the offset in the stream of the next byte to be parsed.
