@@ -123,11 +123,9 @@ func (d *eventDecoder) fields(e *Event, rec []byte, kind Kind, times int) bool {
 			e.Args[s.arg] = uint64(d.time(&times, base))
 			continue
 		}
-		if i < len(rec) && rec[i] < 0x80 { // the common case, without a call
-			v = uint64(rec[i])
-			i++
-		} else {
-			v, i = longUvarint(rec, i)
+		at := i
+		if v, i = shortUvarint(rec, at); i == 0 {
+			v, i = longUvarint(rec, at)
 		}
 		switch s.typ {
 		case FieldSint:

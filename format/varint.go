@@ -31,13 +31,23 @@ func putLong(b []byte, i int, v uint64) int {
 }
 
 // uvarint reads the number at b[i] and returns it with the index after it. At the end of b it reads zeros, so that a field
-// that an older writer did not have is 0; after a number that is cut or too long, the index is beyond the end of b. It is
-// short so that the compiler inlines it.
+// that an older writer did not have is 0; after a number that is cut or too long, the index is beyond the end of b.
 func uvarint(b []byte, i int) (v uint64, next int) {
+	if v, next = shortUvarint(b, i); next != 0 {
+		return v, next
+	}
+	return longUvarint(b, i)
+}
+
+// shortUvarint is uvarint for numbers of one or two bytes, short enough that the compiler inlines it. For others next is 0.
+func shortUvarint(b []byte, i int) (v uint64, next int) {
 	if i < len(b) && b[i] < 0x80 {
 		return uint64(b[i]), i + 1
 	}
-	return longUvarint(b, i)
+	if i+1 < len(b) && b[i+1] < 0x80 {
+		return uint64(b[i]&0x7f) | uint64(b[i+1])<<7, i + 2
+	}
+	return 0, 0
 }
 
 func longUvarint(b []byte, i int) (v uint64, next int) {
