@@ -13,8 +13,10 @@ type step struct {
 
 // layout is a kind's record as a list of steps.
 type layout struct {
-	flags Flags // those of this version; 0: unknown kind
-	steps []step
+	flags   Flags // those of this version; 0: unknown kind
+	steps   []step
+	times   []step // of the steps, those of times, which have a column of their own
+	numbers []step // of the steps, all others
 }
 
 // leftTable has, within a block, the times at which threads left a CPU. The switch at which a returning thread left is most
@@ -42,7 +44,13 @@ func newLayouts() *layouts {
 		l := layout{flags: FlagSubject | FlagObject | FlagOpen | FlagLate}
 		for i, f := range k.Fields {
 			l.flags |= f.Opt
-			l.steps = append(l.steps, step{f.Type, uint8(i), f.Base, f.Opt, mostOf(f.Type)})
+			s := step{f.Type, uint8(i), f.Base, f.Opt, mostOf(f.Type)}
+			l.steps = append(l.steps, s)
+			if f.Type == FieldTime {
+				l.times = append(l.times, s)
+			} else {
+				l.numbers = append(l.numbers, s)
+			}
 		}
 		for _, f := range k.Flags {
 			l.flags |= f.Bit
