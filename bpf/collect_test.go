@@ -41,7 +41,7 @@ func (r record) text(at, n int) string {
 }
 
 // identAt is the offset of the identity in every record that has one.
-const identAt = ringdata.TaskWho
+const identAt = ringdata.TaskIdent
 
 func (r record) next() int         { return r.u32(ringdata.SwitchNextTID) }
 func (r record) wakee() int        { return r.u32(ringdata.WakingWakeeTID) }

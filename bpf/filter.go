@@ -134,7 +134,7 @@ func (o *Options) setFilter(spec *ebpf.CollectionSpec) error {
 	if err := spec.Variables["filter"].Set(filter); err != nil {
 		return fmt.Errorf("set the filter: %w", err)
 	}
-	if err := spec.Variables["life_wanted"].Set(o.Off&format.GroupTaskLife == 0); err != nil {
+	if err := spec.Variables["life_enabled"].Set(o.Off&format.GroupTaskLife == 0); err != nil {
 		return fmt.Errorf("set the filter: %w", err)
 	}
 	if filter.Children == childrenNone {

@@ -11,7 +11,7 @@
 
 #define FILTER_ENTRIES 64
 #define GLOB_LEN 32
-#define VERDICTS 2048
+#define NAME_CACHE_SIZE 2048
 #define FOLLOWED_MAX 65536
 #define ANCESTORS_MAX 32
 
@@ -41,21 +41,21 @@ struct filter {
 };
 
 const volatile struct filter filter;
-const volatile bool life_wanted = true; /* -f no-task-life: records of life have identity only */
+const volatile bool life_enabled = true; /* -f no-task-life: records of life have identity only */
 
 struct name {
 	__u64 lo, hi; /* the 16 bytes of a comm */
 };
 
-struct verdict {
+struct cached_name {
 	__u64 lo, hi; /* the name */
-	__u64 tag;    /* hash of the name, VERDICT_VALID, and a bit for each name_list that has it */
+	__u64 tag;    /* hash of the name, NAME_CACHE_VALID, and a bit for each name_list that has it */
 };
 
-#define VERDICT_LISTS 0xfULL
-#define VERDICT_VALID 0x10ULL
+#define NAME_CACHE_LISTS 0xfULL
+#define NAME_CACHE_VALID 0x10ULL
 
-struct verdict verdicts[VERDICTS];
+struct cached_name name_cache[NAME_CACHE_SIZE];
 
 /*
  * A process id can be reused before sched_process_free reports the end of its process, so the id alone does not identify
@@ -75,8 +75,8 @@ struct {
 	__type(value, __u8);
 } followed SEC(".maps");
 
-volatile bool seeding = true; /* user space is still adding the descendants that were there before the programs */
-volatile __u64 unfollowed;    /* forks that found the map full */
+volatile bool seeding = true;	/* user space is still adding the descendants that were there before the programs */
+volatile __u64 follow_failures; /* forks that found the map full */
 
 /*
  * The index modulo size, a power of two. The verifier of 6.1 has no bounds for the result of an or or an exclusive or,
@@ -89,7 +89,7 @@ static __always_inline __u32 bounded(__u32 index, __u32 size)
 }
 
 /* Binary search without a branch: it is inlined, because a call costs as much as the search. */
-static __always_inline bool id_listed(enum id_list list, __s32 id)
+static __always_inline bool search_ids(enum id_list list, __s32 id)
 {
 	__u32 at = 0;
 
@@ -102,7 +102,7 @@ static __always_inline bool id_listed(enum id_list list, __s32 id)
 	return filter.ids[list][bounded(at, FILTER_ENTRIES)] == id;
 }
 
-static __always_inline bool listed(enum id_list list, __s32 id)
+static __always_inline bool id_listed(enum id_list list, __s32 id)
 {
 	__u32 count = filter.id_count[list];
 
@@ -110,7 +110,7 @@ static __always_inline bool listed(enum id_list list, __s32 id)
 		return false;
 	if (count == 1)
 		return filter.ids[list][0] == id;
-	return id_listed(list, id);
+	return search_ids(list, id);
 }
 
 /* A bit for each byte of the name that equals c. */
@@ -126,9 +126,9 @@ static __always_inline __u32 bytes_equal(__u64 lo, __u64 hi, __u8 c)
 	return (lo * gather >> 56) | (hi * gather >> 56) << 8;
 }
 
-static __always_inline struct verdict *verdict_at(__u64 hash)
+static __always_inline struct cached_name *name_cache_slot(__u64 hash)
 {
-	return &verdicts[bounded(hash, VERDICTS)];
+	return &name_cache[bounded(hash, NAME_CACHE_SIZE)];
 }
 
 /* All ones if they are equal, without a branch: the verifier walks a loop with branches many times over. */
@@ -163,9 +163,9 @@ __noinline int glob_matches(__u32 list, __u32 entry, __u64 lo, __u64 hi)
 	return (at & end) != 0;
 }
 
-__noinline int judge_name(__u64 lo, __u64 hi, __u64 hash)
+__noinline int match_name(__u64 lo, __u64 hi, __u64 hash)
 {
-	struct verdict *v;
+	struct cached_name *c;
 	__u32 lists = 0;
 
 	for (__u32 list = 0; list < NAME_LISTS; list++)
@@ -174,35 +174,35 @@ __noinline int judge_name(__u64 lo, __u64 hi, __u64 hash)
 				lists |= 1 << list;
 				break;
 			}
-	v = verdict_at(hash);
-	if (v->tag)
-		v = verdict_at(hash ^ (bpf_get_prandom_u32() & 1));
-	v->tag = 0;
-	v->lo = lo;
-	v->hi = hi;
-	v->tag = (hash & ~(VERDICT_VALID | VERDICT_LISTS)) | VERDICT_VALID | lists;
+	c = name_cache_slot(hash);
+	if (c->tag)
+		c = name_cache_slot(hash ^ (bpf_get_prandom_u32() & 1));
+	c->tag = 0;
+	c->lo = lo;
+	c->hi = hi;
+	c->tag = (hash & ~(NAME_CACHE_VALID | NAME_CACHE_LISTS)) | NAME_CACHE_VALID | lists;
 	return lists;
 }
 
 /* The name lists that match, a bit each. An entry that two CPUs write at a time does not match its hash. */
-static __always_inline __u32 lists_of_name(const struct name *n)
+static __always_inline __u32 matching_lists(const struct name *n)
 {
 	__u64 hash = n->lo * 0x9e3779b97f4a7c15ULL ^ n->hi * 0xc2b2ae3d27d4eb4fULL;
-	const volatile struct verdict *v;
+	const volatile struct cached_name *c;
 	__u64 tag;
 
 	hash ^= hash >> 29;
 	hash *= 0xbf58476d1ce4e5b9ULL;
 	hash ^= hash >> 32;
-	v = verdict_at(hash);
-	tag = v->tag;
-	if ((tag | VERDICT_LISTS) == (hash | VERDICT_VALID | VERDICT_LISTS) && v->lo == n->lo && v->hi == n->hi)
-		return tag & VERDICT_LISTS;
-	v = verdict_at(hash ^ 1);
-	tag = v->tag;
-	if ((tag | VERDICT_LISTS) == (hash | VERDICT_VALID | VERDICT_LISTS) && v->lo == n->lo && v->hi == n->hi)
-		return tag & VERDICT_LISTS;
-	return judge_name(n->lo, n->hi, hash);
+	c = name_cache_slot(hash);
+	tag = c->tag;
+	if ((tag | NAME_CACHE_LISTS) == (hash | NAME_CACHE_VALID | NAME_CACHE_LISTS) && c->lo == n->lo && c->hi == n->hi)
+		return tag & NAME_CACHE_LISTS;
+	c = name_cache_slot(hash ^ 1);
+	tag = c->tag;
+	if ((tag | NAME_CACHE_LISTS) == (hash | NAME_CACHE_VALID | NAME_CACHE_LISTS) && c->lo == n->lo && c->hi == n->hi)
+		return tag & NAME_CACHE_LISTS;
+	return match_name(n->lo, n->hi, hash);
 }
 
 static __always_inline struct process_key process_of(struct task_struct *task)
@@ -217,7 +217,7 @@ static __always_inline bool is_followed(struct task_struct *task)
 	return bpf_map_lookup_elem(&followed, &key) != NULL;
 }
 
-static __always_inline bool process_wanted(struct task_struct *task)
+static __always_inline bool process_passes(struct task_struct *task)
 {
 	__s32 tid = task->pid;
 
@@ -227,16 +227,16 @@ static __always_inline bool process_wanted(struct task_struct *task)
 		return true;
 	if (filter.kthread && (task->flags & PF_KTHREAD) && tid != 0)
 		return true;
-	if (listed(PIDS, task->tgid))
+	if (id_listed(PIDS, task->tgid))
 		return true;
 	return filter.children == CHILDREN_MEET_PROCESS && is_followed(task);
 }
 
 /* comm and leader are only read where a list of names needs them. */
-static __always_inline bool names_wanted(struct task_struct *task, const struct name *comm, const struct name *leader)
+static __always_inline bool names_pass(struct task_struct *task, const struct name *comm, const struct name *leader)
 {
 	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES]) {
-		__u32 lists = lists_of_name(leader);
+		__u32 lists = matching_lists(leader);
 
 		if (lists & 1 << NO_NAMES)
 			return false;
@@ -245,7 +245,7 @@ static __always_inline bool names_wanted(struct task_struct *task, const struct 
 			return false;
 	}
 	if (filter.name_count[THREAD_NAMES] || filter.name_count[NO_THREAD_NAMES]) {
-		__u32 lists = lists_of_name(comm);
+		__u32 lists = matching_lists(comm);
 
 		if (lists & 1 << NO_THREAD_NAMES)
 			return false;
@@ -255,7 +255,7 @@ static __always_inline bool names_wanted(struct task_struct *task, const struct 
 	return true;
 }
 
-static __always_inline bool ids_wanted(struct task_struct *task)
+static __always_inline bool ids_pass(struct task_struct *task)
 {
 	__s32 pid = task->tgid, tid = task->pid;
 
@@ -265,11 +265,11 @@ static __always_inline bool ids_wanted(struct task_struct *task)
 		return false;
 	if (filter.not_pid && pid == filter.not_pid)
 		return false;
-	if (listed(NO_PIDS, pid) || listed(NO_TIDS, tid))
+	if (id_listed(NO_PIDS, pid) || id_listed(NO_TIDS, tid))
 		return false;
-	if (filter.id_count[TIDS] && !listed(TIDS, tid))
+	if (filter.id_count[TIDS] && !id_listed(TIDS, tid))
 		return false;
-	return process_wanted(task);
+	return process_passes(task);
 }
 
 static __always_inline void read_name(struct name *n, struct task_struct *task)
@@ -278,39 +278,39 @@ static __always_inline void read_name(struct name *n, struct task_struct *task)
 	n->hi = *(__u64 *)&task->comm[8];
 }
 
-static __always_inline bool wanted(struct task_struct *task)
+static __always_inline bool passes_filter(struct task_struct *task)
 {
 	struct name comm = {}, leader = {};
 
 	if (!filter.any)
 		return true;
-	if (!ids_wanted(task))
+	if (!ids_pass(task))
 		return false;
 	if (filter.name_count[NAMES] || filter.name_count[NO_NAMES])
 		read_name(&leader, task->group_leader);
 	if (filter.name_count[THREAD_NAMES] || filter.name_count[NO_THREAD_NAMES])
 		read_name(&comm, task);
-	return names_wanted(task, &comm, &leader);
+	return names_pass(task, &comm, &leader);
 }
 
 /* The same under the names of a record. */
-static __noinline bool ident_wanted(const struct rec_ident *who, struct task_struct *task)
+static __noinline bool ident_passes(const struct rec_ident *ident, struct task_struct *task)
 {
 	if (!filter.any)
 		return true;
-	return ids_wanted(task) && names_wanted(task, (const struct name *)who->comm, (const struct name *)who->process_comm);
+	return ids_pass(task) && names_pass(task, (const struct name *)ident->comm, (const struct name *)ident->process_comm);
 }
 
-static __always_inline bool begets_followed(struct task_struct *parent)
+static __always_inline bool has_followed_children(struct task_struct *parent)
 {
 	struct name leader;
 
 	if (is_followed(parent))
 		return true;
 	if (filter.children == CHILDREN_MEET_PROCESS)
-		return listed(PIDS, parent->tgid);
+		return id_listed(PIDS, parent->tgid);
 	read_name(&leader, parent->group_leader);
-	return lists_of_name(&leader) & 1 << NAMES;
+	return matching_lists(&leader) & 1 << NAMES;
 }
 
 /*
@@ -325,15 +325,15 @@ static __always_inline void follow_child(struct task_struct *parent, struct task
 
 	if (filter.children == CHILDREN_NONE || child->pid != child->tgid)
 		return;
-	follow = begets_followed(parent);
+	follow = has_followed_children(parent);
 	if (!follow && seeding)
 		for (int i = 0; i < ANCESTORS_MAX && !follow && parent->tgid > 1; i++) {
 			parent = parent->real_parent;
-			follow = begets_followed(parent);
+			follow = has_followed_children(parent);
 		}
 	key = process_of(child);
 	if (follow && bpf_map_update_elem(&followed, &key, &one, BPF_ANY))
-		__sync_fetch_and_add(&unfollowed, 1);
+		__sync_fetch_and_add(&follow_failures, 1);
 }
 
 static __always_inline void unfollow(struct task_struct *task)

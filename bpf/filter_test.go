@@ -20,15 +20,15 @@ import (
 	"wprof/internal/ringdata"
 )
 
-// who is the data of a thread that a filter reads.
-type who struct {
+// threadIdent is the data of a thread that a filter reads.
+type threadIdent struct {
 	tid, pid      int32
 	flags         int
 	comm, process string
 }
 
 // wants computes in Go what the programs compute; followed are the descendants.
-func (f *Filter) wants(w who, followed map[int32]bool) bool {
+func (f *Filter) wants(w threadIdent, followed map[int32]bool) bool {
 	const kthread = 0x200000
 	isIdle := w.tid == 0
 	isKthread := w.flags&kthread != 0 && !isIdle
@@ -114,7 +114,7 @@ func checkFilter(t *testing.T, all *Tracer, f Filter) {
 	}) {
 		followed[p.pid] = true
 	}
-	want := tally(drain(all), begin, end, known, func(w who) bool { return f.wants(w, followed) })
+	want := tally(drain(all), begin, end, known, func(w threadIdent) bool { return f.wants(w, followed) })
 	got := tally(drain(some), begin, end, known, nil)
 	different, total := 0, 0
 	for key := range merged(want, got) {
@@ -134,25 +134,25 @@ func checkFilter(t *testing.T, all *Tracer, f Filter) {
 }
 
 // identities returns the threads that had the same name before and after.
-func identities(before, after map[int]record) map[int]who {
-	known := map[int]who{}
+func identities(before, after map[int]record) map[int]threadIdent {
+	known := map[int]threadIdent{}
 	for tid, b := range before {
 		a, ok := after[tid]
 		if ok && a.identComm() == b.identComm() && a.identLeader() == b.identLeader() {
-			known[tid] = who{int32(tid), int32(a.identPID()), a.identFlags(), a.identComm(), a.identLeader()}
+			known[tid] = threadIdent{int32(tid), int32(a.identPID()), a.identFlags(), a.identComm(), a.identLeader()}
 		}
 	}
 	return known
 }
 
 // tally counts switches and wakings by their threads and flags. A filter other than nil decides on the flags anew.
-func tally(records []record, begin, end int64, known map[int]who, wanted func(who) bool) map[string]int {
+func tally(records []record, begin, end int64, known map[int]threadIdent, wanted func(threadIdent) bool) map[string]int {
 	counts := map[string]int{}
 	for _, r := range records {
 		if k := r.kind(); r.ts() < begin || r.ts() > end || k != ringdata.KindSwitch && k != ringdata.KindWaking {
 			continue
 		}
-		sides := [2]who{identity(known, r.tid(), r.cpu()), identity(known, r.next(), r.cpu())}
+		sides := [2]threadIdent{identity(known, r.tid(), r.cpu()), identity(known, r.next(), r.cpu())}
 		if sides[0].comm == "" || sides[1].comm == "" {
 			continue
 		}
@@ -172,10 +172,10 @@ func tally(records []record, begin, end int64, known map[int]who, wanted func(wh
 	return counts
 }
 
-func identity(known map[int]who, tid, cpu int) who {
+func identity(known map[int]threadIdent, tid, cpu int) threadIdent {
 	if tid == 0 {
 		name := "swapper/" + strconv.Itoa(cpu)
-		return who{comm: name, process: name}
+		return threadIdent{comm: name, process: name}
 	}
 	return known[tid]
 }

@@ -82,10 +82,10 @@ func (t *Tracer) follow(p process) error {
 	return nil
 }
 
-// Unfollowed returns how many descendants are not followed because there were too many at a time (65,536).
-func (t *Tracer) Unfollowed() (uint64, error) {
+// FollowFailures returns how many descendants are not followed because there were too many at a time (65,536).
+func (t *Tracer) FollowFailures() (uint64, error) {
 	var n uint64
-	if err := t.collection.Variables["unfollowed"].Get(&n); err != nil {
+	if err := t.collection.Variables["follow_failures"].Get(&n); err != nil {
 		return 0, fmt.Errorf("count the processes that are not followed: %w", err)
 	}
 	return n, nil
@@ -168,14 +168,14 @@ func (t *Tracer) processes() ([]process, error) {
 	}
 	var all []process
 	for record := range slices.Chunk(tasks.Bytes(), ringdata.TaskSize) {
-		who := record[ringdata.TaskWho:]
-		number := func(at int) int32 { return int32(binary.NativeEndian.Uint32(who[at:])) }
+		ident := record[ringdata.TaskIdent:]
+		number := func(at int) int32 { return int32(binary.NativeEndian.Uint32(ident[at:])) }
 		pid := number(ringdata.IdentPID)
 		if number(ringdata.IdentTID) != pid {
 			continue
 		}
-		name, _, _ := bytes.Cut(who[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize], []byte{0})
-		start := int64(binary.NativeEndian.Uint64(who[ringdata.IdentStartNS:]))
+		name, _, _ := bytes.Cut(ident[ringdata.IdentProcessComm:][:ringdata.IdentProcessCommSize], []byte{0})
+		start := int64(binary.NativeEndian.Uint64(ident[ringdata.IdentStartNS:]))
 		all = append(all, process{pid, number(ringdata.IdentPPID), start, string(name)})
 	}
 	return all, nil

@@ -57,7 +57,7 @@ func TestFunctionsLieWhereTheKernelSays(t *testing.T) {
 			seen[name] = true
 		}
 	}
-	if !seen["sched_switch"] || !seen["thread_wanted"] {
+	if !seen["sched_switch"] || !seen["passes_filter_noinline"] {
 		t.Errorf("functions %v", seen)
 	}
 }

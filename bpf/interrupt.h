@@ -26,12 +26,12 @@
 #if defined(__TARGET_ARCH_x86)
 
 /* Where the preempt count is: the loader finds out, and replaces PREEMPT_COUNT_ID by the BTF id of the variable. */
-enum preempt_count_place {
-	PREEMPT_COUNT_NOWHERE,
+enum preempt_count_location {
+	PREEMPT_COUNT_UNKNOWN,
 	PREEMPT_COUNT_VARIABLE,
 	PREEMPT_COUNT_HOT,
 };
-const volatile __u32 preempt_count_place;
+const volatile __u32 preempt_count_location;
 const volatile __s32 preempt_count_from_rq; /* bytes; 0: the programs name the variable */
 
 #define PREEMPT_COUNT_ID 0x7072656570746364
@@ -40,7 +40,7 @@ const volatile __s32 preempt_count_from_rq; /* bytes; 0: the programs name the v
 
 static __always_inline bool preempt_count_known(struct task_struct *current)
 {
-	if (preempt_count_place == PREEMPT_COUNT_NOWHERE)
+	if (preempt_count_location == PREEMPT_COUNT_UNKNOWN)
 		return false;
 	return !preempt_count_from_rq || bpf_core_field_exists(current->se.cfs_rq);
 }
@@ -58,7 +58,7 @@ static __always_inline __u32 preempt_count_by_rq(struct task_struct *current)
 	__u64 at = at_rq(current, preempt_count_from_rq);
 	__u32 count = 0;
 
-	if (preempt_count_place == PREEMPT_COUNT_HOT)
+	if (preempt_count_location == PREEMPT_COUNT_HOT)
 		at += bpf_core_field_offset(struct pcpu_hot, preempt_count);
 	bpf_probe_read_kernel(&count, sizeof(count), (void *)at);
 	return count;
@@ -74,7 +74,7 @@ static __always_inline __u32 preempt_count(struct task_struct *current)
 		return preempt_count_by_rq(current);
 	asm volatile("%0 = %1 ll" : "=r"(at) : "i"(PREEMPT_COUNT_ID));
 	at = bpf_this_cpu_ptr(at);
-	if (preempt_count_place == PREEMPT_COUNT_HOT)
+	if (preempt_count_location == PREEMPT_COUNT_HOT)
 		return ((struct pcpu_hot *)at)->preempt_count;
 	return *(__u32 *)at;
 }
@@ -92,7 +92,7 @@ static __always_inline bool runs_own_softirqs(struct task_struct *current)
 	if (!irq_stack_from_rq || !bpf_core_field_exists(current->se.cfs_rq))
 		return true;
 	at = at_rq(current, irq_stack_from_rq);
-	if (preempt_count_place == PREEMPT_COUNT_HOT)
+	if (preempt_count_location == PREEMPT_COUNT_HOT)
 		at += bpf_core_field_offset(struct pcpu_hot, hardirq_stack_ptr);
 	bpf_probe_read_kernel(&top, sizeof(top), (void *)at);
 	bpf_probe_read_kernel(&caller, sizeof(caller), (void *)(top - sizeof(caller)));
@@ -136,7 +136,7 @@ static __always_inline bool runs_own_softirqs(struct task_struct *current)
 
 #if defined(__TARGET_ARCH_x86)
 /* Interrupts and exceptions in user mode set the system call number to -1. */
-static __always_inline bool interrupts_program(void *ctx, struct task_struct *current)
+static __always_inline bool is_user_interrupt(void *ctx, struct task_struct *current)
 {
 	return !(current->flags & (PF_KTHREAD | worker_flags())) && on_own_stack(ctx, current) &&
 	       REGS_SYSCALL((struct pt_regs *)bpf_task_pt_regs(current)) == -1;
@@ -155,7 +155,7 @@ static __always_inline bool in_interrupt(void *ctx, struct task_struct *current)
 
 #if defined(__TARGET_ARCH_x86)
 	if (!preempt_count_known(current))
-		return !current->pid || interrupts_program(ctx, current);
+		return !current->pid || is_user_interrupt(ctx, current);
 #endif
 	if (count & IN_HARDIRQ_OR_NMI)
 		return true;

@@ -7,7 +7,7 @@
 #ifndef WPROF_LIFE_H
 #define WPROF_LIFE_H
 
-const volatile bool args_wanted = true;
+const volatile bool args_enabled = true;
 
 static __always_inline void write_comm(char *to, struct task_struct *task)
 {
@@ -32,37 +32,37 @@ static __always_inline __u32 ns_number(struct task_struct *task)
 	return nr;
 }
 
-static __always_inline void write_ident(struct rec_ident *who, struct task_struct *task)
+static __always_inline void write_ident(struct rec_ident *ident, struct task_struct *task)
 {
-	who->tid = task->pid;
-	who->pid = task->tgid;
-	who->ppid = task->real_parent->tgid;
-	who->task_flags = task->flags;
-	who->start_ns = task->start_time;
-	write_comm(who->comm, task);
-	write_comm(who->process_comm, task->group_leader);
-	who->ns_tid = ns_number(task);
-	who->ns_pid = ns_number(task->group_leader);
+	ident->tid = task->pid;
+	ident->pid = task->tgid;
+	ident->ppid = task->real_parent->tgid;
+	ident->task_flags = task->flags;
+	ident->start_ns = task->start_time;
+	write_comm(ident->comm, task);
+	write_comm(ident->process_comm, task->group_leader);
+	ident->ns_tid = ns_number(task);
+	ident->ns_pid = ns_number(task->group_leader);
 }
 
 /* Not inlined: these programs are not the hot ones. */
-static __noinline bool thread_wanted(struct task_struct *task)
+static __noinline bool passes_filter_noinline(struct task_struct *task)
 {
-	return wanted(task);
+	return passes_filter(task);
 }
 
-static __always_inline __u8 life_side(bool want, __u8 side)
+static __always_inline __u8 life_flag(bool passes, __u8 flag)
 {
-	return life_wanted && want ? side : 0;
+	return life_enabled && passes ? flag : 0;
 }
 
 /*
  * Counts a record that did not fit as what it would have become: an event, if it passes the filter; else it would only
  * have identified a thread.
  */
-static __noinline void count_life_loss(__u32 kind, bool want)
+static __noinline void count_life_loss(__u32 kind, bool passes)
 {
-	count_loss(bpf_get_smp_processor_id(), life_wanted && want ? kind : LOST_DEFINITION);
+	count_loss(bpf_get_smp_processor_id(), life_enabled && passes ? kind : LOST_DEFINITION);
 }
 
 static __always_inline void write_fork(struct task_struct *parent, struct task_struct *child)
@@ -71,11 +71,11 @@ static __always_inline void write_fork(struct task_struct *parent, struct task_s
 
 	rec = try_reserve(REC_FORK, 0, parent->pid, sizeof(*rec));
 	if (!rec) {
-		count_life_loss(REC_FORK, thread_wanted(parent) || thread_wanted(child));
+		count_life_loss(REC_FORK, passes_filter_noinline(parent) || passes_filter_noinline(child));
 		return;
 	}
 	write_ident(&rec->child, child);
-	rec->hdr.flags = life_side(thread_wanted(parent), REC_SUBJECT) | life_side(ident_wanted(&rec->child, child), REC_OBJECT);
+	rec->hdr.flags = life_flag(passes_filter_noinline(parent), REC_SUBJECT) | life_flag(ident_passes(&rec->child, child), REC_OBJECT);
 	submit(rec, sizeof(*rec));
 }
 
@@ -106,8 +106,8 @@ static __always_inline bool write_exec(struct rec_exec *rec, struct task_struct 
 {
 	long len;
 
-	write_ident(&rec->who, task);
-	rec->hdr.flags = life_side(ident_wanted(&rec->who, task), REC_SUBJECT);
+	write_ident(&rec->ident, task);
+	rec->hdr.flags = life_flag(ident_passes(&rec->ident, task), REC_SUBJECT);
 	rec->old_tid = old_tid;
 	len = bpf_probe_read_kernel_str(rec->filename, room, filename);
 	rec->filename_len = len > 0 ? len - 1 : 0;
@@ -130,20 +130,20 @@ static __always_inline void write_args(struct rec_args *rec, struct task_struct 
 }
 
 /* The kernel has just put the words into the new memory, back to back. */
-static __always_inline void tell_args(struct task_struct *task)
+static __always_inline void record_args(struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
 	struct rec_args *rec;
 	__u64 from, len;
 	__u8 flags;
 
-	if (!args_wanted || !mm)
+	if (!args_enabled || !mm)
 		return;
 	from = mm->arg_start;
 	len = mm->arg_end - from;
 	if (!len)
 		return;
-	flags = life_side(thread_wanted(task), REC_SUBJECT);
+	flags = life_flag(passes_filter_noinline(task), REC_SUBJECT);
 	if (len <= ARGS_SHORT) {
 		rec = reserve(REC_ARGS, flags, task->pid, sizeof(*rec) + ARGS_SHORT);
 		if (rec)
@@ -163,10 +163,10 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct l
 
 	if (!armed)
 		return 0;
-	tell_args(task);
+	record_args(task);
 	rec = try_reserve(REC_EXEC, 0, task->pid, sizeof(*rec) + FILENAME_SHORT);
 	if (!rec) {
-		count_life_loss(REC_EXEC, thread_wanted(task));
+		count_life_loss(REC_EXEC, passes_filter_noinline(task));
 		return 0;
 	}
 	if (write_exec(rec, task, old_tid, bprm->filename, FILENAME_SHORT)) {
@@ -186,21 +186,21 @@ int BPF_PROG(sched_process_exec, struct task_struct *task, int old_tid, struct l
 	return 0;
 }
 
-static __always_inline void write_new_name(struct rec_ident *who, const char *comm)
+static __always_inline void write_new_name(struct rec_ident *ident, const char *comm)
 {
-	__builtin_memset(who->comm, 0, COMM_LEN);
-	bpf_probe_read_kernel_str(who->comm, COMM_LEN, comm);
-	if (who->tid == who->pid)
-		__builtin_memcpy(who->process_comm, who->comm, COMM_LEN);
+	__builtin_memset(ident->comm, 0, COMM_LEN);
+	bpf_probe_read_kernel_str(ident->comm, COMM_LEN, comm);
+	if (ident->tid == ident->pid)
+		__builtin_memcpy(ident->process_comm, ident->comm, COMM_LEN);
 }
 
-static __noinline void lose_rename(struct task_struct *task, const char *comm)
+static __noinline void count_rename_loss(struct task_struct *task, const char *comm)
 {
-	struct rec_ident who;
+	struct rec_ident ident;
 
-	write_ident(&who, task);
-	write_new_name(&who, comm);
-	count_life_loss(REC_RENAME, ident_wanted(&who, task));
+	write_ident(&ident, task);
+	write_new_name(&ident, comm);
+	count_life_loss(REC_RENAME, ident_passes(&ident, task));
 }
 
 /* Fires before the change. */
@@ -213,13 +213,13 @@ int BPF_PROG(task_rename, struct task_struct *task, const char *comm)
 		return 0;
 	rec = try_reserve(REC_RENAME, 0, task->pid, sizeof(*rec));
 	if (!rec) {
-		lose_rename(task, comm);
+		count_rename_loss(task, comm);
 		return 0;
 	}
-	write_ident(&rec->who, task);
-	__builtin_memcpy(rec->old_comm, rec->who.comm, COMM_LEN);
-	write_new_name(&rec->who, comm);
-	rec->hdr.flags = life_side(ident_wanted(&rec->who, task), REC_SUBJECT);
+	write_ident(&rec->ident, task);
+	__builtin_memcpy(rec->old_comm, rec->ident.comm, COMM_LEN);
+	write_new_name(&rec->ident, comm);
+	rec->hdr.flags = life_flag(ident_passes(&rec->ident, task), REC_SUBJECT);
 	submit(rec, sizeof(*rec));
 	return 0;
 }
@@ -233,10 +233,10 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 		return 0;
 	rec = try_reserve(REC_EXIT, 0, task->pid, sizeof(*rec));
 	if (!rec) {
-		count_life_loss(REC_EXIT, thread_wanted(task));
+		count_life_loss(REC_EXIT, passes_filter_noinline(task));
 		return 0;
 	}
-	rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
+	rec->hdr.flags = life_flag(passes_filter_noinline(task), REC_SUBJECT);
 	if (task->signal->live.counter == 0)
 		rec->hdr.flags |= REC_LAST;
 	rec->start_ns = task->start_time;
@@ -247,7 +247,7 @@ int BPF_PROG(sched_process_exit, struct task_struct *task)
 }
 
 /* The leader may be freed before its threads: then its memory is unused or another thread's. */
-static __always_inline void write_dead(struct rec_free *rec, struct task_struct *task)
+static __always_inline void write_freed(struct rec_free *rec, struct task_struct *task)
 {
 	struct task_struct *leader = task->group_leader;
 
@@ -270,11 +270,11 @@ int BPF_PROG(sched_process_free, struct task_struct *task)
 	if (armed) {
 		rec = try_reserve(REC_FREE, 0, task->pid, sizeof(*rec));
 		if (rec) {
-			rec->hdr.flags = life_side(thread_wanted(task), REC_SUBJECT);
-			write_dead(rec, task);
+			rec->hdr.flags = life_flag(passes_filter_noinline(task), REC_SUBJECT);
+			write_freed(rec, task);
 			submit(rec, sizeof(*rec));
 		} else {
-			count_life_loss(REC_FREE, thread_wanted(task));
+			count_life_loss(REC_FREE, passes_filter_noinline(task));
 		}
 	}
 	unfollow(task);

@@ -75,5 +75,5 @@ func (l *lossCounters) take(cause LossCause) []Loss {
 // TailLosses returns the losses without a lost record in a ring: because none fitted later, or because the event was lost by
 // nesting, which has no record. It is complete after [Tracer.Disarm].
 func (t *Tracer) TailLosses() ([]Loss, error) {
-	return append(t.losses.take(FullRing), t.refusals.take(Nesting)...), nil
+	return append(t.losses.take(FullRing), t.nestingLosses.take(Nesting)...), nil
 }

@@ -3,15 +3,14 @@
  * A cache of kernel stacks, so that most of the threads that come back to the CPU need no unwinder.
  *
  * A thread mostly waits where it or another one has waited in the same system call. A memo has the return addresses of
- * one stack and their places: where in the stack's memory they are. If a thread that comes back has the same words at the
- * same places, its stack is the same: the unwinder would start at a known place, in __schedule(), and find each next
- * return address by the one before.
+ * one stack and their offsets from the stack pointer that the switch saved, which the thread keeps until it switches again.
+ * If a thread that comes back has the same words at the same offsets, its stack is the same: the unwinder would start at a
+ * known word, in __schedule(), and find each next return address by the one before.
  *
- * Places are offsets from the stack pointer that the switch saved, which the thread keeps until it switches again. Only
- * the outermost frame's is an offset from the other end, the registers of the entry into the kernel, because system calls
+ * Only the outermost frame's offset is from the other end, the registers of the entry into the kernel, because system calls
  * move the stack by a random distance between them (add_random_kstack_offset()).
  *
- * A stack is not remembered where its places do not follow from the return addresses, or are ambiguous:
+ * A stack is not remembered where its offsets do not follow from the return addresses, or are ambiguous:
  *  - it has registers of an interrupt in the kernel, behind which the stack was aligned;
  *  - a return address occurs more than once, because earlier calls left copies of it;
  *  - it has more than MEMO_FRAMES frames from __schedule() on, or they take more than MEMO_WORDS words.
@@ -34,8 +33,8 @@ struct memo {
 	__u64 key; /* 0: none */
 	__u64 id;
 	__u32 count;
-	__u32 outermost;	      /* place of the last frame, in bytes below the registers */
-	__u32 places[MEMO_FRAMES];    /* of the others, in bytes above the saved stack pointer */
+	__u32 outermost;	      /* offset of the last frame, in bytes below the registers */
+	__u32 offsets[MEMO_FRAMES];   /* of the others, in bytes above the saved stack pointer */
 	__u64 addrs[MEMO_FRAMES];
 };
 
@@ -55,7 +54,7 @@ struct {
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
 
 /* A plain load where the kernel allows it at any address: calling the helper takes ten times as long. r15 has offset 0. */
-static __always_inline __u64 kernel_word(__u64 at)
+static __always_inline __u64 read_kernel_word(__u64 at)
 {
 	__u64 word = 0;
 
@@ -93,7 +92,7 @@ static __always_inline __u64 memo_key(struct task_struct *task)
 
 static __always_inline struct memo_set *memo_set(__u64 key)
 {
-	__u32 set = scrambled(key) & (MEMO_SETS - 1);
+	__u32 set = mix_fast(key) & (MEMO_SETS - 1);
 
 	return bpf_map_lookup_elem(&memos, &set);
 }
@@ -115,16 +114,16 @@ static __always_inline bool memo_matches(const struct memo *m, __u64 sp, __u32 d
 	__u32 last = bounded(m->count - 1, MEMO_FRAMES);
 
 	barrier_var(last);
-	if (m->places[bounded(last - 1, MEMO_FRAMES)] >= depth || m->outermost > depth)
+	if (m->offsets[bounded(last - 1, MEMO_FRAMES)] >= depth || m->outermost > depth)
 		return false;
 	for (__u32 i = 0; i < MEMO_FRAMES && i < last; i++)
-		if (kernel_word(sp + m->places[i]) != m->addrs[i])
+		if (read_kernel_word(sp + m->offsets[i]) != m->addrs[i])
 			return false;
-	return kernel_word(sp + depth - m->outermost) == m->addrs[bounded(last, MEMO_FRAMES)];
+	return read_kernel_word(sp + depth - m->outermost) == m->addrs[bounded(last, MEMO_FRAMES)];
 }
 
 /* Returns the index of the memo that matches; MEMO_WAYS: none. */
-__noinline __u32 recall_stack(__u64 key, __u64 sp, __u32 depth)
+__noinline __u32 find_memo(__u64 key, __u64 sp, __u32 depth)
 {
 	struct memo_set *set = memo_set(key);
 
@@ -150,45 +149,45 @@ struct search {
 
 static __always_inline bool is_interrupt(__u64 at, __u64 word)
 {
-	return (__u16)word == KERNEL_CS && kernel_word(at + CS_TO_SP) - at < SP_DISTANCE;
+	return (__u16)word == KERNEL_CS && read_kernel_word(at + CS_TO_SP) - at < SP_DISTANCE;
 }
 
 /* Return addresses must come in order and once each: the search fails at any other occurrence. */
-static long search_word(__u32 index, struct search *look)
+static long search_word(__u32 index, struct search *s)
 {
-	__u32 place = SWITCH_RETURN + (index + 1) * sizeof(__u64), next = look->found;
-	__u64 word = kernel_word(look->sp + place);
-	struct memo *m = look->memo;
+	__u32 offset = SWITCH_RETURN + (index + 1) * sizeof(__u64), next = s->found;
+	__u64 word = read_kernel_word(s->sp + offset);
+	struct memo *m = s->memo;
 
-	look->failed = is_interrupt(look->sp + place, word);
-	if (look->failed)
+	s->failed = is_interrupt(s->sp + offset, word);
+	if (s->failed)
 		return 1;
 	if (word < KERNEL_CODE)
 		return 0;
 	for (__u32 i = 1; i < MEMO_FRAMES && i < m->count; i++) {
 		if (word != m->addrs[i])
 			continue;
-		look->failed = i != next;
-		if (look->failed)
+		s->failed = i != next;
+		if (s->failed)
 			return 1;
-		m->places[i] = place;
-		look->found++;
+		m->offsets[i] = offset;
+		s->found++;
 		return 0;
 	}
 	return 0;
 }
 
-/* Finds the places of a memo's frames. */
+/* Finds the offsets of a memo's frames. */
 static __always_inline bool search_frames(struct memo *m, __u64 sp, __u32 depth)
 {
-	struct search look = {.memo = m, .sp = sp, .found = 1};
+	struct search search = {.memo = m, .sp = sp, .found = 1};
 	__u32 words = (depth - SWITCH_RETURN) / sizeof(__u64) - 1;
 	__u32 last = bounded(m->count - 1, MEMO_FRAMES);
 
-	m->places[0] = SWITCH_RETURN;
-	bpf_loop(words < MEMO_WORDS ? words : MEMO_WORDS, search_word, &look, 0);
-	m->outermost = depth - m->places[last];
-	return !look.failed && look.found == m->count;
+	m->offsets[0] = SWITCH_RETURN;
+	bpf_loop(words < MEMO_WORDS ? words : MEMO_WORDS, search_word, &search, 0);
+	m->outermost = depth - m->offsets[last];
+	return !search.failed && search.found == m->count;
 }
 
 /* The index of a return address in a walked stack; MEMO_FRAMES: it is not among the innermost. */
@@ -207,7 +206,7 @@ static __always_inline __u32 frame_of(struct scratch *s, __u64 addr)
  */
 static __always_inline bool copy_frames(struct memo *m, struct scratch *s, __u64 sp)
 {
-	__u32 first = frame_of(s, kernel_word(sp + SWITCH_RETURN));
+	__u32 first = frame_of(s, read_kernel_word(sp + SWITCH_RETURN));
 
 	m->count = frames(s) - first;
 	if (frames(s) <= first + 1 || m->count > MEMO_FRAMES)
@@ -234,7 +233,7 @@ static __always_inline bool has_same_frames(const struct memo *m, struct scratch
  * Remembers the stack that was walked. After a search that failed, and after one whose memo replaced another, the set
  * pauses: otherwise each of the stacks that cannot be remembered, or are more than the ways, would cost a search.
  */
-__noinline int remember_stack(struct scratch *s, __u64 key, __u64 sp, __u32 depth)
+__noinline int add_memo(struct scratch *s, __u64 key, __u64 sp, __u32 depth)
 {
 	struct memo_set *set = memo_set(key);
 	struct memo *m = new_memo(), *old;
@@ -262,14 +261,14 @@ static __always_inline struct stack_ref returned_kernel_stack(void *ctx, struct 
 {
 	struct extent e = extent_of(task);
 	__u64 key = memo_key(task);
-	__u32 way = recall_stack(key, e.sp, e.depth);
+	__u32 way = find_memo(key, e.sp, e.depth);
 	struct memo_set *set = memo_set(key);
 	struct memo *m = NULL;
 	struct stack_ref ref;
 
 	if (set && way < MEMO_WAYS)
 		m = &set->ways[bounded(way, MEMO_WAYS)];
-	if (m && !stacks_checked && is_reported(m->id))
+	if (m && !stacks_checked && is_written(m->id))
 		return (struct stack_ref){.id = m->id};
 	ref = kernel_stack(ctx, s, task, REC_TRACER);
 	/* Otherwise the compiler duplicates the call above, and the stack, which has its return address, gets two ids. */
@@ -278,7 +277,7 @@ static __always_inline struct stack_ref returned_kernel_stack(void *ctx, struct 
 		return ref;
 	if (!m) {
 		if (!(s->hdr.flags & REC_CUT))
-			remember_stack(s, key, e.sp, e.depth);
+			add_memo(s, key, e.sp, e.depth);
 		return ref;
 	}
 	if (stacks_checked)

@@ -19,7 +19,7 @@ struct {
 static __u64 reported_files[REPORTED_FILES];
 
 /* ctime: when a file's contents, owner, mode or number of links last changed. */
-static __always_inline __u64 changed_at(struct inode *inode)
+static __always_inline __u64 ctime_ns(struct inode *inode)
 {
 	if (bpf_core_field_exists(inode->i_ctime_sec))
 		return inode->i_ctime_sec * 1000000000ULL + inode->i_ctime_nsec;
@@ -35,12 +35,12 @@ int BPF_PROG(new_program, struct task_struct *task, int old_tid, struct linux_bi
 	__u64 mark, *reported;
 	__u32 pid = task->tgid;
 
-	if (!thread_wanted(task))
+	if (!passes_filter_noinline(task))
 		return 0;
-	mark = mixed(inode->i_ino ^ (__u64)inode->i_generation << 32);
-	mark = mixed(mark ^ changed_at(inode) ^ (__u64)inode->i_sb->s_dev << 32);
+	mark = mix64(inode->i_ino ^ (__u64)inode->i_generation << 32);
+	mark = mix64(mark ^ ctime_ns(inode) ^ (__u64)inode->i_sb->s_dev << 32);
 	reported = &reported_files[mark & (REPORTED_FILES - 1)];
-	mark = mixed(mark ^ bpf_ktime_get_ns() >> REPORT_AGAIN_SHIFT);
+	mark = mix64(mark ^ bpf_ktime_get_ns() >> REPORT_AGAIN_SHIFT);
 	if (*reported == mark)
 		return 0;
 	if (!bpf_perf_event_output(ctx, &new_programs, BPF_F_CURRENT_CPU, &pid, sizeof(pid)))

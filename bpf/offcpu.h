@@ -4,9 +4,9 @@
  *
  * A thread's stack does not change while it is off, so it is taken when it comes back, by the thread itself: by then it
  * is known how long ago it was last put on a CPU, and the many short times cost only a clock read. The switch announces
- * it, because it is written before. What is run is, as the kernel has it, the tracepoint sched_exit_tp (6.15), or a kprobe on
- * finish_task_switch, which holds the run queue's lock meanwhile; where there is neither, every switch takes the stack
- * of the thread that leaves its CPU.
+ * it, because it is written before. The program is attached to the tracepoint sched_exit_tp (since 6.15), or as a kprobe to
+ * finish_task_switch, which holds the run queue's lock meanwhile; where the kernel has neither, every switch takes the
+ * stack of the thread that leaves its CPU.
  */
 #ifndef WPROF_OFFCPU_H
 #define WPROF_OFFCPU_H
@@ -22,7 +22,7 @@ const volatile bool offcpu_kernel, offcpu_user;
 const volatile __u64 offcpu_min; /* ns; times off that are shorter have no stack */
 
 /* The thread whose return is announced on a CPU; 0: none. A cache line each, because every CPU writes its own. */
-struct awaited {
+struct pending_return {
 	__u32 tid;
 	__u32 pad[15];
 };
@@ -31,8 +31,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct awaited);
-} awaited SEC(".maps");
+	__type(value, struct pending_return);
+} pending_returns SEC(".maps");
 
 /*
  * Whether a thread that is about to be put on the CPU may have been off for offcpu_min. The kernel stores when a thread
@@ -42,7 +42,7 @@ struct {
  */
 static __always_inline bool may_be_off_long(struct task_struct *task)
 {
-	if (!since_wanted || !bpf_core_field_exists(task->sched_info.last_arrival) ||
+	if (!since_enabled || !bpf_core_field_exists(task->sched_info.last_arrival) ||
 	    !bpf_core_field_exists(task->se.cfs_rq))
 		return true;
 	return task->se.cfs_rq->rq->clock - task->sched_info.last_arrival >= offcpu_min;
@@ -52,33 +52,33 @@ static __always_inline bool may_be_off_long(struct task_struct *task)
  * Whether the thread's stack is to be taken when it is on the CPU; if so, arranges for it. The thread is back before
  * this CPU switches again, so one word per CPU is enough.
  */
-static __always_inline bool announce_return(struct task_struct *task, __u32 cpu)
+static __always_inline bool expect_return(struct task_struct *task, __u32 cpu)
 {
-	struct awaited *on = bpf_map_lookup_elem(&awaited, &cpu);
+	struct pending_return *pending = bpf_map_lookup_elem(&pending_returns, &cpu);
 	bool has_run = task->nvcsw + task->nivcsw != 0;
 
-	if (!on || !task->pid || !has_run || !may_be_off_long(task))
+	if (!pending || !task->pid || !has_run || !may_be_off_long(task))
 		return false;
-	on->tid = task->pid;
+	pending->tid = task->pid;
 	return true;
 }
 
-static __always_inline bool is_awaited(struct task_struct *task)
+static __always_inline bool take_pending_return(struct task_struct *task)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tid;
-	struct awaited *on = bpf_map_lookup_elem(&awaited, &cpu);
+	struct pending_return *pending = bpf_map_lookup_elem(&pending_returns, &cpu);
 
-	if (!on || !on->tid)
+	if (!pending || !pending->tid)
 		return false;
-	tid = on->tid;
-	on->tid = 0;
+	tid = pending->tid;
+	pending->tid = 0;
 	return tid == (__u32)task->pid;
 }
 
 /* Both parts of the stack of a thread that has just come back to the CPU. */
 static __always_inline bool take_returned_stacks(void *ctx, struct task_struct *task, struct rec_stacks *to)
 {
-	struct scratch *s = take_scratch(REC_STACK);
+	struct scratch *s = get_scratch(REC_STACK);
 
 	to->user = to->kernel = 0;
 	if (!s)
@@ -87,7 +87,7 @@ static __always_inline bool take_returned_stacks(void *ctx, struct task_struct *
 		to->user = returned_user_stack(ctx, s, task).id;
 	if (offcpu_kernel)
 		to->kernel = returned_kernel_stack(ctx, s, task).id;
-	give_scratch(s);
+	put_scratch(s);
 	return true;
 }
 
@@ -114,7 +114,7 @@ static __always_inline void write_return(struct task_struct *task, const struct 
 	submit(rec, sizeof(*rec));
 }
 
-static __always_inline int returned(void *ctx)
+static __always_inline int handle_return(void *ctx)
 {
 	struct task_struct *task;
 	struct rec_stacks stacks;
@@ -122,7 +122,7 @@ static __always_inline int returned(void *ctx)
 	if (!armed)
 		return 0;
 	task = bpf_get_current_task_btf();
-	if (!is_awaited(task))
+	if (!take_pending_return(task))
 		return 0;
 	if (!take_returned_stacks(ctx, task, &stacks))
 		return 0;
@@ -134,7 +134,7 @@ static __always_inline int returned(void *ctx)
 SEC("tp_btf/sched_exit_tp")
 int sched_exit(void *ctx)
 {
-	return returned(ctx);
+	return handle_return(ctx);
 }
 
 __u8 probe_fired;
@@ -146,12 +146,12 @@ int switch_finished(void *ctx)
 		probe_fired = 1;
 		return 0;
 	}
-	return returned(ctx);
+	return handle_return(ctx);
 }
 
 /* One iterator at a time. */
 #define BLOCKED_WORDS 512
-static __u64 blocked_room[BLOCKED_WORDS];
+static __u64 blocked_buf[BLOCKED_WORDS];
 
 _Static_assert(sizeof(struct rec_blocked) / sizeof(__u64) + 2 * (STACK_FRAMES + 1) <= BLOCKED_WORDS, "both parts fit");
 
@@ -159,16 +159,16 @@ volatile __u64 closed_at; /* when the window closed, CLOCK_MONOTONIC */
 
 static __always_inline bool is_blocked(struct task_struct *task)
 {
-	return !small(task->on_cpu) && !is_queued(task) && !task->exit_state && task->__state && !(task->__state & TASK_DEAD);
+	return !low_byte(task->on_cpu) && !is_queued(task) && !task->exit_state && task->__state && !(task->__state & TASK_DEAD);
 }
 
 /* Since when it has not run, CLOCK_MONOTONIC; never too early. */
-static __always_inline __u64 ran_last(struct task_struct *task)
+static __always_inline __u64 last_run_at(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
 		return -1ULL;
-	learn_clock();
-	return task->sched_info.last_arrival + clock_ahead;
+	update_clock_offset();
+	return task->sched_info.last_arrival + clock_offset;
 }
 
 struct user_frame32 {
@@ -179,20 +179,20 @@ struct user_frame32 {
 struct user_walk {
 	struct task_struct *task;
 	__u64 fp;
-	__u32 first; /* word of blocked_room for the first frame */
+	__u32 first; /* word of blocked_buf for the first frame */
 	__u32 count;
-	bool narrow; /* frames of 32-bit code */
+	bool compat; /* frames of 32-bit code */
 	bool readable;
-	bool refused; /* there may be more frames, but their memory is locked */
+	bool locked; /* there may be more frames, but their memory is locked */
 };
 
 /*
  * A stack is private memory. A register that holds no frame pointer may point into a mapped file, whose server may hang,
  * or to memory that another thread of the process has to provide (userfaultfd).
  */
-static long look_at_frame(struct task_struct *task, struct vm_area_struct *area, struct user_walk *w)
+static long check_frame_area(struct task_struct *task, struct vm_area_struct *area, struct user_walk *w)
 {
-	__u64 size = w->narrow ? sizeof(struct user_frame32) : sizeof(struct user_frame);
+	__u64 size = w->compat ? sizeof(struct user_frame32) : sizeof(struct user_frame);
 
 	w->readable = (area->vm_flags & (VM_WRITE | VM_SHARED | VM_UFFD_MISSING)) == VM_WRITE && area->vm_end - w->fp >= size;
 	return 0;
@@ -207,22 +207,22 @@ static __always_inline bool can_read_frame(struct user_walk *w)
 	long err;
 
 	w->readable = false;
-	err = bpf_find_vma(w->task, w->fp, look_at_frame, w, 0);
+	err = bpf_find_vma(w->task, w->fp, check_frame_area, w, 0);
 	if (err == -EBUSY)
-		w->refused = true;
+		w->locked = true;
 	return !err && w->readable;
 }
 
 static __always_inline long read_frame(struct user_walk *w, struct user_frame *frame)
 {
-	struct user_frame32 narrow;
+	struct user_frame32 compat;
 	long err;
 
-	if (!w->narrow)
+	if (!w->compat)
 		return bpf_copy_from_user_task(frame, sizeof(*frame), (void *)w->fp, w->task, 0);
-	err = bpf_copy_from_user_task(&narrow, sizeof(narrow), (void *)w->fp, w->task, 0);
-	frame->next = narrow.next;
-	frame->ret = narrow.ret;
+	err = bpf_copy_from_user_task(&compat, sizeof(compat), (void *)w->fp, w->task, 0);
+	frame->next = compat.next;
+	frame->ret = compat.ret;
 	return err;
 }
 
@@ -231,11 +231,11 @@ static long walk_frame(__u32 index, struct user_walk *w)
 {
 	struct user_frame frame;
 
-	if (!w->fp || w->fp & (w->narrow ? 3 : 7) || !can_read_frame(w) || read_frame(w, &frame))
+	if (!w->fp || w->fp & (w->compat ? 3 : 7) || !can_read_frame(w) || read_frame(w, &frame))
 		return 1;
 	if ((frame.ret - 1) >> 56)
 		return 1;
-	blocked_room[bounded(w->first + w->count, BLOCKED_WORDS)] = frame.ret;
+	blocked_buf[bounded(w->first + w->count, BLOCKED_WORDS)] = frame.ret;
 	w->count++;
 	w->fp = frame.next;
 	return 0;
@@ -253,11 +253,11 @@ static __always_inline __u32 walk_user(struct task_struct *task, __u32 first, bo
 	pc = REGS_PC(regs);
 	if ((pc - 1) >> 56)
 		return 0;
-	blocked_room[bounded(first, BLOCKED_WORDS)] = pc;
+	blocked_buf[bounded(first, BLOCKED_WORDS)] = pc;
 	w.fp = REGS_FP(regs);
-	w.narrow = REGS_32BIT(regs);
+	w.compat = REGS_32BIT(regs);
 	bpf_loop(STACK_FRAMES - 1, walk_frame, &w, 0);
-	*cut = w.refused || w.count >= STACK_FRAMES;
+	*cut = w.locked || w.count >= STACK_FRAMES;
 	return w.count;
 }
 
@@ -265,20 +265,20 @@ SEC("iter.s/task")
 int blocked(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct rec_blocked *rec = (struct rec_blocked *)blocked_room;
+	struct rec_blocked *rec = (struct rec_blocked *)blocked_buf;
 	__u32 kernel = 0, user = 0;
-	struct rec_ident who;
-	unsigned long ran;
+	struct rec_ident ident;
+	unsigned long switches;
 	bool cut = false;
 	long bytes;
 
 	if (ctx->meta->seq_num == 0)
-		clock_ahead = CLOCK_UNKNOWN;
-	if (!task || !is_blocked(task) || ran_last(task) > closed_at)
+		clock_offset = CLOCK_UNKNOWN;
+	if (!task || !is_blocked(task) || last_run_at(task) > closed_at)
 		return 0;
-	write_ident(&who, task);
-	ran = task->nvcsw + task->nivcsw;
-	if (!ran || !ident_wanted(&who, task))
+	write_ident(&ident, task);
+	switches = task->nvcsw + task->nivcsw;
+	if (!switches || !ident_passes(&ident, task))
 		return 0;
 	rec->cut = 0;
 	if (offcpu_kernel) {
@@ -294,7 +294,7 @@ int blocked(struct bpf_iter__task *ctx)
 			rec->cut |= 2;
 	}
 	/* What has run meanwhile has no stack. */
-	if (!is_blocked(task) || ran != task->nvcsw + task->nivcsw || ran_last(task) > closed_at || !(kernel + user))
+	if (!is_blocked(task) || switches != task->nvcsw + task->nivcsw || last_run_at(task) > closed_at || !(kernel + user))
 		return 0;
 	rec->hdr.ts = bpf_ktime_get_ns();
 	rec->hdr.kind = REC_BLOCKED;
@@ -308,10 +308,10 @@ int blocked(struct bpf_iter__task *ctx)
 	rec->state = task->__state | task->exit_state;
 	rec->prio = task->prio;
 	rec->since_ns = 0;
-	if (since_wanted && bpf_core_field_exists(task->se.cfs_rq)) {
+	if (since_enabled && bpf_core_field_exists(task->se.cfs_rq)) {
 		rec->since_ns = departure(task);
 		if (rec->since_ns) {
-			rec->since_ns += clock_ahead;
+			rec->since_ns += clock_offset;
 			rec->hdr.flags |= REC_SINCE;
 		}
 	}

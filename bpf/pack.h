@@ -46,7 +46,7 @@ static __always_inline void submit_packed(void *rec, __u32 size, __u32 kind, __u
 }
 
 /* Sets what later records are packed against, from a whole switch or waking. */
-static __always_inline void pack_from(struct ring *ring, const struct rec_hdr *hdr, __u32 running)
+static __always_inline void set_pack_base(struct ring *ring, const struct rec_hdr *hdr, __u32 running)
 {
 	if (ring_number(hdr->cpu) != hdr->cpu)
 		return;

@@ -36,7 +36,7 @@ func (o *Options) findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) 
 	if err != nil {
 		return fmt.Errorf("read the kernel's types: %w", err)
 	}
-	for place, name := range map[uint32]string{preemptCountVariable: "__preempt_count", preemptCountHot: "pcpu_hot"} {
+	for location, name := range map[uint32]string{preemptCountVariable: "__preempt_count", preemptCountHot: "pcpu_hot"} {
 		var variable *btf.Var
 		if err := kernel.TypeByName(name, &variable); errors.Is(err, btf.ErrNotFound) {
 			continue
@@ -55,10 +55,10 @@ func (o *Options) findPreemptCount(spec *ebpf.CollectionSpec, types *btf.Cache) 
 		} else if fromRunQueue = distance(kernel, "runqueues", name); fromRunQueue == 0 {
 			continue
 		}
-		if err := setVariables(spec, map[string]any{"preempt_count_place": place, "preempt_count_from_rq": fromRunQueue}); err != nil {
+		if err := setVariables(spec, map[string]any{"preempt_count_location": location, "preempt_count_from_rq": fromRunQueue}); err != nil {
 			return err
 		}
-		stack := map[uint32]string{preemptCountVariable: "hardirq_stack_ptr", preemptCountHot: name}[place]
+		stack := map[uint32]string{preemptCountVariable: "hardirq_stack_ptr", preemptCountHot: name}[location]
 		if err := setSoftirqs(spec, distance(kernel, "runqueues", stack)); err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 		}
 	}
 	if !o.Sample.stacks() && !o.OffCPU.any() && !o.Waker.any() {
-		for _, name := range []string{"reported_stacks", "scratch"} {
+		for _, name := range []string{"written_stacks", "scratch"} {
 			spec.Maps[name].MaxEntries = 1
 		}
 	}

@@ -152,7 +152,7 @@ struct rec_fork {
 
 struct rec_exec {
 	struct rec_hdr hdr; /* tid: after the exec, that is, the leader's */
-	struct rec_ident who;
+	struct rec_ident ident;
 	__u32 old_tid;	    /* tid of the thread that called exec */
 	__u32 filename_len; /* bytes used in filename, without the 0 */
 	char filename[];    /* FILENAME_SHORT or FILENAME_LONG bytes are reserved; those behind the 0 are any */
@@ -168,7 +168,7 @@ struct rec_args {
 
 struct rec_rename {
 	struct rec_hdr hdr;
-	struct rec_ident who; /* comm (and process_comm, for a leader) as it is called from now on */
+	struct rec_ident ident; /* comm (and process_comm, for a leader) as it is called from now on */
 	char old_comm[COMM_LEN];
 };
 
@@ -243,7 +243,7 @@ struct rec_sample {
 
 struct rec_task { /* task iterator */
 	struct rec_hdr hdr; /* cpu: where it runs or ran last; flags: whether the filters select it */
-	struct rec_ident who;
+	struct rec_ident ident;
 	__u32 state;	/* raw task_struct.__state | exit_state */
 	__s16 prio;
 	__u16 pad;

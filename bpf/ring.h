@@ -86,7 +86,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct losses);
-} refusals SEC(".maps");
+} nesting_losses SEC(".maps");
 
 /*
  * from is set on both sides of the count: a lost record that is written in between has taken either from without
@@ -113,9 +113,9 @@ static __always_inline void count_loss(__u32 cpu, __u32 kind)
 }
 
 /* Records for which no scratch buffer was left; only user space takes these counts. */
-static __always_inline void count_refusal(__u32 cpu, __u32 kind)
+static __always_inline void count_nesting_loss(__u32 cpu, __u32 kind)
 {
-	struct losses *l = bpf_map_lookup_elem(&refusals, &cpu);
+	struct losses *l = bpf_map_lookup_elem(&nesting_losses, &cpu);
 
 	if (l)
 		add_loss(l, kind);
@@ -152,7 +152,7 @@ static __always_inline bool take_room(struct ring *ring, __u64 bytes, __u64 *at,
 	return __sync_val_compare_and_swap(&ring->head, head, head + bytes) == head;
 }
 
-struct room_wanted {
+struct room_request {
 	struct ring *ring;
 	__u64 bytes;
 	__u64 at;
@@ -160,7 +160,7 @@ struct room_wanted {
 	bool full;
 };
 
-static long try_room(__u32 index, struct room_wanted *w)
+static long try_room(__u32 index, struct room_request *w)
 {
 	w->taken = take_room(w->ring, w->bytes, &w->at, &w->full);
 	return w->taken;
@@ -175,7 +175,7 @@ static long try_room(__u32 index, struct room_wanted *w)
 
 static __noinline long find_room_shared(__u32 number, __u64 bytes)
 {
-	struct room_wanted w = {.bytes = bytes};
+	struct room_request w = {.bytes = bytes};
 
 	w.ring = bpf_map_lookup_elem(&rings, &number);
 	if (!w.ring)

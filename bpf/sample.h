@@ -22,17 +22,17 @@ int sample(void *ctx)
 		return 0;
 	wake_reader();
 	task = bpf_get_current_task_btf();
-	if (!task->pid || !wanted(task))
+	if (!task->pid || !passes_filter(task))
 		return 0;
 	if (sample_kernel || sample_user) {
-		s = take_scratch(REC_SAMPLE);
+		s = get_scratch(REC_SAMPLE);
 		if (!s)
 			return 0;
 		if (sample_user)
 			user = user_stack(ctx, s, task);
 		if (sample_kernel)
 			kernel = kernel_stack(ctx, s, task, 0);
-		give_scratch(s);
+		put_scratch(s);
 	}
 	rec = reserve(REC_SAMPLE, REC_SUBJECT | (user.lost || kernel.lost ? REC_CUT : 0), task->pid, sizeof(*rec));
 	if (!rec)

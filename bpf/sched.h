@@ -6,9 +6,9 @@
 #ifndef WPROF_SCHED_H
 #define WPROF_SCHED_H
 
-static __always_inline __u8 sides(struct task_struct *subject, struct task_struct *object)
+static __always_inline __u8 filter_flags(struct task_struct *subject, struct task_struct *object)
 {
-	return (wanted(subject) ? REC_SUBJECT : 0) | (wanted(object) ? REC_OBJECT : 0);
+	return (passes_filter(subject) ? REC_SUBJECT : 0) | (passes_filter(object) ? REC_OBJECT : 0);
 }
 
 /*
@@ -31,13 +31,13 @@ static __always_inline bool fits_byte(int prio)
 }
 
 /* Whether the switch is followed by a record of next's stack, which is then arranged for. */
-static __always_inline bool announces_return(struct task_struct *next, __u8 want, __u32 cpu)
+static __always_inline bool announce_return(struct task_struct *next, __u8 flags, __u32 cpu)
 {
-	return offcpu_place == OFFCPU_AT_RETURN && want & REC_OBJECT && announce_return(next, cpu);
+	return offcpu_place == OFFCPU_AT_RETURN && flags & REC_OBJECT && expect_return(next, cpu);
 }
 
 /* The size of a record with its stacks; NULL: it has none. */
-static __always_inline __u32 with_stacks(__u32 size, const struct rec_stacks *stacks)
+static __always_inline __u32 size_with_stacks(__u32 size, const struct rec_stacks *stacks)
 {
 	return stacks ? size + sizeof(struct rec_stacks_part) : size;
 }
@@ -56,11 +56,11 @@ static __always_inline __u32 write_stacks(void *behind, const struct rec_stacks 
 
 /* Returns false where the record has to be whole. */
 static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
-					__u32 prev_state, __u8 want, const struct rec_stacks *stacks)
+					__u32 prev_state, __u8 flags, const struct rec_stacks *stacks)
 {
 	int prev_prio = prev->prio, next_prio = next->prio;
 	struct rec_packed_switch *rec;
-	__u32 size = with_stacks(sizeof(*rec), stacks);
+	__u32 size = size_with_stacks(sizeof(*rec), stacks);
 	__u64 ts;
 
 	if (prev_state >> 16 || !fits_byte(prev_prio) || !fits_byte(next_prio))
@@ -72,22 +72,22 @@ static __always_inline bool pack_switch(struct ring *ring, __u32 cpu, struct tas
 	rec->prev_state = prev_state;
 	rec->prev_prio = prev_prio + 1;
 	rec->next_prio = next_prio + 1;
-	if (announces_return(next, want, cpu))
-		want |= REC_ANNOUNCED;
-	submit_packed(rec, size | write_stacks(rec + 1, stacks), REC_SWITCH, want, ts);
+	if (announce_return(next, flags, cpu))
+		flags |= REC_ANNOUNCED;
+	submit_packed(rec, size | write_stacks(rec + 1, stacks), REC_SWITCH, flags, ts);
 	ring->packing.running = next->pid;
 	return true;
 }
 
 static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct task_struct *prev, struct task_struct *next,
-					 __u32 prev_state, __u8 want, const struct rec_stacks *stacks)
+					 __u32 prev_state, __u8 flags, const struct rec_stacks *stacks)
 {
-	__u32 size = with_stacks(sizeof(struct rec_switch), stacks);
+	__u32 size = size_with_stacks(sizeof(struct rec_switch), stacks);
 	struct rec_switch *rec;
 
-	if (pack_switch(ring, cpu, prev, next, prev_state, want, stacks))
+	if (pack_switch(ring, cpu, prev, next, prev_state, flags, stacks))
 		return;
-	rec = reserve(REC_SWITCH, want, prev->pid, size);
+	rec = reserve(REC_SWITCH, flags, prev->pid, size);
 	if (!rec)
 		return;
 	rec->next_tid = next->pid;
@@ -95,9 +95,9 @@ static __always_inline void write_switch(struct ring *ring, __u32 cpu, struct ta
 	rec->prev_prio = prev->prio;
 	rec->next_prio = next->prio;
 	rec->distance = 0;
-	if (announces_return(next, want, cpu))
+	if (announce_return(next, flags, cpu))
 		rec->hdr.flags |= REC_ANNOUNCED;
-	pack_from(ring, &rec->hdr, next->pid);
+	set_pack_base(ring, &rec->hdr, next->pid);
 	submit(rec, size | write_stacks(rec + 1, stacks));
 }
 
@@ -108,39 +108,39 @@ int BPF_PROG(sched_switch, bool preempt, struct task_struct *prev, struct task_s
 	struct rec_stacks stacks;
 	struct ring *ring;
 	__u32 cpu;
-	__u8 want;
+	__u8 flags;
 
 	if (!armed)
 		return 0;
-	want = sides(prev, next);
-	if (!want)
+	flags = filter_flags(prev, next);
+	if (!flags)
 		return 0;
 	if (preempt)
-		want |= REC_PREEMPTED;
+		flags |= REC_PREEMPTED;
 	else if (!prev_state && has_yielded(prev))
-		want |= REC_YIELDED;
+		flags |= REC_YIELDED;
 	if (prev_state & TASK_DEAD)
 		prev_state |= prev->exit_state;
 	cpu = bpf_get_smp_processor_id();
 	ring = ring_of(cpu);
 	if (!ring)
 		return 0;
-	if (offcpu_place == OFFCPU_AT_DEPARTURE && want & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
+	if (offcpu_place == OFFCPU_AT_DEPARTURE && flags & REC_SUBJECT && prev->pid && !(prev_state & TASK_DEAD) &&
 	    take_stacks(ctx, prev, offcpu_user, offcpu_kernel, &stacks))
-		write_switch(ring, cpu, prev, next, prev_state, want, &stacks);
+		write_switch(ring, cpu, prev, next, prev_state, flags, &stacks);
 	else
-		write_switch(ring, cpu, prev, next, prev_state, want, NULL);
+		write_switch(ring, cpu, prev, next, prev_state, flags, NULL);
 	return 0;
 }
 
 const volatile bool waker_kernel, waker_user; /* stacks */
 
 /* Returns false where the record has to be whole. */
-static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want,
+static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 flags,
 					const struct rec_stacks *stacks)
 {
 	struct rec_packed_waking *rec;
-	__u32 size = with_stacks(sizeof(*rec), stacks);
+	__u32 size = size_with_stacks(sizeof(*rec), stacks);
 	int prio = wakee->prio;
 	__u64 ts;
 
@@ -153,25 +153,25 @@ static __always_inline bool pack_waking(struct ring *ring, __u32 cpu, __u32 kind
 	rec->target_cpu = wakee->thread_info.cpu;
 	rec->prio = prio + 1;
 	rec->pad = 0;
-	submit_packed(rec, size | write_stacks(rec + 1, stacks), kind, want, ts);
+	submit_packed(rec, size | write_stacks(rec + 1, stacks), kind, flags, ts);
 	return true;
 }
 
-static __always_inline void write_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 want,
+static __always_inline void write_waking(struct ring *ring, __u32 cpu, __u32 kind, __u32 waker, struct task_struct *wakee, __u8 flags,
 					 const struct rec_stacks *stacks)
 {
-	__u32 size = with_stacks(sizeof(struct rec_waking), stacks);
+	__u32 size = size_with_stacks(sizeof(struct rec_waking), stacks);
 	struct rec_waking *rec;
 
-	if (pack_waking(ring, cpu, kind, waker, wakee, want, stacks))
+	if (pack_waking(ring, cpu, kind, waker, wakee, flags, stacks))
 		return;
-	rec = reserve(kind, want, waker, size);
+	rec = reserve(kind, flags, waker, size);
 	if (!rec)
 		return;
 	rec->wakee_tid = wakee->pid;
 	rec->prio = wakee->prio;
 	rec->target_cpu = wakee->thread_info.cpu;
-	pack_from(ring, &rec->hdr, waker);
+	set_pack_base(ring, &rec->hdr, waker);
 	submit(rec, size | write_stacks(rec + 1, stacks));
 }
 
@@ -181,24 +181,24 @@ static __always_inline int woken(void *ctx, __u32 kind, struct task_struct *wake
 	struct rec_stacks stacks;
 	struct ring *ring;
 	__u32 cpu;
-	__u8 want;
+	__u8 flags;
 
 	if (!armed)
 		return 0;
 	waker = bpf_get_current_task_btf();
-	want = sides(waker, wakee);
-	if (!want)
+	flags = filter_flags(waker, wakee);
+	if (!flags)
 		return 0;
 	if (kind == REC_WAKING && in_interrupt(ctx, waker))
-		want |= REC_INTERRUPT;
+		flags |= REC_INTERRUPT;
 	cpu = bpf_get_smp_processor_id();
 	ring = ring_of(cpu);
 	if (!ring)
 		return 0;
 	if ((waker_kernel || waker_user) && take_stacks(ctx, waker, waker_user, waker_kernel, &stacks))
-		write_waking(ring, cpu, kind, waker->pid, wakee, want, &stacks);
+		write_waking(ring, cpu, kind, waker->pid, wakee, flags, &stacks);
 	else
-		write_waking(ring, cpu, kind, waker->pid, wakee, want, NULL);
+		write_waking(ring, cpu, kind, waker->pid, wakee, flags, NULL);
 	return 0;
 }
 

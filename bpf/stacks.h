@@ -14,7 +14,7 @@
 #define WPROF_STACKS_H
 
 #define NESTING_LEVELS 4 /* task, softirq, hardirq, NMI */
-#define REPORTED_STACKS 65536 /* 512 KiB */
+#define WRITTEN_STACKS 65536 /* 512 KiB */
 
 const volatile __u32 stack_depth = STACK_FRAMES; /* the kernel's limit, if that is lower */
 
@@ -55,13 +55,13 @@ struct {
 /* The id of the stack that was last written with this index, mixed with the generation in which it was. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, REPORTED_STACKS);
+	__uint(max_entries, WRITTEN_STACKS);
 	__type(key, __u32);
 	__type(value, __u64);
-} reported_stacks SEC(".maps");
+} written_stacks SEC(".maps");
 
 /* NULL: all are taken, and a record of the kind is counted as lost. */
-static __always_inline struct scratch *take_scratch(__u32 kind)
+static __always_inline struct scratch *get_scratch(__u32 kind)
 {
 #pragma unroll
 	for (__u32 level = 0; level < NESTING_LEVELS; level++) {
@@ -71,11 +71,11 @@ static __always_inline struct scratch *take_scratch(__u32 kind)
 		if (s && !__sync_lock_test_and_set(&s->taken, 1))
 			return s;
 	}
-	count_refusal(bpf_get_smp_processor_id(), kind);
+	count_nesting_loss(bpf_get_smp_processor_id(), kind);
 	return NULL;
 }
 
-static __always_inline void give_scratch(struct scratch *s)
+static __always_inline void put_scratch(struct scratch *s)
 {
 	barrier();
 	*(volatile __u64 *)&s->taken = 0;
@@ -91,14 +91,14 @@ static __always_inline __u32 frames(struct scratch *s)
 #define MIX_B 0xbf58476d1ce4e5b9ULL
 #define MIX_C 0x94d049bb133111ebULL
 
-static __always_inline __u64 scrambled(__u64 x)
+static __always_inline __u64 mix_fast(__u64 x)
 {
 	x *= MIX_A;
 	return x ^ x >> 32;
 }
 
 /* The finaliser of splitmix64: each bit of the result depends on all of x. */
-static __always_inline __u64 mixed(__u64 x)
+static __always_inline __u64 mix64(__u64 x)
 {
 	x = (x ^ x >> 30) * MIX_B;
 	x = (x ^ x >> 27) * MIX_C;
@@ -116,10 +116,10 @@ static __always_inline __u64 hash_stack(struct scratch *s, __u64 seed)
 
 	s->addrs[bounded(frames(s), STACK_FRAMES + 1)] = 0;
 	for (__u32 i = 0; i < STACK_FRAMES && i < count; i += 2) {
-		even = (even ^ scrambled(s->addrs[i])) * MIX_B;
-		odd = (odd ^ scrambled(s->addrs[i + 1])) * MIX_C;
+		even = (even ^ mix_fast(s->addrs[i])) * MIX_B;
+		odd = (odd ^ mix_fast(s->addrs[i + 1])) * MIX_C;
 	}
-	return mixed(even ^ (odd << 32 | odd >> 32)) | 1;
+	return mix64(even ^ (odd << 32 | odd >> 32)) | 1;
 }
 
 /* The room is reserved before the clock is read, as for any record. */
@@ -142,23 +142,23 @@ static __noinline bool write_stack(struct scratch *s, __u32 tid)
 	return true;
 }
 
-struct report {
-	volatile __u64 *mark;
-	__u64 value; /* of the mark, if the stack was written in this generation */
+struct stack_mark {
+	volatile __u64 *at;
+	__u64 value; /* if the stack was written in this generation */
 };
 
-static __always_inline struct report report_of(__u64 id)
+static __always_inline struct stack_mark stack_mark_of(__u64 id)
 {
-	__u32 place = id >> 1 & (REPORTED_STACKS - 1);
+	__u32 index = id >> 1 & (WRITTEN_STACKS - 1);
 
-	return (struct report){bpf_map_lookup_elem(&reported_stacks, &place), id ^ generation * MIX_A};
+	return (struct stack_mark){bpf_map_lookup_elem(&written_stacks, &index), id ^ generation * MIX_A};
 }
 
-static __always_inline bool is_reported(__u64 id)
+static __always_inline bool is_written(__u64 id)
 {
-	struct report r = report_of(id);
+	struct stack_mark mark = stack_mark_of(id);
 
-	return r.mark && *r.mark == r.value;
+	return mark.at && *mark.at == mark.value;
 }
 
 /*
@@ -166,23 +166,23 @@ static __always_inline bool is_reported(__u64 id)
  * set only after the record is committed: another CPU that sees the mark names the id in a later record. A global
  * function is verified once, not at each of its calls.
  */
-__noinline __u64 name_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
+__noinline __u64 intern_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
 {
-	struct report r;
+	struct stack_mark mark;
 
 	if (!s)
 		return 0;
 	s->id = hash_stack(s, seed);
 	s->pid = pid;
 	s->hdr.flags = flags | (frames(s) >= stack_depth ? REC_CUT : 0);
-	r = report_of(s->id);
-	if (!r.mark)
+	mark = stack_mark_of(s->id);
+	if (!mark.at)
 		return 0;
-	if (*r.mark == r.value)
+	if (*mark.at == mark.value)
 		return s->id;
 	if (!write_stack(s, tid))
 		return 0;
-	*r.mark = r.value;
+	*mark.at = mark.value;
 	return s->id;
 }
 
@@ -195,7 +195,7 @@ struct stack_ref {
 /* Of the frames in the scratch buffer. */
 static __always_inline struct stack_ref refer_to_stack(struct scratch *s, __u64 seed, __u32 pid, __u32 tid, __u32 flags)
 {
-	__u64 id = name_stack(s, seed, pid, tid, flags);
+	__u64 id = intern_stack(s, seed, pid, tid, flags);
 
 	return (struct stack_ref){id, !id};
 }
@@ -225,14 +225,14 @@ static __always_inline __u32 user_frames(struct scratch *s, __u32 count)
 /* A process id may be reused within a generation, so the start of the process goes into its stacks' ids too. */
 static __always_inline __u64 user_seed(struct task_struct *task)
 {
-	return mixed((__u64)task->tgid << 32 ^ task->self_exec_id ^ scrambled(task->group_leader->start_time));
+	return mix64((__u64)task->tgid << 32 ^ task->self_exec_id ^ mix_fast(task->group_leader->start_time));
 }
 
 /*
  * During an exec the memory and the number of execs are those of the new program, but the registers still those of the
  * old one, whose calls cannot be walked any more: the one frame would be taken for new code.
  */
-static __always_inline bool outlived_its_program(struct scratch *s, struct task_struct *task)
+static __always_inline bool is_in_exec(struct scratch *s, struct task_struct *task)
 {
 	return frames(s) == 1 && bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
 }
@@ -252,7 +252,7 @@ static __always_inline __u32 walk_user_stack(void *ctx, struct scratch *s)
 
 static __always_inline struct stack_ref refer_to_user_stack(struct scratch *s, struct task_struct *task)
 {
-	if (!frames(s) || outlived_its_program(s, task))
+	if (!frames(s) || is_in_exec(s, task))
 		return (struct stack_ref){};
 	return refer_to_stack(s, user_seed(task), task->tgid, task->pid, 0);
 }
@@ -344,7 +344,7 @@ static __always_inline struct stack_ref returned_user_stack(void *ctx, struct sc
 /* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */
 static __always_inline bool take_stacks(void *ctx, struct task_struct *task, bool user, bool kernel, struct rec_stacks *to)
 {
-	struct scratch *s = take_scratch(REC_STACK);
+	struct scratch *s = get_scratch(REC_STACK);
 
 	to->user = to->kernel = 0;
 	if (!s)
@@ -353,7 +353,7 @@ static __always_inline bool take_stacks(void *ctx, struct task_struct *task, boo
 		to->user = user_stack(ctx, s, task).id;
 	if (kernel)
 		to->kernel = kernel_stack(ctx, s, task, REC_TRACER).id;
-	give_scratch(s);
+	put_scratch(s);
 	return true;
 }
 

@@ -17,18 +17,18 @@
 #define SHORT_RUN_NS 100000000LL /* what is stolen from a run of this length is below SINCE_ERROR_NS */
 #define CLOCK_UNKNOWN 0x7fffffffffffffffLL
 
-const volatile bool since_wanted = true;
+const volatile bool since_enabled = true;
 
-static __s64 clock_ahead; /* CLOCK_MONOTONIC - sched_clock(), of this run of the iterator */
+static __s64 clock_offset; /* CLOCK_MONOTONIC - sched_clock(), of this run of the iterator */
 
-static __always_inline void learn_clock(void)
+static __always_inline void update_clock_offset(void)
 {
 	struct task_struct *self = bpf_get_current_task_btf();
-	__s64 ahead = bpf_ktime_get_ns() - self->se.cfs_rq->rq->clock;
+	__s64 offset = bpf_ktime_get_ns() - self->se.cfs_rq->rq->clock;
 
-	/* A run queue's clock is never ahead of sched_clock(): the smallest difference is the best. */
-	if (ahead < clock_ahead)
-		clock_ahead = ahead;
+	/* A run queue's clock is never offset of sched_clock(): the smallest difference is the best. */
+	if (offset < clock_offset)
+		clock_offset = offset;
 }
 
 /* SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE: the classes that note how long a thread had run when it was put on its CPU. */
@@ -64,11 +64,11 @@ static __always_inline __s64 departure(struct task_struct *task)
 }
 
 /* The first byte of an int that has shrunk to one byte in 7.x; both architectures are little-endian. */
-#define small(field) (*(__u8 *)&(field))
+#define low_byte(field) (*(__u8 *)&(field))
 
 static __always_inline bool is_queued(struct task_struct *task)
 {
-	if (small(task->on_rq) != 1)
+	if (low_byte(task->on_rq) != 1)
 		return false;
 	/* Since 6.12 a thread that sleeps may stay on the run queue for a while. */
 	return !bpf_core_field_exists(task->se.sched_delayed) || !task->se.sched_delayed;
@@ -78,10 +78,10 @@ static __always_inline void write_since(struct rec_task *rec, struct task_struct
 {
 	__s64 at;
 
-	if (!since_wanted || !bpf_core_field_exists(task->sched_info.last_arrival) ||
+	if (!since_enabled || !bpf_core_field_exists(task->sched_info.last_arrival) ||
 	    !bpf_core_field_exists(task->se.cfs_rq))
 		return;
-	learn_clock();
+	update_clock_offset();
 	if (rec->hdr.flags & REC_ON_CPU)
 		at = task->sched_info.last_arrival;
 	else if (rec->hdr.flags & REC_QUEUED && task->sched_info.last_queued)
@@ -90,7 +90,7 @@ static __always_inline void write_since(struct rec_task *rec, struct task_struct
 		at = departure(task);
 	if (!at)
 		return;
-	at += clock_ahead;
+	at += clock_offset;
 	if (at > (__s64)rec->hdr.ts) /* it has just changed */
 		at = rec->hdr.ts;
 	rec->since_ns = at;
@@ -104,20 +104,20 @@ int tasks(struct bpf_iter__task *ctx)
 	struct rec_task rec = {};
 
 	if (ctx->meta->seq_num == 0)
-		clock_ahead = CLOCK_UNKNOWN;
+		clock_offset = CLOCK_UNKNOWN;
 	if (!task)
 		return 0;
 	rec.hdr.kind = REC_TASK;
 	rec.hdr.cpu = task->thread_info.cpu;
 	rec.hdr.tid = task->pid;
-	if (small(task->on_cpu))
+	if (low_byte(task->on_cpu))
 		rec.hdr.flags |= REC_ON_CPU;
 	else if (is_queued(task))
 		rec.hdr.flags |= REC_QUEUED;
 	rec.state = task->__state | task->exit_state;
 	rec.prio = task->prio;
-	write_ident(&rec.who, task);
-	if (ident_wanted(&rec.who, task))
+	write_ident(&rec.ident, task);
+	if (ident_passes(&rec.ident, task))
 		rec.hdr.flags |= REC_SUBJECT;
 	rec.hdr.ts = bpf_ktime_get_ns();
 	write_since(&rec, task);

@@ -24,13 +24,13 @@ const defaultRingBytes = 8 << 20
 
 // Tracer is the loaded and attached programs with their rings. Nothing of it outlives [Tracer.Close] or the process.
 type Tracer struct {
-	options    Options
-	collection *ebpf.Collection
-	links      []link.Link
-	rings      *rings
-	wakeups    *Wakeups
-	losses     *lossCounters // full rings
-	refusals   *lossCounters // programs nested too deep
+	options       Options
+	collection    *ebpf.Collection
+	links         []link.Link
+	rings         *rings
+	wakeups       *Wakeups
+	losses        *lossCounters // full rings
+	nestingLosses *lossCounters // programs nested too deep
 
 	sampling sync.Mutex // CPUs come online at any time
 	samples  []SampleEvent
@@ -116,7 +116,7 @@ func (t *Tracer) load(types *btf.Cache) error {
 	if t.losses, err = mapLosses(maps["losses"]); err != nil {
 		return err
 	}
-	if t.refusals, err = mapLosses(maps["refusals"]); err != nil {
+	if t.nestingLosses, err = mapLosses(maps["nesting_losses"]); err != nil {
 		return err
 	}
 	if err := t.attach(); err != nil {
@@ -144,11 +144,11 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 	spec.Maps["chunks"].MaxEntries = uint32(o.Rings * chunks)
 	spec.Maps["chunks"].ValueSize = 1<<shift + chunkSlack
 	spec.Maps["losses"].MaxEntries = uint32(cpus)
-	spec.Maps["refusals"].MaxEntries = uint32(cpus)
-	spec.Maps["awaited"].MaxEntries = uint32(cpus)
+	spec.Maps["nesting_losses"].MaxEntries = uint32(cpus)
+	spec.Maps["pending_returns"].MaxEntries = uint32(cpus)
 	return spec, setVariables(spec, map[string]any{
 		"ring_count": uint32(o.Rings), "rings_shared": o.Rings < cpus,
-		"ring_bytes": uint64(o.RingBytes), "ring_chunks": uint32(chunks), "chunk_shift": uint32(shift), "args_wanted": !o.NoArgs,
+		"ring_bytes": uint64(o.RingBytes), "ring_chunks": uint32(chunks), "chunk_shift": uint32(shift), "args_enabled": !o.NoArgs,
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
@@ -173,7 +173,7 @@ func (t *Tracer) loadPrograms(spec *ebpf.CollectionSpec, types *btf.Cache) (err 
 	if err == nil {
 		return nil
 	}
-	if err := spec.Variables["since_wanted"].Set(false); err != nil {
+	if err := spec.Variables["since_enabled"].Set(false); err != nil {
 		return fmt.Errorf("leave out times of the task iterator: %w", err)
 	}
 	var again error
@@ -341,7 +341,7 @@ func (t *Tracer) Close() error {
 	if t.wakeups != nil {
 		errs = append(errs, t.wakeups.close())
 	}
-	for _, l := range []*lossCounters{t.losses, t.refusals} {
+	for _, l := range []*lossCounters{t.losses, t.nestingLosses} {
 		if l != nil {
 			errs = append(errs, l.close())
 		}

@@ -16,66 +16,66 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	wprofMapAwaited            = "awaited"
-	wprofMapChunks             = "chunks"
-	wprofMapFollowed           = "followed"
-	wprofMapLosses             = "losses"
-	wprofMapMemos              = "memos"
-	wprofMapNewPrograms        = "new_programs"
-	wprofMapRefusals           = "refusals"
-	wprofMapReportedStacks     = "reported_stacks"
-	wprofMapRings              = "rings"
-	wprofMapScratch            = "scratch"
-	wprofMapWakeups            = "wakeups"
-	wprofProgBlocked           = "blocked"
-	wprofProgNewProgram        = "new_program"
-	wprofProgSample            = "sample"
-	wprofProgSchedExit         = "sched_exit"
-	wprofProgSchedProcessExec  = "sched_process_exec"
-	wprofProgSchedProcessExit  = "sched_process_exit"
-	wprofProgSchedProcessFork  = "sched_process_fork"
-	wprofProgSchedProcessFree  = "sched_process_free"
-	wprofProgSchedSwitch       = "sched_switch"
-	wprofProgSchedWakeupNew    = "sched_wakeup_new"
-	wprofProgSchedWaking       = "sched_waking"
-	wprofProgSwitchFinished    = "switch_finished"
-	wprofProgTaskRename        = "task_rename"
-	wprofProgTasks             = "tasks"
-	wprofProgUserWorker        = "user_worker"
-	wprofVarArgsWanted         = "args_wanted"
-	wprofVarArmed              = "armed"
-	wprofVarChunkShift         = "chunk_shift"
-	wprofVarClosedAt           = "closed_at"
-	wprofVarDoSoftirqAt        = "do_softirq_at"
-	wprofVarFilter             = "filter"
-	wprofVarGeneration         = "generation"
-	wprofVarIrqStackFromRq     = "irq_stack_from_rq"
-	wprofVarLifeWanted         = "life_wanted"
-	wprofVarOffcpuKernel       = "offcpu_kernel"
-	wprofVarOffcpuMin          = "offcpu_min"
-	wprofVarOffcpuPlace        = "offcpu_place"
-	wprofVarOffcpuUser         = "offcpu_user"
-	wprofVarPreemptCountFromRq = "preempt_count_from_rq"
-	wprofVarPreemptCountPlace  = "preempt_count_place"
-	wprofVarProbeFired         = "probe_fired"
-	wprofVarRecords            = "records"
-	wprofVarRingBytes          = "ring_bytes"
-	wprofVarRingChunks         = "ring_chunks"
-	wprofVarRingCount          = "ring_count"
-	wprofVarRingsShared        = "rings_shared"
-	wprofVarSampleKernel       = "sample_kernel"
-	wprofVarSampleUser         = "sample_user"
-	wprofVarSeeding            = "seeding"
-	wprofVarSinceWanted        = "since_wanted"
-	wprofVarStackChecks        = "stack_checks"
-	wprofVarStackDepth         = "stack_depth"
-	wprofVarStacksChecked      = "stacks_checked"
-	wprofVarUnfollowed         = "unfollowed"
-	wprofVarUnreported         = "unreported"
-	wprofVarVerdicts           = "verdicts"
-	wprofVarWakeBytes          = "wake_bytes"
-	wprofVarWakerKernel        = "waker_kernel"
-	wprofVarWakerUser          = "waker_user"
+	wprofMapChunks               = "chunks"
+	wprofMapFollowed             = "followed"
+	wprofMapLosses               = "losses"
+	wprofMapMemos                = "memos"
+	wprofMapNestingLosses        = "nesting_losses"
+	wprofMapNewPrograms          = "new_programs"
+	wprofMapPendingReturns       = "pending_returns"
+	wprofMapRings                = "rings"
+	wprofMapScratch              = "scratch"
+	wprofMapWakeups              = "wakeups"
+	wprofMapWrittenStacks        = "written_stacks"
+	wprofProgBlocked             = "blocked"
+	wprofProgNewProgram          = "new_program"
+	wprofProgSample              = "sample"
+	wprofProgSchedExit           = "sched_exit"
+	wprofProgSchedProcessExec    = "sched_process_exec"
+	wprofProgSchedProcessExit    = "sched_process_exit"
+	wprofProgSchedProcessFork    = "sched_process_fork"
+	wprofProgSchedProcessFree    = "sched_process_free"
+	wprofProgSchedSwitch         = "sched_switch"
+	wprofProgSchedWakeupNew      = "sched_wakeup_new"
+	wprofProgSchedWaking         = "sched_waking"
+	wprofProgSwitchFinished      = "switch_finished"
+	wprofProgTaskRename          = "task_rename"
+	wprofProgTasks               = "tasks"
+	wprofProgUserWorker          = "user_worker"
+	wprofVarArgsEnabled          = "args_enabled"
+	wprofVarArmed                = "armed"
+	wprofVarChunkShift           = "chunk_shift"
+	wprofVarClosedAt             = "closed_at"
+	wprofVarDoSoftirqAt          = "do_softirq_at"
+	wprofVarFilter               = "filter"
+	wprofVarFollowFailures       = "follow_failures"
+	wprofVarGeneration           = "generation"
+	wprofVarIrqStackFromRq       = "irq_stack_from_rq"
+	wprofVarLifeEnabled          = "life_enabled"
+	wprofVarNameCache            = "name_cache"
+	wprofVarOffcpuKernel         = "offcpu_kernel"
+	wprofVarOffcpuMin            = "offcpu_min"
+	wprofVarOffcpuPlace          = "offcpu_place"
+	wprofVarOffcpuUser           = "offcpu_user"
+	wprofVarPreemptCountFromRq   = "preempt_count_from_rq"
+	wprofVarPreemptCountLocation = "preempt_count_location"
+	wprofVarProbeFired           = "probe_fired"
+	wprofVarRecords              = "records"
+	wprofVarRingBytes            = "ring_bytes"
+	wprofVarRingChunks           = "ring_chunks"
+	wprofVarRingCount            = "ring_count"
+	wprofVarRingsShared          = "rings_shared"
+	wprofVarSampleKernel         = "sample_kernel"
+	wprofVarSampleUser           = "sample_user"
+	wprofVarSeeding              = "seeding"
+	wprofVarSinceEnabled         = "since_enabled"
+	wprofVarStackChecks          = "stack_checks"
+	wprofVarStackDepth           = "stack_depth"
+	wprofVarStacksChecked        = "stacks_checked"
+	wprofVarUnreported           = "unreported"
+	wprofVarWakeBytes            = "wake_bytes"
+	wprofVarWakerKernel          = "waker_kernel"
+	wprofVarWakerUser            = "waker_user"
 )
 
 // loadWprof returns the embedded CollectionSpec for wprof.
@@ -141,57 +141,57 @@ type wprofProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofMapSpecs struct {
-	Awaited        *ebpf.MapSpec `ebpf:"awaited"`
 	Chunks         *ebpf.MapSpec `ebpf:"chunks"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Memos          *ebpf.MapSpec `ebpf:"memos"`
+	NestingLosses  *ebpf.MapSpec `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.MapSpec `ebpf:"new_programs"`
-	Refusals       *ebpf.MapSpec `ebpf:"refusals"`
-	ReportedStacks *ebpf.MapSpec `ebpf:"reported_stacks"`
+	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
+	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
 }
 
 // wprofVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type wprofVariableSpecs struct {
-	ArgsWanted         *ebpf.VariableSpec `ebpf:"args_wanted"`
-	Armed              *ebpf.VariableSpec `ebpf:"armed"`
-	ChunkShift         *ebpf.VariableSpec `ebpf:"chunk_shift"`
-	ClosedAt           *ebpf.VariableSpec `ebpf:"closed_at"`
-	DoSoftirqAt        *ebpf.VariableSpec `ebpf:"do_softirq_at"`
-	Filter             *ebpf.VariableSpec `ebpf:"filter"`
-	Generation         *ebpf.VariableSpec `ebpf:"generation"`
-	IrqStackFromRq     *ebpf.VariableSpec `ebpf:"irq_stack_from_rq"`
-	LifeWanted         *ebpf.VariableSpec `ebpf:"life_wanted"`
-	OffcpuKernel       *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
-	OffcpuMin          *ebpf.VariableSpec `ebpf:"offcpu_min"`
-	OffcpuPlace        *ebpf.VariableSpec `ebpf:"offcpu_place"`
-	OffcpuUser         *ebpf.VariableSpec `ebpf:"offcpu_user"`
-	PreemptCountFromRq *ebpf.VariableSpec `ebpf:"preempt_count_from_rq"`
-	PreemptCountPlace  *ebpf.VariableSpec `ebpf:"preempt_count_place"`
-	ProbeFired         *ebpf.VariableSpec `ebpf:"probe_fired"`
-	Records            *ebpf.VariableSpec `ebpf:"records"`
-	RingBytes          *ebpf.VariableSpec `ebpf:"ring_bytes"`
-	RingChunks         *ebpf.VariableSpec `ebpf:"ring_chunks"`
-	RingCount          *ebpf.VariableSpec `ebpf:"ring_count"`
-	RingsShared        *ebpf.VariableSpec `ebpf:"rings_shared"`
-	SampleKernel       *ebpf.VariableSpec `ebpf:"sample_kernel"`
-	SampleUser         *ebpf.VariableSpec `ebpf:"sample_user"`
-	Seeding            *ebpf.VariableSpec `ebpf:"seeding"`
-	SinceWanted        *ebpf.VariableSpec `ebpf:"since_wanted"`
-	StackChecks        *ebpf.VariableSpec `ebpf:"stack_checks"`
-	StackDepth         *ebpf.VariableSpec `ebpf:"stack_depth"`
-	StacksChecked      *ebpf.VariableSpec `ebpf:"stacks_checked"`
-	Unfollowed         *ebpf.VariableSpec `ebpf:"unfollowed"`
-	Unreported         *ebpf.VariableSpec `ebpf:"unreported"`
-	Verdicts           *ebpf.VariableSpec `ebpf:"verdicts"`
-	WakeBytes          *ebpf.VariableSpec `ebpf:"wake_bytes"`
-	WakerKernel        *ebpf.VariableSpec `ebpf:"waker_kernel"`
-	WakerUser          *ebpf.VariableSpec `ebpf:"waker_user"`
+	ArgsEnabled          *ebpf.VariableSpec `ebpf:"args_enabled"`
+	Armed                *ebpf.VariableSpec `ebpf:"armed"`
+	ChunkShift           *ebpf.VariableSpec `ebpf:"chunk_shift"`
+	ClosedAt             *ebpf.VariableSpec `ebpf:"closed_at"`
+	DoSoftirqAt          *ebpf.VariableSpec `ebpf:"do_softirq_at"`
+	Filter               *ebpf.VariableSpec `ebpf:"filter"`
+	FollowFailures       *ebpf.VariableSpec `ebpf:"follow_failures"`
+	Generation           *ebpf.VariableSpec `ebpf:"generation"`
+	IrqStackFromRq       *ebpf.VariableSpec `ebpf:"irq_stack_from_rq"`
+	LifeEnabled          *ebpf.VariableSpec `ebpf:"life_enabled"`
+	NameCache            *ebpf.VariableSpec `ebpf:"name_cache"`
+	OffcpuKernel         *ebpf.VariableSpec `ebpf:"offcpu_kernel"`
+	OffcpuMin            *ebpf.VariableSpec `ebpf:"offcpu_min"`
+	OffcpuPlace          *ebpf.VariableSpec `ebpf:"offcpu_place"`
+	OffcpuUser           *ebpf.VariableSpec `ebpf:"offcpu_user"`
+	PreemptCountFromRq   *ebpf.VariableSpec `ebpf:"preempt_count_from_rq"`
+	PreemptCountLocation *ebpf.VariableSpec `ebpf:"preempt_count_location"`
+	ProbeFired           *ebpf.VariableSpec `ebpf:"probe_fired"`
+	Records              *ebpf.VariableSpec `ebpf:"records"`
+	RingBytes            *ebpf.VariableSpec `ebpf:"ring_bytes"`
+	RingChunks           *ebpf.VariableSpec `ebpf:"ring_chunks"`
+	RingCount            *ebpf.VariableSpec `ebpf:"ring_count"`
+	RingsShared          *ebpf.VariableSpec `ebpf:"rings_shared"`
+	SampleKernel         *ebpf.VariableSpec `ebpf:"sample_kernel"`
+	SampleUser           *ebpf.VariableSpec `ebpf:"sample_user"`
+	Seeding              *ebpf.VariableSpec `ebpf:"seeding"`
+	SinceEnabled         *ebpf.VariableSpec `ebpf:"since_enabled"`
+	StackChecks          *ebpf.VariableSpec `ebpf:"stack_checks"`
+	StackDepth           *ebpf.VariableSpec `ebpf:"stack_depth"`
+	StacksChecked        *ebpf.VariableSpec `ebpf:"stacks_checked"`
+	Unreported           *ebpf.VariableSpec `ebpf:"unreported"`
+	WakeBytes            *ebpf.VariableSpec `ebpf:"wake_bytes"`
+	WakerKernel          *ebpf.VariableSpec `ebpf:"waker_kernel"`
+	WakerUser            *ebpf.VariableSpec `ebpf:"waker_user"`
 }
 
 // wprofObjects contains all objects after they have been loaded into the kernel.
@@ -214,32 +214,32 @@ func (o *wprofObjects) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofMaps struct {
-	Awaited        *ebpf.Map `ebpf:"awaited"`
 	Chunks         *ebpf.Map `ebpf:"chunks"`
 	Followed       *ebpf.Map `ebpf:"followed"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Memos          *ebpf.Map `ebpf:"memos"`
+	NestingLosses  *ebpf.Map `ebpf:"nesting_losses"`
 	NewPrograms    *ebpf.Map `ebpf:"new_programs"`
-	Refusals       *ebpf.Map `ebpf:"refusals"`
-	ReportedStacks *ebpf.Map `ebpf:"reported_stacks"`
+	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
+	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
 }
 
 func (m *wprofMaps) Close() error {
 	return _WprofClose(
-		m.Awaited,
 		m.Chunks,
 		m.Followed,
 		m.Losses,
 		m.Memos,
+		m.NestingLosses,
 		m.NewPrograms,
-		m.Refusals,
-		m.ReportedStacks,
+		m.PendingReturns,
 		m.Rings,
 		m.Scratch,
 		m.Wakeups,
+		m.WrittenStacks,
 	)
 }
 
@@ -247,40 +247,40 @@ func (m *wprofMaps) Close() error {
 //
 // It can be passed to loadWprofObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wprofVariables struct {
-	ArgsWanted         *ebpf.Variable `ebpf:"args_wanted"`
-	Armed              *ebpf.Variable `ebpf:"armed"`
-	ChunkShift         *ebpf.Variable `ebpf:"chunk_shift"`
-	ClosedAt           *ebpf.Variable `ebpf:"closed_at"`
-	DoSoftirqAt        *ebpf.Variable `ebpf:"do_softirq_at"`
-	Filter             *ebpf.Variable `ebpf:"filter"`
-	Generation         *ebpf.Variable `ebpf:"generation"`
-	IrqStackFromRq     *ebpf.Variable `ebpf:"irq_stack_from_rq"`
-	LifeWanted         *ebpf.Variable `ebpf:"life_wanted"`
-	OffcpuKernel       *ebpf.Variable `ebpf:"offcpu_kernel"`
-	OffcpuMin          *ebpf.Variable `ebpf:"offcpu_min"`
-	OffcpuPlace        *ebpf.Variable `ebpf:"offcpu_place"`
-	OffcpuUser         *ebpf.Variable `ebpf:"offcpu_user"`
-	PreemptCountFromRq *ebpf.Variable `ebpf:"preempt_count_from_rq"`
-	PreemptCountPlace  *ebpf.Variable `ebpf:"preempt_count_place"`
-	ProbeFired         *ebpf.Variable `ebpf:"probe_fired"`
-	Records            *ebpf.Variable `ebpf:"records"`
-	RingBytes          *ebpf.Variable `ebpf:"ring_bytes"`
-	RingChunks         *ebpf.Variable `ebpf:"ring_chunks"`
-	RingCount          *ebpf.Variable `ebpf:"ring_count"`
-	RingsShared        *ebpf.Variable `ebpf:"rings_shared"`
-	SampleKernel       *ebpf.Variable `ebpf:"sample_kernel"`
-	SampleUser         *ebpf.Variable `ebpf:"sample_user"`
-	Seeding            *ebpf.Variable `ebpf:"seeding"`
-	SinceWanted        *ebpf.Variable `ebpf:"since_wanted"`
-	StackChecks        *ebpf.Variable `ebpf:"stack_checks"`
-	StackDepth         *ebpf.Variable `ebpf:"stack_depth"`
-	StacksChecked      *ebpf.Variable `ebpf:"stacks_checked"`
-	Unfollowed         *ebpf.Variable `ebpf:"unfollowed"`
-	Unreported         *ebpf.Variable `ebpf:"unreported"`
-	Verdicts           *ebpf.Variable `ebpf:"verdicts"`
-	WakeBytes          *ebpf.Variable `ebpf:"wake_bytes"`
-	WakerKernel        *ebpf.Variable `ebpf:"waker_kernel"`
-	WakerUser          *ebpf.Variable `ebpf:"waker_user"`
+	ArgsEnabled          *ebpf.Variable `ebpf:"args_enabled"`
+	Armed                *ebpf.Variable `ebpf:"armed"`
+	ChunkShift           *ebpf.Variable `ebpf:"chunk_shift"`
+	ClosedAt             *ebpf.Variable `ebpf:"closed_at"`
+	DoSoftirqAt          *ebpf.Variable `ebpf:"do_softirq_at"`
+	Filter               *ebpf.Variable `ebpf:"filter"`
+	FollowFailures       *ebpf.Variable `ebpf:"follow_failures"`
+	Generation           *ebpf.Variable `ebpf:"generation"`
+	IrqStackFromRq       *ebpf.Variable `ebpf:"irq_stack_from_rq"`
+	LifeEnabled          *ebpf.Variable `ebpf:"life_enabled"`
+	NameCache            *ebpf.Variable `ebpf:"name_cache"`
+	OffcpuKernel         *ebpf.Variable `ebpf:"offcpu_kernel"`
+	OffcpuMin            *ebpf.Variable `ebpf:"offcpu_min"`
+	OffcpuPlace          *ebpf.Variable `ebpf:"offcpu_place"`
+	OffcpuUser           *ebpf.Variable `ebpf:"offcpu_user"`
+	PreemptCountFromRq   *ebpf.Variable `ebpf:"preempt_count_from_rq"`
+	PreemptCountLocation *ebpf.Variable `ebpf:"preempt_count_location"`
+	ProbeFired           *ebpf.Variable `ebpf:"probe_fired"`
+	Records              *ebpf.Variable `ebpf:"records"`
+	RingBytes            *ebpf.Variable `ebpf:"ring_bytes"`
+	RingChunks           *ebpf.Variable `ebpf:"ring_chunks"`
+	RingCount            *ebpf.Variable `ebpf:"ring_count"`
+	RingsShared          *ebpf.Variable `ebpf:"rings_shared"`
+	SampleKernel         *ebpf.Variable `ebpf:"sample_kernel"`
+	SampleUser           *ebpf.Variable `ebpf:"sample_user"`
+	Seeding              *ebpf.Variable `ebpf:"seeding"`
+	SinceEnabled         *ebpf.Variable `ebpf:"since_enabled"`
+	StackChecks          *ebpf.Variable `ebpf:"stack_checks"`
+	StackDepth           *ebpf.Variable `ebpf:"stack_depth"`
+	StacksChecked        *ebpf.Variable `ebpf:"stacks_checked"`
+	Unreported           *ebpf.Variable `ebpf:"unreported"`
+	WakeBytes            *ebpf.Variable `ebpf:"wake_bytes"`
+	WakerKernel          *ebpf.Variable `ebpf:"waker_kernel"`
+	WakerUser            *ebpf.Variable `ebpf:"waker_user"`
 }
 
 // wprofPrograms contains all programs after they have been loaded into the kernel.

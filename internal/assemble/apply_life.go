@@ -11,8 +11,8 @@ import (
 
 func (a *applier) applyFork(b []byte, at int64) error {
 	parent := a.subject(b)
-	who := decodeIdentity(b[ringdata.ForkChild:])
-	child := a.identify(&who, at)
+	ident := decodeIdentity(b[ringdata.ForkChild:])
+	child := a.identify(&ident, at)
 	child.visible = child.visible || b[ringdata.HdrFlags]&ringdata.FlagObject != 0
 	inherit(child, parent)
 	e := a.event(b)
@@ -35,14 +35,14 @@ func inherit(child, parent *thread) {
 // the leader continues under the leader's tid and start time, as in the kernel.
 func (a *applier) applyExec(b []byte, at int64) error {
 	le := binary.LittleEndian
-	who := decodeIdentity(b[ringdata.ExecWho:])
+	ident := decodeIdentity(b[ringdata.ExecIdent:])
 	old := le.Uint32(b[ringdata.ExecOldTID:])
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	written := a.isWritten(e, at)
 
-	t := a.thread(who.tid)
-	if old != who.tid && old != 0 {
+	t := a.thread(ident.tid)
+	if old != ident.tid && old != 0 {
 		caller, leader := a.threads.get(old), t
 		if t.tid == old && t.key != old {
 			caller, leader = t, caller
@@ -57,18 +57,18 @@ func (a *applier) applyExec(b []byte, at int64) error {
 	if written {
 		v.SetPrev(a.out.define(was))
 	}
-	t.start = who.start
-	t = a.identify(&who, at)
+	t.start = ident.start
+	t = a.identify(&ident, at)
 	t.visible = t.visible || e.Flags != 0
 	t.def, t.was = nil, was
-	if command := a.out.commands.taken(who.pid); t.process != nil {
+	if command := a.out.commands.taken(ident.pid); t.process != nil {
 		t.process.command = command
 	}
 	if !written {
 		return nil
 	}
 	e.Task = a.out.name(t)
-	if old != who.tid && old != 0 {
+	if old != ident.tid && old != 0 {
 		v.SetOldTID(uint64(old))
 	}
 	length := min(int(le.Uint32(b[ringdata.ExecFilenameLen:])), len(b)-ringdata.ExecFilename)
@@ -97,14 +97,14 @@ func (a *applier) takeOver(caller, leader *thread) {
 }
 
 func (a *applier) applyRename(b []byte, at int64) error {
-	who := decodeIdentity(b[ringdata.RenameWho:])
+	ident := decodeIdentity(b[ringdata.RenameIdent:])
 	e := a.event(b)
 	e.Flags &= format.FlagSubject
 	written := a.isWritten(e, at)
 	t := a.subject(b)
 	if !t.identified {
 		// Of its earlier identity, only the name is known to differ.
-		before := who
+		before := ident
 		copy(before.comm[:], b[ringdata.RenameOldComm:][:ringdata.IdentCommSize])
 		if before.tid == before.pid {
 			before.processComm = before.comm
@@ -116,7 +116,7 @@ func (a *applier) applyRename(b []byte, at int64) error {
 	if written {
 		v.SetPrev(a.out.define(was))
 	}
-	t = a.identify(&who, at)
+	t = a.identify(&ident, at)
 	t.visible = t.visible || e.Flags != 0
 	if !written {
 		return nil

@@ -23,24 +23,24 @@ func (a *applier) applyTask(b []byte, at int64) {
 		}
 		a.newList(at, afterComplete)
 	}
-	who := decodeIdentity(b[ringdata.TaskWho:])
-	if who.tid == 0 || who.tid >= maxTID {
+	ident := decodeIdentity(b[ringdata.TaskIdent:])
+	if ident.tid == 0 || ident.tid >= maxTID {
 		return
 	}
-	t := a.threads.get(who.tid)
+	t := a.threads.get(ident.tid)
 	if t != nil && t.identified && t.start > at {
 		return // records made from /proc are written a little later than their time
 	}
-	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 && t != nil && t.identified && isNear(t.start, who.start) {
-		who.start = t.start
+	if b[ringdata.HdrFlags]&ringdata.FlagCut != 0 && t != nil && t.identified && isNear(t.start, ident.start) {
+		ident.start = t.start
 	}
-	if t != nil && t.identified && t.start == who.start && at-t.named < freshName {
+	if t != nil && t.identified && t.start == ident.start && at-t.named < freshName {
 		t.listed = a.list
 	} else {
-		t = a.identify(&who, at)
+		t = a.identify(&ident, at)
 	}
 	flags := b[ringdata.HdrFlags]
-	if flags&ringdata.FlagSubject == 0 && who.pid != a.recorder {
+	if flags&ringdata.FlagSubject == 0 && ident.pid != a.recorder {
 		a.filtered = true
 	}
 	if !a.out.states || t.Status == timeline.Dead || t.Status == timeline.Running || a.isOff(t) {

@@ -111,11 +111,11 @@ func taskRecord(time int64, tid uint32) []byte {
 	var b [ringdata.TaskSize]byte
 	header(b[:], time, ringdata.KindTask, ringdata.FlagSubject, 0, tid)
 	le := binary.LittleEndian
-	le.PutUint32(b[ringdata.TaskWho+ringdata.IdentTID:], tid)
-	le.PutUint32(b[ringdata.TaskWho+ringdata.IdentPID:], tid)
-	le.PutUint64(b[ringdata.TaskWho+ringdata.IdentStartNS:], uint64(tid))
-	copy(b[ringdata.TaskWho+ringdata.IdentComm:], "pong")
-	copy(b[ringdata.TaskWho+ringdata.IdentProcessComm:], "pong")
+	le.PutUint32(b[ringdata.TaskIdent+ringdata.IdentTID:], tid)
+	le.PutUint32(b[ringdata.TaskIdent+ringdata.IdentPID:], tid)
+	le.PutUint64(b[ringdata.TaskIdent+ringdata.IdentStartNS:], uint64(tid))
+	copy(b[ringdata.TaskIdent+ringdata.IdentComm:], "pong")
+	copy(b[ringdata.TaskIdent+ringdata.IdentProcessComm:], "pong")
 	le.PutUint32(b[ringdata.TaskState:], 1)
 	return b[:]
 }

@@ -17,12 +17,12 @@ type finishedProcess struct {
 
 // withProcessName is an identity with the current name of its process. A record may be older than the one that named the
 // process, and one of a thread other than the leader may have read the name before its own time.
-func (r *schedState) withProcessName(who *identity, at int64) *identity {
-	g := r.processes[who.pid]
-	if g == nil || g.named == 0 || g.comm == who.processComm || at >= g.named && (who.tid == who.pid || at-g.named >= freshName) {
-		return who
+func (r *schedState) withProcessName(ident *identity, at int64) *identity {
+	g := r.processes[ident.pid]
+	if g == nil || g.named == 0 || g.comm == ident.processComm || at >= g.named && (ident.tid == ident.pid || at-g.named >= freshName) {
+		return ident
 	}
-	as := *who
+	as := *ident
 	as.processComm = g.comm
 	return &as
 }

@@ -72,28 +72,28 @@ func nameless(tid uint32) (c comm) {
 }
 
 // identify takes a complete identity as of a time, and returns its thread.
-func (r *schedState) identify(who *identity, at int64) *thread {
-	if who.tid == 0 || who.tid >= maxTID {
-		return r.thread(who.tid)
+func (r *schedState) identify(ident *identity, at int64) *thread {
+	if ident.tid == 0 || ident.tid >= maxTID {
+		return r.thread(ident.tid)
 	}
-	who = r.withProcessName(who, at)
-	t := r.threads.get(who.tid)
+	ident = r.withProcessName(ident, at)
+	t := r.threads.get(ident.tid)
 	if t != nil && t.key != t.tid {
-		as := *who
+		as := *ident
 		as.tid, as.start = t.tid, t.start
-		who = &as
-	} else if t == nil || t.identified && t.start != who.start {
-		t = &thread{identity: *who}
+		ident = &as
+	} else if t == nil || t.identified && t.start != ident.start {
+		t = &thread{identity: *ident}
 		r.threads.put(t)
 	}
 	if d := t.def; !t.identified && d != nil && d.section == 0 {
 		// A definition that was not used yet can still be corrected.
-		d.identity, d.unknown, d.self = *who, false, who.pid == r.recorder
-		t.identity = *who
+		d.identity, d.unknown, d.self = *ident, false, ident.pid == r.recorder
+		t.identity = *ident
 	}
 	t.identified, t.listed, t.named = true, r.list, at
-	if t.identity != *who {
-		t.identity = *who
+	if t.identity != *ident {
+		t.identity = *ident
 		t.def, t.was = nil, t.latest()
 	}
 	r.joinProcess(t, at)

@@ -31,7 +31,7 @@ func TestProcessKeepsItsLatestName(t *testing.T) {
 		copy(c[:], text)
 		return c
 	}
-	who := func(tid uint32, own, process string) *identity {
+	ident := func(tid uint32, own, process string) *identity {
 		return &identity{tid: tid, pid: 10, start: 5, comm: name(own), processComm: name(process)}
 	}
 	for _, c := range []struct {
@@ -48,14 +48,14 @@ func TestProcessKeepsItsLatestName(t *testing.T) {
 		{"the leader's later record", 10, 2e9 + 1, "old"},
 	} {
 		r := newSchedState(1)
-		r.identify(who(10, "old", "old"), 1e9)
-		worker := r.identify(who(11, "worker", "old"), 1e9)
-		r.identify(who(10, "new", "new"), 2e9)
+		r.identify(ident(10, "old", "old"), 1e9)
+		worker := r.identify(ident(11, "worker", "old"), 1e9)
+		r.identify(ident(10, "new", "new"), 2e9)
 		own := "worker"
 		if c.tid == 10 {
 			own = "old"
 		}
-		got := r.identify(who(c.tid, own, "old"), c.at)
+		got := r.identify(ident(c.tid, own, "old"), c.at)
 		if want := name(c.want); got.processComm != want || worker.processComm != want || r.processes[10].comm != want {
 			t.Errorf("%s: its process is %q, that of another thread %q, the process %q, want %q", c.what, got.processComm.bytes(),
 				worker.processComm.bytes(), r.processes[10].comm.bytes(), c.want)

@@ -374,7 +374,7 @@ func (f fields) putIdentity(b []byte) {
 func (f fields) task() []byte {
 	b := make([]byte, ringdata.TaskSize)
 	header(b, f.number("at"), ringdata.KindTask, f.flags()&^ringdata.FlagObject, int(f.number("cpu")), uint32(f.number("tid")))
-	f.putIdentity(b[ringdata.TaskWho:])
+	f.putIdentity(b[ringdata.TaskIdent:])
 	le := binary.LittleEndian
 	le.PutUint32(b[ringdata.TaskState:], uint32(f.number("state")))
 	le.PutUint16(b[ringdata.TaskPrio:], uint16(f.or("prio", 120)))
@@ -447,13 +447,13 @@ func recordOf(kind string, at int64, f fields) ([]byte, error) {
 		f.putIdentity(b[ringdata.ForkChild:])
 	case "exec":
 		head(ringdata.KindExec, "tid", ringdata.ExecSize+len(f["file"]))
-		f.putIdentity(b[ringdata.ExecWho:])
+		f.putIdentity(b[ringdata.ExecIdent:])
 		le.PutUint32(b[ringdata.ExecOldTID:], uint32(f.or("old", f.number("tid"))))
 		le.PutUint32(b[ringdata.ExecFilenameLen:], uint32(len(f["file"])))
 		copy(b[ringdata.ExecFilename:], f["file"])
 	case "rename":
 		head(ringdata.KindRename, "tid", ringdata.RenameSize)
-		f.putIdentity(b[ringdata.RenameWho:])
+		f.putIdentity(b[ringdata.RenameIdent:])
 		copy(b[ringdata.RenameOldComm:], f["old"])
 	case "exit":
 		head(ringdata.KindExit, "tid", ringdata.ExitSize)

@@ -51,22 +51,22 @@ type recorder struct {
 	copier  *copier  // nil: as code, or the window has not opened
 	hotplug *hotplug // nil: closed, or not permitted
 
-	signalled   <-chan struct{} // closed by the first signal
-	beforeOpen  func()          // called just before the window opens
-	afterClose  func()          // called when it has closed
-	opened      chan struct{}   // closed when the window is open, or will never be
-	openedAt    int64           // CLOCK_MONOTONIC ns; 0: the window has not opened
-	closedAt    int64
-	before      []bpf.ProgramStat // when the window opened
-	after       []bpf.ProgramStat
-	unfollowed  uint64 // descendants of chosen processes for which there was no room
-	priority    string
-	offCPUPlace bpf.Place
-	unread      []int  // processes whose command lines could not be read
-	unsampled   error  // why CPUs that came online are not sampled, or why mappings there are not known
-	number      uint32 // of the generation
-	bumped      *bump  // the last change of number
-	err         error
+	signalled      <-chan struct{} // closed by the first signal
+	beforeOpen     func()          // called just before the window opens
+	afterClose     func()          // called when it has closed
+	opened         chan struct{}   // closed when the window is open, or will never be
+	openedAt       int64           // CLOCK_MONOTONIC ns; 0: the window has not opened
+	closedAt       int64
+	before         []bpf.ProgramStat // when the window opened
+	after          []bpf.ProgramStat
+	followFailures uint64 // descendants of chosen processes for which there was no room
+	priority       string
+	offCPUPlace    bpf.Place
+	unread         []int  // processes whose command lines could not be read
+	unsampled      error  // why CPUs that came online are not sampled, or why mappings there are not known
+	number         uint32 // of the generation
+	bumped         *bump  // the last change of number
+	err            error
 }
 
 // prepare loads and attaches the kernel programs, with the window shut, and begins the spool.
@@ -433,7 +433,7 @@ func (r *recorder) tail() (spool.Tail, error) {
 	if r.after, err = r.tracer.Programs(); err != nil {
 		return spool.Tail{}, err
 	}
-	if r.unfollowed, err = r.tracer.Unfollowed(); err != nil {
+	if r.followFailures, err = r.tracer.FollowFailures(); err != nil {
 		return spool.Tail{}, err
 	}
 	lost, err := r.tracer.TailLosses()

@@ -484,7 +484,7 @@ func (s *session) report() error {
 	if text := unreadText(s.rec.unreadProcesses(), s.rec.code != nil); text != "" {
 		s.inv.Warnf("%s", text)
 	}
-	if n := s.rec.unfollowed; n > 0 {
+	if n := s.rec.followFailures; n > 0 {
 		s.inv.Warnf("%s of the chosen processes are not in the recording: more than 65,536 were alive at once", cli.Counted(n, "descendant"))
 	}
 	if err := s.rec.unsampled; err != nil {

@@ -79,7 +79,7 @@ const (
 // struct rec_exec
 const (
 	ExecHdr         = 0
-	ExecWho         = 16
+	ExecIdent       = 16
 	ExecOldTID      = 80
 	ExecFilenameLen = 84
 	ExecFilename    = 88
@@ -185,7 +185,7 @@ const (
 // struct rec_rename
 const (
 	RenameHdr         = 0
-	RenameWho         = 16
+	RenameIdent       = 16
 	RenameOldComm     = 80
 	RenameOldCommSize = 16
 	RenameSize        = 96
@@ -246,7 +246,7 @@ const (
 // struct rec_task
 const (
 	TaskHdr     = 0
-	TaskWho     = 16
+	TaskIdent   = 16
 	TaskState   = 80
 	TaskPrio    = 84
 	TaskPad     = 86
@@ -286,14 +286,14 @@ func Records() []Record {
 		}},
 		{Kind: KindExec, Size: 88, Fields: []Field{
 			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
-			{Name: "who", Offset: 16, Size: 64, Signed: false},
+			{Name: "ident", Offset: 16, Size: 64, Signed: false},
 			{Name: "old_tid", Offset: 80, Size: 4, Signed: false},
 			{Name: "filename_len", Offset: 84, Size: 4, Signed: false},
 			{Name: "filename", Offset: 88, Size: 0, Signed: false},
 		}},
 		{Kind: KindRename, Size: 96, Fields: []Field{
 			{Name: "hdr", Offset: 0, Size: 16, Signed: false},
-			{Name: "who", Offset: 16, Size: 64, Signed: false},
+			{Name: "ident", Offset: 16, Size: 64, Signed: false},
 			{Name: "old_comm", Offset: 80, Size: 16, Signed: false},
 		}},
 		{Kind: KindExit, Size: 32, Fields: []Field{

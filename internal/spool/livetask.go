@@ -33,7 +33,7 @@ func AppendTask(dst []byte, t LiveTask) []byte {
 	}
 	le.PutUint16(b[ringdata.HdrCPU:], uint16(t.CPU))
 	le.PutUint32(b[ringdata.HdrTID:], uint32(t.TID))
-	who := b[ringdata.TaskWho:]
+	who := b[ringdata.TaskIdent:]
 	le.PutUint32(who[ringdata.IdentTID:], uint32(t.TID))
 	le.PutUint32(who[ringdata.IdentPID:], uint32(t.PID))
 	le.PutUint32(who[ringdata.IdentPPID:], uint32(t.PPID))
@@ -48,7 +48,7 @@ func AppendTask(dst []byte, t LiveTask) []byte {
 
 // TaskIDs are the thread and process id in a struct rec_task.
 func TaskIDs(record []byte) (tid, pid int) {
-	who := record[ringdata.TaskWho:]
+	who := record[ringdata.TaskIdent:]
 	return int(binary.LittleEndian.Uint32(who[ringdata.IdentTID:])), int(binary.LittleEndian.Uint32(who[ringdata.IdentPID:]))
 }
 
