@@ -68,7 +68,7 @@ func (a *applier) applySwitch(b []byte, at int64) error {
 
 	if was := c.Running; was != nil && was != prev {
 		c.Running = nil
-		was.forget(at)
+		was.setUnknown(at)
 	} else if was != nil && was.process != nil && at > c.counted {
 		was.process.ns += at - c.counted
 	}

@@ -36,7 +36,7 @@ type frame struct {
 	start    uint64 // bytes from the function's beginning
 }
 
-// maxModules bounds what is remembered of modules over sections. Beyond it, an epoch forgets all of them.
+// maxModules bounds what is kept of modules over sections. Beyond it, an epoch drops all of them.
 const maxModules = 1 << 16
 
 func side(caller bool) int {

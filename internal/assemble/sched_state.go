@@ -194,10 +194,10 @@ func (t *thread) lastEvent() int64 { return max(t.ChangedAt, t.named) }
 // isOff reports whether a thread is known to be on no CPU.
 func (r *schedState) isOff(t *thread) bool { return t.Status == timeline.Off && t.losses == r.losses }
 
-// forget makes a thread's state unknown.
-func (t *thread) forget(from int64) {
+// setUnknown makes a thread's state unknown.
+func (t *thread) setUnknown(from int64) {
 	if !t.isIdle && t.Status != timeline.Dead {
-		t.Forget(from)
+		t.SetUnknown(from)
 	}
 }
 
@@ -219,7 +219,7 @@ func (r *schedState) arrive(t *thread, n uint32, at int64, prio int32) {
 // hide makes the state of a thread unknown that the filters leave out: what it does next is not recorded.
 func (r *schedState) hide(t *thread, at int64) {
 	r.vacate(t)
-	t.forget(at)
+	t.setUnknown(at)
 }
 
 // vacate takes a thread off the CPU on which it was last known to run.
@@ -236,7 +236,7 @@ func (r *schedState) lost(n uint32, at int64) {
 	for i := range r.cpus {
 		if c := &r.cpus[i]; n == format.AllCPUs || n == uint32(i) {
 			if c.Running != nil {
-				c.Running.forget(at)
+				c.Running.setUnknown(at)
 			}
 			c.Running, c.ChangedAt = nil, at
 		}

@@ -7,7 +7,7 @@ import "iter"
 type Map[K comparable, V any] struct {
 	size       int
 	young, old map[K]V
-	forgotten  int64
+	dropped    int64
 	OnDrop     func(V) // called with each value that is dropped; may be nil
 }
 
@@ -32,7 +32,7 @@ func (m *Map[K, V]) Get(key K) (V, bool) {
 // Put sets the value of a key.
 func (m *Map[K, V]) Put(key K, v V) {
 	if len(m.young) >= m.size {
-		m.forgotten += int64(len(m.old))
+		m.dropped += int64(len(m.old))
 		if m.OnDrop != nil {
 			for _, v := range m.old {
 				m.OnDrop(v)
@@ -72,5 +72,5 @@ func (m *Map[K, V]) Clear() {
 // Age drops the entries that were not used since the call before.
 func (m *Map[K, V]) Age() { m.young, m.old = make(map[K]V, len(m.young)), m.young }
 
-// Forgotten counts the entries that were dropped.
-func (m *Map[K, V]) Forgotten() int64 { return m.forgotten }
+// Dropped counts the entries that were dropped.
+func (m *Map[K, V]) Dropped() int64 { return m.dropped }

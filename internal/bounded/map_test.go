@@ -23,7 +23,7 @@ func TestMapKeepsWhatWasUsedLast(t *testing.T) {
 			}
 		}
 	}
-	if got := m.Forgotten() + int64(len(m.young)+len(m.old)); got != n {
+	if got := m.Dropped() + int64(len(m.young)+len(m.old)); got != n {
 		t.Errorf("%d entries are there or were dropped, want %d", got, n)
 	}
 	m.Clear()

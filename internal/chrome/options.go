@@ -8,9 +8,9 @@ type Options struct {
 
 // Result is the result of a conversion.
 type Result struct {
-	Events    int64  // of the stream
-	Bytes     int64  // of the trace
-	Forgotten int64  // threads, see [timeline.Timeline]
-	Lost      bool   // events are missing
-	NotUTF8   string // the first text that held other bytes than UTF-8, as it is shown; "": none did
+	Events         int64  // of the stream
+	Bytes          int64  // of the trace
+	DroppedThreads int64  // see [timeline.Timeline]
+	Lost           bool   // events are missing
+	NotUTF8        string // the first text that held other bytes than UTF-8, as it is shown; "": none did
 }

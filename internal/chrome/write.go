@@ -18,7 +18,7 @@ func Write(r *format.Reader, w io.Writer, o Options) (Result, error) {
 	if failed := c.out.close(); failed != nil {
 		err = failed
 	}
-	return Result{Events: sum.Events, Bytes: c.out.written, Lost: sum.Lost, Forgotten: sum.Forgotten, NotUTF8: c.texts.NotUTF8()}, err
+	return Result{Events: sum.Events, Bytes: c.out.written, Lost: sum.Lost, DroppedThreads: sum.DroppedThreads, NotUTF8: c.texts.NotUTF8()}, err
 }
 
 // conversion is the [tracks.Encoder] of Chrome's format.

@@ -27,9 +27,9 @@ type CaptureFilter interface {
 
 // CaptureResult is the result of reading a capture.
 type CaptureResult struct {
-	Forgotten int64          // threads, see [Invocation.Forgot]
-	Lost      bool           // events are missing
-	Damage    *format.Damage // nil: the input was whole
+	DroppedThreads int64          // see [Invocation.WarnDroppedThreads]
+	Lost           bool           // events are missing
+	Damage         *format.Damage // nil: the input was whole
 }
 
 // OpenCapture opens files as [Invocation.OpenInputs] does. doing and rest are for messages: what is done to the capture
@@ -84,7 +84,7 @@ func (c *Capture) Commit(err error, outputs ...*Output) error {
 // Outcome reports the problems of a conversion, by warnings and by the exit status of the error that it returns. err is the error
 // that ended the input; it is returned too.
 func (c *Capture) Outcome(done CaptureResult, err error) error {
-	c.inv.Forgot(c.Name, done.Forgotten)
+	c.inv.WarnDroppedThreads(c.Name, done.DroppedThreads)
 	switch {
 	case err != nil:
 		return c.Error(err)

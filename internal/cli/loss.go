@@ -7,9 +7,9 @@ func FailOnLoss() Flag {
 	return Flag{Name: "fail-on-loss", Usage: "Exit with status 5 if events were lost."}
 }
 
-// Forgot warns of threads of an input that a tool has dropped, because more were alive than it keeps. A thread that is dropped
-// twice counts twice.
-func (inv *Invocation) Forgot(input string, threads int64) {
+// WarnDroppedThreads warns of threads of an input that a tool has dropped, because more were alive than it keeps. A thread that
+// is dropped twice counts twice.
+func (inv *Invocation) WarnDroppedThreads(input string, threads int64) {
 	if threads > 0 {
 		inv.Warnf("%s: dropped %s, because too many threads have no recorded end; what such a thread did is unknown until it appears again", input, Counted(uint64(threads), "thread"))
 	}

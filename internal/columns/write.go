@@ -18,11 +18,11 @@ type Options struct {
 
 // Result is the result of writing.
 type Result struct {
-	Events    int64  // rows of files of events
-	Forgotten int64  // threads, see [timeline.Timeline]
-	Lost      bool   // events are missing
-	NotUTF8   string // the first text that held other bytes than UTF-8, as it is shown; "": none did
-	Window    records.Window
+	Events         int64  // rows of files of events
+	DroppedThreads int64  // see [timeline.Timeline]
+	Lost           bool   // events are missing
+	NotUTF8        string // the first text that held other bytes than UTF-8, as it is shown; "": none did
+	Window         records.Window
 }
 
 // Limits of files: for the most frequent kinds of events, for other events and tasks, and for stacks.
@@ -44,7 +44,7 @@ func Write(r *format.Reader, create func(name string) (io.Writer, error), o Opti
 	if endErr := w.complete(isWhole); endErr != nil {
 		err = endErr
 	}
-	return Result{Events: w.events, Lost: w.Lost(), Forgotten: w.Forgotten(), NotUTF8: w.NotUTF8(), Window: w.Window()}, err
+	return Result{Events: w.events, Lost: w.Lost(), DroppedThreads: w.DroppedThreads(), NotUTF8: w.NotUTF8(), Window: w.Window()}, err
 }
 
 // writer is the [timeline.Visitor] that makes rows from its Maker's records.

@@ -158,9 +158,9 @@ func (f *Filter) Run() (Result, error) {
 		}
 	}
 	f.result.Damage = f.r.Damage()
-	f.result.Forgotten = f.tl.Forgotten()
+	f.result.DroppedThreads = f.tl.DroppedThreads()
 	if f.family != nil {
-		f.result.Unrelated = f.family.members.Forgotten()
+		f.result.Unrelated = f.family.members.Dropped()
 	}
 	if d := f.result.Damage; d != nil && f.stopped() && d.Holes <= 1 && d.Blocks == 0 {
 		f.result.Damage = nil // the filter itself cut the input

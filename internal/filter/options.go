@@ -22,13 +22,13 @@ type Options struct {
 
 // Result is the outcome of a filter.
 type Result struct {
-	Kept      uint64         // events written, without losses
-	Read      uint64         // events of the time range, without losses
-	Missed    Miss           // how the time range misses the window, if it does
-	Forgotten int64          // threads whose state was dropped, see [timeline.Timeline]
-	Unrelated int64          // processes whose ancestors were dropped
-	Lost      bool           // events are missing from what was kept, as far as known
-	Damage    *format.Damage // nil if the input was whole
+	Kept           uint64         // events written, without losses
+	Read           uint64         // events of the time range, without losses
+	Missed         Miss           // how the time range misses the window, if it does
+	DroppedThreads int64          // see [timeline.Timeline]
+	Unrelated      int64          // processes whose ancestors were dropped
+	Lost           bool           // events are missing from what was kept, as far as known
+	Damage         *format.Damage // nil if the input was whole
 }
 
 // Miss is how a time range misses the window of a capture.

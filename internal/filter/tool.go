@@ -128,7 +128,7 @@ func Run(inv *cli.Invocation) error {
 
 // outcome converts the result to messages and an exit status.
 func outcome(inv *cli.Invocation, name string, messages Messages, result Result, err error) error {
-	inv.Forgot(name, result.Forgotten)
+	inv.WarnDroppedThreads(name, result.DroppedThreads)
 	if result.Unrelated > 0 {
 		inv.Warnf("%s: there are too many processes for --children: the parents of %s were dropped, and descendants may be missing", name, cli.Grouped(result.Unrelated))
 	}

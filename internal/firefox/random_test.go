@@ -89,7 +89,7 @@ func TestThreadsInTheStoreAreWhole(t *testing.T) {
 }
 
 // Indices that were dropped only make tables longer.
-func TestForgottenIndicesAreAddedAgain(t *testing.T) {
+func TestDroppedIndicesAreAddedAgain(t *testing.T) {
 	p := newProfile(&format.Reader{})
 	defer p.store.Close()
 	s := &p.shared

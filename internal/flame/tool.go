@@ -119,7 +119,7 @@ func (q *request) read(inv *cli.Invocation, in *cli.Capture, of selection) (p *p
 	if err := in.Commit(err); err != nil {
 		return nil, nil, err
 	}
-	done := cli.CaptureResult{Forgotten: p.About.Forgotten, Lost: p.About.IsLossy, Damage: r.Damage()}
+	done := cli.CaptureResult{DroppedThreads: p.About.DroppedThreads, Lost: p.About.IsLossy, Damage: r.Damage()}
 	return p, in.Outcome(done, err), nil
 }
 

@@ -56,7 +56,7 @@ func (j *job) columns() error {
 			return err
 		}
 	}
-	result := Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8, Damage: r.Damage()}
+	result := Result{Events: done.Events, Lost: done.Lost, DroppedThreads: done.DroppedThreads, NotUTF8: done.NotUTF8, Damage: r.Damage()}
 	return j.finish(result, err, outputs...)
 }
 

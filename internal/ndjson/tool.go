@@ -155,11 +155,11 @@ func (j *job) run() error {
 	case j.chrome:
 		var done chrome.Result
 		done, err = chrome.Write(r, out, chrome.Options{NoStacks: j.NoStacks, Numa: j.NUMA})
-		result = Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8}
+		result = Result{Events: done.Events, Lost: done.Lost, DroppedThreads: done.DroppedThreads, NotUTF8: done.NotUTF8}
 	case j.firefox:
 		var done firefox.Result
 		done, err = firefox.Write(r, out, firefox.Options{NoStacks: j.NoStacks})
-		result = Result{Events: done.Events, Lost: done.Lost, Forgotten: done.Forgotten, NotUTF8: done.NotUTF8}
+		result = Result{Events: done.Events, Lost: done.Lost, DroppedThreads: done.DroppedThreads, NotUTF8: done.NotUTF8}
 	default:
 		result, err = Stream(r, out, j.Options, !format.IsFinite(j.in.In), len(j.inv.Args) < 2)
 	}
@@ -189,5 +189,5 @@ func (j *job) finish(result Result, err error, outputs ...*cli.Output) error {
 	if result.NotUTF8 != "" {
 		j.inv.Warnf("bytes of names that are not UTF-8 were replaced by U+FFFD; the first such name is %q", result.NotUTF8)
 	}
-	return j.in.Outcome(cli.CaptureResult{Forgotten: result.Forgotten, Lost: result.Lost, Damage: result.Damage}, err)
+	return j.in.Outcome(cli.CaptureResult{DroppedThreads: result.DroppedThreads, Lost: result.Lost, Damage: result.Damage}, err)
 }

@@ -18,11 +18,11 @@ const flushBytes = 256 << 10
 
 // Result sums up what was written.
 type Result struct {
-	Events    int64
-	Forgotten int64          // threads, see [timeline.Timeline]
-	Lost      bool           // events are missing
-	NotUTF8   string         // the first text that was not valid UTF-8, as shown; "": none
-	Damage    *format.Damage // nil if the input was whole
+	Events         int64
+	DroppedThreads int64          // see [timeline.Timeline]
+	Lost           bool           // events are missing
+	NotUTF8        string         // the first text that was not valid UTF-8, as shown; "": none
+	Damage         *format.Damage // nil if the input was whole
 }
 
 // Write writes a stream that can be read again and again: open begins at its first byte. Whatever ends the stream, the
@@ -157,7 +157,7 @@ func (e *events) visit(r *format.Reader, w io.Writer, o *Options) (Result, error
 			err = endErr
 		}
 	}
-	return Result{Events: e.count, Lost: e.maker.Lost(), Forgotten: e.maker.Forgotten(), NotUTF8: e.maker.NotUTF8(), Damage: r.Damage()}, err
+	return Result{Events: e.count, Lost: e.maker.Lost(), DroppedThreads: e.maker.DroppedThreads(), NotUTF8: e.maker.NotUTF8(), Damage: r.Damage()}, err
 }
 
 // put writes a record, preceded by its stacks if they have no line yet.

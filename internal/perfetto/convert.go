@@ -9,11 +9,11 @@ import (
 
 // Summary is the result of a conversion.
 type Summary struct {
-	Events      int64
-	Bytes       int64 // of the trace
-	SkippedCPUs int64 // events of CPUs with numbers that Perfetto refuses
-	Forgotten   int64 // threads that end in the trace but not in the stream
-	Lost        bool  // events are missing
+	Events         int64
+	Bytes          int64 // of the trace
+	SkippedCPUs    int64 // events of CPUs with numbers that Perfetto refuses
+	DroppedThreads int64 // threads that end in the trace but not in the stream
+	Lost           bool  // events are missing
 }
 
 // Convert writes a stream as a trace. Whatever ends the stream, the trace is well-formed; errors of the stream come
@@ -23,6 +23,6 @@ func Convert(r *format.Reader, w io.Writer, options Options) (Summary, error) {
 	done, err := tracks.Draw(r, e, options.drawn())
 	return Summary{
 		Events: done.Events, Bytes: e.written, SkippedCPUs: e.skipped, Lost: done.Lost,
-		Forgotten: max(done.Forgotten, e.threads.forgotten),
+		DroppedThreads: max(done.DroppedThreads, e.threads.droppedThreads),
 	}, err
 }

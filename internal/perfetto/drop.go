@@ -37,7 +37,7 @@ func (e *encoder) dropThreads(c *cpu) {
 			continue
 		}
 		if one.rank() > 0 {
-			t.forgotten++
+			t.droppedThreads++
 		}
 		if e.options.Sched {
 			e.freeUnseen(c, one)

@@ -40,8 +40,8 @@ func TestThreadsWithoutAnEndAreEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	// All that have exited are dropped first, so half of the remaining ones have not ended.
-	if n := e.threads.forgotten; n == 0 || n > threads/2 {
-		t.Errorf("%d living threads were forgotten", n)
+	if n := e.threads.droppedThreads; n == 0 || n > threads/2 {
+		t.Errorf("%d living threads were dropped", n)
 	}
 	if err := proto.Unmarshal(trace.Bytes(), new(schema.Trace)); err != nil {
 		t.Fatal(err)

@@ -61,10 +61,10 @@ type threads struct {
 	byTID      map[int32]*thread
 	idle       *task
 	nextID     uint32
-	generation uint32 // counts how often threads were forgotten; tasks of an older one are introduced again
+	generation uint32 // counts how often threads were dropped; tasks of an older one are introduced again
 
-	most      int // threads
-	forgotten int64
+	most           int // threads
+	droppedThreads int64
 }
 
 func newThreads() *threads {

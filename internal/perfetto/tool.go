@@ -38,5 +38,5 @@ func Run(inv *cli.Invocation) error {
 	if done.Bytes > largeTrace {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and -e no-threads makes a small trace", done.Bytes>>20)
 	}
-	return in.Outcome(cli.CaptureResult{Forgotten: done.Forgotten, Lost: done.Lost, Damage: r.Damage()}, err)
+	return in.Outcome(cli.CaptureResult{DroppedThreads: done.DroppedThreads, Lost: done.Lost, Damage: r.Damage()}, err)
 }

@@ -231,7 +231,7 @@ func TestNativeStacks(t *testing.T) {
 }
 
 // A stream of nothing but new names does not fill the memory.
-func TestNamesOfPastEventsAreForgotten(t *testing.T) {
+func TestNamesOfPastEventsAreDropped(t *testing.T) {
 	tasks := fixed{nil, {Tid: 5, Pid: 5, Start: 1, Comm: []byte("x")}}
 	var size counter
 	e, d := fed(t, &size, tasks, DefaultOptions(), &format.Session{})

@@ -86,12 +86,12 @@ func (m *Maker) Window() Window { return m.about.Window(m.first) }
 // Lost reports whether events are missing in what has been read.
 func (m *Maker) Lost() bool { return m.lost }
 
-// Forgotten returns the number of threads that were dropped, see [timeline.Timeline].
-func (m *Maker) Forgotten() int64 {
+// DroppedThreads returns the number of threads that were dropped, see [timeline.Timeline].
+func (m *Maker) DroppedThreads() int64 {
 	if m.tl == nil {
 		return 0
 	}
-	return m.tl.Forgotten()
+	return m.tl.DroppedThreads()
 }
 
 // NotUTF8 returns the first text that was not valid UTF-8, as records show it; "" if there was none.

@@ -174,12 +174,12 @@ func TestEndedProcessesAreDroppedLater(t *testing.T) {
 	ended := func(uint32) bool { return false }
 	tables.DropEnded(ended)
 	if m, _ := tables.Resolve(7, 4096); m == nil {
-		t.Error("a process is forgotten as it ends, and its last samples have no names")
+		t.Error("a process is dropped as it ends, and its last samples have no names")
 	}
 	tables.Apply(&Record{Kind: KindExec, Time: 3 + 2*grace, PID: 9})
 	tables.DropEnded(func(pid uint32) bool { return pid == 7 })
 	if m, _ := tables.Resolve(7, 4096); m == nil {
-		t.Error("a process is forgotten although a thread of it goes on")
+		t.Error("a process is dropped although a thread of it goes on")
 	}
 	tables.Apply(&Record{Kind: KindExec, Time: 4 + 4*grace, PID: 9})
 	tables.DropEnded(ended)

@@ -182,5 +182,5 @@ func passOn(inv *cli.Invocation, in *cli.Capture) error {
 	if inv.Bool("verbose") && err == nil {
 		inv.Warnf("%d of %d frames without a name have one now", names.result.Named, names.result.Nameless)
 	}
-	return in.Outcome(cli.CaptureResult{Forgotten: result.Forgotten, Lost: result.Lost, Damage: result.Damage}, err)
+	return in.Outcome(cli.CaptureResult{DroppedThreads: result.DroppedThreads, Lost: result.Lost, Damage: result.Damage}, err)
 }

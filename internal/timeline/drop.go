@@ -18,8 +18,9 @@ func (tl *Timeline) Memory() int {
 	return tl.held * perThread
 }
 
-// Forgotten counts the threads that were dropped before their end, as far as known: those without events for the longest time.
-func (tl *Timeline) Forgotten() int64 { return tl.forgotten }
+// DroppedThreads counts the threads that were dropped before their end, as far as known: those without events for the longest
+// time.
+func (tl *Timeline) DroppedThreads() int64 { return tl.droppedThreads }
 
 // bound is called before each event.
 func (tl *Timeline) bound() {
@@ -70,7 +71,7 @@ func (tl *Timeline) dropOldest(n int) {
 			tl.spans.drops(t)
 		}
 		tl.end(t)
-		tl.forgotten++
+		tl.droppedThreads++
 		n--
 	}
 	clear(tl.sorted)

@@ -8,7 +8,7 @@ import (
 
 // A stream need not report the end of threads: those without an event for the longest time are dropped. Their time
 // is reported once, as what they did and then as unknown, even if they appear again.
-func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
+func TestThreadsWithoutAnEndAreDropped(t *testing.T) {
 	const most, threads = 64, 1000
 	defs := definitions{1: {Flags: 2}}
 	for i := range threads {
@@ -49,7 +49,7 @@ func TestThreadsWithoutAnEndAreForgotten(t *testing.T) {
 		}
 	}
 	s.Close(at)
-	if n := tl.Forgotten(); n < 2*threads-most || n > 2*threads {
+	if n := tl.DroppedThreads(); n < 2*threads-most || n > 2*threads {
 		t.Errorf("%d threads were dropped, want nearly %d", n, 2*threads)
 	}
 	for tid := int32(1); tid <= threads; tid++ {

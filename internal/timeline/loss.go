@@ -34,7 +34,7 @@ func (tl *Timeline) Lost(cpu uint32, from, to int64) {
 		if tl.spans != nil {
 			tl.spans.lost(t, from)
 		}
-		t.Forget(from)
+		t.SetUnknown(from)
 		t.ChangedAt = to
 	}
 }

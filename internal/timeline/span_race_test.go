@@ -99,7 +99,7 @@ ping running 160-200 cpu0 woken 120 by pong on cpu1 delay 40 of 40 chain 1 open
 	}
 }
 
-func TestEarlyWakingIsForgottenWhereAnotherOneMayBeLost(t *testing.T) {
+func TestEarlyWakingIsDroppedWhereAnotherOneMayBeLost(t *testing.T) {
 	for _, what := range []string{"waking", "any"} {
 		expectSpans(t, spanTasks+`
 100 cpu0 state_cpu 2

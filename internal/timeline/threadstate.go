@@ -57,8 +57,8 @@ func Ends(state format.State) bool { return state&(format.StateDead|format.State
 // BeginAt returns the Begin of a state that began with an event at this time.
 func BeginAt(at int64) Begin { return Begin{Since: at, SinceKnown: true} }
 
-// Forget makes the state unknown from a time on.
-func (s *ThreadState[W]) Forget(from int64) {
+// SetUnknown makes the state unknown from a time on.
+func (s *ThreadState[W]) SetUnknown(from int64) {
 	s.Status, s.State, s.New, s.noState = Unknown, 0, false, false
 	s.Begin, s.Waking = Begin{Since: from}, Waking[W]{}
 }

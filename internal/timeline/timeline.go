@@ -21,19 +21,19 @@ type Timeline struct {
 	coverage Coverage
 	cpus     []cpu
 	// byID holds the threads by their ids in this section. Ids far beyond the number of threads are in sparse.
-	byID      []*Thread
-	sparse    map[format.TaskID]*Thread
-	named     int               // ids of this section that have been seen
-	byTID     map[int32]*Thread // the latest thread of a tid
-	live      []*Thread         // those that are not dead
-	knownLive int               // number of the first ones in live, whose status is known
-	idle      []*Thread         // one, except in damaged streams
-	sorted    []*Thread
-	held      int // threads in the tables: those left by the last cleaning, and new ones
-	due       int // number of held threads at which the tables are cleaned
-	most      int // limit of held
-	forgotten int64
-	spans     *Spans // observer of state changes; may be nil
+	byID           []*Thread
+	sparse         map[format.TaskID]*Thread
+	named          int               // ids of this section that have been seen
+	byTID          map[int32]*Thread // the latest thread of a tid
+	live           []*Thread         // those that are not dead
+	knownLive      int               // number of the first ones in live, whose status is known
+	idle           []*Thread         // one, except in damaged streams
+	sorted         []*Thread
+	held           int // threads in the tables: those left by the last cleaning, and new ones
+	due            int // number of held threads at which the tables are cleaned
+	most           int // limit of held
+	droppedThreads int64
+	spans          *Spans // observer of state changes; may be nil
 }
 
 type cpu = CPUState[Thread]
@@ -197,7 +197,7 @@ func (tl *Timeline) unknown(t *Thread, from int64) {
 		tl.knownLive--
 		tl.swap(t.slot, tl.knownLive)
 	}
-	t.Forget(from)
+	t.SetUnknown(from)
 }
 
 // end ends a thread. It stays in the tables of ids, because later events may still name it.
@@ -214,7 +214,7 @@ func (tl *Timeline) end(t *Thread) {
 		tl.live = tl.live[:last]
 		t.slot = -1
 	}
-	t.Forget(t.Since)
+	t.SetUnknown(t.Since)
 	t.Status = Dead
 	if tl.byTID[t.TID] == t {
 		delete(tl.byTID, t.TID)

@@ -23,7 +23,7 @@ func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 	if failed := b.finish(); err == nil {
 		err = failed
 	}
-	d.sum.Forgotten = d.spans.Timeline().Forgotten()
+	d.sum.DroppedThreads = d.spans.Timeline().DroppedThreads()
 	return d.sum, err
 }
 

@@ -62,7 +62,7 @@ type Options struct {
 
 // Summary describes the stream that was read.
 type Summary struct {
-	Events    int64
-	Forgotten int64 // threads that were dropped before their end, as far as known
-	Lost      bool  // events are missing
+	Events         int64
+	DroppedThreads int64 // threads that were dropped before their end, as far as known
+	Lost           bool  // events are missing
 }

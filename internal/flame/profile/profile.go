@@ -37,30 +37,30 @@ type Profile struct {
 
 // About describes the recording and what is missing from the profile.
 type About struct {
-	Host, Kernel string
-	Start        time.Time // when the first window opened; zero if that is not known
-	Window       int64     // ns that were recorded or, after a time filter, kept; the sum of all windows
-	From         int64     // ns from the opening of the first window to where the profile begins, later with a time filter
-	Span         int64     // ns from there to the last window's close
-	Sources      []Source  // of samples
-	Samples      uint64    // within times on the CPU
-	Stray        uint64    // samples outside of all known times on the CPU of their thread
-	CutStacks    uint64    // samples and times off whose user part looks cut
-	UserStacks   uint64    // samples and times off whose stack has a user part
-	Lost         uint64    // events, as far as their number is known
-	Forgotten    int64     // threads, see [timeline.Timeline]
-	Unnamed      uint64    // thread names beyond the limit, shown as [more threads]
-	Folded       int64     // ended threads, or processes, that were added up by name or as [more threads]
-	IsLossy      bool      // events are missing, whether or not it is known how many
-	OffCPU       string    // for which times the recorder took off-CPU stacks; "": none
-	ShortBlocks  int64     // ns of off-CPU times that Options.MinBlock left out
-	MinBlock     int64     // ns
-	Spread       bool      // of [Options]
-	Recorder     Cost
-	Events       []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
-	NotSeen      []string // those of Events that the capture does not have
-	OtherEvents  []string // some names of other events that it has
-	IsCount      bool     // no event is a span: Ns is their number
+	Host, Kernel   string
+	Start          time.Time // when the first window opened; zero if that is not known
+	Window         int64     // ns that were recorded or, after a time filter, kept; the sum of all windows
+	From           int64     // ns from the opening of the first window to where the profile begins, later with a time filter
+	Span           int64     // ns from there to the last window's close
+	Sources        []Source  // of samples
+	Samples        uint64    // within times on the CPU
+	Stray          uint64    // samples outside of all known times on the CPU of their thread
+	CutStacks      uint64    // samples and times off whose user part looks cut
+	UserStacks     uint64    // samples and times off whose stack has a user part
+	Lost           uint64    // events, as far as their number is known
+	DroppedThreads int64     // see [timeline.Timeline]
+	Unnamed        uint64    // thread names beyond the limit, shown as [more threads]
+	Folded         int64     // ended threads, or processes, that were added up by name or as [more threads]
+	IsLossy        bool      // events are missing, whether or not it is known how many
+	OffCPU         string    // for which times the recorder took off-CPU stacks; "": none
+	ShortBlocks    int64     // ns of off-CPU times that Options.MinBlock left out
+	MinBlock       int64     // ns
+	Spread         bool      // of [Options]
+	Recorder       Cost
+	Events         []string // of [Options]; if there are any, cells are of events, and Ns the time of spans
+	NotSeen        []string // those of Events that the capture does not have
+	OtherEvents    []string // some names of other events that it has
+	IsCount        bool     // no event is a span: Ns is their number
 }
 
 // Source is what takes samples.

@@ -21,7 +21,7 @@ func (c *collector) sweep() {
 
 // finish takes all threads into the profile.
 func (c *collector) finish() error {
-	c.p.About.Forgotten, c.p.About.Folded = c.spans.Timeline().Forgotten(), c.folded
+	c.p.About.DroppedThreads, c.p.About.Folded = c.spans.Timeline().DroppedThreads(), c.folded
 	c.spans = nil // frees it before the threads are copied
 	for i, t := range c.threads {
 		c.retire(t)
