@@ -231,8 +231,8 @@ func (r *Recording) report() RecordingReport {
 		Cost: costReport(r.Cost),
 	}
 	out.CPUs, out.OfflineCPUs, out.NUMANodes = countCPUs(s.Cpus)
-	if start, known := r.start(); known {
-		text := start.UTC().Format(time.RFC3339Nano)
+	if start := r.start(); !start.IsZero() {
+		text := start.Format(time.RFC3339Nano)
 		out.Start = &text
 	}
 	j := r.jumps()

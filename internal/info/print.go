@@ -131,28 +131,15 @@ func (r *Recording) when() string {
 	if d := r.window(); d > 0 {
 		length = "for " + seconds(d)
 	}
-	start, known := r.start()
-	if !known {
+	start := r.start()
+	if start.IsZero() {
 		return length
 	}
-	return start.UTC().Format("2006-01-02 15:04:05.000 UTC") + ", " + length
+	return start.Format("2006-01-02 15:04:05.000 UTC") + ", " + length
 }
 
-// start returns the wall-clock time of the opening, by the nearest clock snapshot.
-func (r *Recording) start() (at time.Time, known bool) {
-	var best *format.ClockSnapshot
-	for _, c := range r.Clocks {
-		if c.Realtime != 0 && (best == nil || distance(c.Monotonic, r.Session.Open) < distance(best.Monotonic, r.Session.Open)) {
-			best = c
-		}
-	}
-	if best == nil {
-		return time.Time{}, false
-	}
-	return time.Unix(0, best.Realtime-best.Monotonic+r.Session.Open), true
-}
-
-func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }
+// start returns the wall-clock time of the opening, UTC; zero: not known.
+func (r *Recording) start() time.Time { return format.WallTime(r.Clocks, r.Session.Open) }
 
 // window returns the length of the window; 0: not known.
 func (r *Recording) window() int64 { return max(0, r.Close-r.Session.Open) }

@@ -26,7 +26,7 @@ const Nanoseconds = "2006-01-02T15:04:05.000000000Z"
 
 // Describe converts a session.
 func Describe(s *format.Session) Session {
-	out := Session{Host: valid(s.Host), BootID: valid(s.BootId), Opened: openedAt(s)}
+	out := Session{Host: valid(s.Host), BootID: valid(s.BootId), Opened: format.WallTime(s.Clocks, s.Open)}
 	for _, source := range s.Sources {
 		if source.GetPeriod() > 0 {
 			out.TimerHz = (int64(time.Second) + source.Period/2) / source.Period
@@ -88,22 +88,6 @@ func union(all, more []string) []string {
 const maxEntries = 1000
 
 func valid(s string) string { return strings.ToValidUTF8(s, "�") }
-
-// openedAt returns the wall-clock time of the window's opening, by the nearest clock snapshot.
-func openedAt(s *format.Session) time.Time {
-	var next *format.ClockSnapshot
-	for _, c := range s.Clocks {
-		if c.GetRealtime() != 0 && (next == nil || distance(c, s.Open) < distance(next, s.Open)) {
-			next = c
-		}
-	}
-	if next == nil {
-		return time.Time{}
-	}
-	return time.Unix(0, next.Realtime+s.Open-next.Monotonic).UTC()
-}
-
-func distance(c *format.ClockSnapshot, at int64) int64 { return max(c.Monotonic-at, at-c.Monotonic) }
 
 // Nodes returns the NUMA nodes of CPUs.
 func Nodes(s *format.Session) map[uint32]int32 {

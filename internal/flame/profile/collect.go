@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"time"
 
 	"wprof/format"
 	"wprof/internal/byid"
@@ -207,12 +206,7 @@ func (c *collector) about(s *format.Session, at int64, isFirst bool) {
 			a.OffCPU = string(stacks.Printable([]byte(pair.GetValue()), ""))
 		}
 	}
-	for _, clock := range append(slices.Clone(s.Clocks), c.r.Clocks()...) {
-		if clock.GetRealtime() != 0 {
-			a.Start = time.Unix(0, clock.Realtime+(at-clock.Monotonic)).UTC()
-			break
-		}
-	}
+	a.Start = format.WallTime(c.r.Clocks(), at)
 }
 
 // maxSources bounds the number of sources of samples that are kept.
