@@ -5,16 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+
+	"wprof/internal/symbol"
 )
 
 const (
 	maxHeaders = 64       // program headers that are read
 	maxNotes   = 64 << 10 // bytes of one segment of notes
 
-	ptNote     = 4 // PT_NOTE in include/uapi/linux/elf.h
-	ntBuildID  = 3 // NT_GNU_BUILD_ID
-	gnu        = "GNU\x00"
-	noteHeader = 12
+	ptNote = 4 // PT_NOTE in include/uapi/linux/elf.h
 )
 
 var errNoELF = errors.New("not an ELF file")
@@ -56,39 +55,20 @@ func readBuildID(r io.ReaderAt) ([]byte, error) {
 			continue
 		}
 		var at, length int64
+		var align uint64
 		if wide {
-			at, length = int64(order.Uint64(headers[8:])), int64(order.Uint64(headers[32:]))
+			at, length, align = int64(order.Uint64(headers[8:])), int64(order.Uint64(headers[32:])), order.Uint64(headers[48:])
 		} else {
-			at, length = int64(order.Uint32(headers[4:])), int64(order.Uint32(headers[16:]))
+			at, length, align = int64(order.Uint32(headers[4:])), int64(order.Uint32(headers[16:])), uint64(order.Uint32(headers[28:]))
 		}
 		if at < 0 || length <= 0 || length > maxNotes {
 			continue
 		}
 		notes := make([]byte, length)
 		n, _ := r.ReadAt(notes, at)
-		if id := buildIDIn(notes[:n], order); id != nil {
-			return id, nil
+		if id := symbol.BuildIDIn(notes[:n], order, align); id != nil {
+			return bytes.Clone(id), nil
 		}
 	}
 	return nil, nil
-}
-
-// buildIDIn searches notes: lengths of name and description, type, then both, padded to 4 bytes.
-func buildIDIn(notes []byte, order binary.ByteOrder) []byte {
-	for len(notes) >= noteHeader {
-		name, desc := uint64(order.Uint32(notes)), uint64(order.Uint32(notes[4:]))
-		from := noteHeader + (name+3)&^3
-		end := from + (desc+3)&^3
-		if from+desc > uint64(len(notes)) {
-			return nil
-		}
-		if order.Uint32(notes[8:]) == ntBuildID && name == uint64(len(gnu)) && string(notes[noteHeader:noteHeader+len(gnu)]) == gnu && desc > 0 && desc <= maxBuild {
-			return bytes.Clone(notes[from : from+desc])
-		}
-		if end > uint64(len(notes)) {
-			return nil
-		}
-		notes = notes[end:]
-	}
-	return nil
 }

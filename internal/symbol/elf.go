@@ -15,7 +15,6 @@ const (
 	maxSegments     = 64 << 10
 	maxSectionNames = 4 << 20
 	maxNoteBytes    = 64 << 10
-	maxBuildID      = 64
 )
 
 var (
@@ -166,27 +165,6 @@ func (f *File) findBuildID() []byte {
 }
 
 func (f *File) buildIDIn(at, size, align uint64) []byte {
-	const gnuBuildID = 3 // NT_GNU_BUILD_ID
 	notes, _ := f.bytes(at, size)
-	if align != 8 {
-		align = 4
-	}
-	up := func(n uint32) uint64 { return (uint64(n) + align - 1) &^ (align - 1) }
-	for len(notes) >= 12 {
-		nameSize, descSize := f.elf.ByteOrder.Uint32(notes), f.elf.ByteOrder.Uint32(notes[4:])
-		kind := f.elf.ByteOrder.Uint32(notes[8:])
-		notes = notes[12:]
-		desc := up(nameSize)
-		if align == 8 {
-			desc = (12+uint64(nameSize)+7)&^7 - 12
-		}
-		if desc+uint64(descSize) > uint64(len(notes)) {
-			return nil
-		}
-		if kind == gnuBuildID && bytes.Equal(notes[:nameSize], []byte("GNU\x00")) && descSize > 0 && descSize <= maxBuildID {
-			return notes[desc : desc+uint64(descSize)]
-		}
-		notes = notes[min(desc+up(descSize), uint64(len(notes))):]
-	}
-	return nil
+	return BuildIDIn(notes, f.elf.ByteOrder, align)
 }
