@@ -24,7 +24,7 @@ type code struct {
 	modules   map[format.ModuleKey]*module
 	byPointer map[*format.Module]*module
 	nowhere   module // of addresses that are in nothing
-	kernels   map[*kernelModule]*module
+	kernels   map[*symbol.KernelModule]*module
 
 	section uint32 // the one that the following are of
 	frames  []frame
@@ -76,7 +76,7 @@ const (
 func newCode(out *stream, maps *sideband.Tables, load func() kernelCode, o *Options) *code {
 	c := &code{
 		out: out, maps: maps, defs: newStackTable(), load: load, namer: o.Names,
-		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*kernelModule]*module),
+		names: newNameTable(), modules: make(map[format.ModuleKey]*module), kernels: make(map[*symbol.KernelModule]*module),
 		byPointer: make(map[*format.Module]*module),
 	}
 	c.beginSection()

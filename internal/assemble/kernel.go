@@ -10,26 +10,18 @@ import (
 
 	"wprof/format"
 	"wprof/internal/spool"
+	"wprof/internal/symbol"
 )
 
 // kernelCode finds the kernel or the kernel module that an address stands in.
 type kernelCode struct {
-	base    uint64 // address of _text; 0: not known
-	modules []kernelModule
+	base    uint64                // address of _text; 0: not known
+	modules []symbol.KernelModule // by address
 	tracer  []codeRange
 }
 
 // codeRange is the addresses of one function.
 type codeRange struct{ from, to uint64 }
-
-// kernelModule is the address range of a module, and its name.
-type kernelModule struct {
-	from, to uint64
-	name     string
-}
-
-// maxKernelModules is more than any kernel has.
-const maxKernelModules = 1 << 14
 
 // readKernelCode reads the kernel's symbols and modules from the spool. What is missing or hidden stays unknown.
 func readKernelCode(s *spool.Spool) kernelCode {
@@ -39,7 +31,8 @@ func readKernelCode(s *spool.Spool) kernelCode {
 		text.Close()
 	}
 	if text, err := s.Modules(); err == nil {
-		k.modules = kernelModules(text)
+		k.modules, _ = symbol.ParseModules(text)
+		slices.SortFunc(k.modules, func(a, b symbol.KernelModule) int { return cmp.Compare(a.Base, b.Base) })
 	}
 	return k
 }
@@ -115,42 +108,22 @@ func (k *kernelCode) tracerFrames(addresses []uint64) (n int) {
 	return n
 }
 
-// kernelModules reads a text of /proc/modules: NAME SIZE USES USERS STATE ADDRESS, by address.
-func kernelModules(text io.Reader) []kernelModule {
-	var all []kernelModule
-	lines := bufio.NewScanner(text)
-	for lines.Scan() && len(all) < maxKernelModules {
-		words := bytes.Fields(lines.Bytes())
-		if len(words) < 6 {
-			continue
-		}
-		size, err := strconv.ParseUint(string(words[1]), 10, 64)
-		from, err2 := strconv.ParseUint(string(words[5]), 0, 64)
-		if err != nil || err2 != nil || from == 0 || from+size < from {
-			continue
-		}
-		all = append(all, kernelModule{from, from + size, "[" + string(words[0]) + "]"})
-	}
-	slices.SortFunc(all, func(a, b kernelModule) int { return cmp.Compare(a.from, b.from) })
-	return all
-}
-
 // find is the module that an address stands in; nil: none, so it is the kernel's own.
-func (k *kernelCode) find(address uint64) *kernelModule {
-	i, found := slices.BinarySearchFunc(k.modules, address, func(m kernelModule, a uint64) int { return cmp.Compare(m.from, a) })
+func (k *kernelCode) find(address uint64) *symbol.KernelModule {
+	i, found := slices.BinarySearchFunc(k.modules, address, func(m symbol.KernelModule, a uint64) int { return cmp.Compare(m.Base, a) })
 	if !found {
 		i--
 	}
-	if i >= 0 && address < k.modules[i].to {
+	if i >= 0 && address < k.modules[i].End {
 		return &k.modules[i]
 	}
 	return nil
 }
 
 // definition is the module of the stream for an address of the kernel.
-func (k *kernelCode) definition(m *kernelModule) *format.Module {
+func (k *kernelCode) definition(m *symbol.KernelModule) *format.Module {
 	if m == nil {
 		return &format.Module{Path: []byte("[kernel]"), Base: k.base, Kind: uint32(format.ModuleKind_MODULE_KERNEL)}
 	}
-	return &format.Module{Path: []byte(m.name), Base: m.from, Kind: uint32(format.ModuleKind_MODULE_KERNEL_MODULE)}
+	return &format.Module{Path: []byte("[" + m.Name + "]"), Base: m.Base, Kind: uint32(format.ModuleKind_MODULE_KERNEL_MODULE)}
 }

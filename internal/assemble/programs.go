@@ -6,6 +6,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/sideband"
+	"wprof/internal/symbol"
 )
 
 // programs are functions of the kernel at a time, by address: those of BPF programs, and of kernel modules that were loaded
@@ -13,8 +14,8 @@ import (
 // same address later.
 type programs struct {
 	functions []program
-	modules   map[kernelModule]*module // that were loaded during the recording, by name and base
-	version   uint64                   // changes with them
+	modules   map[symbol.KernelModule]*module // that were loaded during the recording, by name and base
+	version   uint64                          // changes with them
 }
 
 type program struct {
@@ -26,6 +27,8 @@ type program struct {
 const (
 	// maxPrograms is more than any machine has.
 	maxPrograms = 1 << 17
+	// maxLoadedModules is more than any kernel has.
+	maxLoadedModules = 1 << 14
 	// maxFunctionName and maxModuleName are KSYM_NAME_LEN and MODULE_NAME_LEN of the kernel, rounded up.
 	maxFunctionName = 512
 	maxModuleName   = 64
@@ -59,16 +62,16 @@ func (p *programs) moduleOf(r *sideband.Record) *module {
 	if len(r.Data) > 0 {
 		path, base = "["+string(r.Data)+"]", r.Start-min(r.Start, r.Offset)
 	}
-	key := kernelModule{from: base, name: path}
+	key := symbol.KernelModule{Name: string(r.Data), Base: base}
 	if m := p.modules[key]; m != nil {
 		return m
 	}
 	m := &module{loaded: true, definition: &format.Module{
 		Path: []byte(path), Base: base, Kind: uint32(format.ModuleKind_MODULE_KERNEL_MODULE),
 	}}
-	if len(r.Data) > 0 && len(p.modules) < maxKernelModules {
+	if len(r.Data) > 0 && len(p.modules) < maxLoadedModules {
 		if p.modules == nil {
-			p.modules = make(map[kernelModule]*module)
+			p.modules = make(map[symbol.KernelModule]*module)
 		}
 		p.modules[key] = m
 	}
@@ -78,7 +81,7 @@ func (p *programs) moduleOf(r *sideband.Record) *module {
 // remove takes functions away.
 func (p *programs) remove(r *sideband.Record) {
 	if len(r.Data) > 0 {
-		delete(p.modules, kernelModule{from: r.Start - min(r.Start, r.Offset), name: "[" + string(r.Data) + "]"})
+		delete(p.modules, symbol.KernelModule{Name: string(r.Data), Base: r.Start - min(r.Start, r.Offset)})
 	}
 	first, last := p.overlapped(r.Start, r.Start+r.Length)
 	if first < last {

@@ -40,7 +40,7 @@ type kernelPart struct {
 	table *Table
 }
 
-// ParseModules reads /proc/modules.
+// ParseModules reads /proc/modules; with an error, what comes before it.
 func ParseModules(r io.Reader) ([]KernelModule, error) {
 	var list []KernelModule
 	err := eachLine(r, func(line []byte) error {
@@ -56,9 +56,9 @@ func ParseModules(r io.Reader) ([]KernelModule, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the kernel's modules: %w", err)
+		err = fmt.Errorf("read the kernel's modules: %w", err)
 	}
-	return list, nil
+	return list, err
 }
 
 // parseKallsyms parses /proc/kallsyms. The kernel ends at _etext, a module at its end in the list of modules; the last
