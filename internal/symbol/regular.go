@@ -5,16 +5,24 @@ import (
 	"os"
 )
 
-var errNotRegular = errors.New("it is no regular file")
+var errNotRegular = errors.New("it is not a regular file")
 
 // errEmpty is also for files of /proc, which look regular: reading one may block for ever (kmsg), or consume data that other
 // processes would have read.
 var errEmpty = errors.New("it is empty")
 
-// openRegular opens a regular file that is not empty. Other files are not even opened: opening a device
-// or a pipe has side effects.
-func openRegular(name string) (*os.File, int64, error) {
-	before, err := os.Stat(name)
+// OpenUntrusted opens a regular file that is not empty, in a folder that other users may write to: a link is not followed.
+func OpenUntrusted(name string) (*os.File, error) {
+	file, _, err := openIfRegular(name, os.Lstat)
+	return file, err
+}
+
+// openRegular opens a regular file that is not empty.
+func openRegular(name string) (*os.File, int64, error) { return openIfRegular(name, os.Stat) }
+
+// openIfRegular does not even open other files: opening a device or a pipe has side effects.
+func openIfRegular(name string, stat func(string) (os.FileInfo, error)) (*os.File, int64, error) {
+	before, err := stat(name)
 	if err != nil {
 		return nil, 0, err
 	}

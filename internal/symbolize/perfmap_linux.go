@@ -8,6 +8,7 @@ import (
 
 	"wprof/format"
 	"wprof/internal/proc"
+	"wprof/internal/symbol"
 )
 
 // mapSlack is by how much the mtime of a file and the start time of a process may be too early.
@@ -16,7 +17,7 @@ const mapSlack = 10e6
 // openPerfMap opens the map file of generated code if it is that of the recorded program: the process is still alive, or the
 // file was last written after the code was mapped and before until, when the recording ended; zero: not known.
 func openPerfMap(m *format.Module, until time.Time) (*os.File, error) {
-	f, err := openRegular(string(m.Path))
+	f, err := symbol.OpenUntrusted(string(m.Path))
 	if err != nil {
 		return nil, err
 	}

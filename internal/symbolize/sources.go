@@ -113,18 +113,3 @@ func bootID() string {
 	}
 	return strings.TrimSpace(string(text))
 }
-
-// openRegular opens a file that another user may have put there.
-func openRegular(path string) (*os.File, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	if info.Size() == 0 {
-		return nil, errors.New("it is empty") // or one of /proc, which may block for ever (kmsg)
-	}
-	return os.Open(path)
-}
