@@ -267,14 +267,12 @@ func (s *session) salvage(cause error) error {
 	return s.write(recorded)
 }
 
-// isFull reports whether a file could not grow.
-func isFull(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
-}
+// couldNotGrow reports whether a file had no room or reached a limit on its length.
+func couldNotGrow(err error) bool { return cli.IsFull(err) || cli.IsTooLong(err) }
 
 // withRoomHint adds advice to the error of a spool that could not grow before the window opened.
 func (s *session) withRoomHint(err error) error {
-	if s.spool == nil || s.rec != nil && s.rec.openedAt != 0 || !isFull(err) {
+	if s.spool == nil || s.rec != nil && s.rec.openedAt != 0 || !couldNotGrow(err) {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, s.roomHint(err))
@@ -282,7 +280,7 @@ func (s *session) withRoomHint(err error) error {
 
 // roomHint returns advice on getting more room for a spool that could not grow.
 func (s *session) roomHint(err error) string {
-	if errors.Is(err, unix.EFBIG) && proc.LimitsFileSize() {
+	if cli.IsTooLong(err) && proc.LimitsFileSize() {
 		return "raise the limit on the length of files (ulimit -f)"
 	}
 	if s.out.IsNamed() { // the spool is beside it
@@ -326,7 +324,7 @@ func (s *session) recordLive() error {
 
 // outgrew reports whether a recording has ended early because its spool could not grow, and stores the reason.
 func (s *session) outgrew(cause error) bool {
-	if s.rec.openedAt == 0 || !isFull(cause) {
+	if s.rec.openedAt == 0 || !couldNotGrow(cause) {
 		return false
 	}
 	s.early = fmt.Errorf("the recording ended early, because its spool could not grow: %w; %s", cause, s.roomHint(cause))

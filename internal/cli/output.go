@@ -383,9 +383,9 @@ func writeHint(name string, err error) string {
 		return "; make the folder " + filepath.Dir(name) + " first"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, errReadOnly):
 		return "; choose a folder that you may write to"
-	case isFull(err):
+	case IsFull(err):
 		return "; free some space, or write to another disk"
-	case isTooLong(err):
+	case IsTooLong(err):
 		return "; raise the limit on the length of files (ulimit -f)"
 	}
 	return ""

@@ -16,11 +16,11 @@ const noFollow = unix.O_NOFOLLOW
 // errReadOnly is the error of a read-only file system.
 const errReadOnly = unix.EROFS
 
-// isFull reports whether there is no room left, on the disk or for this user.
-func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+// IsFull reports whether there is no room left, on the disk or for this user.
+func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// isTooLong reports whether a file may not grow (setrlimit(2), RLIMIT_FSIZE).
-func isTooLong(err error) bool { return errors.Is(err, unix.EFBIG) }
+// IsTooLong reports whether a file may not grow (setrlimit(2), RLIMIT_FSIZE).
+func IsTooLong(err error) bool { return errors.Is(err, unix.EFBIG) }
 
 var errSticky = errors.New("it belongs to another user, and no other user may replace it in this folder")
 
