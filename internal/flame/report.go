@@ -93,10 +93,8 @@ func (q *request) writeReport(inv *cli.Invocation, p *profile.Profile, outs outp
 
 // countThreads returns the number of threads of a view. If there are several, a report has a folder for them.
 func countThreads(p *profile.Profile, v *graph.View) (n int) {
-	for _, t := range p.Threads {
-		if v.Only == nil || v.Only(t) {
-			n++
-		}
+	for range v.Threads(p) {
+		n++
 	}
 	return n
 }

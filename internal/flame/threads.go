@@ -35,12 +35,9 @@ type ThreadFile struct {
 // file called table.
 func writeThreadFiles(p *profile.Profile, in Folder, table string, v graph.View, files ...ThreadFile) error {
 	names := make(threadNames)
-	for i, t := range p.Threads {
-		if v.Only != nil && !v.Only(t) {
-			continue
-		}
+	for t := range v.Threads(p) {
 		one := *p
-		one.Threads = p.Threads[i : i+1]
+		one.Threads = []*profile.Thread{t}
 		name := names.name(t.TID, roleInName(p, t))
 		for _, f := range files {
 			if err := writeFile(in, name+f.Suffix, func(w io.Writer) error { return f.Write(w, &one, v) }); err != nil {

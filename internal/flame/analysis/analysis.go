@@ -76,10 +76,7 @@ func writeAbout(w io.Writer, p *profile.Profile, window int64) {
 func subjectOf(p *profile.Profile, v *graph.View) string {
 	var first *profile.Thread
 	threads := 0
-	for _, t := range p.Threads {
-		if v.Only != nil && !v.Only(t) {
-			continue
-		}
+	for t := range v.Threads(p) {
 		if first == nil {
 			first = t
 		}

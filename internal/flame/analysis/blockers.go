@@ -33,10 +33,7 @@ type blockerKey struct {
 func blockersOf(p *profile.Profile, class profile.Class, v *graph.View) []*blocker {
 	sums := make(map[blockerKey]*share)
 	var order []blockerKey // keeps the sort stable
-	for _, t := range p.Threads {
-		if v.Only != nil && !v.Only(t) {
-			continue
-		}
+	for t := range v.Threads(p) {
 		for i := range t.Cells {
 			c := &t.Cells[i]
 			w := v.Weight(c)

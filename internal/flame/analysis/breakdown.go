@@ -46,10 +46,8 @@ func (s *share) add(w graph.Weight) {
 // breakDown sums up the threads of a view.
 func breakDown(p *profile.Profile, v *graph.View) breakdown {
 	var b breakdown
-	for _, t := range p.Threads {
-		if v.Only == nil || v.Only(t) {
-			b.add(p, t, v)
-		}
+	for t := range v.Threads(p) {
+		b.add(p, t, v)
 	}
 	slices.SortStableFunc(b.off, func(x, y reasonShare) int { return cmp.Compare(y.ns, x.ns) })
 	return b

@@ -21,10 +21,7 @@ func WriteThreads(w io.Writer, p *profile.Profile, v graph.View) error {
 	writeAbout(out, p, window)
 	fmt.Fprintf(out, "\n%7s %-15s %9s %9s %9s %9s %9s %6s\n", "tid", "role", "lifetime", "on-CPU", "blocked", "delay", "idle", "cover")
 	several := countProcesses(p, &v) > 1
-	for _, t := range p.Threads {
-		if v.Only != nil && !v.Only(t) {
-			continue
-		}
+	for t := range v.Threads(p) {
 		role := p.RoleName(t)
 		if several {
 			role = p.Labels[t.Label].Process + ":" + role
@@ -46,10 +43,8 @@ func WriteThreads(w io.Writer, p *profile.Profile, v graph.View) error {
 // countProcesses returns the number of processes of a view.
 func countProcesses(p *profile.Profile, v *graph.View) int {
 	pids := make(map[int32]bool)
-	for _, t := range p.Threads {
-		if v.Only == nil || v.Only(t) {
-			pids[t.PID] = true
-		}
+	for t := range v.Threads(p) {
+		pids[t.PID] = true
 	}
 	return len(pids)
 }

@@ -48,10 +48,7 @@ func Write(w io.Writer, p *profile.Profile, v graph.View, t Text) error {
 	}
 	var parts []part
 	roots := make(map[string]string) // one copy of each
-	for _, thread := range p.Threads {
-		if v.Only != nil && !v.Only(thread) {
-			continue
-		}
+	for thread := range v.Threads(p) {
 		for i := range thread.Cells {
 			cell := &thread.Cells[i]
 			root := v.Root(p, cell)

@@ -132,10 +132,8 @@ func (b *Builder) addCells() {
 // eachThread visits the threads of the view.
 func (b *Builder) eachThread(visit func(*side, *profile.Thread)) {
 	for i := range b.sides {
-		for _, t := range b.sides[i].p.Threads {
-			if b.v.Only == nil || b.v.Only(t) {
-				visit(&b.sides[i], t)
-			}
+		for t := range b.v.Threads(b.sides[i].p) {
+			visit(&b.sides[i], t)
 		}
 	}
 }

@@ -56,10 +56,7 @@ func whose(p *profile.Profile, v View) string {
 	threads := 0
 	names := make(map[string]int64) // of processes, with ns
 	processes := make(map[int32]bool)
-	for _, t := range p.Threads {
-		if v.Only != nil && !v.Only(t) {
-			continue
-		}
+	for t := range v.Threads(p) {
 		if first == nil {
 			first = t
 		}
@@ -145,10 +142,7 @@ const muchNotSampled = 0.05
 // notSampledShare returns the share of a view's time on the CPU that has no sample.
 func notSampledShare(p *profile.Profile, v *View) float64 {
 	var all, none int64
-	for _, t := range p.Threads {
-		if v.Only != nil && !v.Only(t) {
-			continue
-		}
+	for t := range v.Threads(p) {
 		for i := range t.Cells {
 			c := &t.Cells[i]
 			on := v.Weight(c).On

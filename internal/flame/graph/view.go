@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"iter"
 	"strconv"
 
 	"wprof/internal/flame/profile"
@@ -133,12 +134,20 @@ func RootName(l *profile.Label, by Root) string {
 
 func CPURoot(cpu uint32) string { return "CPU " + strconv.FormatUint(uint64(cpu), 10) }
 
+// Threads yields the threads of the view.
+func (v *View) Threads(p *profile.Profile) iter.Seq[*profile.Thread] {
+	return func(yield func(*profile.Thread) bool) {
+		for _, t := range p.Threads {
+			if (v.Only == nil || v.Only(t)) && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
 // EachCell visits the cells of the view.
 func (v *View) EachCell(p *profile.Profile, visit func(*profile.Cell)) {
-	for _, t := range p.Threads {
-		if v.Only != nil && !v.Only(t) {
-			continue
-		}
+	for t := range v.Threads(p) {
 		for i := range t.Cells {
 			if c := &t.Cells[i]; v.Shows(c.Class) && (c.Ns != 0 || c.Count != 0 || c.Waits != 0) {
 				visit(c)

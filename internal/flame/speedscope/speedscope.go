@@ -67,8 +67,8 @@ func speedscopeTitle(a *profile.About) string {
 func (s *speedscope) threads() []*profile.Thread {
 	var all []*profile.Thread
 	onCPU := make(map[*profile.Thread]int64)
-	for _, t := range s.p.Threads {
-		if t.Trail == nil || s.v.Only != nil && !s.v.Only(t) {
+	for t := range s.v.Threads(s.p) {
+		if t.Trail == nil {
 			continue
 		}
 		shows := false
