@@ -21,17 +21,8 @@ type Spec struct {
 	NoSelf                     bool // leaves out the threads of the recorder
 }
 
-// Empty reports whether every thread is kept.
-func (s *Spec) Empty() bool {
-	return !s.allows() && !s.denies()
-}
-
 func (s *Spec) allows() bool {
 	return s.isOnProcess() || len(s.TIDs)+len(s.Names)+len(s.ThreadNames) > 0
-}
-
-func (s *Spec) denies() bool {
-	return len(s.NoPIDs)+len(s.NoTIDs)+len(s.NoNames)+len(s.NoThreadNames) > 0 || s.NoIdle || s.NoKthread || s.NoSelf
 }
 
 func (s *Spec) isOnProcess() bool { return len(s.PIDs) > 0 || s.Idle || s.Kthread }

@@ -19,11 +19,6 @@ type Usage struct {
 // CPU is user and system time together.
 func (u Usage) CPU() time.Duration { return u.User + u.System }
 
-// Sub is the CPU time since an earlier reading; the peak stays the later one's.
-func (u Usage) Sub(earlier Usage) Usage {
-	return Usage{User: u.User - earlier.User, System: u.System - earlier.System, PeakRSS: u.PeakRSS}
-}
-
 // ReadUsage reads what this process has used. The peak is VmHWM and not getrusage's ru_maxrss, which a
 // program inherits from the one that exec'd it.
 func ReadUsage() (Usage, error) {

@@ -11,8 +11,6 @@ import (
 
 const (
 	maxCodeSections = 4096
-	maxSections     = 64 << 10
-	maxSegments     = 64 << 10
 	maxSectionNames = 4 << 20
 	maxNoteBytes    = 64 << 10
 )

@@ -79,7 +79,7 @@ func FuzzKallsyms(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, m := range k.Modules() {
+		for _, m := range k.modules {
 			if m.End <= m.Base {
 				t.Fatalf("got %+v", m)
 			}

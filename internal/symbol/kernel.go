@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
 	"strconv"
 )
 
@@ -88,34 +87,6 @@ func parseKallsyms(r io.Reader, modules []KernelModule) (*Kernel, error) {
 	return k, nil
 }
 
-// Modules returns the parts of the kernel in the order of their addresses.
-func (k *Kernel) Modules() []KernelModule {
-	list := make([]KernelModule, 0, len(k.modules))
-	for _, part := range k.modules {
-		list = append(list, part.KernelModule)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Base < list[j].Base })
-	return list
-}
-
-// Module returns one part of the kernel by its name, with or without brackets.
-func (k *Kernel) Module(name string) (KernelModule, bool) {
-	part := k.modules[withoutBrackets(name)]
-	if part == nil {
-		return KernelModule{}, false
-	}
-	return part.KernelModule, true
-}
-
-// Lookup returns the function at an offset from the base of a part of the kernel.
-func (k *Kernel) Lookup(name string, offset uint64) (Symbol, bool) {
-	table := k.Table(name)
-	if table == nil {
-		return Symbol{}, false
-	}
-	return table.Lookup(offset)
-}
-
 // Table returns the functions of one part of the kernel, with addresses relative to its base; nil if it has none.
 func (k *Kernel) Table(name string) *Table {
 	part := k.modules[withoutBrackets(name)]
@@ -123,15 +94,6 @@ func (k *Kernel) Table(name string) *Table {
 		return nil
 	}
 	return part.table
-}
-
-// Bytes returns the memory that the tables take.
-func (k *Kernel) Bytes() int64 {
-	sum := int64(0)
-	for _, part := range k.modules {
-		sum += part.table.Bytes()
-	}
-	return sum
 }
 
 // withoutBrackets removes all brackets, so that a second call changes nothing.

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,23 +56,23 @@ func TestKernelSymbolsEndWhereTheirPartEnds(t *testing.T) {
 		{"[ext4]", 0, "ext4_read"}, {"[ext4]", 0x100, "ext4_write"}, {"[ext4]", 8191, "ext4_write"}, {"[ext4]", 8192, ""},
 		{"[bpf]", 0xfff, "bpf_prog_1234_x"}, {"[bpf]", 0x1000, ""}, {"[jbd2]", 0, ""}, {"[none]", 0, ""},
 	} {
-		s, _ := k.Lookup(c.module, c.offset)
+		s, _ := lookUp(k, c.module, c.offset)
 		if s.Name != c.want {
 			t.Errorf("%s+%#x: got %q, want %q", c.module, c.offset, s.Name, c.want)
 		}
 	}
-	kernel, _ := k.Module("[kernel]")
+	kernel := k.modules["kernel"]
 	if kernel.Base != 0xffffffff81000000 || kernel.End != 0xffffffff81000100 {
 		t.Errorf("got the kernel at %#x to %#x", kernel.Base, kernel.End)
 	}
-	if m := k.Modules(); len(m) != 3 || m[0].Name != "kernel" || m[1].Name != "ext4" || m[2].Name != "bpf" {
-		t.Errorf("got modules %v", m)
+	if m := slices.Sorted(maps.Keys(k.modules)); !slices.Equal(m, []string{"bpf", "ext4", "kernel"}) {
+		t.Errorf("got modules %q", m)
 	}
 }
 
 func TestKernelBaseIsStextWithoutText(t *testing.T) {
 	k := parseKernel(t, "0000000000001000 T _stext\n0000000000001000 t a\n0000000000002000 T _etext\n", "")
-	if m, _ := k.Module("kernel"); m.Base != 0x1000 || m.End != 0x2000 {
+	if m := k.modules["kernel"]; m.Base != 0x1000 || m.End != 0x2000 {
 		t.Errorf("got %#x to %#x", m.Base, m.End)
 	}
 }
@@ -103,18 +105,26 @@ func TestNamesOfThisKernelEqualKallsyms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernel, _ := k.Module("kernel")
+	kernel := k.modules["kernel"]
 	lines := kallsymsLines(t, string(text))
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 10000 {
 		address := kernel.Base + random.Uint64N(kernel.End-kernel.Base)
 		want, at := nearestLine(lines, address)
-		got, ok := k.Lookup("[kernel]", address-kernel.Base)
+		got, ok := lookUp(k, "[kernel]", address-kernel.Base)
 		if !ok || got.Name != want || got.Start+kernel.Base != at {
 			t.Errorf("%#x: got %s at %#x, kallsyms says %s at %#x", address, got.Name, got.Start+kernel.Base, want, at)
 		}
 	}
-	t.Logf("%d functions in %d parts, %d KiB", len(lines), len(k.Modules()), k.Bytes()>>10)
+	t.Logf("%d functions in %d parts", len(lines), len(k.modules))
+}
+
+func lookUp(k *Kernel, module string, offset uint64) (Symbol, bool) {
+	table := k.Table(module)
+	if table == nil {
+		return Symbol{}, false
+	}
+	return table.Lookup(offset)
 }
 
 type kallsymsLine struct {

@@ -66,7 +66,7 @@ func (f *follower) compare(e *format.Event) {
 		want[Key{t.TID, t.Start}] = t
 	}
 	known := 0
-	for _, t := range f.tl.Threads() {
+	for _, t := range f.tl.allThreads() {
 		if t.Status == Unknown {
 			continue
 		}

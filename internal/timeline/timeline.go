@@ -75,23 +75,6 @@ func (tl *Timeline) Thread(id format.TaskID) *Thread {
 	return tl.sparse[id]
 }
 
-// Threads are all threads that are not dead, by tid and start; the idle thread is not among them.
-func (tl *Timeline) Threads() []*Thread {
-	threads := make([]*Thread, 0, len(tl.live))
-	return sortThreads(append(threads, tl.live...))
-}
-
-// CPUs are the CPUs that events have named.
-func (tl *Timeline) CPUs() []uint32 {
-	var all []uint32
-	for i := range tl.cpus {
-		if tl.cpus[i].Seen {
-			all = append(all, uint32(i))
-		}
-	}
-	return all
-}
-
 // Enter returns the thread that an id names, as it was before the event that now names it: its Task may be another
 // one. It is nil for an id without a definition.
 func (tl *Timeline) Enter(id format.TaskID) *Thread {

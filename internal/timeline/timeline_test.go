@@ -62,7 +62,7 @@ func follow(t *testing.T, text string, each func(*Timeline, *format.Event)) (*Ti
 // state is the timeline as text: a line for each CPU and each thread whose state is known.
 func state(tl *Timeline) string {
 	var b strings.Builder
-	for _, n := range tl.CPUs() {
+	for _, n := range tl.seenCPUs() {
 		who := "unknown"
 		if t := tl.Running(n); t != nil {
 			c := &tl.cpus[n]
@@ -70,7 +70,7 @@ func state(tl *Timeline) string {
 		}
 		fmt.Fprintf(&b, "cpu%d %s\n", n, who)
 	}
-	for _, t := range tl.Threads() {
+	for _, t := range tl.allThreads() {
 		if t.Status != Off {
 			continue
 		}
@@ -205,8 +205,8 @@ func TestLastSwitchEndsAThread(t *testing.T) {
 110 cpu0 exit 2
 120 cpu0 switch 2 next=1 prev_state=`+letter+`
 end close=+1s`)
-		if len(tl.Threads()) != 0 || tl.Thread(2).Status != Dead {
-			t.Errorf("%s: still there: %v", letter, tl.Threads())
+		if len(tl.allThreads()) != 0 || tl.Thread(2).Status != Dead {
+			t.Errorf("%s: still there: %v", letter, tl.allThreads())
 		}
 	}
 }
@@ -461,4 +461,20 @@ end close=+1000`
 	if again := u.Close(2000); len(again) != 0 {
 		t.Errorf("after the section: %v, want nothing", again)
 	}
+}
+
+// allThreads are all threads that are not dead, by tid and start; the idle thread is not among them.
+func (tl *Timeline) allThreads() []*Thread {
+	return sortThreads(slices.Clone(tl.live))
+}
+
+// seenCPUs are the CPUs that events have named.
+func (tl *Timeline) seenCPUs() []uint32 {
+	var all []uint32
+	for i := range tl.cpus {
+		if tl.cpus[i].Seen {
+			all = append(all, uint32(i))
+		}
+	}
+	return all
 }

@@ -54,12 +54,6 @@ func (p *Page) Drag(fromX, fromY, toX, toY float64) {
 	p.mouse("mouseReleased", toX, toY, left)
 }
 
-// Wheel turns the mouse's wheel; dx and dy are pixels to scroll by.
-func (p *Page) Wheel(x, y, dx, dy float64) {
-	p.t.Helper()
-	p.mouse("mouseWheel", x, y, map[string]any{"deltaX": dx, "deltaY": dy})
-}
-
 func (p *Page) mouse(kind string, x, y float64, more map[string]any) {
 	p.t.Helper()
 	more["type"], more["x"], more["y"] = kind, x, y
