@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "wprof/format"
+	"wprof/test/fromtext"
 )
 
 // Impossible values are damage even if the checksums match: the event is dropped, and a lost event stands for it.
@@ -25,7 +26,7 @@ func TestImpossibleValuesAreDamage(t *testing.T) {
 		{"two on a CPU", session + "\ntask 1 tid=1\ntask 2 tid=2\nblock events state\n+10 cpu0 state_cpu 1\n+10 cpu0 state_cpu 2\nend", "the state reports two threads on"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			stream := undumped(t, c.text)
+			stream := fromtext.Stream(t, c.text)
 			events, r, err := ReadAll(Pipe(stream))
 			if err != nil || r.Damage() == nil || !strings.Contains(r.Damage().Detail, c.want) {
 				t.Fatalf("got %v, damage %v, want %q", err, r.Damage(), c.want)
@@ -52,7 +53,7 @@ func TestEndThatContradictsItsSectionIsDamage(t *testing.T) {
 		{"session", "section open=100 close=-50\n" + section + "end close=+20", "the window closes before it opens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, r, err := ReadAll(Pipe(undumped(t, c.text)))
+			_, r, err := ReadAll(Pipe(fromtext.Stream(t, c.text)))
 			if err != nil || r.Damage() == nil || !strings.Contains(r.Damage().Detail, c.want) {
 				t.Errorf("got %v, damage %v, want %q", err, r.Damage(), c.want)
 			}
@@ -62,7 +63,7 @@ func TestEndThatContradictsItsSectionIsDamage(t *testing.T) {
 
 // A newer minor version may write kinds, flags, states and causes that are unknown to this one.
 func TestNothingOfANewerVersionIsDamage(t *testing.T) {
-	stream := undumped(t, `section minor=99 open=100 close=+100
+	stream := fromtext.Stream(t, `section minor=99 open=100 close=+100
 task 1 tid=1
 block events
   +10 cpu0 kind200 1 flags=0x10 more_times=+5 more=0a

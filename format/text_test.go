@@ -13,17 +13,8 @@ import (
 	. "wprof/format"
 	"wprof/format/check"
 	"wprof/format/textform"
+	"wprof/test/fromtext"
 )
-
-// undumped is the stream that a text describes.
-func undumped(t testing.TB, from string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := textform.Undump(&b, strings.NewReader(from)); err != nil {
-		t.Fatalf("undump: %v\n%s", err, from)
-	}
-	return b.Bytes()
-}
 
 func dumped(t testing.TB, stream []byte) (string, error) {
 	t.Helper()
@@ -69,7 +60,7 @@ func TestDefinitionsSurviveTheText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again := undumped(t, text); !proto.Equal(DefinedBy(t, again, 60), DefinedBy(t, stream, 60)) {
+		if again := fromtext.Stream(t, text); !proto.Equal(DefinedBy(t, again, 60), DefinedBy(t, stream, 60)) {
 			t.Fatalf("seed %d: the definitions changed on the way", seed)
 		} else if second, _ := dumped(t, again); second != text {
 			t.Fatalf("seed %d: the text changed on the way", seed)

@@ -15,6 +15,7 @@ import (
 	"wprof/format"
 	"wprof/format/check"
 	"wprof/format/textform"
+	"wprof/test/fromtext"
 	"wprof/test/tools"
 )
 
@@ -46,15 +47,6 @@ task 5 tid=20 pid=20 comm=pong process_comm=pong start=5 continues=2
 9000 cpu1 state_thread 3 state=S prio=120 since=4000 open
 end close=9000
 `
-
-func undump(t *testing.T, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := textform.Undump(&b, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // contents returns a stream's definitions and events as text, without blocks and the filters' history.
 func contents(t *testing.T, stream []byte) string {
@@ -121,7 +113,7 @@ func chain(t *testing.T, stream []byte, filters [][]string) []byte {
 }
 
 func TestProcessesInAChainAgreeInAnyOrder(t *testing.T) {
-	stream := undump(t, text)
+	stream := fromtext.Stream(t, text)
 	file := filepath.Join(t.TempDir(), "in.wprof")
 	if err := os.WriteFile(file, stream, 0o600); err != nil {
 		t.Fatal(err)
@@ -150,7 +142,7 @@ func TestExitStatus(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, undump(t, text), 0o600); err != nil {
+		if err := os.WriteFile(path, fromtext.Stream(t, text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -205,7 +197,7 @@ func TestNothingKeptSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, undump(t, text), 0o600); err != nil {
+		if err := os.WriteFile(path, fromtext.Stream(t, text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -274,7 +266,7 @@ func TestOneProcessTakesItsOwnStacksOnly(t *testing.T) {
 		fmt.Fprintf(&b, "%d cpu0 sample %d stack=%d%02d source=1\n", 10*i, i%processes+10, i%processes+10, i/processes%20)
 	}
 	b.WriteString("end close=1000000")
-	stream := undump(t, b.String())
+	stream := fromtext.Stream(t, b.String())
 	out, _, status := run(t, bytes.NewReader(stream), "-p", "42")
 	if got := found(t, out); status != 0 || len(got) > 0 {
 		t.Fatalf("exit status %d, check of the output: %q", status, got)
@@ -298,7 +290,7 @@ func TestListsComeFromFiles(t *testing.T) {
 	if err := os.WriteFile(list, []byte("# those that matter\n20\n\n31\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stream := undump(t, text)
+	stream := fromtext.Stream(t, text)
 	a, _, _ := run(t, bytes.NewReader(stream), "--tid", "@"+list)
 	b, _, _ := run(t, bytes.NewReader(stream), "--tid", "20", "--tid=31")
 	if contents(t, a) != contents(t, b) || len(contents(t, a)) < 500 {
@@ -308,7 +300,7 @@ func TestListsComeFromFiles(t *testing.T) {
 
 func TestFileIsCompressedAndPipeIsNot(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	stream := undump(t, text)
+	stream := fromtext.Stream(t, text)
 	toPipe, _, _ := run(t, bytes.NewReader(stream))
 	run(t, bytes.NewReader(stream), "-o", out)
 	toFile, err := os.ReadFile(out)
@@ -339,7 +331,7 @@ func TestFileIsCompressedAndPipeIsNot(t *testing.T) {
 // A live stream that stays open is left when a second has passed in it after the range.
 func TestPipeIsClosedASecondAfterTheRange(t *testing.T) {
 	live := strings.NewReplacer(" close=9000\n", "\n", "end close=9000", "2s cpu0 free 4")
-	stream := undump(t, live.Replace(text))
+	stream := fromtext.Stream(t, live.Replace(text))
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"wprof/test/fromtext"
 )
 
 // events are allocations in two functions, and requests that take 1 and 3 ms.
@@ -23,7 +25,7 @@ end close=+10000000
 func withEvents(t *testing.T) string {
 	t.Helper()
 	before, _, _ := strings.Cut(capture, "+0 cpu0")
-	return written(t, undump(t, before+events))
+	return written(t, fromtext.Stream(t, before+events))
 }
 
 func TestEventsByStack(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format/textform"
+	"wprof/test/fromtext"
 	"wprof/test/tools"
 )
 
@@ -45,15 +45,6 @@ stack 2 frames=1,3
 end close=+10000000
 `
 
-func undump(t *testing.T, text string) []byte {
-	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return stream.Bytes()
-}
-
 func written(t *testing.T, stream []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "x.wprof")
@@ -69,7 +60,7 @@ func run(t *testing.T, stdin []byte, args ...string) tools.Result {
 }
 
 func TestFoldedStacksOfFilesAndPipes(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	file := written(t, stream)
 	for _, c := range []struct{ args, want string }{
 		{"", `
@@ -139,7 +130,7 @@ func lines(text string) (all []string) {
 }
 
 func TestExitStatusDependsOnTheInput(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=box", "host=other").Replace(capture)
 	for _, c := range []struct {
 		what   string
@@ -153,9 +144,9 @@ func TestExitStatusDependsOnTheInput(t *testing.T) {
 		{"a truncated stream, filtered", stream[:len(stream)-60], "-p 100", 4, "damaged", true},
 		{"no stream", []byte("hello"), "", 1, "not a wprof stream", false},
 		{"no stream, filtered", []byte("hello"), "-p 1", 1, "not a wprof stream", false},
-		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
-		{"two machines", append(bytes.Clone(stream), undump(t, other)...), "", 1, "different machines", true},
-		{"two machines, filtered", append(bytes.Clone(stream), undump(t, other)...), "-p 100", 1, "different machines", true},
+		{"a newer stream", fromtext.Stream(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
+		{"two machines", append(bytes.Clone(stream), fromtext.Stream(t, other)...), "", 1, "different machines", true},
+		{"two machines, filtered", append(bytes.Clone(stream), fromtext.Stream(t, other)...), "-p 100", 1, "different machines", true},
 		{"nothing kept", stream, "-p 7", 0, "the output is empty", false},
 	} {
 		got := run(t, c.stdin, strings.Fields(c.args)...)
@@ -169,7 +160,7 @@ func TestExitStatusDependsOnTheInput(t *testing.T) {
 }
 
 func TestWrongUsageIsRefused(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	for _, c := range []struct{ args, stderr string }{
 		{"--on-cpu --off-cpu", "--on-cpu and --off-cpu exclude each other"},
 		{"--svg --html", "--svg and --html cannot share an output; write --html=FILE"},
@@ -206,7 +197,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 	if got := run(t, nil, "--buckets", "500ns", "-o", filepath.Join(t.TempDir(), "x"), file); got.Status != 2 || !strings.Contains(string(got.Stderr), "more than 10000") {
 		t.Errorf("too many buckets: status %d, %q", got.Status, got.Stderr)
 	}
-	empty := written(t, undump(t, "section open=1000000000 close=+1s\nend close=+1s\n"))
+	empty := written(t, fromtext.Stream(t, "section open=1000000000 close=+1s\nend close=+1s\n"))
 	for _, c := range []struct {
 		args []string
 		side string
@@ -224,14 +215,14 @@ func TestWrongUsageIsRefused(t *testing.T) {
 			t.Errorf("%q: there is an output", c.args)
 		}
 	}
-	if got := run(t, undump(t, capture), "--diff-end", "5ms"); got.Status != 2 || !strings.Contains(string(got.Stderr), "name a FILE") {
+	if got := run(t, fromtext.Stream(t, capture), "--diff-end", "5ms"); got.Status != 2 || !strings.Contains(string(got.Stderr), "name a FILE") {
 		t.Errorf("two ranges of a pipe: status %d, %q", got.Status, got.Stderr)
 	}
 }
 
 // The buckets together have the time of the whole, each that of its own.
 func TestBuckets(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	dir := t.TempDir()
 	if got := run(t, nil, "--buckets", "3ms", "-o", filepath.Join(dir, "out.folded"), "--unit", "ns", file); got.Status != 0 {
 		t.Fatalf("status %d: %s", got.Status, got.Stderr)
@@ -254,7 +245,7 @@ func TestBuckets(t *testing.T) {
 
 // One run writes everything, complete, each file as a run of its own would.
 func TestSeveralOutputsOfOneRun(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	forms := []string{"folded", "svg", "html", "pprof", "speedscope", "analysis"}
@@ -287,7 +278,7 @@ func TestSeveralOutputsOfOneRun(t *testing.T) {
 
 // The title of a picture of a difference says that it is one, and of which captures.
 func TestDifferenceTitleNamesBothCaptures(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	for _, c := range []struct{ args, title, caption string }{
 		{"--svg --diff " + file, "<title>Wall-clock time compared with x.wprof · busy-100 · box</title>", "compared with 10 ms from 2023-11-14 22:13:20 UTC of " + file},
 		{"--svg --on-cpu --start 5ms --diff-start 1ms --diff-end 5ms", "<title>On-CPU time compared with 1 ms to 5 ms of x.wprof · busy-100 · box</title>",

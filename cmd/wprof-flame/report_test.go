@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wprof/test/fromtext"
 )
 
 // filesBelow are the regular files of a folder and those below it, with what is in them.
@@ -28,7 +30,7 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 
 // A report is what runs without it write.
 func TestReportHasTheFilesOfOtherOutputs(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	flags := []string{"-a", "--spread", "thread", file}
 	for _, threads := range [][]string{{"100", "101"}, {"101"}} {
 		together, alone := t.TempDir(), t.TempDir()
@@ -60,7 +62,7 @@ func TestReportHasTheFilesOfOtherOutputs(t *testing.T) {
 }
 
 func TestSummaryOfAReportNamesItsFiles(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	t.Chdir(t.TempDir())
 	got := run(t, nil, "--report", "./x", file)
 	want := []string{"./x.svg", "./x.folded", "./x_single_thread_analysis.txt", "multithread_x/", file}
@@ -88,7 +90,7 @@ func TestSummaryOfAReportNamesItsFiles(t *testing.T) {
 
 // The files of threads that a new report does not have go; all else in the folder stays.
 func TestReportReplacesFilesOfEarlierThreads(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	for _, tid := range []string{"100,101", "101"} {
 		prefix := filepath.Join(t.TempDir(), "x")
 		folder := filepath.Join(filepath.Dir(prefix), "multithread_x")
@@ -116,7 +118,7 @@ func TestReportReplacesFilesOfEarlierThreads(t *testing.T) {
 }
 
 func TestReportRejectsUnwritablePaths(t *testing.T) {
-	file := written(t, undump(t, capture))
+	file := written(t, fromtext.Stream(t, capture))
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.Symlink("/tmp", in("multithread_link")); err != nil {

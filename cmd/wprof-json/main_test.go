@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format/textform"
 	"wprof/internal/ndjson"
+	"wprof/test/fromtext"
 	"wprof/test/tools"
 )
 
@@ -77,15 +77,6 @@ func header(dur, count, lost, unit string) string {
 	return `{"version":"3.4","timestamp":"2023-11-14T22:13:20Z","dur":` + dur + `,"timer_freq_hz":1000,"capture_ipis":false,"capture_requests":false,"capture_scx":false,"capture_cuda":false,"capture_pystacks":false,"capture_pytrace":false,"capture_pytorch":false,"capture_utrace":false,"stacks":["timer"],"stack_cnt":` + count + `,"pmus":[],"metadata":{"job":"night \"7\""},"extras":["wprof-record"],"host":"box","boot_id":"b","start_time":"2023-11-14T22:13:20.000000000Z","start_ts":` + zero + `,"lost":` + lost + `,"time_unit":"` + unit + `"}`
 }
 
-func undump(t *testing.T, text string) []byte {
-	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return stream.Bytes()
-}
-
 func run(t *testing.T, stdin []byte, args ...string) tools.Result {
 	t.Helper()
 	return tools.Try(t, time.Minute, stdin, "wprof-json", args...)
@@ -114,7 +105,7 @@ func compare(t *testing.T, what, got, want string) {
 
 // Every type of line, from a file and from a pipe.
 func TestLines(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	if err := os.WriteFile(file, stream, 0o600); err != nil {
 		t.Fatal(err)
@@ -129,7 +120,7 @@ func TestLines(t *testing.T) {
 }
 
 func TestWhatIsWritten(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	seven := lines(stacks)[1]
 	for _, c := range []struct{ args, want string }{
 		{"-k lost", header("0.010000000", "2", "3", "s") + stacks + "\n" + lines(events)[7]},
@@ -158,7 +149,7 @@ func TestWhatIsWritten(t *testing.T) {
 
 // TestInterruptsThatWakeAreNamed: the thread that an interrupt had interrupted is its waker in name only.
 func TestInterruptsThatWakeAreNamed(t *testing.T) {
-	stream := undump(t, strings.Replace(capture, "waking 2 wakee=3 prio=120 target_cpu=0", "waking 2 wakee=3 prio=120 target_cpu=0 interrupt", 1))
+	stream := fromtext.Stream(t, strings.Replace(capture, "waking 2 wakee=3 prio=120 target_cpu=0", "waking 2 wakee=3 prio=120 target_cpu=0 interrupt", 1))
 	got := run(t, stream, "-k", "waking,switch", "--no-stacks")
 	context := `,"waking_context":"interrupt"`
 	all := lines(events)
@@ -172,7 +163,7 @@ func TestInterruptsThatWakeAreNamed(t *testing.T) {
 
 // A part of the time: what began before it is reported from its start on.
 func TestTimeRange(t *testing.T) {
-	got := run(t, undump(t, capture), "--start", "4.5ms", "--end", "5.2ms", "-k", "switch")
+	got := run(t, fromtext.Stream(t, capture), "--start", "4.5ms", "--end", "5.2ms", "-k", "switch")
 	switched := `{"ts":0.005000000,"t":"switch","cpu":0,"prev":` + busy + `,"next":` + lazy + `,"prev_state":"preempted","prev_prio":120,"next_prio":120,"waking_reason":"woken","waker":` + busy + `,"waking_cpu":0,"offcpu_dur":0.000500000,"next_state":"interruptible_sleep","offcpu_stack_id":7,"compound_delay":0.001000000,"compound_chain_len":1}`
 	if got.Status != 0 {
 		t.Errorf("status %d: %s", got.Status, got.Stderr)
@@ -187,7 +178,7 @@ func TestTimeRange(t *testing.T) {
 func TestTwoRecordings(t *testing.T) {
 	later := strings.NewReplacer("open=1000000000", "open=3000000000", "monotonic=1000000000", "monotonic=3000000000",
 		"key=job", "key=again", "command wprof-record", `command wprof-record -o "b c"`).Replace(capture)
-	stream := append(undump(t, capture), undump(t, later)...)
+	stream := append(fromtext.Stream(t, capture), fromtext.Stream(t, later)...)
 	all := lines(string(run(t, stream, "-k", "gap,lost").Stdout))
 	for _, want := range []string{`"dur":2.010000000`, `"stack_cnt":4`, `"metadata":{"again":"night \"7\"","job":"night \"7\""}`, `"lost":6`, `"extras":["wprof-record","wprof-record -o 'b c'"]`} {
 		if !strings.Contains(all[0], want) {
@@ -203,7 +194,7 @@ func TestTwoRecordings(t *testing.T) {
 	if got := lines(string(run(t, stream, "-k", "gap,lost", "--start", "1s").Stdout)); !strings.Contains(got[0], `"dur":0.010000000`) || !strings.Contains(got[0], `"start_ts":2.000000000`) || !slices.Equal(got[3:], want[2:]) {
 		t.Errorf("a part of the second: %s", got)
 	}
-	if got := lines(string(run(t, undump(t, capture), "-k", "switch", "--fields", "offcpu_stack_id").Stdout)); !strings.Contains(got[3], `"offcpu_stack_id":7`) {
+	if got := lines(string(run(t, fromtext.Stream(t, capture), "-k", "switch", "--fields", "offcpu_stack_id").Stdout)); !strings.Contains(got[3], `"offcpu_stack_id":7`) {
 		t.Errorf("got %s", got)
 	}
 	second := lines(string(run(t, stream, "-k", "switch", "--fields", "offcpu_stack_id").Stdout))
@@ -213,7 +204,7 @@ func TestTwoRecordings(t *testing.T) {
 }
 
 func TestArrayIsOneValue(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	plain := lines(string(run(t, stream).Stdout))
 	for _, stream := range [][]byte{stream, stream[:len(stream)-60]} {
 		var all []json.RawMessage
@@ -230,7 +221,7 @@ func TestArrayIsOneValue(t *testing.T) {
 }
 
 func TestExitStatusDependsOnTheInput(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=box", "host=other").Replace(capture)
 	quiet := []string{"--no-stacks", "-k", "waking,switch,timer,lost", "--fields", "cpu"}
 	for _, c := range []struct {
@@ -247,9 +238,9 @@ func TestExitStatusDependsOnTheInput(t *testing.T) {
 		{"no stream", []byte("hello"), "", 1, "not a wprof stream", false},
 		{"no stream, as it comes", []byte("hello"), "--stream", 1, "not a wprof stream", false},
 		{"no stream, a part of it", []byte("hello"), "--start 1ms", 1, "not a wprof stream", false},
-		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
-		{"two machines", append(bytes.Clone(stream), undump(t, other)...), "", 1, "different machines", false},
-		{"two machines, as they come", append(bytes.Clone(stream), undump(t, other)...), "--stream", 1, "different machines", true},
+		{"a newer stream", fromtext.Stream(t, strings.Replace(capture, "section ", "section major=9 ", 1)), "", 3, "newer", false},
+		{"two machines", append(bytes.Clone(stream), fromtext.Stream(t, other)...), "", 1, "different machines", false},
+		{"two machines, as they come", append(bytes.Clone(stream), fromtext.Stream(t, other)...), "--stream", 1, "different machines", true},
 		{"a kind without a source", stream, "-k hardirq", 0, "does not record them", true},
 		{"nothing in the range", stream, "--start 1h", 0, "the output has no events", true},
 		{"a loss that fails", stream, "--fail-on-loss", 5, "are missing", true},
@@ -310,7 +301,7 @@ func TestPageIsCurrent(t *testing.T) {
 
 // A folder never holds files of two captures, and one that was made for nothing goes again.
 func TestColumnsOfOneCaptureOnly(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	dir := filepath.Join(t.TempDir(), "columns")
 	if got := run(t, []byte("hello"), "--parquet", dir); got.Status != 1 {
 		t.Errorf("no stream: status %d", got.Status)

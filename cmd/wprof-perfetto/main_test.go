@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"wprof/format/textform"
 	"wprof/internal/perfetto/schema"
+	"wprof/test/fromtext"
 	"wprof/test/tools"
 )
 
@@ -50,15 +50,6 @@ func (r tester) run(stdin []byte, args ...string) (stdout []byte, stderr string,
 	return out.Bytes(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-func undump(t *testing.T, text string) []byte {
-	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return stream.Bytes()
-}
-
 func packets(t *testing.T, trace []byte) int {
 	t.Helper()
 	decoded := new(schema.Trace)
@@ -70,7 +61,7 @@ func packets(t *testing.T, trace []byte) int {
 
 func TestPipeAndFileGiveTheSameTrace(t *testing.T) {
 	tool := newTester(t)
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	piped, stderr, status := tool.run(stream)
 	if status != 0 || stderr != "" || packets(t, piped) == 0 {
 		t.Fatalf("status %d, stderr %q, %d bytes", status, stderr, len(piped))
@@ -89,7 +80,7 @@ func TestPipeAndFileGiveTheSameTrace(t *testing.T) {
 
 func TestExitStatusDependsOnTheInput(t *testing.T) {
 	tool := newTester(t)
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	other := strings.NewReplacer("boot_id=b", "boot_id=c", "host=test", "host=other").Replace(capture)
 	for _, c := range []struct {
 		what   string
@@ -100,8 +91,8 @@ func TestExitStatusDependsOnTheInput(t *testing.T) {
 	}{
 		{"a truncated stream", stream[:len(stream)-60], 4, "1 hole, 0 blocks and ", true},
 		{"no stream", []byte("hello"), 1, "not a wprof stream", false},
-		{"a newer stream", undump(t, strings.Replace(capture, "section ", "section major=9 ", 1)), 3, "newer", false},
-		{"two machines", append(bytes.Clone(stream), undump(t, other)...), 1, "different machines", true},
+		{"a newer stream", fromtext.Stream(t, strings.Replace(capture, "section ", "section major=9 ", 1)), 3, "newer", false},
+		{"two machines", append(bytes.Clone(stream), fromtext.Stream(t, other)...), 1, "different machines", true},
 	} {
 		out, stderr, status := tool.run(c.stdin)
 		if status != c.status || !strings.Contains(stderr, c.stderr) || strings.Count(stderr, "\n") != 1 {
@@ -136,7 +127,7 @@ func trackEvents(t *testing.T, trace []byte) (n int) {
 
 func TestPartsAreChosenByFlags(t *testing.T) {
 	tool := newTester(t)
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	all, _, _ := tool.run(stream)
 	// busy on the CPU, then blocked; the CPU then idle: a beginning and an end each.
 	for _, c := range []struct {

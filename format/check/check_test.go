@@ -17,6 +17,7 @@ import (
 	. "wprof/format"
 	"wprof/format/internal/spell"
 	"wprof/format/textform"
+	"wprof/test/fromtext"
 )
 
 // findings returns the checker's findings in a stream, one line each.
@@ -28,16 +29,6 @@ func findings(t testing.TB, stream []byte) []string {
 		t.Fatalf("check: %v", err)
 	}
 	return all
-}
-
-// undumped is the stream that a text describes.
-func undumped(t testing.TB, from string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := textform.Undump(&b, strings.NewReader(from)); err != nil {
-		t.Fatalf("undump: %v\n%s", err, from)
-	}
-	return b.Bytes()
 }
 
 // read returns the number of events that a Reader delivers, and the damage that it finds.
@@ -79,7 +70,7 @@ stack 1 frames=1,2,3,4 kernel_frames=2
 func TestColumnsOfANewerVersionAreAccepted(t *testing.T) {
 	for _, minor := range []int{Minor, Minor + 1} {
 		text := fmt.Sprintf("section minor=%d\ntask 1 tid=1\nblock events\n  +1 cpu0 free 1\n  +2 cpu0 free 1\n  payload 0501080101\nend\n", minor)
-		stream := undumped(t, text)
+		stream := fromtext.Stream(t, text)
 		got := findings(t, stream)
 		if minor > Minor && len(got) > 0 || minor == Minor && (len(got) != 1 || !strings.Contains(got[0], "5 bytes follow the last event")) {
 			t.Errorf("minor version %d: findings %q", minor, got)
@@ -107,7 +98,7 @@ func TestNothingIsFoundInCleanStreams(t *testing.T) {
 	texts["samples"] = samples + "+1 cpu0 sample 1 stack=1 source=1\n+2 cpu0 sample 1 source=1\nend\n"
 	texts["source of a newer version"] = "section minor=99\ntask 1 tid=1\n+1 cpu0 sample 1 source=7\nend\n"
 	for name, text := range texts {
-		stream := undumped(t, text)
+		stream := fromtext.Stream(t, text)
 		if got := findings(t, stream); len(got) > 0 {
 			t.Errorf("%s: %s", name, strings.Join(got, "\n"))
 		}
@@ -209,7 +200,7 @@ func TestFindings(t *testing.T) {
 		{"first epoch continues", "section continues\nend", "as its first epoch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := findings(t, undumped(t, c.text))
+			got := findings(t, fromtext.Stream(t, c.text))
 			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, c.want) }) {
 				t.Errorf("got %q\nwant among them %s", got, c.want)
 			}
@@ -219,7 +210,7 @@ func TestFindings(t *testing.T) {
 
 // What follows from a hole is not reported again as something else.
 func TestHolesAreReportedOnce(t *testing.T) {
-	got := findings(t, undumped(t, "section\ntask 1\n+1 cpu0 free 1\nblock events bad_crc\n+2 cpu0 free 1\nend raw_bytes=11 stored_bytes=11\nkind free events=1 bytes=7\n"))
+	got := findings(t, fromtext.Stream(t, "section\ntask 1\n+1 cpu0 free 1\nblock events bad_crc\n+2 cpu0 free 1\nend raw_bytes=11 stored_bytes=11\nkind free events=1 bytes=7\n"))
 	if len(got) != 2 || !strings.Contains(got[0], "the checksum of a block does not match") || !strings.Contains(got[1], "block 4 of the section") {
 		t.Errorf("got %q", got)
 	}
@@ -227,7 +218,7 @@ func TestHolesAreReportedOnce(t *testing.T) {
 
 func TestRepetitionsAreSummed(t *testing.T) {
 	text := "section\n" + strings.Repeat("+1 cpu0 free 7\n", 100) + "end\n"
-	got := findings(t, undumped(t, text))
+	got := findings(t, fromtext.Stream(t, text))
 	if len(got) != sameFindings+1 || !strings.Contains(got[sameFindings], "95 more findings") {
 		t.Errorf("got %d findings, the last %s", len(got), got[len(got)-1])
 	}
@@ -287,19 +278,19 @@ func TestDefinitionsThatAreTooLongAreFound(t *testing.T) {
 		"event type 1 has more than 262144 bytes": "eventtype 1 name=x\n" + strings.Repeat("field n type=uint\n"+strings.Repeat("enum 1 name="+name+"\n", 1000), 2),
 		"text 1 has more than 65536 bytes":        "text 1 text=" + strings.Repeat("x", 64<<10+1) + "\n",
 	} {
-		got := findings(t, undumped(t, "section\n"+text+"end\n"))
+		got := findings(t, fromtext.Stream(t, "section\n"+text+"end\n"))
 		if len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("got %q, want %s", got, want)
 		}
 	}
-	if got := findings(t, undumped(t, "section\ntext 1 text="+strings.Repeat("x", 64<<10)+"\nend\n")); len(got) != 0 {
+	if got := findings(t, fromtext.Stream(t, "section\ntext 1 text="+strings.Repeat("x", 64<<10)+"\nend\n")); len(got) != 0 {
 		t.Errorf("a text of 64 KiB: %q", got)
 	}
 }
 
 func TestInputThatCannotBeChecked(t *testing.T) {
 	for want, from := range map[error]string{ErrNewer: "section major=2\nend\n", ErrNotStream: "raw 00\n"} {
-		if _, err := Stream(bytes.NewReader(undumped(t, from)), func(Finding) {}); !errors.Is(err, want) {
+		if _, err := Stream(bytes.NewReader(fromtext.Stream(t, from)), func(Finding) {}); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)
 		}
 	}
@@ -317,7 +308,7 @@ func FuzzBlocks(f *testing.F) {
 			f.Fatal(err)
 		}
 		if strings.HasSuffix(file, ".txt") {
-			stream = undumped(f, string(stream))
+			stream = fromtext.Stream(f, string(stream))
 		}
 		for blocks := NewBlockReader(bytes.NewReader(stream[max(0, len(stream)-10<<10):])); ; {
 			b, err := blocks.Next()
@@ -327,7 +318,7 @@ func FuzzBlocks(f *testing.F) {
 			f.Add(byte(b.Header.Type), b.Header.First, b.Header.Events, slices.Clone(b.Payload))
 		}
 	}
-	head := undumped(f, "section id=1 open=5\ntask 1\n")
+	head := fromtext.Stream(f, "section id=1 open=5\ntask 1\n")
 	f.Fuzz(func(t *testing.T, typ byte, first int64, events uint32, payload []byte) {
 		h := BlockHeader{Type: BlockType(typ), Section: 1, Sequence: 2, First: first, Last: first, Earliest: first, Events: events}
 		stream, err := AppendBlock(slices.Clone(head), h, payload, 0)
@@ -343,7 +334,7 @@ func FuzzBlocks(f *testing.F) {
 		if err := textform.Dump(&once, bytes.NewReader(stream)); errors.Is(err, ErrNewer) {
 			return
 		}
-		_ = textform.Dump(&twice, bytes.NewReader(undumped(t, once.String())))
+		_ = textform.Dump(&twice, bytes.NewReader(fromtext.Stream(t, once.String())))
 		if withoutComments(twice.String()) != withoutComments(once.String()) {
 			t.Errorf("the text\n%s\nbecomes\n%s", once.String(), twice.String())
 		}

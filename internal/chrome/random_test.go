@@ -16,6 +16,7 @@ import (
 	"wprof/format/textform"
 	"wprof/internal/timeline/simulate"
 	"wprof/internal/timeline/totals"
+	"wprof/test/fromtext"
 )
 
 // On simulated machines, with and without losses: the slices of a row do not overlap, those of threads add up to the time that
@@ -110,7 +111,7 @@ func checkArrows(t testing.TB, tr *trace) {
 
 // One flipped byte anywhere, and an end anywhere, leave JSON.
 func TestDamagedStreamsGiveJSON(t *testing.T) {
-	stream := undump(t, machine+frames()+state+"+100500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=119 since=-100 next_state=S stack=1\nend close=+1000000\n")
+	stream := fromtext.Stream(t, machine+frames()+state+"+100500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=119 since=-100 next_state=S stack=1\nend close=+1000000\n")
 	for at := range stream {
 		flipped := bytes.Clone(stream)
 		flipped[at] ^= 0x55
@@ -136,7 +137,7 @@ func tryWrite(stream []byte) ([]byte, error) {
 
 // An error of the stream comes back when all before it has been written.
 func TestStreamsThatCannotGoOnGiveAllBefore(t *testing.T) {
-	first := undump(t, machine+state+"end close=+1000000\n")
+	first := fromtext.Stream(t, machine+state+"end close=+1000000\n")
 	r, err := format.NewReader(io.MultiReader(bytes.NewReader(first), bytes.NewReader(first))) // a pipe: the error is found late
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func TestStreamsThatCannotGoOnGiveAllBefore(t *testing.T) {
 
 // FuzzWrite takes any bytes as a stream, as the text of one, and as names.
 func FuzzWrite(f *testing.F) {
-	f.Add(undump(f, machine+frames()+state+"end close=+1000000\n"))
+	f.Add(fromtext.Stream(f, machine+frames()+state+"end close=+1000000\n"))
 	f.Add([]byte(machine + state + "end close=+1000000\n"))
 	f.Add([]byte("\xff\"\\\x00\x1f\u2028"))
 	f.Add(simulate.Stream(f, simulate.Options{Seed: 1, CPUs: 2, Threads: 4, Losses: true}, 200))

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"wprof/format"
-	"wprof/format/textform"
 )
 
 // trace is a written trace as other programs read it. Numbers keep their text.
@@ -65,15 +64,6 @@ func length(t testing.TB, n json.Number) int64 {
 func micros(n json.Number) float64 {
 	f, _ := n.Float64()
 	return f
-}
-
-func undump(t testing.TB, text string) []byte {
-	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return stream.Bytes()
 }
 
 func written(t testing.TB, stream []byte, o Options) (*trace, Result, []byte) {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"wprof/test/fromtext"
 )
 
 // Types with the same colour group have the same colour, others the viewer's default.
 func TestColoursFollowTheWord(t *testing.T) {
-	drawn, _, _ := written(t, undump(t, `section open=0 close=+10
+	drawn, _, _ := written(t, fromtext.Stream(t, `section open=0 close=+10
 task 1 tid=7 pid=7 comm=x
 eventtype 1 name="first" colour="slow"
 eventtype 2 name="second" colour="slow"
@@ -67,7 +69,7 @@ func repeated(t *testing.T, text []byte) string {
 // Values of both ends of a span are shown, each under a different name; stacks by their functions; events without a thread on
 // their CPU.
 func TestSpansOfTwoEvents(t *testing.T) {
-	drawn, _, text := written(t, undump(t, machine+frames()+`
+	drawn, _, text := written(t, fromtext.Stream(t, machine+frames()+`
 eventtype 1 name="call" shape=begin
   field "fd" type=uint
   field "rc" type=int

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/fromtext"
 )
 
 // machine begins a capture of 1 ms on two CPUs.
@@ -165,7 +166,7 @@ X blocked_(S) 200/200 @0.000 +5.000 {"length_us":105.000,"prio":120,"state":"S"}
 `},
 	} {
 		t.Run(what, func(t *testing.T) {
-			tr, _, _ := written(t, undump(t, machine+frames()+state+c.events+"end close=+1000000\n"), Options{})
+			tr, _, _ := written(t, fromtext.Stream(t, machine+frames()+state+c.events+"end close=+1000000\n"), Options{})
 			compare(t, tr.lines(), c.want)
 		})
 	}
@@ -183,7 +184,7 @@ task 6 tid=7 pid=0 comm="" start=9 flags=8
 end close=+1000000
 `
 	text = strings.Replace(text, `"/usr/bin/ping -c 1"`, `"/usr/bin/ping\x00-c\x001\x00"`, 1)
-	tr, done, _ := written(t, undump(t, text), Options{Numa: true})
+	tr, done, _ := written(t, fromtext.Stream(t, text), Options{Numa: true})
 	want := map[string]string{
 		"process_name 4194305": "CPUs<nil>", "4194305/4194321": "CPU 0, node 0", "4194305/4194322": "CPU 1, node 1",
 		"process_name 100": "/usr/bin/ping<nil>", "process_labels 100": "<nil>/usr/bin/ping -c 1",
@@ -204,7 +205,7 @@ end close=+1000000
 }
 
 func TestNoStacksLeavesStacksOut(t *testing.T) {
-	stream := undump(t, machine+frames()+state+`
+	stream := fromtext.Stream(t, machine+frames()+state+`
 +100 cpu0 sample 2 stack=2 source=1
 +100500 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=119 since=-100 next_state=S stack=1
 end close=+1000000
@@ -219,7 +220,7 @@ end close=+1000000
 }
 
 func TestMetadataDescribesTheRecording(t *testing.T) {
-	tr, done, _ := written(t, undump(t, machine+state+"+10 cpu0 lost from=+5 count=3 cause=ring\nend close=+1000000\n"), Options{})
+	tr, done, _ := written(t, fromtext.Stream(t, machine+state+"+10 cpu0 lost from=+5 count=3 cause=ring\nend close=+1000000\n"), Options{})
 	want := map[string]any{
 		"host": "box", "boot_id": "b", "start_time": "2023-11-14T22:13:20.000000000Z", "command": "wprof-record -S", "metadata run": "7", "lost": true,
 	}
@@ -230,7 +231,7 @@ func TestMetadataDescribesTheRecording(t *testing.T) {
 
 func TestMetadataDescribesAllRecordings(t *testing.T) {
 	other := strings.NewReplacer("open=1000000000", "open=1005000000", `"-S"`, `"-a"`, "key=run value=7", "key=run value=8\n  metadata key=more value=9")
-	stream := append(undump(t, machine+state+"end close=+1000000\n"), undump(t, other.Replace(machine)+"end close=+1000000\n")...)
+	stream := append(fromtext.Stream(t, machine+state+"end close=+1000000\n"), fromtext.Stream(t, other.Replace(machine)+"end close=+1000000\n")...)
 	tr, _, _ := written(t, stream, Options{})
 	want := map[string]any{
 		"host": "box", "boot_id": "b", "start_time": "2023-11-14T22:13:20.000000000Z", "command": "wprof-record -S", "command 2": "wprof-record -a",
@@ -250,7 +251,7 @@ func TestNothingIsDrawnWhereASwitchIsMissing(t *testing.T) {
 +400000 cpu1 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120 since=+350000 next_state=S
 end close=+1000000
 `
-	tr, _, _ := written(t, undump(t, text), Options{})
+	tr, _, _ := written(t, fromtext.Stream(t, text), Options{})
 	compare(t, tr.lines(), `
 X Running 100/100 @0.000 +1000.000 {"cpu":0,"open":true,"prio":120}
 X ping 4194305/4194321 @0.000 +1000.000 {"pid":100,"prio":120,"tid":100}
@@ -267,8 +268,8 @@ X blocked_(S) 200/200 @300.000 +700.000 {"open":true,"prio":120,"state":"S"}
 
 // Overlapping losses of one CPU are drawn end to end, with their true lengths as arguments; so is the time between two windows.
 func TestRecordingIsDrawn(t *testing.T) {
-	first := undump(t, machine+state+"+5000 cpu0 lost from=+1000 count=3 cause=ring\n+6000 cpu0 lost from=+2000 cause=nesting what=waking\nend close=+1000000\n")
-	second := undump(t, strings.Replace(machine, "open=1000000000", "open=1005000000", 1)+"+7000 cpu7 lost from=+0 cause=ring\nend close=+1000000\n")
+	first := fromtext.Stream(t, machine+state+"+5000 cpu0 lost from=+1000 count=3 cause=ring\n+6000 cpu0 lost from=+2000 cause=nesting what=waking\nend close=+1000000\n")
+	second := fromtext.Stream(t, strings.Replace(machine, "open=1000000000", "open=1005000000", 1)+"+7000 cpu7 lost from=+0 cause=ring\nend close=+1000000\n")
 	tr, _, _ := written(t, append(first, second...), Options{})
 	var got []string
 	for _, line := range tr.lines() {

@@ -10,6 +10,7 @@ import (
 
 	"wprof/format"
 	"wprof/format/textform"
+	"wprof/test/fromtext"
 )
 
 // testTasks are the threads of most captures here.
@@ -23,15 +24,6 @@ task 3 tid=30 pid=30 comm=pong process_comm=pong start=6
 task 4 tid=31 pid=30 comm=side process_comm=pong start=7
 task 5 tid=50 pid=50 comm=kworker process_comm=kworker flags=kthread start=1
 `
-
-func undump(t testing.TB, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := textform.Undump(&b, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 // dump is a stream's text without the header, which other tests check.
 func dump(t testing.TB, stream []byte) string {
@@ -50,7 +42,7 @@ func dump(t testing.TB, stream []byte) string {
 // filterText filters the capture that a text describes, from a pipe and from a file; the results must be the same.
 func filterText(t *testing.T, text string, o Options) string {
 	t.Helper()
-	stream := undump(t, text)
+	stream := fromtext.Stream(t, text)
 	fromPipe, fromFile := dump(t, filtered(t, stream, true, o)), dump(t, filtered(t, stream, false, o))
 	if fromPipe != fromFile {
 		t.Errorf("from a pipe\n%sfrom a file\n%s", fromPipe, fromFile)
@@ -407,7 +399,7 @@ block events state
 }
 
 func TestEndBlockCountsWhatIsKeptAndKeepsTheRecordersLosses(t *testing.T) {
-	stream := undump(t, testTasks+`
+	stream := fromtext.Stream(t, testTasks+`
 0 cpu0 state_cpu 2
 300 cpu0 switch 2 next=3 prev_state=S
 500 cpu0 switch 3 next=2 prev_state=S
@@ -455,7 +447,7 @@ func read(t testing.TB, stream []byte) *format.Reader {
 func TestSessionHasRangeHistoryAndWhatIsLeftOut(t *testing.T) {
 	cpus, _ := ParseCPUs([]string{"0-3", "7"})
 	o := Options{Start: ms(500), End: ms(900), CPUs: cpus, Kinds: MakeKindSet(nil, []string{"fork"}), Command: "wprof-filter --start 500ns", Version: "v7"}
-	stream := filtered(t, undump(t, testTasks+"100 cpu0 exit 2\nend close=10000"), true, o)
+	stream := filtered(t, fromtext.Stream(t, testTasks+"100 cpu0 exit 2\nend close=10000"), true, o)
 	o.Command, o.Start, o.End = "again", ms(600), ms(700)
 	s := read(t, filtered(t, stream, true, o)).Session()
 	if got := strings.Join(s.History, "; "); got != "wprof-filter --start 500ns; again" {
@@ -471,7 +463,7 @@ func TestSessionHasRangeHistoryAndWhatIsLeftOut(t *testing.T) {
 
 func TestNothingKeptIsAWholeEmptyCapture(t *testing.T) {
 	for _, o := range []Options{pids(999), {Start: ms(5000)}, {Start: ms(50000)}, {End: ms(50)}} {
-		r := read(t, filtered(t, undump(t, testTasks+"100 cpu0 exit 2\nend close=10000"), true, o))
+		r := read(t, filtered(t, fromtext.Stream(t, testTasks+"100 cpu0 exit 2\nend close=10000"), true, o))
 		if r.End() == nil || len(r.End().Kinds) != 0 || r.Damage() != nil {
 			t.Errorf("%+v: end %v, damage %v", o, r.End(), r.Damage())
 		}
@@ -528,7 +520,7 @@ end`
 	if got := filterText(t, text, Options{Start: late}); strings.Contains(got, "exit") {
 		t.Errorf("after 5500 nothing happens:\n%s", got)
 	}
-	f, err := New(bytes.NewReader(undump(t, testTasks+"end")), io.Discard, false, Options{Start: at})
+	f, err := New(bytes.NewReader(fromtext.Stream(t, testTasks+"end")), io.Discard, false, Options{Start: at})
 	if err == nil {
 		f.close()
 		t.Error("a capture without time of day was accepted")
@@ -536,7 +528,7 @@ end`
 }
 
 func TestClockSnapshotsAmongDefinitionsArePassedOn(t *testing.T) {
-	stream := undump(t, testTasks+"block definitions\nclock monotonic=7 realtime=8\n100 cpu0 exit 2\nend")
+	stream := fromtext.Stream(t, testTasks+"block definitions\nclock monotonic=7 realtime=8\n100 cpu0 exit 2\nend")
 	r := read(t, filtered(t, stream, true, pids(20)))
 	if c := r.Clocks(); len(c) != 1 || c[0].Realtime != 8 {
 		t.Errorf("clocks %v", c)
@@ -547,8 +539,8 @@ func TestHeaderThatIsLostDoesNotBreakTheOutput(t *testing.T) {
 	epoch := func(n string) string {
 		return "task 2 tid=20 pid=20 start=5\n" + n + " cpu0 exit 2\nend last=false\n"
 	}
-	first := undump(t, testTasks+"100 cpu0 exit 2\nend last=false")
-	all := undump(t, testTasks+"100 cpu0 exit 2\nend last=false\nsection continues\n"+epoch("200")+"section continues\n"+epoch("300"))
+	first := fromtext.Stream(t, testTasks+"100 cpu0 exit 2\nend last=false")
+	all := fromtext.Stream(t, testTasks+"100 cpu0 exit 2\nend last=false\nsection continues\n"+epoch("200")+"section continues\n"+epoch("300"))
 	broken := bytes.Clone(all)
 	broken[len(first)+20] ^= 0xff // in the header block of the second section
 	var out bytes.Buffer

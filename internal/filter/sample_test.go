@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/fromtext"
 )
 
 // sampled is a capture in which three threads are sampled, after testTasks.
@@ -101,7 +102,7 @@ func TestStacksLostToDamageAreWrittenAsLost(t *testing.T) {
 			}
 			text := strings.Replace(testTasks+sampled+"\nend close=10000", lost+"\n", "block definitions bad_crc\n"+lost+"\nblock definitions\n", 1)
 			var out bytes.Buffer
-			f, err := New(bytes.NewReader(undump(t, text)), &out, false, Options{})
+			f, err := New(bytes.NewReader(fromtext.Stream(t, text)), &out, false, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +138,7 @@ func TestRangeThatMissesTheWindowIsEmpty(t *testing.T) {
 	} {
 		for _, isPipe := range []bool{false, true} {
 			var out bytes.Buffer
-			var in io.Reader = bytes.NewReader(undump(t, c.text))
+			var in io.Reader = bytes.NewReader(fromtext.Stream(t, c.text))
 			if isPipe {
 				in = io.MultiReader(in)
 			}
@@ -168,7 +169,7 @@ func TestRangeThatMissesTheWindowIsEmpty(t *testing.T) {
 
 // Samples with any definitions give a complete stream.
 func FuzzDefinitions(f *testing.F) {
-	blocks := format.NewBlockReader(bytes.NewReader(undump(f, testTasks+sampled+"\nend")))
+	blocks := format.NewBlockReader(bytes.NewReader(fromtext.Stream(f, testTasks+sampled+"\nend")))
 	for {
 		b, err := blocks.Next()
 		if err != nil {
@@ -178,7 +179,7 @@ func FuzzDefinitions(f *testing.F) {
 			f.Add(bytes.Clone(b.Payload))
 		}
 	}
-	head := undump(f, "section boot_id=b open=1\n")
+	head := fromtext.Stream(f, "section boot_id=b open=1\n")
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		stream, err := format.AppendBlock(bytes.Clone(head), format.BlockHeader{Type: format.BlockDefinitions, Section: 1, Sequence: 1}, payload, 0)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"wprof/format"
 	"wprof/format/check"
+	"wprof/test/fromtext"
 )
 
 const typedCast = `
@@ -117,7 +118,7 @@ eventtype 1 name="request" shape=span
 950 all lost from=480 count=3 cause=ring
 `
 	o := Options{Threads: Spec{ThreadNames: []string{"ping"}}, End: ms(500)}
-	stream := undump(t, testTasks+"100 cpu0 state_cpu 2 prio=120\n"+epoch+rest+"end\n")
+	stream := fromtext.Stream(t, testTasks+"100 cpu0 state_cpu 2 prio=120\n"+epoch+rest+"end\n")
 	for _, isPipe := range []bool{true, false} {
 		out := filtered(t, stream, isPipe, o)
 		var found []string

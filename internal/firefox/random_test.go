@@ -12,6 +12,7 @@ import (
 	"wprof/format/textform"
 	"wprof/internal/timeline/simulate"
 	"wprof/internal/timeline/totals"
+	"wprof/test/fromtext"
 )
 
 // sums adds up the weights of all samples, and checks that the CPU time agrees.
@@ -105,22 +106,13 @@ func TestDroppedIndicesAreAddedAgain(t *testing.T) {
 
 // One flipped byte anywhere, and an end anywhere, leave a profile that fits the types.
 func TestDamagedStreamsGiveProfiles(t *testing.T) {
-	stream := undump(t, capture)
+	stream := fromtext.Stream(t, capture)
 	for at := range stream {
 		flipped := bytes.Clone(stream)
 		flipped[at] ^= 0x55
 		check(t, flipped)
 		check(t, stream[:at])
 	}
-}
-
-func undump(t testing.TB, text string) []byte {
-	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	return stream.Bytes()
 }
 
 // check writes a profile of any bytes, a stream or not.
@@ -140,7 +132,7 @@ func check(t testing.TB, stream []byte) {
 
 // FuzzWrite takes any bytes as a stream, as the text of one, and as names.
 func FuzzWrite(f *testing.F) {
-	f.Add(undump(f, capture))
+	f.Add(fromtext.Stream(f, capture))
 	f.Add([]byte(capture))
 	f.Add([]byte(typed))
 	f.Add([]byte("\xff\"\\\x00\x1f\u2028"))

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/fromtext"
 )
 
 func convert(t testing.TB, text string) (*profileJSON, Result) {
 	t.Helper()
 	var out bytes.Buffer
-	r, err := format.NewReader(bytes.NewReader(undump(t, text)))
+	r, err := format.NewReader(bytes.NewReader(fromtext.Stream(t, text)))
 	if err != nil {
 		t.Fatal(err)
 	}

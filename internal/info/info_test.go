@@ -10,19 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"wprof/format/textform"
 	"wprof/internal/cli"
+	"wprof/test/fromtext"
 )
-
-// capture returns a stream made from its text form.
-func capture(t *testing.T, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := textform.Undump(&b, strings.NewReader(text)); err != nil {
-		t.Fatalf("undump: %v", err)
-	}
-	return b.Bytes()
-}
 
 // summarized returns the summaries of a stream from a file and from another reader.
 func summarized(t *testing.T, stream []byte, in io.Reader) (ofFile, ofOther *Summary) {
@@ -115,7 +105,7 @@ recorder    1.500 s of CPU (1.500 s user, 250.0 us system), peak memory 123.5 MB
             spool 0 B
   1,000 runs  140 ns each  2 skipped  sched_switch
 `
-	got, damage := printed(t, capture(t, text))
+	got, damage := printed(t, fromtext.Stream(t, text))
 	// Its end block counts more events than a text can hold.
 	isReported := len(damage) == 1 && strings.Contains(damage[0], "counts 1234566 events")
 	if _, rest, _ := strings.Cut(got, "\n"); rest != want || !isReported {
@@ -132,7 +122,7 @@ func TestRatesAndSharesAreThoseOfTheKeptRange(t *testing.T) {
 		{"range_end=2000000000", "from 0.000 s to 1.000 s after", "1,000/s", "25.0%  pid 12"},
 		{"range_start=5000000000 range_end=99000000000", "from 4.000 s to 98.000 s after", "1,000/s", "25.0%  pid 12"},
 	} {
-		stream := capture(t, fmt.Sprintf(text, c.session))
+		stream := fromtext.Stream(t, fmt.Sprintf(text, c.session))
 		got, _ := printed(t, stream)
 		for _, want := range []string{c.kept, c.rate, c.share} {
 			if !strings.Contains(got, want) {
@@ -162,7 +152,7 @@ func TestOnlyTheWholeIsAHundredPercent(t *testing.T) {
 
 func TestSummaryOfHostileNames(t *testing.T) {
 	const evil = `\x1b]0;x\x07\n\xff`
-	got, _ := printed(t, capture(t, `section host="`+strings.ReplaceAll(evil, `\xff`, "\u202e")+`" kernel_release="\x1b[31m" machine="\n" open=1
+	got, _ := printed(t, fromtext.Stream(t, `section host="`+strings.ReplaceAll(evil, `\xff`, "\u202e")+`" kernel_release="\x1b[31m" machine="\n" open=1
   command "a\nb" "\x1b[2J" "c'd\n"
   history "\x1b[2J"
   metadata key="\n" value="\r"
@@ -189,7 +179,7 @@ func TestSummaryReportsDamage(t *testing.T) {
 		{"section drop\n+1 cpu0 free 1\nend\n", "the header of a section is missing"},
 		{"section\n+1 cpu0 free 1\nend\ncut 1\n", "has no end block"},
 	} {
-		got, damage := printed(t, capture(t, c.text))
+		got, damage := printed(t, fromtext.Stream(t, c.text))
 		if len(damage) == 0 || !strings.Contains(strings.Join(damage, "\n"), c.want) {
 			t.Errorf("%q: got %q, want %s", c.text, damage, c.want)
 		}

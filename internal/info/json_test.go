@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"wprof/test/fromtext"
 )
 
 // fields are the paths and types of all fields of a report, in order: what docs/wprof-info.md has to list.
@@ -79,7 +81,7 @@ func TestTheManualListsEveryFieldOfJSON(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	stream := capture(t, recording+"  loss cpu=cpu3 kind=switch cause=ring count=7\n  loss cpu=all kind=any cause=recursion count=1\n  cost user_ns=15 peak_rss=7\n")
+	stream := fromtext.Stream(t, recording+"  loss cpu=cpu3 kind=switch cause=ring count=7\n  loss cpu=all kind=any cause=recursion count=1\n  cost user_ns=15 peak_rss=7\n")
 	s, err := Summarize(bytes.NewReader(stream))
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"wprof/format"
+	"wprof/test/fromtext"
 )
 
 const sampledText = `
@@ -49,7 +50,7 @@ stack 6 frames=7,2,1
 `
 
 func TestSummaryOfSamples(t *testing.T) {
-	got, _ := printed(t, capture(t, sampledText+`
+	got, _ := printed(t, fromtext.Stream(t, sampledText+`
 end last=false
 section continues close=11000000000
 source 1 name=timer period=10000000
@@ -86,7 +87,7 @@ too deep    1 stack deeper than what is taken
 func TestStacksThatLookCut(t *testing.T) {
 	for frames, want := range map[string]uint64{"7,2,3": 1, "7,7,2,3": 1, "7,1,3": 0, "42,2,3": 0, "8,2,3": 0, "2,7,3": 0} {
 		text := strings.Split(sampledText, "stack 1 ")[0] + "frame 8\n  line function=(lost)\nstack 1 frames=" + frames + "\n+1 cpu0 sample 1 stack=1 source=1\nend\n"
-		s, err := Summarize(bytes.NewReader(capture(t, text)))
+		s, err := Summarize(bytes.NewReader(fromtext.Stream(t, text)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestStacksThatLookCut(t *testing.T) {
 // Each recording of a stream has its own.
 func TestSamplesOfTwoRecordings(t *testing.T) {
 	second := strings.NewReplacer("id=7", "id=8", "open=1000000000", "open=20000000000", "/usr/lib/libc.so.6", "/usr/lib/other").Replace(sampledText)
-	s, err := Summarize(bytes.NewReader(capture(t, sampledText+"end\n"+second+"+20 cpu0 sample 1 stack=1 source=1\nend\n")))
+	s, err := Summarize(bytes.NewReader(fromtext.Stream(t, sampledText+"end\n"+second+"+20 cpu0 sample 1 stack=1 source=1\nend\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestPartOfTheSamples(t *testing.T) {
 func TestNothingIsWiderThanThePage(t *testing.T) {
 	long := strings.Repeat("/a/long/path/of/some/file", 8)
 	args := strings.Repeat(` "an argument"`, 30)
-	got, _ := printed(t, capture(t, `
+	got, _ := printed(t, fromtext.Stream(t, `
 section host=`+strings.Repeat("h", 60)+` kernel_release=`+strings.Repeat("6", 60)+` open=1 close=+5s
   command wprof-record`+args+`
   history "wprof-filter`+strings.Repeat(" -p 12", 40)+`"
@@ -172,7 +173,7 @@ end
 
 // Reading samples from a file and from a pipe works with any stream.
 func TestSamplesOfDamagedStreams(t *testing.T) {
-	stream := capture(t, sampledText+"end\n")
+	stream := fromtext.Stream(t, sampledText+"end\n")
 	path := filepath.Join(t.TempDir(), "x.wprof")
 	for at := range stream {
 		broken := bytes.Clone(stream)

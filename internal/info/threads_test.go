@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"wprof/format"
+	"wprof/test/fromtext"
 )
 
 const threadsText = `
@@ -27,7 +28,7 @@ task 3 tid=30 pid=30 start=6
 // Thread 20 runs for 30 ms, waits for the CPU for 20 ms, and runs for 50 ms; 30 is blocked for 10, runnable for 20, runs for 10, and is
 // blocked for 60 ms.
 func TestTimesOfThreads(t *testing.T) {
-	got, _ := printed(t, capture(t, threadsText+"end close=+100ms\n"))
+	got, _ := printed(t, fromtext.Stream(t, threadsText+"end close=+100ms\n"))
 	if want := "\nthreads     0.090 s running, 0.040 s runnable, 0.070 s blocked\n"; !strings.Contains(got, want) {
 		t.Errorf("got\n%swant%s", got, want)
 	}
@@ -48,7 +49,7 @@ task 1 tid=20 pid=20 start=5
 +0 cpu0 state_cpu 1 since=-1ms
 end close=+100ms
 `
-	file, pipe := summarized(t, capture(t, epoch), bytes.NewReader(capture(t, epoch)))
+	file, pipe := summarized(t, fromtext.Stream(t, epoch), bytes.NewReader(fromtext.Stream(t, epoch)))
 	for _, s := range []*Summary{file, pipe} {
 		for i, want := range []ThreadTimes{
 			{Running: 110e6, Runnable: 40e6, Blocked: 90e6, Unknown: 160e6, To: 1200e6}, {Running: 100e6, To: 2100e6},
@@ -62,7 +63,7 @@ end close=+100ms
 
 // Times of a part of the events end with the last one, and are marked.
 func TestTimesOfThreadsInAPart(t *testing.T) {
-	stream := capture(t, threadsText+strings.Repeat("+60ms cpu0 waking 2 wakee=3\n", 2000)+"end close=+100ms\n")
+	stream := fromtext.Stream(t, threadsText+strings.Repeat("+60ms cpu0 waking 2 wakee=3\n", 2000)+"end close=+100ms\n")
 	samples := readSamples(bytes.NewReader(stream), time.Now().Add(-time.Hour))
 	s, err := Summarize(bytes.NewReader(stream))
 	if err != nil {
@@ -84,7 +85,7 @@ func TestTimesOfThreadsInAPart(t *testing.T) {
 // A regular file whose session has no samples or stacks is read too.
 func TestTimesOfThreadsOfAFileWithoutStacks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.wprof")
-	if err := os.WriteFile(path, capture(t, threadsText+"end close=+100ms\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, fromtext.Stream(t, threadsText+"end close=+100ms\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(path)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"wprof/test/fromtext"
 )
 
 // typedSection returns a section of typed events; head is added to its first line.
@@ -14,7 +16,7 @@ func typedSection(head, events string) string {
 
 // Types with the same name and group are one type, with any ids in each epoch.
 func TestTypedEventsAreCountedByType(t *testing.T) {
-	stream := capture(t, typedSection("", "+1 cpu0 typed 1 type=3\n+2 cpu0 typed 1 type=4\n+3 cpu0 typed 1 type=5\nend close=+3 last=false\n")+
+	stream := fromtext.Stream(t, typedSection("", "+1 cpu0 typed 1 type=3\n+2 cpu0 typed 1 type=4\n+3 cpu0 typed 1 type=5\nend close=+3 last=false\n")+
 		typedSection("continues epoch=1", "+4 cpu0 typed 1 type=4\nend close=+2s\n"))
 	text, damage := printed(t, stream)
 	if len(damage) > 0 {

@@ -3,12 +3,14 @@ package info
 import (
 	"bytes"
 	"testing"
+
+	"wprof/test/fromtext"
 )
 
 // The time off the CPU in a switch is that of next: it does not count where a filter hides next. A wakeup keeps the stack of a
 // hidden waker.
 func TestWaitsOfAFilteredCapture(t *testing.T) {
-	s, err := Summarize(bytes.NewReader(capture(t, `
+	s, err := Summarize(bytes.NewReader(fromtext.Stream(t, `
 section open=1000000000 close=+1s
 task 1 tid=1 pid=1
 task 2 tid=2 pid=2

@@ -9,17 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"wprof/format"
-	"wprof/format/textform"
 )
-
-func undump(t testing.TB, text string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := textform.Undump(&b, bytes.NewReader([]byte(text))); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
 
 func opener(stream []byte) func() (*format.Reader, error) {
 	return func() (*format.Reader, error) { return format.NewReader(bytes.NewReader(stream)) }

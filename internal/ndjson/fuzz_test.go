@@ -8,6 +8,7 @@ import (
 
 	"wprof/format"
 	"wprof/format/textform"
+	"wprof/test/fromtext"
 )
 
 // machine has two sections, the second of them an epoch, and a second recording: with every kind, with various stacks
@@ -64,7 +65,7 @@ end close=+100
 
 func TestAnyFlippedByteLeavesValidLines(t *testing.T) {
 	c := newChecker(t)
-	stream := undump(t, machine)
+	stream := fromtext.Stream(t, machine)
 	c.all(t, stream)
 	for at := 0; at < len(stream); at += 1 + at%3 {
 		flipped := bytes.Clone(stream)
@@ -81,7 +82,7 @@ func TestAnyFlippedByteLeavesValidLines(t *testing.T) {
 
 func TestAnyEndLeavesValidLines(t *testing.T) {
 	c := newChecker(t)
-	stream := undump(t, machine)
+	stream := fromtext.Stream(t, machine)
 	for end := 0; end < len(stream); end += 7 {
 		c.all(t, stream[:end])
 	}
@@ -89,7 +90,7 @@ func TestAnyEndLeavesValidLines(t *testing.T) {
 
 // FuzzLines: whatever bytes come in, every line is valid, ids resolve, and the count is right.
 func FuzzLines(f *testing.F) {
-	f.Add(undump(f, machine))
+	f.Add(fromtext.Stream(f, machine))
 	c := newChecker(f)
 	f.Fuzz(func(t *testing.T, stream []byte) { c.all(t, stream) })
 }

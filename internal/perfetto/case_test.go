@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"wprof/format"
-	"wprof/format/textform"
 	"wprof/test/engine"
+	"wprof/test/fromtext"
 )
 
 // machine begins a capture of two CPUs: BOOTTIME is 5 s ahead of MONOTONIC, and the window opens at 10 s.
@@ -66,20 +66,11 @@ func written(t testing.TB, text string) string {
 // writtenWith is the trace of a stream that a text describes.
 func writtenWith(t testing.TB, text string, options Options) string {
 	t.Helper()
-	trace, err := convert(t, undump(t, text), options)
+	trace, err := convert(t, fromtext.Stream(t, text), options)
 	if err != nil {
 		t.Fatalf("convert: %v", err)
 	}
 	return trace
-}
-
-func undump(t testing.TB, text string) []byte {
-	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatalf("undump: %v", err)
-	}
-	return stream.Bytes()
 }
 
 func convert(t testing.TB, stream []byte, options Options) (string, error) {

@@ -11,11 +11,12 @@ import (
 	"wprof/format"
 	"wprof/internal/perfetto/schema"
 	"wprof/internal/tracks"
+	"wprof/test/fromtext"
 )
 
 // One flipped byte anywhere in a stream costs at most a part of it, and what is left is well-formed.
 func TestFlippedBytesLeaveAWellFormedTrace(t *testing.T) {
-	stream := undump(t, machine+opening1+"end close=+1000000\n"+secondWindow)
+	stream := fromtext.Stream(t, machine+opening1+"end close=+1000000\n"+secondWindow)
 	for at := range stream {
 		flipped := bytes.Clone(stream)
 		flipped[at] ^= 0x55

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wprof/format"
+	"wprof/test/fromtext"
 )
 
 const noteSQL = `select track.name as track, slice.name as name, ts - 15000000000 as ts, dur, depth,
@@ -87,7 +88,7 @@ func TestOverlappingLossesDoNotCutEachOther(t *testing.T) {
 
 // The engine refuses a whole trace for one CPU beyond its limit.
 func TestCPUsThatTheEngineRefusesAreLeftOut(t *testing.T) {
-	r, err := format.NewReader(bytes.NewReader(undump(t, machine+opening1+`
+	r, err := format.NewReader(bytes.NewReader(fromtext.Stream(t, machine+opening1+`
 		+1000 cpu1024 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120
 		+2000 cpu5000 lost from=+1500 count=1 cause=ring what=switch
 		+2000 cpu1023 switch 1 next=3 prev_state=R prev_prio=120 next_prio=120

@@ -11,6 +11,7 @@ import (
 
 	"wprof/format"
 	"wprof/test/engine"
+	"wprof/test/fromtext"
 )
 
 // The second window opens after a suspend of 7 s, by which BOOTTIME has advanced; the threads keep their identity.
@@ -104,7 +105,7 @@ func TestEpochGoesOnInTheSameWindow(t *testing.T) {
 }
 
 func TestTruncatedStreamBecomesAWholeTrace(t *testing.T) {
-	stream := undump(t, machine+opening1+`
+	stream := fromtext.Stream(t, machine+opening1+`
 		+1000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
 		end close=+1000000`)
 	at := bytes.Index(stream, []byte("sleeper")) + 200 // within the events
@@ -131,7 +132,7 @@ func TestTruncatedStreamBecomesAWholeTrace(t *testing.T) {
 
 func TestOverlappingSectionsEndWellFormed(t *testing.T) {
 	second := strings.Replace(secondWindow, "boot_id=b", "boot_id=other", 1)
-	stream := undump(t, machine+opening1+"end close=+1000000\n"+second)
+	stream := fromtext.Stream(t, machine+opening1+"end close=+1000000\n"+second)
 	r, err := format.NewReader(struct{ *bytes.Buffer }{bytes.NewBuffer(stream)}) // a pipe
 	if err != nil {
 		t.Fatal(err)

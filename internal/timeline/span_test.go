@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"testing"
 
 	"wprof/format"
-	"wprof/format/textform"
+	"wprof/test/fromtext"
 )
 
 // spanTasks are the threads of most scripts. They are older than the window.
@@ -27,15 +26,7 @@ task 4 tid=31 pid=30 comm=side start=7
 // it that it ended.
 func spanned(t *testing.T, text string, of ...string) string {
 	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := format.NewReader(&stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := fromtext.Reader(t, text)
 	var closed int64
 	r.OnSectionEnd(func(end *format.End) { closed = end.Close })
 	var spans []Span

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,7 @@ import (
 	"testing"
 
 	"wprof/format"
-	"wprof/format/textform"
+	"wprof/test/fromtext"
 )
 
 // testTasks are the threads of most scripts: two of one process, one of another, and idle.
@@ -31,15 +30,7 @@ func play(t *testing.T, text string) *Timeline {
 
 func follow(t *testing.T, text string, each func(*Timeline, *format.Event)) (*Timeline, *format.Reader) {
 	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := format.NewReader(&stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := fromtext.Reader(t, text)
 	tl := New(r)
 	section := r.Sections()
 	for {

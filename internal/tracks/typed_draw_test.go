@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"wprof/format"
-	"wprof/format/textform"
+	"wprof/test/fromtext"
 )
 
 // listed is an encoder that lists items as text.
@@ -61,7 +61,6 @@ func shownArg(a *Arg) string {
 // drawn compares the items of a stream, whose window opens at 0, with those wanted.
 func drawn(t *testing.T, stream, want string) {
 	t.Helper()
-	var b bytes.Buffer
 	const machine = `section host=h boot_id=b open=1 close=+1000
 		task 1 tid=0 pid=0 comm=swapper flags=2
 		task 2 tid=20 pid=20 comm=one process_comm=one start=5
@@ -73,14 +72,7 @@ func drawn(t *testing.T, stream, want string) {
 		stack 1 frames=1
 		stack 2 frames=1,2
 		`
-	if err := textform.Undump(&b, strings.NewReader(machine+stream+"\nend close=+1000\n")); err != nil {
-		t.Fatal(err)
-	}
-	r, err := format.NewReader(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := fromtext.Reader(t, machine+stream+"\nend close=+1000\n")
 	var got listed
 	if _, err := Draw(r, &got, Options{Threads: true}); err != nil {
 		t.Fatal(err)

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"wprof/format"
-	"wprof/format/textform"
 	"wprof/internal/chrome"
+	"wprof/test/fromtext"
 	"wprof/test/page"
 )
 
@@ -40,15 +39,8 @@ end close=+1000000
 
 func written(t *testing.T) []byte {
 	t.Helper()
-	var stream, out bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(capture)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := format.NewReader(&stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	var out bytes.Buffer
+	r := fromtext.Reader(t, capture)
 	if _, err := chrome.Write(r, &out, chrome.Options{}); err != nil {
 		t.Fatal(err)
 	}

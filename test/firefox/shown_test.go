@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"wprof/format"
-	"wprof/format/textform"
 	"wprof/internal/firefox"
+	"wprof/test/fromtext"
 	"wprof/test/tools"
 )
 
@@ -72,15 +71,8 @@ end close=+10000000
 // What the importer has of a profile is what the capture says.
 func TestImporterShowsTheCapture(t *testing.T) {
 	t.Parallel()
-	var stream, out bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(capture)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := format.NewReader(&stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	var out bytes.Buffer
+	r := fromtext.Reader(t, capture)
 	if _, err := firefox.Write(r, &out, firefox.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"wprof/format"
-	"wprof/format/textform"
 	"wprof/internal/flame/flametest"
 	"wprof/internal/flame/folded"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
 	"wprof/internal/timeline"
 	"wprof/internal/timeline/simulate"
+	"wprof/test/fromtext"
 )
 
 // window begins a capture of 1 ms with two CPUs and a program of two threads; code is where they can be.
@@ -61,15 +61,6 @@ stack 4 frames=1,3,8,6,7 kernel_frames=4
 stack 5 frames=1,10
 `
 
-func undump(t testing.TB, text string) []byte {
-	t.Helper()
-	var stream bytes.Buffer
-	if err := textform.Undump(&stream, strings.NewReader(text)); err != nil {
-		t.Fatalf("undump: %v", err)
-	}
-	return stream.Bytes()
-}
-
 // collected is the profile of a stream.
 func collected(t testing.TB, stream []byte, o profile.Options) *profile.Profile {
 	return collectedWithin(t, stream, o, profile.UsualBounds())
@@ -94,7 +85,7 @@ func collectedWithin(t testing.TB, stream []byte, o profile.Options, b profile.B
 func foldedText(t testing.TB, text string, o profile.Options, v graph.View) string {
 	t.Helper()
 	var out strings.Builder
-	g := graph.Of(collected(t, undump(t, text), o), v)
+	g := graph.Of(collected(t, fromtext.Stream(t, text), o), v)
 	if err := folded.WriteGraph(&out, g, folded.Text{Unit: folded.Nanoseconds}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +158,7 @@ func TestTimesAddUpToTheNanosecond(t *testing.T) {
 // counts are the off-CPU intervals and waits for a CPU of a stream.
 func counts(t *testing.T, text string) (intervals, waits uint64) {
 	t.Helper()
-	total := graph.Of(collected(t, undump(t, text), profile.Options{}), graph.View{Mode: graph.OffCPU}).Total[0]
+	total := graph.Of(collected(t, fromtext.Stream(t, text), profile.Options{}), graph.View{Mode: graph.OffCPU}).Total[0]
 	return total.Count, total.Waits
 }
 
@@ -405,8 +396,8 @@ func TestTimeIsSpreadBySpanOrThread(t *testing.T) {
 
 // A wait for work on one side of a difference is one on both sides.
 func TestDifferencesAgreeOnWaitsForWork(t *testing.T) {
-	idle := collected(t, undump(t, waitsFor(950)), profile.Options{})
-	busy := collected(t, undump(t, waitsFor(850)), profile.Options{})
+	idle := collected(t, fromtext.Stream(t, waitsFor(950)), profile.Options{})
+	busy := collected(t, fromtext.Stream(t, waitsFor(850)), profile.Options{})
 	profile.ShareIdleWaits(idle, busy)
 	g := graph.Compare(busy, idle, graph.View{By: graph.ByNone}, 1)
 	var out strings.Builder
@@ -451,7 +442,7 @@ func sumFolded(t testing.TB, text string) (sum int) {
 }
 
 func TestKernelFramesAreSuffixed(t *testing.T) {
-	p := collected(t, undump(t, oneThread), profile.Options{})
+	p := collected(t, fromtext.Stream(t, oneThread), profile.Options{})
 	var out strings.Builder
 	g := graph.Of(p, graph.View{Mode: graph.Wall})
 	if err := folded.WriteGraph(&out, g, folded.Text{Unit: folded.Milliseconds, Kernel: true}); err != nil {
@@ -472,7 +463,7 @@ func TestKernelFramesAreSuffixed(t *testing.T) {
 
 // Slots hold all of the time, each what lies in it.
 func TestSlotsHoldAllTime(t *testing.T) {
-	p := collected(t, undump(t, oneThread), profile.Options{Slot: 100_000, MaxSlots: 10})
+	p := collected(t, fromtext.Stream(t, oneThread), profile.Options{Slot: 100_000, MaxSlots: 10})
 	for n, want := range []int64{200_000, 200_000, 200_000, 200_000, 100_000, 100_000, 100_000, 150_000, 200_000, 200_000} {
 		got := graph.Of(p, graph.View{From: n, To: n + 1}).Total[0]
 		if got.On != want || got.On+got.Off != 200_000 {
@@ -482,11 +473,11 @@ func TestSlotsHoldAllTime(t *testing.T) {
 	if p.Slots != 10 {
 		t.Errorf("%d slots, want 10", p.Slots)
 	}
-	long := collected(t, undump(t, oneThread), profile.Options{Slot: 1000, MaxSlots: 7, Stretch: true})
+	long := collected(t, fromtext.Stream(t, oneThread), profile.Options{Slot: 1000, MaxSlots: 7, Stretch: true})
 	if long.Slot != 256_000 || long.Slots != 4 {
 		t.Errorf("%d slots of %d ns, want 4 of 256,000", long.Slots, long.Slot)
 	}
-	r, err := format.NewReader(bytes.NewReader(undump(t, oneThread)))
+	r, err := format.NewReader(bytes.NewReader(fromtext.Stream(t, oneThread)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,7 +489,7 @@ func TestSlotsHoldAllTime(t *testing.T) {
 
 // Time on the CPU that is divided among all samples of a thread stays in its slots, in the order of the samples.
 func TestSpreadKeepsTheTimeOfSlots(t *testing.T) {
-	p := collected(t, undump(t, bursts), profile.Options{Spread: true, Slot: 100_000, MaxSlots: 10})
+	p := collected(t, fromtext.Stream(t, bursts), profile.Options{Spread: true, Slot: 100_000, MaxSlots: 10})
 	for n, want := range []string{
 		"main;main;app::work;inner 100000", "main;main;app::work;inner 100000", "main;main;app::work;inner 100000",
 		"main;main;a:b 80000\nmain;main;app::work;inner 20000", "main;main;a:b 100000", "main;main;a:b 100000", "", "main;main;a:b 10000", "main;main;a:b 30000", "",
@@ -711,9 +702,9 @@ func (l *living) Open(_ *format.Session, at, _ int64, _ bool) error {
 
 // A stream of any bytes is folded without a panic, and times add up to lifetimes.
 func FuzzCollect(f *testing.F) {
-	f.Add(undump(f, oneThread), uint8(1))
-	f.Add(undump(f, fmt.Sprintf(chained, -4000)), uint8(3))
-	f.Add(undump(f, waitsFor(950)), uint8(6))
+	f.Add(fromtext.Stream(f, oneThread), uint8(1))
+	f.Add(fromtext.Stream(f, fmt.Sprintf(chained, -4000)), uint8(3))
+	f.Add(fromtext.Stream(f, waitsFor(950)), uint8(6))
 	f.Add(simulate.Stream(f, simulate.Options{Seed: 4, CPUs: 2, Threads: 5, Losses: true, Epochs: true, Contradicts: true}, 80), uint8(7))
 	f.Fuzz(func(t *testing.T, stream []byte, which uint8) {
 		r, err := format.NewReader(bytes.NewReader(stream))
@@ -747,7 +738,7 @@ func FuzzCollect(f *testing.F) {
 // Trails that cannot be stored give one error.
 func TestTrailsFailOnce(t *testing.T) {
 	t.Setenv("TMPDIR", "/nonexistent")
-	r, err := format.NewReader(bytes.NewReader(undump(t, oneThread)))
+	r, err := format.NewReader(bytes.NewReader(fromtext.Stream(t, oneThread)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"wprof/internal/flame/folded"
 	"wprof/internal/flame/graph"
 	"wprof/internal/flame/profile"
+	"wprof/test/fromtext"
 )
 
 const eventTypes = `
@@ -69,7 +70,7 @@ func TestEventsAreCountedByStack(t *testing.T) {
 		{"work done", graph.ByNone, folded.Nanoseconds, true, "work done", ""},
 	} {
 		o := profile.Options{Events: strings.Split(c.names, ","), Threads: c.by == graph.ByThread}
-		p := collected(t, undump(t, someEvents), o)
+		p := collected(t, fromtext.Stream(t, someEvents), o)
 		var out strings.Builder
 		if err := folded.Write(&out, p, graph.View{Mode: graph.Events, By: c.by}, folded.Text{Unit: c.unit}); err != nil {
 			t.Fatal(err)
@@ -86,7 +87,7 @@ func TestEventSpansCrossSections(t *testing.T) {
 	next := strings.NewReplacer("section host=box", "section continues host=box", "stack 1 frames=1,2", "stack 1 frames=1,10").Replace(window)
 	begun, _, _ := strings.Cut(someEvents, "+7500")
 	text := begun + "end\n" + next + eventTypes + "+7500 cpu0 typed 2 type=4\nend close=+1000000\n"
-	p := collected(t, undump(t, text), profile.Options{Events: []string{"work"}})
+	p := collected(t, fromtext.Stream(t, text), profile.Options{Events: []string{"work"}})
 	var out strings.Builder
 	if err := folded.Write(&out, p, graph.View{Mode: graph.Events}, folded.Text{Unit: folded.Nanoseconds}); err != nil {
 		t.Fatal(err)
