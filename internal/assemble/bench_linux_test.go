@@ -3,7 +3,6 @@ package assemble
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,16 +15,7 @@ import (
 // pingPong writes a spool of two CPUs with a ring each, on each of which two threads wake each other in rounds of 25 ms.
 func pingPong(tb testing.TB, events int) *spool.Spool {
 	tb.Helper()
-	w, err := spool.Create(filepath.Join(tb.TempDir(), "bench.part"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { w.Close() })
-	must := func(err error) {
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
+	w, must := createSpool(tb)
 	const start = int64(1e12)
 	must(w.Begin(spool.Header{Session: &format.Session{Id: 7, Host: "bench"}, Rings: 2, RecorderPID: 1}))
 	var tasks []byte
@@ -97,16 +87,7 @@ func BenchmarkFinalise(b *testing.B) {
 // once in each generation of 2 s.
 func sampled(tb testing.TB, samples int) *spool.Spool {
 	tb.Helper()
-	w, err := spool.Create(filepath.Join(tb.TempDir(), "bench.part"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { w.Close() })
-	must := func(err error) {
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
+	w, must := createSpool(tb)
 	const start, processes, stacks = int64(1e12), 4, 4000
 	must(w.Begin(spool.Header{
 		Session: &format.Session{Id: 7, Host: "bench"}, Rings: 1, RecorderPID: 1,

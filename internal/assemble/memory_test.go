@@ -30,7 +30,7 @@ func (h *heapWatch) Write(b []byte) (int, error) {
 }
 
 // createSpool returns a spool to write, which is closed when the test ends, and a function for the errors of writing it.
-func createSpool(t *testing.T) (w *spool.Writer, must func(error)) {
+func createSpool(t testing.TB) (w *spool.Writer, must func(error)) {
 	t.Helper()
 	must = func(err error) {
 		t.Helper()

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
+
 	"wprof/format"
 	"wprof/internal/ringdata"
 	"wprof/internal/spool"
@@ -14,27 +14,15 @@ import (
 // spoolOf returns a spool with the bytes of one ring, drained in one round at the close of the window.
 func spoolOf(t *testing.T, raw []byte, end int64) *spool.Spool {
 	t.Helper()
-	w, err := spool.Create(filepath.Join(t.TempDir(), "x.part"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Close() })
+	w, must := createSpool(t)
 	pos := uint64(len(raw))
-	for _, err := range []error{
-		w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}),
-		w.Open(900),
-		w.Ring(0, 0, raw),
-		w.Round(spool.Round{Time: end, Producer: []uint64{pos}, Drained: []uint64{pos}}),
-		w.End(spool.Tail{Close: end}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	must(w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}))
+	must(w.Open(900))
+	must(w.Ring(0, 0, raw))
+	must(w.Round(spool.Round{Time: end, Producer: []uint64{pos}, Drained: []uint64{pos}}))
+	must(w.End(spool.Tail{Close: end}))
 	s, err := w.Spool()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	return s
 }
 
@@ -56,39 +44,26 @@ func TestRingBytesSurvivePieces(t *testing.T) {
 
 func TestTaskListsMayComeInPiecesOfAnyLength(t *testing.T) {
 	for _, piece := range []int{1, 7, ringdata.TaskSize, 1000, 1 << 20} {
-		w, err := spool.Create(filepath.Join(t.TempDir(), "x.part"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}); err != nil {
-			t.Fatal(err)
-		}
+		w, must := createSpool(t)
+		must(w.Begin(spool.Header{Session: &format.Session{Id: 1}, Rings: 1}))
 		var list []byte
 		for tid := range uint32(2000) {
 			list = append(list, taskRecord(100, tid+1)...)
 		}
 		for len(list) > 0 {
 			n := min(piece, len(list))
-			if err := w.Tasks(list[:n]); err != nil {
-				t.Fatal(err)
-			}
+			must(w.Tasks(list[:n]))
 			list = list[n:]
 		}
-		for _, err := range []error{w.Open(200), w.End(spool.Tail{Close: 300})} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
+		must(w.Open(200))
+		must(w.End(spool.Tail{Close: 300}))
 		s, err := w.Spool()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(err)
 		var out bytes.Buffer
 		summary, err := Finalise(s, format.NewWriter(&out, format.WriterOptions{}), Options{})
 		if got := summary.Events[format.KindStateThread]; err != nil || got != 2*2000 {
 			t.Errorf("pieces of %d: %d states of threads, %v; want 2000 at the opening and at the close", piece, got, err)
 		}
-		w.Close()
 	}
 }
 
