@@ -93,16 +93,30 @@ func recordSpool(t *testing.T, args ...string) *spooled {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newSpooled(t, spool)
+}
+
+// newSpooled finishes an intact spool.
+func newSpooled(t *testing.T, spool []byte) *spooled {
+	t.Helper()
 	s := &spooled{spool: spool, chunks: chunksOf(spool)}
-	got := finishSpool(t, tools.Try, name+".part", spool)
+	got := finishSpool(t, tools.Try, filepath.Join(t.TempDir(), "intact.part"), spool)
 	if wrong := sane(&got, hostilePeak); wrong != "" || got.Status != 4 {
 		t.Fatalf("undamaged: status %d: %s %s", got.Status, got.Stderr, wrong)
 	}
+	var err error
 	if s.whole, err = summarize(got.Stdout); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d bytes in %d chunks, %d events", len(spool), len(s.chunks), len(s.whole.events))
 	return s
+}
+
+// withFewSymbols is the same spool with a thousand symbols of the kernel instead of 200,000, which take a tenth of a second to
+// read.
+func (s *spooled) withFewSymbols(t *testing.T) *spooled {
+	t.Helper()
+	return newSpooled(t, s.withSymbols(compress(t, symbols(1000, "ffffffff%08x T f%d\n"))))
 }
 
 // finishSpool is wprof-symbolize; the result stands in Stdout.
@@ -236,10 +250,12 @@ func TestDamagedSpoolsGiveBackWhatIsWhole(t *testing.T) {
 	recordSpool(t, "--no-stacks").damage(t, 4096, 250)
 }
 
-// With stacks there are mappings and the kernel's symbols too, which take a tenth of a second to read.
+// With stacks there are mappings and the kernel's symbols too.
 func TestDamagedSpoolsWithStacksGiveBackWhatIsWhole(t *testing.T) {
 	tools.NeedPrivilege(t)
-	recordSpool(t).damage(t, 0, 100)
+	s := recordSpool(t)
+	s.each(t, "cuts with all of the kernel's symbols", 10, func(i int) damaged { return cutAt(s.spool, len(s.spool)-1-i*i*i*i) })
+	s.withFewSymbols(t).damage(t, 0, 100)
 }
 
 // contents is what a stream made of a spool contains.
