@@ -39,13 +39,13 @@ func (i *idleTracks) track(w *view, cpu uint32) uint64 {
 	}
 	if i.group.generation != w.seq.generation {
 		i.group.generation = w.seq.generation
-		w.out = w.seq.track(w.out, i.group.uuid, func(out []byte) []byte {
+		w.describeTrack(i.group.uuid, func(out []byte) []byte {
 			out = appendUint(appendString(out, trackName, "Idle"), trackOrder, orderByRank)
 			return appendString(out, trackDescription, "When each CPU had nothing to run, and whom interrupts woke meanwhile.")
 		})
 	}
 	c.generation = w.seq.generation
-	w.out = w.seq.track(w.out, c.uuid, func(out []byte) []byte {
+	w.describeTrack(c.uuid, func(out []byte) []byte {
 		out = appendString(out, trackName, "Idle CPU "+strconv.Itoa(int(cpu)))
 		return appendUint(appendUint(out, trackParent, i.group.uuid), trackRank, uint64(cpu))
 	})

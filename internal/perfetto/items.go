@@ -159,7 +159,7 @@ func (w *view) laneTrack(key itemKey, l *trackRef) uint64 {
 	case onRecording:
 		parent = w.recordingGroup()
 	}
-	w.out = w.seq.track(w.out, l.uuid, func(out []byte) []byte {
+	w.describeTrack(l.uuid, func(out []byte) []byte {
 		out = appendString(out, trackName, name)
 		if parent != 0 {
 			out = appendUint(appendUint(out, trackParent, parent), trackRank, uint64(key.number))
@@ -202,7 +202,7 @@ func (w *view) groupTrack(key groupKey, describe func(out []byte) []byte) uint64
 	}
 	if g.generation != w.seq.generation {
 		g.generation = w.seq.generation
-		w.out = w.seq.track(w.out, g.uuid, describe)
+		w.describeTrack(g.uuid, describe)
 	}
 	return g.uuid
 }

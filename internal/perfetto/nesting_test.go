@@ -19,7 +19,7 @@ func drawnOn(t *testing.T, slices ...drawnSlice) string {
 	t.Helper()
 	var s sequence
 	out := s.reset(nil, 0, 1000, 0)
-	out = s.track(out, 7, func(out []byte) []byte { return appendString(out, trackName, "stacks") })
+	out = s.track(out, 7, 15e9, func(out []byte) []byte { return appendString(out, trackName, "stacks") })
 	for _, one := range slices {
 		var name uint64
 		out, name = s.name(out, one.name)

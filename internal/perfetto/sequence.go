@@ -12,7 +12,10 @@ import (
 // once, and times count from the last reset, so that they take 4 or 5 bytes.
 
 const (
-	viewSequence = samplesSequence + maxSources + 2
+	// trackSequence describes tracks. It has no events: the engine would annotate events of tracks that are no thread's with the
+	// thread that their sequence described last.
+	trackSequence = samplesSequence + maxSources + 1
+	viewSequence  = trackSequence + 1
 
 	// Clocks of a sequence, which must not go back: each reset takes the next one, and when all are used up the next
 	// sequence begins.
@@ -137,11 +140,13 @@ func (s *sequence) describe(out []byte, write func(out []byte) []byte) []byte {
 	return out
 }
 
-// track appends a packet that describes a track; fields appends what else it has.
-func (s *sequence) track(out []byte, uuid uint64, fields func(out []byte) []byte) []byte {
+// track appends a packet that describes a track; fields appends what else it has. The engine looks its thread or process up at
+// the packet's time (without one, at the latest time so far in the file, which may be before the fork).
+func (s *sequence) track(out []byte, uuid, boottime uint64, fields func(out []byte) []byte) []byte {
 	before := len(out)
 	out, packet := begin(out, tracePacket)
-	out = appendUint(out, packetSequence, s.id)
+	out = appendUint(out, packetTimestamp, boottime)
+	out = appendUint(out, packetSequence, trackSequence)
 	out, body := begin(out, packetTrackDescriptor)
 	out = appendUint(out, 1, uuid)
 	out = fields(out)

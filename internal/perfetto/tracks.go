@@ -24,6 +24,10 @@ func (w *view) newUUID() uint64 {
 	return w.uuids
 }
 
+func (w *view) describeTrack(uuid uint64, fields func(out []byte) []byte) {
+	w.out = w.seq.track(w.out, uuid, w.clock.boottime(w.now), fields)
+}
+
 // track returns a thread's own track, and describes it to Perfetto if it is new.
 func (w *view) track(t *thread) uint64 {
 	d := &t.drawn
@@ -34,7 +38,7 @@ func (w *view) track(t *thread) uint64 {
 		d.track, d.pid = w.newUUID(), t.pid
 	}
 	d.generation = w.seq.generation
-	w.out = w.seq.track(w.out, d.track, func(out []byte) []byte {
+	w.describeTrack(d.track, func(out []byte) []byte {
 		if t.pid == 0 {
 			// The engine would make it a thread of the idle process.
 			return appendString(out, trackName, string(t.drawn.name)+" "+strconv.Itoa(int(t.tid)))
@@ -59,7 +63,7 @@ func (w *view) stackTrack(t *thread) uint64 {
 		d.stackTrack = w.newUUID()
 	}
 	d.stackGeneration = w.seq.generation
-	w.out = w.seq.track(w.out, d.stackTrack, func(out []byte) []byte {
+	w.describeTrack(d.stackTrack, func(out []byte) []byte {
 		return appendUint(appendString(out, trackName, "stacks"), trackParent, parent)
 	})
 	return d.stackTrack

@@ -43,6 +43,33 @@ func TestLifeOfAThreadIsDrawn(t *testing.T) {
 	compare(t, "exit", rows[4], "signal", "9\n")
 }
 
+// A new thread has one row in Perfetto's table of threads although nothing is drawn between its fork and its first instant.
+func TestTrackOfANewThreadIsThatOfItsRuns(t *testing.T) {
+	rows := query(t, writtenWith(t, machine+`
+		task 10 tid=300 pid=300 comm=ping process_comm=ping ppid=100 start=11
+		task 11 tid=300 pid=300 comm=worker process_comm=worker ppid=100 start=11 continues=10
+		+1000 cpu0 fork 2 child=10
+		+1500 cpu1 switch 1 next=10 prev_state=R prev_prio=120 next_prio=120
+		+1600 cpu1 rename 11 prev=10
+		+2000 cpu1 switch 11 next=1 prev_state=S prev_prio=120 next_prio=120
+		end close=+1000000
+	`, DefaultOptions()), `select name, (select count(*) from sched where utid = t.utid) as runs,
+		(select count(*) from slice join thread_track on track_id = thread_track.id where utid = t.utid) as slices from thread t where tid = 300`)
+	compare(t, "threads with that id", rows[2], "name runs slices", "worker 1 2\n")
+}
+
+// Losses and idle times belong to no thread, and have no argument that names one.
+func TestRowsOfNoThreadNameNone(t *testing.T) {
+	rows := query(t, writtenWith(t, machine+opening1+`
+		+1000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+		+1800 cpu0 switch 1 next=2 prev_state=R prev_prio=120 next_prio=120
+		+2000 lost from=+1500 count=3 cause=ring
+		end close=+1000000
+	`, everything()), `select name, (select count(*) from args where args.arg_set_id = slice.arg_set_id and key not glob 'debug.*') as others from slice
+		where name glob 'idle*' or name glob 'lost*' order by ts, name`)
+	compare(t, "arguments", rows[2], "name others", "idle 0\nidle 0\nlost: ring 0\n")
+}
+
 // An interrupt on an idle CPU wakes from that CPU's idle track, which is in a group of its own.
 func TestIdleIsApart(t *testing.T) {
 	rows := query(t, writtenWith(t, machine+opening1+`
