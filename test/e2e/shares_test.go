@@ -48,7 +48,7 @@ func programs() []program {
 		{"node", func(t *testing.T, dir string) []string {
 			pid := filepath.Join(dir, "pid")
 			t.Cleanup(func() { removeMap(t, pid) })
-			return []string{"node", "--perf-basic-prof", "--logfile=" + filepath.Join(dir, "v8.log"), "--no-logfile-per-isolate",
+			return []string{"node", "--perf-basic-prof", "--always-sparkplug", "--logfile=" + filepath.Join(dir, "v8.log"), "--no-logfile-per-isolate",
 				"--no-turbo-inlining", "testdata/shares/shares.js", shareSeconds, pid}
 		}, "%alpha %", "%beta %", "%gamma %", "%left %", "%right %", 0.8},
 	}
