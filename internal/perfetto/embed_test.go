@@ -50,6 +50,24 @@ func TestEmbeddedStacksNestOverThreeSamples(t *testing.T) {
 	`)
 }
 
+// Where a loss ends the time on the CPU, it ends the functions too, although the switch that shows it comes later.
+func TestEmbeddedStackEndsWithALoss(t *testing.T) {
+	trace := writtenWith(t, machine+functionsText+`
+		+0 cpu0 state_cpu 2 prio=120
+		+100000 cpu0 sample 2 stack=1 source=1
+		+200000 lost from=+200000 count=3 cause=ring what=switch
+		+400000 cpu0 switch 2 next=1 prev_state=S prev_prio=120 next_prio=120
+		end close=+1000000
+	`, Options{Sched: true, Threads: true, EmbedStacks: true})
+	rows := query(t, trace, embedSQL, viewSQL)
+	compare(t, "functions", rows[2], "name ts dur depth", `
+		main 100000 100000 0
+		app::work 100000 100000 1
+		inner 100000 100000 2
+	`)
+	compare(t, "time on the CPU", named(rows[3], "on CPU 0"), "thread ts dur", "ping 0 200000\n")
+}
+
 // Without switches, only the end of its samples shows that a thread has left its CPU.
 func TestEmbeddedStackEndsAPeriodAfterItsLastSample(t *testing.T) {
 	text := strings.Replace(machine, "  cpu 0\n", "  source 1 name=timer period=1000\n  cpu 0\n", 1)

@@ -142,6 +142,7 @@ func (e *encoder) lost(v *tracks.Event) {
 
 // Flush implements [tracks.Encoder].
 func (e *encoder) Flush() error {
+	e.view.eventDrawn()
 	if e.now >= e.nextFlush || len(e.out) >= writeBytes {
 		return e.flush()
 	}

@@ -14,6 +14,7 @@ type view struct {
 	on      Options
 	seq     sequence
 	opened  int64 // when the current window did
+	leaves  leaving
 	// uuids counts the tracks that were given numbers: small ones, because each event has one.
 	uuids    uint64
 	idle     idleTracks
@@ -30,6 +31,12 @@ type drawn struct {
 	preempts                    preemption
 	own                         threadSequence
 	embedded                    *embedded
+}
+
+// leaving is the thread that the current event takes off its CPU.
+type leaving struct {
+	thread *thread // nil: none
+	at     int64
 }
 
 // taskNames holds the ids of names that contain a task's, valid in one generation of the sequence.
@@ -54,8 +61,17 @@ func (w *view) event(v *tracks.Event) {
 	w.resetIfDue()
 	if v.Kind == format.KindSwitch && w.on.EmbedStacks {
 		if k := w.threads.known(v.Task); k != nil {
-			w.endStack(k.thread, v.Happened()) // also of a thread that was not known to run
+			w.leaves = leaving{k.thread, v.Happened()}
 		}
+	}
+}
+
+// eventDrawn is called after an event's slices: the slice that ends the stack comes after the event, and may end before it where events
+// were lost. A thread that was not known to run has none.
+func (w *view) eventDrawn() {
+	if l := w.leaves; l.thread != nil {
+		w.leaves = leaving{}
+		w.endStack(l.thread, l.at)
 	}
 }
 
