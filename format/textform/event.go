@@ -71,7 +71,8 @@ func (v *vocabulary) appendEvent(b []byte, e *raw.Event) []byte {
 	for i, f := range info.Fields {
 		if f.Type == format.FieldBytes {
 			typed, ok := v.appendTyped(b, &e.Event)
-			if b = typed; ok || e.Kind == format.KindTyped && len(e.Data) == 0 {
+			// Without the type, no bytes are the default.
+			if b = typed; ok || e.Kind == format.KindTyped && len(e.Data) == 0 && v.types.Of(&e.Event) == nil {
 				continue
 			}
 		}
@@ -168,6 +169,9 @@ func (v *vocabulary) parseEvent(words []word) (*raw.Event, error) {
 		if err := v.setEventWord(e, &info, w); err != nil {
 			return nil, err
 		}
+	}
+	if seen["values"] && len(typed) == 0 {
+		return e, nil
 	}
 	return e, v.setTyped(e, typed)
 }

@@ -69,10 +69,10 @@ func (v *vocabulary) appendTypedValue(b []byte, value *format.Value) []byte {
 
 // setTyped makes the bytes of a typed event of the words .FIELD=VALUE. Fields that are not named are 0.
 func (v *vocabulary) setTyped(e *raw.Event, words []word) error {
-	if len(words) == 0 {
+	t := v.types.Of(&e.Event)
+	if t == nil && len(words) == 0 {
 		return nil
 	}
-	t := v.types.Of(&e.Event)
 	if t == nil {
 		return fmt.Errorf("%s needs the definition of event type %d before the event", spell.Clip(words[0].key), e.Args[format.TypedType])
 	}

@@ -67,6 +67,24 @@ func TestTypedEventsAsText(t *testing.T) {
 	}
 }
 
+// An event that names no field has values for all, and one without values is written as such.
+func TestTypedEventWithoutWordsHasZeros(t *testing.T) {
+	const types = "section id=1 open=1000\neventtype 7 name=x\n  field a type=uint\n  field b type=string\n  field c type=float list\n"
+	stream := undumped(t, types+"+1 cpu0 typed 0 type=7\nend\n")
+	checked(t, stream)
+	if text, err := dumped(t, stream); err != nil || !strings.Contains(text, ` typed 0 type=7 .a=0 .b="" .c=`) {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	empty := undumped(t, types+"+1 cpu0 typed 0 type=7 values=\"\"\nend\n")
+	text, err := dumped(t, empty)
+	if err != nil || !strings.Contains(text, ` typed 0 type=7 values=""`) {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	if again := undumped(t, text); !bytes.Equal(again, empty) {
+		t.Errorf("the text\n%s\nbecomes another stream", text)
+	}
+}
+
 func TestCheckFindsWrongTypedEvents(t *testing.T) {
 	for want, events := range map[string]string{
 		"is of event type 9":                    "+1 cpu0 typed 0 type=9",
