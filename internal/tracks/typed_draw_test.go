@@ -137,6 +137,19 @@ func TestBothEndsOfASpanAreShown(t *testing.T) {
 	`)
 }
 
+// A track that only a newer version knows is taken for that of the thread.
+func TestUnknownTrackIsThatOfTheThread(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="call" shape=span on=4
+		eventtype 2 name="mark" on=4294967295
+		+2 cpu0 typed 2 type=1 start=+1
+		+3 cpu0 typed 2 type=2
+	`, `
+		2-3 call on "call" of thread 20
+		4-4 mark on "" of thread 20
+	`)
+}
+
 // A span without a name of its own has the one that its end has.
 func TestEndsNameSpans(t *testing.T) {
 	drawn(t, `

@@ -98,6 +98,9 @@ func newDrawnType(def *format.EventType) *drawnType {
 		def: def, on: format.TypeTrack(def.On), shape: format.TypeShape(def.Shape), name: string(def.Name), track: string(def.Track), colour: string(def.Colour),
 		stack: -1,
 	}
+	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
+		d.on = format.TypeTrack_TRACK_THREAD
+	}
 	// Counters of different types are different ones, unless the types name their track.
 	switch {
 	case d.track != "":
