@@ -36,12 +36,9 @@ func (c *collector) spreadCells(cells []*Cell) {
 	if count == 0 {
 		return
 	}
-	var before int64
-	var counted uint64
+	whole := division{ns: ns, count: count}
 	for _, cell := range cells {
-		counted += cell.Count
-		until := scaled(ns, counted, count)
-		cell.Ns, before = until-before, until
+		cell.Ns = whole.part(cell.Count)
 	}
 	if c.p.Slot > 0 {
 		c.spreadSlots(cells)
@@ -86,22 +83,29 @@ func (c *collector) spreadSlots(cells []*Cell) {
 
 // appendBatches divides a cell's time among its samples.
 func appendBatches(all []batch, cell *Cell) []batch {
-	var before int64
-	var counted uint64
+	whole := division{ns: cell.Ns, count: cell.Count}
 	for _, s := range cell.Slots {
 		if s.Samples > 0 {
-			counted += uint64(s.Samples)
-			until := scaled(cell.Ns, counted, cell.Count)
-			all = append(all, batch{s.Slot, cell, until - before})
-			before = until
+			all = append(all, batch{s.Slot, cell, whole.part(uint64(s.Samples))})
 		}
 	}
 	return all
 }
 
-// scaled returns the part of a time for count out of all.
-func scaled(ns int64, count, all uint64) int64 {
-	hi, lo := bits.Mul64(uint64(ns), count)
-	q, _ := bits.Div64(hi, lo, all)
-	return int64(q)
+// division divides a time among samples so that the parts add up to it.
+type division struct {
+	ns    int64
+	count uint64 // of all samples
+	given int64  // ns of the parts so far
+	done  uint64 // samples of the parts so far
+}
+
+// part returns the time for the next samples.
+func (d *division) part(samples uint64) int64 {
+	d.done += samples
+	hi, lo := bits.Mul64(uint64(d.ns), d.done)
+	until, _ := bits.Div64(hi, lo, d.count)
+	ns := int64(until) - d.given
+	d.given = int64(until)
+	return ns
 }
