@@ -19,9 +19,9 @@ type breakdown struct {
 	preempt    share
 	idle       share
 	unknown    share
-	futex      int64  // ns of idle in futex waits
-	locked     int64  // ns of those in a function that waits for a lock
-	lockWaits  int64  // ns of off in such a function
+	futexIdle  int64  // ns of idle in futex waits
+	lockIdle   int64  // ns of those in a function that waits for a lock
+	lockOff    int64  // ns of off in such a function
 	lock       string // one such function
 	leftOut    int64  // ns of times off the CPU that Options.MinBlock left out
 }

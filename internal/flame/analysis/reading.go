@@ -72,53 +72,48 @@ func (b *breakdown) mostReason() string {
 // mayBeLock warns if waits for work may be waits for a lock: futex waits for a lock and for a queue look the same.
 func (b *breakdown) mayBeLock() string {
 	switch half := b.idle.ns / 2; {
-	case b.locked > half:
+	case b.lockIdle > half:
 		return fmt.Sprintf("; but %.0f%% of these waits are in %s: a lock waited for nearly all the time counts as a wait for work too, so look at the stack",
-			100*part(b.locked, b.idle.ns), b.lock)
-	case b.futex > half:
+			100*part(b.lockIdle, b.idle.ns), b.lock)
+	case b.futexIdle > half:
 		return "; most of these waits are for a futex, and a lock waited for nearly all the time counts as a wait for work too, so look at the stack"
 	}
 	return ""
 }
 
-// addFutex adds a wait of one class to the futex and lock times.
+// addFutex adds a wait, for work or not, to the sums for futexes and locks.
 func (b *breakdown) addFutex(p *profile.Profile, class profile.Class, stack profile.NodeID, ns int64) {
 	if !isFutex(p, stack) {
 		return
 	}
-	isIdle := class == profile.ClassIdle
-	if isIdle {
-		b.futex += ns
+	inLock := &b.lockOff
+	if class == profile.ClassIdle {
+		b.futexIdle += ns
+		inLock = &b.lockIdle
 	}
-	lock := lockIn(p, stack)
-	switch {
-	case lock == "":
-		return
-	case isIdle:
-		b.locked += ns
-	default:
-		b.lockWaits += ns
+	if lock := lockIn(p, stack); lock != "" {
+		*inLock += ns
+		b.lock = lock
 	}
-	b.lock = lock
 }
 
-// contention names scheduling delay, unless it is named already, and waits for locks if they are substantial; "" if neither is. Where
-// many threads sleep, both are a small part of the blocked time.
+// contention names scheduling delay, unless it is named already, and waits for locks, each if it is substantial. [breakdown.most] names
+// neither where many threads sleep.
 func (b *breakdown) contention(window int64, isDelayNamed bool) string {
 	isMuch := func(ns int64) bool { return ns > b.covered()/10 && ns > window/100 }
 	var parts []string
 	if delay := b.delay().ns; isMuch(delay) && !isDelayNamed {
 		parts = append(parts, fmt.Sprintf("%.0f%% is scheduling delay", 100*part(delay, b.covered())))
 	}
-	if isMuch(b.lockWaits) {
-		parts = append(parts, fmt.Sprintf("%.0f%% is waits for locks (%s)", 100*part(b.lockWaits, b.covered()), b.lock))
+	if isMuch(b.lockOff) {
+		parts = append(parts, fmt.Sprintf("%.0f%% is waits for locks (%s)", 100*part(b.lockOff, b.covered()), b.lock))
 	}
 	text := ""
 	if len(parts) > 0 {
 		text = "; of the time at work, " + strings.Join(parts, " and ")
 	}
-	if isMuch(b.locked) {
-		text += fmt.Sprintf("; %s of waits for work are in %s and may be waits for a lock", seconds(b.locked), b.lock)
+	if isMuch(b.lockIdle) {
+		text += fmt.Sprintf("; %s of waits for work are in %s and may be waits for a lock", seconds(b.lockIdle), b.lock)
 	}
 	return text
 }
