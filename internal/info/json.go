@@ -100,7 +100,7 @@ type ProcessReport struct {
 	CPUNs   int64  `json:"cpu_ns"`
 }
 
-// ThreadsReport adds up what threads did, up to where the events were read.
+// ThreadsReport is what the threads did, added up: see [ThreadTimes].
 type ThreadsReport struct {
 	All        bool  `json:"all"`
 	ToNs       int64 `json:"to_ns"`
@@ -292,7 +292,7 @@ func (r *Recording) threadsReport() *ThreadsReport {
 	if t == nil {
 		return nil
 	}
-	return &ThreadsReport{r.AllThreads, t.To - r.Session.Open, t.Running, t.Runnable, t.Blocked, t.Unknown}
+	return &ThreadsReport{t.All, t.To - r.Session.Open, t.Running, t.Runnable, t.Blocked, t.Unknown}
 }
 
 func (s *Sampled) report() *SamplesReport {

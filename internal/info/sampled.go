@@ -13,8 +13,8 @@ import (
 	"wprof/internal/stacks"
 )
 
-// sampleTime bounds the time for reading events of a regular file, so that the summary of any file takes less than a second.
-const sampleTime = 600 * time.Millisecond
+// readTime bounds the time for reading events of a regular file, so that the summary of any file takes less than a second.
+const readTime = 600 * time.Millisecond
 
 // Sampled is the statistics of names and stacks in the samples that were read. Each frame counts once for each sample that has
 // it in its stack.
@@ -46,15 +46,15 @@ type ModuleCount struct {
 
 func (c FrameCount) unnamed() uint64 { return c.Frames - c.Named }
 
-// readSamples reads a stream's events until a deadline; none if that is the zero time. Errors of the stream only end it: they
+// readEvents reads a stream's events until a deadline; none if that is the zero time. Errors of the stream only end it: they
 // are reported elsewhere.
-func readSamples(r io.Reader, deadline time.Time) []*Sampled {
+func readEvents(r io.Reader, deadline time.Time) []*Sampled {
 	stream, err := format.NewReader(r)
 	if err != nil {
 		return nil
 	}
 	defer stream.Close()
-	l := sampleReader{stream: stream, threads: newThreadReader(stream)}
+	l := eventReader{stream: stream, threads: newThreadReader(stream)}
 	for n := 0; ; n++ {
 		v, err := stream.Next()
 		if stream.Sections() != l.sections {
@@ -73,8 +73,8 @@ func readSamples(r io.Reader, deadline time.Time) []*Sampled {
 	}
 }
 
-// sampleReader adds up one recording after the other.
-type sampleReader struct {
+// eventReader adds up one recording after the other.
+type eventReader struct {
 	stream   *format.Reader
 	threads  *threadReader
 	sections int
@@ -106,7 +106,7 @@ type moduleFacts struct {
 	FrameCount
 }
 
-func (l *sampleReader) section() {
+func (l *eventReader) section() {
 	l.sections = l.stream.Sections()
 	l.stacks = bounded.NewMap[format.StackID, *stackFacts](maxFacts)
 	s := l.stream.Session()
@@ -119,7 +119,7 @@ func (l *sampleReader) section() {
 }
 
 // endRecording ends the current recording.
-func (l *sampleReader) endRecording(all bool) {
+func (l *eventReader) endRecording(all bool) {
 	if len(l.all) == 0 {
 		return
 	}
@@ -130,13 +130,13 @@ func (l *sampleReader) endRecording(all bool) {
 	})
 }
 
-func (l *sampleReader) done(all bool) []*Sampled {
+func (l *eventReader) done(all bool) []*Sampled {
 	l.threads.close(all)
 	l.endRecording(all)
 	return l.all
 }
 
-func (l *sampleReader) sample(id format.StackID) {
+func (l *eventReader) sample(id format.StackID) {
 	sum := l.all[len(l.all)-1]
 	sum.Samples++
 	stack := l.stream.Stack(id)
@@ -171,7 +171,7 @@ func (c *FrameCount) add(more FrameCount) {
 	c.Named += more.Named
 }
 
-func (l *sampleReader) facts(stack *format.Stack) *stackFacts {
+func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 	f := &stackFacts{deep: stack.Cut}
 	user := len(stack.Frames) - min(len(stack.Frames), int(stack.KernelFrames))
 	ends, cut := stacks.LooksCut(user, func(i int) stacks.Frame {
@@ -215,7 +215,7 @@ func function(f *format.Frame) []byte {
 	return f.Lines[len(f.Lines)-1].Function
 }
 
-func (l *sampleReader) module(f *format.Frame, kernel bool) *ModuleCount {
+func (l *eventReader) module(f *format.Frame, kernel bool) *ModuleCount {
 	key := moduleKey{"[unknown]", kernel}
 	if m := l.stream.Module(f.GetModule()); m != nil && len(m.Path) > 0 {
 		key.path = string(m.Path)
@@ -247,14 +247,14 @@ func (t tee) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// readSamplesBeside reads the samples of a stream while the caller reads the stream from the reader that it returns.
+// readEventsBeside reads the events of a stream while the caller reads the stream from the reader that it returns.
 // wait ends this and returns the result.
-func readSamplesBeside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
+func readEventsBeside(r io.Reader) (reader io.Reader, wait func() []*Sampled) {
 	from, to := io.Pipe()
 	finite := format.IsFinite(r)
 	found := make(chan []*Sampled, 1)
 	go func() {
-		all := readSamples(finiteReader{from, finite}, time.Time{})
+		all := readEvents(finiteReader{from, finite}, time.Time{})
 		from.Close()
 		found <- all
 	}()

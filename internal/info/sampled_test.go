@@ -133,11 +133,11 @@ func TestPartOfTheSamples(t *testing.T) {
 	if err := w.EndSection(&format.End{Close: 5001, Last: true}); err != nil {
 		t.Fatal(err)
 	}
-	got := readSamples(bytes.NewReader(b.Bytes()), time.Now().Add(-time.Hour))
+	got := readEvents(bytes.NewReader(b.Bytes()), time.Now().Add(-time.Hour))
 	if len(got) != 1 || got[0].All || got[0].Samples != 1023 {
 		t.Fatalf("got %+v", got)
 	}
-	got = readSamples(bytes.NewReader(b.Bytes()), time.Time{})
+	got = readEvents(bytes.NewReader(b.Bytes()), time.Time{})
 	if len(got) != 1 || !got[0].All || got[0].Samples != 5000 {
 		t.Fatalf("without a deadline: %+v", got)
 	}

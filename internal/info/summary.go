@@ -21,26 +21,25 @@ type Summary struct {
 
 // Recording is one session: a section, or several that are its epochs.
 type Recording struct {
-	Session    *format.Session // of its first epoch
-	Epochs     int
-	Close      int64 // when its window closed, as far as known
-	Events     uint64
-	Raw        uint64
-	Stored     uint64
-	Late       uint64
-	Defined    uint64
-	Kinds      []*format.KindCount
-	Types      []*format.TypeCount   // of typed events, the most frequent, at most format.MaxTypeCounts
-	Processes  []*format.ProcessTime // those with the most time, at most format.MaxProcesses
-	Others     int                   // processes, with less time
-	Losses     []*format.Loss
-	Cost       *format.RecorderCost
-	Clocks     []*format.ClockSnapshot
-	Cut        bool         // an end block is missing, and with it counts
-	Sampled    *Sampled     // nil: no samples were read
-	Waits      *Waits       // nil: no stacks except those of samples were found
-	Threads    *ThreadTimes // nil: the events that were read do not show what threads did
-	AllThreads bool         // Threads is of all events
+	Session   *format.Session // of its first epoch
+	Epochs    int
+	Close     int64 // when its window closed, as far as known
+	Events    uint64
+	Raw       uint64
+	Stored    uint64
+	Late      uint64
+	Defined   uint64
+	Kinds     []*format.KindCount
+	Types     []*format.TypeCount   // of typed events, the most frequent, at most format.MaxTypeCounts
+	Processes []*format.ProcessTime // those with the most time, at most format.MaxProcesses
+	Others    int                   // processes, with less time
+	Losses    []*format.Loss
+	Cost      *format.RecorderCost
+	Clocks    []*format.ClockSnapshot
+	Cut       bool         // an end block is missing, and with it counts
+	Sampled   *Sampled     // nil: no samples were read
+	Waits     *Waits       // nil: no stacks except those of samples were found
+	Threads   *ThreadTimes // nil: the events that were read do not show what threads did
 
 	types format.TypeCounts
 }
@@ -67,7 +66,7 @@ func Summarize(r io.Reader) (*Summary, error) {
 				}
 			}
 			s := e.summary(info.Size(), nil)
-			s.join(readSamples(f, time.Now().Add(sampleTime)))
+			s.join(readEvents(f, time.Now().Add(readTime)))
 			return s, nil
 		}
 	}
@@ -89,7 +88,7 @@ func (s *Summary) join(samples []*Sampled) {
 			r.Waits = &samples[at].Waits
 		}
 		if samples[at].Threads.any() {
-			r.Threads, r.AllThreads = &samples[at].Threads, samples[at].All
+			r.Threads = &samples[at].Threads
 		}
 		samples = samples[at+1:]
 	}
@@ -100,7 +99,7 @@ func fromPipe(r io.Reader) (*Summary, error) {
 	var done epochs
 	var section *format.SectionSummary // that the blocks are in now
 	var damage []string
-	r, samples := readSamplesBeside(r)
+	r, samples := readEventsBeside(r)
 	defer samples()
 	blocks := format.NewBlockReader(r)
 	var order format.BlockOrder

@@ -8,11 +8,12 @@ import (
 	"wprof/internal/timeline"
 )
 
-// ThreadTimes adds up what the threads of a recording did in the window, up to the last event that was read, ns. It does not count
-// idle threads.
+// ThreadTimes adds up what the threads of a recording, except idle ones, did from the opening of the window to To, ns.
 type ThreadTimes struct {
 	Running, Runnable, Blocked, Unknown int64
-	To                                  int64 // up to where the events were read
+
+	To  int64 // end of the window or, unless All, time of the last event that was read
+	All bool  // all events were read
 }
 
 func (t *ThreadTimes) add(s *timeline.Span) {
@@ -74,7 +75,7 @@ func (r *threadReader) close(all bool) {
 	if r.session == nil {
 		return
 	}
-	r.times.To = r.last
+	r.times.To, r.times.All = r.last, all
 	if all {
 		r.times.To = max(r.last, r.session.WindowEndOr(r.closed))
 	}
@@ -88,7 +89,7 @@ func (r *Recording) printThreads(w io.Writer) {
 		return
 	}
 	of, unknown := "", ""
-	if !r.AllThreads {
+	if !t.All {
 		of = fmt.Sprintf("of the first %s: ", seconds(t.To-r.Session.WindowStart()))
 	}
 	if t.Unknown > 0 {

@@ -52,9 +52,9 @@ end close=+100ms
 	file, pipe := summarized(t, fromtext.Stream(t, epoch), bytes.NewReader(fromtext.Stream(t, epoch)))
 	for _, s := range []*Summary{file, pipe} {
 		for i, want := range []ThreadTimes{
-			{Running: 110e6, Runnable: 40e6, Blocked: 90e6, Unknown: 160e6, To: 1200e6}, {Running: 100e6, To: 2100e6},
+			{Running: 110e6, Runnable: 40e6, Blocked: 90e6, Unknown: 160e6, To: 1200e6, All: true}, {Running: 100e6, To: 2100e6, All: true},
 		} {
-			if got := s.Recordings[i]; got.Threads == nil || *got.Threads != want || !got.AllThreads {
+			if got := s.Recordings[i]; got.Threads == nil || *got.Threads != want {
 				t.Errorf("recording %d: %+v, want %+v", i, got.Threads, want)
 			}
 		}
@@ -64,7 +64,7 @@ end close=+100ms
 // Times of a part of the events end with the last one, and are marked.
 func TestTimesOfThreadsInAPart(t *testing.T) {
 	stream := fromtext.Stream(t, threadsText+strings.Repeat("+60ms cpu0 waking 2 wakee=3\n", 2000)+"end close=+100ms\n")
-	samples := readSamples(bytes.NewReader(stream), time.Now().Add(-time.Hour))
+	samples := readEvents(bytes.NewReader(stream), time.Now().Add(-time.Hour))
 	s, err := Summarize(bytes.NewReader(stream))
 	if err != nil {
 		t.Fatal(err)

@@ -26,8 +26,8 @@ func (s *Stacked) add(has bool) {
 	}
 }
 
-// event counts an event. The time off the CPU of a switch is that of next, and hidden with it; the stack of a wakeup is not
-// hidden with the waker.
+// event counts an event. The off-CPU interval that a switch ends is hidden with next, but the stack of a wakeup is not hidden with
+// the waker.
 func (w *Waits) event(e *format.Event) {
 	switch e.Kind {
 	case format.KindSwitch:
