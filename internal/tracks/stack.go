@@ -21,7 +21,7 @@ type Stack struct {
 	Cut    bool          // outer frames are missing
 	Own    any           // for the encoder
 
-	placesKey string // of places
+	placesKey string // result of places; "": not computed yet
 }
 
 // Frame is a place in the code.
@@ -75,6 +75,7 @@ func (s *Stack) Functions() []string {
 // isKnown reports whether there is a stack and its definition is not lost.
 func (s *Stack) isKnown() bool { return s != nil && len(s.Frames) > 0 }
 
+// isSame reports whether two stacks are the same frames. A stack without a definition is the same only within its section.
 func (s *Stack) isSame(other *Stack) bool {
 	if s.Section == other.Section || !s.isKnown() || !other.isKnown() {
 		return s.Key == other.Key
@@ -82,7 +83,7 @@ func (s *Stack) isSame(other *Stack) bool {
 	return s.places() == other.places()
 }
 
-// places identifies the places in the code on the stack, in all sections.
+// places returns a key of the stack's frames that does not depend on ids, so that it is the same in all sections.
 func (s *Stack) places() string {
 	if s.placesKey != "" {
 		return s.placesKey

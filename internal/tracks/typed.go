@@ -70,7 +70,8 @@ func (d *typedItems) of(e *format.Event) []Item {
 	if d.values, ok = t.def.AppendValues(d.values[:0], e); !ok {
 		return nil
 	}
-	if d.counters(t, e); t.shape == format.TypeShape_SHAPE_INSTANT && len(d.items) > 0 && len(d.items) == len(d.values) {
+	d.counters(t, e)
+	if t.shape == format.TypeShape_SHAPE_INSTANT && len(d.items) > 0 && len(d.items) == len(d.values) {
 		return d.items // it has no other fields
 	}
 	i := d.item(t, e)
@@ -316,8 +317,8 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	return a
 }
 
-// key returns a value as a key by which the two ends of a span are matched, also if they are in different sections. Lost
-// definitions only match within theirs.
+// key returns a value as a key by which the two ends of a span are matched, also if they are in different sections. An id whose
+// definition is lost only matches within its section.
 func (d *typedItems) key(v *format.Value) string {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_BOOL:
