@@ -86,7 +86,7 @@ func (b *Builder) Thread(pid, tid int32, comm string, cells ...profile.Cell) *pr
 	return t
 }
 
-// Cell is a cell with a count; waits of ClassRunnable all follow a block.
+// Cell returns a cell with a count. Those of ClassRunnable are waits for a CPU after a block.
 func Cell(class profile.Class, state format.State, stack profile.NodeID, ns int64, count uint64) profile.Cell {
 	c := profile.Cell{CellKey: profile.CellKey{Class: class, State: state, CPU: profile.NoCPU, Stack: stack}, Ns: ns, Count: count}
 	if class.Delay() {

@@ -262,9 +262,9 @@ func (b *Builder) appendWakers(s *side, c *profile.Cell) {
 	}
 }
 
-// add puts a weight at the end of a path. The mark is that of the last frame of the path and of the stack in it, which ends before
-// stackEnd: so the frame in which a thread was blocked is also the one in which it then waited for a CPU. If that does not fit, it is shown as [more stacks] above its root or, if the root does
-// not fit either, above the root of all.
+// add puts a weight at the end of a path. Two frames get the mark: the last one of the path, and the last one of the stack in it, at
+// stackEnd-1, so that a thread's blocked time and its wait for a CPU afterwards are in the same frame. A path that does not fit is
+// shown as [more stacks] above its root or, if the root does not fit either, above the root of all.
 func (b *Builder) add(s *side, path []stepID, stackEnd int, mark Mark, w Weight) {
 	at := int32(0)
 	for i, id := range path {

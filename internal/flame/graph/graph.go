@@ -66,7 +66,8 @@ type Weight struct {
 // Ns returns the sum of all times.
 func (w Weight) Ns() int64 { return w.On + w.Off + w.Unknown }
 
-// Times returns how often there was time of one class: a wait for a CPU after a block counts here, though not as an interval of its own.
+// Times returns how often threads did what this weight is of, if that is one class of time. A wait for a CPU after a block counts, though
+// it is no interval of its own.
 func (w Weight) Times() uint64 { return max(w.Count, w.Waits) }
 
 func (w *Weight) Add(v Weight) {

@@ -82,7 +82,7 @@ func (c *collector) add(t *thread, key CellKey, from, to int64, count uint64) {
 	}
 }
 
-// addSlots divides a time among slots; its samples are in the first one.
+// addSlots divides a time among slots. All its samples count in the first one.
 func (c *collector) addSlots(cell *Cell, from, to int64, count uint64) {
 	if !c.widen(to) {
 		return

@@ -52,8 +52,8 @@ type batch struct {
 	ns   int64
 }
 
-// spreadSlots divides the cells' new times among the slots in which the thread ran: the time of the slots, end to end, is
-// given to the samples in their order. So a slot keeps its time, and gets the stacks of samples that were taken in it or near it.
+// spreadSlots divides the cells' new times among the slots in which the thread ran: each sample, in order of time, gets the next part
+// of the time in the slots. So a slot keeps its time, and has the stacks of samples that were taken in it or near it.
 func (c *collector) spreadSlots(cells []*Cell) {
 	var ran []SlotTime
 	var all []batch

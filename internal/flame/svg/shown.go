@@ -66,7 +66,8 @@ func leastShown(widths []int64, most int) int64 {
 }
 
 // joinMarked adds the widths of frames that differ only in their marks to the first one of them: a picture shows them as
-// one, because its colours show time on and off the CPU. Those above them differ: functions, and notes.
+// one, because its colours show time on and off the CPU. No frame is above two of them: above one with a mark are notes such as
+// [runnable], above one without are functions.
 func (s *shrinker) joinMarked() {
 	for i := range s.g.Nodes {
 		for twins := range twinsOf(s.g, int32(i)) {

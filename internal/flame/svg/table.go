@@ -91,7 +91,7 @@ const kindSmall = graph.Kinds
 // records returns the frames, each followed by all above it and ended by a semicolon. The fields of a frame are in base 36,
 // separated by commas; zeros and trailing commas are left out. They are: how many levels lower it is than directly above the
 // frame before it; its symbol, or how many frames it stands for; its kind; its own ns on the CPU, off it and unknown, and
-// its count; the same time and count in the graph that it is compared with; and the waits for a CPU, in both.
+// its count; its time and count in the graph that it is compared with; and its waits for a CPU here and there.
 func (d *drawing) records() string {
 	var out []byte
 	depth := int32(-1)

@@ -22,7 +22,7 @@ class BoxText {
     return sharesOf(ns, graph.total[0], zoomed && graph.total[zoomed]);
   }
 
-  // occasions is the counts of samples, off-CPU intervals and waits for a CPU, which are the last part of an interval.
+  // occasions is the counts of samples, off-CPU intervals, and waits for a CPU; a wait is the last part of an interval.
   occasions(node) {
     const {graph: {name, off, on, unknown, samples, intervals, waits, gaps}, flame: {profile}} = this;
     const parts = [];

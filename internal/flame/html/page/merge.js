@@ -76,8 +76,8 @@ class Shaper {
     this.#lastRoot = new Int32Array(profile.stackParent.length).fill(-1);
   }
 
-  // end is the node at the end of a cell's path: root, stack, note, wakers. That node has a mark, and so has the last one of the stack: the
-  // frame in which a thread was blocked is also the one in which it then waited for a CPU.
+  // end is the node at the end of a cell's path: root, stack, note, wakers. Two nodes get the mark: that one, and the last one of the
+  // stack, so that a thread's blocked time and its wait for a CPU afterwards are in the same frame.
   end(cell, kind) {
     const {profile, view} = this;
     const mark = this.#mark(kind);

@@ -16,15 +16,15 @@ function describe(t, i, zoomed) {
   return lines;
 }
 
-// occasions is the count of samples on the CPU and off-CPU intervals, which the table has in one number, and of waits for a CPU, which
-// are the last part of an interval.
+// occasions is the counts of samples and off-CPU intervals, which the table has as one number, and of waits for a CPU; a wait is the last
+// part of an interval.
 function occasions(t, i) {
   if (t.off[i] === 0) return counted(t.times[i], 'sample');
   const off = t.on[i] === 0 ? `${counted(t.times[i], 'time')} off the CPU` : `${counted(t.times[i], 'event')}: samples, times off the CPU`;
   return withWaits(t, i, off, t.waits[i]);
 }
 
-// withWaits adds waits for a CPU to a count; where there is nothing else, it is only them.
+// withWaits adds the waits for a CPU to a count. A frame [runnable] has nothing but waits.
 function withWaits(t, i, count, waits) {
   if (waits === 0) return count;
   const text = `${counted(waits, 'wait')} for a CPU`;
