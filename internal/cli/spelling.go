@@ -151,10 +151,10 @@ func (s *speller) put(f Flag, value string) {
 }
 
 // unknown suggests the flags that were probably intended. A letter is near to every short word, so that for letters only the
-// other case counts. name is the part of what was typed that is no flag.
+// other case counts. name is the part of what was typed that names no flag.
 func (s *speller) unknown(typed, name string) error {
 	if f, ok := flagNamed(s.tool.Filters, name); ok {
-		return Usagef("there is no flag %s; wprof-filter has it: %s", typed, s.filtered(f, name))
+		return Usagef("there is no flag %s; wprof-filter has it: %s", typed, s.pipeline(f, name))
 	}
 	var near []string
 	if letters := strings.TrimLeft(typed, "-"); len(letters) >= 3 || strings.HasPrefix(typed, "--") {
@@ -171,8 +171,8 @@ func (s *speller) unknown(typed, name string) error {
 	return Usagef("there is no flag %s; %s", typed, hint)
 }
 
-// filtered returns the pipeline that does what a flag of wprof-filter was meant to do.
-func (s *speller) filtered(f Flag, name string) string {
+// pipeline returns the command line that gives a flag of wprof-filter to wprof-filter, in front of the tool.
+func (s *speller) pipeline(f Flag, name string) string {
 	typed := "-" + name
 	if len(name) > 1 {
 		typed = "--" + name

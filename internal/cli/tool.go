@@ -66,7 +66,7 @@ type Tool struct {
 	Groups       []Group
 	Examples     []Example
 	Sections     []Section
-	Filters      []Group // flags of wprof-filter, which the message about an unknown flag names
+	Filters      []Group // flags of wprof-filter; the message about one that the tool lacks names wprof-filter
 	AllowCommand bool    // the words after "--" are a command, not arguments
 
 	CThreads bool // the program's threads are the C library's if it is built with cgo

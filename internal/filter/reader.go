@@ -7,9 +7,9 @@ import (
 	"wprof/internal/cli"
 )
 
-// FlagsGiven reports whether flags of [Flags] or [RecordFlags] were given.
+// FlagsGiven reports whether any of [Conditions] was given.
 func FlagsGiven(inv *cli.Invocation) bool {
-	for _, group := range []cli.Group{Flags(), RecordFlags()} {
+	for _, group := range Conditions() {
 		for _, f := range group.Flags {
 			if inv.IsSet(f.Name) {
 				return true

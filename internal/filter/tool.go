@@ -22,7 +22,7 @@ func RecordFlags() cli.Group {
 	)}
 }
 
-// Conditions returns the flags of wprof-filter that select events.
+// Conditions returns all flags that select threads and events.
 func Conditions() []cli.Group { return []cli.Group{Flags(), RecordFlags()} }
 
 // RangeFlags returns the flags for the ends of a time range. The arguments complete their help for a tool.
