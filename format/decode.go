@@ -135,7 +135,7 @@ func (d *eventDecoder) fields(e *Event, rec []byte, kind Kind, times int) bool {
 	return !d.times.bad()
 }
 
-// numbers decodes what an event has in the column of records: all but its times.
+// numbers decodes a record: all of an event but its times, which are in a column of their own.
 func (d *eventDecoder) numbers(e *Event, rec []byte, l *layout) bool {
 	bits, i := uvarint(rec, 2)
 	cpu, i := uvarint(rec, i)

@@ -15,8 +15,8 @@ type step struct {
 type layout struct {
 	flags   Flags // those of this version; 0: unknown kind
 	steps   []step
-	times   []step // of the steps, those of times, which have a column of their own
-	numbers []step // of the steps, all others
+	times   []step // the steps of times, which have a column of their own
+	numbers []step // the other steps
 }
 
 // leftTable has, within a block, the times at which threads left a CPU. The switch at which a returning thread left is most
