@@ -52,8 +52,8 @@ func (p *profile) threadOf(i *tracks.Item) *thread {
 	return p.recording()
 }
 
-// item adds an argument to the data of the current marker, and its field to the type if it is missing. own marks those that
-// are not of the event type, whose fields may have the same names.
+// item adds an argument to the data of the current marker, and its field to the type if it is missing. own: it is not a field of the
+// event type, which may have a field of the same name.
 func (p *profile) item(s *schema, a *tracks.Arg, own bool) {
 	label, shown := shownAs(a)
 	key := shown + " " + label + " " + a.Name

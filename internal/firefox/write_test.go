@@ -212,7 +212,7 @@ eventtype 4 name="load" on=global
 end close=+10000000
 `
 
-// Fields that have the same label are two, also if one is ours.
+// Fields with the same label are kept apart, also from those that every marker has.
 func TestFieldsOfTheSameLabelAreApart(t *testing.T) {
 	p, _ := convert(t, `section open=1000000000 close=+10000000
 task 1 tid=100 pid=100 comm=busy process_comm=busy start=5

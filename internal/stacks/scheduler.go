@@ -2,9 +2,9 @@ package stacks
 
 import "strings"
 
-// IsScheduler reports whether a function of the kernel is part of the scheduler, called by any thread that leaves its CPU. do_nanosleep is
-// one because the kernel leaves it out of the stack of a thread that is still off the CPU when the window closes, as it does with all
-// functions in .sched.text: else the same sleep would have two names.
+// IsScheduler reports whether a function of the kernel is part of the scheduler, called by any thread that leaves its CPU. do_nanosleep
+// counts as one because it is in .sched.text, whose functions the kernel leaves out of the stack of a thread that is still off the CPU
+// when the window closes: otherwise the same sleep would have two names.
 func IsScheduler(name string) bool {
 	name, _, _ = strings.Cut(name, ".") // the compiler's .isra.0
 	for _, prefix := range [...]string{"preempt_schedule", "schedule_timeout", "schedule_hrtimeout", "io_schedule", "finish_task_switch"} {
