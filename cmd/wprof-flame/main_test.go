@@ -179,7 +179,7 @@ func TestWrongUsageIsRefused(t *testing.T) {
 		{"--per-thread=", "empty"},
 		{"--svg=x --html=./x", "--svg and --html both write x"},
 		{"--svg=x --folded -o x", "--folded and --svg both write x"},
-		{"--speedscope --spread thread", "at which moment each stack was"},
+		{"--speedscope --spread thread", "shows each stack at its own time"},
 		{"-K switch", "events of kind switch are needed"},
 		{"-k sample", "events of kind switch are needed"},
 		{"--diff-start 2ms --diff-end 1ms", "--diff-start is not before --diff-end"},

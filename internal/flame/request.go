@@ -130,7 +130,7 @@ func (q *request) readOutputs(inv *cli.Invocation) error {
 			return cli.Usagef("--event does not go with --%s; it does with --svg and --folded", out.form)
 		}
 		if out.form == formSpeedscope && q.collect.Spread {
-			return cli.Usagef("--speedscope shows at which moment each stack was, which --spread thread does not keep; --html goes with it")
+			return cli.Usagef("--speedscope shows each stack at its own time, which --spread thread does not keep; use --html instead")
 		}
 		for _, before := range q.outputs[:i] {
 			if q.pathOf(inv, out) != "" && q.pathOf(inv, out) == q.pathOf(inv, before) {
