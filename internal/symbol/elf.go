@@ -32,18 +32,28 @@ type File struct {
 // Open reads the headers of an ELF file. The file is read through r as long as the File or its table is used.
 func Open(r io.ReaderAt, size int64) (_ *File, err error) {
 	defer recoverTo(&err, "read an ELF file")
+	e, err := OpenELF(r, size)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{r: r, size: uint64(size), elf: e}
+	f.buildID = f.findBuildID()
+	return f, nil
+}
+
+// OpenELF reads the headers of an ELF file with the standard library's reader, if that takes bounded memory.
+func OpenELF(r io.ReaderAt, size int64) (_ *elf.File, err error) {
+	defer recoverTo(&err, "read an ELF file")
 	if size < 0 {
 		return nil, errNoELF
 	}
 	if err := checkHeaders(r, uint64(size)); err != nil {
 		return nil, err
 	}
-	e, err := elf.NewFile(io.NewSectionReader(r, 0, size))
+	f, err := elf.NewFile(io.NewSectionReader(r, 0, size))
 	if err != nil {
 		return nil, fmt.Errorf("read an ELF file: %w", err)
 	}
-	f := &File{r: r, size: uint64(size), elf: e}
-	f.buildID = f.findBuildID()
 	return f, nil
 }
 

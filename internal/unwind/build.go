@@ -1,0 +1,127 @@
+package unwind
+
+import (
+	"cmp"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"wprof/internal/symbol"
+)
+
+const (
+	// maxFileBytes is the size of the largest file of which a table is made, whose index of pages then has 16 MiB.
+	maxFileBytes = 4 << 30
+	// maxSectionBytes is the most call frame information that is read of a file.
+	maxSectionBytes = 64 << 20
+	maxEntries      = 2 << 20
+	maxCode         = 64 // executable segments
+)
+
+// ErrNoFrames: the file has no call frame information, so frame pointers are all there is.
+var ErrNoFrames = errors.New("it has no call frame information")
+
+// segment is executable code: where it is in memory and in the file.
+type segment struct{ address, offset, size uint64 }
+
+// Build makes the table of an x86-64 ELF file of a size in bytes, from .eh_frame or, without that, .debug_frame. r is read only
+// during the call. The error is ErrNoFrames if the file has neither.
+func Build(r io.ReaderAt, size int64) (t *Table, err error) {
+	defer func() {
+		// The standard library's reader is documented as not made for hostile files.
+		if p := recover(); p != nil {
+			t, err = nil, fmt.Errorf("read an ELF file: it is malformed (%v)", p)
+		}
+	}()
+	if size > maxFileBytes {
+		return nil, fmt.Errorf("read an ELF file: it has %d bytes, and %d are the limit", size, maxFileBytes)
+	}
+	f, err := symbol.OpenELF(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
+		return nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
+	}
+	section, err := framesOf(f)
+	if err != nil {
+		return nil, err
+	}
+	return section.table(codeOf(f, uint64(size))), nil
+}
+
+// framesOf reads .eh_frame, or .debug_frame of a file without it.
+func framesOf(f *elf.File) (*section, error) {
+	for _, name := range []string{".eh_frame", ".debug_frame"} {
+		s := f.Section(name)
+		if s == nil || s.Type == elf.SHT_NOBITS || s.Size == 0 {
+			continue
+		}
+		if s.Size > maxSectionBytes || s.FileSize > maxSectionBytes {
+			return nil, fmt.Errorf("read %s: it has %d bytes, and %d are the limit", name, s.Size, maxSectionBytes)
+		}
+		data, err := s.Data()
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		return &section{data: data, address: s.Addr, debug: name == ".debug_frame"}, nil
+	}
+	return nil, ErrNoFrames
+}
+
+// codeOf returns the executable segments, as far as the file has them.
+func codeOf(f *elf.File, size uint64) (all []segment) {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Off < size && len(all) < maxCode {
+			all = append(all, segment{p.Vaddr, p.Off, min(p.Filesz, size-p.Off)})
+		}
+	}
+	return all
+}
+
+// placed is an entry at its place in the file.
+type placed struct {
+	entry
+	offset uint64
+}
+
+// place returns the entries whose code is in the file, in order of place; of those that overlap, the later one holds from its
+// beginning.
+func (s *section) place(code []segment) []placed {
+	var all []placed
+	_ = s.entries(func(e entry) { // what stands before malformed bytes is used
+		for _, seg := range code {
+			from := e.begin - seg.address
+			if from < seg.size && e.end-e.begin <= seg.size-from && len(all) < maxEntries {
+				all = append(all, placed{e, from + seg.offset})
+				return
+			}
+		}
+	})
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.offset, b.offset) })
+	for i := range all[:max(0, len(all)-1)] {
+		e := &all[i]
+		e.end = min(e.end, e.begin+all[i+1].offset-e.offset)
+	}
+	return slices.DeleteFunc(all, func(e placed) bool { return e.begin == e.end })
+}
+
+// table makes the table of all entries whose code is in the file.
+func (s *section) table(code []segment) *Table {
+	all := s.place(code)
+	b := tableBuilder{numbers: map[Rule]uint32{}}
+	var m machine
+	for i := range all {
+		e := &all[i]
+		move := e.offset - e.begin
+		if !m.run(&e.entry, func(pc uint64, r Rule) { b.add(pc+move, r) }) {
+			b.add(m.pc+move, Rule{})
+		}
+		if i+1 == len(all) || all[i+1].offset > e.end+move {
+			b.add(e.end+move, Rule{})
+		}
+	}
+	return b.finish()
+}

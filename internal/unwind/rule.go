@@ -1,0 +1,44 @@
+package unwind
+
+// Base is what the canonical frame address (CFA: the stack pointer before the call) is computed from.
+type Base uint8
+
+const (
+	// Unknown places have no rule that a table can hold: the frame pointer has to do.
+	Unknown Base = iota
+	// Root places have no caller.
+	Root
+	// SP and FP: the register plus Offset.
+	SP
+	FP
+	// AtSP and AtFP: the word at the register plus Offset, plus Add.
+	AtSP
+	AtFP
+	// PLT is the code of a procedure linkage table: SP plus 8, and 8 more behind the push of an entry.
+	PLT
+	// Signal is the return from a signal handler: the kernel's struct rt_sigframe is at SP.
+	Signal
+)
+
+// Saved is where the frame pointer of the caller is.
+type Saved uint8
+
+const (
+	// Kept: still in the register.
+	Kept Saved = iota
+	// AtCFA: in memory at the CFA plus FPOffset; AtOwnFP and AtOwnSP: at this frame's own register plus FPOffset.
+	AtCFA
+	AtOwnFP
+	AtOwnSP
+	// Gone: nowhere that a table could say.
+	Gone
+)
+
+// Rule leads from a frame to its caller's. The return address is the word below the CFA, but for Signal.
+type Rule struct {
+	Offset   int32 // bytes
+	FPOffset int16 // bytes
+	Add      int16 // bytes
+	Base     Base
+	Saved    Saved
+}
