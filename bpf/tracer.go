@@ -204,6 +204,10 @@ func (t *Tracer) dropTypes() error {
 }
 
 func loadError(err error) error {
+	// The library reports its own test of a feature where that failed for the same reason.
+	if _, _, errno := unix.Syscall(unix.SYS_BPF, 0, 0, 0); errno == unix.ENOSYS {
+		err = errno
+	}
 	return explainLoadError(err, readWord("/sys/kernel/security/lockdown"))
 }
 
