@@ -327,7 +327,7 @@ func TestEveryThreadHasItsFilesAndAddsUp(t *testing.T) {
 	near("folded stacks of the threads", folded, weight(t, w.read("sub/of.it.folded")), 2*threads)
 	near("folded stacks of all", weight(t, w.read("sub/of.it.folded")), threads*window*1e6, 2*threads)
 	near("coverage", value(t, whole, "coverage"),
-		100*(value(t, whole, "on-CPU")+value(t, whole, "off-CPU")+value(t, whole, "scheduling delay"))/window, 0.1)
+		100*(value(t, whole, "on-CPU")+value(t, whole, "blocked")+value(t, whole, "scheduling delay"))/window, 0.1)
 	if n := len(regexp.MustCompile(`(?m)^ *\d+ \S+( +[\d.]+){5} +[\d.]+%$`).FindAllString(table, -1)); n != len(roles) {
 		t.Errorf("the table has %d rows, want %d:\n%s", n, len(roles), table)
 	}

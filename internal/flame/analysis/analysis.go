@@ -111,7 +111,7 @@ func (b *breakdown) writeShares(w io.Writer, window, minBlock int64) {
 	if b.notSampled.ns > 0 {
 		row("  not sampled", b.notSampled, "")
 	}
-	row("off-CPU", b.blocked(), "times")
+	row("blocked", b.blocked(), "times")
 	for _, r := range b.off {
 		row("  "+r.reason, r.share, "times")
 	}
@@ -159,7 +159,7 @@ func (b *breakdown) explainCoverage(w io.Writer, window int64, a *profile.About)
 	fmt.Fprintln(w)
 	b.writeReading(w, window, a)
 	fmt.Fprintln(w)
-	wrapped(w, "", "Coverage is (on-CPU + off-CPU + scheduling delay) / window. Waits for work, unknown time and times off the CPU "+
+	wrapped(w, "", "Coverage is (on-CPU + blocked + scheduling delay) / window. Waits for work, unknown time and times off the CPU "+
 		"that were left out as too short are not in it: with them every thread's time adds up to its lifetime, whatever it did.")
 }
 
