@@ -31,7 +31,7 @@ type File struct {
 
 // Open reads the headers of an ELF file. The file is read through r as long as the File or its table is used.
 func Open(r io.ReaderAt, size int64) (_ *File, err error) {
-	defer recoverTo(&err, "read an ELF file")
+	defer RecoverTo(&err, "read an ELF file")
 	e, err := OpenELF(r, size)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func Open(r io.ReaderAt, size int64) (_ *File, err error) {
 
 // OpenELF reads the headers of an ELF file with the standard library's reader, if that takes bounded memory.
 func OpenELF(r io.ReaderAt, size int64) (_ *elf.File, err error) {
-	defer recoverTo(&err, "read an ELF file")
+	defer RecoverTo(&err, "read an ELF file")
 	if size < 0 {
 		return nil, errNoELF
 	}
@@ -57,8 +57,8 @@ func OpenELF(r io.ReaderAt, size int64) (_ *elf.File, err error) {
 	return f, nil
 }
 
-// recoverTo turns a panic into an error. The standard library's readers are documented as not made for hostile files.
-func recoverTo(err *error, doing string) {
+// RecoverTo, deferred, turns a panic into an error. The standard library's readers are documented as not made for hostile files.
+func RecoverTo(err *error, doing string) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%s: it is malformed (%v)", doing, r)
 	}

@@ -36,7 +36,7 @@ func Needs(r io.ReaderAt, size, limit int64) (list []Extent, err error) {
 			list = nil
 		}
 	}()
-	defer recoverTo(&err, "read an ELF file")
+	defer RecoverTo(&err, "read an ELF file")
 	f, openErr := Open(log, size)
 	if openErr != nil {
 		return nil, nil // the copy cannot be opened either

@@ -8,7 +8,7 @@ import (
 // Table reads the functions of a file: those of its symbol table; without one those of its debug file; without that the
 // exported ones, those in .gnu_debugdata and those in a Go program's own table.
 func (f *File) Table() (_ *Table, err error) {
-	defer recoverTo(&err, "read symbols")
+	defer RecoverTo(&err, "read symbols")
 	l := &functions{}
 	err = l.gather(f.addSymbols, elf.SHT_SYMTAB)
 	if len(l.list) == 0 && f.debug != nil {

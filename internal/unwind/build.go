@@ -28,13 +28,8 @@ type segment struct{ address, offset, size uint64 }
 
 // Build makes the table of an x86-64 ELF file of a size in bytes, from .eh_frame or, without that, .debug_frame. r is read only
 // during the call. The error is ErrNoFrames if the file has neither.
-func Build(r io.ReaderAt, size int64) (t *Table, err error) {
-	defer func() {
-		// The standard library's reader is documented as not made for hostile files.
-		if p := recover(); p != nil {
-			t, err = nil, fmt.Errorf("read an ELF file: it is malformed (%v)", p)
-		}
-	}()
+func Build(r io.ReaderAt, size int64) (_ *Table, err error) {
+	defer symbol.RecoverTo(&err, "read an ELF file")
 	if size > maxFileBytes {
 		return nil, fmt.Errorf("read an ELF file: it has %d bytes, and %d are the limit", size, maxFileBytes)
 	}
