@@ -3,6 +3,7 @@ package main
 
 import (
 	"wprof/internal/cli"
+	"wprof/internal/filter"
 	"wprof/internal/symbolize"
 )
 
@@ -36,6 +37,7 @@ func tool() cli.Tool {
 			{Command: "wprof-symbolize host.wprof.part -o host.wprof", Text: "Finish a recording whose recorder was killed."},
 			{Command: "wprof-record -d5s --symbolize=no | wprof-symbolize | wprof-perfetto > t.pb", Text: "Name functions in a separate process."},
 		},
-		Run: symbolize.Run,
+		Filters: filter.Conditions(),
+		Run:     symbolize.Run,
 	}
 }
