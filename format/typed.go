@@ -89,6 +89,25 @@ func (t *EventType) Problem() string {
 	return ""
 }
 
+// MayBegin reports whether another type may end the spans of this one: it is the begin of a span, or its definition is lost.
+func (t *EventType) MayBegin() bool {
+	return t.IsLost() || t.Shape == uint32(TypeShape_SHAPE_BEGIN)
+}
+
+// EndProblem returns why a type with the shape of an end cannot end spans; "": it can, or it has another shape. mayBegin is
+// [EventType.MayBegin] of the type with an id.
+func (t *EventType) EndProblem(mayBegin func(id uint32) bool) string {
+	switch {
+	case t.Shape != uint32(TypeShape_SHAPE_END):
+		return ""
+	case t.Ends == 0:
+		return fmt.Sprintf("event type %d has the shape of an end, but ends no other one", t.Id)
+	case !mayBegin(t.Ends):
+		return fmt.Sprintf("event type %d ends event type %d, which is not the begin of a span", t.Id, t.Ends)
+	}
+	return ""
+}
+
 // Problem returns why the text cannot be used; "": it can.
 func (t *Text) Problem() string {
 	if len(t.Text) > maxTextBytes {

@@ -73,19 +73,6 @@ func (c *checker) definition(m raw.Member) {
 	}
 }
 
-func (c *checker) eventType(d *format.EventType) {
-	switch problem := d.Problem(); {
-	case d.IsLost():
-	case problem != "":
-		c.found("definitions", "%s", problem)
-	default:
-		if c.types++; c.types == format.MaxSectionTypes+1 {
-			c.found("definitions", "the section has more than %d event types", format.MaxSectionTypes)
-		}
-	}
-	c.tally.Types.Add(d)
-}
-
 func (c *checker) refers(word string, id uint32, to protoreflect.Name, target uint32) {
 	if target != 0 && !c.ids.has(to, target) {
 		c.found("definitions", "%s %d names %s %d, which is not defined before it", word, id, to, target)

@@ -148,6 +148,7 @@ func (c *checker) field(info *format.KindInfo, e *raw.Event, f format.Field, val
 type idTable struct {
 	defined map[protoreflect.Name]map[uint32]bool
 	idle    map[format.TaskID]bool
+	others  map[uint32]bool // event types that are not the begin of a span
 }
 
 func (t *idTable) has(word protoreflect.Name, id uint32) bool { return t.defined[word][id] }

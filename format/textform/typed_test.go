@@ -2,6 +2,7 @@ package textform
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,6 +96,13 @@ func TestCheckFindsWrongTypedEvents(t *testing.T) {
 		"names eventtype 3, which":              "eventtype 10 ends=3",
 		"eventtype 8 is defined twice":          "eventtype 8",
 		"event type 11 has an unknown shape, 9": "eventtype 11 name=\"x\" shape=9",
+		"type 11 is on an unknown track, 9":     "eventtype 11 name=\"x\" on=9",
+		"type 11 has an unknown hint, 9":        "eventtype 11 name=\"x\"\nfield a type=uint hint=9",
+		"type 11 has 2 fields with hint 2":      "eventtype 11 name=\"x\"\nfield a type=uint hint=name\nfield b type=uint hint=name",
+		"type 11 has 2 fields with hint 3":      "eventtype 11 name=\"x\" shape=begin\nfield a type=uint hint=key\nfield b type=uint hint=key",
+		"ends event type 8, which is not the":   "eventtype 11 name=\"x\" shape=end ends=8",
+		"ends event type 12, which is not the":  "eventtype 11 name=\"b\" shape=begin\neventtype 12 name=\"e\" shape=end ends=11\neventtype 13 name=\"x\" shape=end ends=12",
+		"type 11 has the shape of an end, but":  "eventtype 11 name=\"x\" shape=end",
 	} {
 		text := strings.Replace(typedText, "  +0.000000010 cpu1", events+"\n  +0.000000010 cpu1", 1)
 		var stream bytes.Buffer
@@ -109,6 +117,12 @@ func TestCheckFindsWrongTypedEvents(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", events, all, want)
 		}
 	}
+}
+
+// A type whose definition was lost may have been the begin of a span, and a newer version may know more tracks and hints.
+func TestCheckAcceptsLostAndNewerTypes(t *testing.T) {
+	checked(t, undumped(t, "section id=1\neventtype 7\neventtype 8 name=x shape=end ends=7\nend\n"))
+	checked(t, undumped(t, fmt.Sprintf("section minor=%d id=1\neventtype 7 name=x on=9\n  field a type=uint hint=9\nend\n", Minor+1)))
 }
 
 // Ids mean nothing beyond their section, also where the header of the next one is missing, whatever its number.

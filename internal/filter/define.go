@@ -180,29 +180,22 @@ func (f *Filter) defineText(id uint32) error {
 	return once(&f.defined.texts, id, func() error { return f.w.DefineText(orLost(f.r.Text(id), id, format.LostText)) })
 }
 
-// defineType writes a type, after the one whose spans its events end.
+// defineType writes a type, after the one whose spans its events end. The end of anything else is written as an instant.
 func (f *Filter) defineType(id uint32) error {
 	return once(&f.defined.types, id, func() error {
 		t := orLost(f.r.EventType(id), id, format.LostEventType)
-		if t.Ends == id {
-			return f.defineEnded(t)
+		begin := orLost(f.r.EventType(t.Ends), t.Ends, format.LostEventType)
+		if problem := t.EndProblem(func(uint32) bool { return begin.MayBegin() }); problem != "" {
+			f.impossible(problem)
+			t = proto.CloneOf(t)
+			t.Shape, t.Ends = uint32(format.TypeShape_SHAPE_INSTANT), 0
 		}
-		err := once(&f.defined.types, t.Ends, func() error { return f.defineEnded(orLost(f.r.EventType(t.Ends), t.Ends, format.LostEventType)) })
+		err := once(&f.defined.types, t.Ends, func() error { return f.w.DefineType(begin) })
 		if err != nil {
 			return err
 		}
 		return f.w.DefineType(t)
 	})
-}
-
-// defineEnded writes a type whose spans another one ends. It cannot end spans itself.
-func (f *Filter) defineEnded(t *format.EventType) error {
-	if t.Ends != 0 {
-		f.impossible(fmt.Sprintf("event type %d ends another one, and another one ends it", t.Id))
-		t = proto.CloneOf(t)
-		t.Ends = 0
-	}
-	return f.w.DefineType(t)
 }
 
 // impossible notes an impossible definition or event, which is written as lost or left out.
