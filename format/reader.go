@@ -39,6 +39,7 @@ type Reader struct {
 	end       *End
 	onEnd     []func(*End)
 	onDone    []func()
+	onNext    []func(*Session)
 	unknown   int64
 }
 
@@ -444,6 +445,11 @@ func (r *Reader) beginOrphan(l *loaded) {
 }
 
 func (r *Reader) enter(s *Session, isReal bool, number uint32) {
+	if r.section.begun {
+		for _, f := range r.onNext {
+			f(s)
+		}
+	}
 	r.sectionDone()
 	r.section = inSection{session: s, real: isReal, begun: true, number: number, holed: r.hole}
 	r.section.defs.clocks = s.Clocks[:len(s.Clocks):len(s.Clocks)]
@@ -543,6 +549,10 @@ func (r *Reader) OnSectionEnd(f func(*End)) { r.onEnd = append(r.onEnd, f) }
 // OnSectionDone sets a function that Next calls after all definitions of a section have been read: before the next section
 // begins, and at the end of the stream.
 func (r *Reader) OnSectionDone(f func()) { r.onDone = append(r.onDone, f) }
+
+// OnNextSection sets a function that Next calls before another section begins, with the session of that one, while ids still have
+// their meaning in the current section. It is called before the functions that [Reader.OnSectionDone] sets.
+func (r *Reader) OnNextSection(f func(next *Session)) { r.onNext = append(r.onNext, f) }
 
 // DefinitionMemory returns the memory that the definitions of the current section take, bytes.
 func (r *Reader) DefinitionMemory() int { return r.section.defs.messages.size + 4*r.section.defs.count }

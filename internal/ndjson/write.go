@@ -247,7 +247,11 @@ func (e *events) Event(v *format.Event) error {
 }
 
 // Close implements [timeline.Visitor].
-func (e *events) Close(at int64) error { return e.maker.Close(at) }
+func (e *events) Close(at int64) error {
+	e.lock()
+	defer e.unlock()
+	return e.maker.Close(at)
+}
 
 func (e *events) lock() {
 	if e.isLive {

@@ -15,7 +15,8 @@ type Visitor interface {
 	Open(s *format.Session, at int64, before int64, isFirst bool) error
 	// Event is called with every event in order. It is valid until the call returns.
 	Event(*format.Event) error
-	// Close closes the window, however the stream ended; 0: the time is not known.
+	// Close closes the window, however the stream ended; 0: the time is not known. Ids still have their meaning in the section that
+	// ends.
 	Close(at int64) error
 }
 
@@ -24,6 +25,7 @@ type Visitor interface {
 func Visit(r *format.Reader, v Visitor) error {
 	w := windows{r: r, v: v}
 	r.OnSectionEnd(func(end *format.End) { w.closed = end.Close })
+	r.OnNextSection(w.next)
 	err := w.events()
 	if closeErr := v.Close(w.end()); err == nil {
 		err = closeErr
@@ -37,6 +39,8 @@ type windows struct {
 	sections int
 	session  *format.Session // of the window that is open
 	closed   int64           // when its section ended, by its end block
+	before   int64           // when the window before the next one closed
+	failed   error           // of closing that one
 }
 
 func (w *windows) events() error {
@@ -62,23 +66,27 @@ func (w *windows) events() error {
 	}
 }
 
+// next closes the window unless the next section continues it.
+func (w *windows) next(s *format.Session) {
+	if w.session != nil && !GoesOn(s) {
+		w.before = w.end()
+		w.failed = w.v.Close(w.before)
+	}
+}
+
 // section begins with the reader's current section.
 func (w *windows) section() error {
 	s := w.r.Session()
 	isFirst := w.session == nil
 	continues := !isFirst && GoesOn(s)
-	closed := int64(0)
-	if !isFirst && !continues {
-		closed = w.end()
-		if err := w.v.Close(closed); err != nil {
-			return err
-		}
+	if w.failed != nil {
+		return w.failed
 	}
 	if err := w.v.NewSection(s); err != nil {
 		return err
 	}
 	if !continues {
-		if err := w.v.Open(s, s.WindowStart(), closed, isFirst); err != nil {
+		if err := w.v.Open(s, s.WindowStart(), w.before, isFirst); err != nil {
 			return err
 		}
 	}

@@ -217,6 +217,20 @@ func TestThreadBlockedThroughTheWindow(t *testing.T) {
 	`, profile.Options{}, graph.View{States: true}), `app-100;main;do_syscall_64;vfs_read;[disk wait]_[o] 1000000`)
 }
 
+// What is open when another session begins has the names and stacks of its own session, whose ids mean something else in the next one.
+func TestOpenTimesKeepTheirSectionsNames(t *testing.T) {
+	compareLines(t, foldedText(t, window+`
+		+0 cpu0 state_thread 2 state=D prio=120 since=-5000000000
+		+1000000 cpu0 state_thread 2 state=D prio=120 since=-5000000000 stack=4 open
+		end close=+1000000
+		section id=2 host=box boot_id=b open=20000000000 close=+1000000
+		task 1 tid=0 pid=0 comm=swapper flags=2
+		task 2 tid=300 pid=300 comm=other process_comm=other ppid=1 start=8
+		+0 cpu0 state_cpu 1
+		end close=+1000000 last
+	`, profile.Options{}, graph.View{}), `app-100;main;do_syscall_64;vfs_read_[o] 1000000`)
+}
+
 func TestPreemptedThreadsAreRunnable(t *testing.T) {
 	text := window + `
 		+0 cpu0 state_cpu 2 prio=120 since=-50
