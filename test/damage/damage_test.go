@@ -63,8 +63,8 @@ func share(t *testing.T, workers, count int, extension string, do func(i int, na
 	wait.Wait()
 }
 
-// each puts damages through tools: through every one, from a file and through a pipe, if everyTool, else through one of
-// them in turn. A damaged stream is made when its turn comes.
+// each puts damages through tools: through every one, from a file and through a pipe in turn, if everyTool, else through one
+// of them in turn. In the soak, all go through all. A damaged stream is made when its turn comes.
 func each(t *testing.T, c *captured, count int, everyTool bool, make func(i int) damaged) {
 	t.Helper()
 	all, begin := variants(), time.Now()
@@ -73,7 +73,11 @@ func each(t *testing.T, c *captured, count int, everyTool bool, make func(i int)
 		d := make(i)
 		r := expect(c.pieces, &d)
 		for k := range all {
-			if !everyTool && !everyVariant() && k != i%len(all) {
+			inTurn := k == i%len(all)
+			if everyTool {
+				inTurn = !all[k].hasTwin() || all[k].pipe == ((i+i/2)%2 != 0) // also for every other place
+			}
+			if !inTurn && !everyVariant() {
 				continue
 			}
 			try := tools.Serve
@@ -113,18 +117,24 @@ func TestIntactCaptureGoesThroughEveryTool(t *testing.T) {
 	}
 }
 
-// somePayload is how many bytes of payloads damage hits outside the soak.
-const somePayload = 300
+const (
+	// somePayload is how many bytes of payloads damage hits outside the soak.
+	somePayload = 300
+	// headerTurns is how many blocks share the bytes of one header outside the soak.
+	headerTurns = 4
+)
 
-// places are the bytes where damage is tried: all in the soak, otherwise every byte of every header and some of the payloads.
+// places are the bytes where damage is tried: all in the soak, otherwise some of the payloads, and every byte of a header, in
+// four blocks in turn.
 func places(c *captured, rng *rand.Rand) []int {
 	var headers, payload []int
-	for _, p := range c.pieces {
+	for i, p := range c.pieces {
 		for at := p.at; at < p.at+p.size; at++ {
-			if at < p.at+headerBytes {
-				headers = append(headers, at)
-			} else {
+			switch {
+			case at >= p.at+headerBytes:
 				payload = append(payload, at)
+			case everyVariant() || (at-p.at)%headerTurns == i%headerTurns:
+				headers = append(headers, at)
 			}
 		}
 	}
@@ -132,7 +142,9 @@ func places(c *captured, rng *rand.Rand) []int {
 		rng.Shuffle(len(payload), func(i, j int) { payload[i], payload[j] = payload[j], payload[i] })
 		payload = payload[:somePayload]
 	}
-	return append(headers, payload...)
+	all := append(headers, payload...)
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) // the bytes of a header meet different tools
+	return all
 }
 
 func TestCutsLeaveEveryWholeBlock(t *testing.T) {

@@ -107,7 +107,7 @@ func hostileProblem(got *tools.Result) string {
 // Records of a ring are written by kernel programs, but anyone who can write a .part can put any bytes there.
 func TestSpoolsWithFalseContentsDoNoHarm(t *testing.T) {
 	tools.NeedPrivilege(t)
-	s, rng := recordSpool(t).withFewSymbols(t), seeded(t)
+	s, rng := spoolWithStacks(t).withFewSymbols(t), seeded(t)
 	name := filepath.Join(t.TempDir(), "x.part")
 	recovered := 0
 	lies := 150

@@ -96,6 +96,17 @@ func recordSpool(t *testing.T, args ...string) *spooled {
 	return newSpooled(t, spool)
 }
 
+var stacked *spooled
+
+// spoolWithStacks has mappings and the kernel's symbols; its tests share one recording.
+func spoolWithStacks(t *testing.T) *spooled {
+	t.Helper()
+	if stacked == nil {
+		stacked = recordSpool(t)
+	}
+	return stacked
+}
+
 // newSpooled finishes an intact spool.
 func newSpooled(t *testing.T, spool []byte) *spooled {
 	t.Helper()
@@ -253,7 +264,7 @@ func TestDamagedSpoolsGiveBackWhatIsWhole(t *testing.T) {
 // With stacks there are mappings and the kernel's symbols too.
 func TestDamagedSpoolsWithStacksGiveBackWhatIsWhole(t *testing.T) {
 	tools.NeedPrivilege(t)
-	s := recordSpool(t)
+	s := spoolWithStacks(t)
 	s.each(t, "cuts with all of the kernel's symbols", 10, func(i int) damaged { return cutAt(s.spool, len(s.spool)-1-i*i*i*i) })
 	s.withFewSymbols(t).damage(t, 0, 100)
 }

@@ -126,7 +126,7 @@ func buildServers(dir string) error {
 			return err
 		}
 	}
-	args := []string{"build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", dir + "/"}
+	args := []string{"build", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", dir + "/"}
 	for _, name := range []string{"filter", "flame", "info", "json", "perfetto", "symbolize"} {
 		args = append(args, "wprof/cmd/wprof-"+name)
 	}
