@@ -24,12 +24,12 @@ func TestOldSpoolsAreNeverMixedIn(t *testing.T) {
 	file := filepath.Join(dir, "x.wprof")
 	var windows [][2]int64
 	for range 2 {
-		r := tools.Start(t, "-d60s", "-o", file)
+		r := tools.Start(t, "-d60s", "--no-stacks", "-o", file)
 		time.Sleep(800 * time.Millisecond)
 		must(t, r.Cmd.Process.Kill())
 		r.Wait()
 	}
-	r := tools.Start(t, "-d60s", "-o", file)
+	r := tools.Start(t, "-d60s", "--no-stacks", "-o", file)
 	if said := r.Stderr.String(); !strings.Contains(said, "an older spool was moved to "+file+".part.2; wprof-symbolize finishes it") {
 		t.Errorf("it says %q", said)
 	}
@@ -64,13 +64,13 @@ func TestManyRecordersOfOneOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.wprof")
-	old := tools.Start(t, "-d60s", "-o", file)
+	old := tools.Start(t, "-d60s", "--no-stacks", "-o", file)
 	must(t, old.Cmd.Process.Kill())
 	old.Wait()
 	const recorders = 4
 	commands, said := make([]*exec.Cmd, recorders), make([]tools.Buffer, recorders)
 	for i := range commands {
-		commands[i] = exec.Command(tools.Path("wprof-record"), "-d3s", "-o", file)
+		commands[i] = exec.Command(tools.Path("wprof-record"), "-d3s", "--no-stacks", "-o", file)
 		commands[i].Stderr = &said[i]
 		must(t, commands[i].Start())
 	}
@@ -104,7 +104,7 @@ func TestRecordersSideBySide(t *testing.T) {
 	dir := t.TempDir()
 	var all []*tools.Recorder
 	for n := range 3 {
-		all = append(all, tools.Start(t, "-d60s", "-o", filepath.Join(dir, fmt.Sprint(n))))
+		all = append(all, tools.Start(t, "-d60s", "--no-stacks", "-o", filepath.Join(dir, fmt.Sprint(n))))
 	}
 	time.Sleep(500 * time.Millisecond)
 	for n, r := range all {

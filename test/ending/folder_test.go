@@ -27,7 +27,7 @@ func TestFolderRemovedWhileRecording(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", spools)
 	file := filepath.Join(dir, "x.wprof")
-	r := tools.Start(t, "-d60s", "-o", file)
+	r := tools.Start(t, "-d60s", "--no-stacks", "-o", file)
 	time.Sleep(300 * time.Millisecond)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestFolderReplacedWhileRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "x.wprof")
-	r := tools.Start(t, "-d60s", "-o", file)
+	r := tools.Start(t, "-d60s", "--no-stacks", "-o", file)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestFolderMovedWhileRecording(t *testing.T) {
 			dir, moved := filepath.Join(parent, "a"), filepath.Join(parent, "b")
 			must(t, os.Mkdir(dir, 0o755))
 			file := filepath.Join(dir, "x.wprof")
-			r := tools.Start(t, "-d100s", "-o", file)
+			r := tools.Start(t, "-d100s", "--no-stacks", "-o", file)
 			must(t, os.Rename(dir, moved))
 			if c.replaced {
 				must(t, os.Mkdir(dir, 0o755))
@@ -129,7 +129,7 @@ func TestTMPDIRRemovedWhileRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", spools)
-	r := tools.Start(t, "-d60s")
+	r := tools.Start(t, "-d60s", "--no-stacks")
 	if left := names(t, spools); len(left) > 0 {
 		t.Errorf("the spool has a name: %v", left)
 	}
@@ -168,7 +168,7 @@ func TestOutputChangedWhileRecording(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			file := filepath.Join(dir, "x.wprof")
-			r := tools.Start(t, "-d60s", "-o", file)
+			r := tools.Start(t, "-d60s", "--no-stacks", "-o", file)
 			c.change(t, file)
 			got, said := r.Stop(), r.Stderr.String()
 			if text, err := os.ReadFile(file + ".victim"); err == nil && string(text) != "precious" {
@@ -218,7 +218,7 @@ func TestDescriptorAsOutput(t *testing.T) {
 				f, err := os.OpenFile(file, os.O_RDWR, 0)
 				must(t, err)
 				defer f.Close()
-				cmd := exec.Command(tools.Path("wprof-record"), "-d300ms", "-o", way)
+				cmd := exec.Command(tools.Path("wprof-record"), "-d300ms", "--no-stacks", "-o", way)
 				cmd.ExtraFiles, cmd.Env = []*os.File{f}, append(os.Environ(), "TMPDIR="+tmpdir)
 				return status(t, cmd)
 			}

@@ -200,6 +200,7 @@ func (p *pipeline) complete() {
 // that was recorded in the trace.
 func TestFirstSignalEndsAPipelineInOrder(t *testing.T) {
 	tools.NeedPrivilege(t)
+	stampsFor(t, 10*time.Minute)
 	before := everything(t)
 	for _, c := range []struct {
 		stage   string
@@ -225,7 +226,7 @@ func TestFirstSignalEndsAPipelineInOrder(t *testing.T) {
 		for _, sig := range c.signals {
 			t.Run(fmt.Sprintf("%s/%s to %s", c.stage, unix.SignalName(sig), targetName(c.target)), func(t *testing.T) {
 				t.Parallel()
-				p := startPipeline(t, stageArgs(t, c.stage)...)
+				p := startPipeline(t, stageArgs[c.stage]...)
 				p.reach(c.stage)
 				held := attached{}
 				held.heldBy(strconv.Itoa(p.pid(recorder)))
@@ -257,17 +258,12 @@ func targetName(target int) string {
 	return map[int]string{group: "all", recorder: "wprof-record", filter: "wprof-filter", perfetto: "wprof-perfetto"}[target]
 }
 
-// stageArgs lets a recorder reach a stage: what is finalised must be more than the pipe holds. Stacks take most of the time
-// before the window and after it, where they may be what a signal interrupts.
-func stageArgs(t testing.TB, stage string) []string {
-	switch stage {
-	case starting:
-		return []string{"-d100s"}
-	case recording:
-		return []string{"-d100s", "--no-stacks"}
-	}
-	stamps(t)
-	return []string{"-d1500ms", "-Sall", "--offcpu-min=0"}
+// stageArgs let a recorder reach a stage: what is finalised must be more than the pipe holds, which needs a workload. Stacks
+// take most of the time before the window and after it, where they may be what a signal interrupts.
+var stageArgs = map[string][]string{
+	starting:   {"-d100s"},
+	recording:  {"-d100s", "--no-stacks"},
+	finalising: {"-d1500ms", "-Sall", "--offcpu-min=0"},
 }
 
 // insist sends a signal until the tool has ended: signals that come at the same time are one.
@@ -285,6 +281,7 @@ func (p *pipeline) insist(target int, sig syscall.Signal) {
 // have been given.
 func TestSecondSignalEndsATool(t *testing.T) {
 	tools.NeedPrivilege(t)
+	stampsFor(t, 10*time.Minute)
 	before := everything(t)
 	const pipe = 128 + int(unix.SIGPIPE)
 	for _, c := range []struct {
@@ -304,7 +301,7 @@ func TestSecondSignalEndsATool(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/%s to %s", c.stage, unix.SignalName(c.sig), targetName(c.target)), func(t *testing.T) {
 			t.Parallel()
-			p := startPipeline(t, stageArgs(t, c.stage)...)
+			p := startPipeline(t, stageArgs[c.stage]...)
 			p.reach(c.stage)
 			held := attached{}
 			held.heldBy(strconv.Itoa(p.pid(recorder)))

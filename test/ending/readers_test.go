@@ -49,15 +49,15 @@ func TestHeadEndsEveryTool(t *testing.T) {
 	tools.Run(t, "wprof-record", "-d1s", "-Sall", "--offcpu-min=0", "-o", file)
 	before := everything(t)
 	for _, c := range []struct{ pipeline, want string }{
-		{"wprof-record -d100s | head -c 1000", "141 0"},
-		{"wprof-record -d100s --live | head -c 1000", "141 0"},
-		{"wprof-record -d100s --live | wprof-filter | head -c 1000", "141 141 0"},
-		{"wprof-record -d100s --live | wprof-symbolize | head -c 1000", "141 141 0"},
-		{"wprof-record -d100s --live | wprof-perfetto | head -c 1000", "141 141 0"},
-		{"wprof-record -d100s --live | wprof-info --dump | head", "141 141 0"},
-		{"wprof-record -d100s --live | wprof-json --stream -k exec | head -c 1000", "141 141 0"},
-		{"wprof-record -d100s --live | wprof-json | sleep 1", "141 141 0"},
-		{"wprof-record -d100s | true", "141 0"},
+		{"wprof-record --no-stacks -d100s | head -c 1000", "141 0"},
+		{"wprof-record --no-stacks -d100s --live | head -c 1000", "141 0"},
+		{"wprof-record --no-stacks -d100s --live | wprof-filter | head -c 1000", "141 141 0"},
+		{"wprof-record --no-stacks -d100s --live | wprof-symbolize | head -c 1000", "141 141 0"},
+		{"wprof-record --no-stacks -d100s --live | wprof-perfetto | head -c 1000", "141 141 0"},
+		{"wprof-record --no-stacks -d100s --live | wprof-info --dump | head", "141 141 0"},
+		{"wprof-record --no-stacks -d100s --live | wprof-json --stream -k exec | head -c 1000", "141 141 0"},
+		{"wprof-record --no-stacks -d100s --live | wprof-json | sleep 1", "141 141 0"},
+		{"wprof-record --no-stacks -d100s | true", "141 0"},
 		{"wprof-filter " + file + " | head -c 1000", "141 0"},
 		{"wprof-symbolize -z0 " + file + " | head -c 1000", "141 0"},
 		{"wprof-perfetto " + file + " | head -c 1000", "141 0"},
@@ -93,10 +93,10 @@ func TestHeadEndsEveryTool(t *testing.T) {
 func TestReaderThatFailsEndsTheRecording(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for pipeline, want := range map[string]string{
-		"wprof-record -d1000s | wprof-json -k no-such-kind":                            "141 2",
-		"wprof-record -d1000s | wprof-perfetto --no-such-flag":                         "141 2",
-		"wprof-record -d1000s | wprof-filter | wprof-perfetto -o /no/such/folder/t.pb": "141 141 1",
-		"wprof-record -d1000s --live | (head -c 5000 >/dev/null; exit 7)":              "141 7",
+		"wprof-record --no-stacks -d1000s | wprof-json -k no-such-kind":                            "141 2",
+		"wprof-record --no-stacks -d1000s | wprof-perfetto --no-such-flag":                         "141 2",
+		"wprof-record --no-stacks -d1000s | wprof-filter | wprof-perfetto -o /no/such/folder/t.pb": "141 141 1",
+		"wprof-record -d1000s --live | (head -c 5000 >/dev/null; exit 7)":                          "141 7",
 	} {
 		t.Run(pipeline, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +116,7 @@ func TestStoppedToolGoesOn(t *testing.T) {
 		for _, target := range []int{recorder, filter, perfetto, group} {
 			t.Run("live "+strconv.FormatBool(live)+"/"+targetName(target), func(t *testing.T) {
 				t.Parallel()
-				args := []string{"-d100s"}
+				args := []string{"-d100s", "--no-stacks"}
 				if live {
 					args = append(args, "--live")
 				}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -29,11 +30,16 @@ type stampLog struct {
 
 const stampThreads = 5
 
-// stamps starts the workload, which goes on until the test ends, and returns the file of its stamps.
+// stamps starts the workload, which goes on until the test ends or for a minute, and returns the file of its stamps.
 func stamps(t testing.TB) (file string) {
 	t.Helper()
+	return stampsFor(t, time.Minute)
+}
+
+func stampsFor(t testing.TB, longest time.Duration) (file string) {
+	t.Helper()
 	file = filepath.Join(t.TempDir(), "stamps")
-	cmd := exec.Command(tools.Path("stamps"), file, "60")
+	cmd := exec.Command(tools.Path("stamps"), file, fmt.Sprint(longest.Seconds()))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
