@@ -313,7 +313,7 @@ func table() []KindInfo {
 			},
 		},
 		{
-			Source: format.KindTyped, Extension: true, Doc: "An event of a type that the recording defines.",
+			Source: format.KindTyped, Extension: true, Doc: "An event of a type that the recording defines. cpu is absent if the event is not about one CPU.",
 			Fields: []Field{
 				{Name: "name", Type: TypeText, Doc: "name of the type; (lost) if its definition was lost"},
 				{Name: "group", Type: TypeLabel, Opt: true, Doc: "group of the type: what it comes from, such as a probe or a library; absent if it has none"},
