@@ -83,7 +83,9 @@ func (p *plainItems) of(e *format.Event) ([]Item, bool) {
 func (p *plainItems) argument(e *format.Event, n int, f *format.Field, at int64) Arg {
 	switch f.Type {
 	case format.FieldUint:
-		return Arg{Name: f.Name, Number: e.Args[n]}
+		if isShown(e.Args[n]) {
+			return Arg{Name: f.Name, Number: e.Args[n]}
+		}
 	case format.FieldSint:
 		return Arg{Name: f.Name, Type: ArgInt, Number: e.Args[n]}
 	case format.FieldTime: // a timeline can show a second time only as a distance

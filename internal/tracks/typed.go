@@ -3,6 +3,7 @@ package tracks
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -100,7 +101,8 @@ func (d *typedItems) fill(i *Item, t *drawnType, e *format.Event) (key string) {
 		v := &d.values[n]
 		switch format.ValueHint(v.Field.Hint) {
 		case format.ValueHint_HINT_NAME:
-			if i.Name = d.text(v, e); t.shape != format.TypeShape_SHAPE_END {
+			i.Name = cmp.Or(d.text(v, e), i.Name)
+			if t.shape != format.TypeShape_SHAPE_END {
 				continue
 			}
 		case format.ValueHint_HINT_KEY:
@@ -199,7 +201,7 @@ func (d *typedItems) end(k spanKey, i *Item) bool {
 // addEnd adds the values of the end of a span to its begin. Values that are the same at both ends are shown once.
 func (i *Item) addEnd(end *Item) {
 	i.To = max(end.From, i.From)
-	if i.Name == i.Type && end.Name != end.Type && end.Name != "" {
+	if i.Name == i.Type && end.Name != end.Type {
 		i.Name = end.Name
 	}
 	switch {
@@ -252,7 +254,7 @@ func (d *typedItems) spanKey(t *drawnType, e *format.Event, key string) spanKey 
 func (d *typedItems) counters(t *drawnType, e *format.Event) {
 	for n := range d.values {
 		v := &d.values[n]
-		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || math.IsNaN(number(v)) || math.IsInf(number(v), 0) {
+		if v.Field.Hint != uint32(format.ValueHint_HINT_COUNTER) || !isFinite(number(v)) {
 			continue
 		}
 		i := d.item(t, e)
@@ -262,6 +264,14 @@ func (d *typedItems) counters(t *drawnType, e *format.Event) {
 		d.items = append(d.items, i)
 	}
 }
+
+// isFinite reports whether f is a number that JSON and viewers have; infinity and NaN are shown as text.
+func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// isShown reports whether viewers show an unsigned number as it is: in Perfetto's engine, numbers from 2^63 on are negative.
+func isShown(n uint64) bool { return n <= math.MaxInt64 }
+
+func isHex(v *format.Value) bool { return v.Field.Hint == uint32(format.ValueHint_HINT_HEX) }
 
 func number(v *format.Value) float64 {
 	switch format.ValueType(v.Field.Type) {
@@ -278,10 +288,10 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	a := Arg{Type: ArgText, Number: v.Number, Unit: string(v.Field.Unit)}
 	if v.Field.List {
 		var all strings.Builder
+		separator := ""
 		for one := range v.Elements(e.TimeBase()) {
-			if all.Len() > 0 {
-				all.WriteString(", ")
-			}
+			all.WriteString(separator)
+			separator = ", "
 			if all.WriteString(d.text(&one, e)); all.Len() >= maxText {
 				break
 			}
@@ -291,17 +301,21 @@ func (d *typedItems) arg(v *format.Value, e *format.Event) Arg {
 	}
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_UINT:
-		if v.Field.Hint != uint32(format.ValueHint_HINT_HEX) {
+		if !isHex(v) && isShown(v.Number) {
 			a.Type = ArgUint
 		}
 	case format.ValueType_VALUE_INT:
-		a.Type = ArgInt
+		if !isHex(v) {
+			a.Type = ArgInt
+		}
 	case format.ValueType_VALUE_DURATION:
 		a.Type, a.Unit = ArgInt, "ns"
 	case format.ValueType_VALUE_TIME:
 		a.Type, a.Unit, a.Number = ArgInt, "ns", uint64(e.Happened()-v.Int())
 	case format.ValueType_VALUE_FLOAT:
-		a.Type = ArgFloat
+		if isFinite(v.Float()) {
+			a.Type = ArgFloat
+		}
 	case format.ValueType_VALUE_TASK:
 		if a.Task = d.task(format.TaskID(v.ID())); a.Task != nil {
 			a.Type = ArgTask
@@ -365,6 +379,9 @@ func (d *typedItems) text(v *format.Value, e *format.Event) string {
 	case format.ValueType_VALUE_FLOAT:
 		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
+		if isHex(v) {
+			return clipped(hex.EncodeToString(clipped(v.Bytes, maxText)), maxText)
+		}
 		return string(clipped(v.Bytes, maxText))
 	case format.ValueType_VALUE_TEXT:
 		if v.Number == 0 {
@@ -376,7 +393,12 @@ func (d *typedItems) text(v *format.Value, e *format.Event) string {
 			return string(clipped(name, maxText))
 		}
 		return strconv.FormatInt(v.Int(), 10)
-	case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION:
+	case format.ValueType_VALUE_INT:
+		if isHex(v) {
+			return fmt.Sprintf("%#x", v.Int())
+		}
+		return strconv.FormatInt(v.Int(), 10)
+	case format.ValueType_VALUE_DURATION:
 		return strconv.FormatInt(v.Int(), 10)
 	case format.ValueType_VALUE_TIME:
 		return strconv.FormatInt(e.Happened()-v.Int(), 10)
@@ -390,7 +412,7 @@ func (d *typedItems) text(v *format.Value, e *format.Event) string {
 			return ""
 		}
 	}
-	if v.Field.Hint == uint32(format.ValueHint_HINT_HEX) {
+	if isHex(v) {
 		return fmt.Sprintf("%#x", v.Number)
 	}
 	return strconv.FormatUint(v.Number, 10)

@@ -420,3 +420,73 @@ func TestNamesOfArgumentsDiffer(t *testing.T) {
 		1-6 request on "request" of thread 20 length_ns=7 length_ns_=8 length_ns__=99
 	`)
 }
+
+// Numbers that viewers do not have are shown as text: Perfetto's engine shows 2^64-1 as -1, and NaN as nothing.
+func TestNumbersBeyondThoseOfViewers(t *testing.T) {
+	m := NewMaker(hostile{typ: &format.EventType{Name: []byte("x"), Fields: []*format.TypeField{
+		{Name: []byte("u"), Type: uint32(format.ValueType_VALUE_UINT)}, {Name: []byte("f"), Type: uint32(format.ValueType_VALUE_FLOAT)},
+	}}})
+	for _, of := range []struct {
+		number uint64
+		float  float64
+		want   [2]Arg
+	}{
+		{math.MaxInt64, 1, [2]Arg{{Number: math.MaxInt64}, {Type: ArgFloat, Number: math.Float64bits(1)}}},
+		{math.MaxInt64 + 1, math.NaN(), [2]Arg{{Type: ArgText, Text: "9223372036854775808"}, {Type: ArgText, Text: "NaN"}}},
+		{math.MaxUint64, math.Inf(-1), [2]Arg{{Type: ArgText, Text: "18446744073709551615"}, {Type: ArgText, Text: "-Inf"}}},
+	} {
+		values := binary.LittleEndian.AppendUint64(binary.AppendUvarint(nil, of.number), math.Float64bits(of.float))
+		items, _ := m.Items(event(1, 1, values...))
+		for i, got := range items[0].Args {
+			if want := of.want[i]; got.Type != want.Type || got.Text != want.Text || got.Type != ArgText && got.Number != want.Number {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
+// Each element of a list has its place, and lists of times and durations have their unit.
+func TestListsKeepTheirElements(t *testing.T) {
+	drawn(t, `
+		text 1 text="a"
+		eventtype 1 name="x"
+		  field "d" type=duration list
+		  field "at" type=time list
+		  field "all" type=text list
+		+5 cpu0 typed 2 type=1 .d=3,-4 .at=+1,+3 .all=0,1,0,1
+	`, `
+		6-6 x on "" of thread 20 d_ns=3, -4 at_before_ns=4, 2 all=, a, , a
+	`)
+}
+
+// Signed numbers and bytes are also shown in hexadecimal.
+func TestHexadecimalValues(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="x"
+		  field "u" type=uint hint=hex
+		  field "i" type=int hint=hex
+		  field "b" type=bytes hint=hex
+		  field "all" type=int list hint=hex
+		+5 cpu0 typed 2 type=1 .u=255 .i=-255 .b="\x00\xff" .all=16,-1
+	`, `
+		6-6 x on "" of thread 20 u=0xff i=-0xff b=00ff all=0x10, -0x1
+	`)
+}
+
+// An empty name names nothing.
+func TestEmptyNamesAreThoseOfTheType(t *testing.T) {
+	drawn(t, `
+		eventtype 1 name="call" shape=begin
+		  field "name" type=string hint=name
+		eventtype 2 name="return" shape=end ends=1
+		  field "name" type=string hint=name
+		eventtype 3 name="mark"
+		  field "name" type=string hint=name
+		+1 cpu0 typed 2 type=3
+		+2 cpu0 typed 2 type=1
+		+3 cpu0 typed 2 type=2
+	`, `
+		2-2 mark on "" of thread 20
+		3-4 call on "call" of thread 20
+	`)
+}

@@ -150,7 +150,6 @@ func (d *drawnType) nameArgs(begin *drawnType) {
 func argName(f *format.TypeField) string {
 	name := string(f.Name)
 	switch {
-	case f.List:
 	case f.Is(format.ValueType_VALUE_DURATION):
 		return name + "_ns"
 	case f.Is(format.ValueType_VALUE_TIME):
