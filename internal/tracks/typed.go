@@ -244,7 +244,7 @@ func (d *typedItems) spanKey(t *drawnType, e *format.Event, key string) spanKey 
 	switch {
 	case !task.IsLost() && !task.IsIdle():
 		k.tid, k.start = task.Tid, task.Start
-	case e.Task != 0 || t.on == format.TypeTrack_TRACK_CPU:
+	case e.Task != 0 || t.isByCPU:
 		k.cpu = int64(e.CPU)
 	}
 	return k

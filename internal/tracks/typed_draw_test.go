@@ -199,6 +199,8 @@ func TestEventsWithoutAThread(t *testing.T) {
 		eventtype 6 name="poll done" shape=end ends=5 on=cpu
 		eventtype 7 name="job" shape=begin on=global
 		eventtype 8 name="job done" shape=end ends=7 on=global
+		eventtype 9 name="idle" shape=begin on=cpu
+		eventtype 10 name="idle done" shape=end ends=9
 		+1 cpu0 typed 1 type=1
 		+2 cpu1 typed 1 type=1
 		+3 cpu0 typed 1 type=2
@@ -214,6 +216,10 @@ func TestEventsWithoutAThread(t *testing.T) {
 		+20 cpu0 typed 0 type=7
 		+21 cpu1 typed 0 type=8
 		+22 cpu1 typed 3 type=3
+		+30 cpu0 typed 0 type=9
+		+31 cpu1 typed 0 type=9
+		+32 cpu0 typed 0 type=10
+		+33 cpu1 typed 0 type=10
 	`, `
 		2-4 irq on "irq" of cpu 0
 		3-5 irq on "irq" of cpu 1
@@ -225,6 +231,8 @@ func TestEventsWithoutAThread(t *testing.T) {
 		12-14 poll on "poll" of cpu 1
 		21-22 job on "job" of global
 		23-23 mark on "" of thread 30
+		31-33 idle on "idle" of cpu 0
+		32-34 idle on "idle" of cpu 1
 	`)
 }
 

@@ -19,6 +19,7 @@ type drawnType struct {
 	args                []string // names of arguments, by field
 	stack               int      // the field that is the item's stack; -1: none
 	begins              identity // of a begin and of an end: the begin's
+	isByCPU             bool     // of a begin and of an end: the begin is on a CPU's track, where spans may have no thread
 	hasBegin            bool     // of an end: its begin is defined
 }
 
@@ -64,8 +65,9 @@ func (t *types) of(id uint32) *drawnType {
 		d.begins = t.identity(id, def)
 	case format.TypeShape_SHAPE_END:
 		if begin := t.defs.EventType(def.Ends); !begin.IsLost() {
-			d.hasBegin, d.begins = true, t.identity(def.Ends, begin)
-			d.nameArgs(newDrawnType(begin))
+			of := newDrawnType(begin)
+			d.hasBegin, d.begins, d.isByCPU = true, t.identity(def.Ends, begin), of.isByCPU
+			d.nameArgs(of)
 		}
 	}
 	m := def.Memory()
@@ -101,6 +103,7 @@ func newDrawnType(def *format.EventType) *drawnType {
 	if def.On > uint32(format.TypeTrack_TRACK_GLOBAL) {
 		d.on = format.TypeTrack_TRACK_THREAD
 	}
+	d.isByCPU = d.on == format.TypeTrack_TRACK_CPU
 	// Counters of different types are different ones, unless the types name their track.
 	switch {
 	case d.track != "":
