@@ -33,7 +33,7 @@ func Run(inv *cli.Invocation) error {
 		return err
 	}
 	if done.SkippedCPUs > 0 {
-		inv.Warnf("%d events of CPUs from %d on were left out, because Perfetto takes no more CPUs", done.SkippedCPUs, maxCPUs)
+		inv.Warnf("%s of CPUs from %d on left out, because Perfetto takes no more CPUs", cli.Counted(uint64(done.SkippedCPUs), "event"), maxCPUs)
 	}
 	if done.Bytes > largeTrace {
 		inv.Warnf("the trace has %d MB, which the interface loads slowly; wprof-filter --start and --end cut a part out of the capture, and -e no-threads makes a small trace", done.Bytes>>20)
