@@ -109,6 +109,16 @@ func TestHostileEventTypesAreNotUsed(t *testing.T) {
 	}
 }
 
+// A hint that only a newer version knows counts as none, also that of a list.
+func TestUnknownHintsAreNone(t *testing.T) {
+	for _, isList := range []bool{false, true} {
+		def := &EventType{Name: []byte("x"), Fields: []*TypeField{{Name: []byte("a"), Type: 1, List: isList, Hint: uint32(ValueHint_HINT_COUNTER) + 1}}}
+		if got := def.Problem(); got != "" {
+			t.Error(got)
+		}
+	}
+}
+
 // A million types are refused by the Writer, and by a reader where another writer made them.
 func TestSectionsHaveABoundOfTypes(t *testing.T) {
 	w := NewWriter(io.Discard, WriterOptions{})
