@@ -6,9 +6,13 @@ import (
 	"wprof/format"
 )
 
-// readTyped reads the values of a typed event for defineTyped; false: they do not match the type, and the event is dropped. If
-// the type is lost, it removes the values and the start.
+// readTyped reads the values of a typed event for defineTyped; false: they do not match the type, or there is none, and the event
+// is dropped. If the type is lost, it removes the values and the start.
 func (f *Filter) readTyped(e *format.Event) bool {
+	if e.TypeID() == 0 { // no definition can be written for it
+		f.impossible("a typed event has no type")
+		return false
+	}
 	t := f.r.EventType(e.TypeID())
 	if t.IsLost() {
 		e.Data = nil

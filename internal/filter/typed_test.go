@@ -71,6 +71,7 @@ block events
   +0200 cpu0 typed 2 type=9
 `)
 	expect(t, typedCast+`200 cpu0 typed 2 type=3 start=100 values="\x01"`, Options{}, "")
+	expect(t, "200 cpu0 typed 2 type=0", Options{}, "")
 }
 
 // Beyond the range a thread counts by its name inside it; a late span may have ended inside.

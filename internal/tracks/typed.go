@@ -277,7 +277,7 @@ func number(v *format.Value) float64 {
 	switch format.ValueType(v.Field.Type) {
 	case format.ValueType_VALUE_FLOAT:
 		return v.Float()
-	case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION, format.ValueType_VALUE_ENUM, format.ValueType_VALUE_TIME:
+	case format.ValueType_VALUE_INT, format.ValueType_VALUE_DURATION, format.ValueType_VALUE_ENUM:
 		return float64(v.Int())
 	}
 	return float64(v.Number)
