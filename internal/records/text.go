@@ -70,8 +70,13 @@ func AppendString(b []byte, s string) []byte {
 			continue
 		}
 		b = append(b, s[from:i]...)
-		b = appendEscape(b, c)
 		from = i + 1
+		if c == '\\' && from == len(s) {
+			// Perfetto's engine takes the quote after \\ for an escaped one, and refuses the whole trace.
+			b = append(b, `\u005c`...)
+			break
+		}
+		b = appendEscape(b, c)
 	}
 	b = append(b, s[from:]...)
 	return append(b, '"')
