@@ -58,7 +58,7 @@ type batch struct {
 	rare     []func()
 	data     []byte // of raw and instants
 	memory   int    // bytes of data and of what items refer to
-	from, to int64  // times of the first and the last call that has one
+	from, to int64  // times of the first and the last call that has one; 0: none has
 }
 
 func startAsync(enc Encoder) *asyncEncoder {
@@ -194,7 +194,7 @@ func (b *asyncEncoder) Close(at int64) { b.later(func() { b.enc.Close(at) }) }
 
 // add adds a call at a time.
 func (t *batch) add(c call, at int64) {
-	if len(t.calls) == 0 {
+	if t.to == 0 {
 		t.from = at
 	}
 	t.to = at

@@ -158,3 +158,20 @@ func TestBatchesAreBoundedByWhatTheyHold(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Events of which nothing is drawn do not end a batch, wherever they are in it.
+func TestBatchesAreFull(t *testing.T) {
+	b := startAsync(new(silent))
+	calls := b.encoder()
+	s := Slice{Span: &timeline.Span{To: 3600e9}}
+	for range batchCalls/2 - 1 {
+		_ = calls.Flush()
+		calls.Slice(&s)
+	}
+	if n := len(b.current.calls); n != batchCalls-2 {
+		t.Errorf("the batch holds %d calls, want %d", n, batchCalls-2)
+	}
+	if err := b.finish(); err != nil {
+		t.Fatal(err)
+	}
+}
