@@ -8,9 +8,9 @@ import (
 	"wprof/internal/timeline"
 )
 
-// Draw reads a stream to its end and calls enc with everything that is drawn, on a goroutine of its own if threads are. Without
-// them, copying events for another goroutine would cost more than drawing them. Whatever ends the stream, its last window is
-// closed; errors of the stream come back after all before them has been drawn.
+// Draw reads a stream to its end and calls enc with everything that is drawn: with [Options.Threads] on another goroutine;
+// without them, copying events for it would cost more than drawing them. Whatever ends the stream, its last window is closed;
+// errors of the stream come back after all before them has been drawn.
 func Draw(r *format.Reader, enc Encoder, o Options) (Summary, error) {
 	if !o.Threads {
 		d := NewDrawer(r, enc, o)

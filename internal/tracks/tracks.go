@@ -1,6 +1,6 @@
 // Package tracks determines what timelines show of a stream: which slices, instants, arrows and counters, on which tracks, from
 // when to when, and under which names. [Draw] reads a stream and calls an [Encoder] with each of them, in the order in which
-// they become known. Perfetto's packets and Chrome's JSON are encodings of it.
+// they become known. Perfetto's packets, Chrome's JSON and the Firefox Profiler's are encodings of it.
 //
 // What an Encoder gets is plain data: ids of the stream are resolved to a [Task], a [Stack] or a [Frame], which do not change
 // any more, so that encoding can run beside reading, on another core. Only the encoder changes their Own fields.
