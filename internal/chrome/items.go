@@ -87,15 +87,19 @@ func colourName(word string) string {
 	return names[crc32.ChecksumIEEE([]byte(word))%uint32(len(names))]
 }
 
-// counterOf returns what distinguishes the counters of threads and CPUs: viewers identify them by process and name only.
-func (c *conversion) counterOf(i *tracks.Item) string {
+// counterOf returns what distinguishes the counters of threads and CPUs, and those of different units: viewers identify them by
+// process and name only.
+func (c *conversion) counterOf(i *tracks.Item) (name string) {
 	switch i.On {
 	case format.TypeTrack_TRACK_THREAD:
-		return " " + strconv.Itoa(int(i.Task.Def.Tid))
+		name = " " + strconv.Itoa(int(i.Task.Def.Tid))
 	case format.TypeTrack_TRACK_CPU:
-		return " CPU " + strconv.FormatUint(uint64(i.CPU), 10)
+		name = " CPU " + strconv.FormatUint(uint64(i.CPU), 10)
 	}
-	return ""
+	if i.Unit != "" {
+		name += " (" + c.texts.Clean([]byte(i.Unit)) + ")"
+	}
+	return name
 }
 
 func (c *conversion) itemArg(b []byte, a *tracks.Arg) []byte {

@@ -84,11 +84,14 @@ eventtype 4 name="heap" group="a"
   field "bytes" type=uint hint=counter
 eventtype 5 name="heap" group="b"
   field "bytes" type=uint hint=counter
+eventtype 6 name="heap" group="b"
+  field "bytes" type=uint hint=counter unit="MB"
 +1000 cpu0 typed 2 type=1 .fd=3 .rc=0
 +2000 cpu0 typed 2 type=2 .fd=3 .rc=-5 .on="x" .left=1 .right=1
 +3000 cpu1 typed 1 type=3
 +4000 cpu1 typed 2 type=4 .bytes=1
 +5000 cpu1 typed 2 type=5 .bytes=2
++5500 cpu1 typed 2 type=6 .bytes=3
 +6000 cpu1 typed 4 type=1 .fd=4 .rc=0
 section continues open=1000000000 close=+1000000 boot_id=b
 end close=+1000000
@@ -110,6 +113,7 @@ end close=+1000000
 	compare(t, got, `
 		C a:heap_bytes_100 100/100 @4.000 {"value":1}
 		C b:heap_bytes_100 100/100 @5.000 {"value":2}
+		C b:heap_bytes_100_(MB) 100/100 @5.500 {"value":3}
 		b call 100/100 @1.000 `+call+`
 		b call_(open) 200/200 @6.000 {"fd":4,"on CPU":1,"rc":0}
 		e call 100/100 @2.000 `+call+`

@@ -23,15 +23,14 @@ type counters struct {
 
 // counterKey distinguishes counters: those of threads by their thread, those of processes by pid.
 type counterKey struct {
-	track string
-	of    threadKey
-	pid   string
+	track, unit string
+	of          threadKey
+	pid         string
 }
 
 // counter is a counter and its values, which the format stores as differences.
 type counter struct {
 	key    counterKey
-	unit   string
 	thread *thread
 	values table
 	at     int64 // of the latest value, ns from first
@@ -42,7 +41,7 @@ func newCounters() counters { return counters{byKey: make(map[counterKey]*counte
 
 // count adds a value of a counter. It reports whether there is room for the counter.
 func (p *profile) count(i *tracks.Item, t *thread) bool {
-	key := counterKey{track: i.Track, of: t.key}
+	key := counterKey{track: i.Track, unit: i.Unit, of: t.key}
 	if i.On == format.TypeTrack_TRACK_PROCESS {
 		key.of, key.pid = threadKey{}, t.pid
 	}
@@ -51,7 +50,7 @@ func (p *profile) count(i *tracks.Item, t *thread) bool {
 		if len(p.counters.order) == maxCounters {
 			return false
 		}
-		c = &counter{key: key, unit: i.Unit, thread: t, values: p.table()}
+		c = &counter{key: key, thread: t, values: p.table()}
 		p.counters.byKey[key] = c
 		p.counters.order = append(p.counters.order, c)
 	}
@@ -77,11 +76,11 @@ func (c *counter) append(b []byte, p *profile) []byte {
 		name += " of " + c.thread.name
 	}
 	unit := "number"
-	if c.unit == "bytes" || c.unit == "B" {
+	if c.key.unit == "bytes" || c.key.unit == "B" {
 		unit = "bytes"
 	}
 	b = records.AppendString(append(b, `{"name":`...), name)
-	b = records.AppendString(append(b, `,"category":"counter","description":`...), p.texts.Name([]byte(c.unit)))
+	b = records.AppendString(append(b, `,"category":"counter","description":`...), p.texts.Name([]byte(c.key.unit)))
 	b = records.AppendString(append(b, `,"pid":`...), c.thread.pid)
 	b = appendInt(append(b, `,"mainThreadIndex":`...), int64(c.thread.index))
 	b = records.AppendString(append(b, `,"display":{"graphType":"line-accumulated","color":"blue","markerSchemaLocation":null,"sortWeight":50,"unit":"`+unit+`","label":`...), name)

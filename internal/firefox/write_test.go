@@ -241,3 +241,23 @@ func TestTypesAndCountersAreShown(t *testing.T) {
 queue depth[0.001 0.002] [5 -8] bytes
 clock mhz of CPU 0[0.0031] [2400.5] number`)
 }
+
+// Counters with one name and different units are two.
+func TestCountersOfTwoUnits(t *testing.T) {
+	p, _ := convert(t, `section open=1000000000 close=+10000000
+eventtype 1 name="memory" on=global
+  field "used" type=uint hint=counter unit="%"
+eventtype 2 name="memory" on=global
+  field "used" type=uint hint=counter unit="MB"
++1000 all typed 0 type=1 .used=50
++2000 all typed 0 type=2 .used=700
+end close=+10000000
+`)
+	var got []string
+	for _, c := range p.Counters {
+		got = append(got, fmt.Sprint(c.Name, c.Samples.Count))
+	}
+	lines(t, "counters", got, `
+memory used[50]
+memory used[700]`)
+}

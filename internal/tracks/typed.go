@@ -259,6 +259,9 @@ func (d *typedItems) counters(t *drawnType, e *format.Event) {
 		}
 		i := d.item(t, e)
 		i.Shape, i.Track, i.Value, i.Unit = ShapeCounter, t.counters+string(v.Field.Name), number(v), string(v.Field.Unit)
+		if v.Field.Is(format.ValueType_VALUE_DURATION) {
+			i.Unit = "ns"
+		}
 		i.Name = i.Track
 		i.place()
 		d.items = append(d.items, i)

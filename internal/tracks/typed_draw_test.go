@@ -30,7 +30,7 @@ func (l *listed) Item(i *Item) {
 	}
 	text := fmt.Sprintf("%d-%d %s on %q of %s", i.From, i.To, i.Name, i.Track, on)
 	if i.Shape == ShapeCounter {
-		text = fmt.Sprintf("%d counter %q of %s = %g", i.From, i.Track, on, i.Value)
+		text = strings.TrimSpace(fmt.Sprintf("%d counter %q of %s = %g %s", i.From, i.Track, on, i.Value, i.Unit))
 	}
 	for _, a := range i.Args {
 		text += " " + a.Name + "=" + shownArg(&a)
@@ -93,16 +93,20 @@ func TestCountersOfTypesAreApart(t *testing.T) {
 		eventtype 3 name="pool"
 		  field "depth" type=int hint=counter
 		eventtype 4 name="pool" track="all"
-		  field "depth" type=int hint=counter
+		  field "depth" type=int hint=counter unit="pages"
+		eventtype 5 name="delay"
+		  field "last" type=duration hint=counter
 		+1 cpu0 typed 2 type=1 .depth=1
 		+2 cpu0 typed 2 type=2 .depth=2
 		+3 cpu0 typed 2 type=3 .depth=3
 		+4 cpu0 typed 2 type=4 .depth=4
+		+5 cpu0 typed 2 type=5 .last=5
 	`, `
 		2 counter "net:queue depth" of thread 20 = 1
 		3 counter "disk:queue depth" of thread 20 = 2
 		4 counter "pool depth" of thread 20 = 3
-		5 counter "all depth" of thread 20 = 4
+		5 counter "all depth" of thread 20 = 4 pages
+		6 counter "delay last" of thread 20 = 5 ns
 	`)
 }
 
