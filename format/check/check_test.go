@@ -135,7 +135,7 @@ func TestFindings(t *testing.T) {
 		{"defined too late", tasks + "+5 cpu0 free 3\ntask 3\nend", "names task 3 as its own task"},
 		{"id of another section", "section close=5\ntask 1\nend close=5\nsection open=5 close=9\n+1 cpu0 free 1\nend", "names task 1 as its own task"},
 		{"defined twice", tasks + "task 1\nend", "task 1 is defined twice"},
-		{"defined as 0", tasks + "task 0\nend", "a task is defined as 0"},
+		{"defined as 0", tasks + "task 0\nend", "task 0 is defined, but 0 names none"},
 		{"continues nothing", tasks + "task 3 continues=4\nend", "task 3 names task 4, which is not defined before it"},
 		{"frame's module", tasks + "frame 1 module=1\nend", "frame 1 names module 1"},
 		{"stack's frame", tasks + "stack 1 frames=1\nend", "stack 1 names frame 1"},

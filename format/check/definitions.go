@@ -67,7 +67,7 @@ func (c *checker) definition(m raw.Member) {
 	}
 	id := uint32(m.Message.Get(m.Message.Descriptor().Fields().ByName("id")).Uint())
 	if id == 0 {
-		c.found("definitions", "a %s is defined as 0, which names none", word)
+		c.found("definitions", "%s 0 is defined, but 0 names none", word)
 	} else if !c.ids.add(protoreflect.Name(word), id) {
 		c.found("definitions", "%s %d is defined twice", word, id)
 	}

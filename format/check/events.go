@@ -125,7 +125,7 @@ func (c *checker) field(info *format.KindInfo, e *raw.Event, f format.Field, val
 		}
 	case format.FieldEventType:
 		if known = value>>32 == 0; known && !c.ids.has("eventtype", uint32(value)) {
-			c.found("event type", "the %s at %s is of event type %d, which is not defined before it", info.Name, c.when(e.Time), value)
+			c.found("event type", "the %s event at %s is of event type %d, which is not defined before it", info.Name, c.when(e.Time), value)
 		}
 	case format.FieldTime:
 		if int64(value) > e.Time {
