@@ -1,19 +1,36 @@
 package ndjson
 
 import (
+	"strings"
+
 	"wprof/internal/cli"
 	"wprof/internal/filter"
+	"wprof/internal/records"
 )
 
 // WhatFlags returns the flags that select what is written.
 func WhatFlags() cli.Group {
 	return cli.Group{Title: "What to write", Flags: []cli.Flag{
-		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: KindNames(), CommaList: true, Usage: "Write only events of these kinds. Fields derived from other kinds, such as off-CPU time, stay. The recorder does not record pmu_event, hardirq, softirq, wq, ipi_send and ipi yet."},
+		{Name: "kind", Aliases: []string{"k"}, Kind: cli.List, Value: "KINDS", Choices: KindNames(), CommaList: true, Usage: "Write only events of these kinds. Fields derived from other kinds, such as off-CPU time, stay." + notRecorded()},
 		{Name: "fields", Kind: cli.List, Value: "LIST", Choices: FieldNames(), CommaList: true, Usage: "Write only ts, t and these fields of events. A task is one field."},
 		{Name: "no-stacks", Usage: "Leave out stacks, and the fields with stack ids."},
 		{Name: "emit", Aliases: []string{"e"}, Kind: cli.List, Value: "LIST", Choices: Features(), CommaList: true, Usage: "Add fields. numa: the NUMA node of each event's CPU."},
 		{Name: "time", Kind: cli.String, Value: "UNIT", Default: "s", Choices: []string{"s", "ns"}, Usage: "Write times and durations in seconds with nine decimals, or as integer nanoseconds."},
 	}}
+}
+
+// notRecorded returns a sentence about the kinds that the recorder does not record.
+func notRecorded() string {
+	var names []string
+	for _, k := range records.Kinds() {
+		if !k.IsAvailable() {
+			names = append(names, k.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return " Not recorded yet: " + strings.Join(names, ", ") + "."
 }
 
 // FormFlags returns the flags for the form of the output.

@@ -152,14 +152,18 @@ const (
 	TypedArgs
 )
 
-// Kinds returns the table of kinds, in the order of their numbers. Kinds of events without a row in [table] come last; their
-// records have the fields of the events.
-func Kinds() []KindInfo {
+// Kinds returns the table of kinds, in the order of their numbers. Records of kinds of events without a row in [table] have the
+// fields of the events; these kinds come last, unless a row without a source has their name, which they replace.
+func Kinds() []KindInfo { return kindsOf(format.Kinds()) }
+
+func kindsOf(events []format.KindInfo) []KindInfo {
 	kinds := table()
-	for _, k := range format.Kinds() {
-		row := slices.IndexFunc(kinds, func(have KindInfo) bool { return have.Source == k.Kind })
-		if row >= 0 {
-			kinds[row].Name = cmp.Or(k.JSON, k.Name)
+	for _, k := range events {
+		name := cmp.Or(k.JSON, k.Name)
+		if row := slices.IndexFunc(kinds, func(have KindInfo) bool { return have.Source == k.Kind }); row >= 0 {
+			kinds[row].Name = name
+		} else if row := slices.IndexFunc(kinds, func(have KindInfo) bool { return !have.IsAvailable() && have.Name == name }); row >= 0 {
+			kinds[row] = plainKind(&k)
 		} else if k.Follows == 0 {
 			kinds = append(kinds, plainKind(&k))
 		}

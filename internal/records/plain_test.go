@@ -63,3 +63,17 @@ func valuesOf(k *KindInfo, r *Record) map[string]any {
 	}
 	return all
 }
+
+// A kind of events with the name of a row without a source replaces that row: the row's number stays, and no name occurs twice.
+func TestPlainKindReplacesTheRowOfItsName(t *testing.T) {
+	kinds := kindsOf(append(format.Kinds(), format.KindInfo{Kind: format.MaxKind + 1, Name: "softirq", Start: "entered", Fields: []format.Field{
+		{Name: "entered", Type: format.FieldTime}, {Name: "vector", Type: format.FieldUint},
+	}}))
+	if len(kinds) != len(Kinds()) {
+		t.Errorf("%d kinds, want %d as without it", len(kinds), len(Kinds()))
+	}
+	k := kinds[SoftIRQ-1]
+	if k.Name != "softirq" || k.Kind != SoftIRQ || !k.IsAvailable() || k.Fields[len(k.Fields)-1].Name != "vector" {
+		t.Errorf("got %+v, want the fields of the events", k)
+	}
+}
