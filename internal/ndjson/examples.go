@@ -52,6 +52,9 @@ func exampleTask(tid, pid int32, comm, process string) *records.Task {
 // exampleEvent returns a line of a kind with all of its fields except hardware counters.
 func exampleEvent(k *records.KindInfo) []byte {
 	r := records.Record{Kind: k.Kind, CPU: 3, Time: 500_123_456}
+	if k.Kind == records.Gap {
+		r.CPU = records.AllCPUs
+	}
 	tasks := []*records.Task{
 		exampleTask(1234, 1000, "worker", "app"), exampleTask(5678, 5000, "redis-server", "redis-server"), exampleTask(1000, 1000, "app", "app"),
 	}
