@@ -127,8 +127,11 @@ func argField(index int, f *format.TypeField) field[event] {
 			return string(records.AppendArg(nil, a, appendNanoseconds)), true
 		})
 	}
+	isNull := func(a *records.Arg) bool {
+		return a == nil || a.Type == format.ValueType_VALUE_STACK && a.Number == 0
+	}
 	integer := func(e *event) (int64, bool) {
-		if a := get(e); a != nil {
+		if a := get(e); !isNull(a) {
 			return int64(a.Number), true
 		}
 		return 0, false

@@ -2,6 +2,7 @@ package records
 
 import (
 	"cmp"
+	"encoding/hex"
 	"math"
 	"strconv"
 
@@ -13,8 +14,8 @@ type Arg struct {
 	Name     string // of the field
 	Type     format.ValueType
 	List     bool
-	Number   uint64 // see [format.Value]; of times and durations ns, of stacks the id, of lists the number of elements
-	Text     string // of texts, bytes and named enumerations; valid UTF-8
+	Number   uint64 // see [format.Value]; of times and durations ns, of stacks the id, 0 for none, of lists the number of elements
+	Text     string // of texts, named enumerations, and bytes as hexadecimal digits; valid UTF-8
 	Task     *Task  // nil: none
 	Elements []Arg
 }
@@ -112,7 +113,9 @@ func (m *Maker) single(a Arg, v *format.Value, e *format.Event) Arg {
 	a.List, a.Elements, a.Number = false, nil, v.Number
 	id := v.ID()
 	switch a.Type {
-	case format.ValueType_VALUE_BYTES, format.ValueType_VALUE_STRING:
+	case format.ValueType_VALUE_BYTES:
+		a.Text = hex.EncodeToString(v.Bytes)
+	case format.ValueType_VALUE_STRING:
 		a.Text = m.texts.Clean(v.Bytes)
 	case format.ValueType_VALUE_TEXT:
 		if id != 0 {
@@ -188,6 +191,10 @@ func AppendArg(b []byte, a *Arg, appendTime func(b []byte, ns int64) []byte) []b
 		return AppendString(b, a.Text)
 	case format.ValueType_VALUE_TASK:
 		return appendTask(b, a.Task)
+	case format.ValueType_VALUE_STACK:
+		if a.Number == 0 {
+			return append(b, "null"...)
+		}
 	case format.ValueType_VALUE_ENUM:
 		if a.Text != "" {
 			return AppendString(b, a.Text)

@@ -113,3 +113,14 @@ func TestTypedEventsHaveTheirGroupPhaseAndKey(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// Bytes that differ have different values, and a stack that is none has no id.
+func TestBytesAreDigitsAndNoStackIsNull(t *testing.T) {
+	bytesField, stackField := &format.TypeField{Type: uint32(format.ValueType_VALUE_BYTES)}, &format.TypeField{Type: uint32(format.ValueType_VALUE_STACK)}
+	m := &Maker{}
+	args := []Arg{m.single(Arg{Name: "mac", Type: format.ValueType_VALUE_BYTES}, &format.Value{Field: bytesField, Bytes: []byte{0, 0xff}}, nil),
+		m.single(Arg{Name: "at", Type: format.ValueType_VALUE_STACK}, &format.Value{Field: stackField}, nil)}
+	if got, want := string(AppendArgs(nil, args, nil)), `{"mac":"00ff","at":null}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
