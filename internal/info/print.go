@@ -181,7 +181,11 @@ func (r *Recording) printEvents(w io.Writer) {
 	if r.Raw > 0 && r.Events > 0 {
 		fact(w, "stored", "%s of %s, %.1f bytes an event", size(r.Stored), size(r.Raw), float64(r.Stored)/float64(r.Events))
 	}
-	fact(w, "defined", "%s", plural(r.Defined, "definition"))
+	besides := ""
+	if len(r.Types) > 0 {
+		besides = " besides texts and event types"
+	}
+	fact(w, "defined", "%s%s", plural(r.Defined, "definition"), besides)
 	if r.Late > 0 {
 		fact(w, "late", "%s", plural(r.Late, "event"))
 	}
@@ -192,7 +196,11 @@ func (r *Recording) printTypes(w io.Writer) {
 	if len(r.Types) == 0 {
 		return
 	}
-	fact(w, "types", "%s of events", plural(uint64(len(r.Types)), "type"))
+	only := ""
+	if len(r.Types) == format.MaxTypeCounts {
+		only = ", the most frequent ones"
+	}
+	fact(w, "types", "%s of events%s", plural(uint64(len(r.Types)), "type"), only)
 	var rows [][]string
 	for _, t := range r.Types[:min(listed, len(r.Types))] {
 		what := name(t.Name)

@@ -30,7 +30,7 @@ func (r *Recording) printSampled(w io.Writer) {
 	var rows [][]string
 	for _, m := range s.Modules[:min(worstModules, len(s.Modules))] {
 		if m.unnamed() > 0 {
-			rows = append(rows, []string{cli.Grouped(m.unnamed()), "not named", share(m.unnamed(), m.Frames) + " of its", name(m.Path)})
+			rows = append(rows, []string{cli.Grouped(m.unnamed()) + " of " + cli.Grouped(m.Frames), "not named", name(m.Path)})
 		}
 	}
 	table(w, rows)

@@ -2,6 +2,7 @@ package info
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,5 +34,26 @@ func TestTypedEventsAreCountedByType(t *testing.T) {
 	types := s.report("x").Recordings[0].Types
 	if len(types) != 2 || types[0].Name != "b" || types[0].Events != 3 || *types[0].PerSecond != 1.5 || types[1].Group != "lib" {
 		t.Errorf("got %+v", types)
+	}
+}
+
+// An end block counts the events of some types only, and no definitions of types: the summary says so.
+func TestCountsSayWhatTheyLeaveOut(t *testing.T) {
+	for _, c := range []struct {
+		types int
+		want  string
+	}{{1023, "types 1,023 types of events 1 "}, {1025, "types 1,024 types of events, the most frequent ones 1 "}} {
+		var text strings.Builder
+		text.WriteString("section open=0 close=+2s id=7 boot_id=b\ntask 1 tid=1\n")
+		for i := range c.types {
+			fmt.Fprintf(&text, "eventtype %d name=t%d\n", i+1, i)
+		}
+		for i := range c.types {
+			fmt.Fprintf(&text, "+%d cpu0 typed 1 type=%d\n", i, i+1)
+		}
+		got, damage := printed(t, fromtext.Stream(t, text.String()+"end\n"))
+		if got = strings.Join(strings.Fields(got), " "); len(damage) > 0 || !strings.Contains(got, c.want) || !strings.Contains(got, "defined 1 definition besides texts and event types") {
+			t.Errorf("%d types: got %s, %q", c.types, got, damage)
+		}
 	}
 }
