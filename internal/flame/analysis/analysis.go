@@ -181,10 +181,10 @@ func writeCost(w io.Writer, p *profile.Profile) {
 	fmt.Fprint(w, "\nCost of the recording\n\n")
 	cpu := seconds(c.CPU)
 	if p.About.Window >= int64(time.Second) { // the recorder's start alone takes longer than a very short window
-		cpu += fmt.Sprintf(", %.1f%% of one CPU for as long as the window", 100*part(c.CPU, p.About.Window))
+		cpu += fmt.Sprintf(", %.1f%% of one CPU over the window", 100*part(c.CPU, p.About.Window))
 	}
 	line(w, "recorder CPU", cpu)
-	line(w, "recorder memory", fmt.Sprintf("%.1f MiB at its peak", float64(c.Memory)/(1<<20)))
+	line(w, "recorder memory", fmt.Sprintf("%.1f MB at its peak", float64(c.Memory)/1e6))
 	fmt.Fprintln(w)
 	wrapped(w, "", "The recorder's CPU time includes its start, and sorting events and looking up function names after the window. The time of its "+
 		"kernel programs, about a microsecond a switch and a few a stack, is part of the recorded threads' own time.")

@@ -38,7 +38,7 @@ func TestAnalysisSharesAddUpToTheLifetime(t *testing.T) {
 		"on-CPU: 2.000000 s 20.0% 20.0% 98 samples", "blocked: 3.000000 s 30.0% 30.0% 300 times", " sleep: 3.000000 s 30.0% 30.0% 300 times",
 		"scheduling delay: 1.000000 s 10.0% 10.0% 10 times", "waits for work: 3.000000 s 30.0% 30.0% 3 times",
 		"off for less than 1ms: 1.000000 s 10.0% 10.0%", "total: 10.000000 s 100.0% 100.0%", "coverage: 60.0% of the window (100%: one thread always at work)",
-		"reading: normal: most of the window is covered; of the time at", " work, 17% is scheduling delay", "recorder CPU: 0.300000 s, 3.0% of one CPU for as long as the window")
+		"reading: normal: most of the window is covered; of the time at", " work, 17% is scheduling delay", "recorder CPU: 0.300000 s, 3.0% of one CPU over the window", "recorder memory: 52.4 MB at its peak")
 }
 
 func TestAnalysisOfAnotherThreadHasItsLifetime(t *testing.T) {
