@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -130,16 +131,30 @@ func (s *speller) separate(f Flag, typed string) error {
 	return nil
 }
 
-// valueless adds an Optional flag without a value. It refuses one of the flag's choices as the next argument: that was
-// intended as the value.
+// valueless adds an Optional flag without a value, unless the next argument was intended as its value.
 func (s *speller) valueless(f Flag, typed, joint string) error {
-	if len(s.rest) > 0 && len(f.Choices) > 0 {
-		if value := s.rest[0]; value != "" && value[0] != '-' && choose(f, value) == nil {
-			return Usagef("%s takes its value without a space: write %s%s%s", typed, typed, joint, value)
-		}
+	if s.valueIsNext(f) {
+		return Usagef("%s takes its value without a space: write %s%s%s", typed, typed, joint, s.rest[0])
 	}
 	s.put(f, "")
 	return nil
+}
+
+// valueIsNext reports whether the next argument is one of the flag's choices or, for an output file, cannot be an input although
+// the one after it can.
+func (s *speller) valueIsNext(f Flag) bool {
+	switch {
+	case len(s.rest) == 0 || s.rest[0] == "" || s.rest[0][0] == '-':
+		return false
+	case f.Files:
+		return len(s.rest) > 1 && !isThere(s.rest[0]) && isThere(s.rest[1])
+	}
+	return len(f.Choices) > 0 && choose(f, s.rest[0]) == nil
+}
+
+func isThere(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 func (s *speller) put(f Flag, value string) {

@@ -22,6 +22,7 @@ func sample(run func(*Invocation) error) Tool {
 			{Name: "verbose", Aliases: []string{"v"}, Usage: "Say more."},
 			{Name: "uprobe", Aliases: []string{"U"}, Kind: List, Value: "PROBE", Usage: "A probe."},
 			{Name: "stacks", Aliases: []string{"S"}, Kind: Optional, Value: "KIND", Choices: []string{"timer", "offcpu", "pmu"}, Usage: "Take stacks."},
+			{Name: "svg", Kind: Optional, Value: "FILE", Files: true, Usage: "A picture."},
 			{Name: "feature", Aliases: []string{"f"}, Kind: String, Value: "LIST", Choices: []string{"sched", "wakeup"}, CommaList: true, Negate: true, Usage: "Switch features."},
 			{Name: "level", Aliases: []string{"z", "compress"}, Kind: Int, Value: "LEVEL", Choices: []string{"0", "1", "2", "3"}, Default: "1", Usage: "Compression."},
 			{Name: "pid", Aliases: []string{"p"}, Kind: List, Value: "PID", ListFile: true, Usage: "A process."},
@@ -37,7 +38,7 @@ func TestSpellings(t *testing.T) {
 		{"-d5s", "dur", "5s"}, {"-d 5s", "dur", "5s"}, {"-d=5s", "dur", "5s"}, {"--dur=5s", "dur", "5s"}, {"--dur 5s", "dur", "5s"},
 		{"", "dur", "1s"}, {"a.part -o b", "output", "b"}, {"-o -", "output", "-"}, {"-av -o x", "output", "x"}, {"-avox", "output", "x"},
 		{"-S", "stacks", ""}, {"-Stimer=99hz", "stacks", "timer=99hz"}, {"-S+pmu=cycles,100", "stacks", "+pmu=cycles,100"}, {"--stacks=offcpu", "stacks", "offcpu"},
-		{"--compress 2", "level", "2"}, {"-z0", "level", "0"}, {"-d1s -d2s", "dur", "2s"}, {"-f no-sched,wakeup", "feature", "no-sched,wakeup"}, {"-S -v", "stacks", ""}, {"-S file", "stacks", ""}, {"-S -- offcpu", "stacks", ""},
+		{"--compress 2", "level", "2"}, {"-z0", "level", "0"}, {"-d1s -d2s", "dur", "2s"}, {"-f no-sched,wakeup", "feature", "no-sched,wakeup"}, {"-S -v", "stacks", ""}, {"-S file", "stacks", ""}, {"--svg out.svg", "svg", ""}, {"--svg spelling_test.go spelling.go", "svg", ""}, {"-S -- offcpu", "stacks", ""},
 		{"-vSoffcpu", "stacks", "offcpu"}, {"-S=timer", "stacks", "timer"}, {"-Stimer -Soffcpu", "stacks", "offcpu"}, {"--stacks=", "stacks", ""},
 		{"-o x -o y", "output", "y"}, {"--output=-v", "output", "-v"}, {"-o-v", "output", "-v"}, {"--output -5", "output", "-5"},
 	} {
@@ -87,6 +88,7 @@ func TestWrongUsageIsOneSentenceThatHelps(t *testing.T) {
 		{"-output x", "did you mean --output?"}, {"-Stimr", "timer"}, {"-d 1e3s", "not a duration"}, {"-o", "-o FILE"}, {"-avq", "there is no flag -avq"},
 		{"--ringbuf-size -1", "not a size"}, {"-z two", "not a whole number"}, {"--all=1", "takes no value"}, {"-S offcpu", "write -Soffcpu"},
 		{"-vS +offcpu", "write -S+offcpu"}, {"--stacks timer=99hz a", "write --stacks=timer=99hz"}, {"--ringbuf-size 3x", "unit"},
+		{"--svg out.svg spelling_test.go", "write --svg=out.svg"},
 	} {
 		var stderr bytes.Buffer
 		status := Run(sample(func(*Invocation) error { return nil }), strings.Fields(c.typed), Std{In: os.Stdin, Out: os.Stdout, Err: &stderr})
