@@ -108,19 +108,46 @@ struct pid {
 	struct upid numbers[]; /* its number in that namespace and in those above, by level; numbers[1] up to 6.4 */
 };
 
+/* include/linux/maple_tree.h */
+struct maple_tree {
+	void *ma_root;
+};
+
+struct maple_range_64 {
+	void *parent;
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	void *parent;
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+typedef struct {
+	void *vdso; /* where its image is mapped */
+} mm_context_t;
+
 struct mm_struct {
+	struct maple_tree mm_mt; /* of struct vm_area_struct, by address; since 6.1 */
 	unsigned long arg_start;
 	unsigned long arg_end;
+	mm_context_t context;
 };
 
 /* include/linux/mm.h */
 #define VM_WRITE 0x2
+#define VM_EXEC 0x4
 #define VM_SHARED 0x8
 #define VM_UFFD_MISSING 0x200
 
 struct vm_area_struct {
+	unsigned long vm_start;
 	unsigned long vm_end;
 	unsigned long vm_flags;
+	unsigned long vm_pgoff; /* offset in the file, in pages */
+	struct file *vm_file;
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -171,6 +198,7 @@ struct pt_regs {
 	unsigned long ip;
 	unsigned long cs; /* two bytes since 6.9 */
 	unsigned long orig_ax;
+	unsigned long sp;
 #define REGS_SYSCALL(regs) (int)(regs)->orig_ax
 #define SYSCALL_YIELD 24
 #define REGS_PC(regs) (regs)->ip

@@ -14,11 +14,19 @@ type Options struct {
 	OffCPU    OffCPU
 	Waker     Stacks
 	Filter    Filter
-	SelfPID   int  // the process that Filter.NoSelf excludes
+	SelfPID   int // the process that Filter.NoSelf excludes
+	Unwind    Unwinding
 	Follow    bool // there is a process condition, even if Filter has none: FollowChildrenOf adds the processes that meet it
 
 	countByRunQueue bool // tests: find the preempt count as on kernels that do not let it be named
 	checkStacks     bool // tests: let the kernel walk each stack as well, and compare
+}
+
+// Unwinding configures how user stacks are walked, see unwind.h. The zero value is by frame pointer.
+type Unwinding struct {
+	Tables bool
+	Memory int  // of the kernel for tables, bytes; 0: 256 MiB
+	Counts bool // what walks met is counted, which costs 50 ns a stack
 }
 
 // Stacks selects the parts of a stack that are taken.

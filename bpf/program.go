@@ -81,6 +81,13 @@ func (o *Options) dropUnneeded(spec *ebpf.CollectionSpec) {
 			spec.Maps[name].MaxEntries = 1
 		}
 	}
+	if !o.Unwind.Tables {
+		for _, name := range []string{"unwind_files", "unwind_missed", "unwind_chunks"} {
+			if m := spec.Maps[name]; m != nil {
+				m.MaxEntries = 1
+			}
+		}
+	}
 	if memos := spec.Maps["memos"]; memos != nil && (!o.OffCPU.Kernel || o.OffCPU.Place == AtDeparture) {
 		memos.MaxEntries = 1
 	}

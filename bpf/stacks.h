@@ -40,6 +40,7 @@ struct scratch {
 	__u32 pid;
 	__u32 count;
 	__u64 addrs[STACK_FRAMES + 1]; /* they are hashed by twos */
+	struct unwind_walk walk;
 };
 
 _Static_assert(__builtin_offsetof(struct scratch, addrs) - __builtin_offsetof(struct scratch, hdr) == sizeof(struct rec_stack),
@@ -211,150 +212,10 @@ static __always_inline struct stack_ref kernel_stack(void *ctx, struct scratch *
 	return refer_to_stack(s, 0, 0, task->pid, flags);
 }
 
-/* If the register holds no frame pointer the walk may read anything; it ends at the first value that is no user address. */
-static __always_inline __u32 user_frames(struct scratch *s, __u32 count)
-{
-	__u32 i;
-
-	for (i = 0; i < STACK_FRAMES && i < count; i++)
-		if ((s->addrs[i] - 1) >> 56)
-			break;
-	return i;
-}
-
 /* A process id may be reused within a generation, so the start of the process goes into its stacks' ids too. */
 static __always_inline __u64 user_seed(struct task_struct *task)
 {
 	return mix64((__u64)task->tgid << 32 ^ task->self_exec_id ^ mix_fast(task->group_leader->start_time));
-}
-
-/*
- * During an exec the memory and the number of execs are those of the new program, but the registers still those of the
- * old one, whose calls cannot be walked any more: the one frame would be taken for new code.
- */
-static __always_inline bool is_in_exec(struct scratch *s, struct task_struct *task)
-{
-	return frames(s) == 1 && bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
-}
-
-/* The registers that these threads entered the kernel with are not theirs. */
-static __always_inline bool has_user_stack(struct task_struct *task)
-{
-	return !(task->flags & (PF_KTHREAD | worker_flags()));
-}
-
-static __always_inline __u32 walk_user_stack(void *ctx, struct scratch *s)
-{
-	long bytes = bpf_get_stack(ctx, s->addrs, STACK_FRAMES * sizeof(__u64), BPF_F_USER_STACK);
-
-	return bytes > 0 ? user_frames(s, bytes / sizeof(__u64)) : 0;
-}
-
-static __always_inline struct stack_ref refer_to_user_stack(struct scratch *s, struct task_struct *task)
-{
-	if (!frames(s) || is_in_exec(s, task))
-		return (struct stack_ref){};
-	return refer_to_stack(s, user_seed(task), task->tgid, task->pid, 0);
-}
-
-/* The user's part of the stack of the running thread. */
-static __always_inline struct stack_ref user_stack(void *ctx, struct scratch *s, struct task_struct *task)
-{
-	if (!has_user_stack(task))
-		return (struct stack_ref){};
-	s->count = walk_user_stack(ctx, s);
-	return refer_to_user_stack(s, task);
-}
-
-struct user_frame {
-	__u64 next;
-	__u64 ret;
-};
-
-#if defined(__TARGET_ARCH_x86)
-
-#define SHALLOW_FRAMES 32
-#define FIRST_PAGE 4096
-
-/*
- * Walks the frame pointers of the running thread as perf_callchain_user() does, at less cost. Returns the number of
- * frames; 0: bpf_get_stack() has to walk them, because there are more than SHALLOW_FRAMES, the code is 32-bit, or return
- * addresses may be replaced by uretprobes.
- *
- * Without frame pointers the register is often a small number. Nothing is mapped there, and a page fault costs more than
- * the rest of the walk.
- */
-__noinline __u32 walk_shallow(struct scratch *s)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct user_frame frame;
-	__u64 fp;
-
-	if (!s || !task->mm || !REGS_64BIT(regs) || stack_depth <= SHALLOW_FRAMES)
-		return 0;
-	if (bpf_core_field_exists(task->utask) && task->utask)
-		return 0;
-	frame.ret = REGS_PC(regs);
-	fp = REGS_FP(regs);
-	for (__u32 i = 0; i < SHALLOW_FRAMES; i++) {
-		if ((frame.ret - 1) >> 56)
-			return i;
-		s->addrs[i] = frame.ret;
-		if (fp < FIRST_PAGE || bpf_probe_read_user(&frame, sizeof(frame), (void *)fp))
-			return i + 1;
-		fp = frame.next;
-	}
-	return 0;
-}
-
-/* Other threads may write to the memory between the two walks. */
-static __always_inline void check_shallow(void *ctx, struct scratch *s)
-{
-	__u64 shallow = hash_stack(s, 0);
-
-	s->count = walk_user_stack(ctx, s);
-	count_check(&stack_checks.shallow, &stack_checks.shallow_wrong, shallow == hash_stack(s, 0));
-}
-
-#else
-
-static __always_inline __u32 walk_shallow(struct scratch *s)
-{
-	return 0;
-}
-
-static __always_inline void check_shallow(void *ctx, struct scratch *s) {}
-
-#endif
-
-/* The same as user_stack(), at half its cost if the stack is shallow. */
-static __always_inline struct stack_ref returned_user_stack(void *ctx, struct scratch *s, struct task_struct *task)
-{
-	if (!has_user_stack(task))
-		return (struct stack_ref){};
-	s->count = walk_shallow(s);
-	if (!frames(s))
-		s->count = walk_user_stack(ctx, s);
-	else if (stacks_checked)
-		check_shallow(ctx, s);
-	return refer_to_user_stack(s, task);
-}
-
-/* Both parts of the stack of the running thread, where a tracepoint or a probe has called the program. */
-static __always_inline bool take_stacks(void *ctx, struct task_struct *task, bool user, bool kernel, struct rec_stacks *to)
-{
-	struct scratch *s = get_scratch(REC_STACK);
-
-	to->user = to->kernel = 0;
-	if (!s)
-		return false;
-	if (user)
-		to->user = user_stack(ctx, s, task).id;
-	if (kernel)
-		to->kernel = kernel_stack(ctx, s, task, REC_TRACER).id;
-	put_scratch(s);
-	return true;
 }
 
 #endif

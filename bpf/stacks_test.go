@@ -3,6 +3,7 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -340,13 +341,14 @@ func TestLostStacksAreCountedAndNotNamed(t *testing.T) {
 func TestRefusedNestingIsCounted(t *testing.T) {
 	tracer := mustLoad(t, Options{Off: format.GroupSched | format.GroupWakeup, Sample: Sample{Period: time.Millisecond, Kernel: true}})
 	take := func(levels int, taken uint64) {
-		type scratch [1064 / 8]uint64 // struct scratch; taken is the first
-		all := make([]scratch, ebpf.MustPossibleCPU())
+		buffers := tracer.collection.Maps["scratch"]
+		all := make([][]byte, ebpf.MustPossibleCPU())
 		for cpu := range all {
-			all[cpu][0] = taken
+			all[cpu] = make([]byte, buffers.ValueSize())
+			binary.NativeEndian.PutUint64(all[cpu], taken) // struct scratch begins with it
 		}
 		for level := range uint32(levels) {
-			must(t, tracer.collection.Maps["scratch"].Put(level, all))
+			must(t, buffers.Put(level, all))
 		}
 	}
 	sampled := func() int {

@@ -29,6 +29,7 @@ type Tracer struct {
 	links         []link.Link
 	rings         *rings
 	wakeups       *Wakeups
+	unwind        *UnwindTables // nil: user stacks are walked by frame pointer
 	losses        *lossCounters // full rings
 	nestingLosses *lossCounters // programs nested too deep
 
@@ -107,6 +108,9 @@ func (t *Tracer) load(types *btf.Cache) error {
 		return err
 	}
 	maps := t.collection.Maps
+	if t.options.Unwind.Tables {
+		t.unwind = t.newUnwindTables(spec)
+	}
 	if t.rings, err = mapRings(maps["rings"], maps["chunks"], t.options.RingBytes); err != nil {
 		return err
 	}
@@ -152,7 +156,7 @@ func (o *Options) spec() (*ebpf.CollectionSpec, error) {
 		"sample_kernel": o.Sample.Kernel, "sample_user": o.Sample.User, "stack_depth": stackDepth(),
 		"offcpu_place": o.OffCPU.kernelPlace(), "offcpu_kernel": o.OffCPU.Kernel, "offcpu_user": o.OffCPU.User,
 		"offcpu_min": uint64(o.OffCPU.Min), "waker_kernel": o.Waker.Kernel, "waker_user": o.Waker.User,
-		"wake_bytes": o.wakeBytes(), "stacks_checked": o.checkStacks,
+		"wake_bytes": o.wakeBytes(), "stacks_checked": o.checkStacks, "unwind_tables": o.Unwind.Tables, "unwind_counted": o.Unwind.Counts,
 	})
 }
 
@@ -323,6 +327,9 @@ func (t *Tracer) SetGeneration(n uint32) error {
 // Rings returns the rings, valid until [Tracer.Close]. A CPU writes to the ring of its number modulo the number of rings.
 func (t *Tracer) Rings() []*Ring { return slices.Clone(t.rings.all) }
 
+// UnwindTables is valid until [Tracer.Close]; nil: user stacks are walked by frame pointer.
+func (t *Tracer) UnwindTables() *UnwindTables { return t.unwind }
+
 // Wakeups is valid until [Tracer.Close].
 func (t *Tracer) Wakeups() *Wakeups { return t.wakeups }
 
@@ -344,6 +351,9 @@ func (t *Tracer) Close() error {
 	}
 	if t.wakeups != nil {
 		errs = append(errs, t.wakeups.close())
+	}
+	if t.unwind != nil {
+		errs = append(errs, t.unwind.close())
 	}
 	for _, l := range []*lossCounters{t.losses, t.nestingLosses} {
 		if l != nil {

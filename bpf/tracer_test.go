@@ -39,6 +39,10 @@ func TestLoadsEachGroupAlone(t *testing.T) {
 		"off-CPU at the departure": {Options{OffCPU: OffCPU{Stacks: both, Place: AtDeparture}}, nil},
 		"stacks of wakers":         {Options{Waker: both, Off: format.GroupSched}, []uint8{ringdata.KindSwitch}},
 		"all stacks":               {Options{OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}}, nil},
+		"all stacks, by tables": {Options{
+			OffCPU: OffCPU{Stacks: both}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true}, Unwind: Unwinding{Tables: true, Counts: true},
+		}, nil},
+		"off-CPU stacks at the departure, by tables": {Options{OffCPU: OffCPU{Stacks: Stacks{User: true}, Place: AtDeparture}, Unwind: Unwinding{Tables: true}}, nil},
 		"all stacks at the departure, one ring, with filters of every kind": {Options{
 			Rings: 1, OffCPU: OffCPU{Stacks: both, Place: AtDeparture}, Waker: both, Sample: Sample{Period: time.Millisecond, Kernel: true, User: true},
 			Filter: Filter{PIDs: []int32{int32(os.Getpid())}, NoTIDs: []int32{1}, Names: []string{"*"}, NoNames: []string{"x"},

@@ -68,6 +68,9 @@ const (
 	wprofVarStackDepth        = "stack_depth"
 	wprofVarStacksChecked     = "stacks_checked"
 	wprofVarUnreported        = "unreported"
+	wprofVarUnwindCounted     = "unwind_counted"
+	wprofVarUnwindTables      = "unwind_tables"
+	wprofVarUnwindVersion     = "unwind_version"
 	wprofVarWakeBytes         = "wake_bytes"
 	wprofVarWakerKernel       = "waker_kernel"
 	wprofVarWakerUser         = "waker_user"
@@ -179,6 +182,9 @@ type wprofVariableSpecs struct {
 	StackDepth     *ebpf.VariableSpec `ebpf:"stack_depth"`
 	StacksChecked  *ebpf.VariableSpec `ebpf:"stacks_checked"`
 	Unreported     *ebpf.VariableSpec `ebpf:"unreported"`
+	UnwindCounted  *ebpf.VariableSpec `ebpf:"unwind_counted"`
+	UnwindTables   *ebpf.VariableSpec `ebpf:"unwind_tables"`
+	UnwindVersion  *ebpf.VariableSpec `ebpf:"unwind_version"`
 	WakeBytes      *ebpf.VariableSpec `ebpf:"wake_bytes"`
 	WakerKernel    *ebpf.VariableSpec `ebpf:"waker_kernel"`
 	WakerUser      *ebpf.VariableSpec `ebpf:"waker_user"`
@@ -262,6 +268,9 @@ type wprofVariables struct {
 	StackDepth     *ebpf.Variable `ebpf:"stack_depth"`
 	StacksChecked  *ebpf.Variable `ebpf:"stacks_checked"`
 	Unreported     *ebpf.Variable `ebpf:"unreported"`
+	UnwindCounted  *ebpf.Variable `ebpf:"unwind_counted"`
+	UnwindTables   *ebpf.Variable `ebpf:"unwind_tables"`
+	UnwindVersion  *ebpf.Variable `ebpf:"unwind_version"`
 	WakeBytes      *ebpf.Variable `ebpf:"wake_bytes"`
 	WakerKernel    *ebpf.Variable `ebpf:"waker_kernel"`
 	WakerUser      *ebpf.Variable `ebpf:"waker_user"`

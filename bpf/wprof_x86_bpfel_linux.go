@@ -25,6 +25,9 @@ const (
 	wprofMapPendingReturns       = "pending_returns"
 	wprofMapRings                = "rings"
 	wprofMapScratch              = "scratch"
+	wprofMapUnwindChunks         = "unwind_chunks"
+	wprofMapUnwindFiles          = "unwind_files"
+	wprofMapUnwindMissed         = "unwind_missed"
 	wprofMapWakeups              = "wakeups"
 	wprofMapWrittenStacks        = "written_stacks"
 	wprofProgBlocked             = "blocked"
@@ -73,6 +76,10 @@ const (
 	wprofVarStackDepth           = "stack_depth"
 	wprofVarStacksChecked        = "stacks_checked"
 	wprofVarUnreported           = "unreported"
+	wprofVarUnwindCounted        = "unwind_counted"
+	wprofVarUnwindCounts         = "unwind_counts"
+	wprofVarUnwindTables         = "unwind_tables"
+	wprofVarUnwindVersion        = "unwind_version"
 	wprofVarWakeBytes            = "wake_bytes"
 	wprofVarWakerKernel          = "waker_kernel"
 	wprofVarWakerUser            = "waker_user"
@@ -150,6 +157,9 @@ type wprofMapSpecs struct {
 	PendingReturns *ebpf.MapSpec `ebpf:"pending_returns"`
 	Rings          *ebpf.MapSpec `ebpf:"rings"`
 	Scratch        *ebpf.MapSpec `ebpf:"scratch"`
+	UnwindChunks   *ebpf.MapSpec `ebpf:"unwind_chunks"`
+	UnwindFiles    *ebpf.MapSpec `ebpf:"unwind_files"`
+	UnwindMissed   *ebpf.MapSpec `ebpf:"unwind_missed"`
 	Wakeups        *ebpf.MapSpec `ebpf:"wakeups"`
 	WrittenStacks  *ebpf.MapSpec `ebpf:"written_stacks"`
 }
@@ -189,6 +199,10 @@ type wprofVariableSpecs struct {
 	StackDepth           *ebpf.VariableSpec `ebpf:"stack_depth"`
 	StacksChecked        *ebpf.VariableSpec `ebpf:"stacks_checked"`
 	Unreported           *ebpf.VariableSpec `ebpf:"unreported"`
+	UnwindCounted        *ebpf.VariableSpec `ebpf:"unwind_counted"`
+	UnwindCounts         *ebpf.VariableSpec `ebpf:"unwind_counts"`
+	UnwindTables         *ebpf.VariableSpec `ebpf:"unwind_tables"`
+	UnwindVersion        *ebpf.VariableSpec `ebpf:"unwind_version"`
 	WakeBytes            *ebpf.VariableSpec `ebpf:"wake_bytes"`
 	WakerKernel          *ebpf.VariableSpec `ebpf:"waker_kernel"`
 	WakerUser            *ebpf.VariableSpec `ebpf:"waker_user"`
@@ -223,6 +237,9 @@ type wprofMaps struct {
 	PendingReturns *ebpf.Map `ebpf:"pending_returns"`
 	Rings          *ebpf.Map `ebpf:"rings"`
 	Scratch        *ebpf.Map `ebpf:"scratch"`
+	UnwindChunks   *ebpf.Map `ebpf:"unwind_chunks"`
+	UnwindFiles    *ebpf.Map `ebpf:"unwind_files"`
+	UnwindMissed   *ebpf.Map `ebpf:"unwind_missed"`
 	Wakeups        *ebpf.Map `ebpf:"wakeups"`
 	WrittenStacks  *ebpf.Map `ebpf:"written_stacks"`
 }
@@ -238,6 +255,9 @@ func (m *wprofMaps) Close() error {
 		m.PendingReturns,
 		m.Rings,
 		m.Scratch,
+		m.UnwindChunks,
+		m.UnwindFiles,
+		m.UnwindMissed,
 		m.Wakeups,
 		m.WrittenStacks,
 	)
@@ -278,6 +298,10 @@ type wprofVariables struct {
 	StackDepth           *ebpf.Variable `ebpf:"stack_depth"`
 	StacksChecked        *ebpf.Variable `ebpf:"stacks_checked"`
 	Unreported           *ebpf.Variable `ebpf:"unreported"`
+	UnwindCounted        *ebpf.Variable `ebpf:"unwind_counted"`
+	UnwindCounts         *ebpf.Variable `ebpf:"unwind_counts"`
+	UnwindTables         *ebpf.Variable `ebpf:"unwind_tables"`
+	UnwindVersion        *ebpf.Variable `ebpf:"unwind_version"`
 	WakeBytes            *ebpf.Variable `ebpf:"wake_bytes"`
 	WakerKernel          *ebpf.Variable `ebpf:"waker_kernel"`
 	WakerUser            *ebpf.Variable `ebpf:"waker_user"`

@@ -41,6 +41,8 @@ func tool() cli.Tool {
 			{Title: "Samples and stacks", Flags: []cli.Flag{
 				{Name: "stacks", Aliases: []string{"S"}, Kind: cli.Optional, Value: "KIND[=RATE]", Default: "timer=100hz and offcpu", Choices: capture.StackKinds(), Check: capture.CheckStacks, Usage: "Stacks to take. timer: samples every CPU that is not idle, at a RATE (99hz, 1khz) or period (5ms). offcpu: where a thread was blocked or preempted, with the switch back to it. waker: the waker's stack, with each wakeup. -SKIND replaces the defaults, -S+KIND adds to them."},
 				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Minimum off-CPU time for which a stack is taken; 0: always. A stack costs 0.2 to 3us of CPU time."},
+				{Name: "unwind", Kind: cli.String, Value: "fp|tables", Default: "fp", Choices: []string{"fp", "tables"}, Usage: "How user stacks are walked. fp: by frame pointers, which many programs and most distributions' libraries lack. tables: by their call frame information, and by frame pointers where there is none (x86-64). A frame costs more by tables."},
+				{Name: "unwind-memory", Kind: cli.Size, Value: "SIZE", Default: "256mb", Usage: "Most kernel memory that tables take, 2mb to 4gb. It is taken as they are made: 130 kB for libc, 1 to 7% of the size of a file."},
 				{Name: "no-stacks", Usage: "Take no stacks and no samples."},
 				{Name: "no-kernel-stacks", Usage: "Take no kernel frames."},
 				{Name: "no-user-stacks", Usage: "Take no user frames."},

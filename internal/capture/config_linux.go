@@ -2,6 +2,7 @@ package capture
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -76,7 +77,19 @@ func configure(inv *cli.Invocation) (*Config, error) {
 	if err := cfg.setKernel(inv); err != nil {
 		return nil, err
 	}
-	return cfg, nil
+	return cfg, cfg.setUnwinding(inv)
+}
+
+func (cfg *Config) setUnwinding(inv *cli.Invocation) error {
+	u := bpf.Unwinding{Tables: inv.String("unwind") == "tables", Memory: int(inv.Size("unwind-memory")), Counts: cfg.Stats}
+	switch {
+	case u.Tables && runtime.GOARCH != "amd64":
+		return cli.Usagef("--unwind=tables works on x86-64 only")
+	case u.Memory < 2<<20 || u.Memory > 4<<30:
+		return cli.Usagef("--unwind-memory must be 2mb to 4gb")
+	}
+	cfg.Kernel.Unwind = u
+	return nil
 }
 
 // cpusToServe is the number of CPUs for which rings are made. Virtual machines may have hundreds of possible CPUs that never come

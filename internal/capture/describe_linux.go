@@ -78,6 +78,9 @@ func resolved(cfg *Config) []*format.KeyValue {
 	if cfg.Stacks.Waker {
 		config = append(config, &format.KeyValue{Key: format.ConfigWakerStacks, Value: cfg.Stacks.parts()})
 	}
+	if cfg.Kernel.Unwind.Tables {
+		config = append(config, &format.KeyValue{Key: "unwinding", Value: "user stacks by tables"})
+	}
 	if len(cfg.Command) > 0 && !cfg.All {
 		config = append(config, &format.KeyValue{Key: "scope", Value: "the command and its children"})
 	} else {

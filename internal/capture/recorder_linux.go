@@ -47,9 +47,10 @@ type recorder struct {
 	wake    *wake
 	pace    pace
 	drain   *drainer
-	code    *code    // nil: no samples are taken
-	copier  *copier  // nil: as code, or the window has not opened
-	hotplug *hotplug // nil: closed, or not permitted
+	code    *code     // nil: no samples are taken
+	unwind  *unwinder // nil: user stacks are walked by frame pointers
+	copier  *copier   // nil: as code, or the window has not opened
+	hotplug *hotplug  // nil: closed, or not permitted
 
 	signalled      <-chan struct{} // closed by the first signal
 	beforeOpen     func()          // called just before the window opens
@@ -223,6 +224,8 @@ func (r *recorder) Close() {
 }
 
 func (r *recorder) record() error {
+	r.unwind = startUnwinder(r.tracer.UnwindTables(), r.cfg.Command, r.cfg.Kernel.Filter.PIDs)
+	defer r.unwind.stop(r.tracer)
 	err := r.openWindow()
 	close(r.opened)
 	if err != nil {

@@ -532,7 +532,7 @@ func (s *session) outcome() *Outcome {
 	o := &Outcome{
 		Threads: s.summary.Threads, Window: time.Duration(s.summary.Close - s.summary.Open),
 		CPU: usage.CPU(), PeakRSS: usage.PeakRSS, SpoolBytes: s.spool.Bytes(), OutputBytes: s.written.n,
-		RingBytes: s.cfg.Kernel.RingBytes, Losses: s.summary.Losses, Late: s.summary.Late,
+		RingBytes: s.cfg.Kernel.RingBytes, ByTables: s.cfg.Kernel.Unwind.Tables, Losses: s.summary.Losses, Late: s.summary.Late,
 		Stacks: s.summary.Stacks, Modules: s.summary.Modules, Rate: s.cfg.Stacks.Timer,
 	}
 	for _, n := range s.summary.Events {

@@ -22,6 +22,9 @@ func (s *session) writeStats(to io.Writer) {
 	if s.cfg.Stacks.OffCPU {
 		fmt.Fprintf(to, "off-CPU stacks: taken %s, of times from %s\n", s.rec.offCPUPlace, s.cfg.OffCPUMin)
 	}
+	if s.rec.unwind != nil {
+		fmt.Fprintln(to, s.rec.unwind.describe())
+	}
 	fmt.Fprint(w, "ring\tbytes\tlost\t\n")
 	lost := s.lostByRing()
 	for i, n := range s.rec.bytesRead() {

@@ -3,6 +3,7 @@ package capture
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,8 @@ type Outcome struct {
 	PeakRSS     uint64
 	SpoolBytes  int64
 	OutputBytes int64
-	RingBytes   int // size of one ring
+	RingBytes   int  // size of one ring
+	ByTables    bool // user stacks were walked by unwind tables
 	Losses      []*format.Loss
 	Late        uint64
 	Stacks      assemble.StackCount
@@ -93,7 +95,14 @@ func (o *Outcome) CutText() string {
 			parts = append(parts, fmt.Sprintf("%.0f%% %s", share, m.Path))
 		}
 	}
-	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides who called it; build it with -fno-omit-frame-pointer",
+	help := "build it with -fno-omit-frame-pointer"
+	switch {
+	case o.ByTables:
+		help = "it has no call frame information, or its tables were not there yet"
+	case runtime.GOARCH == "amd64":
+		help = "record with --unwind=tables or " + help
+	}
+	return fmt.Sprintf("%.0f%% of %s look cut (%s): code without frame pointers hides who called it; "+help,
 		100*float64(s.Cut)/float64(s.User), cli.Counted(s.User, "user stack"), strings.Join(parts, ", "))
 }
 

@@ -1,0 +1,168 @@
+package capture
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wprof/bpf"
+	"wprof/internal/symbol"
+	"wprof/internal/unwind"
+)
+
+const (
+	// The files whose tables the kernel programs miss are read at the shorter interval while there are any, at the longer one when there
+	// have been none for a while.
+	unwindOften  = 5 * time.Millisecond
+	unwindSeldom = 100 * time.Millisecond
+	// maxUnwindFile is the size of the largest file whose table is made.
+	maxUnwindFile = 4 << 30
+)
+
+// unwinder makes the tables by which the kernel programs unwind user stacks, while the window is open. Files are read by a
+// goroutine that nothing waits for: one may be on a file system that does not respond.
+type unwinder struct {
+	tables   *bpf.UnwindTables
+	known    map[bpf.UnwindFile]bool
+	stopped  atomic.Bool
+	files    atomic.Int64 // that have tables
+	without  atomic.Int64 // that have none
+	problems atomic.Int64 // files that could not be read
+	noRoom   atomic.Int64 // files for whose tables there was no room
+
+	counts bpf.UnwindCounts // when the window closed
+	bytes  int              // of kernel memory
+}
+
+// startUnwinder makes the tables of a command and of the given processes first. It returns nil without tables to make.
+func startUnwinder(tables *bpf.UnwindTables, command []string, pids []int32) *unwinder {
+	if tables == nil {
+		return nil
+	}
+	u := &unwinder{tables: tables, known: map[bpf.UnwindFile]bool{}}
+	go u.run(command, pids)
+	return u
+}
+
+// stop makes no more tables, and reads what they were used for. It waits for nothing.
+func (u *unwinder) stop(tracer *bpf.Tracer) {
+	if u == nil {
+		return
+	}
+	u.stopped.Store(true)
+	u.counts, _ = tracer.UnwindCounts() // only --stats needs them
+	u.bytes = u.tables.Bytes()
+}
+
+func (u *unwinder) run(command []string, pids []int32) {
+	u.vdso()
+	if len(command) > 0 {
+		if path, err := lookUp(command[0]); err == nil {
+			u.add(path, nil)
+		}
+		pids = append(slices.Clip(pids), int32(os.Getppid())) // mostly a shell, which uses the same C library
+	}
+	for _, pid := range pids {
+		for _, m := range codeOf(pid) {
+			u.add(mapFile(m), nil)
+		}
+	}
+	for every := unwindOften; !u.stopped.Load(); time.Sleep(every) {
+		missed, err := u.tables.Missed()
+		if err != nil {
+			return
+		}
+		often := func(a, b bpf.UnwindFile) int { return cmp.Compare(missed[b].Count, missed[a].Count) }
+		for _, file := range slices.SortedFunc(maps.Keys(missed), often) {
+			u.add(mapFile(missed[file]), &file)
+		}
+		every = min(2*every, unwindSeldom)
+		if len(missed) > 0 {
+			every = unwindOften
+		}
+	}
+}
+
+// vdso makes the table of the image that the kernel maps into all processes.
+func (u *unwinder) vdso() {
+	image, err := symbol.ReadVDSO()
+	if err != nil {
+		return
+	}
+	table, err := unwind.Build(bytes.NewReader(image), int64(len(image)))
+	u.put(bpf.VDSO(), table, err)
+}
+
+func mapFile(m bpf.UnwindMapping) string {
+	return fmt.Sprintf("/proc/%d/map_files/%x-%x", m.PID, m.Start, m.End)
+}
+
+// add makes the table of a file. file is how the kernel programs identify it; nil: as stat(2) does.
+func (u *unwinder) add(path string, file *bpf.UnwindFile) {
+	if u.stopped.Load() || file != nil && u.known[*file] {
+		return
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return // the process has ended; another one that maps the file will miss the table, too
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxUnwindFile {
+		return
+	}
+	if file == nil {
+		file = &bpf.UnwindFile{Inode: st.Ino, Changed: uint64(st.Ctim.Nano()), Device: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev)}
+	}
+	if u.known[*file] {
+		return
+	}
+	u.known[*file] = true
+	table, err := unwind.Build(f, st.Size)
+	u.put(*file, table, err)
+}
+
+// put gives the programs a table, or that there is none.
+func (u *unwinder) put(file bpf.UnwindFile, table *unwind.Table, err error) {
+	if u.stopped.Load() {
+		return
+	}
+	switch added := u.tables.Add(file, table); {
+	case added != nil:
+		u.noRoom.Add(1)
+	case table != nil:
+		u.files.Add(1)
+	case errors.Is(err, unwind.ErrNoFrames):
+		u.without.Add(1)
+	default:
+		u.problems.Add(1)
+	}
+}
+
+// codeOf returns the executable mappings of files of a process.
+func codeOf(pid int32) (all []bpf.UnwindMapping) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	for line := range strings.Lines(string(text)) {
+		m := bpf.UnwindMapping{PID: uint32(pid)}
+		var permissions string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &m.Start, &m.End, &permissions); n == 3 && strings.Contains(permissions, "x") && strings.Contains(line, "/") {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// describe reports what the tables did, for --stats.
+func (u *unwinder) describe() string {
+	return fmt.Sprintf("user stacks: %s; tables of %d files (%d have none, %d could not be read, for %d there was no room), %s",
+		u.counts, u.files.Load(), u.without.Load(), u.problems.Load(), u.noRoom.Load(), bytesText(int64(u.bytes)))
+}

@@ -1,0 +1,95 @@
+// Sleeps in chains of functions without frame pointers, and prints how often in each.
+//
+//   chains TIMES LIBRARY
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FUNCTION __attribute__((noinline, noipa))
+
+static volatile int sink;
+static void (*call_back)(void (*)(void));
+
+FUNCTION void sleeps(void)
+{
+	struct timespec t = {0, 1000000};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	sink++;
+}
+
+/* A frame whose size is known at run time only: its rules are by the frame pointer's register. */
+FUNCTION void variable(int n)
+{
+	char room[n];
+
+	memset(room, n, n);
+	sleeps();
+	sink += room[n / 2];
+}
+
+FUNCTION void deep(int depth)
+{
+	if (depth)
+		deep(depth - 1);
+	else
+		variable(100 + depth);
+	sink++;
+}
+
+FUNCTION void handler(int signal)
+{
+	sleeps();
+	sink += signal;
+}
+
+FUNCTION void interrupted(void)
+{
+	raise(SIGUSR1);
+	sink++;
+}
+
+FUNCTION void called_back(void)
+{
+	sleeps();
+	sink++;
+}
+
+FUNCTION void through_library(void)
+{
+	call_back(called_back);
+	sink++;
+}
+
+FUNCTION void *in_thread(void *times)
+{
+	for (int i = *(int *)times; i > 0; i--)
+		sleeps();
+	sink++;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int times = atoi(argv[1]);
+	void *library = dlopen(argv[2], RTLD_NOW);
+	pthread_t thread;
+
+	if (!library || !(call_back = dlsym(library, "call_back"))) {
+		fprintf(stderr, "chains: %s\n", dlerror());
+		return 1;
+	}
+	signal(SIGUSR1, handler);
+	for (int i = 0; i < times; i++) {
+		deep(50);
+		interrupted();
+		through_library();
+	}
+	pthread_create(&thread, NULL, in_thread, &times);
+	pthread_join(thread, NULL);
+	return 0;
+}

@@ -1,0 +1,86 @@
+//go:build linux && amd64
+
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wprof/test/tools"
+)
+
+// chainsOf are the user stacks in which testdata/chains.c sleeps, from the root. Functions of the C library have several names.
+var chainsOf = map[string]*regexp.Regexp{
+	"a frame of variable size": regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;(deep;){51}variable;sleeps;[^;]*nanosleep$`),
+	"a signal":                 regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;interrupted;[^;]*(;[^;]*){0,3};handler;sleeps;[^;]*nanosleep$`),
+	"a library":                regexp.MustCompile(`^_start;(\S+;)?__libc_start\S*;main;through_library;call_back;from_library;called_back;sleeps;[^;]*nanosleep$`),
+	"a thread":                 regexp.MustCompile(`^[^;]*clone3?;start_thread;in_thread;sleeps;[^;]*nanosleep$`),
+}
+
+// Code without frame pointers is unwound by tables. Once they are there, each stack of a process is whole from its first
+// instruction on, also of a library that it loads itself and through a signal.
+func TestStacksWithoutFramePointers(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const first, second = 100, 300
+	file := filepath.Join(t.TempDir(), "chains.wprof")
+	chains, library := tools.Path("chains"), tools.Path("chains-library.so")
+	tools.Run(t, "wprof-record", "--unwind=tables", "--offcpu-min=0", "-o", file, "--", "sh", "-c",
+		fmt.Sprintf("%s %d %s; sleep 0.3; %[1]s %[4]d %[3]s", chains, first, library, second))
+	for pid, stacks := range sleepsOf(t, file) {
+		total := 0
+		for _, n := range stacks {
+			total += n
+		}
+		if total < 2*second {
+			continue // the first one, while tables were made
+		}
+		for name, chain := range chainsOf {
+			n := 0
+			for stack := range maps.Keys(stacks) {
+				if chain.MatchString(stack) {
+					n += stacks[stack]
+					delete(stacks, stack)
+				}
+			}
+			// A thread that is preempted before it sleeps may be back after its time, and does not sleep.
+			if n > second || n < second*95/100 {
+				t.Errorf("process %d: through %s there are %d sleeps, want %d", pid, name, n, second)
+			}
+		}
+		for _, stack := range slices.Sorted(maps.Keys(stacks)) {
+			if strings.Contains(stack, "nanosleep") {
+				t.Errorf("process %d: %d sleeps in %s", pid, stacks[stack], stack)
+			}
+		}
+		return
+	}
+	t.Fatalf("no process of chains slept %d times", 2*second)
+}
+
+// sleepsOf returns how often each process of chains slept in each user stack.
+func sleepsOf(t *testing.T, file string) map[int]map[string]int {
+	t.Helper()
+	all := map[int]map[string]int{}
+	for line := range strings.Lines(string(tools.Run(t, "wprof-flame", "--off-cpu", "--unit=samples", "--no-idle-waits", file))) {
+		stack, count, _ := strings.Cut(strings.TrimSpace(line), " ")
+		root, stack, _ := strings.Cut(stack, ";")
+		text, isChains := strings.CutPrefix(root, "chains-")
+		pid, _ := strconv.Atoi(text)
+		n, _ := strconv.Atoi(count)
+		if !isChains || strings.Contains(stack, "[runnable]") {
+			continue
+		}
+		if all[pid] == nil {
+			all[pid] = map[string]int{}
+		}
+		user, _, _ := strings.Cut(stack, ";entry_SYSCALL")
+		all[pid][user] += n
+	}
+	return all
+}
