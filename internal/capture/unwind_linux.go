@@ -24,6 +24,8 @@ const (
 	// have been none for a while.
 	unwindOften  = 5 * time.Millisecond
 	unwindSeldom = 100 * time.Millisecond
+	// unwindFirst is how long the window waits for the tables of the requested processes; a program of 100 MB takes 150 ms.
+	unwindFirst = 250 * time.Millisecond
 	// maxUnwindFile is the size of the largest file whose table is made.
 	maxUnwindFile = 4 << 30
 )
@@ -33,6 +35,7 @@ const (
 type unwinder struct {
 	tables   *bpf.UnwindTables
 	known    map[bpf.UnwindFile]bool
+	first    chan struct{} // closed when the tables of the requested processes are made
 	stopped  atomic.Bool
 	files    atomic.Int64 // that have tables
 	without  atomic.Int64 // that have none
@@ -43,13 +46,18 @@ type unwinder struct {
 	bytes  int              // of kernel memory
 }
 
-// startUnwinder makes the tables of a command and of the given processes first. It returns nil without tables to make.
+// startUnwinder makes the tables of a command and of the given processes first, and waits for them for a short time. It returns nil
+// without tables to make.
 func startUnwinder(tables *bpf.UnwindTables, command []string, pids []int32) *unwinder {
 	if tables == nil {
 		return nil
 	}
-	u := &unwinder{tables: tables, known: map[bpf.UnwindFile]bool{}}
+	u := &unwinder{tables: tables, known: map[bpf.UnwindFile]bool{}, first: make(chan struct{})}
 	go u.run(command, pids)
+	select {
+	case <-u.first:
+	case <-time.After(unwindFirst):
+	}
 	return u
 }
 
@@ -76,6 +84,7 @@ func (u *unwinder) run(command []string, pids []int32) {
 			u.add(mapFile(m), nil)
 		}
 	}
+	close(u.first)
 	for every := unwindOften; !u.stopped.Load(); time.Sleep(every) {
 		missed, err := u.tables.Missed()
 		if err != nil {
