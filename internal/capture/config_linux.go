@@ -26,6 +26,7 @@ type Config struct {
 	Verbose     bool
 	Stacks      Stacks
 	OffCPUMin   time.Duration // minimum time off the CPU for which a stack is taken
+	UnwindCache string        // folder for unwind tables; "": none
 	Symbolize   bool          // name everything, even functions that could be named later
 	Kernel      bpf.Options
 	CPUs        int
@@ -88,7 +89,7 @@ func (cfg *Config) setUnwinding(inv *cli.Invocation) error {
 	case u.Memory < 2<<20 || u.Memory > 4<<30:
 		return cli.Usagef("--unwind-memory must be 2mb to 4gb")
 	}
-	cfg.Kernel.Unwind = u
+	cfg.Kernel.Unwind, cfg.UnwindCache = u, inv.String("unwind-cache")
 	return nil
 }
 

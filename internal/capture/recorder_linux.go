@@ -224,7 +224,7 @@ func (r *recorder) Close() {
 }
 
 func (r *recorder) record() error {
-	r.unwind = startUnwinder(r.tracer.UnwindTables(), r.cfg.Command, r.cfg.Kernel.Filter.PIDs)
+	r.unwind = startUnwinder(r.tracer.UnwindTables(), r.cfg)
 	defer r.unwind.stop(r.tracer)
 	err := r.openWindow()
 	close(r.opened)

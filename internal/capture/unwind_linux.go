@@ -34,6 +34,7 @@ const (
 // goroutine that nothing waits for: one may be on a file system that does not respond.
 type unwinder struct {
 	tables   *bpf.UnwindTables
+	cache    unwind.Cache
 	known    map[bpf.UnwindFile]bool
 	first    chan struct{} // closed when the tables of the requested processes are made
 	stopped  atomic.Bool
@@ -48,12 +49,15 @@ type unwinder struct {
 
 // startUnwinder makes the tables of a command and of the given processes first, and waits for them for a short time. It returns nil
 // without tables to make.
-func startUnwinder(tables *bpf.UnwindTables, command []string, pids []int32) *unwinder {
+func startUnwinder(tables *bpf.UnwindTables, cfg *Config) *unwinder {
 	if tables == nil {
 		return nil
 	}
 	u := &unwinder{tables: tables, known: map[bpf.UnwindFile]bool{}, first: make(chan struct{})}
-	go u.run(command, pids)
+	if cfg.UnwindCache != "" {
+		u.cache, _ = unwind.OpenCache(cfg.UnwindCache) // without it all tables are made
+	}
+	go u.run(cfg.Command, cfg.Kernel.Filter.PIDs)
 	select {
 	case <-u.first:
 	case <-time.After(unwindFirst):
@@ -136,7 +140,7 @@ func (u *unwinder) add(path string, file *bpf.UnwindFile) {
 		return
 	}
 	u.known[*file] = true
-	table, err := unwind.Build(f, st.Size)
+	table, err := u.cache.Build(f, st.Size)
 	u.put(*file, table, err)
 }
 

@@ -28,23 +28,32 @@ type segment struct{ address, offset, size uint64 }
 
 // Build makes the table of an x86-64 ELF file of a size in bytes, from .eh_frame or, without that, .debug_frame. r is read only
 // during the call. The error is ErrNoFrames if the file has neither.
-func Build(r io.ReaderAt, size int64) (_ *Table, err error) {
+func Build(r io.ReaderAt, size int64) (*Table, error) {
+	s, code, err := read(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return s.table(code), nil
+}
+
+// read reads what a table is made from.
+func read(r io.ReaderAt, size int64) (_ *section, _ []segment, err error) {
 	defer symbol.RecoverTo(&err, "read an ELF file")
 	if size > maxFileBytes {
-		return nil, fmt.Errorf("read an ELF file: it has %d bytes, and %d are the limit", size, maxFileBytes)
+		return nil, nil, fmt.Errorf("read an ELF file: it has %d bytes, and %d are the limit", size, maxFileBytes)
 	}
 	f, err := symbol.OpenELF(r, size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
-		return nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
+		return nil, nil, fmt.Errorf("%w for x86-64: it is a file for %v", ErrNoFrames, f.Machine)
 	}
 	section, err := framesOf(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return section.table(codeOf(f, uint64(size))), nil
+	return section, codeOf(f, uint64(size)), nil
 }
 
 // framesOf reads .eh_frame, or .debug_frame of a file without it.

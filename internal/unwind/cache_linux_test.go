@@ -1,0 +1,144 @@
+package unwind
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// cachedLibrary is a file of this machine with a table, and its size.
+func cachedLibrary(t *testing.T) (*os.File, int64) {
+	t.Helper()
+	f, err := os.Open("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, info.Size()
+}
+
+func mustBuild(t *testing.T, c Cache) *Table {
+	t.Helper()
+	f, size := cachedLibrary(t)
+	table, err := c.Build(f, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func cacheFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A table comes back from the cache as it was made; a file that is damaged or cut is made again.
+func TestCacheKeepsTables(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "of", "own")
+	c, err := OpenCache(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := mustBuild(t, Cache{})
+	if got := mustBuild(t, c); !reflect.DeepEqual(got, made) {
+		t.Error("the table that is made for the cache differs")
+	}
+	files := cacheFiles(t, dir)
+	if len(files) != 1 {
+		t.Fatalf("the cache has %d files, want 1", len(files))
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := load(files[0]); !reflect.DeepEqual(got, made) {
+		t.Error("the table in the cache differs")
+	}
+	for _, damage := range [][]byte{nil, whole[:len(whole)-1], append(bytes.Clone(whole), 0), flipped(whole, len(whole)/2), flipped(whole, 3)} {
+		if err := os.WriteFile(files[0], damage, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if load(files[0]) != nil {
+			t.Errorf("a damaged file of %d bytes is a table", len(damage))
+		}
+		if got := mustBuild(t, c); !reflect.DeepEqual(got, made) {
+			t.Error("the table that is made again differs")
+		}
+	}
+}
+
+func flipped(b []byte, at int) []byte {
+	b = bytes.Clone(b)
+	b[at] ^= 1
+	return b
+}
+
+// Tables that were not used for the longest time leave.
+func TestCacheIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, err := OpenCache(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"old", "new"} {
+		path := filepath.Join(dir, name+cacheSuffix)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, maxCacheBytes/4*3-1<<20); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(time.Duration(i-2) * time.Hour)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustBuild(t, c)
+	files := cacheFiles(t, dir)
+	for _, path := range files {
+		if filepath.Base(path) == "old"+cacheSuffix {
+			t.Error("the older file is still there")
+		}
+	}
+	if len(files) != 2 {
+		t.Errorf("the cache has %v, want the newer file and the table", files)
+	}
+}
+
+func TestCacheOfOthersIsNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenCache(dir); err == nil {
+		t.Error("a folder to which everybody may write is used")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encode(&Table{Rules: []Rule{{}}, Pages: []uint32{0, 1}, Rows: []uint32{0}}))
+	f.Add([]byte(cacheVersion))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := decode(data)
+		if err != nil {
+			return
+		}
+		for offset := uint64(table.First) << PageBits; offset < uint64(int(table.First)+len(table.Pages))<<PageBits; offset += 64 {
+			table.Rule(offset)
+		}
+	})
+}
