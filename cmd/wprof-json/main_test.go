@@ -264,7 +264,7 @@ func TestExitStatusDependsOnTheInput(t *testing.T) {
 
 func TestWrongUsageIsRefused(t *testing.T) {
 	for _, c := range []struct{ args, stderr string }{
-		{"-k swich", "did you mean switch?"},
+		{"-k swich", "did you mean switch?"}, {"-k rename", "did you mean task_rename?"}, {"-k exit", "did you mean task_exit or exec?"},
 		{"--fields tss", "did you mean ts or task?"},
 		{"-e nuna", "numa"},
 		{"--time ms", "not one of its values"},

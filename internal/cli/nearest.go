@@ -15,7 +15,7 @@ func nearest(word string, valid []string) []string {
 	var near []candidate
 	for _, v := range valid {
 		far := distance(word, v)
-		if word != "" && (strings.HasPrefix(v, word) || strings.HasPrefix(word, v)) {
+		if word != "" && (isPart(word, v) || isPart(v, word)) {
 			far = min(far, 1)
 		}
 		if far <= max(2, len(v)/3) && far < len(v) {
@@ -28,6 +28,11 @@ func nearest(word string, valid []string) []string {
 		words = append(words, c.word)
 	}
 	return words
+}
+
+// isPart reports whether a word begins with part, or ends with it after an underscore: rename is part of task_rename.
+func isPart(part, word string) bool {
+	return strings.HasPrefix(word, part) || strings.HasSuffix(word, "_"+part)
 }
 
 // didYouMean names the nearest valid words, or all when none is near.
