@@ -33,7 +33,7 @@ func TestCommandsStatusIsPassedOn(t *testing.T) {
 		{127, []string{"no-such-command"}}, {127, []string{dir + "/none"}}, {127, []string{""}}, {126, []string{plain}}, {126, []string{dir}},
 	} {
 		file := filepath.Join(t.TempDir(), "x.wprof")
-		r := recorder(t, append([]string{"-o", file, "--"}, c.command...)...).start()
+		r := recorder(t, append([]string{"--no-stacks", "-o", file, "--"}, c.command...)...).start()
 		if got := r.wait(); got != c.want {
 			t.Errorf("%v: status %d, want %d: %s", c.command, got, c.want, r.stderr.String())
 		}
@@ -81,8 +81,8 @@ func TestCommandIsRecordedFromItsExecToItsLastSwitch(t *testing.T) {
 func TestOnlyTheCommandAndItsChildrenAreRecorded(t *testing.T) {
 	tools.NeedPrivilege(t)
 	other := workload(t, "nap", "10m") // longer than two recordings take on an emulated CPU
-	c := recorded(t, "--", "sh", "-c", "sleep 0.1; true")
-	all := recorded(t, "-a", "--", "sh", "-c", "sleep 0.1; true")
+	c := recorded(t, "--no-stacks", "--", "sh", "-c", "sleep 0.1; true")
+	all := recorded(t, "--no-stacks", "-a", "--", "sh", "-c", "sleep 0.1; true")
 	if n := c.switchesOf(other.Process.Pid); n > 0 {
 		t.Errorf("%d switches of another process", n)
 	}
@@ -229,7 +229,7 @@ func TestSignalToTheRecorderIsPassedToTheCommand(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			file, end, ready := filepath.Join(dir, "x.wprof"), filepath.Join(dir, "end"), filepath.Join(dir, "ready")
-			r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'exit 7' INT; : >"$1"; while [ ! -e "$0" ]; do sleep 0.02; done`, end, ready)
+			r := recorder(t, "--no-stacks", "-o", file, "--", "sh", "-c", `trap 'exit 7' INT; : >"$1"; while [ ! -e "$0" ]; do sleep 0.02; done`, end, ready)
 			if c.terminal {
 				r.atTerminal()
 			}

@@ -17,7 +17,7 @@ func TestFirstSignalKeepsEverything(t *testing.T) {
 	tools.NeedPrivilege(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		file := filepath.Join(t.TempDir(), "x.wprof")
-		r := recorder(t, "-d60s", "-o", file).start()
+		r := recorder(t, "-d60s", "--no-stacks", "-o", file).start()
 		r.opened(file + ".part")
 		if err := r.cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestClosedPipeLeavesTheCommandItsStatus(t *testing.T) {
 			t.Fatal(err)
 		}
 		runs := filepath.Join(t.TempDir(), "runs")
-		r := recorder(t, append(flags, "--", "sh", "-c", `: > "$0"; sleep 0.7; yes | head -n1; exit 6`, runs)...)
+		r := recorder(t, append(flags, "--no-stacks", "--", "sh", "-c", `: > "$0"; sleep 0.7; yes | head -n1; exit 6`, runs)...)
 		r.cmd.Stdout = in
 		r.start()
 		in.Close()
