@@ -343,16 +343,16 @@ func TestThreadsThatAreStillBlockedHaveAStack(t *testing.T) {
 		name  string
 		flags []string
 	}{
-		{"since the window was open", []string{"-d1500ms", "--offcpu-min", "0"}},
-		{"longer than the bound", []string{"-d1500ms", "--offcpu-min", "100ms"}},
-		{"by default", []string{"-d1500ms"}},
+		{"since the window was open", []string{"-d1s", "--offcpu-min", "0"}},
+		{"longer than the bound", []string{"-d1s", "--offcpu-min", "100ms"}},
+		{"by default", []string{"-d1s"}},
 	} {
-		t.Run(c.name, func(t *testing.T) { recordBlockers(t, c.flags, "stay", "4000").checkStillBlocked(t) })
+		t.Run(c.name, func(t *testing.T) { recordBlockers(t, c.flags, "stay", "3000").checkStillBlocked(t) })
 	}
 }
 
 func TestThreadsThatHaveNotBeenBlockedForLongHaveNoStack(t *testing.T) {
-	b := recordBlockers(t, []string{"-d1500ms", "--offcpu-min", "20s"}, "stay", "4000")
+	b := recordBlockers(t, []string{"-d1s", "--offcpu-min", "20s"}, "stay", "3000")
 	for _, name := range []string{"nanosleep", "pipe", "futex"} {
 		if at, found := b.open[b.threads.tids[name]]; !found || !blocking(at.state) || at.stack != nil {
 			t.Errorf("%s, blocked for a second: %+v", name, at)

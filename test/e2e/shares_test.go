@@ -26,7 +26,7 @@ type program struct {
 	called float64
 }
 
-const shareSeconds = "3"
+const shareSeconds = "2"
 
 func programs() []program {
 	compile := func(source string, compiler ...string) func(*testing.T, string) []string {
@@ -75,7 +75,7 @@ func sampled(t *testing.T, p program) (trace string) {
 	command := p.build(t, dir)
 	capture := filepath.Join(dir, "shares.wprof")
 	// Odd, so that the samples do not keep step with anything.
-	args := append([]string{"-Stimer=1997hz", "-o", capture, "--"}, command...)
+	args := append([]string{"-Stimer=2999hz", "-o", capture, "--"}, command...)
 	cmd := exec.Command(tools.Path("wprof-record"), args...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("wprof-record %s: %v: %s", strings.Join(args, " "), err, out)
