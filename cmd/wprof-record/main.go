@@ -43,7 +43,7 @@ func tool() cli.Tool {
 				{Name: "offcpu-min", Kind: cli.Duration, Value: "DURATION", Default: "1ms", Usage: "Minimum off-CPU time for which a stack is taken; 0: always. A stack costs 0.2 to 3us of CPU time."},
 				{Name: "unwind", Kind: cli.String, Value: "fp|tables", Default: "fp", Choices: []string{"fp", "tables"}, Usage: "How user stacks are walked. fp: by frame pointers, which many programs and most distributions' libraries lack. tables: by their call frame information, and by frame pointers where there is none (x86-64). A frame costs more by tables."},
 				{Name: "unwind-memory", Kind: cli.Size, Value: "SIZE", Default: "256mb", Usage: "Most kernel memory that tables take, 2mb to 4gb. It is taken as they are made: 130 kB for libc, 1 to 7% of the size of a file."},
-				{Name: "unwind-cache", Kind: cli.String, Value: "DIR", Files: true, Default: "/var/cache/wprof/unwind", Usage: "Folder of this user's own for tables, up to 256 MiB, so that the next recording has them at once; \"\": none."},
+				{Name: "unwind-cache", Kind: cli.String, Value: "DIR", Files: true, Default: "/var/cache/wprof/unwind", Usage: "Folder of this user's own that keeps tables for the next recording, up to 256 MiB. no: none."},
 				{Name: "no-stacks", Usage: "Take no stacks and no samples."},
 				{Name: "no-kernel-stacks", Usage: "Take no kernel frames."},
 				{Name: "no-user-stacks", Usage: "Take no user frames."},

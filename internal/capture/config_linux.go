@@ -89,7 +89,10 @@ func (cfg *Config) setUnwinding(inv *cli.Invocation) error {
 	case u.Memory < 2<<20 || u.Memory > 4<<30:
 		return cli.Usagef("--unwind-memory must be 2mb to 4gb")
 	}
-	cfg.Kernel.Unwind, cfg.UnwindCache = u, inv.String("unwind-cache")
+	cfg.Kernel.Unwind = u
+	if dir := inv.String("unwind-cache"); dir != "no" {
+		cfg.UnwindCache = dir
+	}
 	return nil
 }
 

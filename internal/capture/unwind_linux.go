@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wprof/bpf"
+	"wprof/internal/proc"
 	"wprof/internal/symbol"
 	"wprof/internal/unwind"
 )
@@ -36,7 +37,10 @@ type unwinder struct {
 	tables   *bpf.UnwindTables
 	cache    unwind.Cache
 	known    map[bpf.UnwindFile]bool
-	first    chan struct{} // closed when the tables of the requested processes are made
+	boot     string
+	stored   []unwind.Stored // whose tables are in the cache, those made last first
+	changed  bool            // since the index of the cache was written
+	first    chan struct{}   // closed when the tables of the requested processes are made
 	stopped  atomic.Bool
 	files    atomic.Int64 // that have tables
 	without  atomic.Int64 // that have none
@@ -77,6 +81,7 @@ func (u *unwinder) stop(tracer *bpf.Tracer) {
 
 func (u *unwinder) run(command []string, pids []int32) {
 	u.vdso()
+	u.preload()
 	if len(command) > 0 {
 		if path, err := lookUp(command[0]); err == nil {
 			u.add(path, nil)
@@ -98,10 +103,36 @@ func (u *unwinder) run(command []string, pids []int32) {
 		for _, file := range slices.SortedFunc(maps.Keys(missed), often) {
 			u.add(mapFile(missed[file]), &file)
 		}
+		if len(missed) == 0 {
+			u.keepIndex()
+		}
 		every = min(2*every, unwindSeldom)
 		if len(missed) > 0 {
 			every = unwindOften
 		}
+	}
+}
+
+// preload gives the programs the tables of files that earlier recordings met.
+func (u *unwinder) preload() {
+	if host, err := proc.ReadHost(); err == nil {
+		u.boot = host.BootID
+	}
+	u.stored = u.cache.Files(u.boot)
+	for _, s := range u.stored {
+		file := bpf.UnwindFile{Inode: s.Inode, Changed: s.Changed, Device: s.Device}
+		if table := u.cache.Load(s.Name); table != nil && !u.stopped.Load() {
+			u.known[file] = true
+			u.put(file, table, nil)
+		}
+	}
+}
+
+// keepIndex writes which files' tables are in the cache, when no more are being made.
+func (u *unwinder) keepIndex() {
+	if u.changed {
+		u.changed = false
+		_ = u.cache.KeepFiles(u.boot, u.stored) // without it the next recording makes them again
 	}
 }
 
@@ -140,7 +171,11 @@ func (u *unwinder) add(path string, file *bpf.UnwindFile) {
 		return
 	}
 	u.known[*file] = true
-	table, err := u.cache.Build(f, st.Size)
+	table, name, err := u.cache.Build(f, st.Size)
+	if name != "" {
+		u.stored = slices.Insert(u.stored, 0, unwind.Stored{Device: file.Device, Inode: file.Inode, Changed: file.Changed, Name: name})
+		u.changed = true
+	}
 	u.put(*file, table, err)
 }
 

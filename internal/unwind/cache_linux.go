@@ -47,24 +47,25 @@ func OpenCache(dir string) (Cache, error) {
 	return Cache{dir}, nil
 }
 
-// Build is as [Build], with the cache.
-func (c Cache) Build(r io.ReaderAt, size int64) (*Table, error) {
+// Build is as [Build], with the cache. name is that of the table in the cache; "": it is not there.
+func (c Cache) Build(r io.ReaderAt, size int64) (t *Table, name string, err error) {
 	s, code, err := read(r, size)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if c.dir == "" {
-		return s.table(code), nil
+		return s.table(code), "", nil
 	}
-	path := filepath.Join(c.dir, s.key(code)+cacheSuffix)
-	if t := load(path); t != nil {
-		return t, nil
+	name = s.key(code) + cacheSuffix
+	if t := c.Load(name); t != nil {
+		return t, name, nil
 	}
-	t := s.table(code)
-	if err := store(path, t); err == nil {
-		c.trim()
+	t = s.table(code)
+	if err := write(filepath.Join(c.dir, name), encode(t)); err != nil {
+		return t, "", nil
 	}
-	return t, nil
+	c.trim()
+	return t, name, nil
 }
 
 // key is a hash of what the table is made from.
@@ -75,8 +76,9 @@ func (s *section) key(code []segment) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// load returns nil if there is no such file, or it is damaged.
-func load(path string) *Table {
+// Load returns the table of a name; nil: there is none, or its file is damaged.
+func (c Cache) Load(name string) *Table {
+	path := filepath.Join(c.dir, name)
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > maxCacheBytes {
 		return nil
@@ -95,13 +97,13 @@ func load(path string) *Table {
 	return t
 }
 
-// store leaves a whole file or none.
-func store(path string, t *Table) error {
+// write leaves a whole file or none.
+func write(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {
-		return fmt.Errorf("keep an unwind table: %w", err)
+		return fmt.Errorf("keep unwind tables: %w", err)
 	}
-	_, err = f.Write(encode(t))
+	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

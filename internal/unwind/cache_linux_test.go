@@ -27,7 +27,7 @@ func cachedLibrary(t *testing.T) (*os.File, int64) {
 func mustBuild(t *testing.T, c Cache) *Table {
 	t.Helper()
 	f, size := cachedLibrary(t)
-	table, err := c.Build(f, size)
+	table, _, err := c.Build(f, size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +62,15 @@ func TestCacheKeepsTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := load(files[0]); !reflect.DeepEqual(got, made) {
+	name := filepath.Base(files[0])
+	if got := c.Load(name); !reflect.DeepEqual(got, made) {
 		t.Error("the table in the cache differs")
 	}
 	for _, damage := range [][]byte{nil, whole[:len(whole)-1], append(bytes.Clone(whole), 0), flipped(whole, len(whole)/2), flipped(whole, 3)} {
 		if err := os.WriteFile(files[0], damage, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if load(files[0]) != nil {
+		if c.Load(name) != nil {
 			t.Errorf("a damaged file of %d bytes is a table", len(damage))
 		}
 		if got := mustBuild(t, c); !reflect.DeepEqual(got, made) {
@@ -116,6 +117,37 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	if len(files) != 2 {
 		t.Errorf("the cache has %v, want the newer file and the table", files)
+	}
+}
+
+// The index is of one boot, as the numbers of devices are.
+func TestIndexOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, err := OpenCache(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]Stored, maxStored+1)
+	for i := range all {
+		all[i] = Stored{Device: 1 << 31, Inode: uint64(i), Changed: 1 << 63, Name: "a.table"}
+	}
+	if err := c.KeepFiles("boot", all); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Files("boot"); !reflect.DeepEqual(got, all[:maxStored]) {
+		t.Errorf("%d files come back, want the first %d as they were", len(got), maxStored)
+	}
+	if got := c.Files("another"); got != nil {
+		t.Errorf("%d files of another boot come back", len(got))
+	}
+	if err := os.WriteFile(filepath.Join(dir, indexName), []byte("boot\n1 2 3 ../a.table\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Files("boot"); got != nil {
+		t.Errorf("a table in another folder is one of the cache: %v", got)
 	}
 }
 

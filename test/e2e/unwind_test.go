@@ -30,37 +30,63 @@ func TestStacksWithoutFramePointers(t *testing.T) {
 	const first, second = 100, 300
 	file := filepath.Join(t.TempDir(), "chains.wprof")
 	chains, library := tools.Path("chains"), tools.Path("chains-library.so")
-	tools.Run(t, "wprof-record", "--unwind=tables", "--offcpu-min=0", "-o", file, "--", "sh", "-c",
+	tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache=no", "--offcpu-min=0", "-o", file, "--", "sh", "-c",
 		fmt.Sprintf("%s %d %s; sleep 0.3; %[1]s %[4]d %[3]s", chains, first, library, second))
 	for pid, stacks := range sleepsOf(t, file) {
-		total := 0
-		for _, n := range stacks {
-			total += n
+		if total(stacks) >= 2*second { // else it is the first one, while tables were made
+			checkChains(t, pid, stacks, second)
+			return
 		}
-		if total < 2*second {
-			continue // the first one, while tables were made
-		}
-		for name, chain := range chainsOf {
-			n := 0
-			for stack := range maps.Keys(stacks) {
-				if chain.MatchString(stack) {
-					n += stacks[stack]
-					delete(stacks, stack)
-				}
-			}
-			// A thread that is preempted before it sleeps may be back after its time, and does not sleep.
-			if n > second || n < second*95/100 {
-				t.Errorf("process %d: through %s there are %d sleeps, want %d", pid, name, n, second)
-			}
-		}
-		for _, stack := range slices.Sorted(maps.Keys(stacks)) {
-			if strings.Contains(stack, "nanosleep") {
-				t.Errorf("process %d: %d sleeps in %s", pid, stacks[stack], stack)
-			}
-		}
-		return
 	}
 	t.Fatalf("no process of chains slept %d times", 2*second)
+}
+
+// The tables that one recording has made are there from the beginning of the next one.
+func TestUnwindTablesAreKept(t *testing.T) {
+	tools.NeedPrivilege(t)
+	const times = 100
+	dir := t.TempDir()
+	var file string
+	for _, name := range []string{"first", "second"} {
+		file = filepath.Join(dir, name+".wprof")
+		tools.Run(t, "wprof-record", "--unwind=tables", "--unwind-cache", filepath.Join(dir, "cache"), "--offcpu-min=0", "-o", file, "--", "sh", "-c",
+			fmt.Sprintf("%s %d %s; sleep 0.5", tools.Path("chains"), times, tools.Path("chains-library.so")))
+	}
+	for pid, stacks := range sleepsOf(t, file) {
+		checkChains(t, pid, stacks, times)
+		return
+	}
+	t.Fatal("chains did not sleep")
+}
+
+func total(stacks map[string]int) (sum int) {
+	for _, n := range stacks {
+		sum += n
+	}
+	return sum
+}
+
+// checkChains compares the sleeps of a process with those that it made.
+func checkChains(t *testing.T, pid int, stacks map[string]int, times int) {
+	t.Helper()
+	for name, chain := range chainsOf {
+		n := 0
+		for stack := range maps.Keys(stacks) {
+			if chain.MatchString(stack) {
+				n += stacks[stack]
+				delete(stacks, stack)
+			}
+		}
+		// A thread that is preempted before it sleeps may be back after its time, and does not sleep.
+		if n > times || n < times*95/100 {
+			t.Errorf("process %d: through %s there are %d sleeps, want %d", pid, name, n, times)
+		}
+	}
+	for _, stack := range slices.Sorted(maps.Keys(stacks)) {
+		if strings.Contains(stack, "nanosleep") {
+			t.Errorf("process %d: %d sleeps in %s", pid, stacks[stack], stack)
+		}
+	}
 }
 
 // sleepsOf returns how often each process of chains slept in each user stack.

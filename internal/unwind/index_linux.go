@@ -1,0 +1,57 @@
+package unwind
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Stored is a file whose table is in a cache. The file is the same one while the machine runs and these numbers are the same.
+type Stored struct {
+	Device         uint32
+	Inode, Changed uint64 // Changed: ctime, ns
+	Name           string // of its table, see [Cache.Build]
+}
+
+const (
+	indexName = "files"
+	// maxStored is the number of files in an index.
+	maxStored = 512
+)
+
+// Files returns the files of the index that was kept during this boot, those whose tables were made last first.
+func (c Cache) Files(boot string) (all []Stored) {
+	data, err := os.ReadFile(filepath.Join(c.dir, indexName))
+	if c.dir == "" || err != nil {
+		return nil
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	if !lines.Scan() || lines.Text() != boot || boot == "" {
+		return nil
+	}
+	for lines.Scan() && len(all) < maxStored {
+		var s Stored
+		n, err := fmt.Sscanf(lines.Text(), "%d %d %d %s", &s.Device, &s.Inode, &s.Changed, &s.Name)
+		if err != nil || n != 4 || strings.ContainsRune(s.Name, filepath.Separator) {
+			return nil
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// KeepFiles replaces the index.
+func (c Cache) KeepFiles(boot string, all []Stored) error {
+	if c.dir == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	fmt.Fprintln(&b, boot)
+	for _, s := range all[:min(len(all), maxStored)] {
+		fmt.Fprintf(&b, "%d %d %d %s\n", s.Device, s.Inode, s.Changed, s.Name)
+	}
+	return write(filepath.Join(c.dir, indexName), b.Bytes())
+}
