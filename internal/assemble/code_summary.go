@@ -26,8 +26,8 @@ type ModuleFrames struct {
 // StackCount counts samples by what their user stacks look like.
 type StackCount struct {
 	User uint64 // that have a user part
-	// Cut look as if the unwinder had stopped early, see [stacks.LooksCut]. Generated code and that of the kernel's
-	// vDSO, which have no such functions, are left out where a stack has nothing else.
+	// Cut do not reach the function that began their thread, see [stacks.MissesRoot], or look so, see [stacks.LooksCut]: generated
+	// code and that of the kernel's vDSO, which have no such functions, are left out of the latter where a stack has nothing else.
 	Cut  uint64
 	Lost uint64 // samples whose stack is 0 because its definition was lost, or could not be kept
 }
@@ -85,7 +85,8 @@ func (c *code) looksCut(p *part) *module {
 		f := &c.frames[p.frames[i]]
 		return stacks.Frame{Function: []byte(f.function), Placed: f.module.definition != nil}
 	})
-	if !cut || c.isGenerated(p) {
+	cut = cut && !c.isGenerated(p) || stacks.MissesRoot(p.cut, len(p.frames))
+	if !cut {
 		return nil
 	}
 	return c.frames[p.frames[ends]].module

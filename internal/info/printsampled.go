@@ -39,7 +39,7 @@ func (r *Recording) printSampled(w io.Writer) {
 
 func (s *Sampled) printCut(w io.Writer) {
 	if s.UserStacks > 0 {
-		fact(w, "cut short", "%s of %s of programs end after a frame or two", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "stack"))
+		fact(w, "cut short", "%s of %s of programs lack their outer functions", share(s.CutStacks, s.UserStacks), plural(s.UserStacks, "stack"))
 	}
 	var rows [][]string
 	for _, m := range s.worstCut() {

@@ -27,7 +27,7 @@ type Sampled struct {
 	WithStack  uint64
 	TooDeep    uint64 // stacks deeper than the recorder takes
 	UserStacks uint64
-	CutStacks  uint64 // of UserStacks, those that look cut; see stacks.LooksCut
+	CutStacks  uint64 // of UserStacks, those that are cut or look so; see stacks.MissesRoot and LooksCut
 	Kernel     FrameCount
 	User       FrameCount
 	Modules    []*ModuleCount // worst first
@@ -98,7 +98,7 @@ type stackFacts struct {
 	user, kernel FrameCount
 	modules      []moduleFacts
 	deep         bool
-	cut          *ModuleCount // where its user part ends, if that looks cut
+	cut          *ModuleCount // where its user part ends, if that is cut or looks so
 }
 
 type moduleFacts struct {
@@ -180,6 +180,9 @@ func (l *eventReader) facts(stack *format.Stack) *stackFacts {
 		lost := frame == nil || len(function(frame)) > 0
 		return stacks.Frame{Function: function(frame), Placed: lost || frame.Module != 0}
 	})
+	if stacks.MissesRoot(stack.Cut, max(user, len(stack.Frames)-user)) {
+		f.deep, cut = false, true
+	}
 	seen := make(map[*ModuleCount]int)
 	for i, id := range stack.Frames {
 		frame := l.stream.Frame(id)

@@ -73,13 +73,26 @@ named       66.7% of 3 frames of the kernel, 68.8% of 16 frames of programs
   4 of 6  not named  /usr/lib/libc.so.6
   1 of 3  not named  [kernel]
   1 of 1  not named  [unknown]
-cut short   62.5% of 8 stacks of programs end after a frame or two
+cut short   62.5% of 8 stacks of programs lack their outer functions
   3  60.0%  /usr/lib/libc.so.6
   2  40.0%  /usr/bin/app
-too deep    1 stack deeper than what is taken
 `
 	if _, rest, _ := strings.Cut(got, "samples     "); !strings.HasPrefix("samples     "+rest, samples) {
 		t.Errorf("got\n%swant\n%s", got, samples)
+	}
+}
+
+// A stack that is cut is too deep, or did not reach the function that began its thread.
+func TestCutStacksAreTooDeepOrMissTheirRoot(t *testing.T) {
+	for frames, wantCut := range map[string]uint64{"1": 1, "1,2,3": 1, strings.Repeat("1,", 126) + "3": 0} {
+		text := strings.Split(sampledText, "stack 1 ")[0] + "stack 1 frames=" + frames + " cut\n+1 cpu0 sample 1 stack=1 source=1\nend\n"
+		s, err := Summarize(bytes.NewReader(fromtext.Stream(t, text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Recordings[0].Sampled; got == nil || got.CutStacks != wantCut || got.TooDeep != 1-wantCut {
+			t.Errorf("frames %.20s: got %+v, want %d cut", frames, got, wantCut)
+		}
 	}
 }
 

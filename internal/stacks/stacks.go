@@ -12,6 +12,13 @@ type Frame struct {
 	Placed   bool   // it is in a module
 }
 
+// MissesRoot reports whether a stack that is marked as cut ends before the function with which its thread began, though it is not
+// as deep as what is taken. frames are those of its deeper part.
+func MissesRoot(isCut bool, frames int) bool { return isCut && frames < takenFrames }
+
+// takenFrames is the most that the recorder takes of the user's and of the kernel's part: STACK_FRAMES in bpf/records.h.
+const takenFrames = 127
+
 // LooksCut reports whether the user part of a stack seems to end before the function with which its thread began: code
 // without frame pointers ends a walk after a frame or two. depth is its number of frames, 0 if there is no user part;
 // frame returns them, the outermost caller first. ends is the outermost frame that counts.
