@@ -90,7 +90,7 @@ func TestAMillionEventsASecondAreAllThere(t *testing.T) {
 
 func TestRecordedAndLostEventsAddUp(t *testing.T) {
 	tools.NeedPrivilege(t)
-	c, printed := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-f", "no-wakeup"}, "yield", "1s")
+	c, printed := recordWorkload(t, holdUp, []string{"--ringbuf-size=16kb", "-f", "no-wakeup"}, "yield", "2s")
 	happened := int64(0)
 	for _, n := range counts(t, printed, "%d switched %d times") {
 		happened += n
@@ -176,6 +176,7 @@ func (c *recording) workloadPID() int32 {
 
 func TestLossIsAnExitStatus(t *testing.T) {
 	tools.NeedPrivilege(t)
+	workload(t, "yield", "20s")
 	file := filepath.Join(t.TempDir(), "x.wprof")
 	for _, c := range []struct {
 		want int
@@ -183,8 +184,6 @@ func TestLossIsAnExitStatus(t *testing.T) {
 	}{{5, []string{"-d1500ms"}}, {125, []string{"-a", "--", "sleep", "1.5"}}} {
 		args := append([]string{"-o", file, "--fail-on-loss", "--ringbuf-size=16kb"}, c.args...)
 		r := recorder(t, args...).start()
-		r.waitForFile(file+".part", 4097)
-		workload(t, "yield", "700ms")
 		r.opened(file + ".part")
 		holdUp(r)
 		if status := r.wait(); status != c.want || !strings.Contains(r.stderr.String(), "--ringbuf-size 64kb helps") {

@@ -91,6 +91,12 @@ func stage(t *testing.T) string {
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
+	// The file grows beyond its header when the window opens.
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if info, err := os.Stat(filepath.Join(dir, "host.wprof.part")); err == nil && info.Size() > 4096 {
+			break
+		}
+	}
 	time.Sleep(1500 * time.Millisecond)
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
