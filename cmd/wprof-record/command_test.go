@@ -191,10 +191,12 @@ func (r *run) atTerminal() io.Writer {
 
 func TestInterruptReachesTheCommand(t *testing.T) {
 	tools.NeedPrivilege(t)
-	file := filepath.Join(t.TempDir(), "x.wprof")
-	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; while :; do sleep 0.02; done`)
+	dir := t.TempDir()
+	file, ready := filepath.Join(dir, "x.wprof"), filepath.Join(dir, "ready")
+	r := recorder(t, "-o", file, "--", "sh", "-c", `trap 'sleep 0.2; exit 7' INT; : >"$0"; while :; do sleep 0.02; done`, ready)
 	keyboard := r.atTerminal()
 	r.start().opened(file + ".part")
+	r.waitForFile(ready, 0) // the command's trap is set
 	if _, err := keyboard.Write([]byte{ctrlC}); err != nil {
 		t.Fatal(err)
 	}
