@@ -32,7 +32,7 @@ func TestFullDiskOfTheSpoolKeepsWhatWasRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	r := recorder(t, "-d60s", "--", os.Args[0], "workload", "yield", "1500ms")
+	r := recorder(t, "-d60s", "--", os.Args[0], "workload", "yield", "3s")
 	r.cmd.Env = append(os.Environ(), "TMPDIR="+smallDisk(t, "4m"))
 	r.cmd.Stdout = out
 	if status := r.start().wait(); status != 125 {
