@@ -27,8 +27,6 @@ const (
 	unwindSeldom = 100 * time.Millisecond
 	// unwindFirst is how long the window waits for the tables of the requested processes; a program of 100 MB takes 150 ms.
 	unwindFirst = 250 * time.Millisecond
-	// maxUnwindFile is the size of the largest file whose table is made.
-	maxUnwindFile = 4 << 30
 )
 
 // unwinder makes the tables by which the kernel programs unwind user stacks, while the window is open. Files are read by a
@@ -161,7 +159,7 @@ func (u *unwinder) add(path string, file *bpf.UnwindFile) {
 	}
 	defer f.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxUnwindFile {
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return
 	}
 	if file == nil {

@@ -34,6 +34,16 @@ func mustBuild(t *testing.T, c Cache) *Table {
 	return table
 }
 
+// emptyCache is in a folder that OpenCache makes.
+func emptyCache(t *testing.T) Cache {
+	t.Helper()
+	c, err := OpenCache(filepath.Join(t.TempDir(), "of", "own"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func cacheFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -45,16 +55,12 @@ func cacheFiles(t *testing.T, dir string) []string {
 
 // A table comes back from the cache as it was made; a file that is damaged or cut is made again.
 func TestCacheKeepsTables(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "of", "own")
-	c, err := OpenCache(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := emptyCache(t)
 	made := mustBuild(t, Cache{})
 	if got := mustBuild(t, c); !reflect.DeepEqual(got, made) {
 		t.Error("the table that is made for the cache differs")
 	}
-	files := cacheFiles(t, dir)
+	files := cacheFiles(t, c.dir)
 	if len(files) != 1 {
 		t.Fatalf("the cache has %d files, want 1", len(files))
 	}
@@ -87,16 +93,9 @@ func flipped(b []byte, at int) []byte {
 
 // Tables that were not used for the longest time leave.
 func TestCacheIsBounded(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c, err := OpenCache(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := emptyCache(t)
 	for i, name := range []string{"old", "new"} {
-		path := filepath.Join(dir, name+cacheSuffix)
+		path := filepath.Join(c.dir, name+cacheSuffix)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +108,7 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 	}
 	mustBuild(t, c)
-	files := cacheFiles(t, dir)
+	files := cacheFiles(t, c.dir)
 	for _, path := range files {
 		if filepath.Base(path) == "old"+cacheSuffix {
 			t.Error("the older file is still there")
@@ -122,14 +121,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 // The index is of one boot, as the numbers of devices are.
 func TestIndexOfFiles(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	c, err := OpenCache(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := emptyCache(t)
 	all := make([]Stored, maxStored+1)
 	for i := range all {
 		all[i] = Stored{Device: 1 << 31, Inode: uint64(i), Changed: 1 << 63, Name: "a.table"}
@@ -143,7 +135,7 @@ func TestIndexOfFiles(t *testing.T) {
 	if got := c.Files("another"); got != nil {
 		t.Errorf("%d files of another boot come back", len(got))
 	}
-	if err := os.WriteFile(filepath.Join(dir, indexName), []byte("boot\n1 2 3 ../a.table\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, indexName), []byte("boot\n1 2 3 ../a.table\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.Files("boot"); got != nil {
