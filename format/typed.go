@@ -95,14 +95,14 @@ func (t *EventType) MayBegin() bool {
 }
 
 // EndProblem returns why a type with the shape of an end cannot end spans; "": it can, or it has another shape. mayBegin is
-// [EventType.MayBegin] of the type with an id.
-func (t *EventType) EndProblem(mayBegin func(id uint32) bool) string {
+// [EventType.MayBegin] of the type that it ends.
+func (t *EventType) EndProblem(mayBegin bool) string {
 	switch {
 	case t.Shape != uint32(TypeShape_SHAPE_END):
 		return ""
 	case t.Ends == 0:
 		return fmt.Sprintf("event type %d has the shape of an end, but ends no other one", t.Id)
-	case !mayBegin(t.Ends):
+	case !mayBegin:
 		return fmt.Sprintf("event type %d ends event type %d, which is not the begin of a span", t.Id, t.Ends)
 	}
 	return ""

@@ -27,7 +27,7 @@ func (c *checker) eventType(d *format.EventType) {
 
 // ends checks that an end ends a begin, unless that one's definition is lost.
 func (c *checker) ends(d *format.EventType) {
-	if problem := d.EndProblem(func(id uint32) bool { return !c.ids.others[id] }); problem != "" {
+	if problem := d.EndProblem(!c.ids.others[d.Ends]); problem != "" {
 		c.found("definitions", "%s", problem)
 	}
 	if !d.MayBegin() && !c.ids.has("eventtype", d.Id) {

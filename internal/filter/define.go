@@ -185,7 +185,7 @@ func (f *Filter) defineType(id uint32) error {
 	return once(&f.defined.types, id, func() error {
 		t := orLost(f.r.EventType(id), id, format.LostEventType)
 		begin := orLost(f.r.EventType(t.Ends), t.Ends, format.LostEventType)
-		if problem := t.EndProblem(func(uint32) bool { return begin.MayBegin() }); problem != "" {
+		if problem := t.EndProblem(begin.MayBegin()); problem != "" {
 			f.impossible(problem)
 			t = proto.CloneOf(t)
 			t.Shape, t.Ends = uint32(format.TypeShape_SHAPE_INSTANT), 0
